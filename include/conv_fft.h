@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * conv_fft.h - convolution layers for CNN training, computed through small batched FFTs.
+ *
+ * The layer (cross-correlation, as in every deep-learning framework), per spatial axis:
+ *
+ *     y[o] = bias + sum_k w[k] * x[o * stride + k * dilation - pad_before]
+ *
+ * summed over the input channels of the group. Three passes (Vasilache et al., "Fast Convolutional
+ * Nets With fbfft", arXiv 1412.7580, section 2, give the frequency-domain form of each):
+ *
+ *     forward            y  = conv(x, w) + bias     fbfft: fprop
+ *     backward data      gx = d loss / d x          fbfft: bprop
+ *     backward weights   gw = d loss / d w          fbfft: accGrad      (and gbias = d loss / d bias)
+ *
+ * HOW TO USE IT
+ *     1. conv_fft_context_create()     once per device
+ *     2. conv_fft_problem_init()       fill in the layer
+ *     3. conv_fft_plan_create()        once per layer: chooses a strategy, compiles; may be slow
+ *     4. conv_fft_plan_workspace()     the caller allocates that many bytes
+ *     5. conv_fft_forward(), conv_fft_backward()   as often as wanted: these allocate nothing
+ *
+ * TENSORS, as C arrays. D1..Dr are the rank spatial extents (rank 1, 2 or 3), K1..Kr those of the kernel,
+ * M1..Mr those of the output (conv_fft_problem_output()):
+ *
+ *                          layout FIRST (NCHW)                       layout LAST (NHWC)
+ *     x, gx     x[batch][in_channels][D1]..[Dr]           x[batch][D1]..[Dr][in_channels]
+ *     y, gy     y[batch][out_channels][M1]..[Mr]          y[batch][M1]..[Mr][out_channels]
+ *     w, gw     w[out_channels][in_channels/groups][K1]..[Kr]   w[out_channels][K1]..[Kr][in_channels/groups]
+ *     bias, gbias   bias[out_channels]
+ *
+ * or any other arrangement, by element strides in the problem. Extents and strides count elements; sizes of
+ * memory count bytes.
+ *
+ * POINTERS  On a GPU context tensors, workspace and spectra are device memory; on a CPU context host memory.
+ *     The alignment of one element suffices for every pointer (workspace and spectra: any). No output may
+ *     overlap an input or another output, and the workspace may overlap nothing.
+ * STREAMS   `stream` is a CUstream or cudaStream_t (NULL: the default stream). Work is enqueued and the call
+ *     returns; nothing synchronises. On a CPU context the stream is ignored and the work is done on return.
+ * THREADS   A context and a plan are immutable after creation: any number of threads may use one at once,
+ *     each with its own workspace and outputs. Destroying a plan or a context must not overlap a use of it.
+ * ERRORS    Every call returns a conv_fft_status. conv_fft_last_error() then gives, for the calling thread,
+ *     one sentence that names the argument, its value and the allowed range. A failed call leaves its output
+ *     arguments (handles, sizes) untouched unless it says otherwise. Nothing exits or aborts.
+ * NUMERICS  conv_fft_math below. Results are the same bits for the same plan, inputs and device. A NaN or an
+ *     Inf may spread over the tiles of its own sample that read it, never to another sample of y or gx; in gw it
+ *     may spread over the whole tensor. Non-negative inputs can give results slightly below zero.
+ *
+ * The header needs no other header than the C library's, and compiles as C99 and as C++.
+ */
+#ifndef CONV_FFT_H
+#define CONV_FFT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The version stands here once; the build reads it. */
+#define CONV_FFT_VERSION_MAJOR 0
+#define CONV_FFT_VERSION_MINOR 1
+#define CONV_FFT_VERSION_PATCH 0
+/** Raised whenever a struct or the meaning of a call changes in a way that old callers would notice. */
+#define CONV_FFT_ABI 1
+
+#if defined(_WIN32)
+#define CONV_FFT_API
+#elif defined(__GNUC__)
+#define CONV_FFT_API __attribute__((visibility("default")))
+#else
+#define CONV_FFT_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The type behind CUstream and cudaStream_t. */
+struct CUstream_st;
+
+/* ------------------------------------------------------------------------------------------- status */
+
+/** The list of statuses: X(name, value, text). */
+#define CONV_FFT_STATUS_LIST(X)                                                                        \
+    X(SUCCESS, 0, "success")                                                                           \
+    X(INVALID_ARGUMENT, 1, "invalid argument")                                                         \
+    X(NOT_SUPPORTED, 2, "not supported by this device or build")                                       \
+    X(OUT_OF_MEMORY, 3, "out of memory")                                                               \
+    X(NO_DEVICE, 4, "no usable device")                                                                \
+    X(LIBRARY_MISSING, 5, "a library is missing or too old")                                           \
+    X(DEVICE_ERROR, 6, "the device reported an error")                                                 \
+    X(COMPILE_ERROR, 7, "a kernel did not compile")                                                    \
+    X(IO_ERROR, 8, "a file could not be read or written")                                              \
+    X(CANCELLED, 9, "cancelled by the caller")                                                         \
+    X(INTERNAL_ERROR, 10, "internal error")
+
+#define CONV_FFT_STATUS_ENUM(name, value, text) CONV_FFT_##name = value,
+/** What a call returns. Zero is success. */
+typedef enum conv_fft_status { CONV_FFT_STATUS_LIST(CONV_FFT_STATUS_ENUM) } conv_fft_status;
+#undef CONV_FFT_STATUS_ENUM
+
+/** A short constant text for a status; "unknown status" for any other number. Never NULL. */
+CONV_FFT_API const char *conv_fft_status_string(conv_fft_status status);
+
+/**
+ * The sentence of the calling thread's most recent failed call, "" if there was none. It stays valid until
+ * this thread's next failing call. Successful calls leave it as it is.
+ */
+CONV_FFT_API const char *conv_fft_last_error(void);
+
+/** major * 10000 + minor * 100 + patch of the library that is loaded. */
+CONV_FFT_API int conv_fft_version(void);
+/** "major.minor.patch" of the library that is loaded. */
+CONV_FFT_API const char *conv_fft_version_string(void);
+/** CONV_FFT_ABI of the library that is loaded: a binding compares it with the number it was written for. */
+CONV_FFT_API int conv_fft_version_abi(void);
+
+/* ------------------------------------------------------------------------------------------ context */
+
+/** A device and what belongs to it. Immutable; shared by all plans made with it. */
+typedef struct conv_fft_context conv_fft_context;
+
+/** Values of conv_fft_context_options.device. Numbers >= 0 are GPU ordinals. */
+enum {
+    CONV_FFT_DEVICE_AUTO = -1, /**< GPU 0 if it is usable, else the CPU */
+    CONV_FFT_DEVICE_CPU = -2
+};
+
+/** What the library writes to the standard error stream. The environment variable CONV_FFT_LOG (0..3) is the default. */
+typedef enum conv_fft_log_level {
+    CONV_FFT_LOG_DEFAULT = 0, /**< CONV_FFT_LOG, else warnings */
+    CONV_FFT_LOG_SILENT = 1,
+    CONV_FFT_LOG_WARNING = 2,
+    CONV_FFT_LOG_INFO = 3
+} conv_fft_log_level;
+
+/** Start from conv_fft_context_options_init(). */
+typedef struct conv_fft_context_options {
+    int device;                   /**< CONV_FFT_DEVICE_AUTO (default), CONV_FFT_DEVICE_CPU, or a GPU ordinal */
+    int threads;                  /**< CPU threads a call may use; 0 (default): OpenMP's maximum when a plan is made */
+    conv_fft_log_level log_level; /**< default CONV_FFT_LOG_DEFAULT */
+    const char *cache_directory;  /**< NULL (default): CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft */
+    int64_t reserved[4];          /**< zero */
+} conv_fft_context_options;
+
+/** Fill in the defaults. INVALID_ARGUMENT: options is NULL. */
+CONV_FFT_API conv_fft_status conv_fft_context_options_init(conv_fft_context_options *options);
+
+/**
+ * Create a context. options may be NULL (defaults). With CONV_FFT_DEVICE_AUTO the CPU is taken when no GPU is
+ * usable; conv_fft_context_device() says which and why.
+ * INVALID_ARGUMENT, OUT_OF_MEMORY; NO_DEVICE: the GPU asked for by number is not usable.
+ */
+CONV_FFT_API conv_fft_status conv_fft_context_create(const conv_fft_context_options *options, conv_fft_context **context);
+
+/** NULL is allowed. Plans of the context must have been destroyed before. */
+CONV_FFT_API void conv_fft_context_destroy(conv_fft_context *context);
+
+/** The GPU's ordinal, or CONV_FFT_DEVICE_CPU; CONV_FFT_DEVICE_AUTO if context is NULL. */
+CONV_FFT_API int conv_fft_context_device(const conv_fft_context *context);
+
+/** One line: the device, the libraries in use, and why this device was chosen. "" if context is NULL. Lives as long as the context. */
+CONV_FFT_API const char *conv_fft_context_description(const conv_fft_context *context);
+
+/* ------------------------------------------------------------------------------------------ problem */
+
+#define CONV_FFT_MAX_RANK 3
+
+/** Type of the elements of x, w, bias, y and their gradients. */
+typedef enum conv_fft_dtype {
+    CONV_FFT_FP32 = 0,
+    CONV_FFT_FP16 = 1, /**< IEEE 754 binary16 */
+    CONV_FFT_BF16 = 2, /**< the upper half of a binary32 */
+    CONV_FFT_FP64 = 3,
+    CONV_FFT_DTYPE_SAME = -1 /**< conv_fft_problem.weight_grad_dtype: the same as dtype */
+} conv_fft_dtype;
+
+/**
+ * The arithmetic inside. Allowed: FP32 tensors: FP32, TF32. FP16 and BF16 tensors: FP32, HALF. FP64 tensors: FP64.
+ * Errors are norm-wise: ||y - y_exact|| <= c * eps * || |x| conv |w| ||; the README tabulates c.
+ */
+typedef enum conv_fft_math {
+    CONV_FFT_MATH_DEFAULT = 0, /**< the first of the dtype's list above */
+    CONV_FFT_MATH_FP32 = 1,    /**< error like that of a direct FP32 convolution */
+    CONV_FFT_MATH_TF32 = 2,    /**< error like cuDNN's TF32; the CPU computes it in FP32 */
+    CONV_FFT_MATH_HALF = 3,    /**< 16-bit spectra, FP32 sums; the CPU computes it in FP32 */
+    CONV_FFT_MATH_FP64 = 4
+} conv_fft_math;
+
+/** What x is taken to be outside its extent (the gradients are the exact adjoints). */
+typedef enum conv_fft_padding {
+    CONV_FFT_PAD_ZEROS = 0,
+    CONV_FFT_PAD_CIRCULAR = 1, /**< x[i + D] = x[i]; padding at most D on each side */
+    CONV_FFT_PAD_REFLECT = 2,  /**< mirrored without repeating the edge; padding at most D - 1 */
+    CONV_FFT_PAD_REPLICATE = 3 /**< the edge element; any padding */
+} conv_fft_padding;
+
+/** Order of a dense tensor, drawn at the top of this file. */
+typedef enum conv_fft_layout {
+    CONV_FFT_CHANNELS_FIRST = 0,
+    CONV_FFT_CHANNELS_LAST = 1
+} conv_fft_layout;
+
+/** One convolution layer. Start from conv_fft_problem_init(); entries of unused axes are ignored. */
+typedef struct conv_fft_problem {
+    int rank;                                /**< 1..3, spatial axes */
+    int64_t batch;                           /**< >= 0; default 1 */
+    int64_t in_channels, out_channels;       /**< >= 1, multiples of groups; default 1 */
+    int64_t groups;                          /**< >= 1; default 1; in_channels = depthwise */
+    int64_t input[CONV_FFT_MAX_RANK];        /**< D, >= 1; default 1 */
+    int64_t kernel[CONV_FFT_MAX_RANK];       /**< K, >= 1; default 1 */
+    int64_t stride[CONV_FFT_MAX_RANK];       /**< >= 1; default 1 */
+    int64_t dilation[CONV_FFT_MAX_RANK];     /**< >= 1; default 1 */
+    int64_t pad_before[CONV_FFT_MAX_RANK];   /**< >= 0; default 0 */
+    int64_t pad_after[CONV_FFT_MAX_RANK];    /**< >= 0; default 0 */
+    conv_fft_padding padding;                /**< default ZEROS */
+    conv_fft_layout tensor_layout;           /**< of x, y, gx, gy; default CHANNELS_FIRST */
+    conv_fft_layout weight_layout;           /**< of w, gw; default CHANNELS_FIRST */
+    conv_fft_dtype dtype;                    /**< default FP32 */
+    conv_fft_dtype weight_grad_dtype;        /**< of gw and gbias: SAME (default), dtype itself, or FP32 for 16-bit tensors */
+    conv_fft_math math;                      /**< default DEFAULT */
+    /** Element strides; all zero (default) = dense in the layout above. x and gx: {batch, channel, axes};
+     *  y and gy likewise; w and gw: {out_channel, in_channel, axes}. A set that is not all zero must be >= 0 and name every
+     *  axis of extent > 1 of a tensor that is written (there no two elements may share a place); 0 repeats an input. */
+    int64_t x_stride[2 + CONV_FFT_MAX_RANK];
+    int64_t y_stride[2 + CONV_FFT_MAX_RANK];
+    int64_t w_stride[2 + CONV_FFT_MAX_RANK];
+    int64_t reserved[4];                     /**< zero */
+} conv_fft_problem;
+
+/** Defaults as named above, for `rank` spatial axes. INVALID_ARGUMENT: p is NULL, or rank is not 1..3. */
+CONV_FFT_API conv_fft_status conv_fft_problem_init(conv_fft_problem *p, int rank);
+
+/**
+ * The output's spatial extents: output[a] = (D + pad_before + pad_after - (K - 1) * dilation - 1) / stride + 1, for a < rank.
+ * Checks the whole problem. INVALID_ARGUMENT: a field is out of range (this includes a kernel larger than the padded input
+ * and products of extents beyond 63 bits), or a pointer is NULL.
+ */
+CONV_FFT_API conv_fft_status conv_fft_problem_output(const conv_fft_problem *p, int64_t output[CONV_FFT_MAX_RANK]);
+
+/**
+ * Read a problem line: an optional name, then key=value fields in any order; what is omitted has its default.
+ *
+ *     L1 in=128x3x128x128 out=96 kernel=11x11 stride=1 dilation=1 pad=0 groups=1 mode=zeros layout=first dtype=fp32 math=fp32
+ *
+ * in=BATCHxCHANNELSxD1x..; out=channels; kernel, stride, dilation, pad: one number for all axes or one per axis joined by x;
+ * pad=a:b is asymmetric (before:after), pad=same keeps the extent for stride 1 (more after, if it cannot be even);
+ * mode=zeros|circular|reflect|replicate; layout=first|last (tensors and weights), wlayout=first|last (weights alone);
+ * dtype=fp32|fp16|bf16|fp64; gw=same|fp32|fp16|bf16|fp64; math=fp32|tf32|half|fp64. `#` starts a comment.
+ * name (may be NULL) receives at most name_bytes bytes, terminated. An empty or comment line gives rank 0.
+ * INVALID_ARGUMENT: names the field that is wrong.
+ */
+CONV_FFT_API conv_fft_status conv_fft_problem_parse(const char *line, conv_fft_problem *p, char *name, size_t name_bytes);
+
+/** Write the problem line (without a name; strides are not part of it). INVALID_ARGUMENT: invalid problem, or `bytes` too small (512 suffice). */
+CONV_FFT_API conv_fft_status conv_fft_problem_format(const conv_fft_problem *p, char *text, size_t bytes);
+
+/* --------------------------------------------------------------------------------------------- plan */
+
+/** Passes; a set is their sum. */
+typedef enum conv_fft_pass {
+    CONV_FFT_FORWARD = 1,
+    CONV_FFT_BACKWARD_DATA = 2,
+    CONV_FFT_BACKWARD_WEIGHTS = 4,
+    CONV_FFT_BACKWARD = 6, /**< data and weights in one call, sharing the transform of gy */
+    CONV_FFT_ALL_PASSES = 7
+} conv_fft_pass;
+
+typedef enum conv_fft_tuning {
+    CONV_FFT_TUNE_CACHED = 0,    /**< default: a tuning record if there is one, else the cost model */
+    CONV_FFT_TUNE_OFF = 1,       /**< the cost model alone */
+    CONV_FFT_TUNE_MEASURE = 2,   /**< time the best few on the device. On the CPU the cost model decides in every mode */
+    CONV_FFT_TUNE_EXHAUSTIVE = 3 /**< time every candidate */
+} conv_fft_tuning;
+
+/** Operands whose spectra a caller may keep. A set is their sum. */
+typedef enum conv_fft_operand {
+    CONV_FFT_OPERAND_X = 1,
+    CONV_FFT_OPERAND_W = 2
+} conv_fft_operand;
+
+/** Start from conv_fft_plan_options_init(). */
+typedef struct conv_fft_plan_options {
+    int passes;               /**< set of conv_fft_pass; default CONV_FFT_ALL_PASSES */
+    conv_fft_tuning tuning;   /**< default CONV_FFT_TUNE_CACHED */
+    uint64_t workspace_limit; /**< bytes that no pass may exceed; 0 (default): no limit */
+    int keep;                 /**< set of conv_fft_operand whose spectra will be kept; default 0 */
+    /** Strategy lines (conv_fft_description.strategy) to use instead of choosing: forward, backward data, backward weights. NULL: choose. */
+    const char *strategy[3];
+    int64_t reserved[4];      /**< zero */
+} conv_fft_plan_options;
+
+/** A compiled, tuned layer. Immutable. */
+typedef struct conv_fft_plan conv_fft_plan;
+
+/** Fill in the defaults. INVALID_ARGUMENT: options is NULL. */
+CONV_FFT_API conv_fft_status conv_fft_plan_options_init(conv_fft_plan_options *options);
+
+/**
+ * Make a plan. options may be NULL (defaults). The problem is copied. All choosing, tuning and compiling happens here.
+ * INVALID_ARGUMENT: a field of the problem or of the options (the sentence names it); also a workspace limit below the problem's
+ * minimum, which the sentence gives. OUT_OF_MEMORY. NOT_SUPPORTED: a forced strategy that this device does not have.
+ */
+CONV_FFT_API conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,
+                                                  const conv_fft_plan_options *options, conv_fft_plan **plan);
+
+/** NULL is allowed. No call that uses the plan may be running. */
+CONV_FFT_API void conv_fft_plan_destroy(conv_fft_plan *plan);
+
+/**
+ * Bytes of workspace that calls of `pass` need (one of CONV_FFT_FORWARD, _BACKWARD_DATA, _BACKWARD_WEIGHTS, _BACKWARD). The
+ * contents need not be kept between calls. INVALID_ARGUMENT: a NULL, or a pass that the plan was not made for.
+ */
+CONV_FFT_API conv_fft_status conv_fft_plan_workspace(const conv_fft_plan *plan, conv_fft_pass pass, size_t *bytes);
+
+#define CONV_FFT_MAX_STAGES 8
+
+/** One stage of a pass. */
+typedef struct conv_fft_stage {
+    char name[24];       /**< "transform x", "product", "inverse y", "fold gx", "sum gbias", ... */
+    double bytes;        /**< tensor and spectrum bytes read and written */
+    double operations;   /**< floating-point operations */
+    double predicted_ms; /**< by the cost model */
+    double measured_ms;  /**< by conv_fft_profile(); negative: not measured */
+} conv_fft_stage;
+
+/** What a plan does in one pass. */
+typedef struct conv_fft_description {
+    char strategy[256]; /**< the strategy line; for CONV_FFT_BACKWARD that of the weights pass */
+    int64_t basis[CONV_FFT_MAX_RANK];
+    int64_t tiles[CONV_FFT_MAX_RANK];
+    int shares_gy;      /**< CONV_FFT_BACKWARD: 1 if gy is transformed once for both gradients */
+    uint64_t workspace_bytes;
+    double predicted_ms;
+    double measured_ms; /**< sum of the stages, or the tuner's time; negative: not measured */
+    int stage_count;
+    conv_fft_stage stages[CONV_FFT_MAX_STAGES];
+} conv_fft_description;
+
+/** Describe a pass (or CONV_FFT_BACKWARD). INVALID_ARGUMENT: a NULL, or a pass that the plan was not made for. */
+CONV_FFT_API conv_fft_status conv_fft_plan_describe(const conv_fft_plan *plan, conv_fft_pass pass,
+                                                    conv_fft_description *description);
+
+/**
+ * Describe a pass and measure its stages: runs it `repeats` (1..1000) times on random data in memory of its own, with a bias, and gives
+ * the median time of each stage. Synchronises. INVALID_ARGUMENT as above; OUT_OF_MEMORY.
+ */
+CONV_FFT_API conv_fft_status conv_fft_profile(const conv_fft_plan *plan, conv_fft_pass pass, int repeats,
+                                              conv_fft_description *description);
+
+/* -------------------------------------------------------------------------------------------- layer */
+
+/** Flags of the backward calls. Without them old contents of the gradients are never read, they may be NaN. */
+enum {
+    CONV_FFT_ACCUMULATE_GX = 1,
+    CONV_FFT_ACCUMULATE_GW = 2,
+    CONV_FFT_ACCUMULATE_GBIAS = 4
+};
+
+/**
+ * y = conv(x, w) + bias. bias may be NULL. A batch of 0 succeeds and touches nothing.
+ * INVALID_ARGUMENT: plan made without CONV_FFT_FORWARD; x, w or y NULL or misaligned; workspace NULL or smaller than
+ * conv_fft_plan_workspace() says (the sentence gives both sizes). NOT_SUPPORTED, DEVICE_ERROR: GPU contexts.
+ */
+CONV_FFT_API conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const void *x, const void *w, const void *bias, void *y,
+                                              void *workspace, size_t workspace_bytes, struct CUstream_st *stream);
+
+/**
+ * The gradients; any of gx, gw, gbias may be NULL (not wanted). x may be NULL if gw is, w may be NULL if gx is. gx needs
+ * CONV_FFT_BACKWARD_DATA in the plan, gw needs CONV_FFT_BACKWARD_WEIGHTS, gbias either. Workspace: that of CONV_FFT_BACKWARD, or of the
+ * one pass that is asked for; gbias alone needs none. flags: sum of CONV_FFT_ACCUMULATE_*: add to the old contents.
+ * A batch of 0 sets gw and gbias to zero (unless they accumulate). Errors as conv_fft_forward().
+ */
+CONV_FFT_API conv_fft_status conv_fft_backward(const conv_fft_plan *plan, const void *x, const void *w, const void *gy, void *gx,
+                                               void *gw, void *gbias, unsigned flags, void *workspace, size_t workspace_bytes,
+                                               struct CUstream_st *stream);
+
+/** gx alone: conv_fft_backward() without gw and gbias; workspace of CONV_FFT_BACKWARD_DATA. */
+CONV_FFT_API conv_fft_status conv_fft_backward_data(const conv_fft_plan *plan, const void *w, const void *gy, void *gx,
+                                                    unsigned flags, void *workspace, size_t workspace_bytes,
+                                                    struct CUstream_st *stream);
+
+/** gw, and gbias unless NULL: conv_fft_backward() without gx; workspace of CONV_FFT_BACKWARD_WEIGHTS. */
+CONV_FFT_API conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan, const void *x, const void *gy, void *gw, void *gbias,
+                                                       unsigned flags, void *workspace, size_t workspace_bytes,
+                                                       struct CUstream_st *stream);
+
+/* ------------------------------------------------------------------------------------- kept spectra */
+
+/**
+ * Bytes of the whole spectrum of x or w, for the calls below. The spectrum belongs to this plan, in a form of its own.
+ * INVALID_ARGUMENT: a NULL, an unknown operand, or one that no pass of the plan reads.
+ * NOT_SUPPORTED: the plan's passes use different spectra of it (set conv_fft_plan_options.keep to have them share).
+ */
+CONV_FFT_API conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_operand operand, size_t *bytes);
+
+/** The spectrum of w, for inference or for several calls with the same weights. Workspace: that of any pass that reads w. */
+CONV_FFT_API conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum, void *workspace,
+                                                        size_t workspace_bytes, struct CUstream_st *stream);
+
+/**
+ * conv_fft_forward() with caller-owned spectra (conv_fft_plan_spectrum() bytes each; NULL = not kept). One rule for x and for w, here and
+ * in conv_fft_backward_kept(): tensor and spectrum given: the tensor is read and its spectrum stored; tensor NULL: the spectrum is read.
+ */
+CONV_FFT_API conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, const void *w, const void *bias, void *y,
+                                                   void *x_spectrum, void *w_spectrum, void *workspace, size_t workspace_bytes,
+                                                   struct CUstream_st *stream);
+
+/** conv_fft_backward() with caller-owned spectra of x (read for gw) and w (read for gx). */
+CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x, const void *w, const void *gy, void *gx,
+                                                    void *gw, void *gbias, unsigned flags, void *x_spectrum, void *w_spectrum,
+                                                    void *workspace, size_t workspace_bytes, struct CUstream_st *stream);
+
+/* ------------------------------------------------------------------------------------------- tuning */
+
+/* Tuning records belong to GPU contexts. On a CPU context, where the cost model decides, each call below checks its arguments and returns
+ * NOT_SUPPORTED. */
+
+/** Which of two records for one problem stays. */
+typedef enum conv_fft_tune_policy {
+    CONV_FFT_KEEP_FASTEST = 0,
+    CONV_FFT_KEEP_NEWEST = 1,
+    CONV_FFT_KEEP_MINE = 2,
+    CONV_FFT_KEEP_THEIRS = 3
+} conv_fft_tune_policy;
+
+/** One record as conv_fft_tune_foreach() shows it; the texts live during the callback. */
+typedef struct conv_fft_tune_record {
+    const char *problem;  /**< problem line */
+    const char *strategy; /**< strategy line */
+    conv_fft_pass pass;
+    double ms;
+} conv_fft_tune_record;
+
+/** Counters since the context was created. */
+typedef struct conv_fft_tune_statistics {
+    int64_t records, hits, misses, unusable, corrupt;
+} conv_fft_tune_statistics;
+
+/** Return non-zero to stop. */
+typedef int (*conv_fft_tune_visit)(const conv_fft_tune_record *record, void *user);
+/** `done` of `total` problems are tuned. Return non-zero to cancel. */
+typedef int (*conv_fft_tune_progress)(int64_t done, int64_t total, void *user);
+
+/** Read records from a file into the context. IO_ERROR, NOT_SUPPORTED. */
+CONV_FFT_API conv_fft_status conv_fft_tune_load(conv_fft_context *context, const char *path);
+/** Write all records of the context to a file. IO_ERROR, NOT_SUPPORTED. */
+CONV_FFT_API conv_fft_status conv_fft_tune_save(conv_fft_context *context, const char *path);
+/** Read records from a file; `policy` decides where both have one. IO_ERROR, NOT_SUPPORTED. */
+CONV_FFT_API conv_fft_status conv_fft_tune_merge(conv_fft_context *context, const char *path, conv_fft_tune_policy policy);
+/** Write the records of `count` problems to a file. IO_ERROR, NOT_SUPPORTED. */
+CONV_FFT_API conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path, const conv_fft_problem *problems,
+                                                  int64_t count);
+/** Call `visit` for every record. CANCELLED: it returned non-zero. NOT_SUPPORTED. */
+CONV_FFT_API conv_fft_status conv_fft_tune_foreach(conv_fft_context *context, conv_fft_tune_visit visit, void *user);
+/** NOT_SUPPORTED. */
+CONV_FFT_API conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tune_statistics *statistics);
+/** Tune a list of problems (a network) and record the results. options and progress may be NULL. CANCELLED: progress returned non-zero. */
+CONV_FFT_API conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems, int64_t count,
+                                                    const conv_fft_plan_options *options, conv_fft_tune_progress progress, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CONV_FFT_H */
