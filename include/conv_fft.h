@@ -250,7 +250,7 @@ CONV_FFT_API conv_fft_status conv_fft_problem_output(const conv_fft_problem *p, 
  */
 CONV_FFT_API conv_fft_status conv_fft_problem_parse(const char *line, conv_fft_problem *p, char *name, size_t name_bytes);
 
-/** Write the problem line (without a name; strides are not part of it). INVALID_ARGUMENT: invalid problem, or `bytes` too small (512 suffice). */
+/** Write the problem line (without a name; strides are not part of it). INVALID_ARGUMENT: invalid problem, or `bytes` too small (1024 suffice). */
 CONV_FFT_API conv_fft_status conv_fft_problem_format(const conv_fft_problem *p, char *text, size_t bytes);
 
 /* --------------------------------------------------------------------------------------------- plan */
@@ -311,7 +311,7 @@ CONV_FFT_API void conv_fft_plan_destroy(conv_fft_plan *plan);
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_workspace(const conv_fft_plan *plan, conv_fft_pass pass, size_t *bytes);
 
-#define CONV_FFT_MAX_STAGES 8
+#define CONV_FFT_MAX_STAGES 12
 
 /** One stage of a pass. */
 typedef struct conv_fft_stage {

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# The everyday commands. Each first makes sure of its packages (scripts/setup.sh), then leaves the work to CMake's
+# presets; build trees are build/<preset>.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+# Benchmarks: where results go, and how far each case is scaled down for a CPU.
+RESULTS ?= build/bench
+BENCH_SCALE ?= --max-gflop 1 --seconds 0.2
+BUILD = cmake --build --parallel $(JOBS) --preset
+BENCH = build/release/bench/bench_conv $(BENCH_SCALE)
+TEST = ctest --parallel $(JOBS) --preset
+
+help:
+	@echo 'make demo     train a small CNN on real images; pictures in build/demo'
+	@echo 'make check    the quick tests'
+	@echo 'make test     all tests, the sanitizers included'
+	@echo 'make bench    benchmarks on this machine; results in $(RESULTS)'
+	@echo 'make install  library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
+	@echo 'make format   clang-format over all sources'
+	@echo 'make clean    remove build/'
+
+demo:
+	scripts/setup.sh build
+	cmake --preset release
+	$(BUILD) release --target train_digits
+	build/release/examples/train_digits --data data/digits.csv.gz --out build/demo
+
+check:
+	scripts/setup.sh build test
+	cmake --preset dev
+	$(BUILD) dev
+	$(TEST) check
+
+# The whole suite comes last: its closing lines end the output.
+test:
+	scripts/setup.sh build test
+	cmake --preset sanitize
+	$(BUILD) sanitize
+	$(TEST) sanitize
+	cmake --preset tsan
+	$(BUILD) tsan
+	$(TEST) tsan
+	cmake --preset dev
+	$(BUILD) dev
+	$(TEST) dev
+
+bench:
+	scripts/setup.sh build bench
+	cmake --preset release
+	$(BUILD) release --target bench_conv
+	mkdir -p $(RESULTS)
+	$(BENCH) --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
+	    --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt --out $(RESULTS)/conv.csv
+	$(BENCH) --count 16 --suite grid=networks/grid.txt --out $(RESULTS)/conv.csv
+	$(BENCH) --suite depthwise=networks/depthwise.txt --suite longconv=networks/longconv.txt --out $(RESULTS)/fused.csv
+
+install:
+	scripts/setup.sh build
+	cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	$(BUILD) release --target conv_fft conv-fft
+	DESTDIR=$(DESTDIR) cmake --install build/release
+
+format:
+	scripts/setup.sh test
+	scripts/sources.sh | xargs clang-format-14 -i
+
+clean:
+	rm -rf build
+
+.PHONY: help demo check test bench install format clean

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench.h - what the parts of bench_conv share. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include "conv_fft.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------------------------- shape.c: a layer as plain numbers */
+
+/* A layer with dense channels-first tensors, zero padding and always three axes; axes that the problem lacks
+   come first, with extent 1. */
+typedef struct bench_shape {
+    int64_t batch, groups, in, out; /* in, out: channels per group */
+    int64_t d[3], k[3], m[3];       /* extents of the input, the kernel and the output */
+    int64_t stride[3], dilation[3], pad[3];
+} bench_shape;
+
+void bench_shape_of(const conv_fft_problem *p, const int64_t output[CONV_FFT_MAX_RANK], bench_shape *s);
+
+static inline int64_t bench_volume(const int64_t v[3]) { return v[0] * v[1] * v[2]; }
+static inline int64_t bench_x_count(const bench_shape *s) { return s->batch * s->groups * s->in * bench_volume(s->d); }
+static inline int64_t bench_w_count(const bench_shape *s) { return s->groups * s->out * s->in * bench_volume(s->k); }
+static inline int64_t bench_y_count(const bench_shape *s) { return s->batch * s->groups * s->out * bench_volume(s->m); }
+
+/* Operations of one pass of a direct convolution, padding counted: two per tap and output. */
+double bench_direct_gflop(const bench_shape *s);
+
+/* ------------------------------------------------------------------------- suite.c: cases, from files of layers */
+
+typedef struct bench_case {
+    char suite[48], name[80];
+    conv_fft_problem problem;
+    bench_shape shape;
+} bench_case;
+
+typedef struct bench_suite {
+    bench_case *cases;
+    size_t count;
+} bench_suite;
+
+/* Reads [NAME=]FILE; NAME is the file's name unless given. False: a message has been written. */
+bool bench_suite_read(const char *argument, bench_suite *suite);
+void bench_suite_free(bench_suite *suite);
+
+/* Reduces the batch, then the channels, until a direct pass needs at most max_gflop (0: no limit), and says so
+   in the name. */
+bool bench_case_fit(bench_case *c, double max_gflop);
+
+/* -------------------------------------------------------------------- implementations: ours.c direct.c onednn.c */
+
+/* Inputs x, w, gy and outputs y, gx, gw of the case at hand. */
+typedef struct bench_data {
+    float *x, *w, *gy, *y, *gx, *gw;
+} bench_data;
+
+typedef struct bench_job {
+    const bench_case *layer;
+    conv_fft_pass pass;
+    const bench_data *data;
+    conv_fft_context *context;
+} bench_job;
+
+typedef struct bench_impl {
+    char name[32];
+    char strategy[256];
+    uint64_t workspace_bytes;
+    const bench_job *job;
+    void *state;
+    bool (*run)(struct bench_impl *self);
+    bool (*finish)(
+        struct bench_impl *self); /* brings the output into the plain layout, outside the timed part; may be NULL */
+    void (*close)(struct bench_impl *self);
+} bench_impl;
+
+/* Each fills impl in for its job. False: not available for this job, a message has been written, nothing is to
+   be closed. */
+bool bench_ours_open(bench_impl *impl, const bench_job *job);
+bool bench_direct_open(bench_impl *impl, const bench_job *job);
+bool bench_onednn_open(bench_impl *impl, const bench_job *job);
+bool bench_onednn_blocked_open(bench_impl *impl, const bench_job *job);
+
+/* "oneDNN 2.6.3", or "no oneDNN". */
+const char *bench_onednn_version(void);
+
+/* ----------------------------------------------------------- check.c: the error, from sampled outputs in double */
+
+typedef struct bench_check bench_check;
+
+/* Computes a random sample of the job's outputs by their definition. NULL: out of memory. */
+bench_check *bench_check_create(const bench_job *job);
+void bench_check_destroy(bench_check *check);
+/* ||got - exact|| / ||exact|| over the sample, the larger one of two gradients. NaN if an output is NaN. */
+double bench_check_error(const bench_check *check);
+/* Overwrites the job's outputs with NaN. */
+void bench_poison(const bench_job *job);
+
+/* ----------------------------------------------------------------------------------------- measure.c: the clock */
+
+typedef struct bench_timer bench_timer;
+
+/* Owns the buffer that flushes the caches. NULL: out of memory. */
+bench_timer *bench_timer_create(void);
+void bench_timer_destroy(bench_timer *timer);
+/* Bytes touched between two runs. */
+size_t bench_timer_flush_bytes(const bench_timer *timer);
+
+double bench_now_ms(void);
+
+/* Median milliseconds of each implementation; they take turns until each has used `seconds` (flushes counted) and
+   has run three times. False: a run failed. */
+bool bench_measure(bench_timer *timer, bench_impl *impls, size_t count, double seconds, double *ms);
+
+/* ------------------------------------------------------------------------------------------- csv.c: the results */
+
+typedef struct bench_row {
+    char suite[48], layer[80], pass[12], impl[32], strategy[256];
+    double ms, rel_l2;
+    uint64_t workspace_bytes;
+} bench_row;
+
+/* Rows of one run of (part of) a suite. header: comment lines, each beginning with '#' and ending with '\n'. */
+typedef struct bench_part {
+    char header[1024];
+    bench_row *rows;
+    size_t count, capacity;
+} bench_part;
+
+bool bench_part_add(bench_part *part, const bench_row *row);
+
+/* Writes the part into the file; rows there of the same suite, case and pass are replaced. path NULL: to the
+   standard output. */
+bool bench_csv_write(const char *path, const bench_part *part);
+
+/* -------------------------------------------------------------------------------------------------------- run.c */
+
+typedef struct bench_pass {
+    const char *name;
+    conv_fft_pass pass;
+} bench_pass;
+
+#define BENCH_PASSES 4
+extern const bench_pass bench_passes[BENCH_PASSES];
+
+#define BENCH_MAX_SUITES 32
+
+typedef struct bench_options {
+    const char *suites[BENCH_MAX_SUITES];
+    int suite_count;
+    const char *only;    /* a case's name; NULL: all */
+    unsigned pass_set;   /* bit i: bench_passes[i] */
+    long count, threads; /* 0: all cases; OpenMP's default */
+    int device;
+    const char *out; /* NULL: the standard output */
+    double seconds, max_gflop;
+    bool list;
+} bench_options;
+
+/* False: something that was to be measured was not, or gave a wrong result; messages have been written. */
+bool bench_run(const bench_options *o);
+
+/* ------------------------------------------------------------------------------------------------------- main.c */
+
+/* "bench_conv: " and a message, on the standard error stream. */
+void bench_message(const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 1, 2)))
+#endif
+    ;
+
+/* Copies a text, cut to fit. */
+void bench_copy(char *to, size_t bytes, const char *from);
+
+#endif /* BENCH_H */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clock: implementations take turns, the caches are flushed before every run, the median counts. */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MIN_REPEATS 3
+#define MAX_REPEATS 101
+#define MIN_FLUSH_BYTES ((size_t)64 << 20)
+#define CACHE_LINE 64
+
+struct bench_timer {
+    size_t bytes;
+    unsigned char *buffer;
+};
+
+/* Larger than the last-level cache as the C library reports it. */
+static size_t flush_bytes(void) {
+    long cache = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    size_t bytes = cache > 0 ? (size_t)cache / 4 * 5 : 0;
+    return bytes > MIN_FLUSH_BYTES ? bytes : MIN_FLUSH_BYTES;
+}
+
+bench_timer *bench_timer_create(void) {
+    bench_timer *timer = malloc(sizeof *timer);
+    if (!timer)
+        return NULL;
+    timer->bytes = flush_bytes();
+    timer->buffer = calloc(timer->bytes, 1);
+    if (!timer->buffer) {
+        free(timer);
+        return NULL;
+    }
+    return timer;
+}
+
+void bench_timer_destroy(bench_timer *timer) {
+    if (timer)
+        free(timer->buffer);
+    free(timer);
+}
+
+size_t bench_timer_flush_bytes(const bench_timer *timer) { return timer->bytes; }
+
+double bench_now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
+/* Writes to every line, so that nothing older stays cached. */
+static void flush(bench_timer *timer) {
+    unsigned char *buffer = timer->buffer;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < timer->bytes; i += CACHE_LINE)
+        buffer[i]++;
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, compare);
+    return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
+}
+
+typedef struct record {
+    double ms[MAX_REPEATS], used; /* used: with the flushes */
+    int count;
+} record;
+
+static bool finished(const record *r, double seconds) {
+    return r->count == MAX_REPEATS || (r->count >= MIN_REPEATS && r->used >= 1e3 * seconds);
+}
+
+bool bench_measure(bench_timer *timer, bench_impl *impls, size_t count, double seconds, double *ms) {
+    record *records = calloc(count, sizeof *records);
+    bool good = records != NULL;
+    for (bool busy = good; busy && good;) {
+        busy = false;
+        for (size_t i = 0; i < count && good; i++) {
+            record *r = &records[i];
+            if (finished(r, seconds))
+                continue;
+            busy = true;
+            double begin = bench_now_ms();
+            flush(timer);
+            double start = bench_now_ms();
+            good = impls[i].run(&impls[i]);
+            double end = bench_now_ms();
+            r->ms[r->count++] = end - start;
+            r->used += end - begin;
+        }
+    }
+    for (size_t i = 0; i < count && good; i++)
+        ms[i] = median(records[i].ms, records[i].count);
+    free(records);
+    return good;
+}

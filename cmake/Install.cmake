@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# The library with its headers, for find_package(ConvFFT) and for pkg-config. The program installs itself.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS conv_fft EXPORT ConvFFTTargets FILE_SET HEADERS)
+
+set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/ConvFFT")
+install(EXPORT ConvFFTTargets NAMESPACE ConvFFT:: DESTINATION "${package_directory}")
+configure_package_config_file(cmake/ConvFFTConfig.cmake.in "${PROJECT_BINARY_DIR}/ConvFFTConfig.cmake"
+                              INSTALL_DESTINATION "${package_directory}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/ConvFFTConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/ConvFFTConfig.cmake" "${PROJECT_BINARY_DIR}/ConvFFTConfigVersion.cmake"
+        DESTINATION "${package_directory}")
+
+# The prefix is found from the place of the .pc file, so that an installed tree can be moved.
+file(RELATIVE_PATH pc_to_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+set(pc_private_libs -lm ${CMAKE_THREAD_LIBS_INIT})
+foreach(library IN LISTS CMAKE_DL_LIBS)
+  list(APPEND pc_private_libs -l${library})
+endforeach()
+if(OpenMP_C_FOUND)
+  list(APPEND pc_private_libs ${OpenMP_C_FLAGS})
+endif()
+list(JOIN pc_private_libs " " pc_private_libs)
+configure_file(cmake/conv_fft.pc.in "${PROJECT_BINARY_DIR}/conv_fft.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/conv_fft.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

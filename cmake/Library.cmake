@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# The library: objects compiled once, archived twice. conv_fft is what is installed; conv_fft_static shows tests the
+# internals too, and lets them replace malloc.
+
+set(src "${PROJECT_SOURCE_DIR}/src")
+set(kernel_text "${src}/cpu/fft_kernels.c")
+file(GLOB cpu_sources CONFIGURE_DEPENDS "${src}/cpu/*.c")
+file(GLOB sources CONFIGURE_DEPENDS "${src}/*.c" "${src}/autotune/*.c" "${src}/conv/*.c" "${src}/tiling/*.c"
+     "${src}/fbfft/*.c" "${src}/device/*.c" "${src}/core/*.c")
+list(REMOVE_ITEM cpu_sources "${kernel_text}")
+
+check_c_compiler_flag(-ffp-contract=fast CONV_FFT_HAS_FP_CONTRACT)
+check_c_compiler_flag(-fopenmp-simd CONV_FFT_HAS_OPENMP_SIMD)
+set(cpu_options $<$<BOOL:${CONV_FFT_HAS_FP_CONTRACT}>:-ffp-contract=fast>
+                $<$<BOOL:${CONV_FFT_HAS_OPENMP_SIMD}>:-fopenmp-simd>)
+
+set(object_targets "")
+
+# An object library with the settings of the library's own code.
+function(conv_fft_add_objects target)
+  add_library(${target} OBJECT ${ARGN})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${src}")
+  target_link_libraries(${target} PRIVATE Threads::Threads $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_C>)
+  set(object_targets ${object_targets} ${target} PARENT_SCOPE)
+endfunction()
+
+conv_fft_add_objects(conv_fft_objects ${sources})
+conv_fft_add_objects(conv_fft_cpu ${cpu_sources})
+target_compile_options(conv_fft_cpu PRIVATE ${cpu_options})
+
+# One text of the transform, compiled once for the baseline and once per instruction set.
+conv_fft_add_objects(conv_fft_kernels_baseline "${kernel_text}")
+target_compile_options(conv_fft_kernels_baseline PRIVATE ${cpu_options})
+
+function(conv_fft_add_kernels isa)
+  string(REPLACE ";" " " all_flags "${ARGN}")
+  check_c_compiler_flag("${all_flags}" CONV_FFT_COMPILES_${isa})
+  if(CONV_FFT_COMPILES_${isa})
+    string(TOLOWER conv_fft_kernels_${isa} target)
+    conv_fft_add_objects(${target} "${kernel_text}")
+    target_compile_options(${target} PRIVATE ${cpu_options} ${ARGN})
+    target_compile_definitions(${target} PRIVATE CF_ISA_${isa}=1)
+    target_compile_definitions(conv_fft_cpu PRIVATE CF_HAVE_${isa}=1)
+    set(object_targets ${object_targets} PARENT_SCOPE)
+  endif()
+endfunction()
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
+  conv_fft_add_kernels(AVX2 -mavx2 -mfma -mf16c)
+  conv_fft_add_kernels(AVX512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c -mprefer-vector-width=512)
+endif()
+
+list(TRANSFORM object_targets REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+
+file(GLOB public_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/*.h")
+
+function(conv_fft_finish_library target)
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${public_headers})
+  target_link_libraries(${target} PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_C>)
+endfunction()
+
+add_library(conv_fft ${objects})
+add_library(ConvFFT::conv_fft ALIAS conv_fft)
+conv_fft_finish_library(conv_fft)
+set_target_properties(conv_fft PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${abi})
+
+add_library(conv_fft_static STATIC EXCLUDE_FROM_ALL ${objects})
+conv_fft_finish_library(conv_fft_static)
+target_include_directories(conv_fft_static INTERFACE "${src}")

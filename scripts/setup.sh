@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Usage: scripts/setup.sh [build] [test] [bench]
+#
+# Makes sure that the packages of the named groups are there. Root (or a sudo that asks for no password) installs what
+# is missing; anyone else gets the command to run, and nothing is changed. make itself is the one package that `make`
+# cannot install: apt-get install make.
+set -eu
+
+# group  Debian 12               Ubuntu 24.04            what for
+packages='
+build    gcc                     gcc                     # any C11 compiler does
+build    libc6-dev               libc6-dev
+build    cmake                   cmake                   # 3.24 or newer
+build    ninja-build             ninja-build
+build    pkg-config              pkg-config
+build    libopenblas0-serial     libopenblas0-serial     # products; opened at run time
+build    libpng-dev              libpng-dev              # pictures of the demo
+build    zlib1g-dev              zlib1g-dev              # data of the demo
+test     libcmocka-dev           libcmocka-dev
+test     g++                     g++                     # the header as C++17
+test     clang                   clang                   # thread sanitizer, with the next two
+test     libclang-rt-14-dev      libclang-rt-18-dev
+test     libomp-dev              libomp-dev
+test     clang-format-14         clang-format-14
+test     python3                 python3                 # checks of the source tree
+bench    libdnnl-dev             libdnnl-dev             # oneDNN, a baseline
+'
+
+groups=${*:-build}
+for group in $groups; do
+    case $group in
+    build | test | bench) ;;
+    *) echo "setup.sh: unknown group '$group' (build, test, bench)" >&2 && exit 2 ;;
+    esac
+done
+
+# The packages of the groups, from the column of this system.
+names() {
+    column=2
+    [ "$1" != ubuntu ] || column=3
+    for group in $groups; do
+        echo "$packages" | awk -v group="$group" -v column="$column" '$1 == group { print $column }'
+    done
+}
+
+system=$(. /etc/os-release 2>/dev/null && echo "${ID:-unknown}") || system=unknown
+wanted=$(names "$system")
+if ! command -v dpkg-query >/dev/null; then
+    echo "setup.sh: this system has no dpkg, so nothing is checked. On Debian 12 the packages are:" $wanted >&2
+    exit 0
+fi
+
+missing=
+for name in $wanted; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing="$missing $name"
+done
+[ -n "$missing" ] || exit 0
+
+install="apt-get install -y --no-install-recommends$missing"
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! sudo -n true 2>/dev/null; then
+        echo "setup.sh: these packages are missing; install them and try again (nothing has been changed):" >&2
+        echo "    sudo apt-get update && sudo $install" >&2
+        exit 1
+    fi
+    as_root='sudo -n'
+fi
+
+echo "setup.sh: installing$missing"
+apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300"
+# The lists are fetched only if they do not know a package, or name a version that the archive no longer has.
+$apt install -s $missing >/dev/null 2>&1 || $apt update
+$apt install -y --no-install-recommends $missing || { $apt update && $apt install -y --no-install-recommends $missing; }

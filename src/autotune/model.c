@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autotune/model.h"
+
+#include "conv/family.h"
+#include "core/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+static cf_stage_cost cost_of(const cf_device *device, double bytes, double operations, double rate) {
+    return (cf_stage_cost){bytes, operations, operations / rate + bytes / device->bandwidth + device->stage_seconds};
+}
+
+static double elements(const int64_t extents[5]) {
+    double product = 1.0;
+    for (int i = 0; i < 5; ++i) product *= (double)extents[i];
+    return product;
+}
+
+/* A real transform of n points counts 2.5 n log2 n operations; one of an odd last axis is computed as a complex one. */
+static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, double tensor_bytes) {
+    const double points = (double)(s->basis[0] * s->basis[1] * s->basis[2]);
+    const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
+    const double odd = s->basis[2] % 2 && s->basis[2] > 1 ? 2.0 : 1.0;
+    const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd;
+    const double spectrum_bytes = planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
+    /* Positions of the basis are handled one by one on load and store. */
+    return cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points, device->flops);
+}
+
+/* Matrix products reach their speed when all three extents are large. */
+static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPERAND_COUNT], cf_product_variant variant) {
+    const double rows = (double)s[CF_X].rows, in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
+    const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
+    const double operations = 8.0 * count * rows * in * out;
+    double bytes = 0.0;
+    for (int i = 0; i < CF_OPERAND_COUNT; ++i) {
+        bytes += count * (double)s[i].rows * (double)s[i].columns * 2.0 * (double)cf_dtype_bytes(s[i].dtype);
+    }
+    double rate = device->flops;
+    double calls = 0.0;
+    if (variant == CF_PRODUCT_BLAS) {
+        rate = device->product_flops * (rows / (rows + 4)) * (in / (in + 4)) * (out / (out + 4));
+        calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
+    } else if (in * out > 1) {
+        rate = device->product_flops * 0.2;
+    }
+    cf_stage_cost cost = cost_of(device, bytes, operations, rate);
+    cost.seconds += calls;
+    return cost;
+}
+
+void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                   cf_stage_cost cost[CF_STAGE_COUNT]) {
+    static const cf_stage_kind loads[CF_OPERAND_COUNT] = {CF_STAGE_LOAD_X, CF_STAGE_LOAD_W, CF_STAGE_LOAD_GY};
+    static const cf_stage_kind stores[CF_PASS_COUNT] = {CF_STAGE_STORE_Y, CF_STAGE_STORE_GX, CF_STAGE_STORE_GW};
+    static const cf_stage_kind products[CF_PASS_COUNT] = {CF_STAGE_PRODUCT_Y, CF_STAGE_PRODUCT_GX, CF_STAGE_PRODUCT_GW};
+    cf_spectrum s[CF_OPERAND_COUNT];
+    int64_t extents[CF_OPERAND_COUNT][5];
+    memset(cost, 0, CF_STAGE_COUNT * sizeof *cost);
+    cf_staged_spectra(layer, pass, strategy, s);
+    cf_layer_extents(layer, extents[CF_X], extents[CF_Y], extents[CF_W]);
+    const size_t size[CF_OPERAND_COUNT] = {cf_dtype_bytes(layer->x.dtype),
+                                           cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype),
+                                           cf_dtype_bytes(layer->y.dtype)};
+    for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
+        const bool result = cf_pass_table[pass].result == operand;
+        cost[result ? stores[pass] : loads[operand]] = transform(device, &s[operand], elements(extents[operand]) * (double)size[operand]);
+    }
+    cost[products[pass]] = product(device, s, strategy->product);
+    if (pass != CF_PASS_DATA || cf_staged_gx_store(layer, strategy) == CF_GX_DIRECT) return;
+    double padded = (double)extents[CF_X][0] * (double)extents[CF_X][1];
+    for (int a = 0; a < 3; ++a) padded *= (double)(layer->axis[a].pad_before + layer->axis[a].input + layer->axis[a].pad_after);
+    const double bytes = elements(extents[CF_X]) * (double)size[CF_X] + padded * (double)cf_dtype_bytes(layer->compute);
+    if (cf_staged_gx_store(layer, strategy) == CF_GX_FOLDED) cost[CF_STAGE_FOLD_GX] = cost_of(device, 2.0 * bytes, padded, device->flops);
+    else cost[CF_STAGE_STORE_GX].seconds += bytes / device->bandwidth;
+}
+
+cf_stage_cost cf_model_bias(const cf_layer *layer, const cf_device *device) {
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(layer, x, y, w);
+    return cost_of(device, elements(y) * (double)cf_dtype_bytes(layer->y.dtype), elements(y), device->flops);
+}

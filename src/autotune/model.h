@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cost model: bytes, operations and seconds of each stage of a pass, from the problem, the strategy and the facts of
+ * the device. It ranks strategies; its seconds are a rough prediction.
+ */
+#ifndef CF_AUTOTUNE_MODEL_H
+#define CF_AUTOTUNE_MODEL_H
+
+#include "conv/run.h"
+
+typedef struct cf_stage_cost {
+    double bytes, operations, seconds;
+} cf_stage_cost;
+
+/* Costs of a feasible strategy for one pass; stages that the pass does not have stay zero. */
+void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                   cf_stage_cost cost[CF_STAGE_COUNT]);
+
+/* Cost of the gradient of the bias. */
+cf_stage_cost cf_model_bias(const cf_layer *layer, const cf_device *device);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CF_CONV_CONTEXT_H
+#define CF_CONV_CONTEXT_H
+
+#include "core/log.h"
+#include "core/stage.h"
+
+struct conv_fft_context {
+    int ordinal; /* GPU, or CONV_FFT_DEVICE_CPU */
+    conv_fft_log_level log_level;
+    cf_device *device;
+    char description[512];
+};
+
+conv_fft_status cf_context_create(const conv_fft_context_options *options, conv_fft_context **context);
+void cf_context_destroy(conv_fft_context *context);
+
+#endif

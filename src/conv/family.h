@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A family is one way to compute passes. The strategy names it; everything else asks it. */
+#ifndef CF_CONV_FAMILY_H
+#define CF_CONV_FAMILY_H
+
+#include "conv/plan.h"
+#include "conv/run.h"
+
+typedef struct cf_family {
+    /* True if the strategy computes the pass; otherwise *why is a sentence. */
+    bool (*feasible)(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);
+    /* Make what plan->pass[pass] needs, its strategy being feasible. */
+    conv_fft_status (*prepare)(conv_fft_plan *plan, int pass);
+    /* Lay out the workspace of a set of prepared passes that run in one call, with chunks of at most `rows` rows. */
+    cf_workspace (*workspace)(const conv_fft_plan *plan, int set, int64_t rows);
+    conv_fft_status (*run)(const conv_fft_plan *plan, int set, const cf_call *call);
+} cf_family;
+
+extern const cf_family cf_families[CF_FAMILY_COUNT];
+
+/* Spectra of a feasible staged strategy; false beyond 63 bits. */
+bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy, cf_spectrum spectrum[CF_OPERAND_COUNT]);
+
+/* How a staged strategy stores gx. */
+cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *strategy);
+
+#endif

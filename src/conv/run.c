@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conv/run.h"
+
+#include "conv/family.h"
+#include "core/arith.h"
+#include "core/clock.h"
+
+#define CF_STAGE_NAME(name, text) [CF_STAGE_##name] = text,
+const char *const cf_stage_names[CF_STAGE_COUNT] = {CF_STAGE_LIST(CF_STAGE_NAME)};
+#undef CF_STAGE_NAME
+
+static conv_fft_status run_bias(const conv_fft_plan *plan, const cf_call *call) {
+    const double before = call->seconds ? cf_clock_seconds() : 0.0;
+    CF_FORWARD(plan->device->ops->bias_gradient(plan->device, &plan->bias, call->gy, call->gbias,
+                                                call->flags & CONV_FFT_ACCUMULATE_GBIAS, call->stream));
+    if (call->seconds) call->seconds[CF_STAGE_BIAS] += cf_clock_seconds() - before;
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) {
+    if (call->gbias) CF_FORWARD(run_bias(plan, call));
+    if (set == CONV_FFT_BACKWARD && !plan->shares_gy) {
+        CF_FORWARD(cf_families[plan->pass[CF_PASS_DATA].strategy.family].run(plan, CONV_FFT_BACKWARD_DATA, call));
+        set = CONV_FFT_BACKWARD_WEIGHTS;
+    }
+    if (set == 0) return CONV_FFT_SUCCESS;
+    const int pass = set == CONV_FFT_FORWARD ? CF_PASS_FORWARD : set & CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA : CF_PASS_WEIGHTS;
+    return cf_families[plan->pass[pass].strategy.family].run(plan, set, call);
+}
+
+conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum, void *workspace,
+                                         struct CUstream_st *stream) {
+    const cf_pass_plan *pass = cf_plan_reader(plan, CF_W);
+    const int set = plan->passes & CONV_FFT_FORWARD ? CONV_FFT_FORWARD : CONV_FFT_BACKWARD_DATA;
+    const cf_spectrum *s = &pass->spectrum[CF_W];
+    cf_block block = {.data = w_spectrum, .groups = s->groups, .rows = s->rows, .bin_stride = s->rows * s->columns};
+    block.group_stride = s->bins * block.bin_stride;
+    const uintptr_t address = (uintptr_t)workspace;
+    char *scratch = (char *)workspace + (cf_align(address) - address) + plan->workspace[set].scratch;
+    return plan->device->ops->forward(pass->transform[CF_W], w, (cf_origin){0, 0}, block, scratch, stream);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A strategy: one way to compute one pass, as a plain struct and as a line of text with its fields in fixed order:
+ *
+ *     staged basis=64x64 tiles=1x1 dilation=shift overlap=save product=blas spectrum=fp32 chunk=128 groups=1 keep=none
+ *
+ * basis, tiles   per axis of the problem (tiling/tiling.h)
+ * dilation       step: dilated taps in the basis; shift: a smaller dense problem per output phase
+ * overlap        save or add: how tiles of backward data meet
+ * product        blas or loop
+ * spectrum       fp32 or fp64
+ * chunk          rows (batch x shifts x tiles) of x and y whose spectra exist at a time; 0 = all
+ * groups         groups whose spectra exist at a time; 0 = all
+ * keep           none, x, w or xw: spectra that the caller may keep
+ */
+#ifndef CF_CONV_STRATEGY_H
+#define CF_CONV_STRATEGY_H
+
+#include "conv/layer.h"
+#include "core/stage.h"
+
+/* One way to compute a pass; conv/family.h. */
+typedef enum cf_family_id { CF_FAMILY_STAGED, CF_FAMILY_COUNT } cf_family_id;
+
+typedef struct cf_strategy {
+    cf_family_id family;
+    int64_t basis[3], tiles[3]; /* of the three internal axes */
+    bool shift_dilation, overlap_add;
+    cf_product_variant product;
+    conv_fft_dtype spectrum;
+    int64_t chunk, groups;
+    int keep; /* set of conv_fft_operand */
+} cf_strategy;
+
+conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strategy);
+void cf_strategy_format(const cf_strategy *strategy, int rank, char *text, size_t bytes);
+
+static inline cf_axis_grid cf_strategy_grid(const cf_strategy *s, int axis) {
+    return (cf_axis_grid){s->basis[axis], s->tiles[axis], s->overlap_add, s->shift_dilation};
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Integer arithmetic on extents. All operands are non-negative unless a comment says otherwise. */
+#ifndef CF_CORE_ARITH_H
+#define CF_CORE_ARITH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline int64_t cf_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t cf_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t cf_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+/* floor(a / b) and a mod b in [0, b) for b > 0 and any sign of a. */
+static inline int64_t cf_floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+static inline int64_t cf_mod(int64_t a, int64_t b) { return a % b < 0 ? a % b + b : a % b; }
+
+static inline int64_t cf_gcd(int64_t a, int64_t b) {
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* *product *= factor; false, and *product unchanged, beyond 63 bits. */
+static inline bool cf_multiply(int64_t *product, int64_t factor) {
+    if (factor != 0 && *product > INT64_MAX / factor) return false;
+    *product *= factor;
+    return true;
+}
+
+static inline bool cf_add(int64_t *sum, int64_t term) {
+    if (*sum > INT64_MAX - term) return false;
+    *sum += term;
+    return true;
+}
+
+static inline size_t cf_align(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU device and the operations that its files contribute to the stage interface. */
+#ifndef CF_CPU_DEVICE_H
+#define CF_CPU_DEVICE_H
+
+#include "cpu/blas.h"
+#include "cpu/cpu.h"
+#include "cpu/kernels.h"
+
+typedef struct cf_cpu_device {
+    cf_device base;
+    const cf_kernels *kernels;
+    cf_blas blas;
+    char description[256];
+} cf_cpu_device;
+
+static inline const cf_cpu_device *cf_cpu(const cf_device *device) {
+    return (const cf_cpu_device *)device;
+}
+
+/* Threads for `work` (floating-point operations or bytes, whichever is more) in `pieces` that can run side by side: one
+ * thread while waking others would cost more than it saves. */
+int cf_cpu_threads(const cf_device *device, int64_t pieces, double work);
+
+/* Every set of kernels that was built and that this CPU can run, best first; `*count` of them. */
+const cf_kernels *const *cf_cpu_kernels_list(int *count);
+
+conv_fft_status cf_cpu_transform_create(cf_device *device, const cf_transform_desc *desc, cf_transform **transform);
+void cf_cpu_transform_destroy(cf_transform *transform);
+size_t cf_cpu_transform_scratch(const cf_transform *transform);
+conv_fft_status cf_cpu_forward(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block,
+                               void *scratch, struct CUstream_st *stream);
+conv_fft_status cf_cpu_inverse(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,
+                               const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream);
+conv_fft_status cf_cpu_product(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
+                               bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_cpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
+                            int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_cpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
+                                     bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_cpu_clear(cf_device *device, void *memory, size_t bytes, struct CUstream_st *stream);
+conv_fft_status cf_cpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
+                            struct CUstream_st *stream);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One matrix product per bin and group. */
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "cpu/device.h"
+#include "cpu/parallel.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* One bin's product in BLAS terms: c (m x n) (+)= op(a) op(b), row major, summed over k. */
+typedef struct gemm {
+    int transpose_a, transpose_b;
+    int64_t m, n, k, lda, ldb, ldc;
+    const char *a, *b;
+    char *c;
+} gemm;
+
+static gemm gemm_of(const cf_product_desc *desc, void *x, void *w, void *y, int64_t rows) {
+    const int64_t in = desc->in_columns, out = desc->out_columns;
+    const int plain = CF_BLAS_NO_TRANSPOSE, conjugate = CF_BLAS_CONJUGATE_TRANSPOSE;
+    switch (desc->kind) {
+    case CF_PRODUCT_FORWARD: return (gemm){plain, conjugate, rows, out, in, in, in, out, x, w, y};
+    case CF_PRODUCT_BACKWARD_DATA: return (gemm){plain, plain, rows, in, out, out, in, in, y, w, x};
+    case CF_PRODUCT_BACKWARD_WEIGHTS: break;
+    }
+    return (gemm){conjugate, plain, out, in, rows, out, in, in, y, x, w};
+}
+
+/* Rows [from, to) of the result. */
+static gemm gemm_part(gemm g, int64_t from, int64_t to, size_t complex_bytes) {
+    g.a += (g.transpose_a == CF_BLAS_NO_TRANSPOSE ? from * g.lda : from) * (int64_t)complex_bytes;
+    g.c += from * g.ldc * (int64_t)complex_bytes;
+    g.m = to - from;
+    return g;
+}
+
+static void run_gemm(const cf_blas *blas, conv_fft_dtype dtype, const gemm *g, bool accumulate) {
+    const float one_f[2] = {1, 0}, beta_f[2] = {accumulate ? 1.0f : 0.0f, 0};
+    const double one_d[2] = {1, 0}, beta_d[2] = {accumulate ? 1.0 : 0.0, 0};
+    if (g->m == 0) return;
+    if (dtype == CONV_FFT_FP64)
+        blas->zgemm(CF_BLAS_ROW_MAJOR, g->transpose_a, g->transpose_b, (int)g->m, (int)g->n, (int)g->k, one_d, g->a,
+                    (int)g->lda, g->b, (int)g->ldb, beta_d, g->c, (int)g->ldc);
+    else
+        blas->cgemm(CF_BLAS_ROW_MAJOR, g->transpose_a, g->transpose_b, (int)g->m, (int)g->n, (int)g->k, one_f, g->a,
+                    (int)g->lda, g->b, (int)g->ldb, beta_f, g->c, (int)g->ldc);
+}
+
+/* BLAS extents are of type int. */
+static bool fits_blas(const cf_product_desc *desc, int64_t rows) {
+    return desc->in_columns <= INT_MAX && desc->out_columns <= INT_MAX && rows <= INT_MAX && rows > 0;
+}
+
+static char *bin_of(cf_block block, int64_t group, int64_t bin, size_t complex_bytes) {
+    return (char *)block.data + (group * block.group_stride + bin * block.bin_stride) * (int64_t)complex_bytes;
+}
+
+/* With fewer bins than threads, the rows of each result are dealt out too. The parts depend on the device alone. */
+static void product_blas(const cf_cpu_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
+                         bool accumulate, int threads) {
+    const size_t complex_bytes = 2 * cf_dtype_bytes(desc->dtype);
+    const int64_t bins = x.groups * desc->bins;
+    const int64_t limit = device->blas.own_threads ? 1 : device->base.threads;
+    const int64_t parts = bins < limit ? cf_ceil_div(limit, bins) : 1;
+    CF_PARALLEL_FOR_STATIC(device->blas.own_threads ? 1 : threads)
+    for (int64_t i = 0; i < bins * parts; ++i) {
+        const int64_t group = i / parts / desc->bins, bin = i / parts % desc->bins, part = i % parts;
+        const gemm whole = gemm_of(desc, bin_of(x, group, bin, complex_bytes), bin_of(w, group, bin, complex_bytes),
+                                   bin_of(y, group, bin, complex_bytes), x.rows);
+        const int64_t step = cf_ceil_div(whole.m, parts);
+        const gemm g = gemm_part(whole, cf_min(part * step, whole.m), cf_min((part + 1) * step, whole.m), complex_bytes);
+        run_gemm(&device->blas, desc->dtype, &g, accumulate);
+    }
+}
+
+static void product_loop(const cf_cpu_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
+                         bool accumulate, int threads) {
+    const size_t complex_bytes = 2 * cf_dtype_bytes(desc->dtype);
+    const cf_real_kernels *kernels = cf_real(device->kernels, desc->dtype);
+    CF_PARALLEL_FOR_STATIC(threads)
+    for (int64_t i = 0; i < x.groups * desc->bins; ++i) {
+        const int64_t group = i / desc->bins, bin = i % desc->bins;
+        kernels->product(desc, bin_of(x, group, bin, complex_bytes), bin_of(w, group, bin, complex_bytes),
+                         bin_of(y, group, bin, complex_bytes), x.rows, accumulate);
+    }
+}
+
+conv_fft_status cf_cpu_product(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
+                               bool accumulate, struct CUstream_st *stream) {
+    (void)stream;
+    const cf_cpu_device *cpu = cf_cpu(device);
+    const int64_t bins = x.groups * desc->bins;
+    const double flops = 8.0 * (double)bins * (double)x.rows * (double)desc->in_columns * (double)desc->out_columns;
+    if (bins == 0) return CONV_FFT_SUCCESS;
+    if (desc->variant == CF_PRODUCT_BLAS && cpu->blas.cgemm && fits_blas(desc, x.rows))
+        product_blas(cpu, desc, x, w, y, accumulate, cf_cpu_threads(device, device->threads, flops));
+    else
+        product_loop(cpu, desc, x, w, y, accumulate, cf_cpu_threads(device, bins, flops));
+    return CONV_FFT_SUCCESS;
+}

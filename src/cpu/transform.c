@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms between tensors and spectra: plan-time tables, then units of planes in parallel. */
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "cpu/device.h"
+#include "cpu/parallel.h"
+#include "cpu/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A unit's memory should stay in a core's second-level cache. */
+static const size_t unit_bytes = 1 << 20;
+
+static conv_fft_status check_window(const cf_transform_desc *desc) {
+    for (int a = 0; a < 3; ++a) {
+        const cf_axis_window *axis = &desc->window.axis[a];
+        if (axis->step < 1 || axis->spread < 1 || axis->first < 0 ||
+            (axis->count > 0 && axis->first + (axis->count - 1) * axis->spread >= desc->spectrum.basis[a]))
+            return cf_fail(CONV_FFT_INTERNAL_ERROR, "the window of axis %d leaves its basis of %lld", a,
+                           (long long)desc->spectrum.basis[a]);
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Sizes of a thread's memory for t->lanes lanes. */
+static void set_sizes(cf_transform *t) {
+    const int64_t *basis = t->desc.spectrum.basis;
+    const cf_axis_window *axis = t->desc.window.axis;
+    const size_t real = cf_dtype_bytes(t->dtype), lanes = (size_t)t->lanes;
+    const int64_t longest = cf_max(cf_max(t->line[0].length, t->line[1].length), t->line[2].length);
+    t->work_bytes = cf_align((size_t)(basis[0] * basis[1] * t->row_bins) * 2 * lanes * real);
+    t->line_bytes = cf_align((size_t)longest * 2 * lanes * real);
+    const bool borders = axis[0].mode != CONV_FFT_PAD_ZEROS || axis[1].mode != CONV_FFT_PAD_ZEROS ||
+                         axis[2].mode != CONV_FFT_PAD_ZEROS;
+    t->border_bytes = borders ? cf_align(lanes * (size_t)(axis[0].count + axis[1].count + axis[2].count) * 8) : 0;
+    t->thread_bytes = t->work_bytes + 3 * t->line_bytes + t->border_bytes;
+}
+
+static void choose_lanes(cf_transform *t) {
+    const int full = (int)(64 / cf_dtype_bytes(t->dtype));
+    t->lanes = full;
+    set_sizes(t);
+    while (t->lanes > 4 && t->thread_bytes > unit_bytes) {
+        t->lanes /= 2;
+        set_sizes(t);
+    }
+}
+
+static conv_fft_status make_tables(cf_transform *t) {
+    const size_t complex_bytes = 2 * cf_dtype_bytes(t->dtype);
+    for (int a = 0; a < 3; ++a) {
+        const size_t bytes = (size_t)cf_max(1, t->line[a].twiddles) * complex_bytes;
+        t->twiddles[a] = malloc(bytes);
+        if (!t->twiddles[a]) return cf_fail_memory(bytes, "the twiddles of a transform");
+        cf_line_plan_twiddles(&t->line[a], t->dtype, t->twiddles[a]);
+    }
+    const int64_t n = t->desc.spectrum.basis[2];
+    if (n % 2 != 0) return CONV_FFT_SUCCESS;
+    const size_t bytes = (size_t)(n / 4 + 1) * complex_bytes;
+    t->roots = malloc(bytes);
+    if (!t->roots) return cf_fail_memory(bytes, "the roots of unity of a transform");
+    for (int64_t k = 0; k <= n / 4; ++k) cf_root_of_unity(k, n, t->dtype, t->roots, k);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_cpu_transform_create(cf_device *device, const cf_transform_desc *desc, cf_transform **transform) {
+    CF_FORWARD(check_window(desc));
+    cf_transform *t = calloc(1, sizeof *t);
+    if (!t) return cf_fail_memory(sizeof *t, "a transform");
+    const int64_t *basis = desc->spectrum.basis;
+    t->device = device;
+    t->desc = *desc;
+    t->dtype = desc->spectrum.dtype;
+    t->row_bins = basis[2] / 2 + 1;
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    for (int a = 0; a < 3 && status == CONV_FFT_SUCCESS; ++a)
+        status = cf_line_plan_init(&t->line[a], a == 2 && basis[2] % 2 == 0 ? basis[2] / 2 : basis[a]);
+    if (status != CONV_FFT_SUCCESS) goto done;
+    choose_lanes(t);
+    status = make_tables(t);
+    if (status != CONV_FFT_SUCCESS) goto done;
+    *transform = t;
+    return CONV_FFT_SUCCESS;
+done:
+    cf_cpu_transform_destroy(t);
+    return status;
+}
+
+void cf_cpu_transform_destroy(cf_transform *transform) {
+    if (!transform) return;
+    for (int a = 0; a < 3; ++a) free(transform->twiddles[a]);
+    free(transform->roots);
+    free(transform);
+}
+
+size_t cf_cpu_transform_scratch(const cf_transform *transform) {
+    return (size_t)transform->device->threads * transform->thread_bytes + 63;
+}
+
+/* Floating-point operations of one plane, by the usual count for real data. */
+static double plane_flops(const cf_transform *t) {
+    const int64_t *basis = t->desc.spectrum.basis;
+    const double points = (double)basis[0] * (double)basis[1] * (double)basis[2];
+    return 2.5 * points * log2(points + 1);
+}
+
+static void count_planes(cf_call *call) {
+    const cf_transform *t = call->transform;
+    const cf_spectrum *spectrum = &t->desc.spectrum;
+    /* An ordered block covers whole samples or a part of one sample's rows. */
+    call->rows_per_plane = t->desc.ordered ? cf_min(spectrum->rows_per_sample, call->block.rows) : 1;
+    if (call->block.rows > 0)
+        call->planes = call->block.groups * (call->block.rows / call->rows_per_plane) * spectrum->columns;
+    call->units = cf_ceil_div(call->planes, t->lanes);
+}
+
+conv_fft_status cf_cpu_forward(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block,
+                               void *scratch, struct CUstream_st *stream) {
+    (void)stream;
+    const cf_cpu_device *device = cf_cpu(transform->device);
+    const cf_real_kernels *kernels = cf_real(device->kernels, transform->dtype);
+    cf_call call = {.transform = transform, .tensor = tensor, .origin = origin, .block = block, .scratch = scratch};
+    count_planes(&call);
+    const int threads = cf_cpu_threads(&device->base, call.units, (double)call.planes * plane_flops(transform));
+    CF_PARALLEL_FOR(threads)
+    for (int64_t i = 0; i < call.units; ++i) {
+        cf_unit unit;
+        cf_unit_set(&unit, &call, i, 0, cf_thread_index());
+        kernels->forward(transform, &unit);
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* The bias of each lane, in the computation's type. */
+static void load_bias(const cf_transform *t, const cf_real_kernels *kernels, cf_unit *unit, void *lane_bias) {
+    const conv_fft_dtype dtype = t->desc.tensor.dtype;
+    for (int r = 0; r < unit->runs; ++r) {
+        const cf_run *run = &unit->run[r];
+        const cf_piece piece = {.dtype = dtype,
+                                .data = (char *)unit->bias + run->channel * (int64_t)cf_dtype_bytes(dtype),
+                                .lane = 1,
+                                .elements = 1,
+                                .lanes = run->lanes};
+        kernels->load((char *)lane_bias + (size_t)run->lane * cf_dtype_bytes(t->dtype), 0, &piece);
+    }
+    unit->bias = lane_bias;
+}
+
+conv_fft_status cf_cpu_inverse(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,
+                               const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream) {
+    (void)stream;
+    const cf_cpu_device *device = cf_cpu(transform->device);
+    const cf_real_kernels *kernels = cf_real(device->kernels, transform->dtype);
+    cf_call call = {.transform = transform,
+                    .tensor = tensor,
+                    .origin = origin,
+                    .block = block,
+                    .bias = bias,
+                    .accumulate = accumulate,
+                    .scratch = scratch};
+    count_planes(&call);
+    const double flops = (double)call.planes * (double)call.rows_per_plane * plane_flops(transform);
+    const int threads = cf_cpu_threads(&device->base, call.units, flops);
+    CF_PARALLEL_FOR(threads)
+    for (int64_t i = 0; i < call.units; ++i)
+        for (int64_t step = 0; step < call.rows_per_plane; ++step) {
+            cf_unit unit;
+            double lane_bias[CF_MAX_LANES]; /* as floats if the computation is in FP32 */
+            cf_unit_set(&unit, &call, i, step, cf_thread_index());
+            if (bias) load_bias(transform, kernels, &unit, lane_bias);
+            kernels->inverse(transform, &unit);
+        }
+    return CONV_FFT_SUCCESS;
+}

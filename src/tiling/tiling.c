@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tiling/tiling.h"
+
+#include "core/arith.h"
+
+cf_unit cf_unit_make(const cf_axis *axis, bool shift_dilation) {
+    const int64_t common = cf_gcd(axis->stride, axis->dilation);
+    const int64_t dilation = axis->dilation / common;
+    cf_unit u = {0};
+    u.tap_step = axis->stride / common;
+    u.phases = cf_min(u.tap_step, axis->kernel);
+    /* More shifts than outputs would be empty. */
+    u.shifts = shift_dilation ? dilation : 1;
+    u.spread = shift_dilation ? 1 : dilation;
+    u.taps = cf_ceil_div(axis->kernel, u.tap_step);
+    u.extent = (u.taps - 1) * u.spread + 1;
+    u.outputs = cf_ceil_div(axis->output, u.shifts);
+    u.inputs = u.outputs + u.extent - 1;
+    if (axis->mode != CONV_FFT_PAD_ZEROS) {
+        u.high = u.inputs;
+        return u;
+    }
+    /* Position u of shift a and phase c is x[(u shifts + a) stride + c dilation - pad_before]. */
+    const int64_t step = u.shifts * axis->stride;
+    const int64_t reach = (u.shifts - 1) * axis->stride + (u.phases - 1) * axis->dilation;
+    u.low = cf_min(u.inputs, cf_ceil_div(cf_max(0, axis->pad_before - reach), step));
+    u.high = cf_min(u.inputs, (axis->pad_before + axis->input - 1) / step + 1);
+    u.high = cf_max(u.low, u.high);
+    return u;
+}
+
+/* Circular padding served by the wrap-around of the basis itself. */
+static bool wraps(const cf_axis *axis, const cf_unit *unit, int64_t basis) {
+    return axis->mode == CONV_FFT_PAD_CIRCULAR && basis == axis->input && axis->stride == 1 && unit->shifts == 1 &&
+           unit->extent <= basis && unit->outputs <= basis;
+}
+
+int64_t cf_basis_one_tile(const cf_axis *axis, const cf_unit *unit) {
+    if (wraps(axis, unit, axis->input) && cf_is_basis(axis->input)) return axis->input;
+    const int64_t data = cf_max(unit->high, unit->inputs - unit->low);
+    return cf_max(data, cf_max(unit->extent, unit->outputs));
+}
+
+/* Outputs per tile, or for gx by overlap-save positions of x per tile. */
+static int64_t tile_length(const cf_unit *unit, const cf_axis_grid *grid, cf_role role) {
+    const bool own = (role == CF_ROLE_GY || role == CF_ROLE_GX) && !grid->overlap_add;
+    return cf_max(1, cf_ceil_div(own ? unit->high - unit->low : unit->outputs, grid->tiles));
+}
+
+bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result) {
+    const cf_unit unit = cf_unit_make(axis, grid->shift_dilation);
+    if (grid->basis < 1 || grid->tiles < 1 || grid->tiles > unit.inputs) return false;
+    if (grid->tiles == 1) {
+        const int64_t data = cf_max(unit.high, unit.inputs - unit.low);
+        return wraps(axis, &unit, grid->basis) ||
+               grid->basis >= cf_max(data, cf_max(unit.extent, unit.outputs));
+    }
+    return tile_length(&unit, grid, result) + unit.extent - 1 <= grid->basis;
+}
+
+/* Positions u of x, from `from` on. */
+static cf_axis_window positions(const cf_axis *axis, const cf_unit *unit, int64_t from) {
+    cf_axis_window w = {0};
+    w.spread = 1;
+    w.step = unit->shifts * axis->stride;
+    w.origin = from * w.step - axis->pad_before;
+    w.shifts = unit->shifts;
+    w.shift_step = axis->stride;
+    w.phases = unit->phases;
+    w.phase_step = axis->dilation;
+    w.size = axis->input;
+    w.mode = axis->mode;
+    const bool zeros = axis->mode == CONV_FFT_PAD_ZEROS;
+    w.lower = zeros ? 0 : -axis->pad_before;
+    w.upper = zeros ? axis->input : axis->input + axis->pad_after;
+    w.tiles = 1;
+    return w;
+}
+
+static cf_axis_window window_x(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, cf_role role) {
+    cf_axis_window w = positions(axis, unit, 0);
+    if (grid->tiles == 1) {
+        w.count = cf_min(grid->basis, unit->inputs);
+        if (wraps(axis, unit, grid->basis)) {
+            w.count = grid->basis;
+            w.upper = w.lower + grid->basis;
+        }
+        return w;
+    }
+    const int64_t length = tile_length(unit, grid, role);
+    w.tiles = grid->tiles;
+    w.tile_step = length * w.step;
+    w.count = length + unit->extent - 1;
+    return w;
+}
+
+static cf_axis_window window_gx(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
+    if (grid->tiles == 1 || grid->overlap_add) return window_x(axis, unit, grid, CF_ROLE_GX);
+    cf_axis_window w = positions(axis, unit, unit->low);
+    w.first = unit->extent - 1;
+    w.count = tile_length(unit, grid, CF_ROLE_GX);
+    w.tiles = grid->tiles;
+    w.tile_step = w.count * w.step;
+    return w;
+}
+
+static cf_axis_window window_w(const cf_axis *axis, const cf_unit *unit) {
+    cf_axis_window w = {0};
+    w.spread = unit->spread;
+    w.count = unit->taps;
+    w.step = unit->tap_step;
+    w.tiles = w.shifts = 1;
+    w.phases = unit->phases;
+    w.phase_step = 1;
+    w.size = w.upper = axis->kernel;
+    return w;
+}
+
+/* Outputs b, from `from` on. */
+static cf_axis_window outputs(const cf_axis *axis, const cf_unit *unit, int64_t from, int64_t count) {
+    cf_axis_window w = {0};
+    w.spread = 1;
+    w.count = count;
+    w.step = unit->shifts;
+    w.origin = from * w.step;
+    w.tiles = 1;
+    w.shifts = unit->shifts;
+    w.shift_step = 1;
+    w.phases = 1;
+    w.size = w.upper = axis->output;
+    return w;
+}
+
+static cf_axis_window window_y(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
+    cf_axis_window w = outputs(axis, unit, 0, tile_length(unit, grid, CF_ROLE_Y));
+    w.tiles = grid->tiles;
+    w.tile_step = w.count * w.step;
+    return w;
+}
+
+static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
+    if (grid->tiles == 1 || grid->overlap_add) return window_y(axis, unit, grid);
+    const int64_t length = tile_length(unit, grid, CF_ROLE_GY);
+    cf_axis_window w = outputs(axis, unit, unit->low - (unit->extent - 1), length + unit->extent - 1);
+    w.tiles = grid->tiles;
+    w.tile_step = length * w.step;
+    return w;
+}
+
+cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid, cf_role role) {
+    const cf_unit unit = cf_unit_make(axis, grid->shift_dilation);
+    switch (role) {
+    case CF_ROLE_X: return window_x(axis, &unit, grid, role);
+    case CF_ROLE_Y: return window_y(axis, &unit, grid);
+    case CF_ROLE_GY: return window_gy(axis, &unit, grid);
+    case CF_ROLE_GX: return window_gx(axis, &unit, grid);
+    case CF_ROLE_W: break;
+    }
+    return window_w(axis, &unit);
+}
+
+bool cf_window_overlaps(const cf_axis_window *window) {
+    return window->tiles > 1 && window->count * window->step > window->tile_step;
+}
+
+bool cf_window_covers(const cf_axis_window *window) {
+    if (cf_window_overlaps(window)) return false;
+    /* Circular padding by wrap-around stores each index once, some through negative coordinates. */
+    if (window->lower < 0 && window->upper - window->lower == window->size) return true;
+    /* No two phases, shifts or tiles store the same index, so counting suffices. */
+    int64_t stored = 0;
+    for (int64_t tile = 0; tile < window->tiles; ++tile)
+        for (int64_t shift = 0; shift < window->shifts; ++shift)
+            for (int64_t phase = 0; phase < window->phases; ++phase) {
+                stored += cf_window_inside(window, tile, shift, phase);
+            }
+    return stored == window->size;
+}
+
+bool cf_axis_folds(const cf_axis *axis, const cf_axis_grid *grid) {
+    if (axis->mode == CONV_FFT_PAD_ZEROS) return false;
+    const cf_unit unit = cf_unit_make(axis, grid->shift_dilation);
+    return !(grid->tiles == 1 && wraps(axis, &unit, grid->basis));
+}
+
+cf_axis_window cf_window_padded(const cf_axis *axis, const cf_axis_window *gx) {
+    cf_axis_window w = *gx;
+    if (axis->mode == CONV_FFT_PAD_ZEROS) return w;
+    w.origin += axis->pad_before;
+    w.lower = 0;
+    w.size = w.upper = axis->pad_before + axis->input + axis->pad_after;
+    w.mode = CONV_FFT_PAD_ZEROS;
+    return w;
+}
+
+int64_t cf_next_basis(int64_t n) {
+    if (n > INT64_MAX / 2) return 0;
+    int64_t best = 1;
+    while (best < n) best *= 2;
+    for (int64_t sevens = 1; sevens < best; sevens *= 7)
+        for (int64_t fives = sevens; fives < best; fives *= 5)
+            for (int64_t threes = fives; threes < best; threes *= 3) {
+                int64_t value = threes;
+                while (value < n) value *= 2;
+                best = cf_min(best, value);
+            }
+    return best;
+}

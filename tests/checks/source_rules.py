@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Check rules that hold for every source file.
+
+    source_rules.py ROOT         check the tree
+    source_rules.py --self-test  check that each rule finds what it forbids
+
+Every file starts with its licence (SPDX), after a "#!" line if there is one. The library (src/) never ends the
+process and prints nothing: no exit, abort, printf and relatives; only core/log.c writes, to the standard error stream.
+"""
+import re
+import sys
+from pathlib import Path
+
+FOLDERS = ["src", "include", "tools", "examples", "bench", "tests", "cmake", "scripts", ".ci"]
+SUFFIXES = {".c", ".h", ".inc", ".cuh", ".py", ".sh", ".cmake", ".in"}
+NAMES = {"CMakeLists.txt", "Makefile", "run"}
+FORBIDDEN = re.compile(r"\b(v?f?printf|f?puts|f?putc|putchar|fwrite|perror|_?_?exit|_Exit|quick_exit|abort)\s*\(")
+MAY_WRITE = {"fputs"}
+NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
+
+
+def code_of(text):
+    """The text without comments and literals, with the same lines."""
+    return NOT_CODE.sub(lambda match: "\n" * match.group().count("\n"), text)
+
+
+def faults_in(name, text):
+    head = [line for line in text.split("\n")[:2] if not line.startswith("#!")]
+    if not head or "SPDX-License-Identifier: Apache-2.0" not in head[0]:
+        yield f"{name}:1: no SPDX line"
+    if name.startswith("src/") and not name.endswith(".cuh"):
+        for match in FORBIDDEN.finditer(code := code_of(text)):
+            if name != "src/core/log.c" or match.group(1) not in MAY_WRITE:
+                yield f"{name}:{code.count(chr(10), 0, match.start()) + 1}: {match.group(1)}() has no place in the library"
+
+
+def faults(root):
+    files = [path for folder in FOLDERS for path in sorted((root / folder).rglob("*"))
+             if path.is_file() and (path.suffix in SUFFIXES or path.name in NAMES)]
+    files += [root / "CMakeLists.txt", root / "Makefile"]
+    for path in files:
+        yield from faults_in(path.relative_to(root).as_posix(), path.read_text())
+
+
+def self_test():
+    licence = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+    cases = [
+        (0, "src/a.c", licence + "int f(void) { return snprintf(t, n, \"exit(%d)\", 1); } /* abort() */\n"),
+        (0, "src/a.c", licence + "char a = '\"', *b = \"//\", c = '\"'; // abort()\n"),
+        (1, "src/a.c", licence + "char a = '\"'; abort(); char c = '\"';\n"),
+        (0, "src/core/log.c", licence + "fputs(text, stderr);\n"),
+        (0, "tools/main.c", licence + "printf(\"\"); exit(1);\n"),
+        (0, "scripts/a.sh", "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"),
+        (1, "tests/a.c", "int a;\n" + licence),
+        (1, "src/core/status.c", licence + "fputs(text, stderr);\n"),
+        (1, "src/core/log.c", licence + "printf(text);\n"),
+    ]
+    cases += [(1, "src/a.c", licence + f"x = 1;\n    {call} (1);\n") for call in ("printf", "fprintf", "exit", "abort", "puts")]
+    for expected, name, text in cases:
+        found = list(faults_in(name, text))
+        if len(found) != expected:
+            yield f"{name}: expected {expected} faults, found {found} in\n{text}"
+
+
+def main():
+    found = list(self_test() if sys.argv[1] == "--self-test" else faults(Path(sys.argv[1])))
+    print("\n".join(found) or "source rules: good")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

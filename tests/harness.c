@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness.h"
+
+#include "ref/dtype.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FP64_EPS 0x1p-53
+#define FP32_EPS 0x1p-24
+#define FP16_EPS 0x1p-11
+#define BF16_EPS 0x1p-8
+
+typedef struct tolerance_row {
+    conv_fft_dtype dtype;
+    conv_fft_math math;
+    tolerance allowed;
+} tolerance_row;
+
+/* About three times the worst ratios that test_conv_random prints. */
+static const tolerance_row tolerances[] = {
+    {CONV_FFT_FP64, CONV_FFT_MATH_FP64, {FP64_EPS, 4, FP64_EPS, 16}},
+    {CONV_FFT_FP32, CONV_FFT_MATH_FP32, {FP32_EPS, 4, FP32_EPS, 16}},
+    {CONV_FFT_FP32, CONV_FFT_MATH_TF32, {FP32_EPS, 4, FP32_EPS, 16}},
+    {CONV_FFT_FP32, CONV_FFT_MATH_HALF, {FP32_EPS, 4, FP32_EPS, 16}},
+    {CONV_FFT_FP16, CONV_FFT_MATH_FP32, {FP16_EPS, 1, FP32_EPS, 16}},
+    {CONV_FFT_FP16, CONV_FFT_MATH_HALF, {FP16_EPS, 1, FP32_EPS, 16}},
+    {CONV_FFT_BF16, CONV_FFT_MATH_FP32, {BF16_EPS, 1, FP32_EPS, 16}},
+    {CONV_FFT_BF16, CONV_FFT_MATH_HALF, {BF16_EPS, 1, FP32_EPS, 16}},
+};
+
+tolerance tolerance_of(conv_fft_dtype dtype, conv_fft_math math)
+{
+    if (math == CONV_FFT_MATH_DEFAULT)
+        math = dtype == CONV_FFT_FP64 ? CONV_FFT_MATH_FP64 : CONV_FFT_MATH_FP32;
+    for (size_t i = 0; i < sizeof tolerances / sizeof tolerances[0]; i++)
+        if (tolerances[i].dtype == dtype && tolerances[i].math == math)
+            return tolerances[i].allowed;
+    fprintf(stderr, "no tolerance for dtype %d, math %d\n", (int)dtype, (int)math);
+    exit(2);
+}
+
+static double norm_of(const double *values, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += values[i] * values[i];
+    return sqrt(sum);
+}
+
+static double nonzero_share(const double *values, int64_t count)
+{
+    int64_t nonzero = 0;
+    for (int64_t i = 0; i < count; i++)
+        nonzero += values[i] != 0;
+    return (double)nonzero / (double)count;
+}
+
+static void print_index(const tensor *t, int64_t index, char *text, size_t bytes)
+{
+    int64_t at[TENSOR_MAX_DIMS] = {0};
+    for (int d = t->dims - 1; d >= 0; d--) {
+        at[d] = index % t->extent[d];
+        index /= t->extent[d];
+    }
+    size_t used = 0;
+    text[0] = 0;
+    for (int d = 0; d < t->dims && used < bytes; d++)
+        used += (size_t)snprintf(text + used, bytes - used, "[%lld]", (long long)at[d]);
+}
+
+/* The element whose error is largest against its bound. A NaN is larger than everything. */
+static void compare_elements(const tensor *actual, const double *expected, const double *magnitude, tolerance allowed,
+                             comparison *c)
+{
+    const double round = ref_dtype_roundoff(actual->dtype), floor = ref_dtype_floor(actual->dtype);
+    const int64_t slice = actual->count / actual->extent[0];
+    for (int64_t first = 0; first < actual->count; first += slice) {
+        const double rms = norm_of(magnitude + first, slice) / sqrt((double)slice);
+        for (int64_t i = first; i < first + slice; i++) {
+            const double error = fabs(tensor_load(actual, i) - expected[i]);
+            const double unit = allowed.compute * (magnitude[i] + rms);
+            const double beyond = error - round * fabs(expected[i]) - floor;
+            const double ratio = beyond <= 0 ? 0 : unit > 0 ? beyond / unit : beyond > 0 ? INFINITY : NAN;
+            if (isnan(ratio) ? !isnan(c->element_ratio) : ratio > c->element_ratio) {
+                c->element_ratio = ratio;
+                c->worst = i;
+            }
+        }
+    }
+}
+
+comparison compare_tensor(const tensor *actual, const double *expected, const double *magnitude, conv_fft_math math,
+                          double share)
+{
+    comparison c = {.ok = true};
+    if (actual->count == 0) {
+        snprintf(c.text, sizeof c.text, "empty");
+        return c;
+    }
+    const tolerance allowed = tolerance_of(actual->dtype, math);
+    double squares = 0;
+    for (int64_t i = 0; i < actual->count; i++) {
+        const double error = tensor_load(actual, i) - expected[i];
+        squares += error * error;
+    }
+    const double unit = allowed.eps * norm_of(magnitude, actual->count) +
+                        ref_dtype_floor(actual->dtype) * sqrt((double)actual->count);
+    c.norm_ratio = sqrt(squares) / unit;
+    compare_elements(actual, expected, magnitude, allowed, &c);
+    c.share = nonzero_share(expected, actual->count);
+
+    char index[80];
+    print_index(actual, c.worst, index, sizeof index);
+    const double got = tensor_load(actual, c.worst), want = expected[c.worst];
+    const bool norm_ok = c.norm_ratio <= allowed.norm, element_ok = c.element_ratio <= allowed.element,
+               share_ok = c.share >= share;
+    c.ok = norm_ok && element_ok && share_ok;
+    if (norm_ok && element_ok && !share_ok)
+        snprintf(c.text, sizeof c.text, "proves nothing: only %.3g of the expected values are not zero", c.share);
+    else
+        snprintf(c.text, sizeof c.text, "norm ratio %.4g (limit %g), element ratio %.4g (limit %g), worst %s: got %.9g, expected %.9g",
+                 c.norm_ratio, allowed.norm, c.element_ratio, allowed.element, index, got, want);
+    return c;
+}
+
+bool compare_products(double a, double b, double bound_for_one_eps, double limit, double *ratio)
+{
+    const double error = fabs(a - b);
+    *ratio = error == 0 ? 0 : error / bound_for_one_eps;
+    return *ratio <= limit;
+}
+
+static char current_case[2048];
+static char current_replay[256];
+static int failures;
+
+void case_begin(const char *text, const char *replay)
+{
+    snprintf(current_case, sizeof current_case, "%s", text);
+    snprintf(current_replay, sizeof current_replay, "%s", replay);
+}
+
+bool case_fail(const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: %s\n", text, current_case, current_replay);
+    failures++;
+    return false;
+}
+
+int case_failures(void)
+{
+    return failures;
+}
+
+uint64_t environment_number(const char *name, uint64_t value)
+{
+    const char *text = getenv(name);
+    if (!text || !*text)
+        return value;
+    char *end;
+    errno = 0;
+    const uint64_t number = strtoull(text, &end, 0);
+    if (*end || errno) {
+        fprintf(stderr, "%s=%s is not a number\n", name, text);
+        exit(2);
+    }
+    return number;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tests' own tools: conversions, the reference, and a compare function that reports what is broken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "cases.h"
+#include "harness.h"
+#include "ref/conv.h"
+#include "ref/dft.h"
+#include "ref/dtype.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- conversions: every pattern, and the three interesting points between neighbours */
+
+static void check_16_bits(conv_fft_dtype dtype) {
+    const unsigned infinity = dtype == CONV_FFT_FP16 ? 0x7c00 : 0x7f80;
+    for (unsigned pattern = 0; pattern < 0x10000; pattern++) {
+        const double value = ref_decode16(dtype, (uint16_t)pattern);
+        if ((pattern & 0x7fff) > infinity) {
+            assert_true(isnan(value));
+            assert_true((ref_encode16(dtype, value) & 0x7fff) > infinity);
+        } else {
+            assert_int_equal(ref_encode16(dtype, value), pattern);
+        }
+    }
+    for (unsigned pattern = 0; pattern + 1 < infinity; pattern++) {
+        const double low = ref_decode16(dtype, (uint16_t)pattern), high = ref_decode16(dtype, (uint16_t)(pattern + 1));
+        const double middle = (low + high) / 2;
+        assert_true(low < high);
+        assert_int_equal(ref_encode16(dtype, middle), pattern + (pattern & 1));
+        assert_int_equal(ref_encode16(dtype, nextafter(middle, 0)), pattern);
+        assert_int_equal(ref_encode16(dtype, nextafter(middle, INFINITY)), pattern + 1);
+        assert_int_equal(ref_encode16(dtype, -middle), 0x8000 | (pattern + (pattern & 1)));
+    }
+}
+
+static void test_fp16(void **state) {
+    (void)state;
+    check_16_bits(CONV_FFT_FP16);
+    assert_true(ref_decode16(CONV_FFT_FP16, 0x3c00) == 1);
+    assert_true(ref_decode16(CONV_FFT_FP16, 0xc100) == -2.5);
+    assert_true(ref_decode16(CONV_FFT_FP16, 0x0001) == 0x1p-24);
+    assert_true(ref_decode16(CONV_FFT_FP16, 0x7bff) == 65504);
+    assert_int_equal(ref_encode16(CONV_FFT_FP16, 65519.9), 0x7bff);
+    assert_int_equal(ref_encode16(CONV_FFT_FP16, 65520), 0x7c00);
+    assert_int_equal(ref_encode16(CONV_FFT_FP16, -1e300), 0xfc00);
+    assert_int_equal(ref_encode16(CONV_FFT_FP16, 0x1p-25), 0);
+    assert_int_equal(ref_encode16(CONV_FFT_FP16, -0.0), 0x8000);
+}
+
+static void test_bf16(void **state) {
+    (void)state;
+    check_16_bits(CONV_FFT_BF16);
+    for (unsigned pattern = 0; pattern < 0x7f80; pattern++) { /* the upper half of a binary32 */
+        const uint32_t bits = pattern << 16;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        assert_true(ref_decode16(CONV_FFT_BF16, (uint16_t)pattern) == (double)value);
+    }
+}
+
+/* ---- the reference */
+
+static conv_fft_problem small_problem(void) {
+    conv_fft_problem p = {.rank = 2, .batch = 3, .in_channels = 4, .out_channels = 6, .groups = 2};
+    for (int a = 0; a < 2; a++) {
+        p.input[a] = 9 - a;
+        p.kernel[a] = 3 + a;
+        p.stride[a] = p.dilation[a] = 1;
+        p.pad_before[a] = 2;
+        p.pad_after[a] = 1;
+    }
+    return p;
+}
+
+/* Small integers by hand: x = 1 2 3, w = 1 10, one zero before and after; then the gradients of gy = 1 0 0 100. */
+static void test_reference_by_hand(void **state) {
+    (void)state;
+    conv_fft_problem p = {.rank = 1, .batch = 1, .in_channels = 1, .out_channels = 1, .groups = 1};
+    p.input[0] = 3;
+    p.kernel[0] = 2;
+    p.stride[0] = p.dilation[0] = p.pad_before[0] = p.pad_after[0] = 1;
+    const ref_shape s = ref_shape_of(&p);
+    const double x[] = {1, 2, 3}, w[] = {1, 10}, gy[] = {1, 0, 0, 100};
+    const double y[] = {10, 21, 32, 3}, gx[] = {10, 0, 100}, gw[] = {300, 1};
+    double out[4];
+    ref_forward(&s, x, w, out);
+    assert_memory_equal(out, y, sizeof y);
+    ref_backward_data(&s, w, gy, out);
+    assert_memory_equal(out, gx, sizeof gx);
+    ref_backward_weights(&s, x, gy, out);
+    assert_memory_equal(out, gw, sizeof gw);
+    ref_backward_bias(&s, gy, out);
+    assert_true(out[0] == 101);
+}
+
+static void test_padding_modes(void **state) {
+    (void)state;
+    static const int expected[4][9] = {{-1, -1, -1, 0, 1, 2, -1, -1, -1}, {0, 1, 2, 0, 1, 2, 0, 1, 2}, {0, 2, 1, 0, 1, 2, 1, 0, 0},
+                                       {0, 0, 0, 0, 1, 2, 2, 2, 2}};
+    for (int mode = 0; mode < 4; mode++)
+        for (int i = -3; i < 6; i++)
+            if (mode != CONV_FFT_PAD_REFLECT || (i > -3 && i < 5)) /* reflect: at most extent - 1 beyond the edge */
+                assert_int_equal(ref_source((conv_fft_padding)mode, i, 3), expected[mode][i + 3]);
+}
+
+/* y = IDFT(DFT(x) conj(DFT(w))) where the padding is circular and the kernel as long as the input. */
+static void test_circular_theorem(void **state) {
+    (void)state;
+    enum { N = 15 };
+    conv_fft_problem p = {.rank = 1, .batch = 1, .in_channels = 1, .out_channels = 1, .groups = 1};
+    p.input[0] = p.kernel[0] = N;
+    p.stride[0] = p.dilation[0] = 1;
+    p.pad_after[0] = N - 1;
+    p.padding = CONV_FFT_PAD_CIRCULAR;
+    const ref_shape s = ref_shape_of(&p);
+    generator g = generator_create(1);
+    double x[N], w[N], y[N], cx[2 * N], cw[2 * N], fx[2 * N], fw[2 * N];
+    random_values(&g, N, x);
+    random_values(&g, N, w);
+    ref_forward(&s, x, w, y);
+    for (int i = 0; i < N; i++) {
+        cx[2 * i] = x[i];
+        cw[2 * i] = w[i];
+        cx[2 * i + 1] = cw[2 * i + 1] = 0;
+    }
+    ref_dft(N, -1, cx, fx);
+    ref_dft(N, -1, cw, fw);
+    for (int i = 0; i < N; i++) {
+        cx[2 * i] = fx[2 * i] * fw[2 * i] + fx[2 * i + 1] * fw[2 * i + 1];
+        cx[2 * i + 1] = fx[2 * i + 1] * fw[2 * i] - fx[2 * i] * fw[2 * i + 1];
+    }
+    ref_dft(N, 1, cx, fx);
+    for (int i = 0; i < N; i++)
+        assert_true(fabs(fx[2 * i] / N - y[i]) <= 1e-13);
+}
+
+/* <gy, y> = <gx, x> = <gw, w> over the random problems, so that the gradients belong to the forward pass. */
+static void test_reference_is_adjoint(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        generator g = generator_create(seed);
+        const conv_fft_problem p = random_problem(&g, 1e5);
+        const ref_shape s = ref_shape_of(&p);
+        const int64_t nx = ref_input_count(&s), nw = ref_weight_count(&s), ny = ref_output_count(&s);
+        double *all = test_alloc((size_t)(2 * (nx + nw + ny)) * sizeof *all);
+        double *x = all, *w = x + nx, *gy = w + nw, *y = gy + ny, *gx = y + ny, *gw = gx + nx;
+        random_values(&g, nx + nw + ny, all);
+        ref_forward(&s, x, w, y);
+        ref_backward_data(&s, w, gy, gx);
+        ref_backward_weights(&s, x, gy, gw);
+        double forward = 0, data = 0, weights = 0, size = 1;
+        for (int64_t i = 0; i < ny; i++) {
+            forward += y[i] * gy[i];
+            size += fabs(y[i] * gy[i]);
+        }
+        for (int64_t i = 0; i < nx; i++)
+            data += gx[i] * x[i];
+        for (int64_t i = 0; i < nw; i++)
+            weights += gw[i] * w[i];
+        assert_true(fabs(forward - data) <= 1e-12 * size);
+        assert_true(fabs(forward - weights) <= 1e-12 * size);
+        free(all);
+    }
+}
+
+/* ---- the compare function */
+
+/* A computation in FP32 with the reference as its result, to be broken. */
+typedef struct subject {
+    ref_shape shape;
+    double *x, *w, *expected, *magnitude, *broken;
+    tensor y;
+} subject;
+
+static int setup_subject(void **state) {
+    static subject s;
+    const conv_fft_problem p = small_problem();
+    s.shape = ref_shape_of(&p);
+    const int64_t nx = ref_input_count(&s.shape), nw = ref_weight_count(&s.shape), ny = ref_output_count(&s.shape);
+    const int64_t extent[] = {3, 6, s.shape.output[1], s.shape.output[2]};
+    s.x = test_alloc((size_t)nx * sizeof(double));
+    s.w = test_alloc((size_t)nw * sizeof(double));
+    s.expected = test_alloc((size_t)ny * sizeof(double));
+    s.magnitude = test_alloc((size_t)ny * sizeof(double));
+    s.broken = test_alloc((size_t)ny * sizeof(double));
+    s.y = tensor_create(CONV_FFT_FP32, 4, extent, NULL);
+    assert_int_equal(s.y.count, ny);
+    generator g = generator_create(7);
+    random_values(&g, nx, s.x);
+    random_values(&g, nw, s.w);
+    ref_forward(&s.shape, s.x, s.w, s.expected);
+    memcpy(s.broken, s.expected, (size_t)ny * sizeof(double));
+    for (int64_t i = 0; i < nx; i++)
+        s.x[i] = fabs(s.x[i]);
+    for (int64_t i = 0; i < nw; i++)
+        s.w[i] = fabs(s.w[i]);
+    ref_forward(&s.shape, s.x, s.w, s.magnitude);
+    g = generator_create(7);
+    random_values(&g, nx, s.x);
+    random_values(&g, nw, s.w);
+    *state = &s;
+    return 0;
+}
+
+static int teardown_subject(void **state) {
+    subject *s = *state;
+    free(s->x);
+    free(s->w);
+    free(s->expected);
+    free(s->magnitude);
+    free(s->broken);
+    tensor_destroy(&s->y);
+    return 0;
+}
+
+static bool passes(subject *s) {
+    tensor_set(&s->y, s->broken);
+    const comparison c = compare_tensor(&s->y, s->expected, s->magnitude, CONV_FFT_MATH_FP32, DEFAULT_SHARE);
+    assert_true(strlen(c.text) > 0);
+    return c.ok;
+}
+
+static void test_correct_passes(void **state) {
+    subject *s = *state;
+    assert_true(passes(s));
+    for (int64_t i = 0; i < s->y.count; i++) /* an error as of FP32 arithmetic */
+        s->broken[i] = s->expected[i] + (i % 3 - 1.0) * 0x1p-24 * s->magnitude[i];
+    assert_true(passes(s));
+}
+
+static void test_wrong_conjugate(void **state) {
+    subject *s = *state;
+    const int64_t plane = s->shape.kernel[1] * s->shape.kernel[2], count = ref_weight_count(&s->shape);
+    double *flipped = test_alloc((size_t)count * sizeof(double));
+    for (int64_t i = 0; i < count; i++)
+        flipped[i] = s->w[i / plane * plane + plane - 1 - i % plane];
+    ref_forward(&s->shape, s->x, flipped, s->broken);
+    free(flipped);
+    assert_false(passes(s));
+}
+
+static void test_crop_off_by_one(void **state) {
+    subject *s = *state;
+    for (int64_t i = 0; i < s->y.count; i++)
+        s->broken[i] = s->expected[i + 1 < s->y.count ? i + 1 : i];
+    assert_false(passes(s));
+}
+
+static void test_one_nan(void **state) {
+    subject *s = *state;
+    const int64_t places[] = {0, s->y.count / 2, s->y.count - 1};
+    for (int i = 0; i < 3; i++) {
+        memcpy(s->broken, s->expected, (size_t)s->y.count * sizeof(double));
+        s->broken[places[i]] = NAN;
+        assert_false(passes(s));
+    }
+}
+
+static void test_left_poisoned(void **state) {
+    subject *s = *state;
+    tensor_poison(&s->y);
+    assert_false(compare_tensor(&s->y, s->expected, s->magnitude, CONV_FFT_MATH_FP32, DEFAULT_SHARE).ok);
+}
+
+static void test_all_zeros(void **state) {
+    subject *s = *state;
+    memset(s->broken, 0, (size_t)s->y.count * sizeof(double));
+    assert_false(passes(s));
+}
+
+static void test_swapped_channels(void **state) {
+    subject *s = *state;
+    const size_t plane = (size_t)(s->shape.output[1] * s->shape.output[2]);
+    memcpy(s->broken + plane, s->expected + 2 * plane, plane * sizeof(double));
+    memcpy(s->broken + 2 * plane, s->expected + plane, plane * sizeof(double));
+    assert_false(passes(s));
+}
+
+static void test_wrong_scale(void **state) {
+    subject *s = *state;
+    for (int64_t i = 0; i < s->y.count; i++)
+        s->broken[i] = s->expected[i] * 1.001;
+    assert_false(passes(s));
+}
+
+static void test_one_element_off(void **state) {
+    subject *s = *state;
+    s->broken[s->y.count / 3] += 1e-4;
+    assert_false(passes(s));
+}
+
+/* In a tensor so large that the norm does not notice. */
+static void test_one_element_off_in_many(void **state) {
+    (void)state;
+    const int64_t extent[] = {4, 4, 50000}, count = 800000, bad = 123456;
+    double *values = test_alloc((size_t)count * sizeof(double)), *ones = test_alloc((size_t)count * sizeof(double));
+    generator g = generator_create(3);
+    random_values(&g, count, values);
+    for (int64_t i = 0; i < count; i++)
+        ones[i] = 1;
+    tensor t = tensor_create(CONV_FFT_FP32, 3, extent, NULL);
+    tensor_set(&t, values);
+    tensor_get(&t, values);
+    values[bad] += 1e-5;
+    const comparison c = compare_tensor(&t, values, ones, CONV_FFT_MATH_FP32, DEFAULT_SHARE);
+    assert_true(c.norm_ratio <= tolerance_of(CONV_FFT_FP32, CONV_FFT_MATH_FP32).norm);
+    assert_false(c.ok);
+    assert_int_equal(c.worst, bad);
+    assert_non_null(strstr(c.text, "[0][2][23456]"));
+    tensor_destroy(&t);
+    free(values);
+    free(ones);
+}
+
+static void test_not_accumulated(void **state) {
+    subject *s = *state;
+    double *sum = test_alloc((size_t)s->y.count * sizeof(double));
+    for (int64_t i = 0; i < s->y.count; i++)
+        sum[i] = s->expected[i] + (i % 7 - 3.0) / 4;
+    tensor_set(&s->y, s->expected);
+    assert_false(compare_tensor(&s->y, sum, s->magnitude, CONV_FFT_MATH_FP32, DEFAULT_SHARE).ok);
+    tensor_set(&s->y, sum);
+    assert_true(compare_tensor(&s->y, sum, s->magnitude, CONV_FFT_MATH_FP32, DEFAULT_SHARE).ok);
+    free(sum);
+}
+
+static void test_proves_nothing(void **state) {
+    subject *s = *state;
+    for (int64_t i = 0; i < s->y.count; i++)
+        s->broken[i] = s->expected[i] = i % 5 == 0 ? s->expected[i] : 0;
+    assert_false(passes(s));
+}
+
+static void test_wrong_gradient_type(void **state) {
+    (void)state;
+    const int64_t extent[] = {100};
+    double values[100], ones[100];
+    generator g = generator_create(5);
+    random_values(&g, 100, values);
+    for (int i = 0; i < 100; i++)
+        ones[i] = 1;
+    tensor t = tensor_create(CONV_FFT_BF16, 1, extent, NULL);
+    tensor_set(&t, values);
+    assert_true(compare_tensor(&t, values, ones, CONV_FFT_MATH_FP32, DEFAULT_SHARE).ok); /* rounded once: right for BF16 */
+    double rounded[100];
+    tensor_get(&t, rounded);
+    tensor wide = tensor_create(CONV_FFT_FP32, 1, extent, NULL);
+    tensor_set(&wide, rounded);
+    assert_false(compare_tensor(&wide, values, ones, CONV_FFT_MATH_FP32, DEFAULT_SHARE).ok); /* wrong for FP32 */
+    tensor_destroy(&t);
+    tensor_destroy(&wide);
+}
+
+static void test_products(void **state) {
+    (void)state;
+    double ratio;
+    assert_true(compare_products(1, 1 + 1e-9, 1e-9, 2, &ratio));
+    assert_false(compare_products(1, 1 + 1e-8, 1e-9, 2, &ratio));
+    assert_false(compare_products(1, NAN, 1e-9, 2, &ratio));
+    assert_true(compare_products(0, 0, 0, 2, &ratio));
+    assert_false(compare_products(0, 1, 0, 2, &ratio));
+}
+
+/* ---- canaries */
+
+static void test_canaries(void **state) {
+    (void)state;
+    for (size_t alignment = 1; alignment <= 64; alignment *= 2) {
+        guarded g = guarded_create(37, alignment);
+        assert_int_equal((uintptr_t)g.data % (2 * alignment), alignment);
+        memset(g.data, 0, g.bytes);
+        assert_true(guarded_canaries_intact(&g));
+        assert_false(guarded_untouched(&g));
+        const ptrdiff_t places[] = {-1, 37};
+        for (int i = 0; i < 2; i++) {
+            g.data[places[i]] ^= 1;
+            assert_false(guarded_canaries_intact(&g));
+            g.data[places[i]] ^= 1;
+        }
+        guarded_destroy(&g);
+    }
+}
+
+static void test_gaps(void **state) {
+    (void)state;
+    const int64_t extent[] = {2, 3}, stride[] = {7, 2};
+    const double values[] = {1, 2, 3, 4, 5, 6};
+    tensor t = tensor_create(CONV_FFT_FP16, 2, extent, stride), copy = tensor_create(CONV_FFT_FP16, 2, extent, NULL);
+    tensor_set(&t, values);
+    tensor_set(&copy, values);
+    assert_true(tensor_untouched(&t) && tensor_same_bits(&t, &copy, 0, 6));
+    ref_store(CONV_FFT_FP16, tensor_at(&t, 5), 9);
+    assert_true(tensor_gaps_intact(&t));
+    assert_false(tensor_untouched(&t) || tensor_same_bits(&t, &copy, 0, 6));
+    assert_true(tensor_same_bits(&t, &copy, 0, 5));
+    assert_true(tensor_load(&t, 5) == 9);
+    ((unsigned char *)tensor_at(&t, 0))[2] ^= 1; /* between elements 0 and 1 */
+    assert_false(tensor_gaps_intact(&t));
+    tensor_destroy(&t);
+    tensor_destroy(&copy);
+}
+
+#define WITH_SUBJECT(test) cmocka_unit_test_setup_teardown(test, setup_subject, teardown_subject)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fp16),
+        cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_reference_by_hand),
+        cmocka_unit_test(test_padding_modes),
+        cmocka_unit_test(test_circular_theorem),
+        cmocka_unit_test(test_reference_is_adjoint),
+        WITH_SUBJECT(test_correct_passes),
+        WITH_SUBJECT(test_wrong_conjugate),
+        WITH_SUBJECT(test_crop_off_by_one),
+        WITH_SUBJECT(test_one_nan),
+        WITH_SUBJECT(test_left_poisoned),
+        WITH_SUBJECT(test_all_zeros),
+        WITH_SUBJECT(test_swapped_channels),
+        WITH_SUBJECT(test_wrong_scale),
+        WITH_SUBJECT(test_one_element_off),
+        cmocka_unit_test(test_one_element_off_in_many),
+        WITH_SUBJECT(test_not_accumulated),
+        WITH_SUBJECT(test_proves_nothing),
+        cmocka_unit_test(test_wrong_gradient_type),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_canaries),
+        cmocka_unit_test(test_gaps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

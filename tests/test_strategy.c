@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The strategy line: round trips, and every way to get it wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "conv/strategy.h"
+
+static void round_trip(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *line;
+        int rank;
+    } cases[] = {
+        {"staged basis=64x64 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=128 groups=1 keep=none", 2},
+        {"staged basis=2187 tiles=17 dilation=shift overlap=add product=loop spectrum=fp64 chunk=0 groups=0 keep=xw", 1},
+        {"staged basis=1x7x16 tiles=3x1x2 dilation=shift overlap=add product=loop spectrum=fp32 chunk=9 groups=4 keep=x", 3},
+        {"staged basis=8x6 tiles=2x2 dilation=step overlap=add product=blas spectrum=fp32 chunk=1 groups=2 keep=w", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        cf_strategy s;
+        char text[256];
+        assert_int_equal(cf_strategy_parse(cases[i].line, cases[i].rank, &s), CONV_FFT_SUCCESS);
+        cf_strategy_format(&s, cases[i].rank, text, sizeof text);
+        assert_string_equal(text, cases[i].line);
+        for (int a = 0; a < 3 - cases[i].rank; ++a) assert_true(s.basis[a] == 1 && s.tiles[a] == 1);
+    }
+}
+
+static void wrong_lines(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *line, *sentence;
+    } cases[] = {
+        {"", "is not a family"},
+        {"fast basis=8x8", "\"fast\" is not a family"},
+        {"staged", "where basis= is expected"},
+        {"staged tiles=1x1", "\"tiles=1x1\" stands where basis= is expected"},
+        {"staged basis=8 tiles=1x1", "basis is \"8\"; it must have 2 numbers"},
+        {"staged basis=8x8x8 tiles=1x1", "it must have 2 numbers"},
+        {"staged basis=8x0 tiles=1x1", "at least 1"},
+        {"staged basis=8x-4 tiles=1x1", "at least 1"},
+        {"staged basis=axb tiles=1x1", "whole numbers"},
+        {"staged basis=8x8 tiles=1x1 dilation=maybe overlap=save", "\"maybe\" is not a value of dilation"},
+        {"staged basis=8x8 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=-1 groups=1 keep=none", "chunk is -1"},
+        {"staged basis=8x8 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=1 groups=1 keep=y", "keep"},
+        {"staged basis=8x8 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=1 groups=1 keep=x more", "\"more\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        cf_strategy s;
+        assert_int_equal(cf_strategy_parse(cases[i].line, 2, &s), CONV_FFT_INVALID_ARGUMENT);
+        if (!strstr(conv_fft_last_error(), cases[i].sentence)) fail_msg("%s: %s", cases[i].line, conv_fft_last_error());
+    }
+    char line[400];
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\0';
+    cf_strategy s;
+    assert_int_equal(cf_strategy_parse(line, 2, &s), CONV_FFT_INVALID_ARGUMENT);
+    assert_non_null(strstr(conv_fft_last_error(), "399 bytes"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(wrong_lines),
+    };
+    return cmocka_run_group_tests_name("strategy", tests, NULL, NULL);
+}
