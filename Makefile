@@ -15,7 +15,7 @@ TEST = ctest --parallel $(JOBS) --preset
 help:
 	@echo 'make demo     train a small CNN on real images; pictures in build/demo'
 	@echo 'make check    the quick tests'
-	@echo 'make test     all tests, the sanitizers included'
+	@echo 'make test     all tests: test-sanitize, test-threads, test-all'
 	@echo 'make bench    benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make install  library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make format   clang-format over all sources'
@@ -34,14 +34,22 @@ check:
 	$(TEST) check
 
 # The whole suite comes last: its closing lines end the output.
-test:
+test: test-sanitize test-threads test-all
+
+test-sanitize:
 	scripts/setup.sh build test
 	cmake --preset sanitize
 	$(BUILD) sanitize
 	$(TEST) sanitize
+
+test-threads:
+	scripts/setup.sh build test
 	cmake --preset tsan
 	$(BUILD) tsan
 	$(TEST) tsan
+
+test-all:
+	scripts/setup.sh build test
 	cmake --preset dev
 	$(BUILD) dev
 	$(TEST) dev
@@ -69,4 +77,5 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: help demo check test bench install format clean
+.NOTPARALLEL:
+.PHONY: help demo check test test-sanitize test-threads test-all bench install format clean

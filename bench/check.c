@@ -7,7 +7,7 @@
 
 #define MAX_SAMPLES 2000
 #define MIN_SAMPLES 64
-#define MAX_PRODUCTS 2e8 /* of one sample set: long sums get fewer elements */
+#define MAX_PRODUCTS 5e7 /* of one sample set: long sums get fewer elements */
 
 typedef struct sample {
     const float *got;

@@ -20,7 +20,8 @@ import sys
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
 MARKERS = re.compile(r"(<!-- bench:([\w.-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
-ORDER = ["table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv"]
+SUITES = ["table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv"]
+PASSES = ["fprop", "bprop", "accgrad", "backward"]
 
 
 class Run:
@@ -64,8 +65,17 @@ def read_results(folder):
             runs.setdefault(key, Run(row)).add(row)
     if not runs:
         raise SystemExit("report.py: no results in %s" % folder)
-    rank = {suite: number for number, suite in enumerate(ORDER)}
-    return sorted(runs.values(), key=lambda run: rank.get(run.suite, len(ORDER))), conditions
+    return in_order(list(runs.values())), conditions
+
+
+def in_order(runs):
+    """By suite, by a case's first appearance, by pass."""
+    def place(name, names):
+        return (names.index(name), "") if name in names else (len(names), name)
+    first = {}
+    for position, run in enumerate(runs):
+        first.setdefault((run.suite, run.case), position)
+    return sorted(runs, key=lambda run: (place(run.suite, SUITES), first[run.suite, run.case], place(run.passname, PASSES)))
 
 
 def number(value):
@@ -73,7 +83,8 @@ def number(value):
 
 
 def ratio_text(ratio):
-    return "**%.2f**" % ratio if ratio >= 1 else "%.2f" % ratio
+    """Two digits, bold where we are faster."""
+    return "**%.2f**" % ratio if ratio >= 1 else "%.2g" % ratio
 
 
 def conditions_text(conditions):
@@ -111,7 +122,7 @@ def summary_table(runs, conditions):
         ratios = [run.ratio() for run in members]
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         worst, best = min(members, key=Run.ratio), max(members, key=Run.ratio)
-        lines.append("| %s | %s | %d | %d | %s | %s (%.2f) | %s (%.2f) |" % (
+        lines.append("| %s | %s | %d | %d | %s | %s (%.2g) | %s (%.2g) |" % (
             suite, passname, len(members), sum(ratio >= 1 for ratio in ratios), ratio_text(mean),
             worst.case, worst.ratio(), best.case, best.ratio()))
     return lines

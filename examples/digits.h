@@ -8,7 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DIGITS_SIDE = 8, DIGITS_PIXELS = DIGITS_SIDE * DIGITS_SIDE, DIGITS_CLASSES = 10 };
+enum {
+    DIGITS_SIDE = 8,
+    DIGITS_PIXELS = DIGITS_SIDE * DIGITS_SIDE,
+    DIGITS_CLASSES = 10
+};
 
 typedef struct digits {
     int64_t count;

@@ -3,7 +3,11 @@
 #ifndef FONT_H
 #define FONT_H
 
-enum { FONT_WIDTH = 6, FONT_HEIGHT = 8, FONT_PER_LINE = 16 };
+enum {
+    FONT_WIDTH = 6,
+    FONT_HEIGHT = 8,
+    FONT_PER_LINE = 16
+};
 
 /* clang-format off */
 static const char font[6][FONT_HEIGHT][FONT_WIDTH * FONT_PER_LINE + 1] = {

@@ -8,7 +8,10 @@
 
 #include <stdbool.h>
 
-enum { NETWORK_MAX_LAYERS = 8, NETWORK_MAX_TENSORS = 3 + 10 * NETWORK_MAX_LAYERS };
+enum {
+    NETWORK_MAX_LAYERS = 8,
+    NETWORK_MAX_TENSORS = 3 + 10 * NETWORK_MAX_LAYERS
+};
 
 /** A trained tensor: its values and, for Adam, running means of the gradient and of its square. */
 typedef struct parameter {
@@ -49,7 +52,8 @@ typedef struct network {
  * say. The output of each layer is the input of the next, and the last one must end in one element per class.
  * network_destroy() is due even after a failure.
  */
-bool network_create(network *net, int device, int64_t batch, const char *const *lines, int line_count, rng *random);
+bool network_create(network *net, const conv_fft_context_options *device, int64_t batch, const char *const *lines,
+                    int line_count, rng *random);
 
 void network_destroy(network *net);
 

@@ -20,6 +20,7 @@ static const char usage[] =
     "  --epochs N      passes over the training images, 1..1000 (default 30)\n"
     "  --seed N        of the first weights, the order and the shifts of the images (default 1)\n"
     "  --device NAME   cpu (default), auto, or the number of a GPU\n"
+    "  --threads N     of the CPU; 0 takes all (default 1: these layers are too small to share)\n"
     "  --help          this text\n";
 
 /** A whole number low..high, or a message. */
@@ -28,40 +29,39 @@ static bool parse_number(const char *option, const char *text, long low, long hi
     errno = 0;
     *value = strtol(text, &end, 10);
     if (end == text || *end != '\0' || errno || *value < low || *value > high) {
-        fprintf(stderr, "train_digits: --%s %s: not a number in %ld..%ld\n", option, text, low, high);
+        fprintf(stderr, "train_digits: --%s %s: not a whole number in %ld..%ld\n", option, text, low, high);
         return false;
     }
     return true;
 }
 
 static bool parse_device(const char *text, int *device) {
-    long number;
     if (strcmp(text, "cpu") == 0 || strcmp(text, "auto") == 0) {
         *device = text[0] == 'c' ? CONV_FFT_DEVICE_CPU : CONV_FFT_DEVICE_AUTO;
         return true;
     }
-    if (!parse_number("device", text, 0, 1023, &number)) {
-        return false;
-    }
+    long number = 0;
+    const bool ok = parse_number("device", text, 0, 1023, &number);
     *device = (int)number;
-    return true;
+    return ok;
 }
 
 bool options_parse(int argc, char **argv, options *o, int *status) {
     static const struct option names[] = {
-        {"data", required_argument, NULL, 'd'},
-        {"out", required_argument, NULL, 'o'},
-        {"epochs", required_argument, NULL, 'e'},
-        {"seed", required_argument, NULL, 's'},
-        {"device", required_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"data", required_argument, NULL, 'd'},   {"out", required_argument, NULL, 'o'},
+        {"epochs", required_argument, NULL, 'e'}, {"seed", required_argument, NULL, 's'},
+        {"device", required_argument, NULL, 'v'}, {"threads", required_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
     };
     long number = 0;
     bool ok = true;
     *status = EXIT_ERROR;
-    *o = (options){
-        .data = "data/digits.csv.gz", .out = "build/demo", .epochs = 30, .device = CONV_FFT_DEVICE_CPU, .seed = 1};
+    *o = (options){.data = "data/digits.csv.gz",
+                   .out = "build/demo",
+                   .epochs = 30,
+                   .device = CONV_FFT_DEVICE_CPU,
+                   .threads = 1,
+                   .seed = 1};
     for (int c; ok && (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         switch (c) {
         case 'd':
@@ -80,6 +80,10 @@ bool options_parse(int argc, char **argv, options *o, int *status) {
             break;
         case 'v':
             ok = parse_device(optarg, &o->device);
+            break;
+        case 't':
+            ok = parse_number("threads", optarg, 0, 1024, &number);
+            o->threads = (int)number;
             break;
         case 'h':
             fputs(usage, stdout);

@@ -7,12 +7,15 @@
 #include <stdint.h>
 
 /** Exit statuses beside EXIT_SUCCESS. */
-enum { EXIT_ACCURACY = 1, EXIT_ERROR = 2 };
+enum {
+    EXIT_ACCURACY = 1,
+    EXIT_ERROR = 2
+};
 
 typedef struct options {
     const char *data, *out;
     int epochs;
-    int device; /* of conv_fft_context_options */
+    int device, threads; /* of conv_fft_context_options */
     uint64_t seed;
 } options;
 

@@ -31,10 +31,18 @@ void picture_frame(picture *p, int x, int y, int width, int height, color c);
 void picture_line(picture *p, double x0, double y0, double x1, double y1, double width, color c);
 
 /** Where x lies within a text. */
-typedef enum text_anchor { TEXT_LEFT, TEXT_CENTER, TEXT_RIGHT } text_anchor;
+typedef enum text_anchor {
+    TEXT_LEFT,
+    TEXT_CENTER,
+    TEXT_RIGHT
+} text_anchor;
 
 /** Size of text in pixels: of a capital letter, and from one letter or line to the next. */
-enum { TEXT_HEIGHT = 14, TEXT_ADVANCE = 12, TEXT_LINE = 22 };
+enum {
+    TEXT_HEIGHT = 14,
+    TEXT_ADVANCE = 12,
+    TEXT_LINE = 22
+};
 
 /** y is the upper edge. */
 void picture_text(picture *p, int x, int y, text_anchor anchor, color c, const char *text);

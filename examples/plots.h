@@ -5,7 +5,9 @@
 
 #include "digits.h"
 
-enum { HISTORY_MAX_EPOCHS = 1000 };
+enum {
+    HISTORY_MAX_EPOCHS = 1000
+};
 
 /** One entry per epoch. Accuracies in percent. */
 typedef struct history {

@@ -170,8 +170,8 @@ static bool train(trainer *t) {
 /** Make a directory and those above it. */
 static bool make_directory(const char *path) {
     char part[PATH_BYTES];
-    for (size_t i = 1; i <= strlen(path); i++) {
-        if (path[i] == '/' || path[i] == '\0') {
+    for (size_t i = 0; i <= strlen(path); i++) {
+        if ((path[i] == '/' && i > 0) || path[i] == '\0') {
             snprintf(part, sizeof part, "%.*s", (int)i, path);
             if (mkdir(part, 0777) != 0 && errno != EEXIST) {
                 fprintf(stderr, "train_digits: cannot make the directory %s: %s\n", part, strerror(errno));
@@ -218,10 +218,17 @@ static bool trainer_create(trainer *t) {
         fprintf(stderr, "train_digits: %s: too few images\n", o->data);
         return false;
     }
+    conv_fft_context_options device;
+    if (conv_fft_context_options_init(&device) != CONV_FFT_SUCCESS) {
+        fprintf(stderr, "train_digits: %s\n", conv_fft_last_error());
+        return false;
+    }
+    device.device = o->device;
+    device.threads = o->threads;
     t->random.state = o->seed;
     t->terminal = isatty(STDOUT_FILENO);
     t->order = digits_order(t->train.count);
-    return t->order && network_create(&t->net, o->device, BATCH, layer_lines, LAYERS, &t->random);
+    return t->order && network_create(&t->net, &device, BATCH, layer_lines, LAYERS, &t->random);
 }
 
 static void trainer_destroy(trainer *t) {

@@ -14,7 +14,7 @@ build    libc6-dev               libc6-dev
 build    cmake                   cmake                   # 3.24 or newer
 build    ninja-build             ninja-build
 build    pkg-config              pkg-config
-build    libopenblas0-serial     libopenblas0-serial     # products; opened at run time
+build    libopenblas0-openmp     libopenblas0-openmp     # products; opened at run time
 build    libpng-dev              libpng-dev              # pictures of the demo
 build    zlib1g-dev              zlib1g-dev              # data of the demo
 test     libcmocka-dev           libcmocka-dev

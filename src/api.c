@@ -188,6 +188,8 @@ static conv_fft_status check_workspace(const conv_fft_plan *plan, int set, const
 static conv_fft_status check_kept(const conv_fft_plan *plan, const char *name, conv_fft_operand operand, const void *tensor,
                                   conv_fft_dtype dtype, const void *spectrum, bool may_be_null) {
     if (spectrum) {
+        const size_t alignment = cf_dtype_bytes(plan->layer.compute);
+        CF_REQUIRE((uintptr_t)spectrum % alignment == 0, "%s_spectrum is %p; it must be a multiple of %zu bytes", name, spectrum, alignment);
         const int64_t bytes = cf_plan_spectrum_bytes(plan, operand);
         CF_REQUIRE(bytes >= 0, "%s_spectrum is given; the plan has no spectrum of %s that its passes share", name, name);
         if (!tensor) return CONV_FFT_SUCCESS;
@@ -282,8 +284,9 @@ conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void
                                            size_t workspace_bytes, struct CUstream_st *stream) {
     size_t bytes;
     CF_FORWARD(conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &bytes));
-    CF_FORWARD(check_tensor("w", w, plan->layer.w.dtype, false));
+    REQUIRE_POINTER(w);
     REQUIRE_POINTER(w_spectrum);
+    CF_FORWARD(check_kept(plan, "w", CONV_FFT_OPERAND_W, w, plan->layer.w.dtype, w_spectrum, false));
     const int set = plan->passes & CONV_FFT_FORWARD ? CONV_FFT_FORWARD : CONV_FFT_BACKWARD_DATA;
     CF_FORWARD(check_workspace(plan, set, workspace, workspace_bytes));
     return cf_run_transform_weights(plan, w, w_spectrum, workspace, stream);

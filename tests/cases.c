@@ -9,43 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-generator generator_create(uint64_t seed)
-{
-    return (generator){seed * 0x9E3779B97F4A7C15u};
-}
-
-/* splitmix64 */
-uint64_t random_bits(generator *g)
-{
-    uint64_t z = g->state += 0x9E3779B97F4A7C15u;
+/* The mixing function of splitmix64. */
+static uint64_t mix(uint64_t z) {
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
 }
 
-int64_t random_int(generator *g, int64_t low, int64_t high)
-{
+/* Mixed, or the generators of neighbouring seeds would run through the same numbers. */
+generator generator_create(uint64_t seed) { return (generator){mix(seed + 1)}; }
+
+uint64_t random_bits(generator *g) { return mix(g->state += 0x9E3779B97F4A7C15u); }
+
+int64_t random_int(generator *g, int64_t low, int64_t high) {
     return low + (int64_t)(random_bits(g) % (uint64_t)(high - low + 1));
 }
 
-bool random_once_in(generator *g, int64_t n)
-{
-    return random_int(g, 1, n) == 1;
-}
+bool random_once_in(generator *g, int64_t n) { return random_int(g, 1, n) == 1; }
 
-double random_value(generator *g)
-{
-    return (double)(int64_t)(random_bits(g) >> 11) * 0x1p-52 - 1;
-}
+double random_value(generator *g) { return (double)(int64_t)(random_bits(g) >> 11) * 0x1p-52 - 1; }
 
-void random_values(generator *g, int64_t count, double *values)
-{
+void random_values(generator *g, int64_t count, double *values) {
     for (int64_t i = 0; i < count; i++)
         values[i] = random_value(g);
 }
 
-void layout_strides(conv_fft_layout layout, int dims, const int64_t *extent, int64_t *stride)
-{
+void layout_strides(conv_fft_layout layout, int dims, const int64_t *extent, int64_t *stride) {
     int64_t step = 1;
     if (layout == CONV_FFT_CHANNELS_LAST) {
         stride[1] = 1;
@@ -59,8 +48,7 @@ void layout_strides(conv_fft_layout layout, int dims, const int64_t *extent, int
     }
 }
 
-static void random_axis(generator *g, conv_fft_problem *p, int a)
-{
+static void random_axis(generator *g, conv_fft_problem *p, int a) {
     static const int64_t longest_input[] = {300, 30, 11}, longest_kernel[] = {70, 12, 5};
     const bool plain = random_once_in(g, 3);
     p->input[a] = random_int(g, 1, random_once_in(g, 4) ? 4 : longest_input[p->rank - 1]);
@@ -80,8 +68,7 @@ static void random_axis(generator *g, conv_fft_problem *p, int a)
     p->pad_after[a] = random_once_in(g, 2) ? p->pad_before[a] : random_int(g, 0, most);
 }
 
-static void random_channels(generator *g, conv_fft_problem *p)
-{
+static void random_channels(generator *g, conv_fft_problem *p) {
     const int64_t kind = random_int(g, 0, 3);
     if (kind == 0) { /* depthwise, perhaps with a multiplier */
         p->groups = random_int(g, 1, 7);
@@ -97,8 +84,7 @@ static void random_channels(generator *g, conv_fft_problem *p)
     }
 }
 
-static void random_types(generator *g, conv_fft_problem *p)
-{
+static void random_types(generator *g, conv_fft_problem *p) {
     static const conv_fft_dtype dtypes[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_BF16, CONV_FFT_FP64};
     p->dtype = dtypes[random_int(g, 0, 4)];
     const bool half = p->dtype == CONV_FFT_FP16 || p->dtype == CONV_FFT_BF16;
@@ -113,8 +99,7 @@ static void random_types(generator *g, conv_fft_problem *p)
 }
 
 /* A random order of the dimensions with gaps after some of them. */
-static void random_strides(generator *g, int dims, const int64_t *extent, int64_t *stride)
-{
+static void random_strides(generator *g, int dims, const int64_t *extent, int64_t *stride) {
     int order[TENSOR_MAX_DIMS];
     for (int d = 0; d < dims; d++) {
         const int other = (int)random_int(g, 0, d);
@@ -129,8 +114,7 @@ static void random_strides(generator *g, int dims, const int64_t *extent, int64_
     }
 }
 
-static void random_all_strides(generator *g, conv_fft_problem *p)
-{
+static void random_all_strides(generator *g, conv_fft_problem *p) {
     const int dims = 2 + p->rank;
     const int64_t batch = p->batch > 0 ? p->batch : 1; /* the stride past an empty batch must not be zero */
     int64_t x[TENSOR_MAX_DIMS] = {batch, p->in_channels}, y[TENSOR_MAX_DIMS] = {batch, p->out_channels};
@@ -149,17 +133,25 @@ static void random_all_strides(generator *g, conv_fft_problem *p)
         random_strides(g, dims, w, p->w_stride);
 }
 
-static bool fits(const conv_fft_problem *p, double products)
-{
+/* True if some output of the axis reads an element of x, not padding alone. A layer of which this does not hold computes zero: there is
+ * nothing that an error could be relative to. */
+static bool reads_input(const ref_shape *s, int a) {
+    for (int64_t m = 0; m < s->output[a]; m++)
+        for (int64_t k = 0; k < s->kernel[a]; k++)
+            if (ref_source(s->padding, m * s->stride[a] + k * s->dilation[a] - s->pad_before[a], s->input[a]) >= 0)
+                return true;
+    return false;
+}
+
+static bool fits(const conv_fft_problem *p, double products) {
     for (int a = 0; a < p->rank; a++)
         if (p->input[a] + p->pad_before[a] + p->pad_after[a] < (p->kernel[a] - 1) * p->dilation[a] + 1)
             return false;
     const ref_shape s = ref_shape_of(p);
-    return ref_products(&s) <= products;
+    return ref_products(&s) <= products && reads_input(&s, 0) && reads_input(&s, 1) && reads_input(&s, 2);
 }
 
-conv_fft_problem random_problem(generator *g, double products)
-{
+conv_fft_problem random_problem(generator *g, double products) {
     conv_fft_problem p;
     do {
         conv_fft_problem_init(&p, (int)random_int(g, 1, 3));
@@ -175,8 +167,7 @@ conv_fft_problem random_problem(generator *g, double products)
     return p;
 }
 
-static bool read_line(const char *line, const char *file, named_problem *out)
-{
+static bool read_line(const char *line, const char *file, named_problem *out) {
     char name[64] = "";
     if (conv_fft_problem_parse(line, &out->problem, name, sizeof name) != CONV_FFT_SUCCESS) {
         fprintf(stderr, "%s: %s    %s\n", file, line, conv_fft_last_error());
@@ -188,9 +179,10 @@ static bool read_line(const char *line, const char *file, named_problem *out)
     return out->problem.rank > 0;
 }
 
-named_problem *read_problems(const char *folder, int64_t *count)
-{
-    enum { MOST = 512 };
+named_problem *read_problems(const char *folder, int64_t *count) {
+    enum {
+        MOST = 512
+    };
     char pattern[1024], line[1024];
     named_problem *list = test_alloc(MOST * sizeof *list);
     glob_t files;

@@ -21,20 +21,21 @@ typedef struct tolerance_row {
     tolerance allowed;
 } tolerance_row;
 
-/* About three times the worst ratios that test_conv_random prints. */
+/* Measured: about three times the worst ratios that test_conv_random printed for 20,000 problems, which belong to layers where little of what
+ * a transform covers reaches the result (a kernel as long as the input, outputs in the padding). The norm of a 16-bit tensor needs 1, the
+ * one rounding of its elements. */
 static const tolerance_row tolerances[] = {
-    {CONV_FFT_FP64, CONV_FFT_MATH_FP64, {FP64_EPS, 4, FP64_EPS, 16}},
-    {CONV_FFT_FP32, CONV_FFT_MATH_FP32, {FP32_EPS, 4, FP32_EPS, 16}},
-    {CONV_FFT_FP32, CONV_FFT_MATH_TF32, {FP32_EPS, 4, FP32_EPS, 16}},
-    {CONV_FFT_FP32, CONV_FFT_MATH_HALF, {FP32_EPS, 4, FP32_EPS, 16}},
-    {CONV_FFT_FP16, CONV_FFT_MATH_FP32, {FP16_EPS, 1, FP32_EPS, 16}},
-    {CONV_FFT_FP16, CONV_FFT_MATH_HALF, {FP16_EPS, 1, FP32_EPS, 16}},
-    {CONV_FFT_BF16, CONV_FFT_MATH_FP32, {BF16_EPS, 1, FP32_EPS, 16}},
-    {CONV_FFT_BF16, CONV_FFT_MATH_HALF, {BF16_EPS, 1, FP32_EPS, 16}},
+    {CONV_FFT_FP64, CONV_FFT_MATH_FP64, {FP64_EPS, 12, FP64_EPS, 24}},
+    {CONV_FFT_FP32, CONV_FFT_MATH_FP32, {FP32_EPS, 8, FP32_EPS, 24}},
+    {CONV_FFT_FP32, CONV_FFT_MATH_TF32, {FP32_EPS, 8, FP32_EPS, 24}},
+    {CONV_FFT_FP32, CONV_FFT_MATH_HALF, {FP32_EPS, 8, FP32_EPS, 24}},
+    {CONV_FFT_FP16, CONV_FFT_MATH_FP32, {FP16_EPS, 1, FP32_EPS, 24}},
+    {CONV_FFT_FP16, CONV_FFT_MATH_HALF, {FP16_EPS, 1, FP32_EPS, 24}},
+    {CONV_FFT_BF16, CONV_FFT_MATH_FP32, {BF16_EPS, 1, FP32_EPS, 24}},
+    {CONV_FFT_BF16, CONV_FFT_MATH_HALF, {BF16_EPS, 1, FP32_EPS, 24}},
 };
 
-tolerance tolerance_of(conv_fft_dtype dtype, conv_fft_math math)
-{
+tolerance tolerance_of(conv_fft_dtype dtype, conv_fft_math math) {
     if (math == CONV_FFT_MATH_DEFAULT)
         math = dtype == CONV_FFT_FP64 ? CONV_FFT_MATH_FP64 : CONV_FFT_MATH_FP32;
     for (size_t i = 0; i < sizeof tolerances / sizeof tolerances[0]; i++)
@@ -44,24 +45,21 @@ tolerance tolerance_of(conv_fft_dtype dtype, conv_fft_math math)
     exit(2);
 }
 
-static double norm_of(const double *values, int64_t count)
-{
+static double norm_of(const double *values, int64_t count) {
     double sum = 0;
     for (int64_t i = 0; i < count; i++)
         sum += values[i] * values[i];
     return sqrt(sum);
 }
 
-static double nonzero_share(const double *values, int64_t count)
-{
+static double nonzero_share(const double *values, int64_t count) {
     int64_t nonzero = 0;
     for (int64_t i = 0; i < count; i++)
         nonzero += values[i] != 0;
     return (double)nonzero / (double)count;
 }
 
-static void print_index(const tensor *t, int64_t index, char *text, size_t bytes)
-{
+static void print_index(const tensor *t, int64_t index, char *text, size_t bytes) {
     int64_t at[TENSOR_MAX_DIMS] = {0};
     for (int d = t->dims - 1; d >= 0; d--) {
         at[d] = index % t->extent[d];
@@ -73,14 +71,21 @@ static void print_index(const tensor *t, int64_t index, char *text, size_t bytes
         used += (size_t)snprintf(text + used, bytes - used, "[%lld]", (long long)at[d]);
 }
 
+/* Elements that nothing reaches (magnitude 0) do not count. */
+static double rms_of(const double *values, int64_t count) {
+    int64_t nonzero = 0;
+    for (int64_t i = 0; i < count; i++)
+        nonzero += values[i] != 0;
+    return nonzero ? norm_of(values, count) / sqrt((double)nonzero) : 0;
+}
+
 /* The element whose error is largest against its bound. A NaN is larger than everything. */
 static void compare_elements(const tensor *actual, const double *expected, const double *magnitude, tolerance allowed,
-                             comparison *c)
-{
+                             comparison *c) {
     const double round = ref_dtype_roundoff(actual->dtype), floor = ref_dtype_floor(actual->dtype);
     const int64_t slice = actual->count / actual->extent[0];
     for (int64_t first = 0; first < actual->count; first += slice) {
-        const double rms = norm_of(magnitude + first, slice) / sqrt((double)slice);
+        const double rms = rms_of(magnitude + first, slice);
         for (int64_t i = first; i < first + slice; i++) {
             const double error = fabs(tensor_load(actual, i) - expected[i]);
             const double unit = allowed.compute * (magnitude[i] + rms);
@@ -95,8 +100,7 @@ static void compare_elements(const tensor *actual, const double *expected, const
 }
 
 comparison compare_tensor(const tensor *actual, const double *expected, const double *magnitude, conv_fft_math math,
-                          double share)
-{
+                          double share) {
     comparison c = {.ok = true};
     if (actual->count == 0) {
         snprintf(c.text, sizeof c.text, "empty");
@@ -108,9 +112,9 @@ comparison compare_tensor(const tensor *actual, const double *expected, const do
         const double error = tensor_load(actual, i) - expected[i];
         squares += error * error;
     }
-    const double unit = allowed.eps * norm_of(magnitude, actual->count) +
-                        ref_dtype_floor(actual->dtype) * sqrt((double)actual->count);
-    c.norm_ratio = sqrt(squares) / unit;
+    const double unit =
+        allowed.eps * norm_of(magnitude, actual->count) + ref_dtype_floor(actual->dtype) * sqrt((double)actual->count);
+    c.norm_ratio = squares == 0 ? 0 : sqrt(squares) / unit;
     compare_elements(actual, expected, magnitude, allowed, &c);
     c.share = nonzero_share(expected, actual->count);
 
@@ -123,13 +127,13 @@ comparison compare_tensor(const tensor *actual, const double *expected, const do
     if (norm_ok && element_ok && !share_ok)
         snprintf(c.text, sizeof c.text, "proves nothing: only %.3g of the expected values are not zero", c.share);
     else
-        snprintf(c.text, sizeof c.text, "norm ratio %.4g (limit %g), element ratio %.4g (limit %g), worst %s: got %.9g, expected %.9g",
+        snprintf(c.text, sizeof c.text,
+                 "norm ratio %.4g (limit %g), element ratio %.4g (limit %g), worst %s: got %.9g, expected %.9g",
                  c.norm_ratio, allowed.norm, c.element_ratio, allowed.element, index, got, want);
     return c;
 }
 
-bool compare_products(double a, double b, double bound_for_one_eps, double limit, double *ratio)
-{
+bool compare_products(double a, double b, double bound_for_one_eps, double limit, double *ratio) {
     const double error = fabs(a - b);
     *ratio = error == 0 ? 0 : error / bound_for_one_eps;
     return *ratio <= limit;
@@ -139,14 +143,12 @@ static char current_case[2048];
 static char current_replay[256];
 static int failures;
 
-void case_begin(const char *text, const char *replay)
-{
+void case_begin(const char *text, const char *replay) {
     snprintf(current_case, sizeof current_case, "%s", text);
     snprintf(current_replay, sizeof current_replay, "%s", replay);
 }
 
-bool case_fail(const char *format, ...)
-{
+bool case_fail(const char *format, ...) {
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
@@ -157,13 +159,9 @@ bool case_fail(const char *format, ...)
     return false;
 }
 
-int case_failures(void)
-{
-    return failures;
-}
+int case_failures(void) { return failures; }
 
-uint64_t environment_number(const char *name, uint64_t value)
-{
+uint64_t environment_number(const char *name, uint64_t value) {
     const char *text = getenv(name);
     if (!text || !*text)
         return value;

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static operand create_operand(conv_fft_dtype dtype, int dims, const int64_t *extent, const int64_t *stride, generator *g)
-{
+static operand create_operand(conv_fft_dtype dtype, int dims, const int64_t *extent, const int64_t *stride,
+                              generator *g) {
     operand o = {tensor_create(dtype, dims, extent, stride), NULL};
     o.values = test_alloc((size_t)o.tensor.count * sizeof(double));
     random_values(g, o.tensor.count, o.values);
@@ -16,9 +16,8 @@ static operand create_operand(conv_fft_dtype dtype, int dims, const int64_t *ext
     return o;
 }
 
-static result create_result(const char *name, conv_fft_dtype dtype, int dims, const int64_t *extent, const int64_t *stride,
-                            generator *g)
-{
+static result create_result(const char *name, conv_fft_dtype dtype, int dims, const int64_t *extent,
+                            const int64_t *stride, generator *g) {
     result r = {.name = name, .tensor = tensor_create(dtype, dims, extent, stride)};
     const size_t bytes = (size_t)r.tensor.count * sizeof(double);
     r.expected = test_alloc(bytes);
@@ -30,8 +29,7 @@ static result create_result(const char *name, conv_fft_dtype dtype, int dims, co
     return r;
 }
 
-static bool all_zero(const int64_t *stride, int dims)
-{
+static bool all_zero(const int64_t *stride, int dims) {
     for (int d = 0; d < dims; d++)
         if (stride[d] != 0)
             return false;
@@ -43,8 +41,7 @@ typedef struct arrangement {
 } arrangement;
 
 static arrangement arrange(int rank, int64_t first, int64_t second, const int64_t axes[3], const int64_t *stride,
-                           conv_fft_layout layout)
-{
+                           conv_fft_layout layout) {
     arrangement a = {{first, second}, {0}};
     for (int axis = 0; axis < rank; axis++)
         a.extent[2 + axis] = axes[3 - rank + axis];
@@ -56,8 +53,7 @@ static arrangement arrange(int rank, int64_t first, int64_t second, const int64_
     return a;
 }
 
-layer layer_create(const conv_fft_problem *p, generator *g)
-{
+layer layer_create(const conv_fft_problem *p, generator *g) {
     const ref_shape s = ref_shape_of(p);
     const conv_fft_dtype grad = p->weight_grad_dtype == CONV_FFT_DTYPE_SAME ? p->dtype : p->weight_grad_dtype;
     const arrangement x = arrange(p->rank, s.batch, s.in_channels, s.input, p->x_stride, p->tensor_layout);
@@ -79,22 +75,19 @@ layer layer_create(const conv_fft_problem *p, generator *g)
     return l;
 }
 
-static void destroy_operand(operand *o)
-{
+static void destroy_operand(operand *o) {
     tensor_destroy(&o->tensor);
     free(o->values);
 }
 
-static void destroy_result(result *r)
-{
+static void destroy_result(result *r) {
     tensor_destroy(&r->tensor);
     free(r->expected);
     free(r->magnitude);
     free(r->old);
 }
 
-void layer_destroy(layer *l)
-{
+void layer_destroy(layer *l) {
     destroy_operand(&l->x);
     destroy_operand(&l->w);
     destroy_operand(&l->bias);
@@ -105,48 +98,42 @@ void layer_destroy(layer *l)
     destroy_result(&l->gbias);
 }
 
-void layer_set(layer *l, operand *o, const double *values)
-{
+void layer_set(layer *l, operand *o, const double *values) {
     tensor_set(&o->tensor, values);
     tensor_get(&o->tensor, o->values);
     layer_compute_expected(l);
 }
 
-static void compute(const ref_shape *s, const double *x, const double *w, const double *gy, double *y, double *gx, double *gw,
-                    double *gbias)
-{
+static void compute(const ref_shape *s, const double *x, const double *w, const double *gy, double *y, double *gx,
+                    double *gw, double *gbias) {
     ref_forward(s, x, w, y);
     ref_backward_data(s, w, gy, gx);
     ref_backward_weights(s, x, gy, gw);
     ref_backward_bias(s, gy, gbias);
 }
 
-static double *mapped(const operand *o, double (*function)(double))
-{
+static double *mapped(const operand *o, double (*function)(double)) {
     double *values = test_alloc((size_t)o->tensor.count * sizeof(double));
     for (int64_t i = 0; i < o->tensor.count; i++)
         values[i] = function(o->values[i]);
     return values;
 }
 
-static double nonzero_share(const double *values, int64_t count)
-{
+static double nonzero_share(const double *values, int64_t count) {
     int64_t nonzero = 0;
     for (int64_t i = 0; i < count; i++)
         nonzero += values[i] != 0;
     return count ? (double)nonzero / (double)count : 1;
 }
 
-static double one(double value)
-{
+static double one(double value) {
     (void)value;
     return 1;
 }
 
 /* Elements that no product reaches are zero by right: a stride larger than the kernel, outputs inside the zero padding. Where they are
  * many, the share of non-zeros that proves something is that of the elements that a convolution of ones reaches. */
-static void set_shares(layer *l)
-{
+static void set_shares(layer *l) {
     result *results[] = {&l->y, &l->gx, &l->gw, &l->gbias};
     bool sparse = false;
     for (int r = 0; r < 4; r++) {
@@ -169,10 +156,10 @@ static void set_shares(layer *l)
     free(gy);
 }
 
-void layer_compute_expected(layer *l)
-{
+void layer_compute_expected(layer *l) {
     double *x = mapped(&l->x, fabs), *w = mapped(&l->w, fabs), *gy = mapped(&l->gy, fabs);
-    compute(&l->shape, l->x.values, l->w.values, l->gy.values, l->y.expected, l->gx.expected, l->gw.expected, l->gbias.expected);
+    compute(&l->shape, l->x.values, l->w.values, l->gy.values, l->y.expected, l->gx.expected, l->gw.expected,
+            l->gbias.expected);
     compute(&l->shape, x, w, gy, l->y.magnitude, l->gx.magnitude, l->gw.magnitude, l->gbias.magnitude);
     set_shares(l);
     free(x);

@@ -39,9 +39,9 @@ void layer_compute_expected(layer *l);
 
 /** One backward call. */
 typedef struct backward_call {
-    bool gx, gw, gbias;  /* wanted */
-    bool separate;       /* through conv_fft_backward_data() and conv_fft_backward_weights() */
-    unsigned flags;      /* CONV_FFT_ACCUMULATE_* */
+    bool gx, gw, gbias; /* wanted */
+    bool separate;      /* through conv_fft_backward_data() and conv_fft_backward_weights() */
+    unsigned flags;     /* CONV_FFT_ACCUMULATE_* */
 } backward_call;
 
 /* Each runs a call and checks status, results, canaries, workspace, and that nothing else was written. False on failure. */
@@ -69,9 +69,11 @@ bool check_result(const layer *l, const result *r, const double *extra, const ch
 /** A CPU context with this many threads (0: default). Ends the program if there is none. */
 conv_fft_context *test_context(int threads);
 /** Plan of a layer; a failure is reported as one of the case and gives NULL. options may be NULL. */
-conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem, const conv_fft_plan_options *options);
+conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem,
+                         const conv_fft_plan_options *options);
 /** The least workspace_limit for these passes, taken from the sentence about one that is too low. Zero if there is no such sentence. */
-uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_problem *problem, const conv_fft_plan_options *options);
+uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_problem *problem,
+                                  const conv_fft_plan_options *options);
 /** The largest number in a sentence. */
 uint64_t largest_number(const char *text);
 /** Problem line with custom strides, for messages. */

@@ -8,25 +8,19 @@
 #include <stdlib.h>
 
 /* Worst ratios per type of the compared tensor. */
-static struct {
-    double norm, element, adjoint;
-} worst[4];
+static struct { double norm, element, adjoint; } worst[4];
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
+static double larger(double a, double b) { return a > b ? a : b; }
 
-void print_worst_ratios(const char *title)
-{
+void print_worst_ratios(const char *title) {
     printf("%s: worst ratios (norm, element, adjoint):", title);
     for (int d = 0; d < 4; d++)
-        printf(" %s %.3g %.3g %.3g", ref_dtype_name((conv_fft_dtype)d), worst[d].norm, worst[d].element, worst[d].adjoint);
+        printf(" %s %.3g %.3g %.3g", ref_dtype_name((conv_fft_dtype)d), worst[d].norm, worst[d].element,
+               worst[d].adjoint);
     printf("\n");
 }
 
-guarded layer_workspace(const layer *l, const conv_fft_plan *plan, conv_fft_pass pass)
-{
+guarded layer_workspace(const layer *l, const conv_fft_plan *plan, conv_fft_pass pass) {
     size_t bytes = SIZE_MAX;
     if (conv_fft_plan_workspace(plan, pass, &bytes) != CONV_FFT_SUCCESS) {
         case_fail("conv_fft_plan_workspace(pass %d): %s", (int)pass, conv_fft_last_error());
@@ -35,20 +29,18 @@ guarded layer_workspace(const layer *l, const conv_fft_plan *plan, conv_fft_pass
     return guarded_create(bytes, l->workspace_alignment);
 }
 
-bool release_workspace(guarded *workspace, const char *call)
-{
+bool release_workspace(guarded *workspace, const char *call) {
     const bool intact = guarded_canaries_intact(workspace);
     guarded_destroy(workspace);
     return intact || case_fail("%s: bytes beside the workspace were written", call);
 }
 
-bool check_status(conv_fft_status status, const char *call)
-{
-    return status == CONV_FFT_SUCCESS || case_fail("%s: %s (%s)", call, conv_fft_status_string(status), conv_fft_last_error());
+bool check_status(conv_fft_status status, const char *call) {
+    return status == CONV_FFT_SUCCESS ||
+           case_fail("%s: %s (%s)", call, conv_fft_status_string(status), conv_fft_last_error());
 }
 
-bool check_inputs(const layer *l, const char *call)
-{
+bool check_inputs(const layer *l, const char *call) {
     const struct {
         const char *name;
         const tensor *tensor;
@@ -59,10 +51,10 @@ bool check_inputs(const layer *l, const char *call)
     return true;
 }
 
-bool check_result(const layer *l, const result *r, const double *extra, const char *call)
-{
+bool check_result(const layer *l, const result *r, const double *extra, const char *call) {
     const int64_t count = r->tensor.count;
-    double *expected = test_alloc((size_t)count * sizeof(double)), *magnitude = test_alloc((size_t)count * sizeof(double));
+    double *expected = test_alloc((size_t)count * sizeof(double)),
+           *magnitude = test_alloc((size_t)count * sizeof(double));
     for (int64_t i = 0; i < count; i++) {
         expected[i] = r->expected[i] + (extra ? extra[i] : 0);
         magnitude[i] = r->magnitude[i] + (extra ? fabs(extra[i]) : 0);
@@ -73,12 +65,13 @@ bool check_result(const layer *l, const result *r, const double *extra, const ch
     worst[r->tensor.dtype].norm = larger(worst[r->tensor.dtype].norm, c.norm_ratio);
     worst[r->tensor.dtype].element = larger(worst[r->tensor.dtype].element, c.element_ratio);
     bool ok = c.ok || case_fail("%s: %s: %s", call, r->name, c.text);
-    ok = (tensor_gaps_intact(&r->tensor) || case_fail("%s: bytes beside the elements of %s were written", call, r->name)) && ok;
+    ok = (tensor_gaps_intact(&r->tensor) ||
+          case_fail("%s: bytes beside the elements of %s were written", call, r->name)) &&
+         ok;
     return ok;
 }
 
-bool layer_check_forward(layer *l, const conv_fft_plan *plan, bool with_bias)
-{
+bool layer_check_forward(layer *l, const conv_fft_plan *plan, bool with_bias) {
     const char *call = with_bias ? "conv_fft_forward with bias" : "conv_fft_forward";
     guarded workspace = layer_workspace(l, plan, CONV_FFT_FORWARD);
     tensor_poison(&l->y.tensor);
@@ -100,54 +93,52 @@ bool layer_check_forward(layer *l, const conv_fft_plan *plan, bool with_bias)
 }
 
 /* NaN, or the old contents if the call adds to them. */
-static void prepare(result *r, bool accumulate)
-{
+static void prepare(result *r, bool accumulate) {
     if (accumulate)
         tensor_set(&r->tensor, r->old);
     else
         tensor_poison(&r->tensor);
 }
 
-static bool check_wanted(const layer *l, const result *r, bool wanted, bool accumulate, const char *call)
-{
+static bool check_wanted(const layer *l, const result *r, bool wanted, bool accumulate, const char *call) {
     if (wanted)
         return check_result(l, r, accumulate ? r->old : NULL, call);
     return tensor_untouched(&r->tensor) || case_fail("%s: %s was written without being asked for", call, r->name);
 }
 
-static conv_fft_pass pass_of(const backward_call *c)
-{
+static conv_fft_pass pass_of(const backward_call *c) {
     return c->gx && c->gw ? CONV_FFT_BACKWARD : c->gx ? CONV_FFT_BACKWARD_DATA : CONV_FFT_BACKWARD_WEIGHTS;
 }
 
-static bool run_joint(layer *l, const conv_fft_plan *plan, const backward_call *c)
-{
+static bool run_joint(layer *l, const conv_fft_plan *plan, const backward_call *c) {
     /* The gradient of the bias alone needs no workspace. */
     guarded workspace = c->gx || c->gw ? layer_workspace(l, plan, pass_of(c)) : guarded_create(0, 1);
-    bool ok = check_status(conv_fft_backward(plan, c->gw ? l->x.tensor.memory.data : NULL, c->gx ? l->w.tensor.memory.data : NULL,
-                                             l->gy.tensor.memory.data, c->gx ? l->gx.tensor.memory.data : NULL,
-                                             c->gw ? l->gw.tensor.memory.data : NULL, c->gbias ? l->gbias.tensor.memory.data : NULL,
-                                             c->flags, c->gx || c->gw ? workspace.data : NULL, workspace.bytes, NULL),
-                           "conv_fft_backward");
+    bool ok = check_status(
+        conv_fft_backward(plan, c->gw ? l->x.tensor.memory.data : NULL, c->gx ? l->w.tensor.memory.data : NULL,
+                          l->gy.tensor.memory.data, c->gx ? l->gx.tensor.memory.data : NULL,
+                          c->gw ? l->gw.tensor.memory.data : NULL, c->gbias ? l->gbias.tensor.memory.data : NULL,
+                          c->flags, c->gx || c->gw ? workspace.data : NULL, workspace.bytes, NULL),
+        "conv_fft_backward");
     return release_workspace(&workspace, "conv_fft_backward") && ok;
 }
 
-static bool run_separate(layer *l, const conv_fft_plan *plan, const backward_call *c)
-{
+static bool run_separate(layer *l, const conv_fft_plan *plan, const backward_call *c) {
     bool ok = true;
     if (c->gx) {
         guarded workspace = layer_workspace(l, plan, CONV_FFT_BACKWARD_DATA);
-        ok = check_status(conv_fft_backward_data(plan, l->w.tensor.memory.data, l->gy.tensor.memory.data, l->gx.tensor.memory.data,
-                                                 c->flags & CONV_FFT_ACCUMULATE_GX, workspace.data, workspace.bytes, NULL),
+        ok = check_status(conv_fft_backward_data(plan, l->w.tensor.memory.data, l->gy.tensor.memory.data,
+                                                 l->gx.tensor.memory.data, c->flags & CONV_FFT_ACCUMULATE_GX,
+                                                 workspace.data, workspace.bytes, NULL),
                           "conv_fft_backward_data");
         ok = release_workspace(&workspace, "conv_fft_backward_data") && ok;
     }
     if (c->gw) {
         guarded workspace = layer_workspace(l, plan, CONV_FFT_BACKWARD_WEIGHTS);
-        ok = check_status(conv_fft_backward_weights(plan, l->x.tensor.memory.data, l->gy.tensor.memory.data, l->gw.tensor.memory.data,
+        ok = check_status(conv_fft_backward_weights(plan, l->x.tensor.memory.data, l->gy.tensor.memory.data,
+                                                    l->gw.tensor.memory.data,
                                                     c->gbias ? l->gbias.tensor.memory.data : NULL,
-                                                    c->flags & (CONV_FFT_ACCUMULATE_GW | CONV_FFT_ACCUMULATE_GBIAS), workspace.data,
-                                                    workspace.bytes, NULL),
+                                                    c->flags & (CONV_FFT_ACCUMULATE_GW | CONV_FFT_ACCUMULATE_GBIAS),
+                                                    workspace.data, workspace.bytes, NULL),
                           "conv_fft_backward_weights") &&
              ok;
         ok = release_workspace(&workspace, "conv_fft_backward_weights") && ok;
@@ -155,11 +146,10 @@ static bool run_separate(layer *l, const conv_fft_plan *plan, const backward_cal
     return ok;
 }
 
-bool layer_check_backward(layer *l, const conv_fft_plan *plan, const backward_call *c)
-{
+bool layer_check_backward(layer *l, const conv_fft_plan *plan, const backward_call *c) {
     char call[96];
-    snprintf(call, sizeof call, "%s backward of%s%s%s with flags %u", c->separate ? "separate" : "joint", c->gx ? " gx" : "",
-             c->gw ? " gw" : "", c->gbias ? " gbias" : "", c->flags);
+    snprintf(call, sizeof call, "%s backward of%s%s%s with flags %u", c->separate ? "separate" : "joint",
+             c->gx ? " gx" : "", c->gw ? " gw" : "", c->gbias ? " gbias" : "", c->flags);
     const bool add_gx = c->flags & CONV_FFT_ACCUMULATE_GX, add_gw = c->flags & CONV_FFT_ACCUMULATE_GW,
                add_gbias = c->flags & CONV_FFT_ACCUMULATE_GBIAS;
     prepare(&l->gx, add_gx);
@@ -174,8 +164,7 @@ bool layer_check_backward(layer *l, const conv_fft_plan *plan, const backward_ca
 }
 
 /* <a, b> of what two tensors hold. */
-static double product_of(const double *values, const tensor *t)
-{
+static double product_of(const double *values, const tensor *t) {
     double sum = 0;
     for (int64_t i = 0; i < t->count; i++)
         sum += values[i] * tensor_load(t, i);
@@ -183,8 +172,7 @@ static double product_of(const double *values, const tensor *t)
 }
 
 /* The error of <values, r> when r has an error of one eps in the norm. */
-static double bound_of(const double *values, const result *r, conv_fft_math math)
-{
+static double bound_of(const double *values, const result *r, conv_fft_math math) {
     double squares = 0, magnitudes = 0;
     for (int64_t i = 0; i < r->tensor.count; i++) {
         squares += values[i] * values[i];
@@ -193,8 +181,7 @@ static double bound_of(const double *values, const result *r, conv_fft_math math
     return tolerance_of(r->tensor.dtype, math).eps * sqrt(squares * magnitudes);
 }
 
-static bool check_identity(const layer *l, const char *text, double a, double b, double bound)
-{
+static bool check_identity(const layer *l, const char *text, double a, double b, double bound) {
     const conv_fft_dtype dtype = l->problem.dtype;
     double ratio;
     const bool ok = compare_products(a, b, bound, tolerance_of(dtype, l->problem.math).norm, &ratio);
@@ -202,8 +189,7 @@ static bool check_identity(const layer *l, const char *text, double a, double b,
     return ok || case_fail("adjoint identity: %s: %.17g and %.17g, ratio %.4g", text, a, b, ratio);
 }
 
-bool layer_check_adjoint(layer *l)
-{
+bool layer_check_adjoint(layer *l) {
     const conv_fft_math math = l->problem.math;
     const double forward = product_of(l->gy.values, &l->y.tensor), data = product_of(l->x.values, &l->gx.tensor),
                  weights = product_of(l->w.values, &l->gw.tensor);
@@ -213,8 +199,7 @@ bool layer_check_adjoint(layer *l)
     return check_identity(l, "<gy, y> = <gw, w>", forward, weights, forward_bound + weights_bound) && ok;
 }
 
-bool layer_check_all(layer *l, const conv_fft_plan *plan)
-{
+bool layer_check_all(layer *l, const conv_fft_plan *plan) {
     const backward_call plain = {.gx = true, .gw = true, .gbias = true};
     backward_call adding = plain;
     adding.flags = CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW | CONV_FFT_ACCUMULATE_GBIAS;

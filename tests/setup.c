@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-conv_fft_context *test_context(int threads)
-{
+conv_fft_context *test_context(int threads) {
     conv_fft_context_options options;
     conv_fft_context *context = NULL;
     conv_fft_context_options_init(&options);
@@ -21,14 +20,13 @@ conv_fft_context *test_context(int threads)
     return context;
 }
 
-conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem, const conv_fft_plan_options *options)
-{
+conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem,
+                         const conv_fft_plan_options *options) {
     conv_fft_plan *plan = NULL;
     return check_status(conv_fft_plan_create(context, problem, options, &plan), "conv_fft_plan_create") ? plan : NULL;
 }
 
-uint64_t largest_number(const char *text)
-{
+uint64_t largest_number(const char *text) {
     uint64_t largest = 0;
     while (*text) {
         char *end = (char *)text + 1;
@@ -41,8 +39,8 @@ uint64_t largest_number(const char *text)
     return largest;
 }
 
-uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_problem *problem, const conv_fft_plan_options *options)
-{
+uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_problem *problem,
+                                  const conv_fft_plan_options *options) {
     conv_fft_plan_options limited = *options;
     conv_fft_plan *plan = NULL;
     limited.workspace_limit = 1;
@@ -53,8 +51,7 @@ uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_prob
     return largest_number(conv_fft_last_error());
 }
 
-static void append_strides(const char *name, const int64_t *stride, char *text, size_t bytes)
-{
+static void append_strides(const char *name, const int64_t *stride, char *text, size_t bytes) {
     bool given = false;
     for (int d = 0; d < TENSOR_MAX_DIMS; d++)
         given = given || stride[d] != 0;
@@ -62,11 +59,11 @@ static void append_strides(const char *name, const int64_t *stride, char *text, 
     if (given && used < bytes)
         used += (size_t)snprintf(text + used, bytes - used, " %s={", name);
     for (int d = 0; given && d < TENSOR_MAX_DIMS && used < bytes; d++)
-        used += (size_t)snprintf(text + used, bytes - used, "%lld%s", (long long)stride[d], d + 1 < TENSOR_MAX_DIMS ? "," : "}");
+        used += (size_t)snprintf(text + used, bytes - used, "%lld%s", (long long)stride[d],
+                                 d + 1 < TENSOR_MAX_DIMS ? "," : "}");
 }
 
-void describe_problem(const conv_fft_problem *problem, char *text, size_t bytes)
-{
+void describe_problem(const conv_fft_problem *problem, char *text, size_t bytes) {
     text[0] = 0;
     if (conv_fft_problem_format(problem, text, bytes) != CONV_FFT_SUCCESS)
         snprintf(text, bytes, "(%s)", conv_fft_last_error());

@@ -10,8 +10,7 @@
 
 #define GUARD_BYTES 256
 
-void *test_alloc(size_t bytes)
-{
+void *test_alloc(size_t bytes) {
     void *memory = malloc(bytes ? bytes : 1);
     if (!memory) {
         fprintf(stderr, "the test is out of memory (%zu bytes)\n", bytes);
@@ -20,8 +19,7 @@ void *test_alloc(size_t bytes)
     return memory;
 }
 
-guarded guarded_create(size_t bytes, size_t alignment)
-{
+guarded guarded_create(size_t bytes, size_t alignment) {
     guarded g = {.bytes = bytes, .total = bytes + 2 * GUARD_BYTES};
     g.base = test_alloc(g.total);
     g.snapshot = test_alloc(g.total);
@@ -36,31 +34,22 @@ guarded guarded_create(size_t bytes, size_t alignment)
     return g;
 }
 
-void guarded_destroy(guarded *g)
-{
+void guarded_destroy(guarded *g) {
     free(g->base);
     free(g->snapshot);
     memset(g, 0, sizeof *g);
 }
 
-void guarded_remember(guarded *g)
-{
-    memcpy(g->snapshot, g->base, g->total);
-}
+void guarded_remember(guarded *g) { memcpy(g->snapshot, g->base, g->total); }
 
-bool guarded_untouched(const guarded *g)
-{
-    return memcmp(g->base, g->snapshot, g->total) == 0;
-}
+bool guarded_untouched(const guarded *g) { return memcmp(g->base, g->snapshot, g->total) == 0; }
 
-bool guarded_canaries_intact(const guarded *g)
-{
+bool guarded_canaries_intact(const guarded *g) {
     const size_t before = (size_t)(g->data - g->base), end = before + g->bytes;
     return memcmp(g->base, g->snapshot, before) == 0 && memcmp(g->base + end, g->snapshot + end, g->total - end) == 0;
 }
 
-tensor tensor_create(conv_fft_dtype dtype, int dims, const int64_t *extent, const int64_t *stride)
-{
+tensor tensor_create(conv_fft_dtype dtype, int dims, const int64_t *extent, const int64_t *stride) {
     tensor t = {.dtype = dtype, .dims = dims, .count = 1};
     bool dense = true;
     for (int d = 0; d < dims; d++)
@@ -77,13 +66,17 @@ tensor tensor_create(conv_fft_dtype dtype, int dims, const int64_t *extent, cons
     return t;
 }
 
-void tensor_destroy(tensor *t)
-{
-    guarded_destroy(&t->memory);
+tensor tensor_copy(const tensor *t) {
+    tensor copy = tensor_create(t->dtype, t->dims, t->extent, NULL);
+    for (int64_t i = 0; i < t->count; i++)
+        memcpy(tensor_at(&copy, i), tensor_at(t, i), ref_dtype_size(t->dtype));
+    guarded_remember(&copy.memory);
+    return copy;
 }
 
-void *tensor_at(const tensor *t, int64_t index)
-{
+void tensor_destroy(tensor *t) { guarded_destroy(&t->memory); }
+
+void *tensor_at(const tensor *t, int64_t index) {
     int64_t offset = 0;
     for (int d = t->dims - 1; d >= 0; d--) {
         offset += index % t->extent[d] * t->stride[d];
@@ -92,38 +85,28 @@ void *tensor_at(const tensor *t, int64_t index)
     return t->memory.data + (size_t)offset * ref_dtype_size(t->dtype);
 }
 
-double tensor_load(const tensor *t, int64_t index)
-{
-    return ref_load(t->dtype, tensor_at(t, index));
-}
+double tensor_load(const tensor *t, int64_t index) { return ref_load(t->dtype, tensor_at(t, index)); }
 
-void tensor_set(tensor *t, const double *dense)
-{
+void tensor_set(tensor *t, const double *dense) {
     for (int64_t i = 0; i < t->count; i++)
         ref_store(t->dtype, tensor_at(t, i), dense[i]);
     guarded_remember(&t->memory);
 }
 
-void tensor_poison(tensor *t)
-{
+void tensor_poison(tensor *t) {
     for (int64_t i = 0; i < t->count; i++)
         ref_store(t->dtype, tensor_at(t, i), NAN);
     guarded_remember(&t->memory);
 }
 
-void tensor_get(const tensor *t, double *dense)
-{
+void tensor_get(const tensor *t, double *dense) {
     for (int64_t i = 0; i < t->count; i++)
         dense[i] = tensor_load(t, i);
 }
 
-bool tensor_untouched(const tensor *t)
-{
-    return guarded_untouched(&t->memory);
-}
+bool tensor_untouched(const tensor *t) { return guarded_untouched(&t->memory); }
 
-bool tensor_gaps_intact(const tensor *t)
-{
+bool tensor_gaps_intact(const tensor *t) {
     const guarded *g = &t->memory;
     unsigned char *now = test_alloc(g->total);
     memcpy(now, g->base, g->total);
@@ -136,8 +119,7 @@ bool tensor_gaps_intact(const tensor *t)
     return intact;
 }
 
-bool tensor_same_bits(const tensor *a, const tensor *b, int64_t first, int64_t count)
-{
+bool tensor_same_bits(const tensor *a, const tensor *b, int64_t first, int64_t count) {
     for (int64_t i = first; i < first + count; i++)
         if (memcmp(tensor_at(a, i), tensor_at(b, i), ref_dtype_size(a->dtype)) != 0)
             return false;

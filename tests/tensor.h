@@ -38,6 +38,8 @@ typedef struct tensor {
 
 /** Strides in elements, >= 0. All-zero strides: dense, the last dimension fastest. */
 tensor tensor_create(conv_fft_dtype dtype, int dims, const int64_t *extent, const int64_t *stride);
+/** Dense, with the same values. */
+tensor tensor_copy(const tensor *t);
 void tensor_destroy(tensor *t);
 
 /** Address of element `index` of the dense order (last dimension fastest). */

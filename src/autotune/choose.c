@@ -202,7 +202,7 @@ static conv_fft_status choose(search *q) {
     q->best = HUGE_VAL;
     search_dilation(q, false);
     if (has_dilation(q->layer)) search_dilation(q, true);
-    if (q->best == HUGE_VAL) return cf_fail(CONV_FFT_INVALID_ARGUMENT, "no strategy fits");
+    if (q->best == HUGE_VAL) return cf_fail(CONV_FFT_INVALID_ARGUMENT, "no strategy for this problem has spectra within options.workspace_limit, or within 63 bits");
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if (q->passes & 1 << pass) choose_chunks(q, pass, &q->strategy[pass]);
     }
@@ -219,6 +219,14 @@ static conv_fft_status read_forced(const cf_layer *layer, const conv_fft_plan_op
     return CONV_FFT_SUCCESS;
 }
 
+/* Choose for the passes of the search, and make the plan. *smallest is set if only the limit was in the way. */
+static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv_fft_plan_options *options, uint64_t *smallest,
+                                conv_fft_plan **plan) {
+    *smallest = 0;
+    if (q->passes) CF_FORWARD(choose(q));
+    return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->workspace_limit, smallest, plan);
+}
+
 conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_problem *problem, const conv_fft_plan_options *options,
                                  conv_fft_plan **plan) {
     cf_layer layer;
@@ -228,18 +236,20 @@ conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_probl
     q.layer = &layer;
     q.device = context->device;
     q.keep = options->keep;
-    q.limit = options->workspace_limit ? options->workspace_limit : UINT64_MAX;
     int forced;
     CF_FORWARD(read_forced(&layer, options, q.strategy, &forced));
     q.passes = options->passes & ~forced;
-    if (q.passes == 0) return cf_plan_create(&layer, context->device, options->passes, q.strategy, options->workspace_limit, plan);
-    if (choose(&q) == CONV_FFT_SUCCESS) {
-        const conv_fft_status status =
-            cf_plan_create(&layer, context->device, options->passes, q.strategy, options->workspace_limit, plan);
-        if (status != CONV_FFT_INVALID_ARGUMENT || !options->workspace_limit) return status;
-    }
-    /* The fastest strategy within the limit was not within it after all: the smallest one decides what is possible. */
+
+    /* The fastest, in chunks that fit; else the fastest of those with less to hold; else the one with least. */
+    uint64_t fastest, ignored, least;
+    q.limit = UINT64_MAX;
+    conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
+    if (fastest == 0 || q.passes == 0) return status;
+    q.limit = options->workspace_limit;
+    status = try_plan(context, &q, options, &ignored, plan);
+    if (status != CONV_FFT_INVALID_ARGUMENT) return status;
     q.smallest = true;
-    CF_FORWARD(choose(&q));
-    return cf_plan_create(&layer, context->device, options->passes, q.strategy, options->workspace_limit, plan);
+    status = try_plan(context, &q, options, &least, plan);
+    if (least == 0) return status;
+    return cf_fail_workspace_limit(options->workspace_limit, fastest < least ? fastest : least);
 }

@@ -2,6 +2,7 @@
 #include "autotune/model.h"
 
 #include "conv/family.h"
+#include "core/arith.h"
 #include "core/dtype.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, do
 
 /* Matrix products reach their speed when all three extents are large. */
 static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPERAND_COUNT], cf_product_variant variant) {
-    const double rows = (double)s[CF_X].rows, in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
+    const double rows = (double)cf_max(1, s[CF_X].rows), in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
     double bytes = 0.0;

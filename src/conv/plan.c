@@ -113,12 +113,19 @@ static uint64_t smallest_workspace(conv_fft_plan *plan) {
     return bytes;
 }
 
-static conv_fft_status fit_rows(conv_fft_plan *plan, uint64_t limit) {
+conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest) {
+    return cf_fail(CONV_FFT_INVALID_ARGUMENT, "options.workspace_limit is %llu bytes; this problem needs at least %llu",
+                   (unsigned long long)limit, (unsigned long long)smallest);
+}
+
+static conv_fft_status fit_rows(conv_fft_plan *plan, uint64_t limit, uint64_t *smallest) {
     for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
         if (!runs_as_one(plan, set)) continue;
         const int64_t rows = fitting_rows(plan, set, wanted_rows(plan, set), limit);
-        CF_REQUIRE(rows >= 0, "workspace_limit is %llu bytes; this problem needs at least %llu", (unsigned long long)limit,
-                   (unsigned long long)smallest_workspace(plan));
+        if (rows < 0) {
+            *smallest = smallest_workspace(plan);
+            return cf_fail_workspace_limit(limit, *smallest);
+        }
         plan->workspace[set] = lay_out(plan, set, rows);
         if (set != CONV_FFT_BACKWARD) plan->pass[first_pass(set)].strategy.chunk = rows;
     }
@@ -137,7 +144,7 @@ static cf_bias_desc describe_bias(const cf_layer *layer) {
 }
 
 conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes, const cf_strategy strategy[CF_PASS_COUNT],
-                               uint64_t workspace_limit, conv_fft_plan **result) {
+                               uint64_t workspace_limit, uint64_t *smallest, conv_fft_plan **result) {
     CF_FORWARD(cf_layer_check_written(layer, passes));
     conv_fft_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return cf_fail_memory(sizeof *plan, "a plan");
@@ -161,7 +168,7 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
     if (layer->groups % plan->chunk_groups) plan->chunk_groups = smaller_divisor(layer->groups, plan->chunk_groups);
     if ((status = prepare(plan)) != CONV_FFT_SUCCESS) goto done;
     if ((status = fit_groups(plan, limit)) != CONV_FFT_SUCCESS) goto done;
-    if ((status = fit_rows(plan, limit)) != CONV_FFT_SUCCESS) goto done;
+    if ((status = fit_rows(plan, limit, smallest)) != CONV_FFT_SUCCESS) goto done;
     for (int i = 0; i < CF_PASS_COUNT; ++i) plan->pass[i].strategy.groups = plan->chunk_groups;
     *result = plan;
     return CONV_FFT_SUCCESS;

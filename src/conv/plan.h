@@ -77,9 +77,11 @@ struct conv_fft_plan {
     int transform_count;
 };
 
-/* strategy[p] is read for the passes of the set. INVALID_ARGUMENT: a strategy is infeasible, or the limit is below the minimum. */
+/* strategy[p] is read for the passes of the set. INVALID_ARGUMENT: a strategy is infeasible, or it needs more than the limit (0: none) with
+ * the smallest chunks, and then *smallest is what it needs. */
 conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes, const cf_strategy strategy[CF_PASS_COUNT],
-                               uint64_t workspace_limit, conv_fft_plan **plan);
+                               uint64_t workspace_limit, uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest);
 void cf_plan_destroy(conv_fft_plan *plan);
 
 /* Bytes of the whole spectrum of an operand; -1: no pass of the plan reads it; -2: its passes read different ones. */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of the bias, and the two ways to write zeros. */
+/* The gradient of the bias. */
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cpu/device.h"
 #include "cpu/parallel.h"
-
-#include <string.h>
 
 enum { CF_BIAS_CHUNK = 64 }; /* elements of axis 2 that are loaded at once */
 
@@ -15,7 +13,7 @@ static void add_row(const cf_real_kernels *kernels, conv_fft_dtype dtype, cf_pie
     const float *const narrow = (const void *)line;
     double row[CF_MAX_LANES] = {0};
     const int lanes = piece.lanes;
-    const int64_t bytes = piece.element * (int64_t)cf_dtype_bytes(piece.dtype);
+    const int64_t bytes = piece.step * (int64_t)cf_dtype_bytes(piece.dtype);
     for (int64_t first = 0; first < length; first += CF_BIAS_CHUNK) {
         piece.elements = cf_min(CF_BIAS_CHUNK, length - first);
         kernels->load(line, lanes, &piece);
@@ -40,56 +38,33 @@ conv_fft_status cf_cpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
         const int64_t channel = block * CF_MAX_LANES;
         double sum[CF_MAX_LANES] = {0};
         float narrow[CF_MAX_LANES];
+        int64_t offset[CF_MAX_LANES], place[CF_MAX_LANES];
+        for (int l = 0; l < CF_MAX_LANES; ++l) {
+            offset[l] = (channel + l) * tensor->channel_stride;
+            place[l] = channel + l;
+        }
         cf_piece piece = {.dtype = tensor->dtype,
-                          .element = tensor->axis_stride[2],
-                          .lane = tensor->channel_stride,
-                          .lanes = (int)cf_min(CF_MAX_LANES, desc->channels - channel)};
+                          .offset = offset,
+                          .step = tensor->axis_stride[2],
+                          .lanes = (int)cf_min(CF_MAX_LANES, desc->channels - channel),
+                          .adjacent = tensor->channel_stride == 1};
         for (int64_t sample = 0; sample < desc->samples; ++sample)
             for (int64_t i0 = 0; i0 < desc->size[0]; ++i0)
                 for (int64_t i1 = 0; i1 < desc->size[1]; ++i1) {
-                    const int64_t offset = sample * tensor->sample_stride + channel * tensor->channel_stride +
-                                           i0 * tensor->axis_stride[0] + i1 * tensor->axis_stride[1];
-                    piece.data = (char *)gy + offset * (int64_t)cf_dtype_bytes(tensor->dtype);
+                    const int64_t at = sample * tensor->sample_stride + i0 * tensor->axis_stride[0] + i1 * tensor->axis_stride[1];
+                    piece.data = (char *)gy + at * (int64_t)cf_dtype_bytes(tensor->dtype);
                     add_row(kernels, dtype, piece, desc->size[2], sum);
                 }
         for (int l = 0; l < CF_MAX_LANES; ++l) narrow[l] = (float)sum[l];
         piece = (cf_piece){.dtype = desc->result_dtype,
-                           .data = (char *)gbias + channel * (int64_t)cf_dtype_bytes(desc->result_dtype),
-                           .lane = 1,
+                           .data = gbias,
+                           .offset = place,
                            .elements = 1,
-                           .lanes = piece.lanes};
+                           .lanes = piece.lanes,
+                           .adjacent = true};
         const bool wide = desc->result_dtype == CONV_FFT_FP64;
         cf_real(cf_cpu(device)->kernels, cf_compute_dtype(desc->result_dtype))
             ->store(wide ? (const void *)sum : (const void *)narrow, 0, &piece, accumulate);
-    }
-    return CONV_FFT_SUCCESS;
-}
-
-conv_fft_status cf_cpu_clear(cf_device *device, void *memory, size_t bytes, struct CUstream_st *stream) {
-    (void)stream;
-    const int64_t page = 1 << 20, pages = (int64_t)cf_ceil_div((int64_t)bytes, page);
-    CF_PARALLEL_FOR_STATIC(cf_cpu_threads(device, pages, (double)bytes))
-    for (int64_t i = 0; i < pages; ++i)
-        memset((char *)memory + i * page, 0, (size_t)cf_min(page, (int64_t)bytes - i * page));
-    return CONV_FFT_SUCCESS;
-}
-
-/* All bits zero is the number zero in every element type. */
-conv_fft_status cf_cpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
-                            struct CUstream_st *stream) {
-    (void)stream;
-    const int64_t bytes = (int64_t)cf_dtype_bytes(tensor->dtype);
-    const int64_t rows = extents[0] * extents[1] * extents[2] * extents[3], length = extents[4];
-    CF_PARALLEL_FOR_STATIC(cf_cpu_threads(device, rows, (double)rows * (double)length * (double)bytes))
-    for (int64_t row = 0; row < rows; ++row) {
-        const int64_t i1 = row % extents[3], i0 = row / extents[3] % extents[2];
-        const int64_t channel = row / extents[3] / extents[2] % extents[1], sample = row / extents[3] / extents[2] / extents[1];
-        char *const at = (char *)data + (sample * tensor->sample_stride + channel * tensor->channel_stride +
-                                         i0 * tensor->axis_stride[0] + i1 * tensor->axis_stride[1]) * bytes;
-        if (tensor->axis_stride[2] == 1)
-            memset(at, 0, (size_t)(length * bytes));
-        else
-            for (int64_t i2 = 0; i2 < length; ++i2) memset(at + i2 * tensor->axis_stride[2] * bytes, 0, (size_t)bytes);
     }
     return CONV_FFT_SUCCESS;
 }

@@ -25,11 +25,13 @@ static void *find_symbol(void *library, const char *name) {
 }
 #endif
 
-/* Debian keeps one folder per threading variant; the serial one fits best below our own threads. */
+/* Debian keeps one folder per threading variant; the OpenMP one fits best below our own parallel loops. */
 static const char *const candidates[] = {
-    "/usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0",
-    "/usr/lib/aarch64-linux-gnu/openblas-serial/libopenblas.so.0",
+    "/usr/lib/x86_64-linux-gnu/openblas-openmp/libopenblas.so.0",
+    "/usr/lib/aarch64-linux-gnu/openblas-openmp/libopenblas.so.0",
     "libopenblas.so.0",
+    "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
+    "/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0",
     "libopenblas.so",
     "libopenblas.dylib",
 };
@@ -62,7 +64,9 @@ static bool try_library(cf_blas *blas, const char *path, char *text, size_t byte
     CF_LOOK_UP(get_parallel, library, "openblas_get_parallel");
     CF_LOOK_UP(get_threads, library, "openblas_get_num_threads");
     if (!found.cgemm || !found.zgemm || !get_parallel || !get_threads) return false;
-    /* 0: serial, 1: threads of its own, 2: OpenMP, which stays on one thread inside our parallel loops. */
+    /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products (seen with
+     * Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which stays on one thread inside our parallel loops. */
+    if (get_parallel() == 0) return false;
     found.own_threads = get_parallel() == 1 && get_threads() > 1;
     *blas = found;
     describe(library, path, text, bytes);

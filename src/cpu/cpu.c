@@ -22,23 +22,7 @@ static const cf_stage_ops operations = {
     .zero = cf_cpu_zero,
 };
 
-static bool has_avx2(void) {
-#ifdef CF_HAVE_AVX2
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
-#endif
-}
-
-static bool has_avx512(void) {
-#ifdef CF_HAVE_AVX512
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-#else
-    return false;
-#endif
-}
-
+/* Best first; a CPU that runs one of them runs all that follow. */
 static const cf_kernels *const all_kernels[] = {
 #ifdef CF_HAVE_AVX512
     &cf_kernels_avx512,
@@ -49,15 +33,63 @@ static const cf_kernels *const all_kernels[] = {
     &cf_kernels_generic,
 };
 
+static bool is_supported(const cf_kernels *kernels) {
+#ifdef CF_HAVE_AVX512
+    if (kernels == &cf_kernels_avx512)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+#endif
+#ifdef CF_HAVE_AVX2
+    if (kernels == &cf_kernels_avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    return kernels == &cf_kernels_generic;
+}
+
 const cf_kernels *const *cf_cpu_kernels_list(int *count) {
     const int all = (int)(sizeof all_kernels / sizeof all_kernels[0]);
     int first = 0;
-#ifdef CF_HAVE_AVX512
-    if (!has_avx512()) ++first;
-#endif
-#ifdef CF_HAVE_AVX2
-    if (first > 0 || !has_avx512()) first += !has_avx2();
-#endif
+    while (!is_supported(all_kernels[first])) ++first;
     *count = all - first;
     return all_kernels + first;
+}
+
+int cf_cpu_threads(const cf_device *device, int64_t pieces, double work) {
+    const double least = 5e4; /* some ten microseconds on one thread */
+    return work < least ? 1 : (int)cf_max(1, cf_min(device->threads, pieces));
+}
+
+static void set_facts(cf_cpu_device *device) {
+    device->base.flops = 5e9 * device->base.threads;
+    device->base.product_flops = 20e9 * device->base.threads;
+    device->base.bandwidth = 10e9 * device->base.threads;
+    device->base.stage_seconds = 5e-6;
+}
+
+conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device **device) {
+    cf_cpu_device *cpu = calloc(1, sizeof *cpu);
+    if (!cpu) return cf_fail_memory(sizeof *cpu, "the CPU device");
+    int count;
+    char blas[160];
+    level = cf_log_level(level);
+    cpu->kernels = cf_cpu_kernels_list(&count)[0];
+    cf_blas_open(&cpu->blas, blas, sizeof blas);
+    cpu->base.ops = &operations;
+    cpu->base.threads = threads > 0 ? threads : (int)cf_max(1, cf_thread_limit());
+    cpu->base.has_blas = cpu->blas.cgemm != NULL;
+    set_facts(cpu);
+    snprintf(cpu->description, sizeof cpu->description, "CPU, %s, %d thread%s, %s", cpu->kernels->name,
+             cpu->base.threads, cpu->base.threads == 1 ? "" : "s", blas);
+    if (!cpu->base.has_blas)
+        cf_log(level, CONV_FFT_LOG_WARNING, "OpenBLAS was not found; products of many channels will be slow");
+    cf_log(level, CONV_FFT_LOG_INFO, "%s", cpu->description);
+    *device = &cpu->base;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_cpu_destroy(cf_device *device) {
+    free(device);
+}
+
+const char *cf_cpu_description(const cf_device *device) {
+    return cf_cpu(device)->description;
 }

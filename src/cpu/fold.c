@@ -58,7 +58,8 @@ static void fold_plane(const cf_cpu_device *device, const cf_fold_desc *desc, co
     const cf_real_kernels *kernels = cf_real(device->kernels, desc->scratch_dtype);
     const int64_t *stride = desc->tensor.axis_stride;
     const int64_t real = (int64_t)cf_dtype_bytes(desc->scratch_dtype), bytes = (int64_t)cf_dtype_bytes(desc->tensor.dtype);
-    cf_piece piece = {.dtype = desc->tensor.dtype, .element = stride[2], .lane = 0, .lanes = 1};
+    const int64_t start = 0;
+    cf_piece piece = {.dtype = desc->tensor.dtype, .offset = &start, .step = stride[2], .lanes = 1};
     for (int64_t i0 = 0; i0 < desc->size[0]; ++i0)
         for (int64_t i1 = 0; i1 < desc->size[1]; ++i1)
             for (int64_t first = 0; first < desc->size[2]; first += CF_FOLD_CHUNK) {

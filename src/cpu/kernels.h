@@ -5,7 +5,7 @@
  * A unit is up to CF_MAX_LANES planes (one row and column of a spectrum each) that are transformed together, one per lane:
  * lanes are the fastest index of every array inside, so all loops over lanes vectorise and no lane meets another one.
  *
- *     tensor --load--> real line [position][lane] --axis 2--> work [i0][i1][k2][re, im][lane] --axes 1, 0--> spectrum block
+ *     tensor --load--> real line [position][lane] --axis 2--> work [i0][i1][re, im][k2][lane] --axes 1, 0--> spectrum block
  *
  * and back for the inverse. A unit with one line only (1-D) needs no work array.
  */
@@ -26,6 +26,7 @@ struct cf_transform {
     void *roots;            /* exp(-2 pi i k / basis[2]), k <= basis[2] / 4; basis[2] even */
     int64_t row_bins;       /* basis[2] / 2 + 1 */
     int lanes;              /* of a full unit */
+    int64_t batch[2];       /* lines of axis 0 and 1 that are transformed together */
     size_t work_bytes, line_bytes, border_bytes, thread_bytes;
 };
 
@@ -36,12 +37,11 @@ typedef struct cf_range {
     int64_t used_low, used_high; /* every e with an index lies here */
 } cf_range;
 
-/* Lanes of one group, row and phase, with consecutive channels. */
+/* Lanes of one row in their samples and one phase, whose windows therefore have the same ranges. */
 typedef struct cf_run {
     int lane, lanes;
-    int64_t row, phase;   /* row in its sample */
-    int64_t offset;       /* of the first channel's element with indices 0, in elements of the tensor */
-    int64_t channel;      /* of the first lane, over all groups */
+    int64_t row, phase;
+    bool adjacent; /* each lane's elements stand beside those of the lane before */
     cf_range range[3];
 } cf_run;
 
@@ -55,9 +55,12 @@ typedef struct cf_unit {
     int lanes, runs, segments;
     cf_run run[CF_MAX_LANES];
     cf_segment segment[CF_MAX_LANES];
+    int64_t offset[CF_MAX_LANES];  /* of each lane's element with indices 0, in elements of the tensor */
+    int64_t channel[CF_MAX_LANES]; /* over all groups */
     int64_t used_low[3], used_high[3]; /* over all runs */
     void *spectrum;
     int64_t bin_stride;
+    bool stream;      /* forward: the spectrum is too large for the caches */
     void *tensor;     /* forward: only read */
     const void *bias; /* inverse */
     bool accumulate;  /* inverse */
@@ -65,13 +68,14 @@ typedef struct cf_unit {
     int64_t *borders;
 } cf_unit;
 
-/* A two-dimensional piece of a tensor: element e of lane l is at index e * element + l * lane. */
+/* A two-dimensional piece of a tensor: element e of lane l is at index offset[l] + e * step. */
 typedef struct cf_piece {
     conv_fft_dtype dtype;
     void *data; /* a load only reads it */
-    int64_t element, lane;
-    int64_t elements;
+    const int64_t *offset;
+    int64_t step, elements;
     int lanes;
+    bool adjacent; /* offset[l + 1] = offset[l] + 1 */
 } cf_piece;
 
 typedef struct cf_real_kernels {

@@ -56,21 +56,32 @@ static char *bin_of(cf_block block, int64_t group, int64_t bin, size_t complex_b
     return (char *)block.data + (group * block.group_stride + bin * block.bin_stride) * (int64_t)complex_bytes;
 }
 
+/* An OpenBLAS with threads of its own keeps products below about this many multiplications on the calling thread. */
+#define CF_SMALL_PRODUCT 1e5
+
+/* OpenBLAS with threads of its own uses them beyond this many products of a matrix; up to it, our threads do better. */
+static const double own_threads_from = 4 * 65536;
+
 /* With fewer bins than threads, the rows of each result are dealt out too. The parts depend on the device alone. */
 static void product_blas(const cf_cpu_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
                          bool accumulate, int threads) {
     const size_t complex_bytes = 2 * cf_dtype_bytes(desc->dtype);
     const int64_t bins = x.groups * desc->bins;
-    const int64_t limit = device->blas.own_threads ? 1 : device->base.threads;
-    const int64_t parts = bins < limit ? cf_ceil_div(limit, bins) : 1;
-    CF_PARALLEL_FOR_STATIC(device->blas.own_threads ? 1 : threads)
-    for (int64_t i = 0; i < bins * parts; ++i) {
-        const int64_t group = i / parts / desc->bins, bin = i / parts % desc->bins, part = i % parts;
-        const gemm whole = gemm_of(desc, bin_of(x, group, bin, complex_bytes), bin_of(w, group, bin, complex_bytes),
-                                   bin_of(y, group, bin, complex_bytes), x.rows);
-        const int64_t step = cf_ceil_div(whole.m, parts);
-        const gemm g = gemm_part(whole, cf_min(part * step, whole.m), cf_min((part + 1) * step, whole.m), complex_bytes);
-        run_gemm(&device->blas, desc->dtype, &g, accumulate);
+    const double products = (double)x.rows * (double)desc->in_columns * (double)desc->out_columns;
+    const bool own_threads = device->blas.own_threads && products > own_threads_from;
+    const int64_t parts = !own_threads && bins < device->base.threads ? cf_ceil_div(device->base.threads, bins) : 1;
+    CF_PARALLEL(own_threads ? 1 : threads)
+    {
+        cf_no_further_threads();
+        CF_SHARED_FOR
+        for (int64_t i = 0; i < bins * parts; ++i) {
+            const int64_t group = i / parts / desc->bins, bin = i / parts % desc->bins, part = i % parts;
+            const gemm whole = gemm_of(desc, bin_of(x, group, bin, complex_bytes), bin_of(w, group, bin, complex_bytes),
+                                       bin_of(y, group, bin, complex_bytes), x.rows);
+            const int64_t step = cf_ceil_div(whole.m, parts), from = cf_min(part * step, whole.m);
+            const gemm g = gemm_part(whole, from, cf_min(from + step, whole.m), complex_bytes);
+            run_gemm(&device->blas, desc->dtype, &g, accumulate);
+        }
     }
 }
 

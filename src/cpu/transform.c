@@ -9,8 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A unit's memory should stay in a core's second-level cache. */
-static const size_t unit_bytes = 1 << 20;
+/* A unit's memory should stay in a core's second-level cache, the lines in work in its first-level cache. */
+static const size_t unit_bytes = 1 << 20, batch_bytes = 1 << 14;
+
+/* A spectrum beyond this is written past the caches: its bins are far apart, and it would be gone before the product. */
+static const int64_t stream_bytes = 8 << 20;
 
 static conv_fft_status check_window(const cf_transform_desc *desc) {
     for (int a = 0; a < 3; ++a) {
@@ -28,21 +31,30 @@ static void set_sizes(cf_transform *t) {
     const int64_t *basis = t->desc.spectrum.basis;
     const cf_axis_window *axis = t->desc.window.axis;
     const size_t real = cf_dtype_bytes(t->dtype), lanes = (size_t)t->lanes;
-    const int64_t longest = cf_max(cf_max(t->line[0].length, t->line[1].length), t->line[2].length);
-    t->work_bytes = cf_align((size_t)(basis[0] * basis[1] * t->row_bins) * 2 * lanes * real);
-    t->line_bytes = cf_align((size_t)longest * 2 * lanes * real);
+    const size_t point = 2 * lanes * real;
+    int64_t longest = cf_max(t->line[2].length, t->row_bins); /* in points of one line */
+    for (int a = 0; a < 2; ++a) {
+        const int64_t fit = (int64_t)(batch_bytes / point) / t->line[a].length;
+        t->batch[a] = cf_max(1, cf_min(fit, t->row_bins));
+        longest = cf_max(longest, t->batch[a] * t->line[a].length);
+    }
+    t->work_bytes = cf_align((size_t)(basis[0] * basis[1] * t->row_bins) * point);
+    t->line_bytes = cf_align((size_t)longest * point);
     const bool borders = axis[0].mode != CONV_FFT_PAD_ZEROS || axis[1].mode != CONV_FFT_PAD_ZEROS ||
                          axis[2].mode != CONV_FFT_PAD_ZEROS;
     t->border_bytes = borders ? cf_align(lanes * (size_t)(axis[0].count + axis[1].count + axis[2].count) * 8) : 0;
     t->thread_bytes = t->work_bytes + 3 * t->line_bytes + t->border_bytes;
 }
 
+/* As many lanes as fill the widest vectors; fewer where there are fewer planes, or where a unit would leave the cache, but
+ * then still a whole cache line of each bin. */
 static void choose_lanes(cf_transform *t) {
-    const int full = (int)(64 / cf_dtype_bytes(t->dtype));
-    t->lanes = full;
+    const cf_spectrum *spectrum = &t->desc.spectrum;
+    const int line = (int)(64 / (2 * cf_dtype_bytes(t->dtype)));
+    t->lanes = (int)cf_max(1, cf_min(2 * line, spectrum->groups * spectrum->rows * spectrum->columns));
     set_sizes(t);
-    while (t->lanes > 4 && t->thread_bytes > unit_bytes) {
-        t->lanes /= 2;
+    if (t->lanes > line && t->thread_bytes > unit_bytes) {
+        t->lanes = line;
         set_sizes(t);
     }
 }
@@ -122,6 +134,8 @@ conv_fft_status cf_cpu_forward(const cf_transform *transform, const void *tensor
     const cf_real_kernels *kernels = cf_real(device->kernels, transform->dtype);
     cf_call call = {.transform = transform, .tensor = tensor, .origin = origin, .block = block, .scratch = scratch};
     count_planes(&call);
+    const int64_t complex_bytes = 2 * (int64_t)cf_dtype_bytes(transform->dtype);
+    call.stream = call.planes * transform->desc.spectrum.bins * complex_bytes > stream_bytes;
     const int threads = cf_cpu_threads(&device->base, call.units, (double)call.planes * plane_flops(transform));
     CF_PARALLEL_FOR(threads)
     for (int64_t i = 0; i < call.units; ++i) {
@@ -134,16 +148,12 @@ conv_fft_status cf_cpu_forward(const cf_transform *transform, const void *tensor
 
 /* The bias of each lane, in the computation's type. */
 static void load_bias(const cf_transform *t, const cf_real_kernels *kernels, cf_unit *unit, void *lane_bias) {
-    const conv_fft_dtype dtype = t->desc.tensor.dtype;
-    for (int r = 0; r < unit->runs; ++r) {
-        const cf_run *run = &unit->run[r];
-        const cf_piece piece = {.dtype = dtype,
-                                .data = (char *)unit->bias + run->channel * (int64_t)cf_dtype_bytes(dtype),
-                                .lane = 1,
-                                .elements = 1,
-                                .lanes = run->lanes};
-        kernels->load((char *)lane_bias + (size_t)run->lane * cf_dtype_bytes(t->dtype), 0, &piece);
-    }
+    const cf_piece piece = {.dtype = t->desc.tensor.dtype,
+                            .data = (void *)unit->bias,
+                            .offset = unit->channel,
+                            .elements = 1,
+                            .lanes = unit->lanes};
+    kernels->load(lane_bias, 0, &piece);
     unit->bias = lane_bias;
 }
 

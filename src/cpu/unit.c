@@ -69,52 +69,63 @@ static place place_of(const cf_call *call, int64_t plane, int64_t step) {
                    .column = plane % spectrum->columns};
 }
 
-/* Whether the next lane goes on where the previous one ended: the next channel of the same group, row and phase. */
-static bool continues(place previous, place next, int64_t channels) {
-    return previous.group == next.group && previous.row == next.row && previous.column + 1 == next.column &&
-           next.column % channels != 0;
+/* Tensor element of a lane with all indices 0. */
+static int64_t offset_of(const cf_call *call, place at) {
+    const cf_spectrum *spectrum = &call->transform->desc.spectrum;
+    const cf_tensor *tensor = &call->transform->desc.tensor;
+    const int64_t sample = at.row / spectrum->rows_per_sample, group = call->block.group + at.group;
+    return (sample - call->origin.sample) * tensor->sample_stride + at.column % spectrum->channels * tensor->channel_stride +
+           (group - call->origin.group) * tensor->group_stride;
 }
 
-static void start_run(cf_unit *unit, const cf_call *call, place at, int lane) {
-    const cf_transform *t = call->transform;
-    const cf_spectrum *spectrum = &t->desc.spectrum;
-    const cf_tensor *tensor = &t->desc.tensor;
-    const int64_t channel = at.column % spectrum->channels, group = call->block.group + at.group;
-    const int64_t sample = at.row / spectrum->rows_per_sample;
-    cf_run *run = &unit->run[unit->runs++];
-    *run = (cf_run){.lane = lane,
-                    .row = at.row % spectrum->rows_per_sample,
-                    .phase = at.column / spectrum->channels,
-                    .offset = (sample - call->origin.sample) * tensor->sample_stride + channel * tensor->channel_stride +
-                              (group - call->origin.group) * tensor->group_stride,
-                    .channel = group * spectrum->channels + channel};
-    set_ranges(unit, t, run);
+/* Add a lane to the last run, or start a run with it. Whether lanes are neighbours in the tensor never changes in a run. */
+static void add_to_runs(cf_unit *unit, const cf_call *call, place at, int lane) {
+    const cf_spectrum *spectrum = &call->transform->desc.spectrum;
+    const int64_t row = at.row % spectrum->rows_per_sample, phase = at.column / spectrum->channels;
+    cf_run *run = unit->runs > 0 ? &unit->run[unit->runs - 1] : NULL;
+    const bool adjacent = lane > 0 && unit->offset[lane] == unit->offset[lane - 1] + 1;
+    if (run && run->row == row && run->phase == phase && (run->lanes == 1 || run->adjacent == adjacent)) {
+        run->adjacent = adjacent;
+    } else {
+        run = &unit->run[unit->runs++];
+        *run = (cf_run){.lane = lane, .row = row, .phase = phase};
+        set_ranges(unit, call->transform, run);
+    }
+    ++run->lanes;
+}
+
+/* The same for the places in the spectrum. */
+static void add_to_segments(cf_unit *unit, const cf_call *call, place at, int lane) {
+    const int64_t offset = at.group * call->block.group_stride +
+                           (at.row - call->block.row) * call->transform->desc.spectrum.columns + at.column;
+    cf_segment *segment = unit->segments > 0 ? &unit->segment[unit->segments - 1] : NULL;
+    if (!segment || offset != segment->offset + segment->lanes) {
+        segment = &unit->segment[unit->segments++];
+        *segment = (cf_segment){.lane = lane, .offset = offset};
+    }
+    ++segment->lanes;
 }
 
 void cf_unit_set(cf_unit *unit, const cf_call *call, int64_t index, int64_t step, int thread) {
     const cf_transform *t = call->transform;
     const cf_spectrum *spectrum = &t->desc.spectrum;
-    char *memory = (char *)cf_align((size_t)call->scratch) + (size_t)thread * t->thread_bytes;
+    char *memory = (char *)(((uintptr_t)call->scratch + 63) & ~(uintptr_t)63) + (size_t)thread * t->thread_bytes;
     *unit = (cf_unit){.lanes = (int)cf_min(t->lanes, call->planes - index * t->lanes),
                       .used_low = {INT64_MAX, INT64_MAX, INT64_MAX},
                       .spectrum = call->block.data,
                       .bin_stride = call->block.bin_stride,
+                      .stream = call->stream,
                       .tensor = (void *)call->tensor,
                       .bias = call->bias,
                       .accumulate = call->accumulate};
     unit->work = memory;
     for (int i = 0; i < 3; ++i) unit->line[i] = memory + t->work_bytes + (size_t)i * t->line_bytes;
     unit->borders = (int64_t *)(void *)(memory + t->work_bytes + 3 * t->line_bytes);
-    place previous = {.group = -1};
-    int64_t end = -1; /* where a further lane of the last segment would be */
     for (int lane = 0; lane < unit->lanes; ++lane) {
         const place at = place_of(call, index * t->lanes + lane, step);
-        if (!continues(previous, at, spectrum->channels)) start_run(unit, call, at, lane);
-        ++unit->run[unit->runs - 1].lanes;
-        const int64_t offset = at.group * call->block.group_stride + (at.row - call->block.row) * spectrum->columns + at.column;
-        if (offset != end) unit->segment[unit->segments++] = (cf_segment){.lane = lane, .offset = offset};
-        ++unit->segment[unit->segments - 1].lanes;
-        previous = at;
-        end = offset + 1;
+        unit->offset[lane] = offset_of(call, at);
+        unit->channel[lane] = (call->block.group + at.group) * spectrum->channels + at.column % spectrum->channels;
+        add_to_runs(unit, call, at, lane);
+        add_to_segments(unit, call, at, lane);
     }
 }

@@ -12,7 +12,7 @@ typedef struct cf_call {
     cf_origin origin;
     cf_block block;
     const void *bias;
-    bool accumulate;
+    bool accumulate, stream;
     char *scratch;
     /* Planes are counted group, then row (or sample, if ordered), then column. */
     int64_t planes, rows_per_plane; /* ordered: the rows of one sample, one after the other; else 1 */

@@ -4,4 +4,8 @@
 set -eu
 cd "$1"
 command -v clang-format-14 >/dev/null || { echo "clang-format-14 is not installed" && exit 77; }
-scripts/sources.sh | xargs clang-format-14 --dry-run -Werror
+status=0
+for source in $(scripts/sources.sh); do
+    clang-format-14 --dry-run -Werror "$source" 2>/dev/null || { echo "$source: run make format" && status=1; }
+done
+exit $status

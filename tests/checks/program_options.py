@@ -28,12 +28,12 @@ def faults():
         yield "no-such-command is accepted"
 
     shown = run("--help")
-    options = sorted(set(re.findall(r"(--[a-z][a-z-]*)(?:\[?[= ]([A-Z]+))?", shown.stdout)))
+    options = dict(sorted(re.findall(r"(--[a-z][a-z-]*)(?:[= ](\S+))?", shown.stdout)))
     if shown.returncode != 0 or not options:
         yield f"--help ends with status {shown.returncode} and names {len(options)} options"
-    for name, value in options:
-        option = name + ("=1" if value else "")
-        if all(refusal(command, option) == refusal(command, "--" + UNKNOWN) for command in COMMANDS):
+    for name, takes_value in options.items():
+        value = "=1" if takes_value else ""
+        if all(refusal(command, name + value) == refusal(command, f"--{UNKNOWN}{value}") for command in COMMANDS):
             yield f"--help names {name}, but no command takes it"
 
 

@@ -13,10 +13,9 @@ typedef struct tap_list {
     int64_t count;
 } tap_list;
 
-ref_shape ref_shape_of(const conv_fft_problem *p)
-{
-    ref_shape s = {p->batch,   p->in_channels, p->out_channels, p->groups, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1},
-                   {1, 1, 1}, {0, 0, 0},      p->padding};
+ref_shape ref_shape_of(const conv_fft_problem *p) {
+    ref_shape s = {p->batch,  p->in_channels, p->out_channels, p->groups, {1, 1, 1}, {1, 1, 1},
+                   {1, 1, 1}, {1, 1, 1},      {1, 1, 1},       {0, 0, 0}, p->padding};
     for (int axis = 0; axis < p->rank; axis++) {
         const int a = axis + 3 - p->rank;
         const int64_t reach = (p->kernel[axis] - 1) * p->dilation[axis] + 1;
@@ -30,33 +29,21 @@ ref_shape ref_shape_of(const conv_fft_problem *p)
     return s;
 }
 
-static int64_t volume(const int64_t extent[3])
-{
-    return extent[0] * extent[1] * extent[2];
-}
+static int64_t volume(const int64_t extent[3]) { return extent[0] * extent[1] * extent[2]; }
 
-int64_t ref_input_count(const ref_shape *s)
-{
-    return s->batch * s->in_channels * volume(s->input);
-}
+int64_t ref_input_count(const ref_shape *s) { return s->batch * s->in_channels * volume(s->input); }
 
-int64_t ref_weight_count(const ref_shape *s)
-{
+int64_t ref_weight_count(const ref_shape *s) {
     return s->out_channels * (s->in_channels / s->groups) * volume(s->kernel);
 }
 
-int64_t ref_output_count(const ref_shape *s)
-{
-    return s->batch * s->out_channels * volume(s->output);
-}
+int64_t ref_output_count(const ref_shape *s) { return s->batch * s->out_channels * volume(s->output); }
 
-double ref_products(const ref_shape *s)
-{
+double ref_products(const ref_shape *s) {
     return (double)ref_output_count(s) * (double)(s->in_channels / s->groups) * (double)volume(s->kernel);
 }
 
-int64_t ref_source(conv_fft_padding padding, int64_t i, int64_t extent)
-{
+int64_t ref_source(conv_fft_padding padding, int64_t i, int64_t extent) {
     if (i >= 0 && i < extent)
         return i;
     switch (padding) {
@@ -72,8 +59,7 @@ int64_t ref_source(conv_fft_padding padding, int64_t i, int64_t extent)
     return -1;
 }
 
-static tap_list list_taps(const ref_shape *s, int axis)
-{
+static tap_list list_taps(const ref_shape *s, int axis) {
     tap_list list = {malloc((size_t)(s->output[axis] * s->kernel[axis]) * sizeof(tap)), 0};
     if (!list.taps)
         abort();
@@ -93,8 +79,7 @@ typedef struct planes {
     double *out;
 } planes;
 
-static void convolve_planes(const ref_shape *s, conv_fft_pass pass, const tap_list lists[3], planes p)
-{
+static void convolve_planes(const ref_shape *s, conv_fft_pass pass, const tap_list lists[3], planes p) {
     for (int64_t a = 0; a < lists[0].count; a++)
         for (int64_t b = 0; b < lists[1].count; b++) {
             const tap t0 = lists[0].taps[a], t1 = lists[1].taps[b];
@@ -113,9 +98,8 @@ static void convolve_planes(const ref_shape *s, conv_fft_pass pass, const tap_li
 }
 
 /* The same terms in all passes: a gradient is the adjoint because it runs through the same list. */
-static void convolve(const ref_shape *s, conv_fft_pass pass, const double *x, const double *w, const double *y, double *out,
-                     int64_t out_count)
-{
+static void convolve(const ref_shape *s, conv_fft_pass pass, const double *x, const double *w, const double *y,
+                     double *out, int64_t out_count) {
     const int64_t x_plane = volume(s->input), w_plane = volume(s->kernel), y_plane = volume(s->output);
     const int64_t in_group = s->in_channels / s->groups, out_group = s->out_channels / s->groups;
     const tap_list lists[3] = {list_taps(s, 0), list_taps(s, 1), list_taps(s, 2)};
@@ -135,30 +119,25 @@ static void convolve(const ref_shape *s, conv_fft_pass pass, const double *x, co
         free(lists[a].taps);
 }
 
-void ref_forward(const ref_shape *s, const double *x, const double *w, double *y)
-{
+void ref_forward(const ref_shape *s, const double *x, const double *w, double *y) {
     convolve(s, CONV_FFT_FORWARD, x, w, NULL, y, ref_output_count(s));
 }
 
-void ref_backward_data(const ref_shape *s, const double *w, const double *gy, double *gx)
-{
+void ref_backward_data(const ref_shape *s, const double *w, const double *gy, double *gx) {
     convolve(s, CONV_FFT_BACKWARD_DATA, NULL, w, gy, gx, ref_input_count(s));
 }
 
-void ref_backward_weights(const ref_shape *s, const double *x, const double *gy, double *gw)
-{
+void ref_backward_weights(const ref_shape *s, const double *x, const double *gy, double *gw) {
     convolve(s, CONV_FFT_BACKWARD_WEIGHTS, x, NULL, gy, gw, ref_weight_count(s));
 }
 
-void ref_add_bias(const ref_shape *s, const double *bias, double *y)
-{
+void ref_add_bias(const ref_shape *s, const double *bias, double *y) {
     const int64_t plane = volume(s->output);
     for (int64_t i = 0; i < ref_output_count(s); i++)
         y[i] += bias[i / plane % s->out_channels];
 }
 
-void ref_backward_bias(const ref_shape *s, const double *gy, double *gbias)
-{
+void ref_backward_bias(const ref_shape *s, const double *gy, double *gbias) {
     const int64_t plane = volume(s->output);
     for (int64_t o = 0; o < s->out_channels; o++)
         gbias[o] = 0;

@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-void ref_dft(int64_t n, int sign, const double *in, double *out)
-{
+void ref_dft(int64_t n, int sign, const double *in, double *out) {
     const double turn = sign * 2 * acos(-1.0) / (double)n;
     for (int64_t f = 0; f < n; f++) {
         double re = 0, im = 0;

@@ -18,28 +18,15 @@ static const format formats[] = {
     [CONV_FFT_FP64] = {"fp64", 8, 52, -1022},
 };
 
-size_t ref_dtype_size(conv_fft_dtype dtype)
-{
-    return formats[dtype].size;
-}
+size_t ref_dtype_size(conv_fft_dtype dtype) { return formats[dtype].size; }
 
-const char *ref_dtype_name(conv_fft_dtype dtype)
-{
-    return formats[dtype].name;
-}
+const char *ref_dtype_name(conv_fft_dtype dtype) { return formats[dtype].name; }
 
-double ref_dtype_roundoff(conv_fft_dtype dtype)
-{
-    return ldexp(1, -formats[dtype].fraction - 1);
-}
+double ref_dtype_roundoff(conv_fft_dtype dtype) { return ldexp(1, -formats[dtype].fraction - 1); }
 
-double ref_dtype_floor(conv_fft_dtype dtype)
-{
-    return ldexp(1, formats[dtype].lowest - formats[dtype].fraction - 1);
-}
+double ref_dtype_floor(conv_fft_dtype dtype) { return ldexp(1, formats[dtype].lowest - formats[dtype].fraction - 1); }
 
-uint16_t ref_encode16(conv_fft_dtype dtype, double value)
-{
+uint16_t ref_encode16(conv_fft_dtype dtype, double value) {
     const format *f = &formats[dtype];
     const unsigned sign = signbit(value) ? 0x8000u : 0;
     const unsigned infinity = (0x7fffu >> f->fraction) << f->fraction;
@@ -61,8 +48,7 @@ uint16_t ref_encode16(conv_fft_dtype dtype, double value)
     return (uint16_t)(sign | (bits < (long)infinity ? (unsigned)bits : infinity));
 }
 
-double ref_decode16(conv_fft_dtype dtype, uint16_t pattern)
-{
+double ref_decode16(conv_fft_dtype dtype, uint16_t pattern) {
     const format *f = &formats[dtype];
     const int field = (pattern & 0x7fff) >> f->fraction;
     const int fraction = pattern & ((1 << f->fraction) - 1);
@@ -76,8 +62,7 @@ double ref_decode16(conv_fft_dtype dtype, uint16_t pattern)
     return pattern & 0x8000 ? -magnitude : magnitude;
 }
 
-double ref_load(conv_fft_dtype dtype, const void *address)
-{
+double ref_load(conv_fft_dtype dtype, const void *address) {
     if (dtype == CONV_FFT_FP64) {
         double value;
         memcpy(&value, address, sizeof value);
@@ -93,8 +78,7 @@ double ref_load(conv_fft_dtype dtype, const void *address)
     return ref_decode16(dtype, pattern);
 }
 
-void ref_store(conv_fft_dtype dtype, void *address, double value)
-{
+void ref_store(conv_fft_dtype dtype, void *address, double value) {
     if (dtype == CONV_FFT_FP64) {
         memcpy(address, &value, sizeof value);
     } else if (dtype == CONV_FFT_FP32) {

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a refused call must leave: its status and a sentence. For cmocka programs; include cmocka.h first. */
+#ifndef TEST_SENTENCE_H
+#define TEST_SENTENCE_H
+
+#include "conv_fft.h"
+
+#include <string.h>
+
+/* `parts` ends with NULL; each must stand in the sentence. */
+static inline void expect_refused_(conv_fft_status status, conv_fft_status wanted, const char *const *parts,
+                                   const char *call, const char *file, int line) {
+    if (status != wanted) {
+        print_error("%s: status is \"%s\", not \"%s\"\n", call, conv_fft_status_string(status),
+                    conv_fft_status_string(wanted));
+        _fail(file, line);
+    }
+    for (; *parts; parts++)
+        if (!strstr(conv_fft_last_error(), *parts)) {
+            print_error("%s: the sentence lacks \"%s\": %s\n", call, *parts, conv_fft_last_error());
+            _fail(file, line);
+        }
+}
+
+/** The call is refused with this status (without its prefix), and the sentence has all the texts that follow. */
+#define EXPECT(status, call, ...) \
+    expect_refused_(call, CONV_FFT_##status, (const char *const[]){__VA_ARGS__, NULL}, #call, __FILE__, __LINE__)
+
+/** The same for INVALID_ARGUMENT. */
+#define EXPECT_INVALID(call, ...) EXPECT(INVALID_ARGUMENT, call, __VA_ARGS__)
+
+#endif
