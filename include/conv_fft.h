@@ -80,22 +80,24 @@ struct CUstream_st;
 /* ------------------------------------------------------------------------------------------- status */
 
 /** The list of statuses: X(name, value, text). */
-#define CONV_FFT_STATUS_LIST(X)                                                                        \
-    X(SUCCESS, 0, "success")                                                                           \
-    X(INVALID_ARGUMENT, 1, "invalid argument")                                                         \
-    X(NOT_SUPPORTED, 2, "not supported by this device or build")                                       \
-    X(OUT_OF_MEMORY, 3, "out of memory")                                                               \
-    X(NO_DEVICE, 4, "no usable device")                                                                \
-    X(LIBRARY_MISSING, 5, "a library is missing or too old")                                           \
-    X(DEVICE_ERROR, 6, "the device reported an error")                                                 \
-    X(COMPILE_ERROR, 7, "a kernel did not compile")                                                    \
-    X(IO_ERROR, 8, "a file could not be read or written")                                              \
-    X(CANCELLED, 9, "cancelled by the caller")                                                         \
+#define CONV_FFT_STATUS_LIST(X)                                  \
+    X(SUCCESS, 0, "success")                                     \
+    X(INVALID_ARGUMENT, 1, "invalid argument")                   \
+    X(NOT_SUPPORTED, 2, "not supported by this device or build") \
+    X(OUT_OF_MEMORY, 3, "out of memory")                         \
+    X(NO_DEVICE, 4, "no usable device")                          \
+    X(LIBRARY_MISSING, 5, "a library is missing or too old")     \
+    X(DEVICE_ERROR, 6, "the device reported an error")           \
+    X(COMPILE_ERROR, 7, "a kernel did not compile")              \
+    X(IO_ERROR, 8, "a file could not be read or written")        \
+    X(CANCELLED, 9, "cancelled by the caller")                   \
     X(INTERNAL_ERROR, 10, "internal error")
 
 #define CONV_FFT_STATUS_ENUM(name, value, text) CONV_FFT_##name = value,
 /** What a call returns. Zero is success. */
-typedef enum conv_fft_status { CONV_FFT_STATUS_LIST(CONV_FFT_STATUS_ENUM) } conv_fft_status;
+typedef enum conv_fft_status {
+    CONV_FFT_STATUS_LIST(CONV_FFT_STATUS_ENUM)
+} conv_fft_status;
 #undef CONV_FFT_STATUS_ENUM
 
 /** A short constant text for a status; "unknown status" for any other number. Never NULL. */
@@ -138,8 +140,9 @@ typedef struct conv_fft_context_options {
     int device;                   /**< CONV_FFT_DEVICE_AUTO (default), CONV_FFT_DEVICE_CPU, or a GPU ordinal */
     int threads;                  /**< CPU threads a call may use; 0 (default): OpenMP's maximum when a plan is made */
     conv_fft_log_level log_level; /**< default CONV_FFT_LOG_DEFAULT */
-    const char *cache_directory;  /**< NULL (default): CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft */
-    int64_t reserved[4];          /**< zero */
+    const char *
+        cache_directory; /**< NULL (default): CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft */
+    int64_t reserved[4]; /**< zero */
 } conv_fft_context_options;
 
 /** Fill in the defaults. INVALID_ARGUMENT: options is NULL. */
@@ -150,7 +153,8 @@ CONV_FFT_API conv_fft_status conv_fft_context_options_init(conv_fft_context_opti
  * usable; conv_fft_context_device() says which and why.
  * INVALID_ARGUMENT, OUT_OF_MEMORY; NO_DEVICE: the GPU asked for by number is not usable.
  */
-CONV_FFT_API conv_fft_status conv_fft_context_create(const conv_fft_context_options *options, conv_fft_context **context);
+CONV_FFT_API conv_fft_status conv_fft_context_create(const conv_fft_context_options *options,
+                                                     conv_fft_context **context);
 
 /** NULL is allowed. Plans of the context must have been destroyed before. */
 CONV_FFT_API void conv_fft_context_destroy(conv_fft_context *context);
@@ -202,29 +206,29 @@ typedef enum conv_fft_layout {
 
 /** One convolution layer. Start from conv_fft_problem_init(); entries of unused axes are ignored. */
 typedef struct conv_fft_problem {
-    int rank;                                /**< 1..3, spatial axes */
-    int64_t batch;                           /**< >= 0; default 1 */
-    int64_t in_channels, out_channels;       /**< >= 1, multiples of groups; default 1 */
-    int64_t groups;                          /**< >= 1; default 1; in_channels = depthwise */
-    int64_t input[CONV_FFT_MAX_RANK];        /**< D, >= 1; default 1 */
-    int64_t kernel[CONV_FFT_MAX_RANK];       /**< K, >= 1; default 1 */
-    int64_t stride[CONV_FFT_MAX_RANK];       /**< >= 1; default 1 */
-    int64_t dilation[CONV_FFT_MAX_RANK];     /**< >= 1; default 1 */
-    int64_t pad_before[CONV_FFT_MAX_RANK];   /**< >= 0; default 0 */
-    int64_t pad_after[CONV_FFT_MAX_RANK];    /**< >= 0; default 0 */
-    conv_fft_padding padding;                /**< default ZEROS */
-    conv_fft_layout tensor_layout;           /**< of x, y, gx, gy; default CHANNELS_FIRST */
-    conv_fft_layout weight_layout;           /**< of w, gw; default CHANNELS_FIRST */
-    conv_fft_dtype dtype;                    /**< default FP32 */
-    conv_fft_dtype weight_grad_dtype;        /**< of gw and gbias: SAME (default), dtype itself, or FP32 for 16-bit tensors */
-    conv_fft_math math;                      /**< default DEFAULT */
+    int rank;                              /**< 1..3, spatial axes */
+    int64_t batch;                         /**< >= 0; default 1 */
+    int64_t in_channels, out_channels;     /**< >= 1, multiples of groups; default 1 */
+    int64_t groups;                        /**< >= 1; default 1; in_channels = depthwise */
+    int64_t input[CONV_FFT_MAX_RANK];      /**< D, >= 1; default 1 */
+    int64_t kernel[CONV_FFT_MAX_RANK];     /**< K, >= 1; default 1 */
+    int64_t stride[CONV_FFT_MAX_RANK];     /**< >= 1; default 1 */
+    int64_t dilation[CONV_FFT_MAX_RANK];   /**< >= 1; default 1 */
+    int64_t pad_before[CONV_FFT_MAX_RANK]; /**< >= 0; default 0 */
+    int64_t pad_after[CONV_FFT_MAX_RANK];  /**< >= 0; default 0 */
+    conv_fft_padding padding;              /**< default ZEROS */
+    conv_fft_layout tensor_layout;         /**< of x, y, gx, gy; default CHANNELS_FIRST */
+    conv_fft_layout weight_layout;         /**< of w, gw; default CHANNELS_FIRST */
+    conv_fft_dtype dtype;                  /**< default FP32 */
+    conv_fft_dtype weight_grad_dtype; /**< of gw and gbias: SAME (default), dtype itself, or FP32 for 16-bit tensors */
+    conv_fft_math math;               /**< default DEFAULT */
     /** Element strides; all zero (default) = dense in the layout above. x and gx: {batch, channel, axes};
      *  y and gy likewise; w and gw: {out_channel, in_channel, axes}. A set that is not all zero must be >= 0 and name every
      *  axis of extent > 1 of a tensor that is written (there no two elements may share a place); 0 repeats an input. */
     int64_t x_stride[2 + CONV_FFT_MAX_RANK];
     int64_t y_stride[2 + CONV_FFT_MAX_RANK];
     int64_t w_stride[2 + CONV_FFT_MAX_RANK];
-    int64_t reserved[4];                     /**< zero */
+    int64_t reserved[4]; /**< zero */
 } conv_fft_problem;
 
 /** Defaults as named above, for `rank` spatial axes. INVALID_ARGUMENT: p is NULL, or rank is not 1..3. */
@@ -249,7 +253,8 @@ CONV_FFT_API conv_fft_status conv_fft_problem_output(const conv_fft_problem *p, 
  * name (may be NULL) receives at most name_bytes bytes, terminated. An empty or comment line gives rank 0.
  * INVALID_ARGUMENT: names the field that is wrong.
  */
-CONV_FFT_API conv_fft_status conv_fft_problem_parse(const char *line, conv_fft_problem *p, char *name, size_t name_bytes);
+CONV_FFT_API conv_fft_status conv_fft_problem_parse(const char *line, conv_fft_problem *p, char *name,
+                                                    size_t name_bytes);
 
 /** Write the problem line (without a name; strides are not part of it). INVALID_ARGUMENT: invalid problem, or `bytes` too small (1024 suffice). */
 CONV_FFT_API conv_fft_status conv_fft_problem_format(const conv_fft_problem *p, char *text, size_t bytes);
@@ -266,9 +271,9 @@ typedef enum conv_fft_pass {
 } conv_fft_pass;
 
 typedef enum conv_fft_tuning {
-    CONV_FFT_TUNE_CACHED = 0,    /**< default: a tuning record if there is one, else the cost model */
-    CONV_FFT_TUNE_OFF = 1,       /**< the cost model alone */
-    CONV_FFT_TUNE_MEASURE = 2,   /**< time the best few on the device. On the CPU the cost model decides in every mode */
+    CONV_FFT_TUNE_CACHED = 0,  /**< default: a tuning record if there is one, else the cost model */
+    CONV_FFT_TUNE_OFF = 1,     /**< the cost model alone */
+    CONV_FFT_TUNE_MEASURE = 2, /**< time the best few on the device. On the CPU the cost model decides in every mode */
     CONV_FFT_TUNE_EXHAUSTIVE = 3 /**< time every candidate */
 } conv_fft_tuning;
 
@@ -286,7 +291,7 @@ typedef struct conv_fft_plan_options {
     int keep;                 /**< set of conv_fft_operand whose spectra will be kept; default 0 */
     /** Strategy lines (conv_fft_description.strategy) to use instead of choosing: forward, backward data, backward weights. NULL: choose. */
     const char *strategy[3];
-    int64_t reserved[4];      /**< zero */
+    int64_t reserved[4]; /**< zero */
 } conv_fft_plan_options;
 
 /** A compiled, tuned layer. Immutable. */
@@ -328,7 +333,7 @@ typedef struct conv_fft_description {
     char strategy[256]; /**< the strategy line; for CONV_FFT_BACKWARD that of the weights pass */
     int64_t basis[CONV_FFT_MAX_RANK];
     int64_t tiles[CONV_FFT_MAX_RANK];
-    int shares_gy;      /**< CONV_FFT_BACKWARD: 1 if gy is transformed once for both gradients */
+    int shares_gy; /**< CONV_FFT_BACKWARD: 1 if gy is transformed once for both gradients */
     uint64_t workspace_bytes;
     double predicted_ms;
     double measured_ms; /**< sum of the stages, or the tuner's time; negative: not measured */
@@ -361,8 +366,9 @@ enum {
  * INVALID_ARGUMENT: plan made without CONV_FFT_FORWARD; x, w or y NULL or misaligned; workspace NULL or smaller than
  * conv_fft_plan_workspace() says (the sentence gives both sizes). NOT_SUPPORTED, DEVICE_ERROR: GPU contexts.
  */
-CONV_FFT_API conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const void *x, const void *w, const void *bias, void *y,
-                                              void *workspace, size_t workspace_bytes, struct CUstream_st *stream);
+CONV_FFT_API conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const void *x, const void *w, const void *bias,
+                                              void *y, void *workspace, size_t workspace_bytes,
+                                              struct CUstream_st *stream);
 
 /**
  * The gradients; any of gx, gw, gbias may be NULL (not wanted). x may be NULL if gw is, w may be NULL if gx is. gx needs
@@ -370,9 +376,9 @@ CONV_FFT_API conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const v
  * one pass that is asked for; gbias alone needs none. flags: sum of CONV_FFT_ACCUMULATE_*: add to the old contents.
  * A batch of 0 sets gw and gbias to zero (unless they accumulate). Errors as conv_fft_forward().
  */
-CONV_FFT_API conv_fft_status conv_fft_backward(const conv_fft_plan *plan, const void *x, const void *w, const void *gy, void *gx,
-                                               void *gw, void *gbias, unsigned flags, void *workspace, size_t workspace_bytes,
-                                               struct CUstream_st *stream);
+CONV_FFT_API conv_fft_status conv_fft_backward(const conv_fft_plan *plan, const void *x, const void *w, const void *gy,
+                                               void *gx, void *gw, void *gbias, unsigned flags, void *workspace,
+                                               size_t workspace_bytes, struct CUstream_st *stream);
 
 /** gx alone: conv_fft_backward() without gw and gbias; workspace of CONV_FFT_BACKWARD_DATA. */
 CONV_FFT_API conv_fft_status conv_fft_backward_data(const conv_fft_plan *plan, const void *w, const void *gy, void *gx,
@@ -380,9 +386,9 @@ CONV_FFT_API conv_fft_status conv_fft_backward_data(const conv_fft_plan *plan, c
                                                     struct CUstream_st *stream);
 
 /** gw, and gbias unless NULL: conv_fft_backward() without gx; workspace of CONV_FFT_BACKWARD_WEIGHTS. */
-CONV_FFT_API conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan, const void *x, const void *gy, void *gw, void *gbias,
-                                                       unsigned flags, void *workspace, size_t workspace_bytes,
-                                                       struct CUstream_st *stream);
+CONV_FFT_API conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan, const void *x, const void *gy,
+                                                       void *gw, void *gbias, unsigned flags, void *workspace,
+                                                       size_t workspace_bytes, struct CUstream_st *stream);
 
 /* ------------------------------------------------------------------------------------- kept spectra */
 
@@ -394,21 +400,23 @@ CONV_FFT_API conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan
 CONV_FFT_API conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_operand operand, size_t *bytes);
 
 /** The spectrum of w, for inference or for several calls with the same weights. Workspace: that of any pass that reads w. */
-CONV_FFT_API conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum, void *workspace,
-                                                        size_t workspace_bytes, struct CUstream_st *stream);
+CONV_FFT_API conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum,
+                                                        void *workspace, size_t workspace_bytes,
+                                                        struct CUstream_st *stream);
 
 /**
  * conv_fft_forward() with caller-owned spectra (conv_fft_plan_spectrum() bytes each; NULL = not kept). One rule for x and for w, here and
  * in conv_fft_backward_kept(): tensor and spectrum given: the tensor is read and its spectrum stored; tensor NULL: the spectrum is read.
  */
-CONV_FFT_API conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, const void *w, const void *bias, void *y,
-                                                   void *x_spectrum, void *w_spectrum, void *workspace, size_t workspace_bytes,
-                                                   struct CUstream_st *stream);
+CONV_FFT_API conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, const void *w,
+                                                   const void *bias, void *y, void *x_spectrum, void *w_spectrum,
+                                                   void *workspace, size_t workspace_bytes, struct CUstream_st *stream);
 
 /** conv_fft_backward() with caller-owned spectra of x (read for gw) and w (read for gx). */
-CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x, const void *w, const void *gy, void *gx,
-                                                    void *gw, void *gbias, unsigned flags, void *x_spectrum, void *w_spectrum,
-                                                    void *workspace, size_t workspace_bytes, struct CUstream_st *stream);
+CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x, const void *w,
+                                                    const void *gy, void *gx, void *gw, void *gbias, unsigned flags,
+                                                    void *x_spectrum, void *w_spectrum, void *workspace,
+                                                    size_t workspace_bytes, struct CUstream_st *stream);
 
 /* ------------------------------------------------------------------------------------------- tuning */
 
@@ -446,17 +454,19 @@ CONV_FFT_API conv_fft_status conv_fft_tune_load(conv_fft_context *context, const
 /** Write all records of the context to a file. IO_ERROR, NOT_SUPPORTED. */
 CONV_FFT_API conv_fft_status conv_fft_tune_save(conv_fft_context *context, const char *path);
 /** Read records from a file; `policy` decides where both have one. IO_ERROR, NOT_SUPPORTED. */
-CONV_FFT_API conv_fft_status conv_fft_tune_merge(conv_fft_context *context, const char *path, conv_fft_tune_policy policy);
+CONV_FFT_API conv_fft_status conv_fft_tune_merge(conv_fft_context *context, const char *path,
+                                                 conv_fft_tune_policy policy);
 /** Write the records of `count` problems to a file. IO_ERROR, NOT_SUPPORTED. */
-CONV_FFT_API conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path, const conv_fft_problem *problems,
-                                                  int64_t count);
+CONV_FFT_API conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path,
+                                                  const conv_fft_problem *problems, int64_t count);
 /** Call `visit` for every record. CANCELLED: it returned non-zero. NOT_SUPPORTED. */
 CONV_FFT_API conv_fft_status conv_fft_tune_foreach(conv_fft_context *context, conv_fft_tune_visit visit, void *user);
 /** NOT_SUPPORTED. */
 CONV_FFT_API conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tune_statistics *statistics);
 /** Tune a list of problems (a network) and record the results. options and progress may be NULL. CANCELLED: progress returned non-zero. */
-CONV_FFT_API conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems, int64_t count,
-                                                    const conv_fft_plan_options *options, conv_fft_tune_progress progress, void *user);
+CONV_FFT_API conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems,
+                                                    int64_t count, const conv_fft_plan_options *options,
+                                                    conv_fft_tune_progress progress, void *user);
 
 #ifdef __cplusplus
 }

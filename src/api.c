@@ -42,10 +42,13 @@ conv_fft_status conv_fft_context_create(const conv_fft_context_options *options,
     REQUIRE_POINTER(context);
     conv_fft_context_options defaults;
     conv_fft_context_options_init(&defaults);
-    if (!options) options = &defaults;
+    if (!options)
+        options = &defaults;
     CF_REQUIRE(options->device >= CONV_FFT_DEVICE_CPU,
-               "options.device is %d; it must be a GPU ordinal, CONV_FFT_DEVICE_AUTO (-1) or CONV_FFT_DEVICE_CPU (-2)", options->device);
-    CF_REQUIRE(options->threads >= 0 && options->threads <= 4096, "options.threads is %d; it must be 0 to 4096", options->threads);
+               "options.device is %d; it must be a GPU ordinal, CONV_FFT_DEVICE_AUTO (-1) or CONV_FFT_DEVICE_CPU (-2)",
+               options->device);
+    CF_REQUIRE(options->threads >= 0 && options->threads <= 4096, "options.threads is %d; it must be 0 to 4096",
+               options->threads);
     CF_REQUIRE(options->log_level >= CONV_FFT_LOG_DEFAULT && options->log_level <= CONV_FFT_LOG_INFO,
                "options.log_level is %d; it must be 0 to 3", (int)options->log_level);
     CF_FORWARD(check_reserved(options->reserved));
@@ -54,9 +57,13 @@ conv_fft_status conv_fft_context_create(const conv_fft_context_options *options,
 
 void conv_fft_context_destroy(conv_fft_context *context) { cf_context_destroy(context); }
 
-int conv_fft_context_device(const conv_fft_context *context) { return context ? context->ordinal : CONV_FFT_DEVICE_AUTO; }
+int conv_fft_context_device(const conv_fft_context *context) {
+    return context ? context->ordinal : CONV_FFT_DEVICE_AUTO;
+}
 
-const char *conv_fft_context_description(const conv_fft_context *context) { return context ? context->description : ""; }
+const char *conv_fft_context_description(const conv_fft_context *context) {
+    return context ? context->description : "";
+}
 
 /* ------------------------------------------------------------------------------------------ problem */
 
@@ -72,7 +79,8 @@ conv_fft_status conv_fft_problem_output(const conv_fft_problem *p, int64_t outpu
     REQUIRE_POINTER(output);
     cf_layer layer;
     CF_FORWARD(cf_layer_make(p, &layer));
-    for (int a = 0; a < p->rank; ++a) output[a] = layer.axis[3 - p->rank + a].output;
+    for (int a = 0; a < p->rank; ++a)
+        output[a] = layer.axis[3 - p->rank + a].output;
     return CONV_FFT_SUCCESS;
 }
 
@@ -100,23 +108,24 @@ conv_fft_status conv_fft_plan_options_init(conv_fft_plan_options *options) {
 }
 
 static conv_fft_status check_plan_options(const conv_fft_plan_options *options) {
-    CF_REQUIRE(options->passes >= 1 && options->passes <= CONV_FFT_ALL_PASSES, "options.passes is %d; it must be 1 to %d",
-               options->passes, CONV_FFT_ALL_PASSES);
+    CF_REQUIRE(options->passes >= 1 && options->passes <= CONV_FFT_ALL_PASSES,
+               "options.passes is %d; it must be 1 to %d", options->passes, CONV_FFT_ALL_PASSES);
     CF_REQUIRE(options->tuning >= CONV_FFT_TUNE_CACHED && options->tuning <= CONV_FFT_TUNE_EXHAUSTIVE,
                "options.tuning is %d; it must be 0 to 3", (int)options->tuning);
-    CF_REQUIRE(options->keep >= 0 && options->keep <= (CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W), "options.keep is %d; it must be 0 to 3",
-               options->keep);
+    CF_REQUIRE(options->keep >= 0 && options->keep <= (CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W),
+               "options.keep is %d; it must be 0 to 3", options->keep);
     return check_reserved(options->reserved);
 }
 
-conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem, const conv_fft_plan_options *options,
-                                     conv_fft_plan **plan) {
+conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,
+                                     const conv_fft_plan_options *options, conv_fft_plan **plan) {
     REQUIRE_POINTER(context);
     REQUIRE_POINTER(problem);
     REQUIRE_POINTER(plan);
     conv_fft_plan_options defaults;
     conv_fft_plan_options_init(&defaults);
-    if (!options) options = &defaults;
+    if (!options)
+        options = &defaults;
     CF_FORWARD(check_plan_options(options));
     return cf_autotune_plan(context, problem, options, plan);
 }
@@ -124,21 +133,25 @@ conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_p
 void conv_fft_plan_destroy(conv_fft_plan *plan) { cf_plan_destroy(plan); }
 
 static const char *pass_name(int set) {
-    static const char *const names[] = {"none", "CONV_FFT_FORWARD", "CONV_FFT_BACKWARD_DATA", "3", "CONV_FFT_BACKWARD_WEIGHTS", "5",
-                                        "CONV_FFT_BACKWARD", "CONV_FFT_ALL_PASSES"};
+    static const char *const names[] = {
+        "none", "CONV_FFT_FORWARD",  "CONV_FFT_BACKWARD_DATA", "3", "CONV_FFT_BACKWARD_WEIGHTS",
+        "5",    "CONV_FFT_BACKWARD", "CONV_FFT_ALL_PASSES"};
     return set >= 0 && set <= 7 ? names[set] : "out of range";
 }
 
 /* The plan was made for all passes of the set. */
 static conv_fft_status check_made_for(const conv_fft_plan *plan, int set) {
-    CF_REQUIRE((plan->passes & set) == set, "pass is %s; the plan was made for passes %d (%s)", pass_name(set), plan->passes,
-               pass_name(plan->passes));
+    CF_REQUIRE((plan->passes & set) == set, "pass is %s; the plan was made for passes %d (%s)", pass_name(set),
+               plan->passes, pass_name(plan->passes));
     return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status check_pass(const conv_fft_plan *plan, int pass) {
-    CF_REQUIRE(pass == CONV_FFT_FORWARD || pass == CONV_FFT_BACKWARD_DATA || pass == CONV_FFT_BACKWARD_WEIGHTS || pass == CONV_FFT_BACKWARD,
-               "pass is %d; it must be CONV_FFT_FORWARD (1), _BACKWARD_DATA (2), _BACKWARD_WEIGHTS (4) or _BACKWARD (6)", pass);
+    CF_REQUIRE(
+        pass == CONV_FFT_FORWARD || pass == CONV_FFT_BACKWARD_DATA || pass == CONV_FFT_BACKWARD_WEIGHTS ||
+            pass == CONV_FFT_BACKWARD,
+        "pass is %d; it must be CONV_FFT_FORWARD (1), _BACKWARD_DATA (2), _BACKWARD_WEIGHTS (4) or _BACKWARD (6)",
+        pass);
     return check_made_for(plan, pass);
 }
 
@@ -150,7 +163,8 @@ conv_fft_status conv_fft_plan_workspace(const conv_fft_plan *plan, conv_fft_pass
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status conv_fft_plan_describe(const conv_fft_plan *plan, conv_fft_pass pass, conv_fft_description *description) {
+conv_fft_status conv_fft_plan_describe(const conv_fft_plan *plan, conv_fft_pass pass,
+                                       conv_fft_description *description) {
     REQUIRE_POINTER(plan);
     REQUIRE_POINTER(description);
     CF_FORWARD(check_pass(plan, pass));
@@ -158,7 +172,8 @@ conv_fft_status conv_fft_plan_describe(const conv_fft_plan *plan, conv_fft_pass 
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status conv_fft_profile(const conv_fft_plan *plan, conv_fft_pass pass, int repeats, conv_fft_description *description) {
+conv_fft_status conv_fft_profile(const conv_fft_plan *plan, conv_fft_pass pass, int repeats,
+                                 conv_fft_description *description) {
     REQUIRE_POINTER(plan);
     REQUIRE_POINTER(description);
     CF_FORWARD(check_pass(plan, pass));
@@ -172,8 +187,8 @@ conv_fft_status conv_fft_profile(const conv_fft_plan *plan, conv_fft_pass pass, 
 static conv_fft_status check_tensor(const char *name, const void *pointer, conv_fft_dtype dtype, bool may_be_null) {
     const size_t alignment = cf_dtype_bytes(dtype);
     CF_REQUIRE(pointer != NULL || may_be_null, "%s is NULL; it must point to a tensor", name);
-    CF_REQUIRE((uintptr_t)pointer % alignment == 0, "%s is %p; it must be a multiple of %zu bytes, the size of one element", name, pointer,
-               alignment);
+    CF_REQUIRE((uintptr_t)pointer % alignment == 0,
+               "%s is %p; it must be a multiple of %zu bytes, the size of one element", name, pointer, alignment);
     return CONV_FFT_SUCCESS;
 }
 
@@ -185,21 +200,24 @@ static conv_fft_status check_workspace(const conv_fft_plan *plan, int set, const
 }
 
 /* One rule for x and w: the tensor is read, or if it is NULL the kept spectrum. */
-static conv_fft_status check_kept(const conv_fft_plan *plan, const char *name, conv_fft_operand operand, const void *tensor,
-                                  conv_fft_dtype dtype, const void *spectrum, bool may_be_null) {
+static conv_fft_status check_kept(const conv_fft_plan *plan, const char *name, conv_fft_operand operand,
+                                  const void *tensor, conv_fft_dtype dtype, const void *spectrum, bool may_be_null) {
     if (spectrum) {
         const size_t alignment = cf_dtype_bytes(plan->layer.compute);
-        CF_REQUIRE((uintptr_t)spectrum % alignment == 0, "%s_spectrum is %p; it must be a multiple of %zu bytes", name, spectrum, alignment);
+        CF_REQUIRE((uintptr_t)spectrum % alignment == 0, "%s_spectrum is %p; it must be a multiple of %zu bytes", name,
+                   spectrum, alignment);
         const int64_t bytes = cf_plan_spectrum_bytes(plan, operand);
-        CF_REQUIRE(bytes >= 0, "%s_spectrum is given; the plan has no spectrum of %s that its passes share", name, name);
-        if (!tensor) return CONV_FFT_SUCCESS;
+        CF_REQUIRE(bytes >= 0, "%s_spectrum is given; the plan has no spectrum of %s that its passes share", name,
+                   name);
+        if (!tensor)
+            return CONV_FFT_SUCCESS;
     }
     return check_tensor(name, tensor, dtype, may_be_null);
 }
 
-conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, const void *w, const void *bias, void *y,
-                                      void *x_spectrum, void *w_spectrum, void *workspace, size_t workspace_bytes,
-                                      struct CUstream_st *stream) {
+conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, const void *w, const void *bias,
+                                      void *y, void *x_spectrum, void *w_spectrum, void *workspace,
+                                      size_t workspace_bytes, struct CUstream_st *stream) {
     REQUIRE_POINTER(plan);
     CF_FORWARD(check_made_for(plan, CONV_FFT_FORWARD));
     const cf_layer *layer = &plan->layer;
@@ -209,28 +227,37 @@ conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, 
     CF_FORWARD(check_tensor("bias", bias, layer->x.dtype, true));
     CF_FORWARD(check_tensor("y", y, layer->y.dtype, empty));
     CF_FORWARD(check_workspace(plan, CONV_FFT_FORWARD, workspace, workspace_bytes));
-    const cf_call call = {.x = x, .w = w, .bias = bias, .y = y, .x_spectrum = x_spectrum, .w_spectrum = w_spectrum,
-                          .workspace = workspace, .stream = stream};
+    const cf_call call = {.x = x,
+                          .w = w,
+                          .bias = bias,
+                          .y = y,
+                          .x_spectrum = x_spectrum,
+                          .w_spectrum = w_spectrum,
+                          .workspace = workspace,
+                          .stream = stream};
     return cf_run(plan, CONV_FFT_FORWARD, &call);
 }
 
-conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const void *x, const void *w, const void *bias, void *y, void *workspace,
-                                 size_t workspace_bytes, struct CUstream_st *stream) {
+conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const void *x, const void *w, const void *bias, void *y,
+                                 void *workspace, size_t workspace_bytes, struct CUstream_st *stream) {
     return conv_fft_forward_kept(plan, x, w, bias, y, NULL, NULL, workspace, workspace_bytes, stream);
 }
 
-conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x, const void *w, const void *gy, void *gx, void *gw,
-                                       void *gbias, unsigned flags, void *x_spectrum, void *w_spectrum, void *workspace,
-                                       size_t workspace_bytes, struct CUstream_st *stream) {
+conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x, const void *w, const void *gy,
+                                       void *gx, void *gw, void *gbias, unsigned flags, void *x_spectrum,
+                                       void *w_spectrum, void *workspace, size_t workspace_bytes,
+                                       struct CUstream_st *stream) {
     REQUIRE_POINTER(plan);
     const cf_layer *layer = &plan->layer;
     const bool empty = layer->batch == 0;
     const unsigned known = CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW | CONV_FFT_ACCUMULATE_GBIAS;
     const int set = (gx ? CONV_FFT_BACKWARD_DATA : 0) | (gw ? CONV_FFT_BACKWARD_WEIGHTS : 0);
     CF_FORWARD(check_made_for(plan, set));
-    CF_REQUIRE(plan->passes & CONV_FFT_BACKWARD, "the plan was made for passes %d (%s); gradients need CONV_FFT_BACKWARD_DATA or _WEIGHTS",
-               plan->passes, pass_name(plan->passes));
-    CF_REQUIRE((flags & ~known) == 0, "flags is %u; it must be a sum of CONV_FFT_ACCUMULATE_GX (1), _GW (2) and _GBIAS (4)", flags);
+    CF_REQUIRE(plan->passes & CONV_FFT_BACKWARD,
+               "the plan was made for passes %d (%s); gradients need CONV_FFT_BACKWARD_DATA or _WEIGHTS", plan->passes,
+               pass_name(plan->passes));
+    CF_REQUIRE((flags & ~known) == 0,
+               "flags is %u; it must be a sum of CONV_FFT_ACCUMULATE_GX (1), _GW (2) and _GBIAS (4)", flags);
     CF_FORWARD(check_tensor("gy", gy, layer->y.dtype, empty));
     CF_FORWARD(check_kept(plan, "x", CONV_FFT_OPERAND_X, x, layer->x.dtype, gw ? x_spectrum : NULL, empty || !gw));
     CF_FORWARD(check_kept(plan, "w", CONV_FFT_OPERAND_W, w, layer->w.dtype, gx ? w_spectrum : NULL, !gx));
@@ -238,26 +265,38 @@ conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x,
     CF_FORWARD(check_tensor("gw", gw, layer->gw.dtype, true));
     CF_FORWARD(check_tensor("gbias", gbias, layer->gw.dtype, true));
     CF_FORWARD(check_workspace(plan, set, workspace, workspace_bytes));
-    const cf_call call = {.x = x, .w = w, .gy = gy, .gx = gx, .gw = gw, .gbias = gbias, .x_spectrum = x_spectrum,
-                          .w_spectrum = w_spectrum, .flags = flags, .workspace = workspace, .stream = stream};
+    const cf_call call = {.x = x,
+                          .w = w,
+                          .gy = gy,
+                          .gx = gx,
+                          .gw = gw,
+                          .gbias = gbias,
+                          .x_spectrum = x_spectrum,
+                          .w_spectrum = w_spectrum,
+                          .flags = flags,
+                          .workspace = workspace,
+                          .stream = stream};
     return cf_run(plan, set, &call);
 }
 
-conv_fft_status conv_fft_backward(const conv_fft_plan *plan, const void *x, const void *w, const void *gy, void *gx, void *gw,
-                                  void *gbias, unsigned flags, void *workspace, size_t workspace_bytes, struct CUstream_st *stream) {
+conv_fft_status conv_fft_backward(const conv_fft_plan *plan, const void *x, const void *w, const void *gy, void *gx,
+                                  void *gw, void *gbias, unsigned flags, void *workspace, size_t workspace_bytes,
+                                  struct CUstream_st *stream) {
     return conv_fft_backward_kept(plan, x, w, gy, gx, gw, gbias, flags, NULL, NULL, workspace, workspace_bytes, stream);
 }
 
-conv_fft_status conv_fft_backward_data(const conv_fft_plan *plan, const void *w, const void *gy, void *gx, unsigned flags,
-                                       void *workspace, size_t workspace_bytes, struct CUstream_st *stream) {
+conv_fft_status conv_fft_backward_data(const conv_fft_plan *plan, const void *w, const void *gy, void *gx,
+                                       unsigned flags, void *workspace, size_t workspace_bytes,
+                                       struct CUstream_st *stream) {
     REQUIRE_POINTER(plan);
     CF_FORWARD(check_made_for(plan, CONV_FFT_BACKWARD_DATA));
     CF_FORWARD(check_tensor("gx", gx, plan->layer.x.dtype, plan->layer.batch == 0));
     return conv_fft_backward(plan, NULL, w, gy, gx, NULL, NULL, flags, workspace, workspace_bytes, stream);
 }
 
-conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan, const void *x, const void *gy, void *gw, void *gbias, unsigned flags,
-                                          void *workspace, size_t workspace_bytes, struct CUstream_st *stream) {
+conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan, const void *x, const void *gy, void *gw,
+                                          void *gbias, unsigned flags, void *workspace, size_t workspace_bytes,
+                                          struct CUstream_st *stream) {
     REQUIRE_POINTER(plan);
     CF_FORWARD(check_made_for(plan, CONV_FFT_BACKWARD_WEIGHTS));
     CF_FORWARD(check_tensor("gw", gw, plan->layer.gw.dtype, false));
@@ -273,9 +312,12 @@ conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_opera
                "operand is %d; it must be CONV_FFT_OPERAND_X (1) or CONV_FFT_OPERAND_W (2)", (int)operand);
     const int64_t size = cf_plan_spectrum_bytes(plan, operand);
     const char *name = operand == CONV_FFT_OPERAND_X ? "x" : "w";
-    CF_REQUIRE(size != -1, "operand is %d (%s); no pass of the plan (passes %d) reads it", (int)operand, name, plan->passes);
+    CF_REQUIRE(size != -1, "operand is %d (%s); no pass of the plan (passes %d) reads it", (int)operand, name,
+               plan->passes);
     if (size < 0)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED, "the passes of this plan use different spectra of %s; set options.keep to have them share", name);
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "the passes of this plan use different spectra of %s; set options.keep to have them share",
+                       name);
     *bytes = (size_t)size;
     return CONV_FFT_SUCCESS;
 }
@@ -296,7 +338,8 @@ conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void
 
 static conv_fft_status tuning_needs_gpu(const conv_fft_context *context) {
     REQUIRE_POINTER(context);
-    return cf_fail(CONV_FFT_NOT_SUPPORTED, "tuning records belong to GPU contexts; this one runs on the CPU, where the cost model decides");
+    return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                   "tuning records belong to GPU contexts; this one runs on the CPU, where the cost model decides");
 }
 
 conv_fft_status conv_fft_tune_load(conv_fft_context *context, const char *path) {
@@ -311,7 +354,8 @@ conv_fft_status conv_fft_tune_save(conv_fft_context *context, const char *path) 
 
 conv_fft_status conv_fft_tune_merge(conv_fft_context *context, const char *path, conv_fft_tune_policy policy) {
     REQUIRE_POINTER(path);
-    CF_REQUIRE(policy >= CONV_FFT_KEEP_FASTEST && policy <= CONV_FFT_KEEP_THEIRS, "policy is %d; it must be 0 to 3", (int)policy);
+    CF_REQUIRE(policy >= CONV_FFT_KEEP_FASTEST && policy <= CONV_FFT_KEEP_THEIRS, "policy is %d; it must be 0 to 3",
+               (int)policy);
     return tuning_needs_gpu(context);
 }
 
@@ -321,7 +365,8 @@ static conv_fft_status check_problems(const conv_fft_problem *problems, int64_t 
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path, const conv_fft_problem *problems, int64_t count) {
+conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path, const conv_fft_problem *problems,
+                                     int64_t count) {
     REQUIRE_POINTER(path);
     CF_FORWARD(check_problems(problems, count));
     return tuning_needs_gpu(context);
@@ -339,9 +384,11 @@ conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tu
 }
 
 conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems, int64_t count,
-                                       const conv_fft_plan_options *options, conv_fft_tune_progress progress, void *user) {
+                                       const conv_fft_plan_options *options, conv_fft_tune_progress progress,
+                                       void *user) {
     (void)progress, (void)user;
     CF_FORWARD(check_problems(problems, count));
-    if (options) CF_FORWARD(check_plan_options(options));
+    if (options)
+        CF_FORWARD(check_plan_options(options));
     return tuning_needs_gpu(context);
 }

@@ -16,9 +16,14 @@ static void round_trip(void **unused) {
         const char *line;
         int rank;
     } cases[] = {
-        {"staged basis=64x64 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=128 groups=1 keep=none", 2},
-        {"staged basis=2187 tiles=17 dilation=shift overlap=add product=loop spectrum=fp64 chunk=0 groups=0 keep=xw", 1},
-        {"staged basis=1x7x16 tiles=3x1x2 dilation=shift overlap=add product=loop spectrum=fp32 chunk=9 groups=4 keep=x", 3},
+        {"staged basis=64x64 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=128 groups=1 "
+         "keep=none",
+         2},
+        {"staged basis=2187 tiles=17 dilation=shift overlap=add product=loop spectrum=fp64 chunk=0 groups=0 keep=xw",
+         1},
+        {"staged basis=1x7x16 tiles=3x1x2 dilation=shift overlap=add product=loop spectrum=fp32 chunk=9 groups=4 "
+         "keep=x",
+         3},
         {"staged basis=8x6 tiles=2x2 dilation=step overlap=add product=blas spectrum=fp32 chunk=1 groups=2 keep=w", 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
@@ -27,7 +32,8 @@ static void round_trip(void **unused) {
         assert_int_equal(cf_strategy_parse(cases[i].line, cases[i].rank, &s), CONV_FFT_SUCCESS);
         cf_strategy_format(&s, cases[i].rank, text, sizeof text);
         assert_string_equal(text, cases[i].line);
-        for (int a = 0; a < 3 - cases[i].rank; ++a) assert_true(s.basis[a] == 1 && s.tiles[a] == 1);
+        for (int a = 0; a < 3 - cases[i].rank; ++a)
+            assert_true(s.basis[a] == 1 && s.tiles[a] == 1);
     }
 }
 
@@ -46,14 +52,19 @@ static void wrong_lines(void **unused) {
         {"staged basis=8x-4 tiles=1x1", "at least 1"},
         {"staged basis=axb tiles=1x1", "whole numbers"},
         {"staged basis=8x8 tiles=1x1 dilation=maybe overlap=save", "\"maybe\" is not a value of dilation"},
-        {"staged basis=8x8 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=-1 groups=1 keep=none", "chunk is -1"},
-        {"staged basis=8x8 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=1 groups=1 keep=y", "keep"},
-        {"staged basis=8x8 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=1 groups=1 keep=x more", "\"more\""},
+        {"staged basis=8x8 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=-1 groups=1 keep=none",
+         "chunk is -1"},
+        {"staged basis=8x8 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=1 groups=1 keep=y",
+         "keep"},
+        {"staged basis=8x8 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=1 groups=1 keep=x "
+         "more",
+         "\"more\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         cf_strategy s;
         assert_int_equal(cf_strategy_parse(cases[i].line, 2, &s), CONV_FFT_INVALID_ARGUMENT);
-        if (!strstr(conv_fft_last_error(), cases[i].sentence)) fail_msg("%s: %s", cases[i].line, conv_fft_last_error());
+        if (!strstr(conv_fft_last_error(), cases[i].sentence))
+            fail_msg("%s: %s", cases[i].line, conv_fft_last_error());
     }
     char line[400];
     memset(line, 'x', sizeof line);

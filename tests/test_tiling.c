@@ -14,7 +14,10 @@
 #include "core/arith.h"
 #include "tiling/tiling.h"
 
-enum { MAX_EXTENT = 64, MAX_BASIS = 512 };
+enum {
+    MAX_EXTENT = 64,
+    MAX_BASIS = 512
+};
 
 static uint64_t state;
 static int64_t pick(int64_t low, int64_t high) {
@@ -25,12 +28,17 @@ static int64_t pick(int64_t low, int64_t high) {
 /* The definition: index of x at a coordinate, or -1. */
 static int64_t padded_index(const cf_axis *a, int64_t i) {
     const int64_t n = a->input;
-    if (i >= 0 && i < n) return i;
+    if (i >= 0 && i < n)
+        return i;
     switch (a->mode) {
-    case CONV_FFT_PAD_ZEROS: return -1;
-    case CONV_FFT_PAD_CIRCULAR: return (i % n + n) % n;
-    case CONV_FFT_PAD_REFLECT: return i < 0 ? -i : 2 * n - 2 - i;
-    case CONV_FFT_PAD_REPLICATE: return i < 0 ? 0 : n - 1;
+    case CONV_FFT_PAD_ZEROS:
+        return -1;
+    case CONV_FFT_PAD_CIRCULAR:
+        return (i % n + n) % n;
+    case CONV_FFT_PAD_REFLECT:
+        return i < 0 ? -i : 2 * n - 2 - i;
+    case CONV_FFT_PAD_REPLICATE:
+        return i < 0 ? 0 : n - 1;
     }
     return -1;
 }
@@ -50,20 +58,27 @@ static void random_layer(layer *l) {
         a->stride = pick(1, 5);
         a->dilation = pick(1, 5);
         a->mode = (conv_fft_padding)pick(0, 3);
-        const int64_t most = a->mode == CONV_FFT_PAD_CIRCULAR ? a->input : a->mode == CONV_FFT_PAD_REFLECT ? a->input - 1 : 12;
+        const int64_t most = a->mode == CONV_FFT_PAD_CIRCULAR  ? a->input
+                             : a->mode == CONV_FFT_PAD_REFLECT ? a->input - 1
+                                                               : 12;
         a->pad_before = pick(0, most);
         a->pad_after = pick(0, most);
-        if (a->pad_before + a->pad_after == 0) a->mode = CONV_FFT_PAD_ZEROS;
+        if (a->pad_before + a->pad_after == 0)
+            a->mode = CONV_FFT_PAD_ZEROS;
         a->output = a->input + a->pad_before + a->pad_after - (a->kernel - 1) * a->dilation - 1;
     } while (a->output < 0);
     a->output = a->output / a->stride + 1;
-    for (int64_t i = 0; i < a->input; ++i) l->x[i] = pick(-99, 99);
-    for (int64_t k = 0; k < a->kernel; ++k) l->w[k] = pick(-99, 99);
-    for (int64_t o = 0; o < a->output; ++o) l->gy[o] = pick(-99, 99);
+    for (int64_t i = 0; i < a->input; ++i)
+        l->x[i] = pick(-99, 99);
+    for (int64_t k = 0; k < a->kernel; ++k)
+        l->w[k] = pick(-99, 99);
+    for (int64_t o = 0; o < a->output; ++o)
+        l->gy[o] = pick(-99, 99);
     for (int64_t o = 0; o < a->output; ++o)
         for (int64_t k = 0; k < a->kernel; ++k) {
             const int64_t i = padded_index(a, o * a->stride + k * a->dilation - a->pad_before);
-            if (i < 0) continue;
+            if (i < 0)
+                continue;
             l->y[o] += l->w[k] * l->x[i];
             l->gx[i] += l->w[k] * l->gy[o];
             l->gw[k] += l->x[i] * l->gy[o];
@@ -82,7 +97,8 @@ static void load(const cf_axis_window *w, place p, int64_t basis, const int64_t 
     for (int64_t e = 0; e < w->count; ++e) {
         const int64_t position = w->first + e * w->spread;
         assert_true(position >= 0 && position < basis);
-        if (index[e] >= 0) tile[position] = tensor[index[e]];
+        if (index[e] >= 0)
+            tile[position] = tensor[index[e]];
     }
 }
 
@@ -93,29 +109,36 @@ static void store(const cf_axis_window *w, place p, int64_t basis, const int64_t
     for (int64_t e = 0; e < w->count; ++e) {
         const int64_t position = w->first + e * w->spread;
         assert_true(position >= 0 && position < basis);
-        if (index[e] < 0) continue;
+        if (index[e] < 0)
+            continue;
         tensor[index[e]] += tile[position];
         ++stores[index[e]];
     }
 }
 
-typedef enum product { CORRELATE, CONVOLVE } product;
+typedef enum product {
+    CORRELATE,
+    CONVOLVE
+} product;
 
 /* c[i] += sum_j b[j] a[i + j] or a[i - j], indices modulo n: what a product of spectra computes. */
 static void circular(product kind, int64_t n, const int64_t *a, const int64_t *b, int64_t *c) {
     for (int64_t j = 0; j < n; ++j) {
-        if (b[j] == 0) continue;
-        for (int64_t i = 0; i < n; ++i) c[i] += b[j] * a[kind == CORRELATE ? (i + j) % n : (i + n - j) % n];
+        if (b[j] == 0)
+            continue;
+        for (int64_t i = 0; i < n; ++i)
+            c[i] += b[j] * a[kind == CORRELATE ? (i + j) % n : (i + n - j) % n];
     }
 }
 
-#define FOR_PLACES(p, w)                                                                                               \
-    for ((p).tile = 0; (p).tile < (w).tiles; ++(p).tile)                                                               \
-        for ((p).shift = 0; (p).shift < (w).shifts; ++(p).shift)                                                       \
+#define FOR_PLACES(p, w)                                         \
+    for ((p).tile = 0; (p).tile < (w).tiles; ++(p).tile)         \
+        for ((p).shift = 0; (p).shift < (w).shifts; ++(p).shift) \
             for ((p).phase = 0; (p).phase < (w).phases; ++(p).phase)
 
 static void check_forward(const layer *l, const cf_axis_grid *g) {
-    const cf_axis_window x = cf_axis_window_make(&l->axis, g, CF_ROLE_X), w = cf_axis_window_make(&l->axis, g, CF_ROLE_W),
+    const cf_axis_window x = cf_axis_window_make(&l->axis, g, CF_ROLE_X),
+                         w = cf_axis_window_make(&l->axis, g, CF_ROLE_W),
                          y = cf_axis_window_make(&l->axis, g, CF_ROLE_Y);
     int64_t a[MAX_BASIS], b[MAX_BASIS], c[MAX_BASIS], result[4 * MAX_EXTENT] = {0};
     int stores[4 * MAX_EXTENT] = {0};
@@ -131,11 +154,13 @@ static void check_forward(const layer *l, const cf_axis_grid *g) {
         store(&y, p, g->basis, c, result, stores);
     }
     assert_memory_equal(result, l->y, (size_t)l->axis.output * sizeof *result);
-    for (int64_t o = 0; o < l->axis.output; ++o) assert_int_equal(stores[o], 1);
+    for (int64_t o = 0; o < l->axis.output; ++o)
+        assert_int_equal(stores[o], 1);
 }
 
 static void check_weights(const layer *l, const cf_axis_grid *g) {
-    const cf_axis_window x = cf_axis_window_make(&l->axis, g, CF_ROLE_X), w = cf_axis_window_make(&l->axis, g, CF_ROLE_W),
+    const cf_axis_window x = cf_axis_window_make(&l->axis, g, CF_ROLE_X),
+                         w = cf_axis_window_make(&l->axis, g, CF_ROLE_W),
                          y = cf_axis_window_make(&l->axis, g, CF_ROLE_Y);
     int64_t a[MAX_BASIS], b[MAX_BASIS], c[MAX_BASIS], result[MAX_EXTENT] = {0};
     int stores[MAX_EXTENT] = {0};
@@ -150,7 +175,8 @@ static void check_weights(const layer *l, const cf_axis_grid *g) {
         store(&w, (place){0, 0, phase}, g->basis, c, result, stores);
     }
     assert_memory_equal(result, l->gw, (size_t)l->axis.kernel * sizeof *result);
-    for (int64_t k = 0; k < l->axis.kernel; ++k) assert_int_equal(stores[k], 1);
+    for (int64_t k = 0; k < l->axis.kernel; ++k)
+        assert_int_equal(stores[k], 1);
 }
 
 static void check_data(const layer *l, const cf_axis_grid *g) {
@@ -159,7 +185,8 @@ static void check_data(const layer *l, const cf_axis_grid *g) {
                    gx = cf_axis_window_make(axis, g, CF_ROLE_GX);
     const bool folds = cf_axis_folds(axis, g), covers = cf_window_covers(&gx), overlaps = cf_window_overlaps(&gx);
     const int64_t pad = axis->mode == CONV_FFT_PAD_ZEROS ? 0 : axis->pad_before;
-    if (folds) gx = cf_window_padded(axis, &gx);
+    if (folds)
+        gx = cf_window_padded(axis, &gx);
     int64_t a[MAX_BASIS], b[MAX_BASIS], c[MAX_BASIS], padded[MAX_BASIS] = {0}, result[MAX_EXTENT] = {0};
     int stores[MAX_BASIS] = {0};
     assert_true(gx.tiles == gy.tiles && gx.shifts == gy.shifts && gx.phases == w.phases && gx.size <= MAX_BASIS);
@@ -183,12 +210,17 @@ static void check_data(const layer *l, const cf_axis_grid *g) {
     assert_memory_equal(result, l->gx, (size_t)axis->input * sizeof *result);
     bool once = true, several = false;
     for (int64_t i = 0; i < gx.size; ++i) {
-        if (stores[i] != 1) once = false;
-        if (stores[i] > 1) several = true;
+        if (stores[i] != 1)
+            once = false;
+        if (stores[i] > 1)
+            several = true;
     }
-    if (!overlaps) assert_false(several);
-    if (!folds && covers) assert_true(once);
-    if (!folds && !overlaps && once) assert_true(covers);
+    if (!overlaps)
+        assert_false(several);
+    if (!folds && covers)
+        assert_true(once);
+    if (!folds && !overlaps && once)
+        assert_true(covers);
 }
 
 static void geometry_equals_definition(void **unused) {
@@ -205,7 +237,8 @@ static void geometry_equals_definition(void **unused) {
         const int64_t smallest = cf_basis_one_tile(&l.axis, &unit);
         g.tiles = 1;
         g.basis = pick(0, 1) ? smallest : smallest + pick(0, 9);
-        if (g.basis < unit.inputs) ++wrapped;
+        if (g.basis < unit.inputs)
+            ++wrapped;
         if (cf_grid_fits(&l.axis, &g, CF_ROLE_Y)) { /* not always: N = D + 1 does not wrap */
             ++one_tile;
             check_forward(&l, &g);
@@ -221,10 +254,11 @@ static void geometry_equals_definition(void **unused) {
             check_forward(&l, &g);
             check_weights(&l, &g);
         }
-        if (cf_grid_fits(&l.axis, &g, CF_ROLE_GX)) check_data(&l, &g);
+        if (cf_grid_fits(&l.axis, &g, CF_ROLE_GX))
+            check_data(&l, &g);
     }
-    print_message("          geometry: %lld one-tile grids, %lld of them shorter than the padded input, %lld tiled\n", (long long)one_tile,
-                  (long long)wrapped, (long long)tiled);
+    print_message("          geometry: %lld one-tile grids, %lld of them shorter than the padded input, %lld tiled\n",
+                  (long long)one_tile, (long long)wrapped, (long long)tiled);
     assert_true(one_tile > 10000 && tiled > 5000 && wrapped > 1000);
 }
 
@@ -237,7 +271,8 @@ static void smaller_basis_is_refused(void **unused) {
         random_layer(&l);
         const cf_unit unit = cf_unit_make(&l.axis, false);
         const cf_axis_grid g = {cf_basis_one_tile(&l.axis, &unit) - 1, 1, false, false};
-        if (l.axis.mode == CONV_FFT_PAD_CIRCULAR && g.basis == l.axis.input) continue;
+        if (l.axis.mode == CONV_FFT_PAD_CIRCULAR && g.basis == l.axis.input)
+            continue;
         assert_false(cf_grid_fits(&l.axis, &g, CF_ROLE_Y));
     }
 }
@@ -248,9 +283,11 @@ static void bases(void **unused) {
     for (int64_t n = 1; n <= 256; ++n) {
         int64_t rest = n;
         for (int64_t prime = 2; prime <= 7; ++prime)
-            while (rest % prime == 0) rest /= prime;
+            while (rest % prime == 0)
+                rest /= prime;
         assert_int_equal(cf_is_basis(n), rest == 1);
-        if (n >= 2 && rest == 1) ++count;
+        if (n >= 2 && rest == 1)
+            ++count;
     }
     assert_int_equal(count, 76);
     assert_int_equal(cf_next_basis(1), 1);

@@ -68,7 +68,8 @@ static int open_context(const options *o, conv_fft_context **context) {
 static int devices(const options *o) {
     conv_fft_context *context;
     const int failed = open_context(o, &context);
-    if (failed) return failed;
+    if (failed)
+        return failed;
     printf("libconv_fft %s\n%s\n", conv_fft_version_string(), conv_fft_context_description(context));
     conv_fft_context_destroy(context);
     return 0;
@@ -76,31 +77,42 @@ static int devices(const options *o) {
 
 static void print_axes(const char *name, const int64_t *axes, int rank) {
     printf("%s ", name);
-    for (int a = 0; a < rank; ++a) printf("%s%" PRId64, a ? "x" : "", axes[a]);
+    for (int a = 0; a < rank; ++a)
+        printf("%s%" PRId64, a ? "x" : "", axes[a]);
 }
 
 static void print_description(const char *pass, const conv_fft_description *d, int rank) {
     printf("  %s\n    %s\n    ", pass, d->strategy);
     print_axes("basis", d->basis, rank);
     print_axes(", tiles", d->tiles, rank);
-    printf(", workspace %" PRIu64 " bytes%s\n", d->workspace_bytes, d->shares_gy ? ", gy transformed once for both gradients" : "");
+    printf(", workspace %" PRIu64 " bytes%s\n", d->workspace_bytes,
+           d->shares_gy ? ", gy transformed once for both gradients" : "");
     printf("    %-16s %12s %12s %13s %12s\n", "stage", "MB", "Mflop", "predicted ms", "measured ms");
     for (int i = 0; i < d->stage_count; ++i) {
         const conv_fft_stage *s = &d->stages[i];
         printf("    %-16s %12.3f %12.3f %13.4f ", s->name, s->bytes / 1e6, s->operations / 1e6, s->predicted_ms);
-        if (s->measured_ms >= 0) printf("%12.4f\n", s->measured_ms);
-        else printf("%12s\n", "-");
+        if (s->measured_ms >= 0)
+            printf("%12.4f\n", s->measured_ms);
+        else
+            printf("%12s\n", "-");
     }
     printf("    %-16s %12s %12s %13.4f ", "total", "", "", d->predicted_ms);
-    if (d->measured_ms >= 0) printf("%12.4f\n", d->measured_ms);
-    else printf("%12s\n", "-");
+    if (d->measured_ms >= 0)
+        printf("%12.4f\n", d->measured_ms);
+    else
+        printf("%12s\n", "-");
 }
 
 static void print_nan_reach(const conv_fft_problem *p, const conv_fft_description *d) {
     int64_t tiles = 1;
-    for (int a = 0; a < p->rank; ++a) tiles *= d->tiles[a];
-    if (tiles == 1) printf("  A NaN or Inf in x spreads over all of its sample's outputs of the same group (one tile).\n");
-    else printf("  A NaN or Inf in x spreads over those of its sample's %" PRId64 " tiles that read it, in the same group.\n", tiles);
+    for (int a = 0; a < p->rank; ++a)
+        tiles *= d->tiles[a];
+    if (tiles == 1)
+        printf("  A NaN or Inf in x spreads over all of its sample's outputs of the same group (one tile).\n");
+    else
+        printf("  A NaN or Inf in x spreads over those of its sample's %" PRId64
+               " tiles that read it, in the same group.\n",
+               tiles);
 }
 
 static int explain(const options *o, conv_fft_context *context, const char *line) {
@@ -113,13 +125,16 @@ static int explain(const options *o, conv_fft_context *context, const char *line
                   {CONV_FFT_BACKWARD, "backward, both gradients"}};
     conv_fft_problem p;
     char name[64], text[1024];
-    if (conv_fft_problem_parse(line, &p, name, sizeof name) != CONV_FFT_SUCCESS) return library_error(line);
-    if (p.rank == 0) return 0;
+    if (conv_fft_problem_parse(line, &p, name, sizeof name) != CONV_FFT_SUCCESS)
+        return library_error(line);
+    if (p.rank == 0)
+        return 0;
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
     po.workspace_limit = o->workspace_limit;
     conv_fft_plan *plan;
-    if (conv_fft_plan_create(context, &p, &po, &plan) != CONV_FFT_SUCCESS) return library_error(line);
+    if (conv_fft_plan_create(context, &p, &po, &plan) != CONV_FFT_SUCCESS)
+        return library_error(line);
     conv_fft_problem_format(&p, text, sizeof text);
     printf("%s%s%s\n", name, *name ? " " : "", text);
     int failed = 0;
@@ -127,9 +142,12 @@ static int explain(const options *o, conv_fft_context *context, const char *line
         conv_fft_description d;
         const conv_fft_status status = o->measure ? conv_fft_profile(plan, passes[i].pass, o->measure, &d)
                                                   : conv_fft_plan_describe(plan, passes[i].pass, &d);
-        if (status != CONV_FFT_SUCCESS) failed = library_error(line);
-        else print_description(passes[i].name, &d, p.rank);
-        if (i == 0 && !failed) print_nan_reach(&p, &d);
+        if (status != CONV_FFT_SUCCESS)
+            failed = library_error(line);
+        else
+            print_description(passes[i].name, &d, p.rank);
+        if (i == 0 && !failed)
+            print_nan_reach(&p, &d);
     }
     conv_fft_plan_destroy(plan);
     return failed;
@@ -137,10 +155,12 @@ static int explain(const options *o, conv_fft_context *context, const char *line
 
 static int explain_file(const options *o, conv_fft_context *context) {
     FILE *file = fopen(o->file, "r");
-    if (!file) return usage_error("cannot read", o->file);
+    if (!file)
+        return usage_error("cannot read", o->file);
     char line[1024];
     int failed = 0;
-    while (!failed && fgets(line, sizeof line, file)) failed = explain(o, context, line);
+    while (!failed && fgets(line, sizeof line, file))
+        failed = explain(o, context, line);
     fclose(file);
     return failed;
 }
@@ -151,17 +171,21 @@ static int explain_words(const options *o, conv_fft_context *context, char **wor
     for (int i = 0; i < count; ++i) {
         const int added = snprintf(line + length, sizeof line - length, "%s%s", i ? " " : "", words[i]);
         length += (size_t)added;
-        if (length >= sizeof line) return usage_error("the problem is too long", NULL);
+        if (length >= sizeof line)
+            return usage_error("the problem is too long", NULL);
     }
     return explain(o, context, line);
 }
 
 static int explain_command(const options *o, char **words, int count) {
-    if (!o->file && count == 0) return usage_error("explain needs a problem or --file", NULL);
-    if (o->file && count > 0) return usage_error("explain takes a problem or --file, not both", NULL);
+    if (!o->file && count == 0)
+        return usage_error("explain needs a problem or --file", NULL);
+    if (o->file && count > 0)
+        return usage_error("explain takes a problem or --file, not both", NULL);
     conv_fft_context *context;
     int failed = open_context(o, &context);
-    if (failed) return failed;
+    if (failed)
+        return failed;
     failed = o->file ? explain_file(o, context) : explain_words(o, context, words, count);
     conv_fft_context_destroy(context);
     return failed;
@@ -169,44 +193,64 @@ static int explain_command(const options *o, char **words, int count) {
 
 int main(int argc, char **argv) {
     static const struct option long_options[] = {
-        {"device", required_argument, NULL, 'd'},          {"threads", required_argument, NULL, 't'},
-        {"file", required_argument, NULL, 'f'},            {"measure", required_argument, NULL, 'm'},
-        {"workspace-limit", required_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},               {NULL, 0, NULL, 0},
+        {"device", required_argument, NULL, 'd'},
+        {"threads", required_argument, NULL, 't'},
+        {"file", required_argument, NULL, 'f'},
+        {"measure", required_argument, NULL, 'm'},
+        {"workspace-limit", required_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},
+        {NULL, 0, NULL, 0},
     };
     options o = {.device = CONV_FFT_DEVICE_AUTO};
     long long number = 0;
     for (int c; (c = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
         switch (c) {
         case 'd':
-            if (strcmp(optarg, "auto") == 0) o.device = CONV_FFT_DEVICE_AUTO;
-            else if (strcmp(optarg, "cpu") == 0) o.device = CONV_FFT_DEVICE_CPU;
-            else if (read_number(optarg, 0, 1023, &number)) o.device = (int)number;
-            else return usage_error("--device must be auto, cpu or a number from 0 on", optarg);
+            if (strcmp(optarg, "auto") == 0)
+                o.device = CONV_FFT_DEVICE_AUTO;
+            else if (strcmp(optarg, "cpu") == 0)
+                o.device = CONV_FFT_DEVICE_CPU;
+            else if (read_number(optarg, 0, 1023, &number))
+                o.device = (int)number;
+            else
+                return usage_error("--device must be auto, cpu or a number from 0 on", optarg);
             break;
         case 't':
-            if (!read_number(optarg, 1, 4096, &number)) return usage_error("--threads must be 1 to 4096", optarg);
+            if (!read_number(optarg, 1, 4096, &number))
+                return usage_error("--threads must be 1 to 4096", optarg);
             o.threads = (int)number;
             break;
         case 'm':
-            if (!read_number(optarg, 1, 1000, &number)) return usage_error("--measure must be 1 to 1000", optarg);
+            if (!read_number(optarg, 1, 1000, &number))
+                return usage_error("--measure must be 1 to 1000", optarg);
             o.measure = (int)number;
             break;
         case 'w':
-            if (!read_number(optarg, 1, INT64_MAX, &number)) return usage_error("--workspace-limit must be at least 1", optarg);
+            if (!read_number(optarg, 1, INT64_MAX, &number))
+                return usage_error("--workspace-limit must be at least 1", optarg);
             o.workspace_limit = (uint64_t)number;
             break;
-        case 'f': o.file = optarg; break;
-        case 'h': fputs(help_text, stdout); return 0;
-        case 'v': printf("conv-fft %s\n", conv_fft_version_string()); return 0;
-        default: return usage_error("wrong usage", NULL);
+        case 'f':
+            o.file = optarg;
+            break;
+        case 'h':
+            fputs(help_text, stdout);
+            return 0;
+        case 'v':
+            printf("conv-fft %s\n", conv_fft_version_string());
+            return 0;
+        default:
+            return usage_error("wrong usage", NULL);
         }
     }
-    if (optind == argc) return usage_error("a command is needed", NULL);
+    if (optind == argc)
+        return usage_error("a command is needed", NULL);
     const char *command = argv[optind++];
     if (strcmp(command, "devices") == 0) {
         return optind == argc ? devices(&o) : usage_error("devices takes no argument", argv[optind]);
     }
-    if (strcmp(command, "explain") == 0) return explain_command(&o, argv + optind, argc - optind);
+    if (strcmp(command, "explain") == 0)
+        return explain_command(&o, argv + optind, argc - optind);
     return usage_error("unknown command", command);
 }

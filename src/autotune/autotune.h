@@ -7,8 +7,8 @@
 #include "conv/plan.h"
 
 /* Make the plan: choose a strategy for every pass that options->strategy does not name, by the cost model. */
-conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_problem *problem, const conv_fft_plan_options *options,
-                                 conv_fft_plan **plan);
+conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_problem *problem,
+                                 const conv_fft_plan_options *options, conv_fft_plan **plan);
 
 /* Describe a set of passes (one, or both backward ones). `seconds` per stage, or NULL. */
 void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv_fft_description *description);

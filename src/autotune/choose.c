@@ -12,7 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_CANDIDATES = 16 };
+enum {
+    MOST_CANDIDATES = 16
+};
 
 typedef struct candidates {
     int count;
@@ -33,9 +35,11 @@ typedef struct search {
 /* Tiles that outputs, or with `own` positions of x, need with a basis. */
 static int64_t tiles_for(const cf_axis *axis, const cf_unit *unit, int64_t basis, bool own) {
     const cf_axis_grid one = {.basis = basis, .tiles = 1, .shift_dilation = unit->spread == 1 && unit->shifts > 1};
-    if (cf_grid_fits(axis, &one, CF_ROLE_Y)) return 1;
+    if (cf_grid_fits(axis, &one, CF_ROLE_Y))
+        return 1;
     const int64_t length = basis - unit->extent + 1;
-    if (length < 1) return 0;
+    if (length < 1)
+        return 0;
     /* One tile does not fit, so there are at least two, even if gx alone is short. */
     const int64_t tiles = cf_max(2, cf_ceil_div(own ? unit->high - unit->low : unit->outputs, length));
     return tiles <= unit->inputs ? tiles : 0;
@@ -50,31 +54,37 @@ static void collect(const cf_axis *axis, bool shift, bool last, int most, candid
     list->count = 0;
     for (int64_t n = cf_next_basis(unit.extent); n && n <= whole; n = cf_next_basis(n + 1)) {
         const int64_t tiles = tiles_for(axis, &unit, n, false);
-        if (tiles == 0 || tiles * n >= least) continue;
+        if (tiles == 0 || tiles * n >= least)
+            continue;
         least = tiles * n;
         if (list->count == most) { /* keep the smallest and the largest ones */
-            memmove(&list->basis[most / 2], &list->basis[most / 2 + 1], (size_t)(most - most / 2 - 1) * sizeof list->basis[0]);
+            memmove(&list->basis[most / 2], &list->basis[most / 2 + 1],
+                    (size_t)(most - most / 2 - 1) * sizeof list->basis[0]);
             --list->count;
         }
         list->basis[list->count++] = n;
     }
     const int64_t largest = list->basis[list->count - 1];
-    if (!last || largest % 2 == 0 || list->count == MOST_CANDIDATES) return;
+    if (!last || largest % 2 == 0 || list->count == MOST_CANDIDATES)
+        return;
     int64_t even = largest;
-    while (even % 2) even = cf_next_basis(even + 1);
+    while (even % 2)
+        even = cf_next_basis(even + 1);
     list->basis[list->count++] = even;
 }
 
 static double seconds_of(const cf_stage_cost cost[CF_STAGE_COUNT]) {
     double sum = 0.0;
-    for (int i = 0; i < CF_STAGE_COUNT; ++i) sum += cost[i].seconds;
+    for (int i = 0; i < CF_STAGE_COUNT; ++i)
+        sum += cost[i].seconds;
     return sum;
 }
 
 /* Bytes of the smallest chunk of the pass's spectra: w of one group, one row of x and y. */
 static double smallest_bytes(const cf_layer *layer, int pass, const cf_strategy *s) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    if (!cf_staged_spectra(layer, pass, s, spectrum)) return HUGE_VAL;
+    if (!cf_staged_spectra(layer, pass, s, spectrum))
+        return HUGE_VAL;
     double bytes = 0.0;
     for (int i = 0; i < CF_OPERAND_COUNT; ++i) {
         const cf_spectrum *p = &spectrum[i];
@@ -82,7 +92,8 @@ static double smallest_bytes(const cf_layer *layer, int pass, const cf_strategy 
     }
     if (pass == CF_PASS_DATA && cf_staged_gx_store(layer, s) == CF_GX_FOLDED) {
         double padded = (double)layer->in_channels * (double)cf_dtype_bytes(layer->compute);
-        for (int a = 0; a < 3; ++a) padded *= (double)(layer->axis[a].pad_before + layer->axis[a].input + layer->axis[a].pad_after);
+        for (int a = 0; a < 3; ++a)
+            padded *= (double)(layer->axis[a].pad_before + layer->axis[a].input + layer->axis[a].pad_after);
         bytes += padded;
     }
     return bytes;
@@ -91,19 +102,24 @@ static double smallest_bytes(const cf_layer *layer, int pass, const cf_strategy 
 /* Cost of one pass with the better product; HUGE_VAL if infeasible. */
 static double pass_cost(const search *q, int pass, cf_strategy *s, cf_stage_cost cost[CF_STAGE_COUNT]) {
     const char *why;
-    if (!cf_families[s->family].feasible(q->layer, pass, s, &why)) return HUGE_VAL;
+    if (!cf_families[s->family].feasible(q->layer, pass, s, &why))
+        return HUGE_VAL;
     const double bytes = smallest_bytes(q->layer, pass, s);
-    if (q->smallest) return bytes;
-    if (bytes > (double)q->limit) return HUGE_VAL;
+    if (q->smallest)
+        return bytes;
+    if (bytes > (double)q->limit)
+        return HUGE_VAL;
     s->product = CF_PRODUCT_LOOP;
     cf_model_pass(q->layer, q->device, pass, s, cost);
     const double loop = seconds_of(cost);
-    if (!q->device->has_blas) return loop;
+    if (!q->device->has_blas)
+        return loop;
     cf_strategy blas = *s;
     cf_stage_cost blas_cost[CF_STAGE_COUNT];
     blas.product = CF_PRODUCT_BLAS;
     cf_model_pass(q->layer, q->device, pass, &blas, blas_cost);
-    if (seconds_of(blas_cost) >= loop) return loop;
+    if (seconds_of(blas_cost) >= loop)
+        return loop;
     *s = blas;
     memcpy(cost, blas_cost, sizeof blas_cost);
     return seconds_of(cost);
@@ -126,7 +142,8 @@ static double data_cost(const search *q, cf_strategy *s, const cf_unit unit[3]) 
     }
     add.overlap_add = true;
     double add_seconds = pass_cost(q, CF_PASS_DATA, &add, cost);
-    if (!q->smallest && add_seconds < HUGE_VAL && (q->passes & CONV_FFT_BACKWARD_WEIGHTS)) add_seconds -= cost[CF_STAGE_LOAD_GY].seconds;
+    if (!q->smallest && add_seconds < HUGE_VAL && (q->passes & CONV_FFT_BACKWARD_WEIGHTS))
+        add_seconds -= cost[CF_STAGE_LOAD_GY].seconds;
     *s = add_seconds < save_seconds ? add : save;
     return add_seconds < save_seconds ? add_seconds : save_seconds;
 }
@@ -137,15 +154,18 @@ static void consider(search *q, const cf_strategy *base, const cf_unit unit[3]) 
     cf_stage_cost cost[CF_STAGE_COUNT];
     double total = 0.0;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if (!(q->passes & 1 << pass)) continue;
+        if (!(q->passes & 1 << pass))
+            continue;
         s[pass] = *base;
         const double seconds = pass == CF_PASS_DATA ? data_cost(q, &s[pass], unit) : pass_cost(q, pass, &s[pass], cost);
         total = q->smallest ? (seconds > total ? seconds : total) : total + seconds;
-        if (!(total < q->best)) return;
+        if (!(total < q->best))
+            return;
     }
     q->best = total;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if (q->passes & 1 << pass) q->strategy[pass] = s[pass];
+        if (q->passes & 1 << pass)
+            q->strategy[pass] = s[pass];
     }
 }
 
@@ -193,7 +213,8 @@ static void choose_chunks(const search *q, int pass, cf_strategy *s) {
 static bool has_dilation(const cf_layer *layer) {
     for (int a = 0; a < 3; ++a) {
         const cf_axis *axis = &layer->axis[a];
-        if (axis->kernel > 1 && axis->dilation / cf_gcd(axis->dilation, axis->stride) > 1) return true;
+        if (axis->kernel > 1 && axis->dilation / cf_gcd(axis->dilation, axis->stride) > 1)
+            return true;
     }
     return false;
 }
@@ -201,18 +222,24 @@ static bool has_dilation(const cf_layer *layer) {
 static conv_fft_status choose(search *q) {
     q->best = HUGE_VAL;
     search_dilation(q, false);
-    if (has_dilation(q->layer)) search_dilation(q, true);
-    if (q->best == HUGE_VAL) return cf_fail(CONV_FFT_INVALID_ARGUMENT, "no strategy for this problem has spectra within options.workspace_limit, or within 63 bits");
+    if (has_dilation(q->layer))
+        search_dilation(q, true);
+    if (q->best == HUGE_VAL)
+        return cf_fail(CONV_FFT_INVALID_ARGUMENT,
+                       "no strategy for this problem has spectra within options.workspace_limit, or within 63 bits");
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if (q->passes & 1 << pass) choose_chunks(q, pass, &q->strategy[pass]);
+        if (q->passes & 1 << pass)
+            choose_chunks(q, pass, &q->strategy[pass]);
     }
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status read_forced(const cf_layer *layer, const conv_fft_plan_options *options, cf_strategy strategy[CF_PASS_COUNT], int *forced) {
+static conv_fft_status read_forced(const cf_layer *layer, const conv_fft_plan_options *options,
+                                   cf_strategy strategy[CF_PASS_COUNT], int *forced) {
     *forced = 0;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if (!options->strategy[pass] || !(options->passes & 1 << pass)) continue;
+        if (!options->strategy[pass] || !(options->passes & 1 << pass))
+            continue;
         CF_FORWARD(cf_strategy_parse(options->strategy[pass], layer->problem.rank, &strategy[pass]));
         *forced |= 1 << pass;
     }
@@ -220,15 +247,17 @@ static conv_fft_status read_forced(const cf_layer *layer, const conv_fft_plan_op
 }
 
 /* Choose for the passes of the search, and make the plan. *smallest is set if only the limit was in the way. */
-static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv_fft_plan_options *options, uint64_t *smallest,
-                                conv_fft_plan **plan) {
+static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv_fft_plan_options *options,
+                                uint64_t *smallest, conv_fft_plan **plan) {
     *smallest = 0;
-    if (q->passes) CF_FORWARD(choose(q));
-    return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->workspace_limit, smallest, plan);
+    if (q->passes)
+        CF_FORWARD(choose(q));
+    return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->workspace_limit, smallest,
+                          plan);
 }
 
-conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_problem *problem, const conv_fft_plan_options *options,
-                                 conv_fft_plan **plan) {
+conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_problem *problem,
+                                 const conv_fft_plan_options *options, conv_fft_plan **plan) {
     cf_layer layer;
     CF_FORWARD(cf_layer_make(problem, &layer));
     search q;
@@ -244,12 +273,15 @@ conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_probl
     uint64_t fastest, ignored, least;
     q.limit = UINT64_MAX;
     conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
-    if (fastest == 0 || q.passes == 0) return status;
+    if (fastest == 0 || q.passes == 0)
+        return status;
     q.limit = options->workspace_limit;
     status = try_plan(context, &q, options, &ignored, plan);
-    if (status != CONV_FFT_INVALID_ARGUMENT) return status;
+    if (status != CONV_FFT_INVALID_ARGUMENT)
+        return status;
     q.smallest = true;
     status = try_plan(context, &q, options, &least, plan);
-    if (least == 0) return status;
+    if (least == 0)
+        return status;
     return cf_fail_workspace_limit(options->workspace_limit, fastest < least ? fastest : least);
 }

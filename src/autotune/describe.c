@@ -13,23 +13,28 @@
 static void model_set(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF_STAGE_COUNT]) {
     memset(cost, 0, CF_STAGE_COUNT * sizeof *cost);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if (!(set & 1 << pass)) continue;
+        if (!(set & 1 << pass))
+            continue;
         cf_stage_cost own[CF_STAGE_COUNT];
         cf_model_pass(&plan->layer, plan->device, pass, &plan->pass[pass].strategy, own);
         for (int i = 0; i < CF_STAGE_COUNT; ++i) {
-            if (i == CF_STAGE_LOAD_GY && cost[i].seconds > 0.0 && plan->shares_gy) continue;
+            if (i == CF_STAGE_LOAD_GY && cost[i].seconds > 0.0 && plan->shares_gy)
+                continue;
             cost[i].bytes += own[i].bytes;
             cost[i].operations += own[i].operations;
             cost[i].seconds += own[i].seconds;
         }
     }
-    if (set & CONV_FFT_BACKWARD_WEIGHTS) cost[CF_STAGE_BIAS] = cf_model_bias(&plan->layer, plan->device);
+    if (set & CONV_FFT_BACKWARD_WEIGHTS)
+        cost[CF_STAGE_BIAS] = cf_model_bias(&plan->layer, plan->device);
 }
 
 void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv_fft_description *description) {
     conv_fft_description d;
     memset(&d, 0, sizeof d);
-    const int pass = set & CONV_FFT_BACKWARD_WEIGHTS ? CF_PASS_WEIGHTS : set & CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA : CF_PASS_FORWARD;
+    const int pass = set & CONV_FFT_BACKWARD_WEIGHTS ? CF_PASS_WEIGHTS
+                     : set & CONV_FFT_BACKWARD_DATA  ? CF_PASS_DATA
+                                                     : CF_PASS_FORWARD;
     const cf_strategy *strategy = &plan->pass[pass].strategy;
     const int rank = plan->layer.problem.rank;
     cf_strategy_format(strategy, rank, d.strategy, sizeof d.strategy);
@@ -43,7 +48,8 @@ void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv
     cf_stage_cost cost[CF_STAGE_COUNT];
     model_set(plan, set, cost);
     for (int i = 0; i < CF_STAGE_COUNT; ++i) {
-        if (cost[i].seconds <= 0.0) continue;
+        if (cost[i].seconds <= 0.0)
+            continue;
         conv_fft_stage *stage = &d.stages[d.stage_count++];
         strncpy(stage->name, cf_stage_names[i], sizeof stage->name - 1);
         stage->bytes = cost[i].bytes;
@@ -51,7 +57,8 @@ void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv
         stage->predicted_ms = 1e3 * cost[i].seconds;
         stage->measured_ms = seconds ? 1e3 * seconds[i] : -1.0;
         d.predicted_ms += stage->predicted_ms;
-        if (seconds) d.measured_ms += stage->measured_ms;
+        if (seconds)
+            d.measured_ms += stage->measured_ms;
     }
     *description = d;
 }
@@ -59,7 +66,8 @@ void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv
 /* Bytes from the first to the last element. */
 static size_t tensor_bytes(const cf_tensor *t, const int64_t extents[5]) {
     int64_t last = cf_max(0, extents[0] - 1) * t->sample_stride + (extents[1] - 1) * t->channel_stride;
-    for (int a = 0; a < 3; ++a) last += (extents[2 + a] - 1) * t->axis_stride[a];
+    for (int a = 0; a < 3; ++a)
+        last += (extents[2 + a] - 1) * t->axis_stride[a];
     return (size_t)(last + 1) * cf_dtype_bytes(t->dtype);
 }
 
@@ -71,13 +79,22 @@ static void fill_random(conv_fft_dtype dtype, void *data, size_t bytes) {
         const uint64_t bits = state >> 11;
         const uint64_t wide = (bits << 11 & 0x800fffffffffffffu) | 0x3fe0000000000000u;
         const uint32_t single = ((uint32_t)bits & 0x807fffffu) | 0x3f000000u;
-        const uint16_t half = (uint16_t)(((uint32_t)bits & 0x83ffu) | 0x3800u), brain = (uint16_t)(((uint32_t)bits & 0x807fu) | 0x3f00u);
+        const uint16_t half = (uint16_t)(((uint32_t)bits & 0x83ffu) | 0x3800u),
+                       brain = (uint16_t)(((uint32_t)bits & 0x807fu) | 0x3f00u);
         char *to = (char *)data + at;
         switch (dtype) {
-        case CONV_FFT_FP64: memcpy(to, &wide, sizeof wide); break;
-        case CONV_FFT_FP16: memcpy(to, &half, sizeof half); break;
-        case CONV_FFT_BF16: memcpy(to, &brain, sizeof brain); break;
-        default: memcpy(to, &single, sizeof single); break;
+        case CONV_FFT_FP64:
+            memcpy(to, &wide, sizeof wide);
+            break;
+        case CONV_FFT_FP16:
+            memcpy(to, &half, sizeof half);
+            break;
+        case CONV_FFT_BF16:
+            memcpy(to, &brain, sizeof brain);
+            break;
+        default:
+            memcpy(to, &single, sizeof single);
+            break;
         }
     }
 }
@@ -110,7 +127,8 @@ static void place_tensors(const conv_fft_plan *plan, int set, arena *a, cf_call 
     void *px = take(a, x), *pw = take(a, w), *py = take(a, y), *pbias = take(a, bias);
     void *gx = take(a, x), *pgw = take(a, gw), *gbias = take(a, (size_t)ey[1] * cf_dtype_bytes(l->gw.dtype));
     call->workspace = take(a, plan->workspace[set].bytes);
-    if (!a->memory) return;
+    if (!a->memory)
+        return;
     fill_random(l->x.dtype, px, x);
     fill_random(l->w.dtype, pw, w);
     fill_random(l->y.dtype, py, y);
@@ -120,8 +138,10 @@ static void place_tensors(const conv_fft_plan *plan, int set, arena *a, cf_call 
     call->bias = pbias;
     call->y = py;
     call->gy = py;
-    if (set & CONV_FFT_BACKWARD_DATA) call->gx = gx;
-    if (set & CONV_FFT_BACKWARD_WEIGHTS) call->gw = pgw, call->gbias = gbias;
+    if (set & CONV_FFT_BACKWARD_DATA)
+        call->gx = gx;
+    if (set & CONV_FFT_BACKWARD_WEIGHTS)
+        call->gw = pgw, call->gbias = gbias;
 }
 
 conv_fft_status cf_profile(const conv_fft_plan *plan, int set, int repeats, conv_fft_description *description) {
@@ -140,8 +160,10 @@ conv_fft_status cf_profile(const conv_fft_plan *plan, int set, int repeats, conv
     for (int run = -1; run < repeats; ++run) { /* the first one warms up */
         double seconds[CF_STAGE_COUNT] = {0};
         call.seconds = seconds;
-        if ((status = cf_run(plan, set, &call)) != CONV_FFT_SUCCESS) goto done;
-        for (int i = 0; run >= 0 && i < CF_STAGE_COUNT; ++i) times[i * repeats + run] = seconds[i];
+        if ((status = cf_run(plan, set, &call)) != CONV_FFT_SUCCESS)
+            goto done;
+        for (int i = 0; run >= 0 && i < CF_STAGE_COUNT; ++i)
+            times[i * repeats + run] = seconds[i];
     }
     double median[CF_STAGE_COUNT];
     for (int i = 0; i < CF_STAGE_COUNT; ++i) {

@@ -14,7 +14,8 @@ static cf_stage_cost cost_of(const cf_device *device, double bytes, double opera
 
 static double elements(const int64_t extents[5]) {
     double product = 1.0;
-    for (int i = 0; i < 5; ++i) product *= (double)extents[i];
+    for (int i = 0; i < 5; ++i)
+        product *= (double)extents[i];
     return product;
 }
 
@@ -30,7 +31,8 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, do
 }
 
 /* Matrix products reach their speed when all three extents are large. */
-static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPERAND_COUNT], cf_product_variant variant) {
+static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPERAND_COUNT],
+                             cf_product_variant variant) {
     const double rows = (double)cf_max(1, s[CF_X].rows), in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
@@ -66,15 +68,20 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
                                            cf_dtype_bytes(layer->y.dtype)};
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         const bool result = cf_pass_table[pass].result == operand;
-        cost[result ? stores[pass] : loads[operand]] = transform(device, &s[operand], elements(extents[operand]) * (double)size[operand]);
+        cost[result ? stores[pass] : loads[operand]] =
+            transform(device, &s[operand], elements(extents[operand]) * (double)size[operand]);
     }
     cost[products[pass]] = product(device, s, strategy->product);
-    if (pass != CF_PASS_DATA || cf_staged_gx_store(layer, strategy) == CF_GX_DIRECT) return;
+    if (pass != CF_PASS_DATA || cf_staged_gx_store(layer, strategy) == CF_GX_DIRECT)
+        return;
     double padded = (double)extents[CF_X][0] * (double)extents[CF_X][1];
-    for (int a = 0; a < 3; ++a) padded *= (double)(layer->axis[a].pad_before + layer->axis[a].input + layer->axis[a].pad_after);
+    for (int a = 0; a < 3; ++a)
+        padded *= (double)(layer->axis[a].pad_before + layer->axis[a].input + layer->axis[a].pad_after);
     const double bytes = elements(extents[CF_X]) * (double)size[CF_X] + padded * (double)cf_dtype_bytes(layer->compute);
-    if (cf_staged_gx_store(layer, strategy) == CF_GX_FOLDED) cost[CF_STAGE_FOLD_GX] = cost_of(device, 2.0 * bytes, padded, device->flops);
-    else cost[CF_STAGE_STORE_GX].seconds += bytes / device->bandwidth;
+    if (cf_staged_gx_store(layer, strategy) == CF_GX_FOLDED)
+        cost[CF_STAGE_FOLD_GX] = cost_of(device, 2.0 * bytes, padded, device->flops);
+    else
+        cost[CF_STAGE_STORE_GX].seconds += bytes / device->bandwidth;
 }
 
 cf_stage_cost cf_model_bias(const cf_layer *layer, const cf_device *device) {

@@ -19,7 +19,8 @@ typedef struct cf_family {
 extern const cf_family cf_families[CF_FAMILY_COUNT];
 
 /* Spectra of a feasible staged strategy; false beyond 63 bits. */
-bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy, cf_spectrum spectrum[CF_OPERAND_COUNT]);
+bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy,
+                       cf_spectrum spectrum[CF_OPERAND_COUNT]);
 
 /* How a staged strategy stores gx. */
 cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *strategy);

@@ -13,21 +13,23 @@ void cf_problem_defaults(conv_fft_problem *p, int rank) {
     memset(p, 0, sizeof *p);
     p->rank = rank;
     p->batch = p->in_channels = p->out_channels = p->groups = 1;
-    for (int a = 0; a < CONV_FFT_MAX_RANK; ++a) p->input[a] = p->kernel[a] = p->stride[a] = p->dilation[a] = 1;
+    for (int a = 0; a < CONV_FFT_MAX_RANK; ++a)
+        p->input[a] = p->kernel[a] = p->stride[a] = p->dilation[a] = 1;
     p->weight_grad_dtype = CONV_FFT_DTYPE_SAME;
 }
 
 static conv_fft_status check_range(const char *field, int axis, int64_t value, int64_t low, int64_t high) {
-    if (value >= low && value <= high) return CONV_FFT_SUCCESS;
+    if (value >= low && value <= high)
+        return CONV_FFT_SUCCESS;
     char index[8] = "";
     if (axis >= 0) {
         index[0] = '[', index[1] = (char)('0' + axis), index[2] = ']', index[3] = '\0';
     }
     if (high == INT64_MAX)
-        return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s%s is %lld; it must be at least %lld", field, index, (long long)value,
-                       (long long)low);
-    return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s%s is %lld; it must be %lld to %lld", field, index, (long long)value, (long long)low,
-                   (long long)high);
+        return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s%s is %lld; it must be at least %lld", field, index,
+                       (long long)value, (long long)low);
+    return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s%s is %lld; it must be %lld to %lld", field, index, (long long)value,
+                   (long long)low, (long long)high);
 }
 
 static conv_fft_status check_scalars(const conv_fft_problem *p) {
@@ -46,7 +48,8 @@ static conv_fft_status check_scalars(const conv_fft_problem *p) {
     CF_FORWARD(check_range("dtype", -1, p->dtype, CONV_FFT_FP32, CONV_FFT_FP64));
     CF_FORWARD(check_range("weight_grad_dtype", -1, p->weight_grad_dtype, CONV_FFT_DTYPE_SAME, CONV_FFT_FP64));
     CF_FORWARD(check_range("math", -1, p->math, CONV_FFT_MATH_DEFAULT, CONV_FFT_MATH_FP64));
-    for (int i = 0; i < 4; ++i) CF_FORWARD(check_range("reserved", i, p->reserved[i], 0, 0));
+    for (int i = 0; i < 4; ++i)
+        CF_FORWARD(check_range("reserved", i, p->reserved[i], 0, 0));
     return CONV_FFT_SUCCESS;
 }
 
@@ -54,17 +57,21 @@ static conv_fft_status resolve_types(conv_fft_problem *p) {
     static const char *const dtypes[] = {"FP32", "FP16", "BF16", "FP64"};
     static const char *const maths[] = {"DEFAULT", "FP32", "TF32", "HALF", "FP64"};
     const bool half = p->dtype == CONV_FFT_FP16 || p->dtype == CONV_FFT_BF16;
-    if (p->weight_grad_dtype == CONV_FFT_DTYPE_SAME) p->weight_grad_dtype = p->dtype;
+    if (p->weight_grad_dtype == CONV_FFT_DTYPE_SAME)
+        p->weight_grad_dtype = p->dtype;
     CF_REQUIRE(p->weight_grad_dtype == p->dtype || (half && p->weight_grad_dtype == CONV_FFT_FP32),
-               "weight_grad_dtype is %s for %s tensors; it must be the same type%s", dtypes[p->weight_grad_dtype], dtypes[p->dtype],
-               half ? " or FP32" : "");
-    if (p->math == CONV_FFT_MATH_DEFAULT) p->math = p->dtype == CONV_FFT_FP64 ? CONV_FFT_MATH_FP64 : CONV_FFT_MATH_FP32;
-    const bool fits = p->dtype == CONV_FFT_FP64   ? p->math == CONV_FFT_MATH_FP64
+               "weight_grad_dtype is %s for %s tensors; it must be the same type%s", dtypes[p->weight_grad_dtype],
+               dtypes[p->dtype], half ? " or FP32" : "");
+    if (p->math == CONV_FFT_MATH_DEFAULT)
+        p->math = p->dtype == CONV_FFT_FP64 ? CONV_FFT_MATH_FP64 : CONV_FFT_MATH_FP32;
+    const bool fits = p->dtype == CONV_FFT_FP64       ? p->math == CONV_FFT_MATH_FP64
                       : p->math == CONV_FFT_MATH_FP32 ? true
-                      : half                      ? p->math == CONV_FFT_MATH_HALF
-                                                  : p->math == CONV_FFT_MATH_TF32;
+                      : half                          ? p->math == CONV_FFT_MATH_HALF
+                                                      : p->math == CONV_FFT_MATH_TF32;
     CF_REQUIRE(fits, "math is %s for %s tensors; it must be %s", maths[p->math], dtypes[p->dtype],
-               p->dtype == CONV_FFT_FP64 ? "FP64" : half ? "FP32 or HALF" : "FP32 or TF32");
+               p->dtype == CONV_FFT_FP64 ? "FP64"
+               : half                    ? "FP32 or HALF"
+                                         : "FP32 or TF32");
     return CONV_FFT_SUCCESS;
 }
 
@@ -80,12 +87,13 @@ static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis
     CF_FORWARD(check_range("pad_after", a, p->pad_after[a], 0, most));
     int64_t reach = p->kernel[a] - 1;
     CF_REQUIRE(cf_multiply(&reach, p->dilation[a]) && reach < MOST_ELEMENTS,
-               "kernel[%d] is %lld with dilation %lld; (kernel - 1) * dilation must stay below %lld", a, (long long)p->kernel[a],
-               (long long)p->dilation[a], (long long)MOST_ELEMENTS);
+               "kernel[%d] is %lld with dilation %lld; (kernel - 1) * dilation must stay below %lld", a,
+               (long long)p->kernel[a], (long long)p->dilation[a], (long long)MOST_ELEMENTS);
     const int64_t padded = p->input[a] + p->pad_before[a] + p->pad_after[a];
     CF_REQUIRE(reach + 1 <= padded,
-               "kernel[%d] is %lld with dilation %lld: %lld elements; the padded input has %lld, and the kernel must fit into it", a,
-               (long long)p->kernel[a], (long long)p->dilation[a], (long long)(reach + 1), (long long)padded);
+               "kernel[%d] is %lld with dilation %lld: %lld elements; the padded input has %lld, and the kernel must "
+               "fit into it",
+               a, (long long)p->kernel[a], (long long)p->dilation[a], (long long)(reach + 1), (long long)padded);
     axis->input = p->input[a];
     axis->kernel = p->kernel[a];
     axis->stride = p->stride[a];
@@ -98,20 +106,24 @@ static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis
 }
 
 /* Strides {sample, channel, axes of the problem}: the given ones, or those of the dense layout. */
-static conv_fft_status resolve_strides(const char *field, const int64_t *given, int rank, const int64_t *extents, conv_fft_layout layout,
-                                       int64_t *strides) {
+static conv_fft_status resolve_strides(const char *field, const int64_t *given, int rank, const int64_t *extents,
+                                       conv_fft_layout layout, int64_t *strides) {
     int64_t total = 1;
     for (int i = 0; i < 2 + rank; ++i) {
         CF_REQUIRE(cf_multiply(&total, cf_max(1, extents[i])) && total <= MOST_ELEMENTS,
                    "the extents of %c multiply to more than %lld elements", field[0], (long long)MOST_ELEMENTS);
     }
     bool dense = true;
-    for (int i = 0; i < 2 + rank; ++i) dense = dense && given[i] == 0;
+    for (int i = 0; i < 2 + rank; ++i)
+        dense = dense && given[i] == 0;
     if (dense) {
         int order[5] = {0}, places = 0; /* fastest first */
-        if (layout == CONV_FFT_CHANNELS_LAST) order[places++] = 1;
-        for (int i = 1 + rank; i >= 2; --i) order[places++] = i;
-        if (layout == CONV_FFT_CHANNELS_FIRST) order[places++] = 1;
+        if (layout == CONV_FFT_CHANNELS_LAST)
+            order[places++] = 1;
+        for (int i = 1 + rank; i >= 2; --i)
+            order[places++] = i;
+        if (layout == CONV_FFT_CHANNELS_FIRST)
+            order[places++] = 1;
         order[places++] = 0;
         int64_t stride = 1;
         for (int i = 0; i < places; ++i) {
@@ -125,8 +137,8 @@ static conv_fft_status resolve_strides(const char *field, const int64_t *given, 
         CF_FORWARD(check_range(field, i, given[i], 0, MOST_ELEMENTS));
         int64_t reach = cf_max(0, extents[i] - 1);
         CF_REQUIRE(cf_multiply(&reach, given[i]) && cf_add(&last, reach) && last <= MOST_ELEMENTS,
-                   "%s[%d] is %lld; the last element must be less than %lld elements away", field, i, (long long)given[i],
-                   (long long)MOST_ELEMENTS);
+                   "%s[%d] is %lld; the last element must be less than %lld elements away", field, i,
+                   (long long)given[i], (long long)MOST_ELEMENTS);
         strides[i] = given[i];
     }
     return CONV_FFT_SUCCESS;
@@ -137,7 +149,8 @@ static cf_tensor make_tensor(conv_fft_dtype dtype, int rank, const int64_t *stri
     t.dtype = dtype;
     t.sample_stride = strides[0];
     t.channel_stride = strides[1];
-    for (int a = 0; a < rank; ++a) t.axis_stride[3 - rank + a] = strides[2 + a];
+    for (int a = 0; a < rank; ++a)
+        t.axis_stride[3 - rank + a] = strides[2 + a];
     return t;
 }
 
@@ -167,9 +180,11 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
     l.out_channels = p->out_channels / p->groups;
     l.compute = cf_compute_dtype(p->dtype);
     for (int a = 0; a < 3; ++a) {
-        l.axis[a] = (cf_axis){.input = 1, .kernel = 1, .stride = 1, .dilation = 1, .output = 1, .mode = CONV_FFT_PAD_ZEROS};
+        l.axis[a] =
+            (cf_axis){.input = 1, .kernel = 1, .stride = 1, .dilation = 1, .output = 1, .mode = CONV_FFT_PAD_ZEROS};
     }
-    for (int a = 0; a < p->rank; ++a) CF_FORWARD(make_axis(p, a, &l.axis[3 - p->rank + a]));
+    for (int a = 0; a < p->rank; ++a)
+        CF_FORWARD(make_axis(p, a, &l.axis[3 - p->rank + a]));
 
     int64_t x[5], y[5], w[5], strides[5];
     cf_layer_extents(&l, x, y, w);
@@ -192,18 +207,24 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
 }
 
 /* Every axis of extent > 1, in order of stride, must step over all that the faster ones reach. */
-static conv_fft_status check_distinct(const char *field, const char *why, const cf_tensor *t, const int64_t extents[5]) {
-    const int64_t strides[5] = {t->sample_stride, t->channel_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]};
+static conv_fft_status check_distinct(const char *field, const char *why, const cf_tensor *t,
+                                      const int64_t extents[5]) {
+    const int64_t strides[5] = {t->sample_stride, t->channel_stride, t->axis_stride[0], t->axis_stride[1],
+                                t->axis_stride[2]};
     bool done[5] = {false};
     int64_t reach = 0; /* offset of the last element of the axes done */
     for (int round = 0; round < 5; ++round) {
         int next = -1;
         for (int i = 0; i < 5; ++i) {
-            if (!done[i] && (next < 0 || strides[i] < strides[next])) next = i;
+            if (!done[i] && (next < 0 || strides[i] < strides[next]))
+                next = i;
         }
         done[next] = true;
-        if (extents[next] <= 1) continue;
-        CF_REQUIRE(strides[next] > reach, "%s holds the stride %lld where at least %lld is needed: %s is written, and no two of its elements may share a place",
+        if (extents[next] <= 1)
+            continue;
+        CF_REQUIRE(strides[next] > reach,
+                   "%s holds the stride %lld where at least %lld is needed: %s is written, and no two of its elements "
+                   "may share a place",
                    field, (long long)strides[next], (long long)(reach + 1), why);
         reach += (extents[next] - 1) * strides[next];
     }
@@ -213,8 +234,11 @@ static conv_fft_status check_distinct(const char *field, const char *why, const 
 conv_fft_status cf_layer_check_written(const cf_layer *layer, int passes) {
     int64_t x[5], y[5], w[5];
     cf_layer_extents(layer, x, y, w);
-    if (passes & CONV_FFT_FORWARD) CF_FORWARD(check_distinct("y_stride", "y", &layer->y, y));
-    if (passes & CONV_FFT_BACKWARD_DATA) CF_FORWARD(check_distinct("x_stride", "gx", &layer->x, x));
-    if (passes & CONV_FFT_BACKWARD_WEIGHTS) CF_FORWARD(check_distinct("w_stride", "gw", &layer->w, w));
+    if (passes & CONV_FFT_FORWARD)
+        CF_FORWARD(check_distinct("y_stride", "y", &layer->y, y));
+    if (passes & CONV_FFT_BACKWARD_DATA)
+        CF_FORWARD(check_distinct("x_stride", "gx", &layer->x, x));
+    if (passes & CONV_FFT_BACKWARD_WEIGHTS)
+        CF_FORWARD(check_distinct("w_stride", "gw", &layer->w, w));
     return CONV_FFT_SUCCESS;
 }

@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cf_family *family_of(const conv_fft_plan *plan, int pass) { return &cf_families[plan->pass[pass].strategy.family]; }
+static const cf_family *family_of(const conv_fft_plan *plan, int pass) {
+    return &cf_families[plan->pass[pass].strategy.family];
+}
 
 static int first_pass(int set) {
     int pass = 0;
-    while (!(set & 1 << pass)) ++pass;
+    while (!(set & 1 << pass))
+        ++pass;
     return pass;
 }
 
@@ -32,14 +35,16 @@ static int64_t wanted_rows(const conv_fft_plan *plan, int set) {
     int64_t per_sample, rows = all_rows(plan, set, &per_sample);
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
         const int64_t chunk = plan->pass[i].strategy.chunk;
-        if ((set & 1 << i) && chunk > 0) rows = cf_min(rows, chunk);
+        if ((set & 1 << i) && chunk > 0)
+            rows = cf_min(rows, chunk);
     }
     return rows > per_sample ? rows / per_sample * per_sample : rows;
 }
 
 /* The largest chunk up to `most` rows whose workspace is within the limit, or -1. */
 static int64_t fitting_rows(const conv_fft_plan *plan, int set, int64_t most, uint64_t limit) {
-    if (lay_out(plan, set, most).bytes <= limit) return most;
+    if (lay_out(plan, set, most).bytes <= limit)
+        return most;
     int64_t unit, low = 0;
     all_rows(plan, set, &unit);
     if (most <= unit || lay_out(plan, set, unit).bytes > limit) {
@@ -48,43 +53,51 @@ static int64_t fitting_rows(const conv_fft_plan *plan, int set, int64_t most, ui
     }
     for (int64_t high = most / unit; high - low > 1;) { /* low units fit (or are none), high do not */
         const int64_t middle = low + (high - low) / 2;
-        if (lay_out(plan, set, middle * unit).bytes <= limit) low = middle;
-        else high = middle;
+        if (lay_out(plan, set, middle * unit).bytes <= limit)
+            low = middle;
+        else
+            high = middle;
     }
     return low > 0 ? low * unit : -1;
 }
 
 /* Sets of passes that run as one: the single passes, and both backward passes if they share. */
 static bool runs_as_one(const conv_fft_plan *plan, int set) {
-    if ((set & plan->passes) != set) return false;
+    if ((set & plan->passes) != set)
+        return false;
     return set == CONV_FFT_FORWARD || set == CONV_FFT_BACKWARD_DATA || set == CONV_FFT_BACKWARD_WEIGHTS ||
            (set == CONV_FFT_BACKWARD && plan->shares_gy);
 }
 
 static bool whole_fits(const conv_fft_plan *plan, uint64_t limit) {
     for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
-        if (runs_as_one(plan, set) && lay_out(plan, set, wanted_rows(plan, set)).bytes > limit) return false;
+        if (runs_as_one(plan, set) && lay_out(plan, set, wanted_rows(plan, set)).bytes > limit)
+            return false;
     }
     return true;
 }
 
 static void release(conv_fft_plan *plan) {
-    for (int i = 0; i < plan->transform_count; ++i) plan->device->ops->transform_destroy(plan->transforms[i].transform);
+    for (int i = 0; i < plan->transform_count; ++i)
+        plan->device->ops->transform_destroy(plan->transforms[i].transform);
     plan->transform_count = 0;
 }
 
 static conv_fft_status prepare(conv_fft_plan *plan) {
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
-        if (plan->passes & 1 << i) CF_FORWARD(family_of(plan, i)->prepare(plan, i));
+        if (plan->passes & 1 << i)
+            CF_FORWARD(family_of(plan, i)->prepare(plan, i));
     }
     const cf_pass_plan *data = &plan->pass[CF_PASS_DATA], *weights = &plan->pass[CF_PASS_WEIGHTS];
-    plan->shares_gy = (plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && data->strategy.family == weights->strategy.family &&
+    plan->shares_gy = (plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD &&
+                      data->strategy.family == weights->strategy.family &&
                       data->transform[CF_Y] == weights->transform[CF_Y];
     return CONV_FFT_SUCCESS;
 }
 
 static int64_t smaller_divisor(int64_t n, int64_t below) {
-    while (--below > 1 && n % below != 0) continue;
+    while (--below > 1 && n % below != 0)
+        continue;
     return below;
 }
 
@@ -94,7 +107,8 @@ static conv_fft_status fit_groups(conv_fft_plan *plan, uint64_t limit) {
     while (!whole_fits(plan, limit) && plan->chunk_groups > 1) {
         plan->chunk_groups = smaller_divisor(plan->layer.groups, plan->chunk_groups);
     }
-    if (plan->chunk_groups == wanted) return CONV_FFT_SUCCESS;
+    if (plan->chunk_groups == wanted)
+        return CONV_FFT_SUCCESS;
     release(plan); /* the padded scratch of gx depends on the groups at a time */
     return prepare(plan);
 }
@@ -105,9 +119,11 @@ static uint64_t smallest_workspace(conv_fft_plan *plan) {
     plan->chunk_groups = 1;
     for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
         int64_t per_sample;
-        if (!runs_as_one(plan, set)) continue;
+        if (!runs_as_one(plan, set))
+            continue;
         const uint64_t own = lay_out(plan, set, cf_min(1, all_rows(plan, set, &per_sample))).bytes;
-        if (own > bytes) bytes = own;
+        if (own > bytes)
+            bytes = own;
     }
     plan->chunk_groups = groups;
     return bytes;
@@ -120,17 +136,20 @@ conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest) {
 
 static conv_fft_status fit_rows(conv_fft_plan *plan, uint64_t limit, uint64_t *smallest) {
     for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
-        if (!runs_as_one(plan, set)) continue;
+        if (!runs_as_one(plan, set))
+            continue;
         const int64_t rows = fitting_rows(plan, set, wanted_rows(plan, set), limit);
         if (rows < 0) {
             *smallest = smallest_workspace(plan);
             return cf_fail_workspace_limit(limit, *smallest);
         }
         plan->workspace[set] = lay_out(plan, set, rows);
-        if (set != CONV_FFT_BACKWARD) plan->pass[first_pass(set)].strategy.chunk = rows;
+        if (set != CONV_FFT_BACKWARD)
+            plan->pass[first_pass(set)].strategy.chunk = rows;
     }
     if ((plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && !plan->shares_gy) {
-        const cf_workspace *data = &plan->workspace[CONV_FFT_BACKWARD_DATA], *weights = &plan->workspace[CONV_FFT_BACKWARD_WEIGHTS];
+        const cf_workspace *data = &plan->workspace[CONV_FFT_BACKWARD_DATA],
+                           *weights = &plan->workspace[CONV_FFT_BACKWARD_WEIGHTS];
         plan->workspace[CONV_FFT_BACKWARD] = data->bytes > weights->bytes ? *data : *weights;
     }
     return CONV_FFT_SUCCESS;
@@ -139,15 +158,18 @@ static conv_fft_status fit_rows(conv_fft_plan *plan, uint64_t limit, uint64_t *s
 static cf_bias_desc describe_bias(const cf_layer *layer) {
     cf_bias_desc bias = {.tensor = layer->y, .result_dtype = layer->gw.dtype, .samples = layer->batch};
     bias.channels = layer->out_channels * layer->groups;
-    for (int a = 0; a < 3; ++a) bias.size[a] = layer->axis[a].output;
+    for (int a = 0; a < 3; ++a)
+        bias.size[a] = layer->axis[a].output;
     return bias;
 }
 
-conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes, const cf_strategy strategy[CF_PASS_COUNT],
-                               uint64_t workspace_limit, uint64_t *smallest, conv_fft_plan **result) {
+conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
+                               const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
+                               conv_fft_plan **result) {
     CF_FORWARD(cf_layer_check_written(layer, passes));
     conv_fft_plan *plan = calloc(1, sizeof *plan);
-    if (!plan) return cf_fail_memory(sizeof *plan, "a plan");
+    if (!plan)
+        return cf_fail_memory(sizeof *plan, "a plan");
     plan->layer = *layer;
     plan->device = device;
     plan->passes = passes;
@@ -156,20 +178,28 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
     const uint64_t limit = workspace_limit ? workspace_limit : UINT64_MAX;
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
-        if (!(passes & 1 << i)) continue;
+        if (!(passes & 1 << i))
+            continue;
         const char *why = "";
         plan->pass[i].strategy = strategy[i];
         if (!cf_families[strategy[i].family].feasible(layer, i, &strategy[i], &why)) {
-            status = cf_fail(CONV_FFT_INVALID_ARGUMENT, "the strategy for %s does not suit the problem: %s", cf_pass_table[i].name, why);
+            status = cf_fail(CONV_FFT_INVALID_ARGUMENT, "the strategy for %s does not suit the problem: %s",
+                             cf_pass_table[i].name, why);
             goto done;
         }
-        if (strategy[i].groups > 0) plan->chunk_groups = cf_min(plan->chunk_groups, strategy[i].groups);
+        if (strategy[i].groups > 0)
+            plan->chunk_groups = cf_min(plan->chunk_groups, strategy[i].groups);
     }
-    if (layer->groups % plan->chunk_groups) plan->chunk_groups = smaller_divisor(layer->groups, plan->chunk_groups);
-    if ((status = prepare(plan)) != CONV_FFT_SUCCESS) goto done;
-    if ((status = fit_groups(plan, limit)) != CONV_FFT_SUCCESS) goto done;
-    if ((status = fit_rows(plan, limit, smallest)) != CONV_FFT_SUCCESS) goto done;
-    for (int i = 0; i < CF_PASS_COUNT; ++i) plan->pass[i].strategy.groups = plan->chunk_groups;
+    if (layer->groups % plan->chunk_groups)
+        plan->chunk_groups = smaller_divisor(layer->groups, plan->chunk_groups);
+    if ((status = prepare(plan)) != CONV_FFT_SUCCESS)
+        goto done;
+    if ((status = fit_groups(plan, limit)) != CONV_FFT_SUCCESS)
+        goto done;
+    if ((status = fit_rows(plan, limit, smallest)) != CONV_FFT_SUCCESS)
+        goto done;
+    for (int i = 0; i < CF_PASS_COUNT; ++i)
+        plan->pass[i].strategy.groups = plan->chunk_groups;
     *result = plan;
     return CONV_FFT_SUCCESS;
 done:
@@ -178,14 +208,16 @@ done:
 }
 
 void cf_plan_destroy(conv_fft_plan *plan) {
-    if (!plan) return;
+    if (!plan)
+        return;
     release(plan);
     free(plan);
 }
 
 const cf_pass_plan *cf_plan_reader(const conv_fft_plan *plan, int operand) {
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
-        if ((plan->passes & 1 << i) && cf_pass_table[i].result != operand) return &plan->pass[i];
+        if ((plan->passes & 1 << i) && cf_pass_table[i].result != operand)
+            return &plan->pass[i];
     }
     return NULL;
 }
@@ -193,10 +225,13 @@ const cf_pass_plan *cf_plan_reader(const conv_fft_plan *plan, int operand) {
 int64_t cf_plan_spectrum_bytes(const conv_fft_plan *plan, conv_fft_operand operand) {
     const int index = operand == CONV_FFT_OPERAND_X ? CF_X : CF_W;
     const cf_pass_plan *reader = cf_plan_reader(plan, index);
-    if (!reader) return -1;
+    if (!reader)
+        return -1;
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
-        if (!(plan->passes & 1 << i) || cf_pass_table[i].result == index) continue;
-        if (plan->pass[i].transform[index] != reader->transform[index]) return -2;
+        if (!(plan->passes & 1 << i) || cf_pass_table[i].result == index)
+            continue;
+        if (plan->pass[i].transform[index] != reader->transform[index])
+            return -2;
     }
     const cf_spectrum *s = &reader->spectrum[index];
     return s->groups * s->bins * s->rows * s->columns * 2 * (int64_t)cf_dtype_bytes(s->dtype);

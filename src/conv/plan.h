@@ -19,10 +19,20 @@
 #include "conv/strategy.h"
 #include "core/stage.h"
 
-enum { CF_PASS_FORWARD, CF_PASS_DATA, CF_PASS_WEIGHTS, CF_PASS_COUNT }; /* 1 << pass is its conv_fft_pass */
+enum {
+    CF_PASS_FORWARD,
+    CF_PASS_DATA,
+    CF_PASS_WEIGHTS,
+    CF_PASS_COUNT
+}; /* 1 << pass is its conv_fft_pass */
 
 /* Operands of a pass, and the roles their transforms play in it. */
-enum { CF_X, CF_W, CF_Y, CF_OPERAND_COUNT };
+enum {
+    CF_X,
+    CF_W,
+    CF_Y,
+    CF_OPERAND_COUNT
+};
 
 typedef struct cf_pass_row {
     int result;                     /* operand that is written; the other two are read */
@@ -51,9 +61,9 @@ typedef struct cf_pass_plan {
 
 /* The workspace of a call: offsets in bytes. */
 typedef struct cf_workspace {
-    int64_t rows;                    /* chunk: whole samples' rows, or a part of one sample's */
-    size_t w, gw, x, y;              /* spectra; that of gx stands in x */
-    size_t fold, scratch;            /* padded gx; the device's own */
+    int64_t rows;         /* chunk: whole samples' rows, or a part of one sample's */
+    size_t w, gw, x, y;   /* spectra; that of gx stands in x */
+    size_t fold, scratch; /* padded gx; the device's own */
     size_t bytes;
 } cf_workspace;
 
@@ -69,9 +79,9 @@ struct conv_fft_plan {
     cf_device *device;
     int passes;
     cf_pass_plan pass[CF_PASS_COUNT];
-    bool shares_gy;       /* both backward passes read the same spectrum of gy */
+    bool shares_gy; /* both backward passes read the same spectrum of gy */
     cf_bias_desc bias;
-    int64_t chunk_groups; /* divides the groups */
+    int64_t chunk_groups;                          /* divides the groups */
     cf_workspace workspace[CONV_FFT_BACKWARD + 1]; /* per set of passes that may run in one call */
     cf_transform_entry transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
     int transform_count;
@@ -79,8 +89,9 @@ struct conv_fft_plan {
 
 /* strategy[p] is read for the passes of the set. INVALID_ARGUMENT: a strategy is infeasible, or it needs more than the limit (0: none) with
  * the smallest chunks, and then *smallest is what it needs. */
-conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes, const cf_strategy strategy[CF_PASS_COUNT],
-                               uint64_t workspace_limit, uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
+                               const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
+                               conv_fft_plan **plan);
 conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest);
 void cf_plan_destroy(conv_fft_plan *plan);
 

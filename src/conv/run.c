@@ -13,18 +13,23 @@ static conv_fft_status run_bias(const conv_fft_plan *plan, const cf_call *call) 
     const double before = call->seconds ? cf_clock_seconds() : 0.0;
     CF_FORWARD(plan->device->ops->bias_gradient(plan->device, &plan->bias, call->gy, call->gbias,
                                                 call->flags & CONV_FFT_ACCUMULATE_GBIAS, call->stream));
-    if (call->seconds) call->seconds[CF_STAGE_BIAS] += cf_clock_seconds() - before;
+    if (call->seconds)
+        call->seconds[CF_STAGE_BIAS] += cf_clock_seconds() - before;
     return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) {
-    if (call->gbias) CF_FORWARD(run_bias(plan, call));
+    if (call->gbias)
+        CF_FORWARD(run_bias(plan, call));
     if (set == CONV_FFT_BACKWARD && !plan->shares_gy) {
         CF_FORWARD(cf_families[plan->pass[CF_PASS_DATA].strategy.family].run(plan, CONV_FFT_BACKWARD_DATA, call));
         set = CONV_FFT_BACKWARD_WEIGHTS;
     }
-    if (set == 0) return CONV_FFT_SUCCESS;
-    const int pass = set == CONV_FFT_FORWARD ? CF_PASS_FORWARD : set & CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA : CF_PASS_WEIGHTS;
+    if (set == 0)
+        return CONV_FFT_SUCCESS;
+    const int pass = set == CONV_FFT_FORWARD        ? CF_PASS_FORWARD
+                     : set & CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
+                                                    : CF_PASS_WEIGHTS;
     return cf_families[plan->pass[pass].strategy.family].run(plan, set, call);
 }
 

@@ -6,21 +6,23 @@
 #include "conv/plan.h"
 
 /* X(name, text): every stage a call can have, in the order in which descriptions list them. */
-#define CF_STAGE_LIST(X)                                                                                               \
-    X(BIAS, "sum gbias")                                                                                               \
-    X(LOAD_W, "transform w")                                                                                           \
-    X(LOAD_X, "transform x")                                                                                           \
-    X(LOAD_GY, "transform gy")                                                                                         \
-    X(PRODUCT_Y, "product y")                                                                                          \
-    X(PRODUCT_GX, "product gx")                                                                                        \
-    X(PRODUCT_GW, "product gw")                                                                                        \
-    X(STORE_Y, "inverse y")                                                                                            \
-    X(STORE_GX, "inverse gx")                                                                                          \
-    X(FOLD_GX, "fold gx")                                                                                              \
+#define CF_STAGE_LIST(X)        \
+    X(BIAS, "sum gbias")        \
+    X(LOAD_W, "transform w")    \
+    X(LOAD_X, "transform x")    \
+    X(LOAD_GY, "transform gy")  \
+    X(PRODUCT_Y, "product y")   \
+    X(PRODUCT_GX, "product gx") \
+    X(PRODUCT_GW, "product gw") \
+    X(STORE_Y, "inverse y")     \
+    X(STORE_GX, "inverse gx")   \
+    X(FOLD_GX, "fold gx")       \
     X(STORE_GW, "inverse gw")
 
 #define CF_STAGE_ENUM(name, text) CF_STAGE_##name,
-typedef enum cf_stage_kind { CF_STAGE_LIST(CF_STAGE_ENUM) CF_STAGE_COUNT } cf_stage_kind;
+typedef enum cf_stage_kind {
+    CF_STAGE_LIST(CF_STAGE_ENUM) CF_STAGE_COUNT
+} cf_stage_kind;
 #undef CF_STAGE_ENUM
 
 extern const char *const cf_stage_names[CF_STAGE_COUNT];

@@ -27,19 +27,22 @@ bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf
     const cf_role *role = cf_pass_table[pass].role;
     const cf_window x = make_window(layer, s, role[CF_X]), y = make_window(layer, s, role[CF_Y]);
     int64_t bins = s->basis[0];
-    if (!cf_multiply(&bins, s->basis[1]) || !cf_multiply(&bins, s->basis[2] / 2 + 1)) return false;
+    if (!cf_multiply(&bins, s->basis[1]) || !cf_multiply(&bins, s->basis[2] / 2 + 1))
+        return false;
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         cf_spectrum *p = &spectrum[operand];
         memset(p, 0, sizeof *p);
         p->dtype = s->spectrum;
-        for (int a = 0; a < 3; ++a) p->basis[a] = s->basis[a];
+        for (int a = 0; a < 3; ++a)
+            p->basis[a] = s->basis[a];
         p->groups = layer->groups;
         p->bins = bins;
         p->channels = operand == CF_Y ? layer->out_channels : layer->in_channels;
         p->columns = operand == CF_Y ? p->channels : p->channels * cf_window_phases(&x);
         p->rows_per_sample = operand == CF_W ? 1 : cf_window_tiles(&y) * cf_window_shifts(&y);
         p->rows = operand == CF_W ? layer->out_channels : layer->batch;
-        if (!cf_multiply(&p->rows, p->rows_per_sample)) return false;
+        if (!cf_multiply(&p->rows, p->rows_per_sample))
+            return false;
         int64_t bytes = 2 * (int64_t)cf_dtype_bytes(p->dtype);
         if (!cf_multiply(&bytes, bins) || !cf_multiply(&bytes, p->groups) || !cf_multiply(&bytes, cf_max(1, p->rows)) ||
             !cf_multiply(&bytes, p->columns))
@@ -50,14 +53,17 @@ bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf
 
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     *why = "its spectrum must have the type of the layer's arithmetic";
-    if (s->spectrum != layer->compute) return false;
+    if (s->spectrum != layer->compute)
+        return false;
     static const cf_role results[CF_PASS_COUNT] = {CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
     for (int a = 0; a < 3; ++a) {
         const cf_axis_grid grid = cf_strategy_grid(s, a);
         *why = "a basis must be a product of powers of 2, 3, 5 and 7";
-        if (!cf_is_basis(grid.basis)) return false;
+        if (!cf_is_basis(grid.basis))
+            return false;
         *why = "a basis is too small for its tiles, or there are more tiles than input positions";
-        if (!cf_grid_fits(&layer->axis[a], &grid, results[pass])) return false;
+        if (!cf_grid_fits(&layer->axis[a], &grid, results[pass]))
+            return false;
     }
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     *why = "its spectra exceed 63 bits";
@@ -74,7 +80,8 @@ cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *s) {
         covers = covers && cf_window_covers(&gx);
     }
     /* Partial sums of overlapping tiles are not rounded to 16 bits. */
-    if (folds || (overlaps && layer->x.dtype != layer->compute)) return CF_GX_FOLDED;
+    if (folds || (overlaps && layer->x.dtype != layer->compute))
+        return CF_GX_FOLDED;
     return overlaps || !covers ? CF_GX_ZEROED : CF_GX_DIRECT;
 }
 
@@ -91,7 +98,8 @@ static void fold_gx(const conv_fft_plan *plan, cf_pass_plan *pass, cf_transform_
         const cf_axis_grid grid = cf_strategy_grid(&pass->strategy, a);
         const bool folds = cf_axis_folds(axis, &grid);
         fold->size[a] = fold->padded[a] = axis->input;
-        if (!folds) continue;
+        if (!folds)
+            continue;
         fold->pad[a] = axis->pad_before;
         fold->padded[a] += axis->pad_before + axis->pad_after;
         gx->window.axis[a] = cf_window_padded(axis, &gx->window.axis[a]);
@@ -107,17 +115,19 @@ static void fold_gx(const conv_fft_plan *plan, cf_pass_plan *pass, cf_transform_
 }
 
 static bool axes_equal(const cf_axis_window *a, const cf_axis_window *b) {
-    return a->first == b->first && a->spread == b->spread && a->count == b->count && a->origin == b->origin && a->step == b->step &&
-           a->tiles == b->tiles && a->tile_step == b->tile_step && a->shifts == b->shifts && a->shift_step == b->shift_step &&
-           a->phases == b->phases && a->phase_step == b->phase_step && a->lower == b->lower && a->upper == b->upper &&
-           a->size == b->size && a->mode == b->mode;
+    return a->first == b->first && a->spread == b->spread && a->count == b->count && a->origin == b->origin &&
+           a->step == b->step && a->tiles == b->tiles && a->tile_step == b->tile_step && a->shifts == b->shifts &&
+           a->shift_step == b->shift_step && a->phases == b->phases && a->phase_step == b->phase_step &&
+           a->lower == b->lower && a->upper == b->upper && a->size == b->size && a->mode == b->mode;
 }
 
 /* Equal descriptions of transforms of the same operand of the same layer. */
 static bool descs_equal(const cf_transform_desc *a, const cf_transform_desc *b) {
     for (int i = 0; i < 3; ++i) {
-        if (a->spectrum.basis[i] != b->spectrum.basis[i] || !axes_equal(&a->window.axis[i], &b->window.axis[i])) return false;
-        if (a->tensor.axis_stride[i] != b->tensor.axis_stride[i]) return false;
+        if (a->spectrum.basis[i] != b->spectrum.basis[i] || !axes_equal(&a->window.axis[i], &b->window.axis[i]))
+            return false;
+        if (a->tensor.axis_stride[i] != b->tensor.axis_stride[i])
+            return false;
     }
     return a->inverse == b->inverse && a->ordered == b->ordered && a->tensor.dtype == b->tensor.dtype &&
            a->tensor.sample_stride == b->tensor.sample_stride && a->tensor.channel_stride == b->tensor.channel_stride &&
@@ -128,7 +138,8 @@ static bool descs_equal(const cf_transform_desc *a, const cf_transform_desc *b) 
 
 static conv_fft_status get_transform(conv_fft_plan *plan, const cf_transform_desc *desc, cf_transform **transform) {
     for (int i = 0; i < plan->transform_count; ++i) {
-        if (!descs_equal(&plan->transforms[i].desc, desc)) continue;
+        if (!descs_equal(&plan->transforms[i].desc, desc))
+            continue;
         *transform = plan->transforms[i].transform;
         return CONV_FFT_SUCCESS;
     }
@@ -148,7 +159,8 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
                                       .bins = pass->spectrum[CF_X].bins,
                                       .in_columns = pass->spectrum[CF_X].columns,
                                       .out_columns = pass->spectrum[CF_Y].columns};
-    const cf_tensor *const tensors[CF_OPERAND_COUNT] = {&layer->x, index == CF_PASS_WEIGHTS ? &layer->gw : &layer->w, &layer->y};
+    const cf_tensor *const tensors[CF_OPERAND_COUNT] = {&layer->x, index == CF_PASS_WEIGHTS ? &layer->gw : &layer->w,
+                                                        &layer->y};
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         cf_transform_desc desc;
         memset(&desc, 0, sizeof desc);
@@ -158,12 +170,15 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
         desc.spectrum = pass->spectrum[operand];
         desc.scale = 1.0;
         if (desc.inverse) {
-            for (int a = 0; a < 3; ++a) desc.scale /= (double)desc.spectrum.basis[a];
+            for (int a = 0; a < 3; ++a)
+                desc.scale /= (double)desc.spectrum.basis[a];
         }
         if (index == CF_PASS_DATA && operand == CF_X) {
-            for (int a = 0; a < 3; ++a) desc.ordered = desc.ordered || cf_window_overlaps(&desc.window.axis[a]);
+            for (int a = 0; a < 3; ++a)
+                desc.ordered = desc.ordered || cf_window_overlaps(&desc.window.axis[a]);
             pass->gx_store = cf_staged_gx_store(layer, &pass->strategy);
-            if (pass->gx_store == CF_GX_FOLDED) fold_gx(plan, pass, &desc);
+            if (pass->gx_store == CF_GX_FOLDED)
+                fold_gx(plan, pass, &desc);
         }
         CF_FORWARD(get_transform(plan, &desc, &pass->transform[operand]));
     }
@@ -180,7 +195,8 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
     ws.rows = rows;
     size_t w = 0, gw = 0, x = 0, y = 0, fold = 0, scratch = 0;
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
-        if (!(set & 1 << i)) continue;
+        if (!(set & 1 << i))
+            continue;
         const cf_pass_plan *pass = &plan->pass[i];
         const cf_spectrum *s = pass->spectrum;
         size_t *own = i == CF_PASS_WEIGHTS ? &gw : &w;
@@ -190,12 +206,14 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
         if (i == CF_PASS_DATA && pass->gx_store == CF_GX_FOLDED) {
             const int64_t samples = cf_max(1, rows / s[CF_X].rows_per_sample);
             const cf_fold_desc *f = &pass->fold;
-            fold = cf_align((size_t)(samples * plan->chunk_groups * f->channels * f->padded[0] * f->padded[1] * f->padded[2]) *
-                            cf_dtype_bytes(f->scratch_dtype));
+            fold = cf_align(
+                (size_t)(samples * plan->chunk_groups * f->channels * f->padded[0] * f->padded[1] * f->padded[2]) *
+                cf_dtype_bytes(f->scratch_dtype));
         }
         for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
             const size_t bytes = cf_align(plan->device->ops->transform_scratch(pass->transform[operand]));
-            if (bytes > scratch) scratch = bytes;
+            if (bytes > scratch)
+                scratch = bytes;
         }
     }
     ws.gw = ws.w + w;

@@ -23,14 +23,15 @@ typedef struct runner {
     const cf_call *call;
     const cf_pass_plan *forward, *data, *weights; /* NULL: not wanted */
     cf_workspace ws;
-    char *base;                           /* aligned workspace */
-    int64_t group, groups, row, rows;     /* the current chunk */
+    char *base;                       /* aligned workspace */
+    int64_t group, groups, row, rows; /* the current chunk */
     double clock;
 } runner;
 
 /* Add the time since the last stage to this one. */
 static void lap(runner *r, cf_stage_kind stage) {
-    if (!r->call->seconds) return;
+    if (!r->call->seconds)
+        return;
     const double now = cf_clock_seconds();
     r->call->seconds[stage] += now - r->clock;
     r->clock = now;
@@ -42,31 +43,35 @@ static char *complex_at(const cf_spectrum *s, void *base, int64_t index) {
 
 /* The current chunk of an operand's spectrum, in the workspace or, if `kept`, in the caller's whole spectrum. */
 static cf_block chunk_of(const runner *r, const cf_spectrum *s, bool is_w, size_t offset, void *kept) {
-    cf_block block = {.group = r->group, .groups = r->groups, .row = is_w ? 0 : r->row, .rows = is_w ? s->rows : r->rows};
+    cf_block block = {
+        .group = r->group, .groups = r->groups, .row = is_w ? 0 : r->row, .rows = is_w ? s->rows : r->rows};
     block.bin_stride = (kept ? s->rows : block.rows) * s->columns;
     block.group_stride = s->bins * block.bin_stride;
-    block.data = kept ? complex_at(s, kept, block.group * block.group_stride + block.row * s->columns) : r->base + offset;
+    block.data =
+        kept ? complex_at(s, kept, block.group * block.group_stride + block.row * s->columns) : r->base + offset;
     return block;
 }
 
 /* Transform an operand's chunk, unless `tensor` is NULL and its kept spectrum is there already. */
-static conv_fft_status load(runner *r, const cf_pass_plan *pass, int operand, const void *tensor, cf_block block, cf_stage_kind stage) {
-    if (!tensor) return CONV_FFT_SUCCESS;
-    CF_FORWARD(r->plan->device->ops->forward(pass->transform[operand], tensor, (cf_origin){0, 0}, block, r->base + r->ws.scratch,
-                                             r->call->stream));
+static conv_fft_status load(runner *r, const cf_pass_plan *pass, int operand, const void *tensor, cf_block block,
+                            cf_stage_kind stage) {
+    if (!tensor)
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(r->plan->device->ops->forward(pass->transform[operand], tensor, (cf_origin){0, 0}, block,
+                                             r->base + r->ws.scratch, r->call->stream));
     lap(r, stage);
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status multiply(runner *r, const cf_pass_plan *pass, cf_block x, cf_block w, cf_block y, bool accumulate,
-                                cf_stage_kind stage) {
+static conv_fft_status multiply(runner *r, const cf_pass_plan *pass, cf_block x, cf_block w, cf_block y,
+                                bool accumulate, cf_stage_kind stage) {
     CF_FORWARD(r->plan->device->ops->product(r->plan->device, &pass->product, x, w, y, accumulate, r->call->stream));
     lap(r, stage);
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status store(runner *r, const cf_pass_plan *pass, int operand, cf_block block, void *tensor, cf_origin origin,
-                             const void *bias, bool accumulate, cf_stage_kind stage) {
+static conv_fft_status store(runner *r, const cf_pass_plan *pass, int operand, cf_block block, void *tensor,
+                             cf_origin origin, const void *bias, bool accumulate, cf_stage_kind stage) {
     CF_FORWARD(r->plan->device->ops->inverse(pass->transform[operand], block, tensor, origin, bias, accumulate,
                                              r->base + r->ws.scratch, r->call->stream));
     lap(r, stage);
@@ -98,15 +103,18 @@ static conv_fft_status fold_rows(runner *r, cf_block gx) {
     const int64_t sample = r->row / per_sample, samples = cf_max(1, r->rows / per_sample);
     char *scratch = r->base + r->ws.fold;
     if (r->row % per_sample == 0) {
-        const int64_t elements = samples * r->plan->chunk_groups * fold->channels * fold->padded[0] * fold->padded[1] * fold->padded[2];
-        CF_FORWARD(ops->clear(r->plan->device, scratch, (size_t)elements * cf_dtype_bytes(fold->scratch_dtype), r->call->stream));
+        const int64_t elements =
+            samples * r->plan->chunk_groups * fold->channels * fold->padded[0] * fold->padded[1] * fold->padded[2];
+        CF_FORWARD(ops->clear(r->plan->device, scratch, (size_t)elements * cf_dtype_bytes(fold->scratch_dtype),
+                              r->call->stream));
     }
     CF_FORWARD(store(r, pass, CF_X, gx, scratch, (cf_origin){sample, r->group}, NULL, true, CF_STAGE_STORE_GX));
-    if ((r->row + r->rows) % per_sample != 0) return CONV_FFT_SUCCESS;
+    if ((r->row + r->rows) % per_sample != 0)
+        return CONV_FFT_SUCCESS;
     char *target = (char *)r->call->gx + (sample * fold->tensor.sample_stride + r->group * fold->tensor.group_stride) *
                                              (int64_t)cf_dtype_bytes(fold->tensor.dtype);
-    CF_FORWARD(ops->fold(r->plan->device, fold, scratch, samples, r->groups, target, r->call->flags & CONV_FFT_ACCUMULATE_GX,
-                         r->call->stream));
+    CF_FORWARD(ops->fold(r->plan->device, fold, scratch, samples, r->groups, target,
+                         r->call->flags & CONV_FFT_ACCUMULATE_GX, r->call->stream));
     lap(r, CF_STAGE_FOLD_GX);
     return CONV_FFT_SUCCESS;
 }
@@ -122,7 +130,8 @@ static conv_fft_status backward_rows(runner *r, bool first) {
             CF_FORWARD(fold_rows(r, gx));
         } else {
             const bool accumulate = r->data->gx_store == CF_GX_ZEROED || (r->call->flags & CONV_FFT_ACCUMULATE_GX);
-            CF_FORWARD(store(r, r->data, CF_X, gx, r->call->gx, (cf_origin){0, 0}, NULL, accumulate, CF_STAGE_STORE_GX));
+            CF_FORWARD(
+                store(r, r->data, CF_X, gx, r->call->gx, (cf_origin){0, 0}, NULL, accumulate, CF_STAGE_STORE_GX));
         }
     }
     if (r->weights) {
@@ -137,7 +146,8 @@ static conv_fft_status backward_rows(runner *r, bool first) {
 static conv_fft_status all_rows(runner *r, const cf_spectrum *y) {
     for (r->row = 0; r->row < y->rows; r->row += r->rows) {
         r->rows = cf_min(r->ws.rows, y->rows - r->row);
-        if (r->ws.rows < y->rows_per_sample) r->rows = cf_min(r->rows, y->rows_per_sample - r->row % y->rows_per_sample);
+        if (r->ws.rows < y->rows_per_sample)
+            r->rows = cf_min(r->rows, y->rows_per_sample - r->row % y->rows_per_sample);
         CF_FORWARD(r->forward ? forward_rows(r) : backward_rows(r, r->row == 0));
     }
     return CONV_FFT_SUCCESS;
@@ -159,25 +169,32 @@ static conv_fft_status start(runner *r) {
 
 conv_fft_status cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call) {
     runner r = {.plan = plan, .call = call, .ws = plan->workspace[set]};
-    if (set & CONV_FFT_FORWARD) r.forward = &plan->pass[CF_PASS_FORWARD];
-    if (set & CONV_FFT_BACKWARD_DATA) r.data = &plan->pass[CF_PASS_DATA];
-    if (set & CONV_FFT_BACKWARD_WEIGHTS) r.weights = &plan->pass[CF_PASS_WEIGHTS];
+    if (set & CONV_FFT_FORWARD)
+        r.forward = &plan->pass[CF_PASS_FORWARD];
+    if (set & CONV_FFT_BACKWARD_DATA)
+        r.data = &plan->pass[CF_PASS_DATA];
+    if (set & CONV_FFT_BACKWARD_WEIGHTS)
+        r.weights = &plan->pass[CF_PASS_WEIGHTS];
     const uintptr_t address = (uintptr_t)call->workspace;
     r.base = (char *)call->workspace + (cf_align(address) - address);
-    if (call->seconds) r.clock = cf_clock_seconds();
+    if (call->seconds)
+        r.clock = cf_clock_seconds();
     CF_FORWARD(start(&r));
-    if (plan->layer.batch == 0) return CONV_FFT_SUCCESS;
+    if (plan->layer.batch == 0)
+        return CONV_FFT_SUCCESS;
 
     const cf_pass_plan *reads_w = r.forward ? r.forward : r.data;
     const cf_spectrum *y = &(reads_w ? reads_w : r.weights)->spectrum[CF_Y];
     r.groups = plan->chunk_groups;
     for (r.group = 0; r.group < plan->layer.groups; r.group += r.groups) {
-        if (reads_w) CF_FORWARD(load(&r, reads_w, CF_W, call->w, load_w(&r, reads_w), CF_STAGE_LOAD_W));
+        if (reads_w)
+            CF_FORWARD(load(&r, reads_w, CF_W, call->w, load_w(&r, reads_w), CF_STAGE_LOAD_W));
         CF_FORWARD(all_rows(&r, y));
-        if (!r.weights) continue;
+        if (!r.weights)
+            continue;
         const cf_block gw = chunk_of(&r, &r.weights->spectrum[CF_W], true, r.ws.gw, NULL);
-        CF_FORWARD(store(&r, r.weights, CF_W, gw, call->gw, (cf_origin){0, 0}, NULL, call->flags & CONV_FFT_ACCUMULATE_GW,
-                         CF_STAGE_STORE_GW));
+        CF_FORWARD(store(&r, r.weights, CF_W, gw, call->gw, (cf_origin){0, 0}, NULL,
+                         call->flags & CONV_FFT_ACCUMULATE_GW, CF_STAGE_STORE_GW));
     }
     return CONV_FFT_SUCCESS;
 }

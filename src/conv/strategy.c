@@ -9,18 +9,36 @@ static const char *const family_words[] = {"staged", NULL};
 static const char *const dilation_words[] = {"step", "shift", NULL};
 static const char *const overlap_words[] = {"save", "add", NULL};
 static const char *const product_words[] = {"blas", "loop", NULL};
-static const char *const spectrum_words[] = {"fp32", "fp16", "bf16", "fp64", NULL}; /* at the values of conv_fft_dtype */
+static const char *const spectrum_words[] = {"fp32", "fp16", "bf16", "fp64",
+                                             NULL}; /* at the values of conv_fft_dtype */
 static const char *const keep_words[] = {"none", "x", "w", "xw", NULL};
 
 /* The fields in their order; a line without one of them is refused. */
-enum { BASIS, TILES, DILATION, OVERLAP, PRODUCT, SPECTRUM, CHUNK, GROUPS, KEEP, FIELD_COUNT };
+enum {
+    BASIS,
+    TILES,
+    DILATION,
+    OVERLAP,
+    PRODUCT,
+    SPECTRUM,
+    CHUNK,
+    GROUPS,
+    KEEP,
+    FIELD_COUNT
+};
 static const struct {
     const char *key;
     const char *const *words; /* NULL: numbers */
 } fields[FIELD_COUNT] = {
-    [BASIS] = {"basis", NULL},          [TILES] = {"tiles", NULL},          [DILATION] = {"dilation", dilation_words},
-    [OVERLAP] = {"overlap", overlap_words}, [PRODUCT] = {"product", product_words}, [SPECTRUM] = {"spectrum", spectrum_words},
-    [CHUNK] = {"chunk", NULL},          [GROUPS] = {"groups", NULL},        [KEEP] = {"keep", keep_words},
+    [BASIS] = {"basis", NULL},
+    [TILES] = {"tiles", NULL},
+    [DILATION] = {"dilation", dilation_words},
+    [OVERLAP] = {"overlap", overlap_words},
+    [PRODUCT] = {"product", product_words},
+    [SPECTRUM] = {"spectrum", spectrum_words},
+    [CHUNK] = {"chunk", NULL},
+    [GROUPS] = {"groups", NULL},
+    [KEEP] = {"keep", keep_words},
 };
 
 void cf_strategy_format(const cf_strategy *s, int rank, char *text, size_t bytes) {
@@ -28,9 +46,9 @@ void cf_strategy_format(const cf_strategy *s, int rank, char *text, size_t bytes
     cf_text_add(&t, "%s", family_words[s->family]);
     cf_text_axes(&t, "basis", rank, s->basis + 3 - rank);
     cf_text_axes(&t, "tiles", rank, s->tiles + 3 - rank);
-    cf_text_add(&t, " dilation=%s overlap=%s product=%s spectrum=%s chunk=%lld groups=%lld keep=%s", dilation_words[s->shift_dilation],
-                overlap_words[s->overlap_add], product_words[s->product], spectrum_words[s->spectrum], (long long)s->chunk,
-                (long long)s->groups, keep_words[s->keep]);
+    cf_text_add(&t, " dilation=%s overlap=%s product=%s spectrum=%s chunk=%lld groups=%lld keep=%s",
+                dilation_words[s->shift_dilation], overlap_words[s->overlap_add], product_words[s->product],
+                spectrum_words[s->spectrum], (long long)s->chunk, (long long)s->groups, keep_words[s->keep]);
 }
 
 static conv_fft_status read_axes(const char *key, const char *value, int rank, int64_t *axes) {
@@ -38,7 +56,8 @@ static conv_fft_status read_axes(const char *key, const char *value, int rank, i
     int64_t numbers[3];
     CF_FORWARD(cf_text_numbers(key, value, 3, numbers, &count));
     CF_REQUIRE(count == rank, "strategy: %s is \"%s\"; it must have %d numbers", key, value, rank);
-    for (int a = 0; a < 3; ++a) axes[a] = 1;
+    for (int a = 0; a < 3; ++a)
+        axes[a] = 1;
     for (int a = 0; a < rank; ++a) {
         CF_REQUIRE(numbers[a] >= 1, "strategy: %s is \"%s\"; its numbers must be at least 1", key, value);
         axes[3 - rank + a] = numbers[a];
@@ -60,22 +79,37 @@ static conv_fft_status read_field(int field, const char *value, int rank, cf_str
         CF_REQUIRE(word >= 0, "strategy: \"%s\" is not a value of %s", value, fields[field].key);
     }
     switch (field) {
-    case BASIS: return read_axes("basis", value, rank, s->basis);
-    case TILES: return read_axes("tiles", value, rank, s->tiles);
-    case DILATION: s->shift_dilation = word; break;
-    case OVERLAP: s->overlap_add = word; break;
-    case PRODUCT: s->product = (cf_product_variant)word; break;
-    case SPECTRUM: s->spectrum = (conv_fft_dtype)word; break;
-    case CHUNK: return read_count("chunk", value, &s->chunk);
-    case GROUPS: return read_count("groups", value, &s->groups);
-    case KEEP: s->keep = word; break;
+    case BASIS:
+        return read_axes("basis", value, rank, s->basis);
+    case TILES:
+        return read_axes("tiles", value, rank, s->tiles);
+    case DILATION:
+        s->shift_dilation = word;
+        break;
+    case OVERLAP:
+        s->overlap_add = word;
+        break;
+    case PRODUCT:
+        s->product = (cf_product_variant)word;
+        break;
+    case SPECTRUM:
+        s->spectrum = (conv_fft_dtype)word;
+        break;
+    case CHUNK:
+        return read_count("chunk", value, &s->chunk);
+    case GROUPS:
+        return read_count("groups", value, &s->groups);
+    case KEEP:
+        s->keep = word;
+        break;
     }
     return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strategy) {
     char text[256];
-    CF_REQUIRE(strlen(line) < sizeof text, "strategy: the line has %zu bytes; at most %zu are allowed", strlen(line), sizeof text - 1);
+    CF_REQUIRE(strlen(line) < sizeof text, "strategy: the line has %zu bytes; at most %zu are allowed", strlen(line),
+               sizeof text - 1);
     strcpy(text, line);
     cf_strategy s;
     memset(&s, 0, sizeof s);
@@ -83,7 +117,8 @@ conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strat
     for (int field = -1; field < FIELD_COUNT; ++field) {
         char *word = next;
         next += strcspn(next, " ");
-        if (*next) *next++ = '\0';
+        if (*next)
+            *next++ = '\0';
         if (field < 0) {
             const int family = cf_text_word(family_words, word);
             CF_REQUIRE(family >= 0, "strategy: \"%s\" is not a family; it must be staged", word);
@@ -91,8 +126,8 @@ conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strat
             continue;
         }
         const size_t length = strlen(fields[field].key);
-        CF_REQUIRE(strncmp(word, fields[field].key, length) == 0 && word[length] == '=', "strategy: \"%s\" stands where %s= is expected",
-                   word, fields[field].key);
+        CF_REQUIRE(strncmp(word, fields[field].key, length) == 0 && word[length] == '=',
+                   "strategy: \"%s\" stands where %s= is expected", word, fields[field].key);
         CF_FORWARD(read_field(field, word + length + 1, rank, &s));
     }
     CF_REQUIRE(*next == '\0', "strategy: \"%s\" follows the last field", next);

@@ -20,7 +20,10 @@
 #include "core/stage.h"
 
 /* One way to compute a pass; conv/family.h. */
-typedef enum cf_family_id { CF_FAMILY_STAGED, CF_FAMILY_COUNT } cf_family_id;
+typedef enum cf_family_id {
+    CF_FAMILY_STAGED,
+    CF_FAMILY_COUNT
+} cf_family_id;
 
 typedef struct cf_strategy {
     cf_family_id family;

@@ -26,13 +26,15 @@ static inline int64_t cf_gcd(int64_t a, int64_t b) {
 
 /* *product *= factor; false, and *product unchanged, beyond 63 bits. */
 static inline bool cf_multiply(int64_t *product, int64_t factor) {
-    if (factor != 0 && *product > INT64_MAX / factor) return false;
+    if (factor != 0 && *product > INT64_MAX / factor)
+        return false;
     *product *= factor;
     return true;
 }
 
 static inline bool cf_add(int64_t *sum, int64_t term) {
-    if (*sum > INT64_MAX - term) return false;
+    if (*sum > INT64_MAX - term)
+        return false;
     *sum += term;
     return true;
 }

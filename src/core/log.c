@@ -7,14 +7,17 @@
 #include <string.h>
 
 conv_fft_log_level cf_log_level(conv_fft_log_level asked) {
-    if (asked != CONV_FFT_LOG_DEFAULT) return asked;
+    if (asked != CONV_FFT_LOG_DEFAULT)
+        return asked;
     const char *text = getenv("CONV_FFT_LOG");
-    if (text && text[0] >= '1' && text[0] <= '3' && text[1] == '\0') return (conv_fft_log_level)(text[0] - '0');
+    if (text && text[0] >= '1' && text[0] <= '3' && text[1] == '\0')
+        return (conv_fft_log_level)(text[0] - '0');
     return CONV_FFT_LOG_WARNING;
 }
 
 void cf_log(conv_fft_log_level level, conv_fft_log_level line_level, const char *format, ...) {
-    if (line_level > level) return;
+    if (line_level > level)
+        return;
     /* One write per line, so that lines of several threads do not mix. */
     char line[1024];
     static const char prefix[] = "conv_fft: ";

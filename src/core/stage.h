@@ -20,8 +20,9 @@ typedef struct cf_transform_desc {
     cf_tensor tensor;
     cf_window window;
     cf_spectrum spectrum;
-    double scale;  /* inverse: factor of the results; 1 / product of the basis makes it the inverse */
-    bool ordered;  /* inverse: tiles of one sample overlap, so they are stored one after the other, in the order of rows */
+    double scale; /* inverse: factor of the results; 1 / product of the basis makes it the inverse */
+    bool
+        ordered; /* inverse: tiles of one sample overlap, so they are stored one after the other, in the order of rows */
 } cf_transform_desc;
 
 /* The three products per bin, rows r, output columns o, input columns c. */
@@ -32,12 +33,15 @@ typedef enum cf_product_kind {
 } cf_product_kind;
 
 /* How the product is computed. */
-typedef enum cf_product_variant { CF_PRODUCT_BLAS, CF_PRODUCT_LOOP } cf_product_variant;
+typedef enum cf_product_variant {
+    CF_PRODUCT_BLAS,
+    CF_PRODUCT_LOOP
+} cf_product_variant;
 
 typedef struct cf_product_desc {
     cf_product_kind kind;
     cf_product_variant variant;
-    conv_fft_dtype dtype;             /* of one real part */
+    conv_fft_dtype dtype;                  /* of one real part */
     int64_t bins, in_columns, out_columns; /* columns of X and of Y */
 } cf_product_desc;
 
@@ -45,10 +49,10 @@ typedef struct cf_product_desc {
 typedef struct cf_fold_desc {
     cf_tensor tensor;
     conv_fft_dtype scratch_dtype;
-    int64_t channels;      /* per group */
-    int64_t pad[3];        /* padded index = index + pad */
-    int64_t padded[3];     /* extents of the scratch */
-    int64_t size[3];       /* extents of the tensor */
+    int64_t channels;  /* per group */
+    int64_t pad[3];    /* padded index = index + pad */
+    int64_t padded[3]; /* extents of the scratch */
+    int64_t size[3];   /* extents of the tensor */
     conv_fft_padding mode;
 } cf_fold_desc;
 
@@ -76,34 +80,35 @@ typedef struct cf_stage_ops {
     size_t (*transform_scratch)(const cf_transform *transform);
 
     /* block <- transform of the windows of tensor. */
-    conv_fft_status (*forward)(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block, void *scratch,
-                               struct CUstream_st *stream);
+    conv_fft_status (*forward)(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block,
+                               void *scratch, struct CUstream_st *stream);
     /* tensor <- windows of the inverse of block (+ bias[channel]) (+ old contents). bias, indexed over all groups, may be NULL. */
-    conv_fft_status (*inverse)(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin, const void *bias,
-                               bool accumulate, void *scratch, struct CUstream_st *stream);
+    conv_fft_status (*inverse)(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,
+                               const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream);
     /* One product per bin and group of the blocks, which cover the same groups; `accumulate` adds to the result's old contents.
      * Blocks of X and Y cover the same rows, that of W all its rows. */
-    conv_fft_status (*product)(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y, bool accumulate,
-                               struct CUstream_st *stream);
+    conv_fft_status (*product)(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
+                               bool accumulate, struct CUstream_st *stream);
     /* samples and groups counted from the pointers. scratch: [samples][groups * channels][padded]. */
-    conv_fft_status (*fold)(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples, int64_t groups,
-                            void *tensor, bool accumulate, struct CUstream_st *stream);
-    conv_fft_status (*bias_gradient)(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias, bool accumulate,
-                                     struct CUstream_st *stream);
+    conv_fft_status (*fold)(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
+                            int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
+    conv_fft_status (*bias_gradient)(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
+                                     bool accumulate, struct CUstream_st *stream);
     conv_fft_status (*clear)(cf_device *device, void *memory, size_t bytes, struct CUstream_st *stream);
     /* tensor <- 0 over all its elements: extents {samples, channels, axes}. */
-    conv_fft_status (*zero)(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data, struct CUstream_st *stream);
+    conv_fft_status (*zero)(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
+                            struct CUstream_st *stream);
 } cf_stage_ops;
 
 /* What a plan needs to know of a device; each device's own struct begins with it. */
 struct cf_device {
     const cf_stage_ops *ops;
-    int threads;           /* that a call may use, >= 1 */
+    int threads; /* that a call may use, >= 1 */
     bool has_blas;
-    double flops;          /* per second, for the cost model: transforms */
-    double product_flops;  /* large products */
-    double bandwidth;      /* bytes per second */
-    double stage_seconds;  /* fixed cost of one stage */
+    double flops;         /* per second, for the cost model: transforms */
+    double product_flops; /* large products */
+    double bandwidth;     /* bytes per second */
+    double stage_seconds; /* fixed cost of one stage */
 };
 
 #endif

@@ -22,8 +22,9 @@ const char *conv_fft_last_error(void) { return last_error; }
 
 const char *conv_fft_status_string(conv_fft_status status) {
     switch (status) {
-#define CF_CASE(name, value, text)                                                                                     \
-    case CONV_FFT_##name: return text;
+#define CF_CASE(name, value, text) \
+    case CONV_FFT_##name:          \
+        return text;
         CONV_FFT_STATUS_LIST(CF_CASE)
 #undef CF_CASE
     }

@@ -15,15 +15,17 @@
 conv_fft_status cf_fail(conv_fft_status status, const char *format, ...) CF_PRINTF(2, 3);
 conv_fft_status cf_fail_memory(size_t bytes, const char *what);
 
-#define CF_REQUIRE(condition, ...)                                                                                     \
-    do {                                                                                                               \
-        if (!(condition)) return cf_fail(CONV_FFT_INVALID_ARGUMENT, __VA_ARGS__);                                      \
+#define CF_REQUIRE(condition, ...)                                  \
+    do {                                                            \
+        if (!(condition))                                           \
+            return cf_fail(CONV_FFT_INVALID_ARGUMENT, __VA_ARGS__); \
     } while (0)
 
-#define CF_FORWARD(call)                                                                                               \
-    do {                                                                                                               \
-        const conv_fft_status cf_status_ = (call);                                                                     \
-        if (cf_status_ != CONV_FFT_SUCCESS) return cf_status_;                                                         \
+#define CF_FORWARD(call)                           \
+    do {                                           \
+        const conv_fft_status cf_status_ = (call); \
+        if (cf_status_ != CONV_FFT_SUCCESS)        \
+            return cf_status_;                     \
     } while (0)
 
 #endif

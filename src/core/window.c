@@ -4,13 +4,19 @@
 #include "core/arith.h"
 
 int64_t cf_window_index(const cf_axis_window *a, int64_t coordinate) {
-    if (coordinate < a->lower || coordinate >= a->upper) return -1;
-    if (coordinate >= 0 && coordinate < a->size) return coordinate;
+    if (coordinate < a->lower || coordinate >= a->upper)
+        return -1;
+    if (coordinate >= 0 && coordinate < a->size)
+        return coordinate;
     switch (a->mode) {
-    case CONV_FFT_PAD_ZEROS: return -1;
-    case CONV_FFT_PAD_CIRCULAR: return cf_mod(coordinate, a->size);
-    case CONV_FFT_PAD_REFLECT: return coordinate < 0 ? -coordinate : 2 * (a->size - 1) - coordinate;
-    case CONV_FFT_PAD_REPLICATE: return coordinate < 0 ? 0 : a->size - 1;
+    case CONV_FFT_PAD_ZEROS:
+        return -1;
+    case CONV_FFT_PAD_CIRCULAR:
+        return cf_mod(coordinate, a->size);
+    case CONV_FFT_PAD_REFLECT:
+        return coordinate < 0 ? -coordinate : 2 * (a->size - 1) - coordinate;
+    case CONV_FFT_PAD_REPLICATE:
+        return coordinate < 0 ? 0 : a->size - 1;
     }
     return -1;
 }
@@ -20,7 +26,8 @@ int64_t cf_window_fill(const cf_axis_window *a, int64_t tile, int64_t shift, int
     int64_t used = 0;
     for (int64_t e = 0; e < a->count; ++e) {
         index[e] = cf_window_index(a, start + e * a->step);
-        if (index[e] >= 0) used = e + 1;
+        if (index[e] >= 0)
+            used = e + 1;
     }
     return used;
 }

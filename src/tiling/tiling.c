@@ -36,7 +36,8 @@ static bool wraps(const cf_axis *axis, const cf_unit *unit, int64_t basis) {
 }
 
 int64_t cf_basis_one_tile(const cf_axis *axis, const cf_unit *unit) {
-    if (wraps(axis, unit, axis->input) && cf_is_basis(axis->input)) return axis->input;
+    if (wraps(axis, unit, axis->input) && cf_is_basis(axis->input))
+        return axis->input;
     const int64_t data = cf_max(unit->high, unit->inputs - unit->low);
     return cf_max(data, cf_max(unit->extent, unit->outputs));
 }
@@ -49,22 +50,24 @@ static int64_t tile_length(const cf_unit *unit, const cf_axis_grid *grid, cf_rol
 
 bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result) {
     const cf_unit unit = cf_unit_make(axis, grid->shift_dilation);
-    if (grid->basis < 1 || grid->tiles < 1 || grid->tiles > unit.inputs) return false;
+    if (grid->basis < 1 || grid->tiles < 1 || grid->tiles > unit.inputs)
+        return false;
     if (grid->tiles == 1) {
         const int64_t data = cf_max(unit.high, unit.inputs - unit.low);
-        return wraps(axis, &unit, grid->basis) ||
-               grid->basis >= cf_max(data, cf_max(unit.extent, unit.outputs));
+        return wraps(axis, &unit, grid->basis) || grid->basis >= cf_max(data, cf_max(unit.extent, unit.outputs));
     }
     return tile_length(&unit, grid, result) + unit.extent - 1 <= grid->basis;
 }
 
 /* True if some tap meets an element of x. Dilated taps can step over a short input into its padding. */
 static bool meets(const cf_axis *axis) {
-    if (axis->mode != CONV_FFT_PAD_ZEROS) return true;
+    if (axis->mode != CONV_FFT_PAD_ZEROS)
+        return true;
     for (int64_t k = 0; k < axis->kernel; ++k) {
         const int64_t offset = k * axis->dilation - axis->pad_before; /* of output 0 */
         const int64_t first = cf_max(0, -cf_floor_div(offset, axis->stride));
-        if (first < axis->output && first * axis->stride + offset < axis->input) return true;
+        if (first < axis->output && first * axis->stride + offset < axis->input)
+            return true;
     }
     return false;
 }
@@ -85,7 +88,8 @@ static cf_axis_window positions(const cf_axis *axis, const cf_unit *unit, int64_
     w.lower = zeros ? 0 : -axis->pad_before;
     w.upper = zeros ? axis->input : axis->input + axis->pad_after;
     /* Nothing of x counts then; not loading it makes all results exactly zero instead of rounding noise. */
-    if (!meets(axis)) w.upper = w.lower;
+    if (!meets(axis))
+        w.upper = w.lower;
     w.tiles = 1;
     return w;
 }
@@ -108,7 +112,8 @@ static cf_axis_window window_x(const cf_axis *axis, const cf_unit *unit, const c
 }
 
 static cf_axis_window window_gx(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
-    if (grid->tiles == 1 || grid->overlap_add) return window_x(axis, unit, grid, CF_ROLE_GX);
+    if (grid->tiles == 1 || grid->overlap_add)
+        return window_x(axis, unit, grid, CF_ROLE_GX);
     cf_axis_window w = positions(axis, unit, unit->low);
     w.first = unit->extent - 1;
     w.count = tile_length(unit, grid, CF_ROLE_GX);
@@ -152,7 +157,8 @@ static cf_axis_window window_y(const cf_axis *axis, const cf_unit *unit, const c
 }
 
 static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
-    if (grid->tiles == 1 || grid->overlap_add) return window_y(axis, unit, grid);
+    if (grid->tiles == 1 || grid->overlap_add)
+        return window_y(axis, unit, grid);
     const int64_t length = tile_length(unit, grid, CF_ROLE_GY);
     cf_axis_window w = outputs(axis, unit, unit->low - (unit->extent - 1), length + unit->extent - 1);
     w.tiles = grid->tiles;
@@ -163,11 +169,16 @@ static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const 
 cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid, cf_role role) {
     const cf_unit unit = cf_unit_make(axis, grid->shift_dilation);
     switch (role) {
-    case CF_ROLE_X: return window_x(axis, &unit, grid, role);
-    case CF_ROLE_Y: return window_y(axis, &unit, grid);
-    case CF_ROLE_GY: return window_gy(axis, &unit, grid);
-    case CF_ROLE_GX: return window_gx(axis, &unit, grid);
-    case CF_ROLE_W: break;
+    case CF_ROLE_X:
+        return window_x(axis, &unit, grid, role);
+    case CF_ROLE_Y:
+        return window_y(axis, &unit, grid);
+    case CF_ROLE_GY:
+        return window_gy(axis, &unit, grid);
+    case CF_ROLE_GX:
+        return window_gx(axis, &unit, grid);
+    case CF_ROLE_W:
+        break;
     }
     return window_w(axis, &unit);
 }
@@ -177,9 +188,11 @@ bool cf_window_overlaps(const cf_axis_window *window) {
 }
 
 bool cf_window_covers(const cf_axis_window *window) {
-    if (cf_window_overlaps(window)) return false;
+    if (cf_window_overlaps(window))
+        return false;
     /* Circular padding by wrap-around stores each index once, some through negative coordinates. */
-    if (window->lower < 0 && window->upper - window->lower == window->size) return true;
+    if (window->lower < 0 && window->upper - window->lower == window->size)
+        return true;
     /* No two phases, shifts or tiles store the same index, so counting suffices. */
     int64_t stored = 0;
     for (int64_t tile = 0; tile < window->tiles; ++tile)
@@ -191,14 +204,16 @@ bool cf_window_covers(const cf_axis_window *window) {
 }
 
 bool cf_axis_folds(const cf_axis *axis, const cf_axis_grid *grid) {
-    if (axis->mode == CONV_FFT_PAD_ZEROS) return false;
+    if (axis->mode == CONV_FFT_PAD_ZEROS)
+        return false;
     const cf_unit unit = cf_unit_make(axis, grid->shift_dilation);
     return !(grid->tiles == 1 && wraps(axis, &unit, grid->basis));
 }
 
 cf_axis_window cf_window_padded(const cf_axis *axis, const cf_axis_window *gx) {
     cf_axis_window w = *gx;
-    if (axis->mode == CONV_FFT_PAD_ZEROS) return w;
+    if (axis->mode == CONV_FFT_PAD_ZEROS)
+        return w;
     w.origin += axis->pad_before;
     w.lower = 0;
     w.size = w.upper = axis->pad_before + axis->input + axis->pad_after;
@@ -207,14 +222,17 @@ cf_axis_window cf_window_padded(const cf_axis *axis, const cf_axis_window *gx) {
 }
 
 int64_t cf_next_basis(int64_t n) {
-    if (n > INT64_MAX / 2) return 0;
+    if (n > INT64_MAX / 2)
+        return 0;
     int64_t best = 1;
-    while (best < n) best *= 2;
+    while (best < n)
+        best *= 2;
     for (int64_t sevens = 1; sevens < best; sevens *= 7)
         for (int64_t fives = sevens; fives < best; fives *= 5)
             for (int64_t threes = fives; threes < best; threes *= 3) {
                 int64_t value = threes;
-                while (value < n) value *= 2;
+                while (value < n)
+                    value *= 2;
                 best = cf_min(best, value);
             }
     return best;
