@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One line of N points on L lanes of a warp, R = N / L registers each, L a power of two and L^2 a divisor of N.
+ *
+ * The lanes of a line are 32 / L apart: neighbouring lanes hold neighbouring lines, so that shared memory is read and
+ * written without bank conflicts. With C = R / L, lane l holds
+ *
+ *     in time        x[R j + C l + q]  in register C j + q,   j < L, q < C:  pieces of C contiguous points
+ *     in frequency   X[l + L k]        in register k,         k < R
+ *
+ * Forward: a DFT over j, an exchange that gives lane l all points m = C l' + q of the sub-transform k1 = l, twiddles
+ * w_N^(l m), a DFT over m. The inverse runs the same steps backwards.
+ */
+#pragma once
+
+#include "dft.cuh"
+
+/* v[i * S] of lane l <-> v[l * S] of lane i, for i, l < L: an L x L transpose in log2 L rounds of shuffles. */
+template <int L, int S> CF_DEVICE void transpose_lanes(cplx *v, int l) {
+#pragma unroll
+    for (int m = 1; m < L; m <<= 1) {
+        const bool up = l & m;
+#pragma unroll
+        for (int r = 0; r < L; ++r) {
+            if (r & m) continue;
+            cplx &a = v[r * S], &b = v[(r | m) * S];
+            const cplx give = up ? a : b;
+            const cplx got = {__shfl_xor_sync(0xffffffffu, give.x, m * (32 / L)),
+                              __shfl_xor_sync(0xffffffffu, give.y, m * (32 / L))};
+            a = up ? got : a;
+            b = up ? b : got;
+        }
+    }
+}
+
+/* v[m] *= w_N^(l m), or its conjugate. */
+template <int N, int L, bool INVERSE> CF_DEVICE void lane_twiddles(cplx *v, int l) {
+    constexpr int R = N / L;
+    if constexpr (L == 2) {
+        unroll<1, R>([&](auto m) {
+            constexpr real c = real(cf_cos(m, N)), s = real(INVERSE ? cf_sin(m, N) : -cf_sin(m, N));
+            v[m] = v[m] * cplx{l ? c : real(1), l ? s : real(0)};
+        });
+    } else {
+#pragma unroll
+        for (int m = 1; m < R; ++m) {
+            const cplx w = cf_roots<N>.w[l * m];
+            v[m] = v[m] * (INVERSE ? conj(w) : w);
+        }
+    }
+}
+
+template <int N, int L> CF_DEVICE void line_forward(cplx *v, int l) {
+    constexpr int R = N / L, C = R / L;
+    if constexpr (L > 1) {
+        unroll<0, C>([&](auto q) {
+            cplx u[L];
+            unroll<0, L>([&](auto j) { u[j] = v[C * j + q]; });
+            dft<L>(u);
+            unroll<0, L>([&](auto j) { v[C * j + q] = u[j]; });
+            transpose_lanes<L, C>(v + q, l);
+        });
+        lane_twiddles<N, L, false>(v, l);
+    }
+    dft<R>(v);
+}
+
+template <int N, int L> CF_DEVICE void line_inverse(cplx *v, int l) {
+    constexpr int R = N / L, C = R / L;
+    dft_inverse<R>(v);
+    if constexpr (L > 1) {
+        lane_twiddles<N, L, true>(v, l);
+        unroll<0, C>([&](auto q) {
+            transpose_lanes<L, C>(v + q, l);
+            cplx u[L];
+            unroll<0, L>([&](auto j) { u[j] = v[C * j + q]; });
+            dft_inverse<L>(u);
+            unroll<0, L>([&](auto j) { v[C * j + q] = u[j]; });
+        });
+    }
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that are wrong on purpose: each is reported as what it is, whatever the order of threads, and the emulator
+ * works on afterwards. */
+#include "check.h"
+#include "simt.h"
+
+static smem<int> shared_ints() { return cf_dynamic_shared<int>(); }
+
+static int lane_number() { return static_cast<int>(threadIdx.x % 32); }
+
+/* All errors are of the kind expected, in every order. */
+template <class Kernel> static void expect(simt::kind what, unsigned threads, std::size_t bytes, Kernel kernel) {
+    for (simt::order order : {simt::order::ascending, simt::order::descending, simt::order::random}) {
+        simt::options wanted;
+        wanted.order = order;
+        const simt::result wrong = simt::launch(2, threads, bytes, kernel, wanted);
+        CHECK(!wrong.ok());
+        for (const simt::error &e : wrong.errors)
+            CHECK_TEXT(e.kind == what, wrong.first());
+        CHECK_CLEAN(simt::launch(
+            2, threads, bytes, [] { __syncthreads(); }, wanted));
+    }
+}
+
+/* ---- shared memory */
+
+static void test_out_of_bounds() {
+    expect(simt::kind::out_of_bounds, 32, 128, [] { shared_ints()[lane_number() + 1] = 1; });
+    expect(simt::kind::out_of_bounds, 32, 128, [] { shared_ints()[lane_number() - 1] = 1; });
+    expect(simt::kind::out_of_bounds, 1, 12, [] { cf_dynamic_shared<float4>()[0] = make_float4(1, 2, 3, 4); });
+    expect(simt::kind::out_of_bounds, 1, 0, [] {
+        const int value = shared_ints()[0];
+        CHECK(value == -1); /* the fill */
+    });
+    expect(simt::kind::out_of_bounds, 1, 64, [] {
+        smem<int> nowhere;
+        nowhere[0] = 1;
+    });
+}
+
+static void test_misaligned() {
+    expect(simt::kind::misaligned, 1, 64, [] { smem_cast<float2>(shared_ints() + 1)[0] = make_float2(1, 2); });
+    expect(simt::kind::misaligned, 1, 64, [] {
+        cf_dynamic_shared<float4>()[0] = make_float4(1, 2, 3, 4);
+        cf_dynamic_shared<float4>()[1] = make_float4(1, 2, 3, 4);
+        const float4 value = smem_cast<float4>(cf_dynamic_shared<float2>() + 1)[0];
+        (void)value;
+    });
+}
+
+static void test_misaligned_global() {
+    alignas(16) float from[8] = {}, to[8] = {};
+    expect(simt::kind::misaligned, 1, 0, [&] { (void)__ldcs(reinterpret_cast<float2 *>(from + 1)); });
+    expect(simt::kind::misaligned, 1, 0, [&] { __stcs(reinterpret_cast<float4 *>(to + 2), make_float4(0, 0, 0, 0)); });
+    CHECK_CLEAN(simt::launch(
+        1, 1, 0, [&] { __stcs(reinterpret_cast<float4 *>(to + 4), __ldg(reinterpret_cast<const float4 *>(from))); }));
+}
+
+static void test_uninitialized() {
+    expect(simt::kind::uninitialized, 32, 256, [] {
+        shared_ints()[lane_number()] = 1;
+        __syncthreads();
+        const int value = shared_ints()[lane_number() + 1];
+        (void)value;
+    });
+    expect(simt::kind::uninitialized, 1, 64, [] { /* half of it is written */
+                                                  shared_ints()[0] = 1;
+                                                  const float2 value = cf_dynamic_shared<float2>()[0];
+                                                  (void)value;
+    });
+    /* What an earlier block has left there does not count. */
+    const simt::result later = simt::launch(2, 1, 4, [] {
+        if (blockIdx.x == 0)
+            shared_ints()[0] = 1;
+        const int value = shared_ints()[0];
+        CHECK(value == (blockIdx.x == 0 ? 1 : -1));
+    });
+    CHECK(later.error_count == 1 && later.has(simt::kind::uninitialized) && later.errors[0].block.x == 1);
+}
+
+/* ---- races */
+
+enum class between {
+    nothing,
+    shuffle,
+    group_barrier,
+    warp_barrier,
+    block_barrier
+};
+
+/* Every thread writes its element, and then reads the one that is `distance` on. */
+static void write_then_read(int distance, between step) {
+    const smem<int> s = shared_ints();
+    const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    s[thread] = 0; /* so that a read that comes too soon is a race and nothing else */
+    __syncthreads();
+    s[thread] = thread;
+    if (step == between::shuffle)
+        (void)__shfl_xor_sync(~0u, thread, 1); /* orders no memory */
+    if (step == between::group_barrier)
+        __syncwarp(0xffu << thread % 32 / 8 * 8);
+    if (step == between::warp_barrier)
+        __syncwarp();
+    if (step == between::block_barrier)
+        __syncthreads();
+    const int value = s[(thread + distance) % threads];
+    (void)value;
+}
+
+static void test_read_races() {
+    expect(simt::kind::race, 32, 128, [] { write_then_read(1, between::nothing); });
+    expect(simt::kind::race, 32, 128, [] { write_then_read(1, between::shuffle); });
+    expect(simt::kind::race, 32, 128,
+           [] { write_then_read(8, between::group_barrier); }); /* other groups of the warp */
+    expect(simt::kind::race, 64, 256, [] { write_then_read(32, between::warp_barrier); }); /* other warps */
+    CHECK_CLEAN(simt::launch(2, 32, 128, [] { write_then_read(5, between::warp_barrier); }));
+    CHECK_CLEAN(simt::launch(2, 64, 256, [] { write_then_read(33, between::block_barrier); }));
+    CHECK_CLEAN(simt::launch(2, 64, 256, [] { write_then_read(0, between::nothing); }));
+}
+
+/* Everyone reads, then one writes: in the same warp, in another, and after a barrier that misses some readers. */
+static void read_then_write(unsigned writer, unsigned mask, bool whole_block) {
+    const smem<int> s = shared_ints();
+    if (threadIdx.x == 0)
+        s[0] = 1;
+    __syncthreads();
+    const int value = s[0];
+    (void)value;
+    if (threadIdx.x < 32 && (mask >> threadIdx.x & 1))
+        __syncwarp(mask);
+    if (whole_block)
+        __syncthreads();
+    if (threadIdx.x == writer)
+        s[0] = 2;
+}
+
+static void test_write_races() {
+    expect(simt::kind::race, 32, 4, [] { shared_ints()[0] = 1; });
+    expect(simt::kind::race, 32, 4, [] { read_then_write(5, 0, false); });
+    expect(simt::kind::race, 64, 4, [] { read_then_write(40, 0, false); });
+    expect(simt::kind::race, 64, 4, [] { read_then_write(5, ~0u, false); });
+    expect(simt::kind::race, 32, 4, [] { read_then_write(5, 0x7fffffffu, false); });
+    CHECK_CLEAN(simt::launch(2, 32, 4, [] { read_then_write(5, ~0u, false); }));
+    CHECK_CLEAN(simt::launch(2, 64, 4, [] { read_then_write(40, 0, true); }));
+    CHECK_CLEAN(simt::launch(2, 1, 4, [] { read_then_write(0, 0, false); }));
+}
+
+/* ---- barriers that not all reach */
+
+static void test_barriers() {
+    expect(simt::kind::barrier, 32, 0, [] { /* at different places */
+                                            if (threadIdx.x < 16)
+                                                __syncthreads();
+                                            else
+                                                __syncthreads();
+    });
+    const simt::result mixed = simt::launch(3, 32, 0, [] {
+        if (threadIdx.x < 16)
+            __syncthreads();
+        else
+            __syncwarp();
+    });
+    CHECK(mixed.has(simt::kind::barrier) && mixed.has(simt::kind::mask) && mixed.errors[0].block.x == 0);
+    CHECK(mixed.error_count == 2); /* the launch stops there */
+    CHECK_CLEAN(simt::launch(3, 32, 0, [] { __syncthreads(); }));
+}
+
+static void test_early_return() {
+    expect(simt::kind::early_return, 64, 0, [] {
+        if (threadIdx.x != 40)
+            __syncthreads();
+    });
+    expect(simt::kind::early_return, 64, 0, [] {
+        if (threadIdx.x < 32)
+            return;
+        __syncthreads();
+    });
+    CHECK_CLEAN(simt::launch(1, 64, 0, [] {
+        __syncthreads();
+        if (threadIdx.x < 32)
+            return;
+        __syncwarp();
+    }));
+}
+
+static void test_masks() {
+    expect(simt::kind::mask, 32, 0, [] { /* lanes that have returned */
+                                         if (threadIdx.x < 8)
+                                             (void)__shfl_xor_sync(~0u, 1.0f, 1);
+    });
+    expect(simt::kind::mask, 32, 0, [] { /* lanes that wait elsewhere */
+                                         if (threadIdx.x < 8)
+                                             __syncwarp();
+                                         else
+                                             (void)__shfl_xor_sync(~0u, 1.0f, 1);
+    });
+    expect(simt::kind::mask, 32, 0, [] { /* another shuffle */
+                                         if (threadIdx.x < 8)
+                                             (void)__shfl_down_sync(~0u, 1.0f, 1);
+                                         else
+                                             (void)__shfl_xor_sync(~0u, 1.0f, 1);
+    });
+    expect(simt::kind::mask, 32, 0, [] { /* a shuffle of another type */
+                                         if (threadIdx.x < 8)
+                                             (void)__shfl_xor_sync(~0u, 1.0, 1);
+                                         else
+                                             (void)__shfl_xor_sync(~0u, 1.0f, 1);
+    });
+    expect(simt::kind::mask, 32, 0, [] { __syncwarp(threadIdx.x < 8 ? ~0u : 0xffffff00u); }); /* no common mask */
+    expect(simt::kind::mask, 32, 0, [] { __syncwarp(0xffff0000u); });                         /* not the caller's */
+    expect(simt::kind::mask, 16, 0, [] { __syncwarp(); });                                    /* no such lanes */
+    CHECK_CLEAN(simt::launch(1, 16, 0, [] { __syncwarp(0xffffu); }));
+}
+
+static void test_shuffle_arguments() {
+    expect(simt::kind::shuffle_source, 32, 0, [] {
+        if (threadIdx.x < 16)
+            CHECK(__shfl_sync(0xffffu, 1, 20) == -1); /* the fill */
+    });
+    expect(simt::kind::shuffle_source, 32, 0, [] {
+        if (threadIdx.x < 16)
+            (void)__shfl_down_sync(0xffffu, 1.0, 1);
+    });
+    CHECK_CLEAN(simt::launch(1, 32, 0, [] {
+        if (threadIdx.x < 16)
+            (void)__shfl_down_sync(0xffffu, 1.0, 1, 16);
+    }));
+    expect(simt::kind::shuffle_width, 32, 0, [] { (void)__shfl_sync(~0u, 1, 0, 12); });
+}
+
+/* ---- the launch, and how errors read */
+
+static void test_bad_launch() {
+    const auto nothing = [] {};
+    for (const dim3 &block : {dim3(1025), dim3(0), dim3(33, 32), dim3(1, 1, 65), dim3(65536, 65536)})
+        CHECK(simt::launch(1, block, 0, nothing).has(simt::kind::bad_launch));
+    CHECK(simt::launch(dim3(1, 65536), 1, 0, nothing).has(simt::kind::bad_launch));
+    CHECK(simt::launch(1, 1, 232449, nothing).has(simt::kind::bad_launch));
+    CHECK_CLEAN(simt::launch(1, 1024, 232448, nothing));
+}
+
+static void test_report() {
+    const simt::result many = simt::launch(dim3(3, 2), 64, 256, [] {
+        __syncthreads();
+        if (blockIdx.y == 1 && threadIdx.x >= 50)
+            shared_ints()[64] = 1;
+    });
+    const std::string first = many.first();
+    CHECK(many.error_count == 3 * 14 && many.errors.size() == 16);
+    CHECK_TEXT(first.find("block (0, 1, 0) thread 50: out of bounds: writes 4 bytes at byte 256 of 256") == 0, first);
+    CHECK_TEXT(first.find("test_simt_errors.cpp:") != std::string::npos, first);
+    CHECK(simt::launch(1, 1, 0, [] {}).first().empty());
+}
+
+int main() {
+    return run_tests({{"out of bounds", test_out_of_bounds},
+                      {"misaligned", test_misaligned},
+                      {"misaligned in global memory", test_misaligned_global},
+                      {"uninitialized", test_uninitialized},
+                      {"races of reads", test_read_races},
+                      {"races of writes", test_write_races},
+                      {"mismatched barriers", test_barriers},
+                      {"early return", test_early_return},
+                      {"masks", test_masks},
+                      {"arguments of shuffles", test_shuffle_arguments},
+                      {"bad launch", test_bad_launch},
+                      {"report", test_report}});
+}
