@@ -291,6 +291,11 @@ static void test_misaligned(void **state) {
     BAD_CALL(backward, gw = ODD(a.gw), "gw is", "multiple of 4");
     BAD_CALL(backward, gbias = ODD(a.gbias), "gbias is", "multiple of 4");
     BAD_CALL(transform_weights, w = ODD(a.w), "w is", "multiple of 4");
+    BAD_CALL(forward_kept, x_spectrum = ODD(a.x_spectrum), "x_spectrum is", "multiple of 4");
+    BAD_CALL(forward_kept, w_spectrum = ODD(a.w_spectrum), "w_spectrum is", "multiple of 4");
+    BAD_CALL(backward_kept, x_spectrum = ODD(a.x_spectrum), "x_spectrum is", "multiple of 4");
+    BAD_CALL(backward_kept, w_spectrum = ODD(a.w_spectrum), "w_spectrum is", "multiple of 4");
+    BAD_CALL(transform_weights, w_spectrum = ODD(a.w_spectrum), "w_spectrum is", "multiple of 4");
 }
 
 /* One byte less than a pass needs: the sentence gives both sizes. */
@@ -369,8 +374,8 @@ static int create_all(void **state) {
     conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_X, &x_bytes);
     conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &w_bytes);
     workspace = guarded_create(forward_bytes > backward_bytes ? forward_bytes : backward_bytes, 1);
-    spectra[0] = guarded_create(x_bytes, 1);
-    spectra[1] = guarded_create(w_bytes, 1);
+    spectra[0] = guarded_create(x_bytes, 4);
+    spectra[1] = guarded_create(w_bytes, 4);
     return case_failures();
 }
 
