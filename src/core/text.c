@@ -10,5 +10,6 @@ void cf_text_add(cf_text *t, const char *format, ...) {
     const size_t room = t->length < t->bytes ? t->bytes - t->length : 0;
     const int wanted = vsnprintf(room ? t->text + t->length : NULL, room, format, arguments);
     va_end(arguments);
-    if (wanted > 0) t->length += (size_t)wanted;
+    if (wanted > 0)
+        t->length += (size_t)wanted;
 }

@@ -19,7 +19,8 @@ typedef struct build {
 } build;
 
 static void end(build *b) {
-    for (int i = 0; b->keys && i < b->count; ++i) cf_cubin_key_clear(&b->keys[i]);
+    for (int i = 0; b->keys && i < b->count; ++i)
+        cf_cubin_key_clear(&b->keys[i]);
     free(b->keys);
     free(b->missing);
     free(b->missing_sources);
@@ -32,8 +33,10 @@ static conv_fft_status begin(build *b) {
     b->missing = calloc(count, sizeof *b->missing);
     b->missing_sources = calloc(count, sizeof *b->missing_sources);
     b->missing_cubins = calloc(count, sizeof *b->missing_cubins);
-    if (!b->keys || !b->missing || !b->missing_sources || !b->missing_cubins) return cf_fail_memory(count, "the list of kernels");
-    for (int i = 0; i < b->count; ++i) CF_FORWARD(cf_cubin_key_make(b->architecture, &b->sources[i], &b->keys[i]));
+    if (!b->keys || !b->missing || !b->missing_sources || !b->missing_cubins)
+        return cf_fail_memory(count, "the list of kernels");
+    for (int i = 0; i < b->count; ++i)
+        CF_FORWARD(cf_cubin_key_make(b->architecture, &b->sources[i], &b->keys[i]));
     return CONV_FFT_SUCCESS;
 }
 
@@ -44,10 +47,14 @@ static void want(build *b, int i) {
 }
 
 static conv_fft_status compile_missing(build *b) {
-    if (b->missing_count == 0) return CONV_FFT_SUCCESS;
+    if (b->missing_count == 0)
+        return CONV_FFT_SUCCESS;
     if (!b->jit->library.usable)
-        return cf_fail(CONV_FFT_LIBRARY_MISSING, "kernel %s for %s is not in the kernel cache %s, and it cannot be compiled: %s",
-                       b->missing_sources[0]->name, b->architecture, cf_cubin_cache_folder(b->cache)->path, b->jit->library.problem);
+        return cf_fail(
+            CONV_FFT_LIBRARY_MISSING,
+            "kernel %s for %s is not in the kernel cache %s, and it cannot be compiled, because NVRTC is missing: %s",
+            b->missing_sources[0]->name, b->architecture, cf_cubin_cache_folder(b->cache)->path,
+            b->jit->library.problem);
     const conv_fft_status status =
         cf_jit_compile(b->jit, b->architecture, b->missing_sources, b->missing_count, b->missing_cubins);
     for (int i = 0; i < b->missing_count; ++i)
@@ -59,17 +66,21 @@ static conv_fft_status compile_missing(build *b) {
 
 static conv_fft_status make_cubins(build *b) {
     for (int i = 0; i < b->count; ++i)
-        if (!cf_cubin_cache_find(b->cache, &b->keys[i], &b->cubins[i])) want(b, i);
+        if (!cf_cubin_cache_find(b->cache, &b->keys[i], &b->cubins[i]))
+            want(b, i);
     return compile_missing(b);
 }
 
-conv_fft_status cf_cubins_make(const cf_jit *jit, cf_cubin_cache *cache, const char *architecture, const cf_source *sources, int count,
-                               cf_cubin *cubins) {
-    build b = {.jit = jit, .cache = cache, .architecture = architecture, .sources = sources, .count = count, .cubins = cubins};
+conv_fft_status cf_cubins_make(const cf_jit *jit, cf_cubin_cache *cache, const char *architecture,
+                               const cf_source *sources, int count, cf_cubin *cubins) {
+    build b = {
+        .jit = jit, .cache = cache, .architecture = architecture, .sources = sources, .count = count, .cubins = cubins};
     conv_fft_status status = begin(&b);
-    if (status == CONV_FFT_SUCCESS) status = make_cubins(&b);
+    if (status == CONV_FFT_SUCCESS)
+        status = make_cubins(&b);
     end(&b);
-    for (int i = 0; status != CONV_FFT_SUCCESS && i < count; ++i) cf_cubin_clear(&cubins[i]);
+    for (int i = 0; status != CONV_FFT_SUCCESS && i < count; ++i)
+        cf_cubin_clear(&cubins[i]);
     return status;
 }
 
@@ -78,11 +89,14 @@ conv_fft_status cf_cubins_make(const cf_jit *jit, cf_cubin_cache *cache, const c
 static conv_fft_status load(build *b, cf_gpu *gpu, cf_kernel **kernels) {
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int i = 0; i < b->count; ++i) {
-        if (kernels[i]) continue;
+        if (kernels[i])
+            continue;
         bool refused;
         const conv_fft_status loaded = cf_kernel_load(gpu, &b->cubins[i], &b->sources[i], &kernels[i], &refused);
-        if (loaded == CONV_FFT_SUCCESS) continue;
-        if (!refused) return loaded;
+        if (loaded == CONV_FFT_SUCCESS)
+            continue;
+        if (!refused)
+            return loaded;
         status = loaded;
         cf_cubin_cache_remove(b->cache, &b->keys[i]);
         cf_cubin_clear(&b->cubins[i]);
@@ -94,18 +108,27 @@ static conv_fft_status load(build *b, cf_gpu *gpu, cf_kernel **kernels) {
 static conv_fft_status make_kernels(build *b, cf_gpu *gpu, cf_kernel **kernels) {
     CF_FORWARD(make_cubins(b));
     const conv_fft_status status = load(b, gpu, kernels);
-    if (status == CONV_FFT_SUCCESS || b->missing_count == 0 || !b->jit->library.usable) return status;
+    if (status == CONV_FFT_SUCCESS || b->missing_count == 0 || !b->jit->library.usable)
+        return status;
     CF_FORWARD(compile_missing(b));
     return load(b, gpu, kernels);
 }
 
 conv_fft_status cf_kernels_build(cf_gpu *gpu, const cf_source *sources, int count, cf_kernel **kernels) {
     cf_cubin *const cubins = calloc(count > 0 ? (size_t)count : 1, sizeof *cubins);
-    if (!cubins) return cf_fail_memory((size_t)count * sizeof *cubins, "kernels");
-    for (int i = 0; i < count; ++i) kernels[i] = NULL;
-    build b = {.jit = &gpu->jit, .cache = gpu->cache, .architecture = gpu->architecture, .sources = sources, .count = count, .cubins = cubins};
+    if (!cubins)
+        return cf_fail_memory((size_t)count * sizeof *cubins, "kernels");
+    for (int i = 0; i < count; ++i)
+        kernels[i] = NULL;
+    build b = {.jit = &gpu->jit,
+               .cache = gpu->cache,
+               .architecture = gpu->architecture,
+               .sources = sources,
+               .count = count,
+               .cubins = cubins};
     conv_fft_status status = begin(&b);
-    if (status == CONV_FFT_SUCCESS) status = make_kernels(&b, gpu, kernels);
+    if (status == CONV_FFT_SUCCESS)
+        status = make_kernels(&b, gpu, kernels);
     end(&b);
     for (int i = 0; i < count; ++i) {
         cf_cubin_clear(&cubins[i]);

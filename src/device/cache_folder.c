@@ -20,10 +20,14 @@ static bool find_path(const char *directory, char *path, size_t bytes) {
     const char *const own = directory ? directory : cf_environment("CONV_FFT_CACHE_DIR");
     const char *const xdg = cf_environment("XDG_CACHE_HOME"), *const home = cf_environment("HOME");
     int length = -1;
-    if (own) length = snprintf(path, bytes, "%s", own);
-    else if (xdg && xdg[0] == '/') length = snprintf(path, bytes, "%s/conv_fft", xdg);
-    else if (home && home[0] == '/') length = snprintf(path, bytes, "%s/.cache/conv_fft", home);
-    if (length > 0 && (size_t)length < bytes) return true;
+    if (own)
+        length = snprintf(path, bytes, "%s", own);
+    else if (xdg && xdg[0] == '/')
+        length = snprintf(path, bytes, "%s/conv_fft", xdg);
+    else if (home && home[0] == '/')
+        length = snprintf(path, bytes, "%s/.cache/conv_fft", home);
+    if (length > 0 && (size_t)length < bytes)
+        return true;
     path[0] = '\0';
     return false;
 }
@@ -32,7 +36,8 @@ static bool find_path(const char *directory, char *path, size_t bytes) {
 static void make_directories(const char *path) {
     char part[1024];
     for (size_t i = 1; path[i - 1] && i < sizeof part; ++i) {
-        if (path[i] != '/' && path[i] != '\0') continue;
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
         memcpy(part, path, i);
         part[i] = '\0';
         mkdir(part, 0700);
@@ -40,28 +45,35 @@ static void make_directories(const char *path) {
 }
 
 const char *cf_distrust(const struct stat *status) {
-    if (status->st_mode & (S_IWGRP | S_IWOTH)) return "others can write it";
-    if (status->st_uid != geteuid() && status->st_uid != 0) return "it belongs to another user";
+    if (status->st_mode & (S_IWGRP | S_IWOTH))
+        return "others can write it";
+    if (status->st_uid != geteuid() && status->st_uid != 0)
+        return "it belongs to another user";
     return NULL;
 }
 
 void cf_cache_folder_open(cf_cache_folder *folder, const char *directory, bool create) {
     *folder = (cf_cache_folder){.descriptor = -1};
     if (!find_path(directory, folder->path, sizeof folder->path)) {
-        snprintf(folder->problem, sizeof folder->problem, "there is no cache directory: set CONV_FFT_CACHE_DIR or HOME");
+        snprintf(folder->problem, sizeof folder->problem,
+                 "there is no cache directory: set CONV_FFT_CACHE_DIR or HOME");
         return;
     }
-    if (create) make_directories(folder->path);
+    if (create)
+        make_directories(folder->path);
     const int descriptor = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat status;
     if (descriptor < 0 || fstat(descriptor, &status) != 0) {
-        snprintf(folder->problem, sizeof folder->problem, "the cache directory %s cannot be opened: %s", folder->path, strerror(errno));
-        if (descriptor >= 0) close(descriptor);
+        snprintf(folder->problem, sizeof folder->problem, "the cache directory %s cannot be opened: %s", folder->path,
+                 strerror(errno));
+        if (descriptor >= 0)
+            close(descriptor);
         return;
     }
     const char *const distrust = cf_distrust(&status);
     if (distrust) {
-        snprintf(folder->problem, sizeof folder->problem, "the cache directory %s is not used, because %s", folder->path, distrust);
+        snprintf(folder->problem, sizeof folder->problem, "the cache directory %s is not used, because %s",
+                 folder->path, distrust);
         close(descriptor);
         return;
     }
@@ -69,7 +81,8 @@ void cf_cache_folder_open(cf_cache_folder *folder, const char *directory, bool c
 }
 
 void cf_cache_folder_close(cf_cache_folder *folder) {
-    if (folder->descriptor >= 0) close(folder->descriptor);
+    if (folder->descriptor >= 0)
+        close(folder->descriptor);
     folder->descriptor = -1;
 }
 
@@ -95,7 +108,8 @@ static bool append(listing *list, const entry *added) {
     if (list->count == list->room) {
         const size_t room = list->room ? 2 * list->room : 64;
         entry *const grown = realloc(list->entries, room * sizeof *grown);
-        if (!grown) return false;
+        if (!grown)
+            return false;
         list->entries = grown;
         list->room = room;
     }
@@ -111,18 +125,23 @@ static void list_kernels(int descriptor, DIR *directory, bool clean, listing *li
     for (const struct dirent *item; (item = readdir(directory)) != NULL;) {
         struct stat status;
         const bool kernel = cf_cubin_is_name(item->d_name), temporary = cf_cubin_is_temporary(item->d_name);
-        if ((!kernel && !temporary) || fstatat(descriptor, item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        if (temporary && clean && left_behind(&status)) unlinkat(descriptor, item->d_name, 0);
-        if (!kernel || !S_ISREG(status.st_mode)) continue;
+        if ((!kernel && !temporary) || fstatat(descriptor, item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (temporary && clean && left_behind(&status))
+            unlinkat(descriptor, item->d_name, 0);
+        if (!kernel || !S_ISREG(status.st_mode))
+            continue;
         entry added = {.bytes = status.st_size, .used = status.st_mtim};
         memcpy(added.name, item->d_name, strlen(item->d_name) + 1);
-        if (!append(list, &added)) break;
+        if (!append(list, &added))
+            break;
     }
 }
 
 static int by_use(const void *left, const void *right) {
     const struct timespec a = ((const entry *)left)->used, b = ((const entry *)right)->used;
-    if (a.tv_sec != b.tv_sec) return a.tv_sec < b.tv_sec ? -1 : 1;
+    if (a.tv_sec != b.tv_sec)
+        return a.tv_sec < b.tv_sec ? -1 : 1;
     return (a.tv_nsec > b.tv_nsec) - (a.tv_nsec < b.tv_nsec);
 }
 
@@ -131,7 +150,8 @@ cf_cache_usage cf_cache_folder_trim(const cf_cache_folder *folder, int64_t limit
     const int descriptor = openat(folder->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const directory = descriptor >= 0 ? fdopendir(descriptor) : NULL;
     if (!directory) {
-        if (descriptor >= 0) close(descriptor);
+        if (descriptor >= 0)
+            close(descriptor);
         return (cf_cache_usage){0, 0};
     }
     listing list = {0};

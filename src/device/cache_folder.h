@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 typedef struct cf_cache_folder {
-    int descriptor;     /* -1: not usable. Files are reached through it, so that the directory that was checked is the one used */
+    int descriptor; /* -1: not usable. Files are reached through it, so that the directory that was checked is the one used */
     char path[1024];    /* "" if no place was found */
     char problem[1200]; /* why it is not usable */
 } cf_cache_folder;

@@ -25,9 +25,11 @@ struct cf_cubin_cache {
     bool warned;
 };
 
-conv_fft_status cf_cubin_cache_create(const char *directory, int64_t limit, conv_fft_log_level log_level, cf_cubin_cache **result) {
+conv_fft_status cf_cubin_cache_create(const char *directory, int64_t limit, conv_fft_log_level log_level,
+                                      cf_cubin_cache **result) {
     cf_cubin_cache *const cache = calloc(1, sizeof *cache);
-    if (!cache) return cf_fail_memory(sizeof *cache, "the kernel cache");
+    if (!cache)
+        return cf_fail_memory(sizeof *cache, "the kernel cache");
     cache->limit = limit;
     cache->log_level = log_level;
     pthread_mutex_init(&cache->mutex, NULL);
@@ -51,7 +53,8 @@ static void free_entries(entry *e) {
 }
 
 void cf_cubin_cache_destroy(cf_cubin_cache *cache) {
-    if (!cache) return;
+    if (!cache)
+        return;
     free_entries(cache->entries);
     cf_cache_folder_close(&cache->folder);
     pthread_mutex_destroy(&cache->mutex);
@@ -66,15 +69,16 @@ static void warn_once(cf_cubin_cache *cache, const char *name, const char *why, 
     cache->warned = true;
     pthread_mutex_unlock(&cache->mutex);
     if (first)
-        cf_log(cache->log_level, CONV_FFT_LOG_WARNING, "kernel cache %s%s%s: %s; %s", cache->folder.path, *name ? "/" : "", name, why,
-               consequence);
+        cf_log(cache->log_level, CONV_FFT_LOG_WARNING, "kernel cache %s%s%s: %s; %s", cache->folder.path,
+               *name ? "/" : "", name, why, consequence);
 }
 
 /* ---- memory */
 
 static bool copy(const void *data, size_t bytes, void *result) {
     void *const made = malloc(bytes);
-    if (!made) return false;
+    if (!made)
+        return false;
     memcpy(made, data, bytes);
     memcpy(result, &made, sizeof made);
     return true;
@@ -84,7 +88,8 @@ static bool copy(const void *data, size_t bytes, void *result) {
 static entry *take(cf_cubin_cache *cache, const cf_cubin_key *key) {
     for (entry **at = &cache->entries; *at; at = &(*at)->next) {
         entry *const e = *at;
-        if (e->key.hash != key->hash || e->key.bytes != key->bytes || memcmp(e->key.text, key->text, key->bytes) != 0) continue;
+        if (e->key.hash != key->hash || e->key.bytes != key->bytes || memcmp(e->key.text, key->text, key->bytes) != 0)
+            continue;
         *at = e->next;
         e->next = NULL;
         return e;
@@ -109,7 +114,8 @@ static bool recall(cf_cubin_cache *cache, const cf_cubin_key *key, cf_cubin *cub
 /* Too little memory to remember it is no failure: it is compiled again. */
 static void remember(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cubin *cubin) {
     entry *const e = calloc(1, sizeof *e);
-    if (!e) return;
+    if (!e)
+        return;
     e->key = (cf_cubin_key){.bytes = key->bytes, .hash = key->hash};
     e->cubin.bytes = cubin->bytes;
     if (!copy(key->text, key->bytes, &e->key.text) || !copy(cubin->data, cubin->bytes, &e->cubin.data)) {
@@ -124,7 +130,8 @@ static void remember(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cu
     entry **at = &cache->entries;
     for (; *at; at = &(*at)->next) {
         bytes += (int64_t)((*at)->key.bytes + (*at)->cubin.bytes);
-        if (bytes > cache->limit) break;
+        if (bytes > cache->limit)
+            break;
     }
     free_entries(*at);
     *at = NULL;
@@ -137,18 +144,22 @@ bool cf_cubin_cache_find(cf_cubin_cache *cache, const cf_cubin_key *key, cf_cubi
     if (cache->folder.descriptor >= 0) {
         const char *why = NULL;
         const cf_cubin_found found = cf_cubin_file_read(cache->folder.descriptor, key, cubin, &why);
-        if (found == CF_CUBIN_FOUND) return true;
+        if (found == CF_CUBIN_FOUND)
+            return true;
         char name[CF_CUBIN_NAME_BYTES];
         cf_cubin_name(key, name);
-        if (found == CF_CUBIN_REFUSED) warn_once(cache, name, why, "kernels in such a file are not used");
+        if (found == CF_CUBIN_REFUSED)
+            warn_once(cache, name, why, "kernels in such a file are not used");
         if (found == CF_CUBIN_DAMAGED)
-            cf_log(cache->log_level, CONV_FFT_LOG_INFO, "kernel cache %s/%s is damaged or of another kernel; it is compiled again",
-                   cache->folder.path, name);
+            cf_log(cache->log_level, CONV_FFT_LOG_INFO,
+                   "kernel cache %s/%s is damaged or of another kernel; it is compiled again", cache->folder.path,
+                   name);
     }
     return recall(cache, key, cubin);
 }
 
-void cf_cubin_cache_store(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cubin *cubin, const char *nvrtc_version) {
+void cf_cubin_cache_store(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cubin *cubin,
+                          const char *nvrtc_version) {
     if (cache->folder.descriptor >= 0) {
         pthread_mutex_lock(&cache->mutex);
         const unsigned serial = cache->serial++;
@@ -165,7 +176,8 @@ void cf_cubin_cache_store(cf_cubin_cache *cache, const cf_cubin_key *key, const 
 void cf_cubin_cache_remove(cf_cubin_cache *cache, const cf_cubin_key *key) {
     char name[CF_CUBIN_NAME_BYTES];
     cf_cubin_name(key, name);
-    if (cache->folder.descriptor >= 0) unlinkat(cache->folder.descriptor, name, 0);
+    if (cache->folder.descriptor >= 0)
+        unlinkat(cache->folder.descriptor, name, 0);
     pthread_mutex_lock(&cache->mutex);
     free_entries(take(cache, key));
     pthread_mutex_unlock(&cache->mutex);

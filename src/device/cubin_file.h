@@ -41,6 +41,7 @@ cf_cubin_found cf_cubin_file_read(int directory, const cf_cubin_key *key, cf_cub
 
 /* Write it: to a temporary file, then renamed, so that readers see all of it or nothing. `serial` differs between calls of
  * one process. False with errno. */
-bool cf_cubin_file_write(int directory, const cf_cubin_key *key, const cf_cubin *cubin, const char *nvrtc_version, unsigned serial);
+bool cf_cubin_file_write(int directory, const cf_cubin_key *key, const cf_cubin *cubin, const char *nvrtc_version,
+                         unsigned serial);
 
 #endif

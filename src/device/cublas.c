@@ -26,21 +26,24 @@ static const cf_symbol symbols[] = {
 static const cf_library_spec spec = {
     .name = "cuBLAS",
     .sonames = sonames,
-    .how_to_get = "install the CUDA toolkit, or pip install nvidia-cublas (CUDA 12: nvidia-cublas-cu12) and name the folder of its "
+    .how_to_get = "install the CUDA toolkit, or pip install nvidia-cublas (CUDA 12: nvidia-cublas-cu12) and name the "
+                  "folder of its "
                   "library in CONV_FFT_LIBRARY_PATH",
     .symbols = symbols,
     .symbol_count = sizeof symbols / sizeof symbols[0],
     .accept = accept,
 };
 
-conv_fft_status cf_cublas_open(cf_library *library, cf_cublas_functions *functions, const cf_search *search, int driver_version) {
+conv_fft_status cf_cublas_open(cf_library *library, cf_cublas_functions *functions, const cf_search *search,
+                               int driver_version) {
     return cf_library_open(library, &spec, search, driver_version, functions);
 }
 
 conv_fft_status cf_cublas_status(const cf_cublas_functions *functions, cf_cublas_result result, const char *call) {
-    if (result == 0) return CONV_FFT_SUCCESS;
-    return cf_fail(result == CF_CUBLAS_ALLOC_FAILED ? CONV_FFT_OUT_OF_MEMORY : CONV_FFT_DEVICE_ERROR, "%s failed with %s (%u)", call,
-                   functions->cublasGetStatusName(result), result);
+    if (result == 0)
+        return CONV_FFT_SUCCESS;
+    return cf_fail(result == CF_CUBLAS_ALLOC_FAILED ? CONV_FFT_OUT_OF_MEMORY : CONV_FFT_DEVICE_ERROR,
+                   "%s failed with %s (%u)", call, functions->cublasGetStatusName(result), result);
 }
 
 /* ---- the pool */
@@ -61,7 +64,8 @@ struct cf_cublas {
 
 conv_fft_status cf_cublas_create(const cf_gpu *gpu, cf_cublas **result) {
     cf_cublas *const cublas = calloc(1, sizeof *cublas);
-    if (!cublas) return cf_fail_memory(sizeof *cublas, "the pool of cuBLAS handles");
+    if (!cublas)
+        return cf_fail_memory(sizeof *cublas, "the pool of cuBLAS handles");
     cublas->gpu = gpu;
     pthread_mutex_init(&cublas->mutex, NULL);
     *result = cublas;
@@ -69,7 +73,8 @@ conv_fft_status cf_cublas_create(const cf_gpu *gpu, cf_cublas **result) {
 }
 
 void cf_cublas_destroy(cf_cublas *cublas) {
-    if (!cublas) return;
+    if (!cublas)
+        return;
     const bool entered = cublas->spares && cf_gpu_enter(cublas->gpu) == CONV_FFT_SUCCESS;
     while (cublas->spares) {
         pooled *const next = cublas->spares->next;
@@ -77,7 +82,8 @@ void cf_cublas_destroy(cf_cublas *cublas) {
         free(cublas->spares);
         cublas->spares = next;
     }
-    if (entered) cf_gpu_leave(cublas->gpu);
+    if (entered)
+        cf_gpu_leave(cublas->gpu);
     pthread_mutex_destroy(&cublas->mutex);
     free(cublas);
 }
@@ -87,9 +93,11 @@ static conv_fft_status open_and_take(cf_cublas *cublas, pooled **taken) {
     pthread_mutex_lock(&cublas->mutex);
     conv_fft_status status = CONV_FFT_SUCCESS;
     if (!cublas->library.usable)
-        status = cf_cublas_open(&cublas->library, &cublas->functions, &cublas->gpu->search, cublas->gpu->driver.version);
+        status =
+            cf_cublas_open(&cublas->library, &cublas->functions, &cublas->gpu->search, cublas->gpu->driver.version);
     *taken = cublas->spares;
-    if (*taken) cublas->spares = (*taken)->next;
+    if (*taken)
+        cublas->spares = (*taken)->next;
     pthread_mutex_unlock(&cublas->mutex);
     return status;
 }
@@ -106,19 +114,23 @@ static conv_fft_status make(cf_cublas *cublas, pooled **made) {
     const cf_driver *const driver = &cublas->gpu->driver;
     cf_cu_capture_mode mode = CF_CU_CAPTURE_RELAXED;
     pooled *const p = calloc(1, sizeof *p);
-    if (!p) return cf_fail_memory(sizeof *p, "a cuBLAS handle");
+    if (!p)
+        return cf_fail_memory(sizeof *p, "a cuBLAS handle");
     conv_fft_status status = CF_CU(driver, cuThreadExchangeStreamCaptureMode, &mode);
     if (status == CONV_FFT_SUCCESS) {
         status = CF_CUBLAS(&cublas->functions, cublasCreate, &p->handle);
         driver->cuThreadExchangeStreamCaptureMode(&mode);
     }
-    if (status == CONV_FFT_SUCCESS) *made = p;
-    else free(p);
+    if (status == CONV_FFT_SUCCESS)
+        *made = p;
+    else
+        free(p);
     return status;
 }
 
 /* A new stream takes the workspace away, hence the order. */
-static conv_fft_status set_up(const cf_cublas_lease *lease, cf_cu_stream stream, cf_cublas_math math, void *workspace, size_t bytes) {
+static conv_fft_status set_up(const cf_cublas_lease *lease, cf_cu_stream stream, cf_cublas_math math, void *workspace,
+                              size_t bytes) {
     CF_FORWARD(CF_CUBLAS(lease->call, cublasSetStream, lease->handle, stream));
     CF_FORWARD(CF_CUBLAS(lease->call, cublasSetWorkspace, lease->handle, workspace, bytes));
     return CF_CUBLAS(lease->call, cublasSetMathMode, lease->handle, math);
@@ -129,18 +141,21 @@ static conv_fft_status lend(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_ma
                             cf_cublas_lease *lease) {
     pooled *p = NULL;
     CF_FORWARD(open_and_take(cublas, &p));
-    if (!p) CF_FORWARD(make(cublas, &p));
+    if (!p)
+        CF_FORWARD(make(cublas, &p));
     *lease = (cf_cublas_lease){.call = &cublas->functions, .handle = p->handle, .pooled = p};
     const conv_fft_status status = set_up(lease, stream, math, workspace, bytes);
-    if (status != CONV_FFT_SUCCESS) put_back(cublas, p);
+    if (status != CONV_FFT_SUCCESS)
+        put_back(cublas, p);
     return status;
 }
 
-conv_fft_status cf_cublas_acquire(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace, size_t bytes,
-                                  cf_cublas_lease *lease) {
+conv_fft_status cf_cublas_acquire(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace,
+                                  size_t bytes, cf_cublas_lease *lease) {
     CF_FORWARD(cf_gpu_enter(cublas->gpu));
     const conv_fft_status status = lend(cublas, stream, math, workspace, bytes, lease);
-    if (status != CONV_FFT_SUCCESS) cf_gpu_leave(cublas->gpu);
+    if (status != CONV_FFT_SUCCESS)
+        cf_gpu_leave(cublas->gpu);
     return status;
 }
 

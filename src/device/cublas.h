@@ -9,29 +9,32 @@ struct cublasContext;
 struct float2;
 struct double2;
 typedef struct cublasContext *cf_cublas_handle;
-typedef unsigned cf_cublas_result, cf_cublas_operation, cf_cublas_math, cf_cublas_type, cf_cublas_compute, cf_cublas_property;
+typedef unsigned cf_cublas_result, cf_cublas_operation, cf_cublas_math, cf_cublas_type, cf_cublas_compute,
+    cf_cublas_property;
 typedef int cf_cublas_algorithm;
 
 /* X(name, cuBLAS's name, value) */
-#define CF_CUBLAS_CONSTANTS(X)                                                                                         \
-    X(CF_CUBLAS_ALLOC_FAILED, CUBLAS_STATUS_ALLOC_FAILED, 3)                                                           \
-    X(CF_CUBLAS_DEFAULT_MATH, CUBLAS_DEFAULT_MATH, 0)                                                                  \
-    X(CF_CUBLAS_TF32_MATH, CUBLAS_TF32_TENSOR_OP_MATH, 3)                                                              \
-    X(CF_CUBLAS_OP_N, CUBLAS_OP_N, 0)                                                                                  \
-    X(CF_CUBLAS_OP_T, CUBLAS_OP_T, 1)                                                                                  \
-    X(CF_CUBLAS_OP_C, CUBLAS_OP_C, 2)                                                                                  \
-    X(CF_CUBLAS_MAJOR_VERSION, MAJOR_VERSION, 0)                                                                       \
-    X(CF_CUBLAS_MINOR_VERSION, MINOR_VERSION, 1)                                                                       \
+#define CF_CUBLAS_CONSTANTS(X)                               \
+    X(CF_CUBLAS_ALLOC_FAILED, CUBLAS_STATUS_ALLOC_FAILED, 3) \
+    X(CF_CUBLAS_DEFAULT_MATH, CUBLAS_DEFAULT_MATH, 0)        \
+    X(CF_CUBLAS_TF32_MATH, CUBLAS_TF32_TENSOR_OP_MATH, 3)    \
+    X(CF_CUBLAS_OP_N, CUBLAS_OP_N, 0)                        \
+    X(CF_CUBLAS_OP_T, CUBLAS_OP_T, 1)                        \
+    X(CF_CUBLAS_OP_C, CUBLAS_OP_C, 2)                        \
+    X(CF_CUBLAS_MAJOR_VERSION, MAJOR_VERSION, 0)             \
+    X(CF_CUBLAS_MINOR_VERSION, MINOR_VERSION, 1)             \
     X(CF_CUBLAS_PATCH_LEVEL, PATCH_LEVEL, 2)
 
 #define CF_CUBLAS_ENUMERATOR(name, cuda_name, value) name = value,
-enum { CF_CUBLAS_CONSTANTS(CF_CUBLAS_ENUMERATOR) };
+enum {
+    CF_CUBLAS_CONSTANTS(CF_CUBLAS_ENUMERATOR)
+};
 #undef CF_CUBLAS_ENUMERATOR
 
 /* The parameters of ?gemmStridedBatched. */
-#define CF_CUBLAS_GEMM(complex)                                                                                        \
-    (cf_cublas_handle handle, cf_cublas_operation a_operation, cf_cublas_operation b_operation, int m, int n, int k,   \
-     const complex *alpha, const complex *a, int lda, long long a_stride, const complex *b, int ldb,                   \
+#define CF_CUBLAS_GEMM(complex)                                                                                      \
+    (cf_cublas_handle handle, cf_cublas_operation a_operation, cf_cublas_operation b_operation, int m, int n, int k, \
+     const complex *alpha, const complex *a, int lda, long long a_stride, const complex *b, int ldb,                 \
      long long b_stride, const complex *beta, complex *c, int ldc, long long c_stride, int batch)
 
 /* X(member of cf_cublas_functions, exported symbol, parameters) */
@@ -58,7 +61,8 @@ typedef struct cf_cublas_functions {
 } cf_cublas_functions;
 
 /* Only the library: which, or why not. */
-conv_fft_status cf_cublas_open(cf_library *library, cf_cublas_functions *functions, const cf_search *search, int driver_version);
+conv_fft_status cf_cublas_open(cf_library *library, cf_cublas_functions *functions, const cf_search *search,
+                               int driver_version);
 
 /* The pool of a GPU. Creating it opens nothing. */
 conv_fft_status cf_cublas_create(const cf_gpu *gpu, cf_cublas **cublas);
@@ -74,8 +78,8 @@ typedef struct cf_cublas_lease {
 /* A handle on this stream, with memory of the caller to work in (cuBLAS then allocates none, and results do not depend on
  * what else it does). A handle is made if none is free: take and release one when planning, so that running finds one.
  * LIBRARY_MISSING, OUT_OF_MEMORY, DEVICE_ERROR. */
-conv_fft_status cf_cublas_acquire(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace, size_t bytes,
-                                  cf_cublas_lease *lease);
+conv_fft_status cf_cublas_acquire(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace,
+                                  size_t bytes, cf_cublas_lease *lease);
 void cf_cublas_release(cf_cublas *cublas, cf_cublas_lease *lease);
 
 /* SUCCESS, or a failure whose sentence names the call and the result. */

@@ -7,9 +7,11 @@ static bool accept(const void *table, int unused, cf_library *library) {
     (void)unused;
     const cf_driver *const driver = table;
     int version = 0;
-    if (driver->cuDriverGetVersion) driver->cuDriverGetVersion(&version);
+    if (driver->cuDriverGetVersion)
+        driver->cuDriverGetVersion(&version);
     snprintf(library->version, sizeof library->version, "%d.%d", version / 1000, version % 1000 / 10);
-    if (version >= CF_DRIVER_LEAST_VERSION) return true;
+    if (version >= CF_DRIVER_LEAST_VERSION)
+        return true;
     snprintf(library->problem, sizeof library->problem, "the driver has CUDA %s, at least CUDA %d.%d is needed",
              library->version, CF_DRIVER_LEAST_VERSION / 1000, CF_DRIVER_LEAST_VERSION % 1000 / 10);
     return false;
@@ -53,7 +55,8 @@ static conv_fft_status meaning(cf_cu_result result) {
 }
 
 conv_fft_status cf_driver_status(const cf_driver *driver, cf_cu_result result, const char *call) {
-    if (result == 0) return CONV_FFT_SUCCESS;
+    if (result == 0)
+        return CONV_FFT_SUCCESS;
     const char *name = NULL, *text = NULL;
     driver->cuGetErrorName(result, &name);
     driver->cuGetErrorString(result, &text);

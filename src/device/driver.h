@@ -21,23 +21,25 @@ typedef struct CUstream_st *cf_cu_stream;
 typedef struct CUevent_st *cf_cu_event;
 
 /* X(name, CUDA's name, value) */
-#define CF_CU_CONSTANTS(X)                                                                                             \
-    X(CF_CU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2)                                                                \
-    X(CF_CU_STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34)                                                                 \
-    X(CF_CU_NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100)                                                                      \
-    X(CF_CU_INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE, 101)                                                            \
-    X(CF_CU_INVALID_IMAGE, CUDA_ERROR_INVALID_IMAGE, 200)                                                              \
-    X(CF_CU_NO_BINARY_FOR_GPU, CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                                                      \
-    X(CF_CU_SYSTEM_DRIVER_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803)                                            \
-    X(CF_CU_FUNCTION_SHARED_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                                             \
-    X(CF_CU_FUNCTION_LOCAL_BYTES, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                                               \
-    X(CF_CU_FUNCTION_REGISTERS, CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                                         \
-    X(CF_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                     \
-    X(CF_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                                            \
+#define CF_CU_CONSTANTS(X)                                                                         \
+    X(CF_CU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2)                                            \
+    X(CF_CU_STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34)                                             \
+    X(CF_CU_NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100)                                                  \
+    X(CF_CU_INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE, 101)                                        \
+    X(CF_CU_INVALID_IMAGE, CUDA_ERROR_INVALID_IMAGE, 200)                                          \
+    X(CF_CU_NO_BINARY_FOR_GPU, CUDA_ERROR_NO_BINARY_FOR_GPU, 209)                                  \
+    X(CF_CU_SYSTEM_DRIVER_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803)                        \
+    X(CF_CU_FUNCTION_SHARED_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                         \
+    X(CF_CU_FUNCTION_LOCAL_BYTES, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                           \
+    X(CF_CU_FUNCTION_REGISTERS, CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                     \
+    X(CF_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8) \
+    X(CF_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                        \
     X(CF_CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED, 2)
 
 #define CF_CU_ENUMERATOR(name, cuda_name, value) name = value,
-enum { CF_CU_CONSTANTS(CF_CU_ENUMERATOR) };
+enum {
+    CF_CU_CONSTANTS(CF_CU_ENUMERATOR)
+};
 #undef CF_CU_ENUMERATOR
 
 /* X(member of cf_driver, exported symbol, parameters) */
@@ -76,8 +78,7 @@ enum { CF_CU_CONSTANTS(CF_CU_ENUMERATOR) };
       (cf_cu_pointer to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream))                                       \
     X(cuMemsetD8Async, cuMemsetD8Async,                                                                                \
       (cf_cu_pointer memory, unsigned char value, size_t count, cf_cu_stream stream))                                  \
-    X(cuMemsetD32Async, cuMemsetD32Async,                                                                              \
-      (cf_cu_pointer memory, unsigned value, size_t count, cf_cu_stream stream))                                       \
+    X(cuMemsetD32Async, cuMemsetD32Async, (cf_cu_pointer memory, unsigned value, size_t count, cf_cu_stream stream))   \
     X(cuStreamCreate, cuStreamCreate, (cf_cu_stream * stream, unsigned flags))                                         \
     X(cuStreamSynchronize, cuStreamSynchronize, (cf_cu_stream stream))                                                 \
     X(cuStreamDestroy, cuStreamDestroy_v2, (cf_cu_stream stream))                                                      \

@@ -21,7 +21,7 @@ cf_search cf_search_default(void);
 typedef struct cf_library {
     bool usable;
     char file[512], version[32]; /* where and what it is, if usable */
-    char problem[768];           /* else why not, and how to get it: one sentence */
+    char problem[768];           /* else why not, and how to get it */
 } cf_library;
 
 /* A function and its place in the table. */
@@ -41,8 +41,8 @@ typedef struct cf_library_spec {
     bool (*accept)(const void *table, int driver_version, cf_library *library);
 } cf_library_spec;
 
-/* Fill the table from the first copy that has every function and is accepted. LIBRARY_MISSING: there is none; the
- * sentence is library->problem. A library in use is never closed: those of CUDA may have threads and exit handlers. */
+/* Fill the table from the first copy that has every function and is accepted. LIBRARY_MISSING: there is none, as
+ * library->problem says. A library in use is never closed: those of CUDA may have threads and exit handlers. */
 conv_fft_status cf_library_open(cf_library *library, const cf_library_spec *spec, const cf_search *search,
                                 int driver_version, void *table);
 

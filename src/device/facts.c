@@ -18,7 +18,9 @@ typedef struct fact {
 static const fact list[] = {CF_GPU_FACTS(CF_FACT)};
 #undef CF_FACT
 
-enum { FACTS = sizeof list / sizeof list[0] };
+enum {
+    FACTS = sizeof list / sizeof list[0]
+};
 
 static int64_t *at(cf_gpu_facts *facts, size_t offset) { return (int64_t *)(void *)((char *)facts + offset); }
 
@@ -44,13 +46,20 @@ typedef struct reading {
     uint32_t seen;
 } reading;
 
-enum { MEMORY = FACTS, NAME = FACTS + 1, KEYS = FACTS + 2 };
+enum {
+    MEMORY = FACTS,
+    NAME = FACTS + 1,
+    KEYS = FACTS + 2
+};
 
-static const char *key_of(int index) { return index < FACTS ? list[index].key : index == MEMORY ? "memory_bytes" : "name"; }
+static const char *key_of(int index) {
+    return index < FACTS ? list[index].key : index == MEMORY ? "memory_bytes" : "name";
+}
 
 static int find_key(const char *key) {
     for (int i = 0; i < KEYS; ++i)
-        if (strcmp(key_of(i), key) == 0) return i;
+        if (strcmp(key_of(i), key) == 0)
+            return i;
     return -1;
 }
 
@@ -66,7 +75,8 @@ static conv_fft_status read_value(reading *r, int index, const char *text) {
     const long long value = strtoll(text, &end, 10);
     const int least = index == MEMORY ? 1 : list[index].least;
     CF_REQUIRE(isdigit((unsigned char)*text) && *end == '\0' && errno == 0 && value >= least,
-               "%s:%d: %s is \"%.40s\"; it must be a whole number from %d on", r->path, r->line, key_of(index), text, least);
+               "%s:%d: %s is \"%.40s\"; it must be a whole number from %d on", r->path, r->line, key_of(index), text,
+               least);
     *at(r->facts, index == MEMORY ? offsetof(cf_gpu_facts, memory_bytes) : list[index].offset) = value;
     return CONV_FFT_SUCCESS;
 }
@@ -75,7 +85,8 @@ static conv_fft_status read_value(reading *r, int index, const char *text) {
 static char *trim(char *text) {
     text += strspn(text, " \t\r\n");
     size_t length = strlen(text);
-    while (length && isspace((unsigned char)text[length - 1])) --length;
+    while (length && isspace((unsigned char)text[length - 1]))
+        --length;
     text[length] = '\0';
     return text;
 }
@@ -83,7 +94,8 @@ static char *trim(char *text) {
 static conv_fft_status read_line(reading *r, char *line) {
     line[strcspn(line, "#")] = '\0';
     char *const key = trim(line);
-    if (!*key) return CONV_FFT_SUCCESS;
+    if (!*key)
+        return CONV_FFT_SUCCESS;
     char *const equals = strchr(key, '=');
     CF_REQUIRE(equals, "%s:%d: \"%.40s\" is not key=value", r->path, r->line, key);
     *equals = '\0';
@@ -98,22 +110,27 @@ static conv_fft_status read_file(reading *r, FILE *file) {
     char line[512];
     while (fgets(line, sizeof line, file)) {
         ++r->line;
-        CF_REQUIRE(strlen(line) + 1 < sizeof line, "%s:%d: the line is longer than %zu bytes", r->path, r->line, sizeof line - 2);
+        CF_REQUIRE(strlen(line) + 1 < sizeof line, "%s:%d: the line is longer than %zu bytes", r->path, r->line,
+                   sizeof line - 2);
         CF_FORWARD(read_line(r, line));
     }
-    if (ferror(file)) return cf_fail(CONV_FFT_IO_ERROR, "%s cannot be read", r->path);
-    for (int i = 0; i < KEYS; ++i) CF_REQUIRE(r->seen >> i & 1, "%s: %s is missing", r->path, key_of(i));
+    if (ferror(file))
+        return cf_fail(CONV_FFT_IO_ERROR, "%s cannot be read", r->path);
+    for (int i = 0; i < KEYS; ++i)
+        CF_REQUIRE(r->seen >> i & 1, "%s: %s is missing", r->path, key_of(i));
     return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_gpu_facts_load(const char *path, cf_gpu_facts *facts) {
     cf_gpu_facts read = {0};
     FILE *const file = fopen(path, "r");
-    if (!file) return cf_fail(CONV_FFT_IO_ERROR, "%s cannot be opened: %s", path, strerror(errno));
+    if (!file)
+        return cf_fail(CONV_FFT_IO_ERROR, "%s cannot be opened: %s", path, strerror(errno));
     reading r = {.path = path, .facts = &read};
     const conv_fft_status status = read_file(&r, file);
     fclose(file);
-    if (status == CONV_FFT_SUCCESS) *facts = read;
+    if (status == CONV_FFT_SUCCESS)
+        *facts = read;
     return status;
 }
 
@@ -128,6 +145,6 @@ void cf_gpu_facts_format(const cf_gpu_facts *facts, const char *indent, cf_text 
 
 void cf_gpu_architecture(const cf_gpu_facts *facts, char architecture[CF_ARCHITECTURE_BYTES]) {
     /* From 9.0 on, the letter gives the instructions that only this very generation has. */
-    snprintf(architecture, CF_ARCHITECTURE_BYTES, "sm_%d%d%s", (int)facts->compute_major % 100, (int)facts->compute_minor % 100,
-             facts->compute_major >= 9 ? "a" : "");
+    snprintf(architecture, CF_ARCHITECTURE_BYTES, "sm_%d%d%s", (int)facts->compute_major % 100,
+             (int)facts->compute_minor % 100, facts->compute_major >= 9 ? "a" : "");
 }

@@ -10,19 +10,19 @@
 #include "device/driver.h"
 
 /* X(field and key of the file, CUdevice_attribute, its CUDA name after CU_DEVICE_ATTRIBUTE_, least value) */
-#define CF_GPU_FACTS(X)                                                                                                \
-    X(compute_major, 75, COMPUTE_CAPABILITY_MAJOR, 1)                                                                     \
-    X(compute_minor, 76, COMPUTE_CAPABILITY_MINOR, 0)                                                                     \
-    X(multiprocessors, 16, MULTIPROCESSOR_COUNT, 1)                                                                       \
-    X(shared_per_block, 97, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 1)                                                         \
-    X(shared_per_multiprocessor, 81, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 1)                                             \
-    X(shared_reserved_per_block, 111, RESERVED_SHARED_MEMORY_PER_BLOCK, 0)                                                \
-    X(registers_per_multiprocessor, 82, MAX_REGISTERS_PER_MULTIPROCESSOR, 1)                                              \
-    X(threads_per_multiprocessor, 39, MAX_THREADS_PER_MULTIPROCESSOR, 1)                                                  \
-    X(blocks_per_multiprocessor, 106, MAX_BLOCKS_PER_MULTIPROCESSOR, 1)                                                   \
-    X(l2_bytes, 38, L2_CACHE_SIZE, 1)                                                                                     \
-    X(clock_khz, 13, CLOCK_RATE, 1)                                                                                       \
-    X(memory_clock_khz, 36, MEMORY_CLOCK_RATE, 1)                                                                         \
+#define CF_GPU_FACTS(X)                                                       \
+    X(compute_major, 75, COMPUTE_CAPABILITY_MAJOR, 1)                         \
+    X(compute_minor, 76, COMPUTE_CAPABILITY_MINOR, 0)                         \
+    X(multiprocessors, 16, MULTIPROCESSOR_COUNT, 1)                           \
+    X(shared_per_block, 97, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 1)             \
+    X(shared_per_multiprocessor, 81, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 1) \
+    X(shared_reserved_per_block, 111, RESERVED_SHARED_MEMORY_PER_BLOCK, 0)    \
+    X(registers_per_multiprocessor, 82, MAX_REGISTERS_PER_MULTIPROCESSOR, 1)  \
+    X(threads_per_multiprocessor, 39, MAX_THREADS_PER_MULTIPROCESSOR, 1)      \
+    X(blocks_per_multiprocessor, 106, MAX_BLOCKS_PER_MULTIPROCESSOR, 1)       \
+    X(l2_bytes, 38, L2_CACHE_SIZE, 1)                                         \
+    X(clock_khz, 13, CLOCK_RATE, 1)                                           \
+    X(memory_clock_khz, 36, MEMORY_CLOCK_RATE, 1)                             \
     X(memory_bus_bits, 37, GLOBAL_MEMORY_BUS_WIDTH, 1)
 
 typedef struct cf_gpu_facts {

@@ -54,10 +54,10 @@ static inline conv_fft_status cf_gpu_left(const cf_gpu *gpu, conv_fft_status sta
 }
 
 /* Return what one call of the driver gives, made with the context current. */
-#define CF_GPU_RETURN(gpu, call, ...)                                                                                  \
-    do {                                                                                                               \
-        CF_FORWARD(cf_gpu_enter(gpu));                                                                                 \
-        return cf_gpu_left(gpu, CF_CU(&(gpu)->driver, call, __VA_ARGS__));                                             \
+#define CF_GPU_RETURN(gpu, call, ...)                                      \
+    do {                                                                   \
+        CF_FORWARD(cf_gpu_enter(gpu));                                     \
+        return cf_gpu_left(gpu, CF_CU(&(gpu)->driver, call, __VA_ARGS__)); \
     } while (0)
 
 #endif

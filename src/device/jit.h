@@ -10,15 +10,15 @@ typedef unsigned cf_nvrtc_result;
 typedef struct _nvrtcProgram *cf_nvrtc_program;
 
 /* X(member of cf_jit, parameters); the members have the names of the exported symbols. */
-#define CF_NVRTC_FUNCTIONS(X)                                                                                          \
-    X(nvrtcVersion, (int *major, int *minor))                                                                          \
-    X(nvrtcCreateProgram, (cf_nvrtc_program * program, const char *source, const char *name, int header_count,         \
-                           const char *const *headers, const char *const *include_names))                              \
-    X(nvrtcCompileProgram, (cf_nvrtc_program program, int option_count, const char *const *options))                   \
-    X(nvrtcGetCUBINSize, (cf_nvrtc_program program, size_t *bytes))                                                    \
-    X(nvrtcGetCUBIN, (cf_nvrtc_program program, char *cubin))                                                          \
-    X(nvrtcGetProgramLogSize, (cf_nvrtc_program program, size_t *bytes))                                               \
-    X(nvrtcGetProgramLog, (cf_nvrtc_program program, char *log))                                                       \
+#define CF_NVRTC_FUNCTIONS(X)                                                                                  \
+    X(nvrtcVersion, (int *major, int *minor))                                                                  \
+    X(nvrtcCreateProgram, (cf_nvrtc_program * program, const char *source, const char *name, int header_count, \
+                           const char *const *headers, const char *const *include_names))                      \
+    X(nvrtcCompileProgram, (cf_nvrtc_program program, int option_count, const char *const *options))           \
+    X(nvrtcGetCUBINSize, (cf_nvrtc_program program, size_t * bytes))                                           \
+    X(nvrtcGetCUBIN, (cf_nvrtc_program program, char *cubin))                                                  \
+    X(nvrtcGetProgramLogSize, (cf_nvrtc_program program, size_t * bytes))                                      \
+    X(nvrtcGetProgramLog, (cf_nvrtc_program program, char *log))                                               \
     X(nvrtcDestroyProgram, (cf_nvrtc_program * program))
 
 typedef struct cf_jit {

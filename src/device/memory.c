@@ -14,15 +14,16 @@ conv_fft_status cf_gpu_allocate(const cf_gpu *gpu, size_t bytes, void **memory) 
     const cf_cu_result result = gpu->driver.cuMemAlloc(&made, bytes);
     cf_gpu_leave(gpu);
     if (result == CF_CU_OUT_OF_MEMORY)
-        return cf_fail(CONV_FFT_OUT_OF_MEMORY, "GPU %d (%s) has no %zu bytes left of its %lld", gpu->ordinal, gpu->facts.name, bytes,
-                       (long long)gpu->facts.memory_bytes);
+        return cf_fail(CONV_FFT_OUT_OF_MEMORY, "GPU %d (%s) has no %zu bytes left of its %lld", gpu->ordinal,
+                       gpu->facts.name, bytes, (long long)gpu->facts.memory_bytes);
     CF_FORWARD(cf_driver_status(&gpu->driver, result, "cuMemAlloc"));
     *memory = (void *)(uintptr_t)made;
     return CONV_FFT_SUCCESS;
 }
 
 void cf_gpu_free(const cf_gpu *gpu, void *memory) {
-    if (!memory || cf_gpu_enter(gpu) != CONV_FFT_SUCCESS) return;
+    if (!memory || cf_gpu_enter(gpu) != CONV_FFT_SUCCESS)
+        return;
     gpu->driver.cuMemFree(number(memory));
     cf_gpu_leave(gpu);
 }
@@ -56,12 +57,15 @@ conv_fft_status cf_gpu_synchronize(const cf_gpu *gpu, cf_cu_stream stream) {
 }
 
 void cf_gpu_stream_destroy(const cf_gpu *gpu, cf_cu_stream stream) {
-    if (!stream || cf_gpu_enter(gpu) != CONV_FFT_SUCCESS) return;
+    if (!stream || cf_gpu_enter(gpu) != CONV_FFT_SUCCESS)
+        return;
     gpu->driver.cuStreamDestroy(stream);
     cf_gpu_leave(gpu);
 }
 
-conv_fft_status cf_gpu_event_create(const cf_gpu *gpu, cf_cu_event *event) { CF_GPU_RETURN(gpu, cuEventCreate, event, 0); }
+conv_fft_status cf_gpu_event_create(const cf_gpu *gpu, cf_cu_event *event) {
+    CF_GPU_RETURN(gpu, cuEventCreate, event, 0);
+}
 
 conv_fft_status cf_gpu_event_record(const cf_gpu *gpu, cf_cu_event event, cf_cu_stream stream) {
     CF_GPU_RETURN(gpu, cuEventRecord, event, stream);
@@ -70,12 +74,14 @@ conv_fft_status cf_gpu_event_record(const cf_gpu *gpu, cf_cu_event event, cf_cu_
 conv_fft_status cf_gpu_event_elapsed(const cf_gpu *gpu, cf_cu_event start, cf_cu_event end, float *ms) {
     CF_FORWARD(cf_gpu_enter(gpu));
     conv_fft_status status = CF_CU(&gpu->driver, cuEventSynchronize, end);
-    if (status == CONV_FFT_SUCCESS) status = CF_CU(&gpu->driver, cuEventElapsedTime, ms, start, end);
+    if (status == CONV_FFT_SUCCESS)
+        status = CF_CU(&gpu->driver, cuEventElapsedTime, ms, start, end);
     return cf_gpu_left(gpu, status);
 }
 
 void cf_gpu_event_destroy(const cf_gpu *gpu, cf_cu_event event) {
-    if (!event || cf_gpu_enter(gpu) != CONV_FFT_SUCCESS) return;
+    if (!event || cf_gpu_enter(gpu) != CONV_FFT_SUCCESS)
+        return;
     gpu->driver.cuEventDestroy(event);
     cf_gpu_leave(gpu);
 }
