@@ -141,7 +141,7 @@ static bool accept(const void *functions, int driver_version, cf_library *librar
 }
 
 static void loaded_copy_first(void **state) {
-    static const char *const sonames[] = {FAKES "/old/libcuda.so.1", NULL};
+    static const char *const sonames[] = {"libconv_fft_fake.so.1", NULL};
     static const cf_symbol symbols[] = {{"cuDriverGetVersion", offsetof(table, cuDriverGetVersion)}};
     const cf_library_spec spec = {.name = "a library",
                                   .sonames = sonames,
@@ -149,19 +149,24 @@ static void loaded_copy_first(void **state) {
                                   .symbols = symbols,
                                   .symbol_count = 1,
                                   .accept = accept};
-    (void)state;
-    void *const handle = dlopen(sonames[0], RTLD_NOW | RTLD_LOCAL);
+    size_t bytes;
+    char *const content = scratch_read(FAKES "/good/libcuda.so.1", &bytes);
+    const char *const other = scratch_path(*state, sonames[0]);
+    scratch_write(other, content, bytes);
+    free(content);
+    void *const handle = dlopen(FAKES "/loaded/libconv_fft_fake.so.1", RTLD_NOW | RTLD_LOCAL);
     assert_non_null(handle);
     cf_library library;
     table functions;
-    cf_search search = {.folders = "/nonexistent"};
+    cf_search search = {.folders = *state};
     assert_int_equal(cf_library_open(&library, &spec, &search, 0, &functions), CONV_FFT_SUCCESS);
-    assert_string_equal(library.file, sonames[0]);
+    assert_string_equal(library.file, FAKES "/loaded/libconv_fft_fake.so.1");
     int version = 0;
     functions.cuDriverGetVersion(&version);
-    assert_int_equal(version, 11080);
+    assert_int_equal(version, 12010);
     search.only_folders = true;
-    assert_int_equal(cf_library_open(&library, &spec, &search, 0, &functions), CONV_FFT_LIBRARY_MISSING);
+    assert_int_equal(cf_library_open(&library, &spec, &search, 0, &functions), CONV_FFT_SUCCESS);
+    assert_string_equal(library.file, other);
     dlclose(handle);
 }
 
@@ -187,7 +192,7 @@ int main(void) {
         cmocka_unit_test(newer_than_driver),
         cmocka_unit_test_setup_teardown(damaged, scratch_create, scratch_remove),
         cmocka_unit_test(no_gpu),
-        cmocka_unit_test(loaded_copy_first),
+        cmocka_unit_test_setup_teardown(loaded_copy_first, scratch_create, scratch_remove),
         cmocka_unit_test(environment),
     };
     return cmocka_run_group_tests_name("device library", tests, NULL, NULL);

@@ -85,7 +85,7 @@ conv_fft_status cf_cubins_make(const cf_jit *jit, cf_cubin_cache *cache, const c
 }
 
 /* Load what is not loaded. A kernel from the cache may be of another GPU after all, or hurt in a way that no checksum
- * tells: those that the driver refuses are forgotten, and wanted anew. */
+ * tells: those that the driver refuses are wanted anew. */
 static conv_fft_status load(build *b, cf_gpu *gpu, cf_kernel **kernels) {
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int i = 0; i < b->count; ++i) {
@@ -98,7 +98,6 @@ static conv_fft_status load(build *b, cf_gpu *gpu, cf_kernel **kernels) {
         if (!refused)
             return loaded;
         status = loaded;
-        cf_cubin_cache_remove(b->cache, &b->keys[i]);
         cf_cubin_clear(&b->cubins[i]);
         want(b, i);
     }

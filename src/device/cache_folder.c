@@ -64,8 +64,9 @@ void cf_cache_folder_open(cf_cache_folder *folder, const char *directory, bool c
     const int descriptor = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat status;
     if (descriptor < 0 || fstat(descriptor, &status) != 0) {
-        snprintf(folder->problem, sizeof folder->problem, "the cache directory %s cannot be opened: %s", folder->path,
-                 strerror(errno));
+        const bool absent = errno == ENOENT && !create;
+        snprintf(folder->problem, sizeof folder->problem, "the cache directory %s %s%s", folder->path,
+                 absent ? "does not exist yet" : "cannot be opened: ", absent ? "" : strerror(errno));
         if (descriptor >= 0)
             close(descriptor);
         return;

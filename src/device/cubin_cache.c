@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A kernel in memory. The list begins with the one used last. */
 typedef struct entry entry;
@@ -171,14 +170,4 @@ void cf_cubin_cache_store(cf_cubin_cache *cache, const cf_cubin_key *key, const 
         warn_once(cache, "", strerror(errno), "compiled kernels that cannot be written are kept in memory only");
     }
     remember(cache, key, cubin);
-}
-
-void cf_cubin_cache_remove(cf_cubin_cache *cache, const cf_cubin_key *key) {
-    char name[CF_CUBIN_NAME_BYTES];
-    cf_cubin_name(key, name);
-    if (cache->folder.descriptor >= 0)
-        unlinkat(cache->folder.descriptor, name, 0);
-    pthread_mutex_lock(&cache->mutex);
-    free_entries(take(cache, key));
-    pthread_mutex_unlock(&cache->mutex);
 }

@@ -23,7 +23,5 @@ const cf_cache_folder *cf_cubin_cache_folder(const cf_cubin_cache *cache);
 bool cf_cubin_cache_find(cf_cubin_cache *cache, const cf_cubin_key *key, cf_cubin *cubin);
 void cf_cubin_cache_store(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cubin *cubin,
                           const char *nvrtc_version);
-/* Forget a kernel that the driver does not take. */
-void cf_cubin_cache_remove(cf_cubin_cache *cache, const cf_cubin_key *key);
 
 #endif
