@@ -165,6 +165,13 @@ CONV_FFT_API int conv_fft_context_device(const conv_fft_context *context);
 /** One line: the device, the libraries in use, and why this device was chosen. "" if context is NULL. Lives as long as the context. */
 CONV_FFT_API const char *conv_fft_context_description(const conv_fft_context *context);
 
+/**
+ * For people: every CUDA library with its version and file, or why it cannot be used and how to get it; every GPU and its properties;
+ * the directory of compiled kernels. `bytes` (0 or more) bytes of text are written, terminated; *needed (may be NULL) receives how many
+ * the whole takes. Makes no context and no file. INVALID_ARGUMENT: text is NULL, and bytes is not 0.
+ */
+CONV_FFT_API conv_fft_status conv_fft_devices_report(char *text, size_t bytes, size_t *needed);
+
 /* ------------------------------------------------------------------------------------------ problem */
 
 #define CONV_FFT_MAX_RANK 3
