@@ -21,7 +21,7 @@ function(conv_fft_add_objects target)
   add_library(${target} OBJECT ${ARGN})
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${src}")
-  target_link_libraries(${target} PRIVATE Threads::Threads $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_C>)
+  target_link_libraries(${target} PRIVATE Threads::Threads ZLIB::ZLIB $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_C>)
   set(object_targets ${object_targets} ${target} PARENT_SCOPE)
 endfunction()
 
@@ -57,7 +57,7 @@ file(GLOB public_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/*.h")
 
 function(conv_fft_finish_library target)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${public_headers})
-  target_link_libraries(${target} PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_C>)
+  target_link_libraries(${target} PRIVATE Threads::Threads ZLIB::ZLIB ${CMAKE_DL_LIBS} m $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_C>)
 endfunction()
 
 add_library(conv_fft ${objects})

@@ -227,18 +227,30 @@ void network_update(network *net, double rate) {
     }
 }
 
+/** Print one value of a strategy line ("staged basis=12x12 tiles=1x1 ..."), "-" if it has no such key. */
+static void print_value(const char *strategy, const char *key) {
+    const char *value = strstr(strategy, key);
+    value = value ? value + strlen(key) : "-";
+    printf("  %-8.*s", (int)strcspn(value, " "), value);
+}
+
 /** One row: the strategy of a pass and the median time of it. */
 static bool report_pass(const layer *l, conv_fft_pass pass, const char *pass_name, bool first) {
     conv_fft_description d;
     if (!check(conv_fft_profile(l->plan, pass, 5, &d), l->name)) {
         return false;
     }
-    printf("%-10s  %-16s  %7.2f  %s\n", first ? l->name : "", pass_name, d.measured_ms, d.strategy);
+    printf("%-10s  %-16s", first ? l->name : "", pass_name);
+    print_value(d.strategy, "");
+    print_value(d.strategy, " basis=");
+    print_value(d.strategy, " tiles=");
+    print_value(d.strategy, " product=");
+    printf("  %7.2f\n", d.measured_ms);
     return true;
 }
 
 bool network_report(const network *net) {
-    printf("%-10s  %-16s  %7s  %s\n", "layer", "pass", "ms", "strategy");
+    printf("%-10s  %-16s  %-8s  %-8s  %-8s  %-8s  %7s\n", "layer", "pass", "family", "basis", "tiles", "product", "ms");
     for (int i = 0; i < net->layer_count; i++) {
         const layer *l = &net->layers[i];
         if (!report_pass(l, CONV_FFT_FORWARD, "forward", true) ||

@@ -17,7 +17,7 @@ static const char usage[] =
     "\n"
     "  --data FILE     images (default data/digits.csv.gz)\n"
     "  --out DIR       where the pictures go (default build/demo)\n"
-    "  --epochs N      passes over the training images, 1..1000 (default 30)\n"
+    "  --epochs N      passes over the training images, 1..1000 (default 50)\n"
     "  --seed N        of the first weights, the order and the shifts of the images (default 1)\n"
     "  --device NAME   cpu (default), auto, or the number of a GPU\n"
     "  --threads N     of the CPU; 0 takes all (default 1: these layers are too small to share)\n"
@@ -58,7 +58,7 @@ bool options_parse(int argc, char **argv, options *o, int *status) {
     *status = EXIT_ERROR;
     *o = (options){.data = "data/digits.csv.gz",
                    .out = "build/demo",
-                   .epochs = 30,
+                   .epochs = 50,
                    .device = CONV_FFT_DEVICE_CPU,
                    .threads = 1,
                    .seed = 1};

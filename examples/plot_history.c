@@ -100,7 +100,7 @@ static int draw_legend_entry(picture *p, int right, int y, color ink, const char
 static void draw_legend(picture *p, const chart *c) {
     const int y = c->y - TEXT_LINE;
     const int right = draw_legend_entry(p, c->x + c->width, y, orange, "held out");
-    draw_legend_entry(p, right, y, blue, "training");
+    draw_legend_entry(p, right, y, blue, "training (shifted images)");
 }
 
 static void draw_loss(picture *p, chart c, const history *h) {
@@ -121,7 +121,7 @@ static void draw_loss(picture *p, chart c, const history *h) {
 static void draw_accuracy(picture *p, chart c, const history *h, double required) {
     c.low = 90.0;
     c.high = 100.0;
-    draw_axes(p, &c, "accuracy, % (90 or less at the lower edge)");
+    draw_axes(p, &c, "accuracy, % (cut at 90)");
     draw_legend(p, &c);
     const double y = chart_y(&c, required);
     for (int x = c.x; x + 8 <= c.x + c.width; x += 16) {

@@ -59,7 +59,7 @@ static double now(void) {
 /** On a terminal one line that is drawn again and again, otherwise one line per epoch. */
 static void show_progress(const trainer *t, int64_t step, int64_t steps, double loss) {
     enum {
-        WIDTH = 30
+        WIDTH = 20
     };
     const int epochs = t->options.epochs, done = t->history.epochs;
     const double share = ((double)done + (double)(step % steps) / (double)steps) / epochs;
@@ -68,7 +68,7 @@ static void show_progress(const trainer *t, int64_t step, int64_t steps, double 
         return;
     }
     if (t->terminal) {
-        static const char bar[] = "##############################..............................";
+        static const char bar[] = "####################....................";
         printf("\r[%.*s] ", WIDTH, bar + WIDTH - (int)(WIDTH * share));
     }
     printf("epoch %3d/%d  loss %.4f", epoch_ended ? done : done + 1, epochs, loss);

@@ -165,6 +165,13 @@ CONV_FFT_API int conv_fft_context_device(const conv_fft_context *context);
 /** One line: the device, the libraries in use, and why this device was chosen. "" if context is NULL. Lives as long as the context. */
 CONV_FFT_API const char *conv_fft_context_description(const conv_fft_context *context);
 
+/**
+ * For people: every CUDA library with its version and file, or why it cannot be used and how to get it; every GPU and its properties;
+ * the directory of compiled kernels. `bytes` (0 or more) bytes of text are written, terminated; *needed (may be NULL) receives how many
+ * the whole takes. Makes no context and no file. INVALID_ARGUMENT: text is NULL, and bytes is not 0.
+ */
+CONV_FFT_API conv_fft_status conv_fft_devices_report(char *text, size_t bytes, size_t *needed);
+
 /* ------------------------------------------------------------------------------------------ problem */
 
 #define CONV_FFT_MAX_RANK 3
@@ -246,12 +253,12 @@ CONV_FFT_API conv_fft_status conv_fft_problem_output(const conv_fft_problem *p, 
  *
  *     L1 in=128x3x128x128 out=96 kernel=11x11 stride=1 dilation=1 pad=0 groups=1 mode=zeros layout=first dtype=fp32 math=fp32
  *
- * in=BATCHxCHANNELSxD1x..; out=channels; kernel, stride, dilation, pad: one number for all axes or one per axis joined by x;
+ * in=BATCHxCHANNELSxD1x.. (required; it gives the rank); out=channels (omitted: those of in); kernel, stride, dilation, pad: one number for all axes or one per axis joined by x;
  * pad=a:b is asymmetric (before:after), pad=same keeps the extent for stride 1 (more after, if it cannot be even);
  * mode=zeros|circular|reflect|replicate; layout=first|last (tensors and weights), wlayout=first|last (weights alone);
  * dtype=fp32|fp16|bf16|fp64; gw=same|fp32|fp16|bf16|fp64; math=fp32|tf32|half|fp64. `#` starts a comment.
- * name (may be NULL) receives at most name_bytes bytes, terminated. An empty or comment line gives rank 0.
- * INVALID_ARGUMENT: names the field that is wrong.
+ * name (may be NULL) receives the name, terminated. An empty or comment line gives rank 0 and succeeds.
+ * INVALID_ARGUMENT: names the field that is wrong; also a name that needs more than name_bytes.
  */
 CONV_FFT_API conv_fft_status conv_fft_problem_parse(const char *line, conv_fft_problem *p, char *name,
                                                     size_t name_bytes);

@@ -16,7 +16,7 @@ build    ninja-build             ninja-build
 build    pkg-config              pkg-config
 build    libopenblas0-openmp     libopenblas0-openmp     # products; opened at run time
 build    libpng-dev              libpng-dev              # pictures of the demo
-build    zlib1g-dev              zlib1g-dev              # data of the demo
+build    zlib1g-dev              zlib1g-dev              # checksums of cached kernels
 test     libcmocka-dev           libcmocka-dev
 test     g++                     g++                     # the header as C++17
 test     clang                   clang                   # thread sanitizer, with the next two

@@ -4,6 +4,7 @@
 #include "conv/family.h"
 #include "conv/text.h"
 #include "core/dtype.h"
+#include "device/report.h"
 
 #include <string.h>
 
@@ -63,6 +64,16 @@ int conv_fft_context_device(const conv_fft_context *context) {
 
 const char *conv_fft_context_description(const conv_fft_context *context) {
     return context ? context->description : "";
+}
+
+conv_fft_status conv_fft_devices_report(char *text, size_t bytes, size_t *needed) {
+    CF_REQUIRE(text != NULL || bytes == 0, "text is NULL; it must point to %zu bytes", bytes);
+    const cf_search search = cf_search_default();
+    cf_text report = {.text = text, .bytes = bytes};
+    cf_device_report(&search, NULL, &report);
+    if (needed)
+        *needed = report.length + 1;
+    return CONV_FFT_SUCCESS;
 }
 
 /* ------------------------------------------------------------------------------------------ problem */

@@ -100,7 +100,7 @@ static void random_types(generator *g, conv_fft_problem *p) {
 
 /* A random order of the dimensions with gaps after some of them. */
 static void random_strides(generator *g, int dims, const int64_t *extent, int64_t *stride) {
-    int order[TENSOR_MAX_DIMS];
+    int order[TENSOR_MAX_DIMS] = {0};
     for (int d = 0; d < dims; d++) {
         const int other = (int)random_int(g, 0, d);
         order[d] = order[other];
@@ -133,8 +133,8 @@ static void random_all_strides(generator *g, conv_fft_problem *p) {
         random_strides(g, dims, w, p->w_stride);
 }
 
-/* True if some output of the axis reads an element of x, not padding alone. A layer of which this does not hold computes zero: there is
- * nothing that an error could be relative to. */
+/* True if some output of the axis reads an element of x, not padding alone. A layer of which this does not hold
+ * computes zero: there is nothing that an error could be relative to. */
 static bool reads_input(const ref_shape *s, int a) {
     for (int64_t m = 0; m < s->output[a]; m++)
         for (int64_t k = 0; k < s->kernel[a]; k++)

@@ -33,7 +33,8 @@ typedef struct named_problem {
     conv_fft_problem problem;
 } named_problem;
 
-/** All problems of the files *.txt of a folder, in the order of the files' names. The caller frees. Ends the program if a line is bad. */
+/** All problems of the files *.txt of a folder, in the order of the files' names. The caller frees. Ends the program if
+ * a line is bad. */
 named_problem *read_problems(const char *folder, int64_t *count);
 
 #endif

@@ -10,9 +10,9 @@
  *     whole tensor   ||y - y64|| <= norm * eps * ||mag||             (the contract of conv_fft.h)
  *     each element   |y - y64|   <= round * |y64| + element * compute * (mag + rms of mag in its slice)
  *
- * A slice is one index of the first dimension: one sample of y and gx, one output channel of gw. The second line exists so that one
- * wrong element of a large tensor cannot hide in its norm. It uses the slice's rms because the error of a transform is spread
- * evenly over what shares the transform, and allows one rounding when the result is stored. */
+ * A slice is one index of the first dimension: one sample of y and gx, one output channel of gw. The second line exists
+ * so that one wrong element of a large tensor cannot hide in its norm. It uses the slice's rms because the error of a
+ * transform is spread evenly over what shares the transform, and allows one rounding when the result is stored. */
 typedef struct tolerance {
     double eps, norm;        /* eps: unit roundoff of the tensors */
     double compute, element; /* compute: unit roundoff of the arithmetic inside */
@@ -33,7 +33,8 @@ typedef struct comparison {
     char text[320];       /* one sentence; set in any case */
 } comparison;
 
-/** Compare `actual` with expected[count]. magnitude[count] as above. An expected tensor with fewer non-zeros than `share` fails. */
+/** Compare `actual` with expected[count]. magnitude[count] as above. An expected tensor with fewer non-zeros than
+ * `share` fails. */
 comparison compare_tensor(const tensor *actual, const double *expected, const double *magnitude, conv_fft_math math,
                           double share);
 

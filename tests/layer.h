@@ -13,7 +13,8 @@ typedef struct operand {
     double *values;
 } operand;
 
-/** A tensor that calls write, what it should hold, the same of absolute values, and its old contents for the accumulate flags. */
+/** A tensor that calls write, what it should hold, the same of absolute values, and its old contents for the accumulate
+ * flags. */
 typedef struct result {
     const char *name;
     tensor tensor;
@@ -44,7 +45,8 @@ typedef struct backward_call {
     unsigned flags;     /* CONV_FFT_ACCUMULATE_* */
 } backward_call;
 
-/* Each runs a call and checks status, results, canaries, workspace, and that nothing else was written. False on failure. */
+/* Each runs a call and checks status, results, canaries, workspace, and that nothing else was written. False on
+ * failure. */
 bool layer_check_forward(layer *l, const conv_fft_plan *plan, bool with_bias);
 bool layer_check_backward(layer *l, const conv_fft_plan *plan, const backward_call *call);
 /** The adjoint identity between what y (without bias), gx and gw hold now. */
@@ -71,7 +73,8 @@ conv_fft_context *test_context(int threads);
 /** Plan of a layer; a failure is reported as one of the case and gives NULL. options may be NULL. */
 conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem,
                          const conv_fft_plan_options *options);
-/** The least workspace_limit for these passes, taken from the sentence about one that is too low. Zero if there is no such sentence. */
+/** The least workspace_limit for these passes, taken from the sentence about one that is too low. Zero if there is no
+ * such sentence. */
 uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_problem *problem,
                                   const conv_fft_plan_options *options);
 /** The largest number in a sentence. */

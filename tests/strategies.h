@@ -20,8 +20,8 @@ strategies chosen_strategies(conv_fft_context *context, const conv_fft_problem *
 /** Write to `out` the line with the value of `key` replaced. Ends the program if it has no such key. */
 void edit_strategy(const char *line, const char *key, const char *value, char *out, size_t bytes);
 
-/** For each pass the smallest basis, the same on every axis, with which this many tiles on every axis are possible. False if there is
- *  none up to 128. */
+/** For each pass the smallest basis, the same on every axis, with which this many tiles on every axis are possible.
+ * False if there is none up to 128. */
 bool find_strategies(conv_fft_context *context, const conv_fft_problem *p, int64_t tiles, const char *overlap,
                      const char *dilation, const char *product, strategies *out);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocation failure at every allocation in turn. The linker sends the library's calls (and the test's) here: it is called with
+/* Allocation failure at every allocation in turn. The linker sends the library's calls (and the test's) here: it is
+ * called with
  * --wrap for each name below that begins with __wrap_. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bad problems, options and handles, one at a time: the status, and a sentence that names the field, its value and the range. */
+/* Bad problems, options and handles, one at a time: the status, and a sentence that names the field, its value and the
+ * range. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

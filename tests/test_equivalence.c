@@ -28,7 +28,8 @@ static conv_fft_plan *plan_of(const conv_fft_problem *p, const conv_fft_plan_opt
     return plan;
 }
 
-/* All but the chunk, which a plan rounds to whole samples or parts of one, and the groups, which must divide those of the layer. */
+/* All but the chunk, which a plan rounds to whole samples or parts of one, and the groups, which must divide those of
+ * the layer. */
 static void check_described(const conv_fft_plan *plan, const strategies *s) {
     conv_fft_description d;
     for (int pass = 0; pass < 3; pass++) {

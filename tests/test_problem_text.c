@@ -171,7 +171,8 @@ static conv_fft_problem resolved(conv_fft_problem p) {
     return p;
 }
 
-/* Defaults of gw and math may be written out; otherwise parse(format(p)) is p, and formatting again gives the same line. */
+/* Defaults of gw and math may be written out; otherwise parse(format(p)) is p, and formatting again gives the same
+ * line. */
 static void test_round_trip(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 500; seed++) {

@@ -14,7 +14,7 @@ static const char help_text[] =
     "Convolution layers for CNN training through small batched FFTs.\n"
     "\n"
     "commands:\n"
-    "  devices                 what is found to compute on, and what is missing\n"
+    "  devices                 what is found to compute on, which libraries from which files, and what is missing\n"
     "  explain PROBLEM         the strategy, bytes, operations and time of each stage of each pass\n"
     "  explain --file FILE     the same for each problem line of a file (a network)\n"
     "\n"
@@ -72,6 +72,10 @@ static int devices(const options *o) {
         return failed;
     printf("libconv_fft %s\n%s\n", conv_fft_version_string(), conv_fft_context_description(context));
     conv_fft_context_destroy(context);
+    char report[32768];
+    if (conv_fft_devices_report(report, sizeof report, NULL) != CONV_FFT_SUCCESS)
+        return library_error("no report");
+    fputs(report, stdout);
     return 0;
 }
 

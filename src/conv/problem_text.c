@@ -252,16 +252,6 @@ void cf_text_axes(cf_text *t, const char *key, int rank, const int64_t *axes) {
         cf_text_add(t, "%s%lld", a ? "x" : "", (long long)axes[a]);
 }
 
-void cf_text_add(cf_text *t, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    const size_t room = t->length < t->bytes ? t->bytes - t->length : 0;
-    const int wanted = vsnprintf(room ? t->text + t->length : NULL, room, format, arguments);
-    va_end(arguments);
-    if (wanted > 0)
-        t->length += (size_t)wanted;
-}
-
 conv_fft_status cf_problem_format(const cf_layer *layer, char *text, size_t bytes) {
     const conv_fft_problem *p = &layer->problem;
     char line[1024];

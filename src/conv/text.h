@@ -5,15 +5,8 @@
 
 #include "conv/layer.h"
 
-#include <stdarg.h>
+#include "core/text.h"
 
-/* A text that grows in a buffer of fixed size; `length` goes on counting when it is full. */
-typedef struct cf_text {
-    char *text;
-    size_t bytes, length;
-} cf_text;
-
-void cf_text_add(cf_text *t, const char *format, ...) CF_PRINTF(2, 3);
 /* " key=1x2x3" */
 void cf_text_axes(cf_text *t, const char *key, int rank, const int64_t *axes);
 

@@ -5,7 +5,9 @@
 #include "cpu/device.h"
 #include "cpu/parallel.h"
 
-enum { CF_BIAS_CHUNK = 64 }; /* elements of axis 2 that are loaded at once */
+enum {
+    CF_BIAS_CHUNK = 64
+}; /* elements of axis 2 that are loaded at once */
 
 /* sum[lane] += the elements of one row, in double; its own part first, so that no long sum meets single elements. */
 static void add_row(const cf_real_kernels *kernels, conv_fft_dtype dtype, cf_piece piece, int64_t length, double *sum) {
@@ -19,9 +21,11 @@ static void add_row(const cf_real_kernels *kernels, conv_fft_dtype dtype, cf_pie
         kernels->load(line, lanes, &piece);
         piece.data = (char *)piece.data + CF_BIAS_CHUNK * bytes;
         for (int64_t e = 0; e < piece.elements; ++e)
-            for (int l = 0; l < lanes; ++l) row[l] += dtype == CONV_FFT_FP64 ? line[e * lanes + l] : (double)narrow[e * lanes + l];
+            for (int l = 0; l < lanes; ++l)
+                row[l] += dtype == CONV_FFT_FP64 ? line[e * lanes + l] : (double)narrow[e * lanes + l];
     }
-    for (int l = 0; l < lanes; ++l) sum[l] += row[l];
+    for (int l = 0; l < lanes; ++l)
+        sum[l] += row[l];
 }
 
 conv_fft_status cf_cpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
@@ -51,11 +55,13 @@ conv_fft_status cf_cpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
         for (int64_t sample = 0; sample < desc->samples; ++sample)
             for (int64_t i0 = 0; i0 < desc->size[0]; ++i0)
                 for (int64_t i1 = 0; i1 < desc->size[1]; ++i1) {
-                    const int64_t at = sample * tensor->sample_stride + i0 * tensor->axis_stride[0] + i1 * tensor->axis_stride[1];
+                    const int64_t at =
+                        sample * tensor->sample_stride + i0 * tensor->axis_stride[0] + i1 * tensor->axis_stride[1];
                     piece.data = (char *)gy + at * (int64_t)cf_dtype_bytes(tensor->dtype);
                     add_row(kernels, dtype, piece, desc->size[2], sum);
                 }
-        for (int l = 0; l < CF_MAX_LANES; ++l) narrow[l] = (float)sum[l];
+        for (int l = 0; l < CF_MAX_LANES; ++l)
+            narrow[l] = (float)sum[l];
         piece = (cf_piece){.dtype = desc->result_dtype,
                            .data = gbias,
                            .offset = place,

@@ -17,12 +17,8 @@ static void *find_symbol(void *library, const char *name) {
 }
 #else
 #include <dlfcn.h>
-static void *open_library(const char *path) {
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
-static void *find_symbol(void *library, const char *name) {
-    return dlsym(library, name);
-}
+static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+static void *find_symbol(void *library, const char *name) { return dlsym(library, name); }
 #endif
 
 /* Debian keeps one folder per threading variant; the OpenMP one fits best below our own parallel loops. */
@@ -37,10 +33,10 @@ static const char *const candidates[] = {
 };
 
 /* dlsym returns an object pointer; POSIX promises that its bytes are those of the function pointer. */
-#define CF_LOOK_UP(function, library, name)                                                                            \
-    do {                                                                                                               \
-        void *const cf_address = find_symbol(library, name);                                                           \
-        memcpy(&(function), &cf_address, sizeof(function));                                                            \
+#define CF_LOOK_UP(function, library, name)                  \
+    do {                                                     \
+        void *const cf_address = find_symbol(library, name); \
+        memcpy(&(function), &cf_address, sizeof(function));  \
     } while (0)
 
 static void describe(void *library, const char *path, char *text, size_t bytes) {
@@ -48,7 +44,8 @@ static void describe(void *library, const char *path, char *text, size_t bytes) 
     CF_LOOK_UP(get_config, library, "openblas_get_config");
     char version[32] = "";
     /* "OpenBLAS 0.3.21 NO_LAPACKE ..." */
-    if (!get_config || sscanf(get_config(), "OpenBLAS %31s", version) != 1) version[0] = '\0';
+    if (!get_config || sscanf(get_config(), "OpenBLAS %31s", version) != 1)
+        version[0] = '\0';
     snprintf(text, bytes, "OpenBLAS%s%s from %s", version[0] ? " " : "", version, path);
 }
 
@@ -56,17 +53,20 @@ static void describe(void *library, const char *path, char *text, size_t bytes) 
  * device gets the same copy again from the loader, so nothing accumulates. */
 static bool try_library(cf_blas *blas, const char *path, char *text, size_t bytes) {
     void *const library = open_library(path);
-    if (!library) return false;
+    if (!library)
+        return false;
     cf_blas found = {0};
     int (*get_parallel)(void), (*get_threads)(void);
     CF_LOOK_UP(found.cgemm, library, "cblas_cgemm");
     CF_LOOK_UP(found.zgemm, library, "cblas_zgemm");
     CF_LOOK_UP(get_parallel, library, "openblas_get_parallel");
     CF_LOOK_UP(get_threads, library, "openblas_get_num_threads");
-    if (!found.cgemm || !found.zgemm || !get_parallel || !get_threads) return false;
+    if (!found.cgemm || !found.zgemm || !get_parallel || !get_threads)
+        return false;
     /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products (seen with
      * Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which stays on one thread inside our parallel loops. */
-    if (get_parallel() == 0) return false;
+    if (get_parallel() == 0)
+        return false;
     found.own_threads = get_parallel() == 1 && get_threads() > 1;
     *blas = found;
     describe(library, path, text, bytes);
@@ -90,8 +90,10 @@ static bool try_folders(cf_blas *blas, const char *folders, char *text, size_t b
 void cf_blas_open(cf_blas *blas, char *text, size_t bytes) {
     *blas = (cf_blas){0};
     const char *const folders = getenv("CONV_FFT_LIBRARY_PATH");
-    if (folders && try_folders(blas, folders, text, bytes)) return;
+    if (folders && try_folders(blas, folders, text, bytes))
+        return;
     for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; ++i)
-        if (try_library(blas, candidates[i], text, bytes)) return;
+        if (try_library(blas, candidates[i], text, bytes))
+            return;
     snprintf(text, bytes, "no OpenBLAS");
 }

@@ -7,7 +7,11 @@
 #include <stddef.h>
 
 /* Values of the CBLAS standard. */
-enum { CF_BLAS_ROW_MAJOR = 101, CF_BLAS_NO_TRANSPOSE = 111, CF_BLAS_CONJUGATE_TRANSPOSE = 113 };
+enum {
+    CF_BLAS_ROW_MAJOR = 101,
+    CF_BLAS_NO_TRANSPOSE = 111,
+    CF_BLAS_CONJUGATE_TRANSPOSE = 113
+};
 
 typedef void cf_blas_gemm(int order, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha,
                           const void *a, int lda, const void *b, int ldb, const void *beta, void *c, int ldc);

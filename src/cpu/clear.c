@@ -25,13 +25,16 @@ conv_fft_status cf_cpu_zero(cf_device *device, const cf_tensor *tensor, const in
     CF_PARALLEL_FOR_STATIC(cf_cpu_threads(device, rows, (double)rows * (double)length * (double)bytes))
     for (int64_t row = 0; row < rows; ++row) {
         const int64_t i1 = row % extents[3], i0 = row / extents[3] % extents[2];
-        const int64_t channel = row / extents[3] / extents[2] % extents[1], sample = row / extents[3] / extents[2] / extents[1];
+        const int64_t channel = row / extents[3] / extents[2] % extents[1],
+                      sample = row / extents[3] / extents[2] / extents[1];
         char *const at = (char *)data + (sample * tensor->sample_stride + channel * tensor->channel_stride +
-                                         i0 * tensor->axis_stride[0] + i1 * tensor->axis_stride[1]) * bytes;
+                                         i0 * tensor->axis_stride[0] + i1 * tensor->axis_stride[1]) *
+                                            bytes;
         if (tensor->axis_stride[2] == 1)
             memset(at, 0, (size_t)(length * bytes));
         else
-            for (int64_t i2 = 0; i2 < length; ++i2) memset(at + i2 * tensor->axis_stride[2] * bytes, 0, (size_t)bytes);
+            for (int64_t i2 = 0; i2 < length; ++i2)
+                memset(at + i2 * tensor->axis_stride[2] * bytes, 0, (size_t)bytes);
     }
     return CONV_FFT_SUCCESS;
 }

@@ -23,9 +23,7 @@ static inline float cf_bits_float(uint32_t bits) {
     return u.value;
 }
 
-static inline float cf_bfloat_to_float(uint16_t b) {
-    return cf_bits_float((uint32_t)b << 16);
-}
+static inline float cf_bfloat_to_float(uint16_t b) { return cf_bits_float((uint32_t)b << 16); }
 
 static inline uint16_t cf_float_to_bfloat(float value) {
     const uint32_t bits = cf_float_bits(value);

@@ -14,9 +14,7 @@ typedef struct cf_cpu_device {
     char description[256];
 } cf_cpu_device;
 
-static inline const cf_cpu_device *cf_cpu(const cf_device *device) {
-    return (const cf_cpu_device *)device;
-}
+static inline const cf_cpu_device *cf_cpu(const cf_device *device) { return (const cf_cpu_device *)device; }
 
 /* Threads for `work` (floating-point operations or bytes, whichever is more) in `pieces` that can run side by side: one
  * thread while waking others would cost more than it saves. */

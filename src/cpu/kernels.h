@@ -15,25 +15,27 @@
 #include "core/stage.h"
 #include "cpu/line_plan.h"
 
-enum { CF_MAX_LANES = 16 };
+enum {
+    CF_MAX_LANES = 16
+};
 
 struct cf_transform {
     cf_device *device;
     cf_transform_desc desc;
-    conv_fft_dtype dtype;   /* of the computation */
-    cf_line_plan line[3];   /* complex lengths; axis 2: half the basis if that is even */
+    conv_fft_dtype dtype; /* of the computation */
+    cf_line_plan line[3]; /* complex lengths; axis 2: half the basis if that is even */
     void *twiddles[3];
-    void *roots;            /* exp(-2 pi i k / basis[2]), k <= basis[2] / 4; basis[2] even */
-    int64_t row_bins;       /* basis[2] / 2 + 1 */
-    int lanes;              /* of a full unit */
-    int64_t batch[2];       /* lines of axis 0 and 1 that are transformed together */
+    void *roots;      /* exp(-2 pi i k / basis[2]), k <= basis[2] / 4; basis[2] even */
+    int64_t row_bins; /* basis[2] / 2 + 1 */
+    int lanes;        /* of a full unit */
+    int64_t batch[2]; /* lines of axis 0 and 1 that are transformed together */
     size_t work_bytes, line_bytes, border_bytes, thread_bytes;
 };
 
 /* The elements of one axis of one window: tensor index of element e. */
 typedef struct cf_range {
-    int64_t low, high, start; /* start + e * step for low <= e < high */
-    const int64_t *border;    /* border[e] for the others, -1: none. NULL: no others */
+    int64_t low, high, start;    /* start + e * step for low <= e < high */
+    const int64_t *border;       /* border[e] for the others, -1: none. NULL: no others */
     int64_t used_low, used_high; /* every e with an index lies here */
 } cf_range;
 
@@ -55,8 +57,8 @@ typedef struct cf_unit {
     int lanes, runs, segments;
     cf_run run[CF_MAX_LANES];
     cf_segment segment[CF_MAX_LANES];
-    int64_t offset[CF_MAX_LANES];  /* of each lane's element with indices 0, in elements of the tensor */
-    int64_t channel[CF_MAX_LANES]; /* over all groups */
+    int64_t offset[CF_MAX_LANES];      /* of each lane's element with indices 0, in elements of the tensor */
+    int64_t channel[CF_MAX_LANES];     /* over all groups */
     int64_t used_low[3], used_high[3]; /* over all runs */
     void *spectrum;
     int64_t bin_stride;
@@ -106,7 +108,8 @@ static inline const cf_real_kernels *cf_real(const cf_kernels *kernels, conv_fft
 }
 
 static inline int64_t cf_range_index(const cf_range *range, int64_t step, int64_t e) {
-    if (e >= range->low && e < range->high) return range->start + e * step;
+    if (e >= range->low && e < range->high)
+        return range->start + e * step;
     return range->border ? range->border[e] : -1;
 }
 

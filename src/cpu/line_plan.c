@@ -10,11 +10,15 @@ static int next_radix(int64_t rest) {
         rest /= 2;
         ++twos;
     }
-    if (twos == 1) return 2;
-    if (twos == 2 || twos == 4) return 4;
-    if (twos > 0) return 8;
+    if (twos == 1)
+        return 2;
+    if (twos == 2 || twos == 4)
+        return 4;
+    if (twos > 0)
+        return 8;
     for (int radix = 3; radix <= 7; radix += 2)
-        if (rest % radix == 0) return radix;
+        if (rest % radix == 0)
+            return radix;
     return 0;
 }
 
@@ -23,13 +27,15 @@ conv_fft_status cf_line_plan_init(cf_line_plan *plan, int64_t length) {
     int64_t s = 1;
     while (s < length) {
         const int radix = next_radix(length / s);
-        if (radix == 0) break;
+        if (radix == 0)
+            break;
         const int64_t m = length / s / radix;
         plan->pass[plan->passes++] = (cf_line_pass){.radix = radix, .m = m, .s = s, .twiddle = plan->twiddles};
         plan->twiddles += m * (radix - 1);
         s *= radix;
     }
-    CF_REQUIRE(length >= 1 && s == length, "transform length %lld is not a product of 2, 3, 5 and 7", (long long)length);
+    CF_REQUIRE(length >= 1 && s == length, "transform length %lld is not a product of 2, 3, 5 and 7",
+               (long long)length);
     return CONV_FFT_SUCCESS;
 }
 
@@ -38,11 +44,13 @@ void cf_root_of_unity(int64_t k, int64_t n, conv_fft_dtype dtype, void *complex,
     const double pi = 3.14159265358979323846264338327950288;
     int64_t numerator = k;
     const int half = 2 * numerator > n;
-    if (half) numerator = n - numerator; /* conjugate */
-    const int left = 4 * numerator > n;  /* beyond a quarter: mirror the real part */
+    if (half)
+        numerator = n - numerator;      /* conjugate */
+    const int left = 4 * numerator > n; /* beyond a quarter: mirror the real part */
     double quarter = left ? (double)n / 2 - (double)numerator : (double)numerator;
     const int steep = 8 * quarter > (double)n;
-    if (steep) quarter = (double)n / 4 - quarter;
+    if (steep)
+        quarter = (double)n / 4 - quarter;
     const double angle = 2 * pi * quarter / (double)n;
     const double c = steep ? sin(angle) : cos(angle), s = steep ? cos(angle) : sin(angle);
     const double re = left ? -c : c, im = half ? s : -s;

@@ -14,7 +14,9 @@
 #include "core/status.h"
 
 /* 3^39 < 2^63: no length has more passes. */
-enum { CF_MAX_PASSES = 40 };
+enum {
+    CF_MAX_PASSES = 40
+};
 
 typedef struct cf_line_pass {
     int radix;

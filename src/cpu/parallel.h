@@ -19,9 +19,9 @@ static inline void cf_no_further_threads(void) { omp_set_num_threads(1); }
 static inline int cf_thread_index(void) { return omp_get_thread_num(); }
 static inline int cf_thread_limit(void) { return omp_get_max_threads(); }
 #else
-#define CF_PARALLEL_FOR(threads)
-#define CF_PARALLEL_FOR_STATIC(threads)
-#define CF_PARALLEL(threads)
+#define CF_PARALLEL_FOR(threads) (void)(threads);
+#define CF_PARALLEL_FOR_STATIC(threads) (void)(threads);
+#define CF_PARALLEL(threads) (void)(threads);
 #define CF_SHARED_FOR
 static inline void cf_no_further_threads(void) {}
 static inline int cf_thread_index(void) { return 0; }

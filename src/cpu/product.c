@@ -20,9 +20,12 @@ static gemm gemm_of(const cf_product_desc *desc, void *x, void *w, void *y, int6
     const int64_t in = desc->in_columns, out = desc->out_columns;
     const int plain = CF_BLAS_NO_TRANSPOSE, conjugate = CF_BLAS_CONJUGATE_TRANSPOSE;
     switch (desc->kind) {
-    case CF_PRODUCT_FORWARD: return (gemm){plain, conjugate, rows, out, in, in, in, out, x, w, y};
-    case CF_PRODUCT_BACKWARD_DATA: return (gemm){plain, plain, rows, in, out, out, in, in, y, w, x};
-    case CF_PRODUCT_BACKWARD_WEIGHTS: break;
+    case CF_PRODUCT_FORWARD:
+        return (gemm){plain, conjugate, rows, out, in, in, in, out, x, w, y};
+    case CF_PRODUCT_BACKWARD_DATA:
+        return (gemm){plain, plain, rows, in, out, out, in, in, y, w, x};
+    case CF_PRODUCT_BACKWARD_WEIGHTS:
+        break;
     }
     return (gemm){conjugate, plain, out, in, rows, out, in, in, y, x, w};
 }
@@ -38,7 +41,8 @@ static gemm gemm_part(gemm g, int64_t from, int64_t to, size_t complex_bytes) {
 static void run_gemm(const cf_blas *blas, conv_fft_dtype dtype, const gemm *g, bool accumulate) {
     const float one_f[2] = {1, 0}, beta_f[2] = {accumulate ? 1.0f : 0.0f, 0};
     const double one_d[2] = {1, 0}, beta_d[2] = {accumulate ? 1.0 : 0.0, 0};
-    if (g->m == 0) return;
+    if (g->m == 0)
+        return;
     if (dtype == CONV_FFT_FP64)
         blas->zgemm(CF_BLAS_ROW_MAJOR, g->transpose_a, g->transpose_b, (int)g->m, (int)g->n, (int)g->k, one_d, g->a,
                     (int)g->lda, g->b, (int)g->ldb, beta_d, g->c, (int)g->ldc);
@@ -70,8 +74,7 @@ static void product_blas(const cf_cpu_device *device, const cf_product_desc *des
     const double products = (double)x.rows * (double)desc->in_columns * (double)desc->out_columns;
     const bool own_threads = device->blas.own_threads && products > own_threads_from;
     const int64_t parts = !own_threads && bins < device->base.threads ? cf_ceil_div(device->base.threads, bins) : 1;
-    CF_PARALLEL(own_threads ? 1 : threads)
-    {
+    CF_PARALLEL(own_threads ? 1 : threads) {
         cf_no_further_threads();
         CF_SHARED_FOR
         for (int64_t i = 0; i < bins * parts; ++i) {
@@ -103,7 +106,8 @@ conv_fft_status cf_cpu_product(cf_device *device, const cf_product_desc *desc, c
     const cf_cpu_device *cpu = cf_cpu(device);
     const int64_t bins = x.groups * desc->bins;
     const double flops = 8.0 * (double)bins * (double)x.rows * (double)desc->in_columns * (double)desc->out_columns;
-    if (bins == 0) return CONV_FFT_SUCCESS;
+    if (bins == 0)
+        return CONV_FFT_SUCCESS;
     if (desc->variant == CF_PRODUCT_BLAS && cpu->blas.cgemm && fits_blas(desc, x.rows))
         product_blas(cpu, desc, x, w, y, accumulate, cf_cpu_threads(device, device->threads, flops));
     else

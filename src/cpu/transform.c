@@ -9,8 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A unit's memory should stay in a core's second-level cache, the lines in work in its first-level cache. */
-static const size_t unit_bytes = 1 << 20, batch_bytes = 1 << 14;
+/* The lines in work should stay in a core's first-level cache. A unit as a whole need not stay in any: full vectors and long
+ * pieces of each bin gain more than a smaller unit would, up to a size that is a burden on the workspace. */
+static const size_t batch_bytes = 1 << 14, unit_bytes = 8 << 20;
 
 /* A spectrum beyond this is written past the caches: its bins are far apart, and it would be gone before the product. */
 static const int64_t stream_bytes = 8 << 20;
@@ -40,14 +41,14 @@ static void set_sizes(cf_transform *t) {
     }
     t->work_bytes = cf_align((size_t)(basis[0] * basis[1] * t->row_bins) * point);
     t->line_bytes = cf_align((size_t)longest * point);
-    const bool borders = axis[0].mode != CONV_FFT_PAD_ZEROS || axis[1].mode != CONV_FFT_PAD_ZEROS ||
-                         axis[2].mode != CONV_FFT_PAD_ZEROS;
+    const bool borders =
+        axis[0].mode != CONV_FFT_PAD_ZEROS || axis[1].mode != CONV_FFT_PAD_ZEROS || axis[2].mode != CONV_FFT_PAD_ZEROS;
     t->border_bytes = borders ? cf_align(lanes * (size_t)(axis[0].count + axis[1].count + axis[2].count) * 8) : 0;
     t->thread_bytes = t->work_bytes + 3 * t->line_bytes + t->border_bytes;
 }
 
-/* As many lanes as fill the widest vectors; fewer where there are fewer planes, or where a unit would leave the cache, but
- * then still a whole cache line of each bin. */
+/* As many lanes as fill the widest vectors; fewer where there are fewer planes, or where a unit would be too large, but then
+ * still a whole cache line of each bin. */
 static void choose_lanes(cf_transform *t) {
     const cf_spectrum *spectrum = &t->desc.spectrum;
     const int line = (int)(64 / (2 * cf_dtype_bytes(t->dtype)));
@@ -64,22 +65,27 @@ static conv_fft_status make_tables(cf_transform *t) {
     for (int a = 0; a < 3; ++a) {
         const size_t bytes = (size_t)cf_max(1, t->line[a].twiddles) * complex_bytes;
         t->twiddles[a] = malloc(bytes);
-        if (!t->twiddles[a]) return cf_fail_memory(bytes, "the twiddles of a transform");
+        if (!t->twiddles[a])
+            return cf_fail_memory(bytes, "the twiddles of a transform");
         cf_line_plan_twiddles(&t->line[a], t->dtype, t->twiddles[a]);
     }
     const int64_t n = t->desc.spectrum.basis[2];
-    if (n % 2 != 0) return CONV_FFT_SUCCESS;
+    if (n % 2 != 0)
+        return CONV_FFT_SUCCESS;
     const size_t bytes = (size_t)(n / 4 + 1) * complex_bytes;
     t->roots = malloc(bytes);
-    if (!t->roots) return cf_fail_memory(bytes, "the roots of unity of a transform");
-    for (int64_t k = 0; k <= n / 4; ++k) cf_root_of_unity(k, n, t->dtype, t->roots, k);
+    if (!t->roots)
+        return cf_fail_memory(bytes, "the roots of unity of a transform");
+    for (int64_t k = 0; k <= n / 4; ++k)
+        cf_root_of_unity(k, n, t->dtype, t->roots, k);
     return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_cpu_transform_create(cf_device *device, const cf_transform_desc *desc, cf_transform **transform) {
     CF_FORWARD(check_window(desc));
     cf_transform *t = calloc(1, sizeof *t);
-    if (!t) return cf_fail_memory(sizeof *t, "a transform");
+    if (!t)
+        return cf_fail_memory(sizeof *t, "a transform");
     const int64_t *basis = desc->spectrum.basis;
     t->device = device;
     t->desc = *desc;
@@ -88,10 +94,12 @@ conv_fft_status cf_cpu_transform_create(cf_device *device, const cf_transform_de
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int a = 0; a < 3 && status == CONV_FFT_SUCCESS; ++a)
         status = cf_line_plan_init(&t->line[a], a == 2 && basis[2] % 2 == 0 ? basis[2] / 2 : basis[a]);
-    if (status != CONV_FFT_SUCCESS) goto done;
+    if (status != CONV_FFT_SUCCESS)
+        goto done;
     choose_lanes(t);
     status = make_tables(t);
-    if (status != CONV_FFT_SUCCESS) goto done;
+    if (status != CONV_FFT_SUCCESS)
+        goto done;
     *transform = t;
     return CONV_FFT_SUCCESS;
 done:
@@ -100,8 +108,10 @@ done:
 }
 
 void cf_cpu_transform_destroy(cf_transform *transform) {
-    if (!transform) return;
-    for (int a = 0; a < 3; ++a) free(transform->twiddles[a]);
+    if (!transform)
+        return;
+    for (int a = 0; a < 3; ++a)
+        free(transform->twiddles[a]);
     free(transform->roots);
     free(transform);
 }
@@ -178,7 +188,8 @@ conv_fft_status cf_cpu_inverse(const cf_transform *transform, cf_block block, vo
             cf_unit unit;
             double lane_bias[CF_MAX_LANES]; /* as floats if the computation is in FP32 */
             cf_unit_set(&unit, &call, i, step, cf_thread_index());
-            if (bias) load_bias(transform, kernels, &unit, lane_bias);
+            if (bias)
+                load_bias(transform, kernels, &unit, lane_bias);
             kernels->inverse(transform, &unit);
         }
     return CONV_FFT_SUCCESS;

@@ -19,15 +19,18 @@ static void set_range(cf_range *range, const cf_axis_window *a, int64_t tile, in
     *range = (cf_range){.low = cf_max(0, -cf_floor_div(start - from, a->step)),
                         .high = cf_min(a->count, -cf_floor_div(start - to, a->step)),
                         .start = start};
-    if (range->low >= range->high) range->low = range->high = 0;
+    if (range->low >= range->high)
+        range->low = range->high = 0;
     range->used_low = range->low;
     range->used_high = range->high;
-    if (a->mode == CONV_FFT_PAD_ZEROS) return;
+    if (a->mode == CONV_FFT_PAD_ZEROS)
+        return;
     range->border = border;
     range->used_low = a->count;
     range->used_high = cf_window_fill(a, tile, shift, phase, border);
     for (int64_t e = range->used_high - 1; e >= 0; --e)
-        if (border[e] >= 0) range->used_low = e;
+        if (border[e] >= 0)
+            range->used_low = e;
 }
 
 /* The three ranges of a run. Runs of one row in the sample and one phase have the same ones. */
@@ -35,7 +38,8 @@ static void set_ranges(cf_unit *unit, const cf_transform *t, cf_run *run) {
     const cf_axis_window *const axis = t->desc.window.axis;
     const int number = (int)(run - unit->run);
     if (number > 0 && run[-1].row == run->row && run[-1].phase == run->phase) {
-        for (int a = 0; a < 3; ++a) run->range[a] = run[-1].range[a];
+        for (int a = 0; a < 3; ++a)
+            run->range[a] = run[-1].range[a];
         return;
     }
     const int64_t tiles[3] = {axis[0].tiles, axis[1].tiles, axis[2].tiles};
@@ -74,7 +78,8 @@ static int64_t offset_of(const cf_call *call, place at) {
     const cf_spectrum *spectrum = &call->transform->desc.spectrum;
     const cf_tensor *tensor = &call->transform->desc.tensor;
     const int64_t sample = at.row / spectrum->rows_per_sample, group = call->block.group + at.group;
-    return (sample - call->origin.sample) * tensor->sample_stride + at.column % spectrum->channels * tensor->channel_stride +
+    return (sample - call->origin.sample) * tensor->sample_stride +
+           at.column % spectrum->channels * tensor->channel_stride +
            (group - call->origin.group) * tensor->group_stride;
 }
 
@@ -119,7 +124,8 @@ void cf_unit_set(cf_unit *unit, const cf_call *call, int64_t index, int64_t step
                       .bias = call->bias,
                       .accumulate = call->accumulate};
     unit->work = memory;
-    for (int i = 0; i < 3; ++i) unit->line[i] = memory + t->work_bytes + (size_t)i * t->line_bytes;
+    for (int i = 0; i < 3; ++i)
+        unit->line[i] = memory + t->work_bytes + (size_t)i * t->line_bytes;
     unit->borders = (int64_t *)(void *)(memory + t->work_bytes + 3 * t->line_bytes);
     for (int lane = 0; lane < unit->lanes; ++lane) {
         const place at = place_of(call, index * t->lanes + lane, step);

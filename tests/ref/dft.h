@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/** out[f] = sum over t of in[t] * exp(sign * 2 pi i f t / n), n complex numbers as (re, im) pairs; no scale. `in` is not `out`. */
+/** out[f] = sum over t of in[t] * exp(sign * 2 pi i f t / n), n complex numbers as (re, im) pairs; no scale. `in` is
+ * not `out`. */
 void ref_dft(int64_t n, int sign, const double *in, double *out);
 
 #endif

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A binary format: sign bit, exponent field, `fraction` bits; `lowest` is the exponent of the smallest normal number. */
+/* A binary format: sign bit, exponent field, `fraction` bits; `lowest` is the exponent of the smallest normal number.
+ */
 typedef struct format {
     const char *name;
     size_t size;

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CF_DEVICE_ENVIRONMENT_H
+#define CF_DEVICE_ENVIRONMENT_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/* A variable that names files; NULL if it is unset or empty, or where a program runs with more rights than its caller. */
+static inline const char *cf_environment(const char *name) {
+#if defined(__GLIBC__)
+    const char *const value = secure_getenv(name);
+#else
+    const char *const value = getenv(name);
+#endif
+    return value && *value ? value : NULL;
+}
+
+#endif

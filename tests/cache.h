@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels for tests of the cache: the machine code of a text is 256 bytes of its first letter. */
+#ifndef TEST_CACHE_H
+#define TEST_CACHE_H
+
+#include "device/cubin_cache.h"
+
+/* A cache that warns on the standard error stream. */
+cf_cubin_cache *cache_in(const char *directory, int64_t limit);
+/* For sm_90a, without options. */
+cf_cubin_key cache_key(const char *text);
+void cache_store(cf_cubin_cache *cache, const char *text);
+/* Found, and with the right machine code: anything else ends the program. */
+bool cache_has(cf_cubin_cache *cache, const char *text);
+/* The same, of a new cache in this directory. */
+bool directory_has(const char *directory, const char *text);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A libcuda with one GPU that exists in host memory. Its kernels store the number of their threads at their first
+ * parameter. */
+#include "device/driver.h"
+#include "fake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef FAKE_VERSION
+#define FAKE_VERSION 13000
+#endif
+#ifndef FAKE_INIT
+#define FAKE_INIT 0
+#endif
+#ifndef FAKE_COMPUTE_MAJOR
+#define FAKE_COMPUTE_MAJOR 9
+#endif
+
+enum {
+    INVALID_VALUE = 1,
+    INVALID_CONTEXT = 201,
+    NOT_FOUND = 500
+};
+
+fake_cuda fake_cuda_state;
+static char context, module;
+
+cf_cu_result cuDriverGetVersion(int *version) {
+    *version = FAKE_VERSION;
+    return 0;
+}
+cf_cu_result cuInit(unsigned flags) { return flags ? INVALID_VALUE : FAKE_INIT; }
+cf_cu_result cuGetErrorName(cf_cu_result result, const char **text) {
+    *text = result == CF_CU_OUT_OF_MEMORY       ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : result == CF_CU_NO_DEVICE         ? "CUDA_ERROR_NO_DEVICE"
+            : result == CF_CU_NO_BINARY_FOR_GPU ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
+                                                : "CUDA_ERROR_OTHER";
+    return 0;
+}
+cf_cu_result cuGetErrorString(cf_cu_result result, const char **text) {
+    *text = result == CF_CU_NO_DEVICE ? "no CUDA-capable device is detected" : "what went wrong";
+    return 0;
+}
+cf_cu_result cuDeviceGetCount(int *count) {
+    *count = 1;
+    return 0;
+}
+cf_cu_result cuDeviceGet(cf_cu_device *device, int ordinal) {
+    *device = 0;
+    return ordinal == 0 ? 0 : CF_CU_INVALID_DEVICE;
+}
+cf_cu_result cuDeviceGetName(char *name, int bytes, cf_cu_device device) {
+    (void)device;
+    snprintf(name, (size_t)bytes, "Substitute GPU");
+    return 0;
+}
+cf_cu_result cuDeviceGetAttribute(int *value, cf_cu_attribute attribute, cf_cu_device device) {
+    (void)device;
+    *value = attribute == 75 ? FAKE_COMPUTE_MAJOR : attribute == 76 ? 0 : attribute == 97 ? 232448 : 64;
+    return 0;
+}
+cf_cu_result cuDeviceTotalMem_v2(size_t *bytes, cf_cu_device device) {
+    (void)device;
+    *bytes = FAKE_MEMORY;
+    return 0;
+}
+cf_cu_result cuDevicePrimaryCtxRetain(cf_cu_context *result, cf_cu_device device) {
+    (void)device;
+    ++fake_cuda_state.retained;
+    *result = (cf_cu_context)(void *)&context;
+    return 0;
+}
+cf_cu_result cuDevicePrimaryCtxRelease_v2(cf_cu_device device) {
+    (void)device;
+    --fake_cuda_state.retained;
+    return 0;
+}
+cf_cu_result cuCtxPushCurrent_v2(cf_cu_context pushed) {
+    if ((void *)pushed != &context)
+        return INVALID_CONTEXT;
+    ++fake_cuda_state.depth;
+    return 0;
+}
+cf_cu_result cuCtxPopCurrent_v2(cf_cu_context *popped) {
+    --fake_cuda_state.depth;
+    *popped = (cf_cu_context)(void *)&context;
+    return 0;
+}
+
+/* Everything below needs a current context. */
+#define NEED_CONTEXT()                 \
+    do {                               \
+        if (fake_cuda_state.depth < 1) \
+            return INVALID_CONTEXT;    \
+    } while (0)
+
+cf_cu_result cuModuleLoadData(cf_cu_module *result, const void *image) {
+    NEED_CONTEXT();
+    if (strncmp(image, FAKE_CUBIN, strlen(FAKE_CUBIN)) != 0)
+        return CF_CU_INVALID_IMAGE;
+    if (strncmp((const char *)image + strlen(FAKE_CUBIN), "sm_90a ", 7) != 0)
+        return CF_CU_NO_BINARY_FOR_GPU;
+    ++fake_cuda_state.modules;
+    *result = (cf_cu_module)(void *)&module;
+    return 0;
+}
+cf_cu_result cuModuleUnload(cf_cu_module unloaded) {
+    NEED_CONTEXT();
+    (void)unloaded;
+    --fake_cuda_state.modules;
+    return 0;
+}
+cf_cu_result cuModuleGetFunction(cf_cu_function *function, cf_cu_module from, const char *name) {
+    NEED_CONTEXT();
+    *function = (cf_cu_function)(void *)from;
+    return strcmp(name, "absent") == 0 ? NOT_FOUND : 0;
+}
+cf_cu_result cuFuncGetAttribute(int *value, cf_cu_function_attribute attribute, cf_cu_function function) {
+    NEED_CONTEXT();
+    (void)function;
+    *value = attribute == CF_CU_FUNCTION_REGISTERS ? 40 : attribute == CF_CU_FUNCTION_SHARED_BYTES ? 1024 : 0;
+    return 0;
+}
+cf_cu_result cuFuncSetAttribute(cf_cu_function function, cf_cu_function_attribute attribute, int value) {
+    NEED_CONTEXT();
+    (void)function;
+    return attribute == CF_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES && value > 0 ? 0 : INVALID_VALUE;
+}
+cf_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cf_cu_function function, int threads,
+                                                         size_t shared) {
+    NEED_CONTEXT();
+    (void)function;
+    (void)shared;
+    *blocks = 2048 / threads;
+    return 0;
+}
+#ifndef FAKE_LACKS_LAUNCH
+cf_cu_result cuLaunchKernel(cf_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                            unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, cf_cu_stream stream,
+                            void **parameters, void **extra) {
+    NEED_CONTEXT();
+    (void)function;
+    (void)shared;
+    (void)stream;
+    const unsigned threads = grid_x * grid_y * grid_z * block_x * block_y * block_z;
+    if (threads == 0 || extra)
+        return INVALID_VALUE;
+    **(unsigned **)parameters[0] = threads;
+    return 0;
+}
+#endif
+cf_cu_result cuMemAlloc_v2(cf_cu_pointer *memory, size_t bytes) {
+    NEED_CONTEXT();
+    if (bytes > FAKE_MEMORY)
+        return CF_CU_OUT_OF_MEMORY;
+    *memory = (cf_cu_pointer)(uintptr_t)malloc(bytes);
+    ++fake_cuda_state.allocations;
+    return 0;
+}
+cf_cu_result cuMemFree_v2(cf_cu_pointer memory) {
+    NEED_CONTEXT();
+    free((void *)(uintptr_t)memory);
+    --fake_cuda_state.allocations;
+    return 0;
+}
+static cf_cu_result copy(void *to, const void *from, size_t bytes) {
+    NEED_CONTEXT();
+    memcpy(to, from, bytes);
+    return 0;
+}
+cf_cu_result cuMemcpyHtoDAsync_v2(cf_cu_pointer to, const void *from, size_t bytes, cf_cu_stream stream) {
+    (void)stream;
+    return copy((void *)(uintptr_t)to, from, bytes);
+}
+cf_cu_result cuMemcpyDtoHAsync_v2(void *to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream) {
+    (void)stream;
+    return copy(to, (const void *)(uintptr_t)from, bytes);
+}
+cf_cu_result cuMemcpyDtoDAsync_v2(cf_cu_pointer to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream) {
+    (void)stream;
+    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+}
+cf_cu_result cuMemsetD8Async(cf_cu_pointer memory, unsigned char value, size_t count, cf_cu_stream stream) {
+    NEED_CONTEXT();
+    (void)stream;
+    memset((void *)(uintptr_t)memory, value, count);
+    return 0;
+}
+cf_cu_result cuMemsetD32Async(cf_cu_pointer memory, unsigned value, size_t count, cf_cu_stream stream) {
+    NEED_CONTEXT();
+    (void)stream;
+    for (size_t i = 0; i < count; ++i)
+        ((unsigned *)(uintptr_t)memory)[i] = value;
+    return 0;
+}
+cf_cu_result cuStreamCreate(cf_cu_stream *stream, unsigned flags) {
+    NEED_CONTEXT();
+    *stream = malloc(1);
+    return flags == CF_CU_STREAM_NON_BLOCKING ? 0 : INVALID_VALUE;
+}
+cf_cu_result cuStreamSynchronize(cf_cu_stream stream) {
+    NEED_CONTEXT();
+    (void)stream;
+    return 0;
+}
+cf_cu_result cuStreamDestroy_v2(cf_cu_stream stream) {
+    NEED_CONTEXT();
+    free(stream);
+    return 0;
+}
+cf_cu_result cuThreadExchangeStreamCaptureMode(cf_cu_capture_mode *mode) {
+    NEED_CONTEXT();
+    *mode = 0;
+    return 0;
+}
+cf_cu_result cuEventCreate(cf_cu_event *event, unsigned flags) {
+    NEED_CONTEXT();
+    (void)flags;
+    *event = malloc(1);
+    return 0;
+}
+cf_cu_result cuEventRecord(cf_cu_event event, cf_cu_stream stream) {
+    NEED_CONTEXT();
+    (void)event;
+    (void)stream;
+    return 0;
+}
+cf_cu_result cuEventSynchronize(cf_cu_event event) {
+    NEED_CONTEXT();
+    (void)event;
+    return 0;
+}
+cf_cu_result cuEventElapsedTime(float *ms, cf_cu_event start, cf_cu_event end) {
+    NEED_CONTEXT();
+    (void)start;
+    (void)end;
+    *ms = 1.5f;
+    return 0;
+}
+cf_cu_result cuEventDestroy_v2(cf_cu_event event) {
+    NEED_CONTEXT();
+    free(event);
+    return 0;
+}
