@@ -3,11 +3,13 @@
 # internals too, and lets them replace malloc.
 
 set(src "${PROJECT_SOURCE_DIR}/src")
-set(kernel_text "${src}/cpu/fft_kernels.c")
+set(cpu_kernels "${src}/cpu/fft_kernels.c")
 file(GLOB cpu_sources CONFIGURE_DEPENDS "${src}/cpu/*.c")
 file(GLOB sources CONFIGURE_DEPENDS "${src}/*.c" "${src}/autotune/*.c" "${src}/conv/*.c" "${src}/tiling/*.c"
      "${src}/fbfft/*.c" "${src}/device/*.c" "${src}/core/*.c")
-list(REMOVE_ITEM cpu_sources "${kernel_text}")
+list(REMOVE_ITEM cpu_sources "${cpu_kernels}")
+include(cmake/Kernels.cmake)
+list(APPEND sources "${PROJECT_BINARY_DIR}/kernel_text.c")
 
 check_c_compiler_flag(-ffp-contract=fast CONV_FFT_HAS_FP_CONTRACT)
 check_c_compiler_flag(-fopenmp-simd CONV_FFT_HAS_OPENMP_SIMD)
@@ -30,7 +32,7 @@ conv_fft_add_objects(conv_fft_cpu ${cpu_sources})
 target_compile_options(conv_fft_cpu PRIVATE ${cpu_options})
 
 # One text of the transform, compiled once for the baseline and once per instruction set.
-conv_fft_add_objects(conv_fft_kernels_baseline "${kernel_text}")
+conv_fft_add_objects(conv_fft_kernels_baseline "${cpu_kernels}")
 target_compile_options(conv_fft_kernels_baseline PRIVATE ${cpu_options})
 
 function(conv_fft_add_kernels isa)
@@ -38,7 +40,7 @@ function(conv_fft_add_kernels isa)
   check_c_compiler_flag("${all_flags}" CONV_FFT_COMPILES_${isa})
   if(CONV_FFT_COMPILES_${isa})
     string(TOLOWER conv_fft_kernels_${isa} target)
-    conv_fft_add_objects(${target} "${kernel_text}")
+    conv_fft_add_objects(${target} "${cpu_kernels}")
     target_compile_options(${target} PRIVATE ${cpu_options} ${ARGN})
     target_compile_definitions(${target} PRIVATE CF_ISA_${isa}=1)
     target_compile_definitions(conv_fft_cpu PRIVATE CF_HAVE_${isa}=1)

@@ -18,8 +18,9 @@
  * Statuses, conv_fft_last_error(), streams and thread-sharing are as in conv_fft.h. Input and output may not overlap. The
  * alignment of one real number suffices; 16 bytes are faster. No two planes share arithmetic: a NaN stays in its own.
  *
- * This version: GPU contexts; rank 1 and 2; FP32; even bases whose lines fit a few threads: 2..256 for rank 1 and 2..128 for
- * rank 2, the powers of two among them. Anything else is NOT_SUPPORTED, with a sentence.
+ * This version: GPU contexts; FP32; even bases: of rank 1, all products of powers of 2, 3, 5 and 7 up to 64, and from there to 256
+ * those with enough factors of 2 (all powers of two); of rank 2, up to 64 each, and to 128 where both are multiples of 4.
+ * Anything else is NOT_SUPPORTED, with a sentence.
  */
 #ifndef FBFFT_H
 #define FBFFT_H
@@ -37,7 +38,7 @@ typedef enum fbfft_kind {
 
 /** A transform. Start from fbfft_desc_init(). */
 typedef struct fbfft_desc {
-    int rank;                          /**< 1..3 axes */
+    int rank; /**< 1..3 axes */
     fbfft_kind kind;
     int64_t basis[CONV_FFT_MAX_RANK];  /**< N, >= 1; default 1 */
     int64_t extent[CONV_FFT_MAX_RANK]; /**< D, 1..N; 0 (default): N */
@@ -67,7 +68,8 @@ CONV_FFT_API const char *fbfft_plan_description(const fbfft_plan *plan);
  * Enqueue the transform of `batch` >= 0 planes from `in` to `out` (device memory). INVALID_ARGUMENT: a NULL or misaligned pointer, a negative
  * batch. DEVICE_ERROR.
  */
-CONV_FFT_API conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch, struct CUstream_st *stream);
+CONV_FFT_API conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch,
+                                           struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

@@ -138,6 +138,9 @@ conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_p
     if (!options)
         options = &defaults;
     CF_FORWARD(check_plan_options(options));
+    if (!context->device)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "context is on GPU %d; layers run on the CPU in this version of the library", context->ordinal);
     return cf_autotune_plan(context, problem, options, plan);
 }
 
@@ -349,6 +352,9 @@ conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void
 
 static conv_fft_status tuning_needs_gpu(const conv_fft_context *context) {
     REQUIRE_POINTER(context);
+    if (context->gpu)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "layers, and so their tuning records, are not on GPUs in this version of the library");
     return cf_fail(CONV_FFT_NOT_SUPPORTED,
                    "tuning records belong to GPU contexts; this one runs on the CPU, where the cost model decides");
 }

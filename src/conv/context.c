@@ -6,24 +6,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static conv_fft_status open_cpu(const conv_fft_context_options *options, conv_fft_context *context) {
+    CF_FORWARD(cf_cpu_create(options->threads, context->log_level, &context->device));
+    snprintf(context->description, sizeof context->description, "%s; %s", cf_cpu_description(context->device),
+             options->device == CONV_FFT_DEVICE_CPU ? "the CPU was asked for"
+                                                    : "layers run on the CPU in this version of the library");
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status open_gpu(const conv_fft_context_options *options, conv_fft_context *context) {
+    const cf_gpu_options gpu = {options->device, options->cache_directory, context->log_level, cf_search_default()};
+    const conv_fft_status status = cf_gpu_open(&gpu, &context->gpu);
+    /* Whatever stands in the way, the GPU that was asked for by number is not usable. */
+    if (status == CONV_FFT_LIBRARY_MISSING || status == CONV_FFT_NOT_SUPPORTED)
+        return CONV_FFT_NO_DEVICE;
+    CF_FORWARD(status);
+    snprintf(context->description, sizeof context->description, "GPU %d, %s, %s; it was asked for", options->device,
+             context->gpu->facts.name, context->gpu->architecture);
+    return CONV_FFT_SUCCESS;
+}
+
 conv_fft_status cf_context_create(const conv_fft_context_options *options, conv_fft_context **result) {
-    if (options->device >= 0)
-        return cf_fail(CONV_FFT_NO_DEVICE,
-                       "device is %d; this version of the library has no GPU backend yet, use CONV_FFT_DEVICE_CPU (%d)",
-                       options->device, CONV_FFT_DEVICE_CPU);
     conv_fft_context *context = calloc(1, sizeof *context);
     if (!context)
         return cf_fail_memory(sizeof *context, "a context");
-    context->ordinal = CONV_FFT_DEVICE_CPU;
+    context->ordinal = options->device >= 0 ? options->device : CONV_FFT_DEVICE_CPU;
     context->log_level = cf_log_level(options->log_level);
-    const conv_fft_status status = cf_cpu_create(options->threads, context->log_level, &context->device);
+    const conv_fft_status status = options->device >= 0 ? open_gpu(options, context) : open_cpu(options, context);
     if (status != CONV_FFT_SUCCESS) {
         free(context);
         return status;
     }
-    snprintf(context->description, sizeof context->description, "%s; %s", cf_cpu_description(context->device),
-             options->device == CONV_FFT_DEVICE_CPU ? "the CPU was asked for"
-                                                    : "this version of the library has no GPU backend yet");
     cf_log(context->log_level, CONV_FFT_LOG_INFO, "%s", context->description);
     *result = context;
     return CONV_FFT_SUCCESS;
@@ -32,6 +45,9 @@ conv_fft_status cf_context_create(const conv_fft_context_options *options, conv_
 void cf_context_destroy(conv_fft_context *context) {
     if (!context)
         return;
-    cf_cpu_destroy(context->device);
+    if (context->gpu)
+        cf_gpu_close(context->gpu);
+    if (context->device)
+        cf_cpu_destroy(context->device);
     free(context);
 }

@@ -2,7 +2,7 @@
 /* Complex numbers, and constants on the unit circle exact to the last bit of a double. */
 #pragma once
 
-#include "platform.cuh"
+#include "fbfft/kernels/platform.cuh"
 
 #ifndef CF_REAL
 #define CF_REAL float
@@ -34,9 +34,12 @@ __host__ __device__ constexpr double cf_series(double a, bool sine) {
 /* cos(2 pi k / n) and sin(2 pi k / n), reduced to the first octant in integers. */
 __host__ __device__ constexpr double cf_cos(int k, int n) {
     k %= n;
-    if (k < 0) k += n;
-    if (2 * k > n) k = n - k;
-    if (4 * k > n) return -cf_cos(n - 2 * k, 2 * n);
+    if (k < 0)
+        k += n;
+    if (2 * k > n)
+        k = n - k;
+    if (4 * k > n)
+        return -cf_cos(n - 2 * k, 2 * n);
     const double turn = 6.283185307179586476925286766559;
     return 8 * k > n ? cf_series(turn * (n - 4 * k) / (4.0 * n), true) : cf_series(turn * k / n, false);
 }
@@ -46,14 +49,22 @@ __host__ __device__ constexpr double cf_sin(int k, int n) { return cf_cos(4 * k 
 template <int K_, int N> CF_DEVICE cplx twiddle(cplx v) {
     constexpr int K = (K_ % N + N) % N;
     constexpr real h = real(0.70710678118654752440);
-    if constexpr (K == 0) return v;
-    else if constexpr (4 * K == N) return times_minus_i(v);
-    else if constexpr (2 * K == N) return {-v.x, -v.y};
-    else if constexpr (4 * K == 3 * N) return times_i(v);
-    else if constexpr (8 * K == N) return {h * (v.x + v.y), h * (v.y - v.x)};
-    else if constexpr (8 * K == 3 * N) return {h * (v.y - v.x), -h * (v.x + v.y)};
-    else if constexpr (8 * K == 5 * N) return {-h * (v.x + v.y), h * (v.x - v.y)};
-    else if constexpr (8 * K == 7 * N) return {h * (v.x - v.y), h * (v.x + v.y)};
+    if constexpr (K == 0)
+        return v;
+    else if constexpr (4 * K == N)
+        return times_minus_i(v);
+    else if constexpr (2 * K == N)
+        return {-v.x, -v.y};
+    else if constexpr (4 * K == 3 * N)
+        return times_i(v);
+    else if constexpr (8 * K == N)
+        return {h * (v.x + v.y), h * (v.y - v.x)};
+    else if constexpr (8 * K == 3 * N)
+        return {h * (v.y - v.x), -h * (v.x + v.y)};
+    else if constexpr (8 * K == 5 * N)
+        return {-h * (v.x + v.y), h * (v.x - v.y)};
+    else if constexpr (8 * K == 7 * N)
+        return {h * (v.x - v.y), h * (v.x + v.y)};
     else {
         constexpr real c = real(cf_cos(K, N)), s = real(-cf_sin(K, N));
         return {v.x * c - v.y * s, v.x * s + v.y * c};

@@ -2,7 +2,7 @@
 /* Copies between memory and a block's shared memory, in pieces of whole 16-byte quads. */
 #pragma once
 
-#include "complex.cuh"
+#include "fbfft/kernels/complex.cuh"
 
 /* PIECES pieces of BYTES bytes each; piece i stands at from + i * BYTES in memory and at to + place(i) in shared memory.
  * The T threads of the block share the work, and each has up to 16 loads under way before its first store. Only the
@@ -31,8 +31,10 @@ CF_DEVICE void copy_in_as(smem<char> to, F place, const char *from, int pieces) 
 }
 template <int T, int PIECES, int BYTES, class F>
 CF_DEVICE void copy_in(smem<char> to, F place, const char *from, int pieces) {
-    if (pieces == PIECES) copy_in_as<T, PIECES, BYTES, true>(to, place, from, pieces);
-    else copy_in_as<T, PIECES, BYTES, false>(to, place, from, pieces);
+    if (pieces == PIECES)
+        copy_in_as<T, PIECES, BYTES, true>(to, place, from, pieces);
+    else
+        copy_in_as<T, PIECES, BYTES, false>(to, place, from, pieces);
 }
 
 /* The same way back. */
@@ -44,11 +46,13 @@ CF_DEVICE void copy_out(char *to, smem<char> from, F place, int pieces) {
         for (int i = 0; i < EACH; ++i) {
             const int n = i * T + (int)threadIdx.x;
             if (ALL % T == 0 || n < ALL)
-                __stcs(reinterpret_cast<float4 *>(to) + n, smem_cast<float4>(from + (place(n / QUADS) + n % QUADS * 16))[0]);
+                __stcs(reinterpret_cast<float4 *>(to) + n,
+                       smem_cast<float4>(from + (place(n / QUADS) + n % QUADS * 16))[0]);
         }
     } else {
         for (int n = (int)threadIdx.x; n < pieces * QUADS; n += T)
-            __stcs(reinterpret_cast<float4 *>(to) + n, smem_cast<float4>(from + (place(n / QUADS) + n % QUADS * 16))[0]);
+            __stcs(reinterpret_cast<float4 *>(to) + n,
+                   smem_cast<float4>(from + (place(n / QUADS) + n % QUADS * 16))[0]);
     }
 }
 
@@ -72,7 +76,8 @@ template <int N, bool ALIGNED> CF_DEVICE void read_reals(float *to, smem<float> 
         }
     } else {
 #pragma unroll
-        for (int i = 0; i < N; ++i) to[i] = from[i];
+        for (int i = 0; i < N; ++i)
+            to[i] = from[i];
     }
 }
 
@@ -90,10 +95,11 @@ CF_DEVICE void bulk_in(smem<char> to, F place, const char *from, int pieces, sme
     if (threadIdx.x < 32) {
         __syncwarp();
         for (int i = (int)threadIdx.x; i < pieces; i += 32) {
-            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                             (unsigned)__cvta_generic_to_shared(to + place(i))),
-                         "l"(from + (long long)i * BYTES), "r"(BYTES), "r"(bar)
-                         : "memory");
+            asm volatile(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                    (unsigned)__cvta_generic_to_shared(to + place(i))),
+                "l"(from + (long long)i * BYTES), "r"(BYTES), "r"(bar)
+                : "memory");
         }
     }
     __syncthreads();

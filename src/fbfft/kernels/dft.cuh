@@ -2,15 +2,18 @@
 /* The transform of N registers of one thread: mixed radix, Cooley and Tukey, all indices and twiddles constant. */
 #pragma once
 
-#include "complex.cuh"
+#include "fbfft/kernels/complex.cuh"
 
 /* The factor that is split off N. Radix 8 for the powers of two from 64 on, 4 below: fewest operations. */
 __host__ __device__ constexpr int cf_factor(int n) {
-    if (n % 8 == 0 && n >= 64) return 8;
-    if (n % 4 == 0 && n > 4) return 4;
+    if (n % 8 == 0 && n >= 64)
+        return 8;
+    if (n % 4 == 0 && n > 4)
+        return 4;
     const int primes[] = {2, 3, 5, 7};
     for (int prime : primes) {
-        if (n % prime == 0 && n > prime) return prime;
+        if (n % prime == 0 && n > prime)
+            return prime;
     }
     return n;
 }
@@ -29,7 +32,8 @@ template <int N> CF_DEVICE void dft_prime(cplx *v) {
     unroll<1, M + 1>([&](auto k) {
         cplx even = first, odd = {0, 0};
         unroll<1, M + 1>([&](auto j) {
-            constexpr real c = real(cf_cos(j * k, N)), s = real(cf_sin(j * k, N));
+            constexpr int JK = decltype(j)::value * decltype(k)::value;
+            constexpr real c = real(cf_cos(JK, N)), s = real(cf_sin(JK, N));
             even.x += c * sum[j].x;
             even.y += c * sum[j].y;
             odd.x += s * difference[j].x;
@@ -61,7 +65,7 @@ template <int N> CF_DEVICE void dft(cplx *v) {
             cplx u[A];
             unroll<0, A>([&](auto a) { u[a] = v[B * a + b]; });
             dft<A>(u);
-            unroll<0, A>([&](auto k1) { t[B * k1 + b] = twiddle<b * k1, N>(u[k1]); });
+            unroll<0, A>([&](auto k1) { t[B * k1 + b] = twiddle<decltype(b)::value *decltype(k1)::value, N>(u[k1]); });
         });
         unroll<0, A>([&](auto k1) {
             cplx u[B];

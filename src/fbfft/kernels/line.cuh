@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "dft.cuh"
+#include "fbfft/kernels/dft.cuh"
 
 /* v[i * S] of lane l <-> v[l * S] of lane i, for i, l < L: an L x L transpose in log2 L rounds of shuffles. */
 template <int L, int S> CF_DEVICE void transpose_lanes(cplx *v, int l) {
@@ -22,7 +22,8 @@ template <int L, int S> CF_DEVICE void transpose_lanes(cplx *v, int l) {
         const bool up = l & m;
 #pragma unroll
         for (int r = 0; r < L; ++r) {
-            if (r & m) continue;
+            if (r & m)
+                continue;
             cplx &a = v[r * S], &b = v[(r | m) * S];
             const cplx give = up ? a : b;
             const cplx got = {__shfl_xor_sync(0xffffffffu, give.x, m * (32 / L)),

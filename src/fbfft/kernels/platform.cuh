@@ -3,7 +3,7 @@
 #pragma once
 
 #ifdef CF_SIMT
-#include "simt.h"
+#include <simt.h>
 #else
 /* A pointer into shared memory. The emulator has a class of the same name that checks every access. */
 template <class T> using smem = T *;

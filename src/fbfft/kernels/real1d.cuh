@@ -7,19 +7,20 @@
  * lines share anything.
  *
  * A Config K has: N; IN, the points that hold data (forward) or are wanted (inverse); L, lanes per line; LINES per block, a
- * multiple of 32 / L; QUADS, true if lines of IN follow each other without gaps and everything is aligned to 16 bytes.
+ * multiple of 32 / L; SCALED, false if a forward transform's scale is 1; QUADS, true if lines of IN follow each other without gaps and everything is aligned to 16 bytes.
  *
  * Memory: real [line][IN]; spectrum [line][N / 2 + 1].
  */
 #pragma once
 
-#include "copy.cuh"
-#include "line.cuh"
+#include "fbfft/kernels/copy.cuh"
+#include "fbfft/kernels/line.cuh"
 
 template <class K> struct Real1d {
     static constexpr int H = K::N / 2, BINS = H + 1, T = K::LINES * K::L, LINES_PER_WARP = 32 / K::L;
     static constexpr int STAGE = (K::IN / 4 | 1) * 4 + (K::IN % 4 ? 4 : 0); /* of lines of reals */
-    static constexpr int SHARED = (K::LINES * cf_max_of(BINS * int(sizeof(cplx)), STAGE * int(sizeof(real))) + 15) / 16 * 16;
+    static constexpr int SHARED =
+        (K::LINES * cf_max_of(BINS * int(sizeof(cplx)), STAGE *int(sizeof(real))) + 15) / 16 * 16;
     static CF_DEVICE int line_at(int i) { return i * STAGE * int(sizeof(real)); }
     static CF_DEVICE int block_at(int i) { return 0 * i; }
 };
@@ -37,7 +38,8 @@ CF_DEVICE void merge(cplx &a, cplx &b, cplx root) {
     b = conj(even - odd);
 }
 
-template <class K> CF_DEVICE void real1d_forward(const real *__restrict__ x, cplx *__restrict__ y, long long batch) {
+template <class K>
+CF_DEVICE void real1d_forward(const real *__restrict__ x, cplx *__restrict__ y, real scale, long long batch) {
     using P = Real1d<K>;
     constexpr int R = P::H / K::L, C = R / K::L;
     const long long first = (long long)blockIdx.x * K::LINES;
@@ -45,7 +47,8 @@ template <class K> CF_DEVICE void real1d_forward(const real *__restrict__ x, cpl
     smem<char> shared = cf_dynamic_shared<char>();
     const real *from = x + first * K::IN;
     if constexpr (K::QUADS) {
-        copy_in<P::T, K::LINES, K::IN * int(sizeof(real))>(shared, [](int i) { return P::line_at(i); }, (const char *)from, lines);
+        copy_in<P::T, K::LINES, K::IN *int(sizeof(real))>(
+            shared, [](int i) { return P::line_at(i); }, (const char *)from, lines);
     } else {
         for (int n = (int)threadIdx.x; n < lines * K::IN; n += P::T)
             smem_cast<real>(shared + P::line_at(n / K::IN))[n % K::IN] = __ldg(from + n);
@@ -67,7 +70,11 @@ template <class K> CF_DEVICE void real1d_forward(const real *__restrict__ x, cpl
             }
         }
 #pragma unroll
-        for (int q = 0; q < C; ++q) v[C * j + q] = {piece[2 * q], piece[2 * q + 1]};
+        for (int q = 0; q < C; ++q) {
+            v[C * j + q] = {piece[2 * q], piece[2 * q + 1]};
+            if (K::SCALED)
+                v[C * j + q] = {scale * piece[2 * q], scale * piece[2 * q + 1]};
+        }
     });
     __syncthreads();
     line_forward<P::H, K::L>(v, lane);
@@ -86,10 +93,12 @@ template <class K> CF_DEVICE void real1d_forward(const real *__restrict__ x, cpl
             v[P::H - k] = 2 * k == P::H ? a : b;
         });
 #pragma unroll
-        for (int k = 0; k < P::H; ++k) out[k] = v[k];
+        for (int k = 0; k < P::H; ++k)
+            out[k] = v[k];
     } else {
 #pragma unroll
-        for (int r = 0; r < R; ++r) out[lane + K::L * r] = v[r];
+        for (int r = 0; r < R; ++r)
+            out[lane + K::L * r] = v[r];
         __syncthreads();
         constexpr int PAIRS = P::H / 2 + 1;
 #pragma unroll 4
@@ -108,7 +117,8 @@ template <class K> CF_DEVICE void real1d_forward(const real *__restrict__ x, cpl
     if (K::QUADS && lines == K::LINES && BLOCK % 16 == 0) {
         copy_out<P::T, 1, BLOCK / 16 * 16>((char *)to, shared, [](int i) { return P::block_at(i); }, 1);
     } else {
-        for (int n = (int)threadIdx.x; n < lines * P::BINS; n += P::T) to[n] = spectrum[n];
+        for (int n = (int)threadIdx.x; n < lines * P::BINS * 2; n += P::T)
+            reinterpret_cast<real *>(to)[n] = smem_cast<real>(shared)[n];
     }
 }
 
@@ -123,9 +133,11 @@ CF_DEVICE void real1d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
     const cplx *from = y + first * P::BINS;
     constexpr int BLOCK = K::LINES * P::BINS * int(sizeof(cplx));
     if (K::QUADS && lines == K::LINES && BLOCK % 16 == 0) {
-        copy_in<P::T, 1, BLOCK / 16 * 16>(shared, [](int i) { return P::block_at(i); }, (const char *)from, 1);
+        copy_in<P::T, 1, BLOCK / 16 * 16>(
+            shared, [](int i) { return P::block_at(i); }, (const char *)from, 1);
     } else {
-        for (int n = (int)threadIdx.x; n < K::LINES * P::BINS; n += P::T) spectrum[n] = n < lines * P::BINS ? from[n] : cplx{0, 0};
+        for (int n = (int)threadIdx.x; n < K::LINES * P::BINS * 2; n += P::T)
+            smem_cast<real>(shared)[n] = n < lines * P::BINS * 2 ? reinterpret_cast<const real *>(from)[n] : real(0);
     }
     __syncthreads();
     const int line = (int)threadIdx.x / 32 * P::LINES_PER_WARP + (int)threadIdx.x % P::LINES_PER_WARP;
@@ -134,7 +146,8 @@ CF_DEVICE void real1d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
     smem<cplx> in = spectrum + line * P::BINS;
     if constexpr (K::L == 1) {
 #pragma unroll
-        for (int k = 0; k < P::H; ++k) v[k] = in[k];
+        for (int k = 0; k < P::H; ++k)
+            v[k] = in[k];
         const cplx top = in[P::H];
         v[0] = {v[0].x + top.x, v[0].x - top.x};
         unroll<1, P::H / 2 + 1>([&](auto k) {
@@ -156,12 +169,14 @@ CF_DEVICE void real1d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
                 b = {b.x, 0};
             }
             merge(a, b, cf_roots<K::N>.w[k]);
-            if (k > 0) z[P::H - k] = b;
+            if (k > 0)
+                z[P::H - k] = b;
             z[k] = a;
         }
         __syncthreads();
 #pragma unroll
-        for (int r = 0; r < R; ++r) v[r] = in[lane + K::L * r];
+        for (int r = 0; r < R; ++r)
+            v[r] = in[lane + K::L * r];
     }
     __syncthreads();
     line_inverse<P::H, K::L>(v, lane);
@@ -171,18 +186,23 @@ CF_DEVICE void real1d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
         for (int q = 0; q < C; ++q) {
             const int i = 2 * (R * j + C * lane + q);
             const cplx z = {scale * v[C * j + q].x, scale * v[C * j + q].y};
-            if (i + 1 < K::IN && K::IN % 2 == 0) smem_cast<cplx>(own)[i / 2] = z;
+            if (i + 1 < K::IN && K::IN % 2 == 0)
+                smem_cast<cplx>(own)[i / 2] = z;
             else {
-                if (i < K::IN) own[i] = z.x;
-                if (i + 1 < K::IN) own[i + 1] = z.y;
+                if (i < K::IN)
+                    own[i] = z.x;
+                if (i + 1 < K::IN)
+                    own[i + 1] = z.y;
             }
         }
     });
     __syncthreads();
     real *to = x + first * K::IN;
     if constexpr (K::QUADS) {
-        copy_out<P::T, K::LINES, K::IN * int(sizeof(real))>((char *)to, shared, [](int i) { return P::line_at(i); }, lines);
+        copy_out<P::T, K::LINES, K::IN *int(sizeof(real))>((char *)to, shared, [](int i) { return P::line_at(i); },
+                                                           lines);
     } else {
-        for (int n = (int)threadIdx.x; n < lines * K::IN; n += P::T) to[n] = smem_cast<real>(shared + P::line_at(n / K::IN))[n % K::IN];
+        for (int n = (int)threadIdx.x; n < lines * K::IN; n += P::T)
+            to[n] = smem_cast<real>(shared + P::line_at(n / K::IN))[n % K::IN];
     }
 }

@@ -14,31 +14,35 @@
  *
  * A Config K has: H, W (both even); IH, IW, rows and columns that hold data (forward) or are wanted (inverse), the
  * others being zero or dropped; L; PLANES; QUADS, true if planes follow each other without gaps and everything is
- * aligned to 16 bytes; BULK, true for bulk copies.
+ * aligned to 16 bytes; BULK, true for bulk copies; SCALED, false if a forward transform's scale is 1.
  *
  * Memory: real [plane][IH][IW]; spectrum [plane][H][W / 2 + 1], ky before kx.
  */
 #pragma once
 
-#include "copy.cuh"
-#include "line.cuh"
+#include "fbfft/kernels/copy.cuh"
+#include "fbfft/kernels/line.cuh"
 
 template <class K> struct Real2d {
     static constexpr int PAIRS = K::H / 2, DATA_PAIRS = (K::IH + 1) / 2, COLUMNS = K::W / 2, BINS = K::W / 2 + 1;
     static constexpr int LINES = cf_max_of(PAIRS, COLUMNS), LINES_PER_WARP = 32 / K::L;
     static constexpr int T = (K::PLANES * LINES + LINES_PER_WARP - 1) / LINES_PER_WARP * 32;
-    static constexpr int line_pitch(int n) {
-        while (K::L <= 2 ? n % 2 == 0 : n % (2 * K::L) != K::L / 2) ++n;
+    static __host__ __device__ constexpr int line_pitch(int n) {
+        while (K::L <= 2 ? n % 2 == 0 : n % (2 * K::L) != K::L / 2)
+            ++n;
         return n;
     }
     static constexpr int MID = line_pitch(K::W);          /* of lines of W, in complex numbers */
     static constexpr int STAGE = (2 * K::IW + 7) / 4 * 4; /* of pairs of rows, in reals */
     static constexpr int REAL_BYTES = DATA_PAIRS * STAGE * int(sizeof(real));
-    static constexpr int BYTES = (cf_max_of(cf_max_of(PAIRS * MID, K::H * BINS) * int(sizeof(cplx)), REAL_BYTES) + 15) / 16 * 16;
+    static constexpr int BYTES =
+        (cf_max_of(cf_max_of(PAIRS * MID, K::H *BINS) * int(sizeof(cplx)), REAL_BYTES) + 15) / 16 * 16;
     static constexpr int SHARED = K::PLANES * BYTES + (K::BULK ? 16 : 0);
 
     /* Byte in shared memory of a pair of rows, the pairs of all planes counted through. */
-    static CF_DEVICE int pair_at(int i) { return i / (K::IH / 2) * BYTES + i % (K::IH / 2) * STAGE * int(sizeof(real)); }
+    static CF_DEVICE int pair_at(int i) {
+        return i / (K::IH / 2) * BYTES + i % (K::IH / 2) * STAGE * int(sizeof(real));
+    }
     static CF_DEVICE int plane_at(int i) { return i * BYTES; }
 };
 
@@ -66,7 +70,8 @@ template <class K> CF_DEVICE void read_rows(cplx *v, smem<real> rows, int pair, 
             read_reals<C, K::IW % 4 == 0 && R % 4 == 0>(even, a + (R * j + C * l));
             read_reals<C, K::IW % 4 == 0 && R % 4 == 0>(odd, a + (K::IW * (second ? 1 : 0) + R * j + C * l));
 #pragma unroll
-            for (int q = 0; q < C; ++q) v[C * j + q] = {even[q], second ? odd[q] : real(0)};
+            for (int q = 0; q < C; ++q)
+                v[C * j + q] = {even[q], second ? odd[q] : real(0)};
         } else if constexpr (R * j < K::IW) {
 #pragma unroll
             for (int q = 0; q < C; ++q) {
@@ -75,7 +80,8 @@ template <class K> CF_DEVICE void read_rows(cplx *v, smem<real> rows, int pair, 
             }
         } else {
 #pragma unroll
-            for (int q = 0; q < C; ++q) v[C * j + q] = {0, 0};
+            for (int q = 0; q < C; ++q)
+                v[C * j + q] = {0, 0};
         }
     });
 }
@@ -93,20 +99,23 @@ template <class K> CF_DEVICE void read_column(cplx *v, smem<cplx> mid, int k, in
     unroll<0, K::L>([&](auto j) {
         if constexpr (R * j >= K::IH) {
 #pragma unroll
-            for (int q = 0; q < C; ++q) v[C * j + q] = {0, 0};
+            for (int q = 0; q < C; ++q)
+                v[C * j + q] = {0, 0};
         } else if constexpr (C % 2 == 0) {
 #pragma unroll
             for (int q = 0; q < C; q += 2) {
                 const int row = R * j + C * l + q;
                 v[C * j + q] = v[C * j + q + 1] = {0, 0};
-                if (R * j + R <= K::IH || row < K::IH) read_pair<K>(v[C * j + q], v[C * j + q + 1], mid, row / 2, k);
+                if (R * j + R <= K::IH || row < K::IH)
+                    read_pair<K>(v[C * j + q], v[C * j + q + 1], mid, row / 2, k);
             }
         } else {
 #pragma unroll
             for (int q = 0; q < C; ++q) {
                 const int row = R * j + C * l + q;
                 cplx even = {0, 0}, odd = {0, 0};
-                if (R * j + R <= K::IH || row < K::IH) read_pair<K>(even, odd, mid, row / 2, k);
+                if (R * j + R <= K::IH || row < K::IH)
+                    read_pair<K>(even, odd, mid, row / 2, k);
                 v[C * j + q] = row % 2 ? odd : even;
             }
         }
@@ -123,7 +132,8 @@ template <class K> CF_DEVICE void mirror_column(cplx *mirror, const cplx *v, int
         if constexpr (L > 1) {
             const cplx z = v[R - 1 - r];
             const cplx other = {__shfl_sync(0xffffffffu, z.x, lane), __shfl_sync(0xffffffffu, z.y, lane)};
-            if (l > 0) mirror[r] = other;
+            if (l > 0)
+                mirror[r] = other;
         }
     }
 }
@@ -146,11 +156,13 @@ template <class K> CF_DEVICE void write_column(smem<cplx> out, cplx *v, int k, i
     }
 #pragma unroll
     for (int r = 0; r < R; ++r) {
-        if (k < P::COLUMNS) out[(l + K::L * r) * P::BINS + k] = v[r];
+        if (k < P::COLUMNS)
+            out[(l + K::L * r) * P::BINS + k] = v[r];
     }
 }
 
-template <class K> CF_DEVICE void real2d_forward(const real *__restrict__ x, cplx *__restrict__ y, long long batch) {
+template <class K>
+CF_DEVICE void real2d_forward(const real *__restrict__ x, cplx *__restrict__ y, real scale, long long batch) {
     using P = Real2d<K>;
     const long long first = (long long)blockIdx.x * K::PLANES;
     const int planes = K::PLANES == 1 || batch - first >= K::PLANES ? K::PLANES : (int)(batch - first);
@@ -159,17 +171,19 @@ template <class K> CF_DEVICE void real2d_forward(const real *__restrict__ x, cpl
 
     if constexpr (K::BULK) {
 #if !defined(CF_SIMT)
-        bulk_in<K::PLANES * K::IH / 2, 2 * K::IW * int(sizeof(real))>(shared, [](int i) { return P::pair_at(i); }, (const char *)from,
-                                                                      planes * (K::IH / 2), shared + K::PLANES * P::BYTES);
+        bulk_in<K::PLANES * K::IH / 2, 2 * K::IW *int(sizeof(real))>(
+            shared, [](int i) { return P::pair_at(i); }, (const char *)from, planes * (K::IH / 2),
+            shared + K::PLANES * P::BYTES);
 #endif
     } else if constexpr (K::QUADS) {
-        copy_in<P::T, K::PLANES * K::IH / 2, 2 * K::IW * int(sizeof(real))>(shared, [](int i) { return P::pair_at(i); },
-                                                                            (const char *)from, planes * (K::IH / 2));
+        copy_in<P::T, K::PLANES * K::IH / 2, 2 * K::IW *int(sizeof(real))>(
+            shared, [](int i) { return P::pair_at(i); }, (const char *)from, planes * (K::IH / 2));
         __syncthreads();
     } else {
         for (int n = (int)threadIdx.x; n < planes * (K::IH * K::IW); n += P::T) {
             const int row = n / K::IW % K::IH;
-            smem_cast<real>(shared + n / (K::IH * K::IW) * P::BYTES)[row / 2 * P::STAGE + row % 2 * K::IW + n % K::IW] = __ldg(from + n);
+            smem_cast<real>(shared + n / (K::IH * K::IW) * P::BYTES)[row / 2 * P::STAGE + row % 2 * K::IW + n % K::IW] =
+                __ldg(from + n);
         }
         __syncthreads();
     }
@@ -178,15 +192,19 @@ template <class K> CF_DEVICE void real2d_forward(const real *__restrict__ x, cpl
     const bool live = at.plane < planes;
     smem<char> own = shared + (live ? at.plane : 0) * P::BYTES;
     cplx v[cf_max_of(K::H, K::W) / K::L];
-    if (live && at.line < P::DATA_PAIRS) read_rows<K>(v, smem_cast<real>(own), at.line, at.lane);
+    if (live && at.line < P::DATA_PAIRS)
+        read_rows<K>(v, smem_cast<real>(own), at.line, at.lane);
     __syncthreads();
     line_forward<K::W, K::L>(v, at.lane);
     if (live && at.line < P::DATA_PAIRS) {
 #pragma unroll
-        for (int r = 0; r < K::W / K::L; ++r) smem_cast<cplx>(own)[at.line * P::MID + at.lane + K::L * r] = v[r];
+        for (int r = 0; r < K::W / K::L; ++r)
+            smem_cast<cplx>(own)[at.line * P::MID + at.lane + K::L * r] =
+                K::SCALED ? cplx{scale * v[r].x, scale * v[r].y} : v[r];
     }
     __syncthreads();
-    if (live && at.line < P::COLUMNS) read_column<K>(v, smem_cast<cplx>(own), at.line, at.lane);
+    if (live && at.line < P::COLUMNS)
+        read_column<K>(v, smem_cast<cplx>(own), at.line, at.lane);
     __syncthreads();
     line_forward<K::H, K::L>(v, at.lane);
     write_column<K>(smem_cast<cplx>(own), v, live ? at.line : P::COLUMNS, at.lane);
@@ -195,9 +213,11 @@ template <class K> CF_DEVICE void real2d_forward(const real *__restrict__ x, cpl
     constexpr int PLANE = K::H * P::BINS;
     cplx *to = y + first * PLANE;
     if constexpr (K::QUADS) {
-        copy_out<P::T, K::PLANES, PLANE * int(sizeof(cplx))>((char *)to, shared, [](int i) { return P::plane_at(i); }, planes);
+        copy_out<P::T, K::PLANES, PLANE *int(sizeof(cplx))>((char *)to, shared, [](int i) { return P::plane_at(i); },
+                                                            planes);
     } else {
-        for (int n = (int)threadIdx.x; n < planes * PLANE; n += P::T) to[n] = smem_cast<cplx>(shared + n / PLANE * P::BYTES)[n % PLANE];
+        for (int n = (int)threadIdx.x; n < planes * PLANE * 2; n += P::T)
+            reinterpret_cast<real *>(to)[n] = smem_cast<real>(shared + n / (2 * PLANE) * P::BYTES)[n % (2 * PLANE)];
     }
 }
 
@@ -208,9 +228,11 @@ template <class K> CF_DEVICE void real2d_forward(const real *__restrict__ x, cpl
 template <class K> struct Inverse2d : Real2d<K> {
     using P = Real2d<K>;
     static constexpr int MID = P::COLUMNS | 1; /* of pairs of rows, in pairs of numbers */
-    static constexpr int BYTES = cf_max_of(P::BYTES, P::PAIRS * MID * 2 * int(sizeof(cplx)));
+    static constexpr int BYTES = cf_max_of(P::BYTES, P::PAIRS *MID * 2 * int(sizeof(cplx)));
     static constexpr int SHARED = K::PLANES * BYTES + (K::BULK ? 16 : 0);
-    static CF_DEVICE int pair_at(int i) { return i / (K::IH / 2) * BYTES + i % (K::IH / 2) * P::STAGE * int(sizeof(real)); }
+    static CF_DEVICE int pair_at(int i) {
+        return i / (K::IH / 2) * BYTES + i % (K::IH / 2) * P::STAGE * int(sizeof(real));
+    }
     static CF_DEVICE int plane_at(int i) { return i * BYTES; }
 };
 
@@ -220,7 +242,8 @@ template <class K> CF_DEVICE void read_spectrum(cplx *v, smem<cplx> in, int k, i
     for (int r = 0; r < K::H / K::L; ++r) {
         smem<cplx> row = in + (l + K::L * r) * Real2d<K>::BINS;
         v[r] = row[k];
-        if (k == 0) v[r] = v[r] + times_i(row[K::W / 2]);
+        if (k == 0)
+            v[r] = v[r] + times_i(row[K::W / 2]);
     }
 }
 
@@ -251,8 +274,10 @@ template <class K> CF_DEVICE void read_pairs(cplx *v, smem<cplx> mid, int pair, 
         const bool upper = 2 * i > K::W, packed = i == 0 || 2 * i == K::W;
         const int k = packed ? 0 : upper ? K::W - i : i;
         const cplx a = mid[(pair * Inverse2d<K>::MID + k) * 2], b = mid[(pair * Inverse2d<K>::MID + k) * 2 + 1];
-        if (packed) v[r] = i == 0 ? cplx{a.x, b.x} : cplx{a.y, b.y};
-        else v[r] = upper ? cplx{a.x + b.y, b.x - a.y} : cplx{a.x - b.y, a.y + b.x};
+        if (packed)
+            v[r] = i == 0 ? cplx{a.x, b.x} : cplx{a.y, b.y};
+        else
+            v[r] = upper ? cplx{a.x + b.y, b.x - a.y} : cplx{a.x - b.y, a.y + b.x};
     }
 }
 
@@ -267,14 +292,18 @@ template <class K> CF_DEVICE void write_rows(smem<real> rows, const cplx *v, rea
         for (int q = 0; q < C; q += WIDE ? 4 : 1) {
             const int i = R * j + C * l + q;
             const cplx *u = v + C * j + q;
-            if (R * j + R > K::IW && i >= K::IW) continue;
+            if (R * j + R > K::IW && i >= K::IW)
+                continue;
             if constexpr (WIDE) {
-                smem_cast<float4>(a + i)[0] = make_float4(scale * u[0].x, scale * u[1].x, scale * u[2].x, scale * u[3].x);
+                smem_cast<float4>(a + i)[0] =
+                    make_float4(scale * u[0].x, scale * u[1].x, scale * u[2].x, scale * u[3].x);
                 if (second)
-                    smem_cast<float4>(a + (K::IW + i))[0] = make_float4(scale * u[0].y, scale * u[1].y, scale * u[2].y, scale * u[3].y);
+                    smem_cast<float4>(a + (K::IW + i))[0] =
+                        make_float4(scale * u[0].y, scale * u[1].y, scale * u[2].y, scale * u[3].y);
             } else {
                 a[i] = scale * u[0].x;
-                if (second) a[K::IW + i] = scale * u[0].y;
+                if (second)
+                    a[K::IW + i] = scale * u[0].y;
             }
         }
     });
@@ -291,14 +320,17 @@ CF_DEVICE void real2d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
 
     if constexpr (K::BULK) {
 #if !defined(CF_SIMT)
-        bulk_in<K::PLANES, PLANE * int(sizeof(cplx))>(shared, [](int i) { return P::plane_at(i); }, (const char *)from, planes,
-                                                      shared + K::PLANES * P::BYTES);
+        bulk_in<K::PLANES, PLANE *int(sizeof(cplx))>(
+            shared, [](int i) { return P::plane_at(i); }, (const char *)from, planes, shared + K::PLANES * P::BYTES);
 #endif
     } else if constexpr (K::QUADS) {
-        copy_in<P::T, K::PLANES, PLANE * int(sizeof(cplx))>(shared, [](int i) { return P::plane_at(i); }, (const char *)from, planes);
+        copy_in<P::T, K::PLANES, PLANE *int(sizeof(cplx))>(
+            shared, [](int i) { return P::plane_at(i); }, (const char *)from, planes);
         __syncthreads();
     } else {
-        for (int n = (int)threadIdx.x; n < planes * PLANE; n += P::T) smem_cast<cplx>(shared + n / PLANE * P::BYTES)[n % PLANE] = from[n];
+        for (int n = (int)threadIdx.x; n < planes * PLANE * 2; n += P::T)
+            smem_cast<real>(shared + n / (2 * PLANE) * P::BYTES)[n % (2 * PLANE)] =
+                reinterpret_cast<const real *>(from)[n];
         __syncthreads();
     }
 
@@ -306,25 +338,30 @@ CF_DEVICE void real2d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
     const bool live = at.plane < planes, row = live && at.line < P::DATA_PAIRS, column = live && at.line < P::COLUMNS;
     smem<char> own = shared + (live ? at.plane : 0) * P::BYTES;
     cplx v[cf_max_of(K::H, K::W) / K::L];
-    if (column) read_spectrum<K>(v, smem_cast<cplx>(own), at.line, at.lane);
+    if (column)
+        read_spectrum<K>(v, smem_cast<cplx>(own), at.line, at.lane);
     __syncthreads();
     line_inverse<K::H, K::L>(v, at.lane);
-    if (column) write_pairs<K>(smem_cast<cplx>(own), v, at.line, at.lane);
+    if (column)
+        write_pairs<K>(smem_cast<cplx>(own), v, at.line, at.lane);
     __syncthreads();
-    if (row) read_pairs<K>(v, smem_cast<cplx>(own), at.line, at.lane);
+    if (row)
+        read_pairs<K>(v, smem_cast<cplx>(own), at.line, at.lane);
     __syncthreads();
     line_inverse<K::W, K::L>(v, at.lane);
-    if (row) write_rows<K>(smem_cast<real>(own), v, scale, at.line, at.lane);
+    if (row)
+        write_rows<K>(smem_cast<real>(own), v, scale, at.line, at.lane);
     __syncthreads();
 
     real *to = x + first * (K::IH * K::IW);
     if constexpr (K::QUADS) {
-        copy_out<P::T, K::PLANES * K::IH / 2, 2 * K::IW * int(sizeof(real))>((char *)to, shared, [](int i) { return P::pair_at(i); },
-                                                                             planes * (K::IH / 2));
+        copy_out<P::T, K::PLANES * K::IH / 2, 2 * K::IW *int(sizeof(real))>(
+            (char *)to, shared, [](int i) { return P::pair_at(i); }, planes * (K::IH / 2));
     } else {
         for (int n = (int)threadIdx.x; n < planes * (K::IH * K::IW); n += P::T) {
             const int i = n / K::IW % K::IH;
-            to[n] = smem_cast<real>(shared + n / (K::IH * K::IW) * P::BYTES)[i / 2 * P::STAGE + i % 2 * K::IW + n % K::IW];
+            to[n] =
+                smem_cast<real>(shared + n / (K::IH * K::IW) * P::BYTES)[i / 2 * P::STAGE + i % 2 * K::IW + n % K::IW];
         }
     }
 }

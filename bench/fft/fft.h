@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fft.h - what the parts of bench_fft share. Messages and the results file are those of bench.h. */
+#ifndef BENCH_FFT_H
+#define BENCH_FFT_H
+
+#include "bench.h"
+#include "device/kernel.h"
+#include "device/memory.h"
+#include "fbfft.h"
+
+/* ------------------------------------------------------------------------------------------------ cases.c: the suite */
+
+/* Planes of a basis, and the part of them that holds data (R2C) or is wanted (C2R). Rank 1 has one row. */
+typedef struct fft_case {
+    char name[80];
+    int rank;
+    int64_t rows, columns, data_rows, data_columns, batch;
+} fft_case;
+
+#define FFT_MAX_CASES 64
+
+/* Writes the cases and returns how many. quick: batches of at most 2^22 elements. */
+size_t fft_suite(bool quick, fft_case cases[FFT_MAX_CASES]);
+
+static inline bool fft_padded(const fft_case *c) { return c->data_rows < c->rows || c->data_columns < c->columns; }
+static inline bool fft_same_transform(const fft_case *a, const fft_case *b) {
+    return a->rank == b->rank && a->rows == b->rows && a->columns == b->columns && a->data_rows == b->data_rows &&
+           a->data_columns == b->data_columns;
+}
+
+/* Floats of one plane. */
+static inline int64_t fft_real(const fft_case *c) { return c->data_rows * c->data_columns; }
+static inline int64_t fft_full(const fft_case *c) { return c->rows * c->columns; }
+static inline int64_t fft_spectrum(const fft_case *c) { return 2 * c->rows * (c->columns / 2 + 1); }
+
+/* ------------------------------------------------------------------------------------------ cufft.c: cuFFT's library */
+
+typedef int fft_cufft_plan;
+struct float2;
+
+/* X(member, parameters); the members have the names of the exported symbols. */
+#define FFT_CUFFT_FUNCTIONS(X)                                                                                \
+    X(cufftGetProperty, (unsigned property, int *value))                                                      \
+    X(cufftPlanMany, (fft_cufft_plan * plan, int rank, int *n, int *in_embed, int in_stride, int in_distance, \
+                      int *out_embed, int out_stride, int out_distance, unsigned type, int batch))            \
+    X(cufftGetSize, (fft_cufft_plan plan, size_t * bytes))                                                    \
+    X(cufftSetStream, (fft_cufft_plan plan, cf_cu_stream stream))                                             \
+    X(cufftExecR2C, (fft_cufft_plan plan, float *in, struct float2 *out))                                     \
+    X(cufftExecC2R, (fft_cufft_plan plan, struct float2 * in, float *out))                                    \
+    X(cufftDestroy, (fft_cufft_plan plan))
+
+typedef struct fft_cufft {
+    cf_library library;
+#define FFT_CUFFT_MEMBER(member, parameters) unsigned(*member) parameters;
+    FFT_CUFFT_FUNCTIONS(FFT_CUFFT_MEMBER)
+#undef FFT_CUFFT_MEMBER
+} fft_cufft;
+
+/* LIBRARY_MISSING: as library.problem says. */
+conv_fft_status fft_cufft_open(fft_cufft *cufft, const cf_gpu *gpu);
+
+/* --------------------------------------------------------------------------------------- data.c: inputs and the error */
+
+/* One case, one direction. */
+typedef struct fft_job {
+    const fft_case *c;
+    bool inverse;
+    cf_gpu *gpu;
+    conv_fft_context *context;
+    const fft_cufft *cufft;
+    cf_cu_stream stream;
+    void *in, *out; /* device memory; `in` is never written to */
+    size_t in_bytes, out_bytes;
+    float *block; /* the first planes of `in`, on the host; the rest repeats them */
+    int64_t block_planes;
+    double *expected; /* of sampled planes */
+} fft_job;
+
+/* Fills in job.in and all below it: random numbers, those of spectra Hermitian. */
+conv_fft_status fft_data_create(fft_job *job);
+void fft_data_destroy(fft_job *job);
+
+/* Overwrites the output with NaN. */
+conv_fft_status fft_poison(const fft_job *job);
+/* ||out - exact|| / ||exact|| over the sampled planes; NaN if an output is NaN. */
+conv_fft_status fft_error(const fft_job *job, double *error);
+
+/* ------------------------------------------------------------------------------------- ours.c baselines.c: the rivals */
+
+typedef struct fft_impl {
+    char name[32], strategy[256];
+    uint64_t workspace_bytes;
+    const fft_job *job;
+    void *state;
+    bool transforms;                                   /* its output can be compared */
+    conv_fft_status (*restore)(struct fft_impl *self); /* outside the timed part, before each run; may be NULL */
+    conv_fft_status (*run)(struct fft_impl *self);
+    conv_fft_status (*finish)(struct fft_impl *self); /* brings the result to job.out, not timed; may be NULL */
+    void (*close)(struct fft_impl *self);
+} fft_impl;
+
+/* Each fills in impl, whose job is set; on failure nothing is to be closed. */
+conv_fft_status fft_ours_open(fft_impl *impl);
+conv_fft_status fft_cufft_alone_open(fft_impl *impl);
+conv_fft_status fft_cufft_padded_open(fft_impl *impl); /* with a copy into, or out of, whole planes */
+conv_fft_status fft_copy_open(fft_impl *impl);
+
+fbfft_desc fft_desc_of(const fft_case *c, bool inverse);
+
+/* ------------------------------------------------------------------------------------------------ measure.c: the clock */
+
+#define FFT_MAX_IMPLS 4
+#define FFT_FLUSH_BYTES ((size_t)256 << 20)
+
+typedef struct fft_timer {
+    const cf_gpu *gpu;
+    cf_cu_stream stream;
+    cf_cu_event start, end;
+    void *flush;
+    int repeats;
+} fft_timer;
+
+conv_fft_status fft_timer_create(fft_timer *timer, const cf_gpu *gpu, cf_cu_stream stream, int repeats);
+void fft_timer_destroy(fft_timer *timer);
+
+/* Median milliseconds of each, by device events. They take turns, and L2 is flushed before every run. */
+conv_fft_status fft_measure(const fft_timer *timer, fft_impl *impls, size_t count, double *ms);
+
+/* ------------------------------------------------------------------------------------------------------------- run.c */
+
+typedef struct fft_options {
+    const char *out, *only, *commit; /* NULL: standard output, all cases, git's answer */
+    bool quick;
+} fft_options;
+
+/* False: something that was to be measured was not, or gave a wrong result; messages have been written. */
+bool fft_bench(const fft_options *o, const fft_case *cases, size_t count);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_fft - times the transforms of fbfft.h, cuFFT and plain copies, taking turns. See --help. */
+#include "fft.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void bench_message(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("bench_fft: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+void bench_copy(char *to, size_t bytes, const char *from) { snprintf(to, bytes, "%s", from); }
+
+static void help(void) {
+    puts("usage: bench_fft [options]\n"
+         "\n"
+         "Times real transforms on GPU 0, both directions: the library, cuFFT (if its library is found), cuFFT with a\n"
+         "copy into or out of whole planes (padded cases), and a device copy of half the bytes read and written.\n"
+         "\n"
+         "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
+         "  --quick         batches of at most 2^22 elements, fewer runs; the names of the cases say the batch\n"
+         "  --case NAME     only this case (a name as --list prints it)\n"
+         "  --commit ID     what was built, for the results (default: what git says here)\n"
+         "  --list          print the cases, run nothing\n"
+         "  --help");
+}
+
+/* False: the program ends, with *status. */
+static bool parse(int argc, char **argv, fft_options *o, bool *list, int *status) {
+    static const struct option table[] = {
+        {"out", required_argument, NULL, 'o'},
+        {"quick", no_argument, NULL, 'q'},
+        {"case", required_argument, NULL, 'c'},
+        {"commit", required_argument, NULL, 'i'},
+        {"list", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    *o = (fft_options){0};
+    *list = false;
+    *status = EXIT_FAILURE;
+    for (int option; (option = getopt_long(argc, argv, "", table, NULL)) != -1;) {
+        switch (option) {
+        case 'o':
+            o->out = optarg;
+            break;
+        case 'q':
+            o->quick = true;
+            break;
+        case 'c':
+            o->only = optarg;
+            break;
+        case 'i':
+            o->commit = optarg;
+            break;
+        case 'l':
+            *list = true;
+            break;
+        case 'h':
+            help();
+            *status = EXIT_SUCCESS;
+            return false;
+        default:
+            fputs("Try 'bench_fft --help'.\n", stderr);
+            return false;
+        }
+    }
+    if (optind == argc)
+        return true;
+    bench_message("unexpected argument %s", argv[optind]);
+    fputs("Try 'bench_fft --help'.\n", stderr);
+    return false;
+}
+
+int main(int argc, char **argv) {
+    fft_case cases[FFT_MAX_CASES];
+    fft_options o;
+    bool list;
+    int status;
+    if (!parse(argc, argv, &o, &list, &status))
+        return status;
+    size_t count = fft_suite(o.quick, cases);
+    if (o.only) {
+        size_t i = 0;
+        while (i < count && strcmp(cases[i].name, o.only) != 0)
+            i++;
+        if (i == count) {
+            bench_message("no case %s; --list prints them", o.only);
+            return EXIT_FAILURE;
+        }
+        cases[0] = cases[i];
+        count = 1;
+    }
+    if (!list)
+        return fft_bench(&o, cases, count) ? EXIT_SUCCESS : EXIT_FAILURE;
+    for (size_t i = 0; i < count; i++)
+        puts(cases[i].name);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The choices, and why. Measured on an H200 (bench/results/), each against its neighbours.
+ *
+ * lanes     One thread a line up to 64 points: no exchange at all, and few enough instructions to stay at the rate of
+ *           memory. Longer lines: as few lanes as leave at most 36 points a thread (rank 1: 16), more spill registers.
+ * planes    As many as fill the lanes of a block of up to four warps, few blocks being idle otherwise; one plane if a
+ *           plane's lines fill most of a warp.
+ * blocks    What the registers of a thread allow; the numbers are those at which the compiler keeps all in registers.
+ * bulk      Bulk copies where a plane is one block's work, so that copies of one block overlap the arithmetic of others.
+ */
+#include "fbfft/config.h"
+
+#include "core/arith.h"
+
+static int64_t align16(int64_t bytes) { return (bytes + 15) / 16 * 16; }
+
+/* Lanes of lines of n points: a power of two whose square divides every line's length. */
+static int choose_lanes(int n, int other, int longest, int preferred, int most) {
+    const int limits[2] = {preferred, most};
+    if (n <= longest && other <= longest)
+        return 1;
+    for (int i = 0; i < 2; ++i) {
+        for (int lanes = 2; lanes <= 16; lanes *= 2) {
+            const int square = lanes * lanes;
+            if (n % square == 0 && other % square == 0 && n / lanes <= limits[i] && other / lanes <= limits[i])
+                return lanes;
+        }
+    }
+    return 0;
+}
+
+static int registers_of(int points, int lanes) {
+    static const struct {
+        int points, registers;
+    } one[] = {{8, 48}, {12, 64}, {16, 80}, {24, 112}, {48, 128}, {64, 168}},
+      several[] = {{16, 80}, {20, 96}, {24, 80}, {64, 128}};
+    int i = 0;
+    if (lanes == 1) {
+        while (one[i].points < points)
+            ++i;
+        return one[i].registers;
+    }
+    while (several[i].points < points)
+        ++i;
+    return several[i].registers;
+}
+
+static void finish(cf_fft_config *c, const cf_gpu_facts *facts, int points) {
+    const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers_of(points, c->lanes));
+    const int64_t by_threads = facts->threads_per_multiprocessor / c->threads;
+    c->blocks = (int)cf_max(1, cf_min(cf_min(by_registers, by_threads), facts->blocks_per_multiprocessor));
+}
+
+/* kernels/line.cuh, Real2d::line_pitch. */
+static int line_pitch(int n, int lanes) {
+    while (lanes <= 2 ? n % 2 == 0 : n % (2 * lanes) != lanes / 2)
+        ++n;
+    return n;
+}
+
+static int threads_of(int planes, int lines, int lanes) { return (planes * lines * lanes + 31) / 32 * 32; }
+
+static int choose_planes(int lines, int lanes) {
+    int best = 1;
+    if (lines * lanes > 16)
+        return 1;
+    for (int planes = 2; planes <= 8; ++planes) {
+        /* Threads per line at work; a larger block must be better, not equal. */
+        const int64_t waste = threads_of(planes, lines, lanes) * (int64_t)best,
+                      least = threads_of(best, lines, lanes) * (int64_t)planes;
+        if (waste < least)
+            best = planes;
+    }
+    return best;
+}
+
+static int64_t shared_2d(const cf_fft_config *c) {
+    const int h = c->basis[0], w = c->basis[1], pairs = h / 2, bins = w / 2 + 1;
+    const int64_t spectrum = cf_max(pairs * line_pitch(w, c->lanes), h * bins) * 8;
+    const int64_t staged = (int64_t)((c->extent[0] + 1) / 2) * ((2 * c->extent[1] + 7) / 4 * 4) * 4;
+    int64_t bytes = align16(cf_max(spectrum, staged));
+    if (c->inverse)
+        bytes = cf_max(bytes, (int64_t)pairs * ((w / 2) | 1) * 16);
+    return c->planes * bytes + (c->bulk ? 16 : 0);
+}
+
+static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_facts *facts) {
+    const int h = c->basis[0], w = c->basis[1], lines = h > w ? h / 2 : w / 2, longest = h > w ? h : w;
+    c->lanes = choose_lanes(h, w, 64, 36, 64);
+    if (c->lanes == 0)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "basis is %dx%d; this version has no kernel for lines of this length", h,
+                       w);
+    c->planes = choose_planes(lines, c->lanes);
+    c->threads = threads_of(c->planes, lines, c->lanes);
+    c->quads = c->extent[0] % 2 == 0 && c->extent[1] % 2 == 0;
+    c->bulk = c->quads && c->planes == 1 && facts->compute_major >= 9;
+    c->shared = shared_2d(c);
+    finish(c, facts, longest / c->lanes);
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status configure_1d(cf_fft_config *c, const cf_gpu_facts *facts) {
+    const int n = c->basis[1], half = n / 2, extent = c->extent[1];
+    c->lanes = choose_lanes(half, half, 32, 16, 32);
+    if (c->lanes == 0)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "basis is %d; this version has no kernel for lines of this length", n);
+    c->planes = c->lanes > 4 ? 16 : n < 32 ? 128 : 32;
+    c->threads = c->planes * c->lanes;
+    c->quads = extent % 4 == 0;
+    const int stage = (extent / 4 | 1) * 4 + (extent % 4 ? 4 : 0);
+    c->shared = align16(c->planes * cf_max((half + 1) * 8, stage * 4));
+    finish(c, facts, 2 * half / c->lanes);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fft_configure(const fbfft_desc *desc, const cf_gpu_facts *facts, cf_fft_config *config) {
+    cf_fft_config c = {.inverse = desc->kind == FBFFT_C2R, .rank = desc->rank, .basis = {1, 1}, .extent = {1, 1}};
+    c.scaled = c.inverse || desc->scale != 1.0;
+    if (desc->rank > 2)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "rank is %d; this version has kernels for 1 and 2", desc->rank);
+    for (int a = 0; a < desc->rank; ++a) {
+        if (desc->basis[a] % 2 || desc->basis[a] > 256)
+            return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                           "basis[%d] is %lld; this version has kernels for even bases up to 256", a,
+                           (long long)desc->basis[a]);
+        c.basis[2 - desc->rank + a] = (int)desc->basis[a];
+        c.extent[2 - desc->rank + a] = (int)(desc->extent[a] ? desc->extent[a] : desc->basis[a]);
+    }
+    CF_FORWARD(desc->rank == 2 ? configure_2d(&c, facts) : configure_1d(&c, facts));
+    if (c.shared > facts->shared_per_block)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "a plane of this basis needs %lld bytes of shared memory; %s has %lld for a block",
+                       (long long)c.shared, facts->name, (long long)facts->shared_per_block);
+    *config = c;
+    return CONV_FFT_SUCCESS;
+}
+
+cf_fft_config cf_fft_unaligned(const cf_fft_config *config) {
+    cf_fft_config c = *config;
+    if (c.bulk)
+        c.shared -= 16;
+    c.quads = c.bulk = false;
+    return c;
+}
+
+static const char *word(bool value) { return value ? "true" : "false"; }
+
+void cf_fft_emit(const cf_fft_config *c, cf_text *t) {
+    const char *const body = c->rank == 1 ? "real1d" : "real2d";
+    cf_text_add(t, "struct Config {\n");
+    if (c->rank == 2)
+        cf_text_add(t, "static constexpr int H = %d, W = %d, IH = %d, IW = %d, PLANES = %d;\n", c->basis[0],
+                    c->basis[1], c->extent[0], c->extent[1], c->planes);
+    else
+        cf_text_add(t, "static constexpr int N = %d, IN = %d, LINES = %d;\n", c->basis[1], c->extent[1], c->planes);
+    cf_text_add(t, "static constexpr int L = %d;\nstatic constexpr bool QUADS = %s, BULK = %s, SCALED = %s;\n};\n",
+                c->lanes, word(c->quads), word(c->bulk), word(c->scaled));
+    cf_text_add(t, "typedef %s<Config> Sizes;\n", c->rank == 1 ? "Real1d" : c->inverse ? "Inverse2d" : "Real2d");
+    cf_text_add(t, "static_assert(Sizes::T == %d && Sizes::SHARED == %lld, \"the planner counts otherwise\");\n",
+                c->threads, (long long)c->shared);
+    cf_text_add(t,
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const %s *in, %s *out, real scale, long "
+                "long batch) {\n"
+                "    %s_%s<Config>(in, out, scale, batch);\n}\n",
+                c->threads, c->blocks, c->inverse ? "cplx" : "real", c->inverse ? "real" : "cplx", body,
+                c->inverse ? "inverse" : "forward");
+}
+
+void cf_fft_describe(const cf_fft_config *c, cf_text *t) {
+    cf_text_add(t, "%s %dx%d from %dx%d, lanes per line %d, %s per block %d, threads %d, shared memory %lld bytes, %s",
+                c->inverse ? "c2r" : "r2c", c->basis[0], c->basis[1], c->extent[0], c->extent[1], c->lanes,
+                c->rank == 1 ? "lines" : "planes", c->planes, c->threads, (long long)c->shared,
+                c->bulk    ? "bulk copies"
+                : c->quads ? "16-byte copies"
+                           : "single copies");
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CF_FBFFT_KERNEL_TEXT_H
+#define CF_FBFFT_KERNEL_TEXT_H
+
+/* The device headers of kernels/, one after the other; made by cmake/Kernels.cmake. */
+extern const char cf_fbfft_kernel_text[];
+
+#endif
