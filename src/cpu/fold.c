@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    CF_FOLD_CHUNK = 256
+    CF_FOLD_CHUNK = 128
 }; /* elements of axis 2 that are summed on the stack */
 
 /* Along axis 2: sum[element + j * element_step] += row[position + j * position_step], j < count. */
@@ -77,18 +77,17 @@ static int64_t next_position(const cf_fold_desc *desc, int axis, int64_t element
     return cf_min(next, padded);
 }
 
-#define CF_ADD_RUN(name, type)                                                     \
-    static void name(const fold_run *run, const type *row, double *sum) {          \
-        row += run->position;                                                      \
-        sum += run->element;                                                       \
-        if (run->element_step == 1 && run->position_step == 1) {                   \
-            CF_PRAGMA(omp simd)                                                    \
-            for (int64_t j = 0; j < run->count; ++j)                               \
-                sum[j] += (double)row[j];                                          \
-        } else {                                                                   \
-            for (int64_t j = 0; j < run->count; ++j)                               \
-                sum[j * run->element_step] += (double)row[j * run->position_step]; \
-        }                                                                          \
+#define CF_ADD_RUN(name, type)                                                             \
+    static void name(const fold_run *run, const type *row, double *sum) {                  \
+        const int64_t e = run->element, q = run->position;                                 \
+        if (run->element_step == 1 && run->position_step == 1) {                           \
+            CF_PRAGMA(omp simd)                                                            \
+            for (int64_t j = 0; j < run->count; ++j)                                       \
+                sum[e + j] += (double)row[q + j];                                          \
+        } else {                                                                           \
+            for (int64_t j = 0; j < run->count; ++j)                                       \
+                sum[e + j * run->element_step] += (double)row[q + j * run->position_step]; \
+        }                                                                                  \
     }
 CF_ADD_RUN(add_run_float, float)
 CF_ADD_RUN(add_run_double, double)
