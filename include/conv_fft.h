@@ -127,7 +127,7 @@ enum {
     CONV_FFT_DEVICE_CPU = -2
 };
 
-/** What the library writes to the standard error stream. The environment variable CONV_FFT_LOG (0..3) is the default. */
+/** What the library writes to the standard error stream. The environment variable CONV_FFT_LOG (1..3) is the default. */
 typedef enum conv_fft_log_level {
     CONV_FFT_LOG_DEFAULT = 0, /**< CONV_FFT_LOG, else warnings */
     CONV_FFT_LOG_SILENT = 1,
@@ -138,7 +138,7 @@ typedef enum conv_fft_log_level {
 /** Start from conv_fft_context_options_init(). */
 typedef struct conv_fft_context_options {
     int device;                   /**< CONV_FFT_DEVICE_AUTO (default), CONV_FFT_DEVICE_CPU, or a GPU ordinal */
-    int threads;                  /**< CPU threads a call may use; 0 (default): OpenMP's maximum when a plan is made */
+    int threads;                  /**< CPU threads a call may use; 0 (default): OpenMP's maximum now */
     conv_fft_log_level log_level; /**< default CONV_FFT_LOG_DEFAULT */
     const char *
         cache_directory; /**< NULL (default): CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft */
@@ -187,7 +187,9 @@ typedef enum conv_fft_dtype {
 
 /**
  * The arithmetic inside. Allowed: FP32 tensors: FP32, TF32. FP16 and BF16 tensors: FP32, HALF. FP64 tensors: FP64.
- * Errors are norm-wise: ||y - y_exact|| <= c * eps * || |x| conv |w| ||; the README tabulates c.
+ * Errors are norm-wise: ||y - y_exact|| <= c * eps * || |x| conv |w| ||, norms over a tensor; the README
+ * tabulates c. The bound is that of a transform: where few products reach the result and others, far larger, are
+ * transformed beside them, the error is that of the large ones.
  */
 typedef enum conv_fft_math {
     CONV_FFT_MATH_DEFAULT = 0, /**< the first of the dtype's list above */
@@ -295,7 +297,8 @@ typedef struct conv_fft_plan_options {
     int passes;               /**< set of conv_fft_pass; default CONV_FFT_ALL_PASSES */
     conv_fft_tuning tuning;   /**< default CONV_FFT_TUNE_CACHED */
     uint64_t workspace_limit; /**< bytes that no pass may exceed; 0 (default): no limit */
-    int keep;                 /**< set of conv_fft_operand whose spectra will be kept; default 0 */
+    int keep; /**< set of conv_fft_operand whose spectra will be kept, a hint for the choice; default 0. On the
+                                   CPU the chosen strategies always share them */
     /** Strategy lines (conv_fft_description.strategy) to use instead of choosing: forward, backward data, backward weights. NULL: choose. */
     const char *strategy[3];
     int64_t reserved[4]; /**< zero */
@@ -369,7 +372,7 @@ enum {
 };
 
 /**
- * y = conv(x, w) + bias. bias may be NULL. A batch of 0 succeeds and touches nothing.
+ * y = conv(x, w) + bias. bias may be NULL. A batch of 0 succeeds and touches nothing; x, y and workspace may be NULL then.
  * INVALID_ARGUMENT: plan made without CONV_FFT_FORWARD; x, w or y NULL or misaligned; workspace NULL or smaller than
  * conv_fft_plan_workspace() says (the sentence gives both sizes). NOT_SUPPORTED, DEVICE_ERROR: GPU contexts.
  */
@@ -381,7 +384,7 @@ CONV_FFT_API conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const v
  * The gradients; any of gx, gw, gbias may be NULL (not wanted). x may be NULL if gw is, w may be NULL if gx is. gx needs
  * CONV_FFT_BACKWARD_DATA in the plan, gw needs CONV_FFT_BACKWARD_WEIGHTS, gbias either. Workspace: that of CONV_FFT_BACKWARD, or of the
  * one pass that is asked for; gbias alone needs none. flags: sum of CONV_FFT_ACCUMULATE_*: add to the old contents.
- * A batch of 0 sets gw and gbias to zero (unless they accumulate). Errors as conv_fft_forward().
+ * A batch of 0 sets gw and gbias to zero (unless they accumulate); the other tensors and the workspace may be NULL then. Errors as conv_fft_forward().
  */
 CONV_FFT_API conv_fft_status conv_fft_backward(const conv_fft_plan *plan, const void *x, const void *w, const void *gy,
                                                void *gx, void *gw, void *gbias, unsigned flags, void *workspace,
@@ -402,7 +405,7 @@ CONV_FFT_API conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan
 /**
  * Bytes of the whole spectrum of x or w, for the calls below. The spectrum belongs to this plan, in a form of its own.
  * INVALID_ARGUMENT: a NULL, an unknown operand, or one that no pass of the plan reads.
- * NOT_SUPPORTED: the plan's passes use different spectra of it (set conv_fft_plan_options.keep to have them share).
+ * NOT_SUPPORTED: the plan's passes use different spectra of it (forced strategies that differ in basis, tiles or dilation).
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_operand operand, size_t *bytes);
 

@@ -147,9 +147,14 @@ conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_p
 void conv_fft_plan_destroy(conv_fft_plan *plan) { cf_plan_destroy(plan); }
 
 static const char *pass_name(int set) {
-    static const char *const names[] = {
-        "none", "CONV_FFT_FORWARD",  "CONV_FFT_BACKWARD_DATA", "3", "CONV_FFT_BACKWARD_WEIGHTS",
-        "5",    "CONV_FFT_BACKWARD", "CONV_FFT_ALL_PASSES"};
+    static const char *const names[] = {"none",
+                                        "CONV_FFT_FORWARD",
+                                        "CONV_FFT_BACKWARD_DATA",
+                                        "CONV_FFT_FORWARD + CONV_FFT_BACKWARD_DATA",
+                                        "CONV_FFT_BACKWARD_WEIGHTS",
+                                        "CONV_FFT_FORWARD + CONV_FFT_BACKWARD_WEIGHTS",
+                                        "CONV_FFT_BACKWARD",
+                                        "CONV_FFT_ALL_PASSES"};
     return set >= 0 && set <= 7 ? names[set] : "out of range";
 }
 
@@ -207,7 +212,7 @@ static conv_fft_status check_tensor(const char *name, const void *pointer, conv_
 }
 
 static conv_fft_status check_workspace(const conv_fft_plan *plan, int set, const void *workspace, size_t bytes) {
-    const size_t needed = set ? plan->workspace[set].bytes : 0;
+    const size_t needed = set && plan->layer.batch > 0 ? plan->workspace[set].bytes : 0;
     CF_REQUIRE(bytes >= needed, "workspace_bytes is %zu; %s needs at least %zu", bytes, pass_name(set), needed);
     CF_REQUIRE(workspace != NULL || needed == 0, "workspace is NULL; it must point to %zu bytes", needed);
     return CONV_FFT_SUCCESS;
@@ -330,7 +335,8 @@ conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_opera
                plan->passes);
     if (size < 0)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                       "the passes of this plan use different spectra of %s; set options.keep to have them share",
+                       "the passes of this plan use different spectra of %s; forced strategies must agree in basis, "
+                       "tiles and dilation",
                        name);
     *bytes = (size_t)size;
     return CONV_FFT_SUCCESS;

@@ -20,7 +20,7 @@ static void shipped_files(void **state) {
     assert_int_equal(facts.multiprocessors, 132);
     assert_int_equal(facts.shared_per_block, 232448);
     assert_int_equal(facts.compute_minor, 0);
-    assert_int_equal(facts.memory_bus_bits, 6144);
+    assert_int_equal(facts.memory_bus_bits, 6016);
     cf_gpu_architecture(&facts, architecture);
     assert_string_equal(architecture, "sm_90a");
     assert_int_equal(cf_gpu_facts_load("facts/a100.txt", &facts), CONV_FFT_SUCCESS);

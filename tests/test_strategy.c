@@ -37,6 +37,20 @@ static void round_trip(void **unused) {
     }
 }
 
+/* Spaces around and between the fields do not matter, how many they are neither. */
+static void spacing(void **unused) {
+    (void)unused;
+    const char *plain = "staged basis=8 tiles=2 dilation=step overlap=add product=blas spectrum=fp32 chunk=1 groups=2 "
+                        "keep=w";
+    const char *spaced = "  staged  basis=8 tiles=2   dilation=step overlap=add product=blas spectrum=fp32 chunk=1 "
+                         "groups=2  keep=w  ";
+    cf_strategy s;
+    char text[256];
+    assert_int_equal(cf_strategy_parse(spaced, 1, &s), CONV_FFT_SUCCESS);
+    cf_strategy_format(&s, 1, text, sizeof text);
+    assert_string_equal(text, plain);
+}
+
 static void wrong_lines(void **unused) {
     (void)unused;
     static const struct {
@@ -44,7 +58,7 @@ static void wrong_lines(void **unused) {
     } cases[] = {
         {"", "is not a family"},
         {"fast basis=8x8", "\"fast\" is not a family"},
-        {"staged", "where basis= is expected"},
+        {"staged", "the line ends where basis= is expected"},
         {"staged tiles=1x1", "\"tiles=1x1\" stands where basis= is expected"},
         {"staged basis=8 tiles=1x1", "basis is \"8\"; it must have 2 numbers"},
         {"staged basis=8x8x8 tiles=1x1", "it must have 2 numbers"},
@@ -66,6 +80,11 @@ static void wrong_lines(void **unused) {
         if (!strstr(conv_fft_last_error(), cases[i].sentence))
             fail_msg("%s: %s", cases[i].line, conv_fft_last_error());
     }
+    cf_strategy one;
+    assert_int_equal(cf_strategy_parse("staged basis=8x8 tiles=1", 1, &one), CONV_FFT_INVALID_ARGUMENT);
+    assert_non_null(strstr(conv_fft_last_error(), "basis is \"8x8\"; it must have 1 number"));
+    assert_null(strstr(conv_fft_last_error(), "numbers"));
+
     char line[400];
     memset(line, 'x', sizeof line);
     line[sizeof line - 1] = '\0';
@@ -77,6 +96,7 @@ static void wrong_lines(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
+        cmocka_unit_test(spacing),
         cmocka_unit_test(wrong_lines),
     };
     return cmocka_run_group_tests_name("strategy", tests, NULL, NULL);

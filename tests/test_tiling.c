@@ -44,7 +44,8 @@ static int64_t padded_index(const cf_axis *a, int64_t i) {
 }
 
 typedef struct layer {
-    cf_axis axis;
+    cf_axis axis; /* in half of the cases trimmed */
+    int64_t taps; /* of the tensor */
     int64_t x[MAX_EXTENT], w[MAX_EXTENT], gy[4 * MAX_EXTENT];
     int64_t y[4 * MAX_EXTENT], gx[MAX_EXTENT], gw[MAX_EXTENT]; /* by the definition */
 } layer;
@@ -83,6 +84,9 @@ static void random_layer(layer *l) {
             l->gx[i] += l->w[k] * l->gy[o];
             l->gw[k] += l->x[i] * l->gy[o];
         }
+    l->taps = a->kernel;
+    if (pick(0, 1))
+        cf_axis_trim(a);
 }
 
 typedef struct place {
@@ -174,9 +178,9 @@ static void check_weights(const layer *l, const cf_axis_grid *g) {
         }
         store(&w, (place){0, 0, phase}, g->basis, c, result, stores);
     }
-    assert_memory_equal(result, l->gw, (size_t)l->axis.kernel * sizeof *result);
-    for (int64_t k = 0; k < l->axis.kernel; ++k)
-        assert_int_equal(stores[k], 1);
+    assert_memory_equal(result, l->gw, (size_t)l->taps * sizeof *result);
+    for (int64_t k = 0; k < l->taps; ++k)
+        assert_int_equal(stores[k], k >= l->axis.first_tap && k < l->axis.first_tap + l->axis.kernel);
 }
 
 static void check_data(const layer *l, const cf_axis_grid *g) {
@@ -225,7 +229,7 @@ static void check_data(const layer *l, const cf_axis_grid *g) {
 
 static void geometry_equals_definition(void **unused) {
     (void)unused;
-    int64_t one_tile = 0, tiled = 0, wrapped = 0;
+    int64_t one_tile = 0, tiled = 0, wrapped = 0, trimmed = 0;
     for (uint64_t seed = 0; seed < 20000; ++seed) {
         state = seed;
         layer l;
@@ -239,6 +243,8 @@ static void geometry_equals_definition(void **unused) {
         g.basis = pick(0, 1) ? smallest : smallest + pick(0, 9);
         if (g.basis < unit.inputs)
             ++wrapped;
+        if (l.axis.kernel < l.taps)
+            ++trimmed;
         if (cf_grid_fits(&l.axis, &g, CF_ROLE_Y)) { /* not always: N = D + 1 does not wrap */
             ++one_tile;
             check_forward(&l, &g);
@@ -259,7 +265,7 @@ static void geometry_equals_definition(void **unused) {
     }
     print_message("          geometry: %lld one-tile grids, %lld of them shorter than the padded input, %lld tiled\n",
                   (long long)one_tile, (long long)wrapped, (long long)tiled);
-    assert_true(one_tile > 10000 && tiled > 5000 && wrapped > 1000);
+    assert_true(one_tile > 10000 && tiled > 5000 && wrapped > 1000 && trimmed > 100);
 }
 
 /* The rules of the smallest basis are tight: one less is refused or wrong. Here: refused. */

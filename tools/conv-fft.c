@@ -2,6 +2,7 @@
 /* The program conv-fft: what devices there are, and what the library would do with a layer. */
 #include "conv_fft.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,13 +34,19 @@ static const char help_text[] =
     "  --help                  this text\n"
     "  --version               version of the library\n"
     "\n"
-    "exit status: 0 success, 1 the library refused, 2 wrong usage\n";
+    "exit status: 0 success, 1 the library refused or the output could not be written, 2 wrong usage\n";
 
 typedef struct options {
     int device, threads, measure;
     uint64_t workspace_limit;
     const char *file;
 } options;
+
+/* A problem as it was given: as arguments (file is NULL), or as a line of a file. */
+typedef struct problem_source {
+    const char *text, *file;
+    long line;
+} problem_source;
 
 static int usage_error(const char *what, const char *value) {
     fprintf(stderr, "conv-fft: %s%s%s; see conv-fft --help\n", what, value ? ": " : "", value ? value : "");
@@ -49,6 +56,18 @@ static int usage_error(const char *what, const char *value) {
 static int library_error(const char *what) {
     fprintf(stderr, "conv-fft: %s: %s\n", what, conv_fft_last_error());
     return 1;
+}
+
+static int problem_error(const problem_source *source) {
+    if (!source->file)
+        return library_error(source->text);
+    fprintf(stderr, "conv-fft: %s:%ld: %s\n", source->file, source->line, conv_fft_last_error());
+    return 1;
+}
+
+static int read_error(const char *file) {
+    fprintf(stderr, "conv-fft: cannot read %s: %s\n", file, strerror(errno));
+    return 2;
 }
 
 static int read_number(const char *text, long long low, long long high, long long *number) {
@@ -66,6 +85,8 @@ static int open_context(const options *o, conv_fft_context **context) {
 }
 
 static int devices(const options *o) {
+    if (o->file || o->measure || o->workspace_limit)
+        return usage_error("devices takes no --file, --measure or --workspace-limit", NULL);
     conv_fft_context *context;
     const int failed = open_context(o, &context);
     if (failed)
@@ -119,7 +140,7 @@ static void print_nan_reach(const conv_fft_problem *p, const conv_fft_descriptio
                tiles);
 }
 
-static int explain(const options *o, conv_fft_context *context, const char *line) {
+static int explain(const options *o, conv_fft_context *context, const problem_source *source) {
     static const struct {
         conv_fft_pass pass;
         const char *name;
@@ -129,8 +150,8 @@ static int explain(const options *o, conv_fft_context *context, const char *line
                   {CONV_FFT_BACKWARD, "backward, both gradients"}};
     conv_fft_problem p;
     char name[64], text[1024];
-    if (conv_fft_problem_parse(line, &p, name, sizeof name) != CONV_FFT_SUCCESS)
-        return library_error(line);
+    if (conv_fft_problem_parse(source->text, &p, name, sizeof name) != CONV_FFT_SUCCESS)
+        return problem_error(source);
     if (p.rank == 0)
         return 0;
     conv_fft_plan_options po;
@@ -138,7 +159,7 @@ static int explain(const options *o, conv_fft_context *context, const char *line
     po.workspace_limit = o->workspace_limit;
     conv_fft_plan *plan;
     if (conv_fft_plan_create(context, &p, &po, &plan) != CONV_FFT_SUCCESS)
-        return library_error(line);
+        return problem_error(source);
     conv_fft_problem_format(&p, text, sizeof text);
     printf("%s%s%s\n", name, *name ? " " : "", text);
     int failed = 0;
@@ -147,7 +168,7 @@ static int explain(const options *o, conv_fft_context *context, const char *line
         const conv_fft_status status = o->measure ? conv_fft_profile(plan, passes[i].pass, o->measure, &d)
                                                   : conv_fft_plan_describe(plan, passes[i].pass, &d);
         if (status != CONV_FFT_SUCCESS)
-            failed = library_error(line);
+            failed = problem_error(source);
         else
             print_description(passes[i].name, &d, p.rank);
         if (i == 0 && !failed)
@@ -160,11 +181,19 @@ static int explain(const options *o, conv_fft_context *context, const char *line
 static int explain_file(const options *o, conv_fft_context *context) {
     FILE *file = fopen(o->file, "r");
     if (!file)
-        return usage_error("cannot read", o->file);
-    char line[1024];
+        return read_error(o->file);
+    char *text = NULL;
+    size_t bytes = 0;
+    problem_source source = {.file = o->file};
     int failed = 0;
-    while (!failed && fgets(line, sizeof line, file))
-        failed = explain(o, context, line);
+    while (!failed && getline(&text, &bytes, file) >= 0) {
+        source.text = text;
+        ++source.line;
+        failed = explain(o, context, &source);
+    }
+    if (!failed && !feof(file))
+        failed = read_error(o->file);
+    free(text);
     fclose(file);
     return failed;
 }
@@ -178,7 +207,7 @@ static int explain_words(const options *o, conv_fft_context *context, char **wor
         if (length >= sizeof line)
             return usage_error("the problem is too long", NULL);
     }
-    return explain(o, context, line);
+    return explain(o, context, &(problem_source){.text = line});
 }
 
 static int explain_command(const options *o, char **words, int count) {
@@ -195,7 +224,7 @@ static int explain_command(const options *o, char **words, int count) {
     return failed;
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
     static const struct option long_options[] = {
         {"device", required_argument, NULL, 'd'},
         {"threads", required_argument, NULL, 't'},
@@ -257,4 +286,14 @@ int main(int argc, char **argv) {
     if (strcmp(command, "explain") == 0)
         return explain_command(&o, argv + optind, argc - optind);
     return usage_error("unknown command", command);
+}
+
+int main(int argc, char **argv) {
+    const int status = run(argc, argv);
+    /* Also what was printed and did not get through, to a full disk say. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fputs("conv-fft: cannot write the output\n", stderr);
+        return status ? status : 1;
+    }
+    return status;
 }

@@ -50,13 +50,13 @@ static int64_t tiles_for(const cf_axis *axis, const cf_unit *unit, int64_t basis
 static void collect(const cf_axis *axis, bool shift, bool last, int most, candidates *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_next_basis(cf_basis_one_tile(axis, &unit));
-    int64_t least = INT64_MAX;
+    double least = HUGE_VAL;
     list->count = 0;
     for (int64_t n = cf_next_basis(unit.extent); n && n <= whole; n = cf_next_basis(n + 1)) {
         const int64_t tiles = tiles_for(axis, &unit, n, false);
-        if (tiles == 0 || tiles * n >= least)
+        if (tiles == 0 || (double)tiles * (double)n >= least)
             continue;
-        least = tiles * n;
+        least = (double)tiles * (double)n;
         if (list->count == most) { /* keep the smallest and the largest ones */
             memmove(&list->basis[most / 2], &list->basis[most / 2 + 1],
                     (size_t)(most - most / 2 - 1) * sizeof list->basis[0]);
@@ -64,10 +64,9 @@ static void collect(const cf_axis *axis, bool shift, bool last, int most, candid
         }
         list->basis[list->count++] = n;
     }
-    const int64_t largest = list->basis[list->count - 1];
-    if (!last || largest % 2 == 0 || list->count == MOST_CANDIDATES)
+    if (!last || list->count == 0 || list->basis[list->count - 1] % 2 == 0 || list->count == MOST_CANDIDATES)
         return;
-    int64_t even = largest;
+    int64_t even = list->basis[list->count - 1];
     while (even % 2)
         even = cf_next_basis(even + 1);
     list->basis[list->count++] = even;
@@ -226,7 +225,7 @@ static conv_fft_status choose(search *q) {
         search_dilation(q, true);
     if (q->best == HUGE_VAL)
         return cf_fail(CONV_FFT_INVALID_ARGUMENT,
-                       "no strategy for this problem has spectra within options.workspace_limit, or within 63 bits");
+                       "no strategy for this problem has spectra within options.workspace_limit, or within 64 TiB");
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if (q->passes & 1 << pass)
             choose_chunks(q, pass, &q->strategy[pass]);

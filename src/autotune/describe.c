@@ -107,12 +107,12 @@ static int compare_doubles(const void *a, const void *b) {
 /* The tensors of a profile, in one allocation. */
 typedef struct arena {
     char *memory;
-    size_t bytes;
+    size_t bytes; /* stays at SIZE_MAX / 16, more than there can be */
 } arena;
 
 static void *take(arena *a, size_t bytes) {
     char *at = a->memory ? a->memory + a->bytes : NULL;
-    a->bytes += cf_align(bytes);
+    a->bytes = bytes < SIZE_MAX / 16 - a->bytes ? a->bytes + cf_align(bytes) : SIZE_MAX / 16;
     return at;
 }
 

@@ -18,7 +18,7 @@ typedef struct cf_family {
 
 extern const cf_family cf_families[CF_FAMILY_COUNT];
 
-/* Spectra of a feasible staged strategy; false beyond 63 bits. */
+/* Spectra of a staged strategy; false if one is beyond any memory. */
 bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy,
                        cf_spectrum spectrum[CF_OPERAND_COUNT]);
 

@@ -102,6 +102,7 @@ static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis
     axis->pad_after = p->pad_after[a];
     axis->mode = p->pad_before[a] + p->pad_after[a] ? p->padding : CONV_FFT_PAD_ZEROS;
     axis->output = (padded - reach - 1) / p->stride[a] + 1;
+    cf_axis_trim(axis);
     return CONV_FFT_SUCCESS;
 }
 
@@ -162,8 +163,11 @@ void cf_layer_extents(const cf_layer *l, int64_t x[5], int64_t y[5], int64_t w[5
     for (int a = 0; a < 3; ++a) {
         x[2 + a] = l->axis[a].input;
         y[2 + a] = l->axis[a].output;
-        w[2 + a] = l->axis[a].kernel;
+        w[2 + a] = 1;
     }
+    const int rank = l->problem.rank; /* the taps of the tensor, not only those that count */
+    for (int a = 0; a < rank; ++a)
+        w[5 - rank + a] = l->problem.kernel[a];
 }
 
 conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) {

@@ -11,7 +11,7 @@ typedef struct cf_layer {
     conv_fft_problem problem; /* with math and weight_grad_dtype resolved */
     int64_t batch, groups;
     int64_t in_channels, out_channels; /* per group */
-    cf_axis axis[3];                   /* axis[3 - rank + a] is the problem's axis a */
+    cf_axis axis[3];                   /* axis[3 - rank + a] is the problem's axis a, its kernel trimmed */
     cf_tensor x, y, w, gw;             /* gx is like x, gy like y */
     conv_fft_dtype compute;
 } cf_layer;

@@ -24,13 +24,27 @@ int cf_text_word(const char *const *words, const char *value) {
     return -1;
 }
 
+/* The end of the whole number at `at`. NULL if there is none; errno is ERANGE if it is one that does not fit. */
+static const char *read_number(const char *at, int64_t *number) {
+    char *end;
+    errno = 0;
+    if (*at != '-' && (*at < '0' || *at > '9'))
+        return NULL;
+    *number = strtoll(at, &end, 10);
+    return end == at || errno == ERANGE ? NULL : end;
+}
+
+/* After read_number. */
+static conv_fft_status not_numbers(const char *key, const char *value, const char *wanted) {
+    CF_REQUIRE(errno != ERANGE, "%s is \"%s\"; a number in it is out of range: it must fit 63 bits", key, value);
+    return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s is \"%s\"; it must be %s", key, value, wanted);
+}
+
 conv_fft_status cf_text_numbers(const char *key, const char *value, int most, int64_t *numbers, int *count) {
     const char *at = value;
     for (*count = 0; *count < most;) {
-        char *end;
-        errno = 0;
-        numbers[*count] = strtoll(at, &end, 10);
-        if (end == at || *at == ' ' || *at == '+' || errno)
+        const char *end = read_number(at, &numbers[*count]);
+        if (!end)
             break;
         ++*count;
         if (*end == '\0')
@@ -39,8 +53,17 @@ conv_fft_status cf_text_numbers(const char *key, const char *value, int most, in
             break;
         at = end + 1;
     }
-    return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s is \"%s\"; it must be 1 to %d whole numbers joined by x", key, value,
-                   most);
+    char wanted[64] = "a whole number";
+    if (most > 1)
+        snprintf(wanted, sizeof wanted, "1 to %d whole numbers joined by x", most);
+    return not_numbers(key, value, wanted);
+}
+
+/* "zeros, circular" */
+static void list_words(const char *const *words, char *list, size_t bytes) {
+    cf_text t = {list, bytes, 0};
+    for (int i = 0; words[i]; ++i)
+        cf_text_add(&t, "%s%s", i ? ", " : "", words[i]);
 }
 
 static conv_fft_status read_word(const char *key, const char *value, const char *const *words, int *result) {
@@ -49,11 +72,8 @@ static conv_fft_status read_word(const char *key, const char *value, const char 
         *result = found;
         return CONV_FFT_SUCCESS;
     }
-    char list[128] = "";
-    for (int i = 0; words[i]; ++i) {
-        strcat(list, i ? ", " : "");
-        strcat(list, words[i]);
-    }
+    char list[128];
+    list_words(words, list, sizeof list);
     return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s is \"%s\"; it must be one of %s", key, value, list);
 }
 
@@ -74,24 +94,16 @@ static conv_fft_status read_axes(const char *key, const char *value, int rank, i
 
 /* pad=2, pad=1x2, pad=3:0, pad=1:2x0:3. */
 static conv_fft_status read_pad(const char *value, conv_fft_problem *p) {
-    char copy[128];
-    CF_REQUIRE(strlen(value) < sizeof copy, "pad is \"%s\"; it is too long", value);
-    strcpy(copy, value);
     int count = 0;
-    for (char *part = copy, *next; part; part = next, ++count) {
-        next = strchr(part, 'x');
-        if (next)
-            *next++ = '\0';
+    for (const char *at = value, *end; at; at = *end ? end + 1 : NULL, ++count) {
         CF_REQUIRE(count < p->rank, "pad is \"%s\"; it must have one entry, or one for each of the %d axes", value,
                    p->rank);
-        char *after = strchr(part, ':');
-        if (after)
-            *after++ = '\0';
-        int ignored;
-        CF_FORWARD(cf_text_numbers("pad", part, 1, &p->pad_before[count], &ignored));
+        end = read_number(at, &p->pad_before[count]);
         p->pad_after[count] = p->pad_before[count];
-        if (after)
-            CF_FORWARD(cf_text_numbers("pad", after, 1, &p->pad_after[count], &ignored));
+        if (end && *end == ':')
+            end = read_number(end + 1, &p->pad_after[count]);
+        if (!end || (*end && *end != 'x'))
+            return not_numbers("pad", value, "same, or entries joined by x: one whole number, or two joined by ':'");
     }
     CF_FORWARD(spread("pad", value, p->rank, count, p->pad_before));
     return spread("pad", value, p->rank, count, p->pad_after);
@@ -110,97 +122,128 @@ static conv_fft_status pad_same(conv_fft_problem *p) {
     return CONV_FFT_SUCCESS;
 }
 
-typedef struct field {
-    char *key, *value;
-} field;
-
-/* `in` decides the rank, so it is read before the others. */
-static conv_fft_status read_input(const field *fields, int count, conv_fft_problem *p) {
-    for (int i = 0; i < count; ++i) {
-        if (strcmp(fields[i].key, "in") != 0)
-            continue;
-        int64_t numbers[2 + CONV_FFT_MAX_RANK];
-        int found;
-        CF_FORWARD(cf_text_numbers("in", fields[i].value, 2 + CONV_FFT_MAX_RANK, numbers, &found));
-        CF_REQUIRE(found >= 3, "in is \"%s\"; it must be batch, channels and 1 to 3 axes joined by x", fields[i].value);
-        cf_problem_defaults(p, found - 2);
-        p->batch = numbers[0];
-        p->in_channels = p->out_channels = numbers[1];
-        for (int a = 0; a < p->rank; ++a)
-            p->input[a] = numbers[2 + a];
-        return CONV_FFT_SUCCESS;
-    }
-    return cf_fail(CONV_FFT_INVALID_ARGUMENT, "the field in=BATCHxCHANNELSxD1.. is missing");
+static conv_fft_status read_input(const char *value, conv_fft_problem *p) {
+    int64_t numbers[2 + CONV_FFT_MAX_RANK];
+    int count;
+    CF_REQUIRE(value, "the field in=BATCHxCHANNELSxD1.. is missing");
+    CF_FORWARD(cf_text_numbers("in", value, 2 + CONV_FFT_MAX_RANK, numbers, &count));
+    CF_REQUIRE(count >= 3, "in is \"%s\"; it must be batch, channels and 1 to 3 axes joined by x", value);
+    cf_problem_defaults(p, count - 2);
+    p->batch = numbers[0];
+    p->in_channels = p->out_channels = numbers[1];
+    for (int a = 0; a < p->rank; ++a)
+        p->input[a] = numbers[2 + a];
+    return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status read_field(const char *key, const char *value, conv_fft_problem *p, bool *same) {
-    int count, word;
-    if (strcmp(key, "in") == 0)
-        return CONV_FFT_SUCCESS;
-    if (strcmp(key, "out") == 0)
+/*
+ * The order in which fields are read, wherever they stand: `in` gives the rank, pad=same needs the kernel and its
+ * dilation, and `wlayout` overrules `layout`.
+ */
+enum {
+    IN,
+    OUT,
+    KERNEL,
+    STRIDE,
+    DILATION,
+    PAD,
+    GROUPS,
+    MODE,
+    LAYOUT,
+    WLAYOUT,
+    DTYPE,
+    GW,
+    MATH,
+    FIELD_COUNT
+};
+static const char *const field_words[FIELD_COUNT + 1] = {
+    [IN] = "in",       [OUT] = "out",       [KERNEL] = "kernel", [STRIDE] = "stride", [DILATION] = "dilation",
+    [PAD] = "pad",     [GROUPS] = "groups", [MODE] = "mode",     [LAYOUT] = "layout", [WLAYOUT] = "wlayout",
+    [DTYPE] = "dtype", [GW] = "gw",         [MATH] = "math"};
+
+static conv_fft_status read_number_field(int field, const char *value, conv_fft_problem *p) {
+    const char *key = field_words[field];
+    int count;
+    switch (field) {
+    case OUT:
         return cf_text_numbers(key, value, 1, &p->out_channels, &count);
-    if (strcmp(key, "groups") == 0)
-        return cf_text_numbers(key, value, 1, &p->groups, &count);
-    if (strcmp(key, "kernel") == 0)
+    case KERNEL:
         return read_axes(key, value, p->rank, p->kernel);
-    if (strcmp(key, "stride") == 0)
+    case STRIDE:
         return read_axes(key, value, p->rank, p->stride);
-    if (strcmp(key, "dilation") == 0)
+    case DILATION:
         return read_axes(key, value, p->rank, p->dilation);
-    if (strcmp(key, "pad") == 0) {
-        *same = strcmp(value, "same") == 0;
-        return *same ? CONV_FFT_SUCCESS : read_pad(value, p);
+    case PAD:
+        return strcmp(value, "same") == 0 ? pad_same(p) : read_pad(value, p);
+    default: /* GROUPS */
+        return cf_text_numbers(key, value, 1, &p->groups, &count);
     }
-    if (strcmp(key, "mode") == 0) {
-        CF_FORWARD(read_word(key, value, padding_words, &word));
+}
+
+static conv_fft_status read_word_field(int field, const char *value, conv_fft_problem *p) {
+    static const char *const *const words[FIELD_COUNT] = {
+        [MODE] = padding_words, [LAYOUT] = layout_words, [WLAYOUT] = layout_words,
+        [DTYPE] = dtype_words,  [GW] = dtype_words,      [MATH] = math_words};
+    int word = CONV_FFT_DTYPE_SAME;
+    if (field != GW || strcmp(value, "same") != 0)
+        CF_FORWARD(read_word(field_words[field], value, words[field], &word));
+    switch (field) {
+    case MODE:
         p->padding = (conv_fft_padding)word;
-        return CONV_FFT_SUCCESS;
-    }
-    if (strcmp(key, "layout") == 0 || strcmp(key, "wlayout") == 0) {
-        CF_FORWARD(read_word(key, value, layout_words, &word));
+        break;
+    case LAYOUT:
+        p->tensor_layout = p->weight_layout = (conv_fft_layout)word;
+        break;
+    case WLAYOUT:
         p->weight_layout = (conv_fft_layout)word;
-        if (key[0] == 'l')
-            p->tensor_layout = p->weight_layout;
-        return CONV_FFT_SUCCESS;
-    }
-    if (strcmp(key, "dtype") == 0) {
-        CF_FORWARD(read_word(key, value, dtype_words, &word));
+        break;
+    case DTYPE:
         p->dtype = (conv_fft_dtype)word;
-        return CONV_FFT_SUCCESS;
-    }
-    if (strcmp(key, "gw") == 0) {
-        word = CONV_FFT_DTYPE_SAME;
-        if (strcmp(value, "same") != 0)
-            CF_FORWARD(read_word(key, value, dtype_words, &word));
+        break;
+    case GW:
         p->weight_grad_dtype = (conv_fft_dtype)word;
-        return CONV_FFT_SUCCESS;
-    }
-    if (strcmp(key, "math") == 0) {
-        CF_FORWARD(read_word(key, value, math_words, &word));
+        break;
+    case MATH:
         p->math = (conv_fft_math)word;
-        return CONV_FFT_SUCCESS;
+        break;
     }
-    return cf_fail(CONV_FFT_INVALID_ARGUMENT,
-                   "unknown field \"%s\"; fields are in, out, kernel, stride, dilation, pad, groups, mode, layout, "
-                   "wlayout, dtype, gw, math",
-                   key);
+    return CONV_FFT_SUCCESS;
+}
+
+/* One word of the line: notes the value of its field. */
+static conv_fft_status note_field(char *word, char *equals, const char **values) {
+    *equals = '\0';
+    const int field = cf_text_word(field_words, word);
+    char list[128];
+    list_words(field_words, list, sizeof list);
+    CF_REQUIRE(field >= 0, "unknown field \"%s\"; fields are %s", word, list);
+    CF_REQUIRE(!values[field], "the field %s stands twice", word);
+    values[field] = equals + 1;
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status read_fields(const char *const *values, conv_fft_problem *p) {
+    CF_FORWARD(read_input(values[IN], p));
+    for (int i = OUT; i < FIELD_COUNT; ++i) {
+        if (values[i])
+            CF_FORWARD(i < MODE ? read_number_field(i, values[i], p) : read_word_field(i, values[i], p));
+    }
+    cf_layer layer;
+    return cf_layer_make(p, &layer);
 }
 
 conv_fft_status cf_problem_parse(const char *line, conv_fft_problem *result, char *name, size_t name_bytes) {
-    enum {
-        MOST_FIELDS = 16,
-        MOST_BYTES = 1024
-    };
-    char text[MOST_BYTES];
+    char text[1024];
     const size_t length = strcspn(line, "#\r\n");
-    CF_REQUIRE(length < sizeof text, "the problem line has %zu bytes; at most %d are allowed", length, MOST_BYTES - 1);
+    CF_REQUIRE(length < sizeof text, "the problem line has %zu bytes; at most %zu are allowed", length,
+               sizeof text - 1);
     memcpy(text, line, length);
     text[length] = '\0';
 
-    field fields[MOST_FIELDS];
-    int count = 0;
+    const char *values[FIELD_COUNT] = {NULL};
     const char *title = "";
-    for (char *at = text + strspn(text, " \t"); *at;) {
+    char *const start = text + strspn(text, " \t");
+    for (char *at = start; *at;) {
         char *word = at;
         at += strcspn(at, " \t");
         if (*at)
@@ -208,38 +251,19 @@ conv_fft_status cf_problem_parse(const char *line, conv_fft_problem *result, cha
         at += strspn(at, " \t");
         char *equals = strchr(word, '=');
         if (!equals) {
-            CF_REQUIRE(word == text + strspn(text, " \t"),
-                       "\"%s\" is neither a name at the line's beginning nor key=value", word);
+            CF_REQUIRE(word == start, "\"%s\" is neither a name at the line's beginning nor key=value", word);
             title = word;
             continue;
         }
-        *equals = '\0';
-        for (int i = 0; i < count; ++i)
-            CF_REQUIRE(strcmp(fields[i].key, word) != 0, "the field %s stands twice", word);
-        CF_REQUIRE(count < MOST_FIELDS, "the problem line has more than %d fields", MOST_FIELDS);
-        fields[count++] = (field){word, equals + 1};
+        CF_FORWARD(note_field(word, equals, values));
     }
     CF_REQUIRE(!name || strlen(title) < name_bytes, "the name \"%s\" needs %zu bytes; name_bytes is %zu", title,
                strlen(title) + 1, name_bytes);
 
     conv_fft_problem p;
     memset(&p, 0, sizeof p);
-    if (count > 0 || *title) {
-        bool same = false;
-        CF_FORWARD(read_input(fields, count, &p));
-        for (int i = 0; i < count; ++i)
-            CF_FORWARD(read_field(fields[i].key, fields[i].value, &p, &same));
-        /* wlayout overrules layout wherever it stands. */
-        for (int i = 0; i < count; ++i) {
-            if (strcmp(fields[i].key, "wlayout") == 0)
-                CF_FORWARD(read_field("wlayout", fields[i].value, &p, &same));
-        }
-        cf_layer layer;
-        if (same) {
-            CF_FORWARD(pad_same(&p));
-        }
-        CF_FORWARD(cf_layer_make(&p, &layer));
-    }
+    if (*start)
+        CF_FORWARD(read_fields(values, &p));
     *result = p;
     if (name)
         strcpy(name, title);

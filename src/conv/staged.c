@@ -23,6 +23,9 @@ static cf_window make_window(const cf_layer *layer, const cf_strategy *s, cf_rol
     return window;
 }
 
+/* Of one spectrum or of the padded gx: so little that no sum of such sizes, nor scratch for many threads, overflows. */
+#define MOST_BYTES ((int64_t)1 << 46)
+
 bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf_spectrum spectrum[CF_OPERAND_COUNT]) {
     const cf_role *role = cf_pass_table[pass].role;
     const cf_window x = make_window(layer, s, role[CF_X]), y = make_window(layer, s, role[CF_Y]);
@@ -45,11 +48,13 @@ bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf
             return false;
         int64_t bytes = 2 * (int64_t)cf_dtype_bytes(p->dtype);
         if (!cf_multiply(&bytes, bins) || !cf_multiply(&bytes, p->groups) || !cf_multiply(&bytes, cf_max(1, p->rows)) ||
-            !cf_multiply(&bytes, p->columns))
+            !cf_multiply(&bytes, p->columns) || bytes > MOST_BYTES)
             return false;
     }
     return true;
 }
+
+static int64_t padded_extent(const cf_axis *axis) { return axis->pad_before + axis->input + axis->pad_after; }
 
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     *why = "its spectrum must have the type of the layer's arithmetic";
@@ -66,8 +71,14 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
             return false;
     }
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    *why = "its spectra exceed 63 bits";
-    return cf_staged_spectra(layer, pass, s, spectrum);
+    *why = "its spectra, or the padded input, exceed 64 TiB";
+    int64_t padded = 8 * cf_max(1, layer->batch);
+    bool fits = cf_multiply(&padded, layer->groups) && cf_multiply(&padded, layer->in_channels);
+    for (int a = 0; a < 3; ++a)
+        fits =
+            fits && cf_multiply(&padded, layer->problem.padding == CONV_FFT_PAD_ZEROS ? layer->axis[a].input
+                                                                                      : padded_extent(&layer->axis[a]));
+    return fits && padded <= MOST_BYTES && cf_staged_spectra(layer, pass, s, spectrum);
 }
 
 cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *s) {

@@ -161,7 +161,11 @@ static conv_fft_status start(runner *r) {
         CF_FORWARD(plan->device->ops->zero(plan->device, &plan->layer.x, x, r->call->gx, r->call->stream));
         lap(r, CF_STAGE_STORE_GX);
     }
-    if (r->weights && plan->layer.batch == 0 && !(r->call->flags & CONV_FFT_ACCUMULATE_GW)) {
+    /* Taps that meet only padding are in no window. */
+    bool trimmed = plan->layer.batch == 0;
+    for (int a = 0; a < 3; ++a)
+        trimmed = trimmed || plan->layer.axis[a].kernel < w[2 + a];
+    if (r->weights && trimmed && !(r->call->flags & CONV_FFT_ACCUMULATE_GW)) {
         CF_FORWARD(plan->device->ops->zero(plan->device, &plan->layer.gw, w, r->call->gw, r->call->stream));
     }
     return CONV_FFT_SUCCESS;

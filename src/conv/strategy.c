@@ -55,7 +55,8 @@ static conv_fft_status read_axes(const char *key, const char *value, int rank, i
     int count;
     int64_t numbers[3];
     CF_FORWARD(cf_text_numbers(key, value, 3, numbers, &count));
-    CF_REQUIRE(count == rank, "strategy: %s is \"%s\"; it must have %d numbers", key, value, rank);
+    CF_REQUIRE(count == rank, "strategy: %s is \"%s\"; it must have %d number%s", key, value, rank,
+               rank == 1 ? "" : "s");
     for (int a = 0; a < 3; ++a)
         axes[a] = 1;
     for (int a = 0; a < rank; ++a) {
@@ -113,18 +114,20 @@ conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strat
     strcpy(text, line);
     cf_strategy s;
     memset(&s, 0, sizeof s);
-    char *next = text;
+    char *next = text + strspn(text, " ");
     for (int field = -1; field < FIELD_COUNT; ++field) {
         char *word = next;
         next += strcspn(next, " ");
         if (*next)
             *next++ = '\0';
+        next += strspn(next, " ");
         if (field < 0) {
             const int family = cf_text_word(family_words, word);
             CF_REQUIRE(family >= 0, "strategy: \"%s\" is not a family; it must be staged", word);
             s.family = (cf_family_id)family;
             continue;
         }
+        CF_REQUIRE(*word, "strategy: the line ends where %s= is expected", fields[field].key);
         const size_t length = strlen(fields[field].key);
         CF_REQUIRE(strncmp(word, fields[field].key, length) == 0 && word[length] == '=',
                    "strategy: \"%s\" stands where %s= is expected", word, fields[field].key);

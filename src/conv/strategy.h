@@ -8,7 +8,7 @@
  * dilation       step: dilated taps in the basis; shift: a smaller dense problem per output phase
  * overlap        save or add: how tiles of backward data meet
  * product        blas or loop
- * spectrum       fp32 or fp64
+ * spectrum       fp32 or fp64, the type of the arithmetic (others are read and refused)
  * chunk          rows (batch x shifts x tiles) of x and y whose spectra exist at a time; 0 = all
  * groups         groups whose spectra exist at a time; 0 = all
  * keep           none, x, w or xw: spectra that the caller may keep

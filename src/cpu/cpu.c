@@ -8,6 +8,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#if defined(CF_HAVE_AVX2) || defined(CF_HAVE_AVX512)
+#include <cpuid.h>
+#endif
 
 static const cf_stage_ops operations = {
     .transform_create = cf_cpu_transform_create,
@@ -33,16 +36,24 @@ static const cf_kernels *const all_kernels[] = {
     &cf_kernels_generic,
 };
 
+#if defined(CF_HAVE_AVX2) || defined(CF_HAVE_AVX512)
+/* Not every supported compiler knows this feature by name. That the system keeps the registers, AVX2's test says. */
+static bool has_half_conversions(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 static bool is_supported(const cf_kernels *kernels) {
 #ifdef CF_HAVE_AVX512
     if (kernels == &cf_kernels_avx512)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("fma");
+               __builtin_cpu_supports("fma") && has_half_conversions();
 #endif
 #ifdef CF_HAVE_AVX2
     if (kernels == &cf_kernels_avx2)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_half_conversions();
 #endif
     return kernels == &cf_kernels_generic;
 }
@@ -90,7 +101,6 @@ conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device *
              cpu->base.threads, cpu->base.threads == 1 ? "" : "s", blas);
     if (!cpu->base.has_blas)
         cf_log(level, CONV_FFT_LOG_WARNING, "OpenBLAS was not found; products of many channels will be slow");
-    cf_log(level, CONV_FFT_LOG_INFO, "%s", cpu->description);
     *device = &cpu->base;
     return CONV_FFT_SUCCESS;
 }

@@ -11,85 +11,124 @@ enum {
     CF_FOLD_CHUNK = 128
 }; /* elements of axis 2 that are summed on the stack */
 
-/* Tensor index of a padded position of an axis. */
-static int64_t index_of(const cf_fold_desc *desc, int axis, int64_t position) {
-    const cf_axis_window a = {.lower = -desc->pad[axis],
-                              .upper = desc->padded[axis] - desc->pad[axis],
-                              .size = desc->size[axis],
-                              .mode = desc->mode};
-    return cf_window_index(&a, position - desc->pad[axis]);
+/* Along axis 2: sum[element + j * element_step] += row[position + j * position_step], j < count. */
+typedef struct fold_run {
+    int64_t element, position, count, element_step, position_step;
+} fold_run;
+
+/* Elements [low, high), clipped to the chunk; element i is at position base + sign * i. */
+static fold_run run_of(int64_t low, int64_t high, int64_t base, int64_t sign, int64_t first, int64_t count) {
+    low = cf_max(low, first);
+    high = cf_min(high, first + count);
+    return (fold_run){low - first, base + sign * low, cf_max(0, high - low), 1, sign};
 }
 
-/* The first position >= from that maps to the element, or the extent if there is none. Only the element's own position and
- * the padding can. */
-static int64_t next_position(const cf_fold_desc *desc, int axis, int64_t element, int64_t from) {
-    const int64_t own = element + desc->pad[axis], padded = desc->padded[axis];
-    const int64_t after = desc->pad[axis] + desc->size[axis];
-    const bool maps = desc->mode != CONV_FFT_PAD_ZEROS;
-    if (!maps && from < own)
-        from = own;
-    for (; from < desc->pad[axis] && from < padded; ++from)
-        if (index_of(desc, axis, from) == element)
-            return from;
-    if (from <= own && own < padded)
-        return own;
-    if (!maps)
-        return padded;
-    for (from = cf_max(from, after); from < padded; ++from)
-        if (index_of(desc, axis, from) == element)
-            return from;
-    return padded;
+/* All positions [low, high), filled from one element; none if it is outside the chunk. */
+static fold_run repeated(int64_t element, int64_t low, int64_t high, int64_t first, int64_t count) {
+    const bool inside = element >= first && element < first + count;
+    return (fold_run){element - first, low, inside ? high - low : 0, 0, 1};
 }
 
-/* sum[j] += the positions of one padded row that map to element first + j, j < count. */
-static void add_row(const cf_fold_desc *desc, const char *row, int64_t first, int64_t count, double *sum) {
-    const bool wide = desc->scratch_dtype == CONV_FFT_FP64;
-    const double *const row_d = (const void *)row;
-    const float *const row_f = (const void *)row;
-    const int64_t pad = desc->pad[2], padded = desc->padded[2];
-    const int64_t inside = cf_min(count, padded - pad - first);
-    for (int64_t j = 0; j < inside; ++j)
-        sum[j] += wide ? row_d[first + j + pad] : (double)row_f[first + j + pad];
-    if (desc->mode == CONV_FFT_PAD_ZEROS)
-        return;
-    for (int64_t q = 0; q < padded; ++q) {
-        if (q == pad)
-            q += desc->size[2];
-        if (q >= padded)
-            break;
-        const int64_t j = index_of(desc, 2, q) - first;
-        if (j >= 0 && j < count)
-            sum[j] += wide ? row_d[q] : (double)row_f[q];
+/* The padding before, the elements themselves, the padding after. The padding is at most one period or mirror image. */
+static void set_runs(const cf_fold_desc *desc, int64_t first, int64_t count, fold_run run[3]) {
+    const int64_t size = desc->size[2], pad = desc->pad[2], padded = desc->padded[2];
+    const int64_t after = padded - pad - size;
+    run[0] = run[2] = (fold_run){0};
+    run[1] = run_of(0, size, pad, 1, first, count);
+    switch (desc->mode) {
+    case CONV_FFT_PAD_ZEROS:
+        break;
+    case CONV_FFT_PAD_CIRCULAR:
+        run[0] = run_of(size - pad, size, pad - size, 1, first, count);
+        run[2] = run_of(0, after, pad + size, 1, first, count);
+        break;
+    case CONV_FFT_PAD_REFLECT:
+        run[0] = run_of(1, pad + 1, pad, -1, first, count);
+        run[2] = run_of(size - 1 - after, size - 1, pad + 2 * (size - 1), -1, first, count);
+        break;
+    case CONV_FFT_PAD_REPLICATE:
+        run[0] = repeated(0, 0, pad, first, count);
+        run[2] = repeated(size - 1, pad + size, padded, first, count);
+        break;
     }
+}
+
+/* The least position > last of an outer axis that was filled from the element; its extent if there is none. */
+static int64_t next_position(const cf_fold_desc *desc, int axis, int64_t element, int64_t last) {
+    const int64_t size = desc->size[axis], pad = desc->pad[axis], padded = desc->padded[axis];
+    const int64_t own = element + pad, mirrored = pad + 2 * (size - 1) - element;
+    int64_t next = padded;
+    switch (desc->mode) {
+    case CONV_FFT_PAD_ZEROS:
+        next = last < own ? own : padded;
+        break;
+    case CONV_FFT_PAD_CIRCULAR:
+        next = last < 0 ? own % size : last + size;
+        break;
+    case CONV_FFT_PAD_REFLECT:
+        next = last < pad - element ? pad - element : last < own ? own : last < mirrored ? mirrored : padded;
+        break;
+    case CONV_FFT_PAD_REPLICATE:
+        next = cf_max(last + 1, element == 0 ? 0 : own);
+        if (next > own && element < size - 1)
+            next = padded;
+        break;
+    }
+    return cf_min(next, padded);
+}
+
+#define CF_ADD_RUN(name, type)                                                             \
+    static void name(const fold_run *run, const type *row, double *sum) {                  \
+        const int64_t e = run->element, q = run->position;                                 \
+        if (run->element_step == 1 && run->position_step == 1) {                           \
+            CF_PRAGMA(omp simd)                                                            \
+            for (int64_t j = 0; j < run->count; ++j)                                       \
+                sum[e + j] += (double)row[q + j];                                          \
+        } else {                                                                           \
+            for (int64_t j = 0; j < run->count; ++j)                                       \
+                sum[e + j * run->element_step] += (double)row[q + j * run->position_step]; \
+        }                                                                                  \
+    }
+CF_ADD_RUN(add_run_float, float)
+CF_ADD_RUN(add_run_double, double)
+
+/* sum[j] = the padded positions of one row of the result, in the chunk of the runs. */
+static void sum_row(const cf_fold_desc *desc, const fold_run run[3], const char *scratch, int64_t i0, int64_t i1,
+                    double *sum) {
+    for (int64_t q0 = next_position(desc, 0, i0, -1); q0 < desc->padded[0]; q0 = next_position(desc, 0, i0, q0))
+        for (int64_t q1 = next_position(desc, 1, i1, -1); q1 < desc->padded[1]; q1 = next_position(desc, 1, i1, q1)) {
+            const int64_t row = (q0 * desc->padded[1] + q1) * desc->padded[2];
+            for (int r = 0; r < 3; ++r)
+                if (desc->scratch_dtype == CONV_FFT_FP64)
+                    add_run_double(&run[r], (const double *)(const void *)scratch + row, sum);
+                else
+                    add_run_float(&run[r], (const float *)(const void *)scratch + row, sum);
+        }
 }
 
 /* One sample and channel. */
 static void fold_plane(const cf_cpu_device *device, const cf_fold_desc *desc, const char *scratch, char *tensor,
                        bool accumulate) {
     const cf_real_kernels *kernels = cf_real(device->kernels, desc->scratch_dtype);
-    const int64_t *stride = desc->tensor.axis_stride;
-    const int64_t real = (int64_t)cf_dtype_bytes(desc->scratch_dtype),
-                  bytes = (int64_t)cf_dtype_bytes(desc->tensor.dtype);
-    const int64_t start = 0;
+    const int64_t *stride = desc->tensor.axis_stride, bytes = (int64_t)cf_dtype_bytes(desc->tensor.dtype), start = 0;
+    const bool wide = desc->scratch_dtype == CONV_FFT_FP64;
     cf_piece piece = {.dtype = desc->tensor.dtype, .offset = &start, .step = stride[2], .lanes = 1};
-    for (int64_t i0 = 0; i0 < desc->size[0]; ++i0)
-        for (int64_t i1 = 0; i1 < desc->size[1]; ++i1)
-            for (int64_t first = 0; first < desc->size[2]; first += CF_FOLD_CHUNK) {
-                double sum[CF_FOLD_CHUNK] = {0};
+    for (int64_t first = 0; first < desc->size[2]; first += CF_FOLD_CHUNK) {
+        fold_run run[3];
+        piece.elements = cf_min(CF_FOLD_CHUNK, desc->size[2] - first);
+        set_runs(desc, first, piece.elements, run);
+        for (int64_t i0 = 0; i0 < desc->size[0]; ++i0)
+            for (int64_t i1 = 0; i1 < desc->size[1]; ++i1) {
+                double sum[CF_FOLD_CHUNK];
                 float narrow[CF_FOLD_CHUNK];
-                piece.elements = cf_min(CF_FOLD_CHUNK, desc->size[2] - first);
-                piece.data = tensor + (i0 * stride[0] + i1 * stride[1] + first * stride[2]) * bytes;
-                for (int64_t q0 = next_position(desc, 0, i0, 0); q0 < desc->padded[0];
-                     q0 = next_position(desc, 0, i0, q0 + 1))
-                    for (int64_t q1 = next_position(desc, 1, i1, 0); q1 < desc->padded[1];
-                         q1 = next_position(desc, 1, i1, q1 + 1))
-                        add_row(desc, scratch + (q0 * desc->padded[1] + q1) * desc->padded[2] * real, first,
-                                piece.elements, sum);
-                for (int j = 0; j < CF_FOLD_CHUNK; ++j)
+                memset(sum, 0, (size_t)piece.elements * sizeof *sum);
+                sum_row(desc, run, scratch, i0, i1, sum);
+                for (int64_t j = 0; !wide && j < piece.elements; ++j)
                     narrow[j] = (float)sum[j];
-                kernels->store(desc->scratch_dtype == CONV_FFT_FP64 ? (const void *)sum : (const void *)narrow, 1,
-                               &piece, accumulate);
+                piece.data = tensor + (i0 * stride[0] + i1 * stride[1] + first * stride[2]) * bytes;
+                kernels->store(wide ? (const void *)sum : (const void *)narrow, 1, &piece, accumulate);
             }
+    }
 }
 
 conv_fft_status cf_cpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,

@@ -60,9 +60,6 @@ static char *bin_of(cf_block block, int64_t group, int64_t bin, size_t complex_b
     return (char *)block.data + (group * block.group_stride + bin * block.bin_stride) * (int64_t)complex_bytes;
 }
 
-/* An OpenBLAS with threads of its own keeps products below about this many multiplications on the calling thread. */
-#define CF_SMALL_PRODUCT 1e5
-
 /* OpenBLAS with threads of its own uses them beyond this many products of a matrix; up to it, our threads do better. */
 static const double own_threads_from = 4 * 65536;
 

@@ -3,6 +3,20 @@
 
 #include "core/arith.h"
 
+void cf_axis_trim(cf_axis *axis) {
+    if (axis->mode != CONV_FFT_PAD_ZEROS)
+        return;
+    /* Tap k reads k dilation - pad_before + o stride for 0 <= o < output; some of these must be in [0, input). */
+    const int64_t last_output = (axis->output - 1) * axis->stride;
+    const int64_t first = cf_ceil_div(cf_max(0, axis->pad_before - last_output), axis->dilation);
+    const int64_t last = cf_min(axis->kernel - 1, (axis->pad_before + axis->input - 1) / axis->dilation);
+    if (first > last)
+        return;
+    axis->first_tap += first;
+    axis->kernel = last - first + 1;
+    axis->pad_before -= first * axis->dilation;
+}
+
 cf_unit cf_unit_make(const cf_axis *axis, bool shift_dilation) {
     const int64_t common = cf_gcd(axis->stride, axis->dilation);
     const int64_t dilation = axis->dilation / common;
@@ -63,13 +77,13 @@ bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result)
 static bool meets(const cf_axis *axis) {
     if (axis->mode != CONV_FFT_PAD_ZEROS)
         return true;
-    for (int64_t k = 0; k < axis->kernel; ++k) {
+    for (int64_t k = 0; k < axis->kernel && k < 4096; ++k) {
         const int64_t offset = k * axis->dilation - axis->pad_before; /* of output 0 */
         const int64_t first = cf_max(0, -cf_floor_div(offset, axis->stride));
         if (first < axis->output && first * axis->stride + offset < axis->input)
             return true;
     }
-    return false;
+    return axis->kernel > 4096; /* then it costs only rounding noise to say so */
 }
 
 /* Positions u of x, from `from` on. */
@@ -130,7 +144,8 @@ static cf_axis_window window_w(const cf_axis *axis, const cf_unit *unit) {
     w.tiles = w.shifts = 1;
     w.phases = unit->phases;
     w.phase_step = 1;
-    w.size = w.upper = axis->kernel;
+    w.origin = w.lower = axis->first_tap;
+    w.size = w.upper = axis->first_tap + axis->kernel;
     return w;
 }
 
@@ -193,14 +208,17 @@ bool cf_window_covers(const cf_axis_window *window) {
     /* Circular padding by wrap-around stores each index once, some through negative coordinates. */
     if (window->lower < 0 && window->upper - window->lower == window->size)
         return true;
-    /* No two phases, shifts or tiles store the same index, so counting suffices. */
+    /* No two phases, shifts or tiles store the same index, so counting suffices; tiles that do not overlap follow each other
+     * without gaps, as one long tile. Where there are very many phases, storing zeros first costs less than counting. */
+    if (window->shifts > 65536 / window->phases)
+        return false;
+    cf_axis_window whole = *window;
+    whole.count *= whole.tiles;
     int64_t stored = 0;
-    for (int64_t tile = 0; tile < window->tiles; ++tile)
-        for (int64_t shift = 0; shift < window->shifts; ++shift)
-            for (int64_t phase = 0; phase < window->phases; ++phase) {
-                stored += cf_window_inside(window, tile, shift, phase);
-            }
-    return stored == window->size;
+    for (int64_t shift = 0; shift < whole.shifts; ++shift)
+        for (int64_t phase = 0; phase < whole.phases; ++phase)
+            stored += cf_window_inside(&whole, 0, shift, phase);
+    return stored == whole.size;
 }
 
 bool cf_axis_folds(const cf_axis *axis, const cf_axis_grid *grid) {
@@ -222,7 +240,7 @@ cf_axis_window cf_window_padded(const cf_axis *axis, const cf_axis_window *gx) {
 }
 
 int64_t cf_next_basis(int64_t n) {
-    if (n > INT64_MAX / 2)
+    if (n > INT64_MAX / 16) /* so that no product below overflows */
         return 0;
     int64_t best = 1;
     while (best < n)

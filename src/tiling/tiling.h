@@ -35,8 +35,14 @@
 /* `mode` is ZEROS where there is no padding. */
 typedef struct cf_axis {
     int64_t input, kernel, stride, dilation, pad_before, pad_after, output;
+    int64_t first_tap; /* of the tensor's taps, the first that counts; `kernel` counts from there */
     conv_fft_padding mode;
 } cf_axis;
+
+/* Leave out taps at both ends that meet only zero padding: a kernel of 31 over 7 points with padding 15 has 13 taps that
+ * count. They would cost basis and add rounding noise; their gradient is zero. pad_before becomes that of the first tap
+ * that counts, and can be negative. A kernel that meets nothing at all stays as it is. */
+void cf_axis_trim(cf_axis *axis);
 
 /* The choice for one axis. */
 typedef struct cf_axis_grid {

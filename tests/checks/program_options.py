@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""program_options.py PROGRAM: conv-fft knows every option that its --help names, and refuses one that it does not."""
+"""program_options.py PROGRAM: conv-fft knows every option that its --help names, and refuses one that it does not, that
+its command has no use for, and a file that it cannot read or understand."""
+import os
 import re
 import subprocess
 import sys
+import tempfile
 
 PROGRAM = sys.argv[1]
 COMMANDS = [[], ["devices"], ["explain"]]
 UNKNOWN = "no-such-option"
 
 
-def run(*arguments):
-    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60)
+def run(*arguments, stdout=subprocess.PIPE):
+    return subprocess.run([PROGRAM, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
 
 
 def refusal(command, option):
@@ -37,8 +40,47 @@ def faults():
             yield f"--help names {name}, but no command takes it"
 
 
+def unused_option_faults():
+    for option in ["--file=/dev/null", "--measure=1", "--workspace-limit=1"]:
+        ended = run("devices", option)
+        if ended.returncode != 2 or ended.stdout:
+            yield f"devices {option} ends with status {ended.returncode}"
+
+
+def file_faults():
+    """The file, the status, the lines on standard output that begin a problem, and all of standard error."""
+    problem = "in=1x1x9 out=1"
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "net.txt")
+        cases = [
+            (f"# a network\nL1 {problem}\n\nL2 {problem} # last", 0, ["L1", "L2"], ""),
+            (f"# {' ' * 1100}{problem}\nL1 {problem}{' ' * 10} # {'x' * 5000}\n", 0, ["L1"], ""),
+            (f"L1 {problem}\n\nL2 {problem} mode=odd\nL3 {problem}\n", 1, ["L1"],
+             f'conv-fft: {path}:3: mode is "odd"; it must be one of zeros, circular, reflect, replicate\n'),
+        ]
+        for text, status, names, error in cases:
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            ended = run("explain", "--device=cpu", "--file=" + path)
+            found = re.findall(r"^(\S*) ?in=", ended.stdout, re.MULTILINE)
+            if (ended.returncode, found, ended.stderr) != (status, names, error):
+                yield f"{text[:60]!r}: status {ended.returncode}, problems {found}, {ended.stderr!r}"
+        for unreadable in [directory, os.path.join(directory, "missing")]:
+            ended = run("explain", "--device=cpu", "--file=" + unreadable)
+            if ended.returncode != 2 or not ended.stderr.startswith(f"conv-fft: cannot read {unreadable}: "):
+                yield f"{unreadable} as a file: status {ended.returncode}, {ended.stderr!r}"
+
+
+def output_faults():
+    for arguments in [["--help"], ["--version"], ["explain", "--device=cpu", "in=1x1x9"]]:
+        with open("/dev/full", "w", encoding="ascii") as full:
+            ended = run(*arguments, stdout=full)
+        if ended.returncode != 1 or not ended.stderr:
+            yield f"{arguments}: output to a full disk ends with status {ended.returncode}"
+
+
 def main():
-    found = list(faults())
+    found = [*faults(), *unused_option_faults(), *file_faults(), *output_faults()]
     print("\n".join(found) or "program options: good")
     return 1 if found else 0
 

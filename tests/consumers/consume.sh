@@ -27,8 +27,8 @@ use_pkg_config() {
     PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name conv_fft.pc)")
     export PKG_CONFIG_PATH
     [ "$(pkg-config --modversion conv_fft)" = "$VERSION" ]
-    "$CC" "$here/consumer.c" -o "$WORK/pkg_config_consumer" $(pkg-config "$@" --cflags --libs conv_fft) -lm
-    LD_LIBRARY_PATH=$(pkg-config --variable=libdir conv_fft) "$WORK/pkg_config_consumer"
+    "$CC" "$here/consumer.c" -o "$WORK/consumer_$how" $(pkg-config "$@" --cflags --libs conv_fft) -lm
+    LD_LIBRARY_PATH=$(pkg-config --variable=libdir conv_fft) "$WORK/consumer_$how"
 }
 
 # From a copy of the sources, as a release archive holds them: no version control, no test suite.
