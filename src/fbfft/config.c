@@ -87,7 +87,7 @@ static int64_t shared_2d(const cf_fft_config *c) {
 
 static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_facts *facts) {
     const int h = c->basis[0], w = c->basis[1], lines = h > w ? h / 2 : w / 2, longest = h > w ? h : w;
-    c->lanes = choose_lanes(h, w, 64, 36, 64);
+    c->lanes = longest <= 128 ? choose_lanes(h, w, 64, 36, 64) : 0;
     if (c->lanes == 0)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "basis is %dx%d; this version has no kernel for lines of this length", h,
                        w);

@@ -236,14 +236,17 @@ template <class K> struct Inverse2d : Real2d<K> {
     static CF_DEVICE int plane_at(int i) { return i * BYTES; }
 };
 
-/* Column k of the spectrum in frequency order. */
+/* Column k of the spectrum in frequency order. Four bins are real for real planes; their imaginary parts do not count. */
 template <class K> CF_DEVICE void read_spectrum(cplx *v, smem<cplx> in, int k, int l) {
 #pragma unroll
     for (int r = 0; r < K::H / K::L; ++r) {
-        smem<cplx> row = in + (l + K::L * r) * Real2d<K>::BINS;
+        const int i = l + K::L * r;
+        smem<cplx> row = in + i * Real2d<K>::BINS;
         v[r] = row[k];
-        if (k == 0)
-            v[r] = v[r] + times_i(row[K::W / 2]);
+        if (k == 0) {
+            const cplx last = row[K::W / 2];
+            v[r] = i == 0 || 2 * i == K::H ? cplx{v[r].x, last.x} : v[r] + times_i(last);
+        }
     }
 }
 
