@@ -20,8 +20,8 @@ import sys
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
 MARKERS = re.compile(r"(<!-- bench:([\w.-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
-SUITES = ["table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv"]
-PASSES = ["fprop", "bprop", "accgrad", "backward"]
+SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv"]
+PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r"]
 
 
 class Run:
