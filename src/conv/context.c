@@ -18,8 +18,11 @@ static conv_fft_status open_gpu(const conv_fft_context_options *options, conv_ff
     const cf_gpu_options gpu = {options->device, options->cache_directory, context->log_level, cf_search_default()};
     const conv_fft_status status = cf_gpu_open(&gpu, &context->gpu);
     /* Whatever stands in the way, the GPU that was asked for by number is not usable. */
-    if (status == CONV_FFT_LIBRARY_MISSING || status == CONV_FFT_NOT_SUPPORTED)
-        return CONV_FFT_NO_DEVICE;
+    if (status == CONV_FFT_LIBRARY_MISSING || status == CONV_FFT_NOT_SUPPORTED || status == CONV_FFT_NO_DEVICE) {
+        char why[512];
+        snprintf(why, sizeof why, "%s", conv_fft_last_error());
+        return cf_fail(CONV_FFT_NO_DEVICE, "options.device is %d, a GPU that is not usable: %s", options->device, why);
+    }
     CF_FORWARD(status);
     snprintf(context->description, sizeof context->description, "GPU %d, %s, %s; it was asked for", options->device,
              context->gpu->facts.name, context->gpu->architecture);
