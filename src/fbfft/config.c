@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The choices, and why. Measured on an H200 (bench/results/), each against its neighbours.
+ * The choices, and why. They come from trials on an H200; bench/results/ has what they reach.
  *
  * lanes     One thread a line up to 64 points: no exchange at all, and few enough instructions to stay at the rate of
  *           memory. Longer lines: as few lanes as leave at most 36 points a thread (rank 1: 16), more spill registers.
  * planes    As many as fill the lanes of a block of up to four warps, few blocks being idle otherwise; one plane if a
  *           plane's lines fill most of a warp.
- * blocks    What the registers of a thread allow; the numbers are those at which the compiler keeps all in registers.
+ * blocks    What the registers of a thread allow; with these numbers the compiler
+ *           spills nothing, or little: tests/test_fbfft_config.c has the bounds.
  * bulk      Bulk copies where a plane is one block's work, so that copies of one block overlap the arithmetic of others.
  */
 #include "fbfft/config.h"
