@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * fbfft.h - batched small real FFTs with implicit zero padding and clipped outputs, after Vasilache et al., "Fast
- * Convolutional Nets With fbfft" (arXiv 1412.7580, section 5). Each transform is one kernel and one pass over memory.
+ * fbfft.h - batched small FFTs of 1 to 3 axes with implicit zero padding, clipped outputs and a layout of your choice on
+ * both sides, after Vasilache et al., "Fast Convolutional Nets With fbfft" (arXiv 1412.7580, section 5).
  *
  *     fbfft_desc_init(&d, 2, FBFFT_R2C);  d.basis[0] = d.basis[1] = 64;  d.extent[0] = d.extent[1] = 9;
- *     fbfft_plan_create(context, &d, &plan);                 once; compiles, may be slow
- *     fbfft_execute(plan, images, spectra, batch, stream);   enqueues one kernel
+ *     fbfft_plan_create(context, &d, &plan);                          once; compiles, may be slow
+ *     fbfft_plan_workspace(plan, batch, &bytes);                      0 where a plane fits a multiprocessor
+ *     fbfft_execute(plan, images, spectra, batch, ws, bytes, stream); enqueues one kernel, or a few
  *
- * MEMORY, as C arrays, B = batch, Nr the basis and Dr the extent of the last axis:
+ * A transform goes between a signal and its spectrum. Per axis N is the basis, D the extent; E = N but for the last axis of
+ * a real signal, where by Hermitian symmetry E = N / 2 + 1. B = batch, C = channels. As C arrays, unless strides say otherwise,
  *
- *     real      [B][D1]..[Dr]              spectrum   [B][N1]..[Nr / 2 + 1]   of pairs {re, im}, the last axis halved
+ *     signal       [B][C][S1]..[Sr]     CHANNELS_FIRST             spectrum     [B][C][E1]..[Er]     NATURAL
+ *                  [B][S1]..[Sr][C]     CHANNELS_LAST                           [B][C][Er]..[E1]     TRANSPOSED
+ *                                                                               [E1]..[Er][B][C]     FREQUENCY_MAJOR
  *
- *     R2C   spectrum[k] = scale * sum_i real[i] exp(-2 pi i (k1 i1 / N1 + ..)), real being zero from D to N
- *     C2R   real[i]     = scale * sum_k spectrum[k] exp(+2 pi i ..) for i < D, over all N bins of the Hermitian spectrum.
- *           The imaginary parts of bins that are real for real signals do not count. scale = 1 / (N1 .. Nr) inverts R2C.
+ * of reals (dtype) or pairs {re, im} of dtype; the spectrum is pairs {re, im} of float, of double for FP64.
+ * The D points of an axis are a window of the signal: point i is element offset + i * step; what lies outside 0..S-1 is what
+ * `padding` says when it is read, and dropped when it is written. By default the window is the whole signal: S = D.
  *
- * Statuses, conv_fft_last_error(), streams and thread-sharing are as in conv_fft.h. Input and output may not overlap. The
- * alignment of one real number suffices; 16 bytes are faster. No two planes share arithmetic: a NaN stays in its own.
+ *     R2C, C2C_FORWARD   spectrum[k] = scale * sum_i signal[i] exp(-2 pi i (k1 i1 / N1 + ..)), the signal being zero from D to N
+ *     C2R, C2C_INVERSE   signal[i] = scale * sum_k spectrum[k] exp(+2 pi i ..) for i < D, the sum over all N bins. C2R: imaginary
+ *                        parts of bins that are real for real signals do not count. scale = 1 / (N1 .. Nr) inverts the forward one.
  *
- * This version: GPU contexts; FP32; even bases: of rank 1, all products of powers of 2, 3, 5 and 7 up to 64, and from there to 256
- * those with enough factors of 2 (all powers of two); of rank 2, up to 64 each, and to 128 where both are multiples of 4.
- * Anything else is NOT_SUPPORTED, with a sentence.
+ * Statuses, conv_fft_last_error(), streams and thread-sharing are as in conv_fft.h; memory is the context's device's. Input,
+ * output and workspace may not overlap; the input is not written. The alignment of one number suffices (16 bytes are faster). No two
+ * planes (batch entry, channel) share arithmetic: a NaN stays in its own.
  */
 #ifndef FBFFT_H
 #define FBFFT_H
@@ -33,17 +38,37 @@ extern "C" {
 
 typedef enum fbfft_kind {
     FBFFT_R2C = 0,
-    FBFFT_C2R = 1
+    FBFFT_C2R = 1,
+    FBFFT_C2C_FORWARD = 2,
+    FBFFT_C2C_INVERSE = 3
 } fbfft_kind;
 
-/** A transform. Start from fbfft_desc_init(). */
+/** Order of a spectrum, drawn above. */
+typedef enum fbfft_order {
+    FBFFT_NATURAL = 0,
+    FBFFT_TRANSPOSED = 1,
+    FBFFT_FREQUENCY_MAJOR = 2
+} fbfft_order;
+
+/** A transform. Start from fbfft_desc_init(); entries of unused axes are ignored. */
 typedef struct fbfft_desc {
     int rank; /**< 1..3 axes */
     fbfft_kind kind;
-    int64_t basis[CONV_FFT_MAX_RANK];  /**< N, >= 1; default 1 */
+    int64_t basis[CONV_FFT_MAX_RANK];  /**< N = 2^a 3^b 5^c 7^d in 1..256; of rank 1 to 16384; default 1 */
     int64_t extent[CONV_FFT_MAX_RANK]; /**< D, 1..N; 0 (default): N */
     double scale;                      /**< default 1 */
-    int64_t reserved[4];               /**< zero */
+    int64_t channels;                  /**< C, >= 1; default 1 */
+    conv_fft_dtype dtype;              /**< of the signal; default FP32. FP16 and BF16 are computed in FP32 */
+    conv_fft_layout layout;            /**< of the signal; default CHANNELS_FIRST */
+    fbfft_order order;                 /**< of the spectrum; default NATURAL */
+    int64_t size[CONV_FFT_MAX_RANK];   /**< S, >= 1; 0 (default): D */
+    int64_t offset[CONV_FFT_MAX_RANK]; /**< of the window; may be negative; default 0 */
+    int64_t step[CONV_FFT_MAX_RANK];   /**< >= 1; default 1 */
+    conv_fft_padding padding;          /**< default ZEROS, which transforms that write a signal must have. REFLECT: the
+                                            window reaches at most S - 1 beyond each end */
+    /** Of the signal in elements: {batch, channel, axes}, >= 0; all zero (default): dense. */
+    int64_t stride[2 + CONV_FFT_MAX_RANK];
+    int64_t reserved[4]; /**< zero */
 } fbfft_desc;
 
 /** Compiled for one transform and one device; the batch is free. Immutable. */
@@ -53,23 +78,26 @@ typedef struct fbfft_plan fbfft_plan;
 CONV_FFT_API conv_fft_status fbfft_desc_init(fbfft_desc *desc, int rank, fbfft_kind kind);
 
 /**
- * Make a plan; the context must outlive it. INVALID_ARGUMENT: the sentence names the field. NOT_SUPPORTED: not in this version (above).
- * LIBRARY_MISSING, COMPILE_ERROR, OUT_OF_MEMORY, DEVICE_ERROR.
+ * Make a plan; the context must outlive it. INVALID_ARGUMENT: the sentence names the field. NOT_SUPPORTED: a plane is too large
+ * for this device. LIBRARY_MISSING, COMPILE_ERROR, OUT_OF_MEMORY, DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status fbfft_plan_create(conv_fft_context *context, const fbfft_desc *desc, fbfft_plan **plan);
 
 /** NULL is allowed. No execution of the plan may be pending. */
 CONV_FFT_API void fbfft_plan_destroy(fbfft_plan *plan);
 
-/** One line: lanes per line, planes and threads per block, shared memory, registers. "" if plan is NULL. Lives as long as the plan. */
+/** How it is computed: a line for each kernel. "" if plan is NULL. Lives as long as the plan. */
 CONV_FFT_API const char *fbfft_plan_description(const fbfft_plan *plan);
 
+/** *bytes of workspace, of any alignment, that an execution of `batch` planes per channel needs. INVALID_ARGUMENT: NULL, or a negative batch. */
+CONV_FFT_API conv_fft_status fbfft_plan_workspace(const fbfft_plan *plan, int64_t batch, size_t *bytes);
+
 /**
- * Enqueue the transform of `batch` >= 0 planes from `in` to `out` (device memory). INVALID_ARGUMENT: a NULL or misaligned pointer, a negative
- * batch. DEVICE_ERROR.
+ * Enqueue the transform of `batch` >= 0 entries from `in` to `out`. The workspace may be NULL if none is needed; one workspace serves one
+ * execution at a time. INVALID_ARGUMENT: a NULL or misaligned pointer, a negative batch, too small a workspace. DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch,
-                                           struct CUstream_st *stream);
+                                           void *workspace, size_t bytes, struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

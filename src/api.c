@@ -138,9 +138,6 @@ conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_p
     if (!options)
         options = &defaults;
     CF_FORWARD(check_plan_options(options));
-    if (!context->device)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                       "context is on GPU %d; layers run on the CPU in this version of the library", context->ordinal);
     return cf_autotune_plan(context, problem, options, plan);
 }
 

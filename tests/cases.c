@@ -98,8 +98,7 @@ static void random_types(generator *g, conv_fft_problem *p) {
     p->weight_layout = (conv_fft_layout)random_int(g, 0, 1);
 }
 
-/* A random order of the dimensions with gaps after some of them. */
-static void random_strides(generator *g, int dims, const int64_t *extent, int64_t *stride) {
+void random_strides(generator *g, int dims, const int64_t *extent, int64_t *stride) {
     int order[TENSOR_MAX_DIMS] = {0};
     for (int d = 0; d < dims; d++) {
         const int other = (int)random_int(g, 0, d);

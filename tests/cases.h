@@ -28,6 +28,9 @@ conv_fft_problem random_problem(generator *g, double products);
 /** Dense strides as conv_fft_problem names them: {first, second, axes}. */
 void layout_strides(conv_fft_layout layout, int dims, const int64_t *extent, int64_t *stride);
 
+/** Strides of a random order of the dimensions, with gaps after some of them. */
+void random_strides(generator *g, int dims, const int64_t *extent, int64_t *stride);
+
 typedef struct named_problem {
     char name[96]; /* "file/line's name" */
     conv_fft_problem problem;

@@ -152,7 +152,8 @@ static double plane_error(const setting *s, int64_t number, const void *elements
     for (int64_t bin = 0; bin < s->desc.spectrum.bins; ++bin) {
         double value[2];
         spectrum_element(s, &p, bin, spectrum, value);
-        const double *e = expected + 2 * (bin / row * b[2] + bin % row);
+        const double *f = expected + 2 * (bin / row * b[2] + bin % row),
+                     e[2] = {s->desc.scale * f[0], s->desc.scale * f[1]};
         difference += (value[0] - e[0]) * (value[0] - e[0]) + (value[1] - e[1]) * (value[1] - e[1]);
         norm += e[0] * e[0] + e[1] * e[1];
     }

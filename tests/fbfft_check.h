@@ -1,44 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms of fbfft.h on a GPU, compared with the definition. Nothing here is cmocka's: threads may call all of it. */
+/* Transforms of fbfft.h on either device, compared with the definition. Nothing here is cmocka's: threads may call all of it. */
 #ifndef TEST_FBFFT_CHECK_H
 #define TEST_FBFFT_CHECK_H
 
 #include "device/gpu.h"
-#include "fbfft.h"
+#include "fbfft_shape.h"
 
-/* Relative L2 error that a transform may have. */
-#define FFT_TOLERANCE 4e-7
-
-/* One plane; rank 1 has one row. Counts of floats. */
-typedef struct fft_shape {
-    bool inverse;
-    int64_t rows, columns, bins, data_rows, data_columns;
-    int64_t in, out;
-    double scale;
-} fft_shape;
-
-fft_shape fft_shape_of(const fbfft_desc *desc);
-
-/* Uniform in -1..1, in[planes][shape.in]. Spectra are Hermitian but for the imaginary parts that do not count. */
-void fft_random_planes(const fft_shape *shape, uint64_t seed, int64_t planes, float *in);
-
-/* Adds the squares of errors and of what they are compared with: expected results, or where outputs are clipped their rms
- * over the whole basis, since a few of them may all be small by chance. */
-typedef struct fft_errors {
-    double error, norm;
-} fft_errors;
-void fft_compare_plane(const fft_shape *shape, const float *in, const float *out, fft_errors *errors);
-/* NaN if an output was NaN. */
-double fft_relative_error(const fft_errors *errors);
-
-/* Host arrays through a plan. Device memory is this call's own, between canaries, `shift` floats off a multiple of 256
- * bytes; outputs begin as NaN. */
+/* Host arrays through a plan. The device's memory is this call's own, between canaries; `shift` bytes off a multiple of 256;
+ * outputs and workspace begin as NaN. `out` becomes all of the output's memory, gaps included. */
 typedef struct fft_run {
-    const cf_gpu *gpu;
+    const cf_gpu *gpu; /* NULL: the CPU */
     const fbfft_plan *plan;
-    const float *in;
-    float *out;
-    int64_t in_count, out_count; /* floats */
+    const void *in;
+    void *out;
+    int64_t in_bytes, out_bytes;
     int64_t batch;
     int in_shift, out_shift;
     cf_cu_stream stream;
@@ -51,21 +26,24 @@ bool fft_run_planes(const fft_run *run, char text[FFT_TEXT_BYTES]);
 typedef struct fft_case {
     fbfft_desc desc;
     int64_t batch;
-    int in_shift, out_shift;
-    bool must; /* be supported */
+    int in_shift, out_shift; /* in numbers of the memory's type */
+    bool must;               /* be supported */
 } fft_case;
 
 typedef struct fft_outcome {
     bool ok, supported;
-    double error;
-    char text[FFT_TEXT_BYTES + 128]; /* the case, and what is wrong */
+    double error, tolerance;
+    char text[2 * FFT_TEXT_BYTES + 128]; /* the case, and what is wrong */
 } fft_outcome;
 
-/* Makes the plan, runs it on random planes, and compares a sample of them. */
+/* Makes the plan, runs it on random planes, and compares a sample of them; all outputs must be finite, and nothing else of
+ * the output's memory written. gpu NULL: the context is on the CPU. */
 void fft_check_case(const cf_gpu *gpu, conv_fft_context *context, const fft_case *c, fft_outcome *outcome);
 
-/* A square of rank 2 or a line of rank 1. extent 0: the basis. */
+/* The same basis and extent on every axis. extent 0: the basis. */
 fbfft_desc fft_desc(int rank, fbfft_kind kind, int64_t basis, int64_t extent);
+/* "r2c 64x64 from 9x9", and whatever is not the default. */
+void fft_describe(const fbfft_desc *desc, char *text, size_t bytes);
 
 /* A context on GPU 0 with the cache directory of gpu.h. NULL: the last error says why. */
 conv_fft_context *fft_gpu_context(void);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "fbfft.h"
 #include "layer.h"
 
 #include <errno.h>
@@ -133,6 +134,21 @@ static conv_fft_status profile_plan(void *argument) {
     return conv_fft_profile(s->plan, CONV_FFT_BACKWARD, 1, &description);
 }
 
+typedef struct transform {
+    conv_fft_context *context;
+    fbfft_desc desc;
+} transform;
+
+static conv_fft_status make_transform(void *argument) {
+    const transform *t = argument;
+    fbfft_plan *plan = NULL;
+    const conv_fft_status status = fbfft_plan_create(t->context, &t->desc, &plan);
+    if (status != CONV_FFT_SUCCESS && plan)
+        return CONV_FFT_INTERNAL_ERROR;
+    fbfft_plan_destroy(plan);
+    return status;
+}
+
 /* Fail allocation 0, 1, 2, .. until the call makes fewer. Returns how many it makes. */
 static int fail_each(make_and_undo call, void *argument, bool persistently) {
     for (int number = 0;; number++) {
@@ -197,6 +213,31 @@ static void test_plan_create(void **state) {
     }
 }
 
+/* Plans of fbfft.h; then one is run, with the first allocation failing. */
+static void test_transform(void **state) {
+    (void)state;
+    transform t = {.context = test_context(2)};
+    float in[8 * 12] = {0}, out[8 * 14];
+    size_t bytes = 0;
+    fbfft_plan *plan = NULL;
+    fbfft_desc_init(&t.desc, 1, FBFFT_R2C);
+    t.desc.basis[0] = 12;
+    const int once = fail_each(make_transform, &t, false);
+    assert_true(once > 0);
+    assert_int_equal(fail_each(make_transform, &t, true), once);
+    assert_int_equal(fbfft_plan_create(t.context, &t.desc, &plan), CONV_FFT_SUCCESS);
+    assert_int_equal(fbfft_plan_workspace(plan, 8, &bytes), CONV_FFT_SUCCESS);
+    void *const workspace = test_alloc(bytes);
+    arm(0, true);
+    const conv_fft_status status = fbfft_execute(plan, in, out, 8, workspace, bytes, NULL);
+    disarm();
+    assert_int_equal(status, CONV_FFT_SUCCESS);
+    assert_int_equal(calls, 0);
+    free(workspace);
+    fbfft_plan_destroy(plan);
+    conv_fft_context_destroy(t.context);
+}
+
 static void test_profile(void **state) {
     (void)state;
     subject s = create_subject(lines[0]);
@@ -257,11 +298,9 @@ static void test_wrapping(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrapping),
-        cmocka_unit_test(test_context_create),
-        cmocka_unit_test(test_plan_create),
-        cmocka_unit_test(test_profile),
-        cmocka_unit_test(test_calls_allocate_nothing),
+        cmocka_unit_test(test_wrapping),    cmocka_unit_test(test_context_create),
+        cmocka_unit_test(test_plan_create), cmocka_unit_test(test_transform),
+        cmocka_unit_test(test_profile),     cmocka_unit_test(test_calls_allocate_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "fft.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 fbfft_desc fft_desc_of(const fft_case *c, bool inverse) {
     fbfft_desc d;
@@ -16,23 +17,48 @@ fbfft_desc fft_desc_of(const fft_case *c, bool inverse) {
     return d;
 }
 
+typedef struct our_plan {
+    fbfft_plan *plan;
+    void *workspace;
+    size_t bytes;
+} our_plan;
+
 static conv_fft_status run(fft_impl *impl) {
     const fft_job *const job = impl->job;
-    return fbfft_execute(impl->state, job->in, job->out, job->c->batch, job->stream);
+    const our_plan *const p = impl->state;
+    return fbfft_execute(p->plan, job->in, job->out, job->c->batch, p->workspace, p->bytes, job->stream);
 }
 
-static void close_plan(fft_impl *impl) { fbfft_plan_destroy(impl->state); }
+static void close_plan(fft_impl *impl) {
+    our_plan *const p = impl->state;
+    cf_gpu_free(impl->job->gpu, p->workspace);
+    fbfft_plan_destroy(p->plan);
+    free(p);
+}
+
+static conv_fft_status make_plan(const fft_job *job, our_plan *p) {
+    const fbfft_desc d = fft_desc_of(job->c, job->inverse);
+    CF_FORWARD(fbfft_plan_create(job->context, &d, &p->plan));
+    CF_FORWARD(fbfft_plan_workspace(p->plan, job->c->batch, &p->bytes));
+    return p->bytes ? cf_gpu_allocate(job->gpu, p->bytes, &p->workspace) : CONV_FFT_SUCCESS;
+}
 
 conv_fft_status fft_ours_open(fft_impl *impl) {
-    const fbfft_desc d = fft_desc_of(impl->job->c, impl->job->inverse);
-    fbfft_plan *plan = NULL;
-    CF_FORWARD(fbfft_plan_create(impl->job->context, &d, &plan));
+    our_plan *const p = calloc(1, sizeof *p);
+    if (!p)
+        return cf_fail_memory(sizeof *p, "a plan");
+    impl->state = p;
+    const conv_fft_status status = make_plan(impl->job, p);
+    if (status != CONV_FFT_SUCCESS) {
+        close_plan(impl);
+        return status;
+    }
     snprintf(impl->name, sizeof impl->name, "ours");
-    snprintf(impl->strategy, sizeof impl->strategy, "%s", fbfft_plan_description(plan));
-    for (char *p = impl->strategy; *p; p++)
-        *p = *p == ',' ? ';' : *p; /* commas part the columns of the results */
+    snprintf(impl->strategy, sizeof impl->strategy, "%s", fbfft_plan_description(p->plan));
+    for (char *c = impl->strategy; *c; c++) /* commas part the columns of the results, line ends the rows */
+        *c = *c == ',' ? ';' : *c == '\n' ? '|' : *c;
+    impl->workspace_bytes = p->bytes;
     impl->transforms = true;
-    impl->state = plan;
     impl->run = run;
     impl->close = close_plan;
     return CONV_FFT_SUCCESS;

@@ -103,6 +103,8 @@ static double pass_cost(const search *q, int pass, cf_strategy *s, cf_stage_cost
     const char *why;
     if (!cf_families[s->family].feasible(q->layer, pass, s, &why))
         return HUGE_VAL;
+    if (!q->device->ops->transforms(q->device, s->basis, s->spectrum))
+        return HUGE_VAL;
     const double bytes = smallest_bytes(q->layer, pass, s);
     if (q->smallest)
         return bytes;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv/context.h"
 
+#include "conv/gpu.h"
+
 #include "cpu/cpu.h"
 
 #include <stdio.h>
@@ -24,6 +26,7 @@ static conv_fft_status open_gpu(const conv_fft_context_options *options, conv_ff
         return cf_fail(CONV_FFT_NO_DEVICE, "options.device is %d, a GPU that is not usable: %s", options->device, why);
     }
     CF_FORWARD(status);
+    CF_FORWARD(cf_gpu_layers_create(context->gpu, &context->device));
     snprintf(context->description, sizeof context->description, "GPU %d, %s, %s; it was asked for", options->device,
              context->gpu->facts.name, context->gpu->architecture);
     return CONV_FFT_SUCCESS;
@@ -37,7 +40,7 @@ conv_fft_status cf_context_create(const conv_fft_context_options *options, conv_
     context->log_level = cf_log_level(options->log_level);
     const conv_fft_status status = options->device >= 0 ? open_gpu(options, context) : open_cpu(options, context);
     if (status != CONV_FFT_SUCCESS) {
-        free(context);
+        cf_context_destroy(context);
         return status;
     }
     cf_log(context->log_level, CONV_FFT_LOG_INFO, "%s", context->description);
@@ -49,8 +52,9 @@ void cf_context_destroy(conv_fft_context *context) {
     if (!context)
         return;
     if (context->gpu)
-        cf_gpu_close(context->gpu);
-    if (context->device)
+        cf_gpu_layers_destroy(context->device);
+    else if (context->device)
         cf_cpu_destroy(context->device);
+    cf_gpu_close(context->gpu);
     free(context);
 }

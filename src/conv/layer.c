@@ -3,11 +3,9 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "core/strides.h"
 
 #include <string.h>
-
-/* Element offsets stay below this, so that byte offsets of eight-byte elements fit 63 bits. */
-#define MOST_ELEMENTS (INT64_MAX / 16)
 
 void cf_problem_defaults(conv_fft_problem *p, int rank) {
     memset(p, 0, sizeof *p);
@@ -18,38 +16,24 @@ void cf_problem_defaults(conv_fft_problem *p, int rank) {
     p->weight_grad_dtype = CONV_FFT_DTYPE_SAME;
 }
 
-static conv_fft_status check_range(const char *field, int axis, int64_t value, int64_t low, int64_t high) {
-    if (value >= low && value <= high)
-        return CONV_FFT_SUCCESS;
-    char index[8] = "";
-    if (axis >= 0) {
-        index[0] = '[', index[1] = (char)('0' + axis), index[2] = ']', index[3] = '\0';
-    }
-    if (high == INT64_MAX)
-        return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s%s is %lld; it must be at least %lld", field, index,
-                       (long long)value, (long long)low);
-    return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s%s is %lld; it must be %lld to %lld", field, index, (long long)value,
-                   (long long)low, (long long)high);
-}
-
 static conv_fft_status check_scalars(const conv_fft_problem *p) {
-    CF_FORWARD(check_range("rank", -1, p->rank, 1, CONV_FFT_MAX_RANK));
-    CF_FORWARD(check_range("batch", -1, p->batch, 0, MOST_ELEMENTS));
-    CF_FORWARD(check_range("groups", -1, p->groups, 1, MOST_ELEMENTS));
-    CF_FORWARD(check_range("in_channels", -1, p->in_channels, 1, MOST_ELEMENTS));
-    CF_FORWARD(check_range("out_channels", -1, p->out_channels, 1, MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("rank", -1, p->rank, 1, CONV_FFT_MAX_RANK));
+    CF_FORWARD(cf_check_range("batch", -1, p->batch, 0, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("groups", -1, p->groups, 1, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("in_channels", -1, p->in_channels, 1, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("out_channels", -1, p->out_channels, 1, CF_MOST_ELEMENTS));
     CF_REQUIRE(p->in_channels % p->groups == 0, "in_channels is %lld; it must be a multiple of groups (%lld)",
                (long long)p->in_channels, (long long)p->groups);
     CF_REQUIRE(p->out_channels % p->groups == 0, "out_channels is %lld; it must be a multiple of groups (%lld)",
                (long long)p->out_channels, (long long)p->groups);
-    CF_FORWARD(check_range("padding", -1, p->padding, CONV_FFT_PAD_ZEROS, CONV_FFT_PAD_REPLICATE));
-    CF_FORWARD(check_range("tensor_layout", -1, p->tensor_layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
-    CF_FORWARD(check_range("weight_layout", -1, p->weight_layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
-    CF_FORWARD(check_range("dtype", -1, p->dtype, CONV_FFT_FP32, CONV_FFT_FP64));
-    CF_FORWARD(check_range("weight_grad_dtype", -1, p->weight_grad_dtype, CONV_FFT_DTYPE_SAME, CONV_FFT_FP64));
-    CF_FORWARD(check_range("math", -1, p->math, CONV_FFT_MATH_DEFAULT, CONV_FFT_MATH_FP64));
+    CF_FORWARD(cf_check_range("padding", -1, p->padding, CONV_FFT_PAD_ZEROS, CONV_FFT_PAD_REPLICATE));
+    CF_FORWARD(cf_check_range("tensor_layout", -1, p->tensor_layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
+    CF_FORWARD(cf_check_range("weight_layout", -1, p->weight_layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
+    CF_FORWARD(cf_check_range("dtype", -1, p->dtype, CONV_FFT_FP32, CONV_FFT_FP64));
+    CF_FORWARD(cf_check_range("weight_grad_dtype", -1, p->weight_grad_dtype, CONV_FFT_DTYPE_SAME, CONV_FFT_FP64));
+    CF_FORWARD(cf_check_range("math", -1, p->math, CONV_FFT_MATH_DEFAULT, CONV_FFT_MATH_FP64));
     for (int i = 0; i < 4; ++i)
-        CF_FORWARD(check_range("reserved", i, p->reserved[i], 0, 0));
+        CF_FORWARD(cf_check_range("reserved", i, p->reserved[i], 0, 0));
     return CONV_FFT_SUCCESS;
 }
 
@@ -76,19 +60,19 @@ static conv_fft_status resolve_types(conv_fft_problem *p) {
 }
 
 static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis) {
-    CF_FORWARD(check_range("input", a, p->input[a], 1, MOST_ELEMENTS));
-    CF_FORWARD(check_range("kernel", a, p->kernel[a], 1, MOST_ELEMENTS));
-    CF_FORWARD(check_range("stride", a, p->stride[a], 1, MOST_ELEMENTS));
-    CF_FORWARD(check_range("dilation", a, p->dilation[a], 1, MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("input", a, p->input[a], 1, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("kernel", a, p->kernel[a], 1, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("stride", a, p->stride[a], 1, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("dilation", a, p->dilation[a], 1, CF_MOST_ELEMENTS));
     const int64_t most = p->padding == CONV_FFT_PAD_CIRCULAR  ? p->input[a]
                          : p->padding == CONV_FFT_PAD_REFLECT ? p->input[a] - 1
-                                                              : MOST_ELEMENTS;
-    CF_FORWARD(check_range("pad_before", a, p->pad_before[a], 0, most));
-    CF_FORWARD(check_range("pad_after", a, p->pad_after[a], 0, most));
+                                                              : CF_MOST_ELEMENTS;
+    CF_FORWARD(cf_check_range("pad_before", a, p->pad_before[a], 0, most));
+    CF_FORWARD(cf_check_range("pad_after", a, p->pad_after[a], 0, most));
     int64_t reach = p->kernel[a] - 1;
-    CF_REQUIRE(cf_multiply(&reach, p->dilation[a]) && reach < MOST_ELEMENTS,
+    CF_REQUIRE(cf_multiply(&reach, p->dilation[a]) && reach < CF_MOST_ELEMENTS,
                "kernel[%d] is %lld with dilation %lld; (kernel - 1) * dilation must stay below %lld", a,
-               (long long)p->kernel[a], (long long)p->dilation[a], (long long)MOST_ELEMENTS);
+               (long long)p->kernel[a], (long long)p->dilation[a], (long long)CF_MOST_ELEMENTS);
     const int64_t padded = p->input[a] + p->pad_before[a] + p->pad_after[a];
     CF_REQUIRE(reach + 1 <= padded,
                "kernel[%d] is %lld with dilation %lld: %lld elements; the padded input has %lld, and the kernel must "
@@ -103,45 +87,6 @@ static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis
     axis->mode = p->pad_before[a] + p->pad_after[a] ? p->padding : CONV_FFT_PAD_ZEROS;
     axis->output = (padded - reach - 1) / p->stride[a] + 1;
     cf_axis_trim(axis);
-    return CONV_FFT_SUCCESS;
-}
-
-/* Strides {sample, channel, axes of the problem}: the given ones, or those of the dense layout. */
-static conv_fft_status resolve_strides(const char *field, const int64_t *given, int rank, const int64_t *extents,
-                                       conv_fft_layout layout, int64_t *strides) {
-    int64_t total = 1;
-    for (int i = 0; i < 2 + rank; ++i) {
-        CF_REQUIRE(cf_multiply(&total, cf_max(1, extents[i])) && total <= MOST_ELEMENTS,
-                   "the extents of %c multiply to more than %lld elements", field[0], (long long)MOST_ELEMENTS);
-    }
-    bool dense = true;
-    for (int i = 0; i < 2 + rank; ++i)
-        dense = dense && given[i] == 0;
-    if (dense) {
-        int order[5] = {0}, places = 0; /* fastest first */
-        if (layout == CONV_FFT_CHANNELS_LAST)
-            order[places++] = 1;
-        for (int i = 1 + rank; i >= 2; --i)
-            order[places++] = i;
-        if (layout == CONV_FFT_CHANNELS_FIRST)
-            order[places++] = 1;
-        order[places++] = 0;
-        int64_t stride = 1;
-        for (int i = 0; i < places; ++i) {
-            strides[order[i]] = stride;
-            stride *= cf_max(1, extents[order[i]]);
-        }
-        return CONV_FFT_SUCCESS;
-    }
-    int64_t last = 0;
-    for (int i = 0; i < 2 + rank; ++i) {
-        CF_FORWARD(check_range(field, i, given[i], 0, MOST_ELEMENTS));
-        int64_t reach = cf_max(0, extents[i] - 1);
-        CF_REQUIRE(cf_multiply(&reach, given[i]) && cf_add(&last, reach) && last <= MOST_ELEMENTS,
-                   "%s[%d] is %lld; the last element must be less than %lld elements away", field, i,
-                   (long long)given[i], (long long)MOST_ELEMENTS);
-        strides[i] = given[i];
-    }
     return CONV_FFT_SUCCESS;
 }
 
@@ -195,11 +140,11 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
     for (int a = 0; a < p->rank; ++a) { /* extents of the problem's own axes */
         x[2 + a] = x[5 - p->rank + a], y[2 + a] = y[5 - p->rank + a], w[2 + a] = w[5 - p->rank + a];
     }
-    CF_FORWARD(resolve_strides("x_stride", p->x_stride, p->rank, x, p->tensor_layout, strides));
+    CF_FORWARD(cf_strides_resolve("x_stride", "x", p->x_stride, p->rank, x, p->tensor_layout, strides));
     l.x = make_tensor(p->dtype, p->rank, strides);
-    CF_FORWARD(resolve_strides("y_stride", p->y_stride, p->rank, y, p->tensor_layout, strides));
+    CF_FORWARD(cf_strides_resolve("y_stride", "y", p->y_stride, p->rank, y, p->tensor_layout, strides));
     l.y = make_tensor(p->dtype, p->rank, strides);
-    CF_FORWARD(resolve_strides("w_stride", p->w_stride, p->rank, w, p->weight_layout, strides));
+    CF_FORWARD(cf_strides_resolve("w_stride", "w", p->w_stride, p->rank, w, p->weight_layout, strides));
     l.w = make_tensor(p->dtype, p->rank, strides);
     l.x.group_stride = l.x.channel_stride * l.in_channels;
     l.y.group_stride = l.y.channel_stride * l.out_channels;
@@ -210,39 +155,20 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
     return CONV_FFT_SUCCESS;
 }
 
-/* Every axis of extent > 1, in order of stride, must step over all that the faster ones reach. */
-static conv_fft_status check_distinct(const char *field, const char *why, const cf_tensor *t,
-                                      const int64_t extents[5]) {
+static conv_fft_status check_tensor(const char *field, const char *name, const cf_tensor *t, const int64_t extents[5]) {
     const int64_t strides[5] = {t->sample_stride, t->channel_stride, t->axis_stride[0], t->axis_stride[1],
                                 t->axis_stride[2]};
-    bool done[5] = {false};
-    int64_t reach = 0; /* offset of the last element of the axes done */
-    for (int round = 0; round < 5; ++round) {
-        int next = -1;
-        for (int i = 0; i < 5; ++i) {
-            if (!done[i] && (next < 0 || strides[i] < strides[next]))
-                next = i;
-        }
-        done[next] = true;
-        if (extents[next] <= 1)
-            continue;
-        CF_REQUIRE(strides[next] > reach,
-                   "%s holds the stride %lld where at least %lld is needed: %s is written, and no two of its elements "
-                   "may share a place",
-                   field, (long long)strides[next], (long long)(reach + 1), why);
-        reach += (extents[next] - 1) * strides[next];
-    }
-    return CONV_FFT_SUCCESS;
+    return cf_strides_check_distinct(field, name, strides, extents);
 }
 
 conv_fft_status cf_layer_check_written(const cf_layer *layer, int passes) {
     int64_t x[5], y[5], w[5];
     cf_layer_extents(layer, x, y, w);
     if (passes & CONV_FFT_FORWARD)
-        CF_FORWARD(check_distinct("y_stride", "y", &layer->y, y));
+        CF_FORWARD(check_tensor("y_stride", "y", &layer->y, y));
     if (passes & CONV_FFT_BACKWARD_DATA)
-        CF_FORWARD(check_distinct("x_stride", "gx", &layer->x, x));
+        CF_FORWARD(check_tensor("x_stride", "gx", &layer->x, x));
     if (passes & CONV_FFT_BACKWARD_WEIGHTS)
-        CF_FORWARD(check_distinct("w_stride", "gw", &layer->w, w));
+        CF_FORWARD(check_tensor("w_stride", "gw", &layer->w, w));
     return CONV_FFT_SUCCESS;
 }

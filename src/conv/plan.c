@@ -187,6 +187,14 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
                              cf_pass_table[i].name, why);
             goto done;
         }
+        if (!device->ops->transforms(device, strategy[i].basis, strategy[i].spectrum)) {
+            status =
+                cf_fail(CONV_FFT_NOT_SUPPORTED,
+                        "the strategy for %s has a basis of %lldx%lldx%lld; the device has no transforms that large",
+                        cf_pass_table[i].name, (long long)strategy[i].basis[0], (long long)strategy[i].basis[1],
+                        (long long)strategy[i].basis[2]);
+            goto done;
+        }
         if (strategy[i].groups > 0)
             plan->chunk_groups = cf_min(plan->chunk_groups, strategy[i].groups);
     }

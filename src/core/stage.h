@@ -20,7 +20,7 @@ typedef struct cf_transform_desc {
     cf_tensor tensor;
     cf_window window;
     cf_spectrum spectrum;
-    double scale; /* inverse: factor of the results; 1 / product of the basis makes it the inverse */
+    double scale; /* factor of the results; 1 / product of the basis makes the inverse the inverse */
     bool
         ordered; /* inverse: tiles of one sample overlap, so they are stored one after the other, in the order of rows */
 } cf_transform_desc;
@@ -74,6 +74,8 @@ typedef struct cf_origin {
 typedef struct cf_device cf_device;
 
 typedef struct cf_stage_ops {
+    /* Whether the device has transforms of this basis, computed in this type. */
+    bool (*transforms)(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype);
     conv_fft_status (*transform_create)(cf_device *device, const cf_transform_desc *desc, cf_transform **transform);
     void (*transform_destroy)(cf_transform *transform);
     /* Bytes of scratch that a run of the transform may use. */

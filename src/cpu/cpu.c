@@ -12,7 +12,15 @@
 #include <cpuid.h>
 #endif
 
+static bool any_basis(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype) {
+    (void)device;
+    (void)basis;
+    (void)dtype;
+    return true;
+}
+
 static const cf_stage_ops operations = {
+    .transforms = any_basis,
     .transform_create = cf_cpu_transform_create,
     .transform_destroy = cf_cpu_transform_destroy,
     .transform_scratch = cf_cpu_transform_scratch,

@@ -13,4 +13,19 @@ void cf_cpu_destroy(cf_device *device);
 /* One line: instruction set, threads, BLAS. Lives as long as the device. */
 const char *cf_cpu_description(const cf_device *device);
 
+/* Transforms of fbfft.h: of any number of rows (batch entries), of complex signals too, whose spectra have all their bins, and
+ * with a stride of the spectrum for everything. A tensor's elements are pairs if they are complex; `bins` counts all of them. */
+typedef struct cf_cpu_strides {
+    int64_t row, column, bin[3]; /* complex numbers */
+} cf_cpu_strides;
+
+conv_fft_status cf_cpu_planes_create(cf_device *device, const cf_transform_desc *desc, bool complex_signal,
+                                     cf_transform **transform);
+void cf_cpu_planes_destroy(cf_transform *transform);
+/* Bytes that a run over `rows` rows may use. */
+size_t cf_cpu_planes_scratch(const cf_transform *transform, int64_t rows);
+/* From tensor to spectrum, or if the transform is an inverse one from spectrum to tensor. */
+void cf_cpu_planes_run(const cf_transform *transform, const void *in, void *out, int64_t rows, cf_cpu_strides strides,
+                       void *scratch);
+
 #endif

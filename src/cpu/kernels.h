@@ -5,9 +5,9 @@
  * A unit is up to CF_MAX_LANES planes (one row and column of a spectrum each) that are transformed together, one per lane:
  * lanes are the fastest index of every array inside, so all loops over lanes vectorise and no lane meets another one.
  *
- *     tensor --load--> real line [position][lane] --axis 2--> work [i0][i1][re, im][k2][lane] --axes 1, 0--> spectrum block
+ *     tensor --load--> line [position][lane] --axis 2--> work [i0][i1][re, im][k2][lane] --axes 1, 0--> spectrum block
  *
- * and back for the inverse. A unit with one line only (1-D) needs no work array.
+ * and back for the inverse. A complex line is [position][re, im][lane], and nothing of it is redundant: all bins are there.
  */
 #ifndef CF_CPU_KERNELS_H
 #define CF_CPU_KERNELS_H
@@ -23,10 +23,12 @@ struct cf_transform {
     cf_device *device;
     cf_transform_desc desc;
     conv_fft_dtype dtype; /* of the computation */
-    cf_line_plan line[3]; /* complex lengths; axis 2: half the basis if that is even */
+    int parts;            /* numbers of one element of the tensor: 1, or 2 if these are complex */
+    bool halved;          /* real lines of even length: transformed as pairs of points */
+    cf_line_plan line[3]; /* complex lengths; axis 2: half the basis if halved */
     void *twiddles[3];
-    void *roots;      /* exp(-2 pi i k / basis[2]), k <= basis[2] / 4; basis[2] even */
-    int64_t row_bins; /* basis[2] / 2 + 1 */
+    void *roots;      /* exp(-2 pi i k / basis[2]), k <= basis[2] / 4; halved lines */
+    int64_t row_bins; /* basis[2] / 2 + 1; basis[2] if complex */
     int lanes;        /* of a full unit */
     int64_t batch[2]; /* lines of axis 0 and 1 that are transformed together */
     size_t work_bytes, line_bytes, border_bytes, thread_bytes;
@@ -57,11 +59,11 @@ typedef struct cf_unit {
     int lanes, runs, segments;
     cf_run run[CF_MAX_LANES];
     cf_segment segment[CF_MAX_LANES];
-    int64_t offset[CF_MAX_LANES];      /* of each lane's element with indices 0, in elements of the tensor */
+    int64_t offset[CF_MAX_LANES];      /* of each lane's element with indices 0, in numbers of the tensor */
     int64_t channel[CF_MAX_LANES];     /* over all groups */
     int64_t used_low[3], used_high[3]; /* over all runs */
     void *spectrum;
-    int64_t bin_stride;
+    int64_t bin_stride[3];
     bool stream;      /* forward: the spectrum is too large for the caches */
     void *tensor;     /* forward: only read */
     const void *bias; /* inverse */

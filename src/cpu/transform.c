@@ -48,14 +48,13 @@ static void set_sizes(cf_transform *t) {
 }
 
 /* As many lanes as fill the widest vectors; fewer where there are fewer planes, or where a unit would be too large, but then
- * still a whole cache line of each bin. */
-static void choose_lanes(cf_transform *t) {
-    const cf_spectrum *spectrum = &t->desc.spectrum;
+ * still `least` cache lines of each bin, or one lane. */
+static void choose_lanes(cf_transform *t, int64_t planes, int least) {
     const int line = (int)(64 / (2 * cf_dtype_bytes(t->dtype)));
-    t->lanes = (int)cf_max(1, cf_min(2 * line, spectrum->groups * spectrum->rows * spectrum->columns));
+    t->lanes = (int)cf_max(1, cf_min(2 * line, planes));
     set_sizes(t);
-    if (t->lanes > line && t->thread_bytes > unit_bytes) {
-        t->lanes = line;
+    for (int lanes = line; lanes >= cf_max(1, least * line) && t->thread_bytes > unit_bytes; lanes /= 2) {
+        t->lanes = (int)cf_min(t->lanes, lanes);
         set_sizes(t);
     }
 }
@@ -70,7 +69,7 @@ static conv_fft_status make_tables(cf_transform *t) {
         cf_line_plan_twiddles(&t->line[a], t->dtype, t->twiddles[a]);
     }
     const int64_t n = t->desc.spectrum.basis[2];
-    if (n % 2 != 0)
+    if (!t->halved)
         return CONV_FFT_SUCCESS;
     const size_t bytes = (size_t)(n / 4 + 1) * complex_bytes;
     t->roots = malloc(bytes);
@@ -81,7 +80,9 @@ static conv_fft_status make_tables(cf_transform *t) {
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_cpu_transform_create(cf_device *device, const cf_transform_desc *desc, cf_transform **transform) {
+/* planes: in all. */
+static conv_fft_status create(cf_device *device, const cf_transform_desc *desc, bool complex_signal, int64_t planes,
+                              int least, cf_transform **transform) {
     CF_FORWARD(check_window(desc));
     cf_transform *t = calloc(1, sizeof *t);
     if (!t)
@@ -90,13 +91,15 @@ conv_fft_status cf_cpu_transform_create(cf_device *device, const cf_transform_de
     t->device = device;
     t->desc = *desc;
     t->dtype = desc->spectrum.dtype;
-    t->row_bins = basis[2] / 2 + 1;
+    t->parts = complex_signal ? 2 : 1;
+    t->halved = !complex_signal && basis[2] % 2 == 0;
+    t->row_bins = complex_signal ? basis[2] : basis[2] / 2 + 1;
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int a = 0; a < 3 && status == CONV_FFT_SUCCESS; ++a)
-        status = cf_line_plan_init(&t->line[a], a == 2 && basis[2] % 2 == 0 ? basis[2] / 2 : basis[a]);
+        status = cf_line_plan_init(&t->line[a], a == 2 && t->halved ? basis[2] / 2 : basis[a]);
     if (status != CONV_FFT_SUCCESS)
         goto done;
-    choose_lanes(t);
+    choose_lanes(t, planes, least);
     status = make_tables(t);
     if (status != CONV_FFT_SUCCESS)
         goto done;
@@ -105,6 +108,16 @@ conv_fft_status cf_cpu_transform_create(cf_device *device, const cf_transform_de
 done:
     cf_cpu_transform_destroy(t);
     return status;
+}
+
+conv_fft_status cf_cpu_transform_create(cf_device *device, const cf_transform_desc *desc, cf_transform **transform) {
+    const cf_spectrum *s = &desc->spectrum;
+    return create(device, desc, false, s->groups * s->rows * s->columns, 1, transform);
+}
+
+conv_fft_status cf_cpu_planes_create(cf_device *device, const cf_transform_desc *desc, bool complex_signal,
+                                     cf_transform **transform) {
+    return create(device, desc, complex_signal, INT64_MAX, 0, transform);
 }
 
 void cf_cpu_transform_destroy(cf_transform *transform) {
@@ -116,15 +129,32 @@ void cf_cpu_transform_destroy(cf_transform *transform) {
     free(transform);
 }
 
+void cf_cpu_planes_destroy(cf_transform *transform) { cf_cpu_transform_destroy(transform); }
+
 size_t cf_cpu_transform_scratch(const cf_transform *transform) {
     return (size_t)transform->device->threads * transform->thread_bytes + 63;
 }
 
-/* Floating-point operations of one plane, by the usual count for real data. */
+size_t cf_cpu_planes_scratch(const cf_transform *transform, int64_t rows) {
+    const int64_t units = cf_ceil_div(rows * transform->desc.spectrum.columns, transform->lanes);
+    return (size_t)cf_min(transform->device->threads, units) * transform->thread_bytes + 63;
+}
+
+/* Floating-point operations of one plane, by the usual count. */
 static double plane_flops(const cf_transform *t) {
     const int64_t *basis = t->desc.spectrum.basis;
     const double points = (double)basis[0] * (double)basis[1] * (double)basis[2];
-    return 2.5 * points * log2(points + 1);
+    return 2.5 * t->parts * points * log2(points + 1);
+}
+
+/* What a block of the stage interface says by two strides. */
+static cf_cpu_strides strides_of(const cf_transform *t, const cf_block *block) {
+    return (cf_cpu_strides){
+        .row = t->desc.spectrum.columns,
+        .column = 1,
+        .bin = {t->desc.spectrum.basis[1] * t->row_bins * block->bin_stride, t->row_bins * block->bin_stride,
+                block->bin_stride},
+    };
 }
 
 static void count_planes(cf_call *call) {
@@ -137,23 +167,20 @@ static void count_planes(cf_call *call) {
     call->units = cf_ceil_div(call->planes, t->lanes);
 }
 
-conv_fft_status cf_cpu_forward(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block,
-                               void *scratch, struct CUstream_st *stream) {
-    (void)stream;
-    const cf_cpu_device *device = cf_cpu(transform->device);
-    const cf_real_kernels *kernels = cf_real(device->kernels, transform->dtype);
-    cf_call call = {.transform = transform, .tensor = tensor, .origin = origin, .block = block, .scratch = scratch};
+static void run_forward(cf_call call) {
+    const cf_transform *t = call.transform;
+    const cf_cpu_device *device = cf_cpu(t->device);
+    const cf_real_kernels *kernels = cf_real(device->kernels, t->dtype);
     count_planes(&call);
-    const int64_t complex_bytes = 2 * (int64_t)cf_dtype_bytes(transform->dtype);
-    call.stream = call.planes * transform->desc.spectrum.bins * complex_bytes > stream_bytes;
-    const int threads = cf_cpu_threads(&device->base, call.units, (double)call.planes * plane_flops(transform));
+    const int64_t complex_bytes = 2 * (int64_t)cf_dtype_bytes(t->dtype);
+    call.stream = call.planes * t->desc.spectrum.bins * complex_bytes > stream_bytes;
+    const int threads = cf_cpu_threads(&device->base, call.units, (double)call.planes * plane_flops(t));
     CF_PARALLEL_FOR(threads)
     for (int64_t i = 0; i < call.units; ++i) {
         cf_unit unit;
         cf_unit_set(&unit, &call, i, 0, cf_thread_index());
-        kernels->forward(transform, &unit);
+        kernels->forward(t, &unit);
     }
-    return CONV_FFT_SUCCESS;
 }
 
 /* The bias of each lane, in the computation's type. */
@@ -167,20 +194,12 @@ static void load_bias(const cf_transform *t, const cf_real_kernels *kernels, cf_
     unit->bias = lane_bias;
 }
 
-conv_fft_status cf_cpu_inverse(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,
-                               const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream) {
-    (void)stream;
-    const cf_cpu_device *device = cf_cpu(transform->device);
-    const cf_real_kernels *kernels = cf_real(device->kernels, transform->dtype);
-    cf_call call = {.transform = transform,
-                    .tensor = tensor,
-                    .origin = origin,
-                    .block = block,
-                    .bias = bias,
-                    .accumulate = accumulate,
-                    .scratch = scratch};
+static void run_inverse(cf_call call) {
+    const cf_transform *t = call.transform;
+    const cf_cpu_device *device = cf_cpu(t->device);
+    const cf_real_kernels *kernels = cf_real(device->kernels, t->dtype);
     count_planes(&call);
-    const double flops = (double)call.planes * (double)call.rows_per_plane * plane_flops(transform);
+    const double flops = (double)call.planes * (double)call.rows_per_plane * plane_flops(t);
     const int threads = cf_cpu_threads(&device->base, call.units, flops);
     CF_PARALLEL_FOR(threads)
     for (int64_t i = 0; i < call.units; ++i)
@@ -188,9 +207,48 @@ conv_fft_status cf_cpu_inverse(const cf_transform *transform, cf_block block, vo
             cf_unit unit;
             double lane_bias[CF_MAX_LANES]; /* as floats if the computation is in FP32 */
             cf_unit_set(&unit, &call, i, step, cf_thread_index());
-            if (bias)
-                load_bias(transform, kernels, &unit, lane_bias);
-            kernels->inverse(transform, &unit);
+            if (call.bias)
+                load_bias(t, kernels, &unit, lane_bias);
+            kernels->inverse(t, &unit);
         }
+}
+
+conv_fft_status cf_cpu_forward(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block,
+                               void *scratch, struct CUstream_st *stream) {
+    (void)stream;
+    run_forward((cf_call){.transform = transform,
+                          .tensor = tensor,
+                          .origin = origin,
+                          .block = block,
+                          .strides = strides_of(transform, &block),
+                          .scratch = scratch});
     return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_cpu_inverse(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,
+                               const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream) {
+    (void)stream;
+    run_inverse((cf_call){.transform = transform,
+                          .tensor = tensor,
+                          .origin = origin,
+                          .block = block,
+                          .strides = strides_of(transform, &block),
+                          .bias = bias,
+                          .accumulate = accumulate,
+                          .scratch = scratch});
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_cpu_planes_run(const cf_transform *transform, const void *in, void *out, int64_t rows, cf_cpu_strides strides,
+                       void *scratch) {
+    const bool inverse = transform->desc.inverse;
+    const cf_call call = {.transform = transform,
+                          .tensor = inverse ? out : in,
+                          .block = {.data = inverse ? (void *)in : out, .groups = 1, .rows = rows},
+                          .strides = strides,
+                          .scratch = scratch};
+    if (inverse)
+        run_inverse(call);
+    else
+        run_forward(call);
 }

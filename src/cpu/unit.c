@@ -73,14 +73,15 @@ static place place_of(const cf_call *call, int64_t plane, int64_t step) {
                    .column = plane % spectrum->columns};
 }
 
-/* Tensor element of a lane with all indices 0. */
+/* Where the tensor element of a lane with all indices 0 is, in numbers. */
 static int64_t offset_of(const cf_call *call, place at) {
     const cf_spectrum *spectrum = &call->transform->desc.spectrum;
     const cf_tensor *tensor = &call->transform->desc.tensor;
     const int64_t sample = at.row / spectrum->rows_per_sample, group = call->block.group + at.group;
-    return (sample - call->origin.sample) * tensor->sample_stride +
-           at.column % spectrum->channels * tensor->channel_stride +
-           (group - call->origin.group) * tensor->group_stride;
+    const int64_t element = (sample - call->origin.sample) * tensor->sample_stride +
+                            at.column % spectrum->channels * tensor->channel_stride +
+                            (group - call->origin.group) * tensor->group_stride;
+    return element * call->transform->parts;
 }
 
 /* Add a lane to the last run, or start a run with it. Whether lanes are neighbours in the tensor never changes in a run. */
@@ -101,8 +102,8 @@ static void add_to_runs(cf_unit *unit, const cf_call *call, place at, int lane) 
 
 /* The same for the places in the spectrum. */
 static void add_to_segments(cf_unit *unit, const cf_call *call, place at, int lane) {
-    const int64_t offset = at.group * call->block.group_stride +
-                           (at.row - call->block.row) * call->transform->desc.spectrum.columns + at.column;
+    const int64_t offset = at.group * call->block.group_stride + (at.row - call->block.row) * call->strides.row +
+                           at.column * call->strides.column;
     cf_segment *segment = unit->segments > 0 ? &unit->segment[unit->segments - 1] : NULL;
     if (!segment || offset != segment->offset + segment->lanes) {
         segment = &unit->segment[unit->segments++];
@@ -118,14 +119,15 @@ void cf_unit_set(cf_unit *unit, const cf_call *call, int64_t index, int64_t step
     *unit = (cf_unit){.lanes = (int)cf_min(t->lanes, call->planes - index * t->lanes),
                       .used_low = {INT64_MAX, INT64_MAX, INT64_MAX},
                       .spectrum = call->block.data,
-                      .bin_stride = call->block.bin_stride,
                       .stream = call->stream,
                       .tensor = (void *)call->tensor,
                       .bias = call->bias,
                       .accumulate = call->accumulate};
     unit->work = memory;
-    for (int i = 0; i < 3; ++i)
+    for (int i = 0; i < 3; ++i) {
         unit->line[i] = memory + t->work_bytes + (size_t)i * t->line_bytes;
+        unit->bin_stride[i] = call->strides.bin[i];
+    }
     unit->borders = (int64_t *)(void *)(memory + t->work_bytes + 3 * t->line_bytes);
     for (int lane = 0; lane < unit->lanes; ++lane) {
         const place at = place_of(call, index * t->lanes + lane, step);

@@ -3,6 +3,7 @@
 #ifndef CF_CPU_UNIT_H
 #define CF_CPU_UNIT_H
 
+#include "cpu/cpu.h"
 #include "cpu/kernels.h"
 
 /* One call's arguments, the same for all its units. */
@@ -11,6 +12,7 @@ typedef struct cf_call {
     const void *tensor;
     cf_origin origin;
     cf_block block;
+    cf_cpu_strides strides; /* of the block */
     const void *bias;
     bool accumulate, stream;
     char *scratch;

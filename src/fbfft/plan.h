@@ -2,19 +2,20 @@
 #ifndef CF_FBFFT_PLAN_H
 #define CF_FBFFT_PLAN_H
 
-#include "device/kernel.h"
-#include "fbfft/config.h"
+#include "fbfft/gpu_transform.h"
 
 struct fbfft_plan {
-    fbfft_desc desc;
-    cf_fft_config config[2]; /* for pointers aligned to 16 bytes, for others */
-    cf_kernel *kernel[2];    /* the same one if the first does not ask for alignment */
-    char description[256];
+    cf_fft_problem problem;
+    cf_transform *cpu;     /* NULL on a GPU */
+    cf_gpu_transform *gpu; /* NULL on the CPU */
+    char description[1024];
 };
 
-conv_fft_status cf_fft_plan_create(cf_gpu *gpu, const fbfft_desc *desc, fbfft_plan **plan);
+/* On a GPU; cpu.h has the same for the CPU. Arguments have been checked. */
+conv_fft_status cf_fft_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, fbfft_plan **plan);
 void cf_fft_plan_destroy(fbfft_plan *plan);
-conv_fft_status cf_fft_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch,
+size_t cf_fft_plan_workspace(const fbfft_plan *plan, int64_t batch);
+conv_fft_status cf_fft_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch, void *workspace,
                                struct CUstream_st *stream);
 
 #endif

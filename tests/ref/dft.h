@@ -9,4 +9,7 @@
  * not `out`. */
 void ref_dft(int64_t n, int sign, const double *in, double *out);
 
+/** out[i] is the same for f = bins[i], i < count. bins NULL: f = i. */
+void ref_dft_bins(int64_t n, int sign, const double *in, int64_t count, const int64_t *bins, double *out);
+
 #endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device: its operations, its transforms, what the cost model may expect of it. */
+#include "conv/gpu.h"
+
+#include "conv/gpu_stages.h"
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "device/cublas.h"
+#include "device/memory.h"
+#include "fbfft/gpu_transform.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct cf_transform {
+    cf_transform_desc desc;
+    cf_gpu_transform *gpu;
+};
+
+/* A handle is made now, so that no call has to. */
+static conv_fft_status warm_products(cf_gpu_layers *layers) {
+    cf_cublas_lease lease;
+    if (!layers->base.has_blas)
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(cf_cublas_acquire(layers->gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease));
+    cf_cublas_release(layers->gpu->cublas, &lease);
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status transform_create(cf_device *device, const cf_transform_desc *desc, cf_transform **result) {
+    cf_gpu_layers *layers = cf_gpu_layers_of(device);
+    CF_FORWARD(cf_gpu_layers_prepare(layers));
+    CF_FORWARD(warm_products(layers));
+    cf_transform *t = calloc(1, sizeof *t);
+    if (!t)
+        return cf_fail_memory(sizeof *t, "a transform");
+    const int64_t row_bins = desc->spectrum.basis[2] / 2 + 1;
+    const cf_fft_problem problem = {
+        .transform = *desc,
+        .layout = {.frequency_major = true, .axis_stride = {desc->spectrum.basis[1] * row_bins, row_bins, 1}}};
+    t->desc = *desc;
+    const conv_fft_status status = cf_gpu_transform_create(layers->gpu, &problem, &t->gpu);
+    if (status != CONV_FFT_SUCCESS)
+        free(t);
+    else
+        *result = t;
+    return status;
+}
+
+static void transform_destroy(cf_transform *t) {
+    if (!t)
+        return;
+    cf_gpu_transform_destroy(t->gpu);
+    free(t);
+}
+
+static size_t transform_scratch(const cf_transform *t) {
+    return cf_gpu_transform_scratch(t->gpu, t->desc.spectrum.rows);
+}
+
+/* The tensor pointer stands for the origin; kernels count rows and groups of the whole tensor. */
+static cf_gpu_transform_call call_of(const cf_transform *t, const void *tensor, cf_origin origin, const cf_block *block,
+                                     void *scratch) {
+    const cf_tensor *s = &t->desc.tensor;
+    const int64_t offset = (block->group - origin.group) * s->group_stride - origin.sample * s->sample_stride;
+    return (cf_gpu_transform_call){.signal = (const char *)tensor + offset * (int64_t)cf_dtype_bytes(s->dtype),
+                                   .spectrum = block->data,
+                                   .first = block->row,
+                                   .step = 1,
+                                   .rows = block->rows,
+                                   .base = block->row,
+                                   .unit = block->bin_stride,
+                                   .groups = block->groups,
+                                   .group_stride = block->group_stride,
+                                   .scratch = scratch};
+}
+
+static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_origin origin, cf_block block,
+                               void *scratch, struct CUstream_st *stream) {
+    const cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
+    return block.rows > 0 ? cf_gpu_transform_run(t->gpu, &call, stream) : CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status inverse(const cf_transform *t, cf_block block, void *tensor, cf_origin origin, const void *bias,
+                               bool accumulate, void *scratch, struct CUstream_st *stream) {
+    cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
+    const int64_t bytes = (int64_t)cf_dtype_bytes(t->desc.tensor.dtype);
+    call.accumulate = accumulate;
+    if (bias)
+        call.bias = (const char *)bias + block.group * t->desc.spectrum.channels * bytes;
+    if (block.rows == 0)
+        return CONV_FFT_SUCCESS;
+    if (!t->desc.ordered)
+        return cf_gpu_transform_run(t->gpu, &call, stream);
+    /* Tiles of a sample overlap: one tile of every sample at a time, in the order of rows. */
+    const int64_t per_sample = cf_min(t->desc.spectrum.rows_per_sample, block.rows);
+    call.rows = block.rows / per_sample;
+    call.step = per_sample;
+    for (int64_t i = 0; i < per_sample; ++i) {
+        call.first = block.row + i;
+        CF_FORWARD(cf_gpu_transform_run(t->gpu, &call, stream));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status clear(cf_device *device, void *memory, size_t bytes, struct CUstream_st *stream) {
+    return bytes ? cf_gpu_fill(cf_gpu_layers_of(device)->gpu, memory, 0, bytes, stream) : CONV_FFT_SUCCESS;
+}
+
+/* As passes.c cuts them: long lines stand alone. */
+static bool has_transforms(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype) {
+    (void)device;
+    const bool line = basis[0] * basis[1] == 1;
+    const int64_t longest = !line ? 256 : dtype == CONV_FFT_FP64 ? 8192 : 16384;
+    return basis[0] <= longest && basis[1] <= longest && basis[2] <= longest;
+}
+
+static const cf_stage_ops operations = {
+    .transforms = has_transforms,
+    .transform_create = transform_create,
+    .transform_destroy = transform_destroy,
+    .transform_scratch = transform_scratch,
+    .forward = forward,
+    .inverse = inverse,
+    .product = cf_gpu_product,
+    .fold = cf_gpu_fold,
+    .bias_gradient = cf_gpu_bias_gradient,
+    .clear = clear,
+    .zero = cf_gpu_zero,
+};
+
+/* Rates that only rank strategies: a transform's arithmetic, large complex products in FP32, and memory, as shares of what the
+ * facts promise. */
+static void set_facts(cf_device *device, const cf_gpu_facts *facts) {
+    const double lanes = 128.0 * (double)facts->multiprocessors * (double)facts->clock_khz * 1e3;
+    device->flops = 0.4 * lanes;
+    device->product_flops = 1.2 * lanes;
+    device->bandwidth = 0.6 * 2e3 * (double)facts->memory_clock_khz * (double)facts->memory_bus_bits / 8;
+    device->stage_seconds = 4e-6;
+    device->threads = (int)(facts->multiprocessors * 64);
+}
+
+conv_fft_status cf_gpu_layers_create(cf_gpu *gpu, cf_device **device) {
+    cf_gpu_layers *layers = calloc(1, sizeof *layers);
+    if (!layers)
+        return cf_fail_memory(sizeof *layers, "a device of layers");
+    layers->base.ops = &operations;
+    layers->gpu = gpu;
+    set_facts(&layers->base, &gpu->facts);
+    cf_cublas_lease lease;
+    layers->base.has_blas =
+        cf_cublas_acquire(gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease) == CONV_FFT_SUCCESS;
+    if (layers->base.has_blas)
+        cf_cublas_release(gpu->cublas, &lease);
+    pthread_mutex_init(&layers->mutex, NULL);
+    *device = &layers->base;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_gpu_layers_destroy(cf_device *device) {
+    if (!device)
+        return;
+    cf_gpu_layers *layers = cf_gpu_layers_of(device);
+    for (int i = 0; i < CF_KERNEL_COUNT; ++i)
+        cf_kernel_destroy(layers->kernel[i]);
+    pthread_mutex_destroy(&layers->mutex);
+    free(layers);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The small stages: their kernels, and what they are launched with. */
+#include "conv/gpu_stages.h"
+
+#include "conv/stage_text.h"
+#include "core/arith.h"
+#include "fbfft/kernel_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------------------ kernels */
+
+enum {
+    THREADS = 256,
+    BIAS_THREADS = 1024
+};
+
+static const char *const tails[CF_KERNEL_COUNT] = {
+    [CF_KERNEL_ZERO] =
+        "extern \"C\" __global__ void cf_stage(const StageTensor t, void *data) { stage_zero(t, data); }",
+    [CF_KERNEL_BIAS] = "extern \"C\" __global__ void cf_stage(const StageBias b) { stage_bias(b, 1024); }",
+    [CF_KERNEL_FOLD] = "extern \"C\" __global__ void cf_stage(const StageFold f) { stage_fold(f); }",
+    [CF_KERNEL_PRODUCT] = "extern \"C\" __global__ void cf_stage(const StageProduct s) { stage_product_forward(s); }",
+    [CF_KERNEL_PRODUCT + 1] = "extern \"C\" __global__ void cf_stage(const StageProduct s) { stage_product_data(s); }",
+    [CF_KERNEL_PRODUCT + 2] =
+        "extern \"C\" __global__ void cf_stage(const StageProduct s) { stage_product_weights(s); }",
+};
+
+static char *join(const char *tail) {
+    const size_t a = strlen(cf_fbfft_kernel_text), b = strlen(cf_stage_kernel_text), c = strlen(tail) + 1;
+    char *text = malloc(a + b + c);
+    if (!text)
+        return NULL;
+    memcpy(text, cf_fbfft_kernel_text, a);
+    memcpy(text + a, cf_stage_kernel_text, b);
+    memcpy(text + a + b, tail, c);
+    return text;
+}
+
+static conv_fft_status build(cf_gpu_layers *layers) {
+    cf_source sources[CF_KERNEL_COUNT] = {{0}};
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    int count = 0;
+    for (; count < CF_KERNEL_COUNT; ++count) {
+        const bool doubles = count >= CF_KERNEL_PRODUCT + 3;
+        char *text = join(tails[doubles ? count - 3 : count]);
+        if (!text) {
+            status = cf_fail_memory(strlen(cf_fbfft_kernel_text), "the text of a kernel");
+            goto done;
+        }
+        sources[count] =
+            (cf_source){.name = "cf_stage",
+                        .text = text,
+                        .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
+                        .dynamic_shared = count == CF_KERNEL_BIAS ? BIAS_THREADS * sizeof(double) : 0};
+    }
+    status = cf_kernels_build(layers->gpu, sources, count, layers->kernel);
+done:
+    for (int i = 0; i < count; ++i)
+        free((char *)sources[i].text);
+    return status;
+}
+
+conv_fft_status cf_gpu_layers_prepare(cf_gpu_layers *layers) {
+    pthread_mutex_lock(&layers->mutex);
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    if (!layers->built)
+        status = build(layers);
+    layers->built = status == CONV_FFT_SUCCESS;
+    pthread_mutex_unlock(&layers->mutex);
+    return status;
+}
+
+/* As many blocks as cover `work` threads, up to a number that keeps any GPU busy: the kernels go round. */
+static conv_fft_status launch(const cf_gpu_layers *layers, int kernel, int64_t work, int threads, size_t shared,
+                              void *parameter, void *second, struct CUstream_st *stream) {
+    const int64_t most = layers->gpu->facts.multiprocessors * 32;
+    const int64_t blocks = cf_max(1, cf_min(cf_ceil_div(work, threads), most));
+    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {(unsigned)threads, 1, 1}, shared};
+    void *parameters[] = {parameter, second};
+    return cf_kernel_launch(layers->kernel[kernel], &shape, parameters, stream);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- stages */
+
+/* StageTensor of stages.cuh. */
+typedef struct stage_tensor {
+    int64_t extent[5], stride[5], group_stride, channels;
+    int type;
+} stage_tensor;
+
+static stage_tensor tensor_of(const cf_tensor *t, int64_t samples, int64_t groups, int64_t channels,
+                              const int64_t size[3]) {
+    stage_tensor s = {
+        .extent = {samples, groups * channels, size[0], size[1], size[2]},
+        .stride = {t->sample_stride, t->channel_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
+        .group_stride = t->group_stride,
+        .channels = channels,
+        .type = t->dtype};
+    return s;
+}
+
+static int64_t elements(const stage_tensor *s) {
+    return s->extent[0] * s->extent[1] * s->extent[2] * s->extent[3] * s->extent[4];
+}
+
+conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
+                            struct CUstream_st *stream) {
+    stage_tensor s = tensor_of(tensor, extents[0], 1, extents[1], extents + 2);
+    return launch(cf_gpu_layers_of(device), CF_KERNEL_ZERO, elements(&s), THREADS, 0, &s, &data, stream);
+}
+
+conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
+                                     bool accumulate, struct CUstream_st *stream) {
+    struct { /* StageBias */
+        stage_tensor gy;
+        const void *data;
+        void *result;
+        int type, accumulate;
+    } b = {tensor_of(&desc->tensor, desc->samples, 1, desc->channels, desc->size), gy, gbias, (int)desc->result_dtype,
+           accumulate};
+    const cf_gpu_layers *layers = cf_gpu_layers_of(device);
+    if (desc->channels == 0)
+        return CONV_FFT_SUCCESS;
+    const cf_launch shape = {{(unsigned)desc->channels, 1, 1}, {BIAS_THREADS, 1, 1}, BIAS_THREADS * sizeof(double)};
+    void *parameters[] = {&b};
+    return cf_kernel_launch(layers->kernel[CF_KERNEL_BIAS], &shape, parameters, stream);
+}
+
+conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
+                            int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream) {
+    struct { /* StageFold */
+        stage_tensor gx;
+        const void *scratch;
+        void *data;
+        int64_t pad[3], padded[3];
+        int mode, type, accumulate;
+    } f = {.gx = tensor_of(&desc->tensor, samples, groups, desc->channels, desc->size),
+           .scratch = scratch,
+           .data = tensor,
+           .mode = (int)desc->mode,
+           .type = (int)desc->scratch_dtype,
+           .accumulate = accumulate};
+    memcpy(f.pad, desc->pad, sizeof f.pad);
+    memcpy(f.padded, desc->padded, sizeof f.padded);
+    return launch(cf_gpu_layers_of(device), CF_KERNEL_FOLD, elements(&f.gx), THREADS, 0, &f, NULL, stream);
+}
+
+/* ------------------------------------------------------------------------------------------------------ small products */
+
+/* StageProduct; groups must follow their bins without gaps. */
+typedef struct stage_product {
+    void *x, *w, *y;
+    int64_t bins, rows, in, out, x_stride, w_stride, y_stride;
+    int accumulate;
+} stage_product;
+
+conv_fft_status cf_gpu_small_product(cf_gpu_layers *layers, const cf_product_desc *desc, const cf_block *x,
+                                     const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
+                                     struct CUstream_st *stream) {
+    stage_product s = {x->data,           w->data,       y->data,       bins,          x->rows,   desc->in_columns,
+                       desc->out_columns, x->bin_stride, w->bin_stride, y->bin_stride, accumulate};
+    const int64_t sizes[] = {[CF_PRODUCT_FORWARD] = s.rows * s.out,
+                             [CF_PRODUCT_BACKWARD_DATA] = s.rows * s.in,
+                             [CF_PRODUCT_BACKWARD_WEIGHTS] = s.in * s.out * 32};
+    return launch(layers, CF_KERNEL_PRODUCT + (int)desc->kind + (desc->dtype == CONV_FFT_FP64 ? 3 : 0),
+                  bins * sizes[desc->kind], THREADS, 0, &s, NULL, stream);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the GPU's stages share. */
+#ifndef CF_CONV_GPU_STAGES_H
+#define CF_CONV_GPU_STAGES_H
+
+#include "conv/gpu.h"
+#include "device/kernel.h"
+
+#include <pthread.h>
+
+/* Kernels of kernels/stages.cuh. */
+enum {
+    CF_KERNEL_ZERO,
+    CF_KERNEL_BIAS,
+    CF_KERNEL_FOLD,
+    CF_KERNEL_PRODUCT, /* + kind, + 3 for FP64 */
+    CF_KERNEL_COUNT = CF_KERNEL_PRODUCT + 6
+};
+
+typedef struct cf_gpu_layers {
+    cf_device base;
+    cf_gpu *gpu;
+    pthread_mutex_t mutex; /* of the kernels, until they are built */
+    bool built;
+    cf_kernel *kernel[CF_KERNEL_COUNT];
+} cf_gpu_layers;
+
+static inline cf_gpu_layers *cf_gpu_layers_of(cf_device *device) { return (cf_gpu_layers *)device; }
+
+/* Compile them, once; a plan calls this before any of its calls needs one. */
+conv_fft_status cf_gpu_layers_prepare(cf_gpu_layers *layers);
+
+conv_fft_status cf_gpu_product(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
+                               bool accumulate, struct CUstream_st *stream);
+/* By our own kernels: bins of all groups, which must follow one another without gaps. */
+conv_fft_status cf_gpu_small_product(cf_gpu_layers *layers, const cf_product_desc *desc, const cf_block *x,
+                                     const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
+                                     struct CUstream_st *stream);
+conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
+                            int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
+                                     bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
+                            struct CUstream_st *stream);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The small stages of a layer: everything between the transforms that is neither a transform nor a large product. They read extents,
+ * strides and types at run time, so that one kernel of each serves every layer. */
+#pragma once
+
+#include "fbfft/kernels/storage.cuh"
+
+enum StageType {
+    FP32,
+    FP16,
+    BF16,
+    FP64
+}; /* as conv_fft_dtype */
+
+CF_DEVICE double load_as(const void *p, long long i, int type) {
+    if (type == FP32)
+        return double(static_cast<const float *>(p)[i]);
+    if (type == FP64)
+        return static_cast<const double *>(p)[i];
+    const unsigned short bits = static_cast<const unsigned short *>(p)[i];
+    return double(type == FP16 ? cf_half_to_float(bits) : cf_bf16_to_float(bits));
+}
+/* 16-bit values are rounded once more, from FP32: double rounding of what is a sum of rounded numbers anyway. */
+CF_DEVICE void store_as(void *p, long long i, int type, double value) {
+    if (type == FP32)
+        static_cast<float *>(p)[i] = float(value);
+    else if (type == FP64)
+        static_cast<double *>(p)[i] = value;
+    else
+        static_cast<unsigned short *>(p)[i] =
+            type == FP16 ? cf_float_to_half(float(value)) : cf_float_to_bf16(float(value));
+}
+
+/* A tensor's elements, counted in the order of its extents {samples, channels, axes}, last fastest. */
+struct StageTensor {
+    long long extent[5], stride[5], group_stride,
+        channels; /* channels of a group; stride[1] is that of a channel in its group */
+    int type;
+};
+CF_DEVICE long long element_of(const StageTensor &t, long long n, long long index[5]) {
+    for (int a = 4; a >= 0; --a) {
+        index[a] = n % t.extent[a];
+        n /= t.extent[a];
+    }
+    long long at =
+        index[0] * t.stride[0] + index[1] / t.channels * t.group_stride + index[1] % t.channels * t.stride[1];
+    for (int a = 2; a < 5; ++a)
+        at += index[a] * t.stride[a];
+    return at;
+}
+CF_DEVICE long long count_of(const StageTensor &t) {
+    return t.extent[0] * t.extent[1] * t.extent[2] * t.extent[3] * t.extent[4];
+}
+
+/* Every element becomes zero; nothing between them is touched. */
+CF_DEVICE void stage_zero(const StageTensor &t, void *data) {
+    const long long count = count_of(t), step = (long long)gridDim.x * blockDim.x;
+    for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
+        long long index[5];
+        store_as(data, element_of(t, n, index), t.type, 0);
+    }
+}
+
+/* gbias[c] = sum over samples and positions of gy. A block owns a channel; its threads' sums meet in a fixed order. */
+struct StageBias {
+    StageTensor gy;
+    const void *data;
+    void *result;
+    int type, accumulate;
+};
+CF_DEVICE void stage_bias(const StageBias &b, int threads) {
+    StageTensor t = b.gy;
+    const long long channel = blockIdx.x;
+    const long long base = channel / t.channels * t.group_stride + channel % t.channels * t.stride[1];
+    t.extent[1] = 1;
+    smem<double> sums = cf_dynamic_shared<double>();
+    const long long count = count_of(t);
+    double sum = 0;
+    for (long long n = threadIdx.x; n < count; n += threads) {
+        long long index[5];
+        sum += load_as(b.data, base + element_of(t, n, index), t.type);
+    }
+    sums[int(threadIdx.x)] = sum;
+    __syncthreads();
+    for (int half = threads / 2; half > 0; half /= 2) {
+        if (int(threadIdx.x) < half) {
+            const double a = sums[int(threadIdx.x)], c = sums[int(threadIdx.x) + half];
+            sums[int(threadIdx.x)] = a + c;
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        const double total = sums[0];
+        store_as(b.result, channel, b.type, b.accumulate ? total + load_as(b.result, channel, b.type) : total);
+    }
+}
+
+/* The adjoint of padding (cf_fold_desc): each element gathers the padded positions that were filled from it, in increasing order. */
+struct StageFold {
+    StageTensor gx;
+    const void *scratch;
+    void *data;
+    long long pad[3], padded[3];
+    int mode, type, accumulate; /* type: of the scratch */
+};
+
+/* The least position > last of an axis that was filled from the element; its padded extent if there is none. */
+CF_DEVICE long long next_position(const StageFold &f, int axis, long long element, long long last) {
+    const long long size = f.gx.extent[2 + axis], pad = f.pad[axis], padded = f.padded[axis], own = element + pad;
+    const long long mirrored = pad + 2 * (size - 1) - element;
+    long long next = padded;
+    if (f.mode == 0)
+        next = last < own ? own : padded;
+    else if (f.mode == 1)
+        next = last < 0 ? own % size : last + size;
+    else if (f.mode == 2)
+        next = last < pad - element ? pad - element : last < own ? own : last < mirrored ? mirrored : padded;
+    else {
+        next = max(last + 1, element == 0 ? 0ll : own);
+        if (next > own && element < size - 1)
+            next = padded;
+    }
+    return min(next, padded);
+}
+CF_DEVICE void stage_fold(const StageFold &f) {
+    const long long count = count_of(f.gx), step = (long long)gridDim.x * blockDim.x;
+    for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
+        long long e[5];
+        const long long at = element_of(f.gx, n, e);
+        const long long plane = (e[0] * f.gx.extent[1] + e[1]) * f.padded[0] * f.padded[1] * f.padded[2];
+        double sum = 0;
+        for (long long q0 = next_position(f, 0, e[2], -1); q0 < f.padded[0]; q0 = next_position(f, 0, e[2], q0))
+            for (long long q1 = next_position(f, 1, e[3], -1); q1 < f.padded[1]; q1 = next_position(f, 1, e[3], q1))
+                for (long long q2 = next_position(f, 2, e[4], -1); q2 < f.padded[2]; q2 = next_position(f, 2, e[4], q2))
+                    sum += load_as(f.scratch, plane + (q0 * f.padded[1] + q1) * f.padded[2] + q2, f.type);
+        store_as(f.data, at, f.gx.type, f.accumulate ? sum + load_as(f.data, at, f.gx.type) : sum);
+    }
+}
+
+/* The products of core/stage.h where matrices are too small for a library: one number of the result per thread, or, for the gradient of
+ * the weights, which sums over rows, per warp. */
+struct StageProduct {
+    const cplx *x, *w, *y;
+    long long bins, rows, in, out;          /* bins of all groups; rows of X and Y */
+    long long x_stride, w_stride, y_stride; /* from a bin to the next */
+    int accumulate;
+};
+CF_DEVICE cplx times_conj(cplx a, cplx b) { return a * conj(b); }
+CF_DEVICE void add_to(cplx *p, cplx v, int accumulate) { *p = accumulate ? *p + v : v; }
+
+CF_DEVICE void stage_product_forward(const StageProduct &s) {
+    const long long count = s.bins * s.rows * s.out, step = (long long)gridDim.x * blockDim.x;
+    for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
+        const long long o = n % s.out, r = n / s.out % s.rows, bin = n / (s.out * s.rows);
+        const cplx *x = s.x + bin * s.x_stride + r * s.in, *w = s.w + bin * s.w_stride + o * s.in;
+        cplx sum = {0, 0};
+        for (long long c = 0; c < s.in; ++c)
+            sum = sum + times_conj(x[c], w[c]);
+        add_to(const_cast<cplx *>(s.y) + bin * s.y_stride + r * s.out + o, sum, s.accumulate);
+    }
+}
+CF_DEVICE void stage_product_data(const StageProduct &s) {
+    const long long count = s.bins * s.rows * s.in, step = (long long)gridDim.x * blockDim.x;
+    for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
+        const long long c = n % s.in, r = n / s.in % s.rows, bin = n / (s.in * s.rows);
+        const cplx *y = s.y + bin * s.y_stride + r * s.out, *w = s.w + bin * s.w_stride + c;
+        cplx sum = {0, 0};
+        for (long long o = 0; o < s.out; ++o)
+            sum = sum + y[o] * w[o * s.in];
+        add_to(const_cast<cplx *>(s.x) + bin * s.x_stride + r * s.in + c, sum, s.accumulate);
+    }
+}
+CF_DEVICE void stage_product_weights(const StageProduct &s) {
+    const long long count = s.bins * s.in * s.out, step = (long long)gridDim.x * (blockDim.x / 32);
+    const int lane = int(threadIdx.x) % 32;
+    for (long long n = (long long)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; n < count; n += step) {
+        const long long c = n % s.in, o = n / s.in % s.out, bin = n / (s.in * s.out);
+        const cplx *x = s.x + bin * s.x_stride + c, *y = s.y + bin * s.y_stride + o;
+        cplx sum = {0, 0};
+        for (long long r = lane; r < s.rows; r += 32)
+            sum = sum + times_conj(x[r * s.in], y[r * s.out]);
+        for (int other = 16; other > 0; other /= 2)
+            sum = sum + cplx{__shfl_xor_sync(0xffffffffu, sum.x, other), __shfl_xor_sync(0xffffffffu, sum.y, other)};
+        if (lane == 0)
+            add_to(const_cast<cplx *>(s.w) + bin * s.w_stride + o * s.in + c, sum, s.accumulate);
+    }
+}

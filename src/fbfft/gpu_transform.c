@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fbfft/gpu_transform.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "fbfft/kernel_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------------------- text */
+
+/* The device headers, and behind them `tail`. */
+static conv_fft_status make_source(const char *tail, bool doubles, int64_t shared, cf_source *source) {
+    const size_t length = strlen(cf_fbfft_kernel_text), more = strlen(tail) + 1;
+    char *text = malloc(length + more);
+    if (!text)
+        return cf_fail_memory(length + more, "the text of a kernel");
+    memcpy(text, cf_fbfft_kernel_text, length);
+    memcpy(text + length, tail, more);
+    *source = (cf_source){.name = "cf_fft",
+                          .text = text,
+                          .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
+                          .dynamic_shared = (size_t)shared};
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fft_real_source(const cf_fft_config *config, cf_source *source) {
+    char tail[2048];
+    cf_text t = {tail, sizeof tail, 0};
+    cf_fft_emit(config, &t);
+    return make_source(tail, false, config->shared, source);
+}
+
+conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *source) {
+    char tail[4096];
+    cf_text t = {tail, sizeof tail, 0};
+    cf_tile_emit(config, &t);
+    const bool doubles = config->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
+    return make_source(tail, doubles, config->shared, source);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- creation */
+
+/* Both variants make the same kernel if alignment means nothing to it. */
+static bool one_variant(const cf_fft_pass *pass) { return pass->plain && !pass->real[0].quads; }
+
+static conv_fft_status build(cf_gpu *gpu, cf_gpu_transform *t) {
+    cf_source sources[2 * CF_FFT_MAX_PASSES] = {{0}};
+    cf_kernel *kernels[2 * CF_FFT_MAX_PASSES] = {NULL};
+    int count = 0, used = 0;
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    for (int i = 0; i < t->passes.count; ++i) {
+        const cf_fft_pass *pass = &t->passes.pass[i];
+        for (int v = 0; v < (one_variant(pass) ? 1 : 2); ++v) {
+            status = pass->plain ? cf_fft_real_source(&pass->real[v], &sources[count])
+                                 : cf_fft_tile_source(&pass->tile[v], &sources[count]);
+            if (status != CONV_FFT_SUCCESS)
+                goto done;
+            ++count;
+        }
+    }
+    status = cf_kernels_build(gpu, sources, count, kernels);
+    if (status != CONV_FFT_SUCCESS)
+        goto done;
+    for (int i = 0; i < t->passes.count; ++i) {
+        t->kernel[i][0] = kernels[used++];
+        t->kernel[i][1] = one_variant(&t->passes.pass[i]) ? t->kernel[i][0] : kernels[used++];
+    }
+done:
+    for (int i = 0; i < count; ++i)
+        free((char *)sources[i].text);
+    return status;
+}
+
+conv_fft_status cf_gpu_transform_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_gpu_transform **result) {
+    cf_gpu_transform *t = calloc(1, sizeof *t);
+    if (!t)
+        return cf_fail_memory(sizeof *t, "a transform");
+    t->problem = *problem;
+    conv_fft_status status = cf_fft_passes_of(problem, &gpu->facts, &t->passes);
+    if (status == CONV_FFT_SUCCESS)
+        status = build(gpu, t);
+    if (status != CONV_FFT_SUCCESS)
+        cf_gpu_transform_destroy(t);
+    else
+        *result = t;
+    return status;
+}
+
+void cf_gpu_transform_destroy(cf_gpu_transform *t) {
+    if (!t)
+        return;
+    for (int i = 0; i < t->passes.count; ++i) {
+        if (t->kernel[i][1] != t->kernel[i][0])
+            cf_kernel_destroy(t->kernel[i][1]);
+        cf_kernel_destroy(t->kernel[i][0]);
+    }
+    free(t);
+}
+
+void cf_gpu_transform_describe(const cf_gpu_transform *t, cf_text *line) {
+    for (int i = 0; i < t->passes.count; ++i) {
+        const cf_fft_pass *pass = &t->passes.pass[i];
+        cf_text_add(line, "%s", i ? "\n" : "");
+        if (pass->plain)
+            cf_fft_describe(&pass->real[0], line);
+        else
+            cf_tile_describe(&pass->tile[0], line);
+        cf_text_add(line, ", registers %d", t->kernel[i][0]->registers);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- running */
+
+static int64_t chunk_of(const cf_gpu_transform *t, int64_t rows) { return cf_min(t->passes.chunk, rows); }
+
+/* What waits behind pass i. */
+static size_t between_bytes(const cf_gpu_transform *t, int i, int64_t rows) {
+    return cf_align((size_t)(t->passes.between[i] * chunk_of(t, rows)));
+}
+
+size_t cf_gpu_transform_scratch(const cf_gpu_transform *t, int64_t rows) {
+    size_t bytes = 0;
+    for (int i = 0; i + 1 < t->passes.count; ++i)
+        bytes += between_bytes(t, i, rows);
+    return bytes > 0 ? bytes + 63 : 0;
+}
+
+enum {
+    MOST_GROUPS = 65535 /* blocks along the second axis of a grid */
+};
+
+static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant, cf_tile_call call, int64_t groups,
+                                   struct CUstream_st *stream) {
+    const cf_tile_config *tile = &t->passes.pass[i].tile[variant];
+    const int64_t blocks = cf_ceil_div(call.planes, tile->planes);
+    const int64_t in = (t->problem.transform.inverse ? call.spectrum_group_stride * 2 : call.group_stride),
+                  out = (t->problem.transform.inverse ? call.group_stride : call.spectrum_group_stride * 2);
+    const size_t signal = cf_dtype_bytes(t->problem.transform.tensor.dtype),
+                 spectrum = cf_dtype_bytes(t->problem.transform.spectrum.dtype);
+    if (blocks > INT32_MAX)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
+                       (long long)call.planes, (long long)INT32_MAX * tile->planes);
+    for (int64_t group = 0; group < groups; group += MOST_GROUPS) {
+        const unsigned many = (unsigned)cf_min(MOST_GROUPS, groups - group);
+        const cf_launch shape = {{(unsigned)blocks, many, 1}, {(unsigned)tile->threads, 1, 1}, (size_t)tile->shared};
+        void *parameters[] = {&call};
+        CF_FORWARD(cf_kernel_launch(t->kernel[i][variant], &shape, parameters, stream));
+        call.in =
+            (const char *)call.in + MOST_GROUPS * in * (int64_t)(t->problem.transform.inverse ? spectrum : signal);
+        call.out = (char *)call.out + MOST_GROUPS * out * (int64_t)(t->problem.transform.inverse ? signal : spectrum);
+        if (call.bias)
+            call.bias =
+                (const char *)call.bias + MOST_GROUPS * t->problem.transform.spectrum.channels * (int64_t)signal;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Planes one after the other: rows are samples, and there is one group. */
+static conv_fft_status launch_plain(const cf_gpu_transform *t, int i, int variant, const cf_tile_call *call,
+                                    struct CUstream_st *stream) {
+    const cf_fft_config *real = &t->passes.pass[i].real[variant];
+    const int64_t blocks = cf_ceil_div(call->planes, real->planes);
+    if (blocks > INT32_MAX)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
+                       (long long)call->planes, (long long)INT32_MAX * real->planes);
+    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {(unsigned)real->threads, 1, 1}, (size_t)real->shared};
+    float scale = (float)call->scale;
+    long long planes = call->planes;
+    const void *in = call->in;
+    void *out = call->out;
+    void *parameters[] = {&in, &out, &scale, &planes};
+    return cf_kernel_launch(t->kernel[i][variant], &shape, parameters, stream);
+}
+
+/* One pass over `rows` rows of the transform from `first` on. The signal's own pass finds them by their number. */
+static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_transform_call *c, int64_t first,
+                                int64_t rows, const void *signal, const void *spectrum, int64_t groups,
+                                struct CUstream_st *stream) {
+    const cf_fft_pass *pass = &t->passes.pass[i];
+    const cf_tile_problem *p = &pass->tile[0].problem;
+    const bool inverse = t->problem.transform.inverse;
+    const int variant = ((uintptr_t)signal | (uintptr_t)spectrum) % (unsigned)cf_fft_alignment(pass) ? 1 : 0;
+    cf_tile_call call = cf_tile_call_of(p, rows, c->unit);
+    call.in = inverse ? spectrum : signal;
+    call.out = (void *)(inverse ? signal : spectrum);
+    if (pass->plain) {
+        if (i == 0)
+            signal = (const char *)signal + first * t->problem.transform.tensor.sample_stride * 4;
+        call.in = inverse ? spectrum : signal;
+        call.out = (void *)(inverse ? signal : spectrum);
+        return launch_plain(t, i, variant, &call, stream);
+    }
+    call.spectrum_group_stride = c->group_stride;
+    if (i == 0) {
+        call.row_first = call.row_base = first * p->rows;
+        call.row_step = rows > 1 ? c->step : 1;
+        call.bias = c->bias;
+        call.accumulate = c->accumulate;
+    }
+    return launch_tile(t, i, variant, call, groups, stream);
+}
+
+/* The rows from `first` on, in one go, of one group if there are several passes. */
+static conv_fft_status run_rows(const cf_gpu_transform *t, const cf_gpu_transform_call *c, int64_t first, int64_t rows,
+                                const char *signal, const char *spectrum, struct CUstream_st *stream) {
+    const int count = t->passes.count;
+    char *wait[CF_FFT_MAX_PASSES - 1] = {NULL};
+    wait[0] = (char *)cf_align((size_t)c->scratch);
+    if (count > 2)
+        wait[1] = wait[0] + between_bytes(t, 0, c->rows);
+    for (int step = 0; step < count; ++step) {
+        const int i = t->problem.transform.inverse ? count - 1 - step : step;
+        CF_FORWARD(run_pass(t, i, c, first, rows, i == 0 ? signal : wait[i - 1], i + 1 == count ? spectrum : wait[i],
+                            count > 1 ? 1 : c->groups, stream));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *t, const cf_gpu_transform_call *c,
+                                     struct CUstream_st *stream) {
+    const cf_transform_desc *d = &t->problem.transform;
+    const int64_t number = 2 * (int64_t)cf_dtype_bytes(d->spectrum.dtype),
+                  element = (int64_t)cf_dtype_bytes(d->tensor.dtype);
+    const int64_t row_stride =
+        t->problem.layout.frequency_major ? d->spectrum.columns : t->problem.layout.sample_stride;
+    const char *spectrum = c->spectrum;
+    if (t->passes.count == 1)
+        return run_rows(t, c, c->first, c->rows, c->signal, spectrum + (c->first - c->base) * row_stride * number,
+                        stream);
+    const int64_t chunk = c->step == 1 ? chunk_of(t, c->rows) : 1;
+    for (int64_t group = 0; group < c->groups; ++group)
+        for (int64_t done = 0; done < c->rows; done += chunk) {
+            const int64_t first = c->first + done * c->step;
+            cf_gpu_transform_call own = *c;
+            if (c->bias)
+                own.bias = (const char *)c->bias + group * d->spectrum.channels * element;
+            CF_FORWARD(run_rows(t, &own, first, cf_min(chunk, c->rows - done),
+                                (const char *)c->signal + group * d->tensor.group_stride * element,
+                                spectrum + (group * c->group_stride + (first - c->base) * row_stride) * number,
+                                stream));
+        }
+    return CONV_FFT_SUCCESS;
+}

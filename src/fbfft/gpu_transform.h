@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A transform compiled for a GPU, for fbfft.h and for the layers. */
+#ifndef CF_FBFFT_GPU_TRANSFORM_H
+#define CF_FBFFT_GPU_TRANSFORM_H
+
+#include "device/kernel.h"
+#include "fbfft/passes.h"
+
+typedef struct cf_gpu_transform {
+    cf_fft_problem problem;
+    cf_fft_passes passes;
+    cf_kernel
+        *kernel[CF_FFT_MAX_PASSES][2]; /* for aligned pointers, for others; the same one if that makes no difference */
+} cf_gpu_transform;
+
+conv_fft_status cf_gpu_transform_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_gpu_transform **transform);
+void cf_gpu_transform_destroy(cf_gpu_transform *transform); /* NULL is allowed. No run of it may be pending */
+
+/* Bytes of scratch of a run over so many rows. */
+size_t cf_gpu_transform_scratch(const cf_gpu_transform *transform, int64_t rows);
+
+void cf_gpu_transform_describe(const cf_gpu_transform *transform, cf_text *text);
+
+/* Rows first + i * step, i < rows, of so many groups. */
+typedef struct cf_gpu_transform_call {
+    const void *signal; /* element 0 of sample 0; written by the inverse */
+    const void *spectrum;
+    int64_t first, step, rows;
+    int64_t base;                 /* the row that the spectrum begins with */
+    int64_t unit;                 /* frequency-major: complex numbers from a bin to the next */
+    int64_t groups, group_stride; /* of the spectrum, in complex numbers */
+    const void *bias;             /* inverse: of all channels, or NULL */
+    bool accumulate;              /* inverse */
+    void *scratch;
+} cf_gpu_transform_call;
+
+conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *transform, const cf_gpu_transform_call *call,
+                                     struct CUstream_st *stream);
+
+/* The source of a kernel; its text is to be freed, and outlives it. OUT_OF_MEMORY. */
+conv_fft_status cf_fft_real_source(const cf_fft_config *config, cf_source *source);
+conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *source);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How numbers stand in memory: as they are computed, or in 16 bits. */
+#pragma once
+
+#include "fbfft/kernels/complex.cuh"
+
+#ifndef CF_SIMT
+CF_DEVICE float cf_half_to_float(unsigned short bits) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+CF_DEVICE unsigned short cf_float_to_half(float value) {
+    unsigned short bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+CF_DEVICE float cf_bf16_to_float(unsigned short bits) { return __uint_as_float((unsigned)bits << 16); }
+CF_DEVICE unsigned short cf_float_to_bf16(float value) {
+    unsigned short bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+#endif
+
+/* A pair as the loads know it. */
+template <class T> struct PairOf;
+template <> struct PairOf<float> { typedef float2 type; };
+template <> struct PairOf<double> { typedef double2 type; };
+
+struct fp16 {
+    typedef unsigned short bits;
+    static constexpr bool PLAIN = false;
+    static CF_DEVICE real load(const bits *p) { return cf_half_to_float(__ldg(p)); }
+    static CF_DEVICE void store(bits *p, real value) { *p = cf_float_to_half(float(value)); }
+};
+struct bf16 {
+    typedef unsigned short bits;
+    static constexpr bool PLAIN = false;
+    static CF_DEVICE real load(const bits *p) { return cf_bf16_to_float(__ldg(p)); }
+    static CF_DEVICE void store(bits *p, real value) { *p = cf_float_to_bf16(float(value)); }
+};
+struct plain {
+    typedef real bits;
+    static constexpr bool PLAIN = true;
+    static CF_DEVICE real load(const bits *p) { return __ldg(p); }
+    static CF_DEVICE void store(bits *p, real value) { *p = value; }
+};
+
+/* WIDE numbers from memory to shared memory, or zeros, without a register between; they are there after wait_async() and a
+ * barrier. */
+#ifdef CF_SIMT
+template <int WIDE> CF_DEVICE void copy_async(smem<real> to, const real *from, bool inside) {
+    for (int i = 0; i < WIDE; ++i)
+        to[i] = inside ? __ldg(from + i) : real(0);
+}
+CF_DEVICE void wait_async() {}
+#else
+template <int WIDE> CF_DEVICE void copy_async(smem<real> to, const real *from, bool inside) {
+    constexpr int BYTES = WIDE * int(sizeof(real));
+    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+    const int wanted = inside ? BYTES : 0;
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(wanted) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(place), "l"(from), "r"(wanted), "n"(BYTES)
+                     : "memory");
+}
+CF_DEVICE void wait_async() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+#endif

@@ -1,0 +1,926 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transforms of 1 to 3 axes whose planes stay in shared memory: any layout, any window, any basis, one pass over memory.
+ *
+ * A block holds P planes. A plane is lines of complex numbers along axis 2, [N0][ROWS] of them; what a line is depends on KIND:
+ *
+ *     PAIRS      real, more than one row: rows 2r and 2r + 1 are the real and imaginary part of line r
+ *     HALVES     real, one row, N2 even: points 2i and 2i + 1 are the real and imaginary part of point i
+ *     SINGLE     real, one row, N2 odd: imaginary parts are zero
+ *     COMPLEX    complex, as it is
+ *
+ * so that no two planes ever meet. Forward: signal -> lines; steps along axis 2, then 1, then 0 (order.cuh), each in place; spectrum.
+ * Between axes 2 and 1, PAIRS are parted by Hermitian symmetry, in place: line Z = FFT(a + i b) gives
+ *
+ *     FFT(a)[k] = (Z[k] + conj Z[N2 - k]) / 2  at the place of Z[k],      FFT(b)[k] = (Z[k] - conj Z[N2 - k]) / 2i  at that of Z[N2 - k]
+ *
+ * for columns 0 <= k < COLUMNS. If N2 is even, column N2 / 2 rides as the imaginary part of column 0: both are transforms of
+ * real numbers. If N2 is odd, FFT(b)[0] has an extra place at the end of the line.
+ *
+ * The last step along the last axis stores straight from registers if DIRECT: neighbouring threads then hold neighbouring planes
+ * (frequency-major) or columns. Else, and for column 0, results go back to shared memory and are stored from there.
+ *
+ * STAGED: one step does axis 2, and its points are a multiple of four. Then the two rows of a line wait in its place one behind the
+ * other, as they come, until the thread that transforms them reads them, four at a time; QUADS: they come four at a time, too.
+ *
+ * Zero rows are neither loaded nor transformed: row data is positions [LO, HI) of each axis. The inverse is all of this backwards.
+ */
+#pragma once
+
+#include "fbfft/kernels/order.cuh"
+#include "fbfft/kernels/storage.cuh"
+
+enum TileKind {
+    PAIRS,
+    HALVES,
+    SINGLE,
+    COMPLEX
+};
+enum TileFirst {
+    BY_PLANE,
+    BY_COLUMN,
+    BY_ROW
+}; /* which index of a spectrum neighbouring threads differ in */
+enum TilePadding {
+    ZEROS,
+    CIRCULAR,
+    REFLECT,
+    REPLICATE
+};
+
+/* One axis of core/window.h. Of an axis whose transform another kernel computes, each element is a slice: a row of its own. */
+struct TileAxis {
+    int first, spread, count;
+    long long origin, step, slices, tiles, tile_step, shifts, shift_step, phases, phase_step, lower, upper, size;
+    int mode;
+    bool checked; /* some coordinate of some plane may lie outside the signal */
+};
+
+/* Arguments of one launch. A plane is (row, column) of the spectrum, column fastest in `planes`; its bin 0 stands at
+ *     r / row_split * row_split_stride + r % row_split * row_stride + c / column_split * column_split_stride
+ *     + c % column_split * column_stride                                        of row r, counted from row_base, and column c. */
+struct TileCall {
+    const void *in;
+    void *out;
+    const void *bias;          /* inverse, of the signal's type, per channel; may be null */
+    long long planes, columns; /* columns of one row */
+    long long row_first, row_step,
+        row_base; /* plane p is in row row_first + p / columns * row_step; the spectrum begins with row_base */
+    long long sample_stride, group_stride; /* of the signal */
+    /* Of the spectrum, in complex numbers. */
+    long long row_split, row_split_stride, row_stride, column_split, column_split_stride, column_stride;
+    long long bin_unit, spectrum_group_stride;
+    double scale;
+    int accumulate;
+};
+
+/* The least divisor of n that is at least `least`; n if there is none. */
+__host__ __device__ constexpr int divisor_from(int n, int least) {
+    int d = least;
+    while (d < n && n % d)
+        ++d;
+    return d < n ? d : n;
+}
+
+template <class K> struct Tile {
+    typedef Order<K::R0[0], K::R0[1], K::R0[2], false> O0;
+    typedef Order<K::R1[0], K::R1[1], K::R1[2], false> O1;
+    typedef Order<K::R2[0], K::R2[1], K::R2[2], true> O2;
+    static constexpr int N0 = O0::N, N1 = O1::N, N2 = K::KIND == HALVES ? 2 * O2::N : O2::N, LINE = O2::N;
+    static constexpr bool REAL = K::KIND != COMPLEX, SPLIT = K::KIND == PAIRS;
+    static constexpr int BINS = REAL ? N2 / 2 + 1 : N2;
+    static constexpr int COLUMNS = SPLIT ? (N2 + 1) / 2 : LINE; /* lines along axes 1 and 0 */
+    static constexpr int SWEEP = K::KIND == HALVES ? LINE / 2 + 1 : K::KIND == SINGLE ? BINS : COLUMNS;
+    static constexpr bool RIDE = SPLIT && N2 % 2 == 0; /* column N2 / 2 on column 0 */
+    static constexpr int ROWS = SPLIT ? (N1 + 1) / 2 : N1;
+    static constexpr int LAST = N0 > 1 ? 0 : N1 > 1 || SPLIT ? 1 : 2; /* the axis next to the spectrum */
+
+    /* Data: positions [LO, HI) of an axis; rows and points of lines that have any. */
+    template <int X> static constexpr int lo() { return K::AXIS[X].first; }
+    template <int X> static constexpr int hi() {
+        return K::AXIS[X].count ? K::AXIS[X].first + (K::AXIS[X].count - 1) * K::AXIS[X].spread + 1 : K::AXIS[X].first;
+    }
+    static constexpr int D0 = hi<0>() - lo<0>();
+    static constexpr int ROW_LO = SPLIT ? lo<1>() / 2 : lo<1>(), ROW_HI = SPLIT ? (hi<1>() + 1) / 2 : hi<1>();
+    static constexpr int LINE_LO = K::KIND == HALVES ? lo<2>() / 2 : lo<2>();
+    static constexpr int LINE_HI = K::KIND == HALVES ? (hi<2>() + 1) / 2 : hi<2>();
+    static constexpr bool EMPTY = D0 == 0 || hi<1>() == lo<1>() || hi<2>() == lo<2>();
+    static constexpr int DR = ROW_HI - ROW_LO, DX = LINE_HI - LINE_LO;
+    static constexpr int WAIT = (LINE_HI + 3) / 4 * 4; /* STAGED: numbers of a row */
+
+    static constexpr int PITCH = K::PITCH, SLAB = ROWS * PITCH, PLANE = K::PLANE; /* of lines, axis 0, planes */
+    static_assert(PITCH >= O2::SIZE + (SPLIT && N2 % 2 ? 1 : 0) && PLANE >= N0 * SLAB, "the planner's distances");
+    static constexpr int TABLE = K::P * 32; /* bytes: where each plane is */
+    static constexpr int SHARED = TABLE + K::P * PLANE * int(sizeof(cplx));
+
+    /* Place of (row position s1, column place f or, of the odd row of a pair, its mirror m) in a slab. */
+    static CF_DEVICE int row_at(int s1, int f, int m) {
+        if constexpr (SPLIT)
+            return s1 / 2 * PITCH + (s1 % 2 ? m : f);
+        else
+            return s1 * PITCH + f;
+    }
+    static CF_DEVICE int mirror(int k) {
+        return O2::frequency(k == 0 ? RIDE ? N2 / 2 : 0 : N2 - k) + (SPLIT && !RIDE && k == 0 ? O2::SIZE : 0);
+    }
+};
+
+/* ---------------------------------------------------------------------------------------------------- where planes are */
+
+/* Table entry of plane p: signal offset, spectrum offset, start of each axis; in 8, 8 and 3 x 4 bytes, then the channel. */
+template <class K> struct Places {
+    smem<char> table;
+    int live; /* planes of this block; table entries beyond repeat the last one */
+    CF_DEVICE long long signal(int p) const { return smem_cast<long long>(table + p * 32)[0]; }
+    CF_DEVICE long long spectrum(int p) const { return smem_cast<long long>(table + p * 32)[1]; }
+    template <int X> CF_DEVICE int start(int p) const {
+        constexpr TileAxis a = K::AXIS[X];
+        if constexpr (a.slices * a.tiles * a.shifts * a.phases == 1)
+            return int(a.origin);
+        else
+            return smem_cast<int>(table + p * 32)[4 + X];
+    }
+    CF_DEVICE int channel(int p) const { return smem_cast<int>(table + p * 32)[7]; }
+};
+
+template <class K, int X>
+CF_DEVICE int start_of(long long &slice, long long &tile, long long &shift, long long &phase) {
+    constexpr TileAxis a = K::AXIS[X];
+    const long long start = a.origin + slice % a.slices * a.step + tile % a.tiles * a.tile_step +
+                            shift % a.shifts * a.shift_step + phase % a.phases * a.phase_step;
+    slice /= a.slices;
+    tile /= a.tiles;
+    shift /= a.shifts;
+    phase /= a.phases;
+    return int(start);
+}
+
+template <class K> CF_DEVICE Places<K> find_planes(smem<char> table, const TileCall &call) {
+    constexpr long long SLICES = K::AXIS[0].slices * K::AXIS[1].slices * K::AXIS[2].slices;
+    constexpr long long TILES = K::AXIS[0].tiles * K::AXIS[1].tiles * K::AXIS[2].tiles;
+    constexpr long long SHIFTS = K::AXIS[0].shifts * K::AXIS[1].shifts * K::AXIS[2].shifts;
+    constexpr long long PHASES = K::AXIS[0].phases * K::AXIS[1].phases * K::AXIS[2].phases;
+    const long long first = (long long)blockIdx.x * K::P, left = call.planes - first;
+    const int live = left < K::P ? int(left) : K::P;
+    for (int p = int(threadIdx.x); p < K::P; p += K::T) {
+        const long long plane = first + (p < live ? p : live - 1);
+        const long long row = call.row_first + plane / call.columns * call.row_step, column = plane % call.columns;
+        long long slice = row % SLICES, tile = row / SLICES % TILES, shift = row / (SLICES * TILES) % SHIFTS;
+        const long long sample = row / (SLICES * TILES * SHIFTS);
+        long long phase = PHASES == 1 ? 0 : column / (call.columns / PHASES);
+        const long long channel = PHASES == 1 ? column : column % (call.columns / PHASES);
+        smem<char> entry = table + p * 32;
+        smem_cast<long long>(entry)[0] =
+            sample * call.sample_stride + channel * K::CHANNEL_STRIDE + (long long)blockIdx.y * call.group_stride;
+        smem_cast<long long>(entry)[1] = (row - call.row_base) / call.row_split * call.row_split_stride +
+                                         (row - call.row_base) % call.row_split * call.row_stride +
+                                         column / call.column_split * call.column_split_stride +
+                                         column % call.column_split * call.column_stride +
+                                         (long long)blockIdx.y * call.spectrum_group_stride;
+        smem_cast<int>(entry)[6] = start_of<K, 2>(slice, tile, shift, phase);
+        smem_cast<int>(entry)[5] = start_of<K, 1>(slice, tile, shift, phase);
+        smem_cast<int>(entry)[4] = start_of<K, 0>(slice, tile, shift, phase);
+        smem_cast<int>(entry)[7] = int(channel);
+    }
+    __syncthreads();
+    return {table, live};
+}
+
+/* ---------------------------------------------------------------------------------------------------------- the signal */
+
+/* Offset of position i of axis X in the signal, or `inside` becomes false and it is that of some element. */
+template <class K, int X, class Offset> CF_DEVICE Offset offset_of(int i, int start, bool &inside) {
+    constexpr TileAxis a = K::AXIS[X];
+    constexpr Offset stride = Offset(K::AXIS_STRIDE[X]);
+    int e = i - a.first;
+    constexpr bool all = a.spread == 1;
+    if constexpr (!all) {
+        inside = inside && e % a.spread == 0;
+        e /= a.spread;
+    }
+    if constexpr (!a.checked)
+        return Offset(start + e * int(a.step)) * stride;
+    int c = start + e * int(a.step);
+    bool in = c >= int(a.lower) && c < int(a.upper);
+    if constexpr (a.mode == CIRCULAR)
+        c = c % int(a.size) + (c % int(a.size) < 0 ? int(a.size) : 0);
+    else if constexpr (a.mode == REFLECT)
+        c = c < 0 ? -c : c >= int(a.size) ? 2 * (int(a.size) - 1) - c : c;
+    else if constexpr (a.mode == REPLICATE)
+        c = c < 0 ? 0 : c >= int(a.size) ? int(a.size) - 1 : c;
+    in = in && c >= 0 && c < int(a.size);
+    inside = inside && in;
+    return in ? Offset(c) * stride : Offset(0);
+}
+
+/* The index of one item of a sweep over a block's lines: [P][D0][DR][DX], or with planes fastest. */
+struct TileItem {
+    int p, i0, row, x;
+};
+template <class K> CF_DEVICE TileItem item_of(int n) {
+    typedef Tile<K> G;
+    TileItem t;
+    if constexpr (K::PLANES_TOUCH) {
+        t.p = n % K::P;
+        n /= K::P;
+        t.x = n % G::DX + G::LINE_LO;
+        n /= G::DX;
+        t.row = n % G::DR + G::ROW_LO;
+        t.i0 = n / G::DR + G::template lo<0>();
+    } else {
+        t.x = n % G::DX + G::LINE_LO;
+        n /= G::DX;
+        t.row = n % G::DR + G::ROW_LO;
+        n /= G::DR;
+        t.i0 = n % G::D0 + G::template lo<0>();
+        t.p = n / G::D0;
+    }
+    return t;
+}
+
+/* Offsets of the one or two numbers of an item. */
+template <class K> struct Pair {
+    typename K::Offset at[2];
+    bool inside[2];
+};
+template <class K> CF_DEVICE Pair<K> pair_of(const TileItem &t, const Places<K> &places) {
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    Pair<K> q;
+    q.inside[0] = q.inside[1] = true;
+    bool common = true;
+    const Offset o0 = offset_of<K, 0, Offset>(t.i0, places.template start<0>(t.p), common);
+    const int s1 = places.template start<1>(t.p), s2 = places.template start<2>(t.p);
+    if constexpr (K::KIND == PAIRS) {
+        const Offset o2 = offset_of<K, 2, Offset>(t.x, s2, common);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int i = 2 * t.row + h;
+            const bool data = i >= G::template lo<1>() && i < G::template hi<1>();
+            q.inside[h] = common && data;
+            q.at[h] = o0 + o2 + offset_of<K, 1, Offset>(data ? i : G::template lo<1>(), s1, q.inside[h]);
+        }
+    } else if constexpr (K::KIND == HALVES) {
+        const Offset o1 = offset_of<K, 1, Offset>(t.row, s1, common);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int i = 2 * t.x + h;
+            const bool data = i >= G::template lo<2>() && i < G::template hi<2>();
+            q.inside[h] = common && data;
+            q.at[h] = o0 + o1 + offset_of<K, 2, Offset>(data ? i : G::template lo<2>(), s2, q.inside[h]);
+        }
+    } else {
+        const Offset o1 = offset_of<K, 1, Offset>(t.row, s1, common);
+        q.at[0] = o0 + o1 + offset_of<K, 2, Offset>(t.x, s2, common);
+        q.inside[0] = common;
+        q.inside[1] = false;
+    }
+    return q;
+}
+
+template <class K> CF_DEVICE int line_place(const TileItem &t) {
+    typedef Tile<K> G;
+    return t.p * G::PLANE + t.i0 * G::SLAB + t.row * G::PITCH + G::O2::time(t.x);
+}
+
+/* Complex numbers of a signal. */
+template <class K> CF_DEVICE cplx load_pair(const typename K::Storage::bits *p) {
+    typedef typename K::Storage S;
+    if constexpr (K::ALIGNED && S::PLAIN) {
+        const typename PairOf<real>::type v = __ldg(reinterpret_cast<const typename PairOf<real>::type *>(p));
+        return {v.x, v.y};
+    } else {
+        return {S::load(p), S::load(p + 1)};
+    }
+}
+template <class K> CF_DEVICE void store_pair(typename K::Storage::bits *p, cplx v) {
+    typedef typename K::Storage S;
+    if constexpr (K::ALIGNED && S::PLAIN) {
+        *reinterpret_cast<cplx *>(p) = v;
+    } else {
+        S::store(p, v.x);
+        S::store(p + 1, v.y);
+    }
+}
+
+template <class K> CF_DEVICE void load_signal(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef Tile<K> G;
+    typedef typename K::Storage Storage;
+    typedef const typename Storage::bits *In;
+    constexpr int ITEMS = K::P * G::D0 * G::DR * G::DX, BATCH = 8;
+    const In in = static_cast<In>(call.in);
+    const real scale = real(call.scale);
+    for (int base = int(threadIdx.x); base < ITEMS; base += K::T * BATCH) {
+        cplx v[BATCH];
+        int place[BATCH];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            const int n = base + b * K::T;
+            const TileItem t = item_of<K>(n < ITEMS ? n : ITEMS - 1);
+            const Pair<K> q = pair_of<K>(t, places);
+            const In from = in + places.signal(t.p) * (K::KIND == COMPLEX ? 2 : 1);
+            place[b] = line_place<K>(t);
+            if constexpr (K::KIND == COMPLEX) {
+                v[b] = load_pair<K>(from + 2 * q.at[0]);
+                v[b] = {q.inside[0] ? v[b].x : real(0), q.inside[0] ? v[b].y : real(0)};
+            } else {
+                v[b].x = Storage::load(from + q.at[0]);
+                v[b].x = q.inside[0] ? v[b].x : real(0);
+                v[b].y = 0;
+                if constexpr (K::KIND != SINGLE) {
+                    v[b].y = Storage::load(from + q.at[1]);
+                    v[b].y = q.inside[1] ? v[b].y : real(0);
+                }
+            }
+        }
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b)
+            if (base + b * K::T < ITEMS)
+                z[place[b]] = K::SCALED ? cplx{scale * v[b].x, scale * v[b].y} : v[b];
+    }
+}
+
+template <class K> CF_DEVICE void put(typename K::Storage::bits *to, real value, bool accumulate) {
+    K::Storage::store(to, accumulate ? value + K::Storage::load(to) : value);
+}
+
+/* STAGED: f(plane, row among the data, x) for pieces of WIDE numbers, x being the first. What of it stays the same for a thread does not
+ * depend on the loop: its plane if planes touch, else its place in the row. */
+template <class K, int WIDE, class F> CF_DEVICE void sweep_rows(F f) {
+    typedef Tile<K> G;
+    constexpr int ROWS = G::D0 * (G::template hi<1>() - G::template lo<1>()), ACROSS = G::WAIT / WIDE;
+    if constexpr (K::PLANES_TOUCH) {
+        const int p = int(threadIdx.x) % K::P;
+#pragma unroll 8
+        for (int n = int(threadIdx.x) / K::P; n < ROWS * ACROSS; n += K::T / K::P)
+            f(p, n / ACROSS, n % ACROSS * WIDE);
+    } else {
+        constexpr int WIDTH = divisor_from(K::T, ACROSS);
+        for (int x = int(threadIdx.x) % WIDTH; x < ACROSS; x += WIDTH)
+#pragma unroll 8
+            for (int n = int(threadIdx.x) / WIDTH; n < K::P * ROWS; n += K::T / WIDTH)
+                f(n / ROWS, n % ROWS, x * WIDE);
+    }
+}
+
+/* Where such a piece stands and waits. */
+template <class K> struct StagedItem {
+    smem<real> shared;
+    typename K::Offset offset;
+    bool inside;
+};
+template <class K, int WIDE>
+CF_DEVICE StagedItem<K> staged_item(smem<cplx> z, const Places<K> &places, int p, int row, int x) {
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    constexpr int ROWS = G::template hi<1>() - G::template lo<1>();
+    const int i = row % ROWS + G::template lo<1>(), i0 = row / ROWS + G::template lo<0>();
+    const int start = places.template start<2>(p);
+    StagedItem<K> r;
+    r.inside = true;
+    if constexpr (WIDE > 1) {
+        r.offset = start + x;
+    } else {
+        r.inside = x >= G::template lo<2>() && x < G::template hi<2>();
+        r.offset = offset_of<K, 2, Offset>(r.inside ? x : G::template lo<2>(), start, r.inside);
+    }
+    r.offset += offset_of<K, 0, Offset>(i0, places.template start<0>(p), r.inside) +
+                offset_of<K, 1, Offset>(i, places.template start<1>(p), r.inside);
+    r.shared = smem_cast<real>(z + (p * G::PLANE + i0 * G::SLAB + i / 2 * G::PITCH)) + (x + i % 2 * G::WAIT);
+    return r;
+}
+template <class K, int WIDE> CF_DEVICE void load_staged(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef typename K::Storage Storage;
+    const typename Storage::bits *const in = static_cast<const typename Storage::bits *>(call.in);
+    sweep_rows<K, WIDE>([&](int p, int row, int x) {
+        const StagedItem<K> r = staged_item<K, WIDE>(z, places, p, row, x);
+        const typename Storage::bits *const from = in + places.signal(p) + r.offset;
+        if constexpr (Storage::PLAIN) {
+            copy_async<WIDE>(r.shared, from, r.inside);
+        } else {
+            const real v = Storage::load(from);
+            r.shared[0] = r.inside ? v : real(0);
+        }
+    });
+    wait_async();
+}
+template <class K, int WIDE> CF_DEVICE void store_staged(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef typename K::Storage::bits bits;
+    const bool accumulate = call.accumulate;
+    sweep_rows<K, WIDE>([&](int p, int row, int x) {
+        const StagedItem<K> r = staged_item<K, WIDE>(z, places, p, row, x);
+        if (p >= places.live || !r.inside)
+            return;
+        bits *const to = static_cast<bits *>(call.out) + places.signal(p) + r.offset;
+        real bias = 0;
+        if (call.bias)
+            bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
+                                    places.channel(p));
+        if constexpr (WIDE > 1) {
+            float4 v = smem_cast<float4>(r.shared)[0];
+            v = make_float4(v.x + bias, v.y + bias, v.z + bias, v.w + bias);
+            float4 *const quad = reinterpret_cast<float4 *>(to);
+            if (accumulate) {
+                const float4 old = *quad;
+                v = make_float4(v.x + old.x, v.y + old.y, v.z + old.z, v.w + old.w);
+            }
+            *quad = v;
+        } else {
+            const real v = r.shared[0];
+            put<K>(to, v + bias, accumulate);
+        }
+    });
+}
+
+/* The two rows of a line, as they wait in its place; the second may not exist. */
+template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool both) {
+    constexpr int QUADS = Tile<K>::WAIT / 4;
+    smem<float4> rows = smem_cast<float4>(line);
+    unroll<0, Tile<K>::LINE / 4>([&](auto q) {
+        float4 a = make_float4(0, 0, 0, 0), b = a;
+        if constexpr (QUADS > decltype(q)::value) {
+            a = rows[int(q)];
+            if (both)
+                b = rows[QUADS + q];
+        }
+        v[4 * q] = {a.x, b.x};
+        v[4 * q + 1] = {a.y, b.y};
+        v[4 * q + 2] = {a.z, b.z};
+        v[4 * q + 3] = {a.w, b.w};
+    });
+}
+template <class K> CF_DEVICE void put_rows(smem<cplx> line, const cplx *v, real s, bool both) {
+    constexpr int QUADS = Tile<K>::WAIT / 4;
+    smem<float4> rows = smem_cast<float4>(line);
+    unroll<0, QUADS>([&](auto q) {
+        rows[int(q)] = make_float4(s * v[4 * q].x, s * v[4 * q + 1].x, s * v[4 * q + 2].x, s * v[4 * q + 3].x);
+        if (both)
+            rows[QUADS + q] = make_float4(s * v[4 * q].y, s * v[4 * q + 1].y, s * v[4 * q + 2].y, s * v[4 * q + 3].y);
+    });
+}
+/* A line of complex numbers, two at a time. */
+template <int N> CF_DEVICE void read_line(cplx *v, smem<cplx> line) {
+    unroll<0, N / 2>([&](auto i) {
+        const float4 a = smem_cast<float4>(line)[int(i)];
+        v[2 * i] = {a.x, a.y};
+        v[2 * i + 1] = {a.z, a.w};
+    });
+}
+template <int N> CF_DEVICE void write_line(smem<cplx> line, const cplx *v) {
+    unroll<0, N / 2>([&](auto i) {
+        smem_cast<float4>(line)[int(i)] = make_float4(v[2 * i].x, v[2 * i].y, v[2 * i + 1].x, v[2 * i + 1].y);
+    });
+}
+
+template <class K> CF_DEVICE void store_signal(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef Tile<K> G;
+    typedef typename K::Storage::bits bits;
+    constexpr int ITEMS = K::P * G::D0 * G::DR * G::DX;
+    const bool accumulate = call.accumulate;
+    const real scale = real(call.scale);
+#pragma unroll 4
+    for (int n = int(threadIdx.x); n < ITEMS; n += K::T) {
+        const TileItem t = item_of<K>(n);
+        if (t.p >= places.live)
+            continue;
+        const Pair<K> q = pair_of<K>(t, places);
+        bits *const to = static_cast<bits *>(call.out) + places.signal(t.p) * (K::KIND == COMPLEX ? 2 : 1);
+        cplx v = z[line_place<K>(t)];
+        v = {scale * v.x, scale * v.y};
+        if (K::KIND != COMPLEX && call.bias) {
+            const real bias = K::Storage::load(static_cast<const bits *>(call.bias) +
+                                               (long long)blockIdx.y * K::CHANNELS + places.channel(t.p));
+            v = {v.x + bias, v.y + bias};
+        }
+        if constexpr (K::KIND == COMPLEX) {
+            if (q.inside[0]) {
+                store_pair<K>(to + 2 * q.at[0], v);
+            }
+        } else {
+            if (q.inside[0])
+                put<K>(to + q.at[0], v.x, accumulate);
+            if (K::KIND != SINGLE && q.inside[1])
+                put<K>(to + q.at[1], v.y, accumulate);
+        }
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------- the spectrum */
+
+template <class K> CF_DEVICE long long bin_of(int k0, int k1, int k, long long unit) {
+    const long long bin =
+        (long long)k0 * K::BIN_STRIDE[0] + (long long)k1 * K::BIN_STRIDE[1] + (long long)k * K::BIN_STRIDE[2];
+    return K::UNIT ? bin : bin * unit;
+}
+
+template <class K> CF_DEVICE cplx get_bin(const cplx *p) {
+    if constexpr (K::ALIGNED) {
+        const typename PairOf<real>::type v = __ldcs(reinterpret_cast<const typename PairOf<real>::type *>(p));
+        return {v.x, v.y};
+    } else {
+        const real *const r = reinterpret_cast<const real *>(p);
+        return {__ldcs(r), __ldcs(r + 1)};
+    }
+}
+template <class K> CF_DEVICE void put_bin(cplx *p, cplx v) {
+    if constexpr (K::ALIGNED) {
+        *p = v;
+    } else {
+        reinterpret_cast<real *>(p)[0] = v.x;
+        reinterpret_cast<real *>(p)[1] = v.y;
+    }
+}
+
+/* The place of bin (k0, k1) of column k in its plane. */
+template <class K> CF_DEVICE int bin_place(int k0, int k1, int k) {
+    typedef Tile<K> G;
+    return G::O0::frequency(k0) * G::SLAB + G::row_at(G::O1::frequency(k1), G::O2::frequency(k), G::mirror(k));
+}
+
+struct TileBin {
+    int p, k0, k1, k;
+};
+/* n counts [P][N0][N1][columns] in the order of the spectrum in memory. */
+template <class K, int COLUMNS> CF_DEVICE TileBin bin_item(int n) {
+    typedef Tile<K> G;
+    TileBin t;
+    if (K::ORDER == BY_PLANE) {
+        t.p = n % K::P;
+        n /= K::P;
+    }
+    if (K::ORDER == BY_ROW) {
+        t.k0 = n % G::N0;
+        n /= G::N0;
+        t.k1 = n % G::N1;
+        n /= G::N1;
+        t.k = n % COLUMNS;
+        n /= COLUMNS;
+    } else {
+        t.k = n % COLUMNS;
+        n /= COLUMNS;
+        t.k1 = n % G::N1;
+        n /= G::N1;
+        t.k0 = n % G::N0;
+        n /= G::N0;
+    }
+    if (K::ORDER != BY_PLANE)
+        t.p = n;
+    return t;
+}
+
+/* Columns 0 .. COLUMNS - 1 between shared memory and the spectrum, COLUMNS being all of them or 1. HALVES: columns k and LINE - k
+ * at once. */
+template <class K, int COLUMNS> CF_DEVICE void store_bins(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef Tile<K> G;
+    cplx *const out = static_cast<cplx *>(call.out);
+#pragma unroll 2
+    for (int n = int(threadIdx.x); n < K::P * G::N0 * G::N1 * COLUMNS; n += K::T) {
+        const TileBin t = bin_item<K, COLUMNS>(n);
+        if (t.p >= places.live)
+            continue;
+        smem<cplx> plane = z + t.p * G::PLANE;
+        cplx *const to = out + places.spectrum(t.p);
+        const cplx a = plane[bin_place<K>(t.k0, t.k1, t.k)];
+        if constexpr (K::KIND == HALVES) {
+            const cplx b = plane[bin_place<K>(0, 0, t.k ? G::LINE - t.k : 0)];
+            const cplx even = half(a + conj(b)), odd = root<G::N2>(t.k) * times_minus_i(half(a - conj(b)));
+            put_bin<K>(to + bin_of<K>(0, 0, t.k, call.bin_unit), even + odd);
+            put_bin<K>(to + bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit), conj(even - odd));
+        } else if (G::RIDE && t.k == 0) {
+            const cplx b = plane[bin_place<K>(t.k0 ? G::N0 - t.k0 : 0, t.k1 ? G::N1 - t.k1 : 0, 0)];
+            put_bin<K>(to + bin_of<K>(t.k0, t.k1, 0, call.bin_unit), half(a + conj(b)));
+            put_bin<K>(to + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit), times_minus_i(half(a - conj(b))));
+        } else {
+            put_bin<K>(to + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit), a);
+        }
+    }
+}
+
+/* Is bin (k0, k1) of column 0 or N2 / 2 its own mirror image? Its imaginary part does not count. */
+template <class K> CF_DEVICE bool own_mirror(int k0, int k1) {
+    typedef Tile<K> G;
+    return (k0 == 0 || 2 * k0 == G::N0) && (k1 == 0 || 2 * k1 == G::N1);
+}
+
+template <class K, int COLUMNS> CF_DEVICE void load_bins(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef Tile<K> G;
+    const cplx *const in = static_cast<const cplx *>(call.in);
+#pragma unroll 4
+    for (int n = int(threadIdx.x); n < K::P * G::N0 * G::N1 * COLUMNS; n += K::T) {
+        const TileBin t = bin_item<K, COLUMNS>(n);
+        smem<cplx> plane = z + t.p * G::PLANE;
+        const cplx *const from = in + places.spectrum(t.p);
+        cplx a = get_bin<K>(from + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit));
+        if constexpr (K::KIND == HALVES) {
+            cplx b = get_bin<K>(from + bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit));
+            if (t.k == 0) {
+                a = {a.x, 0};
+                b = {b.x, 0};
+            }
+            const cplx even = a + conj(b), odd = times_i(conj(root<G::N2>(t.k)) * (a - conj(b)));
+            if (t.k > 0)
+                plane[bin_place<K>(0, 0, G::LINE - t.k)] = conj(even - odd);
+            plane[bin_place<K>(0, 0, t.k)] = even + odd;
+        } else if (G::RIDE && t.k == 0) {
+            const cplx b = get_bin<K>(from + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit));
+            plane[bin_place<K>(t.k0, t.k1, 0)] = own_mirror<K>(t.k0, t.k1) ? cplx{a.x, b.x} : a + times_i(b);
+        } else {
+            if (G::REAL && t.k == 0 && own_mirror<K>(t.k0, t.k1))
+                a.y = 0;
+            plane[bin_place<K>(t.k0, t.k1, t.k)] = a;
+            if (K::KIND == SINGLE && t.k > 0)
+                plane[bin_place<K>(0, 0, G::N2 - t.k)] = conj(a);
+        }
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------------- steps */
+
+template <bool FIRST, class A, class B> struct Choice { typedef A type; };
+template <class A, class B> struct Choice<false, A, B> { typedef B type; };
+
+/* One step of all lines along axis 2. */
+template <class K, int STEP, bool INVERSE>
+CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef Tile<K> G;
+    typedef Step<typename G::O2, STEP> S;
+    constexpr int LINES = K::P * G::D0 * G::DR;
+    constexpr bool SPECTRUM = K::DIRECT && G::LAST == 2 && S::LAST, TIME = STEP == 1;
+#pragma unroll 1
+    for (int n = int(threadIdx.x); n < LINES * S::TASKS; n += K::T) {
+        const int line = LINES >= 16 ? n % LINES : n / S::TASKS, t = LINES >= 16 ? n / LINES : n % S::TASKS;
+        const int p = line / (G::D0 * G::DR), i0 = line / G::DR % G::D0 + G::template lo<0>(),
+                  row = line % G::DR + G::ROW_LO;
+        smem<cplx> at = z + (p * G::PLANE + i0 * G::SLAB + row * G::PITCH + S::start(t));
+        const long long bins = SPECTRUM ? places.spectrum(p) + bin_of<K>(0, 0, S::frequency(t), call.bin_unit) : 0;
+        const long long gap = bin_of<K>(0, 0, S::FREQUENCY_GAP, call.bin_unit);
+        cplx v[S::R];
+        const bool both = 2 * row >= G::template lo<1>() && 2 * row + 1 < G::template hi<1>();
+        if constexpr (K::STAGED) {
+            if constexpr (INVERSE) {
+                read_line<S::R>(v, at);
+                dft_inverse<S::R>(v);
+                put_rows<K>(at, v, real(call.scale), both);
+            } else {
+                get_rows<K>(v, at, both);
+                if (K::SCALED)
+                    unroll<0, S::R>([&](auto r) { v[r] = {real(call.scale) * v[r].x, real(call.scale) * v[r].y}; });
+                dft<S::R>(v);
+                write_line<S::R>(at, v);
+            }
+            continue;
+        }
+        unroll<0, S::R>([&](auto r) {
+            const int j = t + r * S::TIME_GAP;
+            if constexpr (SPECTRUM && INVERSE)
+                v[r] = get_bin<K>(static_cast<const cplx *>(call.in) + bins + r * gap);
+            else if (TIME && !INVERSE && (j < G::LINE_LO || j >= G::LINE_HI))
+                v[r] = {0, 0};
+            else
+                v[r] = at[r * S::STRIDE];
+        });
+        step_transform<typename G::O2, STEP, INVERSE>(v, t);
+        unroll<0, S::R>([&](auto r) {
+            const int j = t + r * S::TIME_GAP;
+            if constexpr (SPECTRUM && !INVERSE) {
+                if (p < places.live)
+                    put_bin<K>(static_cast<cplx *>(call.out) + bins + r * gap, v[r]);
+            } else if (!(TIME && INVERSE && (j < G::LINE_LO || j >= G::LINE_HI)))
+                at[r * S::STRIDE] = v[r];
+        });
+    }
+}
+
+/* PAIRS: a column's two numbers of one line, from its places in Z to the spectra of two rows, and back. */
+template <class K> CF_DEVICE void part(cplx &a, cplx &b, int k) {
+    const cplx za = a, zb = b;
+    if (k == 0) {
+        a = {za.x, Tile<K>::RIDE ? zb.x : real(0)};
+        b = {za.y, Tile<K>::RIDE ? zb.y : real(0)};
+    } else {
+        a = half(za + conj(zb));
+        b = times_minus_i(half(za - conj(zb)));
+    }
+}
+template <class K> CF_DEVICE void join(cplx &a, cplx &b, int k) {
+    const cplx ra = a, rb = b;
+    if (k == 0) {
+        a = {ra.x, rb.x};
+        b = {ra.y, rb.y};
+    } else {
+        a = ra + times_i(rb);
+        b = conj(ra) + times_i(conj(rb));
+    }
+}
+
+/* The same for all lines, where it cannot be done in registers. */
+template <class K, bool INVERSE> CF_DEVICE void part_lines(smem<cplx> z) {
+    typedef Tile<K> G;
+#pragma unroll 4
+    for (int n = int(threadIdx.x); n < K::P * G::D0 * G::DR * G::COLUMNS; n += K::T) {
+        const int k = n % G::COLUMNS, line = n / G::COLUMNS;
+        smem<cplx> at =
+            z + (line / (G::D0 * G::DR) * G::PLANE + (line / G::DR % G::D0 + G::template lo<0>()) * G::SLAB +
+                 (line % G::DR + G::ROW_LO) * G::PITCH);
+        const int f = G::O2::frequency(k), m = G::mirror(k);
+        const bool both = 2 * (line % G::DR + G::ROW_LO) + 1 < G::N1;
+        cplx a = at[f], b = {0, 0};
+        if (!INVERSE ? k > 0 || G::RIDE : both)
+            b = at[m];
+        if constexpr (INVERSE)
+            join<K>(a, b, k);
+        else
+            part<K>(a, b, k);
+        at[f] = a;
+        at[m] = b;
+    }
+}
+
+/* One step of all lines along axis X, 1 or 0. */
+template <class K, int X, int STEP, bool INVERSE>
+CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef Tile<K> G;
+    typedef typename Choice<X == 0, typename G::O0, typename G::O1>::type O;
+    typedef Step<O, STEP> S;
+    constexpr bool SPECTRUM = K::DIRECT && G::LAST == X && S::LAST, TIME = STEP == 1,
+                   FUSED = X == 1 && G::SPLIT && O::STEPS == 1;
+    constexpr int OTHERS = X == 1 ? G::D0 : G::N1, LO = G::template lo<X>(), HI = G::template hi<X>();
+    /* Of PAIRS, lines are stored whole. */
+    constexpr int KEEP_LO = X == 1 && G::SPLIT ? 2 * G::ROW_LO : LO, KEEP_HI = X == 1 && G::SPLIT ? 2 * G::ROW_HI : HI;
+#pragma unroll 1
+    for (int n = int(threadIdx.x); n < K::P * G::COLUMNS * OTHERS * S::TASKS; n += K::T) {
+        int p, k, other, t;
+        if (K::ORDER == BY_PLANE) {
+            p = n % K::P;
+            k = n / K::P % G::COLUMNS;
+            other = n / (K::P * G::COLUMNS) % OTHERS;
+            t = n / (K::P * G::COLUMNS * OTHERS);
+        } else {
+            k = n % G::COLUMNS;
+            other = n / G::COLUMNS % OTHERS;
+            t = n / (G::COLUMNS * OTHERS) % S::TASKS;
+            p = n / (G::COLUMNS * OTHERS * S::TASKS);
+        }
+        const int f = G::O2::frequency(k), m = G::mirror(k), start = S::start(t);
+        smem<cplx> plane = z + (p * G::PLANE + (X == 1 ? (other + G::template lo<0>()) * G::SLAB : 0));
+        const int fixed = X == 0 ? G::row_at(G::O1::frequency(other), f, m) : 0;
+        const auto place = [&](int r) {
+            return X == 0 ? (start + r * S::STRIDE) * G::SLAB + fixed : G::row_at(start + r * S::STRIDE, f, m);
+        };
+        const bool memory = SPECTRUM && !(G::RIDE && k == 0);
+        const int first = S::frequency(t);
+        const long long bins =
+            SPECTRUM ? places.spectrum(p) + bin_of<K>(X == 0 ? first : 0, X == 0 ? other : first, k, call.bin_unit) : 0;
+        const long long gap = bin_of<K>(X == 0 ? S::FREQUENCY_GAP : 0, X == 0 ? 0 : S::FREQUENCY_GAP, 0, call.bin_unit);
+        cplx v[S::R];
+        if constexpr (SPECTRUM && INVERSE) {
+            if (memory) {
+                const cplx *from = static_cast<const cplx *>(call.in) + bins;
+                unroll<0, S::R>([&](auto r) { v[r] = get_bin<K>(from + r * gap); });
+                if (G::REAL && k == 0)
+                    unroll<0, S::R>([&](auto r) {
+                        const int bin = first + r * S::FREQUENCY_GAP;
+                        if (own_mirror<K>(X == 0 ? bin : 0, X == 0 ? other : bin))
+                            v[r].y = 0;
+                    });
+            } else {
+                unroll<0, S::R>([&](auto r) { v[r] = plane[place(r)]; });
+            }
+        } else if constexpr (FUSED && !INVERSE) {
+            unroll<0, G::ROWS>([&](auto pair) {
+                cplx a = {0, 0}, b = {0, 0};
+                if constexpr (decltype(pair)::value >= G::ROW_LO && decltype(pair)::value < G::ROW_HI) {
+                    a = plane[pair * G::PITCH + f];
+                    if (G::RIDE || k > 0)
+                        b = plane[pair * G::PITCH + m];
+                    part<K>(a, b, k);
+                }
+                v[2 * pair] = a;
+                if constexpr (2 * decltype(pair)::value + 1 < G::N1)
+                    v[2 * pair + 1] = b;
+            });
+        } else {
+            unroll<0, S::R>([&](auto r) {
+                const int j = t + r * S::TIME_GAP;
+                v[r] = {0, 0};
+                if (!(TIME && !INVERSE) || (j >= LO && j < HI))
+                    v[r] = plane[place(r)];
+            });
+        }
+        step_transform<O, STEP, INVERSE>(v, t);
+        if constexpr (SPECTRUM && !INVERSE) {
+            if (memory) {
+                cplx *to = static_cast<cplx *>(call.out) + bins;
+                if (p < places.live)
+                    unroll<0, S::R>([&](auto r) { put_bin<K>(to + r * gap, v[r]); });
+            } else {
+                unroll<0, S::R>([&](auto r) { plane[place(r)] = v[r]; });
+            }
+        } else if constexpr (FUSED && INVERSE) {
+            unroll<G::ROW_LO, G::ROW_HI>([&](auto pair) {
+                cplx a = v[2 * pair], b = {0, 0};
+                if constexpr (2 * decltype(pair)::value + 1 < G::N1)
+                    b = v[2 * pair + 1];
+                join<K>(a, b, k);
+                plane[pair * G::PITCH + f] = a;
+                if (G::RIDE || k > 0)
+                    plane[pair * G::PITCH + m] = b;
+            });
+        } else {
+            unroll<0, S::R>([&](auto r) {
+                const int j = t + r * S::TIME_GAP;
+                if (!(TIME && INVERSE) || (j >= KEEP_LO && j < KEEP_HI))
+                    plane[place(r)] = v[r];
+            });
+        }
+    }
+}
+
+/* All steps of one axis, each followed by a barrier. */
+template <class K, int X, int STEP, bool INVERSE>
+CF_DEVICE void step_of(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    if constexpr (X == 2)
+        line_step<K, STEP, INVERSE>(z, places, call);
+    else
+        column_step<K, X, STEP, INVERSE>(z, places, call);
+    __syncthreads();
+}
+template <class K, int X, bool INVERSE>
+CF_DEVICE void axis_steps(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef Tile<K> G;
+    typedef
+        typename Choice<X == 0, typename G::O0, typename Choice<X == 1, typename G::O1, typename G::O2>::type>::type O;
+    if constexpr (X == 1 && G::SPLIT && O::STEPS > 1 && !INVERSE) {
+        part_lines<K, false>(z);
+        __syncthreads();
+    }
+    if constexpr (INVERSE) {
+        if constexpr (O::STEPS > 2)
+            step_of<K, X, 3, true>(z, places, call);
+        if constexpr (O::STEPS > 1)
+            step_of<K, X, 2, true>(z, places, call);
+        step_of<K, X, 1, true>(z, places, call);
+    } else {
+        step_of<K, X, 1, false>(z, places, call);
+        if constexpr (O::STEPS > 1)
+            step_of<K, X, 2, false>(z, places, call);
+        if constexpr (O::STEPS > 2)
+            step_of<K, X, 3, false>(z, places, call);
+    }
+    if constexpr (X == 1 && G::SPLIT && O::STEPS > 1 && INVERSE) {
+        part_lines<K, true>(z);
+        __syncthreads();
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- kernels */
+
+template <class K> CF_DEVICE void tile_forward(const TileCall &call) {
+    typedef Tile<K> G;
+    smem<char> shared = cf_dynamic_shared<char>();
+    smem<cplx> z = smem_cast<cplx>(shared + G::TABLE);
+    const Places<K> places = find_planes<K>(shared, call);
+    if constexpr (G::EMPTY) {
+        for (int n = int(threadIdx.x); n < K::P * G::PLANE; n += K::T)
+            z[n] = cplx{0, 0};
+        __syncthreads();
+        store_bins<K, G::SWEEP>(z, places, call);
+    } else {
+        if constexpr (K::STAGED)
+            load_staged<K, K::QUADS ? 4 : 1>(z, places, call);
+        else
+            load_signal<K>(z, places, call);
+        __syncthreads();
+        axis_steps<K, 2, false>(z, places, call);
+        if constexpr (G::N1 > 1 || G::SPLIT)
+            axis_steps<K, 1, false>(z, places, call);
+        if constexpr (G::N0 > 1)
+            axis_steps<K, 0, false>(z, places, call);
+        if constexpr (!K::DIRECT)
+            store_bins<K, G::SWEEP>(z, places, call);
+        else if constexpr (G::RIDE)
+            store_bins<K, 1>(z, places, call);
+    }
+}
+
+template <class K> CF_DEVICE void tile_inverse(const TileCall &call) {
+    typedef Tile<K> G;
+    if constexpr (!G::EMPTY) {
+        smem<char> shared = cf_dynamic_shared<char>();
+        smem<cplx> z = smem_cast<cplx>(shared + G::TABLE);
+        const Places<K> places = find_planes<K>(shared, call);
+        if constexpr (!K::DIRECT || G::RIDE) {
+            load_bins<K, K::DIRECT ? 1 : G::SWEEP>(z, places, call);
+            __syncthreads();
+        }
+        if constexpr (G::N0 > 1)
+            axis_steps<K, 0, true>(z, places, call);
+        if constexpr (G::N1 > 1 || G::SPLIT)
+            axis_steps<K, 1, true>(z, places, call);
+        axis_steps<K, 2, true>(z, places, call);
+        if constexpr (K::STAGED)
+            store_staged<K, K::QUADS ? 4 : 1>(z, places, call);
+        else
+            store_signal<K>(z, places, call);
+    }
+}

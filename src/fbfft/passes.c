@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * If planes are too large, the slowest axis that is left goes to a kernel of its own, as complex lines, and the others are
+ * transformed for each of its elements: those become slices. What lies between the two,
+ *
+ *     [row][slice][column][bins of the inner axes]       or, frequency-major,       [bins of the inner axes][row][slice][column]
+ *
+ * is written and read in pieces of neighbours, and stays in the cache if few samples go through both at a time.
+ */
+#include "fbfft/passes.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+
+#include <string.h>
+
+enum {
+    SECTOR = 32 /* bytes that memory moves at least */
+};
+
+static int64_t complex_bytes(const cf_tile_problem *p) {
+    return 2 * (int64_t)cf_dtype_bytes(p->fft.transform.spectrum.dtype);
+}
+
+static int64_t last_bins(const cf_fft_problem *p) {
+    const int64_t n = p->transform.spectrum.basis[2];
+    return p->complex_signal ? n : n / 2 + 1;
+}
+
+/* The transform of one axis of complex numbers alone; the caller fills in where they are. */
+static void one_axis(cf_tile_problem *p, int x, int64_t points) {
+    static const cf_axis_window none = {
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    cf_transform_desc *t = &p->fft.transform;
+    const cf_axis_window axis = t->window.axis[x];
+    const int64_t basis = t->spectrum.basis[x];
+    memset(p->sliced, 0, sizeof p->sliced);
+    for (int a = 0; a < 3; ++a) {
+        t->window.axis[a] = none;
+        t->spectrum.basis[a] = 1;
+        t->tensor.axis_stride[a] = 0;
+    }
+    p->fft.complex_signal = true;
+    p->fft.layout.axis_stride[2] = p->fft.layout.axis_stride[x];
+    t->scale = 1;
+    t->spectrum.basis[2] = basis;
+    t->spectrum.rows_per_sample = 1;
+    t->spectrum.channels = t->spectrum.columns;
+    t->window.axis[2].first = axis.first;
+    t->window.axis[2].spread = axis.spread;
+    t->window.axis[2].count = t->window.axis[2].size = t->window.axis[2].upper = points;
+    t->tensor = (cf_tensor){.dtype = t->spectrum.dtype, .channel_stride = 1};
+}
+
+/* p = inner and then outer, which does axis x. The axes before x have one point. */
+static void split(const cf_tile_problem *p, int x, cf_tile_problem *inner, cf_tile_problem *outer) {
+    const cf_transform_desc *t = &p->fft.transform;
+    const int64_t points = t->window.axis[x].count, basis = t->spectrum.basis[x], columns = t->spectrum.columns;
+    const int64_t *stride = p->fft.layout.axis_stride;
+    int64_t inside = last_bins(&p->fft);
+    for (int a = x + 1; a < 2; ++a)
+        inside *= t->spectrum.basis[a];
+
+    *inner = *p;
+    inner->sliced[x] = true;
+    inner->rows *= points;
+    inner->fft.transform.spectrum.basis[x] = 1;
+    for (int a = 0; a < 3; ++a)
+        if (stride[a] > stride[x])
+            inner->fft.layout.axis_stride[a] /= basis;
+    *outer = *p;
+    one_axis(outer, x, points);
+    cf_transform_desc *o = &outer->fft.transform;
+    if (p->fft.layout.frequency_major) {
+        inner->row_stride = columns;
+        inner->unit = inner->rows * columns;
+        outer->rows = inside * p->rows;
+        outer->split = p->rows;
+        o->tensor.axis_stride[2] = columns;
+    } else {
+        inner->row_stride = columns * inside;
+        inner->column_split = columns;
+        inner->column_stride = inside;
+        o->tensor.axis_stride[2] = o->spectrum.columns = o->spectrum.channels = columns * inside;
+        outer->column_split = inside;
+        outer->column_split_stride = p->column_stride;
+        outer->column_stride = stride[x] == 1 ? basis : 1;
+    }
+    o->tensor.sample_stride = points * o->tensor.axis_stride[2];
+}
+
+/* Real planes one after the other, spectra too, in FP32: the description of them. */
+static bool is_plain(const cf_tile_problem *p, fbfft_desc *desc) {
+    const cf_transform_desc *t = &p->fft.transform;
+    const int64_t *basis = t->spectrum.basis;
+    if (p->fft.complex_signal || t->tensor.dtype != CONV_FFT_FP32 || p->fft.layout.frequency_major ||
+        t->spectrum.columns > 1)
+        return false;
+    int64_t dense = 1, bins = 1;
+    for (int a = 2; a >= 0; --a) {
+        const cf_axis_window *w = &t->window.axis[a];
+        const bool one = w->size == 1 && w->count == 1;
+        if (w->origin != 0 || w->size != w->count || w->first != 0 || w->spread != 1 ||
+            w->tiles * w->shifts * w->phases > 1 || (!one && (w->step != 1 || t->tensor.axis_stride[a] != dense)))
+            return false;
+        if (basis[a] > 1 && p->fft.layout.axis_stride[a] != bins)
+            return false;
+        dense *= w->size;
+        bins *= a == 2 ? basis[a] / 2 + 1 : basis[a];
+    }
+    /* Two samples: their distance; one sample: that does not matter, but batches are free. */
+    if (t->tensor.sample_stride != dense || p->row_stride != bins || basis[0] > 1)
+        return false;
+    const int rank = basis[1] > 1 ? 2 : 1;
+    *desc = (fbfft_desc){.rank = rank, .kind = t->inverse ? FBFFT_C2R : FBFFT_R2C, .scale = t->scale};
+    for (int a = 0; a < rank; ++a) {
+        desc->basis[a] = basis[3 - rank + a];
+        desc->extent[a] = t->window.axis[3 - rank + a].count;
+    }
+    return rank == 2 || p->sliced[1] || t->window.axis[1].count == 1;
+}
+
+static conv_fft_status configure(const cf_tile_problem *p, const cf_gpu_facts *facts, cf_fft_pass *pass) {
+    fbfft_desc desc;
+    memset(pass, 0, sizeof *pass);
+    if (is_plain(p, &desc) && cf_fft_configure(&desc, facts, &pass->real[0]) == CONV_FFT_SUCCESS) {
+        pass->plain = true;
+        pass->real[1] = cf_fft_unaligned(&pass->real[0]);
+        pass->tile[0].problem = *p;
+        return CONV_FFT_SUCCESS;
+    }
+    CF_FORWARD(cf_tile_configure(p, facts, &pass->tile[0]));
+    /* Pieces of a frequency-major spectrum that are no whole sectors cost more than a further kernel. */
+    const int64_t *basis = p->fft.transform.spectrum.basis;
+    if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 && SECTOR / complex_bytes(p) > pass->tile[0].planes)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes are too large for whole sectors of a frequency-major spectrum");
+    pass->tile[1] = cf_tile_unaligned(&pass->tile[0]);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_facts *facts, cf_fft_passes *passes) {
+    cf_fft_passes r = {.count = 0};
+    cf_fft_pass found[CF_FFT_MAX_PASSES];
+    cf_tile_problem left = cf_tile_problem_of(problem), inner, outer;
+    int x = 0, count = 0;
+    while (configure(&left, facts, &found[count]) != CONV_FFT_SUCCESS) {
+        while (x < 2 && left.fft.transform.spectrum.basis[x] == 1)
+            ++x;
+        if (x == 2)
+            return CONV_FFT_NOT_SUPPORTED; /* as cf_tile_configure said */
+        split(&left, x, &inner, &outer);
+        CF_FORWARD(configure(&outer, facts, &found[count]));
+        ++count;
+        left = inner;
+    }
+    /* Found from the outermost on. */
+    r.count = count + 1;
+    for (int i = 0; i <= count; ++i)
+        r.pass[i] = found[count - i];
+    int64_t most = 1;
+    for (int i = 0; i < count; ++i) {
+        const cf_tile_problem *p = &r.pass[i].tile[0].problem;
+        const int64_t *basis = p->fft.transform.spectrum.basis;
+        r.between[i] =
+            p->rows * p->fft.transform.spectrum.columns * basis[0] * basis[1] * last_bins(&p->fft) * complex_bytes(p);
+        most = cf_max(most, r.between[i]);
+    }
+    r.chunk = count > 0 ? cf_max(1, facts->l2_bytes / 2 / most) : INT64_MAX;
+    *passes = r;
+    return CONV_FFT_SUCCESS;
+}
+
+int cf_fft_alignment(const cf_fft_pass *pass) {
+    return pass->plain || pass->tile[0].quads ? 16 : (int)complex_bytes(&pass->tile[0].problem);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a transform is cut into kernels: one where a plane fits a block's shared memory, else one more for each axis that does not. */
+#ifndef CF_FBFFT_PASSES_H
+#define CF_FBFFT_PASSES_H
+
+#include "fbfft/config.h"
+#include "fbfft/tile.h"
+
+#define CF_FFT_MAX_PASSES 3
+
+/* One kernel, for pointers aligned as it likes them and for others. */
+typedef struct cf_fft_pass {
+    bool plain; /* dense real planes: kernels/real1d.cuh and real2d.cuh; else kernels/tile.cuh */
+    cf_fft_config real[2];
+    cf_tile_config tile[2];
+} cf_fft_pass;
+
+/* Passes in the order of a forward transform; the inverse runs them backwards. Between pass i and the next, rows of the transform wait
+ * in memory, between[i] bytes each. */
+typedef struct cf_fft_passes {
+    int count;
+    cf_fft_pass pass[CF_FFT_MAX_PASSES];
+    int64_t between[CF_FFT_MAX_PASSES - 1];
+    int64_t chunk; /* rows that go through all passes before others do */
+} cf_fft_passes;
+
+/* NOT_SUPPORTED: too large for the GPU even so. */
+conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_facts *facts, cf_fft_passes *passes);
+
+/* What pointers of an aligned variant are multiples of, in bytes. */
+int cf_fft_alignment(const cf_fft_pass *pass);
+
+#endif

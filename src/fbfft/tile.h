@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel of kernels/tile.cuh for one transform on one GPU: any basis, window and layout. */
+#ifndef CF_FBFFT_TILE_H
+#define CF_FBFFT_TILE_H
+
+#include "device/facts.h"
+#include "fbfft/desc.h"
+
+typedef enum cf_tile_kind {
+    CF_TILE_PAIRS,
+    CF_TILE_HALVES,
+    CF_TILE_SINGLE,
+    CF_TILE_COMPLEX
+} cf_tile_kind;
+
+/* Which index of a spectrum neighbouring threads differ in. */
+typedef enum cf_tile_order {
+    CF_TILE_BY_PLANE,
+    CF_TILE_BY_COLUMN,
+    CF_TILE_BY_ROW
+} cf_tile_order;
+
+/* What one kernel computes, and where it leaves it: a transform, or a part of it. */
+typedef struct cf_tile_problem {
+    cf_fft_problem fft; /* of its layout, the kernel takes the axis strides */
+    bool sliced[3];     /* the elements of this axis are rows of their own, fastest among rows; its basis is 1 */
+    int64_t rows;       /* for each row of the transform */
+    /* Bin 0 of (row, column), frequency-major: row / S * unit + row % S * row_stride + column, where the transform has S / split rows.
+     * Else row * row_stride + column / column_split * column_split_stride + column % column_split * column_stride. */
+    int64_t split, row_stride, column_split, column_split_stride, column_stride;
+    int64_t unit; /* frequency-major: what axis strides count, for each row of the transform; 0: the caller knows */
+} cf_tile_problem;
+
+typedef struct cf_tile_config {
+    cf_tile_problem problem;
+    cf_tile_kind kind;
+    cf_tile_order order;
+    int radix[3][3];             /* of the steps along each axis; 1: none */
+    int planes, threads, blocks; /* per block; blocks of a multiprocessor that registers must allow */
+    bool direct;                 /* the spectrum goes through registers alone */
+    bool aligned;                /* complex numbers stand at multiples of their size */
+    bool staged, quads;          /* rows wait as they come; in quads, at multiples of 16 bytes */
+    int64_t pitch, plane;        /* distances of lines and planes in shared memory, complex numbers */
+    int64_t shared;              /* bytes of a block */
+} cf_tile_config;
+
+/* Arguments of one launch: TileCall of tile.cuh. */
+typedef struct cf_tile_call {
+    const void *in;
+    void *out;
+    const void *bias;
+    int64_t planes, columns, row_first, row_step, row_base;
+    int64_t sample_stride, group_stride;
+    int64_t row_split, row_split_stride, row_stride, column_split, column_split_stride, column_stride;
+    int64_t bin_unit, spectrum_group_stride;
+    double scale;
+    int accumulate;
+} cf_tile_call;
+
+/* A whole transform. */
+cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft);
+
+/* NOT_SUPPORTED: a plane is too large for a block's shared memory, or an extent for 31 bits. */
+conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config);
+
+/* The same for pointers of any alignment. */
+cf_tile_config cf_tile_unaligned(const cf_tile_config *config);
+
+/* The kernel's text behind the device headers; its name is cf_fft. */
+void cf_tile_emit(const cf_tile_config *config, cf_text *text);
+/* Its constants alone, as a struct of this name. */
+void cf_tile_emit_config(const cf_tile_config *config, const char *name, cf_text *text);
+
+void cf_tile_describe(const cf_tile_config *config, cf_text *text);
+
+/* Over so many rows of the transform, from its first on; unit: of the caller's spectrum. in and out are still to be filled in. */
+cf_tile_call cf_tile_call_of(const cf_tile_problem *problem, int64_t rows, int64_t unit);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What fbfft.h says about a transform, written down again: where elements stand, what a transform of them is. All of it by
+ * the definition in double, nothing shared with the library. Not cmocka's: threads may call all of it. */
+#ifndef TEST_FBFFT_SHAPE_H
+#define TEST_FBFFT_SHAPE_H
+
+#include "fbfft.h"
+
+#include <stdbool.h>
+
+/* A description with every default filled in. Its axes are aligned to the right: those of rank 2 are axes 1 and 2. */
+typedef struct fft_shape {
+    bool inverse, complex_signal;
+    conv_fft_dtype signal_type, spectrum_type; /* of one number */
+    int signal_numbers;                        /* of an element: 1, or 2 if complex */
+    int64_t channels;
+    int64_t basis[3], bins[3];                      /* bins: E, extents of the spectrum */
+    int64_t points[3], size[3], offset[3], step[3]; /* points: D */
+    int64_t signal_stride[5];                       /* {batch, channel, axes} in elements */
+    int64_t bin[3];                                 /* strides of a spectrum that is not frequency-major */
+    bool frequency_major;                           /* entries and channels are innermost */
+    conv_fft_padding padding;
+    double scale;
+} fft_shape;
+
+fft_shape fft_shape_of(const fbfft_desc *desc);
+int64_t fft_basis_points(const fft_shape *s);
+
+/* Bytes that `batch` entries span. */
+int64_t fft_signal_bytes(const fft_shape *s, int64_t batch);
+int64_t fft_spectrum_bytes(const fft_shape *s, int64_t batch);
+static inline int64_t fft_in_bytes(const fft_shape *s, int64_t batch) {
+    return s->inverse ? fft_spectrum_bytes(s, batch) : fft_signal_bytes(s, batch);
+}
+static inline int64_t fft_out_bytes(const fft_shape *s, int64_t batch) {
+    return s->inverse ? fft_signal_bytes(s, batch) : fft_spectrum_bytes(s, batch);
+}
+static inline conv_fft_dtype fft_in_type(const fft_shape *s) { return s->inverse ? s->spectrum_type : s->signal_type; }
+static inline conv_fft_dtype fft_out_type(const fft_shape *s) { return s->inverse ? s->signal_type : s->spectrum_type; }
+
+/* Planes are numbered entry * channels + channel. Offsets in bytes of point i of the window, numbered with the last axis
+ * fastest, and of a bin, numbered alike in a natural spectrum. The first is -1 if there is no such element. */
+int64_t fft_point_at(const fft_shape *s, int64_t plane, int64_t i);
+int64_t fft_bin_at(const fft_shape *s, int64_t batch, int64_t plane, int64_t bin);
+/* The same of what is read or written, and how many there are of it, and numbers in each. */
+int64_t fft_in_count(const fft_shape *s);
+int64_t fft_in_at(const fft_shape *s, int64_t batch, int64_t plane, int64_t i);
+int fft_in_numbers(const fft_shape *s);
+int64_t fft_out_count(const fft_shape *s);
+int64_t fft_out_at(const fft_shape *s, int64_t batch, int64_t plane, int64_t i);
+int fft_out_numbers(const fft_shape *s);
+
+/* How often bin i counts in a sum over all bins: twice if only one of it and its mirror image is stored. */
+int fft_bin_weight(const fft_shape *s, int64_t i);
+
+/* NaN in every byte: of memory that is not to be read, or has to be written. */
+#define FFT_POISON 0xFF
+
+/* Uniform numbers in -1..1 in all that is read, NaN in the rest. Spectra of real signals are Hermitian but for the imaginary
+ * parts that do not count. */
+void fft_random_input(const fft_shape *s, uint64_t seed, int64_t batch, void *in);
+
+/* Sums of squares of errors and of what they are relative to: as many times the mean square of the results over the whole
+ * basis, which a few clipped outputs may all be far below by chance. An error of a 16-bit number is what one rounding does
+ * not explain. */
+typedef struct fft_errors {
+    double error, norm;
+} fft_errors;
+/* Of long lines, a sample of the outputs. */
+void fft_compare_plane(const fft_shape *s, int64_t batch, int64_t plane, const void *in, const void *out,
+                       fft_errors *errors);
+/* NaN if an output was NaN. */
+double fft_relative_error(const fft_errors *errors);
+/* What it may be. */
+double fft_tolerance(const fft_shape *s);
+
+/* Whether every output is a finite number; poisons them all. */
+bool fft_take_outputs(const fft_shape *s, int64_t batch, void *out);
+
+#endif
