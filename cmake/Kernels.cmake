@@ -2,7 +2,7 @@
 # The device headers of src/fbfft/kernels as one text inside the library, for the compiler at run time: in the order of
 # their includes, without the lines that include.
 set(kernel_text "")
-foreach(header platform complex dft line copy real2d real1d)
+foreach(header platform complex dft line copy real2d real1d pairs1d)
   set(path "${PROJECT_SOURCE_DIR}/src/fbfft/kernels/${header}.cuh")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${path}")
   file(READ "${path}" content)

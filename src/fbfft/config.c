@@ -11,6 +11,8 @@
  *           spills nothing, or little: tests/test_fbfft_config.c has the bounds.
  * bulk      Bulk copies for planes of 20 x 20 (forward: 34 x 34) and more, so that copies of one block overlap the
  *           arithmetic of others.
+ * pairs     Rank 1, where the lanes divide a line evenly and one thread a line would be too slow. Blocks of one warp keep
+ *           the most loads under way; the few of a small batch are quicker to start by twos.
  */
 #include "fbfft/config.h"
 
@@ -70,9 +72,9 @@ static int choose_planes(int lines, int lanes) {
                 return planes;
         }
         return 1;
+    }
     for (int planes = 2; planes <= 8; ++planes) {
         /* Threads per line at work; a larger block must be better, not equal. */
-    }
         const int64_t waste = threads_of(planes, lines, lanes) * (int64_t)best,
                       least = threads_of(best, lines, lanes) * (int64_t)planes;
         if (waste < least)
@@ -106,14 +108,31 @@ static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_facts *facts)
     return CONV_FFT_SUCCESS;
 }
 
+/* kernels/pairs1d.cuh. */
+static void configure_pairs(cf_fft_config *c, const cf_gpu_facts *facts) {
+    const int half = c->basis[1] / 2, warps = 2;
+    c->lanes = half < 128 ? 4 : 8;
+    c->threads = 32 * warps;
+    c->planes = c->threads / c->lanes;
+    const int line = (half + 2 * c->lanes + 7) / 16 * 16 + 8;
+    c->shared = c->planes * (int64_t)cf_max(line, half + 1) * 8;
+    c->blocks = (half < 64 ? 32 : 20) / warps;
+    c->small_batch = (int64_t)4 * facts->multiprocessors * (32 / c->lanes);
+}
+
 static conv_fft_status configure_1d(cf_fft_config *c, const cf_gpu_facts *facts) {
     const int n = c->basis[1], half = n / 2, extent = c->extent[1];
+    c->quads = extent % 4 == 0;
+    c->pairs = n == 64 || n == 128 || n == 256;
+    if (c->pairs) {
+        configure_pairs(c, facts);
+        return CONV_FFT_SUCCESS;
+    }
     c->lanes = choose_lanes(half, half, 32, 16, 32);
     if (c->lanes == 0)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "basis is %d; this version has no kernel for lines of this length", n);
-    c->planes = c->lanes > 4 ? 16 : n < 32 ? 128 : 32;
+    c->planes = n < 32 ? 128 : 32;
     c->threads = c->planes * c->lanes;
-    c->quads = extent % 4 == 0;
     const int stage = (extent / 4 | 1) * 4 + (extent % 4 ? 4 : 0);
     c->shared = align16(c->planes * cf_max((half + 1) * 8, stage * 4));
     finish(c, facts, 2 * half / c->lanes);
@@ -150,10 +169,21 @@ cf_fft_config cf_fft_unaligned(const cf_fft_config *config) {
     return c;
 }
 
+cf_fft_config cf_fft_for_batch(const cf_fft_config *config, int64_t batch) {
+    cf_fft_config c = *config;
+    if (c.pairs && batch > c.small_batch) {
+        c.threads /= 2;
+        c.planes /= 2;
+        c.shared /= 2;
+    }
+    return c;
+}
+
 static const char *word(bool value) { return value ? "true" : "false"; }
 
 void cf_fft_emit(const cf_fft_config *c, cf_text *t) {
     const char *const body = c->rank == 1 ? "real1d" : "real2d";
+    const char *const sizes = c->pairs ? "Pairs1d" : c->rank == 1 ? "Real1d" : c->inverse ? "Inverse2d" : "Real2d";
     cf_text_add(t, "struct Config {\n");
     if (c->rank == 2)
         cf_text_add(t, "static constexpr int H = %d, W = %d, IH = %d, IW = %d, PLANES = %d;\n", c->basis[0],
@@ -162,15 +192,15 @@ void cf_fft_emit(const cf_fft_config *c, cf_text *t) {
         cf_text_add(t, "static constexpr int N = %d, IN = %d, LINES = %d;\n", c->basis[1], c->extent[1], c->planes);
     cf_text_add(t, "static constexpr int L = %d;\nstatic constexpr bool QUADS = %s, BULK = %s, SCALED = %s;\n};\n",
                 c->lanes, word(c->quads), word(c->bulk), word(c->scaled));
-    cf_text_add(t, "typedef %s<Config> Sizes;\n", c->rank == 1 ? "Real1d" : c->inverse ? "Inverse2d" : "Real2d");
+    cf_text_add(t, "typedef %s<Config> Sizes;\n", sizes);
     cf_text_add(t, "static_assert(Sizes::T == %d && Sizes::SHARED == %lld, \"the planner counts otherwise\");\n",
                 c->threads, (long long)c->shared);
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const %s *in, %s *out, real scale, long "
                 "long batch) {\n"
-                "    %s_%s<Config>(in, out, scale, batch);\n}\n",
+                "    %s_%s%s<Config>(in, out, scale, batch);\n}\n",
                 c->threads, c->blocks, c->inverse ? "cplx" : "real", c->inverse ? "real" : "cplx", body,
-                c->inverse ? "inverse" : "forward");
+                c->inverse ? "inverse" : "forward", c->pairs ? "_pairs" : "");
 }
 
 void cf_fft_describe(const cf_fft_config *c, cf_text *t) {

@@ -76,12 +76,12 @@ conv_fft_status cf_fft_execute(const fbfft_plan *plan, const void *in, void *out
     if (batch == 0)
         return CONV_FFT_SUCCESS;
     const int variant = ((uintptr_t)in | (uintptr_t)out) % 16 ? 1 : 0;
-    const cf_fft_config *config = &plan->config[variant];
-    const int64_t blocks = cf_ceil_div(batch, config->planes);
+    const cf_fft_config config = cf_fft_for_batch(&plan->config[variant], batch);
+    const int64_t blocks = cf_ceil_div(batch, config.planes);
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "batch is %lld; one call takes at most %lld", (long long)batch,
-                       (long long)INT32_MAX * config->planes);
-    const cf_launch launch = {{(unsigned)blocks, 1, 1}, {(unsigned)config->threads, 1, 1}, (size_t)config->shared};
+                       (long long)INT32_MAX * config.planes);
+    const cf_launch launch = {{(unsigned)blocks, 1, 1}, {(unsigned)config.threads, 1, 1}, (size_t)config.shared};
     float scale = (float)plan->desc.scale;
     long long count = batch;
     void *parameters[] = {&in, &out, &scale, &count};
