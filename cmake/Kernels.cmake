@@ -17,7 +17,7 @@ function(conv_fft_embed variable declaration output)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/${output}.c" CONTENT "${source}" @ONLY)
 endfunction()
 
-set(fft_headers platform complex dft line copy real2d real1d storage order tile)
+set(fft_headers platform complex dft line copy real2d real1d pairs1d storage order tile)
 list(TRANSFORM fft_headers PREPEND "fbfft/kernels/")
 conv_fft_embed(cf_fbfft_kernel_text fbfft/kernel_text.h kernel_text ${fft_headers})
 conv_fft_embed(cf_stage_kernel_text conv/stage_text.h stage_text conv/kernels/stages)

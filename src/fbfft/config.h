@@ -14,8 +14,10 @@ typedef struct cf_fft_config {
     int planes;              /* per block; of rank 1: lines */
     int threads, blocks;     /* per block; blocks per multiprocessor that registers must allow */
     bool quads, bulk;        /* 16-byte accesses; bulk copies */
+    bool pairs;              /* rank 1: kernels/pairs1d.cuh */
     bool scaled;
-    int64_t shared; /* bytes */
+    int64_t shared;      /* bytes */
+    int64_t small_batch; /* of pairs: the largest for which blocks have two warps */
 } cf_fft_config;
 
 /* NOT_SUPPORTED: no kernel for it. The desc has been checked. */
@@ -23,6 +25,9 @@ conv_fft_status cf_fft_configure(const fbfft_desc *desc, const cf_gpu_facts *fac
 
 /* The same for pointers of any alignment. */
 cf_fft_config cf_fft_unaligned(const cf_fft_config *config);
+
+/* The same with threads, planes and shared as a launch for this batch should have them. */
+cf_fft_config cf_fft_for_batch(const cf_fft_config *config, int64_t batch);
 
 /* The kernel's text behind the device headers; its name is cf_fft. */
 #define CF_FFT_OPTION "--device-as-default-execution-space" /* for the lambdas of the kernels */

@@ -160,12 +160,12 @@ static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant
 /* Planes one after the other: rows are samples, and there is one group. */
 static conv_fft_status launch_plain(const cf_gpu_transform *t, int i, int variant, const cf_tile_call *call,
                                     struct CUstream_st *stream) {
-    const cf_fft_config *real = &t->passes.pass[i].real[variant];
-    const int64_t blocks = cf_ceil_div(call->planes, real->planes);
+    const cf_fft_config real = cf_fft_for_batch(&t->passes.pass[i].real[variant], call->planes);
+    const int64_t blocks = cf_ceil_div(call->planes, real.planes);
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
-                       (long long)call->planes, (long long)INT32_MAX * real->planes);
-    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {(unsigned)real->threads, 1, 1}, (size_t)real->shared};
+                       (long long)call->planes, (long long)INT32_MAX * real.planes);
+    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {(unsigned)real.threads, 1, 1}, (size_t)real.shared};
     float scale = (float)call->scale;
     long long planes = call->planes;
     const void *in = call->in;

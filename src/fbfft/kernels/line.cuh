@@ -34,18 +34,32 @@ template <int L, int S> CF_DEVICE void transpose_lanes(cplx *v, int l) {
     }
 }
 
+/* w_N^(l m) at L m + l: a lane finds its factors at constant distances. */
+template <int N, int L> struct LaneRoots {
+    cplx w[N];
+    __host__ __device__ constexpr LaneRoots() : w{} {
+        for (int i = 0; i < N; ++i) {
+            w[i].x = real(cf_cos(i / L * (i % L), N));
+            w[i].y = real(-cf_sin(i / L * (i % L), N));
+        }
+    }
+};
+template <int N, int L> __device__ const LaneRoots<N, L> cf_lane_roots = LaneRoots<N, L>();
+
 /* v[m] *= w_N^(l m), or its conjugate. */
 template <int N, int L, bool INVERSE> CF_DEVICE void lane_twiddles(cplx *v, int l) {
     constexpr int R = N / L;
     if constexpr (L == 2) {
-        unroll<1, R>([&](auto m) {
-            constexpr real c = real(cf_cos(m, N)), s = real(INVERSE ? cf_sin(m, N) : -cf_sin(m, N));
-            v[m] = v[m] * cplx{l ? c : real(1), l ? s : real(0)};
-        });
+        if (l == 1)
+            unroll<1, R>([&](auto m) {
+                constexpr int M = decltype(m)::value;
+                v[m] = twiddle < INVERSE ? -M : M, N > (v[m]);
+            });
     } else {
+        const cplx *const root = cf_lane_roots<N, L>.w + l;
 #pragma unroll
         for (int m = 1; m < R; ++m) {
-            const cplx w = cf_roots<N>.w[l * m];
+            const cplx w = root[L * m];
             v[m] = v[m] * (INVERSE ? conj(w) : w);
         }
     }

@@ -32,7 +32,7 @@ template <class K> struct Real2d {
             ++n;
         return n;
     }
-    static constexpr int MID = line_pitch(K::W);          /* of lines of W, in complex numbers */
+    static constexpr int MID = line_pitch(K::W + 1);      /* of lines of W, in complex numbers */
     static constexpr int STAGE = (2 * K::IW + 7) / 4 * 4; /* of pairs of rows, in reals */
     static constexpr int REAL_BYTES = DATA_PAIRS * STAGE * int(sizeof(real));
     static constexpr int BYTES =
@@ -57,6 +57,22 @@ template <class K> struct Place {
         lane = (int)threadIdx.x % 32 / P::LINES_PER_WARP;
     }
 };
+
+/* f(plane, i), i < COUNT, for the planes whose line 0 is one of the warp's, shared among its threads. Only that warp
+ * touches column 0, so the block need not wait. */
+template <class K, int COUNT, class F> CF_DEVICE void for_column_0(int planes, F f) {
+    using P = Real2d<K>;
+    constexpr int EACH = P::LINES_PER_WARP, MOST = K::PLANES == 1 ? 1 : (EACH + P::LINES - 1) / P::LINES;
+    const int begin = (int)threadIdx.x / 32 * EACH, first = (begin + P::LINES - 1) / P::LINES;
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < (MOST * COUNT + 31) / 32; ++i) {
+        const int n = i * 32 + (int)threadIdx.x % 32, plane = first + n / COUNT;
+        if (n < MOST * COUNT && plane < planes && plane * P::LINES < begin + EACH)
+            f(plane, n % COUNT);
+    }
+    __syncwarp();
+}
 
 /* Line `pair` of complex rows, in time order (line.cuh), from staged rows; zero beyond IW and IH. */
 template <class K> CF_DEVICE void read_rows(cplx *v, smem<real> rows, int pair, int l) {
@@ -86,12 +102,28 @@ template <class K> CF_DEVICE void read_rows(cplx *v, smem<real> rows, int pair, 
     });
 }
 
-/* Element i of column k from the lines of pairs of rows: Hermitian symmetry separates the two rows of a pair. Column 0
- * packs columns 0 and W / 2. */
+/* A line of a pair of rows, for read_pair(). Numbers 0 and W / 2 belong to two real columns; they are put where the two
+ * halves of a number stand, so that column 0 comes out as their sum, the second one times i. */
+template <class K> CF_DEVICE void write_line(smem<cplx> line, const cplx *v, int l, real scale) {
+    constexpr int R = K::W / K::L; /* even */
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        cplx z = v[r];
+        int place = l + K::L * r;
+        if (r % (R / 2) == 0 && l == 0) {
+            const cplx a = v[0], b = v[R / 2];
+            z = r == 0 ? cplx{a.x - b.y, a.y + b.x} : cplx{a.x + b.y, a.y - b.x};
+            place = r == 0 ? 0 : K::W;
+        }
+        line[place] = K::SCALED ? cplx{scale * z.x, scale * z.y} : z;
+    }
+}
+
+/* Two elements of column k from the line of a pair of rows: Hermitian symmetry separates the rows. */
 template <class K> CF_DEVICE void read_pair(cplx &even, cplx &odd, smem<cplx> mid, int pair, int k) {
-    const cplx a = mid[pair * Real2d<K>::MID + k], b = mid[pair * Real2d<K>::MID + (k ? K::W - k : K::W / 2)];
-    even = k ? cplx{real(0.5) * (a.x + b.x), real(0.5) * (a.y - b.y)} : cplx{a.x, b.x};
-    odd = k ? cplx{real(0.5) * (a.y + b.y), real(0.5) * (b.x - a.x)} : cplx{a.y, b.y};
+    const cplx a = mid[pair * Real2d<K>::MID + k], b = mid[pair * Real2d<K>::MID + (K::W - k)];
+    even = {real(0.5) * (a.x + b.x), real(0.5) * (a.y - b.y)};
+    odd = {real(0.5) * (a.y + b.y), real(0.5) * (b.x - a.x)};
 }
 
 template <class K> CF_DEVICE void read_column(cplx *v, smem<cplx> mid, int k, int l) {
@@ -122,43 +154,26 @@ template <class K> CF_DEVICE void read_column(cplx *v, smem<cplx> mid, int k, in
     });
 }
 
-/* X[H - ky] for each of the thread's ky = l + L r of line 0; all lanes of the first warp take part. */
-template <class K> CF_DEVICE void mirror_column(cplx *mirror, const cplx *v, int l) {
-    constexpr int R = K::H / K::L, L = K::L;
-    const int lane = (int)threadIdx.x % Real2d<K>::LINES_PER_WARP + (L - l) % L * Real2d<K>::LINES_PER_WARP;
+/* The spectrum's column k into shared memory [ky][kx]; column 0 still with column W / 2. */
+template <class K> CF_DEVICE void write_column(smem<cplx> out, const cplx *v, int k, int l) {
 #pragma unroll
-    for (int r = 0; r < R; ++r) {
-        mirror[r] = v[(R - r) % R];
-        if constexpr (L > 1) {
-            const cplx z = v[R - 1 - r];
-            const cplx other = {__shfl_sync(0xffffffffu, z.x, lane), __shfl_sync(0xffffffffu, z.y, lane)};
-            if (l > 0)
-                mirror[r] = other;
-        }
-    }
+    for (int r = 0; r < K::H / K::L; ++r)
+        out[(l + K::L * r) * Real2d<K>::BINS + k] = v[r];
 }
 
-/* The spectrum's column k, and with k = 0 column W / 2, into shared memory [ky][kx]. */
-template <class K> CF_DEVICE void write_column(smem<cplx> out, cplx *v, int k, int l) {
-    constexpr int R = K::H / K::L;
-    using P = Real2d<K>;
-    if ((int)threadIdx.x / 32 * P::LINES_PER_WARP % P::LINES < P::LINES_PER_WARP || P::LINES % P::LINES_PER_WARP) {
-        cplx mirror[R];
-        mirror_column<K>(mirror, v, l);
-        if (k == 0) {
-#pragma unroll
-            for (int r = 0; r < R; ++r) {
-                const cplx a = v[r], b = mirror[r];
-                out[(l + K::L * r) * P::BINS + K::W / 2] = {real(0.5) * (a.y + b.y), real(0.5) * (b.x - a.x)};
-                v[r] = {real(0.5) * (a.x + b.x), real(0.5) * (a.y - b.y)};
-            }
-        }
-    }
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-        if (k < P::COLUMNS)
-            out[(l + K::L * r) * P::BINS + k] = v[r];
-    }
+/* Columns 0 and W / 2 apart. */
+template <class K> CF_DEVICE void separate_columns(smem<char> shared, int planes) {
+    for_column_0<K, K::H / 2 + 1>(planes, [&](int plane, int ky) {
+        smem<cplx> out = smem_cast<cplx>(shared + plane * Real2d<K>::BYTES);
+        smem<cplx> row = out + ky * Real2d<K>::BINS, mirror = out + (ky ? K::H - ky : 0) * Real2d<K>::BINS;
+        const cplx a = row[0], b = mirror[0];
+        const cplx even = {real(0.5) * (a.x + b.x), real(0.5) * (a.y - b.y)},
+                   odd = {real(0.5) * (a.y + b.y), real(0.5) * (b.x - a.x)};
+        mirror[0] = conj(even);
+        mirror[K::W / 2] = conj(odd);
+        row[0] = even;
+        row[K::W / 2] = odd;
+    });
 }
 
 template <class K>
@@ -196,18 +211,16 @@ CF_DEVICE void real2d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
         read_rows<K>(v, smem_cast<real>(own), at.line, at.lane);
     __syncthreads();
     line_forward<K::W, K::L>(v, at.lane);
-    if (live && at.line < P::DATA_PAIRS) {
-#pragma unroll
-        for (int r = 0; r < K::W / K::L; ++r)
-            smem_cast<cplx>(own)[at.line * P::MID + at.lane + K::L * r] =
-                K::SCALED ? cplx{scale * v[r].x, scale * v[r].y} : v[r];
-    }
+    if (live && at.line < P::DATA_PAIRS)
+        write_line<K>(smem_cast<cplx>(own) + at.line * P::MID, v, at.lane, scale);
     __syncthreads();
     if (live && at.line < P::COLUMNS)
         read_column<K>(v, smem_cast<cplx>(own), at.line, at.lane);
     __syncthreads();
     line_forward<K::H, K::L>(v, at.lane);
-    write_column<K>(smem_cast<cplx>(own), v, live ? at.line : P::COLUMNS, at.lane);
+    if (live && at.line < P::COLUMNS)
+        write_column<K>(smem_cast<cplx>(own), v, at.line, at.lane);
+    separate_columns<K>(shared, planes);
     __syncthreads();
 
     constexpr int PLANE = K::H * P::BINS;
@@ -236,24 +249,26 @@ template <class K> struct Inverse2d : Real2d<K> {
     static CF_DEVICE int plane_at(int i) { return i * BYTES; }
 };
 
-/* Column k of the spectrum in frequency order. Four bins are real for real planes; their imaginary parts do not count. */
+/* Columns 0 and W / 2 together. Four of their bins are real for real planes; the imaginary parts do not count. */
+template <class K> CF_DEVICE void join_columns(smem<char> shared, int planes) {
+    for_column_0<K, K::H>(planes, [&](int plane, int ky) {
+        smem<cplx> row = smem_cast<cplx>(shared + plane * Inverse2d<K>::BYTES) + ky * Real2d<K>::BINS;
+        const cplx first = row[0], last = row[K::W / 2];
+        row[0] = ky == 0 || 2 * ky == K::H ? cplx{first.x, last.x} : first + times_i(last);
+    });
+}
+
+/* Column k of the spectrum in frequency order. */
 template <class K> CF_DEVICE void read_spectrum(cplx *v, smem<cplx> in, int k, int l) {
 #pragma unroll
-    for (int r = 0; r < K::H / K::L; ++r) {
-        const int i = l + K::L * r;
-        smem<cplx> row = in + i * Real2d<K>::BINS;
-        v[r] = row[k];
-        if (k == 0) {
-            const cplx last = row[K::W / 2];
-            v[r] = i == 0 || 2 * i == K::H ? cplx{v[r].x, last.x} : v[r] + times_i(last);
-        }
-    }
+    for (int r = 0; r < K::H / K::L; ++r)
+        v[r] = in[(l + K::L * r) * Real2d<K>::BINS + k];
 }
 
 template <class K> CF_DEVICE void write_pairs(smem<cplx> mid, const cplx *v, int k, int l) {
     constexpr int R = K::H / K::L, C = R / K::L, M = Inverse2d<K>::MID;
     unroll<0, K::L>([&](auto j) {
-        if constexpr (C % 2 == 0 && sizeof(cplx) == 8) {
+        if constexpr (C % 2 == 0) {
 #pragma unroll
             for (int q = 0; q < C; q += 2) {
                 const cplx a = v[C * j + q], b = v[C * j + q + 1];
@@ -271,17 +286,18 @@ template <class K> CF_DEVICE void write_pairs(smem<cplx> mid, const cplx *v, int
 
 /* Line `pair` in frequency order: Z = A + i B of its rows' spectra, which are Hermitian. */
 template <class K> CF_DEVICE void read_pairs(cplx *v, smem<cplx> mid, int pair, int l) {
-#pragma unroll
-    for (int r = 0; r < K::W / K::L; ++r) {
+    constexpr int R = K::W / K::L; /* even */
+    unroll<0, R>([&](auto r) {
+        constexpr bool upper = 2 * decltype(r)::value >= R, first = decltype(r)::value % (R / 2) == 0;
         const int i = l + K::L * r;
-        const bool upper = 2 * i > K::W, packed = i == 0 || 2 * i == K::W;
+        const bool packed = first && l == 0;
         const int k = packed ? 0 : upper ? K::W - i : i;
-        const cplx a = mid[(pair * Inverse2d<K>::MID + k) * 2], b = mid[(pair * Inverse2d<K>::MID + k) * 2 + 1];
+        const float4 both = smem_cast<float4>(mid)[pair * Inverse2d<K>::MID + k];
+        const cplx a = {both.x, both.y}, b = {both.z, both.w};
+        v[r] = upper ? cplx{a.x + b.y, b.x - a.y} : cplx{a.x - b.y, a.y + b.x};
         if (packed)
-            v[r] = i == 0 ? cplx{a.x, b.x} : cplx{a.y, b.y};
-        else
-            v[r] = upper ? cplx{a.x + b.y, b.x - a.y} : cplx{a.x - b.y, a.y + b.x};
-    }
+            v[r] = upper ? cplx{a.y, b.y} : cplx{a.x, b.x};
+    });
 }
 
 /* The wanted part of a pair of rows, staged for the copy out. */
@@ -341,6 +357,7 @@ CF_DEVICE void real2d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
     const bool live = at.plane < planes, row = live && at.line < P::DATA_PAIRS, column = live && at.line < P::COLUMNS;
     smem<char> own = shared + (live ? at.plane : 0) * P::BYTES;
     cplx v[cf_max_of(K::H, K::W) / K::L];
+    join_columns<K>(shared, planes);
     if (column)
         read_spectrum<K>(v, smem_cast<cplx>(own), at.line, at.lane);
     __syncthreads();

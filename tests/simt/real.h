@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of real transforms, run by the emulator and compared with the definition in double: every configuration in
-// random thread order, with races, bounds, uninitialised reads and barriers checked.
+// The kernels of real transforms, run by the emulator and compared with the definition in double: in random thread order,
+// with races, bounds, uninitialised reads and barriers checked. Their compilation takes long, above all with sanitizers
+// (SIMT_THIN), so several programs share the cases.
+#ifndef SIMT_REAL_H
+#define SIMT_REAL_H
+
 #include "check.h"
+#include "fbfft/kernels/pairs1d.cuh"
 #include "fbfft/kernels/real1d.cuh"
 #include "fbfft/kernels/real2d.cuh"
 
 #include <cmath>
 #include <complex>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
-namespace {
-
 typedef std::complex<double> complex;
 
-std::vector<float> random_reals(size_t count, unsigned seed) {
+inline std::vector<float> random_reals(size_t count, unsigned seed) {
     std::vector<float> v(count);
     for (float &a : v) {
         seed = seed * 1664525u + 1013904223u;
@@ -25,7 +29,7 @@ std::vector<float> random_reals(size_t count, unsigned seed) {
 }
 
 // The definition, axis by axis: O(n^2) along each.
-std::vector<complex> transform(const std::vector<complex> &in, int h, int w, double sign) {
+inline std::vector<complex> transform(const std::vector<complex> &in, int h, int w, double sign) {
     const double turn = sign * 2 * std::acos(-1.0);
     std::vector<complex> rows(in.size()), out(in.size());
     for (int y = 0; y < h; ++y)
@@ -39,7 +43,7 @@ std::vector<complex> transform(const std::vector<complex> &in, int h, int w, dou
     return out;
 }
 
-double relative_error(const std::vector<double> &expected, const std::vector<float> &got) {
+inline double relative_error(const std::vector<double> &expected, const std::vector<float> &got) {
     double error = 0, norm = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
         if (std::isnan(got[i]))
@@ -54,7 +58,7 @@ struct Shape {
     int h, w, data_h, data_w, batch;
 };
 
-std::vector<float> spectra_of(const Shape &s, const std::vector<float> &x, std::vector<double> &expected) {
+inline std::vector<float> spectra_of(const Shape &s, const std::vector<float> &x, std::vector<double> &expected) {
     const int bins = s.w / 2 + 1;
     for (int p = 0; p < s.batch; ++p) {
         std::vector<complex> plane(size_t(s.h) * s.w);
@@ -72,9 +76,9 @@ std::vector<float> spectra_of(const Shape &s, const std::vector<float> &x, std::
 }
 
 // Both directions: forward against the definition, inverse of the exact spectrum against the data.
-template <class F, class G>
-void check_both(const Shape &s, int per_block, int threads, int shared, int shared_inverse, F forward, G inverse,
-                const char *name) {
+inline void check_both(const Shape &s, int per_block, int threads, int shared, int shared_inverse,
+                       const std::function<void(const float *, cplx *)> &forward,
+                       const std::function<void(const cplx *, float *)> &inverse, const char *name) {
     const std::vector<float> x = random_reals(size_t(s.batch) * s.data_h * s.data_w, unsigned(s.h * 1000 + s.w));
     std::vector<double> expected;
     const std::vector<float> exact = spectra_of(s, x, expected);
@@ -121,69 +125,17 @@ template <class K> void line(int batch) {
         [=](const cplx *y, float *x) { real1d_inverse<K>(y, x, 1.0f / K::N, batch); }, "1-D");
 }
 
-// As the planner does: one lane up to 64 points.
-template <int N> void short_line() {
-    line<Config1d<N, N, 1, 32, N % 4 == 0>>(33);
-    line<Config1d<N, (N + 1) / 2, 1, 32, false>>(5);
+// A launch may have blocks of one warp.
+template <class K> void pairs(int batch, int warps = Pairs1d<K>::T / 32) {
+    typedef Pairs1d<K> P;
+    check_both(
+        {1, K::N, 1, K::IN, batch}, warps * P::LINES_PER_WARP, 32 * warps, warps * P::WARP_BYTES, warps * P::WARP_BYTES,
+        [=](const float *x, cplx *y) { real1d_forward_pairs<K>(x, y, 1.0f, batch); },
+        [=](const cplx *y, float *x) { real1d_inverse_pairs<K>(y, x, 1.0f / K::N, batch); }, "pairs of 1-D");
 }
-void short_lines() {
-    short_line<2>(), short_line<4>(), short_line<6>(), short_line<8>(), short_line<10>(), short_line<12>(),
-        short_line<14>();
-    short_line<16>(), short_line<18>(), short_line<20>(), short_line<24>(), short_line<28>(), short_line<30>(),
-        short_line<32>();
-    short_line<36>(), short_line<40>(), short_line<42>(), short_line<48>(), short_line<50>(), short_line<54>(),
-        short_line<56>();
-    short_line<60>(), short_line<64>();
-}
-void long_lines() {
-    line<Config1d<72, 72, 2, 32, true>>(33), line<Config1d<80, 33, 2, 32, false>>(7),
-        line<Config1d<96, 96, 4, 32, true>>(40);
-    line<Config1d<128, 128, 4, 32, true>>(35), line<Config1d<128, 77, 4, 32, false>>(3),
-        line<Config1d<160, 160, 4, 32, true>>(32);
-    line<Config1d<192, 100, 4, 32, true>>(4), line<Config1d<224, 224, 4, 32, true>>(8),
-        line<Config1d<256, 256, 8, 16, true>>(17);
-    line<Config1d<256, 31, 8, 16, false>>(5);
-}
-
 template <int N, int L, int PLANES> void square() {
     plane<Config2d<N, N, N, N, L, PLANES, true, false>>(PLANES + 1);
     plane<Config2d<N, N, N / 2 + 1, N / 2, L, PLANES, false>>(2);
 }
-void small_squares() {
-    square<2, 1, 8>(), square<4, 1, 8>(), square<6, 1, 5>(), square<8, 1, 8>(), square<10, 1, 6>(), square<12, 1, 5>();
-    square<14, 1, 4>(), square<16, 1, 4>(), square<18, 1, 7>(), square<20, 1, 3>(), square<24, 1, 8>(),
-        square<28, 1, 2>();
-    square<30, 1, 2>(), square<32, 1, 2>();
-}
-void large_squares() {
-    square<36, 1, 1>(), square<40, 1, 1>(), square<42, 1, 1>(), square<48, 1, 1>(), square<50, 1, 1>(),
-        square<56, 1, 1>();
-    square<60, 1, 1>(), square<64, 1, 1>(), square<72, 2, 1>(), square<80, 4, 1>(), square<96, 4, 1>(),
-        square<112, 4, 1>();
-    square<128, 4, 1>();
-}
-void lanes() {
-    square<16, 2, 2>(), square<16, 4, 3>(), square<32, 2, 1>(), square<32, 4, 2>(), square<64, 2, 1>(),
-        square<64, 4, 1>(), square<64, 8, 1>();
-}
-void rectangles() {
-    plane<Config2d<8, 32, 8, 32, 1, 2, true>>(3), plane<Config2d<32, 8, 31, 7, 1, 2, false>>(3),
-        plane<Config2d<6, 10, 5, 9, 1, 6, false>>(7);
-    plane<Config2d<12, 20, 2, 20, 1, 3, true>>(4), plane<Config2d<64, 16, 33, 16, 1, 1, false>>(2),
-        plane<Config2d<14, 48, 9, 13, 1, 1, false>>(2);
-    plane<Config2d<64, 64, 9, 9, 1, 1, false>>(2), plane<Config2d<16, 16, 5, 5, 1, 4, false>>(6),
-        plane<Config2d<96, 16, 40, 12, 4, 1, true>>(2);
-    plane<Config2d<128, 32, 100, 30, 4, 1, true>>(1), plane<Config2d<2, 64, 2, 64, 1, 1, true>>(3),
-        plane<Config2d<64, 2, 64, 1, 1, 1, false>>(2);
-}
 
-} // namespace
-
-int main() {
-    return run_tests({{"short lines", short_lines},
-                      {"long lines", long_lines},
-                      {"small squares", small_squares},
-                      {"large squares", large_squares},
-                      {"lanes", lanes},
-                      {"rectangles", rectangles}});
-}
+#endif

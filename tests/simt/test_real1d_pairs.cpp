@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// pairs1d.cuh: full and partly filled warps, blocks of one warp and of two, whole and padded lines, aligned or not.
+#include "real.h"
+
+namespace {
+
+template <int N, int L> void lines() {
+    typedef Config1d<N, N, L, 64 / L, true> Whole;
+    pairs<Whole>(128 / L + 5);
+    pairs<Whole>(64 / L, 1);
+    pairs<Config1d<N, N / 2 + 1, L, 64 / L, false>>(3);
+#ifndef SIMT_THIN
+    pairs<Config1d<N, N / 4, L, 64 / L, true>>(64 / L + 1);
+    pairs<Config1d<N, N - 1, L, 64 / L, false>>(1);
+    pairs<Config1d<N, 1, L, 64 / L, false>>(64 / L + 1);
+#endif
+}
+void all() {
+    lines<64, 4>(), lines<128, 4>();
+    pairs<Config1d<64, 20, 4, 16, true>>(9);
+#ifdef SIMT_THIN
+    pairs<Config1d<256, 256, 8, 8, true>>(5);
+#else
+    lines<256, 8>(), lines<32, 2>(), lines<192, 4>();
+#endif
+}
+
+} // namespace
+
+int main() { return run_tests({{"pairs", all}}); }
