@@ -50,23 +50,77 @@ void bench_suite_free(bench_suite *suite);
    in the name. */
 bool bench_case_fit(bench_case *c, double max_gflop);
 
-/* -------------------------------------------------------------------- implementations: ours.c direct.c onednn.c */
+/* --------------------------------------------------------------------------------- classes of precision, and data.c */
 
-/* Inputs x, w, gy and outputs y, gx, gw of the case at hand. */
+/* What is compared with one another: the type of the tensors and the arithmetic. The name is the results' precision. */
+typedef struct bench_class {
+    const char *name;
+    conv_fft_dtype dtype;
+    conv_fft_math math;
+    double max_error;      /* of the library: beyond this a result is wrong, not inexact */
+    double baseline_error; /* a baseline beyond this computes in another class */
+} bench_class;
+
+#define BENCH_CLASSES 4
+extern const bench_class bench_classes[BENCH_CLASSES];
+
+/* Inputs x, w, gy of the case at hand, channels first, rounded to the class's type; on the CPU also the outputs. */
 typedef struct bench_data {
     float *x, *w, *gy, *y, *gx, *gw;
 } bench_data;
 
+struct bench_gpu;
+
+/* A tensor as the implementations are given it: [outer][channels][space], channels last: [outer][space][channels]. */
+typedef struct bench_tensor {
+    void *memory; /* of the device */
+    conv_fft_dtype dtype;
+    bool last;
+    int64_t outer, channels, space;
+} bench_tensor;
+
+typedef struct bench_tensors {
+    bench_tensor x, w, gy, y, gx, gw;
+} bench_tensors;
+
+/* False: a message has been written, nothing is to be freed. gpu: NULL on the CPU, where the tensors are the data. */
+bool bench_data_create(const bench_case *layer, const struct bench_gpu *gpu, bench_data *data);
+void bench_data_free(bench_data *data);
+bool bench_tensors_create(const bench_case *layer, const struct bench_gpu *gpu, const bench_data *data,
+                          bench_tensors *tensors);
+void bench_tensors_free(const struct bench_gpu *gpu, bench_tensors *tensors);
+
+/* Overwrites it with NaN. */
+bool bench_tensor_poison(const struct bench_gpu *gpu, const bench_tensor *tensor);
+/* Some elements; an index is that of the element with channels first. */
+bool bench_tensor_fetch(const struct bench_gpu *gpu, const bench_tensor *tensor, const int64_t *index, int64_t count,
+                        float *values);
+
+/* Memory of the device. NULL: a message has been written. */
+void *bench_allocate(const struct bench_gpu *gpu, size_t bytes, const char *what);
+void bench_free(const struct bench_gpu *gpu, void *memory);
+/* The stream of everything measured; NULL on the CPU. */
+struct CUstream_st *bench_stream(const struct bench_gpu *gpu);
+
+/* -------------------------------------------------------- implementations: ours.c direct.c onednn.c cudnn.c */
+
+typedef struct bench_check bench_check;
+
 typedef struct bench_job {
     const bench_case *layer;
     conv_fft_pass pass;
+    bool kept; /* spectra of the tensors that do not change are there already */
+    const bench_class *class;
     const bench_data *data;
+    const bench_tensors *tensors;
     conv_fft_context *context;
+    struct bench_gpu *gpu; /* NULL: the CPU */
+    const bench_check *check;
 } bench_job;
 
 typedef struct bench_impl {
     char name[32];
-    char strategy[256];
+    char strategy[512];
     uint64_t workspace_bytes;
     const bench_job *job;
     void *state;
@@ -82,42 +136,46 @@ bool bench_ours_open(bench_impl *impl, const bench_job *job);
 bool bench_direct_open(bench_impl *impl, const bench_job *job);
 bool bench_onednn_open(bench_impl *impl, const bench_job *job);
 bool bench_onednn_blocked_open(bench_impl *impl, const bench_job *job);
+bool bench_cudnn_open(bench_impl *impl, const bench_job *job);
 
 /* "oneDNN 2.6.3", or "no oneDNN". */
 const char *bench_onednn_version(void);
 
 /* ----------------------------------------------------------- check.c: the error, from sampled outputs in double */
 
-typedef struct bench_check bench_check;
-
 /* Computes a random sample of the job's outputs by their definition. NULL: out of memory. */
 bench_check *bench_check_create(const bench_job *job);
 void bench_check_destroy(bench_check *check);
-/* ||got - exact|| / ||exact|| over the sample, the larger one of two gradients. NaN if an output is NaN. */
-double bench_check_error(const bench_check *check);
-/* Overwrites the job's outputs with NaN. */
-void bench_poison(const bench_job *job);
+/* ||got - exact|| / ||exact|| over the sample, the larger one of two gradients; only the outputs of `passes`. NaN if an
+   output is NaN. False: the device failed. */
+bool bench_check_error(const bench_check *check, const struct bench_gpu *gpu, int passes, double *error);
+/* Overwrites the outputs of some passes with NaN. */
+bool bench_poison(const bench_tensors *tensors, const struct bench_gpu *gpu, int passes);
 
 /* ----------------------------------------------------------------------------------------- measure.c: the clock */
 
 typedef struct bench_timer bench_timer;
 
-/* Owns the buffer that flushes the caches. NULL: out of memory. */
-bench_timer *bench_timer_create(void);
+/* Owns the buffer that flushes the CPU's caches. gpu: NULL: the CPU. NULL: out of memory. */
+bench_timer *bench_timer_create(struct bench_gpu *gpu);
 void bench_timer_destroy(bench_timer *timer);
 /* Bytes touched between two runs. */
 size_t bench_timer_flush_bytes(const bench_timer *timer);
+/* Least number of runs that count. */
+int bench_timer_least_runs(const bench_timer *timer);
 
 double bench_now_ms(void);
+double bench_median(double *values, int count); /* sorts them */
 
 /* Median milliseconds of each implementation; they take turns until each has used `seconds` (flushes counted) and
-   has run three times. False: a run failed. */
+   has run often enough. False: a run failed. */
 bool bench_measure(bench_timer *timer, bench_impl *impls, size_t count, double seconds, double *ms);
 
 /* ------------------------------------------------------------------------------------------- csv.c: the results */
 
 typedef struct bench_row {
-    char suite[48], layer[80], pass[12], impl[32], strategy[256];
+    char suite[48], layer[80], pass[16], precision[8], impl[32], strategy[640];
+    bool channels_last;
     double ms, rel_l2;
     uint64_t workspace_bytes;
 } bench_row;
@@ -131,8 +189,8 @@ typedef struct bench_part {
 
 bool bench_part_add(bench_part *part, const bench_row *row);
 
-/* Writes the part into the file; rows there of the same suite, case and pass are replaced. path NULL: to the
-   standard output. */
+/* Writes the part into the file; rows there of the same suite, case, pass, precision and layout are replaced.
+   path NULL: to the standard output. */
 bool bench_csv_write(const char *path, const bench_part *part);
 
 /* -------------------------------------------------------------------------------------------------------- run.c */
@@ -140,9 +198,11 @@ bool bench_csv_write(const char *path, const bench_part *part);
 typedef struct bench_pass {
     const char *name;
     conv_fft_pass pass;
+    bool kept;
 } bench_pass;
 
-#define BENCH_PASSES 4
+#define BENCH_PASSES 8
+#define BENCH_DEFAULT_PASSES 0x0fu /* those without kept spectra */
 extern const bench_pass bench_passes[BENCH_PASSES];
 
 #define BENCH_MAX_SUITES 32
@@ -150,17 +210,25 @@ extern const bench_pass bench_passes[BENCH_PASSES];
 typedef struct bench_options {
     const char *suites[BENCH_MAX_SUITES];
     int suite_count;
-    const char *only;    /* a case's name; NULL: all */
-    unsigned pass_set;   /* bit i: bench_passes[i] */
-    long count, threads; /* 0: all cases; OpenMP's default */
+    const char *only;          /* a case's name; NULL: all */
+    unsigned pass_set;         /* bit i: bench_passes[i] */
+    long count, skip, threads; /* 0: all cases; none; OpenMP's default */
     int device;
-    const char *out; /* NULL: the standard output */
-    double seconds, max_gflop;
-    bool list;
+    const bench_class *class;
+    bool channels_last;
+    const char *out, *commit;          /* NULL: the standard output; what git says */
+    double seconds, search, max_gflop; /* seconds 0: the device's default */
+    bool list, verbose;
 } bench_options;
 
 /* False: something that was to be measured was not, or gave a wrong result; messages have been written. */
 bool bench_run(const bench_options *o);
+
+/* --------------------------------------------------------------------- conditions.c: what the results' headers say */
+
+/* The conditions of the run, as comment lines. */
+void bench_conditions(bench_part *part, const char *suite, const bench_options *o, double seconds,
+                      const conv_fft_context *context, const struct bench_gpu *gpu, const bench_timer *timer);
 
 /* ------------------------------------------------------------------------------------------------------- main.c */
 

@@ -10,7 +10,8 @@
 #define MAX_PRODUCTS 5e7 /* of one sample set: long sums get fewer elements */
 
 typedef struct sample {
-    const float *got;
+    conv_fft_pass pass;
+    const bench_tensor *output;
     int64_t count;
     int64_t index[MAX_SAMPLES];
     double exact[MAX_SAMPLES];
@@ -97,10 +98,15 @@ static double exact_gw(const bench_shape *s, const bench_data *t, int64_t index)
 typedef double exact_element(const bench_shape *s, const bench_data *t, int64_t index);
 
 /* products: terms of one element's sum. */
-static void draw(sample *set, const bench_job *job, const float *got, int64_t elements, double products,
-                 exact_element *element) {
+static void draw(bench_check *check, const bench_job *job, conv_fft_pass pass, const bench_tensor *output,
+                 double products, exact_element *element) {
+    if (!(job->pass & pass))
+        return;
+    sample *set = &check->sets[check->count++];
     double wanted = MAX_PRODUCTS / products;
-    set->got = got;
+    int64_t elements = output->outer * output->channels * output->space;
+    set->pass = pass;
+    set->output = output;
     set->count = wanted > MAX_SAMPLES ? MAX_SAMPLES : wanted < MIN_SAMPLES ? MIN_SAMPLES : (int64_t)wanted;
     uint64_t state = 1;
     for (int64_t j = 0; j < set->count; j++) {
@@ -114,55 +120,43 @@ static void draw(sample *set, const bench_job *job, const float *got, int64_t el
 
 bench_check *bench_check_create(const bench_job *job) {
     const bench_shape *s = &job->layer->shape;
-    const bench_data *t = job->data;
+    const bench_tensors *t = job->tensors;
     bench_check *check = malloc(sizeof *check);
     if (!check)
         return NULL;
     check->count = 0;
-    if (job->pass & CONV_FFT_FORWARD)
-        draw(&check->sets[check->count++], job, t->y, bench_y_count(s), (double)s->in * (double)bench_volume(s->k),
-             exact_y);
-    if (job->pass & CONV_FFT_BACKWARD_DATA)
-        draw(&check->sets[check->count++], job, t->gx, bench_x_count(s), (double)s->out * (double)bench_volume(s->k),
-             exact_gx);
-    if (job->pass & CONV_FFT_BACKWARD_WEIGHTS)
-        draw(&check->sets[check->count++], job, t->gw, bench_w_count(s), (double)s->batch * (double)bench_volume(s->m),
-             exact_gw);
+    draw(check, job, CONV_FFT_FORWARD, &t->y, (double)s->in * (double)bench_volume(s->k), exact_y);
+    draw(check, job, CONV_FFT_BACKWARD_DATA, &t->gx, (double)s->out * (double)bench_volume(s->k), exact_gx);
+    draw(check, job, CONV_FFT_BACKWARD_WEIGHTS, &t->gw, (double)s->batch * (double)bench_volume(s->m), exact_gw);
     return check;
 }
 
 void bench_check_destroy(bench_check *check) { free(check); }
 
-double bench_check_error(const bench_check *check) {
-    double worst = 0;
-    for (int i = 0; i < check->count; i++) {
+bool bench_check_error(const bench_check *check, const struct bench_gpu *gpu, int passes, double *error) {
+    float got[MAX_SAMPLES];
+    *error = 0;
+    for (int i = 0; i < check->count && !isnan(*error); i++) {
         const sample *set = &check->sets[i];
         double difference = 0, norm = 0;
+        if (!(set->pass & passes))
+            continue;
+        if (!bench_tensor_fetch(gpu, set->output, set->index, set->count, got))
+            return false;
         for (int64_t j = 0; j < set->count; j++) {
-            double delta = (double)set->got[set->index[j]] - set->exact[j];
+            double delta = (double)got[j] - set->exact[j];
             difference += delta * delta;
             norm += set->exact[j] * set->exact[j];
         }
-        double error = sqrt(difference / norm);
-        if (!(error <= worst)) /* also when it is NaN, and NaN stays */
-            worst = error;
-        if (isnan(worst))
-            break;
+        double own = sqrt(difference / norm);
+        if (!(own <= *error)) /* also when it is NaN */
+            *error = own;
     }
-    return worst;
+    return true;
 }
 
-static void poison(float *values, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        values[i] = NAN;
-}
-
-void bench_poison(const bench_job *job) {
-    const bench_shape *s = &job->layer->shape;
-    if (job->pass & CONV_FFT_FORWARD)
-        poison(job->data->y, bench_y_count(s));
-    if (job->pass & CONV_FFT_BACKWARD_DATA)
-        poison(job->data->gx, bench_x_count(s));
-    if (job->pass & CONV_FFT_BACKWARD_WEIGHTS)
-        poison(job->data->gw, bench_w_count(s));
+bool bench_poison(const bench_tensors *t, const struct bench_gpu *gpu, int passes) {
+    return (!(passes & CONV_FFT_FORWARD) || bench_tensor_poison(gpu, &t->y)) &&
+           (!(passes & CONV_FFT_BACKWARD_DATA) || bench_tensor_poison(gpu, &t->gx)) &&
+           (!(passes & CONV_FFT_BACKWARD_WEIGHTS) || bench_tensor_poison(gpu, &t->gw));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The results file: a line of column names, then parts. A part is some comment lines (the conditions of one run) and
- * the rows measured under them. A new part replaces older rows of its cases and passes; a part that has lost all its
- * rows goes too.
+ * the rows measured under them. A new part replaces older rows of its cases, passes, precisions and
+ * layouts; a part that has lost all its rows goes too.
  */
 #include "bench.h"
 
@@ -30,12 +30,15 @@ bool bench_part_add(bench_part *part, const bench_row *row) {
     return true;
 }
 
+static const char *layout_of(const bench_row *row) { return row->channels_last ? "last" : "first"; }
+
 /* Is the line a row that the part measures anew? */
 static bool replaced(const char *line, const bench_part *part) {
-    char key[160];
+    char key[176];
     for (size_t i = 0; i < part->count; i++) {
         const bench_row *row = &part->rows[i];
-        int length = snprintf(key, sizeof key, "%s,%s,%s,", row->suite, row->layer, row->pass);
+        int length = snprintf(key, sizeof key, "%s,%s,%s,%s,%s,", row->suite, row->layer, row->pass, row->precision,
+                              layout_of(row));
         if (!strncmp(line, key, (size_t)length))
             return true;
     }
@@ -74,8 +77,8 @@ static void write_part(FILE *out, const bench_part *part) {
     fputs(part->header, out);
     for (size_t i = 0; i < part->count; i++) {
         const bench_row *r = &part->rows[i];
-        fprintf(out, "%s,%s,%s,fp32,first,%s,%.4f,%" PRIu64 ",%.2e,%s\n", r->suite, r->layer, r->pass, r->impl, r->ms,
-                r->workspace_bytes, r->rel_l2, r->strategy);
+        fprintf(out, "%s,%s,%s,%s,%s,%s,%.4f,%" PRIu64 ",%.2e,%s\n", r->suite, r->layer, r->pass, r->precision,
+                layout_of(r), r->impl, r->ms, r->workspace_bytes, r->rel_l2, r->strategy);
     }
 }
 

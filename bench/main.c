@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DEFAULT_SEARCH_SECONDS 6
+
 void bench_message(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -28,25 +30,33 @@ void bench_copy(char *to, size_t bytes, const char *from) {
 /* ------------------------------------------------------------------------------------------------------ options */
 
 static void help(void) {
-    puts(
-        "usage: bench_conv --suite [NAME=]FILE [--suite ...] [options]\n"
-        "\n"
-        "Times forward and backward passes of the layers in FILE (see networks/), one problem line each. The\n"
-        "library, plain direct loops and (if built with it) oneDNN take turns on random FP32 data. NAME is the\n"
-        "suite's name, the file's name by default.\n"
-        "\n"
-        "  --case NAME     only this case (a name as in the file)\n"
-        "  --count N       only the first N cases of each file\n"
-        "  --pass LIST     fprop, bprop, accgrad, backward, joined by commas (default: all)\n"
-        "  --device cpu    device of the library; a GPU's number is refused: this program measures the CPU only\n"
-        "  --threads N     CPU threads of everything measured (default: OpenMP's)\n"
-        "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
-        "  --seconds S     time for each implementation and pass, flushes counted; at least three runs (default: 0.5)\n"
-        "  --max-gflop X   reduce batch, then channels, until a direct pass needs at most X GFLOP; the case's name\n"
-        "                  then says so (L2-b2, L2-b1-c32). A case that stays larger runs without baselines\n"
-        "                  (default: no limit)\n"
-        "  --list          print the cases and their direct GFLOP per pass, run nothing\n"
-        "  --help");
+    puts("usage: bench_conv --suite [NAME=]FILE [--suite ...] [options]\n"
+         "\n"
+         "Times forward and backward passes of the layers in FILE (see networks/), one problem line each, on random\n"
+         "data. On the CPU the library, plain direct loops and (if built with it) oneDNN take turns; on a GPU the\n"
+         "library and the fastest way that cuDNN has (if its library is found): every algorithm of its old calls and\n"
+         "the engines of its graphs are tried first. NAME is the suite's name, the file's name by default.\n"
+         "\n"
+         "  --case NAME     only this case (a name as in the file)\n"
+         "  --skip N        without the first N cases of each file\n"
+         "  --count N       at most N cases of each file\n"
+         "  --pass LIST     of fprop, bprop, accgrad, backward (default: these), and of fprop-kept, bprop-kept,\n"
+         "                  accgrad-kept, backward-kept: the library with kept spectra of x and w; joined by commas\n"
+         "  --device D      cpu (default), or the number of a GPU\n"
+         "  --class C       precision: fp32 (default); on a GPU also tf32, fp16, bf16. Baselines of this class only\n"
+         "  --layout L      first (default), or on a GPU also last: channels last, in tensors and weights\n"
+         "  --threads N     CPU threads of everything measured (default: OpenMP's)\n"
+         "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
+         "  --commit ID     what was built, for the results (default: what git says here)\n"
+         "  --seconds S     time for each implementation and pass, flushes counted; at least three runs on the CPU,\n"
+         "                  seven on a GPU (default: 0.5 on the CPU, 0.2 on a GPU)\n"
+         "  --search S      time to look for cuDNN's best way, for each pass (default: 6)\n"
+         "  --verbose       print every way that was tried\n"
+         "  --max-gflop X   reduce batch, then channels, until a direct pass needs at most X GFLOP; the case's name\n"
+         "                  then says so (L2-b2, L2-b1-c32). A case that stays larger runs without baselines\n"
+         "                  (default: no limit)\n"
+         "  --list          print the cases and their direct GFLOP per pass, run nothing\n"
+         "  --help");
 }
 
 static bool parse_positive(const char *option, const char *text, double *value) {
@@ -92,13 +102,31 @@ static bool parse_passes(const char *text, unsigned *set) {
                (strlen(bench_passes[i].name) != length || strncmp(p, bench_passes[i].name, length) != 0))
             i++;
         if (i == BENCH_PASSES) {
-            bench_message("--pass=%s: must be a list of fprop, bprop, accgrad, backward", text);
+            bench_message("--pass=%s: must be a list of fprop, bprop, accgrad, backward, or these with -kept", text);
             return false;
         }
         *set |= 1u << i;
         p += length + (p[length] == ',');
     }
     return true;
+}
+
+static bool parse_class(const char *text, const bench_class **class) {
+    for (int i = 0; i < BENCH_CLASSES; i++)
+        if (!strcmp(text, bench_classes[i].name)) {
+            *class = &bench_classes[i];
+            return true;
+        }
+    bench_message("--class=%s: must be fp32, tf32, fp16 or bf16", text);
+    return false;
+}
+
+static bool parse_layout(const char *text, bool *channels_last) {
+    *channels_last = !strcmp(text, "last");
+    if (*channels_last || !strcmp(text, "first"))
+        return true;
+    bench_message("--layout=%s: must be first or last", text);
+    return false;
 }
 
 static bool parse_option(int option, const char *value, bench_options *o) {
@@ -115,10 +143,24 @@ static bool parse_option(int option, const char *value, bench_options *o) {
         return true;
     case 'n':
         return parse_count("--count", value, &o->count);
+    case 'k':
+        return parse_count("--skip", value, &o->skip);
     case 'p':
         return parse_passes(value, &o->pass_set);
     case 'd':
         return parse_device(value, &o->device);
+    case 'C':
+        return parse_class(value, &o->class);
+    case 'L':
+        return parse_layout(value, &o->channels_last);
+    case 'i':
+        o->commit = value;
+        return true;
+    case 'r':
+        return parse_positive("--search", value, &o->search);
+    case 'v':
+        o->verbose = true;
+        return true;
     case 't':
         return parse_count("--threads", value, &o->threads);
     case 'o':
@@ -140,13 +182,27 @@ static bool parse_option(int option, const char *value, bench_options *o) {
     }
 }
 
+/* The baselines of the CPU are of one class. */
+static bool fits_device(const bench_options *o) {
+    if (o->device != CONV_FFT_DEVICE_CPU || (o->class == &bench_classes[0] && !o->channels_last))
+        return true;
+    bench_message("the CPU is measured in fp32 with channels first only; --class and --layout are for a GPU");
+    return false;
+}
+
 static bool parse_arguments(int argc, char **argv, bench_options *o) {
     static const struct option table[] = {
         {"suite", required_argument, NULL, 's'},
         {"case", required_argument, NULL, 'c'},
         {"count", required_argument, NULL, 'n'},
+        {"skip", required_argument, NULL, 'k'},
         {"pass", required_argument, NULL, 'p'},
         {"device", required_argument, NULL, 'd'},
+        {"class", required_argument, NULL, 'C'},
+        {"layout", required_argument, NULL, 'L'},
+        {"commit", required_argument, NULL, 'i'},
+        {"search", required_argument, NULL, 'r'},
+        {"verbose", no_argument, NULL, 'v'},
         {"threads", required_argument, NULL, 't'},
         {"out", required_argument, NULL, 'o'},
         {"seconds", required_argument, NULL, 'S'},
@@ -155,12 +211,15 @@ static bool parse_arguments(int argc, char **argv, bench_options *o) {
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    *o = (bench_options){.pass_set = (1u << BENCH_PASSES) - 1, .device = CONV_FFT_DEVICE_CPU, .seconds = 0.5};
+    *o = (bench_options){.pass_set = BENCH_DEFAULT_PASSES,
+                         .device = CONV_FFT_DEVICE_CPU,
+                         .class = &bench_classes[0],
+                         .search = DEFAULT_SEARCH_SECONDS};
     for (int option; (option = getopt_long(argc, argv, "", table, NULL)) != -1;)
         if (!parse_option(option, optarg, o))
             return false;
     if (optind == argc && o->suite_count > 0)
-        return true;
+        return fits_device(o);
     if (optind < argc)
         bench_message("unexpected argument %s", argv[optind]);
     else

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock: implementations take turns, the caches are flushed before every run, the median counts. */
-#include "bench.h"
+/* The clock: implementations take turns, the caches are flushed before every run, the median counts. On a GPU device
+   events give the time, and the first runs do not count. */
+#include "gpu.h"
 
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MIN_REPEATS 3
+#define GPU_MIN_REPEATS 7
+#define GPU_WARM_UPS 2
 #define MAX_REPEATS 101
 #define MIN_FLUSH_BYTES ((size_t)64 << 20)
 #define CACHE_LINE 64
 
 struct bench_timer {
+    bench_gpu *gpu;
     size_t bytes;
     unsigned char *buffer;
 };
@@ -26,11 +30,13 @@ static size_t flush_bytes(void) {
     return bytes > MIN_FLUSH_BYTES ? bytes : MIN_FLUSH_BYTES;
 }
 
-bench_timer *bench_timer_create(void) {
+bench_timer *bench_timer_create(struct bench_gpu *gpu) {
     bench_timer *timer = malloc(sizeof *timer);
     if (!timer)
         return NULL;
-    timer->bytes = flush_bytes();
+    *timer = (bench_timer){.gpu = gpu, .bytes = gpu ? gpu->flush_bytes : flush_bytes()};
+    if (gpu)
+        return timer;
     timer->buffer = calloc(timer->bytes, 1);
     if (!timer->buffer) {
         free(timer);
@@ -46,6 +52,8 @@ void bench_timer_destroy(bench_timer *timer) {
 }
 
 size_t bench_timer_flush_bytes(const bench_timer *timer) { return timer->bytes; }
+
+int bench_timer_least_runs(const bench_timer *timer) { return timer->gpu ? GPU_MIN_REPEATS : MIN_REPEATS; }
 
 double bench_now_ms(void) {
     struct timespec now;
@@ -66,18 +74,45 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double median(double *values, int count) {
+double bench_median(double *values, int count) {
     qsort(values, (size_t)count, sizeof *values, compare);
     return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }
 
 typedef struct record {
     double ms[MAX_REPEATS], used; /* used: with the flushes */
-    int count;
+    int warm_ups, count;
 } record;
 
-static bool finished(const record *r, double seconds) {
-    return r->count == MAX_REPEATS || (r->count >= MIN_REPEATS && r->used >= 1e3 * seconds);
+static bool finished(const bench_timer *timer, const record *r, double seconds) {
+    return r->count == MAX_REPEATS || (r->count >= bench_timer_least_runs(timer) && r->used >= 1e3 * seconds);
+}
+
+static bool run_impl(void *state) {
+    bench_impl *impl = state;
+    return impl->run(impl);
+}
+
+static bool run_once(bench_timer *timer, bench_impl *impl, double *ms) {
+    if (timer->gpu)
+        return bench_gpu_time(timer->gpu, run_impl, impl, ms);
+    flush(timer);
+    double start = bench_now_ms();
+    bool good = impl->run(impl);
+    *ms = bench_now_ms() - start;
+    return good;
+}
+
+static bool record_once(bench_timer *timer, bench_impl *impl, record *r) {
+    double ms, begin = bench_now_ms();
+    if (!run_once(timer, impl, &ms))
+        return false;
+    r->used += bench_now_ms() - begin;
+    if (timer->gpu && r->warm_ups < GPU_WARM_UPS)
+        r->warm_ups++;
+    else
+        r->ms[r->count++] = ms;
+    return true;
 }
 
 bool bench_measure(bench_timer *timer, bench_impl *impls, size_t count, double seconds, double *ms) {
@@ -86,21 +121,14 @@ bool bench_measure(bench_timer *timer, bench_impl *impls, size_t count, double s
     for (bool busy = good; busy && good;) {
         busy = false;
         for (size_t i = 0; i < count && good; i++) {
-            record *r = &records[i];
-            if (finished(r, seconds))
+            if (finished(timer, &records[i], seconds))
                 continue;
             busy = true;
-            double begin = bench_now_ms();
-            flush(timer);
-            double start = bench_now_ms();
-            good = impls[i].run(&impls[i]);
-            double end = bench_now_ms();
-            r->ms[r->count++] = end - start;
-            r->used += end - begin;
+            good = record_once(timer, &impls[i], &records[i]);
         }
     }
     for (size_t i = 0; i < count && good; i++)
-        ms[i] = median(records[i].ms, records[i].count);
+        ms[i] = bench_median(records[i].ms, records[i].count);
     free(records);
     return good;
 }

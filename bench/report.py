@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of measured times into Markdown files, from the results that bench_conv keeps.
+"""Writes the tables of measured times into Markdown files, from the results that bench_conv and bench_fft keep.
 
     python3 bench/report.py FILE.md [FILE.md ...] [--results bench/results] [--check]
 
 A table stands between two markers. For DEVICE, the name of a folder of results (cpu, h200, ...):
 
     <!-- bench:DEVICE:begin -->          ...  <!-- bench:DEVICE:end -->            every case and pass
-    <!-- bench:DEVICE-summary:begin -->  ...  <!-- bench:DEVICE-summary:end -->    one line per suite and pass
+    <!-- bench:DEVICE-summary:begin -->  ...  <!-- bench:DEVICE-summary:end -->    one line per suite (of transforms: per
+                                                                                   kind) and pass
+    <!-- bench:DEVICE/KIND:begin -->     ...  <!-- bench:DEVICE/KIND:end -->       the transforms of a kind: 1d, 2d, padded,
+                                                                                   fm, 3d, other
+
+Spectra that are frequency-major are compared with a copy of as many bytes: cuFFT has no such output.
 
 --check changes nothing and fails if a file is not up to date.
 """
@@ -19,9 +24,11 @@ import re
 import sys
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
-MARKERS = re.compile(r"(<!-- bench:([\w.-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
+MARKERS = re.compile(r"(<!-- bench:([\w./-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
 SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv"]
-PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r"]
+PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c"]
+KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequency-major, against a copy", "3d": "3-D",
+         "other": "complex, FP64"}
 
 
 class Run:
@@ -29,6 +36,7 @@ class Run:
 
     def __init__(self, row):
         self.suite, self.case, self.passname = row["suite"], row["case"], row["pass"]
+        self.precision = row["precision"]
         self.ms, self.error = {}, {}
 
     def add(self, row):
@@ -40,12 +48,21 @@ class Run:
         names = [name for name in self.ms if name == "tuned" or name.startswith("ours")]
         return "tuned" if "tuned" in names else min(names, key=self.ms.get, default=None)
 
+    def kind(self):
+        """Of a transform: a key of KINDS; else None."""
+        if self.suite != "fft":
+            return None
+        if self.passname == "c2c" or self.precision != "fp32":
+            return "other"
+        return "fm" if "-fm" in self.case else "padded" if "-from" in self.case else self.case[:2]
+
     def baselines(self):
         return [name for name in self.ms if name not in ("tuned", "copy") and not name.startswith("ours")]
 
     def best(self):
-        """Name of the fastest baseline, or None."""
-        return min(self.baselines(), key=self.ms.get, default=None)
+        """Name of the fastest baseline that does the same, or None."""
+        names = [name for name in self.ms if name == "copy"] if self.kind() == "fm" else self.baselines()
+        return min(names, key=self.ms.get, default=None)
 
     def ratio(self):
         """Above 1: we are faster than the best baseline."""
@@ -72,10 +89,11 @@ def in_order(runs):
     """By suite, by a case's first appearance, by pass."""
     def place(name, names):
         return (names.index(name), "") if name in names else (len(names), name)
+    kinds = list(KINDS)
     first = {}
     for position, run in enumerate(runs):
         first.setdefault((run.suite, run.case), position)
-    return sorted(runs, key=lambda run: (place(run.suite, SUITES), first[run.suite, run.case], place(run.passname, PASSES)))
+    return sorted(runs, key=lambda run: (place(run.suite, SUITES), place(run.kind() or "", kinds), first[run.suite, run.case], place(run.passname, PASSES)))
 
 
 def number(value):
@@ -109,12 +127,33 @@ def full_table(runs, conditions):
     return lines
 
 
+def transform_table(runs, conditions, kind):
+    """A line per transform of a kind, with its ratio to cuFFT and to a copy of as many bytes."""
+    chosen = [run for run in runs if run.kind() == kind and run.ours()]
+    if not chosen:
+        return ["No results yet."]
+    names = [name for name in ("cufft", "cufft-padded", "copy") if any(name in run.ms for run in chosen)]
+    ratios = [name for name in names if kind != "fm" or name == "copy"]
+    lines = conditions_text(conditions)
+    heads = ["case", "pass", "ours", *names, *(name + " / ours" for name in ratios), "error of ours", "error of cufft"]
+    lines += ["| %s |" % " | ".join(heads), "|---|---|%s" % ("---:|" * (len(heads) - 2))]
+    for run in chosen:
+        ours = run.ours()
+        cells = [number(run.ms[name]) if name in run.ms else "-" for name in names]
+        cells += [ratio_text(run.ms[name] / run.ms[ours]) if name in run.ms else "-" for name in ratios]
+        cells += ["%.1e" % run.error[name] if name in run.error else "-" for name in (ours, "cufft")]
+        passname = run.passname if run.precision == "fp32" else "%s %s" % (run.passname, run.precision)
+        lines.append("| %s | %s | %s | %s |" % (run.case, passname, number(run.ms[ours]), " | ".join(cells)))
+    return lines
+
+
 def summary_table(runs, conditions):
-    """A line per suite and pass: cases won and lost, and the geometric mean of the ratios."""
+    """A line per suite (of transforms: per kind) and pass: cases won and lost, and the geometric mean of the ratios."""
     groups = {}
     for run in runs:
         if run.ours() and run.best():
-            groups.setdefault((run.suite, run.passname), []).append(run)
+            suite = "%s %s" % (run.suite, KINDS.get(run.kind(), run.kind())) if run.kind() else run.suite
+            groups.setdefault((suite, run.passname), []).append(run)
     lines = conditions_text(conditions)
     lines += ["| suite | pass | cases | faster than the best baseline | best / ours: geometric mean | worst | best |",
               "|---|---|---:|---:|---:|---|---|"]
@@ -131,10 +170,14 @@ def summary_table(runs, conditions):
 def fill(text, results):
     """The text with every marked table written anew."""
     def table(match):
-        name = match.group(2)
-        device = name.removesuffix("-summary")
-        runs, conditions = read_results(results / device)
-        lines = summary_table(runs, conditions) if name.endswith("-summary") else full_table(runs, conditions)
+        name, _, kind = match.group(2).partition("/")
+        runs, conditions = read_results(results / name.removesuffix("-summary"))
+        if kind and kind not in KINDS:
+            raise SystemExit("report.py: %s is no kind of transform; these are: %s" % (kind, ", ".join(KINDS)))
+        if kind:
+            lines = transform_table(runs, conditions, kind)
+        else:
+            lines = summary_table(runs, conditions) if name.endswith("-summary") else full_table(runs, conditions)
         return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
     return MARKERS.sub(table, text)
 

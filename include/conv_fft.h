@@ -33,8 +33,8 @@
  * memory count bytes.
  *
  * POINTERS  On a GPU context tensors, workspace and spectra are device memory; on a CPU context host memory.
- *     The alignment of one element suffices for every pointer (spectra: of one real number, 4 bytes, or 8 for
- *     FP64 tensors; workspace: any). No output may
+ *     The alignment of one element suffices for every pointer (spectra: one complex number, 8 bytes, or 16 for
+ *     FP64 tensors; workspace: any), though on a GPU tensors at multiples of 16 bytes are faster. No output may
  *     overlap an input or another output, and the workspace may overlap nothing.
  * STREAMS   `stream` is a CUstream or cudaStream_t (NULL: the default stream). Work is enqueued and the call
  *     returns; nothing synchronises. On a CPU context the stream is ignored and the work is done on return.

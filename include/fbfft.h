@@ -24,8 +24,8 @@
  *                        parts of bins that are real for real signals do not count. scale = 1 / (N1 .. Nr) inverts the forward one.
  *
  * Statuses, conv_fft_last_error(), streams and thread-sharing are as in conv_fft.h; memory is the context's device's. Input,
- * output and workspace may not overlap; the input is not written. The alignment of one number suffices (16 bytes are faster). No two
- * planes (batch entry, channel) share arithmetic: a NaN stays in its own.
+ * output and workspace may not overlap; the input is not written. The alignment of one number suffices, real or complex (16 bytes are faster).
+ * No two planes (batch entry, channel) share arithmetic: a NaN stays in its own.
  */
 #ifndef FBFFT_H
 #define FBFFT_H
@@ -98,6 +98,16 @@ CONV_FFT_API conv_fft_status fbfft_plan_workspace(const fbfft_plan *plan, int64_
  */
 CONV_FFT_API conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch,
                                            void *workspace, size_t bytes, struct CUstream_st *stream);
+
+/**
+ * For people: the kernels that a plan would have, why, and the bytes, operations and least times of `batch` entries (0: as many as have
+ * about 2^28 points). Nothing is compiled. The GPU is the context's, or if context is NULL that of a file of key=value lines, as
+ * conv_fft_devices_report() shows them: none is needed. text, bytes, needed: as there.
+ * INVALID_ARGUMENT; NOT_SUPPORTED: too large a plane for the GPU, or a context of the CPU; IO_ERROR: no such file.
+ */
+CONV_FFT_API conv_fft_status fbfft_explain(const conv_fft_context *context, const char *facts_file,
+                                           const fbfft_desc *desc, int64_t batch, char *text, size_t bytes,
+                                           size_t *needed);
 
 #ifdef __cplusplus
 }

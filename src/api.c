@@ -219,8 +219,9 @@ static conv_fft_status check_workspace(const conv_fft_plan *plan, int set, const
 static conv_fft_status check_kept(const conv_fft_plan *plan, const char *name, conv_fft_operand operand,
                                   const void *tensor, conv_fft_dtype dtype, const void *spectrum, bool may_be_null) {
     if (spectrum) {
-        const size_t alignment = cf_dtype_bytes(plan->layer.compute);
-        CF_REQUIRE((uintptr_t)spectrum % alignment == 0, "%s_spectrum is %p; it must be a multiple of %zu bytes", name,
+        const size_t alignment = 2 * cf_dtype_bytes(plan->layer.compute);
+        CF_REQUIRE((uintptr_t)spectrum % alignment == 0,
+                   "%s_spectrum is %p; it must be a multiple of %zu bytes, the size of one complex number", name,
                    spectrum, alignment);
         const int64_t bytes = cf_plan_spectrum_bytes(plan, operand);
         CF_REQUIRE(bytes >= 0, "%s_spectrum is given; the plan has no spectrum of %s that its passes share", name,
@@ -357,7 +358,7 @@ static conv_fft_status tuning_needs_gpu(const conv_fft_context *context) {
     REQUIRE_POINTER(context);
     if (context->gpu)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                       "layers, and so their tuning records, are not on GPUs in this version of the library");
+                       "this version of the library keeps no tuning records; the cost model decides");
     return cf_fail(CONV_FFT_NOT_SUPPORTED,
                    "tuning records belong to GPU contexts; this one runs on the CPU, where the cost model decides");
 }

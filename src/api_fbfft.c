@@ -3,6 +3,7 @@
 #include "conv/context.h"
 #include "core/dtype.h"
 #include "fbfft/cpu.h"
+#include "fbfft/explain.h"
 
 #include <string.h>
 
@@ -52,11 +53,11 @@ conv_fft_status fbfft_plan_workspace(const fbfft_plan *plan, int64_t batch, size
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status check_pointer(const char *name, const void *pointer, conv_fft_dtype dtype) {
-    const size_t number = cf_dtype_bytes(dtype);
+static conv_fft_status check_pointer(const char *name, const void *pointer, conv_fft_dtype dtype, bool is_complex) {
+    const size_t number = (is_complex ? 2 : 1) * cf_dtype_bytes(dtype);
     CF_REQUIRE(pointer != NULL, "%s is NULL; it must point to memory of the context's device", name);
-    CF_REQUIRE((uintptr_t)pointer % number == 0, "%s is %p; it must be a multiple of %zu bytes, the size of one number",
-               name, pointer, number);
+    CF_REQUIRE((uintptr_t)pointer % number == 0, "%s is %p; it must be a multiple of %zu bytes, the size of one %s",
+               name, pointer, number, is_complex ? "complex number" : "number");
     return CONV_FFT_SUCCESS;
 }
 
@@ -67,8 +68,10 @@ conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out,
     if (batch == 0)
         return CONV_FFT_SUCCESS;
     const cf_transform_desc *t = &plan->problem.transform;
-    CF_FORWARD(check_pointer("in", in, t->inverse ? t->spectrum.dtype : t->tensor.dtype));
-    CF_FORWARD(check_pointer("out", out, t->inverse ? t->tensor.dtype : t->spectrum.dtype));
+    const void *signal = t->inverse ? out : in, *spectrum = t->inverse ? in : out;
+    const char *const names[] = {"in", "out"};
+    CF_FORWARD(check_pointer(names[t->inverse], signal, t->tensor.dtype, plan->problem.complex_signal));
+    CF_FORWARD(check_pointer(names[!t->inverse], spectrum, t->spectrum.dtype, true));
     const size_t needed = workspace_of(plan, batch);
     CF_REQUIRE(workspace != NULL || needed == 0, "workspace is NULL; a batch of %lld needs %zu bytes of it",
                (long long)batch, needed);
@@ -76,5 +79,33 @@ conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out,
     if (!plan->cpu)
         return cf_fft_execute(plan, in, out, batch, workspace, stream);
     cf_fft_cpu_execute(plan, in, out, batch, workspace);
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status find_facts(const conv_fft_context *context, const char *file, cf_gpu_facts *facts) {
+    CF_REQUIRE(context || file, "context and facts_file are NULL; one of them must say which GPU");
+    CF_REQUIRE(!context || !file, "context is given, and facts_file is %s; one of them must be NULL", file);
+    if (file)
+        return cf_gpu_facts_load(file, facts);
+    if (!context->gpu)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "context computes on the CPU; it must be a GPU's, or facts_file must describe one");
+    *facts = context->gpu->facts;
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status fbfft_explain(const conv_fft_context *context, const char *facts_file, const fbfft_desc *desc,
+                              int64_t batch, char *text, size_t bytes, size_t *needed) {
+    REQUIRE_POINTER(desc);
+    CF_REQUIRE(text != NULL || bytes == 0, "text is NULL; it must point to %zu bytes", bytes);
+    cf_fft_problem problem;
+    cf_gpu_facts facts;
+    CF_FORWARD(cf_fft_resolve(desc, &problem));
+    CF_FORWARD(cf_fft_check_batch(&problem, batch));
+    CF_FORWARD(find_facts(context, facts_file, &facts));
+    cf_text whole = {.text = text, .bytes = bytes};
+    CF_FORWARD(cf_fft_explain(&problem, &facts, batch, &whole));
+    if (needed)
+        *needed = whole.length + 1;
     return CONV_FFT_SUCCESS;
 }

@@ -13,10 +13,10 @@ typedef struct fft_list {
         one_by_one; /* so that the library has all threads; otherwise cases run, and their kernels compile, side by side */
 } fft_list;
 
-/* A GPU must support dense, real FP32 lines and planes of powers of two; the CPU everything. */
+/* Both devices must support it, but for what a GPU's shared memory may be too small for. */
 fft_case *fft_list_add(fft_list *list, fbfft_desc desc, int64_t batch);
 
-/* Runs all of them, prints the failures and a line about all, fails the test if there are any, and empties the list. Returns
+/* Runs all of them (every n-th, if CONV_FFT_TEST_EVERY is n), prints the failures and a line about all, fails the test if there are any, and empties the list. Returns
  * how many are supported. */
 int fft_list_check(fft_list *list, const char *what, const cf_gpu *gpu, conv_fft_context *context);
 

@@ -171,13 +171,16 @@ static void run_case(const cf_gpu *gpu, const fbfft_plan *plan, const fft_case *
     const fft_shape s = fft_shape_of(&c->desc);
     const uint64_t seed =
         (uint64_t)(s.basis[0] * 1000003 + s.basis[1] * 10007 + s.basis[2] * 101 + s.points[2] * 31 + c->batch);
+    const bool complex_signal = c->desc.kind == FBFFT_C2C_FORWARD || c->desc.kind == FBFFT_C2C_INVERSE;
+    const int in_numbers = complex_signal || c->desc.kind == FBFFT_C2R ? 2 : 1,
+              out_numbers = complex_signal || c->desc.kind == FBFFT_R2C ? 2 : 1;
     fft_run run = {.gpu = gpu,
                    .plan = plan,
                    .in_bytes = fft_in_bytes(&s, c->batch),
                    .out_bytes = fft_out_bytes(&s, c->batch),
                    .batch = c->batch,
-                   .in_shift = c->in_shift * (int)ref_dtype_size(fft_in_type(&s)),
-                   .out_shift = c->out_shift * (int)ref_dtype_size(fft_out_type(&s))};
+                   .in_shift = c->in_shift * in_numbers * (int)ref_dtype_size(fft_in_type(&s)),
+                   .out_shift = c->out_shift * out_numbers * (int)ref_dtype_size(fft_out_type(&s))};
     void *const in = test_alloc((size_t)run.in_bytes);
     run.in = in;
     run.out = test_alloc((size_t)run.out_bytes);

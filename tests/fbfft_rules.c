@@ -57,23 +57,23 @@ void fft_bench_run(const fft_bench *b) {
 }
 
 /* Number `part` of element i of a plane of the input, or of the output. */
-static void *in_number(const fft_bench *b, int64_t plane, int64_t i, int part) {
+static void *signal_number(const fft_bench *b, int64_t plane, int64_t i, int part) {
     const int64_t at = fft_in_at(&b->shape, b->run.batch, plane, i);
     return (char *)b->in + at + part * (int64_t)ref_dtype_size(fft_in_type(&b->shape));
 }
-static const void *out_number(const fft_bench *b, int64_t plane, int64_t i, int part) {
+static const void *spectrum_number(const fft_bench *b, int64_t plane, int64_t i, int part) {
     const int64_t at = fft_out_at(&b->shape, b->run.batch, plane, i);
     return (const char *)b->run.out + at + part * (int64_t)ref_dtype_size(fft_out_type(&b->shape));
 }
 
 static void set_in(const fft_bench *b, int64_t plane, int64_t i, int part, double value) {
-    ref_store(fft_in_type(&b->shape), in_number(b, plane, i, part), value);
+    ref_store(fft_in_type(&b->shape), signal_number(b, plane, i, part), value);
 }
 static double get_in(const fft_bench *b, int64_t plane, int64_t i, int part) {
-    return ref_load(fft_in_type(&b->shape), in_number(b, plane, i, part));
+    return ref_load(fft_in_type(&b->shape), signal_number(b, plane, i, part));
 }
 static double get_out(const fft_bench *b, int64_t plane, int64_t i, int part) {
-    return ref_load(fft_out_type(&b->shape), out_number(b, plane, i, part));
+    return ref_load(fft_out_type(&b->shape), spectrum_number(b, plane, i, part));
 }
 
 static int64_t planes_of(const fft_bench *b) { return b->run.batch * b->shape.channels; }
@@ -92,7 +92,7 @@ static void look_at_plane(const fft_bench *b, int64_t plane, const char *clean, 
     *finite = *same = true;
     for (int64_t i = 0; i < fft_out_count(&b->shape); ++i)
         for (int part = 0; part < fft_out_numbers(&b->shape); ++part) {
-            const char *const at = out_number(b, plane, i, part);
+            const char *const at = spectrum_number(b, plane, i, part);
             *finite = *finite && isfinite(get_out(b, plane, i, part));
             *same = *same && !memcmp(at, clean + (at - (const char *)b->run.out), bytes);
         }
@@ -279,11 +279,13 @@ void fft_check_threads(const cf_gpu *gpu, conv_fft_context *context, const fbfft
 /* Host pointers do on either device: nothing is read or written before the arguments have been checked. */
 static void check_types(conv_fft_context *context, conv_fft_dtype dtype) {
     _Alignas(16) char in[256], out[256], workspace[256];
-    const int in_number = (int)ref_dtype_size(dtype), out_number = dtype == CONV_FFT_FP64 ? 8 : 4;
-    char words[2][32];
-    snprintf(words[0], sizeof words[0], "multiple of %d", in_number);
-    snprintf(words[1], sizeof words[1], "multiple of %d", out_number);
     for (int kind = 0; kind < 4; ++kind) {
+        const bool complex_signal = kind == FBFFT_C2C_FORWARD || kind == FBFFT_C2C_INVERSE;
+        const int signal_number = (complex_signal ? 2 : 1) * (int)ref_dtype_size(dtype),
+                  spectrum_number = dtype == CONV_FFT_FP64 ? 16 : 8;
+        char words[2][32];
+        snprintf(words[0], sizeof words[0], "multiple of %d", signal_number);
+        snprintf(words[1], sizeof words[1], "multiple of %d", spectrum_number);
         fbfft_desc d = fft_desc(1, (fbfft_kind)kind, 16, 0);
         const bool inverse = kind == FBFFT_C2R || kind == FBFFT_C2C_INVERSE;
         fbfft_plan *plan = NULL;
@@ -295,7 +297,7 @@ static void check_types(conv_fft_context *context, conv_fft_dtype dtype) {
         assert_success(fbfft_plan_workspace(plan, 0, &bytes));
         assert_int_equal(bytes, 0);
         assert_success(fbfft_plan_workspace(plan, 1, &bytes));
-        const int first = inverse ? out_number : in_number, second = inverse ? in_number : out_number;
+        const int first = inverse ? spectrum_number : signal_number, second = inverse ? signal_number : spectrum_number;
         EXPECT_INVALID(fbfft_execute(plan, in + first / 2, out, 1, workspace, bytes, NULL), "in is", words[inverse]);
         EXPECT_INVALID(fbfft_execute(plan, in, out + second / 2, 1, workspace, bytes, NULL), "out is", words[!inverse]);
         if (bytes > 0) {

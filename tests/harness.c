@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,9 +140,10 @@ bool compare_products(double a, double b, double bound_for_one_eps, double limit
     return *ratio <= limit;
 }
 
-static char current_case[2048];
-static char current_replay[256];
-static int failures;
+/* Threads run cases side by side. */
+static _Thread_local char current_case[2048];
+static _Thread_local char current_replay[256];
+static atomic_int failures;
 
 void case_begin(const char *text, const char *replay) {
     snprintf(current_case, sizeof current_case, "%s", text);

@@ -41,7 +41,7 @@ comparison compare_tensor(const tensor *actual, const double *expected, const do
 /** Compare two numbers of the adjoint identity, each with its norm-wise error bound for one eps. */
 bool compare_products(double a, double b, double bound_for_one_eps, double limit, double *ratio);
 
-/** Start a case: `text` and `replay` are printed with each of its failures. */
+/** Start a case of the calling thread: `text` and `replay` are printed with each of its failures. */
 void case_begin(const char *text, const char *replay);
 /** Print a failure and count it. Always false. */
 bool case_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -62,6 +62,7 @@ bool layer_check_kept(layer *l, const conv_fft_plan *plan);
 guarded layer_workspace(const layer *l, const conv_fft_plan *plan, conv_fft_pass pass);
 /** Free it; false if bytes beside it were written. */
 bool release_workspace(guarded *workspace, const char *call);
+/** The call was a success, and so is what it has enqueued, which is waited for. */
 bool check_status(conv_fft_status status, const char *call);
 /** No input tensor has changed. */
 bool check_inputs(const layer *l, const char *call);
@@ -70,6 +71,8 @@ bool check_result(const layer *l, const result *r, const double *extra, const ch
 
 /** A CPU context with this many threads (0: default). Ends the program if there is none. */
 conv_fft_context *test_context(int threads);
+/** A problem line; a new case begins with it. Ends the program if it is bad. */
+conv_fft_problem test_problem(const char *line);
 /** Plan of a layer; a failure is reported as one of the case and gives NULL. options may be NULL. */
 conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem,
                          const conv_fft_plan_options *options);

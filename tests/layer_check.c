@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layer.h"
 
+#include "device.h"
 #include "ref/dtype.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Worst ratios per type of the compared tensor. */
 static struct { double norm, element, adjoint; } worst[4];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static double larger(double a, double b) { return a > b ? a : b; }
+
+static void note_ratios(conv_fft_dtype dtype, double norm, double element, double adjoint) {
+    pthread_mutex_lock(&mutex);
+    worst[dtype].norm = larger(worst[dtype].norm, norm);
+    worst[dtype].element = larger(worst[dtype].element, element);
+    worst[dtype].adjoint = larger(worst[dtype].adjoint, adjoint);
+    pthread_mutex_unlock(&mutex);
+}
 
 void print_worst_ratios(const char *title) {
     printf("%s: worst ratios (norm, element, adjoint):", title);
@@ -36,6 +47,8 @@ bool release_workspace(guarded *workspace, const char *call) {
 }
 
 bool check_status(conv_fft_status status, const char *call) {
+    if (status == CONV_FFT_SUCCESS)
+        status = device_wait();
     return status == CONV_FFT_SUCCESS ||
            case_fail("%s: %s (%s)", call, conv_fft_status_string(status), conv_fft_last_error());
 }
@@ -62,8 +75,7 @@ bool check_result(const layer *l, const result *r, const double *extra, const ch
     const comparison c = compare_tensor(&r->tensor, expected, magnitude, l->problem.math, r->share);
     free(expected);
     free(magnitude);
-    worst[r->tensor.dtype].norm = larger(worst[r->tensor.dtype].norm, c.norm_ratio);
-    worst[r->tensor.dtype].element = larger(worst[r->tensor.dtype].element, c.element_ratio);
+    note_ratios(r->tensor.dtype, c.norm_ratio, c.element_ratio, 0);
     bool ok = c.ok || case_fail("%s: %s: %s", call, r->name, c.text);
     ok = (tensor_gaps_intact(&r->tensor) ||
           case_fail("%s: bytes beside the elements of %s were written", call, r->name)) &&
@@ -77,7 +89,7 @@ bool layer_check_forward(layer *l, const conv_fft_plan *plan, bool with_bias) {
     tensor_poison(&l->y.tensor);
     bool ok = check_status(conv_fft_forward(plan, l->x.tensor.memory.data, l->w.tensor.memory.data,
                                             with_bias ? l->bias.tensor.memory.data : NULL, l->y.tensor.memory.data,
-                                            workspace.data, workspace.bytes, NULL),
+                                            workspace.data, workspace.bytes, device_stream()),
                            call);
     ok = release_workspace(&workspace, call) && ok;
     double *bias = NULL;
@@ -117,7 +129,7 @@ static bool run_joint(layer *l, const conv_fft_plan *plan, const backward_call *
         conv_fft_backward(plan, c->gw ? l->x.tensor.memory.data : NULL, c->gx ? l->w.tensor.memory.data : NULL,
                           l->gy.tensor.memory.data, c->gx ? l->gx.tensor.memory.data : NULL,
                           c->gw ? l->gw.tensor.memory.data : NULL, c->gbias ? l->gbias.tensor.memory.data : NULL,
-                          c->flags, c->gx || c->gw ? workspace.data : NULL, workspace.bytes, NULL),
+                          c->flags, c->gx || c->gw ? workspace.data : NULL, workspace.bytes, device_stream()),
         "conv_fft_backward");
     return release_workspace(&workspace, "conv_fft_backward") && ok;
 }
@@ -128,7 +140,7 @@ static bool run_separate(layer *l, const conv_fft_plan *plan, const backward_cal
         guarded workspace = layer_workspace(l, plan, CONV_FFT_BACKWARD_DATA);
         ok = check_status(conv_fft_backward_data(plan, l->w.tensor.memory.data, l->gy.tensor.memory.data,
                                                  l->gx.tensor.memory.data, c->flags & CONV_FFT_ACCUMULATE_GX,
-                                                 workspace.data, workspace.bytes, NULL),
+                                                 workspace.data, workspace.bytes, device_stream()),
                           "conv_fft_backward_data");
         ok = release_workspace(&workspace, "conv_fft_backward_data") && ok;
     }
@@ -138,7 +150,7 @@ static bool run_separate(layer *l, const conv_fft_plan *plan, const backward_cal
                                                     l->gw.tensor.memory.data,
                                                     c->gbias ? l->gbias.tensor.memory.data : NULL,
                                                     c->flags & (CONV_FFT_ACCUMULATE_GW | CONV_FFT_ACCUMULATE_GBIAS),
-                                                    workspace.data, workspace.bytes, NULL),
+                                                    workspace.data, workspace.bytes, device_stream()),
                           "conv_fft_backward_weights") &&
              ok;
         ok = release_workspace(&workspace, "conv_fft_backward_weights") && ok;
@@ -185,7 +197,7 @@ static bool check_identity(const layer *l, const char *text, double a, double b,
     const conv_fft_dtype dtype = l->problem.dtype;
     double ratio;
     const bool ok = compare_products(a, b, bound, tolerance_of(dtype, l->problem.math).norm, &ratio);
-    worst[dtype].adjoint = larger(worst[dtype].adjoint, ratio);
+    note_ratios(dtype, 0, 0, ratio);
     return ok || case_fail("adjoint identity: %s: %.17g and %.17g, ratio %.4g", text, a, b, ratio);
 }
 

@@ -3,6 +3,7 @@
 #include "layer.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,16 @@ conv_fft_context *test_context(int threads) {
         exit(2);
     }
     return context;
+}
+
+conv_fft_problem test_problem(const char *line) {
+    conv_fft_problem p;
+    if (conv_fft_problem_parse(line, &p, NULL, 0) != CONV_FFT_SUCCESS) {
+        fprintf(stderr, "%s: %s\n", line, conv_fft_last_error());
+        exit(2);
+    }
+    case_begin(line, program_invocation_short_name);
+    return p;
 }
 
 conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem,

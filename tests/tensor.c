@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tensor.h"
 
+#include "device.h"
 #include "ref/dtype.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@ void *test_alloc(size_t bytes) {
 
 guarded guarded_create(size_t bytes, size_t alignment) {
     guarded g = {.bytes = bytes, .total = bytes + 2 * GUARD_BYTES};
-    g.base = test_alloc(g.total);
+    g.base = device_memory(g.total);
     g.snapshot = test_alloc(g.total);
     const uintptr_t middle = (uintptr_t)g.base + GUARD_BYTES / 2;
     uintptr_t aligned = middle + alignment - middle % alignment;
@@ -35,7 +36,7 @@ guarded guarded_create(size_t bytes, size_t alignment) {
 }
 
 void guarded_destroy(guarded *g) {
-    free(g->base);
+    device_memory_free(g->base, g->total);
     free(g->snapshot);
     memset(g, 0, sizeof *g);
 }
@@ -48,6 +49,12 @@ bool guarded_canaries_intact(const guarded *g) {
     const size_t before = (size_t)(g->data - g->base), end = before + g->bytes;
     return memcmp(g->base, g->snapshot, before) == 0 && memcmp(g->base + end, g->snapshot + end, g->total - end) == 0;
 }
+
+static _Thread_local size_t wanted_alignment;
+
+void tensor_align(size_t bytes) { wanted_alignment = bytes; }
+
+size_t tensor_alignment(size_t element) { return wanted_alignment > element ? wanted_alignment : element; }
 
 tensor tensor_create(conv_fft_dtype dtype, int dims, const int64_t *extent, const int64_t *stride) {
     tensor t = {.dtype = dtype, .dims = dims, .count = 1};
@@ -62,7 +69,7 @@ tensor tensor_create(conv_fft_dtype dtype, int dims, const int64_t *extent, cons
     int64_t span = t.count > 0;
     for (int d = 0; d < dims && t.count > 0; d++)
         span += (extent[d] - 1) * t.stride[d];
-    t.memory = guarded_create((size_t)span * ref_dtype_size(dtype), ref_dtype_size(dtype));
+    t.memory = guarded_create((size_t)span * ref_dtype_size(dtype), tensor_alignment(ref_dtype_size(dtype)));
     return t;
 }
 

@@ -12,7 +12,7 @@
 /** malloc() that ends the test program when it fails; never NULL. */
 void *test_alloc(size_t bytes);
 
-/** `bytes` at `data`, between canaries, all filled with a byte pattern. */
+/** `bytes` at `data`, between canaries, all filled with a byte pattern; memory of device.h. */
 typedef struct guarded {
     unsigned char *base, *data, *snapshot;
     size_t bytes, total;
@@ -35,6 +35,12 @@ typedef struct tensor {
     int64_t count;
     guarded memory;
 } tensor;
+
+/** Tensors that the calling thread makes from now on start at multiples of so many bytes: a power of two, at most 64. 0, as
+ * at first: of one element, and of no larger power of two. */
+void tensor_align(size_t bytes);
+/** The alignment of such a tensor whose elements have so many bytes. */
+size_t tensor_alignment(size_t element);
 
 /** Strides in elements, >= 0. All-zero strides: dense, the last dimension fastest. */
 tensor tensor_create(conv_fft_dtype dtype, int dims, const int64_t *extent, const int64_t *stride);

@@ -102,6 +102,7 @@ static void assert_nothing_written(void) {
 
 /* The next address, which no element but one of one byte may have. */
 #define ODD(pointer) ((void *)((uintptr_t)(pointer) + 1))
+#define HALF(pointer) ((void *)((char *)(pointer) + 4)) /* into a complex number */
 
 static void test_good_calls(void **state) {
     (void)state;
@@ -160,11 +161,11 @@ static void test_misaligned(void **state) {
     BAD_CALL(backward, gw = ODD(a.gw), "gw is", "multiple of 4");
     BAD_CALL(backward, gbias = ODD(a.gbias), "gbias is", "multiple of 4");
     BAD_CALL(transform_weights, w = ODD(a.w), "w is", "multiple of 4");
-    BAD_CALL(forward_kept, x_spectrum = ODD(a.x_spectrum), "x_spectrum is", "multiple of 4");
-    BAD_CALL(forward_kept, w_spectrum = ODD(a.w_spectrum), "w_spectrum is", "multiple of 4");
-    BAD_CALL(backward_kept, x_spectrum = ODD(a.x_spectrum), "x_spectrum is", "multiple of 4");
-    BAD_CALL(backward_kept, w_spectrum = ODD(a.w_spectrum), "w_spectrum is", "multiple of 4");
-    BAD_CALL(transform_weights, w_spectrum = ODD(a.w_spectrum), "w_spectrum is", "multiple of 4");
+    BAD_CALL(forward_kept, x_spectrum = HALF(a.x_spectrum), "x_spectrum is", "multiple of 8");
+    BAD_CALL(forward_kept, w_spectrum = HALF(a.w_spectrum), "w_spectrum is", "multiple of 8");
+    BAD_CALL(backward_kept, x_spectrum = HALF(a.x_spectrum), "x_spectrum is", "multiple of 8");
+    BAD_CALL(backward_kept, w_spectrum = HALF(a.w_spectrum), "w_spectrum is", "multiple of 8");
+    BAD_CALL(transform_weights, w_spectrum = HALF(a.w_spectrum), "w_spectrum is", "multiple of 8");
 }
 
 /* One byte less than a pass needs: the sentence gives both sizes. */
@@ -243,8 +244,8 @@ static int create_all(void **state) {
     conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_X, &x_bytes);
     conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &w_bytes);
     workspace = guarded_create(forward_bytes > backward_bytes ? forward_bytes : backward_bytes, 1);
-    spectra[0] = guarded_create(x_bytes, 4);
-    spectra[1] = guarded_create(w_bytes, 4);
+    spectra[0] = guarded_create(x_bytes, 8);
+    spectra[1] = guarded_create(w_bytes, 8);
     return case_failures();
 }
 

@@ -3,14 +3,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "device/kernel.h"
-#include "fbfft/config.h"
-#include "fbfft/kernel_text.h"
+#include "fbfft/gpu_transform.h"
+#include "fbfft_cases.h"
 
 static fbfft_desc transform(int rank, fbfft_kind kind, int h, int w, int data_h, int data_w) {
     fbfft_desc d;
@@ -71,68 +72,227 @@ static void others_are_refused(void **unused) {
     }
 }
 
-/* What the pipeline and the benchmarks use most; `spills` where the compiler trades a few registers for occupancy. */
+/* ------------------------------------------------------------------------------------------------------------- passes */
+
+static int passes_of(fbfft_desc d, const cf_gpu_facts *facts) {
+    cf_fft_problem problem;
+    cf_fft_passes passes;
+    assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+    if (cf_fft_passes_of(&problem, facts, &passes) != CONV_FFT_SUCCESS) {
+        print_message("          rank %d: %s\n", d.rank, conv_fft_last_error());
+        return 0;
+    }
+    for (int i = 0; i < passes.count; ++i) {
+        const cf_fft_pass *const p = &passes.pass[i];
+        const int64_t shared = p->plain ? p->real[0].shared : p->tile[0].shared;
+        const int threads = p->plain ? p->real[0].threads : p->tile[0].threads;
+        const int blocks = p->plain ? p->real[0].blocks : p->tile[0].blocks;
+        assert_true(shared <= facts->shared_per_block);
+        assert_true(threads % 32 == 0 && threads * blocks <= facts->threads_per_multiprocessor);
+    }
+    return passes.count;
+}
+
+static void expect_passes(fbfft_desc d, int expected, const cf_gpu_facts *facts) {
+    for (int kind = FBFFT_R2C; kind <= FBFFT_C2R; ++kind) {
+        d.kind = (fbfft_kind)kind;
+        const int count = passes_of(d, facts);
+        if (count != expected)
+            fail_msg("%s %dx%dx%d takes %d passes, not %d", kind ? "c2r" : "r2c", (int)d.basis[0], (int)d.basis[1],
+                     (int)d.basis[2], count, expected);
+    }
+}
+
+/* What fits an H200's shared memory is read and written once. */
+static void one_pass_as_promised(void **unused) {
+    (void)unused;
+    const cf_gpu_facts h200 = facts_of("facts/h200.txt");
+    for (int64_t n = 1; n <= 16384; ++n)
+        if (fft_is_basis(n))
+            expect_passes(fft_desc(1, FBFFT_R2C, n, 0), 1, &h200);
+    for (int64_t h = 1; h <= 128; ++h)
+        for (int64_t w = 1; w <= 128; ++w) {
+            /* Squares, the tallest, the widest, and some others. */
+            if (!fft_is_basis(h) || !fft_is_basis(w) || (h != w && h != 128 && w != 128 && (h + 3 * w) % 8))
+                continue;
+            fbfft_desc d = fft_desc(2, FBFFT_R2C, h, 0);
+            d.basis[1] = w;
+            expect_passes(d, 1, &h200);
+        }
+    for (int64_t n = 1; n <= 32; ++n)
+        for (int longest = 0; longest < 4; ++longest) {
+            if (!fft_is_basis(n))
+                continue;
+            fbfft_desc d = fft_desc(3, FBFFT_R2C, n, 0);
+            if (longest < 3)
+                d.basis[longest] = 32;
+            expect_passes(d, 1, &h200);
+        }
+}
+
+static void few_passes_beyond(void **unused) {
+    (void)unused;
+    const cf_gpu_facts h200 = facts_of("facts/h200.txt");
+    expect_passes(fft_desc(2, FBFFT_R2C, 256, 0), 2, &h200);
+    expect_passes(fft_desc(2, FBFFT_R2C, 225, 0), 1, &h200);
+    expect_passes(fft_desc(2, FBFFT_R2C, 250, 0), 2, &h200);
+    expect_passes(fft_desc(2, FBFFT_R2C, 256, 9), 2, &h200);
+    expect_passes(fft_desc(3, FBFFT_R2C, 64, 0), 2, &h200);
+    expect_passes(fft_desc(3, FBFFT_R2C, 128, 0), 2, &h200);
+    expect_passes(fft_desc(3, FBFFT_R2C, 256, 0), 3, &h200);
+}
+
+/* -------------------------------------------------------------------------------------------------------- compilation */
+
+#define LAST CONV_FFT_CHANNELS_LAST
+#define TRANSPOSED FBFFT_TRANSPOSED
+#define MAJOR FBFFT_FREQUENCY_MAJOR
+
+/* What the pipeline and the benchmarks use most, and one of every kind of kernel; each in both directions. `spills` in bytes where the
+ * compiler trades a few registers for occupancy: all others promise none, and no other local memory. */
 static const struct {
-    int rank, h, w, data_h, data_w, bytes_of_spills;
+    int rank;
+    int64_t basis[3], extent[3];
+    int spills;
+    int64_t channels;
+    bool is_complex;
+    fbfft_order order;
+    conv_fft_dtype dtype;
+    conv_fft_layout layout;
 } representative[] = {
-    {1, 1, 8, 0, 8, 0},           {1, 1, 64, 0, 64, 0},   {1, 1, 96, 0, 96, 0},    {1, 1, 128, 0, 128, 0},
-    {1, 1, 256, 0, 256, 0},       {1, 1, 256, 0, 31, 0},  {2, 8, 8, 8, 8, 0},      {2, 16, 16, 16, 16, 0},
-    {2, 16, 16, 5, 5, 0},         {2, 32, 32, 32, 32, 0}, {2, 64, 64, 9, 9, 0},    {2, 64, 64, 64, 64, 32},
-    {2, 36, 36, 36, 36, 0},       {2, 48, 48, 48, 48, 0}, {2, 72, 72, 72, 72, 64}, {2, 24, 40, 7, 33, 0},
-    {2, 128, 128, 128, 128, 256},
+    {.rank = 1, .basis = {8}},
+    {.rank = 1, .basis = {64}},
+    {.rank = 1, .basis = {128}},
+    {.rank = 1, .basis = {256}},
+    {.rank = 1, .basis = {256}, .extent = {31}},
+    {.rank = 2, .basis = {8, 8}},
+    {.rank = 2, .basis = {16, 16}, .extent = {5, 5}},
+    {.rank = 2, .basis = {32, 32}},
+    {.rank = 2, .basis = {64, 64}, .extent = {9, 9}},
+    {.rank = 2, .basis = {64, 64}, .spills = 32},
+    {.rank = 2, .basis = {36, 36}},
+    {.rank = 2, .basis = {72, 72}, .spills = 64},
+    {.rank = 2, .basis = {24, 40}, .extent = {7, 33}},
+    {.rank = 2, .basis = {128, 128}, .spills = 256},
+    /* tile.cuh */
+    {.rank = 1, .basis = {45}},
+    {.rank = 1, .basis = {16384}},
+    {.rank = 1, .basis = {1000}, .is_complex = true},
+    {.rank = 1, .basis = {128}, .channels = 8, .order = MAJOR, .dtype = CONV_FFT_FP16, .layout = LAST},
+    {.rank = 2, .basis = {15, 15}},
+    {.rank = 2, .basis = {80, 70}, .order = TRANSPOSED},
+    {.rank = 2, .basis = {48, 48}, .is_complex = true},
+    {.rank = 2, .basis = {16, 16}, .extent = {5, 5}, .channels = 16, .order = MAJOR},
+    {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR},
+    {.rank = 2, .basis = {64, 64}, .channels = 16, .order = MAJOR},
+    {.rank = 2, .basis = {36, 36}, .channels = 16, .order = MAJOR, .layout = LAST},
+    {.rank = 2, .basis = {32, 32}, .extent = {9, 9}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16},
+    {.rank = 2, .basis = {128, 128}, .channels = 4, .order = MAJOR},
+    {.rank = 2, .basis = {256, 256}},
+    {.rank = 2, .basis = {32, 32}, .channels = 4, .order = MAJOR, .dtype = CONV_FFT_FP64},
+    {.rank = 3, .basis = {32, 32, 32}},
+    {.rank = 3, .basis = {16, 16, 16}, .extent = {3, 3, 3}, .channels = 8, .order = MAJOR},
 };
 
+enum {
+    PROBLEMS = sizeof representative / sizeof representative[0],
+    MOST_KERNELS = 2 * 2 * CF_FFT_MAX_PASSES * PROBLEMS,
+#ifdef __SANITIZE_ADDRESS__
+    ONE_OF = 9 /* compilers take several times as long there; odd, for both directions */
+#else
+    ONE_OF = 1
+#endif
+};
+
+static fbfft_desc problem_of(int i, int inverse) {
+    const int first = representative[i].is_complex ? FBFFT_C2C_FORWARD : FBFFT_R2C;
+    fbfft_desc d = fft_desc(representative[i].rank, (fbfft_kind)(first + inverse), 1, 0);
+    for (int a = 0; a < d.rank; ++a) {
+        d.basis[a] = representative[i].basis[a];
+        d.extent[a] = representative[i].extent[a];
+    }
+    d.channels = representative[i].channels ? representative[i].channels : 1;
+    d.order = representative[i].order;
+    d.dtype = representative[i].dtype;
+    d.layout = representative[i].layout;
+    return d;
+}
+
+static int number_before(const char *log, const char *words) {
+    const char *at = log ? strstr(log, words) : NULL;
+    assert_non_null(at);
+    while (at > log && at[-1] >= '0' && at[-1] <= '9')
+        --at;
+    return atoi(at);
+}
+
+typedef struct compiled {
+    cf_source source;
+    cf_cubin cubin;
+    char name[256];
+    int allowed;
+} compiled;
+
+/* The kernels of a transform, as gpu_transform.c builds them; those for pointers of less alignment only for one GPU. */
+static int add_kernels(const fbfft_desc *d, const cf_gpu_facts *facts, int allowed, compiled *to) {
+    cf_fft_problem problem;
+    cf_fft_passes passes;
+    char text[192];
+    int count = 0;
+    assert_int_equal(cf_fft_resolve(d, &problem), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_fft_passes_of(&problem, facts, &passes), CONV_FFT_SUCCESS);
+    fft_describe(d, text, sizeof text);
+    for (int p = 0; p < passes.count; ++p) {
+        const cf_fft_pass *const pass = &passes.pass[p];
+        const bool two = facts->compute_major > 8 && (pass->plain || pass->tile[0].quads);
+        for (int v = 0; v < (two ? 2 : 1); ++v) {
+            compiled *const c = &to[count++];
+            *c = (compiled){.allowed = allowed};
+            assert_int_equal(pass->plain ? cf_fft_real_source(&pass->real[v], &c->source)
+                                         : cf_fft_tile_source(&pass->tile[v], &c->source),
+                             CONV_FFT_SUCCESS);
+            int options = 0;
+            while (c->source.options[options])
+                ++options;
+            c->source.options[options] = "--ptxas-options=-v";
+            snprintf(c->name, sizeof c->name, "%s, pass %d%s", text, p, v ? ", unaligned" : "");
+        }
+    }
+    return count;
+}
+
 static void compile_all(const cf_jit *jit, const char *facts_file) {
-    enum {
-        COUNT = 2 * sizeof representative / sizeof representative[0]
-    };
     const cf_gpu_facts facts = facts_of(facts_file);
     char architecture[CF_ARCHITECTURE_BYTES];
     cf_gpu_architecture(&facts, architecture);
-    static cf_source sources[COUNT];
-    static cf_cubin cubins[COUNT];
-    char *texts[COUNT];
-    memset(cubins, 0, sizeof cubins);
-    for (int i = 0; i < COUNT; ++i) {
-        const fbfft_desc d =
-            transform(representative[i / 2].rank, (fbfft_kind)(i % 2), representative[i / 2].h, representative[i / 2].w,
-                      representative[i / 2].data_h, representative[i / 2].data_w);
-        cf_fft_config c;
-        assert_int_equal(cf_fft_configure(&d, &facts, &c), CONV_FFT_SUCCESS);
-        char tail[2048];
-        cf_text t = {tail, sizeof tail, 0};
-        cf_fft_emit(&c, &t);
-        assert_true(t.length < sizeof tail);
-        texts[i] = malloc(strlen(cf_fbfft_kernel_text) + t.length + 1);
-        strcpy(texts[i], cf_fbfft_kernel_text);
-        strcat(texts[i], tail);
-        sources[i] = (cf_source){.name = "cf_fft",
-                                 .text = texts[i],
-                                 .options = {CF_FFT_OPTION, "--ptxas-options=-v"},
-                                 .dynamic_shared = (size_t)c.shared};
+    static compiled kernels[MOST_KERNELS];
+    const cf_source *each[MOST_KERNELS];
+    cf_cubin *into[MOST_KERNELS];
+    int count = 0, bad = 0;
+    for (int i = 0; i < 2 * PROBLEMS; i += ONE_OF) {
+        const fbfft_desc d = problem_of(i / 2, i % 2);
+        count += add_kernels(&d, &facts, representative[i / 2].spills, &kernels[count]);
     }
-    const cf_source *each[COUNT];
-    cf_cubin *into[COUNT];
-    for (int i = 0; i < COUNT; ++i) {
-        each[i] = &sources[i];
-        into[i] = &cubins[i];
+    for (int i = 0; i < count; ++i) {
+        each[i] = &kernels[i].source;
+        into[i] = &kernels[i].cubin;
     }
-    if (cf_jit_compile(jit, architecture, each, COUNT, into) != CONV_FFT_SUCCESS)
+    if (cf_jit_compile(jit, architecture, each, count, into) != CONV_FFT_SUCCESS)
         fail_msg("%s", conv_fft_last_error());
-    for (int i = 0; i < COUNT; ++i) {
-        const char *const at = cubins[i].log ? strstr(cubins[i].log, " bytes spill stores") : NULL;
-        assert_non_null(at);
-        const char *number = at;
-        while (number > cubins[i].log && number[-1] >= '0' && number[-1] <= '9')
-            --number;
-        const int spills = atoi(number), allowed = representative[i / 2].bytes_of_spills;
-        print_message("          %s %s %dx%d from %dx%d: %d bytes of spills\n", architecture, i % 2 ? "c2r" : "r2c",
-                      representative[i / 2].h, representative[i / 2].w, representative[i / 2].data_h,
-                      representative[i / 2].data_w, spills);
-        assert_true(spills <= allowed);
-        cf_cubin_clear(&cubins[i]);
-        free(texts[i]);
+    for (int i = 0; i < count; ++i) {
+        compiled *const c = &kernels[i];
+        const int stack = number_before(c->cubin.log, " bytes stack frame"),
+                  spills = number_before(c->cubin.log, " bytes spill stores");
+        if (stack > c->allowed || spills > c->allowed) {
+            print_error("%s: %s: %d bytes of spills, %d of local memory; %d are allowed\n", architecture, c->name,
+                        spills, stack, c->allowed);
+            ++bad;
+        }
+        cf_cubin_clear(&c->cubin);
+        free((char *)c->source.text);
     }
+    print_message("          %s: %d kernels\n", architecture, count);
+    assert_int_equal(bad, 0);
 }
 
 static void kernels_compile_without_spills(void **unused) {
@@ -149,8 +309,8 @@ static void kernels_compile_without_spills(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(powers_of_two_have_kernels),
-        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(powers_of_two_have_kernels),     cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(one_pass_as_promised),           cmocka_unit_test(few_passes_beyond),
         cmocka_unit_test(kernels_compile_without_spills),
     };
     return cmocka_run_group_tests_name("fbfft config", tests, NULL, NULL);

@@ -71,7 +71,7 @@ static void large(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* Pointers one float off, on either side, and batches that no block divides. */
+/* Pointers one number off, on either side, and batches that no block divides. */
 static void batches_and_alignment(void **state) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "layer.h"
-#include "strategies.h"
+#include "layer_threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,64 +18,28 @@ enum {
     ROUNDS = 20
 };
 
-static conv_fft_problem parse(const char *line) {
-    conv_fft_problem p;
-    if (conv_fft_problem_parse(line, &p, NULL, 0) != CONV_FFT_SUCCESS)
-        fail_msg("%s: %s", line, conv_fft_last_error());
-    case_begin(line, "test_threads");
-    return p;
+static void test_shared_plan(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) { /* inside each call */
+        conv_fft_context *context = test_context(threads);
+        threads_share_plan(context, "in=4x12x7x21 out=10 kernel=3x3 stride=1x4 dilation=1x2 pad=2", "blas");
+        threads_share_plan(context, "in=2x12x100 out=12 kernel=9 stride=2 dtype=fp64 groups=2", "blas");
+        threads_share_plan(context, "in=3x6x13x14 out=6 kernel=3x3 pad=1 mode=circular", "loop");
+        threads_share_plan(context, "in=2x8x13x14 out=8 kernel=3x3 pad=2 mode=reflect groups=8 layout=last dtype=fp16",
+                           "loop");
+        conv_fft_context_destroy(context);
+    }
 }
 
-/* One set of outputs and workspaces. */
-typedef struct outputs {
-    tensor y, gx, gw, gbias;
-    guarded forward, backward;
-} outputs;
-
-static outputs create_outputs(const layer *l, const conv_fft_plan *plan) {
-    return (outputs){tensor_copy(&l->y.tensor),
-                     tensor_copy(&l->gx.tensor),
-                     tensor_copy(&l->gw.tensor),
-                     tensor_copy(&l->gbias.tensor),
-                     layer_workspace(l, plan, CONV_FFT_FORWARD),
-                     layer_workspace(l, plan, CONV_FFT_BACKWARD)};
+static void test_plans_meanwhile(void **state) {
+    (void)state;
+    conv_fft_context *context = test_context(2);
+    threads_make_plans(context);
+    conv_fft_context_destroy(context);
 }
 
-static void destroy_outputs(outputs *o) {
-    tensor_destroy(&o->y);
-    tensor_destroy(&o->gx);
-    tensor_destroy(&o->gw);
-    tensor_destroy(&o->gbias);
-    guarded_destroy(&o->forward);
-    guarded_destroy(&o->backward);
-}
-
-static bool run(const layer *l, const conv_fft_plan *plan, outputs *o) {
-    const void *x = l->x.tensor.memory.data, *w = l->w.tensor.memory.data;
-    tensor_poison(&o->y);
-    tensor_poison(&o->gx);
-    tensor_poison(&o->gw);
-    tensor_poison(&o->gbias);
-    return conv_fft_forward(plan, x, w, l->bias.tensor.memory.data, o->y.memory.data, o->forward.data, o->forward.bytes,
-                            NULL) == CONV_FFT_SUCCESS &&
-           conv_fft_backward(plan, x, w, l->gy.tensor.memory.data, o->gx.memory.data, o->gw.memory.data,
-                             o->gbias.memory.data, 0, o->backward.data, o->backward.bytes, NULL) == CONV_FFT_SUCCESS;
-}
-
-static bool same(const outputs *a, const outputs *b) {
-    return tensor_same_bits(&a->y, &b->y, 0, a->y.count) && tensor_same_bits(&a->gx, &b->gx, 0, a->gx.count) &&
-           tensor_same_bits(&a->gw, &b->gw, 0, a->gw.count) &&
-           tensor_same_bits(&a->gbias, &b->gbias, 0, a->gbias.count) && guarded_canaries_intact(&b->forward) &&
-           guarded_canaries_intact(&b->backward);
-}
-
-/* What a thread works on. cmocka's assertions belong to the main thread, so a thread counts its failures. */
+/* cmocka's assertions belong to the main thread, so a thread counts its failures. */
 typedef struct job {
-    conv_fft_context *context;
-    const conv_fft_plan *plan;
-    const layer *layer;
-    const outputs *expected;
-    outputs own;
     int number, failures;
     pthread_t thread;
 } job;
@@ -87,102 +51,6 @@ static void run_jobs(job jobs[THREADS], void *(*function)(void *)) {
         assert_int_equal(pthread_join(jobs[t].thread, NULL), 0);
     for (int t = 0; t < THREADS; t++)
         assert_int_equal(jobs[t].failures, 0);
-}
-
-static void *share_plan(void *argument) {
-    job *j = argument;
-    for (int round = 0; round < ROUNDS; round++)
-        j->failures += !run(j->layer, j->plan, &j->own) || !same(j->expected, &j->own);
-    return NULL;
-}
-
-/* `threads` of the context are those inside each call. */
-static void check_shared(const char *line, const char *product, int threads) {
-    const conv_fft_problem p = parse(line);
-    generator g = generator_create(1);
-    conv_fft_context *context = test_context(threads);
-    layer l = layer_create(&p, &g);
-    strategies s = chosen_strategies(context, &p);
-    conv_fft_plan_options options;
-    conv_fft_plan_options_init(&options);
-    for (int pass = 0; pass < 3; pass++) {
-        char edited[256];
-        edit_strategy(s.line[pass], "product", product, edited, sizeof edited);
-        memcpy(s.line[pass], edited, sizeof edited);
-        options.strategy[pass] = s.line[pass];
-    }
-    conv_fft_plan *plan = test_plan(context, &p, &options);
-    assert_non_null(plan);
-    assert_true(layer_check_all(&l, plan));
-    outputs alone = create_outputs(&l, plan);
-    assert_true(run(&l, plan, &alone));
-    job jobs[THREADS] = {{0}};
-    for (int t = 0; t < THREADS; t++)
-        jobs[t] = (job){.plan = plan, .layer = &l, .expected = &alone, .own = create_outputs(&l, plan)};
-    run_jobs(jobs, share_plan);
-    for (int t = 0; t < THREADS; t++)
-        destroy_outputs(&jobs[t].own);
-    destroy_outputs(&alone);
-    conv_fft_plan_destroy(plan);
-    layer_destroy(&l);
-    conv_fft_context_destroy(context);
-}
-
-static void test_shared_plan(void **state) {
-    (void)state;
-    for (int threads = 1; threads <= 2; threads++) {
-        check_shared("in=4x12x7x21 out=10 kernel=3x3 stride=1x4 dilation=1x2 pad=2", "blas", threads);
-        check_shared("in=2x12x100 out=12 kernel=9 stride=2 dtype=fp64 groups=2", "blas", threads);
-        check_shared("in=3x6x13x14 out=6 kernel=3x3 pad=1 mode=circular", "loop", threads);
-        check_shared("in=2x8x13x14 out=8 kernel=3x3 pad=2 mode=reflect groups=8 layout=last dtype=fp16", "loop",
-                     threads);
-    }
-}
-
-static void *create_plans(void *argument) {
-    static const char *const lines[] = {
-        "in=2x3x9x10 out=4 kernel=3x4 pad=1", "in=2x4x30 out=4 kernel=7 groups=4 dtype=fp64",
-        "in=1x2x5x6x7 out=3 kernel=2x3x2 mode=circular pad=1", "in=3x2x17 out=5 kernel=3 stride=2 dtype=bf16"};
-    job *j = argument;
-    for (int round = 0; round < ROUNDS; round++) {
-        conv_fft_problem p;
-        conv_fft_plan *plan = NULL;
-        j->failures += conv_fft_problem_parse(lines[(j->number + round) % 4], &p, NULL, 0) != CONV_FFT_SUCCESS;
-        j->failures += conv_fft_plan_create(j->context, &p, NULL, &plan) != CONV_FFT_SUCCESS;
-        size_t bytes = 0;
-        j->failures += conv_fft_plan_workspace(plan, CONV_FFT_BACKWARD, &bytes) != CONV_FFT_SUCCESS;
-        j->failures += !run(j->layer, j->plan, &j->own) || !same(j->expected, &j->own);
-        conv_fft_plan_destroy(plan);
-    }
-    return NULL;
-}
-
-/* Plans are made with one context while another plan of it runs. */
-static void test_plans_meanwhile(void **state) {
-    (void)state;
-    const conv_fft_problem p = parse("in=2x6x12x12 out=6 kernel=3x3 pad=1");
-    generator g = generator_create(2);
-    conv_fft_context *context = test_context(2);
-    layer l = layer_create(&p, &g);
-    conv_fft_plan *plan = test_plan(context, &p, NULL);
-    assert_non_null(plan);
-    outputs alone = create_outputs(&l, plan);
-    assert_true(run(&l, plan, &alone));
-    job jobs[THREADS] = {{0}};
-    for (int t = 0; t < THREADS; t++)
-        jobs[t] = (job){.context = context,
-                        .plan = plan,
-                        .layer = &l,
-                        .expected = &alone,
-                        .own = create_outputs(&l, plan),
-                        .number = t};
-    run_jobs(jobs, create_plans);
-    for (int t = 0; t < THREADS; t++)
-        destroy_outputs(&jobs[t].own);
-    destroy_outputs(&alone);
-    conv_fft_plan_destroy(plan);
-    layer_destroy(&l);
-    conv_fft_context_destroy(context);
 }
 
 static void *create_contexts(void *argument) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program conv-fft: what devices there are, and what the library would do with a layer. */
-#include "conv_fft.h"
+#include "conv-fft.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -18,6 +18,7 @@ static const char help_text[] =
     "  devices                 what is found to compute on, which libraries from which files, and what is missing\n"
     "  explain PROBLEM         the strategy, bytes, operations and time of each stage of each pass\n"
     "  explain --file FILE     the same for each problem line of a file (a network)\n"
+    "  explain fft BASIS       the kernels of a batched FFT on a GPU, why these, and what bytes and operations allow\n"
     "\n"
     "A problem is one argument or several, a name and key=value fields:\n"
     "  conv-fft explain L2 in=128x64x64x64 out=64 kernel=9x9\n"
@@ -25,8 +26,17 @@ static const char help_text[] =
     "mode=zeros|circular|reflect|replicate, layout=first|last, wlayout=first|last, dtype=fp32|fp16|bf16|fp64,\n"
     "gw=same|fp32|fp16|bf16|fp64, math=fp32|tf32|half|fp64. What is omitted has its default.\n"
     "\n"
+    "A basis is 1 to 3 axes joined by x, behind it key=value fields:\n"
+    "  conv-fft explain --facts h200.txt fft 64x64 from=9x9 channels=16 order=frequency-major\n"
+    "Fields: kind=r2c|c2r|c2c|c2c-inverse, from (points that hold data or are wanted, the others being zero), "
+    "channels,\n"
+    "order=natural|transposed|frequency-major, dtype=fp32|fp16|bf16|fp64, layout=first|last, batch, and the window of "
+    "a\n"
+    "larger signal: size, offset, step (one number, or one for each axis), mode=zeros|circular|reflect|replicate.\n"
+    "\n"
     "options:\n"
     "  --device auto|cpu|N     where to plan (default auto)\n"
+    "  --facts FILE            explain fft: a GPU that need not be here, its facts as `devices` prints them\n"
     "  --threads N             CPU threads (default: all that OpenMP gives)\n"
     "  --file FILE             problem lines, # comments\n"
     "  --measure N             run each pass N times (1..1000) on random data and show the median times\n"
@@ -36,24 +46,18 @@ static const char help_text[] =
     "\n"
     "exit status: 0 success, 1 the library refused or the output could not be written, 2 wrong usage\n";
 
-typedef struct options {
-    int device, threads, measure;
-    uint64_t workspace_limit;
-    const char *file;
-} options;
-
 /* A problem as it was given: as arguments (file is NULL), or as a line of a file. */
 typedef struct problem_source {
     const char *text, *file;
     long line;
 } problem_source;
 
-static int usage_error(const char *what, const char *value) {
+int usage_error(const char *what, const char *value) {
     fprintf(stderr, "conv-fft: %s%s%s; see conv-fft --help\n", what, value ? ": " : "", value ? value : "");
     return 2;
 }
 
-static int library_error(const char *what) {
+int library_error(const char *what) {
     fprintf(stderr, "conv-fft: %s: %s\n", what, conv_fft_last_error());
     return 1;
 }
@@ -76,7 +80,7 @@ static int read_number(const char *text, long long low, long long high, long lon
     return *text != '\0' && *end == '\0' && *number >= low && *number <= high;
 }
 
-static int open_context(const options *o, conv_fft_context **context) {
+int open_context(const options *o, conv_fft_context **context) {
     conv_fft_context_options co;
     conv_fft_context_options_init(&co);
     co.device = o->device;
@@ -85,8 +89,8 @@ static int open_context(const options *o, conv_fft_context **context) {
 }
 
 static int devices(const options *o) {
-    if (o->file || o->measure || o->workspace_limit)
-        return usage_error("devices takes no --file, --measure or --workspace-limit", NULL);
+    if (o->file || o->measure || o->workspace_limit || o->facts)
+        return usage_error("devices takes no --file, --measure, --workspace-limit or --facts", NULL);
     conv_fft_context *context;
     const int failed = open_context(o, &context);
     if (failed)
@@ -211,6 +215,10 @@ static int explain_words(const options *o, conv_fft_context *context, char **wor
 }
 
 static int explain_command(const options *o, char **words, int count) {
+    if (count > 0 && strcmp(words[0], "fft") == 0)
+        return explain_fft(o, words + 1, count - 1);
+    if (o->facts)
+        return usage_error("explain takes --facts for an fft only", NULL);
     if (!o->file && count == 0)
         return usage_error("explain needs a problem or --file", NULL);
     if (o->file && count > 0)
@@ -229,6 +237,7 @@ static int run(int argc, char **argv) {
         {"device", required_argument, NULL, 'd'},
         {"threads", required_argument, NULL, 't'},
         {"file", required_argument, NULL, 'f'},
+        {"facts", required_argument, NULL, 'g'},
         {"measure", required_argument, NULL, 'm'},
         {"workspace-limit", required_argument, NULL, 'w'},
         {"help", no_argument, NULL, 'h'},
@@ -266,6 +275,9 @@ static int run(int argc, char **argv) {
             break;
         case 'f':
             o.file = optarg;
+            break;
+        case 'g':
+            o.facts = optarg;
             break;
         case 'h':
             fputs(help_text, stdout);

@@ -2,7 +2,7 @@
 /*
  * What the library is compared with. Raw cuFFT transforms whole planes where they lie; of a padded case it is given planes
  * that hold their zeros already. "cufft-padded" also moves the data into such planes, or out of them, by a kernel that
- * touches nothing else: the planes are zeroed once, before.
+ * touches nothing else: the planes are zeroed once, before. cuFFT leaves spectra in natural order, and is given such ones.
  */
 #include "fft.h"
 
@@ -10,8 +10,12 @@
 #include <stdlib.h>
 
 enum {
+    CUFFT_TYPE_C2C = 0x29,
     CUFFT_TYPE_R2C = 0x2a,
     CUFFT_TYPE_C2R = 0x2c,
+    CUFFT_TYPE_D2Z = 0x6a,
+    CUFFT_TYPE_Z2D = 0x6c,
+    CUFFT_FORWARD = -1,
     MOVE_THREADS = 256
 };
 
@@ -20,6 +24,7 @@ typedef struct with_cufft {
     bool planned, moves; /* moves: as a part of each run */
     float *planes;       /* whole ones; NULL if the case is not padded */
     void *spectrum;      /* C2R: a copy of the input, which cuFFT may destroy */
+    void *natural;       /* C2R: the input in natural order, if the case has another one */
     cf_kernel *move;
 } with_cufft;
 
@@ -30,6 +35,7 @@ static conv_fft_status cufft_status(unsigned result, const char *call) {
 
 /* ------------------------------------------------------------------------------------------- between data and planes */
 
+/* Of one or two axes and FP32, as padded cases are. */
 static conv_fft_status build_move(const fft_job *job, cf_kernel **kernel) {
     static const char format[] = "extern \"C\" __global__ void move(const float *in, float *out, unsigned count) {\n"
                                  "    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, row = i / %uu;\n"
@@ -37,16 +43,16 @@ static conv_fft_status build_move(const fft_job *job, cf_kernel **kernel) {
                                  "    if (i < count) out[%s] = in[%s];\n"
                                  "}\n";
     const fft_case *const c = job->c;
-    const unsigned rows = (unsigned)c->data_rows, columns = (unsigned)c->data_columns;
+    const unsigned rows = (unsigned)c->data[1], columns = (unsigned)c->data[2];
     char text[512];
-    snprintf(text, sizeof text, format, columns, rows, (unsigned)c->rows, rows, (unsigned)c->columns, columns,
+    snprintf(text, sizeof text, format, columns, rows, (unsigned)c->basis[1], rows, (unsigned)c->basis[2], columns,
              job->inverse ? "i" : "at", job->inverse ? "at" : "i");
     const cf_source source = {.name = "move", .text = text};
     return cf_kernels_build(job->gpu, &source, 1, kernel);
 }
 
 static conv_fft_status move(const fft_job *job, const with_cufft *w) {
-    unsigned count = (unsigned)(fft_real(job->c) * job->c->batch);
+    unsigned count = (unsigned)(fft_signal(job->c) * fft_planes(job->c));
     const void *in = job->inverse ? w->planes : job->in;
     void *out = job->inverse ? job->out : w->planes;
     const cf_launch launch = {.grid = {(count + MOVE_THREADS - 1) / MOVE_THREADS, 1, 1}, .block = {MOVE_THREADS, 1, 1}};
@@ -56,7 +62,7 @@ static conv_fft_status move(const fft_job *job, const with_cufft *w) {
 
 static conv_fft_status make_planes(fft_impl *impl, with_cufft *w) {
     const fft_job *const job = impl->job;
-    const size_t bytes = (size_t)(fft_full(job->c) * job->c->batch) * sizeof(float);
+    const size_t bytes = (size_t)(fft_points(job->c) * fft_planes(job->c)) * sizeof(float);
     void *memory = NULL;
     CF_FORWARD(build_move(job, &w->move));
     CF_FORWARD(cf_gpu_allocate(job->gpu, bytes, &memory));
@@ -68,12 +74,20 @@ static conv_fft_status make_planes(fft_impl *impl, with_cufft *w) {
 
 /* ------------------------------------------------------------------------------------------------------------ cuFFT */
 
+static unsigned type_of(const fft_job *job) {
+    if (job->c->complex_signal)
+        return CUFFT_TYPE_C2C;
+    if (job->c->doubles)
+        return job->inverse ? CUFFT_TYPE_Z2D : CUFFT_TYPE_D2Z;
+    return job->inverse ? CUFFT_TYPE_C2R : CUFFT_TYPE_R2C;
+}
+
 static conv_fft_status make_plan(fft_impl *impl, with_cufft *w) {
     const fft_case *const c = impl->job->c;
-    int n[2] = {(int)c->rows, (int)c->columns};
+    int n[3] = {(int)c->basis[0], (int)c->basis[1], (int)c->basis[2]};
     size_t bytes = 0;
-    CF_FORWARD(CUFFT(cufftPlanMany, &w->plan, c->rank, n + 2 - c->rank, NULL, 1, 0, NULL, 1, 0,
-                     impl->job->inverse ? CUFFT_TYPE_C2R : CUFFT_TYPE_R2C, (int)c->batch));
+    CF_FORWARD(CUFFT(cufftPlanMany, &w->plan, c->rank, n + 3 - c->rank, NULL, 1, 0, NULL, 1, 0, type_of(impl->job),
+                     (int)fft_planes(c)));
     w->planned = true;
     CF_FORWARD(CUFFT(cufftSetStream, w->plan, impl->job->stream));
     CF_FORWARD(CUFFT(cufftGetSize, w->plan, &bytes));
@@ -87,6 +101,10 @@ static conv_fft_status prepare(fft_impl *impl, with_cufft *w) {
         CF_FORWARD(make_planes(impl, w));
     if (job->inverse)
         CF_FORWARD(cf_gpu_allocate(job->gpu, job->in_bytes, &w->spectrum));
+    if (job->inverse && job->c->frequency_major) {
+        CF_FORWARD(cf_gpu_allocate(job->gpu, job->in_bytes, &w->natural));
+        CF_FORWARD(fft_natural_input(job, w->natural));
+    }
     CF_FORWARD(cf_gpu_enter(job->gpu));
     return cf_gpu_left(job->gpu, make_plan(impl, w));
 }
@@ -101,22 +119,39 @@ static void close_cufft(fft_impl *impl) {
     cf_kernel_destroy(w->move);
     cf_gpu_free(gpu, w->planes);
     cf_gpu_free(gpu, w->spectrum);
+    cf_gpu_free(gpu, w->natural);
     free(w);
 }
 
 static conv_fft_status restore_spectrum(fft_impl *impl) {
     const fft_job *const job = impl->job;
     const with_cufft *const w = impl->state;
-    return cf_gpu_copy(job->gpu, w->spectrum, job->in, job->in_bytes, job->stream);
+    return cf_gpu_copy(job->gpu, w->spectrum, w->natural ? w->natural : job->in, job->in_bytes, job->stream);
+}
+
+static conv_fft_status execute_from(fft_impl *impl, void *in, void *out) {
+    const fft_cufft_plan plan = ((const with_cufft *)impl->state)->plan;
+    switch (type_of(impl->job)) {
+    case CUFFT_TYPE_C2C:
+        return CUFFT(cufftExecC2C, plan, in, out, CUFFT_FORWARD);
+    case CUFFT_TYPE_D2Z:
+        return CUFFT(cufftExecD2Z, plan, in, out);
+    case CUFFT_TYPE_Z2D:
+        return CUFFT(cufftExecZ2D, plan, in, out);
+    case CUFFT_TYPE_C2R:
+        return CUFFT(cufftExecC2R, plan, in, out);
+    default:
+        return CUFFT(cufftExecR2C, plan, in, out);
+    }
 }
 
 static conv_fft_status execute(fft_impl *impl) {
     const fft_job *const job = impl->job;
     const with_cufft *const w = impl->state;
     CF_FORWARD(cf_gpu_enter(job->gpu));
-    if (job->inverse)
-        return cf_gpu_left(job->gpu, CUFFT(cufftExecC2R, w->plan, w->spectrum, w->planes ? w->planes : job->out));
-    return cf_gpu_left(job->gpu, CUFFT(cufftExecR2C, w->plan, w->planes ? w->planes : job->in, job->out));
+    void *const signal = w->planes ? w->planes : job->inverse ? job->out : job->in;
+    return cf_gpu_left(job->gpu,
+                       execute_from(impl, job->inverse ? w->spectrum : signal, job->inverse ? signal : job->out));
 }
 
 static conv_fft_status run_cufft(fft_impl *impl) {
@@ -139,7 +174,7 @@ static conv_fft_status open_cufft(fft_impl *impl, const char *name, const char *
     impl->state = w;
     snprintf(impl->name, sizeof impl->name, "%s", name);
     snprintf(impl->strategy, sizeof impl->strategy, "%s", strategy);
-    impl->transforms = true;
+    impl->transforms = impl->natural = true;
     impl->restore = impl->job->inverse ? restore_spectrum : NULL;
     impl->run = run_cufft;
     impl->finish = fft_padded(impl->job->c) && impl->job->inverse && !moves ? move_out : NULL;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fft.h"
 
+#include "core/text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,42 +15,99 @@ typedef struct suite {
     bool quick;
 } suite;
 
-/* extent 0: the basis. Reduced batches can make two cases the same. */
-static void add(suite *s, int rank, int64_t basis, int64_t extent, int64_t batch) {
-    const int64_t data = extent ? extent : basis;
-    fft_case c = {.rank = rank, .rows = 1, .data_rows = 1, .columns = basis, .data_columns = data, .batch = batch};
-    if (rank == 2) {
-        c.rows = basis;
-        c.data_rows = data;
-    }
-    if (s->quick && c.batch > QUICK_ELEMENTS / fft_full(&c))
-        c.batch = QUICK_ELEMENTS / fft_full(&c);
-    int used = rank == 1 ? snprintf(c.name, sizeof c.name, "1d-n%" PRId64, basis)
-                         : snprintf(c.name, sizeof c.name, "2d-n%" PRId64 "x%" PRId64, basis, basis);
-    used += snprintf(c.name + used, sizeof c.name - (size_t)used, "-b%" PRId64, c.batch);
-    if (extent)
-        snprintf(c.name + used, sizeof c.name - (size_t)used, "-from%" PRId64 "x%" PRId64, extent, extent);
+bool fft_padded(const fft_case *c) {
+    return c->data[0] < c->basis[0] || c->data[1] < c->basis[1] || c->data[2] < c->basis[2];
+}
+
+bool fft_same_transform(const fft_case *a, const fft_case *b) {
+    return a->rank == b->rank && !memcmp(a->basis, b->basis, sizeof a->basis) &&
+           !memcmp(a->data, b->data, sizeof a->data) && a->channels == b->channels &&
+           a->complex_signal == b->complex_signal && a->frequency_major == b->frequency_major &&
+           a->doubles == b->doubles;
+}
+
+const char *fft_pass(const fft_case *c, bool inverse) { return c->complex_signal ? "c2c" : inverse ? "c2r" : "r2c"; }
+const char *fft_precision(const fft_case *c) { return c->doubles ? "fp64" : "fp32"; }
+
+static void add_name(const fft_case *c, char *name, size_t bytes) {
+    cf_text t = {name, bytes, 0};
+    cf_text_add(&t, "%dd-n", c->rank);
+    for (int i = 3 - c->rank; i < 3; i++)
+        cf_text_add(&t, "%s%" PRId64, i > 3 - c->rank ? "x" : "", c->basis[i]);
+    cf_text_add(&t, "-b%" PRId64, c->batch);
+    for (int i = 3 - c->rank; i < 3 && fft_padded(c); i++)
+        cf_text_add(&t, "%s%" PRId64, i > 3 - c->rank ? "x" : "-from", c->data[i]);
+    if (c->frequency_major)
+        cf_text_add(&t, "-fm%" PRId64, c->channels);
+}
+
+/* As many batch entries as have 2^bits numbers on the basis. Reduced batches can make two cases the same. */
+static void add(suite *s, fft_case c, int bits) {
+    int64_t elements = (int64_t)1 << bits;
+    if (s->quick && elements > QUICK_ELEMENTS)
+        elements = QUICK_ELEMENTS;
+    c.batch = elements / (fft_points(&c) * c.channels);
+    add_name(&c, c.name, sizeof c.name);
     for (size_t i = 0; i < s->count; i++)
-        if (!strcmp(s->cases[i].name, c.name))
+        if (!strcmp(s->cases[i].name, c.name) && fft_same_transform(&s->cases[i], &c))
             return;
     if (s->count < FFT_MAX_CASES)
         s->cases[s->count++] = c;
 }
 
+/* Axes of n points, the first `data` of which are not zero. */
+static fft_case padded(int rank, int64_t n, int64_t data) {
+    fft_case c = {.rank = rank, .channels = 1};
+    for (int i = 0; i < 3; i++) {
+        c.basis[i] = i < 3 - rank ? 1 : n;
+        c.data[i] = i < 3 - rank ? 1 : data;
+    }
+    return c;
+}
+static fft_case cube(int rank, int64_t n) { return padded(rank, n, n); }
+
+static void add_others(suite *s) {
+    static const int64_t majors[] = {8, 16, 32, 64}, volumes[] = {16, 32, 64};
+    static const struct {
+        int rank;
+        int64_t n;
+    } complex_cases[] = {{1, 64}, {1, 256}, {2, 64}};
+    for (int n = 0; n < 4; n++) {
+        fft_case c = cube(2, majors[n]);
+        c.frequency_major = true;
+        c.channels = 16;
+        add(s, c, 28);
+    }
+    for (int n = 0; n < 3; n++)
+        add(s, cube(3, volumes[n]), 28);
+    /* Numbers of twice the bytes, so half as many. */
+    for (int n = 0; n < 3; n++) {
+        fft_case c = cube(complex_cases[n].rank, complex_cases[n].n);
+        c.complex_signal = true;
+        add(s, c, 27);
+    }
+    fft_case doubles = cube(2, 64);
+    doubles.doubles = true;
+    add(s, doubles, 27);
+}
+
 size_t fft_suite(bool quick, fft_case cases[FFT_MAX_CASES]) {
-    static const int64_t powers[] = {8, 16, 32, 64, 128, 256};
-    static const int64_t others[] = {12, 20, 24, 28, 36, 40, 48, 56, 72, 80, 96, 112};
+    static const int64_t powers[] = {8, 16, 32, 64, 128, 256}, lines[] = {512, 1024, 4096, 16384};
+    static const int64_t others[] = {12, 20, 24, 28, 36, 40, 45, 48, 56, 63, 72, 75, 80, 96, 112};
     static const int line_bits[] = {28, 22, 17, 12}, plane_bits[] = {28, 22};
     suite s = {.cases = cases, .quick = quick};
     for (int n = 0; n < 6; n++)
         for (int b = 0; b < 4; b++)
-            add(&s, 1, powers[n], 0, ((int64_t)1 << line_bits[b]) / powers[n]);
-    for (int n = 0; n < 5; n++)
+            add(&s, cube(1, powers[n]), line_bits[b]);
+    for (int n = 0; n < 4; n++)
+        add(&s, cube(1, lines[n]), 28);
+    for (int n = 0; n < 6; n++)
         for (int b = 0; b < 2; b++)
-            add(&s, 2, powers[n], 0, ((int64_t)1 << plane_bits[b]) / (powers[n] * powers[n]));
-    for (int n = 0; n < 12; n++)
-        add(&s, 2, others[n], 0, ((int64_t)1 << 28) / (others[n] * others[n]));
-    add(&s, 2, 64, 9, 65536);
-    add(&s, 2, 16, 5, 1048576);
+            add(&s, cube(2, powers[n]), plane_bits[b]);
+    for (int n = 0; n < 15; n++)
+        add(&s, cube(2, others[n]), 28);
+    add(&s, padded(2, 64, 9), 28);
+    add(&s, padded(2, 16, 5), 28);
+    add_others(&s);
     return s.count;
 }

@@ -1,129 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random inputs, and the error of sampled planes against the definition in double. */
+/* Random inputs in the order of the case, and the error of sampled planes. */
 #include "fft.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define BLOCK_FLOATS ((int64_t)1 << 22)
-#define SAMPLES 16
+#define MAX_SAMPLES 16
+#define MIN_SAMPLES 3
+#define REFERENCE_WORK ((int64_t)1 << 28)
 
-static int64_t in_floats(const fft_job *job) { return job->inverse ? fft_spectrum(job->c) : fft_real(job->c); }
-static int64_t out_floats(const fft_job *job) { return job->inverse ? fft_real(job->c) : fft_spectrum(job->c); }
+static int64_t in_numbers(const fft_job *job) { return job->inverse ? fft_spectrum(job->c) : fft_signal(job->c); }
+static int64_t out_numbers(const fft_job *job) { return job->inverse ? fft_signal(job->c) : fft_spectrum(job->c); }
+
+/* ----------------------------------------------------------------------------------------------------------- samples */
+
+/* Fewer where the definition takes long. */
+static int samples_of(const fft_job *job) {
+    const int64_t samples = REFERENCE_WORK / fft_reference_work(job->c);
+    return samples > MAX_SAMPLES ? MAX_SAMPLES : samples < MIN_SAMPLES ? MIN_SAMPLES : (int)samples;
+}
 
 /* First, last, and others in between that do not follow a power of two. */
 static int64_t sampled_plane(const fft_job *job, int i) {
-    return i == SAMPLES - 1 ? job->c->batch - 1 : (int64_t)i * (job->c->batch - 1) / (SAMPLES - 1);
-}
-
-/* ------------------------------------------------------------------------------------------------------- reference */
-
-/* cos and sin of 2 pi i / n, as pairs. */
-static void make_roots(int64_t n, double *roots) {
-    const double turn = 2 * acos(-1.0) / (double)n;
-    for (int64_t i = 0; i < n; i++) {
-        roots[2 * i] = cos(turn * (double)i);
-        roots[2 * i + 1] = sin(turn * (double)i);
-    }
-}
-
-/* out[k * step] = sum over j < used of in[j * step] exp(sign 2 pi i j k / n), for k < wanted; pairs. */
-static void line(const double *roots, int64_t n, int sign, const double *in, int64_t used, double *out, int64_t wanted,
-                 int64_t step) {
-    for (int64_t k = 0; k < wanted; k++) {
-        double re = 0, im = 0;
-        for (int64_t j = 0; j < used; j++) {
-            const double *const w = roots + 2 * (j * k % n), *const x = in + 2 * j * step;
-            re += x[0] * w[0] - sign * x[1] * w[1];
-            im += x[1] * w[0] + sign * x[0] * w[1];
-        }
-        out[2 * k * step] = re;
-        out[2 * k * step + 1] = im;
-    }
-}
-
-/* Work space of one plane: two half spectra, a line and its transform, the roots of both axes. */
-typedef struct space {
-    double *a, *b, *line, *made, *row_roots, *column_roots;
-} space;
-
-/* Lines of rows with zeros behind the data, then columns; expected[rows][bins] as pairs. */
-static void forward(const fft_case *c, const space *s, const float *in, double *expected) {
-    const int64_t bins = c->columns / 2 + 1;
-    for (int64_t row = 0; row < c->data_rows; row++) {
-        for (int64_t i = 0; i < c->data_columns; i++) {
-            s->line[2 * i] = (double)in[row * c->data_columns + i];
-            s->line[2 * i + 1] = 0;
-        }
-        line(s->row_roots, c->columns, -1, s->line, c->data_columns, s->a + 2 * row * bins, bins, 1);
-    }
-    for (int64_t bin = 0; bin < bins; bin++)
-        line(s->column_roots, c->rows, -1, s->a + 2 * bin, c->data_rows, expected + 2 * bin, c->rows, bins);
-}
-
-/* Columns, then rows, whose missing half mirrors the other one; expected[data_rows][data_columns]. */
-static void inverse(const fft_case *c, const space *s, const float *in, double *expected) {
-    const int64_t bins = c->columns / 2 + 1;
-    for (int64_t i = 0; i < 2 * c->rows * bins; i++)
-        s->a[i] = (double)in[i];
-    for (int64_t bin = 0; bin < bins; bin++)
-        line(s->column_roots, c->rows, 1, s->a + 2 * bin, c->rows, s->b + 2 * bin, c->data_rows, bins);
-    for (int64_t row = 0; row < c->data_rows; row++) {
-        memcpy(s->line, s->b + 2 * row * bins, (size_t)(2 * bins) * sizeof *s->line);
-        for (int64_t k = bins; k < c->columns; k++) {
-            s->line[2 * k] = s->line[2 * (c->columns - k)];
-            s->line[2 * k + 1] = -s->line[2 * (c->columns - k) + 1];
-        }
-        line(s->row_roots, c->columns, 1, s->line, c->columns, s->made, c->data_columns, 1);
-        for (int64_t i = 0; i < c->data_columns; i++)
-            expected[row * c->data_columns + i] = s->made[2 * i];
-    }
+    const int64_t last = fft_planes(job->c) - 1;
+    return i == samples_of(job) - 1 ? last : i * last / (samples_of(job) - 1);
 }
 
 static conv_fft_status expect(fft_job *job) {
-    const fft_case *const c = job->c;
-    const int64_t half = fft_spectrum(c), length = 2 * c->columns, column = 2 * c->rows;
-    const size_t bytes = (size_t)(2 * half + 3 * length + column) * sizeof(double);
-    const size_t expected_bytes = (size_t)(SAMPLES * out_floats(job)) * sizeof *job->expected;
-    double *const memory = malloc(bytes);
-    job->expected = malloc(expected_bytes);
-    if (!memory || !job->expected) {
-        free(memory);
-        return cf_fail_memory(bytes + expected_bytes, "the expected results");
+    const size_t bytes = (size_t)(samples_of(job) * out_numbers(job)) * sizeof *job->expected;
+    job->expected = malloc(bytes);
+    if (!job->expected)
+        return cf_fail_memory(bytes, "the expected results");
+    for (int i = 0; i < samples_of(job); i++) {
+        const float *const in = job->block + sampled_plane(job, i) % job->block_planes * in_numbers(job);
+        CF_FORWARD(fft_reference(job->c, job->inverse, in, job->expected + i * out_numbers(job)));
     }
-    space s = {.a = memory, .b = memory + half, .line = memory + 2 * half};
-    s.made = s.line + length;
-    s.row_roots = s.made + length;
-    s.column_roots = s.row_roots + length;
-    make_roots(c->columns, s.row_roots);
-    make_roots(c->rows, s.column_roots);
-    for (int i = 0; i < SAMPLES; i++) {
-        const float *const in = job->block + sampled_plane(job, i) % job->block_planes * in_floats(job);
-        if (job->inverse)
-            inverse(c, &s, in, job->expected + i * out_floats(job));
-        else
-            forward(c, &s, in, job->expected + i * out_floats(job));
-    }
-    free(memory);
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status fft_error(const fft_job *job, double *error) {
-    const int64_t floats = out_floats(job);
-    const size_t bytes = (size_t)floats * sizeof(float);
+/* One plane of the output, in natural order. */
+static conv_fft_status download(const fft_job *job, bool natural, int64_t plane, char *to) {
+    const size_t number = fft_number_bytes(job->c), bytes = (size_t)out_numbers(job) * number;
+    const char *const from = job->out;
+    if (natural || job->inverse)
+        return cf_gpu_download(job->gpu, to, from + (size_t)plane * bytes, bytes, job->stream);
+    for (int64_t bin = 0; bin < fft_bins(job->c); bin++)
+        CF_FORWARD(cf_gpu_download(job->gpu, to + (size_t)bin * 2 * number,
+                                   from + (size_t)(bin * fft_planes(job->c) + plane) * 2 * number, 2 * number,
+                                   job->stream));
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status fft_error(const fft_job *job, bool natural, double *error) {
+    const int64_t numbers = out_numbers(job);
+    const size_t bytes = (size_t)numbers * fft_number_bytes(job->c);
     double errors = 0, norm = 0;
-    float *const out = malloc(bytes);
+    void *const out = malloc(bytes);
     if (!out)
         return cf_fail_memory(bytes, "a plane");
     conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; i < SAMPLES && status == CONV_FFT_SUCCESS; i++) {
-        const char *const from = (const char *)job->out + (size_t)sampled_plane(job, i) * bytes;
-        status = cf_gpu_download(job->gpu, out, from, bytes, job->stream);
+    for (int i = 0; i < samples_of(job) && status == CONV_FFT_SUCCESS; i++) {
+        status = download(job, natural || !job->c->frequency_major, sampled_plane(job, i), out);
         if (status == CONV_FFT_SUCCESS)
             status = cf_gpu_synchronize(job->gpu, job->stream);
-        for (int64_t k = 0; k < floats && status == CONV_FFT_SUCCESS; k++) {
-            const double exact = job->expected[i * floats + k], difference = (double)out[k] - exact;
+        for (int64_t k = 0; k < numbers && status == CONV_FFT_SUCCESS; k++) {
+            const double exact = job->expected[i * numbers + k];
+            const double difference = (job->c->doubles ? ((double *)out)[k] : (double)((float *)out)[k]) - exact;
             errors += difference * difference;
             norm += exact * exact;
         }
@@ -144,44 +87,79 @@ static void random_floats(float *values, int64_t count) {
     }
 }
 
-/* The spectrum of a real plane: in columns 0 and N / 2, row -k is the conjugate of row k. */
+/* The spectrum of real numbers: in columns 0 and N / 2, bin -k is the conjugate of bin k. */
 static void make_hermitian(const fft_case *c, float *plane) {
-    const int64_t bins = c->columns / 2 + 1;
-    for (int64_t bin = 0; bin < bins; bin += c->columns / 2)
-        for (int64_t k = 0; 2 * k <= c->rows; k++) {
-            float *const a = plane + 2 * (k * bins + bin), *const b =
-                                                               plane + 2 * ((c->rows - k) % c->rows * bins + bin);
-            a[1] = a == b ? 0 : a[1];
-            b[0] = a[0];
-            b[1] = -a[1];
-        }
+    const int64_t *const n = c->basis, last = fft_last_bins(c), own[2] = {0, n[2] / 2};
+    for (int i = 0; i < (n[2] % 2 ? 1 : 2); i++)
+        for (int64_t k0 = 0; k0 < n[0]; k0++)
+            for (int64_t k1 = 0; k1 < n[1]; k1++) {
+                const int64_t m0 = (n[0] - k0) % n[0], m1 = (n[1] - k1) % n[1];
+                float *const a = plane + 2 * ((k0 * n[1] + k1) * last + own[i]);
+                const float *const b = plane + 2 * ((m0 * n[1] + m1) * last + own[i]);
+                if (b > a)
+                    continue;
+                a[1] = a == b ? 0 : -b[1];
+                a[0] = b[0];
+            }
 }
 
-static conv_fft_status upload(const fft_job *job, size_t block_bytes) {
-    char *const in = job->in;
-    CF_FORWARD(cf_gpu_upload(job->gpu, in, job->block, block_bytes, job->stream));
-    for (size_t done = block_bytes; done < job->in_bytes; done *= 2)
-        CF_FORWARD(cf_gpu_copy(job->gpu, in + done, in, done < job->in_bytes - done ? done : job->in_bytes - done,
-                               job->stream));
+/* The block in the type of the case, planes one after the other or, `major`, [bin][plane]. */
+static void *arranged(const fft_job *job, bool major) {
+    const int64_t numbers = in_numbers(job), planes = job->block_planes;
+    void *const memory = malloc((size_t)(planes * numbers) * fft_number_bytes(job->c));
+    for (int64_t p = 0; p < planes && memory; p++)
+        for (int64_t i = 0; i < numbers; i++) {
+            const int64_t at = major ? 2 * (i / 2 * planes + p) + i % 2 : p * numbers + i;
+            const float value = job->block[p * numbers + i];
+            if (job->c->doubles)
+                ((double *)memory)[at] = (double)value;
+            else
+                ((float *)memory)[at] = value;
+        }
+    return memory;
+}
+
+/* Fills each of the pieces of `whole` bytes with repetitions of its `bytes` bytes. */
+static conv_fft_status repeat(const fft_job *job, const char *from, size_t bytes, char *to, size_t whole,
+                              int64_t pieces) {
+    for (int64_t i = 0; i < pieces; i++, from += bytes, to += whole) {
+        CF_FORWARD(cf_gpu_upload(job->gpu, to, from, bytes, job->stream));
+        for (size_t done = bytes; done < whole; done *= 2)
+            CF_FORWARD(cf_gpu_copy(job->gpu, to + done, to, done < whole - done ? done : whole - done, job->stream));
+    }
     return cf_gpu_synchronize(job->gpu, job->stream);
 }
 
+static conv_fft_status upload(const fft_job *job, bool major, void *to) {
+    const int64_t pieces = major ? fft_bins(job->c) : 1;
+    const size_t bytes = (size_t)(job->block_planes * in_numbers(job)) * fft_number_bytes(job->c);
+    void *const from = arranged(job, major);
+    if (!from)
+        return cf_fail_memory(bytes, "random numbers");
+    const conv_fft_status status =
+        repeat(job, from, bytes / (size_t)pieces, to, job->in_bytes / (size_t)pieces, pieces);
+    free(from);
+    return status;
+}
+
+conv_fft_status fft_natural_input(const fft_job *job, void *to) { return upload(job, false, to); }
+
 static conv_fft_status create(fft_job *job) {
-    const int64_t floats = in_floats(job), most = BLOCK_FLOATS / floats;
-    job->block_planes = job->c->batch < most ? job->c->batch : most;
-    const size_t bytes = (size_t)(job->block_planes * floats) * sizeof *job->block;
+    const int64_t numbers = in_numbers(job), most = BLOCK_FLOATS / numbers, planes = fft_planes(job->c);
+    job->block_planes = planes < most ? planes : most;
+    const size_t bytes = (size_t)(job->block_planes * numbers) * sizeof *job->block;
     job->block = malloc(bytes);
     if (!job->block)
         return cf_fail_memory(bytes, "random numbers");
-    random_floats(job->block, job->block_planes * floats);
+    random_floats(job->block, job->block_planes * numbers);
     for (int64_t p = 0; p < job->block_planes && job->inverse; p++)
-        make_hermitian(job->c, job->block + p * floats);
+        make_hermitian(job->c, job->block + p * numbers);
     CF_FORWARD(expect(job));
-    job->in_bytes = (size_t)(job->c->batch * floats) * sizeof(float);
-    job->out_bytes = (size_t)(job->c->batch * out_floats(job)) * sizeof(float);
+    job->in_bytes = (size_t)(planes * numbers) * fft_number_bytes(job->c);
+    job->out_bytes = (size_t)(planes * out_numbers(job)) * fft_number_bytes(job->c);
     CF_FORWARD(cf_gpu_allocate(job->gpu, job->in_bytes, &job->in));
     CF_FORWARD(cf_gpu_allocate(job->gpu, job->out_bytes, &job->out));
-    return upload(job, bytes);
+    return upload(job, job->inverse && job->c->frequency_major, job->in);
 }
 
 conv_fft_status fft_data_create(fft_job *job) {

@@ -10,33 +10,45 @@
 
 /* ------------------------------------------------------------------------------------------------ cases.c: the suite */
 
-/* Planes of a basis, and the part of them that holds data (R2C) or is wanted (C2R). Rank 1 has one row. */
+/* Planes of a basis, and the part of them that holds data (forward) or is wanted (inverse): three axes, those that a rank
+ * lacks come first and have one point. */
 typedef struct fft_case {
     char name[80];
     int rank;
-    int64_t rows, columns, data_rows, data_columns, batch;
+    int64_t basis[3], data[3], channels, batch;
+    bool complex_signal; /* C2C, forward only; else R2C and C2R */
+    bool
+        frequency_major; /* the spectrum: [bin][batch][channel]. Else, as signals always are, planes one after the other */
+    bool doubles;
 } fft_case;
 
-#define FFT_MAX_CASES 64
+#define FFT_MAX_CASES 96
 
-/* Writes the cases and returns how many. quick: batches of at most 2^22 elements. */
+/* Writes the cases and returns how many. Names are unique among the cases of one type. quick: batches of at most 2^22
+ * elements. */
 size_t fft_suite(bool quick, fft_case cases[FFT_MAX_CASES]);
 
-static inline bool fft_padded(const fft_case *c) { return c->data_rows < c->rows || c->data_columns < c->columns; }
-static inline bool fft_same_transform(const fft_case *a, const fft_case *b) {
-    return a->rank == b->rank && a->rows == b->rows && a->columns == b->columns && a->data_rows == b->data_rows &&
-           a->data_columns == b->data_columns;
-}
+bool fft_padded(const fft_case *c);
+bool fft_same_transform(const fft_case *a, const fft_case *b); /* with any batches */
+const char *fft_pass(const fft_case *c, bool inverse);         /* of the results */
+const char *fft_precision(const fft_case *c);
 
-/* Floats of one plane. */
-static inline int64_t fft_real(const fft_case *c) { return c->data_rows * c->data_columns; }
-static inline int64_t fft_full(const fft_case *c) { return c->rows * c->columns; }
-static inline int64_t fft_spectrum(const fft_case *c) { return 2 * c->rows * (c->columns / 2 + 1); }
+static inline int64_t fft_planes(const fft_case *c) { return c->batch * c->channels; }
+static inline int64_t fft_points(const fft_case *c) { return c->basis[0] * c->basis[1] * c->basis[2]; }
+static inline int64_t fft_last_bins(const fft_case *c) { return c->complex_signal ? c->basis[2] : c->basis[2] / 2 + 1; }
+static inline int64_t fft_bins(const fft_case *c) { return c->basis[0] * c->basis[1] * fft_last_bins(c); }
+static inline size_t fft_number_bytes(const fft_case *c) { return c->doubles ? sizeof(double) : sizeof(float); }
+/* Numbers of one plane, two a complex one. */
+static inline int64_t fft_signal(const fft_case *c) {
+    return c->data[0] * c->data[1] * c->data[2] * (c->complex_signal ? 2 : 1);
+}
+static inline int64_t fft_spectrum(const fft_case *c) { return 2 * fft_bins(c); }
 
 /* ------------------------------------------------------------------------------------------ cufft.c: cuFFT's library */
 
 typedef int fft_cufft_plan;
 struct float2;
+struct double2;
 
 /* X(member, parameters); the members have the names of the exported symbols. */
 #define FFT_CUFFT_FUNCTIONS(X)                                                                                \
@@ -47,6 +59,9 @@ struct float2;
     X(cufftSetStream, (fft_cufft_plan plan, cf_cu_stream stream))                                             \
     X(cufftExecR2C, (fft_cufft_plan plan, float *in, struct float2 *out))                                     \
     X(cufftExecC2R, (fft_cufft_plan plan, struct float2 * in, float *out))                                    \
+    X(cufftExecC2C, (fft_cufft_plan plan, struct float2 * in, struct float2 * out, int direction))            \
+    X(cufftExecD2Z, (fft_cufft_plan plan, double *in, struct double2 *out))                                   \
+    X(cufftExecZ2D, (fft_cufft_plan plan, struct double2 * in, double *out))                                  \
     X(cufftDestroy, (fft_cufft_plan plan))
 
 typedef struct fft_cufft {
@@ -58,6 +73,13 @@ typedef struct fft_cufft {
 
 /* LIBRARY_MISSING: as library.problem says. */
 conv_fft_status fft_cufft_open(fft_cufft *cufft, const cf_gpu *gpu);
+
+/* ------------------------------------------------------------------------------- reference.c: the definition, in double */
+
+/* out <- the unscaled transform of one plane; both in natural order. OUT_OF_MEMORY. */
+conv_fft_status fft_reference(const fft_case *c, bool inverse, const float *in, double *out);
+/* Complex multiplications that it takes. */
+int64_t fft_reference_work(const fft_case *c);
 
 /* --------------------------------------------------------------------------------------- data.c: inputs and the error */
 
@@ -71,28 +93,32 @@ typedef struct fft_job {
     cf_cu_stream stream;
     void *in, *out; /* device memory; `in` is never written to */
     size_t in_bytes, out_bytes;
-    float *block; /* the first planes of `in`, on the host; the rest repeats them */
+    float *block; /* the first planes of `in`, in natural order, on the host; the others repeat them */
     int64_t block_planes;
-    double *expected; /* of sampled planes */
+    double *expected; /* of sampled planes, in natural order */
 } fft_job;
 
-/* Fills in job.in and all below it: random numbers, those of spectra Hermitian. */
+/* Fills in job.in and all below it: random numbers, those of spectra Hermitian if the signal is real. */
 conv_fft_status fft_data_create(fft_job *job);
 void fft_data_destroy(fft_job *job);
 
+/* The input in natural order, whatever order the case has, into in_bytes of device memory. */
+conv_fft_status fft_natural_input(const fft_job *job, void *to);
 /* Overwrites the output with NaN. */
 conv_fft_status fft_poison(const fft_job *job);
-/* ||out - exact|| / ||exact|| over the sampled planes; NaN if an output is NaN. */
-conv_fft_status fft_error(const fft_job *job, double *error);
+/* ||out - exact|| / ||exact|| over the sampled planes; NaN if an output is NaN. natural: the output is in natural order,
+ * whatever order the case has. */
+conv_fft_status fft_error(const fft_job *job, bool natural, double *error);
 
 /* ------------------------------------------------------------------------------------- ours.c baselines.c: the rivals */
 
 typedef struct fft_impl {
-    char name[32], strategy[256];
+    char name[32], strategy[640];
     uint64_t workspace_bytes;
     const fft_job *job;
     void *state;
     bool transforms;                                   /* its output can be compared */
+    bool natural;                                      /* its output is in natural order, whatever the case says */
     conv_fft_status (*restore)(struct fft_impl *self); /* outside the timed part, before each run; may be NULL */
     conv_fft_status (*run)(struct fft_impl *self);
     conv_fft_status (*finish)(struct fft_impl *self); /* brings the result to job.out, not timed; may be NULL */

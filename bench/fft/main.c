@@ -22,12 +22,14 @@ void bench_copy(char *to, size_t bytes, const char *from) { snprintf(to, bytes, 
 static void help(void) {
     puts("usage: bench_fft [options]\n"
          "\n"
-         "Times real transforms on GPU 0, both directions: the library, cuFFT (if its library is found), cuFFT with a\n"
-         "copy into or out of whole planes (padded cases), and a device copy of half the bytes read and written.\n"
+         "Times transforms on GPU 0, those of real numbers in both directions: the library, cuFFT (if its library is\n"
+         "found; with spectra in natural order, whatever order the library has), cuFFT with a copy into or out of "
+         "whole\n"
+         "planes (padded cases), and a device copy of half the bytes read and written.\n"
          "\n"
          "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
          "  --quick         batches of at most 2^22 elements, fewer runs; the names of the cases say the batch\n"
-         "  --case NAME     only this case (a name as --list prints it)\n"
+         "  --case NAME     only the cases of this name (as --list prints it), of every type that there is\n"
          "  --commit ID     what was built, for the results (default: what git says here)\n"
          "  --list          print the cases, run nothing\n"
          "  --help");
@@ -89,19 +91,24 @@ int main(int argc, char **argv) {
         return status;
     size_t count = fft_suite(o.quick, cases);
     if (o.only) {
-        size_t i = 0;
-        while (i < count && strcmp(cases[i].name, o.only) != 0)
-            i++;
-        if (i == count) {
+        size_t kept = 0;
+        for (size_t i = 0; i < count; i++)
+            if (!strcmp(cases[i].name, o.only))
+                cases[kept++] = cases[i];
+        if (kept == 0) {
             bench_message("no case %s; --list prints them", o.only);
             return EXIT_FAILURE;
         }
-        cases[0] = cases[i];
-        count = 1;
+        count = kept;
     }
     if (!list)
         return fft_bench(&o, cases, count) ? EXIT_SUCCESS : EXIT_FAILURE;
-    for (size_t i = 0; i < count; i++)
-        puts(cases[i].name);
+    for (size_t i = 0; i < count; i++) {
+        size_t same = 0;
+        while (strcmp(cases[same].name, cases[i].name) != 0)
+            same++;
+        if (same == i)
+            puts(cases[i].name);
+    }
     return EXIT_SUCCESS;
 }

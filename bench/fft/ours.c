@@ -7,13 +7,15 @@
 
 fbfft_desc fft_desc_of(const fft_case *c, bool inverse) {
     fbfft_desc d;
-    fbfft_desc_init(&d, c->rank, inverse ? FBFFT_C2R : FBFFT_R2C);
-    d.basis[c->rank - 1] = c->columns;
-    d.extent[c->rank - 1] = c->data_columns;
-    if (c->rank == 2) {
-        d.basis[0] = c->rows;
-        d.extent[0] = c->data_rows;
+    const fbfft_kind kind = c->complex_signal ? FBFFT_C2C_FORWARD : inverse ? FBFFT_C2R : FBFFT_R2C;
+    fbfft_desc_init(&d, c->rank, kind);
+    for (int a = 0; a < c->rank; a++) {
+        d.basis[a] = c->basis[3 - c->rank + a];
+        d.extent[a] = c->data[3 - c->rank + a];
     }
+    d.channels = c->channels;
+    d.dtype = c->doubles ? CONV_FFT_FP64 : CONV_FFT_FP32;
+    d.order = c->frequency_major ? FBFFT_FREQUENCY_MAJOR : FBFFT_NATURAL;
     return d;
 }
 

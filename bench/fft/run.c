@@ -10,6 +10,7 @@
 #include <time.h>
 
 #define MAX_ERROR 1e-5 /* an FP32 result beyond this is wrong, not inexact */
+#define MAX_ERROR_FP64 1e-13
 #define REPEATS 31
 #define QUICK_REPEATS 11
 
@@ -114,7 +115,7 @@ static void measure_first_use(session *run, const fft_job *job) {
     f->worst_cold_ms = fmax(f->worst_cold_ms, ms[0]);
     f->worst_cached_ms = fmax(f->worst_cached_ms, ms[1]);
     fprintf(stderr, "%-34s %s plan: %.1f ms, from the kernel cache %.2f ms\n", job->c->name,
-            job->inverse ? "c2r" : "r2c", ms[0], ms[1]);
+            fft_pass(job->c, job->inverse), ms[0], ms[1]);
 }
 
 /* After the measurement, so that inputs that a rival destroyed show as errors. */
@@ -128,16 +129,17 @@ static conv_fft_status check(const fft_job *job, fft_impl *impl, double *error) 
     CF_FORWARD(impl->run(impl));
     if (impl->finish)
         CF_FORWARD(impl->finish(impl));
-    return fft_error(job, error);
+    return fft_error(job, impl->natural, error);
 }
 
 static bool add_row(session *run, const fft_job *job, const fft_impl *impl, double ms, double error) {
     bench_row row = {.suite = "fft", .ms = ms, .rel_l2 = error, .workspace_bytes = impl->workspace_bytes};
     bench_copy(row.layer, sizeof row.layer, job->c->name);
-    bench_copy(row.pass, sizeof row.pass, job->inverse ? "c2r" : "r2c");
+    bench_copy(row.pass, sizeof row.pass, fft_pass(job->c, job->inverse));
+    bench_copy(row.precision, sizeof row.precision, fft_precision(job->c));
     bench_copy(row.impl, sizeof row.impl, impl->name);
     bench_copy(row.strategy, sizeof row.strategy, impl->strategy);
-    if (error <= MAX_ERROR)
+    if (error <= (job->c->doubles ? MAX_ERROR_FP64 : MAX_ERROR))
         return bench_part_add(&run->part, &row);
     bench_message("%s %s %s: wrong result, relative error %.2e", row.layer, row.pass, row.impl, error);
     run->wrong = true;
@@ -152,7 +154,7 @@ static bool measure(session *run, const fft_job *job, fft_impl *impls, size_t co
         if (!report(check(job, &impls[i], &errors[i]), job->c->name, impls[i].name) ||
             !add_row(run, job, &impls[i], ms[i], errors[i]))
             return false;
-    fprintf(stderr, "%-34s %s", job->c->name, job->inverse ? "c2r" : "r2c");
+    fprintf(stderr, "%-34s %s", job->c->name, fft_pass(job->c, job->inverse));
     for (size_t i = 0; i < count; i++)
         fprintf(stderr, " %s %.4f (%.1e)", impls[i].name, ms[i], errors[i]);
     fputc('\n', stderr);
@@ -187,7 +189,7 @@ static bool run_job(session *run, fft_job *job) {
 
 static bool run_case(session *run, const fft_case *c) {
     bool good = true;
-    for (int inverse = 0; inverse < 2; inverse++) {
+    for (int inverse = 0; inverse < (c->complex_signal ? 1 : 2); inverse++) {
         fft_job job = {.c = c,
                        .inverse = inverse == 1,
                        .gpu = run->gpu,

@@ -199,7 +199,7 @@ static void search_dilation(search *q, bool shift) {
 
 /* Rows and groups at a time: as much as stays near the caches, but enough for every thread and for efficient products. */
 static void choose_chunks(const search *q, int pass, cf_strategy *s) {
-    const double cache = 32e6, group_cache = 8e6;
+    const double cache = q->device->chunk_bytes, group_cache = q->device->group_bytes;
     cf_spectrum p[CF_OPERAND_COUNT];
     cf_staged_spectra(q->layer, pass, s, p);
     const double unit = 2.0 * (double)cf_dtype_bytes(p[CF_X].dtype) * (double)p[CF_X].bins;
@@ -261,6 +261,7 @@ conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_probl
                                  const conv_fft_plan_options *options, conv_fft_plan **plan) {
     cf_layer layer;
     CF_FORWARD(cf_layer_make(problem, &layer));
+    CF_FORWARD(context->device->ops->prepare(context->device));
     search q;
     memset(&q, 0, sizeof q);
     q.layer = &layer;

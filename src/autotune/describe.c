@@ -72,7 +72,7 @@ static size_t tensor_bytes(const cf_tensor *t, const int64_t extents[5]) {
 }
 
 /* Random values of magnitude 0.5 to 1 and either sign: never zeros, whose products would cost less power and time. */
-static void fill_random(conv_fft_dtype dtype, void *data, size_t bytes) {
+static void make_random(conv_fft_dtype dtype, void *data, size_t bytes) {
     uint64_t state = 1;
     for (size_t at = 0; at + cf_dtype_bytes(dtype) <= bytes; at += cf_dtype_bytes(dtype)) {
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -99,6 +99,19 @@ static void fill_random(conv_fft_dtype dtype, void *data, size_t bytes) {
     }
 }
 
+enum {
+    BLOCK = 1 << 24 /* bytes of random values, which repeat */
+};
+
+static conv_fft_status fill_random(cf_device *device, conv_fft_dtype dtype, void *memory, size_t bytes, char *block) {
+    const size_t piece = bytes < BLOCK ? bytes : BLOCK;
+    make_random(dtype, block, piece);
+    for (size_t done = 0; done < bytes; done += piece)
+        CF_FORWARD(
+            device->ops->write(device, (char *)memory + done, block, bytes - done < piece ? bytes - done : piece));
+    return CONV_FFT_SUCCESS;
+}
+
 static int compare_doubles(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -117,7 +130,7 @@ static void *take(arena *a, size_t bytes) {
 }
 
 /* Lay the tensors of the call out; with memory, fill the inputs too. */
-static void place_tensors(const conv_fft_plan *plan, int set, arena *a, cf_call *call) {
+static conv_fft_status place_tensors(const conv_fft_plan *plan, int set, arena *a, char *block, cf_call *call) {
     const cf_layer *l = &plan->layer;
     int64_t ex[5], ey[5], ew[5];
     cf_layer_extents(l, ex, ey, ew);
@@ -128,11 +141,11 @@ static void place_tensors(const conv_fft_plan *plan, int set, arena *a, cf_call 
     void *gx = take(a, x), *pgw = take(a, gw), *gbias = take(a, (size_t)ey[1] * cf_dtype_bytes(l->gw.dtype));
     call->workspace = take(a, plan->workspace[set].bytes);
     if (!a->memory)
-        return;
-    fill_random(l->x.dtype, px, x);
-    fill_random(l->w.dtype, pw, w);
-    fill_random(l->y.dtype, py, y);
-    fill_random(l->x.dtype, pbias, bias);
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(fill_random(plan->device, l->x.dtype, px, x, block));
+    CF_FORWARD(fill_random(plan->device, l->w.dtype, pw, w, block));
+    CF_FORWARD(fill_random(plan->device, l->y.dtype, py, y, block));
+    CF_FORWARD(fill_random(plan->device, l->x.dtype, pbias, bias, block));
     call->x = px;
     call->w = pw;
     call->bias = pbias;
@@ -142,37 +155,56 @@ static void place_tensors(const conv_fft_plan *plan, int set, arena *a, cf_call 
         call->gx = gx;
     if (set & CONV_FFT_BACKWARD_WEIGHTS)
         call->gw = pgw, call->gbias = gbias;
+    return CONV_FFT_SUCCESS;
+}
+
+/* One run; seconds per stage, `stride` of them apart. */
+static conv_fft_status measure(const conv_fft_plan *plan, int set, const cf_call *call, double *seconds, int stride) {
+    cf_laps *laps = call->laps;
+    laps->count = 0;
+    CF_FORWARD(cf_run(plan, set, call));
+    CF_FORWARD(laps->status);
+    for (int i = 0; i < CF_STAGE_COUNT; ++i)
+        seconds[i * stride] = 0;
+    for (int i = 0; i < laps->count; ++i) {
+        double lap;
+        CF_FORWARD(plan->device->ops->timer_seconds(laps->timer, i + 1, &lap));
+        seconds[(int)laps->stage[i] * stride] += lap;
+    }
+    return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_profile(const conv_fft_plan *plan, int set, int repeats, conv_fft_description *description) {
-    cf_call call = {0};
-    arena a = {0};
-    place_tensors(plan, set, &a, &call);
-    const size_t bytes = a.bytes;
+    const cf_stage_ops *ops = plan->device->ops;
+    cf_laps laps = {.timer = NULL};
+    cf_call call = {.laps = &laps};
+    arena size = {0};
+    place_tensors(plan, set, &size, NULL, &call);
     double *times = malloc((size_t)repeats * CF_STAGE_COUNT * sizeof *times);
-    a = (arena){malloc(bytes), 0};
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    if (!times || !a.memory) {
-        status = cf_fail_memory(bytes, "the tensors of a profile");
-        goto done;
+    char *block = malloc(BLOCK);
+    void *memory = NULL;
+    conv_fft_status status = times && block ? CONV_FFT_SUCCESS : cf_fail_memory(BLOCK, "the values of a profile");
+    if (status == CONV_FFT_SUCCESS)
+        status = ops->allocate(plan->device, size.bytes, &memory);
+    if (status == CONV_FFT_SUCCESS)
+        status = ops->timer_create(plan->device, &laps.timer);
+    arena all = {memory, 0};
+    if (status == CONV_FFT_SUCCESS)
+        status = place_tensors(plan, set, &all, block, &call);
+    for (int run = -1; status == CONV_FFT_SUCCESS && run < repeats; ++run) /* the first one warms up */
+        status = measure(plan, set, &call, times + cf_max(run, 0), repeats);
+    if (status == CONV_FFT_SUCCESS) {
+        double median[CF_STAGE_COUNT];
+        for (int i = 0; i < CF_STAGE_COUNT; ++i) {
+            qsort(times + i * repeats, (size_t)repeats, sizeof *times, compare_doubles);
+            median[i] = times[i * repeats + repeats / 2];
+        }
+        cf_describe(plan, set, median, description);
     }
-    place_tensors(plan, set, &a, &call);
-    for (int run = -1; run < repeats; ++run) { /* the first one warms up */
-        double seconds[CF_STAGE_COUNT] = {0};
-        call.seconds = seconds;
-        if ((status = cf_run(plan, set, &call)) != CONV_FFT_SUCCESS)
-            goto done;
-        for (int i = 0; run >= 0 && i < CF_STAGE_COUNT; ++i)
-            times[i * repeats + run] = seconds[i];
-    }
-    double median[CF_STAGE_COUNT];
-    for (int i = 0; i < CF_STAGE_COUNT; ++i) {
-        qsort(times + i * repeats, (size_t)repeats, sizeof *times, compare_doubles);
-        median[i] = times[i * repeats + repeats / 2];
-    }
-    cf_describe(plan, set, median, description);
-done:
+    free(laps.stage);
+    free(block);
     free(times);
-    free(a.memory);
+    ops->timer_destroy(laps.timer);
+    ops->release(plan->device, memory);
     return status;
 }

@@ -24,7 +24,8 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, do
     const double points = (double)(s->basis[0] * s->basis[1] * s->basis[2]);
     const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
     const double odd = s->basis[2] % 2 && s->basis[2] > 1 ? 2.0 : 1.0;
-    const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd;
+    const double large = s->basis[0] * s->basis[1] * s->basis[2] > device->plane_points ? device->large_plane : 1.0;
+    const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * large;
     const double spectrum_bytes = planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Positions of the basis are handled one by one on load and store. */
     return cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points, device->flops);
@@ -72,6 +73,8 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
             transform(device, &s[operand], elements(extents[operand]) * (double)size[operand]);
     }
     cost[products[pass]] = product(device, s, strategy->product);
+    if (pass == CF_PASS_DATA && strategy->overlap_add)
+        cost[CF_STAGE_STORE_GX].seconds *= device->ordered;
     if (pass != CF_PASS_DATA || cf_staged_gx_store(layer, strategy) == CF_GX_DIRECT)
         return;
     double padded = (double)extents[CF_X][0] * (double)extents[CF_X][1];

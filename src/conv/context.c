@@ -2,43 +2,71 @@
 #include "conv/context.h"
 
 #include "conv/gpu.h"
-
 #include "cpu/cpu.h"
+#include "device/cubin_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static conv_fft_status open_cpu(const conv_fft_context_options *options, conv_fft_context *context) {
+static conv_fft_status open_cpu(const conv_fft_context_options *options, const char *why, conv_fft_context *context) {
     CF_FORWARD(cf_cpu_create(options->threads, context->log_level, &context->device));
-    snprintf(context->description, sizeof context->description, "%s; %s", cf_cpu_description(context->device),
-             options->device == CONV_FFT_DEVICE_CPU ? "the CPU was asked for"
-                                                    : "layers run on the CPU in this version of the library");
+    context->ordinal = CONV_FFT_DEVICE_CPU;
+    snprintf(context->description, sizeof context->description, "%s; %s", cf_cpu_description(context->device), why);
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status open_gpu(const conv_fft_context_options *options, conv_fft_context *context) {
-    const cf_gpu_options gpu = {options->device, options->cache_directory, context->log_level, cf_search_default()};
-    const conv_fft_status status = cf_gpu_open(&gpu, &context->gpu);
-    /* Whatever stands in the way, the GPU that was asked for by number is not usable. */
-    if (status == CONV_FFT_LIBRARY_MISSING || status == CONV_FFT_NOT_SUPPORTED || status == CONV_FFT_NO_DEVICE) {
-        char why[512];
-        snprintf(why, sizeof why, "%s", conv_fft_last_error());
-        return cf_fail(CONV_FFT_NO_DEVICE, "options.device is %d, a GPU that is not usable: %s", options->device, why);
-    }
-    CF_FORWARD(status);
+static conv_fft_status open_gpu(const conv_fft_context_options *options, int ordinal, const char *why,
+                                conv_fft_context *context) {
+    const cf_gpu_options gpu = {ordinal, options->cache_directory, context->log_level, cf_search_default()};
+    CF_FORWARD(cf_gpu_open(&gpu, &context->gpu));
     CF_FORWARD(cf_gpu_layers_create(context->gpu, &context->device));
-    snprintf(context->description, sizeof context->description, "GPU %d, %s, %s; it was asked for", options->device,
-             context->gpu->facts.name, context->gpu->architecture);
+    context->ordinal = ordinal;
+    snprintf(context->description, sizeof context->description, "GPU %d, %s, %s; %s", ordinal, context->gpu->facts.name,
+             context->gpu->architecture, why);
     return CONV_FFT_SUCCESS;
+}
+
+/* Whatever stands in the way, the GPU that was asked for by number is not usable. */
+static conv_fft_status open_numbered(const conv_fft_context_options *options, conv_fft_context *context) {
+    const conv_fft_status status = open_gpu(options, options->device, "it was asked for", context);
+    if (status != CONV_FFT_LIBRARY_MISSING && status != CONV_FFT_NOT_SUPPORTED && status != CONV_FFT_NO_DEVICE)
+        return status;
+    char why[512];
+    snprintf(why, sizeof why, "%s", conv_fft_last_error());
+    return cf_fail(CONV_FFT_NO_DEVICE, "options.device is %d, a GPU that is not usable: %s", options->device, why);
+}
+
+static bool has_kernels(const cf_gpu *gpu) {
+    return gpu->jit.library.usable || cf_cache_folder_trim(cf_cubin_cache_folder(gpu->cache), -1).files > 0;
+}
+
+/* GPU 0, or the reason why it is the CPU. */
+static conv_fft_status open_either(const conv_fft_context_options *options, conv_fft_context *context) {
+    char why[400];
+    const conv_fft_status status = open_gpu(options, 0, "the first one that is usable", context);
+    if (status == CONV_FFT_SUCCESS && has_kernels(context->gpu))
+        return CONV_FFT_SUCCESS;
+    snprintf(why, sizeof why, "no GPU is usable: %.370s",
+             status == CONV_FFT_SUCCESS ? context->gpu->jit.library.problem : conv_fft_last_error());
+    cf_gpu_layers_destroy(context->gpu ? context->device : NULL);
+    cf_gpu_close(context->gpu);
+    context->device = NULL;
+    context->gpu = NULL;
+    return open_cpu(options, why, context);
+}
+
+static conv_fft_status open_device(const conv_fft_context_options *options, conv_fft_context *context) {
+    if (options->device == CONV_FFT_DEVICE_AUTO)
+        return open_either(options, context);
+    return options->device >= 0 ? open_numbered(options, context) : open_cpu(options, "the CPU was asked for", context);
 }
 
 conv_fft_status cf_context_create(const conv_fft_context_options *options, conv_fft_context **result) {
     conv_fft_context *context = calloc(1, sizeof *context);
     if (!context)
         return cf_fail_memory(sizeof *context, "a context");
-    context->ordinal = options->device >= 0 ? options->device : CONV_FFT_DEVICE_CPU;
     context->log_level = cf_log_level(options->log_level);
-    const conv_fft_status status = options->device >= 0 ? open_gpu(options, context) : open_cpu(options, context);
+    const conv_fft_status status = open_device(options, context);
     if (status != CONV_FFT_SUCCESS) {
         cf_context_destroy(context);
         return status;

@@ -9,7 +9,7 @@
 struct conv_fft_context {
     int ordinal; /* GPU, or CONV_FFT_DEVICE_CPU */
     conv_fft_log_level log_level;
-    cf_device *device; /* of layers; NULL on a GPU, which has no layers in this version */
+    cf_device *device; /* of layers */
     cf_gpu *gpu;       /* NULL on the CPU */
     char description[512];
 };

@@ -17,20 +17,29 @@ struct cf_transform {
     cf_gpu_transform *gpu;
 };
 
-/* A handle is made now, so that no call has to. */
-static conv_fft_status warm_products(cf_gpu_layers *layers) {
-    cf_cublas_lease lease;
-    if (!layers->base.has_blas)
-        return CONV_FFT_SUCCESS;
-    CF_FORWARD(cf_cublas_acquire(layers->gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease));
-    cf_cublas_release(layers->gpu->cublas, &lease);
-    return CONV_FFT_SUCCESS;
+/* The kernels of the small stages, and a handle of cuBLAS, so that no call has to make one. Without cuBLAS our own kernels do. */
+static conv_fft_status prepare(cf_device *device) {
+    cf_gpu_layers *layers = cf_gpu_layers_of(device);
+    pthread_mutex_lock(&layers->mutex);
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    if (!layers->prepared) {
+        cf_cublas_lease lease;
+        status = cf_gpu_stages_build(layers);
+        if (cf_cublas_acquire(layers->gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease) == CONV_FFT_SUCCESS) {
+            cf_cublas_release(layers->gpu->cublas, &lease);
+            layers->base.has_blas = true;
+        } else {
+            cf_log(layers->gpu->log_level, CONV_FFT_LOG_WARNING, "products of many channels will be slow: %s",
+                   conv_fft_last_error());
+        }
+        layers->prepared = status == CONV_FFT_SUCCESS;
+    }
+    pthread_mutex_unlock(&layers->mutex);
+    return status;
 }
 
 static conv_fft_status transform_create(cf_device *device, const cf_transform_desc *desc, cf_transform **result) {
     cf_gpu_layers *layers = cf_gpu_layers_of(device);
-    CF_FORWARD(cf_gpu_layers_prepare(layers));
-    CF_FORWARD(warm_products(layers));
     cf_transform *t = calloc(1, sizeof *t);
     if (!t)
         return cf_fail_memory(sizeof *t, "a transform");
@@ -44,6 +53,17 @@ static conv_fft_status transform_create(cf_device *device, const cf_transform_de
         free(t);
     else
         *result = t;
+    return status;
+}
+
+static conv_fft_status transforms_build(cf_device *device, cf_transform *const *transforms, int count) {
+    cf_gpu_transform **gpu = malloc((size_t)count * sizeof(cf_gpu_transform *));
+    if (!gpu)
+        return cf_fail_memory((size_t)count * sizeof(cf_gpu_transform *), "transforms");
+    for (int i = 0; i < count; ++i)
+        gpu[i] = transforms[i]->gpu;
+    const conv_fft_status status = cf_gpu_transforms_build(cf_gpu_layers_of(device)->gpu, gpu, count);
+    free(gpu);
     return status;
 }
 
@@ -116,8 +136,10 @@ static bool has_transforms(const cf_device *device, const int64_t basis[3], conv
 }
 
 static const cf_stage_ops operations = {
+    .prepare = prepare,
     .transforms = has_transforms,
     .transform_create = transform_create,
+    .transforms_build = transforms_build,
     .transform_destroy = transform_destroy,
     .transform_scratch = transform_scratch,
     .forward = forward,
@@ -127,6 +149,13 @@ static const cf_stage_ops operations = {
     .bias_gradient = cf_gpu_bias_gradient,
     .clear = clear,
     .zero = cf_gpu_zero,
+    .allocate = cf_gpu_layers_allocate,
+    .write = cf_gpu_layers_write,
+    .release = cf_gpu_layers_release,
+    .timer_create = cf_gpu_timer_create,
+    .timer_destroy = cf_gpu_timer_destroy,
+    .timer_mark = cf_gpu_timer_mark,
+    .timer_seconds = cf_gpu_timer_seconds,
 };
 
 /* Rates that only rank strategies: a transform's arithmetic, large complex products in FP32, and memory, as shares of what the
@@ -137,6 +166,10 @@ static void set_facts(cf_device *device, const cf_gpu_facts *facts) {
     device->product_flops = 1.2 * lanes;
     device->bandwidth = 0.6 * 2e3 * (double)facts->memory_clock_khz * (double)facts->memory_bus_bits / 8;
     device->stage_seconds = 4e-6;
+    device->plane_points = 4096; /* beyond, eight planes at a time do not fit a multiprocessor: measured on an H200 */
+    device->large_plane = 2.5;
+    device->ordered = 4; /* one launch for each tile of a sample */
+    device->chunk_bytes = device->group_bytes = 2e9;
     device->threads = (int)(facts->multiprocessors * 64);
 }
 
@@ -147,11 +180,6 @@ conv_fft_status cf_gpu_layers_create(cf_gpu *gpu, cf_device **device) {
     layers->base.ops = &operations;
     layers->gpu = gpu;
     set_facts(&layers->base, &gpu->facts);
-    cf_cublas_lease lease;
-    layers->base.has_blas =
-        cf_cublas_acquire(gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease) == CONV_FFT_SUCCESS;
-    if (layers->base.has_blas)
-        cf_cublas_release(gpu->cublas, &lease);
     pthread_mutex_init(&layers->mutex, NULL);
     *device = &layers->base;
     return CONV_FFT_SUCCESS;

@@ -38,7 +38,7 @@ static char *join(const char *tail) {
     return text;
 }
 
-static conv_fft_status build(cf_gpu_layers *layers) {
+conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
     cf_source sources[CF_KERNEL_COUNT] = {{0}};
     conv_fft_status status = CONV_FFT_SUCCESS;
     int count = 0;
@@ -59,16 +59,6 @@ static conv_fft_status build(cf_gpu_layers *layers) {
 done:
     for (int i = 0; i < count; ++i)
         free((char *)sources[i].text);
-    return status;
-}
-
-conv_fft_status cf_gpu_layers_prepare(cf_gpu_layers *layers) {
-    pthread_mutex_lock(&layers->mutex);
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    if (!layers->built)
-        status = build(layers);
-    layers->built = status == CONV_FFT_SUCCESS;
-    pthread_mutex_unlock(&layers->mutex);
     return status;
 }
 

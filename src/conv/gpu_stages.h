@@ -20,15 +20,15 @@ enum {
 typedef struct cf_gpu_layers {
     cf_device base;
     cf_gpu *gpu;
-    pthread_mutex_t mutex; /* of the kernels, until they are built */
-    bool built;
+    pthread_mutex_t mutex; /* until it is prepared */
+    bool prepared;
     cf_kernel *kernel[CF_KERNEL_COUNT];
 } cf_gpu_layers;
 
 static inline cf_gpu_layers *cf_gpu_layers_of(cf_device *device) { return (cf_gpu_layers *)device; }
 
-/* Compile them, once; a plan calls this before any of its calls needs one. */
-conv_fft_status cf_gpu_layers_prepare(cf_gpu_layers *layers);
+/* Compile them. */
+conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers);
 
 conv_fft_status cf_gpu_product(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
                                bool accumulate, struct CUstream_st *stream);
@@ -42,5 +42,13 @@ conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
                                      bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream);
+
+conv_fft_status cf_gpu_layers_allocate(cf_device *device, size_t bytes, void **memory);
+conv_fft_status cf_gpu_layers_write(cf_device *device, void *memory, const void *host, size_t bytes);
+void cf_gpu_layers_release(cf_device *device, void *memory);
+conv_fft_status cf_gpu_timer_create(cf_device *device, cf_timer **timer);
+void cf_gpu_timer_destroy(cf_timer *timer);
+conv_fft_status cf_gpu_timer_mark(cf_timer *timer, int mark, struct CUstream_st *stream);
+conv_fft_status cf_gpu_timer_seconds(cf_timer *timer, int mark, double *seconds);
 
 #endif

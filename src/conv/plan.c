@@ -95,6 +95,14 @@ static conv_fft_status prepare(conv_fft_plan *plan) {
     return CONV_FFT_SUCCESS;
 }
 
+/* All at once: where transforms are compiled, that goes side by side. */
+static conv_fft_status build(const conv_fft_plan *plan) {
+    cf_transform *transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
+    for (int i = 0; i < plan->transform_count; ++i)
+        transforms[i] = plan->transforms[i].transform;
+    return plan->device->ops->transforms_build(plan->device, transforms, plan->transform_count);
+}
+
 static int64_t smaller_divisor(int64_t n, int64_t below) {
     while (--below > 1 && n % below != 0)
         continue;
@@ -208,6 +216,8 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
         goto done;
     for (int i = 0; i < CF_PASS_COUNT; ++i)
         plan->pass[i].strategy.groups = plan->chunk_groups;
+    if ((status = build(plan)) != CONV_FFT_SUCCESS)
+        goto done;
     *result = plan;
     return CONV_FFT_SUCCESS;
 done:

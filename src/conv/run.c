@@ -3,22 +3,47 @@
 
 #include "conv/family.h"
 #include "core/arith.h"
-#include "core/clock.h"
+
+#include <stdlib.h>
 
 #define CF_STAGE_NAME(name, text) [CF_STAGE_##name] = text,
 const char *const cf_stage_names[CF_STAGE_COUNT] = {CF_STAGE_LIST(CF_STAGE_NAME)};
 #undef CF_STAGE_NAME
 
+static bool room_for_lap(cf_laps *laps) {
+    if (laps->count < laps->capacity)
+        return true;
+    const int capacity = 2 * laps->capacity + 16;
+    cf_stage_kind *stage = realloc(laps->stage, (size_t)capacity * sizeof *stage);
+    if (!stage)
+        return false;
+    laps->stage = stage;
+    laps->capacity = capacity;
+    return true;
+}
+
+void cf_lap(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind stage) {
+    cf_laps *laps = call->laps;
+    if (!laps || laps->status != CONV_FFT_SUCCESS)
+        return;
+    if (!room_for_lap(laps)) {
+        laps->status = cf_fail_memory((size_t)laps->count * sizeof *laps->stage, "the stages of a profile");
+        return;
+    }
+    laps->stage[laps->count++] = stage;
+    laps->status = plan->device->ops->timer_mark(laps->timer, laps->count, call->stream);
+}
+
 static conv_fft_status run_bias(const conv_fft_plan *plan, const cf_call *call) {
-    const double before = call->seconds ? cf_clock_seconds() : 0.0;
     CF_FORWARD(plan->device->ops->bias_gradient(plan->device, &plan->bias, call->gy, call->gbias,
                                                 call->flags & CONV_FFT_ACCUMULATE_GBIAS, call->stream));
-    if (call->seconds)
-        call->seconds[CF_STAGE_BIAS] += cf_clock_seconds() - before;
+    cf_lap(plan, call, CF_STAGE_BIAS);
     return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) {
+    if (call->laps)
+        CF_FORWARD(plan->device->ops->timer_mark(call->laps->timer, 0, call->stream));
     if (call->gbias)
         CF_FORWARD(run_bias(plan, call));
     if (set == CONV_FFT_BACKWARD && !plan->shares_gy) {

@@ -27,6 +27,14 @@ typedef enum cf_stage_kind {
 
 extern const char *const cf_stage_names[CF_STAGE_COUNT];
 
+/* The stages of a measured call in the order in which they ran: stage[i] ended at mark i + 1 of the timer. */
+typedef struct cf_laps {
+    cf_timer *timer;
+    cf_stage_kind *stage;
+    int count, capacity;
+    conv_fft_status status; /* the first failure of a mark; of no call */
+} cf_laps;
+
 typedef struct cf_call {
     const void *x, *w, *bias, *gy; /* x and w: NULL if the kept spectrum is read */
     void *y, *gx, *gw, *gbias;     /* NULL: not wanted */
@@ -34,8 +42,11 @@ typedef struct cf_call {
     unsigned flags;
     void *workspace;
     struct CUstream_st *stream;
-    double *seconds; /* [CF_STAGE_COUNT], added to; NULL: not measured */
+    cf_laps *laps; /* NULL: not measured */
 } cf_call;
+
+/* The stage ends here, if the call is measured. */
+void cf_lap(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind stage);
 
 /* Run a set of passes: FORWARD, or any of BACKWARD_DATA, BACKWARD_WEIGHTS, or 0 for the gradient of the bias alone. */
 conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call);

@@ -14,7 +14,6 @@
 #include "conv/staged.h"
 
 #include "core/arith.h"
-#include "core/clock.h"
 #include "core/dtype.h"
 
 /* What one call carries from step to step. */
@@ -25,17 +24,7 @@ typedef struct runner {
     cf_workspace ws;
     char *base;                       /* aligned workspace */
     int64_t group, groups, row, rows; /* the current chunk */
-    double clock;
 } runner;
-
-/* Add the time since the last stage to this one. */
-static void lap(runner *r, cf_stage_kind stage) {
-    if (!r->call->seconds)
-        return;
-    const double now = cf_clock_seconds();
-    r->call->seconds[stage] += now - r->clock;
-    r->clock = now;
-}
 
 static char *complex_at(const cf_spectrum *s, void *base, int64_t index) {
     return (char *)base + index * 2 * (int64_t)cf_dtype_bytes(s->dtype);
@@ -59,14 +48,14 @@ static conv_fft_status load(runner *r, const cf_pass_plan *pass, int operand, co
         return CONV_FFT_SUCCESS;
     CF_FORWARD(r->plan->device->ops->forward(pass->transform[operand], tensor, (cf_origin){0, 0}, block,
                                              r->base + r->ws.scratch, r->call->stream));
-    lap(r, stage);
+    cf_lap(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status multiply(runner *r, const cf_pass_plan *pass, cf_block x, cf_block w, cf_block y,
                                 bool accumulate, cf_stage_kind stage) {
     CF_FORWARD(r->plan->device->ops->product(r->plan->device, &pass->product, x, w, y, accumulate, r->call->stream));
-    lap(r, stage);
+    cf_lap(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
 
@@ -74,7 +63,7 @@ static conv_fft_status store(runner *r, const cf_pass_plan *pass, int operand, c
                              cf_origin origin, const void *bias, bool accumulate, cf_stage_kind stage) {
     CF_FORWARD(r->plan->device->ops->inverse(pass->transform[operand], block, tensor, origin, bias, accumulate,
                                              r->base + r->ws.scratch, r->call->stream));
-    lap(r, stage);
+    cf_lap(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
 
@@ -115,7 +104,7 @@ static conv_fft_status fold_rows(runner *r, cf_block gx) {
                                              (int64_t)cf_dtype_bytes(fold->tensor.dtype);
     CF_FORWARD(ops->fold(r->plan->device, fold, scratch, samples, r->groups, target,
                          r->call->flags & CONV_FFT_ACCUMULATE_GX, r->call->stream));
-    lap(r, CF_STAGE_FOLD_GX);
+    cf_lap(r->plan, r->call, CF_STAGE_FOLD_GX);
     return CONV_FFT_SUCCESS;
 }
 
@@ -159,7 +148,7 @@ static conv_fft_status start(runner *r) {
     cf_layer_extents(&plan->layer, x, y, w);
     if (r->data && r->data->gx_store == CF_GX_ZEROED && !(r->call->flags & CONV_FFT_ACCUMULATE_GX)) {
         CF_FORWARD(plan->device->ops->zero(plan->device, &plan->layer.x, x, r->call->gx, r->call->stream));
-        lap(r, CF_STAGE_STORE_GX);
+        cf_lap(r->plan, r->call, CF_STAGE_STORE_GX);
     }
     /* Taps that meet only padding are in no window. */
     bool trimmed = plan->layer.batch == 0;
@@ -181,8 +170,6 @@ conv_fft_status cf_staged_run(const conv_fft_plan *plan, int set, const cf_call 
         r.weights = &plan->pass[CF_PASS_WEIGHTS];
     const uintptr_t address = (uintptr_t)call->workspace;
     r.base = (char *)call->workspace + (cf_align(address) - address);
-    if (call->seconds)
-        r.clock = cf_clock_seconds();
     CF_FORWARD(start(&r));
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;

@@ -65,6 +65,7 @@ typedef struct cf_bias_desc {
 } cf_bias_desc;
 
 typedef struct cf_transform cf_transform; /* each device's own */
+typedef struct cf_timer cf_timer;         /* marks in a stream, and what time passed between them */
 
 /* Where a call's tensor block starts: the tensor pointer stands for this sample and group. */
 typedef struct cf_origin {
@@ -74,9 +75,13 @@ typedef struct cf_origin {
 typedef struct cf_device cf_device;
 
 typedef struct cf_stage_ops {
+    /* What takes long and every plan needs, done once; planning begins with it. */
+    conv_fft_status (*prepare)(cf_device *device);
     /* Whether the device has transforms of this basis, computed in this type. */
     bool (*transforms)(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype);
+    /* Made, it tells what scratch it takes; built with others, it runs. On failure of a build they may only be destroyed. */
     conv_fft_status (*transform_create)(cf_device *device, const cf_transform_desc *desc, cf_transform **transform);
+    conv_fft_status (*transforms_build)(cf_device *device, cf_transform *const *transforms, int count);
     void (*transform_destroy)(cf_transform *transform);
     /* Bytes of scratch that a run of the transform may use. */
     size_t (*transform_scratch)(const cf_transform *transform);
@@ -100,6 +105,16 @@ typedef struct cf_stage_ops {
     /* tensor <- 0 over all its elements: extents {samples, channels, axes}. */
     conv_fft_status (*zero)(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream);
+
+    /* What measuring needs. Memory of the device, written from the host's at once: */
+    conv_fft_status (*allocate)(cf_device *device, size_t bytes, void **memory);
+    conv_fft_status (*write)(cf_device *device, void *memory, const void *host, size_t bytes);
+    void (*release)(cf_device *device, void *memory);
+    /* Marks 0, 1, ... are set in this order, and may be set again; seconds are those since the mark before, which it waits for. */
+    conv_fft_status (*timer_create)(cf_device *device, cf_timer **timer);
+    void (*timer_destroy)(cf_timer *timer); /* NULL is allowed */
+    conv_fft_status (*timer_mark)(cf_timer *timer, int mark, struct CUstream_st *stream);
+    conv_fft_status (*timer_seconds)(cf_timer *timer, int mark, double *seconds);
 } cf_stage_ops;
 
 /* What a plan needs to know of a device; each device's own struct begins with it. */
@@ -111,6 +126,10 @@ struct cf_device {
     double product_flops; /* large products */
     double bandwidth;     /* bytes per second */
     double stage_seconds; /* fixed cost of one stage */
+    int64_t plane_points; /* of a basis whose transforms reach `flops`; larger ones take large_plane times as long */
+    double large_plane;
+    double ordered;                  /* times as long as other inverses: those that store overlapping tiles in order */
+    double chunk_bytes, group_bytes; /* of spectra that are worked on at a time */
 };
 
 #endif

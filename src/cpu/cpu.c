@@ -12,6 +12,18 @@
 #include <cpuid.h>
 #endif
 
+static conv_fft_status nothing_to_prepare(cf_device *device) {
+    (void)device;
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status nothing_to_build(cf_device *device, cf_transform *const *transforms, int count) {
+    (void)device;
+    (void)transforms;
+    (void)count;
+    return CONV_FFT_SUCCESS;
+}
+
 static bool any_basis(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype) {
     (void)device;
     (void)basis;
@@ -20,8 +32,10 @@ static bool any_basis(const cf_device *device, const int64_t basis[3], conv_fft_
 }
 
 static const cf_stage_ops operations = {
+    .prepare = nothing_to_prepare,
     .transforms = any_basis,
     .transform_create = cf_cpu_transform_create,
+    .transforms_build = nothing_to_build,
     .transform_destroy = cf_cpu_transform_destroy,
     .transform_scratch = cf_cpu_transform_scratch,
     .forward = cf_cpu_forward,
@@ -31,6 +45,13 @@ static const cf_stage_ops operations = {
     .bias_gradient = cf_cpu_bias_gradient,
     .clear = cf_cpu_clear,
     .zero = cf_cpu_zero,
+    .allocate = cf_cpu_allocate,
+    .write = cf_cpu_write,
+    .release = cf_cpu_release,
+    .timer_create = cf_cpu_timer_create,
+    .timer_destroy = cf_cpu_timer_destroy,
+    .timer_mark = cf_cpu_timer_mark,
+    .timer_seconds = cf_cpu_timer_seconds,
 };
 
 /* Best first; a CPU that runs one of them runs all that follow. */
@@ -90,6 +111,10 @@ static void set_facts(cf_cpu_device *device, int rank) { /* rank: of its kernels
     device->base.product_flops = 90e9 * threads;
     device->base.bandwidth = 10e9 * (threads < 8 ? threads : 8);
     device->base.stage_seconds = 5e-6;
+    device->base.plane_points = INT64_MAX;
+    device->base.large_plane = device->base.ordered = 1;
+    device->base.chunk_bytes = 32e6; /* near the caches */
+    device->base.group_bytes = 8e6;
 }
 
 conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device **device) {

@@ -40,4 +40,12 @@ conv_fft_status cf_cpu_clear(cf_device *device, void *memory, size_t bytes, stru
 conv_fft_status cf_cpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream);
 
+conv_fft_status cf_cpu_allocate(cf_device *device, size_t bytes, void **memory);
+conv_fft_status cf_cpu_write(cf_device *device, void *memory, const void *host, size_t bytes);
+void cf_cpu_release(cf_device *device, void *memory);
+conv_fft_status cf_cpu_timer_create(cf_device *device, cf_timer **timer);
+void cf_cpu_timer_destroy(cf_timer *timer);
+conv_fft_status cf_cpu_timer_mark(cf_timer *timer, int mark, struct CUstream_st *stream);
+conv_fft_status cf_cpu_timer_seconds(cf_timer *timer, int mark, double *seconds);
+
 #endif

@@ -3,8 +3,10 @@
 #include "device/kernel.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* Machine code of several sources on its way. missing[]: the indices of those that the cache does not have. */
+/* Machine code of several sources on its way. missing[]: the indices of those that the cache does not have; twin[]: of a source
+ * before that is the same, or the own. */
 typedef struct build {
     const cf_jit *jit;
     cf_cubin_cache *cache;
@@ -13,7 +15,7 @@ typedef struct build {
     int count, missing_count;
     cf_cubin *cubins;
     cf_cubin_key *keys;
-    int *missing;
+    int *missing, *twin;
     const cf_source **missing_sources;
     cf_cubin **missing_cubins;
 } build;
@@ -23,20 +25,29 @@ static void end(build *b) {
         cf_cubin_key_clear(&b->keys[i]);
     free(b->keys);
     free(b->missing);
+    free(b->twin);
     free(b->missing_sources);
     free(b->missing_cubins);
+}
+
+static bool equal(const cf_cubin_key *a, const cf_cubin_key *b) {
+    return a->hash == b->hash && a->bytes == b->bytes && memcmp(a->text, b->text, a->bytes) == 0;
 }
 
 static conv_fft_status begin(build *b) {
     const size_t count = b->count > 0 ? (size_t)b->count : 1;
     b->keys = calloc(count, sizeof *b->keys);
     b->missing = calloc(count, sizeof *b->missing);
+    b->twin = calloc(count, sizeof *b->twin);
     b->missing_sources = calloc(count, sizeof *b->missing_sources);
     b->missing_cubins = calloc(count, sizeof *b->missing_cubins);
-    if (!b->keys || !b->missing || !b->missing_sources || !b->missing_cubins)
+    if (!b->keys || !b->missing || !b->twin || !b->missing_sources || !b->missing_cubins)
         return cf_fail_memory(count, "the list of kernels");
     for (int i = 0; i < b->count; ++i)
         CF_FORWARD(cf_cubin_key_make(b->architecture, &b->sources[i], &b->keys[i]));
+    for (int i = 0; i < b->count; ++i)
+        while (b->twin[i] < i && !equal(&b->keys[i], &b->keys[b->twin[i]]))
+            ++b->twin[i];
     return CONV_FFT_SUCCESS;
 }
 
@@ -64,11 +75,28 @@ static conv_fft_status compile_missing(build *b) {
     return status;
 }
 
+/* What a source before it was compiled to, unless it has machine code of its own. */
+static conv_fft_status share(build *b, int i) {
+    cf_cubin *to = &b->cubins[i];
+    const cf_cubin *from = &b->cubins[b->twin[i]];
+    if (to->data)
+        return CONV_FFT_SUCCESS;
+    to->data = malloc(from->bytes);
+    if (!to->data)
+        return cf_fail_memory(from->bytes, "a compiled kernel");
+    memcpy(to->data, from->data, from->bytes);
+    to->bytes = from->bytes;
+    return CONV_FFT_SUCCESS;
+}
+
 static conv_fft_status make_cubins(build *b) {
     for (int i = 0; i < b->count; ++i)
-        if (!cf_cubin_cache_find(b->cache, &b->keys[i], &b->cubins[i]))
+        if (b->twin[i] == i && !cf_cubin_cache_find(b->cache, &b->keys[i], &b->cubins[i]))
             want(b, i);
-    return compile_missing(b);
+    CF_FORWARD(compile_missing(b));
+    for (int i = 0; i < b->count; ++i)
+        CF_FORWARD(share(b, i));
+    return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_cubins_make(const cf_jit *jit, cf_cubin_cache *cache, const char *architecture,

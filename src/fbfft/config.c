@@ -102,7 +102,7 @@ static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_facts *facts)
     c->planes = choose_planes(lines, c->lanes);
     c->threads = threads_of(c->planes, lines, c->lanes);
     c->quads = c->extent[0] % 2 == 0 && c->extent[1] % 2 == 0;
-    c->bulk = c->quads && longest >= (c->inverse ? 20 : 34) && facts->compute_major >= 9;
+    c->bulk = (c->inverse || c->quads) && longest >= (c->inverse ? 20 : 34) && facts->compute_major >= 9;
     c->shared = shared_2d(c);
     finish(c, facts, longest / c->lanes);
     return CONV_FFT_SUCCESS;
@@ -142,6 +142,7 @@ static conv_fft_status configure_1d(cf_fft_config *c, const cf_gpu_facts *facts)
 conv_fft_status cf_fft_configure(const fbfft_desc *desc, const cf_gpu_facts *facts, cf_fft_config *config) {
     cf_fft_config c = {.inverse = desc->kind == FBFFT_C2R, .rank = desc->rank, .basis = {1, 1}, .extent = {1, 1}};
     c.scaled = c.inverse || desc->scale != 1.0;
+    c.aligned = true;
     if (desc->rank > 2)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "rank is %d; this version has kernels for 1 and 2", desc->rank);
     for (int a = 0; a < desc->rank; ++a) {
@@ -165,7 +166,7 @@ cf_fft_config cf_fft_unaligned(const cf_fft_config *config) {
     cf_fft_config c = *config;
     if (c.bulk)
         c.shared -= 16;
-    c.quads = c.bulk = false;
+    c.aligned = c.quads = c.bulk = false;
     return c;
 }
 
@@ -190,8 +191,10 @@ void cf_fft_emit(const cf_fft_config *c, cf_text *t) {
                     c->basis[1], c->extent[0], c->extent[1], c->planes);
     else
         cf_text_add(t, "static constexpr int N = %d, IN = %d, LINES = %d;\n", c->basis[1], c->extent[1], c->planes);
-    cf_text_add(t, "static constexpr int L = %d;\nstatic constexpr bool QUADS = %s, BULK = %s, SCALED = %s;\n};\n",
-                c->lanes, word(c->quads), word(c->bulk), word(c->scaled));
+    cf_text_add(
+        t,
+        "static constexpr int L = %d;\nstatic constexpr bool ALIGNED = %s, QUADS = %s, BULK = %s, SCALED = %s;\n};\n",
+        c->lanes, word(c->aligned), word(c->quads), word(c->bulk), word(c->scaled));
     cf_text_add(t, "typedef %s<Config> Sizes;\n", sizes);
     cf_text_add(t, "static_assert(Sizes::T == %d && Sizes::SHARED == %lld, \"the planner counts otherwise\");\n",
                 c->threads, (long long)c->shared);

@@ -13,7 +13,8 @@ typedef struct cf_fft_config {
     int lanes;               /* per line: kernels/line.cuh */
     int planes;              /* per block; of rank 1: lines */
     int threads, blocks;     /* per block; blocks per multiprocessor that registers must allow */
-    bool quads, bulk;        /* 16-byte accesses; bulk copies */
+    bool aligned, quads;     /* 16-byte accesses to spectra; to signals */
+    bool bulk;               /* bulk copies of what is read */
     bool pairs;              /* rank 1: kernels/pairs1d.cuh */
     bool scaled;
     int64_t shared;      /* bytes */

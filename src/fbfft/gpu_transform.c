@@ -42,34 +42,41 @@ conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *sour
 
 /* ---------------------------------------------------------------------------------------------------------- creation */
 
-/* Both variants make the same kernel if alignment means nothing to it. */
-static bool one_variant(const cf_fft_pass *pass) { return pass->plain && !pass->real[0].quads; }
+/* How many: complex numbers stand at multiples of their size, which suits kernels that do not move more at a time. */
+static int variants(const cf_fft_pass *pass) { return pass->plain || pass->tile[0].quads ? 2 : 1; }
 
-static conv_fft_status build(cf_gpu *gpu, cf_gpu_transform *t) {
-    cf_source sources[2 * CF_FFT_MAX_PASSES] = {{0}};
-    cf_kernel *kernels[2 * CF_FFT_MAX_PASSES] = {NULL};
-    int count = 0, used = 0;
-    conv_fft_status status = CONV_FFT_SUCCESS;
+static conv_fft_status make_sources(const cf_gpu_transform *t, cf_source *sources, int *count) {
     for (int i = 0; i < t->passes.count; ++i) {
         const cf_fft_pass *pass = &t->passes.pass[i];
-        for (int v = 0; v < (one_variant(pass) ? 1 : 2); ++v) {
-            status = pass->plain ? cf_fft_real_source(&pass->real[v], &sources[count])
-                                 : cf_fft_tile_source(&pass->tile[v], &sources[count]);
-            if (status != CONV_FFT_SUCCESS)
-                goto done;
-            ++count;
+        for (int v = 0; v < variants(pass); ++v) {
+            CF_FORWARD(pass->plain ? cf_fft_real_source(&pass->real[v], &sources[*count])
+                                   : cf_fft_tile_source(&pass->tile[v], &sources[*count]));
+            ++*count;
         }
     }
-    status = cf_kernels_build(gpu, sources, count, kernels);
-    if (status != CONV_FFT_SUCCESS)
-        goto done;
-    for (int i = 0; i < t->passes.count; ++i) {
-        t->kernel[i][0] = kernels[used++];
-        t->kernel[i][1] = one_variant(&t->passes.pass[i]) ? t->kernel[i][0] : kernels[used++];
-    }
-done:
-    for (int i = 0; i < count; ++i)
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count) {
+    enum {
+        EACH = 2 * CF_FFT_MAX_PASSES
+    };
+    int total = 0, next = 0;
+    cf_source *sources = calloc((size_t)count * EACH, sizeof *sources);
+    cf_kernel **kernels = calloc((size_t)count * EACH, sizeof *kernels);
+    conv_fft_status status = sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory(EACH * sizeof *sources, "kernels");
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
+        status = make_sources(transforms[i], sources, &total);
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_kernels_build(gpu, sources, total, kernels);
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
+        for (int pass = 0; pass < transforms[i]->passes.count; ++pass)
+            for (int v = 0; v < variants(&transforms[i]->passes.pass[pass]); ++v)
+                transforms[i]->kernel[pass][v] = kernels[next++];
+    for (int i = 0; i < total; ++i)
         free((char *)sources[i].text);
+    free(sources);
+    free(kernels);
     return status;
 }
 
@@ -78,9 +85,7 @@ conv_fft_status cf_gpu_transform_create(cf_gpu *gpu, const cf_fft_problem *probl
     if (!t)
         return cf_fail_memory(sizeof *t, "a transform");
     t->problem = *problem;
-    conv_fft_status status = cf_fft_passes_of(problem, &gpu->facts, &t->passes);
-    if (status == CONV_FFT_SUCCESS)
-        status = build(gpu, t);
+    const conv_fft_status status = cf_fft_passes_of(problem, &gpu->facts, &t->passes);
     if (status != CONV_FFT_SUCCESS)
         cf_gpu_transform_destroy(t);
     else
@@ -92,9 +97,8 @@ void cf_gpu_transform_destroy(cf_gpu_transform *t) {
     if (!t)
         return;
     for (int i = 0; i < t->passes.count; ++i) {
-        if (t->kernel[i][1] != t->kernel[i][0])
-            cf_kernel_destroy(t->kernel[i][1]);
         cf_kernel_destroy(t->kernel[i][0]);
+        cf_kernel_destroy(t->kernel[i][1]);
     }
     free(t);
 }
@@ -181,7 +185,8 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
     const cf_fft_pass *pass = &t->passes.pass[i];
     const cf_tile_problem *p = &pass->tile[0].problem;
     const bool inverse = t->problem.transform.inverse;
-    const int variant = ((uintptr_t)signal | (uintptr_t)spectrum) % (unsigned)cf_fft_alignment(pass) ? 1 : 0;
+    const uintptr_t moved = (uintptr_t)signal | (pass->plain ? (uintptr_t)spectrum : 0);
+    const int variant = variants(pass) > 1 && moved % 16 ? 1 : 0;
     cf_tile_call call = cf_tile_call_of(p, rows, c->unit);
     call.in = inverse ? spectrum : signal;
     call.out = (void *)(inverse ? signal : spectrum);

@@ -9,11 +9,13 @@
 typedef struct cf_gpu_transform {
     cf_fft_problem problem;
     cf_fft_passes passes;
-    cf_kernel
-        *kernel[CF_FFT_MAX_PASSES][2]; /* for aligned pointers, for others; the same one if that makes no difference */
+    cf_kernel *kernel[CF_FFT_MAX_PASSES][2]; /* for aligned pointers, for others */
 } cf_gpu_transform;
 
+/* Planned, but not compiled: its scratch is known. */
 conv_fft_status cf_gpu_transform_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_gpu_transform **transform);
+/* Compile and load several side by side. On failure none can run. */
+conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count);
 void cf_gpu_transform_destroy(cf_gpu_transform *transform); /* NULL is allowed. No run of it may be pending */
 
 /* Bytes of scratch of a run over so many rows. */

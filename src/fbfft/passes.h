@@ -27,7 +27,4 @@ typedef struct cf_fft_passes {
 /* NOT_SUPPORTED: too large for the GPU even so. */
 conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_facts *facts, cf_fft_passes *passes);
 
-/* What pointers of an aligned variant are multiples of, in bytes. */
-int cf_fft_alignment(const cf_fft_pass *pass);
-
 #endif

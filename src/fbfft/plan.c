@@ -8,9 +8,11 @@ conv_fft_status cf_fft_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, f
     if (!plan)
         return cf_fail_memory(sizeof *plan, "a plan");
     plan->problem = *problem;
-    const conv_fft_status status = cf_gpu_transform_create(gpu, problem, &plan->gpu);
+    conv_fft_status status = cf_gpu_transform_create(gpu, problem, &plan->gpu);
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_gpu_transforms_build(gpu, &plan->gpu, 1);
     if (status != CONV_FFT_SUCCESS) {
-        free(plan);
+        cf_fft_plan_destroy(plan);
         return status;
     }
     cf_text text = {plan->description, sizeof plan->description, 0};

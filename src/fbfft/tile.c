@@ -203,9 +203,9 @@ static void choose_block(cf_tile_config *c, const cf_gpu_facts *facts) {
     c->blocks = (int)cf_max(1, cf_min(cf_min(by_registers, by_shared), facts->threads_per_multiprocessor / c->threads));
 }
 
-static cf_tile_kind kind_of(const cf_fft_problem *p) {
-    const int64_t *basis = p->transform.spectrum.basis;
-    if (p->complex_signal)
+static cf_tile_kind kind_of(const cf_tile_problem *p) {
+    const int64_t *basis = p->fft.transform.spectrum.basis;
+    if (p->fft.complex_signal)
         return CF_TILE_COMPLEX;
     if (basis[0] * basis[1] > 1)
         return CF_TILE_PAIRS;
@@ -282,8 +282,7 @@ static bool has_quads(const cf_tile_config *c) {
 
 conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config) {
     const int64_t *basis = problem->fft.transform.spectrum.basis;
-    cf_tile_config c = {
-        .problem = *problem, .kind = kind_of(&problem->fft), .order = order_of(problem), .aligned = true};
+    cf_tile_config c = {.problem = *problem, .kind = kind_of(problem), .order = order_of(problem)};
     CF_FORWARD(check_extents(&problem->fft));
     const bool one_axis = basis[0] * basis[1] == 1;
     const int most = (one_axis ? 32 : 64) * 4 / (int)number_bytes(&c);
@@ -306,7 +305,7 @@ conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_f
 
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config) {
     cf_tile_config c = *config;
-    c.aligned = c.quads = false;
+    c.quads = false;
     return c;
 }
 
@@ -355,10 +354,10 @@ void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) 
     cf_text_add(t, "static constexpr long long BIN_STRIDE[3] = {%lld, %lld, %lld}, CHANNELS = %lld;\n",
                 (long long)stride[0], (long long)stride[1], (long long)stride[2], (long long)d->spectrum.channels);
     cf_text_add(t,
-                "static constexpr bool DIRECT = %s, ALIGNED = %s, STAGED = %s, QUADS = %s, UNIT = %s, SCALED = %s, "
+                "static constexpr bool DIRECT = %s, STAGED = %s, QUADS = %s, UNIT = %s, SCALED = %s, "
                 "PLANES_TOUCH = %s;\n};\n",
-                word(c->direct), word(c->aligned), word(c->staged), word(c->quads),
-                word(!c->problem.fft.layout.frequency_major), word(!d->inverse && d->scale != 1.0),
+                word(c->direct), word(c->staged), word(c->quads), word(!c->problem.fft.layout.frequency_major),
+                word(!d->inverse && d->scale != 1.0),
                 word(d->tensor.channel_stride == 1 && d->tensor.axis_stride[2] != 1 && d->spectrum.columns > 1));
     cf_text_add(t, "static_assert(Tile<%s>::SHARED == %lld, \"the planner counts otherwise\");\n", name,
                 (long long)c->shared);

@@ -38,7 +38,6 @@ typedef struct cf_tile_config {
     int radix[3][3];             /* of the steps along each axis; 1: none */
     int planes, threads, blocks; /* per block; blocks of a multiprocessor that registers must allow */
     bool direct;                 /* the spectrum goes through registers alone */
-    bool aligned;                /* complex numbers stand at multiples of their size */
     bool staged, quads;          /* rows wait as they come; in quads, at multiples of 16 bytes */
     int64_t pitch, plane;        /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;              /* bytes of a block */
@@ -63,7 +62,7 @@ cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft);
 /* NOT_SUPPORTED: a plane is too large for a block's shared memory, or an extent for 31 bits. */
 conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config);
 
-/* The same for pointers of any alignment. */
+/* The same for a signal at any address. */
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config);
 
 /* The kernel's text behind the device headers; its name is cf_fft. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles only if what src/device declares itself of CUDA agrees with CUDA's own headers. */
+/* Compiles only if what src/device and tests declare themselves of CUDA agrees with CUDA's own headers. */
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <nvrtc.h>
@@ -7,10 +7,12 @@
 #include "device/cublas.h"
 #include "device/facts.h"
 #include "device/jit.h"
+#include "tests/cuda_calls.h"
 
 #define SAME_VALUE(name, cuda_name, value) _Static_assert((long long)(cuda_name) == (value), #cuda_name);
 CF_CU_CONSTANTS(SAME_VALUE)
 CF_CUBLAS_CONSTANTS(SAME_VALUE)
+CUDA_CALLS_CONSTANTS(SAME_VALUE)
 
 #define SAME_ATTRIBUTE(field, number, cuda_name, least) \
     _Static_assert(CU_DEVICE_ATTRIBUTE_##cuda_name == (number), #field);
@@ -19,6 +21,7 @@ CF_GPU_FACTS(SAME_ATTRIBUTE)
 /* An initialiser of another function type is an error with -Werror. */
 #define SAME_DRIVER_TYPE(member, symbol, parameters) cf_cu_result(*check_##symbol) parameters = symbol;
 CF_DRIVER_FUNCTIONS(SAME_DRIVER_TYPE)
+CUDA_CALLS_FUNCTIONS(SAME_DRIVER_TYPE)
 
 #define SAME_NVRTC_TYPE(member, parameters) cf_nvrtc_result(*check_##member) parameters = member;
 CF_NVRTC_FUNCTIONS(SAME_NVRTC_TYPE)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cuda_declarations.sh ROOT: what src/device declares of CUDA agrees with CUDA's headers. 77, which CTest counts as
+# cuda_declarations.sh ROOT: what src/device and tests declare of CUDA agrees with CUDA's headers. 77, which CTest counts as
 # skipped, where there are none.
 set -eu
 cd "$1"
@@ -8,7 +8,7 @@ for folder in "${CUDA_HOME:-}/include" "${CUDA_PATH:-}/include" /usr/local/cuda/
     [ -f "$folder/cuda.h" ] && [ -f "$folder/nvrtc.h" ] && [ -f "$folder/cublas_v2.h" ] || continue
     for compiler in gcc clang; do
         command -v $compiler >/dev/null || continue
-        $compiler -std=c11 -Wall -Wextra -Werror -isystem "$folder" -Iinclude -Isrc -fsyntax-only tests/checks/cuda_declarations.c
+        $compiler -std=c11 -Wall -Wextra -Werror -isystem "$folder" -I. -Iinclude -Isrc -fsyntax-only tests/checks/cuda_declarations.c
         echo "$compiler with $folder: good"
     done
     exit 0

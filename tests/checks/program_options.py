@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """program_options.py PROGRAM: conv-fft knows every option that its --help names, and refuses one that it does not, that
-its command has no use for, and a file that it cannot read or understand."""
+its command has no use for, and a file that it cannot read or understand; `explain fft` needs no GPU, and says what is
+wrong with its words."""
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tempfile
 
 PROGRAM = sys.argv[1]
+FACTS = os.path.join(os.path.dirname(__file__), "..", "facts", "h200.txt")
 COMMANDS = [[], ["devices"], ["explain"]]
 UNKNOWN = "no-such-option"
 
@@ -41,10 +43,14 @@ def faults():
 
 
 def unused_option_faults():
-    for option in ["--file=/dev/null", "--measure=1", "--workspace-limit=1"]:
-        ended = run("devices", option)
+    unused = [*(("devices", option) for option in ["--file=/dev/null", "--measure=1", "--workspace-limit=1"]),
+              *(("explain", "fft", "8", option) for option in ["--file=/dev/null", "--measure=1", "--threads=1"]),
+              ("devices", "--facts=" + FACTS), ("explain", "in=1x1x9", "--facts=" + FACTS),
+              ("explain", "fft", "8", "--device=cpu", "--facts=" + FACTS)]
+    for arguments in unused:
+        ended = run(*arguments)
         if ended.returncode != 2 or ended.stdout:
-            yield f"devices {option} ends with status {ended.returncode}"
+            yield f"{arguments} ends with status {ended.returncode}"
 
 
 def file_faults():
@@ -71,6 +77,35 @@ def file_faults():
                 yield f"{unreadable} as a file: status {ended.returncode}, {ended.stderr!r}"
 
 
+def fft_faults():
+    """Words behind `explain fft`, the status, and what standard output (0) or standard error must say."""
+    cases = [
+        ("64x64", 0, "r2c 64x64 from 64x64, fp32, 1 channel, batch 65536\n"),
+        ("64x64 from=9 channels=16 order=frequency-major batch=3", 0, "from 9x9, fp32, 16 channels, batch 3, frequency-major\n"),
+        ("16x64x64 kind=c2r from=9x9x9", 0, "kernel 2: "),
+        ("45 kind=c2c dtype=fp64", 0, "\nbudget "),
+        ("128 kind=c2c-inverse layout=last channels=4", 0, "c2c-inverse 128 to 128"),
+        ("32x32 size=100 offset=-1x2 step=2 mode=circular", 0, "at least "),
+        ("", 2, "needs a basis"),
+        ("64y64", 2, 'the basis is "64y64"; it must be 1 to 3 whole numbers'),
+        ("64x11", 1, "basis[1] is 11; it must be a product of 2, 3, 5 and 7 in 1 to 256"),
+        ("64x64 from=65x9", 2, 'from is "65x9"; it must be 1 to 64, the basis, along axis 0'),
+        ("64x64 from=1x2x3", 2, "one whole number, or 2 joined by x"),
+        ("64x64 kind=r2r", 2, 'kind is "r2r"; it must be one of r2c, c2r, c2c, c2c-inverse'),
+        ("64x64 batch=0", 2, 'batch is "0"; it must be at least 1'),
+        ("64x64 channels=0", 1, "channels is 0; it must be"),
+        ("64x64 out=3", 2, "no field of an fft: out"),
+        ("64x64 9x9", 2, "not a key=value field of an fft: 9x9"),
+    ]
+    for words, status, part in cases:
+        ended = run("explain", "--facts=" + FACTS, "fft", *words.split())
+        if ended.returncode != status or part not in (ended.stderr if status else ended.stdout):
+            yield f"explain fft {words}: status {ended.returncode}, {ended.stdout!r}, {ended.stderr!r}"
+    ended = run("explain", "--facts=" + PROGRAM, "fft", "8")
+    if ended.returncode != 1 or PROGRAM not in ended.stderr:
+        yield f"a program as facts: status {ended.returncode}, {ended.stderr!r}"
+
+
 def output_faults():
     for arguments in [["--help"], ["--version"], ["explain", "--device=cpu", "in=1x1x9"]]:
         with open("/dev/full", "w", encoding="ascii") as full:
@@ -80,7 +115,7 @@ def output_faults():
 
 
 def main():
-    found = [*faults(), *unused_option_faults(), *file_faults(), *output_faults()]
+    found = [*faults(), *unused_option_faults(), *file_faults(), *fft_faults(), *output_faults()]
     print("\n".join(found) or "program options: good")
     return 1 if found else 0
 

@@ -46,5 +46,19 @@ cf_cublas_result cublasSetMathMode(cf_cublas_handle handle, cf_cublas_math mode)
     return 0;
 }
 
-/* These are looked for, never called. */
-int cublasCgemmStridedBatched, cublasZgemmStridedBatched, cublasGemmStridedBatchedEx;
+#define NO_PRODUCT(name, complex)                                   \
+    cf_cublas_result name CF_CUBLAS_GEMM(complex);                  \
+    cf_cublas_result name CF_CUBLAS_GEMM(complex) {                 \
+        (void)handle, (void)a_operation, (void)b_operation;         \
+        (void)m, (void)n, (void)k, (void)alpha, (void)beta;         \
+        (void)a, (void)lda, (void)a_stride;                         \
+        (void)b, (void)ldb, (void)b_stride;                         \
+        (void)c, (void)ldc, (void)c_stride;                         \
+        ++fake_cublas_state.products;                               \
+        return batch > 0 ? 0 : 7; /* CUBLAS_STATUS_INVALID_VALUE */ \
+    }
+NO_PRODUCT(cublasCgemmStridedBatched, struct float2)
+NO_PRODUCT(cublasZgemmStridedBatched, struct double2)
+
+/* This one is looked for, never called. */
+int cublasGemmStridedBatchedEx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A libcuda with one GPU that exists in host memory. Its kernels store the number of their threads at their first
- * parameter. */
-#include "device/driver.h"
+/* A libcuda with one GPU that exists in host memory. Its kernels do nothing, but for one named "first", which stores the
+ * number of its threads at its first parameter. */
+#include "device/facts.h"
 #include "fake.h"
 
 #include <stdio.h>
@@ -25,7 +25,45 @@ enum {
 };
 
 fake_cuda fake_cuda_state;
-static char context, module;
+static char context, module, first;
+
+/* Of an H200. */
+#define FACT(field, number, cuda_name, least) fact_##field = number,
+enum {
+    CF_GPU_FACTS(FACT)
+};
+#undef FACT
+
+static int value_of(cf_cu_attribute attribute) {
+    switch (attribute) {
+    case fact_compute_major:
+        return FAKE_COMPUTE_MAJOR;
+    case fact_multiprocessors:
+        return 132;
+    case fact_shared_per_block:
+        return 232448;
+    case fact_shared_per_multiprocessor:
+        return 233472;
+    case fact_shared_reserved_per_block:
+        return 1024;
+    case fact_registers_per_multiprocessor:
+        return 65536;
+    case fact_threads_per_multiprocessor:
+        return 2048;
+    case fact_blocks_per_multiprocessor:
+        return 32;
+    case fact_l2_bytes:
+        return 62914560;
+    case fact_clock_khz:
+        return 1980000;
+    case fact_memory_clock_khz:
+        return 3201000;
+    case fact_memory_bus_bits:
+        return 6016;
+    default:
+        return 0;
+    }
+}
 
 cf_cu_result cuDriverGetVersion(int *version) {
     *version = FAKE_VERSION;
@@ -58,7 +96,7 @@ cf_cu_result cuDeviceGetName(char *name, int bytes, cf_cu_device device) {
 }
 cf_cu_result cuDeviceGetAttribute(int *value, cf_cu_attribute attribute, cf_cu_device device) {
     (void)device;
-    *value = attribute == 75 ? FAKE_COMPUTE_MAJOR : attribute == 76 ? 0 : attribute == 97 ? 232448 : 64;
+    *value = value_of(attribute);
     return 0;
 }
 cf_cu_result cuDeviceTotalMem_v2(size_t *bytes, cf_cu_device device) {
@@ -98,9 +136,10 @@ cf_cu_result cuCtxPopCurrent_v2(cf_cu_context *popped) {
 
 cf_cu_result cuModuleLoadData(cf_cu_module *result, const void *image) {
     NEED_CONTEXT();
-    if (strncmp(image, FAKE_CUBIN, strlen(FAKE_CUBIN)) != 0)
+    const bool real = memcmp(image, "\177ELF", 4) == 0; /* from a real compiler */
+    if (!real && strncmp(image, FAKE_CUBIN, strlen(FAKE_CUBIN)) != 0)
         return CF_CU_INVALID_IMAGE;
-    if (strncmp((const char *)image + strlen(FAKE_CUBIN), "sm_90a ", 7) != 0)
+    if (!real && strncmp((const char *)image + strlen(FAKE_CUBIN), "sm_90a ", 7) != 0)
         return CF_CU_NO_BINARY_FOR_GPU;
     ++fake_cuda_state.modules;
     *result = (cf_cu_module)(void *)&module;
@@ -114,7 +153,7 @@ cf_cu_result cuModuleUnload(cf_cu_module unloaded) {
 }
 cf_cu_result cuModuleGetFunction(cf_cu_function *function, cf_cu_module from, const char *name) {
     NEED_CONTEXT();
-    *function = (cf_cu_function)(void *)from;
+    *function = (cf_cu_function)(strcmp(name, "first") == 0 ? (void *)&first : (void *)from);
     return strcmp(name, "absent") == 0 ? NOT_FOUND : 0;
 }
 cf_cu_result cuFuncGetAttribute(int *value, cf_cu_function_attribute attribute, cf_cu_function function) {
@@ -141,13 +180,14 @@ cf_cu_result cuLaunchKernel(cf_cu_function function, unsigned grid_x, unsigned g
                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, cf_cu_stream stream,
                             void **parameters, void **extra) {
     NEED_CONTEXT();
-    (void)function;
     (void)shared;
     (void)stream;
     const unsigned threads = grid_x * grid_y * grid_z * block_x * block_y * block_z;
     if (threads == 0 || extra)
         return INVALID_VALUE;
-    **(unsigned **)parameters[0] = threads;
+    ++fake_cuda_state.launches;
+    if ((void *)function == &first)
+        **(unsigned **)parameters[0] = threads;
     return 0;
 }
 #endif

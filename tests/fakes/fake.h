@@ -3,14 +3,17 @@
 #ifndef TEST_FAKE_H
 #define TEST_FAKE_H
 
-/* Of fake_cuda_state: what is open at the moment. */
+#include <stdatomic.h>
+
+/* Of fake_cuda_state: what is open at the moment, and how many kernels were launched so far. */
 typedef struct fake_cuda {
-    int retained, depth, modules, allocations;
+    atomic_int retained, depth, modules, allocations, launches;
 } fake_cuda;
 
-/* Of fake_cublas_state: handles that exist, and what the last one that was asked about works with. */
+/* Of fake_cublas_state: handles that exist, batches of products that were computed so far, and what the last handle that was
+ * asked about works with. */
 typedef struct fake_cublas {
-    int handles;
+    int handles, products;
     void *stream, *workspace;
     unsigned math;
 } fake_cublas;

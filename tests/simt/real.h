@@ -105,11 +105,11 @@ inline void check_both(const Shape &s, int per_block, int threads, int shared, i
 
 template <int H_, int W_, int IH_, int IW_, int L_, int PLANES_, bool QUADS_, bool SCALED_ = true> struct Config2d {
     static constexpr int H = H_, W = W_, IH = IH_, IW = IW_, L = L_, PLANES = PLANES_;
-    static constexpr bool QUADS = QUADS_, BULK = false, SCALED = SCALED_;
+    static constexpr bool ALIGNED = QUADS_ || W_ % 4 == 0, QUADS = QUADS_, BULK = false, SCALED = SCALED_;
 };
 template <int N_, int IN_, int L_, int LINES_, bool QUADS_> struct Config1d {
     static constexpr int N = N_, IN = IN_, L = L_, LINES = LINES_;
-    static constexpr bool QUADS = QUADS_, SCALED = true;
+    static constexpr bool ALIGNED = QUADS_ || N_ % 4 == 0, QUADS = QUADS_, SCALED = true;
 };
 
 template <class K> void plane(int batch) {

@@ -44,33 +44,46 @@ template <int N> CF_DEVICE void dft_prime(cplx *v) {
     });
 }
 
-/* v[k] <- sum_j v[j] exp(-2 pi i j k / N). */
-template <int N> CF_DEVICE void dft(cplx *v) {
-    if constexpr (N == 2) {
+/* v[k] <- sum_j v[j] exp(-2 pi i j k / N), where only the first D of the v[j] are not zero; the others are not read. */
+template <int N, int D = N> CF_DEVICE void dft(cplx *v) {
+    static_assert(D >= 1 && D <= N, "there is something to transform");
+    if constexpr (D == 1) {
+        unroll<1, N>([&](auto k) { v[k] = v[0]; });
+    } else if constexpr (N == 2) {
         const cplx a = v[0], b = v[1];
         v[0] = a + b;
         v[1] = a - b;
+    } else if constexpr (N == 4 && D == 2) {
+        const cplx a = v[0], b = v[1], c = times_minus_i(b);
+        v[0] = a + b;
+        v[1] = a + c;
+        v[2] = a - b;
+        v[3] = a - c;
     } else if constexpr (N == 4) {
+        if (D == 3)
+            v[3] = {0, 0};
         const cplx a = v[0] + v[2], b = v[0] - v[2], c = v[1] + v[3], d = times_minus_i(v[1] - v[3]);
         v[0] = a + c;
         v[1] = b + d;
         v[2] = a - c;
         v[3] = b - d;
-    } else if constexpr (N > 1 && cf_factor(N) == N) {
+    } else if constexpr (cf_factor(N) == N) {
+        unroll<D, N>([&](auto k) { v[k] = {0, 0}; });
         dft_prime<N>(v);
-    } else if constexpr (N > 1) {
-        constexpr int A = cf_factor(N), B = N / A; /* j = B a + b, k = k1 + A k2 */
+    } else {
+        constexpr int A = cf_factor(N), B = N / A, COLUMNS = D < B ? D : B; /* j = B a + b, k = k1 + A k2 */
         cplx t[N];
-        unroll<0, B>([&](auto b) {
+        unroll<0, COLUMNS>([&](auto b) {
+            constexpr int DATA = (D - decltype(b)::value + B - 1) / B;
             cplx u[A];
-            unroll<0, A>([&](auto a) { u[a] = v[B * a + b]; });
-            dft<A>(u);
+            unroll<0, DATA>([&](auto a) { u[a] = v[B * a + b]; });
+            dft<A, DATA>(u);
             unroll<0, A>([&](auto k1) { t[B * k1 + b] = twiddle<decltype(b)::value *decltype(k1)::value, N>(u[k1]); });
         });
         unroll<0, A>([&](auto k1) {
             cplx u[B];
-            unroll<0, B>([&](auto b) { u[b] = t[B * k1 + b]; });
-            dft<B>(u);
+            unroll<0, COLUMNS>([&](auto b) { u[b] = t[B * k1 + b]; });
+            dft<B, COLUMNS>(u);
             unroll<0, B>([&](auto k2) { v[k1 + A * k2] = u[k2]; });
         });
     }

@@ -46,38 +46,43 @@ template <int N, int L> struct LaneRoots {
 };
 template <int N, int L> __device__ const LaneRoots<N, L> cf_lane_roots = LaneRoots<N, L>();
 
-/* v[m] *= w_N^(l m), or its conjugate. */
-template <int N, int L, bool INVERSE> CF_DEVICE void lane_twiddles(cplx *v, int l) {
-    constexpr int R = N / L;
+/* v[m] *= w_N^(l m), or its conjugate, for the first D of them. */
+template <int N, int L, bool INVERSE, int D = N / L> CF_DEVICE void lane_twiddles(cplx *v, int l) {
     if constexpr (L == 2) {
         if (l == 1)
-            unroll<1, R>([&](auto m) {
+            unroll<1, D>([&](auto m) {
                 constexpr int M = decltype(m)::value;
                 v[m] = twiddle < INVERSE ? -M : M, N > (v[m]);
             });
     } else {
         const cplx *const root = cf_lane_roots<N, L>.w + l;
 #pragma unroll
-        for (int m = 1; m < R; ++m) {
+        for (int m = 1; m < D; ++m) {
             const cplx w = root[L * m];
             v[m] = v[m] * (INVERSE ? conj(w) : w);
         }
     }
 }
 
-template <int N, int L> CF_DEVICE void line_forward(cplx *v, int l) {
-    constexpr int R = N / L, C = R / L;
+/* Only the first D points of the line are not zero. */
+template <int N, int L, int D = N> CF_DEVICE void line_forward(cplx *v, int l) {
+    constexpr int R = N / L, C = R / L, PIECES = (D + R - 1) / R, POINTS = D < R ? D : R;
     if constexpr (L > 1) {
+        /* Points m = C l' + q of a sub-transform that are not zero have q < POINTS, as all q have if a piece is full. */
         unroll<0, C>([&](auto q) {
-            cplx u[L];
-            unroll<0, L>([&](auto j) { u[j] = v[C * j + q]; });
-            dft<L>(u);
-            unroll<0, L>([&](auto j) { v[C * j + q] = u[j]; });
-            transpose_lanes<L, C>(v + q, l);
+            if constexpr (POINTS > decltype(q)::value) {
+                cplx u[L];
+                unroll<0, PIECES>([&](auto j) { u[j] = v[C * j + q]; });
+                dft<L, PIECES>(u);
+                unroll<0, L>([&](auto j) { v[C * j + q] = u[j]; });
+                transpose_lanes<L, C>(v + q, l);
+            } else {
+                unroll<0, L>([&](auto j) { v[C * j + q] = {0, 0}; });
+            }
         });
-        lane_twiddles<N, L, false>(v, l);
+        lane_twiddles<N, L, false, POINTS>(v, l);
     }
-    dft<R>(v);
+    dft<R, POINTS>(v);
 }
 
 template <int N, int L> CF_DEVICE void line_inverse(cplx *v, int l) {

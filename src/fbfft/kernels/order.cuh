@@ -86,12 +86,13 @@ template <class O, int STEP, bool INVERSE> CF_DEVICE void step_twiddles(cplx *v,
         }
     }
 }
-template <class O, int STEP, bool INVERSE> CF_DEVICE void step_transform(cplx *v, int t) {
+/* Forward, the first step: only the first DATA points of the line are not zero. */
+template <class O, int STEP, bool INVERSE, int DATA = O::N> CF_DEVICE void step_transform(cplx *v, int t) {
     if constexpr (INVERSE) {
         step_twiddles<O, STEP, true>(v, t);
         dft_inverse<Step<O, STEP>::R>(v);
     } else {
-        dft<Step<O, STEP>::R>(v);
+        dft<Step<O, STEP>::R, STEP == 1 ? (DATA + O::M - 1) / O::M : Step<O, STEP>::R>(v);
         step_twiddles<O, STEP, false>(v, t);
     }
 }

@@ -225,9 +225,9 @@ CF_DEVICE void pair_split(smem<cplx> out, const cplx *a, const cplx *b, const Pa
         out[S::H / 2] = cplx{2 * factor * a[B / 2].x, -2 * factor * a[B / 2].y};
 }
 
-/* One number of a spectrum; only QUADS promises that it is aligned. */
+/* One number of a spectrum; only ALIGNED promises that it is. */
 template <class K> CF_DEVICE cplx pair_load(const cplx *from) {
-    if constexpr (K::QUADS) {
+    if constexpr (K::ALIGNED) {
         const float2 q = __ldg(reinterpret_cast<const float2 *>(from));
         return {q.x, q.y};
     } else {
@@ -299,7 +299,7 @@ CF_DEVICE void real1d_forward_pairs(const real *__restrict__ x, cplx *__restrict
     pair_split<K>(at.spectrum(), a, b, turns, l, factor);
     __syncwarp();
     cplx *to = y + at.first * P::BINS;
-    if (K::QUADS && at.lines == P::LINES_PER_WARP) {
+    if (K::ALIGNED && at.lines == P::LINES_PER_WARP) {
         constexpr int QUADS = P::LINES_PER_WARP * P::BINS / 2;
 #pragma unroll
         for (int i = 0; i < (QUADS + 31) / 32; ++i) {

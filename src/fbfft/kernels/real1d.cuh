@@ -7,7 +7,8 @@
  * lines share anything.
  *
  * A Config K has: N; IN, the points that hold data (forward) or are wanted (inverse); L, lanes per line; LINES per block, a
- * multiple of 32 / L; SCALED, false if a forward transform's scale is 1; QUADS, true if lines of IN follow each other without gaps and everything is aligned to 16 bytes.
+ * multiple of 32 / L; SCALED, false if a forward transform's scale is 1; ALIGNED, true if spectra start at multiples of 16 bytes;
+ * QUADS, true if lines of IN do, too.
  *
  * Memory: real [line][IN]; spectrum [line][N / 2 + 1].
  */
@@ -77,7 +78,7 @@ CF_DEVICE void real1d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
         }
     });
     __syncthreads();
-    line_forward<P::H, K::L>(v, lane);
+    line_forward<P::H, K::L, (K::IN + 1) / 2>(v, lane);
 
     smem<cplx> spectrum = smem_cast<cplx>(shared);
     smem<cplx> out = spectrum + line * P::BINS;
@@ -114,7 +115,7 @@ CF_DEVICE void real1d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
     __syncthreads();
     constexpr int BLOCK = K::LINES * P::BINS * int(sizeof(cplx));
     cplx *to = y + first * P::BINS;
-    if (K::QUADS && lines == K::LINES && BLOCK % 16 == 0) {
+    if (K::ALIGNED && lines == K::LINES && BLOCK % 16 == 0) {
         copy_out<P::T, 1, BLOCK / 16 * 16>((char *)to, shared, [](int i) { return P::block_at(i); }, 1);
     } else {
         for (int n = (int)threadIdx.x; n < lines * P::BINS * 2; n += P::T)
@@ -132,7 +133,7 @@ CF_DEVICE void real1d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
     smem<cplx> spectrum = smem_cast<cplx>(shared);
     const cplx *from = y + first * P::BINS;
     constexpr int BLOCK = K::LINES * P::BINS * int(sizeof(cplx));
-    if (K::QUADS && lines == K::LINES && BLOCK % 16 == 0) {
+    if (K::ALIGNED && lines == K::LINES && BLOCK % 16 == 0) {
         copy_in<P::T, 1, BLOCK / 16 * 16>(
             shared, [](int i) { return P::block_at(i); }, (const char *)from, 1);
     } else {

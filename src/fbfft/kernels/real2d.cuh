@@ -13,8 +13,8 @@
  * them in different banks.
  *
  * A Config K has: H, W (both even); IH, IW, rows and columns that hold data (forward) or are wanted (inverse), the
- * others being zero or dropped; L; PLANES; QUADS, true if planes follow each other without gaps and everything is
- * aligned to 16 bytes; BULK, true for bulk copies; SCALED, false if a forward transform's scale is 1.
+ * others being zero or dropped; L; PLANES; ALIGNED, true if planes of a spectrum
+ * start at multiples of 16 bytes; QUADS, true if pairs of rows do, too; BULK, true for bulk copies; SCALED, false if a forward transform's scale is 1.
  *
  * Memory: real [plane][IH][IW]; spectrum [plane][H][W / 2 + 1], ky before kx.
  */
@@ -210,14 +210,14 @@ CF_DEVICE void real2d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
     if (live && at.line < P::DATA_PAIRS)
         read_rows<K>(v, smem_cast<real>(own), at.line, at.lane);
     __syncthreads();
-    line_forward<K::W, K::L>(v, at.lane);
+    line_forward<K::W, K::L, K::IW>(v, at.lane);
     if (live && at.line < P::DATA_PAIRS)
         write_line<K>(smem_cast<cplx>(own) + at.line * P::MID, v, at.lane, scale);
     __syncthreads();
     if (live && at.line < P::COLUMNS)
         read_column<K>(v, smem_cast<cplx>(own), at.line, at.lane);
     __syncthreads();
-    line_forward<K::H, K::L>(v, at.lane);
+    line_forward<K::H, K::L, K::IH>(v, at.lane);
     if (live && at.line < P::COLUMNS)
         write_column<K>(smem_cast<cplx>(own), v, at.line, at.lane);
     separate_columns<K>(shared, planes);
@@ -225,7 +225,7 @@ CF_DEVICE void real2d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
 
     constexpr int PLANE = K::H * P::BINS;
     cplx *to = y + first * PLANE;
-    if constexpr (K::QUADS) {
+    if constexpr (K::ALIGNED) {
         copy_out<P::T, K::PLANES, PLANE *int(sizeof(cplx))>((char *)to, shared, [](int i) { return P::plane_at(i); },
                                                             planes);
     } else {
@@ -342,7 +342,7 @@ CF_DEVICE void real2d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
         bulk_in<K::PLANES, PLANE *int(sizeof(cplx))>(
             shared, [](int i) { return P::plane_at(i); }, (const char *)from, planes, shared + K::PLANES * P::BYTES);
 #endif
-    } else if constexpr (K::QUADS) {
+    } else if constexpr (K::ALIGNED) {
         copy_in<P::T, K::PLANES, PLANE *int(sizeof(cplx))>(
             shared, [](int i) { return P::plane_at(i); }, (const char *)from, planes);
         __syncthreads();

@@ -286,7 +286,7 @@ template <class K> CF_DEVICE int line_place(const TileItem &t) {
 /* Complex numbers of a signal. */
 template <class K> CF_DEVICE cplx load_pair(const typename K::Storage::bits *p) {
     typedef typename K::Storage S;
-    if constexpr (K::ALIGNED && S::PLAIN) {
+    if constexpr (S::PLAIN) {
         const typename PairOf<real>::type v = __ldg(reinterpret_cast<const typename PairOf<real>::type *>(p));
         return {v.x, v.y};
     } else {
@@ -295,7 +295,7 @@ template <class K> CF_DEVICE cplx load_pair(const typename K::Storage::bits *p) 
 }
 template <class K> CF_DEVICE void store_pair(typename K::Storage::bits *p, cplx v) {
     typedef typename K::Storage S;
-    if constexpr (K::ALIGNED && S::PLAIN) {
+    if constexpr (S::PLAIN) {
         *reinterpret_cast<cplx *>(p) = v;
     } else {
         S::store(p, v.x);
@@ -307,7 +307,8 @@ template <class K> CF_DEVICE void load_signal(smem<cplx> z, const Places<K> &pla
     typedef Tile<K> G;
     typedef typename K::Storage Storage;
     typedef const typename Storage::bits *In;
-    constexpr int ITEMS = K::P * G::D0 * G::DR * G::DX, BATCH = 8;
+    /* Numbers that are converted take more registers on their way. */
+    constexpr int ITEMS = K::P * G::D0 * G::DR * G::DX, BATCH = Storage::PLAIN ? 8 : 4;
     const In in = static_cast<In>(call.in);
     const real scale = real(call.scale);
     for (int base = int(threadIdx.x); base < ITEMS; base += K::T * BATCH) {
@@ -344,24 +345,35 @@ template <class K> CF_DEVICE void put(typename K::Storage::bits *to, real value,
     K::Storage::store(to, accumulate ? value + K::Storage::load(to) : value);
 }
 
-/* STAGED: f(plane, row among the data, x) for pieces of WIDE numbers, x being the first. What of it stays the same for a thread does not
- * depend on the loop: its plane if planes touch, else its place in the row. */
-template <class K, int WIDE, class F> CF_DEVICE void sweep_rows(F f) {
+/* STAGED: the pieces of WIDE numbers of the block's rows, as its threads share them: piece i of a thread is in some plane and row at x.
+ * What of it stays the same for a thread does not depend on i: its plane if planes touch, else its place in the row. */
+template <class K, int WIDE> struct Pieces {
     typedef Tile<K> G;
-    constexpr int ROWS = G::D0 * (G::template hi<1>() - G::template lo<1>()), ACROSS = G::WAIT / WIDE;
-    if constexpr (K::PLANES_TOUCH) {
-        const int p = int(threadIdx.x) % K::P;
-#pragma unroll 8
-        for (int n = int(threadIdx.x) / K::P; n < ROWS * ACROSS; n += K::T / K::P)
-            f(p, n / ACROSS, n % ACROSS * WIDE);
-    } else {
-        constexpr int WIDTH = divisor_from(K::T, ACROSS);
-        for (int x = int(threadIdx.x) % WIDTH; x < ACROSS; x += WIDTH)
-#pragma unroll 8
-            for (int n = int(threadIdx.x) / WIDTH; n < K::P * ROWS; n += K::T / WIDTH)
-                f(n / ROWS, n % ROWS, x * WIDE);
+    static constexpr int ROWS = G::D0 * (G::template hi<1>() - G::template lo<1>()), ACROSS = G::WAIT / WIDE;
+    static constexpr int WIDTH = divisor_from(K::T, ACROSS), TIMES = (ACROSS + WIDTH - 1) / WIDTH;
+    static constexpr int OF_A_PLANE = K::T / K::P; /* threads; those beyond P times as many have nothing to do */
+    static constexpr int EACH = K::PLANES_TOUCH ? (ROWS * ACROSS + OF_A_PLANE - 1) / OF_A_PLANE
+                                                : (K::P * ROWS * WIDTH + K::T - 1) / K::T * TIMES;
+    static_assert(!K::PLANES_TOUCH || OF_A_PLANE > 0, "every plane has threads");
+    int p, row, x;
+    bool exists;
+    CF_DEVICE Pieces(int i) {
+        if constexpr (K::PLANES_TOUCH) {
+            const int n = int(threadIdx.x) / K::P + i * OF_A_PLANE;
+            p = int(threadIdx.x) % K::P;
+            row = n / ACROSS;
+            x = n % ACROSS * WIDE;
+            exists = n < ROWS * ACROSS && (K::T % K::P == 0 || int(threadIdx.x) < OF_A_PLANE * K::P);
+        } else {
+            const int n = int(threadIdx.x) / WIDTH + i / TIMES * (K::T / WIDTH);
+            const int across = int(threadIdx.x) % WIDTH + i % TIMES * WIDTH;
+            p = n / ROWS;
+            row = n % ROWS;
+            x = across * WIDE;
+            exists = n < K::P * ROWS && across < ACROSS;
+        }
     }
-}
+};
 
 /* Where such a piece stands and waits. */
 template <class K> struct StagedItem {
@@ -391,31 +403,60 @@ CF_DEVICE StagedItem<K> staged_item(smem<cplx> z, const Places<K> &places, int p
 }
 template <class K, int WIDE> CF_DEVICE void load_staged(smem<cplx> z, const Places<K> &places, const TileCall &call) {
     typedef typename K::Storage Storage;
+    typedef Pieces<K, WIDE> Piece;
     const typename Storage::bits *const in = static_cast<const typename Storage::bits *>(call.in);
-    sweep_rows<K, WIDE>([&](int p, int row, int x) {
-        const StagedItem<K> r = staged_item<K, WIDE>(z, places, p, row, x);
-        const typename Storage::bits *const from = in + places.signal(p) + r.offset;
-        if constexpr (Storage::PLAIN) {
-            copy_async<WIDE>(r.shared, from, r.inside);
-        } else {
-            const real v = Storage::load(from);
-            r.shared[0] = r.inside ? v : real(0);
+    if constexpr (Storage::PLAIN) {
+#pragma unroll 8
+        for (int i = 0; i < Piece::EACH; ++i) {
+            const Piece q(i);
+            if (!q.exists)
+                continue;
+            const StagedItem<K> r = staged_item<K, WIDE>(z, places, q.p, q.row, q.x);
+            copy_async<WIDE>(r.shared, in + places.signal(q.p) + r.offset, r.inside);
         }
-    });
-    wait_async();
+        wait_async();
+    } else {
+        /* These pass through registers, so many have to be under way at once. */
+        constexpr int BATCH = Piece::EACH < 32 ? Piece::EACH : 32;
+#pragma unroll 1
+        for (int first = 0; first < Piece::EACH; first += BATCH) {
+            real v[BATCH];
+#pragma unroll
+            for (int i = 0; i < BATCH; ++i) {
+                const Piece q(first + i);
+                v[i] = 0;
+                if (q.exists) {
+                    const StagedItem<K> r = staged_item<K, WIDE>(z, places, q.p, q.row, q.x);
+                    v[i] = Storage::load(in + places.signal(q.p) + r.offset);
+                    v[i] = r.inside ? v[i] : real(0);
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < BATCH; ++i) {
+                const Piece q(first + i);
+                if (q.exists)
+                    staged_item<K, WIDE>(z, places, q.p, q.row, q.x).shared[0] = v[i];
+            }
+        }
+    }
 }
 template <class K, int WIDE> CF_DEVICE void store_staged(smem<cplx> z, const Places<K> &places, const TileCall &call) {
     typedef typename K::Storage::bits bits;
+    typedef Pieces<K, WIDE> Piece;
     const bool accumulate = call.accumulate;
-    sweep_rows<K, WIDE>([&](int p, int row, int x) {
-        const StagedItem<K> r = staged_item<K, WIDE>(z, places, p, row, x);
-        if (p >= places.live || !r.inside)
-            return;
-        bits *const to = static_cast<bits *>(call.out) + places.signal(p) + r.offset;
+#pragma unroll 4
+    for (int i = 0; i < Piece::EACH; ++i) {
+        const Piece q(i);
+        if (!q.exists || q.p >= places.live)
+            continue;
+        const StagedItem<K> r = staged_item<K, WIDE>(z, places, q.p, q.row, q.x);
+        if (!r.inside)
+            continue;
+        bits *const to = static_cast<bits *>(call.out) + places.signal(q.p) + r.offset;
         real bias = 0;
         if (call.bias)
             bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                    places.channel(p));
+                                    places.channel(q.p));
         if constexpr (WIDE > 1) {
             float4 v = smem_cast<float4>(r.shared)[0];
             v = make_float4(v.x + bias, v.y + bias, v.z + bias, v.w + bias);
@@ -429,18 +470,19 @@ template <class K, int WIDE> CF_DEVICE void store_staged(smem<cplx> z, const Pla
             const real v = r.shared[0];
             put<K>(to, v + bias, accumulate);
         }
-    });
+    }
 }
 
-/* The two rows of a line, as they wait in its place; the second may not exist. */
-template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool both) {
+/* The two rows of a line, as they wait in its place; one of them may not exist. */
+template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool first, bool second) {
     constexpr int QUADS = Tile<K>::WAIT / 4;
     smem<float4> rows = smem_cast<float4>(line);
     unroll<0, Tile<K>::LINE / 4>([&](auto q) {
         float4 a = make_float4(0, 0, 0, 0), b = a;
         if constexpr (QUADS > decltype(q)::value) {
-            a = rows[int(q)];
-            if (both)
+            if (first)
+                a = rows[int(q)];
+            if (second)
                 b = rows[QUADS + q];
         }
         v[4 * q] = {a.x, b.x};
@@ -449,12 +491,12 @@ template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool both) 
         v[4 * q + 3] = {a.w, b.w};
     });
 }
-template <class K> CF_DEVICE void put_rows(smem<cplx> line, const cplx *v, real s, bool both) {
+template <class K> CF_DEVICE void put_rows(smem<cplx> line, const cplx *v, real s, bool second) {
     constexpr int QUADS = Tile<K>::WAIT / 4;
     smem<float4> rows = smem_cast<float4>(line);
     unroll<0, QUADS>([&](auto q) {
         rows[int(q)] = make_float4(s * v[4 * q].x, s * v[4 * q + 1].x, s * v[4 * q + 2].x, s * v[4 * q + 3].x);
-        if (both)
+        if (second)
             rows[QUADS + q] = make_float4(s * v[4 * q].y, s * v[4 * q + 1].y, s * v[4 * q + 2].y, s * v[4 * q + 3].y);
     });
 }
@@ -505,30 +547,17 @@ template <class K> CF_DEVICE void store_signal(smem<cplx> z, const Places<K> &pl
     }
 }
 
+CF_DEVICE cplx get_bin(const cplx *p) {
+    const typename PairOf<real>::type v = __ldcs(reinterpret_cast<const typename PairOf<real>::type *>(p));
+    return {v.x, v.y};
+}
+
 /* -------------------------------------------------------------------------------------------------------- the spectrum */
 
 template <class K> CF_DEVICE long long bin_of(int k0, int k1, int k, long long unit) {
     const long long bin =
         (long long)k0 * K::BIN_STRIDE[0] + (long long)k1 * K::BIN_STRIDE[1] + (long long)k * K::BIN_STRIDE[2];
     return K::UNIT ? bin : bin * unit;
-}
-
-template <class K> CF_DEVICE cplx get_bin(const cplx *p) {
-    if constexpr (K::ALIGNED) {
-        const typename PairOf<real>::type v = __ldcs(reinterpret_cast<const typename PairOf<real>::type *>(p));
-        return {v.x, v.y};
-    } else {
-        const real *const r = reinterpret_cast<const real *>(p);
-        return {__ldcs(r), __ldcs(r + 1)};
-    }
-}
-template <class K> CF_DEVICE void put_bin(cplx *p, cplx v) {
-    if constexpr (K::ALIGNED) {
-        *p = v;
-    } else {
-        reinterpret_cast<real *>(p)[0] = v.x;
-        reinterpret_cast<real *>(p)[1] = v.y;
-    }
 }
 
 /* The place of bin (k0, k1) of column k in its plane. */
@@ -584,14 +613,14 @@ template <class K, int COLUMNS> CF_DEVICE void store_bins(smem<cplx> z, const Pl
         if constexpr (K::KIND == HALVES) {
             const cplx b = plane[bin_place<K>(0, 0, t.k ? G::LINE - t.k : 0)];
             const cplx even = half(a + conj(b)), odd = root<G::N2>(t.k) * times_minus_i(half(a - conj(b)));
-            put_bin<K>(to + bin_of<K>(0, 0, t.k, call.bin_unit), even + odd);
-            put_bin<K>(to + bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit), conj(even - odd));
+            to[bin_of<K>(0, 0, t.k, call.bin_unit)] = even + odd;
+            to[bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit)] = conj(even - odd);
         } else if (G::RIDE && t.k == 0) {
             const cplx b = plane[bin_place<K>(t.k0 ? G::N0 - t.k0 : 0, t.k1 ? G::N1 - t.k1 : 0, 0)];
-            put_bin<K>(to + bin_of<K>(t.k0, t.k1, 0, call.bin_unit), half(a + conj(b)));
-            put_bin<K>(to + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit), times_minus_i(half(a - conj(b))));
+            to[bin_of<K>(t.k0, t.k1, 0, call.bin_unit)] = half(a + conj(b));
+            to[bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit)] = times_minus_i(half(a - conj(b)));
         } else {
-            put_bin<K>(to + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit), a);
+            to[bin_of<K>(t.k0, t.k1, t.k, call.bin_unit)] = a;
         }
     }
 }
@@ -610,9 +639,9 @@ template <class K, int COLUMNS> CF_DEVICE void load_bins(smem<cplx> z, const Pla
         const TileBin t = bin_item<K, COLUMNS>(n);
         smem<cplx> plane = z + t.p * G::PLANE;
         const cplx *const from = in + places.spectrum(t.p);
-        cplx a = get_bin<K>(from + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit));
+        cplx a = get_bin(from + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit));
         if constexpr (K::KIND == HALVES) {
-            cplx b = get_bin<K>(from + bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit));
+            cplx b = get_bin(from + bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit));
             if (t.k == 0) {
                 a = {a.x, 0};
                 b = {b.x, 0};
@@ -622,7 +651,7 @@ template <class K, int COLUMNS> CF_DEVICE void load_bins(smem<cplx> z, const Pla
                 plane[bin_place<K>(0, 0, G::LINE - t.k)] = conj(even - odd);
             plane[bin_place<K>(0, 0, t.k)] = even + odd;
         } else if (G::RIDE && t.k == 0) {
-            const cplx b = get_bin<K>(from + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit));
+            const cplx b = get_bin(from + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit));
             plane[bin_place<K>(t.k0, t.k1, 0)] = own_mirror<K>(t.k0, t.k1) ? cplx{a.x, b.x} : a + times_i(b);
         } else {
             if (G::REAL && t.k == 0 && own_mirror<K>(t.k0, t.k1))
@@ -655,17 +684,18 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &
         const long long bins = SPECTRUM ? places.spectrum(p) + bin_of<K>(0, 0, S::frequency(t), call.bin_unit) : 0;
         const long long gap = bin_of<K>(0, 0, S::FREQUENCY_GAP, call.bin_unit);
         cplx v[S::R];
-        const bool both = 2 * row >= G::template lo<1>() && 2 * row + 1 < G::template hi<1>();
+        const bool first = G::template lo<1>() % 2 == 0 || 2 * row >= G::template lo<1>();
+        const bool second = 2 * row + 1 < G::template hi<1>();
         if constexpr (K::STAGED) {
             if constexpr (INVERSE) {
                 read_line<S::R>(v, at);
                 dft_inverse<S::R>(v);
-                put_rows<K>(at, v, real(call.scale), both);
+                put_rows<K>(at, v, real(call.scale), second);
             } else {
-                get_rows<K>(v, at, both);
+                get_rows<K>(v, at, first, second);
                 if (K::SCALED)
                     unroll<0, S::R>([&](auto r) { v[r] = {real(call.scale) * v[r].x, real(call.scale) * v[r].y}; });
-                dft<S::R>(v);
+                dft<S::R, G::LINE_HI>(v);
                 write_line<S::R>(at, v);
             }
             continue;
@@ -673,18 +703,18 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &
         unroll<0, S::R>([&](auto r) {
             const int j = t + r * S::TIME_GAP;
             if constexpr (SPECTRUM && INVERSE)
-                v[r] = get_bin<K>(static_cast<const cplx *>(call.in) + bins + r * gap);
+                v[r] = get_bin(static_cast<const cplx *>(call.in) + bins + r * gap);
             else if (TIME && !INVERSE && (j < G::LINE_LO || j >= G::LINE_HI))
                 v[r] = {0, 0};
             else
                 v[r] = at[r * S::STRIDE];
         });
-        step_transform<typename G::O2, STEP, INVERSE>(v, t);
+        step_transform<typename G::O2, STEP, INVERSE, G::LINE_HI>(v, t);
         unroll<0, S::R>([&](auto r) {
             const int j = t + r * S::TIME_GAP;
             if constexpr (SPECTRUM && !INVERSE) {
                 if (p < places.live)
-                    put_bin<K>(static_cast<cplx *>(call.out) + bins + r * gap, v[r]);
+                    static_cast<cplx *>(call.out)[bins + r * gap] = v[r];
             } else if (!(TIME && INVERSE && (j < G::LINE_LO || j >= G::LINE_HI)))
                 at[r * S::STRIDE] = v[r];
         });
@@ -776,7 +806,7 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
         if constexpr (SPECTRUM && INVERSE) {
             if (memory) {
                 const cplx *from = static_cast<const cplx *>(call.in) + bins;
-                unroll<0, S::R>([&](auto r) { v[r] = get_bin<K>(from + r * gap); });
+                unroll<0, S::R>([&](auto r) { v[r] = get_bin(from + r * gap); });
                 if (G::REAL && k == 0)
                     unroll<0, S::R>([&](auto r) {
                         const int bin = first + r * S::FREQUENCY_GAP;
@@ -807,12 +837,12 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
                     v[r] = plane[place(r)];
             });
         }
-        step_transform<O, STEP, INVERSE>(v, t);
+        step_transform<O, STEP, INVERSE, G::template hi<X>()>(v, t);
         if constexpr (SPECTRUM && !INVERSE) {
             if (memory) {
                 cplx *to = static_cast<cplx *>(call.out) + bins;
                 if (p < places.live)
-                    unroll<0, S::R>([&](auto r) { put_bin<K>(to + r * gap, v[r]); });
+                    unroll<0, S::R>([&](auto r) { to[r * gap] = v[r]; });
             } else {
                 unroll<0, S::R>([&](auto r) { plane[place(r)] = v[r]; });
             }

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the results' headers say: the device, the libraries, how it was measured. */
+#include "gpu.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* First line of a command's output, or of the value of a key in a file of "key : value" lines; `otherwise` if
+   there is none. */
+static void first_line(FILE *stream, const char *key, const char *otherwise, char *text, size_t bytes) {
+    char line[512];
+    bench_copy(text, bytes, otherwise);
+    while (stream && fgets(line, sizeof line, stream)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, key, strlen(key)))
+            continue;
+        const char *colon = strchr(line, ':');
+        const char *value = key[0] && colon ? colon + 1 + strspn(colon + 1, " ") : line;
+        if (value[0])
+            bench_copy(text, bytes, value);
+        return;
+    }
+}
+
+static void first_line_of(const char *path, const char *key, const char *otherwise, char *text, size_t bytes) {
+    FILE *file = fopen(path, "r");
+    first_line(file, key, otherwise, text, bytes);
+    if (file)
+        fclose(file);
+}
+
+static int describe_cpu(const conv_fft_context *context, char *text, size_t bytes) {
+    char model[128];
+    int threads = 1;
+    first_line_of("/proc/cpuinfo", "model name", "unknown CPU", model, sizeof model);
+#ifdef _OPENMP
+    threads = omp_get_max_threads();
+#endif
+    return snprintf(text, bytes,
+                    "# device: %s, %d threads\n"
+                    "# libraries: conv_fft %s (%s), %s\n",
+                    model, threads, conv_fft_version_string(), conv_fft_context_description(context),
+                    bench_onednn_version());
+}
+
+static int describe_gpu(const bench_gpu *g, char *text, size_t bytes) {
+    char driver[64];
+    first_line_of("/sys/module/nvidia/version", "", "unknown", driver, sizeof driver);
+    return snprintf(text, bytes,
+                    "# device: %s, driver %s, CUDA %s\n"
+                    "# libraries: conv_fft %s, NVRTC %s, cuBLAS %s, cuDNN %s\n",
+                    g->gpu->facts.name, driver, g->gpu->driver.library.version, conv_fft_version_string(),
+                    g->gpu->jit.library.usable ? g->gpu->jit.library.version : "none", g->cublas,
+                    bench_cudnn_version(g));
+}
+
+void bench_conditions(bench_part *part, const char *suite, const bench_options *o, double seconds,
+                      const conv_fft_context *context, const struct bench_gpu *gpu, const bench_timer *timer) {
+    char commit[64], date[32], limit[64] = "none";
+    FILE *git = o->commit ? NULL : popen("git describe --always --dirty 2>/dev/null", "r");
+    first_line(git, "", o->commit ? o->commit : "unknown", commit, sizeof commit);
+    if (git)
+        pclose(git);
+    time_t now = time(NULL);
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    if (o->max_gflop > 0)
+        snprintf(limit, sizeof limit, "%g GFLOP direct per pass", o->max_gflop);
+
+    char *at = part->header;
+    size_t left = sizeof part->header;
+    int used = snprintf(at, left, "# suite %s, commit %s, %s\n", suite, commit, date);
+    used +=
+        gpu ? describe_gpu(gpu, at + used, left - (size_t)used) : describe_cpu(context, at + used, left - (size_t)used);
+    if ((size_t)used < left)
+        snprintf(at + used, left - (size_t)used,
+                 "# median of at least %d runs and %g s%s, caches flushed by %zu MiB, size limit: %s\n",
+                 bench_timer_least_runs(timer), seconds, gpu ? " by device events" : "",
+                 bench_timer_flush_bytes(timer) >> 20, limit);
+}

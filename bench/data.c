@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random inputs on the host, and the same tensors in the type, the layout and the memory that a run wants. */
+#include "cpu/convert.h"
+#include "gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t element_bytes(conv_fft_dtype dtype) { return dtype == CONV_FFT_FP32 ? 4 : 2; }
+
+static uint16_t to_16(conv_fft_dtype dtype, float value) {
+    return dtype == CONV_FFT_FP16 ? cf_float_to_half(value) : cf_float_to_bfloat(value);
+}
+
+static float from_16(conv_fft_dtype dtype, uint16_t value) {
+    return dtype == CONV_FFT_FP16 ? cf_half_to_float(value) : cf_bfloat_to_float(value);
+}
+
+/* ------------------------------------------------------------------------------------------------------- on the host */
+
+/* Uniform in [-1, 1), seeded, rounded to the type. */
+static float *random_values(int64_t count, uint64_t seed, conv_fft_dtype dtype) {
+    float *values = malloc((size_t)count * sizeof *values);
+    uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+    for (int64_t i = 0; values && i < count; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        values[i] = (float)(int32_t)(state >> 32) * 0x1p-31f;
+    }
+    for (int64_t i = 0; values && dtype != CONV_FFT_FP32 && i < count; i++)
+        values[i] = from_16(dtype, to_16(dtype, values[i]));
+    return values;
+}
+
+bool bench_data_create(const bench_case *layer, const struct bench_gpu *gpu, bench_data *d) {
+    const bench_shape *s = &layer->shape;
+    const conv_fft_dtype dtype = layer->problem.dtype;
+    int64_t x = bench_x_count(s), w = bench_w_count(s), y = bench_y_count(s);
+    *d = (bench_data){
+        .x = random_values(x, 1, dtype), .w = random_values(w, 2, dtype), .gy = random_values(y, 3, dtype)};
+    bool good = d->x && d->w && d->gy;
+    if (good && !gpu) {
+        d->y = random_values(y, 4, dtype);
+        d->gx = random_values(x, 5, dtype);
+        d->gw = random_values(w, 6, dtype);
+        good = d->y && d->gx && d->gw;
+    }
+    if (good)
+        return true;
+    bench_data_free(d);
+    bench_message("out of memory: tensors of %.3g GB", (gpu ? 4e-9 : 8e-9) * (double)(x + w + y));
+    return false;
+}
+
+void bench_data_free(bench_data *d) {
+    float *all[] = {d->x, d->w, d->gy, d->y, d->gx, d->gw};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        free(all[i]);
+    *d = (bench_data){0};
+}
+
+/* ----------------------------------------------------------------------------------------------------- on the device */
+
+static int64_t count_of(const bench_tensor *t) { return t->outer * t->channels * t->space; }
+static size_t bytes_of(const bench_tensor *t) { return (size_t)count_of(t) * element_bytes(t->dtype); }
+
+/* Where an element is, given where it would be with channels first. */
+static int64_t place(const bench_tensor *t, int64_t index) {
+    const int64_t plane = index / t->space, at = index % t->space;
+    return t->last ? (plane / t->channels * t->space + at) * t->channels + plane % t->channels : index;
+}
+
+/* The values in the tensor's type and order. */
+static void arrange(const bench_tensor *t, const float *values, void *to) {
+    float *const floats = to;
+    uint16_t *const shorts = to;
+#pragma omp parallel for schedule(static)
+    for (int64_t plane = 0; plane < t->outer * t->channels; plane++)
+        for (int64_t i = plane * t->space; i < (plane + 1) * t->space; i++) {
+            if (t->dtype == CONV_FFT_FP32)
+                floats[place(t, i)] = values[i];
+            else
+                shorts[place(t, i)] = to_16(t->dtype, values[i]);
+        }
+}
+
+/* values NULL: an output, left as it is. */
+static bool create(const bench_gpu *g, bench_tensor *t, const float *values) {
+    t->memory = bench_allocate(g, bytes_of(t), "a tensor");
+    if (!t->memory || !values)
+        return t->memory != NULL;
+    void *arranged = malloc(bytes_of(t));
+    if (!arranged) {
+        bench_message("out of memory: a tensor of %zu bytes", bytes_of(t));
+        return false;
+    }
+    arrange(t, values, arranged);
+    conv_fft_status status = cf_gpu_upload(g->gpu, t->memory, arranged, bytes_of(t), g->stream);
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_gpu_synchronize(g->gpu, g->stream);
+    free(arranged);
+    return bench_good(status, "a tensor");
+}
+
+bool bench_tensors_create(const bench_case *layer, const struct bench_gpu *gpu, const bench_data *d, bench_tensors *t) {
+    const bench_shape *s = &layer->shape;
+    const conv_fft_problem *p = &layer->problem;
+    const bool last = p->tensor_layout == CONV_FFT_CHANNELS_LAST;
+    const bench_tensor x = {NULL, p->dtype, last, s->batch, s->groups * s->in, bench_volume(s->d)};
+    const bench_tensor y = {NULL, p->dtype, last, s->batch, s->groups * s->out, bench_volume(s->m)};
+    const bench_tensor w = {NULL, p->dtype, last, s->groups * s->out, s->in, bench_volume(s->k)};
+    *t = (bench_tensors){.x = x, .w = w, .gy = y, .y = y, .gx = x, .gw = w};
+    if (!gpu) {
+        t->x.memory = d->x, t->w.memory = d->w, t->gy.memory = d->gy;
+        t->y.memory = d->y, t->gx.memory = d->gx, t->gw.memory = d->gw;
+        return true;
+    }
+    if (create(gpu, &t->x, d->x) && create(gpu, &t->w, d->w) && create(gpu, &t->gy, d->gy) &&
+        create(gpu, &t->y, NULL) && create(gpu, &t->gx, NULL) && create(gpu, &t->gw, NULL))
+        return true;
+    bench_tensors_free(gpu, t);
+    return false;
+}
+
+void bench_tensors_free(const struct bench_gpu *gpu, bench_tensors *t) {
+    bench_tensor *const all[] = {&t->x, &t->w, &t->gy, &t->y, &t->gx, &t->gw};
+    for (size_t i = 0; gpu && i < sizeof all / sizeof all[0]; i++)
+        bench_free(gpu, all[i]->memory);
+    *t = (bench_tensors){0};
+}
+
+/* All bits set are a NaN in every type. */
+bool bench_tensor_poison(const struct bench_gpu *gpu, const bench_tensor *t) {
+    if (gpu)
+        return bench_good(cf_gpu_fill(gpu->gpu, t->memory, 0xFF, bytes_of(t), gpu->stream), "an output");
+    memset(t->memory, 0xFF, bytes_of(t));
+    return true;
+}
+
+/* One by one: a sample is far smaller than the tensor. */
+static conv_fft_status download(const bench_gpu *g, const bench_tensor *t, const int64_t *index, int64_t count,
+                                float *values) {
+    const size_t bytes = element_bytes(t->dtype);
+    for (int64_t i = 0; i < count; i++)
+        CF_FORWARD(cf_gpu_download(g->gpu, &values[i], (const char *)t->memory + (size_t)place(t, index[i]) * bytes,
+                                   bytes, g->stream));
+    return cf_gpu_synchronize(g->gpu, g->stream);
+}
+
+bool bench_tensor_fetch(const struct bench_gpu *gpu, const bench_tensor *t, const int64_t *index, int64_t count,
+                        float *values) {
+    if (!gpu) {
+        for (int64_t i = 0; i < count; i++)
+            values[i] = ((const float *)t->memory)[place(t, index[i])];
+        return true;
+    }
+    if (!bench_good(download(gpu, t, index, count, values), "a result"))
+        return false;
+    for (int64_t i = 0; t->dtype != CONV_FFT_FP32 && i < count; i++) {
+        uint16_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        values[i] = from_16(t->dtype, bits);
+    }
+    return true;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device.h"
+
+#include "cuda_calls.h"
+#include "device/memory.h"
+#include "gpu.h"
+#include "layer.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static conv_fft_context *context;
+static cf_gpu *gpu;
+static cuda_calls calls;
+static pthread_t first_thread;
+static pthread_key_t streams;
+
+static void need(bool condition, const char *what) {
+    if (condition)
+        return;
+    fprintf(stderr, "%s: %s\n", what, conv_fft_last_error());
+    exit(2);
+}
+
+cuda_calls cuda_calls_of(const cf_gpu *of) {
+#define CUDA_CALLS_SYMBOL(member, symbol, parameters) {#symbol, offsetof(cuda_calls, member)},
+    static const cf_symbol symbols[] = {CUDA_CALLS_FUNCTIONS(CUDA_CALLS_SYMBOL)};
+#undef CUDA_CALLS_SYMBOL
+    cuda_calls table;
+    void *const library = dlopen(of->driver.library.file, RTLD_NOW | RTLD_NOLOAD);
+    need(library != NULL, of->driver.library.file);
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *const function = dlsym(library, symbols[i].name);
+        need(function != NULL, symbols[i].name);
+        *(void **)(void *)((char *)&table + symbols[i].offset) = function;
+    }
+    dlclose(library);
+    return table;
+}
+
+/* ------------------------------------------------------------------------------------------------------ the device */
+
+int device_cpu_setup(void **state) {
+    (void)state;
+    context = test_context(0);
+    return 0;
+}
+
+static void destroy_stream(void *stream) { cf_gpu_stream_destroy(gpu, stream); }
+
+int device_gpu_setup(void **state) {
+    const int status = gpu_setup(state);
+    gpu = *state;
+    if (status != 0 || !gpu)
+        return status;
+    if (!gpu->jit.library.usable) {
+        fprintf(stderr, "NVRTC is missing: %s\n", gpu->jit.library.problem);
+        return 0;
+    }
+    const char *const kept = getenv("CONV_FFT_TEST_CACHE");
+    conv_fft_context_options options;
+    conv_fft_context_options_init(&options);
+    options.device = 0;
+    options.cache_directory = kept ? kept : gpu_cache_directory();
+    need(conv_fft_context_create(&options, &context) == CONV_FFT_SUCCESS, "no context");
+    calls = cuda_calls_of(gpu);
+    first_thread = pthread_self();
+    need(pthread_key_create(&streams, destroy_stream) == 0, "pthread_key_create");
+    return 0;
+}
+
+static void free_memory(void);
+
+int device_teardown(void **state) {
+    const bool on_gpu = gpu && context;
+    conv_fft_context_destroy(context);
+    context = NULL;
+    if (on_gpu) {
+        free_memory();
+        pthread_key_delete(streams);
+    }
+    const bool opened = gpu != NULL;
+    gpu = NULL;
+    return opened ? gpu_teardown(state) : 0;
+}
+
+conv_fft_context *device_context(void) { return context; }
+
+cf_gpu *device_gpu(void) { return context ? gpu : NULL; }
+
+/* --------------------------------------------------------------------------------------------------------- streams */
+
+struct CUstream_st *device_stream(void) {
+    if (!device_gpu() || pthread_equal(first_thread, pthread_self()))
+        return NULL;
+    cf_cu_stream stream = pthread_getspecific(streams);
+    if (stream)
+        return stream;
+    need(cf_gpu_stream_create(gpu, &stream) == CONV_FFT_SUCCESS, "no stream");
+    need(pthread_setspecific(streams, stream) == 0, "pthread_setspecific");
+    return stream;
+}
+
+conv_fft_status device_wait(void) { return device_gpu() ? cf_gpu_synchronize(gpu, device_stream()) : CONV_FFT_SUCCESS; }
+
+/* ---------------------------------------------------------------------------------------------------------- memory */
+
+/* What nobody holds, by size: powers of two. Locking pages takes long, and freeing them waits for the whole GPU. */
+typedef struct spare {
+    struct spare *next;
+} spare;
+
+enum {
+    LEAST_BITS = 12,
+    SIZES = 36
+};
+static spare *spares[SIZES];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static int size_of(size_t bytes) {
+    int bits = LEAST_BITS;
+    while ((size_t)1 << bits < bytes)
+        bits++;
+    need(bits < SIZES, "memory of this size");
+    return bits;
+}
+
+static void *lock_pages(size_t bytes) {
+    void *memory = NULL;
+    need(cf_gpu_enter(gpu) == CONV_FFT_SUCCESS, "cf_gpu_enter");
+    const cf_cu_result made = calls.cuMemHostAlloc(&memory, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_MAPPED);
+    cf_gpu_leave(gpu);
+    need(cf_driver_status(&gpu->driver, made, "cuMemHostAlloc") == CONV_FFT_SUCCESS, "no memory");
+    return memory;
+}
+
+void *device_memory(size_t bytes) {
+    if (!device_gpu())
+        return test_alloc(bytes);
+    const int size = size_of(bytes);
+    pthread_mutex_lock(&mutex);
+    spare *const taken = spares[size];
+    if (taken)
+        spares[size] = taken->next;
+    pthread_mutex_unlock(&mutex);
+    return taken ? (void *)taken : lock_pages((size_t)1 << size);
+}
+
+void device_memory_free(void *memory, size_t bytes) {
+    if (!device_gpu()) {
+        free(memory);
+        return;
+    }
+    if (!memory)
+        return;
+    const int size = size_of(bytes);
+    spare *const given = memory;
+    pthread_mutex_lock(&mutex);
+    given->next = spares[size];
+    spares[size] = given;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void free_memory(void) {
+    need(cf_gpu_enter(gpu) == CONV_FFT_SUCCESS, "cf_gpu_enter");
+    for (int size = 0; size < SIZES; size++)
+        while (spares[size]) {
+            spare *const next = spares[size]->next;
+            calls.cuMemFreeHost(spares[size]);
+            spares[size] = next;
+        }
+    cf_gpu_leave(gpu);
+}
+
+/* ----------------------------------------------------------------------------------------------------- side by side */
+
+typedef struct turns {
+    void (*check)(int64_t, void *);
+    void *argument;
+    int64_t count;
+    atomic_llong next;
+} turns;
+
+static void *take_turns(void *argument) {
+    turns *const t = argument;
+    for (int64_t i; (i = atomic_fetch_add(&t->next, 1)) < t->count;)
+        t->check(i, t->argument);
+    return NULL;
+}
+
+void device_each(int64_t count, void (*check)(int64_t, void *), void *argument) {
+    enum {
+        MOST_THREADS = 64
+    };
+    pthread_t threads[MOST_THREADS];
+    turns t = {.check = check, .argument = argument, .count = count};
+    if (!device_gpu()) {
+        take_turns(&t);
+        return;
+    }
+    const uint64_t wanted = environment_number("CONV_FFT_TEST_THREADS", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    const int started = wanted < 1 ? 1 : wanted > MOST_THREADS ? MOST_THREADS : (int)wanted;
+    for (int i = 0; i < started; i++)
+        need(pthread_create(&threads[i], NULL, take_turns, &t) == 0, "pthread_create");
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}

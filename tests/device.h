@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device that a program's tests of layers run on: the CPU or GPU 0. On a GPU tensors and workspaces are memory of the
+ * host that the GPU reads and writes in place, so that tests look at them as on the CPU; every thread but the first has a
+ * stream of its own, and what a call has enqueued is waited for before its results are looked at. */
+#ifndef TEST_DEVICE_H
+#define TEST_DEVICE_H
+
+#include "device/gpu.h"
+
+/* Group setup and teardown of cmocka: device_context() from now on, NULL if there is no GPU, or no compiler for it. With
+ * CONV_FFT_TEST_CACHE in the environment, kernels are kept in that folder for the next run. */
+int device_cpu_setup(void **state);
+int device_gpu_setup(void **state);
+int device_teardown(void **state);
+
+conv_fft_context *device_context(void);
+/* NULL on the CPU. */
+cf_gpu *device_gpu(void);
+
+/* First line of a test that may have no device. */
+#define NEED_DEVICE(state) \
+    (void)(state);         \
+    if (!device_context()) \
+    skip()
+
+/* Memory that host and device use in place; never NULL. Before a setup it is malloc()'s. */
+void *device_memory(size_t bytes);
+/* `bytes` as they were asked for. */
+void device_memory_free(void *memory, size_t bytes);
+
+/* The calling thread's stream; NULL on the CPU and in the thread of the setup. */
+struct CUstream_st *device_stream(void);
+/* Wait for all work of the calling thread's stream. */
+conv_fft_status device_wait(void);
+
+/* check(i, argument) for every i below `count`. On a GPU side by side, since compiling takes most of the time: as many as
+ * CONV_FFT_TEST_THREADS says, by default one for each processor. Nothing of cmocka may be called in it. */
+void device_each(int64_t count, void (*check)(int64_t i, void *argument), void *argument);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layer_properties.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "device.h"
+#include "layer.h"
+#include "strategies.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static conv_fft_plan *plan_of(const conv_fft_problem *p, const conv_fft_plan_options *options) {
+    conv_fft_plan *plan = test_plan(device_context(), p, options);
+    assert_non_null(plan);
+    return plan;
+}
+
+/* All outputs of a layer, without checks; the workspace starts with every byte `fill`. */
+static void run_all(layer *l, const conv_fft_plan *plan, int fill) {
+    guarded forward = layer_workspace(l, plan, CONV_FFT_FORWARD),
+            backward = layer_workspace(l, plan, CONV_FFT_BACKWARD);
+    memset(forward.data, fill, forward.bytes);
+    memset(backward.data, fill, backward.bytes);
+    tensor_poison(&l->y.tensor);
+    tensor_poison(&l->gx.tensor);
+    tensor_poison(&l->gw.tensor);
+    tensor_poison(&l->gbias.tensor);
+    const void *x = l->x.tensor.memory.data, *w = l->w.tensor.memory.data, *gy = l->gy.tensor.memory.data;
+    assert_true(check_status(conv_fft_forward(plan, x, w, l->bias.tensor.memory.data, l->y.tensor.memory.data,
+                                              forward.data, forward.bytes, device_stream()),
+                             "conv_fft_forward"));
+    assert_true(
+        check_status(conv_fft_backward(plan, x, w, gy, l->gx.tensor.memory.data, l->gw.tensor.memory.data,
+                                       l->gbias.tensor.memory.data, 0, backward.data, backward.bytes, device_stream()),
+                     "conv_fft_backward"));
+    assert_true(release_workspace(&forward, "conv_fft_forward"));
+    assert_true(release_workspace(&backward, "conv_fft_backward"));
+}
+
+/* ---- linearity, impulse, shift */
+
+/* y of some x, w of layer l, no bias. */
+static tensor forward_of(layer *l, const conv_fft_plan *plan, const double *x) {
+    tensor_set(&l->x.tensor, x);
+    guarded workspace = layer_workspace(l, plan, CONV_FFT_FORWARD);
+    tensor_poison(&l->y.tensor);
+    assert_true(
+        check_status(conv_fft_forward(plan, l->x.tensor.memory.data, l->w.tensor.memory.data, NULL,
+                                      l->y.tensor.memory.data, workspace.data, workspace.bytes, device_stream()),
+                     "conv_fft_forward"));
+    guarded_destroy(&workspace);
+    return tensor_copy(&l->y.tensor);
+}
+
+void property_linearity(void **state) {
+    NEED_DEVICE(state);
+    const conv_fft_problem p =
+        test_problem("in=2x4x13x14 out=6 kernel=5x4 pad=2:1 mode=reflect stride=1x2 groups=2 dtype=fp64");
+    generator g = generator_create(11);
+    layer l = layer_create(&p, &g);
+    conv_fft_plan *plan = plan_of(&p, NULL);
+    const int64_t n = l.x.tensor.count, m = l.y.tensor.count;
+    double *a = test_alloc((size_t)(3 * n + 2 * m) * sizeof *a), *b = a + n, *sum = b + n, *expected = sum + n,
+           *magnitude = expected + m;
+    random_values(&g, 2 * n, a);
+    for (int64_t i = 0; i < n; i++)
+        sum[i] = 3 * a[i] - 0.5 * b[i];
+    tensor ya = forward_of(&l, plan, a), yb = forward_of(&l, plan, b), ysum = forward_of(&l, plan, sum);
+    for (int64_t i = 0; i < m; i++) {
+        expected[i] = 3 * tensor_load(&ya, i) - 0.5 * tensor_load(&yb, i);
+        magnitude[i] = 4 * l.y.magnitude[i];
+    }
+    const comparison c = compare_tensor(&ysum, expected, magnitude, p.math, DEFAULT_SHARE);
+    if (!c.ok)
+        fail_msg("%s", c.text);
+    tensor_destroy(&ya);
+    tensor_destroy(&yb);
+    tensor_destroy(&ysum);
+    free(a);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+/* A single 1 in x puts the reversed kernel of its channel into y, by the definition and nothing else. */
+static void check_impulse(layer *l, const conv_fft_plan *plan, int64_t sample, int64_t channel, int64_t position) {
+    const conv_fft_problem *p = &l->problem;
+    const int64_t M = l->shape.output[2], K = p->kernel[0], count = l->y.tensor.count;
+    double *x = test_alloc((size_t)l->x.tensor.count * sizeof *x), *y = test_alloc((size_t)count * sizeof *y),
+           *magnitude = test_alloc((size_t)count * sizeof *magnitude);
+    for (int64_t i = 0; i < l->x.tensor.count; i++)
+        x[i] = 0;
+    x[(sample * p->in_channels + channel) * p->input[0] + position] = 1;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t n = i / M / p->out_channels, o = i / M % p->out_channels, k = position + p->pad_before[0] - i % M;
+        y[i] = n == sample && k >= 0 && k < K ? l->w.values[(o * p->in_channels + channel) * K + k] : 0;
+        magnitude[i] = 1; /* the transform spreads the error of the impulse over the whole signal */
+    }
+    tensor got = forward_of(l, plan, x);
+    const comparison c = compare_tensor(&got, y, magnitude, p->math, 1e-3);
+    if (!c.ok)
+        fail_msg("impulse at [%d][%d][%d]: %s", (int)sample, (int)channel, (int)position, c.text);
+    tensor_destroy(&got);
+    free(x);
+    free(y);
+    free(magnitude);
+}
+
+void property_impulse(void **state) {
+    NEED_DEVICE(state);
+    const conv_fft_problem p = test_problem("in=2x3x37 out=4 kernel=6 pad=4:2");
+    generator g = generator_create(12);
+    layer l = layer_create(&p, &g);
+    conv_fft_plan *plan = plan_of(&p, NULL);
+    for (int64_t position = 0; position < p.input[0]; position++)
+        check_impulse(&l, plan, position % 2, position % 3, position);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+/* On a circle, moving x moves y. */
+void property_shift(void **state) {
+    NEED_DEVICE(state);
+    enum {
+        D = 21
+    };
+    const conv_fft_problem p = test_problem("in=2x3x21 out=4 kernel=6 pad=3:2 mode=circular dtype=fp64");
+    generator g = generator_create(13);
+    layer l = layer_create(&p, &g);
+    conv_fft_plan *plan = plan_of(&p, NULL);
+    double moved[2 * 3 * D], expected[2 * 4 * D];
+    tensor y = forward_of(&l, plan, l.x.values);
+    for (int64_t by = 1; by < D; by++) {
+        for (int64_t i = 0; i < l.x.tensor.count; i++)
+            moved[i / D * D + (i % D + by) % D] = l.x.values[i];
+        for (int64_t i = 0; i < y.count; i++)
+            expected[i / D * D + (i % D + by) % D] = tensor_load(&y, i);
+        tensor shifted = forward_of(&l, plan, moved);
+        const comparison c = compare_tensor(&shifted, expected, l.y.magnitude, p.math, DEFAULT_SHARE);
+        if (!c.ok)
+            fail_msg("moved by %d: %s", (int)by, c.text);
+        tensor_destroy(&shifted);
+    }
+    tensor_destroy(&y);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+void property_accumulate(void **state) {
+    NEED_DEVICE(state);
+    const conv_fft_problem p =
+        test_problem("in=3x4x9x10 out=6 kernel=3x4 pad=1 groups=2 mode=replicate dtype=bf16 gw=fp32");
+    generator g = generator_create(4);
+    layer l = layer_create(&p, &g);
+    conv_fft_plan *plan = plan_of(&p, NULL);
+    for (unsigned flags = 0; flags <= 7; flags++) /* the checks put NaN where nothing is added */
+        for (int separate = 0; separate <= 1; separate++) {
+            const backward_call call = {.gx = true, .gw = true, .gbias = true, .separate = separate, .flags = flags};
+            assert_true(layer_check_backward(&l, plan, &call));
+        }
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+/* Zero strides repeat an input that is only read. */
+void property_repeated_input(void **state) {
+    NEED_DEVICE(state);
+    conv_fft_problem p = test_problem("in=3x4x12 out=5 kernel=5 pad=2");
+    const int64_t x[] = {0, 12, 1}, w[] = {0, 5, 1}, y[] = {60, 12, 1}, gy[] = {60, 0, 1};
+    memcpy(p.x_stride, x, sizeof x);
+    generator g = generator_create(5);
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+
+    options.passes = CONV_FFT_FORWARD | CONV_FFT_BACKWARD_WEIGHTS; /* all but gx */
+    layer l = layer_create(&p, &g);
+    conv_fft_plan *plan = plan_of(&p, &options);
+    assert_true(layer_check_forward(&l, plan, true));
+    assert_true(layer_check_backward(&l, plan, &(backward_call){.gw = true, .gbias = true}));
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+
+    options.passes = CONV_FFT_FORWARD; /* one filter for all output channels */
+    memcpy(p.w_stride, w, sizeof w);
+    memcpy(p.y_stride, y, sizeof y);
+    l = layer_create(&p, &g);
+    plan = plan_of(&p, &options);
+    assert_true(layer_check_forward(&l, plan, false));
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+
+    options.passes = CONV_FFT_BACKWARD_DATA; /* the same gy for all output channels */
+    memset(p.x_stride, 0, sizeof p.x_stride);
+    memcpy(p.y_stride, gy, sizeof gy);
+    l = layer_create(&p, &g);
+    plan = plan_of(&p, &options);
+    assert_true(layer_check_backward(&l, plan, &(backward_call){.gx = true, .gbias = true}));
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+/* ---- isolation and determinism */
+
+static double spoil(double value, int kind) { return kind == 0 ? NAN : kind == 1 ? INFINITY : value * 1e6; }
+
+/* Sample `bad` of x and gy is spoiled; every other sample of y and gx keeps its bits. */
+static void check_isolation(const conv_fft_problem *p, const conv_fft_plan_options *options) {
+    generator g = generator_create(21);
+    layer l = layer_create(p, &g);
+    conv_fft_plan *plan = plan_of(p, options);
+    run_all(&l, plan, 0);
+    tensor y = tensor_copy(&l.y.tensor), gx = tensor_copy(&l.gx.tensor);
+    const int64_t samples = p->batch, x_size = l.x.tensor.count / samples, y_size = y.count / samples;
+    for (int64_t bad = 0; bad < samples; bad++)
+        for (int kind = 0; kind < 3; kind++) {
+            double *x = test_alloc((size_t)l.x.tensor.count * sizeof *x),
+                   *gy = test_alloc((size_t)y.count * sizeof *gy);
+            for (int64_t i = 0; i < l.x.tensor.count; i++)
+                x[i] = i / x_size == bad ? spoil(l.x.values[i], kind) : l.x.values[i];
+            for (int64_t i = 0; i < y.count; i++)
+                gy[i] = i / y_size == bad ? spoil(l.gy.values[i], kind) : l.gy.values[i];
+            tensor_set(&l.x.tensor, x);
+            tensor_set(&l.gy.tensor, gy);
+            run_all(&l, plan, 0xff);
+            for (int64_t n = 0; n < samples; n++) {
+                assert_int_equal(tensor_same_bits(&l.y.tensor, &y, n * y_size, y_size), n != bad);
+                assert_int_equal(tensor_same_bits(&l.gx.tensor, &gx, n * x_size, x_size), n != bad);
+            }
+            free(x);
+            free(gy);
+        }
+    tensor_destroy(&y);
+    tensor_destroy(&gx);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+static void check_isolation_of(const char *line) {
+    const conv_fft_problem p = test_problem(line);
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    check_isolation(&p, &options);
+    options.workspace_limit = smallest_workspace_limit(device_context(), &p, &options);
+    check_isolation(&p, &options);
+    conv_fft_plan_options_init(&options);
+    strategies s;
+    if (!find_strategies(device_context(), &p, 2, "add", "step", "loop", &s))
+        fail_msg("%s: no basis for 2 tiles", line);
+    for (int pass = 0; pass < 3; pass++)
+        options.strategy[pass] = s.line[pass];
+    check_isolation(&p, &options);
+}
+
+void property_isolation(void **state) {
+    NEED_DEVICE(state);
+    static const char *const lines[] = {
+        "in=5x3x9x10 out=4 kernel=3x3 pad=1",
+        "in=4x1x16x16 out=1 kernel=5x5 pad=2",
+        "in=4x6x9x10 out=6 kernel=5x5 pad=2 groups=6 layout=last",
+        "in=5x3x40 out=4 kernel=9 pad=4 mode=reflect dtype=fp64",
+        "in=4x3x11x12 out=4 kernel=4x3 pad=2 stride=2 mode=circular dtype=fp16",
+        "in=4x3x11x12 out=4 kernel=3x3 pad=2 dilation=2 mode=replicate dtype=bf16 layout=last",
+        "in=3x2x5x6x7 out=3 kernel=3x3x3 pad=1",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        check_isolation_of(lines[i]);
+    if (!device_gpu())
+        return;
+    tensor_align(64); /* other kernels */
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        check_isolation_of(lines[i]);
+    tensor_align(0);
+}
+
+/* The same bits again, from a workspace that held something else. */
+void property_determinism(void **state) {
+    NEED_DEVICE(state);
+    static const char *const lines[] = {"in=4x5x13x14 out=6 kernel=5x4 pad=2 mode=reflect",
+                                        "in=4x8x30x31 out=8 kernel=7x7 pad=3 groups=8",
+                                        "in=3x4x200 out=5 kernel=33 stride=2 dtype=fp16"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const conv_fft_problem p = test_problem(lines[i]);
+        generator g = generator_create(i);
+        layer l = layer_create(&p, &g);
+        conv_fft_plan *plan = plan_of(&p, NULL);
+        run_all(&l, plan, 0);
+        result *results[] = {&l.y, &l.gx, &l.gw, &l.gbias};
+        tensor first[4];
+        for (int r = 0; r < 4; r++)
+            first[r] = tensor_copy(&results[r]->tensor);
+        for (int again = 0; again < 3; again++) {
+            run_all(&l, plan, 0xff);
+            for (int r = 0; r < 4; r++)
+                assert_true(tensor_same_bits(&results[r]->tensor, &first[r], 0, first[r].count));
+        }
+        for (int r = 0; r < 4; r++)
+            tensor_destroy(&first[r]);
+        conv_fft_plan_destroy(plan);
+        layer_destroy(&l);
+    }
+}

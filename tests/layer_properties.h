@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold of layers on device_context() without a reference, and whatever the memory around them holds: tests for
+ * cmocka. */
+#ifndef TEST_LAYER_PROPERTIES_H
+#define TEST_LAYER_PROPERTIES_H
+
+void property_linearity(void **state);
+void property_impulse(void **state);
+void property_shift(void **state);
+void property_accumulate(void **state);
+void property_repeated_input(void **state);
+void property_isolation(void **state);
+void property_determinism(void **state);
+
+/* All of them. */
+#define LAYER_PROPERTIES                                                                                        \
+    cmocka_unit_test(property_linearity), cmocka_unit_test(property_impulse), cmocka_unit_test(property_shift), \
+        cmocka_unit_test(property_accumulate), cmocka_unit_test(property_repeated_input),                       \
+        cmocka_unit_test(property_isolation), cmocka_unit_test(property_determinism)
+
+#endif

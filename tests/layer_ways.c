@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layer_ways.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "device.h"
+#include "layer.h"
+#include "strategies.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static conv_fft_plan *plan_of(const conv_fft_problem *p, const conv_fft_plan_options *options) {
+    conv_fft_plan *plan = test_plan(device_context(), p, options);
+    assert_non_null(plan);
+    return plan;
+}
+
+/* All but the chunk, which a plan rounds to whole samples or parts of one, and the groups, which must divide those of
+ * the layer. */
+static bool check_described(const conv_fft_plan *plan, const strategies *s) {
+    conv_fft_description d;
+    for (int pass = 0; pass < 3; pass++) {
+        const char *chunk = strstr(s->line[pass], " chunk=");
+        if (!check_status(conv_fft_plan_describe(plan, strategy_passes[pass], &d), "conv_fft_plan_describe"))
+            return false;
+        if (!chunk || memcmp(d.strategy, s->line[pass], (size_t)(chunk - s->line[pass])) != 0)
+            return case_fail("the plan has another strategy: %s", d.strategy);
+    }
+    return true;
+}
+
+static bool check_forced(layer *l, const strategies *s) {
+    char text[1536], problem[512];
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    describe_problem(&l->problem, problem, sizeof problem);
+    snprintf(text, sizeof text, "%s\n            %s\n            %s\n            %s", problem, s->line[0], s->line[1],
+             s->line[2]);
+    case_begin(text, program_invocation_short_name);
+    for (int pass = 0; pass < 3; pass++)
+        options.strategy[pass] = s->line[pass];
+    conv_fft_plan *plan = test_plan(device_context(), &l->problem, &options);
+    const bool ok = plan && check_described(plan, s) && layer_check_all(l, plan);
+    conv_fft_plan_destroy(plan);
+    return ok;
+}
+
+static strategies with_chunk(const strategies *s, const char *chunk, const char *groups) {
+    strategies out;
+    char line[256];
+    for (int pass = 0; pass < 3; pass++) {
+        edit_strategy(s->line[pass], "chunk", chunk, line, sizeof line);
+        edit_strategy(line, "groups", groups, out.line[pass], sizeof out.line[pass]);
+    }
+    return out;
+}
+
+/* Each with the number of tiles it must be possible with. */
+static const struct {
+    const char *line;
+    int64_t tiles;
+} tiled_problems[] = {
+    {"in=2x3x40 out=4 kernel=7 pad=3", 4},
+    {"in=2x3x20x23 out=4 kernel=3x5 pad=1x2", 3},
+    {"in=2x3x20x23 out=4 kernel=5x4 pad=2:0x1:3 mode=reflect", 3},
+    {"in=2x4x19x18 out=4 kernel=4x3 pad=2 mode=circular groups=2 layout=last", 3},
+    {"in=2x3x17x18 out=4 kernel=3x3 pad=4 mode=replicate dtype=fp16", 2},
+    {"in=2x3x31x29 out=4 kernel=5x4 stride=2x3 pad=2 dtype=fp64", 2},
+    {"in=2x3x30x33 out=4 kernel=3x4 dilation=2x3 pad=3", 2},
+    {"in=2x3x33x31 out=4 kernel=4x3 stride=2 dilation=3 pad=4 mode=reflect dtype=bf16 gw=fp32", 2},
+    {"in=2x4x9x10x11 out=4 kernel=3x2x3 pad=1 groups=4", 2},
+};
+
+enum {
+    PROBLEMS = sizeof tiled_problems / sizeof tiled_problems[0],
+    WAYS = 4
+};
+
+/* One problem in one way, with every number of tiles. */
+static void check_tiled(int64_t i, void *unused) {
+    static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"},
+                             *const products[] = {"blas", "loop"};
+    (void)unused;
+    const int64_t way = i % WAYS, number = i / WAYS;
+    const conv_fft_problem p = test_problem(tiled_problems[number].line);
+    generator g = generator_create((uint64_t)number);
+    layer l = layer_create(&p, &g);
+    for (int64_t tiles = 1; tiles <= tiled_problems[number].tiles; tiles++) {
+        strategies s;
+        if (!find_strategies(device_context(), &p, tiles, overlaps[way & 1], dilations[way >> 1], products[tiles & 1],
+                             &s)) {
+            case_fail("no basis for %d tiles, overlap=%s dilation=%s", (int)tiles, overlaps[way & 1],
+                      dilations[way >> 1]);
+            break;
+        }
+        const strategies one_row = with_chunk(&s, "1", "1"), few_rows = with_chunk(&s, "5", "2");
+        check_forced(&l, &s);
+        check_forced(&l, &one_row);
+        check_forced(&l, &few_rows);
+    }
+    layer_destroy(&l);
+}
+
+void ways_tiled(void **state) {
+    NEED_DEVICE(state);
+    device_each(PROBLEMS * WAYS, check_tiled, NULL);
+    assert_int_equal(case_failures(), 0);
+}
+
+/* All workspace limits from the least to the most give the same layer. */
+void ways_chunked(void **state) {
+    NEED_DEVICE(state);
+    static const char *const lines[] = {"in=7x6x12x13 out=9 kernel=3x4 pad=1 groups=3",
+                                        "in=5x4x50 out=4 kernel=9 pad=4 groups=4 dtype=fp16",
+                                        "in=6x3x11x12 out=4 kernel=3x3 pad=2 mode=reflect layout=last stride=2",
+                                        "in=4x2x8x7x6 out=3 kernel=3x3x3 dtype=fp64"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const conv_fft_problem p = test_problem(lines[i]);
+        generator g = generator_create(i);
+        layer l = layer_create(&p, &g);
+        conv_fft_plan_options options;
+        conv_fft_plan_options_init(&options);
+        const uint64_t least = smallest_workspace_limit(device_context(), &p, &options);
+        size_t most;
+        conv_fft_plan *whole = plan_of(&p, NULL);
+        assert_int_equal(conv_fft_plan_workspace(whole, CONV_FFT_BACKWARD, &most), CONV_FFT_SUCCESS);
+        conv_fft_plan_destroy(whole);
+        assert_true(least > 0 && least < most);
+        for (int step = 0; step <= 6; step++) {
+            options.workspace_limit = least + (most - least) * (uint64_t)step / 6;
+            conv_fft_plan *plan = plan_of(&p, &options);
+            for (int pass = 0; pass < 3; pass++) {
+                size_t bytes;
+                assert_int_equal(conv_fft_plan_workspace(plan, strategy_passes[pass], &bytes), CONV_FFT_SUCCESS);
+                assert_true(bytes <= options.workspace_limit);
+            }
+            assert_true(layer_check_all(&l, plan));
+            conv_fft_plan_destroy(plan);
+        }
+        layer_destroy(&l);
+    }
+}
+
+void ways_forced_chunks(void **state) {
+    NEED_DEVICE(state);
+    static const char *const numbers[] = {"0", "1", "2", "3", "5", "9"};
+    const conv_fft_problem p = test_problem("in=5x6x12x13 out=6 kernel=3x4 pad=1 groups=3");
+    generator g = generator_create(3);
+    layer l = layer_create(&p, &g);
+    const strategies start = chosen_strategies(device_context(), &p);
+    for (int rows = 0; rows < 6; rows++)
+        for (int groups = 0; groups < 4; groups++) {
+            const strategies s = with_chunk(&start, numbers[rows], numbers[groups]);
+            assert_true(check_forced(&l, &s));
+        }
+    layer_destroy(&l);
+}

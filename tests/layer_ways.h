@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every way to compute a layer on device_context() gives the layer: tiles, overlap, dilation, products, chunks. Tests for
+ * cmocka. */
+#ifndef TEST_LAYER_WAYS_H
+#define TEST_LAYER_WAYS_H
+
+void ways_tiled(void **state);
+/* Workspace limits. */
+void ways_chunked(void **state);
+void ways_forced_chunks(void **state);
+
+#endif

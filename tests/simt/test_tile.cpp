@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// tile.cuh, and the plans that cut a transform into passes: cf_gpu_transform_run() itself, whose launches go to the emulator.
+#include "check.h"
+#include "tile.h"
+#include "tile_windows.h"
+
+extern "C" {
+#include "cases.h"
+#include "fbfft/gpu_transform.h"
+#include "fbfft_check.h"
+#include "ref/dtype.h"
+#include "tile_cases.h"
+}
+
+#include <cstdlib>
+
+namespace {
+
+struct Kernel {
+    int number, pass, variant;
+    tile_body body;
+};
+std::vector<Kernel> &kernels() {
+    static std::vector<Kernel> all;
+    return all;
+}
+
+typedef std::vector<unsigned char> Bytes;
+
+double rounded(double x, conv_fft_dtype type) {
+    unsigned char memory[8];
+    ref_store(type, memory, x);
+    return ref_load(type, memory);
+}
+double random_rounded(generator &g, conv_fft_dtype type) { return rounded(random_value(&g), type); }
+
+// What a launch needs to be found again, and what went wrong in it.
+struct Run {
+    const tile_case *c;
+    int number;
+    cf_gpu_transform transform;
+    cf_kernel kernel[CF_FFT_MAX_PASSES][2];
+    std::string fault;
+} run;
+
+constexpr double BIAS = 0.625;
+double held(int64_t at) { return double(at % 61) / 32 - 1; } // what an accumulating transform adds to
+double bias_of(int64_t group, int64_t channel) { return BIAS - double(group) - 0.25 * double(channel); }
+
+// Memory between guards, off by some bytes. With sanitizers there is none behind it: they see more.
+class Memory {
+  public:
+    Memory(size_t bytes, size_t shift, const Bytes *content)
+        : size(bytes), before(GUARD + shift), after(AFTER), base(new unsigned char[before + bytes + after]) {
+        std::memset(base, FFT_POISON, before + bytes + after);
+        if (content)
+            std::memcpy(data(), content->data(), bytes);
+    }
+    ~Memory() { delete[] base; }
+    Memory(const Memory &) = delete;
+    unsigned char *data() { return base + before; }
+    bool guards_intact() const { return poisoned(base, before) && poisoned(base + before + size, after); }
+    bool all_poisoned() const { return poisoned(base, before + size + after); }
+
+  private:
+    static bool poisoned(const unsigned char *p, size_t count) {
+        for (size_t i = 0; i < count; ++i)
+            if (p[i] != FFT_POISON)
+                return false;
+        return true;
+    }
+    static constexpr size_t GUARD = 64;
+#ifdef SIMT_THIN
+    static constexpr size_t AFTER = 0;
+#else
+    static constexpr size_t AFTER = 64;
+#endif
+    size_t size, before, after;
+    unsigned char *base;
+};
+
+// All rows, in one go or every so many of them.
+conv_fft_status execute(cf_gpu_transform_call call, int64_t rows, int64_t step) {
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    call.step = step;
+    for (call.first = 0; call.first < step && status == CONV_FFT_SUCCESS; ++call.first) {
+        call.rows = (rows + step - 1 - call.first) / step;
+        if (call.rows > 0)
+            status = cf_gpu_transform_run(&run.transform, &call, nullptr);
+    }
+    return status;
+}
+
+// Sometimes the even rows go before the odd ones; planes one after the other have no rows.
+int64_t step_of_rows() { return run.number % 3 == 0 && !run.transform.passes.pass[0].plain ? 2 : 1; }
+
+std::string name_of(const tile_case &c, int number) {
+    char text[256], line[1024];
+    fft_describe(&c.desc, text, sizeof text);
+    std::snprintf(line, sizeof line, "case %d: %s%s, batch %lld, %d passes%s%s%s%s", number, text,
+                  c.window ? ", a layer's window" : "", (long long)c.batch, run.transform.passes.count,
+                  c.shifted ? ", shifted" : "", c.forced ? ", by tiles" : "", c.added ? ", added" : "",
+                  c.overlapping ? ", overlapping" : "");
+    return line;
+}
+
+// Visits (plane, output, offset of it) of one group.
+template <class F> void each_output(const fft_shape &s, int64_t batch, F f) {
+    for (int64_t p = 0; p < batch * s.channels; ++p)
+        for (int64_t i = 0; i < fft_out_count(&s); ++i)
+            if (const int64_t offset = fft_out_at(&s, batch, p, i); offset >= 0)
+                f(p, offset);
+}
+
+void check_results(const tile_case &c, const fft_shape &s, const Bytes &in, unsigned char *out, int64_t in_stride,
+                   int64_t out_stride, const std::string &name) {
+    fft_errors errors = {0, 0};
+    for (int64_t g = 0; g < c.groups; ++g) {
+        unsigned char *const own = out + g * out_stride;
+        if (c.added)
+            each_output(s, c.batch, [&](int64_t p, int64_t offset) {
+                const double added = held(offset) + bias_of(g, p % s.channels);
+                ref_store(fft_out_type(&s), own + offset, ref_load(fft_out_type(&s), own + offset) - added);
+            });
+        for (int64_t p = 0; p < c.batch * s.channels; ++p)
+            fft_compare_plane(&s, c.batch, p, in.data() + g * in_stride, own, &errors);
+    }
+    const double error = fft_relative_error(&errors), most = (c.added ? 4 : 1) * fft_tolerance(&s);
+    CHECK_TEXT(error <= most, name + ": error " + std::to_string(error * 1e9) + "e-9");
+}
+
+void check_case(const tile_case &c) {
+    const fft_shape s = fft_shape_of(&c.desc);
+    const int64_t group = run.transform.problem.transform.tensor.group_stride * int64_t(ref_dtype_size(s.signal_type));
+    const int64_t spectrum = fft_spectrum_bytes(&s, c.batch);
+    const int64_t in_stride = s.inverse ? spectrum : group, out_stride = s.inverse ? group : spectrum;
+    const int64_t in_bytes = fft_in_bytes(&s, c.batch), out_bytes = fft_out_bytes(&s, c.batch);
+    Bytes in(size_t(in_bytes + (c.groups - 1) * in_stride), FFT_POISON);
+    for (int64_t g = 0; g < c.groups; ++g)
+        fft_random_input(&s, uint64_t(run.number * 8 + g), c.batch, in.data() + g * in_stride);
+    const size_t in_element = size_t(fft_in_numbers(&s)) * ref_dtype_size(fft_in_type(&s)),
+                 out_element = size_t(fft_out_numbers(&s)) * ref_dtype_size(fft_out_type(&s));
+    Memory source(in.size(), c.shifted ? in_element : 0, &in),
+        target(size_t(out_bytes + (c.groups - 1) * out_stride), c.shifted ? out_element : 0, nullptr),
+        scratch(cf_gpu_transform_scratch(&run.transform, c.batch), 0, nullptr);
+    Bytes bias(size_t(c.groups * s.channels) * ref_dtype_size(s.signal_type));
+    for (int64_t i = 0; i < c.groups * s.channels; ++i)
+        ref_store(s.signal_type, bias.data() + size_t(i) * ref_dtype_size(s.signal_type),
+                  bias_of(i / s.channels, i % s.channels));
+    for (int64_t g = 0; g < c.groups && c.added; ++g)
+        each_output(s, c.batch, [&](int64_t, int64_t offset) {
+            ref_store(fft_out_type(&s), target.data() + g * out_stride + offset, held(offset));
+        });
+
+    cf_gpu_transform_call call = {};
+    call.signal = s.inverse ? target.data() : source.data();
+    call.spectrum = s.inverse ? source.data() : target.data();
+    call.unit = c.batch * s.channels;
+    call.groups = c.groups;
+    call.group_stride = spectrum / int64_t(2 * ref_dtype_size(s.spectrum_type));
+    call.bias = c.added ? bias.data() : nullptr;
+    call.accumulate = c.added;
+    call.scratch = scratch.data();
+    const std::string name = name_of(c, run.number);
+    CHECK_TEXT(execute(call, c.batch, step_of_rows()) == CONV_FFT_SUCCESS, name + ": " + conv_fft_last_error());
+    CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
+    check_results(c, s, in, target.data(), in_stride, out_stride, name);
+    bool finite = true;
+    for (int64_t g = 0; g < c.groups; ++g)
+        finite = fft_take_outputs(&s, c.batch, target.data() + g * out_stride) && finite;
+    CHECK_TEXT(finite, name + ": not all outputs are numbers");
+    CHECK_TEXT(target.all_poisoned(), name + ": more than the outputs has been written");
+    CHECK_TEXT(std::memcmp(source.data(), in.data(), in.size()) == 0, name + ": the input has been written");
+    CHECK_TEXT(source.guards_intact() && scratch.guards_intact(), name + ": guards have been written");
+}
+
+// Numbers of one type, of which some have a value.
+struct Numbers {
+    conv_fft_dtype type;
+    std::vector<double> value;
+    std::vector<int> count; // how many values have been added; 0: none
+    Numbers(conv_fft_dtype type_, int64_t size) : type(type_), value(size_t(size)), count(size_t(size)) {}
+    size_t bytes() const { return value.size() * ref_dtype_size(type); }
+    void add(int64_t at, double x) {
+        value[size_t(at)] += x;
+        count[size_t(at)]++;
+    }
+    Bytes stored() const {
+        Bytes b(bytes(), FFT_POISON);
+        for (size_t i = 0; i < value.size(); ++i)
+            if (count[i])
+                ref_store(type, b.data() + i * ref_dtype_size(type), value[i]);
+        return b;
+    }
+};
+
+// Inputs by chance, and what becomes of them. Norms are as in fft_compare_plane().
+void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numbers &signal, Numbers &spectrum,
+                fft_errors &errors) {
+    generator g = generator_create(uint64_t(run.number));
+    for (int64_t row = 0; row < rows; ++row)
+        for (int64_t column = 0; column < t.spectrum.columns; ++column) {
+            std::vector<double> x = w.zeros();
+            double square = 0, outputs = 0;
+            w.each_point(row, column, [&](int64_t point, int64_t at) {
+                if (!t.inverse && !signal.count[size_t(at)])
+                    signal.add(at, random_rounded(g, signal.type));
+                x[size_t(2 * point)] = t.inverse ? random_value(&g) : signal.value[size_t(at)];
+            });
+            if (t.inverse) { // a spectrum is that of numbers
+                w.transform(x);
+                w.each_bin(row, column, [&](int64_t at, int64_t point, int64_t mirror) {
+                    const bool own = point == mirror;
+                    for (int64_t part = 0; part < 2; ++part) {
+                        double &v = x[size_t(2 * point + part)], &image = x[size_t(2 * mirror + part)];
+                        v = part && own ? 0 : rounded(v, spectrum.type);
+                        spectrum.add(2 * at + part, part && own ? 7 : v);
+                        image = part ? -v : v;
+                    }
+                });
+            }
+            for (double v : x)
+                square += v * v;
+            w.transform(x);
+            if (t.inverse)
+                w.each_point(row, column, [&](int64_t point, int64_t at) {
+                    signal.add(at, t.scale * x[size_t(2 * point)]);
+                    ++outputs;
+                });
+            else
+                w.each_bin(row, column, [&](int64_t at, int64_t point, int64_t) {
+                    for (int64_t part = 0; part < 2; ++part)
+                        spectrum.add(2 * at + part, t.scale * x[size_t(2 * point + part)]);
+                    ++outputs;
+                });
+            errors.norm += t.scale * t.scale * square * outputs;
+        }
+}
+
+void check_layer(const tile_case &c) {
+    const cf_fft_problem &p = run.transform.problem;
+    const cf_transform_desc &t = p.transform;
+    const int64_t rows = tile_case_rows(&c), channels = t.spectrum.channels;
+    const std::string name = name_of(c, run.number);
+    const Windows windows(p, rows);
+    int64_t elements;
+    CHECK_TEXT(cf_fft_signal_elements(&p, c.batch, &elements) == CONV_FFT_SUCCESS, name);
+    Numbers signal(t.tensor.dtype, elements),
+        spectrum(t.spectrum.dtype, 2 * t.spectrum.bins * rows * t.spectrum.columns);
+    fft_errors errors = {0, 0};
+    fill_layer(windows, t, rows, signal, spectrum, errors);
+
+    Numbers &to = t.inverse ? signal : spectrum;
+    const Bytes in = (t.inverse ? spectrum : signal).stored();
+    Numbers before(to.type, int64_t(to.value.size()));
+    const bool bias = c.added && !c.overlapping;
+    Bytes biases(size_t(channels) * ref_dtype_size(t.tensor.dtype));
+    for (int64_t i = 0; i < channels; ++i)
+        ref_store(t.tensor.dtype, biases.data() + size_t(i) * ref_dtype_size(t.tensor.dtype), bias_of(0, i));
+    for (int64_t row = 0; row < rows && t.inverse && c.added; ++row)
+        for (int64_t column = 0; column < t.spectrum.columns; ++column)
+            windows.each_point(row, column, [&](int64_t, int64_t at) {
+                if (!before.count[size_t(at)])
+                    before.add(at, held(at));
+                to.value[size_t(at)] += bias ? bias_of(0, column % channels) : 0;
+            });
+    const Bytes old = before.stored();
+    const size_t unit = ref_dtype_size(to.type), in_unit = ref_dtype_size(t.inverse ? spectrum.type : signal.type);
+    Memory source(in.size(), c.shifted ? (t.inverse ? 2 : 1) * in_unit : 0, &in),
+        target(old.size(), c.shifted ? (t.inverse ? 1 : 2) * unit : 0, &old),
+        scratch(cf_gpu_transform_scratch(&run.transform, rows), 0, nullptr);
+    cf_gpu_transform_call call = {};
+    call.signal = t.inverse ? target.data() : source.data();
+    call.spectrum = t.inverse ? source.data() : target.data();
+    call.unit = rows * t.spectrum.columns;
+    call.groups = 1;
+    call.bias = t.inverse && bias ? biases.data() : nullptr;
+    call.accumulate = t.inverse && c.added;
+    call.scratch = scratch.data();
+    const int64_t step = c.overlapping ? t.spectrum.rows_per_sample : step_of_rows();
+    CHECK_TEXT(execute(call, rows, step) == CONV_FFT_SUCCESS, name + ": " + conv_fft_last_error());
+    CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
+
+    for (size_t i = 0; i < to.value.size(); ++i) {
+        unsigned char *const at = target.data() + i * unit;
+        if (!to.count[i])
+            continue;
+        const double exact = to.value[i] + before.value[i];
+        double difference = std::fabs(ref_load(to.type, at) - exact);
+        if (unit == 2)
+            difference = std::max(
+                difference - ref_dtype_roundoff(to.type) * std::fabs(exact) - ref_dtype_floor(to.type), 0 * difference);
+        errors.error += difference * difference;
+        std::memset(at, FFT_POISON, unit);
+    }
+    const double error = fft_relative_error(&errors),
+                 most = (c.added ? 4 : 1) * (t.spectrum.dtype == CONV_FFT_FP64 ? 8e-15 : 4e-7);
+    CHECK_TEXT(error <= most, name + ": error " + std::to_string(error * 1e9) + "e-9");
+    CHECK_TEXT(target.all_poisoned(), name + ": more than the outputs has been written");
+    CHECK_TEXT(std::memcmp(source.data(), in.data(), in.size()) == 0, name + ": the input has been written");
+    CHECK_TEXT(source.guards_intact() && scratch.guards_intact(), name + ": guards have been written");
+}
+
+void all_cases() {
+    const tile_case *cases;
+    const int count = tile_case_list(&cases);
+    for (int i = 0; i < count; ++i) {
+        const tile_case &c = cases[i];
+        if ((c.desc.dtype == CONV_FFT_FP64) != (sizeof(real) == 8))
+            continue;
+        run = Run{&c, i, {}, {}, {}};
+        if (!CHECK_TEXT(tile_case_plan(&c, FACTS, &run.transform.problem, &run.transform.passes),
+                        conv_fft_last_error()))
+            continue;
+        CHECK_TEXT(c.passes == 0 || c.passes == run.transform.passes.count, name_of(c, i));
+        for (int p = 0; p < CF_FFT_MAX_PASSES; ++p)
+            for (int v = 0; v < 2; ++v)
+                run.transform.kernel[p][v] = &run.kernel[p][v];
+        if (c.window)
+            check_layer(c);
+        else
+            check_case(c);
+    }
+}
+
+} // namespace
+
+Registration::Registration(int number, int pass, int variant, tile_body body) {
+    kernels().push_back({number, pass, variant, body});
+}
+
+extern "C" conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *shape, void **parameters,
+                                                   cf_cu_stream) {
+    const int index = int(kernel - &run.kernel[0][0]);
+    for (const Kernel &k : kernels()) {
+        if (k.number != run.number || k.pass != index / 2 || k.variant != index % 2)
+            continue;
+        simt::options options;
+        options.order = simt::order::random;
+        options.seed = unsigned(run.number);
+        const simt::result r = simt::launch(
+            dim3(shape->grid[0], shape->grid[1], shape->grid[2]),
+            dim3(shape->block[0], shape->block[1], shape->block[2]), shape->dynamic_shared, [&] { k.body(parameters); },
+            options);
+        if (!r.ok() && run.fault.empty())
+            run.fault = "pass " + std::to_string(k.pass) + ": " + r.first();
+        return CONV_FFT_SUCCESS;
+    }
+    run.fault = "variant " + std::to_string(index % 2) + " of pass " + std::to_string(index / 2) + " is not expected";
+    return CONV_FFT_SUCCESS;
+}
+
+static_assert(sizeof(TileCall) == sizeof(cf_tile_call), "what is launched is what the kernels take");
+
+int main() { return run_tests({{"tiles", all_cases}}); }

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tile_cases.h"
+
+#include "cases.h"
+#include "fbfft_cases.h"
+#include "tiling/tiling.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_CASES = 1500
+};
+
+static tile_case list[MOST_CASES];
+static int count;
+
+/* With sanitizers, which make compilation slow, one case of so many: a prime, so that whatever goes by turns still takes its turn. */
+#ifdef SIMT_THIN
+enum {
+    ONE_OF = 7
+};
+#else
+enum {
+    ONE_OF = 1
+};
+#endif
+
+/* What is returned is the case, or one that nobody looks at. */
+static tile_case *add(fbfft_desc desc, int64_t batch) {
+    static int asked;
+    static tile_case dropped;
+    const tile_case fresh = {.desc = desc, .batch = batch, .groups = 1};
+    if (asked++ % ONE_OF != 0) {
+        dropped = fresh;
+        return &dropped;
+    }
+    if (count == MOST_CASES)
+        abort();
+    list[count] = fresh;
+    return &list[count++];
+}
+
+static bool is_inverse(fbfft_kind kind) { return kind == FBFFT_C2R || kind == FBFFT_C2C_INVERSE; }
+
+/* The inverse of a forward kind, or itself. */
+static fbfft_kind directed(fbfft_kind kind, bool inverse) { return (fbfft_kind)((int)kind + inverse); }
+
+static void set_order(tile_case *c, int64_t order, bool channels_last, int64_t channels) {
+    c->desc.order = (fbfft_order)order;
+    c->desc.layout = channels_last ? CONV_FFT_CHANNELS_LAST : CONV_FFT_CHANNELS_FIRST;
+    c->desc.channels = channels;
+}
+
+/* What layers ask of real transforms. */
+static void set_added(tile_case *c) {
+    const bool real_signal = c->desc.kind == FBFFT_R2C || c->desc.kind == FBFFT_C2R;
+    c->added = c->desc.kind == FBFFT_C2R;
+    c->groups = real_signal ? 2 : 1;
+}
+
+/* ---------------------------------------------------------------------------------------------------- families */
+
+/* Every basis from 2 to 256 in both directions, whole and in part; order, type and layout by turns. Whole ones are sometimes the planner's,
+ * for which tile.cuh need not be the best. */
+static void lines(void) {
+    static const conv_fft_dtype types[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_FP32, CONV_FFT_BF16};
+    for (int64_t n = 2, i = 0; n <= 256; ++n) {
+        const int64_t parts[] = {n - 1, (n + 2) / 3, n / 2 + 1};
+        for (int j = 0; j < 4 && fft_is_basis(n); ++j, ++i) {
+            const bool whole = j / 2 == i / 4 % 2;
+            const fbfft_kind kind = i % 7 == 3 ? FBFFT_C2C_FORWARD : FBFFT_R2C;
+            const int64_t batch = n <= 16 && i % 3 == 0 ? 261 : i % 7 + 2; /* some fill blocks */
+            tile_case *c = add(fft_desc(1, directed(kind, j % 2), n, whole ? 0 : parts[i / 4 % 3]), batch);
+            c->forced = !whole || i % 3;
+            if (c->forced) {
+                set_order(c, i % 3, i % 5 == 2, i % 3 == 2 ? 5 : i % 2 + 1);
+                c->desc.dtype = types[i / 3 % 5];
+            }
+            c->shifted = i % 4 == 1;
+        }
+    }
+}
+
+static void long_lines(void) {
+    static const int64_t bases[] = {625, 1024, 4096, 16384, 343, 7200, 15625};
+    for (int i = 0; i < 14; ++i) {
+        const int64_t n = bases[i % 7];
+        const fbfft_kind kind = i % 4 == 2 ? FBFFT_C2C_FORWARD : FBFFT_R2C;
+        tile_case *c = add(fft_desc(1, directed(kind, i / 7), n, i % 3 ? 0 : n - 3), 2);
+        set_order(c, i % 3, false, i % 3 == 2 && n < 4096 ? 3 : 1);
+        c->shifted = i % 2;
+    }
+}
+
+/* Every basis from 2 to 256 on both axes and in both directions. Where planes are too large for a block these take two passes. */
+static void squares(void) {
+    for (int64_t n = 2, i = 0; n <= 256; ++n) {
+        const int64_t parts[] = {n - 1, (n + 2) / 3, n / 2 + 1};
+        for (int inverse = 0; inverse < 2 && fft_is_basis(n); ++inverse, ++i) {
+            const bool whole = inverse == i / 2 % 2; /* in one direction, in part in the other */
+            const fbfft_kind kind = i % 9 == 4 && n <= 128 ? FBFFT_C2C_FORWARD : FBFFT_R2C;
+            const int64_t batch = n <= 8 && i % 3 == 0 ? 67 : n <= 16 ? 3 : 1;
+            tile_case *c = add(fft_desc(2, directed(kind, inverse), n, whole ? 0 : parts[i / 3 % 3]), batch);
+            set_order(c, i / 2 % 3, i % 5 == 2 && n < 128, i / 2 % 3 == 2 && n < 128 ? 3 : 1);
+            c->desc.scale = i % 4 ? 1 : -0.5;
+            c->forced = n <= 128;
+            c->shifted = i % 4 == 1;
+            if (i % 6 == 5 && n <= 128)
+                set_added(c);
+        }
+    }
+}
+
+static int64_t random_basis(generator *g) {
+    int64_t n = random_int(g, 1, random_once_in(g, 3) ? 256 : 40);
+    while (!fft_is_basis(n))
+        --n;
+    return n;
+}
+
+/* Of 60 shapes, in both directions. */
+static void rectangles(void) {
+    generator g = generator_create(1);
+    int64_t basis[2] = {1, 1};
+    for (int i = 0; i < 120; ++i) {
+        fbfft_desc d = fft_desc(2, directed(i / 2 % 6 == 5 ? FBFFT_C2C_FORWARD : FBFFT_R2C, i % 2), 1, 0);
+        for (int a = 0; a < 2; ++a) {
+            if (i % 2 == 0)
+                basis[a] = random_basis(&g);
+            d.basis[a] = basis[a];
+            d.extent[a] = random_once_in(&g, 3) ? 0 : random_int(&g, 1, d.basis[a]);
+        }
+        const bool small = d.basis[0] * d.basis[1] < 4096;
+        tile_case *c = add(d, small ? 3 : 1);
+        set_order(c, i % 3, i % 4 == 2, i % 3 == 2 && small ? 4 : i % 2 + 1);
+        c->forced = small;
+        c->shifted = i % 5 == 3;
+        if (i % 7 == 6)
+            set_added(c);
+    }
+}
+
+/* Real planes in natural order that are too large for a block: the real size, and small ones where blocks have little memory. */
+static void two_kernels(conv_fft_dtype dtype) {
+    static const int64_t planes[][2] = {{256, 256}, {12, 16}, {16, 12}, {48, 64}, {256, 250}, {4, 30}, {30, 14}};
+    for (int i = 0; i < 28; ++i) {
+        const int64_t *basis = planes[i / 2 % 7];
+        const bool large = basis[1] > 128;
+        if (dtype == CONV_FFT_FP64 && (large || i >= 14))
+            continue;
+        fbfft_desc d = fft_desc(2, i % 2 ? FBFFT_C2R : FBFFT_R2C, 1, 0);
+        for (int a = 0; a < 2; ++a)
+            d.basis[a] = basis[a];
+        d.extent[0] = i % 3 == 1 ? basis[0] - 1 : i % 3 == 2 ? (basis[0] + 1) / 2 : 0;
+        d.extent[1] = i % 5 == 1 ? basis[1] - 2 : i % 5 == 3 ? basis[1] / 4 * 2 : 0;
+        if (i % 6 >= 4) {
+            d.size[0] = d.extent[0] ? d.extent[0] : basis[0];
+            d.offset[0] = i < 14 ? -1 : 1;
+            d.step[0] = i < 14 ? 1 : 2;
+            d.padding = i % 2 ? CONV_FFT_PAD_ZEROS : CONV_FFT_PAD_CIRCULAR;
+        }
+        d.dtype = dtype;
+        d.scale = i % 4 < 2 ? 1 : 0.5;
+        tile_case *c = add(d, large ? 1 : i % 3 + 2);
+        c->passes = 2;
+        c->shifted = i / 2 % 3 == 1;
+        c->chunk = i % 3;
+        if (!large)
+            c->shared = (dtype == CONV_FFT_FP64 ? 2 : 1) * (basis[0] == 48 ? 2500 : 420);
+    }
+}
+
+static void volumes(conv_fft_dtype dtype) {
+    static const int64_t bases[][3] = {{4, 6, 8},  {5, 3, 7},  {6, 1, 4},    {1, 9, 5},   {8, 8, 8},
+                                       {2, 3, 64}, {70, 4, 6}, {16, 16, 16}, {10, 80, 3}, {32, 32, 32}};
+    for (int i = 0; i < (dtype == CONV_FFT_FP64 ? 6 : 20); ++i) {
+        fbfft_desc d = fft_desc(3, directed(i % 5 == 4 ? FBFFT_C2C_FORWARD : FBFFT_R2C, i % 2 != i / 10), 1, 0);
+        for (int a = 0; a < 3; ++a) {
+            d.basis[a] = bases[i % 10][a];
+            d.extent[a] = i / 10 ? 0 : (d.basis[a] + a) / 2 + (d.basis[a] > 3);
+        }
+        d.dtype = dtype;
+        tile_case *c = add(d, i % 10 < 5 ? 3 : 1);
+        set_order(c, i % 3, i % 4 == 3, i % 3 == 2 ? 2 : 1);
+        c->shifted = i % 4 == 2;
+    }
+}
+
+/* Planes and volumes that GPUs with little shared memory transform in several passes. */
+static void several_passes(conv_fft_dtype dtype) {
+    static const int64_t planes[][2] = {{12, 16}, {15, 14}, {16, 20}, {20, 9}}, volumes[][3] = {{6, 8, 12}, {5, 9, 7}};
+    for (int i = 0; i < 72; ++i) {
+        const fbfft_kind kind = (fbfft_kind)(i % 4);
+        const int order = i / 4 % 3, rank = i < 36 ? 2 : 3, passes = i < 60 ? 2 : 3;
+        const int64_t *basis = rank == 2 ? planes[i / 3 % 4] : volumes[i / 3 % 2];
+        fbfft_desc d = fft_desc(rank, kind, 1, 0);
+        for (int a = 0; a < rank; ++a) {
+            d.basis[a] = basis[a];
+            d.extent[a] = i % 5 == 2 ? 0 : i % 5 == 3 ? basis[a] / 2 : basis[a] - a;
+        }
+        if (dtype == CONV_FFT_FP64 && i % 5)
+            continue;
+        d.dtype = dtype;
+        d.scale = i % 3 ? 1 : 0.25;
+        tile_case *c = add(d, i % 4 + 2);
+        set_order(c, order, i % 7 == 3, order == 2 || i % 7 == 3 ? 3 : i % 2 + 1);
+        c->passes = passes;
+        /* Frequency-major, a block must have room for planes of whole sectors: as many bytes of either type. */
+        const bool major = order == FBFFT_FREQUENCY_MAJOR, sectors = major && (rank == 2 ? i % 2 : passes == 2);
+        if (sectors)
+            c->shared = rank == 2 ? 3000 : 4000;
+        else
+            c->shared = (dtype == CONV_FFT_FP64 ? 2 : 1) * (rank == 2 ? i % 3 ? 260 : 700 : passes == 3 ? 200 : 1000);
+        c->shifted = i % 4 == 1;
+        c->chunk = i % 3;
+        if (major && i % 2)
+            set_added(c);
+    }
+}
+
+/* Some of the lists of the tests on devices. */
+static void take(fft_list *taken, int every, conv_fft_dtype dtype) {
+    for (int i = 0; i < taken->count; i += every) {
+        const fft_case *from = &taken->cases[i];
+        tile_case *c = add(from->desc, from->batch);
+        c->forced = i % 2;
+        c->shifted = i % 3 == 1;
+        c->desc.dtype = dtype == CONV_FFT_FP64 || i % 4 < 2 ? dtype : i % 4 == 2 ? CONV_FFT_FP16 : CONV_FFT_BF16;
+    }
+    free(taken->cases);
+    *taken = (fft_list){0};
+}
+
+static void layouts_and_windows(conv_fft_dtype dtype, int every) {
+    fft_list taken = {0};
+    for (int kind = FBFFT_R2C; kind <= FBFFT_C2C_INVERSE; ++kind) {
+        fft_add_layouts(&taken, (fbfft_kind)kind, dtype);
+        take(&taken, 5 * every, dtype);
+        fft_add_windows(&taken, (fbfft_kind)kind, dtype);
+        take(&taken, (is_inverse((fbfft_kind)kind) ? 2 : 4) * every + 1, dtype);
+    }
+}
+
+/* Everything that a description can say, by chance. */
+static void random_ones(void) {
+    for (uint64_t seed = 1; seed <= 80; ++seed) {
+        const fft_case from = fft_random_case(seed, 512);
+        tile_case *c = add(from.desc, from.batch);
+        c->forced = true;
+        c->shifted = from.in_shift + from.out_shift > 3;
+    }
+}
+
+static void doubles(void) {
+    static const int64_t bases[] = {2, 7, 12, 15, 40, 45, 64, 100, 128, 243, 256};
+    for (int i = 0; i < 22; ++i) {
+        const fbfft_kind kind = directed(i % 3 == 2 ? FBFFT_C2C_FORWARD : FBFFT_R2C, i % 2);
+        for (int rank = 1; rank < 3; ++rank) {
+            if (rank == 2 && bases[i / 2] > 64)
+                continue;
+            fbfft_desc d = fft_desc(rank, kind, bases[i / 2], i % 4 < 2 ? bases[i / 2] / 2 + 1 : 0);
+            d.dtype = CONV_FFT_FP64;
+            tile_case *c = add(d, 2);
+            set_order(c, (i + rank) % 3, i % 5 == 3, i % 4 + 1);
+            c->shifted = i % 4 == 1;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ layers' windows */
+
+/* An axis of a layer, and what of it is transformed. */
+typedef struct layer_axis {
+    int64_t basis, input, kernel, stride, dilation, pad;
+    int64_t tiles;
+    bool shifts, overlap_add; /* the dilation leaves as shifts */
+    conv_fft_padding mode;
+} layer_axis;
+
+static const layer_axis layer_axes[] = {
+    {.basis = 16, .input = 12, .kernel = 4, .stride = 1, .dilation = 1, .pad = 2, .tiles = 1},
+    {.basis = 12, .input = 30, .kernel = 4, .stride = 1, .dilation = 1, .pad = 1, .tiles = 4},
+    {.basis = 8, .input = 19, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 4, .overlap_add = true},
+    {.basis = 20, .input = 37, .kernel = 6, .stride = 2, .dilation = 1, .pad = 3, .tiles = 2},
+    {.basis = 24, .input = 16, .kernel = 3, .stride = 1, .dilation = 3, .pad = 3, .tiles = 1},
+    {.basis = 10, .input = 25, .kernel = 2, .stride = 1, .dilation = 2, .pad = 1, .tiles = 2, .shifts = true},
+    {.basis = 28, .input = 20, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 1, .mode = 2},
+    {.basis = 8, .input = 17, .kernel = 4, .stride = 3, .dilation = 2, .pad = 3, .tiles = 2, .mode = 3},
+    {.basis = 9, .input = 21, .kernel = 2, .stride = 1, .dilation = 1, .pad = 0, .tiles = 3},
+    {.basis = 40, .input = 58, .kernel = 8, .stride = 1, .dilation = 1, .pad = 4, .tiles = 2, .mode = 1},
+    {.basis = 7, .input = 13, .kernel = 3, .stride = 2, .dilation = 1, .pad = 1, .tiles = 2},
+};
+
+static cf_axis_window window_of(const layer_axis *l, cf_role role) {
+    const bool zeros = l->mode == CONV_FFT_PAD_ZEROS;
+    const int64_t reach = (l->kernel - 1) * l->dilation + 1;
+    const cf_axis axis = {.input = l->input,
+                          .kernel = l->kernel,
+                          .stride = l->stride,
+                          .dilation = l->dilation,
+                          .pad_before = l->pad,
+                          .pad_after = l->pad,
+                          .output = (l->input + 2 * l->pad - reach) / l->stride + 1,
+                          /* Gradients of other padding go to a scratch that covers it. */
+                          .mode = l->mode};
+    cf_axis folded = axis;
+    if (!zeros) {
+        folded.input += 2 * l->pad;
+        folded.pad_before = folded.pad_after = 0;
+        folded.mode = CONV_FFT_PAD_ZEROS;
+    }
+    const cf_axis_grid grid = {
+        .basis = l->basis, .tiles = l->tiles, .overlap_add = l->overlap_add, .shift_dilation = l->shifts};
+    const bool of_gx = role == CF_ROLE_GX || role == CF_ROLE_GY;
+    const cf_axis *const own = of_gx ? &folded : &axis;
+    if (!cf_grid_fits(own, &grid, of_gx ? CF_ROLE_GX : CF_ROLE_Y)) {
+        fprintf(stderr, "basis %d is too small for its layer\n", (int)l->basis);
+        abort();
+    }
+    return cf_axis_window_make(own, &grid, role);
+}
+
+/* What every operand of a layer is: rank and axes by turns. */
+static void layers(conv_fft_dtype dtype, int every) {
+    enum {
+        AXES = sizeof layer_axes / sizeof layer_axes[0],
+        WINDOWS = 6 * 2 * AXES
+    };
+    static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_GY, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
+    static cf_window windows[2][WINDOWS];
+    static const cf_axis_window none = {
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    for (int i = 0; i < WINDOWS; i += every) {
+        const int first = i / 6, rank = i / 6 % 3 == 2 ? 1 + 2 * (i / 18 % 2) : 2;
+        cf_window *const w = &windows[dtype == CONV_FFT_FP64][i];
+        fbfft_desc d = fft_desc(rank, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
+        bool overlapping = false;
+        for (int x = 0; x < 3; ++x) {
+            const int a = x - 3 + rank;
+            w->axis[x] = none;
+            if (a < 0)
+                continue;
+            /* Volumes get small axes. */
+            const layer_axis *l = &layer_axes[rank == 3 && a < 2 ? (a ? 10 : 8) : (first + 3 * a) % AXES];
+            w->axis[x] = window_of(l, roles[i % 6]);
+            overlapping = overlapping || (l->overlap_add && l->tiles > 1);
+            d.basis[a] = l->basis;
+            d.size[a] = w->axis[x].size;
+        }
+        d.dtype = dtype != CONV_FFT_FP64 && !overlapping && i % 7 == 4 ? CONV_FFT_BF16 : dtype;
+        d.scale = i % 4 == 1 ? 0.125 : 1;
+        tile_case *c = add(d, rank == 1 ? 5 : 2);
+        set_order(c, FBFFT_FREQUENCY_MAJOR, i % 5 == 1, i % 3 + 1);
+        c->window = w;
+        c->overlapping = overlapping && roles[i % 6] == CF_ROLE_GX;
+        c->added = c->overlapping || i % 8 == 3;
+        c->shifted = i % 4 == 2;
+        if (i % 11 == 8 && rank == 2)
+            c->shared = 3000;
+        c->chunk = i % 3;
+    }
+}
+
+int tile_case_list(const tile_case **cases) {
+    if (count == 0) {
+        lines();
+        long_lines();
+        squares();
+        rectangles();
+        two_kernels(CONV_FFT_FP32);
+        volumes(CONV_FFT_FP32);
+        several_passes(CONV_FFT_FP32);
+        layouts_and_windows(CONV_FFT_FP32, 1);
+        layers(CONV_FFT_FP32, 1);
+        doubles();
+        two_kernels(CONV_FFT_FP64);
+        volumes(CONV_FFT_FP64);
+        several_passes(CONV_FFT_FP64);
+        layouts_and_windows(CONV_FFT_FP64, 4);
+        layers(CONV_FFT_FP64, 5);
+        random_ones();
+    }
+    *cases = list;
+    return count;
+}
+
+/* ----------------------------------------------------------------------------------------------------- planning */
+
+static conv_fft_status plan(const tile_case *c, const char *file, cf_fft_problem *problem, cf_fft_passes *passes) {
+    cf_gpu_facts facts;
+    CF_FORWARD(cf_gpu_facts_load(file, &facts));
+    CF_FORWARD(cf_fft_resolve(&c->desc, problem));
+    if (c->window) {
+        cf_spectrum *s = &problem->transform.spectrum;
+        problem->transform.window = *c->window;
+        s->rows_per_sample = cf_window_tiles(c->window) * cf_window_shifts(c->window);
+        s->columns *= cf_window_phases(c->window);
+    }
+    if (c->groups > 1) {
+        int64_t elements;
+        CF_FORWARD(cf_fft_signal_elements(problem, c->batch, &elements));
+        problem->transform.tensor.group_stride = elements + 3 - (elements + 3) % 4 + 4;
+    }
+    facts.compute_major = 8; /* the emulator has no bulk copies */
+    if (c->shared)
+        facts.shared_per_block = c->shared;
+    memset(passes, 0, sizeof *passes);
+    if (c->forced) {
+        const cf_tile_problem whole = cf_tile_problem_of(problem);
+        *passes = (cf_fft_passes){.count = 1, .chunk = INT64_MAX};
+        CF_FORWARD(cf_tile_configure(&whole, &facts, &passes->pass[0].tile[0]));
+        passes->pass[0].tile[1] = cf_tile_unaligned(&passes->pass[0].tile[0]);
+        return CONV_FFT_SUCCESS;
+    }
+    CF_FORWARD(cf_fft_passes_of(problem, &facts, passes));
+    if (c->chunk && passes->count > 1)
+        passes->chunk = c->chunk;
+    return CONV_FFT_SUCCESS;
+}
+
+int64_t tile_case_rows(const tile_case *c) {
+    return c->batch * (c->window ? cf_window_tiles(c->window) * cf_window_shifts(c->window) : 1);
+}
+
+bool tile_case_plan(const tile_case *c, const char *facts, cf_fft_problem *problem, cf_fft_passes *passes) {
+    return plan(c, facts, problem, passes) == CONV_FFT_SUCCESS;
+}
+
+int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass) {
+    const cf_fft_pass *p = &passes->pass[pass];
+    const bool signal = pass == 0, spectrum = pass + 1 == passes->count;
+    return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].quads) ? 1 : 0;
+}

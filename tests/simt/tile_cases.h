@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms whose kernels tile_emit.c writes and test_tile*.cpp run in the emulator: the list, and what the planner makes of it. */
+#ifndef SIMT_TILE_CASES_H
+#define SIMT_TILE_CASES_H
+
+#include "fbfft/passes.h"
+
+typedef struct tile_case {
+    fbfft_desc desc;
+    int64_t batch;
+    bool shifted;   /* signal and spectrum off by one element: kernels for any alignment */
+    bool forced;    /* tile.cuh also where the planner takes the kernels of plain planes */
+    bool added;     /* inverse: onto what is there, with a bias */
+    int64_t groups; /* 1, or several signals of their own */
+    int64_t shared; /* bytes of shared memory of a block, for several passes; 0: all that the GPU has */
+    int64_t chunk;  /* rows that go through several passes at a time; 0: all */
+    int passes;     /* that it must take; 0: any number */
+    /* As layers have them, of frequency-major spectra: rows are (sample, shift, tile) and columns (phase, channel). */
+    const cf_window *window; /* in place of desc's; NULL: none */
+    bool overlapping;        /* inverse: tiles of a sample add up, one of every sample at a time */
+} tile_case;
+
+/* All cases; with sanitizers (SIMT_THIN) fewer. */
+int tile_case_list(const tile_case **cases);
+
+/* facts: the file. False: conv_fft_last_error() says why. */
+bool tile_case_plan(const tile_case *c, const char *facts, cf_fft_problem *problem, cf_fft_passes *passes);
+
+/* Rows of the spectrum. */
+int64_t tile_case_rows(const tile_case *c);
+
+/* The variant of a pass that memory of this case leads to: what waits between passes is always aligned. */
+int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile_emit FACTS float|double UNIT UNITS: the kernels of the cases, as the planner chooses them, in a C++ source that tile.h explains. */
+#include "tile_cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void emit_kernel(int number, int pass, int variant, const cf_fft_pass *p) {
+    char text[8192], name[64];
+    cf_text t = {text, sizeof text, 0};
+    if (p->plain)
+        cf_fft_emit(&p->real[variant], &t);
+    else
+        cf_tile_emit(&p->tile[variant], &t);
+    if (t.length >= sizeof text) {
+        fprintf(stderr, "the text of kernel %d.%d is too long\n", number, pass);
+        exit(1);
+    }
+    snprintf(name, sizeof name, "kernel_%d_%d_%d", number, pass, variant);
+    printf("#define cf_fft %s\nnamespace in_%s {\n%s}\n#undef cf_fft\n", name, name, text);
+    printf("static const Registration add_%s(%d, %d, %d, [](void **p) { ", name, number, pass, variant);
+    if (!p->plain)
+        printf("in_%s::%s(at<TileCall>(p[0])); });\n\n", name, name);
+    else
+        printf("in_%s::%s(at<const %s *>(p[0]), at<%s *>(p[1]), at<real>(p[2]), at<long long>(p[3])); });\n\n", name,
+               name, p->real[variant].inverse ? "cplx" : "real", p->real[variant].inverse ? "real" : "cplx");
+}
+
+int main(int argc, char **argv) {
+    if (argc != 5) {
+        fprintf(stderr, "usage: tile_emit FACTS float|double UNIT UNITS\n");
+        return 1;
+    }
+    const bool doubles = strcmp(argv[2], "double") == 0;
+    const int unit = atoi(argv[3]), units = atoi(argv[4]);
+    const tile_case *cases;
+    const int count = tile_case_list(&cases);
+    int next = 0;
+    printf("#include \"tile.h\"\n\n");
+    for (int i = 0; i < count; ++i) {
+        cf_fft_problem problem;
+        cf_fft_passes passes;
+        if ((cases[i].desc.dtype == CONV_FFT_FP64) != doubles || next++ % units != unit)
+            continue;
+        if (!tile_case_plan(&cases[i], argv[1], &problem, &passes)) {
+            fprintf(stderr, "case %d: %s\n", i, conv_fft_last_error());
+            return 1;
+        }
+        for (int pass = 0; pass < passes.count; ++pass)
+            emit_kernel(i, pass, tile_case_variant(&cases[i], &passes, pass), &passes.pass[pass]);
+    }
+    return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_properties on a GPU. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "device.h"
+#include "gpu.h"
+#include "layer_properties.h"
+
+int main(void) {
+    const struct CMUnitTest tests[] = {LAYER_PROPERTIES};
+    return gpu_exit_status(cmocka_run_group_tests_name("layers on a GPU", tests, device_gpu_setup, device_teardown));
+}
