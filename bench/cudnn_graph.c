@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuDNN's graphs of operations, here of one convolution: heuristics name engines and their settings, each may become a
-   plan. */
+   plan. Engines that they do not name are asked too, with the settings that they have of themselves. */
 #include "cudnn_unit.h"
 
 #include "core/text.h"
@@ -267,13 +267,35 @@ static bool consider_mode(cudnn_unit *u, cudnn_descriptor graph, unsigned mode) 
     return more;
 }
 
+/* An engine with its own settings. False: there is no time for others. */
+static bool consider_engine(cudnn_unit *u, cudnn_descriptor graph, int64_t index) {
+    cudnn_descriptor engine, configuration = NULL;
+    if (!create(u, DNN_ENGINE, &engine))
+        return true;
+    const bool good = set_descriptor(u, engine, DNN_ATTR_ENGINE_OPERATION_GRAPH, graph) &&
+                      set_int64(u, engine, DNN_ATTR_ENGINE_GLOBAL_INDEX, index) && finalize(u, engine) &&
+                      create(u, DNN_ENGINECFG, &configuration) &&
+                      set_descriptor(u, configuration, DNN_ATTR_ENGINECFG_ENGINE, engine) && finalize(u, configuration);
+    bool more = true;
+    if (good)
+        more = consider_configuration(u, configuration);
+    else
+        destroy(u, configuration);
+    destroy(u, engine);
+    return more;
+}
+
 void cudnn_graph_consider(cudnn_unit *u) {
     static const unsigned modes[] = {DNN_HEUR_MODE_A, DNN_HEUR_MODE_B, DNN_HEUR_MODE_FALLBACK};
     const cudnn_descriptor graph = add_graph(u);
-    if (!graph) {
+    int64_t engines = 0, one;
+    bool more = graph != NULL;
+    if (!graph)
         bench_message("cudnn %s: no graph of this layer", u->layer->name);
-        return;
-    }
-    for (int i = 0; i < 3 && consider_mode(u, graph, modes[i]); i++)
-        ;
+    for (int i = 0; i < 3 && more; i++)
+        more = consider_mode(u, graph, modes[i]);
+    if (more && !get(u, graph, DNN_ATTR_OPERATIONGRAPH_ENGINES, DNN_TYPE_INT64, 1, &one, &engines))
+        engines = 0;
+    for (int64_t i = 0; i < engines && more; i++)
+        more = consider_engine(u, graph, i);
 }

@@ -86,6 +86,7 @@ typedef unsigned cudnn_status, cudnn_type, cudnn_format, cudnn_mode, cudnn_math,
     X(DNN_ATTR_BWD_FILTER_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, 717)                    \
     X(DNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, 800)                          \
     X(DNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_ATTR_OPERATIONGRAPH_OPS, 801)                                \
+    X(DNN_ATTR_OPERATIONGRAPH_ENGINES, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, 802)            \
     X(DNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 900)                          \
     X(DNN_ATTR_TENSOR_DATA_TYPE, CUDNN_ATTR_TENSOR_DATA_TYPE, 901)                                    \
     X(DNN_ATTR_TENSOR_DIMENSIONS, CUDNN_ATTR_TENSOR_DIMENSIONS, 902)                                  \
@@ -94,6 +95,7 @@ typedef unsigned cudnn_status, cudnn_type, cudnn_format, cudnn_mode, cudnn_math,
     X(DNN_ATTR_PACK_UNIQUE_IDS, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, 1000)                             \
     X(DNN_ATTR_PACK_DATA_POINTERS, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, 1001)                       \
     X(DNN_ATTR_PACK_WORKSPACE, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 1003)                               \
+    X(DNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, 1300)                       \
     X(DNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 1301)                             \
     X(DNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, 1303)                         \
     X(DNN_TYPE_HANDLE, CUDNN_TYPE_HANDLE, 0)                                                          \
@@ -184,7 +186,7 @@ typedef struct cudnn_functions {
 
 #define CUDNN_MAX_AXES 5 /* batch, channels, and two or three more: a line is a plane of one row */
 #define CUDNN_MAX_MATHS 2
-#define CUDNN_MAX_WAYS 64
+#define CUDNN_MAX_WAYS 128
 #define CUDNN_MAX_DESCRIPTORS 8
 
 typedef struct cudnn_operand {
@@ -230,11 +232,16 @@ cudnn_type cudnn_type_of(const cudnn_unit *u);
 /* The library's own words about a failure, and false, unless status is a success. */
 bool cudnn_good(const cudnn_unit *u, cudnn_status status, const char *what);
 
+/* Finds the ways, with the context current: the best first, and only such as compute in the class. Says on the standard
+   error stream what it found. */
+void cudnn_search(cudnn_unit *u, const bench_job *job);
+cudnn_status cudnn_way_run(const cudnn_unit *u, const cudnn_way *way);
+
 /* Times a way that has all but its time, and keeps it if it runs. False: there is no time or place for others. */
 bool cudnn_consider(cudnn_unit *u, cudnn_way *way);
 bool cudnn_seen(const cudnn_unit *u, const char *text);
 
-/* Every algorithm of the old calls; then every engine that the heuristics name. With the context current. What is not
+/* Every algorithm of the old calls; then what the heuristics of the graphs name, and every other engine. With the context current. What is not
    supported is passed over. */
 void cudnn_algorithms_consider(cudnn_unit *u);
 void cudnn_algorithms_close(cudnn_unit *u);

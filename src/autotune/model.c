@@ -9,7 +9,9 @@
 #include <string.h>
 
 static cf_stage_cost cost_of(const cf_device *device, double bytes, double operations, double rate) {
-    return (cf_stage_cost){bytes, operations, operations / rate + bytes / device->bandwidth + device->stage_seconds};
+    const double working = operations / rate, moving = bytes / device->bandwidth;
+    return (cf_stage_cost){bytes, operations,
+                           (device->overlaps ? fmax(working, moving) : working + moving) + device->stage_seconds};
 }
 
 static double elements(const int64_t extents[5]) {
@@ -24,7 +26,9 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, do
     const double points = (double)(s->basis[0] * s->basis[1] * s->basis[2]);
     const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
     const double odd = s->basis[2] % 2 && s->basis[2] > 1 ? 2.0 : 1.0;
-    const double large = s->basis[0] * s->basis[1] * s->basis[2] > device->plane_points ? device->large_plane : 1.0;
+    const bool is_large = s->basis[0] * s->basis[1] * s->basis[2] > device->plane_points ||
+                          cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]) > device->line_points;
+    const double large = is_large ? device->large_plane : 1.0;
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * large;
     const double spectrum_bytes = planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Positions of the basis are handled one by one on load and store. */

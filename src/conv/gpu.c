@@ -158,16 +158,18 @@ static const cf_stage_ops operations = {
     .timer_seconds = cf_gpu_timer_seconds,
 };
 
-/* Rates that only rank strategies: a transform's arithmetic, large complex products in FP32, and memory, as shares of what the
- * facts promise. */
+/* Rates that only rank strategies, as shares of what the facts promise, from profiles of layers on an H200: a transform's arithmetic,
+ * large complex products in FP32, and memory. */
 static void set_facts(cf_device *device, const cf_gpu_facts *facts) {
     const double lanes = 128.0 * (double)facts->multiprocessors * (double)facts->clock_khz * 1e3;
     device->flops = 0.4 * lanes;
-    device->product_flops = 1.2 * lanes;
+    device->product_flops = 1.6 * lanes;
+    device->overlaps = true;
     device->bandwidth = 0.6 * 2e3 * (double)facts->memory_clock_khz * (double)facts->memory_bus_bits / 8;
     device->stage_seconds = 4e-6;
-    device->plane_points = 4096; /* beyond, eight planes at a time do not fit a multiprocessor: measured on an H200 */
-    device->large_plane = 2.5;
+    device->plane_points = 4096; /* beyond, eight planes at a time do not fit a multiprocessor */
+    device->line_points = 64;    /* beyond, a line goes through shared memory once more */
+    device->large_plane = 2;
     device->ordered = 4; /* one launch for each tile of a sample */
     device->chunk_bytes = device->group_bytes = 2e9;
     device->threads = (int)(facts->multiprocessors * 64);

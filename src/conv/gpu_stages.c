@@ -101,21 +101,48 @@ conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const in
     return launch(cf_gpu_layers_of(device), CF_KERNEL_ZERO, elements(&s), THREADS, 0, &s, &data, stream);
 }
 
+/* Axes of which one goes on where the next ends become one, the last of the four. */
+static void join_axes(int64_t extent[4], int64_t stride[4]) {
+    int last = 3;
+    for (int a = 2; a >= 0; --a) {
+        if (extent[last] == 1 || stride[a] == extent[last] * stride[last]) {
+            stride[last] = extent[last] == 1 ? stride[a] : stride[last];
+            extent[last] *= extent[a];
+        } else if (extent[a] != 1) {
+            --last;
+            extent[last] = extent[a];
+            stride[last] = stride[a];
+        }
+    }
+    while (last-- > 0)
+        extent[last] = 1, stride[last] = 0;
+}
+
 conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
                                      bool accumulate, struct CUstream_st *stream) {
+    const cf_tensor *t = &desc->tensor;
     struct { /* StageBias */
-        stage_tensor gy;
         const void *data;
         void *result;
-        int type, accumulate;
-    } b = {tensor_of(&desc->tensor, desc->samples, 1, desc->channels, desc->size), gy, gbias, (int)desc->result_dtype,
-           accumulate};
-    const cf_gpu_layers *layers = cf_gpu_layers_of(device);
+        int64_t extent[4], stride[4], channel_stride, channels;
+        int type, result_type, across, accumulate;
+    } b = {.data = gy,
+           .result = gbias,
+           .extent = {desc->samples, desc->size[0], desc->size[1], desc->size[2]},
+           .stride = {t->sample_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
+           .channel_stride = t->channel_stride,
+           .channels = desc->channels,
+           .type = (int)t->dtype,
+           .result_type = (int)desc->result_dtype,
+           .accumulate = accumulate};
     if (desc->channels == 0)
         return CONV_FFT_SUCCESS;
-    const cf_launch shape = {{(unsigned)desc->channels, 1, 1}, {BIAS_THREADS, 1, 1}, BIAS_THREADS * sizeof(double)};
+    join_axes(b.extent, b.stride);
+    b.across = desc->channels > 1 && b.stride[3] != 1;
+    const int64_t blocks = b.across ? cf_ceil_div(desc->channels, 32) : desc->channels;
+    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {BIAS_THREADS, 1, 1}, BIAS_THREADS * sizeof(double)};
     void *parameters[] = {&b};
-    return cf_kernel_launch(layers->kernel[CF_KERNEL_BIAS], &shape, parameters, stream);
+    return cf_kernel_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_BIAS], &shape, parameters, stream);
 }
 
 conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,

@@ -126,7 +126,9 @@ struct cf_device {
     double product_flops; /* large products */
     double bandwidth;     /* bytes per second */
     double stage_seconds; /* fixed cost of one stage */
-    int64_t plane_points; /* of a basis whose transforms reach `flops`; larger ones take large_plane times as long */
+    bool overlaps;        /* arithmetic goes on while memory is read and written: the longer of the two counts */
+    /* Of a basis, and of each of its axes, where transforms reach `flops`; larger ones take large_plane times as long. */
+    int64_t plane_points, line_points;
     double large_plane;
     double ordered;                  /* times as long as other inverses: those that store overlapping tiles in order */
     double chunk_bytes, group_bytes; /* of spectra that are worked on at a time */

@@ -61,37 +61,60 @@ CF_DEVICE void stage_zero(const StageTensor &t, void *data) {
     }
 }
 
-/* gbias[c] = sum over samples and positions of gy. A block owns a channel; its threads' sums meet in a fixed order. */
+/* gbias[c] = sum over samples and positions of gy. A block owns a channel or, where channels are neighbours in memory, one per lane.
+ * Elements of a channel are [rows][row], and a warp takes pieces of a row, eight elements of each lane at a time; the threads' sums
+ * meet in a fixed order. */
 struct StageBias {
-    StageTensor gy;
     const void *data;
     void *result;
-    int type, accumulate;
+    long long extent[4], stride[4]; /* of what is summed, the last one a row */
+    long long channel_stride, channels;
+    int type, result_type, across, accumulate;
 };
-CF_DEVICE void stage_bias(const StageBias &b, int threads) {
-    StageTensor t = b.gy;
-    const long long channel = blockIdx.x;
-    const long long base = channel / t.channels * t.group_stride + channel % t.channels * t.stride[1];
-    t.extent[1] = 1;
-    smem<double> sums = cf_dynamic_shared<double>();
-    const long long count = count_of(t);
+template <int TYPE> CF_DEVICE double bias_sum(const StageBias &b, long long base, int warp, int warps, int lane) {
+    const int first = b.across ? 0 : lane, step = b.across ? 1 : 32;
+    const long long piece = 8 * step, pieces = (b.extent[3] + piece - 1) / piece;
+    const long long units = b.extent[0] * b.extent[1] * b.extent[2] * pieces;
     double sum = 0;
-    for (long long n = threadIdx.x; n < count; n += threads) {
-        long long index[5];
-        sum += load_as(b.data, base + element_of(t, n, index), t.type);
+    for (long long u = warp; u < units; u += warps) {
+        const long long row = u / pieces, from = u % pieces * piece + first;
+        const long long at = base + row % b.extent[2] * b.stride[2] + row / b.extent[2] % b.extent[1] * b.stride[1] +
+                             row / b.extent[2] / b.extent[1] * b.stride[0];
+        double v[8];
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            const long long i = from + j * step;
+            v[j] = i < b.extent[3] ? load_as(b.data, at + i * b.stride[3], TYPE) : 0.0;
+        }
+        sum += ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
     }
+    return sum;
+}
+CF_DEVICE void stage_bias(const StageBias &b, int threads) {
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, warps = threads / 32;
+    const long long channel = b.across ? (long long)blockIdx.x * 32 + lane : (long long)blockIdx.x;
+    const long long base = channel * b.channel_stride;
+    smem<double> sums = cf_dynamic_shared<double>();
+    double sum = 0;
+    if (channel < b.channels)
+        sum = b.type == FP32   ? bias_sum<FP32>(b, base, warp, warps, lane)
+              : b.type == FP64 ? bias_sum<FP64>(b, base, warp, warps, lane)
+              : b.type == FP16 ? bias_sum<FP16>(b, base, warp, warps, lane)
+                               : bias_sum<BF16>(b, base, warp, warps, lane);
     sums[int(threadIdx.x)] = sum;
     __syncthreads();
-    for (int half = threads / 2; half > 0; half /= 2) {
+    const int last = b.across ? 32 : 1;
+    for (int half = threads / 2; half >= last; half /= 2) {
         if (int(threadIdx.x) < half) {
-            const double a = sums[int(threadIdx.x)], c = sums[int(threadIdx.x) + half];
-            sums[int(threadIdx.x)] = a + c;
+            const double x = sums[int(threadIdx.x)], y = sums[int(threadIdx.x) + half];
+            sums[int(threadIdx.x)] = x + y;
         }
         __syncthreads();
     }
-    if (threadIdx.x == 0) {
-        const double total = sums[0];
-        store_as(b.result, channel, b.type, b.accumulate ? total + load_as(b.result, channel, b.type) : total);
+    if (int(threadIdx.x) < last && channel < b.channels) {
+        const double total = sums[int(threadIdx.x)];
+        store_as(b.result, channel, b.result_type,
+                 b.accumulate ? total + load_as(b.result, channel, b.result_type) : total);
     }
 }
 

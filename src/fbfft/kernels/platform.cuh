@@ -22,11 +22,12 @@ template <int I> struct Int {
     static constexpr int value = I;
     __host__ __device__ constexpr operator int() const { return I; }
 };
-template <int B, int E, class F> CF_DEVICE void unroll(F f) {
-    if constexpr (B < E) {
-        f(Int<B>{});
-        unroll<B + 1, E>(f);
-    }
+template <int... I> struct Ints {};
+template <int N, int... I> struct CountInts : CountInts<N - 1, N - 1, I...> {};
+template <int... I> struct CountInts<0, I...> { typedef Ints<I...> type; };
+template <int B, class F, int... I> CF_DEVICE void unroll_each(const F &f, Ints<I...>) { (f(Int<B + I>{}), ...); }
+template <int B, int E, class F> CF_DEVICE void unroll(const F &f) {
+    unroll_each<B>(f, typename CountInts<(E > B ? E - B : 0)>::type{});
 }
 
 __host__ __device__ constexpr int cf_max_of(int a, int b) { return a > b ? a : b; }

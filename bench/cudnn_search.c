@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fastest way that cuDNN has for one pass of one layer. */
+#include "cudnn_unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHORT_RUNS 2
+#define GIVE_UP_MS 100.0 /* after one run, if it is also this many times slower than the best: */
+#define GIVE_UP_RATIO 5
+#define FINAL_RATIO 1.25 /* ways as near to the best as this run again */
+#define FINAL_RUNS 7
+
+cudnn_status cudnn_way_run(const cudnn_unit *u, const cudnn_way *way) {
+    if (cf_gpu_enter(u->gpu->gpu) != CONV_FFT_SUCCESS)
+        return 1;
+    const cudnn_status status =
+        way->plan ? u->call->cudnnBackendExecute(u->handle, way->plan, way->pack) : cudnn_algorithm_run(u, way);
+    cf_gpu_leave(u->gpu->gpu);
+    return status;
+}
+
+typedef struct trial {
+    const cudnn_unit *u;
+    const cudnn_way *way;
+} trial;
+
+/* Quiet: what is not supported is passed over. */
+static bool run_trial(void *state) {
+    const trial *t = state;
+    return cudnn_way_run(t->u, t->way) == 0;
+}
+
+static bool time_way(const cudnn_unit *u, const cudnn_way *way, double *ms) {
+    trial t = {u, way};
+    return bench_gpu_time(u->gpu, run_trial, &t, ms);
+}
+
+/* Scratch, and for a plan the memory that it works in. */
+static bool ready(const cudnn_unit *u, cudnn_way *way) {
+    return bench_gpu_scratch(u->gpu, way->workspace_bytes > 0 ? way->workspace_bytes : 1) == CONV_FFT_SUCCESS &&
+           (!way->plan || cudnn_graph_bind(u, way));
+}
+
+static double best_ms(const cudnn_unit *u) {
+    double best = -1;
+    for (int i = 0; i < u->count; i++)
+        best = best < 0 || u->ways[i].ms < best ? u->ways[i].ms : best;
+    return best;
+}
+
+/* The shorter of two runs: the first may load kernels. */
+static bool time_shortly(const cudnn_unit *u, cudnn_way *way) {
+    const double best = best_ms(u);
+    if (!ready(u, way))
+        return false;
+    for (int i = 0; i < SHORT_RUNS; i++) {
+        double ms;
+        if (!time_way(u, way, &ms))
+            return false;
+        way->ms = i == 0 || ms < way->ms ? ms : way->ms;
+        if (ms > GIVE_UP_MS && best >= 0 && ms > GIVE_UP_RATIO * best)
+            break;
+    }
+    return true;
+}
+
+bool cudnn_seen(const cudnn_unit *u, const char *text) {
+    for (int i = 0; i < u->count; i++)
+        if (!strcmp(u->ways[i].text, text))
+            return true;
+    return false;
+}
+
+bool cudnn_consider(cudnn_unit *u, cudnn_way *way) {
+    if (!time_shortly(u, way)) {
+        if (u->gpu->verbose)
+            bench_message("cudnn %s: %s does not run (workspace %zu bytes)", u->layer->name, way->text,
+                          way->workspace_bytes);
+        cudnn_way_close(u, way);
+        return bench_now_ms() < u->deadline_ms;
+    }
+    if (u->gpu->verbose)
+        bench_message("cudnn %s: %.4f ms %s (workspace %zu bytes)", u->layer->name, way->ms, way->text,
+                      way->workspace_bytes);
+    u->ways[u->count++] = *way;
+    return u->count < CUDNN_MAX_WAYS && bench_now_ms() < u->deadline_ms;
+}
+
+static int compare_ways(const void *a, const void *b) {
+    const double x = ((const cudnn_way *)a)->ms, y = ((const cudnn_way *)b)->ms;
+    return (x > y) - (x < y);
+}
+
+static void sort_ways(cudnn_unit *u) { qsort(u->ways, (size_t)u->count, sizeof u->ways[0], compare_ways); }
+
+/* More runs of those that two could not tell apart. */
+static void run_final(cudnn_unit *u) {
+    const double limit = u->count > 0 ? FINAL_RATIO * u->ways[0].ms : 0;
+    for (int i = 0; i < u->count && u->ways[i].ms <= limit; i++) {
+        double ms[FINAL_RUNS];
+        bool good = ready(u, &u->ways[i]);
+        for (int r = 0; r < FINAL_RUNS && good; r++)
+            good = time_way(u, &u->ways[i], &ms[r]);
+        if (good)
+            u->ways[i].ms = bench_median(ms, FINAL_RUNS);
+    }
+    sort_ways(u);
+}
+
+static void drop_first(cudnn_unit *u) {
+    cudnn_way_close(u, &u->ways[0]);
+    u->count--;
+    memmove(u->ways, u->ways + 1, (size_t)u->count * sizeof u->ways[0]);
+}
+
+/* Drops the fastest until it is one whose result is of the class. */
+static void verify(cudnn_unit *u, const bench_job *job) {
+    while (u->count > 0) {
+        double error = 0;
+        const cudnn_way *way = &u->ways[0];
+        if (ready(u, &u->ways[0]) && bench_poison(job->tensors, u->gpu, u->pass) &&
+            cudnn_good(u, cudnn_way_run(u, way), way->text) && bench_check_error(job->check, u->gpu, u->pass, &error) &&
+            error <= u->class->baseline_error)
+            return;
+        bench_message("cudnn %s: passed over: %s: %.4f ms, relative error %.2e", u->layer->name, way->text, way->ms,
+                      error);
+        drop_first(u);
+    }
+}
+
+static const char *pass_name(conv_fft_pass pass) {
+    int i = 0;
+    while (bench_passes[i].pass != pass)
+        i++;
+    return bench_passes[i].name;
+}
+
+void cudnn_search(cudnn_unit *u, const bench_job *job) {
+    const double start = bench_now_ms();
+    u->deadline_ms = start + 1e3 * u->gpu->search_seconds;
+    cudnn_algorithms_consider(u);
+    const int algorithms = u->count;
+    if (u->count < CUDNN_MAX_WAYS && bench_now_ms() < u->deadline_ms)
+        cudnn_graph_consider(u);
+    const int count = u->count;
+    sort_ways(u);
+    run_final(u);
+    verify(u, job);
+    fprintf(stderr, "cudnn %s %s: %d algorithms, %d engines in %.1f s%s", u->layer->name, pass_name(u->pass),
+            algorithms, count - algorithms, 1e-3 * (bench_now_ms() - start),
+            bench_now_ms() >= u->deadline_ms ? " (all the time there was)" : "");
+    if (u->count > 0)
+        fprintf(stderr, ": %.4f ms %s", u->ways[0].ms, u->ways[0].text);
+    fputc('\n', stderr);
+}
