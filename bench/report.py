@@ -11,6 +11,7 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
                                                                                    kind) and pass
     <!-- bench:DEVICE/KIND:begin -->     ...  <!-- bench:DEVICE/KIND:end -->       the transforms of a kind: 1d, 2d, padded,
                                                                                    fm, 3d, other
+    <!-- bench:DEVICE/layers:begin -->   ...  <!-- bench:DEVICE/layers:end -->     every case and pass that is no transform
 
 Spectra that are frequency-major are compared with a copy of as many bytes: cuFFT has no such output.
 
@@ -69,10 +70,10 @@ class Run:
         return self.ms[self.best()] / self.ms[self.ours()]
 
 
-def read_results(folder):
+def read_results(folder, wanted=lambda path: True):
     """All runs of a device in the suites' order, and the conditions they were measured under."""
     runs, conditions = {}, []
-    for path in sorted(folder.glob("*.csv")):
+    for path in filter(wanted, sorted(folder.glob("*.csv"))):
         lines = path.read_text(encoding="utf-8").splitlines()
         if not lines or lines[0].split(",") != COLUMNS:
             raise SystemExit("report.py: %s: the first line must name the columns %s" % (path, ",".join(COLUMNS)))
@@ -171,10 +172,12 @@ def fill(text, results):
     """The text with every marked table written anew."""
     def table(match):
         name, _, kind = match.group(2).partition("/")
-        runs, conditions = read_results(results / name.removesuffix("-summary"))
-        if kind and kind not in KINDS:
-            raise SystemExit("report.py: %s is no kind of transform; these are: %s" % (kind, ", ".join(KINDS)))
-        if kind:
+        if kind and kind not in KINDS and kind != "layers":
+            raise SystemExit("report.py: %s is no kind; these are: layers, %s" % (kind, ", ".join(KINDS)))
+        transforms = kind in KINDS
+        runs, conditions = read_results(results / name.removesuffix("-summary"),
+                                        lambda path: not kind or (path.stem == "fft") == transforms)
+        if transforms:
             lines = transform_table(runs, conditions, kind)
         else:
             lines = summary_table(runs, conditions) if name.endswith("-summary") else full_table(runs, conditions)

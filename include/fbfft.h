@@ -5,7 +5,7 @@
  *
  *     fbfft_desc_init(&d, 2, FBFFT_R2C);  d.basis[0] = d.basis[1] = 64;  d.extent[0] = d.extent[1] = 9;
  *     fbfft_plan_create(context, &d, &plan);                          once; compiles, may be slow
- *     fbfft_plan_workspace(plan, batch, &bytes);                      0 where a plane fits a multiprocessor
+ *     fbfft_plan_workspace(plan, batch, &bytes);                      0 where one kernel of a GPU does it
  *     fbfft_execute(plan, images, spectra, batch, ws, bytes, stream); enqueues one kernel, or a few
  *
  * A transform goes between a signal and its spectrum. Per axis N is the basis, D the extent; E = N but for the last axis of
@@ -94,7 +94,8 @@ CONV_FFT_API conv_fft_status fbfft_plan_workspace(const fbfft_plan *plan, int64_
 
 /**
  * Enqueue the transform of `batch` >= 0 entries from `in` to `out`. The workspace may be NULL if none is needed; one workspace serves one
- * execution at a time. INVALID_ARGUMENT: a NULL or misaligned pointer, a negative batch, too small a workspace. DEVICE_ERROR.
+ * execution at a time. INVALID_ARGUMENT: a NULL or misaligned pointer, a negative batch, too small a workspace. NOT_SUPPORTED: more planes
+ * than a GPU has blocks for in one launch, at least 2^31. DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch,
                                            void *workspace, size_t bytes, struct CUstream_st *stream);
@@ -103,7 +104,8 @@ CONV_FFT_API conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *i
  * For people: the kernels that a plan would have, why, and the bytes, operations and least times of `batch` entries (0: as many as have
  * about 2^28 points). Nothing is compiled. The GPU is the context's, or if context is NULL that of a file of key=value lines, as
  * conv_fft_devices_report() shows them: none is needed. text, bytes, needed: as there.
- * INVALID_ARGUMENT; NOT_SUPPORTED: too large a plane for the GPU, or a context of the CPU; IO_ERROR: no such file.
+ * INVALID_ARGUMENT; NOT_SUPPORTED: too large a plane for the GPU, one of compute capability below 8.0, or a context of the
+ * CPU; IO_ERROR: no such file.
  */
 CONV_FFT_API conv_fft_status fbfft_explain(const conv_fft_context *context, const char *facts_file,
                                            const fbfft_desc *desc, int64_t batch, char *text, size_t bytes,

@@ -103,6 +103,9 @@ conv_fft_status fbfft_explain(const conv_fft_context *context, const char *facts
     CF_FORWARD(cf_fft_resolve(desc, &problem));
     CF_FORWARD(cf_fft_check_batch(&problem, batch));
     CF_FORWARD(find_facts(context, facts_file, &facts));
+    if (facts.compute_major < CF_GPU_LEAST_COMPUTE_MAJOR)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "%s has compute capability %lld; at least %d.0 is needed", facts.name,
+                       (long long)facts.compute_major, CF_GPU_LEAST_COMPUTE_MAJOR);
     cf_text whole = {.text = text, .bytes = bytes};
     CF_FORWARD(cf_fft_explain(&problem, &facts, batch, &whole));
     if (needed)

@@ -290,9 +290,7 @@ static void check_types(conv_fft_context *context, conv_fft_dtype dtype) {
         const bool inverse = kind == FBFFT_C2R || kind == FBFFT_C2C_INVERSE;
         fbfft_plan *plan = NULL;
         d.dtype = dtype;
-        if (fbfft_plan_create(context, &d, &plan) == CONV_FFT_NOT_SUPPORTED)
-            continue;
-        assert_non_null(plan);
+        assert_success(fbfft_plan_create(context, &d, &plan));
         size_t bytes = 1;
         assert_success(fbfft_plan_workspace(plan, 0, &bytes));
         assert_int_equal(bytes, 0);

@@ -94,6 +94,7 @@ static void bad_scalars_on(conv_fft_context *context) {
     BAD(kind = (fbfft_kind)-1, "kind", "", "FBFFT_C2R"); /* the enum may be unsigned */
     BAD(scale = (double)NAN, "scale", "nan", "finite");
     BAD(scale = -(double)INFINITY, "scale", "-inf", "finite");
+    BAD(scale = 1e300, "scale", "1e+300", "3.40282e+38");
     BAD(channels = 0, "channels is 0", "1 to", "");
     BAD(channels = -3, "channels is -3", "1 to", "");
     BAD(channels = INT64_MAX / 1000, "more than", "elements", "");

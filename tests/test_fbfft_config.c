@@ -233,7 +233,7 @@ typedef struct compiled {
     int allowed;
 } compiled;
 
-/* The kernels of a transform, as gpu_transform.c builds them; those for pointers of less alignment only for one GPU. */
+/* The kernels of a transform, as gpu_transform.c builds them, also those for pointers of less alignment. */
 static int add_kernels(const fbfft_desc *d, const cf_gpu_facts *facts, int allowed, compiled *to) {
     cf_fft_problem problem;
     cf_fft_passes passes;
@@ -244,7 +244,7 @@ static int add_kernels(const fbfft_desc *d, const cf_gpu_facts *facts, int allow
     fft_describe(d, text, sizeof text);
     for (int p = 0; p < passes.count; ++p) {
         const cf_fft_pass *const pass = &passes.pass[p];
-        const bool two = facts->compute_major > 8 && (pass->plain || pass->tile[0].quads);
+        const bool two = pass->plain || pass->tile[0].quads;
         for (int v = 0; v < (two ? 2 : 1); ++v) {
             compiled *const c = &to[count++];
             *c = (compiled){.allowed = allowed};

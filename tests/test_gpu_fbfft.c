@@ -115,95 +115,167 @@ static void scale(void **state) {
 
 /* ------------------------------------------------------------------------------------- more than 2^31 elements */
 
-enum {
-    BLOCK = 65537, /* planes that repeat; odd, so that a wrapped index finds another plane */
-    NEAR = 24
-};
+/* Of either side, in bytes: rows (all channels of an entry) lie side by side, in frequency-major spectra once for each bin. */
+typedef struct side {
+    int64_t runs, row;
+} side;
 
-/* Fills planes of device memory with the block, over and over. */
-static conv_fft_status repeat_block(const cf_gpu *gpu, char *to, const char *block, size_t block_bytes, size_t bytes) {
-    CF_FORWARD(cf_gpu_upload(gpu, to, block, block_bytes, NULL));
-    for (size_t done = block_bytes; done < bytes; done *= 2)
-        CF_FORWARD(cf_gpu_copy(gpu, to + done, to, done < bytes - done ? done : bytes - done, NULL));
+typedef struct huge_case {
+    fbfft_desc desc;
+    fft_shape shape;
+    int64_t batch;
+    int64_t block; /* rows that repeat: a number such that a wrapped index finds another row */
+    int near,
+        samples; /* rows that are compared on either side of places where indices may wrap, and places by chance */
+    side in, out;
+} huge_case;
+
+static side side_of(const fft_shape *s, bool spectrum, int64_t bytes) {
+    const int64_t runs = spectrum && s->frequency_major ? (s->inverse ? fft_in_count(s) : fft_out_count(s)) : 1;
+    return (side){runs, bytes / runs};
+}
+
+/* Copies row `at` of `rows` in memory of the host to a batch of one. */
+static void take_row(const side *l, const char *from, int64_t rows, int64_t at, char *to) {
+    for (int64_t r = 0; r < l->runs; ++r)
+        memcpy(to + r * l->row, from + (r * rows + at) * l->row, (size_t)l->row);
+}
+
+static conv_fft_status download_row(const cf_gpu *gpu, const side *l, const char *from, int64_t rows, int64_t at,
+                                    char *to) {
+    for (int64_t r = 0; r < l->runs; ++r)
+        CF_FORWARD(cf_gpu_download(gpu, to + r * l->row, from + (r * rows + at) * l->row, (size_t)l->row, NULL));
     return cf_gpu_synchronize(gpu, NULL);
 }
 
-static void compare_near(const cf_gpu *gpu, const fft_shape *s, const char *block, const char *out, int64_t batch,
-                         int64_t plane, fft_errors *errors) {
-    const int64_t in_bytes = fft_in_bytes(s, 1), out_bytes = fft_out_bytes(s, 1);
-    char values[1024];
-    assert_true(out_bytes <= (int64_t)sizeof values);
-    for (int64_t p = plane - NEAR; p < plane + NEAR; ++p) {
-        if (p < 0 || p >= batch)
-            continue;
-        assert_success(cf_gpu_download(gpu, values, out + p * out_bytes, (size_t)out_bytes, NULL));
-        assert_success(cf_gpu_synchronize(gpu, NULL));
-        fft_compare_plane(s, 1, 0, block + p % BLOCK * in_bytes, values, errors);
+/* Fills device memory with the rows of the block, over and over. */
+static conv_fft_status repeat_block(const cf_gpu *gpu, const huge_case *c, const char *block, char *to) {
+    const size_t block_bytes = (size_t)(c->block * c->in.row), bytes = (size_t)(c->batch * c->in.row);
+    for (int64_t r = 0; r < c->in.runs; ++r, to += bytes, block += block_bytes) {
+        CF_FORWARD(cf_gpu_upload(gpu, to, block, block_bytes, NULL));
+        for (size_t done = block_bytes; done < bytes; done *= 2)
+            CF_FORWARD(cf_gpu_copy(gpu, to + done, to, done < bytes - done ? done : bytes - done, NULL));
     }
+    return cf_gpu_synchronize(gpu, NULL);
 }
 
-/* Planes near the ends, near element 2^31 and 2^30 of either side, and some others. */
-static double error_of_samples(const cf_gpu *gpu, const fft_shape *s, const char *block, const char *out,
-                               int64_t batch) {
+static void compare_near(const cf_gpu *gpu, const huge_case *c, const char *block, const char *out, int64_t row,
+                         fft_errors *errors) {
+    char *const from = test_alloc((size_t)fft_in_bytes(&c->shape, 1)), *const values = test_alloc(
+                                                                           (size_t)fft_out_bytes(&c->shape, 1));
+    for (int64_t i = row - c->near; i < row + c->near; ++i) {
+        if (i < 0 || i >= c->batch)
+            continue;
+        take_row(&c->in, block, c->block, i % c->block, from);
+        assert_success(download_row(gpu, &c->out, out, c->batch, i, values));
+        for (int64_t channel = 0; channel < c->shape.channels; ++channel)
+            fft_compare_plane(&c->shape, 1, channel, from, values, errors);
+    }
+    free(from);
+    free(values);
+}
+
+/* Rows near the ends, near element 2^31 and 2^30 of either side, and some others. */
+static double error_of_samples(const cf_gpu *gpu, const huge_case *c, const char *block, const char *out) {
     fft_errors errors = {0};
     generator g = generator_create(31);
-    const int64_t edge = (int64_t)1 << 33, in = fft_in_bytes(s, 1), made = fft_out_bytes(s, 1);
-    const int64_t places[] = {0, batch, edge / in, edge / made, edge / 2 / in, edge / 2 / made};
+    const int64_t edge = (int64_t)1 << 33;
+    const int64_t places[] = {0,
+                              c->batch,
+                              edge / c->in.row % c->batch,
+                              edge / c->out.row % c->batch,
+                              edge / 2 / c->in.row % c->batch,
+                              edge / 2 / c->out.row % c->batch};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; ++i)
-        compare_near(gpu, s, block, out, batch, places[i], &errors);
-    for (int i = 0; i < 32; ++i)
-        compare_near(gpu, s, block, out, batch, random_int(&g, 0, batch - 1), &errors);
+        compare_near(gpu, c, block, out, places[i], &errors);
+    for (int i = 0; i < c->samples; ++i)
+        compare_near(gpu, c, block, out, random_int(&g, 0, c->batch - 1), &errors);
     return fft_relative_error(&errors);
 }
 
-/* Returns false if the GPU's memory is too small. */
-static bool check_huge(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc, int64_t batch) {
-    const fft_shape s = fft_shape_of(desc);
-    const size_t in_bytes = (size_t)fft_in_bytes(&s, batch), out_bytes = (size_t)fft_out_bytes(&s, batch);
-    const size_t block_bytes = (size_t)fft_in_bytes(&s, BLOCK), guard = 256;
-    void *in = NULL, *out = NULL;
-    if (cf_gpu_allocate(gpu, in_bytes, &in) != CONV_FFT_SUCCESS ||
-        cf_gpu_allocate(gpu, out_bytes + guard, &out) != CONV_FFT_SUCCESS) {
-        print_message("not enough memory for a batch of %lld: %s\n", (long long)batch, conv_fft_last_error());
-        cf_gpu_free(gpu, in);
-        return false;
-    }
-    char *const block = test_alloc(block_bytes);
-    fbfft_plan *plan = NULL;
-    size_t workspace = 0;
-    fft_random_input(&s, 7, BLOCK, block);
-    assert_success(repeat_block(gpu, in, block, block_bytes, in_bytes));
-    assert_success(cf_gpu_fill(gpu, out, FFT_POISON, out_bytes + guard, NULL));
-    assert_success(fbfft_plan_create(context, desc, &plan));
-    assert_success(fbfft_plan_workspace(plan, batch, &workspace));
-    assert_int_equal(workspace, 0);
-    assert_success(fbfft_execute(plan, in, out, batch, NULL, 0, NULL));
-    assert_success(cf_gpu_synchronize(gpu, NULL));
-    const double error = error_of_samples(gpu, &s, block, out, batch);
-    print_message("kind %d, rank %d, %zu bytes in, %zu out: relative error %.2e\n", (int)desc->kind, desc->rank,
-                  in_bytes, out_bytes, error);
-    assert_true(error <= fft_tolerance(&s));
+typedef struct huge_memory {
+    void *in, *out, *workspace;
+} huge_memory;
 
-    unsigned char after[256];
-    assert_success(cf_gpu_download(gpu, after, (char *)out + out_bytes, guard, NULL));
+enum {
+    GUARD = 256 /* bytes behind the output */
+};
+
+static void run_huge(const cf_gpu *gpu, const huge_case *c, const fbfft_plan *plan, const huge_memory *m,
+                     size_t workspace) {
+    const size_t out_bytes = (size_t)fft_out_bytes(&c->shape, c->batch);
+    char *const block = test_alloc((size_t)fft_in_bytes(&c->shape, c->block));
+    fft_random_input(&c->shape, 7, c->block, block);
+    assert_success(repeat_block(gpu, c, block, m->in));
+    assert_success(cf_gpu_fill(gpu, m->out, FFT_POISON, out_bytes + GUARD, NULL));
+    assert_success(fbfft_execute(plan, m->in, m->out, c->batch, m->workspace, workspace, NULL));
     assert_success(cf_gpu_synchronize(gpu, NULL));
-    for (size_t i = 0; i < guard; ++i)
+    const double error = error_of_samples(gpu, c, block, m->out);
+    char text[FFT_TEXT_BYTES];
+    fft_describe(&c->desc, text, sizeof text);
+    print_message("%s: %lld bytes in, %zu out, %zu of workspace: relative error %.2e\n", text,
+                  (long long)fft_in_bytes(&c->shape, c->batch), out_bytes, workspace, error);
+    assert_true(error <= fft_tolerance(&c->shape));
+
+    unsigned char after[GUARD];
+    assert_success(cf_gpu_download(gpu, after, (char *)m->out + out_bytes, GUARD, NULL));
+    assert_success(cf_gpu_synchronize(gpu, NULL));
+    for (size_t i = 0; i < GUARD; ++i)
         assert_int_equal(after[i], FFT_POISON);
-    fbfft_plan_destroy(plan);
     free(block);
-    cf_gpu_free(gpu, in);
-    cf_gpu_free(gpu, out);
-    return true;
 }
 
+/* Returns false if the GPU's memory is too small. */
+static bool check_huge(const cf_gpu *gpu, conv_fft_context *context, huge_case c, bool needs_workspace) {
+    c.shape = fft_shape_of(&c.desc);
+    c.in = side_of(&c.shape, c.shape.inverse, fft_in_bytes(&c.shape, 1));
+    c.out = side_of(&c.shape, !c.shape.inverse, fft_out_bytes(&c.shape, 1));
+    const size_t in_bytes = (size_t)fft_in_bytes(&c.shape, c.batch),
+                 out_bytes = (size_t)fft_out_bytes(&c.shape, c.batch);
+    huge_memory m = {0};
+    fbfft_plan *plan = NULL;
+    size_t workspace = 0;
+    assert_success(fbfft_plan_create(context, &c.desc, &plan));
+    assert_success(fbfft_plan_workspace(plan, c.batch, &workspace));
+    assert_int_equal(workspace > 0, needs_workspace);
+    const bool enough = cf_gpu_allocate(gpu, in_bytes, &m.in) == CONV_FFT_SUCCESS &&
+                        cf_gpu_allocate(gpu, out_bytes + GUARD, &m.out) == CONV_FFT_SUCCESS &&
+                        (workspace == 0 || cf_gpu_allocate(gpu, workspace, &m.workspace) == CONV_FFT_SUCCESS);
+    if (enough)
+        run_huge(gpu, &c, plan, &m, workspace);
+    else
+        print_message("not enough memory for a batch of %lld: %s\n", (long long)c.batch, conv_fft_last_error());
+    fbfft_plan_destroy(plan);
+    cf_gpu_free(gpu, m.in);
+    cf_gpu_free(gpu, m.out);
+    cf_gpu_free(gpu, m.workspace);
+    return enough;
+}
+
+/* More than 2^31 numbers on either side, 17 to 20 GB in all: the kernels of plain lines and planes, those of all others (in natural
+ * order and frequency-major), and several passes over a part of the batch at a time. */
 static void huge(void **state) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);
+    const int64_t numbers = (int64_t)1 << 31;
     bool done = true;
     for (int k = 0; k < 2; ++k) {
-        const fbfft_desc line = fft_desc(1, kinds[k], 16, 0), plane = fft_desc(2, kinds[k], 8, 0);
-        done = check_huge(gpu, context, &line, ((int64_t)1 << 27) + 5) && done;
-        done = check_huge(gpu, context, &plane, ((int64_t)1 << 25) + 5) && done;
+        fbfft_desc major = fft_desc(2, kinds[k], 8, 0);
+        major.channels = 16;
+        major.order = FBFFT_FREQUENCY_MAJOR;
+        const huge_case cases[] = {
+            {.desc = fft_desc(1, kinds[k], 16, 0),
+             .batch = numbers / 16 + 5,
+             .block = 65537,
+             .near = 24,
+             .samples = 32},
+            {.desc = fft_desc(2, kinds[k], 8, 0), .batch = numbers / 64 + 5, .block = 65537, .near = 24, .samples = 32},
+            {.desc = fft_desc(2, kinds[k], 9, 0), .batch = numbers / 81 + 5, .block = 65537, .near = 24, .samples = 32},
+            {.desc = major, .batch = numbers / 1024 + 5, .block = 4099, .near = 4, .samples = 32},
+            {.desc = fft_desc(2, kinds[k], 256, 0), .batch = numbers / 65536 + 5, .block = 37, .near = 1, .samples = 8},
+        };
+        for (int i = 0; i < 5; ++i)
+            done = check_huge(gpu, context, cases[i], i == 4) && done;
     }
     conv_fft_context_destroy(context);
     if (!done)
@@ -217,5 +289,8 @@ int main(void) {
         WITH_GPU(random_cases), WITH_GPU(large),      WITH_GPU(batches_and_alignment),
         WITH_GPU(scale),        WITH_GPU(huge),
     };
+    /* Patterns of names, with * and ?: the tests to run, and those not to. */
+    cmocka_set_test_filter(getenv("CONV_FFT_TEST_ONLY"));
+    cmocka_set_skip_filter(getenv("CONV_FFT_TEST_SKIP"));
     return gpu_exit_status(cmocka_run_group_tests_name("fbfft on a GPU", tests, NULL, NULL));
 }

@@ -45,9 +45,16 @@ static int64_t tiles_for(const cf_axis *axis, const cf_unit *unit, int64_t basis
     return tiles <= unit->inputs ? tiles : 0;
 }
 
-/* Bases in ascending order, each with less total length (tiles x basis) than every smaller one, up to one tile; the last axis also
- * gets the next even ones, whose real transforms are cheaper. */
-static void collect(const cf_axis *axis, bool shift, bool last, int most, candidates *list) {
+static bool contains(const candidates *list, int64_t basis) {
+    for (int i = 0; i < list->count; ++i)
+        if (list->basis[i] == basis)
+            return true;
+    return false;
+}
+
+/* Bases in ascending order, each with less total length (tiles x basis) than every smaller one, up to one tile; behind them, largest
+ * first, the next multiples of row_unit, whose transforms may be cheaper. */
+static void collect(const cf_axis *axis, bool shift, int64_t row_unit, int most, candidates *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_next_basis(cf_basis_one_tile(axis, &unit));
     double least = HUGE_VAL;
@@ -64,12 +71,13 @@ static void collect(const cf_axis *axis, bool shift, bool last, int most, candid
         }
         list->basis[list->count++] = n;
     }
-    if (!last || list->count == 0 || list->basis[list->count - 1] % 2 == 0 || list->count == MOST_CANDIDATES)
-        return;
-    int64_t even = list->basis[list->count - 1];
-    while (even % 2)
-        even = cf_next_basis(even + 1);
-    list->basis[list->count++] = even;
+    for (int i = list->count - 1; i >= 0 && list->count < MOST_CANDIDATES; --i) {
+        int64_t n = list->basis[i];
+        while (n % row_unit)
+            n = cf_next_basis(n + 1);
+        if (!contains(list, n))
+            list->basis[list->count++] = n;
+    }
 }
 
 static double seconds_of(const cf_stage_cost cost[CF_STAGE_COUNT]) {
@@ -177,7 +185,7 @@ static void search_dilation(search *q, bool shift) {
     cf_unit unit[3];
     for (int a = 0; a < 3; ++a) {
         unit[a] = cf_unit_make(&layer->axis[a], shift);
-        collect(&layer->axis[a], shift, a == 2, most_by_rank[layer->problem.rank], &list[a]);
+        collect(&layer->axis[a], shift, a == 2 ? q->device->row_unit : 1, most_by_rank[layer->problem.rank], &list[a]);
     }
     cf_strategy s;
     memset(&s, 0, sizeof s);

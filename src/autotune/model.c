@@ -21,16 +21,16 @@ static double elements(const int64_t extents[5]) {
     return product;
 }
 
-/* A real transform of n points counts 2.5 n log2 n operations; one of an odd last axis is computed as a complex one. */
+/* A real transform of n points counts 2.5 n log2 n operations. */
 static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, double tensor_bytes) {
     const double points = (double)(s->basis[0] * s->basis[1] * s->basis[2]);
     const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
-    const double odd = s->basis[2] % 2 && s->basis[2] > 1 ? 2.0 : 1.0;
-    const bool is_large = s->basis[0] * s->basis[1] * s->basis[2] > device->plane_points ||
-                          cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]) > device->line_points;
-    const double large = is_large ? device->large_plane : 1.0;
-    const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * large;
-    const double spectrum_bytes = planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
+    const int64_t longest = cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]);
+    const double odd = s->basis[2] % device->row_unit && s->basis[2] > 1 ? 2.0 : 1.0;
+    const double line = longest > device->line_points ? 2.0 : 1.0;
+    const double passes = points > (double)device->plane_points && points > (double)longest ? 3.0 : 1.0;
+    const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
+    const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Positions of the basis are handled one by one on load and store. */
     return cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points, device->flops);
 }
@@ -51,7 +51,7 @@ static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPE
         rate = device->product_flops * (rows / (rows + 4)) * (in / (in + 4)) * (out / (out + 4));
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
     } else if (in * out > 1) {
-        rate = device->product_flops * 0.2;
+        rate = device->product_flops * (device->overlaps ? 0.03 : 0.2);
     }
     cf_stage_cost cost = cost_of(device, bytes, operations, rate);
     cost.seconds += calls;
@@ -78,7 +78,7 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
     }
     cost[products[pass]] = product(device, s, strategy->product);
     if (pass == CF_PASS_DATA && strategy->overlap_add)
-        cost[CF_STAGE_STORE_GX].seconds *= device->ordered;
+        cost[CF_STAGE_STORE_GX].seconds += (double)s[CF_X].rows_per_sample * device->ordered_seconds;
     if (pass != CF_PASS_DATA || cf_staged_gx_store(layer, strategy) == CF_GX_DIRECT)
         return;
     double padded = (double)extents[CF_X][0] * (double)extents[CF_X][1];

@@ -167,10 +167,10 @@ static void set_facts(cf_device *device, const cf_gpu_facts *facts) {
     device->overlaps = true;
     device->bandwidth = 0.6 * 2e3 * (double)facts->memory_clock_khz * (double)facts->memory_bus_bits / 8;
     device->stage_seconds = 4e-6;
-    device->plane_points = 4096; /* beyond, eight planes at a time do not fit a multiprocessor */
+    device->row_unit = 4;        /* rows that go four numbers at a time */
     device->line_points = 64;    /* beyond, a line goes through shared memory once more */
-    device->large_plane = 2;
-    device->ordered = 4; /* one launch for each tile of a sample */
+    device->plane_points = 4096; /* beyond, eight planes side by side do not fit a multiprocessor */
+    device->ordered_seconds = 4e-5;
     device->chunk_bytes = device->group_bytes = 2e9;
     device->threads = (int)(facts->multiprocessors * 64);
 }

@@ -127,10 +127,10 @@ struct cf_device {
     double bandwidth;     /* bytes per second */
     double stage_seconds; /* fixed cost of one stage */
     bool overlaps;        /* arithmetic goes on while memory is read and written: the longer of the two counts */
-    /* Of a basis, and of each of its axes, where transforms reach `flops`; larger ones take large_plane times as long. */
-    int64_t plane_points, line_points;
-    double large_plane;
-    double ordered;                  /* times as long as other inverses: those that store overlapping tiles in order */
+    /* Transforms reach `flops` where the last axis is a multiple of row_unit and no axis is longer than line_points, at half that
+     * else. Spectra of a basis of more than plane_points, of several axes, are written and read once more. */
+    int64_t row_unit, line_points, plane_points;
+    double ordered_seconds;          /* for each tile of a sample whose tiles are stored in order */
     double chunk_bytes, group_bytes; /* of spectra that are worked on at a time */
 };
 

@@ -111,8 +111,8 @@ static void set_facts(cf_cpu_device *device, int rank) { /* rank: of its kernels
     device->base.product_flops = 90e9 * threads;
     device->base.bandwidth = 10e9 * (threads < 8 ? threads : 8);
     device->base.stage_seconds = 5e-6;
+    device->base.row_unit = 2;
     device->base.plane_points = device->base.line_points = INT64_MAX;
-    device->base.large_plane = device->base.ordered = 1;
     device->base.chunk_bytes = 32e6; /* near the caches */
     device->base.group_bytes = 8e6;
 }

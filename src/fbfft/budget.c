@@ -178,7 +178,12 @@ cf_fft_budget cf_fft_budget_of(const cf_fft_passes *passes, int i, const cf_gpu_
     *(i == 0 ? t->inverse ? &b.written : &b.read : &b.waiting) += signal;
     *(i + 1 == passes->count ? t->inverse ? &b.read : &b.written : &b.waiting) += spectrum;
     const cf_fft_rates rates = cf_fft_rates_of(facts, t->spectrum.dtype);
-    b.seconds[0] = (b.read + b.written) / rates.memory;
+    int64_t between = 0;
+    for (int k = 0; k + 1 < passes->count; ++k)
+        between = cf_max(between, passes->between[k]);
+    const bool cached = (double)between * (double)cf_min(rows, passes->chunk) <= (double)facts->l2_bytes / 2;
+    b.copy_seconds = (b.read + b.written) / rates.memory;
+    b.seconds[0] = b.copy_seconds + (cached ? 0 : b.waiting / rates.memory);
     b.seconds[1] = b.shared / rates.shared;
     b.seconds[2] = b.operations / rates.arithmetic;
     return b;

@@ -2,8 +2,8 @@
 /*
  * What one kernel of a transform moves and computes, and what a GPU's facts allow for that.
  *
- *     memory       every element and every bin once; copies reach 0.87 of what clock and width of the memory make (measured, H200)
- *     L2           what waits between two kernels: written, and read again; no limit is known for it, and none is counted
+ *     memory       every element and every bin once, and what waits between two kernels, written and read again, where it is more than
+ *                  half of the L2 cache; copies reach 0.87 of what clock and width of the memory make (measured, H200)
  *     shared       every number that a step takes from or leaves in shared memory; 128 bytes per cycle and multiprocessor
  *     arithmetic   additions, multiplications and multiply-adds, as kernels/dft.cuh makes them; each lane one per cycle.
  *                  Zeros and addresses are not looked at, so the first makes it too much, the second too little
@@ -26,7 +26,8 @@ typedef struct cf_fft_budget {
     double read, written; /* bytes of memory */
     double waiting;       /* bytes between kernels, each way counted */
     double shared, operations;
-    double seconds[3]; /* memory, shared, arithmetic */
+    double seconds[3];   /* memory, shared, arithmetic */
+    double copy_seconds; /* of what is read and written, without what waits */
 } cf_fft_budget;
 
 /* Of pass i over so many rows of the transform. */

@@ -5,6 +5,7 @@
 #include "core/dtype.h"
 #include "core/strides.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ conv_fft_status cf_fft_check_kind(int rank, int kind) {
 }
 
 static conv_fft_status check_scalars(const fbfft_desc *d, bool inverse) {
-    CF_REQUIRE(isfinite(d->scale), "scale is %g; it must be a finite number", d->scale);
+    const double most = d->dtype == CONV_FFT_FP64 ? DBL_MAX : FLT_MAX;
+    CF_REQUIRE(fabs(d->scale) <= most, "scale is %g; it must be a finite number from %g to %g", d->scale, -most, most);
     CF_FORWARD(cf_check_range("channels", -1, d->channels, 1, CF_MOST_ELEMENTS));
     CF_FORWARD(cf_check_range("dtype", -1, d->dtype, CONV_FFT_FP32, CONV_FFT_FP64));
     CF_FORWARD(cf_check_range("layout", -1, d->layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));

@@ -6,7 +6,6 @@
 
 enum {
     USUAL_POINTS = 1 << 28, /* of a batch, unless it is given */
-    SECTOR = 32,            /* bytes that memory moves at least */
     WARP = 32
 };
 
@@ -44,6 +43,10 @@ static void add_heading(cf_text *t, const cf_fft_problem *p, const cf_gpu_facts 
 
 /* ----------------------------------------------------------------------------------------------------- why: the passes */
 
+static double most_between(const cf_fft_passes *passes) {
+    return (double)cf_max(passes->between[0], passes->count > 2 ? passes->between[1] : 0);
+}
+
 /* After a whole plane was tried: why it is not one kernel. */
 static void why_passes(cf_text *t, const cf_fft_problem *p, const cf_gpu_facts *facts, const cf_fft_passes *passes) {
     if (passes->count == 1) {
@@ -57,11 +60,9 @@ static void why_passes(cf_text *t, const cf_fft_problem *p, const cf_gpu_facts *
         cf_text_add(t, "%s.\n", conv_fft_last_error());
     else
         cf_text_add(t, "as many planes as fit side by side, %d, make pieces of less than %d bytes of the spectrum.\n",
-                    tile.planes, SECTOR);
-    cf_text_add(t,
-                "%lld batch entries at a time go through all of them: what waits in between stays in half of the "
-                "second-level cache, %.1f MB.\n",
-                (long long)passes->chunk, (double)facts->l2_bytes / 2e6);
+                    tile.planes, CF_FFT_SECTOR);
+    cf_text_add(t, "%lld batch entries at a time go through all of them: %.1f MB wait between two.\n",
+                (long long)passes->chunk, (double)passes->chunk * most_between(passes) / 1e6);
 }
 
 /* ------------------------------------------------------------------------------------------ why: kernels/tile.cuh */
@@ -118,7 +119,7 @@ static void why_plain(cf_text *t, const cf_fft_config *c) {
     else
         cf_text_add(t, "    lanes      %d a line: %s\n", c->lanes,
                     c->pairs ? "their square divides it, and one thread a line would be too slow"
-                             : "as few as leave a thread few enough points not to spill registers");
+                             : "as few as leave a thread few enough points to spill little or nothing");
     cf_text_add(t, "    %s     %d a block: %s\n", c->rank == 1 ? "lines " : "planes", c->planes,
                 c->rank == 1 && c->pairs ? "of two warps; large batches: of one, to keep most loads under way"
                 : c->rank == 1           ? "enough that few blocks are idle"
@@ -187,13 +188,13 @@ static void add_budget(cf_text *t, const cf_fft_passes *passes, const cf_gpu_fac
                     b.read / 1e6, b.written / 1e6, b.waiting / 1e6, b.shared / 1e6, b.operations / 1e6,
                     b.seconds[0] * 1e3, b.seconds[1] * 1e3, b.seconds[2] * 1e3, limits[longest]);
         least += b.seconds[longest];
-        copy += b.seconds[0];
+        copy += b.copy_seconds;
     }
     cf_text_add(t, "at least %.4f ms; a copy of the same bytes takes %.4f ms, %.2f of it\n", least * 1e3, copy * 1e3,
                 copy / least);
     cf_text_add(t,
                 "memory: elements read and bins written (or the reverse) once; waiting: left and taken again between "
-                "kernels, in the cache.\nThe three times overlap: a kernel takes at least the longest. Launches, "
+                "kernels.\nThe three times overlap: a kernel takes at least the longest. Launches, "
                 "latency and the arithmetic of addresses are not counted.\n");
 }
 

@@ -188,15 +188,12 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
     const uintptr_t moved = (uintptr_t)signal | (pass->plain ? (uintptr_t)spectrum : 0);
     const int variant = variants(pass) > 1 && moved % 16 ? 1 : 0;
     cf_tile_call call = cf_tile_call_of(p, rows, c->unit);
+    if (pass->plain && i == 0)
+        signal = (const char *)signal + first * t->problem.transform.tensor.sample_stride * (int64_t)sizeof(float);
     call.in = inverse ? spectrum : signal;
     call.out = (void *)(inverse ? signal : spectrum);
-    if (pass->plain) {
-        if (i == 0)
-            signal = (const char *)signal + first * t->problem.transform.tensor.sample_stride * 4;
-        call.in = inverse ? spectrum : signal;
-        call.out = (void *)(inverse ? signal : spectrum);
+    if (pass->plain)
         return launch_plain(t, i, variant, &call, stream);
-    }
     call.spectrum_group_stride = c->group_stride;
     if (i == 0) {
         call.row_first = call.row_base = first * p->rows;

@@ -17,8 +17,7 @@
 #include <string.h>
 
 enum {
-    SECTOR = 32, /* bytes that memory moves at least */
-    CHUNK = 4    /* times the L2 cache: between two kernels */
+    CHUNK = 4 /* times the L2 cache: between two kernels */
 };
 
 static int64_t complex_bytes(const cf_tile_problem *p) {
@@ -97,7 +96,7 @@ static bool is_plain(const cf_tile_problem *p, fbfft_desc *desc) {
     const cf_transform_desc *t = &p->fft.transform;
     const int64_t *basis = t->spectrum.basis;
     if (p->fft.complex_signal || t->tensor.dtype != CONV_FFT_FP32 || p->fft.layout.frequency_major ||
-        t->spectrum.columns > 1)
+        t->window.axis[0].phases * t->window.axis[1].phases * t->window.axis[2].phases > 1)
         return false;
     int64_t dense = 1, bins = 1;
     for (int a = 2; a >= 0; --a) {
@@ -111,8 +110,11 @@ static bool is_plain(const cf_tile_problem *p, fbfft_desc *desc) {
         dense *= w->size;
         bins *= a == 2 ? basis[a] / 2 + 1 : basis[a];
     }
-    /* Two samples: their distance; one sample: that does not matter, but batches are free. */
-    if (t->tensor.sample_stride != dense || p->row_stride != bins || basis[0] > 1)
+    /* Channels are more planes. */
+    const int64_t columns = t->spectrum.columns;
+    const bool planes =
+        columns == 1 || (t->tensor.channel_stride == dense && p->column_stride == bins && p->column_split >= columns);
+    if (!planes || t->tensor.sample_stride != columns * dense || p->row_stride != columns * bins || basis[0] > 1)
         return false;
     const int rank = basis[1] > 1 ? 2 : 1;
     *desc = (fbfft_desc){.rank = rank, .kind = t->inverse ? FBFFT_C2R : FBFFT_R2C, .scale = t->scale};
@@ -135,7 +137,8 @@ static conv_fft_status configure(const cf_tile_problem *p, const cf_gpu_facts *f
     CF_FORWARD(cf_tile_configure(p, facts, &pass->tile[0]));
     /* Pieces of a frequency-major spectrum that are no whole sectors cost more than a further kernel. */
     const int64_t *basis = p->fft.transform.spectrum.basis;
-    if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 && SECTOR / complex_bytes(p) > pass->tile[0].planes)
+    if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 &&
+        CF_FFT_SECTOR / complex_bytes(p) > pass->tile[0].planes)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes are too large for whole sectors of a frequency-major spectrum");
     pass->tile[1] = cf_tile_unaligned(&pass->tile[0]);
     return CONV_FFT_SUCCESS;
@@ -168,7 +171,7 @@ conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_fac
             p->rows * p->fft.transform.spectrum.columns * basis[0] * basis[1] * last_bins(&p->fft) * complex_bytes(p);
         most = cf_max(most, r.between[i]);
     }
-    r.chunk = count > 0 ? cf_max(1, CHUNK * facts->l2_bytes / most) : INT64_MAX;
+    r.chunk = count > 0 ? cf_max(1, CHUNK * cf_min(facts->l2_bytes, INT32_MAX) / most) : INT64_MAX;
     *passes = r;
     return CONV_FFT_SUCCESS;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a transform is cut into kernels: one where a plane fits a block's shared memory, else one more for each axis that does not. */
+/* How a transform is cut into kernels: one where a plane fits a block's shared memory (frequency-major: as many planes as make pieces of
+ * 32 bytes), else one more for each axis that does not. */
 #ifndef CF_FBFFT_PASSES_H
 #define CF_FBFFT_PASSES_H
 
@@ -7,6 +8,7 @@
 #include "fbfft/tile.h"
 
 #define CF_FFT_MAX_PASSES 3
+#define CF_FFT_SECTOR 32 /* bytes that memory moves at least */
 
 /* One kernel, for pointers aligned as it likes them and for others. */
 typedef struct cf_fft_pass {
