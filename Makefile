@@ -10,16 +10,23 @@ RESULTS ?= build/bench
 BENCH_SCALE ?= --max-gflop 1 --seconds 0.2
 BUILD = cmake --build --parallel $(JOBS) --preset
 BENCH = build/release/bench/bench_conv $(BENCH_SCALE)
+# Of the first GPU, for example nvidia-h200.
+GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/dev/null | tr 'A-Z ' 'a-z-')
+GPU_RESULTS ?= bench/results/$(GPU_NAME)
+SUITES = --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
+    --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt
 TEST = ctest --parallel $(JOBS) --preset
 
 help:
-	@echo 'make demo     train a small CNN on real images; pictures in build/demo'
-	@echo 'make check    the quick tests'
-	@echo 'make test     all tests: test-sanitize, test-threads, test-all'
-	@echo 'make bench    benchmarks on this machine; results in $(RESULTS)'
-	@echo 'make install  library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
-	@echo 'make format   clang-format over all sources'
-	@echo 'make clean    remove build/'
+	@echo 'make demo          train a small CNN on real images; pictures in build/demo'
+	@echo 'make check         the quick tests'
+	@echo 'make test          all tests: test-sanitize, test-threads, test-all'
+	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
+	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
+	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
+	@echo 'make install       library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
+	@echo 'make format        clang-format over all sources'
+	@echo 'make clean         remove build/'
 
 demo:
 	scripts/setup.sh build
@@ -57,12 +64,27 @@ test-all:
 bench:
 	scripts/setup.sh build bench
 	cmake --preset release
-	$(BUILD) release --target bench_conv
+	$(BUILD) release --target bench_conv bench_fft
 	mkdir -p $(RESULTS)
-	$(BENCH) --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
-	    --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt --out $(RESULTS)/conv.csv
+	$(BENCH) $(SUITES) --out $(RESULTS)/conv.csv
 	$(BENCH) --count 16 --suite grid=networks/grid.txt --out $(RESULTS)/conv.csv
 	$(BENCH) --suite depthwise=networks/depthwise.txt --suite longconv=networks/longconv.txt --out $(RESULTS)/fused.csv
+
+bench-gpu:
+	scripts/setup.sh build
+	@nvidia-smi --list-gpus 2>/dev/null || { echo 'make bench-gpu: there is no GPU' >&2 && exit 1; }
+	cmake --preset release
+	$(BUILD) release --target bench_conv bench_fft
+	mkdir -p $(GPU_RESULTS)
+	build/release/bench/bench_fft --out $(GPU_RESULTS)/fft.csv
+	build/release/bench/bench_conv --device 0 $(SUITES) --out $(GPU_RESULTS)/conv.csv
+	build/release/bench/bench_conv --device 0 --count 16 --suite grid=networks/grid.txt --out $(GPU_RESULTS)/conv.csv
+
+gpu-sanitize:
+	scripts/setup.sh build test
+	cmake --preset dev
+	$(BUILD) dev
+	scripts/gpu-sanitize build/dev
 
 install:
 	scripts/setup.sh build
@@ -78,4 +100,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: help demo check test test-sanitize test-threads test-all bench install format clean
+.PHONY: help demo check test test-sanitize test-threads test-all bench bench-gpu gpu-sanitize install format clean

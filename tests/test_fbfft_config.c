@@ -244,7 +244,7 @@ static int add_kernels(const fbfft_desc *d, const cf_gpu_facts *facts, int allow
     fft_describe(d, text, sizeof text);
     for (int p = 0; p < passes.count; ++p) {
         const cf_fft_pass *const pass = &passes.pass[p];
-        const bool two = pass->plain || pass->tile[0].quads;
+        const bool two = pass->plain || pass->tile[0].wide > 1;
         for (int v = 0; v < (two ? 2 : 1); ++v) {
             compiled *const c = &to[count++];
             *c = (compiled){.allowed = allowed};

@@ -102,9 +102,13 @@ static void why_tile(cf_text *t, const cf_tile_config *c) {
         cf_text_add(t, "    spectrum   straight between registers and memory: neighbouring threads hold neighbours\n");
     else
         cf_text_add(t, "    spectrum   by way of shared memory: the threads of the last step hold no neighbours\n");
-    if (c->staged)
-        cf_text_add(t, "    rows       wait in shared memory as they come%s\n",
-                    c->quads ? ", 16 bytes at a time: all of them begin at multiples of 16 bytes" : "");
+    if (c->staged && c->wide > 1)
+        cf_text_add(t,
+                    "    rows       wait in shared memory as they come, %d bytes at a time: all of them begin at "
+                    "multiples of that\n",
+                    4 * c->wide);
+    else if (c->staged)
+        cf_text_add(t, "    rows       wait in shared memory as they come, number by number\n");
 }
 
 /* ------------------------------------------------------------------------------- why: real1d.cuh, pairs1d.cuh, real2d.cuh */

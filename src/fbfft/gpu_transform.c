@@ -43,7 +43,7 @@ conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *sour
 /* ---------------------------------------------------------------------------------------------------------- creation */
 
 /* How many: complex numbers stand at multiples of their size, which suits kernels that do not move more at a time. */
-static int variants(const cf_fft_pass *pass) { return pass->plain || pass->tile[0].quads ? 2 : 1; }
+static int variants(const cf_fft_pass *pass) { return pass->plain || pass->tile[0].wide > 1 ? 2 : 1; }
 
 static conv_fft_status make_sources(const cf_gpu_transform *t, cf_source *sources, int *count) {
     for (int i = 0; i < t->passes.count; ++i) {
@@ -186,7 +186,8 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
     const cf_tile_problem *p = &pass->tile[0].problem;
     const bool inverse = t->problem.transform.inverse;
     const uintptr_t moved = (uintptr_t)signal | (pass->plain ? (uintptr_t)spectrum : 0);
-    const int variant = variants(pass) > 1 && moved % 16 ? 1 : 0;
+    const unsigned piece = pass->plain ? 16 : 4 * (unsigned)pass->tile[0].wide;
+    const int variant = variants(pass) > 1 && moved % piece ? 1 : 0;
     cf_tile_call call = cf_tile_call_of(p, rows, c->unit);
     if (pass->plain && i == 0)
         signal = (const char *)signal + first * t->problem.transform.tensor.sample_stride * (int64_t)sizeof(float);

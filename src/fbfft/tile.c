@@ -264,20 +264,24 @@ static bool is_staged(const cf_tile_config *c) {
            radix_product(c->radix[2]) % 4 == 0 && extent(c, 2) > 0;
 }
 
-/* Whether every row of every plane is whole quads at multiples of 16 bytes, if the pointers are. */
-static bool has_quads(const cf_tile_config *c) {
+/* Whether every row of every plane, as much of it as lies in the signal, is whole pieces of so many numbers at multiples of their size,
+ * if the pointers are. */
+static bool has_pieces(const cf_tile_config *c, int64_t wide) {
     const cf_transform_desc *t = &c->problem.fft.transform;
     const cf_axis_window *w = &t->window.axis[2];
     const int64_t counts[] = {2, w->tiles, w->shifts, w->phases},
                   steps[] = {w->origin, w->tile_step, w->shift_step, w->phase_step};
-    bool quads = t->tensor.dtype == CONV_FFT_FP32 && t->tensor.axis_stride[2] == 1 && !checked(w) && w->first == 0 &&
-                 w->spread == 1 && w->step == 1 && w->count % 4 == 0;
+    bool whole = t->tensor.dtype == CONV_FFT_FP32 && t->tensor.axis_stride[2] == 1 && w->first == 0 && w->spread == 1 &&
+                 w->step == 1 && w->count % wide == 0;
+    if (checked(w))
+        whole = whole && w->mode == CONV_FFT_PAD_ZEROS && cf_max(w->lower, 0) % wide == 0 &&
+                cf_min(w->upper, w->size) % wide == 0;
     for (int i = 0; i < 4; ++i)
-        quads = quads && (counts[i] == 1 || steps[i] % 4 == 0);
+        whole = whole && (counts[i] == 1 || steps[i] % wide == 0);
     for (int x = 0; x < 2; ++x)
-        quads = quads && (t->window.axis[x].size == 1 || t->tensor.axis_stride[x] % 4 == 0);
-    return quads && t->tensor.sample_stride % 4 == 0 && t->tensor.channel_stride % 4 == 0 &&
-           t->tensor.group_stride % 4 == 0;
+        whole = whole && (t->window.axis[x].size == 1 || t->tensor.axis_stride[x] % wide == 0);
+    return whole && t->tensor.sample_stride % wide == 0 && t->tensor.channel_stride % wide == 0 &&
+           t->tensor.group_stride % wide == 0;
 }
 
 conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config) {
@@ -293,7 +297,7 @@ conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_f
     for (int x = 0; x < 3; ++x)
         c.direct = c.direct && problem->fft.transform.window.axis[x].count > 0;
     c.staged = is_staged(&c);
-    c.quads = c.staged && has_quads(&c);
+    c.wide = !c.staged ? 1 : has_pieces(&c, 4) ? 4 : has_pieces(&c, 2) ? 2 : 1;
     choose_block(&c, facts);
     if (c.shared > facts->shared_per_block)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
@@ -305,7 +309,7 @@ conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_f
 
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config) {
     cf_tile_config c = *config;
-    c.quads = false;
+    c.wide = 1;
     return c;
 }
 
@@ -354,9 +358,9 @@ void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) 
     cf_text_add(t, "static constexpr long long BIN_STRIDE[3] = {%lld, %lld, %lld}, CHANNELS = %lld;\n",
                 (long long)stride[0], (long long)stride[1], (long long)stride[2], (long long)d->spectrum.channels);
     cf_text_add(t,
-                "static constexpr bool DIRECT = %s, STAGED = %s, QUADS = %s, UNIT = %s, SCALED = %s, "
-                "PLANES_TOUCH = %s;\n};\n",
-                word(c->direct), word(c->staged), word(c->quads), word(!c->problem.fft.layout.frequency_major),
+                "static constexpr bool DIRECT = %s, STAGED = %s;\nstatic constexpr int WIDE = %d;\n"
+                "static constexpr bool UNIT = %s, SCALED = %s, PLANES_TOUCH = %s;\n};\n",
+                word(c->direct), word(c->staged), c->wide, word(!c->problem.fft.layout.frequency_major),
                 word(!d->inverse && d->scale != 1.0),
                 word(d->tensor.channel_stride == 1 && d->tensor.axis_stride[2] != 1 && d->spectrum.columns > 1));
     cf_text_add(t, "static_assert(Tile<%s>::SHARED == %lld, \"the planner counts otherwise\");\n", name,
@@ -387,8 +391,8 @@ void cf_tile_describe(const cf_tile_config *c, cf_text *t) {
     }
     cf_text_add(t, "planes per block %d, threads %d, shared memory %lld bytes%s", c->planes, c->threads,
                 (long long)c->shared, c->direct ? ", spectrum through registers" : "");
-    if (c->quads)
-        cf_text_add(t, ", rows as quads");
+    if (c->wide > 1)
+        cf_text_add(t, ", rows by %d", c->wide);
 }
 
 cf_tile_call cf_tile_call_of(const cf_tile_problem *p, int64_t rows, int64_t unit) {

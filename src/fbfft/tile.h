@@ -38,7 +38,8 @@ typedef struct cf_tile_config {
     int radix[3][3];             /* of the steps along each axis; 1: none */
     int planes, threads, blocks; /* per block; blocks of a multiprocessor that registers must allow */
     bool direct;                 /* the spectrum goes through registers alone */
-    bool staged, quads;          /* rows wait as they come; in quads, at multiples of 16 bytes */
+    bool staged;                 /* rows wait as they come */
+    int wide;                    /* so many numbers at a time, at multiples of their size: 1, or staged also 2, 4 */
     int64_t pitch, plane;        /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;              /* bytes of a block */
 } cf_tile_config;

@@ -10,16 +10,17 @@
 #include <string.h>
 
 enum {
-    MOST_CASES = 1500
+    MOST_CASES = 2000
 };
 
 static tile_case list[MOST_CASES];
 static int count;
 
-/* With sanitizers, which make compilation slow, one case of so many: a prime, so that whatever goes by turns still takes its turn. */
+/* With sanitizers, which make compilation slow, one case of so many (a prime, so that whatever goes by turns still takes its turn), but
+ * for the lines: those choose their own. */
 #ifdef SIMT_THIN
 enum {
-    ONE_OF = 7
+    ONE_OF = 13
 };
 #else
 enum {
@@ -28,11 +29,10 @@ enum {
 #endif
 
 /* What is returned is the case, or one that nobody looks at. */
-static tile_case *add(fbfft_desc desc, int64_t batch) {
-    static int asked;
+static tile_case *add_if(bool kept, fbfft_desc desc, int64_t batch) {
     static tile_case dropped;
     const tile_case fresh = {.desc = desc, .batch = batch, .groups = 1};
-    if (asked++ % ONE_OF != 0) {
+    if (!kept) {
         dropped = fresh;
         return &dropped;
     }
@@ -40,6 +40,11 @@ static tile_case *add(fbfft_desc desc, int64_t batch) {
         abort();
     list[count] = fresh;
     return &list[count++];
+}
+
+static tile_case *add(fbfft_desc desc, int64_t batch) {
+    static int asked;
+    return add_if(asked++ % ONE_OF == 0, desc, batch);
 }
 
 static bool is_inverse(fbfft_kind kind) { return kind == FBFFT_C2R || kind == FBFFT_C2C_INVERSE; }
@@ -63,16 +68,16 @@ static void set_added(tile_case *c) {
 /* ---------------------------------------------------------------------------------------------------- families */
 
 /* Every basis from 2 to 256 in both directions, whole and in part; order, type and layout by turns. Whole ones are sometimes the planner's,
- * for which tile.cuh need not be the best. */
+ * for which tile.cuh need not be the best. With sanitizers one of the four: each is that of a quarter of the bases. */
 static void lines(void) {
     static const conv_fft_dtype types[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_FP32, CONV_FFT_BF16};
     for (int64_t n = 2, i = 0; n <= 256; ++n) {
         const int64_t parts[] = {n - 1, (n + 2) / 3, n / 2 + 1};
         for (int j = 0; j < 4 && fft_is_basis(n); ++j, ++i) {
-            const bool whole = j / 2 == i / 4 % 2;
+            const bool whole = j / 2 == i / 4 % 2, kept = ONE_OF == 1 || j == (i / 4 + i / 8) % 4;
             const fbfft_kind kind = i % 7 == 3 ? FBFFT_C2C_FORWARD : FBFFT_R2C;
             const int64_t batch = n <= 16 && i % 3 == 0 ? 261 : i % 7 + 2; /* some fill blocks */
-            tile_case *c = add(fft_desc(1, directed(kind, j % 2), n, whole ? 0 : parts[i / 4 % 3]), batch);
+            tile_case *c = add_if(kept, fft_desc(1, directed(kind, j % 2), n, whole ? 0 : parts[i / 4 % 3]), batch);
             c->forced = !whole || i % 3;
             if (c->forced) {
                 set_order(c, i % 3, i % 5 == 2, i % 3 == 2 ? 5 : i % 2 + 1);
@@ -94,19 +99,20 @@ static void long_lines(void) {
     }
 }
 
-/* Every basis from 2 to 256 on both axes and in both directions. Where planes are too large for a block these take two passes. */
+/* Every basis from 2 to 256 on both axes and in both directions, whole and in part. Where planes are too large for a block these take two
+ * passes. */
 static void squares(void) {
     for (int64_t n = 2, i = 0; n <= 256; ++n) {
         const int64_t parts[] = {n - 1, (n + 2) / 3, n / 2 + 1};
-        for (int inverse = 0; inverse < 2 && fft_is_basis(n); ++inverse, ++i) {
-            const bool whole = inverse == i / 2 % 2; /* in one direction, in part in the other */
+        for (int j = 0; j < 4 && fft_is_basis(n); ++j, ++i) {
+            const bool inverse = j % 2;
             const fbfft_kind kind = i % 9 == 4 && n <= 128 ? FBFFT_C2C_FORWARD : FBFFT_R2C;
             const int64_t batch = n <= 8 && i % 3 == 0 ? 67 : n <= 16 ? 3 : 1;
-            tile_case *c = add(fft_desc(2, directed(kind, inverse), n, whole ? 0 : parts[i / 3 % 3]), batch);
+            tile_case *c = add(fft_desc(2, directed(kind, inverse), n, j < 2 ? 0 : parts[i / 3 % 3]), batch);
             set_order(c, i / 2 % 3, i % 5 == 2 && n < 128, i / 2 % 3 == 2 && n < 128 ? 3 : 1);
-            c->desc.scale = i % 4 ? 1 : -0.5;
+            c->desc.scale = i % 7 ? 1 : -0.5;
             c->forced = n <= 128;
-            c->shifted = i % 4 == 1;
+            c->shifted = i % 7 % 4 == 1;
             if (i % 6 == 5 && n <= 128)
                 set_added(c);
         }
@@ -431,5 +437,5 @@ bool tile_case_plan(const tile_case *c, const char *facts, cf_fft_problem *probl
 int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass) {
     const cf_fft_pass *p = &passes->pass[pass];
     const bool signal = pass == 0, spectrum = pass + 1 == passes->count;
-    return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].quads) ? 1 : 0;
+    return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].wide > 1) ? 1 : 0;
 }

@@ -47,10 +47,21 @@ struct plain {
     static CF_DEVICE void store(bits *p, real value) { *p = value; }
 };
 
+/* WIDE numbers of FP32 at once. */
+template <int WIDE> struct WideOf { typedef float type; };
+template <> struct WideOf<2> { typedef float2 type; };
+template <> struct WideOf<4> { typedef float4 type; };
+CF_DEVICE float2 sum_of(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
+CF_DEVICE float4 sum_of(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
+CF_DEVICE float2 plus_number(float2 a, float b) { return make_float2(a.x + b, a.y + b); }
+CF_DEVICE float4 plus_number(float4 a, float b) { return make_float4(a.x + b, a.y + b, a.z + b, a.w + b); }
+
 /* WIDE numbers from memory to shared memory, or zeros, without a register between; they are there after wait_async() and a
  * barrier. */
 #ifdef CF_SIMT
 template <int WIDE> CF_DEVICE void copy_async(smem<real> to, const real *from, bool inside) {
+    if (WIDE > 1 && inside) /* checks the address */
+        __ldg(reinterpret_cast<const typename WideOf<WIDE>::type *>(from));
     for (int i = 0; i < WIDE; ++i)
         to[i] = inside ? __ldg(from + i) : real(0);
 }

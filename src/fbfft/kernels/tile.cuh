@@ -21,7 +21,7 @@
  * (frequency-major) or columns. Else, and for column 0, results go back to shared memory and are stored from there.
  *
  * STAGED: one step does axis 2, and its points are a multiple of four. Then the two rows of a line wait in its place one behind the
- * other, as they come, until the thread that transforms them reads them, four at a time; QUADS: they come four at a time, too.
+ * other, as they come, until the thread that transforms them reads them, four at a time; they come WIDE at a time.
  *
  * Zero rows are neither loaded nor transformed: row data is positions [LO, HI) of each axis. The inverse is all of this backwards.
  */
@@ -389,13 +389,8 @@ CF_DEVICE StagedItem<K> staged_item(smem<cplx> z, const Places<K> &places, int p
     const int i = row % ROWS + G::template lo<1>(), i0 = row / ROWS + G::template lo<0>();
     const int start = places.template start<2>(p);
     StagedItem<K> r;
-    r.inside = true;
-    if constexpr (WIDE > 1) {
-        r.offset = start + x;
-    } else {
-        r.inside = x >= G::template lo<2>() && x < G::template hi<2>();
-        r.offset = offset_of<K, 2, Offset>(r.inside ? x : G::template lo<2>(), start, r.inside);
-    }
+    r.inside = x >= G::template lo<2>() && x < G::template hi<2>();
+    r.offset = offset_of<K, 2, Offset>(r.inside ? x : G::template lo<2>(), start, r.inside);
     r.offset += offset_of<K, 0, Offset>(i0, places.template start<0>(p), r.inside) +
                 offset_of<K, 1, Offset>(i, places.template start<1>(p), r.inside);
     r.shared = smem_cast<real>(z + (p * G::PLANE + i0 * G::SLAB + i / 2 * G::PITCH)) + (x + i % 2 * G::WAIT);
@@ -458,14 +453,10 @@ template <class K, int WIDE> CF_DEVICE void store_staged(smem<cplx> z, const Pla
             bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
                                     places.channel(q.p));
         if constexpr (WIDE > 1) {
-            float4 v = smem_cast<float4>(r.shared)[0];
-            v = make_float4(v.x + bias, v.y + bias, v.z + bias, v.w + bias);
-            float4 *const quad = reinterpret_cast<float4 *>(to);
-            if (accumulate) {
-                const float4 old = *quad;
-                v = make_float4(v.x + old.x, v.y + old.y, v.z + old.z, v.w + old.w);
-            }
-            *quad = v;
+            typedef typename WideOf<WIDE>::type Wide;
+            const Wide waiting = smem_cast<Wide>(r.shared)[0], v = plus_number(waiting, bias);
+            Wide *const piece = reinterpret_cast<Wide *>(to);
+            *piece = accumulate ? sum_of(v, *piece) : v;
         } else {
             const real v = r.shared[0];
             put<K>(to, v + bias, accumulate);
@@ -917,7 +908,7 @@ template <class K> CF_DEVICE void tile_forward(const TileCall &call) {
         store_bins<K, G::SWEEP>(z, places, call);
     } else {
         if constexpr (K::STAGED)
-            load_staged<K, K::QUADS ? 4 : 1>(z, places, call);
+            load_staged<K, K::WIDE>(z, places, call);
         else
             load_signal<K>(z, places, call);
         __syncthreads();
@@ -949,7 +940,7 @@ template <class K> CF_DEVICE void tile_inverse(const TileCall &call) {
             axis_steps<K, 1, true>(z, places, call);
         axis_steps<K, 2, true>(z, places, call);
         if constexpr (K::STAGED)
-            store_staged<K, K::QUADS ? 4 : 1>(z, places, call);
+            store_staged<K, K::WIDE>(z, places, call);
         else
             store_signal<K>(z, places, call);
     }
