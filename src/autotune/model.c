@@ -21,6 +21,12 @@ static double elements(const int64_t extents[5]) {
     return product;
 }
 
+/* Whether spectra are written and read once more on their way. */
+static bool is_large(const cf_device *device, const cf_spectrum *s) {
+    const int64_t points = s->basis[0] * s->basis[1] * s->basis[2];
+    return points > device->plane_points && points > cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]);
+}
+
 /* A real transform of n points counts 2.5 n log2 n operations. */
 static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, double tensor_bytes) {
     const double points = (double)(s->basis[0] * s->basis[1] * s->basis[2]);
@@ -28,7 +34,7 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, do
     const int64_t longest = cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]);
     const double odd = s->basis[2] % device->row_unit && s->basis[2] > 1 ? 2.0 : 1.0;
     const double line = longest > device->line_points ? 2.0 : 1.0;
-    const double passes = points > (double)device->plane_points && points > (double)longest ? 3.0 : 1.0;
+    const double passes = is_large(device, s) ? 3.0 : 1.0;
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Positions of the basis are handled one by one on load and store. */
@@ -78,7 +84,8 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
     }
     cost[products[pass]] = product(device, s, strategy->product);
     if (pass == CF_PASS_DATA && strategy->overlap_add)
-        cost[CF_STAGE_STORE_GX].seconds += (double)s[CF_X].rows_per_sample * device->ordered_seconds;
+        cost[CF_STAGE_STORE_GX].seconds +=
+            (double)(is_large(device, &s[CF_X]) ? s[CF_X].rows : s[CF_X].rows_per_sample) * device->ordered_seconds;
     if (pass != CF_PASS_DATA || cf_staged_gx_store(layer, strategy) == CF_GX_DIRECT)
         return;
     double padded = (double)extents[CF_X][0] * (double)extents[CF_X][1];

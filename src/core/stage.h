@@ -130,7 +130,8 @@ struct cf_device {
     /* Transforms reach `flops` where the last axis is a multiple of row_unit and no axis is longer than line_points, at half that
      * else. Spectra of a basis of more than plane_points, of several axes, are written and read once more. */
     int64_t row_unit, line_points, plane_points;
-    double ordered_seconds;          /* for each tile of a sample whose tiles are stored in order */
+    double
+        ordered_seconds; /* for each tile of a sample, where tiles are stored in order; for each tile if spectra are large */
     double chunk_bytes, group_bytes; /* of spectra that are worked on at a time */
 };
 

@@ -20,7 +20,7 @@ static int count;
  * for the lines: those choose their own. */
 #ifdef SIMT_THIN
 enum {
-    ONE_OF = 13
+    ONE_OF = 7
 };
 #else
 enum {
