@@ -265,7 +265,8 @@ static void large_bases(void **state) {
                       edited, sizeof edited);
         edit_strategy(edited, "basis", cases[i].beyond, line, sizeof line);
         options.strategy[0] = line;
-        EXPECT(NOT_SUPPORTED, conv_fft_plan_create(&context, &p, &options, &plan), "basis", "no transforms that large");
+        EXPECT(NOT_SUPPORTED, conv_fft_plan_create(&context, &p, &options, &plan),
+               "no transforms of a basis that large", "device");
         edit_strategy(edited, "basis", cases[i].largest, line, sizeof line);
         plan = test_plan(&context, &p, &options);
         assert_non_null(plan);

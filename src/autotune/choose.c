@@ -109,9 +109,8 @@ static double smallest_bytes(const cf_layer *layer, int pass, const cf_strategy 
 /* Cost of one pass with the better product; HUGE_VAL if infeasible. */
 static double pass_cost(const search *q, int pass, cf_strategy *s, cf_stage_cost cost[CF_STAGE_COUNT]) {
     const char *why;
-    if (!cf_families[s->family].feasible(q->layer, pass, s, &why))
-        return HUGE_VAL;
-    if (!q->device->ops->transforms(q->device, s->basis, s->spectrum))
+    const cf_family *family = &cf_families[s->family];
+    if (!family->feasible(q->layer, pass, s, &why) || !family->runs_on(q->device, q->layer, pass, s, &why))
         return HUGE_VAL;
     const double bytes = smallest_bytes(q->layer, pass, s);
     if (q->smallest)

@@ -7,13 +7,23 @@
 #include "conv/run.h"
 
 typedef struct cf_family {
-    /* True if the strategy computes the pass; otherwise *why is a sentence. */
+    /* True if the strategy computes the pass; otherwise *why is a clause. */
     bool (*feasible)(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);
-    /* Make what plan->pass[pass] needs, its strategy being feasible. */
+    /* True if the device can run a feasible strategy; otherwise *why is a clause. */
+    bool (*runs_on)(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
+                    const char **why);
+    /* Make what tells the workspace of plan->pass[pass]; then, the workspace being laid out, what takes long. */
     conv_fft_status (*prepare)(conv_fft_plan *plan, int pass);
+    conv_fft_status (*build)(conv_fft_plan *plan, int pass); /* NULL: nothing */
+    /* Free what they made, which may be nothing; prepare may follow. */
+    void (*release)(conv_fft_plan *plan, int pass); /* NULL: nothing */
     /* Lay out the workspace of a set of prepared passes that run in one call, with chunks of at most `rows` rows. */
     cf_workspace (*workspace)(const conv_fft_plan *plan, int set, int64_t rows);
     conv_fft_status (*run)(const conv_fft_plan *plan, int set, const cf_call *call);
+    /* Call `visit` with the strategies that are worth a try, the most promising first, until it returns false.
+     * NULL: the tuner makes them, from the axes' bases and tiles. */
+    conv_fft_status (*candidates)(const cf_layer *layer, cf_device *device, int pass,
+                                  bool (*visit)(const cf_strategy *strategy, void *user), void *user);
 } cf_family;
 
 extern const cf_family cf_families[CF_FAMILY_COUNT];

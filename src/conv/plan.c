@@ -78,6 +78,10 @@ static bool whole_fits(const conv_fft_plan *plan, uint64_t limit) {
 }
 
 static void release(conv_fft_plan *plan) {
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        if ((plan->passes & 1 << i) && family_of(plan, i)->release)
+            family_of(plan, i)->release(plan, i);
+    }
     for (int i = 0; i < plan->transform_count; ++i)
         plan->device->ops->transform_destroy(plan->transforms[i].transform);
     plan->transform_count = 0;
@@ -90,17 +94,22 @@ static conv_fft_status prepare(conv_fft_plan *plan) {
     }
     const cf_pass_plan *data = &plan->pass[CF_PASS_DATA], *weights = &plan->pass[CF_PASS_WEIGHTS];
     plan->shares_gy = (plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD &&
-                      data->strategy.family == weights->strategy.family &&
+                      data->strategy.family == weights->strategy.family && data->transform[CF_Y] &&
                       data->transform[CF_Y] == weights->transform[CF_Y];
     return CONV_FFT_SUCCESS;
 }
 
 /* All at once: where transforms are compiled, that goes side by side. */
-static conv_fft_status build(const conv_fft_plan *plan) {
+static conv_fft_status build(conv_fft_plan *plan) {
     cf_transform *transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
     for (int i = 0; i < plan->transform_count; ++i)
         transforms[i] = plan->transforms[i].transform;
-    return plan->device->ops->transforms_build(plan->device, transforms, plan->transform_count);
+    CF_FORWARD(plan->device->ops->transforms_build(plan->device, transforms, plan->transform_count));
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        if ((plan->passes & 1 << i) && family_of(plan, i)->build)
+            CF_FORWARD(family_of(plan, i)->build(plan, i));
+    }
+    return CONV_FFT_SUCCESS;
 }
 
 static int64_t smaller_divisor(int64_t n, int64_t below) {
@@ -190,17 +199,15 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
             continue;
         const char *why = "";
         plan->pass[i].strategy = strategy[i];
-        if (!cf_families[strategy[i].family].feasible(layer, i, &strategy[i], &why)) {
+        const cf_family *family = &cf_families[strategy[i].family];
+        if (!family->feasible(layer, i, &strategy[i], &why)) {
             status = cf_fail(CONV_FFT_INVALID_ARGUMENT, "the strategy for %s does not suit the problem: %s",
                              cf_pass_table[i].name, why);
             goto done;
         }
-        if (!device->ops->transforms(device, strategy[i].basis, strategy[i].spectrum)) {
-            status =
-                cf_fail(CONV_FFT_NOT_SUPPORTED,
-                        "the strategy for %s has a basis of %lldx%lldx%lld; the device has no transforms that large",
-                        cf_pass_table[i].name, (long long)strategy[i].basis[0], (long long)strategy[i].basis[1],
-                        (long long)strategy[i].basis[2]);
+        if (!family->runs_on(device, layer, i, &strategy[i], &why)) {
+            status = cf_fail(CONV_FFT_NOT_SUPPORTED, "the strategy for %s does not run on this device: %s",
+                             cf_pass_table[i].name, why);
             goto done;
         }
         if (strategy[i].groups > 0)
@@ -251,6 +258,8 @@ int64_t cf_plan_spectrum_bytes(const conv_fft_plan *plan, conv_fft_operand opera
         if (plan->pass[i].transform[index] != reader->transform[index])
             return -2;
     }
+    if (!reader->transform[index])
+        return -2; /* of a family without spectra that could be kept */
     const cf_spectrum *s = &reader->spectrum[index];
     return s->groups * s->bins * s->rows * s->columns * 2 * (int64_t)cf_dtype_bytes(s->dtype);
 }

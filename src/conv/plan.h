@@ -57,6 +57,7 @@ typedef struct cf_pass_plan {
     cf_product_desc product;
     cf_gx_store gx_store;
     cf_fold_desc fold;
+    void *state; /* of families other than staged, to which all above but the strategy belongs */
 } cf_pass_plan;
 
 /* The workspace of a call: offsets in bytes. */

@@ -81,6 +81,12 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
     return fits && padded <= MOST_BYTES && cf_staged_spectra(layer, pass, s, spectrum);
 }
 
+static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
+    (void)layer, (void)pass;
+    *why = "it has no transforms of a basis that large";
+    return device->ops->transforms(device, s->basis, s->spectrum);
+}
+
 cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *s) {
     bool folds = false, overlaps = false, covers = true;
     for (int a = 0; a < 3; ++a) {
@@ -237,5 +243,6 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
 }
 
 const cf_family cf_families[CF_FAMILY_COUNT] = {
-    [CF_FAMILY_STAGED] = {feasible, prepare, workspace, cf_staged_run},
+    [CF_FAMILY_STAGED] =
+        {.feasible = feasible, .runs_on = runs_on, .prepare = prepare, .workspace = workspace, .run = cf_staged_run},
 };

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const char *const family_words[] = {"staged", NULL};
+static const char *const family_words[CF_FAMILY_COUNT + 1] = {[CF_FAMILY_STAGED] = "staged"};
 static const char *const dilation_words[] = {"step", "shift", NULL};
 static const char *const overlap_words[] = {"save", "add", NULL};
 static const char *const product_words[] = {"blas", "loop", NULL};
@@ -13,7 +13,7 @@ static const char *const spectrum_words[] = {"fp32", "fp16", "bf16", "fp64",
                                              NULL}; /* at the values of conv_fft_dtype */
 static const char *const keep_words[] = {"none", "x", "w", "xw", NULL};
 
-/* The fields in their order; a line without one of them is refused. */
+/* The fields in their order; a line without one that its family has is refused. */
 enum {
     BASIS,
     TILES,
@@ -41,14 +41,39 @@ static const struct {
     [KEEP] = {"keep", keep_words},
 };
 
+/* Bit f: the family has field f. */
+static const unsigned family_fields[CF_FAMILY_COUNT] = {
+    [CF_FAMILY_STAGED] = (1u << FIELD_COUNT) - 1,
+};
+
+static int word_of(const cf_strategy *s, int field) {
+    switch (field) {
+    case DILATION:
+        return s->shift_dilation;
+    case OVERLAP:
+        return s->overlap_add;
+    case PRODUCT:
+        return s->product;
+    case SPECTRUM:
+        return s->spectrum;
+    default:
+        return s->keep;
+    }
+}
+
 void cf_strategy_format(const cf_strategy *s, int rank, char *text, size_t bytes) {
     cf_text t = {text, bytes, 0};
     cf_text_add(&t, "%s", family_words[s->family]);
-    cf_text_axes(&t, "basis", rank, s->basis + 3 - rank);
-    cf_text_axes(&t, "tiles", rank, s->tiles + 3 - rank);
-    cf_text_add(&t, " dilation=%s overlap=%s product=%s spectrum=%s chunk=%lld groups=%lld keep=%s",
-                dilation_words[s->shift_dilation], overlap_words[s->overlap_add], product_words[s->product],
-                spectrum_words[s->spectrum], (long long)s->chunk, (long long)s->groups, keep_words[s->keep]);
+    for (int field = 0; field < FIELD_COUNT; ++field) {
+        if (!(family_fields[s->family] & 1u << field))
+            continue;
+        if (field == BASIS || field == TILES)
+            cf_text_axes(&t, fields[field].key, rank, (field == BASIS ? s->basis : s->tiles) + 3 - rank);
+        else if (fields[field].words)
+            cf_text_add(&t, " %s=%s", fields[field].key, fields[field].words[word_of(s, field)]);
+        else
+            cf_text_add(&t, " %s=%lld", fields[field].key, (long long)(field == CHUNK ? s->chunk : s->groups));
+    }
 }
 
 static conv_fft_status read_axes(const char *key, const char *value, int rank, int64_t *axes) {
@@ -114,8 +139,12 @@ conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strat
     strcpy(text, line);
     cf_strategy s;
     memset(&s, 0, sizeof s);
+    for (int a = 0; a < 3; ++a)
+        s.basis[a] = s.tiles[a] = 1;
     char *next = text + strspn(text, " ");
     for (int field = -1; field < FIELD_COUNT; ++field) {
+        if (field >= 0 && !(family_fields[s.family] & 1u << field))
+            continue;
         char *word = next;
         next += strcspn(next, " ");
         if (*next)
