@@ -13,6 +13,8 @@ BENCH = build/release/bench/bench_conv $(BENCH_SCALE)
 # Of the first GPU, for example nvidia-h200.
 GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/dev/null | tr 'A-Z ' 'a-z-')
 GPU_RESULTS ?= bench/results/$(GPU_NAME)
+GPU_BENCH = build/release/bench/bench_conv --device 0 --out $(GPU_RESULTS)/conv.csv
+PYTHON ?= python3
 SUITES = --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
     --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt
 TEST = ctest --parallel $(JOBS) --preset
@@ -23,6 +25,7 @@ help:
 	@echo 'make test          all tests: test-sanitize, test-threads, test-all'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
+	@echo 'make plots         pictures and tables of all results, into docs and README.md'
 	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
 	@echo 'make install       library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make format        clang-format over all sources'
@@ -77,8 +80,20 @@ bench-gpu:
 	$(BUILD) release --target bench_conv bench_fft
 	mkdir -p $(GPU_RESULTS)
 	build/release/bench/bench_fft --out $(GPU_RESULTS)/fft.csv
-	build/release/bench/bench_conv --device 0 $(SUITES) --out $(GPU_RESULTS)/conv.csv
-	build/release/bench/bench_conv --device 0 --count 16 --suite grid=networks/grid.txt --out $(GPU_RESULTS)/conv.csv
+	$(GPU_BENCH) $(SUITES)
+	$(GPU_BENCH) $(SUITES) --pass fprop-kept,bprop-kept,accgrad-kept,backward-kept
+	$(GPU_BENCH) $(SUITES) --class tf32
+	$(GPU_BENCH) $(SUITES) --class fp16
+	$(GPU_BENCH) $(SUITES) --class fp16 --layout last
+	$(GPU_BENCH) $(SUITES) --class bf16
+	$(GPU_BENCH) $(SUITES) --class bf16 --layout last
+	$(GPU_BENCH) --suite grid=networks/grid.txt --seconds 0.05 --search 1
+
+# The pictures and tables of what has been measured: docs/pictures, README.md, docs/performance.md.
+plots:
+	scripts/setup.sh plots
+	$(PYTHON) bench/plot.py
+	$(PYTHON) bench/report.py README.md docs/performance.md
 
 gpu-sanitize:
 	scripts/setup.sh build test
@@ -100,4 +115,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: help demo check test test-sanitize test-threads test-all bench bench-gpu gpu-sanitize install format clean
+.PHONY: help demo check test test-sanitize test-threads test-all bench bench-gpu plots gpu-sanitize install format clean

@@ -133,18 +133,30 @@ typedef struct bench_impl {
 /* Each fills impl in for its job. False: not available for this job, a message has been written, nothing is to
    be closed. */
 bool bench_ours_open(bench_impl *impl, const bench_job *job);
+/* The library's plan by measurement. */
+bool bench_tuned_open(bench_impl *impl, const bench_job *job);
+/* The plan of a pass with kept spectra, used without them: they are made in every run. */
+bool bench_unkept_open(bench_impl *impl, const bench_job *job);
 bool bench_direct_open(bench_impl *impl, const bench_job *job);
 bool bench_onednn_open(bench_impl *impl, const bench_job *job);
 bool bench_onednn_blocked_open(bench_impl *impl, const bench_job *job);
 bool bench_cudnn_open(bench_impl *impl, const bench_job *job);
+
+/* What the transforms take whose spectra are kept, of an opened pass with kept spectra of ours: milliseconds, by the
+   library's profile, and a text. False: a message has been written. */
+bool bench_ours_transforms(const bench_impl *impl, double *ms, char *text, size_t bytes);
+/* Makes the plans of all these cases and of the passes in the set and forgets them, on several threads: their kernels
+   are in the cache afterwards. A plan that cannot be made is passed over. threads 0: as many as there are processors. */
+void bench_prepare(conv_fft_context *context, const bench_case *cases, size_t count, unsigned pass_set, long threads);
 
 /* "oneDNN 2.6.3", or "no oneDNN". */
 const char *bench_onednn_version(void);
 
 /* ----------------------------------------------------------- check.c: the error, from sampled outputs in double */
 
-/* Computes a random sample of the job's outputs by their definition. NULL: out of memory. */
-bench_check *bench_check_create(const bench_job *job);
+/* Computes a random sample of the outputs of some passes by their definition. NULL: out of memory. */
+bench_check *bench_check_create(const bench_case *layer, const bench_data *data, const bench_tensors *tensors,
+                                int passes);
 void bench_check_destroy(bench_check *check);
 /* ||got - exact|| / ||exact|| over the sample, the larger one of two gradients; only the outputs of `passes`. NaN if an
    output is NaN. False: the device failed. */
@@ -189,9 +201,11 @@ typedef struct bench_part {
 
 bool bench_part_add(bench_part *part, const bench_row *row);
 
-/* Writes the part into the file; rows there of the same suite, case, pass, precision and layout are replaced.
-   path NULL: to the standard output. */
+/* Writes the part into the file; rows there of the same suite, case, pass, precision and layout are replaced. Several
+   processes may write into one file. path NULL: to the standard output. */
 bool bench_csv_write(const char *path, const bench_part *part);
+/* Does the file have rows like this one, under a header of this commit? */
+bool bench_csv_has(const char *path, const char *commit, const bench_row *row);
 
 /* -------------------------------------------------------------------------------------------------------- run.c */
 
@@ -213,12 +227,14 @@ typedef struct bench_options {
     const char *only;          /* a case's name; NULL: all */
     unsigned pass_set;         /* bit i: bench_passes[i] */
     long count, skip, threads; /* 0: all cases; none; OpenMP's default */
+    long shard, shards;        /* of every `shards` cases the one with this number, from 0; shards 0: all */
     int device;
     const bench_class *class;
     bool channels_last;
     const char *out, *commit;          /* NULL: the standard output; what git says */
     double seconds, search, max_gflop; /* seconds 0: the device's default */
-    bool list, verbose;
+    double minutes;                    /* 0: no limit */
+    bool tune, resume, prepare_only, list, verbose;
 } bench_options;
 
 /* False: something that was to be measured was not, or gave a wrong result; messages have been written. */
@@ -226,6 +242,8 @@ bool bench_run(const bench_options *o);
 
 /* --------------------------------------------------------------------- conditions.c: what the results' headers say */
 
+/* What was built: the option, else what git says here. */
+void bench_commit(const bench_options *o, char *text, size_t bytes);
 /* The conditions of the run, as comment lines. */
 void bench_conditions(bench_part *part, const char *suite, const bench_options *o, double seconds,
                       const conv_fft_context *context, const struct bench_gpu *gpu, const bench_timer *timer);

@@ -19,14 +19,8 @@ typedef struct sample {
 
 struct bench_check {
     int count;
-    sample sets[2];
+    sample sets[3];
 };
-
-/* Does tap k of output o read inside the input along axis a? Then at i. */
-static bool meets(const bench_shape *s, int a, int64_t o, int64_t k, int64_t *i) {
-    *i = o * s->stride[a] + k * s->dilation[a] - s->pad[a];
-    return *i >= 0 && *i < s->d[a];
-}
 
 /* Row-major position within three extents, and back. */
 static int64_t at(const int64_t extent[3], const int64_t p[3]) { return (p[0] * extent[1] + p[1]) * extent[2] + p[2]; }
@@ -37,60 +31,88 @@ static void split(const int64_t extent[3], int64_t flat, int64_t p[3]) {
     p[0] = flat / extent[2] / extent[1];
 }
 
+/* A range of whole numbers along each axis: from, and one beyond. */
+typedef struct box {
+    int64_t from[3], to[3];
+} box;
+
+/* What lies in [0, extent) of an axis and makes base + step * i lie in [0, limit). */
+static void bound(box *b, int a, int64_t extent, int64_t base, int64_t step, int64_t limit) {
+    const int64_t last = limit - 1 - base;
+    b->from[a] = base < 0 ? (-base + step - 1) / step : 0;
+    b->to[a] = last < 0 ? 0 : last / step + 1 < extent ? last / step + 1 : extent;
+}
+
 static double exact_y(const bench_shape *s, const bench_data *t, int64_t index) {
     int64_t o[3], k[3], i[3], plane = index / bench_volume(s->m);
     int64_t channel = plane % (s->groups * s->out), n = plane / (s->groups * s->out);
+    const float *x = t->x + (n * s->groups + channel / s->out) * s->in * bench_volume(s->d);
+    const float *w = t->w + channel * s->in * bench_volume(s->k);
     double sum = 0;
+    box b;
     split(s->m, index % bench_volume(s->m), o);
-    for (int64_t tap = 0; tap < bench_volume(s->k); tap++) {
-        split(s->k, tap, k);
-        if (!meets(s, 0, o[0], k[0], &i[0]) || !meets(s, 1, o[1], k[1], &i[1]) || !meets(s, 2, o[2], k[2], &i[2]))
-            continue;
-        for (int64_t c = 0; c < s->in; c++) {
-            int64_t x_plane = (n * s->groups + channel / s->out) * s->in + c;
-            sum += (double)t->x[x_plane * bench_volume(s->d) + at(s->d, i)] *
-                   (double)t->w[(channel * s->in + c) * bench_volume(s->k) + tap];
-        }
+    for (int a = 0; a < 3; a++) {
+        i[a] = o[a] * s->stride[a] - s->pad[a]; /* of the first tap */
+        bound(&b, a, s->k[a], i[a], s->dilation[a], s->d[a]);
     }
+    for (int64_t c = 0; c < s->in; c++, x += bench_volume(s->d), w += bench_volume(s->k))
+        for (k[0] = b.from[0]; k[0] < b.to[0]; k[0]++)
+            for (k[1] = b.from[1]; k[1] < b.to[1]; k[1]++) {
+                const int64_t in[3] = {i[0] + k[0] * s->dilation[0], i[1] + k[1] * s->dilation[1], 0};
+                const int64_t x_row = at(s->d, in) + i[2], w_row = (k[0] * s->k[1] + k[1]) * s->k[2];
+                for (k[2] = b.from[2]; k[2] < b.to[2]; k[2]++)
+                    sum += (double)x[x_row + k[2] * s->dilation[2]] * (double)w[w_row + k[2]];
+            }
     return sum;
+}
+
+/* The output that tap k reads the input i for, along axis a; -1: none. */
+static int64_t output_of(const bench_shape *s, int a, int64_t i, int64_t k) {
+    const int64_t scaled = i + s->pad[a] - k * s->dilation[a];
+    return scaled >= 0 && scaled % s->stride[a] == 0 && scaled / s->stride[a] < s->m[a] ? scaled / s->stride[a] : -1;
 }
 
 static double exact_gx(const bench_shape *s, const bench_data *t, int64_t index) {
     int64_t o[3], k[3], i[3], plane = index / bench_volume(s->d);
     int64_t channel = plane % (s->groups * s->in), n = plane / (s->groups * s->in), group = channel / s->in;
+    const float *gy = t->gy + (n * s->groups + group) * s->out * bench_volume(s->m);
+    const float *w = t->w + (group * s->out * s->in + channel % s->in) * bench_volume(s->k);
     double sum = 0;
     split(s->d, index % bench_volume(s->d), i);
-    for (int64_t tap = 0; tap < bench_volume(s->k); tap++) {
-        bool hit = true;
-        split(s->k, tap, k);
-        for (int a = 0; a < 3; a++) {
-            int64_t scaled = i[a] + s->pad[a] - k[a] * s->dilation[a];
-            o[a] = scaled / s->stride[a];
-            hit = hit && scaled >= 0 && scaled % s->stride[a] == 0 && o[a] < s->m[a];
+    for (int64_t c = 0; c < s->out; c++, gy += bench_volume(s->m), w += s->in * bench_volume(s->k))
+        for (k[0] = 0; k[0] < s->k[0]; k[0]++) {
+            o[0] = output_of(s, 0, i[0], k[0]);
+            for (k[1] = 0; o[0] >= 0 && k[1] < s->k[1]; k[1]++) {
+                o[1] = output_of(s, 1, i[1], k[1]);
+                for (k[2] = 0; o[1] >= 0 && k[2] < s->k[2]; k[2]++) {
+                    o[2] = output_of(s, 2, i[2], k[2]);
+                    if (o[2] >= 0)
+                        sum += (double)gy[at(s->m, o)] * (double)w[at(s->k, k)];
+                }
+            }
         }
-        for (int64_t c = 0; hit && c < s->out; c++) {
-            int64_t out = group * s->out + c;
-            sum += (double)t->gy[(n * s->groups * s->out + out) * bench_volume(s->m) + at(s->m, o)] *
-                   (double)t->w[(out * s->in + channel % s->in) * bench_volume(s->k) + tap];
-        }
-    }
     return sum;
 }
 
 static double exact_gw(const bench_shape *s, const bench_data *t, int64_t index) {
     int64_t o[3], k[3], i[3], plane = index / bench_volume(s->k), channel = plane / s->in, c = plane % s->in;
     double sum = 0;
+    box b;
     split(s->k, index % bench_volume(s->k), k);
-    for (int64_t flat = 0; flat < bench_volume(s->m); flat++) {
-        split(s->m, flat, o);
-        if (!meets(s, 0, o[0], k[0], &i[0]) || !meets(s, 1, o[1], k[1], &i[1]) || !meets(s, 2, o[2], k[2], &i[2]))
-            continue;
-        for (int64_t n = 0; n < s->batch; n++) {
-            int64_t x_plane = (n * s->groups + channel / s->out) * s->in + c,
-                    y_plane = n * s->groups * s->out + channel;
-            sum += (double)t->x[x_plane * bench_volume(s->d) + at(s->d, i)] *
-                   (double)t->gy[y_plane * bench_volume(s->m) + flat];
-        }
+    for (int a = 0; a < 3; a++) {
+        i[a] = k[a] * s->dilation[a] - s->pad[a]; /* of the first output */
+        bound(&b, a, s->m[a], i[a], s->stride[a], s->d[a]);
+    }
+    for (int64_t n = 0; n < s->batch; n++) {
+        const float *x = t->x + ((n * s->groups + channel / s->out) * s->in + c) * bench_volume(s->d);
+        const float *gy = t->gy + (n * s->groups * s->out + channel) * bench_volume(s->m);
+        for (o[0] = b.from[0]; o[0] < b.to[0]; o[0]++)
+            for (o[1] = b.from[1]; o[1] < b.to[1]; o[1]++) {
+                const int64_t in[3] = {i[0] + o[0] * s->stride[0], i[1] + o[1] * s->stride[1], 0};
+                const int64_t x_row = at(s->d, in) + i[2], y_row = (o[0] * s->m[1] + o[1]) * s->m[2];
+                for (o[2] = b.from[2]; o[2] < b.to[2]; o[2]++)
+                    sum += (double)x[x_row + o[2] * s->stride[2]] * (double)gy[y_row + o[2]];
+            }
     }
     return sum;
 }
@@ -98,10 +120,8 @@ static double exact_gw(const bench_shape *s, const bench_data *t, int64_t index)
 typedef double exact_element(const bench_shape *s, const bench_data *t, int64_t index);
 
 /* products: terms of one element's sum. */
-static void draw(bench_check *check, const bench_job *job, conv_fft_pass pass, const bench_tensor *output,
-                 double products, exact_element *element) {
-    if (!(job->pass & pass))
-        return;
+static void draw(bench_check *check, const bench_shape *shape, const bench_data *data, conv_fft_pass pass,
+                 const bench_tensor *output, double products, exact_element *element) {
     sample *set = &check->sets[check->count++];
     double wanted = MAX_PRODUCTS / products;
     int64_t elements = output->outer * output->channels * output->space;
@@ -115,19 +135,22 @@ static void draw(bench_check *check, const bench_job *job, conv_fft_pass pass, c
     }
 #pragma omp parallel for schedule(dynamic)
     for (int64_t j = 0; j < set->count; j++)
-        set->exact[j] = element(&job->layer->shape, job->data, set->index[j]);
+        set->exact[j] = element(shape, data, set->index[j]);
 }
 
-bench_check *bench_check_create(const bench_job *job) {
-    const bench_shape *s = &job->layer->shape;
-    const bench_tensors *t = job->tensors;
+bench_check *bench_check_create(const bench_case *layer, const bench_data *data, const bench_tensors *t, int passes) {
+    const bench_shape *s = &layer->shape;
+    const double taps = (double)bench_volume(s->k), outputs = (double)s->batch * (double)bench_volume(s->m);
     bench_check *check = malloc(sizeof *check);
     if (!check)
         return NULL;
     check->count = 0;
-    draw(check, job, CONV_FFT_FORWARD, &t->y, (double)s->in * (double)bench_volume(s->k), exact_y);
-    draw(check, job, CONV_FFT_BACKWARD_DATA, &t->gx, (double)s->out * (double)bench_volume(s->k), exact_gx);
-    draw(check, job, CONV_FFT_BACKWARD_WEIGHTS, &t->gw, (double)s->batch * (double)bench_volume(s->m), exact_gw);
+    if (passes & CONV_FFT_FORWARD)
+        draw(check, s, data, CONV_FFT_FORWARD, &t->y, (double)s->in * taps, exact_y);
+    if (passes & CONV_FFT_BACKWARD_DATA)
+        draw(check, s, data, CONV_FFT_BACKWARD_DATA, &t->gx, (double)s->out * taps, exact_gx);
+    if (passes & CONV_FFT_BACKWARD_WEIGHTS)
+        draw(check, s, data, CONV_FFT_BACKWARD_WEIGHTS, &t->gw, outputs, exact_gw);
     return check;
 }
 

@@ -58,17 +58,24 @@ static int describe_gpu(const bench_gpu *g, char *text, size_t bytes) {
                     bench_cudnn_version(g));
 }
 
-void bench_conditions(bench_part *part, const char *suite, const bench_options *o, double seconds,
-                      const conv_fft_context *context, const struct bench_gpu *gpu, const bench_timer *timer) {
-    char commit[64], date[32], limit[64] = "none";
+void bench_commit(const bench_options *o, char *text, size_t bytes) {
     FILE *git = o->commit ? NULL : popen("git describe --always --dirty 2>/dev/null", "r");
-    first_line(git, "", o->commit ? o->commit : "unknown", commit, sizeof commit);
+    first_line(git, "", o->commit ? o->commit : "unknown", text, bytes);
     if (git)
         pclose(git);
+}
+
+void bench_conditions(bench_part *part, const char *suite, const bench_options *o, double seconds,
+                      const conv_fft_context *context, const struct bench_gpu *gpu, const bench_timer *timer) {
+    char commit[64], date[32], search[64] = "", limit[64] = "none";
+    bench_commit(o, commit, sizeof commit);
     time_t now = time(NULL);
     strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
     if (o->max_gflop > 0)
         snprintf(limit, sizeof limit, "%g GFLOP direct per pass", o->max_gflop);
+
+    if (gpu && gpu->cudnn)
+        snprintf(search, sizeof search, ", at most %g s to search cuDNN for each pass", o->search);
 
     char *at = part->header;
     size_t left = sizeof part->header;
@@ -77,7 +84,7 @@ void bench_conditions(bench_part *part, const char *suite, const bench_options *
         gpu ? describe_gpu(gpu, at + used, left - (size_t)used) : describe_cpu(context, at + used, left - (size_t)used);
     if ((size_t)used < left)
         snprintf(at + used, left - (size_t)used,
-                 "# median of at least %d runs and %g s%s, caches flushed by %zu MiB, size limit: %s\n",
+                 "# median of at least %d runs and %g s%s, caches flushed by %zu MiB, size limit: %s%s\n",
                  bench_timer_least_runs(timer), seconds, gpu ? " by device events" : "",
-                 bench_timer_flush_bytes(timer) >> 20, limit);
+                 bench_timer_flush_bytes(timer) >> 20, limit, search);
 }

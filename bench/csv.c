@@ -7,13 +7,17 @@
 #include "bench.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #define COLUMNS "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy\n"
 #define MAX_LINE 1024
+#define KEY_BYTES 176
 
 bool bench_part_add(bench_part *part, const bench_row *row) {
     if (part->count == part->capacity) {
@@ -32,21 +36,49 @@ bool bench_part_add(bench_part *part, const bench_row *row) {
 
 static const char *layout_of(const bench_row *row) { return row->channels_last ? "last" : "first"; }
 
-/* Is the line a row that the part measures anew? */
-static bool replaced(const char *line, const bench_part *part) {
-    char key[176];
-    for (size_t i = 0; i < part->count; i++) {
-        const bench_row *row = &part->rows[i];
-        int length = snprintf(key, sizeof key, "%s,%s,%s,%s,%s,", row->suite, row->layer, row->pass, row->precision,
-                              layout_of(row));
-        if (!strncmp(line, key, (size_t)length))
-            return true;
+/* What rows of one measurement have in common, as their lines begin. */
+typedef struct row_key {
+    char text[KEY_BYTES];
+} row_key;
+
+static row_key key_of(const bench_row *row) {
+    row_key key;
+    snprintf(key.text, sizeof key.text, "%s,%s,%s,%s,%s", row->suite, row->layer, row->pass, row->precision,
+             layout_of(row));
+    return key;
+}
+
+/* The first five fields. */
+static row_key key_of_line(const char *line) {
+    row_key key;
+    size_t length = 0;
+    for (int commas = 0; line[length] && length < sizeof key.text - 1; length++)
+        if (line[length] == ',' && ++commas == 5)
+            break;
+    memcpy(key.text, line, length);
+    key.text[length] = '\0';
+    return key;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    return strcmp(((const row_key *)a)->text, ((const row_key *)b)->text);
+}
+
+/* The keys of what the part measures anew, in order. NULL: out of memory. */
+static row_key *keys_of(const bench_part *part) {
+    row_key *keys = malloc((part->count + 1) * sizeof *keys);
+    if (!keys) {
+        bench_message("out of memory");
+        return NULL;
     }
-    return false;
+    for (size_t i = 0; i < part->count; i++)
+        keys[i] = key_of(&part->rows[i]);
+    qsort(keys, part->count, sizeof *keys, compare_keys);
+    return keys;
 }
 
 /* Copies what stays of the old file: a part's comment lines wait until the first of its rows is kept. */
-static bool copy_old(FILE *old, FILE *out, const char *path, const bench_part *part) {
+static bool copy_old(FILE *old, FILE *out, const char *path, const row_key *keys, size_t count) {
     char line[MAX_LINE], comments[4 * MAX_LINE] = "";
     bool in_comments = false;
     if (!fgets(line, sizeof line, old))
@@ -65,7 +97,8 @@ static bool copy_old(FILE *old, FILE *out, const char *path, const bench_part *p
             continue;
         }
         in_comments = false;
-        if (replaced(line, part))
+        const row_key key = key_of_line(line);
+        if (bsearch(&key, keys, count, sizeof *keys, compare_keys))
             continue;
         fprintf(out, "%s%s", comments, line);
         comments[0] = '\0';
@@ -74,7 +107,8 @@ static bool copy_old(FILE *old, FILE *out, const char *path, const bench_part *p
 }
 
 static void write_part(FILE *out, const bench_part *part) {
-    fputs(part->header, out);
+    if (part->count > 0)
+        fputs(part->header, out);
     for (size_t i = 0; i < part->count; i++) {
         const bench_row *r = &part->rows[i];
         fprintf(out, "%s,%s,%s,%s,%s,%s,%.4f,%" PRIu64 ",%.2e,%s\n", r->suite, r->layer, r->pass, r->precision,
@@ -83,7 +117,7 @@ static void write_part(FILE *out, const bench_part *part) {
 }
 
 /* Writes the new file beside the old one and renames it, so that an interrupted run leaves the old one whole. */
-static bool rewrite(const char *path, const char *temporary, const bench_part *part) {
+static bool rewrite(const char *path, const char *temporary, const bench_part *part, const row_key *keys) {
     FILE *out = fopen(temporary, "w");
     if (!out) {
         bench_message("cannot write %s: %s", temporary, strerror(errno));
@@ -91,7 +125,7 @@ static bool rewrite(const char *path, const char *temporary, const bench_part *p
     }
     fputs(COLUMNS, out);
     FILE *old = fopen(path, "r");
-    bool good = old ? copy_old(old, out, path, part) : errno == ENOENT;
+    bool good = old ? copy_old(old, out, path, keys, part->count) : errno == ENOENT;
     if (!old && !good)
         bench_message("cannot read %s: %s", path, strerror(errno));
     if (old)
@@ -109,6 +143,18 @@ static bool rewrite(const char *path, const char *temporary, const bench_part *p
     return good;
 }
 
+/* The folder of the file, locked: processes that write there take turns. Below 0: it cannot be. */
+static int lock_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char folder[MAX_LINE] = ".";
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    const int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR)
+        continue;
+    return lock;
+}
+
 bool bench_csv_write(const char *path, const bench_part *part) {
     if (!path) {
         fputs(COLUMNS, stdout);
@@ -117,12 +163,33 @@ bool bench_csv_write(const char *path, const bench_part *part) {
     }
     size_t bytes = strlen(path) + sizeof ".new";
     char *temporary = malloc(bytes);
-    if (!temporary) {
-        bench_message("out of memory");
-        return false;
+    row_key *keys = keys_of(part);
+    bool good = temporary && keys;
+    if (good) {
+        snprintf(temporary, bytes, "%s.new", path);
+        const int lock = lock_folder(path);
+        good = rewrite(path, temporary, part, keys);
+        if (lock >= 0)
+            close(lock);
     }
-    snprintf(temporary, bytes, "%s.new", path);
-    bool good = rewrite(path, temporary, part);
+    free(keys);
     free(temporary);
     return good;
+}
+
+bool bench_csv_has(const char *path, const char *commit, const bench_row *row) {
+    const row_key wanted = key_of(row);
+    char line[MAX_LINE], mark[128];
+    bool of_commit = false, found = false;
+    FILE *file = path ? fopen(path, "r") : NULL;
+    snprintf(mark, sizeof mark, ", commit %s, ", commit);
+    while (file && !found && fgets(line, sizeof line, file)) {
+        if (!strncmp(line, "# suite ", 8))
+            of_commit = strstr(line, mark) != NULL;
+        else if (of_commit && line[0] != '#')
+            found = !strcmp(key_of_line(line).text, wanted.text);
+    }
+    if (file)
+        fclose(file);
+    return found;
 }

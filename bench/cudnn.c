@@ -16,126 +16,62 @@
 #define LONGEST_MS 10000.0
 
 struct bench_cudnn {
-    cf_library library;
-    cudnn_functions call;
-    cudnn_handle handle;
     cudnn_unit *units[3]; /* of the passes of the case at hand, once they have been asked for */
 };
 
-/* --------------------------------------------------------------------------------------------------- the library */
-
-static bool accept(const void *table, int driver_version, cf_library *library) {
-    const cudnn_functions *const f = table;
-    int version[3] = {0, 0, 0};
-    for (unsigned i = 0; i < 3 && f->cudnnGetProperty; i++)
-        f->cudnnGetProperty(i, &version[i]);
-    snprintf(library->version, sizeof library->version, "%d.%d.%d", version[0], version[1], version[2]);
-    const size_t cuda = f->cudnnGetCudartVersion ? f->cudnnGetCudartVersion() : 0;
-    return cf_library_fits(library, "cuDNN", (int)(cuda / 1000), driver_version);
-}
-
-static const char *const sonames[] = {"libcudnn.so.9", "libcudnn.so.8", NULL};
-
-#define SYMBOL(member, parameters) {#member, offsetof(cudnn_functions, member)},
-static const cf_symbol symbols[] = {
-    CUDNN_FUNCTIONS(SYMBOL){"cudnnGetCudartVersion", offsetof(cudnn_functions, cudnnGetCudartVersion)},
-    {"cudnnGetErrorString", offsetof(cudnn_functions, cudnnGetErrorString)}};
-#undef SYMBOL
-
-static const cf_library_spec spec = {
-    .name = "cuDNN",
-    .sonames = sonames,
-    .how_to_get = "install it, or name the folder of the library in CONV_FFT_LIBRARY_PATH",
-    .symbols = symbols,
-    .symbol_count = sizeof symbols / sizeof symbols[0],
-    .accept = accept,
-};
-
-static bool make_handle(const bench_gpu *g, struct bench_cudnn *c) {
-    if (!bench_good(cf_gpu_enter(g->gpu), "cudnn"))
-        return false;
-    cudnn_status status = c->call.cudnnCreate(&c->handle);
-    if (status == 0)
-        status = c->call.cudnnSetStream(c->handle, g->stream);
-    if (status != 0)
-        bench_message("no cuDNN to compare with: %s", c->call.cudnnGetErrorString(status));
-    cf_gpu_leave(g->gpu);
-    return status == 0;
-}
-
 struct bench_cudnn *bench_cudnn_create(const bench_gpu *g) {
-    struct bench_cudnn *c = calloc(1, sizeof *c);
-    if (!c) {
-        bench_message("out of memory");
+    const cf_library *library = cf_cudnn_library(g->gpu->cudnn);
+    if (!library->usable) {
+        bench_message("no cuDNN to compare with: %s", library->problem);
         return NULL;
     }
-    if (cf_library_open(&c->library, &spec, &g->gpu->search, g->gpu->driver.version, &c->call) != CONV_FFT_SUCCESS)
-        bench_message("no cuDNN to compare with: %s", c->library.problem);
-    else if (make_handle(g, c))
-        return c;
-    free(c);
-    return NULL;
+    struct bench_cudnn *c = calloc(1, sizeof *c);
+    if (!c)
+        bench_message("out of memory");
+    return c;
 }
 
-const char *bench_cudnn_version(const bench_gpu *g) { return g->cudnn ? g->cudnn->library.version : "none"; }
+const char *bench_cudnn_version(const bench_gpu *g) {
+    return g->cudnn ? cf_cudnn_library(g->gpu->cudnn)->version : "none";
+}
 
 /* ----------------------------------------------------------------------------------------------- one pass: its data */
 
-cudnn_type cudnn_type_of(const cudnn_unit *u) {
-    const conv_fft_dtype type = u->class->dtype;
-    return type == CONV_FFT_FP16 ? DNN_DATA_HALF : type == CONV_FFT_BF16 ? DNN_DATA_BFLOAT16 : DNN_DATA_FLOAT;
-}
-
-bool cudnn_good(const cudnn_unit *u, cudnn_status status, const char *what) {
-    if (status != 0)
-        bench_message("cudnn %s: %s: %s", u->layer->name, what, u->call->cudnnGetErrorString(status));
-    return status == 0;
-}
-
-static cudnn_operand operand(const cudnn_unit *u, const bench_tensor *t, const int64_t space[3]) {
-    const int axes = u->axes - 2;
-    cudnn_operand o = {.extents = {t->outer, t->channels}, .memory = t->memory};
-    int64_t stride = t->last ? t->channels : 1;
-    for (int a = axes - 1; a >= 0; a--) {
-        o.extents[2 + a] = space[3 - axes + a];
-        o.strides[2 + a] = stride;
-        stride *= o.extents[2 + a];
-    }
-    o.strides[1] = t->last ? 1 : stride;
-    o.strides[0] = t->channels * t->space;
-    return o;
-}
-
-static cudnn_unit *create_unit(const struct bench_cudnn *c, const bench_job *job, conv_fft_pass pass) {
-    const bench_shape *s = &job->layer->shape;
+static cudnn_unit *create_unit(const bench_job *job, conv_fft_pass pass) {
     const bench_tensors *t = job->tensors;
+    const int index = pass == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
+                      : pass == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
+                                                       : CF_PASS_WEIGHTS;
+    cf_layer layer;
+    const char *why = "";
     cudnn_unit *u = calloc(1, sizeof *u);
-    if (!u)
+    if (!u) {
+        bench_message("out of memory");
         return NULL;
+    }
     u->gpu = job->gpu;
-    u->call = &c->call;
-    u->handle = c->handle;
     u->layer = job->layer;
     u->class = job->class;
     u->pass = pass;
-    u->last = t->x.last;
-    u->axes = job->layer->problem.rank == 3 ? 5 : 4;
-    u->image = operand(u, pass == CONV_FFT_BACKWARD_DATA ? &t->gx : &t->x, s->d);
-    u->filter = operand(u, pass == CONV_FFT_BACKWARD_WEIGHTS ? &t->gw : &t->w, s->k);
-    u->result = operand(u, pass == CONV_FFT_FORWARD ? &t->y : &t->gy, s->m);
-    return u;
+    u->memory[CF_X] = pass == CONV_FFT_BACKWARD_DATA ? t->gx.memory : t->x.memory;
+    u->memory[CF_W] = pass == CONV_FFT_BACKWARD_WEIGHTS ? t->gw.memory : t->w.memory;
+    u->memory[CF_Y] = pass == CONV_FFT_FORWARD ? t->y.memory : t->gy.memory;
+    if (bench_good(cf_layer_make(&job->layer->problem, &layer), "cudnn")) {
+        if (cf_direct_pass_make(&layer, index, &u->direct, &why)) {
+            u->direct.any_order = true;
+            return u;
+        }
+        bench_message("cudnn %s: %s", job->layer->name, why);
+    }
+    free(u);
+    return NULL;
 }
 
 static void destroy_unit(cudnn_unit *u) {
     if (!u)
         return;
-    const bool entered = cf_gpu_enter(u->gpu->gpu) == CONV_FFT_SUCCESS;
     for (int i = 0; i < u->count; i++)
         cudnn_way_close(u, &u->ways[i]);
-    cudnn_graph_close(u);
-    cudnn_algorithms_close(u);
-    if (entered)
-        cf_gpu_leave(u->gpu->gpu);
     free(u);
 }
 
@@ -150,10 +86,6 @@ void bench_cudnn_destroy(bench_gpu *g) {
     if (!g->cudnn)
         return;
     bench_cudnn_forget(g);
-    if (cf_gpu_enter(g->gpu) == CONV_FFT_SUCCESS) {
-        g->cudnn->call.cudnnDestroy(g->cudnn->handle);
-        cf_gpu_leave(g->gpu);
-    }
     free(g->cudnn);
     g->cudnn = NULL;
 }
@@ -162,15 +94,10 @@ void bench_cudnn_destroy(bench_gpu *g) {
 static cudnn_unit *unit_of(struct bench_cudnn *c, const bench_job *job, conv_fft_pass pass) {
     cudnn_unit **const slot = &c->units[pass == CONV_FFT_FORWARD ? 0 : pass == CONV_FFT_BACKWARD_DATA ? 1 : 2];
     if (!*slot) {
-        *slot = create_unit(c, job, pass);
-        if (!*slot) {
-            bench_message("out of memory");
+        *slot = create_unit(job, pass);
+        if (!*slot)
             return NULL;
-        }
-        if (bench_good(cf_gpu_enter(job->gpu->gpu), "cudnn")) {
-            cudnn_search(*slot, job);
-            cf_gpu_leave(job->gpu->gpu);
-        }
+        cudnn_search(*slot, job);
     }
     return (*slot)->count > 0 ? *slot : NULL;
 }
@@ -185,7 +112,7 @@ typedef struct pair {
 static bool run(bench_impl *impl) {
     const pair *p = impl->state;
     for (int i = 0; i < p->count; i++)
-        if (!cudnn_good(p->units[i], cudnn_way_run(p->units[i], &p->units[i]->ways[0]), p->units[i]->ways[0].text))
+        if (!bench_good(cudnn_way_run(p->units[i], &p->units[i]->ways[0]), p->units[i]->ways[0].text))
             return false;
     return true;
 }
@@ -208,7 +135,7 @@ static bool open_units(pair *p, const bench_job *job) {
     return true;
 }
 
-/* Scratch for the larger one, then the memory of each. */
+/* Scratch for the larger one, and the names of all. */
 static bool ready_all(bench_impl *impl, const pair *p) {
     bench_gpu *const g = impl->job->gpu;
     size_t bytes = 1;
@@ -216,20 +143,15 @@ static bool ready_all(bench_impl *impl, const pair *p) {
         const cudnn_way *way = &p->units[i]->ways[0];
         bytes = way->workspace_bytes > bytes ? way->workspace_bytes : bytes;
     }
-    if (!bench_good(bench_gpu_scratch(g, bytes), "cudnn") || !bench_good(cf_gpu_enter(g->gpu), "cudnn"))
-        return false;
-    bool good = true;
-    for (int i = 0; i < p->count && good; i++) {
-        cudnn_way *const way = &p->units[i]->ways[0];
+    for (int i = 0; i < p->count; i++) {
+        const cudnn_way *const way = &p->units[i]->ways[0];
         const size_t used = strlen(impl->strategy);
-        snprintf(impl->strategy + used, sizeof impl->strategy - used, "%s%s", i ? "; " : "", way->text);
+        snprintf(impl->strategy + used, sizeof impl->strategy - used, "%s%s%s", i ? "; " : "", way->text,
+                 p->units[i]->cut_short ? " (search cut short)" : "");
         impl->workspace_bytes =
             way->workspace_bytes > impl->workspace_bytes ? way->workspace_bytes : impl->workspace_bytes;
-        if (way->plan && !cudnn_graph_bind(p->units[i], way))
-            good = false;
     }
-    cf_gpu_leave(g->gpu);
-    return good;
+    return bench_good(bench_gpu_scratch(g, bytes), "cudnn");
 }
 
 static bool too_large(const bench_job *job) {

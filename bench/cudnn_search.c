@@ -7,18 +7,31 @@
 #include <string.h>
 
 #define SHORT_RUNS 2
-#define GIVE_UP_MS 100.0 /* after one run, if it is also this many times slower than the best: */
+#define GIVE_UP_MS 50.0 /* after one run, if it is also this many times slower than the best: */
 #define GIVE_UP_RATIO 5
 #define FINAL_RATIO 1.25 /* ways as near to the best as this run again */
 #define FINAL_RUNS 7
 
-cudnn_status cudnn_way_run(const cudnn_unit *u, const cudnn_way *way) {
-    if (cf_gpu_enter(u->gpu->gpu) != CONV_FFT_SUCCESS)
-        return 1;
-    const cudnn_status status =
-        way->plan ? u->call->cudnnBackendExecute(u->handle, way->plan, way->pack) : cudnn_algorithm_run(u, way);
-    cf_gpu_leave(u->gpu->gpu);
+conv_fft_status cudnn_way_run(const cudnn_unit *u, const cudnn_way *way) {
+    cf_cudnn *const cudnn = u->gpu->gpu->cudnn;
+    void *const workspace = u->gpu->scratch;
+    cf_cudnn_lease lease;
+    CF_FORWARD(cf_cudnn_acquire(cudnn, u->gpu->stream, &lease));
+    const conv_fft_status status = way->graph
+                                       ? cf_direct_graph_run(way->graph, &lease, u->memory, workspace, false)
+                                       : cf_direct_old_run(way->old, &lease, &u->direct, u->memory, workspace, false);
+    cf_cudnn_release(cudnn, &lease);
     return status;
+}
+
+void cudnn_way_close(const cudnn_unit *u, cudnn_way *way) {
+    if (cf_gpu_enter(u->gpu->gpu) != CONV_FFT_SUCCESS)
+        return;
+    cf_direct_graph_destroy(way->graph);
+    cf_direct_old_destroy(way->old);
+    cf_gpu_leave(u->gpu->gpu);
+    way->graph = NULL;
+    way->old = NULL;
 }
 
 typedef struct trial {
@@ -29,7 +42,7 @@ typedef struct trial {
 /* Quiet: what is not supported is passed over. */
 static bool run_trial(void *state) {
     const trial *t = state;
-    return cudnn_way_run(t->u, t->way) == 0;
+    return cudnn_way_run(t->u, t->way) == CONV_FFT_SUCCESS;
 }
 
 static bool time_way(const cudnn_unit *u, const cudnn_way *way, double *ms) {
@@ -37,10 +50,8 @@ static bool time_way(const cudnn_unit *u, const cudnn_way *way, double *ms) {
     return bench_gpu_time(u->gpu, run_trial, &t, ms);
 }
 
-/* Scratch, and for a plan the memory that it works in. */
-static bool ready(const cudnn_unit *u, cudnn_way *way) {
-    return bench_gpu_scratch(u->gpu, way->workspace_bytes > 0 ? way->workspace_bytes : 1) == CONV_FFT_SUCCESS &&
-           (!way->plan || cudnn_graph_bind(u, way));
+static bool ready(const cudnn_unit *u, const cudnn_way *way) {
+    return bench_gpu_scratch(u->gpu, way->workspace_bytes > 0 ? way->workspace_bytes : 1) == CONV_FFT_SUCCESS;
 }
 
 static double best_ms(const cudnn_unit *u) {
@@ -66,14 +77,21 @@ static bool time_shortly(const cudnn_unit *u, cudnn_way *way) {
     return true;
 }
 
-bool cudnn_seen(const cudnn_unit *u, const char *text) {
-    for (int i = 0; i < u->count; i++)
-        if (!strcmp(u->ways[i].text, text))
+/* Has it been asked about this way before? */
+static bool seen(cudnn_unit *u, const char *text) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    for (int i = 0; i < u->seen_count; i++)
+        if (u->seen[i] == hash)
             return true;
+    if (u->seen_count < CUDNN_MAX_SEEN)
+        u->seen[u->seen_count++] = hash;
     return false;
 }
 
-bool cudnn_consider(cudnn_unit *u, cudnn_way *way) {
+/* Times a way that has all but its time, and keeps it if it runs. False: there is no time or place for others. */
+static bool consider(cudnn_unit *u, cudnn_way *way) {
     if (!time_shortly(u, way)) {
         if (u->gpu->verbose)
             bench_message("cudnn %s: %s does not run (workspace %zu bytes)", u->layer->name, way->text,
@@ -86,6 +104,30 @@ bool cudnn_consider(cudnn_unit *u, cudnn_way *way) {
                       way->workspace_bytes);
     u->ways[u->count++] = *way;
     return u->count < CUDNN_MAX_WAYS && bench_now_ms() < u->deadline_ms;
+}
+
+/* A search with the handle that it asks with. */
+typedef struct search {
+    cudnn_unit *u;
+    const cf_cudnn_lease *lease;
+} search;
+
+/* Quiet: what is not supported is passed over. */
+static bool visit(const char *text, void *user) {
+    const search *s = user;
+    cudnn_way way = {.ms = 0};
+    if (seen(s->u, text))
+        return true;
+    bench_copy(way.text, sizeof way.text, text);
+    if (strncmp(text, "old:", 4) == 0 &&
+        cf_direct_old_create(s->lease, &s->u->direct, text, &way.old) == CONV_FFT_SUCCESS)
+        way.workspace_bytes = way.old->workspace;
+    else if (strncmp(text, "graph:", 6) == 0 &&
+             cf_direct_graph_create(s->lease, &s->u->direct, text, false, &way.graph) == CONV_FFT_SUCCESS)
+        way.workspace_bytes = way.graph->workspace;
+    else
+        return bench_now_ms() < s->u->deadline_ms;
+    return consider(s->u, &way);
 }
 
 static int compare_ways(const void *a, const void *b) {
@@ -120,8 +162,8 @@ static void verify(cudnn_unit *u, const bench_job *job) {
     while (u->count > 0) {
         double error = 0;
         const cudnn_way *way = &u->ways[0];
-        if (ready(u, &u->ways[0]) && bench_poison(job->tensors, u->gpu, u->pass) &&
-            cudnn_good(u, cudnn_way_run(u, way), way->text) && bench_check_error(job->check, u->gpu, u->pass, &error) &&
+        if (ready(u, way) && bench_poison(job->tensors, u->gpu, u->pass) &&
+            bench_good(cudnn_way_run(u, way), way->text) && bench_check_error(job->check, u->gpu, u->pass, &error) &&
             error <= u->class->baseline_error)
             return;
         bench_message("cudnn %s: passed over: %s: %.4f ms, relative error %.2e", u->layer->name, way->text, way->ms,
@@ -140,17 +182,25 @@ static const char *pass_name(conv_fft_pass pass) {
 void cudnn_search(cudnn_unit *u, const bench_job *job) {
     const double start = bench_now_ms();
     u->deadline_ms = start + 1e3 * u->gpu->search_seconds;
-    cudnn_algorithms_consider(u);
-    const int algorithms = u->count;
-    if (u->count < CUDNN_MAX_WAYS && bench_now_ms() < u->deadline_ms)
-        cudnn_graph_consider(u);
+    cf_cudnn *const cudnn = u->gpu->gpu->cudnn;
+    cf_cudnn_lease lease;
+    search s = {u, &lease};
+    int algorithms = 0;
+    if (bench_good(cf_cudnn_acquire(cudnn, u->gpu->stream, &lease), "cudnn")) {
+        cf_direct_old_each(&lease, &u->direct, visit, &s);
+        algorithms = u->count;
+        for (int all = 0; all < 2 && u->count < CUDNN_MAX_WAYS && bench_now_ms() < u->deadline_ms; all++)
+            cf_direct_graph_each(&lease, &u->direct, all, visit, &s);
+        cf_cudnn_release(cudnn, &lease);
+    }
     const int count = u->count;
+    u->cut_short = bench_now_ms() >= u->deadline_ms;
     sort_ways(u);
     run_final(u);
     verify(u, job);
     fprintf(stderr, "cudnn %s %s: %d algorithms, %d engines in %.1f s%s", u->layer->name, pass_name(u->pass),
             algorithms, count - algorithms, 1e-3 * (bench_now_ms() - start),
-            bench_now_ms() >= u->deadline_ms ? " (all the time there was)" : "");
+            u->cut_short ? " (all the time there was)" : "");
     if (u->count > 0)
         fprintf(stderr, ": %.4f ms %s", u->ways[0].ms, u->ways[0].text);
     fputc('\n', stderr);

@@ -18,16 +18,37 @@ static float from_16(conv_fft_dtype dtype, uint16_t value) {
 
 /* ------------------------------------------------------------------------------------------------------- on the host */
 
-/* Uniform in [-1, 1), seeded, rounded to the type. */
+#define MULTIPLIER 6364136223846793005u /* of Knuth's MMIX, a linear congruential generator */
+#define INCREMENT 1442695040888963407u
+#define PIECE 65536 /* values that one thread makes at a time */
+
+/* The state after so many steps: of each power of two of them, one step of a generator like it. */
+static uint64_t after(uint64_t state, uint64_t steps) {
+    uint64_t multiplier = MULTIPLIER, increment = INCREMENT;
+    for (; steps; steps >>= 1) {
+        if (steps & 1)
+            state = state * multiplier + increment;
+        increment *= multiplier + 1;
+        multiplier *= multiplier;
+    }
+    return state;
+}
+
+/* Uniform in [-1, 1), seeded, rounded to the type; the same with any number of threads. */
 static float *random_values(int64_t count, uint64_t seed, conv_fft_dtype dtype) {
     float *values = malloc((size_t)count * sizeof *values);
-    uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
-    for (int64_t i = 0; values && i < count; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        values[i] = (float)(int32_t)(state >> 32) * 0x1p-31f;
+    if (!values)
+        return NULL;
+#pragma omp parallel for schedule(static)
+    for (int64_t first = 0; first < count; first += PIECE) {
+        uint64_t state = after(seed * 0x9e3779b97f4a7c15u + 1, (uint64_t)first);
+        for (int64_t i = first; i < first + PIECE && i < count; i++) {
+            state = state * MULTIPLIER + INCREMENT;
+            values[i] = (float)(int32_t)(state >> 32) * 0x1p-31f;
+            if (dtype != CONV_FFT_FP32)
+                values[i] = from_16(dtype, to_16(dtype, values[i]));
+        }
     }
-    for (int64_t i = 0; values && dtype != CONV_FFT_FP32 && i < count; i++)
-        values[i] = from_16(dtype, to_16(dtype, values[i]));
     return values;
 }
 
@@ -83,22 +104,29 @@ static void arrange(const bench_tensor *t, const float *values, void *to) {
         }
 }
 
+static bool upload(const bench_gpu *g, const bench_tensor *t, const void *arranged) {
+    conv_fft_status status = cf_gpu_upload(g->gpu, t->memory, arranged, bytes_of(t), g->stream);
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_gpu_synchronize(g->gpu, g->stream);
+    return bench_good(status, "a tensor");
+}
+
 /* values NULL: an output, left as it is. */
 static bool create(const bench_gpu *g, bench_tensor *t, const float *values) {
     t->memory = bench_allocate(g, bytes_of(t), "a tensor");
     if (!t->memory || !values)
         return t->memory != NULL;
+    if (t->dtype == CONV_FFT_FP32 && !t->last)
+        return upload(g, t, values);
     void *arranged = malloc(bytes_of(t));
     if (!arranged) {
         bench_message("out of memory: a tensor of %zu bytes", bytes_of(t));
         return false;
     }
     arrange(t, values, arranged);
-    conv_fft_status status = cf_gpu_upload(g->gpu, t->memory, arranged, bytes_of(t), g->stream);
-    if (status == CONV_FFT_SUCCESS)
-        status = cf_gpu_synchronize(g->gpu, g->stream);
+    const bool good = upload(g, t, arranged);
     free(arranged);
-    return bench_good(status, "a tensor");
+    return good;
 }
 
 bool bench_tensors_create(const bench_case *layer, const struct bench_gpu *gpu, const bench_data *d, bench_tensors *t) {
@@ -136,14 +164,35 @@ bool bench_tensor_poison(const struct bench_gpu *gpu, const bench_tensor *t) {
     return true;
 }
 
-/* One by one: a sample is far smaller than the tensor. */
-static conv_fft_status download(const bench_gpu *g, const bench_tensor *t, const int64_t *index, int64_t count,
-                                float *values) {
+/* What takes as long to fetch as one element does. */
+#define BYTES_PER_CALL ((size_t)32 << 10)
+
+static conv_fft_status download_each(const bench_gpu *g, const bench_tensor *t, const int64_t *index, int64_t count,
+                                     float *values) {
     const size_t bytes = element_bytes(t->dtype);
     for (int64_t i = 0; i < count; i++)
         CF_FORWARD(cf_gpu_download(g->gpu, &values[i], (const char *)t->memory + (size_t)place(t, index[i]) * bytes,
                                    bytes, g->stream));
     return cf_gpu_synchronize(g->gpu, g->stream);
+}
+
+static conv_fft_status download_all(const bench_gpu *g, const bench_tensor *t, char *whole) {
+    CF_FORWARD(cf_gpu_download(g->gpu, whole, t->memory, bytes_of(t), g->stream));
+    return cf_gpu_synchronize(g->gpu, g->stream);
+}
+
+/* Element i into the first bytes of values[i]: from a copy of the whole tensor if that is less work. */
+static conv_fft_status download(const bench_gpu *g, const bench_tensor *t, const int64_t *index, int64_t count,
+                                float *values) {
+    const size_t bytes = element_bytes(t->dtype);
+    char *whole = bytes_of(t) <= (size_t)count * BYTES_PER_CALL ? malloc(bytes_of(t)) : NULL;
+    if (!whole)
+        return download_each(g, t, index, count, values);
+    const conv_fft_status status = download_all(g, t, whole);
+    for (int64_t i = 0; status == CONV_FFT_SUCCESS && i < count; i++)
+        memcpy(&values[i], whole + (size_t)place(t, index[i]) * bytes, bytes);
+    free(whole);
+    return status;
 }
 
 bool bench_tensor_fetch(const struct bench_gpu *gpu, const bench_tensor *t, const int64_t *index, int64_t count,

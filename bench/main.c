@@ -40,11 +40,18 @@ static void help(void) {
          "  --case NAME     only this case (a name as in the file)\n"
          "  --skip N        without the first N cases of each file\n"
          "  --count N       at most N cases of each file\n"
+         "  --shard I/N     of every N cases the one with number I, from 1: for several processes, one for each GPU;\n"
+         "                  they may write into one file\n"
+         "  --resume        without the cases whose rows are in the --out file already, measured with this commit\n"
+         "  --minutes M     begin no case after this time\n"
+         "  --prepare       compile the kernels of all cases into the cache and measure nothing\n"
          "  --pass LIST     of fprop, bprop, accgrad, backward (default: these), and of fprop-kept, bprop-kept,\n"
-         "                  accgrad-kept, backward-kept: the library with kept spectra of x and w; joined by commas\n"
+         "                  accgrad-kept, backward-kept: the library with kept spectra of x and w, the same plan\n"
+         "                  without (unkept), and the transforms that differ, by its profile; joined by commas\n"
          "  --device D      cpu (default), or the number of a GPU\n"
          "  --class C       precision: fp32 (default); on a GPU also tf32, fp16, bf16. Baselines of this class only\n"
          "  --layout L      first (default), or on a GPU also last: channels last, in tensors and weights\n"
+         "  --tune          also the library's plan by measurement (tuned)\n"
          "  --threads N     CPU threads of everything measured (default: OpenMP's)\n"
          "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
          "  --commit ID     what was built, for the results (default: what git says here)\n"
@@ -129,6 +136,20 @@ static bool parse_layout(const char *text, bool *channels_last) {
     return false;
 }
 
+static bool parse_shard(const char *text, bench_options *o) {
+    char *end;
+    const long number = strtol(text, &end, 10);
+    if (end != text && *end == '/') {
+        const char *of = end + 1;
+        o->shard = number - 1;
+        o->shards = strtol(of, &end, 10);
+        if (end != of && *end == '\0' && number >= 1 && number <= o->shards && o->shards <= 1000)
+            return true;
+    }
+    bench_message("--shard=%s: must be I/N, I from 1 to N, N at most 1000", text);
+    return false;
+}
+
 static bool parse_option(int option, const char *value, bench_options *o) {
     switch (option) {
     case 's':
@@ -145,6 +166,19 @@ static bool parse_option(int option, const char *value, bench_options *o) {
         return parse_count("--count", value, &o->count);
     case 'k':
         return parse_count("--skip", value, &o->skip);
+    case 'I':
+        return parse_shard(value, o);
+    case 'R':
+        o->resume = true;
+        return true;
+    case 'm':
+        return parse_positive("--minutes", value, &o->minutes);
+    case 'P':
+        o->prepare_only = true;
+        return true;
+    case 'T':
+        o->tune = true;
+        return true;
     case 'p':
         return parse_passes(value, &o->pass_set);
     case 'd':
@@ -196,6 +230,11 @@ static bool parse_arguments(int argc, char **argv, bench_options *o) {
         {"case", required_argument, NULL, 'c'},
         {"count", required_argument, NULL, 'n'},
         {"skip", required_argument, NULL, 'k'},
+        {"shard", required_argument, NULL, 'I'},
+        {"resume", no_argument, NULL, 'R'},
+        {"minutes", required_argument, NULL, 'm'},
+        {"prepare", no_argument, NULL, 'P'},
+        {"tune", no_argument, NULL, 'T'},
         {"pass", required_argument, NULL, 'p'},
         {"device", required_argument, NULL, 'd'},
         {"class", required_argument, NULL, 'C'},
@@ -218,6 +257,10 @@ static bool parse_arguments(int argc, char **argv, bench_options *o) {
     for (int option; (option = getopt_long(argc, argv, "", table, NULL)) != -1;)
         if (!parse_option(option, optarg, o))
             return false;
+    if (o->resume && !o->out) {
+        bench_message("--resume: needs the results so far, --out");
+        return false;
+    }
     if (optind == argc && o->suite_count > 0)
         return fits_device(o);
     if (optind < argc)

@@ -2,16 +2,26 @@
 /* The library under measurement, through its public interface only. */
 #include "bench.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define MAX_THREADS 64
+/* Of a profile of a pass. */
+#define GPU_REPEATS 31
+#define CPU_REPEATS 5
 
 typedef struct ours {
     conv_fft_plan *plan;
     void *workspace;
     size_t bytes;
     struct CUstream_st *stream;
-    void *x_spectrum, *w_spectrum; /* kept ones: those that the pass reads */
+    bool reads;                    /* kept spectra */
+    void *x_spectrum, *w_spectrum; /* those that the pass reads */
 } ours;
 
 static conv_fft_status run_pass(const ours *o, const bench_job *job) {
@@ -51,7 +61,7 @@ static conv_fft_status run_kept(const ours *o, const bench_job *job, bool store)
 
 static bool run(bench_impl *impl) {
     const ours *o = impl->state;
-    const conv_fft_status status = impl->job->kept ? run_kept(o, impl->job, false) : run_pass(o, impl->job);
+    const conv_fft_status status = o->reads ? run_kept(o, impl->job, false) : run_pass(o, impl->job);
     if (status != CONV_FFT_SUCCESS)
         bench_message("%s: %s", impl->name, conv_fft_last_error());
     return status == CONV_FFT_SUCCESS;
@@ -67,13 +77,19 @@ static void close_ours(bench_impl *impl) {
 }
 
 /* The plan for the one pass, as a user would make it who runs nothing else; kept spectra are those of all passes. */
-static conv_fft_status make_plan(ours *o, const bench_job *job, conv_fft_description *description) {
+static conv_fft_status create_plan(conv_fft_context *context, const conv_fft_problem *problem, conv_fft_pass pass,
+                                   bool kept, conv_fft_tuning tuning, conv_fft_plan **plan) {
     conv_fft_plan_options options;
-    conv_fft_status status = conv_fft_plan_options_init(&options);
-    options.passes = job->kept ? CONV_FFT_ALL_PASSES : job->pass;
-    options.keep = job->kept ? CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W : 0;
-    if (status == CONV_FFT_SUCCESS)
-        status = conv_fft_plan_create(job->context, &job->layer->problem, &options, &o->plan);
+    const conv_fft_status status = conv_fft_plan_options_init(&options);
+    options.passes = kept ? CONV_FFT_ALL_PASSES : pass;
+    options.keep = kept ? CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W : 0;
+    options.tuning = tuning;
+    return status == CONV_FFT_SUCCESS ? conv_fft_plan_create(context, problem, &options, plan) : status;
+}
+
+static conv_fft_status make_plan(ours *o, const bench_job *job, conv_fft_tuning tuning,
+                                 conv_fft_description *description) {
+    conv_fft_status status = create_plan(job->context, &job->layer->problem, job->pass, job->kept, tuning, &o->plan);
     if (status == CONV_FFT_SUCCESS)
         status = conv_fft_plan_describe(o->plan, job->pass, description);
     return status == CONV_FFT_SUCCESS ? conv_fft_plan_workspace(o->plan, job->pass, &o->bytes) : status;
@@ -94,7 +110,7 @@ static bool prepare(ours *o, const bench_job *job) {
     o->workspace = o->bytes ? bench_allocate(job->gpu, o->bytes, "ours: the workspace") : NULL;
     if (o->bytes && !o->workspace)
         return false;
-    if (!job->kept)
+    if (!o->reads)
         return true;
     if ((job->pass & CONV_FFT_BACKWARD_WEIGHTS && !keep(o, job, CONV_FFT_OPERAND_X, &o->x_spectrum)) ||
         (job->pass & (CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA) && !keep(o, job, CONV_FFT_OPERAND_W, &o->w_spectrum)))
@@ -105,7 +121,8 @@ static bool prepare(ours *o, const bench_job *job) {
     return false;
 }
 
-bool bench_ours_open(bench_impl *impl, const bench_job *job) {
+/* name NULL: that of the family. */
+static bool open_ours(bench_impl *impl, const bench_job *job, const char *name, conv_fft_tuning tuning, bool reads) {
     conv_fft_description description;
     ours *o = calloc(1, sizeof *o);
     *impl = (bench_impl){.name = "ours", .job = job, .state = o, .run = run, .close = close_ours};
@@ -114,7 +131,8 @@ bool bench_ours_open(bench_impl *impl, const bench_job *job) {
         return false;
     }
     o->stream = bench_stream(job->gpu);
-    if (make_plan(o, job, &description) != CONV_FFT_SUCCESS) {
+    o->reads = reads;
+    if (make_plan(o, job, tuning, &description) != CONV_FFT_SUCCESS) {
         bench_message("ours: %s", conv_fft_last_error());
         close_ours(impl);
         return false;
@@ -126,6 +144,82 @@ bool bench_ours_open(bench_impl *impl, const bench_job *job) {
     impl->workspace_bytes = o->bytes;
     /* The strategy line begins with the family. */
     snprintf(impl->name, sizeof impl->name, "ours-%.*s", (int)strcspn(description.strategy, " "), description.strategy);
+    if (name)
+        bench_copy(impl->name, sizeof impl->name, name);
     snprintf(impl->strategy, sizeof impl->strategy, "%s", description.strategy);
     return true;
+}
+
+bool bench_ours_open(bench_impl *impl, const bench_job *job) {
+    return open_ours(impl, job, NULL, CONV_FFT_TUNE_OFF, job->kept);
+}
+
+bool bench_tuned_open(bench_impl *impl, const bench_job *job) {
+    return open_ours(impl, job, "tuned", CONV_FFT_TUNE_MEASURE, job->kept);
+}
+
+bool bench_unkept_open(bench_impl *impl, const bench_job *job) {
+    return open_ours(impl, job, "unkept", CONV_FFT_TUNE_OFF, false);
+}
+
+/* ---------------------------------------------------------------------------------------------------- a profile of it */
+
+bool bench_ours_transforms(const bench_impl *impl, double *ms, char *text, size_t bytes) {
+    const ours *o = impl->state;
+    const conv_fft_pass pass = impl->job->pass;
+    const int repeats = impl->job->gpu ? GPU_REPEATS : CPU_REPEATS;
+    const bool reads_w = pass & (CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA), reads_x = pass & CONV_FFT_BACKWARD_WEIGHTS;
+    conv_fft_description d;
+    if (conv_fft_profile(o->plan, pass, repeats, &d) != CONV_FFT_SUCCESS) {
+        bench_message("%s: %s", impl->name, conv_fft_last_error());
+        return false;
+    }
+    size_t used = 0;
+    *ms = 0;
+    text[0] = '\0';
+    for (int i = 0; i < d.stage_count && used < bytes; i++) {
+        const conv_fft_stage *stage = &d.stages[i];
+        if (!(reads_w && !strcmp(stage->name, "transform w")) && !(reads_x && !strcmp(stage->name, "transform x")))
+            continue;
+        *ms += stage->measured_ms;
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s %.4f ms", used ? "; " : "", stage->name,
+                                 stage->measured_ms);
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------- plans in advance */
+
+typedef struct preparation {
+    conv_fft_context *context;
+    const bench_case *cases;
+    size_t count;
+    unsigned pass_set;
+    atomic_size_t next; /* pass by pass, so that kernels which several passes of a case need are made once */
+} preparation;
+
+static void *prepare_plans(void *argument) {
+    preparation *const p = argument;
+    for (size_t i; (i = atomic_fetch_add(&p->next, 1)) < BENCH_PASSES * p->count;) {
+        const bench_pass *pass = &bench_passes[i / p->count];
+        conv_fft_plan *plan = NULL;
+        if (!(p->pass_set & 1u << i / p->count))
+            continue;
+        if (create_plan(p->context, &p->cases[i % p->count].problem, pass->pass, pass->kept, CONV_FFT_TUNE_OFF,
+                        &plan) == CONV_FFT_SUCCESS)
+            conv_fft_plan_destroy(plan);
+    }
+    return NULL;
+}
+
+void bench_prepare(conv_fft_context *context, const bench_case *cases, size_t count, unsigned pass_set, long threads) {
+    preparation p = {.context = context, .cases = cases, .count = count, .pass_set = pass_set};
+    pthread_t helpers[MAX_THREADS];
+    const long wanted = (threads > 0 ? threads : sysconf(_SC_NPROCESSORS_ONLN)) - 1;
+    int started = 0;
+    while (started < wanted && started < MAX_THREADS && pthread_create(&helpers[started], NULL, prepare_plans, &p) == 0)
+        started++;
+    prepare_plans(&p);
+    while (started > 0)
+        pthread_join(helpers[--started], NULL);
 }

@@ -11,90 +11,34 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
                                                                                    kind) and pass
     <!-- bench:DEVICE/KIND:begin -->     ...  <!-- bench:DEVICE/KIND:end -->       the transforms of a kind: 1d, 2d, padded,
                                                                                    fm, 3d, other
-    <!-- bench:DEVICE/layers:begin -->   ...  <!-- bench:DEVICE/layers:end -->     every case and pass that is no transform
+    <!-- bench:DEVICE/layers:begin -->   ...  every case and pass that is no transform
+    <!-- bench:DEVICE/means:begin -->    ...  per layer: the geometric mean over its passes, and what the joint backward pass
+                                              gains over its halves
+    <!-- bench:DEVICE/grid:begin -->     ...  the suite grid: one line per kernel size and pass
+    <!-- bench:DEVICE/kept:begin -->     ...  passes with kept spectra: what is saved of the transforms' time
+    <!-- bench:DEVICE/picture-NAME:begin --> ...  the picture DEVICE-NAME.svg that plot.py drew
+
+Tables of every case leave the suite grid out if it is long. Ours are the families staged and fused, and the tuned plan if it is of one
+of them; what merely calls cuDNN (direct) or stands for the method without our kernels (reference) is neither ours nor a baseline.
 
 Spectra that are frequency-major are compared with a copy of as many bytes: cuFFT has no such output.
 
 --check changes nothing and fails if a file is not up to date.
 """
 import argparse
-import csv
-import math
+import os
 import pathlib
 import re
 import sys
 
-COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
+from measured import HALVES, KINDS, LONG_GRID, PASSES, Run, geometric_mean, read_results
+
 MARKERS = re.compile(r"(<!-- bench:([\w./-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
-SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv"]
-PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c"]
-KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequency-major, against a copy", "3d": "3-D",
-         "other": "complex, FP64"}
-
-
-class Run:
-    """One case, pass, precision and layout: milliseconds and errors by implementation."""
-
-    def __init__(self, row):
-        self.suite, self.case, self.passname = row["suite"], row["case"], row["pass"]
-        self.precision = row["precision"]
-        self.ms, self.error = {}, {}
-
-    def add(self, row):
-        self.ms[row["impl"]] = float(row["ms"])
-        self.error[row["impl"]] = float(row["rel_l2"])
-
-    def ours(self):
-        """Name of our implementation: the tuned one, else the fastest family."""
-        names = [name for name in self.ms if name == "tuned" or name.startswith("ours")]
-        return "tuned" if "tuned" in names else min(names, key=self.ms.get, default=None)
-
-    def kind(self):
-        """Of a transform: a key of KINDS; else None."""
-        if self.suite != "fft":
-            return None
-        if self.passname == "c2c" or self.precision != "fp32":
-            return "other"
-        return "fm" if "-fm" in self.case else "padded" if "-from" in self.case else self.case[:2]
-
-    def baselines(self):
-        return [name for name in self.ms if name not in ("tuned", "copy") and not name.startswith("ours")]
-
-    def best(self):
-        """Name of the fastest baseline that does the same, or None."""
-        names = [name for name in self.ms if name == "copy"] if self.kind() == "fm" else self.baselines()
-        return min(names, key=self.ms.get, default=None)
-
-    def ratio(self):
-        """Above 1: we are faster than the best baseline."""
-        return self.ms[self.best()] / self.ms[self.ours()]
-
-
-def read_results(folder, wanted=lambda path: True):
-    """All runs of a device in the suites' order, and the conditions they were measured under."""
-    runs, conditions = {}, []
-    for path in filter(wanted, sorted(folder.glob("*.csv"))):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        if not lines or lines[0].split(",") != COLUMNS:
-            raise SystemExit("report.py: %s: the first line must name the columns %s" % (path, ",".join(COLUMNS)))
-        conditions += [line.lstrip("# ") for line in lines if line.startswith("#")]
-        for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-            key = tuple(row[name] for name in COLUMNS[:5])
-            runs.setdefault(key, Run(row)).add(row)
-    if not runs:
-        raise SystemExit("report.py: no results in %s" % folder)
-    return in_order(list(runs.values())), conditions
-
-
-def in_order(runs):
-    """By suite, by a case's first appearance, by pass."""
-    def place(name, names):
-        return (names.index(name), "") if name in names else (len(names), name)
-    kinds = list(KINDS)
-    first = {}
-    for position, run in enumerate(runs):
-        first.setdefault((run.suite, run.case), position)
-    return sorted(runs, key=lambda run: (place(run.suite, SUITES), place(run.kind() or "", kinds), first[run.suite, run.case], place(run.passname, PASSES)))
+NOTHING = ["No results yet."]
+PICTURES = {"layers": "the time of the best baseline over ours, for each layer and pass",
+            "fft": "the rate of transforms over that of a copy, ours and cuFFT's",
+            "grid": "the time of the best baseline over ours, over problem size and output extent, for each kernel size",
+            "roofline": "operations per second over operations per byte of our layers, and the device's roof"}
 
 
 def number(value):
@@ -106,36 +50,122 @@ def ratio_text(ratio):
     return "**%.2f**" % ratio if ratio >= 1 else "%.2g" % ratio
 
 
-def conditions_text(conditions):
+def conditions_text(runs):
     """The distinct conditions, but for the lines that name a suite."""
-    distinct = list(dict.fromkeys(line for line in conditions if not line.startswith("suite ")))
-    commits = list(dict.fromkeys(line.split(", ", 1)[1] for line in conditions if line.startswith("suite ")))
-    return ["Measured with: %s." % "; ".join(commits + distinct), ""]
+    lines = list(dict.fromkeys(line for run in runs for line in run.conditions))
+    commits = list(dict.fromkeys(line.split(", ", 1)[1] for line in lines if line.startswith("suite ")))
+    return ["Measured with: %s." % "; ".join(commits + [line for line in lines if not line.startswith("suite ")]), ""]
 
 
-def full_table(runs, conditions):
+TEXTS = {"suite", "case", "precision", "layout", "pass", "kernel", "worst", "best"}
+
+
+def table(runs, heads, rows):
+    """Markdown; columns that hold no text are set to the right."""
+    rule = "".join("---|" if head in TEXTS else "---:|" for head in heads)
+    return conditions_text(runs) + ["| %s |" % " | ".join(heads), "|" + rule, *("| %s |" % " | ".join(row) for row in rows)]
+
+
+def class_heads(runs):
+    """Columns for the class, where there is more than one."""
+    several = any(run.precision != "fp32" or run.layout != "first" for run in runs)
+    return (["precision", "layout"], lambda run: [run.precision, run.layout]) if several else ([], lambda run: [])
+
+
+def full_table(runs):
     """A line per case and pass, a column per baseline."""
+    grid = len({run.case for run in runs if run.suite == "grid"})
+    runs = [run for run in runs if not run.kept() and (run.suite != "grid" or grid <= LONG_GRID)]
     names = sorted({name for run in runs for name in run.baselines()})
-    lines = conditions_text(conditions)
-    lines += ["| suite | case | pass | ours | %s | best / ours | error of ours |" % " | ".join(names),
-              "|---|---|---|%s---:|---:|---:|" % ("---:|" * len(names))]
+    heads, class_of = class_heads([run for run in runs if not run.kind()])
+    rows = []
     for run in runs:
         ours = run.ours()
         times = [number(run.ms[name]) if name in run.ms else "-" for name in names]
-        lines.append("| %s | %s | %s | %s | %s | %s | %s |" % (
-            run.suite, run.case, run.passname, number(run.ms[ours]) if ours else "-", " | ".join(times),
-            ratio_text(run.ratio()) if ours and run.best() else "-", "%.1e" % run.error[ours] if ours else "-"))
-    return lines
+        rows.append([run.suite, run.case, *class_of(run), run.passname, number(run.ms[ours]) if ours else "-", *times,
+                     ratio_text(run.ratio()) if ours and run.best() else "-", "%.1e" % run.error[ours] if ours else "-"])
+    return table(runs, ["suite", "case", *heads, "pass", "ours", *names, "best / ours", "error of ours"], rows)
 
 
-def transform_table(runs, conditions, kind):
+def layers_of(runs):
+    """The passes of each layer, by name."""
+    layers = {}
+    for run in runs:
+        if not run.kind() and not run.kept() and run.ours():
+            layers.setdefault(run.layer(), {})[run.passname] = run
+    return layers
+
+
+def joint_gain(passes):
+    """The time of both halves of the backward pass over that of the joint one; None if one is missing."""
+    if not all(name in passes for name in [*HALVES, "backward"]):
+        return None
+    ms = {name: passes[name].ms[passes[name].ours()] for name in passes}
+    return sum(ms[name] for name in HALVES) / ms["backward"]
+
+
+def means_table(runs):
+    """A line per layer: our ratio in each pass, their geometric mean, and the gain of the joint backward pass."""
+    grid = len({run.case for run in runs if run.suite == "grid"})
+    layers = {key: passes for key, passes in layers_of(runs).items() if key[0] != "grid" or grid <= LONG_GRID}
+    used = [run for passes in layers.values() for run in passes.values()]
+    names = ["fprop", "bprop", "accgrad"]
+    heads, class_of = class_heads(used)
+    rows, of_suite = [], {}
+    for passes in layers.values():
+        run = next(iter(passes.values()))
+        ratios = [passes[name].ratio() if name in passes and passes[name].best() else None for name in names]
+        mean = geometric_mean(ratios) if None not in ratios else None
+        if mean:
+            of_suite.setdefault(run.group(), []).append(mean)
+        gain = joint_gain(passes)
+        rows.append([run.suite, run.case, *class_of(run), *("-" if r is None else ratio_text(r) for r in ratios),
+                     ratio_text(mean) if mean else "-", "%.2f" % gain if gain else "-"])
+    if not rows:
+        return NOTHING
+    lines = table(used, ["suite", "case", *heads, *(name + ": best / ours" for name in names), "geometric mean",
+                         "both halves / backward"], rows)
+    means = ["%s %s" % (name, ratio_text(geometric_mean(values))) for name, values in of_suite.items()]
+    return lines + ["", "Geometric means over the layers of each suite: %s." % "; ".join(means)] if means else lines
+
+
+def grid_table(runs):
+    """A line per kernel size, class and pass of the suite grid."""
+    groups, used = {}, [run for run in runs if run.suite == "grid" and not run.kept() and run.ours() and run.best()]
+    if not used:
+        return NOTHING
+    for run in used:
+        kernel = int(re.search(r"-k(\d+)-", run.case).group(1))
+        groups.setdefault((PASSES.index(run.passname), run.group(), kernel), []).append(run)
+    rows = []
+    for (_, group, kernel), members in sorted(groups.items(), key=lambda item: (item[0][1], item[0][0], item[0][2])):
+        rows.append([group, members[0].passname, "%dx%d" % (kernel, kernel), *summary_of(members)])
+    return table(used, ["suite", "pass", "kernel", *SUMMARY], rows)
+
+
+def kept_table(runs):
+    """A line per pass with kept spectra: the same plan with and without them, and what is saved of the transforms' time."""
+    used = [run for run in runs if run.kept() and run.ours() and "unkept" in run.ms and run.ms.get("transforms", 0) > 0]
+    if not used:
+        return NOTHING
+    heads, class_of = class_heads(used)
+    rows = []
+    for run in used:
+        kept, unkept, transforms = run.ms[run.ours()], run.ms["unkept"], run.ms["transforms"]
+        rows.append([run.suite, run.case, *class_of(run), run.passname.removesuffix("-kept"), number(unkept), number(kept),
+                     number(transforms), "%.0f %%" % (100 * (unkept - kept) / transforms)])
+    return table(used, ["suite", "case", *heads, "pass", "spectra made", "spectra kept", "their transforms",
+                        "saved of the transforms"], rows)
+
+
+def transform_table(runs, kind):
     """A line per transform of a kind, with its ratio to cuFFT and to a copy of as many bytes."""
     chosen = [run for run in runs if run.kind() == kind and run.ours()]
     if not chosen:
-        return ["No results yet."]
+        return NOTHING
     names = [name for name in ("cufft", "cufft-padded", "copy") if any(name in run.ms for run in chosen)]
     ratios = [name for name in names if kind != "fm" or name == "copy"]
-    lines = conditions_text(conditions)
+    lines = conditions_text(chosen)
     heads = ["case", "pass", "ours", *names, *(name + " / ours" for name in ratios), "error of ours", "error of cufft"]
     lines += ["| %s |" % " | ".join(heads), "|---|---|%s" % ("---:|" * (len(heads) - 2))]
     for run in chosen:
@@ -148,47 +178,68 @@ def transform_table(runs, conditions, kind):
     return lines
 
 
-def summary_table(runs, conditions):
-    """A line per suite (of transforms: per kind) and pass: cases won and lost, and the geometric mean of the ratios."""
-    groups = {}
-    for run in runs:
-        if run.ours() and run.best():
-            suite = "%s %s" % (run.suite, KINDS.get(run.kind(), run.kind())) if run.kind() else run.suite
-            groups.setdefault((suite, run.passname), []).append(run)
-    lines = conditions_text(conditions)
-    lines += ["| suite | pass | cases | faster than the best baseline | best / ours: geometric mean | worst | best |",
-              "|---|---|---:|---:|---:|---|---|"]
-    for (suite, passname), members in groups.items():
-        ratios = [run.ratio() for run in members]
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        worst, best = min(members, key=Run.ratio), max(members, key=Run.ratio)
-        lines.append("| %s | %s | %d | %d | %s | %s (%.2g) | %s (%.2g) |" % (
-            suite, passname, len(members), sum(ratio >= 1 for ratio in ratios), ratio_text(mean),
-            worst.case, worst.ratio(), best.case, best.ratio()))
-    return lines
+SUMMARY = ["cases", "faster than the best baseline", "best / ours: geometric mean", "worst", "best"]
 
 
-def fill(text, results):
-    """The text with every marked table written anew."""
-    def table(match):
+def summary_of(members):
+    ratios = [run.ratio() for run in members]
+    worst, best = min(members, key=Run.ratio), max(members, key=Run.ratio)
+    return ["%d" % len(members), "%d" % sum(ratio >= 1 for ratio in ratios), ratio_text(geometric_mean(ratios)),
+            "%s (%.2g)" % (worst.case, worst.ratio()), "%s (%.2g)" % (best.case, best.ratio())]
+
+
+def summary_table(runs):
+    """A line per suite (of transforms: per kind), class and pass: cases won and lost, and the geometric mean of the ratios."""
+    groups, used = {}, [run for run in runs if run.ours() and run.best() and not run.kept()]
+    for run in used:
+        groups.setdefault((run.group(), run.passname), []).append(run)
+    rows = [[group, passname, *summary_of(members)] for (group, passname), members in groups.items()]
+    return table(used, ["suite", "pass", *SUMMARY], rows)
+
+
+LAYERS = {"layers": full_table, "means": means_table, "grid": grid_table, "kept": kept_table}
+
+
+def picture(path, picture_file):
+    """A line that shows the picture in the file of this path."""
+    if not picture_file.exists():
+        return ["No picture yet."]
+    name = picture_file.stem.split("-")
+    what = next(PICTURES[word] for word in reversed(name) if word in PICTURES)
+    return ["![%s](%s)" % (what, pathlib.PurePath(os.path.relpath(picture_file, path.parent)).as_posix())]
+
+
+def fill(text, path, results, pictures):
+    """The text of the file of this path with every marked table written anew."""
+    def marked(match):
         name, _, kind = match.group(2).partition("/")
-        if kind and kind not in KINDS and kind != "layers":
-            raise SystemExit("report.py: %s is no kind; these are: layers, %s" % (kind, ", ".join(KINDS)))
+        if kind.startswith("picture-") and kind.split("-")[1] in PICTURES:
+            lines = picture(path, pictures / ("%s-%s.svg" % (name, kind.removeprefix("picture-"))))
+            return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
+        if kind and kind not in KINDS and kind not in LAYERS:
+            names = [*LAYERS, *("picture-" + word for word in PICTURES), *KINDS]
+            raise SystemExit("report.py: %s is no kind; these are: %s" % (kind, ", ".join(names)))
         transforms = kind in KINDS
-        runs, conditions = read_results(results / name.removesuffix("-summary"),
-                                        lambda path: not kind or (path.stem == "fft") == transforms)
+        folder = results / name.removesuffix("-summary")
+        runs = read_results(folder, lambda path: not kind or (path.stem == "fft") == transforms)
+        if not runs:
+            raise SystemExit("report.py: no results in %s" % folder)
         if transforms:
-            lines = transform_table(runs, conditions, kind)
+            lines = transform_table(runs, kind)
+        elif kind:
+            lines = LAYERS[kind](runs)
         else:
-            lines = summary_table(runs, conditions) if name.endswith("-summary") else full_table(runs, conditions)
+            lines = summary_table(runs) if name.endswith("-summary") else full_table(runs)
         return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
-    return MARKERS.sub(table, text)
+    return MARKERS.sub(marked, text)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE.md", type=pathlib.Path)
-    parser.add_argument("--results", default=pathlib.Path(__file__).parent / "results", type=pathlib.Path)
+    here = pathlib.Path(__file__).resolve().parent
+    parser.add_argument("--results", default=here / "results", type=pathlib.Path)
+    parser.add_argument("--pictures", default=here.parent / "docs" / "pictures", type=pathlib.Path)
     parser.add_argument("--check", action="store_true", help="change nothing; fail if a file is not up to date")
     arguments = parser.parse_args()
     stale = 0
@@ -196,7 +247,7 @@ def main():
         old = path.read_text(encoding="utf-8")
         if not MARKERS.search(old):
             raise SystemExit("report.py: %s has no line <!-- bench:DEVICE:begin --> with its end" % path)
-        new = fill(old, arguments.results)
+        new = fill(old, path.resolve(), arguments.results, arguments.pictures.resolve())
         if new != old and arguments.check:
             print("report.py: %s is not up to date" % path, file=sys.stderr)
             stale += 1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Suites, cases and passes one after the other. */
-#include "gpu.h"
+/* Suites: which of their cases are run, and the session that they are run in. */
+#include "session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #define CPU_SECONDS 0.5
 #define GPU_SECONDS 0.2
+#define PREPARED 64 /* cases whose kernels are compiled at a time, so that a run that is cut off has rows */
 
 /* TF32 inputs have errors near 2.5e-4, which tells them from FP32. */
 const bench_class bench_classes[BENCH_CLASSES] = {
@@ -31,149 +32,6 @@ const bench_pass bench_passes[BENCH_PASSES] = {
     {"backward-kept", CONV_FFT_BACKWARD, true},
 };
 
-/* The first is the library; a case too large for the baselines is run by it alone. */
-typedef bool opener(bench_impl *impl, const bench_job *job);
-static opener *const cpu_openers[] = {
-    bench_ours_open,
-    bench_direct_open,
-#ifdef CONV_FFT_BENCH_DNNL
-    bench_onednn_open,
-    bench_onednn_blocked_open,
-#endif
-    NULL,
-};
-static opener *const gpu_openers[] = {bench_ours_open, bench_cudnn_open, NULL};
-enum {
-    MAX_IMPLS = sizeof cpu_openers / sizeof cpu_openers[0]
-};
-
-/* ------------------------------------------------------------------------------------------------------ the run */
-
-typedef struct session {
-    const bench_options *o;
-    double seconds;
-    conv_fft_context *context;
-    bench_gpu gpu_in_use, *gpu; /* NULL: the CPU */
-    bench_timer *timer;
-    bench_part part;
-    bool wrong; /* something that was to be measured was not, or gave a wrong result */
-} session;
-
-/* Runs each implementation once over NaN, which warms it up, and takes the error of its result. */
-static bool warm_up(const bench_job *job, bench_impl *impls, size_t count, double *errors, bool *wrong) {
-    for (size_t i = 0; i < count; i++) {
-        if (!bench_poison(job->tensors, job->gpu, job->pass) || !impls[i].run(&impls[i]) ||
-            (impls[i].finish && !impls[i].finish(&impls[i])) ||
-            !bench_check_error(job->check, job->gpu, job->pass, &errors[i]))
-            return false;
-        if (!(errors[i] <= job->class->max_error)) {
-            bench_message("%s %s: wrong result, relative error %.2e", job->layer->name, impls[i].name, errors[i]);
-            *wrong = true;
-        }
-    }
-    return true;
-}
-
-static bool add_rows(session *run, const bench_job *job, const char *pass, const bench_impl *impls, size_t count,
-                     const double *ms, const double *errors) {
-    for (size_t i = 0; i < count; i++) {
-        bench_row row = {.ms = ms[i],
-                         .rel_l2 = errors[i],
-                         .workspace_bytes = impls[i].workspace_bytes,
-                         .channels_last = run->o->channels_last};
-        bench_copy(row.suite, sizeof row.suite, job->layer->suite);
-        bench_copy(row.layer, sizeof row.layer, job->layer->name);
-        bench_copy(row.pass, sizeof row.pass, pass);
-        bench_copy(row.precision, sizeof row.precision, job->class->name);
-        bench_copy(row.impl, sizeof row.impl, impls[i].name);
-        bench_copy(row.strategy, sizeof row.strategy, impls[i].strategy);
-        if (!bench_part_add(&run->part, &row))
-            return false;
-    }
-    return true;
-}
-
-/* How many of the openers are wanted: all, or the library alone. */
-static size_t wanted_openers(const session *run, const bench_job *job, opener *const *openers) {
-    const double gflop = bench_direct_gflop(&job->layer->shape);
-    size_t count = 0;
-    while (openers[count])
-        count++;
-    if (job->kept)
-        return 1;
-    if (run->o->max_gflop <= 0 || gflop <= run->o->max_gflop)
-        return count;
-    bench_message("%s: no baselines, they would need %.3g GFLOP", job->layer->name, gflop);
-    return 1;
-}
-
-static void print_times(const bench_job *job, const char *pass, const bench_impl *impls, size_t count, const double *ms,
-                        const double *errors) {
-    fprintf(stderr, "%-10s %-28s %-9s", job->layer->suite, job->layer->name, pass);
-    for (size_t i = 0; i < count; i++)
-        fprintf(stderr, " %s %.4f (%.1e)", impls[i].name, ms[i], errors[i]);
-    fputc('\n', stderr);
-}
-
-/* One pass of one case, all implementations. The job has its check. */
-static bool run_checked(session *run, const bench_job *job, const char *pass) {
-    opener *const *openers = job->gpu ? gpu_openers : cpu_openers;
-    bench_impl impls[MAX_IMPLS];
-    double ms[MAX_IMPLS], errors[MAX_IMPLS];
-    size_t count = 0, wanted = wanted_openers(run, job, openers);
-    bool good = true;
-    for (size_t i = 0; i < wanted; i++) {
-        if (openers[i](&impls[count], job))
-            count++;
-        else
-            good = good && i > 0;
-    }
-    if (warm_up(job, impls, count, errors, &run->wrong) && bench_measure(run->timer, impls, count, run->seconds, ms) &&
-        add_rows(run, job, pass, impls, count, ms, errors))
-        print_times(job, pass, impls, count, ms, errors);
-    else
-        good = false;
-    for (size_t i = 0; i < count; i++)
-        impls[i].close(&impls[i]);
-    return good;
-}
-
-static void run_pass(session *run, bench_job *job, const char *pass) {
-    bench_check *check = bench_check_create(job);
-    if (!check)
-        bench_message("out of memory");
-    job->check = check;
-    run->wrong = !check || !run_checked(run, job, pass) || run->wrong;
-    bench_check_destroy(check);
-}
-
-/* All passes of one case, then the results file anew. */
-static bool run_case(session *run, const bench_case *layer) {
-    bench_data data;
-    bench_tensors tensors;
-    if (!bench_data_create(layer, run->gpu, &data))
-        return false;
-    const bool made = bench_tensors_create(layer, run->gpu, &data, &tensors);
-    for (int i = 0; i < BENCH_PASSES && made; i++) {
-        bench_job job = {.layer = layer,
-                         .pass = bench_passes[i].pass,
-                         .kept = bench_passes[i].kept,
-                         .class = run->o->class,
-                         .data = &data,
-                         .tensors = &tensors,
-                         .context = run->context,
-                         .gpu = run->gpu};
-        if (run->o->pass_set & 1u << i)
-            run_pass(run, &job, bench_passes[i].name);
-    }
-    if (run->gpu)
-        bench_cudnn_forget(run->gpu);
-    if (made)
-        bench_tensors_free(run->gpu, &tensors);
-    bench_data_free(&data);
-    return made && (!run->o->out || bench_csv_write(run->o->out, &run->part));
-}
-
 /* The case in the class and the layout that are asked for. */
 static bool set_case(bench_case *layer, const bench_options *o) {
     conv_fft_problem *p = &layer->problem;
@@ -183,40 +41,106 @@ static bool set_case(bench_case *layer, const bench_options *o) {
     return bench_case_fit(layer, o->max_gflop);
 }
 
+/* Is every pass of it in the results already? */
+static bool is_done(const bench_session *run, const bench_case *layer) {
+    bench_row row = {.channels_last = run->o->channels_last};
+    bench_copy(row.suite, sizeof row.suite, layer->suite);
+    bench_copy(row.layer, sizeof row.layer, layer->name);
+    bench_copy(row.precision, sizeof row.precision, run->o->class->name);
+    for (int i = 0; i < BENCH_PASSES; i++) {
+        bench_copy(row.pass, sizeof row.pass, bench_passes[i].name);
+        if (run->o->pass_set & 1u << i && !bench_csv_has(run->o->out, run->commit, &row))
+            return false;
+    }
+    return true;
+}
+
+/* Leaves in the suite what is asked for, as it is to be run. False: nothing is there to choose from, or it cannot be set. */
+static bool choose_cases(const bench_session *run, const char *argument, bench_suite *suite) {
+    const bench_options *o = run->o;
+    const size_t total = suite->count;
+    size_t found = 0;
+    suite->count = 0;
+    for (size_t i = (size_t)o->skip; i < total && (o->count == 0 || (long)i < o->skip + o->count); i++) {
+        bench_case layer = suite->cases[i];
+        if ((o->only && strcmp(layer.name, o->only) != 0) || (o->shards && (long)i % o->shards != o->shard))
+            continue;
+        if (!set_case(&layer, o))
+            return false;
+        found++;
+        if (!o->resume || !is_done(run, &layer))
+            suite->cases[suite->count++] = layer;
+    }
+    if (found == 0)
+        bench_message("%s: no case %s", argument, o->only ? o->only : "in it");
+    return found > 0;
+}
+
+static void prepare(bench_session *run, const bench_case *cases, size_t count) {
+    double now = bench_now_ms();
+    const double start = now;
+    if (!run->gpu && !run->o->prepare_only)
+        return;
+    bench_prepare(run->context, cases, count, run->o->pass_set, run->o->threads);
+    bench_spend(&run->plans_ms, &now);
+    fprintf(stderr, "%s: kernels of %zu cases made in %.1f s\n", cases[0].suite, count, 1e-3 * (now - start));
+}
+
+static bool out_of_time(const bench_session *run) {
+    return run->o->minutes > 0 && bench_now_ms() - run->start_ms >= 6e4 * run->o->minutes;
+}
+
+static bool run_cases(bench_session *run, const bench_suite *suite) {
+    const bench_options *o = run->o;
+    bool good = true;
+    for (size_t i = 0; i < suite->count && good; i++) {
+        if (out_of_time(run)) {
+            bench_message("%s: the time is up: %zu of %zu cases left; --resume goes on", suite->cases[i].suite,
+                          suite->count - i, suite->count);
+            break;
+        }
+        if (i % PREPARED == 0)
+            prepare(run, &suite->cases[i], suite->count - i < PREPARED ? suite->count - i : PREPARED);
+        good = o->prepare_only || bench_run_case(run, &suite->cases[i]);
+    }
+    return good;
+}
+
+static void print_account(const bench_session *run) {
+    fprintf(stderr,
+            "%.1f s: plans and kernels %.1f, baselines and their search %.1f, data %.1f, checks %.1f, measuring %.1f\n",
+            1e-3 * (bench_now_ms() - run->start_ms), 1e-3 * run->plans_ms, 1e-3 * run->baselines_ms,
+            1e-3 * run->data_ms, 1e-3 * run->checks_ms, 1e-3 * run->runs_ms);
+}
+
+static void print_cases(const bench_suite *suite) {
+    for (size_t i = 0; i < suite->count; i++)
+        printf("%-12s %-28s %10.3f GFLOP\n", suite->cases[i].suite, suite->cases[i].name,
+               bench_direct_gflop(&suite->cases[i].shape));
+}
+
 /* One file of cases. */
-static bool run_suite(session *run, const char *argument) {
+static bool run_suite(bench_session *run, const char *argument) {
     const bench_options *o = run->o;
     bench_suite suite;
-    size_t done = 0;
     if (!bench_suite_read(argument, &suite))
         return false;
-    bool good = true;
-    for (size_t i = (size_t)o->skip; i < suite.count && good && (o->count == 0 || (long)i < o->skip + o->count); i++) {
-        bench_case *layer = &suite.cases[i];
-        if (o->only && strcmp(layer->name, o->only) != 0)
-            continue;
-        good = set_case(layer, o);
-        if (good && o->list)
-            printf("%-12s %-28s %10.3f GFLOP\n", layer->suite, layer->name, bench_direct_gflop(&layer->shape));
-        if (good && !o->list && done == 0)
-            bench_conditions(&run->part, layer->suite, o, run->seconds, run->context, run->gpu, run->timer);
-        if (good && !o->list)
-            good = run_case(run, layer);
-        done++;
+    bool good = choose_cases(run, argument, &suite);
+    if (good && o->list) {
+        print_cases(&suite);
+    } else if (good && suite.count > 0) {
+        bench_conditions(&run->part, suite.cases[0].suite, o, run->seconds, run->context, run->gpu, run->timer);
+        good = run_cases(run, &suite);
+        if (good && !o->out && !o->prepare_only)
+            good = bench_csv_write(NULL, &run->part);
     }
-    if (good && done == 0) {
-        bench_message("%s: no case %s", argument, o->only ? o->only : "in it");
-        good = false;
-    }
-    if (good && !o->list && !o->out)
-        good = bench_csv_write(NULL, &run->part);
     free(run->part.rows);
     run->part = (bench_part){0};
     bench_suite_free(&suite);
     return good;
 }
 
-static bool open_context(session *run) {
+static bool open_context(bench_session *run) {
     conv_fft_context_options context;
     if (!bench_good(conv_fft_context_options_init(&context), "options"))
         return false;
@@ -228,8 +152,9 @@ static bool open_context(session *run) {
     return false;
 }
 
-static bool open_session(session *run, const bench_options *o) {
-    *run = (session){.o = o};
+static bool open_session(bench_session *run, const bench_options *o) {
+    *run = (bench_session){.o = o, .start_ms = bench_now_ms()};
+    bench_commit(o, run->commit, sizeof run->commit);
     if (o->list)
         return true;
     if (!open_context(run))
@@ -253,7 +178,7 @@ static bool open_session(session *run, const bench_options *o) {
 }
 
 bool bench_run(const bench_options *o) {
-    session run;
+    bench_session run;
 #ifdef _OPENMP
     if (o->threads > 0)
         omp_set_num_threads((int)o->threads);
@@ -261,6 +186,8 @@ bool bench_run(const bench_options *o) {
     bool good = open_session(&run, o);
     for (int i = 0; i < o->suite_count && good; i++)
         good = run_suite(&run, o->suites[i]);
+    if (good && !o->list)
+        print_account(&run);
     bench_timer_destroy(run.timer);
     bench_gpu_close(&run.gpu_in_use);
     conv_fft_context_destroy(run.context);

@@ -15,7 +15,7 @@ install(FILES "${PROJECT_BINARY_DIR}/ConvFFTConfig.cmake" "${PROJECT_BINARY_DIR}
 # The prefix is found from the place of the .pc file, so that an installed tree can be moved.
 file(RELATIVE_PATH pc_to_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
-set(pc_private_libs -lm -lz ${CMAKE_THREAD_LIBS_INIT})
+set(pc_private_libs -lm -lz -ljansson ${CMAKE_THREAD_LIBS_INIT})
 foreach(library IN LISTS CMAKE_DL_LIBS)
   list(APPEND pc_private_libs -l${library})
 endforeach()

@@ -280,10 +280,11 @@ typedef enum conv_fft_pass {
 } conv_fft_pass;
 
 typedef enum conv_fft_tuning {
-    CONV_FFT_TUNE_CACHED = 0,  /**< default: a tuning record if there is one, else the cost model */
-    CONV_FFT_TUNE_OFF = 1,     /**< the cost model alone */
-    CONV_FFT_TUNE_MEASURE = 2, /**< time the best few on the device. On the CPU the cost model decides in every mode */
-    CONV_FFT_TUNE_EXHAUSTIVE = 3 /**< time every candidate */
+    CONV_FFT_TUNE_CACHED = 0, /**< default: a tuning record if there is one, else the cost model */
+    CONV_FFT_TUNE_OFF = 1,    /**< the cost model alone */
+    CONV_FFT_TUNE_MEASURE =
+        2, /**< a record if there is one, else time the best few of the cost model, and keep a record */
+    CONV_FFT_TUNE_EXHAUSTIVE = 3 /**< the same with every candidate that the cost model does not find hopeless */
 } conv_fft_tuning;
 
 /** Operands whose spectra a caller may keep. A set is their sum. */
@@ -299,6 +300,10 @@ typedef struct conv_fft_plan_options {
     uint64_t workspace_limit; /**< bytes that no pass may exceed; 0 (default): no limit */
     int keep; /**< set of conv_fft_operand whose spectra will be kept, a hint for the choice; default 0. On the
                                    CPU the chosen strategies always share them */
+    /** Milliseconds that measuring may take for one plan, compiling included; 0 (default): 10,000 for _MEASURE, no bound for
+     *  _EXHAUSTIVE. With too few to time two candidates the cost model decides, with a warning, and no record is kept. */
+    int64_t tune_milliseconds;
+    int tune_again; /**< 1: measure even where there is a record; default 0 */
     /** Strategy lines (conv_fft_description.strategy) to use instead of choosing: forward, backward data, backward weights. NULL: choose. */
     const char *strategy[3];
     int64_t reserved[4]; /**< zero */
@@ -334,7 +339,7 @@ typedef struct conv_fft_stage {
     char name[24];       /**< "transform x", "product", "inverse y", "fold gx", "sum gbias", ... */
     double bytes;        /**< tensor and spectrum bytes read and written */
     double operations;   /**< floating-point operations */
-    double predicted_ms; /**< by the cost model */
+    double predicted_ms; /**< by the cost model; negative: it has no prediction */
     double measured_ms;  /**< by conv_fft_profile(); negative: not measured */
 } conv_fft_stage;
 
@@ -345,8 +350,8 @@ typedef struct conv_fft_description {
     int64_t tiles[CONV_FFT_MAX_RANK];
     int shares_gy; /**< CONV_FFT_BACKWARD: 1 if gy is transformed once for both gradients */
     uint64_t workspace_bytes;
-    double predicted_ms;
-    double measured_ms; /**< sum of the stages, or the tuner's time; negative: not measured */
+    double predicted_ms; /**< sum of the stages; negative: one of them has no prediction */
+    double measured_ms;  /**< sum of the stages, or the tuner's time; negative: not measured */
     int stage_count;
     conv_fft_stage stages[CONV_FFT_MAX_STAGES];
 } conv_fft_description;
@@ -374,7 +379,9 @@ enum {
 /**
  * y = conv(x, w) + bias. bias may be NULL. A batch of 0 succeeds and touches nothing; x, y and workspace may be NULL then.
  * INVALID_ARGUMENT: plan made without CONV_FFT_FORWARD; x, w or y NULL or misaligned; workspace NULL or smaller than
- * conv_fft_plan_workspace() says (the sentence gives both sizes). NOT_SUPPORTED, DEVICE_ERROR: GPU contexts.
+ * conv_fft_plan_workspace() says (the sentence gives both sizes); on a GPU also memory that it cannot access (ordinary memory
+ * of the host, freed, of another GPU) or that ends too early, and a stream of another CUDA context: all that CUDA can tell
+ * without waiting. NOT_SUPPORTED, DEVICE_ERROR: GPU contexts.
  */
 CONV_FFT_API conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const void *x, const void *w, const void *bias,
                                               void *y, void *workspace, size_t workspace_bytes,
@@ -430,8 +437,14 @@ CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, c
 
 /* ------------------------------------------------------------------------------------------- tuning */
 
-/* Tuning records belong to GPU contexts. On a CPU context, where the cost model decides, each call below checks its arguments and returns
- * NOT_SUPPORTED. */
+/* A tuning record says which strategies were the fastest on this device for one problem, batch included. Passes that share transforms are
+ * tuned together: a plan for both gradients looks for a record of CONV_FFT_BACKWARD, one whose spectra of x or w are kept for a record of
+ * all its passes. Records come from what this context has tuned or loaded, else from the cache directory, else from the folders of
+ * the environment variable CONV_FFT_TUNE_PATH (joined by colons; every *.jsonl in them, read only). They are hints: one whose
+ * strategy does not suit, or needs more workspace than is allowed, is passed over. Files are text, one record a line; docs/tuning.md
+ * has the rules. CONV_FFT_RECORD names a file that collects the problem lines for which a plan found no record.
+ *
+ * On the CPU records are of its processor, its number of threads, and whether OpenBLAS is there. */
 
 /** Which of two records for one problem stays. */
 typedef enum conv_fft_tune_policy {
@@ -443,15 +456,26 @@ typedef enum conv_fft_tune_policy {
 
 /** One record as conv_fft_tune_foreach() shows it; the texts live during the callback. */
 typedef struct conv_fft_tune_record {
-    const char *problem;  /**< problem line */
-    const char *strategy; /**< strategy line */
-    conv_fft_pass pass;
-    double ms;
+    const char *problem; /**< problem line; element strides of a problem that has its own stand behind it as comments */
+    const char *strategy; /**< strategy line; of several passes: joined by "; ", in the order of conv_fft_pass */
+    conv_fft_pass pass;   /**< the set of passes that was tuned together */
+    double ms;            /**< measured, of the set */
+    double predicted_ms;  /**< by the cost model */
+    double direct_ms;     /**< measured, of the best direct algorithms of another library; negative: none */
+    uint64_t workspace_bytes;
+    uint64_t workspace_class; /**< 0, or the power of two at or below the limit it was tuned for */
+    int keep;                 /**< set of conv_fft_operand that the caller keeps */
+    int64_t candidates;       /**< that were timed */
+    conv_fft_tuning tuning;   /**< _MEASURE or _EXHAUSTIVE */
 } conv_fft_tune_record;
 
 /** Counters since the context was created. */
 typedef struct conv_fft_tune_statistics {
-    int64_t records, hits, misses, unusable, corrupt;
+    int64_t records;  /**< that the context has now */
+    int64_t hits;     /**< plans' look-ups that a record answered: one for each set of passes tuned together */
+    int64_t misses;   /**< and those that none did */
+    int64_t unusable; /**< misses where there was a record, but its strategy does not suit or fit */
+    int64_t corrupt;  /**< lines and files that could not be verified, and were skipped */
 } conv_fft_tune_statistics;
 
 /** Return non-zero to stop. */
@@ -459,21 +483,65 @@ typedef int (*conv_fft_tune_visit)(const conv_fft_tune_record *record, void *use
 /** `done` of `total` problems are tuned. Return non-zero to cancel. */
 typedef int (*conv_fft_tune_progress)(int64_t done, int64_t total, void *user);
 
-/** Read records from a file into the context. IO_ERROR, NOT_SUPPORTED. */
+/**
+ * Read records from a file into the context, in the place of those it has for the same problems. The cache directory stays as it is.
+ * IO_ERROR: the file cannot be read, or it has lines but none is a record of this device. OUT_OF_MEMORY.
+ */
 CONV_FFT_API conv_fft_status conv_fft_tune_load(conv_fft_context *context, const char *path);
-/** Write all records of the context to a file. IO_ERROR, NOT_SUPPORTED. */
+/**
+ * Write all records that the context has to a file, all of it or nothing. IO_ERROR: it cannot be written, or what is there is not a file of
+ * tuning records of this version. OUT_OF_MEMORY.
+ */
 CONV_FFT_API conv_fft_status conv_fft_tune_save(conv_fft_context *context, const char *path);
-/** Read records from a file; `policy` decides where both have one. IO_ERROR, NOT_SUPPORTED. */
+/** Read records from a file into the context and its cache directory; `policy` decides where both have one. Errors as conv_fft_tune_load(). */
 CONV_FFT_API conv_fft_status conv_fft_tune_merge(conv_fft_context *context, const char *path,
                                                  conv_fft_tune_policy policy);
-/** Write the records of `count` problems to a file. IO_ERROR, NOT_SUPPORTED. */
+/** Write the records of `count` problems to a file. INVALID_ARGUMENT: a problem is. Errors as conv_fft_tune_save(). */
 CONV_FFT_API conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path,
                                                   const conv_fft_problem *problems, int64_t count);
-/** Call `visit` for every record. CANCELLED: it returned non-zero. NOT_SUPPORTED. */
+/** Call `visit` for every record, in the order of the problem lines. CANCELLED: it returned non-zero. OUT_OF_MEMORY. */
 CONV_FFT_API conv_fft_status conv_fft_tune_foreach(conv_fft_context *context, conv_fft_tune_visit visit, void *user);
-/** NOT_SUPPORTED. */
+/** OUT_OF_MEMORY. */
 CONV_FFT_API conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tune_statistics *statistics);
-/** Tune a list of problems (a network) and record the results. options and progress may be NULL. CANCELLED: progress returned non-zero. */
+/**
+ * For people: the files of records in a cache directory (NULL: the default one) with the device and the number of records of each, every
+ * line that cannot be verified, and how many kernels there are. `bytes` (0 or more) bytes of text are written, terminated; *needed and
+ * *damaged (each may be NULL) receive how many the whole takes, and the number of such lines. IO_ERROR: there is no usable
+ * directory. INVALID_ARGUMENT: text is NULL, and bytes is not 0. OUT_OF_MEMORY.
+ */
+CONV_FFT_API conv_fft_status conv_fft_cache_report(const char *directory, char *text, size_t bytes, size_t *needed,
+                                                   int64_t *damaged);
+/** Remove the records and kernels of a cache directory (NULL: the default one); *removed (may be NULL) counts the files. IO_ERROR. */
+CONV_FFT_API conv_fft_status conv_fft_cache_clear(const char *directory, int64_t *removed);
+
+/** One candidate as conv_fft_tune_candidates() shows it; the texts live during the callback. */
+typedef struct conv_fft_tune_candidate {
+    conv_fft_pass pass;       /**< the set of passes that is tuned together */
+    const char *strategy;     /**< strategy line; of several passes: joined by "; " */
+    double predicted_ms;      /**< by the cost model; negative: it knows nothing of the family */
+    double measured_ms;       /**< negative: not timed */
+    uint64_t workspace_bytes; /**< 0: not known, no plan was made */
+    const char *verdict;      /**< why it was chosen, or was not */
+} conv_fft_tune_candidate;
+
+/** Return non-zero to stop. */
+typedef int (*conv_fft_candidate_visit)(const conv_fft_tune_candidate *candidate, void *user);
+
+/**
+ * Show the candidates for a problem, those of each set of passes after another, the best first. With a tuning mode of MEASURE or
+ * EXHAUSTIVE they are timed, which looks at no record and makes none. options may be NULL (the cost model's predictions).
+ * CANCELLED: visit returned non-zero. INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR.
+ */
+CONV_FFT_API conv_fft_status conv_fft_tune_candidates(conv_fft_context *context, const conv_fft_problem *problem,
+                                                      const conv_fft_plan_options *options,
+                                                      conv_fft_candidate_visit visit, void *user);
+
+/**
+ * Tune a list of problems (a network) and keep the records. options may be NULL; a mode of CACHED or OFF means MEASURE. Problems that have
+ * a record already are passed over, so a list that was interrupted goes on where it was. A problem that fails does not stop the others.
+ * progress (may be NULL) is called before the first problem and after each. CANCELLED: it returned non-zero. Otherwise the
+ * first failure, whose sentence names the problem.
+ */
 CONV_FFT_API conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems,
                                                     int64_t count, const conv_fft_plan_options *options,
                                                     conv_fft_tune_progress progress, void *user);

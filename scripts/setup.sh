@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Usage: scripts/setup.sh [build] [test] [bench]
+# Usage: scripts/setup.sh [build] [test] [bench] [plots]
 #
 # Makes sure that the packages of the named groups are there. Root (or a sudo that asks for no password) installs what
 # is missing; anyone else gets the command to run, and nothing is changed. make itself is the one package that `make`
@@ -16,7 +16,8 @@ build    ninja-build             ninja-build
 build    pkg-config              pkg-config
 build    libopenblas0-openmp     libopenblas0-openmp     # products; opened at run time
 build    libpng-dev              libpng-dev              # pictures of the demo
-build    zlib1g-dev              zlib1g-dev              # checksums of cached kernels
+build    libjansson-dev          libjansson-dev          # tuning records
+build    zlib1g-dev              zlib1g-dev              # checksums of records and cached kernels
 test     libcmocka-dev           libcmocka-dev
 test     g++                     g++                     # the header as C++17
 test     clang                   clang                   # thread sanitizer, with the next two
@@ -25,13 +26,14 @@ test     libomp-dev              libomp-dev
 test     clang-format-14         clang-format-14
 test     python3                 python3                 # checks of the source tree
 bench    libdnnl-dev             libdnnl-dev             # oneDNN, a baseline
+plots    python3-matplotlib      python3-matplotlib
 '
 
 groups=${*:-build}
 for group in $groups; do
     case $group in
-    build | test | bench) ;;
-    *) echo "setup.sh: unknown group '$group' (build, test, bench)" >&2 && exit 2 ;;
+    build | test | bench | plots) ;;
+    *) echo "setup.sh: unknown group '$group' (build, test, bench, plots)" >&2 && exit 2 ;;
     esac
 done
 

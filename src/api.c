@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every public function of conv_fft.h: check the arguments, one call down. */
+/* The public functions of conv_fft.h but those about tuning: check the arguments, one call down. */
+#include "api.h"
 #include "autotune/autotune.h"
+#include "autotune/tuner.h"
+#include "conv/call_check.h"
 #include "conv/family.h"
 #include "conv/text.h"
 #include "core/dtype.h"
@@ -20,8 +23,6 @@ const char *conv_fft_version_string(void) {
 }
 
 int conv_fft_version_abi(void) { return CONV_FFT_ABI; }
-
-#define REQUIRE_POINTER(pointer) CF_REQUIRE((pointer) != NULL, #pointer " is NULL; it must not be")
 
 static conv_fft_status check_reserved(const int64_t reserved[4]) {
     for (int i = 0; i < 4; ++i) {
@@ -53,10 +54,22 @@ conv_fft_status conv_fft_context_create(const conv_fft_context_options *options,
     CF_REQUIRE(options->log_level >= CONV_FFT_LOG_DEFAULT && options->log_level <= CONV_FFT_LOG_INFO,
                "options.log_level is %d; it must be 0 to 3", (int)options->log_level);
     CF_FORWARD(check_reserved(options->reserved));
-    return cf_context_create(options, context);
+    conv_fft_context *made;
+    CF_FORWARD(cf_context_create(options, &made));
+    const conv_fft_status status = cf_tuner_create(made, options->cache_directory);
+    if (status != CONV_FFT_SUCCESS) {
+        cf_context_destroy(made);
+        return status;
+    }
+    *context = made;
+    return CONV_FFT_SUCCESS;
 }
 
-void conv_fft_context_destroy(conv_fft_context *context) { cf_context_destroy(context); }
+void conv_fft_context_destroy(conv_fft_context *context) {
+    if (context)
+        cf_tuner_destroy(context->tuner);
+    cf_context_destroy(context);
+}
 
 int conv_fft_context_device(const conv_fft_context *context) {
     return context ? context->ordinal : CONV_FFT_DEVICE_AUTO;
@@ -118,13 +131,17 @@ conv_fft_status conv_fft_plan_options_init(conv_fft_plan_options *options) {
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status check_plan_options(const conv_fft_plan_options *options) {
+conv_fft_status cf_check_plan_options(const conv_fft_plan_options *options) {
     CF_REQUIRE(options->passes >= 1 && options->passes <= CONV_FFT_ALL_PASSES,
                "options.passes is %d; it must be 1 to %d", options->passes, CONV_FFT_ALL_PASSES);
     CF_REQUIRE(options->tuning >= CONV_FFT_TUNE_CACHED && options->tuning <= CONV_FFT_TUNE_EXHAUSTIVE,
                "options.tuning is %d; it must be 0 to 3", (int)options->tuning);
     CF_REQUIRE(options->keep >= 0 && options->keep <= (CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W),
                "options.keep is %d; it must be 0 to 3", options->keep);
+    CF_REQUIRE(options->tune_milliseconds >= 0, "options.tune_milliseconds is %lld; it must be at least 0",
+               (long long)options->tune_milliseconds);
+    CF_REQUIRE(options->tune_again == 0 || options->tune_again == 1, "options.tune_again is %d; it must be 0 or 1",
+               options->tune_again);
     return check_reserved(options->reserved);
 }
 
@@ -137,7 +154,7 @@ conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_p
     conv_fft_plan_options_init(&defaults);
     if (!options)
         options = &defaults;
-    CF_FORWARD(check_plan_options(options));
+    CF_FORWARD(cf_check_plan_options(options));
     return cf_autotune_plan(context, problem, options, plan);
 }
 
@@ -252,6 +269,7 @@ conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, 
                           .w_spectrum = w_spectrum,
                           .workspace = workspace,
                           .stream = stream};
+    CF_FORWARD(cf_check_call_memory(plan, CONV_FFT_FORWARD, &call));
     return cf_run(plan, CONV_FFT_FORWARD, &call);
 }
 
@@ -293,6 +311,7 @@ conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x,
                           .flags = flags,
                           .workspace = workspace,
                           .stream = stream};
+    CF_FORWARD(cf_check_call_memory(plan, set, &call));
     return cf_run(plan, set, &call);
 }
 
@@ -349,67 +368,7 @@ conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void
     CF_FORWARD(check_kept(plan, "w", CONV_FFT_OPERAND_W, w, plan->layer.w.dtype, w_spectrum, false));
     const int set = plan->passes & CONV_FFT_FORWARD ? CONV_FFT_FORWARD : CONV_FFT_BACKWARD_DATA;
     CF_FORWARD(check_workspace(plan, set, workspace, workspace_bytes));
+    const cf_call call = {.w = w, .w_spectrum = w_spectrum, .workspace = workspace, .stream = stream};
+    CF_FORWARD(cf_check_call_memory(plan, set, &call));
     return cf_run_transform_weights(plan, w, w_spectrum, workspace, stream);
-}
-
-/* ------------------------------------------------------------------------------------------- tuning */
-
-static conv_fft_status tuning_needs_gpu(const conv_fft_context *context) {
-    REQUIRE_POINTER(context);
-    if (context->gpu)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                       "this version of the library keeps no tuning records; the cost model decides");
-    return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                   "tuning records belong to GPU contexts; this one runs on the CPU, where the cost model decides");
-}
-
-conv_fft_status conv_fft_tune_load(conv_fft_context *context, const char *path) {
-    REQUIRE_POINTER(path);
-    return tuning_needs_gpu(context);
-}
-
-conv_fft_status conv_fft_tune_save(conv_fft_context *context, const char *path) {
-    REQUIRE_POINTER(path);
-    return tuning_needs_gpu(context);
-}
-
-conv_fft_status conv_fft_tune_merge(conv_fft_context *context, const char *path, conv_fft_tune_policy policy) {
-    REQUIRE_POINTER(path);
-    CF_REQUIRE(policy >= CONV_FFT_KEEP_FASTEST && policy <= CONV_FFT_KEEP_THEIRS, "policy is %d; it must be 0 to 3",
-               (int)policy);
-    return tuning_needs_gpu(context);
-}
-
-static conv_fft_status check_problems(const conv_fft_problem *problems, int64_t count) {
-    CF_REQUIRE(count >= 0, "count is %lld; it must be at least 0", (long long)count);
-    CF_REQUIRE(problems != NULL || count == 0, "problems is NULL; it must point to %lld problems", (long long)count);
-    return CONV_FFT_SUCCESS;
-}
-
-conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path, const conv_fft_problem *problems,
-                                     int64_t count) {
-    REQUIRE_POINTER(path);
-    CF_FORWARD(check_problems(problems, count));
-    return tuning_needs_gpu(context);
-}
-
-conv_fft_status conv_fft_tune_foreach(conv_fft_context *context, conv_fft_tune_visit visit, void *user) {
-    (void)user;
-    REQUIRE_POINTER(visit);
-    return tuning_needs_gpu(context);
-}
-
-conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tune_statistics *statistics) {
-    REQUIRE_POINTER(statistics);
-    return tuning_needs_gpu(context);
-}
-
-conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems, int64_t count,
-                                       const conv_fft_plan_options *options, conv_fft_tune_progress progress,
-                                       void *user) {
-    (void)progress, (void)user;
-    CF_FORWARD(check_problems(problems, count));
-    if (options)
-        CF_FORWARD(check_plan_options(options));
-    return tuning_needs_gpu(context);
 }

@@ -93,17 +93,23 @@ static void *share_plan(void *argument) {
 
 void threads_share_plan(conv_fft_context *context, const char *line, const char *product) {
     const conv_fft_problem p = test_problem(line);
-    generator g = generator_create(1);
-    layer l = layer_create(&p, &g);
     strategies s = chosen_strategies(context, &p);
-    conv_fft_plan_options options;
-    conv_fft_plan_options_init(&options);
     for (int pass = 0; pass < 3; pass++) {
         char edited[256];
         edit_strategy(s.line[pass], "product", product, edited, sizeof edited);
         memcpy(s.line[pass], edited, sizeof edited);
-        options.strategy[pass] = s.line[pass];
     }
+    threads_share_forced(context, line, &s);
+}
+
+void threads_share_forced(conv_fft_context *context, const char *line, const strategies *s) {
+    const conv_fft_problem p = test_problem(line);
+    generator g = generator_create(1);
+    layer l = layer_create(&p, &g);
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    for (int pass = 0; pass < 3; pass++)
+        options.strategy[pass] = s->line[pass];
     conv_fft_plan *plan = test_plan(context, &p, &options);
     assert_non_null(plan);
     assert_true(layer_check_all(&l, plan));

@@ -3,10 +3,12 @@
 #ifndef TEST_LAYER_THREADS_H
 #define TEST_LAYER_THREADS_H
 
-#include "conv_fft.h"
+#include "strategies.h"
 
 /* One plan of this problem, with this product, gives each thread the bits that it gives one. */
 void threads_share_plan(conv_fft_context *context, const char *line, const char *product);
+/* The same with these strategies. */
+void threads_share_forced(conv_fft_context *context, const char *line, const strategies *s);
 
 /* Plans are made and destroyed with a context while another plan of it runs. */
 void threads_make_plans(conv_fft_context *context);

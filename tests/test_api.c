@@ -257,27 +257,48 @@ static void test_context_facts(void **state) {
     conv_fft_plan_destroy(NULL);
 }
 
-static void test_tuning_needs_a_gpu(void **state) {
+static int ignore_record(const conv_fft_tune_record *record, void *user) {
+    (void)record, (void)user;
+    return 0;
+}
+
+static int ignore_candidate(const conv_fft_tune_candidate *candidate, void *user) {
+    (void)candidate, (void)user;
+    return 0;
+}
+
+static void test_tuning_arguments(void **state) {
     (void)state;
-    const conv_fft_problem p = good_problem();
+    conv_fft_problem p = good_problem();
     conv_fft_tune_statistics statistics;
-    const conv_fft_tune_visit visit = (conv_fft_tune_visit)0;
-    EXPECT(NOT_SUPPORTED, conv_fft_tune_load(context, "file"), "CPU");
-    EXPECT(NOT_SUPPORTED, conv_fft_tune_save(context, "file"), "CPU");
-    EXPECT(NOT_SUPPORTED, conv_fft_tune_merge(context, "file", CONV_FFT_KEEP_NEWEST), "CPU");
-    EXPECT(NOT_SUPPORTED, conv_fft_tune_export(context, "file", &p, 1), "CPU");
-    EXPECT(NOT_SUPPORTED, conv_fft_tune_stats(context, &statistics), "CPU");
-    EXPECT(NOT_SUPPORTED, conv_fft_tune_problems(context, &p, 1, NULL, NULL, NULL), "CPU");
+    conv_fft_plan_options options;
     EXPECT_INVALID(conv_fft_tune_load(NULL, "file"), "context", "NULL");
     EXPECT_INVALID(conv_fft_tune_load(context, NULL), "path", "NULL");
+    EXPECT_INVALID(conv_fft_tune_save(NULL, "file"), "context", "NULL");
     EXPECT_INVALID(conv_fft_tune_save(context, NULL), "path", "NULL");
+    EXPECT_INVALID(conv_fft_tune_merge(NULL, "file", CONV_FFT_KEEP_MINE), "context", "NULL");
     EXPECT_INVALID(conv_fft_tune_merge(context, NULL, CONV_FFT_KEEP_MINE), "path", "NULL");
     EXPECT_INVALID(conv_fft_tune_merge(context, "file", (conv_fft_tune_policy)4), "policy", "4", "0 to 3");
+    EXPECT_INVALID(conv_fft_tune_export(NULL, "file", &p, 1), "context", "NULL");
+    EXPECT_INVALID(conv_fft_tune_export(context, NULL, &p, 1), "path", "NULL");
     EXPECT_INVALID(conv_fft_tune_export(context, "file", NULL, 1), "problems", "NULL");
     EXPECT_INVALID(conv_fft_tune_export(context, "file", &p, -1), "count", "-1");
-    EXPECT_INVALID(conv_fft_tune_foreach(context, visit, NULL), "visit", "NULL");
+    EXPECT_INVALID(conv_fft_tune_foreach(NULL, ignore_record, NULL), "context", "NULL");
+    EXPECT_INVALID(conv_fft_tune_foreach(context, (conv_fft_tune_visit)0, NULL), "visit", "NULL");
+    EXPECT_INVALID(conv_fft_tune_stats(NULL, &statistics), "context", "NULL");
     EXPECT_INVALID(conv_fft_tune_stats(context, NULL), "statistics", "NULL");
+    EXPECT_INVALID(conv_fft_tune_problems(NULL, &p, 1, NULL, NULL, NULL), "context", "NULL");
     EXPECT_INVALID(conv_fft_tune_problems(context, NULL, 1, NULL, NULL, NULL), "problems", "NULL");
+    EXPECT_INVALID(conv_fft_tune_candidates(NULL, &p, NULL, ignore_candidate, NULL), "context", "NULL");
+    EXPECT_INVALID(conv_fft_tune_candidates(context, NULL, NULL, ignore_candidate, NULL), "problem", "NULL");
+    EXPECT_INVALID(conv_fft_tune_candidates(context, &p, NULL, (conv_fft_candidate_visit)0, NULL), "visit", "NULL");
+    conv_fft_plan_options_init(&options);
+    options.passes = 8;
+    EXPECT_INVALID(conv_fft_tune_problems(context, &p, 1, &options, NULL, NULL), "options.passes", "8", "1 to 7");
+    EXPECT_INVALID(conv_fft_tune_candidates(context, &p, &options, ignore_candidate, NULL), "options.passes", "8");
+    p.groups = 0;
+    EXPECT_INVALID(conv_fft_tune_problems(context, &p, 1, NULL, NULL, NULL), "problems[0]", "groups", "0");
+    EXPECT_INVALID(conv_fft_tune_export(context, "file", &p, 1), "problems[0]", "groups", "0");
 }
 
 static void test_texts(void **state) {
@@ -315,7 +336,7 @@ int main(void) {
         cmocka_unit_test(test_types),           cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_strides),         cmocka_unit_test(test_problem_pointers),
         cmocka_unit_test(test_context_options), cmocka_unit_test(test_no_such_gpu),
-        cmocka_unit_test(test_context_facts),   cmocka_unit_test(test_tuning_needs_a_gpu),
+        cmocka_unit_test(test_context_facts),   cmocka_unit_test(test_tuning_arguments),
         cmocka_unit_test(test_texts),
     };
     return cmocka_run_group_tests(tests, create_context, destroy_context);

@@ -7,9 +7,7 @@
 
 #include <cmocka.h>
 
-#include "autotune/autotune.h"
-#include "conv/context.h"
-#include "conv/gpu.h"
+#include "fake_context.h"
 #include "fake_gpu.h"
 #include "fakes/fake.h"
 #include "layer.h"
@@ -24,21 +22,6 @@
 #define WITHOUT_BLAS FAKES "/good"
 #define WITH_BLAS FAKES "/good:" FAKES "/with_cublas"
 #define DRIVER FAKES "/good/libcuda.so.1"
-
-/* conv_fft_context_create() would find the libraries of this machine too. */
-static conv_fft_context open_context(const char *libraries, const char *cache) {
-    conv_fft_context c = {.log_level = CONV_FFT_LOG_WARNING};
-    if (open_gpu(libraries, cache, 0, &c.gpu) != CONV_FFT_SUCCESS ||
-        cf_gpu_layers_create(c.gpu, &c.device) != CONV_FFT_SUCCESS)
-        fail_msg("no context: %s", conv_fft_last_error());
-    return c;
-}
-
-static void close_context(conv_fft_context *c) {
-    cf_gpu_layers_destroy(c->device);
-    cf_gpu_close(c->gpu);
-    assert_true(nothing_open(DRIVER));
-}
 
 static int launches(void) { return ((const fake_cuda *)inside_fake(DRIVER, "fake_cuda_state"))->launches; }
 static int products(void) {
@@ -89,17 +72,17 @@ static void check_described(conv_fft_context *context, const conv_fft_problem *p
 }
 
 static void plans(void **state) {
-    conv_fft_context context = open_context(WITH_BLAS, *state);
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     for (int i = 0; i < LINES; i++) {
         const conv_fft_problem p = test_problem(lines[i]);
-        conv_fft_plan *plan = test_plan(&context, &p, NULL);
+        conv_fft_plan *plan = test_plan(context, &p, NULL);
         assert_non_null(plan);
         const int before = fake_compilations();
-        check_described(&context, &p, plan); /* a plan of the same kernels compiles nothing */
+        check_described(context, &p, plan); /* a plan of the same kernels compiles nothing */
         assert_int_equal(fake_compilations(), before);
         conv_fft_plan_destroy(plan);
     }
-    close_context(&context);
+    fake_context_destroy(context);
 }
 
 static void *make_plans(void *context) {
@@ -118,37 +101,37 @@ static void plans_by_threads(void **state) {
     enum {
         THREADS = 3
     };
-    conv_fft_context context = open_context(WITH_BLAS, *state);
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     pthread_t threads[THREADS];
     for (int t = 0; t < THREADS; t++)
-        assert_int_equal(pthread_create(&threads[t], NULL, make_plans, &context), 0);
+        assert_int_equal(pthread_create(&threads[t], NULL, make_plans, context), 0);
     for (int t = 0; t < THREADS; t++) {
         void *failures = state;
         assert_int_equal(pthread_join(threads[t], &failures), 0);
         assert_null(failures);
     }
-    close_context(&context);
+    fake_context_destroy(context);
 }
 
 static void workspace_limits(void **state) {
-    conv_fft_context context = open_context(WITH_BLAS, *state);
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     for (int i = 0; i < 5; i++) {
         const conv_fft_problem p = test_problem(lines[i]);
         conv_fft_plan_options options;
         conv_fft_plan *plan = NULL;
         size_t bytes = 0;
         conv_fft_plan_options_init(&options);
-        options.workspace_limit = smallest_workspace_limit(&context, &p, &options);
+        options.workspace_limit = smallest_workspace_limit(context, &p, &options);
         assert_true(options.workspace_limit > 1);
-        plan = test_plan(&context, &p, &options);
+        plan = test_plan(context, &p, &options);
         assert_non_null(plan);
         assert_int_equal(conv_fft_plan_workspace(plan, CONV_FFT_BACKWARD, &bytes), CONV_FFT_SUCCESS);
         assert_true(bytes <= options.workspace_limit);
         conv_fft_plan_destroy(plan);
         options.workspace_limit--;
-        EXPECT_INVALID(conv_fft_plan_create(&context, &p, &options, &plan), "workspace_limit", "at least");
+        EXPECT_INVALID(conv_fft_plan_create(context, &p, &options, &plan), "workspace_limit", "at least");
     }
-    close_context(&context);
+    fake_context_destroy(context);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- calls */
@@ -169,13 +152,13 @@ static void call_both(layer *l, const conv_fft_plan *plan) {
 
 /* Calls launch, and that is all: they load nothing, compile nothing and take no memory of the device. */
 static void calls(void **state) {
-    conv_fft_context context = open_context(WITH_BLAS, *state);
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     const fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
     for (int i = 0; i < 5; i++) {
         const conv_fft_problem p = test_problem(lines[i]);
         generator g = generator_create(1);
         layer l = layer_create(&p, &g);
-        conv_fft_plan *plan = test_plan(&context, &p, NULL);
+        conv_fft_plan *plan = test_plan(context, &p, NULL);
         assert_non_null(plan);
         const int compiled = fake_compilations(), loaded = driver->modules, before = launches();
         call_both(&l, plan);
@@ -188,17 +171,17 @@ static void calls(void **state) {
         conv_fft_plan_destroy(plan);
         layer_destroy(&l);
     }
-    close_context(&context);
+    fake_context_destroy(context);
 }
 
 /* What the strategy says is what runs. */
 static void product_variants(void **state) {
     static const char *const variants[] = {"blas", "loop"};
-    conv_fft_context context = open_context(WITH_BLAS, *state);
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     const conv_fft_problem p = test_problem(lines[0]);
     generator g = generator_create(1);
     layer l = layer_create(&p, &g);
-    strategies s = chosen_strategies(&context, &p);
+    strategies s = chosen_strategies(context, &p);
     int launched[2], multiplied[2];
     for (int v = 0; v < 2; v++) {
         conv_fft_plan_options options;
@@ -209,7 +192,7 @@ static void product_variants(void **state) {
             memcpy(s.line[pass], edited, sizeof edited);
             options.strategy[pass] = s.line[pass];
         }
-        conv_fft_plan *plan = test_plan(&context, &p, &options);
+        conv_fft_plan *plan = test_plan(context, &p, &options);
         assert_non_null(plan);
         launched[v] = launches();
         multiplied[v] = products();
@@ -222,20 +205,20 @@ static void product_variants(void **state) {
     assert_int_equal(multiplied[1], 0);
     assert_int_equal(launched[1], launched[0] + 3);
     layer_destroy(&l);
-    close_context(&context);
+    fake_context_destroy(context);
 }
 
 /* ---------------------------------------------------------------------------------------------------- what is missing */
 
 static void without_blas(void **state) {
-    conv_fft_context context = open_context(WITHOUT_BLAS, *state);
+    conv_fft_context *context = fake_context_create(WITHOUT_BLAS, *state, false);
     for (int i = 0; i < LINES; i++) {
         const conv_fft_problem p = test_problem(lines[i]);
-        const strategies s = chosen_strategies(&context, &p);
+        const strategies s = chosen_strategies(context, &p);
         for (int pass = 0; pass < 3; pass++)
             assert_non_null(strstr(s.line[pass], " product=loop "));
     }
-    close_context(&context);
+    fake_context_destroy(context);
 }
 
 /* Transforms that are too large are not chosen, and refused if they are forced. */
@@ -249,7 +232,7 @@ static void large_bases(void **state) {
         {"in=1x1x3x300 out=1 kernel=3", "4x256", "4x512"},
         {"in=1x1x3x3x300 out=1 kernel=1", "4x4x256", "4x4x512"},
     };
-    conv_fft_context context = open_context(WITH_BLAS, *state);
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const conv_fft_problem p = test_problem(cases[i].line);
         conv_fft_plan_options options;
@@ -257,7 +240,7 @@ static void large_bases(void **state) {
         char line[256], edited[256];
         conv_fft_plan_options_init(&options);
         options.passes = CONV_FFT_FORWARD;
-        const strategies chosen = chosen_strategies(&context, &p);
+        const strategies chosen = chosen_strategies(context, &p);
         edit_strategy(chosen.line[0], "tiles",
                       p.rank == 1   ? "4"
                       : p.rank == 2 ? (p.input[0] == 3 ? "1x2" : "2x2")
@@ -265,23 +248,23 @@ static void large_bases(void **state) {
                       edited, sizeof edited);
         edit_strategy(edited, "basis", cases[i].beyond, line, sizeof line);
         options.strategy[0] = line;
-        EXPECT(NOT_SUPPORTED, conv_fft_plan_create(&context, &p, &options, &plan),
-               "no transforms of a basis that large", "device");
+        EXPECT(NOT_SUPPORTED, conv_fft_plan_create(context, &p, &options, &plan), "no transforms of a basis that large",
+               "device");
         edit_strategy(edited, "basis", cases[i].largest, line, sizeof line);
-        plan = test_plan(&context, &p, &options);
+        plan = test_plan(context, &p, &options);
         assert_non_null(plan);
         conv_fft_plan_destroy(plan);
     }
-    close_context(&context);
+    fake_context_destroy(context);
 }
 
 /* Longer than any transform of a GPU. */
 static void long_kernel(void **state) {
-    conv_fft_context context = open_context(WITH_BLAS, *state);
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     const conv_fft_problem p = test_problem("in=1x1x40000 out=1 kernel=20000");
     conv_fft_plan *plan = NULL;
-    EXPECT_INVALID(conv_fft_plan_create(&context, &p, NULL, &plan), "no strategy");
-    close_context(&context);
+    EXPECT_INVALID(conv_fft_plan_create(context, &p, NULL, &plan), "no strategy");
+    fake_context_destroy(context);
 }
 
 /* Every public way to a context on a GPU makes layers. */

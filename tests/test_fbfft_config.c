@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "device/kernel.h"
+#include "compiled.h"
 #include "fbfft/gpu_transform.h"
 #include "fbfft_cases.h"
 
@@ -218,21 +218,6 @@ static fbfft_desc problem_of(int i, int inverse) {
     return d;
 }
 
-static int number_before(const char *log, const char *words) {
-    const char *at = log ? strstr(log, words) : NULL;
-    assert_non_null(at);
-    while (at > log && at[-1] >= '0' && at[-1] <= '9')
-        --at;
-    return atoi(at);
-}
-
-typedef struct compiled {
-    cf_source source;
-    cf_cubin cubin;
-    char name[256];
-    int allowed;
-} compiled;
-
 /* The kernels of a transform, as gpu_transform.c builds them, also those for pointers of less alignment. */
 static int add_kernels(const fbfft_desc *d, const cf_gpu_facts *facts, int allowed, compiled *to) {
     cf_fft_problem problem;
@@ -251,10 +236,6 @@ static int add_kernels(const fbfft_desc *d, const cf_gpu_facts *facts, int allow
             assert_int_equal(pass->plain ? cf_fft_real_source(&pass->real[v], &c->source)
                                          : cf_fft_tile_source(&pass->tile[v], &c->source),
                              CONV_FFT_SUCCESS);
-            int options = 0;
-            while (c->source.options[options])
-                ++options;
-            c->source.options[options] = "--ptxas-options=-v";
             snprintf(c->name, sizeof c->name, "%s, pass %d%s", text, p, v ? ", unaligned" : "");
         }
     }
@@ -263,46 +244,20 @@ static int add_kernels(const fbfft_desc *d, const cf_gpu_facts *facts, int allow
 
 static void compile_all(const cf_jit *jit, const char *facts_file) {
     const cf_gpu_facts facts = facts_of(facts_file);
-    char architecture[CF_ARCHITECTURE_BYTES];
-    cf_gpu_architecture(&facts, architecture);
     static compiled kernels[MOST_KERNELS];
-    const cf_source *each[MOST_KERNELS];
-    cf_cubin *into[MOST_KERNELS];
-    int count = 0, bad = 0;
+    int count = 0;
     for (int i = 0; i < 2 * PROBLEMS; i += ONE_OF) {
         const fbfft_desc d = problem_of(i / 2, i % 2);
         count += add_kernels(&d, &facts, representative[i / 2].spills, &kernels[count]);
     }
-    for (int i = 0; i < count; ++i) {
-        each[i] = &kernels[i].source;
-        into[i] = &kernels[i].cubin;
-    }
-    if (cf_jit_compile(jit, architecture, each, count, into) != CONV_FFT_SUCCESS)
-        fail_msg("%s", conv_fft_last_error());
-    for (int i = 0; i < count; ++i) {
-        compiled *const c = &kernels[i];
-        const int stack = number_before(c->cubin.log, " bytes stack frame"),
-                  spills = number_before(c->cubin.log, " bytes spill stores");
-        if (stack > c->allowed || spills > c->allowed) {
-            print_error("%s: %s: %d bytes of spills, %d of local memory; %d are allowed\n", architecture, c->name,
-                        spills, stack, c->allowed);
-            ++bad;
-        }
-        cf_cubin_clear(&c->cubin);
-        free((char *)c->source.text);
-    }
-    print_message("          %s: %d kernels\n", architecture, count);
-    assert_int_equal(bad, 0);
+    assert_int_equal(compile_kernels(jit, &facts, kernels, count), 0);
 }
 
 static void kernels_compile_without_spills(void **unused) {
     (void)unused;
     cf_jit jit;
-    const cf_search search = cf_search_default();
-    if (cf_jit_open(&jit, &search, 0, CONV_FFT_LOG_SILENT) != CONV_FFT_SUCCESS) {
-        print_message("          no NVRTC: %s\n", conv_fft_last_error());
+    if (!compiler_open(&jit))
         skip();
-    }
     compile_all(&jit, "facts/h200.txt");
     compile_all(&jit, "facts/a100.txt");
 }

@@ -25,6 +25,10 @@ static void round_trip(void **unused) {
          "keep=x",
          3},
         {"staged basis=8x6 tiles=2x2 dilation=step overlap=add product=blas spectrum=fp32 chunk=1 groups=2 keep=w", 2},
+        {"reference basis=64x64 chunk=128", 2},
+        {"reference basis=1x7x16 chunk=0", 3},
+        {"direct algorithm=graph:29:k2=27,k13=-1", 2},
+        {"direct algorithm=old:FFT_TILING:fma", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         cf_strategy s;
@@ -58,6 +62,12 @@ static void wrong_lines(void **unused) {
     } cases[] = {
         {"", "is not a family"},
         {"fast basis=8x8", "\"fast\" is not a family"},
+        {"reference basis=8x8", "the line ends where chunk= is expected"},
+        {"reference basis=8x8 tiles=1x1 chunk=1", "\"tiles=1x1\" stands where chunk= is expected"},
+        {"reference basis=8x8 chunk=-1", "chunk is -1"},
+        {"direct", "the line ends where algorithm= is expected"},
+        {"direct algorithm=", "algorithm has 0 bytes; it must have 1 to 159"},
+        {"direct algorithm=graph:1 basis=8x8", "\"basis=8x8\" follows the last field"},
         {"staged", "the line ends where basis= is expected"},
         {"staged tiles=1x1", "\"tiles=1x1\" stands where basis= is expected"},
         {"staged basis=8 tiles=1x1", "basis is \"8\"; it must have 2 numbers"},
@@ -85,7 +95,11 @@ static void wrong_lines(void **unused) {
     assert_non_null(strstr(conv_fft_last_error(), "basis is \"8x8\"; it must have 1 number"));
     assert_null(strstr(conv_fft_last_error(), "numbers"));
 
-    char line[400];
+    char line[400] = "direct algorithm=";
+    memset(line + strlen(line), 'x', 160);
+    assert_int_equal(cf_strategy_parse(line, 2, &one), CONV_FFT_INVALID_ARGUMENT);
+    assert_non_null(strstr(conv_fft_last_error(), "algorithm has 160 bytes; it must have 1 to 159"));
+
     memset(line, 'x', sizeof line);
     line[sizeof line - 1] = '\0';
     cf_strategy s;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program conv-fft: what devices there are, and what the library would do with a layer. */
+/* The program conv-fft: its options and commands; `devices`. */
 #include "conv-fft.h"
 
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +18,25 @@ static const char help_text[] =
     "  explain PROBLEM         the strategy, bytes, operations and time of each stage of each pass\n"
     "  explain --file FILE     the same for each problem line of a file (a network)\n"
     "  explain fft BASIS       the kernels of a batched FFT on a GPU, why these, and what bytes and operations allow\n"
+    "  tune FILE...            time strategies for every layer of a network, keep the fastest, and show them beside "
+    "the\n"
+    "                          direct algorithms of cuDNN, where it is found; after an interruption it goes on\n"
+    "  bench FILE...           run every pass of every layer and show the median times (bench_conv, built beside the\n"
+    "                          library, compares them with other libraries)\n"
+    "  cache list              the files of tuning records and how many compiled kernels there are\n"
+    "  cache show              the records of this device\n"
+    "  cache merge FILE...     add records from files, for good\n"
+    "  cache export FILE [NETWORK...]  write all records to a file, or those of networks\n"
+    "  cache clear             remove all records and kernels\n"
+    "  cache verify            list, and fail if a line cannot be verified\n"
     "\n"
     "A problem is one argument or several, a name and key=value fields:\n"
     "  conv-fft explain L2 in=128x64x64x64 out=64 kernel=9x9\n"
     "Fields: in=BATCHxCHANNELSxD1[xD2[xD3]], out, kernel, stride, dilation, pad (2, 1x2, 3:0, same), groups,\n"
     "mode=zeros|circular|reflect|replicate, layout=first|last, wlayout=first|last, dtype=fp32|fp16|bf16|fp64,\n"
     "gw=same|fp32|fp16|bf16|fp64, math=fp32|tf32|half|fp64. What is omitted has its default.\n"
+    "Networks are files of such lines; # starts a comment. CONV_FFT_RECORD names a file that collects the lines of\n"
+    "layers for which a program found no record.\n"
     "\n"
     "A basis is 1 to 3 axes joined by x, behind it key=value fields:\n"
     "  conv-fft explain --facts h200.txt fft 64x64 from=9x9 channels=16 order=frequency-major\n"
@@ -41,16 +53,19 @@ static const char help_text[] =
     "  --file FILE             problem lines, # comments\n"
     "  --measure N             run each pass N times (1..1000) on random data and show the median times\n"
     "  --workspace-limit BYTES bytes that no pass may exceed (default: no limit)\n"
+    "  --candidates N          explain: the N best candidates of each set of passes that is tuned together\n"
+    "  --mode measure|exhaustive  time the best few, or all that are not hopeless (tune: default measure; explain: "
+    "times\n"
+    "                          the candidates)\n"
+    "  --milliseconds N        for the measurements of one layer (default 10000 for measure, no bound for exhaustive)\n"
+    "  --again                 tune: also layers that have a record\n"
+    "  --count N               tune, bench: the first N layers only\n"
+    "  --quality               tune: keep nothing, but compare the cost model and mode measure with mode exhaustive\n"
+    "  --policy fastest|newest|mine|theirs  cache merge: which record stays where both have one (default fastest)\n"
     "  --help                  this text\n"
     "  --version               version of the library\n"
     "\n"
-    "exit status: 0 success, 1 the library refused or the output could not be written, 2 wrong usage\n";
-
-/* A problem as it was given: as arguments (file is NULL), or as a line of a file. */
-typedef struct problem_source {
-    const char *text, *file;
-    long line;
-} problem_source;
+    "exit status: 0 success, 1 the library refused, a line was bad or the output could not be written, 2 wrong usage\n";
 
 int usage_error(const char *what, const char *value) {
     fprintf(stderr, "conv-fft: %s%s%s; see conv-fft --help\n", what, value ? ": " : "", value ? value : "");
@@ -62,14 +77,7 @@ int library_error(const char *what) {
     return 1;
 }
 
-static int problem_error(const problem_source *source) {
-    if (!source->file)
-        return library_error(source->text);
-    fprintf(stderr, "conv-fft: %s:%ld: %s\n", source->file, source->line, conv_fft_last_error());
-    return 1;
-}
-
-static int read_error(const char *file) {
+int read_error(const char *file) {
     fprintf(stderr, "conv-fft: cannot read %s: %s\n", file, strerror(errno));
     return 2;
 }
@@ -89,8 +97,6 @@ int open_context(const options *o, conv_fft_context **context) {
 }
 
 static int devices(const options *o) {
-    if (o->file || o->measure || o->workspace_limit || o->facts)
-        return usage_error("devices takes no --file, --measure, --workspace-limit or --facts", NULL);
     conv_fft_context *context;
     const int failed = open_context(o, &context);
     if (failed)
@@ -104,200 +110,164 @@ static int devices(const options *o) {
     return 0;
 }
 
-static void print_axes(const char *name, const int64_t *axes, int rank) {
-    printf("%s ", name);
-    for (int a = 0; a < rank; ++a)
-        printf("%s%" PRId64, a ? "x" : "", axes[a]);
-}
+/* ---- options */
 
-static void print_description(const char *pass, const conv_fft_description *d, int rank) {
-    printf("  %s\n    %s\n    ", pass, d->strategy);
-    print_axes("basis", d->basis, rank);
-    print_axes(", tiles", d->tiles, rank);
-    printf(", workspace %" PRIu64 " bytes%s\n", d->workspace_bytes,
-           d->shares_gy ? ", gy transformed once for both gradients" : "");
-    printf("    %-16s %12s %12s %13s %12s\n", "stage", "MB", "Mflop", "predicted ms", "measured ms");
-    for (int i = 0; i < d->stage_count; ++i) {
-        const conv_fft_stage *s = &d->stages[i];
-        printf("    %-16s %12.3f %12.3f %13.4f ", s->name, s->bytes / 1e6, s->operations / 1e6, s->predicted_ms);
-        if (s->measured_ms >= 0)
-            printf("%12.4f\n", s->measured_ms);
-        else
-            printf("%12s\n", "-");
+/* Letters of the options, and those that each command takes. */
+static const struct option long_options[] = {
+    {"device", required_argument, NULL, 'd'},  {"threads", required_argument, NULL, 't'},
+    {"file", required_argument, NULL, 'f'},    {"facts", required_argument, NULL, 'g'},
+    {"measure", required_argument, NULL, 'm'}, {"workspace-limit", required_argument, NULL, 'w'},
+    {"mode", required_argument, NULL, 'M'},    {"milliseconds", required_argument, NULL, 'T'},
+    {"again", no_argument, NULL, 'a'},         {"count", required_argument, NULL, 'n'},
+    {"quality", no_argument, NULL, 'q'},       {"candidates", required_argument, NULL, 'c'},
+    {"policy", required_argument, NULL, 'p'},  {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'v'},       {NULL, 0, NULL, 0},
+};
+
+static const struct {
+    const char *name, *takes;
+    int (*run)(const options *o, char **words, int count);
+} commands[] = {
+    {"devices", "dt", NULL},          {"explain", "dtfgmwcMT", explain_command}, {"tune", "dtMTanq", tune_command},
+    {"bench", "dtmn", bench_command}, {"cache", "dtp", cache_command},
+};
+
+static int read_choice(const char *text, const char *const *words, int *choice) {
+    for (*choice = 0; words[*choice]; ++*choice) {
+        if (strcmp(text, words[*choice]) == 0)
+            return 1;
     }
-    printf("    %-16s %12s %12s %13.4f ", "total", "", "", d->predicted_ms);
-    if (d->measured_ms >= 0)
-        printf("%12.4f\n", d->measured_ms);
-    else
-        printf("%12s\n", "-");
+    return 0;
 }
 
-static void print_nan_reach(const conv_fft_problem *p, const conv_fft_description *d) {
-    int64_t tiles = 1;
-    for (int a = 0; a < p->rank; ++a)
-        tiles *= d->tiles[a];
-    if (tiles == 1)
-        printf("  A NaN or Inf in x spreads over all of its sample's outputs of the same group (one tile).\n");
+static int read_device(options *o) {
+    long long number;
+    if (strcmp(optarg, "auto") == 0)
+        o->device = CONV_FFT_DEVICE_AUTO;
+    else if (strcmp(optarg, "cpu") == 0)
+        o->device = CONV_FFT_DEVICE_CPU;
+    else if (read_number(optarg, 0, 1023, &number))
+        o->device = (int)number;
     else
-        printf("  A NaN or Inf in x spreads over those of its sample's %" PRId64
-               " tiles that read it, in the same group.\n",
-               tiles);
+        return usage_error("--device must be auto, cpu or a number from 0 on", optarg);
+    return 0;
 }
 
-static int explain(const options *o, conv_fft_context *context, const problem_source *source) {
+static int read_option(int letter, options *o) {
+    static const char *const modes[] = {"measure", "exhaustive", NULL};
+    static const char *const policies[] = {"fastest", "newest", "mine", "theirs", NULL}; /* as conv_fft_tune_policy */
     static const struct {
-        conv_fft_pass pass;
-        const char *name;
-    } passes[] = {{CONV_FFT_FORWARD, "forward"},
-                  {CONV_FFT_BACKWARD_DATA, "backward data"},
-                  {CONV_FFT_BACKWARD_WEIGHTS, "backward weights"},
-                  {CONV_FFT_BACKWARD, "backward, both gradients"}};
-    conv_fft_problem p;
-    char name[64], text[1024];
-    if (conv_fft_problem_parse(source->text, &p, name, sizeof name) != CONV_FFT_SUCCESS)
-        return problem_error(source);
-    if (p.rank == 0)
-        return 0;
-    conv_fft_plan_options po;
-    conv_fft_plan_options_init(&po);
-    po.workspace_limit = o->workspace_limit;
-    conv_fft_plan *plan;
-    if (conv_fft_plan_create(context, &p, &po, &plan) != CONV_FFT_SUCCESS)
-        return problem_error(source);
-    conv_fft_problem_format(&p, text, sizeof text);
-    printf("%s%s%s\n", name, *name ? " " : "", text);
-    int failed = 0;
-    for (size_t i = 0; i < sizeof passes / sizeof passes[0] && !failed; ++i) {
-        conv_fft_description d;
-        const conv_fft_status status = o->measure ? conv_fft_profile(plan, passes[i].pass, o->measure, &d)
-                                                  : conv_fft_plan_describe(plan, passes[i].pass, &d);
-        if (status != CONV_FFT_SUCCESS)
-            failed = problem_error(source);
-        else
-            print_description(passes[i].name, &d, p.rank);
-        if (i == 0 && !failed)
-            print_nan_reach(&p, &d);
+        char letter;
+        long long low, high;
+        const char *problem;
+    } numbers[] = {
+        {'t', 1, 4096, "--threads must be 1 to 4096"},
+        {'m', 1, 1000, "--measure must be 1 to 1000"},
+        {'w', 1, INT64_MAX, "--workspace-limit must be at least 1"},
+        {'T', 1, 1000000000, "--milliseconds must be 1 to 1000000000"},
+        {'n', 1, 1000000000, "--count must be 1 to 1000000000"},
+        {'c', 1, 1000000, "--candidates must be 1 to 1000000"},
+    };
+    long long number = 0;
+    int choice;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
+        if (letter == numbers[i].letter && !read_number(optarg, numbers[i].low, numbers[i].high, &number))
+            return usage_error(numbers[i].problem, optarg);
     }
-    conv_fft_plan_destroy(plan);
-    return failed;
+    switch (letter) {
+    case 'd':
+        return read_device(o);
+    case 't':
+        o->threads = (int)number;
+        break;
+    case 'm':
+        o->measure = (int)number;
+        break;
+    case 'w':
+        o->workspace_limit = (uint64_t)number;
+        break;
+    case 'T':
+        o->milliseconds = number;
+        break;
+    case 'n':
+        o->count = number;
+        break;
+    case 'c':
+        o->candidates = (int)number;
+        break;
+    case 'f':
+        o->file = optarg;
+        break;
+    case 'g':
+        o->facts = optarg;
+        break;
+    case 'a':
+        o->again = 1;
+        break;
+    case 'q':
+        o->quality = 1;
+        break;
+    case 'M':
+        if (!read_choice(optarg, modes, &choice))
+            return usage_error("--mode must be measure or exhaustive", optarg);
+        o->mode = choice ? CONV_FFT_TUNE_EXHAUSTIVE : CONV_FFT_TUNE_MEASURE;
+        break;
+    case 'p':
+        if (!read_choice(optarg, policies, &choice))
+            return usage_error("--policy must be fastest, newest, mine or theirs", optarg);
+        o->policy = (conv_fft_tune_policy)choice;
+        break;
+    default:
+        return usage_error("wrong usage", NULL);
+    }
+    return 0;
 }
 
-static int explain_file(const options *o, conv_fft_context *context) {
-    FILE *file = fopen(o->file, "r");
-    if (!file)
-        return read_error(o->file);
-    char *text = NULL;
-    size_t bytes = 0;
-    problem_source source = {.file = o->file};
-    int failed = 0;
-    while (!failed && getline(&text, &bytes, file) >= 0) {
-        source.text = text;
-        ++source.line;
-        failed = explain(o, context, &source);
-    }
-    if (!failed && !feof(file))
-        failed = read_error(o->file);
-    free(text);
-    fclose(file);
-    return failed;
-}
-
-static int explain_words(const options *o, conv_fft_context *context, char **words, int count) {
-    char line[1024];
-    size_t length = 0;
-    for (int i = 0; i < count; ++i) {
-        const int added = snprintf(line + length, sizeof line - length, "%s%s", i ? " " : "", words[i]);
-        length += (size_t)added;
-        if (length >= sizeof line)
-            return usage_error("the problem is too long", NULL);
-    }
-    return explain(o, context, &(problem_source){.text = line});
-}
-
-static int explain_command(const options *o, char **words, int count) {
-    if (count > 0 && strcmp(words[0], "fft") == 0)
-        return explain_fft(o, words + 1, count - 1);
-    if (o->facts)
-        return usage_error("explain takes --facts for an fft only", NULL);
-    if (!o->file && count == 0)
-        return usage_error("explain needs a problem or --file", NULL);
-    if (o->file && count > 0)
-        return usage_error("explain takes a problem or --file, not both", NULL);
-    conv_fft_context *context;
-    int failed = open_context(o, &context);
-    if (failed)
-        return failed;
-    failed = o->file ? explain_file(o, context) : explain_words(o, context, words, count);
-    conv_fft_context_destroy(context);
-    return failed;
+static const char *option_name(char letter) {
+    int i = 0;
+    while (long_options[i].val != letter)
+        ++i;
+    return long_options[i].name;
 }
 
 static int run(int argc, char **argv) {
-    static const struct option long_options[] = {
-        {"device", required_argument, NULL, 'd'},
-        {"threads", required_argument, NULL, 't'},
-        {"file", required_argument, NULL, 'f'},
-        {"facts", required_argument, NULL, 'g'},
-        {"measure", required_argument, NULL, 'm'},
-        {"workspace-limit", required_argument, NULL, 'w'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},
-        {NULL, 0, NULL, 0},
-    };
-    options o = {.device = CONV_FFT_DEVICE_AUTO};
-    long long number = 0;
+    options o = {.device = CONV_FFT_DEVICE_AUTO, .mode = CONV_FFT_TUNE_OFF, .policy = CONV_FFT_KEEP_FASTEST};
+    char given[sizeof long_options / sizeof long_options[0] + 1] = "";
+    size_t given_count = 0;
     for (int c; (c = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
-        switch (c) {
-        case 'd':
-            if (strcmp(optarg, "auto") == 0)
-                o.device = CONV_FFT_DEVICE_AUTO;
-            else if (strcmp(optarg, "cpu") == 0)
-                o.device = CONV_FFT_DEVICE_CPU;
-            else if (read_number(optarg, 0, 1023, &number))
-                o.device = (int)number;
-            else
-                return usage_error("--device must be auto, cpu or a number from 0 on", optarg);
-            break;
-        case 't':
-            if (!read_number(optarg, 1, 4096, &number))
-                return usage_error("--threads must be 1 to 4096", optarg);
-            o.threads = (int)number;
-            break;
-        case 'm':
-            if (!read_number(optarg, 1, 1000, &number))
-                return usage_error("--measure must be 1 to 1000", optarg);
-            o.measure = (int)number;
-            break;
-        case 'w':
-            if (!read_number(optarg, 1, INT64_MAX, &number))
-                return usage_error("--workspace-limit must be at least 1", optarg);
-            o.workspace_limit = (uint64_t)number;
-            break;
-        case 'f':
-            o.file = optarg;
-            break;
-        case 'g':
-            o.facts = optarg;
-            break;
-        case 'h':
+        if (c == 'h') {
             fputs(help_text, stdout);
             return 0;
-        case 'v':
+        }
+        if (c == 'v') {
             printf("conv-fft %s\n", conv_fft_version_string());
             return 0;
-        default:
-            return usage_error("wrong usage", NULL);
         }
+        const int failed = read_option(c, &o);
+        if (!failed && c == 'M' && !o.candidates)
+            o.candidates = 20;
+        if (failed)
+            return failed;
+        if (!strchr(given, c))
+            given[given_count++] = (char)c;
     }
     if (optind == argc)
         return usage_error("a command is needed", NULL);
-    const char *command = argv[optind++];
-    if (strcmp(command, "devices") == 0) {
+    const char *name = argv[optind++];
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i) {
+        if (strcmp(name, commands[i].name) != 0)
+            continue;
+        const size_t taken = strspn(given, commands[i].takes);
+        if (given[taken]) {
+            char what[64];
+            snprintf(what, sizeof what, "%s takes no --%s", name, option_name(given[taken]));
+            return usage_error(what, NULL);
+        }
+        if (commands[i].run)
+            return commands[i].run(&o, argv + optind, argc - optind);
         return optind == argc ? devices(&o) : usage_error("devices takes no argument", argv[optind]);
     }
-    if (strcmp(command, "explain") == 0)
-        return explain_command(&o, argv + optind, argc - optind);
-    return usage_error("unknown command", command);
+    return usage_error("unknown command", name);
 }
 
 int main(int argc, char **argv) {

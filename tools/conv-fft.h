@@ -6,7 +6,10 @@
 #include "conv_fft.h"
 
 typedef struct options {
-    int device, threads, measure;
+    int device, threads, measure, candidates, again, quality;
+    int64_t count, milliseconds;
+    conv_fft_tuning mode; /* CONV_FFT_TUNE_OFF: not given */
+    conv_fft_tune_policy policy;
     uint64_t workspace_limit;
     const char *file, *facts;
 } options;
@@ -14,11 +17,41 @@ typedef struct options {
 /* Each writes a message and returns the program's exit status. */
 int usage_error(const char *what, const char *value); /* value may be NULL */
 int library_error(const char *what);
+int read_error(const char *file);
 
 /* 0, or an exit status. */
 int open_context(const options *o, conv_fft_context **context);
 
-/* The words behind `explain fft`. Returns an exit status. */
+/* The commands. Each gets the words behind its name and returns an exit status. */
+int explain_command(const options *o, char **words, int count);
+int tune_command(const options *o, char **words, int count);
+int cache_command(const options *o, char **words, int count);
+int bench_command(const options *o, char **words, int count);
+
+/* The words behind `explain fft`. */
 int explain_fft(const options *o, char **words, int count);
+
+/* Problem lines of files. */
+typedef struct layer_line {
+    char name[64];
+    conv_fft_problem problem;
+    const char *file;
+    long line;
+} layer_line;
+
+typedef struct network {
+    layer_line *layers;
+    int64_t count, room;
+    int64_t bad; /* lines that are no problem: each has been reported with its file and number */
+} network;
+
+/* Add the problems of a file. 0, or an exit status if it cannot be read. */
+int network_read(const char *file, network *n);
+/* Of files; at most `most` problems if it is positive. */
+int network_read_all(char **files, int count, int64_t most, network *n);
+void network_free(network *n);
+
+/* The quality of the cost model and of the quick search, against the exhaustive one. */
+int measure_quality(const options *o, conv_fft_context *context, const network *n);
 
 #endif

@@ -151,8 +151,11 @@ static int print(const conv_fft_context *context, const char *facts, const fbfft
 int explain_fft(const options *o, char **words, int count) {
     fbfft_desc d;
     int64_t batch = 0;
-    if (o->file || o->measure || o->workspace_limit || o->threads)
-        return usage_error("explain fft takes no --file, --measure, --workspace-limit or --threads", NULL);
+    if (o->file || o->measure || o->workspace_limit || o->threads || o->candidates || o->milliseconds)
+        return usage_error(
+            "explain fft takes no --file, --measure, --workspace-limit, --threads, --candidates, --mode or "
+            "--milliseconds",
+            NULL);
     if (o->facts && o->device != CONV_FFT_DEVICE_AUTO)
         return usage_error("explain fft takes --device or --facts, not both", NULL);
     int failed = read_words(words, count, &d, &batch);

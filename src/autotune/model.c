@@ -64,14 +64,36 @@ static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPE
     return cost;
 }
 
-void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
-                   cf_stage_cost cost[CF_STAGE_COUNT]) {
+static cf_stage_cost unpredicted(double bytes, double operations) { return (cf_stage_cost){bytes, operations, -1.0}; }
+
+/* The tensors, and the operations of the definition: what an algorithm of another library makes of them it does not say. */
+static void model_direct(const cf_layer *layer, int pass, cf_stage_cost cost[CF_STAGE_COUNT]) {
+    static const cf_stage_kind stages[CF_PASS_COUNT] = {CF_STAGE_CONVOLVE_Y, CF_STAGE_CONVOLVE_GX,
+                                                        CF_STAGE_CONVOLVE_GW};
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(layer, x, y, w);
+    const double bytes =
+        elements(x) * (double)cf_dtype_bytes(layer->x.dtype) + elements(y) * (double)cf_dtype_bytes(layer->y.dtype) +
+        elements(w) * (double)cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype);
+    cost[stages[pass]] = unpredicted(bytes, 2.0 * elements(y) * elements(w) / (double)w[0]);
+}
+
+/* The stages are those of `staged`, with each tensor and each spectrum through memory twice more: padding, and transposition. */
+static void model_reference(cf_stage_cost cost[CF_STAGE_COUNT]) {
+    for (int i = 0; i < CF_STAGE_COUNT; ++i) {
+        const bool product = i == CF_STAGE_PRODUCT_Y || i == CF_STAGE_PRODUCT_GX || i == CF_STAGE_PRODUCT_GW;
+        if (cost[i].seconds > 0.0)
+            cost[i] = unpredicted(cost[i].bytes * (product ? 1.0 : 3.0), cost[i].operations);
+    }
+}
+
+static void model_staged(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                         cf_stage_cost cost[CF_STAGE_COUNT]) {
     static const cf_stage_kind loads[CF_OPERAND_COUNT] = {CF_STAGE_LOAD_X, CF_STAGE_LOAD_W, CF_STAGE_LOAD_GY};
     static const cf_stage_kind stores[CF_PASS_COUNT] = {CF_STAGE_STORE_Y, CF_STAGE_STORE_GX, CF_STAGE_STORE_GW};
     static const cf_stage_kind products[CF_PASS_COUNT] = {CF_STAGE_PRODUCT_Y, CF_STAGE_PRODUCT_GX, CF_STAGE_PRODUCT_GW};
     cf_spectrum s[CF_OPERAND_COUNT];
     int64_t extents[CF_OPERAND_COUNT][5];
-    memset(cost, 0, CF_STAGE_COUNT * sizeof *cost);
     cf_staged_spectra(layer, pass, strategy, s);
     cf_layer_extents(layer, extents[CF_X], extents[CF_Y], extents[CF_W]);
     const size_t size[CF_OPERAND_COUNT] = {cf_dtype_bytes(layer->x.dtype),
@@ -96,6 +118,56 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
         cost[CF_STAGE_FOLD_GX] = cost_of(device, 2.0 * bytes, padded, device->flops);
     else
         cost[CF_STAGE_STORE_GX].seconds += bytes / device->bandwidth;
+}
+
+/* Tensors once, and the weights' spectra; the transforms' arithmetic, of x again for each block of sums of gw. */
+static void model_fused(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                        cf_stage_cost cost[CF_STAGE_COUNT]) {
+    static const cf_stage_kind stages[CF_PASS_COUNT] = {CF_STAGE_CONVOLVE_Y, CF_STAGE_CONVOLVE_GX,
+                                                        CF_STAGE_CONVOLVE_GW};
+    cf_spectrum s[CF_OPERAND_COUNT];
+    int64_t x[5], y[5], w[5];
+    cf_staged_spectra(layer, pass, strategy, s);
+    cf_layer_extents(layer, x, y, w);
+    const double points = (double)(s[CF_X].basis[0] * s[CF_X].basis[1] * s[CF_X].basis[2]);
+    const double number = (double)cf_dtype_bytes(s[CF_X].dtype), plane = 2.0 * number * (double)s[CF_X].bins;
+    const double in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns,
+                 many = (double)(s[CF_X].rows * layer->groups);
+    const int64_t longest = cf_max(cf_max(s[CF_X].basis[0], s[CF_X].basis[1]), s[CF_X].basis[2]);
+    /* From rates on an H200: longer lines take two steps; sums go through shared memory, too, and leave room for fewer threads, as large
+     * planes do; products of several channels read all weights for every plane. */
+    const double rate = device->fused_flops / (longest > device->line_points ? 1.4 : 1.0) /
+                        (pass == CF_PASS_WEIGHTS ? 1.6 : 1.0) / (plane > 100e3 ? 1.6 : 1.0) /
+                        (in * out > 1 ? 1.6 : 1.0);
+    double again = 1.0;
+    if (pass == CF_PASS_WEIGHTS) /* sums that stay in a hundred kilobytes */
+        again = fmax(1.0, out / fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
+    const double operations = many * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0) +
+                              8.0 * many * in * out * (double)s[CF_X].bins;
+    const double bytes = elements(x) * (double)cf_dtype_bytes(layer->x.dtype) * again +
+                         elements(y) * (double)cf_dtype_bytes(layer->y.dtype);
+    const double spectra = (double)layer->groups * in * out * plane;
+    const double tensor =
+        elements(w) * (double)cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype);
+    cost[stages[pass]] = cost_of(device, bytes + spectra, operations, rate);
+    cost[pass == CF_PASS_WEIGHTS ? CF_STAGE_STORE_GW : CF_STAGE_LOAD_W] =
+        cost_of(device, spectra + tensor, 2.5 * spectra / number * log2(points > 2 ? points : 2), device->flops);
+}
+
+void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                   cf_stage_cost cost[CF_STAGE_COUNT]) {
+    memset(cost, 0, CF_STAGE_COUNT * sizeof *cost);
+    if (strategy->family == CF_FAMILY_FUSED) {
+        model_fused(layer, device, pass, strategy, cost);
+        return;
+    }
+    if (strategy->family == CF_FAMILY_DIRECT) {
+        model_direct(layer, pass, cost);
+        return;
+    }
+    model_staged(layer, device, pass, strategy, cost);
+    if (strategy->family == CF_FAMILY_REFERENCE)
+        model_reference(cost);
 }
 
 cf_stage_cost cf_model_bias(const cf_layer *layer, const cf_device *device) {

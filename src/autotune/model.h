@@ -9,7 +9,7 @@
 #include "conv/run.h"
 
 typedef struct cf_stage_cost {
-    double bytes, operations, seconds;
+    double bytes, operations, seconds; /* seconds negative: not predicted, as all of `direct` and `reference` */
 } cf_stage_cost;
 
 /* Costs of a feasible strategy for one pass; stages that the pass does not have stay zero. */

@@ -6,11 +6,14 @@
 #include "core/stage.h"
 #include "device/gpu.h"
 
+typedef struct cf_tuner cf_tuner;
+
 struct conv_fft_context {
     int ordinal; /* GPU, or CONV_FFT_DEVICE_CPU */
     conv_fft_log_level log_level;
     cf_device *device; /* of layers */
     cf_gpu *gpu;       /* NULL on the CPU */
+    cf_tuner *tuner;   /* of src/autotune, which makes and destroys it; NULL: no records */
     char description[512];
 };
 

@@ -28,9 +28,33 @@ typedef struct cf_family {
 
 extern const cf_family cf_families[CF_FAMILY_COUNT];
 
+/* The functions of a family that has all of them, by its prefix: declared, and as an initialiser. */
+#define CF_FAMILY_DECLARE(prefix)                                                                                \
+    bool prefix##_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);      \
+    bool prefix##_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy, \
+                          const char **why);                                                                     \
+    conv_fft_status prefix##_prepare(conv_fft_plan *plan, int pass);                                             \
+    conv_fft_status prefix##_build(conv_fft_plan *plan, int pass);                                               \
+    void prefix##_release(conv_fft_plan *plan, int pass);                                                        \
+    cf_workspace prefix##_workspace(const conv_fft_plan *plan, int set, int64_t rows);                           \
+    conv_fft_status prefix##_run(const conv_fft_plan *plan, int set, const cf_call *call);                       \
+    conv_fft_status prefix##_candidates(const cf_layer *layer, cf_device *device, int pass,                      \
+                                        bool (*visit)(const cf_strategy *strategy, void *user), void *user)
+#define CF_FAMILY_OF(prefix)                                                                                         \
+    {                                                                                                                \
+        prefix##_feasible, prefix##_runs_on, prefix##_prepare, prefix##_build, prefix##_release, prefix##_workspace, \
+            prefix##_run, prefix##_candidates                                                                        \
+    }
+
 /* Spectra of a staged strategy; false if one is beyond any memory. */
 bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy,
                        cf_spectrum spectrum[CF_OPERAND_COUNT]);
+
+/* The window of an operand in a role; the same for every family with a basis and tiles. */
+cf_window cf_staged_window(const cf_layer *layer, const cf_strategy *strategy, cf_role role);
+
+/* Set gw to zero where no product reaches all of it: for an empty batch, or where taps meet only padding. */
+conv_fft_status cf_staged_zero_weights(const conv_fft_plan *plan, const cf_call *call);
 
 /* How a staged strategy stores gx. */
 cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *strategy);

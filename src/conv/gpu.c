@@ -158,11 +158,15 @@ static const cf_stage_ops operations = {
     .timer_seconds = cf_gpu_timer_seconds,
 };
 
+cf_gpu *cf_gpu_of_layers(const cf_device *device) {
+    return device->ops == &operations ? ((const cf_gpu_layers *)device)->gpu : NULL;
+}
+
 /* Rates that only rank strategies, as shares of what the facts promise, from profiles of layers on an H200: a transform's arithmetic,
  * large complex products in FP32, and memory. */
 static void set_facts(cf_device *device, const cf_gpu_facts *facts) {
     const double lanes = 128.0 * (double)facts->multiprocessors * (double)facts->clock_khz * 1e3;
-    device->flops = 0.4 * lanes;
+    device->flops = device->fused_flops = 0.4 * lanes;
     device->product_flops = 1.6 * lanes;
     device->overlaps = true;
     device->bandwidth = 0.6 * 2e3 * (double)facts->memory_clock_khz * (double)facts->memory_bus_bits / 8;

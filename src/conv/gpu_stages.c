@@ -27,7 +27,7 @@ static const char *const tails[CF_KERNEL_COUNT] = {
         "extern \"C\" __global__ void cf_stage(const StageProduct s) { stage_product_weights(s); }",
 };
 
-static char *join(const char *tail) {
+char *cf_gpu_stage_text(const char *tail) {
     const size_t a = strlen(cf_fbfft_kernel_text), b = strlen(cf_stage_kernel_text), c = strlen(tail) + 1;
     char *text = malloc(a + b + c);
     if (!text)
@@ -44,7 +44,7 @@ conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
     int count = 0;
     for (; count < CF_KERNEL_COUNT; ++count) {
         const bool doubles = count >= CF_KERNEL_PRODUCT + 3;
-        char *text = join(tails[doubles ? count - 3 : count]);
+        char *text = cf_gpu_stage_text(tails[doubles ? count - 3 : count]);
         if (!text) {
             status = cf_fail_memory(strlen(cf_fbfft_kernel_text), "the text of a kernel");
             goto done;
@@ -62,43 +62,36 @@ done:
     return status;
 }
 
-/* As many blocks as cover `work` threads, up to a number that keeps any GPU busy: the kernels go round. */
-static conv_fft_status launch(const cf_gpu_layers *layers, int kernel, int64_t work, int threads, size_t shared,
-                              void *parameter, void *second, struct CUstream_st *stream) {
-    const int64_t most = layers->gpu->facts.multiprocessors * 32;
-    const int64_t blocks = cf_max(1, cf_min(cf_ceil_div(work, threads), most));
-    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {(unsigned)threads, 1, 1}, shared};
+conv_fft_status cf_gpu_stage_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
+                                    struct CUstream_st *stream) {
+    const int64_t most = kernel->gpu->facts.multiprocessors * 32;
+    const int64_t blocks = cf_max(1, cf_min(cf_ceil_div(work, THREADS), most));
+    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {THREADS, 1, 1}, 0};
     void *parameters[] = {parameter, second};
-    return cf_kernel_launch(layers->kernel[kernel], &shape, parameters, stream);
+    return cf_kernel_launch(kernel, &shape, parameters, stream);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- stages */
 
-/* StageTensor of stages.cuh. */
-typedef struct stage_tensor {
-    int64_t extent[5], stride[5], group_stride, channels;
-    int type;
-} stage_tensor;
-
-static stage_tensor tensor_of(const cf_tensor *t, int64_t samples, int64_t groups, int64_t channels,
-                              const int64_t size[3]) {
-    stage_tensor s = {
+cf_stage_tensor cf_stage_tensor_of(const cf_tensor *t, int64_t samples, int64_t groups, int64_t channels,
+                                   const int64_t size[3]) {
+    return (cf_stage_tensor){
         .extent = {samples, groups * channels, size[0], size[1], size[2]},
         .stride = {t->sample_stride, t->channel_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
         .group_stride = t->group_stride,
         .channels = channels,
-        .type = t->dtype};
-    return s;
+        .type = (int)t->dtype};
 }
 
-static int64_t elements(const stage_tensor *s) {
+int64_t cf_stage_elements(const cf_stage_tensor *s) {
     return s->extent[0] * s->extent[1] * s->extent[2] * s->extent[3] * s->extent[4];
 }
 
 conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream) {
-    stage_tensor s = tensor_of(tensor, extents[0], 1, extents[1], extents + 2);
-    return launch(cf_gpu_layers_of(device), CF_KERNEL_ZERO, elements(&s), THREADS, 0, &s, &data, stream);
+    cf_stage_tensor s = cf_stage_tensor_of(tensor, extents[0], 1, extents[1], extents + 2);
+    return cf_gpu_stage_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_ZERO], cf_stage_elements(&s), &s, &data,
+                               stream);
 }
 
 /* Axes of which one goes on where the next ends become one, the last of the four. */
@@ -148,12 +141,12 @@ conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
 conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream) {
     struct { /* StageFold */
-        stage_tensor gx;
+        cf_stage_tensor gx;
         const void *scratch;
         void *data;
         int64_t pad[3], padded[3];
         int mode, type, accumulate;
-    } f = {.gx = tensor_of(&desc->tensor, samples, groups, desc->channels, desc->size),
+    } f = {.gx = cf_stage_tensor_of(&desc->tensor, samples, groups, desc->channels, desc->size),
            .scratch = scratch,
            .data = tensor,
            .mode = (int)desc->mode,
@@ -161,7 +154,8 @@ conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const v
            .accumulate = accumulate};
     memcpy(f.pad, desc->pad, sizeof f.pad);
     memcpy(f.padded, desc->padded, sizeof f.padded);
-    return launch(cf_gpu_layers_of(device), CF_KERNEL_FOLD, elements(&f.gx), THREADS, 0, &f, NULL, stream);
+    return cf_gpu_stage_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_FOLD], cf_stage_elements(&f.gx), &f, NULL,
+                               stream);
 }
 
 /* ------------------------------------------------------------------------------------------------------ small products */
@@ -181,6 +175,6 @@ conv_fft_status cf_gpu_small_product(cf_gpu_layers *layers, const cf_product_des
     const int64_t sizes[] = {[CF_PRODUCT_FORWARD] = s.rows * s.out,
                              [CF_PRODUCT_BACKWARD_DATA] = s.rows * s.in,
                              [CF_PRODUCT_BACKWARD_WEIGHTS] = s.in * s.out * 32};
-    return launch(layers, CF_KERNEL_PRODUCT + (int)desc->kind + (desc->dtype == CONV_FFT_FP64 ? 3 : 0),
-                  bins * sizes[desc->kind], THREADS, 0, &s, NULL, stream);
+    const int kernel = CF_KERNEL_PRODUCT + (int)desc->kind + (desc->dtype == CONV_FFT_FP64 ? 3 : 0);
+    return cf_gpu_stage_launch(layers->kernel[kernel], bins * sizes[desc->kind], &s, NULL, stream);
 }

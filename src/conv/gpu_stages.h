@@ -27,8 +27,28 @@ typedef struct cf_gpu_layers {
 
 static inline cf_gpu_layers *cf_gpu_layers_of(cf_device *device) { return (cf_gpu_layers *)device; }
 
+/* NULL: the device is no GPU. */
+cf_gpu *cf_gpu_of_layers(const cf_device *device);
+
 /* Compile them. */
 conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers);
+
+/* The text of all of kernels/, with what is added behind it. To be freed; NULL: out of memory. */
+char *cf_gpu_stage_text(const char *tail);
+
+/* As many blocks as cover `work` threads, up to a number that keeps any GPU busy: the kernels go round. `second` may be NULL. */
+conv_fft_status cf_gpu_stage_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
+                                    struct CUstream_st *stream);
+
+/* StageTensor of stages.cuh. */
+typedef struct cf_stage_tensor {
+    int64_t extent[5], stride[5], group_stride, channels;
+    int type;
+} cf_stage_tensor;
+
+cf_stage_tensor cf_stage_tensor_of(const cf_tensor *tensor, int64_t samples, int64_t groups, int64_t channels,
+                                   const int64_t size[3]);
+int64_t cf_stage_elements(const cf_stage_tensor *tensor);
 
 conv_fft_status cf_gpu_product(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
                                bool accumulate, struct CUstream_st *stream);

@@ -86,6 +86,7 @@ struct conv_fft_plan {
     cf_workspace workspace[CONV_FFT_BACKWARD + 1]; /* per set of passes that may run in one call */
     cf_transform_entry transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
     int transform_count;
+    double tuned_seconds[CONV_FFT_BACKWARD + 1]; /* per set of passes: as the tuner measured them; 0: it did not */
 };
 
 /* strategy[p] is read for the passes of the set. INVALID_ARGUMENT: a strategy is infeasible, or it needs more than the limit (0: none) with

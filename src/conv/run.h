@@ -6,18 +6,21 @@
 #include "conv/plan.h"
 
 /* X(name, text): every stage a call can have, in the order in which descriptions list them. */
-#define CF_STAGE_LIST(X)        \
-    X(BIAS, "sum gbias")        \
-    X(LOAD_W, "transform w")    \
-    X(LOAD_X, "transform x")    \
-    X(LOAD_GY, "transform gy")  \
-    X(PRODUCT_Y, "product y")   \
-    X(PRODUCT_GX, "product gx") \
-    X(PRODUCT_GW, "product gw") \
-    X(STORE_Y, "inverse y")     \
-    X(STORE_GX, "inverse gx")   \
-    X(FOLD_GX, "fold gx")       \
-    X(STORE_GW, "inverse gw")
+#define CF_STAGE_LIST(X)          \
+    X(BIAS, "sum gbias")          \
+    X(LOAD_W, "transform w")      \
+    X(LOAD_X, "transform x")      \
+    X(LOAD_GY, "transform gy")    \
+    X(PRODUCT_Y, "product y")     \
+    X(PRODUCT_GX, "product gx")   \
+    X(PRODUCT_GW, "product gw")   \
+    X(STORE_Y, "inverse y")       \
+    X(STORE_GX, "inverse gx")     \
+    X(FOLD_GX, "fold gx")         \
+    X(STORE_GW, "inverse gw")     \
+    X(CONVOLVE_Y, "convolve y")   \
+    X(CONVOLVE_GX, "convolve gx") \
+    X(CONVOLVE_GW, "convolve gw")
 
 #define CF_STAGE_ENUM(name, text) CF_STAGE_##name,
 typedef enum cf_stage_kind {

@@ -2,6 +2,9 @@
 /* Family `staged`: transform -> product per bin -> inverse, through spectra in the workspace. What it needs at plan time. */
 #include "conv/staged.h"
 
+#include "conv/direct.h"
+#include "conv/fused.h"
+#include "conv/reference.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -13,7 +16,7 @@ const cf_pass_row cf_pass_table[CF_PASS_COUNT] = {
     [CF_PASS_WEIGHTS] = {CF_W, {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y}, CF_PRODUCT_BACKWARD_WEIGHTS, "backward weights"},
 };
 
-static cf_window make_window(const cf_layer *layer, const cf_strategy *s, cf_role role) {
+cf_window cf_staged_window(const cf_layer *layer, const cf_strategy *s, cf_role role) {
     cf_window window;
     memset(&window, 0, sizeof window);
     for (int a = 0; a < 3; ++a) {
@@ -28,7 +31,7 @@ static cf_window make_window(const cf_layer *layer, const cf_strategy *s, cf_rol
 
 bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf_spectrum spectrum[CF_OPERAND_COUNT]) {
     const cf_role *role = cf_pass_table[pass].role;
-    const cf_window x = make_window(layer, s, role[CF_X]), y = make_window(layer, s, role[CF_Y]);
+    const cf_window x = cf_staged_window(layer, s, role[CF_X]), y = cf_staged_window(layer, s, role[CF_Y]);
     int64_t bins = s->basis[0];
     if (!cf_multiply(&bins, s->basis[1]) || !cf_multiply(&bins, s->basis[2] / 2 + 1))
         return false;
@@ -183,7 +186,7 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
         memset(&desc, 0, sizeof desc);
         desc.inverse = operand == row->result;
         desc.tensor = *tensors[operand];
-        desc.window = make_window(layer, &pass->strategy, row->role[operand]);
+        desc.window = cf_staged_window(layer, &pass->strategy, row->role[operand]);
         desc.spectrum = pass->spectrum[operand];
         desc.scale = 1.0;
         if (desc.inverse) {
@@ -245,4 +248,8 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
 const cf_family cf_families[CF_FAMILY_COUNT] = {
     [CF_FAMILY_STAGED] =
         {.feasible = feasible, .runs_on = runs_on, .prepare = prepare, .workspace = workspace, .run = cf_staged_run},
+    [CF_FAMILY_FUSED] = {cf_fused_feasible, cf_fused_runs_on, cf_fused_prepare, cf_fused_build, cf_fused_release,
+                         cf_fused_workspace, cf_fused_run, NULL},
+    [CF_FAMILY_REFERENCE] = CF_FAMILY_OF(cf_reference),
+    [CF_FAMILY_DIRECT] = CF_FAMILY_OF(cf_direct),
 };

@@ -142,6 +142,18 @@ static conv_fft_status all_rows(runner *r, const cf_spectrum *y) {
     return CONV_FFT_SUCCESS;
 }
 
+conv_fft_status cf_staged_zero_weights(const conv_fft_plan *plan, const cf_call *call) {
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(&plan->layer, x, y, w);
+    /* Taps that meet only padding are in no window. */
+    bool trimmed = plan->layer.batch == 0;
+    for (int a = 0; a < 3; ++a)
+        trimmed = trimmed || plan->layer.axis[a].kernel < w[2 + a];
+    if (!trimmed || (call->flags & CONV_FFT_ACCUMULATE_GW))
+        return CONV_FFT_SUCCESS;
+    return plan->device->ops->zero(plan->device, &plan->layer.gw, w, call->gw, call->stream);
+}
+
 static conv_fft_status start(runner *r) {
     const conv_fft_plan *plan = r->plan;
     int64_t x[5], y[5], w[5];
@@ -150,14 +162,7 @@ static conv_fft_status start(runner *r) {
         CF_FORWARD(plan->device->ops->zero(plan->device, &plan->layer.x, x, r->call->gx, r->call->stream));
         cf_lap(r->plan, r->call, CF_STAGE_STORE_GX);
     }
-    /* Taps that meet only padding are in no window. */
-    bool trimmed = plan->layer.batch == 0;
-    for (int a = 0; a < 3; ++a)
-        trimmed = trimmed || plan->layer.axis[a].kernel < w[2 + a];
-    if (r->weights && trimmed && !(r->call->flags & CONV_FFT_ACCUMULATE_GW)) {
-        CF_FORWARD(plan->device->ops->zero(plan->device, &plan->layer.gw, w, r->call->gw, r->call->stream));
-    }
-    return CONV_FFT_SUCCESS;
+    return r->weights ? cf_staged_zero_weights(plan, r->call) : CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call) {

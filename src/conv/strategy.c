@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-static const char *const family_words[CF_FAMILY_COUNT + 1] = {[CF_FAMILY_STAGED] = "staged"};
+static const char *const family_words[CF_FAMILY_COUNT + 1] = {[CF_FAMILY_STAGED] = "staged",
+                                                              [CF_FAMILY_FUSED] = "fused",
+                                                              [CF_FAMILY_REFERENCE] = "reference",
+                                                              [CF_FAMILY_DIRECT] = "direct"};
 static const char *const dilation_words[] = {"step", "shift", NULL};
 static const char *const overlap_words[] = {"save", "add", NULL};
 static const char *const product_words[] = {"blas", "loop", NULL};
@@ -24,6 +27,7 @@ enum {
     CHUNK,
     GROUPS,
     KEEP,
+    ALGORITHM,
     FIELD_COUNT
 };
 static const struct {
@@ -39,11 +43,15 @@ static const struct {
     [CHUNK] = {"chunk", NULL},
     [GROUPS] = {"groups", NULL},
     [KEEP] = {"keep", keep_words},
+    [ALGORITHM] = {"algorithm", NULL},
 };
 
 /* Bit f: the family has field f. */
 static const unsigned family_fields[CF_FAMILY_COUNT] = {
-    [CF_FAMILY_STAGED] = (1u << FIELD_COUNT) - 1,
+    [CF_FAMILY_STAGED] = (1u << (KEEP + 1)) - 1,
+    [CF_FAMILY_FUSED] = 1u << BASIS | 1u << TILES | 1u << DILATION | 1u << SPECTRUM,
+    [CF_FAMILY_REFERENCE] = 1u << BASIS | 1u << CHUNK,
+    [CF_FAMILY_DIRECT] = 1u << ALGORITHM,
 };
 
 static int word_of(const cf_strategy *s, int field) {
@@ -69,6 +77,8 @@ void cf_strategy_format(const cf_strategy *s, int rank, char *text, size_t bytes
             continue;
         if (field == BASIS || field == TILES)
             cf_text_axes(&t, fields[field].key, rank, (field == BASIS ? s->basis : s->tiles) + 3 - rank);
+        else if (field == ALGORITHM)
+            cf_text_add(&t, " algorithm=%s", s->algorithm);
         else if (fields[field].words)
             cf_text_add(&t, " %s=%s", fields[field].key, fields[field].words[word_of(s, field)]);
         else
@@ -128,6 +138,11 @@ static conv_fft_status read_field(int field, const char *value, int rank, cf_str
     case KEEP:
         s->keep = word;
         break;
+    case ALGORITHM:
+        CF_REQUIRE(*value && strlen(value) < sizeof s->algorithm,
+                   "strategy: algorithm has %zu bytes; it must have 1 to %zu", strlen(value), sizeof s->algorithm - 1);
+        strcpy(s->algorithm, value);
+        break;
     }
     return CONV_FFT_SUCCESS;
 }
@@ -152,7 +167,8 @@ conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strat
         next += strspn(next, " ");
         if (field < 0) {
             const int family = cf_text_word(family_words, word);
-            CF_REQUIRE(family >= 0, "strategy: \"%s\" is not a family; it must be staged", word);
+            CF_REQUIRE(family >= 0, "strategy: \"%s\" is not a family; it must be staged, fused, reference or direct",
+                       word);
             s.family = (cf_family_id)family;
             continue;
         }

@@ -12,6 +12,12 @@
  * chunk          rows (batch x shifts x tiles) of x and y whose spectra exist at a time; 0 = all
  * groups         groups whose spectra exist at a time; 0 = all
  * keep           none, x, w or xw: spectra that the caller may keep
+ *
+ * and those of other families, each with fields of its own:
+ *
+ *     fused basis=72x72 tiles=1x1 dilation=step spectrum=fp32
+ *     reference basis=64x64 chunk=128
+ *     direct algorithm=graph:29:k2=27,k13=1       (conv/direct.h)
  */
 #ifndef CF_CONV_STRATEGY_H
 #define CF_CONV_STRATEGY_H
@@ -22,8 +28,13 @@
 /* One way to compute a pass; conv/family.h. */
 typedef enum cf_family_id {
     CF_FAMILY_STAGED,
+    CF_FAMILY_FUSED,
+    CF_FAMILY_REFERENCE,
+    CF_FAMILY_DIRECT,
     CF_FAMILY_COUNT
 } cf_family_id;
+
+#define CF_ALGORITHM_BYTES 160
 
 typedef struct cf_strategy {
     cf_family_id family;
@@ -33,13 +44,15 @@ typedef struct cf_strategy {
     conv_fft_dtype spectrum;
     int64_t chunk, groups;
     int keep; /* set of conv_fft_operand */
+    char algorithm[CF_ALGORITHM_BYTES];
 } cf_strategy;
 
 conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strategy);
 void cf_strategy_format(const cf_strategy *strategy, int rank, char *text, size_t bytes);
 
 static inline cf_axis_grid cf_strategy_grid(const cf_strategy *s, int axis) {
-    return (cf_axis_grid){s->basis[axis], s->tiles[axis], s->overlap_add, s->shift_dilation};
+    const cf_axis_grid grid = {s->basis[axis], s->tiles[axis], s->overlap_add, s->shift_dilation};
+    return grid;
 }
 
 #endif

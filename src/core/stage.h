@@ -123,6 +123,7 @@ struct cf_device {
     int threads; /* that a call may use, >= 1 */
     bool has_blas;
     double flops;         /* per second, for the cost model: transforms */
+    double fused_flops;   /* the same in kernels that transform both ways; 0: the device has none */
     double product_flops; /* large products */
     double bandwidth;     /* bytes per second */
     double stage_seconds; /* fixed cost of one stage */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/cublas.h"
 
-#include <pthread.h>
+#include "device/service.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -48,26 +49,27 @@ conv_fft_status cf_cublas_status(const cf_cublas_functions *functions, cf_cublas
 
 /* ---- the pool */
 
-typedef struct cf_cublas_pooled pooled;
-struct cf_cublas_pooled {
-    pooled *next;
-    cf_cublas_handle handle;
+struct cf_cublas {
+    cf_service service;
+    cf_cublas_functions functions;
 };
 
-struct cf_cublas {
-    const cf_gpu *gpu;
-    pthread_mutex_t mutex; /* of the list, and of the library until it is open */
-    cf_library library;
-    cf_cublas_functions functions;
-    pooled *spares; /* that nobody holds */
-};
+static conv_fft_status make(const void *table, void **handle) {
+    cf_cublas_handle made = NULL;
+    CF_FORWARD(CF_CUBLAS((const cf_cublas_functions *)table, cublasCreate, &made));
+    *handle = made;
+    return CONV_FFT_SUCCESS;
+}
+
+static void destroy(const void *table, void *handle) { ((const cf_cublas_functions *)table)->cublasDestroy(handle); }
 
 conv_fft_status cf_cublas_create(const cf_gpu *gpu, cf_cublas **result) {
     cf_cublas *const cublas = calloc(1, sizeof *cublas);
     if (!cublas)
         return cf_fail_memory(sizeof *cublas, "the pool of cuBLAS handles");
-    cublas->gpu = gpu;
-    pthread_mutex_init(&cublas->mutex, NULL);
+    cublas->service =
+        (cf_service){.gpu = gpu, .spec = &spec, .table = &cublas->functions, .make = make, .destroy = destroy};
+    cf_service_begin(&cublas->service);
     *result = cublas;
     return CONV_FFT_SUCCESS;
 }
@@ -75,57 +77,8 @@ conv_fft_status cf_cublas_create(const cf_gpu *gpu, cf_cublas **result) {
 void cf_cublas_destroy(cf_cublas *cublas) {
     if (!cublas)
         return;
-    const bool entered = cublas->spares && cf_gpu_enter(cublas->gpu) == CONV_FFT_SUCCESS;
-    while (cublas->spares) {
-        pooled *const next = cublas->spares->next;
-        cublas->functions.cublasDestroy(cublas->spares->handle);
-        free(cublas->spares);
-        cublas->spares = next;
-    }
-    if (entered)
-        cf_gpu_leave(cublas->gpu);
-    pthread_mutex_destroy(&cublas->mutex);
+    cf_service_end(&cublas->service);
     free(cublas);
-}
-
-/* The library, opened once, and a spare handle if there is one. */
-static conv_fft_status open_and_take(cf_cublas *cublas, pooled **taken) {
-    pthread_mutex_lock(&cublas->mutex);
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    if (!cublas->library.usable)
-        status =
-            cf_cublas_open(&cublas->library, &cublas->functions, &cublas->gpu->search, cublas->gpu->driver.version);
-    *taken = cublas->spares;
-    if (*taken)
-        cublas->spares = (*taken)->next;
-    pthread_mutex_unlock(&cublas->mutex);
-    return status;
-}
-
-static void put_back(cf_cublas *cublas, pooled *p) {
-    pthread_mutex_lock(&cublas->mutex);
-    p->next = cublas->spares;
-    cublas->spares = p;
-    pthread_mutex_unlock(&cublas->mutex);
-}
-
-/* cuBLAS allocates when it makes a handle. While a stream is being captured that is allowed to a relaxed thread only. */
-static conv_fft_status make(cf_cublas *cublas, pooled **made) {
-    const cf_driver *const driver = &cublas->gpu->driver;
-    cf_cu_capture_mode mode = CF_CU_CAPTURE_RELAXED;
-    pooled *const p = calloc(1, sizeof *p);
-    if (!p)
-        return cf_fail_memory(sizeof *p, "a cuBLAS handle");
-    conv_fft_status status = CF_CU(driver, cuThreadExchangeStreamCaptureMode, &mode);
-    if (status == CONV_FFT_SUCCESS) {
-        status = CF_CUBLAS(&cublas->functions, cublasCreate, &p->handle);
-        driver->cuThreadExchangeStreamCaptureMode(&mode);
-    }
-    if (status == CONV_FFT_SUCCESS)
-        *made = p;
-    else
-        free(p);
-    return status;
 }
 
 /* A new stream takes the workspace away, hence the order. */
@@ -139,28 +92,26 @@ static conv_fft_status set_up(const cf_cublas_lease *lease, cf_cu_stream stream,
 /* With the context current. */
 static conv_fft_status lend(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace, size_t bytes,
                             cf_cublas_lease *lease) {
-    pooled *p = NULL;
-    CF_FORWARD(open_and_take(cublas, &p));
-    if (!p)
-        CF_FORWARD(make(cublas, &p));
-    *lease = (cf_cublas_lease){.call = &cublas->functions, .handle = p->handle, .pooled = p};
+    cf_handle *h = NULL;
+    CF_FORWARD(cf_service_take(&cublas->service, &h));
+    *lease = (cf_cublas_lease){.call = &cublas->functions, .handle = h->handle, .pooled = h};
     const conv_fft_status status = set_up(lease, stream, math, workspace, bytes);
     if (status != CONV_FFT_SUCCESS)
-        put_back(cublas, p);
+        cf_service_put(&cublas->service, h);
     return status;
 }
 
 conv_fft_status cf_cublas_acquire(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace,
                                   size_t bytes, cf_cublas_lease *lease) {
-    CF_FORWARD(cf_gpu_enter(cublas->gpu));
+    CF_FORWARD(cf_gpu_enter(cublas->service.gpu));
     const conv_fft_status status = lend(cublas, stream, math, workspace, bytes, lease);
     if (status != CONV_FFT_SUCCESS)
-        cf_gpu_leave(cublas->gpu);
+        cf_gpu_leave(cublas->service.gpu);
     return status;
 }
 
 void cf_cublas_release(cf_cublas *cublas, cf_cublas_lease *lease) {
-    put_back(cublas, lease->pooled);
-    cf_gpu_leave(cublas->gpu);
+    cf_service_put(&cublas->service, lease->pooled);
+    cf_gpu_leave(cublas->service.gpu);
     *lease = (cf_cublas_lease){0};
 }

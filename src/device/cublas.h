@@ -72,7 +72,7 @@ void cf_cublas_destroy(cf_cublas *cublas); /* NULL is allowed. Every handle is b
 typedef struct cf_cublas_lease {
     const cf_cublas_functions *call;
     cf_cublas_handle handle;
-    struct cf_cublas_pooled *pooled;
+    struct cf_handle *pooled;
 } cf_cublas_lease;
 
 /* A handle on this stream, with memory of the caller to work in (cuBLAS then allocates none, and results do not depend on

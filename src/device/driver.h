@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* The enumerations of CUDA, passed as numbers of the same type. */
-typedef unsigned cf_cu_result, cf_cu_attribute, cf_cu_function_attribute, cf_cu_capture_mode;
+typedef unsigned cf_cu_result, cf_cu_attribute, cf_cu_function_attribute, cf_cu_capture_mode, cf_cu_pointer_attribute;
 typedef int cf_cu_device;
 typedef unsigned long long cf_cu_pointer; /* device memory */
 typedef struct CUctx_st *cf_cu_context;
@@ -22,6 +22,7 @@ typedef struct CUevent_st *cf_cu_event;
 
 /* X(name, CUDA's name, value) */
 #define CF_CU_CONSTANTS(X)                                                                         \
+    X(CF_CU_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE, 1)                                            \
     X(CF_CU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2)                                            \
     X(CF_CU_STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34)                                             \
     X(CF_CU_NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100)                                                  \
@@ -33,6 +34,17 @@ typedef struct CUevent_st *cf_cu_event;
     X(CF_CU_FUNCTION_LOCAL_BYTES, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                           \
     X(CF_CU_FUNCTION_REGISTERS, CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                     \
     X(CF_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8) \
+    X(CF_CU_MEMORY_OF_HOST, CU_MEMORYTYPE_HOST, 1)                                                 \
+    X(CF_CU_MEMORY_OF_DEVICE, CU_MEMORYTYPE_DEVICE, 2)                                             \
+    X(CF_CU_POINTER_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                              \
+    X(CF_CU_POINTER_DEVICE_POINTER, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, 3)                        \
+    X(CF_CU_POINTER_IS_MANAGED, CU_POINTER_ATTRIBUTE_IS_MANAGED, 8)                                \
+    X(CF_CU_POINTER_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9)                        \
+    X(CF_CU_POINTER_IS_LEGACY_IPC_CAPABLE, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, 10)    \
+    X(CF_CU_POINTER_RANGE_START, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, 11)                        \
+    X(CF_CU_POINTER_RANGE_SIZE, CU_POINTER_ATTRIBUTE_RANGE_SIZE, 12)                               \
+    X(CF_CU_POINTER_ACCESS_FLAGS, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, 16)                           \
+    X(CF_CU_ACCESS_READWRITE, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE, 3)                       \
     X(CF_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                        \
     X(CF_CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED, 2)
 
@@ -79,6 +91,11 @@ enum {
     X(cuMemsetD8Async, cuMemsetD8Async,                                                                                \
       (cf_cu_pointer memory, unsigned char value, size_t count, cf_cu_stream stream))                                  \
     X(cuMemsetD32Async, cuMemsetD32Async, (cf_cu_pointer memory, unsigned value, size_t count, cf_cu_stream stream))   \
+    X(cuPointerGetAttribute, cuPointerGetAttribute,                                                                    \
+      (void *data, cf_cu_pointer_attribute attribute, cf_cu_pointer memory))                                           \
+    X(cuPointerGetAttributes, cuPointerGetAttributes,                                                                  \
+      (unsigned count, cf_cu_pointer_attribute *attributes, void **data, cf_cu_pointer memory))                        \
+    X(cuStreamGetCtx, cuStreamGetCtx, (cf_cu_stream stream, cf_cu_context * context))                                  \
     X(cuStreamCreate, cuStreamCreate, (cf_cu_stream * stream, unsigned flags))                                         \
     X(cuStreamSynchronize, cuStreamSynchronize, (cf_cu_stream stream))                                                 \
     X(cuStreamDestroy, cuStreamDestroy_v2, (cf_cu_stream stream))                                                      \

@@ -2,6 +2,8 @@
 #include "device/gpu.h"
 
 #include "device/cublas.h"
+#include "device/cudnn.h"
+#include "device/cufft.h"
 
 #include <stdlib.h>
 
@@ -27,6 +29,8 @@ static conv_fft_status open_services(cf_gpu *gpu, const cf_gpu_options *options)
     CF_FORWARD(open_device(gpu));
     CF_FORWARD(cf_cubin_cache_create(options->cache_directory, CF_CUBIN_CACHE_LIMIT, options->log_level, &gpu->cache));
     CF_FORWARD(cf_cublas_create(gpu, &gpu->cublas));
+    CF_FORWARD(cf_cudnn_create(gpu, &gpu->cudnn));
+    CF_FORWARD(cf_cufft_create(gpu, &gpu->cufft));
     /* Without it the cache may still have every kernel that is asked for. */
     if (cf_jit_open(&gpu->jit, &options->search, gpu->driver.version, options->log_level) != CONV_FFT_SUCCESS)
         cf_log(options->log_level, CONV_FFT_LOG_INFO, "NVRTC is missing, so only kernels of the cache can be used: %s",
@@ -52,6 +56,8 @@ conv_fft_status cf_gpu_open(const cf_gpu_options *options, cf_gpu **result) {
 void cf_gpu_close(cf_gpu *gpu) {
     if (!gpu)
         return;
+    cf_cufft_destroy(gpu->cufft);
+    cf_cudnn_destroy(gpu->cudnn);
     cf_cublas_destroy(gpu->cublas);
     cf_cubin_cache_destroy(gpu->cache);
     if (gpu->context)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One GPU of this process: driver, facts, compiler, kernel cache, cuBLAS. All of it belongs to the struct, nothing to the
+ * One GPU of this process: driver, facts, compiler, kernel cache, libraries. All of it belongs to the struct, nothing to the
  * process, and after cf_gpu_open() any number of threads may use it.
  *
  * The device's primary context is used, the one that CUDA's runtime has: pointers and streams are shared with every other
@@ -13,6 +13,8 @@
 #include "device/facts.h"
 
 typedef struct cf_cublas cf_cublas;
+typedef struct cf_cudnn cf_cudnn;
+typedef struct cf_cufft cf_cufft;
 
 typedef struct cf_gpu {
     int ordinal;
@@ -21,7 +23,9 @@ typedef struct cf_gpu {
     char architecture[CF_ARCHITECTURE_BYTES];
     cf_jit jit; /* jit.library.usable: new kernels can be compiled */
     cf_cubin_cache *cache;
-    cf_cublas *cublas;
+    cf_cublas *cublas; /* this and the next two are opened when they are first needed */
+    cf_cudnn *cudnn;
+    cf_cufft *cufft;
     cf_search search;
     conv_fft_log_level log_level;
     cf_cu_device device;

@@ -2,66 +2,10 @@
 #include "device/report.h"
 
 #include "device/cublas.h"
+#include "device/cudnn.h"
+#include "device/cufft.h"
 
 #include <stdio.h>
-
-/* ---- libraries that so far are only looked for */
-
-typedef struct cufft_functions {
-    cf_cublas_result (*cufftGetVersion)(int *version);
-} cufft_functions;
-
-static bool accept_cufft(const void *table, int driver_version, cf_library *library) {
-    const cufft_functions *const functions = table;
-    int version = 0;
-    if (functions->cufftGetVersion)
-        functions->cufftGetVersion(&version);
-    snprintf(library->version, sizeof library->version, "%d.%d.%d", version / 1000, version % 1000 / 100,
-             version % 100);
-    return cf_library_fits(library, "cuFFT", version / 1000 + 1, driver_version); /* cuFFT 11 is of CUDA 12 */
-}
-
-typedef struct cudnn_functions {
-    size_t (*cudnnGetVersion)(void);
-    size_t (*cudnnGetCudartVersion)(void);
-} cudnn_functions;
-
-static bool accept_cudnn(const void *table, int driver_version, cf_library *library) {
-    const cudnn_functions *const functions = table;
-    const int version = functions->cudnnGetVersion ? (int)functions->cudnnGetVersion() : 0;
-    const int cuda = functions->cudnnGetCudartVersion ? (int)functions->cudnnGetCudartVersion() : 0;
-    snprintf(library->version, sizeof library->version, "%d.%d.%d", version / 10000, version % 10000 / 100,
-             version % 100);
-    return cf_library_fits(library, "cuDNN", cuda / 1000, driver_version);
-}
-
-static const char *const cufft_sonames[] = {"libcufft.so.12", "libcufft.so.11", NULL};
-static const cf_symbol cufft_symbols[] = {{"cufftGetVersion", offsetof(cufft_functions, cufftGetVersion)}};
-static const cf_library_spec cufft = {
-    .name = "cuFFT",
-    .sonames = cufft_sonames,
-    .how_to_get = "optional: it comes with the CUDA toolkit, or pip install nvidia-cufft (CUDA 12: nvidia-cufft-cu12)",
-    .symbols = cufft_symbols,
-    .symbol_count = sizeof cufft_symbols / sizeof cufft_symbols[0],
-    .accept = accept_cufft,
-};
-
-static const char *const cudnn_sonames[] = {"libcudnn.so.9", NULL};
-static const cf_symbol cudnn_symbols[] = {
-    {"cudnnGetVersion", offsetof(cudnn_functions, cudnnGetVersion)},
-    {"cudnnGetCudartVersion", offsetof(cudnn_functions, cudnnGetCudartVersion)},
-};
-static const cf_library_spec cudnn = {
-    .name = "cuDNN",
-    .sonames = cudnn_sonames,
-    .how_to_get = "optional: install it from developer.nvidia.com/cudnn, or pip install nvidia-cudnn-cu13 (CUDA 12: "
-                  "nvidia-cudnn-cu12)",
-    .symbols = cudnn_symbols,
-    .symbol_count = sizeof cudnn_symbols / sizeof cudnn_symbols[0],
-    .accept = accept_cudnn,
-};
-
-/* ---- the report */
 
 static void report_library(cf_text *text, const char *name, const cf_library *library) {
     if (library->usable)
@@ -74,17 +18,17 @@ static void report_libraries(cf_text *text, const cf_search *search, const cf_dr
     cf_jit jit;
     cf_library library;
     cf_cublas_functions cublas_functions;
-    cufft_functions cufft_table;
-    cudnn_functions cudnn_table;
+    cf_cufft_functions cufft_functions;
+    cf_cudnn_functions cudnn_functions;
     cf_text_add(text, "libraries\n");
     report_library(text, "CUDA driver", &driver->library);
     cf_jit_open(&jit, search, driver->version, CONV_FFT_LOG_SILENT);
     report_library(text, "NVRTC", &jit.library);
     cf_cublas_open(&library, &cublas_functions, search, driver->version);
     report_library(text, "cuBLAS", &library);
-    cf_library_open(&library, &cufft, search, driver->version, &cufft_table);
+    cf_cufft_open(&library, &cufft_functions, search, driver->version);
     report_library(text, "cuFFT", &library);
-    cf_library_open(&library, &cudnn, search, driver->version, &cudnn_table);
+    cf_cudnn_open(&library, &cudnn_functions, search, driver->version);
     report_library(text, "cuDNN", &library);
 }
 

@@ -95,7 +95,7 @@ static void split(const cf_tile_problem *p, int x, cf_tile_problem *inner, cf_ti
 static bool is_plain(const cf_tile_problem *p, fbfft_desc *desc) {
     const cf_transform_desc *t = &p->fft.transform;
     const int64_t *basis = t->spectrum.basis;
-    if (p->fft.complex_signal || t->tensor.dtype != CONV_FFT_FP32 || p->fft.layout.frequency_major ||
+    if (p->fft.complex_signal || p->fft.adds || t->tensor.dtype != CONV_FFT_FP32 || p->fft.layout.frequency_major ||
         t->window.axis[0].phases * t->window.axis[1].phases * t->window.axis[2].phases > 1)
         return false;
     int64_t dense = 1, bins = 1;

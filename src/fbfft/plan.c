@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fbfft/plan.h"
 
+#include "device/pointer.h"
+
 #include <stdlib.h>
 
 conv_fft_status cf_fft_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, fbfft_plan **result) {
@@ -42,5 +44,8 @@ conv_fft_status cf_fft_execute(const fbfft_plan *plan, const void *in, void *out
                                         .unit = plan->problem.layout.frequency_major ? batch * t->spectrum.columns : 1,
                                         .groups = 1,
                                         .scratch = workspace};
+    const cf_gpu_argument arguments[] = {
+        {"in", in, 1}, {"out", out, 1}, {"workspace", workspace, cf_fft_plan_workspace(plan, batch)}};
+    CF_FORWARD(cf_gpu_check_arguments(plan->gpu->kernel[0][0]->gpu, arguments, 3, stream));
     return cf_gpu_transform_run(plan->gpu, &call, stream);
 }

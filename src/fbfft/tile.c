@@ -14,13 +14,14 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------------------------------------------ choices */
 
-/* Larger is worse: the largest radix decides on registers. */
-static int badness(const int r[3]) {
-    int largest = 16;
+/* Larger is worse: the largest radix decides on registers, beyond some number of points. */
+static int badness(const int r[3], int few) {
+    int largest = few;
     for (int i = 0; i < 3; ++i)
         largest = r[i] > largest ? r[i] : largest;
     return 4 * largest + (r[0] % 8 != 0) + 64 * (r[2] > 1);
@@ -39,7 +40,7 @@ static void choose_radices(int n, int most, int radix[3]) {
             const int r[3] = {a, n / a % b ? 1 : b, n / a % b ? n / a : n / a / b};
             if (r[1] == 1 && r[2] > 1)
                 continue;
-            const int bad = badness(r);
+            const int bad = badness(r, most < 16 ? 8 : 16);
             if (bad < best) {
                 best = bad;
                 memcpy(radix, r, sizeof r);
@@ -71,8 +72,15 @@ static int64_t rows_of(const cf_tile_config *c) {
     const int n1 = radix_product(c->radix[1]);
     return c->kind == CF_TILE_PAIRS ? (n1 + 1) / 2 : n1;
 }
+static bool rides(const cf_tile_config *c) { return c->rides && radix_product(c->radix[2]) % 2 == 0; }
 static int64_t least_pitch(const cf_tile_config *c) {
-    return line_size(c->radix[2]) + (c->kind == CF_TILE_PAIRS && radix_product(c->radix[2]) % 2);
+    const int extra = rides(c) ? 0 : radix_product(c->radix[2]) % 2 ? 1 : 2;
+    return line_size(c->radix[2]) + (c->kind == CF_TILE_PAIRS ? extra : 0);
+}
+/* Lines along the axes before the last. */
+static int64_t columns_of(const cf_tile_config *c) {
+    const int n = radix_product(c->radix[2]);
+    return c->kind != CF_TILE_PAIRS ? n : n / 2 + 1 - rides(c);
 }
 static int64_t least_plane(const cf_tile_config *c) { return radix_product(c->radix[0]) * rows_of(c) * c->pitch; }
 static int64_t shared_bytes(const cf_tile_config *c) { return c->planes * (32 + c->plane * 2 * number_bytes(c)); }
@@ -91,7 +99,7 @@ static int64_t extent(const cf_tile_config *c, int x) {
 /* Lines of the longest step of a plane. */
 static int64_t most_lines(const cf_tile_config *c) {
     const int64_t *basis = c->problem.fft.transform.spectrum.basis;
-    const int64_t columns = c->kind == CF_TILE_PAIRS ? (basis[2] + 1) / 2 : radix_product(c->radix[2]);
+    const int64_t columns = columns_of(c);
     int64_t rows = extent(c, 1);
     if (c->kind == CF_TILE_PAIRS)
         rows = (rows + 1) / 2;
@@ -131,8 +139,7 @@ static int wavefronts(const int64_t place[32], int64_t number) {
 static int conflicts(const cf_tile_config *c) {
     const int64_t rows = cf_max(1, cf_min(rows_of(c), (extent(c, 1) + 1) / (c->kind == CF_TILE_PAIRS ? 2 : 1))),
                   depth = cf_max(1, extent(c, 0)), lines = c->planes * depth * rows;
-    const int64_t columns =
-        c->kind == CF_TILE_PAIRS ? (radix_product(c->radix[2]) + 1) / 2 : radix_product(c->radix[2]);
+    const int64_t columns = columns_of(c);
     const bool one_axis = radix_product(c->radix[0]) * radix_product(c->radix[1]) == 1;
     int total = 0;
     for (int warp = 0; warp < 4; ++warp) {
@@ -154,8 +161,9 @@ static int conflicts(const cf_tile_config *c) {
     return total;
 }
 
-/* The distances with the fewest conflicts. Staged lines are read as quads, which an odd number of quads between them serves best. */
-static void choose_distances(cf_tile_config *c) {
+/* The distances with the fewest conflicts, planes being up to so many numbers longer than need be. Staged lines are read as quads, which
+ * an odd number of quads between them serves best. */
+static void choose_distances(cf_tile_config *c, int64_t longer) {
     int best = INT32_MAX;
     int64_t pitch = 0, plane = 0;
     const int64_t least = least_pitch(c);
@@ -163,7 +171,7 @@ static void choose_distances(cf_tile_config *c) {
         if (c->staged && i % 4 != 2)
             continue;
         c->pitch = i;
-        for (int64_t j = least_plane(c); j < least_plane(c) + 16; ++j) {
+        for (int64_t j = least_plane(c); j < least_plane(c) + longer; ++j) {
             c->plane = j;
             const int cost = (c->staged && j % 2) ? INT32_MAX : conflicts(c);
             if (cost < best) {
@@ -185,22 +193,27 @@ static void choose_planes(cf_tile_config *c, const cf_gpu_facts *facts, int64_t 
     const bool pieces = c->order == CF_TILE_BY_PLANE;
     const int64_t threads = pieces ? 256 : 128;
     c->planes = pieces ? 32 : (int)cf_max(1, threads / lines);
-    choose_distances(c);
+    choose_distances(c, 16);
     while (c->planes > 1 && (c->shared > facts->shared_per_block || (c->planes * lines > threads && c->planes > 8))) {
         c->planes /= 2;
-        choose_distances(c);
+        choose_distances(c, 16);
     }
 }
 
-static void choose_block(cf_tile_config *c, const cf_gpu_facts *facts) {
-    const int64_t lines = most_lines(c), registers = registers_of(c);
-    choose_planes(c, facts, lines);
-    const int64_t total = c->planes * lines,
+/* Threads for so many lines, and what blocks then share a multiprocessor. */
+static void choose_threads(cf_tile_config *c, const cf_gpu_facts *facts, int64_t total, int64_t shared) {
+    const int64_t registers = registers_of(c),
                   most = cf_max(32, cf_min(512, facts->registers_per_multiprocessor / registers / 32 * 32));
     c->threads = (int)(cf_ceil_div(cf_ceil_div(total, cf_ceil_div(total, most)), 32) * 32);
     const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers);
-    const int64_t by_shared = facts->shared_per_multiprocessor / (c->shared + facts->shared_reserved_per_block);
+    const int64_t by_shared = facts->shared_per_multiprocessor / (shared + facts->shared_reserved_per_block);
     c->blocks = (int)cf_max(1, cf_min(cf_min(by_registers, by_shared), facts->threads_per_multiprocessor / c->threads));
+}
+
+static void choose_block(cf_tile_config *c, const cf_gpu_facts *facts) {
+    const int64_t lines = most_lines(c);
+    choose_planes(c, facts, lines);
+    choose_threads(c, facts, c->planes * lines, c->shared);
 }
 
 static cf_tile_kind kind_of(const cf_tile_problem *p) {
@@ -230,7 +243,7 @@ static void coordinates(const cf_axis_window *a, int64_t *low, int64_t *high) {
     *high += cf_max(a->count - 1, 0) * a->step;
 }
 
-static bool checked(const cf_axis_window *a) {
+bool cf_tile_checked(const cf_axis_window *a) {
     int64_t low, high;
     coordinates(a, &low, &high);
     return low < cf_max(a->lower, 0) || high >= cf_min(a->upper, a->size);
@@ -271,9 +284,9 @@ static bool has_pieces(const cf_tile_config *c, int64_t wide) {
     const cf_axis_window *w = &t->window.axis[2];
     const int64_t counts[] = {2, w->tiles, w->shifts, w->phases},
                   steps[] = {w->origin, w->tile_step, w->shift_step, w->phase_step};
-    bool whole = t->tensor.dtype == CONV_FFT_FP32 && t->tensor.axis_stride[2] == 1 && w->first == 0 && w->spread == 1 &&
-                 w->step == 1 && w->count % wide == 0;
-    if (checked(w))
+    bool whole = t->tensor.dtype == CONV_FFT_FP32 && t->tensor.axis_stride[2] == 1 && w->first % wide == 0 &&
+                 w->spread == 1 && w->step == 1 && w->count % wide == 0;
+    if (cf_tile_checked(w))
         whole = whole && w->mode == CONV_FFT_PAD_ZEROS && cf_max(w->lower, 0) % wide == 0 &&
                 cf_min(w->upper, w->size) % wide == 0;
     for (int i = 0; i < 4; ++i)
@@ -284,26 +297,136 @@ static bool has_pieces(const cf_tile_config *c, int64_t wide) {
            t->tensor.group_stride % wide == 0;
 }
 
-conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config) {
+/* What does not depend on how planes share a block. */
+static conv_fft_status choose_lines(const cf_tile_problem *problem, int points, cf_tile_config *c) {
     const int64_t *basis = problem->fft.transform.spectrum.basis;
-    cf_tile_config c = {.problem = *problem, .kind = kind_of(problem), .order = order_of(problem)};
     CF_FORWARD(check_extents(&problem->fft));
-    const bool one_axis = basis[0] * basis[1] == 1;
-    const int most = (one_axis ? 32 : 64) * 4 / (int)number_bytes(&c);
+    c->problem = *problem;
+    c->kind = kind_of(problem);
+    const int most = points * 4 / (int)number_bytes(c);
     for (int x = 0; x < 3; ++x)
-        choose_radices((int)(x == 2 && c.kind == CF_TILE_HALVES ? basis[x] / 2 : basis[x]), most, c.radix[x]);
+        choose_radices((int)(x == 2 && c->kind == CF_TILE_HALVES ? basis[x] / 2 : basis[x]), most, c->radix[x]);
+    const cf_transform_desc *t = &problem->fft.transform;
+    c->planes_touch = t->tensor.channel_stride == 1 && t->tensor.axis_stride[2] != 1 && t->spectrum.columns > 1;
+    c->staged = is_staged(c);
+    c->wide = !c->staged ? 1 : has_pieces(c, 4) ? 4 : has_pieces(c, 2) ? 2 : 1;
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status check_shared(int64_t bytes, const cf_gpu_facts *facts) {
+    if (bytes > facts->shared_per_block)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "a plane of this basis needs %lld bytes of shared memory; %s has %lld for a block",
+                       (long long)bytes, facts->name, (long long)facts->shared_per_block);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config) {
+    cf_tile_config c = {.order = order_of(problem), .rides = true};
+    const int64_t *basis = problem->fft.transform.spectrum.basis;
+    const bool one_axis = basis[0] * basis[1] == 1;
+    CF_FORWARD(choose_lines(problem, one_axis ? 32 : 64, &c));
     c.direct = (c.kind == CF_TILE_PAIRS || c.kind == CF_TILE_COMPLEX) && c.order != CF_TILE_BY_ROW &&
                (c.order == CF_TILE_BY_PLANE || !one_axis);
     for (int x = 0; x < 3; ++x)
         c.direct = c.direct && problem->fft.transform.window.axis[x].count > 0;
-    c.staged = is_staged(&c);
-    c.wide = !c.staged ? 1 : has_pieces(&c, 4) ? 4 : has_pieces(&c, 2) ? 2 : 1;
     choose_block(&c, facts);
-    if (c.shared > facts->shared_per_block)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                       "a plane of this basis needs %lld bytes of shared memory; %s has %lld for a block",
-                       (long long)c.shared, facts->name, (long long)facts->shared_per_block);
+    CF_FORWARD(check_shared(c.shared, facts));
     *config = c;
+    return CONV_FFT_SUCCESS;
+}
+
+int64_t cf_tile_product_shared(const cf_tile_config *c, int count, int buffers) {
+    return c->planes * (32 * count + c->plane * buffers * 2 * number_bytes(c));
+}
+
+/* What a warp spends on a step of lines of so many points, in cycles of a multiprocessor: instructions go four at a time, points
+ * through shared memory twice, sixteen a cycle; and a hundred instructions find out which points. */
+static double step_cycles(int radix) { return radix * ((2.5 * log2(radix) + 4.0) / 4.0 + 4.0) + 25.0; }
+
+/* Warps' cycles for all steps of a block. */
+static double block_cycles(const cf_tile_config *c) {
+    const int64_t *basis = c->problem.fft.transform.spectrum.basis;
+    int64_t rows = extent(c, 1);
+    if (c->kind == CF_TILE_PAIRS)
+        rows = (rows + 1) / 2;
+    const int64_t lines[3] = {columns_of(c) * basis[1], columns_of(c) * extent(c, 0), extent(c, 0) * rows};
+    double cycles = 6.0 * (double)cf_ceil_div(c->planes * lines[2] * radix_product(c->radix[2]), c->threads);
+    for (int x = 0; x < 3; ++x)
+        for (int step = 0; step < 3 && (step == 0 || c->radix[x][step] > 1) && basis[x] > 1; ++step) {
+            const int64_t tasks = c->planes * lines[x] * (radix_product(c->radix[x]) / c->radix[x][step]);
+            cycles += (double)cf_ceil_div(tasks, c->threads) * step_cycles(c->radix[x][step]);
+        }
+    return cycles * c->threads / 32.0;
+}
+
+/* Of all signals' planes: cycles of a plane, as the warps of a multiprocessor hide each other's latency. */
+static double product_cycles(const cf_tile_config *configs, int count, int64_t shared, const cf_gpu_facts *facts) {
+    const cf_tile_config *c = &configs[0];
+    const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers_of(c)),
+                  by_shared = facts->shared_per_multiprocessor / (shared + facts->shared_reserved_per_block);
+    const int64_t blocks = cf_min(cf_min(by_registers, by_shared), facts->threads_per_multiprocessor / c->threads);
+    /* Long radices have work of their own to go on with; a block that waits at a barrier needs others. */
+    const double warps = (double)(blocks * c->threads) / 32.0, alone = most_points(c) >= 24 ? 10.0 : 14.0;
+    const double hidden = warps / (warps + alone) * (double)blocks / ((double)blocks + 0.25);
+    double cycles = 0.0;
+    for (int i = 0; i < count; ++i)
+        cycles += block_cycles(&configs[i]);
+    return blocks > 0 ? cycles / c->planes / hidden : HUGE_VAL;
+}
+
+conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int count, int buffers,
+                                          const cf_gpu_facts *facts, cf_tile_config *configs, double *cycles) {
+    enum {
+        MOST_PLANES = 32,
+        MOST_THREADS = 384
+    };
+    double best = HUGE_VAL;
+    int64_t least = INT64_MAX;
+    cf_tile_config trial[2];
+    const int longest[] = {64, 10}; /* radices */
+    for (int i = 0; i < 2; ++i) {
+        bool staged = false;
+        for (int side = 0; side < count; ++side) {
+            trial[side] = (cf_tile_config){.order = CF_TILE_BY_COLUMN};
+            CF_FORWARD(choose_lines(&problems[side], longest[i], &trial[side]));
+            staged = staged || trial[side].staged;
+        }
+        cf_tile_config common = trial[0];
+        common.staged = staged;
+        common.planes = (int)cf_max(1, 128 / most_lines(&common));
+        choose_distances(&common, 2); /* neighbouring lanes are in one plane */
+        for (int planes = 1; planes <= MOST_PLANES; ++planes)
+            for (int threads = 64; threads <= MOST_THREADS; threads += 32) {
+                for (int side = 0; side < count; ++side) {
+                    trial[side].pitch = common.pitch;
+                    trial[side].plane = common.plane;
+                    trial[side].planes = planes;
+                    trial[side].threads = threads;
+                    trial[side].shared = shared_bytes(&trial[side]);
+                }
+                const int64_t shared = cf_tile_product_shared(&trial[0], count, buffers);
+                least = cf_min(least, shared);
+                if (shared > facts->shared_per_block)
+                    continue;
+                const double expected = product_cycles(trial, count, shared, facts);
+                if (expected >= best)
+                    continue;
+                *cycles = best = expected;
+                memcpy(configs, trial, (size_t)count * sizeof *configs);
+            }
+    }
+    if (best == HUGE_VAL)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "%d buffers of this basis need %lld bytes of shared memory; %s has %lld for a block", buffers,
+                       (long long)least, facts->name, (long long)facts->shared_per_block);
+    const int64_t shared = cf_tile_product_shared(&configs[0], count, buffers);
+    for (int side = 0; side < count; ++side) {
+        cf_tile_config *c = &configs[side];
+        const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers_of(c)),
+                      by_shared = facts->shared_per_multiprocessor / (shared + facts->shared_reserved_per_block);
+        c->blocks = (int)cf_min(cf_min(by_registers, by_shared), facts->threads_per_multiprocessor / c->threads);
+    }
     return CONV_FFT_SUCCESS;
 }
 
@@ -311,88 +434,6 @@ cf_tile_config cf_tile_unaligned(const cf_tile_config *config) {
     cf_tile_config c = *config;
     c.wide = 1;
     return c;
-}
-
-/* --------------------------------------------------------------------------------------------------------------- text */
-
-static const char *word(bool value) { return value ? "true" : "false"; }
-
-static void emit_axis(const cf_axis_window *a, bool sliced, cf_text *t) {
-    static const char *const modes[] = {"ZEROS", "CIRCULAR", "REFLECT", "REPLICATE"};
-    const int64_t count = sliced && a->count > 0 ? 1 : a->count, slices = sliced ? cf_max(a->count, 1) : 1;
-    cf_text_add(t, "    {%lld, %lld, %lld, %lld, %lld, %lld,", (long long)(sliced ? 0 : a->first), (long long)a->spread,
-                (long long)count, (long long)a->origin, (long long)a->step, (long long)slices);
-    cf_text_add(t, " %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %s, %s},\n", (long long)a->tiles,
-                (long long)a->tile_step, (long long)a->shifts, (long long)a->shift_step, (long long)a->phases,
-                (long long)a->phase_step, (long long)a->lower, (long long)a->upper, (long long)a->size, modes[a->mode],
-                word(checked(a)));
-}
-
-/* Distance between the first and the last element of a plane. */
-static int64_t plane_span(const cf_fft_problem *p) {
-    int64_t span = 0;
-    for (int x = 0; x < 3; ++x)
-        span += (p->transform.window.axis[x].size - 1) * p->transform.tensor.axis_stride[x];
-    return span;
-}
-
-void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) {
-    static const char *const kinds[] = {"PAIRS", "HALVES", "SINGLE", "COMPLEX"};
-    static const char *const orders[] = {"BY_PLANE", "BY_COLUMN", "BY_ROW"};
-    static const char *const storages[] = {"plain", "fp16", "bf16", "plain"};
-    const cf_transform_desc *d = &c->problem.fft.transform;
-    const int64_t *stride = c->problem.fft.layout.axis_stride;
-    cf_text_add(t, "struct %s {\ntypedef %s Storage;\ntypedef %s Offset;\n", name, storages[d->tensor.dtype],
-                plane_span(&c->problem.fft) < INT32_MAX ? "int" : "long long");
-    cf_text_add(t, "static constexpr int KIND = %s, ORDER = %s, P = %d, T = %d, PITCH = %lld, PLANE = %lld;\n",
-                kinds[c->kind], orders[c->order], c->planes, c->threads, (long long)c->pitch, (long long)c->plane);
-    for (int x = 0; x < 3; ++x)
-        cf_text_add(t, "static constexpr int R%d[3] = {%d, %d, %d};\n", x, c->radix[x][0], c->radix[x][1],
-                    c->radix[x][2]);
-    cf_text_add(t, "static constexpr TileAxis AXIS[3] = {\n");
-    for (int x = 0; x < 3; ++x)
-        emit_axis(&d->window.axis[x], c->problem.sliced[x], t);
-    cf_text_add(t, "};\nstatic constexpr long long AXIS_STRIDE[3] = {%lld, %lld, %lld}, CHANNEL_STRIDE = %lld;\n",
-                (long long)d->tensor.axis_stride[0], (long long)d->tensor.axis_stride[1],
-                (long long)d->tensor.axis_stride[2], (long long)d->tensor.channel_stride);
-    cf_text_add(t, "static constexpr long long BIN_STRIDE[3] = {%lld, %lld, %lld}, CHANNELS = %lld;\n",
-                (long long)stride[0], (long long)stride[1], (long long)stride[2], (long long)d->spectrum.channels);
-    cf_text_add(t,
-                "static constexpr bool DIRECT = %s, STAGED = %s;\nstatic constexpr int WIDE = %d;\n"
-                "static constexpr bool UNIT = %s, SCALED = %s, PLANES_TOUCH = %s;\n};\n",
-                word(c->direct), word(c->staged), c->wide, word(!c->problem.fft.layout.frequency_major),
-                word(!d->inverse && d->scale != 1.0),
-                word(d->tensor.channel_stride == 1 && d->tensor.axis_stride[2] != 1 && d->spectrum.columns > 1));
-    cf_text_add(t, "static_assert(Tile<%s>::SHARED == %lld, \"the planner counts otherwise\");\n", name,
-                (long long)c->shared);
-}
-
-void cf_tile_emit(const cf_tile_config *c, cf_text *t) {
-    cf_tile_emit_config(c, "Config", t);
-    cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {\n    "
-                "tile_%s<Config>(call);\n}\n",
-                c->threads, c->blocks, c->problem.fft.transform.inverse ? "inverse" : "forward");
-}
-
-static void describe_radices(const int r[3], cf_text *t) {
-    cf_text_add(t, "%d", r[0]);
-    for (int i = 1; i < 3 && r[i] > 1; ++i)
-        cf_text_add(t, "*%d", r[i]);
-}
-
-void cf_tile_describe(const cf_tile_config *c, cf_text *t) {
-    static const char *const kinds[] = {"real, rows in pairs", "real, halved", "real", "complex"};
-    cf_text_add(t, "%s transform, %s, radices ", c->problem.fft.transform.inverse ? "inverse" : "forward",
-                kinds[c->kind]);
-    for (int x = 0; x < 3; ++x) {
-        describe_radices(c->radix[x], t);
-        cf_text_add(t, x < 2 ? " x " : ", ");
-    }
-    cf_text_add(t, "planes per block %d, threads %d, shared memory %lld bytes%s", c->planes, c->threads,
-                (long long)c->shared, c->direct ? ", spectrum through registers" : "");
-    if (c->wide > 1)
-        cf_text_add(t, ", rows by %d", c->wide);
 }
 
 cf_tile_call cf_tile_call_of(const cf_tile_problem *p, int64_t rows, int64_t unit) {

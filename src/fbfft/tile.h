@@ -38,7 +38,9 @@ typedef struct cf_tile_config {
     int radix[3][3];             /* of the steps along each axis; 1: none */
     int planes, threads, blocks; /* per block; blocks of a multiprocessor that registers must allow */
     bool direct;                 /* the spectrum goes through registers alone */
+    bool rides;                  /* PAIRS: column N2 / 2 on column 0 */
     bool staged;                 /* rows wait as they come */
+    bool planes_touch;           /* elements of one plane and the next are neighbours */
     int wide;                    /* so many numbers at a time, at multiples of their size: 1, or staged also 2, 4 */
     int64_t pitch, plane;        /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;              /* bytes of a block */
@@ -63,6 +65,13 @@ cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft);
 /* NOT_SUPPORTED: a plane is too large for a block's shared memory, or an extent for 31 bits. */
 conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config);
 
+/* Kernels that transform planes of several signals, multiply and transform back without leaving shared memory, where they have so many
+ * buffers of the block's planes: the configs agree in everything but the signal. The caller sets planes_touch. *cycles: what one
+ * plane of each signal is expected to cost a multiprocessor. NOT_SUPPORTED as above. */
+conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int count, int buffers,
+                                          const cf_gpu_facts *facts, cf_tile_config *configs, double *cycles);
+int64_t cf_tile_product_shared(const cf_tile_config *config, int count, int buffers);
+
 /* The same for a signal at any address. */
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config);
 
@@ -70,6 +79,9 @@ cf_tile_config cf_tile_unaligned(const cf_tile_config *config);
 void cf_tile_emit(const cf_tile_config *config, cf_text *text);
 /* Its constants alone, as a struct of this name. */
 void cf_tile_emit_config(const cf_tile_config *config, const char *name, cf_text *text);
+
+/* Whether some coordinate of some plane may lie outside the signal. */
+bool cf_tile_checked(const cf_axis_window *axis);
 
 void cf_tile_describe(const cf_tile_config *config, cf_text *text);
 

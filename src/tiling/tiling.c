@@ -111,10 +111,15 @@ static cf_axis_window positions(const cf_axis *axis, const cf_unit *unit, int64_
 static cf_axis_window window_x(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, cf_role role) {
     cf_axis_window w = positions(axis, unit, 0);
     if (grid->tiles == 1) {
+        const int64_t high = cf_min(grid->basis, unit->high);
         w.count = cf_min(grid->basis, unit->inputs);
         if (wraps(axis, unit, grid->basis)) {
             w.count = grid->basis;
             w.upper = w.lower + grid->basis;
+        } else if (unit->low < high) { /* what is padding in every shift and phase needs no transform */
+            w = positions(axis, unit, unit->low);
+            w.first = unit->low;
+            w.count = high - unit->low;
         }
         return w;
     }

@@ -11,7 +11,7 @@ import tempfile
 
 PROGRAM = sys.argv[1]
 FACTS = os.path.join(os.path.dirname(__file__), "..", "facts", "h200.txt")
-COMMANDS = [[], ["devices"], ["explain"]]
+COMMANDS = [[], ["devices"], ["explain"], ["tune"], ["bench"], ["cache"]]
 UNKNOWN = "no-such-option"
 
 
@@ -45,6 +45,9 @@ def faults():
 def unused_option_faults():
     unused = [*(("devices", option) for option in ["--file=/dev/null", "--measure=1", "--workspace-limit=1"]),
               *(("explain", "fft", "8", option) for option in ["--file=/dev/null", "--measure=1", "--threads=1"]),
+              *(("explain", "fft", "8", option) for option in ["--candidates=1", "--mode=measure", "--milliseconds=1"]),
+              ("tune", "/dev/null", "--measure=1"), ("tune", "/dev/null", "--policy=mine"), ("bench", "/dev/null", "--again"),
+              ("cache", "list", "--count=1"), ("explain", "in=1x1x9", "--quality"),
               ("devices", "--facts=" + FACTS), ("explain", "in=1x1x9", "--facts=" + FACTS),
               ("explain", "fft", "8", "--device=cpu", "--facts=" + FACTS)]
     for arguments in unused:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cuBLAS that computes nothing, but remembers how its handles are set up. As in the real one, a new stream takes the
+/* A cuBLAS that computes nothing unless it is asked to, but remembers how its handles are set up. As in the real one, a new stream takes the
  * workspace away. */
 #include "device/cublas.h"
 #include "fake.h"
@@ -46,6 +46,37 @@ cf_cublas_result cublasSetMathMode(cf_cublas_handle handle, cf_cublas_math mode)
     return 0;
 }
 
+/* op(matrix)[row][column] of a column-major matrix of complex numbers. */
+static void element(const float *matrix, long long ld, cf_cublas_operation operation, int row, int column,
+                    float value[2]) {
+    const float *at = matrix + 2 * (operation == CF_CUBLAS_OP_N ? column * ld + row : row * ld + column);
+    value[0] = at[0];
+    value[1] = operation == CF_CUBLAS_OP_C ? -at[1] : at[1];
+}
+
+cf_cublas_result cublasCgemmStridedBatched CF_CUBLAS_GEMM(struct float2);
+cf_cublas_result cublasCgemmStridedBatched CF_CUBLAS_GEMM(struct float2) {
+    (void)handle, (void)alpha;
+    ++fake_cublas_state.products;
+    for (long long i = 0; fake_cublas_state.computes && i < batch; ++i)
+        for (int column = 0; column < n; ++column)
+            for (int row = 0; row < m; ++row) {
+                float *to = (float *)c + 2 * (i * c_stride + (long long)column * ldc + row);
+                const float keep = *(const float *)beta;
+                double sum[2] = {keep ? to[0] : 0, keep ? to[1] : 0};
+                for (int term = 0; term < k; ++term) {
+                    float x[2], y[2];
+                    element((const float *)a + 2 * i * a_stride, lda, a_operation, row, term, x);
+                    element((const float *)b + 2 * i * b_stride, ldb, b_operation, term, column, y);
+                    sum[0] += (double)x[0] * y[0] - (double)x[1] * y[1];
+                    sum[1] += (double)x[0] * y[1] + (double)x[1] * y[0];
+                }
+                to[0] = (float)sum[0];
+                to[1] = (float)sum[1];
+            }
+    return batch > 0 ? 0 : 7; /* CUBLAS_STATUS_INVALID_VALUE */
+}
+
 #define NO_PRODUCT(name, complex)                                   \
     cf_cublas_result name CF_CUBLAS_GEMM(complex);                  \
     cf_cublas_result name CF_CUBLAS_GEMM(complex) {                 \
@@ -57,7 +88,6 @@ cf_cublas_result cublasSetMathMode(cf_cublas_handle handle, cf_cublas_math mode)
         ++fake_cublas_state.products;                               \
         return batch > 0 ? 0 : 7; /* CUBLAS_STATUS_INVALID_VALUE */ \
     }
-NO_PRODUCT(cublasCgemmStridedBatched, struct float2)
 NO_PRODUCT(cublasZgemmStridedBatched, struct double2)
 
 /* This one is looked for, never called. */

@@ -235,6 +235,38 @@ cf_cu_result cuMemsetD32Async(cf_cu_pointer memory, unsigned value, size_t count
         ((unsigned *)(uintptr_t)memory)[i] = value;
     return 0;
 }
+static unsigned long long attribute_of(cf_cu_pointer memory, cf_cu_pointer_attribute attribute) {
+    if (fake_cuda_state.special && (uintptr_t)memory == (uintptr_t)fake_cuda_state.special)
+        return fake_cuda_state.attribute[attribute];
+    return attribute == CF_CU_POINTER_MEMORY_TYPE      ? CF_CU_MEMORY_OF_DEVICE
+           : attribute == CF_CU_POINTER_DEVICE_POINTER ? memory
+                                                       : 0;
+}
+/* Addresses and sizes have eight bytes, all else has four. */
+static void store_attribute(void *data, cf_cu_pointer_attribute attribute, unsigned long long value) {
+    const bool wide = attribute == CF_CU_POINTER_DEVICE_POINTER || attribute == CF_CU_POINTER_RANGE_START ||
+                      attribute == CF_CU_POINTER_RANGE_SIZE;
+    const unsigned narrow = (unsigned)value;
+    memcpy(data, wide ? (const void *)&value : (const void *)&narrow, wide ? sizeof value : sizeof narrow);
+}
+cf_cu_result cuPointerGetAttribute(void *data, cf_cu_pointer_attribute attribute, cf_cu_pointer memory) {
+    NEED_CONTEXT();
+    store_attribute(data, attribute, attribute_of(memory, attribute));
+    return 0;
+}
+cf_cu_result cuPointerGetAttributes(unsigned count, cf_cu_pointer_attribute *attributes, void **data,
+                                    cf_cu_pointer memory) {
+    NEED_CONTEXT();
+    for (unsigned i = 0; i < count; ++i)
+        store_attribute(data[i], attributes[i], attribute_of(memory, attributes[i]));
+    return 0;
+}
+cf_cu_result cuStreamGetCtx(cf_cu_stream stream, cf_cu_context *of) {
+    NEED_CONTEXT();
+    const bool foreign = stream == fake_cuda_state.foreign_stream;
+    *of = (cf_cu_context)(void *)(foreign ? &module : &context);
+    return 0;
+}
 cf_cu_result cuStreamCreate(cf_cu_stream *stream, unsigned flags) {
     NEED_CONTEXT();
     *stream = malloc(1);

@@ -8,6 +8,10 @@
 /* Of fake_cuda_state: what is open at the moment, and how many kernels were launched so far. */
 typedef struct fake_cuda {
     atomic_int retained, depth, modules, allocations, launches;
+    /* What cuPointerGetAttributes() says, by number, of one address; every other one is plain memory of GPU 0 without bounds. */
+    const void *special;
+    unsigned long long attribute[32];
+    const void *foreign_stream; /* of another context */
 } fake_cuda;
 
 /* Of fake_cublas_state: handles that exist, batches of products that were computed so far, and what the last handle that was
@@ -16,10 +20,30 @@ typedef struct fake_cublas {
     int handles, products;
     void *stream, *workspace;
     unsigned math;
+    int computes; /* set by a test: single-precision products are computed indeed */
 } fake_cublas;
 
 /* A workspace of this size makes the substitute cuBLAS run out of memory. */
 #define FAKE_CUBLAS_FAILING_BYTES 13
+
+/* Of fake_cudnn_state: what exists at the moment; what was planned and run so far; what the last run worked with. */
+typedef struct fake_cudnn {
+    int handles, descriptors, plans, runs;
+    void *stream, *pointers[3], *workspace; /* x or gx, w or gw, y or gy */
+    float beta;
+    unsigned math;
+} fake_cudnn;
+
+/* Of fake_cufft_state: plans that exist, that were made and that were run so far; the last one that was made or run. */
+typedef struct fake_cufft {
+    int plans, made, runs, rank;
+    long long batch;
+    void *work, *stream;
+    int computes; /* set by a test: single-precision transforms are computed indeed */
+} fake_cufft;
+
+/* A batch of this size makes the substitute cuFFT run out of memory. */
+#define FAKE_CUFFT_FAILING_BATCH 13
 
 /* fake_nvrtc_compilations is an atomic_int: since the library was opened. */
 

@@ -15,7 +15,8 @@
  *     FFT(a)[k] = (Z[k] + conj Z[N2 - k]) / 2  at the place of Z[k],      FFT(b)[k] = (Z[k] - conj Z[N2 - k]) / 2i  at that of Z[N2 - k]
  *
  * for columns 0 <= k < COLUMNS. If N2 is even, column N2 / 2 rides as the imaginary part of column 0: both are transforms of
- * real numbers. If N2 is odd, FFT(b)[0] has an extra place at the end of the line.
+ * real numbers. If N2 is odd, or a product per bin follows (RIDES is false), FFT(b)[0] has an extra place at the end of the line, and so
+ * has FFT(b)[N2 / 2].
  *
  * The last step along the last axis stores straight from registers if DIRECT: neighbouring threads then hold neighbouring planes
  * (frequency-major) or columns. Else, and for column 0, results go back to shared memory and are stored from there.
@@ -89,9 +90,10 @@ template <class K> struct Tile {
     static constexpr int N0 = O0::N, N1 = O1::N, N2 = K::KIND == HALVES ? 2 * O2::N : O2::N, LINE = O2::N;
     static constexpr bool REAL = K::KIND != COMPLEX, SPLIT = K::KIND == PAIRS;
     static constexpr int BINS = REAL ? N2 / 2 + 1 : N2;
-    static constexpr int COLUMNS = SPLIT ? (N2 + 1) / 2 : LINE; /* lines along axes 1 and 0 */
+    static constexpr bool RIDE = K::RIDES && SPLIT && N2 % 2 == 0;       /* column N2 / 2 on column 0 */
+    static constexpr int COLUMNS = SPLIT ? BINS - RIDE : LINE;           /* lines along axes 1 and 0 */
+    static constexpr int EXTRA = !SPLIT || RIDE ? 0 : 1 + (N2 % 2 == 0); /* places at the end of a line */
     static constexpr int SWEEP = K::KIND == HALVES ? LINE / 2 + 1 : K::KIND == SINGLE ? BINS : COLUMNS;
-    static constexpr bool RIDE = SPLIT && N2 % 2 == 0; /* column N2 / 2 on column 0 */
     static constexpr int ROWS = SPLIT ? (N1 + 1) / 2 : N1;
     static constexpr int LAST = N0 > 1 ? 0 : N1 > 1 || SPLIT ? 1 : 2; /* the axis next to the spectrum */
 
@@ -109,7 +111,7 @@ template <class K> struct Tile {
     static constexpr int WAIT = (LINE_HI + 3) / 4 * 4; /* STAGED: numbers of a row */
 
     static constexpr int PITCH = K::PITCH, SLAB = ROWS * PITCH, PLANE = K::PLANE; /* of lines, axis 0, planes */
-    static_assert(PITCH >= O2::SIZE + (SPLIT && N2 % 2 ? 1 : 0) && PLANE >= N0 * SLAB, "the planner's distances");
+    static_assert(PITCH >= O2::SIZE + EXTRA && PLANE >= N0 * SLAB, "the planner's distances");
     static constexpr int TABLE = K::P * 32; /* bytes: where each plane is */
     static constexpr int SHARED = TABLE + K::P * PLANE * int(sizeof(cplx));
 
@@ -120,8 +122,12 @@ template <class K> struct Tile {
         else
             return s1 * PITCH + f;
     }
+    /* Is column k of a line the transform of real numbers, two rows' in one? (RIDE: of four.) */
+    static CF_DEVICE bool own(int k) { return k == 0 || (!RIDE && 2 * k == N2); }
     static CF_DEVICE int mirror(int k) {
-        return O2::frequency(k == 0 ? RIDE ? N2 / 2 : 0 : N2 - k) + (SPLIT && !RIDE && k == 0 ? O2::SIZE : 0);
+        if (SPLIT && own(k))
+            return RIDE ? O2::frequency(N2 / 2) : O2::SIZE + (k > 0);
+        return O2::frequency(k == 0 ? 0 : N2 - k);
     }
 };
 
@@ -155,32 +161,38 @@ CF_DEVICE int start_of(long long &slice, long long &tile, long long &shift, long
     return int(start);
 }
 
-template <class K> CF_DEVICE Places<K> find_planes(smem<char> table, const TileCall &call) {
+/* Where a plane's signal is: all of an entry but the place of its spectrum. */
+template <class K>
+CF_DEVICE void find_plane(smem<char> entry, long long row, long long column, long long columns, long long sample_stride,
+                          long long base) {
     constexpr long long SLICES = K::AXIS[0].slices * K::AXIS[1].slices * K::AXIS[2].slices;
     constexpr long long TILES = K::AXIS[0].tiles * K::AXIS[1].tiles * K::AXIS[2].tiles;
     constexpr long long SHIFTS = K::AXIS[0].shifts * K::AXIS[1].shifts * K::AXIS[2].shifts;
     constexpr long long PHASES = K::AXIS[0].phases * K::AXIS[1].phases * K::AXIS[2].phases;
+    long long slice = row % SLICES, tile = row / SLICES % TILES, shift = row / (SLICES * TILES) % SHIFTS;
+    const long long sample = row / (SLICES * TILES * SHIFTS);
+    long long phase = PHASES == 1 ? 0 : column / (columns / PHASES);
+    const long long channel = PHASES == 1 ? column : column % (columns / PHASES);
+    smem_cast<long long>(entry)[0] = base + sample * sample_stride + channel * K::CHANNEL_STRIDE;
+    smem_cast<int>(entry)[6] = start_of<K, 2>(slice, tile, shift, phase);
+    smem_cast<int>(entry)[5] = start_of<K, 1>(slice, tile, shift, phase);
+    smem_cast<int>(entry)[4] = start_of<K, 0>(slice, tile, shift, phase);
+    smem_cast<int>(entry)[7] = int(channel);
+}
+
+template <class K> CF_DEVICE Places<K> find_planes(smem<char> table, const TileCall &call) {
     const long long first = (long long)blockIdx.x * K::P, left = call.planes - first;
     const int live = left < K::P ? int(left) : K::P;
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
         const long long plane = first + (p < live ? p : live - 1);
         const long long row = call.row_first + plane / call.columns * call.row_step, column = plane % call.columns;
-        long long slice = row % SLICES, tile = row / SLICES % TILES, shift = row / (SLICES * TILES) % SHIFTS;
-        const long long sample = row / (SLICES * TILES * SHIFTS);
-        long long phase = PHASES == 1 ? 0 : column / (call.columns / PHASES);
-        const long long channel = PHASES == 1 ? column : column % (call.columns / PHASES);
         smem<char> entry = table + p * 32;
-        smem_cast<long long>(entry)[0] =
-            sample * call.sample_stride + channel * K::CHANNEL_STRIDE + (long long)blockIdx.y * call.group_stride;
+        find_plane<K>(entry, row, column, call.columns, call.sample_stride, (long long)blockIdx.y * call.group_stride);
         smem_cast<long long>(entry)[1] = (row - call.row_base) / call.row_split * call.row_split_stride +
                                          (row - call.row_base) % call.row_split * call.row_stride +
                                          column / call.column_split * call.column_split_stride +
                                          column % call.column_split * call.column_stride +
                                          (long long)blockIdx.y * call.spectrum_group_stride;
-        smem_cast<int>(entry)[6] = start_of<K, 2>(slice, tile, shift, phase);
-        smem_cast<int>(entry)[5] = start_of<K, 1>(slice, tile, shift, phase);
-        smem_cast<int>(entry)[4] = start_of<K, 0>(slice, tile, shift, phase);
-        smem_cast<int>(entry)[7] = int(channel);
     }
     __syncthreads();
     return {table, live};
@@ -645,7 +657,7 @@ template <class K, int COLUMNS> CF_DEVICE void load_bins(smem<cplx> z, const Pla
             const cplx b = get_bin(from + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit));
             plane[bin_place<K>(t.k0, t.k1, 0)] = own_mirror<K>(t.k0, t.k1) ? cplx{a.x, b.x} : a + times_i(b);
         } else {
-            if (G::REAL && t.k == 0 && own_mirror<K>(t.k0, t.k1))
+            if (G::REAL && G::own(t.k) && own_mirror<K>(t.k0, t.k1))
                 a.y = 0;
             plane[bin_place<K>(t.k0, t.k1, t.k)] = a;
             if (K::KIND == SINGLE && t.k > 0)
@@ -715,7 +727,7 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &
 /* PAIRS: a column's two numbers of one line, from its places in Z to the spectra of two rows, and back. */
 template <class K> CF_DEVICE void part(cplx &a, cplx &b, int k) {
     const cplx za = a, zb = b;
-    if (k == 0) {
+    if (Tile<K>::own(k)) {
         a = {za.x, Tile<K>::RIDE ? zb.x : real(0)};
         b = {za.y, Tile<K>::RIDE ? zb.y : real(0)};
     } else {
@@ -725,7 +737,7 @@ template <class K> CF_DEVICE void part(cplx &a, cplx &b, int k) {
 }
 template <class K> CF_DEVICE void join(cplx &a, cplx &b, int k) {
     const cplx ra = a, rb = b;
-    if (k == 0) {
+    if (Tile<K>::own(k)) {
         a = {ra.x, rb.x};
         b = {ra.y, rb.y};
     } else {
@@ -746,7 +758,7 @@ template <class K, bool INVERSE> CF_DEVICE void part_lines(smem<cplx> z) {
         const int f = G::O2::frequency(k), m = G::mirror(k);
         const bool both = 2 * (line % G::DR + G::ROW_LO) + 1 < G::N1;
         cplx a = at[f], b = {0, 0};
-        if (!INVERSE ? k > 0 || G::RIDE : both)
+        if (!INVERSE ? G::RIDE || !G::own(k) : both)
             b = at[m];
         if constexpr (INVERSE)
             join<K>(a, b, k);
@@ -757,20 +769,22 @@ template <class K, bool INVERSE> CF_DEVICE void part_lines(smem<cplx> z) {
     }
 }
 
-/* One step of all lines along axis X, 1 or 0. */
-template <class K, int X, int STEP, bool INVERSE>
-CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+/* One task of a step of all lines along axis X, 1 or 0: task t of the line in column k; `other` is its place along the other one of
+ * these axes. */
+template <class K, int X, int STEP> struct ColumnTask {
     typedef Tile<K> G;
     typedef typename Choice<X == 0, typename G::O0, typename G::O1>::type O;
     typedef Step<O, STEP> S;
-    constexpr bool SPECTRUM = K::DIRECT && G::LAST == X && S::LAST, TIME = STEP == 1,
-                   FUSED = X == 1 && G::SPLIT && O::STEPS == 1;
-    constexpr int OTHERS = X == 1 ? G::D0 : G::N1, LO = G::template lo<X>(), HI = G::template hi<X>();
+    static constexpr int OTHERS = X == 1 ? G::D0 : G::N1, COUNT = K::P * G::COLUMNS * OTHERS * S::TASKS;
+    static constexpr bool TIME = STEP == 1;                            /* next to the signal */
+    static constexpr bool PARTS = X == 1 && G::SPLIT && O::STEPS == 1; /* and rows are parted on the way */
+    static constexpr int LO = G::template lo<X>(), HI = G::template hi<X>();
     /* Of PAIRS, lines are stored whole. */
-    constexpr int KEEP_LO = X == 1 && G::SPLIT ? 2 * G::ROW_LO : LO, KEEP_HI = X == 1 && G::SPLIT ? 2 * G::ROW_HI : HI;
-#pragma unroll 1
-    for (int n = int(threadIdx.x); n < K::P * G::COLUMNS * OTHERS * S::TASKS; n += K::T) {
-        int p, k, other, t;
+    static constexpr int KEEP_LO = X == 1 && G::SPLIT ? 2 * G::ROW_LO : LO,
+                         KEEP_HI = X == 1 && G::SPLIT ? 2 * G::ROW_HI : HI;
+    int p, k, other, t, f, m, start, fixed, offset; /* of the plane */
+    smem<cplx> plane;
+    CF_DEVICE ColumnTask(smem<cplx> z, int n) {
         if (K::ORDER == BY_PLANE) {
             p = n % K::P;
             k = n / K::P % G::COLUMNS;
@@ -782,37 +796,39 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
             t = n / (G::COLUMNS * OTHERS) % S::TASKS;
             p = n / (G::COLUMNS * OTHERS * S::TASKS);
         }
-        const int f = G::O2::frequency(k), m = G::mirror(k), start = S::start(t);
-        smem<cplx> plane = z + (p * G::PLANE + (X == 1 ? (other + G::template lo<0>()) * G::SLAB : 0));
-        const int fixed = X == 0 ? G::row_at(G::O1::frequency(other), f, m) : 0;
-        const auto place = [&](int r) {
-            return X == 0 ? (start + r * S::STRIDE) * G::SLAB + fixed : G::row_at(start + r * S::STRIDE, f, m);
-        };
-        const bool memory = SPECTRUM && !(G::RIDE && k == 0);
+        f = G::O2::frequency(k);
+        m = G::mirror(k);
+        start = S::start(t);
+        offset = p * G::PLANE + (X == 1 ? (other + G::template lo<0>()) * G::SLAB : 0);
+        plane = z + offset;
+        fixed = X == 0 ? G::row_at(G::O1::frequency(other), f, m) : 0;
+    }
+    CF_DEVICE int place(int r) const {
+        return X == 0 ? (start + r * S::STRIDE) * G::SLAB + fixed : G::row_at(start + r * S::STRIDE, f, m);
+    }
+    /* The bin of register 0 after the last step, and the way to the next one. */
+    CF_DEVICE long long bins(long long unit) const {
         const int first = S::frequency(t);
-        const long long bins =
-            SPECTRUM ? places.spectrum(p) + bin_of<K>(X == 0 ? first : 0, X == 0 ? other : first, k, call.bin_unit) : 0;
-        const long long gap = bin_of<K>(X == 0 ? S::FREQUENCY_GAP : 0, X == 0 ? 0 : S::FREQUENCY_GAP, 0, call.bin_unit);
-        cplx v[S::R];
-        if constexpr (SPECTRUM && INVERSE) {
-            if (memory) {
-                const cplx *from = static_cast<const cplx *>(call.in) + bins;
-                unroll<0, S::R>([&](auto r) { v[r] = get_bin(from + r * gap); });
-                if (G::REAL && k == 0)
-                    unroll<0, S::R>([&](auto r) {
-                        const int bin = first + r * S::FREQUENCY_GAP;
-                        if (own_mirror<K>(X == 0 ? bin : 0, X == 0 ? other : bin))
-                            v[r].y = 0;
-                    });
-            } else {
-                unroll<0, S::R>([&](auto r) { v[r] = plane[place(r)]; });
-            }
-        } else if constexpr (FUSED && !INVERSE) {
+        return bin_of<K>(X == 0 ? first : 0, X == 0 ? other : first, k, unit);
+    }
+    static CF_DEVICE long long bin_gap(long long unit) {
+        return bin_of<K>(X == 0 ? S::FREQUENCY_GAP : 0, X == 0 ? 0 : S::FREQUENCY_GAP, 0, unit);
+    }
+
+    CF_DEVICE void get(cplx *v) const {
+        unroll<0, S::R>([&](auto r) { v[r] = plane[place(r)]; });
+    }
+    CF_DEVICE void put(const cplx *v) const {
+        unroll<0, S::R>([&](auto r) { plane[place(r)] = v[r]; });
+    }
+    /* What a forward step begins with. */
+    CF_DEVICE void get_forward(cplx *v) const {
+        if constexpr (PARTS) {
             unroll<0, G::ROWS>([&](auto pair) {
                 cplx a = {0, 0}, b = {0, 0};
                 if constexpr (decltype(pair)::value >= G::ROW_LO && decltype(pair)::value < G::ROW_HI) {
                     a = plane[pair * G::PITCH + f];
-                    if (G::RIDE || k > 0)
+                    if (G::RIDE || !G::own(k))
                         b = plane[pair * G::PITCH + m];
                     part<K>(a, b, k);
                 }
@@ -820,44 +836,90 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
                 if constexpr (2 * decltype(pair)::value + 1 < G::N1)
                     v[2 * pair + 1] = b;
             });
-        } else {
+        } else if constexpr (TIME) {
             unroll<0, S::R>([&](auto r) {
                 const int j = t + r * S::TIME_GAP;
                 v[r] = {0, 0};
-                if (!(TIME && !INVERSE) || (j >= LO && j < HI))
+                if (j >= LO && j < HI)
                     v[r] = plane[place(r)];
             });
+        } else {
+            get(v);
         }
-        step_transform<O, STEP, INVERSE, G::template hi<X>()>(v, t);
-        if constexpr (SPECTRUM && !INVERSE) {
-            if (memory) {
-                cplx *to = static_cast<cplx *>(call.out) + bins;
-                if (p < places.live)
-                    unroll<0, S::R>([&](auto r) { to[r * gap] = v[r]; });
-            } else {
-                unroll<0, S::R>([&](auto r) { plane[place(r)] = v[r]; });
-            }
-        } else if constexpr (FUSED && INVERSE) {
+    }
+    /* Where an inverse step ends. */
+    CF_DEVICE void put_inverse(const cplx *v) const {
+        if constexpr (PARTS) {
             unroll<G::ROW_LO, G::ROW_HI>([&](auto pair) {
                 cplx a = v[2 * pair], b = {0, 0};
                 if constexpr (2 * decltype(pair)::value + 1 < G::N1)
                     b = v[2 * pair + 1];
                 join<K>(a, b, k);
                 plane[pair * G::PITCH + f] = a;
-                if (G::RIDE || k > 0)
+                if (G::RIDE || !G::own(k))
                     plane[pair * G::PITCH + m] = b;
             });
-        } else {
+        } else if constexpr (TIME) {
             unroll<0, S::R>([&](auto r) {
                 const int j = t + r * S::TIME_GAP;
-                if (!(TIME && INVERSE) || (j >= KEEP_LO && j < KEEP_HI))
+                if (j >= KEEP_LO && j < KEEP_HI)
                     plane[place(r)] = v[r];
             });
+        } else {
+            put(v);
+        }
+    }
+};
+
+template <class K, int X, int STEP, bool INVERSE>
+CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef Tile<K> G;
+    typedef ColumnTask<K, X, STEP> Task;
+    typedef typename Task::S S;
+    constexpr bool SPECTRUM = K::DIRECT && G::LAST == X && S::LAST;
+#pragma unroll 1
+    for (int n = int(threadIdx.x); n < Task::COUNT; n += K::T) {
+        const Task task(z, n);
+        const bool memory = SPECTRUM && !(G::RIDE && task.k == 0);
+        const long long bins = SPECTRUM ? places.spectrum(task.p) + task.bins(call.bin_unit) : 0;
+        const long long gap = Task::bin_gap(call.bin_unit);
+        cplx v[S::R];
+        if constexpr (SPECTRUM && INVERSE) {
+            if (memory) {
+                const cplx *from = static_cast<const cplx *>(call.in) + bins;
+                unroll<0, S::R>([&](auto r) { v[r] = get_bin(from + r * gap); });
+                if (G::REAL && task.k == 0)
+                    unroll<0, S::R>([&](auto r) {
+                        const int bin = S::frequency(task.t) + r * S::FREQUENCY_GAP;
+                        if (own_mirror<K>(X == 0 ? bin : 0, X == 0 ? task.other : bin))
+                            v[r].y = 0;
+                    });
+            } else {
+                task.get(v);
+            }
+        } else if constexpr (INVERSE) {
+            task.get(v);
+        } else {
+            task.get_forward(v);
+        }
+        step_transform<typename Task::O, STEP, INVERSE, G::template hi<X>()>(v, task.t);
+        if constexpr (SPECTRUM && !INVERSE) {
+            if (memory) {
+                cplx *to = static_cast<cplx *>(call.out) + bins;
+                if (task.p < places.live)
+                    unroll<0, S::R>([&](auto r) { to[r * gap] = v[r]; });
+            } else {
+                task.put(v);
+            }
+        } else if constexpr (INVERSE) {
+            task.put_inverse(v);
+        } else {
+            task.put(v);
         }
     }
 }
 
-/* All steps of one axis, each followed by a barrier. */
+/* All steps of one axis, each followed by a barrier; those next to the spectrum only if WHOLE. */
 template <class K, int X, int STEP, bool INVERSE>
 CF_DEVICE void step_of(smem<cplx> z, const Places<K> &places, const TileCall &call) {
     if constexpr (X == 2)
@@ -866,7 +928,7 @@ CF_DEVICE void step_of(smem<cplx> z, const Places<K> &places, const TileCall &ca
         column_step<K, X, STEP, INVERSE>(z, places, call);
     __syncthreads();
 }
-template <class K, int X, bool INVERSE>
+template <class K, int X, bool INVERSE, bool WHOLE = true>
 CF_DEVICE void axis_steps(smem<cplx> z, const Places<K> &places, const TileCall &call) {
     typedef Tile<K> G;
     typedef
@@ -876,16 +938,18 @@ CF_DEVICE void axis_steps(smem<cplx> z, const Places<K> &places, const TileCall 
         __syncthreads();
     }
     if constexpr (INVERSE) {
-        if constexpr (O::STEPS > 2)
+        if constexpr (O::STEPS > 2 && WHOLE)
             step_of<K, X, 3, true>(z, places, call);
-        if constexpr (O::STEPS > 1)
+        if constexpr (O::STEPS > 1 && (O::STEPS > 2 || WHOLE))
             step_of<K, X, 2, true>(z, places, call);
-        step_of<K, X, 1, true>(z, places, call);
+        if constexpr (O::STEPS > 1 || WHOLE)
+            step_of<K, X, 1, true>(z, places, call);
     } else {
-        step_of<K, X, 1, false>(z, places, call);
-        if constexpr (O::STEPS > 1)
+        if constexpr (O::STEPS > 1 || WHOLE)
+            step_of<K, X, 1, false>(z, places, call);
+        if constexpr (O::STEPS > 1 && (O::STEPS > 2 || WHOLE))
             step_of<K, X, 2, false>(z, places, call);
-        if constexpr (O::STEPS > 2)
+        if constexpr (O::STEPS > 2 && WHOLE)
             step_of<K, X, 3, false>(z, places, call);
     }
     if constexpr (X == 1 && G::SPLIT && O::STEPS > 1 && INVERSE) {

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One case: its passes one after the other, in each the implementations that take turns. */
+#include "session.h"
+
+#include <stdio.h>
+
+typedef bool opener(bench_impl *impl, const bench_job *job);
+static opener *const cpu_baselines[] = {
+    bench_direct_open,
+#ifdef CONV_FFT_BENCH_DNNL
+    bench_onednn_open,
+    bench_onednn_blocked_open,
+#endif
+    NULL,
+};
+static opener *const gpu_baselines[] = {bench_cudnn_open, NULL};
+enum {
+    MAX_IMPLS = 2 + sizeof cpu_baselines / sizeof cpu_baselines[0]
+};
+
+/* Adds the time since *from, which then is now. */
+void bench_spend(double *account, double *from) {
+    const double now = bench_now_ms();
+    *account += now - *from;
+    *from = now;
+}
+
+static bool is_right(const bench_job *job, double error) { return error <= job->class->max_error; }
+
+/* Runs each implementation once over NaN, which warms it up, and takes the error of its result. */
+static bool warm_up(const bench_job *job, bench_impl *impls, size_t count, double *errors, bool *wrong) {
+    for (size_t i = 0; i < count; i++) {
+        if (!bench_poison(job->tensors, job->gpu, job->pass) || !impls[i].run(&impls[i]) ||
+            (impls[i].finish && !impls[i].finish(&impls[i])) ||
+            !bench_check_error(job->check, job->gpu, job->pass, &errors[i]))
+            return false;
+        if (!is_right(job, errors[i])) {
+            bench_message("%s %s: wrong result, relative error %.2e", job->layer->name, impls[i].name, errors[i]);
+            *wrong = true;
+        }
+    }
+    return true;
+}
+
+static bool add_row(bench_session *run, const bench_job *job, const char *pass, const char *impl, const char *strategy,
+                    uint64_t workspace_bytes, double ms, double error) {
+    bench_row row = {
+        .ms = ms, .rel_l2 = error, .workspace_bytes = workspace_bytes, .channels_last = run->o->channels_last};
+    bench_copy(row.suite, sizeof row.suite, job->layer->suite);
+    bench_copy(row.layer, sizeof row.layer, job->layer->name);
+    bench_copy(row.pass, sizeof row.pass, pass);
+    bench_copy(row.precision, sizeof row.precision, job->class->name);
+    bench_copy(row.impl, sizeof row.impl, impl);
+    bench_copy(row.strategy, sizeof row.strategy, strategy);
+    return bench_part_add(&run->part, &row);
+}
+
+/* Not those with a wrong result. With kept spectra also what the transforms take that they replace. */
+static bool add_rows(bench_session *run, const bench_job *job, const char *pass, const bench_impl *impls, size_t count,
+                     const double *ms, const double *errors) {
+    char stages[256];
+    double transforms_ms;
+    for (size_t i = 0; i < count; i++)
+        if (is_right(job, errors[i]) &&
+            !add_row(run, job, pass, impls[i].name, impls[i].strategy, impls[i].workspace_bytes, ms[i], errors[i]))
+            return false;
+    return !job->kept || !is_right(job, errors[0]) ||
+           (bench_ours_transforms(&impls[0], &transforms_ms, stages, sizeof stages) &&
+            add_row(run, job, pass, "transforms", stages, 0, transforms_ms, 0));
+}
+
+/* The first is the library; a case too large for the baselines is run by it alone. */
+static size_t choose_openers(const bench_session *run, const bench_job *job, opener **openers) {
+    const double gflop = bench_direct_gflop(&job->layer->shape);
+    size_t count = 0;
+    openers[count++] = bench_ours_open;
+    if (job->kept) {
+        openers[count++] = bench_unkept_open;
+        return count;
+    }
+    if (run->o->tune)
+        openers[count++] = bench_tuned_open;
+    if (run->o->max_gflop > 0 && gflop > run->o->max_gflop) {
+        bench_message("%s: no baselines, they would need %.3g GFLOP", job->layer->name, gflop);
+        return count;
+    }
+    for (opener *const *baseline = job->gpu ? gpu_baselines : cpu_baselines; *baseline; baseline++)
+        openers[count++] = *baseline;
+    return count;
+}
+
+static void print_times(const bench_job *job, const char *pass, const bench_impl *impls, size_t count, const double *ms,
+                        const double *errors) {
+    fprintf(stderr, "%-10s %-28s %-9s", job->layer->suite, job->layer->name, pass);
+    for (size_t i = 0; i < count; i++)
+        fprintf(stderr, " %s %.4f (%.1e)", impls[i].name, ms[i], errors[i]);
+    fputc('\n', stderr);
+}
+
+/* One pass of one case, all implementations. False: the library's was not measured. */
+static bool run_pass(bench_session *run, const bench_job *job, const char *pass) {
+    bench_impl impls[MAX_IMPLS];
+    opener *openers[MAX_IMPLS];
+    double ms[MAX_IMPLS], errors[MAX_IMPLS], now = bench_now_ms();
+    const size_t wanted = choose_openers(run, job, openers);
+    size_t count = 0;
+    bool good = true;
+    for (size_t i = 0; i < wanted; i++) {
+        if (openers[i](&impls[count], job))
+            count++;
+        else
+            good = good && i > 0;
+        bench_spend(i == 0 ? &run->plans_ms : &run->baselines_ms, &now);
+    }
+    bool measured = count > 0 && warm_up(job, impls, count, errors, &run->wrong);
+    bench_spend(&run->checks_ms, &now);
+    measured = measured && bench_measure(run->timer, impls, count, run->seconds, ms) &&
+               add_rows(run, job, pass, impls, count, ms, errors);
+    bench_spend(&run->runs_ms, &now);
+    if (measured)
+        print_times(job, pass, impls, count, ms, errors);
+    for (size_t i = 0; i < count; i++)
+        impls[i].close(&impls[i]);
+    return good && measured;
+}
+
+static void run_passes(bench_session *run, const bench_case *layer, const bench_data *data,
+                       const bench_tensors *tensors) {
+    int outputs = 0;
+    for (int i = 0; i < BENCH_PASSES; i++)
+        outputs |= run->o->pass_set & 1u << i ? (int)bench_passes[i].pass : 0;
+    double now = bench_now_ms();
+    bench_check *check = bench_check_create(layer, data, tensors, outputs);
+    bench_spend(&run->checks_ms, &now);
+    if (!check) {
+        bench_message("out of memory");
+        run->wrong = true;
+    }
+    for (int i = 0; i < BENCH_PASSES && check; i++) {
+        const bench_job job = {.layer = layer,
+                               .pass = bench_passes[i].pass,
+                               .kept = bench_passes[i].kept,
+                               .class = run->o->class,
+                               .data = data,
+                               .tensors = tensors,
+                               .context = run->context,
+                               .gpu = run->gpu,
+                               .check = check};
+        if (run->o->pass_set & 1u << i)
+            run->wrong = !run_pass(run, &job, bench_passes[i].name) || run->wrong;
+    }
+    bench_check_destroy(check);
+}
+
+bool bench_run_case(bench_session *run, const bench_case *layer) {
+    bench_data data;
+    bench_tensors tensors;
+    double now = bench_now_ms();
+    bool made = bench_data_create(layer, run->gpu, &data);
+    if (made) {
+        made = bench_tensors_create(layer, run->gpu, &data, &tensors);
+        bench_spend(&run->data_ms, &now);
+        if (made) {
+            run_passes(run, layer, &data, &tensors);
+            now = bench_now_ms();
+            bench_tensors_free(run->gpu, &tensors);
+        }
+        bench_data_free(&data);
+    }
+    run->wrong = run->wrong || !made;
+    if (run->gpu)
+        bench_cudnn_forget(run->gpu);
+    const bool written = !run->o->out || bench_csv_write(run->o->out, &run->part);
+    bench_spend(&run->data_ms, &now);
+    return written;
+}

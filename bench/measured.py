@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bench_conv and bench_fft measured, as report.py and plot.py use it."""
+import csv
+import math
+import pathlib
+
+COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
+SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv"]
+PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c"]
+HALVES = ["bprop", "accgrad"]
+PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp64"]
+KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequency-major, against a copy", "3d": "3-D",
+         "other": "complex, FP64"}
+NETWORKS = pathlib.Path(__file__).resolve().parent.parent / "networks"
+OUR_FAMILIES = ["staged", "fused"]
+LONG_GRID = 40  # cases
+
+
+class Run:
+    """One case, pass, precision and layout: milliseconds and errors by implementation."""
+
+    def __init__(self, row, conditions=()):
+        self.suite, self.case, self.passname = row["suite"], row["case"], row["pass"]
+        self.precision, self.layout = row["precision"], row["layout"]
+        self.conditions = conditions
+        self.ms, self.error, self.strategy = {}, {}, {}
+
+    def add(self, row):
+        self.ms[row["impl"]] = float(row["ms"])
+        self.error[row["impl"]] = float(row["rel_l2"])
+        self.strategy[row["impl"]] = row["strategy"]
+
+    def ours(self):
+        """Name of our implementation: the tuned one, else the fastest family; None if there is none."""
+        if "tuned" in self.ms and self.strategy["tuned"].split(" ")[0] in OUR_FAMILIES:
+            return "tuned"
+        names = [name for name in ["ours", *("ours-" + family for family in OUR_FAMILIES)] if name in self.ms]
+        return min(names, key=self.ms.get, default=None)
+
+    def layer(self):
+        return self.suite, self.case, self.precision, self.layout
+
+    def group(self):
+        """The suite, and the class if it is not the usual one."""
+        label = self.suite
+        if self.kind():
+            return "%s %s" % (label, KINDS.get(self.kind(), self.kind()))
+        if self.precision != "fp32" or self.layout != "first":
+            label += ", " + self.precision
+        return label + ", channels last" if self.layout != "first" else label
+
+    def kept(self):
+        return self.passname.endswith("-kept")
+
+    def kind(self):
+        """Of a transform: a key of KINDS; else None."""
+        if self.suite != "fft":
+            return None
+        if self.passname == "c2c" or self.precision != "fp32":
+            return "other"
+        return "fm" if "-fm" in self.case else "padded" if "-from" in self.case else self.case[:2]
+
+    def baselines(self):
+        return [name for name in self.ms if name not in ("tuned", "copy", "unkept", "transforms") and not name.startswith("ours")]
+
+    def best(self):
+        """Name of the fastest baseline that does the same, or None."""
+        names = [name for name in self.ms if name == "copy"] if self.kind() == "fm" else self.baselines()
+        return min(names, key=self.ms.get, default=None)
+
+    def ratio(self):
+        """Above 1: we are faster than the best baseline."""
+        return self.ms[self.best()] / self.ms[self.ours()]
+
+
+def read_results(folder, wanted=lambda path: True):
+    """All runs of a device in the suites' order, each with the conditions it was measured under."""
+    runs = {}
+    for path in filter(wanted, sorted(folder.glob("*.csv"))):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if not lines or lines[0].split(",") != COLUMNS:
+            raise SystemExit("%s: the first line must name the columns %s" % (path, ",".join(COLUMNS)))
+        conditions, in_comments = (), False
+        for line in lines[1:]:
+            if line.startswith("#"):
+                conditions = (conditions if in_comments else ()) + (line.lstrip("# "),)
+                in_comments = True
+                continue
+            in_comments = False
+            row = dict(zip(COLUMNS, next(csv.reader([line]))))
+            runs.setdefault(tuple(row[name] for name in COLUMNS[:5]), Run(row, conditions)).add(row)
+    return in_order(list(runs.values()))
+
+
+def in_order(runs):
+    """By suite, by a case's place in the suite's file (else its first appearance), by class, by pass."""
+    def place(name, names):
+        return (names.index(name), "") if name in names else (len(names), name)
+    kinds = list(KINDS)
+    first = {}
+    for position, run in enumerate(runs):
+        first.setdefault((run.suite, run.case), position)
+    files = {suite: file_order(suite) for suite in {run.suite for run in runs}}
+
+    def case_place(run):
+        # A scaled case is named after the whole one: L2-b1-c32.
+        fitting = [i for i, name in enumerate(files[run.suite]) if run.case == name or run.case.startswith(name + "-")]
+        return fitting[-1] if fitting else len(files[run.suite]), first[run.suite, run.case]
+    return sorted(runs, key=lambda run: (place(run.suite, SUITES), place(run.kind() or "", kinds), case_place(run),
+                                         place(run.precision, PRECISIONS) if not run.kind() else (0, ""), run.layout,
+                                         place(run.passname, PASSES)))
+
+
+def suite_files(suite):
+    """The files of its layers."""
+    return [NETWORKS / (name + ".txt") for name in {"nets": ["alexnet", "overfeat_fast"]}.get(suite, [suite])]
+
+
+def file_order(suite):
+    """The names of a suite's cases in the order of its files."""
+    paths = [path for path in suite_files(suite) if path.exists()]
+    words = [line.split() for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+    return [line[0] for line in words if line and not line[0].startswith("#")]
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a cache directory holds, for people, and its removal. */
+#ifndef CF_AUTOTUNE_CACHE_REPORT_H
+#define CF_AUTOTUNE_CACHE_REPORT_H
+
+#include "core/text.h"
+
+/* directory as in cf_cache_folder_open(). One line for each file of records, one for each bad line of it, one for the kernels. *damaged
+ * counts the lines that cannot be verified. IO_ERROR: the directory cannot be used. */
+conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *damaged);
+
+/* Remove records, kernels and what killed writers left; *removed counts the files. A file of a later version stays. */
+conv_fft_status cf_cache_clear(const char *directory, int64_t *removed);
+
+#endif

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autotune/candidates.h"
+
+#include "autotune/model.h"
+#include "autotune/space.h"
+#include "conv/family.h"
+#include "core/arith.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cf_candidates_clear(cf_candidates *list) {
+    for (size_t i = 0; i < list->count; ++i)
+        cf_plan_destroy(list->items[i].plan);
+    free(list->items);
+    *list = (cf_candidates){0};
+}
+
+static int first_pass(int passes) {
+    int pass = 0;
+    while (!(passes & 1 << pass))
+        ++pass;
+    return pass;
+}
+
+cf_family_id cf_candidate_family(const cf_tuning_job *job, const cf_candidate *c) {
+    return c->strategy[first_pass(job->passes)].family;
+}
+
+/* Of two variants of the same bases. */
+static bool strategies_equal(const cf_strategy *a, const cf_strategy *b) {
+    return a->product == b->product && a->overlap_add == b->overlap_add && a->chunk == b->chunk &&
+           a->groups == b->groups && memcmp(a->tiles, b->tiles, sizeof a->tiles) == 0;
+}
+
+static conv_fft_status add(const cf_candidate *c, cf_candidates *list) {
+    if (list->count == list->room) {
+        const size_t room = list->room ? 2 * list->room : 64;
+        cf_candidate *grown = realloc(list->items, room * sizeof *grown);
+        if (!grown)
+            return cf_fail_memory(room * sizeof *grown, "candidates of a search");
+        list->items = grown;
+        list->room = room;
+    }
+    list->items[list->count++] = *c;
+    return CONV_FFT_SUCCESS;
+}
+
+/* ---- staged */
+
+enum {
+    PRODUCT_OF_MODEL = 2,
+    PRODUCTS = 3
+};
+
+/* How a staged candidate differs from the plain one of its bases. */
+typedef struct variant {
+    int product; /* a cf_product_variant, or the one that the model prefers for each pass */
+    bool overlap_add;
+    int chunk; /* 0: the model's; 1: all rows; 2: a quarter of the model's */
+} variant;
+
+static bool several_tiles(const cf_strategy *s) { return s->tiles[0] * s->tiles[1] * s->tiles[2] > 1; }
+
+static bool suits(const cf_tuning_job *job, int pass, const cf_strategy *s) {
+    const char *why;
+    const cf_family *family = &cf_families[s->family];
+    if (!family->feasible(job->layer, pass, s, &why) ||
+        !family->runs_on(job->context->device, job->layer, pass, s, &why))
+        return false;
+    return s->family != CF_FAMILY_STAGED || job->workspace_limit == 0 ||
+           cf_space_smallest_bytes(job->layer, pass, s) <= (double)job->workspace_limit;
+}
+
+static void set_tiles(const cf_layer *layer, bool own, cf_strategy *s) {
+    for (int a = 0; a < 3; ++a) {
+        const cf_unit unit = cf_unit_make(&layer->axis[a], s->shift_dilation);
+        s->tiles[a] = cf_space_tiles(&layer->axis[a], &unit, s->basis[a], own);
+    }
+}
+
+/* Both gradients read the same spectrum of gy. */
+static bool shares_gy(const cf_candidate *c) {
+    const cf_strategy *data = &c->strategy[CF_PASS_DATA], *weights = &c->strategy[CF_PASS_WEIGHTS];
+    return data->family == CF_FAMILY_STAGED && weights->family == CF_FAMILY_STAGED &&
+           memcmp(data->basis, weights->basis, sizeof data->basis) == 0 &&
+           memcmp(data->tiles, weights->tiles, sizeof data->tiles) == 0 &&
+           data->shift_dilation == weights->shift_dilation && (data->overlap_add || !several_tiles(data));
+}
+
+/* What the model says of the passes together. */
+static double predict(const cf_tuning_job *job, const cf_candidate *c) {
+    double seconds = 0.0;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if (!(job->passes & 1 << pass))
+            continue;
+        cf_stage_cost cost[CF_STAGE_COUNT];
+        cf_model_pass(job->layer, job->context->device, pass, &c->strategy[pass], cost);
+        if (pass == CF_PASS_WEIGHTS && (job->passes & CONV_FFT_BACKWARD_DATA) && shares_gy(c))
+            cost[CF_STAGE_LOAD_GY].seconds = 0.0;
+        if (pass == CF_PASS_WEIGHTS && (job->passes & CONV_FFT_FORWARD) && (job->keep & CONV_FFT_OPERAND_X))
+            cost[CF_STAGE_LOAD_X].seconds = 0.0;
+        if (pass == CF_PASS_DATA && (job->passes & CONV_FFT_FORWARD) && (job->keep & CONV_FFT_OPERAND_W))
+            cost[CF_STAGE_LOAD_W].seconds = 0.0;
+        for (int i = 0; i < CF_STAGE_COUNT; ++i)
+            seconds += cost[i].seconds < 0.0 ? HUGE_VAL : cost[i].seconds;
+    }
+    return seconds;
+}
+
+static double pass_seconds(const cf_tuning_job *job, int pass, const cf_strategy *s) {
+    cf_stage_cost cost[CF_STAGE_COUNT];
+    double seconds = 0.0;
+    cf_model_pass(job->layer, job->context->device, pass, s, cost);
+    for (int i = 0; i < CF_STAGE_COUNT; ++i)
+        seconds += cost[i].seconds;
+    return seconds;
+}
+
+static cf_product_variant preferred_product(const cf_tuning_job *job, int pass, const cf_strategy *s) {
+    cf_strategy blas = *s, loop = *s;
+    blas.product = CF_PRODUCT_BLAS;
+    loop.product = CF_PRODUCT_LOOP;
+    return pass_seconds(job, pass, &blas) < pass_seconds(job, pass, &loop) ? CF_PRODUCT_BLAS : CF_PRODUCT_LOOP;
+}
+
+/* Set a pass of a candidate; false if it does not suit, or is the same as another variant's. */
+static bool set_pass(const cf_tuning_job *job, int pass, const variant *v, cf_strategy *s) {
+    if (pass == CF_PASS_DATA) {
+        s->overlap_add = v->overlap_add;
+        if (!v->overlap_add)
+            set_tiles(job->layer, true, s);
+    }
+    if (!suits(job, pass, s))
+        return false;
+    s->product = v->product == PRODUCT_OF_MODEL ? preferred_product(job, pass, s) : (cf_product_variant)v->product;
+    cf_space_choose_chunks(job->layer, job->context->device, pass, s);
+    cf_spectrum spectrum[CF_OPERAND_COUNT];
+    cf_staged_spectra(job->layer, pass, s, spectrum);
+    const int64_t rows = spectrum[CF_X].rows;
+    if (v->chunk == 1)
+        s->chunk = rows, s->groups = job->layer->groups;
+    else if (v->chunk == 2)
+        s->chunk = cf_max(1, s->chunk / 4);
+    return true;
+}
+
+static bool is_new(const cf_tuning_job *job, const cf_candidates *list, size_t from, const cf_candidate *c) {
+    for (size_t i = from; i < list->count; ++i) {
+        bool same = true;
+        for (int pass = 0; pass < CF_PASS_COUNT && same; ++pass)
+            same = !(job->passes & 1 << pass) || strategies_equal(&list->items[i].strategy[pass], &c->strategy[pass]);
+        if (same)
+            return false;
+    }
+    return true;
+}
+
+static conv_fft_status add_variants(const cf_tuning_job *job, const cf_strategy *plain, cf_candidates *list) {
+    const bool blas = job->context->device->has_blas;
+    const bool overlaps = (job->passes & CONV_FFT_BACKWARD_DATA) && several_tiles(plain);
+    const size_t from = list->count;
+    for (int i = 0; i < PRODUCTS * 2 * 3; ++i) {
+        const variant v = {i % PRODUCTS, i / PRODUCTS % 2 != 0, i / PRODUCTS / 2};
+        if ((v.product != CF_PRODUCT_LOOP && !blas) || (v.overlap_add && !overlaps))
+            continue;
+        cf_candidate c;
+        memset(&c, 0, sizeof c);
+        c.measured = -1.0;
+        bool good = true;
+        for (int pass = 0; pass < CF_PASS_COUNT && good; ++pass) {
+            if (!(job->passes & 1 << pass))
+                continue;
+            c.strategy[pass] = *plain;
+            good = set_pass(job, pass, &v, &c.strategy[pass]);
+        }
+        if (!good || !is_new(job, list, from, &c))
+            continue;
+        c.predicted = predict(job, &c);
+        CF_FORWARD(add(&c, list));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status add_staged(const cf_tuning_job *job, bool shift, cf_candidates *list) {
+    cf_space_bases bases[3];
+    cf_space_bases_of(job->layer, job->context->device, shift, bases);
+    for (int i = 0; i < bases[0].count; ++i)
+        for (int j = 0; j < bases[1].count; ++j)
+            for (int k = 0; k < bases[2].count; ++k) {
+                const int64_t basis[3] = {bases[0].basis[i], bases[1].basis[j], bases[2].basis[k]};
+                const cf_strategy plain = cf_space_strategy(job->layer, basis, shift, job->keep);
+                CF_FORWARD(add_variants(job, &plain, list));
+            }
+    return CONV_FFT_SUCCESS;
+}
+
+/* ---- fused: the same bases and tiles; of many, those that the model finds within reach of the best. */
+
+static void plain_fused(const cf_tuning_job *job, const cf_strategy *plain, cf_candidate *c) {
+    memset(c, 0, sizeof *c);
+    c->measured = -1.0;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        cf_strategy *s = &c->strategy[pass];
+        *s = *plain;
+        s->family = CF_FAMILY_FUSED;
+        s->keep = 0;
+        if (pass == CF_PASS_DATA)
+            set_tiles(job->layer, true, s);
+    }
+}
+
+static bool is_feasible(const cf_tuning_job *job, const cf_candidate *c) {
+    const char *why;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        if ((job->passes & 1 << pass) &&
+            !cf_families[CF_FAMILY_FUSED].feasible(job->layer, pass, &c->strategy[pass], &why))
+            return false;
+    return true;
+}
+
+static bool all_suit(const cf_tuning_job *job, const cf_candidate *c) {
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        if ((job->passes & 1 << pass) && !suits(job, pass, &c->strategy[pass]))
+            return false;
+    return true;
+}
+
+static conv_fft_status add_fused(const cf_tuning_job *job, bool shift, cf_candidates *list) {
+    const double reach = 3.0;
+    cf_space_bases bases[3];
+    double best = HUGE_VAL;
+    cf_space_bases_of(job->layer, job->context->device, shift, bases);
+    const int count = bases[0].count * bases[1].count * bases[2].count;
+    for (int round = 0; round < 2; ++round)
+        for (int i = 0; i < count; ++i) {
+            const int64_t basis[3] = {bases[0].basis[i / bases[2].count / bases[1].count],
+                                      bases[1].basis[i / bases[2].count % bases[1].count],
+                                      bases[2].basis[i % bases[2].count]};
+            const cf_strategy plain = cf_space_strategy(job->layer, basis, shift, 0);
+            cf_candidate c;
+            plain_fused(job, &plain, &c);
+            if (!is_feasible(job, &c))
+                continue;
+            c.predicted = predict(job, &c);
+            if (round == 0 ? c.predicted >= best : c.predicted > reach * best)
+                continue;
+            if (!all_suit(job, &c)) /* asked last, for that takes longest */
+                continue;
+            if (round == 0)
+                best = c.predicted;
+            else
+                CF_FORWARD(add(&c, list));
+        }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Of both gradients, one staged and one fused: the best of each. */
+static conv_fft_status add_mixed(const cf_tuning_job *job, cf_candidates *list) {
+    const cf_candidate *best[2] = {NULL, NULL};
+    if ((job->passes & CONV_FFT_BACKWARD) != CONV_FFT_BACKWARD)
+        return CONV_FFT_SUCCESS;
+    for (size_t i = 0; i < list->count; ++i) {
+        const cf_candidate *c = &list->items[i];
+        const cf_family_id family = cf_candidate_family(job, c);
+        const int kind = family == CF_FAMILY_STAGED ? 0 : family == CF_FAMILY_FUSED ? 1 : -1;
+        if (kind >= 0 && (!best[kind] || c->predicted < best[kind]->predicted))
+            best[kind] = c;
+    }
+    if (!best[0] || !best[1])
+        return CONV_FFT_SUCCESS;
+    cf_candidate mixed[2] = {*best[0], *best[1]};
+    mixed[0].strategy[CF_PASS_WEIGHTS] = best[1]->strategy[CF_PASS_WEIGHTS];
+    mixed[1].strategy[CF_PASS_WEIGHTS] = best[0]->strategy[CF_PASS_WEIGHTS];
+    for (int i = 0; i < 2; ++i) {
+        mixed[i].predicted = predict(job, &mixed[i]);
+        CF_FORWARD(add(&mixed[i], list));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* ---- other families */
+
+enum {
+    MOST_OF_FAMILY = 64
+};
+
+typedef struct gathering {
+    const cf_tuning_job *job;
+    int pass, count;
+    cf_strategy strategy[MOST_OF_FAMILY];
+} gathering;
+
+static bool gather(const cf_strategy *strategy, void *user) {
+    gathering *g = user;
+    if (suits(g->job, g->pass, strategy))
+        g->strategy[g->count++] = *strategy;
+    return g->count < MOST_OF_FAMILY;
+}
+
+/* Passes of such a family share nothing: the n-th candidate of the set is the n-th, or the last, of each pass. */
+static conv_fft_status add_family(const cf_tuning_job *job, cf_family_id family, cf_candidates *list) {
+    gathering *g = calloc(CF_PASS_COUNT, sizeof *g);
+    if (!g)
+        return cf_fail_memory(CF_PASS_COUNT * sizeof *g, "candidates of a family");
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    int most = 0;
+    bool complete = true;
+    for (int pass = 0; pass < CF_PASS_COUNT && status == CONV_FFT_SUCCESS; ++pass) {
+        if (!(job->passes & 1 << pass))
+            continue;
+        g[pass].job = job;
+        g[pass].pass = pass;
+        status = cf_families[family].candidates(job->layer, job->context->device, pass, gather, &g[pass]);
+        if (status == CONV_FFT_LIBRARY_MISSING || status == CONV_FFT_NOT_SUPPORTED)
+            status = CONV_FFT_SUCCESS; /* it has none */
+        complete = complete && g[pass].count > 0;
+        most = (int)cf_max(most, g[pass].count);
+    }
+    for (int i = 0; i < most && complete && status == CONV_FFT_SUCCESS; ++i) {
+        cf_candidate c;
+        memset(&c, 0, sizeof c);
+        c.measured = -1.0;
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+            if (job->passes & 1 << pass)
+                c.strategy[pass] = g[pass].strategy[cf_min(i, g[pass].count - 1)];
+        }
+        c.predicted = predict(job, &c);
+        status = add(&c, list);
+    }
+    free(g);
+    return status;
+}
+
+/* ---- all */
+
+/* Equal predictions stand in the order in which they were made. */
+typedef struct ranked {
+    cf_candidate candidate;
+    size_t place;
+} ranked;
+
+static int by_prediction(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->candidate.predicted != y->candidate.predicted)
+        return x->candidate.predicted < y->candidate.predicted ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static conv_fft_status sort(cf_candidates *list) {
+    ranked *all = malloc((list->count + 1) * sizeof *all);
+    if (!all)
+        return cf_fail_memory(list->count * sizeof *all, "candidates of a search");
+    for (size_t i = 0; i < list->count; ++i)
+        all[i] = (ranked){list->items[i], i};
+    qsort(all, list->count, sizeof *all, by_prediction);
+    for (size_t i = 0; i < list->count; ++i)
+        list->items[i] = all[i].candidate;
+    free(all);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *list) {
+    *list = (cf_candidates){0};
+    conv_fft_status status = add_staged(job, false, list);
+    if (status == CONV_FFT_SUCCESS && cf_space_has_dilation(job->layer))
+        status = add_staged(job, true, list);
+    if (job->context->device->fused_flops > 0.0 && job->keep == 0) {
+        if (status == CONV_FFT_SUCCESS)
+            status = add_fused(job, false, list);
+        if (status == CONV_FFT_SUCCESS && cf_space_has_dilation(job->layer))
+            status = add_fused(job, true, list);
+        if (status == CONV_FFT_SUCCESS)
+            status = add_mixed(job, list);
+    }
+    /* Spectra that the caller keeps are those of staged strategies. */
+    for (int family = 0; family < CF_FAMILY_COUNT && status == CONV_FFT_SUCCESS && job->keep == 0; ++family) {
+        if (cf_families[family].candidates)
+            status = add_family(job, (cf_family_id)family, list);
+    }
+    if (status == CONV_FFT_SUCCESS)
+        status = sort(list);
+    if (status != CONV_FFT_SUCCESS)
+        cf_candidates_clear(list);
+    return status;
+}
+
+/* ---- the best few */
+
+static void move_to(cf_candidates *list, size_t from, size_t to) {
+    const cf_candidate moved = list->items[from];
+    memmove(&list->items[to + 1], &list->items[to], (from - to) * sizeof moved);
+    list->items[to] = moved;
+}
+
+static bool same_bases(const cf_tuning_job *job, const cf_candidate *a, const cf_candidate *b) {
+    const int pass = first_pass(job->passes);
+    const cf_strategy *x = &a->strategy[pass], *y = &b->strategy[pass];
+    return x->family == y->family && x->shift_dilation == y->shift_dilation &&
+           memcmp(x->basis, y->basis, sizeof x->basis) == 0;
+}
+
+size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *list, size_t most) {
+    size_t chosen = 0;
+    bool seen[CF_FAMILY_COUNT] = {false};
+    for (size_t i = 0; i < list->count; ++i) {
+        const cf_family_id family = cf_candidate_family(job, &list->items[i]);
+        if (seen[family])
+            continue;
+        seen[family] = true;
+        move_to(list, i, chosen++);
+    }
+    for (size_t i = chosen; i < list->count && chosen < most; ++i) {
+        int alike = 0;
+        for (size_t k = 0; k < chosen; ++k)
+            alike += same_bases(job, &list->items[k], &list->items[i]);
+        if (alike < 2)
+            move_to(list, i, chosen++);
+    }
+    return chosen;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The candidates of a search: for passes that are tuned together, the strategies of each, best first by the cost model. Staged ones
+ * are every combination of the axes' bases, dilation as step or as shifts, both products, both overlaps of gx, and chunks of
+ * the model's size, of all rows, and a quarter; fused ones have the same bases; other families name their own.
+ */
+#ifndef CF_AUTOTUNE_CANDIDATES_H
+#define CF_AUTOTUNE_CANDIDATES_H
+
+#include "conv/context.h"
+#include "conv/plan.h"
+
+/* What is tuned: passes of a layer together. */
+typedef struct cf_tuning_job {
+    const conv_fft_context *context;
+    const cf_layer *layer;
+    int passes, keep;
+    uint64_t workspace_limit; /* 0: none */
+} cf_tuning_job;
+
+typedef struct cf_candidate {
+    cf_strategy strategy[CF_PASS_COUNT]; /* of the job's passes */
+    double predicted;                    /* seconds, by the cost model; HUGE_VAL: it knows nothing of this family */
+    double measured;                     /* seconds, median; negative: not timed */
+    uint64_t workspace;                  /* bytes; 0: no plan was made of it */
+    conv_fft_plan *plan;                 /* while it is measured */
+    double times[16];
+    int runs;
+    const char *verdict; /* why it was not chosen, or was: a constant clause */
+} cf_candidate;
+
+typedef struct cf_candidates {
+    cf_candidate *items;
+    size_t count, room;
+} cf_candidates;
+
+/* All candidates, best first. OUT_OF_MEMORY. */
+conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *candidates);
+void cf_candidates_clear(cf_candidates *candidates);
+
+/* Move to the front the `most` to be timed in a search of the best few: the best of each family, then the best with at most two of the same
+ * bases. Returns how many there are. */
+size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *candidates, size_t most);
+
+/* Family of a candidate: that of its first pass. */
+cf_family_id cf_candidate_family(const cf_tuning_job *job, const cf_candidate *candidate);
+
+#endif

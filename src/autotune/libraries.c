@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autotune/libraries.h"
+
+#include "core/text.h"
+#include "device/cudnn.h"
+#include "device/cufft.h"
+
+static bool uses(int passes, const cf_strategy strategy[CF_PASS_COUNT], cf_family_id family) {
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if ((passes & 1 << pass) && strategy[pass].family == family)
+            return true;
+    }
+    return false;
+}
+
+void cf_libraries_of(const conv_fft_context *context, int passes, const cf_strategy strategy[CF_PASS_COUNT],
+                     char text[CF_RECORD_LIBRARY_BYTES]) {
+    cf_text t = {text, CF_RECORD_LIBRARY_BYTES, 0};
+    text[0] = '\0';
+    if (!context->gpu)
+        return;
+    if (uses(passes, strategy, CF_FAMILY_DIRECT))
+        cf_text_add(&t, "cudnn %s", cf_cudnn_library(context->gpu->cudnn)->version);
+    if (uses(passes, strategy, CF_FAMILY_REFERENCE))
+        cf_text_add(&t, "%scufft %s", t.length ? ", " : "", cf_cufft_library(context->gpu->cufft)->version);
+}

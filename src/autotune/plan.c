@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a plan: strategies that the caller names, then those of records or of a measured search, then the model's. */
+#include "autotune/autotune.h"
+#include "autotune/choose.h"
+#include "autotune/libraries.h"
+#include "autotune/search.h"
+#include "autotune/tuner.h"
+#include "conv/family.h"
+#include "core/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is known of a plan before it is made. */
+typedef struct planning {
+    conv_fft_context *context;
+    const conv_fft_plan_options *options;
+    cf_layer layer;
+    int chosen; /* passes that have a strategy */
+    cf_strategy strategy[CF_PASS_COUNT];
+    int tuned; /* of those, the ones from records and searches */
+    double seconds[CONV_FFT_BACKWARD + 1];
+    double end; /* of measuring, by the clock */
+} planning;
+
+static conv_fft_status read_forced(planning *p) {
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        const char *line = p->options->strategy[pass];
+        if (!line || !(p->options->passes & 1 << pass))
+            continue;
+        CF_FORWARD(cf_strategy_parse(line, p->layer.problem.rank, &p->strategy[pass]));
+        p->chosen |= 1 << pass;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Passes that are one decision: both gradients, which share the transform of gy, and all passes if spectra are kept. */
+int cf_tuned_together(int passes, int keep, int sets[2]) {
+    int count = 0;
+    if (keep && passes) {
+        sets[count++] = passes;
+        return count;
+    }
+    if (passes & CONV_FFT_FORWARD)
+        sets[count++] = CONV_FFT_FORWARD;
+    if (passes & CONV_FFT_BACKWARD)
+        sets[count++] = passes & CONV_FFT_BACKWARD;
+    return count;
+}
+
+static cf_tuning_job job_of(const planning *p, int set) {
+    return (cf_tuning_job){p->context, &p->layer, set, p->options->keep, p->options->workspace_limit};
+}
+
+/* ---- records */
+
+/* The strategies of a record, if they exist, suit and fit. */
+static bool read_record(const planning *p, const cf_record *record, cf_strategy strategy[CF_PASS_COUNT]) {
+    const uint64_t limit = p->options->workspace_limit;
+    if (limit && record->workspace_bytes > limit)
+        return false;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        const char *why;
+        cf_strategy *s = &strategy[pass];
+        if (!(record->key.passes & 1 << pass))
+            continue;
+        if (cf_strategy_parse(record->strategy[pass], p->layer.problem.rank, s) != CONV_FFT_SUCCESS)
+            return false;
+        const cf_family *family = &cf_families[s->family];
+        if (!family->feasible(&p->layer, pass, s, &why) ||
+            !family->runs_on(p->context->device, &p->layer, pass, s, &why))
+            return false;
+    }
+    char library[CF_RECORD_LIBRARY_BYTES];
+    cf_libraries_of(p->context, record->key.passes, strategy, library);
+    return strcmp(library, record->library) == 0;
+}
+
+static void adopt(planning *p, const cf_record *record, const cf_strategy strategy[CF_PASS_COUNT]) {
+    const int set = record->key.passes;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if (set & 1 << pass)
+            p->strategy[pass] = strategy[pass];
+    }
+    p->chosen |= set;
+    p->tuned |= set;
+    if (set <= CONV_FFT_BACKWARD)
+        p->seconds[set] = 1e-3 * record->ms;
+}
+
+/* The record of the limit's class, else that without a limit; *event says what came of it. */
+static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record *record, cf_tuner_event *event,
+                               cf_strategy strategy[CF_PASS_COUNT]) {
+    cf_record_key tried = *key;
+    *event = CF_TUNER_MISS;
+    for (int i = 0; i < 2; ++i) {
+        bool found;
+        CF_FORWARD(cf_tuner_find(p->context->tuner, &tried, record, &found));
+        if (found && read_record(p, record, strategy)) {
+            *event = CF_TUNER_HIT;
+            return CONV_FFT_SUCCESS;
+        }
+        if (found)
+            *event = CF_TUNER_UNUSABLE;
+        if (tried.workspace_class == 0)
+            break;
+        tried.workspace_class = 0;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* ---- searches */
+
+static conv_fft_status search(planning *p, int set, int sets_left) {
+    const cf_tuning_job job = job_of(p, set);
+    const cf_search_limits limits = {p->options->tuning, (p->end - cf_clock_seconds()) / sets_left};
+    cf_candidates list;
+    cf_record record;
+    bool decided;
+    char why[256];
+    CF_FORWARD(cf_candidates_make(&job, &list));
+    conv_fft_status status = cf_search_run(&job, &limits, &list, &decided, why);
+    if (status == CONV_FFT_SUCCESS && decided)
+        status = cf_search_record(&job, limits.mode, &list, &record);
+    if (status == CONV_FFT_SUCCESS && decided) {
+        adopt(p, &record, list.items[0].strategy);
+        status = cf_tuner_put(p->context->tuner, &record);
+    }
+    if (status == CONV_FFT_SUCCESS && !decided && list.count > 0)
+        cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning: %s; the cost model decides", why);
+    cf_candidates_clear(&list);
+    if (status != CONV_FFT_OUT_OF_MEMORY)
+        return status;
+    cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning: %s; the cost model decides", conv_fft_last_error());
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status tune_set(planning *p, int set, int sets_left) {
+    const conv_fft_tuning mode = p->options->tuning;
+    cf_record_key key;
+    cf_record record;
+    cf_tuner_event event;
+    cf_strategy strategy[CF_PASS_COUNT];
+    memset(strategy, 0, sizeof strategy);
+    CF_FORWARD(cf_record_key_make(&p->layer, set, p->options->keep, p->options->workspace_limit, &key));
+    CF_FORWARD(look_up(p, &key, &record, &event, strategy));
+    cf_tuner_count(p->context->tuner, &key, event);
+    if (event == CF_TUNER_HIT)
+        adopt(p, &record, strategy);
+    const bool enough = event == CF_TUNER_HIT && record.mode >= mode && !p->options->tune_again;
+    return mode < CONV_FFT_TUNE_MEASURE || enough ? CONV_FFT_SUCCESS : search(p, set, sets_left);
+}
+
+static double default_seconds(conv_fft_tuning mode) { return mode == CONV_FFT_TUNE_MEASURE ? 10.0 : HUGE_VAL; }
+
+static conv_fft_status tune(planning *p) {
+    const conv_fft_plan_options *o = p->options;
+    int sets[2];
+    if (o->tuning == CONV_FFT_TUNE_OFF || p->layer.batch == 0 || !p->context->tuner)
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(cf_layer_check_written(&p->layer, o->passes));
+    const int count = cf_tuned_together(o->passes & ~p->chosen, o->keep, sets);
+    p->end =
+        cf_clock_seconds() + (o->tune_milliseconds ? 1e-3 * (double)o->tune_milliseconds : default_seconds(o->tuning));
+    for (int i = 0; i < count; ++i)
+        CF_FORWARD(tune_set(p, sets[i], count - i));
+    return CONV_FFT_SUCCESS;
+}
+
+/* ---- the plan */
+
+/* The spectra that the caller keeps are shared by the passes that read them. */
+static bool keeps(const conv_fft_plan *plan, int keep) {
+    return (!(keep & CONV_FFT_OPERAND_X) || cf_plan_spectrum_bytes(plan, CONV_FFT_OPERAND_X) != -2) &&
+           (!(keep & CONV_FFT_OPERAND_W) || cf_plan_spectrum_bytes(plan, CONV_FFT_OPERAND_W) != -2);
+}
+
+static conv_fft_status make(planning *p, conv_fft_plan **plan) {
+    conv_fft_plan *made = NULL;
+    const conv_fft_status status = cf_choose_plan(p->context, &p->layer, p->options, p->chosen, p->strategy, &made);
+    if (status == CONV_FFT_SUCCESS && (!p->tuned || keeps(made, p->options->keep))) {
+        memcpy(made->tuned_seconds, p->seconds, sizeof made->tuned_seconds);
+        *plan = made;
+        return status;
+    }
+    cf_plan_destroy(made);
+    if (!p->tuned || status == CONV_FFT_OUT_OF_MEMORY || status == CONV_FFT_DEVICE_ERROR)
+        return status;
+    /* A record is a hint: without it, then. */
+    p->chosen &= ~p->tuned;
+    p->tuned = 0;
+    memset(p->seconds, 0, sizeof p->seconds);
+    return make(p, plan);
+}
+
+conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_problem *problem,
+                                 const conv_fft_plan_options *options, conv_fft_plan **plan) {
+    planning p;
+    memset(&p, 0, sizeof p);
+    p.context = context;
+    p.options = options;
+    CF_FORWARD(cf_layer_make(problem, &p.layer));
+    CF_FORWARD(context->device->ops->prepare(context->device));
+    CF_FORWARD(read_forced(&p));
+    CF_FORWARD(tune(&p));
+    return make(&p, plan);
+}
+
+/* ---- showing the candidates */
+
+static conv_fft_status show(const planning *p, int set, int sets_left, cf_candidate_visit visit, void *user) {
+    const cf_tuning_job job = job_of(p, set);
+    const cf_search_limits limits = {p->options->tuning, (p->end - cf_clock_seconds()) / sets_left};
+    cf_candidates list;
+    bool decided = false;
+    char why[256] = "";
+    CF_FORWARD(cf_candidates_make(&job, &list));
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    if (limits.mode >= CONV_FFT_TUNE_MEASURE)
+        status = cf_search_run(&job, &limits, &list, &decided, why);
+    for (size_t i = 0; i < list.count && status == CONV_FFT_SUCCESS; ++i) {
+        const char *verdict = list.items[i].verdict ? list.items[i].verdict : "";
+        if (!decided && i == 0)
+            verdict = *why ? why : "the cost model's first";
+        if (visit(&job, &list.items[i], verdict, user) != 0)
+            status = cf_fail(CONV_FFT_CANCELLED, "visit ended the walk over the candidates");
+    }
+    cf_candidates_clear(&list);
+    return status;
+}
+
+conv_fft_status cf_autotune_candidates(conv_fft_context *context, const conv_fft_problem *problem,
+                                       const conv_fft_plan_options *options, cf_candidate_visit visit, void *user) {
+    planning p;
+    int sets[2];
+    memset(&p, 0, sizeof p);
+    p.context = context;
+    p.options = options;
+    CF_FORWARD(cf_layer_make(problem, &p.layer));
+    CF_REQUIRE(p.layer.batch > 0, "in: the batch is 0; candidates need at least 1 sample");
+    CF_FORWARD(cf_layer_check_written(&p.layer, options->passes));
+    CF_FORWARD(context->device->ops->prepare(context->device));
+    p.end = cf_clock_seconds() +
+            (options->tune_milliseconds ? 1e-3 * (double)options->tune_milliseconds : default_seconds(options->tuning));
+    const int count = cf_tuned_together(options->passes, options->keep, sets);
+    for (int i = 0; i < count; ++i)
+        CF_FORWARD(show(&p, sets[i], count - i, visit, user));
+    return CONV_FFT_SUCCESS;
+}

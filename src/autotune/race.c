@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autotune/race.h"
+
+#include "core/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BEST_FEW = 8,          /* that mode `measure` times */
+    MOST_EXHAUSTIVE = 128, /* that mode `exhaustive` times */
+    ROUNDS = 7,
+    CPU_FLUSH_BYTES = 32 << 20
+};
+
+/* A prediction this many times the best one is hopeless: the model is far better than that. */
+#define HOPELESS 6.0
+/* Slower by this much after one or two runs, and after more. */
+#define FAR_BEHIND 1.7
+#define BEHIND 1.15
+
+bool cf_race_is_late(const cf_race *r) { return cf_clock_seconds() > r->end; }
+
+/* ---- who takes part */
+
+static size_t choose_field(const cf_tuning_job *job, conv_fft_tuning mode, cf_candidates *list) {
+    if (mode == CONV_FFT_TUNE_MEASURE)
+        return cf_candidates_select(job, list, BEST_FEW);
+    const double best = list->count ? list->items[0].predicted : 0.0;
+    size_t count = 0;
+    for (size_t i = 0; i < list->count && count < MOST_EXHAUSTIVE; ++i) {
+        cf_candidate *c = &list->items[i];
+        if (c->predicted > HOPELESS * best && c->predicted < HUGE_VAL)
+            continue;
+        const cf_candidate moved = *c; /* those of families that the model does not know stand last */
+        memmove(&list->items[count + 1], &list->items[count], (i - count) * sizeof moved);
+        list->items[count++] = moved;
+    }
+    return count;
+}
+
+static uint64_t workspace_of(const conv_fft_plan *plan, int passes) {
+    uint64_t bytes = passes & CONV_FFT_FORWARD ? plan->workspace[CONV_FFT_FORWARD].bytes : 0;
+    const int backward = passes & CONV_FFT_BACKWARD;
+    if (backward && plan->workspace[backward].bytes > bytes)
+        bytes = plan->workspace[backward].bytes;
+    return bytes;
+}
+
+/* What a candidate costs in spectra that the caller keeps; false if it has none to keep. */
+bool cf_race_kept_bytes(const cf_race *r, const conv_fft_plan *plan, conv_fft_operand operand, size_t *most) {
+    if (!(r->job->keep & operand))
+        return true;
+    const int64_t bytes = cf_plan_spectrum_bytes(plan, operand);
+    if (bytes == -1) /* no pass of the set reads it */
+        return true;
+    if (bytes > (int64_t)*most)
+        *most = (size_t)bytes;
+    return bytes >= 0;
+}
+
+void cf_race_drop(cf_race *r, size_t i, const char *verdict) {
+    cf_candidate *c = &r->list->items[i];
+    cf_plan_destroy(c->plan);
+    c->plan = NULL;
+    c->verdict = verdict;
+    const cf_candidate dropped = *c;
+    memmove(c, c + 1, (r->count - i - 1) * sizeof *c);
+    r->list->items[--r->count] = dropped;
+}
+
+/* Make the plans, as many as the time allows; compiling may take half of it. */
+static conv_fft_status make_plans(cf_race *r, double begin, cf_rig_sizes *sizes) {
+    const double half = begin + (r->end - begin) / 2;
+    for (size_t i = 0; i < r->count;) {
+        cf_candidate *c = &r->list->items[i];
+        uint64_t smallest = 0;
+        if (i >= 2 && cf_clock_seconds() > half) {
+            cf_race_drop(r, i, "not timed: the time was up");
+            continue;
+        }
+        const conv_fft_status status = cf_plan_create(r->job->layer, r->job->context->device, r->job->passes,
+                                                      c->strategy, r->job->workspace_limit, &smallest, &c->plan);
+        if (status == CONV_FFT_OUT_OF_MEMORY)
+            return status;
+        if (status != CONV_FFT_SUCCESS) {
+            cf_race_drop(r, i, smallest ? "it needs more workspace than is allowed" : "no plan can be made of it");
+            continue;
+        }
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+            if (r->job->passes & 1 << pass)
+                c->strategy[pass] = c->plan->pass[pass].strategy;
+        }
+        c->workspace = workspace_of(c->plan, r->job->passes);
+        if (!cf_race_kept_bytes(r, c->plan, CONV_FFT_OPERAND_X, &sizes->x_spectrum) ||
+            !cf_race_kept_bytes(r, c->plan, CONV_FFT_OPERAND_W, &sizes->w_spectrum)) {
+            cf_race_drop(r, i, "its passes share no spectrum that could be kept");
+            continue;
+        }
+        sizes->workspace = c->workspace > sizes->workspace ? (size_t)c->workspace : sizes->workspace;
+        ++i;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Where there is too little memory for all workspaces, the largest drop out. */
+static conv_fft_status make_rig(cf_race *r, cf_rig_sizes *sizes) {
+    const cf_gpu *gpu = r->job->context->gpu;
+    sizes->flush = gpu ? 2 * (size_t)gpu->facts.l2_bytes : CPU_FLUSH_BYTES;
+    for (;;) {
+        const conv_fft_status status =
+            cf_rig_create(r->job->context->device, gpu, r->job->layer, r->job->passes, sizes, &r->rig);
+        if (status == CONV_FFT_OUT_OF_MEMORY && sizes->flush) {
+            sizes->flush = 0; /* tensors that fill the memory leave nothing in a cache anyway */
+            continue;
+        }
+        if (status != CONV_FFT_OUT_OF_MEMORY || r->count <= 1)
+            return status;
+        const size_t most = sizes->workspace;
+        sizes->workspace = 0;
+        for (size_t i = 0; i < r->count;) {
+            const size_t own = (size_t)r->list->items[i].workspace;
+            if (own == most && r->count > 1) {
+                cf_race_drop(r, i, "not timed: the device has too little memory for its workspace");
+                continue;
+            }
+            sizes->workspace = own > sizes->workspace ? own : sizes->workspace;
+            ++i;
+        }
+        if (sizes->workspace == most)
+            return status;
+    }
+}
+
+/* ---- the race */
+
+static int compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(const cf_candidate *c) {
+    double times[sizeof c->times / sizeof c->times[0]];
+    memcpy(times, c->times, sizeof times);
+    qsort(times, (size_t)c->runs, sizeof *times, compare_doubles);
+    return times[c->runs / 2];
+}
+
+static double best_median(const cf_race *r) {
+    double best = HUGE_VAL;
+    for (size_t i = 0; i < r->count; ++i)
+        best = r->list->items[i].runs ? fmin(best, median_of(&r->list->items[i])) : best;
+    return best;
+}
+
+static void drop_slow(cf_race *r, double factor) {
+    const double best = best_median(r);
+    for (size_t i = 0; i < r->count;) {
+        cf_candidate *c = &r->list->items[i];
+        c->measured = median_of(c);
+        if (c->measured <= factor * best || r->count <= 2)
+            ++i;
+        else
+            cf_race_drop(r, i, "slower");
+    }
+}
+
+/* Each runs once to warm up, which also shows whether it runs at all. */
+static conv_fft_status warm_up(cf_race *r) {
+    for (size_t i = 0; i < r->count;) {
+        const conv_fft_status status = cf_rig_run(&r->rig, r->list->items[i].plan);
+        if (status == CONV_FFT_SUCCESS)
+            ++i;
+        else if (status == CONV_FFT_NOT_SUPPORTED || status == CONV_FFT_LIBRARY_MISSING)
+            cf_race_drop(r, i, "it does not run");
+        else
+            return status;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_race_run(cf_race *r) {
+    CF_FORWARD(warm_up(r));
+    for (int round = 0; round < ROUNDS && r->count > 0; ++round) {
+        for (size_t i = 0; i < r->count; ++i) {
+            cf_candidate *c = &r->list->items[i];
+            if (round == 0 && i >= 2 && cf_race_is_late(r)) {
+                cf_race_drop(r, i--, "not timed: the time was up");
+                continue;
+            }
+            CF_FORWARD(cf_rig_time(&r->rig, c->plan, &c->times[c->runs]));
+            ++c->runs;
+        }
+        drop_slow(r, round < 2 ? FAR_BEHIND : BEHIND);
+        if (cf_race_is_late(r))
+            break;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_race_open(cf_race *r, conv_fft_tuning mode) {
+    const double begin = cf_clock_seconds();
+    cf_rig_sizes sizes = {0};
+    r->count = choose_field(r->job, mode, r->list);
+    CF_FORWARD(make_plans(r, begin, &sizes));
+    return r->count > 0 ? make_rig(r, &sizes) : CONV_FFT_SUCCESS;
+}
+
+void cf_race_close(cf_race *r) {
+    for (size_t i = 0; i < r->list->count; ++i) {
+        cf_plan_destroy(r->list->items[i].plan);
+        r->list->items[i].plan = NULL;
+    }
+    cf_rig_destroy(&r->rig);
+}

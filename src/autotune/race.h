@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A race of candidates: their plans and a rig, and rounds in which all that are still in it are timed in turns. */
+#ifndef CF_AUTOTUNE_RACE_H
+#define CF_AUTOTUNE_RACE_H
+
+#include "autotune/candidates.h"
+#include "autotune/rig.h"
+
+typedef struct cf_race {
+    const cf_tuning_job *job;
+    cf_candidates *list;
+    size_t count; /* the first so many are in the race */
+    double end;   /* by the clock */
+    cf_rig rig;
+} cf_race;
+
+/* Take in those that the mode times, best predictions first, and make their plans, as many as half of the time allows, and the rig. */
+conv_fft_status cf_race_open(cf_race *race, conv_fft_tuning mode);
+void cf_race_close(cf_race *race);
+
+bool cf_race_is_late(const cf_race *race);
+
+/* Time all, in turns and from cold caches; those that fall behind drop out. The others have `measured`, the median. */
+conv_fft_status cf_race_run(cf_race *race);
+
+/* Take candidate i out, for a reason; it goes behind the others. */
+void cf_race_drop(cf_race *race, size_t i, const char *verdict);
+
+/* Raise *most to the bytes that the plan keeps of the operand, if the job keeps it; false if it has no spectrum to keep. */
+bool cf_race_kept_bytes(const cf_race *race, const conv_fft_plan *plan, conv_fft_operand operand, size_t *most);
+
+#endif

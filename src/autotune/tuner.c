@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autotune/tuner.h"
+
+#include "autotune/record_cache.h"
+#include "device/environment.h"
+#include "device/files.h"
+#include "device/hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct cf_tuner {
+    conv_fft_log_level log_level;
+    pthread_mutex_t mutex; /* of what follows */
+    cf_record_cache cache;
+    cf_records records;
+    bool read; /* the files have been */
+    conv_fft_tune_statistics statistics;
+    uint64_t *noted; /* hashes of the problems that were written to CONV_FFT_RECORD */
+    size_t noted_count, noted_room;
+    bool note_failed;
+};
+
+conv_fft_status cf_tuner_create(conv_fft_context *context, const char *directory) {
+    cf_tuner *tuner = calloc(1, sizeof *tuner);
+    if (!tuner)
+        return cf_fail_memory(sizeof *tuner, "a tuner");
+    const cf_fingerprint fingerprint = cf_fingerprint_of(context);
+    const conv_fft_status status = cf_record_cache_init(&tuner->cache, directory, &fingerprint, context->log_level);
+    if (status != CONV_FFT_SUCCESS) {
+        free(tuner);
+        return status;
+    }
+    tuner->log_level = context->log_level;
+    pthread_mutex_init(&tuner->mutex, NULL);
+    context->tuner = tuner;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_tuner_destroy(cf_tuner *tuner) {
+    if (!tuner)
+        return;
+    cf_records_clear(&tuner->records);
+    cf_record_cache_clear(&tuner->cache);
+    pthread_mutex_destroy(&tuner->mutex);
+    free(tuner->noted);
+    free(tuner);
+}
+
+static conv_fft_status unlocked(cf_tuner *tuner, conv_fft_status status) {
+    pthread_mutex_unlock(&tuner->mutex);
+    return status;
+}
+
+/* Lock, with all files read. On failure the lock is not held. */
+static conv_fft_status lock_ready(cf_tuner *tuner) {
+    pthread_mutex_lock(&tuner->mutex);
+    if (tuner->read)
+        return CONV_FFT_SUCCESS;
+    int64_t corrupt = 0;
+    const conv_fft_status status = cf_record_cache_read(&tuner->cache, &tuner->records, &corrupt);
+    if (status != CONV_FFT_SUCCESS)
+        return unlocked(tuner, status);
+    tuner->statistics.corrupt += corrupt;
+    tuner->read = true;
+    if (corrupt)
+        cf_log(tuner->log_level, CONV_FFT_LOG_INFO,
+               "%lld lines of tuning records could not be verified; they are skipped", (long long)corrupt);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_tuner_find(cf_tuner *tuner, const cf_record_key *key, cf_record *record, bool *found) {
+    CF_FORWARD(lock_ready(tuner));
+    const cf_record *mine = cf_records_find(&tuner->records, key);
+    *found = mine != NULL;
+    if (mine)
+        *record = *mine;
+    return unlocked(tuner, CONV_FFT_SUCCESS);
+}
+
+static int64_t microseconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* A decision made now, which comes before all older ones, in memory and in the cache directory. */
+static conv_fft_status decide(cf_tuner *tuner, const cf_record *record) {
+    const cf_record *mine = cf_records_find(&tuner->records, &record->key);
+    cf_record decided = *record;
+    decided.rank = CF_RANK_PROCESS;
+    decided.written = microseconds_now();
+    if (mine && mine->written >= decided.written)
+        decided.written = mine->written + 1;
+    CF_FORWARD(cf_records_add(&tuner->records, &decided, CONV_FFT_KEEP_THEIRS, NULL));
+    cf_record_cache_append(&tuner->cache, &decided);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_tuner_put(cf_tuner *tuner, const cf_record *record) {
+    CF_FORWARD(lock_ready(tuner));
+    return unlocked(tuner, decide(tuner, record));
+}
+
+/* ---- problems without a record */
+
+static bool note_once(cf_tuner *tuner, uint64_t hash) {
+    for (size_t i = 0; i < tuner->noted_count; ++i) {
+        if (tuner->noted[i] == hash)
+            return false;
+    }
+    if (tuner->noted_count == tuner->noted_room) {
+        const size_t room = tuner->noted_room ? 2 * tuner->noted_room : 64;
+        uint64_t *grown = realloc(tuner->noted, room * sizeof *grown);
+        if (!grown)
+            return false;
+        tuner->noted = grown;
+        tuner->noted_room = room;
+    }
+    tuner->noted[tuner->noted_count++] = hash;
+    return true;
+}
+
+/* One write at the end of the file, so that lines of several processes do not mix. */
+static void note_missed(cf_tuner *tuner, const cf_record_key *key) {
+    const char *path = cf_environment("CONV_FFT_RECORD");
+    if (!path || !note_once(tuner, cf_hash(key->problem, strlen(key->problem))))
+        return;
+    char line[CF_RECORD_PROBLEM_BYTES + 64];
+    /* A problem line cannot say element strides. */
+    snprintf(line, sizeof line, "%s%s\n", strchr(key->problem, '#') ? "# not of a plain layout: " : "", key->problem);
+    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    const bool written = file >= 0 && cf_write_all(file, line, strlen(line));
+    if (!written && !tuner->note_failed)
+        cf_log(tuner->log_level, CONV_FFT_LOG_WARNING, "CONV_FFT_RECORD names %.700s, which cannot be written: %s",
+               path, strerror(errno));
+    tuner->note_failed = tuner->note_failed || !written;
+    if (file >= 0)
+        close(file);
+}
+
+void cf_tuner_count(cf_tuner *tuner, const cf_record_key *key, cf_tuner_event event) {
+    pthread_mutex_lock(&tuner->mutex);
+    tuner->statistics.hits += event == CF_TUNER_HIT;
+    tuner->statistics.misses += event != CF_TUNER_HIT;
+    tuner->statistics.unusable += event == CF_TUNER_UNUSABLE;
+    if (event != CF_TUNER_HIT)
+        note_missed(tuner, key);
+    pthread_mutex_unlock(&tuner->mutex);
+}
+
+/* ---- what the public calls do */
+
+typedef struct incoming {
+    cf_tuner *tuner;
+    bool load; /* into memory alone, in place of what is there */
+    conv_fft_tune_policy policy;
+    int64_t taken, others; /* records of this device, and other lines */
+} incoming;
+
+static conv_fft_status take_line(const cf_file_line *line, void *user) {
+    incoming *in = user;
+    cf_tuner *tuner = in->tuner;
+    tuner->statistics.corrupt += line->kind == CF_LINE_DAMAGED || line->kind == CF_LINE_UNKNOWN;
+    in->others += !line->ours && line->kind != CF_LINE_BLANK && line->kind != CF_LINE_HEADER;
+    if (!line->ours)
+        return CONV_FFT_SUCCESS;
+    ++in->taken;
+    cf_record theirs = *line->record;
+    if (in->load) {
+        theirs.rank = CF_RANK_PROCESS;
+        return cf_records_add(&tuner->records, &theirs, CONV_FFT_KEEP_THEIRS, NULL);
+    }
+    const cf_record *mine = cf_records_find(&tuner->records, &theirs.key);
+    theirs.rank = mine ? mine->rank : CF_RANK_PROCESS;
+    return mine && !cf_record_replaces(&theirs, mine, in->policy) ? CONV_FFT_SUCCESS : decide(tuner, &theirs);
+}
+
+static conv_fft_status take_file(cf_tuner *tuner, const char *path, bool load, conv_fft_tune_policy policy) {
+    incoming in = {tuner, load, policy, 0, 0};
+    CF_FORWARD(lock_ready(tuner));
+    const conv_fft_status status = cf_record_file_scan(AT_FDCWD, path, &tuner->cache.fingerprint, take_line, &in);
+    if (status == CONV_FFT_SUCCESS && in.taken == 0 && in.others > 0)
+        return unlocked(
+            tuner, cf_fail(CONV_FFT_IO_ERROR,
+                           "%s holds no tuning record of this device (%s; %s): its %lld lines are of others, or "
+                           "damaged",
+                           path, tuner->cache.fingerprint.device, tuner->cache.fingerprint.kind, (long long)in.others));
+    return unlocked(tuner, status);
+}
+
+conv_fft_status cf_tuner_load(cf_tuner *tuner, const char *path) {
+    return take_file(tuner, path, true, CONV_FFT_KEEP_THEIRS);
+}
+
+conv_fft_status cf_tuner_merge(cf_tuner *tuner, const char *path, conv_fft_tune_policy policy) {
+    return take_file(tuner, path, false, policy);
+}
+
+conv_fft_status cf_tuner_save(cf_tuner *tuner, const char *path) {
+    CF_FORWARD(lock_ready(tuner));
+    return unlocked(tuner,
+                    cf_record_file_write(path, &tuner->cache.fingerprint, tuner->records.items, tuner->records.count));
+}
+
+static bool is_of(const cf_record *record, const cf_record_key *keys, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+        if (strcmp(record->key.problem, keys[i].problem) == 0)
+            return true;
+    }
+    return false;
+}
+
+conv_fft_status cf_tuner_export(cf_tuner *tuner, const char *path, const cf_layer *layers, int64_t count) {
+    cf_record_key *keys = calloc((size_t)count + 1, sizeof *keys);
+    if (!keys)
+        return cf_fail_memory((size_t)(count + 1) * sizeof *keys, "the problems to export");
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    for (int64_t i = 0; i < count && status == CONV_FFT_SUCCESS; ++i)
+        status = cf_record_key_make(&layers[i], CONV_FFT_FORWARD, 0, 0, &keys[i]);
+    if (status == CONV_FFT_SUCCESS)
+        status = lock_ready(tuner);
+    if (status != CONV_FFT_SUCCESS) {
+        free(keys);
+        return status;
+    }
+    const cf_records *all = &tuner->records;
+    cf_record **chosen = calloc(all->count + 1, sizeof *chosen);
+    for (size_t i = 0; chosen && i < all->count; ++i)
+        chosen[i] = is_of(all->items[i], keys, count) ? all->items[i] : NULL;
+    status = chosen ? cf_record_file_write(path, &tuner->cache.fingerprint, chosen, all->count)
+                    : cf_fail_memory(all->count * sizeof *chosen, "the records to export");
+    free(chosen);
+    free(keys);
+    return unlocked(tuner, status);
+}
+
+static int show(const cf_record *r, conv_fft_tune_visit visit, void *user) {
+    char strategy[CF_PASS_COUNT * (CF_RECORD_STRATEGY_BYTES + 2)] = "";
+    size_t used = 0;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if (r->key.passes & 1 << pass)
+            used +=
+                (size_t)snprintf(strategy + used, sizeof strategy - used, "%s%s", used ? "; " : "", r->strategy[pass]);
+    }
+    const conv_fft_tune_record shown = {.problem = r->key.problem,
+                                        .strategy = strategy,
+                                        .pass = (conv_fft_pass)r->key.passes,
+                                        .ms = r->ms,
+                                        .predicted_ms = r->predicted_ms,
+                                        .direct_ms = r->direct_ms,
+                                        .workspace_bytes = r->workspace_bytes,
+                                        .workspace_class = r->key.workspace_class,
+                                        .keep = r->key.keep,
+                                        .candidates = r->candidates,
+                                        .tuning = r->mode};
+    return visit(&shown, user);
+}
+
+/* The callback may call the library, so it sees a copy. */
+conv_fft_status cf_tuner_foreach(cf_tuner *tuner, conv_fft_tune_visit visit, void *user) {
+    CF_FORWARD(lock_ready(tuner));
+    const size_t count = tuner->records.count;
+    cf_record *copy = malloc((count + 1) * sizeof *copy);
+    for (size_t i = 0; copy && i < count; ++i)
+        copy[i] = *tuner->records.items[i];
+    unlocked(tuner, CONV_FFT_SUCCESS);
+    if (!copy)
+        return cf_fail_memory(count * sizeof *copy, "a copy of the tuning records");
+    bool stopped = false;
+    for (size_t i = 0; i < count && !stopped; ++i)
+        stopped = show(&copy[i], visit, user) != 0;
+    free(copy);
+    return stopped ? cf_fail(CONV_FFT_CANCELLED, "visit ended the walk over the tuning records") : CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_tuner_statistics(cf_tuner *tuner, conv_fft_tune_statistics *statistics) {
+    CF_FORWARD(lock_ready(tuner));
+    tuner->statistics.records = (int64_t)tuner->records.count;
+    *statistics = tuner->statistics;
+    return unlocked(tuner, CONV_FFT_SUCCESS);
+}

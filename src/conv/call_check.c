@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conv/call_check.h"
+
+#include "conv/gpu_stages.h"
+#include "core/dtype.h"
+#include "device/pointer.h"
+
+/* From the first to the last element; 0 if there is none. */
+static size_t bytes_of(const cf_tensor *t, const int64_t extents[5]) {
+    int64_t last = (extents[0] - 1) * t->sample_stride + (extents[1] - 1) * t->channel_stride;
+    for (int a = 0; a < 3; ++a)
+        last += (extents[2 + a] - 1) * t->axis_stride[a];
+    return extents[0] > 0 ? (size_t)(last + 1) * cf_dtype_bytes(t->dtype) : 0;
+}
+
+static size_t spectrum_bytes(const conv_fft_plan *plan, conv_fft_operand operand, const void *spectrum) {
+    const int64_t bytes = spectrum ? cf_plan_spectrum_bytes(plan, operand) : 0;
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+conv_fft_status cf_check_call_memory(const conv_fft_plan *plan, int set, const cf_call *c) {
+    const cf_gpu *const gpu = cf_gpu_of_layers(plan->device);
+    const cf_layer *const l = &plan->layer;
+    if (!gpu)
+        return CONV_FFT_SUCCESS;
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(l, x, y, w);
+    const bool reads_x = set & (CONV_FFT_FORWARD | CONV_FFT_BACKWARD_WEIGHTS);
+    const bool reads_w = set & (CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA);
+    const cf_gpu_argument arguments[] = {
+        {"x", c->x, reads_x ? bytes_of(&l->x, x) : 0},
+        {"w", c->w, reads_w ? bytes_of(&l->w, w) : 0},
+        {"bias", c->bias, l->batch > 0 ? (size_t)y[1] * cf_dtype_bytes(l->y.dtype) : 0},
+        {"gy", c->gy, bytes_of(&l->y, y)},
+        {"y", c->y, bytes_of(&l->y, y)},
+        {"gx", c->gx, bytes_of(&l->x, x)},
+        {"gw", c->gw, bytes_of(&l->gw, w)},
+        {"gbias", c->gbias, (size_t)y[1] * cf_dtype_bytes(l->gw.dtype)},
+        {"x_spectrum", c->x_spectrum, spectrum_bytes(plan, CONV_FFT_OPERAND_X, c->x_spectrum)},
+        {"w_spectrum", c->w_spectrum, spectrum_bytes(plan, CONV_FFT_OPERAND_W, c->w_spectrum)},
+        {"workspace", c->workspace, set && l->batch > 0 ? plan->workspace[set].bytes : 0},
+    };
+    return cf_gpu_check_arguments(gpu, arguments, (int)(sizeof arguments / sizeof arguments[0]), c->stream);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Family `fused`: what a plan and a call need of it. */
+#include "conv/fused.h"
+
+#include "conv/fused_text.h"
+#include "conv/gpu_stages.h"
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "fbfft/gpu_transform.h"
+#include "fbfft/kernel_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* plan->pass[].state */
+typedef struct fused_state {
+    cf_gpu *gpu;
+    cf_fused_config config;
+    cf_gpu_transform *weights; /* w to its spectrum, or the gradient's spectrum to gw */
+    cf_kernel *kernel[2];      /* for aligned pointers, for others */
+    cf_kernel *add;            /* of slices; NULL: there is one */
+    size_t spectra, scratch;   /* bytes */
+} fused_state;
+
+/* ------------------------------------------------------------------------------------------------------------ planning */
+
+bool cf_fused_feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
+    if (!cf_families[CF_FAMILY_STAGED].feasible(layer, pass, s, why))
+        return false;
+    *why = "its tiles do not overlap where they are stored";
+    if (s->overlap_add)
+        return false;
+    *why = "its gradient of x does not fold padding back";
+    if (pass == CF_PASS_DATA && cf_staged_gx_store(layer, s) == CF_GX_FOLDED)
+        return false;
+    *why = "a window of the signal or of the weights is empty";
+    static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_GY};
+    for (int i = 0; i < (int)(sizeof roles / sizeof roles[0]); ++i) {
+        const cf_window w = cf_staged_window(layer, s, roles[i]);
+        for (int a = 0; a < 3; ++a)
+            if (w.axis[a].count == 0)
+                return false;
+    }
+    return true;
+}
+
+bool cf_fused_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s,
+                      const char **why) {
+    cf_fused_config config;
+    const cf_gpu *gpu = cf_gpu_of_layers(device);
+    *why = "fused kernels need a GPU";
+    if (!gpu)
+        return false;
+    *why = "its planes do not fit the shared memory of a block";
+    return layer->batch == 0 || cf_fused_configure(layer, pass, s, &gpu->facts, &config) == CONV_FFT_SUCCESS;
+}
+
+/* The weights as one group: rows are the output channels of all groups. */
+static conv_fft_status describe_weights(const cf_layer *layer, int pass, const cf_strategy *s, cf_fft_problem *fft) {
+    cf_spectrum spectrum[CF_OPERAND_COUNT];
+    cf_staged_spectra(layer, pass, s, spectrum);
+    memset(fft, 0, sizeof *fft);
+    cf_transform_desc *d = &fft->transform;
+    d->inverse = fft->adds = pass == CF_PASS_WEIGHTS;
+    d->tensor = d->inverse ? layer->gw : layer->w;
+    d->window = cf_staged_window(layer, s, CF_ROLE_W);
+    d->spectrum = spectrum[CF_W];
+    d->spectrum.rows *= layer->groups;
+    d->spectrum.groups = 1;
+    d->scale = d->inverse ? 1.0 / ((double)s->basis[0] * (double)s->basis[1] * (double)s->basis[2]) : 1.0;
+    fft->layout.axis_stride[2] = 1;
+    fft->layout.axis_stride[1] = s->basis[2] / 2 + 1;
+    fft->layout.axis_stride[0] = s->basis[1] * fft->layout.axis_stride[1];
+    fft->layout.channel_stride = d->spectrum.bins;
+    fft->layout.sample_stride = d->spectrum.columns * d->spectrum.bins;
+    if (layer->groups > 1 && d->tensor.group_stride != layer->out_channels * d->tensor.sample_stride)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "the groups of the weights are %lld elements apart; fused kernels take %lld",
+                       (long long)d->tensor.group_stride, (long long)(layer->out_channels * d->tensor.sample_stride));
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fused_prepare(conv_fft_plan *plan, int pass) {
+    fused_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return cf_fail_memory(sizeof *state, "a fused pass");
+    plan->pass[pass].state = state;
+    if (plan->layer.batch == 0)
+        return CONV_FFT_SUCCESS;
+    const cf_strategy *s = &plan->pass[pass].strategy;
+    cf_fft_problem fft;
+    state->gpu = cf_gpu_of_layers(plan->device);
+    CF_FORWARD(cf_fused_configure(&plan->layer, pass, s, &state->gpu->facts, &state->config));
+    CF_FORWARD(describe_weights(&plan->layer, pass, s, &fft));
+    CF_FORWARD(cf_gpu_transform_create(state->gpu, &fft, &state->weights));
+    const cf_fused_config *c = &state->config;
+    state->spectra =
+        cf_align((size_t)(c->slices * c->groups * c->in * c->out * c->bins) * 2 * cf_dtype_bytes(s->spectrum));
+    state->scratch = cf_align(cf_gpu_transform_scratch(state->weights, fft.transform.spectrum.rows));
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source *source) {
+    const bool adds = kernel == cf_fused_variants(c),
+               doubles = c->tile[0][0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
+    char tail[8192];
+    cf_text t = {tail, sizeof tail, 0};
+    if (adds)
+        cf_text_add(&t, "extern \"C\" __global__ void __launch_bounds__(256) cf_fused(cplx *sums, long long count, "
+                        "long long slices) {\n    fused_add_slices(sums, count, slices);\n}\n");
+    else
+        cf_fused_emit(c, kernel, &t);
+    const size_t first = strlen(cf_fbfft_kernel_text), second = strlen(cf_fused_kernel_text), last = strlen(tail) + 1;
+    char *text = malloc(first + second + last);
+    if (!text)
+        return cf_fail_memory(first + second + last, "the text of a kernel");
+    memcpy(text, cf_fbfft_kernel_text, first);
+    memcpy(text + first, cf_fused_kernel_text, second);
+    memcpy(text + first + second, tail, last);
+    *source = (cf_source){.name = "cf_fused",
+                          .text = text,
+                          .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
+                          .dynamic_shared = adds ? 0 : (size_t)c->shared};
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
+    fused_state *state = plan->pass[pass].state;
+    const cf_fused_config *c = &state->config;
+    cf_source sources[3] = {{NULL}};
+    cf_kernel *kernels[3] = {NULL};
+    int count = 0;
+    if (plan->layer.batch == 0)
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(cf_gpu_transforms_build(state->gpu, &state->weights, 1));
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    while (status == CONV_FFT_SUCCESS && count < cf_fused_kernels(c)) {
+        status = cf_fused_source(c, count, &sources[count]);
+        ++count;
+    }
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_kernels_build(state->gpu, sources, count, kernels);
+    for (int i = 0; i < count; ++i)
+        free((char *)sources[i].text);
+    state->kernel[0] = kernels[0];
+    state->kernel[1] = cf_fused_variants(c) > 1 ? kernels[1] : NULL;
+    state->add = c->slices > 1 ? kernels[cf_fused_variants(c)] : NULL;
+    return status;
+}
+
+void cf_fused_release(conv_fft_plan *plan, int pass) {
+    fused_state *state = plan->pass[pass].state;
+    if (!state)
+        return;
+    cf_gpu_transform_destroy(state->weights);
+    cf_kernel_destroy(state->kernel[0]);
+    cf_kernel_destroy(state->kernel[1]);
+    cf_kernel_destroy(state->add);
+    free(state);
+    plan->pass[pass].state = NULL;
+}
+
+cf_workspace cf_fused_workspace(const conv_fft_plan *plan, int set, int64_t rows) {
+    cf_workspace ws = {.rows = rows};
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        const fused_state *state = plan->pass[i].state;
+        if (!(set & 1 << i) || !state)
+            continue;
+        ws.scratch = state->spectra;
+        ws.bytes = state->spectra + state->scratch + CF_WORKSPACE_SLACK;
+    }
+    return ws;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- running */
+
+/* FusedSide and FusedCall of fused.cuh. */
+typedef struct fused_side {
+    const void *memory;
+    int64_t sample_stride, group_stride;
+} fused_side;
+typedef struct fused_call {
+    fused_side x, y;
+    const void *bias;
+    void *weights;
+    int64_t rows, groups, slices;
+    double scale;
+    int accumulate;
+} fused_call;
+
+static fused_side side_of(const cf_tensor *t, const void *memory) {
+    return (fused_side){memory, t->sample_stride, t->group_stride};
+}
+
+static conv_fft_status transform_weights(const fused_state *state, const void *tensor, char *spectra, bool accumulate,
+                                         struct CUstream_st *stream) {
+    const cf_gpu_transform_call call = {.signal = tensor,
+                                        .spectrum = spectra,
+                                        .step = 1,
+                                        .rows = state->weights->problem.transform.spectrum.rows,
+                                        .groups = 1,
+                                        .accumulate = accumulate,
+                                        .scratch = spectra + state->spectra};
+    return cf_gpu_transform_run(state->weights, &call, stream);
+}
+
+static conv_fft_status launch(const fused_state *state, fused_call *call, struct CUstream_st *stream) {
+    const cf_fused_config *c = &state->config;
+    const bool aligned = (uintptr_t)call->x.memory % (4 * (unsigned)c->tile[0][0].wide) == 0 &&
+                         (uintptr_t)call->y.memory % (4 * (unsigned)c->tile[1][0].wide) == 0;
+    const cf_launch shape = {{(unsigned)c->blocks, (unsigned)c->slices, (unsigned)(c->out / c->chunk)},
+                             {(unsigned)c->tile[0][0].threads, 1, 1},
+                             (size_t)c->shared};
+    void *parameters[] = {call};
+    return cf_kernel_launch(state->kernel[cf_fused_variants(c) > 1 && !aligned], &shape, parameters, stream);
+}
+
+static conv_fft_status run_weights(const conv_fft_plan *plan, const fused_state *state, const cf_call *c,
+                                   char *spectra) {
+    const cf_fused_config *config = &state->config;
+    fused_call call = {.x = side_of(&plan->layer.x, c->x),
+                       .y = side_of(&plan->layer.y, c->gy),
+                       .weights = spectra,
+                       .rows = config->rows,
+                       .groups = config->groups,
+                       .slices = config->slices};
+    CF_FORWARD(launch(state, &call, c->stream));
+    if (state->add) {
+        int64_t count = config->groups * config->in * config->out * config->bins, slices = config->slices;
+        const cf_launch shape = {{(unsigned)cf_ceil_div(count, 256), 1, 1}, {256, 1, 1}, 0};
+        void *parameters[] = {&spectra, &count, &slices};
+        CF_FORWARD(cf_kernel_launch(state->add, &shape, parameters, c->stream));
+    }
+    cf_lap(plan, c, CF_STAGE_CONVOLVE_GW);
+    CF_FORWARD(transform_weights(state, c->gw, spectra, c->flags & CONV_FFT_ACCUMULATE_GW, c->stream));
+    cf_lap(plan, c, CF_STAGE_STORE_GW);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *c) {
+    const int pass = set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
+                     : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
+                                                     : CF_PASS_WEIGHTS;
+    const fused_state *state = plan->pass[pass].state;
+    const cf_layer *layer = &plan->layer;
+    const bool data = pass == CF_PASS_DATA;
+    bool accumulate = data && (c->flags & CONV_FFT_ACCUMULATE_GX);
+    if (pass == CF_PASS_WEIGHTS)
+        CF_FORWARD(cf_staged_zero_weights(plan, c));
+    if (data && !accumulate && cf_staged_gx_store(layer, &plan->pass[pass].strategy) == CF_GX_ZEROED) {
+        int64_t x[5], y[5], w[5];
+        cf_layer_extents(layer, x, y, w);
+        CF_FORWARD(plan->device->ops->zero(plan->device, &layer->x, x, c->gx, c->stream));
+    }
+    if (layer->batch == 0)
+        return CONV_FFT_SUCCESS;
+    char *spectra = (char *)cf_align((size_t)c->workspace);
+    if (pass == CF_PASS_WEIGHTS)
+        return run_weights(plan, state, c, spectra);
+    CF_FORWARD(transform_weights(state, c->w, spectra, false, c->stream));
+    cf_lap(plan, c, CF_STAGE_LOAD_W);
+    const int64_t *basis = plan->pass[pass].strategy.basis;
+    fused_call call = {.x = data ? side_of(&layer->y, c->gy) : side_of(&layer->x, c->x),
+                       .y = data ? side_of(&layer->x, c->gx) : side_of(&layer->y, c->y),
+                       .bias = c->bias,
+                       .weights = spectra,
+                       .rows = state->config.rows,
+                       .groups = state->config.groups,
+                       .slices = 1,
+                       .scale = 1.0 / ((double)basis[0] * (double)basis[1] * (double)basis[2]),
+                       .accumulate = accumulate};
+    CF_FORWARD(launch(state, &call, c->stream));
+    cf_lap(plan, c, data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
+    return CONV_FFT_SUCCESS;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Family `fused`: transform, product, sum over channels and inverse in one kernel (kernels/fused.cuh). */
+#ifndef CF_CONV_FUSED_H
+#define CF_CONV_FUSED_H
+
+#include "conv/family.h"
+#include "device/jit.h"
+#include "fbfft/tile.h"
+
+/* Its candidates are the tuner's, with the bases and tiles of staged ones. */
+CF_FAMILY_DECLARE(cf_fused);
+
+typedef enum cf_fused_form {
+    CF_FUSED_SCATTER,
+    CF_FUSED_GATHER,
+    CF_FUSED_WEIGHTS
+} cf_fused_form;
+
+/* How a pass is cut: a pure function of the layer, the strategy and the GPU's facts. */
+typedef struct cf_fused_config {
+    cf_fused_form form;
+    bool conjugate, rows_first;
+    int in, out, chunk; /* columns per group of what is read and written (weights: of x and gy); outputs of one block */
+    int64_t in_stride, out_stride; /* bins from the weights of an input to those of the next one; of an output */
+    int64_t rows, groups, slices;
+    int64_t bins;              /* of a plane */
+    cf_tile_config tile[2][2]; /* of the two sides; for aligned pointers, for others */
+    double cycles;             /* of a plane of each side: cf_tile_configure_product() */
+    int64_t shared;
+    int64_t blocks; /* along the first axis of the grid */
+} cf_fused_config;
+
+/* NOT_SUPPORTED: too much for the shared memory of a block, or too many blocks. */
+conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_strategy *strategy,
+                                   const cf_gpu_facts *facts, cf_fused_config *config);
+
+/* The kernel's text behind the device headers; its name is cf_fused. */
+void cf_fused_emit(const cf_fused_config *config, int variant, cf_text *text);
+
+/* Variants of the kernel that differ. */
+static inline int cf_fused_variants(const cf_fused_config *c) {
+    return c->tile[0][0].wide > 1 || c->tile[1][0].wide > 1 ? 2 : 1;
+}
+/* Behind them, if there are several slices, one that adds them. */
+static inline int cf_fused_kernels(const cf_fused_config *c) { return cf_fused_variants(c) + (c->slices > 1); }
+
+/* The source of a kernel; its text is to be freed, and outlives it. OUT_OF_MEMORY. */
+conv_fft_status cf_fused_source(const cf_fused_config *config, int kernel, cf_source *source);
+
+#endif

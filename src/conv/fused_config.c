@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The choices of a fused pass.
+ *
+ * form      Of forward and backward data, the side with fewer columns stays in shared memory; the other passes by.
+ * chunk     Outputs of one block. Where sums stay in shared memory, the number that costs least, for each block transforms the inputs again;
+ *           else all of them, or fewer where blocks are too few to fill the GPU.
+ * slices    Weights: parts of the rows that blocks sum on their own, as many as fill the GPU twice over.
+ */
+#include "conv/fused.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_GRID = 65535, /* along the later axes */
+    WAVES = 2,
+    MOST_SUMS = 64 << 20 /* bytes of the slices' sums */
+};
+
+static cf_tile_problem side_of(const cf_layer *layer, int pass, const cf_strategy *s, int operand, bool inverse) {
+    cf_spectrum spectrum[CF_OPERAND_COUNT];
+    cf_staged_spectra(layer, pass, s, spectrum);
+    const int64_t *basis = s->basis;
+    cf_fft_problem fft;
+    memset(&fft, 0, sizeof fft);
+    fft.transform.inverse = inverse;
+    fft.transform.tensor = operand == CF_X ? layer->x : layer->y;
+    fft.transform.window = cf_staged_window(layer, s, cf_pass_table[pass].role[operand]);
+    fft.transform.spectrum = spectrum[operand];
+    fft.transform.scale = 1.0;
+    const int64_t row_bins = basis[2] / 2 + 1;
+    fft.layout.axis_stride[0] = basis[1] * row_bins;
+    fft.layout.axis_stride[1] = row_bins;
+    fft.layout.axis_stride[2] = 1;
+    return cf_tile_problem_of(&fft);
+}
+
+/* Planes of neighbouring groups are neighbours in memory, element by element. */
+static bool touches(const cf_tensor *t) { return t->group_stride == 1 && t->axis_stride[2] != 1; }
+
+static int64_t smaller_divisor(int64_t n, int64_t below) {
+    while (--below > 1 && n % below != 0)
+        continue;
+    return below;
+}
+
+static int buffers_of(const cf_fused_config *c) {
+    switch (c->form) {
+    case CF_FUSED_SCATTER:
+        return c->in == 1 && c->out == 1 ? 1 : c->in + 1;
+    case CF_FUSED_GATHER:
+        return c->chunk + 1;
+    default:
+        return c->in + 1 + c->in * c->chunk;
+    }
+}
+
+static conv_fft_status configure_tiles(cf_fused_config *c, const cf_tile_problem problems[2],
+                                       const cf_gpu_facts *facts) {
+    cf_tile_config tile[2];
+    CF_FORWARD(cf_tile_configure_product(problems, 2, buffers_of(c), facts, tile, &c->cycles));
+    c->shared = cf_tile_product_shared(&tile[0], 2, buffers_of(c));
+    for (int side = 0; side < 2; ++side) {
+        tile[side].planes_touch = !c->rows_first && touches(&problems[side].fft.transform.tensor);
+        c->tile[side][0] = tile[side];
+        c->tile[side][1] = cf_tile_unaligned(&tile[side]);
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Blocks that run at once. */
+static int64_t wave(const cf_fused_config *c, const cf_gpu_facts *facts) {
+    return (int64_t)facts->multiprocessors * c->tile[0][0].blocks;
+}
+
+/* The outputs of one block that cost least: every part of them transforms the inputs again. */
+static conv_fft_status choose_chunk(cf_fused_config *c, const cf_tile_problem problems[2], const cf_gpu_facts *facts) {
+    double best = HUGE_VAL;
+    cf_fused_config trial = *c;
+    conv_fft_status status = CONV_FFT_NOT_SUPPORTED;
+    for (trial.chunk = c->out; trial.chunk >= 1; trial.chunk = (int)smaller_divisor(c->out, trial.chunk)) {
+        const conv_fft_status tried = configure_tiles(&trial, problems, facts);
+        const double cycles = trial.cycles * ((double)c->in * (c->out / trial.chunk) + c->out);
+        if (tried == CONV_FFT_SUCCESS && cycles < best) {
+            best = cycles;
+            *c = trial;
+            status = CONV_FFT_SUCCESS;
+        }
+        if (trial.chunk == 1)
+            break;
+    }
+    return status;
+}
+
+static conv_fft_status configure_weights(cf_fused_config *c, const cf_tile_problem problems[2],
+                                         const cf_gpu_facts *facts) {
+    CF_FORWARD(choose_chunk(c, problems, facts));
+    c->blocks = cf_ceil_div(c->groups, c->tile[0][0].planes);
+    const int64_t bytes = c->groups * c->in * c->out * c->bins * 2 *
+                          (int64_t)cf_dtype_bytes(problems[0].fft.transform.spectrum.dtype),
+                  others = c->blocks * (c->out / c->chunk);
+    c->slices = cf_ceil_div(WAVES * wave(c, facts), others);
+    c->slices = cf_max(1, cf_min(cf_min(c->slices, MOST_SUMS / bytes), cf_min(c->rows, MOST_GRID)));
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status configure_product(cf_fused_config *c, const cf_tile_problem problems[2],
+                                         const cf_gpu_facts *facts) {
+    const int64_t planes = c->rows * c->groups;
+    c->chunk = c->out;
+    if (c->form == CF_FUSED_GATHER)
+        CF_FORWARD(choose_chunk(c, problems, facts));
+    CF_FORWARD(configure_tiles(c, problems, facts));
+    /* Too few blocks to fill the GPU. */
+    while (c->chunk > 4 * c->in && cf_ceil_div(planes, c->tile[0][0].planes) * (c->out / c->chunk) < wave(c, facts))
+        c->chunk = (int)smaller_divisor(c->out, c->chunk);
+    c->blocks = cf_ceil_div(planes, c->tile[0][0].planes);
+    return configure_tiles(c, problems, facts);
+}
+
+conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_strategy *s, const cf_gpu_facts *facts,
+                                   cf_fused_config *config) {
+    cf_spectrum spectrum[CF_OPERAND_COUNT];
+    cf_staged_spectra(layer, pass, s, spectrum);
+    const int64_t columns = spectrum[CF_X].columns, outputs = spectrum[CF_Y].columns, most = 1 << 20;
+    cf_fused_config c = {.conjugate = pass == CF_PASS_FORWARD, .bins = spectrum[CF_X].bins, .slices = 1};
+    if (columns > most || outputs > most)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "a group has %lld and %lld columns; fused kernels take %lld",
+                       (long long)columns, (long long)outputs, (long long)most);
+    const bool data = pass == CF_PASS_DATA;
+    c.in = (int)(data ? outputs : columns);
+    c.out = (int)(data ? columns : outputs);
+    c.in_stride = data ? columns * c.bins : c.bins;
+    c.out_stride = data ? c.bins : columns * c.bins;
+    c.form = pass == CF_PASS_WEIGHTS ? CF_FUSED_WEIGHTS : c.in <= c.out ? CF_FUSED_SCATTER : CF_FUSED_GATHER;
+    c.rows = spectrum[CF_Y].rows;
+    c.groups = layer->groups;
+    c.rows_first = pass != CF_PASS_WEIGHTS && !touches(&layer->x) && !touches(&layer->y);
+    const cf_tile_problem problems[2] = {side_of(layer, pass, s, data ? CF_Y : CF_X, false),
+                                         side_of(layer, pass, s, data ? CF_X : CF_Y, pass != CF_PASS_WEIGHTS)};
+    CF_FORWARD(pass == CF_PASS_WEIGHTS ? configure_weights(&c, problems, facts)
+                                       : configure_product(&c, problems, facts));
+    if (c.blocks > INT32_MAX || c.out / c.chunk > MOST_GRID)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "the pass makes %lld blocks; one kernel takes %lld", (long long)c.blocks,
+                       (long long)INT32_MAX);
+    *config = c;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
+    static const char *const kernels[] = {"scatter", "gather", "weights"};
+    cf_tile_emit_config(&c->tile[0][variant], "SideX", t);
+    cf_tile_emit_config(&c->tile[1][variant], "SideY", t);
+    cf_text_add(t,
+                "struct Problem {\ntypedef SideX X;\ntypedef SideY Y;\nstatic constexpr int IN = %d, OUT = %d, CHUNK = "
+                "%d;\nstatic constexpr bool CONJUGATE = %s, ROWS_FIRST = %s;\n",
+                c->in, c->out, c->chunk, c->conjugate ? "true" : "false", c->rows_first ? "true" : "false");
+    cf_text_add(t,
+                "static constexpr long long W_IN = %lld, W_OUT = %lld;\n};\nextern \"C\" __global__ void "
+                "__launch_bounds__(%d, %d) cf_fused(const FusedCall call) {\n    fused_%s<Problem>(call);\n}\n",
+                (long long)c->in_stride, (long long)c->out_stride, c->tile[0][0].threads, c->tile[0][0].blocks,
+                kernels[c->form]);
+}

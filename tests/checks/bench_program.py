@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""bench_program.py PROGRAM: parts of a suite that bench_conv measures in several processes or runs end in one file of results,
+each row once; what is there already is not measured again; options that make no sense are refused."""
+import csv
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROGRAM = sys.argv[1]
+NAMES = ["a", "b", "c", "d", "e"]
+OPTIONS = ["--seconds", "0.001", "--commit", "c0ffee", "--threads", "1"]
+
+
+def command(folder, *arguments):
+    return [PROGRAM, "--suite", "small=%s" % (folder / "layers.txt"), *OPTIONS, *arguments]
+
+
+def run(folder, *arguments):
+    return subprocess.run(command(folder, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+
+
+def rows_of(path):
+    lines = path.read_text().splitlines()
+    return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+def keys_of(rows, *names):
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def part_faults(folder):
+    out = folder / "conv.csv"
+    passes = ["--pass", "fprop,accgrad", "--out", str(out)]
+    shards = [subprocess.Popen(command(folder, *passes, "--shard", "%d/2" % number), stderr=subprocess.DEVNULL)
+              for number in (1, 2)]
+    if any([shard.wait(timeout=100) for shard in shards]):
+        yield "a shard fails"
+    keys = keys_of(rows_of(out), "case", "pass", "impl")
+    if len(keys) != len(set(keys)) or {key[:2] for key in keys} != {(name, of) for name in NAMES for of in ("fprop", "accgrad")}:
+        yield f"two shards give {sorted(keys)}"
+
+    before = out.read_text()
+    if run(folder, *passes, "--resume").returncode != 0 or out.read_text() != before:
+        yield "--resume measures what is there"
+    run(folder, *passes, "--resume", "--commit", "another", "--minutes", "1e-9")
+    if out.read_text() != before:
+        yield "a case begins after the time is up"
+    run(folder, *passes, "--resume", "--commit", "another", "--case", "b")
+    if "commit another" not in out.read_text() or sorted(keys_of(rows_of(out), "case", "pass", "impl")) != sorted(keys):
+        yield "--resume does not measure anew what another commit measured"
+    if list(folder.glob("*.new")):
+        yield "a temporary file stays"
+
+
+def kept_faults(folder):
+    out = folder / "kept.csv"
+    ended = run(folder, "--pass", "backward-kept", "--case", "b", "--out", str(out))
+    rows = {row["impl"]: row for row in rows_of(out)}
+    if ended.returncode != 0 or set(rows) != {"ours-staged", "unkept", "transforms"}:
+        yield f"kept spectra: {ended.stderr}, {sorted(rows)}"
+    elif rows["ours-staged"]["strategy"] != rows["unkept"]["strategy"]:
+        yield f"kept spectra change the strategy: {rows}"
+    elif "transform x" not in rows["transforms"]["strategy"] or "transform w" not in rows["transforms"]["strategy"]:
+        yield f"the transforms of the backward pass: {rows['transforms']}"
+
+
+def refusal_faults(folder):
+    for arguments in [["--shard", "0/2"], ["--shard", "3/2"], ["--shard", "1"], ["--resume"], ["--minutes", "0"],
+                      ["--class", "fp16"], ["--case", "z"]]:
+        ended = run(folder, *arguments)
+        if ended.returncode == 0 or not ended.stderr.startswith("bench_conv: "):
+            yield f"{arguments} ends with status {ended.returncode}: {ended.stderr}"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
+        (folder / "layers.txt").write_text("".join(
+            f"{name} in=2x2x{extent}x9 out=3 kernel=3x2 stride={1 + extent % 2} pad=1:0\n" for extent, name in enumerate(NAMES, 6)))
+        found = [*part_faults(folder), *kept_faults(folder), *refusal_faults(folder)]
+    print("\n".join(found) or "bench_conv: good")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""results.py ROOT tables|pictures: what bench/report.py and bench/plot.py make of a small file of results written here.
+
+pictures ends with 77, which CTest counts as skipped, where matplotlib is missing.
+"""
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT, WHAT = Path(sys.argv[1]), sys.argv[2]
+HEADER = """# suite %s, commit c0ffee, 2000-01-01
+# device: NVIDIA H200, driver 1
+"""
+STAGED = "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=128 groups=1 keep=none"
+COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy\n"
+
+
+def row(suite, case, passname, impl, ms, strategy="", precision="fp32", layout="first"):
+    return "%s,%s,%s,%s,%s,%s,%.4f,0,1.00e-07,%s\n" % (suite, case, passname, precision, layout, impl, ms, strategy)
+
+
+def layer(suite, case, ours, baseline, **of_class):
+    """Four passes; the joint one saves a quarter of its halves. A family that is not ours would be faster."""
+    for passname, factor in (("fprop", 1), ("bprop", 1), ("accgrad", 1), ("backward", 1.5)):
+        yield row(suite, case, passname, "ours-staged", ours * factor, STAGED, **of_class)
+        yield row(suite, case, passname, "tuned", 0.5 * ours * factor, "direct engine=1", **of_class)
+        yield row(suite, case, passname, "ours-direct", 0.5 * ours * factor, "direct engine=1", **of_class)
+        yield row(suite, case, passname, "cudnn", baseline * factor, "engine 1", **of_class)
+
+
+def write_results(folder):
+    """layers: L4 before L2, two classes, kept spectra; a grid that is long; transforms."""
+    conv = [COLUMNS, HEADER % "table4", *layer("table4", "L4", 1, 4), *layer("table4", "L2", 2, 1),
+            *layer("table4", "L4", 1, 2, precision="fp16", layout="last")]
+    for impl, ms in (("ours-staged", 0.8), ("unkept", 1), ("transforms", 0.25)):
+        conv.append(row("table4", "L4", "fprop-kept", impl, ms, STAGED))
+    conv.append(HEADER % "grid")
+    for i in range(44):
+        conv += layer("grid", "g%03d-k%d-o%d-f4x4-s%d" % (i, 3 + i % 2 * 2, 2 ** (i % 7), 2 ** (i % 5)), 1, 1 + i / 10)
+    fft = [COLUMNS, HEADER % "fft"]
+    for case in ("1d-n8-b1024", "1d-n8-b16", "1d-n16-b1024", "2d-n8x8-b1024"):
+        fft += [row("fft", case, passname, impl, ms) for passname in ("r2c", "c2r")
+                for impl, ms in (("ours", 1.1), ("cufft", 2), ("copy", 1))]
+    (folder / "conv.csv").write_text("".join(conv))
+    (folder / "fft.csv").write_text("".join(fft))
+
+
+def table_faults(results, folder):
+    kinds = ["some-gpu-summary", *("some-gpu/" + kind for kind in ("layers", "means", "grid", "kept", "1d", "fm", "picture-layers", "picture-grid"))]
+    page, picture = folder / "page.md", folder / "pictures" / "some-gpu-layers.svg"
+    picture.parent.mkdir()
+    picture.touch()
+    page.write_text("".join("<!-- bench:%s:begin -->\n<!-- bench:%s:end -->\n" % (kind, kind) for kind in kinds))
+    command = [sys.executable, str(ROOT / "bench" / "report.py"), str(page), "--results", str(results), "--pictures",
+               str(picture.parent)]
+    if subprocess.run([*command, "--check"], stderr=subprocess.DEVNULL).returncode == 0:
+        yield "--check takes empty tables for good ones"
+    if subprocess.run(command).returncode != 0 or subprocess.run([*command, "--check"]).returncode != 0:
+        yield "report.py fails, or finds its own tables not up to date"
+    text = page.read_text()
+    wanted = ["| table4 | L4 | fp32 | first | fprop | 1 | 4 | **4.00** | 1.0e-07 |",  # direct is not ours
+              "| table4, fp16, channels last | backward | 1 | 1 | **2.00** | L4 (2) | L4 (2) |",
+              "| table4 | L2 | fp32 | first | 0.5 | 0.5 | 0.5 | 0.5 | 1.33 |",
+              "Geometric means over the layers of each suite: table4 **1.41**; table4, fp16, channels last **2.00**.",
+              "| grid | accgrad | 3x3 | 22 | 22 | **",
+              "| table4 | L4 | fprop | 1 | 0.8 | 0.25 | 80 % |",
+              "| 1d-n8-b16 | c2r | 1.1 | 2 | 1 | **1.82** | 0.91 |",
+              "](pictures/some-gpu-layers.svg)", "No picture yet.", "No results yet."]
+    yield from ("no line %r in\n%s" % (line, text) for line in wanted if line not in text)
+    if "| grid | g001" in text:
+        yield "a long grid is in the table of every case"
+    if not 0 < text.find("| table4 | L2 |") < text.find("| table4 | L4 |"):
+        yield "the layers are not in the order of their file"
+
+
+def picture_faults(results, folder):
+    environment = dict(os.environ, MPLCONFIGDIR=str(folder))
+    pictures = []
+    for name in ("first", "second"):
+        command = [sys.executable, str(ROOT / "bench" / "plot.py"), "--results", str(results.parent), "--out", str(folder / name)]
+        if name == "second":
+            (results.parent / "nothing").mkdir()
+        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+        pictures.append({path.name: path.read_bytes() for path in sorted((folder / name).iterdir())})
+    wanted = {"some-gpu-%s.svg" % name for name in ("layers", "layers-fp16-last", "grid", "fft", "roofline")}
+    if set(pictures[0]) != wanted:
+        yield "the pictures are %s, not %s" % (sorted(pictures[0]), sorted(wanted))
+    yield from ("%s is no picture" % name for name, data in pictures[0].items() if not data.rstrip().endswith(b"</svg>"))
+    if pictures[0] != pictures[1]:
+        yield "the same results give other pictures"
+
+
+def main():
+    if WHAT == "pictures" and importlib.util.find_spec("matplotlib") is None:
+        print("matplotlib is not installed")
+        return 77
+    with tempfile.TemporaryDirectory() as directory:
+        results = Path(directory, "results", "some-gpu")
+        results.mkdir(parents=True)
+        write_results(results)
+        if WHAT == "pictures":
+            found = list(picture_faults(results, Path(directory)))
+        else:
+            found = list(table_faults(results.parent, Path(directory)))
+    print("\n".join(found) or "results: good")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the sources of fused_emit.c are made of: a kernel's text, its name made unique, in a namespace; and a Registration of it. */
+#ifndef SIMT_FUSED_H
+#define SIMT_FUSED_H
+
+#include "conv/kernels/fused.cuh"
+
+#include <functional>
+#include <utility>
+
+/* The parameters are those of cf_kernel_launch(). */
+typedef std::function<void(void **parameters)> fused_body;
+
+template <class... A, std::size_t... I>
+void call_with(void (*kernel)(A...), void **parameters, std::index_sequence<I...>) {
+    kernel(*static_cast<const A *>(parameters[I])...);
+}
+
+struct Registration {
+    Registration(std::uint64_t hash, fused_body body); /* of the whole text */
+    template <class... A>
+    Registration(std::uint64_t hash, void (*kernel)(A...))
+        : Registration(hash, fused_body([kernel](void **parameters) {
+                           call_with(kernel, parameters, std::index_sequence_for<A...>());
+                       })) {}
+};
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers whose fused kernels fused_emit.c writes and test_fused*.cpp run in the emulator: the list, and their plans. */
+#ifndef SIMT_FUSED_CASES_H
+#define SIMT_FUSED_CASES_H
+
+#include "conv/fused.h"
+#include "device/gpu.h"
+
+#include <string.h>
+
+typedef struct fused_case {
+    const char *problem;           /* its line */
+    const char *grid;              /* basis, tiles and, but for `step`, dilation of its strategy's line */
+    int passes;                    /* set of conv_fft_pass */
+    bool shifted;                  /* tensors off by one element: kernels for any alignment */
+    bool strided;                  /* strides by chance */
+    const conv_fft_problem *drawn; /* in place of what the line says; NULL: none */
+    int64_t shared;                /* bytes of shared memory of a block; 0: all that the GPU has */
+    int64_t processors;            /* so few that there are blocks enough; 0: 2 */
+} fused_case;
+
+/* All cases; with sanitizers (SIMT_THIN) fewer. facts: the file. */
+int fused_case_list(const char *facts, const fused_case **cases);
+static inline bool fused_case_is_double(const fused_case *c) { return strstr(c->problem, "fp64") != NULL; }
+
+/* A case with a plan for a GPU that is not there. */
+typedef struct fused_opened {
+    conv_fft_problem problem;
+    cf_gpu gpu;
+    cf_device *device;
+    conv_fft_plan *plan;
+} fused_opened;
+
+/* False: conv_fft_last_error() says why, and there is nothing to close. `opened` stays where it is. */
+bool fused_case_open(const fused_case *c, int number, const char *facts, fused_opened *opened);
+void fused_case_close(fused_opened *opened);
+
+/* Random tensors through the passes of the case, checked as layers are. Failures are printed. */
+bool fused_case_check(const fused_case *c, int number, const fused_opened *opened);
+
+/* By which a kernel's text is found again. */
+uint64_t fused_text_hash(const char *text);
+
+#endif

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// fused.cuh and the plans of its family: cf_fused_run() itself, whose launches go to the emulator. The weights' spectra come from the
+// definition of the transform, in double.
+#include "check.h"
+#include "fused.h"
+#include "tile_windows.h"
+
+extern "C" {
+#include "device/pointer.h"
+#include "fbfft/gpu_transform.h"
+#include "fused_cases.h"
+#include "ref/dtype.h"
+}
+
+#include <cmath>
+#include <deque>
+
+namespace {
+
+struct Kernel {
+    std::uint64_t hash;
+    fused_body body;
+};
+std::vector<Kernel> &kernels() {
+    static std::vector<Kernel> all;
+    return all;
+}
+
+// What the library has built, and what went wrong in a launch.
+struct Built {
+    cf_kernel kernel;
+    const Kernel *registered;
+};
+struct Run {
+    int number;
+    std::deque<Built> built;
+    std::string fault;
+} run;
+
+// ---- the weights' transforms
+
+double rounded_part(conv_fft_dtype type, double value) {
+    unsigned char memory[8];
+    ref_store(type, memory, value);
+    return ref_load(type, memory);
+}
+
+struct Spectrum {
+    const cf_fft_problem &problem;
+    unsigned char *memory;
+    conv_fft_dtype type() const { return problem.transform.spectrum.dtype; }
+    // Visits (place, point of the basis, the point of its mirror image) of a row and a column.
+    template <class F> void each_bin(std::int64_t row, std::int64_t column, F f) const {
+        const std::int64_t *const n = problem.transform.spectrum.basis, *const stride = problem.layout.axis_stride;
+        const std::int64_t first = row * problem.layout.sample_stride + column * problem.layout.channel_stride;
+        for (std::int64_t k0 = 0; k0 < n[0]; ++k0)
+            for (std::int64_t k1 = 0; k1 < n[1]; ++k1)
+                for (std::int64_t k2 = 0; k2 <= n[2] / 2; ++k2)
+                    f(first + k0 * stride[0] + k1 * stride[1] + k2 * stride[2], (k0 * n[1] + k1) * n[2] + k2,
+                      ((n[0] - k0) % n[0] * n[1] + (n[1] - k1) % n[1]) * n[2] + (n[2] - k2) % n[2]);
+    }
+    unsigned char *at(std::int64_t place, int part) const {
+        return memory + std::size_t(2 * place + part) * ref_dtype_size(type());
+    }
+};
+
+void transform_weights(const cf_fft_problem &problem, const cf_gpu_transform_call &call) {
+    const cf_transform_desc &t = problem.transform;
+    const Windows windows(problem, call.rows);
+    const Spectrum spectrum{problem, static_cast<unsigned char *>(const_cast<void *>(call.spectrum))};
+    unsigned char *const signal = static_cast<unsigned char *>(const_cast<void *>(call.signal));
+    const std::size_t element = ref_dtype_size(t.tensor.dtype);
+    for (std::int64_t row = 0; row < call.rows; ++row)
+        for (std::int64_t column = 0; column < t.spectrum.columns; ++column) {
+            std::vector<double> x = windows.zeros();
+            if (!t.inverse)
+                windows.each_point(row, column, [&](std::int64_t point, std::int64_t at) {
+                    x[std::size_t(2 * point)] = ref_load(t.tensor.dtype, signal + std::size_t(at) * element);
+                });
+            else
+                spectrum.each_bin(row, column, [&](std::int64_t place, std::int64_t point, std::int64_t mirror) {
+                    for (int part = 0; part < 2; ++part) {
+                        const double v = ref_load(t.spectrum.dtype, spectrum.at(place, part));
+                        x[std::size_t(2 * mirror + part)] = part ? -v : v;
+                        x[std::size_t(2 * point + part)] = part && point == mirror ? 0 : v;
+                    }
+                });
+            windows.transform(x);
+            if (!t.inverse)
+                spectrum.each_bin(row, column, [&](std::int64_t place, std::int64_t point, std::int64_t) {
+                    for (int part = 0; part < 2; ++part)
+                        ref_store(t.spectrum.dtype, spectrum.at(place, part), x[std::size_t(2 * point + part)]);
+                });
+            else
+                windows.each_point(row, column, [&](std::int64_t point, std::int64_t at) {
+                    unsigned char *const to = signal + std::size_t(at) * element;
+                    const double value = rounded_part(t.spectrum.dtype, t.scale * x[std::size_t(2 * point)]);
+                    ref_store(t.tensor.dtype, to, value + (call.accumulate ? ref_load(t.tensor.dtype, to) : 0));
+                });
+        }
+}
+
+// ---- what the cases must have led to
+
+struct Covered {
+    const char *what;
+    bool seen;
+};
+std::vector<Covered> &covered() {
+    static std::vector<Covered> all;
+    return all;
+}
+void cover(const char *what, bool seen) {
+    for (Covered &c : covered())
+        if (std::strcmp(c.what, what) == 0) {
+            c.seen = c.seen || seen;
+            return;
+        }
+    covered().push_back({what, seen});
+}
+
+void note_config(const cf_fused_config &c, const cf_strategy &s) {
+    const cf_tile_config &x = c.tile[0][0], &y = c.tile[1][0];
+    const cf_window &of_x = x.problem.fft.transform.window, &of_y = y.problem.fft.transform.window;
+    const std::int64_t planes = c.form == CF_FUSED_WEIGHTS ? c.groups : c.rows * c.groups;
+    cover("one plane to one", c.form == CF_FUSED_SCATTER && c.in == 1 && c.out == 1);
+    cover("one plane to several", c.form == CF_FUSED_SCATTER && c.in == 1 && c.out > 1);
+    cover("several planes to more", c.form == CF_FUSED_SCATTER && c.in > 1 && c.chunk == c.out);
+    cover("outputs parted that planes scatter to", c.form == CF_FUSED_SCATTER && c.chunk < c.out);
+    cover("several planes to one", c.form == CF_FUSED_GATHER && c.out == 1);
+    cover("several planes to fewer", c.form == CF_FUSED_GATHER && c.out > 1 && c.chunk == c.out);
+    cover("outputs parted that gather planes", c.form == CF_FUSED_GATHER && c.chunk < c.out);
+    cover("weights, one by one", c.form == CF_FUSED_WEIGHTS && c.in == 1 && c.out == 1);
+    cover("weights, several", c.form == CF_FUSED_WEIGHTS && c.in > 1 && c.chunk == c.out && c.out > 1);
+    cover("outputs parted of weights", c.form == CF_FUSED_WEIGHTS && c.chunk < c.out);
+    cover("slices of several rows", c.slices > 1 && c.rows > c.slices);
+    cover("slices of different rows", c.slices > 1 && c.rows % c.slices);
+    cover("slices of one row", c.slices > 1 && c.rows == c.slices);
+    cover("one slice", c.form == CF_FUSED_WEIGHTS && c.slices == 1);
+    cover("blocks that planes do not fill", planes % x.planes);
+    cover("several blocks of several planes", x.planes > 1 && c.blocks > 1);
+    cover("one plane to a block", x.planes == 1);
+    cover("neighbours differ in the group", !c.rows_first && c.form != CF_FUSED_WEIGHTS);
+    cover("tiles", cf_window_tiles(&of_x) > 1);
+    cover("shifts", cf_window_shifts(&of_x) > 1);
+    cover("phases that scatter", c.form == CF_FUSED_SCATTER && cf_window_phases(&of_x) > 1);
+    cover("phases scattered to", c.form == CF_FUSED_SCATTER && cf_window_phases(&of_y) > 1);
+    cover("phases that gather", c.form == CF_FUSED_GATHER && cf_window_phases(&of_x) > 1);
+    cover("phases gathered in", c.form == CF_FUSED_GATHER && cf_window_phases(&of_y) > 1);
+    cover("weights of phases", c.form == CF_FUSED_WEIGHTS && cf_window_phases(&of_x) > 1);
+    cover("planes touch", x.planes_touch && y.planes_touch);
+    cover("rows in pairs", x.kind == CF_TILE_PAIRS);
+    cover("halved lines", x.kind == CF_TILE_HALVES);
+    cover("single lines", x.kind == CF_TILE_SINGLE);
+    cover("staged", x.staged);
+    cover("staged, by four", x.wide == 4 || y.wide == 4);
+    cover("staged, by two", x.wide == 2 || y.wide == 2);
+    cover("sides of different width", x.wide != y.wide);
+    cover("two steps along axis 0", x.radix[0][1] > 1);
+    cover("two steps along axis 1", x.radix[1][1] > 1);
+    cover("two steps along axis 2", x.radix[2][1] > 1);
+    cover("three steps along axis 2", x.radix[2][2] > 1 || sizeof(real) == 8);
+    cover("an odd last axis", s.basis[2] % 2 && s.basis[2] > 1);
+    cover("an odd axis 1", s.basis[1] % 2 && s.basis[1] > 1);
+    cover("a second kernel for other pointers", cf_fused_variants(&c) == 2);
+}
+
+void note_case(const fused_opened &o) {
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        cf_fused_config c;
+        if (!(o.plan->passes & 1 << pass) || o.problem.batch == 0)
+            continue;
+        const cf_strategy &s = o.plan->pass[pass].strategy;
+        CHECK(cf_fused_configure(&o.plan->layer, pass, &s, &o.gpu.facts, &c) == CONV_FFT_SUCCESS);
+        note_config(c, s);
+    }
+}
+
+// ---- the tests
+
+void all_cases() {
+    const fused_case *cases;
+    const int count = fused_case_list(FACTS, &cases);
+    for (int i = 0; i < count; ++i) {
+        if (fused_case_is_double(&cases[i]) != (sizeof(real) == 8))
+            continue;
+        const std::string name = std::string(cases[i].problem) + ", " + cases[i].grid;
+        run = Run{i, {}, {}};
+        fused_opened opened;
+        if (!CHECK_TEXT(fused_case_open(&cases[i], i, FACTS, &opened), name + ": " + conv_fft_last_error()))
+            continue;
+        note_case(opened);
+        CHECK_TEXT(fused_case_check(&cases[i], i, &opened), name);
+        CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
+        fused_case_close(&opened);
+    }
+}
+
+// With sanitizers cases are too few for it, and doubles are.
+void cases_cover() {
+#ifdef SIMT_THIN
+    const bool demanded = false;
+#else
+    const bool demanded = sizeof(real) == 4;
+#endif
+    for (const Covered &c : covered())
+        CHECK_TEXT(c.seen || !demanded, std::string("no case has ") + c.what);
+}
+
+} // namespace
+
+Registration::Registration(std::uint64_t hash, fused_body body) { kernels().push_back({hash, body}); }
+
+// ---- in the place of the library's own
+
+extern "C" conv_fft_status __wrap_cf_kernels_build(cf_gpu *, const cf_source *sources, int count, cf_kernel **built) {
+    for (int i = 0; i < count; ++i) {
+        run.built.push_back({});
+        const std::uint64_t hash = fused_text_hash(sources[i].text);
+        for (const Kernel &k : kernels())
+            if (k.hash == hash)
+                run.built.back().registered = &k;
+        built[i] = &run.built.back().kernel;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+extern "C" void __wrap_cf_kernel_destroy(cf_kernel *) {}
+
+extern "C" conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *shape, void **parameters,
+                                                   cf_cu_stream) {
+    for (const Built &b : run.built) {
+        if (&b.kernel != kernel || !b.registered)
+            continue;
+        simt::options options;
+        options.order = simt::order::random;
+        options.seed = unsigned(run.number);
+        const simt::result r = simt::launch(
+            dim3(shape->grid[0], shape->grid[1], shape->grid[2]),
+            dim3(shape->block[0], shape->block[1], shape->block[2]), shape->dynamic_shared,
+            [&] { b.registered->body(parameters); }, options);
+        if (!r.ok() && run.fault.empty())
+            run.fault = r.first();
+        return CONV_FFT_SUCCESS;
+    }
+    run.fault = "a kernel is launched that is not expected";
+    return CONV_FFT_SUCCESS;
+}
+
+extern "C" conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *, cf_gpu_transform *const *, int) {
+    return CONV_FFT_SUCCESS;
+}
+
+extern "C" conv_fft_status __wrap_cf_gpu_transform_run(const cf_gpu_transform *transform,
+                                                       const cf_gpu_transform_call *call, struct CUstream_st *) {
+    CHECK(call->first == 0 && call->step == 1 && call->base == 0 && call->groups == 1 && !call->bias);
+    transform_weights(transform->problem, *call);
+    return CONV_FFT_SUCCESS;
+}
+
+extern "C" conv_fft_status __wrap_cf_gpu_zero(cf_device *, const cf_tensor *tensor, const std::int64_t extents[5],
+                                              void *data, struct CUstream_st *) {
+    const std::int64_t strides[] = {tensor->sample_stride, tensor->channel_stride, tensor->axis_stride[0],
+                                    tensor->axis_stride[1], tensor->axis_stride[2]};
+    std::int64_t count = 1;
+    for (int d = 0; d < 5; ++d)
+        count *= extents[d];
+    for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t rest = i, at = 0;
+        for (int d = 4; d >= 0; rest /= extents[d--])
+            at += rest % extents[d] * strides[d];
+        ref_store(tensor->dtype, static_cast<unsigned char *>(data) + std::size_t(at) * ref_dtype_size(tensor->dtype),
+                  0);
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+extern "C" conv_fft_status __wrap_cf_gpu_check_arguments(const cf_gpu *, const cf_gpu_argument *, int, cf_cu_stream) {
+    return CONV_FFT_SUCCESS;
+}
+
+int main() { return run_tests({{"fused layers", all_cases}, {"what the cases cover", cases_cover}}); }

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measured tuning on the CPU: records are made, found again, passed over where they do not suit, and never wrong. */
+#include "autotune/tuner.h"
+#include "conv/run.h"
+#include "layer.h"
+#include "scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* "x24 " */
+static char spoiled_text[16] = "(none)";
+
+static const char small_line[] = "in=2x4x20x21 out=6 kernel=3x4 pad=1";
+
+/* Strategies whose last basis is this one are at once done and wrong, as far as `wrong` says. */
+static int64_t spoiled_basis;
+static int spoiled_runs;
+
+conv_fft_status __real_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
+conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
+conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call) {
+    const int pass = set & CONV_FFT_FORWARD ? CF_PASS_FORWARD : CF_PASS_WEIGHTS;
+    if (spoiled_basis && plan->pass[pass].strategy.basis[2] == spoiled_basis) {
+        ++spoiled_runs;
+        if (call->y)
+            memset(call->y, 0x3f, 64);
+        return CONV_FFT_SUCCESS;
+    }
+    return __real_cf_staged_run(plan, set, call);
+}
+
+static conv_fft_context *context_in(const char *directory) {
+    conv_fft_context_options options;
+    conv_fft_context *context = NULL;
+    conv_fft_context_options_init(&options);
+    options.device = CONV_FFT_DEVICE_CPU;
+    options.threads = 2;
+    options.cache_directory = directory;
+    assert_int_equal(conv_fft_context_create(&options, &context), CONV_FFT_SUCCESS);
+    return context;
+}
+
+static conv_fft_problem problem_of(const char *line) {
+    conv_fft_problem p;
+    assert_int_equal(conv_fft_problem_parse(line, &p, NULL, 0), CONV_FFT_SUCCESS);
+    return p;
+}
+
+static conv_fft_plan_options options_of(conv_fft_tuning tuning) {
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.tuning = tuning;
+    return options;
+}
+
+/* The strategies of a plan's passes, in one line. */
+typedef struct choice {
+    char text[800];
+    double forward_ms, backward_ms;
+} choice;
+
+static choice choose(conv_fft_context *context, const char *line, const conv_fft_plan_options *options) {
+    const conv_fft_problem p = problem_of(line);
+    conv_fft_plan *plan = NULL;
+    conv_fft_description d[3], both;
+    choice c = {.forward_ms = -1.0, .backward_ms = -1.0};
+    if (conv_fft_plan_create(context, &p, options, &plan) != CONV_FFT_SUCCESS)
+        fail_msg("%s", conv_fft_last_error());
+    for (int pass = 0; pass < 3; ++pass)
+        assert_int_equal(conv_fft_plan_describe(plan, (conv_fft_pass)(1 << pass), &d[pass]), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_BACKWARD, &both), CONV_FFT_SUCCESS);
+    snprintf(c.text, sizeof c.text, "%s\n%s\n%s", d[0].strategy, d[1].strategy, d[2].strategy);
+    c.forward_ms = d[0].measured_ms;
+    c.backward_ms = both.measured_ms;
+    conv_fft_plan_destroy(plan);
+    return c;
+}
+
+static conv_fft_tune_statistics statistics_of(conv_fft_context *context) {
+    conv_fft_tune_statistics s;
+    assert_int_equal(conv_fft_tune_stats(context, &s), CONV_FFT_SUCCESS);
+    return s;
+}
+
+#define EXPECT_COUNTS(context, expected_records, expected_hits, expected_misses, expected_unusable) \
+    do {                                                                                            \
+        const conv_fft_tune_statistics s_ = statistics_of(context);                                 \
+        assert_int_equal(s_.records, expected_records);                                             \
+        assert_int_equal(s_.hits, expected_hits);                                                   \
+        assert_int_equal(s_.misses, expected_misses);                                               \
+        assert_int_equal(s_.unusable, expected_unusable);                                           \
+        assert_int_equal(s_.corrupt, 0);                                                            \
+    } while (0)
+
+static void measured_once(void **state) {
+    conv_fft_context *context = context_in(*state);
+    const conv_fft_plan_options cached = options_of(CONV_FFT_TUNE_CACHED), off = options_of(CONV_FFT_TUNE_OFF);
+    const conv_fft_plan_options measure = options_of(CONV_FFT_TUNE_MEASURE);
+    const choice model = choose(context, small_line, &off);
+    assert_true(model.forward_ms < 0.0 && model.backward_ms < 0.0);
+    EXPECT_COUNTS(context, 0, 0, 0, 0);
+    assert_string_equal(choose(context, small_line, &cached).text, model.text);
+    EXPECT_COUNTS(context, 0, 0, 2, 0); /* forward, and both gradients */
+
+    const choice tuned = choose(context, small_line, &measure);
+    assert_true(tuned.forward_ms > 0.0 && tuned.backward_ms > 0.0);
+    EXPECT_COUNTS(context, 2, 0, 4, 0);
+    const choice again = choose(context, small_line, &measure), found = choose(context, small_line, &cached);
+    EXPECT_COUNTS(context, 2, 4, 4, 0);
+    assert_string_equal(again.text, tuned.text);
+    assert_string_equal(found.text, tuned.text);
+    assert_true(again.forward_ms == found.forward_ms && again.backward_ms == found.backward_ms);
+    assert_string_equal(choose(context, small_line, &off).text, model.text); /* looks at no record */
+    EXPECT_COUNTS(context, 2, 4, 4, 0);
+    conv_fft_context_destroy(context);
+
+    context = context_in(*state); /* another process would find the same */
+    const choice later = choose(context, small_line, NULL);
+    EXPECT_COUNTS(context, 2, 2, 0, 0);
+    assert_string_equal(later.text, tuned.text);
+    assert_true(later.forward_ms > 0.99 * tuned.forward_ms && later.forward_ms < 1.01 * tuned.forward_ms);
+    /* Another batch is another problem. */
+    choose(context, "in=3x4x20x21 out=6 kernel=3x4 pad=1", &cached);
+    EXPECT_COUNTS(context, 2, 2, 2, 0);
+    conv_fft_context_destroy(context);
+}
+
+/* Tuned plans compute what they should, whatever won. */
+static void tuned_layers_are_right(void **state) {
+    static const char *const lines[] = {
+        "in=2x4x20x21 out=6 kernel=3x4 pad=1 groups=2",
+        "in=1x2x300 out=3 kernel=7 dilation=3 dtype=fp64",
+        "in=2x2x6x7x5 out=2 kernel=3x3x2 mode=circular pad=1",
+        "in=2x3x31x30 out=4 kernel=4x3 pad=2 stride=2 mode=reflect dtype=fp16 gw=fp32 layout=last",
+        "in=2x6x40x40 out=6 kernel=5x5 pad=same groups=6",
+    };
+    conv_fft_context *context = context_in(*state);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; ++i) {
+        const conv_fft_problem p = test_problem(lines[i]);
+        for (int mode = CONV_FFT_TUNE_MEASURE; mode <= (i < 2 ? CONV_FFT_TUNE_EXHAUSTIVE : CONV_FFT_TUNE_MEASURE);
+             ++mode) {
+            const conv_fft_plan_options options = options_of((conv_fft_tuning)mode);
+            generator g = generator_create(i);
+            layer l = layer_create(&p, &g);
+            conv_fft_plan *plan = test_plan(context, &p, &options);
+            assert_non_null(plan);
+            layer_check_all(&l, plan);
+            conv_fft_plan_destroy(plan);
+            layer_destroy(&l);
+        }
+    }
+    EXPECT_COUNTS(context, 10, 4, 10, 0); /* exhaustive finds the records of measure, and makes better ones */
+    assert_int_equal(case_failures(), 0);
+    conv_fft_context_destroy(context);
+}
+
+static int note_mode(const conv_fft_tune_record *record, void *user) {
+    *(conv_fft_tuning *)user = record->tuning;
+    return 0;
+}
+
+static void better_modes_measure_again(void **state) {
+    conv_fft_context *context = context_in(*state);
+    conv_fft_plan_options options = options_of(CONV_FFT_TUNE_MEASURE);
+    options.passes = CONV_FFT_FORWARD;
+    const conv_fft_problem p = problem_of(small_line);
+    const conv_fft_tuning modes[] = {CONV_FFT_TUNE_MEASURE, CONV_FFT_TUNE_EXHAUSTIVE, CONV_FFT_TUNE_MEASURE};
+    const conv_fft_tuning kept[] = {CONV_FFT_TUNE_MEASURE, CONV_FFT_TUNE_EXHAUSTIVE, CONV_FFT_TUNE_EXHAUSTIVE};
+    for (int i = 0; i < 4; ++i) {
+        conv_fft_plan *plan = NULL;
+        conv_fft_tuning mode = CONV_FFT_TUNE_OFF;
+        options.tune_again = i == 3;
+        options.tuning = modes[i % 3];
+        assert_int_equal(conv_fft_plan_create(context, &p, &options, &plan), CONV_FFT_SUCCESS);
+        conv_fft_plan_destroy(plan);
+        assert_int_equal(conv_fft_tune_foreach(context, note_mode, &mode), CONV_FFT_SUCCESS);
+        assert_int_equal(mode, i == 3 ? CONV_FFT_TUNE_MEASURE : kept[i]);
+    }
+    EXPECT_COUNTS(context, 1, 3, 1, 0);
+    conv_fft_context_destroy(context);
+}
+
+/* ---- records as hints */
+
+static void put(conv_fft_context *context, const char *line, int passes, int keep, uint64_t limit, uint64_t workspace,
+                const char *const strategy[3]) {
+    const conv_fft_problem p = problem_of(line);
+    cf_layer checked;
+    cf_record record;
+    memset(&record, 0, sizeof record);
+    assert_int_equal(cf_layer_make(&p, &checked), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_record_key_make(&checked, passes, keep, limit, &record.key), CONV_FFT_SUCCESS);
+    for (int pass = 0; pass < 3; ++pass)
+        snprintf(record.strategy[pass], sizeof record.strategy[pass], "%s", strategy[pass] ? strategy[pass] : "");
+    record.ms = 1.0;
+    record.direct_ms = -1.0;
+    record.mode = CONV_FFT_TUNE_MEASURE;
+    record.workspace_bytes = workspace;
+    assert_int_equal(cf_tuner_put(context->tuner, &record), CONV_FFT_SUCCESS);
+}
+
+#define STAGED(basis, tiles)                                                                        \
+    "staged basis=" basis " tiles=" tiles " dilation=step overlap=save product=loop spectrum=fp32 " \
+    "chunk=1 groups=1 keep=none"
+
+static void records_that_do_not_suit(void **state) {
+    conv_fft_context *context = context_in(*state);
+    const conv_fft_plan_options off = options_of(CONV_FFT_TUNE_OFF);
+    const choice model = choose(context, small_line, &off);
+    static const char *const bad[] = {
+        "",
+        "nonsense",
+        "staged",
+        "unheard-of basis=24x24",
+        STAGED("8x8", "1x1"),
+        STAGED("22x24", "1x1"),
+        STAGED("24", "1"),
+        STAGED("24x24x24", "1x1x1"),
+        STAGED("4194304x4194304", "1x1"),
+        "direct algorithm=old:FFT:fma",
+        "reference basis=24x24 chunk=1",
+    };
+    const int count = (int)(sizeof bad / sizeof bad[0]);
+    for (int i = 0; i < count; ++i) {
+        const char *const strategy[] = {bad[i], NULL, NULL};
+        put(context, small_line, CONV_FFT_FORWARD, 0, 0, 100, strategy);
+        assert_string_equal(choose(context, small_line, NULL).text, model.text);
+    }
+    EXPECT_COUNTS(context, 1, 0, 2 * count, count);
+    const char *const good[] = {STAGED("24x24", "1x1"), NULL, NULL};
+    put(context, small_line, CONV_FFT_FORWARD, 0, 0, 100, good);
+    assert_non_null(strstr(choose(context, small_line, NULL).text, "basis=24x24 tiles=1x1"));
+    EXPECT_COUNTS(context, 1, 1, 2 * count + 1, count);
+    conv_fft_context_destroy(context);
+}
+
+static void records_and_limits(void **state) {
+    conv_fft_context *context = context_in(*state);
+    const char *const whole[] = {STAGED("24x24", "1x1"), NULL, NULL}, *const tiled[] = {STAGED("16x16", "2x2"), NULL,
+                                                                                        NULL};
+    conv_fft_plan_options options = options_of(CONV_FFT_TUNE_CACHED);
+    put(context, small_line, CONV_FFT_FORWARD, 0, 0, 1 << 20, whole);
+    put(context, small_line, CONV_FFT_FORWARD, 0, 300000, 200000, tiled); /* class 262144 */
+    static const struct {
+        uint64_t limit;
+        const char *found; /* NULL: none */
+    } cases[] = {{0, "24x24"},      {1 << 20, "24x24"}, {1 << 21, "24x24"}, {300000, "16x16"},
+                 {262144, "16x16"}, {524287, "16x16"},  {600000, NULL},     {199999, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const int64_t hits = statistics_of(context).hits;
+        options.workspace_limit = cases[i].limit;
+        const choice c = choose(context, small_line, &options);
+        assert_int_equal(statistics_of(context).hits - hits, cases[i].found != NULL);
+        if (cases[i].found)
+            assert_non_null(strstr(c.text, cases[i].found));
+    }
+    conv_fft_context_destroy(context);
+}
+
+/* Spectra that are kept tie all passes together; a record that breaks the tie is no use. */
+static void kept_spectra(void **state) {
+    conv_fft_context *context = context_in(*state);
+    conv_fft_plan_options options = options_of(CONV_FFT_TUNE_MEASURE);
+    options.keep = CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W;
+    const conv_fft_problem p = test_problem(small_line);
+    generator g = generator_create(5);
+    layer l = layer_create(&p, &g);
+    for (int i = 0; i < 2; ++i) {
+        conv_fft_plan *plan = test_plan(context, &p, &options);
+        assert_non_null(plan);
+        layer_check_all(&l, plan);
+        layer_check_kept(&l, plan);
+        conv_fft_plan_destroy(plan);
+        options.tuning = CONV_FFT_TUNE_CACHED;
+    }
+    EXPECT_COUNTS(context, 1, 1, 1, 0);
+    const char *const torn[] = {STAGED("24x24", "1x1"), STAGED("25x25", "1x1"), STAGED("27x27", "1x1")};
+    put(context, small_line, CONV_FFT_ALL_PASSES, options.keep, 0, 100, torn);
+    conv_fft_plan *plan = test_plan(context, &p, &options);
+    size_t bytes;
+    assert_int_equal(conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_X, &bytes), CONV_FFT_SUCCESS);
+    layer_check_kept(&l, plan);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+    assert_int_equal(case_failures(), 0);
+    conv_fft_context_destroy(context);
+}
+
+/* ---- searches */
+
+typedef struct seen {
+    int candidates, timed, refused, chosen, ordered;
+    double last;
+} seen;
+
+static int see(const conv_fft_tune_candidate *c, void *user) {
+    seen *s = user;
+    ++s->candidates;
+    s->timed += c->measured_ms >= 0.0;
+    s->refused += strstr(c->verdict, "refused") != NULL;
+    s->chosen += strstr(c->verdict, "chosen") != NULL;
+    if (strstr(c->verdict, "chosen"))
+        assert_null(strstr(c->strategy, spoiled_text));
+    s->ordered += c->predicted_ms >= s->last;
+    s->last = c->predicted_ms;
+    return 0;
+}
+
+static void candidates_are_shown(void **state) {
+    conv_fft_context *context = context_in(*state);
+    const conv_fft_problem p = problem_of(small_line);
+    conv_fft_plan_options options = options_of(CONV_FFT_TUNE_OFF);
+    options.passes = CONV_FFT_FORWARD;
+    seen s = {0};
+    assert_int_equal(conv_fft_tune_candidates(context, &p, &options, see, &s), CONV_FFT_SUCCESS);
+    assert_true(s.candidates > 20 && s.timed == 0 && s.chosen == 0);
+    assert_int_equal(s.ordered, s.candidates);
+    const int all = s.candidates;
+    options.tuning = CONV_FFT_TUNE_MEASURE;
+    s = (seen){0};
+    assert_int_equal(conv_fft_tune_candidates(context, &p, &options, see, &s), CONV_FFT_SUCCESS);
+    assert_int_equal(s.candidates, all);
+    assert_true(s.timed >= 2 && s.timed <= 8 && s.chosen == 1);
+    const int few = s.timed;
+    options.tuning = CONV_FFT_TUNE_EXHAUSTIVE;
+    s = (seen){0};
+    assert_int_equal(conv_fft_tune_candidates(context, &p, &options, see, &s), CONV_FFT_SUCCESS);
+    assert_true(s.timed > few && s.chosen == 1 && s.candidates == all);
+    EXPECT_COUNTS(context, 0, 0, 0, 0); /* no record is made */
+    conv_fft_context_destroy(context);
+}
+
+/* A strategy that is the fastest because it computes something else never wins. */
+static void wrong_candidates_are_refused(void **state) {
+    conv_fft_context *context = context_in(*state);
+    const conv_fft_problem p = problem_of(small_line);
+    conv_fft_plan_options options = options_of(CONV_FFT_TUNE_EXHAUSTIVE);
+    options.passes = CONV_FFT_FORWARD;
+    /* That of the best prediction, which every search tries. */
+    seen s = {0};
+    conv_fft_plan *plan = NULL;
+    conv_fft_description d;
+    assert_int_equal(conv_fft_plan_create(context, &p, NULL, &plan), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &d), CONV_FFT_SUCCESS);
+    conv_fft_plan_destroy(plan);
+    snprintf(spoiled_text, sizeof spoiled_text, "x%d ", (int)d.basis[1]);
+    spoiled_basis = d.basis[1];
+    spoiled_runs = 0;
+    const conv_fft_status status = conv_fft_tune_candidates(context, &p, &options, see, &s);
+    const int runs = spoiled_runs;
+    spoiled_basis = 0;
+    strcpy(spoiled_text, "(none)");
+    assert_int_equal(status, CONV_FFT_SUCCESS);
+    assert_true(runs > 0);
+    assert_true(s.refused >= 1);
+    assert_int_equal(s.chosen, 1);
+    conv_fft_context_destroy(context);
+}
+
+static void too_little_time(void **state) {
+    conv_fft_context *context = context_in(*state);
+    conv_fft_plan_options options = options_of(CONV_FFT_TUNE_MEASURE), off = options_of(CONV_FFT_TUNE_OFF);
+    const char *line = "in=8x32x64x64 out=32 kernel=5x5";
+    const choice model = choose(context, line, &off);
+    options.tune_milliseconds = 1;
+    capture_begin();
+    const choice c = choose(context, line, &options);
+    const char *said = capture_end();
+    assert_string_equal(c.text, model.text);
+    assert_true(c.forward_ms < 0.0);
+    assert_non_null(strstr(said, "too short"));
+    assert_non_null(strstr(said, "the cost model decides"));
+    EXPECT_COUNTS(context, 0, 0, 2, 0);
+    conv_fft_context_destroy(context);
+}
+
+/* ---- lists of problems, files of records */
+
+typedef struct progress {
+    int64_t calls, last, cancel_at;
+} progress;
+
+static int follow(int64_t done, int64_t total, void *user) {
+    progress *p = user;
+    assert_int_equal(total, 3);
+    assert_int_equal(done, p->calls);
+    ++p->calls;
+    p->last = done;
+    return done == p->cancel_at;
+}
+
+static void lists_are_cancelled_and_continued(void **state) {
+    conv_fft_context *context = context_in(*state);
+    conv_fft_problem list[3] = {problem_of("in=1x2x9x9 kernel=3x3"), problem_of("in=1x2x10x10 kernel=3x3"),
+                                problem_of("in=1x2x11x11 kernel=3x3")};
+    conv_fft_plan_options options = options_of(CONV_FFT_TUNE_CACHED); /* means measure */
+    progress p = {.cancel_at = 2};
+    assert_int_equal(conv_fft_tune_problems(context, list, 3, &options, follow, &p), CONV_FFT_CANCELLED);
+    assert_int_equal(p.last, 2);
+    EXPECT_COUNTS(context, 4, 0, 4, 0);
+    p = (progress){.cancel_at = -1};
+    assert_int_equal(conv_fft_tune_problems(context, list, 3, &options, follow, &p), CONV_FFT_SUCCESS);
+    assert_int_equal(p.calls, 4);
+    EXPECT_COUNTS(context, 6, 4, 6, 0);
+    /* One that cannot be made does not stop the others. */
+    options.workspace_limit = 1;
+    list[1] = problem_of("in=0x2x11x11 kernel=3x3");
+    assert_int_equal(conv_fft_tune_problems(context, list, 3, &options, NULL, NULL), CONV_FFT_INVALID_ARGUMENT);
+    assert_non_null(strstr(conv_fft_last_error(), "problems[0]: options.workspace_limit is 1"));
+    conv_fft_context_destroy(context);
+}
+
+static int count_record(const conv_fft_tune_record *record, void *user) {
+    conv_fft_problem p;
+    assert_int_equal(conv_fft_problem_parse(record->problem, &p, NULL, 0), CONV_FFT_SUCCESS);
+    assert_true(record->ms > 0.0 && record->candidates >= 2);
+    return ++*(int *)user == 100;
+}
+
+static void files(void **state) {
+    const char *here = scratch_path(*state, "here"), *there = scratch_path(*state, "there");
+    const char *all = scratch_path(*state, "all.jsonl"), *some = scratch_path(*state, "some.jsonl");
+    conv_fft_problem list[2] = {problem_of("in=1x2x9x9 kernel=3x3"), problem_of("in=1x2x10x10 kernel=3x3")};
+    conv_fft_context *a = context_in(here), *b = context_in(there);
+    assert_int_equal(conv_fft_tune_problems(a, list, 2, NULL, NULL, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_tune_save(a, all), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_tune_export(a, some, list, 1), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_tune_load(b, some), CONV_FFT_SUCCESS);
+    EXPECT_COUNTS(b, 2, 0, 0, 0);
+    int count = 0;
+    assert_int_equal(conv_fft_tune_foreach(b, count_record, &count), CONV_FFT_SUCCESS);
+    assert_int_equal(count, 2);
+    count = 99;
+    assert_int_equal(conv_fft_tune_foreach(b, count_record, &count), CONV_FFT_CANCELLED);
+    conv_fft_context_destroy(b);
+    b = context_in(there);
+    EXPECT_COUNTS(b, 0, 0, 0, 0); /* load keeps nothing on disk, merge does */
+    assert_int_equal(conv_fft_tune_merge(b, all, CONV_FFT_KEEP_MINE), CONV_FFT_SUCCESS);
+    EXPECT_COUNTS(b, 4, 0, 0, 0);
+    conv_fft_context_destroy(b);
+    b = context_in(there);
+    EXPECT_COUNTS(b, 4, 0, 0, 0);
+    for (int i = 0; i < 2; ++i) {
+        const char *line = i ? "in=1x2x10x10 kernel=3x3" : "in=1x2x9x9 kernel=3x3";
+        assert_string_equal(choose(a, line, NULL).text, choose(b, line, NULL).text);
+    }
+    assert_int_equal(conv_fft_tune_load(a, scratch_path(*state, "none.jsonl")), CONV_FFT_IO_ERROR);
+    assert_non_null(strstr(conv_fft_last_error(), "none.jsonl"));
+    scratch_write(some, "garbage\n", 8);
+    assert_int_equal(conv_fft_tune_load(a, some), CONV_FFT_IO_ERROR);
+    assert_non_null(strstr(conv_fft_last_error(), "no tuning record of this device"));
+    assert_int_equal(statistics_of(a).corrupt, 1);
+    conv_fft_context_destroy(a);
+    conv_fft_context_destroy(b);
+}
+
+/* A merge decides what the next process finds, whatever is older or newer in the directory. */
+static void merges_last(void **state) {
+    const char *here = scratch_path(*state, "here"), *file = scratch_path(*state, "file.jsonl");
+    const char *const fast[] = {STAGED("24x24", "1x1"), NULL, NULL}, *const slow[] = {STAGED("25x25", "1x1"), NULL,
+                                                                                      NULL};
+    conv_fft_context *other = context_in(scratch_path(*state, "other"));
+    put(other, small_line, CONV_FFT_FORWARD, 0, 0, 100, fast); /* older */
+    assert_int_equal(conv_fft_tune_save(other, file), CONV_FFT_SUCCESS);
+    conv_fft_context_destroy(other);
+    static const struct {
+        conv_fft_tune_policy policy;
+        const char *kept;
+    } cases[] = {{CONV_FFT_KEEP_MINE, "25x25"}, {CONV_FFT_KEEP_NEWEST, "25x25"}, {CONV_FFT_KEEP_THEIRS, "24x24"}};
+    for (size_t i = 0; i < 3; ++i) {
+        conv_fft_context *context = context_in(here);
+        put(context, small_line, CONV_FFT_FORWARD, 0, 0, 100, slow);
+        assert_int_equal(conv_fft_tune_merge(context, file, cases[i].policy), CONV_FFT_SUCCESS);
+        assert_non_null(strstr(choose(context, small_line, NULL).text, cases[i].kept));
+        conv_fft_context_destroy(context);
+        context = context_in(here);
+        assert_non_null(strstr(choose(context, small_line, NULL).text, cases[i].kept));
+        conv_fft_context_destroy(context);
+    }
+}
+
+static void missed_problems(void **state) {
+    const char *log = scratch_path(*state, "missed.txt");
+    setenv("CONV_FFT_RECORD", log, 1);
+    conv_fft_context *context = context_in(*state);
+    const conv_fft_plan_options off = options_of(CONV_FFT_TUNE_OFF);
+    choose(context, small_line, NULL);
+    choose(context, small_line, NULL);
+    choose(context, "in=1x2x9x9 kernel=3x3", NULL);
+    choose(context, "in=1x2x10x10 kernel=3x3", &off);
+    conv_fft_problem strided = problem_of("in=1x1x8 kernel=3");
+    const int64_t strides[] = {100, 100, 2};
+    memcpy(strided.x_stride, strides, sizeof strides);
+    conv_fft_plan *plan = NULL;
+    assert_int_equal(conv_fft_plan_create(context, &strided, NULL, &plan), CONV_FFT_SUCCESS);
+    conv_fft_plan_destroy(plan);
+    conv_fft_context_destroy(context);
+    setenv("CONV_FFT_RECORD", "/no/such/folder/file", 1);
+    context = context_in(*state);
+    capture_begin();
+    choose(context, small_line, NULL);
+    choose(context, "in=1x2x9x9 kernel=3x3", NULL);
+    const char *said = capture_end();
+    unsetenv("CONV_FFT_RECORD");
+    assert_int_equal(occurrences(said, "CONV_FFT_RECORD names /no/such/folder/file"), 1);
+    conv_fft_context_destroy(context);
+    size_t bytes;
+    char *text = scratch_read(log, &bytes);
+    assert_int_equal(occurrences(text, "\n"), 3);
+    int problems = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        conv_fft_problem p;
+        assert_int_equal(conv_fft_problem_parse(line, &p, NULL, 0), CONV_FFT_SUCCESS);
+        problems += p.rank > 0;
+    }
+    assert_int_equal(problems, 2);
+    free(text);
+}
+
+/* One rank tunes and exports; the others, processes of their own, load the file and choose the same without measuring. */
+static int be_a_rank(const char *file, const char *directory) {
+    conv_fft_context *context = context_in(directory);
+    if (conv_fft_tune_load(context, file) != CONV_FFT_SUCCESS)
+        return 2;
+    const choice c = choose(context, small_line, NULL);
+    const conv_fft_tune_statistics s = statistics_of(context);
+    conv_fft_context_destroy(context);
+    printf("%s\n", c.text);
+    return s.hits == 2 && s.misses == 0 && c.forward_ms > 0.0 ? 0 : 3;
+}
+
+static void several_ranks(void **state) {
+    const char *file = scratch_path(*state, "tuned.jsonl");
+    conv_fft_context *context = context_in(scratch_path(*state, "rank0"));
+    const conv_fft_problem p = problem_of(small_line);
+    assert_int_equal(conv_fft_tune_problems(context, &p, 1, NULL, NULL, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_tune_export(context, file, &p, 1), CONV_FFT_SUCCESS);
+    const choice mine = choose(context, small_line, NULL);
+    conv_fft_context_destroy(context);
+    enum {
+        RANKS = 4
+    };
+    FILE *ranks[RANKS];
+    for (int i = 0; i < RANKS; ++i) {
+        char command[4096], self[1024] = "";
+        assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+        snprintf(command, sizeof command, "exec '%s' --rank '%s' '%s/rank%d'", self, file, (const char *)*state, i + 1);
+        ranks[i] = popen(command, "r");
+        assert_non_null(ranks[i]);
+    }
+    for (int i = 0; i < RANKS; ++i) {
+        char said[1024] = "";
+        said[fread(said, 1, sizeof said - 1, ranks[i])] = '\0';
+        const int how = pclose(ranks[i]);
+        assert_true(WIFEXITED(how));
+        assert_int_equal(WEXITSTATUS(how), 0);
+        assert_int_equal(strncmp(said, mine.text, strlen(mine.text)), 0);
+    }
+}
+
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
+
+int main(int argc, char **argv) {
+    if (argc == 4 && strcmp(argv[1], "--rank") == 0)
+        return be_a_rank(argv[2], argv[3]);
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(measured_once),
+        IN_SCRATCH(tuned_layers_are_right),
+        IN_SCRATCH(better_modes_measure_again),
+        IN_SCRATCH(records_that_do_not_suit),
+        IN_SCRATCH(records_and_limits),
+        IN_SCRATCH(kept_spectra),
+        IN_SCRATCH(candidates_are_shown),
+        IN_SCRATCH(wrong_candidates_are_refused),
+        IN_SCRATCH(too_little_time),
+        IN_SCRATCH(lists_are_cancelled_and_continued),
+        IN_SCRATCH(files),
+        IN_SCRATCH(merges_last),
+        IN_SCRATCH(missed_problems),
+        IN_SCRATCH(several_ranks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv-fft tune --quality: how good the cost model and the quick search are. For each set of passes every candidate is timed (mode
+ * exhaustive); of the strategies that modes off and measure choose, the times of that same run are compared with its winner's.
+ */
+#include "conv-fft.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    SETS = 2, /* forward, both gradients */
+    STRATEGY_BYTES = 800
+};
+
+/* What one search of a problem shows of each set. */
+typedef struct finding {
+    char first[SETS][STRATEGY_BYTES]; /* of the list: the winner, or the best prediction */
+    double winner_ms[SETS];
+    /* Strategies whose times are looked for, and the times, negative if they were not timed. */
+    const char *wanted[SETS][2];
+    double wanted_ms[SETS][2];
+    int timed;
+} finding;
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int note(const conv_fft_tune_candidate *c, void *user) {
+    finding *f = user;
+    const int set = c->pass == CONV_FFT_FORWARD ? 0 : 1;
+    if (!f->first[set][0]) {
+        snprintf(f->first[set], STRATEGY_BYTES, "%s", c->strategy);
+        f->winner_ms[set] = c->measured_ms;
+    }
+    f->timed += c->measured_ms >= 0;
+    for (int i = 0; i < 2; ++i) {
+        if (f->wanted[set][i] && strcmp(f->wanted[set][i], c->strategy) == 0)
+            f->wanted_ms[set][i] = c->measured_ms;
+    }
+    return 0;
+}
+
+static int search(const options *o, conv_fft_context *context, const layer_line *layer, conv_fft_tuning mode,
+                  finding *f, double *seconds) {
+    conv_fft_plan_options po;
+    conv_fft_plan_options_init(&po);
+    po.tuning = mode;
+    po.tune_milliseconds = mode == CONV_FFT_TUNE_MEASURE ? o->milliseconds : 0;
+    for (int set = 0; set < SETS; ++set)
+        f->wanted_ms[set][0] = f->wanted_ms[set][1] = -1.0;
+    const double begin = seconds_now();
+    if (conv_fft_tune_candidates(context, &layer->problem, &po, note, f) != CONV_FFT_SUCCESS) {
+        fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
+        return 1;
+    }
+    *seconds = seconds_now() - begin;
+    return 0;
+}
+
+/* What a plan of mode off does, as the strategies stand in searches. */
+static int choose_by_model(conv_fft_context *context, const layer_line *layer, finding *f) {
+    conv_fft_plan_options po;
+    conv_fft_plan *plan = NULL;
+    conv_fft_description forward, data, weights;
+    conv_fft_plan_options_init(&po);
+    po.tuning = CONV_FFT_TUNE_OFF;
+    conv_fft_status status = conv_fft_plan_create(context, &layer->problem, &po, &plan);
+    if (status == CONV_FFT_SUCCESS)
+        status = conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &forward);
+    if (status == CONV_FFT_SUCCESS)
+        status = conv_fft_plan_describe(plan, CONV_FFT_BACKWARD_DATA, &data);
+    if (status == CONV_FFT_SUCCESS)
+        status = conv_fft_plan_describe(plan, CONV_FFT_BACKWARD_WEIGHTS, &weights);
+    conv_fft_plan_destroy(plan);
+    if (status != CONV_FFT_SUCCESS) {
+        fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
+        return 1;
+    }
+    snprintf(f->first[0], STRATEGY_BYTES, "%s", forward.strategy);
+    snprintf(f->first[1], STRATEGY_BYTES, "%s; %s", data.strategy, weights.strategy);
+    return 0;
+}
+
+/* Times relative to the exhaustive winner's, over all sets of passes. */
+typedef struct ratios {
+    double logarithms;
+    int64_t count, within_two, missing;
+} ratios;
+
+static void add(ratios *r, double ms, double winner_ms) {
+    if (ms < 0 || winner_ms <= 0) {
+        ++r->missing;
+        return;
+    }
+    ++r->count;
+    r->logarithms += log(ms / winner_ms);
+    r->within_two += ms <= 2 * winner_ms;
+}
+
+static void print_ratios(const char *mode, const ratios *r) {
+    printf("# %s: geometric mean %.3f of the exhaustive winner, within 2x in %.1f %%, of %" PRId64
+           " sets of passes; not timed by the exhaustive search: %" PRId64 "\n",
+           mode, r->count ? exp(r->logarithms / (double)r->count) : NAN,
+           r->count ? 100.0 * (double)r->within_two / (double)r->count : NAN, r->count, r->missing);
+}
+
+int measure_quality(const options *o, conv_fft_context *context, const network *n) {
+    static const char *const names[SETS] = {"forward", "backward"};
+    ratios off = {0}, quick = {0};
+    double quick_seconds = 0, all_seconds = 0;
+    int failed = 0;
+    printf("# %s\ncase,pass,winner_ms,off_ms,measure_ms,winner,off,measure\n", conv_fft_context_description(context));
+    for (int64_t i = 0; i < n->count && !failed; ++i) {
+        const layer_line *layer = &n->layers[i];
+        finding model = {.timed = 0}, best_few = {.timed = 0}, all = {.timed = 0};
+        double own, exhaustive;
+        /* The quick search first: it compiles what it needs itself. */
+        failed = choose_by_model(context, layer, &model) ||
+                 search(o, context, layer, CONV_FFT_TUNE_MEASURE, &best_few, &own);
+        for (int set = 0; set < SETS; ++set) {
+            all.wanted[set][0] = model.first[set];
+            all.wanted[set][1] = best_few.first[set];
+        }
+        failed = failed || search(o, context, layer, CONV_FFT_TUNE_EXHAUSTIVE, &all, &exhaustive);
+        if (failed)
+            break;
+        quick_seconds += own;
+        all_seconds += exhaustive;
+        for (int set = 0; set < SETS; ++set) {
+            const double *ms = all.wanted_ms[set];
+            add(&off, ms[0], all.winner_ms[set]);
+            add(&quick, ms[1], all.winner_ms[set]);
+            printf("%s,%s,%.5f,%.5f,%.5f,%s,%s,%s\n", layer->name, names[set], all.winner_ms[set], ms[0], ms[1],
+                   all.first[set], model.first[set], best_few.first[set]);
+        }
+        fflush(stdout);
+    }
+    print_ratios("off", &off);
+    print_ratios("measure", &quick);
+    printf("# measure took %.1f s, %.1f %% of the exhaustive search's %.1f s\n", quick_seconds,
+           100.0 * quick_seconds / (all_seconds > 0 ? all_seconds : 1), all_seconds);
+    return failed;
+}

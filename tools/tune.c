@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv-fft tune and bench: tune or run the layers of a network, with a table of what was chosen. */
+#include "conv-fft.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number) {
+    (void)number;
+    interrupted = 1;
+}
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- progress, where somebody looks on */
+
+static void show_progress(int64_t done, int64_t total, double begin, const char *name) {
+    enum {
+        WIDTH = 30
+    };
+    if (!isatty(STDERR_FILENO))
+        return;
+    char bar[WIDTH + 1], left[32] = "";
+    const int filled = (int)(done * WIDTH / total);
+    memset(bar, '.', WIDTH);
+    memset(bar, '#', (size_t)filled);
+    bar[WIDTH] = '\0';
+    if (done > 0) {
+        const double seconds = (seconds_now() - begin) / (double)done * (double)(total - done);
+        snprintf(left, sizeof left, ", %d min %02d s left", (int)seconds / 60, (int)seconds % 60);
+    }
+    fprintf(stderr, "\r\033[K[%s] %" PRId64 "/%" PRId64 " %s%s", bar, done, total, name, left);
+}
+
+static void end_progress(void) {
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+/* ---- the table */
+
+static const char *set_name(conv_fft_pass set) {
+    return set == CONV_FFT_FORWARD ? "forward" : set == CONV_FFT_BACKWARD ? "backward" : "other";
+}
+
+static void print_table_head(void) {
+    printf("%-24s %-9s %12s %12s %9s %15s  %s\n", "layer", "pass", "ms", "direct ms", "speed-up", "workspace bytes",
+           "strategy");
+}
+
+/* The records of one problem; the sums over the rows of a network. */
+typedef struct table {
+    const char *name;
+    char problem[1024];
+    int forward, backward; /* rows for them */
+    double ms, direct_ms;  /* sums, of rows with both times */
+    int rows;
+} table;
+
+static int print_record(const conv_fft_tune_record *r, void *user) {
+    table *t = user;
+    const int wanted = r->pass == CONV_FFT_FORWARD || r->pass == CONV_FFT_BACKWARD;
+    if (!wanted || r->keep || r->workspace_class || strcmp(r->problem, t->problem) != 0)
+        return 0;
+    printf("%-24s %-9s %12.4f ", t->name, set_name(r->pass), r->ms);
+    if (r->direct_ms >= 0)
+        printf("%12.4f %9.2f ", r->direct_ms, r->direct_ms / r->ms);
+    else
+        printf("%12s %9s ", "-", "-");
+    printf("%15" PRIu64 "  %s\n", r->workspace_bytes, r->strategy);
+    t->forward += r->pass == CONV_FFT_FORWARD;
+    t->backward += r->pass == CONV_FFT_BACKWARD;
+    if (r->direct_ms >= 0) {
+        t->ms += r->ms;
+        t->direct_ms += r->direct_ms;
+        ++t->rows;
+    }
+    return 0;
+}
+
+/* What has no record: the cost model's choice, and no time. */
+static void print_untuned(conv_fft_context *context, const layer_line *layer, conv_fft_pass set) {
+    conv_fft_plan *plan = NULL;
+    conv_fft_description d;
+    if (conv_fft_plan_create(context, &layer->problem, NULL, &plan) != CONV_FFT_SUCCESS ||
+        conv_fft_plan_describe(plan, set, &d) != CONV_FFT_SUCCESS)
+        fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
+    else
+        printf("%-24s %-9s %12s %12s %9s %15" PRIu64 "  %s (the cost model's)\n", layer->name, set_name(set), "-", "-",
+               "-", d.workspace_bytes, d.strategy);
+    conv_fft_plan_destroy(plan);
+}
+
+/* ---- commands */
+
+static int tune_layer(const options *o, conv_fft_context *context, const layer_line *layer, table *t) {
+    conv_fft_plan_options po;
+    conv_fft_plan_options_init(&po);
+    po.tuning = o->mode;
+    po.tune_milliseconds = o->milliseconds;
+    po.tune_again = o->again;
+    t->name = layer->name;
+    t->forward = t->backward = 0;
+    const conv_fft_status status = conv_fft_tune_problems(context, &layer->problem, 1, &po, NULL, NULL);
+    end_progress();
+    if (status != CONV_FFT_SUCCESS) {
+        fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
+        return 1;
+    }
+    if (conv_fft_problem_format(&layer->problem, t->problem, sizeof t->problem) != CONV_FFT_SUCCESS ||
+        conv_fft_tune_foreach(context, print_record, t) != CONV_FFT_SUCCESS)
+        return library_error("no records");
+    if (!t->forward)
+        print_untuned(context, layer, CONV_FFT_FORWARD);
+    if (!t->backward)
+        print_untuned(context, layer, CONV_FFT_BACKWARD);
+    fflush(stdout);
+    return 0;
+}
+
+static int tune_network(const options *o, conv_fft_context *context, const network *n) {
+    const double begin = seconds_now();
+    table t = {.rows = 0};
+    int failed = 0;
+    signal(SIGINT, interrupt);
+    signal(SIGTERM, interrupt);
+    print_table_head();
+    int64_t i = 0;
+    for (; i < n->count && !interrupted; ++i) {
+        show_progress(i, n->count, begin, n->layers[i].name);
+        failed |= tune_layer(o, context, &n->layers[i], &t);
+    }
+    end_progress();
+    if (t.rows > 0)
+        printf("%-24s %-9s %12.4f %12.4f %9.2f\n", "all with both times", "", t.ms, t.direct_ms, t.direct_ms / t.ms);
+    if (!interrupted)
+        return failed;
+    fprintf(stderr,
+            "conv-fft: interrupted after %" PRId64 " of %" PRId64 " layers; the same command goes on from there\n", i,
+            n->count);
+    return 1;
+}
+
+static int with_network(const options *o, char **words, int count,
+                        int (*command)(const options *, conv_fft_context *, const network *)) {
+    network n;
+    conv_fft_context *context = NULL;
+    int failed = network_read_all(words, count, o->count, &n);
+    if (!failed)
+        failed = open_context(o, &context);
+    if (!failed)
+        failed = command(o, context, &n);
+    if (!failed && n.bad > 0)
+        failed = 1;
+    conv_fft_context_destroy(context);
+    network_free(&n);
+    return failed;
+}
+
+int tune_command(const options *o, char **words, int count) {
+    if (count == 0)
+        return usage_error("tune needs a file of problem lines", NULL);
+    options own = *o;
+    if (own.mode == CONV_FFT_TUNE_OFF)
+        own.mode = CONV_FFT_TUNE_MEASURE;
+    return with_network(&own, words, count, own.quality ? measure_quality : tune_network);
+}
+
+static int bench_layer(conv_fft_context *context, const layer_line *layer, int repeats) {
+    static const conv_fft_pass passes[] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD_DATA, CONV_FFT_BACKWARD_WEIGHTS,
+                                           CONV_FFT_BACKWARD};
+    static const char *const names[] = {"fprop", "bprop", "accgrad", "backward"};
+    conv_fft_plan *plan = NULL;
+    conv_fft_status status = conv_fft_plan_create(context, &layer->problem, NULL, &plan);
+    for (int i = 0; i < 4 && status == CONV_FFT_SUCCESS; ++i) {
+        conv_fft_description d;
+        status = conv_fft_profile(plan, passes[i], repeats, &d);
+        if (status == CONV_FFT_SUCCESS)
+            printf("%-24s %-9s %12.4f %15" PRIu64 "  %s\n", layer->name, names[i], d.measured_ms, d.workspace_bytes,
+                   d.strategy);
+    }
+    if (status != CONV_FFT_SUCCESS)
+        fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
+    conv_fft_plan_destroy(plan);
+    fflush(stdout);
+    return status != CONV_FFT_SUCCESS;
+}
+
+static int bench_network(const options *o, conv_fft_context *context, const network *n) {
+    int failed = 0;
+    printf("%-24s %-9s %12s %15s  %s\n", "layer", "pass", "ms", "workspace bytes", "strategy");
+    for (int64_t i = 0; i < n->count; ++i)
+        failed |= bench_layer(context, &n->layers[i], o->measure ? o->measure : 10);
+    return failed;
+}
+
+int bench_command(const options *o, char **words, int count) {
+    if (count == 0)
+        return usage_error("bench needs a file of problem lines", NULL);
+    return with_network(o, words, count, bench_network);
+}
