@@ -298,8 +298,8 @@ typedef struct conv_fft_plan_options {
     int passes;               /**< set of conv_fft_pass; default CONV_FFT_ALL_PASSES */
     conv_fft_tuning tuning;   /**< default CONV_FFT_TUNE_CACHED */
     uint64_t workspace_limit; /**< bytes that no pass may exceed; 0 (default): no limit */
-    int keep; /**< set of conv_fft_operand whose spectra will be kept, a hint for the choice; default 0. On the
-                                   CPU the chosen strategies always share them */
+    int keep; /**< set of conv_fft_operand whose spectra will be kept; default 0. Strategies are then chosen that have them
+               *   and share them, which those of a GPU need not */
     /** Milliseconds that measuring may take for one plan, compiling included; 0 (default): 10,000 for _MEASURE, no bound for
      *  _EXHAUSTIVE. With too few to time two candidates the cost model decides, with a warning, and no record is kept. */
     int64_t tune_milliseconds;
@@ -412,7 +412,8 @@ CONV_FFT_API conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan
 /**
  * Bytes of the whole spectrum of x or w, for the calls below. The spectrum belongs to this plan, in a form of its own.
  * INVALID_ARGUMENT: a NULL, an unknown operand, or one that no pass of the plan reads.
- * NOT_SUPPORTED: the plan's passes use different spectra of it (forced strategies that differ in basis, tiles or dilation).
+ * NOT_SUPPORTED: the plan's passes have none in common: the operand was not named in options.keep, or strategies were forced that are
+ * not `staged` or differ in basis, tiles or dilation.
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_operand operand, size_t *bytes);
 

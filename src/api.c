@@ -351,10 +351,11 @@ conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_opera
     CF_REQUIRE(size != -1, "operand is %d (%s); no pass of the plan (passes %d) reads it", (int)operand, name,
                plan->passes);
     if (size < 0)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                       "the passes of this plan use different spectra of %s; forced strategies must agree in basis, "
-                       "tiles and dilation",
-                       name);
+        return cf_fail(
+            CONV_FFT_NOT_SUPPORTED,
+            "the passes of this plan have no common spectra of %s: name it in options.keep; forced strategies must be "
+            "staged and agree in basis, tiles and dilation",
+            name);
     *bytes = (size_t)size;
     return CONV_FFT_SUCCESS;
 }

@@ -16,12 +16,15 @@ strategies chosen_strategies(conv_fft_context *context, const conv_fft_problem *
     strategies s;
     conv_fft_plan *plan = NULL;
     conv_fft_description d;
-    if (conv_fft_plan_create(context, p, NULL, &plan) != CONV_FFT_SUCCESS)
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.keep = CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W; /* which staged strategies alone can */
+    if (conv_fft_plan_create(context, p, &options, &plan) != CONV_FFT_SUCCESS)
         end("no plan", conv_fft_last_error());
     for (int i = 0; i < 3; i++) {
         if (conv_fft_plan_describe(plan, strategy_passes[i], &d) != CONV_FFT_SUCCESS)
             end("no description", conv_fft_last_error());
-        snprintf(s.line[i], sizeof s.line[i], "%s", d.strategy);
+        edit_strategy(d.strategy, "keep", "none", s.line[i], sizeof s.line[i]);
     }
     conv_fft_plan_destroy(plan);
     return s;

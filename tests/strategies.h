@@ -14,7 +14,7 @@ typedef struct strategies {
     char line[3][256];
 } strategies;
 
-/** What the library chooses by itself. Ends the program if it cannot. */
+/** What the library chooses by itself among staged strategies. Ends the program if it cannot. */
 strategies chosen_strategies(conv_fft_context *context, const conv_fft_problem *p);
 
 /** Write to `out` the line with the value of `key` replaced. Ends the program if it has no such key. */

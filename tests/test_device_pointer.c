@@ -154,7 +154,10 @@ static void layers(void **state) {
 static void kept_spectra(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_PLAIN, *state, false);
     const conv_fft_problem p = test_problem("in=2x8x12x13 out=16 kernel=3x3 pad=1");
-    conv_fft_plan *plan = test_plan(context, &p, NULL);
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.keep = CONV_FFT_OPERAND_W;
+    conv_fft_plan *plan = test_plan(context, &p, &options);
     size_t bytes, workspace;
     assert_int_equal(conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &bytes), CONV_FFT_SUCCESS);
     assert_int_equal(conv_fft_plan_workspace(plan, CONV_FFT_FORWARD, &workspace), CONV_FFT_SUCCESS);

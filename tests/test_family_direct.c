@@ -188,7 +188,8 @@ static void described(void **state) {
     assert_string_equal(d.stages[2].name, "convolve gw");
     assert_true(d.predicted_ms < 0 && d.stages[0].predicted_ms > 0);
     size_t bytes;
-    EXPECT(NOT_SUPPORTED, conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &bytes), "spectra of w");
+    EXPECT(NOT_SUPPORTED, conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &bytes), "common spectra of w",
+           "options.keep");
     conv_fft_plan_destroy(plan);
     fake_context_destroy(context);
 }

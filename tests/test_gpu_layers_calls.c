@@ -266,10 +266,14 @@ static void empty_batch(void **state) {
     const conv_fft_problem p = test_problem("in=0x4x9x10 out=6 kernel=3x4 pad=1 groups=2 mode=reflect");
     generator g = generator_create(9);
     layer l = layer_create(&p, &g);
-    conv_fft_plan *plan = test_plan(device_context(), &p, NULL);
-    assert_non_null(plan);
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.keep = CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W;
+    conv_fft_plan *kept = test_plan(device_context(), &p, &options), *plan = test_plan(device_context(), &p, NULL);
+    assert_true(plan && kept);
     assert_true(layer_check_all(&l, plan));
-    assert_true(layer_check_kept(&l, plan));
+    assert_true(layer_check_kept(&l, kept));
+    conv_fft_plan_destroy(kept);
     void *const w = l.w.tensor.memory.data, *const gw = l.gw.tensor.memory.data,
                 *const gbias = l.gbias.tensor.memory.data;
     assert_success(conv_fft_forward(plan, NULL, w, NULL, NULL, NULL, 0, NULL));
