@@ -43,6 +43,16 @@ typedef struct cf_direct_pass {
 bool cf_direct_pass_make(const cf_layer *layer, int index, cf_direct_pass *pass, const char **why);
 
 cf_cudnn_type cf_direct_type(conv_fft_dtype dtype);
+/* Beyond 3 taps an axis Winograd's transforms lose up to four digits, which is more than FP32 allows. */
+static inline bool cf_direct_loses_bits(const cf_direct_pass *p) {
+    if (p->math != CONV_FFT_MATH_FP32 || p->operand[CF_X].dtype != CONV_FFT_FP32)
+        return false;
+    for (int a = 2; a < p->axes; ++a)
+        if (p->operand[CF_W].extents[a] > 3)
+            return true;
+    return false;
+}
+
 static inline bool cf_direct_doubles(const cf_direct_pass *p) { return p->math == CONV_FFT_MATH_FP64; }
 
 /* ---- engines of the graph interface */

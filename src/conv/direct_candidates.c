@@ -14,6 +14,8 @@ enum {
 typedef struct listing {
     bool (*visit)(const cf_strategy *strategy, void *user);
     void *user;
+    const cf_layer *layer;
+    int pass;
     bool more;
     int count;
     char text[MOST][CF_ALGORITHM_BYTES];
@@ -33,6 +35,9 @@ static bool offer(const char *text, void *user) {
     for (int a = 0; a < 3; ++a)
         s.basis[a] = s.tiles[a] = 1;
     strcpy(s.algorithm, text);
+    const char *why;
+    if (!cf_direct_feasible(l->layer, l->pass, &s, &why))
+        return true;
     l->more = l->visit(&s, l->user);
     return l->more;
 }
@@ -60,6 +65,8 @@ conv_fft_status cf_direct_candidates(const cf_layer *layer, cf_device *device, i
         return cf_fail_memory(sizeof *l, "the list of cuDNN's algorithms");
     l->visit = visit;
     l->user = user;
+    l->layer = layer;
+    l->pass = pass;
     l->more = true;
     l->count = 0;
     const conv_fft_status status = cf_cudnn_acquire(gpu->cudnn, NULL, &lease);

@@ -217,6 +217,9 @@ bool cf_direct_engine_fits(const cf_cudnn_functions *call, const cf_direct_pass 
              pass->math != CONV_FFT_MATH_TF32) ||
             (notes[i] == CF_CUDNN_NOTE_TENSOR_CORE && pass->math == CONV_FFT_MATH_FP32 && dtype == CONV_FFT_FP32))
             return false;
+        *why = "its Winograd transform of a kernel that large loses too many bits";
+        if (notes[i] == CF_CUDNN_NOTE_WINOGRAD && cf_direct_loses_bits(pass))
+            return false;
     }
     return true;
 }

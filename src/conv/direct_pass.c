@@ -80,6 +80,14 @@ bool cf_direct_feasible(const cf_layer *layer, int pass, const cf_strategy *stra
     cf_direct_engine engine;
     if (!cf_direct_pass_make(layer, pass, &p, why))
         return false;
+    /* Several engines of cuDNN 9.19 take such a problem and give wrong gradients. */
+    *why = "cuDNN is trusted only where it pads both sides of an axis alike";
+    for (int a = 0; a < p.axes - 2; ++a)
+        if (p.pad_before[a] != p.pad_after[a])
+            return false;
+    *why = "Winograd's transform of a kernel that large loses too many bits";
+    if (cf_direct_loses_bits(&p) && strstr(strategy->algorithm, "WINOGRAD"))
+        return false;
     if (cf_direct_old_parse(pass, strategy->algorithm))
         return cf_direct_old_fits(&p, why);
     *why =
