@@ -6,12 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* In FP32, what bench_conv takes as that class: some engines of cuDNN transform 5x5 kernels as Winograd does, which costs 5e-5. */
 static double allowed(conv_fft_dtype dtype, conv_fft_math math) {
     return dtype == CONV_FFT_FP64                                     ? 1e-12
            : dtype == CONV_FFT_FP16                                   ? 4e-3
            : dtype == CONV_FFT_BF16                                   ? 3e-2
            : math == CONV_FFT_MATH_TF32 || math == CONV_FFT_MATH_HALF ? 4e-3
-                                                                      : 2e-5;
+                                                                      : 1e-4;
 }
 
 /* Norm of the error, against the norm of the same sum over absolute values. */

@@ -120,6 +120,17 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
         cost[CF_STAGE_STORE_GX].seconds += bytes / device->bandwidth;
 }
 
+/* What a block of fused kernels does one after the other: it transforms the planes of its channels, and multiplies each with each. From
+ * an H200, where the grid's small dense problems take nothing but this. */
+static double fused_chain(const cf_device *device, int pass, double rows, double blocks, double in, double out,
+                          double chunk) {
+    const double plane = 3e-6, product = 0.25e-6;
+    if (pass != CF_PASS_WEIGHTS)
+        return (in + out) * plane + in * out * product;
+    const double slices = fmin(rows, fmax(1.0, device->threads / 8.0 / (blocks * out / chunk)));
+    return ceil(rows / slices) * ((in + chunk) * plane + in * chunk * product);
+}
+
 /* Tensors once, and the weights' spectra; the transforms' arithmetic, of x again for each block of sums of gw. */
 static void model_fused(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                         cf_stage_cost cost[CF_STAGE_COUNT]) {
@@ -129,27 +140,32 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
     int64_t x[5], y[5], w[5];
     cf_staged_spectra(layer, pass, strategy, s);
     cf_layer_extents(layer, x, y, w);
-    const double points = (double)(s[CF_X].basis[0] * s[CF_X].basis[1] * s[CF_X].basis[2]);
-    const double number = (double)cf_dtype_bytes(s[CF_X].dtype), plane = 2.0 * number * (double)s[CF_X].bins;
-    const double in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns,
-                 many = (double)(s[CF_X].rows * layer->groups);
+    const double points = (double)(s[CF_X].basis[0] * s[CF_X].basis[1] * s[CF_X].basis[2]), bins = (double)s[CF_X].bins;
+    const double number = (double)cf_dtype_bytes(s[CF_X].dtype), plane = 2.0 * number * bins;
+    const double in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns, rows = (double)s[CF_X].rows,
+                 groups = (double)layer->groups;
     const int64_t longest = cf_max(cf_max(s[CF_X].basis[0], s[CF_X].basis[1]), s[CF_X].basis[2]);
     /* From rates on an H200: longer lines take two steps; sums go through shared memory, too, and leave room for fewer threads, as large
      * planes do; products of several channels read all weights for every plane. */
     const double rate = device->fused_flops / (longest > device->line_points ? 1.4 : 1.0) /
                         (pass == CF_PASS_WEIGHTS ? 1.6 : 1.0) / (plane > 100e3 ? 1.6 : 1.0) /
                         (in * out > 1 ? 1.6 : 1.0);
-    double again = 1.0;
+    double chunk = out;
     if (pass == CF_PASS_WEIGHTS) /* sums that stay in a hundred kilobytes */
-        again = fmax(1.0, out / fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
-    const double operations = many * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0) +
-                              8.0 * many * in * out * (double)s[CF_X].bins;
+        chunk = fmin(out, fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
+    const double again = out / chunk;
+    const double transforms = rows * groups * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0),
+                 products = 8.0 * rows * groups * in * out * bins;
     const double bytes = elements(x) * (double)cf_dtype_bytes(layer->x.dtype) * again +
                          elements(y) * (double)cf_dtype_bytes(layer->y.dtype);
-    const double spectra = (double)layer->groups * in * out * plane;
+    const double spectra = groups * in * out * plane;
     const double tensor =
         elements(w) * (double)cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype);
-    cost[stages[pass]] = cost_of(device, bytes + spectra, operations, rate);
+    cf_stage_cost whole = cost_of(device, bytes + spectra, transforms + (in * out > 1 ? 4.0 : 1.0) * products, rate);
+    whole.operations = transforms + products;
+    whole.seconds =
+        fmax(whole.seconds, fused_chain(device, pass, rows, groups / fmax(1.0, 20e3 / plane), in, out, chunk));
+    cost[stages[pass]] = whole;
     cost[pass == CF_PASS_WEIGHTS ? CF_STAGE_STORE_GW : CF_STAGE_LOAD_W] =
         cost_of(device, spectra + tensor, 2.5 * spectra / number * log2(points > 2 ? points : 2), device->flops);
 }
