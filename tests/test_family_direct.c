@@ -37,7 +37,7 @@ static void feasible(void **state) {
         "in=2x8x12x13 out=16 kernel=3x3 wlayout=last dtype=fp16",
         "in=2x8x12x13 out=16 kernel=3x3 dtype=bf16 gw=fp32",
         "in=2x8x12x13 out=16 kernel=3x3 dtype=fp64",
-        "in=2x8x12x13 out=16 kernel=3x3 pad=5",
+        "in=2x8x12x13 out=16 kernel=3x3 pad=2",
         "in=2x8x12x13 out=16 kernel=3x3 mode=reflect",
     };
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
@@ -54,6 +54,8 @@ static void feasible(void **state) {
         EXPECT_INVALID(
             forced_plan(context, "in=2x8x12x13 out=16 kernel=3x3 pad=0:2", CONV_FFT_FORWARD, uneven[i], 0, &plan),
             "forward", "pads both sides of an axis alike");
+    EXPECT_INVALID(forced_plan(context, "in=2x8x12x13 out=16 kernel=3x3 pad=3", CONV_FFT_FORWARD, uneven[0], 0, &plan),
+                   "less than the kernel covers");
     EXPECT_INVALID(forced_plan(context, "in=2x8x12x13 out=16 kernel=3x5 pad=1", CONV_FFT_FORWARD,
                                ALGORITHM "old:WINOGRAD_NONFUSED:fma", 0, &plan),
                    "loses too many bits");

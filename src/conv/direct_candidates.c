@@ -57,7 +57,7 @@ conv_fft_status cf_direct_candidates(const cf_layer *layer, cf_device *device, i
     cf_cudnn_lease lease;
     const char *why;
     cf_gpu *gpu = cf_gpu_of_layers(device);
-    if (!gpu || layer->batch == 0 || !cf_direct_pass_make(layer, pass, &p, &why) ||
+    if (!gpu || layer->batch == 0 || !cf_direct_pass_make(layer, pass, &p, &why) || !cf_direct_is_trusted(&p, &why) ||
         !cf_cudnn_library(gpu->cudnn)->usable)
         return CONV_FFT_SUCCESS;
     listing *l = malloc(sizeof *l);

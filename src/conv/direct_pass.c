@@ -75,16 +75,23 @@ bool cf_direct_pass_make(const cf_layer *layer, int index, cf_direct_pass *pass,
     return true;
 }
 
+bool cf_direct_is_trusted(const cf_direct_pass *p, const char **why) {
+    *why = "cuDNN is trusted only where it pads both sides of an axis alike, by less than the kernel covers";
+    for (int a = 0; a < p->axes - 2; ++a) {
+        const int64_t kernel = p->operand[CF_W].extents[2 + a];
+        if (p->pad_before[a] != p->pad_after[a] || p->pad_before[a] > (kernel - 1) * p->dilation[a])
+            return false;
+    }
+    return true;
+}
+
 bool cf_direct_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why) {
     cf_direct_pass p;
     cf_direct_engine engine;
     if (!cf_direct_pass_make(layer, pass, &p, why))
         return false;
-    /* Several engines of cuDNN 9.19 take such a problem and give wrong gradients. */
-    *why = "cuDNN is trusted only where it pads both sides of an axis alike";
-    for (int a = 0; a < p.axes - 2; ++a)
-        if (p.pad_before[a] != p.pad_after[a])
-            return false;
+    if (!cf_direct_is_trusted(&p, why))
+        return false;
     *why = "Winograd's transform of a kernel that large loses too many bits";
     if (cf_direct_loses_bits(&p) && strstr(strategy->algorithm, "WINOGRAD"))
         return false;
