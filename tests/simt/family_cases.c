@@ -93,10 +93,10 @@ int family_cases_run(const char *cache_directory) {
     };
     static const char *const plain[] = {
         "in=2x3x6x7 out=4 kernel=3x4 pad=1",
-        "in=2x6x7x8 out=4 kernel=3x2 pad=2:0x1:3 stride=2x3 dilation=2x1 groups=2 layout=last",
+        "in=2x6x7x8 out=4 kernel=3x2 pad=2x1 stride=2x3 dilation=2x1 groups=2 layout=last",
         "in=2x4x9 out=6 kernel=3 stride=2 dtype=fp64",
         "in=2x2x4x3x5 out=2 kernel=2x3x2 pad=1 stride=1x2x1 dilation=2x1x1 dtype=fp16 gw=fp32",
-        "in=3x6x5x5 out=12 kernel=3x3 pad=4 groups=6 dtype=bf16 wlayout=last",
+        "in=3x6x5x5 out=12 kernel=3x3 pad=2 groups=6 dtype=bf16 wlayout=last",
     };
     conv_fft_context *context = fake_context_create(FAKES_ALL, cache_directory, false);
     conv_fft_plan *plan = NULL;
@@ -115,7 +115,7 @@ int family_cases_run(const char *cache_directory) {
         check(context, plain[i], "direct algorithm=graph:0", 0);
     check_added_bias(context, "in=3x3x6x7 out=5 kernel=3x4 pad=1");
     check_added_bias(context, "in=3x3x6x7 out=5 kernel=3x4 pad=1 layout=last dtype=fp16");
-    check_added_bias(context, "in=2x3x6x7x3 out=5 kernel=3x4x1 pad=1 dtype=fp64");
+    check_added_bias(context, "in=2x3x6x7x3 out=5 kernel=3x4x1 pad=1x1x0 dtype=fp64");
     fake_context_destroy(context);
     return case_failures();
 }
