@@ -127,12 +127,13 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
 conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
     fused_state *state = plan->pass[pass].state;
     const cf_fused_config *c = &state->config;
-    cf_source sources[3] = {{NULL}};
+    cf_source sources[3];
     cf_kernel *kernels[3] = {NULL};
     int count = 0;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
     CF_FORWARD(cf_gpu_transforms_build(state->gpu, &state->weights, 1));
+    memset(sources, 0, sizeof sources);
     conv_fft_status status = CONV_FFT_SUCCESS;
     while (status == CONV_FFT_SUCCESS && count < cf_fused_kernels(c)) {
         status = cf_fused_source(c, count, &sources[count]);
