@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel cache where it must not trust a file, or cannot write one. */
 #include "cache.h"
+#include "disk.h"
 #include "scratch.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,22 +13,7 @@
 
 #include <cmocka.h>
 
-/* A disk with this much room, in bytes; negative: a real one. */
-static long disk_room = -1;
-
-ssize_t __real_write(int file, const void *data, size_t bytes);
-ssize_t __wrap_write(int file, const void *data, size_t bytes);
-ssize_t __wrap_write(int file, const void *data, size_t bytes) {
-    if (disk_room < 0)
-        return __real_write(file, data, bytes);
-    if (disk_room == 0) {
-        errno = ENOSPC;
-        return -1;
-    }
-    const ssize_t put = __real_write(file, data, bytes < (size_t)disk_room ? bytes : (size_t)disk_room);
-    disk_room -= put;
-    return put;
-}
+ssize_t __wrap_write(int file, const void *data, size_t bytes); /* disk.c */
 
 static void directory_others_can_write(void **state) {
     cf_cubin_cache *cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);

@@ -73,13 +73,6 @@ static bool suits(const cf_tuning_job *job, int pass, const cf_strategy *s) {
            cf_space_smallest_bytes(job->layer, pass, s) <= (double)job->workspace_limit;
 }
 
-static void set_tiles(const cf_layer *layer, bool own, cf_strategy *s) {
-    for (int a = 0; a < 3; ++a) {
-        const cf_unit unit = cf_unit_make(&layer->axis[a], s->shift_dilation);
-        s->tiles[a] = cf_space_tiles(&layer->axis[a], &unit, s->basis[a], own);
-    }
-}
-
 /* Both gradients read the same spectrum of gy. */
 static bool shares_gy(const cf_candidate *c) {
     const cf_strategy *data = &c->strategy[CF_PASS_DATA], *weights = &c->strategy[CF_PASS_WEIGHTS];
@@ -103,19 +96,15 @@ static double predict(const cf_tuning_job *job, const cf_candidate *c) {
             cost[CF_STAGE_LOAD_X].seconds = 0.0;
         if (pass == CF_PASS_DATA && (job->passes & CONV_FFT_FORWARD) && (job->keep & CONV_FFT_OPERAND_W))
             cost[CF_STAGE_LOAD_W].seconds = 0.0;
-        for (int i = 0; i < CF_STAGE_COUNT; ++i)
-            seconds += cost[i].seconds < 0.0 ? HUGE_VAL : cost[i].seconds;
+        seconds += cf_model_seconds(cost);
     }
     return seconds;
 }
 
 static double pass_seconds(const cf_tuning_job *job, int pass, const cf_strategy *s) {
     cf_stage_cost cost[CF_STAGE_COUNT];
-    double seconds = 0.0;
     cf_model_pass(job->layer, job->context->device, pass, s, cost);
-    for (int i = 0; i < CF_STAGE_COUNT; ++i)
-        seconds += cost[i].seconds;
-    return seconds;
+    return cf_model_seconds(cost);
 }
 
 static cf_product_variant preferred_product(const cf_tuning_job *job, int pass, const cf_strategy *s) {
@@ -130,7 +119,7 @@ static bool set_pass(const cf_tuning_job *job, int pass, const variant *v, cf_st
     if (pass == CF_PASS_DATA) {
         s->overlap_add = v->overlap_add;
         if (!v->overlap_add)
-            set_tiles(job->layer, true, s);
+            cf_space_set_tiles(job->layer, true, s);
     }
     if (!suits(job, pass, s))
         return false;
@@ -207,7 +196,7 @@ static void plain_fused(const cf_tuning_job *job, const cf_strategy *plain, cf_c
         s->family = CF_FAMILY_FUSED;
         s->keep = 0;
         if (pass == CF_PASS_DATA)
-            set_tiles(job->layer, true, s);
+            cf_space_set_tiles(job->layer, true, s);
     }
 }
 

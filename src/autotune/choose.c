@@ -29,13 +29,6 @@ typedef struct search {
     cf_strategy fused[CF_PASS_COUNT];
 } search;
 
-static double seconds_of(const cf_stage_cost cost[CF_STAGE_COUNT]) {
-    double sum = 0.0;
-    for (int i = 0; i < CF_STAGE_COUNT; ++i)
-        sum += cost[i].seconds;
-    return sum;
-}
-
 /* Cost of one pass with the better product; HUGE_VAL if infeasible. */
 static double pass_cost(const search *q, int pass, cf_strategy *s, cf_stage_cost cost[CF_STAGE_COUNT]) {
     const char *why;
@@ -49,29 +42,28 @@ static double pass_cost(const search *q, int pass, cf_strategy *s, cf_stage_cost
         return HUGE_VAL;
     s->product = CF_PRODUCT_LOOP;
     cf_model_pass(q->layer, q->device, pass, s, cost);
-    const double loop = seconds_of(cost);
+    const double loop = cf_model_seconds(cost);
     if (!q->device->has_blas)
         return loop;
     cf_strategy blas = *s;
     cf_stage_cost blas_cost[CF_STAGE_COUNT];
     blas.product = CF_PRODUCT_BLAS;
     cf_model_pass(q->layer, q->device, pass, &blas, blas_cost);
-    if (seconds_of(blas_cost) >= loop)
+    if (cf_model_seconds(blas_cost) >= loop)
         return loop;
     *s = blas;
     memcpy(cost, blas_cost, sizeof blas_cost);
-    return seconds_of(cost);
+    return cf_model_seconds(cost);
 }
 
 /* Both ways of backward data; overlap-add shares the transform of gy with backward weights. */
-static double data_cost(const search *q, cf_strategy *s, const cf_unit unit[3]) {
+static double data_cost(const search *q, cf_strategy *s) {
     cf_stage_cost cost[CF_STAGE_COUNT];
     cf_strategy add = *s, save = *s;
     bool several = false;
-    for (int a = 0; a < 3; ++a) {
+    for (int a = 0; a < 3; ++a)
         several = several || s->tiles[a] > 1;
-        save.tiles[a] = cf_space_tiles(&q->layer->axis[a], &unit[a], s->basis[a], true);
-    }
+    cf_space_set_tiles(q->layer, true, &save);
     const double save_seconds = pass_cost(q, CF_PASS_DATA, &save, cost);
     const double shared = q->passes & CONV_FFT_BACKWARD_WEIGHTS ? cost[CF_STAGE_LOAD_GY].seconds : 0.0;
     if (!several) {
@@ -87,7 +79,7 @@ static double data_cost(const search *q, cf_strategy *s, const cf_unit unit[3]) 
 }
 
 /* Keep the combination if it is the best so far. */
-static void consider(search *q, const cf_strategy *base, const cf_unit unit[3]) {
+static void consider(search *q, const cf_strategy *base) {
     cf_strategy s[CF_PASS_COUNT];
     cf_stage_cost cost[CF_STAGE_COUNT];
     double total = 0.0;
@@ -95,7 +87,7 @@ static void consider(search *q, const cf_strategy *base, const cf_unit unit[3]) 
         if (!(q->passes & 1 << pass))
             continue;
         s[pass] = *base;
-        const double seconds = pass == CF_PASS_DATA ? data_cost(q, &s[pass], unit) : pass_cost(q, pass, &s[pass], cost);
+        const double seconds = pass == CF_PASS_DATA ? data_cost(q, &s[pass]) : pass_cost(q, pass, &s[pass], cost);
         total = q->smallest ? (seconds > total ? seconds : total) : total + seconds;
         if (!(total < q->best))
             return;
@@ -107,18 +99,18 @@ static void consider(search *q, const cf_strategy *base, const cf_unit unit[3]) 
     }
 }
 
-static void consider_fused(search *q, const cf_strategy *base, const cf_unit unit[3]) {
+static void consider_fused(search *q, const cf_strategy *base) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         cf_stage_cost cost[CF_STAGE_COUNT];
         const char *why;
         cf_strategy s = *base;
         s.family = CF_FAMILY_FUSED;
-        for (int a = 0; a < 3 && pass == CF_PASS_DATA; ++a)
-            s.tiles[a] = cf_space_tiles(&q->layer->axis[a], &unit[a], s.basis[a], true);
+        if (pass == CF_PASS_DATA)
+            cf_space_set_tiles(q->layer, true, &s);
         if (!(q->passes & 1 << pass) || !cf_families[CF_FAMILY_FUSED].feasible(q->layer, pass, &s, &why))
             continue;
         cf_model_pass(q->layer, q->device, pass, &s, cost);
-        const double seconds = seconds_of(cost);
+        const double seconds = cf_model_seconds(cost);
         /* Asked last, for that takes longest. */
         if (seconds < q->fused_seconds[pass] &&
             cf_families[CF_FAMILY_FUSED].runs_on(q->device, q->layer, pass, &s, &why)) {
@@ -135,7 +127,7 @@ static double staged_seconds(const search *q, int pass, double *gy) {
         return 0.0;
     cf_model_pass(q->layer, q->device, pass, &q->strategy[pass], cost);
     *gy = cost[CF_STAGE_LOAD_GY].seconds;
-    return seconds_of(cost);
+    return cf_model_seconds(cost);
 }
 
 /* Fused kernels where they cost less. The gradients are considered together, since staged ones share the transform of gy. */
@@ -163,18 +155,15 @@ static void take_fused(search *q) {
 
 static void search_dilation(search *q, bool shift) {
     cf_space_bases list[3];
-    cf_unit unit[3];
     cf_space_bases_of(q->layer, q->device, shift, list);
-    for (int a = 0; a < 3; ++a)
-        unit[a] = cf_unit_make(&q->layer->axis[a], shift);
     for (int i = 0; i < list[0].count; ++i)
         for (int j = 0; j < list[1].count; ++j)
             for (int k = 0; k < list[2].count; ++k) {
                 const int64_t basis[3] = {list[0].basis[i], list[1].basis[j], list[2].basis[k]};
                 const cf_strategy s = cf_space_strategy(q->layer, basis, shift, q->keep);
-                consider(q, &s, unit);
+                consider(q, &s);
                 if (q->fuses)
-                    consider_fused(q, &s, unit);
+                    consider_fused(q, &s);
             }
 }
 

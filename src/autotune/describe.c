@@ -62,11 +62,6 @@ void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv
     *description = d;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* One run; seconds per stage, `stride` of them apart. */
 static conv_fft_status measure(const conv_fft_plan *plan, int set, const cf_call *call, double *seconds, int stride) {
     cf_laps *laps = call->laps;
@@ -101,10 +96,8 @@ conv_fft_status cf_profile(const conv_fft_plan *plan, int set, int repeats, conv
     }
     if (status == CONV_FFT_SUCCESS) {
         double median[CF_STAGE_COUNT];
-        for (int i = 0; i < CF_STAGE_COUNT; ++i) {
-            qsort(times + i * repeats, (size_t)repeats, sizeof *times, compare_doubles);
-            median[i] = times[i * repeats + repeats / 2];
-        }
+        for (int i = 0; i < CF_STAGE_COUNT; ++i)
+            median[i] = cf_median(times + i * repeats, repeats);
         cf_describe(plan, set, median, description);
     }
     free(laps.stage);

@@ -64,18 +64,19 @@ static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPE
     return cost;
 }
 
+static const cf_stage_kind whole_passes[CF_PASS_COUNT] = {CF_STAGE_CONVOLVE_Y, CF_STAGE_CONVOLVE_GX,
+                                                          CF_STAGE_CONVOLVE_GW};
+
 static cf_stage_cost unpredicted(double bytes, double operations) { return (cf_stage_cost){bytes, operations, -1.0}; }
 
 /* The tensors, and the operations of the definition: what an algorithm of another library makes of them it does not say. */
 static void model_direct(const cf_layer *layer, int pass, cf_stage_cost cost[CF_STAGE_COUNT]) {
-    static const cf_stage_kind stages[CF_PASS_COUNT] = {CF_STAGE_CONVOLVE_Y, CF_STAGE_CONVOLVE_GX,
-                                                        CF_STAGE_CONVOLVE_GW};
     int64_t x[5], y[5], w[5];
     cf_layer_extents(layer, x, y, w);
     const double bytes =
         elements(x) * (double)cf_dtype_bytes(layer->x.dtype) + elements(y) * (double)cf_dtype_bytes(layer->y.dtype) +
         elements(w) * (double)cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype);
-    cost[stages[pass]] = unpredicted(bytes, 2.0 * elements(y) * elements(w) / (double)w[0]);
+    cost[whole_passes[pass]] = unpredicted(bytes, 2.0 * elements(y) * elements(w) / (double)w[0]);
 }
 
 /* The stages are those of `staged`, with each tensor and each spectrum through memory twice more: padding, and transposition. */
@@ -134,8 +135,6 @@ static double fused_chain(const cf_device *device, int pass, double rows, double
 /* Tensors once, and the weights' spectra; the transforms' arithmetic, of x again for each block of sums of gw. */
 static void model_fused(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                         cf_stage_cost cost[CF_STAGE_COUNT]) {
-    static const cf_stage_kind stages[CF_PASS_COUNT] = {CF_STAGE_CONVOLVE_Y, CF_STAGE_CONVOLVE_GX,
-                                                        CF_STAGE_CONVOLVE_GW};
     cf_spectrum s[CF_OPERAND_COUNT];
     int64_t x[5], y[5], w[5];
     cf_staged_spectra(layer, pass, strategy, s);
@@ -165,7 +164,7 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
     whole.operations = transforms + products;
     whole.seconds =
         fmax(whole.seconds, fused_chain(device, pass, rows, groups / fmax(1.0, 20e3 / plane), in, out, chunk));
-    cost[stages[pass]] = whole;
+    cost[whole_passes[pass]] = whole;
     cost[pass == CF_PASS_WEIGHTS ? CF_STAGE_STORE_GW : CF_STAGE_LOAD_W] =
         cost_of(device, spectra + tensor, 2.5 * spectra / number * log2(points > 2 ? points : 2), device->flops);
 }
@@ -184,6 +183,13 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
     model_staged(layer, device, pass, strategy, cost);
     if (strategy->family == CF_FAMILY_REFERENCE)
         model_reference(cost);
+}
+
+double cf_model_seconds(const cf_stage_cost cost[CF_STAGE_COUNT]) {
+    double sum = 0.0;
+    for (int i = 0; i < CF_STAGE_COUNT; ++i)
+        sum += cost[i].seconds < 0.0 ? HUGE_VAL : cost[i].seconds;
+    return sum;
 }
 
 cf_stage_cost cf_model_bias(const cf_layer *layer, const cf_device *device) {

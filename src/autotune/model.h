@@ -16,6 +16,9 @@ typedef struct cf_stage_cost {
 void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                    cf_stage_cost cost[CF_STAGE_COUNT]);
 
+/* Of all stages; HUGE_VAL if one is not predicted. */
+double cf_model_seconds(const cf_stage_cost cost[CF_STAGE_COUNT]);
+
 /* Cost of the gradient of the bias. */
 cf_stage_cost cf_model_bias(const cf_layer *layer, const cf_device *device);
 

@@ -135,16 +135,10 @@ static conv_fft_status make_rig(cf_race *r, cf_rig_sizes *sizes) {
 
 /* ---- the race */
 
-static int compare_doubles(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_of(const cf_candidate *c) {
     double times[sizeof c->times / sizeof c->times[0]];
     memcpy(times, c->times, sizeof times);
-    qsort(times, (size_t)c->runs, sizeof *times, compare_doubles);
-    return times[c->runs / 2];
+    return cf_median(times, c->runs);
 }
 
 static double best_median(const cf_race *r) {

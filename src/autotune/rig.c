@@ -8,14 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes from the first to the last element. */
-static size_t tensor_bytes(const cf_tensor *t, const int64_t extents[5]) {
-    int64_t last = cf_max(0, extents[0] - 1) * t->sample_stride + (extents[1] - 1) * t->channel_stride;
-    for (int a = 0; a < 3; ++a)
-        last += (extents[2 + a] - 1) * t->axis_stride[a];
-    return (size_t)(last + 1) * cf_dtype_bytes(t->dtype);
-}
-
 /* Random values of magnitude 0.5 to 1 and either sign: never zeros, whose products would cost less power and time. */
 static void make_random(conv_fft_dtype dtype, void *data, size_t bytes) {
     uint64_t state = 1;
@@ -67,7 +59,7 @@ static cf_part take(const cf_rig *rig, size_t *used, size_t bytes) {
 static size_t lay_out(cf_rig *rig, const cf_layer *l, const cf_rig_sizes *sizes) {
     int64_t ex[5], ey[5], ew[5];
     cf_layer_extents(l, ex, ey, ew);
-    const size_t x = tensor_bytes(&l->x, ex), y = tensor_bytes(&l->y, ey), w = tensor_bytes(&l->w, ew);
+    const size_t x = cf_tensor_bytes(&l->x, ex), y = cf_tensor_bytes(&l->y, ey), w = cf_tensor_bytes(&l->w, ew);
     const size_t channels = (size_t)ey[1];
     const bool forward = rig->passes & CONV_FFT_FORWARD, backward = rig->passes & CONV_FFT_BACKWARD;
     const bool data = rig->passes & CONV_FFT_BACKWARD_DATA, weights = rig->passes & CONV_FFT_BACKWARD_WEIGHTS;
@@ -78,7 +70,7 @@ static size_t lay_out(cf_rig *rig, const cf_layer *l, const cf_rig_sizes *sizes)
     rig->y = take(rig, &used, forward ? y : 0);
     rig->gy = take(rig, &used, backward ? y : 0);
     rig->gx = take(rig, &used, data ? x : 0);
-    rig->gw = take(rig, &used, weights ? tensor_bytes(&l->gw, ew) : 0);
+    rig->gw = take(rig, &used, weights ? cf_tensor_bytes(&l->gw, ew) : 0);
     rig->gbias = take(rig, &used, weights ? channels * cf_dtype_bytes(l->gw.dtype) : 0);
     rig->x_spectrum = take(rig, &used, sizes->x_spectrum);
     rig->w_spectrum = take(rig, &used, sizes->w_spectrum);
@@ -194,4 +186,14 @@ conv_fft_status cf_rig_read(const cf_rig *rig, const void *memory, size_t bytes,
     }
     CF_FORWARD(cf_gpu_download(rig->gpu, host, memory, bytes, NULL));
     return cf_gpu_synchronize(rig->gpu, NULL);
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double cf_median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, compare_doubles);
+    return values[count / 2];
 }

@@ -43,6 +43,9 @@ conv_fft_status cf_rig_run(const cf_rig *rig, const conv_fft_plan *plan);
 /* The same from cold caches; *seconds is the time it took. */
 conv_fft_status cf_rig_time(const cf_rig *rig, const conv_fft_plan *plan, double *seconds);
 
+/* Of at least one value; it sorts them. */
+double cf_median(double *values, int count);
+
 /* The results of the rig's passes. Returns how many. */
 int cf_rig_results(const cf_rig *rig, cf_part results[CF_PASS_COUNT], conv_fft_dtype dtypes[CF_PASS_COUNT],
                    const cf_layer *layer);

@@ -60,6 +60,13 @@ void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shif
                          &bases[a]);
 }
 
+void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *s) {
+    for (int a = 0; a < 3; ++a) {
+        const cf_unit unit = cf_unit_make(&layer->axis[a], s->shift_dilation);
+        s->tiles[a] = cf_space_tiles(&layer->axis[a], &unit, s->basis[a], own);
+    }
+}
+
 cf_strategy cf_space_strategy(const cf_layer *layer, const int64_t basis[3], bool shift, int keep) {
     cf_strategy s;
     memset(&s, 0, sizeof s);
@@ -67,11 +74,9 @@ cf_strategy cf_space_strategy(const cf_layer *layer, const int64_t basis[3], boo
     s.shift_dilation = shift;
     s.spectrum = layer->compute;
     s.keep = keep;
-    for (int a = 0; a < 3; ++a) {
-        const cf_unit unit = cf_unit_make(&layer->axis[a], shift);
+    for (int a = 0; a < 3; ++a)
         s.basis[a] = basis[a];
-        s.tiles[a] = cf_space_tiles(&layer->axis[a], &unit, basis[a], false);
-    }
+    cf_space_set_tiles(layer, false, &s);
     return s;
 }
 

@@ -24,6 +24,9 @@ void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shif
 /* Tiles that outputs, or with `own` positions of x, need with a basis; 0 if it is too small. */
 int64_t cf_space_tiles(const cf_axis *axis, const cf_unit *unit, int64_t basis, bool own);
 
+/* Tiles of the outputs, or with `own` of x, for the strategy's bases. */
+void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *strategy);
+
 /* The strategy of these bases, with tiles of the outputs. */
 cf_strategy cf_space_strategy(const cf_layer *layer, const int64_t basis[3], bool shift, int keep);
 

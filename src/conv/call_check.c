@@ -5,14 +5,6 @@
 #include "core/dtype.h"
 #include "device/pointer.h"
 
-/* From the first to the last element; 0 if there is none. */
-static size_t bytes_of(const cf_tensor *t, const int64_t extents[5]) {
-    int64_t last = (extents[0] - 1) * t->sample_stride + (extents[1] - 1) * t->channel_stride;
-    for (int a = 0; a < 3; ++a)
-        last += (extents[2 + a] - 1) * t->axis_stride[a];
-    return extents[0] > 0 ? (size_t)(last + 1) * cf_dtype_bytes(t->dtype) : 0;
-}
-
 static size_t spectrum_bytes(const conv_fft_plan *plan, conv_fft_operand operand, const void *spectrum) {
     const int64_t bytes = spectrum ? cf_plan_spectrum_bytes(plan, operand) : 0;
     return bytes > 0 ? (size_t)bytes : 0;
@@ -28,13 +20,13 @@ conv_fft_status cf_check_call_memory(const conv_fft_plan *plan, int set, const c
     const bool reads_x = set & (CONV_FFT_FORWARD | CONV_FFT_BACKWARD_WEIGHTS);
     const bool reads_w = set & (CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA);
     const cf_gpu_argument arguments[] = {
-        {"x", c->x, reads_x ? bytes_of(&l->x, x) : 0},
-        {"w", c->w, reads_w ? bytes_of(&l->w, w) : 0},
+        {"x", c->x, reads_x ? cf_tensor_bytes(&l->x, x) : 0},
+        {"w", c->w, reads_w ? cf_tensor_bytes(&l->w, w) : 0},
         {"bias", c->bias, l->batch > 0 ? (size_t)y[1] * cf_dtype_bytes(l->y.dtype) : 0},
-        {"gy", c->gy, bytes_of(&l->y, y)},
-        {"y", c->y, bytes_of(&l->y, y)},
-        {"gx", c->gx, bytes_of(&l->x, x)},
-        {"gw", c->gw, bytes_of(&l->gw, w)},
+        {"gy", c->gy, cf_tensor_bytes(&l->y, y)},
+        {"y", c->y, cf_tensor_bytes(&l->y, y)},
+        {"gx", c->gx, cf_tensor_bytes(&l->x, x)},
+        {"gw", c->gw, cf_tensor_bytes(&l->gw, w)},
         {"gbias", c->gbias, (size_t)y[1] * cf_dtype_bytes(l->gw.dtype)},
         {"x_spectrum", c->x_spectrum, spectrum_bytes(plan, CONV_FFT_OPERAND_X, c->x_spectrum)},
         {"w_spectrum", c->w_spectrum, spectrum_bytes(plan, CONV_FFT_OPERAND_W, c->w_spectrum)},

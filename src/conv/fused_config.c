@@ -42,12 +42,6 @@ static cf_tile_problem side_of(const cf_layer *layer, int pass, const cf_strateg
 /* Planes of neighbouring groups are neighbours in memory, element by element. */
 static bool touches(const cf_tensor *t) { return t->group_stride == 1 && t->axis_stride[2] != 1; }
 
-static int64_t smaller_divisor(int64_t n, int64_t below) {
-    while (--below > 1 && n % below != 0)
-        continue;
-    return below;
-}
-
 static int buffers_of(const cf_fused_config *c) {
     switch (c->form) {
     case CF_FUSED_SCATTER:
@@ -82,7 +76,7 @@ static conv_fft_status choose_chunk(cf_fused_config *c, const cf_tile_problem pr
     double best = HUGE_VAL;
     cf_fused_config trial = *c;
     conv_fft_status status = CONV_FFT_NOT_SUPPORTED;
-    for (trial.chunk = c->out; trial.chunk >= 1; trial.chunk = (int)smaller_divisor(c->out, trial.chunk)) {
+    for (trial.chunk = c->out; trial.chunk >= 1; trial.chunk = (int)cf_smaller_divisor(c->out, trial.chunk)) {
         const conv_fft_status tried = configure_tiles(&trial, problems, facts);
         const double cycles = trial.cycles * ((double)c->in * (c->out / trial.chunk) + c->out);
         if (tried == CONV_FFT_SUCCESS && cycles < best) {
@@ -117,7 +111,7 @@ static conv_fft_status configure_product(cf_fused_config *c, const cf_tile_probl
     CF_FORWARD(configure_tiles(c, problems, facts));
     /* Too few blocks to fill the GPU. */
     while (c->chunk > 4 * c->in && cf_ceil_div(planes, c->tile[0][0].planes) * (c->out / c->chunk) < wave(c, facts))
-        c->chunk = (int)smaller_divisor(c->out, c->chunk);
+        c->chunk = (int)cf_smaller_divisor(c->out, c->chunk);
     c->blocks = cf_ceil_div(planes, c->tile[0][0].planes);
     return configure_tiles(c, problems, facts);
 }

@@ -100,6 +100,13 @@ static cf_tensor make_tensor(conv_fft_dtype dtype, int rank, const int64_t *stri
     return t;
 }
 
+size_t cf_tensor_bytes(const cf_tensor *t, const int64_t extents[5]) {
+    int64_t last = (extents[0] - 1) * t->sample_stride + (extents[1] - 1) * t->channel_stride;
+    for (int a = 0; a < 3; ++a)
+        last += (extents[2 + a] - 1) * t->axis_stride[a];
+    return extents[0] > 0 ? (size_t)(last + 1) * cf_dtype_bytes(t->dtype) : 0;
+}
+
 void cf_layer_extents(const cf_layer *l, int64_t x[5], int64_t y[5], int64_t w[5]) {
     x[0] = y[0] = l->batch;
     x[1] = l->in_channels * l->groups;

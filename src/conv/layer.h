@@ -27,4 +27,7 @@ conv_fft_status cf_layer_check_written(const cf_layer *layer, int passes);
 /* Extents {samples, channels, axes} of x, y and w over all groups. */
 void cf_layer_extents(const cf_layer *layer, int64_t x[5], int64_t y[5], int64_t w[5]);
 
+/* Bytes from the first to the last element; 0 if there are no samples. */
+size_t cf_tensor_bytes(const cf_tensor *tensor, const int64_t extents[5]);
+
 #endif

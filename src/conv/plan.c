@@ -112,17 +112,11 @@ static conv_fft_status build(conv_fft_plan *plan) {
     return CONV_FFT_SUCCESS;
 }
 
-static int64_t smaller_divisor(int64_t n, int64_t below) {
-    while (--below > 1 && n % below != 0)
-        continue;
-    return below;
-}
-
 /* Fewer groups at a time cost no work, so they give way before rows do. */
 static conv_fft_status fit_groups(conv_fft_plan *plan, uint64_t limit) {
     const int64_t wanted = plan->chunk_groups;
     while (!whole_fits(plan, limit) && plan->chunk_groups > 1) {
-        plan->chunk_groups = smaller_divisor(plan->layer.groups, plan->chunk_groups);
+        plan->chunk_groups = cf_smaller_divisor(plan->layer.groups, plan->chunk_groups);
     }
     if (plan->chunk_groups == wanted)
         return CONV_FFT_SUCCESS;
@@ -214,7 +208,7 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
             plan->chunk_groups = cf_min(plan->chunk_groups, strategy[i].groups);
     }
     if (layer->groups % plan->chunk_groups)
-        plan->chunk_groups = smaller_divisor(layer->groups, plan->chunk_groups);
+        plan->chunk_groups = cf_smaller_divisor(layer->groups, plan->chunk_groups);
     if ((status = prepare(plan)) != CONV_FFT_SUCCESS)
         goto done;
     if ((status = fit_groups(plan, limit)) != CONV_FFT_SUCCESS)

@@ -9,6 +9,13 @@
 
 static inline int64_t cf_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t cf_max(int64_t a, int64_t b) { return a > b ? a : b; }
+/* The largest divisor of n that is below `below`; at least 1. */
+static inline int64_t cf_smaller_divisor(int64_t n, int64_t below) {
+    while (--below > 1 && n % below != 0)
+        continue;
+    return below;
+}
+
 static inline int64_t cf_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 /* floor(a / b) and a mod b in [0, b) for b > 0 and any sign of a. */

@@ -8,6 +8,9 @@
  * planes    Frequency-major: as many as a block of 256 threads has lines, but at least 8 (64 bytes in FP32), if they fit. Else as many
  *           as give a block four warps.
  * threads   One for each line of the longest step, as registers allow.
+ *
+ * Kernels that multiply between two transforms are bound by their steps, not by memory: radices, planes and threads are those that cost
+ * fewest cycles by a count of instructions and of accesses to shared memory (product_cycles()).
  */
 #include "fbfft/tile.h"
 
@@ -200,14 +203,19 @@ static void choose_planes(cf_tile_config *c, const cf_gpu_facts *facts, int64_t 
     }
 }
 
+/* Blocks that a multiprocessor has room for, with so much shared memory each. */
+static int64_t blocks_of(const cf_tile_config *c, int64_t shared, const cf_gpu_facts *facts) {
+    const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers_of(c)),
+                  by_shared = facts->shared_per_multiprocessor / (shared + facts->shared_reserved_per_block);
+    return cf_min(cf_min(by_registers, by_shared), facts->threads_per_multiprocessor / c->threads);
+}
+
 /* Threads for so many lines, and what blocks then share a multiprocessor. */
 static void choose_threads(cf_tile_config *c, const cf_gpu_facts *facts, int64_t total, int64_t shared) {
     const int64_t registers = registers_of(c),
                   most = cf_max(32, cf_min(512, facts->registers_per_multiprocessor / registers / 32 * 32));
     c->threads = (int)(cf_ceil_div(cf_ceil_div(total, cf_ceil_div(total, most)), 32) * 32);
-    const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers);
-    const int64_t by_shared = facts->shared_per_multiprocessor / (shared + facts->shared_reserved_per_block);
-    c->blocks = (int)cf_max(1, cf_min(cf_min(by_registers, by_shared), facts->threads_per_multiprocessor / c->threads));
+    c->blocks = (int)cf_max(1, blocks_of(c, shared, facts));
 }
 
 static void choose_block(cf_tile_config *c, const cf_gpu_facts *facts) {
@@ -363,9 +371,7 @@ static double block_cycles(const cf_tile_config *c) {
 /* Of all signals' planes: cycles of a plane, as the warps of a multiprocessor hide each other's latency. */
 static double product_cycles(const cf_tile_config *configs, int count, int64_t shared, const cf_gpu_facts *facts) {
     const cf_tile_config *c = &configs[0];
-    const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers_of(c)),
-                  by_shared = facts->shared_per_multiprocessor / (shared + facts->shared_reserved_per_block);
-    const int64_t blocks = cf_min(cf_min(by_registers, by_shared), facts->threads_per_multiprocessor / c->threads);
+    const int64_t blocks = blocks_of(c, shared, facts);
     /* Long radices have work of their own to go on with; a block that waits at a barrier needs others. */
     const double warps = (double)(blocks * c->threads) / 32.0, alone = most_points(c) >= 24 ? 10.0 : 14.0;
     const double hidden = warps / (warps + alone) * (double)blocks / ((double)blocks + 0.25);
@@ -423,9 +429,7 @@ conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int c
     const int64_t shared = cf_tile_product_shared(&configs[0], count, buffers);
     for (int side = 0; side < count; ++side) {
         cf_tile_config *c = &configs[side];
-        const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers_of(c)),
-                      by_shared = facts->shared_per_multiprocessor / (shared + facts->shared_reserved_per_block);
-        c->blocks = (int)cf_min(cf_min(by_registers, by_shared), facts->threads_per_multiprocessor / c->threads);
+        c->blocks = (int)blocks_of(c, shared, facts);
     }
     return CONV_FFT_SUCCESS;
 }

@@ -165,15 +165,7 @@ template <class F, class A> CF_DEVICE void for_bins(const Places<typename F::X> 
 
 /* The first step back ends in z; the task is one of the same step forward. */
 template <class F, class Task> CF_DEVICE void put_back(smem<cplx> z, const Task &task, const cplx *v) {
-    ColumnTask<typename F::Y, Fused<F>::AXIS, Fused<F>::STEPS> back(z, 0);
-    back.k = task.k;
-    back.t = task.t;
-    back.f = task.f;
-    back.m = task.m;
-    back.start = task.start;
-    back.fixed = task.fixed;
-    back.plane = z + task.offset;
-    back.put_inverse(v);
+    ColumnTask<typename F::Y, Fused<F>::AXIS, Fused<F>::STEPS>(z, task).put_inverse(v);
 }
 
 /* One plane in, one out, in place. */
@@ -275,8 +267,7 @@ CF_DEVICE void add_input(smem<cplx> at, smem<cplx> z, const Places<typename F::X
 }
 
 /* The last step forward of gy in z; to each sum (at + c * BUFFER), its product with x (x + c * BUFFER). */
-template <class F, bool FIRST>
-CF_DEVICE void add_row(smem<cplx> at, smem<cplx> z, smem<cplx> x, const Places<typename F::Y> &places) {
+template <class F, bool FIRST> CF_DEVICE void add_row(smem<cplx> at, smem<cplx> z, smem<cplx> x) {
     typedef Fused<F> U;
     typedef typename F::Y K;
     if constexpr (U::AXIS == 2) {
@@ -317,7 +308,6 @@ CF_DEVICE void add_row(smem<cplx> at, smem<cplx> z, smem<cplx> x, const Places<t
         }
     }
     __syncthreads();
-    (void)places;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- kernels */
@@ -453,9 +443,9 @@ template <class F> CF_DEVICE void fused_weights(const FusedCall &call) {
             fused_load<typename F::Y, U::AXIS == 2>(z, gy,
                                                     channel_of<typename F::Y>(call.y.memory, first_out + o, false));
             if (now == begin)
-                add_row<F, true>(sums + o * F::IN * U::BUFFER, z, buffers, gy);
+                add_row<F, true>(sums + o * F::IN * U::BUFFER, z, buffers);
             else
-                add_row<F, false>(sums + o * F::IN * U::BUFFER, z, buffers, gy);
+                add_row<F, false>(sums + o * F::IN * U::BUFFER, z, buffers);
         }
     }
 #pragma unroll 1

@@ -803,6 +803,11 @@ template <class K, int X, int STEP> struct ColumnTask {
         plane = z + offset;
         fixed = X == 0 ? G::row_at(G::O1::frequency(other), f, m) : 0;
     }
+    /* The same task of a config with the same geometry. */
+    template <class Other>
+    CF_DEVICE ColumnTask(smem<cplx> z, const Other &o)
+        : p(o.p), k(o.k), other(o.other), t(o.t), f(o.f), m(o.m), start(o.start), fixed(o.fixed), offset(o.offset),
+          plane(z + o.offset) {}
     CF_DEVICE int place(int r) const {
         return X == 0 ? (start + r * S::STRIDE) * G::SLAB + fixed : G::row_at(start + r * S::STRIDE, f, m);
     }
