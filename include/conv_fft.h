@@ -304,6 +304,8 @@ typedef struct conv_fft_plan_options {
      *  _EXHAUSTIVE. With too few to time two candidates the cost model decides, with a warning, and no record is kept. */
     int64_t tune_milliseconds;
     int tune_again; /**< 1: measure even where there is a record; default 0 */
+    int trusted; /**< 1: calls do not ask CUDA about their pointers and stream, which takes microseconds; wrong ones are then
+                  *   undefined behaviour. For callers that know what they pass, as bindings of frameworks do. Default 0 */
     /** Strategy lines (conv_fft_description.strategy) to use instead of choosing: forward, backward data, backward weights. NULL: choose. */
     const char *strategy[3];
     int64_t reserved[4]; /**< zero */

@@ -142,6 +142,8 @@ conv_fft_status cf_check_plan_options(const conv_fft_plan_options *options) {
                (long long)options->tune_milliseconds);
     CF_REQUIRE(options->tune_again == 0 || options->tune_again == 1, "options.tune_again is %d; it must be 0 or 1",
                options->tune_again);
+    CF_REQUIRE(options->trusted == 0 || options->trusted == 1, "options.trusted is %d; it must be 0 or 1",
+               options->trusted);
     return check_reserved(options->reserved);
 }
 
@@ -155,7 +157,9 @@ conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_p
     if (!options)
         options = &defaults;
     CF_FORWARD(cf_check_plan_options(options));
-    return cf_autotune_plan(context, problem, options, plan);
+    CF_FORWARD(cf_autotune_plan(context, problem, options, plan));
+    (*plan)->trusted = options->trusted;
+    return CONV_FFT_SUCCESS;
 }
 
 void conv_fft_plan_destroy(conv_fft_plan *plan) { cf_plan_destroy(plan); }

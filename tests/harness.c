@@ -13,6 +13,7 @@
 
 #define FP64_EPS 0x1p-53
 #define FP32_EPS 0x1p-24
+#define TF32_EPS 0x1p-11
 #define FP16_EPS 0x1p-11
 #define BF16_EPS 0x1p-8
 
@@ -36,7 +37,15 @@ static const tolerance_row tolerances[] = {
     {CONV_FFT_BF16, CONV_FFT_MATH_HALF, {BF16_EPS, 1, FP32_EPS, 30}},
 };
 
+/* Only products are rounded so, transforms are not: half of the ratios that FP32 may have. */
+static const tolerance tf32_allowed = {TF32_EPS, 6, TF32_EPS, 15};
+static bool has_tf32;
+
+void tolerate_tf32(void) { has_tf32 = true; }
+
 tolerance tolerance_of(conv_fft_dtype dtype, conv_fft_math math) {
+    if (math == CONV_FFT_MATH_TF32 && has_tf32)
+        return tf32_allowed;
     if (math == CONV_FFT_MATH_DEFAULT)
         math = dtype == CONV_FFT_FP64 ? CONV_FFT_MATH_FP64 : CONV_FFT_MATH_FP32;
     for (size_t i = 0; i < sizeof tolerances / sizeof tolerances[0]; i++)

@@ -45,6 +45,7 @@ static void test_plan_options(void **state) {
     BAD_OPTIONS(keep = -1, "keep", "-1", "0 to 3");
     BAD_OPTIONS(tune_milliseconds = -1, "tune_milliseconds", "-1", "at least 0");
     BAD_OPTIONS(tune_again = 2, "tune_again", "2", "0 or 1");
+    BAD_OPTIONS(trusted = -1, "trusted", "-1", "0 or 1");
     for (int i = 0; i < 4; i++)
         BAD_OPTIONS(reserved[i] = 5, "reserved", "5", "0");
     conv_fft_plan *made = NULL;

@@ -176,14 +176,14 @@ static void calls(void **state) {
 
 /* What the strategy says is what runs. */
 static void product_variants(void **state) {
-    static const char *const variants[] = {"blas", "loop"};
+    static const char *const variants[] = {"blas", "loop", "tensor"};
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     const conv_fft_problem p = test_problem(lines[0]);
     generator g = generator_create(1);
     layer l = layer_create(&p, &g);
     strategies s = chosen_strategies(context, &p);
-    int launched[2], multiplied[2];
-    for (int v = 0; v < 2; v++) {
+    int launched[3], multiplied[3];
+    for (int v = 0; v < 3; v++) {
         conv_fft_plan_options options;
         conv_fft_plan_options_init(&options);
         for (int pass = 0; pass < 3; pass++) {
@@ -203,7 +203,9 @@ static void product_variants(void **state) {
     }
     assert_int_equal(multiplied[0], 3);
     assert_int_equal(multiplied[1], 0);
+    assert_int_equal(multiplied[2], 0);
     assert_int_equal(launched[1], launched[0] + 3);
+    assert_int_equal(launched[2], launched[0] + 3);
     layer_destroy(&l);
     fake_context_destroy(context);
 }
@@ -216,7 +218,7 @@ static void without_blas(void **state) {
         const conv_fft_problem p = test_problem(lines[i]);
         const strategies s = chosen_strategies(context, &p);
         for (int pass = 0; pass < 3; pass++)
-            assert_non_null(strstr(s.line[pass], " product=loop "));
+            assert_null(strstr(s.line[pass], " product=blas "));
     }
     fake_context_destroy(context);
 }

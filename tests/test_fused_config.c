@@ -12,7 +12,7 @@
 #include "conv/fused.h"
 
 enum {
-    ALLOWED = 128, /* bytes of spills, where registers are traded for occupancy */
+    ALLOWED = 160, /* bytes of spills, where registers are traded for occupancy */
     MOST_KERNELS = 512,
     ALL = CONV_FFT_ALL_PASSES,
     ONE_WAY = CONV_FFT_FORWARD | CONV_FFT_BACKWARD_WEIGHTS /* backward data has much the same kernel as forward */

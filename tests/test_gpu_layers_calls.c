@@ -13,6 +13,7 @@
 #include "layer.h"
 #include "layer_threads.h"
 #include "ref/dtype.h"
+#include "strategies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +166,7 @@ static cuda_graph capture(const cuda_calls *calls, bench *b, cf_cu_stream stream
 }
 
 /* Kernels and fills, no copies, no memory of its own. */
-static void check_nodes(const cuda_calls *calls, cuda_graph graph, const char *line) {
+static size_t check_nodes(const cuda_calls *calls, cuda_graph graph, const char *line) {
     enum {
         MOST = 4096
     };
@@ -183,6 +184,7 @@ static void check_nodes(const cuda_calls *calls, cuda_graph graph, const char *l
     print_message("%s: %zu kernels, %zu fills\n", line, kernels, fills);
     assert_int_equal(kernels + fills, count);
     assert_true(kernels > 0);
+    return count;
 }
 
 static void check_graph(const cuda_calls *calls, const char *line) {
@@ -231,6 +233,54 @@ static void check_graph(const cuda_calls *calls, const char *line) {
         tensor_destroy(&first[r]);
     cf_gpu_stream_destroy(gpu, stream);
     bench_destroy(&b);
+}
+
+/* Both operands of a small pass are transformed by one launch; product and inverse are one each. */
+static void small_layers(void **state) {
+    NEED_DEVICE(state);
+    static const char *const small[] = {"in=3x8x12x13 out=10 kernel=3x4 pad=1",
+                                        "in=2x6x9x10 out=4 kernel=3x3 groups=2 layout=last dtype=fp16",
+                                        "in=2x3x200 out=4 kernel=9 dtype=fp64"};
+    const cuda_calls calls = cuda_calls_of(device_gpu());
+    cf_cu_stream stream;
+    assert_success(cf_gpu_enter(device_gpu()));
+    assert_success(cf_gpu_stream_create(device_gpu(), &stream));
+    for (int i = 0; i < 3; i++) {
+        bench b = bench_create(small[i]);
+        const conv_fft_problem problem = test_problem(small[i]);
+        strategies s = chosen_strategies(device_context(), &problem);
+        for (int pass = 0; pass < 3; pass++) {
+            const places p = own_places(&b);
+            conv_fft_plan_options options;
+            char edited[256];
+            cuda_graph graph = NULL;
+            conv_fft_plan_options_init(&options);
+            edit_strategy(s.line[pass], "product", "loop", edited, sizeof edited);
+            options.strategy[pass] = edited;
+            options.passes = (int)strategy_passes[pass];
+            conv_fft_plan *const plan = test_plan(device_context(), &problem, &options);
+            assert_non_null(plan);
+            const guarded ws = layer_workspace(&b.layer, plan, strategy_passes[pass]);
+            assert_success(cf_driver_status(&device_gpu()->driver,
+                                            calls.cuStreamBeginCapture(stream, CUDA_CAPTURE_GLOBAL), "capture"));
+            if (pass == 0)
+                assert_success(conv_fft_forward(plan, p.x, p.w, p.bias, p.y, ws.data, ws.bytes, stream));
+            else if (pass == 1)
+                assert_success(conv_fft_backward_data(plan, p.w, p.gy, p.gx, 0, ws.data, ws.bytes, stream));
+            else
+                assert_success(conv_fft_backward_weights(plan, p.x, p.gy, p.gw, NULL, 0, ws.data, ws.bytes, stream));
+            assert_success(
+                cf_driver_status(&device_gpu()->driver, calls.cuStreamEndCapture(stream, &graph), "capture"));
+            assert_int_equal(check_nodes(&calls, graph, small[i]), 3);
+            assert_success(cf_driver_status(&device_gpu()->driver, calls.cuGraphDestroy(graph), "cuGraphDestroy"));
+            guarded used = ws;
+            assert_true(release_workspace(&used, "capture"));
+            conv_fft_plan_destroy(plan);
+        }
+        bench_destroy(&b);
+    }
+    cf_gpu_stream_destroy(device_gpu(), stream);
+    cf_gpu_leave(device_gpu());
 }
 
 static void graphs(void **state) {
@@ -318,8 +368,9 @@ static void profiles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_memory_too), cmocka_unit_test(graphs),      cmocka_unit_test(shared_plan),
-        cmocka_unit_test(plans_meanwhile),   cmocka_unit_test(empty_batch), cmocka_unit_test(profiles),
+        cmocka_unit_test(device_memory_too), cmocka_unit_test(graphs),          cmocka_unit_test(small_layers),
+        cmocka_unit_test(shared_plan),       cmocka_unit_test(plans_meanwhile), cmocka_unit_test(empty_batch),
+        cmocka_unit_test(profiles),
     };
     return gpu_exit_status(
         cmocka_run_group_tests_name("calls of layers on a GPU", tests, device_gpu_setup, device_teardown));

@@ -60,13 +60,14 @@ static void large(void **state) {
 
 /* Each product for layers for which only one of them is good. */
 static void check_products(int64_t i, void *unused) {
-    static const char *const products[] = {"blas", "loop"};
+    static const char *const products[] = {"blas", "loop", "tensor"};
     (void)unused;
     const named_problem named = problem_of(i);
     generator g = generator_create((uint64_t)i);
     layer l = layer_create(&named.problem, &g);
     const strategies chosen = chosen_strategies(device_context(), &named.problem);
-    for (int v = 0; v < 2; v++) {
+    const int variants = named.problem.dtype == CONV_FFT_FP64 ? 2 : 3; /* tensor cores multiply FP32 only */
+    for (int v = 0; v < variants; v++) {
         char text[128];
         conv_fft_plan_options options;
         strategies forced;

@@ -21,7 +21,7 @@ static void round_trip(void **unused) {
          2},
         {"staged basis=2187 tiles=17 dilation=shift overlap=add product=loop spectrum=fp64 chunk=0 groups=0 keep=xw",
          1},
-        {"staged basis=1x7x16 tiles=3x1x2 dilation=shift overlap=add product=loop spectrum=fp32 chunk=9 groups=4 "
+        {"staged basis=1x7x16 tiles=3x1x2 dilation=shift overlap=add product=tensor spectrum=fp32 chunk=9 groups=4 "
          "keep=x",
          3},
         {"staged basis=8x6 tiles=2x2 dilation=step overlap=add product=blas spectrum=fp32 chunk=1 groups=2 keep=w", 2},

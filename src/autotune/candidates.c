@@ -50,8 +50,8 @@ static conv_fft_status add(const cf_candidate *c, cf_candidates *list) {
 /* ---- staged */
 
 enum {
-    PRODUCT_OF_MODEL = 2,
-    PRODUCTS = 3
+    PRODUCT_OF_MODEL = CF_PRODUCT_VARIANTS,
+    PRODUCTS
 };
 
 /* How a staged candidate differs from the plain one of its bases. */
@@ -101,19 +101,6 @@ static double predict(const cf_tuning_job *job, const cf_candidate *c) {
     return seconds;
 }
 
-static double pass_seconds(const cf_tuning_job *job, int pass, const cf_strategy *s) {
-    cf_stage_cost cost[CF_STAGE_COUNT];
-    cf_model_pass(job->layer, job->context->device, pass, s, cost);
-    return cf_model_seconds(cost);
-}
-
-static cf_product_variant preferred_product(const cf_tuning_job *job, int pass, const cf_strategy *s) {
-    cf_strategy blas = *s, loop = *s;
-    blas.product = CF_PRODUCT_BLAS;
-    loop.product = CF_PRODUCT_LOOP;
-    return pass_seconds(job, pass, &blas) < pass_seconds(job, pass, &loop) ? CF_PRODUCT_BLAS : CF_PRODUCT_LOOP;
-}
-
 /* Set a pass of a candidate; false if it does not suit, or is the same as another variant's. */
 static bool set_pass(const cf_tuning_job *job, int pass, const variant *v, cf_strategy *s) {
     if (pass == CF_PASS_DATA) {
@@ -121,9 +108,12 @@ static bool set_pass(const cf_tuning_job *job, int pass, const variant *v, cf_st
         if (!v->overlap_add)
             cf_space_set_tiles(job->layer, true, s);
     }
+    const bool best = v->product == PRODUCT_OF_MODEL;
+    s->product = best ? CF_PRODUCT_LOOP : (cf_product_variant)v->product;
     if (!suits(job, pass, s))
         return false;
-    s->product = v->product == PRODUCT_OF_MODEL ? preferred_product(job, pass, s) : (cf_product_variant)v->product;
+    if (best)
+        s->product = cf_model_product(job->layer, job->context->device, pass, s);
     cf_space_choose_chunks(job->layer, job->context->device, pass, s);
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_staged_spectra(job->layer, pass, s, spectrum);
@@ -147,12 +137,14 @@ static bool is_new(const cf_tuning_job *job, const cf_candidates *list, size_t f
 }
 
 static conv_fft_status add_variants(const cf_tuning_job *job, const cf_strategy *plain, cf_candidates *list) {
-    const bool blas = job->context->device->has_blas;
+    const cf_device *device = job->context->device;
     const bool overlaps = (job->passes & CONV_FFT_BACKWARD_DATA) && several_tiles(plain);
     const size_t from = list->count;
     for (int i = 0; i < PRODUCTS * 2 * 3; ++i) {
         const variant v = {i % PRODUCTS, i / PRODUCTS % 2 != 0, i / PRODUCTS / 2};
-        if ((v.product != CF_PRODUCT_LOOP && !blas) || (v.overlap_add && !overlaps))
+        if ((v.product == CF_PRODUCT_BLAS && !device->has_blas) || (v.overlap_add && !overlaps))
+            continue;
+        if (v.product == PRODUCT_OF_MODEL && !device->has_blas && device->tensor_flops <= 0.0)
             continue;
         cf_candidate c;
         memset(&c, 0, sizeof c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The candidates of a search: for passes that are tuned together, the strategies of each, best first by the cost model. Staged ones
- * are every combination of the axes' bases, dilation as step or as shifts, both products, both overlaps of gx, and chunks of
+ * are every combination of the axes' bases, dilation as step or as shifts, each product, both overlaps of gx, and chunks of
  * the model's size, of all rows, and a quarter; fused ones have the same bases; other families name their own.
  */
 #ifndef CF_AUTOTUNE_CANDIDATES_H

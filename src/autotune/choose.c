@@ -29,30 +29,19 @@ typedef struct search {
     cf_strategy fused[CF_PASS_COUNT];
 } search;
 
-/* Cost of one pass with the better product; HUGE_VAL if infeasible. */
+/* Cost of one pass with the best product; HUGE_VAL if infeasible. */
 static double pass_cost(const search *q, int pass, cf_strategy *s, cf_stage_cost cost[CF_STAGE_COUNT]) {
     const char *why;
     const cf_family *family = &cf_families[s->family];
     if (!family->feasible(q->layer, pass, s, &why) || !family->runs_on(q->device, q->layer, pass, s, &why))
         return HUGE_VAL;
     const double bytes = cf_space_smallest_bytes(q->layer, pass, s);
+    s->product = cf_model_product(q->layer, q->device, pass, s);
     if (q->smallest)
         return bytes;
     if (bytes > (double)q->limit)
         return HUGE_VAL;
-    s->product = CF_PRODUCT_LOOP;
     cf_model_pass(q->layer, q->device, pass, s, cost);
-    const double loop = cf_model_seconds(cost);
-    if (!q->device->has_blas)
-        return loop;
-    cf_strategy blas = *s;
-    cf_stage_cost blas_cost[CF_STAGE_COUNT];
-    blas.product = CF_PRODUCT_BLAS;
-    cf_model_pass(q->layer, q->device, pass, &blas, blas_cost);
-    if (cf_model_seconds(blas_cost) >= loop)
-        return loop;
-    *s = blas;
-    memcpy(cost, blas_cost, sizeof blas_cost);
     return cf_model_seconds(cost);
 }
 

@@ -5,6 +5,7 @@
 #include "autotune/rig.h"
 #include "core/arith.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,38 @@ static void model_set(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF_
         }
     }
     if (set & CONV_FFT_BACKWARD_WEIGHTS)
-        cost[CF_STAGE_BIAS] = cf_model_bias(&plan->layer, plan->device);
+        cost[CF_STAGE_BIAS] = cf_model_bias(plan, set);
+}
+
+/* Stages that one launch does, as cf_staged_run() marks them: the last of them is left, under the names of all. */
+static void join(const conv_fft_plan *plan, cf_stage_kind gone, cf_stage_kind left,
+                 cf_stage_cost cost[CF_STAGE_COUNT]) {
+    cost[left].bytes += cost[gone].bytes;
+    cost[left].operations += cost[gone].operations;
+    cost[left].seconds += cost[gone].seconds - plan->device->stage_seconds;
+    cost[gone] = (cf_stage_cost){0};
+}
+
+static void name_stage(const conv_fft_plan *plan, int set, int index, cf_stage_cost cost[CF_STAGE_COUNT],
+                       conv_fft_stage *stage) {
+    const bool w = cost[CF_STAGE_LOAD_W].seconds == 0.0, x = cost[CF_STAGE_LOAD_X].seconds == 0.0;
+    strncpy(stage->name, cf_stage_names[index], sizeof stage->name - 1);
+    if (index == CF_STAGE_LOAD_X && set == CONV_FFT_FORWARD && plan->pass[CF_PASS_FORWARD].pair)
+        strncpy(stage->name, "transform w, x", sizeof stage->name - 1);
+    if (index == CF_STAGE_LOAD_GY && (w || x))
+        snprintf(stage->name, sizeof stage->name, "transform %s%sgy",
+                 w && plan->pass[CF_PASS_DATA].pair && (set & CONV_FFT_BACKWARD_DATA) ? "w, " : "",
+                 x && plan->pass[CF_PASS_WEIGHTS].pair && (set & CONV_FFT_BACKWARD_WEIGHTS) ? "x, " : "");
+}
+
+static void join_pairs(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF_STAGE_COUNT]) {
+    if ((set & CONV_FFT_FORWARD) && plan->pass[CF_PASS_FORWARD].pair)
+        join(plan, CF_STAGE_LOAD_W, CF_STAGE_LOAD_X, cost);
+    if ((set & CONV_FFT_BACKWARD_DATA) && plan->pass[CF_PASS_DATA].pair)
+        join(plan, CF_STAGE_LOAD_W, CF_STAGE_LOAD_GY, cost);
+    if ((set & CONV_FFT_BACKWARD_WEIGHTS) && plan->pass[CF_PASS_WEIGHTS].pair &&
+        !((set & CONV_FFT_BACKWARD_DATA) && plan->shares_gy))
+        join(plan, CF_STAGE_LOAD_X, CF_STAGE_LOAD_GY, cost);
 }
 
 void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv_fft_description *description) {
@@ -46,11 +78,12 @@ void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv
     d.measured_ms = seconds ? 0.0 : plan->tuned_seconds[set] > 0.0 ? 1e3 * plan->tuned_seconds[set] : -1.0;
     cf_stage_cost cost[CF_STAGE_COUNT];
     model_set(plan, set, cost);
+    join_pairs(plan, set, cost);
     for (int i = 0; i < CF_STAGE_COUNT; ++i) {
         if (cost[i].seconds == 0.0)
             continue;
         conv_fft_stage *stage = &d.stages[d.stage_count++];
-        strncpy(stage->name, cf_stage_names[i], sizeof stage->name - 1);
+        name_stage(plan, set, i, cost, stage);
         stage->bytes = cost[i].bytes;
         stage->operations = cost[i].operations;
         stage->predicted_ms = cost[i].seconds < 0.0 ? -1.0 : 1e3 * cost[i].seconds;

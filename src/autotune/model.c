@@ -2,6 +2,7 @@
 #include "autotune/model.h"
 
 #include "conv/family.h"
+#include "conv/staged.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -41,26 +42,32 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, do
     return cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points, device->flops);
 }
 
-/* Matrix products reach their speed when all three extents are large. */
-static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPERAND_COUNT],
-                             cf_product_variant variant) {
+/* Matrix products reach their speed when all three extents are large. From an H200: products that may be rounded to TF32 are faster by
+ * so much, and where matrices are a few numbers wide, cuBLAS takes up to three times as long as their bytes do. */
+static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPERAND_COUNT], cf_product_variant variant,
+                             conv_fft_math math) {
     const double rows = (double)cf_max(1, s[CF_X].rows), in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
+    const bool tf32 = math == CONV_FFT_MATH_TF32 && device->tensor_flops > 0.0;
+    const double large = (rows / (rows + 4)) * (in / (in + 4)) * (out / (out + 4));
     double bytes = 0.0;
     for (int i = 0; i < CF_OPERAND_COUNT; ++i) {
         bytes += count * (double)s[i].rows * (double)s[i].columns * 2.0 * (double)cf_dtype_bytes(s[i].dtype);
     }
     double rate = device->flops;
-    double calls = 0.0;
-    if (variant == CF_PRODUCT_BLAS) {
-        rate = device->product_flops * (rows / (rows + 4)) * (in / (in + 4)) * (out / (out + 4));
+    double calls = 0.0, narrow = 1.0;
+    if (variant == CF_PRODUCT_TENSOR) {
+        rate = device->tensor_flops * large * (tf32 ? 1.5 : 1.0);
+    } else if (variant == CF_PRODUCT_BLAS) {
+        rate = device->product_flops * large * (tf32 ? 2.4 : 1.0);
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
+        narrow = device->overlaps ? 1.0 + 2.0 / fmin(rows, fmin(in, out)) : 1.0;
     } else if (in * out > 1) {
         rate = device->product_flops * (device->overlaps ? 0.03 : 0.2);
     }
     cf_stage_cost cost = cost_of(device, bytes, operations, rate);
-    cost.seconds += calls;
+    cost.seconds = cost.seconds * narrow + calls;
     return cost;
 }
 
@@ -105,7 +112,7 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
         cost[result ? stores[pass] : loads[operand]] =
             transform(device, &s[operand], elements(extents[operand]) * (double)size[operand]);
     }
-    cost[products[pass]] = product(device, s, strategy->product);
+    cost[products[pass]] = product(device, s, strategy->product, layer->problem.math);
     if (pass == CF_PASS_DATA && strategy->overlap_add)
         cost[CF_STAGE_STORE_GX].seconds +=
             (double)(is_large(device, &s[CF_X]) ? s[CF_X].rows : s[CF_X].rows_per_sample) * device->ordered_seconds;
@@ -143,12 +150,10 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
     const double number = (double)cf_dtype_bytes(s[CF_X].dtype), plane = 2.0 * number * bins;
     const double in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns, rows = (double)s[CF_X].rows,
                  groups = (double)layer->groups;
-    const int64_t longest = cf_max(cf_max(s[CF_X].basis[0], s[CF_X].basis[1]), s[CF_X].basis[2]);
-    /* From rates on an H200: longer lines take two steps; sums go through shared memory, too, and leave room for fewer threads, as large
-     * planes do; products of several channels read all weights for every plane. */
-    const double rate = device->fused_flops / (longest > device->line_points ? 1.4 : 1.0) /
-                        (pass == CF_PASS_WEIGHTS ? 1.6 : 1.0) / (plane > 100e3 ? 1.6 : 1.0) /
-                        (in * out > 1 ? 1.6 : 1.0);
+    /* From rates on an H200: gradients of weights keep sums in registers, and large planes leave room for fewer threads; products of several
+     * channels read all weights for every plane. */
+    const double rate = device->fused_flops * (in * out > 1 ? 0.7 : 1.45) / (pass == CF_PASS_WEIGHTS ? 1.4 : 1.0) /
+                        (plane > 30e3 ? 1.4 : 1.0);
     double chunk = out;
     if (pass == CF_PASS_WEIGHTS) /* sums that stay in a hundred kilobytes */
         chunk = fmin(out, fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
@@ -185,6 +190,29 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
         model_reference(cost);
 }
 
+cf_product_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
+                                    const cf_strategy *strategy) {
+    static const cf_product_variant variants[] = {CF_PRODUCT_LOOP, CF_PRODUCT_BLAS, CF_PRODUCT_TENSOR};
+    cf_product_variant best = CF_PRODUCT_LOOP;
+    double least = HUGE_VAL;
+    for (int i = 0; i < CF_PRODUCT_VARIANTS; ++i) {
+        const char *why;
+        cf_strategy s = *strategy;
+        cf_stage_cost cost[CF_STAGE_COUNT];
+        s.product = variants[i];
+        if ((s.product == CF_PRODUCT_BLAS && !device->has_blas) ||
+            !cf_families[s.family].feasible(layer, pass, &s, &why) ||
+            !cf_families[s.family].runs_on(device, layer, pass, &s, &why))
+            continue;
+        cf_model_pass(layer, device, pass, &s, cost);
+        if (cf_model_seconds(cost) < least) {
+            least = cf_model_seconds(cost);
+            best = s.product;
+        }
+    }
+    return best;
+}
+
 double cf_model_seconds(const cf_stage_cost cost[CF_STAGE_COUNT]) {
     double sum = 0.0;
     for (int i = 0; i < CF_STAGE_COUNT; ++i)
@@ -192,8 +220,14 @@ double cf_model_seconds(const cf_stage_cost cost[CF_STAGE_COUNT]) {
     return sum;
 }
 
-cf_stage_cost cf_model_bias(const cf_layer *layer, const cf_device *device) {
+cf_stage_cost cf_model_bias(const conv_fft_plan *plan, int set) {
+    const cf_layer *layer = &plan->layer;
+    const cf_spectrum *s = &plan->pass[CF_PASS_WEIGHTS].spectrum[CF_Y];
     int64_t x[5], y[5], w[5];
     cf_layer_extents(layer, x, y, w);
-    return cost_of(device, elements(y) * (double)cf_dtype_bytes(layer->y.dtype), elements(y), device->flops);
+    const bool bins = cf_staged_sums_bias(plan, set);
+    const double numbers = bins ? (double)s->rows * (double)(s->groups * s->columns) : elements(y);
+    const conv_fft_dtype dtype = bins ? s->dtype : layer->y.dtype;
+    return cost_of(plan->device, (bins ? 2.0 : 1.0) * numbers * (double)cf_dtype_bytes(dtype), numbers,
+                   plan->device->flops);
 }

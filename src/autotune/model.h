@@ -16,10 +16,14 @@ typedef struct cf_stage_cost {
 void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                    cf_stage_cost cost[CF_STAGE_COUNT]);
 
+/* The product that costs least, of those that the device has, for a strategy that is feasible with one of them. */
+cf_product_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
+                                    const cf_strategy *strategy);
+
 /* Of all stages; HUGE_VAL if one is not predicted. */
 double cf_model_seconds(const cf_stage_cost cost[CF_STAGE_COUNT]);
 
-/* Cost of the gradient of the bias. */
-cf_stage_cost cf_model_bias(const cf_layer *layer, const cf_device *device);
+/* Cost of the gradient of the bias in a run of these passes. */
+cf_stage_cost cf_model_bias(const conv_fft_plan *plan, int set);
 
 #endif

@@ -13,7 +13,7 @@ static size_t spectrum_bytes(const conv_fft_plan *plan, conv_fft_operand operand
 conv_fft_status cf_check_call_memory(const conv_fft_plan *plan, int set, const cf_call *c) {
     const cf_gpu *const gpu = cf_gpu_of_layers(plan->device);
     const cf_layer *const l = &plan->layer;
-    if (!gpu)
+    if (!gpu || plan->trusted)
         return CONV_FFT_SUCCESS;
     int64_t x[5], y[5], w[5];
     cf_layer_extents(l, x, y, w);

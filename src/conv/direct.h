@@ -43,7 +43,8 @@ typedef struct cf_direct_pass {
 bool cf_direct_pass_make(const cf_layer *layer, int index, cf_direct_pass *pass, const char **why);
 
 cf_cudnn_type cf_direct_type(conv_fft_dtype dtype);
-/* Several engines of cuDNN 9.19 take uneven padding and give wrong gradients; its heuristics do not survive every padding. */
+/* Several engines of cuDNN 9.19 take uneven padding and give wrong gradients, and one takes single channels of 16 bits and gives wrong
+ * outputs; its heuristics do not survive every padding. */
 bool cf_direct_is_trusted(const cf_direct_pass *pass, const char **why);
 
 /* Beyond 3 taps an axis Winograd's transforms lose up to four digits, which is more than FP32 allows. */

@@ -76,6 +76,10 @@ bool cf_direct_pass_make(const cf_layer *layer, int index, cf_direct_pass *pass,
 }
 
 bool cf_direct_is_trusted(const cf_direct_pass *p, const char **why) {
+    const cf_direct_operand *x = &p->operand[CF_X];
+    *why = "cuDNN is not trusted with one channel of 16 bits, which may count as first or last";
+    if ((x->dtype == CONV_FFT_FP16 || x->dtype == CONV_FFT_BF16) && x->extents[1] == 1)
+        return false;
     *why = "cuDNN is trusted only where it pads both sides of an axis alike, by less than the kernel covers";
     for (int a = 0; a < p->axes - 2; ++a) {
         const int64_t kernel = p->operand[CF_W].extents[2 + a];

@@ -63,7 +63,7 @@ static conv_fft_status describe_weights(const cf_layer *layer, int pass, const c
     cf_transform_desc *d = &fft->transform;
     d->inverse = fft->adds = pass == CF_PASS_WEIGHTS;
     d->tensor = d->inverse ? layer->gw : layer->w;
-    d->window = cf_staged_window(layer, s, CF_ROLE_W);
+    d->window = cf_fused_window(layer, pass, s, CF_W);
     d->spectrum = spectrum[CF_W];
     d->spectrum.rows *= layer->groups;
     d->spectrum.groups = 1;
@@ -132,7 +132,7 @@ conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
     int count = 0;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
-    CF_FORWARD(cf_gpu_transforms_build(state->gpu, &state->weights, 1));
+    CF_FORWARD(cf_gpu_transforms_build(state->gpu, &state->weights, 1, NULL, 0));
     memset(sources, 0, sizeof sources);
     conv_fft_status status = CONV_FFT_SUCCESS;
     while (status == CONV_FFT_SUCCESS && count < cf_fused_kernels(c)) {

@@ -20,6 +20,7 @@ typedef enum cf_fused_form {
 typedef struct cf_fused_config {
     cf_fused_form form;
     bool conjugate, rows_first;
+    bool sums;          /* weights: threads keep them, or else shared memory */
     int in, out, chunk; /* columns per group of what is read and written (weights: of x and gy); outputs of one block */
     int64_t in_stride, out_stride; /* bins from the weights of an input to those of the next one; of an output */
     int64_t rows, groups, slices;
@@ -33,6 +34,10 @@ typedef struct cf_fused_config {
 /* NOT_SUPPORTED: too much for the shared memory of a block, or too many blocks. */
 conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_strategy *strategy,
                                    const cf_gpu_facts *facts, cf_fused_config *config);
+
+/* cf_staged_window() of one of the pass's operands. Those of x and of w are moved up together where rows of x then begin at places that
+ * kernels like better: what they make of each other stays where it was. */
+cf_window cf_fused_window(const cf_layer *layer, int pass, const cf_strategy *strategy, int operand);
 
 /* The kernel's text behind the device headers; its name is cf_fused. */
 void cf_fused_emit(const cf_fused_config *config, int variant, cf_text *text);

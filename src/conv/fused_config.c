@@ -3,6 +3,8 @@
  * The choices of a fused pass.
  *
  * form      Of forward and backward data, the side with fewer columns stays in shared memory; the other passes by.
+ * sums      Of the gradient of the weights: in the registers of the threads that have the products, where they have room for them and a block
+ *           takes one plane of each side; else in shared memory.
  * chunk     Outputs of one block. Where sums stay in shared memory, the number that costs least, for each block transforms the inputs again;
  *           else all of them, or fewer where blocks are too few to fill the GPU.
  * slices    Weights: parts of the rows that blocks sum on their own, as many as fill the GPU twice over.
@@ -21,6 +23,27 @@ enum {
     MOST_SUMS = 64 << 20 /* bytes of the slices' sums */
 };
 
+/* Places of both windows to move up by, so that rows of the first one begin with a multiple of `unit`; 0 if there is no room for it. */
+static int64_t moved_by(const cf_axis_window *x, const cf_axis_window *w, int64_t basis, int64_t unit) {
+    const int64_t by = (unit - x->first % unit) % unit;
+    const bool fits =
+        x->first + (x->count - 1) * x->spread + by < basis && w->first + (w->count - 1) * w->spread + by < basis;
+    return fits ? by : 0;
+}
+
+cf_window cf_fused_window(const cf_layer *layer, int pass, const cf_strategy *s, int operand) {
+    const cf_role *role = cf_pass_table[pass].role;
+    cf_window window = cf_staged_window(layer, s, role[operand]);
+    const cf_window x = cf_staged_window(layer, s, role[CF_X]), w = cf_staged_window(layer, s, role[CF_W]);
+    for (int a = 1; a < 3 && operand != CF_Y; ++a) {
+        int64_t by = a == 2 ? moved_by(&x.axis[a], &w.axis[a], s->basis[a], 4) : 0;
+        if (by == 0 && x.axis[a].first % 4)
+            by = moved_by(&x.axis[a], &w.axis[a], s->basis[a], 2);
+        window.axis[a].first += by;
+    }
+    return window;
+}
+
 static cf_tile_problem side_of(const cf_layer *layer, int pass, const cf_strategy *s, int operand, bool inverse) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_staged_spectra(layer, pass, s, spectrum);
@@ -29,7 +52,7 @@ static cf_tile_problem side_of(const cf_layer *layer, int pass, const cf_strateg
     memset(&fft, 0, sizeof fft);
     fft.transform.inverse = inverse;
     fft.transform.tensor = operand == CF_X ? layer->x : layer->y;
-    fft.transform.window = cf_staged_window(layer, s, cf_pass_table[pass].role[operand]);
+    fft.transform.window = cf_fused_window(layer, pass, s, operand);
     fft.transform.spectrum = spectrum[operand];
     fft.transform.scale = 1.0;
     const int64_t row_bins = basis[2] / 2 + 1;
@@ -49,14 +72,14 @@ static int buffers_of(const cf_fused_config *c) {
     case CF_FUSED_GATHER:
         return c->chunk + 1;
     default:
-        return c->in + 1 + c->in * c->chunk;
+        return c->sums ? 2 : c->in + 1 + c->in * c->chunk;
     }
 }
 
 static conv_fft_status configure_tiles(cf_fused_config *c, const cf_tile_problem problems[2],
                                        const cf_gpu_facts *facts) {
     cf_tile_config tile[2];
-    CF_FORWARD(cf_tile_configure_product(problems, 2, buffers_of(c), facts, tile, &c->cycles));
+    CF_FORWARD(cf_tile_configure_product(problems, 2, buffers_of(c), c->sums, facts, tile, &c->cycles));
     c->shared = cf_tile_product_shared(&tile[0], 2, buffers_of(c));
     for (int side = 0; side < 2; ++side) {
         tile[side].planes_touch = !c->rows_first && touches(&problems[side].fft.transform.tensor);
@@ -90,9 +113,25 @@ static conv_fft_status choose_chunk(cf_fused_config *c, const cf_tile_problem pr
     return status;
 }
 
+/* Sums of one plane of each side at a time, in registers. */
+static conv_fft_status choose_single(cf_fused_config *c, const cf_tile_problem problems[2], const cf_gpu_facts *facts) {
+    if (c->in > 1)
+        return CONV_FFT_NOT_SUPPORTED;
+    c->sums = true;
+    c->chunk = 1;
+    return configure_tiles(c, problems, facts);
+}
+
 static conv_fft_status configure_weights(cf_fused_config *c, const cf_tile_problem problems[2],
                                          const cf_gpu_facts *facts) {
-    CF_FORWARD(choose_chunk(c, problems, facts));
+    cf_fused_config single = *c;
+    const conv_fft_status chosen = choose_chunk(c, problems, facts);
+    if (choose_single(&single, problems, facts) == CONV_FFT_SUCCESS &&
+        (chosen != CONV_FFT_SUCCESS ||
+         single.cycles * 2 * single.out < c->cycles * ((double)c->out / c->chunk + c->out)))
+        *c = single;
+    else
+        CF_FORWARD(chosen);
     c->blocks = cf_ceil_div(c->groups, c->tile[0][0].planes);
     const int64_t bytes = c->groups * c->in * c->out * c->bins * 2 *
                           (int64_t)cf_dtype_bytes(problems[0].fft.transform.spectrum.dtype),
@@ -125,6 +164,9 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
     if (columns > most || outputs > most)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "a group has %lld and %lld columns; fused kernels take %lld",
                        (long long)columns, (long long)outputs, (long long)most);
+    if (spectrum[CF_Y].rows > INT32_MAX / layer->groups)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld planes of %lld groups each; fused kernels take 2^31 of them",
+                       (long long)spectrum[CF_Y].rows, (long long)layer->groups);
     const bool data = pass == CF_PASS_DATA;
     c.in = (int)(data ? outputs : columns);
     c.out = (int)(data ? columns : outputs);
@@ -146,7 +188,7 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
 }
 
 void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
-    static const char *const kernels[] = {"scatter", "gather", "weights"};
+    const char *const kernels[] = {"scatter", "gather", c->sums ? "weight" : "weights"};
     cf_tile_emit_config(&c->tile[0][variant], "SideX", t);
     cf_tile_emit_config(&c->tile[1][variant], "SideY", t);
     cf_text_add(t,

@@ -17,6 +17,11 @@ struct cf_transform {
     cf_gpu_transform *gpu;
 };
 
+struct cf_pair {
+    const cf_transform *transform[2];
+    cf_gpu_pair *gpu;
+};
+
 /* The kernels of the small stages, and a handle of cuBLAS, so that no call has to make one. Without cuBLAS our own kernels do. */
 static conv_fft_status prepare(cf_device *device) {
     cf_gpu_layers *layers = cf_gpu_layers_of(device);
@@ -56,14 +61,48 @@ static conv_fft_status transform_create(cf_device *device, const cf_transform_de
     return status;
 }
 
-static conv_fft_status transforms_build(cf_device *device, cf_transform *const *transforms, int count) {
-    cf_gpu_transform **gpu = malloc((size_t)count * sizeof(cf_gpu_transform *));
+/* The descriptions agree in the groups. */
+static conv_fft_status pair_create(cf_device *device, const cf_transform *first, const cf_transform *second,
+                                   cf_pair **result) {
+    const int64_t rows[2] = {first->desc.spectrum.rows, second->desc.spectrum.rows};
+    cf_gpu_pair *gpu = NULL;
+    *result = NULL;
+    CF_FORWARD(cf_gpu_pair_create(cf_gpu_layers_of(device)->gpu, first->gpu, second->gpu, rows,
+                                  first->desc.spectrum.groups, &gpu));
     if (!gpu)
-        return cf_fail_memory((size_t)count * sizeof(cf_gpu_transform *), "transforms");
-    for (int i = 0; i < count; ++i)
+        return CONV_FFT_SUCCESS;
+    cf_pair *pair = malloc(sizeof *pair);
+    if (!pair) {
+        cf_gpu_pair_destroy(gpu);
+        return cf_fail_memory(sizeof *pair, "a pair of transforms");
+    }
+    *pair = (cf_pair){{first, second}, gpu};
+    *result = pair;
+    return CONV_FFT_SUCCESS;
+}
+
+static void pair_destroy(cf_pair *pair) {
+    if (!pair)
+        return;
+    cf_gpu_pair_destroy(pair->gpu);
+    free(pair);
+}
+
+static conv_fft_status transforms_build(cf_device *device, cf_transform *const *transforms, int count,
+                                        cf_pair *const *pairs, int pair_count) {
+    cf_gpu_transform **gpu = malloc((size_t)(count + 1) * sizeof(cf_gpu_transform *));
+    cf_gpu_pair **gpu_pairs = malloc((size_t)(pair_count + 1) * sizeof(cf_gpu_pair *));
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    if (!gpu || !gpu_pairs)
+        status = cf_fail_memory((size_t)(count + pair_count) * sizeof(cf_gpu_transform *), "transforms");
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
         gpu[i] = transforms[i]->gpu;
-    const conv_fft_status status = cf_gpu_transforms_build(cf_gpu_layers_of(device)->gpu, gpu, count);
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
+        gpu_pairs[i] = pairs[i]->gpu;
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_gpu_transforms_build(cf_gpu_layers_of(device)->gpu, gpu, count, gpu_pairs, pair_count);
     free(gpu);
+    free(gpu_pairs);
     return status;
 }
 
@@ -99,6 +138,14 @@ static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_ori
                                void *scratch, struct CUstream_st *stream) {
     const cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
     return block.rows > 0 ? cf_gpu_transform_run(t->gpu, &call, stream) : CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status forward_pair(const cf_pair *pair, const void *const tensor[2], const cf_block block[2],
+                                    struct CUstream_st *stream) {
+    const cf_origin whole = {0, 0};
+    const cf_gpu_transform_call call[2] = {call_of(pair->transform[0], tensor[0], whole, &block[0], NULL),
+                                           call_of(pair->transform[1], tensor[1], whole, &block[1], NULL)};
+    return cf_gpu_pair_run(pair->gpu, call, stream);
 }
 
 static conv_fft_status inverse(const cf_transform *t, cf_block block, void *tensor, cf_origin origin, const void *bias,
@@ -141,8 +188,13 @@ static const cf_stage_ops operations = {
     .transform_create = transform_create,
     .transforms_build = transforms_build,
     .transform_destroy = transform_destroy,
+    .pair_create = pair_create,
+    .pair_destroy = pair_destroy,
     .transform_scratch = transform_scratch,
+    .products_build = cf_gpu_products_build,
+    .product_destroy = cf_gpu_product_destroy,
     .forward = forward,
+    .forward_pair = forward_pair,
     .inverse = inverse,
     .product = cf_gpu_product,
     .fold = cf_gpu_fold,
@@ -168,6 +220,7 @@ static void set_facts(cf_device *device, const cf_gpu_facts *facts) {
     const double lanes = 128.0 * (double)facts->multiprocessors * (double)facts->clock_khz * 1e3;
     device->flops = device->fused_flops = 0.4 * lanes;
     device->product_flops = 1.6 * lanes;
+    device->tensor_flops = 3.1 * lanes;
     device->overlaps = true;
     device->bandwidth = 0.6 * 2e3 * (double)facts->memory_clock_khz * (double)facts->memory_bus_bits / 8;
     device->stage_seconds = 4e-6;

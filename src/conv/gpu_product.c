@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One matrix product per bin and group: cuBLAS for all bins of a group at once, or our own kernel. */
+/* One matrix product per bin and group: cuBLAS for all bins of a group at once, or our own kernels. */
 #include "conv/gpu_stages.h"
 
 #include "core/arith.h"
@@ -65,6 +65,8 @@ conv_fft_status cf_gpu_product(cf_device *device, const cf_product_desc *desc, c
     const size_t bytes = 2 * cf_dtype_bytes(desc->dtype);
     if (bins == 0 || x.rows == 0)
         return CONV_FFT_SUCCESS;
+    if (desc->variant == CF_PRODUCT_TENSOR)
+        return cf_gpu_tensor_product(desc, &x, &w, &y, accumulate, stream);
     if (desc->variant == CF_PRODUCT_LOOP || g.m > INT_MAX || g.n > INT_MAX || g.k > INT_MAX) {
         for (int64_t group = 0; group < groups; ++group) {
             cf_block bx = x, bw = w, by = y;
@@ -76,7 +78,8 @@ conv_fft_status cf_gpu_product(cf_device *device, const cf_product_desc *desc, c
         return CONV_FFT_SUCCESS;
     }
     cf_cublas_lease lease;
-    CF_FORWARD(cf_cublas_acquire(layers->gpu->cublas, stream, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease));
+    const cf_cublas_math math = desc->math == CONV_FFT_MATH_TF32 ? CF_CUBLAS_TF32_MATH : CF_CUBLAS_DEFAULT_MATH;
+    CF_FORWARD(cf_cublas_acquire(layers->gpu->cublas, stream, math, NULL, 0, &lease));
     conv_fft_status status = CONV_FFT_SUCCESS;
     const int64_t most = 65535; /* matrices of one call: the third axis of a grid */
     for (int64_t group = 0; group < groups && status == CONV_FFT_SUCCESS; ++group)

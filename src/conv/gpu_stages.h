@@ -56,6 +56,11 @@ conv_fft_status cf_gpu_product(cf_device *device, const cf_product_desc *desc, c
 conv_fft_status cf_gpu_small_product(cf_gpu_layers *layers, const cf_product_desc *desc, const cf_block *x,
                                      const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
                                      struct CUstream_st *stream);
+/* On tensor cores, by what was compiled for the description. */
+conv_fft_status cf_gpu_products_build(cf_device *device, cf_product_desc *const *descs, int count);
+void cf_gpu_product_destroy(cf_product *product);
+conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_block *x, const cf_block *w,
+                                      const cf_block *y, bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,

@@ -81,6 +81,14 @@ static void release(conv_fft_plan *plan) {
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
         if ((plan->passes & 1 << i) && family_of(plan, i)->release)
             family_of(plan, i)->release(plan, i);
+        if (plan->pass[i].product.compiled)
+            plan->device->ops->product_destroy(plan->pass[i].product.compiled);
+        plan->pass[i].product.compiled = NULL;
+    }
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        if (plan->pass[i].pair)
+            plan->device->ops->pair_destroy(plan->pass[i].pair);
+        plan->pass[i].pair = NULL;
     }
     for (int i = 0; i < plan->transform_count; ++i)
         plan->device->ops->transform_destroy(plan->transforms[i].transform);
@@ -99,12 +107,67 @@ static conv_fft_status prepare(conv_fft_plan *plan) {
     return CONV_FFT_SUCCESS;
 }
 
+/* Whether every call transforms both operands of the pass, and whole. */
+static bool reads_whole(const conv_fft_plan *plan, int pass) {
+    if (plan->pass[pass].strategy.family != CF_FAMILY_STAGED || plan->pass[pass].strategy.keep ||
+        plan->chunk_groups < plan->layer.groups || plan->layer.batch == 0)
+        return false;
+    for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
+        int64_t per_sample;
+        if ((set & 1 << pass) && runs_as_one(plan, set) && plan->workspace[set].rows < all_rows(plan, set, &per_sample))
+            return false;
+    }
+    return true;
+}
+
+static conv_fft_status make_pairs(conv_fft_plan *plan) {
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        cf_pass_plan *pass = &plan->pass[i];
+        if (!plan->device->ops->pair_create || !(plan->passes & 1 << i) || !reads_whole(plan, i))
+            continue;
+        const int result = cf_pass_table[i].result, first = result == CF_X ? CF_W : CF_X,
+                  second = result == CF_Y ? CF_W : CF_Y;
+        CF_FORWARD(
+            plan->device->ops->pair_create(plan->device, pass->transform[first], pass->transform[second], &pass->pair));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Whether some call runs this transform by itself. When both gradients share that of gy, x is transformed after gx is stored. */
+static bool runs_alone(const conv_fft_plan *plan, const cf_transform *transform) {
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        const cf_pass_plan *pass = &plan->pass[i];
+        for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
+            const bool alone = operand == cf_pass_table[i].result || !pass->pair ||
+                               (i == CF_PASS_WEIGHTS && operand == CF_X && plan->shares_gy);
+            if ((plan->passes & 1 << i) && pass->transform[operand] == transform && alone)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* All at once: where transforms are compiled, that goes side by side. */
 static conv_fft_status build(conv_fft_plan *plan) {
     cf_transform *transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
+    cf_pair *pairs[CF_PASS_COUNT];
+    int alone = 0, paired = 0;
+    CF_FORWARD(make_pairs(plan));
     for (int i = 0; i < plan->transform_count; ++i)
-        transforms[i] = plan->transforms[i].transform;
-    CF_FORWARD(plan->device->ops->transforms_build(plan->device, transforms, plan->transform_count));
+        if (runs_alone(plan, plan->transforms[i].transform))
+            transforms[alone++] = plan->transforms[i].transform;
+    for (int i = 0; i < CF_PASS_COUNT; ++i)
+        if (plan->pass[i].pair)
+            pairs[paired++] = plan->pass[i].pair;
+    CF_FORWARD(plan->device->ops->transforms_build(plan->device, transforms, alone, pairs, paired));
+    cf_product_desc *products[CF_PASS_COUNT];
+    int count = 0;
+    for (int i = 0; i < CF_PASS_COUNT; ++i)
+        if ((plan->passes & 1 << i) && plan->pass[i].strategy.family == CF_FAMILY_STAGED &&
+            plan->pass[i].strategy.product == CF_PRODUCT_TENSOR)
+            products[count++] = &plan->pass[i].product;
+    if (count > 0)
+        CF_FORWARD(plan->device->ops->products_build(plan->device, products, count));
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
         if ((plan->passes & 1 << i) && family_of(plan, i)->build)
             CF_FORWARD(family_of(plan, i)->build(plan, i));

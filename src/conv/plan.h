@@ -54,6 +54,7 @@ typedef struct cf_pass_plan {
     cf_strategy strategy;
     cf_spectrum spectrum[CF_OPERAND_COUNT]; /* rows of x and y: all of them */
     cf_transform *transform[CF_OPERAND_COUNT];
+    cf_pair *pair; /* staged: transforms both operands that are read, X before W before Y; NULL: one after the other */
     cf_product_desc product;
     cf_gx_store gx_store;
     cf_fold_desc fold;
@@ -79,6 +80,7 @@ struct conv_fft_plan {
     cf_layer layer;
     cf_device *device;
     int passes;
+    bool trusted; /* calls do not ask the driver about memory and stream */
     cf_pass_plan pass[CF_PASS_COUNT];
     bool shares_gy; /* both backward passes read the same spectrum of gy */
     cf_bias_desc bias;

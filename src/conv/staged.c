@@ -63,6 +63,9 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
     *why = "its spectrum must have the type of the layer's arithmetic";
     if (s->spectrum != layer->compute)
         return false;
+    *why = "tensor cores multiply spectra of FP32 only";
+    if (s->product == CF_PRODUCT_TENSOR && s->spectrum != CONV_FFT_FP32)
+        return false;
     static const cf_role results[CF_PASS_COUNT] = {CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
     for (int a = 0; a < 3; ++a) {
         const cf_axis_grid grid = cf_strategy_grid(s, a);
@@ -85,7 +88,18 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
 }
 
 static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
-    (void)layer, (void)pass;
+    cf_spectrum spectrum[CF_OPERAND_COUNT];
+    if (s->product == CF_PRODUCT_TENSOR) {
+        *why = "it has no tensor cores";
+        if (device->tensor_flops <= 0.0)
+            return false;
+        *why = "its products are too large for tensor cores";
+        const int64_t most = (int64_t)1 << 30;
+        if (!cf_staged_spectra(layer, pass, s, spectrum) || spectrum[CF_X].rows > most ||
+            spectrum[CF_X].columns > most || spectrum[CF_Y].columns > most ||
+            spectrum[CF_X].bins > most / spectrum[CF_X].groups)
+            return false;
+    }
     *why = "it has no transforms of a basis that large";
     return device->ops->transforms(device, s->basis, s->spectrum);
 }
@@ -176,9 +190,12 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
     pass->product = (cf_product_desc){.kind = row->product,
                                       .variant = pass->strategy.product,
                                       .dtype = pass->strategy.spectrum,
+                                      .math = layer->problem.math,
                                       .bins = pass->spectrum[CF_X].bins,
                                       .in_columns = pass->spectrum[CF_X].columns,
-                                      .out_columns = pass->spectrum[CF_Y].columns};
+                                      .out_columns = pass->spectrum[CF_Y].columns,
+                                      .rows = pass->spectrum[CF_X].rows,
+                                      .groups = plan->chunk_groups};
     const cf_tensor *const tensors[CF_OPERAND_COUNT] = {&layer->x, index == CF_PASS_WEIGHTS ? &layer->gw : &layer->w,
                                                         &layer->y};
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {

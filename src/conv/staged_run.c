@@ -10,6 +10,8 @@
  *             GY W -> GX,  GX -> gx                   (backward data)
  *             x -> X,  GW += GY* X                    (backward weights)
  *         GW -> gw
+ *
+ * A pass with a pair makes both spectra that it reads by one launch, where the second one stands here.
  */
 #include "conv/staged.h"
 
@@ -24,6 +26,7 @@ typedef struct runner {
     cf_workspace ws;
     char *base;                       /* aligned workspace */
     int64_t group, groups, row, rows; /* the current chunk */
+    bool sums_bias;
 } runner;
 
 static char *complex_at(const cf_spectrum *s, void *base, int64_t index) {
@@ -48,6 +51,16 @@ static conv_fft_status load(runner *r, const cf_pass_plan *pass, int operand, co
         return CONV_FFT_SUCCESS;
     CF_FORWARD(r->plan->device->ops->forward(pass->transform[operand], tensor, (cf_origin){0, 0}, block,
                                              r->base + r->ws.scratch, r->call->stream));
+    cf_lap(r->plan, r->call, stage);
+    return CONV_FFT_SUCCESS;
+}
+
+/* The same of both operands that a pass with a pair reads, in the order of its pair. */
+static conv_fft_status load_pair(runner *r, const cf_pass_plan *pass, const void *first, cf_block first_block,
+                                 const void *second, cf_block second_block, cf_stage_kind stage) {
+    const void *const tensors[2] = {first, second};
+    const cf_block blocks[2] = {first_block, second_block};
+    CF_FORWARD(r->plan->device->ops->forward_pair(pass->pair, tensors, blocks, r->call->stream));
     cf_lap(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
@@ -77,9 +90,11 @@ static cf_block load_x(const runner *r, const cf_pass_plan *pass) {
 
 static conv_fft_status forward_rows(runner *r) {
     const cf_pass_plan *pass = r->forward;
-    const cf_block x = load_x(r, pass), y = chunk_of(r, &pass->spectrum[CF_Y], false, r->ws.y, NULL);
-    CF_FORWARD(load(r, pass, CF_X, r->call->x, x, CF_STAGE_LOAD_X));
-    CF_FORWARD(multiply(r, pass, x, load_w(r, pass), y, false, CF_STAGE_PRODUCT_Y));
+    const cf_block x = load_x(r, pass), w = load_w(r, pass),
+                   y = chunk_of(r, &pass->spectrum[CF_Y], false, r->ws.y, NULL);
+    CF_FORWARD(pass->pair ? load_pair(r, pass, r->call->x, x, r->call->w, w, CF_STAGE_LOAD_X)
+                          : load(r, pass, CF_X, r->call->x, x, CF_STAGE_LOAD_X));
+    CF_FORWARD(multiply(r, pass, x, w, y, false, CF_STAGE_PRODUCT_Y));
     return store(r, pass, CF_Y, y, r->call->y, (cf_origin){0, 0}, r->call->bias, false, CF_STAGE_STORE_Y);
 }
 
@@ -108,10 +123,50 @@ static conv_fft_status fold_rows(runner *r, cf_block gx) {
     return CONV_FFT_SUCCESS;
 }
 
+bool cf_staged_sums_bias(const conv_fft_plan *plan, int set) {
+    const cf_pass_plan *pass = &plan->pass[CF_PASS_WEIGHTS];
+    const cf_layer *layer = &plan->layer;
+    if (!(set & CONV_FFT_BACKWARD_WEIGHTS) || pass->strategy.family != CF_FAMILY_STAGED || layer->batch == 0 ||
+        (layer->groups > 1 && layer->out_channels > 1))
+        return false;
+    const int run = plan->shares_gy ? set : CONV_FFT_BACKWARD_WEIGHTS;
+    bool covers = plan->workspace[run].rows >= pass->spectrum[CF_Y].rows;
+    const cf_window gy = cf_staged_window(layer, &pass->strategy, cf_pass_table[CF_PASS_WEIGHTS].role[CF_Y]);
+    for (int a = 0; a < 3; ++a)
+        covers = covers && cf_window_covers(&gy.axis[a]);
+    return covers;
+}
+
+/* The real parts of bin 0, summed over rows: one column of each group, or one group of all columns. */
+static conv_fft_status sum_bias(const runner *r, cf_block gy) {
+    const conv_fft_plan *plan = r->plan;
+    const cf_spectrum *s = &r->weights->spectrum[CF_Y];
+    const int64_t channels = r->groups * s->channels;
+    const cf_bias_desc bin = {.tensor = {.dtype = s->dtype,
+                                         .sample_stride = 2 * s->columns,
+                                         .channel_stride = s->channels > 1 ? 2 : 2 * gy.group_stride},
+                              .result_dtype = plan->bias.result_dtype,
+                              .samples = gy.rows,
+                              .channels = channels,
+                              .size = {1, 1, 1}};
+    char *gbias = (char *)r->call->gbias + r->group * s->channels * (int64_t)cf_dtype_bytes(bin.result_dtype);
+    CF_FORWARD(plan->device->ops->bias_gradient(plan->device, &bin, gy.data, gbias,
+                                                r->call->flags & CONV_FFT_ACCUMULATE_GBIAS, r->call->stream));
+    cf_lap(plan, r->call, CF_STAGE_BIAS);
+    return CONV_FFT_SUCCESS;
+}
+
 static conv_fft_status backward_rows(runner *r, bool first) {
     const cf_pass_plan *shared = r->data ? r->data : r->weights;
     const cf_block gy = chunk_of(r, &shared->spectrum[CF_Y], false, r->ws.y, NULL);
-    CF_FORWARD(load(r, shared, CF_Y, r->call->gy, gy, CF_STAGE_LOAD_GY));
+    if (!shared->pair)
+        CF_FORWARD(load(r, shared, CF_Y, r->call->gy, gy, CF_STAGE_LOAD_GY));
+    else if (r->data)
+        CF_FORWARD(load_pair(r, shared, r->call->w, load_w(r, shared), r->call->gy, gy, CF_STAGE_LOAD_GY));
+    else
+        CF_FORWARD(load_pair(r, shared, r->call->x, load_x(r, shared), r->call->gy, gy, CF_STAGE_LOAD_GY));
+    if (r->sums_bias)
+        CF_FORWARD(sum_bias(r, gy));
     if (r->data) {
         const cf_block gx = chunk_of(r, &r->data->spectrum[CF_X], false, r->ws.x, NULL);
         CF_FORWARD(multiply(r, r->data, gx, load_w(r, r->data), gy, false, CF_STAGE_PRODUCT_GX));
@@ -125,7 +180,8 @@ static conv_fft_status backward_rows(runner *r, bool first) {
     }
     if (r->weights) {
         const cf_block x = load_x(r, r->weights), gw = chunk_of(r, &r->weights->spectrum[CF_W], true, r->ws.gw, NULL);
-        CF_FORWARD(load(r, r->weights, CF_X, r->call->x, x, CF_STAGE_LOAD_X));
+        if (r->data || !shared->pair)
+            CF_FORWARD(load(r, r->weights, CF_X, r->call->x, x, CF_STAGE_LOAD_X));
         CF_FORWARD(multiply(r, r->weights, x, gw, gy, !first, CF_STAGE_PRODUCT_GW));
     }
     return CONV_FFT_SUCCESS;
@@ -182,8 +238,9 @@ conv_fft_status cf_staged_run(const conv_fft_plan *plan, int set, const cf_call 
     const cf_pass_plan *reads_w = r.forward ? r.forward : r.data;
     const cf_spectrum *y = &(reads_w ? reads_w : r.weights)->spectrum[CF_Y];
     r.groups = plan->chunk_groups;
+    r.sums_bias = call->gbias && cf_staged_sums_bias(plan, set);
     for (r.group = 0; r.group < plan->layer.groups; r.group += r.groups) {
-        if (reads_w)
+        if (reads_w && !reads_w->pair)
             CF_FORWARD(load(&r, reads_w, CF_W, call->w, load_w(&r, reads_w), CF_STAGE_LOAD_W));
         CF_FORWARD(all_rows(&r, y));
         if (!r.weights)

@@ -11,7 +11,7 @@ static const char *const family_words[CF_FAMILY_COUNT + 1] = {[CF_FAMILY_STAGED]
                                                               [CF_FAMILY_DIRECT] = "direct"};
 static const char *const dilation_words[] = {"step", "shift", NULL};
 static const char *const overlap_words[] = {"save", "add", NULL};
-static const char *const product_words[] = {"blas", "loop", NULL};
+static const char *const product_words[] = {"blas", "loop", "tensor", NULL};
 static const char *const spectrum_words[] = {"fp32", "fp16", "bf16", "fp64",
                                              NULL}; /* at the values of conv_fft_dtype */
 static const char *const keep_words[] = {"none", "x", "w", "xw", NULL};

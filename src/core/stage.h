@@ -35,14 +35,21 @@ typedef enum cf_product_kind {
 /* How the product is computed. */
 typedef enum cf_product_variant {
     CF_PRODUCT_BLAS,
-    CF_PRODUCT_LOOP
+    CF_PRODUCT_LOOP,
+    CF_PRODUCT_TENSOR, /* tensor cores, by kernels of our own: of FP32 spectra, on devices with tensor_flops */
+    CF_PRODUCT_VARIANTS
 } cf_product_variant;
+
+typedef struct cf_product cf_product; /* each device's own: what variant TENSOR has compiled */
 
 typedef struct cf_product_desc {
     cf_product_kind kind;
     cf_product_variant variant;
     conv_fft_dtype dtype;                  /* of one real part */
+    conv_fft_math math;                    /* TF32: devices that have it may round products to it */
     int64_t bins, in_columns, out_columns; /* columns of X and of Y */
+    int64_t rows, groups;                  /* of X and Y in all: what is compiled is chosen by them */
+    cf_product *compiled;                  /* variant TENSOR: by products_build */
 } cf_product_desc;
 
 /* Sum of scratch[sample][channel][padded axes] (compute type, dense) over the padded positions of each element of `tensor`. */
@@ -65,6 +72,7 @@ typedef struct cf_bias_desc {
 } cf_bias_desc;
 
 typedef struct cf_transform cf_transform; /* each device's own */
+typedef struct cf_pair cf_pair;           /* two forward transforms, computed by one launch */
 typedef struct cf_timer cf_timer;         /* marks in a stream, and what time passed between them */
 
 /* Where a call's tensor block starts: the tensor pointer stands for this sample and group. */
@@ -81,14 +89,26 @@ typedef struct cf_stage_ops {
     bool (*transforms)(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype);
     /* Made, it tells what scratch it takes; built with others, it runs. On failure of a build they may only be destroyed. */
     conv_fft_status (*transform_create)(cf_device *device, const cf_transform_desc *desc, cf_transform **transform);
-    conv_fft_status (*transforms_build)(cf_device *device, cf_transform *const *transforms, int count);
+    /* Of whole spectra of all groups. *pair = NULL: nothing would be gained. The transforms outlive it. The operation and those of pairs
+     * below are NULL where the device has no pairs. */
+    conv_fft_status (*pair_create)(cf_device *device, const cf_transform *first, const cf_transform *second,
+                                   cf_pair **pair);
+    conv_fft_status (*transforms_build)(cf_device *device, cf_transform *const *transforms, int count,
+                                        cf_pair *const *pairs, int pair_count);
     void (*transform_destroy)(cf_transform *transform);
+    void (*pair_destroy)(cf_pair *pair); /* NULL is allowed */
+    /* Compile what descriptions of variant TENSOR need, side by side. NULL: the device has no such products. */
+    conv_fft_status (*products_build)(cf_device *device, cf_product_desc *const *descs, int count);
+    void (*product_destroy)(cf_product *product); /* NULL is allowed */
     /* Bytes of scratch that a run of the transform may use. */
     size_t (*transform_scratch)(const cf_transform *transform);
 
     /* block <- transform of the windows of tensor. */
     conv_fft_status (*forward)(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block,
                                void *scratch, struct CUstream_st *stream);
+    /* The same of both transforms of a pair; it takes no scratch. */
+    conv_fft_status (*forward_pair)(const cf_pair *pair, const void *const tensor[2], const cf_block block[2],
+                                    struct CUstream_st *stream);
     /* tensor <- windows of the inverse of block (+ bias[channel]) (+ old contents). bias, indexed over all groups, may be NULL. */
     conv_fft_status (*inverse)(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,
                                const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream);
@@ -125,6 +145,7 @@ struct cf_device {
     double flops;         /* per second, for the cost model: transforms */
     double fused_flops;   /* the same in kernels that transform both ways; 0: the device has none */
     double product_flops; /* large products */
+    double tensor_flops;  /* the same on tensor cores, as accurate as FP32; 0: the device has none */
     double bandwidth;     /* bytes per second */
     double stage_seconds; /* fixed cost of one stage */
     bool overlaps;        /* arithmetic goes on while memory is read and written: the longer of the two counts */

@@ -17,10 +17,13 @@ static conv_fft_status nothing_to_prepare(cf_device *device) {
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status nothing_to_build(cf_device *device, cf_transform *const *transforms, int count) {
+static conv_fft_status nothing_to_build(cf_device *device, cf_transform *const *transforms, int count,
+                                        cf_pair *const *pairs, int pair_count) {
     (void)device;
     (void)transforms;
     (void)count;
+    (void)pairs;
+    (void)pair_count;
     return CONV_FFT_SUCCESS;
 }
 

@@ -92,8 +92,8 @@ static void why_tile(cf_text *t, const cf_tile_config *c) {
     why_radices(t, c);
     if (c->order == CF_TILE_BY_PLANE)
         cf_text_add(t,
-                    "    planes     %d: side by side they make pieces of %lld bytes of the spectrum; at least 64 if "
-                    "they fit\n",
+                    "    planes     %d: side by side they make pieces of %lld bytes of the spectrum, as long as a "
+                    "block of so many lines is not too large\n",
                     c->planes, (long long)(c->planes * number));
     else
         cf_text_add(t, "    planes     %d: as many as give a block four warps, at least one\n", c->planes);

@@ -40,10 +40,25 @@ conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *sour
     return make_source(tail, doubles, config->shared, source);
 }
 
+static conv_fft_status pair_source(const cf_tile_config pair[2], cf_source *source) {
+    char tail[8192];
+    cf_text t = {tail, sizeof tail, 0};
+    cf_tile_emit_pair(pair, &t);
+    const bool doubles = pair[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
+    return make_source(tail, doubles, cf_max(pair[0].shared, pair[1].shared), source);
+}
+
+enum {
+    MOST_GROUPS = 65535 /* blocks along the second axis of a grid */
+};
+
 /* ---------------------------------------------------------------------------------------------------------- creation */
 
 /* How many: complex numbers stand at multiples of their size, which suits kernels that do not move more at a time. */
 static int variants(const cf_fft_pass *pass) { return pass->plain || pass->tile[0].wide > 1 ? 2 : 1; }
+static int pair_variants(const cf_gpu_pair *pair) {
+    return (int)cf_max(variants(&pair->transform[0]->passes.pass[0]), variants(&pair->transform[1]->passes.pass[0]));
+}
 
 static conv_fft_status make_sources(const cf_gpu_transform *t, cf_source *sources, int *count) {
     for (int i = 0; i < t->passes.count; ++i) {
@@ -57,22 +72,31 @@ static conv_fft_status make_sources(const cf_gpu_transform *t, cf_source *source
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count) {
+conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
+                                        cf_gpu_pair *const *pairs, int pair_count) {
     enum {
         EACH = 2 * CF_FFT_MAX_PASSES
     };
     int total = 0, next = 0;
-    cf_source *sources = calloc((size_t)count * EACH, sizeof *sources);
-    cf_kernel **kernels = calloc((size_t)count * EACH, sizeof *kernels);
-    conv_fft_status status = sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory(EACH * sizeof *sources, "kernels");
+    const size_t most = (size_t)(count + pair_count) * EACH;
+    cf_source *sources = calloc(most, sizeof *sources);
+    cf_kernel **kernels = calloc(most, sizeof *kernels);
+    conv_fft_status status = sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory(most * sizeof *sources, "kernels");
     for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
         status = make_sources(transforms[i], sources, &total);
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
+        for (int v = 0; status == CONV_FFT_SUCCESS && v < pair_variants(pairs[i]); ++v)
+            if ((status = pair_source(pairs[i]->tile[v], &sources[total])) == CONV_FFT_SUCCESS)
+                ++total;
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(gpu, sources, total, kernels);
     for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
         for (int pass = 0; pass < transforms[i]->passes.count; ++pass)
             for (int v = 0; v < variants(&transforms[i]->passes.pass[pass]); ++v)
                 transforms[i]->kernel[pass][v] = kernels[next++];
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
+        for (int v = 0; v < pair_variants(pairs[i]); ++v)
+            pairs[i]->kernel[v] = kernels[next++];
     for (int i = 0; i < total; ++i)
         free((char *)sources[i].text);
     free(sources);
@@ -103,6 +127,50 @@ void cf_gpu_transform_destroy(cf_gpu_transform *t) {
     free(t);
 }
 
+/* Waves of blocks that a transform's only kernel takes. */
+static double waves(const cf_gpu *gpu, const cf_tile_config *tile, int64_t rows, int64_t groups) {
+    const int64_t planes = rows * tile->problem.fft.transform.spectrum.columns;
+    return (double)(cf_ceil_div(planes, tile->planes) * groups) /
+           (double)(gpu->facts.multiprocessors * (int64_t)tile->blocks);
+}
+
+conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *first, const cf_gpu_transform *second,
+                                   const int64_t rows[2], int64_t groups, cf_gpu_pair **result) {
+    const cf_gpu_transform *const transform[2] = {first, second};
+    const double few_waves = 2.0;
+    bool gains = false;
+    *result = NULL;
+    for (int i = 0; i < 2; ++i) {
+        const cf_fft_pass *pass = &transform[i]->passes.pass[0];
+        if (transform[i]->passes.count > 1 || pass->plain || transform[i]->problem.transform.inverse ||
+            groups > MOST_GROUPS || rows[i] <= 0)
+            return CONV_FFT_SUCCESS;
+        gains = gains || waves(gpu, &pass->tile[0], rows[i], groups) <= few_waves;
+    }
+    if (!gains)
+        return CONV_FFT_SUCCESS;
+    cf_gpu_pair *pair = calloc(1, sizeof *pair);
+    if (!pair)
+        return cf_fail_memory(sizeof *pair, "a pair of transforms");
+    for (int v = 0; v < 2; ++v) {
+        for (int i = 0; i < 2; ++i) {
+            pair->transform[i] = transform[i];
+            pair->tile[v][i] = transform[i]->passes.pass[0].tile[v];
+        }
+        cf_tile_pair(pair->tile[v], &gpu->facts);
+    }
+    *result = pair;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_gpu_pair_destroy(cf_gpu_pair *pair) {
+    if (!pair)
+        return;
+    cf_kernel_destroy(pair->kernel[0]);
+    cf_kernel_destroy(pair->kernel[1]);
+    free(pair);
+}
+
 void cf_gpu_transform_describe(const cf_gpu_transform *t, cf_text *line) {
     for (int i = 0; i < t->passes.count; ++i) {
         const cf_fft_pass *pass = &t->passes.pass[i];
@@ -130,10 +198,6 @@ size_t cf_gpu_transform_scratch(const cf_gpu_transform *t, int64_t rows) {
         bytes += between_bytes(t, i, rows);
     return bytes > 0 ? bytes + 63 : 0;
 }
-
-enum {
-    MOST_GROUPS = 65535 /* blocks along the second axis of a grid */
-};
 
 static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant, cf_tile_call call, int64_t groups,
                                    struct CUstream_st *stream) {
@@ -245,4 +309,31 @@ conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *t, const cf_gpu_tra
                                 stream));
         }
     return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_call c[2], struct CUstream_st *stream) {
+    cf_tile_call call[2];
+    int64_t blocks = 0;
+    int variant = 0;
+    for (int i = 0; i < 2; ++i) {
+        const cf_tile_config *tile = &pair->tile[0][i];
+        if (tile->wide > 1 && (uintptr_t)c[i].signal % (4 * (unsigned)tile->wide))
+            variant = 1;
+        call[i] = cf_tile_call_of(&tile->problem, c[i].rows, c[i].unit);
+        call[i].in = c[i].signal;
+        call[i].out = (void *)c[i].spectrum;
+        call[i].spectrum_group_stride = c[i].group_stride;
+        call[i].row_step = 1;
+        call[i].first_block = (int)blocks;
+        blocks += cf_ceil_div(call[i].planes, tile->planes);
+        if (blocks > INT32_MAX)
+            return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
+                           (long long)call[i].planes, (long long)INT32_MAX * tile->planes);
+    }
+    const cf_tile_config *tile = pair->tile[variant];
+    const cf_launch shape = {{(unsigned)blocks, (unsigned)c[0].groups, 1},
+                             {(unsigned)tile[0].threads, 1, 1},
+                             (size_t)cf_max(tile[0].shared, tile[1].shared)};
+    void *parameters[] = {&call[0], &call[1]};
+    return cf_kernel_launch(pair->kernel[variant], &shape, parameters, stream);
 }

@@ -12,7 +12,7 @@ conv_fft_status cf_fft_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, f
     plan->problem = *problem;
     conv_fft_status status = cf_gpu_transform_create(gpu, problem, &plan->gpu);
     if (status == CONV_FFT_SUCCESS)
-        status = cf_gpu_transforms_build(gpu, &plan->gpu, 1);
+        status = cf_gpu_transforms_build(gpu, &plan->gpu, 1, NULL, 0);
     if (status != CONV_FFT_SUCCESS) {
         cf_fft_plan_destroy(plan);
         return status;

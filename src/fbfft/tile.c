@@ -4,13 +4,16 @@
  *
  * radices   One step a line while its points fit a thread's registers: no exchange at all. Longer lines: two steps of about equal
  *           radices, the first a multiple of 8 if it can be, so that threads side by side meet different banks; else three. Where there is
- *           one axis only, two steps from 33 points on: more threads share what little a line has to do.
- * planes    Frequency-major: as many as a block of 256 threads has lines, but at least 8 (64 bytes in FP32), if they fit. Else as many
- *           as give a block four warps.
+ *           one axis only, two steps from 33 points on: more threads share what little a line has to do. Columns of rows in pairs: the
+ *           first radix leaves an even number, and is small, for a thread has both rows of its pairs.
+ * planes    Frequency-major: those that a block of 128 threads has lines for, but at least 8; 4 if no two blocks of 8 fit a multiprocessor.
+ *           Where spectra are loaded, or elements of neighbouring planes touch: of 256 threads, but at least 16, if they fit. Else as
+ *           many as give a block four warps.
  * threads   One for each line of the longest step, as registers allow.
  *
- * Kernels that multiply between two transforms are bound by their steps, not by memory: radices, planes and threads are those that cost
- * fewest cycles by a count of instructions and of accesses to shared memory (product_cycles()).
+ * Kernels that multiply between two transforms are bound by their instructions, not by memory: radices, planes and threads are those that
+ * cost fewest cycles by a count of instructions and of accesses to shared memory (product_cycles()), distances those that bring threads
+ * together in banks least (spread_banks()). Their numbers are from profiles on an H200.
  */
 #include "fbfft/tile.h"
 
@@ -22,15 +25,38 @@
 
 /* ------------------------------------------------------------------------------------------------------------ choices */
 
-/* Larger is worse: the largest radix decides on registers, beyond some number of points. */
-static int badness(const int r[3], int few) {
-    int largest = few;
-    for (int i = 0; i < 3; ++i)
-        largest = r[i] > largest ? r[i] : largest;
-    return 4 * largest + (r[0] % 8 != 0) + 64 * (r[2] > 1);
+/* Of which one of several steps a thread does two tasks at a time. */
+typedef enum two_tasks {
+    NEVER_TWO,
+    FIRST_TWO, /* columns that part rows: ColumnTask::TWO of tile.cuh */
+    LAST_TWO   /* MirrorTask of fused.cuh */
+} two_tasks;
+
+static two_tasks two_along(const cf_tile_config *c, int x) {
+    if (x == 1 && c->kind == CF_TILE_PAIRS)
+        return FIRST_TWO;
+    /* Sums of long lines take one block of as many threads as there are, which a short last step has tasks for as well. */
+    const bool sums = c->sums && c->problem.fft.transform.spectrum.basis[2] > 12288;
+    return x == 2 && c->kind == CF_TILE_HALVES && (c->mirrors || sums) ? LAST_TWO : NEVER_TWO;
 }
 
-static void choose_radices(int n, int most, int radix[3]) {
+/* Points of the step that has most. */
+static int points_of(const int r[3], two_tasks two) {
+    int points[3] = {r[0], r[1], r[2]};
+    if (two == FIRST_TWO && r[1] > 1 && r[1] * r[2] % 2 == 0)
+        points[0] *= 2;
+    if (two == LAST_TWO && r[1] > 1)
+        points[r[2] > 1 ? 2 : 1] *= 2;
+    return (int)cf_max(points[0], cf_max(points[1], points[2]));
+}
+
+/* Larger is worse: the points of a thread decide on registers, beyond some number of them. */
+static int badness(const int r[3], int few, two_tasks two) {
+    const int points = points_of(r, two), order = two == FIRST_TWO ? 40 * (r[1] * r[2] % 2) : r[0] % 8 != 0;
+    return 4 * (points > few ? points : few) + order + 64 * (r[2] > 1);
+}
+
+static void choose_radices(int n, int most, two_tasks two, int radix[3]) {
     int best = 1 << 30;
     radix[0] = n;
     radix[1] = radix[2] = 1;
@@ -43,8 +69,11 @@ static void choose_radices(int n, int most, int radix[3]) {
             const int r[3] = {a, n / a % b ? 1 : b, n / a % b ? n / a : n / a / b};
             if (r[1] == 1 && r[2] > 1)
                 continue;
-            const int bad = badness(r, most < 16 ? 8 : 16);
-            if (bad < best) {
+            const int bad = badness(r, most < 16 ? 8 : 16, two);
+            /* Of equals, a short last step of columns is better, and a long first one of lines that fit registers. */
+            const bool equal =
+                bad == best && (two == FIRST_TWO || (two == LAST_TWO && a > radix[0] && points_of(r, two) <= 16));
+            if (bad < best || equal) {
                 best = bad;
                 memcpy(radix, r, sizeof r);
             }
@@ -56,8 +85,8 @@ static int radix_product(const int r[3]) { return r[0] * r[1] * r[2]; }
 
 static int most_points(const cf_tile_config *c) {
     int most = 1;
-    for (int i = 0; i < 9; ++i)
-        most = c->radix[i / 3][i % 3] > most ? c->radix[i / 3][i % 3] : most;
+    for (int x = 0; x < 3; ++x)
+        most = (int)cf_max(most, points_of(c->radix[x], two_along(c, x)));
     return most;
 }
 
@@ -88,15 +117,72 @@ static int64_t columns_of(const cf_tile_config *c) {
 static int64_t least_plane(const cf_tile_config *c) { return radix_product(c->radix[0]) * rows_of(c) * c->pitch; }
 static int64_t shared_bytes(const cf_tile_config *c) { return c->planes * (32 + c->plane * 2 * number_bytes(c)); }
 
-static int registers_of(const cf_tile_config *c) {
-    const int points = most_points(c) * (int)number_bytes(c) / 4;
-    return points <= 8 ? 72 : points <= 16 ? 80 : points <= 32 ? 128 : points <= 48 ? 168 : 192;
+/* A transform that stores a frequency-major spectrum and loads one plane after the other. */
+static bool stores_pieces(const cf_tile_config *c) {
+    return c->order == CF_TILE_BY_PLANE && !c->problem.fft.transform.inverse && !c->planes_touch;
 }
 
 /* Positions of axis x that may hold data. */
 static int64_t extent(const cf_tile_config *c, int x) {
     const cf_axis_window *a = &c->problem.fft.transform.window.axis[x];
     return a->count == 0 ? 0 : c->problem.sliced[x] ? 1 : (a->count - 1) * a->spread + 1;
+}
+
+/* The axis next to the spectrum. */
+static int last_axis(const cf_tile_config *c) {
+    return radix_product(c->radix[0]) > 1 ? 0 : radix_product(c->radix[1]) > 1 || c->kind == CF_TILE_PAIRS ? 1 : 2;
+}
+
+/* Points of the tasks of the last step; of lines alone, a pair of bins (get_bins() of fused.cuh). */
+static int last_points(const cf_tile_config *c) {
+    const int x = last_axis(c), *r = c->radix[x];
+    return x == 2 ? 2 : r[2] > 1 ? r[2] : r[1] > 1 ? r[1] : r[0];
+}
+
+/* Complex numbers that a thread keeps from one row to the next. */
+static int64_t kept_numbers(const cf_tile_config *c) {
+    if (!c->sums)
+        return 0;
+    const int x = last_axis(c), points = last_points(c), n = radix_product(c->radix[2]);
+    const int64_t lines = x == 0 ? columns_of(c) * radix_product(c->radix[1]) : columns_of(c) * extent(c, 0);
+    const int64_t tasks = x == 2 ? n / 2 + 1 : lines * (radix_product(c->radix[x]) / points);
+    return cf_ceil_div(c->planes * tasks, c->threads) * points;
+}
+
+/* Of one step an axis, as few as compilers spill nothing with: blocks of a few warps, each with tens of loads on their way, hide each other's barriers. */
+static int frequency_major_registers(int points) {
+    return points <= 16 ? 64 : points <= 24 ? 80 : points <= 40 ? 96 : points <= 48 ? 128 : points <= 56 ? 144 : 168;
+}
+
+/* Kernels that multiply: a few spills cost less than blocks that find no room. */
+static int product_registers(const cf_tile_config *c, int points, int number) {
+    const bool lines = last_axis(c) == 2;
+    const int kept = (int)kept_numbers(c) * number, step = points <= 12            ? 64
+                                                           : points <= 18          ? 80
+                                                           : points <= 24 && lines ? 96
+                                                           : points <= 32          ? 128
+                                                                                   : 168;
+    if (!c->sums)
+        return step;
+    if (lines)
+        return (int)cf_max(step, (step < 96 ? step : 64) + 2 * kept);
+    /* Sums, and what is multiplied: both factors if they are short. */
+    const bool both = last_points(c) <= 16;
+    const int last = 2 * kept + ((both ? 4 : 2) * last_points(c) + (both ? 40 : 56)) * number;
+    return (int)cf_max(step, last <= 112 && number == 1 ? 80 : last);
+}
+
+static int registers_of(const cf_tile_config *c) {
+    const int number = (int)number_bytes(c) / 4, points = most_points(c) * number;
+    if (!c->rides)
+        return product_registers(c, points, number);
+    const bool major = c->order == CF_TILE_BY_PLANE, single = c->radix[0][1] * c->radix[1][1] * c->radix[2][1] == 1;
+    return major && single         ? frequency_major_registers(points)
+           : points <= 8 && !major ? 72
+           : points <= 16          ? 80
+           : points <= 32          ? 128
+           : points <= 48          ? 168
+                                   : 192;
 }
 
 /* Lines of the longest step of a plane. */
@@ -191,23 +277,44 @@ static void choose_distances(cf_tile_config *c, int64_t longer) {
 
 /* ------------------------------------------------------------------------------------------------------------- blocks */
 
-/* Frequency-major: planes side by side are the pieces that are written, so eight if they fit at all. */
+/* Whether a multiprocessor has room for two blocks with a thread for each line. */
+static bool two_fit(const cf_tile_config *c, const cf_gpu_facts *facts, int64_t lines) {
+    return 2 * c->shared <= facts->shared_per_multiprocessor &&
+           2 * c->planes * lines * registers_of(c) <= facts->registers_per_multiprocessor;
+}
+
+/* Frequency-major: planes side by side are the pieces that are moved. Those that are stored meet in the L2 cache before they go to memory, so
+ * 8 planes do (64 bytes in FP32), or 4 where 8 leave room for one block only; those that are loaded had better be whole lines of the cache. */
 static void choose_planes(cf_tile_config *c, const cf_gpu_facts *facts, int64_t lines) {
-    const bool pieces = c->order == CF_TILE_BY_PLANE;
-    const int64_t threads = pieces ? 256 : 128;
+    const bool pieces = c->order == CF_TILE_BY_PLANE, stores = stores_pieces(c);
+    const int64_t threads = pieces && !stores ? 256 : 128;
+    const int least = stores ? 8 : 16;
     c->planes = pieces ? 32 : (int)cf_max(1, threads / lines);
     choose_distances(c, 16);
-    while (c->planes > 1 && (c->shared > facts->shared_per_block || (c->planes * lines > threads && c->planes > 8))) {
+    while (c->planes > 1 &&
+           (c->shared > facts->shared_per_block || (c->planes * lines > threads && c->planes > least) ||
+            (stores && c->planes > 4 && !two_fit(c, facts, lines)))) {
         c->planes /= 2;
         choose_distances(c, 16);
     }
 }
 
+/* Blocks that registers have room for. Warps of kernels that multiply are few, and a quarter of a multiprocessor has whole ones; a block that
+ * has none but itself may do with fewer. */
+static int64_t room_for(const cf_tile_config *c, const cf_gpu_facts *facts) {
+    const int64_t all = facts->registers_per_multiprocessor, registers = registers_of(c);
+    if (c->rides)
+        return all / (c->threads * registers);
+    const int64_t blocks = 4 * (all / (4 * 32 * registers)) / (c->threads / 32);
+    return blocks == 0 && c->threads * (registers * 4 / 5) <= all ? 1 : blocks;
+}
+
 /* Blocks that a multiprocessor has room for, with so much shared memory each. */
 static int64_t blocks_of(const cf_tile_config *c, int64_t shared, const cf_gpu_facts *facts) {
-    const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers_of(c)),
-                  by_shared = facts->shared_per_multiprocessor / (shared + facts->shared_reserved_per_block);
-    return cf_min(cf_min(by_registers, by_shared), facts->threads_per_multiprocessor / c->threads);
+    const int64_t by_registers = room_for(c, facts),
+                  by_shared = facts->shared_per_multiprocessor / (shared + facts->shared_reserved_per_block),
+                  by_threads = facts->threads_per_multiprocessor / c->threads;
+    return cf_min(cf_min(by_registers, by_shared), cf_min(by_threads, facts->blocks_per_multiprocessor));
 }
 
 /* Threads for so many lines, and what blocks then share a multiprocessor. */
@@ -292,8 +399,8 @@ static bool has_pieces(const cf_tile_config *c, int64_t wide) {
     const cf_axis_window *w = &t->window.axis[2];
     const int64_t counts[] = {2, w->tiles, w->shifts, w->phases},
                   steps[] = {w->origin, w->tile_step, w->shift_step, w->phase_step};
-    bool whole = t->tensor.dtype == CONV_FFT_FP32 && t->tensor.axis_stride[2] == 1 && w->first % wide == 0 &&
-                 w->spread == 1 && w->step == 1 && w->count % wide == 0;
+    bool whole = (t->tensor.dtype == CONV_FFT_FP32 || !c->rides) && t->tensor.axis_stride[2] == 1 &&
+                 w->first % wide == 0 && w->spread == 1 && w->step == 1 && w->count % wide == 0;
     if (cf_tile_checked(w))
         whole = whole && w->mode == CONV_FFT_PAD_ZEROS && cf_max(w->lower, 0) % wide == 0 &&
                 cf_min(w->upper, w->size) % wide == 0;
@@ -305,19 +412,22 @@ static bool has_pieces(const cf_tile_config *c, int64_t wide) {
            t->tensor.group_stride % wide == 0;
 }
 
-/* What does not depend on how planes share a block. */
-static conv_fft_status choose_lines(const cf_tile_problem *problem, int points, cf_tile_config *c) {
+/* What does not depend on how planes share a block. points: that one step along axis 2 may have; of_columns: along the others. */
+static conv_fft_status choose_lines(const cf_tile_problem *problem, int points, int of_columns, cf_tile_config *c) {
     const int64_t *basis = problem->fft.transform.spectrum.basis;
     CF_FORWARD(check_extents(&problem->fft));
     c->problem = *problem;
     c->kind = kind_of(problem);
-    const int most = points * 4 / (int)number_bytes(c);
     for (int x = 0; x < 3; ++x)
-        choose_radices((int)(x == 2 && c->kind == CF_TILE_HALVES ? basis[x] / 2 : basis[x]), most, c->radix[x]);
+        choose_radices((int)(x == 2 && c->kind == CF_TILE_HALVES ? basis[x] / 2 : basis[x]),
+                       (x == 2 ? points : of_columns) * 4 / (int)number_bytes(c), two_along(c, x), c->radix[x]);
     const cf_transform_desc *t = &problem->fft.transform;
     c->planes_touch = t->tensor.channel_stride == 1 && t->tensor.axis_stride[2] != 1 && t->spectrum.columns > 1;
     c->staged = is_staged(c);
-    c->wide = !c->staged ? 1 : has_pieces(c, 4) ? 4 : has_pieces(c, 2) ? 2 : 1;
+    /* Products move rows of any lines in pieces: kernels/planes.cuh. */
+    const bool wide = c->staged || (!c->rides && number_bytes(c) == 4 && !c->planes_touch &&
+                                    (c->kind == CF_TILE_PAIRS || c->kind == CF_TILE_HALVES));
+    c->wide = !wide ? 1 : has_pieces(c, 4) ? 4 : has_pieces(c, 2) ? 2 : 1;
     return CONV_FFT_SUCCESS;
 }
 
@@ -333,7 +443,7 @@ conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_f
     cf_tile_config c = {.order = order_of(problem), .rides = true};
     const int64_t *basis = problem->fft.transform.spectrum.basis;
     const bool one_axis = basis[0] * basis[1] == 1;
-    CF_FORWARD(choose_lines(problem, one_axis ? 32 : 64, &c));
+    CF_FORWARD(choose_lines(problem, one_axis ? 32 : 64, 64, &c));
     c.direct = (c.kind == CF_TILE_PAIRS || c.kind == CF_TILE_COMPLEX) && c.order != CF_TILE_BY_ROW &&
                (c.order == CF_TILE_BY_PLANE || !one_axis);
     for (int x = 0; x < 3; ++x)
@@ -349,8 +459,13 @@ int64_t cf_tile_product_shared(const cf_tile_config *c, int count, int buffers) 
 }
 
 /* What a warp spends on a step of lines of so many points, in cycles of a multiprocessor: instructions go four at a time, points
- * through shared memory twice, sixteen a cycle; and a hundred instructions find out which points. */
-static double step_cycles(int radix) { return radix * ((2.5 * log2(radix) + 4.0) / 4.0 + 4.0) + 25.0; }
+ * through shared memory twice, sixteen a cycle; and forty instructions find out which points. */
+enum {
+    TASK_CYCLES = 10
+};
+static const double SPILLS = 1.8, /* columns of more than 48 points, which are transformed twice in one task */
+    QUADS = 0.85;                 /* rows that wait are read four at a time */
+static double step_cycles(int radix) { return radix * (0.9 * log2(radix) + 3.5) + TASK_CYCLES; }
 
 /* Warps' cycles for all steps of a block. */
 static double block_cycles(const cf_tile_config *c) {
@@ -359,13 +474,24 @@ static double block_cycles(const cf_tile_config *c) {
     if (c->kind == CF_TILE_PAIRS)
         rows = (rows + 1) / 2;
     const int64_t lines[3] = {columns_of(c) * basis[1], columns_of(c) * extent(c, 0), extent(c, 0) * rows};
-    double cycles = 6.0 * (double)cf_ceil_div(c->planes * lines[2] * radix_product(c->radix[2]), c->threads);
+    double cycles = 3.0 * (double)cf_ceil_div(c->planes * lines[2] * extent(c, 2), c->threads);
     for (int x = 0; x < 3; ++x)
         for (int step = 0; step < 3 && (step == 0 || c->radix[x][step] > 1) && basis[x] > 1; ++step) {
             const int64_t tasks = c->planes * lines[x] * (radix_product(c->radix[x]) / c->radix[x][step]);
-            cycles += (double)cf_ceil_div(tasks, c->threads) * step_cycles(c->radix[x][step]);
+            const bool two = step == 0 && two_along(c, x) == FIRST_TWO && c->radix[x][1] > 1 &&
+                             c->radix[x][1] * c->radix[x][2] % 2 == 0;
+            const double task = step_cycles(c->radix[x][step]) * (x < 2 && c->radix[x][step] > 48 ? SPILLS : 1.0) *
+                                (x == 2 && c->staged ? QUADS : 1.0);
+            cycles += two ? (double)cf_ceil_div(tasks / 2, c->threads) * (2.0 * task - TASK_CYCLES)
+                          : (double)cf_ceil_div(tasks, c->threads) * task;
         }
     return cycles * c->threads / 32.0;
+}
+
+/* Products where one factor, or the sums, are in shared memory. */
+static double sum_cycles(const cf_tile_config *c, double accesses) {
+    const int64_t *basis = c->problem.fft.transform.spectrum.basis;
+    return 2.0 * accesses * (double)(c->planes * columns_of(c) * basis[0] * basis[1]) / 32.0;
 }
 
 /* Of all signals' planes: cycles of a plane, as the warps of a multiprocessor hide each other's latency. */
@@ -373,65 +499,171 @@ static double product_cycles(const cf_tile_config *configs, int count, int64_t s
     const cf_tile_config *c = &configs[0];
     const int64_t blocks = blocks_of(c, shared, facts);
     /* Long radices have work of their own to go on with; a block that waits at a barrier needs others. */
-    const double warps = (double)(blocks * c->threads) / 32.0, alone = most_points(c) >= 24 ? 10.0 : 14.0;
-    const double hidden = warps / (warps + alone) * (double)blocks / ((double)blocks + 0.25);
+    const double warps = (double)(blocks * c->threads) / 32.0,
+                 alone = (c->sums ? last_points(c) : most_points(c)) >= 24 ? 10.0 : 14.0;
+    const double apart = blocks > 1 ? (double)blocks / ((double)blocks + 0.06) : 0.7;
+    const double hidden = warps / (warps + alone) * apart;
     double cycles = 0.0;
     for (int i = 0; i < count; ++i)
         cycles += block_cycles(&configs[i]);
-    return blocks > 0 ? cycles / c->planes / hidden : HUGE_VAL;
+    if (c->sums)
+        cycles += last_points(c) > 16 ? sum_cycles(c, 2.0) : 0.0;
+    if (last_points(c) > 12 && kept_numbers(c) > last_points(c))
+        cycles *= 1.3; /* sums of several tasks of many points each: compilers spill */
+    if (!c->sums && !configs[count - 1].problem.fft.transform.inverse)
+        cycles += sum_cycles(c, 4.0);
+    /* Blocks of several warps share what they read of the weights. */
+    return blocks > 0 ? cycles / c->planes / hidden * (c->threads == 32 ? 1.06 : 1.0) : HUGE_VAL;
 }
 
-conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int count, int buffers,
+/* A way to share a block. */
+typedef struct way {
+    cf_tile_config tile[2];
+    double cycles;
+} way;
+
+/* How much of the cycles goes to shared memory. */
+static const double shared_part = 0.4;
+
+/* Of lines in two steps, either radix may come first; and the distances that bring threads together in banks least, unless they take too much
+ * room. */
+static void spread_banks(way *w, int count, int buffers, const cf_gpu_facts *facts) {
+    const cf_tile_config before = w->tile[0];
+    const bool two_steps = before.radix[2][1] > 1 && before.radix[2][2] == 1;
+    cf_tile_config best = before, trial = before;
+    double least = HUGE_VAL;
+    for (int swapped = 0; swapped < (two_steps ? 2 : 1); ++swapped) {
+        trial.radix[2][0] = before.radix[2][swapped];
+        trial.radix[2][1] = before.radix[2][two_steps ? 1 - swapped : 1];
+        const int64_t pitch = least_pitch(&trial);
+        for (trial.pitch = pitch; trial.pitch < pitch + 8; ++trial.pitch)
+            for (int longer = 0; longer < (before.planes > 1 ? 16 : 1); longer += 4) {
+                trial.plane = least_plane(&trial) + longer;
+                if (trial.staged && (trial.pitch % 4 != 2 || trial.plane % 2))
+                    continue;
+                for (int side = 0; side < count; ++side) {
+                    memcpy(w->tile[side].radix[2], trial.radix[2], sizeof trial.radix[2]);
+                    w->tile[side].pitch = trial.pitch;
+                    w->tile[side].plane = trial.plane;
+                    w->tile[side].shared = shared_bytes(&w->tile[side]);
+                }
+                const int64_t shared = cf_tile_product_shared(&w->tile[0], count, buffers);
+                if (shared > facts->shared_per_block)
+                    continue;
+                const double cycles = product_cycles(w->tile, count, shared, facts) *
+                                      (1.0 - shared_part + shared_part * cf_tile_wavefronts(&trial));
+                if (cycles >= least * 0.995)
+                    continue;
+                least = cycles;
+                best = trial;
+            }
+    }
+    for (int side = 0; side < count; ++side) {
+        memcpy(w->tile[side].radix[2], best.radix[2], sizeof best.radix[2]);
+        w->tile[side].pitch = best.pitch;
+        w->tile[side].plane = best.plane;
+        w->tile[side].shared = shared_bytes(&w->tile[side]);
+    }
+    if (least < HUGE_VAL)
+        w->cycles = least;
+}
+
+/* The fewest cycles of any number of threads, with so many planes. */
+static void choose_product_threads(way *w, int count, int planes, int buffers, const cf_gpu_facts *facts) {
+    enum {
+        MOST_THREADS = 512,
+        MOST_REGISTERS = 200 /* with more, a thread has none for anything else */
+    };
+    int best = 32;
+    w->cycles = HUGE_VAL;
+    for (int threads = 32; threads <= MOST_THREADS; threads += 32) {
+        for (int side = 0; side < count; ++side) {
+            w->tile[side].planes = planes;
+            w->tile[side].threads = threads;
+            w->tile[side].shared = shared_bytes(&w->tile[side]);
+        }
+        const int64_t shared = cf_tile_product_shared(&w->tile[0], count, buffers);
+        if (shared > facts->shared_per_block || registers_of(&w->tile[0]) > MOST_REGISTERS)
+            continue;
+        const double expected = product_cycles(w->tile, count, shared, facts);
+        if (expected >= w->cycles)
+            continue;
+        w->cycles = expected;
+        best = threads;
+    }
+    for (int side = 0; side < count; ++side)
+        w->tile[side].threads = best;
+}
+
+/* ways: sorted, and as many at most. */
+static void keep_best(way *ways, int *found, int most, const way *w) {
+    int at = *found < most ? (*found)++ : most;
+    for (; at > 0 && ways[at - 1].cycles > w->cycles; --at)
+        if (at < most)
+            ways[at] = ways[at - 1];
+    if (at < most)
+        ways[at] = *w;
+}
+
+conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int count, int buffers, bool sums,
                                           const cf_gpu_facts *facts, cf_tile_config *configs, double *cycles) {
     enum {
         MOST_PLANES = 32,
-        MOST_THREADS = 384
+        WAYS = 5 /* whose banks are looked at */
     };
-    double best = HUGE_VAL;
+    way ways[WAYS], trial, *const next = &trial;
+    int found = 0;
     int64_t least = INT64_MAX;
-    cf_tile_config trial[2];
-    const int longest[] = {64, 10}; /* radices */
-    for (int i = 0; i < 2; ++i) {
-        bool staged = false;
+    const int longest[][2] = {{64, 64}, {64, 10}, {10, 64}, {10, 10}}; /* radices */
+    for (int i = 0; i < 4; ++i) {
         for (int side = 0; side < count; ++side) {
-            trial[side] = (cf_tile_config){.order = CF_TILE_BY_COLUMN};
-            CF_FORWARD(choose_lines(&problems[side], longest[i], &trial[side]));
-            staged = staged || trial[side].staged;
+            next->tile[side] = (cf_tile_config){.order = CF_TILE_BY_COLUMN, .mirrors = buffers == 1, .sums = sums};
+            CF_FORWARD(choose_lines(&problems[side], longest[i][0], longest[i][1], &next->tile[side]));
         }
-        cf_tile_config common = trial[0];
-        common.staged = staged;
+        cf_tile_config common = next->tile[0];
         common.planes = (int)cf_max(1, 128 / most_lines(&common));
         choose_distances(&common, 2); /* neighbouring lanes are in one plane */
-        for (int planes = 1; planes <= MOST_PLANES; ++planes)
-            for (int threads = 64; threads <= MOST_THREADS; threads += 32) {
-                for (int side = 0; side < count; ++side) {
-                    trial[side].pitch = common.pitch;
-                    trial[side].plane = common.plane;
-                    trial[side].planes = planes;
-                    trial[side].threads = threads;
-                    trial[side].shared = shared_bytes(&trial[side]);
-                }
-                const int64_t shared = cf_tile_product_shared(&trial[0], count, buffers);
-                least = cf_min(least, shared);
-                if (shared > facts->shared_per_block)
-                    continue;
-                const double expected = product_cycles(trial, count, shared, facts);
-                if (expected >= best)
-                    continue;
-                *cycles = best = expected;
-                memcpy(configs, trial, (size_t)count * sizeof *configs);
-            }
+        for (int side = 0; side < count; ++side) {
+            next->tile[side].pitch = common.pitch;
+            next->tile[side].plane = common.plane;
+        }
+        for (int planes = 1; planes <= MOST_PLANES; ++planes) {
+            choose_product_threads(next, count, planes, buffers, facts);
+            least = cf_min(least, cf_tile_product_shared(&next->tile[0], count, buffers));
+            if (next->cycles == HUGE_VAL)
+                continue;
+            keep_best(ways, &found, WAYS, next);
+        }
     }
-    if (best == HUGE_VAL)
+    if (found == 0)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
                        "%d buffers of this basis need %lld bytes of shared memory; %s has %lld for a block", buffers,
                        (long long)least, facts->name, (long long)facts->shared_per_block);
+    const way *best = &ways[0];
+    for (int i = 0; i < found; ++i) {
+        spread_banks(&ways[i], count, buffers, facts);
+        if (ways[i].cycles < best->cycles)
+            best = &ways[i];
+    }
+    *cycles = best->cycles;
+    memcpy(configs, best->tile, (size_t)count * sizeof *configs);
     const int64_t shared = cf_tile_product_shared(&configs[0], count, buffers);
     for (int side = 0; side < count; ++side) {
         cf_tile_config *c = &configs[side];
         c->blocks = (int)blocks_of(c, shared, facts);
     }
     return CONV_FFT_SUCCESS;
+}
+
+void cf_tile_pair(cf_tile_config pair[2], const cf_gpu_facts *facts) {
+    const int threads = pair[pair[1].threads > pair[0].threads].threads;
+    const int64_t shared = cf_max(pair[0].shared, pair[1].shared);
+    int64_t blocks = INT32_MAX;
+    for (int i = 0; i < 2; ++i) {
+        pair[i].threads = threads;
+        blocks = cf_min(blocks, blocks_of(&pair[i], shared, facts));
+    }
+    pair[0].blocks = pair[1].blocks = (int)cf_max(1, blocks);
 }
 
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config) {

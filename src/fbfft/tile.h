@@ -37,6 +37,8 @@ typedef struct cf_tile_config {
     cf_tile_order order;
     int radix[3][3];             /* of the steps along each axis; 1: none */
     int planes, threads, blocks; /* per block; blocks of a multiprocessor that registers must allow */
+    bool mirrors;                /* one plane goes in, one out: MirrorTask of fused.cuh */
+    bool sums;                   /* threads keep what they add up of their tasks of the last step */
     bool direct;                 /* the spectrum goes through registers alone */
     bool rides;                  /* PAIRS: column N2 / 2 on column 0 */
     bool staged;                 /* rows wait as they come */
@@ -57,6 +59,7 @@ typedef struct cf_tile_call {
     int64_t bin_unit, spectrum_group_stride;
     double scale;
     int accumulate;
+    int first_block; /* of a launch that several transforms share */
 } cf_tile_call;
 
 /* A whole transform. */
@@ -66,17 +69,25 @@ cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft);
 conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config);
 
 /* Kernels that transform planes of several signals, multiply and transform back without leaving shared memory, where they have so many
- * buffers of the block's planes: the configs agree in everything but the signal. The caller sets planes_touch. *cycles: what one
- * plane of each signal is expected to cost a multiprocessor. NOT_SUPPORTED as above. */
-conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int count, int buffers,
+ * buffers of the block's planes: the configs agree in everything but the signal. The caller sets planes_touch. sums: threads
+ * keep sums in registers. *cycles: what one plane of each signal is expected to cost a multiprocessor. NOT_SUPPORTED as above. */
+conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int count, int buffers, bool sums,
                                           const cf_gpu_facts *facts, cf_tile_config *configs, double *cycles);
 int64_t cf_tile_product_shared(const cf_tile_config *config, int count, int buffers);
+
+/* Wavefronts of the accesses to shared memory by the steps of a plane, where 1 are needed: more if threads of a warp meet in banks. */
+double cf_tile_wavefronts(const cf_tile_config *config);
 
 /* The same for a signal at any address. */
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config);
 
+/* Two configs for blocks of one launch: as many threads, and so many blocks of a multiprocessor as both allow. */
+void cf_tile_pair(cf_tile_config pair[2], const cf_gpu_facts *facts);
+
 /* The kernel's text behind the device headers; its name is cf_fft. */
 void cf_tile_emit(const cf_tile_config *config, cf_text *text);
+/* The same of two forward transforms, with a call of each: blocks from the second one's first_block on are that one's. */
+void cf_tile_emit_pair(const cf_tile_config pair[2], cf_text *text);
 /* Its constants alone, as a struct of this name. */
 void cf_tile_emit_config(const cf_tile_config *config, const char *name, cf_text *text);
 

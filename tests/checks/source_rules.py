@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["src", "include", "tools", "examples", "bench", "tests", "cmake", "scripts", ".ci"]
+FOLDERS = ["src", "include", "tools", "examples", "bindings", "bench", "tests", "cmake", "scripts", ".ci"]
 SUFFIXES = {".c", ".h", ".inc", ".cuh", ".py", ".sh", ".cmake", ".in"}
 NAMES = {"CMakeLists.txt", "Makefile", "run"}
 FORBIDDEN = re.compile(r"\b(v?f?printf|f?puts|f?putc|putchar|fwrite|perror|_?_?exit|_Exit|quick_exit|abort)\s*\(")

@@ -32,6 +32,7 @@ static const fused_case all[] = {
     {.problem = "in=3x3x100 out=5 kernel=9 pad=4", .grid = "basis=24 tiles=7", .passes = ALL},
     {.problem = "in=3x4x60 out=2 kernel=5 stride=2 pad=3:1", .grid = "basis=35 tiles=1", .passes = ALL},
     {.problem = "in=2x3x300 out=3 groups=3 kernel=300 pad=299:0", .grid = "basis=600 tiles=1", .passes = ALL},
+    {.problem = "in=3x2x130 out=2 groups=2 kernel=120 pad=119:0", .grid = "basis=256 tiles=1", .passes = ALL},
     {.problem = "in=1x1x1250 out=1 kernel=1250 pad=1249:0", .grid = "basis=2500 tiles=1", .passes = F},
     /* Planes, one channel to one: even, odd, powers of two, two steps. */
     {.problem = "in=5x7x20x20 out=7 groups=7 kernel=5x5 pad=2", .grid = "basis=24x24 tiles=1x1", .passes = FW},

@@ -78,9 +78,11 @@ conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch
 }
 
 /* Transforms of the weights have tests of their own. */
-conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count);
-conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count) {
-    (void)gpu, (void)transforms, (void)count;
+conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
+                                               cf_gpu_pair *const *pairs, int pair_count);
+conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
+                                               cf_gpu_pair *const *pairs, int pair_count) {
+    (void)gpu, (void)transforms, (void)count, (void)pairs, (void)pair_count;
     return CONV_FFT_SUCCESS;
 }
 

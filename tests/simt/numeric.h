@@ -50,6 +50,9 @@ inline std::uint32_t simt_bits_of(float value) {
     return bits;
 }
 
+inline std::uint32_t __float_as_uint(float value) { return simt_bits_of(value); }
+inline float __uint_as_float(std::uint32_t bits) { return simt_float_of(bits); }
+
 /* Storage formats as the device's cvt.rn converts them: to nearest, ties to even; NaN becomes 0x7fff. */
 
 inline float cf_half_to_float(unsigned short half) {

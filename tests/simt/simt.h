@@ -183,4 +183,6 @@ template <class U, class V> inline smem<U> smem_cast(smem<V> pointer) { return s
 /** The start of the block's dynamic shared memory. */
 template <class T> inline smem<T> cf_dynamic_shared() { return smem<T>(0); }
 
+#include "matrix.h"
+
 #endif

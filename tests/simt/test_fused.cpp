@@ -119,7 +119,17 @@ void cover(const char *what, bool seen) {
     covered().push_back({what, seen});
 }
 
-void note_config(const cf_fused_config &c, const cf_strategy &s) {
+int last_radix(const cf_tile_config &c) {
+    const int x = c.problem.fft.transform.spectrum.basis[0] > 1 ? 0 : 1;
+    return c.radix[x][2] > 1 ? c.radix[x][2] : c.radix[x][1] > 1 ? c.radix[x][1] : c.radix[x][0];
+}
+
+bool moved(const cf_layer &layer, int pass, const cf_strategy &s) {
+    return cf_fused_window(&layer, pass, &s, CF_X).axis[2].first !=
+           cf_staged_window(&layer, &s, cf_pass_table[pass].role[CF_X]).axis[2].first;
+}
+
+void note_config(const fused_opened &o, int pass, const cf_fused_config &c, const cf_strategy &s) {
     const cf_tile_config &x = c.tile[0][0], &y = c.tile[1][0];
     const cf_window &of_x = x.problem.fft.transform.window, &of_y = y.problem.fft.transform.window;
     const std::int64_t planes = c.form == CF_FUSED_WEIGHTS ? c.groups : c.rows * c.groups;
@@ -133,6 +143,15 @@ void note_config(const cf_fused_config &c, const cf_strategy &s) {
     cover("weights, one by one", c.form == CF_FUSED_WEIGHTS && c.in == 1 && c.out == 1);
     cover("weights, several", c.form == CF_FUSED_WEIGHTS && c.in > 1 && c.chunk == c.out && c.out > 1);
     cover("outputs parted of weights", c.form == CF_FUSED_WEIGHTS && c.chunk < c.out);
+    cover("sums of planes in registers", c.sums && x.kind == CF_TILE_PAIRS);
+    cover("sums of lines in registers", c.sums && x.kind == CF_TILE_HALVES);
+    cover("sums of steps too long for registers to hold both factors", c.sums && last_radix(x) > 16);
+    cover("sums in shared memory", c.form == CF_FUSED_WEIGHTS && !c.sums);
+    const int last = x.radix[2][2] > 1 ? x.radix[2][2] : x.radix[2][1];
+    const bool mirrors = x.mirrors && x.kind == CF_TILE_HALVES && last > 1;
+    const bool odd = mirrors && x.radix[2][0] * x.radix[2][1] * x.radix[2][2] / last % 2;
+    cover("mirrored tasks", mirrors && !odd);
+    cover("mirrored tasks, one of them alone", odd);
     cover("slices of several rows", c.slices > 1 && c.rows > c.slices);
     cover("slices of different rows", c.slices > 1 && c.rows % c.slices);
     cover("slices of one row", c.slices > 1 && c.rows == c.slices);
@@ -155,6 +174,10 @@ void note_config(const cf_fused_config &c, const cf_strategy &s) {
     cover("staged", x.staged);
     cover("staged, by four", x.wide == 4 || y.wide == 4);
     cover("staged, by two", x.wide == 2 || y.wide == 2);
+    cover("two steps, by four", x.wide == 4 && x.radix[2][1] > 1 && x.kind == CF_TILE_PAIRS);
+    cover("halved lines, by four", x.wide == 4 && x.kind == CF_TILE_HALVES);
+    cover("16 bits, by four", x.wide == 4 && x.problem.fft.transform.tensor.dtype != CONV_FFT_FP32);
+    cover("rows of x moved up", s.basis[2] > 1 && moved(o.plan->layer, pass, s));
     cover("sides of different width", x.wide != y.wide);
     cover("two steps along axis 0", x.radix[0][1] > 1);
     cover("two steps along axis 1", x.radix[1][1] > 1);
@@ -172,7 +195,7 @@ void note_case(const fused_opened &o) {
             continue;
         const cf_strategy &s = o.plan->pass[pass].strategy;
         CHECK(cf_fused_configure(&o.plan->layer, pass, &s, &o.gpu.facts, &c) == CONV_FFT_SUCCESS);
-        note_config(c, s);
+        note_config(o, pass, c, s);
     }
 }
 

@@ -6,6 +6,7 @@
  *     fused_scatter   few planes in, many out (forward of few input channels): the spectra of the inputs stay, outputs pass by
  *     fused_gather    many in, few out (their gradient): the sums stay, inputs pass by
  *     fused_weights   the gradient of the weights: sums over rows stay, x and gy pass by; [slice][group][o][c][bin]
+ *     fused_weight    the same of one plane each, with sums in registers
  *
  * A block's P planes differ in the row (sample, shift, tile) and the group; channels are taken one after the other. Where one plane goes in
  * and one out, the spectrum lives in registers between the last step forward and the first one back.
@@ -16,7 +17,7 @@
  */
 #pragma once
 
-#include "fbfft/kernels/tile.cuh"
+#include "conv/kernels/planes.cuh"
 
 struct FusedSide {
     const void *memory;
@@ -40,38 +41,75 @@ template <class F> struct Fused {
     static constexpr int AXIS = G::LAST, STEPS = AXIS == 0 ? G::O0::STEPS : AXIS == 1 ? G::O1::STEPS : G::O2::STEPS;
     static constexpr long long BINS = (long long)G::N0 * G::N1 * G::BINS;
     static constexpr int BUFFER = X::P * G::PLANE;
+    static constexpr bool MIRRORS =
+        AXIS == 2 && X::KIND == HALVES && STEPS > 1; /* MirrorTask serves for one plane in, one out */
     static constexpr bool HAS_PHASES_X = X::AXIS[0].phases * X::AXIS[1].phases * X::AXIS[2].phases > 1;
     static constexpr bool HAS_PHASES_Y = Y::AXIS[0].phases * Y::AXIS[1].phases * Y::AXIS[2].phases > 1;
 };
 
 /* --------------------------------------------------------------------------------------------------- planes in and out */
 
+template <class K>
+CF_DEVICE void fused_entry(smem<char> entry, const FusedSide &side, int row, int group, int column, int columns,
+                           long long weights) {
+    find_plane<K>(entry, row, column, columns, side.sample_stride, group * side.group_stride);
+    smem_cast<long long>(entry)[1] = group * weights;
+    smem_cast<int>(entry)[7] = smem_cast<int>(entry)[7] + group * int(K::CHANNELS);
+}
 /* The table of one column of one side. place(p): row and group of plane p; entries of planes that do not exist are those of another one. */
 template <class K, class F>
 CF_DEVICE Places<K> fused_places(smem<char> table, const FusedSide &side, int live, int column, int columns,
                                  long long weights, F place) {
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
-        long long row, group;
+        int row, group;
         place(p < live ? p : live - 1, row, group);
-        smem<char> entry = table + p * 32;
-        find_plane<K>(entry, row, column, columns, side.sample_stride, group * side.group_stride);
-        smem_cast<long long>(entry)[1] = group * weights;
-        smem_cast<int>(entry)[7] = smem_cast<int>(entry)[7] + int(group * K::CHANNELS);
+        fused_entry<K>(table + p * 32, side, row, group, column, columns, weights);
     }
     __syncthreads();
     return {table, live};
+}
+/* Those of column 0 of both sides, without a barrier. */
+template <class X, class Y, class F>
+CF_DEVICE void fused_tables(smem<char> x, smem<char> y, const FusedCall &call, int live, int in, int out,
+                            long long weights, F place) {
+    for (int p = int(threadIdx.x); p < X::P; p += X::T) {
+        int row, group;
+        place(p < live ? p : live - 1, row, group);
+        fused_entry<X>(x + p * 32, call.x, row, group, 0, in, weights);
+        fused_entry<Y>(y + p * 32, call.y, row, group, 0, out, weights);
+    }
+}
+
+/* Planes of memory into lines, where they are after a barrier; and back. */
+template <class K> CF_DEVICE void planes_in(smem<cplx> z, const Places<K> &places, const void *memory) {
+    if constexpr (CAN_SWEEP<K>) {
+        load_rows<K, K::WIDE>(z, places, memory);
+    } else {
+        TileCall call = {};
+        call.in = memory;
+        load_planes<K>(z, places, call);
+    }
+}
+template <class K> CF_DEVICE void planes_arrive() {
+    if constexpr (K::STAGED)
+        wait_async();
+    __syncthreads();
+}
+template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    if constexpr (CAN_SWEEP<K>)
+        store_rows<K, K::WIDE>(z, places, call);
+    else if constexpr (K::STAGED)
+        store_staged<K, K::WIDE>(z, places, call);
+    else
+        store_signal<K>(z, places, call);
 }
 
 /* Planes of memory into lines, and the steps forward; without the last one unless WHOLE. */
 template <class K, bool WHOLE> CF_DEVICE void fused_load(smem<cplx> z, const Places<K> &places, const void *memory) {
     typedef Tile<K> G;
-    TileCall call = {};
-    call.in = memory;
-    if constexpr (K::STAGED)
-        load_staged<K, K::WIDE>(z, places, call);
-    else
-        load_signal<K>(z, places, call);
-    __syncthreads();
+    const TileCall call = {};
+    planes_in<K>(z, places, memory);
+    planes_arrive<K>();
     axis_steps<K, 2, false, WHOLE || G::LAST != 2>(z, places, call);
     if constexpr (G::LAST <= 1)
         axis_steps<K, 1, false, WHOLE || G::LAST != 1>(z, places, call);
@@ -93,10 +131,7 @@ CF_DEVICE void fused_store(smem<cplx> z, const Places<K> &places, void *memory, 
     if constexpr (G::LAST <= 1)
         axis_steps<K, 1, true, WHOLE || G::LAST != 1>(z, places, call);
     axis_steps<K, 2, true, WHOLE || G::LAST != 2>(z, places, call);
-    if constexpr (K::STAGED)
-        store_staged<K, K::WIDE>(z, places, call);
-    else
-        store_signal<K>(z, places, call);
+    planes_out<K>(z, places, call);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ products */
@@ -119,15 +154,24 @@ CF_DEVICE void for_tasks(smem<cplx> z, const Places<typename F::X> &places, cons
     }
 }
 
+/* Bins k and N / 2 - k of two halves from those of their line, and back. */
+CF_DEVICE void part_halves(cplx *x, cplx a, cplx b, cplx turn) {
+    const cplx even = half(a + conj(b)), odd = turn * times_minus_i(half(a - conj(b)));
+    x[0] = even + odd;
+    x[1] = conj(even - odd);
+}
+CF_DEVICE void join_halves(cplx &a, cplx &b, const cplx *x, cplx turn) {
+    const cplx even = x[0] + conj(x[1]), odd = times_i(conj(turn) * (x[0] - conj(x[1])));
+    a = even + odd;
+    b = conj(even - odd);
+}
+
 /* Lines that are the only axis: bins k and, of HALVES, N / 2 - k of a plane. */
 template <class K> CF_DEVICE void get_bins(cplx *x, smem<cplx> plane, int k) {
     typedef Tile<K> G;
     const cplx a = plane[G::O2::frequency(k)];
     if constexpr (K::KIND == HALVES) {
-        const cplx b = plane[G::O2::frequency(k ? G::LINE - k : 0)];
-        const cplx even = half(a + conj(b)), odd = root<G::N2>(k) * times_minus_i(half(a - conj(b)));
-        x[0] = even + odd;
-        x[1] = conj(even - odd);
+        part_halves(x, a, plane[G::O2::frequency(k ? G::LINE - k : 0)], root<G::N2>(k));
     } else {
         x[0] = x[1] = a;
     }
@@ -140,10 +184,8 @@ template <class K, bool ADD> CF_DEVICE void put_bins(smem<cplx> plane, const cpl
     if (k == 0)
         a.y = 0;
     if constexpr (K::KIND == HALVES) {
-        const cplx last = k ? x[1] : cplx{x[1].x, 0};
-        const cplx even = a + conj(last), odd = times_i(conj(root<G::N2>(k)) * (a - conj(last)));
-        a = even + odd;
-        b = conj(even - odd);
+        const cplx bins[2] = {a, k ? x[1] : cplx{x[1].x, 0}};
+        join_halves(a, b, bins, root<G::N2>(k));
         mirror = G::LINE - k;
     }
     const int at = G::O2::frequency(k);
@@ -163,6 +205,58 @@ template <class F, class A> CF_DEVICE void for_bins(const Places<typename F::X> 
     }
 }
 
+/* Halved lines of several steps: two tasks of the last one forward and the first one back, with bins f + r GAP and GAP - f + r GAP, which are each
+ * other's mirror images. Tasks 0 and GAP / 2, if there is one, are their own, and make a pair as well. */
+template <class K> struct MirrorTask {
+    typedef Tile<K> G;
+    typedef typename G::O2 O;
+    typedef Step<O, O::STEPS> S;
+    static constexpr int R = S::R, GAP = S::FREQUENCY_GAP, UNITS = (GAP + 1) / 2, COUNT = K::P * UNITS;
+    int p, f;
+    bool two; /* or else the second task is the first */
+    smem<cplx> first, second;
+    CF_DEVICE MirrorTask(smem<cplx> z, int n) : p(n / UNITS), f(n % UNITS), two(GAP % 2 == 0 || f > 0) {
+        first = z + (p * G::PLANE + start(f));
+        second = z + (p * G::PLANE + start(f > 0 ? GAP - f : GAP % 2 == 0 ? GAP / 2 : 0));
+    }
+    static CF_DEVICE int start(int frequency) {
+        return S::start(O::STEPS == 2 ? frequency : frequency % O::A * O::B + frequency / O::A);
+    }
+    CF_DEVICE void get(cplx *v, cplx *w) const {
+        unroll<0, R>([&](auto r) {
+            v[r] = first[r * S::STRIDE];
+            w[r] = second[r * S::STRIDE];
+        });
+    }
+    CF_DEVICE void put(const cplx *v, const cplx *w) const {
+        unroll<0, R>([&](auto r) {
+            first[r * S::STRIDE] = v[r];
+            if (two)
+                second[r * S::STRIDE] = w[r];
+        });
+    }
+    /* g(k, Z[k], Z[LINE - k], exp(-2 pi i k / N2)) once for each pair; where a bin is its own image, it comes twice. */
+    template <class A> CF_DEVICE void each_pair(cplx *v, cplx *w, A g) const {
+        if (f > 0) {
+            const cplx turn = root<G::N2>(f);
+            unroll<0, R>([&](auto r) {
+                constexpr int I = decltype(r)::value;
+                g(f + I * GAP, v[I], w[R - 1 - I], twiddle<I * GAP, G::N2>(turn));
+            });
+            return;
+        }
+        unroll<0, R / 2 + 1>([&](auto r) {
+            constexpr int I = decltype(r)::value;
+            g(I * GAP, v[I], v[I ? R - I : 0], twiddle<I * GAP, G::N2>(cplx{1, 0}));
+        });
+        if constexpr (GAP % 2 == 0)
+            unroll<0, (R + 1) / 2>([&](auto r) {
+                constexpr int I = decltype(r)::value, K0 = GAP / 2 + I * GAP;
+                g(K0, w[I], w[R - 1 - I], twiddle<K0, G::N2>(cplx{1, 0}));
+            });
+    }
+};
+
 /* The first step back ends in z; the task is one of the same step forward. */
 template <class F, class Task> CF_DEVICE void put_back(smem<cplx> z, const Task &task, const cplx *v) {
     ColumnTask<typename F::Y, Fused<F>::AXIS, Fused<F>::STEPS>(z, task).put_inverse(v);
@@ -172,7 +266,31 @@ template <class F, class Task> CF_DEVICE void put_back(smem<cplx> z, const Task 
 template <class F>
 CF_DEVICE void multiply_in_place(smem<cplx> z, const Places<typename F::X> &places, const cplx *weights) {
     typedef Fused<F> U;
-    if constexpr (U::AXIS == 2) {
+    if constexpr (U::MIRRORS) {
+        typedef MirrorTask<typename F::X> Task;
+        typedef typename Task::G G;
+#pragma unroll 1
+        for (int n = int(threadIdx.x); n < Task::COUNT; n += F::X::T) {
+            const Task task(z, n);
+            const cplx *const at = weights + places.spectrum(task.p);
+            cplx v[Task::R], w[Task::R];
+            task.get(v, w);
+            dft<Task::R>(v);
+            dft<Task::R>(w);
+            task.each_pair(v, w, [&](int k, cplx &a, cplx &b, cplx turn) {
+                cplx x[2];
+                part_halves(x, a, b, turn);
+                x[0] = weighed<F::CONJUGATE>(x[0], get_weight(at + k));
+                x[1] = weighed<F::CONJUGATE>(x[1], get_weight(at + (G::LINE - k)));
+                if (k == 0)
+                    x[0].y = x[1].y = 0;
+                join_halves(a, b, x, turn);
+            });
+            dft_inverse<Task::R>(v);
+            dft_inverse<Task::R>(w);
+            task.put(v, w);
+        }
+    } else if constexpr (U::AXIS == 2) {
         for_bins<F>(places, weights, [&](int plane, int k, const cplx *w, const cplx *w1) {
             cplx x[2];
             get_bins<typename F::X>(x, z + plane, k);
@@ -321,21 +439,21 @@ template <class F> struct FusedBlock {
     typedef Fused<F> U;
     smem<char> shared;
     const FusedCall &call;
-    long long first;
-    int live;
+    int first, live;
     CF_DEVICE FusedBlock(smem<char> memory, const FusedCall &c) : shared(memory), call(c) {
-        const long long left = c.rows * c.groups - (long long)blockIdx.x * F::X::P;
-        first = (long long)blockIdx.x * F::X::P;
-        live = left < F::X::P ? int(left) : F::X::P;
+        first = int(blockIdx.x) * F::X::P;
+        const int left = int(c.rows * c.groups) - first;
+        live = left < F::X::P ? left : F::X::P;
+    }
+    CF_DEVICE void place(int p, int &row, int &group) const {
+        const unsigned n = unsigned(first + p), m = unsigned(F::ROWS_FIRST ? call.rows : call.groups);
+        row = int(F::ROWS_FIRST ? n % m : n / m);
+        group = int(F::ROWS_FIRST ? n / m : n % m);
     }
     template <class K>
     CF_DEVICE Places<K> places(smem<char> table, const FusedSide &side, int column, int columns) const {
         return fused_places<K>(table, side, live, column, columns, (long long)F::IN * F::OUT * U::BINS,
-                               [&](int p, long long &row, long long &group) {
-                                   const long long n = first + p;
-                                   row = F::ROWS_FIRST ? n % call.rows : n / call.groups;
-                                   group = F::ROWS_FIRST ? n / call.rows : n % call.groups;
-                               });
+                               [&](int p, int &row, int &group) { place(p, row, group); });
     }
     /* Without phases, one table serves all columns, whose pointers differ. */
     CF_DEVICE Places<typename F::X> x(int column) const {
@@ -351,8 +469,10 @@ template <class F> struct FusedBlock {
         return {shared + U::G::TABLE, live};
     }
     CF_DEVICE void begin() const {
-        places<typename F::X>(shared, call.x, 0, F::IN);
-        places<typename F::Y>(shared + U::G::TABLE, call.y, 0, F::OUT);
+        fused_tables<typename F::X, typename F::Y>(shared, shared + U::G::TABLE, call, live, F::IN, F::OUT,
+                                                   (long long)F::IN * F::OUT * U::BINS,
+                                                   [&](int p, int &row, int &group) { place(p, row, group); });
+        __syncthreads();
     }
     CF_DEVICE smem<cplx> buffer(int i) const { return smem_cast<cplx>(shared + 2 * U::G::TABLE) + i * U::BUFFER; }
     CF_DEVICE const void *in(int column) const {
@@ -373,9 +493,10 @@ template <class F> CF_DEVICE void fused_scatter(const FusedCall &call) {
     block.begin();
     if constexpr (F::IN == 1 && F::OUT == 1) {
         smem<cplx> z = block.buffer(0);
-        fused_load<typename F::X, U::AXIS == 2>(z, block.x(0), block.in(0));
+        constexpr bool WHOLE = U::AXIS == 2 && !U::MIRRORS;
+        fused_load<typename F::X, WHOLE>(z, block.x(0), block.in(0));
         multiply_in_place<F>(z, block.x(0), call.weights);
-        fused_store<typename F::Y, U::AXIS == 2>(z, block.y(0), block.out(0), block.bias(0), call);
+        fused_store<typename F::Y, WHOLE>(z, block.y(0), block.out(0), block.bias(0), call);
     } else {
 #pragma unroll 1
         for (int c = 0; c < F::IN; ++c)
@@ -425,9 +546,9 @@ template <class F> CF_DEVICE void fused_weights(const FusedCall &call) {
     const int first_out = int(blockIdx.z) * F::CHUNK;
 #pragma unroll 1
     for (long long now = begin; now < end; ++now) {
-        const auto place = [&](int p, long long &row, long long &group) {
-            row = now;
-            group = first + p;
+        const auto place = [&](int p, int &row, int &group) {
+            row = int(now);
+            group = int(first) + p;
         };
 #pragma unroll 1
         for (int c = 0; c < F::IN; ++c) {
@@ -454,6 +575,151 @@ template <class F> CF_DEVICE void fused_weights(const FusedCall &call) {
         out.out = call.weights + (blockIdx.y * call.groups * (F::IN * F::OUT) + first_out * F::IN + i) * U::BINS;
         store_bins<typename F::Y, U::G::SWEEP>(sums + i * U::BUFFER, gy, out);
     }
+}
+
+/* ------------------------------------------------------------------- one plane of each side, and sums that stay in registers */
+
+CF_DEVICE cplx plus_product(cplx sum, cplx a, cplx b) { /* sum + a conj(b) */
+    sum.x += a.x * b.x;
+    sum.y += a.y * b.x;
+    sum.x += a.y * b.y;
+    sum.y -= a.x * b.y;
+    return sum;
+}
+
+/* The planes of x and those of gy, whose steps share their barriers. */
+template <class F> struct BothSides {
+    typedef typename F::X Config;
+    typedef typename F::Y Y;
+    smem<cplx> x, y;
+    smem<char> table;
+    template <int A, int STEP, bool INVERSE> CF_DEVICE void step() const {
+        const TileCall call = {};
+        step_of<Config, A, STEP, INVERSE>(x, {table, 0}, call);
+        step_of<Y, A, STEP, INVERSE>(y, {table, 0}, call);
+    }
+    template <bool INVERSE> CF_DEVICE void part() const {
+        part_lines<Config, INVERSE>(x);
+        part_lines<Y, INVERSE>(y);
+    }
+};
+
+/* The sums of a thread: of all points of its tasks of the last step, or, of lines alone, of its pairs of bins. */
+template <class F, bool LINES> struct ThreadSums;
+template <class F> struct ThreadSums<F, false> {
+    typedef Fused<F> U;
+    typedef ColumnTask<typename F::X, U::AXIS, U::STEPS> TaskX;
+    typedef ColumnTask<typename F::Y, U::AXIS, U::STEPS> TaskY;
+    static constexpr int T = F::X::T, R = TaskX::S::R, COUNT = TaskX::COUNT, EACH = (COUNT + T - 1) / T;
+    cplx sum[EACH * R];
+    template <class A> static CF_DEVICE void each(A f) {
+        unroll<0, EACH>([&](auto i) {
+            const int n = int(threadIdx.x) + i * T;
+            if (COUNT % T == 0 || n < COUNT)
+                f(i, n);
+        });
+    }
+    CF_DEVICE void add(smem<cplx> x, smem<cplx> y) {
+        each([&](auto i, int n) {
+            const TaskX of_x(x, n);
+            const TaskY of_y(y, n);
+            cplx v[R], u[R];
+            of_x.get_forward(v);
+            of_x.template transform<false, TaskX::HI>(v);
+            if constexpr (R > 16) /* registers do not hold both, but the places are this thread's */
+                of_x.put(v);
+            of_y.get_forward(u);
+            of_y.template transform<false, TaskY::HI>(u);
+            unroll<0, R>([&](auto r) {
+                cplx a = v[r];
+                if constexpr (R > 16)
+                    a = of_x.plane[of_x.place(r)];
+                sum[i * R + r] = plus_product(sum[i * R + r], a, u[r]);
+            });
+        });
+    }
+    CF_DEVICE void store(cplx *out, const Places<typename F::Y> &places, smem<cplx> y) const {
+        each([&](auto i, int n) {
+            const TaskY task(y, n);
+            cplx *const to = out + places.spectrum(task.p) + task.bins(1);
+            if (task.p < places.live)
+                unroll<0, R>([&](auto r) { to[r * TaskY::bin_gap(1)] = sum[i * R + r]; });
+        });
+    }
+};
+template <class F> struct ThreadSums<F, true> {
+    typedef typename F::Y K;
+    typedef Tile<K> G;
+    static constexpr int COUNT = K::P * G::SWEEP, EACH = (COUNT + K::T - 1) / K::T;
+    cplx sum[2 * EACH];
+    template <class A> static CF_DEVICE void each(A f) {
+        unroll<0, EACH>([&](auto i) {
+            const int n = int(threadIdx.x) + i * K::T;
+            if (COUNT % K::T == 0 || n < COUNT)
+                f(i, n / G::SWEEP, n % G::SWEEP);
+        });
+    }
+    CF_DEVICE void add(smem<cplx> x, smem<cplx> y) {
+        each([&](auto i, int p, int k) {
+            cplx v[2], u[2];
+            get_bins<typename F::X>(v, x + p * G::PLANE, k);
+            get_bins<K>(u, y + p * G::PLANE, k);
+            sum[2 * i] = plus_product(sum[2 * i], v[0], u[0]);
+            sum[2 * i + 1] = plus_product(sum[2 * i + 1], v[1], u[1]);
+        });
+    }
+    CF_DEVICE void store(cplx *out, const Places<K> &places, smem<cplx>) const {
+        each([&](auto i, int p, int k) {
+            cplx *const to = out + places.spectrum(p);
+            if (p >= places.live)
+                return;
+            to[k] = sum[2 * i];
+            if (K::KIND == HALVES)
+                to[G::LINE - k] = sum[2 * i + 1];
+        });
+    }
+};
+
+/* As fused_weights, where IN and CHUNK are 1. The tables of a row are written while the planes of the one before are transformed. */
+template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
+    typedef Fused<F> U;
+    typedef typename F::X X;
+    typedef typename F::Y Y;
+    constexpr bool LINES = U::AXIS == 2;
+    const long long first = (long long)blockIdx.x * X::P, left = call.groups - first;
+    const int live = left < X::P ? int(left) : X::P, output = int(blockIdx.z);
+    const long long begin = call.rows * blockIdx.y / call.slices, end = call.rows * (blockIdx.y + 1) / call.slices;
+    smem<char> shared = cf_dynamic_shared<char>();
+    smem<cplx> x = smem_cast<cplx>(shared + 2 * U::G::TABLE), y = x + U::BUFFER;
+    const Places<X> from_x = {shared, live};
+    const Places<Y> from_y = {shared + U::G::TABLE, live};
+    const auto find = [&](long long now) {
+        const auto place = [&](int p, int &row, int &group) {
+            row = int(now);
+            group = int(first) + p;
+        };
+        fused_tables<X, Y>(from_x.table, from_y.table, call, live, F::IN, F::OUT, (long long)F::OUT * U::BINS, place);
+    };
+    ThreadSums<F, LINES> sums = {};
+    find(begin);
+    __syncthreads();
+#pragma unroll 1
+    for (long long now = begin; now < end; ++now) {
+        planes_in<X>(x, from_x, channel_of<X>(call.x.memory, 0, false));
+        planes_in<Y>(y, from_y, channel_of<Y>(call.y.memory, output, false));
+        planes_arrive<X>();
+        if (now + 1 < end)
+            find(now + 1);
+        const BothSides<F> both = {x, y, shared};
+        steps_of_axis<2, false>(both);
+        if constexpr (!LINES)
+            steps_of_axis<1, false, U::AXIS != 1>(both);
+        if constexpr (U::AXIS == 0)
+            steps_of_axis<0, false, false>(both);
+        sums.add(x, y);
+        __syncthreads();
+    }
+    sums.store(call.weights + (blockIdx.y * call.groups * F::OUT + output) * U::BINS, from_y, y);
 }
 
 /* sums[0][i] = sum over slices of sums[slice][i], in their order. */

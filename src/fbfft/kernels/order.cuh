@@ -74,15 +74,55 @@ template <int N> CF_DEVICE cplx root(int k) {
     }
 }
 
+/* exp(-2 pi i m r / N) for the tasks m of a step of R points, those of one task side by side, two at a time. */
+struct __align__(4 * sizeof(real)) RootPair {
+    cplx first, second;
+};
+template <int N, int R> struct StepRoots {
+    RootPair of[N / R][(R + 1) / 2];
+    __host__ __device__ constexpr StepRoots() : of{} {
+        for (int m = 0; m < N / R; ++m)
+            for (int i = 0; i < (R + 1) / 2; ++i) {
+                of[m][i].first = {real(cf_cos(2 * i * m, N)), real(-cf_sin(2 * i * m, N))};
+                of[m][i].second = {real(cf_cos((2 * i + 1) * m, N)), real(-cf_sin((2 * i + 1) * m, N))};
+            }
+    }
+};
+template <int N, int R> __device__ const StepRoots<N, R> cf_step_roots = StepRoots<N, R>();
+
+/* w[r] = exp(-2 pi i m r / N), 0 < r < R. A long table is many lines of memory, which the threads of a warp ask for one by one: two numbers
+ * are looked up, the others are products. */
+template <int N, int R> CF_DEVICE void powers(cplx *w, int m) {
+    w[1] = root<N>(m);
+    if constexpr (R > 4)
+        w[4] = root<N>(4 * m);
+    unroll<2, R>([&](auto r) {
+        constexpr int I = decltype(r)::value, OTHER = I > 4 && I % 4 == 0 ? 4 : I % 4 ? I % 4 : 0;
+        if constexpr (I < 4)
+            w[I] = w[I - 1] * w[1];
+        else if constexpr (I > 4)
+            w[I] = w[I - OTHER] * w[OTHER];
+    });
+}
+
 /* The arithmetic of a step on the registers of task t. */
 template <class O, int STEP, bool INVERSE> CF_DEVICE void step_twiddles(cplx *v, int t) {
     if constexpr (STEP < O::STEPS) {
-        constexpr int N = STEP == 1 ? O::N : O::M;
+        constexpr int N = STEP == 1 ? O::N : O::M, R = Step<O, STEP>::R;
         const int m = STEP == 1 ? t : t % O::C;
-#pragma unroll
-        for (int r = 1; r < Step<O, STEP>::R; ++r) {
-            const cplx w = root<N>(m * r);
-            v[r] = v[r] * (INVERSE ? conj(w) : w);
+        if constexpr (N > 256) {
+            cplx w[R];
+            powers<N, R>(w, m);
+            unroll<1, R>([&](auto r) { v[r] = v[r] * (INVERSE ? conj(w[r]) : w[r]); });
+        } else {
+            const StepRoots<N, R> &roots = cf_step_roots<N, R>;
+            unroll<0, (R + 1) / 2>([&](auto i) {
+                const RootPair w = roots.of[m][int(i)];
+                if constexpr (decltype(i)::value > 0)
+                    v[2 * i] = v[2 * i] * (INVERSE ? conj(w.first) : w.first);
+                if constexpr (2 * decltype(i)::value + 1 < R)
+                    v[2 * i + 1] = v[2 * i + 1] * (INVERSE ? conj(w.second) : w.second);
+            });
         }
     }
 }

@@ -31,14 +31,18 @@ template <> struct PairOf<double> { typedef double2 type; };
 struct fp16 {
     typedef unsigned short bits;
     static constexpr bool PLAIN = false;
-    static CF_DEVICE real load(const bits *p) { return cf_half_to_float(__ldg(p)); }
-    static CF_DEVICE void store(bits *p, real value) { *p = cf_float_to_half(float(value)); }
+    static CF_DEVICE real number(bits b) { return cf_half_to_float(b); }
+    static CF_DEVICE bits rounded(real value) { return cf_float_to_half(float(value)); }
+    static CF_DEVICE real load(const bits *p) { return number(__ldg(p)); }
+    static CF_DEVICE void store(bits *p, real value) { *p = rounded(value); }
 };
 struct bf16 {
     typedef unsigned short bits;
     static constexpr bool PLAIN = false;
-    static CF_DEVICE real load(const bits *p) { return cf_bf16_to_float(__ldg(p)); }
-    static CF_DEVICE void store(bits *p, real value) { *p = cf_float_to_bf16(float(value)); }
+    static CF_DEVICE real number(bits b) { return cf_bf16_to_float(b); }
+    static CF_DEVICE bits rounded(real value) { return cf_float_to_bf16(float(value)); }
+    static CF_DEVICE real load(const bits *p) { return number(__ldg(p)); }
+    static CF_DEVICE void store(bits *p, real value) { *p = rounded(value); }
 };
 struct plain {
     typedef real bits;

@@ -73,6 +73,7 @@ struct TileCall {
     long long bin_unit, spectrum_group_stride;
     double scale;
     int accumulate;
+    int first_block; /* of the launch, that this transform has */
 };
 
 /* The least divisor of n that is at least `least`; n if there is none. */
@@ -89,6 +90,8 @@ template <class K> struct Tile {
     typedef Order<K::R2[0], K::R2[1], K::R2[2], true> O2;
     static constexpr int N0 = O0::N, N1 = O1::N, N2 = K::KIND == HALVES ? 2 * O2::N : O2::N, LINE = O2::N;
     static constexpr bool REAL = K::KIND != COMPLEX, SPLIT = K::KIND == PAIRS;
+    /* Rows are parted where columns are read: one step has all rows, a first one of several both rows of its pairs. */
+    static constexpr bool PARTS_AT_STEP = SPLIT && (O1::STEPS == 1 || O1::M % 2 == 0);
     static constexpr int BINS = REAL ? N2 / 2 + 1 : N2;
     static constexpr bool RIDE = K::RIDES && SPLIT && N2 % 2 == 0;       /* column N2 / 2 on column 0 */
     static constexpr int COLUMNS = SPLIT ? BINS - RIDE : LINE;           /* lines along axes 1 and 0 */
@@ -149,31 +152,32 @@ template <class K> struct Places {
     CF_DEVICE int channel(int p) const { return smem_cast<int>(table + p * 32)[7]; }
 };
 
-template <class K, int X>
-CF_DEVICE int start_of(long long &slice, long long &tile, long long &shift, long long &phase) {
+template <class K, int X, class Index> CF_DEVICE int start_of(Index &slice, Index &tile, Index &shift, Index &phase) {
     constexpr TileAxis a = K::AXIS[X];
-    const long long start = a.origin + slice % a.slices * a.step + tile % a.tiles * a.tile_step +
-                            shift % a.shifts * a.shift_step + phase % a.phases * a.phase_step;
-    slice /= a.slices;
-    tile /= a.tiles;
-    shift /= a.shifts;
-    phase /= a.phases;
+    constexpr Index slices = Index(a.slices), tiles = Index(a.tiles), shifts = Index(a.shifts),
+                    phases = Index(a.phases);
+    const Index start = Index(a.origin) + slice % slices * Index(a.step) + tile % tiles * Index(a.tile_step) +
+                        shift % shifts * Index(a.shift_step) + phase % phases * Index(a.phase_step);
+    slice /= slices;
+    tile /= tiles;
+    shift /= shifts;
+    phase /= phases;
     return int(start);
 }
 
 /* Where a plane's signal is: all of an entry but the place of its spectrum. */
-template <class K>
-CF_DEVICE void find_plane(smem<char> entry, long long row, long long column, long long columns, long long sample_stride,
+template <class K, class Index>
+CF_DEVICE void find_plane(smem<char> entry, Index row, Index column, Index columns, long long sample_stride,
                           long long base) {
-    constexpr long long SLICES = K::AXIS[0].slices * K::AXIS[1].slices * K::AXIS[2].slices;
-    constexpr long long TILES = K::AXIS[0].tiles * K::AXIS[1].tiles * K::AXIS[2].tiles;
-    constexpr long long SHIFTS = K::AXIS[0].shifts * K::AXIS[1].shifts * K::AXIS[2].shifts;
-    constexpr long long PHASES = K::AXIS[0].phases * K::AXIS[1].phases * K::AXIS[2].phases;
-    long long slice = row % SLICES, tile = row / SLICES % TILES, shift = row / (SLICES * TILES) % SHIFTS;
-    const long long sample = row / (SLICES * TILES * SHIFTS);
-    long long phase = PHASES == 1 ? 0 : column / (columns / PHASES);
-    const long long channel = PHASES == 1 ? column : column % (columns / PHASES);
-    smem_cast<long long>(entry)[0] = base + sample * sample_stride + channel * K::CHANNEL_STRIDE;
+    constexpr Index SLICES = Index(K::AXIS[0].slices * K::AXIS[1].slices * K::AXIS[2].slices);
+    constexpr Index TILES = Index(K::AXIS[0].tiles * K::AXIS[1].tiles * K::AXIS[2].tiles);
+    constexpr Index SHIFTS = Index(K::AXIS[0].shifts * K::AXIS[1].shifts * K::AXIS[2].shifts);
+    constexpr Index PHASES = Index(K::AXIS[0].phases * K::AXIS[1].phases * K::AXIS[2].phases);
+    Index slice = row % SLICES, tile = row / SLICES % TILES, shift = row / (SLICES * TILES) % SHIFTS;
+    const Index sample = row / (SLICES * TILES * SHIFTS);
+    Index phase = PHASES == 1 ? 0 : column / (columns / PHASES);
+    const Index channel = PHASES == 1 ? column : column % (columns / PHASES);
+    smem_cast<long long>(entry)[0] = base + (long long)sample * sample_stride + (long long)channel * K::CHANNEL_STRIDE;
     smem_cast<int>(entry)[6] = start_of<K, 2>(slice, tile, shift, phase);
     smem_cast<int>(entry)[5] = start_of<K, 1>(slice, tile, shift, phase);
     smem_cast<int>(entry)[4] = start_of<K, 0>(slice, tile, shift, phase);
@@ -181,7 +185,7 @@ CF_DEVICE void find_plane(smem<char> entry, long long row, long long column, lon
 }
 
 template <class K> CF_DEVICE Places<K> find_planes(smem<char> table, const TileCall &call) {
-    const long long first = (long long)blockIdx.x * K::P, left = call.planes - first;
+    const long long first = ((long long)blockIdx.x - call.first_block) * K::P, left = call.planes - first;
     const int live = left < K::P ? int(left) : K::P;
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
         const long long plane = first + (p < live ? p : live - 1);
@@ -408,6 +412,7 @@ CF_DEVICE StagedItem<K> staged_item(smem<cplx> z, const Places<K> &places, int p
     r.shared = smem_cast<real>(z + (p * G::PLANE + i0 * G::SLAB + i / 2 * G::PITCH)) + (x + i % 2 * G::WAIT);
     return r;
 }
+/* The rows are there after wait_async() and a barrier. */
 template <class K, int WIDE> CF_DEVICE void load_staged(smem<cplx> z, const Places<K> &places, const TileCall &call) {
     typedef typename K::Storage Storage;
     typedef Pieces<K, WIDE> Piece;
@@ -421,7 +426,6 @@ template <class K, int WIDE> CF_DEVICE void load_staged(smem<cplx> z, const Plac
             const StagedItem<K> r = staged_item<K, WIDE>(z, places, q.p, q.row, q.x);
             copy_async<WIDE>(r.shared, in + places.signal(q.p) + r.offset, r.inside);
         }
-        wait_async();
     } else {
         /* These pass through registers, so many have to be under way at once. */
         constexpr int BATCH = Piece::EACH < 32 ? Piece::EACH : 32;
@@ -476,13 +480,20 @@ template <class K, int WIDE> CF_DEVICE void store_staged(smem<cplx> z, const Pla
     }
 }
 
+template <class K> CF_DEVICE void load_planes(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    if constexpr (K::STAGED)
+        load_staged<K, K::WIDE>(z, places, call);
+    else
+        load_signal<K>(z, places, call);
+}
+
 /* The two rows of a line, as they wait in its place; one of them may not exist. */
 template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool first, bool second) {
     constexpr int QUADS = Tile<K>::WAIT / 4;
     smem<float4> rows = smem_cast<float4>(line);
     unroll<0, Tile<K>::LINE / 4>([&](auto q) {
         float4 a = make_float4(0, 0, 0, 0), b = a;
-        if constexpr (QUADS > decltype(q)::value) {
+        if constexpr (QUADS > decltype(q)::value && decltype(q)::value >= Tile<K>::LINE_LO / 4) {
             if (first)
                 a = rows[int(q)];
             if (second)
@@ -497,7 +508,7 @@ template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool first,
 template <class K> CF_DEVICE void put_rows(smem<cplx> line, const cplx *v, real s, bool second) {
     constexpr int QUADS = Tile<K>::WAIT / 4;
     smem<float4> rows = smem_cast<float4>(line);
-    unroll<0, QUADS>([&](auto q) {
+    unroll<Tile<K>::LINE_LO / 4, QUADS>([&](auto q) {
         rows[int(q)] = make_float4(s * v[4 * q].x, s * v[4 * q + 1].x, s * v[4 * q + 2].x, s * v[4 * q + 3].x);
         if (second)
             rows[QUADS + q] = make_float4(s * v[4 * q].y, s * v[4 * q + 1].y, s * v[4 * q + 2].y, s * v[4 * q + 3].y);
@@ -724,10 +735,11 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &
     }
 }
 
-/* PAIRS: a column's two numbers of one line, from its places in Z to the spectra of two rows, and back. */
+/* PAIRS: a column's two numbers of one line, from its places in Z to the spectra of two rows, and back. If a product follows or went before
+ * (RIDES is false), an own column gives the same number twice here, and its imaginary parts back are zero already, but for rounding. */
 template <class K> CF_DEVICE void part(cplx &a, cplx &b, int k) {
     const cplx za = a, zb = b;
-    if (Tile<K>::own(k)) {
+    if (K::RIDES && Tile<K>::own(k)) {
         a = {za.x, Tile<K>::RIDE ? zb.x : real(0)};
         b = {za.y, Tile<K>::RIDE ? zb.y : real(0)};
     } else {
@@ -737,7 +749,7 @@ template <class K> CF_DEVICE void part(cplx &a, cplx &b, int k) {
 }
 template <class K> CF_DEVICE void join(cplx &a, cplx &b, int k) {
     const cplx ra = a, rb = b;
-    if (Tile<K>::own(k)) {
+    if (K::RIDES && Tile<K>::own(k)) {
         a = {ra.x, rb.x};
         b = {ra.y, rb.y};
     } else {
@@ -746,7 +758,7 @@ template <class K> CF_DEVICE void join(cplx &a, cplx &b, int k) {
     }
 }
 
-/* The same for all lines, where it cannot be done in registers. */
+/* The same for all lines, where it cannot be done in registers (PARTS_AT_STEP). */
 template <class K, bool INVERSE> CF_DEVICE void part_lines(smem<cplx> z) {
     typedef Tile<K> G;
 #pragma unroll 4
@@ -758,7 +770,9 @@ template <class K, bool INVERSE> CF_DEVICE void part_lines(smem<cplx> z) {
         const int f = G::O2::frequency(k), m = G::mirror(k);
         const bool both = 2 * (line % G::DR + G::ROW_LO) + 1 < G::N1;
         cplx a = at[f], b = {0, 0};
-        if (!INVERSE ? G::RIDE || !G::own(k) : both)
+        if (!INVERSE && !K::RIDES && G::own(k))
+            b = a;
+        else if (!INVERSE ? G::RIDE || !G::own(k) : both)
             b = at[m];
         if constexpr (INVERSE)
             join<K>(a, b, k);
@@ -770,18 +784,22 @@ template <class K, bool INVERSE> CF_DEVICE void part_lines(smem<cplx> z) {
 }
 
 /* One task of a step of all lines along axis X, 1 or 0: task t of the line in column k; `other` is its place along the other one of
- * these axes. */
+ * these axes. Where a first step of several parts rows, the task is two of them, t and t + 1, which have the rows of the same pairs. */
 template <class K, int X, int STEP> struct ColumnTask {
     typedef Tile<K> G;
     typedef typename Choice<X == 0, typename G::O0, typename G::O1>::type O;
     typedef Step<O, STEP> S;
-    static constexpr int OTHERS = X == 1 ? G::D0 : G::N1, COUNT = K::P * G::COLUMNS * OTHERS * S::TASKS;
-    static constexpr bool TIME = STEP == 1;                            /* next to the signal */
-    static constexpr bool PARTS = X == 1 && G::SPLIT && O::STEPS == 1; /* and rows are parted on the way */
+    static constexpr bool TIME = STEP == 1;                           /* next to the signal */
+    static constexpr bool PARTS = X == 1 && TIME && G::PARTS_AT_STEP; /* and rows are parted on the way */
+    static constexpr bool TWO = PARTS && O::STEPS > 1;
+    static constexpr int TASKS = S::TASKS / (TWO ? 2 : 1), POINTS = S::R * (TWO ? 2 : 1);
+    static constexpr int OTHERS = X == 1 ? G::D0 : G::N1, COUNT = K::P * G::COLUMNS * OTHERS * TASKS;
     static constexpr int LO = G::template lo<X>(), HI = G::template hi<X>();
     /* Of PAIRS, lines are stored whole. */
     static constexpr int KEEP_LO = X == 1 && G::SPLIT ? 2 * G::ROW_LO : LO,
                          KEEP_HI = X == 1 && G::SPLIT ? 2 * G::ROW_HI : HI;
+    /* Tasks begin with an even row: places of register r follow from r. */
+    static constexpr bool EVEN = X == 1 && G::SPLIT && (TWO || (STEP == 2 && O::C == 1 && O::B % 2 == 0));
     int p, k, other, t, f, m, start, fixed, offset; /* of the plane */
     smem<cplx> plane;
     CF_DEVICE ColumnTask(smem<cplx> z, int n) {
@@ -793,9 +811,11 @@ template <class K, int X, int STEP> struct ColumnTask {
         } else {
             k = n % G::COLUMNS;
             other = n / G::COLUMNS % OTHERS;
-            t = n / (G::COLUMNS * OTHERS) % S::TASKS;
-            p = n / (G::COLUMNS * OTHERS * S::TASKS);
+            t = n / (G::COLUMNS * OTHERS) % TASKS;
+            p = n / (G::COLUMNS * OTHERS * TASKS);
         }
+        if (TWO)
+            t *= 2;
         f = G::O2::frequency(k);
         m = G::mirror(k);
         start = S::start(t);
@@ -809,6 +829,8 @@ template <class K, int X, int STEP> struct ColumnTask {
         : p(o.p), k(o.k), other(o.other), t(o.t), f(o.f), m(o.m), start(o.start), fixed(o.fixed), offset(o.offset),
           plane(z + o.offset) {}
     CF_DEVICE int place(int r) const {
+        if constexpr (EVEN && !TWO)
+            return start / 2 * G::PITCH + r / 2 * G::PITCH + (r % 2 ? m : f);
         return X == 0 ? (start + r * S::STRIDE) * G::SLAB + fixed : G::row_at(start + r * S::STRIDE, f, m);
     }
     /* The bin of register 0 after the last step, and the way to the next one. */
@@ -820,21 +842,70 @@ template <class K, int X, int STEP> struct ColumnTask {
         return bin_of<K>(X == 0 ? S::FREQUENCY_GAP : 0, X == 0 ? 0 : S::FREQUENCY_GAP, 0, unit);
     }
 
+    /* TWO: the places of register r and of S::R + r, where t is even and O::M as well. */
+    CF_DEVICE int even_row(int r) const { return t / 2 * G::PITCH + r * (O::M / 2) * G::PITCH + f; }
+    CF_DEVICE int odd_row(int r) const { return t / 2 * G::PITCH + r * (O::M / 2) * G::PITCH + m; }
+    /* Some task has data there, or each, or this one. */
+    template <int I> static constexpr bool some_data() {
+        return (I + 1) * (O::M / 2) > G::ROW_LO && I * (O::M / 2) < G::ROW_HI;
+    }
+    template <int I> CF_DEVICE bool has_data() const {
+        constexpr int FIRST = I * (O::M / 2);
+        bool has = some_data<I>();
+        if constexpr (FIRST < G::ROW_LO)
+            has = has && t / 2 + FIRST >= G::ROW_LO;
+        if constexpr (FIRST + O::M / 2 > G::ROW_HI)
+            has = has && t / 2 + FIRST < G::ROW_HI;
+        return has;
+    }
+    /* Where what belongs to the real and imaginary part of an own column comes from: with one of them for both, part() need not ask. */
+    CF_DEVICE int mirror_in() const { return !K::RIDES && G::own(k) ? f : m; }
+
     CF_DEVICE void get(cplx *v) const {
-        unroll<0, S::R>([&](auto r) { v[r] = plane[place(r)]; });
+        unroll<0, S::R>([&](auto r) {
+            v[r] = plane[TWO ? even_row(r) : place(r)];
+            if constexpr (TWO)
+                v[S::R + r] = plane[odd_row(r)];
+        });
     }
     CF_DEVICE void put(const cplx *v) const {
-        unroll<0, S::R>([&](auto r) { plane[place(r)] = v[r]; });
+        unroll<0, S::R>([&](auto r) {
+            plane[TWO ? even_row(r) : place(r)] = v[r];
+            if constexpr (TWO)
+                plane[odd_row(r)] = v[S::R + r];
+        });
+    }
+    /* The step's arithmetic; forward, only DATA points of the axis are not zero. */
+    template <bool INVERSE, int DATA = O::N> CF_DEVICE void transform(cplx *v) const {
+        step_transform<O, STEP, INVERSE, DATA>(v, t);
+        if constexpr (TWO)
+            step_transform<O, STEP, INVERSE, DATA>(v + S::R, t + 1);
     }
     /* What a forward step begins with. */
     CF_DEVICE void get_forward(cplx *v) const {
-        if constexpr (PARTS) {
+        const int mirror = mirror_in();
+        if constexpr (TWO) {
+            unroll<0, S::R>([&](auto r) {
+                constexpr int I = decltype(r)::value;
+                cplx a = {0, 0}, b = {0, 0};
+                if constexpr (some_data<I>()) {
+                    if (has_data<I>()) {
+                        a = plane[even_row(I)];
+                        if (!K::RIDES || G::RIDE || !G::own(k))
+                            b = plane[odd_row(I) - m + mirror];
+                    }
+                    part<K>(a, b, k);
+                }
+                v[r] = a;
+                v[S::R + r] = b;
+            });
+        } else if constexpr (PARTS) {
             unroll<0, G::ROWS>([&](auto pair) {
                 cplx a = {0, 0}, b = {0, 0};
                 if constexpr (decltype(pair)::value >= G::ROW_LO && decltype(pair)::value < G::ROW_HI) {
                     a = plane[pair * G::PITCH + f];
-                    if (G::RIDE || !G::own(k))
-                        b = plane[pair * G::PITCH + m];
+                    if (!K::RIDES || G::RIDE || !G::own(k))
+                        b = plane[pair * G::PITCH + mirror];
                     part<K>(a, b, k);
                 }
                 v[2 * pair] = a;
@@ -854,14 +925,27 @@ template <class K, int X, int STEP> struct ColumnTask {
     }
     /* Where an inverse step ends. */
     CF_DEVICE void put_inverse(const cplx *v) const {
-        if constexpr (PARTS) {
+        if constexpr (TWO) {
+            unroll<0, S::R>([&](auto r) {
+                constexpr int I = decltype(r)::value;
+                cplx a = v[r], b = v[S::R + r];
+                if constexpr (some_data<I>()) {
+                    join<K>(a, b, k);
+                    if (has_data<I>()) {
+                        plane[even_row(I)] = a;
+                        if (!K::RIDES || G::RIDE || !G::own(k))
+                            plane[odd_row(I)] = b;
+                    }
+                }
+            });
+        } else if constexpr (PARTS) {
             unroll<G::ROW_LO, G::ROW_HI>([&](auto pair) {
                 cplx a = v[2 * pair], b = {0, 0};
                 if constexpr (2 * decltype(pair)::value + 1 < G::N1)
                     b = v[2 * pair + 1];
                 join<K>(a, b, k);
                 plane[pair * G::PITCH + f] = a;
-                if (G::RIDE || !G::own(k))
+                if (!K::RIDES || G::RIDE || !G::own(k))
                     plane[pair * G::PITCH + m] = b;
             });
         } else if constexpr (TIME) {
@@ -888,7 +972,7 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
         const bool memory = SPECTRUM && !(G::RIDE && task.k == 0);
         const long long bins = SPECTRUM ? places.spectrum(task.p) + task.bins(call.bin_unit) : 0;
         const long long gap = Task::bin_gap(call.bin_unit);
-        cplx v[S::R];
+        cplx v[Task::POINTS];
         if constexpr (SPECTRUM && INVERSE) {
             if (memory) {
                 const cplx *from = static_cast<const cplx *>(call.in) + bins;
@@ -907,7 +991,7 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
         } else {
             task.get_forward(v);
         }
-        step_transform<typename Task::O, STEP, INVERSE, G::template hi<X>()>(v, task.t);
+        task.template transform<INVERSE, G::template hi<X>()>(v);
         if constexpr (SPECTRUM && !INVERSE) {
             if (memory) {
                 cplx *to = static_cast<cplx *>(call.out) + bins;
@@ -924,43 +1008,63 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
     }
 }
 
-/* All steps of one axis, each followed by a barrier; those next to the spectrum only if WHOLE. */
 template <class K, int X, int STEP, bool INVERSE>
 CF_DEVICE void step_of(smem<cplx> z, const Places<K> &places, const TileCall &call) {
     if constexpr (X == 2)
         line_step<K, STEP, INVERSE>(z, places, call);
     else
         column_step<K, X, STEP, INVERSE>(z, places, call);
+}
+
+/* The planes of a block, whose steps run side by side. Where planes of several kinds do, they have a class of their own. */
+template <class K> struct Planes {
+    typedef K Config;
+    smem<cplx> z;
+    const Places<K> &places;
+    const TileCall &call;
+    template <int X, int STEP, bool INVERSE> CF_DEVICE void step() const {
+        step_of<K, X, STEP, INVERSE>(z, places, call);
+    }
+    template <bool INVERSE> CF_DEVICE void part() const { part_lines<K, INVERSE>(z); }
+};
+
+/* All steps of one axis, each followed by a barrier; those next to the spectrum only if WHOLE. */
+template <int X, int STEP, bool INVERSE, class P> CF_DEVICE void step_and_wait(const P &planes) {
+    planes.template step<X, STEP, INVERSE>();
     __syncthreads();
 }
-template <class K, int X, bool INVERSE, bool WHOLE = true>
-CF_DEVICE void axis_steps(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    typedef Tile<K> G;
+template <int X, bool INVERSE, bool WHOLE = true, class P> CF_DEVICE void steps_of_axis(const P &planes) {
+    typedef Tile<typename P::Config> G;
     typedef
         typename Choice<X == 0, typename G::O0, typename Choice<X == 1, typename G::O1, typename G::O2>::type>::type O;
-    if constexpr (X == 1 && G::SPLIT && O::STEPS > 1 && !INVERSE) {
-        part_lines<K, false>(z);
+    constexpr bool PARTS = X == 1 && G::SPLIT && !G::PARTS_AT_STEP;
+    if constexpr (PARTS && !INVERSE) {
+        planes.template part<false>();
         __syncthreads();
     }
     if constexpr (INVERSE) {
         if constexpr (O::STEPS > 2 && WHOLE)
-            step_of<K, X, 3, true>(z, places, call);
+            step_and_wait<X, 3, true>(planes);
         if constexpr (O::STEPS > 1 && (O::STEPS > 2 || WHOLE))
-            step_of<K, X, 2, true>(z, places, call);
+            step_and_wait<X, 2, true>(planes);
         if constexpr (O::STEPS > 1 || WHOLE)
-            step_of<K, X, 1, true>(z, places, call);
+            step_and_wait<X, 1, true>(planes);
     } else {
         if constexpr (O::STEPS > 1 || WHOLE)
-            step_of<K, X, 1, false>(z, places, call);
+            step_and_wait<X, 1, false>(planes);
         if constexpr (O::STEPS > 1 && (O::STEPS > 2 || WHOLE))
-            step_of<K, X, 2, false>(z, places, call);
+            step_and_wait<X, 2, false>(planes);
         if constexpr (O::STEPS > 2 && WHOLE)
-            step_of<K, X, 3, false>(z, places, call);
+            step_and_wait<X, 3, false>(planes);
     }
-    if constexpr (X == 1 && G::SPLIT && O::STEPS > 1 && INVERSE) {
-        part_lines<K, true>(z);
+    if constexpr (PARTS && INVERSE) {
+        planes.template part<true>();
         __syncthreads();
     }
+}
+template <class K, int X, bool INVERSE, bool WHOLE = true>
+CF_DEVICE void axis_steps(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    steps_of_axis<X, INVERSE, WHOLE>(Planes<K>{z, places, call});
 }
 
 /* ------------------------------------------------------------------------------------------------------------- kernels */
@@ -976,10 +1080,9 @@ template <class K> CF_DEVICE void tile_forward(const TileCall &call) {
         __syncthreads();
         store_bins<K, G::SWEEP>(z, places, call);
     } else {
+        load_planes<K>(z, places, call);
         if constexpr (K::STAGED)
-            load_staged<K, K::WIDE>(z, places, call);
-        else
-            load_signal<K>(z, places, call);
+            wait_async();
         __syncthreads();
         axis_steps<K, 2, false>(z, places, call);
         if constexpr (G::N1 > 1 || G::SPLIT)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One context per device for the whole process, and where the CUDA libraries of installed wheels are."""
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from pathlib import Path
+from typing import List, Union
+
+from . import _structs as structs
+from ._library import check, lib, lock
+
+_contexts = {}
+
+
+def wheel_folders() -> List[str]:
+    """The folders of the CUDA libraries that pip installed (nvidia/*/lib), as those that torch and JAX bring."""
+    try:
+        spec = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        return []
+    roots = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
+    return [str(folder) for root in roots for folder in sorted(Path(root).glob("*/lib")) if any(folder.glob("*.so*"))]
+
+
+def _name_wheel_folders():
+    """The library looks in CONV_FFT_LIBRARY_PATH for what the process has not loaded yet; what the user named there comes first."""
+    named = [folder for folder in os.environ.get("CONV_FFT_LIBRARY_PATH", "").split(":") if folder]
+    added = [folder for folder in wheel_folders() if folder not in named and ":" not in folder]
+    if added:
+        os.environ["CONV_FFT_LIBRARY_PATH"] = ":".join(named + added)
+
+
+class Context:
+    """A device: a GPU by its CUDA ordinal, or the CPU (-2). Made once per process by `context()`, never destroyed."""
+
+    def __init__(self, device):
+        options = structs.ContextOptions()
+        check(lib.conv_fft_context_options_init(ctypes.byref(options)))
+        options.device = device
+        handle = ctypes.c_void_p()
+        check(lib.conv_fft_context_create(ctypes.byref(options), ctypes.byref(handle)))
+        self.handle = handle.value
+        self.device = lib.conv_fft_context_device(handle)
+
+    @property
+    def description(self) -> str:
+        """One line: the device, the libraries in use, why this device was chosen."""
+        return lib.conv_fft_context_description(self.handle).decode("utf-8", "replace")
+
+
+def device_number(device):
+    """-2 for None, "cpu" and -2; the ordinal for an int, "cuda", "cuda:1" or a torch.device; -1 for "auto"."""
+    if device is None:
+        return structs.DEVICE_CPU
+    if isinstance(device, int):
+        return device
+    kind, _, number = str(device).partition(":")
+    if kind == "cuda":
+        return int(number or 0)
+    if kind in ("cpu", "auto") and not number:
+        return structs.DEVICE_CPU if kind == "cpu" else structs.DEVICE_AUTO
+    raise ValueError("device is %r; it must be \"cpu\", \"auto\", \"cuda\", \"cuda:N\" or a GPU's number" % (device,))
+
+
+def context(device: Union[str, int] = "auto") -> Context:
+    """The context of a device (see `device_number`); the same object for the same device."""
+    number = device_number(device)
+    found = _contexts.get(number)
+    if found is not None:
+        return found
+    with lock:
+        if number not in _contexts:
+            if number != structs.DEVICE_CPU:
+                _name_wheel_folders()
+            made = Context(number)
+            # AUTO is an alias of what it became.
+            _contexts.setdefault(made.device, made)
+            _contexts[number] = _contexts[made.device]
+        return _contexts[number]

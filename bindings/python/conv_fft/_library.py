@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds libconv_fft, checks that it is the one these bindings were written for, and turns statuses into exceptions.
+
+Looked for in this order: the file that the environment variable CONV_FFT_LIBRARY names, the package's own folder, the system's
+loader by soname. Nothing here needs a GPU, a driver or any CUDA library."""
+import ctypes
+import os
+import threading
+from pathlib import Path
+
+from . import _structs as structs
+from .errors import BY_STATUS, Error
+
+SONAME = "libconv_fft.so.%d" % structs.ABI
+
+
+def _candidates():
+    named = os.environ.get("CONV_FFT_LIBRARY")
+    if named:
+        return [named]
+    own = Path(__file__).resolve().parent / "lib" / "libconv_fft.so"
+    return [str(own)] if own.exists() else [SONAME]
+
+
+def _load():
+    (path,) = _candidates()
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError("conv_fft: the library %s cannot be loaded: %s" % (path, error)) from None
+    try:
+        for name, parameters in structs.CALLS.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = ctypes.c_int, parameters
+        for name, (result, parameters) in structs.OTHERS.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, parameters
+    except AttributeError as error:
+        raise ImportError("conv_fft: %s does not fit these bindings (%s): %s" % (path, __file__, error)) from None
+    return library, path
+
+
+def _written_bytes(function, *arguments):
+    """How many bytes an _init function fills in: the size of the library's struct, as its last field is zeroed."""
+    size = 4096
+    memory = (ctypes.c_ubyte * size)(*([0xA5] * size))
+    function(ctypes.addressof(memory), *arguments)
+    return len(bytes(memory).rstrip(b"\xa5"))
+
+
+def _check(library, path):
+    abi = library.conv_fft_version_abi()
+    if abi != structs.ABI:
+        raise ImportError("conv_fft: %s has binary interface %d; these bindings (%s) are written for %d. Install both from one version"
+                          % (path, abi, __file__, structs.ABI))
+    sizes = {structs.Problem: _written_bytes(library.conv_fft_problem_init, structs.MAX_RANK),
+             structs.PlanOptions: _written_bytes(library.conv_fft_plan_options_init),
+             structs.ContextOptions: _written_bytes(library.conv_fft_context_options_init)}
+    for struct, size in sizes.items():
+        if ctypes.sizeof(struct) != size:
+            raise ImportError("conv_fft: %s has a struct %s of %d bytes, these bindings (%s) one of %d" %
+                              (path, struct.__name__, size, __file__, ctypes.sizeof(struct)))
+
+
+lib, path = _load()
+_check(lib, path)
+version = lib.conv_fft_version_string().decode()
+lock = threading.RLock()
+
+
+def failure(status):
+    """The exception for a status that this thread's last call returned."""
+    sentence = lib.conv_fft_last_error().decode("utf-8", "replace") or lib.conv_fft_status_string(status).decode()
+    error = BY_STATUS.get(status, Error)(sentence)
+    error.status = status
+    return error
+
+
+def check(status):
+    if status:
+        raise failure(status)
+
+
+def report(function, *arguments):
+    """The whole text of a report function whose last parameters are a buffer, its bytes and the bytes needed."""
+    needed = ctypes.c_size_t()
+    check(function(*arguments, None, 0, ctypes.byref(needed)))
+    text = ctypes.create_string_buffer(needed.value + 4096)
+    check(function(*arguments, text, len(text), ctypes.byref(needed)))
+    return text.value.decode("utf-8", "replace")

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of other packages without copies: where their elements are, the stream of their work, and memory from their allocators.
+
+NumPy arrays are host memory; those of torch may be; CuPy's, numba's and JAX's on a GPU are device memory, as is anything else that
+speaks DLPack or `__cuda_array_interface__`. A package is imported only if the caller has imported it."""
+import contextlib
+
+from . import _cuda, _dlpack
+from . import _structs as structs
+from ._library import check, lib
+
+
+class View:
+    """Where an array is. strides count elements; device is -2 for the host."""
+
+    __slots__ = ("pointer", "shape", "strides", "dtype", "device", "owner")
+
+    def __init__(self, pointer, shape, strides, dtype, device, owner):
+        self.pointer, self.shape, self.strides, self.dtype, self.device, self.owner = pointer, shape, strides, dtype, device, owner
+
+
+def dense(shape):
+    """The element strides of a C-contiguous array."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def is_dense(shape, strides):
+    """Axes of extent 1 may have any stride."""
+    return all(extent <= 1 or one == other for extent, one, other in zip(shape, strides, dense(shape))) or 0 in shape
+
+
+def address_of_stream(stream):
+    """The handle behind an int, or a stream of torch, CuPy or numba."""
+    for name in ("cuda_stream", "ptr", "handle"):
+        stream = getattr(stream, name, stream)
+    return getattr(stream, "value", stream) or 0
+
+
+class Numpy:
+    def view(self, a):
+        import numpy
+        if not isinstance(a, numpy.ndarray):
+            raise TypeError("an array is of type %s beside NumPy arrays" % type(a).__name__)
+        if any(stride % a.itemsize or stride < 0 for stride in a.strides):
+            a = numpy.ascontiguousarray(a)
+        return View(a.ctypes.data, a.shape, tuple(stride // a.itemsize for stride in a.strides), a.dtype.name, structs.DEVICE_CPU, a)
+
+    def empty(self, shape, dtype, like):
+        import numpy
+        kind = like.owner.dtype if like.dtype == dtype else numpy.dtype(dtype)
+        return numpy.empty(shape, kind)
+
+    def memory(self, size, like):
+        import numpy
+        memory = numpy.empty(size, numpy.uint8)
+        return memory.ctypes.data, memory
+
+    def stream(self, like):
+        return 0
+
+    def on(self, stream, like):
+        """Where memory is taken from that is used on a stream."""
+        return contextlib.nullcontext()
+
+    def finish(self, result, device):
+        return result
+
+
+class Torch(Numpy):
+    def view(self, a):
+        import torch
+        if not isinstance(a, torch.Tensor):
+            raise TypeError("an array is of type %s beside torch tensors" % type(a).__name__)
+        a = a.detach()
+        device = a.device.index if a.device.type == "cuda" else structs.DEVICE_CPU
+        if a.device.type not in ("cuda", "cpu"):
+            raise TypeError("a tensor is on the device %s; it must be on a CUDA GPU or the CPU" % a.device)
+        return View(a.data_ptr(), tuple(a.shape), tuple(a.stride()), str(a.dtype).partition(".")[2], device, a)
+
+    def empty(self, shape, dtype, like):
+        import torch
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=like.owner.device)
+
+    def memory(self, size, like):
+        import torch
+        memory = torch.empty(size, dtype=torch.uint8, device=like.owner.device)
+        return memory.data_ptr(), memory
+
+    def stream(self, like):
+        import torch
+        return 0 if like.device < 0 else torch.cuda.current_stream(like.device).cuda_stream
+
+    def on(self, stream, like):
+        import torch
+        if like.device < 0 or stream == self.stream(like):
+            return contextlib.nullcontext()
+        return torch.cuda.stream(torch.cuda.ExternalStream(stream, device=like.device))
+
+
+class Interface(Numpy):
+    """Arrays with `__cuda_array_interface__`, or with DLPack where they have only that."""
+
+    def view(self, a):
+        described = getattr(a, "__cuda_array_interface__", None)
+        if described is None:
+            return _dlpack.view(a, View, dense)
+        shape = tuple(described["shape"])
+        dtype = {"<f4": "float32", "<f2": "float16", "<f8": "float64"}.get(described["typestr"], described["typestr"])
+        item = int(described["typestr"][2:])
+        strides = described.get("strides")
+        strides = dense(shape) if strides is None else tuple(stride // item for stride in strides)
+        pointer = described["data"][0] or 0
+        device = self.device(a, pointer)
+        return View(pointer, shape, strides, dtype, device, a)
+
+    def device(self, a, pointer):
+        return _cuda.device_of(pointer) if pointer else 0
+
+    def stream(self, like):
+        """That which the array's producer names; the legacy default stream if it names none."""
+        described = getattr(like.owner, "__cuda_array_interface__", None) or {}
+        return described.get("stream") or 0
+
+    def empty(self, shape, dtype, like):
+        raise TypeError("arrays of type %s can be read, but not made: name the results with out=" % type(like.owner).__name__)
+
+    def memory(self, size, like):
+        raise TypeError("the workspace cannot be taken from arrays of type %s: use Plan with torch, CuPy, numba or JAX arrays"
+                        % type(like.owner).__name__)
+
+
+class Cupy(Interface):
+    def view(self, a):
+        seen = super().view(a)
+        seen.dtype = a.dtype.name
+        return seen
+
+    def device(self, a, pointer):
+        return a.device.id
+
+    def stream(self, like):
+        import cupy
+        return cupy.cuda.get_current_stream().ptr
+
+    def empty(self, shape, dtype, like):
+        import cupy
+        with cupy.cuda.Device(like.device):
+            return cupy.empty(shape, like.owner.dtype if dtype == like.dtype else dtype)
+
+    def memory(self, size, like):
+        import cupy
+        with cupy.cuda.Device(like.device):
+            memory = cupy.cuda.alloc(max(size, 1))
+        return memory.ptr, memory
+
+    def on(self, stream, like):
+        import cupy
+        if stream == self.stream(like):
+            return contextlib.nullcontext()
+        return cupy.cuda.ExternalStream(stream, like.device)
+
+
+class Numba(Interface):
+    """numba frees memory with a call that waits for the device, so a workspace may go while it is in use."""
+
+    def empty(self, shape, dtype, like):
+        from numba import cuda
+        return cuda.device_array(shape, dtype)
+
+    def memory(self, size, like):
+        from numba import cuda
+        memory = cuda.device_array(max(size, 1), "uint8")
+        return memory.__cuda_array_interface__["data"][0], memory
+
+
+class Jax(Interface):
+    """JAX has streams of its own and arrays that never change. So the work is done on the legacy default stream, which waits for
+    the inputs and is waited for; results are written into fresh arrays that nobody else has seen yet."""
+
+    def view(self, a):
+        return _dlpack.view(a, View, dense, stream=1)
+
+    def stream(self, like):
+        return 0
+
+    def empty(self, shape, dtype, like):
+        import jax
+        import jax.numpy as jnp
+        place = next(iter(like.owner.devices()))
+        with jax.default_device(place):
+            made = jnp.empty(shape, jnp.dtype(dtype))
+        return made.block_until_ready()
+
+    def memory(self, size, like):
+        memory = self.empty((max(size, 1),), "uint8", like)
+        return memory.unsafe_buffer_pointer(), memory
+
+    def finish(self, result, device):
+        if device >= 0 and not _cuda.synchronize(device):
+            raise RuntimeError("GPU %d cannot be waited for" % device)
+        return result
+
+
+_kinds = {"numpy": Numpy(), "torch": Torch(), "cupy": Cupy(), "numba": Numba(), "numba_cuda": Numba(), "jaxlib": Jax(), "jax": Jax()}
+_other = Interface()
+
+
+def kind_of(a):
+    for base in type(a).__mro__:
+        found = _kinds.get(base.__module__.partition(".")[0])
+        if found is not None:
+            return found
+    if hasattr(a, "__cuda_array_interface__") or hasattr(a, "__dlpack__"):
+        return _other
+    raise TypeError("%s is no array of NumPy, torch, CuPy, numba or JAX, and has neither __dlpack__ nor __cuda_array_interface__"
+                    % type(a).__name__)
+
+
+def _expect(plan, name, seen, shape, strides, last):
+    """The view has the shape, type, device and order of elements that the plan was made for."""
+    strides = tuple(strides[:len(shape)])
+    if seen.shape != tuple(shape):
+        raise ValueError("%s has the shape %s; the plan is for %s" % (name, seen.shape, tuple(shape)))
+    if seen.device != plan.device:
+        raise ValueError("%s is %s; the plan is for %s" % (name, _place(seen.device), _place(plan.device)))
+    if any(strides):
+        wanted = (strides[0], *strides[2:], strides[1]) if last else strides
+        good = all(extent <= 1 or one == other for extent, one, other in zip(shape, seen.strides, wanted))
+    else:
+        good, wanted = is_dense(seen.shape, seen.strides), dense(shape)
+    if not good:
+        raise ValueError("%s has the element strides %s; the plan is for %s" % (name, seen.strides, wanted))
+
+
+def _place(device):
+    return "host memory" if device < 0 else "memory of GPU %d" % device
+
+
+def _expect_type(name, seen, dtype):
+    if seen.dtype != dtype:
+        raise TypeError("%s is of %s; it must be of %s" % (name, seen.dtype, dtype))
+
+
+class _Operands:
+    """The arrays of one call as addresses, checked against the plan."""
+
+    def __init__(self, plan, first):
+        self.plan, self.kind = plan, kind_of(first)
+        p, problem = plan.problem.struct, plan.problem
+        self.like = None
+        self.rules = {"x": (problem.input_shape, p.x_stride, p.tensor_layout), "w": (problem.weight_shape, p.w_stride, p.weight_layout),
+                      "y": (plan.output_shape, p.y_stride, p.tensor_layout), "bias": ((p.out_channels,), (0,), 0)}
+
+    def address(self, name, a, what, dtype):
+        if a is None:
+            return None
+        seen = self.kind.view(a)
+        _expect_type(name, seen, dtype)
+        shape, strides, last = self.rules[what]
+        _expect(self.plan, name, seen, shape, strides, last)
+        if self.like is None:
+            self.like = seen
+        return seen.pointer
+
+    def result(self, name, a, what, dtype):
+        """An array for a result, and its address."""
+        shape, strides, last = self.rules[what]
+        if a is None:
+            if any(strides):
+                raise ValueError("%s has element strides of its own in this plan: name it with out=" % name)
+            a = self.kind.empty(shape, dtype, self.like)
+        seen = self.kind.view(a)
+        _expect_type(name, seen, dtype)
+        _expect(self.plan, name, seen, shape, strides, last)
+        return a, seen.pointer
+
+    def workspace(self, pass_):
+        size = self.plan.workspace[pass_]
+        return (size, *self.kind.memory(size, self.like)) if size else (0, None, None)
+
+
+def forward(plan, x, w, bias, out, stream):
+    operands = _Operands(plan, x)
+    dtype = plan.problem.dtype
+    addresses = [operands.address("x", x, "x", dtype), operands.address("w", w, "w", dtype), operands.address("bias", bias, "bias", dtype)]
+    stream = operands.kind.stream(operands.like) if stream is None else address_of_stream(stream)
+    with operands.kind.on(stream, operands.like):
+        y, y_address = operands.result("y", out, "y", dtype)
+        size, workspace, held = operands.workspace(structs.FORWARD)
+        check(lib.conv_fft_forward(plan.handle, *addresses, y_address, workspace, size, stream))
+        del held
+    return operands.kind.finish(y, plan.device)
+
+
+def backward(plan, x, w, gy, need, out, accumulate, stream):
+    unknown = set(need) | set(out) | set(accumulate)
+    if not unknown <= {"x", "w", "bias"}:
+        raise ValueError("gradients are named x, w and bias, not %s" % sorted(unknown - {"x", "w", "bias"}))
+    if not set(accumulate) <= set(out) & set(need):
+        raise ValueError("what accumulate names must be needed and be in out")
+    operands = _Operands(plan, gy)
+    problem = plan.problem
+    addresses = [operands.address("gy", gy, "y", problem.dtype)]
+    addresses[:0] = [operands.address(name, a, name, problem.dtype) for name, a in (("x", x), ("w", w))]
+    kinds = {"x": problem.dtype, "w": problem.weight_grad_dtype, "bias": problem.weight_grad_dtype}
+    flags = sum(flag for name, flag in (("x", 1), ("w", 2), ("bias", 4)) if name in accumulate)
+    pass_ = (structs.BACKWARD_DATA if "x" in need else 0) | (structs.BACKWARD_WEIGHTS if "w" in need else 0)
+    stream = operands.kind.stream(operands.like) if stream is None else address_of_stream(stream)
+    with operands.kind.on(stream, operands.like):
+        made = {name: operands.result("g" + name, out.get(name), name, kinds[name]) if name in need else (None, None)
+                for name in ("x", "w", "bias")}
+        size, workspace, held = operands.workspace(pass_) if pass_ else (0, None, None)
+        check(lib.conv_fft_backward(plan.handle, *addresses, *(made[name][1] for name in ("x", "w", "bias")), flags, workspace, size,
+                                    stream))
+        del held
+    operands.kind.finish(None, plan.device)
+    return tuple(made[name][0] for name in ("x", "w", "bias"))

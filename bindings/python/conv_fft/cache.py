@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning records: those of a device in this process, and those in the cache directory (docs/tuning.md)."""
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, Dict, List, Optional, Union
+
+from . import _structs as structs
+from ._context import context
+from ._library import check, lib
+
+Path = Union[str, os.PathLike]
+Device = Union[str, int]
+
+
+def _path(path):
+    return None if path is None else os.fsencode(path)
+
+
+def load(path: Path, device: Device = "auto") -> None:
+    """Read records from a file into this process, in the place of those it has for the same problems."""
+    check(lib.conv_fft_tune_load(context(device).handle, _path(path)))
+
+
+def save(path: Path, device: Device = "auto") -> None:
+    """Write all records that this process has to a file."""
+    check(lib.conv_fft_tune_save(context(device).handle, _path(path)))
+
+
+def merge(path: Path, policy: str = "fastest", device: Device = "auto") -> None:
+    """Read records from a file into this process and the cache directory; policy: "fastest", "newest", "mine" or "theirs"."""
+    check(lib.conv_fft_tune_merge(context(device).handle, _path(path), structs.POLICIES[policy]))
+
+
+def export(path: Path, problems, device: Device = "auto") -> None:
+    """Write the records of some problems to a file; `problems` as conv_fft.tune takes them."""
+    from .tuning import read_problems
+    listed = read_problems(problems)
+    array = (structs.Problem * len(listed))(*(problem.struct for problem in listed))
+    check(lib.conv_fft_tune_export(context(device).handle, _path(path), array, len(listed)))
+
+
+def records(device: Device = "auto") -> List[Dict[str, Any]]:
+    """All records that this process has, as dicts, in the order of the problem lines."""
+    found = []
+
+    def visit(pointer, _):
+        r = pointer.contents
+        found.append({"problem": r.problem.decode(), "strategy": r.strategy.decode(), "passes": r.pass_, "ms": r.ms,
+                      "predicted_ms": r.predicted_ms, "direct_ms": r.direct_ms if r.direct_ms >= 0 else None,
+                      "workspace_bytes": r.workspace_bytes, "workspace_class": r.workspace_class, "keep": r.keep,
+                      "candidates": r.candidates, "tuning": r.tuning})
+        return 0
+
+    check(lib.conv_fft_tune_foreach(context(device).handle, structs.TuneVisit(visit), None))
+    return found
+
+
+def stats(device: Device = "auto") -> Dict[str, int]:
+    """Counters of this process: records, hits, misses, unusable, corrupt."""
+    counters = structs.TuneStatistics()
+    check(lib.conv_fft_tune_stats(context(device).handle, ctypes.byref(counters)))
+    return {name: getattr(counters, name) for name, _ in structs.TuneStatistics._fields_}
+
+
+def report(directory: Optional[Path] = None) -> str:
+    """For people: the files of a cache directory (None: the default one), with every line that cannot be verified."""
+    needed = ctypes.c_size_t()
+    check(lib.conv_fft_cache_report(_path(directory), None, 0, ctypes.byref(needed), None))
+    text = ctypes.create_string_buffer(needed.value + 4096)
+    check(lib.conv_fft_cache_report(_path(directory), text, len(text), ctypes.byref(needed), None))
+    return text.value.decode("utf-8", "replace")
+
+
+def clear(directory: Optional[Path] = None) -> int:
+    """Remove the records and kernels of a cache directory (None: the default one); the number of files that went."""
+    removed = ctypes.c_int64()
+    check(lib.conv_fft_cache_clear(_path(directory), ctypes.byref(removed)))
+    return removed.value

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions as calls: plans are made once per kind of call and kept."""
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence, Tuple
+
+from . import arrays
+from . import _structs as structs
+from .plan import plans
+from .problem import Axes, Padding, Problem
+
+
+def _strides(seen, last):
+    """None for a dense array, else its element strides as a Problem has them."""
+    if arrays.is_dense(seen.shape, seen.strides):
+        return None
+    return (seen.strides[0], seen.strides[-1], *seen.strides[1:-1]) if last else seen.strides
+
+
+def _plan(passes, x_shape, w_shape, seen, options, *, x=None, w=None, y=None):
+    layout, weight_layout = options.get("layout", "first"), options.get("weight_layout")
+    last, weights_last = layout == "last", (weight_layout or layout) == "last"
+    problem = Problem(x_shape, w_shape, dtype=seen.dtype, x_stride=x and _strides(x, last), w_stride=w and _strides(w, weights_last),
+                      y_stride=y and _strides(y, last), **options)
+    return plans.get(problem, seen.device, passes)
+
+
+def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padding = 0, dilation: Axes = 1, groups: int = 1,
+            padding_mode: str = "zeros", layout: str = "first", weight_layout: Optional[str] = None, math: str = "default",
+            out: Any = None, stream: Any = None) -> Any:
+    """y = conv(x, w) + bias: the cross-correlation of deep-learning frameworks.
+
+    x       (N, C, D1..Dr), r = 1..3; for layout "last" (N, D1..Dr, C)
+    w       (K, C/groups, T1..Tr); for weight_layout "last" (None: as layout) (K, T1..Tr, C/groups)
+    bias    (K,) or None
+    out     the result, of y's shape (N, K, M1..Mr) or (N, M1..Mr, K); None: a new array
+    The other arguments are those of Problem; `stream` is that of Plan.forward.
+
+    Arrays: NumPy, torch, CuPy, numba or JAX; all of one package, device and type (float32, float16, bfloat16, float64). None is
+    copied, but NumPy arrays with negative strides. No gradient is recorded: conv_fft.torch does that.
+    Raises TypeError and ValueError for arrays that do not fit, conv_fft.Error for what the library refuses."""
+    kind = arrays.kind_of(x)
+    x_seen, w_seen = kind.view(x), kind.view(w)
+    y_seen = None if out is None else kind.view(out)
+    plan = _plan(structs.FORWARD, x_seen.shape, w_seen.shape, x_seen,
+                 dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode, layout=layout,
+                      weight_layout=weight_layout, math=math), x=x_seen, w=w_seen, y=y_seen)
+    return plan.forward(x_seen.owner, w_seen.owner, bias, out=out, stream=stream)
+
+
+def backward(gy: Any, x: Any, w: Any, *, need: Sequence[str] = ("x", "w", "bias"), stride: Axes = 1, padding: Padding = 0,
+             dilation: Axes = 1, groups: int = 1, padding_mode: str = "zeros", layout: str = "first",
+             weight_layout: Optional[str] = None, math: str = "default", weight_grad_dtype: Optional[str] = None,
+             stream: Any = None) -> Tuple[Any, Any, Any]:
+    """The gradients (gx, gw, gbias) of a loss with the gradient gy in y; None for what `need` does not name.
+
+    Shapes and arguments as in `forward`. x and w are both needed: where only one gradient is wanted, the other array tells its shape."""
+    kind = arrays.kind_of(gy)
+    gy_seen, x_seen, w_seen = kind.view(gy), kind.view(x), kind.view(w)
+    passes = (structs.BACKWARD_DATA if "x" in need else 0) | (structs.BACKWARD_WEIGHTS if "w" in need else 0)
+    strides = {"x": x_seen if "w" in need and "x" not in need else None, "w": w_seen if "x" in need and "w" not in need else None}
+    dense = {"x": x_seen, "w": w_seen}
+    for name, seen in dense.items():
+        if strides[name] is None and not arrays.is_dense(seen.shape, seen.strides):
+            raise ValueError("%s has the element strides %s; an array whose gradient is wanted must be dense" % (name, seen.strides))
+    plan = _plan(passes or structs.BACKWARD_DATA, x_seen.shape, w_seen.shape, gy_seen,
+                 dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode, layout=layout,
+                      weight_layout=weight_layout, math=math, weight_grad_dtype=weight_grad_dtype), y=gy_seen, **strides)
+    return plan.backward(x_seen.owner if "w" in need else None, w_seen.owner if "x" in need else None, gy_seen.owner, need=need,
+                         stream=stream)

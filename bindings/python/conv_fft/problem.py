@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One convolution layer as a value."""
+from __future__ import annotations
+
+import ctypes
+from typing import Optional, Sequence, Tuple, Union
+
+from . import _structs as structs
+from ._library import check, lib
+
+Axes = Union[int, Sequence[int]]
+Padding = Union[int, str, Sequence[Union[int, Tuple[int, int]]]]
+Shape = Sequence[int]
+
+
+def _named(table, value, name):
+    if value not in table:
+        raise ValueError("%s is %r; it must be one of %s" % (name, value, ", ".join(map(repr, table))))
+    return table[value]
+
+
+def _per_axis(value, rank, name):
+    axes = (value,) * rank if isinstance(value, int) else tuple(value)
+    if len(axes) != rank or not all(isinstance(axis, int) for axis in axes):
+        raise ValueError("%s is %r; it must be an int or %d ints" % (name, value, rank))
+    return axes
+
+
+def pads(padding, kernel, stride, dilation):
+    """Padding before and after each axis, of an int, one int or pair (before, after) per axis, "same" or "valid"."""
+    rank = len(kernel)
+    if padding == "valid":
+        return (0,) * rank, (0,) * rank
+    if padding == "same":
+        if any(step != 1 for step in stride):
+            raise ValueError("padding is 'same' and stride is %r; the output keeps its extent for stride 1 only" % (tuple(stride),))
+        both = [(taps - 1) * step for taps, step in zip(kernel, dilation)]
+        return tuple(pad // 2 for pad in both), tuple(pad - pad // 2 for pad in both)
+    if isinstance(padding, int):
+        return (padding,) * rank, (padding,) * rank
+    pairs = [(pad, pad) if isinstance(pad, int) else tuple(pad) for pad in padding] if not isinstance(padding, str) else []
+    if len(pairs) != rank or any(len(pair) != 2 for pair in pairs):
+        raise ValueError("padding is %r; it must be an int, %d ints or pairs (before, after), 'same' or 'valid'" % (padding, rank))
+    return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+
+
+class Problem:
+    """A convolution layer: shapes, how it is computed, nothing about a device.
+
+    input_shape     of x: (N, C, D1..Dr) for layout "first", (N, D1..Dr, C) for "last"; r is 1, 2 or 3
+    weight_shape    of w: (K, C/groups, T1..Tr), for weight_layout "last" (K, T1..Tr, C/groups)
+    stride, dilation  an int, or one per axis
+    padding         an int, one per axis, pairs (before, after) per axis, "same" (stride 1) or "valid"
+    padding_mode    "zeros", "circular", "reflect" or "replicate"
+    dtype           "float32", "float16", "bfloat16" or "float64": of all tensors
+    weight_grad_dtype   of gw and gbias: None (dtype) or "float32" for 16-bit tensors
+    math            "default", "fp32", "tf32", "half" or "fp64": the arithmetic inside (conv_fft.h)
+    x_stride, y_stride, w_stride   element strides {batch, channel, axes} ({out, in, axes} of w); None: dense in the layout
+
+    y has the shape (N, K, M1..Mr), or (N, M1..Mr, K): `output_shape`. Two problems with the same fields are equal and hash
+    alike. Raises ValueError for a value that cannot be one; what the library refuses, it refuses in `output_shape` and Plan."""
+
+    def __init__(self, input_shape: Shape, weight_shape: Shape, *, stride: Axes = 1, padding: Padding = 0, dilation: Axes = 1,
+                 groups: int = 1, padding_mode: str = "zeros", layout: str = "first", weight_layout: Optional[str] = None,
+                 dtype: str = "float32", weight_grad_dtype: Optional[str] = None, math: str = "default",
+                 x_stride: Optional[Shape] = None, y_stride: Optional[Shape] = None, w_stride: Optional[Shape] = None):
+        rank = len(input_shape) - 2
+        if rank not in (1, 2, 3) or len(weight_shape) != rank + 2:
+            raise ValueError("input_shape has %d axes and weight_shape %d; both must have 3, 4 or 5" %
+                             (len(input_shape), len(weight_shape)))
+        weight_layout = layout if weight_layout is None else weight_layout
+        x = _channels_second(input_shape, _named(structs.LAYOUTS, layout, "layout"))
+        w = _channels_second(weight_shape, _named(structs.LAYOUTS, weight_layout, "weight_layout"))
+        if groups < 1 or x[1] != w[1] * groups:
+            raise ValueError("input_shape has %d channels and weight_shape %d for each of %d groups" % (x[1], w[1], groups))
+        p = structs.Problem()
+        check(lib.conv_fft_problem_init(ctypes.byref(p), rank))
+        p.batch, p.in_channels, p.out_channels, p.groups = x[0], x[1], w[0], groups
+        strides, dilations = _per_axis(stride, rank, "stride"), _per_axis(dilation, rank, "dilation")
+        before, after = pads(padding, w[2:], strides, dilations)
+        for field, values in (("input", x[2:]), ("kernel", w[2:]), ("stride", strides), ("dilation", dilations),
+                              ("pad_before", before), ("pad_after", after), ("x_stride", x_stride or ()),
+                              ("y_stride", y_stride or ()), ("w_stride", w_stride or ())):
+            array = getattr(p, field)
+            for axis, value in enumerate(values):
+                array[axis] = value
+        p.padding = _named(structs.PADDINGS, padding_mode, "padding_mode")
+        p.tensor_layout, p.weight_layout = structs.LAYOUTS[layout], structs.LAYOUTS[weight_layout]
+        p.dtype = _named(structs.DTYPES, dtype, "dtype")
+        p.weight_grad_dtype = structs.DTYPE_SAME if weight_grad_dtype is None else _named(structs.DTYPES, weight_grad_dtype,
+                                                                                         "weight_grad_dtype")
+        p.math = _named(structs.MATHS, math, "math")
+        self.struct = p
+        self._key = None
+
+    @classmethod
+    def parse(cls, line: str) -> Problem:
+        """The problem of a line as `in=8x16x32x32 out=32 kernel=9x9 pad=same` (conv_fft_problem_parse() has the fields)."""
+        made = cls.__new__(cls)
+        made.struct, made._key = structs.Problem(), None
+        check(lib.conv_fft_problem_parse(line.encode(), ctypes.byref(made.struct), None, 0))
+        if made.struct.rank == 0:
+            raise ValueError("the line has no problem")
+        return made
+
+    @property
+    def line(self) -> str:
+        """The problem as a line; element strides are not part of it."""
+        text = ctypes.create_string_buffer(1024)
+        check(lib.conv_fft_problem_format(ctypes.byref(self.struct), text, len(text)))
+        return text.value.decode()
+
+    @property
+    def rank(self) -> int:
+        return self.struct.rank
+
+    @property
+    def dtype(self) -> str:
+        return structs.DTYPE_NAMES[self.struct.dtype]
+
+    @property
+    def weight_grad_dtype(self) -> str:
+        kind = self.struct.weight_grad_dtype
+        return self.dtype if kind == structs.DTYPE_SAME else structs.DTYPE_NAMES[kind]
+
+    @property
+    def input_shape(self) -> Tuple[int, ...]:
+        p = self.struct
+        return _in_layout((p.batch, p.in_channels, *p.input[:p.rank]), p.tensor_layout)
+
+    @property
+    def weight_shape(self) -> Tuple[int, ...]:
+        p = self.struct
+        return _in_layout((p.out_channels, p.in_channels // p.groups, *p.kernel[:p.rank]), p.weight_layout)
+
+    @property
+    def output_shape(self) -> Tuple[int, ...]:
+        """Of y, in the problem's layout. Raises InvalidArgument if the problem is none: the whole of it is checked."""
+        p = self.struct
+        extents = structs.Axes()
+        check(lib.conv_fft_problem_output(ctypes.byref(p), extents))
+        return _in_layout((p.batch, p.out_channels, *extents[:p.rank]), p.tensor_layout)
+
+    @property
+    def key(self) -> bytes:
+        """The bytes of the C struct: what equality and hashing go by."""
+        if self._key is None:
+            self._key = bytes(self.struct)
+        return self._key
+
+    def __eq__(self, other):
+        return isinstance(other, Problem) and self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+    def __repr__(self):
+        try:
+            return "Problem(%s)" % self.line
+        except RuntimeError as error:
+            return "Problem(invalid: %s)" % error
+
+
+def _channels_second(shape, last):
+    shape = tuple(int(extent) for extent in shape)
+    return (shape[0], shape[-1], *shape[1:-1]) if last else shape
+
+
+def _in_layout(shape, last):
+    return (shape[0], *shape[2:], shape[1]) if last else tuple(shape)

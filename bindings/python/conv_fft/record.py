@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the convolution layers of a program as a network description, which `conv-fft tune` and conv_fft.tune() read.
+
+    python -m conv_fft.record [--out layers.txt] script.py [arguments of the script]
+
+Recorded are the convolutions of torch - its own layers and calls as well as conv_fft.torch's - and the plans that conv_fft itself
+makes, each kind once, in the order of their first use, with the number of calls behind it."""
+import argparse
+import collections
+import contextlib
+import importlib.util
+import runpy
+import sys
+
+from . import plan
+from .errors import Error
+from .problem import Problem
+
+
+class Recorder:
+    def __init__(self):
+        self.counts = collections.OrderedDict()
+        self.inside = []  # modules whose call is noted already
+
+    def note_plan(self, problem):
+        if not self.inside:
+            self.note(problem)
+
+    def note(self, problem):
+        try:
+            line = problem.line
+        except Error:
+            return  # a call that will fail
+        self.counts[line] = self.counts.get(line, 0) + 1
+
+    def text(self, title):
+        lines = ["# Convolution layers of %s." % title]
+        for number, (line, count) in enumerate(self.counts.items(), 1):
+            lines.append("layer%d %s%s" % (number, line, " # x%d" % count if count > 1 else ""))
+        return "\n".join(lines) + "\n"
+
+
+@contextlib.contextmanager
+def _torch_calls(recorder):
+    """Notes torch's convolutions: calls of functions, and those of modules, whose padding modes are not seen in a function's call."""
+    import torch
+    from torch import nn
+    from torch.overrides import TorchFunctionMode
+
+    from .torch import _entry, functional
+
+    calls = {torch.conv1d: 1, torch.conv2d: 2, torch.conv3d: 3}
+    inside = recorder.inside
+
+    def note(x, w, stride, padding, dilation, groups, mode):
+        kind = x.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) and x.dtype != torch.float64 else x.dtype
+        config = functional.config_of(w.shape, stride, padding, dilation, groups, mode)
+        if config is None or dtype not in _entry.DTYPES:
+            return
+        stride, pads, dilation, groups, mode = config
+        rank = len(stride)
+        last = _entry.is_last(x) or _entry.is_last(w)
+        order = (lambda shape: (shape[0], *shape[2:], shape[1])) if last else tuple
+        shape = tuple(x.shape) if x.dim() == rank + 2 else (1, *x.shape)
+        try:
+            problem = Problem(order(shape), order(tuple(w.shape)), stride=stride, padding=tuple(zip(pads[:rank], pads[rank:])),
+                              dilation=dilation, groups=groups, padding_mode=_entry.MODES[mode], layout="last" if last else "first",
+                              dtype=_entry.DTYPES[dtype], math="tf32" if dtype == torch.float32 and _entry.allows_tf32() and kind == "cuda"
+                              else "default")
+        except ValueError:
+            return
+        recorder.note(problem)
+
+    def of_call(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        note(input, weight, stride, padding, dilation, groups, 0)
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            if function in calls and not inside:
+                of_call(*args, **(kwargs or {}))
+            return function(*args, **(kwargs or {}))
+
+    def enter(layer, arguments):
+        if isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+            note(arguments[0], layer.weight, layer.stride, layer.padding, layer.dilation, layer.groups,
+                 _entry.MODES.index(layer.padding_mode))
+            inside.append(layer)
+
+    def leave(layer, arguments, result):
+        if inside and inside[-1] is layer:
+            inside.pop()
+
+    hooks = [nn.modules.module.register_module_forward_pre_hook(enter),
+             nn.modules.module.register_module_forward_hook(leave, always_call=True)]
+    with Mode():
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m conv_fft.record", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", default="layers.txt", help="the network description (default: layers.txt)")
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    recorder = Recorder()
+    plan.observers.append(recorder.note_plan)
+    watch = _torch_calls(recorder) if importlib.util.find_spec("torch") else contextlib.nullcontext()
+    sys.argv = [options.script, *options.arguments]
+    try:
+        with watch:
+            runpy.run_path(options.script, run_name="__main__")
+    finally:
+        with open(options.out, "w", encoding="utf-8") as file:
+            file.write(recorder.text(options.script))
+        print("%s: %d kinds of layers" % (options.out, len(recorder.counts)), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The registered operators conv_fft::forward, ::backward and ::backward_data: what torch.compile, export and modes see, each with a
+fake implementation and differentiable by the others.
+
+stride, dilation: one per axis. padding: before each axis, then after each. mode: 0 zeros, 1 circular, 2 reflect, 3 replicate. What
+the library does not do these compute with torch."""
+import torch
+import torch.nn.functional as F
+
+from . import _entry
+from ..errors import Error
+
+_library = torch.library.Library("conv_fft", "DEF")
+_tags = tuple(tag for tag in (getattr(torch.Tag, name, None) for name in ("pt2_compliant_tag", "needs_fixed_stride_order")) if tag)
+_parameters = "int[] stride, int[] padding, int[] dilation, int groups, int mode"
+_library.define("forward(Tensor x, Tensor w, Tensor? bias, %s) -> Tensor" % _parameters, tags=_tags)
+# Gradients that are not wanted come back empty. x and w are read for each other's gradient only.
+_library.define("backward(Tensor gy, Tensor x, Tensor w, %s, bool[] wanted) -> (Tensor, Tensor, Tensor)" % _parameters, tags=_tags)
+# The gradient of an x of `size` spatial extents: a transposed convolution.
+_library.define("backward_data(Tensor gy, Tensor w, SymInt[] size, %s) -> Tensor" % _parameters, tags=_tags)
+
+_MODES = {1: "circular", 2: "reflect", 3: "replicate"}
+_CONVOLUTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
+
+
+def _config(stride, padding, dilation, groups, mode):
+    return tuple(stride), tuple(padding), tuple(dilation), groups, mode
+
+
+def by_torch(x, w, bias, stride, padding, dilation, groups, mode):
+    """The same convolution by torch's own means."""
+    rank = len(stride)
+    before, after = padding[:rank], padding[rank:]
+    if mode == 0 and tuple(before) == tuple(after):
+        return _CONVOLUTIONS[rank](x, w, bias, stride, before, dilation, groups)
+    pairs = [pad for axis in reversed(range(rank)) for pad in (before[axis], after[axis])]
+    x = F.pad(x, pairs, mode=_MODES[mode]) if mode else F.pad(x, pairs)
+    return _CONVOLUTIONS[rank](x, w, bias, stride, 0, dilation, groups)
+
+
+def _gradients_by_torch(gy, x, w, config, wanted):
+    with torch.enable_grad():
+        inputs = [t.detach().requires_grad_() for t in (x, w)]
+        bias = torch.zeros(w.shape[0], dtype=w.dtype, device=w.device, requires_grad=True)
+        y = by_torch(*inputs, bias, *config)
+    sources = [t for t, need in zip((*inputs, bias), wanted) if need]
+    found = iter(torch.autograd.grad(y, sources, gy))
+    return tuple(next(found) if need else None for need in wanted)
+
+
+def gradients(gy, x, w, config, wanted, entry=None):
+    """(gx, gw, gbias), None for what is not wanted; no graph is recorded."""
+    need = (2 if wanted[0] else 0) | (4 if wanted[1] else 0)
+    with torch.no_grad():
+        gy = gy.resolve_neg()
+        entry = entry or _entry.look_up(x, w, None, config, need)
+        if entry is not None:
+            try:
+                return entry.backward(gy, x, w, *wanted)
+            except (Error, torch.cuda.OutOfMemoryError) as error:
+                _entry.give_up(entry, error)
+        return _gradients_by_torch(gy, x, w, config, wanted)
+
+
+def convolve(x, w, bias, config, entry=None):
+    """y without a graph."""
+    entry = entry or _entry.look_up(x, w, bias, config, 0)
+    if entry is not None:
+        try:
+            return entry.forward(x, w, bias)
+        except (Error, torch.cuda.OutOfMemoryError) as error:
+            _entry.give_up(entry, error)
+    return by_torch(x, w, bias, *config)
+
+
+# ---------------------------------------------------------------------------------------- what runs
+
+def _output_format(x, w):
+    return _entry.FORMATS[x.dim()] if _entry.is_last(x) or _entry.is_last(w) else torch.contiguous_format
+
+
+def _forward(x, w, bias, stride, padding, dilation, groups, mode):
+    y = convolve(x.detach().resolve_neg(), w.detach().resolve_neg(), None if bias is None else bias.detach().resolve_neg(),
+                 _config(stride, padding, dilation, groups, mode))
+    return y.contiguous(memory_format=_output_format(x, w))
+
+
+def _check_gradient(gy, x, w, stride, padding, dilation):
+    """Autograd gives what fits; a caller of the operator might not."""
+    shape = (x.shape[0], w.shape[0], *output_extents(x, w, stride, padding, dilation))
+    if tuple(gy.shape) != shape or gy.dtype != x.dtype or gy.device != x.device:
+        raise RuntimeError("gy has the shape %s, type %s and device %s; it must have %s, %s and %s" %
+                           (tuple(gy.shape), gy.dtype, gy.device, shape, x.dtype, x.device))
+
+
+def _backward(gy, x, w, stride, padding, dilation, groups, mode, wanted):
+    _check_gradient(gy, x, w, stride, padding, dilation)
+    found = gradients(gy, x, w, _config(stride, padding, dilation, groups, mode), wanted)
+    shapes = _gradient_formats(x, w)
+    return tuple(gy.new_empty(0) if g is None else g.contiguous(memory_format=form) for g, form in zip(found, shapes))
+
+
+def _gradient_formats(x, w):
+    return [_entry.FORMATS[t.dim()] if _entry.is_last(t) else torch.contiguous_format for t in (x, w)] + [torch.contiguous_format]
+
+
+def _input_shape(gy, w, size, groups):
+    return (gy.shape[0], w.shape[1] * groups, *size)
+
+
+def _backward_data(gy, w, size, stride, padding, dilation, groups, mode):
+    last = _entry.is_last(gy) or _entry.is_last(w)
+    form = _entry.FORMATS[gy.dim()] if last else torch.contiguous_format
+    # x is only looked at for its shape and strides.
+    x = torch.empty(_input_shape(gy, w, size, groups), dtype=w.dtype, device=w.device, memory_format=form)
+    _check_gradient(gy, x, w, stride, padding, dilation)
+    gx, _, _ = gradients(gy, x, w, _config(stride, padding, dilation, groups, mode), (True, False, False))
+    return gx.contiguous(memory_format=form)
+
+
+for _name, _function in (("forward", _forward), ("backward", _backward), ("backward_data", _backward_data)):
+    for _key in ("CPU", "CUDA"):
+        _library.impl(_name, _function, _key)
+
+
+# -------------------------------------------------------------------------------------- what is traced
+
+def output_extents(x, w, stride, padding, dilation):
+    rank = len(stride)
+    return [(x.shape[2 + a] + padding[a] + padding[rank + a] - dilation[a] * (w.shape[2 + a] - 1) - 1) // stride[a] + 1
+            for a in range(rank)]
+
+
+@torch.library.register_fake("conv_fft::forward", lib=_library)
+def _(x, w, bias, stride, padding, dilation, groups, mode):
+    shape = (x.shape[0], w.shape[0], *output_extents(x, w, stride, padding, dilation))
+    return torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=_output_format(x, w))
+
+
+@torch.library.register_fake("conv_fft::backward", lib=_library)
+def _(gy, x, w, stride, padding, dilation, groups, mode, wanted):
+    shapes = (x.shape, w.shape, (w.shape[0],))
+    return tuple(torch.empty(shape, dtype=gy.dtype, device=gy.device, memory_format=form) if need else gy.new_empty(0)
+                 for shape, form, need in zip(shapes, _gradient_formats(x, w), wanted))
+
+
+@torch.library.register_fake("conv_fft::backward_data", lib=_library)
+def _(gy, w, size, stride, padding, dilation, groups, mode):
+    last = _entry.is_last(gy) or _entry.is_last(w)
+    return torch.empty(_input_shape(gy, w, size, groups), dtype=gy.dtype, device=gy.device,
+                       memory_format=_entry.FORMATS[gy.dim()] if last else torch.contiguous_format)
+
+
+# ---------------------------------------------------------------------------------- how it is differentiated
+
+def _sum(*terms):
+    terms = [term for term in terms if term is not None]
+    total = terms[0] if terms else None
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _forward_context(ctx, inputs, output):
+    x, w, bias, *parameters = inputs
+    ctx.save_for_backward(x, w)
+    ctx.parameters, ctx.has_bias = parameters, bias is not None
+
+
+def _forward_gradient(ctx, gy):
+    x, w = ctx.saved_tensors
+    need = ctx.needs_input_grad
+    wanted = [need[0], need[1], ctx.has_bias and need[2]]
+    found = torch.ops.conv_fft.backward(gy, x, w, *ctx.parameters, wanted)
+    return (*(g if want else None for g, want in zip(found, wanted)), *(None,) * 5)
+
+
+def _backward_context(ctx, inputs, output):
+    gy, x, w, *parameters, wanted = inputs
+    ctx.save_for_backward(gy, x, w)
+    ctx.parameters, ctx.wanted = parameters, wanted
+
+
+def _backward_gradient(ctx, ggx, ggw, ggbias):
+    """Of gx = T(gy, w), gw = W(gy, x) and gbias = sum gy, all linear in gy."""
+    gy, x, w = ctx.saved_tensors
+    forward, backward = torch.ops.conv_fft.forward, torch.ops.conv_fft.backward
+    ggx, ggw, ggbias = (gg if want else None for gg, want in zip((ggx, ggw, ggbias), ctx.wanted))
+    to_gy = to_x = to_w = None
+    if ctx.needs_input_grad[0]:
+        spread = None if ggbias is None else ggbias.view(1, -1, *(1,) * (gy.dim() - 2)).expand_as(gy)
+        to_gy = _sum(None if ggx is None else forward(ggx, w, None, *ctx.parameters),
+                     None if ggw is None else forward(x, ggw, None, *ctx.parameters), spread)
+    if ctx.needs_input_grad[1] and ggw is not None:
+        to_x = backward(gy, x, ggw, *ctx.parameters, [True, False, False])[0]
+    if ctx.needs_input_grad[2] and ggx is not None:
+        to_w = backward(gy, ggx, w, *ctx.parameters, [False, True, False])[1]
+    return (to_gy, to_x, to_w, *(None,) * 6)
+
+
+def _data_context(ctx, inputs, output):
+    gy, w, size, *parameters = inputs
+    ctx.save_for_backward(gy, w)
+    ctx.parameters = parameters
+
+
+def _data_gradient(ctx, ggx):
+    gy, w = ctx.saved_tensors
+    to_gy = torch.ops.conv_fft.forward(ggx, w, None, *ctx.parameters) if ctx.needs_input_grad[0] else None
+    to_w = torch.ops.conv_fft.backward(gy, ggx, w, *ctx.parameters, [False, True, False])[1] if ctx.needs_input_grad[1] else None
+    return (to_gy, to_w, *(None,) * 6)
+
+
+torch.library.register_autograd("conv_fft::forward", _forward_gradient, setup_context=_forward_context, lib=_library)
+torch.library.register_autograd("conv_fft::backward", _backward_gradient, setup_context=_backward_context, lib=_library)
+torch.library.register_autograd("conv_fft::backward_data", _data_gradient, setup_context=_data_context, lib=_library)
+
+
+class Convolution(torch.autograd.Function):
+    """The eager call: without the dispatcher's cost on the way down. Differentiated once it calls the library; where its gradient
+    is to be differentiated again, the operators."""
+
+    @staticmethod
+    def forward(ctx, x, w, bias, entry):
+        ctx.save_for_backward(x, w)
+        ctx.entry = entry
+        return convolve(x, w, bias, entry.config, entry)
+
+    @staticmethod
+    def backward(ctx, gy):
+        x, w = ctx.saved_tensors
+        wanted = ctx.needs_input_grad[:3]
+        if torch.is_grad_enabled() or type(gy) is not torch.Tensor:
+            found = torch.ops.conv_fft.backward(gy, x, w, *ctx.entry.config, list(wanted))
+            return (*(g if want else None for g, want in zip(found, wanted)), None)
+        return (*gradients(gy, x, w, ctx.entry.config, wanted, ctx.entry), None)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole models: torch's layers become ours, and back, in place."""
+from __future__ import annotations
+
+import contextlib
+import statistics
+import time
+from typing import Callable, List, Optional
+
+import torch
+
+from .modules import OURS, THEIRS
+
+
+class Row:
+    """One layer: its name, what it is, "changed" or "kept", why, and milliseconds of both (None: not measured)."""
+
+    def __init__(self, name, layer):
+        self.name, self.layer, self.decision, self.why, self.torch_ms, self.ours_ms = name, layer, "kept", "", None, None
+
+
+class Conversion(list):
+    """The rows of a conversion; printed, a table. `model` is the model."""
+
+    model = None
+
+    @property
+    def changed(self) -> List[str]:
+        return [row.name for row in self if row.decision == "changed"]
+
+    def __str__(self):
+        def ms(value):
+            return "" if value is None else "%.3f" % value
+        lines = [("layer", "", "torch ms", "ours ms", "", "")]
+        lines += [(row.name or "(the model)", row.layer, ms(row.torch_ms), ms(row.ours_ms), row.decision, row.why) for row in self]
+        widths = [max(len(line[column]) for line in lines) for column in range(5)]
+        return "\n".join("  ".join((*(cell.rjust(width) if 2 <= column < 4 else cell.ljust(width)
+                                      for column, (cell, width) in enumerate(zip(line, widths))), line[5])).rstrip() for line in lines)
+
+
+def _described(layer):
+    text = "%s(%d, %d, %s" % (type(layer).__name__, layer.in_channels, layer.out_channels, "x".join(map(str, layer.kernel_size)))
+    return text + (", groups=%d)" % layer.groups if layer.groups > 1 else ")")
+
+
+def worthwhile(name, layer):
+    """The rule where nothing is measured: depthwise kernels of 7 taps and more on an axis, others of 9; in volumes of 5 and 5."""
+    longest = max(layer.kernel_size)
+    if len(layer.kernel_size) == 3:
+        return longest >= 5
+    return longest >= (7 if layer.groups == layer.in_channels and layer.groups > 1 else 9)
+
+
+def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.Module], bool]] = None, *,
+            inputs: Optional[tuple] = None, repeats: int = 5, dtype: Optional[torch.dtype] = None) -> Conversion:
+    """Turn torch's convolution layers of a model into ours where that pays, in place; returns a Conversion, a table to print.
+
+    predicate   called with (name, layer): may this layer be changed? None: any, if it is measured; else `worthwhile`
+    inputs      arguments for the model (a tuple): it is run once to see each layer's input, then both implementations of each
+                layer are timed on it - with the gradients if the model is in training mode - and the faster stays.
+                None: nothing is measured
+    repeats     measurements of each; the median counts
+    dtype       the autocast type of the run; None: that of the `torch.autocast` that surrounds the call, if any
+
+    Layers that are alike are measured once. Parameters, hooks and buffers stay the same objects, so optimisers stay valid. Compile
+    a model after this, not before. Subclasses of torch's layers, and layers that are ours already, are left alone."""
+    table = Conversion()
+    table.model = model
+    layers = {}
+    for name, layer in model.named_modules():
+        if type(layer) in OURS:
+            row = Row(name, _described(layer))
+            table.append(row)
+            if predicate is not None and not predicate(name, layer):
+                row.why = "predicate"
+            else:
+                layers[layer] = row
+    if inputs is None:
+        for layer, row in layers.items():
+            if predicate is not None or worthwhile(row.name, layer):
+                row.decision = "changed"
+                layer.__class__ = OURS[type(layer)]
+            else:
+                row.why = "small kernel"
+        return table
+    device = next((p.device.type for p in model.parameters()), "cpu")
+    with torch.autocast(device, dtype=dtype) if dtype is not None else contextlib.nullcontext():
+        seen = _inputs_of(model, layers, inputs)
+        twins = {}
+        for layer, row in layers.items():
+            key = (repr(layer), layer.weight.dtype, layer.weight.stride(), layer.weight.requires_grad, seen.get(layer))
+            twin = twins.setdefault(key, row)
+            if twin is row:
+                _decide(layer, row, seen.get(layer), repeats, model.training)
+            else:
+                row.decision, row.why, row.torch_ms, row.ours_ms = twin.decision, twin.why, twin.torch_ms, twin.ours_ms
+                layer.__class__ = OURS[type(layer)] if row.decision == "changed" else type(layer)
+    return table
+
+
+def _inputs_of(model, layers, inputs):
+    """What each layer is called with first, as (shape, strides, dtype, device), not the tensor: a model's do not all fit at once."""
+    seen = {}
+
+    def note(layer, arguments):
+        if layer not in seen and arguments and isinstance(arguments[0], torch.Tensor):
+            x = arguments[0]
+            seen[layer] = (tuple(x.shape), x.stride(), x.dtype, x.device, x.requires_grad)
+
+    hooks = [layer.register_forward_pre_hook(note) for layer in layers]
+    try:
+        with torch.set_grad_enabled(model.training):
+            model(*inputs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return seen
+
+
+def _decide(layer, row, seen, repeats, training):
+    if seen is None:
+        row.why = "not called"
+        return
+    shape, strides, dtype, device, needs_grad = seen
+    x = torch.empty_strided(shape, strides, dtype=dtype, device=device).normal_().requires_grad_(training and needs_grad)
+    theirs = type(layer)
+    kept = [(p, p.grad) for p in layer.parameters()]
+    hooks = _without_hooks(layer)
+    try:
+        row.torch_ms = _time(layer, x, repeats, training)
+        layer.__class__ = OURS[theirs]
+        row.ours_ms = _time(layer, x, repeats, training)
+    finally:
+        _restore_hooks(layer, hooks)
+        for p, grad in kept:
+            p.grad = grad
+        if row.ours_ms is None or row.ours_ms >= row.torch_ms:
+            layer.__class__ = theirs
+    row.decision = "kept" if type(layer) is theirs else "changed"
+    row.why = "%.1fx" % (row.torch_ms / row.ours_ms)
+
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def _without_hooks(layer):
+    """A measurement is no call that the model's hooks should hear of."""
+    hooks = {name: dict(getattr(layer, name)) for name in _HOOKS}
+    for name in _HOOKS:
+        getattr(layer, name).clear()
+    return hooks
+
+
+def _restore_hooks(layer, hooks):
+    for name, found in hooks.items():
+        getattr(layer, name).update(found)
+
+
+PAUSE = 2_000_000  # cycles of the device: about a millisecond
+
+
+def _time(layer, x, repeats, training):
+    """The median milliseconds of a pass, or of both."""
+    gradient = None
+
+    def run():
+        nonlocal gradient
+        with torch.set_grad_enabled(training):
+            y = layer(x)
+        if training and y.requires_grad:
+            gradient = torch.randn_like(y) if gradient is None else gradient
+            y.backward(gradient)
+
+    times = []
+    for _ in range(repeats + 2):
+        if x.is_cuda:
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            # The device is kept busy until all is enqueued, so that its own time counts, as in the middle of a network.
+            torch.cuda._sleep(PAUSE)
+            begin.record()
+            run()
+            end.record()
+            end.synchronize()
+            times.append(begin.elapsed_time(end))
+        else:
+            start = time.perf_counter()
+            run()
+            times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times[2:])
+
+
+def revert(model: torch.nn.Module) -> torch.nn.Module:
+    """Turn our layers of a model back into torch's, in place; returns the model."""
+    for layer in model.modules():
+        if type(layer) in THEIRS:
+            layer.__class__ = THEIRS[type(layer)]
+            layer.__dict__.pop("_conv_fft_config", None)
+    return model

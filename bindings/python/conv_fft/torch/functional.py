@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.nn.functional's convolutions, with the same arguments and results, computed by conv_fft where it can."""
+import torch
+import torch.autograd.forward_ad as forward_ad
+import torch.nn.functional as F
+from torch.nn.modules.utils import _pair, _single, _triple
+
+from . import _entry, _ops
+
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
+_strided, _recording = torch.strided, torch.is_grad_enabled
+_look_up, _convolve = _entry.look_up, _ops.convolve
+# autograd.Function.apply() without what serves torch.func, which never gets there.
+_apply = super(torch.autograd.Function, _ops.Convolution).apply
+_functorch = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+_modes_active = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+_tracing = torch._C._get_tracing_state
+_AXES = {1: _single, 2: _pair, 3: _triple}
+
+
+def _pads(padding, kernel, stride, dilation):
+    """Before each axis, then after; None where torch has to say what is wrong."""
+    if isinstance(padding, str):
+        if padding == "valid":
+            return (0,) * (2 * len(kernel))
+        if padding != "same" or any(step != 1 for step in stride):
+            return None
+        total = [(taps - 1) * step for taps, step in zip(kernel, dilation)]
+        return (*(pad // 2 for pad in total), *(pad - pad // 2 for pad in total))
+    return (*padding, *padding)
+
+
+def _numbers(*tuples):
+    return all(isinstance(value, int) for values in tuples for value in values)
+
+
+def config_of(weight_shape, stride, padding, dilation, groups, mode):
+    """The parameters of a layer as the operators take them; None where torch has to say what is wrong."""
+    rank = len(weight_shape) - 2
+    if rank not in _AXES:
+        return None
+    axes = _AXES[rank]
+    stride, dilation = tuple(axes(stride)), tuple(axes(dilation))
+    padding = padding if isinstance(padding, str) else tuple(axes(padding))
+    pads = _pads(padding, weight_shape[2:], stride, dilation)
+    if pads is None or not _numbers(stride, dilation, pads) or min(pads) < 0 or min(stride) < 1 or min(dilation) < 1:
+        return None
+    return stride, pads, dilation, groups, mode
+
+
+def _autocast(x, w, bias, to):
+    """The tensors in the type that autocast gives to convolutions."""
+    return tuple(t if t is None or t.dtype == torch.float64 or not t.is_floating_point() else t.to(to) for t in (x, w, bias))
+
+
+def _fits(x, w, bias, groups):
+    """Shapes and types that torch accepts too; of the others it will say itself what is wrong."""
+    return (x.dim() == w.dim() and x.shape[1] == w.shape[1] * groups and w.shape[0] % groups == 0
+            and x.dtype == w.dtype and x.dtype in _entry.DTYPES and x.device == w.device and x.device.type in ("cuda", "cpu")
+            and (bias is None or (bias.dtype == w.dtype and bias.device == w.device and tuple(bias.shape) == (w.shape[0],))))
+
+
+def _other(x, w, bias, config):
+    """The calls that are not plain ones: unbatched, and what torch.compile, export and dispatch modes see: the operator."""
+    if x.dim() == w.dim() - 1:
+        y = convolution(x.unsqueeze(0), w, bias, config)
+        return y if y is NotImplemented else y.squeeze(0)
+    if (torch.compiler.is_compiling() or _modes_active()) and _fits(x, w, bias, config[3]):
+        return torch.ops.conv_fft.forward(x, w, bias, *config)
+    return NotImplemented
+
+
+def convolution(x, w, bias, config):
+    """The convolution with the parameters of `config_of`, or NotImplemented where torch has to do it."""
+    kind = "cuda" if x.is_cuda else x.device.type
+    if (kind == "cuda" or kind == "cpu") and torch.is_autocast_enabled(kind):
+        x, w, bias = _autocast(x, w, bias, torch.get_autocast_dtype(kind))
+    if (torch.compiler.is_compiling() or _modes_active() or x.dim() != w.dim() or x.layout is not _strided or type(x) not in _PLAIN
+            or type(w) not in _PLAIN or _functorch() or _tracing() is not None or forward_ad._current_level >= 0):
+        return _other(x, w, bias, config)
+    if x.is_neg() or w.is_neg():
+        x, w = x.resolve_neg(), w.resolve_neg()
+    if _recording():
+        need = (2 if x.requires_grad else 0) | (4 if w.requires_grad else 0)
+        recorded = need or (bias is not None and bias.requires_grad)
+    else:
+        recorded = need = 0
+    entry = _look_up(x, w, bias, config, need)
+    if entry is None:
+        return NotImplemented
+    return _apply(x, w, bias, entry) if recorded else _convolve(x, w, bias, config, entry)
+
+
+def _conv(rank, x, w, bias, stride, padding, dilation, groups):
+    config = config_of(w.shape, stride, padding, dilation, groups, 0) if w.dim() == rank + 2 else None
+    y = NotImplemented if config is None else convolution(x, w, bias, config)
+    return _CONVOLUTIONS[rank](x, w, bias, stride, padding, dilation, groups) if y is NotImplemented else y
+
+
+_CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+_TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
+
+
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """torch.nn.functional.conv1d()."""
+    return _conv(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """torch.nn.functional.conv2d()."""
+    return _conv(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """torch.nn.functional.conv3d()."""
+    return _conv(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
+    """The transposed convolution as the gradient of a convolution's input, or NotImplemented where torch has to do it."""
+    rank = w.dim() - 2
+    config = config_of(w.shape, stride, padding, dilation, groups, 0)
+    more = _AXES[rank](output_padding) if rank in _AXES else ()
+    if config is None or not _numbers(more) or any(not 0 <= m < step for m, step in zip(more, config[0])):
+        return NotImplemented
+    kind = x.device.type
+    if (kind == "cuda" or kind == "cpu") and torch.is_autocast_enabled(kind):
+        x, w, bias = _autocast(x, w, bias, torch.get_autocast_dtype(kind))
+    unbatched = x.dim() == w.dim() - 1
+    if unbatched:
+        x = x.unsqueeze(0)
+    if (x.dim() != w.dim() or x.shape[1] != w.shape[0] or w.shape[0] % groups or x.dtype != w.dtype or x.device != w.device
+            or x.dtype not in _entry.DTYPES or kind not in ("cuda", "cpu") or _functorch() or forward_ad._current_level >= 0
+            or (bias is not None and bias.dtype != w.dtype) or x.layout is not torch.strided or _tracing() is not None):
+        return NotImplemented
+    step, pads, dilated = config[:3]
+    size = [(x.shape[2 + a] - 1) * step[a] - 2 * pads[a] + dilated[a] * (w.shape[2 + a] - 1) + more[a] + 1 for a in range(rank)]
+    if not torch.compiler.is_compiling() and (0 in x.shape or 0 in w.shape or min(size) < 1):
+        return NotImplemented
+    y = torch.ops.conv_fft.backward_data(x, w, size, *config)
+    if bias is not None:
+        y = y + bias.view(1, -1, *(1,) * rank)
+    return y.squeeze(0) if unbatched else y
+
+
+def _conv_transpose(rank, x, w, bias, stride, padding, output_padding, groups, dilation):
+    y = transposed(x, w, bias, stride, padding, output_padding, groups, dilation) if w.dim() == rank + 2 else NotImplemented
+    return _TRANSPOSED[rank](x, w, bias, stride, padding, output_padding, groups, dilation) if y is NotImplemented else y
+
+
+def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """torch.nn.functional.conv_transpose1d()."""
+    return _conv_transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """torch.nn.functional.conv_transpose2d()."""
+    return _conv_transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """torch.nn.functional.conv_transpose3d()."""
+    return _conv_transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)

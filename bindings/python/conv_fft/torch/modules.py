@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch's convolution layers, computed by conv_fft where it can.
+
+Subclasses: the constructor, parameters, state_dict and initialisation are torch's, and so is the result wherever the library does
+not do a case (an empty tensor, complex numbers, torch.func, ...). Nothing raises where torch works."""
+import torch
+from torch import nn
+
+from . import functional
+from ._entry import MODES
+
+_MODES = {name: number for number, name in enumerate(MODES)}
+
+
+class _Convolution:
+    def forward(self, input):
+        # As torch's, but past nn.Module.__getattr__(), which takes its time; a weight that is no parameter (any more) is left to it.
+        parameters = self._parameters
+        if torch.compiler.is_compiling() or "weight" not in parameters or "bias" not in parameters:
+            return super().forward(input)
+        return self._conv_forward(input, parameters["weight"], parameters["bias"])
+
+    def _conv_forward(self, input, weight, bias):
+        described = (self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
+        memo = self.__dict__.get("_conv_fft_config")
+        if memo is None or memo[0] != described:
+            config = functional.config_of(weight.shape, *described[:4], _MODES[self.padding_mode])
+            memo = (described, config)
+            if not torch.compiler.is_compiling():
+                self.__dict__["_conv_fft_config"] = memo
+        if memo[1] is not None:
+            y = functional.convolution(input, weight, bias, memo[1])
+            if y is not NotImplemented:
+                return y
+        return super()._conv_forward(input, weight, bias)
+
+
+class Conv1d(_Convolution, nn.Conv1d):
+    pass
+
+
+class Conv2d(_Convolution, nn.Conv2d):
+    pass
+
+
+class Conv3d(_Convolution, nn.Conv3d):
+    pass
+
+
+class _Transposed:
+    def forward(self, input, output_size=None):
+        axes = self.weight.dim() - 2
+        more = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, axes, self.dilation)
+        y = functional.transposed(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
+        return super().forward(input, output_size) if y is NotImplemented else y
+
+
+class ConvTranspose1d(_Transposed, nn.ConvTranspose1d):
+    pass
+
+
+class ConvTranspose2d(_Transposed, nn.ConvTranspose2d):
+    pass
+
+
+class ConvTranspose3d(_Transposed, nn.ConvTranspose3d):
+    pass
+
+
+# torch's layer, ours.
+PAIRS = [(nn.Conv1d, Conv1d), (nn.Conv2d, Conv2d), (nn.Conv3d, Conv3d), (nn.ConvTranspose1d, ConvTranspose1d),
+         (nn.ConvTranspose2d, ConvTranspose2d), (nn.ConvTranspose3d, ConvTranspose3d)]
+OURS = dict(PAIRS)
+THEIRS = {ours: theirs for theirs, ours in PAIRS}

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests share. Those that need torch or a GPU are skipped, and counted, where there is none."""
+import importlib.util
+import os
+import tempfile
+
+# Records and kernels of the user who runs the tests change no result. GPU tests may name a folder with kernels of their own.
+os.environ.setdefault("CONV_FFT_CACHE_DIR", tempfile.mkdtemp(prefix="conv_fft-tests-"))
+os.environ["CONV_FFT_TUNE_PATH"] = os.environ["CONV_FFT_RECORD"] = ""
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+import numpy  # noqa: E402
+import pytest  # noqa: E402
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+if HAS_TORCH:
+    import torch
+    HAS_TORCH = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 6)
+HAS_GPU = HAS_TORCH and torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
+
+GPU = pytest.param("cuda", marks=pytest.mark.skipif(not HAS_GPU, reason="no GPU"))
+
+
+def pytest_collection_modifyitems(items):
+    """Whole files of tests need torch; they import it within their tests."""
+    for item in items:
+        if item.path.name.startswith("test_torch") and not HAS_TORCH:
+            item.add_marker(pytest.mark.skip(reason="no torch 2.6 or newer"))
+
+
+@pytest.fixture(params=["cpu", GPU])
+def device(request):
+    return request.param
+
+
+@pytest.fixture
+def random():
+    return numpy.random.default_rng(1)

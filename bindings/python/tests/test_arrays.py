@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""conv_fft.forward, .backward and Plan on arrays of every package that is here."""
+import importlib.util
+import threading
+
+import conv_fft
+import numpy
+import pytest
+import reference
+from conftest import HAS_GPU, HAS_TORCH
+
+EPS = {"float32": 2.0 ** -23, "float64": 2.0 ** -52, "float16": 2.0 ** -10}
+
+
+def bound(dtype):
+    return 12 * EPS[dtype] if dtype != "float16" else EPS[dtype]
+
+
+def draw(random, rank):
+    """A random layer that exists."""
+    while True:
+        groups = int(random.choice([1, 1, 2, 3]))
+        share, out = int(random.integers(1, 4)), int(random.integers(1, 4))
+        n, kernel = random.integers(1, 14, rank), random.integers(1, 8, rank)
+        stride, dilation = random.integers(1, 4, rank), random.integers(1, 3, rank)
+        before, after = random.integers(0, 4, rank), random.integers(0, 4, rank)
+        if all(n + before + after > dilation * (kernel - 1)):
+            break
+    x = random.standard_normal((int(random.integers(1, 4)), groups * share, *n))
+    w = random.standard_normal((groups * out, share, *kernel))
+    lists = [tuple(int(v) for v in values) for values in (stride, before, after, dilation)]
+    return x, w, random.standard_normal(groups * out), lists, groups
+
+
+def check_all(x, w, bias, gy, y, gradients, lists, groups, dtype):
+    stride, before, after, dilation = lists
+    rule = (stride, before, after, dilation, groups)
+    reference.close(y, reference.forward(x, w, bias, *rule), reference.forward(abs(x), abs(w), abs(bias), *rule), bound(dtype))
+    gx, gw, gbias = gradients
+    reference.close(gx, reference.data_gradient(x.shape, gy, w, *rule), reference.data_gradient(x.shape, abs(gy), abs(w), *rule),
+                    bound(dtype))
+    reference.close(gw, reference.weight_gradient(x, gy, w.shape, *rule),
+                    reference.weight_gradient(abs(x), abs(gy), w.shape, *rule), bound(dtype))
+    axes = (0, *range(2, x.ndim))
+    reference.close(gbias, gy.sum(axes), abs(gy).sum(axes), bound(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_numpy_random_layers(rank, dtype, random):
+    for _ in range(25):
+        x, w, bias, lists, groups = draw(random, rank)
+        x, w, bias = (a.astype(dtype) for a in (x, w, bias))
+        options = dict(stride=lists[0], padding=tuple(zip(*lists[1:3])), dilation=lists[3], groups=groups)
+        y = conv_fft.forward(x, w, bias, **options)
+        gy = random.standard_normal(y.shape).astype(dtype)
+        check_all(x, w, bias, gy, y, conv_fft.backward(gy, x, w, **options), lists, groups, dtype)
+
+
+@pytest.mark.parametrize("mode", ["zeros", "circular", "reflect", "replicate"])
+def test_numpy_padding_modes(mode, random):
+    x, w = random.standard_normal((2, 3, 11, 12)), random.standard_normal((4, 3, 5, 4))
+    y = conv_fft.forward(x, w, padding=((2, 1), (3, 0)), padding_mode=mode)
+    rule = ((1, 1), (2, 3), (1, 0), (1, 1), 1, mode)
+    reference.close(y, reference.forward(x, w, None, *rule), reference.forward(abs(x), abs(w), None, *rule), bound("float64"))
+
+
+def test_numpy_same_and_valid(random):
+    x, w = random.standard_normal((1, 2, 9, 9)), random.standard_normal((2, 2, 4, 3))
+    assert conv_fft.forward(x, w, padding="same", dilation=2).shape == x.shape
+    assert conv_fft.forward(x, w, padding="valid").shape == (1, 2, 6, 7)
+    with pytest.raises(ValueError, match="stride"):
+        conv_fft.forward(x, w, padding="same", stride=2)
+
+
+def test_numpy_views_are_read_where_they_lie(random):
+    base = random.standard_normal((3, 5, 20, 24))
+    w = random.standard_normal((4, 5, 3, 3))
+    for x in (base[:, :, ::2, 3:15], base.transpose(0, 1, 3, 2), base[::-1], numpy.broadcast_to(base[:1], base.shape)):
+        exact = conv_fft.forward(numpy.ascontiguousarray(x), w)
+        numpy.testing.assert_allclose(conv_fft.forward(x, w), exact, atol=1e-12)
+    last = numpy.ascontiguousarray(base.transpose(0, 2, 3, 1))
+    y = conv_fft.forward(last, w.transpose(0, 2, 3, 1), layout="last")
+    numpy.testing.assert_allclose(y.transpose(0, 3, 1, 2), conv_fft.forward(base, w), atol=1e-12)
+    y = conv_fft.forward(last[:, ::2, 1:], w.transpose(0, 2, 3, 1), layout="last", stride=(1, 2))
+    numpy.testing.assert_allclose(y.transpose(0, 3, 1, 2), conv_fft.forward(base[:, :, ::2, 1:], w, stride=(1, 2)), atol=1e-12)
+    wide = numpy.zeros((3, 4, 18, 50))
+    assert conv_fft.forward(base, w, out=wide[..., 1:45:2]).base is wide
+    numpy.testing.assert_allclose(wide[..., 1:45:2], conv_fft.forward(base, w), atol=1e-12)
+    assert not wide[..., ::2].any()
+
+
+def test_numpy_half_gives_weight_gradients_in_float32_if_asked(random):
+    x, w = (random.standard_normal(s).astype("float16") for s in ((2, 3, 9, 9), (4, 3, 3, 3)))
+    y = conv_fft.forward(x, w)
+    _, gw, gbias = conv_fft.backward(y, x, w, weight_grad_dtype="float32")
+    assert y.dtype == numpy.float16 and gw.dtype == gbias.dtype == numpy.float32
+    rule = ((1, 1), (0, 0), (0, 0), (1, 1), 1)
+    reference.close(gw, reference.weight_gradient(x, y, w.shape, *rule), reference.weight_gradient(abs(x), abs(y), w.shape, *rule),
+                    bound("float16"))
+
+
+def test_plan_accumulates_and_writes_where_it_is_told(random):
+    plan = conv_fft.Plan("in=2x3x9x9 out=4 kernel=3x3 pad=1 dtype=fp64", "cpu")
+    x, w, gy = (random.standard_normal(s) for s in ((2, 3, 9, 9), (4, 3, 3, 3), (2, 4, 9, 9)))
+    _, gw, _ = plan.backward(x, w, gy)
+    total = numpy.ones_like(w)
+    none, again, _ = plan.backward(x, None, gy, need=("w",), out={"w": total}, accumulate=("w",))
+    assert none is None and again is total
+    numpy.testing.assert_allclose(total, gw + 1, rtol=1e-12)
+    assert plan.describe("backward")["stages"] and plan.profile("forward", 2)["measured_ms"] >= 0
+    assert plan.workspace[1] >= 0 and plan.output_shape == (2, 4, 9, 9)
+    plan.close()
+
+
+def test_errors_name_the_argument(random):
+    x, w = random.standard_normal((1, 2, 5)), random.standard_normal((2, 2, 9))
+    with pytest.raises(conv_fft.InvalidArgument, match="kernel") as raised:
+        conv_fft.forward(x, w)
+    assert raised.value.status == 1 and isinstance(raised.value, (ValueError, conv_fft.Error))
+    plan = conv_fft.Plan(conv_fft.Problem((1, 2, 9), (2, 2, 3), dtype="float64"), "cpu")
+    with pytest.raises(ValueError, match=r"x has the shape \(1, 2, 5\)"):
+        plan.forward(x, w[:, :, :3])
+    with pytest.raises(TypeError, match="float32"):
+        plan.forward(random.standard_normal((1, 2, 9)).astype("f"), w[:, :, :3].copy())
+    with pytest.raises(ValueError, match="strides"):
+        plan.forward(random.standard_normal((1, 2, 18))[:, :, ::2], w[:, :, :3].copy())
+    with pytest.raises(TypeError, match="list"):
+        conv_fft.forward([1.0], w)
+    with pytest.raises(ValueError, match="channels"):
+        conv_fft.forward(x, w[:, :1], groups=1)
+    with pytest.raises(conv_fft.NoDevice if HAS_GPU else conv_fft.Error):
+        conv_fft.context(99)
+
+
+def test_an_error_is_that_of_its_thread(random):
+    found = {}
+
+    def fail(kernel):
+        for _ in range(50):
+            try:
+                conv_fft.Plan("in=1x1x5 kernel=%d" % kernel, "cpu")
+            except conv_fft.Error as error:
+                found.setdefault(kernel, set()).add(str(error))
+
+    threads = [threading.Thread(target=fail, args=(kernel,)) for kernel in range(6, 14)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8 and all(len(sentences) == 1 and str(kernel) in min(sentences) for kernel, sentences in found.items())
+
+
+def test_threads_share_a_plan(random):
+    x, w = random.standard_normal((2, 4, 20, 20)), random.standard_normal((4, 4, 5, 5))
+    exact = conv_fft.forward(x, w)
+    wrong = []
+
+    def run():
+        for _ in range(20):
+            if not numpy.array_equal(conv_fft.forward(x, w), exact):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_plan_cache_is_bounded():
+    cache = conv_fft.PlanCache(limit=3)
+    kept = [cache.get(conv_fft.Problem((1, 1, 9 + i), (1, 1, 3)), "cpu", 1) for i in range(5)]
+    assert len(cache) == 3 and cache.get(kept[4].problem, "cpu", 1) is kept[4]
+    assert cache.get(kept[0].problem, "cpu", 1) is not kept[0]
+
+
+def test_plans_that_nobody_holds_are_given_back():
+    from conv_fft import plan
+    conv_fft.Plan("in=1x1x30 kernel=3", "cpu")
+    assert len(plan._retired) == 1
+    conv_fft.Plan("in=1x1x30 kernel=3", "cpu")
+    assert len(plan._retired) == 1
+
+
+# ------------------------------------------------------------------------------------------- other packages
+
+def to_numpy(a):
+    return numpy.asarray(a.copy_to_host() if hasattr(a, "copy_to_host") else a.get() if hasattr(a, "get") else
+                         a.cpu() if hasattr(a, "cpu") else a)
+
+
+def makers():
+    """A function from NumPy to each package's arrays; those that are not here are skipped."""
+    def torch_cpu(a):
+        import torch
+        return torch.tensor(a)
+
+    def torch_gpu(a):
+        import torch
+        return torch.tensor(a, device="cuda")
+
+    def cupy(a):
+        import cupy
+        return cupy.asarray(a)
+
+    def numba(a):
+        from numba import cuda
+        return cuda.to_device(a)
+
+    def jax(a):
+        import jax.numpy as jnp
+        return jnp.asarray(a)
+
+    for maker, package, needs_gpu in ((torch_cpu, "torch", False), (torch_gpu, "torch", True), (cupy, "cupy", True),
+                                      (numba, "numba", True), (jax, "jax", False)):
+        missing = importlib.util.find_spec(package) is None or (needs_gpu and not HAS_GPU) or (package == "torch" and not HAS_TORCH)
+        yield pytest.param(maker, marks=pytest.mark.skipif(missing, reason="%s%s" % (package, " and a GPU" if needs_gpu else "")))
+
+
+@pytest.mark.parametrize("make", list(makers()))
+def test_package(make, random):
+    x, w, bias = (random.standard_normal(s).astype("f") for s in ((2, 4, 15, 17), (6, 2, 5, 3), (6,)))
+    lists = ((1, 1), (2, 1), (2, 1), (1, 1))
+    there = [make(a) for a in (x, w, bias)]
+    y = conv_fft.forward(*there, padding=(2, 1), groups=2)
+    assert type(y) is type(there[0])
+    gy = random.standard_normal((2, 6, 15, 17)).astype("f")
+    gradients = conv_fft.backward(make(gy), *there[:2], padding=(2, 1), groups=2)
+    check_all(x, w, bias, gy, to_numpy(y), [to_numpy(g) for g in gradients], lists, 2, "float32")
+    # Again: the second call finds its plan, and memory that was used before.
+    numpy.testing.assert_array_equal(to_numpy(conv_fft.forward(*there, padding=(2, 1), groups=2)), to_numpy(y))
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="no GPU")
+def test_a_stream_of_the_callers(random):
+    import torch
+    x = torch.randn(4, 8, 64, 64, device="cuda")
+    w = torch.randn(8, 8, 9, 9, device="cuda")
+    exact = conv_fft.forward(x, w)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    found = conv_fft.forward(x, w, stream=stream)
+    with torch.cuda.stream(stream):
+        other = conv_fft.forward(x, w)
+    stream.synchronize()
+    assert torch.equal(found, exact) and torch.equal(other, exact)

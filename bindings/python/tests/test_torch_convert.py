@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""convert(), revert() and what belongs to them."""
+import subprocess
+import sys
+
+import conv_fft
+import pytest
+from conftest import HAS_TORCH
+
+if HAS_TORCH:
+    import conv_fft.torch as ours
+    import torch
+    from torch import nn
+
+
+def network(device):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Sequential(nn.Conv2d(8, 8, 9, padding=4, groups=8)),
+                         nn.Conv2d(8, 8, 11, padding=5), nn.Conv2d(8, 8, 11, padding=5)).to(device)
+
+
+def kinds(net):
+    return [type(layer) for layer in net.modules() if isinstance(layer, nn.Conv2d)]
+
+
+def test_convert_by_rule_and_revert(device):
+    net = network(device)
+    x = torch.randn(2, 3, 20, 20, device=device)
+    y, parameters = net(x), list(net.parameters())
+    heard = []
+    net[3].register_forward_hook(lambda *_: heard.append(1))
+    table = ours.convert(net)
+    assert kinds(net) == [nn.Conv2d, ours.Conv2d, ours.Conv2d, ours.Conv2d] and table.changed == ["2.0", "3", "4"]
+    assert all(a is b for a, b in zip(parameters, net.parameters()))
+    torch.testing.assert_close(net(x), y, rtol=1e-3, atol=1e-3)
+    assert heard == [1]
+    assert "small kernel" in str(table) and str(table).count("\n") == 4
+    assert not ours.convert(net).changed
+    assert ours.revert(net) is net and kinds(net) == [nn.Conv2d] * 4
+    torch.testing.assert_close(net(x), y, rtol=1e-3, atol=1e-3)
+
+
+def test_convert_by_predicate(device):
+    net = network(device)
+    table = ours.convert(net, lambda name, layer: name in ("0", "3"))
+    assert table.changed == ["0", "3"] and kinds(net) == [ours.Conv2d, nn.Conv2d, ours.Conv2d, nn.Conv2d]
+
+
+def test_convert_by_measurement(device):
+    net = network(device)
+    net[3].register_forward_hook(lambda *_: heard.append(1))
+    heard = []
+    net[0].weight.grad = torch.ones_like(net[0].weight)
+    x = torch.randn(2, 3, 20, 20, device=device)
+    table = ours.convert(net, lambda name, layer: name != "0", inputs=(x,))
+    assert heard == [1]
+    assert [row.name for row in table] == ["0", "2.0", "3", "4"] and table[0].why == "predicate"
+    for row in table[1:]:
+        assert row.torch_ms > 0 and row.ours_ms > 0
+        assert (row.decision == "changed") == (row.ours_ms < row.torch_ms)
+    assert table[2].ours_ms == table[3].ours_ms
+    # Measurements leave no gradient behind, and take none away.
+    assert all(p.grad is None for p in list(net.parameters())[1:]) and torch.equal(net[0].weight.grad, torch.ones_like(net[0].weight))
+    net.eval()
+    assert len(ours.convert(ours.revert(net), inputs=(x,))) == 4
+
+
+def test_converted_layers_train_as_torchs(device):
+    losses = {}
+    for convert in (False, True):
+        net = network(device).double()
+        if convert:
+            ours.convert(net, lambda *_: True)
+        optimiser = torch.optim.Adam(net.parameters(), 1e-2)
+        x = torch.randn(4, 3, 16, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(2)).to(device)
+        losses[convert] = []
+        for _ in range(5):
+            optimiser.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimiser.step()
+            losses[convert].append(loss.item())
+    assert losses[True] == pytest.approx(losses[False], rel=1e-8)
+
+
+def test_autotune_measures_what_runs_in_it(device):
+    layer = ours.Conv2d(3, 4, 5, padding=2).to(device)
+    x = torch.randn(2, 3, 17, 19, device=device)
+    layer(x)
+    before = conv_fft.cache.stats(device)["records"]
+    with conv_fft.autotune(milliseconds=300 if device == "cpu" else 5000):  # kernels are compiled in it
+        layer(x).sum().backward()
+    lines = [record["problem"] for record in conv_fft.cache.records(device)]
+    assert conv_fft.cache.stats(device)["records"] >= before + 2 and any("in=2x3x17x19" in line for line in lines)
+    hits = conv_fft.cache.stats(device)["hits"]
+    layer(torch.randn(2, 3, 17, 19, device=device))
+    conv_fft.Plan([line for line in lines if "in=2x3x17x19" in line][0], device, passes="forward")
+    assert conv_fft.cache.stats(device)["hits"] > hits
+
+
+def test_record_writes_the_layers_of_a_script(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("import sys, torch\nfrom torch import nn\nassert sys.argv[1:] == ['--steps', '2']\n"
+                      "net = nn.Sequential(nn.Conv2d(3, 4, 5, padding='same', padding_mode='circular'), nn.Conv2d(4, 4, 3, groups=4))\n"
+                      "for _ in range(2):\n    net(torch.randn(2, 3, 12, 12)).sum().backward()\n"
+                      "nn.functional.conv1d(torch.randn(1, 2, 50), torch.randn(3, 2, 9), stride=2)\n")
+    out = tmp_path / "layers.txt"
+    subprocess.run([sys.executable, "-m", "conv_fft.record", "--out", str(out), str(script), "--steps", "2"], check=True, timeout=200)
+    lines = [line for line in out.read_text().splitlines() if not line.startswith("#")]
+    problems = [conv_fft.Problem.parse(line) for line in lines]
+    assert [problem.input_shape for problem in problems] == [(2, 3, 12, 12), (2, 4, 12, 12), (1, 2, 50)]
+    assert "mode=circular" in problems[0].line and problems[2].struct.stride[0] == 2 and "x2" in lines[0]

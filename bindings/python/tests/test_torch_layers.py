@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""conv_fft.torch's layers and functions against torch's own in double precision, over random ones."""
+import os
+import threading
+
+import pytest
+from conftest import GPU, HAS_TORCH
+
+if HAS_TORCH:
+    import conv_fft
+    import conv_fft.torch as ours
+    import torch
+    from conv_fft.torch import _entry
+    from torch import nn
+
+COUNT = int(os.environ.get("CONV_FFT_TEST_COUNT", "60"))
+KINDS = ["Conv1d", "Conv2d", "Conv3d"]
+
+
+def exactness(dtype):
+    """The library's promise, of norms; torch's FP32 results on a GPU may be those of TF32, so torch computes in FP64 here."""
+    return {torch.float64: 1e-13, torch.float32: 3e-6, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}[dtype]
+
+
+def assert_close(found, exact, dtype, what):
+    error = (found.double() - exact.double()).norm().item()
+    # The results of a sum that nearly cancels are compared with its terms' size: at least 1 for these inputs.
+    assert error <= exactness(dtype) * max(exact.double().norm().item(), exact.numel() ** 0.5), "%s: %g of %g" % (
+        what, error, exact.norm().item())
+
+
+def draw(generator, rank):
+    """Arguments of a layer, and of an input, that exist."""
+    def pick(*choices):
+        return choices[int(torch.randint(len(choices), (), generator=generator))]
+
+    def axes(*choices):
+        return tuple(pick(*choices) for _ in range(rank))
+    while True:
+        mode = pick("zeros", "zeros", "circular", "reflect", "replicate")
+        extent, kernel = axes(*range(3, 17)), axes(1, 2, 3, 4, 5, 7)
+        stride, dilation = pick(1, axes(1, 2, 3)), pick(1, axes(1, 2))
+        padding = pick(0, "valid", axes(0, 1, 2)) if stride != 1 else pick(0, "same", "valid", axes(0, 1, 2, 3))
+        groups = pick(1, 1, 2, 3)
+        into, out = groups * pick(1, 2, 4), groups * pick(1, 2, 3)
+        wide = [0] * rank if isinstance(padding, str) else [padding] * rank if isinstance(padding, int) else padding
+        spans = [(k - 1) * (dilation if dilation == 1 else dilation[a]) + 1 for a, k in enumerate(kernel)]
+        fits = all(n + 2 * p >= s for n, p, s in zip(extent, wide, spans))
+        # Reflection needs more than its padding.
+        most = [max(p, s // 2 + 1) for p, s in zip(wide, spans)] if padding == "same" else wide
+        if fits and (mode == "zeros" or all(p < n for p, n in zip(most, extent))):
+            break
+    layer = dict(in_channels=into, out_channels=out, kernel_size=kernel, stride=stride, padding=padding, dilation=dilation,
+                 groups=groups, bias=pick(True, False), padding_mode=mode)
+    return layer, (pick(1, 2, 3), into, *extent)
+
+
+def results(layer, x, gy):
+    """y and the gradients of what requires one."""
+    wanted = [t for t in (x, *layer.parameters()) if t.requires_grad]
+    y = layer(x)
+    gy = torch.randn(y.shape, generator=torch.Generator().manual_seed(7), dtype=torch.float64).to(y) if gy is None else gy
+    return [y.detach(), *(torch.autograd.grad(y, wanted, gy) if wanted else ())], gy
+
+
+def arranged(x, how):
+    """The same numbers, lying otherwise."""
+    if how == "last" and x.dim() > 3:
+        return x.contiguous(memory_format=_entry.FORMATS[x.dim()])
+    if how == "last":
+        return x.transpose(1, 2).contiguous().transpose(1, 2)
+    if how == "gaps":
+        wide = x.new_zeros(*x.shape[:-1], 2 * x.shape[-1])
+        wide[..., ::2] = x
+        return wide[..., ::2]
+    return x
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_layers(kind, dtype, device, monkeypatch):
+    dtype = getattr(torch, dtype)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    for seed in range(COUNT if device == "cpu" else 2 * COUNT):
+        generator = torch.Generator().manual_seed(seed)
+        arguments, shape = draw(generator, KINDS.index(kind) + 1)
+        torch.manual_seed(seed)
+        exact = getattr(nn, kind)(**arguments).double().to(device)
+        mine = getattr(ours, kind)(**arguments)
+        mine.to(device, dtype)
+        mine.load_state_dict(exact.state_dict())
+        # What is requested: any of the gradients, or none.
+        asked = [bool(int(torch.randint(4, (), generator=generator))) for _ in range(3)]
+        for layer in (exact, mine):
+            for parameter, ask in zip(layer.parameters(), asked):
+                parameter.requires_grad_(ask)
+        how = ("first", "last", "gaps")[seed % 3]
+        x = arranged(torch.randn(shape, generator=generator, dtype=torch.float64).to(device, dtype), how).requires_grad_(asked[2])
+        if seed % 4 == 0 and x.dim() > 3:
+            mine.to(memory_format=_entry.FORMATS[x.dim()])
+        before = len(_entry.fallbacks)
+        wanted, gy = results(exact, x.detach().double().requires_grad_(asked[2]), None)
+        found, _ = results(mine, x, gy.to(dtype))
+        line = "seed %d: %s, input %s, %s" % (seed, arguments, shape, how)
+        assert len(_entry.fallbacks) == before, "%s: left to torch: %s" % (line, list(_entry.fallbacks.values())[-1])
+        assert found[0].shape == wanted[0].shape and found[0].dtype == dtype
+        for one, other, name in zip(found, wanted, ("y", "gradient 1", "gradient 2", "gradient 3")):
+            assert_close(one, other, dtype, "%s: %s" % (line, name))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_random_transposed_layers(rank, device):
+    kind = "ConvTranspose%dd" % rank
+    for seed in range(COUNT // 2):
+        generator = torch.Generator().manual_seed(seed)
+
+        def pick(*choices):
+            return choices[int(torch.randint(len(choices), (), generator=generator))]
+        stride, groups = pick(1, 2, 3), pick(1, 1, 2)
+        arguments = dict(in_channels=groups * pick(1, 2), out_channels=groups * pick(1, 2, 3), kernel_size=pick(2, 3, 4, 5),
+                         stride=stride, padding=pick(0, 1), output_padding=pick(*range(stride)), dilation=pick(1, 2), groups=groups,
+                         bias=pick(True, False))
+        torch.manual_seed(seed)
+        exact = getattr(nn, kind)(**arguments).double().to(device)
+        mine = getattr(ours, kind)(**arguments).double().to(device)
+        mine.load_state_dict(exact.state_dict())
+        x = torch.randn(2, arguments["in_channels"], *(pick(3, 5, 6) for _ in range(rank)), generator=generator,
+                        dtype=torch.float64).to(device).requires_grad_()
+        wanted, gy = results(exact, x, None)
+        found, _ = results(mine, x, gy)
+        for one, other in zip(found, wanted):
+            assert one.shape == other.shape
+            assert_close(one, other, torch.float64, "seed %d: %s" % (seed, arguments))
+    y = mine(x, output_size=exact(x, output_size=None).shape[2:])
+    assert y.shape == exact(x).shape
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sixteen_bits(dtype, device):
+    dtype = getattr(torch, dtype)
+    for groups in (1, 16):
+        exact = nn.Conv2d(16, 16, 9, padding=4, groups=groups).double().to(device)
+        mine = ours.Conv2d(16, 16, 9, padding=4, groups=groups).to(device, dtype)
+        mine.load_state_dict(exact.state_dict())
+        exact.load_state_dict(mine.state_dict())  # the numbers that fit 16 bits
+        x = torch.randn(2, 16, 20, 21, device=device).to(dtype).requires_grad_()
+        found, gy = results(mine, x, None)
+        wanted, _ = results(exact, x.detach().double().requires_grad_(), gy.double())
+        for one, other in zip(found, wanted):
+            assert one.dtype == dtype
+            assert_close(one, other, dtype, "groups %d" % groups)
+
+
+def test_functional(device):
+    x = torch.randn(2, 6, 12, 11, 10, device=device, dtype=torch.float64)
+    for rank in (1, 2, 3):
+        data = x.flatten(2 + rank - 1) if rank < 3 else x
+        w = torch.randn(4, 3, *(3,) * rank, device=device, dtype=torch.float64)
+        mine, theirs = (getattr(place, "conv%dd" % rank) for place in (ours.functional, nn.functional))
+        assert_close(mine(data, w, None, 2, 1, groups=2), theirs(data, w, None, 2, 1, groups=2), torch.float64, "conv%dd" % rank)
+        w = w.transpose(0, 1).repeat(2, 1, *(1,) * rank)
+        mine, theirs = (getattr(place, "conv_transpose%dd" % rank) for place in (ours.functional, nn.functional))
+        assert_close(mine(data, w, stride=2, output_padding=1), theirs(data, w, stride=2, output_padding=1), torch.float64,
+                     "conv_transpose%dd" % rank)
+
+
+def test_unbatched(device):
+    layer = ours.Conv2d(3, 4, 5, padding=2).to(device)
+    x = torch.randn(3, 9, 9, device=device)
+    torch.testing.assert_close(layer(x), layer(x[None])[0])
+    up = ours.ConvTranspose2d(3, 4, 5, padding=2).to(device)
+    torch.testing.assert_close(up(x), up(x[None])[0])
+
+
+def test_what_is_torchs_stays_torchs(device):
+    """Where the library does not do a case the result is torch's; where torch raises, so do we."""
+    same = dict(device=device)
+    for x, layer in [(torch.randn(0, 3, 9, 9, **same), ours.Conv2d(3, 4, 3, **same)),
+                     (torch.randn(2, 3, 9, 9, dtype=torch.complex64, **same), ours.Conv2d(3, 4, 3, dtype=torch.complex64, **same)),
+                     (torch.randn(0, 3, 9, 9, **same), ours.ConvTranspose2d(3, 4, 3, **same))]:
+        theirs = type(layer).__mro__[2](3, 4, 3, dtype=layer.weight.dtype, **same)
+        theirs.load_state_dict(layer.state_dict())
+        torch.testing.assert_close(layer(x), theirs(x))
+        layer(x).abs().sum().backward()
+        assert layer.weight.grad.shape == layer.weight.shape
+    assert "empty" in " ".join(ours.fallbacks().values())
+    layer = ours.Conv2d(3, 4, 5, **same)
+    for wrong in (torch.randn(2, 3, 4, 9, **same), torch.randn(2, 2, 9, 9, **same), torch.randn(2, 3, 9, 9, **same).double(),
+                  torch.randn(3, 9, **same)):
+        with pytest.raises(RuntimeError):
+            layer(wrong)
+    meta = ours.Conv2d(3, 4, 5, device="meta")
+    assert meta(torch.empty(2, 3, 9, 9, device="meta")).shape == (2, 4, 5, 5)
+    with pytest.raises(ValueError):
+        ours.Conv2d(3, 4, 5, stride=2, padding="same")
+
+
+def test_torch_does_what_there_is_no_memory_for(device, monkeypatch):
+    layer = ours.Conv2d(3, 4, 5, padding=2).double().to(device)
+    x = torch.randn(2, 3, 9, 9, device=device, dtype=torch.float64, requires_grad=True)
+
+    def passes():
+        y = layer(x)
+        return [y, *torch.autograd.grad(y.square().sum(), [x, *layer.parameters()])]
+    exact, calls = passes(), []
+
+    def fail(*_):
+        calls.append(1)
+        raise torch.cuda.OutOfMemoryError("no memory")
+    monkeypatch.setattr(_entry.Entry, "_place", fail)
+    for one, other in zip(passes(), exact):
+        assert_close(one, other, torch.float64, "without memory")
+    # The backward pass of that graph tries it too, then the layer is torch's.
+    assert len(calls) == 2 and "no memory" in ours.fallbacks().values()
+    passes()
+    assert len(calls) == 2
+    conv_fft.tuning.forget_plans()
+
+
+def test_constructor_state_and_initialisation():
+    torch.manual_seed(3)
+    theirs = nn.Conv2d(4, 6, (3, 5), groups=2, padding="same", padding_mode="circular")
+    torch.manual_seed(3)
+    mine = ours.Conv2d(4, 6, (3, 5), groups=2, padding="same", padding_mode="circular")
+    assert isinstance(mine, nn.Conv2d) and list(mine.state_dict()) == list(theirs.state_dict())
+    assert all(torch.equal(a, b) for a, b in zip(mine.parameters(), theirs.parameters()))
+    assert repr(mine) == repr(theirs)
+    mine.stride = (2, 2)  # what is changed after the first call counts
+    mine.padding = (1, 1)
+    mine.padding_mode = "zeros"
+    assert mine(torch.randn(1, 4, 9, 9)).shape == (1, 6, 5, 4)
+
+
+def test_channels_last(device):
+    layer = ours.Conv2d(8, 12, 5, padding=2).to(device)
+    x = torch.randn(2, 8, 13, 14, device=device)
+    y = layer(x)
+    assert y.is_contiguous()
+    last = layer(x.to(memory_format=torch.channels_last))
+    assert last.is_contiguous(memory_format=torch.channels_last)
+    layer.to(memory_format=torch.channels_last)
+    assert layer(x).is_contiguous(memory_format=torch.channels_last)
+    layer(x).sum().backward()
+    assert layer.weight.grad.is_contiguous(memory_format=torch.channels_last)
+    torch.testing.assert_close(last, y)
+
+
+def test_the_same_bits_every_time(device):
+    torch.use_deterministic_algorithms(True)
+    try:
+        layer = ours.Conv2d(16, 16, 7, padding=3).to(device)
+        x = torch.randn(4, 16, 30, 30, device=device)
+        first = [layer(x), *torch.autograd.grad(layer(x).square().sum(), layer.parameters())]
+        for _ in range(3):
+            again = [layer(x), *torch.autograd.grad(layer(x).square().sum(), layer.parameters())]
+            assert all(torch.equal(a, b) for a, b in zip(first, again))
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_threads(device):
+    layers = [ours.Conv2d(4, 4, k, padding=k // 2).to(device).double() for k in (3, 5, 7, 9)]
+    x = torch.randn(2, 4, 25, 25, device=device, dtype=torch.float64)
+
+    def passes(layer):
+        inner = x.clone().requires_grad_()
+        y = layer(inner)
+        return [y.detach(), *torch.autograd.grad(y.square().sum(), [inner, *layer.parameters()])]
+
+    exact = [passes(layer) for layer in layers]
+    wrong = []
+
+    def run(number):
+        stream = torch.cuda.Stream() if device == "cuda" else None
+        with torch.cuda.stream(stream):
+            for turn in range(10):
+                which = (number + turn) % len(layers)
+                found = passes(layers[which])
+                if stream:
+                    stream.synchronize()
+                if not all(torch.equal(a, b) for a, b in zip(found, exact[which])):
+                    wrong.append(which)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    if device == "cuda":
+        torch.cuda.synchronize()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("device", [GPU])
+def test_tf32_is_obeyed(device, monkeypatch):
+    layer = ours.Conv2d(64, 64, 7, padding=3).cuda()
+    x = torch.randn(8, 64, 40, 40, device="cuda")
+    exact = nn.functional.conv2d(x.double(), layer.weight.double(), layer.bias.double(), padding=3)
+
+    def error():
+        return ((layer(x).double() - exact).norm() / exact.norm()).item()
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    assert error() < 2e-6
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    assert error() < 2e-3
+    if hasattr(torch.backends.cudnn, "conv"):
+        monkeypatch.setattr(torch.backends.cudnn.conv, "fp32_precision", "ieee")
+        assert error() < 2e-6
+        torch.backends.cudnn.conv.fp32_precision = "none"
+
+
+@pytest.mark.parametrize("device", [GPU])
+def test_large_tensors(device):
+    """More than 2^31 elements, in and out."""
+    if torch.cuda.get_device_properties(0).total_memory < 60 * 2 ** 30:
+        pytest.skip("needs 60 GiB")
+    layer = ours.Conv2d(2, 2, 7, padding=3, groups=2, bias=False).cuda().half()
+    x = torch.zeros(1100, 2, 1000, 1000, device="cuda", dtype=torch.half)
+    x[-1].normal_()
+    y = layer(x)
+    torch.testing.assert_close(y[-1:], layer(x[-1:].clone()))
+    assert not y[:-1].any()

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What PyTorch asks of an operator: fake tensors, compile, autograd twice, autocast, torch.func, graphs, serialisation."""
+import copy
+import io
+
+import pytest
+from conftest import GPU, HAS_TORCH
+
+if HAS_TORCH:
+    import conv_fft.torch as ours
+    import torch
+    from torch import nn
+
+# stride, padding before and after, dilation, groups, mode.
+PARAMETERS = [((1, 1), (1, 1, 1, 1), (1, 1), 2, 0), ((2, 1), (2, 0, 1, 3), (1, 2), 1, 0), ((1, 1), (1, 2, 2, 1), (1, 1), 2, 1),
+              ((1, 1), (2, 2, 2, 2), (1, 1), 4, 2), ((1, 2), (1, 1, 1, 1), (1, 1), 1, 3)]
+
+
+def operands(parameters, device, last=False):
+    torch.manual_seed(0)
+    groups = parameters[3]
+    x = torch.randn(2, 4, 9, 8, dtype=torch.float64, device=device)
+    w = torch.randn(4, 4 // groups, 3, 3, dtype=torch.float64, device=device)
+    if last:
+        x, w = (t.contiguous(memory_format=torch.channels_last) for t in (x, w))
+    return x.requires_grad_(), w.requires_grad_(), torch.randn(4, dtype=torch.float64, device=device, requires_grad=True)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("parameters", PARAMETERS)
+def test_opcheck(parameters, last, device):
+    x, w, bias = operands(parameters, device, last)
+    ops = torch.ops.conv_fft
+    gy = torch.randn_like(ops.forward(x, w, bias, *parameters)).requires_grad_()
+    torch.library.opcheck(ops.forward.default, (x, w, bias, *parameters))
+    torch.library.opcheck(ops.forward.default, (x, w, None, *parameters))
+    for wanted in ([True, True, True], [True, False, False], [False, True, True]):
+        torch.library.opcheck(ops.backward.default, (gy, x, w, *parameters, wanted))
+    torch.library.opcheck(ops.backward_data.default, (gy, w, [9, 8], *parameters))
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS)
+def test_gradcheck(parameters, device):
+    x, w, bias = operands(parameters, device)
+    for call in (lambda *t: torch.ops.conv_fft.forward(*t, *parameters), lambda *t: ours.functional.convolution(*t, parameters)):
+        assert torch.autograd.gradcheck(call, (x, w, bias))
+        assert torch.autograd.gradgradcheck(call, (x, w, bias))
+    gy = torch.randn_like(torch.ops.conv_fft.forward(x, w, None, *parameters)).requires_grad_()
+    if parameters[4] == 0:
+        assert torch.autograd.gradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [9, 8], *parameters), (gy, w))
+        assert torch.autograd.gradgradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [9, 8], *parameters), (gy, w))
+
+
+def test_a_gradient_that_does_not_fit_is_refused(device):
+    x, w, _ = operands(PARAMETERS[0], device)
+    for gy in (torch.randn(2, 4, 9, 9, device=device).double(), torch.randn(2, 4, 9, 8, device=device)):
+        with pytest.raises(RuntimeError, match="gy has the shape"):
+            torch.ops.conv_fft.backward(gy, x, w, *PARAMETERS[0], [True, True, True])
+        with pytest.raises(RuntimeError, match="gy has the shape"):
+            torch.ops.conv_fft.backward_data(gy, w, [9, 8], *PARAMETERS[0])
+
+
+def network(device):
+    torch.manual_seed(0)
+    return nn.Sequential(ours.Conv2d(3, 8, 5, padding=2), nn.ReLU(), ours.Conv2d(8, 8, 7, padding="same", groups=8,
+                                                                                 padding_mode="circular"),
+                         ours.ConvTranspose2d(8, 4, 4, stride=2, padding=1), nn.Flatten(1), nn.LazyLinear(5)).to(device)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compile(backend, device):
+    if backend == "inductor" and device == "cpu" and not _has_compiler():
+        pytest.skip("no C++ compiler")
+    net = network(device)
+    x = torch.randn(2, 3, 12, 12, device=device)
+    y = net(x)
+    y.square().sum().backward()
+    gradients = [p.grad.clone() for p in net.parameters()]
+    net.zero_grad()
+    torch._dynamo.reset()
+    compiled = torch.compile(net, fullgraph=True, backend=backend)
+    again = compiled(x)
+    again.square().sum().backward()
+    torch.testing.assert_close(again, y, rtol=1e-4, atol=1e-5)
+    for p, gradient in zip(net.parameters(), gradients):
+        torch.testing.assert_close(p.grad, gradient, rtol=1e-3, atol=1e-4)
+
+
+def _has_compiler():
+    import shutil
+    return shutil.which("g++") or shutil.which("clang++")
+
+
+def test_compile_with_dynamic_shapes(device):
+    layer = ours.Conv2d(3, 4, 5, padding=2).to(device)
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager", dynamic=True)
+    for extent in (9, 12, 17):
+        x = torch.randn(2, 3, extent, extent + 1, device=device)
+        torch.testing.assert_close(compiled(x), layer(x))
+
+
+def test_export(device):
+    layer = ours.Conv2d(3, 4, 5, padding=2).to(device)
+    x = torch.randn(2, 3, 9, 9, device=device)
+    program = torch.export.export(layer, (x,))
+    assert any("conv_fft" in str(node.target) for node in program.graph.nodes)
+    torch.testing.assert_close(program.module()(x), layer(x))
+
+
+def test_autocast(device):
+    layer = ours.Conv2d(8, 8, 7, padding=3).to(device)
+    x = torch.randn(2, 8, 15, 15, device=device)
+    for dtype in (torch.bfloat16, torch.float16):
+        with torch.autocast(device, dtype=dtype):
+            y = layer(x)
+        assert y.dtype == dtype
+        y.float().square().sum().backward()
+        assert layer.weight.grad.dtype == torch.float32
+        torch.testing.assert_close(y.float(), layer(x), rtol=0.05, atol=0.05)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        double = ours.Conv2d(8, 8, 7, padding=3).to(device).double()
+        with torch.autocast(device, enabled=False):
+            assert double(x.double()).dtype == torch.float64
+
+
+def test_double_backward_of_a_gradient_penalty(device):
+    found = {}
+    for kind in (nn.Conv2d, ours.Conv2d):
+        torch.manual_seed(1)
+        layer = kind(3, 4, 5, padding=2).double().to(device)
+        x = torch.randn(2, 3, 9, 9, dtype=torch.float64, device=device, requires_grad=True)
+        (gx,) = torch.autograd.grad(layer(x).tanh().sum(), x, create_graph=True)
+        gx.square().sum().backward()
+        found[kind] = [x.grad, layer.weight.grad, layer.bias.grad]
+    for one, other in zip(*found.values()):
+        torch.testing.assert_close(one, other)
+
+
+def test_func(device):
+    layer = ours.Conv2d(3, 4, 5, padding=2).double().to(device)
+    theirs = nn.Conv2d(3, 4, 5, padding=2).double().to(device)
+    theirs.load_state_dict(layer.state_dict())
+    x = torch.randn(4, 3, 9, 9, dtype=torch.float64, device=device)
+
+    def loss(net):
+        return lambda parameters, x: torch.func.functional_call(net, parameters, (x,)).square().sum()
+
+    def per_sample(net):
+        parameters = {name: p.detach() for name, p in net.named_parameters()}
+        return torch.func.vmap(torch.func.grad(loss(net)), in_dims=(None, 0))(parameters, x[:, None])
+    for name, gradient in per_sample(theirs).items():
+        torch.testing.assert_close(per_sample(layer)[name], gradient)
+    _, tangent = torch.func.jvp(layer, (x,), (x,))
+    torch.testing.assert_close(tangent, theirs(x) - theirs(torch.zeros_like(x)))
+
+
+def test_hooks_checkpointing_copies_and_files(device):
+    net = nn.Sequential(ours.Conv2d(3, 4, 5, padding=2), ours.Conv2d(4, 4, 5, padding=2)).to(device)
+    x = torch.randn(2, 3, 9, 9, device=device)
+    y = net(x)
+    y.square().sum().backward()
+    plain = [p.grad.clone() for p in net.parameters()]
+    net.zero_grad()
+    torch.utils.checkpoint.checkpoint(net, x, use_reentrant=False).square().sum().backward()
+    assert all(torch.equal(p.grad, gradient) for p, gradient in zip(net.parameters(), plain))
+    file = io.BytesIO()
+    torch.save(net, file)
+    file.seek(0)
+    for other in (copy.deepcopy(net), torch.load(file, weights_only=False)):
+        assert torch.equal(other(x), y)
+    torch.testing.assert_close(torch.jit.trace(net, x, check_trace=False)(x), net(x), rtol=1e-3, atol=1e-3)
+
+
+def test_inference_mode_and_leaf_gradients(device):
+    layer = ours.Conv1d(4, 4, 9, padding=4).to(device)
+    x = torch.randn(2, 4, 50, device=device)
+    with torch.inference_mode():
+        y = layer(x)
+    torch.testing.assert_close(y, layer(x).detach())
+    # gy of a sum is expanded, without memory of its own.
+    layer(x).sum().backward()
+    torch.testing.assert_close(layer.bias.grad, torch.full((4,), 100.0, device=device))
+
+
+@pytest.mark.parametrize("device", [GPU])
+def test_cuda_graph(device):
+    """A whole training step is captured, and replayed on other data."""
+    net = nn.Sequential(ours.Conv2d(3, 16, 7, padding=3), nn.ReLU(), ours.Conv2d(16, 16, 13, padding=6, groups=16)).cuda()
+    twin = copy.deepcopy(net)
+    x = torch.randn(4, 3, 32, 32, device="cuda")
+    graphed = torch.cuda.make_graphed_callables(net, (x.clone(),))
+    for seed in range(3):
+        torch.manual_seed(seed)
+        data = torch.randn_like(x)
+        for model in (graphed, twin):
+            model.zero_grad()
+            model(data).square().sum().backward()
+        # The gradients of a graph lie in its memory, so they are looked at before it runs again.
+        for p, q in zip(graphed.parameters(), twin.parameters()):
+            torch.testing.assert_close(p.grad, q.grad)
+        torch.testing.assert_close(graphed(data), twin(data))
+    # A kind of call that has no plan yet, within a capture: torch does it, and the capture lives.
+    layer = ours.Conv2d(3, 5, 9, padding=4).cuda()
+    nn.functional.conv2d(x, layer.weight, layer.bias, padding=4)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad(), torch.cuda.graph(graph):
+        y = layer(x)
+    graph.replay()
+    torch.testing.assert_close(y, layer(x), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("device", [GPU])
+def test_other_streams(device):
+    layer = ours.Conv2d(16, 16, 9, padding=4).cuda()
+    x = torch.randn(8, 16, 64, 64, device="cuda")
+    exact = layer(x)
+    torch.cuda.synchronize()
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    found = []
+    for stream in streams:
+        with torch.cuda.stream(stream):
+            found.append(layer(x))
+    torch.cuda.synchronize()
+    assert all(torch.equal(y, exact) for y in found)

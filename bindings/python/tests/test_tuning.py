@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning and its records, on the CPU."""
+import conv_fft
+import pytest
+
+LINES = ["in=1x2x9x9 kernel=3x3", "in=1x2x10x10 kernel=3x3 dtype=fp64"]
+
+
+def test_tune_records_export_and_merge(tmp_path):
+    network = tmp_path / "network.txt"
+    network.write_text("# two layers\nfirst %s\n\n%s # x2\n" % tuple(LINES))
+    seen = []
+    conv_fft.tune(network, "cpu", milliseconds=200, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(0, 2), (1, 2), (2, 2)]
+    records = conv_fft.cache.records("cpu")
+    mine = [record for record in records if "in=1x2x9x9" in record["problem"]]
+    assert mine and all(record["ms"] > 0 and record["strategy"] for record in mine)
+    assert conv_fft.cache.stats("cpu")["records"] == len(records)
+    conv_fft.cache.export(tmp_path / "one.jsonl", LINES[:1], "cpu")
+    conv_fft.cache.save(tmp_path / "all.jsonl", "cpu")
+    assert len((tmp_path / "one.jsonl").read_text().splitlines()) == 1 + len(mine)
+    conv_fft.cache.load(tmp_path / "one.jsonl", "cpu")
+    conv_fft.cache.merge(tmp_path / "all.jsonl", "mine", "cpu")
+    assert len(conv_fft.cache.records("cpu")) == len(records)
+    assert "records" in conv_fft.cache.report() and conv_fft.cache.clear() >= 1
+    with pytest.raises(conv_fft.FileError, match="network.txt"):
+        conv_fft.cache.load(network, "cpu")
+
+
+def test_tune_can_be_cancelled_and_callbacks_may_raise():
+    with pytest.raises(conv_fft.Cancelled):
+        conv_fft.tune(["in=1x1x7 kernel=3", "in=1x1x8 kernel=3"], "cpu", milliseconds=50, progress=lambda done, total: True)
+    with pytest.raises(ZeroDivisionError):
+        conv_fft.tune(LINES, "cpu", milliseconds=50, progress=lambda done, total: 1 // 0)
+
+
+def test_candidates():
+    found = conv_fft.candidates(LINES[0], "cpu")
+    assert found and {"strategy", "predicted_ms", "verdict"} <= set(found[0]) and found[0]["measured_ms"] is None
+
+
+def test_autotune_is_over_when_its_block_is():
+    with conv_fft.autotune(milliseconds=100):
+        conv_fft.Plan("in=1x3x19 kernel=5", "cpu")
+    count = conv_fft.cache.stats("cpu")["records"]
+    assert any("in=1x3x19 " in record["problem"] for record in conv_fft.cache.records("cpu"))
+    conv_fft.Plan("in=1x3x23 kernel=5", "cpu")
+    assert conv_fft.cache.stats("cpu")["records"] == count
+    with pytest.raises(ValueError, match="mode"):
+        with conv_fft.autotune("fast"):
+            pass

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# The library as the Python package holds it (pyproject.toml): one file without version links, which a wheel cannot have,
+# and beside it the libraries that it is linked with and that a system without compilers may lack.
+set_property(TARGET conv_fft PROPERTY VERSION)
+set_property(TARGET conv_fft PROPERTY SOVERSION)
+set_target_properties(conv_fft PROPERTIES INSTALL_RPATH "$ORIGIN")
+install(TARGETS conv_fft LIBRARY DESTINATION conv_fft/lib COMPONENT python FILE_SET HEADERS DESTINATION include COMPONENT headers)
+
+install(CODE "set(library \"$<TARGET_FILE:conv_fft>\")" COMPONENT python)
+install(CODE [[
+  file(GET_RUNTIME_DEPENDENCIES LIBRARIES "${library}" RESOLVED_DEPENDENCIES_VAR found
+       PRE_INCLUDE_REGEXES "libjansson|libz\\.|libgomp|libomp" PRE_EXCLUDE_REGEXES ".*")
+  foreach(path IN LISTS found)
+    cmake_path(GET path FILENAME name)
+    file(REAL_PATH "${path}" real)
+    file(COPY_FILE "${real}" "${CMAKE_INSTALL_PREFIX}/conv_fft/lib/${name}")
+  endforeach()]] COMPONENT python)

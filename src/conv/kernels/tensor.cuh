@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Instructions of tensor cores that multiply FP16 numbers, two in a word, and what feeds them. */
+#pragma once
+
+#include "fbfft/kernels/storage.cuh"
+
+#ifdef CF_SIMT
+CF_DEVICE void product_commit() {}
+template <int PENDING> CF_DEVICE void product_wait() {}
+CF_DEVICE unsigned pack_halves(float re, float im) {
+    return (unsigned)cf_float_to_half(re) | (unsigned)cf_float_to_half(im) << 16;
+}
+CF_DEVICE cplx unpack_halves(unsigned word) {
+    return {cf_half_to_float((unsigned short)word), cf_half_to_float((unsigned short)(word >> 16))};
+}
+CF_DEVICE void load_matrices(unsigned r[4], smem<uint4> from, int unit) { simt_load_matrices(r, from, unit); }
+CF_DEVICE void multiply_halves(float d[4], const unsigned a[4], const unsigned b[2]) { simt_multiply_halves(d, a, b); }
+template <class P> CF_DEVICE void group_publish() {}
+CF_DEVICE void group_begin() {}
+CF_DEVICE void group_commit() {}
+template <int PARTS> CF_DEVICE void group_wait(float (&)[8][4], unsigned (&)[2][PARTS][4]) {}
+CF_DEVICE void group_multiply(float d[8][4], const unsigned a[4], smem<uint4> b, bool first) {
+    const int lane = (int)threadIdx.x % 32;
+    for (int n = 0; n < 8; ++n) {
+        const unsigned words[2] = {smem_cast<unsigned>(b + (n * 32 + lane / 4))[lane % 4],
+                                   smem_cast<unsigned>(b + (n * 32 + 8 + lane / 4))[lane % 4]};
+        for (int i = 0; i < 4 && first; ++i)
+            d[n][i] = 0;
+        simt_multiply_halves(d[n], a, words);
+    }
+}
+#else
+CF_DEVICE void product_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int PENDING> CF_DEVICE void product_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+CF_DEVICE unsigned pack_halves(float re, float im) {
+    unsigned word;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(im), "f"(re));
+    return word;
+}
+CF_DEVICE cplx unpack_halves(unsigned word) {
+    cplx v;
+    asm("{\n.reg .b16 re, im;\nmov.b32 {re, im}, %2;\ncvt.f32.f16 %0, re;\ncvt.f32.f16 %1, im;\n}"
+        : "=f"(v.x), "=f"(v.y)
+        : "r"(word));
+    return v;
+}
+/* Four matrices of eight rows of 16 bytes: lane l names row l % 8 of matrix l / 8, and receives word l % 4 of row l / 4 of each. */
+CF_DEVICE void load_matrices(unsigned r[4], smem<uint4> from, int unit) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"((unsigned)__cvta_generic_to_shared(from + unit))
+                 : "memory");
+}
+/* d += a b: 16 x 8 numbers from 16 x 16 and 16 x 8 halves. With g = lane / 4, t = lane % 4: d[0], d[1] stand in row g, columns 2t and
+ * 2t + 1, d[2], d[3] eight rows below; words a[0] in row g, a[1] in row g + 8 of word column t, a[2], a[3] of word column t + 4; b[0],
+ * b[1] at words t and t + 4 of column g. */
+CF_DEVICE void multiply_halves(float d[4], const unsigned a[4], const unsigned b[2]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+/* Compute capability 9.0: four warps multiply 64 rows, sixteen of each warp as above, by 64 columns of B in shared memory, whose eights
+ * of rows stand 512 bytes apart and whose units of four words 128. What ordinary stores wrote there is seen after group_publish() by
+ * the writers and a barrier. */
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+template <class P> CF_DEVICE void group_publish() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+CF_DEVICE void group_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+CF_DEVICE void group_multiply(float (&d)[8][4], const unsigned a[4], smem<uint4> b, bool first) {
+    const unsigned long long from = (unsigned)__cvta_generic_to_shared(b) >> 4 & 0x3fff,
+                             matrix = from | 128ull >> 4 << 16 | 512ull >> 4 << 32;
+    asm volatile("{\n.reg .pred more;\nsetp.ne.b32 more, %37, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, "
+                 "%11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, "
+                 "%31}, {%32, %33, %34, %35}, %36, more, 1, 1, 0;\n}"
+                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]),
+                   "+f"(d[1][2]), "+f"(d[1][3]), "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
+                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]), "+f"(d[4][0]), "+f"(d[4][1]),
+                   "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
+                   "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]),
+                   "+f"(d[7][2]), "+f"(d[7][3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(matrix), "r"((int)!first));
+}
+CF_DEVICE void group_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/* The words are named, for they are read until now. */
+template <int PARTS> CF_DEVICE void group_wait(float (&d)[8][4], unsigned (&a)[2][PARTS][4]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;"
+                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]),
+                   "+f"(d[1][2]), "+f"(d[1][3]), "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
+                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]), "+f"(d[4][0]), "+f"(d[4][1]),
+                   "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
+                   "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]),
+                   "+f"(d[7][2]), "+f"(d[7][3]), "+r"(a[0][0][0]), "+r"(a[0][0][1]), "+r"(a[0][0][2]), "+r"(a[0][0][3]),
+                   "+r"(a[1][0][0]), "+r"(a[1][0][1]), "+r"(a[1][0][2]), "+r"(a[1][0][3])::"memory");
+    if constexpr (PARTS == 2)
+        asm volatile(""
+                     : "+r"(a[0][PARTS - 1][0]), "+r"(a[0][PARTS - 1][1]), "+r"(a[0][PARTS - 1][2]),
+                       "+r"(a[0][PARTS - 1][3]), "+r"(a[1][PARTS - 1][0]), "+r"(a[1][PARTS - 1][1]),
+                       "+r"(a[1][PARTS - 1][2]), "+r"(a[1][PARTS - 1][3])::"memory");
+}
+#else
+template <class P> CF_DEVICE void group_publish(); /* no kernel for other GPUs calls them */
+CF_DEVICE void group_begin();
+CF_DEVICE void group_commit();
+template <int PARTS> CF_DEVICE void group_wait(float (&d)[8][4], unsigned (&a)[2][PARTS][4]);
+CF_DEVICE void group_multiply(float (&d)[8][4], const unsigned a[4], smem<uint4> b, bool first);
+#endif
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conv/product_config.h"
+
+#include "conv/product_text.h"
+#include "core/arith.h"
+#include "core/status.h"
+#include "core/text.h"
+#include "fbfft/kernel_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CHUNK = 16 /* numbers of a sum that are on their way at a time, as in the kernel */
+};
+
+int cf_product_threads(const cf_product_config *c) { return 32 * c->warps_m * c->warps_n * c->slices; }
+
+int64_t cf_product_shared(const cf_product_config *c) {
+    const int64_t m = cf_product_rows(c), n = cf_product_columns(c);
+    return c->slices * (c->stages * (m + n) * CHUNK * 8 + n * (c->parts * CHUNK * 4 + 4));
+}
+
+/* Extents of the result. */
+static int64_t result_rows(const cf_product_config *c, int64_t rows) {
+    return c->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? c->out_columns : rows;
+}
+
+static int64_t result_columns(const cf_product_config *c) {
+    return c->kind == CF_PRODUCT_FORWARD ? c->out_columns : c->in_columns;
+}
+
+int64_t cf_product_tiles(const cf_product_config *c, int64_t rows) {
+    return cf_ceil_div(result_rows(c, rows), cf_product_rows(c)) *
+           cf_ceil_div(result_columns(c), cf_product_columns(c));
+}
+
+/* Tiles of eight columns that a warp has: few beyond the result, and many that share what is read of its rows. */
+static int column_tiles(int64_t columns) {
+    int best = 2;
+    double least = 0.0;
+    for (int tiles = 2; tiles <= 8; tiles += 2) {
+        const double share = (double)columns / (double)(cf_ceil_div(columns, 8 * tiles) * 8 * tiles);
+        if (share >= least) {
+            least = share;
+            best = tiles;
+        }
+    }
+    return best;
+}
+
+/* Warps along the rows, sixteen for each: the most, up to four, that have few beyond the result; six where that makes one block. */
+static int row_warps(int64_t rows) {
+    static const int counts[] = {1, 2, 3, 6, 4};
+    int best = 1;
+    double least = 0.0;
+    for (int i = 0; i < 5; ++i) {
+        const int64_t block = 16 * counts[i];
+        const double share = (double)rows / (double)(cf_ceil_div(rows, block) * block);
+        if (share >= least) {
+            least = share;
+            best = counts[i];
+        }
+    }
+    return best;
+}
+
+static void set_blocks(cf_product_config *c, int64_t depth, const cf_gpu_facts *facts) {
+    const int kept = depth > 2 * CHUNK ? 104 : 80, registers = c->grouped ? 168 : kept + 8 * c->m_tiles * c->n_tiles;
+    c->blocks = (int)cf_max(1, cf_min(16, facts->registers_per_multiprocessor / (registers * cf_product_threads(c))));
+}
+
+/* Four warps in a group have 64 x 64 numbers. Others have warps of their own, which take longer for split numbers; rounded ones wait for
+ * the L2 cache, whose bytes 128 rows share better, where there are blocks enough for several turns. Short sums and narrow results wait
+ * for memory, and many small blocks are best. */
+static void cut_result(cf_product_config *c, int64_t rows, int64_t columns, int64_t depth, int64_t matrices,
+                       const cf_gpu_facts *facts) {
+    const int64_t halves = cf_ceil_div(rows, 64), blocks = halves / 2 * cf_ceil_div(columns, 64) * matrices;
+    c->warps_n = 1;
+    c->n_tiles = column_tiles(columns);
+    const bool large = halves % 2 == 0 && depth > 2 * CHUNK && c->n_tiles > 4 && blocks > 6 * facts->multiprocessors;
+    c->grouped = facts->compute_major == 9 && rows > 32 && c->n_tiles == 8 && !(large && c->parts == 1);
+    c->m_tiles = large && !c->grouped ? 2 : 1;
+    c->warps_m = c->grouped || c->m_tiles == 2 ? 4 : row_warps(rows);
+}
+
+/* Where blocks are fewer than multiprocessors: smaller ones. */
+static void cut_smaller(cf_product_config *c) {
+    c->grouped = false;
+    c->m_tiles = 1;
+    c->n_tiles = (int)cf_min(c->n_tiles, 4);
+    c->warps_m = (int)cf_min(c->warps_m, 2);
+}
+
+/* Groups of warps that share a sum, as many as a multiprocessor would have blocks, if blocks are too few for that and sums are long. */
+static int slices_of(const cf_product_config *c, int64_t blocks, int64_t depth, const cf_gpu_facts *facts) {
+    const int64_t room = facts->multiprocessors * c->blocks / blocks,
+                  most = cf_min(c->blocks, 512 / cf_product_threads(c));
+    return (int)cf_max(1, cf_min(cf_min(room, most), depth / (4 * CHUNK)));
+}
+
+/* As many as leave room for the blocks, and as there are chunks. */
+static void set_stages(cf_product_config *c, int64_t depth, const cf_gpu_facts *facts) {
+    /* The gradient of the weights with 128 rows has no registers left for a fourth one. */
+    const int most = c->m_tiles == 2 && c->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? 3 : 4;
+    c->stages = (int)cf_max(2, cf_min(most, cf_ceil_div(depth, CHUNK)));
+    while (c->stages > 2 &&
+           (cf_product_shared(c) > facts->shared_per_block ||
+            c->blocks * (cf_product_shared(c) + facts->shared_reserved_per_block) > facts->shared_per_multiprocessor))
+        --c->stages;
+}
+
+cf_product_config cf_product_configure(const cf_product_desc *desc, const cf_gpu_facts *facts) {
+    cf_product_config c = {.kind = desc->kind,
+                           .in_columns = desc->in_columns,
+                           .out_columns = desc->out_columns,
+                           .parts = desc->math == CONV_FFT_MATH_TF32 ? 1 : 2,
+                           .slices = 1};
+    const int64_t rows = cf_max(1, desc->rows), matrices = desc->bins * cf_max(1, desc->groups);
+    const int64_t depth = desc->kind == CF_PRODUCT_FORWARD         ? desc->in_columns
+                          : desc->kind == CF_PRODUCT_BACKWARD_DATA ? desc->out_columns
+                                                                   : rows;
+    cut_result(&c, result_rows(&c, rows), result_columns(&c), depth, matrices, facts);
+    if (cf_product_tiles(&c, rows) * matrices < facts->multiprocessors)
+        cut_smaller(&c);
+    set_blocks(&c, depth, facts);
+    c.slices = slices_of(&c, cf_product_tiles(&c, rows) * matrices, depth, facts);
+    c.blocks = (int)cf_max(1, c.blocks / c.slices);
+    set_stages(&c, depth, facts);
+    while (c.slices > 1 && cf_product_shared(&c) > facts->shared_per_block)
+        --c.slices;
+    return c;
+}
+
+conv_fft_status cf_product_source(const cf_product_config *c, cf_source *source) {
+    char tail[300];
+    snprintf(tail, sizeof tail,
+             "extern \"C\" __global__ __launch_bounds__(%d, %d) void cf_product(const ProductCall call) { "
+             "product_run<ProductConfig<%d, %lld, %lld, %d, %d, %d, %d, %d, %d, %d, %s>>(call); }",
+             cf_product_threads(c), c->blocks, (int)c->kind, (long long)c->in_columns, (long long)c->out_columns,
+             c->warps_m, c->warps_n, c->m_tiles, c->n_tiles, c->stages, c->parts, c->slices,
+             c->grouped ? "true" : "false");
+    const size_t a = strlen(cf_fbfft_kernel_text), b = strlen(cf_product_kernel_text), e = strlen(tail) + 1;
+    char *text = malloc(a + b + e);
+    if (!text)
+        return cf_fail_memory(a + b + e, "the text of a kernel");
+    memcpy(text, cf_fbfft_kernel_text, a);
+    memcpy(text + a, cf_product_kernel_text, b);
+    memcpy(text + a + b, tail, e);
+    *source = (cf_source){.name = "cf_product",
+                          .text = text,
+                          .options = {"--device-as-default-execution-space", NULL},
+                          .dynamic_shared = (size_t)cf_product_shared(c)};
+    return CONV_FFT_SUCCESS;
+}

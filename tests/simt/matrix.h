@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix instructions of a whole warp, made of shuffles. Included by simt.h. */
+#ifndef SIMT_MATRIX_H
+#define SIMT_MATRIX_H
+
+/* ldmatrix.x4: lane l names the 16 bytes of row l % 8 of matrix l / 8, and receives word l % 4 of row l / 4 of each. */
+inline void simt_load_matrices(unsigned r[4], smem<uint4> from, int unit) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    for (int i = 0; i < 4; ++i) {
+        const int row = __shfl_sync(~0u, unit, 8 * i + lane / 4);
+        r[i] = smem_cast<unsigned>(from + row)[lane % 4];
+    }
+}
+
+/* Toward zero, as tensor cores leave a sum. */
+inline float simt_cut(double value) {
+    const float nearest = static_cast<float>(value);
+    return std::fabs(static_cast<double>(nearest)) > std::fabs(value) ? std::nextafter(nearest, 0.0f) : nearest;
+}
+
+/* The products of two pairs of halves, which double holds exactly. */
+inline double simt_dot(unsigned a, unsigned b) {
+    const auto half = [](unsigned word, int shift) {
+        return static_cast<double>(cf_half_to_float(static_cast<unsigned short>(word >> shift)));
+    };
+    return half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16);
+}
+
+/* mma.m16n8k16 of halves with sums in FP32. */
+inline void simt_multiply_halves(float d[4], const unsigned a[4], const unsigned b[2]) {
+    const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, column = lane % 4 * 2;
+    double sum[4] = {d[0], d[1], d[2], d[3]};
+    for (int t = 0; t < 4; ++t)
+        for (int word = 0; word < 2; ++word)
+            for (int half = 0; half < 2; ++half) {
+                const unsigned own = __shfl_sync(~0u, a[2 * word + half], 4 * row + t);
+                for (int j = 0; j < 2; ++j)
+                    sum[2 * half + j] += simt_dot(own, __shfl_sync(~0u, b[word], 4 * (column + j) + t));
+            }
+    for (int i = 0; i < 4; ++i)
+        d[i] = simt_cut(sum[i]);
+}
+
+#endif

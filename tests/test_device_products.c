@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products on tensor cores without a GPU: how they are cut, that NVRTC compiles their kernels where it is found, who may have them and
+ * where the cost model wants them. What they compute is in simt/test_product.cpp and test_gpu_product.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "autotune/candidates.h"
+#include "compiled.h"
+#include "conv/product_config.h"
+#include "fake_context.h"
+#include "fake_gpu.h"
+#include "layer.h"
+#include "scratch.h"
+#include "sentence.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LIBRARIES FAKES "/good:" FAKES "/with_cublas"
+#define STRATEGY(product, spectrum)                                                                  \
+    "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=" product " spectrum=" spectrum \
+    " chunk=0 groups=0 keep=none"
+
+static cf_gpu_facts facts_of(const char *file) {
+    cf_gpu_facts facts;
+    assert_int_equal(cf_gpu_facts_load(file, &facts), CONV_FFT_SUCCESS);
+    return facts;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- cuts */
+
+static const int64_t extents[][5] = {/* groups, bins, rows, in, out */
+                                     {1, 2112, 128, 64, 64}, {1, 544, 64, 512, 512}, {1, 144, 128, 384, 384},
+                                     {1, 2112, 1152, 3, 96}, {32, 40, 6272, 4, 4},   {1, 40, 6272, 64, 64},
+                                     {1, 1, 1, 1, 1},        {2, 9, 33, 7, 35},      {1, 24, 100000, 16, 16}};
+enum {
+    EXTENTS = sizeof extents / sizeof extents[0],
+    CASES = EXTENTS * 6
+};
+
+/* Case i: sizes, product, as accurate as FP32 or TF32. */
+static cf_product_config cut(int i, const cf_gpu_facts *facts) {
+    const int64_t *const e = extents[i / 6];
+    const cf_product_desc d = {.kind = (cf_product_kind)(i % 3),
+                               .variant = CF_PRODUCT_TENSOR,
+                               .math = i / 3 % 2 ? CONV_FFT_MATH_TF32 : CONV_FFT_MATH_FP32,
+                               .groups = e[0],
+                               .bins = e[1],
+                               .rows = e[2],
+                               .in_columns = e[3],
+                               .out_columns = e[4]};
+    return cf_product_configure(&d, facts);
+}
+
+static void cuts_fit_the_gpu(void **unused) {
+    (void)unused;
+    cf_gpu_facts gpus[] = {facts_of("facts/h200.txt"), facts_of("facts/a100.txt"), facts_of("facts/a100.txt")};
+    gpus[2].shared_per_block = gpus[2].shared_per_multiprocessor = 101376; /* as compute capability 8.6 has */
+    for (int g = 0; g < 3; ++g)
+        for (int i = 0; i < CASES; ++i) {
+            const cf_product_config c = cut(i, &gpus[g]);
+            const int64_t *const e = extents[i / 6];
+            const int64_t rows = c.kind == CF_PRODUCT_BACKWARD_WEIGHTS ? e[4] : e[2],
+                          columns = c.kind == CF_PRODUCT_FORWARD ? e[4] : e[3];
+            assert_true(cf_product_threads(&c) <= 1024 && cf_product_shared(&c) <= gpus[g].shared_per_block);
+            assert_true(c.warps_m >= 1 && c.n_tiles * c.warps_n % 2 == 0 && c.stages >= 2 && c.slices >= 1 &&
+                        c.blocks >= 1);
+            assert_true(!c.grouped || (g == 0 && c.warps_m % 4 == 0 && c.m_tiles == 1 && c.n_tiles == 8));
+            assert_int_equal(c.parts, i / 3 % 2 ? 1 : 2);
+            /* Every number of the result has a block, and no block has none. */
+            const int m = cf_product_rows(&c), n = cf_product_columns(&c);
+            assert_int_equal(cf_product_tiles(&c, e[2]), ((rows + m - 1) / m) * ((columns + n - 1) / n));
+            /* What is compiled for the whole batch runs parts of it, too. */
+            assert_true(cf_product_tiles(&c, 1) >= 1);
+        }
+}
+
+static void compile_all(const cf_jit *jit, const char *file, int step) {
+    const cf_gpu_facts facts = facts_of(file);
+    static compiled kernels[CASES];
+    int count = 0;
+    for (int i = 0; i < CASES; i += step) {
+        const cf_product_config c = cut(i, &facts);
+        compiled *const kernel = &kernels[count++];
+        *kernel = (compiled){.allowed = 96}; /* outside of the loops, where registers are traded for occupancy */
+        assert_int_equal(cf_product_source(&c, &kernel->source), CONV_FFT_SUCCESS);
+        snprintf(kernel->name, sizeof kernel->name, "case %d", i);
+    }
+    assert_int_equal(compile_kernels(jit, &facts, kernels, count), 0);
+}
+
+static void kernels_compile_without_many_spills(void **unused) {
+    (void)unused;
+    cf_jit jit;
+    if (!compiler_open(&jit))
+        skip();
+    compile_all(&jit, "facts/h200.txt", 5);
+    compile_all(&jit, "facts/a100.txt", 11);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- plans */
+
+static void refused(void **state) {
+    conv_fft_context *context = fake_context_create(LIBRARIES, *state, false);
+    conv_fft_plan *plan = NULL;
+    EXPECT_INVALID(forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5 dtype=fp64", CONV_FFT_FORWARD,
+                               STRATEGY("tensor", "fp64"), 0, &plan),
+                   "tensor cores", "FP32");
+    plan = good_forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5 dtype=fp16", CONV_FFT_ALL_PASSES,
+                            STRATEGY("tensor", "fp32"));
+    conv_fft_plan_destroy(plan);
+    context->device->tensor_flops = 0;
+    EXPECT(
+        NOT_SUPPORTED,
+        forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5", CONV_FFT_FORWARD, STRATEGY("tensor", "fp32"), 0, &plan),
+        "no tensor cores", "device");
+    fake_context_destroy(context);
+}
+
+static void refused_on_the_cpu(void **unused) {
+    (void)unused;
+    conv_fft_context_options options;
+    conv_fft_context *context = NULL;
+    conv_fft_plan *plan = NULL;
+    conv_fft_context_options_init(&options);
+    options.device = CONV_FFT_DEVICE_CPU;
+    assert_int_equal(conv_fft_context_create(&options, &context), CONV_FFT_SUCCESS);
+    EXPECT(
+        NOT_SUPPORTED,
+        forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5", CONV_FFT_FORWARD, STRATEGY("tensor", "fp32"), 0, &plan),
+        "no tensor cores", "device");
+    conv_fft_context_destroy(context);
+}
+
+/* How many staged candidates have each product. */
+static void count_products(const conv_fft_context *context, const char *line, int count[CF_PRODUCT_VARIANTS]) {
+    const conv_fft_problem p = test_problem(line);
+    cf_layer made;
+    cf_candidates list;
+    assert_int_equal(cf_layer_make(&p, &made), CONV_FFT_SUCCESS);
+    const cf_tuning_job job = {.context = context, .layer = &made, .passes = CONV_FFT_FORWARD};
+    assert_int_equal(cf_candidates_make(&job, &list), CONV_FFT_SUCCESS);
+    memset(count, 0, CF_PRODUCT_VARIANTS * sizeof *count);
+    for (size_t i = 0; i < list.count; ++i)
+        if (list.items[i].strategy[CF_PASS_FORWARD].family == CF_FAMILY_STAGED)
+            ++count[list.items[i].strategy[CF_PASS_FORWARD].product];
+    cf_candidates_clear(&list);
+}
+
+static void candidates(void **state) {
+    conv_fft_context *context = fake_context_create(LIBRARIES, *state, false);
+    int count[CF_PRODUCT_VARIANTS];
+    assert_int_equal(context->device->ops->prepare(context->device), CONV_FFT_SUCCESS); /* looks for cuBLAS */
+    count_products(context, "in=16x32x24x24 out=32 kernel=5x5", count);
+    assert_true(count[CF_PRODUCT_TENSOR] > 0 && count[CF_PRODUCT_BLAS] > 0 && count[CF_PRODUCT_LOOP] > 0);
+    count_products(context, "in=16x32x24x24 out=32 kernel=5x5 dtype=fp64", count);
+    assert_true(count[CF_PRODUCT_TENSOR] == 0 && count[CF_PRODUCT_BLAS] > 0);
+    fake_context_destroy(context);
+}
+
+/* Dense layers of many channels have their products on tensor cores, depthwise ones and doubles have not. */
+static void choice(void **state) {
+    static const struct {
+        const char *line, *product;
+    } cases[] = {{"in=128x64x64x64 out=64 kernel=9x9", " product=tensor "},
+                 {"in=128x128x32x32 out=128 kernel=9x9 math=tf32", " product=tensor "},
+                 {"in=16x64x32x32 out=64 kernel=9x9 dtype=fp64", " product=blas "}};
+    conv_fft_context *context = fake_context_create(LIBRARIES, *state, false);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const conv_fft_problem p = test_problem(cases[i].line);
+        conv_fft_plan *plan = test_plan(context, &p, NULL);
+        conv_fft_description d;
+        for (int pass = 1; pass <= 4; pass *= 2) {
+            assert_int_equal(conv_fft_plan_describe(plan, (conv_fft_pass)pass, &d), CONV_FFT_SUCCESS);
+            assert_non_null(strstr(d.strategy, cases[i].product));
+        }
+        conv_fft_plan_destroy(plan);
+    }
+    fake_context_destroy(context);
+}
+
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cuts_fit_the_gpu),
+        cmocka_unit_test(kernels_compile_without_many_spills),
+        cmocka_unit_test(refused_on_the_cpu),
+        IN_SCRATCH(refused),
+        IN_SCRATCH(candidates),
+        IN_SCRATCH(choice),
+    };
+    return cmocka_run_group_tests_name("products on tensor cores", tests, NULL, NULL);
+}
