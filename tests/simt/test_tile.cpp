@@ -13,6 +13,7 @@ extern "C" {
 }
 
 #include <cstdlib>
+#include <memory>
 
 namespace {
 
@@ -42,6 +43,7 @@ struct Run {
     cf_kernel kernel[CF_FFT_MAX_PASSES][2];
     std::string fault;
 } run;
+cf_kernel pair_kernel[2];
 
 constexpr double BIAS = 0.625;
 double held(int64_t at) { return double(at % 61) / 32 - 1; } // what an accumulating transform adds to
@@ -301,6 +303,84 @@ void check_layer(const tile_case &c) {
     CHECK_TEXT(source.guards_intact() && scratch.guards_intact(), name + ": guards have been written");
 }
 
+// One operand of a pair, and what its own kernel makes of it.
+struct Side {
+    Side(const tile_case &which, int number) : c(which), rows(tile_case_rows(&which)) {
+        run = Run{&c, number, {}, {}, {}};
+        CHECK_TEXT(tile_case_plan(&c, FACTS, &run.transform.problem, &run.transform.passes), conv_fft_last_error());
+        for (int v = 0; v < 2; ++v)
+            run.transform.kernel[0][v] = &run.kernel[0][v];
+        const cf_transform_desc &t = run.transform.problem.transform;
+        int64_t elements = 0;
+        cf_fft_signal_elements(&run.transform.problem, c.batch, &elements);
+        Numbers signal(t.tensor.dtype, elements),
+            spectrum(t.spectrum.dtype, 2 * t.spectrum.bins * rows * t.spectrum.columns);
+        fft_errors errors = {0, 0};
+        fill_layer(Windows(run.transform.problem, rows), t, rows, signal, spectrum, errors);
+        const Bytes in = signal.stored();
+        const size_t unit = ref_dtype_size(spectrum.type), bytes = spectrum.value.size() * unit;
+        source.reset(new Memory(in.size(), c.shifted ? ref_dtype_size(signal.type) : 0, &in));
+        for (auto &target : targets)
+            target.reset(new Memory(bytes, c.shifted ? 2 * unit : 0, nullptr));
+        size = bytes;
+        CHECK_TEXT(execute(call(0), rows, 1) == CONV_FFT_SUCCESS && run.fault.empty(), name_of(c, number));
+        transform = run.transform;
+    }
+    cf_gpu_transform_call call(int target) const {
+        cf_gpu_transform_call own = {};
+        own.signal = source->data();
+        own.spectrum = targets[target]->data();
+        own.rows = rows;
+        own.step = 1;
+        own.unit = rows * run_columns();
+        own.groups = 1;
+        return own;
+    }
+    int64_t run_columns() const {
+        return (transform.passes.count ? transform : run.transform).problem.transform.spectrum.columns;
+    }
+    const tile_case &c;
+    int64_t rows;
+    cf_gpu_transform transform = {};
+    std::unique_ptr<Memory> source, targets[2];
+    size_t size = 0;
+};
+
+// One launch leaves the same bits as two, and nothing else.
+void all_pairs() {
+    const tile_case *cases;
+    int pairs[TILE_PAIRS][2], count = 0;
+    tile_case_list(&cases);
+    if (sizeof(real) == 8)
+        return;
+    CHECK_TEXT(tile_pair_list(FACTS, pairs, &count) && count > 0, conv_fft_last_error());
+    for (int i = 0; i < count; ++i) {
+        const Side first(cases[pairs[i][0]], pairs[i][0]), second(cases[pairs[i][1]], pairs[i][1]);
+        const std::string name = "pair " + std::to_string(i);
+        const int64_t rows[2] = {first.rows, second.rows};
+        cf_gpu gpu = {};
+        cf_gpu_pair *pair = nullptr;
+        CHECK_TEXT(cf_gpu_facts_load(FACTS, &gpu.facts) == CONV_FFT_SUCCESS, conv_fft_last_error());
+        CHECK_TEXT(cf_gpu_pair_create(&gpu, &first.transform, &second.transform, rows, 1, &pair) == CONV_FFT_SUCCESS,
+                   name);
+        if (!CHECK_TEXT(pair != nullptr, name + ": so few blocks make a pair"))
+            continue;
+        pair->kernel[0] = &pair_kernel[0];
+        pair->kernel[1] = &pair_kernel[1];
+        run.number = TILE_PAIR_NUMBER + i;
+        const cf_gpu_transform_call calls[2] = {first.call(1), second.call(1)};
+        CHECK_TEXT(cf_gpu_pair_run(pair, calls, nullptr) == CONV_FFT_SUCCESS, name);
+        CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
+        for (const Side *side : {&first, &second}) {
+            CHECK_TEXT(std::memcmp(side->targets[0]->data(), side->targets[1]->data(), side->size) == 0, name);
+            CHECK_TEXT(!side->targets[0]->all_poisoned(), name + ": nothing has been written");
+            CHECK_TEXT(side->targets[1]->guards_intact() && side->source->guards_intact(), name);
+        }
+        pair->kernel[0] = pair->kernel[1] = nullptr;
+        cf_gpu_pair_destroy(pair);
+    }
+}
+
 void all_cases() {
     const tile_case *cases;
     const int count = tile_case_list(&cases);
@@ -331,7 +411,8 @@ Registration::Registration(int number, int pass, int variant, tile_body body) {
 
 extern "C" conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *shape, void **parameters,
                                                    cf_cu_stream) {
-    const int index = int(kernel - &run.kernel[0][0]);
+    const bool paired = kernel == &pair_kernel[0] || kernel == &pair_kernel[1];
+    const int index = int(kernel - (paired ? pair_kernel : &run.kernel[0][0]));
     for (const Kernel &k : kernels()) {
         if (k.number != run.number || k.pass != index / 2 || k.variant != index % 2)
             continue;
@@ -352,4 +433,4 @@ extern "C" conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, cons
 
 static_assert(sizeof(TileCall) == sizeof(cf_tile_call), "what is launched is what the kernels take");
 
-int main() { return run_tests({{"tiles", all_cases}}); }
+int main() { return run_tests({{"tiles", all_cases}, {"pairs", all_pairs}}); }

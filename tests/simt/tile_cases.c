@@ -439,3 +439,21 @@ int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass)
     const bool signal = pass == 0, spectrum = pass + 1 == passes->count;
     return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].wide > 1) ? 1 : 0;
 }
+
+bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made) {
+    const tile_case *all;
+    const int total = tile_case_list(&all);
+    int found = 0;
+    for (int i = 0; i < total && found < 2 * TILE_PAIRS; i++) {
+        cf_fft_problem problem;
+        cf_fft_passes passes;
+        if (!all[i].window || all[i].desc.dtype == CONV_FFT_FP64)
+            continue;
+        if (!tile_case_plan(&all[i], facts, &problem, &passes))
+            return false;
+        if (passes.count == 1 && !passes.pass[0].plain && !problem.transform.inverse)
+            pairs[found / 2][found % 2] = i, found++;
+    }
+    *made = found / 2;
+    return true;
+}

@@ -26,6 +26,17 @@ int tile_case_list(const tile_case **cases);
 /* facts: the file. False: conv_fft_last_error() says why. */
 bool tile_case_plan(const tile_case *c, const char *facts, cf_fft_problem *problem, cf_fft_passes *passes);
 
+/* Forward transforms of layers that one launch computes, as indices of cases. At most TILE_PAIRS; false: conv_fft_last_error(). */
+enum {
+#ifdef SIMT_THIN
+    TILE_PAIRS = 1,
+#else
+    TILE_PAIRS = 5,
+#endif
+    TILE_PAIR_NUMBER = 100000 /* of the first pair's kernel; cases count from 0 */
+};
+bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made);
+
 /* Rows of the spectrum. */
 int64_t tile_case_rows(const tile_case *c);
 

@@ -27,6 +27,38 @@ static void emit_kernel(int number, int pass, int variant, const cf_fft_pass *p)
                name, p->real[variant].inverse ? "cplx" : "real", p->real[variant].inverse ? "real" : "cplx");
 }
 
+static bool emit_pair(int number, const char *facts, const int sides[2]) {
+    const tile_case *cases;
+    cf_gpu_facts gpu;
+    cf_tile_config pair[2];
+    char text[16384];
+    cf_text t = {text, sizeof text, 0};
+    int variant = 0;
+    tile_case_list(&cases);
+    for (int side = 0; side < 2; side++) {
+        cf_fft_problem problem;
+        cf_fft_passes passes;
+        if (!tile_case_plan(&cases[sides[side]], facts, &problem, &passes))
+            return false;
+        variant |= tile_case_variant(&cases[sides[side]], &passes, 0);
+    }
+    for (int side = 0; side < 2; side++) {
+        cf_fft_problem problem;
+        cf_fft_passes passes;
+        tile_case_plan(&cases[sides[side]], facts, &problem, &passes);
+        pair[side] = passes.pass[0].tile[variant];
+    }
+    if (cf_gpu_facts_load(facts, &gpu) != CONV_FFT_SUCCESS)
+        return false;
+    cf_tile_pair(pair, &gpu);
+    cf_tile_emit_pair(pair, &t);
+    printf("#define cf_fft pair_%d\nnamespace in_pair_%d {\n%s}\n#undef cf_fft\n", number, number, text);
+    printf("static const Registration add_pair_%d(%d, 0, %d, [](void **p) { in_pair_%d::pair_%d(at<TileCall>(p[0]), "
+           "at<TileCall>(p[1])); });\n\n",
+           number, number, variant, number, number);
+    return t.length < sizeof text;
+}
+
 int main(int argc, char **argv) {
     if (argc != 5) {
         fprintf(stderr, "usage: tile_emit FACTS float|double UNIT UNITS\n");
@@ -37,7 +69,17 @@ int main(int argc, char **argv) {
     const tile_case *cases;
     const int count = tile_case_list(&cases);
     int next = 0;
+    int pairs[TILE_PAIRS][2], pair_count = 0;
     printf("#include \"tile.h\"\n\n");
+    if (!doubles && !tile_pair_list(argv[1], pairs, &pair_count)) {
+        fprintf(stderr, "pairs: %s\n", conv_fft_last_error());
+        return 1;
+    }
+    for (int i = 0; i < pair_count; i++)
+        if (i % units == unit && !emit_pair(TILE_PAIR_NUMBER + i, argv[1], pairs[i])) {
+            fprintf(stderr, "pair %d: %s\n", i, conv_fft_last_error());
+            return 1;
+        }
     for (int i = 0; i < count; ++i) {
         cf_fft_problem problem;
         cf_fft_passes passes;
