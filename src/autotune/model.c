@@ -2,7 +2,6 @@
 #include "autotune/model.h"
 
 #include "conv/family.h"
-#include "conv/staged.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -225,7 +224,7 @@ cf_stage_cost cf_model_bias(const conv_fft_plan *plan, int set) {
     const cf_spectrum *s = &plan->pass[CF_PASS_WEIGHTS].spectrum[CF_Y];
     int64_t x[5], y[5], w[5];
     cf_layer_extents(layer, x, y, w);
-    const bool bins = cf_staged_sums_bias(plan, set);
+    const bool bins = plan->sums_bias[set];
     const double numbers = bins ? (double)s->rows * (double)(s->groups * s->columns) : elements(y);
     const conv_fft_dtype dtype = bins ? s->dtype : layer->y.dtype;
     return cost_of(plan->device, (bins ? 2.0 : 1.0) * numbers * (double)cf_dtype_bytes(dtype), numbers,

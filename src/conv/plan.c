@@ -2,6 +2,7 @@
 #include "conv/plan.h"
 
 #include "conv/family.h"
+#include "conv/staged.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -280,6 +281,8 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
         goto done;
     for (int i = 0; i < CF_PASS_COUNT; ++i)
         plan->pass[i].strategy.groups = plan->chunk_groups;
+    for (int set = 1; set <= CONV_FFT_BACKWARD; ++set)
+        plan->sums_bias[set] = (set & passes) == set && cf_staged_sums_bias(plan, set);
     if ((status = build(plan)) != CONV_FFT_SUCCESS)
         goto done;
     *result = plan;

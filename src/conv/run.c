@@ -2,7 +2,6 @@
 #include "conv/run.h"
 
 #include "conv/family.h"
-#include "conv/staged.h"
 #include "core/arith.h"
 
 #include <stdlib.h>
@@ -45,7 +44,7 @@ static conv_fft_status run_bias(const conv_fft_plan *plan, const cf_call *call) 
 conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) {
     if (call->laps)
         CF_FORWARD(plan->device->ops->timer_mark(call->laps->timer, 0, call->stream));
-    if (call->gbias && !cf_staged_sums_bias(plan, set))
+    if (call->gbias && !plan->sums_bias[set])
         CF_FORWARD(run_bias(plan, call));
     if (set == CONV_FFT_BACKWARD && !plan->shares_gy) {
         CF_FORWARD(cf_families[plan->pass[CF_PASS_DATA].strategy.family].run(plan, CONV_FFT_BACKWARD_DATA, call));

@@ -238,7 +238,7 @@ conv_fft_status cf_staged_run(const conv_fft_plan *plan, int set, const cf_call 
     const cf_pass_plan *reads_w = r.forward ? r.forward : r.data;
     const cf_spectrum *y = &(reads_w ? reads_w : r.weights)->spectrum[CF_Y];
     r.groups = plan->chunk_groups;
-    r.sums_bias = call->gbias && cf_staged_sums_bias(plan, set);
+    r.sums_bias = call->gbias && plan->sums_bias[set];
     for (r.group = 0; r.group < plan->layer.groups; r.group += r.groups) {
         if (reads_w && !reads_w->pair)
             CF_FORWARD(load(&r, reads_w, CF_W, call->w, load_w(&r, reads_w), CF_STAGE_LOAD_W));
