@@ -351,8 +351,6 @@ void all_pairs() {
     const tile_case *cases;
     int pairs[TILE_PAIRS][2], count = 0;
     tile_case_list(&cases);
-    if (sizeof(real) == 8)
-        return;
     CHECK_TEXT(tile_pair_list(FACTS, pairs, &count) && count > 0, conv_fft_last_error());
     for (int i = 0; i < count; ++i) {
         const Side first(cases[pairs[i][0]], pairs[i][0]), second(cases[pairs[i][1]], pairs[i][1]);
@@ -433,4 +431,8 @@ extern "C" conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, cons
 
 static_assert(sizeof(TileCall) == sizeof(cf_tile_call), "what is launched is what the kernels take");
 
-int main() { return run_tests({{"tiles", all_cases}, {"pairs", all_pairs}}); }
+int main() {
+    if (sizeof(real) == 8) // pairs are in float
+        return run_tests({{"tiles", all_cases}});
+    return run_tests({{"tiles", all_cases}, {"pairs", all_pairs}});
+}
