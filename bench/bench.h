@@ -240,10 +240,19 @@ typedef struct bench_options {
 /* False: something that was to be measured was not, or gave a wrong result; messages have been written. */
 bool bench_run(const bench_options *o);
 
+/* ------------------------------------------------------------------------- built.c: the same for all programs */
+
+/* What was built: the one given, else what git says here. */
+void bench_commit(const char *given, char *text, size_t bytes);
+/* Today. */
+void bench_date(char *text, size_t bytes);
+/* The version of the GPU's driver. */
+void bench_driver(char *text, size_t bytes);
+/* The value of a key in a file of "key : value" lines; of "", the first line; `otherwise` if there is none. */
+void bench_first_line(const char *path, const char *key, const char *otherwise, char *text, size_t bytes);
+
 /* --------------------------------------------------------------------- conditions.c: what the results' headers say */
 
-/* What was built: the option, else what git says here. */
-void bench_commit(const bench_options *o, char *text, size_t bytes);
 /* The conditions of the run, as comment lines. */
 void bench_conditions(bench_part *part, const char *suite, const bench_options *o, double seconds,
                       const conv_fft_context *context, const struct bench_gpu *gpu, const bench_timer *timer);

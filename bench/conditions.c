@@ -4,39 +4,14 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
-/* First line of a command's output, or of the value of a key in a file of "key : value" lines; `otherwise` if
-   there is none. */
-static void first_line(FILE *stream, const char *key, const char *otherwise, char *text, size_t bytes) {
-    char line[512];
-    bench_copy(text, bytes, otherwise);
-    while (stream && fgets(line, sizeof line, stream)) {
-        line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, key, strlen(key)))
-            continue;
-        const char *colon = strchr(line, ':');
-        const char *value = key[0] && colon ? colon + 1 + strspn(colon + 1, " ") : line;
-        if (value[0])
-            bench_copy(text, bytes, value);
-        return;
-    }
-}
-
-static void first_line_of(const char *path, const char *key, const char *otherwise, char *text, size_t bytes) {
-    FILE *file = fopen(path, "r");
-    first_line(file, key, otherwise, text, bytes);
-    if (file)
-        fclose(file);
-}
-
 static int describe_cpu(const conv_fft_context *context, char *text, size_t bytes) {
     char model[128];
     int threads = 1;
-    first_line_of("/proc/cpuinfo", "model name", "unknown CPU", model, sizeof model);
+    bench_first_line("/proc/cpuinfo", "model name", "unknown CPU", model, sizeof model);
 #ifdef _OPENMP
     threads = omp_get_max_threads();
 #endif
@@ -49,7 +24,7 @@ static int describe_cpu(const conv_fft_context *context, char *text, size_t byte
 
 static int describe_gpu(const bench_gpu *g, char *text, size_t bytes) {
     char driver[64];
-    first_line_of("/sys/module/nvidia/version", "", "unknown", driver, sizeof driver);
+    bench_driver(driver, sizeof driver);
     return snprintf(text, bytes,
                     "# device: %s, driver %s, CUDA %s\n"
                     "# libraries: conv_fft %s, NVRTC %s, cuBLAS %s, cuDNN %s\n",
@@ -58,19 +33,11 @@ static int describe_gpu(const bench_gpu *g, char *text, size_t bytes) {
                     bench_cudnn_version(g));
 }
 
-void bench_commit(const bench_options *o, char *text, size_t bytes) {
-    FILE *git = o->commit ? NULL : popen("git describe --always --dirty 2>/dev/null", "r");
-    first_line(git, "", o->commit ? o->commit : "unknown", text, bytes);
-    if (git)
-        pclose(git);
-}
-
 void bench_conditions(bench_part *part, const char *suite, const bench_options *o, double seconds,
                       const conv_fft_context *context, const struct bench_gpu *gpu, const bench_timer *timer) {
     char commit[64], date[32], search[64] = "", limit[64] = "none";
-    bench_commit(o, commit, sizeof commit);
-    time_t now = time(NULL);
-    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    bench_commit(o->commit, commit, sizeof commit);
+    bench_date(date, sizeof date);
     if (o->max_gflop > 0)
         snprintf(limit, sizeof limit, "%g GFLOP direct per pass", o->max_gflop);
 

@@ -154,7 +154,7 @@ static bool open_context(bench_session *run) {
 
 static bool open_session(bench_session *run, const bench_options *o) {
     *run = (bench_session){.o = o, .start_ms = bench_now_ms()};
-    bench_commit(o, run->commit, sizeof run->commit);
+    bench_commit(o->commit, run->commit, sizeof run->commit);
     if (o->list)
         return true;
     if (!open_context(run))

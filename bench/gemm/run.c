@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define REPEATS 31
 #define WARM_UPS 3
@@ -38,26 +37,11 @@ typedef struct session {
 
 /* ---------------------------------------------------------------------------------------------------------- header */
 
-static void first_line(FILE *stream, const char *otherwise, char *text, size_t bytes) {
-    char line[256] = "";
-    if (stream && !fgets(line, sizeof line, stream))
-        line[0] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    bench_copy(text, bytes, line[0] ? line : otherwise);
-}
-
 static void write_header(session *run) {
     char commit[64], date[32], driver[64];
-    FILE *const git = run->o->commit ? NULL : popen("git describe --always --dirty 2>/dev/null", "r");
-    first_line(git, run->o->commit ? run->o->commit : "unknown", commit, sizeof commit);
-    if (git)
-        pclose(git);
-    FILE *const module = fopen("/sys/module/nvidia/version", "r");
-    first_line(module, "unknown", driver, sizeof driver);
-    if (module)
-        fclose(module);
-    const time_t now = time(NULL);
-    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    bench_commit(run->o->commit, commit, sizeof commit);
+    bench_date(date, sizeof date);
+    bench_driver(driver, sizeof driver);
     snprintf(run->part.header, sizeof run->part.header,
              "# suite gemm, commit %s, %s\n"
              "# device: %s, driver %s, CUDA %s\n"

@@ -110,13 +110,9 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
                         "long long slices) {\n    fused_add_slices(sums, count, slices);\n}\n");
     else
         cf_fused_emit(c, kernel, &t);
-    const size_t first = strlen(cf_fbfft_kernel_text), second = strlen(cf_fused_kernel_text), last = strlen(tail) + 1;
-    char *text = malloc(first + second + last);
+    char *text = cf_fbfft_join_text(cf_fused_kernel_text, tail);
     if (!text)
-        return cf_fail_memory(first + second + last, "the text of a kernel");
-    memcpy(text, cf_fbfft_kernel_text, first);
-    memcpy(text + first, cf_fused_kernel_text, second);
-    memcpy(text + first + second, tail, last);
+        return CONV_FFT_OUT_OF_MEMORY;
     *source = (cf_source){.name = "cf_fused",
                           .text = text,
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},

@@ -27,16 +27,7 @@ static const char *const tails[CF_KERNEL_COUNT] = {
         "extern \"C\" __global__ void cf_stage(const StageProduct s) { stage_product_weights(s); }",
 };
 
-char *cf_gpu_stage_text(const char *tail) {
-    const size_t a = strlen(cf_fbfft_kernel_text), b = strlen(cf_stage_kernel_text), c = strlen(tail) + 1;
-    char *text = malloc(a + b + c);
-    if (!text)
-        return NULL;
-    memcpy(text, cf_fbfft_kernel_text, a);
-    memcpy(text + a, cf_stage_kernel_text, b);
-    memcpy(text + a + b, tail, c);
-    return text;
-}
+char *cf_gpu_stage_text(const char *tail) { return cf_fbfft_join_text(cf_stage_kernel_text, tail); }
 
 conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
     cf_source sources[CF_KERNEL_COUNT] = {{0}};
@@ -46,7 +37,7 @@ conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
         const bool doubles = count >= CF_KERNEL_PRODUCT + 3;
         char *text = cf_gpu_stage_text(tails[doubles ? count - 3 : count]);
         if (!text) {
-            status = cf_fail_memory(strlen(cf_fbfft_kernel_text), "the text of a kernel");
+            status = CONV_FFT_OUT_OF_MEMORY;
             goto done;
         }
         sources[count] =

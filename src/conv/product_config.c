@@ -141,13 +141,9 @@ conv_fft_status cf_product_source(const cf_product_config *c, cf_source *source)
              cf_product_threads(c), c->blocks, (int)c->kind, (long long)c->in_columns, (long long)c->out_columns,
              c->warps_m, c->warps_n, c->m_tiles, c->n_tiles, c->stages, c->parts, c->slices,
              c->grouped ? "true" : "false");
-    const size_t a = strlen(cf_fbfft_kernel_text), b = strlen(cf_product_kernel_text), e = strlen(tail) + 1;
-    char *text = malloc(a + b + e);
+    char *text = cf_fbfft_join_text(cf_product_kernel_text, tail);
     if (!text)
-        return cf_fail_memory(a + b + e, "the text of a kernel");
-    memcpy(text, cf_fbfft_kernel_text, a);
-    memcpy(text + a, cf_product_kernel_text, b);
-    memcpy(text + a + b, tail, e);
+        return CONV_FFT_OUT_OF_MEMORY;
     *source = (cf_source){.name = "cf_product",
                           .text = text,
                           .options = {"--device-as-default-execution-space", NULL},

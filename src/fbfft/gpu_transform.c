@@ -10,14 +10,23 @@
 
 /* ------------------------------------------------------------------------------------------------------------- text */
 
-/* The device headers, and behind them `tail`. */
+char *cf_fbfft_join_text(const char *headers, const char *kernel) {
+    const size_t first = strlen(cf_fbfft_kernel_text), second = strlen(headers), last = strlen(kernel) + 1;
+    char *text = malloc(first + second + last);
+    if (!text) {
+        cf_fail_memory(first + second + last, "the text of a kernel");
+        return NULL;
+    }
+    memcpy(text, cf_fbfft_kernel_text, first);
+    memcpy(text + first, headers, second);
+    memcpy(text + first + second, kernel, last);
+    return text;
+}
+
 static conv_fft_status make_source(const char *tail, bool doubles, int64_t shared, cf_source *source) {
-    const size_t length = strlen(cf_fbfft_kernel_text), more = strlen(tail) + 1;
-    char *text = malloc(length + more);
+    char *text = cf_fbfft_join_text("", tail);
     if (!text)
-        return cf_fail_memory(length + more, "the text of a kernel");
-    memcpy(text, cf_fbfft_kernel_text, length);
-    memcpy(text + length, tail, more);
+        return CONV_FFT_OUT_OF_MEMORY;
     *source = (cf_source){.name = "cf_fft",
                           .text = text,
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
