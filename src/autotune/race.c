@@ -2,6 +2,7 @@
 #include "autotune/race.h"
 
 #include "core/clock.h"
+#include "core/workers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,38 +71,64 @@ void cf_race_drop(cf_race *r, size_t i, const char *verdict) {
     r->list->items[--r->count] = dropped;
 }
 
-/* Make the plans, as many as the time allows; compiling may take half of it. */
-static conv_fft_status make_plans(cf_race *r, double begin, cf_rig_sizes *sizes) {
-    const double half = begin + (r->end - begin) / 2;
-    for (size_t i = 0; i < r->count;) {
-        cf_candidate *c = &r->list->items[i];
-        uint64_t smallest = 0;
-        if (i >= 2 && cf_clock_seconds() > half) {
-            cf_race_drop(r, i, "not timed: the time was up");
-            continue;
-        }
-        const conv_fft_status status = cf_plan_create(r->job->layer, r->job->context->device, r->job->passes,
-                                                      c->strategy, r->job->workspace_limit, &smallest, &c->plan);
-        if (status == CONV_FFT_OUT_OF_MEMORY)
-            return status;
-        if (status != CONV_FFT_SUCCESS) {
-            cf_race_drop(r, i, smallest ? "it needs more workspace than is allowed" : "no plan can be made of it");
-            continue;
-        }
-        for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-            if (r->job->passes & 1 << pass)
-                c->strategy[pass] = c->plan->pass[pass].strategy;
-        }
-        c->workspace = workspace_of(c->plan, r->job->passes);
-        if (!cf_race_kept_bytes(r, c->plan, CONV_FFT_OPERAND_X, &sizes->x_spectrum) ||
-            !cf_race_kept_bytes(r, c->plan, CONV_FFT_OPERAND_W, &sizes->w_spectrum)) {
-            cf_race_drop(r, i, "its passes share no spectrum that could be kept");
-            continue;
-        }
-        sizes->workspace = c->workspace > sizes->workspace ? (size_t)c->workspace : sizes->workspace;
-        ++i;
+/* Plans on their way. why[]: what keeps a candidate out of the race, NULL if nothing does. */
+typedef struct planning {
+    cf_race *race;
+    double half; /* by the clock: compiling may take half of the time */
+    const char **why;
+} planning;
+
+static conv_fft_status make_one_plan(void *user, int i) {
+    planning *p = user;
+    const cf_tuning_job *job = p->race->job;
+    cf_candidate *c = &p->race->list->items[i];
+    uint64_t smallest = 0;
+    if (i >= 2 && cf_clock_seconds() > p->half) {
+        p->why[i] = "not timed: the time was up";
+        return CONV_FFT_SUCCESS;
     }
+    const conv_fft_status status = cf_plan_create(job->layer, job->context->device, job->passes, c->strategy,
+                                                  job->workspace_limit, &smallest, &c->plan);
+    if (status == CONV_FFT_OUT_OF_MEMORY)
+        return status;
+    if (status != CONV_FFT_SUCCESS)
+        p->why[i] = smallest ? "it needs more workspace than is allowed" : "no plan can be made of it";
     return CONV_FFT_SUCCESS;
+}
+
+/* What the rig must have room for; NULL, or why the candidate cannot take part. */
+static const char *take_sizes(cf_race *r, cf_candidate *c, cf_rig_sizes *sizes) {
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if (r->job->passes & 1 << pass)
+            c->strategy[pass] = c->plan->pass[pass].strategy;
+    }
+    c->workspace = workspace_of(c->plan, r->job->passes);
+    if (!cf_race_kept_bytes(r, c->plan, CONV_FFT_OPERAND_X, &sizes->x_spectrum) ||
+        !cf_race_kept_bytes(r, c->plan, CONV_FFT_OPERAND_W, &sizes->w_spectrum))
+        return "its passes share no spectrum that could be kept";
+    sizes->workspace = c->workspace > sizes->workspace ? (size_t)c->workspace : sizes->workspace;
+    return NULL;
+}
+
+/* Make the plans, as many as the time allows. On a GPU that is compiling, which all processors share. */
+static conv_fft_status make_plans(cf_race *r, double begin, cf_rig_sizes *sizes) {
+    planning p = {r, begin + (r->end - begin) / 2, calloc(r->count + 1, sizeof *p.why)};
+    if (!p.why)
+        return cf_fail_memory((r->count + 1) * sizeof *p.why, "a search");
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    if (r->job->context->gpu)
+        status = cf_workers_run((int)r->count, make_one_plan, &p);
+    for (size_t i = 0; i < r->count && !r->job->context->gpu && status == CONV_FFT_SUCCESS; ++i)
+        status = make_one_plan(&p, (int)i);
+    for (size_t i = 0, at = 0, all = r->count; i < all && status == CONV_FFT_SUCCESS; ++i) {
+        const char *why = p.why[i] ? p.why[i] : take_sizes(r, &r->list->items[at], sizes);
+        if (why)
+            cf_race_drop(r, at, why);
+        else
+            ++at;
+    }
+    free(p.why);
+    return status;
 }
 
 /* Where there is too little memory for all workspaces, the largest drop out. */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/jit.h"
 
+#include "core/workers.h"
 #include "device/environment.h"
 #include "device/files.h"
 #include "device/hash.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,12 +94,6 @@ static void keep_file(const cf_jit *jit, const char *directory, const cf_source 
                path);
 }
 
-/* On failure the status and its sentence, which a thread cannot leave as its own. */
-typedef struct outcome {
-    conv_fft_status status;
-    char sentence[1024];
-} outcome;
-
 /* The first lines of the log, as one sentence. */
 static conv_fft_status compile_error(const cf_jit *jit, const cf_source *source, const char *architecture,
                                      const char *log, bool kept) {
@@ -160,67 +153,22 @@ static conv_fft_status compile_one(const cf_jit *jit, const char *architecture, 
 
 /* ---- several kernels */
 
-typedef struct work {
+typedef struct batch {
     const cf_jit *jit;
     const char *architecture;
     const cf_source *const *sources;
     cf_cubin *const *cubins;
-    outcome *outcomes;
-    int count;
-    atomic_int next;
-} work;
+} batch;
 
-static void *worker(void *argument) {
-    work *const w = argument;
-    for (int i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
-        outcome *const o = &w->outcomes[i];
-        o->status = compile_one(w->jit, w->architecture, w->sources[i], w->cubins[i]);
-        if (o->status != CONV_FFT_SUCCESS)
-            snprintf(o->sentence, sizeof o->sentence, "%s", conv_fft_last_error());
-    }
-    return NULL;
-}
-
-/* This thread and others, as many as there are processors. Threads that cannot be had are done without. */
-static void run_workers(work *w) {
-    enum {
-        MOST = 64
-    };
-    pthread_t threads[MOST];
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int wanted = w->count - 1, started = 0;
-    if (wanted > processors - 1)
-        wanted = (int)processors - 1;
-    if (wanted > MOST)
-        wanted = MOST;
-    while (started < wanted && pthread_create(&threads[started], NULL, worker, w) == 0)
-        ++started;
-    worker(w);
-    while (started > 0)
-        pthread_join(threads[--started], NULL);
+static conv_fft_status compile_of(void *user, int i) {
+    const batch *const b = user;
+    return compile_one(b->jit, b->architecture, b->sources[i], b->cubins[i]);
 }
 
 conv_fft_status cf_jit_compile(const cf_jit *jit, const char *architecture, const cf_source *const *sources, int count,
                                cf_cubin *const *cubins) {
     if (!jit->library.usable)
         return cf_fail(CONV_FFT_LIBRARY_MISSING, "NVRTC is missing: %s", jit->library.problem);
-    if (count <= 0)
-        return CONV_FFT_SUCCESS;
-    outcome *const outcomes = calloc((size_t)count, sizeof *outcomes);
-    if (!outcomes)
-        return cf_fail_memory((size_t)count * sizeof *outcomes, "the compilation of kernels");
-    work w = {.jit = jit,
-              .architecture = architecture,
-              .sources = sources,
-              .cubins = cubins,
-              .outcomes = outcomes,
-              .count = count};
-    atomic_init(&w.next, 0);
-    run_workers(&w);
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; i < count && status == CONV_FFT_SUCCESS; ++i)
-        if (outcomes[i].status != CONV_FFT_SUCCESS)
-            status = cf_fail(outcomes[i].status, "%s", outcomes[i].sentence);
-    free(outcomes);
-    return status;
+    batch b = {jit, architecture, sources, cubins};
+    return cf_workers_run(count, compile_of, &b);
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work shared by threads, for what takes seconds: compiling. */
+#ifndef CF_CORE_WORKERS_H
+#define CF_CORE_WORKERS_H
+
+#include "core/status.h"
+
+/*
+ * Call do_one(user, i) for all i < count, the least first, from this thread and others, as many as there are processors. All are done, whatever
+ * fails; the status of the first i that failed, with its sentence, which is this thread's then. OUT_OF_MEMORY.
+ */
+conv_fft_status cf_workers_run(int count, conv_fft_status (*do_one)(void *user, int i), void *user);
+
+#endif
