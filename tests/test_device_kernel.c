@@ -6,6 +6,7 @@
 #include "fakes/fake.h"
 #include "scratch.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,6 +52,41 @@ static void built_and_launched(void **state) {
     assert_says("the launch of kernel second failed with CUDA_ERROR_OTHER (1): what went wrong");
     cf_gpu_free(gpu, memory);
     destroy(kernels, 3);
+    close_gpu(gpu);
+}
+
+typedef struct builder {
+    cf_gpu *gpu;
+    conv_fft_status status;
+} builder;
+
+static void *build_all(void *argument) {
+    builder *const b = argument;
+    cf_kernel *kernels[3];
+    b->status = cf_kernels_build(b->gpu, sources, 3, kernels);
+    if (b->status == CONV_FFT_SUCCESS)
+        destroy(kernels, 3);
+    return NULL;
+}
+
+/* Each of several threads compiles what no other one does, and waits for the rest. */
+static void compiled_once_by_threads(void **state) {
+    enum {
+        THREADS = 8
+    };
+    cf_gpu *const gpu = good_gpu(*state);
+    const int before = fake_compilations();
+    pthread_t threads[THREADS];
+    builder builders[THREADS];
+    for (int i = 0; i < THREADS; ++i) {
+        builders[i] = (builder){gpu, CONV_FFT_DEVICE_ERROR};
+        assert_int_equal(pthread_create(&threads[i], NULL, build_all, &builders[i]), 0);
+    }
+    for (int i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(builders[i].status, CONV_FFT_SUCCESS);
+    }
+    assert_int_equal(fake_compilations() - before, 3);
     close_gpu(gpu);
 }
 
@@ -184,8 +220,9 @@ static void cubins_without_gpu(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_SCRATCH(built_and_launched), WITH_SCRATCH(warm_cache),     WITH_SCRATCH(without_compiler),
-        WITH_SCRATCH(of_another_gpu),     WITH_SCRATCH(build_failures), WITH_SCRATCH(cubins_without_gpu),
+        WITH_SCRATCH(built_and_launched), WITH_SCRATCH(warm_cache),     WITH_SCRATCH(compiled_once_by_threads),
+        WITH_SCRATCH(without_compiler),   WITH_SCRATCH(of_another_gpu), WITH_SCRATCH(build_failures),
+        WITH_SCRATCH(cubins_without_gpu),
     };
     return cmocka_run_group_tests_name("device kernel", tests, NULL, NULL);
 }

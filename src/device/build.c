@@ -89,10 +89,34 @@ static conv_fft_status share(build *b, int i) {
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status make_cubins(build *b) {
-    for (int i = 0; i < b->count; ++i)
-        if (b->twin[i] == i && !cf_cubin_cache_find(b->cache, &b->keys[i], &b->cubins[i]))
+static bool find(build *b, int i) { return cf_cubin_cache_find(b->cache, &b->keys[i], &b->cubins[i]); }
+
+/* Look for all that no other thread compiles, and compile what is missing. When a claim ends the kernel is in the cache. */
+static conv_fft_status compile_claimed(build *b) {
+    for (int i = 0; i < b->count; ++i) {
+        if (b->twin[i] != i || !cf_cubin_cache_claim(b->cache, &b->keys[i]))
+            continue;
+        if (find(b, i))
+            cf_cubin_cache_release(b->cache, &b->keys[i]);
+        else
             want(b, i);
+    }
+    const int claimed = b->missing_count;
+    const conv_fft_status status = compile_missing(b);
+    for (int i = 0; i < claimed; ++i)
+        cf_cubin_cache_release(b->cache, &b->keys[b->missing[i]]);
+    return status;
+}
+
+static conv_fft_status make_cubins(build *b) {
+    CF_FORWARD(compile_claimed(b));
+    for (int i = 0; i < b->count; ++i) {
+        if (b->twin[i] != i || b->cubins[i].data)
+            continue;
+        cf_cubin_cache_wait(b->cache, &b->keys[i]);
+        if (!find(b, i)) /* the other thread failed, or the cache did not keep it */
+            want(b, i);
+    }
     CF_FORWARD(compile_missing(b));
     for (int i = 0; i < b->count; ++i)
         CF_FORWARD(share(b, i));

@@ -14,12 +14,21 @@ struct entry {
     cf_cubin cubin;
 };
 
+/* A kernel that a thread compiles. Those of equal hashes count as one: a thread may wait in vain, and then compile. */
+typedef struct claim claim;
+struct claim {
+    claim *next;
+    uint64_t hash;
+};
+
 struct cf_cubin_cache {
     cf_cache_folder folder;
     int64_t limit;
     conv_fft_log_level log_level;
     pthread_mutex_t mutex; /* of what follows */
     entry *entries;
+    claim *claims;
+    pthread_cond_t released; /* a claim */
     unsigned serial;
     bool warned;
 };
@@ -32,6 +41,7 @@ conv_fft_status cf_cubin_cache_create(const char *directory, int64_t limit, conv
     cache->limit = limit;
     cache->log_level = log_level;
     pthread_mutex_init(&cache->mutex, NULL);
+    pthread_cond_init(&cache->released, NULL);
     cf_cache_folder_open(&cache->folder, directory, true);
     if (cache->folder.descriptor < 0) {
         cf_log(log_level, CONV_FFT_LOG_WARNING, "%s; compiled kernels are kept in memory only", cache->folder.problem);
@@ -56,6 +66,7 @@ void cf_cubin_cache_destroy(cf_cubin_cache *cache) {
         return;
     free_entries(cache->entries);
     cf_cache_folder_close(&cache->folder);
+    pthread_cond_destroy(&cache->released);
     pthread_mutex_destroy(&cache->mutex);
     free(cache);
 }
@@ -170,4 +181,43 @@ void cf_cubin_cache_store(cf_cubin_cache *cache, const cf_cubin_key *key, const 
         warn_once(cache, "", strerror(errno), "compiled kernels that cannot be written are kept in memory only");
     }
     remember(cache, key, cubin);
+}
+
+/* ---- claims */
+
+/* The link to the claim, or to the end of the list. The mutex is held. */
+static claim **claim_of(cf_cubin_cache *cache, const cf_cubin_key *key) {
+    claim **at = &cache->claims;
+    while (*at && (*at)->hash != key->hash)
+        at = &(*at)->next;
+    return at;
+}
+
+/* Too little memory for a claim is no failure: another thread may compile the same. */
+bool cf_cubin_cache_claim(cf_cubin_cache *cache, const cf_cubin_key *key) {
+    pthread_mutex_lock(&cache->mutex);
+    claim **const at = claim_of(cache, key);
+    const bool mine = !*at;
+    if (mine && (*at = calloc(1, sizeof **at)) != NULL)
+        (*at)->hash = key->hash;
+    pthread_mutex_unlock(&cache->mutex);
+    return mine;
+}
+
+void cf_cubin_cache_release(cf_cubin_cache *cache, const cf_cubin_key *key) {
+    pthread_mutex_lock(&cache->mutex);
+    claim **const at = claim_of(cache, key), *const ended = *at;
+    if (ended) {
+        *at = ended->next;
+        free(ended);
+    }
+    pthread_cond_broadcast(&cache->released);
+    pthread_mutex_unlock(&cache->mutex);
+}
+
+void cf_cubin_cache_wait(cf_cubin_cache *cache, const cf_cubin_key *key) {
+    pthread_mutex_lock(&cache->mutex);
+    while (*claim_of(cache, key))
+        pthread_cond_wait(&cache->released, &cache->mutex);
+    pthread_mutex_unlock(&cache->mutex);
 }

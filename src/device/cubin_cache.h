@@ -24,4 +24,10 @@ bool cf_cubin_cache_find(cf_cubin_cache *cache, const cf_cubin_key *key, cf_cubi
 void cf_cubin_cache_store(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cubin *cubin,
                           const char *nvrtc_version);
 
+/* Threads that want one kernel at the same time: the first one to claim it compiles it, stores it and releases it; the others wait until then, and
+ * look for it again. A thread that waits holds no claims. */
+bool cf_cubin_cache_claim(cf_cubin_cache *cache, const cf_cubin_key *key);
+void cf_cubin_cache_release(cf_cubin_cache *cache, const cf_cubin_key *key);
+void cf_cubin_cache_wait(cf_cubin_cache *cache, const cf_cubin_key *key);
+
 #endif
