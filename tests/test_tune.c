@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measured tuning on the CPU: records are made, found again, passed over where they do not suit, and never wrong. */
+#include "autotune/race.h"
 #include "autotune/tuner.h"
 #include "conv/run.h"
+#include "core/clock.h"
 #include "layer.h"
 #include "scratch.h"
 
@@ -365,6 +367,56 @@ static void wrong_candidates_are_refused(void **state) {
     conv_fft_context_destroy(context);
 }
 
+static void take_bases(cf_candidate *c, int data, int weights) {
+    const int basis[2] = {data, weights};
+    memset(c, 0, sizeof *c);
+    for (int i = 0; i < 2; ++i) {
+        char line[256];
+        snprintf(line, sizeof line,
+                 "staged basis=%dx%d tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 chunk=2 groups=1 "
+                 "keep=none",
+                 basis[i], basis[i]);
+        assert_int_equal(cf_strategy_parse(line, 2, &c->strategy[i == 0 ? CF_PASS_DATA : CF_PASS_WEIGHTS]),
+                         CONV_FFT_SUCCESS);
+    }
+}
+
+/* Two candidates, each of which wastes nearly all its time in one of the gradients, make a third that does not. */
+static void best_passes_are_combined(void **state) {
+    conv_fft_context *context = context_in(*state);
+    const conv_fft_problem p = problem_of("in=2x3x12x12 out=3 kernel=3x3");
+    cf_layer job_layer;
+    cf_candidate two[2];
+    assert_int_equal(cf_layer_make(&p, &job_layer), CONV_FFT_SUCCESS);
+    const cf_tuning_job job = {context, &job_layer, CONV_FFT_BACKWARD, 0, 0};
+    cf_candidates list = {0};
+    take_bases(&two[0], 14, 160);
+    take_bases(&two[1], 160, 14);
+    for (size_t i = 0; i < 2; ++i)
+        assert_int_equal(cf_candidates_insert(&list, i, &two[i]), CONV_FFT_SUCCESS);
+    cf_race race = {.job = &job, .list = &list, .end = cf_clock_seconds() + 60.0};
+    assert_int_equal(cf_race_open(&race, CONV_FFT_TUNE_EXHAUSTIVE), CONV_FFT_SUCCESS);
+    assert_int_equal(race.count, 2);
+    for (size_t i = 0; i < 2; ++i)
+        assert_int_equal(cf_rig_run(&race.rig, list.items[i].plan), CONV_FFT_SUCCESS);
+    for (int again = 0; again < 2; ++again) { /* the second time it is there already */
+        assert_int_equal(cf_race_combine(&race), CONV_FFT_SUCCESS);
+        assert_int_equal(race.count, 3);
+        assert_int_equal(list.count, 3);
+        assert_int_equal(list.items[2].strategy[CF_PASS_DATA].basis[2], 14);
+        assert_int_equal(list.items[2].strategy[CF_PASS_WEIGHTS].basis[2], 14);
+    }
+    assert_int_equal(cf_race_run(&race), CONV_FFT_SUCCESS);
+    const cf_candidate *fastest = &list.items[0];
+    for (size_t i = 1; i < list.count; ++i)
+        fastest = list.items[i].measured < fastest->measured ? &list.items[i] : fastest;
+    assert_int_equal(fastest->strategy[CF_PASS_DATA].basis[2], 14);
+    assert_int_equal(fastest->strategy[CF_PASS_WEIGHTS].basis[2], 14);
+    cf_race_close(&race);
+    cf_candidates_clear(&list);
+    conv_fft_context_destroy(context);
+}
+
 static void too_little_time(void **state) {
     conv_fft_context *context = context_in(*state);
     conv_fft_plan_options options = options_of(CONV_FFT_TUNE_MEASURE), off = options_of(CONV_FFT_TUNE_OFF);
@@ -580,6 +632,7 @@ int main(int argc, char **argv) {
         IN_SCRATCH(kept_spectra),
         IN_SCRATCH(candidates_are_shown),
         IN_SCRATCH(wrong_candidates_are_refused),
+        IN_SCRATCH(best_passes_are_combined),
         IN_SCRATCH(too_little_time),
         IN_SCRATCH(lists_are_cancelled_and_continued),
         IN_SCRATCH(files),

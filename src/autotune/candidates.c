@@ -30,8 +30,8 @@ cf_family_id cf_candidate_family(const cf_tuning_job *job, const cf_candidate *c
 
 /* Of two variants of the same bases. */
 static bool strategies_equal(const cf_strategy *a, const cf_strategy *b) {
-    return a->product == b->product && a->overlap_add == b->overlap_add && a->chunk == b->chunk &&
-           a->groups == b->groups && memcmp(a->tiles, b->tiles, sizeof a->tiles) == 0;
+    return a->product == b->product && a->spectrum == b->spectrum && a->overlap_add == b->overlap_add &&
+           a->chunk == b->chunk && a->groups == b->groups && memcmp(a->tiles, b->tiles, sizeof a->tiles) == 0;
 }
 
 static conv_fft_status add(const cf_candidate *c, cf_candidates *list) {
@@ -59,6 +59,7 @@ typedef struct variant {
     int product; /* a cf_product_variant, or the one that the model prefers for each pass */
     bool overlap_add;
     int chunk; /* 0: the model's; 1: all rows; 2: a quarter of the model's */
+    bool half; /* spectra in the type of the tensors */
 } variant;
 
 static bool several_tiles(const cf_strategy *s) { return s->tiles[0] * s->tiles[1] * s->tiles[2] > 1; }
@@ -82,8 +83,7 @@ static bool shares_gy(const cf_candidate *c) {
            data->shift_dilation == weights->shift_dilation && (data->overlap_add || !several_tiles(data));
 }
 
-/* What the model says of the passes together. */
-static double predict(const cf_tuning_job *job, const cf_candidate *c) {
+double cf_candidates_predict(const cf_tuning_job *job, const cf_candidate *c) {
     double seconds = 0.0;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if (!(job->passes & 1 << pass))
@@ -109,6 +109,8 @@ static bool set_pass(const cf_tuning_job *job, int pass, const variant *v, cf_st
             cf_space_set_tiles(job->layer, true, s);
     }
     const bool best = v->product == PRODUCT_OF_MODEL;
+    if (v->half)
+        s->spectrum = job->layer->x.dtype;
     s->product = best ? CF_PRODUCT_LOOP : (cf_product_variant)v->product;
     if (!suits(job, pass, s))
         return false;
@@ -140,8 +142,11 @@ static conv_fft_status add_variants(const cf_tuning_job *job, const cf_strategy 
     const cf_device *device = job->context->device;
     const bool overlaps = (job->passes & CONV_FFT_BACKWARD_DATA) && several_tiles(plain);
     const size_t from = list->count;
-    for (int i = 0; i < PRODUCTS * 2 * 3; ++i) {
-        const variant v = {i % PRODUCTS, i / PRODUCTS % 2 != 0, i / PRODUCTS / 2};
+    const bool halves = job->layer->problem.math == CONV_FFT_MATH_HALF;
+    for (int i = 0; i < PRODUCTS * 2 * 3 * (halves ? 2 : 1); ++i) {
+        const variant v = {i % PRODUCTS, i / PRODUCTS % 2 != 0, i / PRODUCTS / 2 % 3, i / PRODUCTS / 6 != 0};
+        if (v.half && v.product != CF_PRODUCT_TENSOR)
+            continue;
         if ((v.product == CF_PRODUCT_BLAS && !device->has_blas) || (v.overlap_add && !overlaps))
             continue;
         if (v.product == PRODUCT_OF_MODEL && !device->has_blas && device->tensor_flops <= 0.0)
@@ -158,7 +163,7 @@ static conv_fft_status add_variants(const cf_tuning_job *job, const cf_strategy 
         }
         if (!good || !is_new(job, list, from, &c))
             continue;
-        c.predicted = predict(job, &c);
+        c.predicted = cf_candidates_predict(job, &c);
         CF_FORWARD(add(&c, list));
     }
     return CONV_FFT_SUCCESS;
@@ -224,7 +229,7 @@ static conv_fft_status add_fused(const cf_tuning_job *job, bool shift, cf_candid
             plain_fused(job, &plain, &c);
             if (!is_feasible(job, &c))
                 continue;
-            c.predicted = predict(job, &c);
+            c.predicted = cf_candidates_predict(job, &c);
             if (round == 0 ? c.predicted >= best : c.predicted > reach * best)
                 continue;
             if (!all_suit(job, &c)) /* asked last, for that takes longest */
@@ -255,7 +260,7 @@ static conv_fft_status add_mixed(const cf_tuning_job *job, cf_candidates *list) 
     mixed[0].strategy[CF_PASS_WEIGHTS] = best[1]->strategy[CF_PASS_WEIGHTS];
     mixed[1].strategy[CF_PASS_WEIGHTS] = best[0]->strategy[CF_PASS_WEIGHTS];
     for (int i = 0; i < 2; ++i) {
-        mixed[i].predicted = predict(job, &mixed[i]);
+        mixed[i].predicted = cf_candidates_predict(job, &mixed[i]);
         CF_FORWARD(add(&mixed[i], list));
     }
     return CONV_FFT_SUCCESS;
@@ -307,7 +312,7 @@ static conv_fft_status add_family(const cf_tuning_job *job, cf_family_id family,
             if (job->passes & 1 << pass)
                 c.strategy[pass] = g[pass].strategy[cf_min(i, g[pass].count - 1)];
         }
-        c.predicted = predict(job, &c);
+        c.predicted = cf_candidates_predict(job, &c);
         status = add(&c, list);
     }
     free(g);
@@ -373,6 +378,12 @@ static void move_to(cf_candidates *list, size_t from, size_t to) {
     const cf_candidate moved = list->items[from];
     memmove(&list->items[to + 1], &list->items[to], (from - to) * sizeof moved);
     list->items[to] = moved;
+}
+
+conv_fft_status cf_candidates_insert(cf_candidates *list, size_t at, const cf_candidate *candidate) {
+    CF_FORWARD(add(candidate, list));
+    move_to(list, list->count - 1, at);
+    return CONV_FFT_SUCCESS;
 }
 
 static bool same_bases(const cf_tuning_job *job, const cf_candidate *a, const cf_candidate *b) {

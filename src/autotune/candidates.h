@@ -42,6 +42,12 @@ void cf_candidates_clear(cf_candidates *candidates);
  * bases. Returns how many there are. */
 size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *candidates, size_t most);
 
+/* Put one in at a place. OUT_OF_MEMORY: the list is as it was. */
+conv_fft_status cf_candidates_insert(cf_candidates *candidates, size_t at, const cf_candidate *candidate);
+
+/* Seconds by the cost model, of the passes together. */
+double cf_candidates_predict(const cf_tuning_job *job, const cf_candidate *candidate);
+
 /* Family of a candidate: that of its first pass. */
 cf_family_id cf_candidate_family(const cf_tuning_job *job, const cf_candidate *candidate);
 

@@ -49,6 +49,7 @@ static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPE
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
     const bool tf32 = math == CONV_FFT_MATH_TF32 && device->tensor_flops > 0.0;
+    const bool halves = cf_dtype_bytes(s[CF_X].dtype) == 2 || cf_dtype_bytes(s[CF_Y].dtype) == 2;
     const double large = (rows / (rows + 4)) * (in / (in + 4)) * (out / (out + 4));
     double bytes = 0.0;
     for (int i = 0; i < CF_OPERAND_COUNT; ++i) {
@@ -57,7 +58,7 @@ static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPE
     double rate = device->flops;
     double calls = 0.0, narrow = 1.0;
     if (variant == CF_PRODUCT_TENSOR) {
-        rate = device->tensor_flops * large * (tf32 ? 1.5 : 1.0);
+        rate = device->tensor_flops * large * (halves ? 4.0 : tf32 ? 1.5 : 1.0);
     } else if (variant == CF_PRODUCT_BLAS) {
         rate = device->product_flops * large * (tf32 ? 2.4 : 1.0);
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
@@ -94,6 +95,14 @@ static void model_reference(cf_stage_cost cost[CF_STAGE_COUNT]) {
     }
 }
 
+/* Chunks of rows and groups but the first: each has launches of its own, for work that fills the GPU less. */
+static double later_chunks(const cf_layer *layer, const cf_spectrum *x, const cf_strategy *s) {
+    const double rows = (double)cf_max(1, x->rows), groups = (double)layer->groups;
+    const double chunk = s->chunk > 0 ? fmin(rows, (double)s->chunk) : rows;
+    const double together = s->groups > 0 ? fmin(groups, (double)s->groups) : groups;
+    return ceil(rows / chunk) * ceil(groups / together) - 1.0;
+}
+
 static void model_staged(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                          cf_stage_cost cost[CF_STAGE_COUNT]) {
     static const cf_stage_kind loads[CF_OPERAND_COUNT] = {CF_STAGE_LOAD_X, CF_STAGE_LOAD_W, CF_STAGE_LOAD_GY};
@@ -112,6 +121,11 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
             transform(device, &s[operand], elements(extents[operand]) * (double)size[operand]);
     }
     cost[products[pass]] = product(device, s, strategy->product, layer->problem.math);
+    const double more = later_chunks(layer, &s[CF_X], strategy) * device->stage_seconds;
+    cost[products[pass]].seconds += more;
+    for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand)
+        if (operand != CF_W) /* it serves all chunks of rows */
+            cost[cf_pass_table[pass].result == operand ? stores[pass] : loads[operand]].seconds += more;
     if (pass == CF_PASS_DATA && strategy->overlap_add)
         cost[CF_STAGE_STORE_GX].seconds +=
             (double)(is_large(device, &s[CF_X]) ? s[CF_X].rows : s[CF_X].rows_per_sample) * device->ordered_seconds;

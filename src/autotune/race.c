@@ -16,7 +16,7 @@ enum {
 };
 
 /* A prediction this many times the best one is hopeless: the model is far better than that. */
-#define HOPELESS 6.0
+#define HOPELESS 3.0
 /* Slower by this much after one or two runs, and after more. */
 #define FAR_BEHIND 1.7
 #define BEHIND 1.15
@@ -29,12 +29,14 @@ static size_t choose_field(const cf_tuning_job *job, conv_fft_tuning mode, cf_ca
     if (mode == CONV_FFT_TUNE_MEASURE)
         return cf_candidates_select(job, list, BEST_FEW);
     const double best = list->count ? list->items[0].predicted : 0.0;
-    size_t count = 0;
-    for (size_t i = 0; i < list->count && count < MOST_EXHAUSTIVE; ++i) {
-        cf_candidate *c = &list->items[i];
-        if (c->predicted > HOPELESS * best && c->predicted < HUGE_VAL)
+    size_t unknown = 0, count = 0; /* those of families that the model does not know stand last, and are all timed */
+    for (size_t i = 0; i < list->count; ++i)
+        unknown += list->items[i].predicted == HUGE_VAL;
+    for (size_t i = 0; i < list->count; ++i) {
+        const cf_candidate moved = list->items[i];
+        const bool known = moved.predicted < HUGE_VAL;
+        if (known && (moved.predicted > HOPELESS * best || count + unknown >= MOST_EXHAUSTIVE))
             continue;
-        const cf_candidate moved = *c; /* those of families that the model does not know stand last */
         memmove(&list->items[count + 1], &list->items[count], (i - count) * sizeof moved);
         list->items[count++] = moved;
     }
@@ -203,6 +205,7 @@ static conv_fft_status warm_up(cf_race *r) {
 
 conv_fft_status cf_race_run(cf_race *r) {
     CF_FORWARD(warm_up(r));
+    CF_FORWARD(cf_race_combine(r));
     for (int round = 0; round < ROUNDS && r->count > 0; ++round) {
         for (size_t i = 0; i < r->count; ++i) {
             cf_candidate *c = &r->list->items[i];

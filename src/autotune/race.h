@@ -20,6 +20,9 @@ void cf_race_close(cf_race *race);
 
 bool cf_race_is_late(const cf_race *race);
 
+/* Where both gradients are tuned together: add the one that has the fastest strategy of each, unless it is there. All must have run. */
+conv_fft_status cf_race_combine(cf_race *race);
+
 /* Time all, in turns and from cold caches; those that fall behind drop out. The others have `measured`, the median. */
 conv_fft_status cf_race_run(cf_race *race);
 
