@@ -374,6 +374,10 @@ conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *list
 
 /* ---- the best few */
 
+enum {
+    MOST_UNKNOWN = 16 /* of families without predictions: their own order says little of their times */
+};
+
 static void move_to(cf_candidates *list, size_t from, size_t to) {
     const cf_candidate moved = list->items[from];
     memmove(&list->items[to + 1], &list->items[to], (from - to) * sizeof moved);
@@ -394,7 +398,7 @@ static bool same_bases(const cf_tuning_job *job, const cf_candidate *a, const cf
 }
 
 size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *list, size_t most) {
-    size_t chosen = 0;
+    size_t chosen = 0, unknown = 0;
     bool seen[CF_FAMILY_COUNT] = {false};
     for (size_t i = 0; i < list->count; ++i) {
         const cf_family_id family = cf_candidate_family(job, &list->items[i]);
@@ -407,8 +411,14 @@ size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *list, size_
         int alike = 0;
         for (size_t k = 0; k < chosen; ++k)
             alike += same_bases(job, &list->items[k], &list->items[i]);
-        if (alike < 2)
+        if (alike < 2 && list->items[i].predicted < HUGE_VAL)
             move_to(list, i, chosen++);
+    }
+    for (size_t i = chosen; i < list->count && unknown < MOST_UNKNOWN; ++i) {
+        if (list->items[i].predicted < HUGE_VAL)
+            continue;
+        move_to(list, i, chosen++);
+        ++unknown;
     }
     return chosen;
 }
