@@ -55,6 +55,30 @@ static void built_and_launched(void **state) {
     close_gpu(gpu);
 }
 
+/* Kernels that wait themselves are launched early, and no others. */
+static void launched_early(void **state) {
+    static const cf_source two[] = {
+        {.name = "first", .text = "extern \"C\" __global__ void first() {" CF_KERNEL_WAITS "}"},
+        {.name = "second", .text = "extern \"C\" __global__ void second() {}"},
+    };
+    cf_gpu *const gpu = good_gpu(*state);
+    const fake_cuda *const driver = inside_fake(FAKES "/good/libcuda.so.1", "fake_cuda_state");
+    unsigned threads = 0;
+    void *address = &threads, *parameters[] = {&address};
+    const cf_launch launch = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
+    cf_kernel *kernels[2];
+    assert_int_equal(cf_kernels_build(gpu, two, 2, kernels), CONV_FFT_SUCCESS);
+    for (int i = 0; i < 2; ++i) {
+        const int early = driver->overlapping, all = driver->launches;
+        assert_int_equal(cf_kernel_launch(kernels[i], &launch, parameters, NULL), CONV_FFT_SUCCESS);
+        assert_int_equal(driver->launches - all, 1);
+        assert_int_equal(driver->overlapping - early, i == 0);
+    }
+    assert_int_equal(threads, 32);
+    destroy(kernels, 2);
+    close_gpu(gpu);
+}
+
 typedef struct builder {
     cf_gpu *gpu;
     conv_fft_status status;
@@ -220,9 +244,9 @@ static void cubins_without_gpu(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_SCRATCH(built_and_launched), WITH_SCRATCH(warm_cache),     WITH_SCRATCH(compiled_once_by_threads),
-        WITH_SCRATCH(without_compiler),   WITH_SCRATCH(of_another_gpu), WITH_SCRATCH(build_failures),
-        WITH_SCRATCH(cubins_without_gpu),
+        WITH_SCRATCH(built_and_launched), WITH_SCRATCH(warm_cache),         WITH_SCRATCH(compiled_once_by_threads),
+        WITH_SCRATCH(launched_early),     WITH_SCRATCH(without_compiler),   WITH_SCRATCH(of_another_gpu),
+        WITH_SCRATCH(build_failures),     WITH_SCRATCH(cubins_without_gpu),
     };
     return cmocka_run_group_tests_name("device kernel", tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static void symbol_missing(void **state) {
     (void)state;
     cf_driver driver;
     conv_fft_status status = open_driver(FAKES "/lacking", &driver);
-    refused(driver.library.problem, status, "has no function cuLaunchKernel", "install");
+    refused(driver.library.problem, status, "has no function cuLaunchKernelEx", "install");
     cf_jit jit;
     status = open_jit(FAKES "/lacking", 0, &jit);
     refused(jit.library.problem, status, "has no function nvrtcGetCUBIN:", "install");

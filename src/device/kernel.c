@@ -3,6 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum {
+    OVERLAPS_IN_GRAPHS = 12030 /* the first driver that captures such launches */
+};
 
 static conv_fft_status read_attributes(cf_kernel *k) {
     const cf_driver *const driver = &k->gpu->driver;
@@ -39,6 +44,8 @@ conv_fft_status cf_kernel_load(const cf_gpu *gpu, const cf_cubin *cubin, const c
     if (!k)
         return cf_fail_memory(sizeof *k, "a kernel");
     k->gpu = gpu;
+    k->overlaps = strstr(source->text, CF_KERNEL_WAITS) && gpu->facts.compute_major >= 9 &&
+                  gpu->driver.version >= OVERLAPS_IN_GRAPHS;
     snprintf(k->name, sizeof k->name, "%s", source->name);
     conv_fft_status status = cf_gpu_enter(gpu);
     if (status == CONV_FFT_SUCCESS)
@@ -69,9 +76,15 @@ conv_fft_status cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launc
                                  cf_cu_stream stream) {
     const cf_driver *const driver = &kernel->gpu->driver;
     CF_FORWARD(cf_gpu_enter(kernel->gpu));
-    const cf_cu_result result = driver->cuLaunchKernel(
-        kernel->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
-        launch->block[2], (unsigned)launch->dynamic_shared, stream, parameters, NULL);
+    cf_cu_launch_attribute attribute = {.id = CF_CU_LAUNCH_OVERLAPS, .value = 1};
+    cf_cu_launch_config config = {.dynamic_shared_bytes = (unsigned)launch->dynamic_shared,
+                                  .stream = stream,
+                                  .attributes = &attribute,
+                                  .attribute_count = kernel->overlaps};
+    memcpy(config.grid, launch->grid, sizeof config.grid);
+    memcpy(config.block, launch->block, sizeof config.block);
+    const cf_cu_result result =
+        driver->cuLaunchKernelEx((const struct CUlaunchConfig_st *)&config, kernel->function, parameters, NULL);
     cf_gpu_leave(kernel->gpu);
     if (result == 0)
         return CONV_FFT_SUCCESS;

@@ -11,6 +11,7 @@ typedef struct cf_kernel {
     char name[64];
     int registers, local_bytes; /* of a thread; local memory holds spills, indexed arrays and the stack */
     int static_shared;          /* bytes of a block, besides what a launch asks for */
+    bool overlaps;              /* launches may begin early: the kernel waits itself */
     cf_cu_module module;
     cf_cu_function function;
 } cf_kernel;

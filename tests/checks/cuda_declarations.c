@@ -23,6 +23,18 @@ CF_GPU_FACTS(SAME_ATTRIBUTE)
 CF_DRIVER_FUNCTIONS(SAME_DRIVER_TYPE)
 CUDA_CALLS_FUNCTIONS(SAME_DRIVER_TYPE)
 
+#define SAME_PLACE(type, field, cuda_type, cuda_field) \
+    _Static_assert(offsetof(type, field) == offsetof(cuda_type, cuda_field), #cuda_field);
+SAME_PLACE(cf_cu_launch_config, grid, CUlaunchConfig, gridDimX)
+SAME_PLACE(cf_cu_launch_config, block, CUlaunchConfig, blockDimX)
+SAME_PLACE(cf_cu_launch_config, dynamic_shared_bytes, CUlaunchConfig, sharedMemBytes)
+SAME_PLACE(cf_cu_launch_config, stream, CUlaunchConfig, hStream)
+SAME_PLACE(cf_cu_launch_config, attributes, CUlaunchConfig, attrs)
+SAME_PLACE(cf_cu_launch_config, attribute_count, CUlaunchConfig, numAttrs)
+SAME_PLACE(cf_cu_launch_attribute, value, CUlaunchAttribute, value)
+_Static_assert(sizeof(cf_cu_launch_config) == sizeof(CUlaunchConfig), "CUlaunchConfig");
+_Static_assert(sizeof(cf_cu_launch_attribute) == sizeof(CUlaunchAttribute), "CUlaunchAttribute");
+
 #define SAME_NVRTC_TYPE(member, parameters) cf_nvrtc_result(*check_##member) parameters = member;
 CF_NVRTC_FUNCTIONS(SAME_NVRTC_TYPE)
 

@@ -176,15 +176,17 @@ cf_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cf_cu_func
     return 0;
 }
 #ifndef FAKE_LACKS_LAUNCH
-cf_cu_result cuLaunchKernel(cf_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                            unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, cf_cu_stream stream,
-                            void **parameters, void **extra) {
+cf_cu_result cuLaunchKernelEx(const struct CUlaunchConfig_st *launch, cf_cu_function function, void **parameters,
+                              void **extra) {
     NEED_CONTEXT();
-    (void)shared;
-    (void)stream;
-    const unsigned threads = grid_x * grid_y * grid_z * block_x * block_y * block_z;
-    if (threads == 0 || extra)
+    const cf_cu_launch_config *config = (const cf_cu_launch_config *)launch;
+    const unsigned *grid = config->grid, *block = config->block;
+    const unsigned threads = grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2];
+    if (threads == 0 || extra || config->attribute_count > 1)
         return INVALID_VALUE;
+    if (config->attribute_count == 1 && (config->attributes->id != CF_CU_LAUNCH_OVERLAPS || !config->attributes->value))
+        return INVALID_VALUE;
+    fake_cuda_state.overlapping += (int)config->attribute_count;
     ++fake_cuda_state.launches;
     if ((void *)function == &first)
         **(unsigned **)parameters[0] = threads;

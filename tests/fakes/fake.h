@@ -5,9 +5,9 @@
 
 #include <stdatomic.h>
 
-/* Of fake_cuda_state: what is open at the moment, and how many kernels were launched so far. */
+/* Of fake_cuda_state: what is open at the moment, and how many kernels were launched so far, and may begin early. */
 typedef struct fake_cuda {
-    atomic_int retained, depth, modules, allocations, launches;
+    atomic_int retained, depth, modules, allocations, launches, overlapping;
     /* What cuPointerGetAttributes() says, by number, of one address; every other one is plain memory of GPU 0 without bounds. */
     const void *special;
     unsigned long long attribute[32];
