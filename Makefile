@@ -14,6 +14,7 @@ BENCH = build/release/bench/bench_conv $(BENCH_SCALE)
 GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/dev/null | tr 'A-Z ' 'a-z-')
 GPU_RESULTS ?= bench/results/$(GPU_NAME)
 GPU_BENCH = build/release/bench/bench_conv --device 0 --out $(GPU_RESULTS)/conv.csv
+GPU_STAGES = build/release/bench/bench_conv --device 0 --stages --out $(GPU_RESULTS)/stages.csv
 PYTHON ?= python3
 # What builds and tests the Python package; a torch that $(PYTHON) has is seen from within.
 VENV = build/python/venv
@@ -107,6 +108,9 @@ bench-gpu:
 	$(GPU_BENCH) $(SUITES) --class bf16
 	$(GPU_BENCH) $(SUITES) --class bf16 --layout last
 	$(GPU_BENCH) --suite grid=networks/grid.txt --seconds 0.05 --search 1
+	$(GPU_STAGES) --suite networks/table4.txt
+	$(GPU_STAGES) --suite networks/volumes.txt --case c32-n64-k7
+	$(GPU_STAGES) --suite networks/signals.txt --case k1023
 
 # The pictures and tables of what has been measured: docs/pictures, README.md, docs/performance.md.
 plots:

@@ -135,6 +135,9 @@ typedef struct bench_impl {
 bool bench_ours_open(bench_impl *impl, const bench_job *job);
 /* The library's plan by measurement. */
 bool bench_tuned_open(bench_impl *impl, const bench_job *job);
+/* The candidate of one family of kernels that the cost model likes best. Quiet where there is none. */
+bool bench_staged_open(bench_impl *impl, const bench_job *job);
+bool bench_fused_open(bench_impl *impl, const bench_job *job);
 /* The plan of a pass with kept spectra, used without them: they are made in every run. */
 bool bench_unkept_open(bench_impl *impl, const bench_job *job);
 bool bench_direct_open(bench_impl *impl, const bench_job *job);
@@ -145,6 +148,9 @@ bool bench_cudnn_open(bench_impl *impl, const bench_job *job);
 /* What the transforms take whose spectra are kept, of an opened pass with kept spectra of ours: milliseconds, by the
    library's profile, and a text. False: a message has been written. */
 bool bench_ours_transforms(const bench_impl *impl, double *ms, char *text, size_t bytes);
+/* Bytes, operations and time of each stage of the library's plan, by its profile. It needs no tensors of the job. False: a
+   message has been written. */
+bool bench_ours_profile(const bench_job *job, conv_fft_description *description);
 /* Makes the plans of all these cases and of the passes in the set and forgets them, on several threads: their kernels
    are in the cache afterwards. A plan that cannot be made is passed over. threads 0: as many as there are processors. */
 void bench_prepare(conv_fft_context *context, const bench_case *cases, size_t count, unsigned pass_set, long threads);
@@ -234,7 +240,7 @@ typedef struct bench_options {
     const char *out, *commit;          /* NULL: the standard output; what git says */
     double seconds, search, max_gflop; /* seconds 0: the device's default */
     double minutes;                    /* 0: no limit */
-    bool tune, resume, prepare_only, list, verbose;
+    bool tune, families, stages, resume, prepare_only, list, verbose;
 } bench_options;
 
 /* False: something that was to be measured was not, or gave a wrong result; messages have been written. */

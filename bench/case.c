@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef bool opener(bench_impl *impl, const bench_job *job);
 static opener *const cpu_baselines[] = {
@@ -15,7 +16,7 @@ static opener *const cpu_baselines[] = {
 };
 static opener *const gpu_baselines[] = {bench_cudnn_open, NULL};
 enum {
-    MAX_IMPLS = 2 + sizeof cpu_baselines / sizeof cpu_baselines[0]
+    MAX_IMPLS = 4 + sizeof cpu_baselines / sizeof cpu_baselines[0]
 };
 
 /* Adds the time since *from, which then is now. */
@@ -80,6 +81,10 @@ static size_t choose_openers(const bench_session *run, const bench_job *job, ope
     }
     if (run->o->tune)
         openers[count++] = bench_tuned_open;
+    if (run->o->families) {
+        openers[count++] = bench_staged_open;
+        openers[count++] = bench_fused_open;
+    }
     if (run->o->max_gflop > 0 && gflop > run->o->max_gflop) {
         bench_message("%s: no baselines, they would need %.3g GFLOP", job->layer->name, gflop);
         return count;
@@ -97,6 +102,14 @@ static void print_times(const bench_job *job, const char *pass, const bench_impl
     fputc('\n', stderr);
 }
 
+/* The best of a family may be what the library chose. */
+static bool is_repeated(const bench_impl *impls, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(impls[i].name, impls[count].name))
+            return true;
+    return false;
+}
+
 /* One pass of one case, all implementations. False: the library's was not measured. */
 static bool run_pass(bench_session *run, const bench_job *job, const char *pass) {
     bench_impl impls[MAX_IMPLS];
@@ -106,9 +119,12 @@ static bool run_pass(bench_session *run, const bench_job *job, const char *pass)
     size_t count = 0;
     bool good = true;
     for (size_t i = 0; i < wanted; i++) {
-        if (openers[i](&impls[count], job))
-            count++;
-        else
+        if (openers[i](&impls[count], job)) {
+            if (is_repeated(impls, count))
+                impls[count].close(&impls[count]);
+            else
+                count++;
+        } else
             good = good && i > 0;
         bench_spend(i == 0 ? &run->plans_ms : &run->baselines_ms, &now);
     }
@@ -122,6 +138,38 @@ static bool run_pass(bench_session *run, const bench_job *job, const char *pass)
     for (size_t i = 0; i < count; i++)
         impls[i].close(&impls[i]);
     return good && measured;
+}
+
+/* A row for each stage, whose budget stands before the strategy. */
+static bool run_stages(bench_session *run, const bench_job *job, const char *pass) {
+    conv_fft_description d;
+    double now = bench_now_ms();
+    bool good = bench_ours_profile(job, &d);
+    for (int i = 0; i < d.stage_count && good; i++) {
+        const conv_fft_stage *stage = &d.stages[i];
+        char name[32], text[512];
+        snprintf(name, sizeof name, "stage %s", stage->name);
+        snprintf(text, sizeof text, "%.0f bytes %.0f operations of %s", stage->bytes, stage->operations, d.strategy);
+        good = add_row(run, job, pass, name, text, d.workspace_bytes, stage->measured_ms, 0);
+    }
+    bench_spend(&run->runs_ms, &now);
+    if (good)
+        fprintf(stderr, "%-10s %-28s %-9s %d stages, %.4f ms\n", job->layer->suite, job->layer->name, pass,
+                d.stage_count, d.measured_ms);
+    return good;
+}
+
+static void run_all_stages(bench_session *run, const bench_case *layer) {
+    for (int i = 0; i < BENCH_PASSES; i++) {
+        const bench_job job = {.layer = layer,
+                               .pass = bench_passes[i].pass,
+                               .kept = bench_passes[i].kept,
+                               .class = run->o->class,
+                               .context = run->context,
+                               .gpu = run->gpu};
+        if (run->o->pass_set & 1u << i)
+            run->wrong = !run_stages(run, &job, bench_passes[i].name) || run->wrong;
+    }
 }
 
 static void run_passes(bench_session *run, const bench_case *layer, const bench_data *data,
@@ -154,6 +202,10 @@ static void run_passes(bench_session *run, const bench_case *layer, const bench_
 
 bool bench_run_case(bench_session *run, const bench_case *layer) {
     bench_data data;
+    if (run->o->stages) {
+        run_all_stages(run, layer);
+        return !run->o->out || bench_csv_write(run->o->out, &run->part);
+    }
     bench_tensors tensors;
     double now = bench_now_ms();
     bool made = bench_data_create(layer, run->gpu, &data);

@@ -49,7 +49,11 @@ void bench_conditions(bench_part *part, const char *suite, const bench_options *
     int used = snprintf(at, left, "# suite %s, commit %s, %s\n", suite, commit, date);
     used +=
         gpu ? describe_gpu(gpu, at + used, left - (size_t)used) : describe_cpu(context, at + used, left - (size_t)used);
-    if ((size_t)used < left)
+    if ((size_t)used < left && o->stages)
+        snprintf(at + used, left - (size_t)used,
+                 "# medians by the library's profile, whose runs follow one another without a flush, size limit: %s\n",
+                 limit);
+    else if ((size_t)used < left)
         snprintf(at + used, left - (size_t)used,
                  "# median of at least %d runs and %g s%s, caches flushed by %zu MiB, size limit: %s%s\n",
                  bench_timer_least_runs(timer), seconds, gpu ? " by device events" : "",

@@ -194,13 +194,15 @@ void cudnn_search(cudnn_unit *u, const bench_job *job) {
         cf_cudnn_release(cudnn, &lease);
     }
     const int count = u->count;
-    u->cut_short = bench_now_ms() >= u->deadline_ms;
+    u->cut_short = count == CUDNN_MAX_WAYS || bench_now_ms() >= u->deadline_ms;
     sort_ways(u);
     run_final(u);
     verify(u, job);
     fprintf(stderr, "cudnn %s %s: %d algorithms, %d engines in %.1f s%s", u->layer->name, pass_name(u->pass),
             algorithms, count - algorithms, 1e-3 * (bench_now_ms() - start),
-            u->cut_short ? " (all the time there was)" : "");
+            count == CUDNN_MAX_WAYS ? " (as many as there is place for)"
+            : u->cut_short          ? " (all the time there was)"
+                                    : "");
     if (u->count > 0)
         fprintf(stderr, ": %.4f ms %s", u->ways[0].ms, u->ways[0].text);
     fputc('\n', stderr);

@@ -52,6 +52,9 @@ static void help(void) {
          "  --class C       precision: fp32 (default); on a GPU also tf32, fp16, bf16. Baselines of this class only\n"
          "  --layout L      first (default), or on a GPU also last: channels last, in tensors and weights\n"
          "  --tune          also the library's plan by measurement (tuned)\n"
+         "  --families      the best candidate, by the cost model, of each family of kernels of ours\n"
+         "  --stages        instead of times of passes: bytes, operations and time of each stage of the library, by\n"
+         "                  its profile, without a flush; for a file of its own, stages.csv\n"
          "  --threads N     CPU threads of everything measured (default: OpenMP's)\n"
          "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
          "  --commit ID     what was built, for the results (default: what git says here)\n"
@@ -179,6 +182,12 @@ static bool parse_option(int option, const char *value, bench_options *o) {
     case 'T':
         o->tune = true;
         return true;
+    case 'f':
+        o->families = true;
+        return true;
+    case 'G':
+        o->stages = true;
+        return true;
     case 'p':
         return parse_passes(value, &o->pass_set);
     case 'd':
@@ -235,6 +244,8 @@ static bool parse_arguments(int argc, char **argv, bench_options *o) {
         {"minutes", required_argument, NULL, 'm'},
         {"prepare", no_argument, NULL, 'P'},
         {"tune", no_argument, NULL, 'T'},
+        {"families", no_argument, NULL, 'f'},
+        {"stages", no_argument, NULL, 'G'},
         {"pass", required_argument, NULL, 'p'},
         {"device", required_argument, NULL, 'd'},
         {"class", required_argument, NULL, 'C'},

@@ -3,6 +3,7 @@
 import csv
 import math
 import pathlib
+import re
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
 SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv", "steps"]
@@ -10,7 +11,8 @@ PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "step", 
 HALVES = ["bprop", "accgrad"]
 PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp64"]
 KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequency-major, against a copy", "3d": "3-D",
-         "other": "complex, FP64"}
+         "other": "complex, FP64", "half": "complex, FP16"}
+FACTS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "facts"
 NETWORKS = pathlib.Path(__file__).resolve().parent.parent / "networks"
 OUR_FAMILIES = ["staged", "fused"]
 LONG_GRID = 40  # cases
@@ -24,8 +26,13 @@ class Run:
         self.precision, self.layout = row["precision"], row["layout"]
         self.conditions = conditions
         self.ms, self.error, self.strategy = {}, {}, {}
+        self.stages = []  # of ours, by its profile: name, milliseconds, bytes, operations, strategy
 
     def add(self, row):
+        if row["impl"].startswith("stage "):
+            budget = re.fullmatch(r"(\d+) bytes (\d+) operations of (.*)", row["strategy"])
+            self.stages.append((row["impl"].removeprefix("stage "), float(row["ms"]), int(budget[1]), int(budget[2]), budget[3]))
+            return
         self.ms[row["impl"]] = float(row["ms"])
         self.error[row["impl"]] = float(row["rel_l2"])
         self.strategy[row["impl"]] = row["strategy"]
@@ -56,6 +63,8 @@ class Run:
         """Of a transform: a key of KINDS; else None."""
         if self.suite != "fft":
             return None
+        if self.precision == "fp16":
+            return "half"
         if self.passname == "c2c" or self.precision != "fp32":
             return "other"
         return "fm" if "-fm" in self.case else "padded" if "-from" in self.case else self.case[:2]
@@ -73,8 +82,9 @@ class Run:
         return self.ms[self.best()] / self.ms[self.ours()]
 
 
-def read_results(folder, wanted=lambda path: True):
-    """All runs of a device in the suites' order, each with the conditions it was measured under."""
+def read_results(folder, wanted=lambda path: path.stem != "stages"):
+    """All runs of a device in the suites' order, each with the conditions it was measured under. Budgets of stages are in a file of
+    their own."""
     runs = {}
     for path in filter(wanted, sorted(folder.glob("*.csv"))):
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -125,3 +135,41 @@ def file_order(suite):
 
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
+
+
+# ---- limits of the device
+
+def transform_size(run):
+    """Of a square transform of a large batch: its extent and its batch; else None."""
+    match = re.fullmatch(r"[12]d-n(\d+)(?:x(\d+))?-b(\d+)", run.case)
+    return (int(match[1]), int(match[3])) if match and match[2] in (None, match[1]) else None
+
+
+def copy_rate(runs):
+    """Bytes per second, read and written, of the fastest copy among the transforms; None if there is none."""
+    rates = []
+    for run in runs:
+        size = transform_size(run)
+        if size and "copy" in run.ms and run.passname in ("r2c", "c2r") and run.precision == "fp32":
+            n, batch = size
+            real, half = n ** int(run.case[0]) * 4, n ** (int(run.case[0]) - 1) * (n // 2 + 1) * 8
+            rates.append(batch * (real + half) / run.ms["copy"] * 1e3)
+    return max(rates, default=None)
+
+
+# Multiply-adds of FP16 numbers per cycle and multiprocessor, twice, by compute capability; an FP32 product takes three.
+TENSOR_OPERATIONS = {"8": 2048, "9": 4096}
+
+
+def peak_rates(runs):
+    """Operations per second, by the facts of the device that the results name: of the FP32 units, and of FP32 products on tensor
+    cores; those that are not known are left out."""
+    names = {line.split(": ", 1)[1].split(",")[0] for run in runs for line in run.conditions if line.startswith("device: ")}
+    for path in sorted(FACTS.glob("*.txt")):
+        facts = dict(re.findall(r"^(\w+)\s*[=:]\s*(.+)$", path.read_text(encoding="utf-8"), re.MULTILINE))
+        if facts.get("name") in names and "multiprocessors" in facts and "clock_khz" in facts:
+            cycles = int(facts["multiprocessors"]) * int(facts["clock_khz"]) * 1e3
+            tensor = TENSOR_OPERATIONS.get(facts.get("compute_major"))
+            return {"FP32 units": 2 * 128 * cycles,
+                    **({"tensor cores (3 for 1)": tensor / 3 * cycles} if tensor else {})}
+    return {}

@@ -76,20 +76,28 @@ static void close_ours(bench_impl *impl) {
     free(o);
 }
 
+/* Strategy lines of the passes; empty: not forced. */
+typedef struct forced {
+    char line[3][256];
+} forced;
+
 /* The plan for the one pass, as a user would make it who runs nothing else; kept spectra are those of all passes. */
 static conv_fft_status create_plan(conv_fft_context *context, const conv_fft_problem *problem, conv_fft_pass pass,
-                                   bool kept, conv_fft_tuning tuning, conv_fft_plan **plan) {
+                                   bool kept, conv_fft_tuning tuning, const forced *force, conv_fft_plan **plan) {
     conv_fft_plan_options options;
     const conv_fft_status status = conv_fft_plan_options_init(&options);
+    for (int i = 0; i < 3 && force; i++)
+        options.strategy[i] = force->line[i][0] ? force->line[i] : NULL;
     options.passes = kept ? CONV_FFT_ALL_PASSES : pass;
     options.keep = kept ? CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W : 0;
     options.tuning = tuning;
     return status == CONV_FFT_SUCCESS ? conv_fft_plan_create(context, problem, &options, plan) : status;
 }
 
-static conv_fft_status make_plan(ours *o, const bench_job *job, conv_fft_tuning tuning,
+static conv_fft_status make_plan(ours *o, const bench_job *job, conv_fft_tuning tuning, const forced *force,
                                  conv_fft_description *description) {
-    conv_fft_status status = create_plan(job->context, &job->layer->problem, job->pass, job->kept, tuning, &o->plan);
+    conv_fft_status status =
+        create_plan(job->context, &job->layer->problem, job->pass, job->kept, tuning, force, &o->plan);
     if (status == CONV_FFT_SUCCESS)
         status = conv_fft_plan_describe(o->plan, job->pass, description);
     return status == CONV_FFT_SUCCESS ? conv_fft_plan_workspace(o->plan, job->pass, &o->bytes) : status;
@@ -122,7 +130,8 @@ static bool prepare(ours *o, const bench_job *job) {
 }
 
 /* name NULL: that of the family. */
-static bool open_ours(bench_impl *impl, const bench_job *job, const char *name, conv_fft_tuning tuning, bool reads) {
+static bool open_ours(bench_impl *impl, const bench_job *job, const char *name, conv_fft_tuning tuning, bool reads,
+                      const forced *force) {
     conv_fft_description description;
     ours *o = calloc(1, sizeof *o);
     *impl = (bench_impl){.name = "ours", .job = job, .state = o, .run = run, .close = close_ours};
@@ -132,7 +141,7 @@ static bool open_ours(bench_impl *impl, const bench_job *job, const char *name, 
     }
     o->stream = bench_stream(job->gpu);
     o->reads = reads;
-    if (make_plan(o, job, tuning, &description) != CONV_FFT_SUCCESS) {
+    if (make_plan(o, job, tuning, force, &description) != CONV_FFT_SUCCESS) {
         bench_message("ours: %s", conv_fft_last_error());
         close_ours(impl);
         return false;
@@ -151,18 +160,81 @@ static bool open_ours(bench_impl *impl, const bench_job *job, const char *name, 
 }
 
 bool bench_ours_open(bench_impl *impl, const bench_job *job) {
-    return open_ours(impl, job, NULL, CONV_FFT_TUNE_OFF, job->kept);
+    return open_ours(impl, job, NULL, CONV_FFT_TUNE_OFF, job->kept, NULL);
 }
 
 bool bench_tuned_open(bench_impl *impl, const bench_job *job) {
-    return open_ours(impl, job, "tuned", CONV_FFT_TUNE_MEASURE, job->kept);
+    return open_ours(impl, job, "tuned", CONV_FFT_TUNE_MEASURE, job->kept, NULL);
 }
 
 bool bench_unkept_open(bench_impl *impl, const bench_job *job) {
-    return open_ours(impl, job, "unkept", CONV_FFT_TUNE_OFF, false);
+    return open_ours(impl, job, "unkept", CONV_FFT_TUNE_OFF, false, NULL);
 }
 
+/* ------------------------------------------------------------------------------------------------ one family of kernels */
+
+typedef struct family_search {
+    const char *family; /* with a space behind it */
+    conv_fft_pass pass;
+    forced best;
+    bool found;
+} family_search;
+
+/* The lines of a candidate, one for each pass of its set: they are joined by "; ". */
+static bool split_lines(const family_search *s, const char *text, forced *lines) {
+    *lines = (forced){0};
+    for (int i = 0; i < 3; i++) {
+        if (!(s->pass & 1 << i))
+            continue;
+        const size_t length = strcspn(text, ";");
+        if (strncmp(text, s->family, strlen(s->family)) != 0)
+            return false;
+        snprintf(lines->line[i], sizeof lines->line[i], "%.*s", (int)length, text);
+        text += length;
+        text += strspn(text, "; ");
+    }
+    return true;
+}
+
+static int take_first(const conv_fft_tune_candidate *candidate, void *user) {
+    family_search *s = user;
+    if (!s->found)
+        s->found = split_lines(s, candidate->strategy, &s->best);
+    return 0;
+}
+
+static bool open_family(bench_impl *impl, const bench_job *job, const char *family) {
+    family_search s = {.family = family, .pass = job->pass};
+    conv_fft_plan_options options;
+    if (conv_fft_plan_options_init(&options) != CONV_FFT_SUCCESS)
+        return false;
+    options.passes = (int)job->pass;
+    options.tuning = CONV_FFT_TUNE_OFF;
+    if (conv_fft_tune_candidates(job->context, &job->layer->problem, &options, take_first, &s) != CONV_FFT_SUCCESS) {
+        bench_message("ours: %s", conv_fft_last_error());
+        return false;
+    }
+    return s.found && open_ours(impl, job, NULL, CONV_FFT_TUNE_OFF, job->kept, &s.best);
+}
+
+bool bench_staged_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "staged "); }
+
+bool bench_fused_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "fused "); }
+
 /* ---------------------------------------------------------------------------------------------------- a profile of it */
+
+bool bench_ours_profile(const bench_job *job, conv_fft_description *description) {
+    const int repeats = job->gpu ? GPU_REPEATS : CPU_REPEATS;
+    conv_fft_plan *plan = NULL;
+    conv_fft_status status =
+        create_plan(job->context, &job->layer->problem, job->pass, job->kept, CONV_FFT_TUNE_OFF, NULL, &plan);
+    if (status == CONV_FFT_SUCCESS)
+        status = conv_fft_profile(plan, job->pass, repeats, description);
+    if (status != CONV_FFT_SUCCESS)
+        bench_message("ours: %s", conv_fft_last_error());
+    conv_fft_plan_destroy(plan);
+    return status == CONV_FFT_SUCCESS;
+}
 
 bool bench_ours_transforms(const bench_impl *impl, double *ms, char *text, size_t bytes) {
     const ours *o = impl->state;
@@ -205,7 +277,7 @@ static void *prepare_plans(void *argument) {
         conv_fft_plan *plan = NULL;
         if (!(p->pass_set & 1u << i / p->count))
             continue;
-        if (create_plan(p->context, &p->cases[i % p->count].problem, pass->pass, pass->kept, CONV_FFT_TUNE_OFF,
+        if (create_plan(p->context, &p->cases[i % p->count].problem, pass->pass, pass->kept, CONV_FFT_TUNE_OFF, NULL,
                         &plan) == CONV_FFT_SUCCESS)
             conv_fft_plan_destroy(plan);
     }

@@ -12,7 +12,8 @@ For each DEVICE (a folder of results; all by default), as far as there are resul
                                   averaged over the passes, as in Figures 1-6 of the fbfft paper (arXiv 1412.7580)
     DEVICE-roofline.svg           our FP32 layers: operations per second over operations per byte, both counted as the
                                   library's cost model counts them for the strategy that was used; below the roof of the
-                                  fastest measured copy and of the FP32 units that tests/facts tells
+                                  fastest measured copy, of the FP32 units that tests/facts tells (dashed) and of FP32
+                                  products on tensor cores
 
 The same results give the same files.
 """
@@ -31,7 +32,6 @@ except ImportError:
 matplotlib.use("Agg")
 from matplotlib import colors, pyplot, ticker  # noqa: E402
 
-FACTS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "facts"
 COLOURS = {"fprop": "#1b6ca8", "bprop": "#d1495b", "accgrad": "#edae49", "backward": "#66a182"}
 LAYER_PASSES = list(COLOURS)
 RATIO_TICKS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
@@ -82,17 +82,11 @@ def draw_layers(runs):
 
 # ---- transforms
 
-def transform_size(run):
-    """Of a square transform of a large batch: its extent and its batch; else None."""
-    match = re.fullmatch(r"[12]d-n(\d+)(?:x(\d+))?-b(\d+)", run.case)
-    return (int(match[1]), int(match[3])) if match and match[2] in (None, match[1]) else None
-
-
 def draw_fft(runs):
     """A line per implementation and direction, a panel per rank; of each extent the largest batch."""
     panels = {kind: {} for kind in ("1d", "2d")}
     for run in runs:
-        size = transform_size(run) if run.kind() in panels else None
+        size = measured.transform_size(run) if run.kind() in panels else None
         if size and run.ours() and "copy" in run.ms:
             of = panels[run.kind()].setdefault((run.passname, size[0]), (size[1], run))
             panels[run.kind()][run.passname, size[0]] = max(of, (size[1], run), key=lambda pair: pair[0])
@@ -188,56 +182,69 @@ def output_extents(fields, data, kernel, stride):
     return [(d + p - k) // s + 1 for d, p, k, s in zip(data, both, kernel, stride)]
 
 
-def work(run):
-    """Operations and bytes of our strategy in this pass, counted as src/autotune/model.c does; None if they cannot be told."""
-    fields, strategy = problem_of(run), run.strategy[run.ours()].split(" ")
-    options = dict(word.split("=", 1) for word in strategy[1:])
-    if fields is None or strategy[0] != "staged" or "dilation" in fields or "basis" not in options:
-        return None
-    batch, inputs, *data = extents_of(fields["in"])
-    outputs, groups = int(fields.get("out", inputs)), int(fields.get("groups", 1))
-    kernel = extents_of(fields.get("kernel", "1")) * (1 if "x" in fields.get("kernel", "1") else len(data))
-    stride = extents_of(fields.get("stride", "1")) * (1 if "x" in fields.get("stride", "1") else len(data))
-    basis, tiles, phases = extents_of(options["basis"]), extents_of(options["tiles"]), math.prod(stride)
-    element = 4 if run.precision in ("fp32", "tf32") else 2
-    points, bins, rows = math.prod(basis), math.prod(basis[:-1]) * (basis[-1] // 2 + 1), batch * math.prod(tiles)
-    tensors = {"x": batch * inputs * math.prod(data), "w": outputs * inputs // groups * math.prod(kernel),
-               "y": batch * outputs * math.prod(output_extents(fields, data, kernel, stride))}
-    planes = {"x": rows * inputs * phases, "w": outputs * inputs // groups * phases, "y": rows * outputs}
-    products = 2 if run.passname == "backward" else 1
-    moved = operations = 0
-    transforms = ["x", "w", "y"] + (["x", "w"] if products == 2 else [])
-    for name in transforms:
-        moved += tensors[name] * element + planes[name] * bins * 8
-        operations += planes[name] * (2.5 * points * math.log2(max(points, 2)) + points)
-    moved += products * sum(planes.values()) * bins * 8
-    operations += products * 8 * bins * groups * rows * (inputs // groups * phases) * (outputs // groups)
+class Counts:
+    """Numbers of a layer in a strategy, from the layer's fields and the strategy's options."""
+
+    def __init__(self, fields, options, precision):
+        self.batch, inputs, *data = extents_of(fields["in"])
+        outputs, self.groups = int(fields.get("out", inputs)), int(fields.get("groups", 1))
+        kernel, stride = ((extents_of(fields.get(name, "1")) * len(data))[:len(data)] for name in ("kernel", "stride"))
+        basis, tiles, phases = extents_of(options["basis"]), extents_of(options["tiles"]), math.prod(stride)
+        self.element = 4 if precision in ("fp32", "tf32") else 2
+        self.points, self.bins = math.prod(basis), math.prod(basis[:-1]) * (basis[-1] // 2 + 1)
+        self.rows = self.batch * math.prod(tiles)
+        self.inputs, self.outputs = inputs // self.groups * phases, outputs // self.groups  # planes of a row and group
+        self.tensors = {"x": self.batch * inputs * math.prod(data), "w": outputs * inputs // self.groups * math.prod(kernel),
+                        "y": self.batch * outputs * math.prod(output_extents(fields, data, kernel, stride))}
+        self.planes = {"x": self.rows * inputs * phases, "w": outputs * inputs // self.groups * phases, "y": self.rows * outputs}
+        # Tiles by overlap-save cut gy in another way for each gradient.
+        self.shares_gy = math.prod(tiles) == 1 or options.get("overlap") == "add"
+
+    def products(self):
+        return 8 * self.bins * self.groups * self.rows * self.inputs * self.outputs
+
+    def transforms(self, planes):
+        return planes * (2.5 * self.points * math.log2(max(self.points, 2)) + self.points)
+
+
+def staged_work(counts, passname):
+    """The spectra of all operands and of the result, and the products that read and write them."""
+    both = passname == "backward"
+    names = ["x", "w", "y"] + (["x", "w"] + ([] if counts.shares_gy else ["y"]) if both else [])
+    moved = sum(counts.tensors[name] * counts.element + counts.planes[name] * counts.bins * 8 for name in names)
+    operations = sum(counts.transforms(counts.planes[name]) for name in names)
+    products = 2 if both else 1
+    moved += products * sum(counts.planes.values()) * counts.bins * 8
+    return operations + products * counts.products(), moved
+
+
+def fused_work(counts, passname):
+    """Tensors, and the weights' spectra as they are written and read; x again for each chunk of sums of gw that fits a block."""
+    plane, again = 8 * counts.bins, 1
+    if passname == "accgrad":
+        chunk = min(counts.outputs, max(1, (110e3 / plane - counts.inputs - 1) // counts.inputs))
+        again = counts.outputs / chunk
+    planes = counts.rows * counts.groups * (again * counts.inputs + counts.outputs)
+    moved = (counts.tensors["x"] * again + counts.tensors["y"] + counts.tensors["w"]) * counts.element
+    moved += 2 * counts.planes["w"] * plane
+    operations = counts.transforms(planes) + counts.products() + counts.transforms(counts.planes["w"])
     return operations, moved
 
 
-def copy_rate(runs):
-    """Bytes per second, read and written, of the fastest copy among the transforms; None if there is none."""
-    rates = []
-    for run in runs:
-        size = transform_size(run)
-        if size and "copy" in run.ms and run.passname in ("r2c", "c2r") and run.precision == "fp32":
-            n, batch = size
-            real, half = n ** int(run.case[0]) * 4, n ** (int(run.case[0]) - 1) * (n // 2 + 1) * 8
-            rates.append(batch * (real + half) / run.ms["copy"] * 1e3)
-    return max(rates, default=None)
+def work(run):
+    """Operations and bytes of our strategy in this pass, counted as src/autotune/model.c does; None if they cannot be told."""
+    fields, (family, *words) = problem_of(run), run.strategy[run.ours()].split(" ")
+    options = dict(word.split("=", 1) for word in words)
+    if fields is None or family not in measured.OUR_FAMILIES or "dilation" in fields or "basis" not in options:
+        return None
+    counts = Counts(fields, options, run.precision)
+    if family == "staged":
+        return staged_work(counts, run.passname)
+    halves = [fused_work(counts, name) for name in (measured.HALVES if run.passname == "backward" else [run.passname])]
+    return tuple(map(sum, zip(*halves)))
 
 
-def peak_rate(runs):
-    """FP32 operations per second by the facts of the device that the results name; None if they are not known."""
-    names = {line.split(": ", 1)[1].split(",")[0] for run in runs for line in run.conditions if line.startswith("device: ")}
-    for path in sorted(FACTS.glob("*.txt")):
-        facts = dict(re.findall(r"^(\w+)\s*[=:]\s*(.+)$", path.read_text(encoding="utf-8"), re.MULTILINE))
-        if facts.get("name") in names and "multiprocessors" in facts and "clock_khz" in facts:
-            return 2 * 128 * int(facts["multiprocessors"]) * int(facts["clock_khz"]) * 1e3
-    return None
-
-
-def draw_roofline(points, memory, peak):
+def draw_roofline(points, memory, peaks):
     figure, ax = pyplot.subplots(figsize=(8, 4.6), layout="constrained")
     suites = list(dict.fromkeys(run.suite for run, _, _ in points))
     for marker, suite in zip("os^DvP*X", suites):
@@ -253,7 +260,8 @@ def draw_roofline(points, memory, peak):
         axis.set_major_formatter(lambda value, _: "%g" % value)
     low, high = min(o / m for _, o, m in points) / 2, max(o / m for _, o, m in points) * 2
     at = [low * (high / low) ** (i / 200) for i in range(201)]
-    ax.plot(at, [min(x * memory, peak or math.inf) * 1e-12 for x in at], color="black", linewidth=1)
+    for peak, line in zip(sorted(peaks.values()) or [math.inf], ["--", "-"] if len(peaks) > 1 else ["-"]):
+        ax.plot(at, [min(x * memory, peak) * 1e-12 for x in at], line, color="black", linewidth=1)
     handles = [pyplot.Line2D([], [], marker=marker, linestyle="", color="#888888", label=suite)
                for marker, suite in zip("os^DvP*X", suites)]
     handles += [pyplot.Line2D([], [], marker="o", linestyle="", color=COLOURS[name], label=name) for name in LAYER_PASSES]
@@ -261,8 +269,9 @@ def draw_roofline(points, memory, peak):
     ax.set_xlabel("operations per byte of the stages' tensors and spectra")
     ax.set_ylabel("TFLOP/s")
     ax.grid(color="#dddddd", linewidth=0.6)
-    words = ["the fastest copy, %.1f TB/s" % (memory * 1e-12)] + (["FP32 units, %.0f TFLOP/s" % (peak * 1e-12)] if peak else [])
-    ax.set_title("roof: " + "; ".join(words), loc="left")
+    words = ["the fastest copy, %.1f TB/s" % (memory * 1e-12)]
+    words += ["%s, %.0f TFLOP/s" % (name, peak * 1e-12) for name, peak in peaks.items()]
+    ax.set_title("roof: " + "; ".join(words), loc="left", fontsize="medium")
     return figure
 
 
@@ -276,15 +285,15 @@ def pictures_of(device, runs):
         chosen = [run for run in plain if (run.precision, run.layout) == key]
         suffix = "" if key == ("fp32", "first") else "-%s-%s" % key
         yield "%s-layers%s" % (device, suffix), lambda chosen=chosen: draw_layers(chosen)
-    if any(run.kind() in ("1d", "2d") and transform_size(run) and "copy" in run.ms for run in runs):
+    if any(run.kind() in ("1d", "2d") and measured.transform_size(run) and "copy" in run.ms for run in runs):
         yield device + "-fft", lambda: draw_fft(runs)
     grid = [run for run in layers if run.suite == "grid" and (run.precision, run.layout) == ("fp32", "first")]
     if sum(len(points) for points in grid_points(grid).values()) > measured.LONG_GRID:
         yield device + "-grid", lambda: draw_grid(grid)
-    memory = copy_rate(runs)
+    memory = measured.copy_rate(runs)
     points = [(run, *work(run)) for run in plain if run.precision == "fp32" and work(run)]
     if points and memory:
-        yield device + "-roofline", lambda: draw_roofline(points, memory, peak_rate(runs))
+        yield device + "-roofline", lambda: draw_roofline(points, memory, measured.peak_rates(runs))
 
 
 def main():

@@ -10,12 +10,16 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
     <!-- bench:DEVICE-summary:begin -->  ...  <!-- bench:DEVICE-summary:end -->    one line per suite (of transforms: per
                                                                                    kind) and pass
     <!-- bench:DEVICE/KIND:begin -->     ...  <!-- bench:DEVICE/KIND:end -->       the transforms of a kind: 1d, 2d, padded,
-                                                                                   fm, 3d, other
+                                                                                   fm, 3d, other, half
     <!-- bench:DEVICE/layers:begin -->   ...  every case and pass that is no transform
     <!-- bench:DEVICE/means:begin -->    ...  per layer: the geometric mean over its passes, and what the joint backward pass
                                               gains over its halves
     <!-- bench:DEVICE/grid:begin -->     ...  the suite grid: one line per kernel size and pass
     <!-- bench:DEVICE/kept:begin -->     ...  passes with kept spectra: what is saved of the transforms' time
+    <!-- bench:DEVICE/families:begin --> ...  where both families of our kernels were measured: the time of either
+    <!-- bench:DEVICE/stages:begin -->   ...  of each stage of our layers: its bytes and operations, what a copy and the units would
+                                              take for them, and the measured time (bench_conv --stages, in stages.csv)
+    <!-- bench:DEVICE/products:begin --> ...  the matrix products (bench_gemm): one line per size, cuBLAS and ours
     <!-- bench:DEVICE/picture-NAME:begin --> ...  the picture DEVICE-NAME.svg that plot.py drew
 
 Tables of every case leave the suite grid out if it is long. Ours are the families staged and fused, and the tuned plan if it is of one
@@ -31,7 +35,7 @@ import pathlib
 import re
 import sys
 
-from measured import HALVES, KINDS, LONG_GRID, PASSES, Run, geometric_mean, read_results
+from measured import HALVES, KINDS, LONG_GRID, OUR_FAMILIES, PASSES, Run, copy_rate, geometric_mean, peak_rates, read_results
 
 MARKERS = re.compile(r"(<!-- bench:([\w./-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
 NOTHING = ["No results yet."]
@@ -140,7 +144,13 @@ def grid_table(runs):
     rows = []
     for (_, group, kernel), members in sorted(groups.items(), key=lambda item: (item[0][1], item[0][0], item[0][2])):
         rows.append([group, members[0].passname, "%dx%d" % (kernel, kernel), *summary_of(members)])
-    return table(used, ["suite", "pass", "kernel", *SUMMARY], rows)
+    lines = table(used, ["suite", "pass", "kernel", *SUMMARY], rows)
+    large = [run for run in used if int(re.search(r"-k(\d+)-", run.case).group(1)) >= 9]
+    means = []
+    for least, words in ((0, "over all"), (20, "where the best baseline takes 20 microseconds or more"), (50, "from 50"), (100, "from 100")):
+        ratios = [run.ratio() for run in large if run.ms[run.best()] >= 1e-3 * least]
+        means += ["%s %s" % (ratio_text(geometric_mean(ratios)), words)] if ratios else []
+    return lines + (["", "Geometric means from 9x9 up: %s." % ", ".join(means)] if means else [])
 
 
 def kept_table(runs):
@@ -197,7 +207,55 @@ def summary_table(runs):
     return table(used, ["suite", "pass", *SUMMARY], rows)
 
 
-LAYERS = {"layers": full_table, "means": means_table, "grid": grid_table, "kept": kept_table}
+def families_table(runs):
+    """A line per pass for which each family of our kernels has a row."""
+    names = ["ours-" + family for family in OUR_FAMILIES]
+    used = [run for run in runs if not run.kind() and not run.kept() and all(name in run.ms for name in names)]
+    if not used:
+        return NOTHING
+    heads, class_of = class_heads(used)
+    rows = [[run.suite, run.case, *class_of(run), run.passname, *(number(run.ms[name]) for name in names)] for run in used]
+    return table(used, ["suite", "case", *heads, "pass", *OUR_FAMILIES], rows)
+
+
+def stages_table(runs, results):
+    """A line per stage: what a copy of its bytes takes, and its operations on the FP32 units, or of products on tensor cores, there."""
+    used = [run for run in runs if run.stages]
+    if not used:
+        return NOTHING
+    rate, peaks = copy_rate(results), list(peak_rates(used).values())
+    heads, class_of = class_heads(used)
+    rows = []
+    for run in used:
+        for name, ms, moved, operations, strategy in run.stages:
+            tensor = name.startswith("product") and "product=tensor" in strategy
+            peak = (peaks[-1] if tensor else peaks[0]) if peaks else None
+            copy, units = 1e3 * moved / rate if rate else None, 1e3 * operations / peak if peak else None
+            rows.append([run.suite, run.case, *class_of(run), run.passname, name, number(moved / 1e6),
+                         number(copy) if copy else "-", number(operations / 1e9), number(units) if units else "-", number(ms),
+                         "%.2f" % (ms / copy) if copy else "-", "%.2f" % (ms / max(copy, units)) if copy and units else "-"])
+    return table(used, ["suite", "case", *heads, "pass", "stage", "MB", "of a copy, ms", "Gflop", "of the units, ms", "measured, ms",
+                        "measured / copy", "measured / the larger"], rows)
+
+
+def products_table(runs):
+    """A line per size of matrix products and class: both libraries' times of the three passes, and the largest of their errors."""
+    sizes, used = {}, [run for run in runs if run.suite == "gemm" and run.ours() and "cublas" in run.ms]
+    if not used:
+        return NOTHING
+    for run in used:
+        sizes.setdefault((run.case, run.precision), {})[run.passname] = run
+    rows = []
+    for (case, precision), passes in sizes.items():
+        members = [passes[name] for name in PASSES if name in passes]
+        times = [", ".join(number(run.ms[name(run)]) for run in members) for name in (lambda run: "cublas", Run.ours)]
+        errors = ["%.1e" % max(run.error[name(run)] for run in members) for name in (lambda run: "cublas", Run.ours)]
+        rows.append([case, precision, *times, *errors])
+    return table(used, ["case", "precision", "cuBLAS: fprop, bprop, accgrad", "ours", "error of cuBLAS", "error of ours"], rows)
+
+
+LAYERS = {"layers": full_table, "means": means_table, "grid": grid_table, "kept": kept_table, "families": families_table,
+          "stages": stages_table, "products": products_table}
 
 
 def picture(path, picture_file):
@@ -221,7 +279,11 @@ def fill(text, path, results, pictures):
             raise SystemExit("report.py: %s is no kind; these are: %s" % (kind, ", ".join(names)))
         transforms = kind in KINDS
         folder = results / name.removesuffix("-summary")
-        runs = read_results(folder, lambda path: not kind or (path.stem == "fft") == transforms)
+        if kind == "stages":
+            every = read_results(folder)
+            lines = stages_table(read_results(folder, lambda path: path.stem == "stages"), every)
+            return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
+        runs = read_results(folder, lambda path: path.stem != "stages" and (not kind or (path.stem == "fft") == transforms))
         if not runs:
             raise SystemExit("report.py: no results in %s" % folder)
         if transforms:

@@ -17,8 +17,8 @@
 const bench_class bench_classes[BENCH_CLASSES] = {
     {"fp32", CONV_FFT_FP32, CONV_FFT_MATH_FP32, 1e-3, 1e-4},
     {"tf32", CONV_FFT_FP32, CONV_FFT_MATH_TF32, 2e-3, 2e-3},
-    {"fp16", CONV_FFT_FP16, CONV_FFT_MATH_DEFAULT, 1e-2, 1e-2},
-    {"bf16", CONV_FFT_BF16, CONV_FFT_MATH_DEFAULT, 2e-2, 2e-2},
+    {"fp16", CONV_FFT_FP16, CONV_FFT_MATH_HALF, 1e-2, 1e-2},
+    {"bf16", CONV_FFT_BF16, CONV_FFT_MATH_HALF, 2e-2, 2e-2},
 };
 
 const bench_pass bench_passes[BENCH_PASSES] = {

@@ -488,7 +488,7 @@ typedef int (*conv_fft_tune_progress)(int64_t done, int64_t total, void *user);
 
 /**
  * Read records from a file into the context, in the place of those it has for the same problems. The cache directory stays as it is.
- * IO_ERROR: the file cannot be read, or it has lines but none is a record of this device. OUT_OF_MEMORY.
+ * IO_ERROR: the file cannot be read, or holds no record of this device. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_load(conv_fft_context *context, const char *path);
 /**
@@ -496,25 +496,30 @@ CONV_FFT_API conv_fft_status conv_fft_tune_load(conv_fft_context *context, const
  * tuning records of this version. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_save(conv_fft_context *context, const char *path);
-/** Read records from a file into the context and its cache directory; `policy` decides where both have one. Errors as conv_fft_tune_load(). */
+/**
+ * Read records from a file into the context and its cache directory; `policy` decides where both have one. Errors as conv_fft_tune_load();
+ * IO_ERROR also if the directory cannot be written: the context has the records then, and the next process has not.
+ */
 CONV_FFT_API conv_fft_status conv_fft_tune_merge(conv_fft_context *context, const char *path,
                                                  conv_fft_tune_policy policy);
-/** Write the records of `count` problems to a file. INVALID_ARGUMENT: a problem is. Errors as conv_fft_tune_save(). */
+/** Write the records of `count` problems to a file; that some have none is a warning. INVALID_ARGUMENT: a problem is. Errors as
+ * conv_fft_tune_save(). */
 CONV_FFT_API conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path,
                                                   const conv_fft_problem *problems, int64_t count);
-/** Call `visit` for every record, in the order of the problem lines. CANCELLED: it returned non-zero. OUT_OF_MEMORY. */
+/** Call `visit` for every record that a plan could find, in the order of the problem lines. CANCELLED: it returned non-zero. OUT_OF_MEMORY. */
 CONV_FFT_API conv_fft_status conv_fft_tune_foreach(conv_fft_context *context, conv_fft_tune_visit visit, void *user);
 /** OUT_OF_MEMORY. */
 CONV_FFT_API conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tune_statistics *statistics);
 /**
  * For people: the files of records in a cache directory (NULL: the default one) with the device and the number of records of each, every
- * line that cannot be verified, and how many kernels there are. `bytes` (0 or more) bytes of text are written, terminated; *needed and
- * *damaged (each may be NULL) receive how many the whole takes, and the number of such lines. IO_ERROR: there is no usable
+ * line and kernel that cannot be verified, and how many kernels there are. `bytes` (0 or more) bytes of text are written, terminated; *needed
+ * and *damaged (each may be NULL) receive how many the whole takes, and the number of such lines and kernels. IO_ERROR: there is no usable
  * directory. INVALID_ARGUMENT: text is NULL, and bytes is not 0. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_cache_report(const char *directory, char *text, size_t bytes, size_t *needed,
                                                    int64_t *damaged);
-/** Remove the records and kernels of a cache directory (NULL: the default one); *removed (may be NULL) counts the files. IO_ERROR. */
+/** Remove the records and kernels of a cache directory (NULL: the default one); *removed (may be NULL) counts the files. Files of records of
+ * another version stay. IO_ERROR. */
 CONV_FFT_API conv_fft_status conv_fft_cache_clear(const char *directory, int64_t *removed);
 
 /** One candidate as conv_fft_tune_candidates() shows it; the texts live during the callback. */

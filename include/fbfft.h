@@ -23,6 +23,12 @@
  *     C2R, C2C_INVERSE   signal[i] = scale * sum_k spectrum[k] exp(+2 pi i ..) for i < D, the sum over all N bins. C2R: imaginary
  *                        parts of bins that are real for real signals do not count. scale = 1 / (N1 .. Nr) inverts the forward one.
  *
+ * With a spectrum of FP16, tensor cores transform pairs of FP16 into pairs of FP16: C2C of dtype FP16, rank 1 of 2 to 2^24 points or
+ * rank 2 of axes of 32 to 2048, powers of two, all other fields but scale and channels at their defaults; in and out are multiples of
+ * 16 bytes. Products are summed in FP32 and rounded to FP16 up to six times on the way (relative errors of 2e-4 to 6e-4); what exceeds 65504 becomes Inf: N ones have a bin of
+ * N. A scale below 1 is applied in powers of two along the way, in proportion to the points done: with 1 / N, nothing on the way
+ * exceeds sqrt(2) times the largest component of the input.
+ *
  * Statuses, conv_fft_last_error(), streams and thread-sharing are as in conv_fft.h; memory is the context's device's. Input,
  * output and workspace may not overlap; the input is not written. The alignment of one number suffices, real or complex (16 bytes are faster).
  * No two planes (batch entry, channel) share arithmetic: a NaN stays in its own.
@@ -68,7 +74,8 @@ typedef struct fbfft_desc {
                                             window reaches at most S - 1 beyond each end */
     /** Of the signal in elements: {batch, channel, axes}, >= 0; all zero (default): dense. */
     int64_t stride[2 + CONV_FFT_MAX_RANK];
-    int64_t reserved[4]; /**< zero */
+    conv_fft_dtype spectrum; /**< FP32 (default): as drawn above. FP16: pairs {re, im} of FP16, see there */
+    int64_t reserved[3];     /**< zero */
 } fbfft_desc;
 
 /** Compiled for one transform and one device; the batch is free. Immutable. */

@@ -229,11 +229,14 @@ static conv_fft_status check_tensor(const char *name, const void *pointer, conv_
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status check_workspace(const conv_fft_plan *plan, int set, const void *workspace, size_t bytes) {
-    const size_t needed = set && plan->layer.batch > 0 ? plan->workspace[set].bytes : 0;
+static conv_fft_status check_room(size_t needed, int set, const void *workspace, size_t bytes) {
     CF_REQUIRE(bytes >= needed, "workspace_bytes is %zu; %s needs at least %zu", bytes, pass_name(set), needed);
     CF_REQUIRE(workspace != NULL || needed == 0, "workspace is NULL; it must point to %zu bytes", needed);
     return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status check_workspace(const conv_fft_plan *plan, int set, const void *workspace, size_t bytes) {
+    return check_room(set && plan->layer.batch > 0 ? plan->workspace[set].bytes : 0, set, workspace, bytes);
 }
 
 /* One rule for x and w: the tensor is read, or if it is NULL the kept spectrum. */
@@ -372,7 +375,8 @@ conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void
     REQUIRE_POINTER(w_spectrum);
     CF_FORWARD(check_kept(plan, "w", CONV_FFT_OPERAND_W, w, plan->layer.w.dtype, w_spectrum, false));
     const int set = plan->passes & CONV_FFT_FORWARD ? CONV_FFT_FORWARD : CONV_FFT_BACKWARD_DATA;
-    CF_FORWARD(check_workspace(plan, set, workspace, workspace_bytes));
+    /* Weights are there without samples too. */
+    CF_FORWARD(check_room(plan->workspace[set].bytes, set, workspace, workspace_bytes));
     const cf_call call = {.w = w, .w_spectrum = w_spectrum, .workspace = workspace, .stream = stream};
     CF_FORWARD(cf_check_call_memory(plan, set, &call));
     return cf_run_transform_weights(plan, w, w_spectrum, workspace, stream);

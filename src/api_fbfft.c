@@ -33,7 +33,7 @@ conv_fft_status fbfft_plan_create(conv_fft_context *context, const fbfft_desc *d
 }
 
 void fbfft_plan_destroy(fbfft_plan *plan) {
-    if (plan && plan->cpu)
+    if (plan && plan->on_cpu)
         cf_fft_cpu_destroy(plan);
     else
         cf_fft_plan_destroy(plan);
@@ -42,7 +42,7 @@ void fbfft_plan_destroy(fbfft_plan *plan) {
 const char *fbfft_plan_description(const fbfft_plan *plan) { return plan ? plan->description : ""; }
 
 static size_t workspace_of(const fbfft_plan *plan, int64_t batch) {
-    return plan->cpu ? cf_fft_cpu_workspace(plan, batch) : cf_fft_plan_workspace(plan, batch);
+    return plan->on_cpu ? cf_fft_cpu_workspace(plan, batch) : cf_fft_plan_workspace(plan, batch);
 }
 
 conv_fft_status fbfft_plan_workspace(const fbfft_plan *plan, int64_t batch, size_t *bytes) {
@@ -53,11 +53,15 @@ conv_fft_status fbfft_plan_workspace(const fbfft_plan *plan, int64_t batch, size
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status check_pointer(const char *name, const void *pointer, conv_fft_dtype dtype, bool is_complex) {
+static conv_fft_status check_pointer(const char *name, const void *pointer, conv_fft_dtype dtype, bool is_complex,
+                                     bool half) {
     const size_t number = (is_complex ? 2 : 1) * cf_dtype_bytes(dtype);
     CF_REQUIRE(pointer != NULL, "%s is NULL; it must point to memory of the context's device", name);
     CF_REQUIRE((uintptr_t)pointer % number == 0, "%s is %p; it must be a multiple of %zu bytes, the size of one %s",
                name, pointer, number, is_complex ? "complex number" : "number");
+    CF_REQUIRE(!half || (uintptr_t)pointer % CF_HALF_ALIGNMENT == 0,
+               "%s is %p; it must be a multiple of %d bytes where the spectrum is FP16", name, pointer,
+               CF_HALF_ALIGNMENT);
     return CONV_FFT_SUCCESS;
 }
 
@@ -70,13 +74,14 @@ conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out,
     const cf_transform_desc *t = &plan->problem.transform;
     const void *signal = t->inverse ? out : in, *spectrum = t->inverse ? in : out;
     const char *const names[] = {"in", "out"};
-    CF_FORWARD(check_pointer(names[t->inverse], signal, t->tensor.dtype, plan->problem.complex_signal));
-    CF_FORWARD(check_pointer(names[!t->inverse], spectrum, t->spectrum.dtype, true));
+    CF_FORWARD(
+        check_pointer(names[t->inverse], signal, t->tensor.dtype, plan->problem.complex_signal, plan->problem.half));
+    CF_FORWARD(check_pointer(names[!t->inverse], spectrum, t->spectrum.dtype, true, plan->problem.half));
     const size_t needed = workspace_of(plan, batch);
     CF_REQUIRE(workspace != NULL || needed == 0, "workspace is NULL; a batch of %lld needs %zu bytes of it",
                (long long)batch, needed);
     CF_REQUIRE(bytes >= needed, "bytes is %zu; a batch of %lld needs at least %zu", bytes, (long long)batch, needed);
-    if (!plan->cpu)
+    if (!plan->on_cpu)
         return cf_fft_execute(plan, in, out, batch, workspace, stream);
     cf_fft_cpu_execute(plan, in, out, batch, workspace);
     return CONV_FFT_SUCCESS;

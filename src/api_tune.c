@@ -59,7 +59,7 @@ conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path
                                      int64_t count) {
     REQUIRE_POINTER(context);
     REQUIRE_POINTER(path);
-    cf_layer *layers;
+    cf_layer *layers = NULL;
     CF_FORWARD(make_layers(problems, count, &layers));
     const conv_fft_status status = cf_tuner_export(context->tuner, path, layers, count);
     free(layers);
@@ -90,7 +90,7 @@ conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft
     }
     if (own.tuning < CONV_FFT_TUNE_MEASURE)
         own.tuning = CONV_FFT_TUNE_MEASURE;
-    cf_layer *layers; /* all problems are good before the first is tuned */
+    cf_layer *layers = NULL; /* all problems are good before the first is tuned */
     CF_FORWARD(make_layers(problems, count, &layers));
     free(layers);
     char first_error[900] = "";

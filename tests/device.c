@@ -70,7 +70,7 @@ int device_gpu_setup(void **state) {
     need(conv_fft_context_create(&options, &context) == CONV_FFT_SUCCESS, "no context");
     calls = cuda_calls_of(gpu);
     first_thread = pthread_self();
-    tolerate_tf32();
+    tolerate_fast_math();
     need(pthread_key_create(&streams, destroy_stream) == 0, "pthread_key_create");
     return 0;
 }

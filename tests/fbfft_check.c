@@ -235,7 +235,8 @@ void fft_describe(const fbfft_desc *d, char *text, size_t bytes) {
     static const char *const orders[] = {"", " transposed", " frequency-major"};
     static const char *const paddings[] = {"", " circular", " reflect", " replicate"};
     cf_text t = {text, bytes, 0};
-    cf_text_add(&t, "%s %s", kinds[d->kind], ref_dtype_name(d->dtype));
+    cf_text_add(&t, "%s %s%s", kinds[d->kind], ref_dtype_name(d->dtype),
+                d->spectrum == CONV_FFT_FP16 ? " spectrum fp16" : "");
     add_numbers(&t, "basis", d->basis, d->rank, 0);
     add_numbers(&t, "from", d->extent, d->rank, 0);
     add_numbers(&t, "channels", &d->channels, 1, 1);

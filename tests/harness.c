@@ -39,13 +39,18 @@ static const tolerance_row tolerances[] = {
 
 /* Only products are rounded so, transforms are not: half of the ratios that FP32 may have. */
 static const tolerance tf32_allowed = {TF32_EPS, 6, TF32_EPS, 15};
-static bool has_tf32;
+/* The contract of spectra in 16 bits, of results that a direct convolution rounds to the same type; what else is wrong, an element shows.
+ * An FP32 result may be of either type. */
+static const tolerance fp16_allowed = {FP16_EPS, 3, FP16_EPS, 15}, bf16_allowed = {BF16_EPS, 3, BF16_EPS, 15};
+static bool has_fast_math;
 
-void tolerate_tf32(void) { has_tf32 = true; }
+void tolerate_fast_math(void) { has_fast_math = true; }
 
 tolerance tolerance_of(conv_fft_dtype dtype, conv_fft_math math) {
-    if (math == CONV_FFT_MATH_TF32 && has_tf32)
+    if (math == CONV_FFT_MATH_TF32 && has_fast_math)
         return tf32_allowed;
+    if (math == CONV_FFT_MATH_HALF && has_fast_math)
+        return dtype == CONV_FFT_FP16 ? fp16_allowed : bf16_allowed;
     if (math == CONV_FFT_MATH_DEFAULT)
         math = dtype == CONV_FFT_FP64 ? CONV_FFT_MATH_FP64 : CONV_FFT_MATH_FP32;
     for (size_t i = 0; i < sizeof tolerances / sizeof tolerances[0]; i++)

@@ -21,8 +21,8 @@ typedef struct tolerance {
 /** The one table. `dtype` is that of the tensor compared, so an FP32 gw of FP16 tensors counts as FP32. */
 tolerance tolerance_of(conv_fft_dtype dtype, conv_fft_math math);
 
-/* Devices with TF32, which is FP32 elsewhere: its rounding of products, from now on. */
-void tolerate_tf32(void);
+/* Devices with TF32 and HALF, which are FP32 elsewhere: their rounding of products and spectra, from now on. */
+void tolerate_fast_math(void);
 
 /** Least share of non-zeros in an expected tensor that proves something. */
 #define DEFAULT_SHARE 0.25

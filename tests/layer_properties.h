@@ -11,11 +11,13 @@ void property_accumulate(void **state);
 void property_repeated_input(void **state);
 void property_isolation(void **state);
 void property_determinism(void **state);
+void property_spread(void **state);
 
 /* All of them. */
 #define LAYER_PROPERTIES                                                                                        \
     cmocka_unit_test(property_linearity), cmocka_unit_test(property_impulse), cmocka_unit_test(property_shift), \
         cmocka_unit_test(property_accumulate), cmocka_unit_test(property_repeated_input),                       \
-        cmocka_unit_test(property_isolation), cmocka_unit_test(property_determinism)
+        cmocka_unit_test(property_isolation), cmocka_unit_test(property_determinism),                           \
+        cmocka_unit_test(property_spread)
 
 #endif

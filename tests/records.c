@@ -33,7 +33,7 @@ cf_record test_record(int number, double ms, int64_t written) {
     r.workspace_bytes = 4096;
     r.candidates = 8;
     r.mode = CONV_FFT_TUNE_MEASURE;
-    r.written = written;
+    r.written = r.decided = written;
     return r;
 }
 
@@ -53,7 +53,7 @@ size_t records_in_file(const char *path, const char *device, cf_file_counts *cou
     cf_file_counts ignored;
     cf_records records = {0};
     const cf_fingerprint f = test_fingerprint(device);
-    cf_record_file_read(AT_FDCWD, path, &f, CF_RANK_CACHE, CONV_FFT_KEEP_NEWEST, &records, counts ? counts : &ignored);
+    cf_record_file_read(AT_FDCWD, path, &f, CF_RANK_CACHE, &records, counts ? counts : &ignored);
     const size_t count = records.count;
     cf_records_clear(&records);
     return count;

@@ -30,6 +30,29 @@ strategies chosen_strategies(conv_fft_context *context, const conv_fft_problem *
     return s;
 }
 
+/* " key=value" as the line has it, the space included. */
+static void copy_field(const char *line, const char *key, char *out, size_t bytes) {
+    char pattern[32];
+    snprintf(pattern, sizeof pattern, " %s=", key);
+    const char *at = strstr(line, pattern);
+    if (!at)
+        end("this strategy line has no such key", pattern);
+    snprintf(out, bytes, "%.*s", (int)(1 + strcspn(at + 1, " ")), at);
+}
+
+strategies fused_strategies(const strategies *staged) {
+    static const char *const keys[] = {"basis", "tiles", "dilation", "spectrum"};
+    strategies out;
+    for (int i = 0; i < 3; i++) {
+        size_t used = (size_t)snprintf(out.line[i], sizeof out.line[i], "fused");
+        for (int k = 0; k < 4; k++) {
+            copy_field(staged->line[i], keys[k], out.line[i] + used, sizeof out.line[i] - used);
+            used += strlen(out.line[i] + used);
+        }
+    }
+    return out;
+}
+
 void edit_strategy(const char *line, const char *key, const char *value, char *out, size_t bytes) {
     char pattern[32];
     snprintf(pattern, sizeof pattern, " %s=", key);

@@ -17,6 +17,9 @@ typedef struct strategies {
 /** What the library chooses by itself among staged strategies. Ends the program if it cannot. */
 strategies chosen_strategies(conv_fft_context *context, const conv_fft_problem *p);
 
+/** Of staged strategies the fused ones with the same basis, tiles and dilation. */
+strategies fused_strategies(const strategies *staged);
+
 /** Write to `out` the line with the value of `key` replaced. Ends the program if it has no such key. */
 void edit_strategy(const char *line, const char *key, const char *value, char *out, size_t bytes);
 

@@ -150,27 +150,146 @@ static void call_both(layer *l, const conv_fft_plan *plan) {
     assert_true(release_workspace(&forward, "conv_fft_forward") && release_workspace(&back, "conv_fft_backward"));
 }
 
-/* Calls launch, and that is all: they load nothing, compile nothing and take no memory of the device. */
+/* The same with spectra that the caller keeps: the one of w made first, then stored by the forward call with that of x, and
+ * both read by the backward call. */
+static void call_kept(layer *l, const conv_fft_plan *plan) {
+    guarded forward = layer_workspace(l, plan, CONV_FFT_FORWARD), back = layer_workspace(l, plan, CONV_FFT_BACKWARD);
+    const void *x = l->x.tensor.memory.data, *w = l->w.tensor.memory.data;
+    size_t x_bytes, w_bytes;
+    assert_int_equal(conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_X, &x_bytes), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &w_bytes), CONV_FFT_SUCCESS);
+    guarded kept_x = guarded_create(x_bytes, 16), kept_w = guarded_create(w_bytes, 16);
+    assert_int_equal(conv_fft_transform_weights(plan, w, kept_w.data, forward.data, forward.bytes, NULL),
+                     CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_forward_kept(plan, x, w, NULL, l->y.tensor.memory.data, kept_x.data, kept_w.data,
+                                           forward.data, forward.bytes, NULL),
+                     CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_backward_kept(plan, NULL, NULL, l->gy.tensor.memory.data, l->gx.tensor.memory.data,
+                                            l->gw.tensor.memory.data, NULL, 0, kept_x.data, kept_w.data, back.data,
+                                            back.bytes, NULL),
+                     CONV_FFT_SUCCESS);
+    guarded_destroy(&kept_x);
+    guarded_destroy(&kept_w);
+    assert_true(release_workspace(&forward, "conv_fft_forward_kept") &&
+                release_workspace(&back, "conv_fft_backward_kept"));
+}
+
+/* Calls launch, and that is all: they load nothing, compile nothing, take and free no memory of the device, and never wait. */
+static void check_calls(conv_fft_context *context, const char *line, int keep,
+                        void (*call)(layer *, const conv_fft_plan *), int least) {
+    const fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
+    const conv_fft_problem p = test_problem(line);
+    generator g = generator_create(1);
+    layer l = layer_create(&p, &g);
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.keep = keep;
+    conv_fft_plan *plan = test_plan(context, &p, &options);
+    assert_non_null(plan);
+    const int compiled = fake_compilations(), loaded = driver->modules, before = launches(), taken = driver->taken,
+              freed = driver->freed, waits = driver->waits;
+    call(&l, plan);
+    print_message("%s: %d launches\n", line, launches() - before);
+    assert_true(launches() - before >= least);
+    assert_int_equal(fake_compilations(), compiled);
+    assert_int_equal(driver->modules, loaded);
+    assert_int_equal(driver->taken, taken);
+    assert_int_equal(driver->freed, freed);
+    assert_int_equal(driver->waits, waits);
+    assert_int_equal(driver->depth, 0);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
 static void calls(void **state) {
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
-    const fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
     for (int i = 0; i < 5; i++) {
-        const conv_fft_problem p = test_problem(lines[i]);
-        generator g = generator_create(1);
-        layer l = layer_create(&p, &g);
-        conv_fft_plan *plan = test_plan(context, &p, NULL);
-        assert_non_null(plan);
-        const int compiled = fake_compilations(), loaded = driver->modules, before = launches();
-        call_both(&l, plan);
-        print_message("%s: %d launches\n", lines[i], launches() - before);
-        assert_true(launches() - before >= 8); /* x, w, y, twice their inverse and gy, gbias */
-        assert_int_equal(fake_compilations(), compiled);
-        assert_int_equal(driver->modules, loaded);
-        assert_int_equal(driver->allocations, 0);
-        assert_int_equal(driver->depth, 0);
-        conv_fft_plan_destroy(plan);
-        layer_destroy(&l);
+        check_calls(context, lines[i], 0, call_both, 8); /* x, w, y, twice their inverse and gy, gbias */
+        check_calls(context, lines[i], CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W, call_kept,
+                    8); /* w, then w, x, y; gy, gx, gw */
     }
+    fake_context_destroy(context);
+}
+
+/* What the counters count when somebody does take memory and wait: a profile, which has memory and events of its own. */
+static void counters(void **state) {
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
+    const fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
+    const conv_fft_problem p = test_problem(lines[0]);
+    conv_fft_plan *plan = test_plan(context, &p, NULL);
+    conv_fft_description d;
+    const int taken = driver->taken, freed = driver->freed, waits = driver->waits;
+    assert_int_equal(conv_fft_profile(plan, CONV_FFT_FORWARD, 1, &d), CONV_FFT_SUCCESS);
+    assert_true(driver->taken > taken && driver->freed > freed && driver->waits > waits);
+    assert_int_equal(driver->taken - taken, driver->freed - freed);
+    conv_fft_plan_destroy(plan);
+    fake_context_destroy(context);
+}
+
+/* --------------------------------------------------------------------------------------------------- both gradients */
+
+typedef struct backward_launches {
+    int data, weights, both;
+} backward_launches;
+
+static backward_launches count_backward(layer *l, const conv_fft_plan *plan) {
+    backward_launches n;
+    guarded workspace = layer_workspace(l, plan, CONV_FFT_BACKWARD);
+    const void *x = l->x.tensor.memory.data, *w = l->w.tensor.memory.data, *gy = l->gy.tensor.memory.data;
+    void *gx = l->gx.tensor.memory.data, *gw = l->gw.tensor.memory.data;
+    int *const counts[] = {&n.data, &n.weights, &n.both};
+    for (int i = 0; i < 3; i++) {
+        const int before = launches();
+        assert_int_equal(conv_fft_backward(plan, i == 0 ? NULL : x, i == 1 ? NULL : w, gy, i == 1 ? NULL : gx,
+                                           i == 0 ? NULL : gw, NULL, 0, workspace.data, workspace.bytes, NULL),
+                         CONV_FFT_SUCCESS);
+        *counts[i] = launches() - before;
+    }
+    assert_true(release_workspace(&workspace, "conv_fft_backward"));
+    return n;
+}
+
+#define STAGED(basis, tiles, overlap)                                       \
+    "staged basis=" basis " tiles=" tiles " dilation=step overlap=" overlap \
+    " product=loop spectrum=fp32 chunk=0 groups=0 keep="
+
+/* gy is transformed once for both gradients: a launch less than the halves take. Tiles by overlap-save cut gy in another way
+ * for each of them; by overlap-add they store gx one tile after the other, over zeros. Where one launch makes both spectra of
+ * each half, the joint call makes those of w and gy so, and that of x by itself. */
+static void joint_backward(void **state) {
+    static const struct {
+        const char *data, *weights;
+        int shares, data_launches, weights_launches, both_launches;
+    } cases[] = {
+        {STAGED("16x16", "1x1", "save") "w", STAGED("16x16", "1x1", "save") "x", 1, 4, 4, 7},
+        {STAGED("10x12", "2x2", "add") "w", STAGED("10x12", "2x2", "add") "x", 1, 8, 4, 11},
+        {STAGED("10x12", "2x2", "save") "w", STAGED("10x12", "2x2", "save") "x", 0, 4, 4, 8},
+        {STAGED("16x16", "1x1", "save") "w", STAGED("16x18", "1x1", "save") "x", 0, 4, 4, 8},
+        {STAGED("16x16", "1x1", "save") "none", STAGED("16x16", "1x1", "save") "none", 1, 3, 3, 6},
+        {STAGED("16x16", "1x1", "save") "none", STAGED("16x18", "1x1", "save") "none", 0, 3, 3, 6},
+    };
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
+    const conv_fft_problem p = test_problem(lines[0]);
+    generator g = generator_create(1);
+    layer l = layer_create(&p, &g);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        conv_fft_plan_options options;
+        conv_fft_description d;
+        conv_fft_plan_options_init(&options);
+        options.passes = CONV_FFT_BACKWARD;
+        options.strategy[1] = cases[i].data;
+        options.strategy[2] = cases[i].weights;
+        conv_fft_plan *plan = test_plan(context, &p, &options);
+        assert_non_null(plan);
+        assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_BACKWARD, &d), CONV_FFT_SUCCESS);
+        assert_int_equal(d.shares_gy, cases[i].shares);
+        const backward_launches n = count_backward(&l, plan);
+        assert_int_equal(n.data, cases[i].data_launches);
+        assert_int_equal(n.weights, cases[i].weights_launches);
+        assert_int_equal(n.both, cases[i].both_launches);
+        conv_fft_plan_destroy(plan);
+    }
+    layer_destroy(&l);
     fake_context_destroy(context);
 }
 
@@ -250,8 +369,7 @@ static void large_bases(void **state) {
                       edited, sizeof edited);
         edit_strategy(edited, "basis", cases[i].beyond, line, sizeof line);
         options.strategy[0] = line;
-        EXPECT(NOT_SUPPORTED, conv_fft_plan_create(context, &p, &options, &plan), "no transforms of a basis that large",
-               "device");
+        EXPECT(NOT_SUPPORTED, conv_fft_plan_create(context, &p, &options, &plan), "no transforms that large", "device");
         edit_strategy(edited, "basis", cases[i].largest, line, sizeof line);
         plan = test_plan(context, &p, &options);
         assert_non_null(plan);
@@ -261,11 +379,62 @@ static void large_bases(void **state) {
 }
 
 /* Longer than any transform of a GPU. */
+/* Kernels beyond our own transforms are cuFFT's; without it, and without cuDNN, the sentence says what the limit is. */
 static void long_kernel(void **state) {
+    const conv_fft_problem p = test_problem("in=1x1x600x600 out=1 kernel=257x257");
+    conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
+    conv_fft_plan *plan = test_plan(context, &p, NULL);
+    conv_fft_description d;
+    assert_non_null(plan);
+    for (int pass = 0; pass < 3; ++pass) {
+        assert_int_equal(conv_fft_plan_describe(plan, (conv_fft_pass)(1 << pass), &d), CONV_FFT_SUCCESS);
+        assert_int_equal(strncmp(d.strategy, "reference ", strlen("reference ")), 0);
+    }
+    conv_fft_plan_destroy(plan);
+    fake_context_destroy(context);
+    context = fake_context_create(WITH_BLAS, *state, false);
+    EXPECT_INVALID(conv_fft_plan_create(context, &p, NULL, &plan), "its kernel spans 1x257x257 points");
+    assert_non_null(strstr(conv_fft_last_error(), "256 points an axis"));
+    fake_context_destroy(context);
+}
+
+/* Spectra can be kept of what options.keep names, and then no launch transforms both operands, whoever chose the strategies. */
+static void kept_or_paired(void **state) {
+    static const char forced[] = "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 "
+                                 "chunk=0 groups=0 keep=none";
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
-    const conv_fft_problem p = test_problem("in=1x1x40000 out=1 kernel=20000");
-    conv_fft_plan *plan = NULL;
-    EXPECT_INVALID(conv_fft_plan_create(context, &p, NULL, &plan), "no strategy");
+    const conv_fft_problem p = test_problem("in=2x8x12x13 out=16 kernel=3x3 pad=1");
+    for (int way = 0; way < 4; ++way) {
+        const bool keeps = way % 2 != 0;
+        conv_fft_plan_options options;
+        size_t bytes, workspace;
+        conv_fft_plan_options_init(&options);
+        options.passes = CONV_FFT_FORWARD;
+        options.keep = keeps ? CONV_FFT_OPERAND_W : 0;
+        options.strategy[0] = way / 2 ? forced : NULL;
+        conv_fft_plan *plan = test_plan(context, &p, &options);
+        assert_non_null(plan);
+        assert_int_equal(conv_fft_plan_workspace(plan, CONV_FFT_FORWARD, &workspace), CONV_FFT_SUCCESS);
+        char *memory = test_alloc(workspace + 400000), *w_spectrum = memory + 100032;
+        if (!keeps) {
+            EXPECT(NOT_SUPPORTED, conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &bytes), "options.keep");
+            EXPECT(NOT_SUPPORTED, conv_fft_transform_weights(plan, memory, w_spectrum, memory, workspace, NULL),
+                   "options.keep");
+            EXPECT_INVALID(
+                conv_fft_forward_kept(plan, memory, NULL, NULL, memory, NULL, w_spectrum, memory, workspace, NULL),
+                "w_spectrum is given");
+        } else {
+            assert_int_equal(conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &bytes), CONV_FFT_SUCCESS);
+            assert_true(bytes <= 200000);
+            assert_int_equal(conv_fft_transform_weights(plan, memory, w_spectrum, memory + 300032, workspace, NULL),
+                             CONV_FFT_SUCCESS);
+            assert_int_equal(conv_fft_forward_kept(plan, memory, NULL, NULL, memory, NULL, w_spectrum, memory + 300032,
+                                                   workspace, NULL),
+                             CONV_FFT_SUCCESS);
+        }
+        free(memory);
+        conv_fft_plan_destroy(plan);
+    }
     fake_context_destroy(context);
 }
 
@@ -295,9 +464,9 @@ static void public_context(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(plans),       IN_SCRATCH(plans_by_threads), IN_SCRATCH(workspace_limits),
-        IN_SCRATCH(calls),       IN_SCRATCH(product_variants), IN_SCRATCH(without_blas),
-        IN_SCRATCH(large_bases), IN_SCRATCH(long_kernel),      IN_SCRATCH(public_context),
+        IN_SCRATCH(plans),       IN_SCRATCH(plans_by_threads), IN_SCRATCH(workspace_limits), IN_SCRATCH(calls),
+        IN_SCRATCH(counters),    IN_SCRATCH(joint_backward),   IN_SCRATCH(product_variants), IN_SCRATCH(without_blas),
+        IN_SCRATCH(large_bases), IN_SCRATCH(long_kernel),      IN_SCRATCH(kept_or_paired),   IN_SCRATCH(public_context),
     };
     return cmocka_run_group_tests_name("layers on the substitute GPU", tests, NULL, NULL);
 }

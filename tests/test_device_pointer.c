@@ -151,6 +151,45 @@ static void layers(void **state) {
     fake_context_destroy(context);
 }
 
+/* The calls of a layer refuse a stream of another context before they launch anything. */
+static void layers_streams(void **state) {
+    conv_fft_context *context = fake_context_create(FAKES_PLAIN, *state, false);
+    const conv_fft_problem p = test_problem("in=2x8x12x13 out=16 kernel=3x3 pad=1");
+    generator g = generator_create(1);
+    layer l = layer_create(&p, &g);
+    conv_fft_plan *plan = test_plan(context, &p, NULL);
+    assert_non_null(plan);
+    guarded f = layer_workspace(&l, plan, CONV_FFT_FORWARD), b = layer_workspace(&l, plan, CONV_FFT_BACKWARD);
+    const void *x = l.x.tensor.memory.data, *w = l.w.tensor.memory.data, *gy = l.gy.tensor.memory.data;
+    void *y = l.y.tensor.memory.data, *gx = l.gx.tensor.memory.data, *gw = l.gw.tensor.memory.data;
+    char foreign, own;
+    driver()->foreign_stream = &foreign;
+    for (int turn = 0; turn < 2; turn++) {
+        const cf_cu_stream stream = (cf_cu_stream)(void *)(turn == 0 ? &foreign : &own);
+        for (int call = 0; call < 4; call++) {
+            const int launched = fake_launches();
+            const conv_fft_status status =
+                call == 0   ? conv_fft_forward(plan, x, w, NULL, y, f.data, f.bytes, stream)
+                : call == 1 ? conv_fft_backward(plan, x, w, gy, gx, gw, NULL, 0, b.data, b.bytes, stream)
+                : call == 2 ? conv_fft_backward_data(plan, w, gy, gx, 0, b.data, b.bytes, stream)
+                            : conv_fft_backward_weights(plan, x, gy, gw, NULL, 0, b.data, b.bytes, stream);
+            assert_int_equal(status, turn == 0 ? CONV_FFT_INVALID_ARGUMENT : CONV_FFT_SUCCESS);
+            if (turn == 0) {
+                assert_int_equal(fake_launches(), launched);
+                assert_non_null(strstr(conv_fft_last_error(), "stream is 0x"));
+                assert_non_null(strstr(conv_fft_last_error(), "of another CUDA context"));
+            } else {
+                assert_true(fake_launches() > launched);
+            }
+        }
+    }
+    driver()->foreign_stream = NULL;
+    assert_true(release_workspace(&f, "forward") && release_workspace(&b, "backward"));
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+    fake_context_destroy(context);
+}
+
 static void kept_spectra(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_PLAIN, *state, false);
     const conv_fft_problem p = test_problem("in=2x8x12x13 out=16 kernel=3x3 pad=1");
@@ -197,8 +236,8 @@ static void transforms(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(addresses), IN_SCRATCH(bounds),       IN_SCRATCH(streams),
-        IN_SCRATCH(layers),    IN_SCRATCH(kept_spectra), IN_SCRATCH(transforms),
+        IN_SCRATCH(addresses),      IN_SCRATCH(bounds),       IN_SCRATCH(streams),    IN_SCRATCH(layers),
+        IN_SCRATCH(layers_streams), IN_SCRATCH(kept_spectra), IN_SCRATCH(transforms),
     };
     return cmocka_run_group_tests_name("pointers", tests, NULL, NULL);
 }

@@ -38,15 +38,30 @@ static const int64_t extents[][5] = {/* groups, bins, rows, in, out */
                                      {1, 1, 1, 1, 1},        {2, 9, 33, 7, 35},      {1, 24, 100000, 16, 16}};
 enum {
     EXTENTS = sizeof extents / sizeof extents[0],
-    CASES = EXTENTS * 6
+    PRECISIONS = 5,
+    CASES = EXTENTS * 3 * PRECISIONS
 };
 
-/* Case i: sizes, product, as accurate as FP32 or TF32. */
+static const struct {
+    conv_fft_dtype operands, result;
+    conv_fft_math math;
+    int parts;
+} precisions[PRECISIONS] = {{CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_MATH_FP32, 2},
+                            {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_MATH_TF32, 1},
+                            {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_MATH_HALF, 1},
+                            {CONV_FFT_FP16, CONV_FFT_FP16, CONV_FFT_MATH_HALF, 1},
+                            {CONV_FFT_BF16, CONV_FFT_FP32, CONV_FFT_MATH_HALF, 1}};
+
+/* Case i: product, precision, sizes. */
 static cf_product_config cut(int i, const cf_gpu_facts *facts) {
-    const int64_t *const e = extents[i / 6];
+    const int64_t *const e = extents[i / (3 * PRECISIONS)];
+    const int precision = i / 3 % PRECISIONS;
+    const bool weights = i % 3 == CF_PRODUCT_BACKWARD_WEIGHTS;
     const cf_product_desc d = {.kind = (cf_product_kind)(i % 3),
                                .variant = CF_PRODUCT_TENSOR,
-                               .math = i / 3 % 2 ? CONV_FFT_MATH_TF32 : CONV_FFT_MATH_FP32,
+                               .dtype = precisions[precision].operands,
+                               .result_dtype = weights ? CONV_FFT_FP32 : precisions[precision].result,
+                               .math = precisions[precision].math,
                                .groups = e[0],
                                .bins = e[1],
                                .rows = e[2],
@@ -62,14 +77,16 @@ static void cuts_fit_the_gpu(void **unused) {
     for (int g = 0; g < 3; ++g)
         for (int i = 0; i < CASES; ++i) {
             const cf_product_config c = cut(i, &gpus[g]);
-            const int64_t *const e = extents[i / 6];
+            const int64_t *const e = extents[i / (3 * PRECISIONS)];
             const int64_t rows = c.kind == CF_PRODUCT_BACKWARD_WEIGHTS ? e[4] : e[2],
                           columns = c.kind == CF_PRODUCT_FORWARD ? e[4] : e[3];
             assert_true(cf_product_threads(&c) <= 1024 && cf_product_shared(&c) <= gpus[g].shared_per_block);
             assert_true(c.warps_m >= 1 && c.n_tiles * c.warps_n % 2 == 0 && c.stages >= 2 && c.slices >= 1 &&
                         c.blocks >= 1);
             assert_true(!c.grouped || (g == 0 && c.warps_m % 4 == 0 && c.m_tiles == 1 && c.n_tiles == 8));
-            assert_int_equal(c.parts, i / 3 % 2 ? 1 : 2);
+            assert_int_equal(c.parts, precisions[i / 3 % PRECISIONS].parts);
+            assert_true(!c.grouped || c.dtype == CONV_FFT_FP32);
+            assert_int_equal(c.narrow, c.dtype == CONV_FFT_FP16 && c.kind != CF_PRODUCT_BACKWARD_WEIGHTS);
             /* Every number of the result has a block, and no block has none. */
             const int m = cf_product_rows(&c), n = cf_product_columns(&c);
             assert_int_equal(cf_product_tiles(&c, e[2]), ((rows + m - 1) / m) * ((columns + n - 1) / n));
@@ -97,8 +114,8 @@ static void kernels_compile_without_many_spills(void **unused) {
     cf_jit jit;
     if (!compiler_open(&jit))
         skip();
-    compile_all(&jit, "facts/h200.txt", 5);
-    compile_all(&jit, "facts/a100.txt", 11);
+    compile_all(&jit, "facts/h200.txt", 7);
+    compile_all(&jit, "facts/a100.txt", 17);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- plans */
@@ -111,6 +128,19 @@ static void refused(void **state) {
                    "tensor cores", "FP32");
     plan = good_forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5 dtype=fp16", CONV_FFT_ALL_PASSES,
                             STRATEGY("tensor", "fp32"));
+    conv_fft_plan_destroy(plan);
+    /* In 16 bits: with the layer's consent, in its type, on tensor cores. */
+    EXPECT_INVALID(forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5 dtype=fp16", CONV_FFT_FORWARD,
+                               STRATEGY("tensor", "fp16"), 0, &plan),
+                   "spectrum", "arithmetic");
+    EXPECT_INVALID(forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5 dtype=fp16 math=half", CONV_FFT_FORWARD,
+                               STRATEGY("tensor", "bf16"), 0, &plan),
+                   "spectrum", "arithmetic");
+    EXPECT_INVALID(forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5 dtype=fp16 math=half", CONV_FFT_FORWARD,
+                               STRATEGY("blas", "fp16"), 0, &plan),
+                   "tensor cores", "16-bit");
+    plan = good_forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5 dtype=fp16 math=half", CONV_FFT_ALL_PASSES,
+                            STRATEGY("tensor", "fp16"));
     conv_fft_plan_destroy(plan);
     context->device->tensor_flops = 0;
     EXPECT(
@@ -135,8 +165,8 @@ static void refused_on_the_cpu(void **unused) {
     conv_fft_context_destroy(context);
 }
 
-/* How many staged candidates have each product. */
-static void count_products(const conv_fft_context *context, const char *line, int count[CF_PRODUCT_VARIANTS]) {
+/* How many staged candidates have each product; returned are those of 16-bit spectra. */
+static int count_products(const conv_fft_context *context, const char *line, int count[CF_PRODUCT_VARIANTS]) {
     const conv_fft_problem p = test_problem(line);
     cf_layer made;
     cf_candidates list;
@@ -144,10 +174,16 @@ static void count_products(const conv_fft_context *context, const char *line, in
     const cf_tuning_job job = {.context = context, .layer = &made, .passes = CONV_FFT_FORWARD};
     assert_int_equal(cf_candidates_make(&job, &list), CONV_FFT_SUCCESS);
     memset(count, 0, CF_PRODUCT_VARIANTS * sizeof *count);
-    for (size_t i = 0; i < list.count; ++i)
-        if (list.items[i].strategy[CF_PASS_FORWARD].family == CF_FAMILY_STAGED)
-            ++count[list.items[i].strategy[CF_PASS_FORWARD].product];
+    int halves = 0;
+    for (size_t i = 0; i < list.count; ++i) {
+        const cf_strategy *const s = &list.items[i].strategy[CF_PASS_FORWARD];
+        if (s->family != CF_FAMILY_STAGED)
+            continue;
+        ++count[s->product];
+        halves += s->spectrum == made.x.dtype && s->spectrum != made.compute;
+    }
     cf_candidates_clear(&list);
+    return halves;
 }
 
 static void candidates(void **state) {
@@ -158,6 +194,9 @@ static void candidates(void **state) {
     assert_true(count[CF_PRODUCT_TENSOR] > 0 && count[CF_PRODUCT_BLAS] > 0 && count[CF_PRODUCT_LOOP] > 0);
     count_products(context, "in=16x32x24x24 out=32 kernel=5x5 dtype=fp64", count);
     assert_true(count[CF_PRODUCT_TENSOR] == 0 && count[CF_PRODUCT_BLAS] > 0);
+    assert_int_equal(count_products(context, "in=16x32x24x24 out=32 kernel=5x5 dtype=fp16", count), 0);
+    const int halves = count_products(context, "in=16x32x24x24 out=32 kernel=5x5 dtype=bf16 math=half", count);
+    assert_true(halves > 0 && count[CF_PRODUCT_TENSOR] > halves && count[CF_PRODUCT_BLAS] > 0);
     fake_context_destroy(context);
 }
 

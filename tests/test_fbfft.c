@@ -104,7 +104,7 @@ static void bad_scalars_on(conv_fft_context *context) {
     BAD(layout = (conv_fft_layout)2, "layout is 2", "0 to 1", "");
     BAD(order = (fbfft_order)3, "order is 3", "0 to 2", "");
     BAD(padding = (conv_fft_padding)4, "padding is 4", "0 to 3", "");
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 3; ++i)
         BAD(reserved[i] = 1, "reserved", "1", "0");
     for (int mode = CONV_FFT_PAD_CIRCULAR; mode <= CONV_FFT_PAD_REPLICATE; ++mode) {
         BAD_OF(FBFFT_C2R, padding = (conv_fft_padding)mode, "padding is", "ZEROS", "write");

@@ -38,24 +38,42 @@ enum {
     TENSORS = 8
 };
 
-/* A layer with its plan and its workspaces. */
+/* A layer with its plan and its workspaces, and what its calls are like: with these flags, or with kept spectra. */
 typedef struct bench {
     layer layer;
     conv_fft_plan *plan;
-    guarded forward, backward;
+    guarded forward, backward, x_spectrum, w_spectrum;
+    unsigned flags;
+    bool kept;
 } bench;
 
-static bench bench_create(const char *line) {
+static guarded spectrum_of(const conv_fft_plan *plan, conv_fft_operand which) {
+    size_t bytes;
+    assert_success(conv_fft_plan_spectrum(plan, which, &bytes));
+    return guarded_create(bytes, 16);
+}
+
+static bench bench_create(const char *line, const conv_fft_plan_options *options, unsigned flags) {
     const conv_fft_problem p = test_problem(line);
     generator g = generator_create(7);
-    bench b = {.layer = layer_create(&p, &g), .plan = test_plan(device_context(), &p, NULL)};
+    bench b = {.layer = layer_create(&p, &g), .plan = test_plan(device_context(), &p, options), .flags = flags};
     assert_non_null(b.plan);
     b.forward = layer_workspace(&b.layer, b.plan, CONV_FFT_FORWARD);
     b.backward = layer_workspace(&b.layer, b.plan, CONV_FFT_BACKWARD);
+    b.kept = options && options->keep;
+    if (b.kept) {
+        b.x_spectrum = spectrum_of(b.plan, CONV_FFT_OPERAND_X);
+        b.w_spectrum = spectrum_of(b.plan, CONV_FFT_OPERAND_W);
+    }
     return b;
 }
 
 static void bench_destroy(bench *b) {
+    if (b->kept) {
+        assert_true(guarded_canaries_intact(&b->x_spectrum) && guarded_canaries_intact(&b->w_spectrum));
+        guarded_destroy(&b->x_spectrum);
+        guarded_destroy(&b->w_spectrum);
+    }
     assert_true(release_workspace(&b->forward, "conv_fft_forward"));
     assert_true(release_workspace(&b->backward, "conv_fft_backward"));
     conv_fft_plan_destroy(b->plan);
@@ -64,9 +82,21 @@ static void bench_destroy(bench *b) {
 
 static result *result_of(layer *l, int r) { return (result *const[RESULTS]){&l->y, &l->gx, &l->gw, &l->gbias}[r]; }
 
-static void poison(layer *l) {
-    for (int r = 0; r < RESULTS; r++)
-        tensor_poison(&result_of(l, r)->tensor);
+static bool accumulates(const bench *b, int r) {
+    static const unsigned flags[RESULTS] = {0, CONV_FFT_ACCUMULATE_GX, CONV_FFT_ACCUMULATE_GW,
+                                            CONV_FFT_ACCUMULATE_GBIAS};
+    return b->flags & flags[r];
+}
+
+/* NaN, or the old contents where the calls add to them. */
+static void reset(bench *b) {
+    for (int r = 0; r < RESULTS; r++) {
+        result *const of = result_of(&b->layer, r);
+        if (accumulates(b, r))
+            tensor_set(&of->tensor, of->old);
+        else
+            tensor_poison(&of->tensor);
+    }
 }
 
 /* Everything that the calls read and write. */
@@ -82,19 +112,35 @@ static places own_places(bench *b) {
                     b->backward.data};
 }
 
-/* Both calls, one after the other. */
-static conv_fft_status enqueue(const bench *b, const places *p, cf_cu_stream stream) {
-    CF_FORWARD(conv_fft_forward(b->plan, p->x, p->w, p->bias, p->y, p->forward, b->forward.bytes, stream));
-    return conv_fft_backward(b->plan, p->x, p->w, p->gy, p->gx, p->gw, p->gbias, 0, p->backward, b->backward.bytes,
-                             stream);
+/* Both calls with kept spectra: that of w is made by a call of its own, that of x by the forward call; backward reads both. */
+static conv_fft_status enqueue_kept(const bench *b, const places *p, cf_cu_stream stream) {
+    void *const x = b->x_spectrum.data, *const w = b->w_spectrum.data;
+    CF_FORWARD(conv_fft_transform_weights(b->plan, p->w, w, p->forward, b->forward.bytes, stream));
+    CF_FORWARD(conv_fft_forward_kept(b->plan, p->x, NULL, p->bias, p->y, x, w, p->forward, b->forward.bytes, stream));
+    return conv_fft_backward_kept(b->plan, NULL, NULL, p->gy, p->gx, p->gw, p->gbias, b->flags, x, w, p->backward,
+                                  b->backward.bytes, stream);
 }
 
-static void check_results(layer *l, const char *call) {
+/* Both calls, one after the other. */
+static conv_fft_status enqueue(const bench *b, const places *p, cf_cu_stream stream) {
+    if (b->kept)
+        return enqueue_kept(b, p, stream);
+    CF_FORWARD(conv_fft_forward(b->plan, p->x, p->w, p->bias, p->y, p->forward, b->forward.bytes, stream));
+    return conv_fft_backward(b->plan, p->x, p->w, p->gy, p->gx, p->gw, p->gbias, b->flags, p->backward,
+                             b->backward.bytes, stream);
+}
+
+static void check_results(bench *b, const char *call) {
+    layer *const l = &b->layer;
     double *bias = test_alloc((size_t)l->y.tensor.count * sizeof *bias);
     memset(bias, 0, (size_t)l->y.tensor.count * sizeof *bias);
     ref_add_bias(&l->shape, l->bias.values, bias);
     for (int r = 0; r < RESULTS; r++)
-        assert_true(check_result(l, result_of(l, r), r == 0 ? bias : NULL, call));
+        assert_true(check_result(l, result_of(l, r),
+                                 r == 0              ? bias
+                                 : accumulates(b, r) ? result_of(l, r)->old
+                                                     : NULL,
+                                 call));
     assert_true(check_inputs(l, call));
     free(bias);
 }
@@ -112,20 +158,20 @@ static void *upload(const guarded *m, void **base) {
 /* The bits of a run in the device's own memory are those of one in the host's, canaries and gaps included. */
 static void check_device_memory(const char *line) {
     const cf_gpu *const gpu = device_gpu();
-    bench b = bench_create(line);
+    bench b = bench_create(line, NULL, 0);
     layer *const l = &b.layer;
     const guarded *const memory[TENSORS + 2] = {
         &l->x.tensor.memory,  &l->w.tensor.memory,  &l->bias.tensor.memory,  &l->gy.tensor.memory, &l->y.tensor.memory,
         &l->gx.tensor.memory, &l->gw.tensor.memory, &l->gbias.tensor.memory, &b.forward,           &b.backward};
     void *base[TENSORS + 2], *at[TENSORS + 2];
-    poison(l);
+    reset(&b);
     for (int i = 0; i < TENSORS + 2; i++)
         at[i] = upload(memory[i], &base[i]);
     const places there = {at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8], at[9]}, here = own_places(&b);
     assert_success(enqueue(&b, &there, NULL));
     assert_success(enqueue(&b, &here, NULL));
     assert_success(cf_gpu_synchronize(gpu, NULL));
-    check_results(l, "both calls");
+    check_results(&b, "both calls");
     for (int i = 0; i < TENSORS; i++) {
         unsigned char *copy = test_alloc(memory[i]->total);
         assert_success(cf_gpu_download(gpu, copy, base[i], memory[i]->total, NULL));
@@ -187,22 +233,23 @@ static size_t check_nodes(const cuda_calls *calls, cuda_graph graph, const char 
     return count;
 }
 
-static void check_graph(const cuda_calls *calls, const char *line) {
+static void check_graph(const cuda_calls *calls, const char *line, const conv_fft_plan_options *options,
+                        unsigned flags) {
     const cf_gpu *const gpu = device_gpu();
-    bench b = bench_create(line);
+    bench b = bench_create(line, options, flags);
     layer *const l = &b.layer;
     const places own = own_places(&b);
     cf_cu_stream stream;
     cuda_graph_exec exec;
     tensor first[RESULTS];
     assert_success(cf_gpu_stream_create(gpu, &stream));
-    poison(l);
+    reset(&b);
     assert_success(enqueue(&b, &own, stream));
     assert_success(cf_gpu_synchronize(gpu, stream));
     for (int r = 0; r < RESULTS; r++)
         first[r] = tensor_copy(&result_of(l, r)->tensor);
 
-    poison(l);
+    reset(&b);
     const cuda_graph graph = capture(calls, &b, stream);
     assert_success(cf_gpu_synchronize(gpu, stream));
     for (int r = 0; r < RESULTS; r++) /* nothing has run */
@@ -210,7 +257,7 @@ static void check_graph(const cuda_calls *calls, const char *line) {
     check_nodes(calls, graph, line);
     CALL(cuGraphInstantiate, &exec, graph, 0);
     for (int again = 0; again < 3; again++) {
-        poison(l);
+        reset(&b);
         CALL(cuGraphLaunch, exec, stream);
         assert_success(cf_gpu_synchronize(gpu, stream));
         for (int r = 0; r < RESULTS; r++)
@@ -222,10 +269,10 @@ static void check_graph(const cuda_calls *calls, const char *line) {
     random_values(&g, l->x.tensor.count, values);
     layer_set(l, &l->x, values);
     free(values);
-    poison(l);
+    reset(&b);
     CALL(cuGraphLaunch, exec, stream);
     assert_success(cf_gpu_synchronize(gpu, stream));
-    check_results(l, "a graph of both calls");
+    check_results(&b, "a graph of both calls");
 
     CALL(cuGraphExecDestroy, exec);
     CALL(cuGraphDestroy, graph);
@@ -246,7 +293,7 @@ static void small_layers(void **state) {
     assert_success(cf_gpu_enter(device_gpu()));
     assert_success(cf_gpu_stream_create(device_gpu(), &stream));
     for (int i = 0; i < 3; i++) {
-        bench b = bench_create(small[i]);
+        bench b = bench_create(small[i], NULL, 0);
         const conv_fft_problem problem = test_problem(small[i]);
         strategies s = chosen_strategies(device_context(), &problem);
         for (int pass = 0; pass < 3; pass++) {
@@ -288,7 +335,103 @@ static void graphs(void **state) {
     const cuda_calls calls = cuda_calls_of(device_gpu());
     assert_success(cf_gpu_enter(device_gpu()));
     for (int i = 0; i < LINES; i++)
-        check_graph(&calls, lines[i]);
+        check_graph(&calls, lines[i], NULL, 0);
+    cf_gpu_leave(device_gpu());
+}
+
+/* A plan in chunks of the least workspace; calls that add to gradients; kept spectra; every kind of strategy. */
+static void graphs_of_ways(void **state) {
+    NEED_DEVICE(state);
+    static const char *const line = "in=7x6x12x13 out=9 kernel=3x4 pad=1 groups=3";
+    const unsigned all = CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW | CONV_FFT_ACCUMULATE_GBIAS;
+    const conv_fft_problem p = test_problem(line);
+    const cuda_calls calls = cuda_calls_of(device_gpu());
+    conv_fft_plan_options options;
+    strategies ways[3] = {chosen_strategies(device_context(), &p)}; /* products of cuBLAS, fused, overlap-add */
+    ways[1] = fused_strategies(&ways[0]);
+    for (int pass = 0; pass < 3; pass++) {
+        char edited[256];
+        edit_strategy(ways[0].line[pass], "product", "blas", edited, sizeof edited);
+        memcpy(ways[0].line[pass], edited, sizeof edited);
+    }
+    assert_true(find_strategies(device_context(), &p, 2, "add", "step", "loop", &ways[2]));
+    assert_success(cf_gpu_enter(device_gpu()));
+    conv_fft_plan_options_init(&options);
+    check_graph(&calls, line, &options, all);
+    options.keep = CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W;
+    check_graph(&calls, line, &options, 0);
+    conv_fft_plan_options_init(&options);
+    options.workspace_limit = smallest_workspace_limit(device_context(), &p, &options);
+    check_graph(&calls, line, &options, 0);
+    for (int way = 0; way < 3; way++) {
+        conv_fft_plan_options_init(&options);
+        for (int pass = 0; pass < 3; pass++)
+            options.strategy[pass] = ways[way].line[pass];
+        check_graph(&calls, line, &options, way == 2 ? all : 0);
+    }
+    cf_gpu_leave(device_gpu());
+}
+
+/* Nodes of one call; the memory is real, but nothing runs. */
+static size_t count_nodes(const cuda_calls *calls, const char *line, conv_fft_pass pass, const char *strategy,
+                          cf_cu_stream stream) {
+    const size_t most = (size_t)32 << 20; /* of each tensor */
+    const conv_fft_problem p = test_problem(line);
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.passes = (int)pass;
+    for (int i = 0; i < 3; i++)
+        options.strategy[i] = strategy_passes[i] & pass ? strategy : NULL;
+    conv_fft_plan *const plan = test_plan(device_context(), &p, &options);
+    assert_non_null(plan);
+    size_t bytes;
+    assert_success(conv_fft_plan_workspace(plan, pass, &bytes));
+    void *memory;
+    assert_success(cf_gpu_allocate(device_gpu(), 6 * most + bytes, &memory));
+    char *const x = memory, *const w = x + most, *const y = w + most, *const gy = y + most, *const gx = gy + most,
+                *const gw = gx + most, *const workspace = gw + most;
+    const bool data = pass & CONV_FFT_BACKWARD_DATA, weights = pass & CONV_FFT_BACKWARD_WEIGHTS;
+    cuda_graph graph = NULL;
+    CALL(cuStreamBeginCapture, stream, CUDA_CAPTURE_GLOBAL);
+    const conv_fft_status status =
+        pass == CONV_FFT_FORWARD ? conv_fft_forward(plan, x, w, NULL, y, workspace, bytes, stream)
+                                 : conv_fft_backward(plan, weights ? x : NULL, data ? w : NULL, gy, data ? gx : NULL,
+                                                     weights ? gw : NULL, NULL, 0, workspace, bytes, stream);
+    if (status != CONV_FFT_SUCCESS)
+        print_error("%s\n", conv_fft_last_error());
+    CALL(cuStreamEndCapture, stream, &graph);
+    assert_int_equal(status, CONV_FFT_SUCCESS);
+    const size_t count = check_nodes(calls, graph, line);
+    CALL(cuGraphDestroy, graph);
+    cf_gpu_free(device_gpu(), memory);
+    conv_fft_plan_destroy(plan);
+    return count;
+}
+
+/* L4, and as small a layer with the kernels of L5: three launches for a pass, and six for both gradients, of which one makes
+ * the spectra of w and of the gy that they share, and one that of x. */
+static void launches_of_passes(void **state) {
+    NEED_DEVICE(state);
+    static const struct {
+        const char *line, *strategy;
+    } layers[] = {
+        {"in=128x128x16x16 out=128 kernel=7x7",
+         "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=tensor "
+         "spectrum=fp32 chunk=0 groups=0 keep=none"},
+        {"in=128x128x13x13 out=128 kernel=3x3",
+         "staged basis=14x16 tiles=1x1 dilation=step overlap=save product=tensor "
+         "spectrum=fp32 chunk=0 groups=0 keep=none"},
+    };
+    const cuda_calls calls = cuda_calls_of(device_gpu());
+    cf_cu_stream stream;
+    assert_success(cf_gpu_enter(device_gpu()));
+    assert_success(cf_gpu_stream_create(device_gpu(), &stream));
+    for (int i = 0; i < 2; i++) {
+        for (int pass = 0; pass < 3; pass++)
+            assert_int_equal(count_nodes(&calls, layers[i].line, strategy_passes[pass], layers[i].strategy, stream), 3);
+        assert_int_equal(count_nodes(&calls, layers[i].line, CONV_FFT_BACKWARD, layers[i].strategy, stream), 6);
+    }
+    cf_gpu_stream_destroy(device_gpu(), stream);
     cf_gpu_leave(device_gpu());
 }
 
@@ -368,9 +511,9 @@ static void profiles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_memory_too), cmocka_unit_test(graphs),          cmocka_unit_test(small_layers),
-        cmocka_unit_test(shared_plan),       cmocka_unit_test(plans_meanwhile), cmocka_unit_test(empty_batch),
-        cmocka_unit_test(profiles),
+        cmocka_unit_test(device_memory_too),  cmocka_unit_test(graphs),       cmocka_unit_test(graphs_of_ways),
+        cmocka_unit_test(launches_of_passes), cmocka_unit_test(small_layers), cmocka_unit_test(shared_plan),
+        cmocka_unit_test(plans_meanwhile),    cmocka_unit_test(empty_batch),  cmocka_unit_test(profiles),
     };
     return gpu_exit_status(
         cmocka_run_group_tests_name("calls of layers on a GPU", tests, device_gpu_setup, device_teardown));

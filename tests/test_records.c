@@ -102,12 +102,12 @@ static void sets_are_sorted(void **state) {
         assert_true(cf_record_key_compare(&set.items[i - 1]->key, &set.items[i]->key) < 0);
     for (int i = 0; i < 200; ++i) {
         const cf_record r = test_record(i, 1.0, 1);
-        const cf_record *found = cf_records_find(&set, &r.key);
+        const cf_record *found = cf_records_find(&set, &r.key, "");
         assert_non_null(found);
         assert_string_equal(found->strategy[0], r.strategy[0]);
     }
     const cf_record absent = test_record(200, 1.0, 1);
-    assert_null(cf_records_find(&set, &absent.key));
+    assert_null(cf_records_find(&set, &absent.key, ""));
     cf_records_clear(&set);
 }
 
@@ -131,6 +131,12 @@ static void policies(void **state) {
     assert_int_not_equal(cf_record_replaces(&a, &b, CONV_FFT_KEEP_NEWEST),
                          cf_record_replaces(&b, &a, CONV_FFT_KEEP_NEWEST));
     assert_false(cf_record_replaces(&a, &a, CONV_FFT_KEEP_NEWEST));
+    /* Of one place, the last decided, though it was measured before the other. */
+    cf_record chosen = fast_old;
+    chosen.decided = 30;
+    assert_true(cf_record_replaces(&chosen, &slow_new, CF_KEEP_LATEST));
+    assert_false(cf_record_replaces(&slow_new, &chosen, CF_KEEP_LATEST));
+    assert_false(cf_record_replaces(&chosen, &slow_new, CONV_FFT_KEEP_NEWEST));
     /* The place a record comes from outranks its time. */
     b = slow_new;
     a.rank = 1;
@@ -162,7 +168,11 @@ static void round_trip(void **state) {
     assert_string_equal(found.library, r.library);
     assert_true(fabs(found.ms - r.ms) < 1e-8 && fabs(found.predicted_ms - r.predicted_ms) < 1e-8);
     assert_true(found.direct_ms == 0.5 && found.workspace_bytes == 4096 && found.candidates == 8);
-    assert_true(found.mode == r.mode && found.written == r.written);
+    assert_true(found.mode == r.mode && found.written == r.written && found.decided == r.written);
+    r.decided = r.written + 7;
+    assert_int_equal(cf_record_format(&r, line), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_line_read(line, strlen(line) - 1, &header, &found), CF_LINE_RECORD);
+    assert_true(found.written == r.written && found.decided == r.decided);
 
     const cf_fingerprint f = test_fingerprint("NVIDIA H200");
     assert_int_equal(cf_header_format(&f, line), CONV_FFT_SUCCESS);
@@ -222,6 +232,7 @@ static void understood_or_not(void **state) {
         {GOOD ",\"direct_ms\":-1}", CF_LINE_UNKNOWN},
         {GOOD ",\"direct_ms\":\"1\"}", CF_LINE_UNKNOWN},
         {GOOD ",\"library\":7}", CF_LINE_UNKNOWN},
+        {GOOD ",\"decided\":-1}", CF_LINE_UNKNOWN},
         {"\"format\":\"conv_fft records\",\"version\":1,\"abi\":1}", CF_LINE_UNKNOWN},
         {"\"format\":\"conv_fft records\",\"version\":2,\"abi\":9}", CF_LINE_HEADER},
         {"\"format\":\"other records\",\"version\":1,\"abi\":1,\"device\":\"a\",\"kind\":\"b\"}", CF_LINE_UNKNOWN},

@@ -36,6 +36,16 @@ int __wrap_fstatfs(int file, struct statfs *status) {
     return result;
 }
 
+/* Time for others between a write that failed and what is done about it. */
+static long before_truncation; /* nanoseconds */
+
+int __real_ftruncate(int file, off_t bytes);
+int __wrap_ftruncate(int file, off_t bytes);
+int __wrap_ftruncate(int file, off_t bytes) {
+    nanosleep(&(struct timespec){.tv_nsec = before_truncation}, NULL);
+    return __real_ftruncate(file, bytes);
+}
+
 static bool append(cf_record_cache *cache, int number) {
     const cf_record r = test_record(number, 1.0, 1 + number);
     return cf_record_cache_append(cache, &r);
@@ -125,7 +135,7 @@ static void nothing_reported_is_lost(void **state) {
     int reported = 0;
     for (int number; read(report[0], &number, sizeof number) == sizeof number; ++reported) {
         const cf_record wanted = test_record(number, 1.0, 1 + number);
-        const cf_record *found = cf_records_find(&records, &wanted.key);
+        const cf_record *found = cf_records_find(&records, &wanted.key, "");
         if (!found)
             fail_msg("record %d was reported written and is lost", number);
         assert_string_equal(found->strategy[0], wanted.strategy[0]);
@@ -135,6 +145,60 @@ static void nothing_reported_is_lost(void **state) {
     close(report[0]);
     cf_records_clear(&records);
     cf_record_cache_clear(&cache);
+}
+
+/* A writer that fails takes its part of a line back, and nothing that another has written meanwhile. */
+static void failing_beside_others(void **state) {
+    int report[2];
+    assert_int_equal(pipe(report), 0);
+    fcntl(report[1], F_SETPIPE_SZ, 1 << 20);
+    const pid_t failing = fork();
+    assert_true(failing >= 0);
+    if (failing == 0) {
+        cf_record_cache cache = test_cache(*state, "A");
+        const cf_fingerprint f = test_fingerprint("A");
+        const cf_record r = test_record(99999, 1.0, 1);
+        char name[sizeof cache.stem + 8];
+        snprintf(name, sizeof name, "%s.jsonl", cache.stem);
+        before_truncation = 1000000;
+        for (cf_cache_folder_open(&cache.folder, *state, true);;) { /* in the common file alone, never in a shard */
+            const int lock = cf_record_cache_lock(&cache.folder);
+            disk_room = 100;
+            if (lock < 0 || cf_record_file_append(cache.folder.descriptor, name, &f, &r) == CONV_FFT_SUCCESS)
+                _exit(3);
+            close(lock);
+            pause_for(700); /* in which the others come */
+        }
+    }
+    const pid_t writers[2] = {spawn(*state, 1, report[1], true), spawn(*state, 2, report[1], true)};
+    for (int i = 0; i < 2; ++i) {
+        int how;
+        assert_int_equal(waitpid(writers[i], &how, 0), writers[i]);
+        assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    }
+    int how;
+    kill(failing, SIGKILL);
+    assert_int_equal(waitpid(failing, &how, 0), failing);
+    assert_true(WIFSIGNALED(how));
+    close(report[0]);
+    close(report[1]);
+    assert_int_equal(records_in_cache(*state, "A", NULL), 2 * RECORDS);
+}
+
+/* A file that another line would make too large to be read is left, and the line goes to a shard. */
+static void file_that_is_full(void **state) {
+    cf_record_cache cache = test_cache(*state, "A");
+    assert_true(append(&cache, 1));
+    char path[1024];
+    assert_int_equal(scratch_count(*state, ".jsonl", path), 1);
+    assert_int_equal(truncate(path, (off_t)CF_RECORD_FILE_MOST_BYTES - 100), 0);
+    assert_true(append(&cache, 2) && append(&cache, 3));
+    cf_record_cache_clear(&cache);
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_size, CF_RECORD_FILE_MOST_BYTES - 100);
+    assert_int_equal(scratch_count(*state, ".jsonl", NULL), 2);
+    assert_int_equal(records_in_cache(*state, "A", NULL), 3);
 }
 
 /* A process that was stopped while it held the lock: the others write shards. */
@@ -326,7 +390,7 @@ static void tune_path(void **state) {
     const int ranks[] = {CF_RANK_CACHE, CF_RANK_PATH, CF_RANK_PATH, CF_RANK_PATH - 3, CF_RANK_PATH - 3};
     for (int i = 0; i < 5; ++i) {
         const cf_record wanted = test_record(i, 1.0, 1);
-        assert_int_equal(cf_records_find(&records, &wanted.key)->rank, ranks[i]);
+        assert_int_equal(cf_records_find(&records, &wanted.key, "")->rank, ranks[i]);
     }
     assert_int_equal(scratch_count(second, "", NULL), 1); /* nothing is written there */
     cf_records_clear(&records);
@@ -339,6 +403,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(kept_from_process_to_process),
         IN_SCRATCH(nothing_reported_is_lost),
+        IN_SCRATCH(failing_beside_others),
+        IN_SCRATCH(file_that_is_full),
         IN_SCRATCH(lock_that_is_held),
         IN_SCRATCH(network_file_system),
         IN_SCRATCH(full_disk),

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -26,10 +27,19 @@ static const char small_line[] = "in=2x4x20x21 out=6 kernel=3x4 pad=1";
 static int64_t spoiled_basis;
 static int spoiled_runs;
 
+/* Every run of a staged pass takes 20 ms more. */
+static bool slowed;
+static int slow_runs;
+
 conv_fft_status __real_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
 conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
 conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call) {
     const int pass = set & CONV_FFT_FORWARD ? CF_PASS_FORWARD : CF_PASS_WEIGHTS;
+    static const struct timespec a_while = {.tv_nsec = 20000000};
+    if (slowed) {
+        nanosleep(&a_while, NULL);
+        ++slow_runs;
+    }
     if (spoiled_basis && plan->pass[pass].strategy.basis[2] == spoiled_basis) {
         ++spoiled_runs;
         if (call->y)
@@ -267,6 +277,36 @@ static void records_and_limits(void **state) {
     conv_fft_context_destroy(context);
 }
 
+/* One gradient alone, as of a network's first layer, does what the record of both says of it, unless it is to be measured itself. */
+static void halves_of_records(void **state) {
+    conv_fft_context *context = context_in(*state);
+    const char *const both[] = {NULL, STAGED("24x24", "1x1"), STAGED("25x25", "1x1")};
+    const char *const own[] = {NULL, NULL, STAGED("27x27", "1x1")};
+    const conv_fft_problem p = problem_of(small_line);
+    put(context, small_line, CONV_FFT_BACKWARD, 0, 0, 100, both);
+    for (int turn = 0; turn < 3; ++turn) {
+        const int passes = turn == 0 ? CONV_FFT_BACKWARD_DATA : CONV_FFT_BACKWARD_WEIGHTS;
+        conv_fft_plan_options options = options_of(CONV_FFT_TUNE_CACHED);
+        options.passes = passes;
+        conv_fft_plan *plan = NULL;
+        conv_fft_description d;
+        if (turn == 2)
+            put(context, small_line, CONV_FFT_BACKWARD_WEIGHTS, 0, 0, 100, own);
+        assert_int_equal(conv_fft_plan_create(context, &p, &options, &plan), CONV_FFT_SUCCESS);
+        assert_int_equal(conv_fft_plan_describe(plan, (conv_fft_pass)passes, &d), CONV_FFT_SUCCESS);
+        assert_non_null(strstr(d.strategy, turn == 0 ? "basis=24x24" : turn == 1 ? "basis=25x25" : "basis=27x27"));
+        conv_fft_plan_destroy(plan);
+    }
+    EXPECT_COUNTS(context, 2, 3, 0, 0);
+    conv_fft_plan_options measure = options_of(CONV_FFT_TUNE_MEASURE);
+    measure.passes = CONV_FFT_BACKWARD_DATA;
+    conv_fft_plan *plan = NULL;
+    assert_int_equal(conv_fft_plan_create(context, &p, &measure, &plan), CONV_FFT_SUCCESS);
+    conv_fft_plan_destroy(plan);
+    EXPECT_COUNTS(context, 3, 3, 1, 0);
+    conv_fft_context_destroy(context);
+}
+
 /* Spectra that are kept tie all passes together; a record that breaks the tie is no use. */
 static void kept_spectra(void **state) {
     conv_fft_context *context = context_in(*state);
@@ -431,6 +471,31 @@ static void too_little_time(void **state) {
     assert_non_null(strstr(said, "too short"));
     assert_non_null(strstr(said, "the cost model decides"));
     EXPECT_COUNTS(context, 0, 0, 2, 0);
+    conv_fft_context_destroy(context);
+}
+
+/* A search of a hundred candidates, all of them slow, ends with the time it has, and the time of one pass is not that of the other. */
+static void time_runs_out(void **state) {
+    conv_fft_context *context = context_in(*state);
+    conv_fft_plan_options options = options_of(CONV_FFT_TUNE_EXHAUSTIVE);
+    options.tune_milliseconds = 600;
+    slowed = true;
+    slow_runs = 0;
+    const choice c = choose(context, small_line, &options);
+    slowed = false;
+    assert_true(c.forward_ms > 0.0);
+    assert_true(slow_runs > 8 && slow_runs < 120); /* a run each would be more than 300 */
+    conv_fft_context_destroy(context);
+}
+
+/* Candidates that the limit keeps out leave their places to others. */
+static void limited_searches(void **state) {
+    conv_fft_context *context = context_in(*state);
+    conv_fft_plan_options options = options_of(CONV_FFT_TUNE_MEASURE);
+    options.workspace_limit = 300000;
+    const choice c = choose(context, "in=4x8x24x24 out=8 kernel=5x5 pad=2", &options);
+    assert_true(c.forward_ms > 0.0 && c.backward_ms > 0.0);
+    EXPECT_COUNTS(context, 2, 0, 2, 0);
     conv_fft_context_destroy(context);
 }
 
@@ -629,11 +694,14 @@ int main(int argc, char **argv) {
         IN_SCRATCH(better_modes_measure_again),
         IN_SCRATCH(records_that_do_not_suit),
         IN_SCRATCH(records_and_limits),
+        IN_SCRATCH(halves_of_records),
         IN_SCRATCH(kept_spectra),
         IN_SCRATCH(candidates_are_shown),
         IN_SCRATCH(wrong_candidates_are_refused),
         IN_SCRATCH(best_passes_are_combined),
         IN_SCRATCH(too_little_time),
+        IN_SCRATCH(time_runs_out),
+        IN_SCRATCH(limited_searches),
         IN_SCRATCH(lists_are_cancelled_and_continued),
         IN_SCRATCH(files),
         IN_SCRATCH(merges_last),

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `verify` succeeds only if every line can be verified. */
+/* `verify` succeeds only if every line and every kernel can be verified. */
 static int list(int verify) {
     size_t bytes = 0;
     int64_t damaged = 0;
@@ -25,7 +25,7 @@ static int list(int verify) {
     fputs(text, stdout);
     free(text);
     if (verify)
-        printf("%" PRId64 " lines cannot be verified\n", damaged);
+        printf("%" PRId64 " lines or kernels cannot be verified\n", damaged);
     return verify && damaged > 0;
 }
 
@@ -77,7 +77,7 @@ static int export(conv_fft_context *context, char **words, int count) {
         return conv_fft_tune_save(context, words[0]) == CONV_FFT_SUCCESS ? 0 : library_error(words[0]);
     network n;
     int failed = network_read_all(words + 1, count - 1, 0, &n);
-    conv_fft_problem *problems = failed ? NULL : calloc((size_t)n.count + 1, sizeof *problems);
+    conv_fft_problem *problems = n.count == 0 ? NULL : calloc((size_t)n.count + 1, sizeof *problems);
     for (int64_t i = 0; problems && i < n.count; ++i)
         problems[i] = n.layers[i].problem;
     if (problems && conv_fft_tune_export(context, words[0], problems, n.count) != CONV_FFT_SUCCESS)

@@ -11,7 +11,7 @@ typedef struct options {
     conv_fft_tuning mode; /* CONV_FFT_TUNE_OFF: not given */
     conv_fft_tune_policy policy;
     uint64_t workspace_limit;
-    const char *file, *facts;
+    char *file, *facts;
 } options;
 
 /* Each writes a message and returns the program's exit status. */
@@ -31,9 +31,9 @@ int bench_command(const options *o, char **words, int count);
 /* The words behind `explain fft`. */
 int explain_fft(const options *o, char **words, int count);
 
-/* Problem lines of files. */
+/* Problem lines, of files or of the command line (file is NULL). */
 typedef struct layer_line {
-    char name[64];
+    char name[64], text[1024]; /* the text is that of conv_fft_problem_format() */
     conv_fft_problem problem;
     const char *file;
     long line;
@@ -45,10 +45,14 @@ typedef struct network {
     int64_t bad; /* lines that are no problem: each has been reported with its file and number */
 } network;
 
-/* Add the problems of a file. 0, or an exit status if it cannot be read. */
-int network_read(const char *file, network *n);
-/* Of files; at most `most` problems if it is positive. */
-int network_read_all(char **files, int count, int64_t most, network *n);
+/* Read a line of `length` bytes into `layer`, whose file and line number are set. 0, or an exit status behind a message. */
+int layer_read(const char *text, size_t length, layer_line *layer);
+/* What the library said of a layer, behind its place. Returns the exit status. */
+int layer_error(const layer_line *layer);
+
+/* The problems of files; at most `most` if it is positive. A line that says what another has said, and has no name or the same, is left out.
+ * 0, or an exit status: a file cannot be read, or there is no problem in any; the others are there nevertheless. */
+int network_read_all(char *const *files, int count, int64_t most, network *n);
 void network_free(network *n);
 
 /* The quality of the cost model and of the quick search, against the exhaustive one. */

@@ -7,19 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A problem as it was given: as arguments (file is NULL), or as a line of a file. */
-typedef struct problem_source {
-    const char *text, *file;
-    long line;
-} problem_source;
-
-static int problem_error(const problem_source *source) {
-    if (!source->file)
-        return library_error(source->text);
-    fprintf(stderr, "conv-fft: %s:%ld: %s\n", source->file, source->line, conv_fft_last_error());
-    return 1;
-}
-
 static void print_axes(const char *name, const int64_t *axes, int rank) {
     printf("%s ", name);
     for (int a = 0; a < rank; ++a)
@@ -103,19 +90,18 @@ static int print_candidate(const conv_fft_tune_candidate *c, void *user) {
     return 0;
 }
 
-static int explain_candidates(const options *o, conv_fft_context *context, const problem_source *source,
-                              const conv_fft_problem *p) {
+static int explain_candidates(const options *o, conv_fft_context *context, const layer_line *layer) {
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
     po.workspace_limit = o->workspace_limit;
     po.tuning = o->mode;
     po.tune_milliseconds = o->milliseconds;
     listing l = {.most = o->candidates};
-    const conv_fft_status status = conv_fft_tune_candidates(context, p, &po, print_candidate, &l);
-    return status == CONV_FFT_SUCCESS ? 0 : problem_error(source);
+    const conv_fft_status status = conv_fft_tune_candidates(context, &layer->problem, &po, print_candidate, &l);
+    return status == CONV_FFT_SUCCESS ? 0 : layer_error(layer);
 }
 
-static int explain(const options *o, conv_fft_context *context, const problem_source *source) {
+static int explain(const options *o, conv_fft_context *context, const layer_line *layer) {
     static const struct {
         conv_fft_pass pass;
         const char *name;
@@ -123,59 +109,48 @@ static int explain(const options *o, conv_fft_context *context, const problem_so
                   {CONV_FFT_BACKWARD_DATA, "backward data"},
                   {CONV_FFT_BACKWARD_WEIGHTS, "backward weights"},
                   {CONV_FFT_BACKWARD, "backward, both gradients"}};
-    conv_fft_problem p;
-    char name[64], text[1024];
-    if (conv_fft_problem_parse(source->text, &p, name, sizeof name) != CONV_FFT_SUCCESS)
-        return problem_error(source);
-    if (p.rank == 0)
-        return 0;
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
     po.workspace_limit = o->workspace_limit;
     conv_fft_plan *plan;
-    if (conv_fft_plan_create(context, &p, &po, &plan) != CONV_FFT_SUCCESS)
-        return problem_error(source);
-    conv_fft_problem_format(&p, text, sizeof text);
-    printf("%s%s%s\n", name, *name ? " " : "", text);
+    if (conv_fft_plan_create(context, &layer->problem, &po, &plan) != CONV_FFT_SUCCESS)
+        return layer_error(layer);
+    printf("%s%s%s\n", layer->name, layer->name[0] ? " " : "", layer->text);
     int failed = 0;
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && !failed; ++i) {
         conv_fft_description d;
         const conv_fft_status status = o->measure ? conv_fft_profile(plan, passes[i].pass, o->measure, &d)
                                                   : conv_fft_plan_describe(plan, passes[i].pass, &d);
         if (status != CONV_FFT_SUCCESS)
-            failed = problem_error(source);
+            failed = layer_error(layer);
         else
-            print_description(passes[i].name, &d, p.rank);
+            print_description(passes[i].name, &d, layer->problem.rank);
         if (i == 0 && !failed)
-            print_nan_reach(&p, &d);
+            print_nan_reach(&layer->problem, &d);
     }
     conv_fft_plan_destroy(plan);
     if (o->candidates && !failed)
-        failed = explain_candidates(o, context, source, &p);
+        failed = explain_candidates(o, context, layer);
     return failed;
 }
 
+/* Bad lines are passed over, and so are problems that no plan can be made for. */
 static int explain_file(const options *o, conv_fft_context *context) {
-    FILE *file = fopen(o->file, "r");
-    if (!file)
-        return read_error(o->file);
-    char *text = NULL;
-    size_t bytes = 0;
-    problem_source source = {.file = o->file};
-    int failed = 0;
-    while (!failed && getline(&text, &bytes, file) >= 0) {
-        source.text = text;
-        ++source.line;
-        failed = explain(o, context, &source);
+    network n;
+    int failed = network_read_all(&o->file, 1, 0, &n);
+    for (int64_t i = 0; i < n.count; ++i) {
+        const int status = explain(o, context, &n.layers[i]);
+        failed = failed ? failed : status;
     }
-    if (!failed && !feof(file))
-        failed = read_error(o->file);
-    free(text);
-    fclose(file);
+    failed = failed ? failed : n.bad > 0;
+    network_free(&n);
     return failed;
 }
 
 static int explain_words(const options *o, conv_fft_context *context, char **words, int count) {
+    enum {
+        USUAL_CANDIDATES = 10
+    };
     char line[1024];
     size_t length = 0;
     for (int i = 0; i < count; ++i) {
@@ -184,7 +159,13 @@ static int explain_words(const options *o, conv_fft_context *context, char **wor
         if (length >= sizeof line)
             return usage_error("the problem is too long", NULL);
     }
-    return explain(o, context, &(problem_source){.text = line});
+    layer_line layer = {.file = NULL};
+    if (layer_read(line, length, &layer) != 0)
+        return 1;
+    options own = *o;
+    if (!own.candidates)
+        own.candidates = USUAL_CANDIDATES;
+    return layer.problem.rank > 0 ? explain(&own, context, &layer) : 0;
 }
 
 int explain_command(const options *o, char **words, int count) {
@@ -192,6 +173,8 @@ int explain_command(const options *o, char **words, int count) {
         return explain_fft(o, words + 1, count - 1);
     if (o->facts)
         return usage_error("explain takes --facts for an fft only", NULL);
+    if (o->milliseconds && o->mode == CONV_FFT_TUNE_OFF)
+        return usage_error("explain measures for --milliseconds only with --mode", NULL);
     if (!o->file && count == 0)
         return usage_error("explain needs a problem or --file", NULL);
     if (o->file && count > 0)

@@ -21,7 +21,57 @@ static int add(network *n, const layer_line *layer) {
     return 0;
 }
 
-int network_read(const char *file, network *n) {
+static int fail_byte(unsigned byte, const layer_line *layer) {
+    char place[32] = "";
+    if (layer->file)
+        snprintf(place, sizeof place, ":%ld", layer->line);
+    fprintf(stderr, "conv-fft: %s%s: there is a byte 0x%02x, which is not of a plain text\n",
+            layer->file ? layer->file : "the problem", place, byte);
+    return 1;
+}
+
+int layer_error(const layer_line *layer) {
+    if (!layer->file)
+        return library_error(layer->name[0] ? layer->name : "the problem");
+    fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
+    return 1;
+}
+
+/* Names and messages go to terminals, so what is not plain text is allowed in comments only. */
+static int check_bytes(const char *text, size_t length, const layer_line *layer) {
+    for (size_t i = 0; i < length; ++i) {
+        const unsigned char byte = (unsigned char)text[i];
+        const int plain = (byte >= ' ' && byte <= '~') || strchr("\t\n\v\f\r", byte) != NULL;
+        if (byte == '#')
+            return memchr(text + i, '\0', length - i) ? fail_byte(0, layer) : 0;
+        if (byte == '\0' || !plain)
+            return fail_byte(byte, layer);
+    }
+    return 0;
+}
+
+int layer_read(const char *text, size_t length, layer_line *layer) {
+    if (check_bytes(text, length, layer) != 0)
+        return 1;
+    if (conv_fft_problem_parse(text, &layer->problem, layer->name, sizeof layer->name) != CONV_FFT_SUCCESS)
+        return layer_error(layer);
+    if (layer->problem.rank == 0)
+        return 0;
+    return conv_fft_problem_format(&layer->problem, layer->text, sizeof layer->text) == CONV_FFT_SUCCESS
+               ? 0
+               : layer_error(layer);
+}
+
+static int is_there(const network *n, const layer_line *layer) {
+    for (int64_t i = 0; i < n->count; ++i) {
+        if (strcmp(n->layers[i].text, layer->text) == 0 &&
+            (!layer->name[0] || strcmp(n->layers[i].name, layer->name) == 0))
+            return 1;
+    }
+    return 0;
+}
+
+static int read_file(const char *file, network *n) {
     FILE *stream = fopen(file, "r");
     if (!stream)
         return read_error(file);
@@ -29,16 +79,17 @@ int network_read(const char *file, network *n) {
     size_t bytes = 0;
     layer_line layer = {.file = file};
     int failed = 0;
-    while (!failed && getline(&text, &bytes, stream) >= 0) {
+    for (ssize_t length; !failed && (length = getline(&text, &bytes, stream)) >= 0;) {
         ++layer.line;
-        if (conv_fft_problem_parse(text, &layer.problem, layer.name, sizeof layer.name) != CONV_FFT_SUCCESS) {
-            fprintf(stderr, "conv-fft: %s:%ld: %s\n", file, layer.line, conv_fft_last_error());
+        if (layer_read(text, (size_t)length, &layer) != 0) {
             ++n->bad;
-        } else if (layer.problem.rank > 0) {
-            if (!layer.name[0])
-                snprintf(layer.name, sizeof layer.name, "line-%ld", layer.line);
-            failed = add(n, &layer);
+            continue;
         }
+        if (layer.problem.rank == 0 || is_there(n, &layer))
+            continue;
+        if (!layer.name[0])
+            snprintf(layer.name, sizeof layer.name, "line-%ld", layer.line);
+        failed = add(n, &layer);
     }
     if (!failed && !feof(stream))
         failed = read_error(file);
@@ -47,11 +98,17 @@ int network_read(const char *file, network *n) {
     return failed;
 }
 
-int network_read_all(char **files, int count, int64_t most, network *n) {
+int network_read_all(char *const *files, int count, int64_t most, network *n) {
     *n = (network){0};
     int failed = 0;
-    for (int i = 0; i < count && !failed; ++i)
-        failed = network_read(files[i], n);
+    for (int i = 0; i < count; ++i) {
+        const int status = read_file(files[i], n);
+        failed = failed ? failed : status;
+    }
+    if (!failed && n->count == 0 && n->bad == 0) {
+        fprintf(stderr, "conv-fft: %s%s: there is no problem line\n", files[0], count > 1 ? " and the others" : "");
+        failed = 1;
+    }
     if (most > 0 && n->count > most)
         n->count = most;
     return failed;

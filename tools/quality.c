@@ -57,10 +57,8 @@ static int search(const options *o, conv_fft_context *context, const layer_line 
     for (int set = 0; set < SETS; ++set)
         f->wanted_ms[set][0] = f->wanted_ms[set][1] = -1.0;
     const double begin = seconds_now();
-    if (conv_fft_tune_candidates(context, &layer->problem, &po, note, f) != CONV_FFT_SUCCESS) {
-        fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
-        return 1;
-    }
+    if (conv_fft_tune_candidates(context, &layer->problem, &po, note, f) != CONV_FFT_SUCCESS)
+        return layer_error(layer);
     *seconds = seconds_now() - begin;
     return 0;
 }
@@ -80,10 +78,8 @@ static int choose_by_model(conv_fft_context *context, const layer_line *layer, f
     if (status == CONV_FFT_SUCCESS)
         status = conv_fft_plan_describe(plan, CONV_FFT_BACKWARD_WEIGHTS, &weights);
     conv_fft_plan_destroy(plan);
-    if (status != CONV_FFT_SUCCESS) {
-        fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
-        return 1;
-    }
+    if (status != CONV_FFT_SUCCESS)
+        return layer_error(layer);
     snprintf(f->first[0], STRATEGY_BYTES, "%s", forward.strategy);
     snprintf(f->first[1], STRATEGY_BYTES, "%s; %s", data.strategy, weights.strategy);
     return 0;

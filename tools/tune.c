@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,20 @@
 
 static volatile sig_atomic_t interrupted;
 
+/* The layer that is being tuned is tuned to its end; who does not want to wait for that says so a second time. */
 static void interrupt(int number) {
+    static const char text[] = "\nconv-fft: stopping behind this layer; once more stops at once\n";
     (void)number;
     interrupted = 1;
+    const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+}
+
+static void stop_behind_a_layer(void) {
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
 }
 
 static double seconds_now(void) {
@@ -25,19 +37,34 @@ static double seconds_now(void) {
 
 /* ---- progress, where somebody looks on */
 
-static void show_progress(int64_t done, int64_t total, double begin, const char *name) {
+/* Layers that have their records cost no time, so only the others tell how long the rest will take. */
+typedef struct progress {
+    bool *known;      /* of each layer: it need not be measured */
+    int64_t measured; /* layers */
+    double seconds;   /* for them */
+} progress;
+
+static int64_t count_unknown(const progress *p, int64_t from, int64_t to) {
+    int64_t count = 0;
+    for (int64_t i = from; i < to; ++i)
+        count += !p->known[i];
+    return count;
+}
+
+static void show_progress(const progress *p, int64_t done, int64_t total, const char *name) {
     enum {
         WIDTH = 30
     };
     if (!isatty(STDERR_FILENO))
         return;
+    const int64_t unknown = count_unknown(p, done, total);
     char bar[WIDTH + 1], left[32] = "";
     const int filled = (int)(done * WIDTH / total);
     memset(bar, '.', WIDTH);
     memset(bar, '#', (size_t)filled);
     bar[WIDTH] = '\0';
-    if (done > 0) {
-        const double seconds = (seconds_now() - begin) / (double)done * (double)(total - done);
+    if (p->measured > 0 || unknown == 0) {
+        const double seconds = unknown ? p->seconds / (double)p->measured * (double)unknown : 0;
         snprintf(left, sizeof left, ", %d min %02d s left", (int)seconds / 60, (int)seconds % 60);
     }
     fprintf(stderr, "\r\033[K[%s] %" PRId64 "/%" PRId64 " %s%s", bar, done, total, name, left);
@@ -62,7 +89,7 @@ static void print_table_head(void) {
 /* The records of one problem; the sums over the rows of a network. */
 typedef struct table {
     const char *name;
-    char problem[1024];
+    const char *problem;
     int forward, backward; /* rows for them */
     double ms, direct_ms;  /* sums, of rows with both times */
     int rows;
@@ -95,7 +122,7 @@ static void print_untuned(conv_fft_context *context, const layer_line *layer, co
     conv_fft_description d;
     if (conv_fft_plan_create(context, &layer->problem, NULL, &plan) != CONV_FFT_SUCCESS ||
         conv_fft_plan_describe(plan, set, &d) != CONV_FFT_SUCCESS)
-        fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
+        layer_error(layer);
     else
         printf("%-24s %-9s %12s %12s %9s %15" PRIu64 "  %s (the cost model's)\n", layer->name, set_name(set), "-", "-",
                "-", d.workspace_bytes, d.strategy);
@@ -111,15 +138,13 @@ static int tune_layer(const options *o, conv_fft_context *context, const layer_l
     po.tune_milliseconds = o->milliseconds;
     po.tune_again = o->again;
     t->name = layer->name;
+    t->problem = layer->text;
     t->forward = t->backward = 0;
     const conv_fft_status status = conv_fft_tune_problems(context, &layer->problem, 1, &po, NULL, NULL);
     end_progress();
-    if (status != CONV_FFT_SUCCESS) {
-        fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
-        return 1;
-    }
-    if (conv_fft_problem_format(&layer->problem, t->problem, sizeof t->problem) != CONV_FFT_SUCCESS ||
-        conv_fft_tune_foreach(context, print_record, t) != CONV_FFT_SUCCESS)
+    if (status != CONV_FFT_SUCCESS)
+        return layer_error(layer);
+    if (conv_fft_tune_foreach(context, print_record, t) != CONV_FFT_SUCCESS)
         return library_error("no records");
     if (!t->forward)
         print_untuned(context, layer, CONV_FFT_FORWARD);
@@ -129,19 +154,58 @@ static int tune_layer(const options *o, conv_fft_context *context, const layer_l
     return 0;
 }
 
+/* Which layers have the records that are wanted: bits of `sets`. */
+typedef struct recorded {
+    const network *n;
+    conv_fft_tuning mode;
+    int *sets;
+} recorded;
+
+static int note_recorded(const conv_fft_tune_record *r, void *user) {
+    const recorded *known = user;
+    const bool enough = !r->keep && !r->workspace_class && r->tuning >= known->mode;
+    for (int64_t i = 0; enough && i < known->n->count; ++i) {
+        if (strcmp(r->problem, known->n->layers[i].text) == 0)
+            known->sets[i] |= 1 << r->pass;
+    }
+    return 0;
+}
+
+/* NULL: out of memory. */
+static bool *find_recorded(const options *o, conv_fft_context *context, const network *n) {
+    const int both = 1 << CONV_FFT_FORWARD | 1 << CONV_FFT_BACKWARD;
+    bool *known = calloc((size_t)n->count, sizeof *known);
+    recorded r = {n, o->mode, calloc((size_t)n->count, sizeof *r.sets)};
+    if (known && r.sets && !o->again)
+        conv_fft_tune_foreach(context, note_recorded, &r);
+    for (int64_t i = 0; known && r.sets && i < n->count; ++i)
+        known[i] = (r.sets[i] & both) == both;
+    free(r.sets);
+    return known;
+}
+
 static int tune_network(const options *o, conv_fft_context *context, const network *n) {
-    const double begin = seconds_now();
     table t = {.rows = 0};
+    progress p = {.known = find_recorded(o, context, n)};
     int failed = 0;
-    signal(SIGINT, interrupt);
-    signal(SIGTERM, interrupt);
+    if (!p.known) {
+        fputs("conv-fft: out of memory for the progress\n", stderr);
+        return 1;
+    }
+    stop_behind_a_layer();
+    printf("# %s\n", conv_fft_context_description(context));
     print_table_head();
+    fflush(stdout);
     int64_t i = 0;
     for (; i < n->count && !interrupted; ++i) {
-        show_progress(i, n->count, begin, n->layers[i].name);
+        const double begin = seconds_now();
+        show_progress(&p, i, n->count, n->layers[i].name);
         failed |= tune_layer(o, context, &n->layers[i], &t);
+        p.measured += !p.known[i];
+        p.seconds += p.known[i] ? 0 : seconds_now() - begin;
     }
     end_progress();
+    free(p.known);
     if (t.rows > 0)
         printf("%-24s %-9s %12.4f %12.4f %9.2f\n", "all with both times", "", t.ms, t.direct_ms, t.direct_ms / t.ms);
     if (!interrupted)
@@ -157,12 +221,13 @@ static int with_network(const options *o, char **words, int count,
     network n;
     conv_fft_context *context = NULL;
     int failed = network_read_all(words, count, o->count, &n);
-    if (!failed)
-        failed = open_context(o, &context);
-    if (!failed)
-        failed = command(o, context, &n);
-    if (!failed && n.bad > 0)
-        failed = 1;
+    if (n.count > 0) {
+        int status = open_context(o, &context);
+        if (!status)
+            status = command(o, context, &n);
+        failed = failed ? failed : status;
+    }
+    failed = failed ? failed : n.bad > 0;
     conv_fft_context_destroy(context);
     network_free(&n);
     return failed;
@@ -191,7 +256,7 @@ static int bench_layer(conv_fft_context *context, const layer_line *layer, int r
                    d.strategy);
     }
     if (status != CONV_FFT_SUCCESS)
-        fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
+        layer_error(layer);
     conv_fft_plan_destroy(plan);
     fflush(stdout);
     return status != CONV_FFT_SUCCESS;

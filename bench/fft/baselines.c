@@ -16,6 +16,7 @@ enum {
     CUFFT_TYPE_D2Z = 0x6a,
     CUFFT_TYPE_Z2D = 0x6c,
     CUFFT_FORWARD = -1,
+    CUDA_C_16F = 6,
     MOVE_THREADS = 256
 };
 
@@ -82,10 +83,24 @@ static unsigned type_of(const fft_job *job) {
     return job->inverse ? CUFFT_TYPE_C2R : CUFFT_TYPE_R2C;
 }
 
+static conv_fft_status make_half_plan(fft_impl *impl, with_cufft *w) {
+    const fft_case *const c = impl->job->c;
+    long long n[3] = {c->basis[0], c->basis[1], c->basis[2]};
+    size_t bytes = 0;
+    CF_FORWARD(CUFFT(cufftCreate, &w->plan));
+    w->planned = true;
+    CF_FORWARD(CUFFT(cufftXtMakePlanMany, w->plan, c->rank, n + 3 - c->rank, NULL, 1, 0, CUDA_C_16F, NULL, 1, 0,
+                     CUDA_C_16F, fft_planes(c), &bytes, CUDA_C_16F));
+    impl->workspace_bytes += bytes;
+    return CUFFT(cufftSetStream, w->plan, impl->job->stream);
+}
+
 static conv_fft_status make_plan(fft_impl *impl, with_cufft *w) {
     const fft_case *const c = impl->job->c;
     int n[3] = {(int)c->basis[0], (int)c->basis[1], (int)c->basis[2]};
     size_t bytes = 0;
+    if (c->halves)
+        return make_half_plan(impl, w);
     CF_FORWARD(CUFFT(cufftPlanMany, &w->plan, c->rank, n + 3 - c->rank, NULL, 1, 0, NULL, 1, 0, type_of(impl->job),
                      (int)fft_planes(c)));
     w->planned = true;
@@ -131,6 +146,8 @@ static conv_fft_status restore_spectrum(fft_impl *impl) {
 
 static conv_fft_status execute_from(fft_impl *impl, void *in, void *out) {
     const fft_cufft_plan plan = ((const with_cufft *)impl->state)->plan;
+    if (impl->job->c->halves)
+        return CUFFT(cufftXtExec, plan, in, out, CUFFT_FORWARD);
     switch (type_of(impl->job)) {
     case CUFFT_TYPE_C2C:
         return CUFFT(cufftExecC2C, plan, in, out, CUFFT_FORWARD);
@@ -185,7 +202,9 @@ static conv_fft_status open_cufft(fft_impl *impl, const char *name, const char *
     return status;
 }
 
-conv_fft_status fft_cufft_alone_open(fft_impl *impl) { return open_cufft(impl, "cufft", "cufftPlanMany", false); }
+conv_fft_status fft_cufft_alone_open(fft_impl *impl) {
+    return open_cufft(impl, "cufft", impl->job->c->halves ? "cufftXtMakePlanMany" : "cufftPlanMany", false);
+}
 
 conv_fft_status fft_cufft_padded_open(fft_impl *impl) {
     return open_cufft(impl, "cufft-padded",

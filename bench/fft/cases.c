@@ -23,11 +23,11 @@ bool fft_same_transform(const fft_case *a, const fft_case *b) {
     return a->rank == b->rank && !memcmp(a->basis, b->basis, sizeof a->basis) &&
            !memcmp(a->data, b->data, sizeof a->data) && a->channels == b->channels &&
            a->complex_signal == b->complex_signal && a->frequency_major == b->frequency_major &&
-           a->doubles == b->doubles;
+           a->doubles == b->doubles && a->halves == b->halves;
 }
 
 const char *fft_pass(const fft_case *c, bool inverse) { return c->complex_signal ? "c2c" : inverse ? "c2r" : "r2c"; }
-const char *fft_precision(const fft_case *c) { return c->doubles ? "fp64" : "fp32"; }
+const char *fft_precision(const fft_case *c) { return c->doubles ? "fp64" : c->halves ? "fp16" : "fp32"; }
 
 static void add_name(const fft_case *c, char *name, size_t bytes) {
     cf_text t = {name, bytes, 0};
@@ -47,6 +47,8 @@ static void add(suite *s, fft_case c, int bits) {
     if (s->quick && elements > QUICK_ELEMENTS)
         elements = QUICK_ELEMENTS;
     c.batch = elements / (fft_points(&c) * c.channels);
+    if (c.batch == 0)
+        return; /* a reduced suite goes without it */
     add_name(&c, c.name, sizeof c.name);
     for (size_t i = 0; i < s->count; i++)
         if (!strcmp(s->cases[i].name, c.name) && fft_same_transform(&s->cases[i], &c))
@@ -91,6 +93,20 @@ static void add_others(suite *s) {
     add(s, doubles, 27);
 }
 
+/* As in the tables of tcFFT (arXiv 2104.11471), one entry at least: 512 MB each way. */
+static void add_halves(suite *s) {
+    for (int log = 4; log <= 24; log++) {
+        fft_case c = cube(1, (int64_t)1 << log);
+        c.complex_signal = c.halves = true;
+        add(s, c, 27);
+    }
+    for (int64_t n = 256; n <= 512; n *= 2) {
+        fft_case c = cube(2, n);
+        c.complex_signal = c.halves = true;
+        add(s, c, 27);
+    }
+}
+
 size_t fft_suite(bool quick, fft_case cases[FFT_MAX_CASES]) {
     static const int64_t powers[] = {8, 16, 32, 64, 128, 256}, lines[] = {512, 1024, 4096, 16384};
     static const int64_t others[] = {12, 20, 24, 28, 36, 40, 45, 48, 56, 63, 72, 75, 80, 96, 112};
@@ -109,5 +125,6 @@ size_t fft_suite(bool quick, fft_case cases[FFT_MAX_CASES]) {
     add(&s, padded(2, 64, 9), 28);
     add(&s, padded(2, 16, 5), 28);
     add_others(&s);
+    add_halves(&s);
     return s.count;
 }

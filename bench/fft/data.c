@@ -2,12 +2,15 @@
 /* Random inputs in the order of the case, and the error of sampled planes. */
 #include "fft.h"
 
+#include "cpu/convert.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 #define BLOCK_FLOATS ((int64_t)1 << 22)
 #define MAX_SAMPLES 16
 #define MIN_SAMPLES 3
+#define LONG_LINE ((int64_t)1 << 20) /* of which one is enough */
 #define REFERENCE_WORK ((int64_t)1 << 28)
 
 static int64_t in_numbers(const fft_job *job) { return job->inverse ? fft_spectrum(job->c) : fft_signal(job->c); }
@@ -18,12 +21,16 @@ static int64_t out_numbers(const fft_job *job) { return job->inverse ? fft_signa
 /* Fewer where the definition takes long. */
 static int samples_of(const fft_job *job) {
     const int64_t samples = REFERENCE_WORK / fft_reference_work(job->c);
+    if (fft_points(job->c) > LONG_LINE)
+        return 1;
     return samples > MAX_SAMPLES ? MAX_SAMPLES : samples < MIN_SAMPLES ? MIN_SAMPLES : (int)samples;
 }
 
 /* First, last, and others in between that do not follow a power of two. */
 static int64_t sampled_plane(const fft_job *job, int i) {
     const int64_t last = fft_planes(job->c) - 1;
+    if (samples_of(job) == 1)
+        return last;
     return i == samples_of(job) - 1 ? last : i * last / (samples_of(job) - 1);
 }
 
@@ -52,6 +59,12 @@ static conv_fft_status download(const fft_job *job, bool natural, int64_t plane,
     return CONV_FFT_SUCCESS;
 }
 
+static double number_at(const fft_case *c, const void *numbers, int64_t i) {
+    return c->doubles  ? ((const double *)numbers)[i]
+           : c->halves ? (double)cf_half_to_float(((const uint16_t *)numbers)[i])
+                       : (double)((const float *)numbers)[i];
+}
+
 conv_fft_status fft_error(const fft_job *job, bool natural, double *error) {
     const int64_t numbers = out_numbers(job);
     const size_t bytes = (size_t)numbers * fft_number_bytes(job->c);
@@ -66,7 +79,7 @@ conv_fft_status fft_error(const fft_job *job, bool natural, double *error) {
             status = cf_gpu_synchronize(job->gpu, job->stream);
         for (int64_t k = 0; k < numbers && status == CONV_FFT_SUCCESS; k++) {
             const double exact = job->expected[i * numbers + k];
-            const double difference = (job->c->doubles ? ((double *)out)[k] : (double)((float *)out)[k]) - exact;
+            const double difference = number_at(job->c, out, k) - exact;
             errors += difference * difference;
             norm += exact * exact;
         }
@@ -113,6 +126,8 @@ static void *arranged(const fft_job *job, bool major) {
             const float value = job->block[p * numbers + i];
             if (job->c->doubles)
                 ((double *)memory)[at] = (double)value;
+            else if (job->c->halves)
+                ((uint16_t *)memory)[at] = cf_float_to_half(value);
             else
                 ((float *)memory)[at] = value;
         }
@@ -145,13 +160,16 @@ static conv_fft_status upload(const fft_job *job, bool major, void *to) {
 conv_fft_status fft_natural_input(const fft_job *job, void *to) { return upload(job, false, to); }
 
 static conv_fft_status create(fft_job *job) {
-    const int64_t numbers = in_numbers(job), most = BLOCK_FLOATS / numbers, planes = fft_planes(job->c);
+    const int64_t numbers = in_numbers(job), fitting = BLOCK_FLOATS / numbers, most = fitting > 1 ? fitting : 1,
+                  planes = fft_planes(job->c);
     job->block_planes = planes < most ? planes : most;
     const size_t bytes = (size_t)(job->block_planes * numbers) * sizeof *job->block;
     job->block = malloc(bytes);
     if (!job->block)
         return cf_fail_memory(bytes, "random numbers");
     random_floats(job->block, job->block_planes * numbers);
+    for (int64_t i = 0; i < job->block_planes * numbers && job->c->halves; i++)
+        job->block[i] = cf_half_to_float(cf_float_to_half(job->block[i]));
     for (int64_t p = 0; p < job->block_planes && job->inverse; p++)
         make_hermitian(job->c, job->block + p * numbers);
     CF_FORWARD(expect(job));

@@ -20,9 +20,10 @@ typedef struct fft_case {
     bool
         frequency_major; /* the spectrum: [bin][batch][channel]. Else, as signals always are, planes one after the other */
     bool doubles;
+    bool halves; /* C2C of FP16, both sides */
 } fft_case;
 
-#define FFT_MAX_CASES 96
+#define FFT_MAX_CASES 112
 
 /* Writes the cases and returns how many. Names are unique among the cases of one type. quick: batches of at most 2^22
  * elements. */
@@ -37,7 +38,9 @@ static inline int64_t fft_planes(const fft_case *c) { return c->batch * c->chann
 static inline int64_t fft_points(const fft_case *c) { return c->basis[0] * c->basis[1] * c->basis[2]; }
 static inline int64_t fft_last_bins(const fft_case *c) { return c->complex_signal ? c->basis[2] : c->basis[2] / 2 + 1; }
 static inline int64_t fft_bins(const fft_case *c) { return c->basis[0] * c->basis[1] * fft_last_bins(c); }
-static inline size_t fft_number_bytes(const fft_case *c) { return c->doubles ? sizeof(double) : sizeof(float); }
+static inline size_t fft_number_bytes(const fft_case *c) {
+    return c->doubles ? sizeof(double) : c->halves ? sizeof(uint16_t) : sizeof(float);
+}
 /* Numbers of one plane, two a complex one. */
 static inline int64_t fft_signal(const fft_case *c) {
     return c->data[0] * c->data[1] * c->data[2] * (c->complex_signal ? 2 : 1);
@@ -51,17 +54,22 @@ struct float2;
 struct double2;
 
 /* X(member, parameters); the members have the names of the exported symbols. */
-#define FFT_CUFFT_FUNCTIONS(X)                                                                                \
-    X(cufftGetProperty, (unsigned property, int *value))                                                      \
-    X(cufftPlanMany, (fft_cufft_plan * plan, int rank, int *n, int *in_embed, int in_stride, int in_distance, \
-                      int *out_embed, int out_stride, int out_distance, unsigned type, int batch))            \
-    X(cufftGetSize, (fft_cufft_plan plan, size_t * bytes))                                                    \
-    X(cufftSetStream, (fft_cufft_plan plan, cf_cu_stream stream))                                             \
-    X(cufftExecR2C, (fft_cufft_plan plan, float *in, struct float2 *out))                                     \
-    X(cufftExecC2R, (fft_cufft_plan plan, struct float2 * in, float *out))                                    \
-    X(cufftExecC2C, (fft_cufft_plan plan, struct float2 * in, struct float2 * out, int direction))            \
-    X(cufftExecD2Z, (fft_cufft_plan plan, double *in, struct double2 *out))                                   \
-    X(cufftExecZ2D, (fft_cufft_plan plan, struct double2 * in, double *out))                                  \
+#define FFT_CUFFT_FUNCTIONS(X)                                                                                     \
+    X(cufftGetProperty, (unsigned property, int *value))                                                           \
+    X(cufftPlanMany, (fft_cufft_plan * plan, int rank, int *n, int *in_embed, int in_stride, int in_distance,      \
+                      int *out_embed, int out_stride, int out_distance, unsigned type, int batch))                 \
+    X(cufftCreate, (fft_cufft_plan * plan))                                                                        \
+    X(cufftXtMakePlanMany, (fft_cufft_plan plan, int rank, long long *n, long long *in_embed, long long in_stride, \
+                            long long in_distance, int in_type, long long *out_embed, long long out_stride,        \
+                            long long out_distance, int out_type, long long batch, size_t *bytes, int type))       \
+    X(cufftXtExec, (fft_cufft_plan plan, void *in, void *out, int direction))                                      \
+    X(cufftGetSize, (fft_cufft_plan plan, size_t * bytes))                                                         \
+    X(cufftSetStream, (fft_cufft_plan plan, cf_cu_stream stream))                                                  \
+    X(cufftExecR2C, (fft_cufft_plan plan, float *in, struct float2 *out))                                          \
+    X(cufftExecC2R, (fft_cufft_plan plan, struct float2 * in, float *out))                                         \
+    X(cufftExecC2C, (fft_cufft_plan plan, struct float2 * in, struct float2 * out, int direction))                 \
+    X(cufftExecD2Z, (fft_cufft_plan plan, double *in, struct double2 *out))                                        \
+    X(cufftExecZ2D, (fft_cufft_plan plan, struct double2 * in, double *out))                                       \
     X(cufftDestroy, (fft_cufft_plan plan))
 
 typedef struct fft_cufft {
@@ -155,7 +163,7 @@ conv_fft_status fft_measure(const fft_timer *timer, fft_impl *impls, size_t coun
 /* ------------------------------------------------------------------------------------------------------------- run.c */
 
 typedef struct fft_options {
-    const char *out, *only, *commit; /* NULL: standard output, all cases, git's answer */
+    const char *out, *only, *commit, *precision; /* NULL: standard output, all cases, git's answer, any */
     bool quick;
 } fft_options;
 

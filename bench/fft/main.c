@@ -30,6 +30,7 @@ static void help(void) {
          "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
          "  --quick         batches of at most 2^22 elements, fewer runs; the names of the cases say the batch\n"
          "  --case NAME     only the cases of this name (as --list prints it), of every type that there is\n"
+         "  --precision P   only the cases of fp32, fp64 or fp16\n"
          "  --commit ID     what was built, for the results (default: what git says here)\n"
          "  --list          print the cases, run nothing\n"
          "  --help");
@@ -38,13 +39,10 @@ static void help(void) {
 /* False: the program ends, with *status. */
 static bool parse(int argc, char **argv, fft_options *o, bool *list, int *status) {
     static const struct option table[] = {
-        {"out", required_argument, NULL, 'o'},
-        {"quick", no_argument, NULL, 'q'},
-        {"case", required_argument, NULL, 'c'},
-        {"commit", required_argument, NULL, 'i'},
-        {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"out", required_argument, NULL, 'o'},    {"quick", no_argument, NULL, 'q'},
+        {"case", required_argument, NULL, 'c'},   {"precision", required_argument, NULL, 'p'},
+        {"commit", required_argument, NULL, 'i'}, {"list", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
     };
     *o = (fft_options){0};
     *list = false;
@@ -59,6 +57,9 @@ static bool parse(int argc, char **argv, fft_options *o, bool *list, int *status
             break;
         case 'c':
             o->only = optarg;
+            break;
+        case 'p':
+            o->precision = optarg;
             break;
         case 'i':
             o->commit = optarg;
@@ -90,17 +91,17 @@ int main(int argc, char **argv) {
     if (!parse(argc, argv, &o, &list, &status))
         return status;
     size_t count = fft_suite(o.quick, cases);
-    if (o.only) {
-        size_t kept = 0;
-        for (size_t i = 0; i < count; i++)
-            if (!strcmp(cases[i].name, o.only))
-                cases[kept++] = cases[i];
-        if (kept == 0) {
-            bench_message("no case %s; --list prints them", o.only);
-            return EXIT_FAILURE;
-        }
-        count = kept;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if ((!o.only || !strcmp(cases[i].name, o.only)) &&
+            (!o.precision || !strcmp(fft_precision(&cases[i]), o.precision)))
+            cases[kept++] = cases[i];
+    if (kept == 0) {
+        bench_message("no case %s of precision %s; --list prints them", o.only ? o.only : "at all",
+                      o.precision ? o.precision : "any");
+        return EXIT_FAILURE;
     }
+    count = kept;
     if (!list)
         return fft_bench(&o, cases, count) ? EXIT_SUCCESS : EXIT_FAILURE;
     for (size_t i = 0; i < count; i++) {

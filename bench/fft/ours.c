@@ -14,7 +14,8 @@ fbfft_desc fft_desc_of(const fft_case *c, bool inverse) {
         d.extent[a] = c->data[3 - c->rank + a];
     }
     d.channels = c->channels;
-    d.dtype = c->doubles ? CONV_FFT_FP64 : CONV_FFT_FP32;
+    d.dtype = c->doubles ? CONV_FFT_FP64 : c->halves ? CONV_FFT_FP16 : CONV_FFT_FP32;
+    d.spectrum = c->halves ? CONV_FFT_FP16 : CONV_FFT_FP32;
     d.order = c->frequency_major ? FBFFT_FREQUENCY_MAJOR : FBFFT_NATURAL;
     return d;
 }

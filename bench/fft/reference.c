@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transform of one plane by its definition, one axis after the other, in double. */
+/* The transform of one plane by its definition, one axis after the other, in double; long lines by halves. */
 #include "fft.h"
 
 #include <math.h>
@@ -31,14 +31,53 @@ static void transform(const sweep *s, const double *roots, const double *in, dou
         }
 }
 
+enum {
+    LONGEST_DEFINITION = 4096, /* longer lines are halved */
+    LEAST_HALVED = 128         /* until they have fewer points than this */
+};
+
+/* out[k] = sum over j < n of in[j * stride] exp(-2 pi i j k / n), roots being those of `all` points: even and odd points by themselves. room: for n
+ * pairs. */
+static void halve(int64_t n, int64_t stride, int64_t all, const double *roots, const double *in, double *out,
+                  double *room) {
+    if (n >= LEAST_HALVED) {
+        const int64_t half = n / 2;
+        halve(half, 2 * stride, all, roots, in, room, out);
+        halve(half, 2 * stride, all, roots, in + 2 * stride, room + 2 * half, out + 2 * half);
+        for (int64_t k = 0; k < half; k++) {
+            const double *const e = room + 2 * k, *const o = e + 2 * half, *const w = roots + 2 * (k * (all / n));
+            const double re = o[0] * w[0] + o[1] * w[1], im = o[1] * w[0] - o[0] * w[1];
+            out[2 * k] = e[0] + re;
+            out[2 * k + 1] = e[1] + im;
+            out[2 * (k + half)] = e[0] - re;
+            out[2 * (k + half) + 1] = e[1] - im;
+        }
+        return;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        double re = 0, im = 0;
+        for (int64_t j = 0; j < n; j++) {
+            const double *const x = in + 2 * j * stride, *const w = roots + 2 * (j * k % n * (all / n));
+            re += x[0] * w[0] + x[1] * w[1];
+            im += x[1] * w[0] - x[0] * w[1];
+        }
+        out[2 * k] = re;
+        out[2 * k + 1] = im;
+    }
+}
+
 /* Of axis x, the axes in front of it having `before` points and those behind it `behind`. */
 static void along(const fft_case *c, int x, bool inverse, int64_t before, int64_t behind, double *roots,
-                  const double *in, double *out) {
+                  const double *in, double *out, double *room) {
     const int64_t n = c->basis[x], stored = x == 2 ? fft_last_bins(c) : n;
     const double turn = 2 * acos(-1.0) / (double)n;
     for (int64_t i = 0; i < n; i++) {
         roots[2 * i] = cos(turn * (double)i);
         roots[2 * i + 1] = sin(turn * (double)i);
+    }
+    if (c->halves && n > LONGEST_DEFINITION) { /* a whole line */
+        halve(n, 1, n, roots, in, out, room);
+        return;
     }
     const sweep s = {.n = n,
                      .outer = before,
@@ -55,9 +94,9 @@ static void forward(const fft_case *c, double *roots, double *a, double *b, cons
         a[2 * i] = (double)in[c->complex_signal ? 2 * i : i];
         a[2 * i + 1] = c->complex_signal ? (double)in[2 * i + 1] : 0;
     }
-    along(c, 2, false, c->data[0] * c->data[1], 1, roots, a, b);
-    along(c, 1, false, c->data[0], last, roots, b, a);
-    along(c, 0, false, 1, c->basis[1] * last, roots, a, out);
+    along(c, 2, false, c->data[0] * c->data[1], 1, roots, a, b, out);
+    along(c, 1, false, c->data[0], last, roots, b, a, NULL);
+    along(c, 0, false, 1, c->basis[1] * last, roots, a, out, NULL);
 }
 
 /* Whole lines along the last axis from their halves, the transforms of real numbers. */
@@ -76,10 +115,10 @@ static void inverse(const fft_case *c, double *roots, double *a, double *b, cons
     const int64_t last = fft_last_bins(c), points = c->data[0] * c->data[1] * c->data[2];
     for (int64_t i = 0; i < fft_spectrum(c); i++)
         a[i] = (double)in[i];
-    along(c, 0, true, 1, c->basis[1] * last, roots, a, b);
-    along(c, 1, true, c->data[0], last, roots, b, a);
+    along(c, 0, true, 1, c->basis[1] * last, roots, a, b, NULL);
+    along(c, 1, true, c->data[0], last, roots, b, a, NULL);
     mirror_lines(c, a, b);
-    along(c, 2, true, c->data[0] * c->data[1], 1, roots, b, a);
+    along(c, 2, true, c->data[0] * c->data[1], 1, roots, b, a, NULL);
     for (int64_t i = 0; i < points; i++)
         out[i] = a[2 * i];
 }

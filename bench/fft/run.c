@@ -11,6 +11,7 @@
 
 #define MAX_ERROR 1e-5 /* an FP32 result beyond this is wrong, not inexact */
 #define MAX_ERROR_FP64 1e-13
+#define MAX_ERROR_FP16 5e-3
 #define REPEATS 31
 #define QUICK_REPEATS 11
 
@@ -123,7 +124,7 @@ static bool add_row(session *run, const fft_job *job, const fft_impl *impl, doub
     bench_copy(row.precision, sizeof row.precision, fft_precision(job->c));
     bench_copy(row.impl, sizeof row.impl, impl->name);
     bench_copy(row.strategy, sizeof row.strategy, impl->strategy);
-    if (error <= (job->c->doubles ? MAX_ERROR_FP64 : MAX_ERROR))
+    if (error <= (job->c->doubles ? MAX_ERROR_FP64 : job->c->halves ? MAX_ERROR_FP16 : MAX_ERROR))
         return bench_part_add(&run->part, &row);
     bench_message("%s %s %s: wrong result, relative error %.2e", row.layer, row.pass, row.impl, error);
     run->wrong = true;

@@ -17,8 +17,8 @@ typedef struct walk {
     int64_t damaged;
     /* of one file */
     const char *name;
-    int64_t records, unknown, bad;
-    bool later; /* some header is of a later version */
+    int64_t records, headers, bad;
+    bool other; /* some header is of another version */
     char device[160];
 } walk;
 
@@ -45,7 +45,8 @@ static void close_walk(walk *w) {
 static conv_fft_status count_line(const cf_file_line *line, void *user) {
     walk *w = user;
     if (line->kind == CF_LINE_HEADER) {
-        w->later = w->later || line->header->version != CF_RECORD_FORMAT;
+        ++w->headers;
+        w->other = w->other || line->header->version != CF_RECORD_FORMAT || line->header->abi != CONV_FFT_ABI;
         memcpy(w->device, line->header->device, sizeof w->device);
     }
     const bool bad = line->kind == CF_LINE_DAMAGED || line->kind == CF_LINE_UNKNOWN;
@@ -60,8 +61,8 @@ static conv_fft_status count_line(const cf_file_line *line, void *user) {
 
 static conv_fft_status read_file(walk *w, const char *name) {
     w->name = name;
-    w->records = w->unknown = w->bad = 0;
-    w->later = false;
+    w->records = w->headers = w->bad = 0;
+    w->other = false;
     w->device[0] = '\0';
     return cf_record_file_scan(w->folder.descriptor, name, NULL, count_line, w);
 }
@@ -72,6 +73,10 @@ conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *d
     conv_fft_status status = CONV_FFT_SUCCESS;
     cf_text_add(text, "%s\n", w.folder.path);
     for (const struct dirent *item; status == CONV_FFT_SUCCESS && (item = readdir(w.files)) != NULL;) {
+        if (cf_cubin_is_name(item->d_name) && !cf_cubin_file_is_whole(w.folder.descriptor, item->d_name)) {
+            cf_text_add(text, "  %s: a kernel that is damaged, or not to be trusted\n", item->d_name);
+            ++w.damaged;
+        }
         if (!cf_record_cache_is_name(item->d_name))
             continue;
         status = read_file(&w, item->d_name);
@@ -84,13 +89,22 @@ conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *d
         w.damaged += w.bad;
         cf_text_add(text, "  %s: %lld records, %s%s%s\n", item->d_name, (long long)w.records,
                     w.device[0] ? w.device : "no device", w.bad ? ", with lines that cannot be verified" : "",
-                    w.later ? ", of a later version" : "");
+                    w.other ? ", of another version" : "");
     }
     const cf_cache_usage kernels = cf_cache_folder_trim(&w.folder, -1);
     cf_text_add(text, "  %lld compiled kernels, %lld bytes\n", (long long)kernels.files, (long long)kernels.bytes);
     close_walk(&w);
     *damaged = w.damaged;
     return status;
+}
+
+/* An empty file is what a writer leaves that is killed before its first line. */
+static bool is_ours(walk *w, const char *name) {
+    struct stat status;
+    if (fstatat(w->folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+        status.st_size == 0)
+        return true;
+    return read_file(w, name) == CONV_FFT_SUCCESS && w->headers > 0 && !w->other;
 }
 
 /* Kernels go as a whole; records under their lock, so that no writer adds to a file that is on its way out. */
@@ -109,7 +123,7 @@ conv_fft_status cf_cache_clear(const char *directory, int64_t *removed) {
         const bool records = cf_record_cache_is_name(item->d_name);
         if (!records && !cf_cubin_is_name(item->d_name) && !cf_cubin_is_temporary(item->d_name))
             continue;
-        if (records && read_file(&w, item->d_name) == CONV_FFT_SUCCESS && w.later)
+        if (records && !is_ours(&w, item->d_name))
             continue;
         if (unlinkat(w.folder.descriptor, item->d_name, 0) == 0)
             ++count;

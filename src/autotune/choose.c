@@ -27,14 +27,15 @@ typedef struct search {
     bool fuses;
     double fused_seconds[CF_PASS_COUNT];
     cf_strategy fused[CF_PASS_COUNT];
+    const char *why; /* the last staged strategy does not run; NULL: it does */
 } search;
 
 /* Cost of one pass with the best product; HUGE_VAL if infeasible. */
-static double pass_cost(const search *q, int pass, cf_strategy *s, cf_stage_cost cost[CF_STAGE_COUNT]) {
-    const char *why;
+static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[CF_STAGE_COUNT]) {
     const cf_family *family = &cf_families[s->family];
-    if (!family->feasible(q->layer, pass, s, &why) || !family->runs_on(q->device, q->layer, pass, s, &why))
+    if (!family->feasible(q->layer, pass, s, &q->why) || !family->runs_on(q->device, q->layer, pass, s, &q->why))
         return HUGE_VAL;
+    q->why = NULL;
     const double bytes = cf_space_smallest_bytes(q->layer, pass, s);
     s->product = cf_model_product(q->layer, q->device, pass, s);
     if (q->smallest)
@@ -46,7 +47,7 @@ static double pass_cost(const search *q, int pass, cf_strategy *s, cf_stage_cost
 }
 
 /* Both ways of backward data; overlap-add shares the transform of gy with backward weights. */
-static double data_cost(const search *q, cf_strategy *s) {
+static double data_cost(search *q, cf_strategy *s) {
     cf_stage_cost cost[CF_STAGE_COUNT];
     cf_strategy add = *s, save = *s;
     bool several = false;
@@ -119,11 +120,13 @@ static double staged_seconds(const search *q, int pass, double *gy) {
     return cf_model_seconds(cost);
 }
 
-/* Fused kernels where they cost less. The gradients are considered together, since staged ones share the transform of gy. */
-static void take_fused(search *q) {
+/* Fused kernels where they cost less, or where there is no staged strategy; false if some pass has neither. The gradients are considered
+ * together, since staged ones share the transform of gy. */
+static bool take_fused(search *q) {
     double staged[CF_PASS_COUNT], gy = 0.0;
+    const bool have_staged = q->best < HUGE_VAL;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
-        staged[pass] = staged_seconds(q, pass, &gy);
+        staged[pass] = have_staged ? staged_seconds(q, pass, &gy) : q->passes & 1 << pass ? HUGE_VAL : 0.0;
     int best = 0;
     double least = HUGE_VAL;
     for (int set = 0; set < 1 << CF_PASS_COUNT; ++set) { /* passes that are fused */
@@ -140,6 +143,7 @@ static void take_fused(search *q) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         if (best & 1 << pass)
             q->strategy[pass] = q->fused[pass];
+    return least < HUGE_VAL;
 }
 
 static void search_dilation(search *q, bool shift) {
@@ -156,7 +160,57 @@ static void search_dilation(search *q, bool shift) {
             }
 }
 
-static conv_fft_status choose(search *q) {
+/* ---- where neither staged nor fused kernels run: kernels longer than the device's transforms, above all */
+
+typedef struct other {
+    const search *q;
+    int pass;
+    bool found;
+    cf_strategy strategy;
+} other;
+
+static bool take_first(const cf_strategy *strategy, void *user) {
+    other *o = user;
+    const char *why;
+    const cf_family *family = &cf_families[strategy->family];
+    o->found = family->feasible(o->q->layer, o->pass, strategy, &why) &&
+               family->runs_on(o->q->device, o->q->layer, o->pass, strategy, &why);
+    o->strategy = *strategy;
+    return !o->found;
+}
+
+/* The first way of another library: cuFFT's transforms have any length. */
+static bool take_others(search *q, cf_device *device) {
+    static const cf_family_id families[] = {CF_FAMILY_REFERENCE, CF_FAMILY_DIRECT};
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        other o = {.q = q, .pass = pass};
+        if (!(q->passes & 1 << pass))
+            continue;
+        for (int i = 0; i < 2 && !o.found; ++i) {
+            if (cf_families[families[i]].candidates(q->layer, device, pass, take_first, &o) != CONV_FFT_SUCCESS)
+                o.found = false;
+        }
+        if (!o.found)
+            return false;
+        q->strategy[pass] = o.strategy;
+    }
+    return q->keep == 0;
+}
+
+static conv_fft_status no_strategy(const search *q) {
+    if (!q->why || q->limit != UINT64_MAX)
+        return cf_fail(CONV_FFT_INVALID_ARGUMENT,
+                       "no strategy for this problem has spectra within options.workspace_limit, or within 64 TiB");
+    int64_t spans[3];
+    for (int a = 0; a < 3; ++a)
+        spans[a] = (q->layer->axis[a].kernel - 1) * q->layer->axis[a].dilation + 1;
+    return cf_fail(CONV_FFT_INVALID_ARGUMENT,
+                   "no strategy runs this problem here: its kernel spans %lldx%lldx%lld points, and %s; neither cuFFT "
+                   "(FP32 and FP64, channels first, zero padding, no stride) nor cuDNN is here for it",
+                   (long long)spans[0], (long long)spans[1], (long long)spans[2], q->why);
+}
+
+static conv_fft_status choose(search *q, cf_device *device) {
     q->best = HUGE_VAL;
     q->fuses = q->device->fused_flops > 0.0 && q->keep == 0 && q->limit == UINT64_MAX;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
@@ -164,11 +218,8 @@ static conv_fft_status choose(search *q) {
     search_dilation(q, false);
     if (cf_space_has_dilation(q->layer))
         search_dilation(q, true);
-    if (q->best == HUGE_VAL)
-        return cf_fail(CONV_FFT_INVALID_ARGUMENT,
-                       "no strategy for this problem has spectra within options.workspace_limit, or within 64 TiB");
-    if (q->fuses)
-        take_fused(q);
+    if ((q->fuses ? !take_fused(q) : q->best == HUGE_VAL) && !take_others(q, device))
+        return no_strategy(q);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if ((q->passes & 1 << pass) && q->strategy[pass].family == CF_FAMILY_STAGED)
             cf_space_choose_chunks(q->layer, q->device, pass, &q->strategy[pass]);
@@ -181,7 +232,7 @@ static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv
                                 uint64_t *smallest, conv_fft_plan **plan) {
     *smallest = 0;
     if (q->passes)
-        CF_FORWARD(choose(q));
+        CF_FORWARD(choose(q, context->device));
     return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->workspace_limit, smallest,
                           plan);
 }

@@ -10,4 +10,7 @@
 void cf_libraries_of(const conv_fft_context *context, int passes, const cf_strategy strategy[CF_PASS_COUNT],
                      char text[CF_RECORD_LIBRARY_BYTES]);
 
+/* Whether such a text names the versions that are here. */
+bool cf_libraries_are_here(const conv_fft_context *context, const char *text);
+
 #endif

@@ -2,6 +2,7 @@
 #include "autotune/model.h"
 
 #include "conv/family.h"
+#include "conv/long.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -117,8 +118,14 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
                                            cf_dtype_bytes(layer->y.dtype)};
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         const bool result = cf_pass_table[pass].result == operand;
-        cost[result ? stores[pass] : loads[operand]] =
-            transform(device, &s[operand], elements(extents[operand]) * (double)size[operand]);
+        cf_stage_cost *const own = &cost[result ? stores[pass] : loads[operand]];
+        const double tensor = elements(extents[operand]) * (double)size[operand];
+        *own = transform(device, &s[operand], tensor);
+        /* Whose tensors are read once more, by a kernel of its own. */
+        if (!result && cf_spectrum_is_scaled(s[operand].dtype)) {
+            own->bytes += tensor;
+            own->seconds += tensor / device->bandwidth + device->stage_seconds;
+        }
     }
     cost[products[pass]] = product(device, s, strategy->product, layer->problem.math);
     const double more = later_chunks(layer, &s[CF_X], strategy) * device->stage_seconds;
@@ -152,6 +159,31 @@ static double fused_chain(const cf_device *device, int pass, double rows, double
     return ceil(rows / slices) * ((in + chunk) * plane + in * chunk * product);
 }
 
+/* Fused kernels of few channels, whose spectra or sums stay in registers (kernels/kept.cuh): the channels that stay; 0: not such a kernel. */
+static double kept_channels(const cf_layer *layer, int pass, const cf_strategy *s, double in, double out) {
+    const double few = pass == CF_PASS_WEIGHTS ? in : fmin(in, out);
+    const bool serves = layer->groups == 1 && s->basis[0] == 1 && s->basis[1] > 1 && in * out > 1.0 && few <= 8.0;
+    return serves ? few : 0.0;
+}
+
+/* Their time, from profiles on an H200 of L1 and of small layers: arithmetic at a rate that is higher where tiles have whole rows; for the
+ * gradient of the weights, spectra of x go through memory; small layers take what a block does one after the other. */
+static double kept_seconds(const cf_device *device, int pass, const cf_strategy *s, double operations, double rows,
+                           double in, double out, double few, double plane) {
+    static const double rates[CF_PASS_COUNT][2] = {{1.05, 1.33}, {0.75, 1.06}, {1.05, 1.24}};
+    const double step = 2.3e-6, multiprocessors = device->threads / 64.0;
+    /* Of larger planes than those of the profiles, fewer fit. */
+    const double large = plane > 24e3 ? 1.5 : 1.0;
+    const double work = large * operations / (device->fused_flops * rates[pass][s->tiles[2] == 1]);
+    double chain = (in + out) * step;
+    if (pass == CF_PASS_FORWARD)
+        chain = (in + fmin(out, fmax(4.0 * few, out * rows / 2.0 / multiprocessors))) * step;
+    if (pass == CF_PASS_WEIGHTS)
+        chain = ceil(rows / fmin(rows, fmax(1.0, 2.0 * multiprocessors / out))) * 2.0 * step;
+    const double spectra = pass == CF_PASS_WEIGHTS ? 2.0 * rows * in * plane / device->bandwidth : 0.0;
+    return fmax(work, chain) + spectra + device->stage_seconds;
+}
+
 /* Tensors once, and the weights' spectra; the transforms' arithmetic, of x again for each block of sums of gw. */
 static void model_fused(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                         cf_stage_cost cost[CF_STAGE_COUNT]) {
@@ -165,23 +197,33 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
                  groups = (double)layer->groups;
     /* From rates on an H200: gradients of weights keep sums in registers, and large planes leave room for fewer threads; products of several
      * channels read all weights for every plane. */
-    const double rate = device->fused_flops * (in * out > 1 ? 0.7 : 1.45) / (pass == CF_PASS_WEIGHTS ? 1.4 : 1.0) /
-                        (plane > 30e3 ? 1.4 : 1.0);
+    const bool lines = cf_long_serves(layer, pass, strategy);
+    const double rate =
+        device->fused_flops *
+        (lines ? 2.1
+               : (in * out > 1 ? 0.7 : 1.45) / (pass == CF_PASS_WEIGHTS ? 1.4 : 1.0) / (plane > 30e3 ? 1.4 : 1.0));
+    const double few = lines ? 0.0 : kept_channels(layer, pass, strategy, in, out);
     double chunk = out;
-    if (pass == CF_PASS_WEIGHTS) /* sums that stay in a hundred kilobytes */
+    if (pass == CF_PASS_WEIGHTS && few == 0.0) /* sums that stay in a hundred kilobytes */
         chunk = fmin(out, fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
     const double again = out / chunk;
     const double transforms = rows * groups * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0),
                  products = 8.0 * rows * groups * in * out * bins;
+    /* Long lines go through memory twice more on their way, in pieces. */
+    const double pieces = lines && points > 2.0 * CF_LONG_MOST_POINTS ? 4.0 * rows * groups * plane : 0.0;
     const double bytes = elements(x) * (double)cf_dtype_bytes(layer->x.dtype) * again +
-                         elements(y) * (double)cf_dtype_bytes(layer->y.dtype);
+                         elements(y) * (double)cf_dtype_bytes(layer->y.dtype) + pieces;
     const double spectra = groups * in * out * plane;
     const double tensor =
         elements(w) * (double)cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype);
     cf_stage_cost whole = cost_of(device, bytes + spectra, transforms + (in * out > 1 ? 4.0 : 1.0) * products, rate);
     whole.operations = transforms + products;
-    whole.seconds =
-        fmax(whole.seconds, fused_chain(device, pass, rows, groups / fmax(1.0, 20e3 / plane), in, out, chunk));
+    if (few > 0.0)
+        whole.seconds = fmax((bytes + spectra) / device->bandwidth,
+                             kept_seconds(device, pass, strategy, whole.operations, rows, in, out, few, plane));
+    else if (!lines)
+        whole.seconds =
+            fmax(whole.seconds, fused_chain(device, pass, rows, groups / fmax(1.0, 20e3 / plane), in, out, chunk));
     cost[whole_passes[pass]] = whole;
     cost[pass == CF_PASS_WEIGHTS ? CF_STAGE_STORE_GW : CF_STAGE_LOAD_W] =
         cost_of(device, spectra + tensor, 2.5 * spectra / number * log2(points > 2 ? points : 2), device->flops);

@@ -30,6 +30,8 @@ static conv_fft_status read_forced(planning *p) {
         if (!line || !(p->options->passes & 1 << pass))
             continue;
         CF_FORWARD(cf_strategy_parse(line, p->layer.problem.rank, &p->strategy[pass]));
+        if (p->strategy[pass].family == CF_FAMILY_STAGED)
+            p->strategy[pass].keep |= p->options->keep;
         p->chosen |= 1 << pass;
     }
     return CONV_FFT_SUCCESS;
@@ -77,44 +79,74 @@ static bool read_record(const planning *p, const cf_record *record, cf_strategy 
     return strcmp(library, record->library) == 0;
 }
 
-static void adopt(planning *p, const cf_record *record, const cf_strategy strategy[CF_PASS_COUNT]) {
-    const int set = record->key.passes;
+static void adopt(planning *p, int set, const cf_record *record, const cf_strategy strategy[CF_PASS_COUNT]) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if (set & 1 << pass)
             p->strategy[pass] = strategy[pass];
     }
     p->chosen |= set;
     p->tuned |= set;
-    if (set <= CONV_FFT_BACKWARD)
+    if (set <= CONV_FFT_BACKWARD && record->key.passes == set)
         p->seconds[set] = 1e-3 * record->ms;
 }
 
-/* The record of the limit's class, else that without a limit; *event says what came of it. */
+enum {
+    MOST_RECORDS = 4 /* that may tell one set of passes */
+};
+
+/*
+ * The records that tell a set of passes: of the limit's class, then without a limit; for one gradient, where nothing is to be measured, then of
+ * both together. Those that this process was given come before those of files, whatever they tell.
+ */
+static conv_fft_status find_records(planning *p, const cf_record_key *key, cf_record found[MOST_RECORDS], int *count) {
+    const bool half = key->passes == CONV_FFT_BACKWARD_DATA || key->passes == CONV_FFT_BACKWARD_WEIGHTS;
+    const int sets = half && p->options->tuning < CONV_FFT_TUNE_MEASURE ? 2 : 1;
+    *count = 0;
+    for (int i = 0; i < 2 * sets; ++i) {
+        cf_record_key tried = *key;
+        cf_record record;
+        bool there;
+        tried.passes = i < 2 ? key->passes : CONV_FFT_BACKWARD;
+        if (i % 2 == 1 && key->workspace_class == 0)
+            continue;
+        tried.workspace_class = i % 2 == 0 ? key->workspace_class : 0;
+        CF_FORWARD(cf_tuner_find(p->context->tuner, &tried, &record, &there));
+        if (!there)
+            continue;
+        int at = (*count)++;
+        for (; at > 0 && found[at - 1].rank < record.rank; --at)
+            found[at] = found[at - 1];
+        found[at] = record;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* The first of them that can be used; *event says what came of it. */
 static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record *record, cf_tuner_event *event,
                                cf_strategy strategy[CF_PASS_COUNT]) {
-    cf_record_key tried = *key;
-    *event = CF_TUNER_MISS;
-    for (int i = 0; i < 2; ++i) {
-        bool found;
-        CF_FORWARD(cf_tuner_find(p->context->tuner, &tried, record, &found));
-        if (found && read_record(p, record, strategy)) {
+    cf_record found[MOST_RECORDS];
+    int count;
+    CF_FORWARD(find_records(p, key, found, &count));
+    *event = count > 0 ? CF_TUNER_UNUSABLE : CF_TUNER_MISS;
+    for (int i = 0; i < count && *event != CF_TUNER_HIT; ++i) {
+        if (read_record(p, &found[i], strategy)) {
+            *record = found[i];
             *event = CF_TUNER_HIT;
-            return CONV_FFT_SUCCESS;
         }
-        if (found)
-            *event = CF_TUNER_UNUSABLE;
-        if (tried.workspace_class == 0)
-            break;
-        tried.workspace_class = 0;
     }
     return CONV_FFT_SUCCESS;
 }
 
 /* ---- searches */
 
+/* Who decides where a search does not. */
+static const char *left_to(const planning *p, int set) {
+    return (p->chosen & set) == set ? "the record from before stays" : "the cost model decides";
+}
+
 static conv_fft_status search(planning *p, int set, int sets_left) {
     const cf_tuning_job job = job_of(p, set);
-    const cf_search_limits limits = {p->options->tuning, (p->end - cf_clock_seconds()) / sets_left};
+    const cf_search_limits limits = {p->options->tuning, fmax(0.0, p->end - cf_clock_seconds()) / sets_left};
     cf_candidates list;
     cf_record record;
     bool decided;
@@ -124,15 +156,17 @@ static conv_fft_status search(planning *p, int set, int sets_left) {
     if (status == CONV_FFT_SUCCESS && decided)
         status = cf_search_record(&job, limits.mode, &list, &record);
     if (status == CONV_FFT_SUCCESS && decided) {
-        adopt(p, &record, list.items[0].strategy);
-        status = cf_tuner_put(p->context->tuner, &record);
+        adopt(p, set, &record, list.items[0].strategy);
+        if (cf_tuner_put(p->context->tuner, &record) != CONV_FFT_SUCCESS)
+            cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning: %s; this result is not kept",
+                   conv_fft_last_error());
     }
     if (status == CONV_FFT_SUCCESS && !decided && list.count > 0)
-        cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning: %s; the cost model decides", why);
+        cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning: %s; %s", why, left_to(p, set));
     cf_candidates_clear(&list);
     if (status != CONV_FFT_OUT_OF_MEMORY)
         return status;
-    cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning: %s; the cost model decides", conv_fft_last_error());
+    cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning: %s; %s", conv_fft_last_error(), left_to(p, set));
     return CONV_FFT_SUCCESS;
 }
 
@@ -147,9 +181,20 @@ static conv_fft_status tune_set(planning *p, int set, int sets_left) {
     CF_FORWARD(look_up(p, &key, &record, &event, strategy));
     cf_tuner_count(p->context->tuner, &key, event);
     if (event == CF_TUNER_HIT)
-        adopt(p, &record, strategy);
+        adopt(p, set, &record, strategy);
     const bool enough = event == CF_TUNER_HIT && record.mode >= mode && !p->options->tune_again;
-    return mode < CONV_FFT_TUNE_MEASURE || enough ? CONV_FFT_SUCCESS : search(p, set, sets_left);
+    if (mode < CONV_FFT_TUNE_MEASURE || enough)
+        return CONV_FFT_SUCCESS;
+    if (!p->options->tune_again) { /* another process may have measured it by now */
+        CF_FORWARD(cf_tuner_refresh(p->context->tuner));
+        CF_FORWARD(look_up(p, &key, &record, &event, strategy));
+        if (event == CF_TUNER_HIT) {
+            adopt(p, set, &record, strategy);
+            if (record.mode >= mode)
+                return CONV_FFT_SUCCESS;
+        }
+    }
+    return search(p, set, sets_left);
 }
 
 static double default_seconds(conv_fft_tuning mode) { return mode == CONV_FFT_TUNE_MEASURE ? 10.0 : HUGE_VAL; }
@@ -211,7 +256,7 @@ conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_probl
 
 static conv_fft_status show(const planning *p, int set, int sets_left, cf_candidate_visit visit, void *user) {
     const cf_tuning_job job = job_of(p, set);
-    const cf_search_limits limits = {p->options->tuning, (p->end - cf_clock_seconds()) / sets_left};
+    const cf_search_limits limits = {p->options->tuning, fmax(0.0, p->end - cf_clock_seconds()) / sets_left};
     cf_candidates list;
     bool decided = false;
     char why[256] = "";

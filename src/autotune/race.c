@@ -21,6 +21,9 @@ enum {
 #define FAR_BEHIND 1.7
 #define BEHIND 1.15
 
+static const char out_of_time[] = "not timed: the time was up";
+const char cf_race_untried[] = "not timed: the model expects others to be faster";
+
 bool cf_race_is_late(const cf_race *r) { return cf_clock_seconds() > r->end; }
 
 /* ---- who takes part */
@@ -76,17 +79,19 @@ void cf_race_drop(cf_race *r, size_t i, const char *verdict) {
 /* Plans on their way. why[]: what keeps a candidate out of the race, NULL if nothing does. */
 typedef struct planning {
     cf_race *race;
-    double half; /* by the clock: compiling may take half of the time */
+    size_t first; /* those before have plans */
+    double half;  /* by the clock: compiling may take half of the time */
     const char **why;
 } planning;
 
 static conv_fft_status make_one_plan(void *user, int i) {
     planning *p = user;
     const cf_tuning_job *job = p->race->job;
-    cf_candidate *c = &p->race->list->items[i];
+    const size_t at = p->first + (size_t)i;
+    cf_candidate *c = &p->race->list->items[at];
     uint64_t smallest = 0;
-    if (i >= 2 && cf_clock_seconds() > p->half) {
-        p->why[i] = "not timed: the time was up";
+    if (at >= 2 && cf_clock_seconds() > p->half) {
+        p->why[i] = out_of_time;
         return CONV_FFT_SUCCESS;
     }
     const conv_fft_status status = cf_plan_create(job->layer, job->context->device, job->passes, c->strategy,
@@ -112,17 +117,18 @@ static const char *take_sizes(cf_race *r, cf_candidate *c, cf_rig_sizes *sizes) 
     return NULL;
 }
 
-/* Make the plans, as many as the time allows. On a GPU that is compiling, which all processors share. */
-static conv_fft_status make_plans(cf_race *r, double begin, cf_rig_sizes *sizes) {
-    planning p = {r, begin + (r->end - begin) / 2, calloc(r->count + 1, sizeof *p.why)};
+/* Make the plans of those from `first` on, as many as the time allows. On a GPU that is compiling, which all processors share. */
+static conv_fft_status make_plans(cf_race *r, size_t first, double half, cf_rig_sizes *sizes) {
+    const size_t count = r->count - first;
+    planning p = {r, first, half, calloc(count + 1, sizeof *p.why)};
     if (!p.why)
-        return cf_fail_memory((r->count + 1) * sizeof *p.why, "a search");
+        return cf_fail_memory((count + 1) * sizeof *p.why, "a search");
     conv_fft_status status = CONV_FFT_SUCCESS;
     if (r->job->context->gpu)
-        status = cf_workers_run((int)r->count, make_one_plan, &p);
-    for (size_t i = 0; i < r->count && !r->job->context->gpu && status == CONV_FFT_SUCCESS; ++i)
+        status = cf_workers_run((int)count, make_one_plan, &p);
+    for (size_t i = 0; i < count && !r->job->context->gpu && status == CONV_FFT_SUCCESS; ++i)
         status = make_one_plan(&p, (int)i);
-    for (size_t i = 0, at = 0, all = r->count; i < all && status == CONV_FFT_SUCCESS; ++i) {
+    for (size_t i = 0, at = first; i < count && status == CONV_FFT_SUCCESS; ++i) {
         const char *why = p.why[i] ? p.why[i] : take_sizes(r, &r->list->items[at], sizes);
         if (why)
             cf_race_drop(r, at, why);
@@ -131,6 +137,19 @@ static conv_fft_status make_plans(cf_race *r, double begin, cf_rig_sizes *sizes)
     }
     free(p.why);
     return status;
+}
+
+/* In the place of those that cannot take part, the best of the others; false if there are none. */
+static bool fill_up(cf_race *r, size_t wanted) {
+    const size_t before = r->count;
+    for (size_t i = r->count; i < r->list->count && r->count < wanted; ++i) {
+        const cf_candidate moved = r->list->items[i];
+        if (moved.verdict != cf_race_untried || moved.predicted == HUGE_VAL)
+            continue;
+        memmove(&r->list->items[r->count + 1], &r->list->items[r->count], (i - r->count) * sizeof moved);
+        r->list->items[r->count++] = moved;
+    }
+    return r->count > before;
 }
 
 /* Where there is too little memory for all workspaces, the largest drop out. */
@@ -192,6 +211,10 @@ static void drop_slow(cf_race *r, double factor) {
 /* Each runs once to warm up, which also shows whether it runs at all. */
 static conv_fft_status warm_up(cf_race *r) {
     for (size_t i = 0; i < r->count;) {
+        if (i >= 2 && cf_race_is_late(r)) {
+            cf_race_drop(r, i, out_of_time);
+            continue;
+        }
         const conv_fft_status status = cf_rig_run(&r->rig, r->list->items[i].plan);
         if (status == CONV_FFT_SUCCESS)
             ++i;
@@ -210,7 +233,7 @@ conv_fft_status cf_race_run(cf_race *r) {
         for (size_t i = 0; i < r->count; ++i) {
             cf_candidate *c = &r->list->items[i];
             if (round == 0 && i >= 2 && cf_race_is_late(r)) {
-                cf_race_drop(r, i--, "not timed: the time was up");
+                cf_race_drop(r, i--, out_of_time);
                 continue;
             }
             CF_FORWARD(cf_rig_time(&r->rig, c->plan, &c->times[c->runs]));
@@ -224,10 +247,15 @@ conv_fft_status cf_race_run(cf_race *r) {
 }
 
 conv_fft_status cf_race_open(cf_race *r, conv_fft_tuning mode) {
-    const double begin = cf_clock_seconds();
+    const double begin = cf_clock_seconds(), half = begin + (r->end - begin) / 2;
     cf_rig_sizes sizes = {0};
+    size_t made = 0;
     r->count = choose_field(r->job, mode, r->list);
-    CF_FORWARD(make_plans(r, begin, &sizes));
+    const size_t wanted = mode == CONV_FFT_TUNE_MEASURE && r->count > BEST_FEW ? BEST_FEW : r->count;
+    do {
+        CF_FORWARD(make_plans(r, made, half, &sizes));
+        made = r->count;
+    } while (mode == CONV_FFT_TUNE_MEASURE && cf_clock_seconds() < half && fill_up(r, wanted));
     return r->count > 0 ? make_rig(r, &sizes) : CONV_FFT_SUCCESS;
 }
 

@@ -14,6 +14,9 @@ typedef struct cf_race {
     cf_rig rig;
 } cf_race;
 
+/* The verdict on candidates that nothing was done about. */
+extern const char cf_race_untried[];
+
 /* Take in those that the mode times, best predictions first, and make their plans, as many as half of the time allows, and the rig. */
 conv_fft_status cf_race_open(cf_race *race, conv_fft_tuning mode);
 void cf_race_close(cf_race *race);

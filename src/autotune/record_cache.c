@@ -66,8 +66,7 @@ static conv_fft_status read_folder(cf_record_cache *cache, int folder, const cha
         cf_file_counts counts;
         if (!ends_as_records(item->d_name) || strncmp(item->d_name, stem, strlen(stem)) != 0)
             continue;
-        status = cf_record_file_read(descriptor, item->d_name, &cache->fingerprint, rank, CONV_FFT_KEEP_NEWEST, records,
-                                     &counts);
+        status = cf_record_file_read(descriptor, item->d_name, &cache->fingerprint, rank, records, &counts);
         *corrupt += counts.damaged + counts.unknown;
         if (status == CONV_FFT_IO_ERROR) {
             cf_log(cache->log_level, CONV_FFT_LOG_WARNING, "%s", conv_fft_last_error());
@@ -106,11 +105,25 @@ static void open_folder(cf_record_cache *cache, bool create) {
     cache->opened = true;
 }
 
-conv_fft_status cf_record_cache_read(cf_record_cache *cache, cf_records *records, int64_t *corrupt) {
+static conv_fft_status read_directory(cf_record_cache *cache, cf_records *records, int64_t *corrupt) {
     open_folder(cache, false);
-    if (cache->folder.descriptor >= 0)
-        CF_FORWARD(read_folder(cache, cache->folder.descriptor, cache->stem, CF_RANK_CACHE, records, corrupt));
+    if (cache->folder.descriptor < 0)
+        return CONV_FFT_SUCCESS;
+    return read_folder(cache, cache->folder.descriptor, cache->stem, CF_RANK_CACHE, records, corrupt);
+}
+
+conv_fft_status cf_record_cache_read(cf_record_cache *cache, cf_records *records, int64_t *corrupt) {
+    CF_FORWARD(read_directory(cache, records, corrupt));
     return read_path(cache, records, corrupt);
+}
+
+conv_fft_status cf_record_cache_read_again(cf_record_cache *cache, cf_records *records) {
+    const conv_fft_log_level level = cache->log_level;
+    int64_t counted_before = 0;
+    cache->log_level = CONV_FFT_LOG_SILENT;
+    const conv_fft_status status = read_directory(cache, records, &counted_before);
+    cache->log_level = level;
+    return status;
 }
 
 /* ---- writing */
@@ -185,11 +198,13 @@ bool cf_record_cache_append(cf_record_cache *cache, const cf_record *record) {
     if (!cache->opened || cache->folder.descriptor < 0)
         open_folder(cache, true);
     const bool usable = cache->folder.descriptor >= 0;
-    if (usable && append(cache, record) == CONV_FFT_SUCCESS)
+    const conv_fft_status status =
+        usable ? append(cache, record) : cf_fail(CONV_FFT_IO_ERROR, "%s", cache->folder.problem);
+    if (status == CONV_FFT_SUCCESS)
         return true;
     if (!cache->warned)
         cf_log(cache->log_level, CONV_FFT_LOG_WARNING, "%s; tuning records are kept in memory only",
-               usable ? conv_fft_last_error() : cache->folder.problem);
+               conv_fft_last_error());
     cache->warned = true;
     return false;
 }

@@ -33,7 +33,10 @@ void cf_record_cache_clear(cf_record_cache *cache);
 /* Add what the files hold; *corrupt grows by what could not be verified. A file that cannot be read is a warning. OUT_OF_MEMORY. */
 conv_fft_status cf_record_cache_read(cf_record_cache *cache, cf_records *records, int64_t *corrupt);
 
-/* Append a record. That it cannot be done is one warning; false then. */
+/* Add what others have appended to the cache directory since. What cannot be verified has been counted before. OUT_OF_MEMORY. */
+conv_fft_status cf_record_cache_read_again(cf_record_cache *cache, cf_records *records);
+
+/* Append a record. That it cannot be done is one warning; false then, and conv_fft_last_error() says why. */
 bool cf_record_cache_append(cf_record_cache *cache, const cf_record *record);
 
 /* Whether a name is that of a file of records, of any device. */

@@ -80,7 +80,6 @@ conv_fft_status cf_record_file_scan(int directory, const char *name, const cf_fi
 typedef struct reading {
     cf_records *records;
     int rank;
-    conv_fft_tune_policy policy;
     cf_file_counts *counts;
 } reading;
 
@@ -95,7 +94,7 @@ static conv_fft_status take_line(const cf_file_line *line, void *user) {
         return CONV_FFT_SUCCESS;
     cf_record record = *line->record;
     record.rank = r->rank;
-    const conv_fft_status status = cf_records_add(r->records, &record, r->policy, NULL);
+    const conv_fft_status status = cf_records_add(r->records, &record, CF_KEEP_LATEST, NULL);
     if (status == CONV_FFT_NOT_SUPPORTED) { /* full */
         ++counts->unknown;
         return CONV_FFT_SUCCESS;
@@ -105,8 +104,8 @@ static conv_fft_status take_line(const cf_file_line *line, void *user) {
 }
 
 conv_fft_status cf_record_file_read(int directory, const char *name, const cf_fingerprint *device, int rank,
-                                    conv_fft_tune_policy policy, cf_records *records, cf_file_counts *counts) {
-    reading r = {records, rank, policy, counts};
+                                    cf_records *records, cf_file_counts *counts) {
+    reading r = {records, rank, counts};
     *counts = (cf_file_counts){0};
     return cf_record_file_scan(directory, name, device, take_line, &r);
 }
@@ -220,7 +219,11 @@ static conv_fft_status append_to(int file, const char *name, const cf_fingerprin
         length += strlen(text + length);
     }
     CF_FORWARD(cf_record_format(record, text + length));
-    return put_at_end(file, name, text, strlen(text), status.st_size);
+    length += strlen(text + length);
+    if (status.st_size + (off_t)length > CF_RECORD_FILE_MOST_BYTES)
+        return cf_fail(CONV_FFT_IO_ERROR, "the tuning records %s have %lld bytes; with one more they would not be read",
+                       name, (long long)status.st_size);
+    return put_at_end(file, name, text, length, status.st_size);
 }
 
 conv_fft_status cf_record_file_append(int directory, const char *name, const cf_fingerprint *device,

@@ -9,7 +9,7 @@
 #include "autotune/record_text.h"
 
 enum {
-    CF_RECORD_FILE_MOST_BYTES = 64 << 20 /* a larger file is not read */
+    CF_RECORD_FILE_MOST_BYTES = 64 << 20 /* a larger file is not read, and none is made */
 };
 
 /* What a file holds, in lines. */
@@ -40,9 +40,9 @@ conv_fft_status cf_record_file_scan(int directory, const char *name, const cf_fi
 conv_fft_status cf_record_text_scan(const char *text, size_t bytes, const cf_fingerprint *device, cf_file_visit visit,
                                     void *user);
 
-/* Add the records of this device to a set, with this rank. *counts is set in any case. */
+/* Add the records of this device to a set, with this rank; the last decided stay. *counts is set in any case. */
 conv_fft_status cf_record_file_read(int directory, const char *name, const cf_fingerprint *device, int rank,
-                                    conv_fft_tune_policy policy, cf_records *records, cf_file_counts *counts);
+                                    cf_records *records, cf_file_counts *counts);
 
 /* Write a header and the records (NULL in the list: left out) to a temporary file, then rename it. IO_ERROR: it cannot be written, or what
  * is there is not a file of records. */

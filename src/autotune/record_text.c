@@ -88,6 +88,9 @@ static bool read_record(const json_t *object, cf_record *record) {
     record->workspace_bytes = (uint64_t)workspace;
     record->mode = (conv_fft_tuning)mode;
     record->direct_ms = -1.0;
+    record->decided = record->written;
+    if (json_object_get(object, "decided") && !read_whole(object, "decided", INT64_MAX, &record->decided))
+        return false;
     if (json_object_get(object, "direct_ms") && !read_ms(object, "direct_ms", &record->direct_ms))
         return false;
     if (json_object_get(object, "library") && !read_text(object, "library", record->library, sizeof record->library))
@@ -179,6 +182,8 @@ conv_fft_status cf_record_format(const cf_record *r, char *line) {
                   r->key.passes, "keep", r->key.keep, "workspace_class", (json_int_t)r->key.workspace_class, "strategy",
                   strategies, "ms", r->ms, "predicted_ms", r->predicted_ms, "workspace", (json_int_t)r->workspace_bytes,
                   "candidates", (json_int_t)r->candidates, "mode", (int)r->mode, "written", (json_int_t)r->written);
+    if (object && r->decided != r->written)
+        json_object_set_new(object, "decided", json_integer((json_int_t)r->decided));
     if (object && r->direct_ms >= 0.0)
         json_object_set_new(object, "direct_ms", json_real(r->direct_ms));
     if (object && r->library[0])

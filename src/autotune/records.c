@@ -56,12 +56,17 @@ void cf_records_clear(cf_records *records) {
     *records = (cf_records){0};
 }
 
-/* Place of the first record that does not stand before the key. */
-static size_t place_of(const cf_records *records, const cf_record_key *key) {
+static int compare(const cf_record *record, const cf_record_key *key, const char *library) {
+    const int order = cf_record_key_compare(&record->key, key);
+    return order ? order : strcmp(record->library, library);
+}
+
+/* Place of the first record that does not stand before the key and the library. */
+static size_t place_of(const cf_records *records, const cf_record_key *key, const char *library) {
     size_t low = 0, high = records->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (cf_record_key_compare(&records->items[middle]->key, key) < 0)
+        if (compare(records->items[middle], key, library) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -69,9 +74,18 @@ static size_t place_of(const cf_records *records, const cf_record_key *key) {
     return low;
 }
 
-cf_record *cf_records_find(const cf_records *records, const cf_record_key *key) {
-    const size_t at = place_of(records, key);
-    return at < records->count && cf_record_key_compare(&records->items[at]->key, key) == 0 ? records->items[at] : NULL;
+cf_record **cf_records_of(const cf_records *records, const cf_record_key *key, size_t *count) {
+    const size_t first = place_of(records, key, "");
+    size_t end = first;
+    while (end < records->count && cf_record_key_compare(&records->items[end]->key, key) == 0)
+        ++end;
+    *count = end - first;
+    return *count ? &records->items[first] : NULL;
+}
+
+cf_record *cf_records_find(const cf_records *records, const cf_record_key *key, const char *library) {
+    const size_t at = place_of(records, key, library);
+    return at < records->count && compare(records->items[at], key, library) == 0 ? records->items[at] : NULL;
 }
 
 /* Faster, else of the strategies that stand first in the alphabet. */
@@ -89,6 +103,8 @@ static bool is_faster(const cf_record *a, const cf_record *b) {
 bool cf_record_replaces(const cf_record *theirs, const cf_record *mine, conv_fft_tune_policy policy) {
     if (theirs->rank != mine->rank)
         return theirs->rank > mine->rank;
+    if (policy == CF_KEEP_LATEST && theirs->decided != mine->decided)
+        return theirs->decided > mine->decided;
     switch (policy) {
     case CONV_FFT_KEEP_MINE:
         return false;
@@ -96,7 +112,7 @@ bool cf_record_replaces(const cf_record *theirs, const cf_record *mine, conv_fft
         return true;
     case CONV_FFT_KEEP_NEWEST:
         return theirs->written != mine->written ? theirs->written > mine->written : is_faster(theirs, mine);
-    default: /* CONV_FFT_KEEP_FASTEST */
+    default: /* CONV_FFT_KEEP_FASTEST, and CF_KEEP_LATEST of equal times */
         return is_faster(theirs, mine);
     }
 }
@@ -118,7 +134,7 @@ conv_fft_status cf_records_add(cf_records *records, const cf_record *record, con
     bool ignored;
     changed = changed ? changed : &ignored;
     *changed = false;
-    cf_record *mine = cf_records_find(records, &record->key);
+    cf_record *mine = cf_records_find(records, &record->key, record->library);
     if (mine) {
         *changed = cf_record_replaces(record, mine, policy);
         if (*changed)
@@ -133,7 +149,7 @@ conv_fft_status cf_records_add(cf_records *records, const cf_record *record, con
     if (!added)
         return cf_fail_memory(sizeof *added, "a tuning record");
     *added = *record;
-    const size_t at = place_of(records, &record->key);
+    const size_t at = place_of(records, &record->key, record->library);
     memmove(&records->items[at + 1], &records->items[at], (records->count - at) * sizeof *records->items);
     records->items[at] = added;
     ++records->count;

@@ -39,11 +39,14 @@ typedef struct cf_record {
     uint64_t workspace_bytes;
     int64_t candidates; /* that were timed */
     conv_fft_tuning mode;
-    int64_t written; /* microseconds since 1970: among records of one place, the newest wins */
-    int rank;        /* of the place it comes from, in memory only: the higher rank wins, whatever the time */
+    int64_t written; /* when it was measured, in microseconds since 1970 */
+    int64_t
+        decided; /* when it was chosen here, by measuring or by merging: among records of one place, the last wins */
+    int rank;    /* of the place it comes from, in memory only: the higher rank wins, whatever the time */
 } cf_record;
 
-/* Sorted by key, each key once. Zero is an empty set. */
+/* Sorted by key and library, each pair once: what another version of a library needs does not hide what is usable here. Zero is an
+ * empty set. */
 typedef struct cf_records {
     cf_record **items;
     size_t count, room;
@@ -57,7 +60,12 @@ conv_fft_status cf_record_key_make(const cf_layer *layer, int passes, int keep, 
 int cf_record_key_compare(const cf_record_key *a, const cf_record_key *b);
 
 void cf_records_clear(cf_records *records);
-cf_record *cf_records_find(const cf_records *records, const cf_record_key *key);
+/* The records of a key, *count of them, and the one of a library ("": that needs none). */
+cf_record **cf_records_of(const cf_records *records, const cf_record_key *key, size_t *count);
+cf_record *cf_records_find(const cf_records *records, const cf_record_key *key, const char *library);
+
+/* A policy beside the public ones, for records of one place: the last decided. */
+#define CF_KEEP_LATEST ((conv_fft_tune_policy)(CONV_FFT_KEEP_THEIRS + 1))
 
 /* Whether `theirs` takes the place of `mine`. The policy decides nothing about records that are alike but for their times: then the
  * order of the texts does, so that the result does not depend on who came first. */

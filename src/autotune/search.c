@@ -240,12 +240,14 @@ conv_fft_status cf_search_run(const cf_tuning_job *job, const cf_search_limits *
     cf_race r = {.job = job, .list = list, .end = cf_clock_seconds() + limits->seconds};
     *decided = false;
     for (size_t i = 0; i < list->count; ++i)
-        list->items[i].verdict = "not timed: the model expects others to be faster";
+        list->items[i].verdict = cf_race_untried;
     conv_fft_status status = cf_race_open(&r, limits->mode);
     /* With no time left for a second candidate there is nothing to compare. */
     const bool compares = !cf_race_is_late(&r) && (r.count > 1 || list->count == 1);
     if (r.count == 0)
         snprintf(why, 256, "none of %zu strategies could be prepared", list->count);
+    else if (!compares && !cf_race_is_late(&r))
+        snprintf(why, 256, "one of %zu strategies could be prepared within options.workspace_limit", list->count);
     else if (!compares)
         snprintf(why, 256, "the time allowed, %.0f ms, was too short to time two strategies", 1e3 * limits->seconds);
     else

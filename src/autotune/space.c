@@ -53,11 +53,27 @@ void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int mos
     }
 }
 
+/* Lines of single channels have kernels that take powers of two alone (conv/long.h): the least that holds the axis, be it larger. */
+static void add_power(const cf_axis *axis, bool shift, cf_space_bases *list) {
+    const cf_unit unit = cf_unit_make(axis, shift);
+    const int64_t whole = cf_basis_one_tile(axis, &unit);
+    int64_t n = 2048;
+    while (n < whole)
+        n *= 2;
+    if (2 * whole <= n || contains(list, n))
+        return;
+    if (list->count < CF_SPACE_MOST_BASES)
+        ++list->count;
+    list->basis[list->count - 1] = n;
+}
+
 void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shift, cf_space_bases bases[3]) {
     static const int most_by_rank[] = {0, 15, 11, 7};
     for (int a = 0; a < 3; ++a)
         cf_space_collect(&layer->axis[a], shift, a == 2 ? device->row_unit : 1, most_by_rank[layer->problem.rank],
                          &bases[a]);
+    if (layer->problem.rank == 1 && layer->in_channels == 1 && layer->out_channels == 1)
+        add_power(&layer->axis[2], shift, &bases[2]);
 }
 
 void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *s) {

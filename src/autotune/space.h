@@ -18,7 +18,8 @@ typedef struct cf_space_bases {
  * largest first, the next multiples of row_unit, whose transforms may be cheaper. */
 void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int most, cf_space_bases *bases);
 
-/* The bases of all axes of a layer, fewer for each the more axes there are. */
+/* The bases of all axes of a layer, fewer for each the more axes there are; a power of two behind them where such lines have kernels of
+ * their own. */
 void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shift, cf_space_bases bases[3]);
 
 /* Tiles that outputs, or with `own` positions of x, need with a basis; 0 if it is too small. */

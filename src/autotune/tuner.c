@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "autotune/tuner.h"
 
+#include "autotune/libraries.h"
 #include "autotune/record_cache.h"
 #include "device/environment.h"
 #include "device/files.h"
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 struct cf_tuner {
+    const conv_fft_context *context; /* which owns it */
     conv_fft_log_level log_level;
     pthread_mutex_t mutex; /* of what follows */
     cf_record_cache cache;
@@ -24,7 +26,7 @@ struct cf_tuner {
     conv_fft_tune_statistics statistics;
     uint64_t *noted; /* hashes of the problems that were written to CONV_FFT_RECORD */
     size_t noted_count, noted_room;
-    bool note_failed;
+    bool note_failed, full_said;
 };
 
 conv_fft_status cf_tuner_create(conv_fft_context *context, const char *directory) {
@@ -37,6 +39,7 @@ conv_fft_status cf_tuner_create(conv_fft_context *context, const char *directory
         free(tuner);
         return status;
     }
+    tuner->context = context;
     tuner->log_level = context->log_level;
     pthread_mutex_init(&tuner->mutex, NULL);
     context->tuner = tuner;
@@ -75,13 +78,39 @@ static conv_fft_status lock_ready(cf_tuner *tuner) {
     return CONV_FFT_SUCCESS;
 }
 
+/* Of the records of a key that differ in the libraries they need: one whose libraries are here, else any. */
+static const cf_record *best_of(const cf_tuner *tuner, const cf_record_key *key) {
+    size_t count;
+    cf_record *const *of_key = cf_records_of(&tuner->records, key, &count);
+    if (count < 2)
+        return count ? of_key[0] : NULL;
+    const cf_record *best = NULL;
+    bool best_here = false;
+    for (size_t i = 0; i < count; ++i) {
+        const bool here = cf_libraries_are_here(tuner->context, of_key[i]->library);
+        if (best && (here != best_here ? best_here : !cf_record_replaces(of_key[i], best, CF_KEEP_LATEST)))
+            continue;
+        best = of_key[i];
+        best_here = here;
+    }
+    return best;
+}
+
 conv_fft_status cf_tuner_find(cf_tuner *tuner, const cf_record_key *key, cf_record *record, bool *found) {
     CF_FORWARD(lock_ready(tuner));
-    const cf_record *mine = cf_records_find(&tuner->records, key);
+    const cf_record *mine = best_of(tuner, key);
     *found = mine != NULL;
     if (mine)
         *record = *mine;
     return unlocked(tuner, CONV_FFT_SUCCESS);
+}
+
+conv_fft_status cf_tuner_refresh(cf_tuner *tuner) {
+    pthread_mutex_lock(&tuner->mutex);
+    const bool before = tuner->read;
+    pthread_mutex_unlock(&tuner->mutex);
+    CF_FORWARD(lock_ready(tuner));
+    return unlocked(tuner, before ? cf_record_cache_read_again(&tuner->cache, &tuner->records) : CONV_FFT_SUCCESS);
 }
 
 static int64_t microseconds_now(void) {
@@ -90,22 +119,37 @@ static int64_t microseconds_now(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* A decision made now, which comes before all older ones, in memory and in the cache directory. */
-static conv_fft_status decide(cf_tuner *tuner, const cf_record *record) {
-    const cf_record *mine = cf_records_find(&tuner->records, &record->key);
-    cf_record decided = *record;
-    decided.rank = CF_RANK_PROCESS;
-    decided.written = microseconds_now();
-    if (mine && mine->written >= decided.written)
-        decided.written = mine->written + 1;
-    CF_FORWARD(cf_records_add(&tuner->records, &decided, CONV_FFT_KEEP_THEIRS, NULL));
-    cf_record_cache_append(&tuner->cache, &decided);
+/* A decision made now, which comes before all older ones of its key. In memory. */
+static conv_fft_status decide(cf_tuner *tuner, cf_record *record, int64_t now) {
+    size_t count;
+    cf_record *const *of_key = cf_records_of(&tuner->records, &record->key, &count);
+    record->rank = CF_RANK_PROCESS;
+    record->decided = now;
+    for (size_t i = 0; i < count; ++i) {
+        if (of_key[i]->decided >= record->decided && of_key[i]->decided < INT64_MAX)
+            record->decided = of_key[i]->decided + 1;
+    }
+    return cf_records_add(&tuner->records, record, CONV_FFT_KEEP_THEIRS, NULL);
+}
+
+static conv_fft_status put(cf_tuner *tuner, const cf_record *record) {
+    cf_record measured = *record;
+    measured.written = microseconds_now();
+    const conv_fft_status status = decide(tuner, &measured, measured.written);
+    if (status == CONV_FFT_SUCCESS)
+        cf_record_cache_append(&tuner->cache, &measured);
+    if (status != CONV_FFT_NOT_SUPPORTED)
+        return status;
+    /* No room: a hint less must not stop a plan. */
+    if (!tuner->full_said)
+        cf_log(tuner->log_level, CONV_FFT_LOG_WARNING, "%s; what is tuned now is not kept", conv_fft_last_error());
+    tuner->full_said = true;
     return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_tuner_put(cf_tuner *tuner, const cf_record *record) {
     CF_FORWARD(lock_ready(tuner));
-    return unlocked(tuner, decide(tuner, record));
+    return unlocked(tuner, put(tuner, record));
 }
 
 /* ---- problems without a record */
@@ -162,7 +206,21 @@ typedef struct incoming {
     bool load; /* into memory alone, in place of what is there */
     conv_fft_tune_policy policy;
     int64_t taken, others; /* records of this device, and other lines */
+    int64_t not_kept;      /* merged into memory alone: the cache directory cannot be written */
 } incoming;
+
+/* The record that an incoming one must win against: one that needs a library in a version that is not here is no rival of one that can be
+ * used. */
+static const cf_record *rival_of(const cf_tuner *tuner, const cf_record *theirs) {
+    size_t count;
+    cf_records_of(&tuner->records, &theirs->key, &count);
+    if (count == 0)
+        return NULL;
+    const cf_record *mine = best_of(tuner, &theirs->key);
+    const bool both_here =
+        cf_libraries_are_here(tuner->context, theirs->library) && cf_libraries_are_here(tuner->context, mine->library);
+    return both_here ? mine : cf_records_find(&tuner->records, &theirs->key, theirs->library);
+}
 
 static conv_fft_status take_line(const cf_file_line *line, void *user) {
     incoming *in = user;
@@ -173,25 +231,33 @@ static conv_fft_status take_line(const cf_file_line *line, void *user) {
         return CONV_FFT_SUCCESS;
     ++in->taken;
     cf_record theirs = *line->record;
-    if (in->load) {
-        theirs.rank = CF_RANK_PROCESS;
-        return cf_records_add(&tuner->records, &theirs, CONV_FFT_KEEP_THEIRS, NULL);
-    }
-    const cf_record *mine = cf_records_find(&tuner->records, &theirs.key);
+    if (in->load)
+        return decide(tuner, &theirs, microseconds_now());
+    const cf_record *mine = rival_of(tuner, &theirs);
     theirs.rank = mine ? mine->rank : CF_RANK_PROCESS;
-    return mine && !cf_record_replaces(&theirs, mine, in->policy) ? CONV_FFT_SUCCESS : decide(tuner, &theirs);
+    if (mine && !cf_record_replaces(&theirs, mine, in->policy))
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(decide(tuner, &theirs, microseconds_now()));
+    in->not_kept += !cf_record_cache_append(&tuner->cache, &theirs);
+    return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status take_file(cf_tuner *tuner, const char *path, bool load, conv_fft_tune_policy policy) {
-    incoming in = {tuner, load, policy, 0, 0};
+    incoming in = {.tuner = tuner, .load = load, .policy = policy};
     CF_FORWARD(lock_ready(tuner));
     const conv_fft_status status = cf_record_file_scan(AT_FDCWD, path, &tuner->cache.fingerprint, take_line, &in);
-    if (status == CONV_FFT_SUCCESS && in.taken == 0 && in.others > 0)
+    if (status == CONV_FFT_SUCCESS && in.taken == 0)
         return unlocked(
-            tuner, cf_fail(CONV_FFT_IO_ERROR,
-                           "%s holds no tuning record of this device (%s; %s): its %lld lines are of others, or "
-                           "damaged",
+            tuner, cf_fail(CONV_FFT_IO_ERROR, "%s holds no tuning record of this device (%s; %s), and %lld other lines",
                            path, tuner->cache.fingerprint.device, tuner->cache.fingerprint.kind, (long long)in.others));
+    if (status == CONV_FFT_SUCCESS && in.not_kept > 0) {
+        char why[900];
+        snprintf(why, sizeof why, "%s", conv_fft_last_error());
+        return unlocked(tuner,
+                        cf_fail(CONV_FFT_IO_ERROR,
+                                "%lld of the records of %.500s are in memory, and not in the cache directory: %s",
+                                (long long)in.not_kept, path, why));
+    }
     return unlocked(tuner, status);
 }
 
@@ -217,6 +283,20 @@ static bool is_of(const cf_record *record, const cf_record_key *keys, int64_t co
     return false;
 }
 
+/* That others will find nothing for some problems is better known before the file has been sent around. */
+static void say_missing(const cf_tuner *tuner, const char *path, const cf_record_key *keys, int64_t count) {
+    int64_t missing = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        bool there = false;
+        for (size_t k = 0; k < tuner->records.count && !there; ++k)
+            there = is_of(tuner->records.items[k], &keys[i], 1);
+        missing += !there;
+    }
+    if (missing)
+        cf_log(tuner->log_level, CONV_FFT_LOG_WARNING, "%lld of %lld problems have no tuning record to write to %.700s",
+               (long long)missing, (long long)count, path);
+}
+
 conv_fft_status cf_tuner_export(cf_tuner *tuner, const char *path, const cf_layer *layers, int64_t count) {
     cf_record_key *keys = calloc((size_t)count + 1, sizeof *keys);
     if (!keys)
@@ -236,6 +316,8 @@ conv_fft_status cf_tuner_export(cf_tuner *tuner, const char *path, const cf_laye
         chosen[i] = is_of(all->items[i], keys, count) ? all->items[i] : NULL;
     status = chosen ? cf_record_file_write(path, &tuner->cache.fingerprint, chosen, all->count)
                     : cf_fail_memory(all->count * sizeof *chosen, "the records to export");
+    if (status == CONV_FFT_SUCCESS)
+        say_missing(tuner, path, keys, count);
     free(chosen);
     free(keys);
     return unlocked(tuner, status);
@@ -263,16 +345,20 @@ static int show(const cf_record *r, conv_fft_tune_visit visit, void *user) {
     return visit(&shown, user);
 }
 
-/* The callback may call the library, so it sees a copy. */
+/* The records that plans find. The callback may call the library, so it sees a copy. */
 conv_fft_status cf_tuner_foreach(cf_tuner *tuner, conv_fft_tune_visit visit, void *user) {
     CF_FORWARD(lock_ready(tuner));
-    const size_t count = tuner->records.count;
-    cf_record *copy = malloc((count + 1) * sizeof *copy);
-    for (size_t i = 0; copy && i < count; ++i)
-        copy[i] = *tuner->records.items[i];
+    const cf_records *all = &tuner->records;
+    cf_record *copy = malloc((all->count + 1) * sizeof *copy);
+    size_t count = 0;
+    for (size_t i = 0; copy && i < all->count; ++i) {
+        if (best_of(tuner, &all->items[i]->key) == all->items[i])
+            copy[count++] = *all->items[i];
+    }
+    const size_t bytes = (all->count + 1) * sizeof *copy;
     unlocked(tuner, CONV_FFT_SUCCESS);
     if (!copy)
-        return cf_fail_memory(count * sizeof *copy, "a copy of the tuning records");
+        return cf_fail_memory(bytes, "a copy of the tuning records");
     bool stopped = false;
     for (size_t i = 0; i < count && !stopped; ++i)
         stopped = show(&copy[i], visit, user) != 0;

@@ -7,8 +7,8 @@
  *     CONV_FFT_TUNE_PATH         folders joined by colons, the first before the others: every *.jsonl in them, read only
  *
  * and are read when the first plan asks. What is tuned goes to the cache directory: one append under a lock; on a network file
- * system, or where no lock is to be had, to a shard that this process alone writes. Among the lines of the cache directory the newest
- * counts. A directory that cannot be written is one warning, and the records stay in memory.
+ * system, or where no lock is to be had, to a shard that this process alone writes. Among the lines of the cache directory the last
+ * decided counts. A directory that cannot be written is one warning, and the records stay in memory.
  *
  * Any number of threads may use a tuner at once.
  */
@@ -22,10 +22,13 @@
 conv_fft_status cf_tuner_create(conv_fft_context *context, const char *directory);
 void cf_tuner_destroy(cf_tuner *tuner); /* NULL is allowed */
 
-/* A copy of the record of the key. OUT_OF_MEMORY, while the records are being read. */
+/* A copy of the record of the key; if there are several, of one whose libraries are here. OUT_OF_MEMORY, while the records are being
+ * read. */
 conv_fft_status cf_tuner_find(cf_tuner *tuner, const cf_record_key *key, cf_record *record, bool *found);
-/* Keep a new decision, in memory and in the cache directory. OUT_OF_MEMORY. */
+/* Keep a new decision, in memory and in the cache directory. That there is no room for it is one warning. OUT_OF_MEMORY. */
 conv_fft_status cf_tuner_put(cf_tuner *tuner, const cf_record *record);
+/* Take in what other processes have added to the cache directory since it was read: worth it before a search. OUT_OF_MEMORY. */
+conv_fft_status cf_tuner_refresh(cf_tuner *tuner);
 
 /* For the statistics: what became of a look-up. A miss is also noted in the file CONV_FFT_RECORD, once for each problem. */
 typedef enum cf_tuner_event {

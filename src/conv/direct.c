@@ -5,6 +5,7 @@
 #include "conv/gpu_stages.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "device/jit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,8 @@ conv_fft_status cf_direct_prepare(conv_fft_plan *plan, int pass) {
 }
 
 conv_fft_status cf_direct_build(conv_fft_plan *plan, int pass) {
-#define KERNEL(name, parameter, call) "extern \"C\" __global__ void " name "(const " parameter ") { " call "; }"
+#define KERNEL(name, parameter, call) \
+    "extern \"C\" __global__ void " name "(const " parameter ") {" CF_KERNEL_WAITS call "; }"
 #define PLAIN_KERNEL(pass) KERNEL("cf_direct_" pass, "DirectPlain p", "direct_plain_" pass "(p)")
     static const char *const tails[1 + CF_PASS_COUNT] = {KERNEL("cf_direct_add", "DirectAdd a", "direct_add(a)"),
                                                          PLAIN_KERNEL("forward"), PLAIN_KERNEL("data"),

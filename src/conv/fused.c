@@ -4,8 +4,10 @@
 
 #include "conv/fused_text.h"
 #include "conv/gpu_stages.h"
+#include "conv/long.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "device/jit.h"
 #include "fbfft/gpu_transform.h"
 #include "fbfft/kernel_text.h"
 
@@ -15,11 +17,13 @@
 /* plan->pass[].state */
 typedef struct fused_state {
     cf_gpu *gpu;
+    cf_long *lines; /* the form for long signals, which has all that follows in its own way; NULL: it does not serve */
     cf_fused_config config;
-    cf_gpu_transform *weights; /* w to its spectrum, or the gradient's spectrum to gw */
-    cf_kernel *kernel[2];      /* for aligned pointers, for others */
-    cf_kernel *add;            /* of slices; NULL: there is one */
-    size_t spectra, scratch;   /* bytes */
+    cf_gpu_transform *weights;     /* w to its spectrum, or the gradient's spectrum to gw */
+    cf_gpu_transform *inputs;      /* x to its spectrum, where that passes by; or NULL */
+    cf_kernel *kernel[2];          /* for aligned pointers, for others */
+    cf_kernel *add;                /* of slices; NULL: there is one */
+    size_t spectra, of_x, scratch; /* bytes */
 } fused_state;
 
 /* ------------------------------------------------------------------------------------------------------------ planning */
@@ -51,8 +55,34 @@ bool cf_fused_runs_on(const cf_device *device, const cf_layer *layer, int pass, 
     *why = "fused kernels need a GPU";
     if (!gpu)
         return false;
+    *why = "its lines do not fit the shared memory of a block";
+    cf_long_config lines;
+    if (cf_long_serves(layer, pass, s))
+        return layer->batch == 0 || cf_long_configure(layer, pass, s, &gpu->facts, &lines) == CONV_FFT_SUCCESS;
     *why = "its planes do not fit the shared memory of a block";
     return layer->batch == 0 || cf_fused_configure(layer, pass, s, &gpu->facts, &config) == CONV_FFT_SUCCESS;
+}
+
+/* Planes one after the other, a row's columns side by side. */
+static void lay_planes(const cf_strategy *s, cf_fft_problem *fft) {
+    const cf_spectrum *spectrum = &fft->transform.spectrum;
+    fft->layout.axis_stride[2] = 1;
+    fft->layout.axis_stride[1] = s->basis[2] / 2 + 1;
+    fft->layout.axis_stride[0] = s->basis[1] * fft->layout.axis_stride[1];
+    fft->layout.channel_stride = spectrum->bins;
+    fft->layout.sample_stride = spectrum->columns * spectrum->bins;
+}
+
+/* Of one group. */
+static void describe_inputs(const cf_layer *layer, const cf_strategy *s, cf_fft_problem *fft) {
+    cf_spectrum spectrum[CF_OPERAND_COUNT];
+    cf_staged_spectra(layer, CF_PASS_WEIGHTS, s, spectrum);
+    memset(fft, 0, sizeof *fft);
+    fft->transform.tensor = layer->x;
+    fft->transform.window = cf_fused_window(layer, CF_PASS_WEIGHTS, s, CF_X);
+    fft->transform.spectrum = spectrum[CF_X];
+    fft->transform.scale = 1.0;
+    lay_planes(s, fft);
 }
 
 /* The weights as one group: rows are the output channels of all groups. */
@@ -68,11 +98,7 @@ static conv_fft_status describe_weights(const cf_layer *layer, int pass, const c
     d->spectrum.rows *= layer->groups;
     d->spectrum.groups = 1;
     d->scale = d->inverse ? 1.0 / ((double)s->basis[0] * (double)s->basis[1] * (double)s->basis[2]) : 1.0;
-    fft->layout.axis_stride[2] = 1;
-    fft->layout.axis_stride[1] = s->basis[2] / 2 + 1;
-    fft->layout.axis_stride[0] = s->basis[1] * fft->layout.axis_stride[1];
-    fft->layout.channel_stride = d->spectrum.bins;
-    fft->layout.sample_stride = d->spectrum.columns * d->spectrum.bins;
+    lay_planes(s, fft);
     if (layer->groups > 1 && d->tensor.group_stride != layer->out_channels * d->tensor.sample_stride)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
                        "the groups of the weights are %lld elements apart; fused kernels take %lld",
@@ -90,6 +116,8 @@ conv_fft_status cf_fused_prepare(conv_fft_plan *plan, int pass) {
     const cf_strategy *s = &plan->pass[pass].strategy;
     cf_fft_problem fft;
     state->gpu = cf_gpu_of_layers(plan->device);
+    if (cf_long_serves(&plan->layer, pass, s))
+        return cf_long_create(state->gpu, &plan->layer, pass, s, &state->lines);
     CF_FORWARD(cf_fused_configure(&plan->layer, pass, s, &state->gpu->facts, &state->config));
     CF_FORWARD(describe_weights(&plan->layer, pass, s, &fft));
     CF_FORWARD(cf_gpu_transform_create(state->gpu, &fft, &state->weights));
@@ -97,6 +125,13 @@ conv_fft_status cf_fused_prepare(conv_fft_plan *plan, int pass) {
     state->spectra =
         cf_align((size_t)(c->slices * c->groups * c->in * c->out * c->bins) * 2 * cf_dtype_bytes(s->spectrum));
     state->scratch = cf_align(cf_gpu_transform_scratch(state->weights, fft.transform.spectrum.rows));
+    if (!c->keeps || pass != CF_PASS_WEIGHTS)
+        return CONV_FFT_SUCCESS;
+    describe_inputs(&plan->layer, s, &fft);
+    CF_FORWARD(cf_gpu_transform_create(state->gpu, &fft, &state->inputs));
+    const size_t scratch = cf_align(cf_gpu_transform_scratch(state->inputs, c->rows));
+    state->of_x = cf_align((size_t)(c->rows * c->in * c->bins) * 2 * cf_dtype_bytes(s->spectrum));
+    state->scratch = scratch > state->scratch ? scratch : state->scratch;
     return CONV_FFT_SUCCESS;
 }
 
@@ -107,7 +142,7 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
     cf_text t = {tail, sizeof tail, 0};
     if (adds)
         cf_text_add(&t, "extern \"C\" __global__ void __launch_bounds__(256) cf_fused(cplx *sums, long long count, "
-                        "long long slices) {\n    fused_add_slices(sums, count, slices);\n}\n");
+                        "long long slices) {" CF_KERNEL_WAITS "    fused_add_slices(sums, count, slices);\n}\n");
     else
         cf_fused_emit(c, kernel, &t);
     char *text = cf_fbfft_join_text(cf_fused_kernel_text, tail);
@@ -128,7 +163,10 @@ conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
     int count = 0;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
-    CF_FORWARD(cf_gpu_transforms_build(state->gpu, &state->weights, 1, NULL, 0));
+    if (state->lines)
+        return cf_long_build(state->lines);
+    cf_gpu_transform *const transforms[] = {state->weights, state->inputs};
+    CF_FORWARD(cf_gpu_transforms_build(state->gpu, transforms, state->inputs ? 2 : 1, NULL, 0));
     memset(sources, 0, sizeof sources);
     conv_fft_status status = CONV_FFT_SUCCESS;
     while (status == CONV_FFT_SUCCESS && count < cf_fused_kernels(c)) {
@@ -149,7 +187,9 @@ void cf_fused_release(conv_fft_plan *plan, int pass) {
     fused_state *state = plan->pass[pass].state;
     if (!state)
         return;
+    cf_long_destroy(state->lines);
     cf_gpu_transform_destroy(state->weights);
+    cf_gpu_transform_destroy(state->inputs);
     cf_kernel_destroy(state->kernel[0]);
     cf_kernel_destroy(state->kernel[1]);
     cf_kernel_destroy(state->add);
@@ -163,8 +203,10 @@ cf_workspace cf_fused_workspace(const conv_fft_plan *plan, int set, int64_t rows
         const fused_state *state = plan->pass[i].state;
         if (!(set & 1 << i) || !state)
             continue;
-        ws.scratch = state->spectra;
-        ws.bytes = state->spectra + state->scratch + CF_WORKSPACE_SLACK;
+        ws.scratch = state->spectra + state->of_x;
+        ws.bytes = state->spectra + state->of_x + state->scratch + CF_WORKSPACE_SLACK;
+        if (state->lines)
+            ws.bytes = cf_long_bytes(state->lines) + CF_WORKSPACE_SLACK;
     }
     return ws;
 }
@@ -197,14 +239,15 @@ static conv_fft_status transform_weights(const fused_state *state, const void *t
                                         .rows = state->weights->problem.transform.spectrum.rows,
                                         .groups = 1,
                                         .accumulate = accumulate,
-                                        .scratch = spectra + state->spectra};
+                                        .scratch = spectra + state->spectra + state->of_x};
     return cf_gpu_transform_run(state->weights, &call, stream);
 }
 
 static conv_fft_status launch(const fused_state *state, fused_call *call, struct CUstream_st *stream) {
     const cf_fused_config *c = &state->config;
-    const bool aligned = (uintptr_t)call->x.memory % (4 * (unsigned)c->tile[0][0].wide) == 0 &&
-                         (uintptr_t)call->y.memory % (4 * (unsigned)c->tile[1][0].wide) == 0;
+    const unsigned unit[2] = {4 * (unsigned)c->tile[0][0].wide, 4 * (unsigned)c->tile[1][0].wide};
+    const bool aligned = (uintptr_t)call->x.memory % (c->whole ? 16 : unit[0]) == 0 &&
+                         (uintptr_t)call->y.memory % (c->whole ? 16 : unit[1]) == 0;
     const cf_launch shape = {{(unsigned)c->blocks, (unsigned)c->slices, (unsigned)(c->out / c->chunk)},
                              {(unsigned)c->tile[0][0].threads, 1, 1},
                              (size_t)c->shared};
@@ -221,6 +264,16 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const fused_state 
                        .rows = config->rows,
                        .groups = config->groups,
                        .slices = config->slices};
+    if (state->inputs) {
+        const cf_gpu_transform_call inputs = {.signal = c->x,
+                                              .spectrum = spectra + state->spectra,
+                                              .step = 1,
+                                              .rows = config->rows,
+                                              .groups = 1,
+                                              .scratch = spectra + state->spectra + state->of_x};
+        CF_FORWARD(cf_gpu_transform_run(state->inputs, &inputs, c->stream));
+        call.x.memory = inputs.spectrum;
+    }
     CF_FORWARD(launch(state, &call, c->stream));
     if (state->add) {
         int64_t count = config->groups * config->in * config->out * config->bins, slices = config->slices;
@@ -252,6 +305,8 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
     if (layer->batch == 0)
         return CONV_FFT_SUCCESS;
     char *spectra = (char *)cf_align((size_t)c->workspace);
+    if (state->lines)
+        return cf_long_run(plan, pass, state->lines, c, spectra);
     if (pass == CF_PASS_WEIGHTS)
         return run_weights(plan, state, c, spectra);
     CF_FORWARD(transform_weights(state, c->w, spectra, false, c->stream));

@@ -21,6 +21,8 @@ typedef struct cf_fused_config {
     cf_fused_form form;
     bool conjugate, rows_first;
     bool sums;          /* weights: threads keep them, or else shared memory */
+    bool keeps;         /* kernels/kept.cuh: few planes stay in registers */
+    bool bulk, whole;   /* of such kernels */
     int in, out, chunk; /* columns per group of what is read and written (weights: of x and gy); outputs of one block */
     int64_t in_stride, out_stride; /* bins from the weights of an input to those of the next one; of an output */
     int64_t rows, groups, slices;
@@ -35,6 +37,11 @@ typedef struct cf_fused_config {
 conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_strategy *strategy,
                                    const cf_gpu_facts *facts, cf_fused_config *config);
 
+/* The same for kernels whose few planes stay in registers, from the form, columns and rows in *config. NOT_SUPPORTED also where that does
+ * not serve. */
+conv_fft_status cf_kept_configure(cf_fused_config *config, const cf_tile_problem problems[2], const cf_gpu_facts *facts,
+                                  int64_t most_slices);
+
 /* cf_staged_window() of one of the pass's operands. Those of x and of w are moved up together where rows of x then begin at places that
  * kernels like better: what they make of each other stays where it was. */
 cf_window cf_fused_window(const cf_layer *layer, int pass, const cf_strategy *strategy, int operand);
@@ -44,7 +51,7 @@ void cf_fused_emit(const cf_fused_config *config, int variant, cf_text *text);
 
 /* Variants of the kernel that differ. */
 static inline int cf_fused_variants(const cf_fused_config *c) {
-    return c->tile[0][0].wide > 1 || c->tile[1][0].wide > 1 ? 2 : 1;
+    return c->tile[0][0].wide > 1 || c->tile[1][0].wide > 1 || c->whole ? 2 : 1;
 }
 /* Behind them, if there are several slices, one that adds them. */
 static inline int cf_fused_kernels(const cf_fused_config *c) { return cf_fused_variants(c) + (c->slices > 1); }

@@ -7,12 +7,14 @@
  *           takes one plane of each side; else in shared memory.
  * chunk     Outputs of one block. Where sums stay in shared memory, the number that costs least, for each block transforms the inputs again;
  *           else all of them, or fewer where blocks are too few to fill the GPU.
+ * keeps     Where few columns of one group are on one side, they stay in registers, if that finds room for them.
  * slices    Weights: parts of the rows that blocks sum on their own, as many as fill the GPU twice over.
  */
 #include "conv/fused.h"
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "device/jit.h"
 
 #include <math.h>
 #include <string.h>
@@ -122,6 +124,11 @@ static conv_fft_status choose_single(cf_fused_config *c, const cf_tile_problem p
     return configure_tiles(c, problems, facts);
 }
 
+static int64_t most_slices(const cf_fused_config *c, conv_fft_dtype dtype) {
+    const int64_t bytes = c->groups * c->in * c->out * c->bins * 2 * (int64_t)cf_dtype_bytes(dtype);
+    return cf_max(1, cf_min(MOST_SUMS / bytes, cf_min(c->rows, MOST_GRID)));
+}
+
 static conv_fft_status configure_weights(cf_fused_config *c, const cf_tile_problem problems[2],
                                          const cf_gpu_facts *facts) {
     cf_fused_config single = *c;
@@ -133,11 +140,9 @@ static conv_fft_status configure_weights(cf_fused_config *c, const cf_tile_probl
     else
         CF_FORWARD(chosen);
     c->blocks = cf_ceil_div(c->groups, c->tile[0][0].planes);
-    const int64_t bytes = c->groups * c->in * c->out * c->bins * 2 *
-                          (int64_t)cf_dtype_bytes(problems[0].fft.transform.spectrum.dtype),
-                  others = c->blocks * (c->out / c->chunk);
-    c->slices = cf_ceil_div(WAVES * wave(c, facts), others);
-    c->slices = cf_max(1, cf_min(cf_min(c->slices, MOST_SUMS / bytes), cf_min(c->rows, MOST_GRID)));
+    const int64_t others = c->blocks * (c->out / c->chunk);
+    c->slices =
+        cf_min(cf_ceil_div(WAVES * wave(c, facts), others), most_slices(c, problems[0].fft.transform.spectrum.dtype));
     return CONV_FFT_SUCCESS;
 }
 
@@ -178,8 +183,12 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
     c.rows_first = pass != CF_PASS_WEIGHTS && !touches(&layer->x) && !touches(&layer->y);
     const cf_tile_problem problems[2] = {side_of(layer, pass, s, data ? CF_Y : CF_X, false),
                                          side_of(layer, pass, s, data ? CF_X : CF_Y, pass != CF_PASS_WEIGHTS)};
-    CF_FORWARD(pass == CF_PASS_WEIGHTS ? configure_weights(&c, problems, facts)
-                                       : configure_product(&c, problems, facts));
+    cf_fused_config kept = c;
+    if (cf_kept_configure(&kept, problems, facts, most_slices(&c, spectrum[CF_X].dtype)) == CONV_FFT_SUCCESS)
+        c = kept;
+    else
+        CF_FORWARD(pass == CF_PASS_WEIGHTS ? configure_weights(&c, problems, facts)
+                                           : configure_product(&c, problems, facts));
     if (c.blocks > INT32_MAX || c.out / c.chunk > MOST_GRID)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the pass makes %lld blocks; one kernel takes %lld", (long long)c.blocks,
                        (long long)INT32_MAX);
@@ -189,15 +198,19 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
 
 void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
     const char *const kernels[] = {"scatter", "gather", c->sums ? "weight" : "weights"};
+    const bool whole = c->whole && variant == 0;
     cf_tile_emit_config(&c->tile[0][variant], "SideX", t);
     cf_tile_emit_config(&c->tile[1][variant], "SideY", t);
     cf_text_add(t,
                 "struct Problem {\ntypedef SideX X;\ntypedef SideY Y;\nstatic constexpr int IN = %d, OUT = %d, CHUNK = "
                 "%d;\nstatic constexpr bool CONJUGATE = %s, ROWS_FIRST = %s;\n",
                 c->in, c->out, c->chunk, c->conjugate ? "true" : "false", c->rows_first ? "true" : "false");
-    cf_text_add(t,
-                "static constexpr long long W_IN = %lld, W_OUT = %lld;\n};\nextern \"C\" __global__ void "
-                "__launch_bounds__(%d, %d) cf_fused(const FusedCall call) {\n    fused_%s<Problem>(call);\n}\n",
-                (long long)c->in_stride, (long long)c->out_stride, c->tile[0][0].threads, c->tile[0][0].blocks,
-                kernels[c->form]);
+    cf_text_add(
+        t, "static constexpr long long W_IN = %lld, W_OUT = %lld;\nstatic constexpr bool BULK = %s, WHOLE = %s;\n};\n",
+        (long long)c->in_stride, (long long)c->out_stride, c->bulk ? "true" : "false", whole ? "true" : "false");
+    cf_text_add(
+        t,
+        "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fused(const FusedCall call) {" CF_KERNEL_WAITS "    "
+        "%s_%s<Problem>(call);\n}\n",
+        c->tile[0][0].threads, c->tile[0][0].blocks, c->keeps ? "kept" : "fused", kernels[c->form]);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 struct cf_transform {
+    cf_device *device;
     cf_transform_desc desc;
     cf_gpu_transform *gpu;
 };
@@ -52,6 +53,7 @@ static conv_fft_status transform_create(cf_device *device, const cf_transform_de
     const cf_fft_problem problem = {
         .transform = *desc,
         .layout = {.frequency_major = true, .axis_stride = {desc->spectrum.basis[1] * row_bins, row_bins, 1}}};
+    t->device = device;
     t->desc = *desc;
     const conv_fft_status status = cf_gpu_transform_create(layers->gpu, &problem, &t->gpu);
     if (status != CONV_FFT_SUCCESS)
@@ -67,6 +69,8 @@ static conv_fft_status pair_create(cf_device *device, const cf_transform *first,
     const int64_t rows[2] = {first->desc.spectrum.rows, second->desc.spectrum.rows};
     cf_gpu_pair *gpu = NULL;
     *result = NULL;
+    if (cf_spectrum_is_scaled(first->desc.spectrum.dtype)) /* these wait for what comes before each */
+        return CONV_FFT_SUCCESS;
     CF_FORWARD(cf_gpu_pair_create(cf_gpu_layers_of(device)->gpu, first->gpu, second->gpu, rows,
                                   first->desc.spectrum.groups, &gpu));
     if (!gpu)
@@ -113,7 +117,10 @@ static void transform_destroy(cf_transform *t) {
     free(t);
 }
 
+/* Of scaled spectra, transforms are one kernel, which takes none. */
 static size_t transform_scratch(const cf_transform *t) {
+    if (!t->desc.inverse && cf_spectrum_is_scaled(t->desc.spectrum.dtype))
+        return cf_gpu_largest_scratch(&t->desc);
     return cf_gpu_transform_scratch(t->gpu, t->desc.spectrum.rows);
 }
 
@@ -136,8 +143,13 @@ static cf_gpu_transform_call call_of(const cf_transform *t, const void *tensor, 
 
 static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_origin origin, cf_block block,
                                void *scratch, struct CUstream_st *stream) {
-    const cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
-    return block.rows > 0 ? cf_gpu_transform_run(t->gpu, &call, stream) : CONV_FFT_SUCCESS;
+    cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
+    if (block.rows == 0)
+        return CONV_FFT_SUCCESS;
+    if (cf_spectrum_is_scaled(t->desc.spectrum.dtype))
+        CF_FORWARD(
+            cf_gpu_largest(cf_gpu_layers_of(t->device), &t->desc, call.signal, &block, scratch, &call.scales, stream));
+    return cf_gpu_transform_run(t->gpu, &call, stream);
 }
 
 static conv_fft_status forward_pair(const cf_pair *pair, const void *const tensor[2], const cf_block block[2],
@@ -153,6 +165,8 @@ static conv_fft_status inverse(const cf_transform *t, cf_block block, void *tens
     cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
     const int64_t bytes = (int64_t)cf_dtype_bytes(t->desc.tensor.dtype);
     call.accumulate = accumulate;
+    call.scales = (cf_row_scales){
+        .scales = block.scales, .rows = t->desc.spectrum.scale_rows, .group_stride = block.scale_stride};
     if (bias)
         call.bias = (const char *)bias + block.group * t->desc.spectrum.channels * bytes;
     if (block.rows == 0)
@@ -176,8 +190,11 @@ static conv_fft_status clear(cf_device *device, void *memory, size_t bytes, stru
 
 /* As passes.c cuts them: long lines stand alone. */
 static bool has_transforms(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype) {
-    (void)device;
     const bool line = basis[0] * basis[1] == 1;
+    /* In 16 bits, those of one kernel, where eight planes side by side fit a block: pieces of spectra that are whole sectors. */
+    const int64_t room = ((const cf_gpu_layers *)device)->gpu->facts.shared_per_block;
+    if (cf_dtype_bytes(dtype) == 2 && 8 * 4 * basis[0] * (basis[1] + 1) * (basis[2] + 6) > room)
+        return false;
     const int64_t longest = !line ? 256 : dtype == CONV_FFT_FP64 ? 8192 : 16384;
     return basis[0] <= longest && basis[1] <= longest && basis[2] <= longest;
 }

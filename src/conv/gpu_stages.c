@@ -4,6 +4,8 @@
 
 #include "conv/stage_text.h"
 #include "core/arith.h"
+#include "core/dtype.h"
+#include "device/jit.h"
 #include "fbfft/kernel_text.h"
 
 #include <stdlib.h>
@@ -13,18 +15,26 @@
 
 enum {
     THREADS = 256,
-    BIAS_THREADS = 1024
+    BIAS_THREADS = 1024,
+    MOST_PARTS =
+        32,     /* of a sample, whose largest magnitudes are found side by side, a lane of a warp for each later; */
+    PART = 8192 /* of about so many elements */
 };
 
 static const char *const tails[CF_KERNEL_COUNT] = {
-    [CF_KERNEL_ZERO] =
-        "extern \"C\" __global__ void cf_stage(const StageTensor t, void *data) { stage_zero(t, data); }",
-    [CF_KERNEL_BIAS] = "extern \"C\" __global__ void cf_stage(const StageBias b) { stage_bias(b, 1024); }",
-    [CF_KERNEL_FOLD] = "extern \"C\" __global__ void cf_stage(const StageFold f) { stage_fold(f); }",
-    [CF_KERNEL_PRODUCT] = "extern \"C\" __global__ void cf_stage(const StageProduct s) { stage_product_forward(s); }",
-    [CF_KERNEL_PRODUCT + 1] = "extern \"C\" __global__ void cf_stage(const StageProduct s) { stage_product_data(s); }",
+    [CF_KERNEL_ZERO] = "extern \"C\" __global__ void cf_stage(const StageTensor t, void *data) {" CF_KERNEL_WAITS
+                       "stage_zero(t, data); }",
+    [CF_KERNEL_BIAS] =
+        "extern \"C\" __global__ void cf_stage(const StageBias b) {" CF_KERNEL_WAITS "stage_bias(b, 1024); }",
+    [CF_KERNEL_FOLD] = "extern \"C\" __global__ void cf_stage(const StageFold f) {" CF_KERNEL_WAITS "stage_fold(f); }",
+    [CF_KERNEL_LARGEST] =
+        "extern \"C\" __global__ void cf_stage(const StageLargest s) {" CF_KERNEL_WAITS "stage_largest(s); }",
+    [CF_KERNEL_PRODUCT] =
+        "extern \"C\" __global__ void cf_stage(const StageProduct s) {" CF_KERNEL_WAITS "stage_product_forward(s); }",
+    [CF_KERNEL_PRODUCT + 1] =
+        "extern \"C\" __global__ void cf_stage(const StageProduct s) {" CF_KERNEL_WAITS "stage_product_data(s); }",
     [CF_KERNEL_PRODUCT + 2] =
-        "extern \"C\" __global__ void cf_stage(const StageProduct s) { stage_product_weights(s); }",
+        "extern \"C\" __global__ void cf_stage(const StageProduct s) {" CF_KERNEL_WAITS "stage_product_weights(s); }",
 };
 
 char *cf_gpu_stage_text(const char *tail) { return cf_fbfft_join_text(cf_stage_kernel_text, tail); }
@@ -44,7 +54,9 @@ conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
             (cf_source){.name = "cf_stage",
                         .text = text,
                         .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
-                        .dynamic_shared = count == CF_KERNEL_BIAS ? BIAS_THREADS * sizeof(double) : 0};
+                        .dynamic_shared = count == CF_KERNEL_BIAS      ? BIAS_THREADS * sizeof(double)
+                                          : count == CF_KERNEL_LARGEST ? THREADS / 32 * sizeof(unsigned)
+                                                                       : 0};
     }
     status = cf_kernels_build(layers->gpu, sources, count, layers->kernel);
 done:
@@ -147,6 +159,73 @@ conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const v
     memcpy(f.padded, desc->padded, sizeof f.padded);
     return cf_gpu_stage_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_FOLD], cf_stage_elements(&f.gx), &f, NULL,
                                stream);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- scales */
+
+static int64_t scales_of(const cf_transform_desc *d, int64_t rows) {
+    return cf_ceil_div(rows, cf_max(1, d->spectrum.scale_rows)) + 1;
+}
+
+static int parts_of(int64_t elements) { return (int)cf_max(1, cf_min(MOST_PARTS, cf_ceil_div(elements, PART))); }
+
+size_t cf_gpu_largest_scratch(const cf_transform_desc *d) {
+    const cf_spectrum *s = &d->spectrum;
+    return (size_t)(s->groups * scales_of(d, s->rows) * MOST_PARTS) * sizeof(float) + 63;
+}
+
+/* Whether elements of these extents are neighbours, in any order of their axes. */
+static bool is_dense(const int64_t extent[5], const int64_t stride[5]) {
+    int64_t elements = 1, next = 1;
+    for (int a = 0; a < 5; ++a)
+        elements *= extent[a];
+    for (int round = 0; round < 5; ++round) {
+        int axis = 0;
+        while (axis < 5 && (extent[axis] == 1 || stride[axis] != next))
+            ++axis;
+        next *= axis < 5 ? extent[axis] : 1;
+    }
+    return next == elements;
+}
+
+conv_fft_status cf_gpu_largest(cf_gpu_layers *layers, const cf_transform_desc *d, const void *signal,
+                               const cf_block *block, void *scratch, cf_row_scales *scales,
+                               struct CUstream_st *stream) {
+    const cf_spectrum *s = &d->spectrum;
+    const cf_tensor *t = &d->tensor;
+    const int64_t first = block->row / s->scale_rows,
+                  samples = (block->row + block->rows - 1) / s->scale_rows - first + 1,
+                  rows = s->scale_rows / s->rows_per_sample; /* of the tensor */
+    struct {                                                 /* StageLargest */
+        const void *data;
+        float *largest;
+        int64_t samples, sample_stride, group_stride, extent[5], stride[5], elements;
+        int parts, dense;
+    } l = {.data = (const char *)signal + first * rows * t->sample_stride * (int64_t)cf_dtype_bytes(t->dtype),
+           .largest = (float *)cf_align((size_t)scratch),
+           .samples = samples,
+           .sample_stride = rows * t->sample_stride,
+           .group_stride = t->group_stride,
+           .extent = {rows, s->channels, d->window.axis[0].size, d->window.axis[1].size, d->window.axis[2].size},
+           .stride = {t->sample_stride, t->channel_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
+           .elements = 1};
+    for (int a = 0; a < 5; ++a)
+        l.elements *= l.extent[a];
+    l.parts = parts_of(l.elements);
+    l.dense = is_dense(l.extent, l.stride);
+    *scales = (cf_row_scales){.scales = block->scales,
+                              .largest = l.largest,
+                              .rows = s->scale_rows,
+                              .group_stride = block->scale_stride,
+                              .largest_group_stride = samples * l.parts,
+                              .parts = l.parts};
+    const int64_t blocks = block->groups * samples * l.parts;
+    if (blocks > INT32_MAX)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch has %lld samples; one call takes at most %d",
+                       (long long)(block->groups * samples), INT32_MAX / l.parts);
+    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {THREADS, 1, 1}, THREADS / 32 * sizeof(unsigned)};
+    void *parameters[] = {&l};
+    return cf_kernel_launch(layers->kernel[CF_KERNEL_LARGEST], &shape, parameters, stream);
 }
 
 /* ------------------------------------------------------------------------------------------------------ small products */

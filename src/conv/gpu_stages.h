@@ -13,6 +13,7 @@ enum {
     CF_KERNEL_ZERO,
     CF_KERNEL_BIAS,
     CF_KERNEL_FOLD,
+    CF_KERNEL_LARGEST,
     CF_KERNEL_PRODUCT, /* + kind, + 3 for FP64 */
     CF_KERNEL_COUNT = CF_KERNEL_PRODUCT + 6
 };
@@ -67,6 +68,12 @@ conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
                                      bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream);
+
+/* The largest magnitudes of parts of each scale's elements, of what a transform of FP16 spectra reads: scratch, and how it is to be read.
+ * signal: element 0 of sample 0 of the block's first group. */
+size_t cf_gpu_largest_scratch(const cf_transform_desc *desc);
+conv_fft_status cf_gpu_largest(cf_gpu_layers *layers, const cf_transform_desc *desc, const void *signal,
+                               const cf_block *block, void *scratch, cf_row_scales *scales, struct CUstream_st *stream);
 
 conv_fft_status cf_gpu_layers_allocate(cf_device *device, size_t bytes, void **memory);
 conv_fft_status cf_gpu_layers_write(cf_device *device, void *memory, const void *host, size_t bytes);

@@ -59,10 +59,64 @@ typedef struct product_call {
     int bins, rows, first, wide_a, wide_b, wide_c, accumulate;
 } product_call;
 
-/* Whether all its rows begin at multiples of 16 bytes. */
-static bool is_wide(const cf_block *block, int64_t columns) {
-    return ((uintptr_t)block->data % 16 == 0) && columns % 2 == 0 && block->bin_stride % 2 == 0 &&
-           (block->groups == 1 || block->group_stride % 2 == 0);
+/* HalfProductCall of half_product.cuh. */
+typedef struct half_call {
+    const void *a, *b;
+    void *c;
+    const float *a_scales, *b_scales;
+    float *c_scales;
+    int64_t a_bin, b_bin, c_bin, a_group, b_group, c_group, a_scale_group, b_scale_group, c_scale_group;
+    int bins, rows, first, wide_a, wide_b, wide_c, accumulate;
+} half_call;
+
+/* Whether all its rows begin at multiples of so many numbers of so many bytes. */
+static bool is_wide(const cf_block *block, int64_t columns, int numbers, int bytes) {
+    return ((uintptr_t)block->data % (unsigned)(numbers * bytes) == 0) && columns % numbers == 0 &&
+           block->bin_stride % numbers == 0 && (block->groups == 1 || block->group_stride % numbers == 0);
+}
+
+/* Of both calls: what depends on the matrices of a launch is their `first`. */
+static conv_fft_status launch(const cf_product *product, int64_t rows, int64_t matrices, void *call, int *first,
+                              struct CUstream_st *stream) {
+    const int64_t tiles = cf_product_tiles(&product->config, rows);
+    const int64_t most = INT_MAX / tiles; /* matrices of one launch */
+    for (int64_t done = 0; done < matrices; done += most) {
+        *first = (int)done;
+        const cf_launch shape = {{(unsigned)(cf_min(most, matrices - done) * tiles), 1, 1},
+                                 {(unsigned)cf_product_threads(&product->config), 1, 1},
+                                 (size_t)cf_product_shared(&product->config)};
+        void *parameters[] = {call};
+        CF_FORWARD(cf_kernel_launch(product->kernel, &shape, parameters, stream));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status half_product(const cf_product *product, int64_t bins, int64_t rows, const cf_block *a,
+                                    const cf_block *b, const cf_block *c, const int64_t columns[3], bool accumulate,
+                                    struct CUstream_st *stream) {
+    const bool narrow = product->config.narrow;
+    half_call call = {.a = a->data,
+                      .b = b->data,
+                      .c = c->data,
+                      .a_scales = a->scales,
+                      .b_scales = b->scales,
+                      .c_scales = c->scales,
+                      .a_bin = a->bin_stride,
+                      .b_bin = b->bin_stride,
+                      .c_bin = c->bin_stride,
+                      .a_group = a->group_stride,
+                      .b_group = b->group_stride,
+                      .c_group = c->group_stride,
+                      .a_scale_group = a->scale_stride,
+                      .b_scale_group = b->scale_stride,
+                      .c_scale_group = c->scale_stride,
+                      .bins = (int)bins,
+                      .rows = (int)rows,
+                      .wide_a = is_wide(a, columns[0], 4, 4),
+                      .wide_b = is_wide(b, columns[1], 4, 4),
+                      .wide_c = narrow ? is_wide(c, columns[2], 2, 4) : is_wide(c, columns[2], 2, 8),
+                      .accumulate = accumulate};
+    return launch(product, rows, bins * a->groups, &call, &call.first, stream);
 }
 
 conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_block *x, const cf_block *w,
@@ -73,6 +127,10 @@ conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_bloc
                           *const c = desc->kind == CF_PRODUCT_FORWARD         ? y
                                      : desc->kind == CF_PRODUCT_BACKWARD_DATA ? x
                                                                               : w;
+    const int64_t columns[3] = {a == y ? desc->out_columns : desc->in_columns, desc->in_columns,
+                                c == y ? desc->out_columns : desc->in_columns};
+    if (product->config.dtype != CONV_FFT_FP32)
+        return half_product(product, desc->bins, x->rows, a, b, c, columns, accumulate, stream);
     product_call call = {.a = a->data,
                          .b = b->data,
                          .c = c->data,
@@ -84,19 +142,9 @@ conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_bloc
                          .c_group = c->group_stride,
                          .bins = (int)desc->bins,
                          .rows = (int)x->rows,
-                         .wide_a = is_wide(a, a == y ? desc->out_columns : desc->in_columns),
-                         .wide_b = is_wide(b, desc->in_columns),
-                         .wide_c = is_wide(c, c == y ? desc->out_columns : desc->in_columns),
+                         .wide_a = is_wide(a, columns[0], 2, 8),
+                         .wide_b = is_wide(b, columns[1], 2, 8),
+                         .wide_c = is_wide(c, columns[2], 2, 8),
                          .accumulate = accumulate};
-    const int64_t tiles = cf_product_tiles(&product->config, x->rows), matrices = desc->bins * x->groups;
-    const int64_t most = INT_MAX / tiles; /* matrices of one launch */
-    for (int64_t first = 0; first < matrices; first += most) {
-        call.first = (int)first;
-        const cf_launch shape = {{(unsigned)(cf_min(most, matrices - first) * tiles), 1, 1},
-                                 {(unsigned)cf_product_threads(&product->config), 1, 1},
-                                 (size_t)cf_product_shared(&product->config)};
-        void *parameters[] = {&call};
-        CF_FORWARD(cf_kernel_launch(product->kernel, &shape, parameters, stream));
-    }
-    return CONV_FFT_SUCCESS;
+    return launch(product, x->rows, desc->bins * x->groups, &call, &call.first, stream);
 }

@@ -315,11 +315,11 @@ int64_t cf_plan_spectrum_bytes(const conv_fft_plan *plan, conv_fft_operand opera
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
         if (!(plan->passes & 1 << i) || cf_pass_table[i].result == index)
             continue;
-        if (plan->pass[i].transform[index] != reader->transform[index])
+        if (plan->pass[i].transform[index] != reader->transform[index] || !(plan->pass[i].strategy.keep & operand))
             return -2;
     }
     if (!reader->transform[index])
         return -2; /* of a family without spectra that could be kept */
     const cf_spectrum *s = &reader->spectrum[index];
-    return s->groups * s->bins * s->rows * s->columns * 2 * (int64_t)cf_dtype_bytes(s->dtype);
+    return (int64_t)cf_spectrum_bytes(s, s->groups, s->rows);
 }

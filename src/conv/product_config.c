@@ -5,6 +5,7 @@
 #include "core/arith.h"
 #include "core/status.h"
 #include "core/text.h"
+#include "device/jit.h"
 #include "fbfft/kernel_text.h"
 
 #include <stdio.h>
@@ -12,12 +13,23 @@
 #include <string.h>
 
 enum {
-    CHUNK = 16 /* numbers of a sum that are on their way at a time, as in the kernel */
+    CHUNK = 16 /* of FP32, as in the kernel */
 };
 
 int cf_product_threads(const cf_product_config *c) { return 32 * c->warps_m * c->warps_n * c->slices; }
 
+/* As HalfProductConfig has it. */
+static int64_t half_shared(const cf_product_config *c) {
+    const int64_t m = cf_product_rows(c), n = cf_product_columns(c), dense = c->chunk + 4;
+    const bool weights = c->kind == CF_PRODUCT_BACKWARD_WEIGHTS, shares = weights && cf_spectrum_is_scaled(c->dtype);
+    const int64_t a = weights ? c->chunk * (m + 8) : m * dense,
+                  b = c->kind == CF_PRODUCT_FORWARD ? n * dense : c->chunk * (n + 8);
+    return c->slices * c->stages * 4 * (a + b + (shares ? 2 * c->chunk : 0)) + (shares ? 128 : 0);
+}
+
 int64_t cf_product_shared(const cf_product_config *c) {
+    if (c->dtype != CONV_FFT_FP32)
+        return half_shared(c);
     const int64_t m = cf_product_rows(c), n = cf_product_columns(c);
     return c->slices * (c->stages * (m + n) * CHUNK * 8 + n * (c->parts * CHUNK * 4 + 4));
 }
@@ -67,7 +79,10 @@ static int row_warps(int64_t rows) {
 }
 
 static void set_blocks(cf_product_config *c, int64_t depth, const cf_gpu_facts *facts) {
-    const int kept = depth > 2 * CHUNK ? 104 : 80, registers = c->grouped ? 168 : kept + 8 * c->m_tiles * c->n_tiles;
+    const int kept = c->dtype != CONV_FFT_FP32 ? (c->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? 64 : 88)
+                     : depth > 2 * CHUNK       ? 104
+                                               : 80,
+              registers = c->grouped ? 168 : kept + 8 * c->m_tiles * c->n_tiles;
     c->blocks = (int)cf_max(1, cf_min(16, facts->registers_per_multiprocessor / (registers * cf_product_threads(c))));
 }
 
@@ -85,6 +100,17 @@ static void cut_result(cf_product_config *c, int64_t rows, int64_t columns, int6
     c->warps_m = c->grouped || c->m_tiles == 2 ? 4 : row_warps(rows);
 }
 
+/* Of 16-bit spectra: warps of 32 rows where there are many, for they share what is read of the columns. The words of sums over rows are read one
+ * by one, and many small blocks are best. */
+static void cut_half(cf_product_config *c, int64_t rows, int64_t columns, int64_t depth) {
+    const bool weights = c->kind == CF_PRODUCT_BACKWARD_WEIGHTS;
+    c->chunk = depth > CHUNK && !weights ? 2 * CHUNK : CHUNK;
+    c->warps_n = 1;
+    c->n_tiles = column_tiles(columns);
+    c->m_tiles = rows > 64 && !weights ? 2 : 1;
+    c->warps_m = c->m_tiles == 2 ? row_warps(cf_ceil_div(rows, 2)) : row_warps(rows);
+}
+
 /* Where blocks are fewer than multiprocessors: smaller ones. */
 static void cut_smaller(cf_product_config *c) {
     c->grouped = false;
@@ -97,14 +123,16 @@ static void cut_smaller(cf_product_config *c) {
 static int slices_of(const cf_product_config *c, int64_t blocks, int64_t depth, const cf_gpu_facts *facts) {
     const int64_t room = facts->multiprocessors * c->blocks / blocks,
                   most = cf_min(c->blocks, 512 / cf_product_threads(c));
-    return (int)cf_max(1, cf_min(cf_min(room, most), depth / (4 * CHUNK)));
+    return (int)cf_max(1, cf_min(cf_min(room, most), depth / (4 * c->chunk)));
 }
 
 /* As many as leave room for the blocks, and as there are chunks. */
 static void set_stages(cf_product_config *c, int64_t depth, const cf_gpu_facts *facts) {
     /* The gradient of the weights with 128 rows has no registers left for a fourth one. */
     const int most = c->m_tiles == 2 && c->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? 3 : 4;
-    c->stages = (int)cf_max(2, cf_min(most, cf_ceil_div(depth, CHUNK)));
+    /* Of 16-bit spectra, those that are short are all on their way at once. */
+    const int64_t chunks = cf_ceil_div(depth, c->chunk) + (c->dtype != CONV_FFT_FP32);
+    c->stages = (int)cf_max(2, cf_min(most, chunks));
     while (c->stages > 2 &&
            (cf_product_shared(c) > facts->shared_per_block ||
             c->blocks * (cf_product_shared(c) + facts->shared_reserved_per_block) > facts->shared_per_multiprocessor))
@@ -115,13 +143,19 @@ cf_product_config cf_product_configure(const cf_product_desc *desc, const cf_gpu
     cf_product_config c = {.kind = desc->kind,
                            .in_columns = desc->in_columns,
                            .out_columns = desc->out_columns,
-                           .parts = desc->math == CONV_FFT_MATH_TF32 ? 1 : 2,
+                           .dtype = desc->dtype,
+                           .narrow = desc->dtype != CONV_FFT_FP32 && desc->result_dtype == desc->dtype,
+                           .chunk = CHUNK,
+                           .parts = desc->math == CONV_FFT_MATH_TF32 || desc->math == CONV_FFT_MATH_HALF ? 1 : 2,
                            .slices = 1};
     const int64_t rows = cf_max(1, desc->rows), matrices = desc->bins * cf_max(1, desc->groups);
     const int64_t depth = desc->kind == CF_PRODUCT_FORWARD         ? desc->in_columns
                           : desc->kind == CF_PRODUCT_BACKWARD_DATA ? desc->out_columns
                                                                    : rows;
-    cut_result(&c, result_rows(&c, rows), result_columns(&c), depth, matrices, facts);
+    if (c.dtype != CONV_FFT_FP32)
+        cut_half(&c, result_rows(&c, rows), result_columns(&c), depth);
+    else
+        cut_result(&c, result_rows(&c, rows), result_columns(&c), depth, matrices, facts);
     if (cf_product_tiles(&c, rows) * matrices < facts->multiprocessors)
         cut_smaller(&c);
     set_blocks(&c, depth, facts);
@@ -133,14 +167,29 @@ cf_product_config cf_product_configure(const cf_product_desc *desc, const cf_gpu
     return c;
 }
 
+/* The kernel's text behind the headers. */
+static void emit(const cf_product_config *c, char *tail, size_t bytes) {
+    if (c->dtype != CONV_FFT_FP32) {
+        snprintf(tail, bytes,
+                 "extern \"C\" __global__ __launch_bounds__(%d, %d) void cf_product(const HalfProductCall call) "
+                 "{" CF_KERNEL_WAITS
+                 "half_product_run<HalfProductConfig<%d, %lld, %lld, %d, %d, %d, %d, %d, %d, %d, %s, %s>>(call); }",
+                 cf_product_threads(c), c->blocks, (int)c->kind, (long long)c->in_columns, (long long)c->out_columns,
+                 c->warps_m, c->warps_n, c->m_tiles, c->n_tiles, c->stages, c->chunk, c->slices,
+                 c->dtype == CONV_FFT_FP16 ? "fp16_bins" : "bf16_bins", c->narrow ? "true" : "false");
+        return;
+    }
+    snprintf(
+        tail, bytes,
+        "extern \"C\" __global__ __launch_bounds__(%d, %d) void cf_product(const ProductCall call) {" CF_KERNEL_WAITS
+        "product_run<ProductConfig<%d, %lld, %lld, %d, %d, %d, %d, %d, %d, %d, %s>>(call); }",
+        cf_product_threads(c), c->blocks, (int)c->kind, (long long)c->in_columns, (long long)c->out_columns, c->warps_m,
+        c->warps_n, c->m_tiles, c->n_tiles, c->stages, c->parts, c->slices, c->grouped ? "true" : "false");
+}
+
 conv_fft_status cf_product_source(const cf_product_config *c, cf_source *source) {
-    char tail[300];
-    snprintf(tail, sizeof tail,
-             "extern \"C\" __global__ __launch_bounds__(%d, %d) void cf_product(const ProductCall call) { "
-             "product_run<ProductConfig<%d, %lld, %lld, %d, %d, %d, %d, %d, %d, %d, %s>>(call); }",
-             cf_product_threads(c), c->blocks, (int)c->kind, (long long)c->in_columns, (long long)c->out_columns,
-             c->warps_m, c->warps_n, c->m_tiles, c->n_tiles, c->stages, c->parts, c->slices,
-             c->grouped ? "true" : "false");
+    char tail[400];
+    emit(c, tail, sizeof tail);
     char *text = cf_fbfft_join_text(cf_product_kernel_text, tail);
     if (!text)
         return CONV_FFT_OUT_OF_MEMORY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the kernel of products on tensor cores (kernels/product.cuh) is cut for a product and a GPU. */
+/* How the kernels of products on tensor cores (kernels/product.cuh, half_product.cuh) are cut for a product and a GPU. */
 #ifndef CF_CONV_PRODUCT_CONFIG_H
 #define CF_CONV_PRODUCT_CONFIG_H
 
@@ -7,14 +7,17 @@
 #include "device/facts.h"
 #include "device/jit.h"
 
-/* ProductConfig of the kernel. */
+/* ProductConfig of the kernel, or HalfProductConfig. */
 typedef struct cf_product_config {
     cf_product_kind kind;
+    conv_fft_dtype dtype; /* of the operands: FP32, FP16, BF16 */
+    bool narrow;          /* the result has their type; else it is FP32 */
     int64_t in_columns, out_columns;
     int warps_m, warps_n; /* of a block, along rows and columns of the result */
     int m_tiles, n_tiles; /* of 16 rows, of 8 columns: what a warp has */
     int stages;           /* chunks in shared memory */
-    int parts;            /* 2: numbers are split, 1: rounded */
+    int chunk;            /* numbers of a sum that are on their way at a time */
+    int parts;            /* FP32: 2: numbers are split, 1: rounded */
     int slices;           /* groups of warps that share a sum */
     bool grouped;         /* four warps multiply as one, as compute capability 9.0 can */
     int blocks;           /* at once on a multiprocessor, for the compiler */

@@ -4,6 +4,7 @@
 #include "conv/reference_state.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "device/jit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ conv_fft_status cf_reference_prepare(conv_fft_plan *plan, int index) {
 
 conv_fft_status cf_reference_build(conv_fft_plan *plan, int pass) {
 #define KERNEL(name, parameters, call) \
-    "extern \"C\" __global__ void " name "(const ReferencePlanes p, " parameters ") { " call "; }"
+    "extern \"C\" __global__ void " name "(const ReferencePlanes p, " parameters ") {" CF_KERNEL_WAITS call "; }"
     static const char *const names[CF_REFERENCE_KERNELS] = {"cf_reference_pad", "cf_reference_crop",
                                                             "cf_reference_to_spectrum", "cf_reference_from_spectrum"};
     static const char *const tails[CF_REFERENCE_KERNELS] = {

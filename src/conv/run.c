@@ -65,6 +65,8 @@ conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, const void *
     const cf_spectrum *s = &pass->spectrum[CF_W];
     cf_block block = {.data = w_spectrum, .groups = s->groups, .rows = s->rows, .bin_stride = s->rows * s->columns};
     block.group_stride = s->bins * block.bin_stride;
+    block.scales = cf_spectrum_scales(s, w_spectrum, s->groups, s->rows);
+    block.scale_stride = s->rows;
     const uintptr_t address = (uintptr_t)workspace;
     char *scratch = (char *)workspace + (cf_align(address) - address) + plan->workspace[set].scratch;
     return plan->device->ops->forward(pass->transform[CF_W], w, (cf_origin){0, 0}, block, scratch, stream);

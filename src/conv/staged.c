@@ -29,6 +29,11 @@ cf_window cf_staged_window(const cf_layer *layer, const cf_strategy *s, cf_role 
 /* Of one spectrum or of the padded gx: so little that no sum of such sizes, nor scratch for many threads, overflows. */
 #define MOST_BYTES ((int64_t)1 << 46)
 
+/* The gradient of the weights is a sum of chunks of rows, which 16 bits would round again and again. */
+static conv_fft_dtype result_dtype(int pass, conv_fft_dtype spectrum) {
+    return pass == CF_PASS_WEIGHTS ? cf_compute_dtype(spectrum) : spectrum;
+}
+
 bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf_spectrum spectrum[CF_OPERAND_COUNT]) {
     const cf_role *role = cf_pass_table[pass].role;
     const cf_window x = cf_staged_window(layer, s, role[CF_X]), y = cf_staged_window(layer, s, role[CF_Y]);
@@ -38,7 +43,7 @@ bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         cf_spectrum *p = &spectrum[operand];
         memset(p, 0, sizeof *p);
-        p->dtype = s->spectrum;
+        p->dtype = cf_pass_table[pass].result == operand ? result_dtype(pass, s->spectrum) : s->spectrum;
         for (int a = 0; a < 3; ++a)
             p->basis[a] = s->basis[a];
         p->groups = layer->groups;
@@ -49,6 +54,7 @@ bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf
         p->rows = operand == CF_W ? layer->out_channels : layer->batch;
         if (!cf_multiply(&p->rows, p->rows_per_sample))
             return false;
+        p->scale_rows = operand == CF_W ? p->rows : p->rows_per_sample;
         int64_t bytes = 2 * (int64_t)cf_dtype_bytes(p->dtype);
         if (!cf_multiply(&bytes, bins) || !cf_multiply(&bytes, p->groups) || !cf_multiply(&bytes, cf_max(1, p->rows)) ||
             !cf_multiply(&bytes, p->columns) || bytes > MOST_BYTES)
@@ -61,10 +67,14 @@ static int64_t padded_extent(const cf_axis *axis) { return axis->pad_before + ax
 
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     *why = "its spectrum must have the type of the layer's arithmetic";
-    if (s->spectrum != layer->compute)
+    const bool half = layer->problem.math == CONV_FFT_MATH_HALF && s->spectrum == layer->x.dtype;
+    if (s->spectrum != layer->compute && !half)
         return false;
-    *why = "tensor cores multiply spectra of FP32 only";
-    if (s->product == CF_PRODUCT_TENSOR && s->spectrum != CONV_FFT_FP32)
+    *why = "tensor cores multiply spectra of FP32 and of 16 bits only";
+    if (s->product == CF_PRODUCT_TENSOR && s->spectrum == CONV_FFT_FP64)
+        return false;
+    *why = "only tensor cores multiply 16-bit spectra";
+    if (half && s->product != CF_PRODUCT_TENSOR)
         return false;
     static const cf_role results[CF_PASS_COUNT] = {CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
     for (int a = 0; a < 3; ++a) {
@@ -100,7 +110,8 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
             spectrum[CF_X].bins > most / spectrum[CF_X].groups)
             return false;
     }
-    *why = "it has no transforms of a basis that large";
+    *why = "the GPU has no transforms that large (256 points an axis; of one axis 16384, in FP64 8192; in 16 bits what "
+           "fits a block)";
     return device->ops->transforms(device, s->basis, s->spectrum);
 }
 
@@ -190,6 +201,7 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
     pass->product = (cf_product_desc){.kind = row->product,
                                       .variant = pass->strategy.product,
                                       .dtype = pass->strategy.spectrum,
+                                      .result_dtype = pass->spectrum[row->result].dtype,
                                       .math = layer->problem.math,
                                       .bins = pass->spectrum[CF_X].bins,
                                       .in_columns = pass->spectrum[CF_X].columns,
@@ -224,7 +236,7 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
 
 /* Bytes of the part of a spectrum that `rows` rows and one chunk of groups have. */
 static size_t part(const conv_fft_plan *plan, const cf_spectrum *s, int64_t rows) {
-    return cf_align((size_t)(plan->chunk_groups * s->bins * rows * s->columns) * 2 * cf_dtype_bytes(s->dtype));
+    return cf_align(cf_spectrum_bytes(s, plan->chunk_groups, rows));
 }
 
 static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) {

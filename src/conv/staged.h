@@ -5,7 +5,7 @@
 #include "conv/family.h"
 
 /* Whether a run of these passes gives the gradient of the bias as well: the sum of a plane is bin 0 of its spectrum, so that gy need not be
- * read again. Its windows must meet every element once, and one chunk must hold all rows. */
+ * read again. Its windows must meet every element once, one chunk must hold all rows, and spectra in 16 bits are too rough. */
 bool cf_staged_sums_bias(const conv_fft_plan *plan, int set);
 
 conv_fft_status cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);

@@ -41,6 +41,11 @@ static cf_block chunk_of(const runner *r, const cf_spectrum *s, bool is_w, size_
     block.group_stride = s->bins * block.bin_stride;
     block.data =
         kept ? complex_at(s, kept, block.group * block.group_stride + block.row * s->columns) : r->base + offset;
+    block.scale_stride = kept ? s->rows : block.rows;
+    block.scales = kept ? cf_spectrum_scales(s, kept, s->groups, s->rows)
+                        : cf_spectrum_scales(s, block.data, block.groups, block.rows);
+    if (kept && block.scales)
+        block.scales += block.group * block.scale_stride + block.row;
     return block;
 }
 
@@ -127,7 +132,7 @@ bool cf_staged_sums_bias(const conv_fft_plan *plan, int set) {
     const cf_pass_plan *pass = &plan->pass[CF_PASS_WEIGHTS];
     const cf_layer *layer = &plan->layer;
     if (!(set & CONV_FFT_BACKWARD_WEIGHTS) || pass->strategy.family != CF_FAMILY_STAGED || layer->batch == 0 ||
-        (layer->groups > 1 && layer->out_channels > 1))
+        pass->spectrum[CF_Y].dtype != layer->compute || (layer->groups > 1 && layer->out_channels > 1))
         return false;
     const int run = plan->shares_gy ? set : CONV_FFT_BACKWARD_WEIGHTS;
     bool covers = plan->workspace[run].rows >= pass->spectrum[CF_Y].rows;

@@ -7,8 +7,9 @@
  * basis, tiles   per axis of the problem (tiling/tiling.h)
  * dilation       step: dilated taps in the basis; shift: a smaller dense problem per output phase
  * overlap        save or add: how tiles of backward data meet
- * product        blas, loop, or tensor: tensor cores, of split numbers with math FP32, of rounded ones with TF32
- * spectrum       fp32 or fp64, the type of the arithmetic (others are read and refused)
+ * product        blas, loop, or tensor: tensor cores, of split numbers with math FP32, of rounded ones with TF32 and HALF
+ * spectrum       fp32 or fp64, the type of the arithmetic; with math HALF and product=tensor also that of the tensors, fp16 or bf16, where
+ *                the sums over rows that make gw stay in FP32
  * chunk          rows (batch x shifts x tiles) of x and y whose spectra exist at a time; 0 = all
  * groups         groups whose spectra exist at a time; 0 = all
  * keep           none, x, w or xw: spectra that the caller may keep

@@ -13,6 +13,8 @@
 
 #include "conv_fft.h"
 
+#include <stdbool.h>
+
 /* Where the elements of a tensor are. Strides count elements. `sample` is the output channel for w. */
 typedef struct cf_tensor {
     conv_fft_dtype dtype;
@@ -21,11 +23,12 @@ typedef struct cf_tensor {
 } cf_tensor;
 
 typedef struct cf_spectrum {
-    conv_fft_dtype dtype; /* of one real part: FP32 or FP64 */
+    conv_fft_dtype dtype; /* of one real part; in 16 bits, transforms compute in FP32 */
     int64_t basis[3];
     int64_t groups, bins, rows, columns;
     int64_t rows_per_sample; /* shifts * tiles; 1 for w */
     int64_t channels;        /* columns / phases */
+    int64_t scale_rows;      /* FP16: rows that have one scale: those of a sample, or all of w */
 } cf_spectrum;
 
 static inline int64_t cf_spectrum_bins(const int64_t basis[3]) { return basis[0] * basis[1] * (basis[2] / 2 + 1); }
@@ -36,6 +39,31 @@ typedef struct cf_block {
     void *data;
     int64_t group, groups, row, rows;
     int64_t bin_stride, group_stride; /* complex elements */
+    float *scales;                    /* FP16: [groups][rows'] powers of two that the rows are to be multiplied by */
+    int64_t scale_stride;             /* rows' */
 } cf_block;
+
+/* FP16 alone has too few exponents for spectra, so each row has a scale. */
+static inline bool cf_spectrum_is_scaled(conv_fft_dtype dtype) { return dtype == CONV_FFT_FP16; }
+
+/* The scales stand behind the numbers. */
+static inline float *cf_spectrum_scales(const cf_spectrum *s, void *data, int64_t groups, int64_t rows) {
+    return cf_spectrum_is_scaled(s->dtype) ? (float *)data + groups * s->bins * rows * s->columns : NULL;
+}
+static inline size_t cf_spectrum_bytes(const cf_spectrum *s, int64_t groups, int64_t rows) {
+    const int64_t number = s->dtype == CONV_FFT_FP64 ? 16 : s->dtype == CONV_FFT_FP32 ? 8 : 4;
+    return (size_t)(groups * rows) *
+           ((size_t)(s->bins * s->columns * number) + (cf_spectrum_is_scaled(s->dtype) ? sizeof(float) : 0));
+}
+
+/* What a transform of FP16 spectra knows of them: scales[group][row], the first row being that of the block; and, going forward, the largest
+ * magnitudes of `parts` parts of each sample, [group][sample][part]. */
+typedef struct cf_row_scales {
+    float *scales;
+    const float *largest;
+    int64_t rows; /* of a sample */
+    int64_t group_stride, largest_group_stride;
+    int parts;
+} cf_row_scales;
 
 #endif

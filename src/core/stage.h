@@ -45,7 +45,8 @@ typedef struct cf_product cf_product; /* each device's own: what variant TENSOR 
 typedef struct cf_product_desc {
     cf_product_kind kind;
     cf_product_variant variant;
-    conv_fft_dtype dtype;                  /* of one real part */
+    conv_fft_dtype dtype;                  /* of one real part; 16 bits: variant TENSOR */
+    conv_fft_dtype result_dtype;           /* the same of what is written */
     conv_fft_math math;                    /* TF32: devices that have it may round products to it */
     int64_t bins, in_columns, out_columns; /* columns of X and of Y */
     int64_t rows, groups;                  /* of X and Y in all: what is compiled is chosen by them */

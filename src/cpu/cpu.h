@@ -28,4 +28,12 @@ size_t cf_cpu_planes_scratch(const cf_transform *transform, int64_t rows);
 void cf_cpu_planes_run(const cf_transform *transform, const void *in, void *out, int64_t rows, cf_cpu_strides strides,
                        void *scratch);
 
+/* The same of dense planes of FP16 pairs on both sides, whose axes are powers of two of at most 2^24. */
+typedef struct cf_cpu_half cf_cpu_half;
+conv_fft_status cf_cpu_half_create(const cf_device *device, const int64_t basis[2], bool inverse, double scale,
+                                   cf_cpu_half **half);
+void cf_cpu_half_destroy(cf_cpu_half *half); /* NULL is allowed */
+size_t cf_cpu_half_scratch(const cf_cpu_half *half, int64_t planes);
+void cf_cpu_half_run(const cf_cpu_half *half, const void *in, void *out, int64_t planes, void *scratch);
+
 #endif

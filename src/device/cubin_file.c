@@ -90,54 +90,46 @@ static unsigned long checksum(const char *line, size_t length, const void *key, 
     return crc32(crc, cubin, (unsigned)cubin_bytes);
 }
 
-/* Reads the line at the start of a file and checks that it is what format_header() and the CRC would write. Returns the
- * cubin's place in the file, or 0. */
-static size_t check_file(const char *file, size_t bytes, const cf_cubin_key *key, size_t *cubin_bytes) {
+/* Where things are in the content of a file. */
+typedef struct parts {
+    const char *key, *cubin;
+    size_t key_bytes, cubin_bytes;
+} parts;
+
+/* Reads the line at the start of a file and checks that it is what format_header() and the CRC would write. */
+static bool find_parts(const char *file, size_t bytes, parts *p) {
     header h;
     char start[HEADER_BYTES], line[HEADER_BYTES], crc[24];
     snprintf(start, sizeof start, "%.*s", (int)(bytes < sizeof start ? bytes : sizeof start - 1), file);
     if (sscanf(start, "conv_fft cubin 1 nvrtc=%15s key=%zu cubin=%zu", h.nvrtc, &h.key_bytes, &h.cubin_bytes) != 3)
-        return 0;
+        return false;
     const size_t length = (size_t)format_header(&h, line), line_bytes = length + strlen(" crc=01234567\n");
-    if (line_bytes > bytes || h.key_bytes != key->bytes || h.key_bytes > bytes - line_bytes)
-        return 0;
+    if (line_bytes > bytes || h.key_bytes > bytes - line_bytes)
+        return false;
     if (h.cubin_bytes != bytes - line_bytes - h.key_bytes || h.cubin_bytes == 0)
-        return 0;
+        return false;
     const char *const body = file + line_bytes;
     snprintf(crc, sizeof crc, " crc=%08lx\n",
              checksum(line, length, body, h.key_bytes, body + h.key_bytes, h.cubin_bytes));
-    if (memcmp(file, line, length) != 0 || memcmp(file + length, crc, strlen(crc)) != 0)
-        return 0;
-    if (memcmp(body, key->text, key->bytes) != 0)
-        return 0;
-    *cubin_bytes = h.cubin_bytes;
-    return line_bytes + h.key_bytes;
+    *p = (parts){body, body + h.key_bytes, h.key_bytes, h.cubin_bytes};
+    return memcmp(file, line, length) == 0 && memcmp(file + length, crc, strlen(crc)) == 0;
 }
 
 /* ---- reading */
 
-static cf_cubin_found read_content(int file, const struct stat *status, const cf_cubin_key *key, cf_cubin *cubin) {
+/* The content is the caller's to free, whatever is found but CF_CUBIN_ABSENT. */
+static cf_cubin_found read_content(int file, const struct stat *status, char **content, parts *p) {
     if (status->st_size <= 0 || status->st_size > LARGEST_FILE)
         return CF_CUBIN_DAMAGED;
     const size_t bytes = (size_t)status->st_size;
-    char *const content = malloc(bytes);
-    if (!content)
+    *content = malloc(bytes);
+    if (!*content)
         return CF_CUBIN_ABSENT;
-    size_t cubin_bytes = 0;
-    const size_t start = cf_read_all(file, content, bytes) ? check_file(content, bytes, key, &cubin_bytes) : 0;
-    if (start == 0) {
-        free(content);
-        return CF_CUBIN_DAMAGED;
-    }
-    memmove(content, content + start, cubin_bytes);
-    *cubin = (cf_cubin){.data = content, .bytes = cubin_bytes};
-    return CF_CUBIN_FOUND;
+    return cf_read_all(file, *content, bytes) && find_parts(*content, bytes, p) ? CF_CUBIN_FOUND : CF_CUBIN_DAMAGED;
 }
 
-cf_cubin_found cf_cubin_file_read(int directory, const cf_cubin_key *key, cf_cubin *cubin, const char **why) {
-    char name[CF_CUBIN_NAME_BYTES];
-    cf_cubin_name(key, name);
-    /* NONBLOCK: a pipe of that name must not stop us. */
+/* NONBLOCK: a pipe of that name must not stop us. */
+static cf_cubin_found read_file(int directory, const char *name, bool use, char **content, parts *p, const char **why) {
     const int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) {
         if (errno == ENOENT)
@@ -150,11 +142,40 @@ cf_cubin_found cf_cubin_file_read(int directory, const cf_cubin_key *key, cf_cub
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
         *why = "it is not a regular file";
     else if ((*why = cf_distrust(&status)) == NULL)
-        found = read_content(file, &status, key, cubin);
-    if (found == CF_CUBIN_FOUND)
+        found = read_content(file, &status, content, p);
+    if (found == CF_CUBIN_FOUND && use)
         futimens(file, NULL); /* fails in a read-only directory, where nothing is removed either */
     close(file);
     return found;
+}
+
+cf_cubin_found cf_cubin_file_read(int directory, const cf_cubin_key *key, cf_cubin *cubin, const char **why) {
+    char name[CF_CUBIN_NAME_BYTES], *content = NULL;
+    parts p;
+    cf_cubin_name(key, name);
+    cf_cubin_found found = read_file(directory, name, true, &content, &p, why);
+    if (found == CF_CUBIN_FOUND && (p.key_bytes != key->bytes || memcmp(p.key, key->text, key->bytes) != 0))
+        found = CF_CUBIN_DAMAGED;
+    if (found != CF_CUBIN_FOUND) {
+        free(content);
+        return found;
+    }
+    memmove(content, p.cubin, p.cubin_bytes);
+    *cubin = (cf_cubin){.data = content, .bytes = p.cubin_bytes};
+    return found;
+}
+
+bool cf_cubin_file_is_whole(int directory, const char *name) {
+    char own_name[CF_CUBIN_NAME_BYTES], *content = NULL;
+    const char *why;
+    parts p;
+    bool whole = read_file(directory, name, false, &content, &p, &why) == CF_CUBIN_FOUND;
+    if (whole) {
+        cf_cubin_name(&(cf_cubin_key){.hash = cf_hash(p.key, p.key_bytes)}, own_name);
+        whole = strcmp(own_name, name) == 0;
+    }
+    free(content);
+    return whole;
 }
 
 /* ---- writing */

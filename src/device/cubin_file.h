@@ -39,6 +39,9 @@ typedef enum cf_cubin_found {
 /* Read the kernel of `key` from the directory, and note its use. */
 cf_cubin_found cf_cubin_file_read(int directory, const cf_cubin_key *key, cf_cubin *cubin, const char **why);
 
+/* Whether a file of that name is whole, and would be read as the kernel of its key. */
+bool cf_cubin_file_is_whole(int directory, const char *name);
+
 /* Write it: to a temporary file, then renamed, so that readers see all of it or nothing. `serial` differs between calls of
  * one process. False with errno. */
 bool cf_cubin_file_write(int directory, const cf_cubin_key *key, const cf_cubin *cubin, const char *nvrtc_version,

@@ -17,6 +17,7 @@
 #include "fbfft/config.h"
 
 #include "core/arith.h"
+#include "device/jit.h"
 
 static int64_t align16(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 
@@ -200,8 +201,7 @@ void cf_fft_emit(const cf_fft_config *c, cf_text *t) {
                 c->threads, (long long)c->shared);
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const %s *in, %s *out, real scale, long "
-                "long batch) {\n"
-                "    %s_%s%s<Config>(in, out, scale, batch);\n}\n",
+                "long batch) {" CF_KERNEL_WAITS "    %s_%s%s<Config>(in, out, scale, batch);\n}\n",
                 c->threads, c->blocks, c->inverse ? "cplx" : "real", c->inverse ? "real" : "cplx", body,
                 c->inverse ? "inverse" : "forward", c->pairs ? "_pairs" : "");
 }

@@ -18,19 +18,23 @@ static void describe(const cf_device *cpu, const cf_fft_problem *p, cf_text *lin
         cf_text_add(line, "%s%lld", a > first ? "x" : "", (long long)n[a]);
     for (int a = first; a < 3; ++a)
         cf_text_add(line, "%s%lld", a > first ? "x" : " from ", (long long)t->window.axis[a].count);
-    cf_text_add(line, "; %s", cf_cpu_description(cpu));
+    cf_text_add(line, "%s; %s", p->half ? " of FP16" : "", cf_cpu_description(cpu));
 }
 
 conv_fft_status cf_fft_cpu_create(cf_device *cpu, const cf_fft_problem *problem, fbfft_plan **result) {
     fbfft_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return cf_fail_memory(sizeof *plan, "a plan");
-    const conv_fft_status status = cf_cpu_planes_create(cpu, &problem->transform, problem->complex_signal, &plan->cpu);
+    const cf_transform_desc *t = &problem->transform;
+    const conv_fft_status status =
+        problem->half ? cf_cpu_half_create(cpu, t->spectrum.basis + 1, t->inverse, t->scale, &plan->cpu_half)
+                      : cf_cpu_planes_create(cpu, t, problem->complex_signal, &plan->cpu);
     if (status != CONV_FFT_SUCCESS) {
         free(plan);
         return status;
     }
     plan->problem = *problem;
+    plan->on_cpu = true;
     cf_text line = {plan->description, sizeof plan->description, 0};
     describe(cpu, problem, &line);
     *result = plan;
@@ -38,12 +42,23 @@ conv_fft_status cf_fft_cpu_create(cf_device *cpu, const cf_fft_problem *problem,
 }
 
 void cf_fft_cpu_destroy(fbfft_plan *plan) {
-    cf_cpu_planes_destroy(plan->cpu);
+    if (plan->problem.half)
+        cf_cpu_half_destroy(plan->cpu_half);
+    else
+        cf_cpu_planes_destroy(plan->cpu);
     free(plan);
 }
 
+/* Channels are more planes. */
+static int64_t planes_of(const fbfft_plan *plan, int64_t batch) {
+    return batch * plan->problem.transform.spectrum.channels;
+}
+
 size_t cf_fft_cpu_workspace(const fbfft_plan *plan, int64_t batch) {
-    return batch > 0 ? cf_cpu_planes_scratch(plan->cpu, batch) : 0;
+    if (batch == 0)
+        return 0;
+    return plan->problem.half ? cf_cpu_half_scratch(plan->cpu_half, planes_of(plan, batch))
+                              : cf_cpu_planes_scratch(plan->cpu, batch);
 }
 
 /* The strides of a frequency-major spectrum follow from the batch. */
@@ -60,5 +75,8 @@ static cf_cpu_strides strides_of(const cf_fft_problem *p, int64_t batch) {
 }
 
 void cf_fft_cpu_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch, void *workspace) {
-    cf_cpu_planes_run(plan->cpu, in, out, batch, strides_of(&plan->problem, batch), workspace);
+    if (plan->problem.half)
+        cf_cpu_half_run(plan->cpu_half, in, out, planes_of(plan, batch), workspace);
+    else
+        cf_cpu_planes_run(plan->cpu, in, out, batch, strides_of(&plan->problem, batch), workspace);
 }

@@ -4,6 +4,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "core/strides.h"
+#include "fbfft/half.h"
 
 #include <float.h>
 #include <math.h>
@@ -22,6 +23,13 @@ conv_fft_status cf_fft_check_kind(int rank, int kind) {
     return CONV_FFT_SUCCESS;
 }
 
+static conv_fft_status check_spectrum(const fbfft_desc *d) {
+    CF_REQUIRE(d->spectrum == CONV_FFT_FP32 || d->spectrum == CONV_FFT_FP16,
+               "spectrum is %d; it must be CONV_FFT_FP32 (0) or CONV_FFT_FP16 (%d)", (int)d->spectrum,
+               (int)CONV_FFT_FP16);
+    return d->spectrum == CONV_FFT_FP16 ? cf_half_check(d) : CONV_FFT_SUCCESS;
+}
+
 static conv_fft_status check_scalars(const fbfft_desc *d, bool inverse) {
     const double most = d->dtype == CONV_FFT_FP64 ? DBL_MAX : FLT_MAX;
     CF_REQUIRE(fabs(d->scale) <= most, "scale is %g; it must be a finite number from %g to %g", d->scale, -most, most);
@@ -32,7 +40,8 @@ static conv_fft_status check_scalars(const fbfft_desc *d, bool inverse) {
     CF_FORWARD(cf_check_range("padding", -1, d->padding, CONV_FFT_PAD_ZEROS, CONV_FFT_PAD_REPLICATE));
     CF_REQUIRE(!inverse || d->padding == CONV_FFT_PAD_ZEROS,
                "padding is %d; it must be CONV_FFT_PAD_ZEROS (0) for transforms that write a signal", (int)d->padding);
-    for (int i = 0; i < 4; ++i)
+    CF_FORWARD(check_spectrum(d));
+    for (int i = 0; i < 3; ++i)
         CF_FORWARD(cf_check_range("reserved", i, d->reserved[i], 0, 0));
     return CONV_FFT_SUCCESS;
 }
@@ -57,7 +66,10 @@ static conv_fft_status check_reflection(int a, int64_t size, int64_t first, int6
 }
 
 static conv_fft_status resolve_axis(const fbfft_desc *d, int a, int64_t *basis, cf_axis_window *axis) {
-    const int64_t longest = d->rank == 1 ? LONGEST_LINE : LONGEST_AXIS, n = d->basis[a];
+    const int64_t longest = d->spectrum == CONV_FFT_FP16 ? CF_HALF_LONGEST
+                            : d->rank == 1               ? LONGEST_LINE
+                                                         : LONGEST_AXIS,
+                  n = d->basis[a];
     CF_REQUIRE(n >= 1 && n <= longest && is_basis(n),
                "basis[%d] is %lld; it must be a product of 2, 3, 5 and 7 in 1 to %lld", a, (long long)n,
                (long long)longest);
@@ -104,7 +116,7 @@ static conv_fft_status resolve_signal(const fbfft_desc *d, const cf_window *wind
 static conv_fft_status resolve_spectrum(const fbfft_desc *d, bool complex_signal, cf_spectrum *s,
                                         cf_fft_layout *layout) {
     const int64_t extent[3] = {s->basis[0], s->basis[1], complex_signal ? s->basis[2] : s->basis[2] / 2 + 1};
-    s->dtype = cf_compute_dtype(d->dtype);
+    s->dtype = d->spectrum == CONV_FFT_FP16 ? CONV_FFT_FP16 : cf_compute_dtype(d->dtype);
     s->groups = s->rows_per_sample = 1;
     s->columns = s->channels = d->channels;
     s->bins = extent[0] * extent[1] * extent[2];
@@ -135,6 +147,7 @@ conv_fft_status cf_fft_resolve(const fbfft_desc *desc, cf_fft_problem *problem) 
     t->scale = desc->scale;
     p.complex_signal = desc->kind == FBFFT_C2C_FORWARD || desc->kind == FBFFT_C2C_INVERSE;
     CF_FORWARD(check_scalars(desc, t->inverse));
+    p.half = desc->spectrum == CONV_FFT_FP16;
     for (int i = 0; i < 3; ++i) {
         const int a = i - (3 - desc->rank);
         t->spectrum.basis[i] = 1;

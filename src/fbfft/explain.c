@@ -3,6 +3,7 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "fbfft/half.h"
 
 enum {
     USUAL_POINTS = 1 << 28, /* of a batch, unless it is given */
@@ -202,12 +203,40 @@ static void add_budget(cf_text *t, const cf_fft_passes *passes, const cf_gpu_fac
                 "latency and the arithmetic of addresses are not counted.\n");
 }
 
+/* --------------------------------------------------------------------------------------------------- pairs of FP16 */
+
+/* Memory alone is counted: products on tensor cores take a small part of their rate. */
+static void add_half(cf_text *t, const cf_fft_problem *p, const cf_gpu_facts *facts, int64_t batch) {
+    cf_half_config c;
+    cf_half_configure(p, facts, &c);
+    const double bytes = 8.0 * (double)batch * (double)p->transform.spectrum.columns * (double)c.points,
+                 copy = bytes / cf_fft_rates_of(facts, p->transform.spectrum.dtype).memory;
+    const int kernels = c.count;
+    cf_text_add(t, "\n%s\n",
+                c.count == 1 ? "One kernel: a block holds whole lines, so memory is passed once."
+                             : "A line or plane is more than a block holds: each pass reads and writes all of it.");
+    for (int i = 0; i < c.count; ++i) {
+        cf_text_add(t, "\npass %d: ", i + 1);
+        cf_half_describe(&c.pass[i], t);
+        cf_text_add(t, "\n    blocks     %d at a time on a multiprocessor\n", c.pass[i].blocks);
+    }
+    cf_text_add(t, "\nbudget        %.2f MB read, as many written, by %d %s\n", bytes / 2e6, kernels,
+                kernels > 1 ? "kernels each" : "kernel");
+    cf_text_add(t, "at least %.4f ms; a copy of the same bytes takes %.4f ms, %.2f of it\n", copy * 1e3 * kernels,
+                copy * 1e3, 1.0 / kernels);
+}
+
 conv_fft_status cf_fft_explain(const cf_fft_problem *p, const cf_gpu_facts *facts, int64_t batch, cf_text *t) {
     const int64_t *n = p->transform.spectrum.basis;
     cf_fft_passes passes;
     if (batch == 0)
         batch = cf_max(1, USUAL_POINTS / (n[0] * n[1] * n[2] * p->transform.spectrum.columns));
     CF_FORWARD(cf_fft_check_batch(p, batch));
+    if (p->half) {
+        add_heading(t, p, facts, batch);
+        add_half(t, p, facts, batch);
+        return CONV_FFT_SUCCESS;
+    }
     CF_FORWARD(cf_fft_passes_of(p, facts, &passes));
     add_heading(t, p, facts, batch);
     why_passes(t, p, facts, &passes);

@@ -230,6 +230,10 @@ static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant
         if (call.bias)
             call.bias =
                 (const char *)call.bias + MOST_GROUPS * t->problem.transform.spectrum.channels * (int64_t)signal;
+        if (call.scales)
+            call.scales += MOST_GROUPS * call.scale_group_stride;
+        if (call.largest)
+            call.largest += MOST_GROUPS * call.largest_group_stride;
     }
     return CONV_FFT_SUCCESS;
 }
@@ -249,6 +253,16 @@ static conv_fft_status launch_plain(const cf_gpu_transform *t, int i, int varian
     void *out = call->out;
     void *parameters[] = {&in, &out, &scale, &planes};
     return cf_kernel_launch(t->kernel[i][variant], &shape, parameters, stream);
+}
+
+/* The call begins with row `first`, the block with row `base`. */
+static void set_scales(const cf_row_scales *s, int64_t first, int64_t base, cf_tile_call *call) {
+    call->scales = s->scales + (first - base);
+    call->scale_group_stride = s->group_stride;
+    call->scale_rows = s->rows;
+    call->largest = s->largest ? s->largest + (first / s->rows - base / s->rows) * s->parts : NULL;
+    call->largest_group_stride = s->largest_group_stride;
+    call->parts = s->parts;
 }
 
 /* One pass over `rows` rows of the transform from `first` on. The signal's own pass finds them by their number. */
@@ -274,6 +288,8 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
         call.row_step = rows > 1 ? c->step : 1;
         call.bias = c->bias;
         call.accumulate = c->accumulate;
+        if (c->scales.scales)
+            set_scales(&c->scales, c->first, c->base, &call);
     }
     return launch_tile(t, i, variant, call, groups, stream);
 }

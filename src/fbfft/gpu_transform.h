@@ -45,6 +45,7 @@ typedef struct cf_gpu_transform_call {
     int64_t base;                 /* the row that the spectrum begins with */
     int64_t unit;                 /* frequency-major: complex numbers from a bin to the next */
     int64_t groups, group_stride; /* of the spectrum, in complex numbers */
+    cf_row_scales scales;         /* of FP16 spectra */
     const void *bias;             /* inverse: of all channels, or NULL */
     bool accumulate;              /* inverse */
     void *scratch;

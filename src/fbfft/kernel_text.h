@@ -4,6 +4,8 @@
 
 /* The device headers of kernels/, one after the other; made by cmake/Kernels.cmake. */
 extern const char cf_fbfft_kernel_text[];
+/* Those for pairs of FP16, to come behind them. */
+extern const char cf_half_kernel_text[];
 
 /* They, further headers and a kernel, as one text for the compiler: to be freed. NULL: out of memory, as the last error says. */
 char *cf_fbfft_join_text(const char *headers, const char *kernel);

@@ -137,8 +137,8 @@ static conv_fft_status configure(const cf_tile_problem *p, const cf_gpu_facts *f
     CF_FORWARD(cf_tile_configure(p, facts, &pass->tile[0]));
     /* Pieces of a frequency-major spectrum that are no whole sectors cost more than a further kernel. */
     const int64_t *basis = p->fft.transform.spectrum.basis;
-    if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 &&
-        CF_FFT_SECTOR / complex_bytes(p) > pass->tile[0].planes)
+    const int64_t compute = 2 * (int64_t)cf_dtype_bytes(cf_compute_dtype(p->fft.transform.spectrum.dtype));
+    if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 && CF_FFT_SECTOR / compute > pass->tile[0].planes)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes are too large for whole sectors of a frequency-major spectrum");
     pass->tile[1] = cf_tile_unaligned(&pass->tile[0]);
     return CONV_FFT_SUCCESS;
@@ -154,6 +154,9 @@ conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_fac
             ++x;
         if (x == 2)
             return CONV_FFT_NOT_SUPPORTED; /* as cf_tile_configure said */
+        if (problem->transform.spectrum.dtype != cf_compute_dtype(problem->transform.spectrum.dtype))
+            return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                           "planes of this basis take several kernels, which 16-bit spectra do not");
         split(&left, x, &inner, &outer);
         CF_FORWARD(configure(&outer, facts, &found[count]));
         ++count;

@@ -2,12 +2,19 @@
 #ifndef CF_FBFFT_PLAN_H
 #define CF_FBFFT_PLAN_H
 
+#include "cpu/cpu.h"
 #include "fbfft/gpu_transform.h"
+#include "fbfft/half.h"
 
 struct fbfft_plan {
     cf_fft_problem problem;
-    cf_transform *cpu;     /* NULL on a GPU */
-    cf_gpu_transform *gpu; /* NULL on the CPU */
+    bool on_cpu;
+    union {
+        cf_transform *cpu;
+        cf_gpu_transform *gpu;
+        cf_cpu_half *cpu_half; /* of problem.half */
+        cf_half_plan *half;
+    };
     char description[1024];
 };
 

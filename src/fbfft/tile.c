@@ -96,8 +96,9 @@ static int64_t line_size(const int r[3]) {
     return r[0] * mp;
 }
 
+/* In shared memory and registers. */
 static int64_t number_bytes(const cf_tile_config *c) {
-    return (int64_t)cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype);
+    return (int64_t)cf_dtype_bytes(cf_compute_dtype(c->problem.fft.transform.spectrum.dtype));
 }
 
 static int64_t rows_of(const cf_tile_config *c) {
@@ -284,16 +285,18 @@ static bool two_fit(const cf_tile_config *c, const cf_gpu_facts *facts, int64_t 
 }
 
 /* Frequency-major: planes side by side are the pieces that are moved. Those that are stored meet in the L2 cache before they go to memory, so
- * 8 planes do (64 bytes in FP32), or 4 where 8 leave room for one block only; those that are loaded had better be whole lines of the cache. */
+ * 8 planes do (64 bytes in FP32), or 4 where 8 leave room for one block only, unless they would be parts of sectors; those that are loaded had
+ * better be whole lines of the cache. */
 static void choose_planes(cf_tile_config *c, const cf_gpu_facts *facts, int64_t lines) {
     const bool pieces = c->order == CF_TILE_BY_PLANE, stores = stores_pieces(c);
+    const int few = cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype) == 2 ? 8 : 4;
     const int64_t threads = pieces && !stores ? 256 : 128;
     const int least = stores ? 8 : 16;
     c->planes = pieces ? 32 : (int)cf_max(1, threads / lines);
     choose_distances(c, 16);
     while (c->planes > 1 &&
            (c->shared > facts->shared_per_block || (c->planes * lines > threads && c->planes > least) ||
-            (stores && c->planes > 4 && !two_fit(c, facts, lines)))) {
+            (stores && c->planes > few && !two_fit(c, facts, lines)))) {
         c->planes /= 2;
         choose_distances(c, 16);
     }
@@ -399,8 +402,8 @@ static bool has_pieces(const cf_tile_config *c, int64_t wide) {
     const cf_axis_window *w = &t->window.axis[2];
     const int64_t counts[] = {2, w->tiles, w->shifts, w->phases},
                   steps[] = {w->origin, w->tile_step, w->shift_step, w->phase_step};
-    bool whole = (t->tensor.dtype == CONV_FFT_FP32 || !c->rides) && t->tensor.axis_stride[2] == 1 &&
-                 w->first % wide == 0 && w->spread == 1 && w->step == 1 && w->count % wide == 0;
+    bool whole =
+        t->tensor.axis_stride[2] == 1 && w->first % wide == 0 && w->spread == 1 && w->step == 1 && w->count % wide == 0;
     if (cf_tile_checked(w))
         whole = whole && w->mode == CONV_FFT_PAD_ZEROS && cf_max(w->lower, 0) % wide == 0 &&
                 cf_min(w->upper, w->size) % wide == 0;

@@ -60,6 +60,10 @@ typedef struct cf_tile_call {
     double scale;
     int accumulate;
     int first_block; /* of a launch that several transforms share */
+    int parts;
+    float *scales;
+    const float *largest;
+    int64_t scale_rows, scale_group_stride, largest_group_stride;
 } cf_tile_call;
 
 /* A whole transform. */

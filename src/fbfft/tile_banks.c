@@ -129,7 +129,7 @@ static int wavefronts(const plane_shape *s, int x, int i, int first, int r, int 
 
 double cf_tile_wavefronts(const cf_tile_config *c) {
     const plane_shape s = shape_of(c);
-    const int together = cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype) == 4 ? 16 : 8;
+    const int together = c->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64 ? 8 : 16;
     double total = 0.0, least = 0.0;
     for (int x = 0; x < 3; ++x)
         for (int i = 0; i < s.o[x].steps && s.o[x].n > 1; ++i) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The constants of a kernel of tile.cuh as the compiler reads them, and the same for people. */
 #include "core/arith.h"
+#include "device/jit.h"
 #include "fbfft/tile.h"
 
 static const char *word(bool value) { return value ? "true" : "false"; }
@@ -28,9 +29,11 @@ void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) 
     static const char *const kinds[] = {"PAIRS", "HALVES", "SINGLE", "COMPLEX"};
     static const char *const orders[] = {"BY_PLANE", "BY_COLUMN", "BY_ROW"};
     static const char *const storages[] = {"plain", "fp16", "bf16", "plain"};
+    static const char *const bins[] = {"plain_bins", "fp16_bins", "bf16_bins", "plain_bins"};
     const cf_transform_desc *d = &c->problem.fft.transform;
     const int64_t *stride = c->problem.fft.layout.axis_stride;
-    cf_text_add(t, "struct %s {\ntypedef %s Storage;\ntypedef %s Offset;\n", name, storages[d->tensor.dtype],
+    cf_text_add(t, "struct %s {\ntypedef %s Storage;\ntypedef %s Bins;\ntypedef %s Offset;\n", name,
+                storages[d->tensor.dtype], bins[d->spectrum.dtype],
                 plane_span(&c->problem.fft) < INT32_MAX ? "int" : "long long");
     cf_text_add(t, "static constexpr int KIND = %s, ORDER = %s, P = %d, T = %d, PITCH = %lld, PLANE = %lld;\n",
                 kinds[c->kind], orders[c->order], c->planes, c->threads, (long long)c->pitch, (long long)c->plane);
@@ -57,7 +60,8 @@ void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) 
 void cf_tile_emit(const cf_tile_config *c, cf_text *t) {
     cf_tile_emit_config(c, "Config", t);
     cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {\n    "
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {" CF_KERNEL_WAITS
+                "    "
                 "tile_%s<Config>(call);\n}\n",
                 c->threads, c->blocks, c->problem.fft.transform.inverse ? "inverse" : "forward");
 }
@@ -67,7 +71,7 @@ void cf_tile_emit_pair(const cf_tile_config pair[2], cf_text *t) {
     cf_tile_emit_config(&pair[1], "Second", t);
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall first, const TileCall "
-                "second) {\n"
+                "second) {" CF_KERNEL_WAITS
                 "    if (int(blockIdx.x) < second.first_block)\n        tile_forward<First>(first);\n"
                 "    else\n        tile_forward<Second>(second);\n}\n",
                 pair[0].threads, pair[0].blocks);

@@ -3,6 +3,7 @@
 """bench_program.py PROGRAM: parts of a suite that bench_conv measures in several processes or runs end in one file of results,
 each row once; what is there already is not measured again; options that make no sense are refused."""
 import csv
+import re
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,28 @@ def kept_faults(folder):
         yield f"the transforms of the backward pass: {rows['transforms']}"
 
 
+def stage_faults(folder):
+    out = folder / "stages.csv"
+    ended = run(folder, "--stages", "--pass", "fprop,backward", "--case", "b", "--out", str(out))
+    rows = rows_of(out)
+    names = {passname: [row["impl"] for row in rows if row["pass"] == passname] for passname in ("fprop", "backward")}
+    if ended.returncode != 0 or names["fprop"] != ["stage transform w", "stage transform x", "stage product y", "stage inverse y"]:
+        yield f"stages: {ended.stderr}, {names}"
+    if not {"stage transform gy", "stage product gx", "stage product gw"} <= set(names["backward"]):
+        yield f"stages of both gradients: {names}"
+    yield from (f"a stage without a budget: {row}" for row in rows
+                if not re.match(r"[1-9]\d* bytes [1-9]\d* operations of staged ", row["strategy"]) or float(row["ms"]) < 0)
+
+
+def family_faults(folder):
+    """The CPU has one family: its best candidate is what the library chooses, and has one row."""
+    out = folder / "families.csv"
+    ended = run(folder, "--families", "--pass", "fprop,backward", "--case", "b", "--out", str(out))
+    ours = [row["pass"] for row in rows_of(out) if row["impl"].startswith("ours")]
+    if ended.returncode != 0 or ours != ["fprop", "backward"]:
+        yield f"families: {ended.stderr}, {ours}"
+
+
 def refusal_faults(folder):
     for arguments in [["--shard", "0/2"], ["--shard", "3/2"], ["--shard", "1"], ["--resume"], ["--minutes", "0"],
                       ["--class", "fp16"], ["--case", "z"]]:
@@ -79,7 +102,7 @@ def main():
         folder = Path(directory)
         (folder / "layers.txt").write_text("".join(
             f"{name} in=2x2x{extent}x9 out=3 kernel=3x2 stride={1 + extent % 2} pad=1:0\n" for extent, name in enumerate(NAMES, 6)))
-        found = [*part_faults(folder), *kept_faults(folder), *refusal_faults(folder)]
+        found = [*part_faults(folder), *kept_faults(folder), *stage_faults(folder), *family_faults(folder), *refusal_faults(folder)]
     print("\n".join(found) or "bench_conv: good")
     return 1 if found else 0
 

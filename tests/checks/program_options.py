@@ -3,6 +3,7 @@
 """program_options.py PROGRAM: conv-fft knows every option that its --help names, and refuses one that it does not, that
 its command has no use for, and a file that it cannot read or understand; `explain fft` needs no GPU, and says what is
 wrong with its words."""
+import math
 import os
 import re
 import subprocess
@@ -64,7 +65,7 @@ def file_faults():
         cases = [
             (f"# a network\nL1 {problem}\n\nL2 {problem} # last", 0, ["L1", "L2"], ""),
             (f"# {' ' * 1100}{problem}\nL1 {problem}{' ' * 10} # {'x' * 5000}\n", 0, ["L1"], ""),
-            (f"L1 {problem}\n\nL2 {problem} mode=odd\nL3 {problem}\n", 1, ["L1"],
+            (f"L1 {problem}\n\nL2 {problem} mode=odd\nL3 {problem}\n", 1, ["L1", "L3"],
              f'conv-fft: {path}:3: mode is "odd"; it must be one of zeros, circular, reflect, replicate\n'),
         ]
         for text, status, names, error in cases:
@@ -117,8 +118,18 @@ def output_faults():
             yield f"{arguments}: output to a full disk ends with status {ended.returncode}"
 
 
+def spread_faults():
+    """What is said of a NaN's spread is of the forward pass's tiles."""
+    for problem, tiled in (("in=1x1x9 out=1 kernel=9", False), ("in=1x3x64x64 out=4 kernel=3x3 pad=1", True)):
+        said = run("explain", "--device=cpu", problem).stdout
+        tiles = math.prod(int(n) for n in re.search(r"  forward\n.*\n.*, tiles ([\dx]+),", said)[1].split("x"))
+        wanted = f"those of its sample's {tiles} tiles that read it, in the same group" if tiled else "(one tile)"
+        if (tiles > 1) != tiled or "A NaN or Inf in x spreads over" not in said or wanted not in said:
+            yield f"{problem}: {tiles} tiles, but of a NaN's spread: {said}"
+
+
 def main():
-    found = [*faults(), *unused_option_faults(), *file_faults(), *fft_faults(), *output_faults()]
+    found = [*spread_faults(), *faults(), *unused_option_faults(), *file_faults(), *fft_faults(), *output_faults()]
     print("\n".join(found) or "program options: good")
     return 1 if found else 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tuning_program.py PROGRAM ROOT: conv-fft tune, cache and bench on the CPU: good lines run beside bad ones, an interrupted run goes on where
-it was, records survive export, clear and merge, damage is found; every line of networks/ is a problem."""
+"""tuning_program.py PROGRAM ROOT: conv-fft tune, explain, cache and bench on the CPU: good lines run beside bad ones, an interrupted run goes
+on where it was, two at once lose nothing, records survive export, clear and merge, damage is found; every line of networks/ is a problem."""
 import json
 import os
 import re
@@ -28,9 +28,13 @@ class Place:
         return os.path.join(self.directory, name)
 
     def write(self, name, text):
-        with open(self.path(name), "w", encoding="ascii") as file:
-            file.write(text)
+        with open(self.path(name), "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode("ascii"))
         return self.path(name)
+
+    def start(self, *arguments):
+        return subprocess.Popen([PROGRAM, *arguments], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
 
     def run(self, *arguments):
         return subprocess.run([PROGRAM, *arguments], env=self.environment, capture_output=True, text=True, timeout=100)
@@ -58,12 +62,21 @@ def tune_faults(place):
         yield f"tune: {len(place.records())} records instead of 4"
     yield from expect(place, ["tune", "--device=cpu", place.path("missing")], 2, "^$", "cannot read")
     yield from expect(place, ["tune", "--device=cpu", place.directory], 2, "^$", "cannot read")
+    yield from expect(place, ["tune", "--device=cpu", place.path("missing"), net], 2, "^b +forward", "cannot read")
+    yield from expect(place, ["tune", "--device=cpu", place.write("none.txt", "# nothing\n")], 1, "^$", "there is no problem line")
     # One that has records already is not measured again; with too little time the cost model decides, and says so.
     before = place.records()
     good = place.write("good.txt", LAYERS[0])
     yield from expect(place, ["tune", "--device=cpu", good], 0, "^a +forward +[0-9.]+ ")
     if place.records() != before:
         yield "tune measures what has a record"
+    # It says what it measures on. The lines of a record log may repeat; layers of a network may be alike.
+    yield from expect(place, ["tune", "--device=cpu", good], 0, r"\A# CPU")
+    line = LAYERS[0].removeprefix("a ")
+    log = place.write("log.txt", "\n".join([line] * 3 + ["x " + line, "x " + line, "y " + line, line]))
+    rows = re.findall("^(\\S+) +forward", place.run("tune", "--device=cpu", log).stdout, re.M)
+    if rows != ["line-1", "x", "y"]:
+        yield f"rows of repeated lines: {rows}"
     large = place.write("large.txt", "large in=8x32x64x64 out=32 kernel=5x5")
     yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", large], 0, "the cost model's", "too short to time")
     yield from expect(place, ["bench", "--device=cpu", "--measure=2", good], 0, "^a +backward +[0-9.]+ ")
@@ -74,10 +87,10 @@ def interrupt_faults(place):
     count = 200
     net = place.write("many.txt", "".join(f"l{i} in=1x2x{9 + i}x9 kernel=3x3\n" for i in range(count)))
     command = [PROGRAM, "tune", "--device=cpu", "--count=6", net]
-    first = subprocess.Popen([PROGRAM, "tune", "--device=cpu", net], env=place.environment, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True)
-    while len(re.findall("^l", first.stdout.readline())) == 0:
-        time.sleep(0.01)
+    first = place.start("tune", "--device=cpu", net)
+    for line in first.stdout:
+        if line.startswith("l0"):
+            break
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=100)
     done = len(place.records()) // 2
@@ -86,6 +99,61 @@ def interrupt_faults(place):
     again = subprocess.run(command, env=place.environment, capture_output=True, text=True, timeout=100)
     if again.returncode != 0 or len(place.records()) != 2 * max(done, 6):
         yield f"continued: status {again.returncode}, {len(place.records())} records after {2 * done}"
+
+
+def stop_faults(place):
+    """A second signal ends the program within a layer, however long that would take."""
+    net = place.write("large.txt", "l in=64x64x64x64 out=64 kernel=5x5")
+    running = place.start("tune", "--device=cpu", "--mode=exhaustive", net)
+    running.stdout.readline()
+    running.stdout.readline()  # the head of the table: it tunes from now on
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    if "stopping behind this layer" not in running.stderr.readline() + running.stderr.readline():
+        yield "the first signal is not answered"
+    time.sleep(0.2)
+    if running.poll() is not None:
+        yield f"the first signal ended the layer: status {running.returncode}"
+    running.send_signal(signal.SIGINT)
+    try:
+        running.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        running.communicate()
+    if running.returncode != -signal.SIGINT:
+        yield f"the second signal: status {running.returncode}"
+
+
+def together_faults(place):
+    """Two at once: each row in both tables, each problem in the directory."""
+    net = place.write("many.txt", "".join(f"l{i} in=1x2x{9 + i}x9 kernel=3x3\n" for i in range(8)))
+    both = [place.start("tune", "--device=cpu", net) for _ in range(2)]
+    for one in both:
+        table, said = one.communicate(timeout=100)
+        if one.returncode != 0 or len(re.findall("^l", table, re.M)) != 1 + 16 or said:
+            yield f"two at once: status {one.returncode}, {table!r}, {said!r}"
+    if len({(r["problem"], r["passes"]) for r in place.records()}) != 16:
+        yield f"two at once: {len(place.records())} records"
+    yield from expect(place, ["cache", "verify"], 0)
+
+
+def explain_faults(place):
+    lines = [LAYERS[0], "bad in=1x2", LAYERS[1], "worse in=1x1"]
+    yield from expect(place, ["explain", "--device=cpu", "--file", place.write("net.txt", "\n".join(lines))], 1,
+                      r"^a in=(.|\n)*^b in=", r"net.txt:2: (.|\n)*net.txt:4: ")
+    for byte in [b"\0", b"\x1b[2J", b"\xef\xbb\xbf", b"\x7f"]:
+        text = LAYERS[0].encode() + b"\n" + byte + b"x in=1x2x9x9\n" + LAYERS[1].encode()
+        shown = f"net.txt:2: there is a byte 0x{byte[0]:02x}"
+        yield from expect(place, ["explain", "--device=cpu", "--file", place.write("net.txt", text)], 1,
+                          r"^a in=(.|\n)*^b in=", shown)
+        yield from expect(place, ["tune", "--device=cpu", place.path("net.txt")], 1, "^b +forward", shown)
+    text = LAYERS[0].encode() + b" # gr\xc3\xb6\xc3\x9fer\nb in=1x2x9x9 # \0 out=3\n"
+    yield from expect(place, ["bench", "--device=cpu", "--measure=1", place.write("net.txt", text)], 1, "^a ",
+                      "\\Aconv-fft: [^\n]*net.txt:2: there is a byte 0x00[^\n]*\n\\Z")
+    # Without options: why the winner won, and which others there are.
+    words = LAYERS[2].split()
+    yield from expect(place, ["explain", "--device=cpu", *words], 0, r"candidates, forward\n(.*\n)+ +the cost model's first")
+    yield from expect(place, ["explain", "--device=cpu", "--milliseconds=9", *words], 2, "^$", "only with --mode")
 
 
 def cache_faults(place):
@@ -98,9 +166,16 @@ def cache_faults(place):
     yield from expect(place, ["cache", "export", "--device=cpu", all_file], 0)
     yield from expect(place, ["cache", "export", "--device=cpu", some, other], 0)
     yield from expect(place, ["cache", "export", "--device=cpu", net], 1, "^$", "not a file of tuning records")
-    yield from expect(place, ["cache", "verify"], 0, "^0 lines cannot be verified$")
+    yield from expect(place, ["cache", "verify"], 0, "^0 lines or kernels cannot be verified$")
     yield from expect(place, ["cache", "clear"], 0, "^1 files removed$")
     yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^0 records of this device$")
+    os.chmod(place.path("cache"), 0o777)  # others can write it, so it is not used
+    yield from expect(place, ["cache", "merge", "--device=cpu", some], 1, "^$", "others can write it")
+    os.chmod(place.path("cache"), 0o700)
+    yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^0 records of this device$")
+    absent = place.write("absent.txt", "z in=1x2x12x12 kernel=3x3")
+    yield from expect(place, ["cache", "export", "--device=cpu", place.path("none.jsonl"), absent], 0, "^$", "1 of 1 problems have no")
+    yield from expect(place, ["cache", "merge", "--device=cpu", place.path("none.jsonl")], 1, "^$", "no tuning record of this device")
     yield from expect(place, ["cache", "merge", "--device=cpu", some], 0)
     yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^2 records of this device$")
     yield from expect(place, ["cache", "merge", "--device=cpu", "--policy=mine", all_file], 0)
@@ -111,8 +186,11 @@ def cache_faults(place):
         file.write("garbage\n")
         content = '"problem":"of a later kind"}'
         file.write(f'{{"crc":"{zlib.crc32(content.encode()):08x}",{content}\n')
-    yield from expect(place, ["cache", "verify"], 1, r"jsonl:8: its CRC is wrong(.|\n)*jsonl:9: it is whole(.|\n)*^2 lines cannot")
+    yield from expect(place, ["cache", "verify"], 1, r"jsonl:8: its CRC is wrong(.|\n)*jsonl:9: it is whole(.|\n)*^2 lines or kernels cannot")
     yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^6 records of this device$")
+    with open(os.path.join(place.path("cache"), "0123456789abcdef.cubin"), "w", encoding="ascii") as file:
+        file.write("garbage\n")
+    yield from expect(place, ["cache", "verify"], 1, "0123456789abcdef.cubin: a kernel that is damaged(.|\n)*^3 lines or kernels cannot")
     for wrong in [[], ["unheard-of"], ["list", "more"], ["merge"], ["export"]]:
         yield from expect(place, ["cache", *wrong], 2, "^$", "^conv-fft: ")
 
@@ -150,7 +228,7 @@ def network_faults(place):
 
 def main():
     found = []
-    for check in [tune_faults, interrupt_faults, cache_faults, path_faults, network_faults]:
+    for check in [tune_faults, interrupt_faults, stop_faults, together_faults, explain_faults, cache_faults, path_faults, network_faults]:
         with tempfile.TemporaryDirectory() as directory:
             found += check(Place(directory))
     print("\n".join(found) or "tuning program: good")

@@ -199,12 +199,14 @@ cf_cu_result cuMemAlloc_v2(cf_cu_pointer *memory, size_t bytes) {
         return CF_CU_OUT_OF_MEMORY;
     *memory = (cf_cu_pointer)(uintptr_t)malloc(bytes);
     ++fake_cuda_state.allocations;
+    ++fake_cuda_state.taken;
     return 0;
 }
 cf_cu_result cuMemFree_v2(cf_cu_pointer memory) {
     NEED_CONTEXT();
     free((void *)(uintptr_t)memory);
     --fake_cuda_state.allocations;
+    ++fake_cuda_state.freed;
     return 0;
 }
 static cf_cu_result copy(void *to, const void *from, size_t bytes) {
@@ -277,6 +279,7 @@ cf_cu_result cuStreamCreate(cf_cu_stream *stream, unsigned flags) {
 cf_cu_result cuStreamSynchronize(cf_cu_stream stream) {
     NEED_CONTEXT();
     (void)stream;
+    ++fake_cuda_state.waits;
     return 0;
 }
 cf_cu_result cuStreamDestroy_v2(cf_cu_stream stream) {
@@ -304,6 +307,7 @@ cf_cu_result cuEventRecord(cf_cu_event event, cf_cu_stream stream) {
 cf_cu_result cuEventSynchronize(cf_cu_event event) {
     NEED_CONTEXT();
     (void)event;
+    ++fake_cuda_state.waits;
     return 0;
 }
 cf_cu_result cuEventElapsedTime(float *ms, cf_cu_event start, cf_cu_event end) {

@@ -3,7 +3,8 @@
 #ifndef SIMT_FUSED_H
 #define SIMT_FUSED_H
 
-#include "conv/kernels/fused.cuh"
+#include "conv/kernels/columns.cuh"
+#include "conv/kernels/kept.cuh"
 
 #include <functional>
 #include <utility>

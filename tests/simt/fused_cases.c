@@ -34,6 +34,33 @@ static const fused_case all[] = {
     {.problem = "in=2x3x300 out=3 groups=3 kernel=300 pad=299:0", .grid = "basis=600 tiles=1", .passes = ALL},
     {.problem = "in=3x2x130 out=2 groups=2 kernel=120 pad=119:0", .grid = "basis=256 tiles=1", .passes = ALL},
     {.problem = "in=1x1x1250 out=1 kernel=1250 pad=1249:0", .grid = "basis=2500 tiles=1", .passes = F},
+    /* Long signals: lines of a warp, of a block, cut into pieces; taps that wrap around, outputs in both halves. */
+    {.problem = "in=3x3x1000 out=3 groups=3 kernel=1000 pad=999:0", .grid = "basis=2048 tiles=1", .passes = ALL},
+    {.problem = "in=5x2x1500 out=2 groups=2 kernel=501 pad=250",
+     .grid = "basis=2048 tiles=1",
+     .passes = ALL,
+     .shifted = true},
+    {.problem = "in=2x3x700 out=3 groups=3 kernel=900 pad=700:900", .grid = "basis=2048 tiles=1", .passes = ALL},
+    {.problem = "in=2x5x1300 out=5 groups=5 kernel=700 pad=300:10 layout=last",
+     .grid = "basis=4096 tiles=1",
+     .passes = ALL},
+    {.problem = "in=3x2x2300 out=2 groups=2 kernel=1700 dtype=fp16", .grid = "basis=4096 tiles=1", .passes = ALL},
+    {.problem = "in=2x2x4096 out=2 groups=2 kernel=4096 pad=4095:0 dtype=bf16",
+     .grid = "basis=8192 tiles=1",
+     .passes = ALL},
+    {.problem = "in=1x2x4000 out=2 groups=2 kernel=1000 pad=200",
+     .grid = "basis=8192 tiles=1",
+     .passes = ALL,
+     .strided = true},
+    {.problem = "in=2x1x8000 out=1 kernel=5000 pad=4999:0", .grid = "basis=16384 tiles=1", .passes = ALL},
+    {.problem = "in=2x2x9000 out=2 groups=2 kernel=1500 pad=1499:0", .grid = "basis=32768 tiles=1", .passes = ALL},
+    {.problem = "in=2x2x50000 out=2 groups=2 kernel=99 pad=49 dtype=fp16",
+     .grid = "basis=65536 tiles=1",
+     .passes = ALL},
+    {.problem = "in=1x3x200000 out=3 groups=3 kernel=20 pad=7 layout=last",
+     .grid = "basis=524288 tiles=1",
+     .passes = ALL,
+     .memory = 192 << 20},
     /* Planes, one channel to one: even, odd, powers of two, two steps. */
     {.problem = "in=5x7x20x20 out=7 groups=7 kernel=5x5 pad=2", .grid = "basis=24x24 tiles=1x1", .passes = FW},
     {.problem = "in=5x7x20x20 out=7 groups=7 kernel=5x5 pad=2",
@@ -64,6 +91,14 @@ static const fused_case all[] = {
      .passes = FW,
      .processors = 100},
     {.problem = "in=2x8x30 out=4 kernel=3 pad=1", .grid = "basis=16 tiles=3", .passes = W, .processors = 1},
+    /* Planes that stay in registers: one, tasks of several planes or several tasks of a plane for a thread, whole rows, a GPU without bulk
+     * copies. */
+    {.problem = "in=9x1x16x16 out=6 kernel=3x3", .grid = "basis=18x18 tiles=1x1", .passes = FD, .processors = 1},
+    {.problem = "in=9x3x20x20 out=8 kernel=5x5 pad=2", .grid = "basis=24x24 tiles=1x1", .passes = ALL, .processors = 1},
+    {.problem = "in=3x3x20x16 out=4 kernel=5x5 pad=2", .grid = "basis=12x20 tiles=3x1", .passes = ALL},
+    {.problem = "in=3x3x5x14 out=4 kernel=3x3 pad=1", .grid = "basis=7x16 tiles=1x1", .passes = ALL},
+    {.problem = "in=4x2x54x54 out=4 kernel=5x5", .grid = "basis=54x54 tiles=1x1", .passes = ALL, .processors = 1},
+    {.problem = "in=3x3x16x16 out=8 kernel=5x5", .grid = "basis=16x16 tiles=1x1", .passes = ALL, .older = true},
     /* Strides: phases are columns. */
     {.problem = "in=3x2x15x17 out=4 kernel=5x4 stride=2x3 pad=2", .grid = "basis=12x10 tiles=1x1", .passes = ALL},
     {.problem = "in=2x2x25x27 out=3 kernel=5x4 stride=2 pad=2", .grid = "basis=9x10 tiles=2x2", .passes = ALL},
@@ -279,6 +314,10 @@ static conv_fft_status open_case(const fused_case *c, int number, const char *fa
         o->gpu.facts.shared_per_block = c->shared;
         o->gpu.facts.shared_per_multiprocessor = c->shared + o->gpu.facts.shared_reserved_per_block;
     }
+    if (c->older)
+        o->gpu.facts.compute_major = 8;
+    if (c->memory)
+        o->gpu.facts.memory_bytes = c->memory;
     CF_FORWARD(cf_gpu_layers_create(&o->gpu, &o->device));
     snprintf(line, sizeof line, "fused %s%s spectrum=%s", c->grid, strstr(c->grid, "dilation") ? "" : " dilation=step",
              fused_case_is_double(c) ? "fp64" : "fp32");

@@ -16,6 +16,8 @@ typedef struct fused_case {
     bool strided;                  /* strides by chance */
     const conv_fft_problem *drawn; /* in place of what the line says; NULL: none */
     int64_t shared;                /* bytes of shared memory of a block; 0: all that the GPU has */
+    int64_t memory;                /* bytes of the GPU; 0: all that it has */
+    bool older;                    /* a GPU of compute capability 8 */
     int64_t processors;            /* so few that there are blocks enough; 0: 2 */
 } fused_case;
 

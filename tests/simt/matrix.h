@@ -18,16 +18,16 @@ inline float simt_cut(double value) {
     return std::fabs(static_cast<double>(nearest)) > std::fabs(value) ? std::nextafter(nearest, 0.0f) : nearest;
 }
 
-/* The products of two pairs of halves, which double holds exactly. */
-inline double simt_dot(unsigned a, unsigned b) {
-    const auto half = [](unsigned word, int shift) {
-        return static_cast<double>(cf_half_to_float(static_cast<unsigned short>(word >> shift)));
+/* The products of two pairs of 16-bit numbers, which double holds exactly. */
+inline double simt_dot(unsigned a, unsigned b, float (*number)(unsigned short)) {
+    const auto half = [number](unsigned word, int shift) {
+        return static_cast<double>(number(static_cast<unsigned short>(word >> shift)));
     };
     return half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16);
 }
 
-/* mma.m16n8k16 of halves with sums in FP32. */
-inline void simt_multiply_halves(float d[4], const unsigned a[4], const unsigned b[2]) {
+/* mma.m16n8k16 of such numbers with sums in FP32. */
+inline void simt_multiply(float d[4], const unsigned a[4], const unsigned b[2], float (*number)(unsigned short)) {
     const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, column = lane % 4 * 2;
     double sum[4] = {d[0], d[1], d[2], d[3]};
     for (int t = 0; t < 4; ++t)
@@ -35,10 +35,16 @@ inline void simt_multiply_halves(float d[4], const unsigned a[4], const unsigned
             for (int half = 0; half < 2; ++half) {
                 const unsigned own = __shfl_sync(~0u, a[2 * word + half], 4 * row + t);
                 for (int j = 0; j < 2; ++j)
-                    sum[2 * half + j] += simt_dot(own, __shfl_sync(~0u, b[word], 4 * (column + j) + t));
+                    sum[2 * half + j] += simt_dot(own, __shfl_sync(~0u, b[word], 4 * (column + j) + t), number);
             }
     for (int i = 0; i < 4; ++i)
         d[i] = simt_cut(sum[i]);
+}
+inline void simt_multiply_halves(float d[4], const unsigned a[4], const unsigned b[2]) {
+    simt_multiply(d, a, b, cf_half_to_float);
+}
+inline void simt_multiply_bf16(float d[4], const unsigned a[4], const unsigned b[2]) {
+    simt_multiply(d, a, b, cf_bf16_to_float);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include "tile_windows.h"
 
 extern "C" {
+#include "conv/long.h"
 #include "device/pointer.h"
 #include "fbfft/gpu_transform.h"
 #include "fused_cases.h"
@@ -103,16 +104,16 @@ void transform_weights(const cf_fft_problem &problem, const cf_gpu_transform_cal
 // ---- what the cases must have led to
 
 struct Covered {
-    const char *what;
+    std::string what;
     bool seen;
 };
 std::vector<Covered> &covered() {
     static std::vector<Covered> all;
     return all;
 }
-void cover(const char *what, bool seen) {
+void cover(const std::string &what, bool seen) {
     for (Covered &c : covered())
-        if (std::strcmp(c.what, what) == 0) {
+        if (c.what == what) {
             c.seen = c.seen || seen;
             return;
         }
@@ -129,20 +130,44 @@ bool moved(const cf_layer &layer, int pass, const cf_strategy &s) {
            cf_staged_window(&layer, &s, cf_pass_table[pass].role[CF_X]).axis[2].first;
 }
 
+// kept.cuh: what stays in registers, and how the rest arrives.
+void note_kept(const cf_fused_config &c) {
+    static const char *const forms[] = {"scattered", "gathered", "summed"};
+    const cf_tile_config &t = c.tile[0][0];
+    const int tasks = int(t.problem.fft.transform.spectrum.basis[2] / 2 + 1) * t.radix[1][0];
+    for (const int form : {CF_FUSED_SCATTER, CF_FUSED_GATHER, CF_FUSED_WEIGHTS}) {
+        const bool is = c.keeps && c.form == form;
+        cover(std::string("whole rows ") + forms[form], is && c.whole);
+        cover(std::string("parts of rows ") + forms[form], is && !c.whole);
+        cover(std::string("bulk copies of what is ") + forms[form], is && c.bulk && !c.whole);
+        cover(std::string("other copies of what is ") + forms[form], is && !c.bulk);
+        cover(std::string("several planes of one thread ") + forms[form], is && t.planes > t.threads / tasks);
+    }
+    cover("threads with tasks of several planes each", c.keeps && t.threads >= 2 * tasks && t.planes > 1);
+    cover("planes that stay, columns of one radix", c.keeps && t.radix[1][0] == 1);
+}
+
 void note_config(const fused_opened &o, int pass, const cf_fused_config &c, const cf_strategy &s) {
     const cf_tile_config &x = c.tile[0][0], &y = c.tile[1][0];
     const cf_window &of_x = x.problem.fft.transform.window, &of_y = y.problem.fft.transform.window;
     const std::int64_t planes = c.form == CF_FUSED_WEIGHTS ? c.groups : c.rows * c.groups;
     cover("one plane to one", c.form == CF_FUSED_SCATTER && c.in == 1 && c.out == 1);
-    cover("one plane to several", c.form == CF_FUSED_SCATTER && c.in == 1 && c.out > 1);
-    cover("several planes to more", c.form == CF_FUSED_SCATTER && c.in > 1 && c.chunk == c.out);
-    cover("outputs parted that planes scatter to", c.form == CF_FUSED_SCATTER && c.chunk < c.out);
-    cover("several planes to one", c.form == CF_FUSED_GATHER && c.out == 1);
-    cover("several planes to fewer", c.form == CF_FUSED_GATHER && c.out > 1 && c.chunk == c.out);
+    for (const bool keeps : {false, true}) {
+        const bool scatter = c.keeps == keeps && c.form == CF_FUSED_SCATTER,
+                   gather = c.keeps == keeps && c.form == CF_FUSED_GATHER,
+                   weights = c.keeps == keeps && c.form == CF_FUSED_WEIGHTS;
+        const auto what = [&](const char *text) { return keeps ? std::string(text) + ", which stay" : text; };
+        cover(what("one plane to several"), scatter && c.in == 1 && c.out > 1);
+        cover(what("several planes to more"), scatter && c.in > 1 && c.chunk == c.out);
+        cover(what("outputs parted that planes scatter to"), scatter && c.chunk < c.out);
+        cover(what("several planes to one"), gather && c.out == 1);
+        cover(what("several planes to fewer"), gather && c.out > 1 && c.chunk == c.out);
+        cover(what("weights, several"), weights && c.in > 1 && (keeps || c.chunk == c.out) && c.out > 1);
+        cover(what("outputs parted of weights"), weights && c.chunk < c.out);
+    }
     cover("outputs parted that gather planes", c.form == CF_FUSED_GATHER && c.chunk < c.out);
     cover("weights, one by one", c.form == CF_FUSED_WEIGHTS && c.in == 1 && c.out == 1);
-    cover("weights, several", c.form == CF_FUSED_WEIGHTS && c.in > 1 && c.chunk == c.out && c.out > 1);
-    cover("outputs parted of weights", c.form == CF_FUSED_WEIGHTS && c.chunk < c.out);
+    note_kept(c);
     cover("sums of planes in registers", c.sums && x.kind == CF_TILE_PAIRS);
     cover("sums of lines in registers", c.sums && x.kind == CF_TILE_HALVES);
     cover("sums of steps too long for registers to hold both factors", c.sums && last_radix(x) > 16);
@@ -188,12 +213,34 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
     cover("a second kernel for other pointers", cf_fused_variants(&c) == 2);
 }
 
+void note_lines(const fused_opened &o, int pass, const cf_strategy &s) {
+    cf_long_config c;
+    CHECK(cf_long_configure(&o.plan->layer, pass, &s, &o.gpu.facts, &c) == CONV_FFT_SUCCESS);
+    const std::int64_t half = cf_long_points(&c) * cf_long_pieces(&c);
+    cover("long lines of a warp", c.one.lines > 1 && c.rows * c.groups % c.one.lines);
+    cover("long lines of a block", c.one.lines == 1 && cf_long_pieces(&c) == 1);
+    cover("long lines of two steps", c.one.radix[2] == 1);
+    cover("long lines in pieces", cf_long_pieces(&c) > 1 && c.column[1] == 1);
+    cover("long lines in many pieces", c.column[1] > 1);
+    cover("groups one after the other", c.together < c.groups);
+    cover("one half of a line has data", c.x.count <= half && c.y.count <= half);
+    cover("both halves of a line have data", c.x.count > half && c.y.count > half);
+    cover("long taps that wrap around", c.w.count - 1 > c.pad);
+    cover("long lines of several groups lie in one another", c.groups_first);
+    cover("slices of long lines", c.slices > 1);
+    cover("long lines of 16 bits", c.x.dtype != CONV_FFT_FP32);
+}
+
 void note_case(const fused_opened &o) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         cf_fused_config c;
         if (!(o.plan->passes & 1 << pass) || o.problem.batch == 0)
             continue;
         const cf_strategy &s = o.plan->pass[pass].strategy;
+        if (cf_long_serves(&o.plan->layer, pass, &s)) {
+            note_lines(o, pass, s);
+            continue;
+        }
         CHECK(cf_fused_configure(&o.plan->layer, pass, &s, &o.gpu.facts, &c) == CONV_FFT_SUCCESS);
         note_config(o, pass, c, s);
     }

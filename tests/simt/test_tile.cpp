@@ -99,10 +99,10 @@ int64_t step_of_rows() { return run.number % 3 == 0 && !run.transform.passes.pas
 std::string name_of(const tile_case &c, int number) {
     char text[256], line[1024];
     fft_describe(&c.desc, text, sizeof text);
-    std::snprintf(line, sizeof line, "case %d: %s%s, batch %lld, %d passes%s%s%s%s", number, text,
-                  c.window ? ", a layer's window" : "", (long long)c.batch, run.transform.passes.count,
-                  c.shifted ? ", shifted" : "", c.forced ? ", by tiles" : "", c.added ? ", added" : "",
-                  c.overlapping ? ", overlapping" : "");
+    std::snprintf(line, sizeof line, "case %d: %s%s%s, batch %lld, %d passes%s%s%s%s", number, text,
+                  c.window ? ", a layer's window" : "", c.halves ? " of a 16-bit spectrum" : "", (long long)c.batch,
+                  run.transform.passes.count, c.shifted ? ", shifted" : "", c.forced ? ", by tiles" : "",
+                  c.added ? ", added" : "", c.overlapping ? ", overlapping" : "");
     return line;
 }
 
@@ -196,12 +196,18 @@ struct Numbers {
     }
 };
 
+// What a row of an FP16 spectrum is to be multiplied by, where it is read.
+double scale_of_row(const cf_transform_desc &t, int64_t row) {
+    return t.inverse && cf_spectrum_is_scaled(t.spectrum.dtype) ? std::ldexp(1.0, int(row % 5) - 2) : 1;
+}
+
 // Inputs by chance, and what becomes of them. Norms are as in fft_compare_plane().
 void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numbers &signal, Numbers &spectrum,
                 fft_errors &errors) {
     generator g = generator_create(uint64_t(run.number));
     for (int64_t row = 0; row < rows; ++row)
         for (int64_t column = 0; column < t.spectrum.columns; ++column) {
+            const double scale = t.scale * scale_of_row(t, row);
             std::vector<double> x = w.zeros();
             double square = 0, outputs = 0;
             w.each_point(row, column, [&](int64_t point, int64_t at) {
@@ -226,7 +232,7 @@ void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numb
             w.transform(x);
             if (t.inverse)
                 w.each_point(row, column, [&](int64_t point, int64_t at) {
-                    signal.add(at, t.scale * x[size_t(2 * point)]);
+                    signal.add(at, scale * x[size_t(2 * point)]);
                     ++outputs;
                 });
             else
@@ -235,9 +241,28 @@ void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numb
                         spectrum.add(2 * at + part, t.scale * x[size_t(2 * point + part)]);
                     ++outputs;
                 });
-            errors.norm += t.scale * t.scale * square * outputs;
+            errors.norm += scale * scale * square * outputs;
         }
 }
+
+// Scales of the rows, and the largest magnitude of each sample, in two parts.
+struct Scales {
+    std::vector<float> scales, largest;
+    Scales(const cf_transform_desc &t, int64_t rows, const Windows &w, const Numbers &signal)
+        : scales(size_t(rows)), largest(size_t(2 * (rows / t.spectrum.rows_per_sample))) {
+        for (int64_t row = 0; row < rows; ++row) {
+            float &most = largest[size_t(row / t.spectrum.rows_per_sample * 2 + row % 2)];
+            scales[size_t(row)] = t.inverse ? float(scale_of_row(t, row)) : NAN;
+            for (int64_t column = 0; column < t.spectrum.columns && !t.inverse; ++column)
+                w.each_point(row, column, [&](int64_t, int64_t at) {
+                    most = std::max(most, float(std::fabs(signal.value[size_t(at)])));
+                });
+        }
+    }
+    cf_row_scales of(const cf_transform_desc &t) {
+        return {scales.data(), largest.data(), t.spectrum.scale_rows, 0, 0, 2};
+    }
+};
 
 void check_layer(const tile_case &c) {
     const cf_fft_problem &p = run.transform.problem;
@@ -279,6 +304,10 @@ void check_layer(const tile_case &c) {
     call.bias = t.inverse && bias ? biases.data() : nullptr;
     call.accumulate = t.inverse && c.added;
     call.scratch = scratch.data();
+    const bool scaled = cf_spectrum_is_scaled(t.spectrum.dtype);
+    Scales scales(t, rows, windows, signal);
+    if (scaled)
+        call.scales = scales.of(t);
     const int64_t step = c.overlapping ? t.spectrum.rows_per_sample : step_of_rows();
     CHECK_TEXT(execute(call, rows, step) == CONV_FFT_SUCCESS, name + ": " + conv_fft_last_error());
     CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
@@ -288,15 +317,19 @@ void check_layer(const tile_case &c) {
         if (!to.count[i])
             continue;
         const double exact = to.value[i] + before.value[i];
-        double difference = std::fabs(ref_load(to.type, at) - exact);
-        if (unit == 2)
+        const double factor =
+            scaled && !t.inverse ? double(scales.scales[i / 2 / size_t(t.spectrum.columns) % size_t(rows)]) : 1;
+        CHECK_TEXT(!scaled || t.inverse || std::fabs(ref_load(to.type, at)) <= 32768, name + ": beyond the scale");
+        double difference = std::fabs(factor * ref_load(to.type, at) - exact);
+        if (unit == 2 && t.inverse)
             difference = std::max(
                 difference - ref_dtype_roundoff(to.type) * std::fabs(exact) - ref_dtype_floor(to.type), 0 * difference);
         errors.error += difference * difference;
         std::memset(at, FFT_POISON, unit);
     }
     const double error = fft_relative_error(&errors),
-                 most = (c.added ? 4 : 1) * (t.spectrum.dtype == CONV_FFT_FP64 ? 8e-15 : 4e-7);
+                 computed = (c.added ? 4 : 1) * (t.spectrum.dtype == CONV_FFT_FP64 ? 8e-15 : 4e-7),
+                 most = c.halves && !t.inverse ? ref_dtype_roundoff(t.spectrum.dtype) : computed;
     CHECK_TEXT(error <= most, name + ": error " + std::to_string(error * 1e9) + "e-9");
     CHECK_TEXT(target.all_poisoned(), name + ": more than the outputs has been written");
     CHECK_TEXT(std::memcmp(source.data(), in.data(), in.size()) == 0, name + ": the input has been written");

@@ -329,18 +329,18 @@ static cf_axis_window window_of(const layer_axis *l, cf_role role) {
 }
 
 /* What every operand of a layer is: rank and axes by turns. */
-static void layers(conv_fft_dtype dtype, int every) {
+static void layers(conv_fft_dtype dtype, bool halves, int every) {
     enum {
         AXES = sizeof layer_axes / sizeof layer_axes[0],
         WINDOWS = 6 * 2 * AXES
     };
     static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_GY, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
-    static cf_window windows[2][WINDOWS];
+    static cf_window windows[3][WINDOWS];
     static const cf_axis_window none = {
         .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
-    for (int i = 0; i < WINDOWS; i += every) {
+    for (int i = halves ? 1 : 0; i < WINDOWS; i += every) {
         const int first = i / 6, rank = i / 6 % 3 == 2 ? 1 + 2 * (i / 18 % 2) : 2;
-        cf_window *const w = &windows[dtype == CONV_FFT_FP64][i];
+        cf_window *const w = &windows[halves ? 2 : dtype == CONV_FFT_FP64][i];
         fbfft_desc d = fft_desc(rank, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
         bool overlapping = false;
         for (int x = 0; x < 3; ++x) {
@@ -355,15 +355,22 @@ static void layers(conv_fft_dtype dtype, int every) {
             d.basis[a] = l->basis;
             d.size[a] = w->axis[x].size;
         }
+        if (halves && overlapping) /* those add up in FP32 */
+            continue;
         d.dtype = dtype != CONV_FFT_FP64 && !overlapping && i % 7 == 4 ? CONV_FFT_BF16 : dtype;
         d.scale = i % 4 == 1 ? 0.125 : 1;
+        if (halves) {
+            d.dtype = i % 3 == 0 ? CONV_FFT_BF16 : CONV_FFT_FP16;
+            d.scale = d.kind == FBFFT_R2C ? 1 : d.scale;
+        }
         tile_case *c = add(d, rank == 1 ? 5 : 2);
         set_order(c, FBFFT_FREQUENCY_MAJOR, i % 5 == 1, i % 3 + 1);
         c->window = w;
         c->overlapping = overlapping && roles[i % 6] == CF_ROLE_GX;
         c->added = c->overlapping || i % 8 == 3;
         c->shifted = i % 4 == 2;
-        if (i % 11 == 8 && rank == 2)
+        c->halves = halves;
+        if (i % 11 == 8 && rank == 2 && !halves)
             c->shared = 3000;
         c->chunk = i % 3;
     }
@@ -379,14 +386,15 @@ int tile_case_list(const tile_case **cases) {
         volumes(CONV_FFT_FP32);
         several_passes(CONV_FFT_FP32);
         layouts_and_windows(CONV_FFT_FP32, 1);
-        layers(CONV_FFT_FP32, 1);
+        layers(CONV_FFT_FP32, false, 1);
         doubles();
         two_kernels(CONV_FFT_FP64);
         volumes(CONV_FFT_FP64);
         several_passes(CONV_FFT_FP64);
         layouts_and_windows(CONV_FFT_FP64, 4);
-        layers(CONV_FFT_FP64, 5);
+        layers(CONV_FFT_FP64, false, 5);
         random_ones();
+        layers(CONV_FFT_FP32, true, 7);
     }
     *cases = list;
     return count;
@@ -403,6 +411,9 @@ static conv_fft_status plan(const tile_case *c, const char *file, cf_fft_problem
         problem->transform.window = *c->window;
         s->rows_per_sample = cf_window_tiles(c->window) * cf_window_shifts(c->window);
         s->columns *= cf_window_phases(c->window);
+        s->scale_rows = s->rows_per_sample;
+        if (c->halves)
+            s->dtype = c->desc.dtype;
     }
     if (c->groups > 1) {
         int64_t elements;
@@ -447,7 +458,7 @@ bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made) {
     for (int i = 0; i < total && found < 2 * TILE_PAIRS; i++) {
         cf_fft_problem problem;
         cf_fft_passes passes;
-        if (!all[i].window || all[i].desc.dtype == CONV_FFT_FP64)
+        if (!all[i].window || all[i].halves || all[i].desc.dtype == CONV_FFT_FP64)
             continue;
         if (!tile_case_plan(&all[i], facts, &problem, &passes))
             return false;

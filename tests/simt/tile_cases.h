@@ -18,6 +18,7 @@ typedef struct tile_case {
     /* As layers have them, of frequency-major spectra: rows are (sample, shift, tile) and columns (phase, channel). */
     const cf_window *window; /* in place of desc's; NULL: none */
     bool overlapping;        /* inverse: tiles of a sample add up, one of every sample at a time */
+    bool halves;             /* the spectrum has the type of the signal, which has 16 bits */
 } tile_case;
 
 /* All cases; with sanitizers (SIMT_THIN) fewer. */

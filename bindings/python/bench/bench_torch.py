@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training steps of whole networks with torch's layers, and after conv_fft.torch.convert(); what a call costs beside its kernels.
 
-    python bench_torch.py [--case replknet31b-b32 ...] [--precision fp32 tf32 fp16 ...] [--tune MS] [--out torch.csv] [--overhead]
+    python bench_torch.py [--case replknet31b-b32 ...] [--precision fp32 tf32 fp16 ...] [--tune MS] [--gpus N] [--out torch.csv]
+    python bench_torch.py --overhead
 
 A step is forward, loss, backward and an update by SGD with momentum, on random images; torch may search cuDNN's algorithms
-(cudnn.benchmark). fp16 and bf16: autocast. Both networks start from the same parameters; their losses stand side by side. The
-median of the steps that fit a second, by device events. convert() measures each layer and keeps the faster; --tune lets
-conv_fft.autotune() measure strategies first, that many milliseconds for each plan. Rows of a file are replaced case by case."""
+(cudnn.benchmark, --search). fp16 and bf16: autocast. Both networks start from the same parameters; their losses stand side by side. The
+median of the steps that fit into --seconds, by device events. convert() measures each layer and keeps the faster; --tune lets
+conv_fft.autotune() measure strategies first, that many milliseconds for each plan. Rows of a file are replaced case by case.
+--gpus: data-parallel training (DDP over NCCL), each GPU with a batch of the case's size, on one GPU and on that many; rows
+step-gpusN."""
 import argparse
 import contextlib
 import copy
@@ -16,12 +19,15 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import conv_fft
 import conv_fft.torch
 import torch
-from torch import nn
+import torch.distributed as dist
+from torch import multiprocessing, nn
+from torch.nn.parallel import DistributedDataParallel
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "examples"))
 import networks  # noqa: E402
@@ -30,19 +36,19 @@ COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strat
 AUTOCAST = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
-def median_ms(run, seconds, warm_up=3, most=200):
+def median_ms(run, seconds, warm_up=2, least=5, most=200):
+    """Of runs that follow each other as in training: the host waits for the device after the last."""
     for _ in range(warm_up):
         run()
     torch.cuda.synchronize()
-    times, end_at = [], time.perf_counter() + seconds
-    while len(times) < 7 or (time.perf_counter() < end_at and len(times) < most):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        run()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end))
-    return statistics.median(times)
+    events, end_at = [], time.perf_counter() + seconds
+    while len(events) <= least or (time.perf_counter() < end_at and len(events) <= most):
+        if events:
+            run()
+        events.append(torch.cuda.Event(enable_timing=True))
+        events[-1].record()
+    torch.cuda.synchronize()
+    return statistics.median(begin.elapsed_time(end) for begin, end in zip(events, events[1:]))
 
 
 class Training:
@@ -54,7 +60,8 @@ class Training:
             self.x = self.x.to(memory_format=torch.channels_last if len(shape) == 4 else torch.channels_last_3d)
         self.labels = torch.randint(classes, labels, device="cuda", generator=generator)
         self.model, self.dtype = model, AUTOCAST.get(precision)
-        self.optimiser = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+        # The fused update has the least to do for the host, and GradScaler need not wait for the device with it.
+        self.optimiser = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, fused=True)
         self.scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16")
         self.losses = []
 
@@ -86,39 +93,134 @@ class Training:
         self.losses.append(loss.detach())
 
 
+def set_torch(precision, search):
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = precision != "fp32"
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.benchmark_limit = search > 0, search
+
+
+def make_model(case, last):
+    torch.manual_seed(0)
+    model = networks.CASES[case][0]().cuda()
+    if last:
+        model = model.to(memory_format=torch.channels_last if len(networks.CASES[case][1]) == 4 else torch.channels_last_3d)
+    return model
+
+
+class Clock:
+    """Says where the time of a case goes."""
+
+    def __init__(self):
+        self.begin = time.perf_counter()
+
+    def note(self, what):
+        torch.cuda.synchronize()
+        now = time.perf_counter()
+        print("#   %s took %.1f s" % (what, now - self.begin), flush=True)
+        self.begin = now
+
+
 def run_case(case, precision, last, options):
     """Rows of one network and precision: torch's layers, ours."""
-    tf32 = precision != "fp32"
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
-    torch.backends.cudnn.benchmark = True
-    torch.manual_seed(0)
-    plain = networks.CASES[case][0]().cuda()
-    if last:
-        plain = plain.to(memory_format=torch.channels_last if len(networks.CASES[case][1]) == 4 else torch.channels_last_3d)
+    print("# %s %s" % (case, precision))
+    clock = Clock()
+    set_torch(precision, options.search)
+    plain = make_model(case, last)
     theirs, ours = (Training(model, case, precision, last) for model in (plain, copy.deepcopy(plain)))
-    begin = time.perf_counter()
+    theirs.step()
+    clock.note("torch's first step")
+    may = lambda name, layer: max(layer.kernel_size) >= options.least  # noqa: E731
     with conv_fft.autotune(milliseconds=options.tune) if options.tune else contextlib.nullcontext():
         with ours.autocast():
-            table = conv_fft.torch.convert(ours.model, lambda name, layer: max(layer.kernel_size) >= options.least, inputs=(ours.x,))
-    print("# %s %s: convert() took %.1f s and changed %d of %d layers; a step takes" % (
-        case, precision, time.perf_counter() - begin, len(table.changed), len(table)), flush=True)
+            conv_fft.torch.convert(ours.model, may, inputs=(ours.x,), repeats=0)
+            clock.note("our plans")
+            table = conv_fft.torch.convert(conv_fft.torch.revert(ours.model), may, inputs=(ours.x,))
+            clock.note("convert()")
     if options.table:
         print(table)
-    found = {name: median_ms(training.step, options.seconds) for name, training in (("torch", theirs), ("ours", ours))}
-    first, again = (torch.stack(t.losses[:10]).double() for t in (theirs, ours))
+    found = {}
+    for name, training in (("torch", theirs), ("ours", ours)):
+        found["step", name] = median_ms(training.step, options.seconds)
+        clock.note("steps of " + name)
+    first, again = (torch.stack(t.losses[:7]).double() for t in (theirs, ours))
     # In the file this stands where layers have their error. It grows from step to step, as rounding does in training.
     difference = ((first[0] - again[0]).abs() / first[0]).item()
-    print("#   torch %.2f ms, ours %.2f ms: %.2fx; the loss of the first step differs by %.1e, that of the tenth by %.1e" % (
-        found["torch"], found["ours"], found["torch"] / found["ours"], difference, (first[9] - again[9]).abs() / first[9]), flush=True)
-    found = {("step", name): ms for name, ms in found.items()}
+    print("#   %d of %d layers changed; the loss of the first step differs by %.1e, that of the seventh by %.1e" % (
+        len(table.changed), len(table), difference, (first[6] - again[6]).abs() / first[6]))
     if options.graph:
         for name, training in (("torch", theirs), ("ours", ours)):
             found["step-graph", name] = median_ms(training.graphed_step(), options.seconds / 2)
-        print("#   as a graph: torch %.2f ms, ours %.2f ms: %.2fx" % (
-            found["step-graph", "torch"], found["step-graph", "ours"], found["step-graph", "torch"] / found["step-graph", "ours"]), flush=True)
+        clock.note("graphs")
+    for kind in ("step", "step-graph")[:1 + options.graph]:
+        print("#   %s: torch %.2f ms, ours %.2f ms: %.2fx" % (kind, found[kind, "torch"], found[kind, "ours"],
+                                                             found[kind, "torch"] / found[kind, "ours"]), flush=True)
     layout = "last" if last else "first"
     return [["steps", case, kind, precision, layout, name, "%.4f" % ms, "0", "%.2e" % (difference if name == "ours" else 0),
              "%d of %d layers" % (len(table.changed), len(table)) if name == "ours" else ""] for (kind, name), ms in found.items()]
+
+
+# ---- several GPUs
+
+def choose(plain, case, precision, last, options):
+    """What convert() changes: rank 0 measures, all ranks hear of it."""
+    chosen = [None]
+    if dist.get_rank() == 0:
+        training = Training(copy.deepcopy(plain), case, precision, last)
+        with training.autocast():
+            chosen = [conv_fft.torch.convert(training.model, lambda name, layer: max(layer.kernel_size) >= options.least,
+                                             inputs=(training.x,)).changed]
+    dist.broadcast_object_list(chosen)
+    return set(chosen[0])
+
+
+def train_parallel(model, group, case, precision, last, options):
+    """The median milliseconds of a step, and the loss of the first."""
+    rank = dist.get_rank()
+    parallel = DistributedDataParallel(model, device_ids=[rank], gradient_as_bucket_view=True, process_group=group)
+    training = Training(parallel, case, precision, last)
+    ms = median_ms(training.step, 0, warm_up=3, least=options.steps)
+    sums = torch.stack([p.detach().double().sum() for p in model.parameters()])
+    first = sums.clone()
+    dist.broadcast(first, 0, group)
+    if not torch.equal(sums, first):
+        raise SystemExit("bench_torch.py: the parameters of rank %d are not those of rank 0" % rank)
+    return ms, training.losses[0].item()
+
+
+def run_rank(rank, count, store, case, precision, last, options, results):
+    """One process of `count`: trains alone, if it is the first, and with the others; rank 0 notes the times."""
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", init_method=store, rank=rank, world_size=count, device_id=torch.device("cuda", rank))
+    set_torch(precision, options.search)
+    plain = make_model(case, last)
+    changed = choose(plain, case, precision, last, options)
+    alone = dist.new_group([0])
+    for members, group in ((1, alone), (count, dist.group.WORLD)):
+        for impl in ("torch", "ours") if rank < members else ():
+            model = copy.deepcopy(plain)
+            if impl == "ours":
+                conv_fft.torch.convert(model, lambda name, layer: name in changed)
+            found = train_parallel(model, group, case, precision, last, options)
+            if rank == 0:
+                results[members, impl] = (*found, len(changed))
+        dist.barrier()
+    dist.destroy_process_group()
+
+
+def run_gpus(case, precision, last, options):
+    """Rows of data-parallel training on one GPU and on several."""
+    rows = []
+    with multiprocessing.Manager() as manager, tempfile.TemporaryDirectory() as folder:
+        results = manager.dict()
+        multiprocessing.spawn(run_rank, (options.gpus, "file://%s/store" % folder, case, precision, last, options, results), options.gpus)
+        found = dict(results)
+    for (count, impl), (ms, loss, changed) in sorted(found.items()):
+        off = abs(loss - found[count, "torch"][1]) / found[count, "torch"][1]
+        rows.append(["steps", case, "step-gpus%d" % count, precision, "last" if last else "first", impl, "%.4f" % ms, "0", "%.2e" % off,
+                     "%d layers" % changed if impl == "ours" else ""])
+        print("# %s %s, %d GPUs, %s: %.2f ms a step, %.0f samples a second, %.0f %% of %d times one GPU" % (
+            case, precision, count, impl, ms, networks.CASES[case][1][0] * count / ms * 1e3, 100 * found[1, impl][0] / ms, count),
+            flush=True)
+    return rows
 
 
 def print_overhead():
@@ -152,7 +254,7 @@ def print_overhead():
             (found["forward"] - found["forward-graph"]) * 1e3), flush=True)
 
 
-def write(path, rows, commit, seconds):
+def write(path, rows, commit, how):
     """The rows of a case and precision take the place of older ones; a header goes with the last of its rows."""
     keys = {tuple(row[:6]) for row in rows}
     kept, header = [], []
@@ -165,7 +267,7 @@ def write(path, rows, commit, seconds):
     header = ["# suite steps, commit %s, %s" % (commit, datetime.date.today()),
               "# device: %s, CUDA %s" % (torch.cuda.get_device_name(), torch.version.cuda),
               "# libraries: conv_fft %s, torch %s, cuDNN %s" % (conv_fft.__version__, torch.__version__, torch.backends.cudnn.version()),
-              "# median of the steps of %g s by device events, cudnn.benchmark on, SGD with momentum, convert() with measurements" % seconds]
+              "# median of %s by device events, cudnn.benchmark of %d, SGD with momentum, convert() with measurements" % how]
     path.write_text("\n".join([COLUMNS, *kept, *header, *(",".join(row) for row in rows)]) + "\n")
 
 
@@ -176,6 +278,10 @@ def main():
     parser.add_argument("--layout", default="first", choices=["first", "last"])
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--least", type=int, default=2, help="the smallest kernel that convert() may look at (default 2)")
+    parser.add_argument("--search", type=int, default=10, metavar="N", help="algorithms of cuDNN that torch may try for each layer "
+                        "(cudnn.benchmark_limit; 0: cudnn.benchmark off, as it is unless asked for)")
+    parser.add_argument("--gpus", type=int, default=1, help="train on that many GPUs too, instead")
+    parser.add_argument("--steps", type=int, default=10, help="with --gpus: how many are measured (default 10)")
     parser.add_argument("--tune", type=int, default=0, metavar="MS")
     parser.add_argument("--graph", action="store_true", help="the steps as CUDA graphs too: the device's time alone")
     parser.add_argument("--overhead", action="store_true", help="the cost of a call, instead of the networks")
@@ -191,10 +297,11 @@ def main():
         return
     for case in options.case:
         for precision in options.precision:
-            rows = run_case(case, precision, options.layout == "last", options)
+            rows = (run_gpus if options.gpus > 1 else run_case)(case, precision, options.layout == "last", options)
             torch.cuda.empty_cache()
             if options.out:
-                write(options.out, rows, commit, options.seconds)
+                how = "%d steps" % options.steps if options.gpus > 1 else "the steps of %g s" % options.seconds
+                write(options.out, rows, commit, (how, options.search))
 
 
 if __name__ == "__main__":

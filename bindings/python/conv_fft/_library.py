@@ -11,6 +11,11 @@ from pathlib import Path
 from . import _structs as structs
 from .errors import BY_STATUS, Error
 
+try:
+    from ._version import version as _PACKAGE_VERSION  # written when the wheel is built (pyproject.toml)
+except ImportError:
+    _PACKAGE_VERSION = None  # in a source tree, whose version is the library's
+
 SONAME = "libconv_fft.so.%d" % structs.ABI
 
 
@@ -48,6 +53,14 @@ def _written_bytes(function, *arguments):
     return len(bytes(memory).rstrip(b"\xa5"))
 
 
+def _check_version(found, path, written_for):
+    """An older library may lack what these modules rely on, and one of another major version may mean something else."""
+    library, package = ([int(part) for part in text.split(".")[:2]] for text in (found, written_for))
+    if library[0] != package[0] or library < package:
+        raise ImportError("conv_fft: %s is version %s; this package (%s) is of version %s and needs one as new, of the same major "
+                          "version" % (path, found, __file__, written_for))
+
+
 def _check(library, path):
     abi = library.conv_fft_version_abi()
     if abi != structs.ABI:
@@ -65,6 +78,8 @@ def _check(library, path):
 lib, path = _load()
 _check(lib, path)
 version = lib.conv_fft_version_string().decode()
+if _PACKAGE_VERSION:
+    _check_version(version, path, _PACKAGE_VERSION)
 lock = threading.RLock()
 
 

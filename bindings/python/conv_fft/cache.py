@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tuning records: those of a device in this process, and those in the cache directory (docs/tuning.md)."""
+"""Tuning records: those of a device in this process, and those in the cache directory (docs/tuning.md).
+
+`device` is that of Plan: "cpu", "cuda:N", a GPU's number, or "auto". Every call raises conv_fft.Error: FileError for a file that
+cannot be read or written or is no file of records, NoDevice for a GPU that is not there."""
 from __future__ import annotations
 
 import ctypes
@@ -9,6 +12,7 @@ from typing import Any, Dict, List, Optional, Union
 from . import _structs as structs
 from ._context import context
 from ._library import check, lib
+from .tuning import Problems, read_problems
 
 Path = Union[str, os.PathLike]
 Device = Union[str, int]
@@ -33,16 +37,17 @@ def merge(path: Path, policy: str = "fastest", device: Device = "auto") -> None:
     check(lib.conv_fft_tune_merge(context(device).handle, _path(path), structs.POLICIES[policy]))
 
 
-def export(path: Path, problems, device: Device = "auto") -> None:
+def export(path: Path, problems: Problems, device: Device = "auto") -> None:
     """Write the records of some problems to a file; `problems` as conv_fft.tune takes them."""
-    from .tuning import read_problems
     listed = read_problems(problems)
     array = (structs.Problem * len(listed))(*(problem.struct for problem in listed))
     check(lib.conv_fft_tune_export(context(device).handle, _path(path), array, len(listed)))
 
 
 def records(device: Device = "auto") -> List[Dict[str, Any]]:
-    """All records that this process has, as dicts, in the order of the problem lines."""
+    """All records that this process has, as dicts, in the order of the problem lines: problem and strategy (lines), passes (bits:
+    1 forward, 2 gradient of the data, 4 of the weights), ms (measured), predicted_ms, direct_ms (milliseconds of cuDNN's best; None:
+    not measured), workspace_bytes, and how the search was made: workspace_class, keep, candidates, tuning."""
     found = []
 
     def visit(pointer, _):
@@ -58,7 +63,8 @@ def records(device: Device = "auto") -> List[Dict[str, Any]]:
 
 
 def stats(device: Device = "auto") -> Dict[str, int]:
-    """Counters of this process: records, hits, misses, unusable, corrupt."""
+    """Counters of this process: records it has, hits and misses of plans that looked for one, unusable ones that were found (of
+    another library or GPU), and corrupt lines."""
     counters = structs.TuneStatistics()
     check(lib.conv_fft_tune_stats(context(device).handle, ctypes.byref(counters)))
     return {name: getattr(counters, name) for name, _ in structs.TuneStatistics._fields_}

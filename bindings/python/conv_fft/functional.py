@@ -54,7 +54,10 @@ def backward(gy: Any, x: Any, w: Any, *, need: Sequence[str] = ("x", "w", "bias"
              stream: Any = None) -> Tuple[Any, Any, Any]:
     """The gradients (gx, gw, gbias) of a loss with the gradient gy in y; None for what `need` does not name.
 
-    Shapes and arguments as in `forward`. x and w are both needed: where only one gradient is wanted, the other array tells its shape."""
+    gy      of y's shape, (N, K, M1..Mr) or (N, M1..Mr, K)
+    gx, gw, gbias   new, of the shapes of x, w and (K,); gw and gbias of `weight_grad_dtype`: "float32", or None for that of w
+    The other shapes and arguments are those of `forward`, and so are the errors. x and w are both needed: where only one gradient is
+    wanted, the other array tells its shape."""
     kind = arrays.kind_of(gy)
     gy_seen, x_seen, w_seen = kind.view(gy), kind.view(x), kind.view(w)
     passes = (structs.BACKWARD_DATA if "x" in need else 0) | (structs.BACKWARD_WEIGHTS if "w" in need else 0)

@@ -70,19 +70,22 @@ class Plan:
         """y = conv(x, w) + bias, a new array like x or `out`. Shapes as in Problem; bias has the shape (K,).
 
         Arrays are those of one framework, on the plan's device. On a GPU the work is enqueued on `stream` (an address or an
-        object of the framework; None: the framework's current stream) and the call returns."""
+        object of the framework; None: the framework's current stream) and the call returns. Raises TypeError and ValueError for
+        arrays that are not what the plan was made for, conv_fft.Error for what the device reports."""
         return arrays.forward(self, x, w, bias, out, stream)
 
     def backward(self, x: Any, w: Any, gy: Any, *, need: Sequence[str] = ("x", "w", "bias"), out: Optional[Mapping[str, Any]] = None,
                  accumulate: Sequence[str] = (), stream: Any = None) -> Tuple[Any, Any, Any]:
         """The gradients (gx, gw, gbias) for gy, the gradient of y; None for what `need` does not name.
 
-        x may be None if "w" is not needed, w if "x" is not. `out` maps the names x, w, bias to arrays for the results;
-        `accumulate` names those of them to add to."""
+        Shapes as in Problem; gbias has the shape (K,). x may be None if "w" is not needed, w if "x" is not. `out` maps the names x,
+        w, bias to arrays for the results; `accumulate` names those of them to add to. Streams and errors as in `forward`."""
         return arrays.backward(self, x, w, gy, need, out or {}, accumulate, stream)
 
     def describe(self, pass_: str = "forward") -> Dict[str, Any]:
-        """What the plan does in a pass, as a dict: strategy, basis, tiles, workspace_bytes, predicted_ms, stages."""
+        """What the plan does in a pass, as a dict: strategy (its line), basis and tiles (per axis), shares_gy, workspace_bytes,
+        predicted_ms and measured_ms (milliseconds; None: not known), and stages: dicts with name, bytes, operations, and the same
+        times. Raises conv_fft.Error for a pass that the plan was not made for."""
         return self._description(lib.conv_fft_plan_describe, pass_)
 
     def profile(self, pass_: str = "forward", repeats: int = 10) -> Dict[str, Any]:

@@ -29,11 +29,14 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
     """Measure strategies for layers and keep the records of the fastest in the cache directory and in this process.
 
     problems        a file of problem lines (networks/*.txt), or an iterable of Problem and lines
+    device          that of Plan
     mode            "measure": the most promising few; "exhaustive": all that are not hopeless
     milliseconds    for each problem; 0: 10,000 for "measure", no bound for "exhaustive"
     again           measure even where there is a record
     progress        called with (done, total) before the first and after each; cancels by returning True (conv_fft.Cancelled)
-    A problem that fails does not stop the others; the first failure is raised in the end."""
+    workspace_limit bytes that no strategy may exceed; 0: no limit
+    A problem that fails does not stop the others; the first failure is raised in the end, as conv_fft.Error. Raises
+    conv_fft.InvalidArgument at once for a line that is no problem."""
     listed = read_problems(problems)
     array = (structs.Problem * len(listed))(*(problem.struct for problem in listed))
     options = structs.PlanOptions()
@@ -53,7 +56,7 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
 def candidates(problem: Union[Problem, str], device: Union[str, int] = "auto", *, mode: str = "off",
                milliseconds: int = 0) -> List[Dict[str, Any]]:
     """The strategies for a problem, of each set of passes the best first: dicts with passes, strategy, predicted_ms,
-    measured_ms (mode "measure" or "exhaustive"; else None), workspace_bytes and the verdict."""
+    measured_ms (milliseconds; mode "measure" or "exhaustive", else None), workspace_bytes and the verdict. Raises conv_fft.Error."""
     problem = Problem.parse(problem) if isinstance(problem, str) else problem
     options = structs.PlanOptions()
     check(lib.conv_fft_plan_options_init(ctypes.byref(options)))

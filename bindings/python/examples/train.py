@@ -1,33 +1,46 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a network with large kernels twice, with torch's layers and with conv_fft's, and compares losses and times.
+"""Trains networks with large kernels, with torch's layers and with conv_fft's, and compares losses and times.
 
-    python train.py --model replknet|convnext|unet3d|longconv [--steps 100] [--device cuda] [--out FOLDER]
+    python train.py [--model replknet convnext unet3d longconv] [--steps 100] [--edge 128] [--device cuda]
+                    [--out FOLDER]
 
-Both networks start from the same parameters and see the same batches of handwritten digits (data/digits.csv.gz): as images, as a
-volume in which to find them, or pixel by pixel as a sequence. Written: losses.csv and, where matplotlib is, losses.png."""
+A network is trained three times from the same parameters on the same batches of handwritten digits (data/digits.csv.gz): as images,
+as a volume in which to find them, or pixel by pixel as a sequence. Once with torch's layers; once with conv_fft's; and once more with
+torch's, each batch in reverse order: the same sums, rounded otherwise, so that the difference of torch from itself is the noise
+that rounding makes in training. Written: losses.csv, and its curves as losses.svg (curves.py)."""
 import argparse
 import copy
 import csv
 import gzip
 import pathlib
+import sys
 import time
 
-import conv_fft.torch
-import networks
-import torch
-from torch import nn
-from torch.nn import functional as F
+import curves
+
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+except ImportError:
+    sys.exit("train.py: torch is not installed; with it this trains the same networks with torch's layers and with conv_fft's")
+try:
+    import conv_fft.torch
+except ImportError as error:
+    sys.exit("train.py: conv_fft is not installed (%s): run 'pip install .' in the repository" % error)
+import networks  # noqa: E402
 
 DIGITS = pathlib.Path(__file__).resolve().parents[3] / "data" / "digits.csv.gz"
+HELD_OUT = 8  # one in so many of the inputs is not trained on
 
 
-def digits():
-    """(1797, 1, 8, 8) images of mean 0, and what they show."""
+def digits(edge):
+    """(1797, 1, edge, edge) images of mean 0, enlarged, and what they show."""
     with gzip.open(DIGITS, "rt") as file:
         rows = torch.tensor([[float(cell) for cell in row] for row in csv.reader(file)])
     images = rows[:, :64].reshape(-1, 1, 8, 8)
-    return (images - images.mean()) / images.std(), rows[:, 64].long()
+    return F.interpolate((images - images.mean()) / images.std(), edge, mode="bilinear"), rows[:, 64].long()
 
 
 class LongConvolution(nn.Module):
@@ -49,43 +62,45 @@ class LongConvolution(nn.Module):
 def make_replknet(images, labels):
     net = nn.Sequential(nn.Conv2d(1, 32, 3, 2, 1), networks.RepLKBlock(32, 31), nn.Conv2d(32, 64, 3, 2, 1), networks.RepLKBlock(64, 27),
                         nn.BatchNorm2d(64), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
-    return net, F.interpolate(images, 64, mode="bilinear"), labels
+    return net, images, labels
 
 
 def make_convnext(images, labels):
-    net = nn.Sequential(nn.Conv2d(1, 48, 4, 4), networks.ChannelNorm(48), networks.ConvNeXtBlock(48), networks.ConvNeXtBlock(48),
-                        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(48, 10))
-    return net, F.interpolate(images, 64, mode="bilinear"), labels
+    net = nn.Sequential(nn.Conv2d(1, 96, 2, 2), networks.ChannelNorm(96), networks.ConvNeXtBlock(96), networks.ConvNeXtBlock(96),
+                        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(96, 10))
+    return net, images, labels
 
 
 def make_unet3d(images, labels):
     """Digits as bodies of half the volume's depth, at random places in noise; label 1 where there is ink."""
-    count = 64
-    shapes = F.interpolate(images[:count], 16, mode="bilinear")[:, :, None].expand(-1, -1, 8, -1, -1)
-    volumes = torch.zeros(count, 1, 16, 24, 24)
+    edge, count = images.shape[-1] // 4, 64
+    shapes = F.interpolate(images[:count], edge, mode="bilinear")[:, :, None].expand(-1, -1, edge // 2, -1, -1)
+    volumes = torch.zeros(count, 1, edge, 3 * edge // 2, 3 * edge // 2)
     for volume, shape in zip(volumes, shapes):
-        z, y, x = (int(torch.randint(9, ())) for _ in range(3))
-        volume[:, z:z + 8, y:y + 16, x:x + 16] = (shape > 0).float()
+        z, y, x = (int(torch.randint(edge // 2 + 1, ())) for _ in range(3))
+        volume[:, z:z + edge // 2, y:y + edge, x:x + edge] = (shape > 0).float()
     return networks.UNet3d(kernel=5, width=8), volumes + 0.5 * torch.randn_like(volumes), volumes[:, 0].long()
 
 
 def make_longconv(images, labels):
-    length = 1024
+    pixels = F.interpolate(images, images.shape[-1] // 2, mode="bilinear").flatten(2)
+    length = pixels.shape[-1]
     net = nn.Sequential(nn.Conv1d(1, 32, 1), LongConvolution(32, length), LongConvolution(32, length), nn.AdaptiveAvgPool1d(1),
                         nn.Flatten(), nn.Linear(32, 10))
-    return net, F.interpolate(images, 32, mode="bilinear").flatten(2), labels
+    return net, pixels, labels
 
 
 MODELS = {"replknet": make_replknet, "convnext": make_convnext, "unet3d": make_unet3d, "longconv": make_longconv}
 
 
-def train(model, inputs, labels, steps, batch, device):
+def train(model, inputs, labels, steps, batch, device, backwards=False):
     """The losses, and the median milliseconds of a step."""
     optimiser = torch.optim.AdamW(model.parameters(), 2e-3)
     generator = torch.Generator().manual_seed(0)
     losses, times = [], []
     for _ in range(steps):
         picked = torch.randint(len(inputs), (batch,), generator=generator)
+        picked = picked.flip(0) if backwards else picked
         x, y = inputs[picked].to(device), labels[picked].to(device)
         begin = time.perf_counter()
         loss = F.cross_entropy(model(x), y)
@@ -97,51 +112,70 @@ def train(model, inputs, labels, steps, batch, device):
     return losses, sorted(times)[len(times) // 2]
 
 
-def write(folder, name, curves):
+@torch.no_grad()
+def accuracy(model, inputs, labels, device):
+    """The share of images, or of a volume's elements, that a trained network tells rightly."""
+    model.eval()
+    return (model(inputs.to(device)).argmax(1).cpu() == labels).float().mean().item()
+
+
+def difference(curve, other):
+    """Root of the mean square of relative differences."""
+    return (sum((a / b - 1) ** 2 for a, b in zip(curve, other)) / len(other)) ** 0.5
+
+
+def compare(name, options):
+    """Trains a network with torch's layers, ours, and torch's again; prints what came of it; returns rows for losses.csv."""
+    torch.manual_seed(0)
+    theirs, inputs, labels = MODELS[name](*digits(options.edge))
+    theirs = theirs.to(options.device)
+    held = torch.arange(len(inputs)) % HELD_OUT == 0
+    judged = held.nonzero().flatten()[:4 * options.batch]
+    ours, again = copy.deepcopy(theirs), copy.deepcopy(theirs)
+    begin = time.perf_counter()
+    table = conv_fft.torch.convert(ours, lambda _, layer: max(layer.kernel_size) >= 5, repeats=0,
+                                   inputs=(inputs[:options.batch].to(options.device),))
+    ours.load_state_dict(theirs.state_dict())  # statistics of normalisations have seen the batch of convert()
+    ready = time.perf_counter() - begin
+    rows, found = [], {}
+    for layers, model in (("torch", theirs), ("conv_fft", ours), ("torch, reversed", again)):
+        found[layers], ms = train(model, inputs[~held], labels[~held], options.steps, options.batch, options.device, model is again)
+        right = accuracy(model, inputs[judged], labels[judged], options.device)
+        rows.append([name, layers, "%.4f" % ms, "%.4f" % right, " ".join("%.6g" % loss for loss in found[layers])])
+    apart, noise = (difference(found[layers], found["torch"]) for layers in ("conv_fft", "torch, reversed"))
+    print("%s: %d of its %d layers changed, their plans made in %.1f s; a step takes torch %s ms, conv_fft %s ms" % (
+        name, len(table.changed), len(table), ready, rows[0][2], rows[1][2]))
+    print("    last loss: torch %.4f, conv_fft %.4f; right of what was held out: %s and %s" % (
+        found["torch"][-1], found["conv_fft"][-1], rows[0][3], rows[1][3]))
+    print("    the curves differ by %.1e; torch's from that of reversed batches by %.1e: %s" % (
+        apart, noise, "noise" if apart <= 3 * noise else "MORE THAN NOISE"), flush=True)
+    return rows
+
+
+def write(folder, rows, device):
     folder.mkdir(parents=True, exist_ok=True)
+    name = torch.cuda.get_device_name() if device.startswith("cuda") else "CPU"
     with open(folder / "losses.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["step", *curves])
-        writer.writerows([step, *values] for step, values in enumerate(zip(*curves.values())))
-    try:
-        import matplotlib
-    except ImportError:
-        return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    pyplot.figure(figsize=(6, 4))
-    for (label, losses), style in zip(curves.items(), ("-", "--")):
-        pyplot.plot(losses, style, label=label)
-    pyplot.xlabel("step")
-    pyplot.ylabel("loss")
-    pyplot.title(name)
-    pyplot.legend()
-    pyplot.savefig(folder / "losses.png", dpi=120, bbox_inches="tight")
+        file.write("# %s, torch %s, conv_fft %s\n" % (name, torch.__version__, conv_fft.__version__))
+        csv.writer(file, lineterminator="\n").writerows([["model", "layers", "step_ms", "accuracy", "losses"], *rows])
+    curves.draw(folder / "losses.csv", folder / "losses.svg")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", choices=list(MODELS), default="replknet")
+    parser.add_argument("--model", choices=list(MODELS), nargs="+", default=list(MODELS))
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--edge", type=int, default=128, help="pixels that images are enlarged to; of sequences and volumes fewer")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/examples"))
     options = parser.parse_args()
     torch.backends.cudnn.allow_tf32 = False  # of both alike, so that the curves can be compared
-    torch.manual_seed(0)
-    theirs, inputs, labels = MODELS[options.model](*digits())
-    theirs = theirs.to(options.device)
-    ours = copy.deepcopy(theirs)
-    table = conv_fft.torch.convert(ours, lambda name, layer: max(layer.kernel_size) >= 5)
-    curves, ms = {}, {}
-    for name, model in (("torch", theirs), ("conv_fft", ours)):
-        curves[name], ms[name] = train(model, inputs, labels, options.steps, options.batch, options.device)
-    write(options.out / options.model, options.model, curves)
-    first, last = (abs(curves["torch"][at] - curves["conv_fft"][at]) / curves["torch"][at] for at in (0, -1))
-    print("%s on %s, %d of its %d layers changed" % (options.model, options.device, len(table.changed), len(table)))
-    print("loss after %d steps: torch %.4f, conv_fft %.4f; they differ by %.1e at first, by %.1e at last" % (
-        options.steps, curves["torch"][-1], curves["conv_fft"][-1], first, last))
-    print("a step: torch %.2f ms, conv_fft %.2f ms" % (ms["torch"], ms["conv_fft"]))
+    rows = []
+    for name in options.model:
+        rows += compare(name, options)
+        write(options.out, rows, options.device)
+    print("%s: losses.csv, losses.svg" % options.out)
 
 
 if __name__ == "__main__":

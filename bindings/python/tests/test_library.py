@@ -86,6 +86,16 @@ def test_another_library_is_refused(tmp_path, text, said):
     assert ended.returncode == 1 and "ImportError" in ended.stderr and said in ended.stderr and "fake.so" in ended.stderr
 
 
+@pytest.mark.parametrize("found, good", [("1.4.0", True), ("1.4.9", True), ("1.5.0", True), ("1.3.9", False), ("2.4.0", False)])
+def test_an_older_library_is_refused(found, good):
+    from conv_fft import _library
+    if good:
+        _library._check_version(found, "lib.so", "1.4.2")
+    else:
+        with pytest.raises(ImportError, match=r"lib\.so is version %s.* version 1\.4\.2 " % re.escape(found)):
+            _library._check_version(found, "lib.so", "1.4.2")
+
+
 def test_a_missing_library_is_named(tmp_path):
     ended = run_python("import conv_fft", CONV_FFT_LIBRARY=str(tmp_path / "none.so"))
     assert ended.returncode == 1 and "ImportError" in ended.stderr and "none.so" in ended.stderr

@@ -19,7 +19,9 @@ def test_wheel_is_small_and_for_every_python():
     assert re.search(r"-py3-none-(manylinux|linux)_\w+\.whl$", WHEEL)
     assert Path(WHEEL).stat().st_size < 15 * 2 ** 20
     names = zipfile.ZipFile(WHEEL).namelist()
-    assert "conv_fft/lib/libconv_fft.so" in names and "conv_fft/torch/__init__.py" in names
+    assert "conv_fft/lib/libconv_fft.so" in names and "conv_fft/torch/__init__.py" in names and "conv_fft/py.typed" in names
+    written = zipfile.ZipFile(WHEEL).read("conv_fft/_version.py").decode()
+    assert re.search(r'^version = "%s"$' % re.escape(Path(WHEEL).name.split("-")[1]), written, re.M)
     assert not [name for name in names if "cuda" in name.lower() and name.endswith(".so") or name.startswith("include")]
 
 

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,13 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 @pytest.mark.parametrize("model", ["replknet", "convnext", "unet3d", "longconv"])
 def test_train(model, device, tmp_path):
-    ended = subprocess.run([sys.executable, str(EXAMPLES / "train.py"), "--model", model, "--steps", "3", "--batch", "2", "--device", device,
-                            "--out", str(tmp_path)], capture_output=True, text=True, timeout=300)
+    ended = subprocess.run([sys.executable, str(EXAMPLES / "train.py"), "--model", model, "--steps", "3", "--batch", "2", "--edge", "32", "--device",
+                            device, "--out", str(tmp_path)], capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stderr
     assert re.search(r"[1-9]\d* of its \d+ layers changed", ended.stdout), ended.stdout
-    rows = (tmp_path / model / "losses.csv").read_text().split()
-    assert len(rows) == 4
-    for row in rows[1:3]:  # rounding grows with the steps
-        _, theirs, ours = row.split(",")
-        assert float(ours) == pytest.approx(float(theirs), rel=2e-3)
+    lines = (tmp_path / "losses.csv").read_text().splitlines()
+    assert lines[0].startswith("# ") and lines[1] == "model,layers,step_ms,accuracy,losses" and len(lines) == 5
+    theirs, ours, _ = ([float(loss) for loss in line.rpartition(",")[2].split()] for line in lines[2:])
+    assert len(theirs) == 3 and ours[:2] == pytest.approx(theirs[:2], rel=2e-3)  # rounding grows with the steps
+    curves = xml.etree.ElementTree.parse(tmp_path / "losses.svg").getroot().findall("{*}polyline")
+    assert [len(curve.get("points").split()) for curve in curves] == [3, 3]

@@ -104,33 +104,44 @@ template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &plac
         store_signal<K>(z, places, call);
 }
 
-/* Planes of memory into lines, and the steps forward; without the last one unless WHOLE. */
-template <class K, bool WHOLE> CF_DEVICE void fused_load(smem<cplx> z, const Places<K> &places, const void *memory) {
+/* The steps forward; without the last one unless WHOLE. */
+template <class K, bool WHOLE> CF_DEVICE void fused_steps(smem<cplx> z, const Places<K> &places) {
     typedef Tile<K> G;
     const TileCall call = {};
-    planes_in<K>(z, places, memory);
-    planes_arrive<K>();
     axis_steps<K, 2, false, WHOLE || G::LAST != 2>(z, places, call);
     if constexpr (G::LAST <= 1)
         axis_steps<K, 1, false, WHOLE || G::LAST != 1>(z, places, call);
     if constexpr (G::LAST == 0)
         axis_steps<K, 0, false, WHOLE>(z, places, call);
 }
+template <class K, bool WHOLE> CF_DEVICE void fused_load(smem<cplx> z, const Places<K> &places, const void *memory) {
+    planes_in<K>(z, places, memory);
+    planes_arrive<K>();
+    fused_steps<K, WHOLE>(z, places);
+}
 
 /* The steps back, without the first one unless WHOLE, and lines into memory. */
-template <class K, bool WHOLE>
-CF_DEVICE void fused_store(smem<cplx> z, const Places<K> &places, void *memory, const void *bias, const FusedCall &c) {
-    typedef Tile<K> G;
+template <class K> CF_DEVICE TileCall fused_call(void *memory, const void *bias, const FusedCall &c) {
     TileCall call = {};
     call.out = memory;
     call.bias = bias;
     call.scale = c.scale;
     call.accumulate = c.accumulate;
+    return call;
+}
+template <class K, bool WHOLE>
+CF_DEVICE void fused_steps_back(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    typedef Tile<K> G;
     if constexpr (G::LAST == 0)
         axis_steps<K, 0, true, WHOLE>(z, places, call);
     if constexpr (G::LAST <= 1)
         axis_steps<K, 1, true, WHOLE || G::LAST != 1>(z, places, call);
     axis_steps<K, 2, true, WHOLE || G::LAST != 2>(z, places, call);
+}
+template <class K, bool WHOLE>
+CF_DEVICE void fused_store(smem<cplx> z, const Places<K> &places, void *memory, const void *bias, const FusedCall &c) {
+    const TileCall call = fused_call<K>(memory, bias, c);
+    fused_steps_back<K, WHOLE>(z, places, call);
     planes_out<K>(z, places, call);
 }
 

@@ -178,11 +178,14 @@ template <class K, int WIDE> struct Column {
     }
 };
 
-template <class K, int WIDE> CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memory) {
+/* ASYNC: without a register between, where they are after wait_async() and a barrier; rows that do not wait come number by number. */
+template <class K, int WIDE, bool ASYNC = K::STAGED &&K::Storage::PLAIN>
+CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memory) {
+    static_assert(!ASYNC || K::STAGED || (K::KIND == PAIRS && WIDE == 1), "numbers of two rows stand side by side");
     typedef Sweep<K, WIDE> S;
     typedef Tile<K> G;
     typedef typename K::Storage::bits bits;
-    constexpr int ROWS = S::PAIRED ? 2 : 1, MOST = K::STAGED && K::Storage::PLAIN ? 16 : 32 / (ROWS * S::PIECE),
+    constexpr int ROWS = S::PAIRED ? 2 : 1, MOST = ASYNC ? 16 : 32 / (ROWS * S::PIECE),
                   BATCH = S::EACH < MOST ? S::EACH : MOST;
     S::each_column([&](int p, int row, int x) {
         const Column<K, WIDE> c(places, p, row, x);
@@ -193,15 +196,17 @@ template <class K, int WIDE> CF_DEVICE void load_rows(smem<cplx> z, const Places
             const bits *const from = column + rows.base(first);
             const auto exists = [&](int i) { return c.exists(i) && (S::EACH % BATCH == 0 || i < S::EACH); };
             smem<cplx> lines = z + c.offset(first);
-            if constexpr (K::STAGED && K::Storage::PLAIN) {
+            if constexpr (ASYNC) {
                 unroll<0, BATCH>([&](auto b) {
                     const int i = first + b;
                     if (!exists(i))
                         return;
-                    smem<real> to = smem_cast<real>(lines + (c.offset(i) - c.offset(first))) + x;
+                    smem<cplx> line = lines + (c.offset(i) - c.offset(first));
+                    smem<real> to = smem_cast<real>(K::STAGED ? line : line + c.place[0]) + (K::STAGED ? x : 0);
                     unroll<0, 2>([&](auto h) {
                         const bool in = c.inside && rows.inside(row, i, h);
-                        copy_async<WIDE>(to + h * G::WAIT, in ? from + rows.at(first, i, h) : column, in);
+                        copy_async<WIDE>(to + h * (K::STAGED ? G::WAIT : 1), in ? from + rows.at(first, i, h) : column,
+                                         in);
                     });
                 });
                 continue;

@@ -7,14 +7,13 @@
 #ifdef CF_SIMT
 CF_DEVICE void product_commit() {}
 template <int PENDING> CF_DEVICE void product_wait() {}
-CF_DEVICE unsigned pack_halves(float re, float im) {
-    return (unsigned)cf_float_to_half(re) | (unsigned)cf_float_to_half(im) << 16;
-}
-CF_DEVICE cplx unpack_halves(unsigned word) {
-    return {cf_half_to_float((unsigned short)word), cf_half_to_float((unsigned short)(word >> 16))};
-}
 CF_DEVICE void load_matrices(unsigned r[4], smem<uint4> from, int unit) { simt_load_matrices(r, from, unit); }
 CF_DEVICE void multiply_halves(float d[4], const unsigned a[4], const unsigned b[2]) { simt_multiply_halves(d, a, b); }
+CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], const unsigned b[2]) { simt_multiply_bf16(d, a, b); }
+CF_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
+    const cplx x = unpack_halves(a), y = unpack_halves(b);
+    return pack_halves(float(x.x * y.x), float(x.y * y.y));
+}
 template <class P> CF_DEVICE void group_publish() {}
 CF_DEVICE void group_begin() {}
 CF_DEVICE void group_commit() {}
@@ -34,18 +33,6 @@ CF_DEVICE void product_commit() { asm volatile("cp.async.commit_group;" ::: "mem
 template <int PENDING> CF_DEVICE void product_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
-CF_DEVICE unsigned pack_halves(float re, float im) {
-    unsigned word;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(im), "f"(re));
-    return word;
-}
-CF_DEVICE cplx unpack_halves(unsigned word) {
-    cplx v;
-    asm("{\n.reg .b16 re, im;\nmov.b32 {re, im}, %2;\ncvt.f32.f16 %0, re;\ncvt.f32.f16 %1, im;\n}"
-        : "=f"(v.x), "=f"(v.y)
-        : "r"(word));
-    return v;
-}
 /* Four matrices of eight rows of 16 bytes: lane l names row l % 8 of matrix l / 8, and receives word l % 4 of row l / 4 of each. */
 CF_DEVICE void load_matrices(unsigned r[4], smem<uint4> from, int unit) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -61,6 +48,19 @@ CF_DEVICE void multiply_halves(float d[4], const unsigned a[4], const unsigned b
         "%3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], const unsigned b[2]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
+        "%2, "
+        "%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+/* Both halves of a word by those of another. */
+CF_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
+    unsigned word;
+    asm("mul.f16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
+    return word;
 }
 /* Compute capability 9.0: four warps multiply 64 rows, sixteen of each warp as above, by 64 columns of B in shared memory, whose eights
  * of rows stand 512 bytes apart and whose units of four words 128. What ordinary stores wrote there is seen after group_publish() by

@@ -51,6 +51,74 @@ struct plain {
     static CF_DEVICE void store(bits *p, real value) { *p = value; }
 };
 
+/* Two 16-bit numbers in a word, the real part in its low half. */
+#ifdef CF_SIMT
+CF_DEVICE unsigned pack_halves(float re, float im) {
+    return (unsigned)cf_float_to_half(re) | (unsigned)cf_float_to_half(im) << 16;
+}
+CF_DEVICE cplx unpack_halves(unsigned word) {
+    return {cf_half_to_float((unsigned short)word), cf_half_to_float((unsigned short)(word >> 16))};
+}
+CF_DEVICE unsigned pack_bf16(float re, float im) {
+    return (unsigned)cf_float_to_bf16(re) | (unsigned)cf_float_to_bf16(im) << 16;
+}
+#else
+CF_DEVICE unsigned pack_halves(float re, float im) {
+    unsigned word;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(im), "f"(re));
+    return word;
+}
+CF_DEVICE cplx unpack_halves(unsigned word) {
+    float re, im;
+    asm("{\n.reg .b16 re, im;\nmov.b32 {re, im}, %2;\ncvt.f32.f16 %0, re;\ncvt.f32.f16 %1, im;\n}"
+        : "=f"(re), "=f"(im)
+        : "r"(word));
+    return {re, im};
+}
+CF_DEVICE unsigned pack_bf16(float re, float im) {
+    unsigned word;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(im), "f"(re));
+    return word;
+}
+#endif
+CF_DEVICE cplx unpack_bf16(unsigned word) { return {__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u)}; }
+
+/* Bits of n - 1: the least b with n <= 2^b. */
+__host__ __device__ constexpr int bits_of(long long n) {
+    int bits = 0;
+    while (n > 1ll << bits)
+        ++bits;
+    return bits;
+}
+
+/* How a spectrum stands in memory: as it is computed, or as words of two 16-bit numbers. SCALED: rows are multiplied by powers of two, which
+ * stand beside the spectrum. */
+struct plain_bins {
+    typedef cplx number;
+    static constexpr bool SCALED = false;
+    static CF_DEVICE cplx load(const cplx *p) {
+        const typename PairOf<real>::type v = __ldcs(reinterpret_cast<const typename PairOf<real>::type *>(p));
+        return {v.x, v.y};
+    }
+    static CF_DEVICE void store(cplx *p, cplx v, real) { *p = v; }
+};
+struct fp16_bins {
+    typedef unsigned number;
+    static constexpr bool SCALED = true;
+    static CF_DEVICE unsigned pack(float re, float im) { return pack_halves(re, im); }
+    static CF_DEVICE cplx load(const unsigned *p) { return unpack_halves(__ldcs(p)); }
+    static CF_DEVICE void store(unsigned *p, cplx v, real scale) {
+        *p = pack_halves(float(scale * v.x), float(scale * v.y));
+    }
+};
+struct bf16_bins {
+    typedef unsigned number;
+    static constexpr bool SCALED = false;
+    static CF_DEVICE unsigned pack(float re, float im) { return pack_bf16(re, im); }
+    static CF_DEVICE cplx load(const unsigned *p) { return unpack_bf16(__ldcs(p)); }
+    static CF_DEVICE void store(unsigned *p, cplx v, real) { *p = pack_bf16(float(v.x), float(v.y)); }
+};
+
 /* WIDE numbers of FP32 at once. */
 template <int WIDE> struct WideOf { typedef float type; };
 template <> struct WideOf<2> { typedef float2 type; };

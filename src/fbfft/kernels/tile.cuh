@@ -74,6 +74,12 @@ struct TileCall {
     double scale;
     int accumulate;
     int first_block; /* of the launch, that this transform has */
+    /* SCALED spectra: scales[group][row] are factors that undo the rows' powers of two. Forward they are made of the largest magnitudes
+     * of at most 32 parts of the signal, [group][sample][part], a sample being so many rows; sample 0 is that of row_base. */
+    int parts;
+    float *scales;
+    const float *largest;
+    long long scale_rows, scale_group_stride, largest_group_stride;
 };
 
 /* The least divisor of n that is at least `least`; n if there is none. */
@@ -136,12 +142,23 @@ template <class K> struct Tile {
 
 /* ---------------------------------------------------------------------------------------------------- where planes are */
 
-/* Table entry of plane p: signal offset, spectrum offset, start of each axis; in 8, 8 and 3 x 4 bytes, then the channel. */
+/* Table entry of plane p: signal offset, spectrum offset, start of each axis; in 8, 8 and 3 x 4 bytes, then the channel. Where spectra
+ * are SCALED, the low byte of the second is the exponent of a factor, as FP32 has it. */
 template <class K> struct Places {
     smem<char> table;
     int live; /* planes of this block; table entries beyond repeat the last one */
     CF_DEVICE long long signal(int p) const { return smem_cast<long long>(table + p * 32)[0]; }
-    CF_DEVICE long long spectrum(int p) const { return smem_cast<long long>(table + p * 32)[1]; }
+    CF_DEVICE long long spectrum(int p) const {
+        const long long entry = smem_cast<long long>(table + p * 32)[1];
+        return K::Bins::SCALED ? entry >> 8 : entry;
+    }
+    /* What the bins of the plane are multiplied by on their way to memory, or what undoes that. */
+    CF_DEVICE real factor(int p) const {
+        if constexpr (K::Bins::SCALED)
+            return real(__uint_as_float((unsigned(smem_cast<long long>(table + p * 32)[1]) & 255u) << 23));
+        else
+            return 1;
+    }
     template <int X> CF_DEVICE int start(int p) const {
         constexpr TileAxis a = K::AXIS[X];
         if constexpr (a.slices * a.tiles * a.shifts * a.phases == 1)
@@ -184,7 +201,7 @@ CF_DEVICE void find_plane(smem<char> entry, Index row, Index column, Index colum
     smem_cast<int>(entry)[7] = int(channel);
 }
 
-template <class K> CF_DEVICE Places<K> find_planes(smem<char> table, const TileCall &call) {
+template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> table, const TileCall &call) {
     const long long first = ((long long)blockIdx.x - call.first_block) * K::P, left = call.planes - first;
     const int live = left < K::P ? int(left) : K::P;
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
@@ -192,14 +209,53 @@ template <class K> CF_DEVICE Places<K> find_planes(smem<char> table, const TileC
         const long long row = call.row_first + plane / call.columns * call.row_step, column = plane % call.columns;
         smem<char> entry = table + p * 32;
         find_plane<K>(entry, row, column, call.columns, call.sample_stride, (long long)blockIdx.y * call.group_stride);
-        smem_cast<long long>(entry)[1] = (row - call.row_base) / call.row_split * call.row_split_stride +
-                                         (row - call.row_base) % call.row_split * call.row_stride +
-                                         column / call.column_split * call.column_split_stride +
-                                         column % call.column_split * call.column_stride +
-                                         (long long)blockIdx.y * call.spectrum_group_stride;
+        const long long spectrum = (row - call.row_base) / call.row_split * call.row_split_stride +
+                                   (row - call.row_base) % call.row_split * call.row_stride +
+                                   column / call.column_split * call.column_split_stride +
+                                   column % call.column_split * call.column_stride +
+                                   (long long)blockIdx.y * call.spectrum_group_stride;
+        if constexpr (!K::Bins::SCALED)
+            smem_cast<long long>(entry)[1] = spectrum;
+        else if constexpr (INVERSE)
+            smem_cast<long long>(entry)[1] =
+                spectrum << 8 |
+                __float_as_uint(call.scales[(long long)blockIdx.y * call.scale_group_stride + row - call.row_base]) >>
+                    23;
+        else
+            smem_cast<long long>(entry)[1] = spectrum << 8;
     }
     __syncthreads();
     return {table, live};
+}
+
+/* Forward, of SCALED spectra: the power of two under which no bin of a row leaves FP16's range, for a bin is at most the sum of its plane's
+ * elements; and what undoes it is noted. Elements that are no numbers do not count. A warp has a plane, a lane a part of the row's sample. The
+ * factors are there after a barrier. */
+template <class K> CF_DEVICE void find_factors(smem<char> table, const TileCall &call, int live) {
+    typedef Tile<K> G;
+    constexpr int TOP = 15, SUM = bits_of((long long)G::D0 * (G::template hi<1>() - G::template lo<1>()) *
+                                          (G::template hi<2>() - G::template lo<2>()));
+    const long long first = ((long long)blockIdx.x - call.first_block) * K::P;
+    const int lane = int(threadIdx.x) % 32;
+    for (int p = int(threadIdx.x) / 32; p < live; p += K::T / 32) {
+        const long long row = call.row_first + (first + p) / call.columns * call.row_step;
+        const long long sample = row / call.scale_rows - call.row_base / call.scale_rows;
+        const float *const part =
+            call.largest + (long long)blockIdx.y * call.largest_group_stride + sample * call.parts;
+        float largest = lane < call.parts ? part[lane] : 0.0f;
+        for (int other = 16; other > 0; other /= 2)
+            largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, other));
+        /* A row of zeros has the scale of the smallest numbers, so that it bears on no other's where rows are summed. */
+        const int magnitude = largest > 0 ? int(__float_as_uint(largest) >> 23) - 126 : -23;
+        const unsigned exponent = unsigned(127 + TOP - SUM - magnitude);
+        if (lane > 0)
+            continue;
+        smem<unsigned> low = smem_cast<unsigned>(table + (p * 32 + 8));
+        low[0] = low[0] | exponent;
+        if ((first + p) % call.columns == 0)
+            call.scales[(long long)blockIdx.y * call.scale_group_stride + row - call.row_base] =
+                __uint_as_float((254 - exponent) << 23);
+    }
 }
 
 /* ---------------------------------------------------------------------------------------------------------- the signal */
@@ -412,6 +468,47 @@ CF_DEVICE StagedItem<K> staged_item(smem<cplx> z, const Places<K> &places, int p
     r.shared = smem_cast<real>(z + (p * G::PLANE + i0 * G::SLAB + i / 2 * G::PITCH)) + (x + i % 2 * G::WAIT);
     return r;
 }
+/* So many 16-bit numbers at once, between memory and shared memory, where they are FP32. */
+template <int WIDE> struct WordsOf { typedef unsigned short type; };
+template <> struct WordsOf<2> { typedef unsigned type; };
+template <> struct WordsOf<4> { typedef uint2 type; };
+template <class S> CF_DEVICE void put_numbers(smem<real> to, unsigned short v) { to[0] = S::number(v); }
+template <class S> CF_DEVICE float2 numbers_of(unsigned v) {
+    return make_float2(float(S::number((unsigned short)v)), float(S::number((unsigned short)(v >> 16))));
+}
+template <class S> CF_DEVICE void put_numbers(smem<real> to, unsigned v) {
+    smem_cast<float2>(to)[0] = numbers_of<S>(v);
+}
+template <class S> CF_DEVICE void put_numbers(smem<real> to, uint2 v) {
+    const float2 a = numbers_of<S>(v.x), b = numbers_of<S>(v.y);
+    smem_cast<float4>(to)[0] = make_float4(a.x, a.y, b.x, b.y);
+}
+template <class S> CF_DEVICE unsigned word_of(float2 v) { return S::rounded(v.x) | (unsigned)S::rounded(v.y) << 16; }
+
+/* A piece of a row to memory, rounded if need be. */
+template <class S> CF_DEVICE void store_piece(float *to, float4 v, bool accumulate) {
+    float4 *const piece = reinterpret_cast<float4 *>(to);
+    *piece = accumulate ? sum_of(v, *piece) : v;
+}
+template <class S> CF_DEVICE void store_piece(float *to, float2 v, bool accumulate) {
+    float2 *const piece = reinterpret_cast<float2 *>(to);
+    *piece = accumulate ? sum_of(v, *piece) : v;
+}
+template <class S> CF_DEVICE void store_piece(unsigned short *to, float2 v, bool accumulate) {
+    unsigned *const piece = reinterpret_cast<unsigned *>(to);
+    *piece = word_of<S>(accumulate ? sum_of(v, numbers_of<S>(*piece)) : v);
+}
+template <class S> CF_DEVICE void store_piece(unsigned short *to, float4 v, bool accumulate) {
+    uint2 *const piece = reinterpret_cast<uint2 *>(to);
+    float2 a = make_float2(v.x, v.y), b = make_float2(v.z, v.w);
+    if (accumulate) {
+        const uint2 old = *piece;
+        a = sum_of(a, numbers_of<S>(old.x));
+        b = sum_of(b, numbers_of<S>(old.y));
+    }
+    *piece = make_uint2(word_of<S>(a), word_of<S>(b));
+}
+
 /* The rows are there after wait_async() and a barrier. */
 template <class K, int WIDE> CF_DEVICE void load_staged(smem<cplx> z, const Places<K> &places, const TileCall &call) {
     typedef typename K::Storage Storage;
@@ -428,25 +525,26 @@ template <class K, int WIDE> CF_DEVICE void load_staged(smem<cplx> z, const Plac
         }
     } else {
         /* These pass through registers, so many have to be under way at once. */
-        constexpr int BATCH = Piece::EACH < 32 ? Piece::EACH : 32;
+        typedef typename WordsOf<WIDE>::type Words;
+        constexpr int MOST = 32 / WIDE, BATCH = Piece::EACH < MOST ? Piece::EACH : MOST;
 #pragma unroll 1
         for (int first = 0; first < Piece::EACH; first += BATCH) {
-            real v[BATCH];
+            Words v[BATCH];
 #pragma unroll
             for (int i = 0; i < BATCH; ++i) {
                 const Piece q(first + i);
-                v[i] = 0;
+                v[i] = Words();
                 if (q.exists) {
                     const StagedItem<K> r = staged_item<K, WIDE>(z, places, q.p, q.row, q.x);
-                    v[i] = Storage::load(in + places.signal(q.p) + r.offset);
-                    v[i] = r.inside ? v[i] : real(0);
+                    if (r.inside)
+                        v[i] = __ldg(reinterpret_cast<const Words *>(in + places.signal(q.p) + r.offset));
                 }
             }
 #pragma unroll
             for (int i = 0; i < BATCH; ++i) {
                 const Piece q(first + i);
                 if (q.exists)
-                    staged_item<K, WIDE>(z, places, q.p, q.row, q.x).shared[0] = v[i];
+                    put_numbers<Storage>(staged_item<K, WIDE>(z, places, q.p, q.row, q.x).shared, v[i]);
             }
         }
     }
@@ -470,9 +568,8 @@ template <class K, int WIDE> CF_DEVICE void store_staged(smem<cplx> z, const Pla
                                     places.channel(q.p));
         if constexpr (WIDE > 1) {
             typedef typename WideOf<WIDE>::type Wide;
-            const Wide waiting = smem_cast<Wide>(r.shared)[0], v = plus_number(waiting, bias);
-            Wide *const piece = reinterpret_cast<Wide *>(to);
-            *piece = accumulate ? sum_of(v, *piece) : v;
+            const Wide waiting = smem_cast<Wide>(r.shared)[0];
+            store_piece<typename K::Storage>(to, plus_number(waiting, bias), accumulate);
         } else {
             const real v = r.shared[0];
             put<K>(to, v + bias, accumulate);
@@ -542,7 +639,8 @@ template <class K> CF_DEVICE void store_signal(smem<cplx> z, const Places<K> &pl
         const Pair<K> q = pair_of<K>(t, places);
         bits *const to = static_cast<bits *>(call.out) + places.signal(t.p) * (K::KIND == COMPLEX ? 2 : 1);
         cplx v = z[line_place<K>(t)];
-        v = {scale * v.x, scale * v.y};
+        const real factor = scale * places.factor(t.p);
+        v = {factor * v.x, factor * v.y};
         if (K::KIND != COMPLEX && call.bias) {
             const real bias = K::Storage::load(static_cast<const bits *>(call.bias) +
                                                (long long)blockIdx.y * K::CHANNELS + places.channel(t.p));
@@ -559,11 +657,6 @@ template <class K> CF_DEVICE void store_signal(smem<cplx> z, const Places<K> &pl
                 put<K>(to + q.at[1], v.y, accumulate);
         }
     }
-}
-
-CF_DEVICE cplx get_bin(const cplx *p) {
-    const typename PairOf<real>::type v = __ldcs(reinterpret_cast<const typename PairOf<real>::type *>(p));
-    return {v.x, v.y};
 }
 
 /* -------------------------------------------------------------------------------------------------------- the spectrum */
@@ -615,26 +708,28 @@ template <class K, int COLUMNS> CF_DEVICE TileBin bin_item(int n) {
  * at once. */
 template <class K, int COLUMNS> CF_DEVICE void store_bins(smem<cplx> z, const Places<K> &places, const TileCall &call) {
     typedef Tile<K> G;
-    cplx *const out = static_cast<cplx *>(call.out);
+    typedef typename K::Bins Bins;
+    typename Bins::number *const out = static_cast<typename Bins::number *>(call.out);
 #pragma unroll 2
     for (int n = int(threadIdx.x); n < K::P * G::N0 * G::N1 * COLUMNS; n += K::T) {
         const TileBin t = bin_item<K, COLUMNS>(n);
         if (t.p >= places.live)
             continue;
         smem<cplx> plane = z + t.p * G::PLANE;
-        cplx *const to = out + places.spectrum(t.p);
+        typename Bins::number *const to = out + places.spectrum(t.p);
+        const real factor = places.factor(t.p);
         const cplx a = plane[bin_place<K>(t.k0, t.k1, t.k)];
         if constexpr (K::KIND == HALVES) {
             const cplx b = plane[bin_place<K>(0, 0, t.k ? G::LINE - t.k : 0)];
             const cplx even = half(a + conj(b)), odd = root<G::N2>(t.k) * times_minus_i(half(a - conj(b)));
-            to[bin_of<K>(0, 0, t.k, call.bin_unit)] = even + odd;
-            to[bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit)] = conj(even - odd);
+            Bins::store(to + bin_of<K>(0, 0, t.k, call.bin_unit), even + odd, factor);
+            Bins::store(to + bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit), conj(even - odd), factor);
         } else if (G::RIDE && t.k == 0) {
             const cplx b = plane[bin_place<K>(t.k0 ? G::N0 - t.k0 : 0, t.k1 ? G::N1 - t.k1 : 0, 0)];
-            to[bin_of<K>(t.k0, t.k1, 0, call.bin_unit)] = half(a + conj(b));
-            to[bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit)] = times_minus_i(half(a - conj(b)));
+            Bins::store(to + bin_of<K>(t.k0, t.k1, 0, call.bin_unit), half(a + conj(b)), factor);
+            Bins::store(to + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit), times_minus_i(half(a - conj(b))), factor);
         } else {
-            to[bin_of<K>(t.k0, t.k1, t.k, call.bin_unit)] = a;
+            Bins::store(to + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit), a, factor);
         }
     }
 }
@@ -647,15 +742,16 @@ template <class K> CF_DEVICE bool own_mirror(int k0, int k1) {
 
 template <class K, int COLUMNS> CF_DEVICE void load_bins(smem<cplx> z, const Places<K> &places, const TileCall &call) {
     typedef Tile<K> G;
-    const cplx *const in = static_cast<const cplx *>(call.in);
+    typedef typename K::Bins Bins;
+    const typename Bins::number *const in = static_cast<const typename Bins::number *>(call.in);
 #pragma unroll 4
     for (int n = int(threadIdx.x); n < K::P * G::N0 * G::N1 * COLUMNS; n += K::T) {
         const TileBin t = bin_item<K, COLUMNS>(n);
         smem<cplx> plane = z + t.p * G::PLANE;
-        const cplx *const from = in + places.spectrum(t.p);
-        cplx a = get_bin(from + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit));
+        const typename Bins::number *const from = in + places.spectrum(t.p);
+        cplx a = Bins::load(from + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit));
         if constexpr (K::KIND == HALVES) {
-            cplx b = get_bin(from + bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit));
+            cplx b = Bins::load(from + bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit));
             if (t.k == 0) {
                 a = {a.x, 0};
                 b = {b.x, 0};
@@ -665,7 +761,7 @@ template <class K, int COLUMNS> CF_DEVICE void load_bins(smem<cplx> z, const Pla
                 plane[bin_place<K>(0, 0, G::LINE - t.k)] = conj(even - odd);
             plane[bin_place<K>(0, 0, t.k)] = even + odd;
         } else if (G::RIDE && t.k == 0) {
-            const cplx b = get_bin(from + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit));
+            const cplx b = Bins::load(from + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit));
             plane[bin_place<K>(t.k0, t.k1, 0)] = own_mirror<K>(t.k0, t.k1) ? cplx{a.x, b.x} : a + times_i(b);
         } else {
             if (G::REAL && G::own(t.k) && own_mirror<K>(t.k0, t.k1))
@@ -704,7 +800,7 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &
             if constexpr (INVERSE) {
                 read_line<S::R>(v, at);
                 dft_inverse<S::R>(v);
-                put_rows<K>(at, v, real(call.scale), second);
+                put_rows<K>(at, v, real(call.scale) * places.factor(p), second);
             } else {
                 get_rows<K>(v, at, first, second);
                 if (K::SCALED)
@@ -717,7 +813,7 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &
         unroll<0, S::R>([&](auto r) {
             const int j = t + r * S::TIME_GAP;
             if constexpr (SPECTRUM && INVERSE)
-                v[r] = get_bin(static_cast<const cplx *>(call.in) + bins + r * gap);
+                v[r] = K::Bins::load(static_cast<const typename K::Bins::number *>(call.in) + bins + r * gap);
             else if (TIME && !INVERSE && (j < G::LINE_LO || j >= G::LINE_HI))
                 v[r] = {0, 0};
             else
@@ -728,7 +824,8 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &
             const int j = t + r * S::TIME_GAP;
             if constexpr (SPECTRUM && !INVERSE) {
                 if (p < places.live)
-                    static_cast<cplx *>(call.out)[bins + r * gap] = v[r];
+                    K::Bins::store(static_cast<typename K::Bins::number *>(call.out) + bins + r * gap, v[r],
+                                   places.factor(p));
             } else if (!(TIME && INVERSE && (j < G::LINE_LO || j >= G::LINE_HI)))
                 at[r * S::STRIDE] = v[r];
         });
@@ -975,8 +1072,8 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
         cplx v[Task::POINTS];
         if constexpr (SPECTRUM && INVERSE) {
             if (memory) {
-                const cplx *from = static_cast<const cplx *>(call.in) + bins;
-                unroll<0, S::R>([&](auto r) { v[r] = get_bin(from + r * gap); });
+                const typename K::Bins::number *from = static_cast<const typename K::Bins::number *>(call.in) + bins;
+                unroll<0, S::R>([&](auto r) { v[r] = K::Bins::load(from + r * gap); });
                 if (G::REAL && task.k == 0)
                     unroll<0, S::R>([&](auto r) {
                         const int bin = S::frequency(task.t) + r * S::FREQUENCY_GAP;
@@ -994,9 +1091,10 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
         task.template transform<INVERSE, G::template hi<X>()>(v);
         if constexpr (SPECTRUM && !INVERSE) {
             if (memory) {
-                cplx *to = static_cast<cplx *>(call.out) + bins;
+                typename K::Bins::number *to = static_cast<typename K::Bins::number *>(call.out) + bins;
+                const real factor = places.factor(task.p);
                 if (task.p < places.live)
-                    unroll<0, S::R>([&](auto r) { to[r * gap] = v[r]; });
+                    unroll<0, S::R>([&](auto r) { K::Bins::store(to + r * gap, v[r], factor); });
             } else {
                 task.put(v);
             }
@@ -1073,14 +1171,18 @@ template <class K> CF_DEVICE void tile_forward(const TileCall &call) {
     typedef Tile<K> G;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<cplx> z = smem_cast<cplx>(shared + G::TABLE);
-    const Places<K> places = find_planes<K>(shared, call);
+    const Places<K> places = find_planes<K, false>(shared, call);
     if constexpr (G::EMPTY) {
         for (int n = int(threadIdx.x); n < K::P * G::PLANE; n += K::T)
             z[n] = cplx{0, 0};
+        if constexpr (K::Bins::SCALED)
+            find_factors<K>(shared, call, places.live);
         __syncthreads();
         store_bins<K, G::SWEEP>(z, places, call);
     } else {
         load_planes<K>(z, places, call);
+        if constexpr (K::Bins::SCALED)
+            find_factors<K>(shared, call, places.live);
         if constexpr (K::STAGED)
             wait_async();
         __syncthreads();
@@ -1101,7 +1203,7 @@ template <class K> CF_DEVICE void tile_inverse(const TileCall &call) {
     if constexpr (!G::EMPTY) {
         smem<char> shared = cf_dynamic_shared<char>();
         smem<cplx> z = smem_cast<cplx>(shared + G::TABLE);
-        const Places<K> places = find_planes<K>(shared, call);
+        const Places<K> places = find_planes<K, true>(shared, call);
         if constexpr (!K::DIRECT || G::RIDE) {
             load_bins<K, K::DIRECT ? 1 : G::SWEEP>(z, places, call);
             __syncthreads();

@@ -16,6 +16,7 @@ FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 MODES = ("zeros", "circular", "reflect", "replicate")
 
 _forward, _backward = lib.conv_fft_forward, lib.conv_fft_backward
+_empty_like, _float32 = torch.empty_like, torch.float32
 _capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None) or (lambda: False)
 
 if hasattr(torch._C, "_get_fp32_precision_getter"):
@@ -84,6 +85,8 @@ class Entry:
         self.y_shape = (y[0], y[-1], *y[1:-1]) if y_last else y
         self.y_strides = dense_strides(self.y_shape, y_last)
         self.y_format = FORMATS[rank + 2] if y_last else torch.contiguous_format
+        # An array like x is made sooner than one that is described.
+        self.like_x = (self.y_shape, self.y_strides) == (self.x.shape, self.x.strides) and not self.x.copied
         self.plans, self.handles, self.bytes = {}, {}, {}
 
     def prepare(self, passes):
@@ -117,7 +120,7 @@ class Entry:
             w = w.contiguous()
         if bias is not None and not bias.is_contiguous():
             bias = bias.contiguous()
-        y = x.new_empty_strided(self.y_shape, self.y_strides)
+        y = _empty_like(x) if self.like_x else x.new_empty_strided(self.y_shape, self.y_strides)
         workspace, size, stream, held = self._place(1)  # held until the call has been made
         status = _forward(self.handles[1], x.data_ptr(), w.data_ptr(), None if bias is None else bias.data_ptr(), y.data_ptr(),
                           workspace, size, stream)
@@ -193,12 +196,19 @@ def look_up(x, w, bias, config, need):
 
     config  (stride, pads before then after, dilation, groups, mode), need the passes of the gradients that will be wanted."""
     dtype = x.dtype
-    key = (x.shape, x.stride(), w.shape, w.stride(), dtype, w.dtype, x.device, w.device, config, need,
-           dtype is torch.float32 and allows_tf32(), None if bias is None else (bias.dtype, bias.shape, bias.device))
+    # That a tensor is contiguous is known sooner than its strides are.
+    key = (x.shape, x.is_contiguous() or x.stride(), w.shape, w.is_contiguous() or w.stride(), dtype, w.dtype, x.device, w.device, config,
+           need, dtype is _float32 and allows_tf32(), None if bias is None else (bias.dtype, bias.shape, bias.device))
     try:
         return _entries[key]
     except KeyError:
         return _make(key, x, w, bias, config, need)
+
+
+def entry_of(x, w, config, device):
+    """The Entry of a call on a device, without plans yet; of x and w only what describes them is looked at."""
+    math = "tf32" if device.type == "cuda" and x.dtype == torch.float32 and allows_tf32() else "default"
+    return Entry(x.shape, x.stride(), w.shape, w.stride(), x.dtype, device, config, math, is_last(x) or is_last(w))
 
 
 def _make(key, x, w, bias, config, need):
@@ -208,9 +218,8 @@ def _make(key, x, w, bias, config, need):
     reason = _unsuitable(x, w, bias, config[3])
     entry = None
     if reason is None:
-        math = "tf32" if device_type == "cuda" and x.dtype == torch.float32 and allows_tf32() else "default"
         try:
-            entry = Entry(x.shape, x.stride(), w.shape, w.stride(), x.dtype, x.device, config, math, is_last(x) or is_last(w))
+            entry = entry_of(x, w, config, x.device)
             for passes in {1, need} - {0}:
                 entry.prepare(passes)
         except (Error, ValueError) as error:

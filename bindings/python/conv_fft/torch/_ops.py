@@ -49,17 +49,16 @@ def _gradients_by_torch(gy, x, w, config, wanted):
 
 
 def gradients(gy, x, w, config, wanted, entry=None):
-    """(gx, gw, gbias), None for what is not wanted; no graph is recorded."""
+    """(gx, gw, gbias), None for what is not wanted. Called where no graph is recorded."""
     need = (2 if wanted[0] else 0) | (4 if wanted[1] else 0)
-    with torch.no_grad():
-        gy = gy.resolve_neg()
-        entry = entry or _entry.look_up(x, w, None, config, need)
-        if entry is not None:
-            try:
-                return entry.backward(gy, x, w, *wanted)
-            except (Error, torch.cuda.OutOfMemoryError) as error:
-                _entry.give_up(entry, error)
-        return _gradients_by_torch(gy, x, w, config, wanted)
+    gy = gy.resolve_neg()
+    entry = entry or _entry.look_up(x, w, None, config, need)
+    if entry is not None:
+        try:
+            return entry.backward(gy, x, w, *wanted)
+        except (Error, torch.cuda.OutOfMemoryError) as error:
+            _entry.give_up(entry, error)
+    return _gradients_by_torch(gy, x, w, config, wanted)
 
 
 def convolve(x, w, bias, config, entry=None):
@@ -95,7 +94,8 @@ def _check_gradient(gy, x, w, stride, padding, dilation):
 
 def _backward(gy, x, w, stride, padding, dilation, groups, mode, wanted):
     _check_gradient(gy, x, w, stride, padding, dilation)
-    found = gradients(gy, x, w, _config(stride, padding, dilation, groups, mode), wanted)
+    with torch.no_grad():
+        found = gradients(gy, x, w, _config(stride, padding, dilation, groups, mode), wanted)
     shapes = _gradient_formats(x, w)
     return tuple(gy.new_empty(0) if g is None else g.contiguous(memory_format=form) for g, form in zip(found, shapes))
 
@@ -114,7 +114,8 @@ def _backward_data(gy, w, size, stride, padding, dilation, groups, mode):
     # x is only looked at for its shape and strides.
     x = torch.empty(_input_shape(gy, w, size, groups), dtype=w.dtype, device=w.device, memory_format=form)
     _check_gradient(gy, x, w, stride, padding, dilation)
-    gx, _, _ = gradients(gy, x, w, _config(stride, padding, dilation, groups, mode), (True, False, False))
+    with torch.no_grad():
+        gx, _, _ = gradients(gy, x, w, _config(stride, padding, dilation, groups, mode), (True, False, False))
     return gx.contiguous(memory_format=form)
 
 

@@ -2,13 +2,18 @@
 """Whole models: torch's layers become ours, and back, in place."""
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
+import os
 import statistics
 import time
 from typing import Callable, List, Optional
 
 import torch
 
+from ..errors import Error
+from ..plan import default_tuning
+from . import _entry, functional
 from .modules import OURS, THEIRS
 
 
@@ -57,9 +62,10 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
 
     predicate   called with (name, layer): may this layer be changed? None: any, if it is measured; else `worthwhile`
     inputs      arguments for the model (a tuple): it is run once to see each layer's input, then both implementations of each
-                layer are timed on it - with the gradients if the model is in training mode - and the faster stays.
+                layer are timed on it - with the gradients if the model is in training mode - and the faster stays (torch's, on
+                a GPU, unless ours is faster by the 0.02 ms that it costs the host more).
                 None: nothing is measured
-    repeats     measurements of each; the median counts
+    repeats     measurements of each; the median counts. 0: nothing is measured, but the plans are made now, side by side
     dtype       the autocast type of the run; None: that of the `torch.autocast` that surrounds the call, if any
 
     Layers that are alike are measured once. Parameters, hooks and buffers stay the same objects, so optimisers stay valid. Compile
@@ -75,26 +81,26 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
                 row.why = "predicate"
             else:
                 layers[layer] = row
-    if inputs is None:
-        for layer, row in layers.items():
-            if predicate is not None or worthwhile(row.name, layer):
-                row.decision = "changed"
-                layer.__class__ = OURS[type(layer)]
-            else:
-                row.why = "small kernel"
-        return table
     device = next((p.device.type for p in model.parameters()), "cpu")
     with torch.autocast(device, dtype=dtype) if dtype is not None else contextlib.nullcontext():
-        seen = _inputs_of(model, layers, inputs)
+        seen = {} if inputs is None else _inputs_of(model, layers, inputs)
+        measured = inputs is not None and repeats > 0
+        if not measured:
+            for layer in [layer for layer in layers if predicate is None and not worthwhile(layers[layer].name, layer)]:
+                layers.pop(layer).why = "small kernel"
+        _prepare({layer: about for layer, about in seen.items() if layer in layers}, model.training)
         twins = {}
         for layer, row in layers.items():
             key = (repr(layer), layer.weight.dtype, layer.weight.stride(), layer.weight.requires_grad, seen.get(layer))
             twin = twins.setdefault(key, row)
-            if twin is row:
-                _decide(layer, row, seen.get(layer), repeats, model.training)
+            if not measured:
+                row.decision = "changed"
+            elif twin is row:
+                _measure(layer, row, seen.get(layer), repeats, model.training)
             else:
                 row.decision, row.why, row.torch_ms, row.ours_ms = twin.decision, twin.why, twin.torch_ms, twin.ours_ms
-                layer.__class__ = OURS[type(layer)] if row.decision == "changed" else type(layer)
+    for layer, row in layers.items():
+        layer.__class__ = OURS[type(layer)] if row.decision == "changed" else type(layer)
     return table
 
 
@@ -117,7 +123,34 @@ def _inputs_of(model, layers, inputs):
     return seen
 
 
-def _decide(layer, row, seen, repeats, training):
+def _prepare(seen, training):
+    """Make the plans of all layers at once: it is compiling, mostly, and one layer's leave most of a host's processors idle.
+
+    Not while plans are to measure strategies, which would disturb each other."""
+    if default_tuning["tuning"] != "cached":
+        return
+    jobs = {}
+    for layer, (shape, strides, dtype, device, needs_grad) in seen.items():
+        config = None if layer.transposed else functional.config_of(layer.weight.shape, layer.stride, layer.padding, layer.dilation,
+                                                                    layer.groups, _entry.MODES.index(layer.padding_mode))
+        x, w = functional.autocast(device.type, torch.empty_strided(shape, strides, dtype=dtype, device="meta"), layer.weight.to("meta"))
+        if config is None or x.dim() != w.dim() or x.dtype != w.dtype or x.dtype not in _entry.DTYPES or device.type not in ("cuda", "cpu"):
+            continue
+        need = (2 if training and needs_grad else 0) | (4 if training and layer.weight.requires_grad else 0)
+        for passes in {1, need} - {0}:
+            jobs[x.shape, x.stride(), x.dtype, w.shape, w.stride(), config, device, passes] = x, w
+
+    def make(job):
+        (*_, config, device, passes), (x, w) = job
+        with contextlib.suppress(Error, ValueError):  # the layer's own call will meet it
+            _entry.entry_of(x, w, config, device).prepare(passes)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(make, jobs.items()))
+
+
+def _measure(layer, row, seen, repeats, training):
+    """Time both implementations of a layer; what is faster is the row's decision. The layer stays torch's."""
     if seen is None:
         row.why = "not called"
         return
@@ -131,12 +164,12 @@ def _decide(layer, row, seen, repeats, training):
         layer.__class__ = OURS[theirs]
         row.ours_ms = _time(layer, x, repeats, training)
     finally:
+        layer.__class__ = theirs
         _restore_hooks(layer, hooks)
         for p, grad in kept:
             p.grad = grad
-        if row.ours_ms is None or row.ours_ms >= row.torch_ms:
-            layer.__class__ = theirs
-    row.decision = "kept" if type(layer) is theirs else "changed"
+    worth = row.ours_ms + (HOST_MS if x.is_cuda else 0) < row.torch_ms
+    row.decision = "changed" if worth else "kept"
     row.why = "%.1fx" % (row.torch_ms / row.ours_ms)
 
 
@@ -156,6 +189,9 @@ def _restore_hooks(layer, hooks):
         getattr(layer, name).update(found)
 
 
+# What a layer of ours costs the host more than torch's (docs/python.md): a gain of the device that is smaller would be lost where a
+# model keeps the host busier than its device.
+HOST_MS = 0.02
 PAUSE = 2_000_000  # cycles of the device: about a millisecond
 
 

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.nn.functional's convolutions, with the same arguments and results, computed by conv_fft where it can."""
+from __future__ import annotations
+
+from typing import Optional, Sequence, Union
+
 import torch
 import torch.autograd.forward_ad as forward_ad
 import torch.nn.functional as F
+from torch import Tensor
 from torch.nn.modules.utils import _pair, _single, _triple
 
 from . import _entry, _ops
+
+Axes = Union[int, Sequence[int]]
 
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _strided, _recording = torch.strided, torch.is_grad_enabled
@@ -15,6 +22,8 @@ _apply = super(torch.autograd.Function, _ops.Convolution).apply
 _functorch = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _modes_active = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _tracing = torch._C._get_tracing_state
+# Cheaper than to ask for one kind of device; where torch lacks it, that is asked.
+_autocasts = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 _AXES = {1: _single, 2: _pair, 3: _triple}
 
 
@@ -48,9 +57,12 @@ def config_of(weight_shape, stride, padding, dilation, groups, mode):
     return stride, pads, dilation, groups, mode
 
 
-def _autocast(x, w, bias, to):
-    """The tensors in the type that autocast gives to convolutions."""
-    return tuple(t if t is None or t.dtype == torch.float64 or not t.is_floating_point() else t.to(to) for t in (x, w, bias))
+def autocast(kind, *tensors):
+    """Tensors in the type that autocast gives to convolutions on a kind of device, if it is on."""
+    if (kind != "cuda" and kind != "cpu") or not torch.is_autocast_enabled(kind):
+        return tensors
+    to = torch.get_autocast_dtype(kind)
+    return tuple(t if t is None or t.dtype == torch.float64 or not t.is_floating_point() else t.to(to) for t in tensors)
 
 
 def _fits(x, w, bias, groups):
@@ -72,10 +84,10 @@ def _other(x, w, bias, config):
 
 def convolution(x, w, bias, config):
     """The convolution with the parameters of `config_of`, or NotImplemented where torch has to do it."""
-    kind = "cuda" if x.is_cuda else x.device.type
-    if (kind == "cuda" or kind == "cpu") and torch.is_autocast_enabled(kind):
-        x, w, bias = _autocast(x, w, bias, torch.get_autocast_dtype(kind))
-    if (torch.compiler.is_compiling() or _modes_active() or x.dim() != w.dim() or x.layout is not _strided or type(x) not in _PLAIN
+    compiling = torch.compiler.is_compiling()
+    if compiling or _autocasts():
+        x, w, bias = autocast(x.device.type, x, w, bias)
+    if (compiling or _modes_active() or x.dim() != w.dim() or x.layout is not _strided or type(x) not in _PLAIN
             or type(w) not in _PLAIN or _functorch() or _tracing() is not None or forward_ad._current_level >= 0):
         return _other(x, w, bias, config)
     if x.is_neg() or w.is_neg():
@@ -101,17 +113,20 @@ _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 
 
-def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1, padding: Union[Axes, str] = 0,
+           dilation: Axes = 1, groups: int = 1) -> Tensor:
     """torch.nn.functional.conv1d()."""
     return _conv(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv2d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1, padding: Union[Axes, str] = 0,
+           dilation: Axes = 1, groups: int = 1) -> Tensor:
     """torch.nn.functional.conv2d()."""
     return _conv(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1, padding: Union[Axes, str] = 0,
+           dilation: Axes = 1, groups: int = 1) -> Tensor:
     """torch.nn.functional.conv3d()."""
     return _conv(3, input, weight, bias, stride, padding, dilation, groups)
 
@@ -123,14 +138,12 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
     more = _AXES[rank](output_padding) if rank in _AXES else ()
     if config is None or not _numbers(more) or any(not 0 <= m < step for m, step in zip(more, config[0])):
         return NotImplemented
-    kind = x.device.type
-    if (kind == "cuda" or kind == "cpu") and torch.is_autocast_enabled(kind):
-        x, w, bias = _autocast(x, w, bias, torch.get_autocast_dtype(kind))
+    x, w, bias = autocast(x.device.type, x, w, bias)
     unbatched = x.dim() == w.dim() - 1
     if unbatched:
         x = x.unsqueeze(0)
     if (x.dim() != w.dim() or x.shape[1] != w.shape[0] or w.shape[0] % groups or x.dtype != w.dtype or x.device != w.device
-            or x.dtype not in _entry.DTYPES or kind not in ("cuda", "cpu") or _functorch() or forward_ad._current_level >= 0
+            or x.dtype not in _entry.DTYPES or x.device.type not in ("cuda", "cpu") or _functorch() or forward_ad._current_level >= 0
             or (bias is not None and bias.dtype != w.dtype) or x.layout is not torch.strided or _tracing() is not None):
         return NotImplemented
     step, pads, dilated = config[:3]
@@ -148,16 +161,19 @@ def _conv_transpose(rank, x, w, bias, stride, padding, output_padding, groups, d
     return _TRANSPOSED[rank](x, w, bias, stride, padding, output_padding, groups, dilation) if y is NotImplemented else y
 
 
-def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1, padding: Axes = 0,
+                     output_padding: Axes = 0, groups: int = 1, dilation: Axes = 1) -> Tensor:
     """torch.nn.functional.conv_transpose1d()."""
     return _conv_transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1, padding: Axes = 0,
+                     output_padding: Axes = 0, groups: int = 1, dilation: Axes = 1) -> Tensor:
     """torch.nn.functional.conv_transpose2d()."""
     return _conv_transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1, padding: Axes = 0,
+                     output_padding: Axes = 0, groups: int = 1, dilation: Axes = 1) -> Tensor:
     """torch.nn.functional.conv_transpose3d()."""
     return _conv_transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)

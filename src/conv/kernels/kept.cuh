@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The passes of fused.cuh where few planes stay in the registers of the threads that have the products, for layers of few channels on one side
+ * and one group. A thread has the same tasks of the last step forward, which is the first one back, of several planes, so that a number of the
+ * weights that it reads serves all of these:
+ *
+ *     kept_scatter    the spectra of the inputs stay
+ *     kept_gather     the sums of the outputs stay
+ *     kept_weights    the sums of some outputs with all inputs stay, and spectra of x pass by as well
+ *
+ * What passes by waits in shared memory for its turn: the weights of a plane, and rows of the signal where tiles have whole ones, which
+ * are one piece of memory. BULK: one instruction moves them, and no thread waits for it.
+ */
+#pragma once
+
+#include "conv/kernels/fused.cuh"
+
+/* A thread's tasks: TIMES of a plane, of PLANES planes. */
+template <class F, class X = typename F::X> struct Kept {
+    typedef Fused<F> U;
+    typedef ColumnTask<X, U::AXIS, U::STEPS> Task;
+    typedef typename Task::O O;
+    static_assert(U::AXIS < 2, "lines alone have pairs of bins");
+    static constexpr int R = Task::S::R, TASKS = Task::COUNT / X::P, T = X::T;
+    static constexpr int SETS = T < 2 * TASKS ? 1 : T / TASKS < X::P ? T / TASKS : X::P;
+    static constexpr int TIMES = (TASKS + T - 1) / T, PLANES = (X::P + SETS - 1) / SETS, EACH = TIMES * PLANES;
+    static constexpr bool ALL = SETS == 1 ? TASKS % T == 0 : SETS * TASKS == T;
+    int set, first;
+    CF_DEVICE Kept() : set(SETS == 1 ? 0 : int(threadIdx.x) / TASKS), first(int(threadIdx.x) - set * TASKS) {}
+    /* f(i, n) for each task i of a plane that is the thread's, n being its number in the plane; g(q, p): for each plane. */
+    template <class A> CF_DEVICE void each_task(A f) const {
+        unroll<0, TIMES>([&](auto i) {
+            const int n = first + i * T;
+            if (ALL || (SETS == 1 ? n < TASKS : set < SETS))
+                f(i, n);
+        });
+    }
+    template <class A> CF_DEVICE void each_plane(A g) const {
+        unroll<0, PLANES>([&](auto q) {
+            if (X::P % SETS == 0 || set + q * SETS < X::P)
+                g(q, set + q * SETS);
+        });
+    }
+    static CF_DEVICE int gap() { return int(Task::bin_gap(1)); }
+};
+
+template <bool CONJUGATE> CF_DEVICE void add_product(cplx &sum, cplx a, cplx w) {
+    sum.x += a.x * w.x;
+    sum.y += a.y * w.x;
+    sum.x -= a.y * (CONJUGATE ? -w.y : w.y);
+    sum.y += a.x * (CONJUGATE ? -w.y : w.y);
+}
+
+/* The last step forward of a task. */
+template <class M> CF_DEVICE void last_step(cplx *v, const typename M::Task &task) {
+    task.get_forward(v);
+    step_transform<typename M::O, M::U::STEPS, false, M::Task::HI>(v, task.t);
+}
+/* And the first one back. */
+template <class M, class F> CF_DEVICE void first_back(cplx *v, const typename M::Task &task, smem<cplx> z) {
+    step_transform<typename M::O, M::U::STEPS, true>(v, task.t);
+    put_back<F>(z, task, v);
+}
+
+/* --------------------------------------------------------------------------------------------- pieces of memory in one go */
+
+/* Copies of compute capability 9.0, whose bytes a barrier in shared memory counts. One thread starts them: bulk_expect() of all, then each.
+ * bulk_wait() returns when the barrier's use of this number is over; both places, and sizes, are multiples of 16 bytes. */
+#ifdef CF_SIMT
+CF_DEVICE void bulk_begin(smem<char>) {}
+CF_DEVICE void bulk_expect(smem<char>, int) {}
+CF_DEVICE void bulk_get(smem<char> to, const void *from, int bytes, smem<char>) {
+    for (int i = 0; i < bytes / 16; ++i)
+        smem_cast<float4>(to)[i] = __ldg(static_cast<const float4 *>(from) + i);
+}
+CF_DEVICE void bulk_wait(smem<char>, int) {}
+CF_DEVICE void bulk_put(void *to, smem<char> from, int bytes) {
+    for (int i = 0; i < bytes / 16; ++i)
+        static_cast<float4 *>(to)[i] = smem_cast<float4>(from)[i];
+}
+CF_DEVICE void bulk_written() {}
+CF_DEVICE void bulk_read() {}
+#else
+CF_DEVICE unsigned shared_address(smem<char> p) { return (unsigned)__cvta_generic_to_shared(p); }
+CF_DEVICE void bulk_begin(smem<char> barrier) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+CF_DEVICE void bulk_expect(smem<char> barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+                 : "memory");
+}
+CF_DEVICE void bulk_get(smem<char> to, const void *from, int bytes, smem<char> barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(to)),
+                 "l"(from), "r"(bytes), "r"(shared_address(barrier))
+                 : "memory");
+}
+CF_DEVICE void bulk_wait(smem<char> barrier, int use) {
+    asm volatile("{\n.reg .pred arrived;\nWAIT:\nmbarrier.try_wait.parity.shared.b64 arrived, [%0], %1;\n"
+                 "@!arrived bra WAIT;\n}" ::"r"(shared_address(barrier)),
+                 "r"(use & 1)
+                 : "memory");
+}
+CF_DEVICE void bulk_put(void *to, smem<char> from, int bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared_address(from)),
+                 "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+/* Before the barrier behind which bulk_put() reads what this thread has written. */
+CF_DEVICE void bulk_written() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+/* All of this thread's bulk_put() have read what they copy. */
+CF_DEVICE void bulk_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+#endif
+
+/* The weights of a plane that passes by with COUNT kept ones, which are GAP apart. */
+template <class F, int COUNT, long long GAP> struct WaitingWeights {
+    typedef Fused<F> U;
+    static constexpr int BINS = int(U::BINS), BYTES = COUNT * BINS * int(sizeof(cplx));
+    smem<cplx> at;
+    smem<char> barrier;
+    CF_DEVICE void fetch(const cplx *from) const {
+        if constexpr (F::BULK) {
+            if (threadIdx.x > 0)
+                return;
+            bulk_expect(barrier, BYTES);
+            if constexpr (GAP == BINS) {
+                bulk_get(smem_cast<char>(at), from, BYTES, barrier);
+            } else {
+#pragma unroll 1
+                for (int c = 0; c < COUNT; ++c)
+                    bulk_get(smem_cast<char>(at + c * BINS), from + c * GAP, BYTES / COUNT, barrier);
+            }
+        } else {
+#pragma unroll 1
+            for (int c = 0; c < COUNT; ++c)
+#pragma unroll 4
+                for (int n = int(threadIdx.x); n < BINS; n += F::X::T)
+                    copy_async<2>(smem_cast<real>(at + (c * BINS + n)),
+                                  reinterpret_cast<const real *>(from + (c * GAP + n)), true);
+        }
+    }
+    /* Not BULK: behind wait_async() and a barrier. */
+    CF_DEVICE void wait(int use) const {
+        if constexpr (F::BULK)
+            bulk_wait(barrier, use);
+    }
+};
+
+/* ------------------------------------------------------------------------------------------------------------ whole rows */
+
+/* Tiles that have whole rows of the signal: those of a plane wait one behind the other, as they stand in memory. */
+template <class K> struct WholeRows {
+    typedef Tile<K> G;
+    static constexpr bool SERVES = G::O2::STEPS == 2 && G::O1::STEPS == 2 && G::PARTS_AT_STEP && G::D0 == 1;
+    static constexpr int WIDTH = int(K::AXIS[2].size);
+    static constexpr long long SIZE = ((long long)K::AXIS[1].count * WIDTH + 3) / 4 * 4; /* of a plane */
+    static constexpr int LOW = int(K::AXIS[1].lower > 0 ? K::AXIS[1].lower : 0),
+                         HIGH = int(K::AXIS[1].upper < K::AXIS[1].size ? K::AXIS[1].upper : K::AXIS[1].size);
+    /* f(p, first, at, count): numbers of plane p that are in the signal, from `first` on; where they wait. */
+    template <class F> static CF_DEVICE void each(const Places<K> &places, int planes, F f) {
+#pragma unroll 1
+        for (int p = 0; p < planes; ++p) {
+            const int start = places.template start<1>(p), low = start > LOW ? start : LOW,
+                      high = start + K::AXIS[1].count < HIGH ? start + K::AXIS[1].count : HIGH;
+            if (low < high)
+                f(p, low * WIDTH, p * int(SIZE) + (low - start) * WIDTH, (high - low) * WIDTH);
+        }
+    }
+    static CF_DEVICE void get(smem<real> rows, const Places<K> &places, const void *memory, smem<char> barrier) {
+        int all = 0;
+        each(places, K::P, [&](int, int, int, int count) { all += count; });
+        bulk_expect(barrier, all * int(sizeof(real)));
+        each(places, K::P, [&](int p, int first, int at, int count) {
+            bulk_get(smem_cast<char>(rows + at), static_cast<const real *>(memory) + places.signal(p) + first,
+                     count * int(sizeof(real)), barrier);
+        });
+    }
+    static CF_DEVICE void put(smem<real> rows, const Places<K> &places, void *memory) {
+        each(places, places.live, [&](int p, int first, int at, int count) {
+            bulk_put(static_cast<real *>(memory) + places.signal(p) + first, smem_cast<char>(rows + at),
+                     count * int(sizeof(real)));
+        });
+    }
+};
+
+/* Tasks of a step of lines along axis 2, of which neighbouring threads have eight lines by four. */
+template <class K, int STEP> struct LineTask {
+    typedef Tile<K> G;
+    typedef typename G::O2 O;
+    typedef Step<O, STEP> S;
+    static constexpr int LINES = K::P * G::DR, GROUPS = (LINES + 7) / 8, TASKS = S::TASKS,
+                         SIDE = TASKS % 4 == 0   ? 4
+                                : TASKS % 2 == 0 ? 2
+                                                 : 1,
+                         COUNT = 8 * GROUPS * TASKS;
+    int line, t, p, row; /* row: of pairs */
+    bool exists;
+    CF_DEVICE LineTask(int n)
+        : line(n % 8 + n / (8 * SIDE) % GROUPS * 8), t(n / 8 % SIDE + n / (8 * SIDE * GROUPS) * SIDE), p(line / G::DR),
+          row(line % G::DR + G::ROW_LO), exists(LINES % 8 == 0 || line < LINES) {}
+    CF_DEVICE smem<cplx> place(smem<cplx> z) const { return z + (p * G::PLANE + row * G::PITCH + S::start(t)); }
+    /* Of the pair's rows, where row 0 of the plane waits, and which of them there are. */
+    CF_DEVICE int waits() const {
+        return p * int(WholeRows<K>::SIZE) + (2 * row - G::template lo<1>()) * WholeRows<K>::WIDTH;
+    }
+    CF_DEVICE bool has(int h) const {
+        const int i = 2 * row + h;
+        return i >= G::template lo<1>() && i < G::template hi<1>();
+    }
+};
+
+/* The first task of a thread, where BEFORE tasks go before these: those threads begin that had one less. */
+template <class K, int BEFORE> CF_DEVICE int first_task() {
+    constexpr int BUSY = BEFORE % K::T / 32 * 32;
+    return int(threadIdx.x) < BUSY ? int(threadIdx.x) + (K::T - BUSY) : int(threadIdx.x) - BUSY;
+}
+template <class K, int STEP, bool INVERSE, int BEFORE> CF_DEVICE void step_of_lines(smem<cplx> z) {
+    typedef LineTask<K, STEP> Task;
+    typedef typename Task::S S;
+#pragma unroll 1
+    for (int n = first_task<K, BEFORE>(); n < Task::COUNT; n += K::T) {
+        const Task task(n);
+        if (!task.exists)
+            continue;
+        smem<cplx> at = task.place(z);
+        cplx v[S::R];
+        unroll<0, S::R>([&](auto r) { v[r] = at[r * S::STRIDE]; });
+        step_transform<typename Task::O, STEP, INVERSE>(v, task.t);
+        unroll<0, S::R>([&](auto r) { at[r * S::STRIDE] = v[r]; });
+    }
+}
+template <class K, int BEFORE> CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const Places<K> &places) {
+    typedef Tile<K> G;
+    typedef WholeRows<K> W;
+    typedef LineTask<K, 1> Task;
+    typedef typename Task::S S;
+#pragma unroll 1
+    for (int n = first_task<K, BEFORE>(); n < Task::COUNT; n += K::T) {
+        const Task task(n);
+        if (!task.exists)
+            continue;
+        const int c = places.template start<1>(task.p) + 2 * task.row - G::template lo<1>();
+        const bool first = task.has(0) && c >= W::LOW && c < W::HIGH,
+                   second = task.has(1) && c + 1 >= W::LOW && c + 1 < W::HIGH;
+        smem<real> from = rows + (task.waits() + task.t - G::template lo<2>());
+        cplx v[S::R];
+        unroll<0, S::R>([&](auto r) {
+            constexpr int GAP = decltype(r)::value * S::TIME_GAP;
+            v[r] = {0, 0};
+            if constexpr (GAP < G::LINE_HI && GAP + S::TASKS > G::LINE_LO) {
+                const int j = task.t + GAP;
+                const bool in =
+                    (GAP >= G::LINE_LO || j >= G::LINE_LO) && (GAP + S::TASKS <= G::LINE_HI || j < G::LINE_HI);
+                if (in && first)
+                    v[r].x = from[GAP];
+                if (in && second)
+                    v[r].y = from[GAP + W::WIDTH];
+            }
+        });
+        step_transform<typename Task::O, 1, false, G::LINE_HI>(v, task.t);
+        smem<cplx> at = task.place(z);
+        unroll<0, S::R>([&](auto r) { at[r * S::STRIDE] = v[r]; });
+    }
+}
+template <class K, int BEFORE>
+CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
+    typedef Tile<K> G;
+    typedef WholeRows<K> W;
+    typedef LineTask<K, 1> Task;
+    typedef typename Task::S S;
+    const real scale = real(call.scale);
+#pragma unroll 1
+    for (int n = first_task<K, BEFORE>(); n < Task::COUNT; n += K::T) {
+        const Task task(n);
+        if (!task.exists)
+            continue;
+        smem<cplx> at = task.place(z);
+        cplx v[S::R];
+        unroll<0, S::R>([&](auto r) { v[r] = at[r * S::STRIDE]; });
+        step_transform<typename Task::O, 1, true>(v, task.t);
+        real bias = 0;
+        if (call.bias)
+            bias = K::Storage::load(static_cast<const real *>(call.bias) + places.channel(task.p));
+        unroll<0, S::R>([&](auto r) { v[r] = {scale * v[r].x + bias, scale * v[r].y + bias}; });
+        const int c = places.template start<1>(task.p) + 2 * task.row - G::template lo<1>(),
+                  x = task.t - G::template lo<2>();
+        smem<real> to = rows + (task.waits() + x);
+        const real *const old =
+            static_cast<const real *>(call.out) + places.signal(task.p) + (long long)c * W::WIDTH + x;
+        unroll<0, S::R>([&](auto r) {
+            constexpr int GAP = decltype(r)::value * S::TIME_GAP;
+            if constexpr (GAP < G::LINE_HI && GAP + S::TASKS > G::LINE_LO) {
+                const int j = task.t + GAP;
+                if ((GAP >= G::LINE_LO || j >= G::LINE_LO) && (GAP + S::TASKS <= G::LINE_HI || j < G::LINE_HI)) {
+                    if (call.accumulate) {
+                        if (task.has(0) && c >= W::LOW && c < W::HIGH)
+                            v[r].x += old[GAP];
+                        if (task.has(1) && c + 1 >= W::LOW && c + 1 < W::HIGH)
+                            v[r].y += old[GAP + W::WIDTH];
+                    }
+                    if (task.has(0))
+                        to[GAP] = v[r].x;
+                    if (task.has(1))
+                        to[GAP + W::WIDTH] = v[r].y;
+                }
+            }
+        });
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------- planes in and out */
+
+/* planes_in(), which wait_async() ends. */
+template <class K> CF_DEVICE void kept_in(smem<cplx> z, const Places<K> &places, const void *memory) {
+    if constexpr (CAN_SWEEP<K> && K::Storage::PLAIN && K::KIND == PAIRS)
+        load_rows<K, K::STAGED ? K::WIDE : 1, true>(z, places, memory);
+    else
+        planes_in<K>(z, places, memory);
+}
+CF_DEVICE void kept_arrive() {
+    wait_async();
+    __syncthreads();
+}
+
+/* planes_out(), which knows at once whether to accumulate. */
+template <class K> CF_DEVICE void kept_out(smem<cplx> z, const Places<K> &places, TileCall call) {
+    if (call.accumulate) {
+        call.accumulate = 1;
+        planes_out<K>(z, places, call);
+    } else {
+        planes_out<K>(z, places, call);
+    }
+}
+
+/* The steps back but the first one, and lines into memory; a barrier must follow before lines change. */
+template <class K> CF_DEVICE void kept_store(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    fused_steps_back<K, false>(z, places, call);
+    kept_out<K>(z, places, call);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- kernels */
+
+/* What a block's shared memory holds behind the tables: lines of one plane or two that pass by; weights; rows that wait; barriers. */
+template <class F, int COUNT, int BUFFERS, class Rows> struct KeptShared {
+    typedef Fused<F> U;
+    static_assert(!F::WHOLE || (F::BULK && Rows::SERVES), "two steps along both axes");
+    static constexpr int ROWS = F::WHOLE ? int(Rows::SIZE * F::X::P) : 0, ROUND = 16 / int(sizeof(cplx));
+    static constexpr int AT_WEIGHTS = (BUFFERS * U::BUFFER + ROUND - 1) / ROUND * ROUND,
+                         AT_ROWS = AT_WEIGHTS + (COUNT * int(U::BINS) + ROUND - 1) / ROUND * ROUND;
+};
+
+/* WHOLE: one output is a phase ahead of the one before it, so that there is a barrier for two phases, and threads that have nothing to do in
+ * one have something in the other. */
+template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
+    typedef Kept<F> M;
+    typedef typename M::Task Task;
+    typedef typename F::Y Y;
+    typedef KeptShared<F, F::IN, F::WHOLE ? 2 : 1, WholeRows<Y>> Layout;
+    const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
+    const M mine;
+    const int begin = int(blockIdx.z) * F::CHUNK;
+    smem<real> rows = smem_cast<real>(block.buffer(0) + Layout::AT_ROWS);
+    smem<char> barrier = smem_cast<char>(rows + Layout::ROWS);
+    const WaitingWeights<F, F::IN, F::W_IN> waiting = {block.buffer(0) + Layout::AT_WEIGHTS, barrier};
+    if (F::BULK && threadIdx.x == 0)
+        bulk_begin(barrier);
+    waiting.fetch(call.weights + begin * F::W_OUT);
+    block.begin();
+    cplx x[M::EACH][F::IN][M::R];
+#pragma unroll 1
+    for (int c = 0; c < F::IN; ++c) {
+        smem<cplx> z = block.buffer(0);
+        fused_load<typename F::X, false>(z, block.x(c), block.in(c));
+        mine.each_task([&](auto i, int n) {
+            mine.each_plane([&](auto q, int p) {
+                cplx v[M::R];
+                last_step<M>(v, Task(z, p * M::TASKS + n));
+                unroll<0, F::IN>([&](auto k) {
+                    if (c == k)
+                        unroll<0, M::R>([&](auto r) { x[i * M::PLANES + q][k][r] = v[r]; });
+                });
+            });
+        });
+        __syncthreads();
+    }
+    const auto buffer = [&](int o) { return block.buffer(F::WHOLE ? o & 1 : 0); };
+    const auto multiply = [&](int o) {
+        smem<cplx> z = buffer(o);
+        waiting.wait(o);
+        mine.each_task([&](auto i, int n) {
+            cplx v[M::PLANES][M::R];
+            unroll<0, M::PLANES * M::R>([&](auto r) { v[r / M::R][r % M::R] = {0, 0}; });
+            smem<cplx> at = waiting.at + int(Task(z, n).bins(1));
+            unroll<0, F::IN>([&](auto c) {
+                unroll<0, M::R>([&](auto r) {
+                    const cplx w = at[int(c) * waiting.BINS + r * M::gap()];
+                    unroll<0, M::PLANES>(
+                        [&](auto q) { add_product<F::CONJUGATE>(v[q][r], x[i * M::PLANES + q][c][r], w); });
+                });
+            });
+            mine.each_plane([&](auto q, int p) { first_back<M, F>(v[q], Task(z, p * M::TASKS + n), z); });
+        });
+    };
+    const auto fetch = [&](int o) {
+        if (o < F::CHUNK)
+            waiting.fetch(call.weights + (begin + o) * F::W_OUT);
+    };
+    const auto to = [&](int o) { return fused_call<Y>(block.out(begin + o), block.bias(begin + o), call); };
+    if constexpr (F::WHOLE) {
+        const Places<Y> places = block.y(0);
+        multiply(0);
+        __syncthreads();
+        fetch(1);
+        column_step<Y, 1, 1, true>(buffer(0), places, TileCall());
+        __syncthreads();
+#pragma unroll 1
+        for (int o = 0; o < F::CHUNK; ++o) {
+            const bool more = o + 1 < F::CHUNK;
+            if (more)
+                multiply(o + 1);
+            step_of_lines<Y, 2, true, 0>(buffer(o));
+            if (threadIdx.x == 0)
+                bulk_read();
+            __syncthreads();
+            fetch(o + 2);
+            if (more)
+                column_step<Y, 1, 1, true>(buffer(o + 1), places, TileCall());
+            lines_to_rows<Y, ColumnTask<Y, 1, 1>::COUNT>(buffer(o), rows, places, to(o));
+            bulk_written();
+            __syncthreads();
+            if (threadIdx.x == 0)
+                WholeRows<Y>::put(rows, places, block.out(begin + o));
+        }
+        if (threadIdx.x == 0)
+            bulk_read();
+    } else {
+#pragma unroll 1
+        for (int o = 0; o < F::CHUNK; ++o) {
+            wait_async();
+            __syncthreads();
+            multiply(o);
+            __syncthreads();
+            fetch(o + 1);
+            kept_store<Y>(buffer(o), block.y(begin + o), to(o));
+        }
+    }
+}
+
+/* The steps forward but the last one of `count` planes that pass by, and what follows: add(i). fetch(i) brings a plane, whose rows or lines were
+ * fetched for i = 0 and are there; fetch_weights(i) what add(i) multiplies with; noted(i): after the last use of places(i). AHEAD: one
+ * plane is a phase ahead of the one before it, as in kept_scatter; that has been slower where compilers spill. */
+template <class K, bool WHOLE, bool AHEAD, class Fetch, class Weights, class Buffer, class Where, class Add,
+          class Noted>
+CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetch fetch, Weights fetch_weights,
+                            Buffer buffer, Where places, Add add, Noted noted) {
+    if constexpr (WHOLE && AHEAD) {
+        bulk_wait(barrier, 0);
+        lines_from_rows<K, 0>(buffer(0), rows, places(0));
+        __syncthreads();
+        fetch(1);
+        noted(0);
+        step_of_lines<K, 2, false, 0>(buffer(0));
+        __syncthreads();
+    }
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) {
+        const bool more = i + 1 < count;
+        if constexpr (WHOLE && AHEAD) {
+            column_step<K, 1, 1, false>(buffer(i), places(i), TileCall());
+            if (more) {
+                bulk_wait(barrier, i + 1);
+                lines_from_rows<K, ColumnTask<K, 1, 1>::COUNT>(buffer(i + 1), rows, places(i + 1));
+            }
+            __syncthreads();
+            fetch(i + 2);
+            noted(i + 1);
+        } else if constexpr (WHOLE) {
+            bulk_wait(barrier, i);
+            lines_from_rows<K, 0>(buffer(i), rows, places(i));
+            __syncthreads();
+            fetch(i + 1);
+            noted(i);
+            step_of_lines<K, 2, false, 0>(buffer(i));
+            __syncthreads();
+            column_step<K, 1, 1, false>(buffer(i), places(i), TileCall());
+            __syncthreads();
+        } else {
+            kept_arrive();
+            fetch(i + 1);
+            noted(i);
+            fused_steps<K, false>(buffer(i), places(i));
+        }
+        add(i);
+        if (WHOLE && AHEAD && more)
+            step_of_lines<K, 2, false, 0>(buffer(i + 1));
+        __syncthreads();
+        if (more)
+            fetch_weights(i + 1);
+    }
+}
+
+template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
+    typedef Kept<F> M;
+    typedef typename M::Task Task;
+    typedef typename F::X X;
+    typedef typename F::Y Y;
+    typedef KeptShared<F, F::CHUNK, F::WHOLE ? 1 : 2, WholeRows<X>> Layout;
+    const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
+    const M mine;
+    const int begin = int(blockIdx.z) * F::CHUNK;
+    const cplx *const weights = call.weights + begin * F::W_OUT;
+    smem<real> rows = smem_cast<real>(block.buffer(0) + Layout::AT_ROWS);
+    smem<char> barrier = smem_cast<char>(rows + Layout::ROWS);
+    const WaitingWeights<F, F::CHUNK, F::W_OUT> waiting = {block.buffer(0) + Layout::AT_WEIGHTS, barrier};
+    const Places<X> places = {block.shared, block.live};
+    const auto buffer = [&](int c) { return block.buffer(F::WHOLE ? 0 : c & 1); };
+    const auto fetch = [&](int c) {
+        if (c >= F::IN)
+            return;
+        if constexpr (!F::WHOLE)
+            kept_in<X>(buffer(c), block.x(c), block.in(c));
+        else if (threadIdx.x == 0)
+            WholeRows<X>::get(rows, places, block.in(c), barrier + 8);
+    };
+    if (F::BULK && threadIdx.x == 0) {
+        bulk_begin(barrier);
+        bulk_begin(barrier + 8);
+    }
+    waiting.fetch(weights);
+    block.begin();
+    cplx sums[M::EACH][F::CHUNK][M::R];
+    unroll<0, M::EACH * F::CHUNK * M::R>([&](auto n) {
+        sums[n / (F::CHUNK * M::R)][n / M::R % F::CHUNK][n % M::R] = {0, 0};
+    });
+    const auto add = [&](int c) {
+        waiting.wait(c);
+        mine.each_task([&](auto i, int n) {
+            cplx v[M::PLANES][M::R];
+            mine.each_plane([&](auto q, int p) { last_step<M>(v[q], Task(buffer(c), p * M::TASKS + n)); });
+            smem<cplx> at = waiting.at + int(Task(buffer(c), n).bins(1));
+            unroll<0, F::CHUNK>([&](auto o) {
+                unroll<0, M::R>([&](auto r) {
+                    const cplx w = at[int(o) * waiting.BINS + r * M::gap()];
+                    unroll<0, M::PLANES>(
+                        [&](auto q) { add_product<F::CONJUGATE>(sums[i * M::PLANES + q][o][r], v[q][r], w); });
+                });
+            });
+        });
+    };
+    fetch(0);
+    __syncthreads();
+    each_passing<X, F::WHOLE, false>(
+        F::IN, rows, barrier + 8, fetch, [&](int c) { waiting.fetch(weights + c * F::W_IN); }, buffer,
+        [&](int) { return places; }, add, [](int) {});
+#pragma unroll 1
+    for (int o = 0; o < F::CHUNK; ++o) {
+        smem<cplx> z = block.buffer(0);
+        mine.each_task([&](auto i, int n) {
+            mine.each_plane([&](auto q, int p) {
+                cplx v[M::R];
+                unroll<0, F::CHUNK>([&](auto k) {
+                    if (o == k)
+                        unroll<0, M::R>([&](auto r) { v[r] = sums[i * M::PLANES + q][k][r]; });
+                });
+                first_back<M, F>(v, Task(z, p * M::TASKS + n), z);
+            });
+        });
+        __syncthreads();
+        kept_store<Y>(z, block.y(begin + o), fused_call<Y>(block.out(begin + o), block.bias(begin + o), call));
+        __syncthreads();
+    }
+}
+
+/* Block: outputs blockIdx.z * P and following, rows of slice blockIdx.y, of which the spectra of x are in memory: [row][c][bin]. Tables are of
+ * two rows, one of which is on its way. */
+template <class F> CF_DEVICE void kept_weights(const FusedCall &call) {
+    typedef typename F::Y K;
+    typedef Kept<F, K> M;
+    typedef typename M::U U;
+    typedef typename M::Task Task;
+    typedef KeptShared<F, F::IN, 2, WholeRows<K>> Layout;
+    const long long begin = call.rows * blockIdx.y / call.slices, end = call.rows * (blockIdx.y + 1) / call.slices;
+    const int first_out = int(blockIdx.z) * K::P;
+    smem<char> shared = cf_dynamic_shared<char>();
+    smem<cplx> buffers = smem_cast<cplx>(shared + 2 * U::G::TABLE);
+    smem<real> rows = smem_cast<real>(buffers + Layout::AT_ROWS);
+    smem<char> barrier = smem_cast<char>(rows + Layout::ROWS);
+    const WaitingWeights<F, F::IN, U::BINS> x = {buffers + Layout::AT_WEIGHTS, barrier};
+    const cplx *const spectra = static_cast<const cplx *>(call.x.memory) + begin * (F::IN * U::BINS);
+    const M mine;
+    const int count = int(end - begin);
+    const auto places = [&](int i) { return Places<K>{shared + (i & 1) * U::G::TABLE, K::P}; };
+    const auto buffer = [&](int i) { return buffers + (i & 1) * U::BUFFER; };
+    const auto find = [&](int i) {
+        if (i < count)
+            for (int p = int(threadIdx.x); p < K::P; p += K::T)
+                fused_entry<K>(places(i).table + p * 32, call.y, int(begin) + i, 0, first_out + p, F::OUT, 0);
+    };
+    const auto fetch = [&](int i) {
+        if (i >= count)
+            return;
+        if constexpr (!F::WHOLE)
+            kept_in<K>(buffer(i), places(i), call.y.memory);
+        else if (threadIdx.x == 0)
+            WholeRows<K>::get(rows, places(i), call.y.memory, barrier + 8);
+    };
+    if (F::BULK && threadIdx.x == 0) {
+        bulk_begin(barrier);
+        bulk_begin(barrier + 8);
+    }
+    x.fetch(spectra);
+    find(0);
+    find(1);
+    __syncthreads();
+    fetch(0);
+    __syncthreads();
+    cplx sums[M::EACH][F::IN][M::R];
+    unroll<0, M::EACH * F::IN * M::R>([&](auto n) { sums[n / (F::IN * M::R)][n / M::R % F::IN][n % M::R] = {0, 0}; });
+    const auto add = [&](int row) {
+        x.wait(row);
+        mine.each_task([&](auto i, int n) {
+            cplx v[M::PLANES][M::R];
+            mine.each_plane([&](auto q, int p) { last_step<M>(v[q], Task(buffer(row), p * M::TASKS + n)); });
+            smem<cplx> at = x.at + int(Task(buffer(row), n).bins(1));
+            unroll<0, F::IN>([&](auto c) {
+                unroll<0, M::R>([&](auto r) {
+                    const cplx w = at[int(c) * x.BINS + r * M::gap()];
+                    unroll<0, M::PLANES>([&](auto q) { add_product<true>(sums[i * M::PLANES + q][c][r], w, v[q][r]); });
+                });
+            });
+        });
+    };
+    each_passing<K, F::WHOLE, true>(
+        count, rows, barrier + 8, fetch, [&](int i) { x.fetch(spectra + (long long)i * (F::IN * U::BINS)); }, buffer,
+        places, add, [&](int i) { find(i + 2); });
+    cplx *const out = call.weights + (blockIdx.y * (F::OUT * F::IN) + first_out * F::IN) * U::BINS;
+    mine.each_task([&](auto i, int n) {
+        mine.each_plane([&](auto q, int p) {
+            const Task task(buffers, p * M::TASKS + n);
+            unroll<0, F::IN>([&](auto c) {
+                cplx *const to = out + (p * F::IN + c) * U::BINS + task.bins(1);
+                unroll<0, M::R>([&](auto r) { to[r * M::gap()] = sums[i * M::PLANES + q][c][r]; });
+            });
+        });
+    });
+}

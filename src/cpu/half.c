@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planes of FP16 pairs with axes of powers of two, as long as a GPU has them: radix 2 after Stockham, in FP32. */
+#include "core/arith.h"
+#include "cpu/convert.h"
+#include "cpu/device.h"
+#include "cpu/parallel.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    COARSE_BITS = 12 /* an angle is the sum of a multiple of 2^-12 of a turn, and a smaller one */
+};
+
+typedef struct pair {
+    float re, im;
+} pair;
+
+typedef struct root {
+    double re, im;
+} root;
+
+struct cf_cpu_half {
+    const cf_device *device;
+    int64_t basis[2];
+    bool inverse;
+    double scale;
+    root coarse[1 << COARSE_BITS], fine[1 << COARSE_BITS]; /* of 2^-12, 2^-24 of a turn */
+};
+
+conv_fft_status cf_cpu_half_create(const cf_device *device, const int64_t basis[2], bool inverse, double scale,
+                                   cf_cpu_half **result) {
+    cf_cpu_half *h = malloc(sizeof *h);
+    if (!h)
+        return cf_fail_memory(sizeof *h, "a plan");
+    h->device = device;
+    h->basis[0] = basis[0];
+    h->basis[1] = basis[1];
+    h->inverse = inverse;
+    h->scale = scale;
+    const double turn = (inverse ? 2 : -2) * 3.14159265358979323846;
+    for (int i = 0; i < 1 << COARSE_BITS; ++i) {
+        const double coarse = ldexp(turn * i, -COARSE_BITS), fine = ldexp(turn * i, -2 * COARSE_BITS);
+        h->coarse[i] = (root){cos(coarse), sin(coarse)};
+        h->fine[i] = (root){cos(fine), sin(fine)};
+    }
+    *result = h;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_cpu_half_destroy(cf_cpu_half *h) { free(h); }
+
+static int64_t points_of(const cf_cpu_half *h) { return h->basis[0] * h->basis[1]; }
+
+/* Planes that are transformed side by side. With fewer than there are threads, these share the work on each. */
+static int planes_at_once(const cf_cpu_half *h, int64_t planes) {
+    return planes >= h->device->threads ? h->device->threads : 1;
+}
+
+size_t cf_cpu_half_scratch(const cf_cpu_half *h, int64_t planes) {
+    return 2 * sizeof(pair) * (size_t)(points_of(h) * planes_at_once(h, planes)) + 63;
+}
+
+/* exp(-+2 pi i k / n), n a power of two. */
+static pair root_of(const cf_cpu_half *h, int64_t k, int64_t n) {
+    const int64_t turn = k * (((int64_t)1 << (2 * COARSE_BITS)) / n);
+    const root a = h->coarse[turn >> COARSE_BITS], b = h->fine[turn & ((1 << COARSE_BITS) - 1)];
+    return (pair){(float)(a.re * b.re - a.im * b.im), (float)(a.re * b.im + a.im * b.re)};
+}
+
+/* One step of lines of n points of which `stride` are interleaved: sums to the front of their pair of places, turned differences behind. */
+static void step(const cf_cpu_half *h, const pair *from, pair *to, int64_t n, int64_t stride, int threads) {
+    const int64_t middle = n / 2;
+    CF_PARALLEL_FOR_STATIC(threads)
+    for (int64_t p = 0; p < middle; ++p) {
+        const pair w = root_of(h, p, n);
+        const pair *const a = from + p * stride, *const b = a + middle * stride;
+        pair *const sums = to + 2 * p * stride, *const differences = sums + stride;
+        for (int64_t i = 0; i < stride; ++i) {
+            const pair d = {a[i].re - b[i].re, a[i].im - b[i].im};
+            sums[i] = (pair){a[i].re + b[i].re, a[i].im + b[i].im};
+            differences[i] = (pair){d.re * w.re - d.im * w.im, d.re * w.im + d.im * w.re};
+        }
+    }
+}
+
+/* One axis of a plane: `outer` times n points of `inner` interleaved lines. Returns where the result is, one of the two. */
+static pair *axis(const cf_cpu_half *h, pair *data, pair *other, int64_t outer, int64_t n, int64_t inner, int threads) {
+    pair *from = data, *to = other;
+    for (int64_t left = n, stride = inner; left > 1; left /= 2, stride *= 2) {
+        for (int64_t o = 0; o < outer; ++o)
+            step(h, from + o * n * inner, to + o * n * inner, left, stride, threads);
+        pair *const swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+static void run_plane(const cf_cpu_half *h, const uint16_t *in, uint16_t *out, pair *scratch, int threads) {
+    const int64_t points = points_of(h);
+    for (int64_t i = 0; i < points; ++i)
+        scratch[i] = (pair){cf_half_to_float(in[2 * i]), cf_half_to_float(in[2 * i + 1])};
+    pair *other = scratch + points, *result = axis(h, scratch, other, h->basis[0], h->basis[1], 1, threads);
+    other = result == scratch ? other : scratch;
+    result = axis(h, result, other, 1, h->basis[0], h->basis[1], threads);
+    const float scale = (float)h->scale;
+    for (int64_t i = 0; i < points; ++i) {
+        out[2 * i] = cf_float_to_half(scale * result[i].re);
+        out[2 * i + 1] = cf_float_to_half(scale * result[i].im);
+    }
+}
+
+void cf_cpu_half_run(const cf_cpu_half *h, const void *in, void *out, int64_t planes, void *scratch) {
+    const int64_t points = points_of(h);
+    const double work = 10.0 * (double)points * log2((double)points);
+    pair *const room = (pair *)cf_align((size_t)scratch);
+    if (planes_at_once(h, planes) == 1) {
+        for (int64_t i = 0; i < planes; ++i)
+            run_plane(h, (const uint16_t *)in + 2 * i * points, (uint16_t *)out + 2 * i * points, room,
+                      cf_cpu_threads(h->device, points / 2, work));
+        return;
+    }
+    CF_PARALLEL_FOR(cf_cpu_threads(h->device, planes, work * (double)planes))
+    for (int64_t i = 0; i < planes; ++i)
+        run_plane(h, (const uint16_t *)in + 2 * i * points, (uint16_t *)out + 2 * i * points,
+                  room + 2 * points * cf_thread_index(), 1);
+}

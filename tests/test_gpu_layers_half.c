@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers on a GPU whose spectra are in 16 bits: all ways to run them, and inputs near the limits of FP16, sample by sample against what a
+ * direct convolution would round. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "device.h"
+#include "gpu.h"
+#include "layer.h"
+#include "ref/dtype.h"
+#include "strategies.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const types[] = {"fp16", "bf16"};
+
+/* The ways that the library has for the problem, with spectra of the type of the tensors. False: there are none. */
+static bool half_strategies(const conv_fft_problem *p, int64_t tiles, const char *overlap, const char *dilation,
+                            strategies *s) {
+    strategies found;
+    if (!find_strategies(device_context(), p, tiles, overlap, dilation, "tensor", &found))
+        return false;
+    for (int pass = 0; pass < 3; pass++)
+        edit_strategy(found.line[pass], "spectrum", types[p->dtype == CONV_FFT_BF16], s->line[pass],
+                      sizeof s->line[pass]);
+    return true;
+}
+
+static conv_fft_plan *half_plan(const conv_fft_problem *p, const strategies *s, int passes) {
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.passes = (conv_fft_pass)passes;
+    for (int pass = 0; pass < 3; pass++)
+        options.strategy[pass] = s->line[pass];
+    return test_plan(device_context(), p, &options);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- ways */
+
+static const struct {
+    const char *line;
+    int64_t tiles; /* that it must be possible with */
+} problems[] = {
+    {"in=2x3x40 out=4 kernel=7 pad=3", 4},
+    {"in=3x8x20x23 out=12 kernel=3x5 pad=1x2", 3},
+    {"in=2x3x20x23 out=4 kernel=5x4 pad=2:0x1:3 mode=reflect", 3},
+    {"in=2x4x19x18 out=4 kernel=4x3 pad=2 mode=circular groups=2 layout=last", 3},
+    {"in=2x16x31x29 out=8 kernel=5x4 stride=2x3 pad=2", 2},
+    {"in=2x3x30x33 out=4 kernel=3x4 dilation=2x3 pad=3", 2},
+    {"in=2x3x33x31 out=4 kernel=4x3 stride=2 dilation=3 pad=4 mode=reflect gw=fp32", 2},
+    {"in=2x4x9x10x11 out=4 kernel=3x2x3 pad=1 groups=4", 2},
+    {"in=70x33x9x9 out=66 kernel=3x3 layout=last", 1},
+};
+
+enum {
+    PROBLEMS = sizeof problems / sizeof problems[0],
+    WAYS = 2
+};
+
+/* One layer in whole chunks, or few rows and groups at a time, or with kept spectra. */
+static void check_chunks(layer *l, const strategies *whole, bool kept) {
+    static const char *const chunks[] = {"0", "1", "5", "0"}, *const groups[] = {"0", "1", "2", "0"};
+    for (int i = 0; i < (kept ? 4 : 3); i++) {
+        char text[1200], problem[256];
+        strategies s;
+        for (int pass = 0; pass < 3; pass++) {
+            char a[256], b[256];
+            edit_strategy(whole->line[pass], "chunk", chunks[i], a, sizeof a);
+            edit_strategy(a, "groups", groups[i], b, sizeof b);
+            edit_strategy(b, "keep", i < 3 ? "none" : "xw", s.line[pass], sizeof s.line[pass]);
+        }
+        describe_problem(&l->problem, problem, sizeof problem);
+        snprintf(text, sizeof text, "%s\n            %s\n            %s\n            %s", problem, s.line[0], s.line[1],
+                 s.line[2]);
+        case_begin(text, program_invocation_short_name);
+        conv_fft_plan *plan = half_plan(&l->problem, &s, CONV_FFT_ALL_PASSES);
+        if (plan && i < 3)
+            layer_check_all(l, plan);
+        else if (plan)
+            layer_check_kept(l, plan);
+        conv_fft_plan_destroy(plan);
+    }
+}
+
+/* Each problem in both types and two ways, with one tile and with the most. */
+static void check_way(int64_t i, void *unused) {
+    static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"};
+    (void)unused;
+    const int64_t way = i % WAYS, type = i / WAYS % 2, tiled = i / WAYS / 2 % 2, number = i / WAYS / 4,
+                  tiles = tiled ? problems[number].tiles : 1;
+    char line[256];
+    if ((tiled && tiles == 1) || i % (int64_t)environment_number("CONV_FFT_TEST_EVERY", 1) != 0)
+        return;
+    snprintf(line, sizeof line, "%s dtype=%s math=half", problems[number].line, types[type]);
+    const conv_fft_problem p = test_problem(line);
+    generator g = generator_create((uint64_t)number);
+    layer l = layer_create(&p, &g);
+    strategies s;
+    if (half_strategies(&p, tiles, overlaps[way], dilations[way], &s))
+        check_chunks(&l, &s, tiles == 1);
+    else
+        case_fail("%s: no basis for %d tiles", line, (int)tiles);
+    layer_destroy(&l);
+}
+
+static void ways(void **state) {
+    NEED_DEVICE(state);
+    device_each(PROBLEMS * 4 * WAYS, check_way, NULL);
+    assert_int_equal(case_failures(), 0);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- limits */
+
+#define LIMITS "in=4x24x20x20 out=16 kernel=5x5 pad=2 dtype=fp16 math=half"
+
+typedef double (*maker)(generator *g, int64_t sample);
+
+static double ordinary(generator *g, int64_t sample) { return (void)sample, random_value(g); }
+static double largest(generator *g, int64_t sample) { return (void)sample, random_value(g) < 0 ? -65504 : 65504; }
+static double all_largest(generator *g, int64_t sample) { return (void)g, (void)sample, 65504; }
+static double tiny(generator *g, int64_t sample) { return (void)sample, floor(random_value(g) * 4) * 0x1p-24; }
+static double small(generator *g, int64_t sample) { return (void)sample, random_value(g) * 1e-3; }
+static double sizes(generator *g, int64_t sample) {
+    return ldexp(random_value(g), sample == 0 ? 14 : -6 * (int)sample);
+}
+static double outlier(generator *g, int64_t sample) {
+    return (void)sample, random_once_in(g, 500) ? 30000 : random_value(g);
+}
+
+static void fill(layer *l, operand *o, maker make, generator *g) {
+    const int64_t count = o->tensor.count, slice = count / o->tensor.extent[0];
+    double *const values = test_alloc((size_t)count * sizeof *values);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = make(g, i / slice);
+    layer_set(l, o, values);
+    free(values);
+}
+
+/* Error of a slice over that of rounding it, once. */
+static double error_ratio(const result *r, int64_t first, int64_t count) {
+    double error = 0, rounding = 0;
+    for (int64_t i = first; i < first + count; i++) {
+        unsigned char memory[8];
+        const double exact = r->expected[i], e = tensor_load(&r->tensor, i) - exact;
+        ref_store(r->tensor.dtype, memory, exact);
+        const double d = ref_load(r->tensor.dtype, memory) - exact;
+        error += e * e;
+        rounding += d * d;
+    }
+    return error == 0 ? 0 : sqrt(error / rounding);
+}
+
+static void check_limits(const char *name, maker x, maker w, maker gy, const strategies *s) {
+    const conv_fft_problem p = test_problem(LIMITS);
+    generator g = generator_create(5);
+    layer l = layer_create(&p, &g);
+    fill(&l, &l.x, x, &g);
+    fill(&l, &l.w, w, &g);
+    fill(&l, &l.gy, gy, &g);
+    case_begin(name, program_invocation_short_name);
+    conv_fft_plan *plan = half_plan(&p, s, CONV_FFT_ALL_PASSES);
+    const backward_call both = {.gx = true, .gw = true};
+    bool ok = plan && layer_check_forward(&l, plan, false) && layer_check_backward(&l, plan, &both);
+    result *const results[] = {&l.y, &l.gx, &l.gw};
+    for (int i = 0; ok && i < 3; i++) {
+        const int64_t slices = i < 2 ? results[i]->tensor.extent[0] : 1, count = results[i]->tensor.count / slices;
+        double most = 0;
+        for (int64_t k = 0; k < slices; k++)
+            most = fmax(most, error_ratio(results[i], k * count, count));
+        print_message("%s: %s: %.2f times the error of one rounding\n", name, results[i]->name, most);
+        if (!(most <= 3))
+            ok = case_fail("%s: %.2f times the error of one rounding", results[i]->name, most);
+    }
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
+static void limits(void **state) {
+    NEED_DEVICE(state);
+    const conv_fft_problem p = test_problem(LIMITS);
+    strategies s;
+    for (int64_t tiles = 1; tiles <= 2; tiles++) {
+        assert_true(half_strategies(&p, tiles, "save", "step", &s));
+        check_limits("ordinary", ordinary, ordinary, ordinary, &s);
+        check_limits("65504 by tiny", largest, tiny, small, &s);
+        check_limits("65504 everywhere", all_largest, tiny, tiny, &s);
+        check_limits("tiny by large", tiny, largest, small, &s);
+        check_limits("tiny by ordinary", small, small, tiny, &s);
+        check_limits("samples of all sizes", sizes, small, small, &s);
+        check_limits("gradients of all sizes", small, small, sizes, &s);
+        check_limits("outliers", outlier, small, small, &s);
+    }
+    assert_int_equal(case_failures(), 0);
+}
+
+/* Samples that a NaN, an infinity or huge numbers stand in: all others keep every bit, forward and backward. */
+static void isolation(void **state) {
+    NEED_DEVICE(state);
+    static const double bad[] = {65504, INFINITY, NAN};
+    const conv_fft_problem p = test_problem(LIMITS);
+    strategies s;
+    for (int kind = 0; kind < 6; kind++) {
+        assert_true(half_strategies(&p, 1 + kind % 2, "save", "step", &s));
+        generator g = generator_create(6);
+        layer l = layer_create(&p, &g);
+        fill(&l, &l.w, small, &g);
+        const conv_fft_plan *const plan = half_plan(&p, &s, CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA);
+        const bool data = kind >= 3;
+        operand *const in = data ? &l.gy : &l.x;
+        result *const out = data ? &l.gx : &l.y;
+        const int64_t slice = out->tensor.count / out->tensor.extent[0];
+        double *const before = test_alloc((size_t)out->tensor.count * sizeof *before), *const after = test_alloc(
+                                                                                           (size_t)out->tensor.count *
+                                                                                           sizeof *after);
+        for (int spoiled = 0; spoiled < 2; spoiled++) {
+            if (spoiled) {
+                double *const values = in->values;
+                values[in->tensor.count / in->tensor.extent[0] * 2 + 77] = bad[kind % 3];
+                tensor_set(&in->tensor, values);
+            }
+            guarded ws = layer_workspace(&l, plan, data ? CONV_FFT_BACKWARD_DATA : CONV_FFT_FORWARD);
+            tensor_poison(&out->tensor);
+            const conv_fft_status status =
+                data ? conv_fft_backward_data(plan, l.w.tensor.memory.data, l.gy.tensor.memory.data,
+                                              l.gx.tensor.memory.data, 0, ws.data, ws.bytes, device_stream())
+                     : conv_fft_forward(plan, l.x.tensor.memory.data, l.w.tensor.memory.data, NULL,
+                                        l.y.tensor.memory.data, ws.data, ws.bytes, device_stream());
+            assert_int_equal(status, CONV_FFT_SUCCESS);
+            assert_int_equal(device_wait(), CONV_FFT_SUCCESS);
+            tensor_get(&out->tensor, spoiled ? after : before);
+            assert_true(release_workspace(&ws, "a call"));
+        }
+        bool changed = false;
+        for (int64_t i = 0; i < out->tensor.count; i++)
+            if (i / slice == 2)
+                changed = changed || !(before[i] == after[i]);
+            else
+                assert_true(before[i] == after[i]);
+        assert_true(changed);
+        free(before);
+        free(after);
+        conv_fft_plan_destroy((conv_fft_plan *)plan);
+        layer_destroy(&l);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits),
+        cmocka_unit_test(isolation),
+        cmocka_unit_test(ways),
+    };
+    return gpu_exit_status(
+        cmocka_run_group_tests_name("layers of 16-bit spectra on a GPU", tests, device_gpu_setup, device_teardown));
+}
