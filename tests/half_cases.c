@@ -59,7 +59,8 @@ void half_check_range(const cf_gpu *gpu, conv_fft_context *context, const fbfft_
         fft_bench_run(&b);
         for (int part = 0; part < 2; ++part) {
             if (!scaled) {
-                assert_true(isinf(out_number(&b, 0, 0, part)));
+                assert_false(
+                    isfinite(out_number(&b, 0, 0, part))); /* infinity, or the NaN that later steps make of it */
                 continue;
             }
             assert_true(fabs(out_number(&b, 0, 0, part) - most) <= 1e-3 * most);

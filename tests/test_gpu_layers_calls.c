@@ -214,7 +214,7 @@ static cuda_graph capture(const cuda_calls *calls, bench *b, cf_cu_stream stream
 /* Kernels and fills, no copies, no memory of its own. */
 static size_t check_nodes(const cuda_calls *calls, cuda_graph graph, const char *line) {
     enum {
-        MOST = 4096
+        MOST = 32768 /* the least workspace takes a sample, a tile and a group at a time */
     };
     static cuda_graph_node nodes[MOST];
     size_t count = 0, kernels = 0, fills = 0;
