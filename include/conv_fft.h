@@ -320,7 +320,8 @@ CONV_FFT_API conv_fft_status conv_fft_plan_options_init(conv_fft_plan_options *o
 /**
  * Make a plan. options may be NULL (defaults). The problem is copied. All choosing, tuning and compiling happens here.
  * INVALID_ARGUMENT: a field of the problem or of the options (the sentence names it); also a workspace limit below the problem's
- * minimum, which the sentence gives. OUT_OF_MEMORY. NOT_SUPPORTED: a forced strategy that this device does not have.
+ * minimum, which the sentence gives; also a problem that nothing here runs (the sentence says which limit). OUT_OF_MEMORY. NOT_SUPPORTED: a
+ * forced strategy that this device does not have. On a GPU also LIBRARY_MISSING, COMPILE_ERROR, DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,
                                                   const conv_fft_plan_options *options, conv_fft_plan **plan);
@@ -364,7 +365,7 @@ CONV_FFT_API conv_fft_status conv_fft_plan_describe(const conv_fft_plan *plan, c
 
 /**
  * Describe a pass and measure its stages: runs it `repeats` (1..1000) times on random data in memory of its own, with a bias, and gives
- * the median time of each stage. Synchronises. INVALID_ARGUMENT as above; OUT_OF_MEMORY.
+ * the median time of each stage. Synchronises. INVALID_ARGUMENT as above; OUT_OF_MEMORY; DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_profile(const conv_fft_plan *plan, conv_fft_pass pass, int repeats,
                                               conv_fft_description *description);
@@ -419,7 +420,8 @@ CONV_FFT_API conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_operand operand, size_t *bytes);
 
-/** The spectrum of w, for inference or for several calls with the same weights. Workspace: that of any pass that reads w. */
+/** The spectrum of w, for inference or for several calls with the same weights. Workspace: that of any pass that reads w,
+ * for an empty batch too. Errors as conv_fft_forward() and conv_fft_plan_spectrum(). */
 CONV_FFT_API conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum,
                                                         void *workspace, size_t workspace_bytes,
                                                         struct CUstream_st *stream);
@@ -427,12 +429,13 @@ CONV_FFT_API conv_fft_status conv_fft_transform_weights(const conv_fft_plan *pla
 /**
  * conv_fft_forward() with caller-owned spectra (conv_fft_plan_spectrum() bytes each; NULL = not kept). One rule for x and for w, here and
  * in conv_fft_backward_kept(): tensor and spectrum given: the tensor is read and its spectrum stored; tensor NULL: the spectrum is read.
+ * Errors as there; INVALID_ARGUMENT also for a misaligned spectrum, and for one that the plan does not share.
  */
 CONV_FFT_API conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, const void *w,
                                                    const void *bias, void *y, void *x_spectrum, void *w_spectrum,
                                                    void *workspace, size_t workspace_bytes, struct CUstream_st *stream);
 
-/** conv_fft_backward() with caller-owned spectra of x (read for gw) and w (read for gx). */
+/** conv_fft_backward() with caller-owned spectra of x (read for gw) and w (read for gx). Errors as conv_fft_forward_kept(). */
 CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x, const void *w,
                                                     const void *gy, void *gx, void *gw, void *gbias, unsigned flags,
                                                     void *x_spectrum, void *w_spectrum, void *workspace,
@@ -441,7 +444,7 @@ CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, c
 /* ------------------------------------------------------------------------------------------- tuning */
 
 /* A tuning record says which strategies were the fastest on this device for one problem, batch included. Passes that share transforms are
- * tuned together: a plan for both gradients looks for a record of CONV_FFT_BACKWARD, one whose spectra of x or w are kept for a record of
+ * tuned together: a plan for both gradients looks for a record of CONV_FFT_BACKWARD, one for a single gradient for its own, else for that of both, one whose spectra of x or w are kept for a record of
  * all its passes. Records come from what this context has tuned or loaded, else from the cache directory, else from the folders of
  * the environment variable CONV_FFT_TUNE_PATH (joined by colons; every *.jsonl in them, read only). They are hints: one whose
  * strategy does not suit, or needs more workspace than is allowed, is passed over. Files are text, one record a line; docs/tuning.md
