@@ -28,6 +28,11 @@ static bool is_large(const cf_device *device, const cf_spectrum *s) {
     return points > device->plane_points && points > cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]);
 }
 
+/* What a block needs for a plane of so many points before the next one can begin, however few there are. From an H200. */
+static double plane_seconds(const cf_device *device, double points) {
+    return device->overlaps ? 4.5e-9 * fmax(0.0, points - 300.0) : 0.0;
+}
+
 /* A real transform of n points counts 2.5 n log2 n operations. */
 static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, double tensor_bytes) {
     const double points = (double)(s->basis[0] * s->basis[1] * s->basis[2]);
@@ -39,13 +44,18 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, do
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Positions of the basis are handled one by one on load and store. */
-    return cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points, device->flops);
+    cf_stage_cost cost = cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points, device->flops);
+    if (s->basis[1] > 1 && passes == 1.0)
+        cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);
+    return cost;
 }
 
 /* Matrix products reach their speed when all three extents are large. From an H200: products that may be rounded to TF32 are faster by
- * so much, and where matrices are a few numbers wide, cuBLAS takes up to three times as long as their bytes do. */
-static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPERAND_COUNT], cf_product_variant variant,
-                             conv_fft_math math) {
+ * so much; where matrices are a few numbers wide, cuBLAS takes up to three times as long as their bytes do; a term of a loop's sum takes
+ * as long as its numbers need from memory, a few of them at once. */
+static cf_stage_cost product(const cf_device *device, int pass, const cf_spectrum s[CF_OPERAND_COUNT],
+                             cf_product_variant variant, conv_fft_math math) {
+    const double term = device->overlaps ? 0.15e-6 : 0.0;
     const double rows = (double)cf_max(1, s[CF_X].rows), in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
@@ -57,18 +67,20 @@ static cf_stage_cost product(const cf_device *device, const cf_spectrum s[CF_OPE
         bytes += count * (double)s[i].rows * (double)s[i].columns * 2.0 * (double)cf_dtype_bytes(s[i].dtype);
     }
     double rate = device->flops;
-    double calls = 0.0, narrow = 1.0;
+    double calls = 0.0, narrow = 1.0, sum = 0.0;
     if (variant == CF_PRODUCT_TENSOR) {
         rate = device->tensor_flops * large * (halves ? 4.0 : tf32 ? 1.5 : 1.0);
     } else if (variant == CF_PRODUCT_BLAS) {
         rate = device->product_flops * large * (tf32 ? 2.4 : 1.0);
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
         narrow = device->overlaps ? 1.0 + 2.0 / fmin(rows, fmin(in, out)) : 1.0;
-    } else if (in * out > 1) {
-        rate = device->product_flops * (device->overlaps ? 0.03 : 0.2);
+    } else {
+        sum = term * (pass == CF_PASS_FORWARD ? in : pass == CF_PASS_DATA ? out : rows);
+        if (in * out > 1)
+            rate = device->product_flops * (device->overlaps ? 0.03 : 0.2);
     }
     cf_stage_cost cost = cost_of(device, bytes, operations, rate);
-    cost.seconds = cost.seconds * narrow + calls;
+    cost.seconds = fmax(cost.seconds * narrow + calls, sum + device->stage_seconds);
     return cost;
 }
 
@@ -127,7 +139,7 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
             own->seconds += tensor / device->bandwidth + device->stage_seconds;
         }
     }
-    cost[products[pass]] = product(device, s, strategy->product, layer->problem.math);
+    cost[products[pass]] = product(device, pass, s, strategy->product, layer->problem.math);
     const double more = later_chunks(layer, &s[CF_X], strategy) * device->stage_seconds;
     cost[products[pass]].seconds += more;
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand)
@@ -150,9 +162,9 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
 
 /* What a block of fused kernels does one after the other: it transforms the planes of its channels, and multiplies each with each. From
  * an H200, where the grid's small dense problems take nothing but this. */
-static double fused_chain(const cf_device *device, int pass, double rows, double blocks, double in, double out,
-                          double chunk) {
-    const double plane = 3e-6, product = 0.25e-6;
+static double fused_chain(const cf_device *device, int pass, double points, double rows, double blocks, double in,
+                          double out, double chunk) {
+    const double plane = 3e-6 + 0.15 * plane_seconds(device, points), product = 0.25e-6;
     if (pass != CF_PASS_WEIGHTS)
         return (in + out) * plane + in * out * product;
     const double slices = fmin(rows, fmax(1.0, device->threads / 8.0 / (blocks * out / chunk)));
@@ -166,21 +178,37 @@ static double kept_channels(const cf_layer *layer, int pass, const cf_strategy *
     return serves ? few : 0.0;
 }
 
-/* Their time, from profiles on an H200 of L1 and of small layers: arithmetic at a rate that is higher where tiles have whole rows; for the
- * gradient of the weights, spectra of x go through memory; small layers take what a block does one after the other. */
+/* How much longer they take where the channels of a point are neighbours in memory and its row is not: to write the tensor of the many
+ * channels, to read it, and to read it for the gradient of the weights. From an H200. */
+static double scattered(const cf_layer *layer, int pass) {
+    const bool outputs = layer->out_channels > layer->in_channels;
+    const cf_tensor *many = outputs ? &layer->y : &layer->x;
+    if (many->axis_stride[2] == 1)
+        return 1.0;
+    return pass == CF_PASS_WEIGHTS ? 2.0 : outputs == (pass == CF_PASS_FORWARD) ? 15.0 : 2.8;
+}
+
+/* Their time, from profiles on an H200 of L1 and of the grid's layers: arithmetic at a rate that is higher where tiles have whole rows, and
+ * lower for sums over the many channels; for the gradient of the weights, spectra of x go through memory; small layers take what a block
+ * does one after the other. */
 static double kept_seconds(const cf_device *device, int pass, const cf_strategy *s, double operations, double rows,
                            double in, double out, double few, double plane) {
-    static const double rates[CF_PASS_COUNT][2] = {{1.05, 1.33}, {0.75, 1.06}, {1.05, 1.24}};
+    static const double to_many[2] = {1.05, 1.33}, to_few[2] = {0.75, 1.06}, weights[2] = {1.05, 1.24};
+    const bool sums = (pass == CF_PASS_FORWARD) == (in > out);
+    const double *rates = pass == CF_PASS_WEIGHTS ? weights : sums ? to_few : to_many;
     const double step = 2.3e-6, multiprocessors = device->threads / 64.0;
-    /* Of larger planes than those of the profiles, fewer fit. */
-    const double large = plane > 24e3 ? 1.5 : 1.0;
-    const double work = large * operations / (device->fused_flops * rates[pass][s->tiles[2] == 1]);
+    /* Of larger planes than those of L1, and of more channels, fewer fit. */
+    const double large = (plane > 21.5e3 ? 1.5 : 1.0) * (few > 3.0 ? 1.25 : 1.0);
+    const double work = large * operations / (device->fused_flops * rates[s->tiles[2] == 1]);
     double chain = (in + out) * step;
     if (pass == CF_PASS_FORWARD)
         chain = (in + fmin(out, fmax(4.0 * few, out * rows / 2.0 / multiprocessors))) * step;
     if (pass == CF_PASS_WEIGHTS)
         chain = ceil(rows / fmin(rows, fmax(1.0, 2.0 * multiprocessors / out))) * 2.0 * step;
-    const double spectra = pass == CF_PASS_WEIGHTS ? 2.0 * rows * in * plane / device->bandwidth : 0.0;
+    double spectra = 0.0;
+    if (pass == CF_PASS_WEIGHTS)
+        spectra = 2.0 * rows * in * plane / device->bandwidth + device->stage_seconds +
+                  plane_seconds(device, (double)(s->basis[1] * s->basis[2]));
     return fmax(work, chain) + spectra + device->stage_seconds;
 }
 
@@ -219,11 +247,12 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
     cf_stage_cost whole = cost_of(device, bytes + spectra, transforms + (in * out > 1 ? 4.0 : 1.0) * products, rate);
     whole.operations = transforms + products;
     if (few > 0.0)
-        whole.seconds = fmax((bytes + spectra) / device->bandwidth,
+        whole.seconds = scattered(layer, pass) *
+                        fmax((bytes + spectra) / device->bandwidth,
                              kept_seconds(device, pass, strategy, whole.operations, rows, in, out, few, plane));
     else if (!lines)
-        whole.seconds =
-            fmax(whole.seconds, fused_chain(device, pass, rows, groups / fmax(1.0, 20e3 / plane), in, out, chunk));
+        whole.seconds = fmax(whole.seconds, fused_chain(device, pass, points, rows,
+                                                        ceil(groups / fmax(1.0, 20e3 / plane)), in, out, chunk));
     cost[whole_passes[pass]] = whole;
     cost[pass == CF_PASS_WEIGHTS ? CF_STAGE_STORE_GW : CF_STAGE_LOAD_W] =
         cost_of(device, spectra + tensor, 2.5 * spectra / number * log2(points > 2 ? points : 2), device->flops);

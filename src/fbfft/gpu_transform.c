@@ -146,7 +146,7 @@ static double waves(const cf_gpu *gpu, const cf_tile_config *tile, int64_t rows,
 conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *first, const cf_gpu_transform *second,
                                    const int64_t rows[2], int64_t groups, cf_gpu_pair **result) {
     const cf_gpu_transform *const transform[2] = {first, second};
-    const double few_waves = 2.0;
+    const double few_waves = 4.0;
     bool gains = false;
     *result = NULL;
     for (int i = 0; i < 2; ++i) {
