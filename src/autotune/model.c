@@ -45,7 +45,7 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, do
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Positions of the basis are handled one by one on load and store. */
     cf_stage_cost cost = cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points, device->flops);
-    if (s->basis[1] > 1 && passes == 1.0)
+    if (s->basis[1] > 1)
         cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);
     return cost;
 }
@@ -160,6 +160,9 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
         cost[CF_STAGE_STORE_GX].seconds += bytes / device->bandwidth;
 }
 
+/* The sums of the slices, one after the other. From an H200. */
+static double add_seconds(double slices) { return slices > 1.0 ? 0.05e-6 * slices : 0.0; }
+
 /* What a block of fused kernels does one after the other: it transforms the planes of its channels, and multiplies each with each. From
  * an H200, where the grid's small dense problems take nothing but this. */
 static double fused_chain(const cf_device *device, int pass, double points, double rows, double blocks, double in,
@@ -168,7 +171,7 @@ static double fused_chain(const cf_device *device, int pass, double points, doub
     if (pass != CF_PASS_WEIGHTS)
         return (in + out) * plane + in * out * product;
     const double slices = fmin(rows, fmax(1.0, device->threads / 8.0 / (blocks * out / chunk)));
-    return ceil(rows / slices) * ((in + chunk) * plane + in * chunk * product);
+    return ceil(rows / slices) * ((in + chunk) * plane + in * chunk * product) + add_seconds(slices);
 }
 
 /* Fused kernels of few channels, whose spectra or sums stay in registers (kernels/kept.cuh): the channels that stay; 0: not such a kernel. */
@@ -198,13 +201,14 @@ static double kept_seconds(const cf_device *device, int pass, const cf_strategy 
     const double *rates = pass == CF_PASS_WEIGHTS ? weights : sums ? to_few : to_many;
     const double step = 2.3e-6, multiprocessors = device->threads / 64.0;
     /* Of larger planes than those of L1, and of more channels, fewer fit. */
-    const double large = (plane > 21.5e3 ? 1.5 : 1.0) * (few > 3.0 ? 1.25 : 1.0);
+    const double large = (plane > 21.5e3 ? 1.5 : 1.0) * (few > 3.0 ? 1.5 : 1.0);
     const double work = large * operations / (device->fused_flops * rates[s->tiles[2] == 1]);
     double chain = (in + out) * step;
     if (pass == CF_PASS_FORWARD)
         chain = (in + fmin(out, fmax(4.0 * few, out * rows / 2.0 / multiprocessors))) * step;
+    const double slices = fmin(rows, fmax(1.0, 2.0 * multiprocessors / out));
     if (pass == CF_PASS_WEIGHTS)
-        chain = ceil(rows / fmin(rows, fmax(1.0, 2.0 * multiprocessors / out))) * 2.0 * step;
+        chain = ceil(rows / slices) * 2.0 * step + add_seconds(slices);
     double spectra = 0.0;
     if (pass == CF_PASS_WEIGHTS)
         spectra = 2.0 * rows * in * plane / device->bandwidth + device->stage_seconds +
