@@ -97,7 +97,10 @@ def read_results(folder, wanted=lambda path: path.stem != "stages"):
                 in_comments = True
                 continue
             in_comments = False
-            row = dict(zip(COLUMNS, next(csv.reader([line]))))
+            fields = next(csv.reader([line]))
+            # The stage of two tensors has a comma in its name; other commas are in strategies.
+            last = 6 + (len(fields) - len(COLUMNS) if fields[5].startswith("stage ") else 0)
+            row = dict(zip(COLUMNS, [*fields[:5], ",".join(fields[5:last]), *fields[last:]]))
             runs.setdefault(tuple(row[name] for name in COLUMNS[:5]), Run(row, conditions)).add(row)
     return in_order(list(runs.values()))
 
@@ -113,9 +116,11 @@ def in_order(runs):
     files = {suite: file_order(suite) for suite in {run.suite for run in runs}}
 
     def case_place(run):
+        if run.kind() == "half":  # measured in another order
+            return [int(number) for number in re.findall(r"\d+", run.case)[:2]]
         # A scaled case is named after the whole one: L2-b1-c32.
         fitting = [i for i, name in enumerate(files[run.suite]) if run.case == name or run.case.startswith(name + "-")]
-        return fitting[-1] if fitting else len(files[run.suite]), first[run.suite, run.case]
+        return [fitting[-1] if fitting else len(files[run.suite]), first[run.suite, run.case]]
     return sorted(runs, key=lambda run: (place(run.suite, SUITES), place(run.kind() or "", kinds), case_place(run),
                                          place(run.precision, PRECISIONS) if not run.kind() else (0, ""), run.layout,
                                          place(run.passname, PASSES)))

@@ -14,6 +14,8 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
     <!-- bench:DEVICE/layers:begin -->   ...  every case and pass that is no transform
     <!-- bench:DEVICE/means:begin -->    ...  per layer: the geometric mean over its passes, and what the joint backward pass
                                               gains over its halves
+    <!-- bench:DEVICE/errors:begin -->   ...  per layer and class: the errors of ours and of cuDNN in each pass
+    <!-- bench:DEVICE/errors-short:begin --> ... of these, one line per class and pass
     <!-- bench:DEVICE/grid:begin -->     ...  the suite grid: one line per kernel size and pass
     <!-- bench:DEVICE/kept:begin -->     ...  passes with kept spectra: what is saved of the transforms' time
     <!-- bench:DEVICE/families:begin --> ...  where both families of our kernels were measured: the time of either
@@ -33,12 +35,14 @@ import argparse
 import os
 import pathlib
 import re
+import statistics
 import sys
 
-from measured import HALVES, KINDS, LONG_GRID, OUR_FAMILIES, PASSES, Run, copy_rate, geometric_mean, peak_rates, read_results
+from measured import HALVES, KINDS, LONG_GRID, OUR_FAMILIES, PASSES, PRECISIONS, Run, copy_rate, geometric_mean, peak_rates, read_results
 
 MARKERS = re.compile(r"(<!-- bench:([\w./-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
 NOTHING = ["No results yet."]
+ERROR_PASSES = ["fprop", "bprop", "accgrad"]
 PICTURES = {"layers": "the time of the best baseline over ours, for each layer and pass",
             "fft": "the rate of transforms over that of a copy, ours and cuFFT's",
             "grid": "the time of the best baseline over ours, over problem size and output extent, for each kernel size",
@@ -131,6 +135,49 @@ def means_table(runs):
                          "both halves / backward"], rows)
     means = ["%s %s" % (name, ratio_text(geometric_mean(values))) for name, values in of_suite.items()]
     return lines + ["", "Geometric means over the layers of each suite: %s." % "; ".join(means)] if means else lines
+
+
+def compared(runs):
+    """The passes of layers whose errors are known of ours and of cuDNN in the same class."""
+    return [run for run in runs if not run.kind() and not run.kept() and run.passname in ERROR_PASSES and run.ours() and "cudnn" in run.error]
+
+
+def error_pair(run):
+    return "%.1e, %.1e" % (run.error[run.ours()], run.error["cudnn"])
+
+
+def errors_table(runs):
+    """A line per layer and class; the suite grid is left out if it is long."""
+    used = compared(runs)
+    grid = len({run.case for run in used if run.suite == "grid"})
+    layers = {}
+    for run in used:
+        if run.suite != "grid" or grid <= LONG_GRID:
+            layers.setdefault(run.layer(), {})[run.passname] = run
+    if not layers:
+        return NOTHING
+    used = [run for passes in layers.values() for run in passes.values()]
+    rows = [[*key, *(error_pair(passes[name]) if name in passes else "-" for name in ERROR_PASSES)] for key, passes in layers.items()]
+    return table(used, ["suite", "case", "precision", "layout", *(name + ": ours, cuDNN" for name in ERROR_PASSES)], rows)
+
+
+def errors_short_table(runs):
+    """A line per class and pass: medians and largest errors, and where ours is the largest multiple of cuDNN's."""
+    groups, used = {}, compared(runs)
+    for run in used:
+        groups.setdefault((run.precision, run.passname), []).append(run)
+    if not used:
+        return NOTHING
+    rows = []
+    for precision, passname in sorted(groups, key=lambda key: (PRECISIONS.index(key[0]), PASSES.index(key[1]))):
+        members = groups[precision, passname]
+        pairs = [(run.error[run.ours()], run.error["cudnn"]) for run in members]
+        medians, largest = ([f(errors) for errors in zip(*pairs)] for f in (statistics.median, max))
+        multiples = [(ours / cudnn, run.case) for (ours, cudnn), run in zip(pairs, members) if cudnn > 0]
+        rows.append([precision, passname, "%d" % len(members), "%.1e, %.1e" % tuple(medians), "%.1e, %.1e" % tuple(largest),
+                     "%.2g (%s)" % max(multiples) if multiples else "-"])
+    heads = ["precision", "pass", "layers", "median: ours, cuDNN", "largest: ours, cuDNN", "ours / cuDNN at most"]
+    return table(used, heads, rows)[len(conditions_text(used)):]  # times are not in it
 
 
 def grid_table(runs):
@@ -254,7 +301,7 @@ def products_table(runs):
     return table(used, ["case", "precision", "cuBLAS: fprop, bprop, accgrad", "ours", "error of cuBLAS", "error of ours"], rows)
 
 
-LAYERS = {"layers": full_table, "means": means_table, "grid": grid_table, "kept": kept_table, "families": families_table,
+LAYERS = {"layers": full_table, "means": means_table, "errors": errors_table, "errors-short": errors_short_table, "grid": grid_table, "kept": kept_table, "families": families_table,
           "stages": stages_table, "products": products_table}
 
 

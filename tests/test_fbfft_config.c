@@ -159,6 +159,7 @@ static const struct {
     fbfft_order order;
     conv_fft_dtype dtype;
     conv_fft_layout layout;
+    bool halves; /* the spectrum has 16 bits, too */
 } representative[] = {
     {.rank = 1, .basis = {8}},
     {.rank = 1, .basis = {64}},
@@ -191,7 +192,30 @@ static const struct {
     {.rank = 2, .basis = {256, 256}},
     {.rank = 2, .basis = {32, 32}, .channels = 4, .order = MAJOR, .dtype = CONV_FFT_FP64},
     {.rank = 3, .basis = {32, 32, 32}},
-    {.rank = 3, .basis = {16, 16, 16}, .extent = {3, 3, 3}, .channels = 8, .order = MAJOR},
+    /* matrix.cuh */
+    {.rank = 2,
+     .basis = {64, 64},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true,
+     .spills = 64},
+    {.rank = 2,
+     .basis = {64, 32},
+     .extent = {41, 21},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true},
+    {.rank = 2,
+     .basis = {32, 64},
+     .extent = {24, 50},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_BF16,
+     .halves = true,
+     .spills = 32},
+    {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
 };
 
 enum {
@@ -218,14 +242,65 @@ static fbfft_desc problem_of(int i, int inverse) {
     return d;
 }
 
+/* Which 16-bit spectra come from matrix products, and in what pieces signals go. */
+static void spectra_of_halves(void **unused) {
+    (void)unused;
+    static const struct {
+        int basis[2], size[2], wide; /* 0: by steps */
+        conv_fft_dtype signal, spectrum;
+        fbfft_kind kind;
+        conv_fft_layout layout;
+    } cases[] = {
+        {{64, 64}, {64, 64}, 8, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0},
+        {{64, 64}, {56, 56}, 8, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0},
+        {{32, 64}, {19, 60}, 4, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0},
+        {{64, 32}, {9, 30}, 2, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2R, 0},
+        {{32, 32}, {9, 9}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0},
+        {{32, 32}, {9, 9}, 0, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0},
+        {{32, 32}, {21, 21}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0},
+        {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST},
+        {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP32, FBFFT_R2C, 0},
+        {{64, 64}, {64, 64}, 0, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0},
+        {{48, 64}, {48, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0},
+        {{64, 16}, {64, 16}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0},
+        {{64, 16}, {64, 16}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2C_FORWARD, 0},
+    };
+    const cf_gpu_facts facts = facts_of("facts/h200.txt");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        fbfft_desc d =
+            transform(2, cases[i].kind, cases[i].basis[0], cases[i].basis[1], cases[i].size[0], cases[i].size[1]);
+        cf_fft_problem problem;
+        cf_fft_passes passes;
+        d.channels = 3;
+        d.order = MAJOR;
+        d.layout = cases[i].layout;
+        d.dtype = cases[i].signal;
+        assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+        problem.transform.spectrum.dtype = cases[i].spectrum;
+        assert_int_equal(cf_fft_passes_of(&problem, &facts, &passes), CONV_FFT_SUCCESS);
+        const cf_tile_config *tile = passes.pass[0].tile;
+        assert_int_equal(passes.pass[0].matrix, cases[i].wide > 0);
+        if (cases[i].wide == 0)
+            continue;
+        assert_int_equal(passes.count, 1);
+        assert_int_equal(tile[0].wide, cases[i].wide);
+        assert_int_equal(tile[1].wide, 1);
+        assert_int_equal(tile[0].planes, 8);
+        assert_true(tile[0].blocks * tile[0].shared <= facts.shared_per_multiprocessor);
+    }
+}
+
 /* The kernels of a transform, as gpu_transform.c builds them, also those for pointers of less alignment. */
-static int add_kernels(const fbfft_desc *d, const cf_gpu_facts *facts, int allowed, compiled *to) {
+static int add_kernels(const fbfft_desc *d, bool halves, const cf_gpu_facts *facts, int allowed, compiled *to) {
     cf_fft_problem problem;
     cf_fft_passes passes;
     char text[192];
     int count = 0;
     assert_int_equal(cf_fft_resolve(d, &problem), CONV_FFT_SUCCESS);
+    if (halves)
+        problem.transform.spectrum.dtype = d->dtype;
     assert_int_equal(cf_fft_passes_of(&problem, facts, &passes), CONV_FFT_SUCCESS);
+    assert_int_equal(passes.pass[0].matrix, halves);
     fft_describe(d, text, sizeof text);
     for (int p = 0; p < passes.count; ++p) {
         const cf_fft_pass *const pass = &passes.pass[p];
@@ -233,8 +308,9 @@ static int add_kernels(const fbfft_desc *d, const cf_gpu_facts *facts, int allow
         for (int v = 0; v < (two ? 2 : 1); ++v) {
             compiled *const c = &to[count++];
             *c = (compiled){.allowed = allowed};
-            assert_int_equal(pass->plain ? cf_fft_real_source(&pass->real[v], &c->source)
-                                         : cf_fft_tile_source(&pass->tile[v], &c->source),
+            assert_int_equal(pass->plain    ? cf_fft_real_source(&pass->real[v], &c->source)
+                             : pass->matrix ? cf_fft_matrix_source(&pass->tile[v], &c->source)
+                                            : cf_fft_tile_source(&pass->tile[v], &c->source),
                              CONV_FFT_SUCCESS);
             snprintf(c->name, sizeof c->name, "%s, pass %d%s", text, p, v ? ", unaligned" : "");
         }
@@ -248,7 +324,7 @@ static void compile_all(const cf_jit *jit, const char *facts_file) {
     int count = 0;
     for (int i = 0; i < 2 * PROBLEMS; i += ONE_OF) {
         const fbfft_desc d = problem_of(i / 2, i % 2);
-        count += add_kernels(&d, &facts, representative[i / 2].spills, &kernels[count]);
+        count += add_kernels(&d, representative[i / 2].halves, &facts, representative[i / 2].spills, &kernels[count]);
     }
     assert_int_equal(compile_kernels(jit, &facts, kernels, count), 0);
 }
@@ -264,9 +340,9 @@ static void kernels_compile_without_spills(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(powers_of_two_have_kernels),     cmocka_unit_test(others_are_refused),
-        cmocka_unit_test(one_pass_as_promised),           cmocka_unit_test(few_passes_beyond),
-        cmocka_unit_test(kernels_compile_without_spills),
+        cmocka_unit_test(powers_of_two_have_kernels), cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(one_pass_as_promised),       cmocka_unit_test(few_passes_beyond),
+        cmocka_unit_test(spectra_of_halves),          cmocka_unit_test(kernels_compile_without_spills),
     };
     return cmocka_run_group_tests_name("fbfft config", tests, NULL, NULL);
 }

@@ -92,6 +92,7 @@ static void check_config(const cf_gpu_facts *facts, const fbfft_desc *d) {
         assert_true(p->shared <= facts->shared_per_block);
         assert_true(p->blocks * (p->shared + facts->shared_reserved_per_block) <= facts->shared_per_multiprocessor);
         assert_int_equal(p->lines << p->log_n, c.points);
+        assert_true(p->most >= (p->ahead ? 1 : INT32_MAX));
         for (int step = 0; step < 2; ++step)
             for (int product = 0; product < 2; ++product)
                 gain *= (double)p->gain[step][product];
@@ -104,11 +105,10 @@ static void check_config(const cf_gpu_facts *facts, const fbfft_desc *d) {
     assert_true(fabs(gain - d->scale) <= 1e-6 * fabs(d->scale));
 }
 
-static void plans(void **state) {
-    (void)state;
+static void check_plans(const char *path) {
     static const double scales[] = {1, -3.5, 0.7, 1e-9, 1e5, 0};
     cf_gpu_facts facts;
-    assert_int_equal(cf_gpu_facts_load("facts/h200.txt", &facts), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_gpu_facts_load(path, &facts), CONV_FFT_SUCCESS);
     for (int log = 1; log <= 24; ++log)
         for (int s = -2; s < 6; ++s) {
             fbfft_desc d = half_desc(1, FBFFT_C2C_FORWARD, log, 0);
@@ -120,6 +120,32 @@ static void plans(void **state) {
             const fbfft_desc d = half_desc(2, FBFFT_C2C_INVERSE, a, b);
             check_config(&facts, &d);
         }
+}
+static void plans(void **state) {
+    (void)state;
+    check_plans("facts/h200.txt");
+    check_plans("facts/a100.txt");
+}
+
+/* 2^15 points are one pass where a block can have 7/4 of them in shared memory. */
+static void longest_line(void **state) {
+    (void)state;
+    static const struct {
+        const char *facts;
+        int passes;
+    } cases[] = {{"facts/h200.txt", 1}, {"facts/a100.txt", 2}};
+    for (int i = 0; i < 2; ++i) {
+        const fbfft_desc d = half_desc(1, FBFFT_C2C_FORWARD, 15, 0);
+        cf_gpu_facts facts;
+        cf_fft_problem problem;
+        cf_half_config c;
+        assert_int_equal(cf_gpu_facts_load(cases[i].facts, &facts), CONV_FFT_SUCCESS);
+        assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+        cf_half_configure(&problem, &facts, &c);
+        assert_int_equal(c.count, cases[i].passes);
+        assert_int_equal(c.pass[0].ahead, cases[i].passes == 1);
+        assert_int_equal(c.waits, cases[i].passes == 2);
+    }
 }
 
 /* ----------------------------------------------------------------------------------------------------------------- CPU */
@@ -178,8 +204,9 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals), cmocka_unit_test(explained), cmocka_unit_test(plans), cmocka_unit_test(lines),
-        cmocka_unit_test(planes),   cmocka_unit_test(accuracy),  cmocka_unit_test(rules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(explained),
+                                       cmocka_unit_test(plans),    cmocka_unit_test(longest_line),
+                                       cmocka_unit_test(lines),    cmocka_unit_test(planes),
+                                       cmocka_unit_test(accuracy), cmocka_unit_test(rules)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

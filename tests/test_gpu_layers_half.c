@@ -157,8 +157,8 @@ static double error_ratio(const result *r, int64_t first, int64_t count) {
     return error == 0 ? 0 : sqrt(error / rounding);
 }
 
-static void check_limits(const char *name, maker x, maker w, maker gy, const strategies *s) {
-    const conv_fft_problem p = test_problem(LIMITS);
+static void check_limits(const char *line, const char *name, maker x, maker w, maker gy, const strategies *s) {
+    const conv_fft_problem p = test_problem(line);
     generator g = generator_create(5);
     layer l = layer_create(&p, &g);
     fill(&l, &l.x, x, &g);
@@ -182,20 +182,54 @@ static void check_limits(const char *name, maker x, maker w, maker gy, const str
     layer_destroy(&l);
 }
 
+static void check_all_limits(const strategies *s) {
+    check_limits(LIMITS, "ordinary", ordinary, ordinary, ordinary, s);
+    check_limits(LIMITS, "65504 by tiny", largest, tiny, small, s);
+    check_limits(LIMITS, "65504 everywhere", all_largest, tiny, tiny, s);
+    check_limits(LIMITS, "tiny by large", tiny, largest, small, s);
+    check_limits(LIMITS, "tiny by ordinary", small, small, tiny, s);
+    check_limits(LIMITS, "samples of all sizes", sizes, small, small, s);
+    check_limits(LIMITS, "gradients of all sizes", small, small, sizes, s);
+    check_limits(LIMITS, "outliers", outlier, small, small, s);
+}
+
 static void limits(void **state) {
     NEED_DEVICE(state);
     const conv_fft_problem p = test_problem(LIMITS);
     strategies s;
     for (int64_t tiles = 1; tiles <= 2; tiles++) {
         assert_true(half_strategies(&p, tiles, "save", "step", &s));
-        check_limits("ordinary", ordinary, ordinary, ordinary, &s);
-        check_limits("65504 by tiny", largest, tiny, small, &s);
-        check_limits("65504 everywhere", all_largest, tiny, tiny, &s);
-        check_limits("tiny by large", tiny, largest, small, &s);
-        check_limits("tiny by ordinary", small, small, tiny, &s);
-        check_limits("samples of all sizes", sizes, small, small, &s);
-        check_limits("gradients of all sizes", small, small, sizes, &s);
-        check_limits("outliers", outlier, small, small, &s);
+        check_all_limits(&s);
+    }
+    assert_int_equal(case_failures(), 0);
+}
+
+/* Bases whose transforms are matrix products, with one tile. */
+static strategies matrix_strategies(const conv_fft_problem *p, const char *basis) {
+    strategies found, s;
+    assert_true(half_strategies(p, 1, "save", "step", &found));
+    for (int pass = 0; pass < 3; pass++)
+        edit_strategy(found.line[pass], "basis", basis, s.line[pass], sizeof s.line[pass]);
+    return s;
+}
+
+static void limits_of_matrices(void **state) {
+    NEED_DEVICE(state);
+    static const struct {
+        const char *line, *basis;
+    } cases[] = {{"in=2x24x20x20 out=16 kernel=5x5 pad=2 dtype=bf16 math=half", "32x32"},
+                 {"in=2x24x40x29 out=16 kernel=5x4 pad=2 dtype=bf16 math=half", "64x32"},
+                 {"in=2x64x64x64 out=8 kernel=9x9 dtype=bf16 math=half", "64x64"},
+                 {"in=2x64x64x64 out=8 kernel=9x9 dtype=fp16 math=half", "64x64"}};
+    const conv_fft_problem p = test_problem(LIMITS);
+    strategies s = matrix_strategies(&p, "32x32");
+    check_all_limits(&s);
+    s = matrix_strategies(&p, "32x64");
+    check_all_limits(&s);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const conv_fft_problem q = test_problem(cases[i].line);
+        s = matrix_strategies(&q, cases[i].basis);
+        check_limits(cases[i].line, "ordinary", ordinary, ordinary, ordinary, &s);
     }
     assert_int_equal(case_failures(), 0);
 }
@@ -206,13 +240,15 @@ static void isolation(void **state) {
     static const double bad[] = {65504, INFINITY, NAN};
     const conv_fft_problem p = test_problem(LIMITS);
     strategies s;
-    for (int kind = 0; kind < 6; kind++) {
+    for (int kind = 0; kind < 12; kind++) {
         assert_true(half_strategies(&p, 1 + kind % 2, "save", "step", &s));
+        if (kind >= 6)
+            s = matrix_strategies(&p, kind % 2 ? "64x32" : "32x32");
         generator g = generator_create(6);
         layer l = layer_create(&p, &g);
         fill(&l, &l.w, small, &g);
         const conv_fft_plan *const plan = half_plan(&p, &s, CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA);
-        const bool data = kind >= 3;
+        const bool data = kind % 6 >= 3;
         operand *const in = data ? &l.gy : &l.x;
         result *const out = data ? &l.gx : &l.y;
         const int64_t slice = out->tensor.count / out->tensor.extent[0];
@@ -254,6 +290,7 @@ static void isolation(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits),
+        cmocka_unit_test(limits_of_matrices),
         cmocka_unit_test(isolation),
         cmocka_unit_test(ways),
     };

@@ -164,6 +164,7 @@ conv_fft_status fft_measure(const fft_timer *timer, fft_impl *impls, size_t coun
 
 typedef struct fft_options {
     const char *out, *only, *commit, *precision; /* NULL: standard output, all cases, git's answer, any */
+    const char *cache;                           /* of kernels; NULL: a folder of this run */
     bool quick;
 } fft_options;
 

@@ -32,6 +32,7 @@ static void help(void) {
          "  --case NAME     only the cases of this name (as --list prints it), of every type that there is\n"
          "  --precision P   only the cases of fp32, fp64 or fp16\n"
          "  --commit ID     what was built, for the results (default: what git says here)\n"
+         "  --cache FOLDER  kernels may be there already: how long it takes to make plans is then not measured\n"
          "  --list          print the cases, run nothing\n"
          "  --help");
 }
@@ -39,10 +40,15 @@ static void help(void) {
 /* False: the program ends, with *status. */
 static bool parse(int argc, char **argv, fft_options *o, bool *list, int *status) {
     static const struct option table[] = {
-        {"out", required_argument, NULL, 'o'},    {"quick", no_argument, NULL, 'q'},
-        {"case", required_argument, NULL, 'c'},   {"precision", required_argument, NULL, 'p'},
-        {"commit", required_argument, NULL, 'i'}, {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+        {"out", required_argument, NULL, 'o'},
+        {"quick", no_argument, NULL, 'q'},
+        {"case", required_argument, NULL, 'c'},
+        {"precision", required_argument, NULL, 'p'},
+        {"commit", required_argument, NULL, 'i'},
+        {"cache", required_argument, NULL, 'd'},
+        {"list", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     *o = (fft_options){0};
     *list = false;
@@ -63,6 +69,9 @@ static bool parse(int argc, char **argv, fft_options *o, bool *list, int *status
             break;
         case 'i':
             o->commit = optarg;
+            break;
+        case 'd':
+            o->cache = optarg;
             break;
         case 'l':
             *list = true;

@@ -32,8 +32,8 @@ static void transform(const sweep *s, const double *roots, const double *in, dou
 }
 
 enum {
-    LONGEST_DEFINITION = 4096, /* longer lines are halved */
-    LEAST_HALVED = 128         /* until they have fewer points than this */
+    LONGEST_DEFINITION = 1024, /* longer lines are halved */
+    LEAST_HALVED = 16          /* until they have fewer points than this */
 };
 
 /* out[k] = sum over j < n of in[j * stride] exp(-2 pi i j k / n), roots being those of `all` points: even and odd points by themselves. room: for n

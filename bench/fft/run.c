@@ -24,7 +24,8 @@ typedef struct first_use {
 typedef struct session {
     const fft_options *o;
     const fft_case *cases;
-    char cache[512]; /* kernels of this run only, so that plans are made cold once */
+    const char *cache; /* of kernels */
+    char own[512];     /* the cache of this run only, so that plans are made cold once */
     cf_gpu *gpu;
     conv_fft_context *context;
     cf_cu_stream stream;
@@ -64,6 +65,10 @@ static void describe_conditions(session *run) {
 static void write_header(session *run) {
     const first_use *const f = &run->first;
     const int count = f->count ? f->count : 1;
+    if (run->o->cache) {
+        bench_copy(run->part.header, sizeof run->part.header, run->conditions);
+        return;
+    }
     snprintf(run->part.header, sizeof run->part.header,
              "%s# making %d plans: %.0f ms each and %.0f ms at most, from the kernel cache %.2f and %.2f ms\n",
              run->conditions, f->count, f->cold_ms / count, f->worst_cold_ms, f->cached_ms / count, f->worst_cached_ms);
@@ -80,6 +85,8 @@ static bool report(conv_fft_status status, const char *name, const char *what) {
 
 /* Makes the plan twice: without its kernels in the cache, unless an earlier case had them made, and with them. */
 static void measure_first_use(session *run, const fft_job *job) {
+    if (run->o->cache)
+        return;
     for (const fft_case *c = run->cases; c < job->c; c++)
         if (fft_same_transform(c, job->c))
             return;
@@ -194,11 +201,14 @@ static bool run_case(session *run, const fft_case *c) {
 
 static bool make_cache(session *run) {
     const char *const folder = getenv("TMPDIR");
-    snprintf(run->cache, sizeof run->cache, "%s/bench_fft.XXXXXX", folder && *folder ? folder : "/tmp");
-    if (mkdtemp(run->cache))
+    run->cache = run->o->cache;
+    if (run->cache)
         return true;
-    bench_message("cannot make the directory %s", run->cache);
-    run->cache[0] = '\0';
+    snprintf(run->own, sizeof run->own, "%s/bench_fft.XXXXXX", folder && *folder ? folder : "/tmp");
+    run->cache = mkdtemp(run->own);
+    if (run->cache)
+        return true;
+    bench_message("cannot make the directory %s", run->own);
     return false;
 }
 
@@ -231,8 +241,8 @@ static void close_session(session *run) {
     cf_gpu_close(run->gpu);
     conv_fft_context_destroy(run->context);
     free(run->part.rows);
-    if (run->cache[0])
-        nftw(run->cache, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    if (run->cache && run->cache == run->own)
+        nftw(run->own, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 bool fft_bench(const fft_options *o, const fft_case *cases, size_t count) {

@@ -29,7 +29,13 @@ static void model_set(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF_
         cost[CF_STAGE_BIAS] = cf_model_bias(plan, set);
 }
 
-/* Stages that one launch does, as cf_staged_run() marks them: the last of them is left, under the names of all. */
+/* Fused kernels of both gradients (conv/long.h). */
+static bool is_one_kernel(const conv_fft_plan *plan, int set) {
+    return set == CONV_FFT_BACKWARD && plan->shares_gy &&
+           plan->pass[CF_PASS_WEIGHTS].strategy.family == CF_FAMILY_FUSED;
+}
+
+/* Stages that one launch does, as cf_staged_run() and cf_long_run() mark them: the last of them is left, under the names of all. */
 static void join(const conv_fft_plan *plan, cf_stage_kind gone, cf_stage_kind left,
                  cf_stage_cost cost[CF_STAGE_COUNT]) {
     cost[left].bytes += cost[gone].bytes;
@@ -44,6 +50,8 @@ static void name_stage(const conv_fft_plan *plan, int set, int index, cf_stage_c
     strncpy(stage->name, cf_stage_names[index], sizeof stage->name - 1);
     if (index == CF_STAGE_LOAD_X && set == CONV_FFT_FORWARD && plan->pass[CF_PASS_FORWARD].pair)
         strncpy(stage->name, "transform w, x", sizeof stage->name - 1);
+    if (index == CF_STAGE_CONVOLVE_GW && is_one_kernel(plan, set))
+        strncpy(stage->name, "convolve gx, gw", sizeof stage->name - 1);
     if (index == CF_STAGE_LOAD_GY && (w || x))
         snprintf(stage->name, sizeof stage->name, "transform %s%sgy",
                  w && plan->pass[CF_PASS_DATA].pair && (set & CONV_FFT_BACKWARD_DATA) ? "w, " : "",
@@ -58,6 +66,8 @@ static void join_pairs(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF
     if ((set & CONV_FFT_BACKWARD_WEIGHTS) && plan->pass[CF_PASS_WEIGHTS].pair &&
         !((set & CONV_FFT_BACKWARD_DATA) && plan->shares_gy))
         join(plan, CF_STAGE_LOAD_X, CF_STAGE_LOAD_GY, cost);
+    if (is_one_kernel(plan, set))
+        join(plan, CF_STAGE_CONVOLVE_GX, CF_STAGE_CONVOLVE_GW, cost);
 }
 
 void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv_fft_description *description) {

@@ -201,19 +201,29 @@ static double kept_seconds(const cf_device *device, int pass, const cf_strategy 
     const double *rates = pass == CF_PASS_WEIGHTS ? weights : sums ? to_few : to_many;
     const double step = 2.3e-6, multiprocessors = device->threads / 64.0;
     /* Of larger planes than those of L1, and of more channels, fewer fit. */
-    const double large = (plane > 21.5e3 ? 1.5 : 1.0) * (few > 3.0 ? 1.5 : 1.0);
+    const double large = (plane > 22e3 ? 1.5 : 1.0) * (few > 3.0 ? 1.5 : 1.0);
     const double work = large * operations / (device->fused_flops * rates[s->tiles[2] == 1]);
     double chain = (in + out) * step;
     if (pass == CF_PASS_FORWARD)
         chain = (in + fmin(out, fmax(4.0 * few, out * rows / 2.0 / multiprocessors))) * step;
-    const double slices = fmin(rows, fmax(1.0, 2.0 * multiprocessors / out));
+    /* Of many rows, one is a phase ahead of the one before. */
+    const double slices = fmin(rows, fmax(1.0, 2.0 * multiprocessors / out)), turns = ceil(rows / slices),
+                 few_turns = 32.0;
     if (pass == CF_PASS_WEIGHTS)
-        chain = ceil(rows / slices) * 2.0 * step + add_seconds(slices);
+        chain = (fmin(turns, few_turns) * 2.0 + fmax(0.0, turns - few_turns) * 1.5) * step + add_seconds(slices);
     double spectra = 0.0;
     if (pass == CF_PASS_WEIGHTS)
         spectra = 2.0 * rows * in * plane / device->bandwidth + device->stage_seconds +
                   plane_seconds(device, (double)(s->basis[1] * s->basis[2]));
     return fmax(work, chain) + spectra + device->stage_seconds;
+}
+
+/* What short planes of single channels take beside others of as many points, from an H200: powers of three are slow, and rows that are read by quads
+ * are fast (layers of 14x14 with 27x27 and 28x28 points). */
+static double plane_share(const int64_t basis[3]) {
+    if (basis[0] > 1 || basis[1] == 1 || basis[1] > 32 || basis[2] > 32)
+        return 1.0;
+    return (basis[1] % 27 == 0 ? 1.1 : 1.0) * (basis[2] % 27 == 0 ? 1.06 : basis[2] % 4 == 0 ? 0.94 : 1.0);
 }
 
 /* Tensors once, and the weights' spectra; the transforms' arithmetic, of x again for each block of sums of gw. */
@@ -239,7 +249,9 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
     if (pass == CF_PASS_WEIGHTS && few == 0.0) /* sums that stay in a hundred kilobytes */
         chunk = fmin(out, fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
     const double again = out / chunk;
-    const double transforms = rows * groups * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0),
+    const double share = in * out == 1.0 ? plane_share(s[CF_X].basis) : 1.0;
+    const double transforms =
+                     share * rows * groups * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0),
                  products = 8.0 * rows * groups * in * out * bins;
     /* Long lines go through memory twice more on their way, in pieces. */
     const double pieces = lines && points > 2.0 * CF_LONG_MOST_POINTS ? 4.0 * rows * groups * plane : 0.0;

@@ -27,6 +27,23 @@ static bool contains(const cf_space_bases *list, int64_t basis) {
     return false;
 }
 
+/* For positions of x, the least bases with as many tiles as outputs have with those of the list, the longest ones first. */
+static void add_for_x(const cf_axis *axis, const cf_unit *unit, int64_t whole, cf_space_bases *list) {
+    enum {
+        MOST = 3
+    };
+    for (int i = list->count - 1, added = 0; i >= 0 && added < MOST && list->count < CF_SPACE_MOST_BASES; --i) {
+        int64_t n = list->basis[i];
+        const int64_t tiles = cf_space_tiles(axis, unit, n, false);
+        while (n && n < whole && cf_space_tiles(axis, unit, n, true) > tiles)
+            n = cf_next_basis(n + 1);
+        if (!n || n >= whole || contains(list, n))
+            continue;
+        list->basis[list->count++] = n;
+        ++added;
+    }
+}
+
 void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int most, cf_space_bases *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_next_basis(cf_basis_one_tile(axis, &unit));
@@ -44,7 +61,9 @@ void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int mos
         }
         list->basis[list->count++] = n;
     }
-    for (int i = list->count - 1; i >= 0 && list->count < CF_SPACE_MOST_BASES; --i) {
+    const int ascending = list->count;
+    add_for_x(axis, &unit, whole, list);
+    for (int i = ascending - 1; i >= 0 && list->count < CF_SPACE_MOST_BASES; --i) {
         int64_t n = list->basis[i];
         while (n % row_unit)
             n = cf_next_basis(n + 1);

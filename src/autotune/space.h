@@ -15,7 +15,8 @@ typedef struct cf_space_bases {
 } cf_space_bases;
 
 /* Bases of an axis in ascending order, each with less total length (tiles x basis) than every smaller one, up to one tile; behind them,
- * largest first, the next multiples of row_unit, whose transforms may be cheaper. */
+ * largest first, a few that have no more tiles for positions of x than those have for outputs, and the next multiples of row_unit, whose
+ * transforms may be cheaper. */
 void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int most, cf_space_bases *bases);
 
 /* The bases of all axes of a layer, fewer for each the more axes there are; a power of two behind them where such lines have kernels of

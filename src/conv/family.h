@@ -24,6 +24,8 @@ typedef struct cf_family {
      * NULL: the tuner makes them, from the axes' bases and tiles. */
     conv_fft_status (*candidates)(const cf_layer *layer, cf_device *device, int pass,
                                   bool (*visit)(const cf_strategy *strategy, void *user), void *user);
+    /* Whether both gradients of a prepared plan, each in the family's own way, run as one. NULL: if they share the spectrum of gy. */
+    bool (*shares_gy)(const conv_fft_plan *plan);
 } cf_family;
 
 extern const cf_family cf_families[CF_FAMILY_COUNT];

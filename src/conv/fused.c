@@ -18,6 +18,7 @@
 typedef struct fused_state {
     cf_gpu *gpu;
     cf_long *lines; /* the form for long signals, which has all that follows in its own way; NULL: it does not serve */
+    cf_long *both;  /* the same of both gradients in one call, of the plan's pass for those of the weights; or NULL */
     cf_fused_config config;
     cf_gpu_transform *weights;     /* w to its spectrum, or the gradient's spectrum to gw */
     cf_gpu_transform *inputs;      /* x to its spectrum, where that passes by; or NULL */
@@ -63,6 +64,11 @@ bool cf_fused_runs_on(const cf_device *device, const cf_layer *layer, int pass, 
     return layer->batch == 0 || cf_fused_configure(layer, pass, s, &gpu->facts, &config) == CONV_FFT_SUCCESS;
 }
 
+bool cf_fused_shares_gy(const conv_fft_plan *plan) {
+    const fused_state *state = plan->pass[CF_PASS_WEIGHTS].state;
+    return state && state->both;
+}
+
 /* Planes one after the other, a row's columns side by side. */
 static void lay_planes(const cf_strategy *s, cf_fft_problem *fft) {
     const cf_spectrum *spectrum = &fft->transform.spectrum;
@@ -92,6 +98,7 @@ static conv_fft_status describe_weights(const cf_layer *layer, int pass, const c
     memset(fft, 0, sizeof *fft);
     cf_transform_desc *d = &fft->transform;
     d->inverse = fft->adds = pass == CF_PASS_WEIGHTS;
+    fft->leads = !d->inverse; /* fused_scatter() */
     d->tensor = d->inverse ? layer->gw : layer->w;
     d->window = cf_fused_window(layer, pass, s, CF_W);
     d->spectrum = spectrum[CF_W];
@@ -116,8 +123,11 @@ conv_fft_status cf_fused_prepare(conv_fft_plan *plan, int pass) {
     const cf_strategy *s = &plan->pass[pass].strategy;
     cf_fft_problem fft;
     state->gpu = cf_gpu_of_layers(plan->device);
-    if (cf_long_serves(&plan->layer, pass, s))
+    if (cf_long_serves(&plan->layer, pass, s)) {
+        if (pass == CF_PASS_WEIGHTS && cf_long_serves_both(plan))
+            CF_FORWARD(cf_long_create(state->gpu, &plan->layer, CF_LONG_BOTH, s, &state->both));
         return cf_long_create(state->gpu, &plan->layer, pass, s, &state->lines);
+    }
     CF_FORWARD(cf_fused_configure(&plan->layer, pass, s, &state->gpu->facts, &state->config));
     CF_FORWARD(describe_weights(&plan->layer, pass, s, &fft));
     CF_FORWARD(cf_gpu_transform_create(state->gpu, &fft, &state->weights));
@@ -163,8 +173,10 @@ conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
     int count = 0;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
-    if (state->lines)
+    if (state->lines) {
+        CF_FORWARD(state->both ? cf_long_build(state->both) : CONV_FFT_SUCCESS);
         return cf_long_build(state->lines);
+    }
     cf_gpu_transform *const transforms[] = {state->weights, state->inputs};
     CF_FORWARD(cf_gpu_transforms_build(state->gpu, transforms, state->inputs ? 2 : 1, NULL, 0));
     memset(sources, 0, sizeof sources);
@@ -188,6 +200,7 @@ void cf_fused_release(conv_fft_plan *plan, int pass) {
     if (!state)
         return;
     cf_long_destroy(state->lines);
+    cf_long_destroy(state->both);
     cf_gpu_transform_destroy(state->weights);
     cf_gpu_transform_destroy(state->inputs);
     cf_kernel_destroy(state->kernel[0]);
@@ -201,12 +214,12 @@ cf_workspace cf_fused_workspace(const conv_fft_plan *plan, int set, int64_t rows
     cf_workspace ws = {.rows = rows};
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
         const fused_state *state = plan->pass[i].state;
-        if (!(set & 1 << i) || !state)
+        if (!(set & 1 << i) || !state || (set == CONV_FFT_BACKWARD && i == CF_PASS_DATA))
             continue;
         ws.scratch = state->spectra + state->of_x;
         ws.bytes = state->spectra + state->of_x + state->scratch + CF_WORKSPACE_SLACK;
         if (state->lines)
-            ws.bytes = cf_long_bytes(state->lines) + CF_WORKSPACE_SLACK;
+            ws.bytes = cf_long_bytes(set == CONV_FFT_BACKWARD ? state->both : state->lines) + CF_WORKSPACE_SLACK;
     }
     return ws;
 }
@@ -293,11 +306,10 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
                                                      : CF_PASS_WEIGHTS;
     const fused_state *state = plan->pass[pass].state;
     const cf_layer *layer = &plan->layer;
-    const bool data = pass == CF_PASS_DATA;
-    bool accumulate = data && (c->flags & CONV_FFT_ACCUMULATE_GX);
+    const bool data = set & CONV_FFT_BACKWARD_DATA, accumulate = data && (c->flags & CONV_FFT_ACCUMULATE_GX);
     if (pass == CF_PASS_WEIGHTS)
         CF_FORWARD(cf_staged_zero_weights(plan, c));
-    if (data && !accumulate && cf_staged_gx_store(layer, &plan->pass[pass].strategy) == CF_GX_ZEROED) {
+    if (data && !accumulate && cf_staged_gx_store(layer, &plan->pass[CF_PASS_DATA].strategy) == CF_GX_ZEROED) {
         int64_t x[5], y[5], w[5];
         cf_layer_extents(layer, x, y, w);
         CF_FORWARD(plan->device->ops->zero(plan->device, &layer->x, x, c->gx, c->stream));
@@ -305,6 +317,8 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
     if (layer->batch == 0)
         return CONV_FFT_SUCCESS;
     char *spectra = (char *)cf_align((size_t)c->workspace);
+    if (set == CONV_FFT_BACKWARD)
+        return cf_long_run(plan, CF_LONG_BOTH, state->both, c, spectra);
     if (state->lines)
         return cf_long_run(plan, pass, state->lines, c, spectra);
     if (pass == CF_PASS_WEIGHTS)

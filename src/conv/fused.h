@@ -9,6 +9,7 @@
 
 /* Its candidates are the tuner's, with the bases and tiles of staged ones. */
 CF_FAMILY_DECLARE(cf_fused);
+bool cf_fused_shares_gy(const conv_fft_plan *plan);
 
 typedef enum cf_fused_form {
     CF_FUSED_SCATTER,

@@ -198,7 +198,7 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
 
 void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
     const char *const kernels[] = {"scatter", "gather", c->sums ? "weight" : "weights"};
-    const bool whole = c->whole && variant == 0;
+    const bool whole = c->whole && variant == 0, late = c->form == CF_FUSED_SCATTER && c->in == 1 && c->out == 1;
     cf_tile_emit_config(&c->tile[0][variant], "SideX", t);
     cf_tile_emit_config(&c->tile[1][variant], "SideY", t);
     cf_text_add(t,
@@ -206,11 +206,14 @@ void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
                 "%d;\nstatic constexpr bool CONJUGATE = %s, ROWS_FIRST = %s;\n",
                 c->in, c->out, c->chunk, c->conjugate ? "true" : "false", c->rows_first ? "true" : "false");
     cf_text_add(
-        t, "static constexpr long long W_IN = %lld, W_OUT = %lld;\nstatic constexpr bool BULK = %s, WHOLE = %s;\n};\n",
+        t, "static constexpr long long W_IN = %lld, W_OUT = %lld;\nstatic constexpr bool BULK = %s, WHOLE = %s;\n",
         (long long)c->in_stride, (long long)c->out_stride, c->bulk ? "true" : "false", whole ? "true" : "false");
-    cf_text_add(
-        t,
-        "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fused(const FusedCall call) {" CF_KERNEL_WAITS "    "
-        "%s_%s<Problem>(call);\n}\n",
-        c->tile[0][0].threads, c->tile[0][0].blocks, c->keeps ? "kept" : "fused", kernels[c->form]);
+    if (late)
+        cf_text_add(t, "static CF_DEVICE void wait() {" CF_KERNEL_WAITS "}\n");
+    cf_text_add(t, "};\n");
+    cf_text_add(t,
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fused(const FusedCall call) {%s    "
+                "%s_%s<Problem>(call);\n}\n",
+                c->tile[0][0].threads, c->tile[0][0].blocks, late ? "\n" : CF_KERNEL_WAITS, c->keeps ? "kept" : "fused",
+                kernels[c->form]);
 }

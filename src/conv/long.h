@@ -13,17 +13,22 @@ enum {
     CF_LONG_MOST_POINTS = 8192 /* of a line that is not cut */
 };
 
-/* What the kernels of a pass do; x is what it reads (weights: x), y what it writes (weights: gy). */
+/* In place of a pass: both gradients of a call, which then transforms gy once. */
+#define CF_LONG_BOTH CF_PASS_COUNT
+
+/* What the kernels of a pass do; x is what it reads (weights, both: x), y what it writes (weights, both: gy). */
 typedef enum cf_long_stage {
     CF_LONG_CUT_W, /* cut: signals to pieces */
     CF_LONG_CUT_X,
     CF_LONG_CUT_Y,
-    CF_LONG_SPECTRA, /* of w */
-    CF_LONG_LINES,   /* of y from those of x and spectra of w */
-    CF_LONG_SUMS,    /* spectra of gw */
+    CF_LONG_SPECTRA,   /* of w */
+    CF_LONG_LINES,     /* of y from those of x and spectra of w */
+    CF_LONG_SUMS,      /* spectra of gw */
+    CF_LONG_BOTH_SUMS, /* the same, and lines of gx from those of gy and spectra of w */
     CF_LONG_GRADIENT,
     CF_LONG_JOIN_Y, /* join: pieces to signals */
     CF_LONG_JOIN_W,
+    CF_LONG_JOIN_GX, /* of both */
     CF_LONG_STAGES
 } cf_long_stage;
 
@@ -42,7 +47,7 @@ typedef struct cf_long_config {
     cf_long_steps one, two; /* of one line to a block's threads; of one to half of them */
     int column[2];          /* radices of columns; 1, 1: lines fit */
     int column_threads;
-    cf_long_side x, y, w;
+    cf_long_side x, y, w, gw;
     int64_t pad;
     bool conjugate, groups_first; /* neighbouring lines differ in the group */
     int64_t rows, groups, together, slices;
@@ -50,7 +55,9 @@ typedef struct cf_long_config {
 
 /* Whether the form computes this pass. */
 bool cf_long_serves(const cf_layer *layer, int pass, const cf_strategy *strategy);
-/* NOT_SUPPORTED: the GPU has too little shared memory for a block, or there are too many lines. */
+/* Whether it computes both gradients of the plan as one. */
+bool cf_long_serves_both(const conv_fft_plan *plan);
+/* pass: or CF_LONG_BOTH. NOT_SUPPORTED: the GPU has too little shared memory for a block, or there are too many lines. */
 conv_fft_status cf_long_configure(const cf_layer *layer, int pass, const cf_strategy *strategy,
                                   const cf_gpu_facts *facts, cf_long_config *config);
 
@@ -64,7 +71,7 @@ cf_launch cf_long_launch(const cf_long_config *config, cf_long_stage stage, int6
 /* Its source; the text is to be freed, and outlives it. OUT_OF_MEMORY. */
 conv_fft_status cf_long_source(const cf_long_config *config, cf_long_stage stage, cf_source *source);
 
-/* A pass of a plan. */
+/* A pass of a plan, or both gradients. */
 typedef struct cf_long cf_long;
 
 conv_fft_status cf_long_create(cf_gpu *gpu, const cf_layer *layer, int pass, const cf_strategy *strategy,

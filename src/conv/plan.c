@@ -102,9 +102,10 @@ static conv_fft_status prepare(conv_fft_plan *plan) {
             CF_FORWARD(family_of(plan, i)->prepare(plan, i));
     }
     const cf_pass_plan *data = &plan->pass[CF_PASS_DATA], *weights = &plan->pass[CF_PASS_WEIGHTS];
-    plan->shares_gy = (plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD &&
-                      data->strategy.family == weights->strategy.family && data->transform[CF_Y] &&
-                      data->transform[CF_Y] == weights->transform[CF_Y];
+    bool (*const asked)(const conv_fft_plan *) = family_of(plan, CF_PASS_DATA)->shares_gy;
+    plan->shares_gy =
+        (plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && data->strategy.family == weights->strategy.family &&
+        (asked ? asked(plan) : data->transform[CF_Y] && data->transform[CF_Y] == weights->transform[CF_Y]);
     return CONV_FFT_SUCCESS;
 }
 

@@ -278,7 +278,7 @@ const cf_family cf_families[CF_FAMILY_COUNT] = {
     [CF_FAMILY_STAGED] =
         {.feasible = feasible, .runs_on = runs_on, .prepare = prepare, .workspace = workspace, .run = cf_staged_run},
     [CF_FAMILY_FUSED] = {cf_fused_feasible, cf_fused_runs_on, cf_fused_prepare, cf_fused_build, cf_fused_release,
-                         cf_fused_workspace, cf_fused_run, NULL},
+                         cf_fused_workspace, cf_fused_run, NULL, cf_fused_shares_gy},
     [CF_FAMILY_REFERENCE] = CF_FAMILY_OF(cf_reference),
     [CF_FAMILY_DIRECT] = CF_FAMILY_OF(cf_direct),
 };

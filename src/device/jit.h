@@ -42,6 +42,15 @@ typedef struct cf_jit {
     "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n" \
     "#endif\n"
 
+/*
+ * Behind it: what is launched next, and waits itself, may begin as soon as all blocks of this kernel have, while they work. Such a kernel may
+ * do without this one's results until it waits: all that was there before this one began is there.
+ */
+#define CF_KERNEL_LEADS                                                         \
+    "\n#if __CUDA_ARCH__ >= 900\n"                                              \
+    "    asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n" \
+    "#endif\n"
+
 /* The text of one kernel. */
 typedef struct cf_source {
     const char *name;                           /* of the kernel in the text, extern "C" */

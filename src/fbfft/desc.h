@@ -19,8 +19,9 @@ typedef struct cf_fft_layout {
 typedef struct cf_fft_problem {
     cf_transform_desc transform;
     bool complex_signal;
-    bool half; /* pairs of FP16 on both sides: half.h */
-    bool adds; /* some call of the inverse accumulates, or adds a bias */
+    bool half;  /* pairs of FP16 on both sides: half.h */
+    bool adds;  /* some call of the inverse accumulates, or adds a bias */
+    bool leads; /* what reads the spectrum has something to do before: CF_KERNEL_LEADS of device/jit.h */
     cf_fft_layout layout;
 } cf_fft_problem;
 

@@ -23,8 +23,9 @@ char *cf_fbfft_join_text(const char *headers, const char *kernel) {
     return text;
 }
 
-static conv_fft_status make_source(const char *tail, bool doubles, int64_t shared, cf_source *source) {
-    char *text = cf_fbfft_join_text("", tail);
+static conv_fft_status make_source(const char *headers, const char *tail, bool doubles, int64_t shared,
+                                   cf_source *source) {
+    char *text = cf_fbfft_join_text(headers, tail);
     if (!text)
         return CONV_FFT_OUT_OF_MEMORY;
     *source = (cf_source){.name = "cf_fft",
@@ -38,7 +39,7 @@ conv_fft_status cf_fft_real_source(const cf_fft_config *config, cf_source *sourc
     char tail[2048];
     cf_text t = {tail, sizeof tail, 0};
     cf_fft_emit(config, &t);
-    return make_source(tail, false, config->shared, source);
+    return make_source("", tail, false, config->shared, source);
 }
 
 conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *source) {
@@ -46,7 +47,14 @@ conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *sour
     cf_text t = {tail, sizeof tail, 0};
     cf_tile_emit(config, &t);
     const bool doubles = config->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source(tail, doubles, config->shared, source);
+    return make_source("", tail, doubles, config->shared, source);
+}
+
+conv_fft_status cf_fft_matrix_source(const cf_tile_config *config, cf_source *source) {
+    char tail[4096];
+    cf_text t = {tail, sizeof tail, 0};
+    cf_matrix_emit(config, &t);
+    return make_source(cf_matrix_kernel_text, tail, false, config->shared, source);
 }
 
 static conv_fft_status pair_source(const cf_tile_config pair[2], cf_source *source) {
@@ -54,7 +62,7 @@ static conv_fft_status pair_source(const cf_tile_config pair[2], cf_source *sour
     cf_text t = {tail, sizeof tail, 0};
     cf_tile_emit_pair(pair, &t);
     const bool doubles = pair[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source(tail, doubles, cf_max(pair[0].shared, pair[1].shared), source);
+    return make_source("", tail, doubles, cf_max(pair[0].shared, pair[1].shared), source);
 }
 
 enum {
@@ -73,8 +81,9 @@ static conv_fft_status make_sources(const cf_gpu_transform *t, cf_source *source
     for (int i = 0; i < t->passes.count; ++i) {
         const cf_fft_pass *pass = &t->passes.pass[i];
         for (int v = 0; v < variants(pass); ++v) {
-            CF_FORWARD(pass->plain ? cf_fft_real_source(&pass->real[v], &sources[*count])
-                                   : cf_fft_tile_source(&pass->tile[v], &sources[*count]));
+            CF_FORWARD(pass->plain    ? cf_fft_real_source(&pass->real[v], &sources[*count])
+                       : pass->matrix ? cf_fft_matrix_source(&pass->tile[v], &sources[*count])
+                                      : cf_fft_tile_source(&pass->tile[v], &sources[*count]));
             ++*count;
         }
     }
@@ -151,7 +160,7 @@ conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *fi
     *result = NULL;
     for (int i = 0; i < 2; ++i) {
         const cf_fft_pass *pass = &transform[i]->passes.pass[0];
-        if (transform[i]->passes.count > 1 || pass->plain || transform[i]->problem.transform.inverse ||
+        if (transform[i]->passes.count > 1 || pass->plain || pass->matrix || transform[i]->problem.transform.inverse ||
             groups > MOST_GROUPS || rows[i] <= 0)
             return CONV_FFT_SUCCESS;
         gains = gains || waves(gpu, &pass->tile[0], rows[i], groups) <= few_waves;
@@ -186,6 +195,8 @@ void cf_gpu_transform_describe(const cf_gpu_transform *t, cf_text *line) {
         cf_text_add(line, "%s", i ? "\n" : "");
         if (pass->plain)
             cf_fft_describe(&pass->real[0], line);
+        else if (pass->matrix)
+            cf_matrix_describe(&pass->tile[0], line);
         else
             cf_tile_describe(&pass->tile[0], line);
         cf_text_add(line, ", registers %d", t->kernel[i][0]->registers);
@@ -273,7 +284,8 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
     const cf_tile_problem *p = &pass->tile[0].problem;
     const bool inverse = t->problem.transform.inverse;
     const uintptr_t moved = (uintptr_t)signal | (pass->plain ? (uintptr_t)spectrum : 0);
-    const unsigned piece = pass->plain ? 16 : 4 * (unsigned)pass->tile[0].wide;
+    const unsigned element = (unsigned)cf_dtype_bytes(t->problem.transform.tensor.dtype),
+                   piece = pass->plain ? 16 : element * (unsigned)pass->tile[0].wide;
     const int variant = variants(pass) > 1 && moved % piece ? 1 : 0;
     cf_tile_call call = cf_tile_call_of(p, rows, c->unit);
     if (pass->plain && i == 0)

@@ -60,5 +60,6 @@ conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_
 /* The source of a kernel; its text is to be freed, and outlives it. OUT_OF_MEMORY. */
 conv_fft_status cf_fft_real_source(const cf_fft_config *config, cf_source *source);
 conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *source);
+conv_fft_status cf_fft_matrix_source(const cf_tile_config *config, cf_source *source);
 
 #endif

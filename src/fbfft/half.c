@@ -60,7 +60,8 @@ static conv_fft_status launch(const cf_half_plan *plan, int i, const void *in, v
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld lines; one call takes at most %lld", lines,
                        (long long)INT32_MAX * p->block_lines);
-    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {(unsigned)p->threads, 1, 1}, (size_t)p->shared};
+    const cf_launch shape = {
+        {(unsigned)cf_min(blocks, p->most), 1, 1}, {(unsigned)p->threads, 1, 1}, (size_t)p->shared};
     void *parameters[] = {&in, &out, &lines};
     return cf_kernel_launch(plan->kernel[i], &shape, parameters, stream);
 }

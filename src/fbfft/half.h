@@ -29,11 +29,13 @@ typedef struct cf_half_pass {
     int log_n;    /* points of a line */
     int log_r[2]; /* of the steps of a tile; the second is 0 if there is none */
     int log_w, log_inner, log_turn, log_first, log_middle;
+    bool ahead;       /* of LINES and COLUMNS: blocks have one tile after the other */
     int each, rounds; /* of WARPS */
     int threads, blocks;
     float gain[2][2];      /* of the first and of the second product of each step */
     int64_t shared, lines; /* bytes of a block; lines of an entry */
-    int64_t block_lines;   /* of a block */
+    int64_t block_lines;   /* of a tile */
+    int64_t most;          /* blocks of a launch */
 } cf_half_pass;
 
 typedef struct cf_half_config {

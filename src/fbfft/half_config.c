@@ -58,7 +58,9 @@ enum {
     LOG_SHORTEST_TILE = 10, /* words of which a warp has a unit */
     LOG_LINES_TILE = 12,    /* of lines in a tile; longer ones have their own */
     LOG_USUAL_TILE = 14,
-    LOG_LONGEST_LINE = 14, /* in a tile; longer ones take several passes */
+    LOG_LONGEST_LINE = 14, /* in a tile of several blocks; longer ones take several passes */
+    LOG_LINE_AHEAD =
+        15, /* in the tile of a multiprocessor's only block, which brings most of the next line while it works */
     LOG_LONGEST_STEP = 8,
     LOG_LONGEST_OF_TWO = 11, /* points of a pass where two make a line */
     LOG_SECTOR = 3,          /* words of a sector: pieces of memory that are read or written are no shorter */
@@ -80,6 +82,7 @@ static int log_of(int64_t n) {
 
 void cf_half_finish(const cf_gpu_facts *facts, cf_half_pass *p) {
     const int64_t by_registers = facts->registers_per_multiprocessor / (p->threads * REGISTERS);
+    p->most = INT32_MAX;
     if (p->form == CF_HALF_WARPS) {
         const int64_t warp_lines = (int64_t)p->each * p->rounds * (p->log_n == 4 ? 16 : p->log_n < 8 ? 8 : 1);
         p->block_lines = p->log_n < 4 ? (int64_t)p->threads * p->each : p->threads / 32 * warp_lines;
@@ -87,9 +90,17 @@ void cf_half_finish(const cf_gpu_facts *facts, cf_half_pass *p) {
         return;
     }
     p->shared = (int64_t)ENTRY_BYTES << (p->log_n + p->log_w);
+    if (p->ahead)
+        p->shared += p->shared / 4 * 3;
     p->block_lines = (int64_t)1 << p->log_w;
     const int64_t by_shared = facts->shared_per_multiprocessor / (p->shared + facts->shared_reserved_per_block);
     p->blocks = (int)cf_max(1, cf_min(by_registers, by_shared));
+    if (p->ahead)
+        p->most = (int64_t)p->blocks * facts->multiprocessors;
+}
+
+static bool has_ahead(const cf_gpu_facts *facts, int log_tile) {
+    return ((int64_t)ENTRY_BYTES << log_tile) / 4 * 7 <= facts->shared_per_block;
 }
 
 /* Lines one after the other. */
@@ -97,7 +108,10 @@ static cf_half_pass lines_pass(int log_n) {
     static const int each[] = {0, 2, 1, 1, 1, 1, 4, 1, 2, 2};
     if (log_n < 10)
         return (cf_half_pass){.form = CF_HALF_WARPS, .log_n = log_n, .each = each[log_n], .rounds = 1};
-    return (cf_half_pass){.form = CF_HALF_LINES, .log_n = log_n, .log_w = (int)cf_max(0, LOG_LINES_TILE - log_n)};
+    return (cf_half_pass){.form = CF_HALF_LINES,
+                          .log_n = log_n,
+                          .log_w = (int)cf_max(0, LOG_LINES_TILE - log_n),
+                          .ahead = log_n == LOG_LINE_AHEAD};
 }
 
 /* As many columns as make a tile, but whole sectors, and no more than there are. */
@@ -138,6 +152,14 @@ static void long_line(int log_n, cf_half_config *c) {
     c->pass[2] = rows_pass(third, first, second);
 }
 
+/* A block that has a multiprocessor to itself has twice the usual ones: with more, they have too few registers. */
+static int threads_of(const cf_half_pass *p) {
+    const int most = p->ahead ? 2 * THREADS : THREADS;
+    if (p->form == CF_HALF_WARPS)
+        return THREADS;
+    return (int)cf_min(most, cf_max(WARP, WARP << (p->log_n + p->log_w) >> (LOG_SHORTEST_TILE + 1)));
+}
+
 static int64_t lines_of(const cf_half_config *c, const cf_half_pass *p) { return c->points >> p->log_n; }
 
 void cf_half_configure(const cf_fft_problem *problem, const cf_gpu_facts *facts, cf_half_config *config) {
@@ -147,7 +169,8 @@ void cf_half_configure(const cf_fft_problem *problem, const cf_gpu_facts *facts,
         c.count = 2;
         c.pass[0] = lines_pass(log_of(n[2]));
         c.pass[1] = columns_pass(log_of(n[1]), log_of(n[2]), 0);
-    } else if (log_of(n[2]) <= LOG_LONGEST_LINE) {
+    } else if (log_of(n[2]) <= LOG_LONGEST_LINE ||
+               (log_of(n[2]) == LOG_LINE_AHEAD && has_ahead(facts, LOG_LINE_AHEAD))) {
         c.pass[0] = lines_pass(log_of(n[2]));
     } else {
         long_line(log_of(n[2]), &c);
@@ -157,9 +180,7 @@ void cf_half_configure(const cf_fft_problem *problem, const cf_gpu_facts *facts,
         cf_half_pass *p = &c.pass[i];
         p->log_r[0] = (int)cf_min(p->log_n, LOG_LONGEST_STEP);
         p->log_r[1] = p->log_n - p->log_r[0];
-        p->threads = p->form == CF_HALF_WARPS
-                         ? THREADS
-                         : (int)cf_min(THREADS, cf_max(WARP, WARP << (p->log_n + p->log_w) >> (LOG_SHORTEST_TILE + 1)));
+        p->threads = threads_of(p);
         p->lines = lines_of(&c, p);
         cf_half_finish(facts, p);
     }
@@ -221,10 +242,11 @@ static void emit(const cf_half_config *c, const cf_half_pass *p, cf_text *t) {
         cf_text_add(t, "static constexpr int EACH = %d, ROUNDS = %d;\n", p->each, p->rounds);
     else
         cf_text_add(t,
-                    "static constexpr int FORM = %d, LOG_R1 = %d, LOG_R2 = %d, LOG_W = %d, LOG_INNER = %d, LOG_TURN = "
+                    "static constexpr bool AHEAD = %s;\nstatic constexpr int FORM = %d, LOG_R1 = %d, LOG_R2 = %d, "
+                    "LOG_W = %d, LOG_INNER = %d, LOG_TURN = "
                     "%d, LOG_FIRST = %d, LOG_MIDDLE = %d;\n",
-                    (int)p->form, p->log_r[0], p->log_r[1], p->log_w, p->log_inner, p->log_turn, p->log_first,
-                    p->log_middle);
+                    p->ahead ? "true" : "false", (int)p->form, p->log_r[0], p->log_r[1], p->log_w, p->log_inner,
+                    p->log_turn, p->log_first, p->log_middle);
     cf_text_add(t,
                 "static __host__ __device__ constexpr float gain(int step, int product) {\n"
                 "    return step == 0 ? product == 0 ? float(%.9g) : float(%.9g) : product == 0 ? float(%.9g) : "
@@ -256,6 +278,6 @@ void cf_half_describe(const cf_half_pass *p, cf_text *t) {
     cf_text_add(t, "c2c of FP16 by tensor cores; %s of %lld", forms[p->form], 1LL << p->log_n);
     if (p->form != CF_HALF_WARPS && p->log_r[1] > 0)
         cf_text_add(t, " = %d*%d", 1 << p->log_r[0], 1 << p->log_r[1]);
-    cf_text_add(t, "; lines per block %lld; threads %d; shared memory %lld bytes", (long long)p->block_lines,
-                p->threads, (long long)p->shared);
+    cf_text_add(t, "; lines per block %lld%s; threads %d; shared memory %lld bytes", (long long)p->block_lines,
+                p->ahead ? " at a time" : "", p->threads, (long long)p->shared);
 }

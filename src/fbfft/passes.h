@@ -5,6 +5,7 @@
 #define CF_FBFFT_PASSES_H
 
 #include "fbfft/config.h"
+#include "fbfft/matrix.h"
 #include "fbfft/tile.h"
 
 #define CF_FFT_MAX_PASSES 3
@@ -12,7 +13,8 @@
 
 /* One kernel, for pointers aligned as it likes them and for others. */
 typedef struct cf_fft_pass {
-    bool plain; /* dense real planes: kernels/real1d.cuh and real2d.cuh; else kernels/tile.cuh */
+    bool plain;  /* dense real planes: kernels/real1d.cuh and real2d.cuh; else kernels/tile.cuh */
+    bool matrix; /* but kernels/matrix.cuh */
     cf_fft_config real[2];
     cf_tile_config tile[2];
 } cf_fft_pass;

@@ -395,9 +395,7 @@ static bool is_staged(const cf_tile_config *c) {
            radix_product(c->radix[2]) % 4 == 0 && extent(c, 2) > 0;
 }
 
-/* Whether every row of every plane, as much of it as lies in the signal, is whole pieces of so many numbers at multiples of their size,
- * if the pointers are. */
-static bool has_pieces(const cf_tile_config *c, int64_t wide) {
+bool cf_tile_has_pieces(const cf_tile_config *c, int64_t wide) {
     const cf_transform_desc *t = &c->problem.fft.transform;
     const cf_axis_window *w = &t->window.axis[2];
     const int64_t counts[] = {2, w->tiles, w->shifts, w->phases},
@@ -430,7 +428,7 @@ static conv_fft_status choose_lines(const cf_tile_problem *problem, int points, 
     /* Products move rows of any lines in pieces: kernels/planes.cuh. */
     const bool wide = c->staged || (!c->rides && number_bytes(c) == 4 && !c->planes_touch &&
                                     (c->kind == CF_TILE_PAIRS || c->kind == CF_TILE_HALVES));
-    c->wide = !wide ? 1 : has_pieces(c, 4) ? 4 : has_pieces(c, 2) ? 2 : 1;
+    c->wide = !wide ? 1 : cf_tile_has_pieces(c, 4) ? 4 : cf_tile_has_pieces(c, 2) ? 2 : 1;
     return CONV_FFT_SUCCESS;
 }
 

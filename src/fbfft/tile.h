@@ -95,6 +95,10 @@ void cf_tile_emit_pair(const cf_tile_config pair[2], cf_text *text);
 /* Its constants alone, as a struct of this name. */
 void cf_tile_emit_config(const cf_tile_config *config, const char *name, cf_text *text);
 
+/* Whether every row of every plane, as much of it as lies in the signal, is whole pieces of so many numbers at multiples of their size,
+ * if the pointers are. */
+bool cf_tile_has_pieces(const cf_tile_config *config, int64_t wide);
+
 /* Whether some coordinate of some plane may lie outside the signal. */
 bool cf_tile_checked(const cf_axis_window *axis);
 

@@ -61,9 +61,10 @@ void cf_tile_emit(const cf_tile_config *c, cf_text *t) {
     cf_tile_emit_config(c, "Config", t);
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {" CF_KERNEL_WAITS
-                "    "
+                "%s    "
                 "tile_%s<Config>(call);\n}\n",
-                c->threads, c->blocks, c->problem.fft.transform.inverse ? "inverse" : "forward");
+                c->threads, c->blocks, c->problem.fft.leads ? CF_KERNEL_LEADS : "",
+                c->problem.fft.transform.inverse ? "inverse" : "forward");
 }
 
 void cf_tile_emit_pair(const cf_tile_config pair[2], cf_text *t) {

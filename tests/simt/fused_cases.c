@@ -359,11 +359,14 @@ bool fused_case_check(const fused_case *c, int number, const fused_opened *o) {
     bool good = true;
     if (c->passes & F)
         good = layer_check_forward(&l, o->plan, number % 3 != 0);
-    const backward_call call = {.gx = c->passes & D,
-                                .gw = c->passes & W,
-                                .separate = number % 2,
-                                .flags = number % 4 < 2 ? CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW : 0};
+    backward_call call = {.gx = c->passes & D,
+                          .gw = c->passes & W,
+                          .separate = number % 2,
+                          .flags = number % 4 < 2 ? CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW : 0};
     if (call.gx || call.gw)
+        good = layer_check_backward(&l, o->plan, &call) && good;
+    call.separate = !call.separate;
+    if (o->plan->shares_gy) /* kernels for both gradients at once, and for one */
         good = layer_check_backward(&l, o->plan, &call) && good;
     layer_destroy(&l);
     tensor_align(0);

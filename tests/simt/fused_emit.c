@@ -130,6 +130,9 @@ static void emit(const fused_case *c, const char *facts) {
     if (c->passes & CONV_FFT_BACKWARD_WEIGHTS)
         status = conv_fft_backward_weights(o.plan, t, t, gw, NULL, 0, memory, bytes, NULL);
     need(status == CONV_FFT_SUCCESS, conv_fft_last_error());
+    if ((c->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD)
+        status = conv_fft_backward(o.plan, t, t, t, t, gw, NULL, 0, memory, bytes, NULL);
+    need(status == CONV_FFT_SUCCESS, conv_fft_last_error());
     fused_case_close(&o);
 }
 

@@ -26,17 +26,26 @@ inline double simt_dot(unsigned a, unsigned b, float (*number)(unsigned short)) 
     return half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16);
 }
 
+/* What the lanes of each warp bring to a product; they meet in a shuffle, which, other than a barrier, orders nothing else. */
+struct simt_operands {
+    unsigned a[4], b[2];
+};
+inline simt_operands simt_brought[32][32];
+
 /* mma.m16n8k16 of such numbers with sums in FP32. */
 inline void simt_multiply(float d[4], const unsigned a[4], const unsigned b[2], float (*number)(unsigned short)) {
     const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, column = lane % 4 * 2;
+    simt_operands *const all = simt_brought[threadIdx.x / 32];
     double sum[4] = {d[0], d[1], d[2], d[3]};
+    all[lane] = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+    __shfl_sync(~0u, 0, 0);
     for (int t = 0; t < 4; ++t)
         for (int word = 0; word < 2; ++word)
-            for (int half = 0; half < 2; ++half) {
-                const unsigned own = __shfl_sync(~0u, a[2 * word + half], 4 * row + t);
+            for (int half = 0; half < 2; ++half)
                 for (int j = 0; j < 2; ++j)
-                    sum[2 * half + j] += simt_dot(own, __shfl_sync(~0u, b[word], 4 * (column + j) + t), number);
-            }
+                    sum[2 * half + j] +=
+                        simt_dot(all[4 * row + t].a[2 * word + half], all[4 * (column + j) + t].b[word], number);
+    __shfl_sync(~0u, 0, 0); /* before others are brought */
     for (int i = 0; i < 4; ++i)
         d[i] = simt_cut(sum[i]);
 }

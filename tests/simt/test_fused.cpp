@@ -232,6 +232,13 @@ void note_lines(const fused_opened &o, int pass, const cf_strategy &s) {
 }
 
 void note_case(const fused_opened &o) {
+    cf_long_config both;
+    const bool shares = o.plan->shares_gy;
+    if (shares)
+        CHECK(cf_long_configure(&o.plan->layer, CF_LONG_BOTH, &o.plan->pass[CF_PASS_WEIGHTS].strategy, &o.gpu.facts,
+                                &both) == CONV_FFT_SUCCESS);
+    cover("both gradients of long lines", shares && cf_long_pieces(&both) == 1);
+    cover("both gradients of long lines in pieces", shares && cf_long_pieces(&both) > 1);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         cf_fused_config c;
         if (!(o.plan->passes & 1 << pass) || o.problem.batch == 0)

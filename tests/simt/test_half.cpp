@@ -127,21 +127,22 @@ void isolation() { isolated<2>(), isolated<4>(), isolated<6>(), isolated<8>(); }
 
 /* -------------------------------------------------------------------------------------------------------------- tiles */
 
-template <int FORM_, int R1, int R2, int W, int INNER, int TURN, int FIRST, int MIDDLE, bool INV> struct TileConfig {
+template <int FORM_, int R1, int R2, int W, int INNER, int TURN, int FIRST, int MIDDLE, bool INV, bool MORE = false>
+struct TileConfig {
     static constexpr int FORM = FORM_, LOG_R1 = R1, LOG_R2 = R2, LOG_W = W, LOG_INNER = INNER, LOG_TURN = TURN,
                          LOG_FIRST = FIRST, LOG_MIDDLE = MIDDLE, THREADS = R1 + R2 + W > 10 ? 64 : 32;
-    static constexpr bool INVERSE = INV;
+    static constexpr bool INVERSE = INV, AHEAD = MORE;
     static constexpr float gain(int step, int product) { return step ? 0.75f : product ? 1.25f : 0.5f; }
     static constexpr double all() { return (R1 > 4 ? 0.5 : 1) * 1.25 * (R2 > 4 ? 0.75 : 1) * (R2 > 0 ? 0.75 : 1); }
 };
 
-template <int R1, int R2, int W, bool INV = false> void tile_lines() {
-    typedef TileConfig<HALF_LINES, R1, R2, W, 0, 0, 0, 0, INV> C;
+template <int R1, int R2, int W, bool INV = false, bool MORE = false> void tile_lines() {
+    typedef TileConfig<HALF_LINES, R1, R2, W, 0, 0, 0, 0, INV, MORE> C;
     const std::string what = "tiles of lines of " + std::to_string(1 << R1) + "*" + std::to_string(1 << R2);
-    const size_t n = size_t(1) << (R1 + R2), count = (2 << W) - (W > 0); /* the last tile is not full */
+    const size_t n = size_t(1) << (R1 + R2), count = (MORE ? 5 << W : 2 << W) - (W > 0); /* the last tile is not full */
     const std::vector<unsigned> in = random_words(n * count);
     std::vector<unsigned> out(n * count, POISON);
-    launch(2, C::THREADS, HalfTile<C>::CHUNKS, what, [&] {
+    launch(2, C::THREADS, MORE ? HalfTile<C>::CHUNKS / 4 * 7 : HalfTile<C>::CHUNKS, what, [&] {
         half_tile<C>(reinterpret_cast<const uint4 *>(in.data()), reinterpret_cast<uint4 *>(out.data()),
                      (long long)count);
     });
@@ -154,14 +155,17 @@ template <int R1, int R2, int W, bool INV = false> void tile_lines() {
     e.check(what);
 }
 
-template <int R1, int R2, int W, int INNER, int TURN, bool INV = false> void columns() {
-    typedef TileConfig<HALF_COLUMNS, R1, R2, W, INNER, TURN, 0, 0, INV> C;
+template <int R1, int R2, int W, int INNER, int TURN, bool INV = false, bool MORE = false> void columns() {
+    typedef TileConfig<HALF_COLUMNS, R1, R2, W, INNER, TURN, 0, 0, INV, MORE> C;
     const std::string what = "columns of " + std::to_string(1 << R1) + "*" + std::to_string(1 << R2);
     const size_t n = size_t(1) << (R1 + R2), inner = size_t(1) << INNER, outer = 2;
     const std::vector<unsigned> in = random_words(outer * n * inner);
     std::vector<unsigned> out(in.size(), POISON);
-    launch(unsigned(outer << (INNER - W)), C::THREADS, HalfTile<C>::CHUNKS, what,
-           [&] { half_tile<C>(reinterpret_cast<const uint4 *>(in.data()), reinterpret_cast<uint4 *>(out.data()), 0); });
+    const unsigned tiles = unsigned(outer << (INNER - W));
+    launch(MORE ? 3 : tiles, C::THREADS, MORE ? HalfTile<C>::CHUNKS / 4 * 7 : HalfTile<C>::CHUNKS, what, [&] {
+        half_tile<C>(reinterpret_cast<const uint4 *>(in.data()), reinterpret_cast<uint4 *>(out.data()),
+                     (long long)(tiles) << W);
+    });
     errors e;
     const int sign = INV ? 1 : -1;
     for (size_t o = 0; o < outer; ++o)
@@ -199,6 +203,13 @@ void tiles_of_lines() {
     tile_lines<8, 2, 0>(), tile_lines<8, 2, 2>(), tile_lines<8, 3, 1>(), tile_lines<8, 4, 1, true>();
     tile_lines<8, 5, 0>(), tile_lines<8, 6, 0, true>();
 }
+void ahead() {
+    tile_lines<8, 2, 0, false, true>(), tile_lines<8, 2, 1, true, true>(), tile_lines<8, 3, 2, false, true>();
+    tile_lines<8, 4, 0, true, true>(), tile_lines<8, 7, 0, false, true>();
+    columns<8, 0, 4, 6, 14, false, true>(), columns<8, 2, 3, 5, 15, true, true>(),
+        columns<8, 3, 4, 5, 16, false, true>();
+    columns<7, 0, 4, 5, 0, false, true>();
+}
 void one_step() {
     columns<8, 0, 4, 5, 0>(), columns<8, 0, 3, 4, 12, true>(), columns<7, 0, 4, 5, 12>(), columns<6, 0, 4, 5, 11>();
     columns<5, 0, 5, 6, 11>(), columns<5, 0, 5, 5, 0, true>(), columns<4, 0, 6, 6, 10>(), columns<3, 0, 7, 7, 10>();
@@ -208,7 +219,8 @@ void two_steps() {
 }
 void rows_to_columns() {
     rows<8, 0, 4, 5, 0>(), rows<8, 0, 3, 4, 1, true>(), rows<7, 0, 4, 4, 0>(), rows<6, 0, 4, 5, 1>();
-    rows<8, 1, 3, 3, 1>(), rows<8, 2, 3, 4, 0, true>(), rows<8, 3, 3, 3, 0>();
+    rows<8, 1, 3, 3, 1>(), rows<8, 2, 3, 4, 0, true>(), rows<8, 3, 3, 3, 0>(), rows<8, 3, 3, 4, 1, true>();
+    rows<8, 4, 3, 3, 0>();
 }
 
 } // namespace
@@ -219,6 +231,7 @@ int main() {
                       {"lines of 256 and 512", long_lines},
                       {"isolation", isolation},
                       {"tiles of lines", tiles_of_lines},
+                      {"one tile after the other", ahead},
                       {"columns, one step", one_step},
                       {"columns, two steps", two_steps},
                       {"rows to columns", rows_to_columns}});

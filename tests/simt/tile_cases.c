@@ -376,6 +376,45 @@ static void layers(conv_fft_dtype dtype, bool halves, int every) {
     }
 }
 
+/* Planes whose 16-bit spectra matrix products make: whole, in part, in pieces of each width, tiled, padded, with blocks that are not full. */
+static void matrices(void) {
+    static const layer_axis axes[][2] = {
+        {{.basis = 64, .input = 64, .kernel = 9, .stride = 1, .dilation = 1, .tiles = 1},
+         {.basis = 64, .input = 64, .kernel = 9, .stride = 1, .dilation = 1, .tiles = 1}},
+        {{.basis = 32, .input = 32, .kernel = 9, .stride = 1, .dilation = 1, .tiles = 1},
+         {.basis = 32, .input = 32, .kernel = 5, .stride = 1, .dilation = 1, .tiles = 1}},
+        {{.basis = 64, .input = 57, .kernel = 4, .stride = 1, .dilation = 2, .pad = 3, .tiles = 1},
+         {.basis = 32, .input = 44, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2}},
+        {{.basis = 32, .input = 40, .kernel = 3, .stride = 2, .dilation = 1, .pad = 1, .tiles = 1},
+         {.basis = 64, .input = 50, .kernel = 7, .stride = 1, .dilation = 1, .pad = 5, .tiles = 1, .mode = 2}},
+        {{.basis = 32, .input = 20, .kernel = 17, .stride = 1, .dilation = 1, .pad = 4, .tiles = 1},
+         {.basis = 32, .input = 30, .kernel = 19, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1}}};
+    static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_GY, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
+    static const cf_axis_window none = {
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    static cf_window windows[30];
+    for (int i = 0; i < 30; ++i) {
+        cf_window *const w = &windows[i];
+        fbfft_desc d = fft_desc(2, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
+        w->axis[0] = none;
+        for (int a = 0; a < 2; ++a) {
+            const layer_axis *l = &axes[i / 6][a];
+            w->axis[a + 1] = window_of(l, roles[i % 6]);
+            d.basis[a] = l->basis;
+            d.size[a] = w->axis[a + 1].size;
+        }
+        d.dtype = i / 6 % 2 == i % 2 ? CONV_FFT_FP16 : CONV_FFT_BF16;
+        d.scale = d.kind == FBFFT_C2R ? 0.125 : 1;
+        tile_case *c = add(d, 2);
+        set_order(c, FBFFT_FREQUENCY_MAJOR, false, i % 4 == 1 ? 8 : 5);
+        c->window = w;
+        c->added = i % 4 == 3;
+        c->shifted = i % 5 == 4;
+        c->halves = true;
+        c->matrix = i % 6 != (i / 6 == 4 ? 2 : 1); /* small windows of few data: weights, or of large ones gy */
+    }
+}
+
 int tile_case_list(const tile_case **cases) {
     if (count == 0) {
         lines();
@@ -395,6 +434,7 @@ int tile_case_list(const tile_case **cases) {
         layers(CONV_FFT_FP64, false, 5);
         random_ones();
         layers(CONV_FFT_FP32, true, 7);
+        matrices();
     }
     *cases = list;
     return count;

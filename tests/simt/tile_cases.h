@@ -19,6 +19,7 @@ typedef struct tile_case {
     const cf_window *window; /* in place of desc's; NULL: none */
     bool overlapping;        /* inverse: tiles of a sample add up, one of every sample at a time */
     bool halves;             /* the spectrum has the type of the signal, which has 16 bits */
+    bool matrix;             /* which matrix products make */
 } tile_case;
 
 /* All cases; with sanitizers (SIMT_THIN) fewer. */

@@ -11,6 +11,8 @@ static void emit_kernel(int number, int pass, int variant, const cf_fft_pass *p)
     cf_text t = {text, sizeof text, 0};
     if (p->plain)
         cf_fft_emit(&p->real[variant], &t);
+    else if (p->matrix)
+        cf_matrix_emit(&p->tile[variant], &t);
     else
         cf_tile_emit(&p->tile[variant], &t);
     if (t.length >= sizeof text) {

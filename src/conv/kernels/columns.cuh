@@ -187,6 +187,11 @@ template <class F> CF_DEVICE void y_of_columns(const LongCall &call) {
     column_backward<typename ColumnOf<F, typename F::Y>::Signal>(
         call, at, long_line<typename F::Y>(call.y, at.group, at.sample), bias);
 }
+template <class F> CF_DEVICE void gx_of_columns(const LongCall &call) {
+    const ColumnPlace<typename F::C> at(call);
+    column_backward<typename ColumnOf<F, typename F::X>::Signal>(
+        call, at, long_line<typename F::X>(call.gx, at.group, at.sample), 0);
+}
 template <class F> CF_DEVICE void weights_of_columns(const LongCall &call) {
     const ColumnPlace<typename F::C> at(call);
     column_backward<typename ColumnOf<F, typename F::W>::Taps>(call, at, long_line<typename F::W>(call.w, at.group, 0),

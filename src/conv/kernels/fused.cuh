@@ -13,7 +13,8 @@
  *
  * A problem F has: X, Y, the configs of what is read and what is written (fused_weights: of x and gy), which agree in their geometry;
  * IN, OUT, their columns per group (fused_weights: of x and gy), CHUNK, those outputs that a block has (blockIdx.z says which); CONJUGATE, whether products take the conjugate of the weights, which are
- * W_IN apart for each input and W_OUT for each output; ROWS_FIRST, whether neighbouring planes differ in the row.
+ * W_IN apart for each input and W_OUT for each output; ROWS_FIRST, whether neighbouring planes differ in the row; wait(), of one input and one
+ * output, CF_KERNEL_WAITS of device/jit.h, behind which the weights' spectra are there.
  */
 #pragma once
 
@@ -147,8 +148,9 @@ CF_DEVICE void fused_store(smem<cplx> z, const Places<K> &places, void *memory, 
 
 /* ------------------------------------------------------------------------------------------------------------ products */
 
+/* Not by way of the cache for what stays as it is: kernels that wait late begin while weights are being written. */
 CF_DEVICE cplx get_weight(const cplx *p) {
-    const typename PairOf<real>::type v = __ldg(reinterpret_cast<const typename PairOf<real>::type *>(p));
+    const typename PairOf<real>::type v = *reinterpret_cast<const typename PairOf<real>::type *>(p);
     return {v.x, v.y};
 }
 template <bool CONJUGATE> CF_DEVICE cplx weighed(cplx a, cplx w) { return a * (CONJUGATE ? conj(w) : w); }
@@ -506,6 +508,7 @@ template <class F> CF_DEVICE void fused_scatter(const FusedCall &call) {
         smem<cplx> z = block.buffer(0);
         constexpr bool WHOLE = U::AXIS == 2 && !U::MIRRORS;
         fused_load<typename F::X, WHOLE>(z, block.x(0), block.in(0));
+        F::wait(); /* for the weights: the signal was there before their transform began */
         multiply_in_place<F>(z, block.x(0), call.weights);
         fused_store<typename F::Y, WHOLE>(z, block.y(0), block.out(0), block.bias(0), call);
     } else {
@@ -739,6 +742,7 @@ CF_DEVICE void fused_add_slices(cplx *sums, long long count, long long slices) {
     if (i >= count)
         return;
     cplx sum = sums[i];
+#pragma unroll 16
     for (long long s = 1; s < slices; ++s)
         sum = sum + sums[s * count + i];
     sums[i] = sum;

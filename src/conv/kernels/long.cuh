@@ -251,13 +251,16 @@ template <int R> CF_DEVICE void turn_all(cplx *u, const cplx *v) {
         u[A] = turned<A, R>(v[p]);
     });
 }
-/* put(m, v): the result's numbers M a + m are v[a]. */
-template <class K, class F> CF_DEVICE void last_backward(smem<cplx> z, int t, F put) {
+/* put(m, v): the result's numbers M a + m are v[a]. By THREADS threads. */
+template <class K, int THREADS = K::T, class F> CF_DEVICE void last_backward(smem<cplx> z, int t, F put) {
     typedef Long<K> G;
     typedef TurningRoots<G::M, G::R1> Roots;
+    static_assert(G::M % THREADS == 0 || G::M < THREADS, "threads share the work evenly, or some have none");
 #pragma unroll
-    for (int i = 0; i < G::FIRST_EACH; ++i) {
-        const int m = t + i * G::T;
+    for (int i = 0; i < (G::M + THREADS - 1) / THREADS; ++i) {
+        const int m = t + i * THREADS;
+        if (G::M < THREADS && m >= G::M)
+            return;
         const float4 *const from = as_quads(cf_turning_roots<G::M, G::R1>) + m;
         const float4 q = __ldg(from + (Roots::COUNT / 2 - 1) * G::M);
         const cplx turn = {q.x, q.y};
@@ -363,11 +366,11 @@ template <class K, int WARPS = K::T / 32, int LINES = 1> CF_DEVICE void middle_f
         __syncwarp();
     }
 }
-template <class K> CF_DEVICE void middle_backward(smem<cplx> z, int thread) {
+template <class K, int WARPS = K::T / 32> CF_DEVICE void middle_backward(smem<cplx> z, int thread) {
     __syncwarp();
     if constexpr (Long<K>::THREE)
-        middle_step<K, K::T / 32, 1, true>(z, thread);
-    if constexpr (K::T > 32)
+        middle_step<K, WARPS, 1, true>(z, thread);
+    if constexpr (WARPS > 1)
         __syncthreads();
     else
         __syncwarp();
@@ -381,9 +384,9 @@ struct LongTensor {
 };
 /* Lines: [group][sample], a piece of a signal where long ones are cut (columns.cuh). */
 struct LongCall {
-    LongTensor x, y, w;
-    const void *bias; /* per group; may be null */
-    cplx *spectra, *pieces;
+    LongTensor x, y, w, gx; /* gx: of both gradients */
+    const void *bias;       /* per group; may be null */
+    cplx *spectra, *sums, *pieces;
     long long rows, groups, slices;
     int accumulate;
     CF_DEVICE unsigned lines() const { return unsigned(rows * groups); }
@@ -509,6 +512,18 @@ template <class F> CF_DEVICE void long_spectra(const LongCall &call) {
     }
 }
 
+/* In place of a task's bins: their product with the weights', weight(q) being pair q of them, and the first step back. */
+template <class F, class W> CF_DEVICE void multiply_task(smem<cplx> z, cplx *v, int task, W weight) {
+    typedef typename F::K K;
+    unroll<0, Long<K>::LAST / 2>([&](auto q) { /* pairs of the first level back, which has no roots but these */
+                                               const float4 w = weight(q);
+                                               const cplx a = {w.x, w.y}, b = {w.z, w.w};
+                                               v[2 * q] = v[2 * q] * (F::CONJUGATE ? conj(a) : a);
+                                               butterfly(v[2 * q], v[2 * q + 1], F::CONJUGATE ? conj(b) : b);
+    });
+    task_backward<K, 2>(z, v, task);
+}
+
 /* The last step of a line, its product with the weights, and the first step back. */
 template <class F> CF_DEVICE void multiply_tasks(smem<cplx> z, int t, const float4 *spectrum) {
     typedef typename F::K K;
@@ -520,12 +535,7 @@ template <class F> CF_DEVICE void multiply_tasks(smem<cplx> z, int t, const floa
         unroll<0, G::LAST / 2>([&](auto q) { w[q] = __ldcg(spectrum + spectrum_place<K>(q, task)); });
         cplx v[G::LAST];
         task_forward<K>(v, z, task);
-        unroll<0, G::LAST / 2>([&](auto q) { /* pairs of the first level back, which has no roots but these */
-                                             const cplx a = {w[q].x, w[q].y}, b = {w[q].z, w[q].w};
-                                             v[2 * q] = v[2 * q] * (F::CONJUGATE ? conj(a) : a);
-                                             butterfly(v[2 * q], v[2 * q + 1], F::CONJUGATE ? conj(b) : b);
-        });
-        task_backward<K, 2>(z, v, task);
+        multiply_task<F>(z, v, task, [&](auto q) { return w[q]; });
     }
 }
 
@@ -574,8 +584,8 @@ template <class K> struct LongSums {
     static constexpr int EACH = G::LAST_EACH / 2, WARPS = 2 * G::T / 32;
     static_assert(G::LAST_EACH % 2 == 0 && G::T % 32 == 0, "tasks for twice the threads");
     cplx sum[EACH][G::LAST];
-    /* From step 1 on, of x and of gy behind it. */
-    CF_DEVICE void add(smem<cplx> z) {
+    /* From step 1 on, of x and of gy behind it. then(task, v): with the bins of gy of a task. */
+    template <class F> CF_DEVICE void add(smem<cplx> z, F then) {
         middle_forward<K, WARPS, 2>(z, int(threadIdx.x));
 #pragma unroll
         for (int i = 0; i < EACH; ++i) {
@@ -588,6 +598,7 @@ template <class K> struct LongSums {
                 s.x = s.x + v[p].x * u[p].x + v[p].y * u[p].y;
                 s.y = s.y + v[p].y * u[p].x - v[p].x * u[p].y;
             });
+            then(task, v);
         }
     }
     CF_DEVICE void store(cplx *spectrum) const {
@@ -597,20 +608,19 @@ template <class K> struct LongSums {
     }
 };
 
-/* Sums over the rows of a slice of what gradients of the weights are made of: half of the threads have the line of x, the others that of gy.
- * Block: group blockIdx.x, slice blockIdx.y. */
-template <class F> CF_DEVICE void long_sums(const LongCall &call) {
+/* The rows of a slice, whose lines of x and gy a block has: half of the threads make the first step of that of x, the others of gy. after(sample): of
+ * each row. Block: group blockIdx.x, slice blockIdx.y. */
+template <class F, class A> CF_DEVICE void long_rows(const LongCall &call, A after) {
     typedef typename F::K K;
     typedef Long<K> G;
     typedef LongColumn<typename F::X, G::H, G::M> X;
     typedef LongColumn<typename F::Y, G::H, G::M> Y;
     const int side = int(threadIdx.x) / G::T, t = int(threadIdx.x) % G::T;
-    smem<cplx> z = cf_dynamic_shared<cplx>(), own = z + side * G::SIZE;
+    smem<cplx> own = cf_dynamic_shared<cplx>() + side * G::SIZE;
     const long long group = blockIdx.x, begin = call.rows * blockIdx.y / call.slices,
                     end = call.rows * (blockIdx.y + 1) / call.slices;
     constexpr bool EARLY = !X::PIECES && X::STRIDE == 1 && Y::STRIDE == 1 &&
                            G::H <= 4096; /* beyond, it was measured to cost more than it gains */
-    LongSums<K> sums = {};
 #pragma unroll 1
     for (long long sample = begin; sample < end; ++sample) {
         if (side == 0)
@@ -621,10 +631,39 @@ template <class F> CF_DEVICE void long_sums(const LongCall &call) {
             fetch_early<typename F::X, X::COUNT>(long_line<typename F::X>(call.x, group, sample + 1), t, G::T);
         else if (EARLY && sample + 1 < end)
             fetch_early<typename F::Y, Y::COUNT>(long_line<typename F::Y>(call.y, group, sample + 1), t, G::T);
-        sums.add(z);
+        after(sample);
         __syncthreads();
     }
-    sums.store(call.spectra + (blockIdx.y * call.groups + group) * G::H);
+}
+
+/* Sums over the rows of a slice of what gradients of the weights are made of. */
+template <class F> CF_DEVICE void long_sums(const LongCall &call) {
+    typedef typename F::K K;
+    LongSums<K> sums = {};
+    long_rows<F>(call, [&](long long) { sums.add(cf_dynamic_shared<cplx>(), [](int, cplx *) {}); });
+    sums.store(call.sums + (blockIdx.y * call.groups + blockIdx.x) * Long<K>::H);
+}
+
+/* The same, and on its way the gradient of x, for which the spectra of gy are multiplied by those of the weights. */
+template <class F> CF_DEVICE void long_both(const LongCall &call) {
+    typedef typename F::K K;
+    typedef Long<K> G;
+    typedef LongColumn<typename F::X, G::H, G::M> X;
+    constexpr int WARPS = LongSums<K>::WARPS;
+    smem<cplx> z = cf_dynamic_shared<cplx>(), gy = z + G::SIZE;
+    const int t = int(threadIdx.x);
+    const float4 *const spectrum = reinterpret_cast<const float4 *>(call.spectra + (long long)blockIdx.x * G::H);
+    LongSums<K> sums = {};
+    long_rows<F>(call, [&](long long sample) {
+        sums.add(z, [&](int task, cplx *v) {
+            multiply_task<F>(gy, v, task, [&](auto q) { return __ldcg(spectrum + spectrum_place<K>(q, task)); });
+        });
+        middle_backward<K, WARPS>(gy, t);
+        const auto gx = long_line<typename F::X>(call.gx, blockIdx.x, sample);
+        last_backward<K, 2 * G::T>(gy, t,
+                                   [&](int m, cplx *v) { X(gx, m).template put<G::R1>(v, 0, call.accumulate != 0); });
+    });
+    sums.store(call.sums + (blockIdx.y * call.groups + blockIdx.x) * G::H);
 }
 
 /* Sums of all slices, in their order, and the gradient of the weights of group blockIdx.x from them. */
@@ -641,8 +680,7 @@ template <class F> CF_DEVICE void long_gradient(const LongCall &call) {
         unroll<0, G::LAST>([&](auto p) { v[p] = {0, 0}; });
 #pragma unroll 1
         for (long long s = 0; s < call.slices; ++s) {
-            const float4 *const from =
-                reinterpret_cast<const float4 *>(call.spectra + (s * call.groups + group) * G::H);
+            const float4 *const from = reinterpret_cast<const float4 *>(call.sums + (s * call.groups + group) * G::H);
             unroll<0, G::LAST / 2>([&](auto q) {
                 const float4 w = __ldcg(from + spectrum_place<K>(q, task));
                 v[2 * q] = v[2 * q] + cplx{w.x, w.y};

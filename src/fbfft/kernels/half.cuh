@@ -27,6 +27,7 @@ template <bool> CF_DEVICE void half_copy_async(smem<uint4> to, const uint4 *from
     *to = inside ? __ldg(from) : uint4{0, 0, 0, 0};
 }
 CF_DEVICE void half_wait_async() {}
+CF_DEVICE int half_hide(int v) { return v; }
 #else
 /* d += a b: 16 x 8 numbers from 16 x 16 and 16 x 8 halves. */
 CF_DEVICE void half_multiply(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
@@ -55,6 +56,11 @@ template <bool LINE> CF_DEVICE void half_copy_async(smem<uint4> to, const uint4 
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(wanted) : "memory");
 }
 CF_DEVICE void half_wait_async() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+/* v, which the compiler takes for a new number each time: what a loop makes of it is not kept from one turn to the next. */
+CF_DEVICE int half_hide(int v) {
+    asm volatile("" : "+r"(v));
+    return v;
+}
 #endif
 
 __host__ __device__ constexpr int half_log(int n) { return n <= 1 ? 0 : 1 + half_log(n / 2); }
