@@ -22,7 +22,8 @@ static const char *const lines[] = {
     "in=4x16x32x32 out=16 kernel=9x9",
 };
 enum {
-    LINES = sizeof lines / sizeof lines[0]
+    LINES = sizeof lines / sizeof lines[0],
+    PATIENCE = 120000 /* milliseconds: what is tested is what a search finds, however busy the host compiles */
 };
 
 static conv_fft_tune_statistics statistics_of(conv_fft_context *context) {
@@ -49,6 +50,7 @@ static void tuned_layers_are_right(void **state) {
         conv_fft_plan_options options;
         conv_fft_plan_options_init(&options);
         options.tuning = CONV_FFT_TUNE_MEASURE;
+        options.tune_milliseconds = PATIENCE;
         generator g = generator_create((uint64_t)i);
         layer l = layer_create(&p, &g);
         conv_fft_plan *plan = test_plan(tuner, &p, &options);
@@ -86,6 +88,7 @@ static void kept_spectra_are_shared(void **state) {
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
     options.tuning = CONV_FFT_TUNE_MEASURE;
+    options.tune_milliseconds = PATIENCE;
     options.keep = CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W;
     generator g = generator_create(3);
     layer l = layer_create(&p, &g);

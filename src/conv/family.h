@@ -30,7 +30,7 @@ typedef struct cf_family {
 
 extern const cf_family cf_families[CF_FAMILY_COUNT];
 
-/* The functions of a family that has all of them, by its prefix: declared, and as an initialiser. */
+/* The functions of a family that has all of them but shares_gy, by its prefix: declared, and as an initialiser. */
 #define CF_FAMILY_DECLARE(prefix)                                                                                \
     bool prefix##_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);      \
     bool prefix##_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy, \
@@ -45,7 +45,7 @@ extern const cf_family cf_families[CF_FAMILY_COUNT];
 #define CF_FAMILY_OF(prefix)                                                                                         \
     {                                                                                                                \
         prefix##_feasible, prefix##_runs_on, prefix##_prepare, prefix##_build, prefix##_release, prefix##_workspace, \
-            prefix##_run, prefix##_candidates                                                                        \
+            prefix##_run, prefix##_candidates, NULL                                                                  \
     }
 
 /* Spectra of a staged strategy; false if one is beyond any memory. */
