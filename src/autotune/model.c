@@ -218,7 +218,7 @@ static double kept_seconds(const cf_device *device, int pass, const cf_strategy 
     return fmax(work, chain) + spectra + device->stage_seconds;
 }
 
-/* What short planes of single channels take beside others of as many points, from an H200: powers of three are slow, and rows that are read by quads
+/* What short planes of single channels take beside others of as many points, but for gradients of weights, from an H200: powers of three are slow, and rows that are read by quads
  * are fast (layers of 14x14 with 27x27 and 28x28 points). */
 static double plane_share(const int64_t basis[3]) {
     if (basis[0] > 1 || basis[1] == 1 || basis[1] > 32 || basis[2] > 32)
@@ -249,7 +249,7 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
     if (pass == CF_PASS_WEIGHTS && few == 0.0) /* sums that stay in a hundred kilobytes */
         chunk = fmin(out, fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
     const double again = out / chunk;
-    const double share = in * out == 1.0 ? plane_share(s[CF_X].basis) : 1.0;
+    const double share = in * out == 1.0 && pass != CF_PASS_WEIGHTS ? plane_share(s[CF_X].basis) : 1.0;
     const double transforms =
                      share * rows * groups * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0),
                  products = 8.0 * rows * groups * in * out * bins;
