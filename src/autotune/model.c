@@ -41,10 +41,13 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, do
     const double odd = s->basis[2] % device->row_unit && s->basis[2] > 1 ? 2.0 : 1.0;
     const double line = longest > device->line_points ? 2.0 : 1.0;
     const double passes = is_large(device, s) ? 3.0 : 1.0;
+    /* From an H200: three axes in one kernel, whose windows overlap in short rows. */
+    const double solid = device->overlaps && s->basis[0] > 1 && passes == 1.0 ? 1.7 : 1.0;
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Positions of the basis are handled one by one on load and store. */
     cf_stage_cost cost = cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points, device->flops);
+    cost.seconds = solid * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1)
         cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);
     return cost;
@@ -218,8 +221,8 @@ static double kept_seconds(const cf_device *device, int pass, const cf_strategy 
     return fmax(work, chain) + spectra + device->stage_seconds;
 }
 
-/* What short planes of single channels take beside others of as many points, but for gradients of weights, from an H200: powers of three are slow, and rows that are read by quads
- * are fast (layers of 14x14 with 27x27 and 28x28 points). */
+/* What short planes of single channels take beside others of as many points, but for gradients of weights, from an H200: powers of three are
+ * slow, and rows that are read by quads are fast (layers of 14x14 with 27x27 and 28x28 points). */
 static double plane_share(const int64_t basis[3]) {
     if (basis[0] > 1 || basis[1] == 1 || basis[1] > 32 || basis[2] > 32)
         return 1.0;
