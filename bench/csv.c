@@ -106,13 +106,19 @@ static bool copy_old(FILE *old, FILE *out, const char *path, const row_key *keys
     return !ferror(old);
 }
 
+/* In quotes if it has commas: names of stages of two tensors, the knobs of cuDNN's engines. No text has quotes of its own. */
+static void write_text(FILE *out, const char *text) { fprintf(out, strchr(text, ',') ? "\"%s\"" : "%s", text); }
+
 static void write_part(FILE *out, const bench_part *part) {
     if (part->count > 0)
         fputs(part->header, out);
     for (size_t i = 0; i < part->count; i++) {
         const bench_row *r = &part->rows[i];
-        fprintf(out, "%s,%s,%s,%s,%s,%s,%.4f,%" PRIu64 ",%.2e,%s\n", r->suite, r->layer, r->pass, r->precision,
-                layout_of(r), r->impl, r->ms, r->workspace_bytes, r->rel_l2, r->strategy);
+        fprintf(out, "%s,", key_of(r).text);
+        write_text(out, r->impl);
+        fprintf(out, ",%.4f,%" PRIu64 ",%.2e,", r->ms, r->workspace_bytes, r->rel_l2);
+        write_text(out, r->strategy);
+        fputc('\n', out);
     }
 }
 

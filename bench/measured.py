@@ -97,10 +97,7 @@ def read_results(folder, wanted=lambda path: path.stem != "stages"):
                 in_comments = True
                 continue
             in_comments = False
-            fields = next(csv.reader([line]))
-            # The stage of two tensors has a comma in its name; other commas are in strategies.
-            last = 6 + (len(fields) - len(COLUMNS) if fields[5].startswith("stage ") else 0)
-            row = dict(zip(COLUMNS, [*fields[:5], ",".join(fields[5:last]), *fields[last:]]))
+            row = dict(zip(COLUMNS, next(csv.reader([line]))))
             runs.setdefault(tuple(row[name] for name in COLUMNS[:5]), Run(row, conditions)).add(row)
     return in_order(list(runs.values()))
 
