@@ -2,11 +2,14 @@
 /* Random operands, and the error of sampled numbers of the result against sums in double. */
 #include "gemm.h"
 
+#include "cpu/convert.h"
+
 #include <complex.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BLOCK_NUMBERS ((size_t)1 << 21)
 #define SAMPLED_BINS 3
@@ -31,48 +34,90 @@ size_t gemm_suite(gemm_case cases[GEMM_CASES]) {
 static int64_t rows_of(const gemm_case *c, int operand) { return operand == 1 ? c->out : c->rows; }
 static int64_t columns_of(const gemm_case *c, int operand) { return operand == 2 ? c->out : c->in; }
 
-size_t gemm_bytes(const gemm_case *c, int operand) {
+size_t gemm_most_bytes(const gemm_case *c, int operand) {
     return (size_t)(c->bins * rows_of(c, operand) * columns_of(c, operand)) * sizeof(number);
+}
+
+/* Sums over rows stay in FP32. */
+static bool is_half(const gemm_job *job, int operand) {
+    return gemm_is_half(job) && !(operand == 1 && job->kind == CF_PRODUCT_BACKWARD_WEIGHTS);
+}
+
+size_t gemm_bytes(const gemm_job *job, int operand) {
+    return gemm_most_bytes(job->c, operand) / (is_half(job, operand) ? 2 : 1);
+}
+
+/* Of W, or of X where that is the right factor: each number four times, in 16 bits. */
+size_t gemm_spread_bytes(const gemm_job *job) {
+    return gemm_most_bytes(job->c, job->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? 0 : 1);
 }
 
 int gemm_result(cf_product_kind kind) {
     return kind == CF_PRODUCT_FORWARD ? 2 : kind == CF_PRODUCT_BACKWARD_DATA ? 0 : 1;
 }
 
-/* Sums of four uniform numbers, about normal as spectra are; one block again and again, its start shifted. */
+static uint16_t half_of(const gemm_job *job, float value) {
+    return job->precision == GEMM_FP16 ? cf_float_to_half(value) : cf_float_to_bfloat(value);
+}
+
+float gemm_number(const gemm_job *job, uint16_t bits) {
+    return job->precision == GEMM_FP16 ? cf_half_to_float(bits) : cf_bfloat_to_float(bits);
+}
+
+/* One block again and again, its start shifted. */
+static conv_fft_status upload(const gemm_job *job, void *to, size_t all, size_t shift, const void *block,
+                              size_t bytes) {
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    for (size_t done = 0; done < all && status == CONV_FFT_SUCCESS; shift = (shift + 37) % 1024) {
+        const size_t offset = 64 * shift, piece = bytes - offset < all - done ? bytes - offset : all - done;
+        status = cf_gpu_upload(job->gpu, (char *)to + done, (const char *)block + offset, piece, job->stream);
+        done += piece;
+    }
+    return status;
+}
+
+static conv_fft_status fill_scales(const gemm_job *job) {
+    const float one = 1.0f;
+    for (int operand = 0; operand < 3; operand++)
+        for (int64_t row = 0; row < rows_of(job->c, operand); row++)
+            CF_FORWARD(cf_gpu_upload(job->gpu, job->scales[operand] + row, &one, sizeof one, job->stream));
+    return CONV_FFT_SUCCESS;
+}
+
+/* Sums of four uniform numbers, about normal as spectra are. */
 conv_fft_status gemm_fill(const gemm_job *job) {
-    const size_t bytes = BLOCK_NUMBERS * sizeof(number);
+    const size_t count = 2 * BLOCK_NUMBERS, bytes = count * sizeof(float), half_bytes = count * sizeof(uint16_t);
     float *const block = malloc(bytes);
-    if (!block)
-        return cf_fail_memory(bytes, "random numbers");
+    uint16_t *const halves = malloc(half_bytes);
+    conv_fft_status status = block && halves ? CONV_FFT_SUCCESS : cf_fail_memory(bytes + half_bytes, "random numbers");
     uint64_t state = 0x9e3779b97f4a7c15u;
-    for (size_t i = 0; i < 2 * BLOCK_NUMBERS; i++) {
+    for (size_t i = 0; i < count && status == CONV_FFT_SUCCESS; i++) {
         block[i] = 0;
         for (int j = 0; j < 4; j++) {
             state = state * 6364136223846793005u + 1442695040888963407u;
             block[i] += (float)(int32_t)(state >> 32) * 0x1p-31f;
         }
+        halves[i] = half_of(job, block[i]);
     }
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int operand = 0; operand < 3; operand++) {
-        const size_t all = gemm_bytes(job->c, operand);
-        size_t shift = (size_t)operand;
-        for (size_t done = 0; done < all && status == CONV_FFT_SUCCESS; shift = (shift + 37) % 1024) {
-            const size_t offset = 64 * shift, piece = bytes - offset < all - done ? bytes - offset : all - done;
-            status = cf_gpu_upload(job->gpu, (char *)job->operand[operand] + done, (char *)block + offset, piece,
-                                   job->stream);
-            done += piece;
-        }
+    for (int operand = 0; operand < 3 && status == CONV_FFT_SUCCESS; operand++) {
+        const bool half = is_half(job, operand);
+        status = upload(job, job->operand[operand], gemm_bytes(job, operand), (size_t)operand,
+                        half ? (const void *)halves : block, half ? half_bytes : bytes);
     }
+    if (gemm_is_half(job) && status == CONV_FFT_SUCCESS)
+        status = upload(job, job->spread, gemm_spread_bytes(job), 3, halves, half_bytes);
+    if (status == CONV_FFT_SUCCESS)
+        status = fill_scales(job);
     if (status == CONV_FFT_SUCCESS)
         status = cf_gpu_synchronize(job->gpu, job->stream);
     free(block);
+    free(halves);
     return status;
 }
 
 conv_fft_status gemm_poison(const gemm_job *job) {
     const int result = gemm_result(job->kind);
-    return cf_gpu_fill(job->gpu, job->operand[result], 0xFF, gemm_bytes(job->c, result), job->stream);
+    return cf_gpu_fill(job->gpu, job->operand[result], 0xFF, gemm_bytes(job, result), job->stream);
 }
 
 static double complex exact(const gemm_job *job, number *const m[3], int64_t row, int64_t column) {
@@ -95,15 +140,36 @@ static double complex exact(const gemm_job *job, number *const m[3], int64_t row
     return sum;
 }
 
+/* Words of two 16-bit numbers become complex ones, the last first, for they take less room; rows of FP16 have their scales. */
+static conv_fft_status widen(const gemm_job *job, int operand, number *m) {
+    const int64_t rows = rows_of(job->c, operand), columns = columns_of(job->c, operand);
+    for (int64_t i = rows * columns - 1; i >= 0; i--) {
+        uint16_t parts[2];
+        memcpy(parts, (const char *)m + (size_t)i * sizeof parts, sizeof parts);
+        m[i] = CMPLXF(gemm_number(job, parts[0]), gemm_number(job, parts[1]));
+    }
+    for (int64_t row = 0; row < rows && job->precision == GEMM_FP16 && operand != 1; row++) {
+        float scale;
+        CF_FORWARD(cf_gpu_download(job->gpu, &scale, job->scales[operand] + row, sizeof scale, job->stream));
+        CF_FORWARD(cf_gpu_synchronize(job->gpu, job->stream));
+        for (int64_t i = 0; i < columns; i++)
+            m[row * columns + i] *= scale;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
 /* Of one bin: the sums of squares of errors and of exact numbers. */
 static conv_fft_status add_bin(const gemm_job *job, int64_t bin, number *const m[3], double sums[2]) {
     const gemm_case *const c = job->c;
     for (int operand = 0; operand < 3; operand++) {
-        const size_t bytes = gemm_bytes(c, operand) / (size_t)c->bins;
+        const size_t bytes = gemm_bytes(job, operand) / (size_t)c->bins;
         CF_FORWARD(cf_gpu_download(job->gpu, m[operand], (const char *)job->operand[operand] + (size_t)bin * bytes,
                                    bytes, job->stream));
     }
     CF_FORWARD(cf_gpu_synchronize(job->gpu, job->stream));
+    for (int operand = 0; operand < 3; operand++)
+        if (is_half(job, operand))
+            CF_FORWARD(widen(job, operand, m[operand]));
     const int result = gemm_result(job->kind);
     const int64_t columns = columns_of(c, result), count = rows_of(c, result) * columns;
     const int64_t step = 1 + (int64_t)((double)c->rows * (double)c->in * (double)c->out / SAMPLED_TERMS);
@@ -121,7 +187,7 @@ conv_fft_status gemm_error(const gemm_job *job, double *error) {
     double sums[2] = {0, 0};
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int operand = 0; operand < 3; operand++) {
-        const size_t bytes = gemm_bytes(job->c, operand) / (size_t)job->c->bins;
+        const size_t bytes = gemm_most_bytes(job->c, operand) / (size_t)job->c->bins;
         m[operand] = malloc(bytes);
         if (!m[operand])
             status = cf_fail_memory(bytes, "a matrix");

@@ -22,9 +22,11 @@ void bench_copy(char *to, size_t bytes, const char *from) { snprintf(to, bytes, 
 static void help(void) {
     puts("usage: bench_gemm [options]\n"
          "\n"
-         "Times the complex products per frequency of the three passes on GPU 0, as accurate as FP32 and as TF32: by "
+         "Times the complex products per frequency of the three passes on GPU 0, as accurate as FP32 and as TF32, and "
+         "of\n"
+         "spectra in FP16 and BF16: by the library's kernels on tensor cores, by cuBLAS (in 16 bits a real product of "
          "the\n"
-         "library's kernels on tensor cores, by cuBLAS, and a device copy of half the bytes read and written.\n"
+         "same shape), and a device copy of half the bytes read and written.\n"
          "\n"
          "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
          "  --case NAME     only the case of this name (as --list prints it)\n"

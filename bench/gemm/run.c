@@ -21,8 +21,9 @@ static const char *const impl_names[IMPLS] = {"ours", "cublas", "copy"};
 static const char *const strategies[IMPLS] = {"product=tensor", "cublasCgemmStridedBatched",
                                               "(read + written) / 2 bytes"};
 static const char *const passes[] = {"fprop", "bprop", "accgrad"};
-static const char *const precisions[] = {"fp32", "tf32"};
-static const double most_error[] = {1e-6, 1e-3}; /* a result beyond this is wrong, not inexact */
+static const char *const precisions[GEMM_PRECISIONS] = {"fp32", "tf32", "fp16", "bf16"};
+static const double most_error[GEMM_PRECISIONS] = {1e-6, 1e-3, 2e-3,
+                                                   1e-2}; /* a result beyond this is wrong, not inexact */
 
 typedef struct session {
     const gemm_options *o;
@@ -30,7 +31,7 @@ typedef struct session {
     cf_gpu *gpu;
     cf_cu_stream stream;
     cf_cu_event start, end;
-    void *flush, *operand[3], *copy[2];
+    void *flush, *copy[2];
     bench_part part;
     bool wrong;
 } session;
@@ -61,15 +62,19 @@ static cf_block block_of(const gemm_job *job, int operand) {
                       .groups = 1,
                       .rows = rows,
                       .bin_stride = rows * columns,
-                      .group_stride = c->bins * rows * columns};
+                      .group_stride = c->bins * rows * columns,
+                      .scales = job->precision == GEMM_FP16 ? job->scales[operand] : NULL,
+                      .scale_stride = rows};
 }
 
 static conv_fft_status run_once(const session *run, const gemm_job *job, const cf_product_desc *desc, int impl) {
     cf_device *const device = run->context->device;
+    if (impl == CUBLAS && gemm_is_half(job))
+        return gemm_half_cublas(job);
     if (impl != COPY)
         return device->ops->product(device, &desc[impl], block_of(job, 0), block_of(job, 1), block_of(job, 2), false,
                                     run->stream);
-    const size_t bytes = gemm_bytes(job->c, 0) + gemm_bytes(job->c, 1) + gemm_bytes(job->c, 2);
+    const size_t bytes = gemm_bytes(job, 0) + gemm_bytes(job, 1) + gemm_bytes(job, 2);
     return cf_gpu_copy(run->gpu, run->copy[0], run->copy[1], bytes / 2, run->stream);
 }
 
@@ -99,13 +104,15 @@ static conv_fft_status measure_all(const session *run, const gemm_job *job, cons
     return CONV_FFT_SUCCESS;
 }
 
-static bool add_row(session *run, const gemm_job *job, int precision, int impl, double ms, double error) {
+static bool add_row(session *run, const gemm_job *job, int impl, double ms, double error) {
+    const gemm_precision precision = job->precision;
     bench_row row = {.suite = "gemm", .ms = ms, .rel_l2 = error};
     bench_copy(row.layer, sizeof row.layer, job->c->name);
     bench_copy(row.pass, sizeof row.pass, passes[job->kind]);
     bench_copy(row.precision, sizeof row.precision, precisions[precision]);
     bench_copy(row.impl, sizeof row.impl, impl_names[impl]);
-    bench_copy(row.strategy, sizeof row.strategy, strategies[impl]);
+    bench_copy(row.strategy, sizeof row.strategy,
+               impl == CUBLAS && gemm_is_half(job) ? gemm_half_strategy : strategies[impl]);
     if (!(error <= most_error[precision])) {
         bench_message("%s %s %s %s: wrong result, relative error %.2e", row.layer, row.pass, row.precision, row.impl,
                       error);
@@ -122,32 +129,37 @@ static conv_fft_status check(const session *run, const gemm_job *job, const cf_p
         return CONV_FFT_SUCCESS;
     CF_FORWARD(gemm_poison(job));
     CF_FORWARD(run_once(run, job, desc, impl));
-    return gemm_error(job, error);
+    return impl == CUBLAS && gemm_is_half(job) ? gemm_half_error(job, error) : gemm_error(job, error);
 }
 
-static conv_fft_status measure_job(session *run, const gemm_job *job, int precision, const cf_product_desc *desc) {
+static conv_fft_status measure_job(session *run, const gemm_job *job, const cf_product_desc *desc) {
     double ms[IMPLS], error;
     CF_FORWARD(gemm_fill(job));
     CF_FORWARD(measure_all(run, job, desc, ms));
-    fprintf(stderr, "%-20s %-7s %s", job->c->name, passes[job->kind], precisions[precision]);
+    fprintf(stderr, "%-20s %-7s %s", job->c->name, passes[job->kind], precisions[job->precision]);
     for (int i = 0; i < IMPLS; i++) {
         CF_FORWARD(check(run, job, desc, i, &error));
-        if (!add_row(run, job, precision, i, ms[i], error))
+        if (!add_row(run, job, i, ms[i], error))
             return CONV_FFT_OUT_OF_MEMORY;
     }
     fputc('\n', stderr);
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status run_job(session *run, const gemm_job *job, int precision) {
+static conv_fft_status run_job(session *run, const gemm_job *job) {
+    static const conv_fft_dtype dtypes[GEMM_PRECISIONS] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_BF16};
+    static const conv_fft_math maths[GEMM_PRECISIONS] = {CONV_FFT_MATH_FP32, CONV_FFT_MATH_TF32, CONV_FFT_MATH_HALF,
+                                                         CONV_FFT_MATH_HALF};
+    const bool sums_rows = job->kind == CF_PRODUCT_BACKWARD_WEIGHTS;
     const gemm_case *const c = job->c;
     cf_device *const device = run->context->device;
     cf_product_desc desc[2];
     for (int i = 0; i < 2; i++)
         desc[i] = (cf_product_desc){.kind = job->kind,
                                     .variant = i == OURS ? CF_PRODUCT_TENSOR : CF_PRODUCT_BLAS,
-                                    .dtype = CONV_FFT_FP32,
-                                    .math = precision ? CONV_FFT_MATH_TF32 : CONV_FFT_MATH_FP32,
+                                    .dtype = dtypes[job->precision],
+                                    .result_dtype = sums_rows ? CONV_FFT_FP32 : dtypes[job->precision],
+                                    .math = maths[job->precision],
                                     .bins = c->bins,
                                     .in_columns = c->in,
                                     .out_columns = c->out,
@@ -156,28 +168,42 @@ static conv_fft_status run_job(session *run, const gemm_job *job, int precision)
     cf_product_desc *const ours = &desc[OURS];
     conv_fft_status status = device->ops->products_build(device, &ours, 1);
     if (status == CONV_FFT_SUCCESS)
-        status = measure_job(run, job, precision, desc);
+        status = measure_job(run, job, desc);
     device->ops->product_destroy(desc[OURS].compiled);
     return status;
 }
 
 /* --------------------------------------------------------------------------------------------------------- all cases */
 
+static conv_fft_status allocate(session *run, gemm_job *job) {
+    const gemm_case *const c = job->c;
+    const size_t most = (size_t)(c->rows > c->out ? c->rows : c->out) * sizeof(float);
+    size_t bytes = 0, spread = 0;
+    for (int i = 0; i < 3; i++) {
+        bytes += gemm_most_bytes(c, i);
+        spread = spread > gemm_most_bytes(c, i) ? spread : gemm_most_bytes(c, i);
+        CF_FORWARD(cf_gpu_allocate(run->gpu, gemm_most_bytes(c, i), &job->operand[i]));
+        CF_FORWARD(cf_gpu_allocate(run->gpu, most, (void **)&job->scales[i]));
+    }
+    CF_FORWARD(cf_gpu_allocate(run->gpu, spread, &job->spread));
+    CF_FORWARD(cf_gpu_allocate(run->gpu, bytes / 2, &run->copy[0]));
+    return cf_gpu_allocate(run->gpu, bytes / 2, &run->copy[1]);
+}
+
 static conv_fft_status run_case(session *run, const gemm_case *c) {
     gemm_job job = {.c = c, .context = run->context, .gpu = run->gpu, .stream = run->stream};
-    const size_t bytes = gemm_bytes(c, 0) + gemm_bytes(c, 1) + gemm_bytes(c, 2);
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; i < 3 && status == CONV_FFT_SUCCESS; i++)
-        status = cf_gpu_allocate(run->gpu, gemm_bytes(c, i), &job.operand[i]);
-    for (int i = 0; i < 2 && status == CONV_FFT_SUCCESS; i++)
-        status = cf_gpu_allocate(run->gpu, bytes / 2, &run->copy[i]);
+    conv_fft_status status = allocate(run, &job);
     for (int kind = 0; kind < 3; kind++)
-        for (int precision = 0; precision < 2 && status == CONV_FFT_SUCCESS; precision++) {
+        for (int precision = 0; precision < GEMM_PRECISIONS && status == CONV_FFT_SUCCESS; precision++) {
             job.kind = (cf_product_kind)kind;
-            status = run_job(run, &job, precision);
+            job.precision = (gemm_precision)precision;
+            status = run_job(run, &job);
         }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         cf_gpu_free(run->gpu, job.operand[i]);
+        cf_gpu_free(run->gpu, job.scales[i]);
+    }
+    cf_gpu_free(run->gpu, job.spread);
     for (int i = 0; i < 2; i++) {
         cf_gpu_free(run->gpu, run->copy[i]);
         run->copy[i] = NULL;
