@@ -26,7 +26,7 @@ TEST = ctest --parallel $(JOBS) --preset
 help:
 	@echo 'make demo          train a small CNN on real images; pictures in build/demo'
 	@echo 'make check         the quick tests'
-	@echo 'make test          all tests: test-sanitize, test-threads, test-python, test-all'
+	@echo 'make test          all tests: test-sanitize, test-fuzz, test-threads, test-python, test-all'
 	@echo 'make python        the Python wheel, into $(WHEELS)'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
@@ -49,13 +49,19 @@ check:
 	$(TEST) check
 
 # The whole suite comes last: its closing lines end the output.
-test: test-sanitize test-threads test-python test-all
+test: test-sanitize test-fuzz test-threads test-python test-all
 
 test-sanitize:
 	scripts/setup.sh build test
 	cmake --preset sanitize
 	$(BUILD) sanitize
 	$(TEST) sanitize
+
+test-fuzz:
+	scripts/setup.sh build test
+	cmake --preset fuzz
+	$(BUILD) fuzz
+	$(TEST) fuzz
 
 test-threads:
 	scripts/setup.sh build test
@@ -116,7 +122,7 @@ bench-gpu:
 plots:
 	scripts/setup.sh plots
 	$(PYTHON) bench/plot.py
-	$(PYTHON) bench/report.py README.md docs/performance.md
+	$(PYTHON) bench/report.py README.md docs/performance.md docs/tuning.md
 
 gpu-sanitize:
 	scripts/setup.sh build test
@@ -138,4 +144,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: help demo check test test-sanitize test-threads test-python test-all python bench bench-gpu plots gpu-sanitize install format clean
+.PHONY: help demo check test test-sanitize test-fuzz test-threads test-python test-all python bench bench-gpu plots gpu-sanitize install format clean

@@ -138,6 +138,7 @@ bool bench_tuned_open(bench_impl *impl, const bench_job *job);
 /* The candidate of one family of kernels that the cost model likes best. Quiet where there is none. */
 bool bench_staged_open(bench_impl *impl, const bench_job *job);
 bool bench_fused_open(bench_impl *impl, const bench_job *job);
+bool bench_reference_open(bench_impl *impl, const bench_job *job); /* of cuFFT */
 /* The plan of a pass with kept spectra, used without them: they are made in every run. */
 bool bench_unkept_open(bench_impl *impl, const bench_job *job);
 bool bench_direct_open(bench_impl *impl, const bench_job *job);

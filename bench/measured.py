@@ -7,7 +7,7 @@ import re
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
 SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv", "steps"]
-PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "step", "step-graph"]
+PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "step", "step-graph", "step-gpus1", "step-gpus2"]
 HALVES = ["bprop", "accgrad"]
 PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp64"]
 KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequency-major, against a copy", "3d": "3-D",
@@ -82,7 +82,10 @@ class Run:
         return self.ms[self.best()] / self.ms[self.ours()]
 
 
-def read_results(folder, wanted=lambda path: path.stem != "stages"):
+OTHER_FORMS = ["stages", "quality"]  # files that are read by their names: budgets of stages are of runs too, and the other has columns of its own
+
+
+def read_results(folder, wanted=lambda path: path.stem not in OTHER_FORMS):
     """All runs of a device in the suites' order, each with the conditions it was measured under. Budgets of stages are in a file of
     their own."""
     runs = {}

@@ -221,6 +221,8 @@ bool bench_staged_open(bench_impl *impl, const bench_job *job) { return open_fam
 
 bool bench_fused_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "fused "); }
 
+bool bench_reference_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "reference "); }
+
 /* ---------------------------------------------------------------------------------------------------- a profile of it */
 
 bool bench_ours_profile(const bench_job *job, conv_fft_description *description) {

@@ -18,9 +18,14 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
     <!-- bench:DEVICE/errors-short:begin --> ... of these, one line per class and pass
     <!-- bench:DEVICE/grid:begin -->     ...  the suite grid: one line per kernel size and pass
     <!-- bench:DEVICE/kept:begin -->     ...  passes with kept spectra: what is saved of the transforms' time
-    <!-- bench:DEVICE/families:begin --> ...  where both families of our kernels were measured: the time of either
+    <!-- bench:DEVICE/families:begin --> ...  where both families of our kernels were measured: the time of either, and of cuFFT's (reference)
     <!-- bench:DEVICE/stages:begin -->   ...  of each stage of our layers: its bytes and operations, what a copy and the units would
                                               take for them, and the measured time (bench_conv --stages, in stages.csv)
+    <!-- bench:DEVICE/tuned:begin -->    ...  per suite and pass: the tuned plan, cuDNN's algorithms being among its candidates, against the
+                                              best of them, and where it is slower by more than 3 % and 1 us
+    <!-- bench:DEVICE/quality:begin -->  ...  what the cost model and quick searches choose against the best of exhaustive ones
+                                              (conv-fft tune --quality, in quality.csv)
+    <!-- bench:DEVICE/records:begin -->  ...  the records in tuning/DEVICE: one line per network
     <!-- bench:DEVICE/products:begin --> ...  the matrix products (bench_gemm): one line per size, cuBLAS and ours
     <!-- bench:DEVICE/picture-NAME:begin --> ...  the picture DEVICE-NAME.svg that plot.py drew
 
@@ -38,7 +43,9 @@ import re
 import statistics
 import sys
 
-from measured import HALVES, KINDS, LONG_GRID, OUR_FAMILIES, PASSES, PRECISIONS, Run, copy_rate, geometric_mean, peak_rates, read_results
+from measured import HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, Run, copy_rate, geometric_mean, peak_rates, read_results
+from quality import quality_lines
+from records import records_lines
 
 MARKERS = re.compile(r"(<!-- bench:([\w./-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
 NOTHING = ["No results yet."]
@@ -261,8 +268,27 @@ def families_table(runs):
     if not used:
         return NOTHING
     heads, class_of = class_heads(used)
-    rows = [[run.suite, run.case, *class_of(run), run.passname, *(number(run.ms[name]) for name in names)] for run in used]
-    return table(used, ["suite", "case", *heads, "pass", *OUR_FAMILIES], rows)
+    names.append("ours-reference")
+    rows = [[run.suite, run.case, *class_of(run), run.passname, *(number(run.ms[name]) if name in run.ms else "-" for name in names)]
+            for run in used]
+    return table(used, ["suite", "case", *heads, "pass", *OUR_FAMILIES, "reference"], rows)
+
+
+def tuned_table(runs):
+    """A line per suite and pass with tuned plans."""
+    used = [run for run in runs if "tuned" in run.ms and run.best()]
+    if not used:
+        return NOTHING
+    rows = []
+    for group, passname in dict.fromkeys((run.group(), run.passname) for run in used):
+        of_row = [run for run in used if (run.group(), run.passname) == (group, passname)]
+        ratios = {run.case: run.ms[run.best()] / run.ms["tuned"] for run in of_row}
+        slower = [run.case for run in of_row if run.ms["tuned"] > max(1.03 * run.ms[run.best()], run.ms[run.best()] + 1e-3)]
+        ours = sum(run.strategy["tuned"].split(" ")[0] in OUR_FAMILIES for run in of_row)
+        worst = min(ratios, key=ratios.get)
+        rows.append([group, passname, str(len(of_row)), str(ours), ratio_text(geometric_mean(list(ratios.values()))),
+                     "%s %s" % (ratio_text(ratios[worst]), worst), str(len(slower))])
+    return table(used, ["suite", "pass", "layers", "ours chosen", "cuDNN / tuned", "worst", "slower"], rows)
 
 
 def stages_table(runs, results):
@@ -301,7 +327,7 @@ def products_table(runs):
     return table(used, ["case", "precision", "cuBLAS: fprop, bprop, accgrad", "ours", "error of cuBLAS", "error of ours"], rows)
 
 
-LAYERS = {"layers": full_table, "means": means_table, "errors": errors_table, "errors-short": errors_short_table, "grid": grid_table, "kept": kept_table, "families": families_table,
+LAYERS = {"layers": full_table, "means": means_table, "errors": errors_table, "errors-short": errors_short_table, "grid": grid_table, "kept": kept_table, "families": families_table, "tuned": tuned_table,
           "stages": stages_table, "products": products_table}
 
 
@@ -321,16 +347,21 @@ def fill(text, path, results, pictures):
         if kind.startswith("picture-") and kind.split("-")[1] in PICTURES:
             lines = picture(path, pictures / ("%s-%s.svg" % (name, kind.removeprefix("picture-"))))
             return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
-        if kind and kind not in KINDS and kind not in LAYERS:
-            names = [*LAYERS, *("picture-" + word for word in PICTURES), *KINDS]
+        if kind and kind not in KINDS and kind not in LAYERS and kind not in ("quality", "records"):
+            names = [*LAYERS, "quality", "records", *("picture-" + word for word in PICTURES), *KINDS]
             raise SystemExit("report.py: %s is no kind; these are: %s" % (kind, ", ".join(names)))
         transforms = kind in KINDS
         folder = results / name.removesuffix("-summary")
+        if kind == "quality":
+            return match.group(1) + "\n" + "\n".join(quality_lines(folder / "quality.csv")) + "\n\n" + match.group(4)
+        if kind == "records":
+            shipped = pathlib.Path(__file__).resolve().parent.parent / "tuning" / name
+            return match.group(1) + "\n" + "\n".join(records_lines(shipped)) + "\n\n" + match.group(4)
         if kind == "stages":
             every = read_results(folder)
             lines = stages_table(read_results(folder, lambda path: path.stem == "stages"), every)
             return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
-        runs = read_results(folder, lambda path: path.stem != "stages" and (not kind or (path.stem == "fft") == transforms))
+        runs = read_results(folder, lambda path: path.stem not in OTHER_FORMS and (not kind or (path.stem == "fft") == transforms))
         if not runs:
             raise SystemExit("report.py: no results in %s" % folder)
         if transforms:

@@ -18,7 +18,8 @@
  *     2. conv_fft_problem_init()       fill in the layer
  *     3. conv_fft_plan_create()        once per layer: chooses a strategy, compiles; may be slow
  *     4. conv_fft_plan_workspace()     the caller allocates that many bytes
- *     5. conv_fft_forward(), conv_fft_backward()   as often as wanted: these allocate nothing
+ *     5. conv_fft_forward(), conv_fft_backward()   as often as wanted: these allocate nothing, but for a handle of cuBLAS, cuDNN or
+ *        cuFFT when more calls than before need one at the same time
  *
  * TENSORS, as C arrays. D1..Dr are the rank spatial extents (rank 1, 2 or 3), K1..Kr those of the kernel,
  * M1..Mr those of the output (conv_fft_problem_output()):
@@ -194,8 +195,9 @@ typedef enum conv_fft_dtype {
 typedef enum conv_fft_math {
     CONV_FFT_MATH_DEFAULT = 0, /**< the first of the dtype's list above */
     CONV_FFT_MATH_FP32 = 1,    /**< error like that of a direct FP32 convolution */
-    CONV_FFT_MATH_TF32 = 2,    /**< error like cuDNN's TF32; the CPU computes it in FP32 */
-    CONV_FFT_MATH_HALF = 3,    /**< 16-bit spectra, FP32 sums; the CPU computes it in FP32 */
+    CONV_FFT_MATH_TF32 =
+        2, /**< factors of 11 bits: error up to twice that of cuDNN's TF32; the CPU computes it in FP32 */
+    CONV_FFT_MATH_HALF = 3, /**< 16-bit spectra, FP32 sums; the CPU computes it in FP32 */
     CONV_FFT_MATH_FP64 = 4
 } conv_fft_math;
 
@@ -486,7 +488,7 @@ typedef struct conv_fft_tune_statistics {
 
 /** Return non-zero to stop. */
 typedef int (*conv_fft_tune_visit)(const conv_fft_tune_record *record, void *user);
-/** `done` of `total` problems are tuned. Return non-zero to cancel. */
+/** `done` of `total` problems are tuned; one more may be under way. Return non-zero to cancel. */
 typedef int (*conv_fft_tune_progress)(int64_t done, int64_t total, void *user);
 
 /**
@@ -550,8 +552,9 @@ CONV_FFT_API conv_fft_status conv_fft_tune_candidates(conv_fft_context *context,
 /**
  * Tune a list of problems (a network) and keep the records. options may be NULL; a mode of CACHED or OFF means MEASURE. Problems that have
  * a record already are passed over, so a list that was interrupted goes on where it was. A problem that fails does not stop the others.
- * progress (may be NULL) is called before the first problem and after each. CANCELLED: it returned non-zero. Otherwise the
- * first failure, whose sentence names the problem.
+ * progress (may be NULL) is called by this thread before the first problem, after each, and with the same numbers again between the steps
+ * of a search, so that it ends one within a step: compiling a candidate or timing it once. CANCELLED: it returned non-zero; what was
+ * decided before has its records. Otherwise the first failure, whose sentence names the problem.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems,
                                                     int64_t count, const conv_fft_plan_options *options,

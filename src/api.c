@@ -157,7 +157,7 @@ conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_p
     if (!options)
         options = &defaults;
     CF_FORWARD(cf_check_plan_options(options));
-    CF_FORWARD(cf_autotune_plan(context, problem, options, plan));
+    CF_FORWARD(cf_autotune_plan(context, problem, options, NULL, plan));
     (*plan)->trusted = options->trusted;
     return CONV_FFT_SUCCESS;
 }
@@ -361,7 +361,7 @@ conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_opera
         return cf_fail(
             CONV_FFT_NOT_SUPPORTED,
             "the passes of this plan have no common spectra of %s: name it in options.keep; forced strategies must be "
-            "staged and agree in basis, tiles and dilation",
+            "staged and agree in basis, tiles, segments and dilation",
             name);
     *bytes = (size_t)size;
     return CONV_FFT_SUCCESS;

@@ -78,6 +78,23 @@ conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tu
     return cf_tuner_statistics(context->tuner, statistics);
 }
 
+/* Where a list of problems is, for its progress to be asked during a search too. */
+typedef struct tuning {
+    conv_fft_tune_progress progress; /* may be NULL */
+    void *user;
+    int64_t done, total;
+} tuning;
+
+static bool is_ended(void *user) {
+    const tuning *t = user;
+    return t->progress && t->progress(t->done, t->total, t->user) != 0;
+}
+
+static conv_fft_status fail_ended(const tuning *t) {
+    return cf_fail(CONV_FFT_CANCELLED, "progress ended the tuning after %lld of %lld problems", (long long)t->done,
+                   (long long)t->total);
+}
+
 conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems, int64_t count,
                                        const conv_fft_plan_options *options, conv_fft_tune_progress progress,
                                        void *user) {
@@ -96,21 +113,24 @@ conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft
     char first_error[900] = "";
     int64_t failed_at = -1;
     conv_fft_status first = CONV_FFT_SUCCESS;
-    for (int64_t i = 0; i <= count; ++i) {
-        if (progress && progress(i, count, user) != 0)
-            return cf_fail(CONV_FFT_CANCELLED, "progress ended the tuning after %lld of %lld problems", (long long)i,
-                           (long long)count);
-        if (i == count)
-            break;
+    tuning t = {.progress = progress, .user = user, .total = count};
+    const cf_interruption interruption = {is_ended, &t};
+    for (; t.done < count; ++t.done) {
         conv_fft_plan *plan = NULL;
-        const conv_fft_status status = cf_autotune_plan(context, &problems[i], &own, &plan);
+        if (is_ended(&t))
+            return fail_ended(&t);
+        const conv_fft_status status = cf_autotune_plan(context, &problems[t.done], &own, &interruption, &plan);
         cf_plan_destroy(plan);
+        if (status == CONV_FFT_CANCELLED)
+            return fail_ended(&t);
         if (status == CONV_FFT_SUCCESS || first != CONV_FFT_SUCCESS)
             continue;
         snprintf(first_error, sizeof first_error, "%s", conv_fft_last_error());
         first = status;
-        failed_at = i;
+        failed_at = t.done;
     }
+    if (is_ended(&t))
+        return fail_ended(&t);
     if (first == CONV_FFT_SUCCESS)
         return CONV_FFT_SUCCESS;
     return cf_fail(first, "problems[%lld]: %s", (long long)failed_at, first_error);

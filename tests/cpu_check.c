@@ -121,8 +121,9 @@ static int64_t origin_offset(const setting *s) {
 cf_transform *test_transform(cf_cpu_device *device, const setting *s, void **scratch) {
     cf_transform *t = NULL;
     expect_success(device->base.ops->transform_create(&device->base, &s->desc, &t));
-    *scratch = test_alloc(device->base.ops->transform_scratch(t) + 1);
-    memset(*scratch, 0xA5, device->base.ops->transform_scratch(t) + 1); /* old contents do not matter */
+    const size_t bytes = device->base.ops->transform_scratch(t, t->desc.spectrum.rows) + 1;
+    *scratch = test_alloc(bytes);
+    memset(*scratch, 0xA5, bytes); /* old contents do not matter */
     return t;
 }
 

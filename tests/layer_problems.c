@@ -3,12 +3,14 @@
 
 #include "device.h"
 #include "layer.h"
+#include "strategies.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Kernels of a GPU come in variants for aligned tensors and for all others; what a CPU does depends on nothing. */
 enum {
@@ -69,7 +71,20 @@ enum {
 static const double most_products = 1e6;
 
 /* What the run has covered. */
-static struct { atomic_llong problems, limited, kept, partial, aligned; } covered;
+static struct { atomic_llong problems, cut, limited, kept, partial, aligned; } covered;
+
+/* Strategies whose taps are in segments, where a small basis holds them. Those of kept spectra have one basis for all passes. */
+static void cut_taps(const conv_fft_problem *p, generator *g, conv_fft_plan_options *options, strategies *s) {
+    static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"},
+                             *const products[] = {"blas", "loop"};
+    const int64_t tiles = options->keep ? 1 : random_int(g, 1, 3), segments = random_int(g, 2, 5);
+    if (!find_cut_strategies(device_context(), p, tiles, segments, overlaps[random_int(g, 0, 1)],
+                             dilations[random_int(g, 0, 1)], products[random_int(g, 0, 1)], s))
+        return;
+    for (int pass = 0; pass < 3; pass++)
+        options->strategy[pass] = s->line[options->keep ? 0 : pass];
+    covered.cut += strstr(s->line[0], " segments=") != NULL;
+}
 
 /* A subset of the gradients, with a random choice of what adds to its old contents. */
 static bool check_subset(layer *l, const conv_fft_plan *plan, generator *g) {
@@ -131,6 +146,9 @@ void check_random_problem(uint64_t seed) {
     conv_fft_plan_options_init(&options);
     if (random_once_in(&g, 4))
         options.keep = CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W;
+    strategies s;
+    if (random_once_in(&g, 12)) /* they take long to find */
+        cut_taps(&p, &g, &options, &s);
     if (random_once_in(&g, 4))
         limit_workspace(&p, &options, &g);
     check_plan(&l, &options, &g);
@@ -149,9 +167,10 @@ bool check_random_problems(uint64_t default_count) {
     uint64_t seed = environment_number("CONV_FFT_TEST_SEED", DEFAULT_SEED);
     const uint64_t count = environment_number("CONV_FFT_TEST_COUNT", default_count);
     device_each((int64_t)count, check_next, &seed);
-    printf("random: %lld problems from seed %" PRIu64 " (%lld with a workspace limit, %lld with kept spectra, %lld "
+    printf("random: %lld problems from seed %" PRIu64
+           " (%lld with taps in segments, %lld with a workspace limit, %lld with kept spectra, %lld "
            "partial backward calls, %lld with aligned tensors)\n",
-           covered.problems, seed, covered.limited, covered.kept, covered.partial, covered.aligned);
+           covered.problems, seed, covered.cut, covered.limited, covered.kept, covered.partial, covered.aligned);
     print_worst_ratios("random");
     return case_failures() == 0 && (uint64_t)covered.problems == count;
 }

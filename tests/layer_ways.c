@@ -12,6 +12,7 @@
 #include "strategies.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +48,20 @@ static bool check_forced(layer *l, const strategies *s) {
         options.strategy[pass] = s->line[pass];
     conv_fft_plan *plan = test_plan(device_context(), &l->problem, &options);
     const bool ok = plan && check_described(plan, s) && layer_check_all(l, plan);
+    conv_fft_plan_destroy(plan);
+    return ok;
+}
+
+/* Spectra of x and w that the caller keeps; the bases of the passes are the same if there is one tile. */
+static bool check_kept_forced(layer *l, const strategies *s) {
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.keep = CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W;
+    for (int pass = 0; pass < 3; pass++)
+        options.strategy[pass] = s->line[0];
+    case_begin(s->line[0], program_invocation_short_name);
+    conv_fft_plan *plan = test_plan(device_context(), &l->problem, &options);
+    const bool ok = plan && layer_check_kept(l, plan);
     conv_fft_plan_destroy(plan);
     return ok;
 }
@@ -111,6 +126,72 @@ void ways_tiled(void **state) {
     NEED_DEVICE(state);
     device_each(PROBLEMS * WAYS, check_tiled, NULL);
     assert_int_equal(case_failures(), 0);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- segments */
+
+static const char *const cut_problems[] = {
+    "in=2x3x40 out=4 kernel=9 pad=4",
+    "in=2x3x18x21 out=4 kernel=7x6 pad=1:3x2",
+    "in=2x3x20x18 out=4 kernel=6x5 pad=2:0x1:3 mode=reflect",
+    "in=2x4x12x13 out=4 kernel=9x13 pad=4x6 mode=circular groups=2 layout=last",
+    "in=2x3x17x11 out=4 kernel=3x17 pad=4 mode=replicate dtype=fp16",
+    "in=1x2x23x37 out=3 kernel=11x1 stride=4x2 pad=5:1x0 mode=reflect wlayout=last",
+    "in=2x3x31x29 out=4 kernel=7x8 stride=2x3 pad=2 dtype=fp64",
+    "in=2x3x30x33 out=4 kernel=4x5 dilation=2x3 pad=3",
+    "in=2x3x33x31 out=4 kernel=5x4 stride=2 dilation=3 pad=4 mode=reflect dtype=bf16 gw=fp32",
+    "in=2x4x9x10x11 out=4 kernel=3x4x5 pad=1 groups=4",
+    "in=2x2x9x10x13 out=4 kernel=4x3x6 stride=2x1x3 pad=2 mode=circular dtype=bf16",
+    "in=3x2x5x9 out=2 kernel=9x17 pad=4x8",
+};
+
+enum {
+    CUT_PROBLEMS = sizeof cut_problems / sizeof cut_problems[0],
+    CUT_WAYS = 3 * 3 * 2 * 2 /* segments, tiles, overlap, dilation */
+};
+
+static atomic_int cut_cases;
+
+/* One problem with its taps in two and three segments and in single taps. */
+static void check_cut(int64_t i, void *unused) {
+    static const int64_t segments[] = {2, 3, 100};
+    static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"},
+                             *const products[] = {"blas", "loop"};
+    (void)unused;
+    const int64_t way = i % CUT_WAYS, number = i / CUT_WAYS, tiles = way / 3 % 3 + 1;
+    const bool add = way / 9 % 2, shift = way / 18 != 0;
+    const conv_fft_problem p = test_problem(cut_problems[number]);
+    const bool dilated = p.dilation[0] > 1;
+    /* There is nothing to shift or to add; or gradients of x have no room for shifts, tiles and segments. */
+    if ((shift && (!dilated || tiles > 1)) || (add && tiles == 1))
+        return;
+    /* On a GPU each way has kernels of its own, which take long to compile. */
+    if (device_gpu() && (segments[way % 3] == 3 || tiles == 3 || (number + way / 9) % 2))
+        return;
+    strategies s;
+    if (!find_cut_strategies(device_context(), &p, tiles, segments[way % 3], overlaps[add], dilations[shift],
+                             products[tiles & 1], &s)) {
+        if (tiles == 1) /* short inputs have no more */
+            case_fail("no basis for %d tiles and %d segments", (int)tiles, (int)segments[way % 3]);
+        return;
+    }
+    generator g = generator_create((uint64_t)number);
+    layer l = layer_create(&p, &g);
+    const strategies one_row = with_chunk(&s, "1", "1"), few_rows = with_chunk(&s, "5", "2");
+    check_forced(&l, &s);
+    check_forced(&l, &one_row);
+    check_forced(&l, &few_rows);
+    if (tiles == 1)
+        check_kept_forced(&l, &s);
+    layer_destroy(&l);
+    cut_cases++;
+}
+
+void ways_cut(void **state) {
+    NEED_DEVICE(state);
+    device_each(CUT_PROBLEMS * CUT_WAYS, check_cut, NULL);
+    assert_int_equal(case_failures(), 0);
+    assert_true(cut_cases > (device_gpu() ? 25 : 100));
 }
 
 /* All workspace limits from the least to the most give the same layer. */

@@ -5,6 +5,8 @@
 #define TEST_LAYER_WAYS_H
 
 void ways_tiled(void **state);
+/* Taps in segments. */
+void ways_cut(void **state);
 /* Workspace limits. */
 void ways_chunked(void **state);
 void ways_forced_chunks(void **state);

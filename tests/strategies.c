@@ -97,15 +97,37 @@ static bool find_basis(conv_fft_context *context, const conv_fft_problem *p, int
     return false;
 }
 
+/* The line with the field `segments` behind `tiles`; axes have at most one for each tap. As it is where none is cut. */
+static void add_segments(const char *line, const conv_fft_problem *p, int64_t segments, char *out, size_t bytes) {
+    char field[64] = " segments=";
+    size_t used = strlen(field);
+    bool cut = false;
+    for (int a = 0; a < p->rank; a++) {
+        const int64_t own = segments < p->kernel[a] ? segments : p->kernel[a];
+        cut = cut || own > 1;
+        used += (size_t)snprintf(field + used, sizeof field - used, "%s%lld", a ? "x" : "", (long long)own);
+    }
+    const char *at = strstr(line, " dilation=");
+    if (!at)
+        end("this strategy line has no dilation", line);
+    snprintf(out, bytes, "%.*s%s%s", (int)(at - line), line, cut ? field : "", at);
+}
+
 bool find_strategies(conv_fft_context *context, const conv_fft_problem *p, int64_t tiles, const char *overlap,
                      const char *dilation, const char *product, strategies *out) {
+    return find_cut_strategies(context, p, tiles, 1, overlap, dilation, product, out);
+}
+
+bool find_cut_strategies(conv_fft_context *context, const conv_fft_problem *p, int64_t tiles, int64_t segments,
+                         const char *overlap, const char *dilation, const char *product, strategies *out) {
     const strategies start = chosen_strategies(context, p);
     char a[256], b[256];
     for (int pass = 0; pass < 3; pass++) {
         edit_strategy(start.line[pass], "overlap", overlap, a, sizeof a);
         edit_strategy(a, "dilation", dilation, b, sizeof b);
         edit_strategy(b, "product", product, a, sizeof a);
-        if (!find_basis(context, p, pass, tiles, a, out->line[pass], sizeof out->line[pass]))
+        add_segments(a, p, segments, b, sizeof b);
+        if (!find_basis(context, p, pass, tiles, b, out->line[pass], sizeof out->line[pass]))
             return false;
     }
     return true;

@@ -114,9 +114,10 @@ static void plans_by_threads(void **state) {
 }
 
 static void workspace_limits(void **state) {
-    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
-    for (int i = 0; i < 5; i++) {
-        const conv_fft_problem p = test_problem(lines[i]);
+    /* No limit is a reason for cuFFT or cuDNN, which are here. */
+    conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
+    for (int i = 0; i < 6; i++) {
+        const conv_fft_problem p = test_problem(i < 5 ? lines[i] : "in=4x8x16x16 out=8 kernel=7x7 pad=1 layout=last");
         conv_fft_plan_options options;
         conv_fft_plan *plan = NULL;
         size_t bytes = 0;
@@ -378,23 +379,42 @@ static void large_bases(void **state) {
     fake_context_destroy(context);
 }
 
-/* Longer than any transform of a GPU. */
-/* Kernels beyond our own transforms are cuFFT's; without it, and without cuDNN, the sentence says what the limit is. */
-static void long_kernel(void **state) {
-    const conv_fft_problem p = test_problem("in=1x1x600x600 out=1 kernel=257x257");
-    conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
-    conv_fft_plan *plan = test_plan(context, &p, NULL);
-    conv_fft_description d;
-    assert_non_null(plan);
-    for (int pass = 0; pass < 3; ++pass) {
-        assert_int_equal(conv_fft_plan_describe(plan, (conv_fft_pass)(1 << pass), &d), CONV_FFT_SUCCESS);
-        assert_int_equal(strncmp(d.strategy, "reference ", strlen("reference ")), 0);
-    }
-    conv_fft_plan_destroy(plan);
+/* What no family runs is refused with the limit that it meets. */
+static void beyond_memory(void **state) {
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
+    const conv_fft_problem p = test_problem("in=1x1x1048576x1048576 out=1 kernel=500000x500000 pad=1 mode=reflect");
+    conv_fft_plan *plan = NULL;
+    EXPECT_INVALID(conv_fft_plan_create(context, &p, NULL, &plan), "kernel spans", "64 TiB");
+    assert_null(plan);
     fake_context_destroy(context);
-    context = fake_context_create(WITH_BLAS, *state, false);
-    EXPECT_INVALID(conv_fft_plan_create(context, &p, NULL, &plan), "its kernel spans 1x257x257 points");
-    assert_non_null(strstr(conv_fft_last_error(), "256 points an axis"));
+}
+
+/* Kernels beyond our own transforms are cut into segments; those that fit are not. */
+static void long_kernel(void **state) {
+    static const struct {
+        const char *line, *segments;
+    } cases[] = {
+        {"in=1x1x600x600 out=1 kernel=257x257 mode=reflect pad=3", "x"},
+        {"in=1x2x40x600 out=2 kernel=1x300 stride=1x2 layout=last", NULL},
+        {"in=1x2x600x40 out=2 kernel=300x7 layout=last", "x1"},
+        {"in=1x2x70000 out=2 kernel=20000 dtype=fp16", ""},
+        {"in=1x2x600x40 out=2 kernel=100x7", NULL},
+    };
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const conv_fft_problem p = test_problem(cases[i].line);
+        conv_fft_plan *plan = test_plan(context, &p, NULL);
+        conv_fft_description d;
+        assert_non_null(plan);
+        for (int pass = 0; pass < 3; ++pass) {
+            assert_int_equal(conv_fft_plan_describe(plan, (conv_fft_pass)(1 << pass), &d), CONV_FFT_SUCCESS);
+            const char *field = strstr(d.strategy, " segments=");
+            if ((field != NULL) != (cases[i].segments != NULL))
+                fail_msg("%s: %s", cases[i].line, d.strategy);
+            assert_true(!field || strstr(field, cases[i].segments));
+        }
+        conv_fft_plan_destroy(plan);
+    }
     fake_context_destroy(context);
 }
 
@@ -464,9 +484,19 @@ static void public_context(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(plans),       IN_SCRATCH(plans_by_threads), IN_SCRATCH(workspace_limits), IN_SCRATCH(calls),
-        IN_SCRATCH(counters),    IN_SCRATCH(joint_backward),   IN_SCRATCH(product_variants), IN_SCRATCH(without_blas),
-        IN_SCRATCH(large_bases), IN_SCRATCH(long_kernel),      IN_SCRATCH(kept_or_paired),   IN_SCRATCH(public_context),
+        IN_SCRATCH(plans),
+        IN_SCRATCH(plans_by_threads),
+        IN_SCRATCH(workspace_limits),
+        IN_SCRATCH(calls),
+        IN_SCRATCH(counters),
+        IN_SCRATCH(joint_backward),
+        IN_SCRATCH(product_variants),
+        IN_SCRATCH(without_blas),
+        IN_SCRATCH(large_bases),
+        IN_SCRATCH(beyond_memory),
+        IN_SCRATCH(long_kernel),
+        IN_SCRATCH(kept_or_paired),
+        IN_SCRATCH(public_context),
     };
     return cmocka_run_group_tests_name("layers on the substitute GPU", tests, NULL, NULL);
 }

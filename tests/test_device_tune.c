@@ -13,6 +13,7 @@
 #include "layer.h"
 #include "scratch.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,14 +38,15 @@ static void close_context(conv_fft_context *context) {
     cf_gpu_close(context->gpu);
 }
 
-/* Plan the layer; strategies of all passes. */
-static conv_fft_status plan_layer(conv_fft_context *context, conv_fft_tuning tuning, char strategy[3][256]) {
+/* Plan a layer; strategies of all passes. */
+static conv_fft_status plan_problem(conv_fft_context *context, const char *problem, conv_fft_tuning tuning,
+                                    char strategy[3][256]) {
     conv_fft_problem p;
     conv_fft_plan_options options;
     conv_fft_plan *plan = NULL;
     conv_fft_plan_options_init(&options);
     options.tuning = tuning;
-    conv_fft_status status = conv_fft_problem_parse(line, &p, NULL, 0);
+    conv_fft_status status = conv_fft_problem_parse(problem, &p, NULL, 0);
     if (status == CONV_FFT_SUCCESS)
         status = conv_fft_plan_create(context, &p, &options, &plan);
     for (int pass = 0; pass < 3 && status == CONV_FFT_SUCCESS; ++pass) {
@@ -55,6 +57,10 @@ static conv_fft_status plan_layer(conv_fft_context *context, conv_fft_tuning tun
     }
     conv_fft_plan_destroy(plan);
     return status;
+}
+
+static conv_fft_status plan_layer(conv_fft_context *context, conv_fft_tuning tuning, char strategy[3][256]) {
+    return plan_problem(context, line, tuning, strategy);
 }
 
 /* A record of each set of passes that are tuned together. */
@@ -160,13 +166,72 @@ static void nothing_is_no_result(void **state) {
     assert_true(nothing_open(FAKES "/good/libcuda.so.1"));
 }
 
+/* Where the math mode allows them, large layers get spectra in 16 bits, of bases that are transformed by matrix products; both gradients then
+ * read one spectrum of gy. */
+static void short_spectra(void **state) {
+    static const struct {
+        const char *line, *spectrum, *basis;
+    } cases[] = {{"in=128x64x64x64 out=64 kernel=9x9 dtype=fp16 math=half", "spectrum=fp16", "basis=64x64"},
+                 {"in=128x64x64x64 out=64 kernel=9x9 dtype=bf16 math=half", "spectrum=bf16", "basis=64x64"},
+                 {"in=128x64x64x64 out=64 kernel=9x9 math=tf32", "spectrum=fp16", "basis=64x64"},
+                 {"in=128x64x60x60 out=64 kernel=5x5 dtype=bf16 math=half", "spectrum=bf16", "basis=64x64"},
+                 {"in=128x128x32x32 out=128 kernel=9x9 dtype=fp16 math=half", "spectrum=fp16", "basis=32x32"},
+                 {"in=128x128x32x32 out=128 kernel=9x9 dtype=bf16 math=half", "spectrum=bf16", "basis=32x32"},
+                 {"in=128x64x64x64 out=64 kernel=9x9 dtype=fp16", "spectrum=fp32", "basis="},
+                 {"in=128x64x64x64 out=64 kernel=9x9", "spectrum=fp32", "basis="},
+                 {"in=2x2x12x13 out=3 kernel=5x5 pad=2 dtype=fp16 math=half", "spectrum=fp32", "basis="}};
+    conv_fft_context context;
+    assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char strategy[3][256];
+        assert_int_equal(plan_problem(&context, cases[i].line, CONV_FFT_TUNE_OFF, strategy), CONV_FFT_SUCCESS);
+        for (int pass = 0; pass < 3; ++pass)
+            if (!strstr(strategy[pass], cases[i].spectrum) || !strstr(strategy[pass], cases[i].basis))
+                fail_msg("%s: %s", cases[i].line, strategy[pass]);
+        if (strstr(strategy[1], "staged"))
+            assert_string_equal(strategy[1], strategy[2]);
+    }
+    close_context(&context);
+}
+
+typedef struct progress {
+    pthread_t thread;
+    int calls, cancel_at;
+} progress;
+
+static int follow(int64_t done, int64_t total, void *user) {
+    progress *p = user;
+    assert_true(pthread_equal(pthread_self(), p->thread));
+    assert_int_equal(done, 0);
+    assert_int_equal(total, 1);
+    return ++p->calls == p->cancel_at;
+}
+
+/* While all processors compile, only the caller's thread is asked whether to go on, and its answer ends the others. */
+static void cancelled_while_compiling(void **state) {
+    conv_fft_context context;
+    conv_fft_problem p;
+    conv_fft_tune_statistics s;
+    assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_problem_parse(line, &p, NULL, 0), CONV_FFT_SUCCESS);
+    for (int at = 2; at < 5; ++at) { /* the first call is before the search */
+        progress follower = {pthread_self(), 0, at};
+        assert_int_equal(conv_fft_tune_problems(&context, &p, 1, NULL, follow, &follower), CONV_FFT_CANCELLED);
+        assert_int_equal(follower.calls, at);
+        assert_non_null(strstr(conv_fft_last_error(), "after 0 of 1 problems"));
+    }
+    assert_int_equal(conv_fft_tune_stats(&context, &s), CONV_FFT_SUCCESS);
+    assert_int_equal(s.records, 0);
+    close_context(&context);
+    assert_true(nothing_open(FAKES "/good/libcuda.so.1"));
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(read_only_without_compiler),
-        IN_SCRATCH(of_this_gpu),
-        IN_SCRATCH(nothing_is_no_result),
+        IN_SCRATCH(read_only_without_compiler), IN_SCRATCH(of_this_gpu),   IN_SCRATCH(nothing_is_no_result),
+        IN_SCRATCH(cancelled_while_compiling),  IN_SCRATCH(short_spectra),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

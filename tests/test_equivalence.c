@@ -27,10 +27,8 @@ static void thread_counts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ways_tiled),
-        cmocka_unit_test(ways_chunked),
-        cmocka_unit_test(ways_forced_chunks),
-        cmocka_unit_test(thread_counts),
+        cmocka_unit_test(ways_tiled),         cmocka_unit_test(ways_cut),      cmocka_unit_test(ways_chunked),
+        cmocka_unit_test(ways_forced_chunks), cmocka_unit_test(thread_counts),
     };
     return cmocka_run_group_tests(tests, device_cpu_setup, device_teardown);
 }

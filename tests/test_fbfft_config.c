@@ -216,6 +216,8 @@ static const struct {
      .halves = true,
      .spills = 32},
     {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
+    {.rank = 2, .basis = {64, 64}, .channels = 64, .order = MAJOR, .halves = true, .spills = 64},
+    {.rank = 2, .basis = {32, 32}, .extent = {30, 30}, .channels = 128, .order = MAJOR, .halves = true},
 };
 
 enum {
@@ -260,7 +262,9 @@ static void spectra_of_halves(void **unused) {
         {{32, 32}, {21, 21}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0},
         {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST},
         {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP32, FBFFT_R2C, 0},
-        {{64, 64}, {64, 64}, 0, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0},
+        {{64, 64}, {64, 64}, 4, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0},
+        {{32, 64}, {30, 42}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, 0},
+        {{64, 64}, {64, 64}, 0, CONV_FFT_FP32, CONV_FFT_BF16, FBFFT_C2R, 0},
         {{48, 64}, {48, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0},
         {{64, 16}, {64, 16}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0},
         {{64, 16}, {64, 16}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2C_FORWARD, 0},
@@ -290,6 +294,35 @@ static void spectra_of_halves(void **unused) {
     }
 }
 
+static cf_tile_config rows_of_planes(const char *file, conv_fft_dtype spectrum, fbfft_kind kind, int64_t channels) {
+    const cf_gpu_facts facts = facts_of(file);
+    fbfft_desc d = transform(2, kind, 64, 64, 64, 64);
+    cf_fft_problem problem;
+    cf_fft_passes passes;
+    d.channels = channels;
+    d.order = MAJOR;
+    d.dtype = CONV_FFT_FP32;
+    assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+    problem.transform.spectrum.dtype = spectrum;
+    problem.transform.spectrum.scale_rows = problem.transform.spectrum.rows_per_sample;
+    assert_int_equal(cf_fft_passes_of(&problem, &facts, &passes), CONV_FFT_SUCCESS);
+    assert_int_equal(passes.pass[0].matrix, spectrum == CONV_FFT_FP16);
+    return passes.pass[0].tile[0];
+}
+
+/* Blocks that find the scale of a row: all that have its planes, if a cluster has so many. */
+static void clusters(void **unused) {
+    static const int64_t channels[] = {8, 24, 64, 72, 128, 12}, h200[] = {1, 3, 8, 0, 0, 0},
+                         a100[] = {1, 0, 0, 0, 0, 0};
+    (void)unused;
+    for (int i = 0; i < 6; ++i) {
+        assert_int_equal(rows_of_planes("facts/h200.txt", CONV_FFT_FP16, FBFFT_R2C, channels[i]).cluster, h200[i]);
+        assert_int_equal(rows_of_planes("facts/a100.txt", CONV_FFT_FP16, FBFFT_R2C, channels[i]).cluster, a100[i]);
+        assert_int_equal(rows_of_planes("facts/h200.txt", CONV_FFT_FP16, FBFFT_C2R, channels[i]).cluster, 0);
+        assert_int_equal(rows_of_planes("facts/h200.txt", CONV_FFT_FP32, FBFFT_R2C, channels[i]).cluster, 0);
+    }
+}
+
 /* The kernels of a transform, as gpu_transform.c builds them, also those for pointers of less alignment. */
 static int add_kernels(const fbfft_desc *d, bool halves, const cf_gpu_facts *facts, int allowed, compiled *to) {
     cf_fft_problem problem;
@@ -298,7 +331,8 @@ static int add_kernels(const fbfft_desc *d, bool halves, const cf_gpu_facts *fac
     int count = 0;
     assert_int_equal(cf_fft_resolve(d, &problem), CONV_FFT_SUCCESS);
     if (halves)
-        problem.transform.spectrum.dtype = d->dtype;
+        problem.transform.spectrum.dtype = d->dtype == CONV_FFT_FP32 ? CONV_FFT_FP16 : d->dtype;
+    problem.transform.spectrum.scale_rows = problem.transform.spectrum.rows_per_sample; /* as x and y have it */
     assert_int_equal(cf_fft_passes_of(&problem, facts, &passes), CONV_FFT_SUCCESS);
     assert_int_equal(passes.pass[0].matrix, halves);
     fft_describe(d, text, sizeof text);
@@ -340,9 +374,13 @@ static void kernels_compile_without_spills(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(powers_of_two_have_kernels), cmocka_unit_test(others_are_refused),
-        cmocka_unit_test(one_pass_as_promised),       cmocka_unit_test(few_passes_beyond),
-        cmocka_unit_test(spectra_of_halves),          cmocka_unit_test(kernels_compile_without_spills),
+        cmocka_unit_test(powers_of_two_have_kernels),
+        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(one_pass_as_promised),
+        cmocka_unit_test(few_passes_beyond),
+        cmocka_unit_test(spectra_of_halves),
+        cmocka_unit_test(clusters),
+        cmocka_unit_test(kernels_compile_without_spills),
     };
     return cmocka_run_group_tests_name("fbfft config", tests, NULL, NULL);
 }

@@ -30,6 +30,8 @@ static const struct {
     {"in=64x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6", "basis=14x14 tiles=1x1", ALL},
     {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3", "basis=32x32 tiles=3x3", ONE_WAY},
     {"in=64x384x14x14 out=384 groups=384 kernel=7x7 pad=3 layout=last", "basis=18x20 tiles=1x1", ALL},
+    {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 layout=last dtype=fp16", "basis=60x60 tiles=1x1", ONE_WAY},
+    {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 layout=last", "basis=25x25 tiles=3x3", ONE_WAY},
     {"in=8x32x64x64x64 out=32 groups=32 kernel=7x7x7 pad=3", "basis=16x16x16 tiles=7x7x7", ONE_WAY},
     {"in=16x768x8192 out=768 groups=768 kernel=1023 pad=511", "basis=4096 tiles=3", ALL},
     {"in=16x768x2048 out=768 groups=768 kernel=2048 pad=2047:0", "basis=4096 tiles=1", ONE_WAY},
@@ -60,14 +62,16 @@ static cf_gpu_facts facts_of(const char *file) {
     return facts;
 }
 
-static void make(int i, cf_layer *layer, cf_strategy *strategy) {
+static void make_one(const char *problem, const char *grid, cf_layer *layer, cf_strategy *strategy) {
     conv_fft_problem p;
     char line[256];
-    assert_int_equal(conv_fft_problem_parse(representative[i].problem, &p, NULL, 0), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_problem_parse(problem, &p, NULL, 0), CONV_FFT_SUCCESS);
     assert_int_equal(cf_layer_make(&p, layer), CONV_FFT_SUCCESS);
-    snprintf(line, sizeof line, "fused %s dilation=step spectrum=%s", representative[i].grid,
-             p.dtype == CONV_FFT_FP64 ? "fp64" : "fp32");
+    snprintf(line, sizeof line, "fused %s dilation=step spectrum=%s", grid, p.dtype == CONV_FFT_FP64 ? "fp64" : "fp32");
     assert_int_equal(cf_strategy_parse(line, p.rank, strategy), CONV_FFT_SUCCESS);
+}
+static void make(int i, cf_layer *layer, cf_strategy *strategy) {
+    make_one(representative[i].problem, representative[i].grid, layer, strategy);
 }
 
 /* Whether the pass can be cut for this GPU; what is then chosen is what the GPU has. */
@@ -124,6 +128,41 @@ static void little_shared_memory(void **unused) {
     assert_true(accepted > 0 && refused > 0);
 }
 
+/* Channels that stand side by side: as many at once as there are in sixteen bytes, at multiples of their size. */
+static void channels_are_moved_together(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *problem;
+        int wide; /* 0: planes that do not touch */
+    } cases[] = {
+        {"in=8x96x20x20 out=96 groups=96 kernel=5x5 pad=2 layout=last dtype=fp16", 8},
+        {"in=8x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=bf16", 8},
+        {"in=8x12x20x20 out=12 groups=12 kernel=5x5 pad=2 layout=last dtype=fp16", 4},
+        {"in=8x14x20x20 out=14 groups=14 kernel=5x5 pad=2 layout=last dtype=fp16", 2},
+        {"in=8x15x20x20 out=15 groups=15 kernel=5x5 pad=2 layout=last dtype=fp16", 1},
+        {"in=8x96x20x20 out=96 groups=96 kernel=5x5 pad=2 layout=last", 4},
+        {"in=8x96x20x20 out=96 groups=96 kernel=5x5 pad=2 dtype=fp16", 0},
+    };
+    const cf_gpu_facts facts = facts_of("facts/h200.txt");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+            cf_layer layer;
+            cf_strategy strategy;
+            cf_fused_config c;
+            make_one(cases[i].problem, "basis=24x24 tiles=1x1", &layer, &strategy);
+            assert_int_equal(cf_fused_configure(&layer, pass, &strategy, &facts, &c), CONV_FFT_SUCCESS);
+            for (int side = 0; side < 2; ++side) {
+                const cf_tile_config *const tile = c.tile[side];
+                assert_int_equal(tile[0].planes_touch, cases[i].wide > 0);
+                assert_int_equal(tile[1].wide, 1); /* for pointers at any place */
+                if (cases[i].wide == 0)
+                    continue;
+                assert_int_equal(tile[0].wide, cases[i].wide);
+                assert_int_equal(tile[0].planes % cases[i].wide, 0);
+            }
+        }
+}
+
 static void compile_some(const cf_jit *jit, const char *facts_file, int one_of) {
     const cf_gpu_facts facts = facts_of(facts_file);
     static compiled kernels[MOST_KERNELS];
@@ -158,6 +197,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_are_cut_for_the_gpu),
         cmocka_unit_test(little_shared_memory),
+        cmocka_unit_test(channels_are_moved_together),
         cmocka_unit_test(kernels_compile_without_many_spills),
     };
     return cmocka_run_group_tests_name("fused config", tests, NULL, NULL);

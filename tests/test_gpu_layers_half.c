@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers on a GPU whose spectra are in 16 bits: all ways to run them, and inputs near the limits of FP16, sample by sample against what a
- * direct convolution would round. */
+/* Layers on a GPU whose spectra are in 16 bits: all ways to run them, and inputs near the limits of FP16 and, with FP16 spectra of FP32
+ * tensors, beyond, sample by sample against what a direct convolution would round. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +20,9 @@
 #include <string.h>
 
 static const char *const types[] = {"fp16", "bf16"};
+static const char *const classes[] = {"dtype=fp16 math=half", "dtype=bf16 math=half", "math=tf32"};
 
-/* The ways that the library has for the problem, with spectra of the type of the tensors. False: there are none. */
+/* The ways that the library has for the problem, with spectra of the type of the tensors, or FP16. False: there are none. */
 static bool half_strategies(const conv_fft_problem *p, int64_t tiles, const char *overlap, const char *dilation,
                             strategies *s) {
     strategies found;
@@ -61,6 +62,7 @@ static const struct {
 
 enum {
     PROBLEMS = sizeof problems / sizeof problems[0],
+    CLASSES = sizeof classes / sizeof classes[0],
     WAYS = 2
 };
 
@@ -89,16 +91,16 @@ static void check_chunks(layer *l, const strategies *whole, bool kept) {
     }
 }
 
-/* Each problem in both types and two ways, with one tile and with the most. */
+/* Each problem of each class and in two ways, with one tile and with the most. */
 static void check_way(int64_t i, void *unused) {
     static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"};
     (void)unused;
-    const int64_t way = i % WAYS, type = i / WAYS % 2, tiled = i / WAYS / 2 % 2, number = i / WAYS / 4,
-                  tiles = tiled ? problems[number].tiles : 1;
+    const int64_t way = i % WAYS, class = i / WAYS % CLASSES, tiled = i / WAYS / CLASSES % 2,
+                  number = i / WAYS / CLASSES / 2, tiles = tiled ? problems[number].tiles : 1;
     char line[256];
     if ((tiled && tiles == 1) || i % (int64_t)environment_number("CONV_FFT_TEST_EVERY", 1) != 0)
         return;
-    snprintf(line, sizeof line, "%s dtype=%s math=half", problems[number].line, types[type]);
+    snprintf(line, sizeof line, "%s %s", problems[number].line, classes[class]);
     const conv_fft_problem p = test_problem(line);
     generator g = generator_create((uint64_t)number);
     layer l = layer_create(&p, &g);
@@ -112,35 +114,53 @@ static void check_way(int64_t i, void *unused) {
 
 static void ways(void **state) {
     NEED_DEVICE(state);
-    device_each(PROBLEMS * 4 * WAYS, check_way, NULL);
+    device_each(PROBLEMS * 2 * CLASSES * WAYS, check_way, NULL);
     assert_int_equal(case_failures(), 0);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- limits */
 
-#define LIMITS "in=4x24x20x20 out=16 kernel=5x5 pad=2 dtype=fp16 math=half"
+#define LAYER "in=4x24x20x20 out=16 kernel=5x5 pad=2"
+#define LIMITS LAYER " dtype=fp16 math=half"
 
-typedef double (*maker)(generator *g, int64_t sample);
+typedef double (*maker)(generator *g, int64_t sample, int64_t channel);
 
-static double ordinary(generator *g, int64_t sample) { return (void)sample, random_value(g); }
-static double largest(generator *g, int64_t sample) { return (void)sample, random_value(g) < 0 ? -65504 : 65504; }
-static double all_largest(generator *g, int64_t sample) { return (void)g, (void)sample, 65504; }
-static double tiny(generator *g, int64_t sample) { return (void)sample, floor(random_value(g) * 4) * 0x1p-24; }
-static double small(generator *g, int64_t sample) { return (void)sample, random_value(g) * 1e-3; }
-static double sizes(generator *g, int64_t sample) {
-    return ldexp(random_value(g), sample == 0 ? 14 : -6 * (int)sample);
+static double ordinary(generator *g, int64_t sample, int64_t channel) {
+    return (void)sample, (void)channel, random_value(g);
 }
-static double outlier(generator *g, int64_t sample) {
-    return (void)sample, random_once_in(g, 500) ? 30000 : random_value(g);
+static double largest(generator *g, int64_t sample, int64_t channel) {
+    return (void)sample, (void)channel, random_value(g) < 0 ? -65504 : 65504;
+}
+static double all_largest(generator *g, int64_t sample, int64_t channel) {
+    return (void)g, (void)sample, (void)channel, 65504;
+}
+static double tiny(generator *g, int64_t sample, int64_t channel) {
+    return (void)sample, (void)channel, floor(random_value(g) * 4) * 0x1p-24;
+}
+static double small(generator *g, int64_t sample, int64_t channel) {
+    return (void)sample, (void)channel, random_value(g) * 1e-3;
+}
+static double sizes(generator *g, int64_t sample, int64_t channel) {
+    return (void)channel, ldexp(random_value(g), sample == 0 ? 14 : -6 * (int)sample);
+}
+static double outlier(generator *g, int64_t sample, int64_t channel) {
+    return (void)sample, (void)channel, random_once_in(g, 500) ? 30000 : random_value(g);
 }
 
 static void fill(layer *l, operand *o, maker make, generator *g) {
-    const int64_t count = o->tensor.count, slice = count / o->tensor.extent[0];
+    const int64_t count = o->tensor.count, slice = count / o->tensor.extent[0], channels = o->tensor.extent[1];
     double *const values = test_alloc((size_t)count * sizeof *values);
     for (int64_t i = 0; i < count; i++)
-        values[i] = make(g, i / slice);
+        values[i] = make(g, i / slice, i / (slice / channels) % channels);
     layer_set(l, o, values);
     free(values);
+}
+
+/* To 11 bits, as TF32 rounds factors. */
+static double rounded(double v) {
+    int exponent;
+    const double fraction = frexp(v, &exponent);
+    return ldexp(nearbyint(ldexp(fraction, 11)), exponent - 11);
 }
 
 /* Error of a slice over that of rounding it, once. */
@@ -150,7 +170,8 @@ static double error_ratio(const result *r, int64_t first, int64_t count) {
         unsigned char memory[8];
         const double exact = r->expected[i], e = tensor_load(&r->tensor, i) - exact;
         ref_store(r->tensor.dtype, memory, exact);
-        const double d = ref_load(r->tensor.dtype, memory) - exact;
+        const double d =
+            (r->tensor.dtype == CONV_FFT_FP32 ? rounded(exact) : ref_load(r->tensor.dtype, memory)) - exact;
         error += e * e;
         rounding += d * d;
     }
@@ -193,6 +214,38 @@ static void check_all_limits(const strategies *s) {
     check_limits(LIMITS, "outliers", outlier, small, small, s);
 }
 
+/* Numbers that FP16 has none for, samples of all sizes that FP32 has, and channels far below their sample's largest whose weights make up for
+ * it. */
+static double huge(generator *g, int64_t sample, int64_t channel) {
+    return (void)sample, (void)channel, random_value(g) * 0x1p60;
+}
+static double minute(generator *g, int64_t sample, int64_t channel) {
+    return (void)sample, (void)channel, random_value(g) * 0x1p-60;
+}
+static double all_sizes(generator *g, int64_t sample, int64_t channel) {
+    return (void)channel, ldexp(random_value(g), 40 - 27 * (int)sample);
+}
+static double spikes(generator *g, int64_t sample, int64_t channel) {
+    return (void)sample, (void)channel, random_value(g) * (random_once_in(g, 2000) ? 0x1p18 : 1);
+}
+static double low_channels(generator *g, int64_t sample, int64_t channel) {
+    return (void)sample, ldexp(random_value(g), channel % 2 ? -10 : 4);
+}
+static double high_channels(generator *g, int64_t sample, int64_t channel) {
+    return (void)sample, ldexp(random_value(g), channel % 2 ? 10 : -4);
+}
+
+static void check_float_limits(const strategies *s) {
+    static const char line[] = LAYER " math=tf32";
+    check_limits(line, "tf32: ordinary", ordinary, ordinary, ordinary, s);
+    check_limits(line, "tf32: 2^60 by 2^-60", huge, minute, minute, s);
+    check_limits(line, "tf32: 2^-60 by 2^60", minute, huge, huge, s);
+    check_limits(line, "tf32: samples of all sizes", all_sizes, ordinary, ordinary, s);
+    check_limits(line, "tf32: gradients of all sizes", ordinary, ordinary, all_sizes, s);
+    check_limits(line, "tf32: spikes", spikes, ordinary, ordinary, s);
+    check_limits(line, "tf32: low channels", low_channels, high_channels, ordinary, s);
+}
+
 static void limits(void **state) {
     NEED_DEVICE(state);
     const conv_fft_problem p = test_problem(LIMITS);
@@ -200,6 +253,7 @@ static void limits(void **state) {
     for (int64_t tiles = 1; tiles <= 2; tiles++) {
         assert_true(half_strategies(&p, tiles, "save", "step", &s));
         check_all_limits(&s);
+        check_float_limits(&s);
     }
     assert_int_equal(case_failures(), 0);
 }
@@ -220,12 +274,18 @@ static void limits_of_matrices(void **state) {
     } cases[] = {{"in=2x24x20x20 out=16 kernel=5x5 pad=2 dtype=bf16 math=half", "32x32"},
                  {"in=2x24x40x29 out=16 kernel=5x4 pad=2 dtype=bf16 math=half", "64x32"},
                  {"in=2x64x64x64 out=8 kernel=9x9 dtype=bf16 math=half", "64x64"},
-                 {"in=2x64x64x64 out=8 kernel=9x9 dtype=fp16 math=half", "64x64"}};
+                 {"in=2x64x64x64 out=8 kernel=9x9 dtype=fp16 math=half", "64x64"},
+                 {"in=2x24x40x29 out=16 kernel=5x4 pad=2 math=tf32", "64x32"},
+                 {"in=2x64x64x64 out=8 kernel=9x9 math=tf32", "64x64"},
+                 {"in=2x128x30x30 out=104 kernel=3x3 math=tf32", "32x32"},
+                 {"in=2x104x30x30 out=128 kernel=3x3 dtype=fp16 math=half", "32x32"}};
     const conv_fft_problem p = test_problem(LIMITS);
     strategies s = matrix_strategies(&p, "32x32");
     check_all_limits(&s);
+    check_float_limits(&s);
     s = matrix_strategies(&p, "32x64");
     check_all_limits(&s);
+    check_float_limits(&s);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const conv_fft_problem q = test_problem(cases[i].line);
         s = matrix_strategies(&q, cases[i].basis);

@@ -32,6 +32,12 @@ static const char *const lines[] = {
     "dense in=8x32x28x28 out=64 kernel=5x5 pad=2",
     "dense-stride in=4x24x33x31 out=40 kernel=7x7 pad=3 stride=2 layout=last",
     "depthwise in=4x96x28x28 out=96 kernel=13x13 pad=6 groups=96",
+    "cut-signal in=1x2x26000 out=2 kernel=20000 pad=300",
+    "cut-signal-fp64 in=1x1x9500 out=2 kernel=9000 pad=200:0 mode=reflect dtype=fp64",
+    "cut-plane in=2x2x330x40 out=3 kernel=300x7 pad=20x3",
+    "cut-plane-last in=2x4x340x33 out=2 kernel=301x2 pad=9x1 mode=circular layout=last dtype=fp16",
+    "cut-both in=1x2x310x320 out=1 kernel=300x300 pad=7",
+    "cut-stride in=2x2x700x21 out=2 kernel=610x3 stride=2x3 pad=30x1 mode=replicate dtype=bf16 gw=fp32",
 };
 enum {
     LINES = sizeof lines / sizeof lines[0]

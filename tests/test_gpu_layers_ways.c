@@ -13,6 +13,7 @@
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ways_tiled),
+        cmocka_unit_test(ways_cut),
         cmocka_unit_test(ways_chunked),
         cmocka_unit_test(ways_forced_chunks),
     };

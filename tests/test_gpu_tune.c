@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measured tuning on a GPU: what wins is right, is found again by another context, and kept spectra are shared. */
+/* Measured tuning on a GPU: what wins is right, is found again by another context and by other processes, and kept spectra are shared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,13 @@
 #include "device.h"
 #include "gpu.h"
 #include "layer.h"
+#include "scratch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *const lines[] = {
     "in=5x12x23x24 out=10 kernel=3x4 pad=1",
@@ -32,12 +36,27 @@ static conv_fft_tune_statistics statistics_of(conv_fft_context *context) {
     return s;
 }
 
+/* With CONV_FFT_TEST_CACHE in the environment that folder, whose kernels save compiling. */
+static const char *cache_directory(void) {
+    const char *kept = getenv("CONV_FFT_TEST_CACHE");
+    return kept ? kept : gpu_cache_directory();
+}
+
+/* What an earlier run of the program has left is not what this one tunes. */
+static int forget_records(void **state) {
+    char name[1024];
+    (void)state;
+    while (device_context() && scratch_count(cache_directory(), ".jsonl", name) > 0)
+        assert_int_equal(unlink(name), 0);
+    return 0;
+}
+
 static conv_fft_context *another_context(void) {
     conv_fft_context_options options;
     conv_fft_context *context = NULL;
     conv_fft_context_options_init(&options);
     options.device = 0;
-    options.cache_directory = gpu_cache_directory();
+    options.cache_directory = cache_directory();
     assert_int_equal(conv_fft_context_create(&options, &context), CONV_FFT_SUCCESS);
     return context;
 }
@@ -101,9 +120,113 @@ static void kept_spectra_are_shared(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-int main(void) {
+/* ---- processes: rank 0 tunes, the others make plans of what they are sent */
+
+enum {
+    SHARED = 2, /* of the lines */
+    RANKS = 4,
+    TEXT_BYTES = 4096
+};
+
+/* The strategies of all passes of the lines, and how many of the plans' look-ups found a record. */
+static void describe_plans(conv_fft_context *context, char text[TEXT_BYTES]) {
+    size_t used = 0;
+    for (int i = 0; i < SHARED; ++i) {
+        const conv_fft_problem p = test_problem(lines[i]);
+        conv_fft_plan *plan = test_plan(context, &p, NULL);
+        assert_non_null(plan);
+        for (int pass = 0; pass < 3; ++pass) {
+            conv_fft_description d;
+            assert_int_equal(conv_fft_plan_describe(plan, (conv_fft_pass)(1 << pass), &d), CONV_FFT_SUCCESS);
+            used += (size_t)snprintf(text + used, TEXT_BYTES - used, "%s\n", d.strategy);
+        }
+        conv_fft_plan_destroy(plan);
+    }
+    const conv_fft_tune_statistics s = statistics_of(context);
+    snprintf(text + used, TEXT_BYTES - used, "%lld found, %lld missed\n", (long long)s.hits, (long long)s.misses);
+}
+
+/* What a rank does: read the records that it was sent (none if they are in its directory), and write down its plans. */
+static int be_rank(const char *directory, const char *records, const char *to) {
+    conv_fft_context_options options;
+    conv_fft_context *context = NULL;
+    char text[TEXT_BYTES];
+    conv_fft_context_options_init(&options);
+    options.device = 0;
+    options.cache_directory = directory;
+    if (conv_fft_context_create(&options, &context) != CONV_FFT_SUCCESS ||
+        (*records && conv_fft_tune_load(context, records) != CONV_FFT_SUCCESS)) {
+        fprintf(stderr, "a rank: %s\n", conv_fft_last_error());
+        return 1;
+    }
+    describe_plans(context, text);
+    scratch_write(to, text, strlen(text));
+    conv_fft_context_destroy(context);
+    return 0;
+}
+
+/* The program itself, with an argument for each parameter of be_rank(): a process that forks may not use CUDA in the child. */
+static pid_t start_rank(const char *directory, const char *records, const char *to) {
+    const pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "test_gpu_tune", directory, records, to, (char *)NULL);
+        _exit(127);
+    }
+    return child;
+}
+
+/* Ranks with directories of their own get a file of records, and one reads those of the directory that they were written to. */
+static void other_processes_choose_alike(void **state) {
+    NEED_DEVICE(state);
+    conv_fft_context *tuner = another_context();
+    conv_fft_problem problems[SHARED];
+    conv_fft_plan_options options;
+    char own[TEXT_BYTES], expected[64], name[32];
+    void *place = NULL;
+    pid_t ranks[RANKS];
+    scratch_create(&place);
+    conv_fft_plan_options_init(&options);
+    options.tune_milliseconds = PATIENCE;
+    for (int i = 0; i < SHARED; ++i)
+        problems[i] = test_problem(lines[i]);
+    assert_int_equal(conv_fft_tune_problems(tuner, problems, SHARED, &options, NULL, NULL), CONV_FFT_SUCCESS);
+    char *const file = strdup(scratch_path(place, "records.jsonl"));
+    assert_int_equal(conv_fft_tune_export(tuner, file, problems, SHARED), CONV_FFT_SUCCESS);
+    conv_fft_context_destroy(tuner);
+    tuner = another_context();
+    describe_plans(tuner, own);
+    conv_fft_context_destroy(tuner);
+    snprintf(expected, sizeof expected, "%d found, 0 missed\n", 2 * SHARED);
+    assert_non_null(strstr(own, expected));
+    for (int i = 0; i < RANKS; ++i) {
+        snprintf(name, sizeof name, "cache-%d", i);
+        char *const directory = strdup(i == 0 ? cache_directory() : scratch_path(place, name));
+        snprintf(name, sizeof name, "plans-%d", i);
+        ranks[i] = start_rank(directory, i == 0 ? "" : file, scratch_path(place, name));
+        assert_true(ranks[i] > 0);
+        free(directory);
+    }
+    for (int i = 0; i < RANKS; ++i) {
+        int status = -1;
+        assert_int_equal(waitpid(ranks[i], &status, 0), ranks[i]);
+        assert_int_equal(status, 0);
+        size_t bytes;
+        snprintf(name, sizeof name, "plans-%d", i);
+        char *const theirs = scratch_read(scratch_path(place, name), &bytes);
+        assert_non_null(theirs);
+        assert_string_equal(theirs, own);
+        free(theirs);
+    }
+    free(file);
+    scratch_remove(&place);
+}
+
+int main(int argc, char **argv) {
+    if (argc == 4)
+        return be_rank(argv[1], argv[2], argv[3]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tuned_layers_are_right),
+        cmocka_unit_test_setup(tuned_layers_are_right, forget_records),
+        cmocka_unit_test(other_processes_choose_alike),
         cmocka_unit_test(kept_spectra_are_shared),
     };
     const int failed = cmocka_run_group_tests(tests, device_gpu_setup, device_teardown);

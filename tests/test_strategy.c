@@ -24,6 +24,10 @@ static void round_trip(void **unused) {
         {"staged basis=1x7x16 tiles=3x1x2 dilation=shift overlap=add product=tensor spectrum=fp32 chunk=9 groups=4 "
          "keep=x",
          3},
+        {"staged basis=64x64 tiles=1x2 segments=3x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=128 "
+         "groups=1 "
+         "keep=none",
+         2},
         {"staged basis=8x6 tiles=2x2 dilation=step overlap=add product=blas spectrum=fp32 chunk=1 groups=2 keep=w", 2},
         {"reference basis=64x64 chunk=128", 2},
         {"reference basis=1x7x16 chunk=0", 3},
@@ -39,6 +43,24 @@ static void round_trip(void **unused) {
         for (int a = 0; a < 3 - cases[i].rank; ++a)
             assert_true(s.basis[a] == 1 && s.tiles[a] == 1);
     }
+}
+
+/* Lines of before there were segments have none, and what has none says nothing of them. */
+static void without_segments(void **unused) {
+    (void)unused;
+    cf_strategy s;
+    char text[256];
+    const char
+        *line = "staged basis=8x8 tiles=2x2 segments=1x1 dilation=step overlap=add product=blas spectrum=fp32 chunk=1 "
+                "groups=2 keep=w",
+        *same =
+            "staged basis=8x8 tiles=2x2 dilation=step overlap=add product=blas spectrum=fp32 chunk=1 groups=2 keep=w";
+    assert_int_equal(cf_strategy_parse(line, 2, &s), CONV_FFT_SUCCESS);
+    cf_strategy_format(&s, 2, text, sizeof text);
+    assert_string_equal(text, same);
+    assert_int_equal(cf_strategy_parse(same, 2, &s), CONV_FFT_SUCCESS);
+    for (int a = 0; a < 3; ++a)
+        assert_int_equal(s.segments[a], 1);
 }
 
 /* Spaces around and between the fields do not matter, how many they are neither. */
@@ -75,6 +97,9 @@ static void wrong_lines(void **unused) {
         {"staged basis=8x0 tiles=1x1", "at least 1"},
         {"staged basis=8x-4 tiles=1x1", "at least 1"},
         {"staged basis=axb tiles=1x1", "whole numbers"},
+        {"staged basis=8x8 tiles=1x1 segments=2 dilation=step", "segments is \"2\"; it must have 2 numbers"},
+        {"staged basis=8x8 tiles=1x1 segments=0x1 dilation=step", "at least 1"},
+        {"fused basis=8x8 tiles=1x1 segments=2x1 dilation=step", "\"segments=2x1\" stands where dilation= is expected"},
         {"staged basis=8x8 tiles=1x1 dilation=maybe overlap=save", "\"maybe\" is not a value of dilation"},
         {"staged basis=8x8 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=-1 groups=1 keep=none",
          "chunk is -1"},
@@ -110,6 +135,7 @@ static void wrong_lines(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
+        cmocka_unit_test(without_segments),
         cmocka_unit_test(spacing),
         cmocka_unit_test(wrong_lines),
     };

@@ -187,7 +187,9 @@ static void check_data(const layer *l, const cf_axis_grid *g) {
     const cf_axis *axis = &l->axis;
     cf_axis_window gy = cf_axis_window_make(axis, g, CF_ROLE_GY), w = cf_axis_window_make(axis, g, CF_ROLE_W),
                    gx = cf_axis_window_make(axis, g, CF_ROLE_GX);
-    const bool folds = cf_axis_folds(axis, g), covers = cf_window_covers(&gx), overlaps = cf_window_overlaps(&gx);
+    const cf_unit unit = cf_unit_of(axis, g);
+    const bool folds = cf_axis_folds(axis, g), covers = cf_window_covers(&gx) && !cf_unit_is_cut(&unit),
+               overlaps = cf_window_overlaps(&gx) || cf_unit_is_cut(&unit);
     const int64_t pad = axis->mode == CONV_FFT_PAD_ZEROS ? 0 : axis->pad_before;
     if (folds)
         gx = cf_window_padded(axis, &gx);
@@ -229,7 +231,7 @@ static void check_data(const layer *l, const cf_axis_grid *g) {
 
 static void geometry_equals_definition(void **unused) {
     (void)unused;
-    int64_t one_tile = 0, tiled = 0, wrapped = 0, trimmed = 0;
+    int64_t one_tile = 0, tiled = 0, wrapped = 0, trimmed = 0, cut = 0, strided = 0;
     for (uint64_t seed = 0; seed < 20000; ++seed) {
         state = seed;
         layer l;
@@ -237,7 +239,12 @@ static void geometry_equals_definition(void **unused) {
         cf_axis_grid g = {0};
         g.shift_dilation = pick(0, 1);
         g.overlap_add = pick(0, 1);
-        const cf_unit unit = cf_unit_make(&l.axis, g.shift_dilation);
+        g.segments = pick(0, 1) ? pick(1, l.axis.kernel) : 0;
+        const cf_unit unit = cf_unit_of(&l.axis, &g);
+        if (cf_unit_is_cut(&unit))
+            ++cut;
+        if (cf_unit_is_cut(&unit) && unit.tap_step > 1)
+            ++strided;
         const int64_t smallest = cf_basis_one_tile(&l.axis, &unit);
         g.tiles = 1;
         g.basis = pick(0, 1) ? smallest : smallest + pick(0, 9);
@@ -263,9 +270,56 @@ static void geometry_equals_definition(void **unused) {
         if (cf_grid_fits(&l.axis, &g, CF_ROLE_GX))
             check_data(&l, &g);
     }
-    print_message("          geometry: %lld one-tile grids, %lld of them shorter than the padded input, %lld tiled\n",
-                  (long long)one_tile, (long long)wrapped, (long long)tiled);
-    assert_true(one_tile > 10000 && tiled > 5000 && wrapped > 1000 && trimmed > 100);
+    print_message(
+        "          geometry: %lld one-tile grids, %lld of them shorter than the padded input, %lld tiled, %lld "
+        "in segments, %lld of these with a stride\n",
+        (long long)one_tile, (long long)wrapped, (long long)tiled, (long long)cut, (long long)strided);
+    assert_true(one_tile > 10000 && tiled > 5000 && wrapped > 500 && trimmed > 100 && cut > 4000 && strided > 2000);
+}
+
+/* Segments are as long as asked for, or a little longer where a stride wants it, and each has a tap that counts. */
+static void segments(void **unused) {
+    (void)unused;
+    for (int64_t kernel = 1; kernel <= 40; ++kernel)
+        for (int64_t stride = 1; stride <= 6; ++stride)
+            for (int64_t count = 1; count <= kernel; ++count) {
+                const cf_axis axis = {.input = 50,
+                                      .kernel = kernel,
+                                      .stride = stride,
+                                      .dilation = 1,
+                                      .output = (50 - kernel) / stride + 1,
+                                      .mode = CONV_FFT_PAD_ZEROS};
+                const cf_axis_grid grid = {.basis = 64, .tiles = 1, .segments = count};
+                const cf_unit whole = cf_unit_make(&axis, false), unit = cf_unit_of(&axis, &grid);
+                const cf_axis_window w = cf_axis_window_make(&axis, &grid, CF_ROLE_W);
+                assert_true(unit.taps >= cf_ceil_div(whole.taps, count) && unit.taps <= whole.taps);
+                assert_true(stride > 1 || unit.taps == cf_ceil_div(kernel, count));
+                assert_int_equal(cf_unit_is_cut(&unit), unit.taps < whole.taps);
+                for (int64_t phase = 0; phase < unit.phases; ++phase)
+                    assert_true(cf_window_inside(&w, 0, 0, phase) > 0);
+            }
+}
+
+/* The elements of a row and phase stay the same where phases become tiles, in the order (shift or tile, phase). */
+static void phases_as_tiles(void **unused) {
+    (void)unused;
+    for (uint64_t seed = 0; seed < 2000; ++seed) {
+        state = seed;
+        layer l;
+        random_layer(&l);
+        cf_axis_grid g = {.segments = pick(1, l.axis.kernel), .shift_dilation = pick(0, 1), .tiles = 1};
+        const cf_unit unit = cf_unit_of(&l.axis, &g);
+        if (unit.shifts == 1)
+            g.tiles = pick(1, cf_min(6, unit.inputs));
+        g.basis = cf_max(cf_basis_one_tile(&l.axis, &unit), unit.extent + unit.inputs);
+        const cf_axis_window gx = cf_axis_window_make(&l.axis, &g, CF_ROLE_GX), rows = cf_window_phases_as_tiles(&gx);
+        assert_true(rows.phases == 1 && rows.shifts * rows.tiles == gx.shifts * gx.tiles * gx.phases);
+        for (int64_t row = 0; row < rows.shifts * rows.tiles; ++row) {
+            const int64_t before = row / gx.phases;
+            const int64_t start = cf_window_start(&gx, before % gx.tiles, before / gx.tiles, row % gx.phases);
+            assert_int_equal(cf_window_start(&rows, row % rows.tiles, row / rows.tiles, 0), start);
+        }
+    }
 }
 
 /* The rules of the smallest basis are tight: one less is refused or wrong. Here: refused. */
@@ -276,7 +330,7 @@ static void smaller_basis_is_refused(void **unused) {
         layer l;
         random_layer(&l);
         const cf_unit unit = cf_unit_make(&l.axis, false);
-        const cf_axis_grid g = {cf_basis_one_tile(&l.axis, &unit) - 1, 1, false, false};
+        const cf_axis_grid g = {cf_basis_one_tile(&l.axis, &unit) - 1, 1, false, false, 1};
         if (l.axis.mode == CONV_FFT_PAD_CIRCULAR && g.basis == l.axis.input)
             continue;
         assert_false(cf_grid_fits(&l.axis, &g, CF_ROLE_Y));
@@ -304,9 +358,8 @@ static void bases(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(geometry_equals_definition),
-        cmocka_unit_test(smaller_basis_is_refused),
-        cmocka_unit_test(bases),
+        cmocka_unit_test(geometry_equals_definition), cmocka_unit_test(segments), cmocka_unit_test(phases_as_tiles),
+        cmocka_unit_test(smaller_basis_is_refused),   cmocka_unit_test(bases),
     };
     return cmocka_run_group_tests_name("tiling", tests, NULL, NULL);
 }

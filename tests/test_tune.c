@@ -428,7 +428,7 @@ static void best_passes_are_combined(void **state) {
     cf_layer job_layer;
     cf_candidate two[2];
     assert_int_equal(cf_layer_make(&p, &job_layer), CONV_FFT_SUCCESS);
-    const cf_tuning_job job = {context, &job_layer, CONV_FFT_BACKWARD, 0, 0};
+    const cf_tuning_job job = {.context = context, .layer = &job_layer, .passes = CONV_FFT_BACKWARD};
     cf_candidates list = {0};
     take_bases(&two[0], 14, 160);
     take_bases(&two[1], 160, 14);
@@ -542,14 +542,13 @@ static void limited_searches(void **state) {
 /* ---- lists of problems, files of records */
 
 typedef struct progress {
-    int64_t calls, last, cancel_at;
+    int64_t last, cancel_at;
 } progress;
 
 static int follow(int64_t done, int64_t total, void *user) {
     progress *p = user;
     assert_int_equal(total, 3);
-    assert_int_equal(done, p->calls);
-    ++p->calls;
+    assert_in_range(done - p->last, 0, 1); /* again and again while one is tuned, and each number once at least */
     p->last = done;
     return done == p->cancel_at;
 }
@@ -565,7 +564,7 @@ static void lists_are_cancelled_and_continued(void **state) {
     EXPECT_COUNTS(context, 4, 0, 4, 0);
     p = (progress){.cancel_at = -1};
     assert_int_equal(conv_fft_tune_problems(context, list, 3, &options, follow, &p), CONV_FFT_SUCCESS);
-    assert_int_equal(p.calls, 4);
+    assert_int_equal(p.last, 3);
     EXPECT_COUNTS(context, 6, 4, 6, 0);
     /* One that cannot be made does not stop the others. */
     options.workspace_limit = 1;

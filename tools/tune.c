@@ -13,16 +13,16 @@
 
 static volatile sig_atomic_t interrupted;
 
-/* The layer that is being tuned is tuned to its end; who does not want to wait for that says so a second time. */
+/* A search ends between two steps; who does not want to wait for that says so a second time. */
 static void interrupt(int number) {
-    static const char text[] = "\nconv-fft: stopping behind this layer; once more stops at once\n";
+    static const char text[] = "\nconv-fft: stopping; once more stops at once\n";
     (void)number;
     interrupted = 1;
     const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
     (void)written;
 }
 
-static void stop_behind_a_layer(void) {
+static void stop_when_asked(void) {
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
@@ -131,6 +131,17 @@ static void print_untuned(conv_fft_context *context, const layer_line *layer, co
 
 /* ---- commands */
 
+enum {
+    INTERRUPTED = -1 /* in the place of an exit status */
+};
+
+static int is_interrupted(int64_t done, int64_t total, void *user) {
+    (void)done;
+    (void)total;
+    (void)user;
+    return interrupted;
+}
+
 static int tune_layer(const options *o, conv_fft_context *context, const layer_line *layer, table *t) {
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
@@ -140,8 +151,10 @@ static int tune_layer(const options *o, conv_fft_context *context, const layer_l
     t->name = layer->name;
     t->problem = layer->text;
     t->forward = t->backward = 0;
-    const conv_fft_status status = conv_fft_tune_problems(context, &layer->problem, 1, &po, NULL, NULL);
+    const conv_fft_status status = conv_fft_tune_problems(context, &layer->problem, 1, &po, is_interrupted, NULL);
     end_progress();
+    if (status == CONV_FFT_CANCELLED)
+        return INTERRUPTED;
     if (status != CONV_FFT_SUCCESS)
         return layer_error(layer);
     if (conv_fft_tune_foreach(context, print_record, t) != CONV_FFT_SUCCESS)
@@ -192,7 +205,7 @@ static int tune_network(const options *o, conv_fft_context *context, const netwo
         fputs("conv-fft: out of memory for the progress\n", stderr);
         return 1;
     }
-    stop_behind_a_layer();
+    stop_when_asked();
     printf("# %s\n", conv_fft_context_description(context));
     print_table_head();
     fflush(stdout);
@@ -200,7 +213,10 @@ static int tune_network(const options *o, conv_fft_context *context, const netwo
     for (; i < n->count && !interrupted; ++i) {
         const double begin = seconds_now();
         show_progress(&p, i, n->count, n->layers[i].name);
-        failed |= tune_layer(o, context, &n->layers[i], &t);
+        const int status = tune_layer(o, context, &n->layers[i], &t);
+        if (status == INTERRUPTED)
+            break;
+        failed |= status;
         p.measured += !p.known[i];
         p.seconds += p.known[i] ? 0 : seconds_now() - begin;
     }

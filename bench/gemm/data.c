@@ -77,10 +77,10 @@ static conv_fft_status upload(const gemm_job *job, void *to, size_t all, size_t 
 }
 
 static conv_fft_status fill_scales(const gemm_job *job) {
-    const float one = 1.0f;
+    const float scale = gemm_scale(job);
     for (int operand = 0; operand < 3; operand++)
         for (int64_t row = 0; row < rows_of(job->c, operand); row++)
-            CF_FORWARD(cf_gpu_upload(job->gpu, job->scales[operand] + row, &one, sizeof one, job->stream));
+            CF_FORWARD(cf_gpu_upload(job->gpu, job->scales[operand] + row, &scale, sizeof scale, job->stream));
     return CONV_FFT_SUCCESS;
 }
 
@@ -97,7 +97,7 @@ conv_fft_status gemm_fill(const gemm_job *job) {
             state = state * 6364136223846793005u + 1442695040888963407u;
             block[i] += (float)(int32_t)(state >> 32) * 0x1p-31f;
         }
-        halves[i] = half_of(job, block[i]);
+        halves[i] = half_of(job, block[i] / gemm_scale(job));
     }
     for (int operand = 0; operand < 3 && status == CONV_FFT_SUCCESS; operand++) {
         const bool half = is_half(job, operand);
@@ -148,7 +148,7 @@ static conv_fft_status widen(const gemm_job *job, int operand, number *m) {
         memcpy(parts, (const char *)m + (size_t)i * sizeof parts, sizeof parts);
         m[i] = CMPLXF(gemm_number(job, parts[0]), gemm_number(job, parts[1]));
     }
-    for (int64_t row = 0; row < rows && job->precision == GEMM_FP16 && operand != 1; row++) {
+    for (int64_t row = 0; row < rows && job->precision == GEMM_FP16; row++) {
         float scale;
         CF_FORWARD(cf_gpu_download(job->gpu, &scale, job->scales[operand] + row, sizeof scale, job->stream));
         CF_FORWARD(cf_gpu_synchronize(job->gpu, job->stream));

@@ -41,13 +41,15 @@ typedef struct gemm_job {
     void *spread;     /* half.c: the right factor of cuBLAS's product in 16 bits */
 } gemm_job;
 
+/* Words of FP16 are as large as the pipeline makes them, which scales their rows. */
+static inline float gemm_scale(const gemm_job *job) { return job->precision == GEMM_FP16 ? 0x1p-12f : 1.0f; }
 static inline bool gemm_is_half(const gemm_job *job) { return job->precision >= GEMM_FP16; }
 int gemm_result(cf_product_kind kind); /* 0, 1, 2: X, W, Y */
 /* Of an operand, and of the right factor of cuBLAS's product, as this job's precision has them; what serves each. */
 size_t gemm_bytes(const gemm_job *job, int operand);
 size_t gemm_spread_bytes(const gemm_job *job);
 size_t gemm_most_bytes(const gemm_case *c, int operand);
-/* Random numbers into all operands; scales of 1. */
+/* Random numbers into all operands; scales that are all the same. */
 conv_fft_status gemm_fill(const gemm_job *job);
 conv_fft_status gemm_poison(const gemm_job *job);
 /* ||got - exact|| / ||exact|| over sampled numbers of the result; NaN if one is NaN. */

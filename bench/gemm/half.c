@@ -46,12 +46,12 @@ static shape shape_of(const gemm_job *job) {
 conv_fft_status gemm_half_cublas(const gemm_job *job) {
     const shape s = shape_of(job);
     const cf_cublas_type half = job->precision == GEMM_FP16 ? CUDA_R_16F : CUDA_R_16BF;
-    const float one = 1, zero = 0;
+    const float alpha = gemm_scale(job) * gemm_scale(job), zero = 0;
     cf_cublas_lease lease;
     CF_FORWARD(cf_cublas_acquire(job->gpu->cublas, job->stream, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease));
     const conv_fft_status status = CF_CUBLAS(
         lease.call, cublasGemmStridedBatchedEx, lease.handle, CF_CUBLAS_OP_N,
-        s.turned ? CF_CUBLAS_OP_T : CF_CUBLAS_OP_N, (int)s.n, (int)s.m, (int)s.k, &one, job->spread, half, (int)s.n,
+        s.turned ? CF_CUBLAS_OP_T : CF_CUBLAS_OP_N, (int)s.n, (int)s.m, (int)s.k, &alpha, job->spread, half, (int)s.n,
         s.n * s.k, s.a, half, (int)(s.turned ? s.m : s.k), s.m * s.k, &zero, s.c, s.wide ? CUDA_R_32F : half, (int)s.n,
         s.m * s.n, (int)job->c->bins, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     cf_cublas_release(job->gpu->cublas, &lease);
@@ -79,6 +79,7 @@ static void add_errors(const gemm_job *job, const shape *s, const matrices *of, 
         for (int64_t k = 0; k < s->k; k++)
             exact += (double)gemm_number(job, of->a[s->turned ? k * s->m + row : row * s->k + k]) *
                      (double)gemm_number(job, of->b[k * s->n + column]);
+        exact *= (double)gemm_scale(job) * (double)gemm_scale(job);
         const float got = s->wide ? ((const float *)of->c)[i] : gemm_number(job, ((const uint16_t *)of->c)[i]);
         sums[0] += ((double)got - exact) * ((double)got - exact);
         sums[1] += exact * exact;

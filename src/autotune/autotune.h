@@ -6,9 +6,11 @@
 #include "autotune/candidates.h"
 
 /* Make the plan. A strategy for every pass that options->strategy does not name comes from a record, a measured search or the cost model,
- * as options->tuning says. */
+ * as options->tuning says. interruption may be NULL. CANCELLED: it was wanted during a search; records that earlier ones
+ * have made stay. */
 conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_problem *problem,
-                                 const conv_fft_plan_options *options, conv_fft_plan **plan);
+                                 const conv_fft_plan_options *options, const cf_interruption *interruption,
+                                 conv_fft_plan **plan);
 
 /* The sets of passes that are tuned together. Returns how many. */
 int cf_tuned_together(int passes, int keep, int sets[2]);

@@ -4,6 +4,7 @@
 #include "autotune/model.h"
 #include "autotune/space.h"
 #include "conv/family.h"
+#include "conv/staged.h"
 #include "core/arith.h"
 
 #include <math.h>
@@ -110,7 +111,7 @@ static bool set_pass(const cf_tuning_job *job, int pass, const variant *v, cf_st
     }
     const bool best = v->product == PRODUCT_OF_MODEL;
     if (v->half)
-        s->spectrum = job->layer->x.dtype;
+        cf_staged_short_spectrum(job->layer, &s->spectrum);
     s->product = best ? CF_PRODUCT_LOOP : (cf_product_variant)v->product;
     if (!suits(job, pass, s))
         return false;
@@ -142,7 +143,8 @@ static conv_fft_status add_variants(const cf_tuning_job *job, const cf_strategy 
     const cf_device *device = job->context->device;
     const bool overlaps = (job->passes & CONV_FFT_BACKWARD_DATA) && several_tiles(plain);
     const size_t from = list->count;
-    const bool halves = job->layer->problem.math == CONV_FFT_MATH_HALF;
+    conv_fft_dtype in_short;
+    const bool halves = cf_staged_short_spectrum(job->layer, &in_short);
     for (int i = 0; i < PRODUCTS * 2 * 3 * (halves ? 2 : 1); ++i) {
         const variant v = {i % PRODUCTS, i / PRODUCTS % 2 != 0, i / PRODUCTS / 2 % 3, i / PRODUCTS / 6 != 0};
         if (v.half && v.product != CF_PRODUCT_TENSOR)
@@ -182,6 +184,34 @@ static conv_fft_status add_staged(const cf_tuning_job *job, bool shift, cf_candi
     return CONV_FFT_SUCCESS;
 }
 
+/* ---- order */
+
+/* Equal predictions stand in the order in which they were made. */
+typedef struct ranked {
+    cf_candidate candidate;
+    size_t place;
+} ranked;
+
+static int by_prediction(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->candidate.predicted != y->candidate.predicted)
+        return x->candidate.predicted < y->candidate.predicted ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static conv_fft_status sort(cf_candidates *list) {
+    ranked *all = malloc((list->count + 1) * sizeof *all);
+    if (!all)
+        return cf_fail_memory(list->count * sizeof *all, "candidates of a search");
+    for (size_t i = 0; i < list->count; ++i)
+        all[i] = (ranked){list->items[i], i};
+    qsort(all, list->count, sizeof *all, by_prediction);
+    for (size_t i = 0; i < list->count; ++i)
+        list->items[i] = all[i].candidate;
+    free(all);
+    return CONV_FFT_SUCCESS;
+}
+
 /* ---- fused: the same bases and tiles; of many, those that the model finds within reach of the best. */
 
 static void plain_fused(const cf_tuning_job *job, const cf_strategy *plain, cf_candidate *c) {
@@ -213,33 +243,49 @@ static bool all_suit(const cf_tuning_job *job, const cf_candidate *c) {
     return true;
 }
 
-static conv_fft_status add_fused(const cf_tuning_job *job, bool shift, cf_candidates *list) {
-    const double reach = 3.0;
+/* All that are feasible, with predictions. */
+static conv_fft_status find_fused(const cf_tuning_job *job, bool shift, cf_candidates *found) {
     cf_space_bases bases[3];
-    double best = HUGE_VAL;
     cf_space_bases_of(job->layer, job->context->device, shift, bases);
-    const int count = bases[0].count * bases[1].count * bases[2].count;
-    for (int round = 0; round < 2; ++round)
-        for (int i = 0; i < count; ++i) {
-            const int64_t basis[3] = {bases[0].basis[i / bases[2].count / bases[1].count],
-                                      bases[1].basis[i / bases[2].count % bases[1].count],
-                                      bases[2].basis[i % bases[2].count]};
-            const cf_strategy plain = cf_space_strategy(job->layer, basis, shift, 0);
-            cf_candidate c;
-            plain_fused(job, &plain, &c);
-            if (!is_feasible(job, &c))
-                continue;
-            c.predicted = cf_candidates_predict(job, &c);
-            if (round == 0 ? c.predicted >= best : c.predicted > reach * best)
-                continue;
-            if (!all_suit(job, &c)) /* asked last, for that takes longest */
-                continue;
-            if (round == 0)
-                best = c.predicted;
-            else
-                CF_FORWARD(add(&c, list));
-        }
+    for (int i = 0; i < bases[0].count; ++i)
+        for (int j = 0; j < bases[1].count; ++j)
+            for (int k = 0; k < bases[2].count; ++k) {
+                const int64_t basis[3] = {bases[0].basis[i], bases[1].basis[j], bases[2].basis[k]};
+                const cf_strategy plain = cf_space_strategy(job->layer, basis, shift, 0);
+                cf_candidate c;
+                plain_fused(job, &plain, &c);
+                if (!is_feasible(job, &c))
+                    continue;
+                c.predicted = cf_candidates_predict(job, &c);
+                CF_FORWARD(add(&c, found));
+            }
     return CONV_FFT_SUCCESS;
+}
+
+/* Whether there is a kernel for one is asked last, and of the best: looking for it takes longer than all else here. */
+static conv_fft_status add_fused(const cf_tuning_job *job, bool shift, cf_candidates *list) {
+    enum {
+        MOST_FUSED = 32
+    };
+    const double reach = 3.0;
+    cf_candidates found = {0};
+    double best = HUGE_VAL;
+    conv_fft_status status = find_fused(job, shift, &found);
+    if (status == CONV_FFT_SUCCESS)
+        status = sort(&found);
+    int added = 0;
+    for (size_t i = 0; i < found.count && added < MOST_FUSED && status == CONV_FFT_SUCCESS; ++i) {
+        const cf_candidate *c = &found.items[i];
+        if (c->predicted > reach * best)
+            break;
+        if (!all_suit(job, c))
+            continue;
+        best = fmin(best, c->predicted);
+        status = add(c, list);
+        ++added;
+    }
+    cf_candidates_clear(&found);
+    return status;
 }
 
 /* Of both gradients, one staged and one fused: the best of each. */
@@ -299,8 +345,8 @@ static conv_fft_status add_family(const cf_tuning_job *job, cf_family_id family,
         g[pass].job = job;
         g[pass].pass = pass;
         status = cf_families[family].candidates(job->layer, job->context->device, pass, gather, &g[pass]);
-        if (status == CONV_FFT_LIBRARY_MISSING || status == CONV_FFT_NOT_SUPPORTED)
-            status = CONV_FFT_SUCCESS; /* it has none */
+        if (status != CONV_FFT_OUT_OF_MEMORY) /* it has none: its library is missing, or does not work here */
+            status = CONV_FFT_SUCCESS;
         complete = complete && g[pass].count > 0;
         most = (int)cf_max(most, g[pass].count);
     }
@@ -320,32 +366,6 @@ static conv_fft_status add_family(const cf_tuning_job *job, cf_family_id family,
 }
 
 /* ---- all */
-
-/* Equal predictions stand in the order in which they were made. */
-typedef struct ranked {
-    cf_candidate candidate;
-    size_t place;
-} ranked;
-
-static int by_prediction(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->candidate.predicted != y->candidate.predicted)
-        return x->candidate.predicted < y->candidate.predicted ? -1 : 1;
-    return (x->place > y->place) - (x->place < y->place);
-}
-
-static conv_fft_status sort(cf_candidates *list) {
-    ranked *all = malloc((list->count + 1) * sizeof *all);
-    if (!all)
-        return cf_fail_memory(list->count * sizeof *all, "candidates of a search");
-    for (size_t i = 0; i < list->count; ++i)
-        all[i] = (ranked){list->items[i], i};
-    qsort(all, list->count, sizeof *all, by_prediction);
-    for (size_t i = 0; i < list->count; ++i)
-        list->items[i] = all[i].candidate;
-    free(all);
-    return CONV_FFT_SUCCESS;
-}
 
 conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *list) {
     *list = (cf_candidates){0};

@@ -10,12 +10,19 @@
 #include "conv/context.h"
 #include "conv/plan.h"
 
+/* Who may end a search before it has decided. Asked between candidates and rounds, by the thread that searches alone. */
+typedef struct cf_interruption {
+    bool (*wanted)(void *user);
+    void *user;
+} cf_interruption;
+
 /* What is tuned: passes of a layer together. */
 typedef struct cf_tuning_job {
     const conv_fft_context *context;
     const cf_layer *layer;
     int passes, keep;
-    uint64_t workspace_limit; /* 0: none */
+    uint64_t workspace_limit;            /* 0: none */
+    const cf_interruption *interruption; /* NULL: nobody */
 } cf_tuning_job;
 
 typedef struct cf_candidate {

@@ -8,6 +8,7 @@
 #include "autotune/model.h"
 #include "autotune/space.h"
 #include "conv/family.h"
+#include "conv/staged.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -48,7 +49,7 @@ static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[
 
 /* Both ways of backward data; overlap-add shares the transform of gy with backward weights. */
 static double data_cost(search *q, cf_strategy *s) {
-    cf_stage_cost cost[CF_STAGE_COUNT];
+    cf_stage_cost cost[CF_STAGE_COUNT] = {{0}};
     cf_strategy add = *s, save = *s;
     bool several = false;
     for (int a = 0; a < 3; ++a)
@@ -71,7 +72,7 @@ static double data_cost(search *q, cf_strategy *s) {
 /* Keep the combination if it is the best so far. */
 static void consider(search *q, const cf_strategy *base) {
     cf_strategy s[CF_PASS_COUNT];
-    cf_stage_cost cost[CF_STAGE_COUNT];
+    cf_stage_cost cost[CF_STAGE_COUNT] = {{0}};
     double total = 0.0;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if (!(q->passes & 1 << pass))
@@ -146,6 +147,16 @@ static bool take_fused(search *q) {
     return least < HUGE_VAL;
 }
 
+/* With spectra in as many bits as the layer's arithmetic has, and in 16 where tensor cores may multiply these. */
+static void consider_spectra(search *q, const cf_strategy *base) {
+    cf_strategy s = *base;
+    consider(q, &s);
+    if (q->device->tensor_flops <= 0.0 || !cf_staged_short_spectrum(q->layer, &s.spectrum))
+        return;
+    s.product = CF_PRODUCT_TENSOR;
+    consider(q, &s);
+}
+
 static void search_dilation(search *q, bool shift) {
     cf_space_bases list[3];
     cf_space_bases_of(q->layer, q->device, shift, list);
@@ -154,13 +165,13 @@ static void search_dilation(search *q, bool shift) {
             for (int k = 0; k < list[2].count; ++k) {
                 const int64_t basis[3] = {list[0].basis[i], list[1].basis[j], list[2].basis[k]};
                 const cf_strategy s = cf_space_strategy(q->layer, basis, shift, q->keep);
-                consider(q, &s);
+                consider_spectra(q, &s);
                 if (q->fuses)
                     consider_fused(q, &s);
             }
 }
 
-/* ---- where neither staged nor fused kernels run: kernels longer than the device's transforms, above all */
+/* ---- where neither staged nor fused kernels run, or take too much memory */
 
 typedef struct other {
     const search *q;
@@ -218,7 +229,9 @@ static conv_fft_status choose(search *q, cf_device *device) {
     search_dilation(q, false);
     if (cf_space_has_dilation(q->layer))
         search_dilation(q, true);
-    if ((q->fuses ? !take_fused(q) : q->best == HUGE_VAL) && !take_others(q, device))
+    const bool none = q->fuses ? !take_fused(q) : q->best == HUGE_VAL;
+    const bool limited = q->limit != UINT64_MAX || q->smallest; /* which says nothing about other libraries */
+    if (none && (limited || !take_others(q, device)))
         return no_strategy(q);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if ((q->passes & 1 << pass) && q->strategy[pass].family == CF_FAMILY_STAGED)
@@ -259,7 +272,7 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
         return status;
     q.smallest = true;
     status = try_plan(context, &q, options, &least, plan);
-    if (least == 0)
+    if (least == 0 && status != CONV_FFT_INVALID_ARGUMENT)
         return status;
-    return cf_fail_workspace_limit(options->workspace_limit, fastest < least ? fastest : least);
+    return cf_fail_workspace_limit(options->workspace_limit, least == 0 || fastest < least ? fastest : least);
 }

@@ -36,6 +36,7 @@ static conv_fft_status best_of_passes(cf_race *r, cf_candidate *mixed) {
             continue;
         for (size_t i = 0; i < r->count && !cf_race_is_late(r); ++i) {
             double seconds;
+            CF_FORWARD(cf_race_go_on(r));
             CF_FORWARD(time_pass(r, r->list->items[i].plan, pass, &seconds));
             if (seconds < least)
                 least = seconds, best = i;

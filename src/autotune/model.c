@@ -33,8 +33,29 @@ static double plane_seconds(const cf_device *device, double points) {
     return device->overlaps ? 4.5e-9 * fmax(0.0, points - 300.0) : 0.0;
 }
 
+/* Whether planes with spectra in 16 bits are transformed by matrix products (fbfft/matrix.h), which want rows in memory, and more than w has. */
+static bool by_matrices(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
+    const int64_t *n = s->basis;
+    const bool rows = tensor->axis_stride[2] == 1 || tensor->channel_stride != 1 || s->columns == 1;
+    return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && rows && n[0] == 1 &&
+           (n[1] == 32 || n[1] == 64) && (n[2] == 32 || n[2] == 64);
+}
+
+/* Whether those find the scales of their rows, too. */
+static bool finds_scales(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
+    return by_matrices(device, s, operand, tensor) && s->columns % 8 == 0 && s->columns <= 64;
+}
+
+/* The rate of a transform's arithmetic, from an H200. With spectra in 16 bits, other kernels have eight planes at a time, which are more
+ * than is best, but for those of w, mostly zeros. */
+static double transform_rate(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
+    const bool more = device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W;
+    return device->flops * (by_matrices(device, s, operand, tensor) ? 1.25 : more ? 0.85 : 1.0);
+}
+
 /* A real transform of n points counts 2.5 n log2 n operations. */
-static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, double tensor_bytes) {
+static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor,
+                               double tensor_bytes) {
     const double points = (double)(s->basis[0] * s->basis[1] * s->basis[2]);
     const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
     const int64_t longest = cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]);
@@ -46,7 +67,8 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, do
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Positions of the basis are handled one by one on load and store. */
-    cf_stage_cost cost = cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points, device->flops);
+    cf_stage_cost cost = cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points,
+                                 transform_rate(device, s, operand, tensor));
     cost.seconds = solid * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1)
         cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);
@@ -63,6 +85,7 @@ static cf_stage_cost product(const cf_device *device, int pass, const cf_spectru
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
     const bool tf32 = math == CONV_FFT_MATH_TF32 && device->tensor_flops > 0.0;
+    const bool rounds = tf32 || math == CONV_FFT_MATH_HALF; /* numbers of FP32 to one of FP16 */
     const bool halves = cf_dtype_bytes(s[CF_X].dtype) == 2 || cf_dtype_bytes(s[CF_Y].dtype) == 2;
     const double large = (rows / (rows + 4)) * (in / (in + 4)) * (out / (out + 4));
     double bytes = 0.0;
@@ -72,7 +95,8 @@ static cf_stage_cost product(const cf_device *device, int pass, const cf_spectru
     double rate = device->flops;
     double calls = 0.0, narrow = 1.0, sum = 0.0;
     if (variant == CF_PRODUCT_TENSOR) {
-        rate = device->tensor_flops * large * (halves ? 4.0 : tf32 ? 1.5 : 1.0);
+        rate = device->tensor_flops * large * (halves ? 2.2 : rounds ? 1.5 : 1.0);
+        calls = halves ? device->stage_seconds : 0.0; /* they wait for their first numbers, and multiply little */
     } else if (variant == CF_PRODUCT_BLAS) {
         rate = device->product_flops * large * (tf32 ? 2.4 : 1.0);
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
@@ -128,18 +152,19 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
     int64_t extents[CF_OPERAND_COUNT][5];
     cf_staged_spectra(layer, pass, strategy, s);
     cf_layer_extents(layer, extents[CF_X], extents[CF_Y], extents[CF_W]);
-    const size_t size[CF_OPERAND_COUNT] = {cf_dtype_bytes(layer->x.dtype),
-                                           cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype),
-                                           cf_dtype_bytes(layer->y.dtype)};
+    const cf_tensor *const tensors[CF_OPERAND_COUNT] = {&layer->x, pass == CF_PASS_WEIGHTS ? &layer->gw : &layer->w,
+                                                        &layer->y};
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         const bool result = cf_pass_table[pass].result == operand;
         cf_stage_cost *const own = &cost[result ? stores[pass] : loads[operand]];
-        const double tensor = elements(extents[operand]) * (double)size[operand];
-        *own = transform(device, &s[operand], tensor);
-        /* Whose tensors are read once more, by a kernel of its own. */
-        if (!result && cf_spectrum_is_scaled(s[operand].dtype)) {
+        const double tensor = elements(extents[operand]) * (double)cf_dtype_bytes(tensors[operand]->dtype);
+        *own = transform(device, &s[operand], operand, tensors[operand], tensor);
+        /* Whose tensors are read once more, by a kernel of its own, and do not pair with others; each plane takes up what was found. */
+        if (!result && cf_spectrum_is_scaled(s[operand].dtype) &&
+            !finds_scales(device, &s[operand], operand, tensors[operand])) {
             own->bytes += tensor;
-            own->seconds += tensor / device->bandwidth + device->stage_seconds;
+            own->seconds += tensor / device->bandwidth + 2.0 * device->stage_seconds +
+                            0.2e-9 * (double)s[operand].groups * (double)s[operand].rows * (double)s[operand].columns;
         }
     }
     cost[products[pass]] = product(device, pass, s, strategy->product, layer->problem.math);
@@ -148,15 +173,20 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand)
         if (operand != CF_W) /* it serves all chunks of rows */
             cost[cf_pass_table[pass].result == operand ? stores[pass] : loads[operand]].seconds += more;
-    if (pass == CF_PASS_DATA && strategy->overlap_add)
+    const cf_order order = cf_staged_order(layer, strategy);
+    if (pass == CF_PASS_DATA && order.ordered > 1) {
+        const int64_t rows = s[CF_X].rows * order.between;
         cost[CF_STAGE_STORE_GX].seconds +=
-            (double)(is_large(device, &s[CF_X]) ? s[CF_X].rows : s[CF_X].rows_per_sample) * device->ordered_seconds;
+            (double)(is_large(device, &s[CF_X]) ? rows : cf_min(order.ordered, rows / order.beside)) *
+            device->ordered_seconds;
+    }
     if (pass != CF_PASS_DATA || cf_staged_gx_store(layer, strategy) == CF_GX_DIRECT)
         return;
     double padded = (double)extents[CF_X][0] * (double)extents[CF_X][1];
     for (int a = 0; a < 3; ++a)
         padded *= (double)(layer->axis[a].pad_before + layer->axis[a].input + layer->axis[a].pad_after);
-    const double bytes = elements(extents[CF_X]) * (double)size[CF_X] + padded * (double)cf_dtype_bytes(layer->compute);
+    const double bytes = elements(extents[CF_X]) * (double)cf_dtype_bytes(layer->x.dtype) +
+                         padded * (double)cf_dtype_bytes(layer->compute);
     if (cf_staged_gx_store(layer, strategy) == CF_GX_FOLDED)
         cost[CF_STAGE_FOLD_GX] = cost_of(device, 2.0 * bytes, padded, device->flops);
     else
@@ -229,6 +259,21 @@ static double plane_share(const int64_t basis[3]) {
     return (basis[1] % 27 == 0 ? 1.1 : 1.0) * (basis[2] % 27 == 0 ? 1.06 : basis[2] % 4 == 0 ? 0.94 : 1.0);
 }
 
+/* What planes of single channels take that stand side by side in memory: blocks have as many of them as half a sector, or as a whole one where no
+ * sums stay, which leaves large ones no room for several blocks; and columns of two steps, or of powers of five, are slow. From an H200,
+ * ConvNeXt's layers of 56x56. */
+static double abreast_share(const cf_layer *layer, int pass, const int64_t basis[3], double plane) {
+    const cf_tensor *x = &layer->x;
+    if (x->group_stride != 1 || x->axis_stride[2] == 1)
+        return 1.0;
+    const double number = (double)cf_dtype_bytes(x->dtype), sector = 32.0 / number * plane;
+    const bool longer = number > 2.0;
+    if (pass == CF_PASS_WEIGHTS)
+        return (longer ? 1.3 : 1.0) * (plane > 3.5e3 ? 1.7 : 1.0);
+    const double room = sector > (longer ? 64e3 : 113e3) ? 1.2 : 1.0;
+    return (longer ? 1.3 : 1.1) * room * (basis[1] > 40 ? 1.2 : basis[1] % 25 == 0 ? 1.12 : 1.0);
+}
+
 /* Tensors once, and the weights' spectra; the transforms' arithmetic, of x again for each block of sums of gw. */
 static void model_fused(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                         cf_stage_cost cost[CF_STAGE_COUNT]) {
@@ -252,7 +297,9 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
     if (pass == CF_PASS_WEIGHTS && few == 0.0) /* sums that stay in a hundred kilobytes */
         chunk = fmin(out, fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
     const double again = out / chunk;
-    const double share = in * out == 1.0 && pass != CF_PASS_WEIGHTS ? plane_share(s[CF_X].basis) : 1.0;
+    double share = in * out == 1.0 && pass != CF_PASS_WEIGHTS ? plane_share(s[CF_X].basis) : 1.0;
+    if (in * out == 1.0 && !lines)
+        share *= abreast_share(layer, pass, s[CF_X].basis, plane);
     const double transforms =
                      share * rows * groups * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0),
                  products = 8.0 * rows * groups * in * out * bins;

@@ -16,6 +16,7 @@
 typedef struct planning {
     conv_fft_context *context;
     const conv_fft_plan_options *options;
+    const cf_interruption *interruption;
     cf_layer layer;
     int chosen; /* passes that have a strategy */
     cf_strategy strategy[CF_PASS_COUNT];
@@ -52,7 +53,7 @@ int cf_tuned_together(int passes, int keep, int sets[2]) {
 }
 
 static cf_tuning_job job_of(const planning *p, int set) {
-    return (cf_tuning_job){p->context, &p->layer, set, p->options->keep, p->options->workspace_limit};
+    return (cf_tuning_job){p->context, &p->layer, set, p->options->keep, p->options->workspace_limit, p->interruption};
 }
 
 /* ---- records */
@@ -240,11 +241,13 @@ static conv_fft_status make(planning *p, conv_fft_plan **plan) {
 }
 
 conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_problem *problem,
-                                 const conv_fft_plan_options *options, conv_fft_plan **plan) {
+                                 const conv_fft_plan_options *options, const cf_interruption *interruption,
+                                 conv_fft_plan **plan) {
     planning p;
     memset(&p, 0, sizeof p);
     p.context = context;
     p.options = options;
+    p.interruption = interruption;
     CF_FORWARD(cf_layer_make(problem, &p.layer));
     CF_FORWARD(context->device->ops->prepare(context->device));
     CF_FORWARD(read_forced(&p));

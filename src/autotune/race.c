@@ -26,6 +26,14 @@ const char cf_race_untried[] = "not timed: the model expects others to be faster
 
 bool cf_race_is_late(const cf_race *r) { return cf_clock_seconds() > r->end; }
 
+conv_fft_status cf_race_go_on(cf_race *r) {
+    const cf_interruption *interruption = r->job->interruption;
+    if (interruption && pthread_equal(pthread_self(), r->searcher) && !atomic_load(&r->stopped))
+        atomic_store(&r->stopped, interruption->wanted(interruption->user));
+    return atomic_load(&r->stopped) ? cf_fail(CONV_FFT_CANCELLED, "the search was ended before it had decided")
+                                    : CONV_FFT_SUCCESS;
+}
+
 /* ---- who takes part */
 
 static size_t choose_field(const cf_tuning_job *job, conv_fft_tuning mode, cf_candidates *list) {
@@ -90,6 +98,7 @@ static conv_fft_status make_one_plan(void *user, int i) {
     const size_t at = p->first + (size_t)i;
     cf_candidate *c = &p->race->list->items[at];
     uint64_t smallest = 0;
+    CF_FORWARD(cf_race_go_on(p->race));
     if (at >= 2 && cf_clock_seconds() > p->half) {
         p->why[i] = out_of_time;
         return CONV_FFT_SUCCESS;
@@ -215,6 +224,7 @@ static conv_fft_status warm_up(cf_race *r) {
             cf_race_drop(r, i, out_of_time);
             continue;
         }
+        CF_FORWARD(cf_race_go_on(r));
         const conv_fft_status status = cf_rig_run(&r->rig, r->list->items[i].plan);
         if (status == CONV_FFT_SUCCESS)
             ++i;
@@ -236,6 +246,7 @@ conv_fft_status cf_race_run(cf_race *r) {
                 cf_race_drop(r, i--, out_of_time);
                 continue;
             }
+            CF_FORWARD(cf_race_go_on(r));
             CF_FORWARD(cf_rig_time(&r->rig, c->plan, &c->times[c->runs]));
             ++c->runs;
         }
@@ -250,6 +261,7 @@ conv_fft_status cf_race_open(cf_race *r, conv_fft_tuning mode) {
     const double begin = cf_clock_seconds(), half = begin + (r->end - begin) / 2;
     cf_rig_sizes sizes = {0};
     size_t made = 0;
+    r->searcher = pthread_self();
     r->count = choose_field(r->job, mode, r->list);
     const size_t wanted = mode == CONV_FFT_TUNE_MEASURE && r->count > BEST_FEW ? BEST_FEW : r->count;
     do {

@@ -6,12 +6,17 @@
 #include "autotune/candidates.h"
 #include "autotune/rig.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 typedef struct cf_race {
     const cf_tuning_job *job;
     cf_candidates *list;
     size_t count; /* the first so many are in the race */
     double end;   /* by the clock */
     cf_rig rig;
+    pthread_t searcher;  /* who asks whether to go on; plans are made by other threads too */
+    atomic_bool stopped; /* not to go on */
 } cf_race;
 
 /* The verdict on candidates that nothing was done about. */
@@ -22,6 +27,9 @@ conv_fft_status cf_race_open(cf_race *race, conv_fft_tuning mode);
 void cf_race_close(cf_race *race);
 
 bool cf_race_is_late(const cf_race *race);
+
+/* CANCELLED: the job's interruption is wanted. To be asked before every step that takes a while. */
+conv_fft_status cf_race_go_on(cf_race *race);
 
 /* Where both gradients are tuned together: add the one that has the fastest strategy of each, unless it is there. All must have run. */
 conv_fft_status cf_race_combine(cf_race *race);

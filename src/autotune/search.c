@@ -73,6 +73,7 @@ static conv_fft_status agrees_with(cf_race *r, const cf_snapshot *results, cf_ca
     conv_fft_plan *own = NULL;
     uint64_t smallest = 0;
     *ran = *agrees = false;
+    CF_FORWARD(cf_race_go_on(r));
     if (!c->plan) {
         const conv_fft_status made = cf_plan_create(job->layer, job->context->device, job->passes, c->strategy,
                                                     r->rig.workspace.bytes, &smallest, &own);
@@ -170,6 +171,7 @@ static conv_fft_status call_back(cf_race *r) {
         uint64_t smallest;
         if (c->measured < 0.0 || c->verdict == refusal)
             continue;
+        CF_FORWARD(cf_race_go_on(r));
         if (!c->plan)
             CF_FORWARD(cf_plan_create(job->layer, job->context->device, job->passes, c->strategy, job->workspace_limit,
                                       &smallest, &c->plan));

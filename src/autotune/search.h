@@ -18,7 +18,7 @@ typedef struct cf_search_limits {
 
 /* Time candidates and decide. The winner stands first in the list, behind it the others that were timed, then the rest; every verdict is
  * set. *decided is false if too few could be timed to decide, or none could be verified: the sentence of *why (256 bytes) says so.
- * OUT_OF_MEMORY, or an error of the device. */
+ * OUT_OF_MEMORY, CANCELLED by the job's interruption, or an error of the device. */
 conv_fft_status cf_search_run(const cf_tuning_job *job, const cf_search_limits *limits, cf_candidates *candidates,
                               bool *decided, char why[256]);
 

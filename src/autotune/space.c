@@ -2,22 +2,56 @@
 #include "autotune/space.h"
 
 #include "conv/family.h"
+#include "conv/staged.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
 #include <math.h>
 #include <string.h>
 
-int64_t cf_space_tiles(const cf_axis *axis, const cf_unit *unit, int64_t basis, bool own) {
-    const cf_axis_grid one = {.basis = basis, .tiles = 1, .shift_dilation = unit->spread == 1 && unit->shifts > 1};
+int64_t cf_space_tiles(const cf_axis *axis, const cf_axis_grid *grid, bool own) {
+    const cf_unit unit = cf_unit_of(axis, grid);
+    cf_axis_grid one = *grid;
+    one.tiles = 1;
     if (cf_grid_fits(axis, &one, CF_ROLE_Y))
         return 1;
-    const int64_t length = basis - unit->extent + 1;
+    const int64_t length = grid->basis - unit.extent + 1;
     if (length < 1)
         return 0;
     /* One tile does not fit, so there are at least two, even if gx alone is short. */
-    const int64_t tiles = cf_max(2, cf_ceil_div(own ? unit->high - unit->low : unit->outputs, length));
-    return tiles <= unit->inputs ? tiles : 0;
+    const int64_t tiles = cf_max(2, cf_ceil_div(own ? unit.high - unit.low : unit.outputs, length));
+    return tiles <= unit.inputs ? tiles : 0;
+}
+
+/* Tiles with the whole kernel. */
+static int64_t whole_tiles(const cf_axis *axis, bool shift, int64_t basis, bool own) {
+    const cf_axis_grid grid = {.basis = basis, .shift_dilation = shift};
+    return cf_space_tiles(axis, &grid, own);
+}
+
+int64_t cf_space_segments(const cf_axis *axis, bool shift, int64_t basis) {
+    enum {
+        STEPS = 9
+    };
+    cf_axis_grid grid = {.basis = basis, .shift_dilation = shift, .segments = 1};
+    const cf_unit whole = cf_unit_of(axis, &grid);
+    if (whole.extent <= basis)
+        return 1;
+    /* With the least that fit, tiles yield few outputs; with three times as many, most of what they transform. */
+    const int64_t least = cf_ceil_div(whole.extent, basis);
+    int64_t best = 1;
+    double smallest = HUGE_VAL;
+    for (int i = 0; i < STEPS; ++i) {
+        grid.segments = cf_min(least + cf_ceil_div(least * i, 4), whole.taps);
+        const cf_unit unit = cf_unit_of(axis, &grid);
+        const int64_t tiles = cf_space_tiles(axis, &grid, false);
+        const double size = ((double)tiles + 1.0) * ((double)unit.phases + 1.0); /* x, y and w */
+        if (tiles == 0 || size >= smallest)
+            continue;
+        smallest = size;
+        best = grid.segments;
+    }
+    return best;
 }
 
 static bool contains(const cf_space_bases *list, int64_t basis) {
@@ -28,14 +62,14 @@ static bool contains(const cf_space_bases *list, int64_t basis) {
 }
 
 /* For positions of x, the least bases with as many tiles as outputs have with those of the list, the longest ones first. */
-static void add_for_x(const cf_axis *axis, const cf_unit *unit, int64_t whole, cf_space_bases *list) {
+static void add_for_x(const cf_axis *axis, bool shift, int64_t whole, cf_space_bases *list) {
     enum {
         MOST = 3
     };
     for (int i = list->count - 1, added = 0; i >= 0 && added < MOST && list->count < CF_SPACE_MOST_BASES; --i) {
         int64_t n = list->basis[i];
-        const int64_t tiles = cf_space_tiles(axis, unit, n, false);
-        while (n && n < whole && cf_space_tiles(axis, unit, n, true) > tiles)
+        const int64_t tiles = whole_tiles(axis, shift, n, false);
+        while (n && n < whole && whole_tiles(axis, shift, n, true) > tiles)
             n = cf_next_basis(n + 1);
         if (!n || n >= whole || contains(list, n))
             continue;
@@ -50,7 +84,7 @@ void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int mos
     double least = HUGE_VAL;
     list->count = 0;
     for (int64_t n = cf_next_basis(unit.extent); n && n <= whole; n = cf_next_basis(n + 1)) {
-        const int64_t tiles = cf_space_tiles(axis, &unit, n, false);
+        const int64_t tiles = whole_tiles(axis, shift, n, false);
         if (tiles == 0 || (double)tiles * (double)n >= least)
             continue;
         least = (double)tiles * (double)n;
@@ -62,7 +96,7 @@ void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int mos
         list->basis[list->count++] = n;
     }
     const int ascending = list->count;
-    add_for_x(axis, &unit, whole, list);
+    add_for_x(axis, shift, whole, list);
     for (int i = ascending - 1; i >= 0 && list->count < CF_SPACE_MOST_BASES; --i) {
         int64_t n = list->basis[i];
         while (n % row_unit)
@@ -86,19 +120,65 @@ static void add_power(const cf_axis *axis, bool shift, cf_space_bases *list) {
     list->basis[list->count - 1] = n;
 }
 
+/* The device's longest transform of axis a in planes of the layer, where axes of one tap may be cut into lines. */
+static int64_t longest_of(const cf_layer *layer, const cf_device *device, int a) {
+    const int64_t most = (int64_t)1 << 24;
+    int64_t basis[3];
+    for (int i = 0; i < 3; ++i)
+        basis[i] = layer->axis[i].kernel > 1 ? 2 : 1;
+    for (basis[a] = 2; basis[a] < most; basis[a] *= 2)
+        if (!device->ops->transforms(device, basis, layer->compute))
+            return basis[a] / 2;
+    return INT64_MAX;
+}
+
+static void add_cut(const cf_axis *axis, bool shift, int64_t longest, cf_space_bases *list) {
+    static const int eighths[] = {8, 6, 5, 4, 3};
+    enum {
+        CUTS = sizeof eighths / sizeof eighths[0]
+    };
+    const cf_unit unit = cf_unit_make(axis, shift);
+    if (unit.extent <= longest / 2)
+        return;
+    int count = 0;
+    for (int i = 0; i < list->count && count < CF_SPACE_MOST_BASES - CUTS; ++i)
+        if (list->basis[i] <= longest)
+            list->basis[count++] = list->basis[i];
+    for (int i = 0; i < CUTS; ++i)
+        if (longest / 8 * eighths[i] < unit.extent)
+            list->basis[count++] = longest / 8 * eighths[i];
+    list->count = count;
+}
+
+/* Spectra in 16 bits of these bases have transforms by matrix products (fbfft/matrix.h), which are worth somewhat longer axes. */
+static void add_matrices(const cf_axis *axis, bool shift, cf_space_bases *list) {
+    const cf_unit unit = cf_unit_make(axis, shift);
+    const int64_t whole = cf_basis_one_tile(axis, &unit);
+    for (int64_t n = 32; n <= 64; n *= 2)
+        if (whole_tiles(axis, shift, n, false) > 0 && n < 2 * whole && !contains(list, n) &&
+            list->count < CF_SPACE_MOST_BASES)
+            list->basis[list->count++] = n;
+}
+
 void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shift, cf_space_bases bases[3]) {
     static const int most_by_rank[] = {0, 15, 11, 7};
     for (int a = 0; a < 3; ++a)
         cf_space_collect(&layer->axis[a], shift, a == 2 ? device->row_unit : 1, most_by_rank[layer->problem.rank],
                          &bases[a]);
+    for (int a = 0; a < 3; ++a)
+        add_cut(&layer->axis[a], shift, longest_of(layer, device, a), &bases[a]);
     if (layer->problem.rank == 1 && layer->in_channels == 1 && layer->out_channels == 1)
         add_power(&layer->axis[2], shift, &bases[2]);
+    conv_fft_dtype in_short;
+    for (int a = 1; a < 3; ++a)
+        if (layer->problem.rank == 2 && device->tensor_flops > 0.0 && cf_staged_short_spectrum(layer, &in_short))
+            add_matrices(&layer->axis[a], shift, &bases[a]);
 }
 
 void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *s) {
     for (int a = 0; a < 3; ++a) {
-        const cf_unit unit = cf_unit_make(&layer->axis[a], s->shift_dilation);
-        s->tiles[a] = cf_space_tiles(&layer->axis[a], &unit, s->basis[a], own);
+        const cf_axis_grid grid = cf_strategy_grid(s, a);
+        s->tiles[a] = cf_space_tiles(&layer->axis[a], &grid, own);
     }
 }
 
@@ -109,8 +189,10 @@ cf_strategy cf_space_strategy(const cf_layer *layer, const int64_t basis[3], boo
     s.shift_dilation = shift;
     s.spectrum = layer->compute;
     s.keep = keep;
-    for (int a = 0; a < 3; ++a)
+    for (int a = 0; a < 3; ++a) {
         s.basis[a] = basis[a];
+        s.segments[a] = cf_space_segments(&layer->axis[a], shift, basis[a]);
+    }
     cf_space_set_tiles(layer, false, &s);
     return s;
 }

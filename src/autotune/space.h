@@ -20,16 +20,20 @@ typedef struct cf_space_bases {
 void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int most, cf_space_bases *bases);
 
 /* The bases of all axes of a layer, fewer for each the more axes there are; a power of two behind them where such lines have kernels of
- * their own. */
+ * their own. Where a kernel takes more than half of the device's longest transform, a few that are shorter than the kernel: its taps are
+ * cut into segments then. */
 void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shift, cf_space_bases bases[3]);
 
-/* Tiles that outputs, or with `own` positions of x, need with a basis; 0 if it is too small. */
-int64_t cf_space_tiles(const cf_axis *axis, const cf_unit *unit, int64_t basis, bool own);
+/* Tiles that outputs, or with `own` positions of x, need with the grid's basis and segments; 0 if it is too small. */
+int64_t cf_space_tiles(const cf_axis *axis, const cf_axis_grid *grid, bool own);
+
+/* Segments that leave the least to transform with a basis that is too short for the kernel; 1 for all others. */
+int64_t cf_space_segments(const cf_axis *axis, bool shift, int64_t basis);
 
 /* Tiles of the outputs, or with `own` of x, for the strategy's bases. */
 void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *strategy);
 
-/* The strategy of these bases, with tiles of the outputs. */
+/* The strategy of these bases, with the segments that they need and tiles of the outputs. */
 cf_strategy cf_space_strategy(const cf_layer *layer, const int64_t basis[3], bool shift, int keep);
 
 /* Whether some axis can have its dilation as shifts. */

@@ -30,7 +30,7 @@ conv_fft_status cf_check_call_memory(const conv_fft_plan *plan, int set, const c
         {"gbias", c->gbias, (size_t)y[1] * cf_dtype_bytes(l->gw.dtype)},
         {"x_spectrum", c->x_spectrum, spectrum_bytes(plan, CONV_FFT_OPERAND_X, c->x_spectrum)},
         {"w_spectrum", c->w_spectrum, spectrum_bytes(plan, CONV_FFT_OPERAND_W, c->w_spectrum)},
-        {"workspace", c->workspace, set && l->batch > 0 ? plan->workspace[set].bytes : 0},
+        {"workspace", c->workspace, set && (l->batch > 0 || c->workspace) ? plan->workspace[set].bytes : 0},
     };
     return cf_gpu_check_arguments(gpu, arguments, (int)(sizeof arguments / sizeof arguments[0]), c->stream);
 }

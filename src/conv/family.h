@@ -58,6 +58,15 @@ cf_window cf_staged_window(const cf_layer *layer, const cf_strategy *strategy, c
 /* Set gw to zero where no product reaches all of it: for an empty batch, or where taps meet only padding. */
 conv_fft_status cf_staged_zero_weights(const conv_fft_plan *plan, const cf_call *call);
 
+/* Whether a staged strategy cuts taps into segments. */
+bool cf_staged_is_cut(const cf_layer *layer, const cf_strategy *strategy);
+
+/* Which rows of gx (where taps are cut, phases of rows) overlap, in the words of a cf_transform_desc. */
+typedef struct cf_order {
+    int64_t ordered, beside, between;
+} cf_order;
+cf_order cf_staged_order(const cf_layer *layer, const cf_strategy *strategy);
+
 /* How a staged strategy stores gx. */
 cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *strategy);
 

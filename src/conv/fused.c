@@ -32,8 +32,8 @@ typedef struct fused_state {
 bool cf_fused_feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     if (!cf_families[CF_FAMILY_STAGED].feasible(layer, pass, s, why))
         return false;
-    *why = "its tiles do not overlap where they are stored";
-    if (s->overlap_add)
+    *why = "its tiles do not overlap where they are stored, and it has no segments";
+    if (s->overlap_add || cf_staged_is_cut(layer, s))
         return false;
     *why = "its gradient of x does not fold padding back";
     if (pass == CF_PASS_DATA && cf_staged_gx_store(layer, s) == CF_GX_FOLDED)
@@ -248,7 +248,6 @@ static conv_fft_status transform_weights(const fused_state *state, const void *t
                                          struct CUstream_st *stream) {
     const cf_gpu_transform_call call = {.signal = tensor,
                                         .spectrum = spectra,
-                                        .step = 1,
                                         .rows = state->weights->problem.transform.spectrum.rows,
                                         .groups = 1,
                                         .accumulate = accumulate,
@@ -256,9 +255,13 @@ static conv_fft_status transform_weights(const fused_state *state, const void *t
     return cf_gpu_transform_run(state->weights, &call, stream);
 }
 
+static size_t bytes_at_once(const cf_tile_config *tile) {
+    return (size_t)tile->wide * cf_dtype_bytes(tile->problem.fft.transform.tensor.dtype);
+}
+
 static conv_fft_status launch(const fused_state *state, fused_call *call, struct CUstream_st *stream) {
     const cf_fused_config *c = &state->config;
-    const unsigned unit[2] = {4 * (unsigned)c->tile[0][0].wide, 4 * (unsigned)c->tile[1][0].wide};
+    const size_t unit[2] = {bytes_at_once(&c->tile[0][0]), bytes_at_once(&c->tile[1][0])};
     const bool aligned = (uintptr_t)call->x.memory % (c->whole ? 16 : unit[0]) == 0 &&
                          (uintptr_t)call->y.memory % (c->whole ? 16 : unit[1]) == 0;
     const cf_launch shape = {{(unsigned)c->blocks, (unsigned)c->slices, (unsigned)(c->out / c->chunk)},
@@ -280,7 +283,6 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const fused_state 
     if (state->inputs) {
         const cf_gpu_transform_call inputs = {.signal = c->x,
                                               .spectrum = spectra + state->spectra,
-                                              .step = 1,
                                               .rows = config->rows,
                                               .groups = 1,
                                               .scratch = spectra + state->spectra + state->of_x};

@@ -8,7 +8,8 @@
  * chunk     Outputs of one block. Where sums stay in shared memory, the number that costs least, for each block transforms the inputs again;
  *           else all of them, or fewer where blocks are too few to fill the GPU.
  * keeps     Where few columns of one group are on one side, they stay in registers, if that finds room for them.
- * slices    Weights: parts of the rows that blocks sum on their own, as many as fill the GPU twice over.
+ * slices    Weights: parts of the rows that blocks sum on their own, as many as fill the GPU twice over, or once.
+ * abreast   Where the channels of a point stand side by side, threads move several of them at once.
  */
 #include "conv/fused.h"
 
@@ -22,6 +23,8 @@
 enum {
     MOST_GRID = 65535, /* along the later axes */
     WAVES = 2,
+    LONG_SLICE = 16,     /* rows */
+    SECTOR = 32,         /* bytes of memory */
     MOST_SUMS = 64 << 20 /* bytes of the slices' sums */
 };
 
@@ -78,13 +81,48 @@ static int buffers_of(const cf_fused_config *c) {
     }
 }
 
+/* Channels that threads may move at once: up to sixteen bytes, each time at a multiple of their size. 0: planes do not touch. */
+static int most_abreast(const cf_fused_config *c, const cf_tensor *t) {
+    if (c->rows_first || !touches(t))
+        return 0;
+    int most = 16 / (int)cf_dtype_bytes(t->dtype);
+    const int64_t strides[] = {c->groups, t->sample_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]};
+    for (size_t i = 0; i < sizeof strides / sizeof strides[0]; ++i)
+        while (strides[i] % most)
+            most /= 2;
+    return most;
+}
+
+static int64_t number_bytes(const cf_tile_problem *p) { return (int64_t)cf_dtype_bytes(p->fft.transform.tensor.dtype); }
+
+/* Whether blocks of so many groups have hardly more of them than there are. */
+static bool fills_groups(const cf_fused_config *c, int planes) {
+    return planes <= 1 || 8 * cf_ceil_div(c->groups, planes) * planes <= 9 * c->groups;
+}
+
+/* Planes that touch: memory is read and written by sectors, so a block has all channels of one where there is room for them, which counts more
+ * than how many blocks there are. Sums in registers leave room for half of them. */
 static conv_fft_status configure_tiles(cf_fused_config *c, const cf_tile_problem problems[2],
                                        const cf_gpu_facts *facts) {
     cf_tile_config tile[2];
-    CF_FORWARD(cf_tile_configure_product(problems, 2, buffers_of(c), c->sums, facts, tile, &c->cycles));
+    cf_tile_problem p[2] = {problems[0], problems[1]};
+    const int abreast[2] = {most_abreast(c, &p[0].fft.transform.tensor), most_abreast(c, &p[1].fft.transform.tensor)};
+    conv_fft_status status = CONV_FFT_NOT_SUPPORTED;
+    const bool weights = c->form == CF_FUSED_WEIGHTS;
+    for (int together = weights ? SECTOR / 2 : SECTOR; status == CONV_FFT_NOT_SUPPORTED && together > 0;
+         together /= 2) {
+        for (int side = 0; side < 2; ++side)
+            p[side].abreast = abreast[side] ? (int)cf_max(1, together / number_bytes(&p[side])) : 0;
+        if (weights && (!fills_groups(c, p[0].abreast) || !fills_groups(c, p[1].abreast)))
+            continue;
+        status = cf_tile_configure_product(p, 2, buffers_of(c), c->sums, facts, tile, &c->cycles);
+    }
+    CF_FORWARD(status);
     c->shared = cf_tile_product_shared(&tile[0], 2, buffers_of(c));
     for (int side = 0; side < 2; ++side) {
-        tile[side].planes_touch = !c->rows_first && touches(&problems[side].fft.transform.tensor);
+        tile[side].planes_touch = abreast[side] > 0;
+        if (tile[side].planes_touch)
+            tile[side].wide = (int)cf_min(abreast[side], p[side].abreast);
         c->tile[side][0] = tile[side];
         c->tile[side][1] = cf_tile_unaligned(&tile[side]);
     }
@@ -129,6 +167,12 @@ static int64_t most_slices(const cf_fused_config *c, conv_fft_dtype dtype) {
     return cf_max(1, cf_min(MOST_SUMS / bytes, cf_min(c->rows, MOST_GRID)));
 }
 
+/* Slices that are long all the same fill the GPU once, where they do so exactly: there are half as many sums to write and to add. */
+static int64_t slices_of(const cf_fused_config *c, int64_t others, int64_t wave) {
+    const bool once = wave % others == 0 && c->rows >= LONG_SLICE * (wave / others);
+    return once ? wave / others : cf_ceil_div(WAVES * wave, others);
+}
+
 static conv_fft_status configure_weights(cf_fused_config *c, const cf_tile_problem problems[2],
                                          const cf_gpu_facts *facts) {
     cf_fused_config single = *c;
@@ -141,8 +185,8 @@ static conv_fft_status configure_weights(cf_fused_config *c, const cf_tile_probl
         CF_FORWARD(chosen);
     c->blocks = cf_ceil_div(c->groups, c->tile[0][0].planes);
     const int64_t others = c->blocks * (c->out / c->chunk);
-    c->slices =
-        cf_min(cf_ceil_div(WAVES * wave(c, facts), others), most_slices(c, problems[0].fft.transform.spectrum.dtype));
+    const int64_t most = most_slices(c, problems[0].fft.transform.spectrum.dtype);
+    c->slices = cf_min(slices_of(c, others, wave(c, facts)), most);
     return CONV_FFT_SUCCESS;
 }
 

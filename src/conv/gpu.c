@@ -117,11 +117,16 @@ static void transform_destroy(cf_transform *t) {
     free(t);
 }
 
+/* Whether another kernel looks for the largest numbers first. */
+static bool scans(const cf_transform *t) {
+    return !t->desc.inverse && cf_spectrum_is_scaled(t->desc.spectrum.dtype) && !cf_gpu_transform_finds_scales(t->gpu);
+}
+
 /* Of scaled spectra, transforms are one kernel, which takes none. */
-static size_t transform_scratch(const cf_transform *t) {
-    if (!t->desc.inverse && cf_spectrum_is_scaled(t->desc.spectrum.dtype))
+static size_t transform_scratch(const cf_transform *t, int64_t rows) {
+    if (scans(t))
         return cf_gpu_largest_scratch(&t->desc);
-    return cf_gpu_transform_scratch(t->gpu, t->desc.spectrum.rows);
+    return cf_gpu_transform_scratch(t->gpu, rows);
 }
 
 /* The tensor pointer stands for the origin; kernels count rows and groups of the whole tensor. */
@@ -132,7 +137,6 @@ static cf_gpu_transform_call call_of(const cf_transform *t, const void *tensor, 
     return (cf_gpu_transform_call){.signal = (const char *)tensor + offset * (int64_t)cf_dtype_bytes(s->dtype),
                                    .spectrum = block->data,
                                    .first = block->row,
-                                   .step = 1,
                                    .rows = block->rows,
                                    .base = block->row,
                                    .unit = block->bin_stride,
@@ -146,7 +150,9 @@ static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_ori
     cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
     if (block.rows == 0)
         return CONV_FFT_SUCCESS;
-    if (cf_spectrum_is_scaled(t->desc.spectrum.dtype))
+    call.scales = (cf_row_scales){
+        .scales = block.scales, .rows = t->desc.spectrum.scale_rows, .group_stride = block.scale_stride};
+    if (scans(t))
         CF_FORWARD(
             cf_gpu_largest(cf_gpu_layers_of(t->device), &t->desc, call.signal, &block, scratch, &call.scales, stream));
     return cf_gpu_transform_run(t->gpu, &call, stream);
@@ -169,19 +175,7 @@ static conv_fft_status inverse(const cf_transform *t, cf_block block, void *tens
         .scales = block.scales, .rows = t->desc.spectrum.scale_rows, .group_stride = block.scale_stride};
     if (bias)
         call.bias = (const char *)bias + block.group * t->desc.spectrum.channels * bytes;
-    if (block.rows == 0)
-        return CONV_FFT_SUCCESS;
-    if (!t->desc.ordered)
-        return cf_gpu_transform_run(t->gpu, &call, stream);
-    /* Tiles of a sample overlap: one tile of every sample at a time, in the order of rows. */
-    const int64_t per_sample = cf_min(t->desc.spectrum.rows_per_sample, block.rows);
-    call.rows = block.rows / per_sample;
-    call.step = per_sample;
-    for (int64_t i = 0; i < per_sample; ++i) {
-        call.first = block.row + i;
-        CF_FORWARD(cf_gpu_transform_run(t->gpu, &call, stream));
-    }
-    return CONV_FFT_SUCCESS;
+    return block.rows > 0 ? cf_gpu_transform_run(t->gpu, &call, stream) : CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status clear(cf_device *device, void *memory, size_t bytes, struct CUstream_st *stream) {

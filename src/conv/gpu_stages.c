@@ -2,6 +2,7 @@
 /* The small stages: their kernels, and what they are launched with. */
 #include "conv/gpu_stages.h"
 
+#include "conv/scan_text.h"
 #include "conv/stage_text.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -16,6 +17,7 @@
 enum {
     THREADS = 256,
     BIAS_THREADS = 1024,
+    MOST_SCANNING = 1024, /* threads of a part of a sample, where parts are few */
     MOST_PARTS =
         32,     /* of a sample, whose largest magnitudes are found side by side, a lane of a warp for each later; */
     PART = 8192 /* of about so many elements */
@@ -29,6 +31,7 @@ static const char *const tails[CF_KERNEL_COUNT] = {
     [CF_KERNEL_FOLD] = "extern \"C\" __global__ void cf_stage(const StageFold f) {" CF_KERNEL_WAITS "stage_fold(f); }",
     [CF_KERNEL_LARGEST] =
         "extern \"C\" __global__ void cf_stage(const StageLargest s) {" CF_KERNEL_WAITS "stage_largest(s); }",
+    [CF_KERNEL_SCAN] = "extern \"C\" __global__ void cf_stage(const ScanCall s) {" CF_KERNEL_WAITS "scan_largest(s); }",
     [CF_KERNEL_PRODUCT] =
         "extern \"C\" __global__ void cf_stage(const StageProduct s) {" CF_KERNEL_WAITS "stage_product_forward(s); }",
     [CF_KERNEL_PRODUCT + 1] =
@@ -45,7 +48,8 @@ conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
     int count = 0;
     for (; count < CF_KERNEL_COUNT; ++count) {
         const bool doubles = count >= CF_KERNEL_PRODUCT + 3;
-        char *text = cf_gpu_stage_text(tails[doubles ? count - 3 : count]);
+        const char *const tail = tails[doubles ? count - 3 : count];
+        char *text = count == CF_KERNEL_SCAN ? cf_fbfft_join_text(cf_scan_kernel_text, tail) : cf_gpu_stage_text(tail);
         if (!text) {
             status = CONV_FFT_OUT_OF_MEMORY;
             goto done;
@@ -54,9 +58,10 @@ conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
             (cf_source){.name = "cf_stage",
                         .text = text,
                         .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
-                        .dynamic_shared = count == CF_KERNEL_BIAS      ? BIAS_THREADS * sizeof(double)
-                                          : count == CF_KERNEL_LARGEST ? THREADS / 32 * sizeof(unsigned)
-                                                                       : 0};
+                        .dynamic_shared = count == CF_KERNEL_BIAS ? BIAS_THREADS * sizeof(double)
+                                          : count == CF_KERNEL_LARGEST || count == CF_KERNEL_SCAN
+                                              ? MOST_SCANNING / 32 * sizeof(unsigned)
+                                              : 0};
     }
     status = cf_kernels_build(layers->gpu, sources, count, layers->kernel);
 done:
@@ -196,7 +201,7 @@ conv_fft_status cf_gpu_largest(cf_gpu_layers *layers, const cf_transform_desc *d
     const int64_t first = block->row / s->scale_rows,
                   samples = (block->row + block->rows - 1) / s->scale_rows - first + 1,
                   rows = s->scale_rows / s->rows_per_sample; /* of the tensor */
-    struct {                                                 /* StageLargest */
+    struct {                                                 /* StageLargest, ScanCall */
         const void *data;
         float *largest;
         int64_t samples, sample_stride, group_stride, extent[5], stride[5], elements;
@@ -223,9 +228,11 @@ conv_fft_status cf_gpu_largest(cf_gpu_layers *layers, const cf_transform_desc *d
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch has %lld samples; one call takes at most %d",
                        (long long)(block->groups * samples), INT32_MAX / l.parts);
-    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {THREADS, 1, 1}, THREADS / 32 * sizeof(unsigned)};
+    const unsigned threads = blocks < layers->gpu->facts.multiprocessors ? MOST_SCANNING : THREADS;
+    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {threads, 1, 1}, threads / 32 * sizeof(unsigned)};
     void *parameters[] = {&l};
-    return cf_kernel_launch(layers->kernel[CF_KERNEL_LARGEST], &shape, parameters, stream);
+    return cf_kernel_launch(layers->kernel[t->dtype == CONV_FFT_FP32 ? CF_KERNEL_SCAN : CF_KERNEL_LARGEST], &shape,
+                            parameters, stream);
 }
 
 /* ------------------------------------------------------------------------------------------------------ small products */

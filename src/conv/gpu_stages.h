@@ -14,6 +14,7 @@ enum {
     CF_KERNEL_BIAS,
     CF_KERNEL_FOLD,
     CF_KERNEL_LARGEST,
+    CF_KERNEL_SCAN,    /* the same of FP32 tensors: kernels/scan.cuh */
     CF_KERNEL_PRODUCT, /* + kind, + 3 for FP64 */
     CF_KERNEL_COUNT = CF_KERNEL_PRODUCT + 6
 };

@@ -57,6 +57,7 @@ typedef struct cf_pass_plan {
     cf_pair *pair; /* staged: transforms both operands that are read, X before W before Y; NULL: one after the other */
     cf_product_desc product;
     cf_gx_store gx_store;
+    int64_t gx_phases; /* staged: rows that the inverse makes of one row of gx; 1 without segments */
     cf_fold_desc fold;
     void *state; /* of families other than staged, to which all above but the strategy belongs */
 } cf_pass_plan;

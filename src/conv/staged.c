@@ -26,6 +26,34 @@ cf_window cf_staged_window(const cf_layer *layer, const cf_strategy *s, cf_role 
     return window;
 }
 
+bool cf_staged_is_cut(const cf_layer *layer, const cf_strategy *s) {
+    bool cut = false;
+    for (int a = 0; a < 3; ++a) {
+        const cf_axis_grid grid = cf_strategy_grid(s, a);
+        const cf_unit unit = cf_unit_of(&layer->axis[a], &grid);
+        cut = cut || cf_unit_is_cut(&unit);
+    }
+    return cut;
+}
+
+cf_order cf_staged_order(const cf_layer *layer, const cf_strategy *s) {
+    const cf_window gx = cf_staged_window(layer, s, CF_ROLE_GX);
+    cf_order order = {.ordered = 1, .beside = 1, .between = 1};
+    bool tiles = false, beside = true;
+    if (cf_staged_is_cut(layer, s))
+        order.between = cf_window_phases(&gx);
+    for (int a = 2; a >= 0; --a) {
+        const cf_axis_grid grid = cf_strategy_grid(s, a);
+        const cf_unit unit = cf_unit_of(&layer->axis[a], &grid);
+        tiles = tiles || cf_window_overlaps(&gx.axis[a]);
+        /* Tiles of the fastest axes do not meet, whatever the phase. */
+        beside = beside && !cf_window_overlaps(&gx.axis[a]) && !cf_unit_is_cut(&unit);
+        order.beside *= beside ? gx.axis[a].tiles : 1;
+    }
+    order.ordered = order.between * (tiles ? cf_window_tiles(&gx) * cf_window_shifts(&gx) : 1);
+    return order;
+}
+
 /* Of one spectrum or of the padded gx: so little that no sum of such sizes, nor scratch for many threads, overflows. */
 #define MOST_BYTES ((int64_t)1 << 46)
 
@@ -49,7 +77,10 @@ bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf
         p->groups = layer->groups;
         p->bins = bins;
         p->channels = operand == CF_Y ? layer->out_channels : layer->in_channels;
-        p->columns = operand == CF_Y ? p->channels : p->channels * cf_window_phases(&x);
+        p->columns = p->channels;
+        for (int a = 0; a < 3; ++a)
+            if (operand != CF_Y && !cf_multiply(&p->columns, x.axis[a].phases))
+                return false;
         p->rows_per_sample = operand == CF_W ? 1 : cf_window_tiles(&y) * cf_window_shifts(&y);
         p->rows = operand == CF_W ? layer->out_channels : layer->batch;
         if (!cf_multiply(&p->rows, p->rows_per_sample))
@@ -65,9 +96,18 @@ bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf
 
 static int64_t padded_extent(const cf_axis *axis) { return axis->pad_before + axis->input + axis->pad_after; }
 
+bool cf_staged_short_spectrum(const cf_layer *layer, conv_fft_dtype *spectrum) {
+    const bool half = layer->problem.math == CONV_FFT_MATH_HALF && cf_dtype_bytes(layer->x.dtype) == 2;
+    if (!half && layer->problem.math != CONV_FFT_MATH_TF32)
+        return false;
+    *spectrum = half ? layer->x.dtype : CONV_FFT_FP16;
+    return true;
+}
+
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     *why = "its spectrum must have the type of the layer's arithmetic";
-    const bool half = layer->problem.math == CONV_FFT_MATH_HALF && s->spectrum == layer->x.dtype;
+    conv_fft_dtype in_short;
+    const bool half = cf_staged_short_spectrum(layer, &in_short) && s->spectrum == in_short;
     if (s->spectrum != layer->compute && !half)
         return false;
     *why = "tensor cores multiply spectra of FP32 and of 16 bits only";
@@ -82,8 +122,18 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
         *why = "a basis must be a product of powers of 2, 3, 5 and 7";
         if (!cf_is_basis(grid.basis))
             return false;
-        *why = "a basis is too small for its tiles, or there are more tiles than input positions";
+        *why = "a basis is too small for its tiles, or there are more tiles than input positions or more segments than "
+               "taps";
         if (!cf_grid_fits(&layer->axis[a], &grid, results[pass]))
+            return false;
+    }
+    if (pass == CF_PASS_DATA && cf_staged_is_cut(layer, s)) {
+        const cf_window gx = cf_staged_window(layer, s, CF_ROLE_GX);
+        *why = "backward data has segments with dilation=shift or with several tiles, not with both";
+        if (cf_window_tiles(&gx) > 1 && cf_window_shifts(&gx) > 1)
+            return false;
+        *why = "backward data has no segments with spectra of FP16, whose scales serve whole rows";
+        if (cf_spectrum_is_scaled(s->spectrum))
             return false;
     }
     cf_spectrum spectrum[CF_OPERAND_COUNT];
@@ -111,12 +161,12 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
             return false;
     }
     *why = "the GPU has no transforms that large (256 points an axis; of one axis 16384, in FP64 8192; in 16 bits what "
-           "fits a block)";
+           "fits a block); longer kernels take segments";
     return device->ops->transforms(device, s->basis, s->spectrum);
 }
 
 cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *s) {
-    bool folds = false, overlaps = false, covers = true;
+    bool folds = false, overlaps = cf_staged_is_cut(layer, s), covers = true;
     for (int a = 0; a < 3; ++a) {
         const cf_axis_grid grid = cf_strategy_grid(s, a);
         const cf_axis_window gx = cf_axis_window_make(&layer->axis[a], &grid, CF_ROLE_GX);
@@ -124,7 +174,7 @@ cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *s) {
         overlaps = overlaps || cf_window_overlaps(&gx);
         covers = covers && cf_window_covers(&gx);
     }
-    /* Partial sums of overlapping tiles are not rounded to 16 bits. */
+    /* Partial sums of overlapping tiles and segments are not rounded to 16 bits. */
     if (folds || (overlaps && layer->x.dtype != layer->compute))
         return CF_GX_FOLDED;
     return overlaps || !covers ? CF_GX_ZEROED : CF_GX_DIRECT;
@@ -157,6 +207,18 @@ static void fold_gx(const conv_fft_plan *plan, cf_pass_plan *pass, cf_transform_
     t->channel_stride = fold->padded[0] * t->axis_stride[0];
     t->group_stride = layer->in_channels * t->channel_stride;
     t->sample_stride = plan->chunk_groups * t->group_stride;
+}
+
+/* Segments of gx overlap, so they are stored one after the other, as tiles are: the product's [row][phase][channel] is read as
+ * [row, phase][channel]. */
+static void phases_as_rows(cf_pass_plan *pass, cf_transform_desc *gx) {
+    cf_spectrum *s = &gx->spectrum;
+    pass->gx_phases = cf_window_phases(&gx->window);
+    for (int a = 0; a < 3; ++a)
+        gx->window.axis[a] = cf_window_phases_as_tiles(&gx->window.axis[a]);
+    s->rows *= pass->gx_phases;
+    s->rows_per_sample *= pass->gx_phases;
+    s->columns = s->channels;
 }
 
 static bool axes_equal(const cf_axis_window *a, const cf_axis_window *b) {
@@ -223,11 +285,16 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
                 desc.scale /= (double)desc.spectrum.basis[a];
         }
         if (index == CF_PASS_DATA && operand == CF_X) {
-            for (int a = 0; a < 3; ++a)
-                desc.ordered = desc.ordered || cf_window_overlaps(&desc.window.axis[a]);
+            const cf_order order = cf_staged_order(layer, &pass->strategy);
+            desc.ordered = order.ordered;
+            desc.beside = order.beside;
+            desc.between = order.between;
             pass->gx_store = cf_staged_gx_store(layer, &pass->strategy);
+            pass->gx_phases = 1;
             if (pass->gx_store == CF_GX_FOLDED)
                 fold_gx(plan, pass, &desc);
+            if (cf_staged_is_cut(layer, &pass->strategy))
+                phases_as_rows(pass, &desc);
         }
         CF_FORWARD(get_transform(plan, &desc, &pass->transform[operand]));
     }
@@ -260,7 +327,11 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
                 cf_dtype_bytes(f->scratch_dtype));
         }
         for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
-            const size_t bytes = cf_align(plan->device->ops->transform_scratch(pass->transform[operand]));
+            /* The weights serve all chunks. */
+            const int64_t own_rows = operand == CF_W                        ? s[CF_W].rows
+                                     : operand == CF_X && i == CF_PASS_DATA ? rows * pass->gx_phases
+                                                                            : rows;
+            const size_t bytes = cf_align(plan->device->ops->transform_scratch(pass->transform[operand], own_rows));
             if (bytes > scratch)
                 scratch = bytes;
         }
@@ -277,8 +348,14 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
 const cf_family cf_families[CF_FAMILY_COUNT] = {
     [CF_FAMILY_STAGED] =
         {.feasible = feasible, .runs_on = runs_on, .prepare = prepare, .workspace = workspace, .run = cf_staged_run},
-    [CF_FAMILY_FUSED] = {cf_fused_feasible, cf_fused_runs_on, cf_fused_prepare, cf_fused_build, cf_fused_release,
-                         cf_fused_workspace, cf_fused_run, NULL, cf_fused_shares_gy},
+    [CF_FAMILY_FUSED] = {.feasible = cf_fused_feasible,
+                         .runs_on = cf_fused_runs_on,
+                         .prepare = cf_fused_prepare,
+                         .build = cf_fused_build,
+                         .release = cf_fused_release,
+                         .workspace = cf_fused_workspace,
+                         .run = cf_fused_run,
+                         .shares_gy = cf_fused_shares_gy},
     [CF_FAMILY_REFERENCE] = CF_FAMILY_OF(cf_reference),
     [CF_FAMILY_DIRECT] = CF_FAMILY_OF(cf_direct),
 };

@@ -103,6 +103,13 @@ static conv_fft_status forward_rows(runner *r) {
     return store(r, pass, CF_Y, y, r->call->y, (cf_origin){0, 0}, r->call->bias, false, CF_STAGE_STORE_Y);
 }
 
+/* Inverse of the current chunk of GX. */
+static conv_fft_status store_gx(runner *r, cf_block gx, void *tensor, cf_origin origin, bool accumulate) {
+    gx.row *= r->data->gx_phases;
+    gx.rows *= r->data->gx_phases;
+    return store(r, r->data, CF_X, gx, tensor, origin, NULL, accumulate, CF_STAGE_STORE_GX);
+}
+
 /* gx of the current chunk through the padded scratch: cleared at a sample's first rows, folded after its last. */
 static conv_fft_status fold_rows(runner *r, cf_block gx) {
     const cf_pass_plan *pass = r->data;
@@ -117,7 +124,7 @@ static conv_fft_status fold_rows(runner *r, cf_block gx) {
         CF_FORWARD(ops->clear(r->plan->device, scratch, (size_t)elements * cf_dtype_bytes(fold->scratch_dtype),
                               r->call->stream));
     }
-    CF_FORWARD(store(r, pass, CF_X, gx, scratch, (cf_origin){sample, r->group}, NULL, true, CF_STAGE_STORE_GX));
+    CF_FORWARD(store_gx(r, gx, scratch, (cf_origin){sample, r->group}, true));
     if ((r->row + r->rows) % per_sample != 0)
         return CONV_FFT_SUCCESS;
     char *target = (char *)r->call->gx + (sample * fold->tensor.sample_stride + r->group * fold->tensor.group_stride) *
@@ -179,8 +186,7 @@ static conv_fft_status backward_rows(runner *r, bool first) {
             CF_FORWARD(fold_rows(r, gx));
         } else {
             const bool accumulate = r->data->gx_store == CF_GX_ZEROED || (r->call->flags & CONV_FFT_ACCUMULATE_GX);
-            CF_FORWARD(
-                store(r, r->data, CF_X, gx, r->call->gx, (cf_origin){0, 0}, NULL, accumulate, CF_STAGE_STORE_GX));
+            CF_FORWARD(store_gx(r, gx, r->call->gx, (cf_origin){0, 0}, accumulate));
         }
     }
     if (r->weights) {

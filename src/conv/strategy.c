@@ -16,10 +16,11 @@ static const char *const spectrum_words[] = {"fp32", "fp16", "bf16", "fp64",
                                              NULL}; /* at the values of conv_fft_dtype */
 static const char *const keep_words[] = {"none", "x", "w", "xw", NULL};
 
-/* The fields in their order; a line without one that its family has is refused. */
+/* The fields in their order; a line without one that its family has is refused, but for SEGMENTS, which tells of nothing then. */
 enum {
     BASIS,
     TILES,
+    SEGMENTS,
     DILATION,
     OVERLAP,
     PRODUCT,
@@ -36,6 +37,7 @@ static const struct {
 } fields[FIELD_COUNT] = {
     [BASIS] = {"basis", NULL},
     [TILES] = {"tiles", NULL},
+    [SEGMENTS] = {"segments", NULL},
     [DILATION] = {"dilation", dilation_words},
     [OVERLAP] = {"overlap", overlap_words},
     [PRODUCT] = {"product", product_words},
@@ -69,14 +71,22 @@ static int word_of(const cf_strategy *s, int field) {
     }
 }
 
+static bool has_segments(const cf_strategy *s) {
+    return s->segments[0] > 1 || s->segments[1] > 1 || s->segments[2] > 1;
+}
+
+static const int64_t *axes_of(const cf_strategy *s, int field) {
+    return field == BASIS ? s->basis : field == TILES ? s->tiles : s->segments;
+}
+
 void cf_strategy_format(const cf_strategy *s, int rank, char *text, size_t bytes) {
     cf_text t = {text, bytes, 0};
     cf_text_add(&t, "%s", family_words[s->family]);
     for (int field = 0; field < FIELD_COUNT; ++field) {
-        if (!(family_fields[s->family] & 1u << field))
+        if (!(family_fields[s->family] & 1u << field) || (field == SEGMENTS && !has_segments(s)))
             continue;
-        if (field == BASIS || field == TILES)
-            cf_text_axes(&t, fields[field].key, rank, (field == BASIS ? s->basis : s->tiles) + 3 - rank);
+        if (field == BASIS || field == TILES || field == SEGMENTS)
+            cf_text_axes(&t, fields[field].key, rank, axes_of(s, field) + 3 - rank);
         else if (field == ALGORITHM)
             cf_text_add(&t, " algorithm=%s", s->algorithm);
         else if (fields[field].words)
@@ -119,6 +129,8 @@ static conv_fft_status read_field(int field, const char *value, int rank, cf_str
         return read_axes("basis", value, rank, s->basis);
     case TILES:
         return read_axes("tiles", value, rank, s->tiles);
+    case SEGMENTS:
+        return read_axes("segments", value, rank, s->segments);
     case DILATION:
         s->shift_dilation = word;
         break;
@@ -155,10 +167,12 @@ conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strat
     cf_strategy s;
     memset(&s, 0, sizeof s);
     for (int a = 0; a < 3; ++a)
-        s.basis[a] = s.tiles[a] = 1;
+        s.basis[a] = s.tiles[a] = s.segments[a] = 1;
     char *next = text + strspn(text, " ");
     for (int field = -1; field < FIELD_COUNT; ++field) {
         if (field >= 0 && !(family_fields[s.family] & 1u << field))
+            continue;
+        if (field == SEGMENTS && strncmp(next, "segments=", 9) != 0)
             continue;
         char *word = next;
         next += strcspn(next, " ");

@@ -5,6 +5,7 @@
  *     staged basis=64x64 tiles=1x1 dilation=shift overlap=save product=blas spectrum=fp32 chunk=128 groups=1 keep=none
  *
  * basis, tiles   per axis of the problem (tiling/tiling.h)
+ * segments       that the taps of each axis are cut into (tiling/tiling.h); the field is left out where it is 1 for all
  * dilation       step: dilated taps in the basis; shift: a smaller dense problem per output phase
  * overlap        save or add: how tiles of backward data meet
  * product        blas, loop, or tensor: tensor cores, of split numbers with math FP32, of rounded ones with TF32 and HALF
@@ -40,6 +41,7 @@ typedef enum cf_family_id {
 typedef struct cf_strategy {
     cf_family_id family;
     int64_t basis[3], tiles[3]; /* of the three internal axes */
+    int64_t segments[3];        /* 0 and 1: the whole kernel */
     bool shift_dilation, overlap_add;
     cf_product_variant product;
     conv_fft_dtype spectrum;
@@ -52,7 +54,7 @@ conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strat
 void cf_strategy_format(const cf_strategy *strategy, int rank, char *text, size_t bytes);
 
 static inline cf_axis_grid cf_strategy_grid(const cf_strategy *s, int axis) {
-    const cf_axis_grid grid = {s->basis[axis], s->tiles[axis], s->overlap_add, s->shift_dilation};
+    const cf_axis_grid grid = {s->basis[axis], s->tiles[axis], s->overlap_add, s->shift_dilation, s->segments[axis]};
     return grid;
 }
 

@@ -21,8 +21,9 @@ typedef struct cf_transform_desc {
     cf_window window;
     cf_spectrum spectrum;
     double scale; /* factor of the results; 1 / product of the basis makes the inverse the inverse */
-    bool
-        ordered; /* inverse: tiles of one sample overlap, so they are stored one after the other, in the order of rows */
+    /* Inverse: rows of one sample overlap, so they are stored one after the other, but for those that are a multiple of `ordered` rows
+     * apart (a divisor of rows_per_sample; 0 and 1: none overlap), and in each beside * between rows those `between` rows apart. */
+    int64_t ordered, beside, between;
 } cf_transform_desc;
 
 /* The three products per bin, rows r, output columns o, input columns c. */
@@ -101,8 +102,8 @@ typedef struct cf_stage_ops {
     /* Compile what descriptions of variant TENSOR need, side by side. NULL: the device has no such products. */
     conv_fft_status (*products_build)(cf_device *device, cf_product_desc *const *descs, int count);
     void (*product_destroy)(cf_product *product); /* NULL is allowed */
-    /* Bytes of scratch that a run of the transform may use. */
-    size_t (*transform_scratch)(const cf_transform *transform);
+    /* Bytes of scratch that a run of the transform of so many rows may use. */
+    size_t (*transform_scratch)(const cf_transform *transform, int64_t rows);
 
     /* block <- transform of the windows of tensor. */
     conv_fft_status (*forward)(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block,

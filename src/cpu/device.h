@@ -25,7 +25,7 @@ const cf_kernels *const *cf_cpu_kernels_list(int *count);
 
 conv_fft_status cf_cpu_transform_create(cf_device *device, const cf_transform_desc *desc, cf_transform **transform);
 void cf_cpu_transform_destroy(cf_transform *transform);
-size_t cf_cpu_transform_scratch(const cf_transform *transform);
+size_t cf_cpu_transform_scratch(const cf_transform *transform, int64_t rows);
 conv_fft_status cf_cpu_forward(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block,
                                void *scratch, struct CUstream_st *stream);
 conv_fft_status cf_cpu_inverse(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,

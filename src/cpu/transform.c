@@ -131,7 +131,8 @@ void cf_cpu_transform_destroy(cf_transform *transform) {
 
 void cf_cpu_planes_destroy(cf_transform *transform) { cf_cpu_transform_destroy(transform); }
 
-size_t cf_cpu_transform_scratch(const cf_transform *transform) {
+size_t cf_cpu_transform_scratch(const cf_transform *transform, int64_t rows) {
+    (void)rows; /* threads have one plane each, however few there are */
     return (size_t)transform->device->threads * transform->thread_bytes + 63;
 }
 
@@ -161,7 +162,7 @@ static void count_planes(cf_call *call) {
     const cf_transform *t = call->transform;
     const cf_spectrum *spectrum = &t->desc.spectrum;
     /* An ordered block covers whole samples or a part of one sample's rows. */
-    call->rows_per_plane = t->desc.ordered ? cf_min(spectrum->rows_per_sample, call->block.rows) : 1;
+    call->rows_per_plane = t->desc.ordered > 1 ? cf_min(spectrum->rows_per_sample, call->block.rows) : 1;
     if (call->block.rows > 0)
         call->planes = call->block.groups * (call->block.rows / call->rows_per_plane) * spectrum->columns;
     call->units = cf_ceil_div(call->planes, t->lanes);

@@ -57,6 +57,10 @@ conv_fft_status cf_fft_matrix_source(const cf_tile_config *config, cf_source *so
     return make_source(cf_matrix_kernel_text, tail, false, config->shared, source);
 }
 
+bool cf_gpu_transform_finds_scales(const cf_gpu_transform *t) {
+    return t->passes.count == 1 && t->passes.pass[0].matrix && t->passes.pass[0].tile[0].cluster > 0;
+}
+
 static conv_fft_status pair_source(const cf_tile_config pair[2], cf_source *source) {
     char tail[8192];
     cf_text t = {tail, sizeof tail, 0};
@@ -276,6 +280,25 @@ static void set_scales(const cf_row_scales *s, int64_t first, int64_t base, cf_t
     call->parts = s->parts;
 }
 
+/* The last pass of an inverse, for rows that overlap: as many at a time as do not; but one at a time where a row is many slices, which a
+ * step cannot pass over. */
+static conv_fft_status launch_ordered(const cf_gpu_transform *t, int variant, cf_tile_call call, int64_t first,
+                                      int64_t rows, int64_t groups, struct CUstream_st *stream) {
+    const cf_transform_desc *d = &t->problem.transform;
+    const int64_t apart = cf_min(d->ordered, rows), block = d->beside * d->between;
+    const bool sliced = t->passes.count > 1;
+    const bool beside = !sliced && d->beside > rows / apart && first % block == 0 && rows % block == 0;
+    const int64_t together = sliced ? 1 : beside ? d->beside : rows / apart;
+    call.planes = call.planes / rows * together;
+    call.row_step = beside ? d->between : apart;
+    for (int64_t i = 0; i < rows / together; ++i) {
+        const int64_t row = beside ? i / d->between * block + i % d->between : i;
+        call.row_first = call.row_base + row * t->passes.pass[0].tile[variant].problem.rows;
+        CF_FORWARD(launch_tile(t, 0, variant, call, groups, stream));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
 /* One pass over `rows` rows of the transform from `first` on. The signal's own pass finds them by their number. */
 static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_transform_call *c, int64_t first,
                                 int64_t rows, const void *signal, const void *spectrum, int64_t groups,
@@ -297,11 +320,12 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
     call.spectrum_group_stride = c->group_stride;
     if (i == 0) {
         call.row_first = call.row_base = first * p->rows;
-        call.row_step = rows > 1 ? c->step : 1;
         call.bias = c->bias;
         call.accumulate = c->accumulate;
         if (c->scales.scales)
             set_scales(&c->scales, c->first, c->base, &call);
+        if (t->problem.transform.ordered > 1)
+            return launch_ordered(t, variant, call, first, rows, groups, stream);
     }
     return launch_tile(t, i, variant, call, groups, stream);
 }
@@ -333,10 +357,10 @@ conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *t, const cf_gpu_tra
     if (t->passes.count == 1)
         return run_rows(t, c, c->first, c->rows, c->signal, spectrum + (c->first - c->base) * row_stride * number,
                         stream);
-    const int64_t chunk = c->step == 1 ? chunk_of(t, c->rows) : 1;
+    const int64_t chunk = chunk_of(t, c->rows);
     for (int64_t group = 0; group < c->groups; ++group)
         for (int64_t done = 0; done < c->rows; done += chunk) {
-            const int64_t first = c->first + done * c->step;
+            const int64_t first = c->first + done;
             cf_gpu_transform_call own = *c;
             if (c->bias)
                 own.bias = (const char *)c->bias + group * d->spectrum.channels * element;

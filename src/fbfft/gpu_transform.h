@@ -32,16 +32,19 @@ conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *fi
                                    const int64_t rows[2], int64_t groups, cf_gpu_pair **pair);
 void cf_gpu_pair_destroy(cf_gpu_pair *pair); /* NULL is allowed. No run of it may be pending */
 
+/* Forward, of scaled spectra: whether its kernel finds the scales, and notes them. */
+bool cf_gpu_transform_finds_scales(const cf_gpu_transform *transform);
+
 /* Bytes of scratch of a run over so many rows. */
 size_t cf_gpu_transform_scratch(const cf_gpu_transform *transform, int64_t rows);
 
 void cf_gpu_transform_describe(const cf_gpu_transform *transform, cf_text *text);
 
-/* Rows first + i * step, i < rows, of so many groups. */
+/* Rows from `first` on, of so many groups. */
 typedef struct cf_gpu_transform_call {
     const void *signal; /* element 0 of sample 0; written by the inverse */
     const void *spectrum;
-    int64_t first, step, rows;
+    int64_t first, rows;
     int64_t base;                 /* the row that the spectrum begins with */
     int64_t unit;                 /* frequency-major: complex numbers from a bin to the next */
     int64_t groups, group_stride; /* of the spectrum, in complex numbers */

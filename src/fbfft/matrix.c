@@ -6,7 +6,8 @@
 
 enum {
     PLANES = 8,
-    TABLE = 32 /* bytes, of a plane: where it is */
+    TABLE = 32, /* bytes, of a plane: where it is */
+    HALVES = 32 /* words, for magnitudes */
 };
 
 /* Of a block: Matrix::SHARED_FORWARD or SHARED_INVERSE. */
@@ -14,12 +15,12 @@ static int64_t shared_of(const cf_transform_desc *t) {
     const int64_t rows = t->spectrum.basis[1], columns = t->spectrum.basis[2];
     const cf_axis_window *w = &t->window.axis[1];
     const int64_t tiles = (w->first + (w->count - 1) * w->spread) / 16 - w->first / 16 + 1;
-    const int64_t words =
-        t->inverse ? PLANES * (columns / 2 * (16 * tiles + 8) + 4) : rows / 16 * (columns / 2 + 1) * (PLANES * 16 + 8);
+    const int64_t words = t->inverse ? PLANES * (columns / 2 * (16 * tiles + 8) + 4)
+                                     : rows / 16 * (columns / 2 + 1) * (PLANES * 16 + 8) + HALVES;
     return PLANES * TABLE + 4 * words;
 }
 
-/* Of a window as small as a layer's weights, where the steps of tile.cuh leave out most of the work. */
+/* Of a window as small as a layer's weights, where the steps of tile.cuh leave out most of the work, and round less. */
 static bool is_small(const cf_transform_desc *t) {
     const cf_axis_window *w = t->window.axis;
     return 4 * w[1].count * w[2].count <= t->spectrum.basis[1] * t->spectrum.basis[2];
@@ -30,26 +31,38 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     const int64_t *basis = t->spectrum.basis;
     const bool halves = t->spectrum.dtype == CONV_FFT_FP16 || t->spectrum.dtype == CONV_FFT_BF16,
                square = (basis[1] == 32 || basis[1] == 64) && (basis[2] == 32 || basis[2] == 64);
+    /* FP32 planes have FP16 spectra: those have scales, and as many bits as TF32. */
+    const bool types = t->tensor.dtype == t->spectrum.dtype ||
+                       (t->tensor.dtype == CONV_FFT_FP32 && t->spectrum.dtype == CONV_FFT_FP16);
     bool data = true;
     for (int x = 0; x < 3; ++x)
         data = data && t->window.axis[x].count > 0 && !tile->problem.sliced[x];
-    return halves && t->tensor.dtype == t->spectrum.dtype && data && tile->problem.fft.layout.frequency_major &&
-           tile->kind == CF_TILE_PAIRS && basis[0] == 1 && square && !tile->planes_touch &&
-           (t->inverse || (t->scale == 1.0 && !is_small(t))) && facts->compute_major >= 8 &&
-           shared_of(t) <= facts->shared_per_block;
+    return halves && types && data && tile->problem.fft.layout.frequency_major && tile->kind == CF_TILE_PAIRS &&
+           basis[0] == 1 && square && !tile->planes_touch && (t->inverse || (t->scale == 1.0 && !is_small(t))) &&
+           facts->compute_major >= 8 && shared_of(t) <= facts->shared_per_block;
+}
+
+/* Blocks that have the planes of one row, and may find its scale: one, or as many as a cluster has. Sixteen, which some GPUs allow, took longer
+ * on an H200 than a kernel for the scales does. All rows of w have one scale, which no cluster finds. */
+static int cluster_of(const cf_transform_desc *t, const cf_gpu_facts *facts) {
+    const int64_t blocks = t->spectrum.columns / PLANES, most = facts->compute_major >= 9 ? 8 : 1;
+    const bool scaled = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) &&
+                        t->spectrum.scale_rows == t->spectrum.rows_per_sample;
+    return scaled && t->spectrum.columns % PLANES == 0 && blocks <= most ? (int)blocks : 0;
 }
 
 /* Blocks and threads that are fastest on an H200. */
-void cf_matrix_configure(cf_tile_config *tile) {
+void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t points = t->spectrum.basis[1] * t->spectrum.basis[2];
     tile->planes = PLANES;
+    tile->cluster = cluster_of(t, facts);
     tile->threads = points <= 1024 ? 128 : 256;
     tile->blocks = points <= 1024 ? 4 : t->spectrum.basis[1] == 32 ? 3 : 2;
-    tile->wide = cf_tile_has_pieces(tile, 8)   ? 8
-                 : cf_tile_has_pieces(tile, 4) ? 4
-                 : cf_tile_has_pieces(tile, 2) ? 2
-                                               : 1;
+    tile->wide = t->tensor.dtype != CONV_FFT_FP32 && cf_tile_has_pieces(tile, 8) ? 8
+                 : cf_tile_has_pieces(tile, 4)                                   ? 4
+                 : cf_tile_has_pieces(tile, 2)                                   ? 2
+                                                                                 : 1;
     tile->shared = shared_of(t);
 }
 
@@ -60,10 +73,15 @@ void cf_matrix_emit(const cf_tile_config *tile, cf_text *t) {
     cf_tile_emit_config(&plan, "Config", t);
     cf_text_add(t,
                 "static_assert(Matrix<Config>::SHARED_%s == %lld, \"the planner counts otherwise\");\n"
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {" CF_KERNEL_WAITS
-                "    matrix_%s<Config>(call);\n}\n",
-                inverse ? "INVERSE" : "FORWARD", (long long)tile->shared, tile->threads, tile->blocks,
-                inverse ? "inverse" : "forward");
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) ",
+                inverse ? "INVERSE" : "FORWARD", (long long)tile->shared, tile->threads, tile->blocks);
+    if (tile->cluster > 1)
+        cf_text_add(t, "__cluster_dims__(%d, 1, 1) ", tile->cluster);
+    cf_text_add(t, "cf_fft(const TileCall call) {" CF_KERNEL_WAITS "    ");
+    if (inverse)
+        cf_text_add(t, "matrix_inverse<Config>(call);\n}\n");
+    else
+        cf_text_add(t, "matrix_forward<Config, %d>(call);\n}\n", tile->cluster);
 }
 
 void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {
@@ -72,4 +90,6 @@ void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {
                 "rows by %d",
                 tile->problem.fft.transform.inverse ? "inverse" : "forward", tile->planes, tile->threads,
                 (long long)tile->shared, tile->wide);
+    if (tile->cluster > 1)
+        cf_text_add(t, ", clusters of %d blocks", tile->cluster);
 }

@@ -68,7 +68,6 @@ conv_fft_status cf_fft_execute(const fbfft_plan *plan, const void *in, void *out
         return cf_half_plan_run(plan->half, in, out, planes_of(plan, batch), workspace, stream);
     const cf_gpu_transform_call call = {.signal = t->inverse ? out : in,
                                         .spectrum = t->inverse ? in : out,
-                                        .step = 1,
                                         .rows = batch,
                                         .unit = plan->problem.layout.frequency_major ? batch * t->spectrum.columns : 1,
                                         .groups = 1,

@@ -613,8 +613,10 @@ conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int c
         WAYS = 5 /* whose banks are looked at */
     };
     way ways[WAYS], trial, *const next = &trial;
-    int found = 0;
+    int found = 0, unit = 1;
     int64_t least = INT64_MAX;
+    for (int side = 0; side < count; ++side)
+        unit = (int)cf_max(unit, problems[side].abreast);
     const int longest[][2] = {{64, 64}, {64, 10}, {10, 64}, {10, 10}}; /* radices */
     for (int i = 0; i < 4; ++i) {
         for (int side = 0; side < count; ++side) {
@@ -628,7 +630,7 @@ conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int c
             next->tile[side].pitch = common.pitch;
             next->tile[side].plane = common.plane;
         }
-        for (int planes = 1; planes <= MOST_PLANES; ++planes) {
+        for (int planes = unit; planes <= MOST_PLANES; planes += unit) {
             choose_product_threads(next, count, planes, buffers, facts);
             least = cf_min(least, cf_tile_product_shared(&next->tile[0], count, buffers));
             if (next->cycles == HUGE_VAL)

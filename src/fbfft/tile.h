@@ -29,6 +29,7 @@ typedef struct cf_tile_problem {
      * Else row * row_stride + column / column_split * column_split_stride + column % column_split * column_stride. */
     int64_t split, row_stride, column_split, column_split_stride, column_stride;
     int64_t unit; /* frequency-major: what axis strides count, for each row of the transform; 0: the caller knows */
+    int abreast; /* products: a block's planes are a multiple of so many, which are moved at once; 0: no matter how many */
 } cf_tile_problem;
 
 typedef struct cf_tile_config {
@@ -42,10 +43,11 @@ typedef struct cf_tile_config {
     bool direct;                 /* the spectrum goes through registers alone */
     bool rides;                  /* PAIRS: column N2 / 2 on column 0 */
     bool staged;                 /* rows wait as they come */
+    int cluster;                 /* matrix.c: blocks that find a row's scale together; 0: another kernel does */
     bool planes_touch;           /* elements of one plane and the next are neighbours */
-    int wide;                    /* so many numbers at a time, at multiples of their size: 1, or staged also 2, 4 */
-    int64_t pitch, plane;        /* distances of lines and planes in shared memory, complex numbers */
-    int64_t shared;              /* bytes of a block */
+    int wide;             /* so many numbers at a time, at multiples of their size, of a row or of planes that touch */
+    int64_t pitch, plane; /* distances of lines and planes in shared memory, complex numbers */
+    int64_t shared;       /* bytes of a block */
 } cf_tile_config;
 
 /* Arguments of one launch: TileCall of tile.cuh. */
@@ -73,8 +75,8 @@ cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft);
 conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config);
 
 /* Kernels that transform planes of several signals, multiply and transform back without leaving shared memory, where they have so many
- * buffers of the block's planes: the configs agree in everything but the signal. The caller sets planes_touch. sums: threads
- * keep sums in registers. *cycles: what one plane of each signal is expected to cost a multiprocessor. NOT_SUPPORTED as above. */
+ * buffers of the block's planes: the configs agree in everything but the signal. The caller sets planes_touch, and wide where planes do. sums:
+ * threads keep sums in registers. *cycles: what one plane of each signal is expected to cost a multiprocessor. NOT_SUPPORTED as above. */
 conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int count, int buffers, bool sums,
                                           const cf_gpu_facts *facts, cf_tile_config *configs, double *cycles);
 int64_t cf_tile_product_shared(const cf_tile_config *config, int count, int buffers);

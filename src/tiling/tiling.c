@@ -17,16 +17,31 @@ void cf_axis_trim(cf_axis *axis) {
     axis->pad_before -= first * axis->dilation;
 }
 
-cf_unit cf_unit_make(const cf_axis *axis, bool shift_dilation) {
+/* The taps of a phase in so many segments. Some lengths reach not all taps in equal steps; then segments are a little longer. */
+static void cut(int64_t kernel, int64_t segments, cf_unit *u) {
+    int64_t taps = cf_ceil_div(u->taps, segments);
+    while (cf_gcd(taps, u->tap_step) != 1)
+        ++taps;
+    if (taps >= u->taps)
+        return;
+    u->first_phase = -((taps - 1) * u->tap_step / taps);
+    u->phases = (kernel - 1) / taps - u->first_phase + 1;
+    u->taps = u->phase_taps = taps;
+}
+
+cf_unit cf_unit_of(const cf_axis *axis, const cf_axis_grid *grid) {
     const int64_t common = cf_gcd(axis->stride, axis->dilation);
     const int64_t dilation = axis->dilation / common;
     cf_unit u = {0};
     u.tap_step = axis->stride / common;
     u.phases = cf_min(u.tap_step, axis->kernel);
+    u.phase_taps = 1;
     /* More shifts than outputs would be empty. */
-    u.shifts = shift_dilation ? dilation : 1;
-    u.spread = shift_dilation ? 1 : dilation;
+    u.shifts = grid->shift_dilation ? dilation : 1;
+    u.spread = grid->shift_dilation ? 1 : dilation;
     u.taps = cf_ceil_div(axis->kernel, u.tap_step);
+    if (grid->segments > 1)
+        cut(axis->kernel, grid->segments, &u);
     u.extent = (u.taps - 1) * u.spread + 1;
     u.outputs = cf_ceil_div(axis->output, u.shifts);
     u.inputs = u.outputs + u.extent - 1;
@@ -34,19 +49,25 @@ cf_unit cf_unit_make(const cf_axis *axis, bool shift_dilation) {
         u.high = u.inputs;
         return u;
     }
-    /* Position u of shift a and phase c is x[(u shifts + a) stride + c dilation - pad_before]. */
-    const int64_t step = u.shifts * axis->stride;
-    const int64_t reach = (u.shifts - 1) * axis->stride + (u.phases - 1) * axis->dilation;
+    /* Position u of shift a and of the phase whose first tap is t is x[(u shifts + a) stride + t dilation - pad_before]. */
+    const int64_t step = u.shifts * axis->stride, first = u.first_phase * u.phase_taps;
+    const int64_t last = first + (u.phases - 1) * u.phase_taps;
+    const int64_t reach = (u.shifts - 1) * axis->stride + last * axis->dilation;
     u.low = cf_min(u.inputs, cf_ceil_div(cf_max(0, axis->pad_before - reach), step));
-    u.high = cf_min(u.inputs, (axis->pad_before + axis->input - 1) / step + 1);
+    u.high = cf_min(u.inputs, (axis->pad_before + axis->input - 1 - first * axis->dilation) / step + 1);
     u.high = cf_max(u.low, u.high);
     return u;
+}
+
+cf_unit cf_unit_make(const cf_axis *axis, bool shift_dilation) {
+    const cf_axis_grid whole = {.shift_dilation = shift_dilation};
+    return cf_unit_of(axis, &whole);
 }
 
 /* Circular padding served by the wrap-around of the basis itself. */
 static bool wraps(const cf_axis *axis, const cf_unit *unit, int64_t basis) {
     return axis->mode == CONV_FFT_PAD_CIRCULAR && basis == axis->input && axis->stride == 1 && unit->shifts == 1 &&
-           unit->extent <= basis && unit->outputs <= basis;
+           !cf_unit_is_cut(unit) && unit->extent <= basis && unit->outputs <= basis;
 }
 
 int64_t cf_basis_one_tile(const cf_axis *axis, const cf_unit *unit) {
@@ -63,8 +84,8 @@ static int64_t tile_length(const cf_unit *unit, const cf_axis_grid *grid, cf_rol
 }
 
 bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result) {
-    const cf_unit unit = cf_unit_make(axis, grid->shift_dilation);
-    if (grid->basis < 1 || grid->tiles < 1 || grid->tiles > unit.inputs)
+    const cf_unit unit = cf_unit_of(axis, grid);
+    if (grid->basis < 1 || grid->tiles < 1 || grid->tiles > unit.inputs || grid->segments > axis->kernel)
         return false;
     if (grid->tiles == 1) {
         const int64_t data = cf_max(unit.high, unit.inputs - unit.low);
@@ -91,11 +112,11 @@ static cf_axis_window positions(const cf_axis *axis, const cf_unit *unit, int64_
     cf_axis_window w = {0};
     w.spread = 1;
     w.step = unit->shifts * axis->stride;
-    w.origin = from * w.step - axis->pad_before;
+    w.origin = from * w.step + unit->first_phase * unit->phase_taps * axis->dilation - axis->pad_before;
     w.shifts = unit->shifts;
     w.shift_step = axis->stride;
     w.phases = unit->phases;
-    w.phase_step = axis->dilation;
+    w.phase_step = unit->phase_taps * axis->dilation;
     w.size = axis->input;
     w.mode = axis->mode;
     const bool zeros = axis->mode == CONV_FFT_PAD_ZEROS;
@@ -148,8 +169,9 @@ static cf_axis_window window_w(const cf_axis *axis, const cf_unit *unit) {
     w.step = unit->tap_step;
     w.tiles = w.shifts = 1;
     w.phases = unit->phases;
-    w.phase_step = 1;
-    w.origin = w.lower = axis->first_tap;
+    w.phase_step = unit->phase_taps;
+    w.origin = axis->first_tap + unit->first_phase * unit->phase_taps;
+    w.lower = axis->first_tap;
     w.size = w.upper = axis->first_tap + axis->kernel;
     return w;
 }
@@ -187,7 +209,7 @@ static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const 
 }
 
 cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid, cf_role role) {
-    const cf_unit unit = cf_unit_make(axis, grid->shift_dilation);
+    const cf_unit unit = cf_unit_of(axis, grid);
     switch (role) {
     case CF_ROLE_X:
         return window_x(axis, &unit, grid, role);
@@ -201,6 +223,19 @@ cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid
         break;
     }
     return window_w(axis, &unit);
+}
+
+cf_axis_window cf_window_phases_as_tiles(const cf_axis_window *window) {
+    cf_axis_window w = *window;
+    if (w.shifts == 1) {
+        w.shifts = w.tiles;
+        w.shift_step = w.tile_step;
+    }
+    w.tiles = w.phases;
+    w.tile_step = w.phase_step;
+    w.phases = 1;
+    w.phase_step = 0;
+    return w;
 }
 
 bool cf_window_overlaps(const cf_axis_window *window) {
@@ -229,7 +264,7 @@ bool cf_window_covers(const cf_axis_window *window) {
 bool cf_axis_folds(const cf_axis *axis, const cf_axis_grid *grid) {
     if (axis->mode == CONV_FFT_PAD_ZEROS)
         return false;
-    const cf_unit unit = cf_unit_make(axis, grid->shift_dilation);
+    const cf_unit unit = cf_unit_of(axis, grid);
     return !(grid->tiles == 1 && wraps(axis, &unit, grid->basis));
 }
 

@@ -24,6 +24,16 @@
  * many positions must fit N. accGrad sums over the tiles the products of the same x windows with gy windows of L
  * outputs. bprop either adds up overlapping results of those gy windows (overlap-add, which shares their transforms), or
  * reads gy windows of its own that reach Keff - 1 further back and keeps the last L' positions (overlap-save).
+ *
+ * SEGMENTS cut the taps, so that Keff fits a basis that the whole kernel does not. Where the stride leaves one phase, segment q
+ * holds taps [q P, (q + 1) P) and is an input channel like a phase:
+ *
+ *     y[b] = sum_q sum_{j < P} w_q[j] x_q[b + j spread],     w_q[j] = w[q P + j],     x_q[i] = x[i + q P spread]
+ *
+ * Both together are again one row of phases in equal steps, if P is coprime to s': phase q holds taps q P + j s', j < P. For tap k,
+ * j = k / s' modulo P and q = (k - j s') / P, so each tap is in one phase. q runs from the least with a tap that is not negative,
+ * -floor((P - 1) s' / P), to floor((K - 1) / P); taps outside the kernel are zero. Unlike those of a stride, the positions of x
+ * that such phases read overlap, so their gradients of x add up.
  */
 #ifndef CF_TILING_TILING_H
 #define CF_TILING_TILING_H
@@ -49,10 +59,12 @@ typedef struct cf_axis_grid {
     int64_t basis, tiles;
     bool overlap_add;    /* bprop with several tiles */
     bool shift_dilation; /* the dilation left as shifts, not as spread */
+    int64_t segments;    /* that the taps of a phase are cut into; 0 and 1: none */
 } cf_axis_grid;
 
 typedef struct cf_unit {
-    int64_t phases, tap_step; /* phase c holds taps c, c + tap_step, ... */
+    int64_t phases, tap_step; /* phase c holds taps t, t + tap_step, ... with t = (first_phase + c) phase_taps */
+    int64_t first_phase, phase_taps;
     int64_t shifts, spread;
     int64_t taps, extent; /* J and Keff */
     int64_t outputs, inputs;
@@ -68,7 +80,14 @@ typedef enum cf_role {
     CF_ROLE_GX, /* store gx: backward data */
 } cf_role;
 
+/* Of the whole kernel. */
 cf_unit cf_unit_make(const cf_axis *axis, bool shift_dilation);
+
+/* As the grid cuts it. With as many segments as need be, phases hold one tap each. */
+cf_unit cf_unit_of(const cf_axis *axis, const cf_axis_grid *grid);
+
+/* True if the taps are cut: there are more phases than those of the stride, and they overlap in x. */
+static inline bool cf_unit_is_cut(const cf_unit *unit) { return unit->phases > unit->tap_step; }
 
 /* The smallest N that serves every pass with one tile (not rounded to a product of small primes). */
 int64_t cf_basis_one_tile(const cf_axis *axis, const cf_unit *unit);
@@ -79,10 +98,14 @@ bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result)
 /* The window of an operand. The grid must fit the pass. */
 cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid, cf_role role);
 
+/* The same elements, row by row, where the phases of a sample's tiles are tiles themselves, behind (faster than) what was in its rows.
+ * A window has two numbers for them, so it may have shifts or tiles, not both. */
+cf_axis_window cf_window_phases_as_tiles(const cf_axis_window *window);
+
 /* True if stored windows meet: several of their elements have the same coordinate. */
 bool cf_window_overlaps(const cf_axis_window *window);
 
-/* True if every index of the tensor is stored through the window exactly once (without folding). */
+/* True if every index of the tensor is stored through the window exactly once (without folding). Of phases that do not overlap. */
 bool cf_window_covers(const cf_axis_window *window);
 
 /* True if gradients of x reach padding that belongs to elements of x, so that they must be folded. */

@@ -46,6 +46,7 @@ def write_results(folder):
     for name, strategy in (('"stage transform w, x"', STAGED), ("stage product y", STAGED.replace("blas", "tensor"))):
         stages.append(row("table4", "L4", "fprop", name, 2, "589824 bytes 66908160000 operations of " + strategy))
     (folder / "stages.csv").write_text("".join(stages))
+    conv += [row("signals", "k31", "fprop", impl, ms, STAGED) for impl, ms in (("ours-staged", 2), ("tuned", 1.1), ("cudnn", 1))]
     conv.append(HEADER % "grid")
     for i in range(44):
         conv += layer("grid", "g%03d-k%d-o%d-f4x4-s%d" % (i, 3 + i % 2 * 2, 2 ** (i % 7), 2 ** (i % 5)), 1, 1 + i / 10)
@@ -53,12 +54,15 @@ def write_results(folder):
     for case in ("1d-n8-b1024", "1d-n8-b16", "1d-n16-b1024", "2d-n8x8-b1024"):
         fft += [row("fft", case, passname, impl, ms) for passname in ("r2c", "c2r")
                 for impl, ms in (("ours", 1.1), ("cufft", 2), ("copy", 1))]
+    (folder / "quality.csv").write_text(
+        "case,pass,winner_ms,off_ms,measure_ms,timed,reach,measure_s,exhaustive_s,winner,off,measure\n# some GPU\n"
+        "g1,forward,1,1,1,9,1.5,1,20,a,a,a\ng1,backward,2,4,-1,7,1.25,1,20,b,c,d\n# off: sums\n")
     (folder / "conv.csv").write_text("".join(conv))
     (folder / "fft.csv").write_text("".join(fft))
 
 
 def table_faults(results, folder):
-    kinds = ["some-gpu-summary", *("some-gpu/" + kind for kind in ("layers", "means", "errors", "errors-short", "grid", "kept", "families", "stages", "products", "1d", "fm", "picture-layers", "picture-grid"))]
+    kinds = ["some-gpu-summary", *("some-gpu/" + kind for kind in ("layers", "means", "errors", "errors-short", "grid", "kept", "families", "stages", "products", "tuned", "quality", "records", "1d", "fm", "picture-layers", "picture-grid"))]
     page, picture = folder / "page.md", folder / "pictures" / "some-gpu-layers.svg"
     picture.parent.mkdir()
     picture.touch()
@@ -82,8 +86,12 @@ def table_faults(results, folder):
               "| table4 | L4 | fprop | transform w, x | 0.59 | 1 | 66.9 | 1 | 2 | 2.00 | 2.00 |",
               "| table4 | L4 | fprop | product y | 0.59 | 1 | 66.9 | 0.188 | 2 | 2.00 | 2.00 |",
               "| 9-8x7x6 | fp32 | 3 | 1 | 1.0e-07 | 1.0e-07 |",
+              "| table4 | fprop | 2 | 0 | **2.83** | **1.00** L2 | 0 |",  # tuned: half the time of ours
+              "| signals | fprop | 1 | 1 | 0.91 | 0.91 k31 | 1 |",
+              "| grid | backward | 44 | 0 | **",
+              "| off | both | 2 | 1.414 | 50 % | 50 % | 100 % | 2.00 (g1, backward) | 0 |",
               "| 1d-n8-b16 | c2r | 1.1 | 2 | 1 | **1.82** | 0.91 |",
-              "](pictures/some-gpu-layers.svg)", "No picture yet.", "No results yet."]
+              "](pictures/some-gpu-layers.svg)", "No picture yet.", "No results yet.", "No records yet."]
     yield from ("no line %r in\n%s" % (line, text) for line in wanted if line not in text)
     if "| grid | g001" in text:
         yield "a long grid is in the table of every case"

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tuning_program.py PROGRAM ROOT: conv-fft tune, explain, cache and bench on the CPU: good lines run beside bad ones, an interrupted run goes
-on where it was, two at once lose nothing, records survive export, clear and merge, damage is found; every line of networks/ is a problem."""
+on where it was, two at once lose nothing, records survive export, clear and merge, damage is found; every line of networks/ is a problem,
+and every file of tuning/ has whole records of its network."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,6 +43,8 @@ class Place:
 
     def records(self):
         """The records in the cache directory."""
+        if not os.path.isdir(self.path("cache")):
+            return []
         files = [name for name in os.listdir(self.path("cache")) if name.endswith(".jsonl")]
         lines = [line for name in files for line in open(os.path.join(self.path("cache"), name), encoding="ascii")]
         return [json.loads(line) for line in lines if "problem" in line]
@@ -84,43 +88,48 @@ def tune_faults(place):
 
 
 def interrupt_faults(place):
+    """Behind some layers, whose rows have been printed; the layer that is under way may have one record already."""
     count = 200
     net = place.write("many.txt", "".join(f"l{i} in=1x2x{9 + i}x9 kernel=3x3\n" for i in range(count)))
-    command = [PROGRAM, "tune", "--device=cpu", "--count=6", net]
     first = place.start("tune", "--device=cpu", net)
     for line in first.stdout:
         if line.startswith("l0"):
             break
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=100)
-    done = len(place.records()) // 2
-    if first.returncode != 1 or "goes on from there" not in said or not 0 < done < count:
-        yield f"interrupted: status {first.returncode}, {done} layers, {said!r}"
-    again = subprocess.run(command, env=place.environment, capture_output=True, text=True, timeout=100)
-    if again.returncode != 0 or len(place.records()) != 2 * max(done, 6):
-        yield f"continued: status {again.returncode}, {len(place.records())} records after {2 * done}"
+    records = len(place.records())
+    counted = re.search(f"interrupted after (\\d+) of {count} layers; the same command goes on from there", said)
+    if first.returncode != 1 or not counted or not 2 <= records < 2 * count or int(counted[1]) not in (records // 2, records // 2 - 1):
+        yield f"interrupted: status {first.returncode}, {records} records, {said!r}"
+    wanted = records // 2 + 2
+    again = place.run("tune", "--device=cpu", f"--count={wanted}", net)
+    if again.returncode != 0 or len(place.records()) != 2 * wanted:
+        yield f"continued: status {again.returncode}, {len(place.records())} records after {records}"
 
 
-def stop_faults(place):
-    """A second signal ends the program within a layer, however long that would take."""
+def start_long(place):
+    """A search that would take minutes, once it has begun."""
     net = place.write("large.txt", "l in=64x64x64x64 out=64 kernel=5x5")
     running = place.start("tune", "--device=cpu", "--mode=exhaustive", net)
     running.stdout.readline()
     running.stdout.readline()  # the head of the table: it tunes from now on
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
-    if "stopping behind this layer" not in running.stderr.readline() + running.stderr.readline():
-        yield "the first signal is not answered"
-    time.sleep(0.2)
-    if running.poll() is not None:
-        yield f"the first signal ended the layer: status {running.returncode}"
+    return running
+
+
+def stop_faults(place):
+    """A signal ends a search between two steps, and a second one at once."""
+    running = start_long(place)
+    _, said = running.communicate(timeout=100)
+    if running.returncode != 1 or "stopping" not in said or "interrupted after 0 of 1 layers" not in said or place.records():
+        yield f"a signal: status {running.returncode}, {said!r}, {len(place.records())} records"
+    running = start_long(place)
+    if "stopping" not in running.stderr.readline() + running.stderr.readline():
+        yield "the signal is not answered"
     running.send_signal(signal.SIGINT)
-    try:
-        running.communicate(timeout=10)
-    except subprocess.TimeoutExpired:
-        running.kill()
-        running.communicate()
-    if running.returncode != -signal.SIGINT:
+    running.communicate(timeout=10)
+    if running.returncode not in (-signal.SIGINT, 1):
         yield f"the second signal: status {running.returncode}"
 
 
@@ -221,9 +230,32 @@ def network_faults(place):
         repeated = sorted({n for n in names if names.count(n) > 1})
         if not names or repeated:
             yield f"networks/{name}: {len(names)} layers, these names twice: {repeated}"
-        tuned = place.run("explain", "--device=cpu", "--file=" + os.path.join(ROOT, "networks", name))
-        if tuned.returncode != 0:
-            yield f"networks/{name}: {tuned.stderr}"
+        explained = place.run("explain", "--device=cpu", "--file=" + os.path.join(ROOT, "networks", name))
+        if explained.returncode != 0:
+            yield f"networks/{name}: {explained.stderr}"
+        yield from shipped_faults(place, name.removesuffix(".txt"), set(re.findall("^\\S+ (in=.*)$", explained.stdout, re.M)))
+
+
+def shipped_faults(place, network, problems):
+    """The records of a network in tuning/: no line is damaged, none is of another problem, and most problems have those of forward and of
+    both gradients (a search that had too little time leaves none)."""
+    for device in sorted(os.listdir(os.path.join(ROOT, "tuning"))):
+        path = os.path.join(ROOT, "tuning", device, network + ".jsonl")
+        if not os.path.exists(path):
+            continue
+        os.makedirs(place.path("shipped"), mode=0o700, exist_ok=True)
+        shutil.copy(path, place.path(f"shipped/tuning-{network}.jsonl"))
+        verified = subprocess.run([PROGRAM, "cache", "verify"], env={**place.environment, "CONV_FFT_CACHE_DIR": place.path("shipped")},
+                                  capture_output=True, text=True, timeout=100)
+        if verified.returncode != 0:
+            yield f"{path}: {verified.stdout}"
+        with open(path, encoding="ascii") as file:
+            records = [json.loads(line) for line in file]
+        known = {(record["problem"], record["passes"]) for record in records if "problem" in record}
+        strays = {problem for problem, _ in known} - problems
+        missing = [(problem, passes) for problem in problems for passes in (1, 6) if (problem, passes) not in known]
+        if strays or len(missing) >= len(problems):
+            yield f"{path}: no record of {missing}, and some of {strays}"
 
 
 def main():

@@ -193,6 +193,18 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
     cover("phases gathered in", c.form == CF_FUSED_GATHER && cf_window_phases(&of_y) > 1);
     cover("weights of phases", c.form == CF_FUSED_WEIGHTS && cf_window_phases(&of_x) > 1);
     cover("planes touch", x.planes_touch && y.planes_touch);
+    for (const int wide : {1, 2, 4, 8}) {
+        const bool abreast = x.planes_touch && y.planes_touch && x.wide == wide && y.wide == wide;
+        cover("channels abreast, " + std::to_string(wide), abreast);
+        cover("units beyond the last channel, " + std::to_string(wide), wide == 8 || (abreast && planes % x.planes));
+        cover("several units of channels, " + std::to_string(wide), wide == 8 || (abreast && x.planes > wide));
+    }
+    cover("channels abreast, staged", x.planes_touch && x.wide > 1 && x.staged);
+    cover("channels abreast, lines", x.planes_touch && x.wide > 1 && x.kind == CF_TILE_HALVES);
+    cover("channels abreast, FP32",
+          x.planes_touch && x.wide == 4 && x.problem.fft.transform.tensor.dtype == CONV_FFT_FP32);
+    cover("channels abreast, three axes",
+          x.planes_touch && x.wide > 1 && x.problem.fft.transform.spectrum.basis[0] > 1);
     cover("rows in pairs", x.kind == CF_TILE_PAIRS);
     cover("halved lines", x.kind == CF_TILE_HALVES);
     cover("single lines", x.kind == CF_TILE_SINGLE);
@@ -330,7 +342,7 @@ extern "C" conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *, cf_gpu_trans
 
 extern "C" conv_fft_status __wrap_cf_gpu_transform_run(const cf_gpu_transform *transform,
                                                        const cf_gpu_transform_call *call, struct CUstream_st *) {
-    CHECK(call->first == 0 && call->step == 1 && call->base == 0 && call->groups == 1 && !call->bias);
+    CHECK(call->first == 0 && call->base == 0 && call->groups == 1 && !call->bias);
     transform_weights(transform->problem, *call);
     return CONV_FFT_SUCCESS;
 }

@@ -360,7 +360,7 @@ static void layers(conv_fft_dtype dtype, bool halves, int every) {
         d.dtype = dtype != CONV_FFT_FP64 && !overlapping && i % 7 == 4 ? CONV_FFT_BF16 : dtype;
         d.scale = i % 4 == 1 ? 0.125 : 1;
         if (halves) {
-            d.dtype = i % 3 == 0 ? CONV_FFT_BF16 : CONV_FFT_FP16;
+            d.dtype = i % 3 == 0 ? CONV_FFT_BF16 : i % 3 == 1 ? CONV_FFT_FP16 : CONV_FFT_FP32;
             d.scale = d.kind == FBFFT_R2C ? 1 : d.scale;
         }
         tile_case *c = add(d, rank == 1 ? 5 : 2);
@@ -392,9 +392,12 @@ static void matrices(void) {
     static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_GY, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
     static const cf_axis_window none = {
         .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
-    static cf_window windows[30];
-    for (int i = 0; i < 30; ++i) {
-        cf_window *const w = &windows[i];
+    static cf_window windows[48];
+    for (int n = 0; n < 48; ++n) {
+        /* Of FP32, those of three shapes. */
+        const bool floats = n >= 30;
+        const int i = floats ? (n - 30) / 6 * 12 % 30 + n % 6 : n;
+        cf_window *const w = &windows[n];
         fbfft_desc d = fft_desc(2, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
         w->axis[0] = none;
         for (int a = 0; a < 2; ++a) {
@@ -403,10 +406,10 @@ static void matrices(void) {
             d.basis[a] = l->basis;
             d.size[a] = w->axis[a + 1].size;
         }
-        d.dtype = i / 6 % 2 == i % 2 ? CONV_FFT_FP16 : CONV_FFT_BF16;
+        d.dtype = floats ? CONV_FFT_FP32 : i / 6 % 2 == i % 2 ? CONV_FFT_FP16 : CONV_FFT_BF16;
         d.scale = d.kind == FBFFT_C2R ? 0.125 : 1;
         tile_case *c = add(d, 2);
-        set_order(c, FBFFT_FREQUENCY_MAJOR, false, i % 4 == 1 ? 8 : 5);
+        set_order(c, FBFFT_FREQUENCY_MAJOR, false, (i / 6 + i % 6 / 2) % 2 ? 8 : 5);
         c->window = w;
         c->added = i % 4 == 3;
         c->shifted = i % 5 == 4;
@@ -453,7 +456,7 @@ static conv_fft_status plan(const tile_case *c, const char *file, cf_fft_problem
         s->columns *= cf_window_phases(c->window);
         s->scale_rows = s->rows_per_sample;
         if (c->halves)
-            s->dtype = c->desc.dtype;
+            s->dtype = c->desc.dtype == CONV_FFT_FP32 ? CONV_FFT_FP16 : c->desc.dtype;
     }
     if (c->groups > 1) {
         int64_t elements;

@@ -18,7 +18,7 @@ typedef struct tile_case {
     /* As layers have them, of frequency-major spectra: rows are (sample, shift, tile) and columns (phase, channel). */
     const cf_window *window; /* in place of desc's; NULL: none */
     bool overlapping;        /* inverse: tiles of a sample add up, one of every sample at a time */
-    bool halves;             /* the spectrum has the type of the signal, which has 16 bits */
+    bool halves;             /* the spectrum has 16 bits: the type of the signal, or FP16 of FP32 */
     bool matrix;             /* which matrix products make */
 } tile_case;
 

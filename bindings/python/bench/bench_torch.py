@@ -175,7 +175,10 @@ def choose(plain, case, precision, last, options):
 def train_parallel(model, group, case, precision, last, options):
     """The median milliseconds of a step, and the loss of the first."""
     rank = dist.get_rank()
-    parallel = DistributedDataParallel(model, device_ids=[rank], gradient_as_bucket_view=True, process_group=group)
+    # Statistics of normalisations stay each GPU's own: to broadcast hundreds of small tensors at each step costs the host more than
+    # the step's own calls.
+    parallel = DistributedDataParallel(model, device_ids=[rank], gradient_as_bucket_view=True, broadcast_buffers=False, static_graph=True,
+                                       process_group=group)
     training = Training(parallel, case, precision, last)
     ms = median_ms(training.step, 0, warm_up=3, least=options.steps)
     sums = torch.stack([p.detach().double().sum() for p in model.parameters()])
@@ -186,40 +189,41 @@ def train_parallel(model, group, case, precision, last, options):
     return ms, training.losses[0].item()
 
 
-def run_rank(rank, count, store, case, precision, last, options, results):
+def run_rank(rank, count, store, case, last, options, results):
     """One process of `count`: trains alone, if it is the first, and with the others; rank 0 notes the times."""
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", init_method=store, rank=rank, world_size=count, device_id=torch.device("cuda", rank))
-    set_torch(precision, options.search)
-    plain = make_model(case, last)
-    changed = choose(plain, case, precision, last, options)
     alone = dist.new_group([0])
-    for members, group in ((1, alone), (count, dist.group.WORLD)):
-        for impl in ("torch", "ours") if rank < members else ():
-            model = copy.deepcopy(plain)
-            if impl == "ours":
-                conv_fft.torch.convert(model, lambda name, layer: name in changed)
-            found = train_parallel(model, group, case, precision, last, options)
-            if rank == 0:
-                results[members, impl] = (*found, len(changed))
-        dist.barrier()
+    for precision in options.precision:
+        set_torch(precision, options.search)
+        plain = make_model(case, last)
+        changed = choose(plain, case, precision, last, options)
+        for members, group in ((1, alone), (count, dist.group.WORLD)):
+            for impl in ("torch", "ours") if rank < members else ():
+                model = copy.deepcopy(plain)
+                if impl == "ours":
+                    conv_fft.torch.convert(model, lambda name, layer: name in changed)
+                found = train_parallel(model, group, case, precision, last, options)
+                if rank == 0:
+                    results[precision, members, impl] = (*found, len(changed))
+            dist.barrier()
     dist.destroy_process_group()
 
 
-def run_gpus(case, precision, last, options):
-    """Rows of data-parallel training on one GPU and on several."""
-    rows = []
+def run_gpus(case, last, options):
+    """{precision: rows} of data-parallel training on one GPU and on several."""
     with multiprocessing.Manager() as manager, tempfile.TemporaryDirectory() as folder:
         results = manager.dict()
-        multiprocessing.spawn(run_rank, (options.gpus, "file://%s/store" % folder, case, precision, last, options, results), options.gpus)
+        multiprocessing.spawn(run_rank, (options.gpus, "file://%s/store" % folder, case, last, options, results), options.gpus)
         found = dict(results)
-    for (count, impl), (ms, loss, changed) in sorted(found.items()):
-        off = abs(loss - found[count, "torch"][1]) / found[count, "torch"][1]
-        rows.append(["steps", case, "step-gpus%d" % count, precision, "last" if last else "first", impl, "%.4f" % ms, "0", "%.2e" % off,
-                     "%d layers" % changed if impl == "ours" else ""])
+    rows = {precision: [] for precision in options.precision}
+    for (precision, count, impl), (ms, loss, changed) in sorted(found.items()):
+        theirs = found[precision, count, "torch"][1]
+        rows[precision].append(["steps", case, "step-gpus%d" % count, precision, "last" if last else "first", impl, "%.4f" % ms, "0",
+                                "%.2e" % (abs(loss - theirs) / theirs), "%d layers" % changed if impl == "ours" else ""])
         print("# %s %s, %d GPUs, %s: %.2f ms a step, %.0f samples a second, %.0f %% of %d times one GPU" % (
-            case, precision, count, impl, ms, networks.CASES[case][1][0] * count / ms * 1e3, 100 * found[1, impl][0] / ms, count),
-            flush=True)
+            case, precision, count, impl, ms, networks.CASES[case][1][0] * count / ms * 1e3,
+            100 * found[precision, 1, impl][0] / ms, count), flush=True)
     return rows
 
 
@@ -296,12 +300,17 @@ def main():
         print_overhead()
         return
     for case in options.case:
+        last = options.layout == "last"
+        if options.gpus > 1:
+            for rows in run_gpus(case, last, options).values():
+                if options.out:
+                    write(options.out, rows, commit, ("%d steps" % options.steps, options.search))
+            continue
         for precision in options.precision:
-            rows = (run_gpus if options.gpus > 1 else run_case)(case, precision, options.layout == "last", options)
+            rows = run_case(case, precision, last, options)
             torch.cuda.empty_cache()
             if options.out:
-                how = "%d steps" % options.steps if options.gpus > 1 else "the steps of %g s" % options.seconds
-                write(options.out, rows, commit, (how, options.search))
+                write(options.out, rows, commit, ("the steps of %g s" % options.seconds, options.search))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
     mode            "measure": the most promising few; "exhaustive": all that are not hopeless
     milliseconds    for each problem; 0: 10,000 for "measure", no bound for "exhaustive"
     again           measure even where there is a record
-    progress        called with (done, total) before the first and after each; cancels by returning True (conv_fft.Cancelled)
+    progress        called with (done, total) before the first, after each and again and again in between; cancels by returning
+                    True (conv_fft.Cancelled) or by raising, within a step of a search
     workspace_limit bytes that no strategy may exceed; 0: no limit
     A problem that fails does not stop the others; the first failure is raised in the end, as conv_fft.Error. Raises
     conv_fft.InvalidArgument at once for a line that is no problem."""

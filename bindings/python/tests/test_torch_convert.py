@@ -115,7 +115,7 @@ def test_autotune_measures_what_runs_in_it(device):
     x = torch.randn(2, 3, 17, 19, device=device)
     layer(x)
     before = conv_fft.cache.stats(device)["records"]
-    with conv_fft.autotune(milliseconds=300 if device == "cpu" else 5000):  # kernels are compiled in it
+    with conv_fft.autotune(milliseconds=300 if device == "cpu" else 40000):  # kernels are compiled in it
         layer(x).sum().backward()
     lines = [record["problem"] for record in conv_fft.cache.records(device)]
     assert conv_fft.cache.stats(device)["records"] >= before + 2 and any("in=2x3x17x19" in line for line in lines)

@@ -11,7 +11,7 @@ def test_tune_records_export_and_merge(tmp_path):
     network.write_text("# two layers\nfirst %s\n\n%s # x2\n" % tuple(LINES))
     seen = []
     conv_fft.tune(network, "cpu", milliseconds=200, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(0, 2), (1, 2), (2, 2)]
+    assert seen == sorted(seen) and sorted(set(seen)) == [(0, 2), (1, 2), (2, 2)]
     records = conv_fft.cache.records("cpu")
     mine = [record for record in records if "in=1x2x9x9" in record["problem"]]
     assert mine and all(record["ms"] > 0 and record["strategy"] for record in mine)
@@ -32,6 +32,13 @@ def test_tune_can_be_cancelled_and_callbacks_may_raise():
         conv_fft.tune(["in=1x1x7 kernel=3", "in=1x1x8 kernel=3"], "cpu", milliseconds=50, progress=lambda done, total: True)
     with pytest.raises(ZeroDivisionError):
         conv_fft.tune(LINES, "cpu", milliseconds=50, progress=lambda done, total: 1 // 0)
+
+
+def test_progress_ends_a_search():
+    calls = []
+    with pytest.raises(conv_fft.Cancelled):
+        conv_fft.tune(LINES[:1], "cpu", again=True, progress=lambda done, total: calls.append(done) or len(calls) == 3)
+    assert calls == [0, 0, 0]
 
 
 def test_candidates():

@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "conv/kernels/planes.cuh"
+#include "conv/kernels/abreast.cuh"
 
 struct FusedSide {
     const void *memory;
@@ -83,7 +83,9 @@ CF_DEVICE void fused_tables(smem<char> x, smem<char> y, const FusedCall &call, i
 
 /* Planes of memory into lines, where they are after a barrier; and back. */
 template <class K> CF_DEVICE void planes_in(smem<cplx> z, const Places<K> &places, const void *memory) {
-    if constexpr (CAN_SWEEP<K>) {
+    if constexpr (ABREAST<K>) {
+        load_units<K>(z, places, memory);
+    } else if constexpr (CAN_SWEEP<K>) {
         load_rows<K, K::WIDE>(z, places, memory);
     } else {
         TileCall call = {};
@@ -97,7 +99,9 @@ template <class K> CF_DEVICE void planes_arrive() {
     __syncthreads();
 }
 template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    if constexpr (CAN_SWEEP<K>)
+    if constexpr (ABREAST<K>)
+        store_units<K>(z, places, call);
+    else if constexpr (CAN_SWEEP<K>)
         store_rows<K, K::WIDE>(z, places, call);
     else if constexpr (K::STAGED)
         store_staged<K, K::WIDE>(z, places, call);

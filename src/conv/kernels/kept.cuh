@@ -15,6 +15,38 @@
 
 #include "conv/kernels/fused.cuh"
 
+/* Task i of those of columns, in an order in which sixteen neighbouring threads have columns from a multiple of sixteen on: where lines are in turns
+ * of sixteen, these meet no bank twice. Columns that are left over come last. */
+template <class K> CF_DEVICE int aligned_task(int i, int tasks) {
+    typedef Tile<K> G;
+    constexpr int COLUMNS = G::COLUMNS, WHOLE = COLUMNS / 16 * 16, REST = COLUMNS - WHOLE;
+    if constexpr (REST == 0 || WHOLE == 0 || G::O2::A % 16 != 0) {
+        return i;
+    } else {
+        const int all = tasks / COLUMNS * WHOLE, j = i - all;
+        return i < all ? i / WHOLE * COLUMNS + i % WHOLE : j / REST * COLUMNS + WHOLE + j % REST;
+    }
+}
+
+/* column_step() in that order. */
+template <class K, bool INVERSE> CF_DEVICE void aligned_columns(smem<cplx> z) {
+    typedef ColumnTask<K, 1, 1> Task;
+#pragma unroll 1
+    for (int n = int(threadIdx.x); n < Task::COUNT; n += K::T) {
+        const Task task(z, aligned_task<K>(n, Task::COUNT));
+        cplx v[Task::POINTS];
+        if constexpr (INVERSE)
+            task.get(v);
+        else
+            task.get_forward(v);
+        task.template transform<INVERSE, Tile<K>::template hi<1>()>(v);
+        if constexpr (INVERSE)
+            task.put_inverse(v);
+        else
+            task.put(v);
+    }
+}
+
 /* A thread's tasks: TIMES of a plane, of PLANES planes. */
 template <class F, class X = typename F::X> struct Kept {
     typedef Fused<F> U;
@@ -27,12 +59,12 @@ template <class F, class X = typename F::X> struct Kept {
     static constexpr bool ALL = SETS == 1 ? TASKS % T == 0 : SETS * TASKS == T;
     int set, first;
     CF_DEVICE Kept() : set(SETS == 1 ? 0 : int(threadIdx.x) / TASKS), first(int(threadIdx.x) - set * TASKS) {}
-    /* f(i, n) for each task i of a plane that is the thread's, n being its number in the plane; g(q, p): for each plane. */
+    /* f(i, n) for each task i of a plane that is the thread's, n being its number in the plane (aligned_task()); g(q, p): for each plane. */
     template <class A> CF_DEVICE void each_task(A f) const {
         unroll<0, TIMES>([&](auto i) {
             const int n = first + i * T;
             if (ALL || (SETS == 1 ? n < TASKS : set < SETS))
-                f(i, n);
+                f(i, aligned_task<X>(n, TASKS));
         });
     }
     template <class A> CF_DEVICE void each_plane(A g) const {
@@ -413,7 +445,7 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
         multiply(0);
         __syncthreads();
         fetch(1);
-        column_step<Y, 1, 1, true>(buffer(0), places, TileCall());
+        aligned_columns<Y, true>(buffer(0));
         __syncthreads();
 #pragma unroll 1
         for (int o = 0; o < F::CHUNK; ++o) {
@@ -426,7 +458,7 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
             __syncthreads();
             fetch(o + 2);
             if (more)
-                column_step<Y, 1, 1, true>(buffer(o + 1), places, TileCall());
+                aligned_columns<Y, true>(buffer(o + 1));
             lines_to_rows<Y, ColumnTask<Y, 1, 1>::COUNT>(buffer(o), rows, places, to(o));
             bulk_written();
             __syncthreads();
@@ -468,7 +500,7 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
     for (int i = 0; i < count; ++i) {
         const bool more = i + 1 < count;
         if constexpr (WHOLE && AHEAD) {
-            column_step<K, 1, 1, false>(buffer(i), places(i), TileCall());
+            aligned_columns<K, false>(buffer(i));
             if (more) {
                 bulk_wait(barrier, i + 1);
                 lines_from_rows<K, ColumnTask<K, 1, 1>::COUNT>(buffer(i + 1), rows, places(i + 1));
@@ -484,7 +516,7 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
             noted(i);
             step_of_lines<K, 2, false, 0>(buffer(i));
             __syncthreads();
-            column_step<K, 1, 1, false>(buffer(i), places(i), TileCall());
+            aligned_columns<K, false>(buffer(i));
             __syncthreads();
         } else {
             kept_arrive();

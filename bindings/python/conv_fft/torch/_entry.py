@@ -158,7 +158,7 @@ class Entry:
 
 
 # A workspace of at most this many bytes is kept, one for each thread and stream, rather than asked for at each call.
-SMALL = 1 << 20
+SMALL = 4 << 20
 _kept = threading.local()
 
 

@@ -62,7 +62,7 @@ def autocast(kind, *tensors):
     if (kind != "cuda" and kind != "cpu") or not torch.is_autocast_enabled(kind):
         return tensors
     to = torch.get_autocast_dtype(kind)
-    return tuple(t if t is None or t.dtype == torch.float64 or not t.is_floating_point() else t.to(to) for t in tensors)
+    return tuple([t if t is None or t.dtype is to or t.dtype is torch.float64 or not t.is_floating_point() else t.to(to) for t in tensors])
 
 
 def _fits(x, w, bias, groups):

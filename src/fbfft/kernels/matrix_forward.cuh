@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planes to spectra, as matrix.cuh says. */
+#pragma once
+
+#include "fbfft/kernels/matrix_scales.cuh"
+
+/* The classes of a column's j and j + 1, from their rows in registers to shared memory, times w^jc. */
+template <class K>
+CF_DEVICE void matrix_put(smem<unsigned> to, cplx *v, cplx *w, const cplx (&turn)[2][Matrix<K>::R], int column) {
+    typedef Matrix<K> M;
+    dft<M::R, M::LIVE>(v);
+    dft<M::R, M::LIVE>(w);
+    v[0] = {turn[0][0].x * v[0].x, turn[0][0].x * v[0].y};
+    w[0] = {turn[1][0].x * w[0].x, turn[1][0].x * w[0].y};
+#pragma unroll
+    for (int c = 1; c < M::R; ++c) {
+        v[c] = v[c] * turn[0][c];
+        w[c] = w[c] * turn[1][c];
+    }
+#pragma unroll
+    for (int c = 0; c < M::R; ++c)
+        smem_cast<uint2>(to + (c * M::COLUMNS + column) * M::LINE)[0] =
+            make_uint2(K::Bins::pack(v[c].x, v[c].y), K::Bins::pack(w[c].x, w[c].y));
+}
+
+/* A task is half the j of a plane, 8 q + g of the right operand. */
+template <class K, int CLUSTER>
+CF_DEVICE void matrix_forward_rows(smem<unsigned> y, smem<float> halves, const Places<K> &places,
+                                   const TileCall &call) {
+    typedef Matrix<K> M;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const MatrixWords *const table = &matrix_rows<M::SCALED, M::N2, K::Storage::PLAIN>.of[0][0][lane];
+#pragma unroll 1
+    for (int task = int(threadIdx.x) / 32; task < 16; task += M::WARPS) {
+        const int p = task / 2, q = task % 2;
+        MatrixRow<K> raw[M::LIVE];
+#pragma unroll
+        for (int r = 0; r < M::LIVE; ++r)
+            matrix_row<K>(raw[r], places, static_cast<const typename K::Storage::bits *>(call.in) + places.signal(p), p,
+                          8 * q + g + 16 * r, t);
+        float whole;
+        if constexpr (CLUSTER > 0)
+            whole = matrix_power(matrix_exponent<K>(matrix_meet<K>(halves, task, matrix_largest<K>(raw))));
+        else
+            whole = places.factor(min(p, places.live - 1));
+        /* FP32 is brought to the end of FP16's range, and its rows' results to where bins do not leave it. */
+        constexpr float UP = float(1ll << M::SUM);
+        const float factor = (K::Storage::PLAIN ? 1 / UP : whole) / M::GAIN;
+        MatrixNumbers<K> rows[M::LIVE];
+#pragma unroll
+        for (int r = 0; r < M::LIVE; ++r)
+            rows[r] = matrix_numbers<K>(raw[r], UP * whole);
+        cplx turn[2][M::R];
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+#pragma unroll
+            for (int c = 0; c < M::R; ++c) {
+                const cplx w = cf_roots<M::N1>.w[c * (8 * q + 2 * t + i)];
+                turn[i][c] = {factor * w.x, factor * w.y};
+            }
+        smem<unsigned> to = y + (p * 16 + 8 * q + 2 * t);
+#pragma unroll
+        for (int m = 0; m < M::N2 / 16; ++m) {
+            float sum[M::LIVE][4] = {};
+#pragma unroll
+            for (int step = 0; step < M::STEPS; ++step) {
+                if (32 * (step / 2) >= M::G::template hi<2>())
+                    continue;
+                const MatrixWords a = matrix_fetch(table, m * M::STEPS + step);
+#pragma unroll
+                for (int r = 0; r < M::LIVE; ++r)
+                    matrix_multiply<K>(sum[r], a.of, rows[r].of[step / 2][step % 2 * 2],
+                                       rows[r].of[step / 2][step % 2 * 2 + 1]);
+            }
+            const bool first = m == 0 && g == 0;
+            cplx v[M::R], w[M::R], v_last[M::R], w_last[M::R];
+#pragma unroll
+            for (int r = 0; r < M::LIVE; ++r) {
+                v_last[r] = {sum[r][2], 0};
+                w_last[r] = {sum[r][3], 0};
+                v[r] = {sum[r][0], first ? 0.0f : sum[r][2]};
+                w[r] = {sum[r][1], first ? 0.0f : sum[r][3]};
+            }
+            matrix_put<K>(to, v, w, turn, 8 * m + g);
+            if (first)
+                matrix_put<K>(to, v_last, w_last, turn, M::N2 / 2);
+        }
+    }
+}
+
+/* Of a class, every so many columns. BOTH: planes 2 t and 2 t + 1 are neighbours, and both are stored. */
+template <class K, int CLUSTER, bool BOTH>
+CF_DEVICE void matrix_forward_class(smem<uint4> from, const MatrixSquare &re, const MatrixSquare &im, unsigned *to,
+                                    long long second, int live, int first, long long unit, float own, float other) {
+    typedef Matrix<K> M;
+    constexpr int STEP = M::WARPS / M::R;
+    const long long down = bin_of<K>(0, 8 * M::R, 0, unit), right = bin_of<K>(0, 0, STEP, unit);
+#pragma unroll 2
+    for (int column = first; column < M::COLUMNS; column += STEP, to += right) {
+        const uint4 w = from[column * (M::LINE / 4)];
+        const unsigned b[4] = {w.x, w.y, w.z, w.w};
+        float x[4] = {0, 0, 0, 0}, y[4] = {0, 0, 0, 0};
+        matrix_column<K>(x, re, b);
+        matrix_column<K>(y, im, b);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            if constexpr (CLUSTER > 0) {
+                x[2 * h] *= own, y[2 * h] *= own;
+                x[2 * h + 1] *= other, y[2 * h + 1] *= other;
+            }
+            const unsigned v0 = K::Bins::pack(x[2 * h], y[2 * h]), v1 = K::Bins::pack(x[2 * h + 1], y[2 * h + 1]);
+            unsigned *const at = to + h * down;
+            if (BOTH) {
+                *reinterpret_cast<uint2 *>(at) = make_uint2(v0, v1);
+            } else {
+                if (live > 0)
+                    at[0] = v0;
+                if (live > 1)
+                    at[second] = v1;
+            }
+        }
+    }
+}
+
+template <class K, int CLUSTER>
+CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> halves, const Places<K> &places,
+                                      const TileCall &call) {
+    typedef Matrix<K> M;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, warp = int(threadIdx.x) / 32, c = warp % M::R;
+    float more[2] = {1, 1}; /* from the planes' factors to the row's, of planes 2 t and 2 t + 1 */
+    if constexpr (CLUSTER > 0) {
+        const unsigned row = matrix_row_exponent<K, CLUSTER>(halves, call);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const unsigned plane = matrix_exponent<K>(fmaxf(halves[4 * t + 2 * i], halves[4 * t + 2 * i + 1]));
+            more[i] = matrix_power(unsigned(max(127 + int(row) - int(plane), 0)));
+        }
+    }
+    const MatrixSquare re = matrix_square(&matrix_columns<M::SCALED, false, 0>.of[0][lane]);
+    MatrixSquare im;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) /* real parts come from (cos, sin), imaginary ones from (-sin, cos) */
+        im.of[i / 4].of[i % 4] = matrix_swapped(re.of[i / 4].of[i % 4]) ^ 0x8000u;
+    const long long plane = places.spectrum(2 * t), second = places.spectrum(2 * t + 1) - plane;
+    unsigned *const out = static_cast<unsigned *>(call.out) + plane;
+    const int live = places.live - 2 * t, first = warp / M::R;
+    unsigned *const to = out + bin_of<K>(0, M::R * g + c, first, call.bin_unit);
+    smem<uint4> from = smem_cast<uint4>(y + c * M::COLUMNS * M::LINE) + lane;
+    if (live > 1 && second == 1 && call.bin_unit % 2 == 0 && reinterpret_cast<size_t>(out) % 8 == 0)
+        matrix_forward_class<K, CLUSTER, true>(from, re, im, to, second, live, first, call.bin_unit, more[0], more[1]);
+    else
+        matrix_forward_class<K, CLUSTER, false>(from, re, im, to, second, live, first, call.bin_unit, more[0], more[1]);
+}
+
+template <class K, int CLUSTER> CF_DEVICE void matrix_forward(const TileCall &call) {
+    typedef Tile<K> G;
+    smem<char> shared = cf_dynamic_shared<char>();
+    smem<unsigned> y = smem_cast<unsigned>(shared + G::TABLE);
+    smem<float> halves = smem_cast<float>(shared + Matrix<K>::SHARED_FORWARD - 4 * Matrix<K>::HALVES);
+    const Places<K> places = find_planes<K, false>(shared, call);
+    if constexpr (K::Bins::SCALED && CLUSTER == 0) {
+        find_factors<K>(shared, call, places.live);
+        __syncthreads();
+    }
+    matrix_forward_rows<K, CLUSTER>(y, halves, places, call);
+    __syncthreads();
+    matrix_forward_columns<K, CLUSTER>(y, halves, places, call);
+    if constexpr (CLUSTER > 1)
+        matrix_cluster_wait<CLUSTER>();
+}

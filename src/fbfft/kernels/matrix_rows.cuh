@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the transforms of matrix.cuh read of planes. */
+#pragma once
+
+#include "fbfft/kernels/matrix.cuh"
+
+/* A lane's eight numbers of 32 of a row, as they stand in memory; what is beyond the data is zero. */
+template <class K>
+CF_DEVICE void matrix_load(float (&v)[8], const float *row, bool inside, int part, int t, int start) {
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    constexpr int WIDE = K::WIDE;
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+        v[e] = 0;
+#pragma unroll
+    for (int e = 0; e < 8; e += WIDE) {
+        const int x = matrix_point<K::Storage::PLAIN>(part, t, e);
+        bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
+        const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
+        if (!in)
+            continue;
+        if constexpr (WIDE == 4) {
+            const float4 q = __ldg(reinterpret_cast<const float4 *>(row + at));
+            v[e] = q.x, v[e + 1] = q.y, v[e + 2] = q.z, v[e + 3] = q.w;
+        } else if constexpr (WIDE == 2) {
+            const float2 q = __ldg(reinterpret_cast<const float2 *>(row + at));
+            v[e] = q.x, v[e + 1] = q.y;
+        } else {
+            v[e] = __ldg(row + at);
+        }
+    }
+}
+template <class K>
+CF_DEVICE void matrix_load(unsigned (&w)[4], const unsigned short *row, bool inside, int part, int t, int start) {
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    constexpr int WIDE = K::WIDE;
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+        w[e] = 0;
+#pragma unroll
+    for (int e = 0; e < 8; e += WIDE) {
+        const int x = matrix_point<K::Storage::PLAIN>(part, t, e);
+        bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
+        const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
+        if (!in)
+            continue;
+        if constexpr (WIDE == 8) {
+            const uint4 v = __ldg(reinterpret_cast<const uint4 *>(row + at));
+            w[0] = v.x, w[1] = v.y, w[2] = v.z, w[3] = v.w;
+        } else if constexpr (WIDE == 4) {
+            const uint2 v = __ldg(reinterpret_cast<const uint2 *>(row + at));
+            w[e / 2] = v.x, w[e / 2 + 1] = v.y;
+        } else if constexpr (WIDE == 2) {
+            w[e / 2] = __ldg(reinterpret_cast<const unsigned *>(row + at));
+        } else {
+            w[e / 2] |= unsigned(__ldg(row + at)) << (16 * (e % 2));
+        }
+    }
+}
+
+/* What a lane has of a row of a plane: as it stands in memory, and as products take it. */
+template <class K, bool FLOATS = K::Storage::PLAIN> struct MatrixRow { unsigned of[Matrix<K>::N2 / 32][4]; };
+template <class K> struct MatrixRow<K, true> { float of[Matrix<K>::N2 / 32][8]; };
+template <class K> using MatrixNumbers = MatrixRow<K, false>;
+
+/* Row j of a plane. */
+template <class K>
+CF_DEVICE void matrix_row(MatrixRow<K> &row, const Places<K> &places, const typename K::Storage::bits *signal, int p,
+                          int j, int t) {
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    bool inside = j >= G::template lo<1>() && j < G::template hi<1>();
+    Offset at = offset_of<K, 1, Offset>(inside ? j : G::template lo<1>(), places.template start<1>(p), inside);
+    at += offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), inside);
+#pragma unroll
+    for (int pair = 0; pair < Matrix<K>::N2 / 32; ++pair)
+        matrix_load<K>(row.of[pair], signal + at,
+                       inside && 32 * pair < G::template hi<2>() && 32 * pair + 32 > G::template lo<2>(), pair, t,
+                       places.template start<2>(p));
+}
+
+/* FP32 is multiplied by the scale before it is rounded. */
+template <class K> CF_DEVICE MatrixNumbers<K> matrix_numbers(const MatrixRow<K, true> &row, float scale) {
+    MatrixNumbers<K> numbers;
+#pragma unroll
+    for (int pair = 0; pair < Matrix<K>::N2 / 32; ++pair)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            numbers.of[pair][i] = K::Bins::pack(scale * row.of[pair][2 * i], scale * row.of[pair][2 * i + 1]);
+    return numbers;
+}
+template <class K> CF_DEVICE MatrixNumbers<K> matrix_numbers(const MatrixRow<K, false> &row, float) { return row; }
