@@ -408,7 +408,7 @@ static size_t count_nodes(const cuda_calls *calls, const char *line, conv_fft_pa
     return count;
 }
 
-/* L4 and L5 as they are planned, and a small layer with the kernels of L5: three launches for a pass, and of the small ones six for both
+/* L4 as it is planned, L5 in one tile, and a small layer with the kernels of L5: three launches for a pass, and of the small ones six for both
  * gradients, of which one makes the spectra of w and of the gy that they share, and one that of x. */
 static void launches_of_passes(void **state) {
     NEED_DEVICE(state);
@@ -422,7 +422,9 @@ static void launches_of_passes(void **state) {
          "staged basis=14x16 tiles=1x1 dilation=step overlap=save product=tensor "
          "spectrum=fp32 chunk=0 groups=0 keep=none"},
         {"in=128x128x16x16 out=128 kernel=7x7", NULL},
-        {"in=128x384x13x13 out=384 kernel=3x3", NULL},
+        {"in=128x384x13x13 out=384 kernel=3x3",
+         "staged basis=14x16 tiles=1x1 dilation=step overlap=save product=tensor "
+         "spectrum=fp32 chunk=0 groups=0 keep=none"},
     };
     const cuda_calls calls = cuda_calls_of(device_gpu());
     cf_cu_stream stream;
