@@ -165,8 +165,7 @@ void check_case(const tile_case &c) {
     call.accumulate = c.added;
     call.scratch = scratch.data();
     const std::string name = name_of(c, run.number);
-    CHECK_TEXT(execute(call, c.batch, 1) == CONV_FFT_SUCCESS,
-               name + ": " + conv_fft_last_error());
+    CHECK_TEXT(execute(call, c.batch, 1) == CONV_FFT_SUCCESS, name + ": " + conv_fft_last_error());
     CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
     check_results(c, s, in, target.data(), in_stride, out_stride, name);
     bool finite = true;
