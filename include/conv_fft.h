@@ -188,6 +188,7 @@ typedef enum conv_fft_dtype {
 
 /**
  * The arithmetic inside. Allowed: FP32 tensors: FP32, TF32. FP16 and BF16 tensors: FP32, HALF. FP64 tensors: FP64.
+ * The CPU computes TF32 and HALF in FP32.
  * Errors are norm-wise: ||y - y_exact|| <= c * eps * || |x| conv |w| ||, norms over a tensor; the README
  * tabulates c. The bound is that of a transform: where few products reach the result and others, far larger, are
  * transformed beside them, the error is that of the large ones.
@@ -195,9 +196,8 @@ typedef enum conv_fft_dtype {
 typedef enum conv_fft_math {
     CONV_FFT_MATH_DEFAULT = 0, /**< the first of the dtype's list above */
     CONV_FFT_MATH_FP32 = 1,    /**< error like that of a direct FP32 convolution */
-    CONV_FFT_MATH_TF32 =
-        2, /**< factors of 11 bits: error up to twice that of cuDNN's TF32; the CPU computes it in FP32 */
-    CONV_FFT_MATH_HALF = 3, /**< 16-bit spectra, FP32 sums; the CPU computes it in FP32 */
+    CONV_FFT_MATH_TF32 = 2,    /**< factors of 11 bits: error at most about twice that of cuDNN's TF32 */
+    CONV_FFT_MATH_HALF = 3,    /**< spectra of 16 bits where these are faster; FP32 sums */
     CONV_FFT_MATH_FP64 = 4
 } conv_fft_math;
 
@@ -310,7 +310,8 @@ typedef struct conv_fft_plan_options {
                   *   undefined behaviour. For callers that know what they pass, as bindings of frameworks do. Default 0 */
     /** Strategy lines (conv_fft_description.strategy) to use instead of choosing: forward, backward data, backward weights. NULL: choose. */
     const char *strategy[3];
-    int64_t reserved[4]; /**< zero */
+    int64_t own_kernels; /**< conv_fft_tune_candidates(): 1: no algorithm of cuDNN takes part; default 0 */
+    int64_t reserved[3]; /**< zero */
 } conv_fft_plan_options;
 
 /** A compiled, tuned layer. Immutable. */

@@ -24,8 +24,8 @@ const char *conv_fft_version_string(void) {
 
 int conv_fft_version_abi(void) { return CONV_FFT_ABI; }
 
-static conv_fft_status check_reserved(const int64_t reserved[4]) {
-    for (int i = 0; i < 4; ++i) {
+static conv_fft_status check_reserved(const int64_t *reserved, int count) {
+    for (int i = 0; i < count; ++i) {
         CF_REQUIRE(reserved[i] == 0, "options.reserved[%d] is %lld; it must be 0", i, (long long)reserved[i]);
     }
     return CONV_FFT_SUCCESS;
@@ -53,7 +53,7 @@ conv_fft_status conv_fft_context_create(const conv_fft_context_options *options,
                options->threads);
     CF_REQUIRE(options->log_level >= CONV_FFT_LOG_DEFAULT && options->log_level <= CONV_FFT_LOG_INFO,
                "options.log_level is %d; it must be 0 to 3", (int)options->log_level);
-    CF_FORWARD(check_reserved(options->reserved));
+    CF_FORWARD(check_reserved(options->reserved, 4));
     conv_fft_context *made;
     CF_FORWARD(cf_context_create(options, &made));
     const conv_fft_status status = cf_tuner_create(made, options->cache_directory);
@@ -144,7 +144,9 @@ conv_fft_status cf_check_plan_options(const conv_fft_plan_options *options) {
                options->tune_again);
     CF_REQUIRE(options->trusted == 0 || options->trusted == 1, "options.trusted is %d; it must be 0 or 1",
                options->trusted);
-    return check_reserved(options->reserved);
+    CF_REQUIRE(options->own_kernels == 0 || options->own_kernels == 1, "options.own_kernels is %lld; it must be 0 or 1",
+               (long long)options->own_kernels);
+    return check_reserved(options->reserved, 3);
 }
 
 conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,

@@ -37,7 +37,7 @@ static const tolerance_row tolerances[] = {
     {CONV_FFT_BF16, CONV_FFT_MATH_HALF, {BF16_EPS, 1, FP32_EPS, 30}},
 };
 
-/* Only products are rounded so, transforms are not: half of the ratios that FP32 may have. */
+/* Half of the ratios that FP32 may have: products are rounded so and, where spectra are in FP16, these, but no sum is. */
 static const tolerance tf32_allowed = {TF32_EPS, 6, TF32_EPS, 15};
 /* The contract of spectra in 16 bits, of results that a direct convolution rounds to the same type; what else is wrong, an element shows.
  * An FP32 result may be of either type. */

@@ -71,6 +71,8 @@ bool check_result(const layer *l, const result *r, const double *extra, const ch
 
 /** A CPU context with this many threads (0: default). Ends the program if there is none. */
 conv_fft_context *test_context(int threads);
+/** The same with a cache directory of its own. */
+conv_fft_context *test_context_in(const char *directory, int threads);
 /** A problem line; a new case begins with it. Ends the program if it is bad. */
 conv_fft_problem test_problem(const char *line);
 /** Plan of a layer; a failure is reported as one of the case and gives NULL. options may be NULL. */

@@ -96,7 +96,7 @@ static const char *const every_way[] = {"in=5x3x9x10 out=4 kernel=3x3 pad=1",
                                         "in=4x6x9x10 out=6 kernel=5x5 pad=2 groups=6 layout=last"};
 
 /* Sample `bad` of x and gy is spoiled; every other sample of y and gx keeps its bits. */
-static void check_isolation(const conv_fft_problem *p, const conv_fft_plan_options *options) {
+void check_isolation(const conv_fft_problem *p, const conv_fft_plan_options *options) {
     generator g = generator_create(21);
     layer l = layer_create(p, &g);
     conv_fft_plan *plan = plan_of(p, options);
@@ -166,7 +166,7 @@ void property_isolation(void **state) {
 }
 
 /* The same bits again, from a workspace that held something else. */
-static void check_determinism(const conv_fft_problem *p, const conv_fft_plan_options *options) {
+void check_determinism(const conv_fft_problem *p, const conv_fft_plan_options *options) {
     generator g = generator_create(22);
     layer l = layer_create(p, &g);
     conv_fft_plan *plan = plan_of(p, options);

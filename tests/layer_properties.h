@@ -4,6 +4,8 @@
 #ifndef TEST_LAYER_PROPERTIES_H
 #define TEST_LAYER_PROPERTIES_H
 
+#include "conv_fft.h"
+
 void property_linearity(void **state);
 void property_impulse(void **state);
 void property_shift(void **state);
@@ -12,6 +14,10 @@ void property_repeated_input(void **state);
 void property_isolation(void **state);
 void property_determinism(void **state);
 void property_spread(void **state);
+
+/* Two of them for one layer and one way to compute it; it needs several samples. */
+void check_isolation(const conv_fft_problem *p, const conv_fft_plan_options *options);
+void check_determinism(const conv_fft_problem *p, const conv_fft_plan_options *options);
 
 /* All of them. */
 #define LAYER_PROPERTIES                                                                                        \

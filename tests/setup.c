@@ -8,18 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-conv_fft_context *test_context(int threads) {
+conv_fft_context *test_context_in(const char *directory, int threads) {
     conv_fft_context_options options;
     conv_fft_context *context = NULL;
     conv_fft_context_options_init(&options);
     options.device = CONV_FFT_DEVICE_CPU;
     options.threads = threads;
+    options.cache_directory = directory;
     if (conv_fft_context_create(&options, &context) != CONV_FFT_SUCCESS) {
         fprintf(stderr, "no context: %s\n", conv_fft_last_error());
         exit(2);
     }
     return context;
 }
+
+conv_fft_context *test_context(int threads) { return test_context_in(NULL, threads); }
 
 conv_fft_problem test_problem(const char *line) {
     conv_fft_problem p;
@@ -57,7 +60,7 @@ uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_prob
     limited.workspace_limit = 1;
     if (conv_fft_plan_create(context, problem, &limited, &plan) == CONV_FFT_SUCCESS) {
         conv_fft_plan_destroy(plan);
-        if (problem->batch > 0) { /* else spectra take more, and a limit is no reason for another library */
+        if (problem->batch > 0) { /* whose spectra take more */
             fprintf(stderr, "a plan within a limit of 1 byte\n");
             exit(2);
         }

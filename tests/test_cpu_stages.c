@@ -119,7 +119,8 @@ static void check_bias(generator *g, conv_fft_dtype dtype, conv_fft_dtype result
             expected[c] += gy[i / 420 * stride[0] + c * stride[1] + i / 210 % 2 * stride[2] + i / 70 % 3 * stride[3] +
                               i % 70 * stride[4]];
     }
-    assert_int_equal(device->base.ops->bias_gradient(&device->base, &d, data, sum, accumulate, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(device->base.ops->bias_gradient(&device->base, &d, data, sum, accumulate, NULL, NULL),
+                     CONV_FFT_SUCCESS);
     for (int c = 0; c < 35; ++c) {
         const double actual = ref_load(result, (char *)sum + (size_t)c * ref_dtype_size(result));
         /* The sum is exact but for its last bits, far below a plain FP32 sum's error; adding to old contents rounds once more. */

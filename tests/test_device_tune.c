@@ -7,17 +7,71 @@
 #include <cmocka.h>
 
 #include "autotune/autotune.h"
+#include "autotune/libraries.h"
+#include "autotune/record_file.h"
+#include "autotune/rig.h"
 #include "autotune/tuner.h"
+#include "conv/family.h"
 #include "conv/gpu.h"
+#include "conv/run.h"
 #include "fake_gpu.h"
 #include "layer.h"
 #include "scratch.h"
 
+#include <dirent.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+/* What cuDNN does in some tests: it fails while it runs, or takes its time to say which algorithms it has. */
+static bool fails_running;
+static long answers_late; /* nanoseconds */
+
+conv_fft_status __real_cf_direct_run(const conv_fft_plan *plan, int set, const cf_call *call);
+conv_fft_status __wrap_cf_direct_run(const conv_fft_plan *plan, int set, const cf_call *call);
+conv_fft_status __wrap_cf_direct_run(const conv_fft_plan *plan, int set, const cf_call *call) {
+    if (fails_running)
+        return cf_fail(CONV_FFT_DEVICE_ERROR, "cuDNN failed while it ran");
+    return __real_cf_direct_run(plan, set, call);
+}
+
+typedef bool strategy_visit(const cf_strategy *strategy, void *user);
+conv_fft_status __real_cf_direct_candidates(const cf_layer *l, cf_device *d, int pass, strategy_visit *visit,
+                                            void *user);
+conv_fft_status __wrap_cf_direct_candidates(const cf_layer *l, cf_device *d, int pass, strategy_visit *visit,
+                                            void *user);
+conv_fft_status __wrap_cf_direct_candidates(const cf_layer *l, cf_device *d, int pass, strategy_visit *visit,
+                                            void *user) {
+    nanosleep(&(struct timespec){.tv_nsec = answers_late}, NULL);
+    return __real_cf_direct_candidates(l, d, pass, visit, user);
+}
+
+/* Invented times: a candidate of cuDNN is fast for one gradient or for the other, and a staged one for that of x. */
+static bool times_are_invented;
+
+static const char *const fast_direct[CF_PASS_COUNT] = {"", "graph:0", "old:ALGO_1:fma"};
+
+static double invented_ms(const cf_strategy *s, int pass) {
+    if (s->family == CF_FAMILY_DIRECT)
+        return strcmp(s->algorithm, fast_direct[pass]) == 0 ? 1.0 : 1.5;
+    return s->family == CF_FAMILY_STAGED && pass == CF_PASS_DATA ? 0.5 : 1.6;
+}
+
+conv_fft_status __real_cf_rig_time(const cf_rig *rig, const conv_fft_plan *plan, double *seconds);
+conv_fft_status __wrap_cf_rig_time(const cf_rig *rig, const conv_fft_plan *plan, double *seconds);
+conv_fft_status __wrap_cf_rig_time(const cf_rig *rig, const conv_fft_plan *plan, double *seconds) {
+    const conv_fft_status status = __real_cf_rig_time(rig, plan, seconds);
+    if (!times_are_invented)
+        return status;
+    *seconds = 0.0;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        *seconds += rig->passes & 1 << pass ? 1e-3 * invented_ms(&plan->pass[pass].strategy, pass) : 0.0;
+    return status;
+}
 
 static const char line[] = "in=2x2x12x13 out=3 kernel=5x5 pad=2";
 
@@ -79,6 +133,11 @@ static conv_fft_status keep_records(conv_fft_context *context, char strategy[3][
             if (sets[i] & 1 << pass)
                 memcpy(record.strategy[pass], strategy[pass], sizeof record.strategy[pass]);
         }
+        cf_strategy parsed[CF_PASS_COUNT];
+        memset(parsed, 0, sizeof parsed);
+        for (int pass = 0; pass < 3 && status == CONV_FFT_SUCCESS; ++pass)
+            status = cf_strategy_parse(strategy[pass], checked.problem.rank, &parsed[pass]);
+        cf_libraries_of(context, sets[i], parsed, record.library);
         record.ms = 1.0;
         record.direct_ms = -1.0;
         record.mode = CONV_FFT_TUNE_MEASURE;
@@ -194,6 +253,196 @@ static void short_spectra(void **state) {
     close_context(&context);
 }
 
+/* ---- records that are shipped */
+
+typedef struct shipped {
+    conv_fft_context *context;
+    const char *file;
+    int records;
+} shipped;
+
+static conv_fft_status check_shipped(const cf_file_line *l, void *user) {
+    shipped *s = user;
+    conv_fft_problem p;
+    cf_layer layer_of_record;
+    if (l->kind == CF_LINE_HEADER || l->kind == CF_LINE_BLANK)
+        return CONV_FFT_SUCCESS;
+    if (l->kind != CF_LINE_RECORD)
+        fail_msg("%s:%d is no record", s->file, (int)l->number);
+    const cf_record *r = l->record;
+    assert_int_equal(conv_fft_problem_parse(r->key.problem, &p, NULL, 0), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_layer_make(&p, &layer_of_record), CONV_FFT_SUCCESS);
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        const char *why = "it cannot be read";
+        cf_strategy strategy;
+        if (!(r->key.passes & 1 << pass))
+            continue;
+        const bool parsed = cf_strategy_parse(r->strategy[pass], p.rank, &strategy) == CONV_FFT_SUCCESS;
+        const cf_family *family = parsed ? &cf_families[strategy.family] : NULL;
+        const bool own = parsed && (strategy.family == CF_FAMILY_STAGED || strategy.family == CF_FAMILY_FUSED);
+        if (!parsed || !family->feasible(&layer_of_record, pass, &strategy, &why) ||
+            (own && !family->runs_on(s->context->device, &layer_of_record, pass, &strategy, &why)))
+            fail_msg("%s:%d: %s of %s: %s", s->file, (int)l->number, r->strategy[pass], r->key.problem, why);
+    }
+    ++s->records;
+    return CONV_FFT_SUCCESS;
+}
+
+/* Those of an H200, which the substitute GPU has the facts of: each names strategies that there are and that suit. */
+static void shipped_records_suit(void **state) {
+    static const char folder[] = "../tuning/nvidia-h200";
+    conv_fft_context context;
+    assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
+    DIR *files = opendir(folder);
+    assert_non_null(files);
+    int records = 0;
+    for (const struct dirent *item; (item = readdir(files)) != NULL;) {
+        shipped s = {.context = &context, .file = item->d_name};
+        if (!strstr(item->d_name, ".jsonl"))
+            continue;
+        assert_int_equal(cf_record_file_scan(dirfd(files), item->d_name, NULL, check_shipped, &s), CONV_FFT_SUCCESS);
+        assert_true(s.records > 0);
+        records += s.records;
+    }
+    closedir(files);
+    assert_true(records > 100);
+    close_context(&context);
+}
+
+/* ---- libraries in trouble */
+
+/* Records of cuDNN's algorithms are as little a reason for a plan to fail as any others, where that library is there and does not start:
+ * the plan is made without them, which is said and counted. */
+static void records_of_a_library_that_does_not_start(void **state) {
+    static const char *const folders[] = {FAKES "/good:" FAKES "/with_cudnn", FAKES "/good:" FAKES "/failing_cudnn"};
+    char model[3][256], chosen[3][256], found[3][256];
+    conv_fft_tune_statistics s;
+    for (int i = 0; i < 2; ++i) {
+        conv_fft_context context;
+        assert_int_equal(open_context(folders[i], *state, &context), CONV_FFT_SUCCESS);
+        if (i == 0) {
+            assert_int_equal(plan_layer(&context, CONV_FFT_TUNE_OFF, model), CONV_FFT_SUCCESS);
+            memcpy(chosen, model, sizeof chosen);
+            strcpy(chosen[0], "direct algorithm=old:FFT_TILING:fma");
+            assert_int_equal(keep_records(&context, chosen), CONV_FFT_SUCCESS);
+        }
+        capture_begin();
+        const conv_fft_status status = plan_layer(&context, CONV_FFT_TUNE_CACHED, found);
+        const char *said = capture_end();
+        if (status != CONV_FFT_SUCCESS)
+            fail_msg("%s", conv_fft_last_error());
+        if (occurrences(said, "what was measured cannot be used here") != i)
+            fail_msg("%s", said);
+        for (int pass = 0; pass < 3; ++pass)
+            assert_string_equal(found[pass], i == 0 ? chosen[pass] : model[pass]);
+        assert_int_equal(conv_fft_tune_stats(&context, &s), CONV_FFT_SUCCESS);
+        assert_int_equal(s.hits, i == 0 ? 2 : 0);
+        assert_int_equal(s.misses, i == 0 ? 0 : 2);
+        assert_int_equal(s.unusable, i == 0 ? 0 : 2);
+        close_context(&context);
+    }
+}
+
+typedef struct verdicts {
+    int timed, failed; /* candidates of cuDNN that were timed; all that did not run */
+} verdicts;
+
+static int note_verdict(const conv_fft_tune_candidate *c, void *user) {
+    verdicts *v = user;
+    v->timed += strncmp(c->strategy, "direct ", 7) == 0 && c->measured_ms >= 0.0;
+    v->failed += strcmp(c->verdict, "it does not run") == 0;
+    return 0;
+}
+
+/* A candidate of another library that fails while it runs ends no search. */
+static void candidates_that_fail(void **state) {
+    conv_fft_context context;
+    conv_fft_problem p;
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.tuning = CONV_FFT_TUNE_MEASURE;
+    options.passes = CONV_FFT_FORWARD;
+    assert_int_equal(conv_fft_problem_parse(line, &p, NULL, 0), CONV_FFT_SUCCESS);
+    assert_int_equal(open_context(FAKES "/good:" FAKES "/with_cudnn", *state, &context), CONV_FFT_SUCCESS);
+    for (int i = 0; i < 2; ++i) {
+        verdicts v = {0, 0};
+        fails_running = i == 1;
+        const conv_fft_status status = conv_fft_tune_candidates(&context, &p, &options, note_verdict, &v);
+        fails_running = false;
+        if (status != CONV_FFT_SUCCESS)
+            fail_msg("%s", conv_fft_last_error());
+        assert_int_equal(v.timed > 1, i == 0);
+        assert_int_equal(v.failed > 1, i == 1);
+        assert_true(v.timed == 0 || v.failed == 0);
+    }
+    close_context(&context);
+}
+
+typedef struct mixtures {
+    double best, direct; /* milliseconds: of all, and of cuDNN's alone */
+    int list_direct;     /* how often the best of these is there */
+} mixtures;
+
+static int note_mixture(const conv_fft_tune_candidate *c, void *user) {
+    mixtures *m = user;
+    char pair[256];
+    snprintf(pair, sizeof pair, "direct algorithm=%s; direct algorithm=%s", fast_direct[1], fast_direct[2]);
+    m->list_direct += strcmp(c->strategy, pair) == 0;
+    if (c->measured_ms < 0.0)
+        return 0;
+    m->best = c->measured_ms < m->best ? c->measured_ms : m->best;
+    if (strncmp(c->strategy, "direct ", 7) == 0 && strstr(c->strategy, "; direct "))
+        m->direct = c->measured_ms < m->direct ? c->measured_ms : m->direct;
+    return 0;
+}
+
+/* cuDNN names algorithms for each gradient, and the n-th of both make a candidate. Its best algorithms of both race as well, also where
+ * the fastest of all is another mixture: what is said of cuDNN's time is true then. */
+static void best_of_another_library(void **state) {
+    conv_fft_context context;
+    conv_fft_problem p;
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.tuning = CONV_FFT_TUNE_MEASURE;
+    options.passes = CONV_FFT_BACKWARD;
+    assert_int_equal(conv_fft_problem_parse(line, &p, NULL, 0), CONV_FFT_SUCCESS);
+    assert_int_equal(open_context(FAKES "/good:" FAKES "/with_cudnn", *state, &context), CONV_FFT_SUCCESS);
+    mixtures m = {1e9, 1e9, 0};
+    times_are_invented = true;
+    const conv_fft_status status = conv_fft_tune_candidates(&context, &p, &options, note_mixture, &m);
+    times_are_invented = false;
+    assert_int_equal(status, CONV_FFT_SUCCESS);
+    assert_true(fabs(m.best - 1.5) < 1e-9);
+    assert_true(fabs(m.direct - 2.0) < 1e-9);
+    assert_int_equal(m.list_direct, 1);
+    close_context(&context);
+}
+
+/* The time that another library takes to name its algorithms is a part of what is allowed. */
+static void asking_takes_time(void **state) {
+    conv_fft_context context;
+    conv_fft_problem p;
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    options.tuning = CONV_FFT_TUNE_MEASURE;
+    options.tune_milliseconds = 2000;
+    assert_int_equal(conv_fft_problem_parse(line, &p, NULL, 0), CONV_FFT_SUCCESS);
+    assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
+    conv_fft_plan *plan = NULL;
+    answers_late = 999999999; /* once for forward, and for each gradient */
+    capture_begin();
+    const conv_fft_status status = conv_fft_plan_create(&context, &p, &options, &plan);
+    const char *said = capture_end();
+    answers_late = 0;
+    conv_fft_plan_destroy(plan);
+    assert_int_equal(status, CONV_FFT_SUCCESS);
+    if (occurrences(said, "tuning forward of in=2x2x12x13 ") != 1 ||
+        occurrences(said, "tuning both gradients of in=2x2x12x13 ") != 1 ||
+        occurrences(said, "the time allowed was too short to time two strategies: 0 s were left for it") != 1)
+        fail_msg("%s", said);
+    close_context(&context);
+}
+
 typedef struct progress {
     pthread_t thread;
     int calls, cancel_at;
@@ -230,8 +479,16 @@ static void cancelled_while_compiling(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(read_only_without_compiler), IN_SCRATCH(of_this_gpu),   IN_SCRATCH(nothing_is_no_result),
-        IN_SCRATCH(cancelled_while_compiling),  IN_SCRATCH(short_spectra),
+        IN_SCRATCH(read_only_without_compiler),
+        IN_SCRATCH(of_this_gpu),
+        IN_SCRATCH(nothing_is_no_result),
+        IN_SCRATCH(cancelled_while_compiling),
+        IN_SCRATCH(short_spectra),
+        IN_SCRATCH(shipped_records_suit),
+        IN_SCRATCH(records_of_a_library_that_does_not_start),
+        IN_SCRATCH(candidates_that_fail),
+        IN_SCRATCH(asking_takes_time),
+        IN_SCRATCH(best_of_another_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

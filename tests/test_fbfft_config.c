@@ -310,16 +310,17 @@ static cf_tile_config rows_of_planes(const char *file, conv_fft_dtype spectrum, 
     return passes.pass[0].tile[0];
 }
 
-/* Blocks that find the scale of a row: all that have its planes, if a cluster has so many. */
-static void clusters(void **unused) {
-    static const int64_t channels[] = {8, 24, 64, 72, 128, 12}, h200[] = {1, 3, 8, 0, 0, 0},
-                         a100[] = {1, 0, 0, 0, 0, 0};
+/* Blocks that find the scales of their planes: whole scales, of one row. */
+static void scales(void **unused) {
+    static const int64_t channels[] = {8, 24, 128, 12, 7};
+    static const char *const files[] = {"facts/h200.txt", "facts/a100.txt"};
     (void)unused;
-    for (int i = 0; i < 6; ++i) {
-        assert_int_equal(rows_of_planes("facts/h200.txt", CONV_FFT_FP16, FBFFT_R2C, channels[i]).cluster, h200[i]);
-        assert_int_equal(rows_of_planes("facts/a100.txt", CONV_FFT_FP16, FBFFT_R2C, channels[i]).cluster, a100[i]);
-        assert_int_equal(rows_of_planes("facts/h200.txt", CONV_FFT_FP16, FBFFT_C2R, channels[i]).cluster, 0);
-        assert_int_equal(rows_of_planes("facts/h200.txt", CONV_FFT_FP32, FBFFT_R2C, channels[i]).cluster, 0);
+    for (int i = 0; i < 10; ++i) {
+        const int64_t n = channels[i / 2];
+        const char *const file = files[i % 2];
+        assert_int_equal(rows_of_planes(file, CONV_FFT_FP16, FBFFT_R2C, n).finds_scales, n % 8 == 0);
+        assert_false(rows_of_planes(file, CONV_FFT_FP16, FBFFT_C2R, n).finds_scales);
+        assert_false(rows_of_planes(file, CONV_FFT_FP32, FBFFT_R2C, n).finds_scales);
     }
 }
 
@@ -379,7 +380,7 @@ int main(void) {
         cmocka_unit_test(one_pass_as_promised),
         cmocka_unit_test(few_passes_beyond),
         cmocka_unit_test(spectra_of_halves),
-        cmocka_unit_test(clusters),
+        cmocka_unit_test(scales),
         cmocka_unit_test(kernels_compile_without_spills),
     };
     return cmocka_run_group_tests_name("fbfft config", tests, NULL, NULL);

@@ -8,8 +8,11 @@
 
 #include <cmocka.h>
 
+#include "autotune/model.h"
+#include "autotune/space.h"
 #include "compiled.h"
 #include "conv/fused.h"
+#include "conv/gpu.h"
 
 enum {
     ALLOWED = 160, /* bytes of spills, where registers are traded for occupancy */
@@ -163,6 +166,48 @@ static void channels_are_moved_together(void **unused) {
         }
 }
 
+/* Of single channels in one tile, bases that are a little longer than need be, where the model finds those cheaper whose lines take fewer
+ * operations. */
+static void longer_bases_are_offered(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *problem;
+        int64_t basis;
+        bool offered;
+    } cases[] = {
+        {"in=64x512x14x14 out=512 groups=512 kernel=27x27 pad=13", 28, true},
+        {"in=64x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6", 15, true},
+        {"in=64x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6", 18, false},
+        {"in=64x8x14x14 out=8 kernel=27x27 pad=13", 28, false},
+    };
+    cf_gpu gpu = {.facts = facts_of("facts/h200.txt")};
+    cf_device *device;
+    cf_layer layer;
+    cf_strategy strategy;
+    assert_int_equal(cf_gpu_layers_create(&gpu, &device), CONV_FFT_SUCCESS);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        cf_space_bases bases[3];
+        bool offered = false;
+        make_one(cases[i].problem, "basis=32x32 tiles=1x1", &layer, &strategy);
+        cf_space_bases_of(&layer, device, false, bases);
+        for (int n = 0; n < bases[1].count; ++n)
+            offered = offered || bases[1].basis[n] == cases[i].basis;
+        assert_int_equal(offered, cases[i].offered);
+    }
+    static const char *const grids[] = {"basis=28x28 tiles=1x1", "basis=27x28 tiles=1x1"};
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        double seconds[2];
+        for (int i = 0; i < 2; ++i) {
+            cf_stage_cost cost[CF_STAGE_COUNT];
+            make_one(cases[0].problem, grids[i], &layer, &strategy);
+            cf_model_pass(&layer, device, pass, &strategy, cost);
+            seconds[i] = cf_model_seconds(cost);
+        }
+        assert_true(seconds[0] < seconds[1]);
+    }
+    cf_gpu_layers_destroy(device);
+}
+
 static void compile_some(const cf_jit *jit, const char *facts_file, int one_of) {
     const cf_gpu_facts facts = facts_of(facts_file);
     static compiled kernels[MOST_KERNELS];
@@ -195,9 +240,8 @@ static void kernels_compile_without_many_spills(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes_are_cut_for_the_gpu),
-        cmocka_unit_test(little_shared_memory),
-        cmocka_unit_test(channels_are_moved_together),
+        cmocka_unit_test(passes_are_cut_for_the_gpu),          cmocka_unit_test(little_shared_memory),
+        cmocka_unit_test(channels_are_moved_together),         cmocka_unit_test(longer_bases_are_offered),
         cmocka_unit_test(kernels_compile_without_many_spills),
     };
     return cmocka_run_group_tests_name("fused config", tests, NULL, NULL);

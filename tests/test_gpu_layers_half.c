@@ -10,6 +10,7 @@
 #include "device.h"
 #include "gpu.h"
 #include "layer.h"
+#include "layer_properties.h"
 #include "ref/dtype.h"
 #include "strategies.h"
 
@@ -34,12 +35,17 @@ static bool half_strategies(const conv_fft_problem *p, int64_t tiles, const char
     return true;
 }
 
-static conv_fft_plan *half_plan(const conv_fft_problem *p, const strategies *s, int passes) {
+static conv_fft_plan_options half_options(const strategies *s) {
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
-    options.passes = (conv_fft_pass)passes;
     for (int pass = 0; pass < 3; pass++)
         options.strategy[pass] = s->line[pass];
+    return options;
+}
+
+static conv_fft_plan *half_plan(const conv_fft_problem *p, const strategies *s, int passes) {
+    conv_fft_plan_options options = half_options(s);
+    options.passes = (conv_fft_pass)passes;
     return test_plan(device_context(), p, &options);
 }
 
@@ -115,6 +121,7 @@ static void check_way(int64_t i, void *unused) {
 static void ways(void **state) {
     NEED_DEVICE(state);
     device_each(PROBLEMS * 2 * CLASSES * WAYS, check_way, NULL);
+    print_worst_ratios("16-bit spectra");
     assert_int_equal(case_failures(), 0);
 }
 
@@ -347,13 +354,67 @@ static void isolation(void **state) {
     }
 }
 
+/* The layer in each class and with each kind of transform: one tile, two tiles, matrix products. */
+enum {
+    KINDS = 3
+};
+static conv_fft_problem layer_of(int i, strategies *s) {
+    char line[256];
+    snprintf(line, sizeof line, LAYER " %s", classes[i / KINDS]);
+    const conv_fft_problem p = test_problem(line);
+    if (i % KINDS == 2)
+        *s = matrix_strategies(&p, "32x32");
+    else
+        assert_true(half_strategies(&p, 1 + i % KINDS, "save", "step", s));
+    return p;
+}
+
+/* Samples apart from one another in the words of layer_properties.h, and the same bits again. */
+static void properties(void **state) {
+    NEED_DEVICE(state);
+    for (int i = 0; i < KINDS * CLASSES; i++) {
+        strategies s;
+        const conv_fft_problem p = layer_of(i, &s);
+        const conv_fft_plan_options options = half_options(&s);
+        check_isolation(&p, &options);
+        check_determinism(&p, &options);
+    }
+    assert_int_equal(case_failures(), 0);
+}
+
+static double nothing(generator *g, int64_t sample, int64_t channel) { return (void)g, (void)sample, (void)channel, 0; }
+
+/* Of zeros come zeros, and no NaN, however small the gradient of the outputs is beside them. */
+static void zeros(void **state) {
+    NEED_DEVICE(state);
+    for (int i = 0; i < KINDS * CLASSES; i++) {
+        strategies s;
+        const conv_fft_problem p = layer_of(i, &s);
+        generator g = generator_create(7);
+        layer l = layer_create(&p, &g);
+        fill(&l, &l.x, nothing, &g);
+        fill(&l, &l.gy, p.dtype == CONV_FFT_FP16 ? tiny : minute, &g);
+        l.y.share = l.gw.share = 0;
+        conv_fft_plan *plan = half_plan(&p, &s, CONV_FFT_ALL_PASSES);
+        const backward_call both = {.gx = true, .gw = true};
+        assert_true(plan && layer_check_forward(&l, plan, false) && layer_check_backward(&l, plan, &both));
+        for (int64_t k = 0; k < l.gw.tensor.count; k++)
+            assert_true(tensor_load(&l.gw.tensor, k) == 0);
+        conv_fft_plan_destroy(plan);
+        layer_destroy(&l);
+    }
+    assert_int_equal(case_failures(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits),
-        cmocka_unit_test(limits_of_matrices),
-        cmocka_unit_test(isolation),
-        cmocka_unit_test(ways),
+        cmocka_unit_test(limits),    cmocka_unit_test(limits_of_matrices),
+        cmocka_unit_test(isolation), cmocka_unit_test(properties),
+        cmocka_unit_test(zeros),     cmocka_unit_test(ways),
     };
+    /* Patterns of names, with * and ?: the tests to run, and those not to. */
+    cmocka_set_test_filter(getenv("CONV_FFT_TEST_ONLY"));
+    cmocka_set_skip_filter(getenv("CONV_FFT_TEST_SKIP"));
     return gpu_exit_status(
         cmocka_run_group_tests_name("layers of 16-bit spectra on a GPU", tests, device_gpu_setup, device_teardown));
 }

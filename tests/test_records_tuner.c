@@ -265,6 +265,35 @@ static void refreshed(void **state) {
     conv_fft_context_destroy(b);
 }
 
+/* Lines of missed problems stand alone, also behind a part of one that a full disk has left. */
+static void noted_behind_a_torn_line(void **state) {
+    static const char before[] = "in=1x1x8 kernel=3\nin=1x1x", after[] = "\nrecord-1\nrecord-2\n";
+    const char *file = scratch_path(*state, "missed.txt");
+    conv_fft_context *context = context_in(scratch_path(*state, "cache"));
+    scratch_write(file, before, strlen(before));
+    setenv("CONV_FFT_RECORD", file, 1);
+    for (int number = 1; number <= 2; ++number) {
+        cf_record_key key = test_record(number, 1.0, 1).key;
+        snprintf(key.problem, sizeof key.problem, "record-%d", number);
+        cf_tuner_count(context->tuner, &key, CF_TUNER_MISS);
+        cf_tuner_count(context->tuner, &key, CF_TUNER_UNUSABLE);
+    }
+    setenv("CONV_FFT_RECORD", "/dev/full", 1);
+    const cf_record_key third = test_record(3, 1.0, 1).key;
+    capture_begin();
+    cf_tuner_count(context->tuner, &third, CF_TUNER_MISS);
+    const char *said = capture_end();
+    unsetenv("CONV_FFT_RECORD");
+    assert_non_null(strstr(said, "CONV_FFT_RECORD names /dev/full, which cannot be written: No space left"));
+    size_t bytes;
+    char *text = scratch_read(file, &bytes);
+    assert_int_equal(bytes, strlen(before) + strlen(after));
+    assert_memory_equal(text, before, strlen(before));
+    assert_memory_equal(text + strlen(before), after, strlen(after));
+    free(text);
+    conv_fft_context_destroy(context);
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(void) {
@@ -278,6 +307,7 @@ int main(void) {
         IN_SCRATCH(files_without_records),
         IN_SCRATCH(no_room),
         IN_SCRATCH(refreshed),
+        IN_SCRATCH(noted_behind_a_torn_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

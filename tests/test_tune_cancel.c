@@ -32,16 +32,7 @@ conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const c
     return __real_cf_staged_run(plan, set, call);
 }
 
-static conv_fft_context *context_in(const char *directory) {
-    conv_fft_context_options options;
-    conv_fft_context *context = NULL;
-    conv_fft_context_options_init(&options);
-    options.device = CONV_FFT_DEVICE_CPU;
-    options.threads = 1;
-    options.cache_directory = directory;
-    assert_int_equal(conv_fft_context_create(&options, &context), CONV_FFT_SUCCESS);
-    return context;
-}
+static conv_fft_context *context_in(const char *directory) { return test_context_in(directory, 1); }
 
 static int64_t records_in(const char *directory) {
     conv_fft_tune_statistics s;

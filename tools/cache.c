@@ -30,15 +30,15 @@ static int list(int verify) {
 }
 
 static const char *set_name(int set, char text[64]) {
-    snprintf(text, 64, "%s%s%s", set & CONV_FFT_FORWARD ? "forward " : "", set & CONV_FFT_BACKWARD_DATA ? "data " : "",
-             set & CONV_FFT_BACKWARD_WEIGHTS ? "weights " : "");
+    snprintf(text, 64, "%s%s%s", set & CONV_FFT_FORWARD ? " forward" : "", set & CONV_FFT_BACKWARD_DATA ? " data" : "",
+             set & CONV_FFT_BACKWARD_WEIGHTS ? " weights" : "");
     return text;
 }
 
 static int print_record(const conv_fft_tune_record *r, void *user) {
     char passes[64];
     ++*(int64_t *)user;
-    printf("%s\n  passes: %s\n  %.4f ms measured, %.4f predicted", r->problem, set_name(r->pass, passes), r->ms,
+    printf("%s\n  passes:%s\n  %.4f ms measured, %.4f predicted", r->problem, set_name(r->pass, passes), r->ms,
            r->predicted_ms);
     if (r->direct_ms >= 0)
         printf(", %.4f by the best direct algorithm", r->direct_ms);

@@ -15,7 +15,8 @@ static const char help_text[] =
     "\n"
     "commands:\n"
     "  devices                 what is found to compute on, which libraries from which files, and what is missing\n"
-    "  explain PROBLEM         the strategy, bytes, operations and time of each stage of each pass\n"
+    "  explain PROBLEM         the strategy and who has chosen it, bytes, operations and time of each stage of each "
+    "pass\n"
     "  explain --file FILE     the same for each problem line of a file (a network)\n"
     "  explain fft BASIS       the kernels of a batched FFT on a GPU, why these, and what bytes and operations allow\n"
     "  tune FILE...            time strategies for every layer of a network, keep the fastest, and show them beside "
@@ -52,7 +53,9 @@ static const char help_text[] =
     "  --threads N             CPU threads (default: all that OpenMP gives)\n"
     "  --file FILE             problem lines, # comments\n"
     "  --measure N             run each pass N times (1..1000) on random data and show the median times\n"
-    "  --workspace-limit BYTES bytes that no pass may exceed (default: no limit)\n"
+    "  --workspace-limit BYTES bytes that no pass may exceed (default: no limit; tune: records for programs with such "
+    "a\n"
+    "                          limit)\n"
     "  --candidates N          explain: the N best candidates of each set of passes that is tuned together (default "
     "10\n"
     "                          for a PROBLEM, none for a file)\n"
@@ -130,7 +133,7 @@ static const struct {
     const char *name, *takes;
     int (*run)(const options *o, char **words, int count);
 } commands[] = {
-    {"devices", "dt", NULL},          {"explain", "dtfgmwcMT", explain_command}, {"tune", "dtMTanq", tune_command},
+    {"devices", "dt", NULL},          {"explain", "dtfgmwcMT", explain_command}, {"tune", "dtwMTanq", tune_command},
     {"bench", "dtmn", bench_command}, {"cache", "dtp", cache_command},
 };
 

@@ -3,6 +3,7 @@
 #include "conv-fft.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,48 @@ static void print_description(const char *pass, const conv_fft_description *d, i
     print_times(d->predicted_ms, d->measured_ms);
 }
 
+/* ---- who has chosen */
+
+static const char *set_name(conv_fft_pass set) {
+    return set == CONV_FFT_FORWARD ? "forward" : set == CONV_FFT_BACKWARD ? "backward, both gradients" : "all passes";
+}
+
+typedef struct deciding {
+    const char *problem;
+    conv_fft_pass set;
+    double ms; /* that the plan has from the record */
+    int found;
+} deciding;
+
+static int print_deciding(const conv_fft_tune_record *r, void *user) {
+    deciding *d = user;
+    if (d->found || r->keep || r->pass != d->set || fabs(r->ms - d->ms) > 1e-9 * d->ms ||
+        strcmp(r->problem, d->problem) != 0)
+        return 0;
+    d->found = 1;
+    printf("  %s: chosen by a tuning record, %.4f ms, the best of %" PRId64 " candidates timed in mode %s",
+           set_name(d->set), r->ms, r->candidates, r->tuning == CONV_FFT_TUNE_EXHAUSTIVE ? "exhaustive" : "measure");
+    if (r->direct_ms >= 0)
+        printf("; the best direct algorithm took %.4f ms", r->direct_ms);
+    putchar('\n');
+    return 0;
+}
+
+static int print_source(conv_fft_context *context, const conv_fft_plan *plan, const layer_line *layer) {
+    static const conv_fft_pass sets[] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD};
+    for (int i = 0; i < 2; ++i) {
+        conv_fft_description d;
+        if (conv_fft_plan_describe(plan, sets[i], &d) != CONV_FFT_SUCCESS)
+            return layer_error(layer);
+        deciding by = {layer->text, sets[i], d.measured_ms, d.measured_ms < 0};
+        if (by.found)
+            printf("  %s: chosen by the cost model, for no tuning record suits\n", set_name(sets[i]));
+        else if (conv_fft_tune_foreach(context, print_deciding, &by) != CONV_FFT_SUCCESS)
+            return library_error("no records");
+    }
+    return 0;
+}
+
 static void print_nan_reach(const conv_fft_problem *p, const conv_fft_description *d) {
     int64_t tiles = 1;
     for (int a = 0; a < p->rank; ++a)
@@ -58,10 +101,6 @@ typedef struct listing {
     conv_fft_pass set;
     int shown, most;
 } listing;
-
-static const char *set_name(conv_fft_pass set) {
-    return set == CONV_FFT_FORWARD ? "forward" : set == CONV_FFT_BACKWARD ? "backward, both gradients" : "all passes";
-}
 
 static int print_candidate(const conv_fft_tune_candidate *c, void *user) {
     listing *l = user;
@@ -116,7 +155,7 @@ static int explain(const options *o, conv_fft_context *context, const layer_line
     if (conv_fft_plan_create(context, &layer->problem, &po, &plan) != CONV_FFT_SUCCESS)
         return layer_error(layer);
     printf("%s%s%s\n", layer->name, layer->name[0] ? " " : "", layer->text);
-    int failed = 0;
+    int failed = print_source(context, plan, layer);
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && !failed; ++i) {
         conv_fft_description d;
         const conv_fft_status status = o->measure ? conv_fft_profile(plan, passes[i].pass, o->measure, &d)

@@ -5,6 +5,7 @@
  * another library computes takes no part in that: its speed says nothing of the model.
  */
 #include "conv-fft.h"
+#include "progress.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     SETS = 2, /* forward, both gradients */
@@ -29,12 +29,6 @@ typedef struct finding {
     double wanted_ms[SETS][2];
     int timed[SETS];
 } finding;
-
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static int note(const conv_fft_tune_candidate *c, void *user) {
     finding *f = user;
@@ -61,6 +55,8 @@ static int search(const options *o, conv_fft_context *context, const layer_line 
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
     po.tuning = mode;
+    po.own_kernels = 1;
+    po.workspace_limit = o->workspace_limit;
     po.tune_milliseconds = mode == CONV_FFT_TUNE_MEASURE ? o->milliseconds : 0;
     for (int set = 0; set < SETS; ++set)
         f->wanted_ms[set][0] = f->wanted_ms[set][1] = -1.0;
@@ -72,12 +68,13 @@ static int search(const options *o, conv_fft_context *context, const layer_line 
 }
 
 /* What a plan of mode off does, as the strategies stand in searches. */
-static int choose_by_model(conv_fft_context *context, const layer_line *layer, finding *f) {
+static int choose_by_model(const options *o, conv_fft_context *context, const layer_line *layer, finding *f) {
     conv_fft_plan_options po;
     conv_fft_plan *plan = NULL;
     conv_fft_description forward, data, weights;
     conv_fft_plan_options_init(&po);
     po.tuning = CONV_FFT_TUNE_OFF;
+    po.workspace_limit = o->workspace_limit;
     conv_fft_status status = conv_fft_plan_create(context, &layer->problem, &po, &plan);
     if (status == CONV_FFT_SUCCESS)
         status = conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &forward);
@@ -136,9 +133,9 @@ int measure_quality(const options *o, conv_fft_context *context, const network *
     for (int64_t i = 0; i < n->count; ++i) {
         const layer_line *layer = &n->layers[i];
         finding model = {.timed = {0}}, best_few = {.timed = {0}}, all = {.timed = {0}};
-        double own, exhaustive;
+        double own = 0.0, exhaustive = 0.0;
         /* The quick search first: it compiles what it needs itself. */
-        bool bad = choose_by_model(context, layer, &model) ||
+        bool bad = choose_by_model(o, context, layer, &model) ||
                    search(o, context, layer, CONV_FFT_TUNE_MEASURE, &best_few, &own);
         for (int set = 0; set < SETS; ++set) {
             all.wanted[set][0] = model.first[set];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv-fft tune and bench: tune or run the layers of a network, with a table of what was chosen. */
 #include "conv-fft.h"
+#include "progress.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
@@ -29,102 +29,83 @@ static void stop_when_asked(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* ---- progress, where somebody looks on */
-
-/* Layers that have their records cost no time, so only the others tell how long the rest will take. */
-typedef struct progress {
-    bool *known;      /* of each layer: it need not be measured */
-    int64_t measured; /* layers */
-    double seconds;   /* for them */
-} progress;
-
-static int64_t count_unknown(const progress *p, int64_t from, int64_t to) {
-    int64_t count = 0;
-    for (int64_t i = from; i < to; ++i)
-        count += !p->known[i];
-    return count;
-}
-
-static void show_progress(const progress *p, int64_t done, int64_t total, const char *name) {
-    enum {
-        WIDTH = 30
-    };
-    if (!isatty(STDERR_FILENO))
-        return;
-    const int64_t unknown = count_unknown(p, done, total);
-    char bar[WIDTH + 1], left[32] = "";
-    const int filled = (int)(done * WIDTH / total);
-    memset(bar, '.', WIDTH);
-    memset(bar, '#', (size_t)filled);
-    bar[WIDTH] = '\0';
-    if (p->measured > 0 || unknown == 0) {
-        const double seconds = unknown ? p->seconds / (double)p->measured * (double)unknown : 0;
-        snprintf(left, sizeof left, ", %d min %02d s left", (int)seconds / 60, (int)seconds % 60);
-    }
-    fprintf(stderr, "\r\033[K[%s] %" PRId64 "/%" PRId64 " %s%s", bar, done, total, name, left);
-}
-
-static void end_progress(void) {
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
-}
-
 /* ---- the table */
-
-static const char *set_name(conv_fft_pass set) {
-    return set == CONV_FFT_FORWARD ? "forward" : set == CONV_FFT_BACKWARD ? "backward" : "other";
-}
 
 static void print_table_head(void) {
     printf("%-24s %-9s %12s %12s %9s %15s  %s\n", "layer", "pass", "ms", "direct ms", "speed-up", "workspace bytes",
            "strategy");
 }
 
-/* The records of one problem; the sums over the rows of a network. */
+enum {
+    SETS = 2, /* forward, both gradients */
+    STRATEGY_BYTES = 800
+};
+
+static const conv_fft_pass sets[SETS] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD};
+static const char *const set_names[SETS] = {"forward", "backward"};
+
+/* Of the records of one problem those that its plan takes; sums over the rows of a network. */
 typedef struct table {
-    const char *name;
     const char *problem;
-    int forward, backward; /* rows for them */
-    double ms, direct_ms;  /* sums, of rows with both times */
+    uint64_t limit;
+    conv_fft_tune_record row[SETS]; /* ms is 0 where there is none */
+    char strategy[SETS][STRATEGY_BYTES];
+    double ms, direct_ms; /* sums, of rows with both times */
     int rows;
 } table;
 
-static int print_record(const conv_fft_tune_record *r, void *user) {
+/* Records know of a limit the power of two at or below it. */
+static uint64_t class_of(uint64_t limit) {
+    while (limit & (limit - 1))
+        limit &= limit - 1;
+    return limit;
+}
+
+/* Whether a record tells what a plan with this limit does: one of its class, or one without a limit that fits. */
+static bool is_of_limit(const conv_fft_tune_record *r, uint64_t limit) {
+    return !r->keep && (r->workspace_class == 0 || r->workspace_class == class_of(limit)) &&
+           (limit == 0 || r->workspace_bytes <= limit);
+}
+
+static int take_record(const conv_fft_tune_record *r, void *user) {
     table *t = user;
-    const int wanted = r->pass == CONV_FFT_FORWARD || r->pass == CONV_FFT_BACKWARD;
-    if (!wanted || r->keep || r->workspace_class || strcmp(r->problem, t->problem) != 0)
+    if (!is_of_limit(r, t->limit) || strcmp(r->problem, t->problem) != 0)
         return 0;
-    printf("%-24s %-9s %12.4f ", t->name, set_name(r->pass), r->ms);
-    if (r->direct_ms >= 0)
-        printf("%12.4f %9.2f ", r->direct_ms, r->direct_ms / r->ms);
-    else
-        printf("%12s %9s ", "-", "-");
-    printf("%15" PRIu64 "  %s\n", r->workspace_bytes, r->strategy);
-    t->forward += r->pass == CONV_FFT_FORWARD;
-    t->backward += r->pass == CONV_FFT_BACKWARD;
-    if (r->direct_ms >= 0) {
-        t->ms += r->ms;
-        t->direct_ms += r->direct_ms;
-        ++t->rows;
+    for (int set = 0; set < SETS; ++set) {
+        if (r->pass != sets[set] || (t->row[set].ms > 0 && r->workspace_class == 0))
+            continue;
+        t->row[set] = *r;
+        snprintf(t->strategy[set], STRATEGY_BYTES, "%s", r->strategy);
     }
     return 0;
 }
 
+static void print_tuned(const layer_line *layer, int set, table *t) {
+    const conv_fft_tune_record *r = &t->row[set];
+    printf("%-24s %-9s %12.4f ", layer->name, set_names[set], r->ms);
+    if (r->direct_ms >= 0) {
+        printf("%12.4f %9.2f ", r->direct_ms, r->direct_ms / r->ms);
+        t->ms += r->ms;
+        t->direct_ms += r->direct_ms;
+        ++t->rows;
+    } else {
+        printf("%12s %9s ", "-", "-");
+    }
+    printf("%15" PRIu64 "  %s\n", r->workspace_bytes, t->strategy[set]);
+}
+
 /* What has no record: the cost model's choice, and no time. */
-static void print_untuned(conv_fft_context *context, const layer_line *layer, conv_fft_pass set) {
+static void print_untuned(const options *o, conv_fft_context *context, const layer_line *layer, int set) {
+    conv_fft_plan_options po;
     conv_fft_plan *plan = NULL;
     conv_fft_description d;
-    if (conv_fft_plan_create(context, &layer->problem, NULL, &plan) != CONV_FFT_SUCCESS ||
-        conv_fft_plan_describe(plan, set, &d) != CONV_FFT_SUCCESS)
+    conv_fft_plan_options_init(&po);
+    po.workspace_limit = o->workspace_limit;
+    if (conv_fft_plan_create(context, &layer->problem, &po, &plan) != CONV_FFT_SUCCESS ||
+        conv_fft_plan_describe(plan, sets[set], &d) != CONV_FFT_SUCCESS)
         layer_error(layer);
     else
-        printf("%-24s %-9s %12s %12s %9s %15" PRIu64 "  %s (the cost model's)\n", layer->name, set_name(set), "-", "-",
+        printf("%-24s %-9s %12s %12s %9s %15" PRIu64 "  %s (the cost model's)\n", layer->name, set_names[set], "-", "-",
                "-", d.workspace_bytes, d.strategy);
     conv_fft_plan_destroy(plan);
 }
@@ -138,48 +119,53 @@ enum {
 static int is_interrupted(int64_t done, int64_t total, void *user) {
     (void)done;
     (void)total;
-    (void)user;
+    progress_tick(user);
     return interrupted;
 }
 
-static int tune_layer(const options *o, conv_fft_context *context, const layer_line *layer, table *t) {
+static int tune_layer(const options *o, conv_fft_context *context, const layer_line *layer, progress *p) {
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
     po.tuning = o->mode;
     po.tune_milliseconds = o->milliseconds;
     po.tune_again = o->again;
-    t->name = layer->name;
-    t->problem = layer->text;
-    t->forward = t->backward = 0;
-    const conv_fft_status status = conv_fft_tune_problems(context, &layer->problem, 1, &po, is_interrupted, NULL);
-    end_progress();
+    po.workspace_limit = o->workspace_limit;
+    const conv_fft_status status = conv_fft_tune_problems(context, &layer->problem, 1, &po, is_interrupted, p);
+    progress_end(p);
     if (status == CONV_FFT_CANCELLED)
         return INTERRUPTED;
-    if (status != CONV_FFT_SUCCESS)
-        return layer_error(layer);
-    if (conv_fft_tune_foreach(context, print_record, t) != CONV_FFT_SUCCESS)
+    return status == CONV_FFT_SUCCESS ? 0 : layer_error(layer);
+}
+
+static int print_layer(const options *o, conv_fft_context *context, const layer_line *layer, table *t) {
+    t->problem = layer->text;
+    for (int set = 0; set < SETS; ++set)
+        t->row[set].ms = 0;
+    if (conv_fft_tune_foreach(context, take_record, t) != CONV_FFT_SUCCESS)
         return library_error("no records");
-    if (!t->forward)
-        print_untuned(context, layer, CONV_FFT_FORWARD);
-    if (!t->backward)
-        print_untuned(context, layer, CONV_FFT_BACKWARD);
+    for (int set = 0; set < SETS; ++set) {
+        if (t->row[set].ms > 0)
+            print_tuned(layer, set, t);
+        else
+            print_untuned(o, context, layer, set);
+    }
     fflush(stdout);
     return 0;
 }
 
-/* Which layers have the records that are wanted: bits of `sets`. */
+/* Which layers have the records that are wanted: bits of `found`. */
 typedef struct recorded {
     const network *n;
-    conv_fft_tuning mode;
-    int *sets;
+    const options *o;
+    int *found;
 } recorded;
 
 static int note_recorded(const conv_fft_tune_record *r, void *user) {
     const recorded *known = user;
-    const bool enough = !r->keep && !r->workspace_class && r->tuning >= known->mode;
+    const bool enough = is_of_limit(r, known->o->workspace_limit) && r->tuning >= known->o->mode;
     for (int64_t i = 0; enough && i < known->n->count; ++i) {
         if (strcmp(r->problem, known->n->layers[i].text) == 0)
-            known->sets[i] |= 1 << r->pass;
+            known->found[i] |= 1 << r->pass;
     }
     return 0;
 }
@@ -188,20 +174,27 @@ static int note_recorded(const conv_fft_tune_record *r, void *user) {
 static bool *find_recorded(const options *o, conv_fft_context *context, const network *n) {
     const int both = 1 << CONV_FFT_FORWARD | 1 << CONV_FFT_BACKWARD;
     bool *known = calloc((size_t)n->count, sizeof *known);
-    recorded r = {n, o->mode, calloc((size_t)n->count, sizeof *r.sets)};
-    if (known && r.sets && !o->again)
+    recorded r = {n, o, calloc((size_t)n->count, sizeof *r.found)};
+    if (known && r.found && !o->again)
         conv_fft_tune_foreach(context, note_recorded, &r);
-    for (int64_t i = 0; known && r.sets && i < n->count; ++i)
-        known[i] = (r.sets[i] & both) == both;
-    free(r.sets);
+    for (int64_t i = 0; known && r.found && i < n->count; ++i)
+        known[i] = (r.found[i] & both) == both;
+    free(r.found);
     return known;
 }
 
+/* Seconds that a layer may take; 0: any. */
+static double most_seconds(const options *o) {
+    const double usual = o->mode == CONV_FFT_TUNE_MEASURE ? 10.0 : 0.0; /* as conv_fft_plan_options.tune_milliseconds */
+    return o->milliseconds ? 1e-3 * (double)o->milliseconds : usual;
+}
+
 static int tune_network(const options *o, conv_fft_context *context, const network *n) {
-    table t = {.rows = 0};
-    progress p = {.known = find_recorded(o, context, n)};
+    table t = {.limit = o->workspace_limit};
+    bool *known = find_recorded(o, context, n);
+    progress p = {.known = known, .total = n->count, .most = most_seconds(o)};
     int failed = 0;
-    if (!p.known) {
+    if (!known) {
         fputs("conv-fft: out of memory for the progress\n", stderr);
         return 1;
     }
@@ -211,24 +204,19 @@ static int tune_network(const options *o, conv_fft_context *context, const netwo
     fflush(stdout);
     int64_t i = 0;
     for (; i < n->count && !interrupted; ++i) {
-        const double begin = seconds_now();
-        show_progress(&p, i, n->count, n->layers[i].name);
-        const int status = tune_layer(o, context, &n->layers[i], &t);
+        progress_begin(&p, i, n->layers[i].name);
+        const int status = tune_layer(o, context, &n->layers[i], &p);
         if (status == INTERRUPTED)
             break;
-        failed |= status;
-        p.measured += !p.known[i];
-        p.seconds += p.known[i] ? 0 : seconds_now() - begin;
+        failed |= status ? status : print_layer(o, context, &n->layers[i], &t);
     }
-    end_progress();
-    free(p.known);
+    free(known);
     if (t.rows > 0)
         printf("%-24s %-9s %12.4f %12.4f %9.2f\n", "all with both times", "", t.ms, t.direct_ms, t.direct_ms / t.ms);
     if (!interrupted)
         return failed;
-    fprintf(stderr,
-            "conv-fft: interrupted after %" PRId64 " of %" PRId64 " layers; the same command goes on from there\n", i,
-            n->count);
+    fprintf(stderr, "conv-fft: interrupted after %" PRId64 " of %" PRId64 " layers; %s\n", i, n->count,
+            o->again ? "with --again the first one is next" : "the same command goes on from there");
     return 1;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "autotune/candidates.h"
 
+#include "autotune/choose.h"
 #include "autotune/model.h"
 #include "autotune/space.h"
 #include "conv/family.h"
@@ -312,6 +313,34 @@ static conv_fft_status add_mixed(const cf_tuning_job *job, cf_candidates *list) 
     return CONV_FFT_SUCCESS;
 }
 
+/* ---- the choice of the model */
+
+static bool same_strategies(const cf_tuning_job *job, const cf_candidate *a, const cf_candidate *b) {
+    bool same = true;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        const cf_strategy *x = &a->strategy[pass], *y = &b->strategy[pass];
+        same = same && (!(job->passes & 1 << pass) ||
+                        (x->family == y->family && memcmp(x->basis, y->basis, sizeof x->basis) == 0 &&
+                         x->shift_dilation == y->shift_dilation && strategies_equal(x, y)));
+    }
+    return same;
+}
+
+/* It is made pass by pass, so the lists above may have nothing alike. */
+static conv_fft_status add_choice(const cf_tuning_job *job, cf_candidates *list) {
+    cf_candidate c;
+    memset(&c, 0, sizeof c);
+    c.measured = -1.0;
+    if (job->workspace_limit != 0 ||
+        cf_choose_strategies(job->context->device, job->layer, job->keep, c.strategy) != CONV_FFT_SUCCESS)
+        return CONV_FFT_SUCCESS;
+    for (size_t i = 0; i < list->count; ++i)
+        if (same_strategies(job, &list->items[i], &c))
+            return CONV_FFT_SUCCESS;
+    c.predicted = cf_candidates_predict(job, &c);
+    return add(&c, list);
+}
+
 /* ---- other families */
 
 enum {
@@ -345,7 +374,9 @@ static conv_fft_status add_family(const cf_tuning_job *job, cf_family_id family,
         g[pass].job = job;
         g[pass].pass = pass;
         status = cf_families[family].candidates(job->layer, job->context->device, pass, gather, &g[pass]);
-        if (status != CONV_FFT_OUT_OF_MEMORY) /* it has none: its library is missing, or does not work here */
+        /* These families are other libraries, and one that does not work here, whatever it says, has none and fails no
+         * search. Candidates of our own are made without the device. */
+        if (status != CONV_FFT_OUT_OF_MEMORY)
             status = CONV_FFT_SUCCESS;
         complete = complete && g[pass].count > 0;
         most = (int)cf_max(most, g[pass].count);
@@ -380,9 +411,11 @@ conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *list
         if (status == CONV_FFT_SUCCESS)
             status = add_mixed(job, list);
     }
+    if (status == CONV_FFT_SUCCESS)
+        status = add_choice(job, list);
     /* Spectra that the caller keeps are those of staged strategies. */
     for (int family = 0; family < CF_FAMILY_COUNT && status == CONV_FFT_SUCCESS && job->keep == 0; ++family) {
-        if (cf_families[family].candidates)
+        if (cf_families[family].candidates && !(job->own_kernels && family == CF_FAMILY_DIRECT))
             status = add_family(job, (cf_family_id)family, list);
     }
     if (status == CONV_FFT_SUCCESS)

@@ -2,7 +2,8 @@
 /*
  * The candidates of a search: for passes that are tuned together, the strategies of each, best first by the cost model. Staged ones
  * are every combination of the axes' bases, dilation as step or as shifts, each product, both overlaps of gx, and chunks of
- * the model's size, of all rows, and a quarter; fused ones have the same bases; other families name their own.
+ * the model's size, of all rows, and a quarter; fused ones have the same bases; other families name their own. What mode off would
+ * choose is always one of them.
  */
 #ifndef CF_AUTOTUNE_CANDIDATES_H
 #define CF_AUTOTUNE_CANDIDATES_H
@@ -22,6 +23,7 @@ typedef struct cf_tuning_job {
     const cf_layer *layer;
     int passes, keep;
     uint64_t workspace_limit;            /* 0: none */
+    bool own_kernels;                    /* no algorithm of cuDNN */
     const cf_interruption *interruption; /* NULL: nobody */
 } cf_tuning_job;
 

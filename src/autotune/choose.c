@@ -72,7 +72,7 @@ static double data_cost(search *q, cf_strategy *s) {
 /* Keep the combination if it is the best so far. */
 static void consider(search *q, const cf_strategy *base) {
     cf_strategy s[CF_PASS_COUNT];
-    cf_stage_cost cost[CF_STAGE_COUNT] = {{0}};
+    cf_stage_cost cost[CF_STAGE_COUNT];
     double total = 0.0;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if (!(q->passes & 1 << pass))
@@ -171,43 +171,6 @@ static void search_dilation(search *q, bool shift) {
             }
 }
 
-/* ---- where neither staged nor fused kernels run, or take too much memory */
-
-typedef struct other {
-    const search *q;
-    int pass;
-    bool found;
-    cf_strategy strategy;
-} other;
-
-static bool take_first(const cf_strategy *strategy, void *user) {
-    other *o = user;
-    const char *why;
-    const cf_family *family = &cf_families[strategy->family];
-    o->found = family->feasible(o->q->layer, o->pass, strategy, &why) &&
-               family->runs_on(o->q->device, o->q->layer, o->pass, strategy, &why);
-    o->strategy = *strategy;
-    return !o->found;
-}
-
-/* The first way of another library: cuFFT's transforms have any length. */
-static bool take_others(search *q, cf_device *device) {
-    static const cf_family_id families[] = {CF_FAMILY_REFERENCE, CF_FAMILY_DIRECT};
-    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        other o = {.q = q, .pass = pass};
-        if (!(q->passes & 1 << pass))
-            continue;
-        for (int i = 0; i < 2 && !o.found; ++i) {
-            if (cf_families[families[i]].candidates(q->layer, device, pass, take_first, &o) != CONV_FFT_SUCCESS)
-                o.found = false;
-        }
-        if (!o.found)
-            return false;
-        q->strategy[pass] = o.strategy;
-    }
-    return q->keep == 0;
-}
-
 static conv_fft_status no_strategy(const search *q) {
     if (!q->why || q->limit != UINT64_MAX)
         return cf_fail(CONV_FFT_INVALID_ARGUMENT,
@@ -216,12 +179,11 @@ static conv_fft_status no_strategy(const search *q) {
     for (int a = 0; a < 3; ++a)
         spans[a] = (q->layer->axis[a].kernel - 1) * q->layer->axis[a].dilation + 1;
     return cf_fail(CONV_FFT_INVALID_ARGUMENT,
-                   "no strategy runs this problem here: its kernel spans %lldx%lldx%lld points, and %s; neither cuFFT "
-                   "(FP32 and FP64, channels first, zero padding, no stride) nor cuDNN is here for it",
+                   "no strategy runs this problem here: its kernel spans %lldx%lldx%lld points, and %s",
                    (long long)spans[0], (long long)spans[1], (long long)spans[2], q->why);
 }
 
-static conv_fft_status choose(search *q, cf_device *device) {
+static conv_fft_status choose(search *q) {
     q->best = HUGE_VAL;
     q->fuses = q->device->fused_flops > 0.0 && q->keep == 0 && q->limit == UINT64_MAX;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
@@ -229,9 +191,7 @@ static conv_fft_status choose(search *q, cf_device *device) {
     search_dilation(q, false);
     if (cf_space_has_dilation(q->layer))
         search_dilation(q, true);
-    const bool none = q->fuses ? !take_fused(q) : q->best == HUGE_VAL;
-    const bool limited = q->limit != UINT64_MAX || q->smallest; /* which says nothing about other libraries */
-    if (none && (limited || !take_others(q, device)))
+    if (q->fuses ? !take_fused(q) : q->best == HUGE_VAL)
         return no_strategy(q);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if ((q->passes & 1 << pass) && q->strategy[pass].family == CF_FAMILY_STAGED)
@@ -245,7 +205,7 @@ static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv
                                 uint64_t *smallest, conv_fft_plan **plan) {
     *smallest = 0;
     if (q->passes)
-        CF_FORWARD(choose(q, context->device));
+        CF_FORWARD(choose(q));
     return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->workspace_limit, smallest,
                           plan);
 }
@@ -275,4 +235,18 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
     if (least == 0 && status != CONV_FFT_INVALID_ARGUMENT)
         return status;
     return cf_fail_workspace_limit(options->workspace_limit, least == 0 || fastest < least ? fastest : least);
+}
+
+conv_fft_status cf_choose_strategies(const cf_device *device, const cf_layer *layer, int keep,
+                                     cf_strategy strategy[CF_PASS_COUNT]) {
+    search q;
+    memset(&q, 0, sizeof q);
+    q.layer = layer;
+    q.device = device;
+    q.keep = keep;
+    q.passes = CONV_FFT_ALL_PASSES;
+    q.limit = UINT64_MAX;
+    CF_FORWARD(choose(&q));
+    memcpy(strategy, q.strategy, sizeof q.strategy);
+    return CONV_FFT_SUCCESS;
 }

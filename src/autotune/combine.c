@@ -2,7 +2,7 @@
 /*
  * Of passes that are tuned together, each may be fastest in another way: an algorithm of cuDNN for one gradient, a fused kernel for the
  * other. Lists of candidates hold few such mixtures, for there would be too many. Here each pass of every candidate is timed alone, and the
- * best of each make one candidate more.
+ * best of each make one candidate more, those of family direct another one.
  */
 #include "autotune/race.h"
 
@@ -27,21 +27,25 @@ static conv_fft_status time_pass(cf_race *r, const conv_fft_plan *plan, int pass
     return CONV_FFT_SUCCESS;
 }
 
-/* The fastest strategy of each pass. */
-static conv_fft_status best_of_passes(cf_race *r, cf_candidate *mixed) {
+/* The fastest strategy of each pass, and of those of family direct, which may have none: what another library does at best is what a record
+ * compares with, and n-th algorithms of two passes need not be the fastest ones together. */
+static conv_fft_status best_of_passes(cf_race *r, cf_candidate *mixed, cf_candidate *direct, bool *has_direct) {
+    *has_direct = true;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        double least = HUGE_VAL;
-        size_t best = 0;
+        double least = HUGE_VAL, least_direct = HUGE_VAL;
         if (!(r->job->passes & 1 << pass))
             continue;
         for (size_t i = 0; i < r->count && !cf_race_is_late(r); ++i) {
+            const cf_strategy *s = &r->list->items[i].strategy[pass];
             double seconds;
             CF_FORWARD(cf_race_go_on(r));
             CF_FORWARD(time_pass(r, r->list->items[i].plan, pass, &seconds));
-            if (seconds < least)
-                least = seconds, best = i;
+            if (i == 0 || seconds < least)
+                least = seconds, mixed->strategy[pass] = *s;
+            if (s->family == CF_FAMILY_DIRECT && seconds < least_direct)
+                least_direct = seconds, direct->strategy[pass] = *s;
         }
-        mixed->strategy[pass] = r->list->items[best].strategy[pass];
+        *has_direct = *has_direct && least_direct < HUGE_VAL;
     }
     return CONV_FFT_SUCCESS;
 }
@@ -65,28 +69,35 @@ static bool fits(cf_race *r, cf_candidate *c) {
     return c->workspace <= r->rig.workspace.bytes && cf_rig_run(&r->rig, c->plan) == CONV_FFT_SUCCESS;
 }
 
-/* Both gradients come in one call; spectra that are kept, or a forward pass, tie passes in ways that times of single ones do not show. */
-conv_fft_status cf_race_combine(cf_race *r) {
+static conv_fft_status enter(cf_race *r, cf_candidate *mixed) {
     const cf_tuning_job *job = r->job;
-    cf_candidate mixed = {.measured = -1.0, .predicted = HUGE_VAL};
     uint64_t smallest = 0;
-    if (job->passes != CONV_FFT_BACKWARD || job->keep || r->count < 2)
+    if (takes_part(r, mixed) || cf_race_is_late(r))
         return CONV_FFT_SUCCESS;
-    CF_FORWARD(best_of_passes(r, &mixed));
-    if (takes_part(r, &mixed) || cf_race_is_late(r))
-        return CONV_FFT_SUCCESS;
-    const conv_fft_status status = cf_plan_create(job->layer, job->context->device, job->passes, mixed.strategy,
-                                                  job->workspace_limit, &smallest, &mixed.plan);
+    const conv_fft_status status = cf_plan_create(job->layer, job->context->device, job->passes, mixed->strategy,
+                                                  job->workspace_limit, &smallest, &mixed->plan);
     if (status == CONV_FFT_OUT_OF_MEMORY)
         return status;
     if (status != CONV_FFT_SUCCESS)
         return CONV_FFT_SUCCESS;
-    mixed.predicted = cf_candidates_predict(job, &mixed);
+    mixed->predicted = cf_candidates_predict(job, mixed);
     const conv_fft_status added =
-        fits(r, &mixed) ? cf_candidates_insert(r->list, r->count, &mixed) : CONV_FFT_NOT_SUPPORTED;
+        fits(r, mixed) ? cf_candidates_insert(r->list, r->count, mixed) : CONV_FFT_NOT_SUPPORTED;
     if (added != CONV_FFT_SUCCESS)
-        cf_plan_destroy(mixed.plan);
+        cf_plan_destroy(mixed->plan);
     else
         ++r->count;
     return added == CONV_FFT_OUT_OF_MEMORY ? added : CONV_FFT_SUCCESS;
+}
+
+/* Both gradients come in one call; spectra that are kept, or a forward pass, tie passes in ways that times of single ones do not show. */
+conv_fft_status cf_race_combine(cf_race *r) {
+    const cf_tuning_job *job = r->job;
+    cf_candidate mixed = {.measured = -1.0, .predicted = HUGE_VAL}, direct = mixed;
+    bool has_direct;
+    if (job->passes != CONV_FFT_BACKWARD || job->keep || r->count < 2 || cf_race_is_late(r))
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(best_of_passes(r, &mixed, &direct, &has_direct));
+    CF_FORWARD(enter(r, &mixed));
+    return has_direct ? enter(r, &direct) : CONV_FFT_SUCCESS;
 }

@@ -41,9 +41,10 @@ static bool by_matrices(const cf_device *device, const cf_spectrum *s, int opera
            (n[1] == 32 || n[1] == 64) && (n[2] == 32 || n[2] == 64);
 }
 
-/* Whether those find the scales of their rows, too. */
-static bool finds_scales(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
-    return by_matrices(device, s, operand, tensor) && s->columns % 8 == 0 && s->columns <= 64;
+/* Whether the blocks of a transform find the scales of their planes: where eight of one row share a multiprocessor's memory. */
+static bool finds_scales(const cf_spectrum *s) {
+    const double plane = 8.0 * (double)(s->basis[0] * s->basis[1] * (s->basis[2] / 2 + 1)), most = 200e3;
+    return s->columns % CF_SCALE_COLUMNS == 0 && CF_SCALE_COLUMNS * plane <= most;
 }
 
 /* The rate of a transform's arithmetic, from an H200. With spectra in 16 bits, other kernels have eight planes at a time, which are more
@@ -160,8 +161,7 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
         const double tensor = elements(extents[operand]) * (double)cf_dtype_bytes(tensors[operand]->dtype);
         *own = transform(device, &s[operand], operand, tensors[operand], tensor);
         /* Whose tensors are read once more, by a kernel of its own, and do not pair with others; each plane takes up what was found. */
-        if (!result && cf_spectrum_is_scaled(s[operand].dtype) &&
-            !finds_scales(device, &s[operand], operand, tensors[operand])) {
+        if (!result && cf_spectrum_is_scaled(s[operand].dtype) && !finds_scales(&s[operand])) {
             own->bytes += tensor;
             own->seconds += tensor / device->bandwidth + 2.0 * device->stage_seconds +
                             0.2e-9 * (double)s[operand].groups * (double)s[operand].rows * (double)s[operand].columns;
@@ -251,12 +251,33 @@ static double kept_seconds(const cf_device *device, int pass, const cf_strategy 
     return fmax(work, chain) + spectra + device->stage_seconds;
 }
 
-/* What short planes of single channels take beside others of as many points, but for gradients of weights, from an H200: powers of three are
- * slow, and rows that are read by quads are fast (layers of 14x14 with 27x27 and 28x28 points). */
-static double plane_share(const int64_t basis[3]) {
-    if (basis[0] > 1 || basis[1] == 1 || basis[1] > 32 || basis[2] > 32)
+/* Instructions of a line of n points whose thread has it in registers (conv/kernels/steps.cuh), and of finding it. */
+static double line_work(int64_t n) {
+    static const struct {
+        int64_t part;
+        double work; /* of a point: arithmetic, as kernels make it */
+    } powers[] = {{32, 13.5}, {16, 10.0}, {8, 7.0},   {4, 4.0}, {2, 2.0}, {27, 18.1},
+                  {9, 11.1},  {3, 4.7},   {25, 17.0}, {5, 7.2}, {7, 9.4}};
+    double work = 7.0;
+    int64_t rest = n;
+    for (size_t i = 0; i < sizeof powers / sizeof powers[0]; ++i)
+        if (rest % powers[i].part == 0) {
+            rest /= powers[i].part;
+            work += powers[i].work;
+        }
+    return (double)n * work + 40.0;
+}
+
+/* What planes of single channels with short lines take beside others of as many points: rows in pairs of what is read and of what is written,
+ * and columns of both. */
+static double plane_share(const cf_layer *layer, const int64_t basis[3]) {
+    if (basis[0] > 1 || basis[1] == 1 || basis[2] == 1 || basis[1] > 32 || basis[2] > 32)
         return 1.0;
-    return (basis[1] % 27 == 0 ? 1.1 : 1.0) * (basis[2] % 27 == 0 ? 1.06 : basis[2] % 4 == 0 ? 0.94 : 1.0);
+    const double points = (double)(basis[1] * basis[2]);
+    const double rows =
+        (double)(cf_min(basis[1], layer->axis[1].input) + cf_min(basis[1], layer->axis[1].output)) / 2.0;
+    const double work = rows * line_work(basis[2]) + 2.0 * (double)(basis[2] / 2 + 1) * line_work(basis[1]);
+    return 0.93 * work / (2.0 * points * (2.5 * log2(points) + 1.0));
 }
 
 /* What planes of single channels take that stand side by side in memory: blocks have as many of them as half a sector, or as a whole one where no
@@ -297,7 +318,7 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
     if (pass == CF_PASS_WEIGHTS && few == 0.0) /* sums that stay in a hundred kilobytes */
         chunk = fmin(out, fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
     const double again = out / chunk;
-    double share = in * out == 1.0 && pass != CF_PASS_WEIGHTS ? plane_share(s[CF_X].basis) : 1.0;
+    double share = in * out == 1.0 && !lines ? plane_share(layer, s[CF_X].basis) : 1.0;
     if (in * out == 1.0 && !lines)
         share *= abreast_share(layer, pass, s[CF_X].basis, plane);
     const double transforms =
@@ -378,6 +399,12 @@ cf_stage_cost cf_model_bias(const conv_fft_plan *plan, int set) {
     const bool bins = plan->sums_bias[set];
     const double numbers = bins ? (double)s->rows * (double)(s->groups * s->columns) : elements(y);
     const conv_fft_dtype dtype = bins ? s->dtype : layer->y.dtype;
-    return cost_of(plan->device, (bins ? 2.0 : 1.0) * numbers * (double)cf_dtype_bytes(dtype), numbers,
-                   plan->device->flops);
+    const cf_device *device = plan->device;
+    const double bytes = (bins ? 2.0 : 1.0) * numbers * (double)cf_dtype_bytes(dtype);
+    cf_stage_cost cost = cost_of(device, bytes, numbers, device->flops);
+    /* A kernel that only reads comes closer to what memory promises; sums of parts are added by a second one. */
+    if (device->overlaps && !bins)
+        cost.seconds = fmax(numbers / device->flops, bytes / (1.4 * device->bandwidth)) +
+                       (plan->bias_scratch > 0 ? 1.5 : 1.0) * device->stage_seconds;
+    return cost;
 }

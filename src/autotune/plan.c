@@ -20,7 +20,9 @@ typedef struct planning {
     cf_layer layer;
     int chosen; /* passes that have a strategy */
     cf_strategy strategy[CF_PASS_COUNT];
-    int tuned; /* of those, the ones from records and searches */
+    int tuned;         /* of those, the ones from records and searches */
+    int hits;          /* records that were found */
+    cf_record_key key; /* of the last one */
     double seconds[CONV_FFT_BACKWARD + 1];
     double end; /* of measuring, by the clock */
 } planning;
@@ -53,7 +55,13 @@ int cf_tuned_together(int passes, int keep, int sets[2]) {
 }
 
 static cf_tuning_job job_of(const planning *p, int set) {
-    return (cf_tuning_job){p->context, &p->layer, set, p->options->keep, p->options->workspace_limit, p->interruption};
+    return (cf_tuning_job){.context = p->context,
+                           .layer = &p->layer,
+                           .passes = set,
+                           .keep = p->options->keep,
+                           .workspace_limit = p->options->workspace_limit,
+                           .own_kernels = p->options->own_kernels != 0,
+                           .interruption = p->interruption};
 }
 
 /* ---- records */
@@ -140,19 +148,32 @@ static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record 
 
 /* ---- searches */
 
-/* Who decides where a search does not. */
-static const char *left_to(const planning *p, int set) {
-    return (p->chosen & set) == set ? "the record from before stays" : "the cost model decides";
+/* What is left of the time, which asking other libraries for candidates has taken a part of. */
+static cf_search_limits limits_of(const planning *p, int sets_left) {
+    return (cf_search_limits){p->options->tuning, fmax(0.0, p->end - cf_clock_seconds()) / sets_left};
 }
 
-static conv_fft_status search(planning *p, int set, int sets_left) {
+/* A search has decided nothing: for which layer, why, and who decides then. */
+static void warn(const planning *p, const cf_record_key *key, const char *why) {
+    const int set = key->passes;
+    const char *const passes = set == CONV_FFT_FORWARD            ? "forward"
+                               : set == CONV_FFT_BACKWARD         ? "both gradients"
+                               : set == CONV_FFT_BACKWARD_DATA    ? "backward data"
+                               : set == CONV_FFT_BACKWARD_WEIGHTS ? "backward weights"
+                                                                  : "the passes";
+    cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning %s of %.300s: %.500s; %s", passes, key->problem, why,
+           (p->chosen & set) == set ? "the record from before stays" : "the cost model decides");
+}
+
+static conv_fft_status search(planning *p, const cf_record_key *key, int sets_left) {
+    const int set = key->passes;
     const cf_tuning_job job = job_of(p, set);
-    const cf_search_limits limits = {p->options->tuning, fmax(0.0, p->end - cf_clock_seconds()) / sets_left};
     cf_candidates list;
     cf_record record;
     bool decided;
     char why[256];
     CF_FORWARD(cf_candidates_make(&job, &list));
+    const cf_search_limits limits = limits_of(p, sets_left);
     conv_fft_status status = cf_search_run(&job, &limits, &list, &decided, why);
     if (status == CONV_FFT_SUCCESS && decided)
         status = cf_search_record(&job, limits.mode, &list, &record);
@@ -163,11 +184,11 @@ static conv_fft_status search(planning *p, int set, int sets_left) {
                    conv_fft_last_error());
     }
     if (status == CONV_FFT_SUCCESS && !decided && list.count > 0)
-        cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning: %s; %s", why, left_to(p, set));
+        warn(p, key, why);
     cf_candidates_clear(&list);
     if (status != CONV_FFT_OUT_OF_MEMORY)
         return status;
-    cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning: %s; %s", conv_fft_last_error(), left_to(p, set));
+    warn(p, key, conv_fft_last_error());
     return CONV_FFT_SUCCESS;
 }
 
@@ -181,8 +202,11 @@ static conv_fft_status tune_set(planning *p, int set, int sets_left) {
     CF_FORWARD(cf_record_key_make(&p->layer, set, p->options->keep, p->options->workspace_limit, &key));
     CF_FORWARD(look_up(p, &key, &record, &event, strategy));
     cf_tuner_count(p->context->tuner, &key, event);
-    if (event == CF_TUNER_HIT)
+    if (event == CF_TUNER_HIT) {
         adopt(p, set, &record, strategy);
+        p->key = key;
+        ++p->hits;
+    }
     const bool enough = event == CF_TUNER_HIT && record.mode >= mode && !p->options->tune_again;
     if (mode < CONV_FFT_TUNE_MEASURE || enough)
         return CONV_FFT_SUCCESS;
@@ -195,7 +219,7 @@ static conv_fft_status tune_set(planning *p, int set, int sets_left) {
                 return CONV_FFT_SUCCESS;
         }
     }
-    return search(p, set, sets_left);
+    return search(p, &key, sets_left);
 }
 
 static double default_seconds(conv_fft_tuning mode) { return mode == CONV_FFT_TUNE_MEASURE ? 10.0 : HUGE_VAL; }
@@ -231,9 +255,15 @@ static conv_fft_status make(planning *p, conv_fft_plan **plan) {
         return status;
     }
     cf_plan_destroy(made);
-    if (!p->tuned || status == CONV_FFT_OUT_OF_MEMORY || status == CONV_FFT_DEVICE_ERROR)
+    if (!p->tuned || status == CONV_FFT_OUT_OF_MEMORY)
         return status;
-    /* A record is a hint: without it, then. */
+    /* A record is a hint: without it, then. That goes for a library that does not start here, too; where the device itself has failed the
+     * next attempt says so. */
+    if (status != CONV_FFT_SUCCESS)
+        cf_log(p->context->log_level, CONV_FFT_LOG_WARNING,
+               "tuning: what was measured cannot be used here: %s; the cost model decides", conv_fft_last_error());
+    for (; p->hits > 0; --p->hits)
+        cf_tuner_count(p->context->tuner, &p->key, CF_TUNER_WITHDRAWN);
     p->chosen &= ~p->tuned;
     p->tuned = 0;
     memset(p->seconds, 0, sizeof p->seconds);
@@ -259,11 +289,11 @@ conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_probl
 
 static conv_fft_status show(const planning *p, int set, int sets_left, cf_candidate_visit visit, void *user) {
     const cf_tuning_job job = job_of(p, set);
-    const cf_search_limits limits = {p->options->tuning, fmax(0.0, p->end - cf_clock_seconds()) / sets_left};
     cf_candidates list;
     bool decided = false;
     char why[256] = "";
     CF_FORWARD(cf_candidates_make(&job, &list));
+    const cf_search_limits limits = limits_of(p, sets_left);
     conv_fft_status status = CONV_FFT_SUCCESS;
     if (limits.mode >= CONV_FFT_TUNE_MEASURE)
         status = cf_search_run(&job, &limits, &list, &decided, why);

@@ -217,6 +217,18 @@ static void drop_slow(cf_race *r, double factor) {
     }
 }
 
+/* What another library says of its own troubles is no word on the device: if that is lost, the next candidate says so. */
+bool cf_race_spares(const cf_race *r, const cf_candidate *c, conv_fft_status status) {
+    bool foreign = false;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        const cf_family_id family = c->strategy[pass].family;
+        foreign =
+            foreign || ((r->job->passes & 1 << pass) && (family == CF_FAMILY_DIRECT || family == CF_FAMILY_REFERENCE));
+    }
+    return status == CONV_FFT_NOT_SUPPORTED || status == CONV_FFT_LIBRARY_MISSING ||
+           (foreign && status == CONV_FFT_DEVICE_ERROR);
+}
+
 /* Each runs once to warm up, which also shows whether it runs at all. */
 static conv_fft_status warm_up(cf_race *r) {
     for (size_t i = 0; i < r->count;) {
@@ -228,7 +240,7 @@ static conv_fft_status warm_up(cf_race *r) {
         const conv_fft_status status = cf_rig_run(&r->rig, r->list->items[i].plan);
         if (status == CONV_FFT_SUCCESS)
             ++i;
-        else if (status == CONV_FFT_NOT_SUPPORTED || status == CONV_FFT_LIBRARY_MISSING)
+        else if (cf_race_spares(r, &r->list->items[i], status))
             cf_race_drop(r, i, "it does not run");
         else
             return status;

@@ -40,6 +40,9 @@ conv_fft_status cf_race_run(cf_race *race);
 /* Take candidate i out, for a reason; it goes behind the others. */
 void cf_race_drop(cf_race *race, size_t i, const char *verdict);
 
+/* Whether a failure of a candidate is its own: it drops out, and the search goes on. */
+bool cf_race_spares(const cf_race *race, const cf_candidate *candidate, conv_fft_status status);
+
 /* Raise *most to the bytes that the plan keeps of the operand, if the job keeps it; false if it has no spectrum to keep. */
 bool cf_race_kept_bytes(const cf_race *race, const conv_fft_plan *plan, conv_fft_operand operand, size_t *most);
 

@@ -33,21 +33,26 @@ static const cf_candidate *better(const cf_candidate *a, const cf_candidate *b, 
     return a->predicted <= b->predicted ? a : b;
 }
 
-/* How independent the ways of two candidates are; 0: too alike to say anything. */
-static int independence(const cf_race *r, const cf_candidate *a, const cf_candidate *b) {
+/* How independent two ways of one pass are; 0: they are too alike to say anything. */
+static int pass_independence(const cf_strategy *x, const cf_strategy *y) {
     int differences = 0;
-    if (cf_candidate_family(r->job, a) != cf_candidate_family(r->job, b))
+    if (x->family != y->family)
         return OTHER_FAMILY;
+    for (int axis = 0; axis < 3; ++axis)
+        differences += 4 * (x->basis[axis] != y->basis[axis]);
+    return differences + 2 * (x->product != y->product) + (x->shift_dilation != y->shift_dilation) +
+           (x->overlap_add != y->overlap_add);
+}
+
+/* Of two candidates: as of that pass in which they are the most alike, for what is common to both proves nothing of it. */
+static int independence(const cf_race *r, const cf_candidate *a, const cf_candidate *b) {
+    int least = OTHER_FAMILY;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if (!(r->job->passes & 1 << pass))
-            continue;
-        const cf_strategy *x = &a->strategy[pass], *y = &b->strategy[pass];
-        for (int axis = 0; axis < 3; ++axis)
-            differences += 4 * (x->basis[axis] != y->basis[axis]);
-        differences += 2 * (x->product != y->product) + (x->shift_dilation != y->shift_dilation) +
-                       (x->overlap_add != y->overlap_add);
+        const int own =
+            r->job->passes & 1 << pass ? pass_independence(&a->strategy[pass], &b->strategy[pass]) : OTHER_FAMILY;
+        least = own < least ? own : least;
     }
-    return differences;
+    return least;
 }
 
 /* The most independent candidate that was not tried, of those that have run if there is one: they are compiled. NULL: there is none. */
@@ -89,7 +94,7 @@ static conv_fft_status agrees_with(cf_race *r, const cf_snapshot *results, cf_ca
     conv_fft_status status = fits ? cf_snapshot_take(&r->rig, plan, &other) : CONV_FFT_NOT_SUPPORTED;
     *ran = status == CONV_FFT_SUCCESS;
     *agrees = *ran && cf_snapshots_agree(&r->rig, job->layer, results, &other);
-    if (status == CONV_FFT_NOT_SUPPORTED || status == CONV_FFT_LIBRARY_MISSING)
+    if (cf_race_spares(r, c, status))
         status = CONV_FFT_SUCCESS;
     cf_snapshot_clear(&other);
     cf_plan_destroy(own);
@@ -251,7 +256,8 @@ conv_fft_status cf_search_run(const cf_tuning_job *job, const cf_search_limits *
     else if (!compares && !cf_race_is_late(&r))
         snprintf(why, 256, "one of %zu strategies could be prepared within options.workspace_limit", list->count);
     else if (!compares)
-        snprintf(why, 256, "the time allowed, %.0f ms, was too short to time two strategies", 1e3 * limits->seconds);
+        snprintf(why, 256, "the time allowed was too short to time two strategies: %.3g s were left for it",
+                 limits->seconds);
     else
         snprintf(why, 256, "no strategy's results agreed with those of another");
     if (status == CONV_FFT_SUCCESS && r.count > 0 && compares)

@@ -2,8 +2,8 @@
 /*
  * The measured search. Candidates are compiled, run once, and timed in turns, from cold caches, on random data; those that are clearly
  * slower drop out; of the rest the median counts, and of those within 2 % of each other the smaller workspace. The winner's results must
- * agree with those of a candidate of another family, or where there is none of other bases or another product; if they do not, the
- * next one is the winner.
+ * agree with those of a candidate that computes every pass in another family, or where there is none with other bases or another product;
+ * if they do not, the next one is the winner.
  */
 #ifndef CF_AUTOTUNE_SEARCH_H
 #define CF_AUTOTUNE_SEARCH_H

@@ -120,6 +120,15 @@ static void add_power(const cf_axis *axis, bool shift, cf_space_bases *list) {
     list->basis[list->count - 1] = n;
 }
 
+/* Planes of single channels stay in one block, where a basis that is a little longer than need be may take fewer operations: parts without a
+ * common divisor need no twiddles (conv/kernels/steps.cuh). */
+static void add_longer(const cf_axis *axis, bool shift, int64_t longest, cf_space_bases *list) {
+    const cf_unit unit = cf_unit_make(axis, shift);
+    const int64_t whole = cf_next_basis(cf_basis_one_tile(axis, &unit)), next = cf_next_basis(whole + 1);
+    if (next <= longest && 12 * next <= 13 * whole && !contains(list, next) && list->count < CF_SPACE_MOST_BASES)
+        list->basis[list->count++] = next;
+}
+
 /* The device's longest transform of axis a in planes of the layer, where axes of one tap may be cut into lines. */
 static int64_t longest_of(const cf_layer *layer, const cf_device *device, int a) {
     const int64_t most = (int64_t)1 << 24;
@@ -169,6 +178,10 @@ void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shif
         add_cut(&layer->axis[a], shift, longest_of(layer, device, a), &bases[a]);
     if (layer->problem.rank == 1 && layer->in_channels == 1 && layer->out_channels == 1)
         add_power(&layer->axis[2], shift, &bases[2]);
+    for (int a = 1; a < 3; ++a)
+        if (layer->problem.rank == 2 && device->fused_flops > 0.0 && layer->in_channels == 1 &&
+            layer->out_channels == 1)
+            add_longer(&layer->axis[a], shift, longest_of(layer, device, a), &bases[a]);
     conv_fft_dtype in_short;
     for (int a = 1; a < 3; ++a)
         if (layer->problem.rank == 2 && device->tensor_flops > 0.0 && cf_staged_short_spectrum(layer, &in_short))

@@ -2,19 +2,15 @@
 #include "autotune/tuner.h"
 
 #include "autotune/libraries.h"
+#include "autotune/missed.h"
 #include "autotune/record_cache.h"
-#include "device/environment.h"
-#include "device/files.h"
-#include "device/hash.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 struct cf_tuner {
     const conv_fft_context *context; /* which owns it */
@@ -24,9 +20,8 @@ struct cf_tuner {
     cf_records records;
     bool read; /* the files have been */
     conv_fft_tune_statistics statistics;
-    uint64_t *noted; /* hashes of the problems that were written to CONV_FFT_RECORD */
-    size_t noted_count, noted_room;
-    bool note_failed, full_said;
+    cf_missed missed;
+    bool full_said;
 };
 
 conv_fft_status cf_tuner_create(conv_fft_context *context, const char *directory) {
@@ -52,7 +47,7 @@ void cf_tuner_destroy(cf_tuner *tuner) {
     cf_records_clear(&tuner->records);
     cf_record_cache_clear(&tuner->cache);
     pthread_mutex_destroy(&tuner->mutex);
-    free(tuner->noted);
+    cf_missed_clear(&tuner->missed);
     free(tuner);
 }
 
@@ -152,50 +147,15 @@ conv_fft_status cf_tuner_put(cf_tuner *tuner, const cf_record *record) {
     return unlocked(tuner, put(tuner, record));
 }
 
-/* ---- problems without a record */
-
-static bool note_once(cf_tuner *tuner, uint64_t hash) {
-    for (size_t i = 0; i < tuner->noted_count; ++i) {
-        if (tuner->noted[i] == hash)
-            return false;
-    }
-    if (tuner->noted_count == tuner->noted_room) {
-        const size_t room = tuner->noted_room ? 2 * tuner->noted_room : 64;
-        uint64_t *grown = realloc(tuner->noted, room * sizeof *grown);
-        if (!grown)
-            return false;
-        tuner->noted = grown;
-        tuner->noted_room = room;
-    }
-    tuner->noted[tuner->noted_count++] = hash;
-    return true;
-}
-
-/* One write at the end of the file, so that lines of several processes do not mix. */
-static void note_missed(cf_tuner *tuner, const cf_record_key *key) {
-    const char *path = cf_environment("CONV_FFT_RECORD");
-    if (!path || !note_once(tuner, cf_hash(key->problem, strlen(key->problem))))
-        return;
-    char line[CF_RECORD_PROBLEM_BYTES + 64];
-    /* A problem line cannot say element strides. */
-    snprintf(line, sizeof line, "%s%s\n", strchr(key->problem, '#') ? "# not of a plain layout: " : "", key->problem);
-    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-    const bool written = file >= 0 && cf_write_all(file, line, strlen(line));
-    if (!written && !tuner->note_failed)
-        cf_log(tuner->log_level, CONV_FFT_LOG_WARNING, "CONV_FFT_RECORD names %.700s, which cannot be written: %s",
-               path, strerror(errno));
-    tuner->note_failed = tuner->note_failed || !written;
-    if (file >= 0)
-        close(file);
-}
+/* ---- look-ups */
 
 void cf_tuner_count(cf_tuner *tuner, const cf_record_key *key, cf_tuner_event event) {
     pthread_mutex_lock(&tuner->mutex);
-    tuner->statistics.hits += event == CF_TUNER_HIT;
+    tuner->statistics.hits += (event == CF_TUNER_HIT) - (event == CF_TUNER_WITHDRAWN);
     tuner->statistics.misses += event != CF_TUNER_HIT;
-    tuner->statistics.unusable += event == CF_TUNER_UNUSABLE;
+    tuner->statistics.unusable += event == CF_TUNER_UNUSABLE || event == CF_TUNER_WITHDRAWN;
     if (event != CF_TUNER_HIT)
-        note_missed(tuner, key);
+        cf_missed_note(&tuner->missed, tuner->log_level, key->problem);
     pthread_mutex_unlock(&tuner->mutex);
 }
 

@@ -34,7 +34,8 @@ conv_fft_status cf_tuner_refresh(cf_tuner *tuner);
 typedef enum cf_tuner_event {
     CF_TUNER_HIT,
     CF_TUNER_MISS,
-    CF_TUNER_UNUSABLE /* there is a record, but it does not suit; a miss as well */
+    CF_TUNER_UNUSABLE, /* there is a record, but it does not suit; a miss as well */
+    CF_TUNER_WITHDRAWN /* what was counted as a hit cannot be used after all */
 } cf_tuner_event;
 void cf_tuner_count(cf_tuner *tuner, const cf_record_key *key, cf_tuner_event event);
 

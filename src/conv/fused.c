@@ -97,8 +97,10 @@ static conv_fft_status describe_weights(const cf_layer *layer, int pass, const c
     cf_staged_spectra(layer, pass, s, spectrum);
     memset(fft, 0, sizeof *fft);
     cf_transform_desc *d = &fft->transform;
-    d->inverse = fft->adds = pass == CF_PASS_WEIGHTS;
+    d->inverse = pass == CF_PASS_WEIGHTS;
     fft->leads = !d->inverse; /* fused_scatter() */
+    /* Kernels of dense planes neither add nor lead. */
+    fft->adds = d->inverse || (layer->in_channels == 1 && layer->out_channels == 1);
     d->tensor = d->inverse ? layer->gw : layer->w;
     d->window = cf_fused_window(layer, pass, s, CF_W);
     d->spectrum = spectrum[CF_W];

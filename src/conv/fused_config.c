@@ -8,7 +8,8 @@
  * chunk     Outputs of one block. Where sums stay in shared memory, the number that costs least, for each block transforms the inputs again;
  *           else all of them, or fewer where blocks are too few to fill the GPU.
  * keeps     Where few columns of one group are on one side, they stay in registers, if that finds room for them.
- * slices    Weights: parts of the rows that blocks sum on their own, as many as fill the GPU twice over, or once.
+ * slices    Weights: parts of the rows that blocks sum on their own, as many as fill the GPU once or twice.
+ * spread    Planes so far apart in shared memory that neighbouring threads may have one task of neighbouring planes.
  * abreast   Where the channels of a point stand side by side, threads move several of them at once.
  */
 #include "conv/fused.h"
@@ -23,7 +24,6 @@
 enum {
     MOST_GRID = 65535, /* along the later axes */
     WAVES = 2,
-    LONG_SLICE = 16,     /* rows */
     SECTOR = 32,         /* bytes of memory */
     MOST_SUMS = 64 << 20 /* bytes of the slices' sums */
 };
@@ -101,18 +101,19 @@ static bool fills_groups(const cf_fused_config *c, int planes) {
 }
 
 /* Planes that touch: memory is read and written by sectors, so a block has all channels of one where there is room for them, which counts more
- * than how many blocks there are. Sums in registers leave room for half of them. */
-static conv_fft_status configure_tiles(cf_fused_config *c, const cf_tile_problem problems[2],
+ * than how many blocks there are. Sums in registers leave room for half of them. unit: what planes that do not touch are to be a multiple of. */
+static conv_fft_status configure_units(cf_fused_config *c, const cf_tile_problem problems[2], int unit,
                                        const cf_gpu_facts *facts) {
     cf_tile_config tile[2];
     cf_tile_problem p[2] = {problems[0], problems[1]};
     const int abreast[2] = {most_abreast(c, &p[0].fft.transform.tensor), most_abreast(c, &p[1].fft.transform.tensor)};
     conv_fft_status status = CONV_FFT_NOT_SUPPORTED;
     const bool weights = c->form == CF_FUSED_WEIGHTS;
-    for (int together = weights ? SECTOR / 2 : SECTOR; status == CONV_FFT_NOT_SUPPORTED && together > 0;
-         together /= 2) {
+    const int most = weights ? SECTOR / 2 : SECTOR;
+    const int least = abreast[0] || abreast[1] ? 1 : most; /* else all tries are the same */
+    for (int together = most; status == CONV_FFT_NOT_SUPPORTED && together >= least; together /= 2) {
         for (int side = 0; side < 2; ++side)
-            p[side].abreast = abreast[side] ? (int)cf_max(1, together / number_bytes(&p[side])) : 0;
+            p[side].abreast = abreast[side] ? (int)cf_max(1, together / number_bytes(&p[side])) : unit;
         if (weights && (!fills_groups(c, p[0].abreast) || !fills_groups(c, p[1].abreast)))
             continue;
         status = cf_tile_configure_product(p, 2, buffers_of(c), c->sums, facts, tile, &c->cycles);
@@ -126,6 +127,83 @@ static conv_fft_status configure_tiles(cf_fused_config *c, const cf_tile_problem
         c->tile[side][0] = tile[side];
         c->tile[side][1] = cf_tile_unaligned(&tile[side]);
     }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Planes so far apart that a half warp may have a task of each without two of them in one bank (SPREAD of kernels/steps.cuh), if that leaves as
+ * many blocks. */
+static bool spread_planes(cf_fused_config *c, const cf_gpu_facts *facts) {
+    const double shared_part = 0.4; /* of the cycles, as in fbfft/tile.c */
+    const cf_tile_config *t = &c->tile[0][0];
+    const bool doubles = t->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
+    const bool odd = doubles || (!t->staged && t->planes % 16 == 0);
+    cf_tile_config other = *t;
+    if (t->planes % 8 || (!odd && !t->staged && t->pitch % 2 == 0))
+        return false;
+    while (odd ? other.plane % 2 == 0 : other.plane % 4 != 2)
+        ++other.plane;
+    const int64_t bytes = cf_tile_product_shared(&other, 2, buffers_of(c));
+    if (bytes > facts->shared_per_block ||
+        other.blocks * (bytes + facts->shared_reserved_per_block) > facts->shared_per_multiprocessor)
+        return false;
+    c->cycles /= 1.0 - shared_part + shared_part * cf_tile_wavefronts(t);
+    c->shared = bytes;
+    other.shared = cf_tile_product_shared(&other, 1, 1);
+    for (int i = 0; i < 4; ++i) {
+        c->tile[i / 2][i % 2].plane = other.plane;
+        c->tile[i / 2][i % 2].shared = other.shared;
+    }
+    return true;
+}
+
+/* Registers of a thread that short lines take, most of whose points hold no data, by the disassembly; the tile planner counts lines that are full. 0:
+ * it is not known better. */
+static int registers_of(const cf_fused_config *c) {
+    const cf_tile_config *t = &c->tile[0][0];
+    const int64_t *basis = t->problem.fft.transform.spectrum.basis, points = cf_max(basis[1], basis[2]);
+    if (t->kind != CF_TILE_PAIRS || basis[0] > 1 || t->radix[1][0] != basis[1] || t->radix[2][0] != basis[2] ||
+        c->in * c->out > 1 || t->problem.fft.transform.spectrum.dtype != CONV_FFT_FP32)
+        return 0;
+    if (c->form != CF_FUSED_WEIGHTS)
+        return points <= 18 ? 72 : 0;
+    const bool one_task = c->sums && t->planes * (basis[2] / 2 + 1) <= t->threads;
+    return !one_task || points > 20 ? 0 : points <= 16 ? 96 : 128;
+}
+
+static void allow_more_blocks(cf_fused_config *c, const cf_gpu_facts *facts) {
+    enum {
+        SCHEDULERS = 4 /* of a multiprocessor, each with whole warps */
+    };
+    const int registers = registers_of(c);
+    const int64_t threads = c->tile[0][0].threads;
+    if (registers == 0)
+        return;
+    const int64_t warps = facts->registers_per_multiprocessor / SCHEDULERS / (32 * registers) * SCHEDULERS;
+    const int64_t room = cf_min(facts->shared_per_multiprocessor / (c->shared + facts->shared_reserved_per_block),
+                                facts->threads_per_multiprocessor / threads);
+    const int64_t blocks = cf_min(cf_min(room, facts->blocks_per_multiprocessor), 32 * warps / threads);
+    if (blocks <= c->tile[0][0].blocks)
+        return;
+    for (int i = 0; i < 4; ++i)
+        c->tile[i / 2][i % 2].blocks = (int)blocks;
+}
+
+/* As many planes as cost least, or eights of them, which can be spread. */
+static conv_fft_status configure_tiles(cf_fused_config *c, const cf_tile_problem problems[2],
+                                       const cf_gpu_facts *facts) {
+    enum {
+        FEW = 4
+    };
+    cf_fused_config eights = *c;
+    CF_FORWARD(configure_units(c, problems, 0, facts));
+    const cf_tile_config *t = &c->tile[0][0];
+    if (t->planes > FEW && t->planes % 8 && !t->planes_touch && !c->tile[1][0].planes_touch &&
+        configure_units(&eights, problems, 8, facts) == CONV_FFT_SUCCESS && eights.tile[0][0].blocks > 1 &&
+        spread_planes(&eights, facts) && eights.cycles < c->cycles)
+        *c = eights;
+    else
+        spread_planes(c, facts);
+    allow_more_blocks(c, facts);
     return CONV_FFT_SUCCESS;
 }
 
@@ -167,26 +245,35 @@ static int64_t most_slices(const cf_fused_config *c, conv_fft_dtype dtype) {
     return cf_max(1, cf_min(MOST_SUMS / bytes, cf_min(c->rows, MOST_GRID)));
 }
 
-/* Slices that are long all the same fill the GPU once, where they do so exactly: there are half as many sums to write and to add. */
-static int64_t slices_of(const cf_fused_config *c, int64_t others, int64_t wave) {
-    const bool once = wave % others == 0 && c->rows >= LONG_SLICE * (wave / others);
-    return once ? wave / others : cf_ceil_div(WAVES * wave, others);
+/* With which the blocks are done first: in each of their turns, the rows of a slice, and about half of another one to begin and to write the sums. Of
+ * equals the fewest, for others add them. */
+static int64_t slices_of(const cf_fused_config *c, int64_t others, int64_t wave, int64_t most) {
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t n = 1; n <= cf_min(most, cf_ceil_div(WAVES * wave, others)); ++n) {
+        const int64_t cost = cf_ceil_div(n * others, wave) * (2 * cf_ceil_div(c->rows, n) + 1);
+        if (cost >= least)
+            continue;
+        least = cost;
+        best = n;
+    }
+    return best;
 }
 
 static conv_fft_status configure_weights(cf_fused_config *c, const cf_tile_problem problems[2],
                                          const cf_gpu_facts *facts) {
     cf_fused_config single = *c;
     const conv_fft_status chosen = choose_chunk(c, problems, facts);
+    /* By the disassembly; where planes do not touch, it is as the tile planner counts. */
+    const double in_shared = c->tile[0][0].planes_touch ? 1.1 : 1.0;
     if (choose_single(&single, problems, facts) == CONV_FFT_SUCCESS &&
         (chosen != CONV_FFT_SUCCESS ||
-         single.cycles * 2 * single.out < c->cycles * ((double)c->out / c->chunk + c->out)))
+         single.cycles * 2 * single.out < in_shared * c->cycles * ((double)c->out / c->chunk + c->out)))
         *c = single;
     else
         CF_FORWARD(chosen);
     c->blocks = cf_ceil_div(c->groups, c->tile[0][0].planes);
     const int64_t others = c->blocks * (c->out / c->chunk);
-    const int64_t most = most_slices(c, problems[0].fft.transform.spectrum.dtype);
-    c->slices = cf_min(slices_of(c, others, wave(c, facts)), most);
+    c->slices = slices_of(c, others, wave(c, facts), most_slices(c, problems[0].fft.transform.spectrum.dtype));
     return CONV_FFT_SUCCESS;
 }
 

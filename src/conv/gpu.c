@@ -63,13 +63,18 @@ static conv_fft_status transform_create(cf_device *device, const cf_transform_de
     return status;
 }
 
+/* Whether another kernel looks for the largest numbers first. */
+static bool scans(const cf_transform *t) {
+    return !t->desc.inverse && cf_spectrum_is_scaled(t->desc.spectrum.dtype) && !cf_gpu_transform_finds_scales(t->gpu);
+}
+
 /* The descriptions agree in the groups. */
 static conv_fft_status pair_create(cf_device *device, const cf_transform *first, const cf_transform *second,
                                    cf_pair **result) {
     const int64_t rows[2] = {first->desc.spectrum.rows, second->desc.spectrum.rows};
     cf_gpu_pair *gpu = NULL;
     *result = NULL;
-    if (cf_spectrum_is_scaled(first->desc.spectrum.dtype)) /* these wait for what comes before each */
+    if (scans(first) || scans(second)) /* these wait for what comes before each */
         return CONV_FFT_SUCCESS;
     CF_FORWARD(cf_gpu_pair_create(cf_gpu_layers_of(device)->gpu, first->gpu, second->gpu, rows,
                                   first->desc.spectrum.groups, &gpu));
@@ -117,11 +122,6 @@ static void transform_destroy(cf_transform *t) {
     free(t);
 }
 
-/* Whether another kernel looks for the largest numbers first. */
-static bool scans(const cf_transform *t) {
-    return !t->desc.inverse && cf_spectrum_is_scaled(t->desc.spectrum.dtype) && !cf_gpu_transform_finds_scales(t->gpu);
-}
-
 /* Of scaled spectra, transforms are one kernel, which takes none. */
 static size_t transform_scratch(const cf_transform *t, int64_t rows) {
     if (scans(t))
@@ -134,15 +134,17 @@ static cf_gpu_transform_call call_of(const cf_transform *t, const void *tensor, 
                                      void *scratch) {
     const cf_tensor *s = &t->desc.tensor;
     const int64_t offset = (block->group - origin.group) * s->group_stride - origin.sample * s->sample_stride;
-    return (cf_gpu_transform_call){.signal = (const char *)tensor + offset * (int64_t)cf_dtype_bytes(s->dtype),
-                                   .spectrum = block->data,
-                                   .first = block->row,
-                                   .rows = block->rows,
-                                   .base = block->row,
-                                   .unit = block->bin_stride,
-                                   .groups = block->groups,
-                                   .group_stride = block->group_stride,
-                                   .scratch = scratch};
+    return (cf_gpu_transform_call){
+        .signal = (const char *)tensor + offset * (int64_t)cf_dtype_bytes(s->dtype),
+        .spectrum = block->data,
+        .first = block->row,
+        .rows = block->rows,
+        .base = block->row,
+        .unit = block->bin_stride,
+        .groups = block->groups,
+        .group_stride = block->group_stride,
+        .scratch = scratch,
+        .scales = {.scales = block->scales, .rows = t->desc.spectrum.scale_rows, .group_stride = block->scale_stride}};
 }
 
 static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_origin origin, cf_block block,
@@ -150,8 +152,6 @@ static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_ori
     cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
     if (block.rows == 0)
         return CONV_FFT_SUCCESS;
-    call.scales = (cf_row_scales){
-        .scales = block.scales, .rows = t->desc.spectrum.scale_rows, .group_stride = block.scale_stride};
     if (scans(t))
         CF_FORWARD(
             cf_gpu_largest(cf_gpu_layers_of(t->device), &t->desc, call.signal, &block, scratch, &call.scales, stream));
@@ -161,8 +161,9 @@ static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_ori
 static conv_fft_status forward_pair(const cf_pair *pair, const void *const tensor[2], const cf_block block[2],
                                     struct CUstream_st *stream) {
     const cf_origin whole = {0, 0};
-    const cf_gpu_transform_call call[2] = {call_of(pair->transform[0], tensor[0], whole, &block[0], NULL),
-                                           call_of(pair->transform[1], tensor[1], whole, &block[1], NULL)};
+    cf_gpu_transform_call call[2];
+    for (int i = 0; i < 2; ++i)
+        call[i] = call_of(pair->transform[i], tensor[i], whole, &block[i], NULL);
     return cf_gpu_pair_run(pair->gpu, call, stream);
 }
 
@@ -171,8 +172,6 @@ static conv_fft_status inverse(const cf_transform *t, cf_block block, void *tens
     cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
     const int64_t bytes = (int64_t)cf_dtype_bytes(t->desc.tensor.dtype);
     call.accumulate = accumulate;
-    call.scales = (cf_row_scales){
-        .scales = block.scales, .rows = t->desc.spectrum.scale_rows, .group_stride = block.scale_stride};
     if (bias)
         call.bias = (const char *)bias + block.group * t->desc.spectrum.channels * bytes;
     return block.rows > 0 ? cf_gpu_transform_run(t->gpu, &call, stream) : CONV_FFT_SUCCESS;
@@ -210,6 +209,7 @@ static const cf_stage_ops operations = {
     .product = cf_gpu_product,
     .fold = cf_gpu_fold,
     .bias_gradient = cf_gpu_bias_gradient,
+    .bias_scratch = cf_gpu_bias_scratch,
     .clear = clear,
     .zero = cf_gpu_zero,
     .allocate = cf_gpu_layers_allocate,

@@ -66,7 +66,8 @@ conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_bloc
 conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
-                                     bool accumulate, struct CUstream_st *stream);
+                                     bool accumulate, void *scratch, struct CUstream_st *stream);
+size_t cf_gpu_bias_scratch(const cf_device *device, const cf_bias_desc *desc);
 conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream);
 

@@ -66,7 +66,7 @@ typedef struct half_call {
     const float *a_scales, *b_scales;
     float *c_scales;
     int64_t a_bin, b_bin, c_bin, a_group, b_group, c_group, a_scale_group, b_scale_group, c_scale_group;
-    int bins, rows, first, wide_a, wide_b, wide_c, accumulate;
+    int bins, rows, first, matrices, wide_a, wide_b, wide_c, accumulate;
 } half_call;
 
 /* Whether all its rows begin at multiples of so many numbers of so many bytes. */
@@ -75,16 +75,22 @@ static bool is_wide(const cf_block *block, int64_t columns, int numbers, int byt
            block->bin_stride % numbers == 0 && (block->groups == 1 || block->group_stride % numbers == 0);
 }
 
-/* Of both calls: what depends on the matrices of a launch is their `first`. */
+/* Of both calls: what depends on the matrices of a launch is their `first`, and, unless a block has one matrix, their number. */
 static conv_fft_status launch(const cf_product *product, int64_t rows, int64_t matrices, void *call, int *first,
-                              struct CUstream_st *stream) {
-    const int64_t tiles = cf_product_tiles(&product->config, rows);
-    const int64_t most = INT_MAX / tiles; /* matrices of one launch */
+                              int *of_launch, struct CUstream_st *stream) {
+    const cf_product_config *const c = &product->config;
+    const int64_t tiles = cf_product_tiles(c, rows), most = INT_MAX / tiles; /* matrices of one launch */
+    /* As many blocks as there is room for, if they are whole matrices. */
+    const int64_t room = product->kernel->gpu->facts.multiprocessors * (int64_t)c->blocks / tiles;
     for (int64_t done = 0; done < matrices; done += most) {
+        const int64_t now = cf_min(most, matrices - done);
         *first = (int)done;
-        const cf_launch shape = {{(unsigned)(cf_min(most, matrices - done) * tiles), 1, 1},
-                                 {(unsigned)cf_product_threads(&product->config), 1, 1},
-                                 (size_t)cf_product_shared(&product->config)};
+        if (of_launch)
+            *of_launch = (int)now;
+        const int64_t together = of_launch && c->slices == 1 && room > 0 ? cf_min(now, room) : now;
+        const cf_launch shape = {{(unsigned)(together * tiles), 1, 1},
+                                 {(unsigned)cf_product_threads(c), 1, 1},
+                                 (size_t)cf_product_shared(c)};
         void *parameters[] = {call};
         CF_FORWARD(cf_kernel_launch(product->kernel, &shape, parameters, stream));
     }
@@ -116,7 +122,7 @@ static conv_fft_status half_product(const cf_product *product, int64_t bins, int
                       .wide_b = is_wide(b, columns[1], 4, 4),
                       .wide_c = narrow ? is_wide(c, columns[2], 2, 4) : is_wide(c, columns[2], 2, 8),
                       .accumulate = accumulate};
-    return launch(product, rows, bins * a->groups, &call, &call.first, stream);
+    return launch(product, rows, bins * a->groups, &call, &call.first, &call.matrices, stream);
 }
 
 conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_block *x, const cf_block *w,
@@ -146,5 +152,5 @@ conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_bloc
                          .wide_b = is_wide(b, columns[1], 2, 8),
                          .wide_c = is_wide(c, columns[2], 2, 8),
                          .accumulate = accumulate};
-    return launch(product, x->rows, desc->bins * x->groups, &call, &call.first, stream);
+    return launch(product, x->rows, desc->bins * x->groups, &call, &call.first, NULL, stream);
 }

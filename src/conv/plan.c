@@ -239,6 +239,20 @@ static cf_bias_desc describe_bias(const cf_layer *layer) {
     return bias;
 }
 
+/* Who sums gbias: the spectrum of gy, or a stage of its own, to whose scratch no chunk gives way. */
+static void place_bias(conv_fft_plan *plan, uint64_t limit) {
+    const cf_device *device = plan->device;
+    plan->bias_scratch = device->ops->bias_scratch ? device->ops->bias_scratch(device, &plan->bias) : 0;
+    const size_t bytes = plan->bias_scratch + CF_WORKSPACE_SLACK;
+    for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
+        cf_workspace *workspace = &plan->workspace[set];
+        plan->sums_bias[set] = (set & plan->passes) == set && cf_staged_sums_bias(plan, set);
+        if ((set & plan->passes) == set && (set & CONV_FFT_BACKWARD_WEIGHTS) && !plan->sums_bias[set] &&
+            plan->bias_scratch > 0 && workspace->bytes < bytes && bytes <= limit)
+            workspace->bytes = bytes;
+    }
+}
+
 conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
                                const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
                                conv_fft_plan **result) {
@@ -282,8 +296,7 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
         goto done;
     for (int i = 0; i < CF_PASS_COUNT; ++i)
         plan->pass[i].strategy.groups = plan->chunk_groups;
-    for (int set = 1; set <= CONV_FFT_BACKWARD; ++set)
-        plan->sums_bias[set] = (set & passes) == set && cf_staged_sums_bias(plan, set);
+    place_bias(plan, limit);
     if ((status = build(plan)) != CONV_FFT_SUCCESS)
         goto done;
     *result = plan;

@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum {
-    CHUNK = 16 /* of FP32, as in the kernel */
+    CHUNK = 16, /* of FP32, as in the kernel */
+    FOUND = 16  /* as in HalfProductConfig */
 };
 
 int cf_product_threads(const cf_product_config *c) { return 32 * c->warps_m * c->warps_n * c->slices; }
@@ -21,10 +22,15 @@ int cf_product_threads(const cf_product_config *c) { return 32 * c->warps_m * c-
 /* As HalfProductConfig has it. */
 static int64_t half_shared(const cf_product_config *c) {
     const int64_t m = cf_product_rows(c), n = cf_product_columns(c), dense = c->chunk + 4;
-    const bool weights = c->kind == CF_PRODUCT_BACKWARD_WEIGHTS, shares = weights && cf_spectrum_is_scaled(c->dtype);
-    const int64_t a = weights ? c->chunk * (m + 8) : m * dense,
-                  b = c->kind == CF_PRODUCT_FORWARD ? n * dense : c->chunk * (n + 8);
-    return c->slices * c->stages * 4 * (a + b + (shares ? 2 * c->chunk : 0)) + (shares ? 128 : 0);
+    const bool a_dense = c->kind != CF_PRODUCT_BACKWARD_WEIGHTS, b_dense = c->kind == CF_PRODUCT_FORWARD;
+    const int64_t a = a_dense ? m * dense : c->chunk * (m + 8), b = b_dense ? n * dense : c->chunk * (n + 8);
+    const int64_t raw = c->stages * 4 * (a + b);
+    if (!cf_spectrum_is_scaled(c->dtype))
+        return c->slices * raw;
+    const int64_t k = b_dense ? c->in_columns : c->out_columns,
+                  part = !a_dense || k > 512 ? 256 : cf_ceil_div(k, c->chunk) * c->chunk;
+    const int64_t tops = (a_dense ? m : m / 8) + (b_dense ? n : n / 8), warps = cf_product_threads(c) / 32;
+    return c->slices * (raw + (m + n) * part / 8) + cf_ceil_div(4 * (tops + (2 * FOUND + 1) * warps), 16) * 16;
 }
 
 int64_t cf_product_shared(const cf_product_config *c) {
@@ -79,7 +85,7 @@ static int row_warps(int64_t rows) {
 }
 
 static void set_blocks(cf_product_config *c, int64_t depth, const cf_gpu_facts *facts) {
-    const int kept = c->dtype != CONV_FFT_FP32 ? (c->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? 64 : 88)
+    const int kept = c->dtype != CONV_FFT_FP32 ? 88
                      : depth > 2 * CHUNK       ? 104
                                                : 80,
               registers = c->grouped ? 168 : kept + 8 * c->m_tiles * c->n_tiles;
@@ -100,14 +106,17 @@ static void cut_result(cf_product_config *c, int64_t rows, int64_t columns, int6
     c->warps_m = c->grouped || c->m_tiles == 2 ? 4 : row_warps(rows);
 }
 
-/* Of 16-bit spectra: warps of 32 rows where there are many, for they share what is read of the columns. The words of sums over rows are read one
+/* Of 16-bit spectra: warps of 32 rows where these are many, and blocks are, for they share what is read of the columns. The words of sums over rows are read one
  * by one, and many small blocks are best. */
-static void cut_half(cf_product_config *c, int64_t rows, int64_t columns, int64_t depth) {
+static void cut_half(cf_product_config *c, int64_t rows, int64_t columns, int64_t depth, int64_t matrices,
+                     const cf_gpu_facts *facts) {
     const bool weights = c->kind == CF_PRODUCT_BACKWARD_WEIGHTS;
     c->chunk = depth > CHUNK && !weights ? 2 * CHUNK : CHUNK;
     c->warps_n = 1;
     c->n_tiles = column_tiles(columns);
-    c->m_tiles = rows > 64 && !weights ? 2 : 1;
+    const int64_t large =
+        rows / 128 * cf_ceil_div(columns, 8 * c->n_tiles) * matrices; /* of 128 rows, for several turns */
+    c->m_tiles = rows > 64 && !weights && large > 4 * facts->multiprocessors ? 2 : 1;
     c->warps_m = c->m_tiles == 2 ? row_warps(cf_ceil_div(rows, 2)) : row_warps(rows);
 }
 
@@ -153,7 +162,7 @@ cf_product_config cf_product_configure(const cf_product_desc *desc, const cf_gpu
                           : desc->kind == CF_PRODUCT_BACKWARD_DATA ? desc->out_columns
                                                                    : rows;
     if (c.dtype != CONV_FFT_FP32)
-        cut_half(&c, result_rows(&c, rows), result_columns(&c), depth);
+        cut_half(&c, result_rows(&c, rows), result_columns(&c), depth, matrices, facts);
     else
         cut_result(&c, result_rows(&c, rows), result_columns(&c), depth, matrices, facts);
     if (cf_product_tiles(&c, rows) * matrices < facts->multiprocessors)

@@ -34,9 +34,13 @@ void cf_lap(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind stage)
     laps->status = plan->device->ops->timer_mark(laps->timer, laps->count, call->stream);
 }
 
-static conv_fft_status run_bias(const conv_fft_plan *plan, const cf_call *call) {
+/* Before all else, so that its scratch may be anything of the workspace. */
+static conv_fft_status run_bias(const conv_fft_plan *plan, int set, const cf_call *call) {
+    const bool room = plan->layer.batch > 0 && plan->workspace[set].bytes >= CF_WORKSPACE_SLACK + plan->bias_scratch;
+    const uintptr_t address = (uintptr_t)call->workspace;
+    void *const scratch = room ? (char *)call->workspace + (cf_align(address) - address) : NULL;
     CF_FORWARD(plan->device->ops->bias_gradient(plan->device, &plan->bias, call->gy, call->gbias,
-                                                call->flags & CONV_FFT_ACCUMULATE_GBIAS, call->stream));
+                                                call->flags & CONV_FFT_ACCUMULATE_GBIAS, scratch, call->stream));
     cf_lap(plan, call, CF_STAGE_BIAS);
     return CONV_FFT_SUCCESS;
 }
@@ -45,7 +49,7 @@ conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) 
     if (call->laps)
         CF_FORWARD(plan->device->ops->timer_mark(call->laps->timer, 0, call->stream));
     if (call->gbias && !plan->sums_bias[set])
-        CF_FORWARD(run_bias(plan, call));
+        CF_FORWARD(run_bias(plan, set, call));
     if (set == CONV_FFT_BACKWARD && !plan->shares_gy) {
         CF_FORWARD(cf_families[plan->pass[CF_PASS_DATA].strategy.family].run(plan, CONV_FFT_BACKWARD_DATA, call));
         set = CONV_FFT_BACKWARD_WEIGHTS;
@@ -66,7 +70,7 @@ conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, const void *
     cf_block block = {.data = w_spectrum, .groups = s->groups, .rows = s->rows, .bin_stride = s->rows * s->columns};
     block.group_stride = s->bins * block.bin_stride;
     block.scales = cf_spectrum_scales(s, w_spectrum, s->groups, s->rows);
-    block.scale_stride = s->rows;
+    block.scale_stride = s->rows * cf_spectrum_row_scales(s);
     const uintptr_t address = (uintptr_t)workspace;
     char *scratch = (char *)workspace + (cf_align(address) - address) + plan->workspace[set].scratch;
     return plan->device->ops->forward(pass->transform[CF_W], w, (cf_origin){0, 0}, block, scratch, stream);

@@ -41,11 +41,12 @@ static cf_block chunk_of(const runner *r, const cf_spectrum *s, bool is_w, size_
     block.group_stride = s->bins * block.bin_stride;
     block.data =
         kept ? complex_at(s, kept, block.group * block.group_stride + block.row * s->columns) : r->base + offset;
-    block.scale_stride = kept ? s->rows : block.rows;
+    const int64_t row_scales = cf_spectrum_row_scales(s);
+    block.scale_stride = (kept ? s->rows : block.rows) * row_scales;
     block.scales = kept ? cf_spectrum_scales(s, kept, s->groups, s->rows)
                         : cf_spectrum_scales(s, block.data, block.groups, block.rows);
     if (kept && block.scales)
-        block.scales += block.group * block.scale_stride + block.row;
+        block.scales += block.group * block.scale_stride + block.row * row_scales;
     return block;
 }
 
@@ -163,7 +164,7 @@ static conv_fft_status sum_bias(const runner *r, cf_block gy) {
                               .size = {1, 1, 1}};
     char *gbias = (char *)r->call->gbias + r->group * s->channels * (int64_t)cf_dtype_bytes(bin.result_dtype);
     CF_FORWARD(plan->device->ops->bias_gradient(plan->device, &bin, gy.data, gbias,
-                                                r->call->flags & CONV_FFT_ACCUMULATE_GBIAS, r->call->stream));
+                                                r->call->flags & CONV_FFT_ACCUMULATE_GBIAS, NULL, r->call->stream));
     cf_lap(plan, r->call, CF_STAGE_BIAS);
     return CONV_FFT_SUCCESS;
 }

@@ -28,7 +28,7 @@ typedef struct cf_spectrum {
     int64_t groups, bins, rows, columns;
     int64_t rows_per_sample; /* shifts * tiles; 1 for w */
     int64_t channels;        /* columns / phases */
-    int64_t scale_rows;      /* FP16: rows that have one scale: those of a sample, or all of w */
+    int64_t scale_rows;      /* FP16: rows whose scales may be one: those of a sample, or all of w */
 } cf_spectrum;
 
 static inline int64_t cf_spectrum_bins(const int64_t basis[3]) { return basis[0] * basis[1] * (basis[2] / 2 + 1); }
@@ -39,12 +39,18 @@ typedef struct cf_block {
     void *data;
     int64_t group, groups, row, rows;
     int64_t bin_stride, group_stride; /* complex elements */
-    float *scales;                    /* FP16: [groups][rows'] powers of two that the rows are to be multiplied by */
-    int64_t scale_stride;             /* rows' */
+    float *
+        scales; /* FP16: [groups][rows'][columns / 8, rounded up] powers of two that eight columns each are to be multiplied by */
+    int64_t scale_stride; /* from group to group */
 } cf_block;
 
-/* FP16 alone has too few exponents for spectra, so each row has a scale. */
+/* FP16 alone has too few exponents for spectra, so each eight columns of a row have a scale: as many planes as one block of a transform has. */
+#define CF_SCALE_COLUMNS 8
 static inline bool cf_spectrum_is_scaled(conv_fft_dtype dtype) { return dtype == CONV_FFT_FP16; }
+
+static inline int64_t cf_spectrum_row_scales(const cf_spectrum *s) {
+    return cf_spectrum_is_scaled(s->dtype) ? (s->columns + CF_SCALE_COLUMNS - 1) / CF_SCALE_COLUMNS : 0;
+}
 
 /* The scales stand behind the numbers. */
 static inline float *cf_spectrum_scales(const cf_spectrum *s, void *data, int64_t groups, int64_t rows) {
@@ -53,15 +59,15 @@ static inline float *cf_spectrum_scales(const cf_spectrum *s, void *data, int64_
 static inline size_t cf_spectrum_bytes(const cf_spectrum *s, int64_t groups, int64_t rows) {
     const int64_t number = s->dtype == CONV_FFT_FP64 ? 16 : s->dtype == CONV_FFT_FP32 ? 8 : 4;
     return (size_t)(groups * rows) *
-           ((size_t)(s->bins * s->columns * number) + (cf_spectrum_is_scaled(s->dtype) ? sizeof(float) : 0));
+           ((size_t)(s->bins * s->columns * number) + (size_t)cf_spectrum_row_scales(s) * sizeof(float));
 }
 
-/* What a transform of FP16 spectra knows of them: scales[group][row], the first row being that of the block; and, going forward, the largest
- * magnitudes of `parts` parts of each sample, [group][sample][part]. */
+/* What a transform of FP16 spectra knows of them: scales[group][row][eight columns], the first row being that of the block; and, going forward
+ * where it does not find them, the largest magnitudes of `parts` parts of each sample, [group][sample][part]. */
 typedef struct cf_row_scales {
     float *scales;
     const float *largest;
-    int64_t rows; /* of a sample */
+    int64_t rows; /* of a sample, of the largest magnitudes */
     int64_t group_stride, largest_group_stride;
     int parts;
 } cf_row_scales;

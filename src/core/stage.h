@@ -121,8 +121,10 @@ typedef struct cf_stage_ops {
     /* samples and groups counted from the pointers. scratch: [samples][groups * channels][padded]. */
     conv_fft_status (*fold)(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
+    /* scratch: of bias_scratch() bytes at a multiple of 64, or NULL, where the sum may take longer. */
     conv_fft_status (*bias_gradient)(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
-                                     bool accumulate, struct CUstream_st *stream);
+                                     bool accumulate, void *scratch, struct CUstream_st *stream);
+    size_t (*bias_scratch)(const cf_device *device, const cf_bias_desc *desc); /* NULL: it takes none */
     conv_fft_status (*clear)(cf_device *device, void *memory, size_t bytes, struct CUstream_st *stream);
     /* tensor <- 0 over all its elements: extents {samples, channels, axes}. */
     conv_fft_status (*zero)(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,

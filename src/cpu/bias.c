@@ -29,8 +29,8 @@ static void add_row(const cf_real_kernels *kernels, conv_fft_dtype dtype, cf_pie
 }
 
 conv_fft_status cf_cpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
-                                     bool accumulate, struct CUstream_st *stream) {
-    (void)stream;
+                                     bool accumulate, void *scratch, struct CUstream_st *stream) {
+    (void)scratch, (void)stream;
     const cf_tensor *tensor = &desc->tensor;
     const conv_fft_dtype dtype = cf_compute_dtype(tensor->dtype);
     const cf_real_kernels *kernels = cf_real(cf_cpu(device)->kernels, dtype);

@@ -35,7 +35,7 @@ conv_fft_status cf_cpu_product(cf_device *device, const cf_product_desc *desc, c
 conv_fft_status cf_cpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_cpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
-                                     bool accumulate, struct CUstream_st *stream);
+                                     bool accumulate, void *scratch, struct CUstream_st *stream);
 conv_fft_status cf_cpu_clear(cf_device *device, void *memory, size_t bytes, struct CUstream_st *stream);
 conv_fft_status cf_cpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream);

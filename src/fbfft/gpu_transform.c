@@ -58,15 +58,18 @@ conv_fft_status cf_fft_matrix_source(const cf_tile_config *config, cf_source *so
 }
 
 bool cf_gpu_transform_finds_scales(const cf_gpu_transform *t) {
-    return t->passes.count == 1 && t->passes.pass[0].matrix && t->passes.pass[0].tile[0].cluster > 0;
+    return t->passes.count == 1 && !t->passes.pass[0].plain && t->passes.pass[0].tile[0].finds_scales;
 }
 
-static conv_fft_status pair_source(const cf_tile_config pair[2], cf_source *source) {
+static conv_fft_status pair_source(const cf_gpu_pair *pair, int variant, cf_source *source) {
+    const cf_tile_config *const tile = pair->tile[variant];
+    const cf_fft_pass *const pass[2] = {&pair->transform[0]->passes.pass[0], &pair->transform[1]->passes.pass[0]};
     char tail[8192];
     cf_text t = {tail, sizeof tail, 0};
-    cf_tile_emit_pair(pair, &t);
-    const bool doubles = pair[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source("", tail, doubles, cf_max(pair[0].shared, pair[1].shared), source);
+    cf_fft_emit_pair(pass, tile, &t);
+    const bool doubles = tile[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
+    return make_source(pass[0]->matrix || pass[1]->matrix ? cf_matrix_kernel_text : "", tail, doubles,
+                       cf_max(tile[0].shared, tile[1].shared), source);
 }
 
 enum {
@@ -108,7 +111,7 @@ conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *tr
         status = make_sources(transforms[i], sources, &total);
     for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
         for (int v = 0; status == CONV_FFT_SUCCESS && v < pair_variants(pairs[i]); ++v)
-            if ((status = pair_source(pairs[i]->tile[v], &sources[total])) == CONV_FFT_SUCCESS)
+            if ((status = pair_source(pairs[i], v, &sources[total])) == CONV_FFT_SUCCESS)
                 ++total;
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(gpu, sources, total, kernels);
@@ -163,23 +166,21 @@ conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *fi
     bool gains = false;
     *result = NULL;
     for (int i = 0; i < 2; ++i) {
-        const cf_fft_pass *pass = &transform[i]->passes.pass[0];
-        if (transform[i]->passes.count > 1 || pass->plain || pass->matrix || transform[i]->problem.transform.inverse ||
+        const cf_fft_pass *own = &transform[i]->passes.pass[0];
+        if (transform[i]->passes.count > 1 || own->plain || transform[i]->problem.transform.inverse ||
             groups > MOST_GROUPS || rows[i] <= 0)
             return CONV_FFT_SUCCESS;
-        gains = gains || waves(gpu, &pass->tile[0], rows[i], groups) <= few_waves;
+        gains = gains || waves(gpu, &own->tile[0], rows[i], groups) <= few_waves;
     }
-    if (!gains)
+    const cf_fft_pass *const pass[2] = {&first->passes.pass[0], &second->passes.pass[0]};
+    if (!gains || !cf_fft_can_pair(pass))
         return CONV_FFT_SUCCESS;
     cf_gpu_pair *pair = calloc(1, sizeof *pair);
     if (!pair)
         return cf_fail_memory(sizeof *pair, "a pair of transforms");
     for (int v = 0; v < 2; ++v) {
-        for (int i = 0; i < 2; ++i) {
-            pair->transform[i] = transform[i];
-            pair->tile[v][i] = transform[i]->passes.pass[0].tile[v];
-        }
-        cf_tile_pair(pair->tile[v], &gpu->facts);
+        pair->transform[v] = transform[v];
+        cf_fft_pair_tiles(pass, v, &gpu->facts, pair->tile[v]);
     }
     *result = pair;
     return CONV_FFT_SUCCESS;
@@ -272,7 +273,7 @@ static conv_fft_status launch_plain(const cf_gpu_transform *t, int i, int varian
 
 /* The call begins with row `first`, the block with row `base`. */
 static void set_scales(const cf_row_scales *s, int64_t first, int64_t base, cf_tile_call *call) {
-    call->scales = s->scales + (first - base);
+    call->scales = s->scales + (first - base) * cf_ceil_div(call->columns, CF_SCALE_COLUMNS);
     call->scale_group_stride = s->group_stride;
     call->scale_rows = s->rows;
     call->largest = s->largest ? s->largest + (first / s->rows - base / s->rows) * s->parts : NULL;
@@ -378,13 +379,16 @@ conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_
     int variant = 0;
     for (int i = 0; i < 2; ++i) {
         const cf_tile_config *tile = &pair->tile[0][i];
-        if (tile->wide > 1 && (uintptr_t)c[i].signal % (4 * (unsigned)tile->wide))
+        const unsigned element = (unsigned)cf_dtype_bytes(tile->problem.fft.transform.tensor.dtype);
+        if (tile->wide > 1 && (uintptr_t)c[i].signal % (element * (unsigned)tile->wide))
             variant = 1;
         call[i] = cf_tile_call_of(&tile->problem, c[i].rows, c[i].unit);
         call[i].in = c[i].signal;
         call[i].out = (void *)c[i].spectrum;
         call[i].spectrum_group_stride = c[i].group_stride;
         call[i].row_step = 1;
+        if (c[i].scales.scales)
+            set_scales(&c[i].scales, 0, 0, &call[i]);
         call[i].first_block = (int)blocks;
         blocks += cf_ceil_div(call[i].planes, tile->planes);
         if (blocks > INT32_MAX)
@@ -395,6 +399,8 @@ conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_
     const cf_launch shape = {{(unsigned)blocks, (unsigned)c[0].groups, 1},
                              {(unsigned)tile[0].threads, 1, 1},
                              (size_t)cf_max(tile[0].shared, tile[1].shared)};
+    if (tile[0].mixed)
+        call[0].first_block = call[1].first_block;
     void *parameters[] = {&call[0], &call[1]};
     return cf_kernel_launch(pair->kernel[variant], &shape, parameters, stream);
 }

@@ -7,7 +7,8 @@
 enum {
     PLANES = 8,
     TABLE = 32, /* bytes, of a plane: where it is */
-    HALVES = 32 /* words, for magnitudes */
+    WARPS = 64, /* bytes, for what the warps of tile.cuh find */
+    HALVES = 16 /* words, for magnitudes */
 };
 
 /* Of a block: Matrix::SHARED_FORWARD or SHARED_INVERSE. */
@@ -42,21 +43,12 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
            facts->compute_major >= 8 && shared_of(t) <= facts->shared_per_block;
 }
 
-/* Blocks that have the planes of one row, and may find its scale: one, or as many as a cluster has. Sixteen, which some GPUs allow, took longer
- * on an H200 than a kernel for the scales does. All rows of w have one scale, which no cluster finds. */
-static int cluster_of(const cf_transform_desc *t, const cf_gpu_facts *facts) {
-    const int64_t blocks = t->spectrum.columns / PLANES, most = facts->compute_major >= 9 ? 8 : 1;
-    const bool scaled = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) &&
-                        t->spectrum.scale_rows == t->spectrum.rows_per_sample;
-    return scaled && t->spectrum.columns % PLANES == 0 && blocks <= most ? (int)blocks : 0;
-}
-
 /* Blocks and threads that are fastest on an H200. */
-void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
+void cf_matrix_configure(cf_tile_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t points = t->spectrum.basis[1] * t->spectrum.basis[2];
     tile->planes = PLANES;
-    tile->cluster = cluster_of(t, facts);
+    tile->finds_scales = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % PLANES == 0;
     tile->threads = points <= 1024 ? 128 : 256;
     tile->blocks = points <= 1024 ? 4 : t->spectrum.basis[1] == 32 ? 3 : 2;
     tile->wide = t->tensor.dtype != CONV_FFT_FP32 && cf_tile_has_pieces(tile, 8) ? 8
@@ -66,22 +58,39 @@ void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
     tile->shared = shared_of(t);
 }
 
-void cf_matrix_emit(const cf_tile_config *tile, cf_text *t) {
-    const bool inverse = tile->problem.fft.transform.inverse;
+static void emit_config(const cf_tile_config *tile, const char *name, cf_text *t) {
+    const cf_transform_desc *d = &tile->problem.fft.transform;
     cf_tile_config plan = *tile;
-    plan.shared = PLANES * (TABLE + tile->plane * 8); /* what the kernels of tile.cuh would take */
-    cf_tile_emit_config(&plan, "Config", t);
+    /* What the kernels of tile.cuh would take. */
+    plan.shared = PLANES * (TABLE + tile->plane * 8) + (cf_spectrum_is_scaled(d->spectrum.dtype) ? WARPS : 0);
+    cf_tile_emit_config(&plan, name, t);
+    cf_text_add(t, "static_assert(Matrix<%s>::SHARED_%s == %lld, \"the planner counts otherwise\");\n", name,
+                d->inverse ? "INVERSE" : "FORWARD", (long long)tile->shared);
+}
+
+void cf_matrix_emit(const cf_tile_config *tile, cf_text *t) {
+    emit_config(tile, "Config", t);
     cf_text_add(t,
-                "static_assert(Matrix<Config>::SHARED_%s == %lld, \"the planner counts otherwise\");\n"
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) ",
-                inverse ? "INVERSE" : "FORWARD", (long long)tile->shared, tile->threads, tile->blocks);
-    if (tile->cluster > 1)
-        cf_text_add(t, "__cluster_dims__(%d, 1, 1) ", tile->cluster);
-    cf_text_add(t, "cf_fft(const TileCall call) {" CF_KERNEL_WAITS "    ");
-    if (inverse)
-        cf_text_add(t, "matrix_inverse<Config>(call);\n}\n");
-    else
-        cf_text_add(t, "matrix_forward<Config, %d>(call);\n}\n", tile->cluster);
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {" CF_KERNEL_WAITS
+                "    matrix_%s<Config>(call);\n}\n",
+                tile->threads, tile->blocks, tile->problem.fft.transform.inverse ? "inverse" : "forward");
+}
+
+void cf_matrix_emit_pair(const cf_tile_config pair[2], const bool matrix[2], cf_text *t) {
+    static const char *const names[] = {"First", "Second"};
+    for (int i = 0; i < 2; ++i) {
+        if (matrix[i])
+            emit_config(&pair[i], names[i], t);
+        else
+            cf_tile_emit_config(&pair[i], names[i], t);
+    }
+    cf_text_add(t,
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall first, const TileCall "
+                "second) {" CF_KERNEL_WAITS "    if (%s)\n        %s_forward<First>(first);\n"
+                "    else\n        %s_forward<Second>(second);\n}\n",
+                pair[0].threads, pair[0].blocks,
+                pair[0].mixed ? "is_first_of_mixed(first)" : "int(blockIdx.x) < second.first_block",
+                matrix[0] ? "matrix" : "tile", matrix[1] ? "matrix" : "tile");
 }
 
 void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {
@@ -90,6 +99,4 @@ void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {
                 "rows by %d",
                 tile->problem.fft.transform.inverse ? "inverse" : "forward", tile->planes, tile->threads,
                 (long long)tile->shared, tile->wide);
-    if (tile->cluster > 1)
-        cf_text_add(t, ", clusters of %d blocks", tile->cluster);
 }

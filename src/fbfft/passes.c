@@ -137,7 +137,7 @@ static conv_fft_status configure(const cf_tile_problem *p, const cf_gpu_facts *f
     CF_FORWARD(cf_tile_configure(p, facts, &pass->tile[0]));
     pass->matrix = cf_matrix_suits(&pass->tile[0], facts);
     if (pass->matrix)
-        cf_matrix_configure(&pass->tile[0], facts);
+        cf_matrix_configure(&pass->tile[0]);
     /* Pieces of a frequency-major spectrum that are no whole sectors cost more than a further kernel. */
     const int64_t *basis = p->fft.transform.spectrum.basis;
     const int64_t compute = 2 * (int64_t)cf_dtype_bytes(cf_compute_dtype(p->fft.transform.spectrum.dtype));
@@ -180,4 +180,30 @@ conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_fac
     r.chunk = count > 0 ? cf_max(1, CHUNK * cf_min(facts->l2_bytes, INT32_MAX) / most) : INT64_MAX;
     *passes = r;
     return CONV_FFT_SUCCESS;
+}
+
+bool cf_fft_can_pair(const cf_fft_pass *const pass[2]) {
+    return !pass[0]->matrix || !pass[1]->matrix || pass[0]->tile[0].threads == pass[1]->tile[0].threads;
+}
+
+void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_gpu_facts *facts,
+                       cf_tile_config pair[2]) {
+    /* Some wait for memory, the others for their instructions. */
+    const bool mixed = pass[0]->matrix != pass[1]->matrix;
+    for (int i = 0; i < 2; ++i) {
+        pair[i] = pass[i]->tile[variant];
+        pair[i].mixed = mixed ? 1 + i : 0;
+    }
+    if (mixed)
+        cf_tile_pair_with(&pair[pass[0]->matrix], &pair[pass[1]->matrix], facts);
+    else if (!pass[0]->matrix)
+        cf_tile_pair(pair, facts);
+}
+
+void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_tile_config pair[2], cf_text *text) {
+    const bool matrix[2] = {pass[0]->matrix, pass[1]->matrix};
+    if (matrix[0] || matrix[1])
+        cf_matrix_emit_pair(pair, matrix, text);
+    else
+        cf_tile_emit_pair(pair, text);
 }

@@ -116,7 +116,10 @@ static int64_t columns_of(const cf_tile_config *c) {
     return c->kind != CF_TILE_PAIRS ? n : n / 2 + 1 - rides(c);
 }
 static int64_t least_plane(const cf_tile_config *c) { return radix_product(c->radix[0]) * rows_of(c) * c->pitch; }
-static int64_t shared_bytes(const cf_tile_config *c) { return c->planes * (32 + c->plane * 2 * number_bytes(c)); }
+static int64_t shared_bytes(const cf_tile_config *c) {
+    return c->planes * (32 + c->plane * 2 * number_bytes(c)) +
+           (cf_spectrum_is_scaled(c->problem.fft.transform.spectrum.dtype) ? 64 : 0); /* what warps find */
+}
 
 /* A transform that stores a frequency-major spectrum and loads one plane after the other. */
 static bool stores_pieces(const cf_tile_config *c) {
@@ -284,6 +287,13 @@ static bool two_fit(const cf_tile_config *c, const cf_gpu_facts *facts, int64_t 
            2 * c->planes * lines * registers_of(c) <= facts->registers_per_multiprocessor;
 }
 
+/* Forward, of scaled spectra: a block whose planes are all of one row, and whole scales, need not be told what these are. */
+static bool finds_scales(const cf_tile_config *c) {
+    const cf_transform_desc *t = &c->problem.fft.transform;
+    return !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && c->planes % 8 == 0 &&
+           t->spectrum.columns % c->planes == 0;
+}
+
 /* Frequency-major: planes side by side are the pieces that are moved. Those that are stored meet in the L2 cache before they go to memory, so
  * 8 planes do (64 bytes in FP32), or 4 where 8 leave room for one block only, unless they would be parts of sectors; those that are loaded had
  * better be whole lines of the cache. */
@@ -300,6 +310,14 @@ static void choose_planes(cf_tile_config *c, const cf_gpu_facts *facts, int64_t 
         c->planes /= 2;
         choose_distances(c, 16);
     }
+    cf_tile_config smaller = *c;
+    while (smaller.planes > 8 && !finds_scales(&smaller))
+        smaller.planes /= 2;
+    if (finds_scales(&smaller) && smaller.planes < c->planes) {
+        c->planes = smaller.planes;
+        choose_distances(c, 16);
+    }
+    c->finds_scales = finds_scales(c);
 }
 
 /* Blocks that registers have room for. Warps of kernels that multiply are few, and a quarter of a multiprocessor has whole ones; a block that
@@ -667,6 +685,12 @@ void cf_tile_pair(cf_tile_config pair[2], const cf_gpu_facts *facts) {
         blocks = cf_min(blocks, blocks_of(&pair[i], shared, facts));
     }
     pair[0].blocks = pair[1].blocks = (int)cf_max(1, blocks);
+}
+
+void cf_tile_pair_with(cf_tile_config *own, cf_tile_config *other, const cf_gpu_facts *facts) {
+    own->threads = other->threads;
+    own->blocks = other->blocks =
+        (int)cf_max(1, cf_min(other->blocks, blocks_of(own, cf_max(own->shared, other->shared), facts)));
 }
 
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config) {

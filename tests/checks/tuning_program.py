@@ -5,6 +5,7 @@ on where it was, two at once lose nothing, records survive export, clear and mer
 and every file of tuning/ has whole records of its network."""
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -81,10 +82,71 @@ def tune_faults(place):
     rows = re.findall("^(\\S+) +forward", place.run("tune", "--device=cpu", log).stdout, re.M)
     if rows != ["line-1", "x", "y"]:
         yield f"rows of repeated lines: {rows}"
+    # Without the device that was asked for nothing runs, and bad lines are named all the same.
+    yield from expect(place, ["tune", "--device=1023", net], 1, "^$", "net.txt:3: (.|\\n)*net.txt:5: (.|\\n)*no context: options.device is 1023")
     large = place.write("large.txt", "large in=8x32x64x64 out=32 kernel=5x5")
-    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", large], 0, "the cost model's", "too short to time")
+    yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", large], 0, "the cost model's",
+                      "tuning forward of in=8x32x64x64 .*too short to time.*; the cost model decides$")
     yield from expect(place, ["bench", "--device=cpu", "--measure=2", good], 0, "^a +backward +[0-9.]+ ")
     yield from expect(place, ["tune", "--device=cpu", "--quality", "--count=1", good], 0, "^# measure took ")
+
+
+def limit_faults(place):
+    """Records for programs with a workspace limit: those of no limit do where they fit, and are made where they do not."""
+    net = place.write("net.txt", "a in=4x4x40x41 kernel=5x5")
+    yield from expect(place, ["tune", "--device=cpu", net], 0)
+    least = min(record["workspace"] for record in place.records())
+    yield from expect(place, ["tune", "--device=cpu", "--workspace-limit=100000000", net], 0, "^a +forward +[0-9.]+ ")
+    if len(place.records()) != 2:
+        yield f"a limit that changes nothing: {place.records()}"
+    limit = least // 2
+    tuned = place.run("tune", "--device=cpu", f"--workspace-limit={limit}", net)
+    rows = re.findall("^a +(forward|backward) +[0-9.]+ +- +- +([0-9]+) ", tuned.stdout, re.M)
+    made = [record for record in place.records() if record["workspace_class"] == 1 << limit.bit_length() - 1]
+    if tuned.returncode != 0 or len(rows) != 2 or len(made) != 2 or any(int(bytes) > limit for _, bytes in rows):
+        yield f"a limit of {limit}: status {tuned.returncode}, {tuned.stdout!r}, {tuned.stderr!r}, {made}"
+    # Without one, those from before are shown.
+    shown = place.run("tune", "--device=cpu", net).stdout
+    if not all(f" {record['workspace']} " in shown for record in place.records() if not record["workspace_class"]):
+        yield f"after a limit: {shown!r}"
+    yield from expect(place, ["tune", "--device=cpu", "--workspace-limit=1", net], 1, "", "net.txt:1: .*needs at least")
+
+
+def on_terminal(place, *arguments):
+    """What the program writes to standard error, if that is a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([PROGRAM, *arguments], env=place.environment, stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    try:
+        while part := os.read(ours, 4096):
+            said += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    return process.wait(timeout=100), said.decode("ascii")
+
+
+def progress_faults(place):
+    """A bar, and how long the rest will take: at most, before anything is measured; by what was measured; and nothing for what is known."""
+    net = place.write("net.txt", "\n".join([*LAYERS[:2], "large in=64x64x64x64 out=64 kernel=5x5"]))
+    status, said = on_terminal(place, "tune", "--device=cpu", "--milliseconds=2000", net)
+    bars = re.findall(r"\r\x1b\[K\[(#*)\.*\] (\d)/3 (\w+), (\d+) s(?:, (at most )?(\d+) min (\d\d) s left)?\r", said)
+    firsts = [(bar[0], bar[2]) for i, bar in enumerate(bars) if i == 0 or bar[2] != bars[i - 1][2]]
+    if status != 0 or firsts != [("", "a"), (10 * "#", "b"), (20 * "#", "large")] or not said.endswith("\x1b[K"):
+        yield f"progress: status {status}, {firsts}, {said!r}"
+    elif bars[0][4:] != ("at most ", "0", "06") or any(bar[4] for bar in bars if bar[2] != "a"):
+        yield f"progress: the estimates are {bars}"
+    elif sum(bar[2] == "large" for bar in bars) < 3 or bars[-1][3] == "0":
+        yield f"progress: nothing moves while a layer is tuned: {bars}"
+    known = place.write("known.txt", "\n".join(LAYERS[:2]))
+    status, said = on_terminal(place, "tune", "--device=cpu", known)
+    if status != 0 or "[" + 30 * "." + "] 0/2 a, 0 s, 0 min 00 s left" not in said or "at most" in said:
+        yield f"progress of what is known: status {status}, {said!r}"
+    # Without a bound nobody knows, before a layer has been measured.
+    status, said = on_terminal(place, "tune", "--device=cpu", "--again", "--mode=exhaustive", place.write("small.txt", LAYERS[0]))
+    if status != 0 or "0/1 a, 0 s\r" not in said or "left" in said:
+        yield f"progress without a bound: status {status}, {said!r}"
 
 
 def interrupt_faults(place):
@@ -161,6 +223,10 @@ def explain_faults(place):
                       "\\Aconv-fft: [^\n]*net.txt:2: there is a byte 0x00[^\n]*\n\\Z")
     # Without options: why the winner won, and which others there are.
     words = LAYERS[2].split()
+    yield from expect(place, ["explain", "--device=cpu", *words], 0, "^  forward: chosen by the cost model(.|\n)*^  backward.*cost model")
+    yield from expect(place, ["tune", "--device=cpu", place.write("c.txt", LAYERS[2])], 0)
+    yield from expect(place, ["explain", "--device=cpu", *words], 0,
+                      "^  forward: chosen by a tuning record, [0-9.]+ ms, the best of [0-9]+ candidates timed in mode measure\n  backward.*record")
     yield from expect(place, ["explain", "--device=cpu", *words], 0, r"candidates, forward\n(.*\n)+ +the cost model's first")
     yield from expect(place, ["explain", "--device=cpu", "--milliseconds=9", *words], 2, "^$", "only with --mode")
 
@@ -260,7 +326,7 @@ def shipped_faults(place, network, problems):
 
 def main():
     found = []
-    for check in [tune_faults, interrupt_faults, stop_faults, together_faults, explain_faults, cache_faults, path_faults, network_faults]:
+    for check in [tune_faults, limit_faults, progress_faults, interrupt_faults, stop_faults, together_faults, explain_faults, cache_faults, path_faults, network_faults]:
         with tempfile.TemporaryDirectory() as directory:
             found += check(Place(directory))
     print("\n".join(found) or "tuning program: good")

@@ -197,9 +197,9 @@ struct Numbers {
     }
 };
 
-// What a row of an FP16 spectrum is to be multiplied by, where it is read.
-double scale_of_row(const cf_transform_desc &t, int64_t row) {
-    return t.inverse && cf_spectrum_is_scaled(t.spectrum.dtype) ? std::ldexp(1.0, int(row % 5) - 2) : 1;
+// What eight columns of a row of an FP16 spectrum are to be multiplied by, where they are read.
+double scale_of(const cf_transform_desc &t, int64_t row, int64_t eight) {
+    return t.inverse && cf_spectrum_is_scaled(t.spectrum.dtype) ? std::ldexp(1.0, int((row + 3 * eight) % 5) - 2) : 1;
 }
 
 // Inputs by chance, and what becomes of them. Norms are as in fft_compare_plane().
@@ -208,7 +208,7 @@ void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numb
     generator g = generator_create(uint64_t(run.number));
     for (int64_t row = 0; row < rows; ++row)
         for (int64_t column = 0; column < t.spectrum.columns; ++column) {
-            const double scale = t.scale * scale_of_row(t, row);
+            const double scale = t.scale * scale_of(t, row, column / 8);
             std::vector<double> x = w.zeros();
             double square = 0, outputs = 0;
             w.each_point(row, column, [&](int64_t point, int64_t at) {
@@ -248,19 +248,27 @@ void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numb
 
 // Scales of the rows, and the largest magnitude of each sample, in two parts.
 struct Scales {
+    int64_t eights;
     std::vector<float> scales, largest;
     Scales(const cf_transform_desc &t, int64_t rows, const Windows &w, const Numbers &signal)
-        : scales(size_t(rows)), largest(size_t(2 * (rows / t.spectrum.rows_per_sample))) {
+        : eights((t.spectrum.columns + 7) / 8), scales(size_t(rows * eights)),
+          largest(size_t(2 * (rows / t.spectrum.rows_per_sample))) {
         for (int64_t row = 0; row < rows; ++row) {
             float &most = largest[size_t(row / t.spectrum.rows_per_sample * 2 + row % 2)];
-            scales[size_t(row)] = t.inverse ? float(scale_of_row(t, row)) : NAN;
+            for (int64_t eight = 0; eight < eights; ++eight)
+                scales[size_t(row * eights + eight)] = t.inverse ? float(scale_of(t, row, eight)) : NAN;
             for (int64_t column = 0; column < t.spectrum.columns && !t.inverse; ++column)
                 w.each_point(row, column, [&](int64_t, int64_t at) {
                     most = std::max(most, float(std::fabs(signal.value[size_t(at)])));
                 });
         }
     }
+    double of_bin(int64_t plane, int64_t columns) const {
+        return scales[size_t(plane / columns * eights + plane % columns / 8)];
+    }
     cf_row_scales of(const cf_transform_desc &t) {
+        if (cf_gpu_transform_finds_scales(&run.transform)) // from what it loads
+            return {scales.data(), nullptr, t.spectrum.scale_rows, 0, 0, 0};
         return {scales.data(), largest.data(), t.spectrum.scale_rows, 0, 0, 2};
     }
 };
@@ -327,7 +335,7 @@ void check_layer(const tile_case &c) {
             continue;
         const double exact = to.value[i] + before.value[i];
         const double factor =
-            scaled && !t.inverse ? double(scales.scales[i / 2 / size_t(t.spectrum.columns) % size_t(rows)]) : 1;
+            scaled && !t.inverse ? scales.of_bin(int64_t(i / 2) % (rows * t.spectrum.columns), t.spectrum.columns) : 1;
         CHECK_TEXT(!scaled || t.inverse || std::fabs(ref_load(to.type, at)) <= 32768, name + ": beyond the scale");
         double difference = std::fabs(factor * ref_load(to.type, at) - exact);
         if (unit == 2 && t.inverse)
@@ -365,6 +373,8 @@ struct Side {
         source.reset(new Memory(in.size(), c.shifted ? ref_dtype_size(signal.type) : 0, &in));
         for (auto &target : targets)
             target.reset(new Memory(bytes, c.shifted ? 2 * unit : 0, nullptr));
+        for (auto &own : scales)
+            own.assign(size_t(rows * ((t.spectrum.columns + 7) / 8)), NAN);
         size = bytes;
         CHECK_TEXT(execute(call(0), rows, 1) == CONV_FFT_SUCCESS && run.fault.empty(), name_of(c, number));
         transform = run.transform;
@@ -376,6 +386,9 @@ struct Side {
         own.rows = rows;
         own.unit = rows * run_columns();
         own.groups = 1;
+        if (cf_spectrum_is_scaled(
+                (transform.passes.count ? transform : run.transform).problem.transform.spectrum.dtype))
+            own.scales = {const_cast<float *>(scales[target].data()), nullptr, 1, 0, 0, 0};
         return own;
     }
     int64_t run_columns() const {
@@ -385,6 +398,7 @@ struct Side {
     int64_t rows;
     cf_gpu_transform transform = {};
     std::unique_ptr<Memory> source, targets[2];
+    std::vector<float> scales[2];
     size_t size = 0;
 };
 
@@ -414,6 +428,9 @@ void all_pairs() {
         for (const Side *side : {&first, &second}) {
             CHECK_TEXT(std::memcmp(side->targets[0]->data(), side->targets[1]->data(), side->size) == 0, name);
             CHECK_TEXT(!side->targets[0]->all_poisoned(), name + ": nothing has been written");
+            CHECK_TEXT(!cf_spectrum_is_scaled(side->transform.problem.transform.spectrum.dtype) ||
+                           side->scales[0] == side->scales[1],
+                       name + ": other scales");
             CHECK_TEXT(side->targets[1]->guards_intact() && side->source->guards_intact(), name);
         }
         pair->kernel[0] = pair->kernel[1] = nullptr;

@@ -364,7 +364,8 @@ static void layers(conv_fft_dtype dtype, bool halves, int every) {
             d.scale = d.kind == FBFFT_R2C ? 1 : d.scale;
         }
         tile_case *c = add(d, rank == 1 ? 5 : 2);
-        set_order(c, FBFFT_FREQUENCY_MAJOR, i % 5 == 1, i % 3 + 1);
+        /* Of spectra in 16 bits, some with whole scales. */
+        set_order(c, FBFFT_FREQUENCY_MAJOR, i % 5 == 1, halves && i / 7 % 2 ? 8 * (i % 2 + 1) : i % 3 + 1);
         c->window = w;
         c->overlapping = overlapping && roles[i % 6] == CF_ROLE_GX;
         c->added = c->overlapping || i % 8 == 3;
@@ -494,20 +495,37 @@ int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass)
     return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].wide > 1) ? 1 : 0;
 }
 
+/* The next pair of forward layers from case *i on, with spectra in 16 bits or without. */
+static bool next_pair(const char *facts, bool halves, int *i, int pair[2], bool *good) {
+    cf_fft_passes passes[2];
+    int found = 0;
+    for (; *i < count && found < 2; ++*i) {
+        const tile_case *c = &list[*i];
+        cf_fft_problem problem;
+        if (!c->window || c->halves != halves || c->desc.dtype == CONV_FFT_FP64)
+            continue;
+        if (!tile_case_plan(c, facts, &problem, &passes[found]))
+            return *good = false;
+        const cf_fft_pass *const own = &passes[found].pass[0];
+        const bool told = cf_spectrum_is_scaled(problem.transform.spectrum.dtype) && !own->tile[0].finds_scales;
+        if (passes[found].count > 1 || own->plain || problem.transform.inverse || told)
+            continue;
+        pair[found++] = *i;
+        const cf_fft_pass *const both[2] = {&passes[0].pass[0], &passes[1].pass[0]};
+        if (found == 2 && !cf_fft_can_pair(both))
+            --found;
+    }
+    return found == 2;
+}
+
 bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made) {
     const tile_case *all;
-    const int total = tile_case_list(&all);
-    int found = 0;
-    for (int i = 0; i < total && found < 2 * TILE_PAIRS; i++) {
-        cf_fft_problem problem;
-        cf_fft_passes passes;
-        if (!all[i].window || all[i].halves || all[i].desc.dtype == CONV_FFT_FP64)
-            continue;
-        if (!tile_case_plan(&all[i], facts, &problem, &passes))
-            return false;
-        if (passes.count == 1 && !passes.pass[0].plain && !problem.transform.inverse)
-            pairs[found / 2][found % 2] = i, found++;
-    }
-    *made = found / 2;
-    return true;
+    bool good = true;
+    tile_case_list(&all);
+    *made = 0;
+    for (int halves = 0; halves < 2; halves++)
+        for (int i = 0, most = *made + TILE_PAIRS / 2;
+             *made < most && next_pair(facts, halves, &i, pairs[*made], &good);)
+            ++*made;
+    return good;
 }

@@ -37,23 +37,18 @@ static bool emit_pair(int number, const char *facts, const int sides[2]) {
     cf_text t = {text, sizeof text, 0};
     int variant = 0;
     tile_case_list(&cases);
+    cf_fft_passes passes[2];
     for (int side = 0; side < 2; side++) {
         cf_fft_problem problem;
-        cf_fft_passes passes;
-        if (!tile_case_plan(&cases[sides[side]], facts, &problem, &passes))
+        if (!tile_case_plan(&cases[sides[side]], facts, &problem, &passes[side]))
             return false;
-        variant |= tile_case_variant(&cases[sides[side]], &passes, 0);
-    }
-    for (int side = 0; side < 2; side++) {
-        cf_fft_problem problem;
-        cf_fft_passes passes;
-        tile_case_plan(&cases[sides[side]], facts, &problem, &passes);
-        pair[side] = passes.pass[0].tile[variant];
+        variant |= tile_case_variant(&cases[sides[side]], &passes[side], 0);
     }
     if (cf_gpu_facts_load(facts, &gpu) != CONV_FFT_SUCCESS)
         return false;
-    cf_tile_pair(pair, &gpu);
-    cf_tile_emit_pair(pair, &t);
+    const cf_fft_pass *const pass[2] = {&passes[0].pass[0], &passes[1].pass[0]};
+    cf_fft_pair_tiles(pass, variant, &gpu, pair);
+    cf_fft_emit_pair(pass, pair, &t);
     printf("#define cf_fft pair_%d\nnamespace in_pair_%d {\n%s}\n#undef cf_fft\n", number, number, text);
     printf("static const Registration add_pair_%d(%d, 0, %d, [](void **p) { in_pair_%d::pair_%d(at<TileCall>(p[0]), "
            "at<TileCall>(p[1])); });\n\n",

@@ -24,7 +24,7 @@ def wheel_folders() -> List[str]:
     return [str(folder) for root in roots for folder in sorted(Path(root).glob("*/lib")) if any(folder.glob("*.so*"))]
 
 
-def _name_wheel_folders():
+def name_wheel_folders():
     """The library looks in CONV_FFT_LIBRARY_PATH for what the process has not loaded yet; what the user named there comes first."""
     named = [folder for folder in os.environ.get("CONV_FFT_LIBRARY_PATH", "").split(":") if folder]
     added = [folder for folder in wheel_folders() if folder not in named and ":" not in folder]
@@ -43,6 +43,9 @@ class Context:
         check(lib.conv_fft_context_create(ctypes.byref(options), ctypes.byref(handle)))
         self.handle = handle.value
         self.device = lib.conv_fft_context_device(handle)
+
+    def __reduce__(self):
+        return context, (self.device,)
 
     @property
     def description(self) -> str:
@@ -73,7 +76,7 @@ def context(device: Union[str, int] = "auto") -> Context:
     with lock:
         if number not in _contexts:
             if number != structs.DEVICE_CPU:
-                _name_wheel_folders()
+                name_wheel_folders()
             made = Context(number)
             # AUTO is an alias of what it became.
             _contexts.setdefault(made.device, made)

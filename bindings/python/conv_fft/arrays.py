@@ -4,6 +4,7 @@
 NumPy arrays are host memory; those of torch may be; CuPy's, numba's and JAX's on a GPU are device memory, as is anything else that
 speaks DLPack or `__cuda_array_interface__`. A package is imported only if the caller has imported it."""
 import contextlib
+import ctypes
 
 from . import _cuda, _dlpack
 from . import _structs as structs
@@ -40,24 +41,12 @@ def address_of_stream(stream):
     return getattr(stream, "value", stream) or 0
 
 
-class Numpy:
-    def view(self, a):
-        import numpy
-        if not isinstance(a, numpy.ndarray):
-            raise TypeError("an array is of type %s beside NumPy arrays" % type(a).__name__)
-        if any(stride % a.itemsize or stride < 0 for stride in a.strides):
-            a = numpy.ascontiguousarray(a)
-        return View(a.ctypes.data, a.shape, tuple(stride // a.itemsize for stride in a.strides), a.dtype.name, structs.DEVICE_CPU, a)
+class Kind:
+    """What is alike for most packages."""
 
-    def empty(self, shape, dtype, like):
-        import numpy
-        kind = like.owner.dtype if like.dtype == dtype else numpy.dtype(dtype)
-        return numpy.empty(shape, kind)
-
-    def memory(self, size, like):
-        import numpy
-        memory = numpy.empty(size, numpy.uint8)
-        return memory.ctypes.data, memory
+    def target(self, a):
+        """The View of an array that the caller names for a result."""
+        return self.view(a)
 
     def stream(self, like):
         return 0
@@ -70,7 +59,33 @@ class Numpy:
         return result
 
 
-class Torch(Numpy):
+class Numpy(Kind):
+    def view(self, a):
+        import numpy
+        if not isinstance(a, numpy.ndarray):
+            raise TypeError("an array is of type %s beside NumPy arrays" % type(a).__name__)
+        if not (a.flags.aligned and a.dtype.isnative) or any(stride % a.itemsize or stride < 0 for stride in a.strides):
+            a = numpy.array(a, a.dtype.newbyteorder("="), order="C")
+        return View(a.ctypes.data, a.shape, tuple(stride // a.itemsize for stride in a.strides), a.dtype.name, structs.DEVICE_CPU, a)
+
+    def target(self, a):
+        seen = self.view(a)
+        if not a.flags.writeable or seen.owner is not a:
+            raise ValueError("an array for results is read-only, not aligned, in foreign byte order or has negative strides")
+        return seen
+
+    def empty(self, shape, dtype, like):
+        import numpy
+        kind = like.owner.dtype if like.dtype == dtype else numpy.dtype(dtype)
+        return numpy.empty(shape, kind)
+
+    def memory(self, size, like):
+        import numpy
+        memory = numpy.empty(size, numpy.uint8)
+        return memory.ctypes.data, memory
+
+
+class Torch(Kind):
     def view(self, a):
         import torch
         if not isinstance(a, torch.Tensor):
@@ -101,7 +116,7 @@ class Torch(Numpy):
         return torch.cuda.stream(torch.cuda.ExternalStream(stream, device=like.device))
 
 
-class Interface(Numpy):
+class Interface(Kind):
     """Arrays with `__cuda_array_interface__`, or with DLPack where they have only that."""
 
     def view(self, a):
@@ -129,6 +144,9 @@ class Interface(Numpy):
         raise TypeError("arrays of type %s can be read, but not made: name the results with out=" % type(like.owner).__name__)
 
     def memory(self, size, like):
+        if like.device < 0:
+            memory = ctypes.create_string_buffer(size)
+            return ctypes.addressof(memory), memory
         raise TypeError("the workspace cannot be taken from arrays of type %s: use Plan with torch, CuPy, numba or JAX arrays"
                         % type(like.owner).__name__)
 
@@ -182,7 +200,12 @@ class Jax(Interface):
     the inputs and is waited for; results are written into fresh arrays that nobody else has seen yet."""
 
     def view(self, a):
+        if not hasattr(a, "__dlpack_device__"):
+            raise TypeError("%s has no elements yet: a call within jax.jit, grad or vmap is not possible" % type(a).__name__)
         return _dlpack.view(a, View, dense, stream=1)
+
+    def target(self, a):
+        raise TypeError("JAX arrays never change: out= cannot name one")
 
     def stream(self, like):
         return 0
@@ -252,6 +275,7 @@ class _Operands:
         self.plan, self.kind = plan, kind_of(first)
         p, problem = plan.problem.struct, plan.problem
         self.like = None
+        self.held = []  # copies that a view made live until the call has been made
         self.rules = {"x": (problem.input_shape, p.x_stride, p.tensor_layout), "w": (problem.weight_shape, p.w_stride, p.weight_layout),
                       "y": (plan.output_shape, p.y_stride, p.tensor_layout), "bias": ((p.out_channels,), (0,), 0)}
 
@@ -264,6 +288,7 @@ class _Operands:
         _expect(self.plan, name, seen, shape, strides, last)
         if self.like is None:
             self.like = seen
+        self.held.append(seen)
         return seen.pointer
 
     def result(self, name, a, what, dtype):
@@ -273,7 +298,9 @@ class _Operands:
             if any(strides):
                 raise ValueError("%s has element strides of its own in this plan: name it with out=" % name)
             a = self.kind.empty(shape, dtype, self.like)
-        seen = self.kind.view(a)
+            seen = self.kind.view(a)
+        else:
+            seen = self.kind.target(a)
         _expect_type(name, seen, dtype)
         _expect(self.plan, name, seen, shape, strides, last)
         return a, seen.pointer

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Optional, Union
 from . import _structs as structs
 from ._context import context
 from ._library import check, lib
+from .problem import named
 from .tuning import Problems, read_problems
 
 Path = Union[str, os.PathLike]
@@ -34,7 +35,7 @@ def save(path: Path, device: Device = "auto") -> None:
 
 def merge(path: Path, policy: str = "fastest", device: Device = "auto") -> None:
     """Read records from a file into this process and the cache directory; policy: "fastest", "newest", "mine" or "theirs"."""
-    check(lib.conv_fft_tune_merge(context(device).handle, _path(path), structs.POLICIES[policy]))
+    check(lib.conv_fft_tune_merge(context(device).handle, _path(path), named(structs.POLICIES, policy, "policy")))
 
 
 def export(path: Path, problems: Problems, device: Device = "auto") -> None:

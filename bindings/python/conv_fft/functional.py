@@ -37,11 +37,11 @@ def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padd
     The other arguments are those of Problem; `stream` is that of Plan.forward.
 
     Arrays: NumPy, torch, CuPy, numba or JAX; all of one package, device and type (float32, float16, bfloat16, float64). None is
-    copied, but NumPy arrays with negative strides. No gradient is recorded: conv_fft.torch does that.
+    copied, but NumPy arrays with negative strides, in foreign byte order or not aligned. No gradient is recorded: conv_fft.torch does that.
     Raises TypeError and ValueError for arrays that do not fit, conv_fft.Error for what the library refuses."""
     kind = arrays.kind_of(x)
     x_seen, w_seen = kind.view(x), kind.view(w)
-    y_seen = None if out is None else kind.view(out)
+    y_seen = None if out is None else kind.target(out)
     plan = _plan(structs.FORWARD, x_seen.shape, w_seen.shape, x_seen,
                  dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode, layout=layout,
                       weight_layout=weight_layout, math=math), x=x_seen, w=w_seen, y=y_seen)

@@ -11,7 +11,7 @@ from . import _cuda, arrays
 from . import _structs as structs
 from ._context import context
 from ._library import check, lib, lock
-from .problem import Problem
+from .problem import Problem, named
 
 # What plans are made with unless the caller says otherwise; conv_fft.autotune() changes it.
 default_tuning = {"tuning": "cached", "tune_milliseconds": 0}
@@ -43,12 +43,12 @@ class Plan:
         self.problem = Problem.parse(problem) if isinstance(problem, str) else problem
         self.context = context(device)
         self.device = self.context.device
-        self.passes = structs.PASSES[passes] if isinstance(passes, str) else passes
+        self.passes = named(structs.PASSES, passes, "passes") if isinstance(passes, str) else passes
         options = structs.PlanOptions()
         check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
         options.passes, options.workspace_limit, options.tune_again = self.passes, workspace_limit, int(tune_again)
         options.trusted = int(trusted)
-        options.tuning = structs.TUNINGS[default_tuning["tuning"] if tuning is None else tuning]
+        options.tuning = named(structs.TUNINGS, default_tuning["tuning"] if tuning is None else tuning, "tuning")
         options.tune_milliseconds = default_tuning["tune_milliseconds"] if tune_milliseconds is None else tune_milliseconds
         for number, strategy in enumerate(strategies or ()):
             options.strategy[number] = strategy.encode() if strategy else None
@@ -94,7 +94,7 @@ class Plan:
 
     def _description(self, function, pass_, *more):
         d = structs.Description()
-        check(function(self.handle, structs.PASSES[pass_], *more, ctypes.byref(d)))
+        check(function(self.handle, named(structs.PASSES, pass_, "pass_"), *more, ctypes.byref(d)))
         rank = self.problem.rank
         stages = [{"name": s.name.decode(), "bytes": s.bytes, "operations": s.operations, "predicted_ms": _known(s.predicted_ms),
                    "measured_ms": _known(s.measured_ms)} for s in d.stages[:d.stage_count]]
@@ -114,6 +114,16 @@ class Plan:
         handle = getattr(self, "handle", None)
         if handle and not ending():
             _retired.append((self.device, handle))
+
+    # A copy would give the same handle back twice.
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise TypeError("a Plan belongs to its process; pickle its problem, and make the plan again where that is read")
 
     def __enter__(self):
         return self

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from numbers import Integral
+from operator import index
 from typing import Optional, Sequence, Tuple, Union
 
 from . import _structs as structs
@@ -13,15 +15,15 @@ Padding = Union[int, str, Sequence[Union[int, Tuple[int, int]]]]
 Shape = Sequence[int]
 
 
-def _named(table, value, name):
+def named(table, value, name):
     if value not in table:
         raise ValueError("%s is %r; it must be one of %s" % (name, value, ", ".join(map(repr, table))))
     return table[value]
 
 
 def _per_axis(value, rank, name):
-    axes = (value,) * rank if isinstance(value, int) else tuple(value)
-    if len(axes) != rank or not all(isinstance(axis, int) for axis in axes):
+    axes = (value,) * rank if isinstance(value, Integral) else tuple(value)
+    if len(axes) != rank or not all(isinstance(axis, Integral) for axis in axes):
         raise ValueError("%s is %r; it must be an int or %d ints" % (name, value, rank))
     return axes
 
@@ -36,9 +38,9 @@ def pads(padding, kernel, stride, dilation):
             raise ValueError("padding is 'same' and stride is %r; the output keeps its extent for stride 1 only" % (tuple(stride),))
         both = [(taps - 1) * step for taps, step in zip(kernel, dilation)]
         return tuple(pad // 2 for pad in both), tuple(pad - pad // 2 for pad in both)
-    if isinstance(padding, int):
+    if isinstance(padding, Integral):
         return (padding,) * rank, (padding,) * rank
-    pairs = [(pad, pad) if isinstance(pad, int) else tuple(pad) for pad in padding] if not isinstance(padding, str) else []
+    pairs = [(pad, pad) if isinstance(pad, Integral) else tuple(pad) for pad in padding] if not isinstance(padding, str) else []
     if len(pairs) != rank or any(len(pair) != 2 for pair in pairs):
         raise ValueError("padding is %r; it must be an int, %d ints or pairs (before, after), 'same' or 'valid'" % (padding, rank))
     return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
@@ -69,8 +71,8 @@ class Problem:
             raise ValueError("input_shape has %d axes and weight_shape %d; both must have 3, 4 or 5" %
                              (len(input_shape), len(weight_shape)))
         weight_layout = layout if weight_layout is None else weight_layout
-        x = _channels_second(input_shape, _named(structs.LAYOUTS, layout, "layout"))
-        w = _channels_second(weight_shape, _named(structs.LAYOUTS, weight_layout, "weight_layout"))
+        x = _channels_second(input_shape, named(structs.LAYOUTS, layout, "layout"))
+        w = _channels_second(weight_shape, named(structs.LAYOUTS, weight_layout, "weight_layout"))
         if groups < 1 or x[1] != w[1] * groups:
             raise ValueError("input_shape has %d channels and weight_shape %d for each of %d groups" % (x[1], w[1], groups))
         p = structs.Problem()
@@ -83,13 +85,13 @@ class Problem:
                               ("y_stride", y_stride or ()), ("w_stride", w_stride or ())):
             array = getattr(p, field)
             for axis, value in enumerate(values):
-                array[axis] = value
-        p.padding = _named(structs.PADDINGS, padding_mode, "padding_mode")
+                array[axis] = index(value)
+        p.padding = named(structs.PADDINGS, padding_mode, "padding_mode")
         p.tensor_layout, p.weight_layout = structs.LAYOUTS[layout], structs.LAYOUTS[weight_layout]
-        p.dtype = _named(structs.DTYPES, dtype, "dtype")
-        p.weight_grad_dtype = structs.DTYPE_SAME if weight_grad_dtype is None else _named(structs.DTYPES, weight_grad_dtype,
+        p.dtype = named(structs.DTYPES, dtype, "dtype")
+        p.weight_grad_dtype = structs.DTYPE_SAME if weight_grad_dtype is None else named(structs.DTYPES, weight_grad_dtype,
                                                                                          "weight_grad_dtype")
-        p.math = _named(structs.MATHS, math, "math")
+        p.math = named(structs.MATHS, math, "math")
         self.struct = p
         self._key = None
 

@@ -3,12 +3,13 @@
 
     python -m conv_fft.record [--out layers.txt] script.py [arguments of the script]
 
-Recorded are the convolutions of torch - its own layers and calls as well as conv_fft.torch's - and the plans that conv_fft itself
-makes, each kind once, in the order of their first use, with the number of calls behind it."""
+Recorded are the convolutions of torch - its own layers and calls as well as conv_fft.torch's, transposed ones too - and the plans that
+conv_fft itself makes, each kind once, in the order of their first use, with the number of calls behind it."""
 import argparse
 import collections
 import contextlib
 import importlib.util
+import os
 import runpy
 import sys
 
@@ -23,8 +24,9 @@ class Recorder:
         self.inside = []  # modules whose call is noted already
 
     def note_plan(self, problem):
+        """A plan is made once, for any number of calls."""
         if not self.inside:
-            self.note(problem)
+            self.counts.setdefault(problem.line, 1)
 
     def note(self, problem):
         try:
@@ -49,11 +51,10 @@ def _torch_calls(recorder):
 
     from .torch import _entry, functional
 
-    calls = {torch.conv1d: 1, torch.conv2d: 2, torch.conv3d: 3}
     inside = recorder.inside
 
     def note(x, w, stride, padding, dilation, groups, mode):
-        kind = x.device.type
+        kind = w.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) and x.dtype != torch.float64 else x.dtype
         config = functional.config_of(w.shape, stride, padding, dilation, groups, mode)
         if config is None or dtype not in _entry.DTYPES:
@@ -75,14 +76,28 @@ def _torch_calls(recorder):
     def of_call(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         note(input, weight, stride, padding, dilation, groups, 0)
 
+    def of_transposed(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        """The convolution whose gradient of the data this is."""
+        config = functional.config_of(weight.shape, stride, padding, dilation, groups, 0)
+        if config is not None and input.dim() == weight.dim():
+            more = torch.nn.modules.utils._ntuple(weight.dim() - 2)(output_padding)
+            extents = [max(extent, 0) for extent in functional.transposed_extents(input, weight, config, more)]
+            form = _entry.FORMATS[input.dim()] if _entry.is_last(input) else torch.contiguous_format
+            x = torch.empty((input.shape[0], weight.shape[1] * groups, *extents), dtype=input.dtype, device="meta", memory_format=form)
+            note(x, weight, stride, padding, dilation, groups, 0)
+
+    calls = {**dict.fromkeys((torch.conv1d, torch.conv2d, torch.conv3d), of_call),
+             **dict.fromkeys((torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d), of_transposed)}
+
     class Mode(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
             if function in calls and not inside:
-                of_call(*args, **(kwargs or {}))
+                calls[function](*args, **(kwargs or {}))
             return function(*args, **(kwargs or {}))
 
     def enter(layer, arguments):
-        if isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+        # One that is called by keyword, or has no weight yet, is not seen here, but its function's call is.
+        if isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d)) and arguments and not nn.parameter.is_lazy(layer.weight):
             note(arguments[0], layer.weight, layer.stride, layer.padding, layer.dilation, layer.groups,
                  _entry.MODES.index(layer.padding_mode))
             inside.append(layer)
@@ -112,6 +127,7 @@ def main():
     plan.observers.append(recorder.note_plan)
     watch = _torch_calls(recorder) if importlib.util.find_spec("torch") else contextlib.nullcontext()
     sys.argv = [options.script, *options.arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(options.script))  # as if Python had been called with the script
     try:
         with watch:
             runpy.run_path(options.script, run_name="__main__")

@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Unio
 
 from . import _structs as structs
 from . import plan as _plan
-from ._context import context
+from ._context import context, name_wheel_folders
 from ._library import check, lib, report
-from .problem import Problem
+from .problem import Problem, named
 
 Problems = Union[str, os.PathLike, Iterable[Union[Problem, str]]]
 
@@ -42,7 +42,7 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
     array = (structs.Problem * len(listed))(*(problem.struct for problem in listed))
     options = structs.PlanOptions()
     check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
-    options.tuning, options.tune_milliseconds = structs.TUNINGS[mode], milliseconds
+    options.tuning, options.tune_milliseconds = named(structs.TUNINGS, mode, "mode"), milliseconds
     options.tune_again, options.workspace_limit = int(again), workspace_limit
     raised = []
     step = structs.TuneProgress(_guarded(lambda done, total, _: bool(progress and progress(done, total)), raised))
@@ -61,7 +61,7 @@ def candidates(problem: Union[Problem, str], device: Union[str, int] = "auto", *
     problem = Problem.parse(problem) if isinstance(problem, str) else problem
     options = structs.PlanOptions()
     check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
-    options.tuning, options.tune_milliseconds = structs.TUNINGS[mode], milliseconds
+    options.tuning, options.tune_milliseconds = named(structs.TUNINGS, mode, "mode"), milliseconds
     found, raised = [], []
 
     def visit(pointer, _):
@@ -107,8 +107,7 @@ def autotune(mode: str = "measure", milliseconds: int = 0) -> Iterator[None]:
             model(x).sum().backward()
 
     mode and milliseconds are those of `tune`. Holds for the whole process, not for one thread."""
-    if mode not in structs.TUNINGS:
-        raise ValueError("mode is %r; it must be one of %s" % (mode, ", ".join(structs.TUNINGS)))
+    named(structs.TUNINGS, mode, "mode")
     before = dict(_plan.default_tuning)
     forget_plans()
     _plan.default_tuning.update(tuning=mode, tune_milliseconds=milliseconds)
@@ -120,4 +119,5 @@ def autotune(mode: str = "measure", milliseconds: int = 0) -> Iterator[None]:
 
 def devices() -> str:
     """For people: the CUDA libraries and GPUs that were found, or what is missing and how to get it."""
+    name_wheel_folders()
     return report(lib.conv_fft_devices_report)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests share. Those that need torch or a GPU are skipped, and counted, where there is none."""
-import importlib.util
 import os
 import tempfile
 
@@ -12,10 +11,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 import numpy  # noqa: E402
 import pytest  # noqa: E402
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
-if HAS_TORCH:
+try:
     import torch
     HAS_TORCH = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 6)
+except (ImportError, OSError):  # OSError: a library that it is linked with is missing
+    HAS_TORCH = False
 HAS_GPU = HAS_TORCH and torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
 
 GPU = pytest.param("cuda", marks=pytest.mark.skipif(not HAS_GPU, reason="no GPU"))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """conv_fft.forward, .backward and Plan on arrays of every package that is here."""
+import copy
 import importlib.util
+import pickle
 import threading
 
 import conv_fft
@@ -90,6 +92,26 @@ def test_numpy_views_are_read_where_they_lie(random):
     assert not wide[..., ::2].any()
 
 
+def test_numpy_arrays_that_have_to_be_copied(random):
+    x, w, bias = (random.standard_normal(s) for s in ((2, 3, 9, 9), (64, 3, 3, 3), (64,)))
+    exact = conv_fft.forward(x, w, bias, stride=numpy.int64(2))
+    plan = conv_fft.Plan(conv_fft.Problem(x.shape, w.shape, dtype="float64", stride=2), "cpu")
+    unaligned = numpy.zeros(x.nbytes + 1, "u1")[1:].view("f8").reshape(x.shape)
+    unaligned[:] = x
+    for there in ((x[::-1].copy()[::-1], w, bias), (x, w[::-1].copy()[::-1], bias), (x, w, bias[::-1].copy()[::-1]),
+                  (x.astype(x.dtype.newbyteorder()), w, bias), (unaligned, w, bias)):
+        numpy.testing.assert_array_equal(plan.forward(*there), exact)
+        numpy.testing.assert_array_equal(conv_fft.forward(*there, stride=2), exact)
+    # Results are written where they are, or not at all.
+    constant = numpy.empty(exact.shape)
+    constant.flags.writeable = False
+    for y in (constant, numpy.empty(exact.shape)[..., ::-1], numpy.empty(exact.shape, exact.dtype.newbyteorder())):
+        with pytest.raises(ValueError, match="read-only"):
+            conv_fft.forward(x, w, stride=2, out=y)
+        with pytest.raises(ValueError, match="read-only"):
+            plan.forward(x, w, out=y)
+
+
 def test_numpy_half_gives_weight_gradients_in_float32_if_asked(random):
     x, w = (random.standard_normal(s).astype("float16") for s in ((2, 3, 9, 9), (4, 3, 3, 3)))
     y = conv_fft.forward(x, w)
@@ -127,6 +149,13 @@ def test_errors_name_the_argument(random):
         plan.forward(random.standard_normal((1, 2, 18))[:, :, ::2], w[:, :, :3].copy())
     with pytest.raises(TypeError, match="list"):
         conv_fft.forward([1.0], w)
+    for wrong, said in ((lambda: conv_fft.Plan(plan.problem, "cpu", passes="back"), "passes is 'back'"),
+                        (lambda: plan.describe("back"), "pass_ is 'back'"),
+                        (lambda: conv_fft.Plan(plan.problem, "cpu", tuning="best"), "tuning is 'best'"),
+                        (lambda: conv_fft.candidates(plan.problem, "cpu", mode="best"), "mode is 'best'"),
+                        (lambda: conv_fft.cache.merge("file", "oldest"), "policy is 'oldest'")):
+        with pytest.raises(ValueError, match=said):
+            wrong()
     with pytest.raises(ValueError, match="channels"):
         conv_fft.forward(x, w[:, :1], groups=1)
     with pytest.raises(conv_fft.NoDevice if HAS_GPU else conv_fft.Error):
@@ -174,6 +203,16 @@ def test_plan_cache_is_bounded():
     kept = [cache.get(conv_fft.Problem((1, 1, 9 + i), (1, 1, 3)), "cpu", 1) for i in range(5)]
     assert len(cache) == 3 and cache.get(kept[4].problem, "cpu", 1) is kept[4]
     assert cache.get(kept[0].problem, "cpu", 1) is not kept[0]
+
+
+def test_a_copy_of_a_plan_is_the_plan():
+    """Two with one handle would give it back twice."""
+    plan = conv_fft.Plan("in=1x1x30 kernel=3", "cpu")
+    held = copy.deepcopy({"plan": plan, "context": plan.context})
+    assert held["plan"] is plan and copy.copy(plan) is plan and held["context"] is plan.context
+    with pytest.raises(TypeError, match="pickle its problem"):
+        pickle.dumps(plan)
+    assert pickle.loads(pickle.dumps((plan.problem, plan.context))) == (plan.problem, plan.context)
 
 
 def test_plans_that_nobody_holds_are_given_back():
@@ -231,6 +270,29 @@ def test_package(make, random):
     check_all(x, w, bias, gy, to_numpy(y), [to_numpy(g) for g in gradients], lists, 2, "float32")
     # Again: the second call finds its plan, and memory that was used before.
     numpy.testing.assert_array_equal(to_numpy(conv_fft.forward(*there, padding=(2, 1), groups=2)), to_numpy(y))
+
+
+class Exchanged:
+    """An array of a package that nobody knows, with DLPack and nothing else."""
+
+    def __init__(self, a):
+        self.a = a
+
+    def __dlpack_device__(self):
+        return self.a.__dlpack_device__()
+
+    def __dlpack__(self, stream=None):
+        return self.a.__dlpack__()
+
+
+def test_any_package_with_dlpack(random):
+    """Read where they lie, strides included; results go where they are told to, as nothing else is known of the package."""
+    x, w = random.standard_normal((2, 4, 30))[..., ::2], random.standard_normal((6, 4, 5))
+    y = Exchanged(numpy.zeros((2, 6, 11)))
+    assert conv_fft.forward(Exchanged(x), Exchanged(w), out=y) is y
+    numpy.testing.assert_allclose(y.a, conv_fft.forward(x, w), atol=1e-12)
+    with pytest.raises(TypeError, match="out="):
+        conv_fft.forward(Exchanged(x), Exchanged(w))
 
 
 @pytest.mark.skipif(not HAS_GPU, reason="no GPU")

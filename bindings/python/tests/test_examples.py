@@ -20,7 +20,7 @@ def test_a_missing_torch_is_named():
 def test_curves_are_drawn(tmp_path):
     text = "# a <device>\nmodel,layers,step_ms,accuracy,losses\n"
     for name in ("one", "two", "three"):
-        text += '%s,torch,1.5,0.5,2 1 0.5 -0.25\n%s,conv_fft,0.5,0.5,2 1 0.4 -0.2\n%s,"torch, reversed",1.5,0.5,2 1 0.5 0.1\n' % ((name,) * 3)
+        text += '%s,torch,1.5,0.5,2 1 0.5 -0.25\n%s,conv_fft,0.5,0.5,2 1 0.4 -0.2\n%s,"torch, exact",1.5,0.5,2 1 0.5 0.1\n' % ((name,) * 3)
     (tmp_path / "losses.csv").write_text(text)
     ended = run("import curves; curves.draw(%r, %r)" % (str(tmp_path / "losses.csv"), str(tmp_path / "losses.svg")))
     assert ended.returncode == 0, ended.stderr

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bindings agree with the header; another library is refused; importing needs next to nothing."""
 import ctypes
+import importlib
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import conv_fft
 import pytest
+from conftest import HAS_TORCH
 from conv_fft import _structs as structs
 from conv_fft import errors
 
@@ -111,6 +113,18 @@ def test_a_struct_of_another_size_is_refused(monkeypatch):
         _library._check(_library.lib, "a library")
 
 
+def test_everything_that_is_public_says_what_it_is():
+    packages = ["conv_fft", "conv_fft.torch"] if HAS_TORCH else ["conv_fft"]
+    public = [(package, name) for package in packages for name in importlib.import_module(package).__all__]
+    modules = ["conv_fft.cache", "conv_fft.torch.functional"][:len(packages)]
+    public += [(module, name) for module in modules for name, found in vars(importlib.import_module(module)).items()
+               if getattr(found, "__module__", None) == module and not name.startswith("_")]
+    assert ("conv_fft.cache", "merge") in public
+    for module, name in public:
+        found = getattr(importlib.import_module(module), name)
+        assert not callable(found) or vars(found).get("__doc__", found.__doc__), "%s.%s has no docstring" % (module, name)
+
+
 def test_import_brings_no_package_with_it():
     ended = run_python("import sys, conv_fft; print([name for name in ('torch', 'numpy', 'cupy', 'jax', 'numba') if name in sys.modules])")
     assert ended.stdout.strip() == "[]", ended.stderr
@@ -145,7 +159,7 @@ def test_folders_of_wheels_come_after_what_the_user_named(tmp_path, monkeypatch)
     (tmp_path / "nvidia" / "cublas" / "lib" / "libcublas.so.13").touch()
     (tmp_path / "nvidia" / "__init__.py").touch()  # before any other package of this name
     (tmp_path / "nvidia" / "empty" / "lib").mkdir(parents=True)
-    code = ("import os, conv_fft\nfrom conv_fft import _context\n_context._name_wheel_folders()\n_context._name_wheel_folders()\n"
+    code = ("import os, conv_fft\nconv_fft.devices()\nconv_fft.devices()\n"
             "print(os.environ['CONV_FFT_LIBRARY_PATH'])")
     ended = run_python(code, PYTHONPATH="%s:%s" % (tmp_path, os.environ.get("PYTHONPATH", "")), CONV_FFT_LIBRARY_PATH="/named")
     folders = ended.stdout.strip().split(":")

@@ -67,6 +67,18 @@ def test_convert_by_measurement(device):
     assert len(ours.convert(ours.revert(net), inputs=(x,))) == 4
 
 
+def test_inputs_are_seen_however_a_layer_is_called(device):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Conv2d(3, 4, 9, padding=4)
+
+        def forward(self, x):
+            return self.layer(input=x)
+    (row,) = ours.convert(Net().to(device), inputs=torch.randn(2, 3, 20, 20, device=device))
+    assert row.torch_ms > 0 and row.ours_ms > 0
+
+
 @contextlib.contextmanager
 def plans_made():
     """The threads in which plans are made, while none is known yet."""
@@ -126,14 +138,19 @@ def test_autotune_measures_what_runs_in_it(device):
 
 
 def test_record_writes_the_layers_of_a_script(tmp_path):
+    (tmp_path / "neighbour.py").write_text("steps = 2\n")
     script = tmp_path / "train.py"
-    script.write_text("import sys, torch\nfrom torch import nn\nassert sys.argv[1:] == ['--steps', '2']\n"
-                      "net = nn.Sequential(nn.Conv2d(3, 4, 5, padding='same', padding_mode='circular'), nn.Conv2d(4, 4, 3, groups=4))\n"
-                      "for _ in range(2):\n    net(torch.randn(2, 3, 12, 12)).sum().backward()\n"
-                      "nn.functional.conv1d(torch.randn(1, 2, 50), torch.randn(3, 2, 9), stride=2)\n")
+    script.write_text("import conv_fft.torch, neighbour, sys, torch\nfrom torch import nn\nassert sys.argv[1:] == ['--steps', '2']\n"
+                      "net = nn.Sequential(nn.Conv2d(3, 4, 5, padding='same', padding_mode='circular'), nn.LazyConv2d(4, 3, groups=4))\n"
+                      "for _ in range(neighbour.steps):\n    net(torch.randn(2, 3, 12, 12)).sum().backward()\n"
+                      "nn.functional.conv1d(torch.randn(1, 2, 50), torch.randn(3, 2, 9), stride=2)\n"
+                      "nn.Conv1d(2, 3, 5)(input=torch.randn(1, 2, 50))\n"
+                      "for package in (nn, conv_fft.torch):\n"
+                      "    package.ConvTranspose1d(3, 2, 4, stride=2, output_padding=1)(torch.randn(1, 3, 10))\n")
     out = tmp_path / "layers.txt"
     subprocess.run([sys.executable, "-m", "conv_fft.record", "--out", str(out), str(script), "--steps", "2"], check=True, timeout=200)
     lines = [line for line in out.read_text().splitlines() if not line.startswith("#")]
     problems = [conv_fft.Problem.parse(line) for line in lines]
-    assert [problem.input_shape for problem in problems] == [(2, 3, 12, 12), (2, 4, 12, 12), (1, 2, 50)]
-    assert "mode=circular" in problems[0].line and problems[2].struct.stride[0] == 2 and "x2" in lines[0]
+    # A transposed layer is the gradient of the one whose input has the shape of its output.
+    assert [problem.input_shape for problem in problems] == [(2, 3, 12, 12), (2, 4, 12, 12), (1, 2, 50), (1, 2, 50), (1, 2, 23)]
+    assert "mode=circular" in problems[0].line and problems[2].struct.stride[0] == 2 and "x2" in lines[0] and "x2" in lines[1]

@@ -256,10 +256,14 @@ def test_constructor_state_and_initialisation():
     assert isinstance(mine, nn.Conv2d) and list(mine.state_dict()) == list(theirs.state_dict())
     assert all(torch.equal(a, b) for a, b in zip(mine.parameters(), theirs.parameters()))
     assert repr(mine) == repr(theirs)
-    mine.stride = (2, 2)  # what is changed after the first call counts
+    mine(torch.randn(1, 4, 9, 9))
+    mine.padding_mode = theirs.padding_mode = "zeros"  # what is changed after the first call counts
+    mine.weight = theirs.weight = nn.Parameter(torch.randn(6, 2, 7, 4))
+    x = torch.randn(1, 4, 9, 9)
+    torch.testing.assert_close(mine(x), theirs(x), rtol=1e-4, atol=1e-4)
+    mine.stride = (2, 2)
     mine.padding = (1, 1)
-    mine.padding_mode = "zeros"
-    assert mine(torch.randn(1, 4, 9, 9)).shape == (1, 6, 5, 4)
+    assert mine(x).shape == (1, 6, 3, 4)
 
 
 def test_channels_last(device):

@@ -153,6 +153,62 @@ def test_func(device):
         torch.testing.assert_close(per_sample(layer)[name], gradient)
     _, tangent = torch.func.jvp(layer, (x,), (x,))
     torch.testing.assert_close(tangent, theirs(x) - theirs(torch.zeros_like(x)))
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda parameters: torch.func.grad(lambda p: loss(layer)(p, x))(parameters), fullgraph=True, backend="aot_eager")
+    parameters = {name: p.detach() for name, p in layer.named_parameters()}
+    for name, gradient in torch.func.grad(lambda p: loss(theirs)(p, x))(parameters).items():
+        torch.testing.assert_close(compiled(parameters)[name], gradient)
+
+
+def test_many_gradients_at_once(device):
+    """vmap over backward passes, of which neither x nor w knows."""
+    found = {}
+    for kind in (nn.Conv2d, ours.Conv2d):
+        torch.manual_seed(1)
+        layer = kind(3, 4, 5, padding=2).double().to(device)
+        x = torch.randn(2, 3, 9, 9, dtype=torch.float64, device=device, requires_grad=True)
+        y = layer(x)
+        gy = torch.randn(3, *y.shape, dtype=torch.float64, device=device)
+        sources = [x, *layer.parameters()]
+        found[kind] = [*torch.autograd.grad(y, sources, gy, is_grads_batched=True, retain_graph=True),
+                       *torch.vmap(lambda g: torch.autograd.grad(y, sources, g, retain_graph=True))(gy)]
+    for one, other in zip(*found.values()):
+        torch.testing.assert_close(one, other)
+
+
+def other_tracers():
+    """torch.jit.script(), torch.fx, and torch.export as torch.onnx uses it: all of them see torch's operators."""
+    def script(net, x, _):
+        file = io.BytesIO()
+        torch.jit.save(torch.jit.script(net), file)
+        file.seek(0)
+        return torch.jit.load(file)
+
+    def symbolic(net, x, _):
+        return torch.fx.symbolic_trace(net)
+
+    def onnx(net, x, monkeypatch):
+        monkeypatch.setattr(ours.functional, "_for_onnx", lambda: True)
+        program = torch.export.export(net, (x,), strict=False)
+        assert not any("conv_fft" in str(node.target) for node in program.graph.nodes)
+        return program.module()
+    return [script, symbolic, onnx]
+
+
+@pytest.mark.parametrize("trace", other_tracers())
+def test_other_tracers(trace, device, monkeypatch):
+    net = nn.Sequential(ours.Conv2d(3, 4, 5, padding="same", padding_mode="circular"), nn.ReLU(), ours.Conv2d(4, 4, 3, groups=2),
+                        ours.ConvTranspose2d(4, 2, 4, stride=2, output_padding=1)).double().to(device)
+    x = torch.randn(2, 3, 9, 9, dtype=torch.float64, device=device)
+    torch.testing.assert_close(trace(net, x, monkeypatch)(x), net(x))
+    assert type(net[0]) is ours.Conv2d
+
+
+def test_calls_on_proxies():
+    def net(x, w):
+        return ours.functional.conv_transpose1d(ours.functional.conv1d(x, w, padding=2), w, stride=2)
+    x, w = torch.randn(2, 3, 20, dtype=torch.float64), torch.randn(3, 3, 5, dtype=torch.float64)
+    torch.testing.assert_close(torch.fx.symbolic_trace(net)(x, w), net(x, w))
 
 
 def test_hooks_checkpointing_copies_and_files(device):
@@ -169,7 +225,11 @@ def test_hooks_checkpointing_copies_and_files(device):
     file.seek(0)
     for other in (copy.deepcopy(net), torch.load(file, weights_only=False)):
         assert torch.equal(other(x), y)
-    torch.testing.assert_close(torch.jit.trace(net, x, check_trace=False)(x), net(x), rtol=1e-3, atol=1e-3)
+    traced = nn.Sequential(*(copy.deepcopy(layer) for layer in net))
+    for layer in traced:
+        layer.__dict__.pop("_conv_fft_config")  # as if tracing came first
+    torch.testing.assert_close(torch.jit.trace(traced, x, check_trace=False)(x), net(x), rtol=1e-3, atol=1e-3)
+    assert torch.equal(traced(x), y)  # ours again
 
 
 def test_inference_mode_and_leaf_gradients(device):

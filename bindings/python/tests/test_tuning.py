@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuning and its records, on the CPU."""
+import subprocess
+import sys
+
 import conv_fft
 import pytest
 
@@ -56,3 +59,14 @@ def test_autotune_is_over_when_its_block_is():
     with pytest.raises(ValueError, match="mode"):
         with conv_fft.autotune("fast"):
             pass
+
+
+def test_record_writes_the_plans_of_a_script(tmp_path):
+    """Without torch, and of a script that fails in the end."""
+    script, out = tmp_path / "script.py", tmp_path / "layers.txt"
+    script.write_text("import conv_fft, numpy, sys\nfor _ in range(2):\n    conv_fft.forward(numpy.ones((1, 2, 9)), numpy.ones((3, 2, 5)))\n"
+                      "sys.exit(3)\n")
+    ended = subprocess.run([sys.executable, "-m", "conv_fft.record", "--out", str(out), str(script)], capture_output=True, text=True)
+    assert ended.returncode == 3 and "1 kinds of layers" in ended.stderr
+    (problem,) = (conv_fft.Problem.parse(line) for line in out.read_text().splitlines() if not line.startswith("#"))
+    assert problem.input_shape == (1, 2, 9) and problem.dtype == "float64"

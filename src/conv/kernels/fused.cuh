@@ -19,6 +19,7 @@
 #pragma once
 
 #include "conv/kernels/abreast.cuh"
+#include "conv/kernels/steps.cuh"
 
 struct FusedSide {
     const void *memory;
@@ -81,10 +82,16 @@ CF_DEVICE void fused_tables(smem<char> x, smem<char> y, const FusedCall &call, i
     }
 }
 
-/* Planes of memory into lines, where they are after a barrier; and back. */
+/* Numbers that come one by one need no register on their way. */
+template <class K>
+constexpr bool SINGLY = CAN_SWEEP<K> &&K::KIND == PAIRS &&K::Storage::PLAIN &&K::WIDE == 1 && !K::STAGED;
+
+/* Planes of memory into lines, where they are after planes_arrive(); and back. */
 template <class K> CF_DEVICE void planes_in(smem<cplx> z, const Places<K> &places, const void *memory) {
     if constexpr (ABREAST<K>) {
         load_units<K>(z, places, memory);
+    } else if constexpr (SINGLY<K>) {
+        load_rows<K, 1, true>(z, places, memory);
     } else if constexpr (CAN_SWEEP<K>) {
         load_rows<K, K::WIDE>(z, places, memory);
     } else {
@@ -93,12 +100,12 @@ template <class K> CF_DEVICE void planes_in(smem<cplx> z, const Places<K> &place
         load_planes<K>(z, places, call);
     }
 }
-template <class K> CF_DEVICE void planes_arrive() {
-    if constexpr (K::STAGED)
+template <class... K> CF_DEVICE void planes_arrive() {
+    if constexpr (((K::STAGED || SINGLY<K>) || ...))
         wait_async();
     __syncthreads();
 }
-template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+template <class K> CF_DEVICE void planes_to(smem<cplx> z, const Places<K> &places, const TileCall &call) {
     if constexpr (ABREAST<K>)
         store_units<K>(z, places, call);
     else if constexpr (CAN_SWEEP<K>)
@@ -108,21 +115,31 @@ template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &plac
     else
         store_signal<K>(z, places, call);
 }
+/* What is known of accumulate spares a question for each number. */
+template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &places, TileCall call) {
+    if (call.accumulate) {
+        call.accumulate = 1;
+        planes_to<K>(z, places, call);
+    } else {
+        planes_to<K>(z, places, call);
+    }
+}
 
 /* The steps forward; without the last one unless WHOLE. */
-template <class K, bool WHOLE> CF_DEVICE void fused_steps(smem<cplx> z, const Places<K> &places) {
+template <class K, bool WHOLE> CF_DEVICE void fused_steps(smem<cplx> z) {
     typedef Tile<K> G;
     const TileCall call = {};
-    axis_steps<K, 2, false, WHOLE || G::LAST != 2>(z, places, call);
+    const BlockPlanes<K> planes = {z, call};
+    steps_of_axis<2, false, WHOLE || G::LAST != 2>(planes);
     if constexpr (G::LAST <= 1)
-        axis_steps<K, 1, false, WHOLE || G::LAST != 1>(z, places, call);
+        steps_of_axis<1, false, WHOLE || G::LAST != 1>(planes);
     if constexpr (G::LAST == 0)
-        axis_steps<K, 0, false, WHOLE>(z, places, call);
+        steps_of_axis<0, false, WHOLE>(planes);
 }
 template <class K, bool WHOLE> CF_DEVICE void fused_load(smem<cplx> z, const Places<K> &places, const void *memory) {
     planes_in<K>(z, places, memory);
     planes_arrive<K>();
-    fused_steps<K, WHOLE>(z, places);
+    fused_steps<K, WHOLE>(z);
 }
 
 /* The steps back, without the first one unless WHOLE, and lines into memory. */
@@ -134,19 +151,19 @@ template <class K> CF_DEVICE TileCall fused_call(void *memory, const void *bias,
     call.accumulate = c.accumulate;
     return call;
 }
-template <class K, bool WHOLE>
-CF_DEVICE void fused_steps_back(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+template <class K, bool WHOLE> CF_DEVICE void fused_steps_back(smem<cplx> z, const TileCall &call) {
     typedef Tile<K> G;
+    const BlockPlanes<K> planes = {z, call};
     if constexpr (G::LAST == 0)
-        axis_steps<K, 0, true, WHOLE>(z, places, call);
+        steps_of_axis<0, true, WHOLE>(planes);
     if constexpr (G::LAST <= 1)
-        axis_steps<K, 1, true, WHOLE || G::LAST != 1>(z, places, call);
-    axis_steps<K, 2, true, WHOLE || G::LAST != 2>(z, places, call);
+        steps_of_axis<1, true, WHOLE || G::LAST != 1>(planes);
+    steps_of_axis<2, true, WHOLE || G::LAST != 2>(planes);
 }
 template <class K, bool WHOLE>
 CF_DEVICE void fused_store(smem<cplx> z, const Places<K> &places, void *memory, const void *bias, const FusedCall &c) {
     const TileCall call = fused_call<K>(memory, bias, c);
-    fused_steps_back<K, WHOLE>(z, places, call);
+    fused_steps_back<K, WHOLE>(z, call);
     planes_out<K>(z, places, call);
 }
 
@@ -166,7 +183,7 @@ CF_DEVICE void for_tasks(smem<cplx> z, const Places<typename F::X> &places, cons
     typedef ColumnTask<typename F::X, U::AXIS, U::STEPS> Task;
 #pragma unroll 1
     for (int n = int(threadIdx.x); n < Task::COUNT; n += F::X::T) {
-        const Task task(z, n);
+        const Task task(z, F::ROWS_FIRST ? spread_task<typename F::X, Task::COUNT / F::X::P>(n) : n);
         f(task, weights + places.spectrum(task.p) + task.bins(1));
     }
 }
@@ -276,7 +293,7 @@ template <class K> struct MirrorTask {
 
 /* The first step back ends in z; the task is one of the same step forward. */
 template <class F, class Task> CF_DEVICE void put_back(smem<cplx> z, const Task &task, const cplx *v) {
-    ColumnTask<typename F::Y, Fused<F>::AXIS, Fused<F>::STEPS>(z, task).put_inverse(v);
+    put_column(v, ColumnTask<typename F::Y, Fused<F>::AXIS, Fused<F>::STEPS>(z, task));
 }
 
 /* One plane in, one out, in place. */
@@ -320,10 +337,10 @@ CF_DEVICE void multiply_in_place(smem<cplx> z, const Places<typename F::X> &plac
         for_tasks<F>(z, places, weights, [&](const Task &task, const cplx *w) {
             constexpr int R = Task::S::R;
             cplx v[R];
-            task.get_forward(v);
-            step_transform<typename Task::O, U::STEPS, false, Task::HI>(v, task.t);
+            get_column(v, task);
+            transform_column<false>(v, task);
             unroll<0, R>([&](auto r) { v[r] = weighed<F::CONJUGATE>(v[r], get_weight(w + r * Task::bin_gap(1))); });
-            step_transform<typename Task::O, U::STEPS, true>(v, task.t);
+            transform_column<true>(v, task);
             put_back<F>(z, task, v);
         });
     }
@@ -359,7 +376,7 @@ CF_DEVICE void sum_inputs(smem<cplx> to, smem<cplx> z, const Places<typename F::
                                                         get_weight(w + (c * F::W_IN + r * Task::bin_gap(1))));
                 });
             }
-            step_transform<typename Task::O, U::STEPS, true>(v, task.t);
+            transform_column<true>(v, task);
             put_back<F>(to, task, v);
         });
     }
@@ -385,8 +402,8 @@ CF_DEVICE void add_input(smem<cplx> at, smem<cplx> z, const Places<typename F::X
         for_tasks<F>(z, places, weights, [&](const Task &task, const cplx *w) {
             constexpr int R = Task::S::R;
             cplx v[R];
-            task.get_forward(v);
-            step_transform<typename Task::O, U::STEPS, false, Task::HI>(v, task.t);
+            get_column(v, task);
+            transform_column<false>(v, task);
 #pragma unroll 1
             for (int o = 0; o < F::CHUNK; ++o) {
                 smem<cplx> plane = at + (o * U::BUFFER + task.offset);
@@ -429,8 +446,8 @@ template <class F, bool FIRST> CF_DEVICE void add_row(smem<cplx> at, smem<cplx> 
             const Task task(z, n);
             constexpr int R = Task::S::R;
             cplx v[R];
-            task.get_forward(v);
-            step_transform<typename Task::O, U::STEPS, false, Task::HI>(v, task.t);
+            get_column(v, task);
+            transform_column<false>(v, task);
 #pragma unroll 1
             for (int c = 0; c < F::IN; ++c) {
                 const int plane = c * U::BUFFER + task.offset;
@@ -610,11 +627,10 @@ template <class F> struct BothSides {
     typedef typename F::X Config;
     typedef typename F::Y Y;
     smem<cplx> x, y;
-    smem<char> table;
     template <int A, int STEP, bool INVERSE> CF_DEVICE void step() const {
         const TileCall call = {};
-        step_of<Config, A, STEP, INVERSE>(x, {table, 0}, call);
-        step_of<Y, A, STEP, INVERSE>(y, {table, 0}, call);
+        step_of_planes<Config, A, STEP, INVERSE>(x, call);
+        step_of_planes<Y, A, STEP, INVERSE>(y, call);
     }
     template <bool INVERSE> CF_DEVICE void part() const {
         part_lines<Config, INVERSE>(x);
@@ -634,7 +650,7 @@ template <class F> struct ThreadSums<F, false> {
         unroll<0, EACH>([&](auto i) {
             const int n = int(threadIdx.x) + i * T;
             if (COUNT % T == 0 || n < COUNT)
-                f(i, n);
+                f(i, spread_task<typename F::X, COUNT / F::X::P>(n));
         });
     }
     CF_DEVICE void add(smem<cplx> x, smem<cplx> y) {
@@ -642,12 +658,12 @@ template <class F> struct ThreadSums<F, false> {
             const TaskX of_x(x, n);
             const TaskY of_y(y, n);
             cplx v[R], u[R];
-            of_x.get_forward(v);
-            of_x.template transform<false, TaskX::HI>(v);
+            get_column(v, of_x);
+            transform_column<false>(v, of_x);
             if constexpr (R > 16) /* registers do not hold both, but the places are this thread's */
                 of_x.put(v);
-            of_y.get_forward(u);
-            of_y.template transform<false, TaskY::HI>(u);
+            get_column(u, of_y);
+            transform_column<false>(u, of_y);
             unroll<0, R>([&](auto r) {
                 cplx a = v[r];
                 if constexpr (R > 16)
@@ -698,6 +714,18 @@ template <class F> struct ThreadSums<F, true> {
     }
 };
 
+template <class K>
+constexpr long long ROWS_OF_A_SAMPLE = K::AXIS[0]
+                                           .slices *K::AXIS[1]
+                                           .slices *K::AXIS[2]
+                                           .slices *K::AXIS[0]
+                                           .tiles *K::AXIS[1]
+                                           .tiles *K::AXIS[2]
+                                           .tiles *K::AXIS[0]
+                                           .shifts *K::AXIS[1]
+                                           .shifts *K::AXIS[2]
+                                           .shifts;
+
 /* As fused_weights, where IN and CHUNK are 1. The tables of a row are written while the planes of the one before are transformed. */
 template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
     typedef Fused<F> U;
@@ -718,6 +746,18 @@ template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
         };
         fused_tables<X, Y>(from_x.table, from_y.table, call, live, F::IN, F::OUT, (long long)F::OUT * U::BINS, place);
     };
+    /* Where rows are samples, each is as far from the one before. */
+    constexpr bool SAMPLES = ROWS_OF_A_SAMPLE<X> * ROWS_OF_A_SAMPLE<Y> == 1;
+    const auto find_next = [&](long long now) {
+        if constexpr (!SAMPLES) {
+            find(now);
+        } else if (int(threadIdx.x) < X::P) {
+            const int entry = int(threadIdx.x) * 32;
+            smem_cast<long long>(from_x.table + entry)[0] = from_x.signal(int(threadIdx.x)) + call.x.sample_stride;
+            smem_cast<long long>(from_y.table + entry)[0] = from_y.signal(int(threadIdx.x)) + call.y.sample_stride;
+        }
+    };
+    static_assert(X::P <= X::T, "a thread for each plane");
     ThreadSums<F, LINES> sums = {};
     find(begin);
     __syncthreads();
@@ -725,10 +765,10 @@ template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
     for (long long now = begin; now < end; ++now) {
         planes_in<X>(x, from_x, channel_of<X>(call.x.memory, 0, false));
         planes_in<Y>(y, from_y, channel_of<Y>(call.y.memory, output, false));
-        planes_arrive<X>();
+        planes_arrive<X, Y>();
         if (now + 1 < end)
-            find(now + 1);
-        const BothSides<F> both = {x, y, shared};
+            find_next(now + 1);
+        const BothSides<F> both = {x, y};
         steps_of_axis<2, false>(both);
         if constexpr (!LINES)
             steps_of_axis<1, false, U::AXIS != 1>(both);

@@ -3,10 +3,11 @@
  * rounded on the way; a row of words times a column of words is the real part of a product with the conjugate, and, A's words turned,
  * the imaginary part.
  *
- * Rows of FP16 spectra are to be multiplied by powers of two (the scales). Of X and Y, forward and backward data, these go to the rows
- * of the result, and W has one for all its rows. A sum over rows has A's words multiplied by the share that their row's two scales have of
- * the largest such product, so that rows far below others lose bits, never these. A result in FP16 is left small enough that no sum
- * overflows: bins stay below 2^15, and a sum of K products below 2^30 K. */
+ * Every eight neighbouring numbers of a row of FP16 spectra are to be multiplied by a power of two of their own (the scale), if they are not
+ * all zeros. Where these differ, words become multiples of one scale for each row or column of the result: of what is summed along a line of
+ * memory, the line's largest; of what is summed over lines, that of the eight columns. So numbers far below others of the same sum lose bits, never
+ * these. A thread multiplies what it has copied itself, so nobody waits. A result in FP16 is left small enough that no sum overflows: bins stay
+ * below 2^15, and a sum of K products below 2^30 K. */
 #pragma once
 
 #include "conv/kernels/product.cuh"
@@ -19,7 +20,7 @@ struct HalfProductCall {
     long long a_bin, b_bin, c_bin, a_group, b_group, c_group; /* strides */
     long long a_scale_group, b_scale_group, c_scale_group;
     int bins, rows;             /* of a group; of X and Y */
-    int first;                  /* matrix, of all bins of all groups, that this launch begins with */
+    int first, matrices;        /* of all bins of all groups, those of this launch */
     int wide_a, wide_b, wide_c; /* all rows begin at multiples of 16 bytes, of a narrow result 8 */
     int accumulate;
 };
@@ -33,7 +34,7 @@ struct HalfProductConfig {
                          CHUNK = CHUNK_, SLICES = SLICES_;
     static constexpr bool NARROW = NARROW_, WEIGHTS = KIND == 2;
     static constexpr bool A_DENSE = !WEIGHTS, B_DENSE = KIND == 0; /* k is the index that runs in memory */
-    static constexpr bool SHARES = WEIGHTS && Bins::SCALED;        /* A's words are multiplied */
+    static constexpr bool SCALED = Bins::SCALED;
     static constexpr int A_ROW = KIND == 0 ? IN_ : OUT_, B_ROW = IN_,
                          C_ROW = KIND == 0 ? OUT_ : IN_;   /* row lengths in memory */
     static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* n */
@@ -41,25 +42,43 @@ struct HalfProductConfig {
     /* Distances of lines: units of 16 bytes of eight rows in turn, and words of four lines of eight, lie in banks of their own. */
     static constexpr int PITCH = CHUNK + 4, A_PITCH = A_DENSE ? PITCH : M + 8, B_PITCH = B_DENSE ? PITCH : N + 8;
     static constexpr int A_BYTES = 4 * A_PITCH * (A_DENSE ? M : CHUNK), B_BYTES = 4 * B_PITCH * (B_DENSE ? N : CHUNK);
-    static constexpr int RAW = A_BYTES + B_BYTES + (SHARES ? 2 * 4 * CHUNK : 0);
-    static constexpr int SLICE_BYTES = STAGES * RAW, SHARED = SLICES * SLICE_BYTES + (SHARES ? 128 : 0);
+    /* Of scales: 1 / the largest of lines or of eight columns, as all slices know them, with what warps find for these; and, for a part of a slice's
+     * sum, each one's powers of two below its largest. */
+    static constexpr int A_TOPS = A_DENSE ? M : M / 8, B_TOPS = B_DENSE ? N : N / 8, WARPS = T * SLICES / 32,
+                         FOUND = 16;
+    static constexpr int PART = WEIGHTS || A_ROW > 512 ? 256 : (A_ROW + CHUNK - 1) / CHUNK *CHUNK,
+                         A_LOWS = M * PART / 8, B_LOWS = N * PART / 8;
+    static constexpr int TABLES = SCALED ? (4 * (A_TOPS + B_TOPS + (2 * FOUND + 1) * WARPS) + 15) / 16 * 16 : 0;
+    static constexpr int RAW = A_BYTES + B_BYTES;
+    static constexpr int SLICE_BYTES = STAGES * RAW + (SCALED ? A_LOWS + B_LOWS : 0),
+                         SHARED = TABLES + SLICES * SLICE_BYTES;
     static_assert(CHUNK % 8 == 0 && NT % 2 == 0, "whole instructions");
     static_assert(!(NARROW && WEIGHTS), "sums over rows are added to");
+    static_assert(SLICES == 1 || (SLICES - 1) * 8 * MT * NT * T * 4 <= SLICES * SLICE_BYTES,
+                  "room for the slices' sums");
+    static_assert(M <= 8 * FOUND && N <= 8 * FOUND, "warps have room for what they find");
+    static_assert(PART % CHUNK == 0, "a chunk is in one part");
     /* Of a narrow result: what keeps its numbers as small as the operands'. */
     static constexpr int DOWN = 15 + bits_of(A_ROW);
 };
 
-/* R rows of an operand's chunk into shared memory; what is beyond the operand becomes zero. WIDE: whole units; FULL: there is nothing
- * beyond. */
+/* A thread's units of four words of R rows of an operand's chunk: unit and line of the i-th, i being a multiple of T. */
+template <class P, bool DENSE, int R> struct HalfUnits {
+    static constexpr int ACROSS = (DENSE ? P::CHUNK : R) / 4, LINES = DENSE ? R : P::CHUNK, ALL = ACROSS * LINES;
+    /* Mostly whole lines at a time: then the unit is the same each time, and steps from line to line are constants. */
+    static constexpr bool WHOLE = P::T % ACROSS == 0;
+    static CF_DEVICE int unit(int i, int tid) { return (WHOLE ? tid : i + tid) % ACROSS; }
+    static CF_DEVICE int line(int i, int tid) { return WHOLE ? tid / ACROSS + i / ACROSS : (i + tid) / ACROSS; }
+};
+
+/* R rows of an operand's chunk into shared memory; what is beyond the operand becomes zero. WIDE: whole units; FULL: there is nothing beyond. */
 template <class P, bool DENSE, int R, int ROW, int PITCH, bool WIDE, bool FULL>
 CF_DEVICE void half_copy_as(smem<real> raw, const unsigned *from, int rows, int k0, int k_end, int tid) {
-    constexpr int UNITS = (DENSE ? P::CHUNK : R) / 4, LINES = DENSE ? R : P::CHUNK;
+    typedef HalfUnits<P, DENSE, R> Units;
 #pragma unroll(WIDE ? 64 : 1)
-    for (int i = 0; i < UNITS * LINES; i += P::T) {
-        /* Mostly whole lines at a time: then the unit is the same each time, and steps from line to line are constants. */
-        constexpr bool WHOLE = P::T % UNITS == 0;
-        const int unit = (WHOLE ? tid : i + tid) % UNITS, line = WHOLE ? tid / UNITS + i / UNITS : (i + tid) / UNITS;
-        if (UNITS * LINES % P::T != 0 && line >= LINES)
+    for (int i = 0; i < Units::ALL; i += P::T) {
+        const int unit = Units::unit(i, tid), line = Units::line(i, tid);
+        if (Units::ALL % P::T != 0 && line >= Units::LINES)
             break;
         const int row = DENSE ? line : 4 * unit, k = k0 + (DENSE ? 4 * unit : line);
         const smem<real> to = raw + (line * PITCH + 4 * unit);
@@ -84,31 +103,124 @@ CF_DEVICE void half_copy(smem<char> raw, const unsigned *from, int rows, int k0,
         half_copy_as<P, DENSE, R, ROW, PITCH, false, false>(to, from, rows, k0, k_end, tid);
 }
 
-/* The scales of a sum's rows, behind the operands. */
-template <class P>
-CF_DEVICE void half_copy_scales(smem<char> raw, const float *a, const float *b, int k0, int k_end, int tid) {
-    if constexpr (P::SHARES) {
-        smem<real> to = smem_cast<real>(raw + (P::A_BYTES + P::B_BYTES));
-        for (int i = tid; i < 2 * P::CHUNK; i += P::T) {
-            const int k = k0 + i % P::CHUNK;
-            copy_async<1>(to + i, (i < P::CHUNK ? a : b) + k, k < k_end);
+/* ---------------------------------------------------------------------------------------------------------------- scales */
+
+/* 1 / a power of two. */
+CF_DEVICE float inverse_power(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
+
+/* The largest scale of each line, or what each warp finds of each eight columns; whether some differ that are no zeros. `rows` as in half_copy(). */
+template <class P, bool DENSE, int R, int ROW>
+CF_DEVICE bool half_find_tops(smem<float> tops, smem<float> found, const float *scales, int rows, int k_end) {
+    constexpr int EIGHTS = (ROW + 7) / 8, ALL = P::T * P::SLICES;
+    const int thread = int(threadIdx.x);
+    const float least = 1.17549435e-38f; /* whose reciprocal is a number */
+    bool differ = false;
+    if constexpr (DENSE) {
+        for (int line = thread; line < R; line += ALL) {
+            float most = 0;
+            if (line < rows)
+#pragma unroll 8
+                for (int i = 0; i < EIGHTS; ++i) {
+                    const float scale = scales[(long long)line * EIGHTS + i];
+                    differ = differ || (scale > 0 && most > 0 && scale != most);
+                    most = fmaxf(most, scale);
+                }
+            tops[line] = inverse_power(fmaxf(most, least));
         }
+    } else {
+#pragma unroll
+        for (int first = 0; first < R / 8; first += 8) {
+            const int eight = first + thread % 8;
+            float most = 0;
+            if (8 * eight < rows && eight < R / 8)
+#pragma unroll 8
+                for (int k = thread / 8; k < k_end; k += ALL / 8) {
+                    const float scale = scales[(long long)k * EIGHTS + eight];
+                    differ = differ || (scale > 0 && most > 0 && scale != most);
+                    most = fmaxf(most, scale);
+                }
+#pragma unroll
+            for (int other = 8; other <= 16; other *= 2) {
+                const float theirs = __shfl_xor_sync(0xffffffffu, most, other);
+                differ = differ || (theirs > 0 && most > 0 && theirs != most);
+                most = fmaxf(most, theirs);
+            }
+            if (thread % 32 < 8)
+                found[thread / 32 * P::FOUND + eight] = most;
+        }
+    }
+    return differ;
+}
+template <class P, bool DENSE, int R> CF_DEVICE bool half_join_tops(smem<float> tops, smem<float> found) {
+    bool differ = false;
+    if constexpr (!DENSE) {
+        for (int eight = int(threadIdx.x); eight < R / 8; eight += P::T * P::SLICES) {
+            float most = 1.17549435e-38f;
+            for (int warp = 0; warp < P::WARPS; ++warp)
+                most = fmaxf(most, found[warp * P::FOUND + eight]);
+            for (int warp = 0; warp < P::WARPS; ++warp)
+                differ = differ || (found[warp * P::FOUND + eight] > 0 && found[warp * P::FOUND + eight] != most);
+            tops[eight] = inverse_power(most);
+        }
+    }
+    return differ;
+}
+
+/* How many powers of two the scales of a part are below the largest of their line or eight columns; 0 of zeros. */
+template <class P, bool DENSE, int R, int ROW>
+CF_DEVICE void half_find_lows(smem<unsigned> lows, smem<float> tops, const float *scales, int rows, int k0, int k_end,
+                              int tid) {
+    constexpr int EIGHTS = (ROW + 7) / 8, ACROSS = DENSE ? P::PART / 8 : R / 8, LINES = DENSE ? R : P::PART;
+    for (int i = tid; i < LINES * ACROSS / 4; i += P::T) {
+        unsigned four = 0;
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const int line = (4 * i + j) / ACROSS, eight = (4 * i + j) % ACROSS;
+            const int row = DENSE ? line : 8 * eight, k = k0 + (DENSE ? 8 * eight : line);
+            float scale = 0;
+            if (row < rows && k < k_end)
+                scale = scales[DENSE ? (long long)row * EIGHTS + k / 8 : (long long)k * EIGHTS + eight];
+            const float share = scale > 0 ? scale * tops[DENSE ? line : eight] : 1.0f;
+            four |= (127u - (__float_as_uint(share) >> 23)) << 8 * j;
+        }
+        lows[i] = four;
+    }
+}
+
+/* The words that a thread has copied, as multiples of the largest scale of their line or of their eight columns. */
+template <class P, bool DENSE, int R, int PITCH>
+CF_DEVICE void half_share(smem<char> raw, smem<unsigned> lows, int k, int tid) {
+    typedef HalfUnits<P, DENSE, R> Units;
+    constexpr int ACROSS = DENSE ? P::PART / 8 : R / 8;
+#pragma unroll
+    for (int i = 0; i < Units::ALL; i += P::T) {
+        const int unit = Units::unit(i, tid), line = Units::line(i, tid);
+        if (Units::ALL % P::T != 0 && line >= Units::LINES)
+            break;
+        const int place =
+            DENSE ? line * ACROSS + (k % P::PART / 8 + unit / 2) : (k % P::PART + line) * ACROSS + unit / 2;
+        const unsigned low = lows[place / 4] >> place % 4 * 8 & 255u;
+        if (low == 0)
+            continue;
+        const float share = __uint_as_float((127u - low) << 23);
+        const unsigned both = pack_halves(share, share);
+        smem<uint4> words = smem_cast<uint4>(raw) + (line * (PITCH / 4) + unit);
+        const uint4 w = words[0];
+        words[0] = make_uint4(product_of_halves(w.x, both), product_of_halves(w.y, both), product_of_halves(w.z, both),
+                              product_of_halves(w.w, both));
     }
 }
 
 /* Sixteen rows and eight words of A as multiply_halves() takes them, and the same for the imaginary part of the product. */
 template <class P> struct HalfRows { unsigned word[4], turned[4]; };
-template <class P>
-CF_DEVICE void half_rows(HalfRows<P> &a, smem<char> raw, int row, int step, const unsigned shares[2], int lane) {
+template <class P> CF_DEVICE void half_rows(HalfRows<P> &a, smem<char> raw, int row, int step, int lane) {
     if constexpr (P::A_DENSE) {
         load_matrices(a.word, smem_cast<uint4>(raw), (row + lane % 16) * (P::A_PITCH / 4) + 2 * step + lane / 16);
     } else {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const unsigned w =
+        for (int i = 0; i < 4; ++i)
+            a.word[i] =
                 smem_cast<unsigned>(raw)[(8 * step + lane % 4 + i / 2 * 4) * P::A_PITCH + row + lane / 4 + i % 2 * 8];
-            a.word[i] = P::SHARES ? product_of_halves(w, shares[i / 2]) : w;
-        }
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -139,23 +251,14 @@ template <class P> CF_DEVICE void half_multiply(float d[4], const unsigned a[4],
 }
 
 /* sums += the product of a chunk. */
-template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> raw, float whole, int warp, int lane) {
+template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> raw, int warp, int lane) {
     const int row = warp % P::WARPS_M * (16 * P::MT), column = warp / P::WARPS_M * (8 * P::NT);
 #pragma unroll
     for (int step = 0; step < P::CHUNK / 8; ++step) {
-        unsigned shares[2] = {0, 0};
-        if constexpr (P::SHARES) {
-            smem<float> scales = smem_cast<float>(raw + (P::A_BYTES + P::B_BYTES)) + (8 * step + lane % 4);
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const float share = scales[4 * i] * scales[P::CHUNK + 4 * i] * whole;
-                shares[i] = pack_halves(share, share);
-            }
-        }
         HalfRows<P> a[P::MT];
 #pragma unroll
         for (int m = 0; m < P::MT; ++m)
-            half_rows<P>(a[m], raw, row + 16 * m, step, shares, lane);
+            half_rows<P>(a[m], raw, row + 16 * m, step, lane);
 #pragma unroll
         for (int n = 0; n < P::NT; n += 2) {
             unsigned b[4];
@@ -169,34 +272,6 @@ template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> raw, 
                 }
         }
     }
-}
-
-/* The largest product of the two scales of a row. Every thread of the block calls this. */
-template <class P> CF_DEVICE float largest_scale(const float *a, const float *b, int rows, smem<float> shared) {
-    constexpr int WARPS = P::T * P::SLICES / 32;
-    float most = 0;
-    for (int i = int(threadIdx.x); i < rows; i += P::T * P::SLICES)
-        most = max(most, a[i] * b[i]);
-    for (int other = 16; other > 0; other /= 2)
-        most = max(most, __shfl_xor_sync(0xffffffffu, most, other));
-    if (threadIdx.x % 32 == 0)
-        shared[int(threadIdx.x) / 32] = most;
-    __syncthreads();
-    for (int i = 0; i < WARPS; ++i)
-        most = max(most, shared[i]);
-    return most;
-}
-
-template <class P> CF_DEVICE void half_scale_sums(ProductSums<P> &s, const float factor[P::MT][2]) {
-#pragma unroll
-    for (int m = 0; m < P::MT; ++m)
-#pragma unroll
-        for (int n = 0; n < P::NT; ++n)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                s.re[m][n][i] = s.re[m][n][i] * factor[m][i / 2];
-                s.im[m][n][i] = s.im[m][n][i] * factor[m][i / 2];
-            }
 }
 
 template <class P>
@@ -228,83 +303,169 @@ CF_DEVICE void half_store(const ProductSums<P> &s, unsigned *c, int rows, int co
         }
 }
 
-/* What sums are multiplied by: rows' scales, or what a narrow result takes, and whose rows' scales are noted. */
+/* Sums by the scales of their row and column; or, of a narrow result, by the share that their column's has of the eight columns', whose scales are
+ * noted. */
 template <class P>
-CF_DEVICE void half_finish(ProductSums<P> &s, const float *a_scales, const float *b_scales, float *c_scales, int rows,
-                           float largest, bool notes, int warp, int lane) {
+CF_DEVICE void half_finish(ProductSums<P> &s, smem<float> a_tops, smem<float> b_tops, float *c_scales, int rows,
+                           int columns, bool notes, int warp, int lane) {
     constexpr float DOWN = 1.0f / float(1ll << P::DOWN), UP = float(1ll << P::DOWN);
-    float factor[P::MT][2];
+    const int m0 = warp % P::WARPS_M * (16 * P::MT) + lane / 4, n0 = warp / P::WARPS_M * (8 * P::NT);
 #pragma unroll
-    for (int m = 0; m < P::MT; ++m)
+    for (int n = 0; n < P::NT; ++n) {
+        const int column = n0 + 8 * n;
+        float of_column[2], top = inverse_power(b_tops[P::B_DENSE ? column : column / 8]);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int row = warp % P::WARPS_M * (16 * P::MT) + lane / 4 + 16 * m + 8 * half;
-            factor[m][half] = P::NARROW ? DOWN : largest;
-            if (!P::WEIGHTS && row < rows) {
-                const float scale = a_scales[row] * b_scales[0];
-                if (!P::NARROW)
-                    factor[m][half] = scale;
-                else if (notes && lane % 4 == 0)
-                    c_scales[row] = scale * UP;
+        for (int j = 0; j < 2; ++j)
+            of_column[j] = P::B_DENSE ? inverse_power(b_tops[column + lane % 4 * 2 + j]) : top;
+        if constexpr (P::NARROW) {
+            if constexpr (P::B_DENSE) {
+                top = fmaxf(of_column[0], of_column[1]);
+                top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+                top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
             }
+            of_column[0] *= DOWN * inverse_power(top);
+            of_column[1] *= DOWN * inverse_power(top);
         }
-    half_scale_sums<P>(s, factor);
+#pragma unroll
+        for (int m = 0; m < P::MT; ++m)
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int row = m0 + 16 * m + 8 * half;
+                const float of_row = inverse_power(a_tops[P::A_DENSE ? row : row / 8]);
+#pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                    const float factor = P::NARROW ? of_column[j] : of_row * of_column[j];
+                    float &re = s.re[m][n][2 * half + j], &im = s.im[m][n][2 * half + j];
+                    re = re * factor;
+                    im = im * factor;
+                }
+                if (P::NARROW && notes && lane % 4 == 0 && row < rows && column < columns)
+                    c_scales[(long long)row * ((P::C_ROW + 7) / 8) + column / 8] = of_row * top * UP;
+            }
+    }
 }
 
-/* A tile of C. The grid has a block for each tile of each bin of each group. */
+/* A bin of a group, and the next one of a block. */
+struct HalfBin {
+    int bin, group;
+    CF_DEVICE HalfBin(const HalfProductCall &call, int matrix)
+        : bin((call.first + matrix) % call.bins), group((call.first + matrix) / call.bins) {}
+    CF_DEVICE void next(const HalfProductCall &call, int step) {
+        for (bin += step; bin >= call.bins; bin -= call.bins)
+            ++group;
+    }
+};
+
+/* A tile of C, of some matrices, whose first chunks are on their way while the one before is multiplied and stored. The grid has as many blocks for
+ * each tile of a matrix. */
 template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) {
+    constexpr int A_EIGHTS = (P::A_ROW + 7) / 8, B_EIGHTS = (P::B_ROW + 7) / 8, C_EIGHTS = (P::C_ROW + 7) / 8;
     const int m_all = P::WEIGHTS ? P::A_ROW : call.rows, k_all = P::WEIGHTS ? call.rows : P::A_ROW;
     const int m_tiles = (m_all + P::M - 1) / P::M, n_tiles = (P::COLUMNS + P::N - 1) / P::N;
-    const int tile = (int)blockIdx.x % (m_tiles * n_tiles), matrix = call.first + (int)blockIdx.x / (m_tiles * n_tiles);
+    const int tile = (int)blockIdx.x % (m_tiles * n_tiles), step = (int)gridDim.x / (m_tiles * n_tiles);
     const int m0 = tile / n_tiles * P::M, n0 = tile % n_tiles * P::N;
-    const long long bin = matrix % call.bins, group = matrix / call.bins;
-    const unsigned *a = call.a +
-                        (bin * call.a_bin + group * call.a_group + (P::A_DENSE ? (long long)m0 * P::A_ROW : m0)),
-                   *b = call.b +
-                        (bin * call.b_bin + group * call.b_group + (P::B_DENSE ? (long long)n0 * P::B_ROW : n0));
-    const float *a_scales = call.a_scales + group * call.a_scale_group,
-                *b_scales = call.b_scales + group * call.b_scale_group;
     const int slice = (int)threadIdx.x / P::T, tid = (int)threadIdx.x % P::T, warp = tid / 32, lane = tid % 32;
 
-    smem<char> raw = cf_dynamic_shared<char>() + slice * P::SLICE_BYTES;
+    smem<float> a_tops = cf_dynamic_shared<float>(), b_tops = a_tops + P::A_TOPS, found = b_tops + P::B_TOPS,
+                differing = found + 2 * P::FOUND * P::WARPS;
+    smem<char> raw = cf_dynamic_shared<char>() + (P::TABLES + slice * P::SLICE_BYTES);
+    smem<unsigned> a_lows = smem_cast<unsigned>(raw + P::STAGES * P::RAW), b_lows = a_lows + P::A_LOWS / 4;
+    const unsigned *const a_tile = call.a + (P::A_DENSE ? (long long)m0 * P::A_ROW : m0),
+                          *const b_tile = call.b + (P::B_DENSE ? (long long)n0 * P::B_ROW : n0);
     const int chunks = (k_all + P::CHUNK * P::SLICES - 1) / (P::CHUNK * P::SLICES), k_first = slice * chunks * P::CHUNK;
-    const auto copy = [&](int chunk) {
-        if (chunk < chunks) {
-            smem<char> to = raw + chunk % P::STAGES * P::RAW;
-            const int k = k_first + chunk * P::CHUNK;
+    int matrix = (int)blockIdx.x / (m_tiles * n_tiles), coming = matrix, coming_chunk = 0, coming_stage = 0, stage = 0;
+    HalfBin at(call, matrix), from = at;
+    const unsigned *a = a_tile + (from.bin * call.a_bin + from.group * call.a_group),
+                   *b = b_tile + (from.bin * call.b_bin + from.group * call.b_group);
+    const auto copy = [&] {
+        if (coming < call.matrices) {
+            smem<char> to = raw + coming_stage * P::RAW;
+            const int k = k_first + coming_chunk * P::CHUNK;
             half_copy<P, P::A_DENSE, P::M, P::A_ROW, P::A_PITCH>(to, a, m_all - m0, k, k_all, tid, call.wide_a);
             half_copy<P, P::B_DENSE, P::N, P::B_ROW, P::B_PITCH>(to + P::A_BYTES, b, P::COLUMNS - n0, k, k_all, tid,
                                                                  call.wide_b);
-            half_copy_scales<P>(to, a_scales, b_scales, k, k_all, tid);
+            coming_stage = coming_stage + 1 == P::STAGES ? 0 : coming_stage + 1;
+            if (++coming_chunk == chunks) {
+                coming_chunk = 0;
+                coming += step;
+                from.next(call, step);
+                a = a_tile + (from.bin * call.a_bin + from.group * call.a_group);
+                b = b_tile + (from.bin * call.b_bin + from.group * call.b_group);
+            }
         }
         product_commit();
     };
-    for (int chunk = 0; chunk < P::STAGES - 1; ++chunk)
-        copy(chunk);
-    float largest = 1;
-    if constexpr (P::SHARES)
-        largest = largest_scale<P>(a_scales, b_scales, k_all,
-                                   smem_cast<float>(cf_dynamic_shared<char>() + P::SLICES * P::SLICE_BYTES));
-    ProductSums<P> sums = {};
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-        product_wait<P::STAGES - 2>();
-        __syncthreads(); /* the chunk is there, and nobody reads the one before */
-        copy(chunk + P::STAGES - 1);
-        half_chunk<P>(sums, raw + chunk % P::STAGES * P::RAW, 1.0f / largest, warp, lane);
+    for (int i = 0; i < P::STAGES - 1; ++i)
+        copy();
+    int known = -1, part = -1; /* group and part of its sums that the tables are of */
+    bool differ = false;
+    for (; matrix < call.matrices; matrix += step, at.next(call, step)) {
+        const float *const a_scales = call.a_scales + (at.group * call.a_scale_group +
+                                                       (P::A_DENSE ? (long long)m0 * A_EIGHTS : m0 / 8)),
+                           *const b_scales = call.b_scales + (at.group * call.b_scale_group +
+                                                              (P::B_DENSE ? (long long)n0 * B_EIGHTS : n0 / 8));
+        if (P::SCALED && at.group != known) {
+            if (known >= 0)
+                __syncthreads();
+            known = at.group;
+            part = -1;
+            differ = half_find_tops<P, P::A_DENSE, P::M, P::A_ROW>(a_tops, found, a_scales, m_all - m0, k_all);
+            differ = half_find_tops<P, P::B_DENSE, P::N, P::B_ROW>(b_tops, found + P::WARPS * P::FOUND, b_scales,
+                                                                   P::COLUMNS - n0, k_all) ||
+                     differ;
+            __syncthreads();
+            differ = half_join_tops<P, P::A_DENSE, P::M>(a_tops, found) || differ;
+            differ = half_join_tops<P, P::B_DENSE, P::N>(b_tops, found + P::WARPS * P::FOUND) || differ;
+            float votes = differ ? 1.0f : 0.0f;
+            for (int other = 16; other > 0; other /= 2)
+                votes = fmaxf(votes, __shfl_xor_sync(0xffffffffu, votes, other));
+            if (lane == 0)
+                differing[(int)threadIdx.x / 32] = votes;
+            __syncthreads();
+            differ = false;
+            for (int i = 0; i < P::WARPS; ++i)
+                differ = differ || differing[i] > 0;
+        }
+        ProductSums<P> sums = {};
+        for (int chunk = 0; chunk < chunks; ++chunk) {
+            const smem<char> words = raw + stage * P::RAW;
+            stage = stage + 1 == P::STAGES ? 0 : stage + 1;
+            if (P::SCALED && differ) {
+                const int k = chunk * P::CHUNK;
+                if (k % P::PART == 0 && part != k / P::PART) {
+                    part = k / P::PART;
+                    __syncthreads();
+                    half_find_lows<P, P::A_DENSE, P::M, P::A_ROW>(a_lows, a_tops, a_scales, m_all - m0, k_first + k,
+                                                                  k_all, tid);
+                    half_find_lows<P, P::B_DENSE, P::N, P::B_ROW>(b_lows, b_tops, b_scales, P::COLUMNS - n0,
+                                                                  k_first + k, k_all, tid);
+                    __syncthreads();
+                }
+                product_wait<P::STAGES - 2>();
+                half_share<P, P::A_DENSE, P::M, P::A_PITCH>(words, a_lows, k, tid);
+                half_share<P, P::B_DENSE, P::N, P::B_PITCH>(words + P::A_BYTES, b_lows, k, tid);
+            } else {
+                product_wait<P::STAGES - 2>();
+            }
+            __syncthreads(); /* the chunk is there, and nobody reads the one before */
+            copy();
+            half_chunk<P>(sums, words, warp, lane);
+        }
+        if (P::SLICES > 1) { /* these have one matrix */
+            product_gather<P>(sums, cf_dynamic_shared<float>() + P::TABLES / 4, slice, tid);
+            if (slice > 0)
+                return;
+        }
+        if constexpr (P::SCALED)
+            half_finish<P>(sums, a_tops, b_tops,
+                           call.c_scales + (at.group * call.c_scale_group + (long long)m0 * C_EIGHTS + n0 / 8),
+                           m_all - m0, P::COLUMNS - n0, at.bin == 0, warp, lane);
+        const long long first = at.bin * call.c_bin + at.group * call.c_group + (long long)m0 * P::C_ROW + n0;
+        if constexpr (P::NARROW)
+            half_store<P>(sums, static_cast<unsigned *>(call.c) + first, m_all - m0, P::COLUMNS - n0, warp, lane,
+                          call.wide_c);
+        else
+            product_store<P>(sums, static_cast<cplx *>(call.c) + first, m_all - m0, P::COLUMNS - n0, warp, lane,
+                             call.wide_c, call.accumulate);
     }
-    if (P::SLICES > 1) {
-        product_gather<P>(sums, cf_dynamic_shared<float>(), slice, tid);
-        if (slice > 0)
-            return;
-    }
-    const long long at = bin * call.c_bin + group * call.c_group + (long long)m0 * P::C_ROW + n0;
-    if constexpr (P::Bins::SCALED)
-        half_finish<P>(sums, a_scales + (P::WEIGHTS ? 0 : m0), b_scales,
-                       call.c_scales + group * call.c_scale_group + m0, m_all - m0, largest,
-                       bin == 0 && n0 == 0 && warp / P::WARPS_M == 0, warp, lane);
-    if constexpr (P::NARROW)
-        half_store<P>(sums, static_cast<unsigned *>(call.c) + at, m_all - m0, P::COLUMNS - n0, warp, lane, call.wide_c);
-    else
-        product_store<P>(sums, static_cast<cplx *>(call.c) + at, m_all - m0, P::COLUMNS - n0, warp, lane, call.wide_c,
-                         call.accumulate);
 }

@@ -36,14 +36,14 @@ template <class K, bool INVERSE> CF_DEVICE void aligned_columns(smem<cplx> z) {
         const Task task(z, aligned_task<K>(n, Task::COUNT));
         cplx v[Task::POINTS];
         if constexpr (INVERSE)
-            task.get(v);
+            get_points(v, task);
         else
-            task.get_forward(v);
-        task.template transform<INVERSE, Tile<K>::template hi<1>()>(v);
+            get_column(v, task);
+        transform_column<INVERSE>(v, task);
         if constexpr (INVERSE)
-            task.put_inverse(v);
+            put_column(v, task);
         else
-            task.put(v);
+            put_points(v, task);
     }
 }
 
@@ -85,12 +85,12 @@ template <bool CONJUGATE> CF_DEVICE void add_product(cplx &sum, cplx a, cplx w) 
 
 /* The last step forward of a task. */
 template <class M> CF_DEVICE void last_step(cplx *v, const typename M::Task &task) {
-    task.get_forward(v);
-    step_transform<typename M::O, M::U::STEPS, false, M::Task::HI>(v, task.t);
+    get_column(v, task);
+    transform_column<false>(v, task);
 }
 /* And the first one back. */
 template <class M, class F> CF_DEVICE void first_back(cplx *v, const typename M::Task &task, smem<cplx> z) {
-    step_transform<typename M::O, M::U::STEPS, true>(v, task.t);
+    transform_column<true>(v, task);
     put_back<F>(z, task, v);
 }
 
@@ -259,7 +259,7 @@ template <class K, int STEP, bool INVERSE, int BEFORE> CF_DEVICE void step_of_li
         smem<cplx> at = task.place(z);
         cplx v[S::R];
         unroll<0, S::R>([&](auto r) { v[r] = at[r * S::STRIDE]; });
-        step_transform<typename Task::O, STEP, INVERSE>(v, task.t);
+        step_of_data<typename Task::O, STEP, INVERSE>(v, task.t);
         unroll<0, S::R>([&](auto r) { at[r * S::STRIDE] = v[r]; });
     }
 }
@@ -291,13 +291,13 @@ template <class K, int BEFORE> CF_DEVICE void lines_from_rows(smem<cplx> z, smem
                     v[r].y = from[GAP + W::WIDTH];
             }
         });
-        step_transform<typename Task::O, 1, false, G::LINE_HI>(v, task.t);
+        step_of_data<typename Task::O, 1, false, G::LINE_LO, G::LINE_HI>(v, task.t);
         smem<cplx> at = task.place(z);
         unroll<0, S::R>([&](auto r) { at[r * S::STRIDE] = v[r]; });
     }
 }
-template <class K, int BEFORE>
-CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
+template <class K, int BEFORE, bool ACCUMULATE>
+CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
     typedef Tile<K> G;
     typedef WholeRows<K> W;
     typedef LineTask<K, 1> Task;
@@ -311,7 +311,7 @@ CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &pla
         smem<cplx> at = task.place(z);
         cplx v[S::R];
         unroll<0, S::R>([&](auto r) { v[r] = at[r * S::STRIDE]; });
-        step_transform<typename Task::O, 1, true>(v, task.t);
+        step_of_data<typename Task::O, 1, true>(v, task.t);
         real bias = 0;
         if (call.bias)
             bias = K::Storage::load(static_cast<const real *>(call.bias) + places.channel(task.p));
@@ -326,7 +326,7 @@ CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &pla
             if constexpr (GAP < G::LINE_HI && GAP + S::TASKS > G::LINE_LO) {
                 const int j = task.t + GAP;
                 if ((GAP >= G::LINE_LO || j >= G::LINE_LO) && (GAP + S::TASKS <= G::LINE_HI || j < G::LINE_HI)) {
-                    if (call.accumulate) {
+                    if constexpr (ACCUMULATE) {
                         if (task.has(0) && c >= W::LOW && c < W::HIGH)
                             v[r].x += old[GAP];
                         if (task.has(1) && c + 1 >= W::LOW && c + 1 < W::HIGH)
@@ -340,6 +340,14 @@ CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &pla
             }
         });
     }
+}
+
+template <class K, int BEFORE>
+CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
+    if (call.accumulate)
+        lines_to_rows_of<K, BEFORE, true>(z, rows, places, call);
+    else
+        lines_to_rows_of<K, BEFORE, false>(z, rows, places, call);
 }
 
 /* --------------------------------------------------------------------------------------------------------- planes in and out */
@@ -356,20 +364,10 @@ CF_DEVICE void kept_arrive() {
     __syncthreads();
 }
 
-/* planes_out(), which knows at once whether to accumulate. */
-template <class K> CF_DEVICE void kept_out(smem<cplx> z, const Places<K> &places, TileCall call) {
-    if (call.accumulate) {
-        call.accumulate = 1;
-        planes_out<K>(z, places, call);
-    } else {
-        planes_out<K>(z, places, call);
-    }
-}
-
 /* The steps back but the first one, and lines into memory; a barrier must follow before lines change. */
 template <class K> CF_DEVICE void kept_store(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    fused_steps_back<K, false>(z, places, call);
-    kept_out<K>(z, places, call);
+    fused_steps_back<K, false>(z, call);
+    planes_out<K>(z, places, call);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- kernels */
@@ -522,7 +520,7 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
             kept_arrive();
             fetch(i + 1);
             noted(i);
-            fused_steps<K, false>(buffer(i), places(i));
+            fused_steps<K, false>(buffer(i));
         }
         add(i);
         if (WHOLE && AHEAD && more)

@@ -178,6 +178,25 @@ template <class K, int WIDE> struct Column {
     }
 };
 
+/* copy_async() at constant distances from two places, which cost no instruction. Nothing is read from where no number is. */
+template <int WIDE, int TO, int FROM> CF_DEVICE void copy_near(smem<real> to, const real *from, bool inside) {
+#ifdef CF_SIMT
+    copy_async<WIDE>(to + TO, from + FROM, inside);
+#else
+    constexpr int UNIT = int(sizeof(real)), BYTES = WIDE * UNIT;
+    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+    const int wanted = inside ? BYTES : 0;
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0 + %3], [%1 + %4], 16, %2;" ::"r"(place), "l"(from), "r"(wanted),
+                     "n"(TO * UNIT), "n"(FROM * UNIT)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0 + %3], [%1 + %4], %5, %2;" ::"r"(place), "l"(from), "r"(wanted),
+                     "n"(TO * UNIT), "n"(FROM * UNIT), "n"(BYTES)
+                     : "memory");
+#endif
+}
+
 /* ASYNC: without a register between, where they are after wait_async() and a barrier; rows that do not wait come number by number. */
 template <class K, int WIDE, bool ASYNC = K::STAGED &&K::Storage::PLAIN>
 CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memory) {
@@ -187,6 +206,9 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
     typedef typename K::Storage::bits bits;
     constexpr int ROWS = S::PAIRED ? 2 : 1, MOST = ASYNC ? 16 : 32 / (ROWS * S::PIECE),
                   BATCH = S::EACH < MOST ? S::EACH : MOST;
+    /* The rows of a batch are constants apart, which are small. */
+    constexpr long long STEP = K::AXIS[1].step * K::AXIS_STRIDE[1], FAR = 2 * BATCH * S::OF_A_PLANE * STEP;
+    constexpr bool NEAR = STRAIGHT<K> && FAR < 1 << 20 && FAR > -(1 << 20);
     S::each_column([&](int p, int row, int x) {
         const Column<K, WIDE> c(places, p, row, x);
         const Rows<K, S, STRAIGHT<K>> rows(places, p, row);
@@ -196,6 +218,21 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
             const bits *const from = column + rows.base(first);
             const auto exists = [&](int i) { return c.exists(i) && (S::EACH % BATCH == 0 || i < S::EACH); };
             smem<cplx> lines = z + c.offset(first);
+            if constexpr (ASYNC && NEAR) {
+                smem<real> to = smem_cast<real>(K::STAGED ? lines : lines + c.place[0]) + (K::STAGED ? x : 0);
+                unroll<0, BATCH>([&](auto b) {
+                    constexpr int B = decltype(b)::value * S::OF_A_PLANE;
+                    const int i = first + b;
+                    if (!exists(i))
+                        return;
+                    unroll<0, 2>([&](auto h) {
+                        constexpr int H = decltype(h)::value;
+                        copy_near<WIDE, 2 * B * G::PITCH + H *(K::STAGED ? G::WAIT : 1), int((2 * B + H) * STEP)>(
+                            to, from, c.inside && rows.inside(row, i, h));
+                    });
+                });
+                continue;
+            }
             if constexpr (ASYNC) {
                 unroll<0, BATCH>([&](auto b) {
                     const int i = first + b;

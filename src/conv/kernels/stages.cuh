@@ -126,61 +126,262 @@ CF_DEVICE void stage_largest(const StageLargest &s) {
     s.largest[blockIdx.x] = cf_half_to_float((unsigned short)(max(most, 0x400u) - 0x400u));
 }
 
-/* gbias[c] = sum over samples and positions of gy. A block owns a channel or, where channels are neighbours in memory, one per lane.
- * Elements of a channel are [rows][row], and a warp takes pieces of a row, eight elements of each lane at a time; the threads' sums
- * meet in a fixed order. */
+/*
+ * gbias[c] = sum over samples and positions of gy. Every block sums a part of the elements of a tile, a tile being
+ *
+ *     a channel whose elements are rows without gaps: threads take the chunks of 16 bytes of its rows, wherever those begin; or,
+ *     `down`, some channels side by side: each of `lanes` lanes adds up `size` of them, a chunk or a single one, row by row.
+ *
+ * Blocks of one part follow one another. What parts add up to becomes result[part][channel], for another launch to sum. 16-bit numbers
+ * are first added in FP32, a few at a time, all else in FP64; the order depends on nothing but the extents and the launch.
+ */
 struct StageBias {
     const void *data;
     void *result;
-    long long extent[4], stride[4]; /* of what is summed, the last one a row */
+    long long extent[4], stride[4]; /* of what is summed, the last one a row; or, `down`, all of them rows */
     long long channel_stride, channels;
-    int type, result_type, across, accumulate;
+    long long
+        chunks; /* of a row, the last one perhaps of nothing (all of a channel are less than 2^31); `down`: side by side, or channels */
+    long long end; /* of the data: elements that may be read, whether they count or not */
+    int type, result_type, accumulate, down, size, lanes, parts;
 };
-template <int TYPE> CF_DEVICE double bias_sum(const StageBias &b, long long base, int warp, int warps, int lane) {
-    const int first = b.across ? 0 : lane, step = b.across ? 1 : 32;
-    const long long piece = 8 * step, pieces = (b.extent[3] + piece - 1) / piece;
-    const long long units = b.extent[0] * b.extent[1] * b.extent[2] * pieces;
-    double sum = 0;
-    for (long long u = warp; u < units; u += warps) {
-        const long long row = u / pieces, from = u % pieces * piece + first;
-        const long long at = base + row % b.extent[2] * b.stride[2] + row / b.extent[2] % b.extent[1] * b.stride[1] +
-                             row / b.extent[2] / b.extent[1] * b.stride[0];
-        double v[8];
+constexpr int BIAS_AHEAD = 4, BIAS_GROUPS = 32, BIAS_MOST = 8;
+
+struct BiasHalves {
+    static constexpr int SIZE = 8;
+    typedef unsigned short element;
+    typedef uint4 vector;
+    typedef float number;
+};
+template <int TYPE> struct BiasChunk : BiasHalves {};
+template <> struct BiasChunk<FP32> {
+    static constexpr int SIZE = 4;
+    typedef float element;
+    typedef float4 vector;
+    typedef double number;
+};
+template <> struct BiasChunk<FP64> {
+    static constexpr int SIZE = 2;
+    typedef double element;
+    typedef double2 vector;
+    typedef double number;
+};
+template <int TYPE> CF_DEVICE void bias_numbers(const uint4 &q, float (&v)[8]) {
+    const unsigned word[4] = {q.x, q.y, q.z, q.w};
 #pragma unroll
-        for (int j = 0; j < 8; ++j) {
-            const long long i = from + j * step;
-            v[j] = i < b.extent[3] ? load_as(b.data, at + i * b.stride[3], TYPE) : 0.0;
+    for (int i = 0; i < 4; ++i) {
+        const cplx pair = TYPE == FP16 ? unpack_halves(word[i]) : unpack_bf16(word[i]);
+        v[2 * i] = float(pair.x);
+        v[2 * i + 1] = float(pair.y);
+    }
+}
+template <int> CF_DEVICE void bias_numbers(const float4 &q, double (&v)[4]) {
+    v[0] = double(q.x), v[1] = double(q.y), v[2] = double(q.z), v[3] = double(q.w);
+}
+template <int> CF_DEVICE void bias_numbers(const double2 &q, double (&v)[2]) { v[0] = q.x, v[1] = q.y; }
+template <int N, class T> CF_DEVICE T bias_tree(T (&v)[N]) {
+#pragma unroll
+    for (int half = N / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int i = 0; i < half; ++i)
+            v[i] = v[i] + v[i + half];
+    return v[0];
+}
+
+/* What a block sums of rows: those of axis `last`, counted in units from..to - 1, for each of the places before that axis, first..end - 1. Parts
+ * share the places or, where there is but one, the units. */
+struct BiasPart {
+    long long first, end, from, to;
+};
+CF_DEVICE BiasPart bias_share(const StageBias &b, int part, int last, long long units) {
+    const long long places = b.extent[0] * b.extent[1] * (last == 3 ? b.extent[2] : 1);
+    if (places == 1)
+        return {0, 1, units * part / b.parts, units * (part + 1) / b.parts};
+    return {places * part / b.parts, places * (part + 1) / b.parts, 0, units};
+}
+CF_DEVICE long long bias_place(const StageBias &b, long long place, int last) {
+    long long at = 0;
+#pragma unroll 1
+    for (int a = last - 1; place > 0; --a) {
+        at += place % b.extent[a] * b.stride[a];
+        place /= b.extent[a];
+    }
+    return at;
+}
+
+/* A thread's sum of chunks of a channel. Those that begin or end outside of their row count in part. */
+template <int TYPE> CF_DEVICE double bias_rows(const StageBias &b, long long channel, int part) {
+    typedef BiasChunk<TYPE> Chunk;
+    typedef typename Chunk::element element;
+    constexpr int N = Chunk::SIZE, WHOLE = N << 8;
+    const element *const data = static_cast<const element *>(b.data);
+    const int chunks = int(b.chunks), length = int(b.extent[3]), threads = int(blockDim.x);
+    const int chunk_step = threads % chunks;
+    const long long row_step = threads / chunks * b.stride[2];
+    const BiasPart share = bias_share(b, part, 2, b.extent[2] * chunks);
+    double sum = 0;
+    for (long long place = share.first; place < share.end; ++place) {
+        const int unit = int(share.from) + int(threadIdx.x);
+        const element *row =
+            data + (channel * b.channel_stride + bias_place(b, place, 2) + unit / chunks * b.stride[2]);
+        int chunk = unit % chunks;
+        for (int ahead = int(share.to) - unit; ahead > 0; ahead -= BIAS_AHEAD * threads) {
+            typename Chunk::vector q[BIAS_AHEAD];
+            int counts[BIAS_AHEAD]; /* the first that counts, and << 8 the end */
+#pragma unroll
+            for (int j = 0; j < BIAS_AHEAD; ++j) {
+                const int before = int(reinterpret_cast<unsigned long long>(row) / sizeof(element)) & (N - 1);
+                const int left = length + before - chunk * N, first = chunk == 0 ? before : 0, last = min(left, N);
+                const element *const from = row + ((long long)chunk * N - before);
+                const bool whole = first == 0 && last == N;
+                q[j] = {};
+                counts[j] = WHOLE;
+                if (ahead > j * threads && first < last) {
+                    if (whole || (from >= data && from + N <= data + b.end)) {
+                        q[j] = __ldg(reinterpret_cast<const typename Chunk::vector *>(from));
+                        counts[j] = first | last << 8;
+                    } else {
+#pragma unroll 1
+                        for (int i = first; i < last; ++i)
+                            sum += load_as(from, i, TYPE);
+                    }
+                }
+                row += row_step;
+                chunk += chunk_step;
+                if (chunk >= chunks) {
+                    chunk -= chunks;
+                    row += b.stride[2];
+                }
+            }
+#pragma unroll
+            for (int j = 0; j < BIAS_AHEAD; ++j) {
+                typename Chunk::number v[N];
+                bias_numbers<TYPE>(q[j], v);
+                if (counts[j] != WHOLE)
+#pragma unroll
+                    for (int i = 0; i < N; ++i)
+                        v[i] = i >= (counts[j] & 0xff) && i < counts[j] >> 8 ? v[i] : 0;
+                sum += double(bias_tree<N>(v));
+            }
         }
-        sum += ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
     }
     return sum;
 }
-CF_DEVICE void stage_bias(const StageBias &b, int threads) {
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, warps = threads / 32;
-    const long long channel = b.across ? (long long)blockIdx.x * 32 + lane : (long long)blockIdx.x;
-    const long long base = channel * b.channel_stride;
-    smem<double> sums = cf_dynamic_shared<double>();
-    double sum = 0;
-    if (channel < b.channels)
-        sum = b.type == FP32   ? bias_sum<FP32>(b, base, warp, warps, lane)
-              : b.type == FP64 ? bias_sum<FP64>(b, base, warp, warps, lane)
-              : b.type == FP16 ? bias_sum<FP16>(b, base, warp, warps, lane)
-                               : bias_sum<BF16>(b, base, warp, warps, lane);
-    sums[int(threadIdx.x)] = sum;
-    __syncthreads();
-    const int last = b.across ? 32 : 1;
-    for (int half = threads / 2; half >= last; half /= 2) {
-        if (int(threadIdx.x) < half) {
-            const double x = sums[int(threadIdx.x)], y = sums[int(threadIdx.x) + half];
-            sums[int(threadIdx.x)] = x + y;
+
+/* A lane's sums of every lines-th row: of a chunk of channels, or of one channel. */
+template <int TYPE>
+CF_DEVICE void bias_chunk_down(const StageBias &b, int part, long long chunk, int line, int lines,
+                               double (&sum)[BIAS_MOST]) {
+    typedef BiasChunk<TYPE> Chunk;
+    constexpr int N = Chunk::SIZE;
+    const typename Chunk::element *const data = static_cast<const typename Chunk::element *>(b.data);
+    const BiasPart share = bias_share(b, part, 3, b.extent[3]);
+    const long long step = lines * b.stride[3];
+    for (long long place = share.first; place < share.end; ++place) {
+        long long row = share.from + line, at = bias_place(b, place, 3) + row * b.stride[3] + chunk * N;
+        while (row < share.to) {
+            typename Chunk::vector q[BIAS_AHEAD];
+            typename Chunk::number v[N], w[N];
+#pragma unroll
+            for (int j = 0; j < BIAS_AHEAD; ++j, row += lines, at += step) {
+                q[j] = {};
+                if (row < share.to)
+                    q[j] = __ldg(reinterpret_cast<const typename Chunk::vector *>(data + at));
+            }
+            bias_numbers<TYPE>(q[0], v);
+#pragma unroll
+            for (int j = 1; j < BIAS_AHEAD; ++j) {
+                bias_numbers<TYPE>(q[j], w);
+#pragma unroll
+                for (int i = 0; i < N; ++i)
+                    v[i] = v[i] + w[i];
+            }
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                sum[i] += double(v[i]);
         }
-        __syncthreads();
     }
-    if (int(threadIdx.x) < last && channel < b.channels) {
-        const double total = sums[int(threadIdx.x)];
-        store_as(b.result, channel, b.result_type,
-                 b.accumulate ? total + load_as(b.result, channel, b.result_type) : total);
+}
+template <int TYPE>
+CF_DEVICE double bias_channel_down(const StageBias &b, int part, long long channel, int line, int lines) {
+    constexpr int AHEAD = 2 * BIAS_AHEAD;
+    typedef typename BiasChunk<TYPE>::number number;
+    double sum = 0;
+    const BiasPart share = bias_share(b, part, 3, b.extent[3]);
+    for (long long place = share.first; place < share.end; ++place) {
+        long long row = share.from + line,
+                  at = channel * b.channel_stride + bias_place(b, place, 3) + row * b.stride[3];
+        while (row < share.to) {
+            number v[AHEAD];
+#pragma unroll
+            for (int j = 0; j < AHEAD; ++j) {
+                v[j] = row < share.to ? number(load_as(b.data, at, TYPE)) : 0;
+                row += lines;
+                at += lines * b.stride[3];
+            }
+            sum += double(bias_tree<AHEAD>(v));
+        }
     }
+    return sum;
+}
+
+/* `lines` sums of each of lanes * size numbers, thread line * lanes + lane having `size` of a line, are added in the order of the lines, those
+ * of every BIAS_GROUPS-th line first; thread n gets number n. */
+CF_DEVICE double bias_lines(const double (&own)[BIAS_MOST], int size, int lanes, int lines) {
+    const int threads = int(blockDim.x), thread = int(threadIdx.x), numbers = lanes * size;
+    const int groups = min(BIAS_GROUPS, threads / numbers);
+    smem<double> sums = cf_dynamic_shared<double>(), later = sums + size * (threads + 1);
+#pragma unroll
+    for (int i = 0; i < BIAS_MOST; ++i)
+        if (i < size)
+            sums[i * (threads + 1) + thread] = own[i];
+    __syncthreads();
+    const int number = thread % numbers, group = thread / numbers;
+    double total = 0;
+    if (group < groups) {
+        smem<double> line = sums + (number % size * (threads + 1) + number / size);
+#pragma unroll 4
+        for (int i = group; i < lines; i += groups)
+            total += line[i * lanes];
+        later[thread] = total;
+    }
+    __syncthreads();
+    if (thread < numbers)
+#pragma unroll 4
+        for (int i = 1; i < groups; ++i)
+            total += later[i * numbers + thread];
+    return total;
+}
+
+/* A thread's own sums. */
+template <int TYPE>
+CF_DEVICE void bias_own(const StageBias &b, int tile, int part, int line, int lines, double (&sum)[BIAS_MOST]) {
+    const long long place = (long long)tile * b.lanes + int(threadIdx.x) % b.lanes;
+    if (!b.down)
+        sum[0] = bias_rows<TYPE>(b, tile, part);
+    else if (line < lines && place < b.chunks && b.size > 1)
+        bias_chunk_down<TYPE>(b, part, place, line, lines, sum);
+    else if (line < lines && place < b.chunks)
+        sum[0] = bias_channel_down<TYPE>(b, part, place, line, lines);
+}
+CF_DEVICE void stage_bias(const StageBias &b) {
+    const int tiles = int(gridDim.x) / b.parts, tile = int(blockIdx.x) % tiles, part = int(blockIdx.x) / tiles;
+    const int thread = int(threadIdx.x), lines = int(blockDim.x) / b.lanes, line = thread / b.lanes;
+    double sum[BIAS_MOST] = {};
+    if (b.type == FP32)
+        bias_own<FP32>(b, tile, part, line, lines, sum);
+    else if (b.type == FP64)
+        bias_own<FP64>(b, tile, part, line, lines, sum);
+    else if (b.type == FP16)
+        bias_own<FP16>(b, tile, part, line, lines, sum);
+    else
+        bias_own<BF16>(b, tile, part, line, lines, sum);
+    const double total = bias_lines(sum, b.size, b.lanes, lines);
+    const long long channel = (long long)tile * b.lanes * b.size + thread;
+    if (thread >= b.lanes * b.size || channel >= b.channels)
+        return;
+    const long long at = part * b.channels + channel;
+    store_as(b.result, at, b.result_type, b.accumulate ? total + load_as(b.result, at, b.result_type) : total);
 }
 
 /* The adjoint of padding (cf_fold_desc): each element gathers the padded positions that were filled from it, in increasing order. */

@@ -10,10 +10,6 @@ template <int PENDING> CF_DEVICE void product_wait() {}
 CF_DEVICE void load_matrices(unsigned r[4], smem<uint4> from, int unit) { simt_load_matrices(r, from, unit); }
 CF_DEVICE void multiply_halves(float d[4], const unsigned a[4], const unsigned b[2]) { simt_multiply_halves(d, a, b); }
 CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], const unsigned b[2]) { simt_multiply_bf16(d, a, b); }
-CF_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
-    const cplx x = unpack_halves(a), y = unpack_halves(b);
-    return pack_halves(float(x.x * y.x), float(x.y * y.y));
-}
 template <class P> CF_DEVICE void group_publish() {}
 CF_DEVICE void group_begin() {}
 CF_DEVICE void group_commit() {}
@@ -55,12 +51,6 @@ CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], const unsigned b[2
         "%3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-/* Both halves of a word by those of another. */
-CF_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
-    unsigned word;
-    asm("mul.f16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
-    return word;
 }
 /* Compute capability 9.0: four warps multiply 64 rows, sixteen of each warp as above, by 64 columns of B in shared memory, whose eights
  * of rows stand 512 bytes apart and whose units of four words 128. What ordinary stores wrote there is seen after group_publish() by

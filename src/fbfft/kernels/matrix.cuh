@@ -69,14 +69,13 @@ template <class K> struct Matrix {
     /* Inverse, [plane][column][row of the window, in tiles of 16]. */
     static constexpr int FIRST = G::template lo<1>() / 16, TILES = (G::template hi<1>() + 15) / 16 - FIRST;
     static constexpr int WORD = 16 * TILES + 8, PLANE = N2 / 2 * WORD + 4;
-    static constexpr int HALVES = 32; /* forward, the largest magnitudes of planes' halves, and the block's */
+    static constexpr int HALVES = 16; /* forward, the largest magnitudes of planes' halves */
     static constexpr int SHARED_FORWARD = G::TABLE + 4 * (R * COLUMNS * LINE + HALVES),
                          SHARED_INVERSE = G::TABLE + 4 * 8 * PLANE;
     /* Inverse, what keeps numbers between columns and rows as small as bins are. */
     static constexpr int DOWN = SCALED ? bits_of(N1) + 1 : 0;
-    /* Forward, a bin is at most so many powers of two larger than the plane's largest number: find_factors(). */
-    static constexpr int SUM = bits_of((long long)G::D0 * (G::template hi<1>() - G::template lo<1>()) *
-                                       (G::template hi<2>() - G::template lo<2>()));
+    static constexpr int SUM =
+        Factor<K>::SUM; /* forward, a bin is at most so many powers of two larger than the plane's largest number */
     static constexpr float GAIN = float(matrix_gain<SCALED>(16) * matrix_gain<SCALED>(N2));
     static_assert(K::P == 8 && N1 % 16 == 0 && N2 % 32 == 0 && WARPS % R == 0, "the planner's choice");
 };

@@ -24,7 +24,7 @@ CF_DEVICE void matrix_put(smem<unsigned> to, cplx *v, cplx *w, const cplx (&turn
 }
 
 /* A task is half the j of a plane, 8 q + g of the right operand. */
-template <class K, int CLUSTER>
+template <class K>
 CF_DEVICE void matrix_forward_rows(smem<unsigned> y, smem<float> halves, const Places<K> &places,
                                    const TileCall &call) {
     typedef Matrix<K> M;
@@ -39,9 +39,13 @@ CF_DEVICE void matrix_forward_rows(smem<unsigned> y, smem<float> halves, const P
             matrix_row<K>(raw[r], places, static_cast<const typename K::Storage::bits *>(call.in) + places.signal(p), p,
                           8 * q + g + 16 * r, t);
         float whole;
-        if constexpr (CLUSTER > 0)
-            whole = matrix_power(matrix_exponent<K>(matrix_meet<K>(halves, task, matrix_largest<K>(raw))));
-        else
+        if constexpr (K::FINDS) {
+            const float most = largest_of_warp(matrix_largest<K>(raw));
+            whole = matrix_power(Factor<K>::exponent(most));
+            if (lane == 0)
+                halves[task] = most;
+        }
+        if constexpr (!K::FINDS)
             whole = places.factor(min(p, places.live - 1));
         /* FP32 is brought to the end of FP16's range, and its rows' results to where bins do not leave it. */
         constexpr float UP = float(1ll << M::SUM);
@@ -89,25 +93,25 @@ CF_DEVICE void matrix_forward_rows(smem<unsigned> y, smem<float> halves, const P
 }
 
 /* Of a class, every so many columns. BOTH: planes 2 t and 2 t + 1 are neighbours, and both are stored. */
-template <class K, int CLUSTER, bool BOTH>
+template <class K, bool BOTH>
 CF_DEVICE void matrix_forward_class(smem<uint4> from, const MatrixSquare &re, const MatrixSquare &im, unsigned *to,
-                                    long long second, int live, int first, long long unit, float own, float other) {
+                                    long long second, int live, int first, long long unit, unsigned share) {
     typedef Matrix<K> M;
     constexpr int STEP = M::WARPS / M::R;
     const long long down = bin_of<K>(0, 8 * M::R, 0, unit), right = bin_of<K>(0, 0, STEP, unit);
 #pragma unroll 2
     for (int column = first; column < M::COLUMNS; column += STEP, to += right) {
         const uint4 w = from[column * (M::LINE / 4)];
-        const unsigned b[4] = {w.x, w.y, w.z, w.w};
+        unsigned b[4] = {w.x, w.y, w.z, w.w};
+        if constexpr (K::FINDS)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                b[i] = product_of_halves(b[i], share);
         float x[4] = {0, 0, 0, 0}, y[4] = {0, 0, 0, 0};
         matrix_column<K>(x, re, b);
         matrix_column<K>(y, im, b);
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            if constexpr (CLUSTER > 0) {
-                x[2 * h] *= own, y[2 * h] *= own;
-                x[2 * h + 1] *= other, y[2 * h + 1] *= other;
-            }
             const unsigned v0 = K::Bins::pack(x[2 * h], y[2 * h]), v1 = K::Bins::pack(x[2 * h + 1], y[2 * h + 1]);
             unsigned *const at = to + h * down;
             if (BOTH) {
@@ -122,20 +126,14 @@ CF_DEVICE void matrix_forward_class(smem<uint4> from, const MatrixSquare &re, co
     }
 }
 
-template <class K, int CLUSTER>
+template <class K>
 CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> halves, const Places<K> &places,
                                       const TileCall &call) {
     typedef Matrix<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, warp = int(threadIdx.x) / 32, c = warp % M::R;
-    float more[2] = {1, 1}; /* from the planes' factors to the row's, of planes 2 t and 2 t + 1 */
-    if constexpr (CLUSTER > 0) {
-        const unsigned row = matrix_row_exponent<K, CLUSTER>(halves, call);
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const unsigned plane = matrix_exponent<K>(fmaxf(halves[4 * t + 2 * i], halves[4 * t + 2 * i + 1]));
-            more[i] = matrix_power(unsigned(max(127 + int(row) - int(plane), 0)));
-        }
-    }
+    unsigned share = 0; /* of plane g, whose j from 4 t on are in one half */
+    if constexpr (K::FINDS)
+        share = matrix_share<K>(halves[2 * g + t / 2], matrix_block_exponent<K>(halves, call));
     const MatrixSquare re = matrix_square(&matrix_columns<M::SCALED, false, 0>.of[0][lane]);
     MatrixSquare im;
 #pragma unroll
@@ -147,24 +145,22 @@ CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> halves, cons
     unsigned *const to = out + bin_of<K>(0, M::R * g + c, first, call.bin_unit);
     smem<uint4> from = smem_cast<uint4>(y + c * M::COLUMNS * M::LINE) + lane;
     if (live > 1 && second == 1 && call.bin_unit % 2 == 0 && reinterpret_cast<size_t>(out) % 8 == 0)
-        matrix_forward_class<K, CLUSTER, true>(from, re, im, to, second, live, first, call.bin_unit, more[0], more[1]);
+        matrix_forward_class<K, true>(from, re, im, to, second, live, first, call.bin_unit, share);
     else
-        matrix_forward_class<K, CLUSTER, false>(from, re, im, to, second, live, first, call.bin_unit, more[0], more[1]);
+        matrix_forward_class<K, false>(from, re, im, to, second, live, first, call.bin_unit, share);
 }
 
-template <class K, int CLUSTER> CF_DEVICE void matrix_forward(const TileCall &call) {
+template <class K> CF_DEVICE void matrix_forward(const TileCall &call) {
     typedef Tile<K> G;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> y = smem_cast<unsigned>(shared + G::TABLE);
     smem<float> halves = smem_cast<float>(shared + Matrix<K>::SHARED_FORWARD - 4 * Matrix<K>::HALVES);
     const Places<K> places = find_planes<K, false>(shared, call);
-    if constexpr (K::Bins::SCALED && CLUSTER == 0) {
+    if constexpr (K::Bins::SCALED && !K::FINDS) {
         find_factors<K>(shared, call, places.live);
         __syncthreads();
     }
-    matrix_forward_rows<K, CLUSTER>(y, halves, places, call);
+    matrix_forward_rows<K>(y, halves, places, call);
     __syncthreads();
-    matrix_forward_columns<K, CLUSTER>(y, halves, places, call);
-    if constexpr (CLUSTER > 1)
-        matrix_cluster_wait<CLUSTER>();
+    matrix_forward_columns<K>(y, halves, places, call);
 }

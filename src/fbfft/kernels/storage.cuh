@@ -59,6 +59,10 @@ CF_DEVICE unsigned pack_halves(float re, float im) {
 CF_DEVICE cplx unpack_halves(unsigned word) {
     return {cf_half_to_float((unsigned short)word), cf_half_to_float((unsigned short)(word >> 16))};
 }
+CF_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
+    const cplx x = unpack_halves(a), y = unpack_halves(b);
+    return pack_halves(float(x.x * y.x), float(x.y * y.y));
+}
 CF_DEVICE unsigned pack_bf16(float re, float im) {
     return (unsigned)cf_float_to_bf16(re) | (unsigned)cf_float_to_bf16(im) << 16;
 }
@@ -74,6 +78,12 @@ CF_DEVICE cplx unpack_halves(unsigned word) {
         : "=f"(re), "=f"(im)
         : "r"(word));
     return {re, im};
+}
+/* Both halves of a word by those of another. */
+CF_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
+    unsigned word;
+    asm("mul.f16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
+    return word;
 }
 CF_DEVICE unsigned pack_bf16(float re, float im) {
     unsigned word;

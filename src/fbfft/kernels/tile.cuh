@@ -73,14 +73,26 @@ struct TileCall {
     long long bin_unit, spectrum_group_stride;
     double scale;
     int accumulate;
-    int first_block; /* of the launch, that this transform has */
-    /* SCALED spectra: scales[group][row] are factors that undo the rows' powers of two. Forward they are made of the largest magnitudes
-     * of at most 32 parts of the signal, [group][sample][part], a sample being so many rows; sample 0 is that of row_base. */
+    int first_block; /* of the launch, that this transform has; MIXED: how many the first one has */
+    /* SCALED spectra: scales[group][row][column / 8] are factors that undo the powers of two of eight columns each. Forward, unless the kernel
+     * FINDS them, they are made of the largest magnitudes of at most 32 parts of the signal, [group][sample][part], a sample being so many rows;
+     * sample 0 is that of row_base. */
     int parts;
     float *scales;
     const float *largest;
     long long scale_rows, scale_group_stride, largest_group_stride;
 };
+
+/* Of a launch in which the blocks of two transforms take turns, as evenly as they are many: whether this is the first one's; and a block's
+ * number among those of its transform. */
+CF_DEVICE bool is_first_of_mixed(const TileCall &call) {
+    const long long i = blockIdx.x, first = call.first_block;
+    return (i + 1) * first / gridDim.x > i * first / gridDim.x;
+}
+template <class K> CF_DEVICE long long block_of(const TileCall &call) {
+    const long long i = blockIdx.x, first = call.first_block;
+    return K::MIXED == 0 ? i - first : K::MIXED == 1 ? i * first / gridDim.x : i - i * first / gridDim.x;
+}
 
 /* The least divisor of n that is at least `least`; n if there is none. */
 __host__ __device__ constexpr int divisor_from(int n, int least) {
@@ -122,7 +134,7 @@ template <class K> struct Tile {
     static constexpr int PITCH = K::PITCH, SLAB = ROWS * PITCH, PLANE = K::PLANE; /* of lines, axis 0, planes */
     static_assert(PITCH >= O2::SIZE + EXTRA && PLANE >= N0 * SLAB, "the planner's distances");
     static constexpr int TABLE = K::P * 32; /* bytes: where each plane is */
-    static constexpr int SHARED = TABLE + K::P * PLANE * int(sizeof(cplx));
+    static constexpr int SHARED = TABLE + K::P * PLANE * int(sizeof(cplx)) + (K::Bins::SCALED ? 64 : 0);
 
     /* Place of (row position s1, column place f or, of the odd row of a pair, its mirror m) in a slab. */
     static CF_DEVICE int row_at(int s1, int f, int m) {
@@ -201,8 +213,13 @@ CF_DEVICE void find_plane(smem<char> entry, Index row, Index column, Index colum
     smem_cast<int>(entry)[7] = int(channel);
 }
 
+CF_DEVICE float *scale_of_plane(const TileCall &call, long long row, long long column) {
+    return call.scales + ((long long)blockIdx.y * call.scale_group_stride +
+                          (row - call.row_base) * ((call.columns + 7) / 8) + column / 8);
+}
+
 template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> table, const TileCall &call) {
-    const long long first = ((long long)blockIdx.x - call.first_block) * K::P, left = call.planes - first;
+    const long long first = block_of<K>(call) * K::P, left = call.planes - first;
     const int live = left < K::P ? int(left) : K::P;
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
         const long long plane = first + (p < live ? p : live - 1);
@@ -217,10 +234,7 @@ template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> tabl
         if constexpr (!K::Bins::SCALED)
             smem_cast<long long>(entry)[1] = spectrum;
         else if constexpr (INVERSE)
-            smem_cast<long long>(entry)[1] =
-                spectrum << 8 |
-                __float_as_uint(call.scales[(long long)blockIdx.y * call.scale_group_stride + row - call.row_base]) >>
-                    23;
+            smem_cast<long long>(entry)[1] = spectrum << 8 | __float_as_uint(*scale_of_plane(call, row, column)) >> 23;
         else
             smem_cast<long long>(entry)[1] = spectrum << 8;
     }
@@ -228,14 +242,39 @@ template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> tabl
     return {table, live};
 }
 
-/* Forward, of SCALED spectra: the power of two under which no bin of a row leaves FP16's range, for a bin is at most the sum of its plane's
- * elements; and what undoes it is noted. Elements that are no numbers do not count. A warp has a plane, a lane a part of the row's sample. The
- * factors are there after a barrier. */
-template <class K> CF_DEVICE void find_factors(smem<char> table, const TileCall &call, int live) {
+/* Forward, of SCALED spectra: the exponent, as FP32 has it, of the power of two under which no bin leaves FP16's range where this is a plane's
+ * largest magnitude, for a bin is at most the sum of its elements. Only every fourth power counts, so that planes of one layer mostly have the same;
+ * FP16 has exponents enough. */
+template <class K> struct Factor {
     typedef Tile<K> G;
-    constexpr int TOP = 15, SUM = bits_of((long long)G::D0 * (G::template hi<1>() - G::template lo<1>()) *
-                                          (G::template hi<2>() - G::template lo<2>()));
-    const long long first = ((long long)blockIdx.x - call.first_block) * K::P;
+    static constexpr int TOP = 15, SUM = bits_of((long long)G::D0 * (G::template hi<1>() - G::template lo<1>()) *
+                                                 (G::template hi<2>() - G::template lo<2>()));
+    static constexpr int LEAST =
+        K::Storage::PLAIN ? 27 : 103; /* of numbers that have scales of FP32, or of FP16's smallest one */
+    static CF_DEVICE unsigned exponent(float largest) {
+        const int magnitude = max(int(__float_as_uint(largest) >> 23), LEAST) - 126;
+        return unsigned(max(127 + TOP - SUM - ((magnitude + 3) >> 2) * 4, 1));
+    }
+    /* What undoes it. Zeros have none, and bear on no others where these are summed. */
+    static CF_DEVICE float scale(float largest, unsigned exponent) {
+        return largest > 0 ? __uint_as_float((254 - exponent) << 23) : 0.0f;
+    }
+};
+
+/* A plane's factor, for its bins; of every eighth column, what undoes it is noted. */
+template <class K>
+CF_DEVICE void set_factor(smem<char> table, const TileCall &call, int p, long long plane, float largest) {
+    const unsigned exponent = Factor<K>::exponent(largest);
+    smem<unsigned> low = smem_cast<unsigned>(table + (p * 32 + 8));
+    low[0] = low[0] | exponent;
+    const long long row = call.row_first + plane / call.columns * call.row_step, column = plane % call.columns;
+    if (column % 8 == 0)
+        *scale_of_plane(call, row, column) = Factor<K>::scale(largest, exponent);
+}
+
+/* Factors of what another kernel has found: a warp has a plane, a lane a part of the row's sample. They are there after a barrier. */
+template <class K> CF_DEVICE void find_factors(smem<char> table, const TileCall &call, int live) {
+    const long long first = block_of<K>(call) * K::P;
     const int lane = int(threadIdx.x) % 32;
     for (int p = int(threadIdx.x) / 32; p < live; p += K::T / 32) {
         const long long row = call.row_first + (first + p) / call.columns * call.row_step;
@@ -245,16 +284,8 @@ template <class K> CF_DEVICE void find_factors(smem<char> table, const TileCall 
         float largest = lane < call.parts ? part[lane] : 0.0f;
         for (int other = 16; other > 0; other /= 2)
             largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, other));
-        /* A row of zeros has the scale of the smallest numbers, so that it bears on no other's where rows are summed. */
-        const int magnitude = largest > 0 ? int(__float_as_uint(largest) >> 23) - 126 : -23;
-        const unsigned exponent = unsigned(127 + TOP - SUM - magnitude);
-        if (lane > 0)
-            continue;
-        smem<unsigned> low = smem_cast<unsigned>(table + (p * 32 + 8));
-        low[0] = low[0] | exponent;
-        if ((first + p) % call.columns == 0)
-            call.scales[(long long)blockIdx.y * call.scale_group_stride + row - call.row_base] =
-                __uint_as_float((254 - exponent) << 23);
+        if (lane == 0)
+            set_factor<K>(table, call, p, first + p, largest);
     }
 }
 
@@ -1165,27 +1196,92 @@ CF_DEVICE void axis_steps(smem<cplx> z, const Places<K> &places, const TileCall 
     steps_of_axis<X, INVERSE, WHOLE>(Planes<K>{z, places, call});
 }
 
+/* ---------------------------------------------------------------------------------------------------- factors of a block */
+
+/* Of numbers that are not negative. */
+CF_DEVICE float largest_of_warp(float v) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __uint_as_float(__reduce_max_sync(0xffffffffu, __float_as_uint(v)));
+#else
+    for (int other = 16; other > 0; other /= 2)
+        v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, other));
+    return v;
+#endif
+}
+
+/* The largest magnitude of the elements that a thread meets; what is no number does not count. */
+CF_DEVICE float larger_number(float most, real v) {
+    const float size = fabsf(float(v));
+    return size < __uint_as_float(0x7f800000u) ? fmaxf(most, size) : most;
+}
+template <class K> CF_DEVICE float largest_loaded(smem<cplx> z) {
+    typedef Tile<K> G;
+    float most = 0;
+    if constexpr (G::EMPTY) {
+        return most;
+    } else if constexpr (K::STAGED) { /* rows as they wait */
+        constexpr int ROWS = G::template hi<1>() - G::template lo<1>(), QUADS = G::WAIT / 4;
+        for (int n = int(threadIdx.x); n < K::P * G::D0 * ROWS * QUADS; n += K::T) {
+            const int i = n / QUADS % ROWS + G::template lo<1>(), i0 = n / (QUADS * ROWS) % G::D0 + G::template lo<0>();
+            const smem<cplx> line = z + (n / (QUADS * ROWS * G::D0) * G::PLANE + i0 * G::SLAB + i / 2 * G::PITCH);
+            const float4 q = smem_cast<float4>(line)[n % QUADS + i % 2 * QUADS];
+            most = larger_number(larger_number(larger_number(larger_number(most, q.x), q.y), q.z), q.w);
+        }
+    } else {
+        for (int n = int(threadIdx.x); n < K::P * G::D0 * G::DR * G::DX; n += K::T) {
+            const cplx v = z[line_place<K>(item_of<K>(n))];
+            most = larger_number(larger_number(most, v.x), v.y);
+        }
+    }
+    return most;
+}
+
+/* Where a block FINDS the factor of its planes, all of one row: from what it has loaded. */
+template <class K>
+CF_DEVICE void find_own_factor(smem<char> table, smem<float> warps, smem<cplx> z, const TileCall &call) {
+    static_assert(K::P % 8 == 0 && K::T <= 512, "whole scales, and room for what warps find");
+    float most = largest_loaded<K>(z);
+    most = largest_of_warp(most);
+    if (threadIdx.x % 32 == 0)
+        warps[int(threadIdx.x) / 32] = most;
+    __syncthreads();
+    const long long first = block_of<K>(call) * K::P;
+    for (int p = int(threadIdx.x); p < K::P; p += K::T) {
+        for (int i = 0; i < K::T / 32; ++i)
+            most = fmaxf(most, warps[i]);
+        set_factor<K>(table, call, p, first + p, most);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------------------- kernels */
 
 template <class K> CF_DEVICE void tile_forward(const TileCall &call) {
     typedef Tile<K> G;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<cplx> z = smem_cast<cplx>(shared + G::TABLE);
+    const smem<float> warps = smem_cast<float>(shared + (G::TABLE + K::P * G::PLANE * int(sizeof(cplx)))); /* SCALED */
     const Places<K> places = find_planes<K, false>(shared, call);
     if constexpr (G::EMPTY) {
         for (int n = int(threadIdx.x); n < K::P * G::PLANE; n += K::T)
             z[n] = cplx{0, 0};
-        if constexpr (K::Bins::SCALED)
+        if constexpr (K::Bins::SCALED && K::FINDS)
+            find_own_factor<K>(shared, warps, z, call);
+        else if constexpr (K::Bins::SCALED)
             find_factors<K>(shared, call, places.live);
         __syncthreads();
         store_bins<K, G::SWEEP>(z, places, call);
     } else {
         load_planes<K>(z, places, call);
-        if constexpr (K::Bins::SCALED)
+        if constexpr (K::Bins::SCALED && !K::FINDS)
             find_factors<K>(shared, call, places.live);
         if constexpr (K::STAGED)
             wait_async();
         __syncthreads();
+        if constexpr (K::Bins::SCALED && K::FINDS) {
+            find_own_factor<K>(shared, warps, z, call);
+            if constexpr (G::LAST == 2) /* other axes have barriers before bins are stored */
+                __syncthreads();
+        }
         axis_steps<K, 2, false>(z, places, call);
         if constexpr (G::N1 > 1 || G::SPLIT)
             axis_steps<K, 1, false>(z, places, call);

@@ -91,11 +91,11 @@ class Entry:
 
     def prepare(self, passes):
         """Make the plan of a set of passes. Raises conv_fft.Error."""
-        if passes not in self.plans:
-            plan = plans.get(self.problem, self.number, passes, trusted=True)
+        if passes not in self.handles:
+            # Of two threads that come here at once both take the plan that is kept.
+            plan = self.plans.setdefault(passes, plans.get(self.problem, self.number, passes, trusted=True))
             self.bytes[passes] = plan.workspace[passes]
             self.handles[passes] = plan.handle
-            self.plans[passes] = plan
 
     def _place(self, passes):
         """The workspace of a call, the tensor that holds it, and the stream."""
@@ -148,7 +148,7 @@ class Entry:
             gbias = gy.new_empty((self.w.shape[0],))
             gbias_at = gbias.data_ptr()
         set_ = passes or 2
-        if set_ not in self.plans:
+        if set_ not in self.handles:
             self.prepare(set_)
         workspace, size, stream, held = self._place(set_)
         status = _backward(self.handles[set_], x_at, w_at, gy.data_ptr(), gx_at, gw_at, gbias_at, 0, workspace, size, stream)

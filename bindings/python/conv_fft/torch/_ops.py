@@ -6,6 +6,7 @@ stride, dilation: one per axis. padding: before each axis, then after each. mode
 the library does not do these compute with torch."""
 import torch
 import torch.nn.functional as F
+from torch._C import _functorch
 
 from . import _entry
 from ..errors import Error
@@ -21,6 +22,11 @@ _library.define("backward_data(Tensor gy, Tensor w, SymInt[] size, %s) -> Tensor
 
 _MODES = {1: "circular", 2: "reflect", 3: "replicate"}
 _CONVOLUTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
+
+
+def _is_batched(t):
+    """Of vmap, or of torch.autograd.grad(is_grads_batched=True): without memory of its own; the operators are called for one by one."""
+    return _functorch.is_batchedtensor(t) or _functorch.is_legacy_batchedtensor(t)
 
 
 def _config(stride, padding, dilation, groups, mode):
@@ -231,7 +237,7 @@ class Convolution(torch.autograd.Function):
     def backward(ctx, gy):
         x, w = ctx.saved_tensors
         wanted = ctx.needs_input_grad[:3]
-        if torch.is_grad_enabled() or type(gy) is not torch.Tensor:
+        if torch.is_grad_enabled() or type(gy) is not torch.Tensor or _is_batched(gy):
             found = torch.ops.conv_fft.backward(gy, x, w, *ctx.entry.config, list(wanted))
             return (*(g if want else None for g, want in zip(found, wanted)), None)
         return (*gradients(gy, x, w, ctx.entry.config, wanted, ctx.entry), None)

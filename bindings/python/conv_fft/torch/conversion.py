@@ -7,7 +7,7 @@ import contextlib
 import os
 import statistics
 import time
-from typing import Callable, List, Optional
+from typing import Callable, List, Optional, Union
 
 import torch
 
@@ -57,14 +57,14 @@ def worthwhile(name, layer):
 
 
 def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.Module], bool]] = None, *,
-            inputs: Optional[tuple] = None, repeats: int = 5, dtype: Optional[torch.dtype] = None) -> Conversion:
+            inputs: Union[tuple, torch.Tensor, None] = None, repeats: int = 5, dtype: Optional[torch.dtype] = None) -> Conversion:
     """Turn torch's convolution layers of a model into ours where that pays, in place; returns a Conversion, a table to print.
 
     predicate   called with (name, layer): may this layer be changed? None: any, if it is measured; else `worthwhile`
-    inputs      arguments for the model (a tuple): it is run once to see each layer's input, then both implementations of each
-                layer are timed on it - with the gradients if the model is in training mode - and the faster stays (torch's, on
-                a GPU, unless ours is faster by the 0.02 ms that it costs the host more).
-                None: nothing is measured
+    inputs      arguments for the model (a tuple, or a tensor): it is run once to see each layer's input, then both implementations
+                of each layer are timed on it - with the gradients if the model is in training mode - and the faster stays
+                (torch's, on a GPU, unless ours is faster by the 0.02 ms that it costs the host more). In training mode that run
+                counts in the statistics of normalisations, as any. None: nothing is measured
     repeats     measurements of each; the median counts. 0: nothing is measured, but the plans are made now, side by side
     dtype       the autocast type of the run; None: that of the `torch.autocast` that surrounds the call, if any
 
@@ -108,15 +108,15 @@ def _inputs_of(model, layers, inputs):
     """What each layer is called with first, as (shape, strides, dtype, device), not the tensor: a model's do not all fit at once."""
     seen = {}
 
-    def note(layer, arguments):
-        if layer not in seen and arguments and isinstance(arguments[0], torch.Tensor):
-            x = arguments[0]
+    def note(layer, arguments, named):
+        x = arguments[0] if arguments else named.get("input")
+        if layer not in seen and isinstance(x, torch.Tensor):
             seen[layer] = (tuple(x.shape), x.stride(), x.dtype, x.device, x.requires_grad)
 
-    hooks = [layer.register_forward_pre_hook(note) for layer in layers]
+    hooks = [layer.register_forward_pre_hook(note, with_kwargs=True) for layer in layers]
     try:
         with torch.set_grad_enabled(model.training):
-            model(*inputs)
+            model(*(inputs,) if isinstance(inputs, torch.Tensor) else inputs)
     finally:
         for hook in hooks:
             hook.remove()

@@ -22,6 +22,7 @@ _apply = super(torch.autograd.Function, _ops.Convolution).apply
 _functorch = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _modes_active = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _tracing = torch._C._get_tracing_state
+_for_onnx = torch.onnx.is_in_onnx_export  # ONNX has torch's operators only
 # Cheaper than to ask for one kind of device; where torch lacks it, that is asked.
 _autocasts = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 _AXES = {1: _single, 2: _pair, 3: _triple}
@@ -77,13 +78,15 @@ def _other(x, w, bias, config):
     if x.dim() == w.dim() - 1:
         y = convolution(x.unsqueeze(0), w, bias, config)
         return y if y is NotImplemented else y.squeeze(0)
-    if (torch.compiler.is_compiling() or _modes_active()) and _fits(x, w, bias, config[3]):
+    if (torch.compiler.is_compiling() or _modes_active()) and not _functorch() and not _for_onnx() and _fits(x, w, bias, config[3]):
         return torch.ops.conv_fft.forward(x, w, bias, *config)
     return NotImplemented
 
 
 def convolution(x, w, bias, config):
     """The convolution with the parameters of `config_of`, or NotImplemented where torch has to do it."""
+    if not isinstance(x, Tensor):
+        return NotImplemented  # a proxy of torch.fx
     compiling = torch.compiler.is_compiling()
     if compiling or _autocasts():
         x, w, bias = autocast(x.device.type, x, w, bias)
@@ -104,7 +107,7 @@ def convolution(x, w, bias, config):
 
 
 def _conv(rank, x, w, bias, stride, padding, dilation, groups):
-    config = config_of(w.shape, stride, padding, dilation, groups, 0) if w.dim() == rank + 2 else None
+    config = config_of(w.shape, stride, padding, dilation, groups, 0) if isinstance(w, Tensor) and w.dim() == rank + 2 else None
     y = NotImplemented if config is None else convolution(x, w, bias, config)
     return _CONVOLUTIONS[rank](x, w, bias, stride, padding, dilation, groups) if y is NotImplemented else y
 
@@ -131,8 +134,16 @@ def conv3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride:
     return _conv(3, input, weight, bias, stride, padding, dilation, groups)
 
 
+def transposed_extents(x, w, config, more):
+    """Of the output of a transposed convolution with `more` elements of output padding for each axis."""
+    step, pads, dilated = config[:3]
+    return [(x.shape[2 + a] - 1) * step[a] - 2 * pads[a] + dilated[a] * (w.shape[2 + a] - 1) + more[a] + 1 for a in range(len(step))]
+
+
 def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
     """The transposed convolution as the gradient of a convolution's input, or NotImplemented where torch has to do it."""
+    if not isinstance(x, Tensor) or not isinstance(w, Tensor):
+        return NotImplemented  # proxies of torch.fx
     rank = w.dim() - 2
     config = config_of(w.shape, stride, padding, dilation, groups, 0)
     more = _AXES[rank](output_padding) if rank in _AXES else ()
@@ -144,10 +155,10 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
         x = x.unsqueeze(0)
     if (x.dim() != w.dim() or x.shape[1] != w.shape[0] or w.shape[0] % groups or x.dtype != w.dtype or x.device != w.device
             or x.dtype not in _entry.DTYPES or x.device.type not in ("cuda", "cpu") or _functorch() or forward_ad._current_level >= 0
-            or (bias is not None and bias.dtype != w.dtype) or x.layout is not torch.strided or _tracing() is not None):
+            or (bias is not None and bias.dtype != w.dtype) or x.layout is not torch.strided or _tracing() is not None or _for_onnx()
+            or not (torch.compiler.is_compiling() or _modes_active() or type(x) in _PLAIN and type(w) in _PLAIN)):
         return NotImplemented
-    step, pads, dilated = config[:3]
-    size = [(x.shape[2 + a] - 1) * step[a] - 2 * pads[a] + dilated[a] * (w.shape[2 + a] - 1) + more[a] + 1 for a in range(rank)]
+    size = transposed_extents(x, w, config, more)
     if not torch.compiler.is_compiling() and (0 in x.shape or 0 in w.shape or min(size) < 1):
         return NotImplemented
     y = torch.ops.conv_fft.backward_data(x, w, size, *config)
@@ -157,7 +168,9 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
 
 
 def _conv_transpose(rank, x, w, bias, stride, padding, output_padding, groups, dilation):
-    y = transposed(x, w, bias, stride, padding, output_padding, groups, dilation) if w.dim() == rank + 2 else NotImplemented
+    y = NotImplemented
+    if isinstance(w, Tensor) and w.dim() == rank + 2:
+        y = transposed(x, w, bias, stride, padding, output_padding, groups, dilation)
     return _TRANSPOSED[rank](x, w, bias, stride, padding, output_padding, groups, dilation) if y is NotImplemented else y
 
 

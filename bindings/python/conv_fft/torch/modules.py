@@ -3,6 +3,9 @@
 
 Subclasses: the constructor, parameters, state_dict and initialisation are torch's, and so is the result wherever the library does
 not do a case (an empty tensor, complex numbers, torch.func, ...). Nothing raises where torch works."""
+import types
+from typing import List, Optional
+
 import torch
 from torch import nn
 
@@ -12,19 +15,30 @@ from ._entry import MODES
 _MODES = {name: number for number, name in enumerate(MODES)}
 
 
+def _named(function):
+    """A method of torch's under the name by which torch.jit.script() looks for it."""
+    return types.FunctionType(function.__code__, function.__globals__, "_of_torch", function.__defaults__, function.__closure__)
+
+
 class _Convolution:
     def forward(self, input):
-        # As torch's, but past nn.Module.__getattr__(), which takes its time; a weight that is no parameter (any more) is left to it.
-        parameters = self._parameters
-        if torch.compiler.is_compiling() or "weight" not in parameters or "bias" not in parameters:
-            return super().forward(input)
-        return self._conv_forward(input, parameters["weight"], parameters["bias"])
+        # torch.jit.script() compiles the first branch and does not look at the second.
+        if torch.jit.is_scripting():
+            return self._of_torch(input, self.weight, self.bias)
+        else:
+            # As torch's, but past nn.Module.__getattr__(), which takes its time; a weight that is no parameter (any more) is left to it.
+            parameters = self._parameters
+            if torch.compiler.is_compiling() or "weight" not in parameters or "bias" not in parameters:
+                return super().forward(input)
+            return self._conv_forward(input, parameters["weight"], parameters["bias"])
 
     def _conv_forward(self, input, weight, bias):
-        described = (self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
+        if torch.jit.is_tracing():  # extents are tensors in it, and nothing may be kept
+            return super()._conv_forward(input, weight, bias)
+        described = (weight.shape, self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
         memo = self.__dict__.get("_conv_fft_config")
         if memo is None or memo[0] != described:
-            config = functional.config_of(weight.shape, *described[:4], _MODES[self.padding_mode])
+            config = functional.config_of(*described[:5], _MODES[self.padding_mode])
             memo = (described, config)
             if not torch.compiler.is_compiling():
                 self.__dict__["_conv_fft_config"] = memo
@@ -36,35 +50,50 @@ class _Convolution:
 
 
 class Conv1d(_Convolution, nn.Conv1d):
-    pass
+    """torch.nn.Conv1d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+
+    _of_torch = _named(nn.Conv1d._conv_forward)
 
 
 class Conv2d(_Convolution, nn.Conv2d):
-    pass
+    """torch.nn.Conv2d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+
+    _of_torch = _named(nn.Conv2d._conv_forward)
 
 
 class Conv3d(_Convolution, nn.Conv3d):
-    pass
+    """torch.nn.Conv3d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+
+    _of_torch = _named(nn.Conv3d._conv_forward)
 
 
 class _Transposed:
-    def forward(self, input, output_size=None):
-        axes = self.weight.dim() - 2
-        more = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, axes, self.dilation)
-        y = functional.transposed(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
-        return super().forward(input, output_size) if y is NotImplemented else y
+    def forward(self, input, output_size: Optional[List[int]] = None):
+        if torch.jit.is_scripting():
+            return self._of_torch(input, output_size)
+        else:
+            more = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, len(self.kernel_size),
+                                        self.dilation)
+            y = functional.transposed(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
+            return super().forward(input, output_size) if y is NotImplemented else y
 
 
 class ConvTranspose1d(_Transposed, nn.ConvTranspose1d):
-    pass
+    """torch.nn.ConvTranspose1d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+
+    _of_torch = _named(nn.ConvTranspose1d.forward)
 
 
 class ConvTranspose2d(_Transposed, nn.ConvTranspose2d):
-    pass
+    """torch.nn.ConvTranspose2d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+
+    _of_torch = _named(nn.ConvTranspose2d.forward)
 
 
 class ConvTranspose3d(_Transposed, nn.ConvTranspose3d):
-    pass
+    """torch.nn.ConvTranspose3d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+
+    _of_torch = _named(nn.ConvTranspose3d.forward)
 
 
 # torch's layer, ours.
