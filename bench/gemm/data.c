@@ -76,12 +76,24 @@ static conv_fft_status upload(const gemm_job *job, void *to, size_t all, size_t 
     return status;
 }
 
+size_t gemm_scales(const gemm_case *c, int operand) {
+    return (size_t)(rows_of(c, operand) * ((columns_of(c, operand) + CF_SCALE_COLUMNS - 1) / CF_SCALE_COLUMNS));
+}
+
 static conv_fft_status fill_scales(const gemm_job *job) {
-    const float scale = gemm_scale(job);
-    for (int operand = 0; operand < 3; operand++)
-        for (int64_t row = 0; row < rows_of(job->c, operand); row++)
-            CF_FORWARD(cf_gpu_upload(job->gpu, job->scales[operand] + row, &scale, sizeof scale, job->stream));
-    return CONV_FFT_SUCCESS;
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    for (int operand = 0; operand < 3 && status == CONV_FFT_SUCCESS; operand++) {
+        const size_t count = gemm_scales(job->c, operand), bytes = count * sizeof(float);
+        float *const scales = malloc(bytes);
+        for (size_t i = 0; scales && i < count; i++)
+            scales[i] = gemm_scale(job);
+        status = scales ? cf_gpu_upload(job->gpu, job->scales[operand], scales, bytes, job->stream)
+                        : cf_fail_memory(bytes, "scales");
+        if (status == CONV_FFT_SUCCESS)
+            status = cf_gpu_synchronize(job->gpu, job->stream);
+        free(scales);
+    }
+    return status;
 }
 
 /* Sums of four uniform numbers, about normal as spectra are. */
@@ -140,7 +152,7 @@ static double complex exact(const gemm_job *job, number *const m[3], int64_t row
     return sum;
 }
 
-/* Words of two 16-bit numbers become complex ones, the last first, for they take less room; rows of FP16 have their scales. */
+/* Words of two 16-bit numbers become complex ones, the last first, for they take less room; each eight columns of FP16 have their scale. */
 static conv_fft_status widen(const gemm_job *job, int operand, number *m) {
     const int64_t rows = rows_of(job->c, operand), columns = columns_of(job->c, operand);
     for (int64_t i = rows * columns - 1; i >= 0; i--) {
@@ -148,14 +160,18 @@ static conv_fft_status widen(const gemm_job *job, int operand, number *m) {
         memcpy(parts, (const char *)m + (size_t)i * sizeof parts, sizeof parts);
         m[i] = CMPLXF(gemm_number(job, parts[0]), gemm_number(job, parts[1]));
     }
-    for (int64_t row = 0; row < rows && job->precision == GEMM_FP16; row++) {
-        float scale;
-        CF_FORWARD(cf_gpu_download(job->gpu, &scale, job->scales[operand] + row, sizeof scale, job->stream));
-        CF_FORWARD(cf_gpu_synchronize(job->gpu, job->stream));
-        for (int64_t i = 0; i < columns; i++)
-            m[row * columns + i] *= scale;
-    }
-    return CONV_FFT_SUCCESS;
+    const size_t count = gemm_scales(job->c, operand), bytes = count * sizeof(float);
+    float *const scales = job->precision == GEMM_FP16 ? malloc(bytes) : NULL;
+    if (job->precision != GEMM_FP16)
+        return CONV_FFT_SUCCESS;
+    conv_fft_status status = scales ? cf_gpu_download(job->gpu, scales, job->scales[operand], bytes, job->stream)
+                                    : cf_fail_memory(bytes, "scales");
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_gpu_synchronize(job->gpu, job->stream);
+    for (int64_t i = 0; i < rows * columns && status == CONV_FFT_SUCCESS; i++)
+        m[i] *= scales[i / columns * ((int64_t)count / rows) + i % columns / CF_SCALE_COLUMNS];
+    free(scales);
+    return status;
 }
 
 /* Of one bin: the sums of squares of errors and of exact numbers. */

@@ -49,6 +49,7 @@ int gemm_result(cf_product_kind kind); /* 0, 1, 2: X, W, Y */
 size_t gemm_bytes(const gemm_job *job, int operand);
 size_t gemm_spread_bytes(const gemm_job *job);
 size_t gemm_most_bytes(const gemm_case *c, int operand);
+size_t gemm_scales(const gemm_case *c, int operand); /* of an operand in FP16 */
 /* Random numbers into all operands; scales that are all the same. */
 conv_fft_status gemm_fill(const gemm_job *job);
 conv_fft_status gemm_poison(const gemm_job *job);

@@ -64,7 +64,7 @@ static cf_block block_of(const gemm_job *job, int operand) {
                       .bin_stride = rows * columns,
                       .group_stride = c->bins * rows * columns,
                       .scales = job->precision == GEMM_FP16 ? job->scales[operand] : NULL,
-                      .scale_stride = rows};
+                      .scale_stride = (int64_t)gemm_scales(c, operand)};
 }
 
 static conv_fft_status run_once(const session *run, const gemm_job *job, const cf_product_desc *desc, int impl) {
@@ -177,13 +177,12 @@ static conv_fft_status run_job(session *run, const gemm_job *job) {
 
 static conv_fft_status allocate(session *run, gemm_job *job) {
     const gemm_case *const c = job->c;
-    const size_t most = (size_t)(c->rows > c->out ? c->rows : c->out) * sizeof(float);
     size_t bytes = 0, spread = 0;
     for (int i = 0; i < 3; i++) {
         bytes += gemm_most_bytes(c, i);
         spread = spread > gemm_most_bytes(c, i) ? spread : gemm_most_bytes(c, i);
         CF_FORWARD(cf_gpu_allocate(run->gpu, gemm_most_bytes(c, i), &job->operand[i]));
-        CF_FORWARD(cf_gpu_allocate(run->gpu, most, (void **)&job->scales[i]));
+        CF_FORWARD(cf_gpu_allocate(run->gpu, gemm_scales(c, i) * sizeof(float), (void **)&job->scales[i]));
     }
     CF_FORWARD(cf_gpu_allocate(run->gpu, spread, &job->spread));
     CF_FORWARD(cf_gpu_allocate(run->gpu, bytes / 2, &run->copy[0]));

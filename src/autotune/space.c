@@ -125,7 +125,8 @@ static void add_power(const cf_axis *axis, bool shift, cf_space_bases *list) {
 static void add_longer(const cf_axis *axis, bool shift, int64_t longest, cf_space_bases *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_next_basis(cf_basis_one_tile(axis, &unit)), next = cf_next_basis(whole + 1);
-    if (next <= longest && 12 * next <= 13 * whole && !contains(list, next) && list->count < CF_SPACE_MOST_BASES)
+    if (next > whole && next <= longest && next - whole <= whole / 12 && !contains(list, next) &&
+        list->count < CF_SPACE_MOST_BASES)
         list->basis[list->count++] = next;
 }
 

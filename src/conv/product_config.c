@@ -30,7 +30,7 @@ static int64_t half_shared(const cf_product_config *c) {
     const int64_t k = b_dense ? c->in_columns : c->out_columns,
                   part = !a_dense || k > 512 ? 256 : cf_ceil_div(k, c->chunk) * c->chunk;
     const int64_t tops = (a_dense ? m : m / 8) + (b_dense ? n : n / 8), warps = cf_product_threads(c) / 32;
-    return c->slices * (raw + (m + n) * part / 8) + cf_ceil_div(4 * (tops + (2 * FOUND + 1) * warps), 16) * 16;
+    return c->slices * (raw + (m + n) * part / 8) + cf_ceil_div(4 * (2 * tops + (4 * FOUND + 1) * warps), 16) * 16;
 }
 
 int64_t cf_product_shared(const cf_product_config *c) {

@@ -76,21 +76,15 @@ void cf_matrix_emit(const cf_tile_config *tile, cf_text *t) {
                 tile->threads, tile->blocks, tile->problem.fft.transform.inverse ? "inverse" : "forward");
 }
 
-void cf_matrix_emit_pair(const cf_tile_config pair[2], const bool matrix[2], cf_text *t) {
-    static const char *const names[] = {"First", "Second"};
-    for (int i = 0; i < 2; ++i) {
-        if (matrix[i])
-            emit_config(&pair[i], names[i], t);
-        else
-            cf_tile_emit_config(&pair[i], names[i], t);
-    }
+void cf_matrix_emit_pair(const cf_tile_config pair[2], cf_text *t) {
+    emit_config(&pair[0], "First", t);
+    emit_config(&pair[1], "Second", t);
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall first, const TileCall "
-                "second) {" CF_KERNEL_WAITS "    if (%s)\n        %s_forward<First>(first);\n"
-                "    else\n        %s_forward<Second>(second);\n}\n",
-                pair[0].threads, pair[0].blocks,
-                pair[0].mixed ? "is_first_of_mixed(first)" : "int(blockIdx.x) < second.first_block",
-                matrix[0] ? "matrix" : "tile", matrix[1] ? "matrix" : "tile");
+                "second) {" CF_KERNEL_WAITS
+                "    if (int(blockIdx.x) < second.first_block)\n        matrix_forward<First>(first);\n"
+                "    else\n        matrix_forward<Second>(second);\n}\n",
+                pair[0].threads, pair[0].blocks);
 }
 
 void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {

@@ -13,8 +13,8 @@ void cf_matrix_configure(cf_tile_config *tile);
 
 /* The kernel's text behind the device headers; its name is cf_fft. */
 void cf_matrix_emit(const cf_tile_config *tile, cf_text *text);
-/* The same of two forward transforms of which one at least is such, with blocks of as many threads, as cf_tile_emit_pair(). */
-void cf_matrix_emit_pair(const cf_tile_config pair[2], const bool matrix[2], cf_text *text);
+/* The same of two forward transforms with blocks of as many threads, as cf_tile_emit_pair(). */
+void cf_matrix_emit_pair(const cf_tile_config pair[2], cf_text *text);
 
 void cf_matrix_describe(const cf_tile_config *tile, cf_text *text);
 

@@ -183,27 +183,21 @@ conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_fac
 }
 
 bool cf_fft_can_pair(const cf_fft_pass *const pass[2]) {
-    return !pass[0]->matrix || !pass[1]->matrix || pass[0]->tile[0].threads == pass[1]->tile[0].threads;
+    return pass[0]->matrix == pass[1]->matrix &&
+           (!pass[0]->matrix || pass[0]->tile[0].threads == pass[1]->tile[0].threads);
 }
 
 void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_gpu_facts *facts,
                        cf_tile_config pair[2]) {
-    /* Some wait for memory, the others for their instructions. */
-    const bool mixed = pass[0]->matrix != pass[1]->matrix;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 2; ++i)
         pair[i] = pass[i]->tile[variant];
-        pair[i].mixed = mixed ? 1 + i : 0;
-    }
-    if (mixed)
-        cf_tile_pair_with(&pair[pass[0]->matrix], &pair[pass[1]->matrix], facts);
-    else if (!pass[0]->matrix)
+    if (!pass[0]->matrix)
         cf_tile_pair(pair, facts);
 }
 
 void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_tile_config pair[2], cf_text *text) {
-    const bool matrix[2] = {pass[0]->matrix, pass[1]->matrix};
-    if (matrix[0] || matrix[1])
-        cf_matrix_emit_pair(pair, matrix, text);
+    if (pass[0]->matrix)
+        cf_matrix_emit_pair(pair, text);
     else
         cf_tile_emit_pair(pair, text);
 }

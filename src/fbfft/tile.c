@@ -687,12 +687,6 @@ void cf_tile_pair(cf_tile_config pair[2], const cf_gpu_facts *facts) {
     pair[0].blocks = pair[1].blocks = (int)cf_max(1, blocks);
 }
 
-void cf_tile_pair_with(cf_tile_config *own, cf_tile_config *other, const cf_gpu_facts *facts) {
-    own->threads = other->threads;
-    own->blocks = other->blocks =
-        (int)cf_max(1, cf_min(other->blocks, blocks_of(own, cf_max(own->shared, other->shared), facts)));
-}
-
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config) {
     cf_tile_config c = *config;
     c.wide = 1;

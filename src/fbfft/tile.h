@@ -44,8 +44,7 @@ typedef struct cf_tile_config {
     bool rides;                  /* PAIRS: column N2 / 2 on column 0 */
     bool staged;                 /* rows wait as they come */
     bool finds_scales;           /* of scaled spectra, from what it loads; else another kernel does */
-    int mixed; /* of a pair whose blocks take turns: 1 the first, 2 the second; 0: all of the first come first */
-    bool planes_touch;    /* elements of one plane and the next are neighbours */
+    bool planes_touch;           /* elements of one plane and the next are neighbours */
     int wide;             /* so many numbers at a time, at multiples of their size, of a row or of planes that touch */
     int64_t pitch, plane; /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;       /* bytes of a block */
@@ -90,8 +89,6 @@ cf_tile_config cf_tile_unaligned(const cf_tile_config *config);
 
 /* Two configs for blocks of one launch: as many threads, and so many blocks of a multiprocessor as both allow. */
 void cf_tile_pair(cf_tile_config pair[2], const cf_gpu_facts *facts);
-/* The same where only one has a kernel of tile.cuh: the other's threads, blocks and memory stay. Their blocks take turns. */
-void cf_tile_pair_with(cf_tile_config *own, cf_tile_config *other, const cf_gpu_facts *facts);
 
 /* The kernel's text behind the device headers; its name is cf_fft. */
 void cf_tile_emit(const cf_tile_config *config, cf_text *text);

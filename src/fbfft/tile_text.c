@@ -50,11 +50,9 @@ void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) 
                 (long long)stride[0], (long long)stride[1], (long long)stride[2], (long long)d->spectrum.channels);
     cf_text_add(t,
                 "static constexpr bool DIRECT = %s, STAGED = %s;\nstatic constexpr int WIDE = %d;\n"
-                "static constexpr bool UNIT = %s, SCALED = %s, PLANES_TOUCH = %s, RIDES = %s, FINDS = %s;\n"
-                "static constexpr int MIXED = %d;\n};\n",
+                "static constexpr bool UNIT = %s, SCALED = %s, PLANES_TOUCH = %s, RIDES = %s, FINDS = %s;\n};\n",
                 word(c->direct), word(c->staged), c->wide, word(!c->problem.fft.layout.frequency_major),
-                word(!d->inverse && d->scale != 1.0), word(c->planes_touch), word(c->rides), word(c->finds_scales),
-                c->mixed);
+                word(!d->inverse && d->scale != 1.0), word(c->planes_touch), word(c->rides), word(c->finds_scales));
     cf_text_add(t, "static_assert(Tile<%s>::SHARED == %lld, \"the planner counts otherwise\");\n", name,
                 (long long)c->shared);
 }

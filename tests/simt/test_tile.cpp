@@ -264,7 +264,7 @@ struct Scales {
         }
     }
     double of_bin(int64_t plane, int64_t columns) const {
-        return scales[size_t(plane / columns * eights + plane % columns / 8)];
+        return power_of_scale(scales[size_t(plane / columns * eights + plane % columns / 8)]);
     }
     cf_row_scales of(const cf_transform_desc &t) {
         if (cf_gpu_transform_finds_scales(&run.transform)) // from what it loads

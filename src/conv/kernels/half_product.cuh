@@ -48,7 +48,7 @@ struct HalfProductConfig {
                          FOUND = 16;
     static constexpr int PART = WEIGHTS || A_ROW > 512 ? 256 : (A_ROW + CHUNK - 1) / CHUNK *CHUNK,
                          A_LOWS = M * PART / 8, B_LOWS = N * PART / 8;
-    static constexpr int TABLES = SCALED ? (4 * (A_TOPS + B_TOPS + (2 * FOUND + 1) * WARPS) + 15) / 16 * 16 : 0;
+    static constexpr int TABLES = SCALED ? (4 * (2 * (A_TOPS + B_TOPS) + (4 * FOUND + 1) * WARPS) + 15) / 16 * 16 : 0;
     static constexpr int RAW = A_BYTES + B_BYTES;
     static constexpr int SLICE_BYTES = STAGES * RAW + (SCALED ? A_LOWS + B_LOWS : 0),
                          SHARED = TABLES + SLICES * SLICE_BYTES;
@@ -108,59 +108,73 @@ CF_DEVICE void half_copy(smem<char> raw, const unsigned *from, int rows, int k0,
 /* 1 / a power of two. */
 CF_DEVICE float inverse_power(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
 
-/* The largest scale of each line, or what each warp finds of each eight columns; whether some differ that are no zeros. `rows` as in half_copy(). */
+/* What sums are multiplied by: 1 / the largest scale of each line or of each eight columns, and how large their bins can be. */
+struct HalfTops {
+    smem<float> inverse, bound;
+};
+
+/* These, or what each warp finds of each eight columns; whether scales differ that are no zeros'. `rows` as in half_copy(). */
 template <class P, bool DENSE, int R, int ROW>
-CF_DEVICE bool half_find_tops(smem<float> tops, smem<float> found, const float *scales, int rows, int k_end) {
+CF_DEVICE bool half_find_tops(HalfTops tops, smem<float> found, const float *scales, int rows, int k_end) {
     constexpr int EIGHTS = (ROW + 7) / 8, ALL = P::T * P::SLICES;
     const int thread = int(threadIdx.x);
     const float least = 1.17549435e-38f; /* whose reciprocal is a number */
     bool differ = false;
     if constexpr (DENSE) {
         for (int line = thread; line < R; line += ALL) {
-            float most = 0;
+            float most = 0, bound = least;
             if (line < rows)
 #pragma unroll 8
                 for (int i = 0; i < EIGHTS; ++i) {
-                    const float scale = scales[(long long)line * EIGHTS + i];
-                    differ = differ || (scale > 0 && most > 0 && scale != most);
-                    most = fmaxf(most, scale);
+                    const float scale = scales[(long long)line * EIGHTS + i], power = power_of_scale(scale);
+                    differ = differ || (power > 0 && most > 0 && power != most);
+                    most = fmaxf(most, power);
+                    bound = fmaxf(bound, bound_of_scale(scale));
                 }
-            tops[line] = inverse_power(fmaxf(most, least));
+            tops.inverse[line] = inverse_power(fmaxf(most, least));
+            tops.bound[line] = bound;
         }
     } else {
 #pragma unroll
         for (int first = 0; first < R / 8; first += 8) {
             const int eight = first + thread % 8;
-            float most = 0;
+            float most = 0, bound = least;
             if (8 * eight < rows && eight < R / 8)
 #pragma unroll 8
                 for (int k = thread / 8; k < k_end; k += ALL / 8) {
-                    const float scale = scales[(long long)k * EIGHTS + eight];
-                    differ = differ || (scale > 0 && most > 0 && scale != most);
-                    most = fmaxf(most, scale);
+                    const float scale = scales[(long long)k * EIGHTS + eight], power = power_of_scale(scale);
+                    differ = differ || (power > 0 && most > 0 && power != most);
+                    most = fmaxf(most, power);
+                    bound = fmaxf(bound, bound_of_scale(scale));
                 }
 #pragma unroll
             for (int other = 8; other <= 16; other *= 2) {
                 const float theirs = __shfl_xor_sync(0xffffffffu, most, other);
                 differ = differ || (theirs > 0 && most > 0 && theirs != most);
                 most = fmaxf(most, theirs);
+                bound = fmaxf(bound, __shfl_xor_sync(0xffffffffu, bound, other));
             }
-            if (thread % 32 < 8)
+            if (thread % 32 < 8) {
                 found[thread / 32 * P::FOUND + eight] = most;
+                found[(P::WARPS + thread / 32) * P::FOUND + eight] = bound;
+            }
         }
     }
     return differ;
 }
-template <class P, bool DENSE, int R> CF_DEVICE bool half_join_tops(smem<float> tops, smem<float> found) {
+template <class P, bool DENSE, int R> CF_DEVICE bool half_join_tops(HalfTops tops, smem<float> found) {
     bool differ = false;
     if constexpr (!DENSE) {
         for (int eight = int(threadIdx.x); eight < R / 8; eight += P::T * P::SLICES) {
-            float most = 1.17549435e-38f;
-            for (int warp = 0; warp < P::WARPS; ++warp)
+            float most = 1.17549435e-38f, bound = most;
+            for (int warp = 0; warp < P::WARPS; ++warp) {
                 most = fmaxf(most, found[warp * P::FOUND + eight]);
+                bound = fmaxf(bound, found[(P::WARPS + warp) * P::FOUND + eight]);
+            }
             for (int warp = 0; warp < P::WARPS; ++warp)
                 differ = differ || (found[warp * P::FOUND + eight] > 0 && found[warp * P::FOUND + eight] != most);
-            tops[eight] = inverse_power(most);
+            tops.inverse[eight] = inverse_power(most);
+            tops.bound[eight] = bound;
         }
     }
     return differ;
@@ -180,7 +194,7 @@ CF_DEVICE void half_find_lows(smem<unsigned> lows, smem<float> tops, const float
             float scale = 0;
             if (row < rows && k < k_end)
                 scale = scales[DENSE ? (long long)row * EIGHTS + k / 8 : (long long)k * EIGHTS + eight];
-            const float share = scale > 0 ? scale * tops[DENSE ? line : eight] : 1.0f;
+            const float share = scale > 0 ? power_of_scale(scale) * tops[DENSE ? line : eight] : 1.0f;
             four |= (127u - (__float_as_uint(share) >> 23)) << 8 * j;
         }
         lows[i] = four;
@@ -303,44 +317,50 @@ CF_DEVICE void half_store(const ProductSums<P> &s, unsigned *c, int rows, int co
         }
 }
 
-/* Sums by the scales of their row and column; or, of a narrow result, by the share that their column's has of the eight columns', whose scales are
- * noted. */
+/* Sums by the scales of their row and column; or, of a narrow result, as multiples of the largest that they can be in the row and eight columns,
+ * which is noted. */
 template <class P>
-CF_DEVICE void half_finish(ProductSums<P> &s, smem<float> a_tops, smem<float> b_tops, float *c_scales, int rows,
-                           int columns, bool notes, int warp, int lane) {
+CF_DEVICE void half_finish(ProductSums<P> &s, HalfTops a_tops, HalfTops b_tops, float *c_scales, int rows, int columns,
+                           bool notes, int warp, int lane) {
     constexpr float DOWN = 1.0f / float(1ll << P::DOWN), UP = float(1ll << P::DOWN);
     const int m0 = warp % P::WARPS_M * (16 * P::MT) + lane / 4, n0 = warp / P::WARPS_M * (8 * P::NT);
 #pragma unroll
     for (int n = 0; n < P::NT; ++n) {
         const int column = n0 + 8 * n;
-        float of_column[2], top = inverse_power(b_tops[P::B_DENSE ? column : column / 8]);
+        float of_column[2], bound = 1;
 #pragma unroll
         for (int j = 0; j < 2; ++j)
-            of_column[j] = P::B_DENSE ? inverse_power(b_tops[column + lane % 4 * 2 + j]) : top;
+            of_column[j] = inverse_power(b_tops.inverse[P::B_DENSE ? column + lane % 4 * 2 + j : column / 8]);
         if constexpr (P::NARROW) {
             if constexpr (P::B_DENSE) {
-                top = fmaxf(of_column[0], of_column[1]);
-                top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
-                top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+                bound = fmaxf(b_tops.bound[column + lane % 4 * 2], b_tops.bound[column + lane % 4 * 2 + 1]);
+                bound = fmaxf(bound, __shfl_xor_sync(0xffffffffu, bound, 1));
+                bound = fmaxf(bound, __shfl_xor_sync(0xffffffffu, bound, 2));
+            } else {
+                bound = b_tops.bound[column / 8];
             }
-            of_column[0] *= DOWN * inverse_power(top);
-            of_column[1] *= DOWN * inverse_power(top);
+            of_column[0] *= DOWN * inverse_power(bound);
+            of_column[1] *= DOWN * inverse_power(bound);
         }
 #pragma unroll
         for (int m = 0; m < P::MT; ++m)
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int row = m0 + 16 * m + 8 * half;
-                const float of_row = inverse_power(a_tops[P::A_DENSE ? row : row / 8]);
+                const int row = m0 + 16 * m + 8 * half, line = P::A_DENSE ? row : row / 8;
+                float of_row = inverse_power(a_tops.inverse[line]);
+                if constexpr (P::NARROW) {
+                    const float bound_of_row = a_tops.bound[line];
+                    if (notes && lane % 4 == 0 && row < rows && column < columns)
+                        c_scales[(long long)row * ((P::C_ROW + 7) / 8) + column / 8] = bound_of_row * bound * UP;
+                    of_row *= inverse_power(bound_of_row);
+                }
 #pragma unroll
                 for (int j = 0; j < 2; ++j) {
-                    const float factor = P::NARROW ? of_column[j] : of_row * of_column[j];
+                    const float factor = of_row * of_column[j];
                     float &re = s.re[m][n][2 * half + j], &im = s.im[m][n][2 * half + j];
                     re = re * factor;
                     im = im * factor;
                 }
-                if (P::NARROW && notes && lane % 4 == 0 && row < rows && column < columns)
-                    c_scales[(long long)row * ((P::C_ROW + 7) / 8) + column / 8] = of_row * top * UP;
             }
     }
 }
@@ -366,8 +386,10 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
     const int m0 = tile / n_tiles * P::M, n0 = tile % n_tiles * P::N;
     const int slice = (int)threadIdx.x / P::T, tid = (int)threadIdx.x % P::T, warp = tid / 32, lane = tid % 32;
 
-    smem<float> a_tops = cf_dynamic_shared<float>(), b_tops = a_tops + P::A_TOPS, found = b_tops + P::B_TOPS,
-                differing = found + 2 * P::FOUND * P::WARPS;
+    smem<float> tables = cf_dynamic_shared<float>(), found = tables + 2 * (P::A_TOPS + P::B_TOPS),
+                differing = found + 4 * P::FOUND * P::WARPS;
+    const HalfTops a_tops = {tables, tables + P::A_TOPS},
+                   b_tops = {tables + 2 * P::A_TOPS, tables + (2 * P::A_TOPS + P::B_TOPS)};
     smem<char> raw = cf_dynamic_shared<char>() + (P::TABLES + slice * P::SLICE_BYTES);
     smem<unsigned> a_lows = smem_cast<unsigned>(raw + P::STAGES * P::RAW), b_lows = a_lows + P::A_LOWS / 4;
     const unsigned *const a_tile = call.a + (P::A_DENSE ? (long long)m0 * P::A_ROW : m0),
@@ -410,12 +432,12 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
             known = at.group;
             part = -1;
             differ = half_find_tops<P, P::A_DENSE, P::M, P::A_ROW>(a_tops, found, a_scales, m_all - m0, k_all);
-            differ = half_find_tops<P, P::B_DENSE, P::N, P::B_ROW>(b_tops, found + P::WARPS * P::FOUND, b_scales,
+            differ = half_find_tops<P, P::B_DENSE, P::N, P::B_ROW>(b_tops, found + 2 * P::WARPS * P::FOUND, b_scales,
                                                                    P::COLUMNS - n0, k_all) ||
                      differ;
             __syncthreads();
             differ = half_join_tops<P, P::A_DENSE, P::M>(a_tops, found) || differ;
-            differ = half_join_tops<P, P::B_DENSE, P::N>(b_tops, found + P::WARPS * P::FOUND) || differ;
+            differ = half_join_tops<P, P::B_DENSE, P::N>(b_tops, found + 2 * P::WARPS * P::FOUND) || differ;
             float votes = differ ? 1.0f : 0.0f;
             for (int other = 16; other > 0; other /= 2)
                 votes = fmaxf(votes, __shfl_xor_sync(0xffffffffu, votes, other));
@@ -435,9 +457,9 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
                 if (k % P::PART == 0 && part != k / P::PART) {
                     part = k / P::PART;
                     __syncthreads();
-                    half_find_lows<P, P::A_DENSE, P::M, P::A_ROW>(a_lows, a_tops, a_scales, m_all - m0, k_first + k,
-                                                                  k_all, tid);
-                    half_find_lows<P, P::B_DENSE, P::N, P::B_ROW>(b_lows, b_tops, b_scales, P::COLUMNS - n0,
+                    half_find_lows<P, P::A_DENSE, P::M, P::A_ROW>(a_lows, a_tops.inverse, a_scales, m_all - m0,
+                                                                  k_first + k, k_all, tid);
+                    half_find_lows<P, P::B_DENSE, P::N, P::B_ROW>(b_lows, b_tops.inverse, b_scales, P::COLUMNS - n0,
                                                                   k_first + k, k_all, tid);
                     __syncthreads();
                 }

@@ -47,9 +47,9 @@ template <class K> CF_DEVICE unsigned matrix_block_exponent(smem<float> halves, 
     const float most = largest_of_warp(halves[int(threadIdx.x) % 16]);
     const unsigned exponent = Factor<K>::exponent(most);
     if (threadIdx.x == 0) {
-        const long long plane = block_of<K>(call) * K::P;
+        const long long plane = ((long long)blockIdx.x - call.first_block) * K::P;
         *scale_of_plane(call, call.row_first + plane / call.columns * call.row_step, plane % call.columns) =
-            Factor<K>::scale(most, exponent);
+            Factor<K>::scale(most);
     }
     return exponent;
 }

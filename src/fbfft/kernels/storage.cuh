@@ -101,6 +101,14 @@ __host__ __device__ constexpr int bits_of(long long n) {
     return bits;
 }
 
+/* A scale of FP16 bins: a power of two, and, as the first two bits behind its exponent, by how many more powers of two every bin is below
+ * the largest number that is allowed; and the largest bin that is possible, in units of that number. */
+CF_DEVICE float power_of_scale(float scale) { return __uint_as_float(__float_as_uint(scale) & 0xff800000u); }
+CF_DEVICE float bound_of_scale(float scale) {
+    const unsigned bits = __float_as_uint(scale), exponent = bits >> 23, less = bits >> 21 & 3u;
+    return exponent > less ? __uint_as_float((exponent - less) << 23) : 0.0f;
+}
+
 /* How a spectrum stands in memory: as it is computed, or as words of two 16-bit numbers. SCALED: rows are multiplied by powers of two, which
  * stand beside the spectrum. */
 struct plain_bins {

@@ -73,7 +73,7 @@ struct TileCall {
     long long bin_unit, spectrum_group_stride;
     double scale;
     int accumulate;
-    int first_block; /* of the launch, that this transform has; MIXED: how many the first one has */
+    int first_block; /* of the launch, that this transform has */
     /* SCALED spectra: scales[group][row][column / 8] are factors that undo the powers of two of eight columns each. Forward, unless the kernel
      * FINDS them, they are made of the largest magnitudes of at most 32 parts of the signal, [group][sample][part], a sample being so many rows;
      * sample 0 is that of row_base. */
@@ -82,17 +82,6 @@ struct TileCall {
     const float *largest;
     long long scale_rows, scale_group_stride, largest_group_stride;
 };
-
-/* Of a launch in which the blocks of two transforms take turns, as evenly as they are many: whether this is the first one's; and a block's
- * number among those of its transform. */
-CF_DEVICE bool is_first_of_mixed(const TileCall &call) {
-    const long long i = blockIdx.x, first = call.first_block;
-    return (i + 1) * first / gridDim.x > i * first / gridDim.x;
-}
-template <class K> CF_DEVICE long long block_of(const TileCall &call) {
-    const long long i = blockIdx.x, first = call.first_block;
-    return K::MIXED == 0 ? i - first : K::MIXED == 1 ? i * first / gridDim.x : i - i * first / gridDim.x;
-}
 
 /* The least divisor of n that is at least `least`; n if there is none. */
 __host__ __device__ constexpr int divisor_from(int n, int least) {
@@ -219,7 +208,7 @@ CF_DEVICE float *scale_of_plane(const TileCall &call, long long row, long long c
 }
 
 template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> table, const TileCall &call) {
-    const long long first = block_of<K>(call) * K::P, left = call.planes - first;
+    const long long first = ((long long)blockIdx.x - call.first_block) * K::P, left = call.planes - first;
     const int live = left < K::P ? int(left) : K::P;
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
         const long long plane = first + (p < live ? p : live - 1);
@@ -251,13 +240,15 @@ template <class K> struct Factor {
                                                  (G::template hi<2>() - G::template lo<2>()));
     static constexpr int LEAST =
         K::Storage::PLAIN ? 27 : 103; /* of numbers that have scales of FP32, or of FP16's smallest one */
-    static CF_DEVICE unsigned exponent(float largest) {
-        const int magnitude = max(int(__float_as_uint(largest) >> 23), LEAST) - 126;
-        return unsigned(max(127 + TOP - SUM - ((magnitude + 3) >> 2) * 4, 1));
-    }
-    /* What undoes it. Zeros have none, and bear on no others where these are summed. */
-    static CF_DEVICE float scale(float largest, unsigned exponent) {
-        return largest > 0 ? __uint_as_float((254 - exponent) << 23) : 0.0f;
+    static CF_DEVICE int magnitude(float largest) { return max(int(__float_as_uint(largest) >> 23), LEAST) - 126; }
+    /* Numbers near one, uniform or normal, are between the same two. */
+    static CF_DEVICE int counted(float largest) { return ((magnitude(largest) + 4) >> 2) * 4 - 1; }
+    static CF_DEVICE unsigned exponent(float largest) { return unsigned(max(127 + TOP - SUM - counted(largest), 1)); }
+    /* What undoes it, and behind its exponent by how many powers of two bins are smaller than they might be (storage.cuh). Zeros have none,
+     * and bear on no others where these are summed. */
+    static CF_DEVICE float scale(float largest) {
+        const unsigned less = unsigned(counted(largest) - magnitude(largest));
+        return largest > 0 ? __uint_as_float((254 - exponent(largest)) << 23 | less << 21) : 0.0f;
     }
 };
 
@@ -269,12 +260,12 @@ CF_DEVICE void set_factor(smem<char> table, const TileCall &call, int p, long lo
     low[0] = low[0] | exponent;
     const long long row = call.row_first + plane / call.columns * call.row_step, column = plane % call.columns;
     if (column % 8 == 0)
-        *scale_of_plane(call, row, column) = Factor<K>::scale(largest, exponent);
+        *scale_of_plane(call, row, column) = Factor<K>::scale(largest);
 }
 
 /* Factors of what another kernel has found: a warp has a plane, a lane a part of the row's sample. They are there after a barrier. */
 template <class K> CF_DEVICE void find_factors(smem<char> table, const TileCall &call, int live) {
-    const long long first = block_of<K>(call) * K::P;
+    const long long first = ((long long)blockIdx.x - call.first_block) * K::P;
     const int lane = int(threadIdx.x) % 32;
     for (int p = int(threadIdx.x) / 32; p < live; p += K::T / 32) {
         const long long row = call.row_first + (first + p) / call.columns * call.row_step;
@@ -1245,7 +1236,7 @@ CF_DEVICE void find_own_factor(smem<char> table, smem<float> warps, smem<cplx> z
     if (threadIdx.x % 32 == 0)
         warps[int(threadIdx.x) / 32] = most;
     __syncthreads();
-    const long long first = block_of<K>(call) * K::P;
+    const long long first = ((long long)blockIdx.x - call.first_block) * K::P;
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
         for (int i = 0; i < K::T / 32; ++i)
             most = fmaxf(most, warps[i]);
