@@ -33,8 +33,6 @@ typedef struct finding {
 static int note(const conv_fft_tune_candidate *c, void *user) {
     finding *f = user;
     const int set = c->pass == CONV_FFT_FORWARD ? 0 : 1;
-    if (strstr(c->strategy, "direct "))
-        return 0;
     if (!f->first[set][0]) {
         snprintf(f->first[set], STRATEGY_BYTES, "%s", c->strategy);
         f->winner_ms[set] = c->measured_ms;

@@ -402,9 +402,8 @@ cf_stage_cost cf_model_bias(const conv_fft_plan *plan, int set) {
     const cf_device *device = plan->device;
     const double bytes = (bins ? 2.0 : 1.0) * numbers * (double)cf_dtype_bytes(dtype);
     cf_stage_cost cost = cost_of(device, bytes, numbers, device->flops);
-    /* A kernel that only reads comes closer to what memory promises; sums of parts are added by a second one. */
+    /* From an H200: 19 MB in 16 and 51 MB in 31 microseconds, in one launch or two. */
     if (device->overlaps && !bins)
-        cost.seconds = fmax(numbers / device->flops, bytes / (1.4 * device->bandwidth)) +
-                       (plan->bias_scratch > 0 ? 1.5 : 1.0) * device->stage_seconds;
+        cost.seconds = fmax(numbers / device->flops, bytes / (0.8 * device->bandwidth)) + 2.0 * device->stage_seconds;
     return cost;
 }

@@ -144,10 +144,13 @@ static bool is_aligned(const stage_bias *b, int64_t size) {
 
 /* How many parts each tile of so many bytes is cut into. All is counted in bytes that a multiprocessor reads in the same time: about as
  * much as one block of BIAS_THREADS alone, and a quarter more. Blocks that begin when others have ended are not waited for by those; more
- * than one part of a tile cost another launch. */
+ * than one part of a tile cost another launch, which tiles that fill the GPU do not need: five parts of 400 channels took 44 microseconds on
+ * an H200, whole ones 26. */
 static int64_t bias_parts(const cf_gpu *gpu, int64_t tiles, double bytes, int64_t most) {
     const double launch = 64e3, least_part = 16e3;
     const int64_t slots = BIAS_BLOCKS * gpu->facts.multiprocessors;
+    if (tiles >= slots)
+        return 1;
     const int64_t tried[] = {1, slots / tiles, 8 * slots / tiles};
     int64_t best = 1;
     double least = 0.0;

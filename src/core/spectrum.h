@@ -39,8 +39,8 @@ typedef struct cf_block {
     void *data;
     int64_t group, groups, row, rows;
     int64_t bin_stride, group_stride; /* complex elements */
-    float *
-        scales; /* FP16: [groups][rows'][columns / 8, rounded up] powers of two that eight columns each are to be multiplied by */
+    /* FP16: [groups][rows'][columns / 8, rounded up], each for eight columns, as power_of_scale() of storage.cuh reads it. */
+    float *scales;
     int64_t scale_stride; /* from group to group */
 } cf_block;
 
