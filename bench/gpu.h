@@ -19,6 +19,7 @@ typedef struct bench_gpu {
     struct bench_cudnn *cudnn; /* NULL: there is none */
     char cublas[32];           /* version */
     double search_seconds;     /* for each pass, to find the best way of a baseline */
+    bool deterministic;        /* baselines: only ways whose results are the same each time */
     bool verbose;
 } bench_gpu;
 

@@ -51,7 +51,7 @@ static void help(void) {
          "  --device D      cpu (default), or the number of a GPU\n"
          "  --class C       precision: fp32 (default); on a GPU also tf32, fp16, bf16. Baselines of this class only\n"
          "  --layout L      first (default), or on a GPU also last: channels last, in tensors and weights\n"
-         "  --tune          also the library's plan by measurement (tuned)\n"
+         "  --tune          also the library's plan by measurement (tuned); cuDNN's deterministic algorithms only\n"
          "  --families      the best candidate, by the cost model, of each family of kernels of ours, and of the "
          "family reference\n"
          "  --stages        instead of times of passes: bytes, operations and time of each stage of the library, by\n"

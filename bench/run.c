@@ -169,6 +169,7 @@ static bool open_session(bench_session *run, const bench_options *o) {
             return false;
         run->gpu = &run->gpu_in_use;
         run->gpu->search_seconds = o->search;
+        run->gpu->deterministic = o->tune; /* as tuned plans are */
         run->gpu->verbose = o->verbose;
     }
     run->timer = bench_timer_create(run->gpu);

@@ -469,7 +469,7 @@ static void too_little_time(void **state) {
 static void time_runs_out(void **state) {
     conv_fft_context *context = context_in(*state);
     conv_fft_plan_options options = options_of(CONV_FFT_TUNE_EXHAUSTIVE);
-    options.tune_milliseconds = 600;
+    options.tune_milliseconds = 1200;
     slowed = true;
     slow_runs = 0;
     const choice c = choose(context, small_line, &options);

@@ -133,6 +133,7 @@ conv_fft_status cf_profile(const conv_fft_plan *plan, int set, int repeats, conv
     laps.timer = rig.timer;
     for (int run = -1; status == CONV_FFT_SUCCESS && run < repeats; ++run) { /* the first one warms up */
         cf_call call = cf_rig_call(&rig, set);
+        call.bias = set & CONV_FFT_FORWARD ? rig.bias.data : NULL;
         call.gbias = set & CONV_FFT_BACKWARD_WEIGHTS ? rig.gbias.data : NULL;
         call.laps = &laps;
         status = measure(plan, set, &call, times + cf_max(run, 0), repeats);

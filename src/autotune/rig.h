@@ -35,7 +35,7 @@ conv_fft_status cf_rig_create(cf_device *device, const cf_gpu *gpu, const cf_lay
                               const cf_rig_sizes *sizes, cf_rig *rig);
 void cf_rig_destroy(cf_rig *rig); /* a rig of zeros is allowed */
 
-/* The call of a set of passes that may run in one call. */
+/* The call of a set of passes that may run in one call, without bias and gbias, which networks that normalise do without. */
 cf_call cf_rig_call(const cf_rig *rig, int set);
 
 /* Run all passes of the rig by a plan for them: forward, then the gradients, in a call each. */
