@@ -15,6 +15,7 @@ GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/d
 GPU_RESULTS ?= bench/results/$(GPU_NAME)
 GPU_BENCH = build/release/bench/bench_conv --device 0 --out $(GPU_RESULTS)/conv.csv
 GPU_STAGES = build/release/bench/bench_conv --device 0 --stages --out $(GPU_RESULTS)/stages.csv
+GPU_TUNED = build/release/bench/bench_conv --device 0 --tune --seconds 0.05 --search 0.4 --out $(GPU_RESULTS)/tuned.csv
 PYTHON ?= python3
 # What builds and tests the Python package; a torch that $(PYTHON) has is seen from within.
 VENV = build/python/venv
@@ -114,6 +115,8 @@ bench-gpu:
 	$(GPU_BENCH) $(SUITES) --class bf16
 	$(GPU_BENCH) $(SUITES) --class bf16 --layout last
 	$(GPU_BENCH) --suite grid=networks/grid.txt --seconds 0.05 --search 1
+	$(GPU_TUNED) --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt
+	$(GPU_TUNED) --suite grid=networks/grid.txt --count 48
 	$(GPU_STAGES) --suite networks/table4.txt
 	$(GPU_STAGES) --suite networks/volumes.txt --case c32-n64-k7
 	$(GPU_STAGES) --suite networks/signals.txt --case k1023

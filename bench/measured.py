@@ -6,8 +6,9 @@ import pathlib
 import re
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
-SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv", "steps"]
-PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "step", "step-graph", "step-gpus1", "step-gpus2"]
+SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv", "torch-depthwise", "torch-longconv", "steps"]
+PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "forward", "forward-graph", "training", "training-graph", "step",
+          "step-graph", "step-gpus1", "step-gpus2"]
 HALVES = ["bprop", "accgrad"]
 PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp64"]
 KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequency-major, against a copy", "3d": "3-D",
@@ -82,7 +83,8 @@ class Run:
         return self.ms[self.best()] / self.ms[self.ours()]
 
 
-OTHER_FORMS = ["stages", "quality"]  # files that are read by their names: budgets of stages are of runs too, and the other has columns of its own
+# Files that are read by their names: budgets of stages; tuned plans, whose baselines are deterministic as these are; columns of its own.
+OTHER_FORMS = ["stages", "tuned", "quality"]
 
 
 def read_results(folder, wanted=lambda path: path.stem not in OTHER_FORMS):
@@ -128,7 +130,7 @@ def in_order(runs):
 
 def suite_files(suite):
     """The files of its layers."""
-    return [NETWORKS / (name + ".txt") for name in {"nets": ["alexnet", "overfeat_fast"]}.get(suite, [suite])]
+    return [NETWORKS / (name + ".txt") for name in {"nets": ["alexnet", "overfeat_fast"]}.get(suite, [suite.removeprefix("torch-")])]
 
 
 def file_order(suite):

@@ -18,7 +18,7 @@ def records_lines(folder):
     for path in sorted(folder.glob("*.jsonl")):
         records = read_records(path)
         both = [record for record in records if record.get("direct_ms", -1) >= 0]
-        ours = sum(record["strategy"][0].split(" ")[0] in OUR_FAMILIES for record in records)
+        ours = sum(all(strategy.split(" ")[0] in OUR_FAMILIES for strategy in record["strategy"]) for record in records)
         tuned, direct = (sum(record[name] for record in both) for name in ("ms", "direct_ms"))
         rows.append("| %s | %d | %d | %d | %.2f | %.2f | %s |" % (path.stem, len(records), ours, len(records) - len(both), tuned, direct,
                                                               "**%.2f**" % (direct / tuned) if tuned else "-"))

@@ -122,7 +122,8 @@ def joint_gain(passes):
 def means_table(runs):
     """A line per layer: our ratio in each pass, their geometric mean, and the gain of the joint backward pass."""
     grid = len({run.case for run in runs if run.suite == "grid"})
-    layers = {key: passes for key, passes in layers_of(runs).items() if key[0] != "grid" or grid <= LONG_GRID}
+    layers = {key: passes for key, passes in layers_of(runs).items()
+              if (key[0] != "grid" or grid <= LONG_GRID) and not key[0].startswith("torch-")}  # these have passes of their own
     used = [run for passes in layers.values() for run in passes.values()]
     names = ["fprop", "bprop", "accgrad"]
     heads, class_of = class_heads(used)
@@ -327,7 +328,7 @@ def products_table(runs):
     return table(used, ["case", "precision", "cuBLAS: fprop, bprop, accgrad", "ours", "error of cuBLAS", "error of ours"], rows)
 
 
-LAYERS = {"layers": full_table, "means": means_table, "errors": errors_table, "errors-short": errors_short_table, "grid": grid_table, "kept": kept_table, "families": families_table, "tuned": tuned_table,
+LAYERS = {"layers": full_table, "means": means_table, "errors": errors_table, "errors-short": errors_short_table, "grid": grid_table, "kept": kept_table, "families": families_table,
           "stages": stages_table, "products": products_table}
 
 
@@ -347,8 +348,8 @@ def fill(text, path, results, pictures):
         if kind.startswith("picture-") and kind.split("-")[1] in PICTURES:
             lines = picture(path, pictures / ("%s-%s.svg" % (name, kind.removeprefix("picture-"))))
             return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
-        if kind and kind not in KINDS and kind not in LAYERS and kind not in ("quality", "records"):
-            names = [*LAYERS, "quality", "records", *("picture-" + word for word in PICTURES), *KINDS]
+        if kind and kind not in KINDS and kind not in LAYERS and kind not in ("tuned", "quality", "records"):
+            names = [*LAYERS, "tuned", "quality", "records", *("picture-" + word for word in PICTURES), *KINDS]
             raise SystemExit("report.py: %s is no kind; these are: %s" % (kind, ", ".join(names)))
         transforms = kind in KINDS
         folder = results / name.removesuffix("-summary")
@@ -357,6 +358,9 @@ def fill(text, path, results, pictures):
         if kind == "records":
             shipped = pathlib.Path(__file__).resolve().parent.parent / "tuning" / name
             return match.group(1) + "\n" + "\n".join(records_lines(shipped)) + "\n\n" + match.group(4)
+        if kind == "tuned":
+            lines = tuned_table(read_results(folder, lambda path: path.stem == "tuned"))
+            return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
         if kind == "stages":
             every = read_results(folder)
             lines = stages_table(read_results(folder, lambda path: path.stem == "stages"), every)

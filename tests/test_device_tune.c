@@ -100,6 +100,7 @@ static conv_fft_status plan_problem(conv_fft_context *context, const char *probl
     conv_fft_plan *plan = NULL;
     conv_fft_plan_options_init(&options);
     options.tuning = tuning;
+    options.tune_milliseconds = 600000; /* however slowly this machine compiles */
     conv_fft_status status = conv_fft_problem_parse(problem, &p, NULL, 0);
     if (status == CONV_FFT_SUCCESS)
         status = conv_fft_plan_create(context, &p, &options, &plan);

@@ -455,7 +455,7 @@ size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *list, size_
     bool seen[CF_FAMILY_COUNT] = {false};
     for (size_t i = 0; i < list->count; ++i) {
         const cf_family_id family = cf_candidate_family(job, &list->items[i]);
-        if (seen[family])
+        if (seen[family] || list->items[i].predicted == HUGE_VAL)
             continue;
         seen[family] = true;
         move_to(list, i, chosen++);

@@ -10,20 +10,24 @@
 #include <string.h>
 
 enum {
-    RUNS = 3
+    RUNS = 3,
+    SHORT_RUNS = 9 /* below CF_RACE_SHORT */
 };
 
 /* Seconds of one pass; HUGE_VAL: its workspace has no room here. */
 static conv_fft_status time_pass(cf_race *r, const conv_fft_plan *plan, int pass, double *seconds) {
     cf_rig alone = r->rig;
-    double times[RUNS];
+    double times[SHORT_RUNS];
+    int runs = RUNS;
     *seconds = HUGE_VAL;
     if (plan->workspace[1 << pass].bytes > r->rig.workspace.bytes)
         return CONV_FFT_SUCCESS;
     alone.passes = 1 << pass;
-    for (int i = 0; i < RUNS; ++i)
+    for (int i = 0; i < runs; ++i) {
         CF_FORWARD(cf_rig_time(&alone, plan, &times[i]));
-    *seconds = cf_median(times, RUNS);
+        runs = i == 0 && times[0] < CF_RACE_SHORT ? SHORT_RUNS : runs;
+    }
+    *seconds = cf_median(times, runs);
     return CONV_FFT_SUCCESS;
 }
 

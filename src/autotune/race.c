@@ -9,10 +9,10 @@
 #include <string.h>
 
 enum {
-    BEST_FEW = 8,          /* that mode `measure` times */
+    BEST_FEW = 5,          /* that mode `measure` times: more find little (docs/tuning.md) */
     MOST_EXHAUSTIVE = 128, /* that mode `exhaustive` times */
     ROUNDS = 7,
-    SHORT_ROUNDS = 15, /* of what takes less than SHORT, which a timer's steps blur */
+    SHORT_ROUNDS = 15, /* where the best is below CF_RACE_SHORT */
     CPU_FLUSH_BYTES = 32 << 20
 };
 
@@ -21,7 +21,6 @@ enum {
 /* Slower by this much after one or two runs, and after more. */
 #define FAR_BEHIND 1.7
 #define BEHIND 1.15
-#define SHORT 1e-4 /* seconds */
 
 static const char out_of_time[] = "not timed: the time was up";
 const char cf_race_untried[] = "not timed: the model expects others to be faster";
@@ -253,7 +252,7 @@ static conv_fft_status warm_up(cf_race *r) {
 conv_fft_status cf_race_run(cf_race *r) {
     CF_FORWARD(warm_up(r));
     CF_FORWARD(cf_race_combine(r));
-    for (int round = 0; r->count > 0 && round < (best_median(r) < SHORT ? SHORT_ROUNDS : ROUNDS); ++round) {
+    for (int round = 0; r->count > 0 && round < (best_median(r) < CF_RACE_SHORT ? SHORT_ROUNDS : ROUNDS); ++round) {
         for (size_t i = 0; i < r->count; ++i) {
             cf_candidate *c = &r->list->items[i];
             if (round == 0 && i >= 2 && cf_race_is_late(r)) {

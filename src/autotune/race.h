@@ -9,6 +9,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* Seconds below which the steps of a timer blur what is measured: such runs are repeated more often. */
+#define CF_RACE_SHORT 1e-4
+
 typedef struct cf_race {
     const cf_tuning_job *job;
     cf_candidates *list;

@@ -49,7 +49,8 @@ conv_fft_status cf_cudnn_open(cf_library *library, cf_cudnn_functions *functions
 conv_fft_status cf_cudnn_check(const cf_cudnn_functions *functions, cf_cudnn_status status, const char *call) {
     if (status == 0)
         return CONV_FFT_SUCCESS;
-    const bool unsupported = status == CF_CUDNN_NOT_SUPPORTED_8 || status / 1000 == CF_CUDNN_NOT_SUPPORTED / 1000;
+    const bool unsupported = status == CF_CUDNN_NOT_SUPPORTED_8 || status == CF_CUDNN_COMPILATION_FAILED ||
+                             status / 1000 == CF_CUDNN_NOT_SUPPORTED / 1000;
     return cf_fail(unsupported ? CONV_FFT_NOT_SUPPORTED : CONV_FFT_DEVICE_ERROR, "%s failed with %s (%u)", call,
                    functions->cudnnGetErrorString(status), status);
 }

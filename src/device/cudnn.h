@@ -27,6 +27,7 @@ typedef unsigned cf_cudnn_status, cf_cudnn_type, cf_cudnn_format, cf_cudnn_mode,
 /* X(name, cuDNN's name, value) */
 #define CF_CUDNN_CONSTANTS(X)                                                                              \
     X(CF_CUDNN_NOT_SUPPORTED, CUDNN_STATUS_NOT_SUPPORTED, 3000)                                            \
+    X(CF_CUDNN_COMPILATION_FAILED, CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED, 4001)                   \
     X(CF_CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, 0)                                                            \
     X(CF_CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, 1)                                                          \
     X(CF_CUDNN_DATA_HALF, CUDNN_DATA_HALF, 2)                                                              \
@@ -240,8 +241,8 @@ typedef struct cf_cudnn_lease {
 conv_fft_status cf_cudnn_acquire(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_lease *lease);
 void cf_cudnn_release(cf_cudnn *cudnn, cf_cudnn_lease *lease);
 
-/* SUCCESS; NOT_SUPPORTED: cuDNN says that it does not do this; DEVICE_ERROR. The sentence names the call and the
- * result. */
+/* SUCCESS; NOT_SUPPORTED: cuDNN says that it does not do this, or could not compile a kernel of its own; DEVICE_ERROR. The
+ * sentence names the call and the result. */
 conv_fft_status cf_cudnn_check(const cf_cudnn_functions *functions, cf_cudnn_status status, const char *call);
 #define CF_CUDNN(functions, name, ...) cf_cudnn_check(functions, (functions)->name(__VA_ARGS__), #name)
 
