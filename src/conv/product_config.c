@@ -8,6 +8,7 @@
 #include "device/jit.h"
 #include "fbfft/kernel_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +22,17 @@ int cf_product_threads(const cf_product_config *c) { return 32 * c->warps_m * c-
 
 /* As HalfProductConfig has it. */
 static int64_t half_shared(const cf_product_config *c) {
-    const int64_t m = cf_product_rows(c), n = cf_product_columns(c), dense = c->chunk + 4;
+    const int64_t m = cf_product_rows(c), n = cf_product_columns(c);
     const bool a_dense = c->kind != CF_PRODUCT_BACKWARD_WEIGHTS, b_dense = c->kind == CF_PRODUCT_FORWARD;
-    const int64_t a = a_dense ? m * dense : c->chunk * (m + 8), b = b_dense ? n * dense : c->chunk * (n + 8);
+    const int64_t a = c->chunk * (a_dense ? m : m + 8), b = c->chunk * (b_dense ? n : n + 8);
     const int64_t raw = c->stages * 4 * (a + b);
     if (!cf_spectrum_is_scaled(c->dtype))
         return c->slices * raw;
     const int64_t k = b_dense ? c->in_columns : c->out_columns,
                   part = !a_dense || k > 512 ? 256 : cf_ceil_div(k, c->chunk) * c->chunk;
     const int64_t tops = (a_dense ? m : m / 8) + (b_dense ? n : n / 8), warps = cf_product_threads(c) / 32;
-    return c->slices * (raw + (m + n) * part / 8) + cf_ceil_div(4 * (2 * tops + (4 * FOUND + 1) * warps), 16) * 16;
+    const int64_t tables = 4 * (m + n + n / 8 + 2 * tops + (4 * FOUND + 1) * warps), lows = (m + n) * part / 8;
+    return c->slices * (raw + cf_ceil_div(lows, 128) * 128) + cf_ceil_div(tables, 128) * 128;
 }
 
 int64_t cf_product_shared(const cf_product_config *c) {
@@ -85,7 +87,7 @@ static int row_warps(int64_t rows) {
 }
 
 static void set_blocks(cf_product_config *c, int64_t depth, const cf_gpu_facts *facts) {
-    const int kept = c->dtype != CONV_FFT_FP32 ? 88
+    const int kept = c->dtype != CONV_FFT_FP32 ? 64
                      : depth > 2 * CHUNK       ? 104
                                                : 80,
               registers = c->grouped ? 168 : kept + 8 * c->m_tiles * c->n_tiles;
@@ -106,24 +108,39 @@ static void cut_result(cf_product_config *c, int64_t rows, int64_t columns, int6
     c->warps_m = c->grouped || c->m_tiles == 2 ? 4 : row_warps(rows);
 }
 
-/* Of 16-bit spectra: warps of 32 rows where these are many, and blocks are, for they share what is read of the columns. The words of sums over rows are read one
- * by one, and many small blocks are best. */
+/* Cycles for eight terms of each sum of all matrices. 40 bytes come to a multiprocessor through the L2 cache in one, and four warps issue an
+ * instruction each in one and a half; the one that has most blocks counts. */
+static double half_cycles(const cf_product_config *c, int64_t rows, int64_t columns, int64_t matrices,
+                          const cf_gpu_facts *facts) {
+    const int64_t m = cf_product_rows(c), n = cf_product_columns(c),
+                  blocks = cf_ceil_div(rows, m) * cf_ceil_div(columns, n) * matrices;
+    const int instructions = 2 * c->m_tiles * c->n_tiles + 9 * c->m_tiles + c->n_tiles;
+    return (double)cf_ceil_div(blocks, facts->multiprocessors) *
+           (0.8 * (double)(m + n) + 0.375 * c->warps_m * c->warps_n * instructions);
+}
+
+/* Of 16-bit spectra: up to eight warps of 32 x 32 numbers, so that two such blocks have all registers. */
 static void cut_half(cf_product_config *c, int64_t rows, int64_t columns, int64_t depth, int64_t matrices,
                      const cf_gpu_facts *facts) {
-    const bool weights = c->kind == CF_PRODUCT_BACKWARD_WEIGHTS;
-    c->chunk = depth > CHUNK && !weights ? 2 * CHUNK : CHUNK;
-    c->warps_n = 1;
-    c->n_tiles = column_tiles(columns);
-    const int64_t large =
-        rows / 128 * cf_ceil_div(columns, 8 * c->n_tiles) * matrices; /* of 128 rows, for several turns */
-    c->m_tiles = rows > 64 && !weights && large > 4 * facts->multiprocessors ? 2 : 1;
-    c->warps_m = c->m_tiles == 2 ? row_warps(cf_ceil_div(rows, 2)) : row_warps(rows);
+    c->chunk = depth > CHUNK ? 2 * CHUNK : CHUNK;
+    double least = HUGE_VAL;
+    cf_product_config now = *c;
+    for (now.warps_n = 1; now.warps_n <= 4; ++now.warps_n)
+        for (now.warps_m = 1; now.warps_m <= 4 && now.warps_m * now.warps_n <= 8; ++now.warps_m)
+            for (now.m_tiles = 1; now.m_tiles <= 2; ++now.m_tiles)
+                for (now.n_tiles = 2; now.n_tiles <= 4; now.n_tiles += 2) {
+                    const double cycles = half_cycles(&now, rows, columns, matrices, facts);
+                    if (cycles < least) {
+                        least = cycles;
+                        *c = now;
+                    }
+                }
 }
 
 /* Where blocks are fewer than multiprocessors: smaller ones. */
 static void cut_smaller(cf_product_config *c) {
     c->grouped = false;
-    c->m_tiles = 1;
+    c->m_tiles = c->warps_n = 1;
     c->n_tiles = (int)cf_min(c->n_tiles, 4);
     c->warps_m = (int)cf_min(c->warps_m, 2);
 }
@@ -136,12 +153,13 @@ static int slices_of(const cf_product_config *c, int64_t blocks, int64_t depth, 
 }
 
 /* As many as leave room for the blocks, and as there are chunks. */
-static void set_stages(cf_product_config *c, int64_t depth, const cf_gpu_facts *facts) {
-    /* The gradient of the weights with 128 rows has no registers left for a fourth one. */
-    const int most = c->m_tiles == 2 && c->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? 3 : 4;
-    /* Of 16-bit spectra, those that are short are all on their way at once. */
-    const int64_t chunks = cf_ceil_div(depth, c->chunk) + (c->dtype != CONV_FFT_FP32);
-    c->stages = (int)cf_max(2, cf_min(most, chunks));
+static void set_stages(cf_product_config *c, int64_t depth, int64_t blocks, const cf_gpu_facts *facts) {
+    /* The gradient of the weights with 128 rows has no registers left for a fourth one, in FP32. */
+    const int most = c->m_tiles == 2 && c->kind == CF_PRODUCT_BACKWARD_WEIGHTS && c->dtype == CONV_FFT_FP32 ? 3 : 4;
+    /* Of 16-bit spectra, those that are short are all on their way at once, and those of a block's next matrix. */
+    const bool half = c->dtype != CONV_FFT_FP32, more = half && blocks > facts->multiprocessors * c->blocks;
+    const int64_t chunks = cf_ceil_div(depth, c->chunk) + half;
+    c->stages = more ? most : (int)cf_max(2, cf_min(most, chunks));
     while (c->stages > 2 &&
            (cf_product_shared(c) > facts->shared_per_block ||
             c->blocks * (cf_product_shared(c) + facts->shared_reserved_per_block) > facts->shared_per_multiprocessor))
@@ -156,6 +174,8 @@ cf_product_config cf_product_configure(const cf_product_desc *desc, const cf_gpu
                            .narrow = desc->dtype != CONV_FFT_FP32 && desc->result_dtype == desc->dtype,
                            .chunk = CHUNK,
                            .parts = desc->math == CONV_FFT_MATH_TF32 || desc->math == CONV_FFT_MATH_HALF ? 1 : 2,
+                           .warps_m = 1,
+                           .warps_n = 1,
                            .slices = 1};
     const int64_t rows = cf_max(1, desc->rows), matrices = desc->bins * cf_max(1, desc->groups);
     const int64_t depth = desc->kind == CF_PRODUCT_FORWARD         ? desc->in_columns
@@ -168,9 +188,16 @@ cf_product_config cf_product_configure(const cf_product_desc *desc, const cf_gpu
     if (cf_product_tiles(&c, rows) * matrices < facts->multiprocessors)
         cut_smaller(&c);
     set_blocks(&c, depth, facts);
-    c.slices = slices_of(&c, cf_product_tiles(&c, rows) * matrices, depth, facts);
+    const int64_t blocks = cf_product_tiles(&c, rows) * matrices;
+    c.slices = slices_of(&c, blocks, depth, facts);
     c.blocks = (int)cf_max(1, c.blocks / c.slices);
-    set_stages(&c, depth, facts);
+    set_stages(&c, depth, blocks, facts);
+    /* Rather fewer blocks than one chunk on its way, if there are more. */
+    while (c.dtype != CONV_FFT_FP32 && c.stages < 3 && c.blocks > 3 &&
+           (depth > c.chunk || blocks > facts->multiprocessors * c.blocks)) {
+        --c.blocks;
+        set_stages(&c, depth, blocks, facts);
+    }
     while (c.slices > 1 && cf_product_shared(&c) > facts->shared_per_block)
         --c.slices;
     return c;

@@ -208,12 +208,16 @@ template <class B> void odd() {
     tile<0, 6, 10, B>({20, 1, 1, false, true, 9});
 }
 template <class B> void blocks() {
-    check<0, 70, 40, 4, 1, 2, 8, 32, B>({130, 1, 1, false, true, 4});
+    check<0, 70, 40, 4, 1, 2, 4, 32, B>({130, 1, 1, false, true, 4});
     check<1, 72, 40, 2, 2, 1, 2, 32, B>({40, 1, 1, false, true, 4});
     check<2, 36, 40, 1, 4, 1, 2, 32, B>({70, 1, 1, true, true, 4});
     check<2, 20, 36, 1, 1, 2, 4, 32, B, 3>({150, 2, 1, true, true, 4});
     check<0, 100, 20, 2, 1, 1, 4, 16, B, 2>({40, 1, 1, false, true, 4});
     check<2, 48, 24, 2, 1, 1, 6, 16, B>({40, 1, 1, false, true, 4});
+    check<0, 64, 136, 4, 2, 2, 4, 32, B>({130, 2, 1, false, true, 4});
+    check<1, 136, 72, 2, 4, 2, 4, 32, B>({70, 2, 1, false, true, 4});
+    check<2, 72, 136, 4, 2, 2, 4, 32, B>({70, 2, 1, false, true, 4});
+    check<2, 6, 96, 3, 1, 2, 2, 32, B>({70, 2, 1, false, true, 4});
 }
 
 /* What a row of X (or Y) holds reaches no other row of the result: not a bit of it. */

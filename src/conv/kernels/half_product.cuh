@@ -39,20 +39,26 @@ struct HalfProductConfig {
                          C_ROW = KIND == 0 ? OUT_ : IN_;   /* row lengths in memory */
     static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* n */
     static constexpr int M = 16 * MT * WARPS_M, N = 8 * NT * WARPS_N, T = 32 * WARPS_M * WARPS_N;
-    /* Distances of lines: units of 16 bytes of eight rows in turn, and words of four lines of eight, lie in banks of their own. */
-    static constexpr int PITCH = CHUNK + 4, A_PITCH = A_DENSE ? PITCH : M + 8, B_PITCH = B_DENSE ? PITCH : N + 8;
+    /* Of a warp's row, the one that a thread has; where a line is a k, it reads its words of each line at once. */
+    static CF_DEVICE int row_of(int m, int half, int lane) {
+        return 16 * m + (A_DENSE ? 8 * half + lane / 4 : lane / 4 * 2 + half);
+    }
+    /* Distances of lines. Of those that are a k, four lie in banks of their own. */
+    static constexpr int A_PITCH = A_DENSE ? CHUNK : M + 8, B_PITCH = B_DENSE ? CHUNK : N + 8;
     static constexpr int A_BYTES = 4 * A_PITCH * (A_DENSE ? M : CHUNK), B_BYTES = 4 * B_PITCH * (B_DENSE ? N : CHUNK);
-    /* Of scales: 1 / the largest of lines or of eight columns, as all slices know them, with what warps find for these; and, for a part of a slice's
-     * sum, each one's powers of two below its largest. */
+    /* Of scales: 1 / the largest of lines or of eight columns, as all slices know them, with what warps find for these and what sums are to be
+     * multiplied by; and, for a part of a slice's sum, each one's powers of two below its largest. */
     static constexpr int A_TOPS = A_DENSE ? M : M / 8, B_TOPS = B_DENSE ? N : N / 8, WARPS = T * SLICES / 32,
                          FOUND = 16;
     static constexpr int PART = WEIGHTS || A_ROW > 512 ? 256 : (A_ROW + CHUNK - 1) / CHUNK *CHUNK,
                          A_LOWS = M * PART / 8, B_LOWS = N * PART / 8;
-    static constexpr int TABLES = SCALED ? (4 * (2 * (A_TOPS + B_TOPS) + (4 * FOUND + 1) * WARPS) + 15) / 16 * 16 : 0;
+    static constexpr int FACTORS = M + N + N / 8;
+    static constexpr int TABLES =
+        SCALED ? (4 * (FACTORS + 2 * (A_TOPS + B_TOPS) + (4 * FOUND + 1) * WARPS) + 127) / 128 * 128 : 0;
     static constexpr int RAW = A_BYTES + B_BYTES;
-    static constexpr int SLICE_BYTES = STAGES * RAW + (SCALED ? A_LOWS + B_LOWS : 0),
+    static constexpr int SLICE_BYTES = STAGES * RAW + (SCALED ? (A_LOWS + B_LOWS + 127) / 128 * 128 : 0),
                          SHARED = TABLES + SLICES * SLICE_BYTES;
-    static_assert(CHUNK % 8 == 0 && NT % 2 == 0, "whole instructions");
+    static_assert((CHUNK == 16 || CHUNK == 32) && NT % 2 == 0 && MT <= 2, "whole instructions");
     static_assert(!(NARROW && WEIGHTS), "sums over rows are added to");
     static_assert(SLICES == 1 || (SLICES - 1) * 8 * MT * NT * T * 4 <= SLICES * SLICE_BYTES,
                   "room for the slices' sums");
@@ -62,28 +68,69 @@ struct HalfProductConfig {
     static constexpr int DOWN = 15 + bits_of(A_ROW);
 };
 
-/* A thread's units of four words of R rows of an operand's chunk: unit and line of the i-th, i being a multiple of T. */
-template <class P, bool DENSE, int R> struct HalfUnits {
-    static constexpr int ACROSS = (DENSE ? P::CHUNK : R) / 4, LINES = DENSE ? R : P::CHUNK, ALL = ACROSS * LINES;
+/* Where a unit of four words stands in a row of a dense operand: those that eight threads read at a time, of neighbouring rows, are in banks of
+ * their own. */
+template <class P> CF_DEVICE int half_turn(int row) { return (P::CHUNK == 16 ? row / 2 : row) % (P::CHUNK / 4); }
+
+/* A thread's units of four words of R rows of an operand's chunk: unit and line of the i-th, i being a multiple of T, and where it stands. ROW: words
+ * of a line in memory. */
+template <class P, bool DENSE, int R, int ROW> struct HalfUnits {
+    static constexpr int ACROSS = (DENSE ? P::CHUNK : R) / 4, LINES = DENSE ? R : P::CHUNK, ALL = ACROSS * LINES,
+                         PITCH = (DENSE ? P::CHUNK : R + 8) / 4;
     /* Mostly whole lines at a time: then the unit is the same each time, and steps from line to line are constants. */
-    static constexpr bool WHOLE = P::T % ACROSS == 0;
+    static constexpr bool WHOLE = P::T % ACROSS == 0, EVEN = WHOLE && (!DENSE || P::T / ACROSS % 8 == 0);
     static CF_DEVICE int unit(int i, int tid) { return (WHOLE ? tid : i + tid) % ACROSS; }
     static CF_DEVICE int line(int i, int tid) { return WHOLE ? tid / ACROSS + i / ACROSS : (i + tid) / ACROSS; }
+    static CF_DEVICE bool is_beyond(int i, int tid) {
+        return ALL % P::T != 0 && i + P::T > ALL && line(i, tid) >= LINES;
+    }
+    static CF_DEVICE int place(int i, int tid) {
+        const int n = line(EVEN ? 0 : i, tid), u = unit(i, tid);
+        return n * PITCH + (DENSE ? u ^ half_turn<P>(n) : u) + (EVEN ? i / ACROSS * PITCH : 0);
+    }
+    static CF_DEVICE long long start(int tid) { return (long long)line(0, tid) * ROW + 4 * unit(0, tid); }
+    static CF_DEVICE long long next(int i, int tid) {
+        return WHOLE ? (long long)(i / ACROSS) * ROW
+                     : (long long)(line(i, tid) - line(0, tid)) * ROW + 4 * (unit(i, tid) - unit(0, tid));
+    }
 };
 
-/* R rows of an operand's chunk into shared memory; what is beyond the operand becomes zero. WIDE: whole units; FULL: there is nothing beyond. */
-template <class P, bool DENSE, int R, int ROW, int PITCH, bool WIDE, bool FULL>
-CF_DEVICE void half_copy_as(smem<real> raw, const unsigned *from, int rows, int k0, int k_end, int tid) {
-    typedef HalfUnits<P, DENSE, R> Units;
+/* Four words at constant distances from two places. */
+template <int TO, int FROM> CF_DEVICE void half_copy_near(smem<char> to, const unsigned *from) {
+#ifdef CF_SIMT
+    copy_async<4>(smem_cast<real>(to + TO), reinterpret_cast<const real *>(from + FROM), true);
+#else
+    asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %3], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "n"(TO), "n"(FROM * 4)
+                 : "memory");
+#endif
+}
+template <class U, class P, int ROW, int I>
+CF_DEVICE void half_copy_even(smem<char> to, const unsigned *from, int tid) {
+    if constexpr (I < U::ALL) {
+        if (!U::is_beyond(I, tid))
+            half_copy_near<I / U::ACROSS * U::PITCH * 16, I / U::ACROSS * ROW>(to, from);
+        half_copy_even<U, P, ROW, I + P::T>(to, from, tid);
+    }
+}
+
+/* R rows of an operand's chunk into shared memory, from a thread's first unit; what is beyond the operand becomes zero. WIDE: whole units; FULL:
+ * there is nothing beyond. */
+template <class P, bool DENSE, int R, int ROW, bool WIDE, bool FULL>
+CF_DEVICE void half_copy_as(smem<char> raw, const unsigned *from, int rows, int k0, int k_end, int tid) {
+    typedef HalfUnits<P, DENSE, R, ROW> Units;
+    if constexpr (FULL && Units::EVEN) {
+        half_copy_even<Units, P, ROW, 0>(raw + 16 * Units::place(0, tid), from, tid);
+        return;
+    }
 #pragma unroll(WIDE ? 64 : 1)
     for (int i = 0; i < Units::ALL; i += P::T) {
-        const int unit = Units::unit(i, tid), line = Units::line(i, tid);
-        if (Units::ALL % P::T != 0 && line >= Units::LINES)
+        if (Units::is_beyond(i, tid))
             break;
+        const int unit = Units::unit(i, tid), line = Units::line(i, tid);
         const int row = DENSE ? line : 4 * unit, k = k0 + (DENSE ? 4 * unit : line);
-        const smem<real> to = raw + (line * PITCH + 4 * unit);
-        const real *const p =
-            reinterpret_cast<const real *>(from + (DENSE ? (long long)row * ROW + k : (long long)k * ROW + row));
+        const smem<real> to = smem_cast<real>(raw + 16 * Units::place(i, tid));
+        const real *const p = reinterpret_cast<const real *>(from + Units::next(i, tid));
         const bool inside = FULL || (row < rows && k < k_end);
         if (WIDE)
             copy_async<4>(to, p, inside);
@@ -92,15 +139,15 @@ CF_DEVICE void half_copy_as(smem<real> raw, const unsigned *from, int rows, int 
                 copy_async<1>(to + j, p + j, inside && (DENSE ? k + j < k_end : row + j < rows));
     }
 }
-template <class P, bool DENSE, int R, int ROW, int PITCH>
-CF_DEVICE void half_copy(smem<char> raw, const unsigned *from, int rows, int k0, int k_end, int tid, bool wide) {
-    smem<real> to = smem_cast<real>(raw);
-    if (wide && rows >= R && k0 + P::CHUNK <= k_end)
-        half_copy_as<P, DENSE, R, ROW, PITCH, true, true>(to, from, rows, k0, k_end, tid);
+template <class P, bool DENSE, int R, int ROW>
+CF_DEVICE void half_copy(smem<char> to, const unsigned *from, int rows, int k0, int k_end, int tid, bool wide) {
+    constexpr bool WHOLE_SUMS = !P::WEIGHTS && P::A_ROW % (P::CHUNK * P::SLICES) == 0;
+    if (wide && rows >= R && (WHOLE_SUMS || k0 + P::CHUNK <= k_end))
+        half_copy_as<P, DENSE, R, ROW, true, true>(to, from, rows, k0, k_end, tid);
     else if (wide)
-        half_copy_as<P, DENSE, R, ROW, PITCH, true, false>(to, from, rows, k0, k_end, tid);
+        half_copy_as<P, DENSE, R, ROW, true, false>(to, from, rows, k0, k_end, tid);
     else
-        half_copy_as<P, DENSE, R, ROW, PITCH, false, false>(to, from, rows, k0, k_end, tid);
+        half_copy_as<P, DENSE, R, ROW, false, false>(to, from, rows, k0, k_end, tid);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- scales */
@@ -113,18 +160,19 @@ struct HalfTops {
     smem<float> inverse, bound;
 };
 
-/* These, or what each warp finds of each eight columns; whether scales differ that are no zeros'. `rows` as in half_copy(). */
+/* These, or what each warp finds of each eight columns; whether scales differ that are no zeros'. `rows` as in half_copy(); the first line is
+ * the first-th thread's. */
 template <class P, bool DENSE, int R, int ROW>
-CF_DEVICE bool half_find_tops(HalfTops tops, smem<float> found, const float *scales, int rows, int k_end) {
+CF_DEVICE bool half_find_tops(HalfTops tops, smem<float> found, const float *scales, int rows, int k_end, int first) {
     constexpr int EIGHTS = (ROW + 7) / 8, ALL = P::T * P::SLICES;
     const int thread = int(threadIdx.x);
     const float least = 1.17549435e-38f; /* whose reciprocal is a number */
     bool differ = false;
     if constexpr (DENSE) {
-        for (int line = thread; line < R; line += ALL) {
+        for (int line = (thread + ALL - first % ALL) % ALL; line < R; line += ALL) {
             float most = 0, bound = least;
             if (line < rows)
-#pragma unroll 8
+#pragma unroll 16
                 for (int i = 0; i < EIGHTS; ++i) {
                     const float scale = scales[(long long)line * EIGHTS + i], power = power_of_scale(scale);
                     differ = differ || (power > 0 && most > 0 && power != most);
@@ -136,8 +184,8 @@ CF_DEVICE bool half_find_tops(HalfTops tops, smem<float> found, const float *sca
         }
     } else {
 #pragma unroll
-        for (int first = 0; first < R / 8; first += 8) {
-            const int eight = first + thread % 8;
+        for (int eights = 0; eights < R / 8; eights += 8) {
+            const int eight = eights + thread % 8;
             float most = 0, bound = least;
             if (8 * eight < rows && eight < R / 8)
 #pragma unroll 8
@@ -202,58 +250,84 @@ CF_DEVICE void half_find_lows(smem<unsigned> lows, smem<float> tops, const float
 }
 
 /* The words that a thread has copied, as multiples of the largest scale of their line or of their eight columns. */
-template <class P, bool DENSE, int R, int PITCH>
+template <class P, bool DENSE, int R, int ROW>
 CF_DEVICE void half_share(smem<char> raw, smem<unsigned> lows, int k, int tid) {
-    typedef HalfUnits<P, DENSE, R> Units;
-    constexpr int ACROSS = DENSE ? P::PART / 8 : R / 8;
+    typedef HalfUnits<P, DENSE, R, ROW> Units;
+    constexpr int ACROSS = DENSE ? P::PART / 8 : R / 8, COUNT = (Units::ALL + P::T - 1) / P::T;
+    const int first = DENSE ? k % P::PART / 8 : k % P::PART * ACROSS;
+    unsigned low[COUNT], all = 0;
 #pragma unroll
-    for (int i = 0; i < Units::ALL; i += P::T) {
-        const int unit = Units::unit(i, tid), line = Units::line(i, tid);
-        if (Units::ALL % P::T != 0 && line >= Units::LINES)
+    for (int j = 0; j < COUNT; ++j) {
+        const int i = j * P::T, place = first + Units::line(i, tid) * ACROSS + Units::unit(i, tid) / 2;
+        low[j] = Units::is_beyond(i, tid) ? 0 : lows[place / 4] >> place % 4 * 8 & 255u;
+        all |= low[j];
+    }
+    if (all == 0)
+        return;
+#pragma unroll
+    for (int j = 0; j < COUNT; ++j) {
+        if (Units::is_beyond(j * P::T, tid))
             break;
-        const int place =
-            DENSE ? line * ACROSS + (k % P::PART / 8 + unit / 2) : (k % P::PART + line) * ACROSS + unit / 2;
-        const unsigned low = lows[place / 4] >> place % 4 * 8 & 255u;
-        if (low == 0)
-            continue;
-        const float share = __uint_as_float((127u - low) << 23);
+        const float share = __uint_as_float((127u - low[j]) << 23);
         const unsigned both = pack_halves(share, share);
-        smem<uint4> words = smem_cast<uint4>(raw) + (line * (PITCH / 4) + unit);
+        smem<uint4> words = smem_cast<uint4>(raw) + Units::place(j * P::T, tid);
         const uint4 w = words[0];
         words[0] = make_uint4(product_of_halves(w.x, both), product_of_halves(w.y, both), product_of_halves(w.z, both),
                               product_of_halves(w.w, both));
     }
 }
 
-/* Sixteen rows and eight words of A as multiply_halves() takes them, and the same for the imaginary part of the product. */
-template <class P> struct HalfRows { unsigned word[4], turned[4]; };
-template <class P> CF_DEVICE void half_rows(HalfRows<P> &a, smem<char> raw, int row, int step, int lane) {
-    if constexpr (P::A_DENSE) {
-        load_matrices(a.word, smem_cast<uint4>(raw), (row + lane % 16) * (P::A_PITCH / 4) + 2 * step + lane / 16);
-    } else {
+/* -------------------------------------------------------------------------------------------------------------- operands */
+
+/* Where a thread reads an operand's words of a chunk: of a dense one units, else words; step by step others. */
+template <class P> CF_DEVICE int half_rows_at(int chunk, int row, int lane) {
+    if constexpr (P::A_DENSE)
+        return chunk / 4 + (row + lane % 16) * (P::CHUNK / 4) + (lane / 16 ^ half_turn<P>(lane % 16));
+    else
+        return chunk + lane % 4 * P::A_PITCH + row + lane / 4 * 2;
+}
+template <class P> CF_DEVICE int half_columns_at(int chunk, int column, int lane) {
+    const int of_eight = lane % 8;
+    if constexpr (P::B_DENSE)
+        return chunk / 4 + (column + lane / 16 * 8 + of_eight) * (P::CHUNK / 4) +
+               (lane / 8 % 2 ^ half_turn<P>(of_eight));
+    else
+        return chunk + lane % 4 * P::B_PITCH + column + lane / 4;
+}
+
+/* A warp's rows of A, eight words of each as multiply_halves() takes them, and the same for the imaginary part of the product. */
+template <class P> struct HalfRows { unsigned word[P::MT][4], turned[P::MT][4]; };
+template <class P> CF_DEVICE void half_rows(HalfRows<P> &a, smem<char> shared, int at, int step) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-            a.word[i] =
-                smem_cast<unsigned>(raw)[(8 * step + lane % 4 + i / 2 * 4) * P::A_PITCH + row + lane / 4 + i % 2 * 8];
-    }
+    for (int m = 0; m < P::MT; ++m) {
+        if constexpr (P::A_DENSE) {
+            load_matrices(a.word[m], smem_cast<uint4>(shared) + 16 * m * (P::CHUNK / 4), at ^ 2 * step);
+        } else {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const unsigned w = a.word[i], swapped = w >> 16 | w << 16;
-        a.turned[i] = P::KIND == 1 ? swapped : swapped ^ 0x80000000u;
-        a.word[i] = P::KIND == 1 ? w ^ 0x80000000u : w;
+            for (int i = 0; i < 2; ++i) {
+                const uint2 w =
+                    smem_cast<uint2>(smem_cast<unsigned>(shared) + at)[((8 * step + 4 * i) * P::A_PITCH + 16 * m) / 2];
+                a.word[m][2 * i] = w.x;
+                a.word[m][2 * i + 1] = w.y;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const unsigned w = a.word[m][i], swapped = w >> 16 | w << 16;
+            a.turned[m][i] = P::KIND == 1 ? swapped : swapped ^ 0x80000000u;
+            a.word[m][i] = P::KIND == 1 ? w ^ 0x80000000u : w;
+        }
     }
 }
 
-/* Sixteen columns of B, eight words of each. */
-template <class P> CF_DEVICE void half_columns(unsigned b[4], smem<char> raw, int column, int step, int lane) {
+/* Tiles n and n + 1 of eight columns of B, eight words of each. */
+template <class P> CF_DEVICE void half_columns(unsigned b[4], smem<char> shared, int at, int n, int step) {
     if constexpr (P::B_DENSE) {
-        load_matrices(b, smem_cast<uint4>(raw),
-                      (column + lane / 16 * 8 + lane % 8) * (P::B_PITCH / 4) + 2 * step + lane / 8 % 2);
+        load_matrices(b, smem_cast<uint4>(shared) + 8 * n * (P::CHUNK / 4), at ^ 2 * step);
     } else {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            b[i] = smem_cast<unsigned>(
-                raw)[(8 * step + lane % 4 + i % 2 * 4) * P::B_PITCH + column + lane / 4 + i / 2 * 8];
+            b[i] = (smem_cast<unsigned>(shared) + at)[(8 * step + i % 2 * 4) * P::B_PITCH + (n + i / 2) * 8];
     }
 }
 
@@ -264,48 +338,50 @@ template <class P> CF_DEVICE void half_multiply(float d[4], const unsigned a[4],
         multiply_bf16(d, a, b);
 }
 
-/* sums += the product of a chunk. */
-template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> raw, int warp, int lane) {
-    const int row = warp % P::WARPS_M * (16 * P::MT), column = warp / P::WARPS_M * (8 * P::NT);
+/* sums += the product of a chunk, which begins at a word of shared memory. */
+template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> shared, int chunk, int warp, int lane) {
+    const int a_at = half_rows_at<P>(chunk, warp % P::WARPS_M * (16 * P::MT), lane),
+              b_at = half_columns_at<P>(chunk + P::A_BYTES / 4, warp / P::WARPS_M * (8 * P::NT), lane);
 #pragma unroll
     for (int step = 0; step < P::CHUNK / 8; ++step) {
-        HalfRows<P> a[P::MT];
-#pragma unroll
-        for (int m = 0; m < P::MT; ++m)
-            half_rows<P>(a[m], raw, row + 16 * m, step, lane);
+        HalfRows<P> a;
+        half_rows<P>(a, shared, a_at, step);
 #pragma unroll
         for (int n = 0; n < P::NT; n += 2) {
             unsigned b[4];
-            half_columns<P>(b, raw + P::A_BYTES, column + 8 * n, step, lane);
+            half_columns<P>(b, shared, b_at, n, step);
 #pragma unroll
             for (int i = 0; i < 2; ++i)
 #pragma unroll
                 for (int m = 0; m < P::MT; ++m) {
-                    half_multiply<P>(s.re[m][n + i], a[m].word, b + 2 * i);
-                    half_multiply<P>(s.im[m][n + i], a[m].turned, b + 2 * i);
+                    half_multiply<P>(s.re[m][n + i], a.word[m], b + 2 * i);
+                    half_multiply<P>(s.im[m][n + i], a.turned[m], b + 2 * i);
                 }
         }
     }
 }
 
+/* --------------------------------------------------------------------------------------------------------------- results */
+
+/* A narrow result. */
 template <class P>
 CF_DEVICE void half_store(const ProductSums<P> &s, unsigned *c, int rows, int columns, int warp, int lane, bool wide) {
     const int m0 = warp % P::WARPS_M * (16 * P::MT) + lane / 4, n0 = warp / P::WARPS_M * (8 * P::NT) + lane % 4 * 2;
+    unsigned *const first = c + ((long long)m0 * P::C_ROW + n0);
 #pragma unroll
     for (int m = 0; m < P::MT; ++m)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const int row = m0 + 16 * m + 8 * half;
-            if (row >= rows)
+            if (m0 + (16 * m + 8 * half) >= rows)
                 continue;
 #pragma unroll
             for (int n = 0; n < P::NT; ++n) {
                 const int column = n0 + 8 * n;
-                if (column >= columns)
-                    continue;
-                unsigned *const to = c + ((long long)row * P::C_ROW + column);
+                unsigned *const to = first + ((16 * m + 8 * half) * P::C_ROW + 8 * n);
                 const unsigned x = P::Bins::pack(s.re[m][n][2 * half], s.im[m][n][2 * half]),
                                y = P::Bins::pack(s.re[m][n][2 * half + 1], s.im[m][n][2 * half + 1]);
+                if (P::COLUMNS % P::N != 0 && column >= columns)
+                    continue;
                 if (wide) { /* then columns are even */
                     *reinterpret_cast<uint2 *>(to) = make_uint2(x, y);
                 } else {
@@ -317,51 +393,64 @@ CF_DEVICE void half_store(const ProductSums<P> &s, unsigned *c, int rows, int co
         }
 }
 
-/* Sums by the scales of their row and column; or, of a narrow result, as multiples of the largest that they can be in the row and eight columns,
- * which is noted. */
-template <class P>
-CF_DEVICE void half_finish(ProductSums<P> &s, HalfTops a_tops, HalfTops b_tops, float *c_scales, int rows, int columns,
-                           bool notes, int warp, int lane) {
-    constexpr float DOWN = 1.0f / float(1ll << P::DOWN), UP = float(1ll << P::DOWN);
-    const int m0 = warp % P::WARPS_M * (16 * P::MT) + lane / 4, n0 = warp / P::WARPS_M * (8 * P::NT);
+/* What sums are multiplied by: the scales of their row and column; or, of a narrow result, what makes them multiples of the largest that they can
+ * be in the row and eight columns. */
+struct HalfFactors {
+    smem<float> row, column, eight; /* the last: the largest that the column's factor stands for */
+};
+template <class P> CF_DEVICE void half_find_factors(HalfFactors f, HalfTops a_tops, HalfTops b_tops) {
+    constexpr float DOWN = 1.0f / float(1ll << P::DOWN);
+    for (int i = int(threadIdx.x); i < P::M + P::N; i += P::T * P::SLICES) {
+        if (i < P::M) {
+            const int line = P::A_DENSE ? i : i / 8;
+            const float factor = inverse_power(a_tops.inverse[line]);
+            f.row[i] = P::NARROW ? factor * inverse_power(a_tops.bound[line]) : factor;
+        } else {
+            const int column = i - P::M, line = P::B_DENSE ? column : column / 8;
+            const float factor = inverse_power(b_tops.inverse[line]);
+            float bound = 1;
+            if constexpr (P::NARROW) {
+                bound = b_tops.bound[P::B_DENSE ? column / 8 * 8 : line];
+                for (int j = 1; P::B_DENSE && j < 8; ++j)
+                    bound = fmaxf(bound, b_tops.bound[column / 8 * 8 + j]);
+                if (column % 8 == 0)
+                    f.eight[column / 8] = bound;
+            }
+            f.column[column] = P::NARROW ? factor * (DOWN * inverse_power(bound)) : factor;
+        }
+    }
+}
+template <class P> CF_DEVICE void half_finish(ProductSums<P> &s, HalfFactors f, int warp, int lane) {
+    const int m0 = warp % P::WARPS_M * (16 * P::MT), n0 = warp / P::WARPS_M * (8 * P::NT);
+    float of_row[P::MT][2];
+#pragma unroll
+    for (int m = 0; m < P::MT; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+            of_row[m][half] = f.row[m0 + P::row_of(m, half, lane)];
 #pragma unroll
     for (int n = 0; n < P::NT; ++n) {
-        const int column = n0 + 8 * n;
-        float of_column[2], bound = 1;
+        float of_column[2];
 #pragma unroll
         for (int j = 0; j < 2; ++j)
-            of_column[j] = inverse_power(b_tops.inverse[P::B_DENSE ? column + lane % 4 * 2 + j : column / 8]);
-        if constexpr (P::NARROW) {
-            if constexpr (P::B_DENSE) {
-                bound = fmaxf(b_tops.bound[column + lane % 4 * 2], b_tops.bound[column + lane % 4 * 2 + 1]);
-                bound = fmaxf(bound, __shfl_xor_sync(0xffffffffu, bound, 1));
-                bound = fmaxf(bound, __shfl_xor_sync(0xffffffffu, bound, 2));
-            } else {
-                bound = b_tops.bound[column / 8];
-            }
-            of_column[0] *= DOWN * inverse_power(bound);
-            of_column[1] *= DOWN * inverse_power(bound);
-        }
+            of_column[j] = f.column[n0 + 8 * n + lane % 4 * 2 + j];
 #pragma unroll
         for (int m = 0; m < P::MT; ++m)
 #pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const int row = m0 + 16 * m + 8 * half, line = P::A_DENSE ? row : row / 8;
-                float of_row = inverse_power(a_tops.inverse[line]);
-                if constexpr (P::NARROW) {
-                    const float bound_of_row = a_tops.bound[line];
-                    if (notes && lane % 4 == 0 && row < rows && column < columns)
-                        c_scales[(long long)row * ((P::C_ROW + 7) / 8) + column / 8] = bound_of_row * bound * UP;
-                    of_row *= inverse_power(bound_of_row);
-                }
-#pragma unroll
-                for (int j = 0; j < 2; ++j) {
-                    const float factor = of_row * of_column[j];
-                    float &re = s.re[m][n][2 * half + j], &im = s.im[m][n][2 * half + j];
-                    re = re * factor;
-                    im = im * factor;
-                }
+            for (int i = 0; i < 4; ++i) {
+                const float factor = of_row[m][i / 2] * of_column[i % 2];
+                s.re[m][n][i] = s.re[m][n][i] * factor;
+                s.im[m][n][i] = s.im[m][n][i] * factor;
             }
+    }
+}
+/* Of a narrow result. */
+template <class P> CF_DEVICE void half_note(float *c_scales, HalfTops a_tops, HalfFactors f, int rows, int columns) {
+    constexpr float UP = float(1ll << P::DOWN);
+    for (int i = int(threadIdx.x); i < P::M * (P::N / 8); i += P::T) {
+        const int row = i / (P::N / 8), eight = i % (P::N / 8);
+        if (row < rows && 8 * eight < columns)
+            c_scales[(long long)row * ((P::C_ROW + 7) / 8) + eight] = a_tops.bound[row] * f.eight[eight] * UP;
     }
 }
 
@@ -386,26 +475,35 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
     const int m0 = tile / n_tiles * P::M, n0 = tile % n_tiles * P::N;
     const int slice = (int)threadIdx.x / P::T, tid = (int)threadIdx.x % P::T, warp = tid / 32, lane = tid % 32;
 
-    smem<float> tables = cf_dynamic_shared<float>(), found = tables + 2 * (P::A_TOPS + P::B_TOPS),
-                differing = found + 4 * P::FOUND * P::WARPS;
-    const HalfTops a_tops = {tables, tables + P::A_TOPS},
-                   b_tops = {tables + 2 * P::A_TOPS, tables + (2 * P::A_TOPS + P::B_TOPS)};
-    smem<char> raw = cf_dynamic_shared<char>() + (P::TABLES + slice * P::SLICE_BYTES);
-    smem<unsigned> a_lows = smem_cast<unsigned>(raw + P::STAGES * P::RAW), b_lows = a_lows + P::A_LOWS / 4;
-    const unsigned *const a_tile = call.a + (P::A_DENSE ? (long long)m0 * P::A_ROW : m0),
-                          *const b_tile = call.b + (P::B_DENSE ? (long long)n0 * P::B_ROW : n0);
+    smem<float> tables = cf_dynamic_shared<float>(), tops = tables + P::FACTORS,
+                found = tops + 2 * (P::A_TOPS + P::B_TOPS), differing = found + 4 * P::FOUND * P::WARPS;
+    const HalfFactors factors = {tables, tables + P::M, tables + (P::M + P::N)};
+    const HalfTops a_tops = {tops, tops + P::A_TOPS},
+                   b_tops = {tops + 2 * P::A_TOPS, tops + (2 * P::A_TOPS + P::B_TOPS)};
+    const smem<char> shared = cf_dynamic_shared<char>();
+    const int own = P::TABLES + slice * P::SLICE_BYTES; /* bytes of it, behind which the slice's are */
+    const smem<unsigned> a_lows = smem_cast<unsigned>(shared + (own + P::STAGES * P::RAW)),
+                         b_lows = a_lows + P::A_LOWS / 4;
+    constexpr long long A_STEP = P::A_DENSE ? P::CHUNK : (long long)P::CHUNK * P::A_ROW,
+                        B_STEP = P::B_DENSE ? P::CHUNK : (long long)P::CHUNK * P::B_ROW; /* from chunk to chunk */
     const int chunks = (k_all + P::CHUNK * P::SLICES - 1) / (P::CHUNK * P::SLICES), k_first = slice * chunks * P::CHUNK;
+    const unsigned *const a_tile = call.a + ((P::A_DENSE ? (long long)m0 * P::A_ROW : m0) + slice * chunks * A_STEP +
+                                             HalfUnits<P, P::A_DENSE, P::M, P::A_ROW>::start(tid)),
+                          *const b_tile =
+                              call.b + ((P::B_DENSE ? (long long)n0 * P::B_ROW : n0) + slice * chunks * B_STEP +
+                                        HalfUnits<P, P::B_DENSE, P::N, P::B_ROW>::start(tid));
     int matrix = (int)blockIdx.x / (m_tiles * n_tiles), coming = matrix, coming_chunk = 0, coming_stage = 0, stage = 0;
     HalfBin at(call, matrix), from = at;
     const unsigned *a = a_tile + (from.bin * call.a_bin + from.group * call.a_group),
                    *b = b_tile + (from.bin * call.b_bin + from.group * call.b_group);
     const auto copy = [&] {
         if (coming < call.matrices) {
-            smem<char> to = raw + coming_stage * P::RAW;
+            const smem<char> to = shared + (own + coming_stage * P::RAW);
             const int k = k_first + coming_chunk * P::CHUNK;
-            half_copy<P, P::A_DENSE, P::M, P::A_ROW, P::A_PITCH>(to, a, m_all - m0, k, k_all, tid, call.wide_a);
-            half_copy<P, P::B_DENSE, P::N, P::B_ROW, P::B_PITCH>(to + P::A_BYTES, b, P::COLUMNS - n0, k, k_all, tid,
-                                                                 call.wide_b);
+            half_copy<P, P::A_DENSE, P::M, P::A_ROW>(to, a, m_all - m0, k, k_all, tid, call.wide_a);
+            half_copy<P, P::B_DENSE, P::N, P::B_ROW>(to + P::A_BYTES, b, P::COLUMNS - n0, k, k_all, tid, call.wide_b);
+            a += A_STEP;
+            b += B_STEP;
             coming_stage = coming_stage + 1 == P::STAGES ? 0 : coming_stage + 1;
             if (++coming_chunk == chunks) {
                 coming_chunk = 0;
@@ -431,9 +529,9 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
                 __syncthreads();
             known = at.group;
             part = -1;
-            differ = half_find_tops<P, P::A_DENSE, P::M, P::A_ROW>(a_tops, found, a_scales, m_all - m0, k_all);
+            differ = half_find_tops<P, P::A_DENSE, P::M, P::A_ROW>(a_tops, found, a_scales, m_all - m0, k_all, 0);
             differ = half_find_tops<P, P::B_DENSE, P::N, P::B_ROW>(b_tops, found + 2 * P::WARPS * P::FOUND, b_scales,
-                                                                   P::COLUMNS - n0, k_all) ||
+                                                                   P::COLUMNS - n0, k_all, P::A_DENSE ? P::M : 0) ||
                      differ;
             __syncthreads();
             differ = half_join_tops<P, P::A_DENSE, P::M>(a_tops, found) || differ;
@@ -444,13 +542,14 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
             if (lane == 0)
                 differing[(int)threadIdx.x / 32] = votes;
             __syncthreads();
+            half_find_factors<P>(factors, a_tops, b_tops); /* read behind the barriers of chunks */
             differ = false;
             for (int i = 0; i < P::WARPS; ++i)
                 differ = differ || differing[i] > 0;
         }
         ProductSums<P> sums = {};
         for (int chunk = 0; chunk < chunks; ++chunk) {
-            const smem<char> words = raw + stage * P::RAW;
+            const int words = own + stage * P::RAW;
             stage = stage + 1 == P::STAGES ? 0 : stage + 1;
             if (P::SCALED && differ) {
                 const int k = chunk * P::CHUNK;
@@ -464,14 +563,14 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
                     __syncthreads();
                 }
                 product_wait<P::STAGES - 2>();
-                half_share<P, P::A_DENSE, P::M, P::A_PITCH>(words, a_lows, k, tid);
-                half_share<P, P::B_DENSE, P::N, P::B_PITCH>(words + P::A_BYTES, b_lows, k, tid);
+                half_share<P, P::A_DENSE, P::M, P::A_ROW>(shared + words, a_lows, k, tid);
+                half_share<P, P::B_DENSE, P::N, P::B_ROW>(shared + (words + P::A_BYTES), b_lows, k, tid);
             } else {
                 product_wait<P::STAGES - 2>();
             }
             __syncthreads(); /* the chunk is there, and nobody reads the one before */
             copy();
-            half_chunk<P>(sums, words, warp, lane);
+            half_chunk<P>(sums, shared, words / 4, warp, lane);
         }
         if (P::SLICES > 1) { /* these have one matrix */
             product_gather<P>(sums, cf_dynamic_shared<float>() + P::TABLES / 4, slice, tid);
@@ -479,9 +578,11 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
                 return;
         }
         if constexpr (P::SCALED)
-            half_finish<P>(sums, a_tops, b_tops,
-                           call.c_scales + (at.group * call.c_scale_group + (long long)m0 * C_EIGHTS + n0 / 8),
-                           m_all - m0, P::COLUMNS - n0, at.bin == 0, warp, lane);
+            half_finish<P>(sums, factors, warp, lane);
+        if constexpr (P::SCALED && P::NARROW)
+            if (at.bin == 0)
+                half_note<P>(call.c_scales + (at.group * call.c_scale_group + (long long)m0 * C_EIGHTS + n0 / 8),
+                             a_tops, factors, m_all - m0, P::COLUMNS - n0);
         const long long first = at.bin * call.c_bin + at.group * call.c_group + (long long)m0 * P::C_ROW + n0;
         if constexpr (P::NARROW)
             half_store<P>(sums, static_cast<unsigned *>(call.c) + first, m_all - m0, P::COLUMNS - n0, warp, lane,

@@ -41,6 +41,8 @@ struct ProductConfig {
     static constexpr int RAW = CHUNK * (M + N) * 8, PART = CHUNK * N * 4, SPLIT = PARTS * PART;
     static constexpr int SLICE_BYTES = STAGES * RAW + SPLIT + N * 4;
     static constexpr int SHARED = SLICES * SLICE_BYTES;
+    /* In a warp, of a thread's sums. */
+    static CF_DEVICE int row_of(int m, int half, int lane) { return 16 * m + 8 * half + lane / 4; }
     static_assert(!GROUPED || (MT == 1 && NT == 8 && WARPS_M % 4 == 0), "groups of four warps have 64 x 64");
 };
 
@@ -306,12 +308,12 @@ template <class P> CF_DEVICE void product_gather(ProductSums<P> &s, smem<float> 
 template <class P>
 CF_DEVICE void product_store(const ProductSums<P> &s, cplx *c, int rows, int columns, int warp, int lane, bool wide,
                              bool accumulate) {
-    const int m0 = warp % P::WARPS_M * (16 * P::MT) + lane / 4, n0 = warp / P::WARPS_M * (8 * P::NT) + lane % 4 * 2;
+    const int m0 = warp % P::WARPS_M * (16 * P::MT), n0 = warp / P::WARPS_M * (8 * P::NT) + lane % 4 * 2;
 #pragma unroll
     for (int m = 0; m < P::MT; ++m)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const int row = m0 + 16 * m + 8 * half;
+            const int row = m0 + P::row_of(m, half, lane);
             if (row >= rows)
                 continue;
 #pragma unroll
