@@ -2,6 +2,7 @@
 #include "autotune/model.h"
 
 #include "conv/family.h"
+#include "conv/fused.h"
 #include "conv/long.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -73,6 +74,10 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
     cost.seconds = solid * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1)
         cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);
+    /* From an H200: planes whose channels stand side by side, as single numbers of as many lines. */
+    const bool strided = device->overlaps && tensor->channel_stride == 1 && tensor->axis_stride[2] != 1;
+    if (strided && s->columns > 8)
+        cost.seconds = 1.4 * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     return cost;
 }
 
@@ -214,14 +219,19 @@ static double kept_channels(const cf_layer *layer, int pass, const cf_strategy *
     return serves ? few : 0.0;
 }
 
-/* How much longer they take where the channels of a point are neighbours in memory and its row is not: to write the tensor of the many
- * channels, to read it, and to read it for the gradient of the weights. From an H200. */
-static double scattered(const cf_layer *layer, int pass) {
+/* How long they take where the channels of a point are neighbours in memory and its row is not: the tensor of the many channels goes through
+ * memory once more, as planes; or, of too few channels, it takes so much longer to write it, to read it, and to read it for the gradient of
+ * the weights. From an H200. */
+static double turned(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *s, double seconds) {
     const bool outputs = layer->out_channels > layer->in_channels;
     const cf_tensor *many = outputs ? &layer->y : &layer->x;
+    const cf_fused_turn turn = cf_fused_turn_of(layer, pass, s);
     if (many->axis_stride[2] == 1)
-        return 1.0;
-    return pass == CF_PASS_WEIGHTS ? 2.0 : outputs == (pass == CF_PASS_FORWARD) ? 15.0 : 2.8;
+        return seconds;
+    if (turn.blocks == 0)
+        return seconds * (pass == CF_PASS_WEIGHTS ? 2.0 : outputs == (pass == CF_PASS_FORWARD) ? 15.0 : 2.8);
+    const double bytes = elements(turn.extent) * (double)cf_dtype_bytes(turn.tensor.dtype) + (double)turn.bytes;
+    return seconds + bytes / (1.3 * device->bandwidth) + device->stage_seconds; /* at the rate of a copy */
 }
 
 /* Their time, from profiles on an H200 of L1 and of the grid's layers: arithmetic at a rate that is higher where tiles have whole rows, and
@@ -334,9 +344,9 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
     cf_stage_cost whole = cost_of(device, bytes + spectra, transforms + (in * out > 1 ? 4.0 : 1.0) * products, rate);
     whole.operations = transforms + products;
     if (few > 0.0)
-        whole.seconds = scattered(layer, pass) *
-                        fmax((bytes + spectra) / device->bandwidth,
-                             kept_seconds(device, pass, strategy, whole.operations, rows, in, out, few, plane));
+        whole.seconds = turned(layer, device, pass, strategy,
+                               fmax((bytes + spectra) / device->bandwidth,
+                                    kept_seconds(device, pass, strategy, whole.operations, rows, in, out, few, plane)));
     else if (!lines)
         whole.seconds = fmax(whole.seconds, fused_chain(device, pass, points, rows,
                                                         ceil(groups / fmax(1.0, 20e3 / plane)), in, out, chunk));

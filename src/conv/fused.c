@@ -14,6 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    MOST_KERNELS = 5, /* cf_fused_kernels() */
+    ADDING = 128      /* threads */
+};
+
 /* plan->pass[].state */
 typedef struct fused_state {
     cf_gpu *gpu;
@@ -24,6 +29,7 @@ typedef struct fused_state {
     cf_gpu_transform *inputs;      /* x to its spectrum, where that passes by; or NULL */
     cf_kernel *kernel[2];          /* for aligned pointers, for others */
     cf_kernel *add;                /* of slices; NULL: there is one */
+    cf_kernel *turn[2];            /* for aligned pointers, for others; NULL: there is none */
     size_t spectra, of_x, scratch; /* bytes */
 } fused_state;
 
@@ -148,13 +154,19 @@ conv_fft_status cf_fused_prepare(conv_fft_plan *plan, int pass) {
 }
 
 conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source *source) {
-    const bool adds = kernel == cf_fused_variants(c),
+    const int turn = kernel - (cf_fused_variants(c) + (c->slices > 1));
+    const bool adds = turn < 0 && kernel == cf_fused_variants(c),
                doubles = c->tile[0][0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
     char tail[8192];
     cf_text t = {tail, sizeof tail, 0};
     if (adds)
-        cf_text_add(&t, "extern \"C\" __global__ void __launch_bounds__(256) cf_fused(cplx *sums, long long count, "
-                        "long long slices) {" CF_KERNEL_WAITS "    fused_add_slices(sums, count, slices);\n}\n");
+        cf_text_add(&t,
+                    "extern \"C\" __global__ void __launch_bounds__(%d) cf_fused(cplx *sums, long long count, "
+                    "long long slices) {" CF_KERNEL_WAITS CF_KERNEL_LEADS
+                    "    fused_add_slices(sums, count, slices);\n}\n",
+                    ADDING);
+    else if (turn >= 0)
+        cf_fused_turn_emit(&c->turn, turn, &t);
     else
         cf_fused_emit(c, kernel, &t);
     char *text = cf_fbfft_join_text(cf_fused_kernel_text, tail);
@@ -163,15 +175,15 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
     *source = (cf_source){.name = "cf_fused",
                           .text = text,
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
-                          .dynamic_shared = adds ? 0 : (size_t)c->shared};
+                          .dynamic_shared = adds ? 0 : (size_t)(turn >= 0 ? c->turn.shared : c->shared)};
     return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
     fused_state *state = plan->pass[pass].state;
     const cf_fused_config *c = &state->config;
-    cf_source sources[3];
-    cf_kernel *kernels[3] = {NULL};
+    cf_source sources[MOST_KERNELS];
+    cf_kernel *kernels[MOST_KERNELS] = {NULL};
     int count = 0;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
@@ -193,7 +205,10 @@ conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
         free((char *)sources[i].text);
     state->kernel[0] = kernels[0];
     state->kernel[1] = cf_fused_variants(c) > 1 ? kernels[1] : NULL;
-    state->add = c->slices > 1 ? kernels[cf_fused_variants(c)] : NULL;
+    const int adds = cf_fused_variants(c), turns = adds + (c->slices > 1);
+    state->add = c->slices > 1 ? kernels[adds] : NULL;
+    for (int i = 0; turns + i < cf_fused_kernels(c); ++i)
+        state->turn[i] = kernels[turns + i];
     return status;
 }
 
@@ -208,6 +223,8 @@ void cf_fused_release(conv_fft_plan *plan, int pass) {
     cf_kernel_destroy(state->kernel[0]);
     cf_kernel_destroy(state->kernel[1]);
     cf_kernel_destroy(state->add);
+    cf_kernel_destroy(state->turn[0]);
+    cf_kernel_destroy(state->turn[1]);
     free(state);
     plan->pass[pass].state = NULL;
 }
@@ -219,7 +236,7 @@ cf_workspace cf_fused_workspace(const conv_fft_plan *plan, int set, int64_t rows
         if (!(set & 1 << i) || !state || (set == CONV_FFT_BACKWARD && i == CF_PASS_DATA))
             continue;
         ws.scratch = state->spectra + state->of_x;
-        ws.bytes = state->spectra + state->of_x + state->scratch + CF_WORKSPACE_SLACK;
+        ws.bytes = state->spectra + state->of_x + state->scratch + state->config.turn.bytes + CF_WORKSPACE_SLACK;
         if (state->lines)
             ws.bytes = cf_long_bytes(set == CONV_FFT_BACKWARD ? state->both : state->lines) + CF_WORKSPACE_SLACK;
     }
@@ -273,6 +290,21 @@ static conv_fft_status launch(const fused_state *state, fused_call *call, struct
     return cf_kernel_launch(state->kernel[cf_fused_variants(c) > 1 && !aligned], &shape, parameters, stream);
 }
 
+/* Of the tensor that passes by. */
+static char *planes_of(const fused_state *state, char *spectra) {
+    return spectra + state->spectra + state->of_x + state->scratch;
+}
+
+/* The tensor of a side becomes planes, which the kernel reads in its place. */
+static conv_fft_status make_planes(const fused_state *state, fused_side *side, char *spectra,
+                                   struct CUstream_st *stream) {
+    const cf_fused_turn *t = &state->config.turn;
+    char *const planes = planes_of(state, spectra);
+    CF_FORWARD(cf_fused_turn_run(t, state->turn, side->memory, planes, NULL, false, stream));
+    *side = side_of(&t->planes, planes);
+    return CONV_FFT_SUCCESS;
+}
+
 static conv_fft_status run_weights(const conv_fft_plan *plan, const fused_state *state, const cf_call *c,
                                    char *spectra) {
     const cf_fused_config *config = &state->config;
@@ -291,10 +323,12 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const fused_state 
         CF_FORWARD(cf_gpu_transform_run(state->inputs, &inputs, c->stream));
         call.x.memory = inputs.spectrum;
     }
+    if (config->turn.blocks > 0)
+        CF_FORWARD(make_planes(state, &call.y, spectra, c->stream));
     CF_FORWARD(launch(state, &call, c->stream));
     if (state->add) {
         int64_t count = config->groups * config->in * config->out * config->bins, slices = config->slices;
-        const cf_launch shape = {{(unsigned)cf_ceil_div(count, 256), 1, 1}, {256, 1, 1}, 0};
+        const cf_launch shape = {{(unsigned)cf_ceil_div(count, ADDING), 1, 1}, {ADDING, 1, 1}, 0};
         void *parameters[] = {&spectra, &count, &slices};
         CF_FORWARD(cf_kernel_launch(state->add, &shape, parameters, c->stream));
     }
@@ -302,6 +336,25 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const fused_state 
     CF_FORWARD(transform_weights(state, c->gw, spectra, c->flags & CONV_FFT_ACCUMULATE_GW, c->stream));
     cf_lap(plan, c, CF_STAGE_STORE_GW);
     return CONV_FFT_SUCCESS;
+}
+
+/* What is turned has bias and accumulate, or what the kernel writes itself. */
+static conv_fft_status launch_turned(const fused_state *state, fused_call *call, char *spectra,
+                                     struct CUstream_st *stream) {
+    const cf_fused_turn *t = &state->config.turn;
+    if (t->blocks == 0)
+        return launch(state, call, stream);
+    if (t->reads) {
+        CF_FORWARD(make_planes(state, &call->x, spectra, stream));
+        return launch(state, call, stream);
+    }
+    fused_call planes = *call;
+    planes.y = side_of(&t->planes, planes_of(state, spectra));
+    planes.bias = NULL;
+    planes.accumulate = 0;
+    CF_FORWARD(launch(state, &planes, stream));
+    return cf_fused_turn_run(t, state->turn, call->y.memory, planes_of(state, spectra), call->bias, call->accumulate,
+                             stream);
 }
 
 conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *c) {
@@ -339,7 +392,7 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
                        .slices = 1,
                        .scale = 1.0 / ((double)basis[0] * (double)basis[1] * (double)basis[2]),
                        .accumulate = accumulate};
-    CF_FORWARD(launch(state, &call, c->stream));
+    CF_FORWARD(launch_turned(state, &call, spectra, c->stream));
     cf_lap(plan, c, data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
     return CONV_FFT_SUCCESS;
 }

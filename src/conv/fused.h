@@ -5,6 +5,7 @@
 
 #include "conv/family.h"
 #include "device/jit.h"
+#include "device/kernel.h"
 #include "fbfft/tile.h"
 
 /* Its candidates are the tuner's, with the bases and tiles of staged ones. */
@@ -16,6 +17,17 @@ typedef enum cf_fused_form {
     CF_FUSED_GATHER,
     CF_FUSED_WEIGHTS
 } cf_fused_form;
+
+/* Planes in place of a tensor whose channels stand side by side (fused_turn.c). */
+typedef struct cf_fused_turn {
+    int64_t blocks;    /* 0: there is no need for them */
+    bool x, reads;     /* of x or gx, or else of y or gy; it makes planes, or else the tensor of these */
+    int wide;          /* channels that a thread moves at once, if pointers are aligned */
+    int64_t extent[5]; /* samples, channels, axes */
+    cf_tensor tensor, planes;
+    size_t bytes; /* of the planes */
+    int64_t shared;
+} cf_fused_turn;
 
 /* How a pass is cut: a pure function of the layer, the strategy and the GPU's facts. */
 typedef struct cf_fused_config {
@@ -30,6 +42,7 @@ typedef struct cf_fused_config {
     int64_t bins;              /* of a plane */
     cf_tile_config tile[2][2]; /* of the two sides; for aligned pointers, for others */
     double cycles;             /* of a plane of each side: cf_tile_configure_product() */
+    cf_fused_turn turn;        /* of kernels/kept.cuh */
     int64_t shared;
     int64_t blocks; /* along the first axis of the grid */
 } cf_fused_config;
@@ -43,6 +56,15 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
 conv_fft_status cf_kept_configure(cf_fused_config *config, const cf_tile_problem problems[2], const cf_gpu_facts *facts,
                                   int64_t most_slices);
 
+cf_fused_form cf_fused_form_of(int pass, const cf_spectrum spectrum[CF_OPERAND_COUNT]);
+
+/* What passes by kernels whose few planes stay in registers, as planes, if that is better. */
+cf_fused_turn cf_fused_turn_of(const cf_layer *layer, int pass, const cf_strategy *strategy);
+/* Its kernels, for aligned pointers and for others, where wide > 1. bias: of a tensor that is made. */
+void cf_fused_turn_emit(const cf_fused_turn *turn, int variant, cf_text *text);
+conv_fft_status cf_fused_turn_run(const cf_fused_turn *turn, cf_kernel *const kernels[2], const void *tensor,
+                                  void *planes, const void *bias, bool accumulate, struct CUstream_st *stream);
+
 /* cf_staged_window() of one of the pass's operands. Those of x and of w are moved up together where rows of x then begin at places that
  * kernels like better: what they make of each other stays where it was. */
 cf_window cf_fused_window(const cf_layer *layer, int pass, const cf_strategy *strategy, int operand);
@@ -54,8 +76,10 @@ void cf_fused_emit(const cf_fused_config *config, int variant, cf_text *text);
 static inline int cf_fused_variants(const cf_fused_config *c) {
     return c->tile[0][0].wide > 1 || c->tile[1][0].wide > 1 || c->whole ? 2 : 1;
 }
-/* Behind them, if there are several slices, one that adds them. */
-static inline int cf_fused_kernels(const cf_fused_config *c) { return cf_fused_variants(c) + (c->slices > 1); }
+/* Behind them, if there are several slices, one that adds them; and those of `turn`. */
+static inline int cf_fused_kernels(const cf_fused_config *c) {
+    return cf_fused_variants(c) + (c->slices > 1) + (c->turn.blocks == 0 ? 0 : c->turn.wide > 1 ? 2 : 1);
+}
 
 /* The source of a kernel; its text is to be freed, and outlives it. OUT_OF_MEMORY. */
 conv_fft_status cf_fused_source(const cf_fused_config *config, int kernel, cf_source *source);

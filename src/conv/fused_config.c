@@ -8,6 +8,7 @@
  * chunk     Outputs of one block. Where sums stay in shared memory, the number that costs least, for each block transforms the inputs again;
  *           else all of them, or fewer where blocks are too few to fill the GPU.
  * keeps     Where few columns of one group are on one side, they stay in registers, if that finds room for them.
+ * turn      What passes by then are planes, if need be of a copy.
  * slices    Weights: parts of the rows that blocks sum on their own, as many as fill the GPU once or twice.
  * spread    Planes so far apart in shared memory that neighbouring threads may have one task of neighbouring planes.
  * abreast   Where the channels of a point stand side by side, threads move several of them at once.
@@ -49,6 +50,14 @@ cf_window cf_fused_window(const cf_layer *layer, int pass, const cf_strategy *s,
     return window;
 }
 
+cf_fused_form cf_fused_form_of(int pass, const cf_spectrum spectrum[CF_OPERAND_COUNT]) {
+    const cf_spectrum *const in = &spectrum[pass == CF_PASS_DATA ? CF_Y : CF_X],
+                             *const out = &spectrum[pass == CF_PASS_DATA ? CF_X : CF_Y];
+    return pass == CF_PASS_WEIGHTS       ? CF_FUSED_WEIGHTS
+           : in->columns <= out->columns ? CF_FUSED_SCATTER
+                                         : CF_FUSED_GATHER;
+}
+
 static cf_tile_problem side_of(const cf_layer *layer, int pass, const cf_strategy *s, int operand, bool inverse) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_staged_spectra(layer, pass, s, spectrum);
@@ -65,6 +74,13 @@ static cf_tile_problem side_of(const cf_layer *layer, int pass, const cf_strateg
     fft.layout.axis_stride[1] = row_bins;
     fft.layout.axis_stride[2] = 1;
     return cf_tile_problem_of(&fft);
+}
+
+/* What the kernels read and what they write; weights: x and gy. */
+static void find_sides(const cf_layer *layer, int pass, const cf_strategy *s, cf_tile_problem problems[2]) {
+    const bool data = pass == CF_PASS_DATA;
+    problems[0] = side_of(layer, pass, s, data ? CF_Y : CF_X, false);
+    problems[1] = side_of(layer, pass, s, data ? CF_X : CF_Y, pass != CF_PASS_WEIGHTS);
 }
 
 /* Planes of neighbouring groups are neighbours in memory, element by element. */
@@ -291,6 +307,20 @@ static conv_fft_status configure_product(cf_fused_config *c, const cf_tile_probl
     return configure_tiles(c, problems, facts);
 }
 
+/* Planes that stay in registers, where what passes by is planes as well. */
+static conv_fft_status configure_kept(const cf_layer *layer, int pass, const cf_strategy *s, const cf_gpu_facts *facts,
+                                      cf_fused_config *c) {
+    cf_layer planes = *layer;
+    cf_tile_problem problems[2];
+    c->turn = cf_fused_turn_of(layer, pass, s);
+    if (c->turn.shared > facts->shared_per_block)
+        c->turn = (cf_fused_turn){0};
+    if (c->turn.blocks > 0)
+        *(c->turn.x ? &planes.x : &planes.y) = c->turn.planes;
+    find_sides(&planes, pass, s, problems);
+    return cf_kept_configure(c, problems, facts, most_slices(c, problems[0].fft.transform.spectrum.dtype));
+}
+
 conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_strategy *s, const cf_gpu_facts *facts,
                                    cf_fused_config *config) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
@@ -308,14 +338,14 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
     c.out = (int)(data ? columns : outputs);
     c.in_stride = data ? columns * c.bins : c.bins;
     c.out_stride = data ? c.bins : columns * c.bins;
-    c.form = pass == CF_PASS_WEIGHTS ? CF_FUSED_WEIGHTS : c.in <= c.out ? CF_FUSED_SCATTER : CF_FUSED_GATHER;
+    c.form = cf_fused_form_of(pass, spectrum);
     c.rows = spectrum[CF_Y].rows;
     c.groups = layer->groups;
     c.rows_first = pass != CF_PASS_WEIGHTS && !touches(&layer->x) && !touches(&layer->y);
-    const cf_tile_problem problems[2] = {side_of(layer, pass, s, data ? CF_Y : CF_X, false),
-                                         side_of(layer, pass, s, data ? CF_X : CF_Y, pass != CF_PASS_WEIGHTS)};
+    cf_tile_problem problems[2];
+    find_sides(layer, pass, s, problems);
     cf_fused_config kept = c;
-    if (cf_kept_configure(&kept, problems, facts, most_slices(&c, spectrum[CF_X].dtype)) == CONV_FFT_SUCCESS)
+    if (configure_kept(layer, pass, s, facts, &kept) == CONV_FFT_SUCCESS)
         c = kept;
     else
         CF_FORWARD(pass == CF_PASS_WEIGHTS ? configure_weights(&c, problems, facts)

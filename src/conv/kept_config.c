@@ -42,11 +42,19 @@ typedef struct kept_shape {
 
 /* ----------------------------------------------------------------------------------------------------------- whole rows */
 
+/* Whether what ends in the middle of 16 bytes, of 16-bit numbers, may be read with the rest of these: it is not the tensor's end. */
+static bool ends_whole(const cf_transform_desc *t) {
+    const int64_t plane = t->window.axis[1].size * t->window.axis[2].size;
+    return t->tensor.dtype == CONV_FFT_FP32 ||
+           (t->tensor.sample_stride % 8 == 0 &&
+            ((t->spectrum.channels - 1) * t->tensor.channel_stride + plane) % 8 == 0);
+}
+
 /* Whether tiles have whole rows, and those of each are a piece of memory of whole quads. */
-static bool has_whole_rows(const cf_tile_problem *p) {
+static bool has_whole_rows(const cf_tile_problem *p, bool reads) {
     const cf_transform_desc *t = &p->fft.transform;
     const cf_axis_window *x = &t->window.axis[2], *y = &t->window.axis[1];
-    bool whole = t->tensor.dtype == CONV_FFT_FP32 && t->tensor.axis_stride[2] == 1 &&
+    bool whole = t->tensor.dtype != CONV_FFT_FP64 && (!reads || ends_whole(t)) && t->tensor.axis_stride[2] == 1 &&
                  t->tensor.axis_stride[1] == x->size && t->window.axis[0].size == 1;
     whole = whole && x->spread == 1 && x->step == 1 && x->origin == 0 && x->count == x->size && x->lower <= 0 &&
             x->upper >= x->size && x->tiles * x->shifts * x->phases == 1;
@@ -63,10 +71,12 @@ static bool has_whole_rows(const cf_tile_problem *p) {
 
 static int64_t rounded(int64_t n, int64_t unit) { return cf_ceil_div(n, unit) * unit; }
 
-/* The rows of a plane that wait; bytes. */
+/* The rows of a plane that wait; bytes. WholeRows of kept.cuh. */
 static int64_t bytes_of_rows(const kept_shape *s) {
-    const cf_window *w = &s->passing->fft.transform.window;
-    return rounded(w->axis[1].count * w->axis[2].size, 4) * 4;
+    const cf_transform_desc *t = &s->passing->fft.transform;
+    const int64_t number = (int64_t)cf_dtype_bytes(t->tensor.dtype), unit = 16 / number,
+                  numbers = rounded(t->window.axis[1].count * t->window.axis[2].size, unit);
+    return number == 4 ? numbers * 4 : (numbers + unit) * (s->c->form == CF_FUSED_SCATTER ? 4 : number);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- counting */
@@ -261,7 +271,7 @@ conv_fft_status cf_kept_configure(cf_fused_config *c, const cf_tile_problem prob
     const int64_t last = rows->first + (rows->count - 1) * rows->spread;
     s.pairs = last / 2 - rows->first / 2 + 1;
     c->bulk = facts->compute_major >= 9 && (c->bins % 2 == 0 || s.number == 8);
-    s.whole = c->bulk && s.number == 4 && has_whole_rows(s.passing);
+    s.whole = c->bulk && s.number == 4 && has_whole_rows(s.passing, c->form != CF_FUSED_SCATTER);
     CF_FORWARD(cf_tile_configure_product(problems, 2, 2, false, facts, base, &c->cycles));
     CF_FORWARD(choose(&s, &w));
     fill_tiles(&s, &w, c, base);

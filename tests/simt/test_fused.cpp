@@ -147,6 +147,20 @@ void note_kept(const cf_fused_config &c) {
     cover("planes that stay, columns of one radix", c.keeps && t.radix[1][0] == 1);
 }
 
+// fused_turn.c: planes of channels, and channels of planes.
+void note_turn(const cf_fused_turn &t) {
+    const bool makes = t.blocks > 0 && !t.reads;
+    for (const bool x : {false, true}) {
+        const std::string of = x ? " of x" : " of y";
+        cover("planes made of channels" + of, t.blocks > 0 && t.reads && t.x == x);
+        cover("channels made of planes" + of, makes && t.x == x);
+    }
+    cover("channels turned several at a time", t.blocks > 0 && t.wide > 1 && t.tensor.dtype == CONV_FFT_FP32);
+    cover("channels turned one by one", t.blocks > 0 && t.wide == 1);
+    cover("channels of 16 bits turned", makes && t.wide == 8);
+    cover("more channels turned than a block has", t.blocks > 0 && t.extent[1] > 32 && t.extent[1] % 32);
+}
+
 void note_config(const fused_opened &o, int pass, const cf_fused_config &c, const cf_strategy &s) {
     const cf_tile_config &x = c.tile[0][0], &y = c.tile[1][0];
     const cf_window &of_x = x.problem.fft.transform.window, &of_y = y.problem.fft.transform.window;
@@ -168,6 +182,7 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
     cover("outputs parted that gather planes", c.form == CF_FUSED_GATHER && c.chunk < c.out);
     cover("weights, one by one", c.form == CF_FUSED_WEIGHTS && c.in == 1 && c.out == 1);
     note_kept(c);
+    note_turn(c.turn);
     cover("sums of planes in registers", c.sums && x.kind == CF_TILE_PAIRS);
     cover("sums of lines in registers", c.sums && x.kind == CF_TILE_HALVES);
     cover("sums of steps too long for registers to hold both factors", c.sums && last_radix(x) > 16);

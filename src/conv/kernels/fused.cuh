@@ -92,12 +92,32 @@ template <class K> CF_DEVICE void planes_in(smem<cplx> z, const Places<K> &place
         load_units<K>(z, places, memory);
     } else if constexpr (SINGLY<K>) {
         load_rows<K, 1, true>(z, places, memory);
+    } else if constexpr (FEW_SINGLES<K>) {
+        Singles<K> numbers;
+        numbers.load(places, memory);
+        numbers.put(z, places);
     } else if constexpr (CAN_SWEEP<K>) {
         load_rows<K, K::WIDE>(z, places, memory);
     } else {
         TileCall call = {};
         call.in = memory;
         load_planes<K>(z, places, call);
+    }
+}
+/* Those of both sides. */
+template <class X, class Y>
+CF_DEVICE void both_in(smem<cplx> x, const Places<X> &from_x, const void *memory_x, smem<cplx> y,
+                       const Places<Y> &from_y, const void *memory_y) {
+    if constexpr (FEW_SINGLES<X> && FEW_SINGLES<Y>) {
+        Singles<X> of_x;
+        Singles<Y> of_y;
+        of_x.load(from_x, memory_x);
+        of_y.load(from_y, memory_y);
+        of_x.put(x, from_x);
+        of_y.put(y, from_y);
+    } else {
+        planes_in<X>(x, from_x, memory_x);
+        planes_in<Y>(y, from_y, memory_y);
     }
 }
 template <class... K> CF_DEVICE void planes_arrive() {
@@ -763,8 +783,8 @@ template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
     __syncthreads();
 #pragma unroll 1
     for (long long now = begin; now < end; ++now) {
-        planes_in<X>(x, from_x, channel_of<X>(call.x.memory, 0, false));
-        planes_in<Y>(y, from_y, channel_of<Y>(call.y.memory, output, false));
+        both_in<X, Y>(x, from_x, channel_of<X>(call.x.memory, 0, false), y, from_y,
+                      channel_of<Y>(call.y.memory, output, false));
         planes_arrive<X, Y>();
         if (now + 1 < end)
             find_next(now + 1);
@@ -780,14 +800,27 @@ template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
     sums.store(call.weights + (blockIdx.y * call.groups * F::OUT + output) * U::BINS, from_y, y);
 }
 
-/* sums[0][i] = sum over slices of sums[slice][i], in their order. */
+/* sums[0][i] = sum over slices of sums[slice][i], in their order. A batch is on its way before the first one is awaited, however few there are. */
 CF_DEVICE void fused_add_slices(cplx *sums, long long count, long long slices) {
+    constexpr int BATCH = 16;
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count)
         return;
-    cplx sum = sums[i];
-#pragma unroll 16
-    for (long long s = 1; s < slices; ++s)
-        sum = sum + sums[s * count + i];
+    const cplx *from = sums + i;
+    cplx sum = *from;
+#pragma unroll 1
+    for (int left = int(slices) - 1; left > 0; left -= BATCH) {
+        cplx v[BATCH];
+        unroll<0, BATCH>([&](auto b) {
+            v[b] = {0, 0};
+            from += count;
+            if (b < left)
+                v[b] = get_weight(from);
+        });
+        unroll<0, BATCH>([&](auto b) {
+            if (b < left)
+                sum = sum + v[b];
+        });
+    }
     sums[i] = sum;
 }

@@ -182,12 +182,18 @@ template <class F, int COUNT, long long GAP> struct WaitingWeights {
 
 /* ------------------------------------------------------------------------------------------------------------ whole rows */
 
-/* Tiles that have whole rows of the signal: those of a plane wait one behind the other, as they stand in memory. */
+/* Tiles that have whole rows of the signal: those of a plane wait one behind the other, as they stand in memory. Of 16 bits, what is read waits as
+ * it is, and pieces may begin and end in the middle of 16 bytes, of which the rest comes, too; what is written waits in FP32, and the block's threads
+ * move it. */
 template <class K> struct WholeRows {
     typedef Tile<K> G;
+    typedef typename K::Storage Storage;
+    typedef typename Storage::bits bits;
     static constexpr bool SERVES = G::O2::STEPS == 2 && G::O1::STEPS == 2 && G::PARTS_AT_STEP && G::D0 == 1;
-    static constexpr int WIDTH = int(K::AXIS[2].size);
-    static constexpr long long SIZE = ((long long)K::AXIS[1].count * WIDTH + 3) / 4 * 4; /* of a plane */
+    static constexpr int WIDTH = int(K::AXIS[2].size), UNIT = 16 / int(sizeof(bits));
+    /* Numbers of a plane, and of those that begin in the middle. */
+    static constexpr long long SIZE =
+        ((long long)K::AXIS[1].count * WIDTH + UNIT - 1) / UNIT * UNIT + (Storage::PLAIN ? 0 : UNIT);
     static constexpr int LOW = int(K::AXIS[1].lower > 0 ? K::AXIS[1].lower : 0),
                          HIGH = int(K::AXIS[1].upper < K::AXIS[1].size ? K::AXIS[1].upper : K::AXIS[1].size);
     /* f(p, first, at, count): numbers of plane p that are in the signal, from `first` on; where they wait. */
@@ -200,20 +206,66 @@ template <class K> struct WholeRows {
                 f(p, low * WIDTH, p * int(SIZE) + (low - start) * WIDTH, (high - low) * WIDTH);
         }
     }
+    /* Numbers from 16 bytes of memory to number n of plane p. */
+    static CF_DEVICE int beyond(const Places<K> &places, const void *memory, int p, int n) {
+        if constexpr (Storage::PLAIN)
+            return 0;
+        else
+            return (int(reinterpret_cast<size_t>(memory) / sizeof(bits)) + int(places.signal(p)) + n) & (UNIT - 1);
+    }
+    /* By how much what is read of a plane waits further behind, so that 16 bytes there are 16 bytes in memory. */
+    static CF_DEVICE int shift(const Places<K> &places, const void *memory, int p) {
+        return beyond(places, memory, p, places.template start<1>(p) * WIDTH);
+    }
     static CF_DEVICE void get(smem<real> rows, const Places<K> &places, const void *memory, smem<char> barrier) {
+        constexpr int BYTES = int(sizeof(bits));
+        const auto whole = [&](int p, int first, int count) {
+            const int all = beyond(places, memory, p, first) + count;
+            return (Storage::PLAIN ? all : (all + UNIT - 1) / UNIT * UNIT) * BYTES;
+        };
         int all = 0;
-        each(places, K::P, [&](int, int, int, int count) { all += count; });
-        bulk_expect(barrier, all * int(sizeof(real)));
+        each(places, K::P, [&](int p, int first, int, int count) { all += whole(p, first, count); });
+        bulk_expect(barrier, all);
         each(places, K::P, [&](int p, int first, int at, int count) {
-            bulk_get(smem_cast<char>(rows + at), static_cast<const real *>(memory) + places.signal(p) + first,
-                     count * int(sizeof(real)), barrier);
+            const int before = beyond(places, memory, p, first);
+            bulk_get(smem_cast<char>(rows) + (at + shift(places, memory, p) - before) * BYTES,
+                     static_cast<const bits *>(memory) + places.signal(p) + (first - before), whole(p, first, count),
+                     barrier);
         });
     }
-    static CF_DEVICE void put(smem<real> rows, const Places<K> &places, void *memory) {
-        each(places, places.live, [&](int p, int first, int at, int count) {
-            bulk_put(static_cast<real *>(memory) + places.signal(p) + first, smem_cast<char>(rows + at),
-                     count * int(sizeof(real)));
-        });
+    /* By one thread, or, of 16 bits, by all. */
+    static CF_DEVICE void put(smem<real> rows, const Places<K> &places, const TileCall &call) {
+        if constexpr (Storage::PLAIN) {
+            if (threadIdx.x > 0)
+                return;
+            each(places, places.live, [&](int p, int first, int at, int count) {
+                bulk_put(static_cast<real *>(call.out) + places.signal(p) + first, smem_cast<char>(rows + at),
+                         count * int(sizeof(real)));
+            });
+        } else {
+            each(places, places.live, [&](int p, int first, int at, int count) {
+                bits *const to = static_cast<bits *>(call.out) + places.signal(p) + first;
+#pragma unroll 2
+                for (int n = 4 * int(threadIdx.x); n < count; n += 4 * K::T) {
+                    const float4 four = smem_cast<float4>(rows + at)[n / 4];
+                    const real v[4] = {four.x, four.y, four.z, four.w};
+                    put_numbers<K, 4, 4>(to + n, v, 0, true, false, call.accumulate);
+                }
+            });
+        }
+    }
+    /* Number i of those that were read and wait. */
+    static CF_DEVICE real number(smem<real> rows, int i) {
+        if constexpr (Storage::PLAIN) {
+            return rows[i];
+        } else {
+#ifdef CF_SIMT
+            const unsigned two = smem_cast<unsigned>(rows)[i / 2];
+            return Storage::number((unsigned short)(two >> i % 2 * 16));
+#else
+            return Storage::number(smem_cast<bits>(rows)[i]);
+#endif
+        }
     }
 };
 
@@ -263,7 +315,8 @@ template <class K, int STEP, bool INVERSE, int BEFORE> CF_DEVICE void step_of_li
         unroll<0, S::R>([&](auto r) { at[r * S::STRIDE] = v[r]; });
     }
 }
-template <class K, int BEFORE> CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const Places<K> &places) {
+template <class K, int BEFORE>
+CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const void *memory) {
     typedef Tile<K> G;
     typedef WholeRows<K> W;
     typedef LineTask<K, 1> Task;
@@ -276,7 +329,7 @@ template <class K, int BEFORE> CF_DEVICE void lines_from_rows(smem<cplx> z, smem
         const int c = places.template start<1>(task.p) + 2 * task.row - G::template lo<1>();
         const bool first = task.has(0) && c >= W::LOW && c < W::HIGH,
                    second = task.has(1) && c + 1 >= W::LOW && c + 1 < W::HIGH;
-        smem<real> from = rows + (task.waits() + task.t - G::template lo<2>());
+        const int from = task.waits() + task.t - G::template lo<2>() + W::shift(places, memory, task.p);
         cplx v[S::R];
         unroll<0, S::R>([&](auto r) {
             constexpr int GAP = decltype(r)::value * S::TIME_GAP;
@@ -286,9 +339,9 @@ template <class K, int BEFORE> CF_DEVICE void lines_from_rows(smem<cplx> z, smem
                 const bool in =
                     (GAP >= G::LINE_LO || j >= G::LINE_LO) && (GAP + S::TASKS <= G::LINE_HI || j < G::LINE_HI);
                 if (in && first)
-                    v[r].x = from[GAP];
+                    v[r].x = W::number(rows, from + GAP);
                 if (in && second)
-                    v[r].y = from[GAP + W::WIDTH];
+                    v[r].y = W::number(rows, from + (GAP + W::WIDTH));
             }
         });
         step_of_data<typename Task::O, 1, false, G::LINE_LO, G::LINE_HI>(v, task.t);
@@ -314,7 +367,7 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
         step_of_data<typename Task::O, 1, true>(v, task.t);
         real bias = 0;
         if (call.bias)
-            bias = K::Storage::load(static_cast<const real *>(call.bias) + places.channel(task.p));
+            bias = K::Storage::load(static_cast<const typename W::bits *>(call.bias) + places.channel(task.p));
         unroll<0, S::R>([&](auto r) { v[r] = {scale * v[r].x + bias, scale * v[r].y + bias}; });
         const int c = places.template start<1>(task.p) + 2 * task.row - G::template lo<1>(),
                   x = task.t - G::template lo<2>();
@@ -344,8 +397,8 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
 
 template <class K, int BEFORE>
 CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
-    if (call.accumulate)
-        lines_to_rows_of<K, BEFORE, true>(z, rows, places, call);
+    if (call.accumulate && K::Storage::PLAIN)
+        lines_to_rows_of<K, BEFORE, K::Storage::PLAIN>(z, rows, places, call);
     else
         lines_to_rows_of<K, BEFORE, false>(z, rows, places, call);
 }
@@ -373,10 +426,11 @@ template <class K> CF_DEVICE void kept_store(smem<cplx> z, const Places<K> &plac
 /* ------------------------------------------------------------------------------------------------------------- kernels */
 
 /* What a block's shared memory holds behind the tables: lines of one plane or two that pass by; weights; rows that wait; barriers. */
-template <class F, int COUNT, int BUFFERS, class Rows> struct KeptShared {
+template <class F, int COUNT, int BUFFERS, class Rows, class Waiting> struct KeptShared {
     typedef Fused<F> U;
     static_assert(!F::WHOLE || (F::BULK && Rows::SERVES), "two steps along both axes");
-    static constexpr int ROWS = F::WHOLE ? int(Rows::SIZE * F::X::P) : 0, ROUND = 16 / int(sizeof(cplx));
+    static constexpr int ROWS = F::WHOLE ? int(Rows::SIZE * F::X::P * sizeof(Waiting) / sizeof(real)) : 0,
+                         ROUND = 16 / int(sizeof(cplx));
     static constexpr int AT_WEIGHTS = (BUFFERS * U::BUFFER + ROUND - 1) / ROUND * ROUND,
                          AT_ROWS = AT_WEIGHTS + (COUNT * int(U::BINS) + ROUND - 1) / ROUND * ROUND;
 };
@@ -387,7 +441,7 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
     typedef Kept<F> M;
     typedef typename M::Task Task;
     typedef typename F::Y Y;
-    typedef KeptShared<F, F::IN, F::WHOLE ? 2 : 1, WholeRows<Y>> Layout;
+    typedef KeptShared<F, F::IN, F::WHOLE ? 2 : 1, WholeRows<Y>, real> Layout;
     const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
     const M mine;
     const int begin = int(blockIdx.z) * F::CHUNK;
@@ -460,8 +514,7 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
             lines_to_rows<Y, ColumnTask<Y, 1, 1>::COUNT>(buffer(o), rows, places, to(o));
             bulk_written();
             __syncthreads();
-            if (threadIdx.x == 0)
-                WholeRows<Y>::put(rows, places, block.out(begin + o));
+            WholeRows<Y>::put(rows, places, to(o));
         }
         if (threadIdx.x == 0)
             bulk_read();
@@ -479,15 +532,15 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
 }
 
 /* The steps forward but the last one of `count` planes that pass by, and what follows: add(i). fetch(i) brings a plane, whose rows or lines were
- * fetched for i = 0 and are there; fetch_weights(i) what add(i) multiplies with; noted(i): after the last use of places(i). AHEAD: one
- * plane is a phase ahead of the one before it, as in kept_scatter; that has been slower where compilers spill. */
-template <class K, bool WHOLE, bool AHEAD, class Fetch, class Weights, class Buffer, class Where, class Add,
-          class Noted>
+ * fetched from memory(i), for i = 0, and are there; fetch_weights(i) what add(i) multiplies with; noted(i): after the last use of places(i).
+ * AHEAD: one plane is a phase ahead of the one before it, as in kept_scatter; that has been slower where compilers spill. */
+template <class K, bool WHOLE, bool AHEAD, class Fetch, class Weights, class Buffer, class Where, class Memory,
+          class Add, class Noted>
 CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetch fetch, Weights fetch_weights,
-                            Buffer buffer, Where places, Add add, Noted noted) {
+                            Buffer buffer, Where places, Memory memory, Add add, Noted noted) {
     if constexpr (WHOLE && AHEAD) {
         bulk_wait(barrier, 0);
-        lines_from_rows<K, 0>(buffer(0), rows, places(0));
+        lines_from_rows<K, 0>(buffer(0), rows, places(0), memory(0));
         __syncthreads();
         fetch(1);
         noted(0);
@@ -501,14 +554,14 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
             aligned_columns<K, false>(buffer(i));
             if (more) {
                 bulk_wait(barrier, i + 1);
-                lines_from_rows<K, ColumnTask<K, 1, 1>::COUNT>(buffer(i + 1), rows, places(i + 1));
+                lines_from_rows<K, ColumnTask<K, 1, 1>::COUNT>(buffer(i + 1), rows, places(i + 1), memory(i + 1));
             }
             __syncthreads();
             fetch(i + 2);
             noted(i + 1);
         } else if constexpr (WHOLE) {
             bulk_wait(barrier, i);
-            lines_from_rows<K, 0>(buffer(i), rows, places(i));
+            lines_from_rows<K, 0>(buffer(i), rows, places(i), memory(i));
             __syncthreads();
             fetch(i + 1);
             noted(i);
@@ -536,7 +589,7 @@ template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
     typedef typename M::Task Task;
     typedef typename F::X X;
     typedef typename F::Y Y;
-    typedef KeptShared<F, F::CHUNK, F::WHOLE ? 1 : 2, WholeRows<X>> Layout;
+    typedef KeptShared<F, F::CHUNK, F::WHOLE ? 1 : 2, WholeRows<X>, typename X::Storage::bits> Layout;
     const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
     const M mine;
     const int begin = int(blockIdx.z) * F::CHUNK;
@@ -583,7 +636,7 @@ template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
     __syncthreads();
     each_passing<X, F::WHOLE, false>(
         F::IN, rows, barrier + 8, fetch, [&](int c) { waiting.fetch(weights + c * F::W_IN); }, buffer,
-        [&](int) { return places; }, add, [](int) {});
+        [&](int) { return places; }, [&](int c) { return block.in(c); }, add, [](int) {});
 #pragma unroll 1
     for (int o = 0; o < F::CHUNK; ++o) {
         smem<cplx> z = block.buffer(0);
@@ -610,7 +663,7 @@ template <class F> CF_DEVICE void kept_weights(const FusedCall &call) {
     typedef Kept<F, K> M;
     typedef typename M::U U;
     typedef typename M::Task Task;
-    typedef KeptShared<F, F::IN, 2, WholeRows<K>> Layout;
+    typedef KeptShared<F, F::IN, 2, WholeRows<K>, typename K::Storage::bits> Layout;
     const long long begin = call.rows * blockIdx.y / call.slices, end = call.rows * (blockIdx.y + 1) / call.slices;
     const int first_out = int(blockIdx.z) * K::P;
     smem<char> shared = cf_dynamic_shared<char>();
@@ -664,7 +717,7 @@ template <class F> CF_DEVICE void kept_weights(const FusedCall &call) {
     };
     each_passing<K, F::WHOLE, true>(
         count, rows, barrier + 8, fetch, [&](int i) { x.fetch(spectra + (long long)i * (F::IN * U::BINS)); }, buffer,
-        places, add, [&](int i) { find(i + 2); });
+        places, [&](int) { return call.y.memory; }, add, [&](int i) { find(i + 2); });
     cplx *const out = call.weights + (blockIdx.y * (F::OUT * F::IN) + first_out * F::IN) * U::BINS;
     mine.each_task([&](auto i, int n) {
         mine.each_plane([&](auto q, int p) {

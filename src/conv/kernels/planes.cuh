@@ -32,6 +32,14 @@ template <class K, int WIDE_> struct Sweep {
     static constexpr int EACH = (ROWS + OF_A_PLANE - 1) / OF_A_PLANE;
     static_assert(LO % PIECE == 0, "pieces begin where data do, or before");
 
+    /* The j-th of the thread's columns in the q-th of its planes; false: there is none. */
+    static CF_DEVICE bool find(int q, int j, int &p, int &row, int &x) {
+        const int lane = int(threadIdx.x) % LANES, slot = int(threadIdx.x) / LANES;
+        p = SHARED ? slot / OF_A_PLANE : slot + q * SLOTS;
+        row = SHARED ? slot % OF_A_PLANE : 0;
+        x = LO + (lane + j * LANES) * PIECE;
+        return p < K::P && (K::T % LANES == 0 || slot < SLOTS) && (ACROSS % LANES == 0 || x < HI);
+    }
     /* f(plane, row, x) for each column of pieces that is the thread's. */
     template <class F> static CF_DEVICE void each_column(F f) {
         const int lane = int(threadIdx.x) % LANES, slot = int(threadIdx.x) / LANES;
@@ -279,6 +287,57 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
     });
 }
 
+/* Numbers of 16 bits that come one by one, where a thread has few: all of them are on their way before the first one is awaited. */
+template <class K> constexpr int singles_of_thread() {
+    if constexpr (!CAN_SWEEP<K>)
+        return 0;
+    else
+        return Sweep<K, 1>::PLANES * Sweep<K, 1>::TIMES * Sweep<K, 1>::EACH * 2;
+}
+template <class K>
+constexpr bool FEW_SINGLES =
+    CAN_SWEEP<K> &&K::KIND == PAIRS && !K::Storage::PLAIN && K::WIDE == 1 && !K::STAGED && singles_of_thread<K>() <= 16;
+template <class K> struct Singles {
+    typedef Sweep<K, 1> S;
+    typedef typename K::Storage Storage;
+    typedef typename Storage::bits bits;
+    unsigned v[S::PLANES][S::TIMES][S::EACH][2];
+    CF_DEVICE void load(const Places<K> &places, const void *memory) {
+        unroll<0, S::PLANES * S::TIMES>([&](auto n) {
+            constexpr int Q = decltype(n)::value / S::TIMES, J = decltype(n)::value % S::TIMES;
+            int p, row, x;
+            /* Threads without a column read another one's: a question less for each number. */
+            const bool exists = S::find(Q, J, p, row, x);
+            p = exists ? p : 0;
+            row = exists ? row : 0;
+            const Column<K, 1> c(places, p, row, exists ? x : S::LO);
+            const Rows<K, S, STRAIGHT<K>> rows(places, p, row);
+            const bits *const from = static_cast<const bits *>(memory) + places.signal(p) + c.across + rows.base(0);
+            unroll<0, S::EACH>([&](auto i) {
+                unroll<0, 2>([&](auto h) {
+                    v[Q][J][i][h] = 0;
+                    if ((!K::AXIS[2].checked || c.inside) && c.exists(i) && rows.inside(row, i, h))
+                        v[Q][J][i][h] = __ldg(from + rows.at(0, i, h));
+                });
+            });
+        });
+    }
+    CF_DEVICE void put(smem<cplx> z, const Places<K> &places) const {
+        unroll<0, S::PLANES * S::TIMES>([&](auto n) {
+            constexpr int Q = decltype(n)::value / S::TIMES, J = decltype(n)::value % S::TIMES;
+            int p, row, x;
+            if (!S::find(Q, J, p, row, x))
+                return;
+            const Column<K, 1> c(places, p, row, x);
+            unroll<0, S::EACH>([&](auto i) {
+                if (c.exists(i))
+                    z[c.offset(i) + c.place[0]] = {Storage::number(bits(v[Q][J][i][0])),
+                                                   Storage::number(bits(v[Q][J][i][1]))};
+            });
+        });
+    }
+};
+
 /* COUNT numbers to memory, as get_numbers(). */
 template <class K, int COUNT, int WIDE>
 CF_DEVICE void put_numbers(typename K::Storage::bits *to, const real *v, typename K::Offset second, bool inside,
@@ -357,7 +416,8 @@ template <class K, int WIDE> CF_DEVICE void store_rows(smem<cplx> z, const Place
                 unroll<0, ROWS * S::PIECE>([&](auto e) { v[e] = scale * v[e] + bias; });
                 unroll<0, ROWS>([&](auto h) {
                     put_numbers<K, S::PIECE, WIDE>(to + rows.at(first, i, h), v + h * S::PIECE, c.second,
-                                                   in[h] && c.inside, in[h] && c.second_inside, accumulate);
+                                                   in[h] && (!S::HALVED || c.inside), in[h] && c.second_inside,
+                                                   accumulate);
                 });
             });
         }
