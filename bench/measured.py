@@ -7,8 +7,8 @@ import re
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
 SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv", "torch-depthwise", "torch-longconv", "steps"]
-PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "forward", "forward-graph", "training", "training-graph", "step",
-          "step-graph", "step-gpus1", "step-gpus2"]
+PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "forward", "forward-graph", "bprop-graph", "accgrad-graph", "training",
+          "training-graph", "step", "step-graph", "step-gpus1", "step-gpus2"]
 HALVES = ["bprop", "accgrad"]
 PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp64"]
 KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequency-major, against a copy", "3d": "3-D",

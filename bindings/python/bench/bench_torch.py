@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of whole networks with torch's layers, and after conv_fft.torch.convert(); what a call costs beside its kernels.
+"""Training steps of whole networks with torch's layers, and after conv_fft.torch.convert(); layers beside what torch offers for
+them; what a call costs beside its kernels.
 
     python bench_torch.py [--case replknet31b-b32 ...] [--precision fp32 tf32 fp16 ...] [--tune MS] [--gpus N] [--out torch.csv]
+    python bench_torch.py --layers longconv depthwise [--case L4096 ...] [--precision fp32 ...] [--out torch.csv]
     python bench_torch.py --overhead
 
 A step is forward, loss, backward and an update by SGD with momentum, on random images; torch may search cuDNN's algorithms
@@ -10,7 +12,14 @@ A step is forward, loss, backward and an update by SGD with momentum, on random 
 median of the steps that fit into --seconds, by device events. convert() measures each layer and keeps the faster; --tune lets
 conv_fft.autotune() measure strategies first, that many milliseconds for each plan. Rows of a file are replaced case by case.
 --gpus: data-parallel training (DDP over NCCL), each GPU with a batch of the case's size, on one GPU and on that many; rows
-step-gpusN."""
+step-gpusN.
+
+--layers: the layers of networks/longconv.txt beside torch.fft (rfft of both, padded to twice the length, product, irfft), and of
+networks/depthwise.txt beside torch's own convolution: its depthwise kernels and cuDNN's (searched for, as above), in both memory
+formats, the fastest of them for each row; which one it was stands in the row. Passes: forward, and training (forward and both
+gradients); eagerly, calls following each other, and -graph: replayed, 256 MiB written before each, so that nothing is in the cache.
+Of depthwise layers each gradient alone as well: bprop-graph, accgrad-graph.
+What would take more than --limit seconds a call is left out. Errors are those of the first four channels, against double precision."""
 import argparse
 import contextlib
 import copy
@@ -26,6 +35,7 @@ import conv_fft
 import conv_fft.torch
 import torch
 import torch.distributed as dist
+from conv_fft.torch import _entry
 from torch import multiprocessing, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -227,14 +237,235 @@ def run_gpus(case, last, options):
     return rows
 
 
+# ---- layers
+
+FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
+DTYPES = {"fp32": torch.float32, "tf32": torch.float32, **AUTOCAST}
+NETWORKS = pathlib.Path(__file__).resolve().parents[3] / "networks"
+CONVOLUTIONS = {1: nn.functional.conv1d, 2: nn.functional.conv2d, 3: nn.functional.conv3d}
+
+
+def layers_of(suite):
+    """{name: (shape of x, shape of w, parameters as conv_fft.torch takes them)}."""
+    found = {}
+    for line in (NETWORKS / (suite + ".txt")).read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, text = line.split(None, 1)
+            problem = conv_fft.Problem.parse(text)
+            p, rank = problem.struct, problem.rank
+            found[name] = (problem.input_shape, problem.weight_shape, (tuple(p.stride[:rank]), (*p.pad_before[:rank], *p.pad_after[:rank]),
+                                                                       tuple(p.dilation[:rank]), p.groups, 0))
+    return found
+
+
+def by_conv_fft(x, w, config):
+    return conv_fft.torch.functional.convolution(x, w, None, config)
+
+
+def by_torch(x, w, config):
+    stride, pads, dilation, groups, _ = config
+    rank = len(stride)
+    return CONVOLUTIONS[rank](x, w, None, stride, pads[:rank], dilation, groups)
+
+
+def by_torch_fft(x, w, config):
+    """Of causal 1-D depthwise layers, for taps in reverse order, as a convolution has them."""
+    size = 2 * x.shape[-1]
+    xs, ws = (torch.fft.rfft(t if t.dtype is torch.float64 else t.float(), n=size) for t in (x, w[:, 0]))
+    return torch.fft.irfft(xs * ws, n=size)[..., :x.shape[-1]].to(x.dtype)
+
+
+class Layer:
+    """A function of one layer, with its operands."""
+
+    def __init__(self, function, shapes, dtype, last):
+        self.function, (x_shape, w_shape, self.config) = function, shapes
+        generator = torch.Generator(device="cuda").manual_seed(1)
+        self.x, self.w = (torch.randn(shape, device="cuda", generator=generator).to(dtype) for shape in (x_shape, w_shape))
+        self.w /= self.w[0].numel() ** 0.5
+        if function is by_torch_fft:
+            self.w = self.w.flip(-1)
+        if last:
+            self.x, self.w = (t.to(memory_format=FORMATS[t.dim()]) for t in (self.x, self.w))
+        for t in (self.x, self.w):
+            t.requires_grad_()
+        with torch.no_grad():
+            self.gy = torch.empty_like(self.forward()).normal_(generator=generator)
+
+    def forward(self):
+        return self.function(self.x, self.w, self.config)
+
+    def forward_alone(self):
+        with torch.no_grad():
+            return self.forward()
+
+    def training(self):
+        y = self.forward()
+        return (y, *torch.autograd.grad(y, (self.x, self.w), self.gy))
+
+    def gradient(self, of_x):
+        """One of the two, without the graph of autograd."""
+        wanted = [of_x, not of_x, False]
+        x, w, (stride, pads, dilation, groups, mode) = self.x.detach(), self.w.detach(), self.config
+        if self.function is by_conv_fft:
+            return torch.ops.conv_fft.backward(self.gy, x, w, stride, pads, dilation, groups, mode, wanted)
+        rank = len(stride)
+        return torch.ops.aten.convolution_backward(self.gy, x, w, None, stride, pads[:rank], dilation, False, [0] * rank, groups, wanted)
+
+    def passes(self):
+        """{name: (a call, whether it is measured eagerly as well)}."""
+        found = {"forward": (self.forward_alone, True), "training": (self.training, True)}
+        if self.function is by_torch_fft or self.is_long():
+            return found
+        return {**found, "bprop": (lambda: self.gradient(True), False), "accgrad": (lambda: self.gradient(False), False)}
+
+    def errors(self, passes):
+        """{pass: error}, relative, of the first channels; the larger of both gradients' for both."""
+        few = min(4, self.w.shape[0])
+        of_x, of_w = (slice(None), slice(few)), slice(few)
+        x, w = (t.detach()[part].double().contiguous().requires_grad_() for t, part in ((self.x, of_x), (self.w, of_w)))
+        exact = by_torch_fft if self.function is by_torch_fft or self.is_long() else by_torch
+        flipped = exact is by_torch_fft and self.function is not by_torch_fft
+        y = exact(x, w.flip(-1) if flipped else w, (*self.config[:3], few, 0))
+        wanted = (y, *torch.autograd.grad(y, (x, w), self.gy[:, :few].double()))
+        if "training" in passes:
+            found = self.training()
+        else:
+            found = (self.forward_alone(), self.gradient(True)[0] if "bprop" in passes else None,
+                     self.gradient(False)[1] if "accgrad" in passes else None)
+        of = {name: ((a[part] - b).norm() / b.norm()).item() for name, a, b, part in
+              zip(("forward", "bprop", "accgrad"), found, wanted, (of_x, of_x, of_w)) if a is not None}
+        return {**of, "training": max(of.get("bprop", 0), of.get("accgrad", 0))}
+
+    def is_long(self):
+        pads = self.config[1]
+        return pads[:len(pads) // 2] != pads[len(pads) // 2:]
+
+
+def graphed_ms(run, seconds, least=5, most=100):
+    """The median of replays that find nothing in the cache."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(2):
+            run()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    other = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    times, end_at = [], time.perf_counter() + seconds
+    while len(times) < least or (time.perf_counter() < end_at and len(times) < most):
+        other.zero_()
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end))
+    return statistics.median(times)
+
+
+def times_of(layer, passes, options):
+    """{pass: milliseconds}, eagerly and replayed."""
+    found = {}
+    for name in passes:
+        run, eager = layer.passes()[name]
+        if eager:
+            found[name] = median_ms(run, options.seconds / 2)
+        found[name + "-graph"] = graphed_ms(run, options.seconds / 2)
+    return found
+
+
+def bearable(function, shapes, dtype, last, options):
+    """The passes that take less than the limit: an image tells, before a search for algorithms runs each of them on all."""
+    (x_shape, *rest), search, names = shapes, torch.backends.cudnn.benchmark, []
+    torch.backends.cudnn.benchmark = False
+    try:
+        for name, (run, _) in Layer(function, ((1, *x_shape[1:]), *rest), dtype, last).passes().items():
+            for _ in range(2):  # the first loads libraries and kernels
+                torch.cuda.synchronize()
+                begin = time.perf_counter()
+                run()
+                torch.cuda.synchronize()
+                seconds = (time.perf_counter() - begin) * x_shape[0]
+                if seconds > 30 * options.limit:
+                    return names
+            if seconds <= options.limit:
+                names.append(name)
+    finally:
+        torch.backends.cudnn.benchmark = search
+    return names
+
+
+def run_layer(suite, name, shapes, precision, options):
+    """Rows of one layer and precision, for each memory format of ours."""
+    print("# %s %s %s" % (suite, name, precision), flush=True)
+    set_torch(precision, options.search)
+    dtype, formats = DTYPES[precision], [False, True] if len(shapes[0]) in FORMATS else [False]
+    best, errors = {}, {}
+    if suite == "longconv":
+        variants = [("torch.fft", by_torch_fft, True, False)]
+    else:
+        variants = [(("cuDNN allowed" if cudnn else "own kernels") + ", channels last" * last, by_torch, cudnn, last)
+                    for cudnn in (False, True) for last in formats]
+    for what, function, cudnn, last in variants:
+        torch.backends.cudnn.enabled = cudnn
+        try:
+            passes = bearable(function, shapes, dtype, last, options)
+            if not passes:
+                print("#     torch, %s: takes more than %g s, left out" % (what, options.limit), flush=True)
+                continue
+            layer = Layer(function, shapes, dtype, last)
+            found = times_of(layer, passes, options)
+            errors[what] = layer.errors(passes)
+            print("#     torch, %s: %s" % (what, ", ".join("%s %.4f" % item for item in found.items())), flush=True)
+            for passname, ms in found.items():
+                best[passname] = min(best.get(passname, (ms, what)), (ms, what))
+        except torch.cuda.OutOfMemoryError:
+            print("#     torch, %s: out of memory" % what, flush=True)
+        finally:
+            torch.backends.cudnn.enabled = True
+            layer = None
+            torch.cuda.empty_cache()
+    rows = []
+    for last in formats:
+        layer = Layer(by_conv_fft, shapes, dtype, last)
+        layer.training()
+        if conv_fft.torch.fallbacks():
+            raise SystemExit("bench_torch.py: %s is left to torch: %s" % (name, conv_fft.torch.fallbacks()))
+        found, error = times_of(layer, layer.passes(), options), layer.errors(("training",))
+        plans = {"forward": (1, "forward"), "training": (6, "backward"), "bprop": (2, "backward_data"), "accgrad": (4, "backward_weights")}
+        for passname, ms in found.items():
+            kind, layout = passname.removesuffix("-graph"), "last" if last else "first"
+            number, described = plans[kind]
+            plan = _entry.look_up(layer.x, layer.w, None, shapes[2], number).plans[number]
+            rows.append(["torch-" + suite, name, passname, precision, layout, "ours", "%.4f" % ms, str(plan.workspace[number]),
+                         "%.2e" % error[kind], plan.describe(described)["strategy"]])
+            line = "#   %s %s: ours %.4f ms" % (layout, passname, ms)
+            if passname in best:
+                theirs, what = best[passname]
+                rows.append(["torch-" + suite, name, passname, precision, layout, "torch", "%.4f" % theirs, "0",
+                             "%.2e" % errors[what][kind], what.replace(",", "")])
+                line += ", torch (%s) %.4f: %.2fx" % (what, theirs, theirs / ms)
+            print(line, flush=True)
+        layer = None
+        torch.cuda.empty_cache()
+    return rows
+
+
+# ---- what a call costs
+
 def print_overhead():
-    """Prints the microseconds of a small layer called eagerly, and of its kernels alone, as a graph replays them."""
+    """Prints the microseconds of a small layer called eagerly, and of its kernels alone, as a graph replays them; the processor's time
+    of the calling thread and of all of them, which other work on the host changes less; and of backward passes in the calling thread."""
     calls = 200
     torch.backends.cudnn.allow_tf32 = False
     for impl, kind in (("torch", nn.Conv2d), ("ours", conv_fft.torch.Conv2d)):
         torch.manual_seed(0)
         layer = kind(32, 32, 7, padding=3, groups=32).cuda()
         x = torch.randn(2, 32, 28, 28, device="cuda")
+        parameters = list(layer.parameters())
 
         def forward():
             for _ in range(calls):
@@ -243,22 +474,47 @@ def print_overhead():
         def both():
             for _ in range(calls):
                 layer(x).backward(gy)
+
+        def gradients():
+            for _ in range(calls):
+                torch.autograd.grad(layer(x), parameters, gy)
+
+        def gradients_here():
+            with torch.autograd.set_multithreading_enabled(False):
+                gradients()
         with torch.no_grad():
             gy = torch.randn_like(layer(x))
         found = {}
-        for name, run, grad in (("forward", forward, False), ("forward-recorded", forward, True), ("forward+backward", both, True)):
+        for name, run, grad in (("forward", forward, False), ("forward-recorded", forward, True), ("forward+backward", both, True),
+                                ("forward+gradients", gradients, True), ("the same in one thread", gradients_here, True)):
             with torch.set_grad_enabled(grad):
-                found[name] = median_ms(run, 0.3) / calls
-        graph = torch.cuda.CUDAGraph()
-        with torch.no_grad(), torch.cuda.graph(graph):
-            forward()
-        found["forward-graph"] = median_ms(graph.replay, 0.3) / calls
-        print("# %s: a call of 32x7x7 depthwise on 2x32x28x28 takes, in us: %s; over its kernels %.2f" % (
-            impl, ", ".join("%s %.2f" % (name, ms * 1e3) for name, ms in found.items()),
-            (found["forward"] - found["forward-graph"]) * 1e3), flush=True)
+                found[name] = median_ms(run, 0.5) / calls * 1e3
+                thread, process = [], []
+                for _ in range(7):
+                    torch.cuda.synchronize()  # it spins, which is not counted
+                    begin = time.thread_time(), time.process_time()
+                    run()
+                    thread.append(time.thread_time() - begin[0])
+                    process.append(time.process_time() - begin[1])
+                found[name + ", thread"], found[name + ", process"] = (min(t) / calls * 1e6 for t in (thread, process))
+        for name, run, grad in (("forward-graph", forward, False), ("forward+gradients-graph", gradients, True)):
+            with torch.set_grad_enabled(grad):
+                side = torch.cuda.Stream()
+                with torch.cuda.stream(side):
+                    run()
+                torch.cuda.synchronize()
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    run()
+            found[name] = median_ms(graph.replay, 0.5) / calls * 1e3
+        print("# %s: a call of 32x7x7 depthwise on 2x32x28x28 takes, in us:" % impl)
+        for name, us in found.items():
+            print("#   %-34s %8.2f" % (name, us))
+        print("#   over its kernels: forward %.2f, forward+gradients %.2f" % (found["forward"] - found["forward-graph"],
+              found["forward+gradients"] - found["forward+gradients-graph"]), flush=True)
 
 
-def write(path, rows, commit, how):
+def write(path, rows, commit, how, suite="steps"):
     """The rows of a case and precision take the place of older ones; a header goes with the last of its rows."""
     keys = {tuple(row[:6]) for row in rows}
     kept, header = [], []
@@ -268,16 +524,16 @@ def write(path, rows, commit, how):
         elif tuple(line.split(",")[:6]) not in keys:
             kept += [*header, line]
             header = []
-    header = ["# suite steps, commit %s, %s" % (commit, datetime.date.today()),
+    header = ["# suite %s, commit %s, %s" % (suite, commit, datetime.date.today()),
               "# device: %s, CUDA %s" % (torch.cuda.get_device_name(), torch.version.cuda),
               "# libraries: conv_fft %s, torch %s, cuDNN %s" % (conv_fft.__version__, torch.__version__, torch.backends.cudnn.version()),
-              "# median of %s by device events, cudnn.benchmark of %d, SGD with momentum, convert() with measurements" % how]
+              "# median of " + how]
     path.write_text("\n".join([COLUMNS, *kept, *header, *(",".join(row) for row in rows)]) + "\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", nargs="*", default=list(networks.CASES), choices=list(networks.CASES))
+    parser.add_argument("--case", nargs="*", help="networks (%s), or with --layers the names of some; all" % ", ".join(networks.CASES))
     parser.add_argument("--precision", nargs="*", default=["fp32", "tf32", "fp16"], choices=["fp32", "tf32", "fp16", "bf16"])
     parser.add_argument("--layout", default="first", choices=["first", "last"])
     parser.add_argument("--seconds", type=float, default=1.0)
@@ -288,6 +544,8 @@ def main():
     parser.add_argument("--steps", type=int, default=10, help="with --gpus: how many are measured (default 10)")
     parser.add_argument("--tune", type=int, default=0, metavar="MS")
     parser.add_argument("--graph", action="store_true", help="the steps as CUDA graphs too: the device's time alone")
+    parser.add_argument("--layers", nargs="+", choices=["longconv", "depthwise"], default=[], help="single layers instead of networks")
+    parser.add_argument("--limit", type=float, default=2.0, help="with --layers: the longest call that is measured, in seconds (default 2)")
     parser.add_argument("--overhead", action="store_true", help="the cost of a call, instead of the networks")
     parser.add_argument("--table", action="store_true", help="print what convert() says")
     parser.add_argument("--out", type=pathlib.Path)
@@ -299,18 +557,31 @@ def main():
     if options.overhead:
         print_overhead()
         return
-    for case in options.case:
+    for suite in options.layers:
+        layers = layers_of(suite)
+        for name in options.case or layers:
+            for precision in options.precision if name in layers else ():
+                rows = run_layer(suite, name, layers[name], precision, options)
+                if options.out:
+                    write(options.out, rows, commit, "eager calls, and of replayed graphs after 256 MiB written, %g s each, by device "
+                          "events, cudnn.benchmark of %d; torch: the fastest of its ways" % (options.seconds / 2, options.search),
+                          "torch-" + suite)
+    unknown = set(options.case or ()) - set(networks.CASES)
+    if unknown and not options.layers:
+        parser.error("--case: %s; these are: %s" % (", ".join(unknown), ", ".join(networks.CASES)))
+    how = "%s by device events, cudnn.benchmark of %d, SGD with momentum, convert() with measurements"
+    for case in () if options.layers else options.case or networks.CASES:
         last = options.layout == "last"
         if options.gpus > 1:
             for rows in run_gpus(case, last, options).values():
                 if options.out:
-                    write(options.out, rows, commit, ("%d steps" % options.steps, options.search))
+                    write(options.out, rows, commit, how % ("%d steps" % options.steps, options.search))
             continue
         for precision in options.precision:
             rows = run_case(case, precision, last, options)
             torch.cuda.empty_cache()
             if options.out:
-                write(options.out, rows, commit, ("the steps of %g s" % options.seconds, options.search))
+                write(options.out, rows, commit, how % ("the steps of %g s" % options.seconds, options.search))
 
 
 if __name__ == "__main__":

@@ -266,6 +266,37 @@ def test_constructor_state_and_initialisation():
     assert mine(x).shape == (1, 6, 3, 4)
 
 
+def test_what_a_layer_remembers(device):
+    """Of its last call: it must not outlive what it was for."""
+    layer = ours.Conv2d(4, 4, 5, padding=2).to(device)
+    x = torch.randn(2, 4, 9, 9, device=device)
+    made = []
+    conv_fft.plan.observers.append(made.append)
+    try:
+        conv_fft.tuning.forget_plans()
+        for call in range(2):
+            layer(x)
+        assert len(made) == 2  # forward, and the gradient of the weight
+        conv_fft.tuning.forget_plans()
+        layer(x)
+        assert len(made) == 4
+    finally:
+        conv_fft.plan.observers.remove(made.append)
+    for change in (lambda: layer.half(), lambda: layer.double(), lambda: layer.to(memory_format=torch.channels_last),
+                   lambda: setattr(layer, "bias", None), lambda: setattr(layer.weight, "data", layer.weight.detach().flip(0).float()),
+                   lambda: setattr(layer, "weight", nn.Parameter(torch.randn(4, 4, 3, 7, device=device, dtype=torch.float64))),
+                   lambda: setattr(layer, "dilation", (2, 1))):
+        layer(x.to(layer.weight.dtype))
+        change()
+        z = x.to(layer.weight.dtype).requires_grad_()
+        y = layer(z)
+        weight, bias = layer.weight.double(), None if layer.bias is None else layer.bias.double()
+        wanted = nn.functional.conv2d(z.double(), weight, bias, padding=2, dilation=layer.dilation)
+        assert y.dtype == layer.weight.dtype
+        assert_close(y, wanted, y.dtype, "a changed layer")
+        y.sum().backward()
+
+
 def test_channels_last(device):
     layer = ours.Conv2d(8, 12, 5, padding=2).to(device)
     x = torch.randn(2, 8, 13, 14, device=device)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One kind of call - shapes, strides, type, device, parameters - with everything that can be known before the tensors are."""
+import functools
 import threading
 
 import torch
@@ -13,25 +14,39 @@ from ..problem import Problem
 
 DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float64: "float64"}
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
+ONE = (1,)
 MODES = ("zeros", "circular", "reflect", "replicate")
 
 _forward, _backward = lib.conv_fft_forward, lib.conv_fft_backward
-_empty_like, _float32 = torch.empty_like, torch.float32
 _capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None) or (lambda: False)
+_float32 = torch.float32
+_device_now = getattr(torch._C, "_cuda_getDevice", None) or (lambda: -1)
 
+# What torch allows convolutions of FP32 tensors on a GPU.
 if hasattr(torch._C, "_get_fp32_precision_getter"):
-    _precision = torch._C._get_fp32_precision_getter
-
-    def allows_tf32():
-        return _precision("cuda", "conv") == "tf32"
+    precision = functools.partial(torch._C._get_fp32_precision_getter, "cuda", "conv")
 else:
-    allows_tf32 = torch._C._get_cudnn_allow_tf32
+    precision = torch._C._get_cudnn_allow_tf32
+
+
+def allows_tf32():
+    return precision() in ("tf32", True)
+
 
 if hasattr(torch._C, "_cuda_getCurrentRawStream"):
     current_stream = torch._C._cuda_getCurrentRawStream
 else:
     def current_stream(index):
         return torch.cuda.current_stream(index).cuda_stream
+
+
+def _empty_strided(shape, strides, dtype, device):
+    return torch.empty_strided(shape, strides, dtype=dtype, device=device)
+
+
+# What the code that torch.compile generates allocates with takes half as long as torch.empty_strided(). It knows the current GPU only.
+_guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+_empty_cpu, _empty_cuda = (getattr(_guards, "_empty_strided_" + kind, None) for kind in ("cpu", "cuda"))
 
 
 def is_last(t):
@@ -85,8 +100,9 @@ class Entry:
         self.y_shape = (y[0], y[-1], *y[1:-1]) if y_last else y
         self.y_strides = dense_strides(self.y_shape, y_last)
         self.y_format = FORMATS[rank + 2] if y_last else torch.contiguous_format
-        # An array like x is made sooner than one that is described.
-        self.like_x = (self.y_shape, self.y_strides) == (self.x.shape, self.x.strides) and not self.x.copied
+        self.bias_shape = (self.w.shape[0],)
+        self.anywhere = functools.partial(_empty_strided, device=device)
+        self.here = (_empty_cuda if self.number >= 0 else _empty_cpu) or self.anywhere
         self.plans, self.handles, self.bytes = {}, {}, {}
 
     def prepare(self, passes):
@@ -97,20 +113,21 @@ class Entry:
             self.bytes[passes] = plan.workspace[passes]
             self.handles[passes] = plan.handle
 
-    def _place(self, passes):
+    def _place(self, size, number, empty):
         """The workspace of a call, the tensor that holds it, and the stream."""
-        size = self.bytes[passes]
         stream = None
-        if self.number >= 0:
-            stream = current_stream(self.number)
-            if _capturing():
+        if number >= 0:
+            stream = current_stream(number)
+            if stream and _capturing():  # never on the default stream
                 _captured.update(self.plans.values())
             elif 0 < size <= SMALL:
-                held = _small_workspace(self.number, stream, self.device)
-                return held.data_ptr(), size, stream, held
+                try:
+                    return _kept.__dict__[number, stream]
+                except KeyError:
+                    return _keep_workspace(number, stream, self.device)
         if not size:
             return None, 0, stream, None
-        held = torch.empty((size,), dtype=torch.uint8, device=self.device)
+        held = empty((size,), ONE, torch.uint8)
         return held.data_ptr(), size, stream, held
 
     def forward(self, x, w, bias):
@@ -120,8 +137,10 @@ class Entry:
             w = w.contiguous()
         if bias is not None and not bias.is_contiguous():
             bias = bias.contiguous()
-        y = _empty_like(x) if self.like_x else x.new_empty_strided(self.y_shape, self.y_strides)
-        workspace, size, stream, held = self._place(1)  # held until the call has been made
+        number = self.number
+        empty = self.here if number < 0 or _device_now() == number else self.anywhere
+        y = empty(self.y_shape, self.y_strides, self.dtype)
+        workspace, size, stream, held = self._place(self.bytes[1], number, empty)  # held until the call has been made
         status = _forward(self.handles[1], x.data_ptr(), w.data_ptr(), None if bias is None else bias.data_ptr(), y.data_ptr(),
                           workspace, size, stream)
         if status:
@@ -129,29 +148,44 @@ class Entry:
         return y
 
     def backward(self, gy, x, w, need_x, need_w, need_bias):
-        """(gx, gw, gbias), None for what is not needed. x is read for gw, w for gx; either may be None otherwise."""
-        gy = gy.contiguous(memory_format=self.y_format)
+        """(gx, gw, gbias), None for what is not needed; None if gy has no memory of its own. x is read for gw, w for gx; either may
+        be None otherwise."""
+        if gy.is_neg():
+            gy = gy.resolve_neg()
+        try:
+            if not gy.is_contiguous(memory_format=self.y_format):
+                gy = gy.contiguous(memory_format=self.y_format)
+            gy_at = gy.data_ptr()
+        except RuntimeError:  # the many gradients of vmap, or of torch.autograd.grad(is_grads_batched=True)
+            return None
+        number, dtype = self.number, self.dtype
+        empty = self.here if number < 0 or _device_now() == number else self.anywhere
         gx = gw = gbias = None
         x_at = w_at = gx_at = gw_at = gbias_at = None
         passes = 0
         if need_x:
             passes = 2
-            w = w.contiguous() if self.w.copied else w
-            gx = gy.new_empty_strided(self.x.shape, self.x.strides)
+            if self.w.copied:
+                w = w.contiguous()
+            gx = empty(self.x.shape, self.x.strides, dtype)
             w_at, gx_at = w.data_ptr(), gx.data_ptr()
         if need_w:
             passes |= 4
-            x = x.contiguous() if self.x.copied else x
-            gw = gy.new_empty_strided(self.w.shape, self.w.strides)
+            if self.x.copied:
+                x = x.contiguous()
+            gw = empty(self.w.shape, self.w.strides, dtype)
             x_at, gw_at = x.data_ptr(), gw.data_ptr()
         if need_bias:
-            gbias = gy.new_empty((self.w.shape[0],))
+            gbias = empty(self.bias_shape, ONE, dtype)
             gbias_at = gbias.data_ptr()
-        set_ = passes or 2
-        if set_ not in self.handles:
-            self.prepare(set_)
-        workspace, size, stream, held = self._place(set_)
-        status = _backward(self.handles[set_], x_at, w_at, gy.data_ptr(), gx_at, gw_at, gbias_at, 0, workspace, size, stream)
+        passes = passes or 2
+        try:
+            handle = self.handles[passes]
+        except KeyError:
+            self.prepare(passes)
+            handle = self.handles[passes]
+        workspace, size, stream, held = self._place(self.bytes[passes], number, empty)
+        status = _backward(handle, x_at, w_at, gy_at, gx_at, gw_at, gbias_at, 0, workspace, size, stream)
         if status:
             raise failure(status)
         return gx, gw, gbias
@@ -162,15 +196,14 @@ SMALL = 4 << 20
 _kept = threading.local()
 
 
-def _small_workspace(number, stream, device):
+def _keep_workspace(number, stream, device):
     """Kernels of one stream follow each other, and a call enqueues all of its own before its thread makes the next."""
     kept = _kept.__dict__
-    held = kept.get((number, stream))
-    if held is None:
-        if len(kept) > 64:
-            kept.clear()
-        held = kept[number, stream] = torch.empty(SMALL, dtype=torch.uint8, device=device)
-    return held
+    if len(kept) > 64:
+        kept.clear()
+    held = torch.empty(SMALL, dtype=torch.uint8, device=device)
+    kept[number, stream] = found = held.data_ptr(), SMALL, stream, held
+    return found
 
 
 # Plans whose kernels are part of a captured graph: it may be replayed as long as the process lives.
@@ -180,10 +213,25 @@ fallbacks = {}
 _entries = {}
 _lock = threading.Lock()
 LIMIT = 4096
+_epoch = object()  # part of every key: with another one all that sites remember is out of date
+
+
+class Site:
+    """A place that calls again and again, as a layer: what it was with its last call. Copies and files of it are empty."""
+
+    __slots__ = ("described", "config", "last")
+
+    def __init__(self, described=None, config=None):
+        self.described, self.config, self.last = described, config, (None, None)
+
+    def __reduce__(self):
+        return Site, ()
 
 
 def forget():
+    global _epoch
     with _lock:
+        _epoch = object()
         _entries.clear()
         fallbacks.clear()
 
@@ -191,18 +239,25 @@ def forget():
 tuning.forgetters.append(forget)
 
 
-def look_up(x, w, bias, config, need):
+def look_up(x, w, bias, config, need, site=None):
     """The Entry of a call, with the plans that it needs; None where torch has to do it.
 
     config  (stride, pads before then after, dilation, groups, mode), need the passes of the gradients that will be wanted."""
     dtype = x.dtype
     # That a tensor is contiguous is known sooner than its strides are.
     key = (x.shape, x.is_contiguous() or x.stride(), w.shape, w.is_contiguous() or w.stride(), dtype, w.dtype, x.device, w.device, config,
-           need, dtype is _float32 and allows_tf32(), None if bias is None else (bias.dtype, bias.shape, bias.device))
+           need, dtype is _float32 and precision(), None if bias is None else (bias.dtype, bias.shape, bias.device), _epoch)
+    if site is not None:
+        last = site.last
+        if last[0] == key:  # takes less than its hash
+            return last[1]
     try:
-        return _entries[key]
+        entry = _entries[key]
     except KeyError:
-        return _make(key, x, w, bias, config, need)
+        entry = _make(key, x, w, bias, config, need)
+    if site is not None and entry is not None:
+        site.last = key, entry
+    return entry
 
 
 def entry_of(x, w, config, device):
@@ -212,8 +267,9 @@ def entry_of(x, w, config, device):
 
 
 def _make(key, x, w, bias, config, need):
-    device_type = x.device.type
-    if device_type == "cuda" and _capturing():
+    if x.dim() != w.dim():
+        return None  # unbatched, or wrong
+    if x.is_cuda and _capturing():
         return None  # kernels cannot be loaded now, and the same call outside a capture can have them
     reason = _unsuitable(x, w, bias, config[3])
     entry = None
@@ -236,9 +292,12 @@ def _make(key, x, w, bias, config, need):
 
 def give_up(entry, error):
     """Leave the calls of an entry to torch from now on: mostly its workspace does not fit, and trying that each time is slow."""
+    global _epoch
     with _lock:
-        for key in [key for key, found in _entries.items() if found is entry]:
-            _entries[key] = None
+        _epoch = object()
+        for key, found in list(_entries.items()):
+            del _entries[key]
+            _entries[(*key[:-1], _epoch)] = None if found is entry else found
     fallbacks[entry.x.shape, entry.w.shape, entry.dtype, entry.device, entry.config] = str(error)
 
 

@@ -6,7 +6,6 @@ stride, dilation: one per axis. padding: before each axis, then after each. mode
 the library does not do these compute with torch."""
 import torch
 import torch.nn.functional as F
-from torch._C import _functorch
 
 from . import _entry
 from ..errors import Error
@@ -22,11 +21,9 @@ _library.define("backward_data(Tensor gy, Tensor w, SymInt[] size, %s) -> Tensor
 
 _MODES = {1: "circular", 2: "reflect", 3: "replicate"}
 _CONVOLUTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
-
-
-def _is_batched(t):
-    """Of vmap, or of torch.autograd.grad(is_grads_batched=True): without memory of its own; the operators are called for one by one."""
-    return _functorch.is_batchedtensor(t) or _functorch.is_legacy_batchedtensor(t)
+_Tensor, _recording = torch.Tensor, torch.is_grad_enabled
+# After these torch computes the same.
+FAILURES = (Error, torch.cuda.OutOfMemoryError)
 
 
 def _config(stride, padding, dilation, groups, mode):
@@ -54,28 +51,23 @@ def _gradients_by_torch(gy, x, w, config, wanted):
     return tuple(next(found) if need else None for need in wanted)
 
 
-def gradients(gy, x, w, config, wanted, entry=None):
+def gradients(gy, x, w, config, wanted):
     """(gx, gw, gbias), None for what is not wanted. Called where no graph is recorded."""
     need = (2 if wanted[0] else 0) | (4 if wanted[1] else 0)
-    gy = gy.resolve_neg()
-    entry = entry or _entry.look_up(x, w, None, config, need)
+    entry = _entry.look_up(x, w, None, config, need)
     if entry is not None:
         try:
-            return entry.backward(gy, x, w, *wanted)
-        except (Error, torch.cuda.OutOfMemoryError) as error:
+            found = entry.backward(gy, x, w, *wanted)
+            if found is not None:
+                return found
+        except FAILURES as error:
             _entry.give_up(entry, error)
     return _gradients_by_torch(gy, x, w, config, wanted)
 
 
-def convolve(x, w, bias, config, entry=None):
-    """y without a graph."""
-    entry = entry or _entry.look_up(x, w, bias, config, 0)
-    if entry is not None:
-        try:
-            return entry.forward(x, w, bias)
-        except (Error, torch.cuda.OutOfMemoryError) as error:
-            _entry.give_up(entry, error)
-    return by_torch(x, w, bias, *config)
+def left_to_torch(entry, error, x, w, bias):
+    _entry.give_up(entry, error)
+    return by_torch(x, w, bias, *entry.config)
 
 
 # ---------------------------------------------------------------------------------------- what runs
@@ -85,8 +77,13 @@ def _output_format(x, w):
 
 
 def _forward(x, w, bias, stride, padding, dilation, groups, mode):
-    y = convolve(x.detach().resolve_neg(), w.detach().resolve_neg(), None if bias is None else bias.detach().resolve_neg(),
-                 _config(stride, padding, dilation, groups, mode))
+    x, w, bias = (None if t is None else t.detach().resolve_neg() for t in (x, w, bias))
+    config = _config(stride, padding, dilation, groups, mode)
+    entry = _entry.look_up(x, w, bias, config, 0)
+    try:
+        y = by_torch(x, w, bias, *config) if entry is None else entry.forward(x, w, bias)
+    except FAILURES as error:
+        y = left_to_torch(entry, error, x, w, bias)
     return y.contiguous(memory_format=_output_format(x, w))
 
 
@@ -231,13 +228,23 @@ class Convolution(torch.autograd.Function):
     def forward(ctx, x, w, bias, entry):
         ctx.save_for_backward(x, w)
         ctx.entry = entry
-        return convolve(x, w, bias, entry.config, entry)
+        try:
+            return entry.forward(x, w, bias)
+        except FAILURES as error:
+            return left_to_torch(entry, error, x, w, bias)
 
     @staticmethod
     def backward(ctx, gy):
+        entry = ctx.entry
         x, w = ctx.saved_tensors
-        wanted = ctx.needs_input_grad[:3]
-        if torch.is_grad_enabled() or type(gy) is not torch.Tensor or _is_batched(gy):
-            found = torch.ops.conv_fft.backward(gy, x, w, *ctx.entry.config, list(wanted))
-            return (*(g if want else None for g, want in zip(found, wanted)), None)
-        return (*gradients(gy, x, w, ctx.entry.config, wanted, ctx.entry), None)
+        need_x, need_w, need_bias, _ = ctx.needs_input_grad
+        if type(gy) is _Tensor and not _recording():
+            try:
+                found = entry.backward(gy, x, w, need_x, need_w, need_bias)
+            except FAILURES as error:
+                _entry.give_up(entry, error)
+                found = _gradients_by_torch(gy, x, w, entry.config, (need_x, need_w, need_bias))
+            if found is not None:
+                return (*found, None)
+        gx, gw, gbias = torch.ops.conv_fft.backward(gy, x, w, *entry.config, [need_x, need_w, need_bias])
+        return gx if need_x else None, gw if need_w else None, gbias if need_bias else None, None

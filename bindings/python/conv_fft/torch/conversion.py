@@ -230,5 +230,5 @@ def revert(model: torch.nn.Module) -> torch.nn.Module:
     for layer in model.modules():
         if type(layer) in THEIRS:
             layer.__class__ = THEIRS[type(layer)]
-            layer.__dict__.pop("_conv_fft_config", None)
+            layer.__dict__.pop("_conv_fft_site", None)
     return model

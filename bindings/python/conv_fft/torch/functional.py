@@ -16,7 +16,8 @@ Axes = Union[int, Sequence[int]]
 
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _strided, _recording = torch.strided, torch.is_grad_enabled
-_look_up, _convolve = _entry.look_up, _ops.convolve
+_look_up = _entry.look_up
+_compiling = torch.compiler.is_compiling
 # autograd.Function.apply() without what serves torch.func, which never gets there.
 _apply = super(torch.autograd.Function, _ops.Convolution).apply
 _functorch = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
@@ -63,7 +64,7 @@ def autocast(kind, *tensors):
     if (kind != "cuda" and kind != "cpu") or not torch.is_autocast_enabled(kind):
         return tensors
     to = torch.get_autocast_dtype(kind)
-    return tuple([t if t is None or t.dtype is to or t.dtype is torch.float64 or not t.is_floating_point() else t.to(to) for t in tensors])
+    return [t if t is None or t.dtype is to or t.dtype is torch.float64 or not t.is_floating_point() else t.to(to) for t in tensors]
 
 
 def _fits(x, w, bias, groups):
@@ -78,7 +79,7 @@ def _other(x, w, bias, config):
     if x.dim() == w.dim() - 1:
         y = convolution(x.unsqueeze(0), w, bias, config)
         return y if y is NotImplemented else y.squeeze(0)
-    if (torch.compiler.is_compiling() or _modes_active()) and not _functorch() and not _for_onnx() and _fits(x, w, bias, config[3]):
+    if (_compiling() or _modes_active()) and not _functorch() and not _for_onnx() and _fits(x, w, bias, config[3]):
         return torch.ops.conv_fft.forward(x, w, bias, *config)
     return NotImplemented
 
@@ -87,23 +88,36 @@ def convolution(x, w, bias, config):
     """The convolution with the parameters of `config_of`, or NotImplemented where torch has to do it."""
     if not isinstance(x, Tensor):
         return NotImplemented  # a proxy of torch.fx
-    compiling = torch.compiler.is_compiling()
-    if compiling or _autocasts():
+    if _compiling() or _tracing() is not None:
+        return _other(*autocast(x.device.type, x, w, bias), config)
+    return eager(x, w, bias, config)
+
+
+def eager(x, w, bias, config, site=None):
+    """The same where nothing is compiled or traced, for a _entry.Site."""
+    if _autocasts() and isinstance(x, Tensor):
         x, w, bias = autocast(x.device.type, x, w, bias)
-    if (compiling or _modes_active() or x.dim() != w.dim() or x.layout is not _strided or type(x) not in _PLAIN
-            or type(w) not in _PLAIN or _functorch() or _tracing() is not None or forward_ad._current_level >= 0):
-        return _other(x, w, bias, config)
-    if x.is_neg() or w.is_neg():
-        x, w = x.resolve_neg(), w.resolve_neg()
+    if (_modes_active() or type(x) not in _PLAIN or type(w) not in _PLAIN or x.layout is not _strided or _functorch()
+            or forward_ad._current_level >= 0):
+        return _other(x, w, bias, config) if isinstance(x, Tensor) else NotImplemented
+    if x.is_neg():
+        x = x.resolve_neg()
+    if w.is_neg():
+        w = w.resolve_neg()
     if _recording():
         need = (2 if x.requires_grad else 0) | (4 if w.requires_grad else 0)
         recorded = need or (bias is not None and bias.requires_grad)
     else:
         recorded = need = 0
-    entry = _look_up(x, w, bias, config, need)
+    entry = _look_up(x, w, bias, config, need, site)
     if entry is None:
-        return NotImplemented
-    return _apply(x, w, bias, entry) if recorded else _convolve(x, w, bias, config, entry)
+        return _other(x, w, bias, config)
+    if recorded:
+        return _apply(x, w, bias, entry)
+    try:
+        return entry.forward(x, w, bias)
+    except _ops.FAILURES as error:
+        return _ops.left_to_torch(entry, error, x, w, bias)
 
 
 def _conv(rank, x, w, bias, stride, padding, dilation, groups):

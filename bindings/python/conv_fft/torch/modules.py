@@ -10,9 +10,14 @@ import torch
 from torch import nn
 
 from . import functional
-from ._entry import MODES
+from ._entry import MODES, Site
 
+_compiling, _tracing, _eager = torch.compiler.is_compiling, torch._C._get_tracing_state, functional.eager
 _MODES = {name: number for number, name in enumerate(MODES)}
+
+
+def _config_of(weight_shape, stride, padding, dilation, groups, mode):
+    return functional.config_of(weight_shape, stride, padding, dilation, groups, _MODES[mode])
 
 
 def _named(function):
@@ -28,25 +33,24 @@ class _Convolution:
         else:
             # As torch's, but past nn.Module.__getattr__(), which takes its time; a weight that is no parameter (any more) is left to it.
             parameters = self._parameters
-            if torch.compiler.is_compiling() or "weight" not in parameters or "bias" not in parameters:
+            if _compiling() or "weight" not in parameters or "bias" not in parameters:
                 return super().forward(input)
             return self._conv_forward(input, parameters["weight"], parameters["bias"])
 
     def _conv_forward(self, input, weight, bias):
-        if torch.jit.is_tracing():  # extents are tensors in it, and nothing may be kept
-            return super()._conv_forward(input, weight, bias)
-        described = (weight.shape, self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
-        memo = self.__dict__.get("_conv_fft_config")
-        if memo is None or memo[0] != described:
-            config = functional.config_of(*described[:5], _MODES[self.padding_mode])
-            memo = (described, config)
-            if not torch.compiler.is_compiling():
-                self.__dict__["_conv_fft_config"] = memo
-        if memo[1] is not None:
-            y = functional.convolution(input, weight, bias, memo[1])
-            if y is not NotImplemented:
-                return y
-        return super()._conv_forward(input, weight, bias)
+        y = NotImplemented
+        if _compiling():
+            config = _config_of(weight.shape, self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
+            if config is not None:
+                y = functional.convolution(input, weight, bias, config)
+        elif _tracing() is None:  # when traced, extents are tensors, and nothing may be kept
+            described = (weight.shape, self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
+            site = self.__dict__.get("_conv_fft_site")
+            if site is None or site.described != described:
+                site = self.__dict__["_conv_fft_site"] = Site(described, _config_of(*described))
+            if site.config is not None:
+                y = _eager(input, weight, bias, site.config, site)
+        return super()._conv_forward(input, weight, bias) if y is NotImplemented else y
 
 
 class Conv1d(_Convolution, nn.Conv1d):
