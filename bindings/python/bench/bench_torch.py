@@ -156,6 +156,9 @@ def run_case(case, precision, last, options):
     difference = ((first[0] - again[0]).abs() / first[0]).item()
     print("#   %d of %d layers changed; the loss of the first step differs by %.1e, that of the seventh by %.1e" % (
         len(table.changed), len(table), difference, (first[6] - again[6]).abs() / first[6]))
+    with torch.autograd.set_multithreading_enabled(False):
+        print("#   with backward passes in the calling thread: step: torch %.2f ms, ours %.2f ms" % tuple(
+            median_ms(training.step, options.seconds / 2) for training in (theirs, ours)), flush=True)
     if options.graph:
         for name, training in (("torch", theirs), ("ours", ours)):
             found["step-graph", name] = median_ms(training.graphed_step(), options.seconds / 2)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PyTorch asks of an operator: fake tensors, compile, autograd twice, autocast, torch.func, graphs, serialisation."""
+import concurrent.futures
 import copy
 import io
 
@@ -16,10 +17,19 @@ PARAMETERS = [((1, 1), (1, 1, 1, 1), (1, 1), 2, 0), ((2, 1), (2, 0, 1, 3), (1, 2
               ((1, 1), (2, 2, 2, 2), (1, 1), 4, 2), ((1, 2), (1, 1, 1, 1), (1, 1), 1, 3)]
 
 
+def side_by_side(device, *calls):
+    """The first calls of a test, which on a GPU compile its kernels: most of its time, if one were compiled after the other."""
+    if device == "cuda":
+        with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+            for job in [pool.submit(call) for call in calls]:
+                job.result()
+
+
 def operands(parameters, device, last=False):
+    """Few elements: gradcheck() makes two calls for each of them."""
     torch.manual_seed(0)
     groups = parameters[3]
-    x = torch.randn(2, 4, 9, 8, dtype=torch.float64, device=device)
+    x = torch.randn(2, 4, 5, 4, dtype=torch.float64, device=device)
     w = torch.randn(4, 4 // groups, 3, 3, dtype=torch.float64, device=device)
     if last:
         x, w = (t.contiguous(memory_format=torch.channels_last) for t in (x, w))
@@ -32,11 +42,13 @@ def test_opcheck(parameters, last, device):
     x, w, bias = operands(parameters, device, last)
     ops = torch.ops.conv_fft
     gy = torch.randn_like(ops.forward(x, w, bias, *parameters)).requires_grad_()
+    masks = [True, True, True], [True, False, False], [False, True, True]
+    side_by_side(device, *(lambda wanted=wanted: ops.backward(gy, x, w, *parameters, wanted) for wanted in masks))
     torch.library.opcheck(ops.forward.default, (x, w, bias, *parameters))
     torch.library.opcheck(ops.forward.default, (x, w, None, *parameters))
-    for wanted in ([True, True, True], [True, False, False], [False, True, True]):
+    for wanted in masks:
         torch.library.opcheck(ops.backward.default, (gy, x, w, *parameters, wanted))
-    torch.library.opcheck(ops.backward_data.default, (gy, w, [9, 8], *parameters))
+    torch.library.opcheck(ops.backward_data.default, (gy, w, [5, 4], *parameters))
 
 
 @pytest.mark.parametrize("parameters", PARAMETERS)
@@ -47,17 +59,17 @@ def test_gradcheck(parameters, device):
         assert torch.autograd.gradgradcheck(call, (x, w, bias))
     gy = torch.randn_like(torch.ops.conv_fft.forward(x, w, None, *parameters)).requires_grad_()
     if parameters[4] == 0:
-        assert torch.autograd.gradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [9, 8], *parameters), (gy, w))
-        assert torch.autograd.gradgradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [9, 8], *parameters), (gy, w))
+        assert torch.autograd.gradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [5, 4], *parameters), (gy, w))
+        assert torch.autograd.gradgradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [5, 4], *parameters), (gy, w))
 
 
 def test_a_gradient_that_does_not_fit_is_refused(device):
     x, w, _ = operands(PARAMETERS[0], device)
-    for gy in (torch.randn(2, 4, 9, 9, device=device).double(), torch.randn(2, 4, 9, 8, device=device)):
+    for gy in (torch.randn(2, 4, 5, 5, device=device).double(), torch.randn(2, 4, 5, 4, device=device)):
         with pytest.raises(RuntimeError, match="gy has the shape"):
             torch.ops.conv_fft.backward(gy, x, w, *PARAMETERS[0], [True, True, True])
         with pytest.raises(RuntimeError, match="gy has the shape"):
-            torch.ops.conv_fft.backward_data(gy, w, [9, 8], *PARAMETERS[0])
+            torch.ops.conv_fft.backward_data(gy, w, [5, 4], *PARAMETERS[0])
 
 
 def network(device):
@@ -72,7 +84,9 @@ def test_compile(backend, device):
     if backend == "inductor" and device == "cpu" and not _has_compiler():
         pytest.skip("no C++ compiler")
     net = network(device)
-    x = torch.randn(2, 3, 12, 12, device=device)
+    x, wide = torch.randn(2, 3, 12, 12, device=device), torch.randn(2, 8, 12, 12, device=device, requires_grad=True)
+    side_by_side(device, lambda: net[0](x), lambda: net[2](wide), lambda: net[3](wide).sum().backward())
+    net.zero_grad()
     y = net(x)
     y.square().sum().backward()
     gradients = [p.grad.clone() for p in net.parameters()]
@@ -95,8 +109,9 @@ def test_compile_with_dynamic_shapes(device):
     layer = ours.Conv2d(3, 4, 5, padding=2).to(device)
     torch._dynamo.reset()
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager", dynamic=True)
-    for extent in (9, 12, 17):
-        x = torch.randn(2, 3, extent, extent + 1, device=device)
+    inputs = [torch.randn(2, 3, extent, extent + 1, device=device) for extent in (9, 12, 17)]
+    side_by_side(device, *(lambda x=x: layer(x) for x in inputs))
+    for x in inputs:
         torch.testing.assert_close(compiled(x), layer(x))
 
 
@@ -111,6 +126,8 @@ def test_export(device):
 def test_autocast(device):
     layer = ours.Conv2d(8, 8, 7, padding=3).to(device)
     x = torch.randn(2, 8, 15, 15, device=device)
+    side_by_side(device, *(lambda dtype=dtype: copy.deepcopy(layer).to(dtype)(x.to(dtype))
+                           for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64)))
     for dtype in (torch.bfloat16, torch.float16):
         with torch.autocast(device, dtype=dtype):
             y = layer(x)
@@ -250,7 +267,8 @@ def test_cuda_graph(device):
     """A whole training step is captured, and replayed on other data."""
     net = nn.Sequential(ours.Conv2d(3, 16, 7, padding=3), nn.ReLU(), ours.Conv2d(16, 16, 13, padding=6, groups=16)).cuda()
     twin = copy.deepcopy(net)
-    x = torch.randn(4, 3, 32, 32, device="cuda")
+    x, wide = torch.randn(4, 3, 32, 32, device="cuda"), torch.randn(4, 16, 32, 32, device="cuda", requires_grad=True)
+    side_by_side(device, lambda: net[0](x), lambda: net[2](wide))
     graphed = torch.cuda.make_graphed_callables(net, (x.clone(),))
     for seed in range(3):
         torch.manual_seed(seed)
