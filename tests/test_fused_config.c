@@ -41,10 +41,13 @@ static const struct {
     /* Few channels on one side. */
     {"in=128x3x128x128 out=96 kernel=11x11", "basis=64x64 tiles=3x3", CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA},
     {"in=32x3x64x64 out=16 kernel=5x5 pad=2", "basis=36x36 tiles=2x2", CONV_FFT_BACKWARD_WEIGHTS},
+    {"in=128x3x128x128 out=96 kernel=11x11 layout=last dtype=fp16", "basis=42x128 tiles=4x1", ALL},
     {"in=16x32x96 out=4 kernel=9 pad=4", "basis=105 tiles=1", ALL},
     {"in=32x64x30x30 out=128 groups=32 kernel=5x5 pad=2 stride=2", "basis=18x18 tiles=1x1", ALL},
     /* Types and bases. */
     {"in=64x128x56x56 out=128 groups=128 kernel=31x31 pad=15 dtype=fp16", "basis=72x72 tiles=1x1", CONV_FFT_FORWARD},
+    {"in=64x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6 dtype=fp16", "basis=14x14 tiles=1x1",
+     CONV_FFT_BACKWARD_WEIGHTS},
     {"in=64x64x24x24 out=64 groups=64 kernel=5x5 pad=2 dtype=bf16", "basis=27x35 tiles=1x1", ONE_WAY},
     {"in=16x64x40x40 out=64 groups=64 kernel=9x9 pad=4 dtype=fp64", "basis=45x48 tiles=1x1", ONE_WAY},
     {"in=16x16x90x90 out=16 groups=16 kernel=9x9 pad=4", "basis=96x128 tiles=1x1", ONE_WAY},

@@ -183,7 +183,8 @@ static int registers_of(const cf_fused_config *c) {
     if (c->form != CF_FUSED_WEIGHTS)
         return points <= 18 ? 72 : 0;
     const bool one_task = c->sums && t->planes * (basis[2] / 2 + 1) <= t->threads;
-    return !one_task || points > 20 ? 0 : points <= 16 ? 96 : 128;
+    /* 16 points fit into 96, but ten blocks instead of eight, of which each has less on its way and adds a slice, were 7 % slower. */
+    return !one_task || points > 20 ? 0 : 128;
 }
 
 static void allow_more_blocks(cf_fused_config *c, const cf_gpu_facts *facts) {

@@ -72,11 +72,13 @@ static bool has_whole_rows(const cf_tile_problem *p, bool reads) {
 static int64_t rounded(int64_t n, int64_t unit) { return cf_ceil_div(n, unit) * unit; }
 
 /* The rows of a plane that wait; bytes. WholeRows of kept.cuh. */
-static int64_t bytes_of_rows(const kept_shape *s) {
+static int64_t bytes_of_rows(const kept_shape *s, const way *w) {
     const cf_transform_desc *t = &s->passing->fft.transform;
     const int64_t number = (int64_t)cf_dtype_bytes(t->tensor.dtype), unit = 16 / number,
                   numbers = rounded(t->window.axis[1].count * t->window.axis[2].size, unit);
-    return number == 4 ? numbers * 4 : (numbers + unit) * (s->c->form == CF_FUSED_SCATTER ? 4 : number);
+    const cf_axis_window *x = &t->window.axis[2];
+    const bool packs = x->size % 2 == 0 && x->first % 2 == 0 && w->lines[1] % 4 == 0;
+    return number == 4 ? numbers * 4 : (numbers + unit) * (s->c->form == CF_FUSED_SCATTER && !packs ? 4 : number);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- counting */
@@ -149,7 +151,7 @@ static int64_t shared_with(const kept_shape *s, const way *w, bool whole) {
     return w->planes * 64 +
            2 * s->number *
                (rounded(buffers * w->planes * plane_of(s, w), round) + rounded(s->few * s->c->bins, round)) +
-           (whole ? w->planes * bytes_of_rows(s) : 0) + 16;
+           (whole ? w->planes * bytes_of_rows(s, w) : 0) + 16;
 }
 /* Where pointers are not aligned, rows are moved number by number. */
 static int64_t shared_of(const kept_shape *s, const way *w) {

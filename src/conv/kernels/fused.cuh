@@ -104,22 +104,20 @@ template <class K> CF_DEVICE void planes_in(smem<cplx> z, const Places<K> &place
         load_planes<K>(z, places, call);
     }
 }
-/* Those of both sides. */
-template <class X, class Y>
-CF_DEVICE void both_in(smem<cplx> x, const Places<X> &from_x, const void *memory_x, smem<cplx> y,
-                       const Places<Y> &from_y, const void *memory_y) {
-    if constexpr (FEW_SINGLES<X> && FEW_SINGLES<Y>) {
-        Singles<X> of_x;
-        Singles<Y> of_y;
-        of_x.load(from_x, memory_x);
-        of_y.load(from_y, memory_y);
-        of_x.put(x, from_x);
-        of_y.put(y, from_y);
-    } else {
-        planes_in<X>(x, from_x, memory_x);
-        planes_in<Y>(y, from_y, memory_y);
+/* Those of both sides, on their way in registers. */
+template <class X, class Y, bool FEW = FEW_SINGLES<X> &&FEW_SINGLES<Y>> struct BothSingles {};
+template <class X, class Y> struct BothSingles<X, Y, true> {
+    Singles<X> x;
+    Singles<Y> y;
+    CF_DEVICE void load(const Places<X> &from_x, const void *memory_x, const Places<Y> &from_y, const void *memory_y) {
+        x.load(from_x, memory_x);
+        y.load(from_y, memory_y);
     }
-}
+    CF_DEVICE void put(smem<cplx> to_x, const Places<X> &from_x, smem<cplx> to_y, const Places<Y> &from_y) const {
+        x.put(to_x, from_x);
+        y.put(to_y, from_y);
+    }
+};
 template <class... K> CF_DEVICE void planes_arrive() {
     if constexpr (((K::STAGED || SINGLY<K>) || ...))
         wait_async();
@@ -650,7 +648,7 @@ template <class F> struct BothSides {
     template <int A, int STEP, bool INVERSE> CF_DEVICE void step() const {
         const TileCall call = {};
         step_of_planes<Config, A, STEP, INVERSE>(x, call);
-        step_of_planes<Y, A, STEP, INVERSE>(y, call);
+        step_of_planes<Y, A, STEP, INVERSE, tasks_of_step<Config, A, STEP>()>(y, call);
     }
     template <bool INVERSE> CF_DEVICE void part() const {
         part_lines<Config, INVERSE>(x);
@@ -746,7 +744,8 @@ constexpr long long ROWS_OF_A_SAMPLE = K::AXIS[0]
                                            .shifts *K::AXIS[2]
                                            .shifts;
 
-/* As fused_weights, where IN and CHUNK are 1. The tables of a row are written while the planes of the one before are transformed. */
+/* As fused_weights, where IN and CHUNK are 1. The tables of a row are written while the planes of the one before are transformed, or, of few
+ * numbers of 16 bits, their planes are read: the block has not to wait for memory. */
 template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
     typedef Fused<F> U;
     typedef typename F::X X;
@@ -781,13 +780,32 @@ template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
     ThreadSums<F, LINES> sums = {};
     find(begin);
     __syncthreads();
+    constexpr bool AHEAD = SAMPLES && FEW_SINGLES<X> && FEW_SINGLES<Y>;
+    BothSingles<X, Y> numbers;
+    const auto load_ahead = [&](long long now) {
+        if constexpr (AHEAD) {
+            typedef typename X::Storage::bits bits;
+            const bits *const of_x = static_cast<const bits *>(channel_of<X>(call.x.memory, 0, false)),
+                              *const of_y = static_cast<const bits *>(channel_of<Y>(call.y.memory, output, false));
+            numbers.load(from_x, of_x + (now - begin) * call.x.sample_stride, from_y,
+                         of_y + (now - begin) * call.y.sample_stride);
+        }
+    };
+    load_ahead(begin);
 #pragma unroll 1
     for (long long now = begin; now < end; ++now) {
-        both_in<X, Y>(x, from_x, channel_of<X>(call.x.memory, 0, false), y, from_y,
-                      channel_of<Y>(call.y.memory, output, false));
-        planes_arrive<X, Y>();
-        if (now + 1 < end)
-            find_next(now + 1);
+        if constexpr (AHEAD) {
+            numbers.put(x, from_x, y, from_y);
+            __syncthreads();
+            if (now + 1 < end)
+                load_ahead(now + 1);
+        } else {
+            planes_in<X>(x, from_x, channel_of<X>(call.x.memory, 0, false));
+            planes_in<Y>(y, from_y, channel_of<Y>(call.y.memory, output, false));
+            planes_arrive<X, Y>();
+            if (now + 1 < end)
+                find_next(now + 1);
+        }
         const BothSides<F> both = {x, y};
         steps_of_axis<2, false>(both);
         if constexpr (!LINES)

@@ -43,18 +43,24 @@ struct HalfProductConfig {
     static CF_DEVICE int row_of(int m, int half, int lane) {
         return 16 * m + (A_DENSE ? 8 * half + lane / 4 : lane / 4 * 2 + half);
     }
-    /* Distances of lines. Of those that are a k, four lie in banks of their own. */
-    static constexpr int A_PITCH = A_DENSE ? CHUNK : M + 8, B_PITCH = B_DENSE ? CHUNK : N + 8;
+    /* Distances of lines. Of those that are a k, four lie in banks of their own, since they are turned (half_turn()) or, where that would
+     * leave the line, since there is room between. */
+    static constexpr int A_PITCH = A_DENSE       ? CHUNK
+                                   : M % 32 == 0 ? M
+                                                 : M + 8,
+                         B_PITCH = B_DENSE       ? CHUNK
+                                   : N % 32 == 0 ? N
+                                                 : N + 8;
     static constexpr int A_BYTES = 4 * A_PITCH * (A_DENSE ? M : CHUNK), B_BYTES = 4 * B_PITCH * (B_DENSE ? N : CHUNK);
     /* Of scales: 1 / the largest of lines or of eight columns, as all slices know them, with what warps find for these and what sums are to be
      * multiplied by; and, for a part of a slice's sum, each one's powers of two below its largest. */
     static constexpr int A_TOPS = A_DENSE ? M : M / 8, B_TOPS = B_DENSE ? N : N / 8, WARPS = T * SLICES / 32,
-                         FOUND = 16;
+                         FOUND = 16, ALL_FOUND = 2 * FOUND * WARPS * (!A_DENSE + !B_DENSE);
     static constexpr int PART = WEIGHTS || A_ROW > 512 ? 256 : (A_ROW + CHUNK - 1) / CHUNK *CHUNK,
                          A_LOWS = M * PART / 8, B_LOWS = N * PART / 8;
     static constexpr int FACTORS = M + N + N / 8;
     static constexpr int TABLES =
-        SCALED ? (4 * (FACTORS + 2 * (A_TOPS + B_TOPS) + (4 * FOUND + 1) * WARPS) + 127) / 128 * 128 : 0;
+        SCALED ? (4 * (FACTORS + 2 * (A_TOPS + B_TOPS) + ALL_FOUND + WARPS) + 127) / 128 * 128 : 0;
     static constexpr int RAW = A_BYTES + B_BYTES;
     static constexpr int SLICE_BYTES = STAGES * RAW + (SCALED ? (A_LOWS + B_LOWS + 127) / 128 * 128 : 0),
                          SHARED = TABLES + SLICES * SLICE_BYTES;
@@ -68,17 +74,25 @@ struct HalfProductConfig {
     static constexpr int DOWN = 15 + bits_of(A_ROW);
 };
 
-/* Where a unit of four words stands in a row of a dense operand: those that eight threads read at a time, of neighbouring rows, are in banks of
- * their own. */
-template <class P> CF_DEVICE int half_turn(int row) { return (P::CHUNK == 16 ? row / 2 : row) % (P::CHUNK / 4); }
+/* Where a unit of four words stands in a line is turned by this, so that those which threads read at a time, of neighbouring lines, are in banks of
+ * their own: eight units of a dense operand's, words of four lines of the other kind's. */
+template <class P, bool DENSE, int R> CF_DEVICE int half_turn(int line) {
+    if constexpr (DENSE)
+        return (P::CHUNK == 16 ? line / 2 : line) % (P::CHUNK / 4);
+    else
+        return R % 32 == 0 ? line % 4 * 2 : 0;
+}
 
 /* A thread's units of four words of R rows of an operand's chunk: unit and line of the i-th, i being a multiple of T, and where it stands. ROW: words
  * of a line in memory. */
 template <class P, bool DENSE, int R, int ROW> struct HalfUnits {
     static constexpr int ACROSS = (DENSE ? P::CHUNK : R) / 4, LINES = DENSE ? R : P::CHUNK, ALL = ACROSS * LINES,
-                         PITCH = (DENSE ? P::CHUNK : R + 8) / 4;
+                         PITCH = (DENSE         ? P::CHUNK
+                                  : R % 32 == 0 ? R
+                                                : R + 8) /
+                                 4;
     /* Mostly whole lines at a time: then the unit is the same each time, and steps from line to line are constants. */
-    static constexpr bool WHOLE = P::T % ACROSS == 0, EVEN = WHOLE && (!DENSE || P::T / ACROSS % 8 == 0);
+    static constexpr bool WHOLE = P::T % ACROSS == 0, EVEN = WHOLE && P::T / ACROSS % (DENSE ? 8 : 4) == 0;
     static CF_DEVICE int unit(int i, int tid) { return (WHOLE ? tid : i + tid) % ACROSS; }
     static CF_DEVICE int line(int i, int tid) { return WHOLE ? tid / ACROSS + i / ACROSS : (i + tid) / ACROSS; }
     static CF_DEVICE bool is_beyond(int i, int tid) {
@@ -86,7 +100,7 @@ template <class P, bool DENSE, int R, int ROW> struct HalfUnits {
     }
     static CF_DEVICE int place(int i, int tid) {
         const int n = line(EVEN ? 0 : i, tid), u = unit(i, tid);
-        return n * PITCH + (DENSE ? u ^ half_turn<P>(n) : u) + (EVEN ? i / ACROSS * PITCH : 0);
+        return n * PITCH + (u ^ half_turn<P, DENSE, R>(n)) + (EVEN ? i / ACROSS * PITCH : 0);
     }
     static CF_DEVICE long long start(int tid) { return (long long)line(0, tid) * ROW + 4 * unit(0, tid); }
     static CF_DEVICE long long next(int i, int tid) {
@@ -282,18 +296,21 @@ CF_DEVICE void half_share(smem<char> raw, smem<unsigned> lows, int k, int tid) {
 /* Where a thread reads an operand's words of a chunk: of a dense one units, else words; step by step others. */
 template <class P> CF_DEVICE int half_rows_at(int chunk, int row, int lane) {
     if constexpr (P::A_DENSE)
-        return chunk / 4 + (row + lane % 16) * (P::CHUNK / 4) + (lane / 16 ^ half_turn<P>(lane % 16));
+        return chunk / 4 + (row + lane % 16) * (P::CHUNK / 4) + (lane / 16 ^ half_turn<P, true, P::M>(lane % 16));
     else
-        return chunk + lane % 4 * P::A_PITCH + row + lane / 4 * 2;
+        return chunk + lane % 4 * P::A_PITCH + ((row + lane / 4 * 2) ^ (4 * half_turn<P, false, P::M>(lane)));
 }
 template <class P> CF_DEVICE int half_columns_at(int chunk, int column, int lane) {
     const int of_eight = lane % 8;
     if constexpr (P::B_DENSE)
         return chunk / 4 + (column + lane / 16 * 8 + of_eight) * (P::CHUNK / 4) +
-               (lane / 8 % 2 ^ half_turn<P>(of_eight));
+               (lane / 8 % 2 ^ half_turn<P, true, P::N>(of_eight));
     else
-        return chunk + lane % 4 * P::B_PITCH + column + lane / 4;
+        return chunk + lane % 4 * P::B_PITCH + ((column + lane / 4) ^ (4 * half_turn<P, false, P::N>(lane)));
 }
+
+/* So many words behind place `at` of a line that is a k: within a warp's part of it, which begins at a multiple of its length. */
+template <int R> CF_DEVICE int half_further(int at, int by) { return R % 32 == 0 ? at ^ by : at + by; }
 
 /* A warp's rows of A, eight words of each as multiply_halves() takes them, and the same for the imaginary part of the product. */
 template <class P> struct HalfRows { unsigned word[P::MT][4], turned[P::MT][4]; };
@@ -305,8 +322,8 @@ template <class P> CF_DEVICE void half_rows(HalfRows<P> &a, smem<char> shared, i
         } else {
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                const uint2 w =
-                    smem_cast<uint2>(smem_cast<unsigned>(shared) + at)[((8 * step + 4 * i) * P::A_PITCH + 16 * m) / 2];
+                const uint2 w = smem_cast<uint2>(smem_cast<unsigned>(shared) +
+                                                 half_further<P::M>(at, 16 * m))[(8 * step + 4 * i) * P::A_PITCH / 2];
                 a.word[m][2 * i] = w.x;
                 a.word[m][2 * i + 1] = w.y;
             }
@@ -327,7 +344,8 @@ template <class P> CF_DEVICE void half_columns(unsigned b[4], smem<char> shared,
     } else {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            b[i] = (smem_cast<unsigned>(shared) + at)[(8 * step + i % 2 * 4) * P::B_PITCH + (n + i / 2) * 8];
+            b[i] = (smem_cast<unsigned>(shared) +
+                    half_further<P::N>(at, (n + i / 2) * 8))[(8 * step + i % 2 * 4) * P::B_PITCH];
     }
 }
 
@@ -476,7 +494,8 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
     const int slice = (int)threadIdx.x / P::T, tid = (int)threadIdx.x % P::T, warp = tid / 32, lane = tid % 32;
 
     smem<float> tables = cf_dynamic_shared<float>(), tops = tables + P::FACTORS,
-                found = tops + 2 * (P::A_TOPS + P::B_TOPS), differing = found + 4 * P::FOUND * P::WARPS;
+                found = tops + 2 * (P::A_TOPS + P::B_TOPS),
+                b_found = found + (P::A_DENSE ? 0 : 2 * P::FOUND * P::WARPS), differing = found + P::ALL_FOUND;
     const HalfFactors factors = {tables, tables + P::M, tables + (P::M + P::N)};
     const HalfTops a_tops = {tops, tops + P::A_TOPS},
                    b_tops = {tops + 2 * P::A_TOPS, tops + (2 * P::A_TOPS + P::B_TOPS)};
@@ -530,12 +549,12 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
             known = at.group;
             part = -1;
             differ = half_find_tops<P, P::A_DENSE, P::M, P::A_ROW>(a_tops, found, a_scales, m_all - m0, k_all, 0);
-            differ = half_find_tops<P, P::B_DENSE, P::N, P::B_ROW>(b_tops, found + 2 * P::WARPS * P::FOUND, b_scales,
-                                                                   P::COLUMNS - n0, k_all, P::A_DENSE ? P::M : 0) ||
+            differ = half_find_tops<P, P::B_DENSE, P::N, P::B_ROW>(b_tops, b_found, b_scales, P::COLUMNS - n0, k_all,
+                                                                   P::A_DENSE ? P::M : 0) ||
                      differ;
             __syncthreads();
             differ = half_join_tops<P, P::A_DENSE, P::M>(a_tops, found) || differ;
-            differ = half_join_tops<P, P::B_DENSE, P::N>(b_tops, found + 2 * P::WARPS * P::FOUND) || differ;
+            differ = half_join_tops<P, P::B_DENSE, P::N>(b_tops, b_found) || differ;
             float votes = differ ? 1.0f : 0.0f;
             for (int other = 16; other > 0; other /= 2)
                 votes = fmaxf(votes, __shfl_xor_sync(0xffffffffu, votes, other));

@@ -94,6 +94,21 @@ template <class M, class F> CF_DEVICE void first_back(cplx *v, const typename M:
     put_back<F>(z, task, v);
 }
 
+/* Two numbers as a word. */
+CF_DEVICE unsigned word_of_two(fp16, real low, real high) { return pack_halves(float(low), float(high)); }
+CF_DEVICE unsigned word_of_two(bf16, real low, real high) { return pack_bf16(float(low), float(high)); }
+
+/* The low halves of two words as one, or, where `high` is 1, the second's high half and that of the first. Which of these is for the caller to know
+ * once, as a number: compilers would choose it again for each word. */
+CF_DEVICE unsigned which_halves(int high) { return 0x5410u - unsigned(high) * (0x5410u - 0x3276u); }
+CF_DEVICE unsigned word_of_halves(unsigned first, unsigned second, unsigned which) {
+#ifdef CF_SIMT
+    return which == 0x5410u ? (first & 0xffffu) | second << 16 : second >> 16 | (first & 0xffff0000u);
+#else
+    return __byte_perm(first, second, which);
+#endif
+}
+
 /* --------------------------------------------------------------------------------------------- pieces of memory in one go */
 
 /* Copies of compute capability 9.0, whose bytes a barrier in shared memory counts. One thread starts them: bulk_expect() of all, then each.
@@ -183,8 +198,8 @@ template <class F, int COUNT, long long GAP> struct WaitingWeights {
 /* ------------------------------------------------------------------------------------------------------------ whole rows */
 
 /* Tiles that have whole rows of the signal: those of a plane wait one behind the other, as they stand in memory. Of 16 bits, what is read waits as
- * it is, and pieces may begin and end in the middle of 16 bytes, of which the rest comes, too; what is written waits in FP32, and the block's threads
- * move it. */
+ * it is, and pieces may begin and end in the middle of 16 bytes, of which the rest comes, too; what is written waits as words of two numbers and
+ * leaves without its ends, which a thread moves, or, where lines have no such words (PACKS), waits in FP32, and the block's threads move it. */
 template <class K> struct WholeRows {
     typedef Tile<K> G;
     typedef typename K::Storage Storage;
@@ -196,6 +211,10 @@ template <class K> struct WholeRows {
         ((long long)K::AXIS[1].count * WIDTH + UNIT - 1) / UNIT * UNIT + (Storage::PLAIN ? 0 : UNIT);
     static constexpr int LOW = int(K::AXIS[1].lower > 0 ? K::AXIS[1].lower : 0),
                          HIGH = int(K::AXIS[1].upper < K::AXIS[1].size ? K::AXIS[1].upper : K::AXIS[1].size);
+    /* Two neighbouring tasks have words of two numbers of a row, and their warp has both. */
+    static constexpr bool PACKS =
+        !Storage::PLAIN && WIDTH % 2 == 0 && G::LINE_LO % 2 == 0 && Step<typename G::O2, 1>::TASKS % 4 == 0;
+    typedef typename Choice<PACKS, bits, real>::type Waiting; /* what is written */
     /* f(p, first, at, count): numbers of plane p that are in the signal, from `first` on; where they wait. */
     template <class F> static CF_DEVICE void each(const Places<K> &places, int planes, F f) {
 #pragma unroll 1
@@ -233,7 +252,7 @@ template <class K> struct WholeRows {
                      barrier);
         });
     }
-    /* By one thread, or, of 16 bits, by all. */
+    /* By one thread; of 16 bits by two, or by all. */
     static CF_DEVICE void put(smem<real> rows, const Places<K> &places, const TileCall &call) {
         if constexpr (Storage::PLAIN) {
             if (threadIdx.x > 0)
@@ -241,6 +260,25 @@ template <class K> struct WholeRows {
             each(places, places.live, [&](int p, int first, int at, int count) {
                 bulk_put(static_cast<real *>(call.out) + places.signal(p) + first, smem_cast<char>(rows + at),
                          count * int(sizeof(real)));
+            });
+        } else if constexpr (PACKS) {
+            if (threadIdx.x > 0 && threadIdx.x < K::T - 1)
+                return;
+            each(places, places.live, [&](int p, int first, int at, int count) {
+                constexpr int BYTES = int(sizeof(bits));
+                bits *const to = static_cast<bits *>(call.out) + places.signal(p) + first;
+                smem<char> from = smem_cast<char>(rows) + (at + shift(places, call.out, p)) * BYTES;
+                const int before = (UNIT - beyond(places, call.out, p, first)) % UNIT,
+                          whole = (count - before) / UNIT * UNIT, end = before + whole;
+                if (threadIdx.x == 0) {
+                    if (whole > 0)
+                        bulk_put(to + before, from + before * BYTES, whole * BYTES);
+                } else {
+                    if (before > 0)
+                        *reinterpret_cast<uint2 *>(to) = smem_cast<uint2>(from)[0];
+                    if (end < count)
+                        *reinterpret_cast<uint2 *>(to + end) = smem_cast<uint2>(from + end * BYTES)[0];
+                }
             });
         } else {
             each(places, places.live, [&](int p, int first, int at, int count) {
@@ -349,6 +387,12 @@ CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const Places<K> &p
         unroll<0, S::R>([&](auto r) { at[r * S::STRIDE] = v[r]; });
     }
 }
+template <class K> CF_DEVICE real old_number(typename K::Storage::bits bits) {
+    if constexpr (K::Storage::PLAIN)
+        return bits;
+    else
+        return K::Storage::number(bits);
+}
 template <class K, int BEFORE, bool ACCUMULATE>
 CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
     typedef Tile<K> G;
@@ -358,9 +402,13 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
     const real scale = real(call.scale);
 #pragma unroll 1
     for (int n = first_task<K, BEFORE>(); n < Task::COUNT; n += K::T) {
-        const Task task(n);
-        if (!task.exists)
-            continue;
+        Task task(n);
+        if (!task.exists) {
+            if constexpr (!W::PACKS)
+                continue;
+            task.p = 0; /* its warp exchanges numbers */
+            task.row = G::ROW_LO;
+        }
         smem<cplx> at = task.place(z);
         cplx v[S::R];
         unroll<0, S::R>([&](auto r) { v[r] = at[r * S::STRIDE]; });
@@ -372,23 +420,40 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
         const int c = places.template start<1>(task.p) + 2 * task.row - G::template lo<1>(),
                   x = task.t - G::template lo<2>();
         smem<real> to = rows + (task.waits() + x);
-        const real *const old =
-            static_cast<const real *>(call.out) + places.signal(task.p) + (long long)c * W::WIDTH + x;
+        const typename W::bits *const old =
+            static_cast<const typename W::bits *>(call.out) + places.signal(task.p) + (long long)c * W::WIDTH + x;
+        const int odd = task.t % 2;
+        const unsigned which = which_halves(odd);
+        smem<unsigned> words = smem_cast<unsigned>(rows);
+        if constexpr (W::PACKS)
+            words = words + (task.waits() + W::shift(places, call.out, task.p) + x + odd * (W::WIDTH - 1)) / 2;
+        const bool mine = task.exists && task.has(odd);
         unroll<0, S::R>([&](auto r) {
             constexpr int GAP = decltype(r)::value * S::TIME_GAP;
             if constexpr (GAP < G::LINE_HI && GAP + S::TASKS > G::LINE_LO) {
                 const int j = task.t + GAP;
-                if ((GAP >= G::LINE_LO || j >= G::LINE_LO) && (GAP + S::TASKS <= G::LINE_HI || j < G::LINE_HI)) {
+                const bool in =
+                    (GAP >= G::LINE_LO || j >= G::LINE_LO) && (GAP + S::TASKS <= G::LINE_HI || j < G::LINE_HI);
+                if (in) {
                     if constexpr (ACCUMULATE) {
                         if (task.has(0) && c >= W::LOW && c < W::HIGH)
-                            v[r].x += old[GAP];
+                            v[r].x += old_number<K>(old[GAP]);
                         if (task.has(1) && c + 1 >= W::LOW && c + 1 < W::HIGH)
-                            v[r].y += old[GAP + W::WIDTH];
+                            v[r].y += old_number<K>(old[GAP + W::WIDTH]);
                     }
-                    if (task.has(0))
-                        to[GAP] = v[r].x;
-                    if (task.has(1))
-                        to[GAP + W::WIDTH] = v[r].y;
+                    if constexpr (!W::PACKS) {
+                        if (task.has(0))
+                            to[GAP] = v[r].x;
+                        if (task.has(1))
+                            to[GAP + W::WIDTH] = v[r].y;
+                    }
+                }
+                if constexpr (W::PACKS) {
+                    /* The first task gets the word of the first row, its neighbour that of the second one. */
+                    const unsigned two = word_of_two(typename K::Storage(), v[r].x, v[r].y),
+                                   other = __shfl_xor_sync(0xffffffffu, two, 8);
+                    if (mine && in)
+                        words[GAP / 2] = word_of_halves(two, other, which);
                 }
             }
         });
@@ -397,8 +462,9 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
 
 template <class K, int BEFORE>
 CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
-    if (call.accumulate && K::Storage::PLAIN)
-        lines_to_rows_of<K, BEFORE, K::Storage::PLAIN>(z, rows, places, call);
+    constexpr bool ADDS = K::Storage::PLAIN || WholeRows<K>::PACKS; /* else put() does */
+    if (call.accumulate && ADDS)
+        lines_to_rows_of<K, BEFORE, ADDS>(z, rows, places, call);
     else
         lines_to_rows_of<K, BEFORE, false>(z, rows, places, call);
 }
@@ -441,7 +507,7 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
     typedef Kept<F> M;
     typedef typename M::Task Task;
     typedef typename F::Y Y;
-    typedef KeptShared<F, F::IN, F::WHOLE ? 2 : 1, WholeRows<Y>, real> Layout;
+    typedef KeptShared<F, F::IN, F::WHOLE ? 2 : 1, WholeRows<Y>, typename WholeRows<Y>::Waiting> Layout;
     const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
     const M mine;
     const int begin = int(blockIdx.z) * F::CHUNK;

@@ -213,15 +213,27 @@ template <class K, int COUNT> CF_DEVICE int spread_task(int n) {
     return S == 1 ? n : int((u / (S * C) * S + u % S) * C + u / S % C);
 }
 
+/* A thread's first task, where as many tasks of other planes belong to the same step: threads that have fewer of those begin. Tasks of rows that
+ * half of the warps have are then shared by all of them. */
+template <class K, int OTHERS> CF_DEVICE int task_behind() {
+    constexpr int FROM = OTHERS / 32 * 32 % K::T;
+    const int n = int(threadIdx.x);
+    return FROM == 0 ? n : n < FROM ? n + K::T - FROM : n - FROM;
+}
+
+template <class K, int STEP>
+constexpr int ROW_TASKS = K::P *Tile<K>::D0 *Tile<K>::DR *Step<typename Tile<K>::O2, STEP>::TASKS;
+
 /* line_step() of planes whose spectra stay in the block. */
-template <class K, int STEP, bool INVERSE> CF_DEVICE void step_along_rows(smem<cplx> z, const TileCall &call) {
+template <class K, int STEP, bool INVERSE, int OTHERS = 0>
+CF_DEVICE void step_along_rows(smem<cplx> z, const TileCall &call) {
     typedef Tile<K> G;
     typedef Step<typename G::O2, STEP> S;
     constexpr int OF_A_PLANE = G::D0 * G::DR, LINES = K::P * OF_A_PLANE;
     constexpr int NEIGHBOURS = SPREAD<K>;
     constexpr bool TIME = STEP == 1;
 #pragma unroll 1
-    for (int n = int(threadIdx.x); n < LINES * S::TASKS; n += K::T) {
+    for (int n = task_behind<K, OTHERS>(); n < LINES * S::TASKS; n += K::T) {
         int line = LINES >= 16 ? n % LINES : n / S::TASKS, t = LINES >= 16 ? n / LINES : n % S::TASKS;
         if constexpr (NEIGHBOURS > 1) {
             const int m = spread_task<K, OF_A_PLANE * S::TASKS>(n), of_plane = m % (OF_A_PLANE * S::TASKS);
@@ -368,10 +380,10 @@ CF_DEVICE void transform_column(cplx *v, const ColumnTask<K, X, STEP> &task) {
         step_of_data<typename Task::O, STEP, INVERSE, Task::LO, Task::HI>(v + Task::S::R, task.t + 1);
 }
 /* column_step() of such planes. */
-template <class K, int X, int STEP, bool INVERSE> CF_DEVICE void step_along_columns(smem<cplx> z) {
+template <class K, int X, int STEP, bool INVERSE, int OTHERS = 0> CF_DEVICE void step_along_columns(smem<cplx> z) {
     typedef ColumnTask<K, X, STEP> Task;
 #pragma unroll 1
-    for (int n = int(threadIdx.x); n < Task::COUNT; n += K::T) {
+    for (int n = task_behind<K, OTHERS>(); n < Task::COUNT; n += K::T) {
         const Task task(z, spread_task<K, Task::COUNT / K::P>(n));
         cplx v[Task::POINTS];
         if constexpr (INVERSE)
@@ -385,11 +397,18 @@ template <class K, int X, int STEP, bool INVERSE> CF_DEVICE void step_along_colu
             put_points(v, task);
     }
 }
-template <class K, int X, int STEP, bool INVERSE> CF_DEVICE void step_of_planes(smem<cplx> z, const TileCall &call) {
+template <class K, int X, int STEP> constexpr int tasks_of_step() {
     if constexpr (X == 2)
-        step_along_rows<K, STEP, INVERSE>(z, call);
+        return ROW_TASKS<K, STEP>;
     else
-        step_along_columns<K, X, STEP, INVERSE>(z);
+        return ColumnTask<K, X, STEP>::COUNT;
+}
+template <class K, int X, int STEP, bool INVERSE, int OTHERS = 0>
+CF_DEVICE void step_of_planes(smem<cplx> z, const TileCall &call) {
+    if constexpr (X == 2)
+        step_along_rows<K, STEP, INVERSE, OTHERS>(z, call);
+    else
+        step_along_columns<K, X, STEP, INVERSE, OTHERS>(z);
 }
 
 /* For steps_of_axis(). */
