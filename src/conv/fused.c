@@ -16,8 +16,13 @@
 
 enum {
     MOST_KERNELS = 5, /* cf_fused_kernels() */
-    ADDING = 128      /* threads */
+    FEW_SLICES = 16
 };
+
+/* How slices are added. From an H200: many of them in batches, by a kernel that lets the next one begin beside it (54 in ConvNeXt, 3 % of the
+ * pass); in RepLKNet's 13x13, which has eight, that cost a fifth. */
+static bool has_many_slices(const cf_fused_config *c) { return c->slices > FEW_SLICES; }
+static int adding_threads(const cf_fused_config *c) { return has_many_slices(c) ? 128 : 256; }
 
 /* plan->pass[].state */
 typedef struct fused_state {
@@ -162,9 +167,8 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
     if (adds)
         cf_text_add(&t,
                     "extern \"C\" __global__ void __launch_bounds__(%d) cf_fused(cplx *sums, long long count, "
-                    "long long slices) {" CF_KERNEL_WAITS CF_KERNEL_LEADS
-                    "    fused_add_slices(sums, count, slices);\n}\n",
-                    ADDING);
+                    "long long slices) {" CF_KERNEL_WAITS "%s    fused_add_slices<%d>(sums, count, slices);\n}\n",
+                    adding_threads(c), has_many_slices(c) ? CF_KERNEL_LEADS : "", has_many_slices(c) ? 16 : 1);
     else if (turn >= 0)
         cf_fused_turn_emit(&c->turn, turn, &t);
     else
@@ -328,7 +332,8 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const fused_state 
     CF_FORWARD(launch(state, &call, c->stream));
     if (state->add) {
         int64_t count = config->groups * config->in * config->out * config->bins, slices = config->slices;
-        const cf_launch shape = {{(unsigned)cf_ceil_div(count, ADDING), 1, 1}, {ADDING, 1, 1}, 0};
+        const unsigned threads = (unsigned)adding_threads(config);
+        const cf_launch shape = {{(unsigned)cf_ceil_div(count, threads), 1, 1}, {threads, 1, 1}, 0};
         void *parameters[] = {&spectra, &count, &slices};
         CF_FORWARD(cf_kernel_launch(state->add, &shape, parameters, c->stream));
     }

@@ -818,9 +818,8 @@ template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
     sums.store(call.weights + (blockIdx.y * call.groups * F::OUT + output) * U::BINS, from_y, y);
 }
 
-/* sums[0][i] = sum over slices of sums[slice][i], in their order. A batch is on its way before the first one is awaited, however few there are. */
-CF_DEVICE void fused_add_slices(cplx *sums, long long count, long long slices) {
-    constexpr int BATCH = 16;
+/* sums[0][i] = sum over slices of sums[slice][i], in their order; BATCH of them are on their way before the first one is awaited. */
+template <int BATCH> CF_DEVICE void fused_add_slices(cplx *sums, long long count, long long slices) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count)
         return;
