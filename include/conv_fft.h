@@ -357,7 +357,7 @@ typedef struct conv_fft_description {
     int shares_gy; /**< CONV_FFT_BACKWARD: 1 if gy is transformed once for both gradients */
     uint64_t workspace_bytes;
     double predicted_ms; /**< sum of the stages; negative: one of them has no prediction */
-    double measured_ms;  /**< sum of the stages, or the tuner's time; negative: not measured */
+    double measured_ms;  /**< sum of the stages, or the tuner's time (without bias and gbias); negative: not measured */
     int stage_count;
     conv_fft_stage stages[CONV_FFT_MAX_STAGES];
 } conv_fft_description;
@@ -468,7 +468,7 @@ typedef struct conv_fft_tune_record {
     const char *problem; /**< problem line; element strides of a problem that has its own stand behind it as comments */
     const char *strategy; /**< strategy line; of several passes: joined by "; ", in the order of conv_fft_pass */
     conv_fft_pass pass;   /**< the set of passes that was tuned together */
-    double ms;            /**< measured, of the set */
+    double ms;            /**< measured, of the set, without bias and gbias */
     double predicted_ms;  /**< by the cost model */
     double direct_ms;     /**< measured, of the best direct algorithms of another library; negative: none */
     uint64_t workspace_bytes;

@@ -224,7 +224,7 @@ static double kept_channels(const cf_layer *layer, int pass, const cf_strategy *
  * the weights. From an H200. */
 static double turned(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *s, double seconds) {
     const bool outputs = layer->out_channels > layer->in_channels;
-    const cf_tensor *many = outputs ? &layer->y : &layer->x;
+    const cf_tensor *many = pass == CF_PASS_WEIGHTS || outputs ? &layer->y : &layer->x;
     const cf_fused_turn turn = cf_fused_turn_of(layer, pass, s);
     if (many->axis_stride[2] == 1)
         return seconds;

@@ -38,7 +38,7 @@ static void make_random(conv_fft_dtype dtype, void *data, size_t bytes) {
 
 enum {
     BLOCK = 1 << 24, /* bytes of random values, which repeat */
-    GPU_FLUSHES = 5  /* a tenth of a millisecond in which the host launches the pass: or its launches would be timed */
+    GPU_FLUSHES = 5  /* more than 0.1 ms in which the host launches the pass: or its launches would be timed */
 };
 
 static conv_fft_status fill_random(cf_device *device, conv_fft_dtype dtype, void *memory, size_t bytes, char *block) {

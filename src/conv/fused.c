@@ -16,11 +16,11 @@
 
 enum {
     MOST_KERNELS = 5, /* cf_fused_kernels() */
-    FEW_SLICES = 16
+    FEW_SLICES = 8
 };
 
-/* How slices are added. From an H200: many of them in batches, by a kernel that lets the next one begin beside it (54 in ConvNeXt, 3 % of the
- * pass); in RepLKNet's 13x13, which has eight, that cost a fifth. */
+/* How slices are added. From an H200: many of them (ConvNeXt's 56x56 has 11, channels last 54) in batches, by a kernel that lets the next one begin
+ * beside it; in RepLKNet's 13x13, which has eight, that cost a fifth. */
 static bool has_many_slices(const cf_fused_config *c) { return c->slices > FEW_SLICES; }
 static int adding_threads(const cf_fused_config *c) { return has_many_slices(c) ? 128 : 256; }
 

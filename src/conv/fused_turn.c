@@ -25,8 +25,6 @@ static bool is_x(int pass, cf_fused_form form) {
     return pass == CF_PASS_FORWARD ? form == CF_FUSED_GATHER : pass == CF_PASS_DATA && form == CF_FUSED_SCATTER;
 }
 
-static int64_t rounded(int64_t n, int64_t unit) { return cf_ceil_div(n, unit) * unit; }
-
 /* Channels of one point, as many as its distances from others are multiples of. */
 static int widest(const cf_tensor *t, int64_t channels) {
     const int64_t distances[] = {channels, t->sample_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]};
@@ -63,7 +61,7 @@ cf_fused_turn cf_fused_turn_of(const cf_layer *layer, int pass, const cf_strateg
     const bool whole = pass != CF_PASS_DATA || !x || cf_staged_gx_store(layer, s) == CF_GX_DIRECT;
     if (!together || !whole || points >= INT32_MAX || extent[0] == 0)
         return turn;
-    const int64_t plane = rounded(points, QUAD / number);
+    const int64_t plane = cf_round_up(points, QUAD / number);
     turn.blocks = cf_ceil_div(extent[1], ACROSS) * cf_ceil_div(points, POINTS) * extent[0];
     if (turn.blocks > INT32_MAX)
         return (cf_fused_turn){0};

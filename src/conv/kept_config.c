@@ -69,13 +69,11 @@ static bool has_whole_rows(const cf_tile_problem *p, bool reads) {
     return whole;
 }
 
-static int64_t rounded(int64_t n, int64_t unit) { return cf_ceil_div(n, unit) * unit; }
-
 /* The rows of a plane that wait; bytes. WholeRows of kept.cuh. */
 static int64_t bytes_of_rows(const kept_shape *s, const way *w) {
     const cf_transform_desc *t = &s->passing->fft.transform;
     const int64_t number = (int64_t)cf_dtype_bytes(t->tensor.dtype), unit = 16 / number,
-                  numbers = rounded(t->window.axis[1].count * t->window.axis[2].size, unit);
+                  numbers = cf_round_up(t->window.axis[1].count * t->window.axis[2].size, unit);
     const cf_axis_window *x = &t->window.axis[2];
     const bool packs = x->size % 2 == 0 && x->first % 2 == 0 && w->lines[1] % 4 == 0;
     return number == 4 ? numbers * 4 : (numbers + unit) * (s->c->form == CF_FUSED_SCATTER && !packs ? 4 : number);
@@ -99,7 +97,7 @@ static double phase(const way *w, double tasks, double instructions) {
 /* Step by step, as the kernels go. */
 static double cycles_of(const kept_shape *s, const way *w) {
     const int a = w->columns[0], b = w->columns[1], r = w->lines[0], q = w->lines[1];
-    const int64_t lines = w->whole ? rounded(s->pairs * w->planes, 8) : s->pairs * w->planes,
+    const int64_t lines = w->whole ? cf_round_up(s->pairs * w->planes, 8) : s->pairs * w->planes,
                   columns = s->columns * w->planes, most = s->columns * a;
     const int sets = (int)cf_max(1, cf_min(w->threads / most, w->planes)), each = (int)cf_ceil_div(w->planes, sets);
     double alone = 0.0;
@@ -150,7 +148,7 @@ static int64_t shared_with(const kept_shape *s, const way *w, bool whole) {
     const int64_t round = 8 / s->number, buffers = s->c->form == (whole ? CF_FUSED_GATHER : CF_FUSED_SCATTER) ? 1 : 2;
     return w->planes * 64 +
            2 * s->number *
-               (rounded(buffers * w->planes * plane_of(s, w), round) + rounded(s->few * s->c->bins, round)) +
+               (cf_round_up(buffers * w->planes * plane_of(s, w), round) + cf_round_up(s->few * s->c->bins, round)) +
            (whole ? w->planes * bytes_of_rows(s, w) : 0) + 16;
 }
 /* Where pointers are not aligned, rows are moved number by number. */

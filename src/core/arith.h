@@ -46,6 +46,8 @@ static inline bool cf_add(int64_t *sum, int64_t term) {
     return true;
 }
 
+/* The least multiple of unit from n on. */
+static inline int64_t cf_round_up(int64_t n, int64_t unit) { return cf_ceil_div(n, unit) * unit; }
 static inline size_t cf_align(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 #endif

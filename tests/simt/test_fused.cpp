@@ -138,6 +138,8 @@ void note_kept(const cf_fused_config &c) {
     for (const int form : {CF_FUSED_SCATTER, CF_FUSED_GATHER, CF_FUSED_WEIGHTS}) {
         const bool is = c.keeps && c.form == form;
         cover(std::string("whole rows ") + forms[form], is && c.whole);
+        cover(std::string("whole rows of 16 bits ") + forms[form],
+              is && c.whole && c.tile[form != CF_FUSED_GATHER][0].problem.fft.transform.tensor.dtype != CONV_FFT_FP32);
         cover(std::string("parts of rows ") + forms[form], is && !c.whole);
         cover(std::string("bulk copies of what is ") + forms[form], is && c.bulk && !c.whole);
         cover(std::string("other copies of what is ") + forms[form], is && !c.bulk);

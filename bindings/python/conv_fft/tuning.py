@@ -93,7 +93,7 @@ forgetters = []
 
 
 def forget_plans():
-    """Drop the plans that calls and layers keep, so that new ones are made when they are needed."""
+    """Drop the plans that calls and layers keep, so that new ones are made when they are needed; a layer's last ones go with its next call."""
     _plan.plans.clear()
     for forget in forgetters:
         forget()

@@ -333,16 +333,11 @@ template <class K, int STEP> struct LineTask {
     }
 };
 
-/* The first task of a thread, where BEFORE tasks go before these: those threads begin that had one less. */
-template <class K, int BEFORE> CF_DEVICE int first_task() {
-    constexpr int BUSY = BEFORE % K::T / 32 * 32;
-    return int(threadIdx.x) < BUSY ? int(threadIdx.x) + (K::T - BUSY) : int(threadIdx.x) - BUSY;
-}
 template <class K, int STEP, bool INVERSE, int BEFORE> CF_DEVICE void step_of_lines(smem<cplx> z) {
     typedef LineTask<K, STEP> Task;
     typedef typename Task::S S;
 #pragma unroll 1
-    for (int n = first_task<K, BEFORE>(); n < Task::COUNT; n += K::T) {
+    for (int n = task_behind<K, BEFORE>(); n < Task::COUNT; n += K::T) {
         const Task task(n);
         if (!task.exists)
             continue;
@@ -360,7 +355,7 @@ CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const Places<K> &p
     typedef LineTask<K, 1> Task;
     typedef typename Task::S S;
 #pragma unroll 1
-    for (int n = first_task<K, BEFORE>(); n < Task::COUNT; n += K::T) {
+    for (int n = task_behind<K, BEFORE>(); n < Task::COUNT; n += K::T) {
         const Task task(n);
         if (!task.exists)
             continue;
@@ -401,7 +396,7 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
     typedef typename Task::S S;
     const real scale = real(call.scale);
 #pragma unroll 1
-    for (int n = first_task<K, BEFORE>(); n < Task::COUNT; n += K::T) {
+    for (int n = task_behind<K, BEFORE>(); n < Task::COUNT; n += K::T) {
         Task task(n);
         if (!task.exists) {
             if constexpr (!W::PACKS)

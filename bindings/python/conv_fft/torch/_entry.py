@@ -156,6 +156,8 @@ class Entry:
             if not gy.is_contiguous(memory_format=self.y_format):
                 gy = gy.contiguous(memory_format=self.y_format)
             gy_at = gy.data_ptr()
+        except torch.cuda.OutOfMemoryError:
+            raise
         except RuntimeError:  # the many gradients of vmap, or of torch.autograd.grad(is_grads_batched=True)
             return None
         number, dtype = self.number, self.dtype
