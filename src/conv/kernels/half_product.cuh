@@ -25,6 +25,10 @@ struct HalfProductCall {
     int accumulate;
 };
 
+/* Distance of lines of an operand of so many rows. Of those that are a k, four lie in banks of their own, since they are turned (half_turn()) or,
+ * where that would leave the line, since there is room between. */
+constexpr int half_pitch(bool dense, int chunk, int rows) { return dense ? chunk : rows % 32 == 0 ? rows : rows + 8; }
+
 /* As ProductConfig. NARROW: the result is in 16 bits, too. */
 template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int CHUNK_,
           int SLICES_, class BINS, bool NARROW_>
@@ -43,14 +47,7 @@ struct HalfProductConfig {
     static CF_DEVICE int row_of(int m, int half, int lane) {
         return 16 * m + (A_DENSE ? 8 * half + lane / 4 : lane / 4 * 2 + half);
     }
-    /* Distances of lines. Of those that are a k, four lie in banks of their own, since they are turned (half_turn()) or, where that would
-     * leave the line, since there is room between. */
-    static constexpr int A_PITCH = A_DENSE       ? CHUNK
-                                   : M % 32 == 0 ? M
-                                                 : M + 8,
-                         B_PITCH = B_DENSE       ? CHUNK
-                                   : N % 32 == 0 ? N
-                                                 : N + 8;
+    static constexpr int A_PITCH = half_pitch(A_DENSE, CHUNK, M), B_PITCH = half_pitch(B_DENSE, CHUNK, N);
     static constexpr int A_BYTES = 4 * A_PITCH * (A_DENSE ? M : CHUNK), B_BYTES = 4 * B_PITCH * (B_DENSE ? N : CHUNK);
     /* Of scales: 1 / the largest of lines or of eight columns, as all slices know them, with what warps find for these and what sums are to be
      * multiplied by; and, for a part of a slice's sum, each one's powers of two below its largest. */
@@ -87,10 +84,7 @@ template <class P, bool DENSE, int R> CF_DEVICE int half_turn(int line) {
  * of a line in memory. */
 template <class P, bool DENSE, int R, int ROW> struct HalfUnits {
     static constexpr int ACROSS = (DENSE ? P::CHUNK : R) / 4, LINES = DENSE ? R : P::CHUNK, ALL = ACROSS * LINES,
-                         PITCH = (DENSE         ? P::CHUNK
-                                  : R % 32 == 0 ? R
-                                                : R + 8) /
-                                 4;
+                         PITCH = half_pitch(DENSE, P::CHUNK, R) / 4;
     /* Mostly whole lines at a time: then the unit is the same each time, and steps from line to line are constants. */
     static constexpr bool WHOLE = P::T % ACROSS == 0, EVEN = WHOLE && P::T / ACROSS % (DENSE ? 8 : 4) == 0;
     static CF_DEVICE int unit(int i, int tid) { return (WHOLE ? tid : i + tid) % ACROSS; }
