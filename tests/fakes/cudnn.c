@@ -223,7 +223,8 @@ static void note_run(cf_cudnn_handle handle, const void *a, const void *b, const
     const void *const pointers[] = {a, b, c};
     ++fake_cudnn_state.runs;
     fake_cudnn_state.stream = handle->stream;
-    memcpy(fake_cudnn_state.pointers, pointers, sizeof pointers);
+    for (int i = 0; i < 3; ++i)
+        fake_cudnn_state.pointers[i] = pointers[i];
     fake_cudnn_state.workspace = workspace;
     fake_cudnn_state.beta = beta;
 }

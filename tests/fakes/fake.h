@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a test can ask a substitute library about itself, through dlsym(). */
+/* What a test can ask a substitute library about itself, through dlsym(). Plans are made by several threads at once, as the
+ * real libraries allow: whatever a call notes is atomic. */
 #ifndef TEST_FAKE_H
 #define TEST_FAKE_H
 
@@ -19,9 +20,9 @@ typedef struct fake_cuda {
 /* Of fake_cublas_state: handles that exist, batches of products that were computed so far, and what the last handle that was
  * asked about works with. */
 typedef struct fake_cublas {
-    int handles, products;
-    void *stream, *workspace;
-    unsigned math;
+    atomic_int handles, products;
+    void *_Atomic stream, *_Atomic workspace;
+    atomic_uint math;
     int computes; /* set by a test: single-precision products are computed indeed */
 } fake_cublas;
 
@@ -30,17 +31,18 @@ typedef struct fake_cublas {
 
 /* Of fake_cudnn_state: what exists at the moment; what was planned and run so far; what the last run worked with. */
 typedef struct fake_cudnn {
-    int handles, descriptors, plans, runs;
-    void *stream, *pointers[3], *workspace; /* x or gx, w or gw, y or gy */
-    float beta;
-    unsigned math;
+    atomic_int handles, descriptors, plans, runs;
+    const void *_Atomic pointers[3]; /* x or gx, w or gw, y or gy */
+    void *_Atomic stream, *_Atomic workspace;
+    _Atomic float beta;
+    atomic_uint math;
 } fake_cudnn;
 
 /* Of fake_cufft_state: plans that exist, that were made and that were run so far; the last one that was made or run. */
 typedef struct fake_cufft {
-    int plans, made, runs, rank;
-    long long batch;
-    void *work, *stream;
+    atomic_int plans, made, runs, rank;
+    atomic_llong batch;
+    void *_Atomic work, *_Atomic stream;
     int computes; /* set by a test: single-precision transforms are computed indeed */
 } fake_cufft;
 
