@@ -237,6 +237,9 @@ static void short_spectra(void **state) {
                  {"in=128x64x60x60 out=64 kernel=5x5 dtype=bf16 math=half", "spectrum=bf16", "basis=64x64"},
                  {"in=128x128x32x32 out=128 kernel=9x9 dtype=fp16 math=half", "spectrum=fp16", "basis=32x32"},
                  {"in=128x128x32x32 out=128 kernel=9x9 dtype=bf16 math=half", "spectrum=bf16", "basis=32x32"},
+                 {"in=8x32x64x64x64 out=32 kernel=3x3x3 pad=same dtype=fp16 math=half", "spectrum=fp16", "basis="},
+                 {"in=8x32x64x64x64 out=32 kernel=5x5x5 pad=same dtype=fp16 math=half", "spectrum=fp32", "x36x36"},
+                 {"in=8x32x64x64x64 out=32 kernel=5x5x5 pad=same math=tf32", "spectrum=fp32", "x36x36"},
                  {"in=128x64x64x64 out=64 kernel=9x9 dtype=fp16", "spectrum=fp32", "basis="},
                  {"in=128x64x64x64 out=64 kernel=9x9", "spectrum=fp32", "basis="},
                  {"in=2x2x12x13 out=3 kernel=5x5 pad=2 dtype=fp16 math=half", "spectrum=fp32", "basis="}};

@@ -23,10 +23,11 @@ static double elements(const int64_t extents[5]) {
     return product;
 }
 
-/* Whether spectra are written and read once more on their way. */
+/* Whether spectra are written and read once more on their way. Those in 16 bits never are: their transforms are one kernel. */
 static bool is_large(const cf_device *device, const cf_spectrum *s) {
     const int64_t points = s->basis[0] * s->basis[1] * s->basis[2];
-    return points > device->plane_points && points > cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]);
+    return points > device->plane_points && points > cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]) &&
+           cf_dtype_bytes(s->dtype) > 2;
 }
 
 /* What a block needs for a plane of so many points before the next one can begin, however few there are. From an H200. */
