@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels for tests of the cache: the machine code of a text is 256 bytes of its first letter. */
+/* Kernels for tests of the cache: its first letter determines the 256 bytes that are the machine code of a text. */
 #ifndef TEST_CACHE_H
 #define TEST_CACHE_H
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -48,15 +49,13 @@ static void key_covers_everything(void **state) {
     };
     cf_cubin_key keys[COUNT + 1];
     for (int i = 0; i < COUNT; ++i)
-        cf_cubin_key_make("sm_80", &sources[i], &keys[i]);
-    cf_cubin_key_make("sm_90a", &sources[0], &keys[COUNT]);
+        keys[i] = cf_cubin_key_of("sm_80", &sources[i]);
+    keys[COUNT] = cf_cubin_key_of("sm_90a", &sources[0]);
     for (int i = 0; i <= COUNT; ++i)
         for (int j = 0; j < i; ++j) {
-            assert_true(keys[i].bytes != keys[j].bytes || memcmp(keys[i].text, keys[j].text, keys[i].bytes) != 0);
             assert_true(keys[i].hash != keys[j].hash);
+            assert_true(keys[i].crc != keys[j].crc);
         }
-    for (int i = 0; i <= COUNT; ++i)
-        cf_cubin_key_clear(&keys[i]);
 }
 
 /* Cut at every length, and every byte changed: never found, and compiling again repairs it. */
@@ -91,34 +90,81 @@ static void damaged(void **state) {
     free(bad);
 }
 
-/* Sizes that add up only modulo 2^64. */
+/* The file's first line with one field replaced, and a checksum that says so. */
+static void forge(const char *path, const char *field, const char *value) {
+    size_t bytes;
+    char line[256], end[24], *const file = scratch_read(path, &bytes);
+    const size_t length = strcspn(file, "\n") + 1, covered = length - strlen(" crc=01234567\n");
+    const char *const at = strstr(file, field), *const rest = at + strlen(field) + strcspn(at + strlen(field), " ");
+    snprintf(line, sizeof line, "%.*s%s%s%.*s", (int)(at - file), file, field, value,
+             (int)(covered - (size_t)(rest - file)), rest);
+    uLong crc = crc32_z(0, (const Bytef *)line, strlen(line));
+    crc = crc32_z(crc, (const Bytef *)file + length, bytes - length);
+    snprintf(end, sizeof end, " crc=%08lx\n", crc);
+    strcat(line, end);
+    char *const made = malloc(strlen(line) + bytes - length);
+    memcpy(made, line, strlen(line));
+    memcpy(made + strlen(line), file + length, bytes - length);
+    scratch_write(path, made, strlen(line) + bytes - length);
+    free(made);
+    free(file);
+}
+
+/* Sizes that the machine code does not have, the checksum being right. */
 static void crafted_sizes(void **state) {
+    static const char *const sizes[] = {"0", "1", "255", "257", "100000000", "18446744073709551611", "-1"};
     cf_cubin_cache *const cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
-    cf_cubin_key key = cache_key("a kernel");
-    char name[CF_CUBIN_NAME_BYTES], file[512];
-    cf_cubin_name(&key, name);
-    const size_t missing = 5, written = key.bytes - missing;
-    const int header = snprintf(file, sizeof file, "conv_fft cubin 1 nvrtc=13.0 key=%zu cubin=%zu crc=00000000\n",
-                                key.bytes, (size_t)0 - missing);
-    memcpy(file + header, key.text, written);
-    scratch_write(scratch_path(*state, name), file, (size_t)header + written);
-    assert_int_equal(chmod(scratch_path(*state, name), 0600), 0);
-    assert_false(cache_has(cache, "a kernel"));
-    cf_cubin_key_clear(&key);
+    char path[1024];
+    cache_store(cache, "a kernel");
+    scratch_count(*state, ".cubin", path);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+        forge(path, " cubin=", sizes[i]);
+        if (cache_has(cache, "a kernel"))
+            fail_msg("found with a size of %s", sizes[i]);
+    }
+    forge(path, " cubin=", "256");
+    assert_true(cache_has(cache, "a kernel"));
     cf_cubin_cache_destroy(cache);
 }
 
-/* A sound file under the name of another key, as if two hashes were equal. */
+/* A sound file under the name of another key; the same where the hashes are equal, and only the CRC or the length is not. */
 static void other_key(void **state) {
     cf_cubin_cache *const cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
-    cf_cubin_key key = cache_key("b kernel");
-    char path[1024], name[CF_CUBIN_NAME_BYTES];
+    const cf_cubin_key key = cache_key("b kernel");
+    char path[1024], name[CF_CUBIN_NAME_BYTES], value[64];
     cache_store(cache, "a kernel");
     scratch_count(*state, ".cubin", path);
     cf_cubin_name(&key, name);
     assert_int_equal(rename(path, scratch_path(*state, name)), 0);
     assert_false(cache_has(cache, "b kernel"));
-    cf_cubin_key_clear(&key);
+    for (int i = 0; i < 3; ++i) {
+        snprintf(value, sizeof value, "%.16s-%08x-%zu", name, (unsigned)key.crc + (i == 0), key.bytes + (i == 1));
+        forge(scratch_path(*state, name), " key=", value);
+        cf_cubin cubin = {0};
+        assert_int_equal(cf_cubin_cache_find(cache, &key, &cubin), i == 2);
+        cf_cubin_clear(&cubin);
+    }
+    cf_cubin_cache_destroy(cache);
+}
+
+/* Machine code compresses; files are as small as that. */
+static void compressed(void **state) {
+    cf_cubin_cache *const cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
+    const cf_cubin_key key = cache_key("large");
+    struct stat status;
+    char path[1024];
+    cf_cubin in = {.data = calloc(1, 100000), .bytes = 100000}, out = {0};
+    for (size_t i = 0; i < in.bytes; ++i)
+        ((unsigned char *)in.data)[i] = (unsigned char)(i % 251);
+    cf_cubin_cache_store(cache, &key, &in, "13.0");
+    assert_int_equal(scratch_count(*state, ".cubin", path), 1);
+    stat(path, &status);
+    assert_true(status.st_size < 10000);
+    assert_true(cf_cubin_cache_find(cache, &key, &out));
+    assert_int_equal(out.bytes, in.bytes);
+    assert_memory_equal(out.data, in.data, in.bytes);
+    cf_cubin_clear(&in);
+    cf_cubin_clear(&out);
     cf_cubin_cache_destroy(cache);
 }
 
@@ -141,10 +187,9 @@ static void bounded_on_disk(void **state) {
     scratch_write(temporary, "{}", 2);
     cache = cache_in(*state, 3 * status.st_size + 10);
     for (text[0] = 'b'; text[0] <= 'e'; ++text[0]) {
-        cf_cubin_key key = cache_key(text);
+        const cf_cubin_key key = cache_key(text);
         char name[CF_CUBIN_NAME_BYTES];
         cf_cubin_name(&key, name);
-        cf_cubin_key_clear(&key);
         cache_store(cache, text);
         age(scratch_path(*state, name), 1000 - text[0]); /* b first */
         if (text[0] == 'b')
@@ -255,11 +300,11 @@ static void at_once(void **state) {
 int main(void) {
     umask(0);
     const struct CMUnitTest tests[] = {
-        WITH_SCRATCH(stored_and_found),  cmocka_unit_test(key_covers_everything),
-        WITH_SCRATCH(damaged),           WITH_SCRATCH(crafted_sizes),
-        WITH_SCRATCH(other_key),         WITH_SCRATCH(bounded_on_disk),
-        WITH_SCRATCH(bounded_in_memory), WITH_SCRATCH(location),
-        WITH_SCRATCH(at_once),
+        WITH_SCRATCH(stored_and_found), cmocka_unit_test(key_covers_everything),
+        WITH_SCRATCH(damaged),          WITH_SCRATCH(crafted_sizes),
+        WITH_SCRATCH(other_key),        WITH_SCRATCH(compressed),
+        WITH_SCRATCH(bounded_on_disk),  WITH_SCRATCH(bounded_in_memory),
+        WITH_SCRATCH(location),         WITH_SCRATCH(at_once),
     };
     return cmocka_run_group_tests_name("device cache", tests, NULL, NULL);
 }

@@ -168,11 +168,10 @@ static void of_another_gpu(void **state) {
     static const char *const codes[] = {FAKE_CUBIN "sm_80 text", "no machine code"};
     for (int i = 0; i < 2; ++i) {
         cf_gpu *gpu = good_gpu(*state);
-        cf_cubin_key key;
         char code[64];
         snprintf(code, sizeof code, "%s", codes[i]);
         const cf_cubin wrong = {.data = code, .bytes = sizeof code};
-        assert_int_equal(cf_cubin_key_make("sm_90a", &sources[1], &key), CONV_FFT_SUCCESS);
+        const cf_cubin_key key = cf_cubin_key_of("sm_90a", &sources[1]);
         cf_cubin_cache_store(gpu->cache, &key, &wrong, "13.0");
         cf_kernel *kernels[3];
         const int before = fake_compilations();
@@ -194,7 +193,6 @@ static void of_another_gpu(void **state) {
         assert_null(kernels[2]);
         cf_gpu_close(gpu);
         assert_true(nothing_open(FAKES "/driver_only/libcuda.so.1"));
-        cf_cubin_key_clear(&key);
     }
 }
 

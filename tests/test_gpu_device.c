@@ -200,8 +200,7 @@ static void of_another_gpu(void **state) {
     assert_success(cf_jit_compile(&gpu->jit, gpu->facts.compute_major == 8 ? "sm_90" : "sm_80", list, 1, targets));
     char code[4096] = "no machine code";
     const cf_cubin wrong[] = {{.data = other.data, .bytes = other.bytes}, {.data = code, .bytes = sizeof code}};
-    cf_cubin_key key;
-    assert_success(cf_cubin_key_make(gpu->architecture, &sources[0], &key));
+    const cf_cubin_key key = cf_cubin_key_of(gpu->architecture, &sources[0]);
     for (int i = 0; i < 2; ++i) {
         cf_kernel *kernel;
         bool refused;
@@ -212,7 +211,6 @@ static void of_another_gpu(void **state) {
         assert_success(cf_kernels_build(gpu, sources, 1, &kernel));
         cf_kernel_destroy(kernel);
     }
-    cf_cubin_key_clear(&key);
     cf_cubin_clear(&other);
 }
 

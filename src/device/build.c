@@ -21,17 +21,11 @@ typedef struct build {
 } build;
 
 static void end(build *b) {
-    for (int i = 0; b->keys && i < b->count; ++i)
-        cf_cubin_key_clear(&b->keys[i]);
     free(b->keys);
     free(b->missing);
     free(b->twin);
     free(b->missing_sources);
     free(b->missing_cubins);
-}
-
-static bool equal(const cf_cubin_key *a, const cf_cubin_key *b) {
-    return a->hash == b->hash && a->bytes == b->bytes && memcmp(a->text, b->text, a->bytes) == 0;
 }
 
 static conv_fft_status begin(build *b) {
@@ -44,9 +38,9 @@ static conv_fft_status begin(build *b) {
     if (!b->keys || !b->missing || !b->twin || !b->missing_sources || !b->missing_cubins)
         return cf_fail_memory(count, "the list of kernels");
     for (int i = 0; i < b->count; ++i)
-        CF_FORWARD(cf_cubin_key_make(b->architecture, &b->sources[i], &b->keys[i]));
+        b->keys[i] = cf_cubin_key_of(b->architecture, &b->sources[i]);
     for (int i = 0; i < b->count; ++i)
-        while (b->twin[i] < i && !equal(&b->keys[i], &b->keys[b->twin[i]]))
+        while (b->twin[i] < i && !cf_cubin_key_equal(&b->keys[i], &b->keys[b->twin[i]]))
             ++b->twin[i];
     return CONV_FFT_SUCCESS;
 }

@@ -54,7 +54,6 @@ conv_fft_status cf_cubin_cache_create(const char *directory, int64_t limit, conv
 static void free_entries(entry *e) {
     while (e) {
         entry *const next = e->next;
-        cf_cubin_key_clear(&e->key);
         cf_cubin_clear(&e->cubin);
         free(e);
         e = next;
@@ -98,7 +97,7 @@ static bool copy(const void *data, size_t bytes, void *result) {
 static entry *take(cf_cubin_cache *cache, const cf_cubin_key *key) {
     for (entry **at = &cache->entries; *at; at = &(*at)->next) {
         entry *const e = *at;
-        if (e->key.hash != key->hash || e->key.bytes != key->bytes || memcmp(e->key.text, key->text, key->bytes) != 0)
+        if (!cf_cubin_key_equal(&e->key, key))
             continue;
         *at = e->next;
         e->next = NULL;
@@ -126,9 +125,9 @@ static void remember(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cu
     entry *const e = calloc(1, sizeof *e);
     if (!e)
         return;
-    e->key = (cf_cubin_key){.bytes = key->bytes, .hash = key->hash};
+    e->key = *key;
     e->cubin.bytes = cubin->bytes;
-    if (!copy(key->text, key->bytes, &e->key.text) || !copy(cubin->data, cubin->bytes, &e->cubin.data)) {
+    if (!copy(cubin->data, cubin->bytes, &e->cubin.data)) {
         free_entries(e);
         return;
     }
@@ -139,7 +138,7 @@ static void remember(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cu
     int64_t bytes = 0;
     entry **at = &cache->entries;
     for (; *at; at = &(*at)->next) {
-        bytes += (int64_t)((*at)->key.bytes + (*at)->cubin.bytes);
+        bytes += (int64_t)(sizeof **at + (*at)->cubin.bytes);
         if (bytes > cache->limit)
             break;
     }

@@ -18,39 +18,28 @@
 
 /* ---- key and name */
 
-static size_t put_line(char *to, const char *line) {
-    const size_t length = strlen(line);
-    if (to) {
-        memcpy(to, line, length);
-        to[length] = '\n';
-    }
-    return length + 1;
+static void add_line(cf_cubin_key *key, const char *line) {
+    const size_t bytes = strlen(line);
+    key->hash = cf_hash_on(cf_hash_on(key->hash, line, bytes), "\n", 1);
+    key->crc = (uint32_t)crc32_z(crc32_z(key->crc, (const unsigned char *)line, bytes), (const unsigned char *)"\n", 1);
+    key->bytes += bytes + 1;
 }
 
 /* Lines: architecture, each option, an empty one, the text. */
-static size_t write_key(const char *architecture, const cf_source *source, char *to) {
-    size_t bytes = put_line(to, architecture);
+cf_cubin_key cf_cubin_key_of(const char *architecture, const cf_source *source) {
+    cf_cubin_key key = {.hash = CF_HASH_START};
+    add_line(&key, architecture);
     for (const char *const *option = cf_jit_options; *option; ++option)
-        bytes += put_line(to ? to + bytes : NULL, *option);
+        add_line(&key, *option);
     for (int i = 0; i < CF_SOURCE_MAX_OPTIONS && source->options[i]; ++i)
-        bytes += put_line(to ? to + bytes : NULL, source->options[i]);
-    bytes += put_line(to ? to + bytes : NULL, "");
-    return bytes + put_line(to ? to + bytes : NULL, source->text);
+        add_line(&key, source->options[i]);
+    add_line(&key, "");
+    add_line(&key, source->text);
+    return key;
 }
 
-conv_fft_status cf_cubin_key_make(const char *architecture, const cf_source *source, cf_cubin_key *key) {
-    const size_t bytes = write_key(architecture, source, NULL);
-    char *const text = malloc(bytes);
-    if (!text)
-        return cf_fail_memory(bytes, "the key of a kernel");
-    write_key(architecture, source, text);
-    *key = (cf_cubin_key){.text = text, .bytes = bytes, .hash = cf_hash(text, bytes)};
-    return CONV_FFT_SUCCESS;
-}
-
-void cf_cubin_key_clear(cf_cubin_key *key) {
-    free(key->text);
-    *key = (cf_cubin_key){0};
+bool cf_cubin_key_equal(const cf_cubin_key *a, const cf_cubin_key *b) {
+    return a->hash == b->hash && a->crc == b->crc && a->bytes == b->bytes;
 }
 
 static const char suffix[] = ".cubin", temporary_prefix[] = ".cubin-";
@@ -69,67 +58,79 @@ bool cf_cubin_is_temporary(const char *name) { return strncmp(name, temporary_pr
 
 enum {
     HEADER_BYTES = 160,
-    LARGEST_FILE = 64 << 20
+    LARGEST_CUBIN = 64 << 20
 };
 
 typedef struct header {
     char nvrtc[16];
-    size_t key_bytes, cubin_bytes;
+    cf_cubin_key key;
+    size_t cubin_bytes;
 } header;
 
 /* The line without its CRC. */
 static int format_header(const header *h, char *line) {
-    return snprintf(line, HEADER_BYTES, "conv_fft cubin 1 nvrtc=%s key=%zu cubin=%zu", h->nvrtc, h->key_bytes,
-                    h->cubin_bytes);
+    return snprintf(line, HEADER_BYTES, "conv_fft cubin 2 nvrtc=%s key=%016" PRIx64 "-%08" PRIx32 "-%zu cubin=%zu",
+                    h->nvrtc, h->key.hash, h->key.crc, h->key.bytes, h->cubin_bytes);
 }
 
-static unsigned long checksum(const char *line, size_t length, const void *key, size_t key_bytes, const void *cubin,
-                              size_t cubin_bytes) {
-    unsigned long crc = crc32(0, (const unsigned char *)line, (unsigned)length);
-    crc = crc32(crc, key, (unsigned)key_bytes);
-    return crc32(crc, cubin, (unsigned)cubin_bytes);
+/* The end of the line: of its beginning, and of all that follows it. */
+static size_t format_checksum(const char *line, size_t length, const void *body, size_t bytes, char end[24]) {
+    const unsigned long crc = crc32_z(0, (const unsigned char *)line, length);
+    return (size_t)snprintf(end, 24, " crc=%08lx\n", crc32_z(crc, body, bytes));
 }
 
-/* Where things are in the content of a file. */
-typedef struct parts {
-    const char *key, *cubin;
-    size_t key_bytes, cubin_bytes;
-} parts;
-
-/* Reads the line at the start of a file and checks that it is what format_header() and the CRC would write. */
-static bool find_parts(const char *file, size_t bytes, parts *p) {
-    header h;
-    char start[HEADER_BYTES], line[HEADER_BYTES], crc[24];
+/* Reads the line at the start of a file and checks that it is what format_header() and format_checksum() would write. Where the body
+ * begins; 0: another line. */
+static size_t read_header(const char *file, size_t bytes, header *h) {
+    char start[HEADER_BYTES], line[HEADER_BYTES], end[24];
     snprintf(start, sizeof start, "%.*s", (int)(bytes < sizeof start ? bytes : sizeof start - 1), file);
-    if (sscanf(start, "conv_fft cubin 1 nvrtc=%15s key=%zu cubin=%zu", h.nvrtc, &h.key_bytes, &h.cubin_bytes) != 3)
-        return false;
-    const size_t length = (size_t)format_header(&h, line), line_bytes = length + strlen(" crc=01234567\n");
-    if (line_bytes > bytes || h.key_bytes > bytes - line_bytes)
-        return false;
-    if (h.cubin_bytes != bytes - line_bytes - h.key_bytes || h.cubin_bytes == 0)
-        return false;
-    const char *const body = file + line_bytes;
-    snprintf(crc, sizeof crc, " crc=%08lx\n",
-             checksum(line, length, body, h.key_bytes, body + h.key_bytes, h.cubin_bytes));
-    *p = (parts){body, body + h.key_bytes, h.key_bytes, h.cubin_bytes};
-    return memcmp(file, line, length) == 0 && memcmp(file + length, crc, strlen(crc)) == 0;
+    if (sscanf(start, "conv_fft cubin 2 nvrtc=%15s key=%" SCNx64 "-%" SCNx32 "-%zu cubin=%zu", h->nvrtc, &h->key.hash,
+               &h->key.crc, &h->key.bytes, &h->cubin_bytes) != 5)
+        return 0;
+    const size_t length = (size_t)format_header(h, line), body = length + strlen(" crc=01234567\n");
+    if (body > bytes || h->cubin_bytes == 0 || h->cubin_bytes > LARGEST_CUBIN)
+        return 0;
+    const size_t rest = format_checksum(line, length, file + body, bytes - body, end);
+    return memcmp(file, line, length) == 0 && memcmp(file + length, end, rest) == 0 ? body : 0;
 }
 
 /* ---- reading */
 
-/* The content is the caller's to free, whatever is found but CF_CUBIN_ABSENT. */
-static cf_cubin_found read_content(int file, const struct stat *status, char **content, parts *p) {
-    if (status->st_size <= 0 || status->st_size > LARGEST_FILE)
+/* The machine code is the caller's to free where it was found. */
+static cf_cubin_found unpack(const char *content, size_t bytes, cf_cubin_key *key, cf_cubin *cubin) {
+    header h;
+    const size_t body = read_header(content, bytes, &h);
+    if (body == 0)
+        return CF_CUBIN_DAMAGED;
+    uLongf got = (uLongf)h.cubin_bytes;
+    void *const code = malloc(h.cubin_bytes);
+    if (!code)
+        return CF_CUBIN_ABSENT;
+    if (uncompress(code, &got, (const Bytef *)content + body, (uLong)(bytes - body)) != Z_OK || got != h.cubin_bytes) {
+        free(code);
+        return CF_CUBIN_DAMAGED;
+    }
+    *key = h.key;
+    *cubin = (cf_cubin){.data = code, .bytes = h.cubin_bytes};
+    return CF_CUBIN_FOUND;
+}
+
+static cf_cubin_found read_content(int file, const struct stat *status, cf_cubin_key *key, cf_cubin *cubin) {
+    if (status->st_size <= 0 || status->st_size > LARGEST_CUBIN)
         return CF_CUBIN_DAMAGED;
     const size_t bytes = (size_t)status->st_size;
-    *content = malloc(bytes);
-    if (!*content)
+    char *const content = malloc(bytes);
+    if (!content)
         return CF_CUBIN_ABSENT;
-    return cf_read_all(file, *content, bytes) && find_parts(*content, bytes, p) ? CF_CUBIN_FOUND : CF_CUBIN_DAMAGED;
+    const cf_cubin_found found =
+        cf_read_all(file, content, bytes) ? unpack(content, bytes, key, cubin) : CF_CUBIN_DAMAGED;
+    free(content);
+    return found;
 }
 
 /* NONBLOCK: a pipe of that name must not stop us. */
-static cf_cubin_found read_file(int directory, const char *name, bool use, char **content, parts *p, const char **why) {
+static cf_cubin_found read_file(int directory, const char *name, bool use, cf_cubin_key *key, cf_cubin *cubin,
+                                const char **why) {
     const int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) {
         if (errno == ENOENT)
@@ -142,7 +143,7 @@ static cf_cubin_found read_file(int directory, const char *name, bool use, char 
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
         *why = "it is not a regular file";
     else if ((*why = cf_distrust(&status)) == NULL)
-        found = read_content(file, &status, content, p);
+        found = read_content(file, &status, key, cubin);
     if (found == CF_CUBIN_FOUND && use)
         futimens(file, NULL); /* fails in a read-only directory, where nothing is removed either */
     close(file);
@@ -150,45 +151,48 @@ static cf_cubin_found read_file(int directory, const char *name, bool use, char 
 }
 
 cf_cubin_found cf_cubin_file_read(int directory, const cf_cubin_key *key, cf_cubin *cubin, const char **why) {
-    char name[CF_CUBIN_NAME_BYTES], *content = NULL;
-    parts p;
+    char name[CF_CUBIN_NAME_BYTES];
+    cf_cubin_key own;
     cf_cubin_name(key, name);
-    cf_cubin_found found = read_file(directory, name, true, &content, &p, why);
-    if (found == CF_CUBIN_FOUND && (p.key_bytes != key->bytes || memcmp(p.key, key->text, key->bytes) != 0))
-        found = CF_CUBIN_DAMAGED;
-    if (found != CF_CUBIN_FOUND) {
-        free(content);
+    const cf_cubin_found found = read_file(directory, name, true, &own, cubin, why);
+    if (found != CF_CUBIN_FOUND || cf_cubin_key_equal(&own, key))
         return found;
-    }
-    memmove(content, p.cubin, p.cubin_bytes);
-    *cubin = (cf_cubin){.data = content, .bytes = p.cubin_bytes};
-    return found;
+    cf_cubin_clear(cubin);
+    return CF_CUBIN_DAMAGED;
 }
 
 bool cf_cubin_file_is_whole(int directory, const char *name) {
-    char own_name[CF_CUBIN_NAME_BYTES], *content = NULL;
+    char own_name[CF_CUBIN_NAME_BYTES];
     const char *why;
-    parts p;
-    bool whole = read_file(directory, name, false, &content, &p, &why) == CF_CUBIN_FOUND;
-    if (whole) {
-        cf_cubin_name(&(cf_cubin_key){.hash = cf_hash(p.key, p.key_bytes)}, own_name);
-        whole = strcmp(own_name, name) == 0;
-    }
-    free(content);
-    return whole;
+    cf_cubin_key key;
+    cf_cubin cubin;
+    if (read_file(directory, name, false, &key, &cubin, &why) != CF_CUBIN_FOUND)
+        return false;
+    cf_cubin_clear(&cubin);
+    cf_cubin_name(&key, own_name);
+    return strcmp(own_name, name) == 0;
 }
 
 /* ---- writing */
 
 static bool write_content(int file, const cf_cubin_key *key, const cf_cubin *cubin, const char *nvrtc_version) {
-    header h = {.key_bytes = key->bytes, .cubin_bytes = cubin->bytes};
+    header h = {.key = *key, .cubin_bytes = cubin->bytes};
     snprintf(h.nvrtc, sizeof h.nvrtc, "%s", nvrtc_version);
-    char line[HEADER_BYTES];
-    const size_t length = (size_t)format_header(&h, line);
-    const unsigned long crc = checksum(line, length, key->text, key->bytes, cubin->data, cubin->bytes);
-    snprintf(line + length, sizeof line - length, " crc=%08lx\n", crc);
-    return cf_write_all(file, line, strlen(line)) && cf_write_all(file, key->text, key->bytes) &&
-           cf_write_all(file, cubin->data, cubin->bytes);
+    uLongf bytes = compressBound((uLong)cubin->bytes);
+    unsigned char *const body = malloc(bytes);
+    if (!body || compress(body, &bytes, cubin->data, (uLong)cubin->bytes) != Z_OK) {
+        free(body);
+        errno = ENOMEM;
+        return false;
+    }
+    char line[HEADER_BYTES], end[24];
+    const size_t length = (size_t)format_header(&h, line), rest = format_checksum(line, length, body, bytes, end);
+    const bool written =
+        cf_write_all(file, line, length) && cf_write_all(file, end, rest) && cf_write_all(file, body, bytes);
+    const int error = errno;
+    free(body);
+    errno = error;
+    return written;
 }
 
 bool cf_cubin_file_write(int directory, const cf_cubin_key *key, const cf_cubin *cubin, const char *nvrtc_version,

@@ -2,10 +2,11 @@
 /*
  * One compiled kernel in a file of the cache directory.
  *
- *     conv_fft cubin 1 nvrtc=13.0 key=BYTES cubin=BYTES crc=HEX\n     key     cubin
+ *     conv_fft cubin 2 nvrtc=13.0 key=HASH-CRC-BYTES cubin=BYTES crc=HEX\n     the machine code, by zlib
  *
- * The name of the file is a hash of the key; the key itself, everything that the compilation depends on, is inside and is
- * compared, so no collision gives a wrong kernel. The CRC-32 covers all bytes but itself.
+ * The key stands for everything that the compilation depends on, a text of 200 KB: its FNV-1a with 64 bits, which is also the name of the
+ * file, its CRC-32 and its length. Two hashes and a length do not agree by accident, and files that others can write are not read. The
+ * CRC-32 at the end of the line covers all bytes but itself.
  */
 #ifndef CF_DEVICE_CUBIN_FILE_H
 #define CF_DEVICE_CUBIN_FILE_H
@@ -14,15 +15,15 @@
 
 #include <stdint.h>
 
-/* Architecture, options and text. */
 typedef struct cf_cubin_key {
-    char *text;
-    size_t bytes;
     uint64_t hash;
+    uint32_t crc;
+    size_t bytes;
 } cf_cubin_key;
 
-conv_fft_status cf_cubin_key_make(const char *architecture, const cf_source *source, cf_cubin_key *key);
-void cf_cubin_key_clear(cf_cubin_key *key);
+/* Of the architecture, of the options that every kernel has and the source's own, and of its text. */
+cf_cubin_key cf_cubin_key_of(const char *architecture, const cf_source *source);
+bool cf_cubin_key_equal(const cf_cubin_key *a, const cf_cubin_key *b);
 
 #define CF_CUBIN_NAME_BYTES 24
 void cf_cubin_name(const cf_cubin_key *key, char name[CF_CUBIN_NAME_BYTES]);
