@@ -65,11 +65,23 @@ def ratio_text(ratio):
     return "**%.2f**" % ratio if ratio >= 1 else "%.2g" % ratio
 
 
+def joined(lines):
+    """The distinct items of lists, commas in parentheses aside."""
+    return ", ".join(dict.fromkeys(item for line in lines for item in re.split(r", (?![^(]*\))", line)))
+
+
 def conditions_text(runs):
-    """The distinct conditions, but for the lines that name a suite."""
+    """The distinct commits, devices and libraries, and how it was timed, if no more than two ways."""
     lines = list(dict.fromkeys(line for run in runs for line in run.conditions))
-    commits = list(dict.fromkeys(line.split(", ", 1)[1] for line in lines if line.startswith("suite ")))
-    return ["Measured with: %s." % "; ".join(commits + [line for line in lines if not line.startswith("suite ")]), ""]
+    of = lambda head: [line[len(head):] for line in lines if line.startswith(head)]
+    dates = dict(line.rsplit(", ", 2)[1:] for line in of("suite "))
+    commits = [commit.removeprefix("commit ") for commit in sorted(dates, key=lambda commit: (dates[commit], commit))]
+    days = sorted(dates.values())
+    parts = ["%s %s" % ("commit" if len(commits) == 1 else "commits", ", ".join(commits)),
+             " to ".join(dict.fromkeys(days[:1] + days[-1:])), joined(of("device: ")), joined(of("libraries: "))]
+    ways = [line for line in lines if not line.startswith(("suite ", "device: ", "libraries: "))]
+    parts += ways if len(ways) <= 2 else ["%d ways of timing, each at the head of its results in bench/results" % len(ways)]
+    return ["Measured with: %s." % "; ".join(part for part in parts if part), ""]
 
 
 TEXTS = {"suite", "case", "precision", "layout", "pass", "kernel", "worst", "best"}

@@ -527,9 +527,11 @@ def write(path, rows, commit, how, suite="steps"):
         elif tuple(line.split(",")[:6]) not in keys:
             kept += [*header, line]
             header = []
+    cudnn = torch.backends.cudnn.version()
     header = ["# suite %s, commit %s, %s" % (suite, commit, datetime.date.today()),
               "# device: %s, CUDA %s" % (torch.cuda.get_device_name(), torch.version.cuda),
-              "# libraries: conv_fft %s, torch %s, cuDNN %s" % (conv_fft.__version__, torch.__version__, torch.backends.cudnn.version()),
+              "# libraries: conv_fft %s, torch %s, cuDNN %d.%d.%d" % (conv_fft.__version__, torch.__version__, cudnn // 10000, cudnn // 100 % 100,
+                                                                      cudnn % 100),
               "# median of " + how]
     path.write_text("\n".join([COLUMNS, *kept, *header, *(",".join(row) for row in rows)]) + "\n")
 
