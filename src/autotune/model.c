@@ -150,6 +150,14 @@ static double later_chunks(const cf_layer *layer, const cf_spectrum *x, const cf
     return ceil(rows / chunk) * ceil(groups / together) - 1.0;
 }
 
+/* How much longer a transform of x or y takes whose lines are every so many-th number of the tensor's: a block has such lines of several channels,
+ * and their neighbours, which share their sectors, are other blocks'. From an H200, 1-D layers with dilations from 4 to 512. */
+static double scattered(const cf_layer *layer, const cf_device *device, const cf_strategy *s, const cf_tensor *tensor) {
+    const double sector = 32.0 / (double)cf_dtype_bytes(tensor->dtype), step = (double)layer->axis[2].dilation;
+    const bool apart = s->shift_dilation && layer->axis[2].kernel > 1 && tensor->axis_stride[2] == 1;
+    return device->overlaps && apart ? 1.0 + 0.35 * (fmin(step, sector) - 1.0) : 1.0;
+}
+
 static void model_staged(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                          cf_stage_cost cost[CF_STAGE_COUNT]) {
     static const cf_stage_kind loads[CF_OPERAND_COUNT] = {CF_STAGE_LOAD_X, CF_STAGE_LOAD_W, CF_STAGE_LOAD_GY};
@@ -166,6 +174,9 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
         cf_stage_cost *const own = &cost[result ? stores[pass] : loads[operand]];
         const double tensor = elements(extents[operand]) * (double)cf_dtype_bytes(tensors[operand]->dtype);
         *own = transform(device, &s[operand], operand, tensors[operand], tensor);
+        if (operand != CF_W)
+            own->seconds = device->stage_seconds + scattered(layer, device, strategy, tensors[operand]) *
+                                                       (own->seconds - device->stage_seconds);
         /* Whose tensors are read once more, by a kernel of its own, and do not pair with others; each plane takes up what was found. */
         if (!result && cf_spectrum_is_scaled(s[operand].dtype) && !finds_scales(&s[operand])) {
             own->bytes += tensor;
