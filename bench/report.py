@@ -74,13 +74,13 @@ def conditions_text(runs):
     """The distinct commits, devices and libraries, and how it was timed, if no more than two ways."""
     lines = list(dict.fromkeys(line for run in runs for line in run.conditions))
     of = lambda head: [line[len(head):] for line in lines if line.startswith(head)]
-    dates = dict(line.rsplit(", ", 2)[1:] for line in of("suite "))
-    commits = [commit.removeprefix("commit ") for commit in sorted(dates, key=lambda commit: (dates[commit], commit))]
-    days = sorted(dates.values())
-    parts = ["%s %s" % ("commit" if len(commits) == 1 else "commits", ", ".join(commits)),
+    made = sorted({tuple(reversed(line.rsplit(", commit ", 1)[1].split(", "))) for line in of("suite ") if ", commit " in line})
+    commits, days = dict.fromkeys(commit for _, commit in made), [day for day, _ in made]
+    parts = ["commit%s %s" % ("s" * (len(commits) > 1), ", ".join(commits)) if commits else "",
              " to ".join(dict.fromkeys(days[:1] + days[-1:])), joined(of("device: ")), joined(of("libraries: "))]
-    ways = [line for line in lines if not line.startswith(("suite ", "device: ", "libraries: "))]
-    parts += ways if len(ways) <= 2 else ["%d ways of timing, each at the head of its results in bench/results" % len(ways)]
+    notes = [line for line in lines if not line.startswith(("suite ", "device: ", "libraries: "))]
+    ways = [line for line in notes if line.startswith("median")]
+    parts += notes if len(ways) <= 2 else ["%d ways of timing, each at the head of its results in bench/results" % len(ways)]
     return ["Measured with: %s." % "; ".join(part for part in parts if part), ""]
 
 

@@ -17,7 +17,7 @@ build    pkg-config              pkg-config
 build    libopenblas0-openmp     libopenblas0-openmp     # products; opened at run time
 build    libpng-dev              libpng-dev              # pictures of the demo
 build    libjansson-dev          libjansson-dev          # tuning records
-build    zlib1g-dev              zlib1g-dev              # checksums of records and cached kernels
+build    zlib1g-dev              zlib1g-dev              # cached kernels, checksums of records
 test     libcmocka-dev           libcmocka-dev
 test     g++                     g++                     # the header as C++17
 test     clang                   clang                   # thread sanitizer, with the next two

@@ -55,7 +55,15 @@ static void key_covers_everything(void **state) {
         for (int j = 0; j < i; ++j) {
             assert_true(keys[i].hash != keys[j].hash);
             assert_true(keys[i].crc != keys[j].crc);
+            assert_false(cf_cubin_key_equal(&keys[i], &keys[j]));
         }
+    for (int field = 0; field < 4; ++field) {
+        cf_cubin_key other = keys[0];
+        other.hash += field == 0;
+        other.crc += field == 1;
+        other.bytes += field == 2;
+        assert_int_equal(cf_cubin_key_equal(&other, &keys[0]), field == 3);
+    }
 }
 
 /* Cut at every length, and every byte changed: never found, and compiling again repairs it. */
@@ -154,11 +162,12 @@ static void compressed(void **state) {
     struct stat status;
     char path[1024];
     cf_cubin in = {.data = calloc(1, 100000), .bytes = 100000}, out = {0};
+    assert_non_null(in.data);
     for (size_t i = 0; i < in.bytes; ++i)
         ((unsigned char *)in.data)[i] = (unsigned char)(i % 251);
     cf_cubin_cache_store(cache, &key, &in, "13.0");
     assert_int_equal(scratch_count(*state, ".cubin", path), 1);
-    stat(path, &status);
+    assert_int_equal(stat(path, &status), 0);
     assert_true(status.st_size < 10000);
     assert_true(cf_cubin_cache_find(cache, &key, &out));
     assert_int_equal(out.bytes, in.bytes);

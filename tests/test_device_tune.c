@@ -241,6 +241,7 @@ static void choices(void **state) {
                  {"in=8x32x64x64x64 out=32 kernel=5x5x5 pad=same dtype=fp16 math=half", "spectrum=fp32", "x36x36"},
                  {"in=8x32x64x64x64 out=32 kernel=5x5x5 pad=same math=tf32", "spectrum=fp32", "x36x36"},
                  {"in=8x64x16384 out=128 kernel=2 dilation=16 pad=16:0", "spectrum=fp32", "dilation=step"},
+                 {"in=8x64x64x64 out=64 kernel=9x1 dilation=4 pad=16x0", "spectrum=fp32", "dilation=step"},
                  {"in=8x64x64x64 out=64 kernel=3x3 dilation=16 pad=16", "spectrum=fp32", "dilation=shift"},
                  {"in=128x64x64x64 out=64 kernel=9x9 dtype=fp16", "spectrum=fp32", "basis="},
                  {"in=128x64x64x64 out=64 kernel=9x9", "spectrum=fp32", "basis="},
@@ -253,7 +254,7 @@ static void choices(void **state) {
         for (int pass = 0; pass < 3; ++pass)
             if (!strstr(strategy[pass], cases[i].spectrum) || !strstr(strategy[pass], cases[i].part))
                 fail_msg("%s: %s", cases[i].line, strategy[pass]);
-        if (strstr(strategy[1], "staged"))
+        if (strstr(strategy[1], "staged") && !strstr(cases[i].line, "dilation"))
             assert_string_equal(strategy[1], strategy[2]);
     }
     close_context(&context);

@@ -330,7 +330,7 @@ static void kept_spectra(void **state) {
 /* ---- searches */
 
 typedef struct seen {
-    int candidates, timed, refused, chosen, ordered;
+    int candidates, timed, refused, chosen, ordered, timed_shifts;
     double last;
 } seen;
 
@@ -338,6 +338,7 @@ static int see(const conv_fft_tune_candidate *c, void *user) {
     seen *s = user;
     ++s->candidates;
     s->timed += c->measured_ms >= 0.0;
+    s->timed_shifts += c->measured_ms >= 0.0 && strstr(c->strategy, "dilation=shift");
     s->refused += strstr(c->verdict, "refused") != NULL;
     s->chosen += strstr(c->verdict, "chosen") != NULL;
     if (strstr(c->verdict, "chosen"))
@@ -368,6 +369,22 @@ static void candidates_are_shown(void **state) {
     assert_int_equal(conv_fft_tune_candidates(context, &p, &options, see, &s), CONV_FFT_SUCCESS);
     assert_true(s.timed > few && s.chosen == 1 && s.candidates == all);
     EXPECT_COUNTS(context, 0, 0, 0, 0); /* no record is made */
+    conv_fft_context_destroy(context);
+}
+
+/* Of a dilated layer both ways are timed, though by the model five of one are the best. */
+static void both_ways_of_dilation(void **state) {
+    static const char *const lines[] = {"in=2x4x64x64 out=4 kernel=3x3 dilation=16 pad=16",
+                                        "in=2x4x64x64 out=4 kernel=5x5 dilation=2"};
+    conv_fft_context *context = context_in(*state);
+    conv_fft_plan_options options = options_of(CONV_FFT_TUNE_MEASURE);
+    options.passes = CONV_FFT_FORWARD;
+    for (int i = 0; i < 2; ++i) {
+        const conv_fft_problem p = problem_of(lines[i]);
+        seen s = {0};
+        assert_int_equal(conv_fft_tune_candidates(context, &p, &options, see, &s), CONV_FFT_SUCCESS);
+        assert_true(s.timed_shifts > 0 && s.timed > s.timed_shifts);
+    }
     conv_fft_context_destroy(context);
 }
 
@@ -727,6 +744,7 @@ int main(int argc, char **argv) {
         IN_SCRATCH(halves_of_records),
         IN_SCRATCH(kept_spectra),
         IN_SCRATCH(candidates_are_shown),
+        IN_SCRATCH(both_ways_of_dilation),
         IN_SCRATCH(wrong_candidates_are_refused),
         IN_SCRATCH(best_passes_are_combined),
         IN_SCRATCH(too_little_time),

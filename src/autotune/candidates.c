@@ -452,12 +452,13 @@ static bool same_bases(const cf_tuning_job *job, const cf_candidate *a, const cf
 
 size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *list, size_t most) {
     size_t chosen = 0, unknown = 0;
-    bool seen[CF_FAMILY_COUNT] = {false};
+    bool seen[CF_FAMILY_COUNT][2] = {{false}}; /* with dilation as step, as shifts */
     for (size_t i = 0; i < list->count; ++i) {
-        const cf_family_id family = cf_candidate_family(job, &list->items[i]);
-        if (seen[family] || list->items[i].predicted == HUGE_VAL)
+        const bool shift = list->items[i].strategy[first_pass(job->passes)].shift_dilation;
+        bool *const known = &seen[cf_candidate_family(job, &list->items[i])][shift];
+        if (*known || list->items[i].predicted == HUGE_VAL)
             continue;
-        seen[family] = true;
+        *known = true;
         move_to(list, i, chosen++);
     }
     for (size_t i = chosen; i < list->count && chosen < most; ++i) {

@@ -150,12 +150,16 @@ static double later_chunks(const cf_layer *layer, const cf_spectrum *x, const cf
     return ceil(rows / chunk) * ceil(groups / together) - 1.0;
 }
 
-/* How much longer a transform of x or y takes whose lines are every so many-th number of the tensor's: a block has such lines of several channels,
- * and their neighbours, which share their sectors, are other blocks'. From an H200, 1-D layers with dilations from 4 to 512. */
-static double scattered(const cf_layer *layer, const cf_device *device, const cf_strategy *s, const cf_tensor *tensor) {
-    const double sector = 32.0 / (double)cf_dtype_bytes(tensor->dtype), step = (double)layer->axis[2].dilation;
-    const bool apart = s->shift_dilation && layer->axis[2].kernel > 1 && tensor->axis_stride[2] == 1;
-    return device->overlaps && apart ? 1.0 + 0.35 * (fmin(step, sector) - 1.0) : 1.0;
+/* What a transform of x or y waits for beside its own bytes where dilation is shifts: a block has every so many-th number of several channels'
+ * rows, and reads or writes sectors whose other numbers are other blocks'. From an H200: 1-D layers of 64 and 128 channels in FP32, of
+ * dilations from 4 to 512. Of fewer channels, blocks have neighbouring shifts, which share sectors, and so have fused kernels. */
+static double sector_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *s,
+                             const cf_tensor *tensor, int64_t columns, double tensor_bytes) {
+    const double shifts = (double)cf_unit_make(&layer->axis[2], s->shift_dilation).shifts;
+    const double sector = 32.0 / (double)cf_dtype_bytes(tensor->dtype);
+    if (!device->overlaps || tensor->axis_stride[2] != 1 || columns < 8)
+        return 0.0;
+    return 0.8 * (fmin(shifts, sector) - 1.0) * tensor_bytes / device->bandwidth;
 }
 
 static void model_staged(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
@@ -175,8 +179,7 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
         const double tensor = elements(extents[operand]) * (double)cf_dtype_bytes(tensors[operand]->dtype);
         *own = transform(device, &s[operand], operand, tensors[operand], tensor);
         if (operand != CF_W)
-            own->seconds = device->stage_seconds + scattered(layer, device, strategy, tensors[operand]) *
-                                                       (own->seconds - device->stage_seconds);
+            own->seconds += sector_seconds(layer, device, strategy, tensors[operand], s[operand].columns, tensor);
         /* Whose tensors are read once more, by a kernel of its own, and do not pair with others; each plane takes up what was found. */
         if (!result && cf_spectrum_is_scaled(s[operand].dtype) && !finds_scales(&s[operand])) {
             own->bytes += tensor;

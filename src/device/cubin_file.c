@@ -58,7 +58,7 @@ bool cf_cubin_is_temporary(const char *name) { return strncmp(name, temporary_pr
 
 enum {
     HEADER_BYTES = 160,
-    LARGEST_CUBIN = 64 << 20
+    LARGEST = 64 << 20 /* file, and machine code */
 };
 
 typedef struct header {
@@ -88,7 +88,7 @@ static size_t read_header(const char *file, size_t bytes, header *h) {
                &h->key.crc, &h->key.bytes, &h->cubin_bytes) != 5)
         return 0;
     const size_t length = (size_t)format_header(h, line), body = length + strlen(" crc=01234567\n");
-    if (body > bytes || h->cubin_bytes == 0 || h->cubin_bytes > LARGEST_CUBIN)
+    if (body > bytes || h->cubin_bytes == 0 || h->cubin_bytes > LARGEST)
         return 0;
     const size_t rest = format_checksum(line, length, file + body, bytes - body, end);
     return memcmp(file, line, length) == 0 && memcmp(file + length, end, rest) == 0 ? body : 0;
@@ -96,19 +96,28 @@ static size_t read_header(const char *file, size_t bytes, header *h) {
 
 /* ---- reading */
 
+/* Whether it begins as such files do, but with another number than 2. */
+static bool is_of_another_version(const char *file, size_t bytes) {
+    char start[32], after;
+    int version;
+    snprintf(start, sizeof start, "%.*s", (int)(bytes < sizeof start ? bytes : sizeof start - 1), file);
+    return sscanf(start, "conv_fft cubin %9d%c", &version, &after) == 2 && after == ' ' && version != 2;
+}
+
 /* The machine code is the caller's to free where it was found. */
 static cf_cubin_found unpack(const char *content, size_t bytes, cf_cubin_key *key, cf_cubin *cubin) {
     header h;
     const size_t body = read_header(content, bytes, &h);
     if (body == 0)
-        return CF_CUBIN_DAMAGED;
+        return is_of_another_version(content, bytes) ? CF_CUBIN_ABSENT : CF_CUBIN_DAMAGED;
     uLongf got = (uLongf)h.cubin_bytes;
     void *const code = malloc(h.cubin_bytes);
     if (!code)
         return CF_CUBIN_ABSENT;
-    if (uncompress(code, &got, (const Bytef *)content + body, (uLong)(bytes - body)) != Z_OK || got != h.cubin_bytes) {
+    const int result = uncompress(code, &got, (const Bytef *)content + body, (uLong)(bytes - body));
+    if (result != Z_OK || got != h.cubin_bytes) {
         free(code);
-        return CF_CUBIN_DAMAGED;
+        return result == Z_MEM_ERROR ? CF_CUBIN_ABSENT : CF_CUBIN_DAMAGED;
     }
     *key = h.key;
     *cubin = (cf_cubin){.data = code, .bytes = h.cubin_bytes};
@@ -116,7 +125,7 @@ static cf_cubin_found unpack(const char *content, size_t bytes, cf_cubin_key *ke
 }
 
 static cf_cubin_found read_content(int file, const struct stat *status, cf_cubin_key *key, cf_cubin *cubin) {
-    if (status->st_size <= 0 || status->st_size > LARGEST_CUBIN)
+    if (status->st_size <= 0 || status->st_size > LARGEST)
         return CF_CUBIN_DAMAGED;
     const size_t bytes = (size_t)status->st_size;
     char *const content = malloc(bytes);
@@ -166,8 +175,9 @@ bool cf_cubin_file_is_whole(int directory, const char *name) {
     const char *why;
     cf_cubin_key key;
     cf_cubin cubin;
-    if (read_file(directory, name, false, &key, &cubin, &why) != CF_CUBIN_FOUND)
-        return false;
+    const cf_cubin_found found = read_file(directory, name, false, &key, &cubin, &why);
+    if (found != CF_CUBIN_FOUND)
+        return found == CF_CUBIN_ABSENT;
     cf_cubin_clear(&cubin);
     cf_cubin_name(&key, own_name);
     return strcmp(own_name, name) == 0;
@@ -177,6 +187,10 @@ bool cf_cubin_file_is_whole(int directory, const char *name) {
 
 static bool write_content(int file, const cf_cubin_key *key, const cf_cubin *cubin, const char *nvrtc_version) {
     header h = {.key = *key, .cubin_bytes = cubin->bytes};
+    if (cubin->bytes == 0 || cubin->bytes > LARGEST) {
+        errno = EFBIG;
+        return false;
+    }
     snprintf(h.nvrtc, sizeof h.nvrtc, "%s", nvrtc_version);
     uLongf bytes = compressBound((uLong)cubin->bytes);
     unsigned char *const body = malloc(bytes);

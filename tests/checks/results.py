@@ -15,6 +15,12 @@ ROOT, WHAT = Path(sys.argv[1]), sys.argv[2]
 HEADER = """# suite %s, commit c0ffee, 2000-01-01
 # device: NVIDIA H200, driver 1
 """
+LATER = """# suite grid, commit %s, 2000-01-0%d
+# device: NVIDIA H200, driver 1
+# libraries: one 1, two 2 (a, b)
+# median of %d
+# a note
+"""
 STAGED = "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=128 groups=1 keep=none"
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy\n"
 
@@ -47,8 +53,9 @@ def write_results(folder):
         stages.append(row("table4", "L4", "fprop", name, 2, "589824 bytes 66908160000 operations of " + strategy))
     (folder / "stages.csv").write_text("".join(stages))
     conv += [row("signals", "k31", "fprop", impl, ms, STAGED) for impl, ms in (("ours-staged", 2), ("tuned", 1.1), ("cudnn", 1))]
-    conv.append(HEADER % "grid")
     for i in range(44):
+        if i % 12 == 1:  # four headers, of two commits and three ways
+            conv.append(LATER % (("c0ffee", "f00d")[i > 12], i // 12 + 2, min(3, i // 12 + 1)))
         conv += layer("grid", "g%03d-k%d-o%d-f4x4-s%d" % (i, 3 + i % 2 * 2, 2 ** (i % 7), 2 ** (i % 5)), 1, 1 + i / 10)
     fft = [COLUMNS, HEADER % "fft"]
     for case in ("1d-n8-b1024", "1d-n8-b16", "1d-n16-b1024", "2d-n8x8-b1024"):
@@ -76,7 +83,10 @@ def table_faults(results, folder):
     if subprocess.run(command).returncode != 0 or subprocess.run([*command, "--check"]).returncode != 0:
         yield "report.py fails, or finds its own tables not up to date"
     text = page.read_text()
-    wanted = ["| table4 | L4 | fp32 | first | fprop | 1 | - | 4 | **4.00** | 1.0e-07 |",  # direct is not ours
+    head = "Measured with: commit%s; NVIDIA H200, driver 1%s."
+    wanted = [head % (" c0ffee; 2000-01-01", ""),
+              head % ("s c0ffee, f00d; 2000-01-01 to 2000-01-05", "; one 1, two 2 (a, b); 3 ways of timing, each at the head of its results in bench/results"),
+              "| table4 | L4 | fp32 | first | fprop | 1 | - | 4 | **4.00** | 1.0e-07 |",  # direct is not ours
               "| table4, fp16, channels last | backward | 1 | 1 | **2.00** | L4 (2) | L4 (2) |",
               "| table4 | L2 | fp32 | first | 0.5 | 0.5 | 0.5 | 0.5 | 1.33 |",
               "Geometric means over the layers of each suite: table4 **1.41**; table4, fp16, channels last **2.00**.",

@@ -527,7 +527,7 @@ def write(path, rows, commit, how, suite="steps"):
         elif tuple(line.split(",")[:6]) not in keys:
             kept += [*header, line]
             header = []
-    cudnn = torch.backends.cudnn.version()
+    cudnn = torch.backends.cudnn.version() or 0
     header = ["# suite %s, commit %s, %s" % (suite, commit, datetime.date.today()),
               "# device: %s, CUDA %s" % (torch.cuda.get_device_name(), torch.version.cuda),
               "# libraries: conv_fft %s, torch %s, cuDNN %d.%d.%d" % (conv_fft.__version__, torch.__version__, cudnn // 10000, cudnn // 100 % 100,

@@ -129,22 +129,22 @@ CF_DEVICE void half_copy_as(smem<char> raw, const unsigned *from, int rows, int 
     typedef HalfUnits<P, DENSE, R, ROW> Units;
     if constexpr (FULL && Units::EVEN) {
         half_copy_even<Units, P, ROW, 0>(raw + 16 * Units::place(0, tid), from, tid);
-        return;
-    }
+    } else {
 #pragma unroll(WIDE ? 64 : 1)
-    for (int i = 0; i < Units::ALL; i += P::T) {
-        if (Units::is_beyond(i, tid))
-            break;
-        const int unit = Units::unit(i, tid), line = Units::line(i, tid);
-        const int row = DENSE ? line : 4 * unit, k = k0 + (DENSE ? 4 * unit : line);
-        const smem<real> to = smem_cast<real>(raw + 16 * Units::place(i, tid));
-        const real *const p = reinterpret_cast<const real *>(from + Units::next(i, tid));
-        const bool inside = FULL || (row < rows && k < k_end);
-        if (WIDE)
-            copy_async<4>(to, p, inside);
-        else
-            for (int j = 0; j < 4; ++j)
-                copy_async<1>(to + j, p + j, inside && (DENSE ? k + j < k_end : row + j < rows));
+        for (int i = 0; i < Units::ALL; i += P::T) {
+            if (Units::is_beyond(i, tid))
+                break;
+            const int unit = Units::unit(i, tid), line = Units::line(i, tid);
+            const int row = DENSE ? line : 4 * unit, k = k0 + (DENSE ? 4 * unit : line);
+            const smem<real> to = smem_cast<real>(raw + 16 * Units::place(i, tid));
+            const real *const p = reinterpret_cast<const real *>(from + Units::next(i, tid));
+            const bool inside = FULL || (row < rows && k < k_end);
+            if (WIDE)
+                copy_async<4>(to, p, inside);
+            else
+                for (int j = 0; j < 4; ++j)
+                    copy_async<1>(to + j, p + j, inside && (DENSE ? k + j < k_end : row + j < rows));
+        }
     }
 }
 template <class P, bool DENSE, int R, int ROW>
