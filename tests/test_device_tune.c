@@ -227,7 +227,8 @@ static void nothing_is_no_result(void **state) {
 }
 
 /* Where the math mode allows them, large layers get spectra in 16 bits, of bases that are transformed by matrix products, but not those
- * whose tiles were measured to be slow; both gradients then read one spectrum of gy. Dilated signals stay whole, and small dilated planes do not. */
+ * whose tiles were measured to be slow; both gradients then read one spectrum of gy. Dilated signals stay whole where their
+ * numbers share sectors, and small dilated planes do not. */
 static void choices(void **state) {
     static const struct {
         const char *line, *spectrum, *part;
@@ -241,6 +242,7 @@ static void choices(void **state) {
                  {"in=8x32x64x64x64 out=32 kernel=5x5x5 pad=same dtype=fp16 math=half", "spectrum=fp32", "x36x36"},
                  {"in=8x32x64x64x64 out=32 kernel=5x5x5 pad=same math=tf32", "spectrum=fp32", "x36x36"},
                  {"in=8x64x16384 out=128 kernel=2 dilation=16 pad=16:0", "spectrum=fp32", "dilation=step"},
+                 {"in=8x64x16384 out=128 kernel=2 dilation=16 pad=16:0 layout=last", "spectrum=fp32", "dilation=shift"},
                  {"in=8x64x64x64 out=64 kernel=9x1 dilation=4 pad=16x0", "spectrum=fp32", "dilation=step"},
                  {"in=8x64x64x64 out=64 kernel=3x3 dilation=16 pad=16", "spectrum=fp32", "dilation=shift"},
                  {"in=128x64x64x64 out=64 kernel=9x9 dtype=fp16", "spectrum=fp32", "basis="},
