@@ -47,8 +47,9 @@ typedef struct cf_candidates {
 conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *candidates);
 void cf_candidates_clear(cf_candidates *candidates);
 
-/* Move to the front those to be timed in a search of the best few: the best of each family, with dilation as step and as shifts, then the best with at most
- * two of the same bases, `most` together; then some of the families that the model does not know. Returns how many there are. */
+/* Move to the front those to be timed in a search of the best few: the best of each family, with dilation as step and as shifts, then
+ * the best with at most two of the same bases, `most` together; then some of the families that the model does not know. Returns how
+ * many there are. */
 size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *candidates, size_t most);
 
 /* Put one in at a place. OUT_OF_MEMORY: the list is as it was. */

@@ -155,10 +155,10 @@ static double later_chunks(const cf_layer *layer, const cf_spectrum *x, const cf
  * dilations from 4 to 512. Of fewer channels, blocks have neighbouring shifts, which share sectors, and so have fused kernels. */
 static double sector_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *s,
                              const cf_tensor *tensor, int64_t columns, double tensor_bytes) {
-    const double shifts = (double)cf_unit_make(&layer->axis[2], s->shift_dilation).shifts;
-    const double sector = 32.0 / (double)cf_dtype_bytes(tensor->dtype);
     if (!device->overlaps || tensor->axis_stride[2] != 1 || columns < 8)
         return 0.0;
+    const double shifts = (double)cf_unit_make(&layer->axis[2], s->shift_dilation).shifts;
+    const double sector = 32.0 / (double)cf_dtype_bytes(tensor->dtype);
     return 0.8 * (fmin(shifts, sector) - 1.0) * tensor_bytes / device->bandwidth;
 }
 

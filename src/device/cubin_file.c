@@ -57,6 +57,7 @@ bool cf_cubin_is_temporary(const char *name) { return strncmp(name, temporary_pr
 /* ---- format */
 
 enum {
+    VERSION = 2, /* of the format */
     HEADER_BYTES = 160,
     LARGEST = 64 << 20 /* file, and machine code */
 };
@@ -69,8 +70,8 @@ typedef struct header {
 
 /* The line without its CRC. */
 static int format_header(const header *h, char *line) {
-    return snprintf(line, HEADER_BYTES, "conv_fft cubin 2 nvrtc=%s key=%016" PRIx64 "-%08" PRIx32 "-%zu cubin=%zu",
-                    h->nvrtc, h->key.hash, h->key.crc, h->key.bytes, h->cubin_bytes);
+    return snprintf(line, HEADER_BYTES, "conv_fft cubin %d nvrtc=%s key=%016" PRIx64 "-%08" PRIx32 "-%zu cubin=%zu",
+                    VERSION, h->nvrtc, h->key.hash, h->key.crc, h->key.bytes, h->cubin_bytes);
 }
 
 /* The end of the line: of its beginning, and of all that follows it. */
@@ -84,8 +85,8 @@ static size_t format_checksum(const char *line, size_t length, const void *body,
 static size_t read_header(const char *file, size_t bytes, header *h) {
     char start[HEADER_BYTES], line[HEADER_BYTES], end[24];
     snprintf(start, sizeof start, "%.*s", (int)(bytes < sizeof start ? bytes : sizeof start - 1), file);
-    if (sscanf(start, "conv_fft cubin 2 nvrtc=%15s key=%" SCNx64 "-%" SCNx32 "-%zu cubin=%zu", h->nvrtc, &h->key.hash,
-               &h->key.crc, &h->key.bytes, &h->cubin_bytes) != 5)
+    if (sscanf(start, "conv_fft cubin %*9d nvrtc=%15s key=%" SCNx64 "-%" SCNx32 "-%zu cubin=%zu", h->nvrtc,
+               &h->key.hash, &h->key.crc, &h->key.bytes, &h->cubin_bytes) != 5)
         return 0;
     const size_t length = (size_t)format_header(h, line), body = length + strlen(" crc=01234567\n");
     if (body > bytes || h->cubin_bytes == 0 || h->cubin_bytes > LARGEST)
@@ -96,12 +97,12 @@ static size_t read_header(const char *file, size_t bytes, header *h) {
 
 /* ---- reading */
 
-/* Whether it begins as such files do, but with another number than 2. */
+/* Whether it begins as such files do, but with another number than VERSION. */
 static bool is_of_another_version(const char *file, size_t bytes) {
     char start[32], after;
     int version;
     snprintf(start, sizeof start, "%.*s", (int)(bytes < sizeof start ? bytes : sizeof start - 1), file);
-    return sscanf(start, "conv_fft cubin %9d%c", &version, &after) == 2 && after == ' ' && version != 2;
+    return sscanf(start, "conv_fft cubin %9d%c", &version, &after) == 2 && after == ' ' && version != VERSION;
 }
 
 /* The machine code is the caller's to free where it was found. */
