@@ -100,6 +100,9 @@ double cf_candidates_predict(const cf_tuning_job *job, const cf_candidate *c) {
             cost[CF_STAGE_LOAD_W].seconds = 0.0;
         seconds += cf_model_seconds(cost);
     }
+    if ((job->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD)
+        seconds -= cf_model_shared_turn(job->layer, job->context->device, &c->strategy[CF_PASS_DATA],
+                                        &c->strategy[CF_PASS_WEIGHTS]);
     return seconds;
 }
 

@@ -25,6 +25,9 @@ static void model_set(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF_
             cost[i].seconds = cost[i].seconds < 0.0 || own[i].seconds < 0.0 ? -1.0 : cost[i].seconds + own[i].seconds;
         }
     }
+    if (set == CONV_FFT_BACKWARD && cost[CF_STAGE_CONVOLVE_GW].seconds > 0.0)
+        cost[CF_STAGE_CONVOLVE_GW].seconds -= cf_model_shared_turn(
+            &plan->layer, plan->device, &plan->pass[CF_PASS_DATA].strategy, &plan->pass[CF_PASS_WEIGHTS].strategy);
     if (set & CONV_FFT_BACKWARD_WEIGHTS)
         cost[CF_STAGE_BIAS] = cf_model_bias(plan, set);
 }

@@ -234,6 +234,12 @@ static double kept_channels(const cf_layer *layer, int pass, const cf_strategy *
     return serves ? few : 0.0;
 }
 
+/* A tensor that is read as planes goes through memory once more, at the rate of a copy. */
+static double turn_seconds(const cf_device *device, const cf_fused_turn *turn) {
+    const double bytes = elements(turn->extent) * (double)cf_dtype_bytes(turn->tensor.dtype) + (double)turn->bytes;
+    return bytes / (1.3 * device->bandwidth) + device->stage_seconds;
+}
+
 /* How long they take where the channels of a point are neighbours in memory and its row is not: the tensor of the many channels goes through
  * memory once more, as planes; or, of too few channels, it takes so much longer to write it, to read it, and to read it for the gradient of
  * the weights. From an H200. */
@@ -245,8 +251,22 @@ static double turned(const cf_layer *layer, const cf_device *device, int pass, c
         return seconds;
     if (turn.blocks == 0)
         return seconds * (pass == CF_PASS_WEIGHTS ? 2.0 : outputs == (pass == CF_PASS_FORWARD) ? 15.0 : 2.8);
-    const double bytes = elements(turn.extent) * (double)cf_dtype_bytes(turn.tensor.dtype) + (double)turn.bytes;
-    return seconds + bytes / (1.3 * device->bandwidth) + device->stage_seconds; /* at the rate of a copy */
+    return seconds + turn_seconds(device, &turn);
+}
+
+static bool is_kept(const cf_layer *layer, int pass, const cf_strategy *s) {
+    return s->family == CF_FAMILY_FUSED &&
+           kept_channels(layer, pass, s, (double)layer->in_channels, (double)layer->out_channels) > 0.0;
+}
+
+double cf_model_shared_turn(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                            const cf_strategy *weights) {
+    if (!is_kept(layer, CF_PASS_DATA, data) || !is_kept(layer, CF_PASS_WEIGHTS, weights))
+        return 0.0;
+    const cf_fused_turn of_data = cf_fused_turn_of(layer, CF_PASS_DATA, data),
+                        of_weights = cf_fused_turn_of(layer, CF_PASS_WEIGHTS, weights);
+    const bool both = of_data.blocks > 0 && of_data.reads && of_weights.blocks > 0 && !of_weights.x;
+    return both ? turn_seconds(device, &of_weights) : 0.0;
 }
 
 /* Their time, from profiles on an H200 of L1 and of the grid's layers: arithmetic at a rate that is higher where tiles have whole rows, and

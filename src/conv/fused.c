@@ -233,14 +233,17 @@ void cf_fused_release(conv_fft_plan *plan, int pass) {
     plan->pass[pass].state = NULL;
 }
 
+/* At the beginning of the workspace, where a call for both gradients leaves those of gy to the second one. */
+static size_t planes_bytes(const fused_state *state) { return cf_align(state->config.turn.bytes); }
+
 cf_workspace cf_fused_workspace(const conv_fft_plan *plan, int set, int64_t rows) {
     cf_workspace ws = {.rows = rows};
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
         const fused_state *state = plan->pass[i].state;
         if (!(set & 1 << i) || !state || (set == CONV_FFT_BACKWARD && i == CF_PASS_DATA))
             continue;
-        ws.scratch = state->spectra + state->of_x;
-        ws.bytes = state->spectra + state->of_x + state->scratch + state->config.turn.bytes + CF_WORKSPACE_SLACK;
+        ws.scratch = planes_bytes(state) + state->spectra + state->of_x;
+        ws.bytes = ws.scratch + state->scratch + CF_WORKSPACE_SLACK;
         if (state->lines)
             ws.bytes = cf_long_bytes(set == CONV_FFT_BACKWARD ? state->both : state->lines) + CF_WORKSPACE_SLACK;
     }
@@ -294,23 +297,30 @@ static conv_fft_status launch(const fused_state *state, fused_call *call, struct
     return cf_kernel_launch(state->kernel[cf_fused_variants(c) > 1 && !aligned], &shape, parameters, stream);
 }
 
-/* Of the tensor that passes by. */
-static char *planes_of(const fused_state *state, char *spectra) {
-    return spectra + state->spectra + state->of_x + state->scratch;
+static bool turns_gy(const fused_state *state) {
+    const cf_fused_turn *t = &state->config.turn;
+    return t->blocks > 0 && t->reads && !t->x;
 }
 
-/* The tensor of a side becomes planes, which the kernel reads in its place. */
-static conv_fft_status make_planes(const fused_state *state, fused_side *side, char *spectra,
+/* Whether the gradient of x has left the planes of gy, which are the same in both passes. */
+static bool has_planes(const conv_fft_plan *plan, const cf_call *c) {
+    const cf_pass_plan *data = &plan->pass[CF_PASS_DATA];
+    return c->after_data && data->strategy.family == CF_FAMILY_FUSED && turns_gy(data->state);
+}
+
+/* The tensor of a side becomes planes, unless it has, which the kernel reads in its place. */
+static conv_fft_status make_planes(const fused_state *state, fused_side *side, char *planes, bool made,
                                    struct CUstream_st *stream) {
     const cf_fused_turn *t = &state->config.turn;
-    char *const planes = planes_of(state, spectra);
-    CF_FORWARD(cf_fused_turn_run(t, state->turn, side->memory, planes, NULL, false, stream));
+    if (!made)
+        CF_FORWARD(cf_fused_turn_run(t, state->turn, side->memory, planes, NULL, false, stream));
     *side = side_of(&t->planes, planes);
     return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status run_weights(const conv_fft_plan *plan, const fused_state *state, const cf_call *c,
-                                   char *spectra) {
+                                   char *workspace) {
+    char *spectra = workspace + planes_bytes(state);
     const cf_fused_config *config = &state->config;
     fused_call call = {.x = side_of(&plan->layer.x, c->x),
                        .y = side_of(&plan->layer.y, c->gy),
@@ -328,7 +338,7 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const fused_state 
         call.x.memory = inputs.spectrum;
     }
     if (config->turn.blocks > 0)
-        CF_FORWARD(make_planes(state, &call.y, spectra, c->stream));
+        CF_FORWARD(make_planes(state, &call.y, workspace, has_planes(plan, c), c->stream));
     CF_FORWARD(launch(state, &call, c->stream));
     if (state->add) {
         int64_t count = config->groups * config->in * config->out * config->bins, slices = config->slices;
@@ -344,22 +354,21 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const fused_state 
 }
 
 /* What is turned has bias and accumulate, or what the kernel writes itself. */
-static conv_fft_status launch_turned(const fused_state *state, fused_call *call, char *spectra,
+static conv_fft_status launch_turned(const fused_state *state, fused_call *call, char *turned,
                                      struct CUstream_st *stream) {
     const cf_fused_turn *t = &state->config.turn;
     if (t->blocks == 0)
         return launch(state, call, stream);
     if (t->reads) {
-        CF_FORWARD(make_planes(state, &call->x, spectra, stream));
+        CF_FORWARD(make_planes(state, &call->x, turned, false, stream));
         return launch(state, call, stream);
     }
     fused_call planes = *call;
-    planes.y = side_of(&t->planes, planes_of(state, spectra));
+    planes.y = side_of(&t->planes, turned);
     planes.bias = NULL;
     planes.accumulate = 0;
     CF_FORWARD(launch(state, &planes, stream));
-    return cf_fused_turn_run(t, state->turn, call->y.memory, planes_of(state, spectra), call->bias, call->accumulate,
-                             stream);
+    return cf_fused_turn_run(t, state->turn, call->y.memory, turned, call->bias, call->accumulate, stream);
 }
 
 conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *c) {
@@ -378,13 +387,13 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
     }
     if (layer->batch == 0)
         return CONV_FFT_SUCCESS;
-    char *spectra = (char *)cf_align((size_t)c->workspace);
+    char *const workspace = (char *)cf_align((size_t)c->workspace), *const spectra = workspace + planes_bytes(state);
     if (set == CONV_FFT_BACKWARD)
-        return cf_long_run(plan, CF_LONG_BOTH, state->both, c, spectra);
+        return cf_long_run(plan, CF_LONG_BOTH, state->both, c, workspace);
     if (state->lines)
-        return cf_long_run(plan, pass, state->lines, c, spectra);
+        return cf_long_run(plan, pass, state->lines, c, workspace);
     if (pass == CF_PASS_WEIGHTS)
-        return run_weights(plan, state, c, spectra);
+        return run_weights(plan, state, c, workspace);
     CF_FORWARD(transform_weights(state, c->w, spectra, false, c->stream));
     cf_lap(plan, c, CF_STAGE_LOAD_W);
     const int64_t *basis = plan->pass[pass].strategy.basis;
@@ -397,7 +406,7 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
                        .slices = 1,
                        .scale = 1.0 / ((double)basis[0] * (double)basis[1] * (double)basis[2]),
                        .accumulate = accumulate};
-    CF_FORWARD(launch_turned(state, &call, spectra, c->stream));
+    CF_FORWARD(launch_turned(state, &call, workspace, c->stream));
     cf_lap(plan, c, data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
     return CONV_FFT_SUCCESS;
 }

@@ -51,8 +51,10 @@ conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) 
     if (call->gbias && !plan->sums_bias[set])
         CF_FORWARD(run_bias(plan, set, call));
     if (set == CONV_FFT_BACKWARD && !plan->shares_gy) {
+        cf_call weights = *call;
+        weights.after_data = true;
         CF_FORWARD(cf_families[plan->pass[CF_PASS_DATA].strategy.family].run(plan, CONV_FFT_BACKWARD_DATA, call));
-        set = CONV_FFT_BACKWARD_WEIGHTS;
+        return cf_families[plan->pass[CF_PASS_WEIGHTS].strategy.family].run(plan, CONV_FFT_BACKWARD_WEIGHTS, &weights);
     }
     if (set == 0)
         return CONV_FFT_SUCCESS;

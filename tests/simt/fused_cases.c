@@ -443,7 +443,9 @@ bool fused_case_check(const fused_case *c, int number, const fused_opened *o) {
     if (call.gx || call.gw)
         good = layer_check_backward(&l, o->plan, &call) && good;
     call.separate = !call.separate;
-    if (o->plan->shares_gy) /* kernels for both gradients at once, and for one */
+    /* Kernels for both gradients at once, and for one; planes of gy that one gradient leaves to the other, and that each makes. */
+    if (o->plan->shares_gy ||
+        (call.gx && call.gw && o->problem.tensor_layout == CONV_FFT_CHANNELS_LAST && o->problem.groups == 1))
         good = layer_check_backward(&l, o->plan, &call) && good;
     layer_destroy(&l);
     tensor_align(0);

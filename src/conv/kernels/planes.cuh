@@ -42,19 +42,14 @@ template <class K, int WIDE_> struct Sweep {
     }
     /* f(plane, row, x) for each column of pieces that is the thread's. */
     template <class F> static CF_DEVICE void each_column(F f) {
-        const int lane = int(threadIdx.x) % LANES, slot = int(threadIdx.x) / LANES;
 #pragma unroll 1
-        for (int q = 0; q < PLANES; ++q) {
-            const int p = SHARED ? slot / OF_A_PLANE : slot + q * SLOTS;
-            if (p >= K::P || (K::T % LANES && slot >= SLOTS))
-                break;
+        for (int q = 0; q < PLANES; ++q)
 #pragma unroll 1
             for (int j = 0; j < TIMES; ++j) {
-                const int x = LO + (lane + j * LANES) * PIECE;
-                if (ACROSS % LANES == 0 || x < HI)
-                    f(p, SHARED ? slot % OF_A_PLANE : 0, x);
+                int p, row, x;
+                if (find(q, j, p, row, x))
+                    f(p, row, x);
             }
-        }
     }
 };
 
