@@ -122,6 +122,15 @@ CF_DEVICE void half_copy_even(smem<char> to, const unsigned *from, int tid) {
     }
 }
 
+/* A number that the compiler must not know again: what is computed from it is computed where it stands, rather than kept in a register from tile to
+ * tile. */
+CF_DEVICE int half_again(int value) {
+#ifndef CF_SIMT
+    asm volatile("" : "+r"(value));
+#endif
+    return value;
+}
+
 /* R rows of an operand's chunk into shared memory, from a thread's first unit; what is beyond the operand becomes zero. WIDE: whole units; FULL:
  * there is nothing beyond. */
 template <class P, bool DENSE, int R, int ROW, bool WIDE, bool FULL>
@@ -153,9 +162,9 @@ CF_DEVICE void half_copy(smem<char> to, const unsigned *from, int rows, int k0, 
     if (wide && rows >= R && (WHOLE_SUMS || k0 + P::CHUNK <= k_end))
         half_copy_as<P, DENSE, R, ROW, true, true>(to, from, rows, k0, k_end, tid);
     else if (wide)
-        half_copy_as<P, DENSE, R, ROW, true, false>(to, from, rows, k0, k_end, tid);
+        half_copy_as<P, DENSE, R, ROW, true, false>(to, from, rows, k0, k_end, half_again(tid));
     else
-        half_copy_as<P, DENSE, R, ROW, false, false>(to, from, rows, k0, k_end, tid);
+        half_copy_as<P, DENSE, R, ROW, false, false>(to, from, rows, k0, k_end, half_again(tid));
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- scales */
@@ -288,13 +297,13 @@ CF_DEVICE void half_share(smem<char> raw, smem<unsigned> lows, int k, int tid) {
 /* -------------------------------------------------------------------------------------------------------------- operands */
 
 /* Where a thread reads an operand's words of a chunk: of a dense one units, else words; step by step others. */
-template <class P> CF_DEVICE int half_rows_at(int chunk, int row, int lane) {
+template <class P> CF_DEVICE int half_rows_at(unsigned chunk, int row, int lane) {
     if constexpr (P::A_DENSE)
         return chunk / 4 + (row + lane % 16) * (P::CHUNK / 4) + (lane / 16 ^ half_turn<P, true, P::M>(lane % 16));
     else
         return chunk + lane % 4 * P::A_PITCH + ((row + lane / 4 * 2) ^ (4 * half_turn<P, false, P::M>(lane)));
 }
-template <class P> CF_DEVICE int half_columns_at(int chunk, int column, int lane) {
+template <class P> CF_DEVICE int half_columns_at(unsigned chunk, int column, int lane) {
     const int of_eight = lane % 8;
     if constexpr (P::B_DENSE)
         return chunk / 4 + (column + lane / 16 * 8 + of_eight) * (P::CHUNK / 4) +
@@ -351,7 +360,7 @@ template <class P> CF_DEVICE void half_multiply(float d[4], const unsigned a[4],
 }
 
 /* sums += the product of a chunk, which begins at a word of shared memory. */
-template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> shared, int chunk, int warp, int lane) {
+template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> shared, unsigned chunk, int warp, int lane) {
     const int a_at = half_rows_at<P>(chunk, warp % P::WARPS_M * (16 * P::MT), lane),
               b_at = half_columns_at<P>(chunk + P::A_BYTES / 4, warp / P::WARPS_M * (8 * P::NT), lane);
 #pragma unroll
@@ -459,7 +468,8 @@ template <class P> CF_DEVICE void half_finish(ProductSums<P> &s, HalfFactors f, 
 /* Of a narrow result. */
 template <class P> CF_DEVICE void half_note(float *c_scales, HalfTops a_tops, HalfFactors f, int rows, int columns) {
     constexpr float UP = float(1ll << P::DOWN);
-    for (int i = int(threadIdx.x); i < P::M * (P::N / 8); i += P::T) {
+#pragma unroll 1
+    for (int i = half_again(int(threadIdx.x)); i < P::M * (P::N / 8); i += P::T) {
         const int row = i / (P::N / 8), eight = i % (P::N / 8);
         if (row < rows && 8 * eight < columns)
             c_scales[(long long)row * ((P::C_ROW + 7) / 8) + eight] = a_tops.bound[row] * f.eight[eight] * UP;
@@ -477,6 +487,60 @@ struct HalfBin {
     }
 };
 
+/* Where the tables stand in shared memory. */
+template <class P> struct HalfTables {
+    smem<float> found, b_found, differing;
+    HalfFactors factors;
+    HalfTops a, b;
+    CF_DEVICE HalfTables() {
+        const smem<float> tables = cf_dynamic_shared<float>(), tops = tables + P::FACTORS;
+        found = tops + 2 * (P::A_TOPS + P::B_TOPS);
+        b_found = found + (P::A_DENSE ? 0 : 2 * P::FOUND * P::WARPS);
+        differing = found + P::ALL_FOUND;
+        factors = {tables, tables + P::M, tables + (P::M + P::N)};
+        a = {tops, tops + P::A_TOPS};
+        b = {tops + 2 * P::A_TOPS, tops + (2 * P::A_TOPS + P::B_TOPS)};
+    }
+};
+
+/* The tables of a group's scales; whether these differ. */
+template <class P>
+CF_APART bool half_search(const float *a_scales, const float *b_scales, int rows, int columns, int k_all) {
+    const HalfTables<P> t;
+    __syncthreads();
+    bool differ = half_find_tops<P, P::A_DENSE, P::M, P::A_ROW>(t.a, t.found, a_scales, rows, k_all, 0);
+    differ = half_find_tops<P, P::B_DENSE, P::N, P::B_ROW>(t.b, t.b_found, b_scales, columns, k_all,
+                                                           P::A_DENSE ? P::M : 0) ||
+             differ;
+    __syncthreads();
+    differ = half_join_tops<P, P::A_DENSE, P::M>(t.a, t.found) || differ;
+    differ = half_join_tops<P, P::B_DENSE, P::N>(t.b, t.b_found) || differ;
+    float votes = differ ? 1.0f : 0.0f;
+    for (int other = 16; other > 0; other /= 2)
+        votes = fmaxf(votes, __shfl_xor_sync(0xffffffffu, votes, other));
+    if (threadIdx.x % 32 == 0)
+        t.differing[(int)threadIdx.x / 32] = votes;
+    __syncthreads();
+    half_find_factors<P>(t.factors, t.a, t.b); /* read behind the barriers of chunks */
+    differ = false;
+    for (int i = 0; i < P::WARPS; ++i)
+        differ = differ || t.differing[i] > 0;
+    return differ;
+}
+/* The tables of a part of the sums. */
+template <class P>
+CF_APART void half_search_part(const float *a_scales, const float *b_scales, int rows, int columns, int k, int k_all) {
+    const HalfTables<P> t;
+    const int slice = (int)threadIdx.x / P::T, tid = (int)threadIdx.x % P::T;
+    const smem<unsigned> a_lows = smem_cast<unsigned>(cf_dynamic_shared<char>() +
+                                                      (P::TABLES + slice * P::SLICE_BYTES + P::STAGES * P::RAW)),
+                         b_lows = a_lows + P::A_LOWS / 4;
+    __syncthreads();
+    half_find_lows<P, P::A_DENSE, P::M, P::A_ROW>(a_lows, t.a.inverse, a_scales, rows, k, k_all, tid);
+    half_find_lows<P, P::B_DENSE, P::N, P::B_ROW>(b_lows, t.b.inverse, b_scales, columns, k, k_all, tid);
+    __syncthreads();
+}
+
 /* A tile of C, of some matrices, whose first chunks are on their way while the one before is multiplied and stored. The grid has as many blocks for
  * each tile of a matrix. */
 template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) {
@@ -484,124 +548,113 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
     const int m_all = P::WEIGHTS ? P::A_ROW : call.rows, k_all = P::WEIGHTS ? call.rows : P::A_ROW;
     const int m_tiles = (m_all + P::M - 1) / P::M, n_tiles = (P::COLUMNS + P::N - 1) / P::N;
     const int tile = (int)blockIdx.x % (m_tiles * n_tiles), step = (int)gridDim.x / (m_tiles * n_tiles);
-    const int m0 = tile / n_tiles * P::M, n0 = tile % n_tiles * P::N;
-    const int slice = (int)threadIdx.x / P::T, tid = (int)threadIdx.x % P::T, warp = tid / 32, lane = tid % 32;
+    /* From the tile's corner on. Four blocks leave a thread 128 registers, of which the sums and what a chunk takes need nearly all: what is used
+     * between two tiles only is worked out there (half_again()), or in functions that are called. Spilled, it made gradients of weights in FP16 a
+     * third slower. */
+    const int rows = m_all - tile / n_tiles * P::M, columns = P::COLUMNS - tile % n_tiles * P::N;
+    const auto row0 = [&] { return m_all - half_again(rows); };
+    const auto column0 = [&] { return P::COLUMNS - half_again(columns); };
+    constexpr bool ONE = P::SLICES == 1;
+    constexpr unsigned T = P::T;
+    const int thread = (int)threadIdx.x, slice = ONE ? 0 : thread / T, tid = ONE ? thread : thread % T,
+              warp = tid / 32u, lane = tid % 32u;
 
-    smem<float> tables = cf_dynamic_shared<float>(), tops = tables + P::FACTORS,
-                found = tops + 2 * (P::A_TOPS + P::B_TOPS),
-                b_found = found + (P::A_DENSE ? 0 : 2 * P::FOUND * P::WARPS), differing = found + P::ALL_FOUND;
-    const HalfFactors factors = {tables, tables + P::M, tables + (P::M + P::N)};
-    const HalfTops a_tops = {tops, tops + P::A_TOPS},
-                   b_tops = {tops + 2 * P::A_TOPS, tops + (2 * P::A_TOPS + P::B_TOPS)};
+    const HalfTables<P> tables;
     const smem<char> shared = cf_dynamic_shared<char>();
     const int own = P::TABLES + slice * P::SLICE_BYTES; /* bytes of it, behind which the slice's are */
+    constexpr int LAST = (P::STAGES - 1) * P::RAW;
     const smem<unsigned> a_lows = smem_cast<unsigned>(shared + (own + P::STAGES * P::RAW)),
                          b_lows = a_lows + P::A_LOWS / 4;
     constexpr long long A_STEP = P::A_DENSE ? P::CHUNK : (long long)P::CHUNK * P::A_ROW,
                         B_STEP = P::B_DENSE ? P::CHUNK : (long long)P::CHUNK * P::B_ROW; /* from chunk to chunk */
     const int chunks = (k_all + P::CHUNK * P::SLICES - 1) / (P::CHUNK * P::SLICES), k_first = slice * chunks * P::CHUNK;
-    const unsigned *const a_tile = call.a + ((P::A_DENSE ? (long long)m0 * P::A_ROW : m0) + slice * chunks * A_STEP +
-                                             HalfUnits<P, P::A_DENSE, P::M, P::A_ROW>::start(tid)),
-                          *const b_tile =
-                              call.b + ((P::B_DENSE ? (long long)n0 * P::B_ROW : n0) + slice * chunks * B_STEP +
-                                        HalfUnits<P, P::B_DENSE, P::N, P::B_ROW>::start(tid));
-    int matrix = (int)blockIdx.x / (m_tiles * n_tiles), coming = matrix, coming_chunk = 0, coming_stage = 0, stage = 0;
-    HalfBin at(call, matrix), from = at;
-    const unsigned *a = a_tile + (from.bin * call.a_bin + from.group * call.a_group),
-                   *b = b_tile + (from.bin * call.b_bin + from.group * call.b_group);
-    const auto copy = [&] {
-        if (coming < call.matrices) {
-            const smem<char> to = shared + (own + coming_stage * P::RAW);
+    const int end = call.first + call.matrices;
+    HalfBin at(call, (int)blockIdx.x / (m_tiles * n_tiles)), from = at;
+    const unsigned *a, *b;
+    const auto begin = [&] {
+        const int m0 = row0(), n0 = column0(), t = half_again(thread), id = ONE ? t : t % T,
+                  skipped = ONE ? 0 : int(t / T) * chunks;
+        a = call.a + (from.bin * call.a_bin + from.group * call.a_group + (P::A_DENSE ? (long long)m0 * P::A_ROW : m0) +
+                      skipped * A_STEP + HalfUnits<P, P::A_DENSE, P::M, P::A_ROW>::start(id));
+        b = call.b + (from.bin * call.b_bin + from.group * call.b_group + (P::B_DENSE ? (long long)n0 * P::B_ROW : n0) +
+                      skipped * B_STEP + HalfUnits<P, P::B_DENSE, P::N, P::B_ROW>::start(id));
+    };
+    begin();
+    int coming_chunk = 0; /* all of them: nothing comes any more */
+    const auto copy = [&](int stage) {
+        if (coming_chunk < chunks) {
+            const smem<char> to = shared + (own + stage);
             const int k = k_first + coming_chunk * P::CHUNK;
-            half_copy<P, P::A_DENSE, P::M, P::A_ROW>(to, a, m_all - m0, k, k_all, tid, call.wide_a);
-            half_copy<P, P::B_DENSE, P::N, P::B_ROW>(to + P::A_BYTES, b, P::COLUMNS - n0, k, k_all, tid, call.wide_b);
+            half_copy<P, P::A_DENSE, P::M, P::A_ROW>(to, a, rows, k, k_all, tid, call.wide_a);
+            half_copy<P, P::B_DENSE, P::N, P::B_ROW>(to + P::A_BYTES, b, columns, k, k_all, tid, call.wide_b);
             a += A_STEP;
             b += B_STEP;
-            coming_stage = coming_stage + 1 == P::STAGES ? 0 : coming_stage + 1;
             if (++coming_chunk == chunks) {
-                coming_chunk = 0;
-                coming += step;
                 from.next(call, step);
-                a = a_tile + (from.bin * call.a_bin + from.group * call.a_group);
-                b = b_tile + (from.bin * call.b_bin + from.group * call.b_group);
+                if (from.group * call.bins + from.bin < end) {
+                    coming_chunk = 0;
+                    begin();
+                }
             }
         }
         product_commit();
     };
+    constexpr int NONE = -1, UNKNOWN = -2, EQUAL = 1 << 30; /* parts of a sum that are no part */
+    int stage = 0, part = UNKNOWN;                          /* whose bytes and whose tables are there */
+    const auto a_scales = [&] {
+        return call.a_scales +
+               (half_again(at.group) * call.a_scale_group + (P::A_DENSE ? (long long)row0() * A_EIGHTS : row0() / 8));
+    };
+    const auto b_scales = [&] {
+        return call.b_scales + (half_again(at.group) * call.b_scale_group +
+                                (P::B_DENSE ? (long long)column0() * B_EIGHTS : column0() / 8));
+    };
     for (int i = 0; i < P::STAGES - 1; ++i)
-        copy();
-    int known = -1, part = -1; /* group and part of its sums that the tables are of */
-    bool differ = false;
-    for (; matrix < call.matrices; matrix += step, at.next(call, step)) {
-        const float *const a_scales = call.a_scales + (at.group * call.a_scale_group +
-                                                       (P::A_DENSE ? (long long)m0 * A_EIGHTS : m0 / 8)),
-                           *const b_scales = call.b_scales + (at.group * call.b_scale_group +
-                                                              (P::B_DENSE ? (long long)n0 * B_EIGHTS : n0 / 8));
-        if (P::SCALED && at.group != known) {
-            if (known >= 0)
-                __syncthreads();
-            known = at.group;
-            part = -1;
-            differ = half_find_tops<P, P::A_DENSE, P::M, P::A_ROW>(a_tops, found, a_scales, m_all - m0, k_all, 0);
-            differ = half_find_tops<P, P::B_DENSE, P::N, P::B_ROW>(b_tops, b_found, b_scales, P::COLUMNS - n0, k_all,
-                                                                   P::A_DENSE ? P::M : 0) ||
-                     differ;
-            __syncthreads();
-            differ = half_join_tops<P, P::A_DENSE, P::M>(a_tops, found) || differ;
-            differ = half_join_tops<P, P::B_DENSE, P::N>(b_tops, b_found) || differ;
-            float votes = differ ? 1.0f : 0.0f;
-            for (int other = 16; other > 0; other /= 2)
-                votes = fmaxf(votes, __shfl_xor_sync(0xffffffffu, votes, other));
-            if (lane == 0)
-                differing[(int)threadIdx.x / 32] = votes;
-            __syncthreads();
-            half_find_factors<P>(factors, a_tops, b_tops); /* read behind the barriers of chunks */
-            differ = false;
-            for (int i = 0; i < P::WARPS; ++i)
-                differ = differ || differing[i] > 0;
-        }
+        copy(i * P::RAW);
+    while (at.group * call.bins + at.bin < end) {
+        if (P::SCALED && part == UNKNOWN)
+            part = half_search<P>(a_scales(), b_scales(), rows, columns, k_all) ? NONE : EQUAL;
         ProductSums<P> sums = {};
         for (int chunk = 0; chunk < chunks; ++chunk) {
-            const int words = own + stage * P::RAW;
-            stage = stage + 1 == P::STAGES ? 0 : stage + 1;
-            if (P::SCALED && differ) {
-                const int k = chunk * P::CHUNK;
+            const int words = own + stage, before = stage == 0 ? LAST : stage - P::RAW;
+            if (P::SCALED && part != EQUAL) {
+                const int k = chunk * P::CHUNK, t = half_again(tid);
                 if (k % P::PART == 0 && part != k / P::PART) {
                     part = k / P::PART;
-                    __syncthreads();
-                    half_find_lows<P, P::A_DENSE, P::M, P::A_ROW>(a_lows, a_tops.inverse, a_scales, m_all - m0,
-                                                                  k_first + k, k_all, tid);
-                    half_find_lows<P, P::B_DENSE, P::N, P::B_ROW>(b_lows, b_tops.inverse, b_scales, P::COLUMNS - n0,
-                                                                  k_first + k, k_all, tid);
-                    __syncthreads();
+                    half_search_part<P>(a_scales(), b_scales(), rows, columns, k_first + k, k_all);
                 }
                 product_wait<P::STAGES - 2>();
-                half_share<P, P::A_DENSE, P::M, P::A_ROW>(shared + words, a_lows, k, tid);
-                half_share<P, P::B_DENSE, P::N, P::B_ROW>(shared + (words + P::A_BYTES), b_lows, k, tid);
+                half_share<P, P::A_DENSE, P::M, P::A_ROW>(shared + words, a_lows, k, t);
+                half_share<P, P::B_DENSE, P::N, P::B_ROW>(shared + (words + P::A_BYTES), b_lows, k, t);
             } else {
                 product_wait<P::STAGES - 2>();
             }
             __syncthreads(); /* the chunk is there, and nobody reads the one before */
-            copy();
-            half_chunk<P>(sums, shared, words / 4, warp, lane);
+            copy(before);
+            half_chunk<P>(sums, shared, (unsigned)words / 4, warp, lane);
+            stage = stage == LAST ? 0 : stage + P::RAW;
         }
+        const int m0 = row0(), n0 = column0(), t = half_again(thread), w = t % T / 32u, l = t % 32u;
         if (P::SLICES > 1) { /* these have one matrix */
-            product_gather<P>(sums, cf_dynamic_shared<float>() + P::TABLES / 4, slice, tid);
-            if (slice > 0)
+            product_gather<P>(sums, cf_dynamic_shared<float>() + P::TABLES / 4, int(t / T), int(t % T));
+            if (t / T > 0)
                 return;
         }
         if constexpr (P::SCALED)
-            half_finish<P>(sums, factors, warp, lane);
+            half_finish<P>(sums, tables.factors, w, l);
         if constexpr (P::SCALED && P::NARROW)
             if (at.bin == 0)
                 half_note<P>(call.c_scales + (at.group * call.c_scale_group + (long long)m0 * C_EIGHTS + n0 / 8),
-                             a_tops, factors, m_all - m0, P::COLUMNS - n0);
+                             tables.a, tables.factors, rows, columns);
         const long long first = at.bin * call.c_bin + at.group * call.c_group + (long long)m0 * P::C_ROW + n0;
         if constexpr (P::NARROW)
-            half_store<P>(sums, static_cast<unsigned *>(call.c) + first, m_all - m0, P::COLUMNS - n0, warp, lane,
-                          call.wide_c);
+            half_store<P>(sums, static_cast<unsigned *>(call.c) + first, rows, columns, w, l, call.wide_c);
         else
-            product_store<P>(sums, static_cast<cplx *>(call.c) + first, m_all - m0, P::COLUMNS - n0, warp, lane,
-                             call.wide_c, call.accumulate);
+            product_store<P>(sums, static_cast<cplx *>(call.c) + first, rows, columns, w, l, call.wide_c,
+                             call.accumulate);
+        const int group = at.group;
+        at.next(call, step);
+        if (P::SCALED && at.group != group)
+            part = UNKNOWN;
     }
 }

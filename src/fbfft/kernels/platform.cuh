@@ -15,6 +15,12 @@ template <class T> __device__ __forceinline__ T *cf_dynamic_shared() {
 #endif
 
 #define CF_DEVICE __device__ __forceinline__
+/* A function that is called: what it needs is in registers only while it runs. */
+#ifdef CF_SIMT
+#define CF_APART CF_DEVICE
+#else
+#define CF_APART __device__ __noinline__
+#endif
 
 /* f(Int<B>{}), ..., f(Int<E - 1>{}): a loop whose index is a constant, so that arrays stay in registers and twiddles
  * become immediates. */
