@@ -36,6 +36,7 @@ typedef struct cf_fused_config {
     bool sums;          /* weights: threads keep them, or else shared memory */
     bool keeps;         /* kernels/kept.cuh: few planes stay in registers */
     bool bulk, whole;   /* of such kernels */
+    int spare;          /* of such kernels: planes of bins that come while others are in use */
     int in, out, chunk; /* columns per group of what is read and written (weights: of x and gy); outputs of one block */
     int64_t in_stride, out_stride; /* bins from the weights of an input to those of the next one; of an output */
     int64_t rows, groups, slices;

@@ -367,9 +367,11 @@ void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
                 "struct Problem {\ntypedef SideX X;\ntypedef SideY Y;\nstatic constexpr int IN = %d, OUT = %d, CHUNK = "
                 "%d;\nstatic constexpr bool CONJUGATE = %s, ROWS_FIRST = %s;\n",
                 c->in, c->out, c->chunk, c->conjugate ? "true" : "false", c->rows_first ? "true" : "false");
-    cf_text_add(
-        t, "static constexpr long long W_IN = %lld, W_OUT = %lld;\nstatic constexpr bool BULK = %s, WHOLE = %s;\n",
-        (long long)c->in_stride, (long long)c->out_stride, c->bulk ? "true" : "false", whole ? "true" : "false");
+    cf_text_add(t,
+                "static constexpr long long W_IN = %lld, W_OUT = %lld;\nstatic constexpr bool BULK = %s, WHOLE = %s;\n"
+                "static constexpr int SPARE = %d;\n",
+                (long long)c->in_stride, (long long)c->out_stride, c->bulk ? "true" : "false", whole ? "true" : "false",
+                c->spare);
     if (late)
         cf_text_add(t, "static CF_DEVICE void wait() {" CF_KERNEL_WAITS "}\n");
     cf_text_add(t, "};\n");

@@ -25,6 +25,7 @@ enum {
 typedef struct way {
     int columns[2], lines[2]; /* radices; products follow the second one of columns */
     int planes, threads, blocks, chunk;
+    int spare; /* planes of bins that come ahead */
     bool whole;
     int64_t pitch;
     double cycles; /* of the whole pass, by the multiprocessor that has most of it */
@@ -148,13 +149,21 @@ static int64_t shared_with(const kept_shape *s, const way *w, bool whole) {
     const int64_t round = 8 / s->number, buffers = s->c->form == (whole ? CF_FUSED_GATHER : CF_FUSED_SCATTER) ? 1 : 2;
     return w->planes * 64 +
            2 * s->number *
-               (cf_round_up(buffers * w->planes * plane_of(s, w), round) + cf_round_up(s->few * s->c->bins, round)) +
-           (whole ? w->planes * bytes_of_rows(s, w) : 0) + 16;
+               (cf_round_up(buffers * w->planes * plane_of(s, w), round) +
+                cf_round_up((s->few + w->spare) * s->c->bins, round)) +
+           (whole ? w->planes * bytes_of_rows(s, w) : 0) + 3 * 8;
 }
 /* Where pointers are not aligned, rows are moved number by number. */
 static int64_t shared_of(const kept_shape *s, const way *w) {
     const int64_t other = shared_with(s, w, false);
     return w->whole ? cf_max(other, shared_with(s, w, true)) : other;
+}
+
+/* Bins to come ahead have the shared memory that is left. */
+static int spare_of(const kept_shape *s, const way *w) {
+    const int64_t each = s->facts->shared_per_multiprocessor / w->blocks - s->facts->shared_reserved_per_block,
+                  room = cf_min(each, s->facts->shared_per_block) - shared_of(s, w);
+    return s->c->bulk ? (int)cf_min(s->few, room / (2 * s->number * s->c->bins)) : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- choosing */
@@ -274,11 +283,13 @@ conv_fft_status cf_kept_configure(cf_fused_config *c, const cf_tile_problem prob
     s.whole = c->bulk && s.number == 4 && has_whole_rows(s.passing, c->form != CF_FUSED_SCATTER);
     CF_FORWARD(cf_tile_configure_product(problems, 2, 2, false, facts, base, &c->cycles));
     CF_FORWARD(choose(&s, &w));
+    w.spare = spare_of(&s, &w);
     fill_tiles(&s, &w, c, base);
     c->keeps = c->rows_first = true;
     c->whole = w.whole;
     c->shared = shared_of(&s, &w);
     c->chunk = w.chunk;
+    c->spare = w.spare;
     c->blocks = c->form == CF_FUSED_WEIGHTS ? 1 : cf_ceil_div(c->rows, w.planes);
     c->slices = c->form == CF_FUSED_WEIGHTS ? slices_of(&s, &w, most_slices) : 1;
     return CONV_FFT_SUCCESS;

@@ -144,6 +144,11 @@ void note_kept(const cf_fused_config &c) {
         cover(std::string("bulk copies of what is ") + forms[form], is && c.bulk && !c.whole);
         cover(std::string("other copies of what is ") + forms[form], is && !c.bulk);
         cover(std::string("several planes of one thread ") + forms[form], is && t.planes > t.threads / tasks);
+        cover(std::string("weights ahead of what is ") + forms[form],
+              is && c.spare > 0 && c.spare < (form == CF_FUSED_GATHER ? c.out : c.in));
+        cover(std::string("all weights ahead of what is ") + forms[form],
+              is && c.spare == (form == CF_FUSED_GATHER ? c.out : c.in));
+        cover(std::string("no weights ahead of what is ") + forms[form], is && c.bulk && c.spare == 0);
     }
     cover("threads with tasks of several planes each", c.keeps && t.threads >= 2 * tasks && t.planes > 1);
     cover("planes that stay, columns of one radix", c.keeps && t.radix[1][0] == 1);

@@ -9,7 +9,11 @@
  *     kept_weights    the sums of some outputs with all inputs stay, and spectra of x pass by as well
  *
  * What passes by waits in shared memory for its turn: the weights of a plane, and rows of the signal where tiles have whole ones, which
- * are one piece of memory. BULK: one instruction moves them, and no thread waits for it.
+ * are one piece of memory. BULK: one instruction moves them, and no thread waits for it. SPARE: so many planes of the weights have a place to wait in
+ * while those before them are in use.
+ *
+ * A phase, between two barriers, takes as long as the warp that has most to do: what single threads do for the block is for the last warp, and
+ * so are tasks that are left over (Turns).
  */
 #pragma once
 
@@ -28,12 +32,59 @@ template <class K> CF_DEVICE int aligned_task(int i, int tasks) {
     }
 }
 
-/* column_step() in that order. */
-template <class K, bool INVERSE> CF_DEVICE void aligned_columns(smem<cplx> z) {
+/* A number of 0 to LIMIT - 1: divisions by constants are shorter then. */
+template <int LIMIT> CF_DEVICE int below(int n) {
+#ifndef CF_SIMT
+    __builtin_assume(n >= 0 && n < LIMIT);
+#endif
+    return n;
+}
+
+/* This thread's number in the last warp, or less than 0. */
+template <class K> CF_DEVICE int in_last_warp() { return int(threadIdx.x) - (K::T - 32); }
+
+/* Tasks of two kinds in one phase: OTHERS of them, which the first threads begin with, and COUNT, which begin behind these and go round. Where the
+ * longest way of a warp is shorter then, each thread has one of those, and the last WARPS warps have all that are left over. Costs are instructions
+ * of a task. */
+template <int T, int COUNT, int COST, int OTHERS, int OTHER_COST> struct Turns {
+    static constexpr int ALL = T / 32, TASKS = (COUNT + 31) / 32, BUSY = (OTHERS + 31) / 32 % ALL;
+    static constexpr int longest(int warps) {
+        const int full = warps < ALL ? 1 : TASKS / ALL, left = warps < ALL ? TASKS - ALL : TASKS % ALL;
+        const int most = full + (left + warps - 1) / warps;          /* of a warp */
+        const bool meet = (warps < ALL ? warps : left) > ALL - BUSY; /* what is left over, and others */
+        const int both = BUSY == 0 ? 0 : (meet ? most : full) * COST + OTHER_COST;
+        return both > most * COST ? both : most * COST;
+    }
+    static constexpr int best() {
+        int warps = ALL;
+        for (int n = ALL - 1; n > 0 && TASKS > ALL; --n)
+            if (longest(n) < longest(warps))
+                warps = n;
+        return warps;
+    }
+    static constexpr int WARPS = best(), FROM = T - 32 * WARPS;
+    static CF_DEVICE int first() {
+        const int n = int(threadIdx.x) - 32 * BUSY;
+        return n < 0 ? n + T : n;
+    }
+    /* The task after n; COUNT or more: there is none. */
+    static CF_DEVICE int after(int n) {
+        if constexpr (FROM == 0)
+            return n + T;
+        else if (n >= T)
+            return n + 32 * WARPS;
+        else
+            return int(threadIdx.x) >= FROM ? int(threadIdx.x) + (T - FROM) : COUNT;
+    }
+};
+
+/* column_step() in that order; beside OTHERS tasks of another kind. */
+template <class K, bool INVERSE, int OTHERS = 0, int OTHER_COST = 0> CF_DEVICE void aligned_columns(smem<cplx> z) {
     typedef ColumnTask<K, 1, 1> Task;
+    typedef Turns<K::T, Task::COUNT, 20 * Task::POINTS, OTHERS, OTHER_COST> Turn;
 #pragma unroll 1
-    for (int n = int(threadIdx.x); n < Task::COUNT; n += K::T) {
-        const Task task(z, aligned_task<K>(n, Task::COUNT));
+    for (int n = Turn::first(); n < Task::COUNT; n = Turn::after(n)) {
+        const Task task(z, below<Task::COUNT>(aligned_task<K>(below<Task::COUNT>(n), Task::COUNT)));
         cplx v[Task::POINTS];
         if constexpr (INVERSE)
             get_points(v, task);
@@ -57,6 +108,9 @@ template <class F, class X = typename F::X> struct Kept {
     static constexpr int SETS = T < 2 * TASKS ? 1 : T / TASKS < X::P ? T / TASKS : X::P;
     static constexpr int TIMES = (TASKS + T - 1) / T, PLANES = (X::P + SETS - 1) / SETS, EACH = TIMES * PLANES;
     static constexpr bool ALL = SETS == 1 ? TASKS % T == 0 : SETS * TASKS == T;
+    static constexpr int BUSY = SETS * TASKS; /* threads, once or several times */
+    /* Instructions of a task with so many products of each number. */
+    static constexpr int cost(int products) { return PLANES * R * (4 * products + 10); }
     int set, first;
     CF_DEVICE Kept() : set(SETS == 1 ? 0 : int(threadIdx.x) / TASKS), first(int(threadIdx.x) - set * TASKS) {}
     /* f(i, n) for each task i of a plane that is the thread's, n being its number in the plane (aligned_task()); g(q, p): for each plane. */
@@ -64,7 +118,7 @@ template <class F, class X = typename F::X> struct Kept {
         unroll<0, TIMES>([&](auto i) {
             const int n = first + i * T;
             if (ALL || (SETS == 1 ? n < TASKS : set < SETS))
-                f(i, aligned_task<X>(n, TASKS));
+                f(i, below<TASKS>(aligned_task<X>(below<TASKS>(n), TASKS)));
         });
     }
     template <class A> CF_DEVICE void each_plane(A g) const {
@@ -73,6 +127,8 @@ template <class F, class X = typename F::X> struct Kept {
                 g(q, set + q * SETS);
         });
     }
+    /* Task n of plane p. */
+    static CF_DEVICE Task task(smem<cplx> z, int p, int n) { return Task(z + p * Tile<X>::PLANE, n); }
     static CF_DEVICE int gap() { return int(Task::bin_gap(1)); }
 };
 
@@ -89,9 +145,10 @@ template <class M> CF_DEVICE void last_step(cplx *v, const typename M::Task &tas
     transform_column<false>(v, task);
 }
 /* And the first one back. */
-template <class M, class F> CF_DEVICE void first_back(cplx *v, const typename M::Task &task, smem<cplx> z) {
+template <class M, class F> CF_DEVICE void first_back(cplx *v, smem<cplx> z, int p, int n) {
+    const typename M::Task task = M::task(z, p, n);
     transform_column<true>(v, task);
-    put_back<F>(z, task, v);
+    put_back<F>(z + p * Tile<typename F::X>::PLANE, task, v);
 }
 
 /* Two numbers as a word. */
@@ -111,10 +168,10 @@ CF_DEVICE unsigned word_of_halves(unsigned first, unsigned second, unsigned whic
 
 /* --------------------------------------------------------------------------------------------- pieces of memory in one go */
 
-/* Copies of compute capability 9.0, whose bytes a barrier in shared memory counts. One thread starts them: bulk_expect() of all, then each.
+/* Copies of compute capability 9.0, whose bytes a barrier in shared memory counts. Each of `threads` has bulk_expect() of its own, then starts them.
  * bulk_wait() returns when the barrier's use of this number is over; both places, and sizes, are multiples of 16 bytes. */
 #ifdef CF_SIMT
-CF_DEVICE void bulk_begin(smem<char>) {}
+CF_DEVICE void bulk_begin(smem<char>, int) {}
 CF_DEVICE void bulk_expect(smem<char>, int) {}
 CF_DEVICE void bulk_get(smem<char> to, const void *from, int bytes, smem<char>) {
     for (int i = 0; i < bytes / 16; ++i)
@@ -129,8 +186,8 @@ CF_DEVICE void bulk_written() {}
 CF_DEVICE void bulk_read() {}
 #else
 CF_DEVICE unsigned shared_address(smem<char> p) { return (unsigned)__cvta_generic_to_shared(p); }
-CF_DEVICE void bulk_begin(smem<char> barrier) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+CF_DEVICE void bulk_begin(smem<char> barrier, int threads) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(threads) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 CF_DEVICE void bulk_expect(smem<char> barrier, int bytes) {
@@ -161,37 +218,60 @@ CF_DEVICE void bulk_written() { asm volatile("fence.proxy.async.shared::cta;" ::
 CF_DEVICE void bulk_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 #endif
 
-/* The weights of a plane that passes by with COUNT kept ones, which are GAP apart. */
-template <class F, int COUNT, long long GAP> struct WaitingWeights {
+/* What planes that pass by are multiplied with: COUNT planes of bins, GAP apart, for each of `count`, which are STEP apart. Place after place of a ring
+ * takes the next plane of bins; so the first SPARE of them come while the last plane's are in use. */
+template <class F, int COUNT, long long GAP, long long STEP> struct WaitingWeights {
     typedef Fused<F> U;
-    static constexpr int BINS = int(U::BINS), BYTES = COUNT * BINS * int(sizeof(cplx));
+    static constexpr int BINS = int(U::BINS), BYTES = BINS * int(sizeof(cplx)), PLACES = COUNT + F::SPARE;
+    static_assert(F::SPARE <= COUNT && (F::BULK || F::SPARE == 0), "one plane ahead");
+    static constexpr int PLANES = COUNT;
     smem<cplx> at;
-    smem<char> barrier;
-    CF_DEVICE void fetch(const cplx *from) const {
+    smem<char> barriers; /* of every second plane */
+    const cplx *from;
+    int count;
+    /* Of the first plane of bins for i; of another one, where the first has this place. */
+    static CF_DEVICE int first(int i) { return F::SPARE == 0 ? 0 : int(unsigned(i * COUNT) % PLACES); }
+    CF_DEVICE smem<cplx> place(int first, int c) const {
+        return at + first * BINS + (first + c < PLACES ? c : c - PLACES) * BINS;
+    }
+    CF_DEVICE void get(int i, int c) const {
+        smem<char> barrier = barriers + i % 2 * 8;
+        if (i >= count)
+            return;
+        bulk_expect(barrier, BYTES);
+        bulk_get(smem_cast<char>(place(first(i), c)), from + (i * STEP + c * GAP), BYTES, barrier);
+    }
+    CF_DEVICE void begin() const {
+        const int c = in_last_warp<typename F::X>();
+        if (F::BULK && threadIdx.x == 0) {
+            bulk_begin(barriers, COUNT);
+            bulk_begin(barriers + 8, COUNT);
+        }
+        if constexpr (F::BULK)
+            __syncthreads();
+        if (F::BULK && c >= 0 && c < F::SPARE)
+            get(0, c);
+        fetch(0);
+    }
+    /* Those of plane i and, of SPARE, the next one, as far as there are any; behind the last use of those of plane i - 1. */
+    CF_DEVICE void fetch(int i) const {
         if constexpr (F::BULK) {
-            if (threadIdx.x > 0)
-                return;
-            bulk_expect(barrier, BYTES);
-            if constexpr (GAP == BINS) {
-                bulk_get(smem_cast<char>(at), from, BYTES, barrier);
-            } else {
-#pragma unroll 1
-                for (int c = 0; c < COUNT; ++c)
-                    bulk_get(smem_cast<char>(at + c * BINS), from + c * GAP, BYTES / COUNT, barrier);
-            }
-        } else {
+            const int c = in_last_warp<typename F::X>();
+            if (c >= 0 && c < COUNT)
+                get(c < F::SPARE ? i + 1 : i, c);
+        } else if (i < count) {
 #pragma unroll 1
             for (int c = 0; c < COUNT; ++c)
 #pragma unroll 4
                 for (int n = int(threadIdx.x); n < BINS; n += F::X::T)
-                    copy_async<2>(smem_cast<real>(at + (c * BINS + n)),
-                                  reinterpret_cast<const real *>(from + (c * GAP + n)), true);
+                    copy_async<2>(smem_cast<real>(place(first(i), c) + n),
+                                  reinterpret_cast<const real *>(from + (i * STEP + c * GAP + n)), true);
         }
     }
     /* Not BULK: behind wait_async() and a barrier. */
-    CF_DEVICE void wait(int use) const {
+    CF_DEVICE void wait(int i) const {
         if constexpr (F::BULK)
-            bulk_wait(barrier, use);
+            bulk_wait(barriers + i % 2 * 8, i / 2);
     }
 };
 
@@ -215,15 +295,12 @@ template <class K> struct WholeRows {
     static constexpr bool PACKS =
         !Storage::PLAIN && WIDTH % 2 == 0 && G::LINE_LO % 2 == 0 && Step<typename G::O2, 1>::TASKS % 4 == 0;
     typedef typename Choice<PACKS, bits, real>::type Waiting; /* what is written */
-    /* f(p, first, at, count): numbers of plane p that are in the signal, from `first` on; where they wait. */
-    template <class F> static CF_DEVICE void each(const Places<K> &places, int planes, F f) {
-#pragma unroll 1
-        for (int p = 0; p < planes; ++p) {
-            const int start = places.template start<1>(p), low = start > LOW ? start : LOW,
-                      high = start + K::AXIS[1].count < HIGH ? start + K::AXIS[1].count : HIGH;
-            if (low < high)
-                f(p, low * WIDTH, p * int(SIZE) + (low - start) * WIDTH, (high - low) * WIDTH);
-        }
+    /* f(first, at, count): numbers of plane p that are in the signal, from `first` on; where they wait. */
+    template <class F> static CF_DEVICE void of_plane(const Places<K> &places, int p, F f) {
+        const int start = places.template start<1>(p), low = start > LOW ? start : LOW,
+                  high = start + K::AXIS[1].count < HIGH ? start + K::AXIS[1].count : HIGH;
+        if (low < high)
+            f(low * WIDTH, p * int(SIZE) + (low - start) * WIDTH, (high - low) * WIDTH);
     }
     /* Numbers from 16 bytes of memory to number n of plane p. */
     static CF_DEVICE int beyond(const Places<K> &places, const void *memory, int p, int n) {
@@ -236,41 +313,47 @@ template <class K> struct WholeRows {
     static CF_DEVICE int shift(const Places<K> &places, const void *memory, int p) {
         return beyond(places, memory, p, places.template start<1>(p) * WIDTH);
     }
+    /* By a thread for each plane. */
     static CF_DEVICE void get(smem<real> rows, const Places<K> &places, const void *memory, smem<char> barrier) {
         constexpr int BYTES = int(sizeof(bits));
-        const auto whole = [&](int p, int first, int count) {
-            const int all = beyond(places, memory, p, first) + count;
-            return (Storage::PLAIN ? all : (all + UNIT - 1) / UNIT * UNIT) * BYTES;
-        };
-        int all = 0;
-        each(places, K::P, [&](int p, int first, int, int count) { all += whole(p, first, count); });
-        bulk_expect(barrier, all);
-        each(places, K::P, [&](int p, int first, int at, int count) {
-            const int before = beyond(places, memory, p, first);
-            bulk_get(smem_cast<char>(rows) + (at + shift(places, memory, p) - before) * BYTES,
-                     static_cast<const bits *>(memory) + places.signal(p) + (first - before), whole(p, first, count),
-                     barrier);
+        const int p = in_last_warp<K>();
+        if (p < 0 || p >= K::P)
+            return;
+        int bytes = 0;
+        smem<char> to = smem_cast<char>(rows);
+        const bits *from = static_cast<const bits *>(memory) + places.signal(p);
+        of_plane(places, p, [&](int first, int at, int count) {
+            const int before = beyond(places, memory, p, first), all = before + count;
+            to = to + (at + shift(places, memory, p) - before) * BYTES;
+            from += first - before;
+            bytes = (Storage::PLAIN ? all : (all + UNIT - 1) / UNIT * UNIT) * BYTES;
         });
+        bulk_expect(barrier, bytes);
+        if (bytes > 0)
+            bulk_get(to, from, bytes, barrier);
     }
-    /* By one thread; of 16 bits by two, or by all. */
+    /* By a thread for each plane; of 16 bits by two, or by all. */
     static CF_DEVICE void put(smem<real> rows, const Places<K> &places, const TileCall &call) {
         if constexpr (Storage::PLAIN) {
-            if (threadIdx.x > 0)
+            const int p = in_last_warp<K>();
+            if (p < 0 || p >= places.live)
                 return;
-            each(places, places.live, [&](int p, int first, int at, int count) {
+            of_plane(places, p, [&](int first, int at, int count) {
                 bulk_put(static_cast<real *>(call.out) + places.signal(p) + first, smem_cast<char>(rows + at),
                          count * int(sizeof(real)));
             });
         } else if constexpr (PACKS) {
-            if (threadIdx.x > 0 && threadIdx.x < K::T - 1)
+            static_assert(K::P <= 16, "a warp has two threads for each");
+            const int n = in_last_warp<K>(), p = n % 16;
+            if (n < 0 || p >= places.live)
                 return;
-            each(places, places.live, [&](int p, int first, int at, int count) {
+            of_plane(places, p, [&](int first, int at, int count) {
                 constexpr int BYTES = int(sizeof(bits));
                 bits *const to = static_cast<bits *>(call.out) + places.signal(p) + first;
                 smem<char> from = smem_cast<char>(rows) + (at + shift(places, call.out, p)) * BYTES;
                 const int before = (UNIT - beyond(places, call.out, p, first)) % UNIT,
                           whole = (count - before) / UNIT * UNIT, end = before + whole;
-                if (threadIdx.x == 0) {
+                if (n < 16) {
                     if (whole > 0)
                         bulk_put(to + before, from + before * BYTES, whole * BYTES);
                 } else {
@@ -281,30 +364,43 @@ template <class K> struct WholeRows {
                 }
             });
         } else {
-            each(places, places.live, [&](int p, int first, int at, int count) {
-                bits *const to = static_cast<bits *>(call.out) + places.signal(p) + first;
+#pragma unroll 1
+            for (int p = 0; p < places.live; ++p)
+                of_plane(places, p, [&](int first, int at, int count) {
+                    bits *const to = static_cast<bits *>(call.out) + places.signal(p) + first;
 #pragma unroll 2
-                for (int n = 4 * int(threadIdx.x); n < count; n += 4 * K::T) {
-                    const float4 four = smem_cast<float4>(rows + at)[n / 4];
-                    const real v[4] = {four.x, four.y, four.z, four.w};
-                    put_numbers<K, 4, 4>(to + n, v, 0, true, false, call.accumulate);
-                }
-            });
+                    for (int n = 4 * int(threadIdx.x); n < count; n += 4 * K::T) {
+                        const float4 four = smem_cast<float4>(rows + at)[n / 4];
+                        const real v[4] = {four.x, four.y, four.z, four.w};
+                        put_numbers<K, 4, 4>(to + n, v, 0, true, false, call.accumulate);
+                    }
+                });
         }
     }
-    /* Number i of those that were read and wait. */
-    static CF_DEVICE real number(smem<real> rows, int i) {
-        if constexpr (Storage::PLAIN) {
-            return rows[i];
-        } else {
+    /* Those that were read and wait, from one of them on. */
+    struct Read {
 #ifdef CF_SIMT
-            const unsigned two = smem_cast<unsigned>(rows)[i / 2];
-            return Storage::number((unsigned short)(two >> i % 2 * 16));
-#else
-            return Storage::number(smem_cast<bits>(rows)[i]);
-#endif
+        smem<real> rows;
+        int first;
+        CF_DEVICE Read(smem<real> r, int from) : rows(r), first(from) {}
+        CF_DEVICE real operator[](int i) const {
+            const int n = first + i;
+            if constexpr (Storage::PLAIN)
+                return rows[n];
+            else
+                return Storage::number((unsigned short)(smem_cast<unsigned>(rows)[n / 2] >> n % 2 * 16));
         }
-    }
+#else
+        smem<bits> at; /* a constant away from which places are known without instructions */
+        CF_DEVICE Read(smem<real> rows, int from) : at(smem_cast<bits>(rows) + from) {}
+        CF_DEVICE real operator[](int i) const {
+            if constexpr (Storage::PLAIN)
+                return at[i];
+            else
+                return Storage::number(at[i]);
+        }
+#endif
+    };
 };
 
 /* Tasks of a step of lines along axis 2, of which neighbouring threads have eight lines by four. */
@@ -312,6 +408,7 @@ template <class K, int STEP> struct LineTask {
     typedef Tile<K> G;
     typedef typename G::O2 O;
     typedef Step<O, STEP> S;
+    static constexpr int COST = 20 * S::R; /* of those with rows, in instructions */
     static constexpr int LINES = K::P * G::DR, GROUPS = (LINES + 7) / 8, TASKS = S::TASKS,
                          SIDE = TASKS % 4 == 0   ? 4
                                 : TASKS % 2 == 0 ? 2
@@ -333,12 +430,15 @@ template <class K, int STEP> struct LineTask {
     }
 };
 
-template <class K, int STEP, bool INVERSE, int BEFORE> CF_DEVICE void step_of_lines(smem<cplx> z) {
+/* Beside OTHERS tasks of another kind. */
+template <class K, int STEP, bool INVERSE, int OTHERS = 0, int OTHER_COST = 0>
+CF_DEVICE void step_of_lines(smem<cplx> z) {
     typedef LineTask<K, STEP> Task;
     typedef typename Task::S S;
+    typedef Turns<K::T, Task::COUNT, 12 * S::R, OTHERS, OTHER_COST> Turn;
 #pragma unroll 1
-    for (int n = task_behind<K, BEFORE>(); n < Task::COUNT; n += K::T) {
-        const Task task(n);
+    for (int n = Turn::first(); n < Task::COUNT; n = Turn::after(n)) {
+        const Task task(below<Task::COUNT>(n));
         if (!task.exists)
             continue;
         smem<cplx> at = task.place(z);
@@ -348,21 +448,22 @@ template <class K, int STEP, bool INVERSE, int BEFORE> CF_DEVICE void step_of_li
         unroll<0, S::R>([&](auto r) { at[r * S::STRIDE] = v[r]; });
     }
 }
-template <class K, int BEFORE>
+template <class K>
 CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const void *memory) {
     typedef Tile<K> G;
     typedef WholeRows<K> W;
     typedef LineTask<K, 1> Task;
     typedef typename Task::S S;
 #pragma unroll 1
-    for (int n = task_behind<K, BEFORE>(); n < Task::COUNT; n += K::T) {
-        const Task task(n);
+    for (int n = int(threadIdx.x); n < Task::COUNT; n += K::T) {
+        const Task task(below<Task::COUNT>(n));
         if (!task.exists)
             continue;
         const int c = places.template start<1>(task.p) + 2 * task.row - G::template lo<1>();
         const bool first = task.has(0) && c >= W::LOW && c < W::HIGH,
                    second = task.has(1) && c + 1 >= W::LOW && c + 1 < W::HIGH;
-        const int from = task.waits() + task.t - G::template lo<2>() + W::shift(places, memory, task.p);
+        const typename W::Read from(rows,
+                                    task.waits() + task.t - G::template lo<2>() + W::shift(places, memory, task.p));
         cplx v[S::R];
         unroll<0, S::R>([&](auto r) {
             constexpr int GAP = decltype(r)::value * S::TIME_GAP;
@@ -372,9 +473,9 @@ CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const Places<K> &p
                 const bool in =
                     (GAP >= G::LINE_LO || j >= G::LINE_LO) && (GAP + S::TASKS <= G::LINE_HI || j < G::LINE_HI);
                 if (in && first)
-                    v[r].x = W::number(rows, from + GAP);
+                    v[r].x = from[GAP];
                 if (in && second)
-                    v[r].y = W::number(rows, from + (GAP + W::WIDTH));
+                    v[r].y = from[GAP + W::WIDTH];
             }
         });
         step_of_data<typename Task::O, 1, false, G::LINE_LO, G::LINE_HI>(v, task.t);
@@ -388,7 +489,7 @@ template <class K> CF_DEVICE real old_number(typename K::Storage::bits bits) {
     else
         return K::Storage::number(bits);
 }
-template <class K, int BEFORE, bool ACCUMULATE>
+template <class K, bool ACCUMULATE>
 CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
     typedef Tile<K> G;
     typedef WholeRows<K> W;
@@ -396,8 +497,8 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
     typedef typename Task::S S;
     const real scale = real(call.scale);
 #pragma unroll 1
-    for (int n = task_behind<K, BEFORE>(); n < Task::COUNT; n += K::T) {
-        Task task(n);
+    for (int n = int(threadIdx.x); n < Task::COUNT; n += K::T) {
+        Task task(below<Task::COUNT>(n));
         if (!task.exists) {
             if constexpr (!W::PACKS)
                 continue;
@@ -455,13 +556,13 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
     }
 }
 
-template <class K, int BEFORE>
+template <class K>
 CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
     constexpr bool ADDS = K::Storage::PLAIN || WholeRows<K>::PACKS; /* else put() does */
     if (call.accumulate && ADDS)
-        lines_to_rows_of<K, BEFORE, ADDS>(z, rows, places, call);
+        lines_to_rows_of<K, ADDS>(z, rows, places, call);
     else
-        lines_to_rows_of<K, BEFORE, false>(z, rows, places, call);
+        lines_to_rows_of<K, false>(z, rows, places, call);
 }
 
 /* --------------------------------------------------------------------------------------------------------- planes in and out */
@@ -486,14 +587,15 @@ template <class K> CF_DEVICE void kept_store(smem<cplx> z, const Places<K> &plac
 
 /* ------------------------------------------------------------------------------------------------------------- kernels */
 
-/* What a block's shared memory holds behind the tables: lines of one plane or two that pass by; weights; rows that wait; barriers. */
+/* What a block's shared memory holds behind the tables: lines of one plane or two that pass by; weights; rows that wait; barriers of weights, and of
+ * rows. */
 template <class F, int COUNT, int BUFFERS, class Rows, class Waiting> struct KeptShared {
     typedef Fused<F> U;
     static_assert(!F::WHOLE || (F::BULK && Rows::SERVES), "two steps along both axes");
     static constexpr int ROWS = F::WHOLE ? int(Rows::SIZE * F::X::P * sizeof(Waiting) / sizeof(real)) : 0,
                          ROUND = 16 / int(sizeof(cplx));
     static constexpr int AT_WEIGHTS = (BUFFERS * U::BUFFER + ROUND - 1) / ROUND * ROUND,
-                         AT_ROWS = AT_WEIGHTS + (COUNT * int(U::BINS) + ROUND - 1) / ROUND * ROUND;
+                         AT_ROWS = AT_WEIGHTS + ((COUNT + F::SPARE) * int(U::BINS) + ROUND - 1) / ROUND * ROUND;
 };
 
 /* WHOLE: one output is a phase ahead of the one before it, so that there is a barrier for two phases, and threads that have nothing to do in
@@ -508,10 +610,9 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
     const int begin = int(blockIdx.z) * F::CHUNK;
     smem<real> rows = smem_cast<real>(block.buffer(0) + Layout::AT_ROWS);
     smem<char> barrier = smem_cast<char>(rows + Layout::ROWS);
-    const WaitingWeights<F, F::IN, F::W_IN> waiting = {block.buffer(0) + Layout::AT_WEIGHTS, barrier};
-    if (F::BULK && threadIdx.x == 0)
-        bulk_begin(barrier);
-    waiting.fetch(call.weights + begin * F::W_OUT);
+    const WaitingWeights<F, F::IN, F::W_IN, F::W_OUT> waiting = {block.buffer(0) + Layout::AT_WEIGHTS, barrier,
+                                                                 call.weights + begin * F::W_OUT, F::CHUNK};
+    waiting.begin();
     block.begin();
     cplx x[M::EACH][F::IN][M::R];
 #pragma unroll 1
@@ -521,7 +622,7 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
         mine.each_task([&](auto i, int n) {
             mine.each_plane([&](auto q, int p) {
                 cplx v[M::R];
-                last_step<M>(v, Task(z, p * M::TASKS + n));
+                last_step<M>(v, M::task(z, p, n));
                 unroll<0, F::IN>([&](auto k) {
                     if (c == k)
                         unroll<0, M::R>([&](auto r) { x[i * M::PLANES + q][k][r] = v[r]; });
@@ -533,31 +634,29 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
     const auto buffer = [&](int o) { return block.buffer(F::WHOLE ? o & 1 : 0); };
     const auto multiply = [&](int o) {
         smem<cplx> z = buffer(o);
+        const int first = waiting.first(o);
         waiting.wait(o);
         mine.each_task([&](auto i, int n) {
             cplx v[M::PLANES][M::R];
             unroll<0, M::PLANES * M::R>([&](auto r) { v[r / M::R][r % M::R] = {0, 0}; });
-            smem<cplx> at = waiting.at + int(Task(z, n).bins(1));
             unroll<0, F::IN>([&](auto c) {
+                smem<cplx> at = waiting.place(first, c) + int(Task(z, n).bins(1));
                 unroll<0, M::R>([&](auto r) {
-                    const cplx w = at[int(c) * waiting.BINS + r * M::gap()];
+                    const cplx w = at[r * M::gap()];
                     unroll<0, M::PLANES>(
                         [&](auto q) { add_product<F::CONJUGATE>(v[q][r], x[i * M::PLANES + q][c][r], w); });
                 });
             });
-            mine.each_plane([&](auto q, int p) { first_back<M, F>(v[q], Task(z, p * M::TASKS + n), z); });
+            mine.each_plane([&](auto q, int p) { first_back<M, F>(v[q], z, p, n); });
         });
-    };
-    const auto fetch = [&](int o) {
-        if (o < F::CHUNK)
-            waiting.fetch(call.weights + (begin + o) * F::W_OUT);
     };
     const auto to = [&](int o) { return fused_call<Y>(block.out(begin + o), block.bias(begin + o), call); };
     if constexpr (F::WHOLE) {
+        typedef LineTask<Y, 1> Line;
         const Places<Y> places = block.y(0);
         multiply(0);
         __syncthreads();
-        fetch(1);
+        waiting.fetch(1);
         aligned_columns<Y, true>(buffer(0));
         __syncthreads();
 #pragma unroll 1
@@ -565,19 +664,19 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
             const bool more = o + 1 < F::CHUNK;
             if (more)
                 multiply(o + 1);
-            step_of_lines<Y, 2, true, 0>(buffer(o));
-            if (threadIdx.x == 0)
+            step_of_lines<Y, 2, true, M::BUSY, M::cost(F::IN)>(buffer(o));
+            if (in_last_warp<Y>() >= 0)
                 bulk_read();
             __syncthreads();
-            fetch(o + 2);
+            waiting.fetch(o + 2);
             if (more)
-                aligned_columns<Y, true>(buffer(o + 1));
-            lines_to_rows<Y, ColumnTask<Y, 1, 1>::COUNT>(buffer(o), rows, places, to(o));
+                aligned_columns<Y, true, Line::COUNT, Line::COST>(buffer(o + 1));
+            lines_to_rows<Y>(buffer(o), rows, places, to(o));
             bulk_written();
             __syncthreads();
             WholeRows<Y>::put(rows, places, to(o));
         }
-        if (threadIdx.x == 0)
+        if (in_last_warp<Y>() >= 0)
             bulk_read();
     } else {
 #pragma unroll 1
@@ -586,47 +685,47 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
             __syncthreads();
             multiply(o);
             __syncthreads();
-            fetch(o + 1);
+            waiting.fetch(o + 1);
             kept_store<Y>(buffer(o), block.y(begin + o), to(o));
         }
     }
 }
 
 /* The steps forward but the last one of `count` planes that pass by, and what follows: add(i). fetch(i) brings a plane, whose rows or lines were
- * fetched from memory(i), for i = 0, and are there; fetch_weights(i) what add(i) multiplies with; noted(i): after the last use of places(i).
+ * fetched from memory(i), for i = 0, and are there; weights: what add(i) multiplies with; noted(i): after the last use of places(i).
  * AHEAD: one plane is a phase ahead of the one before it, as in kept_scatter; that has been slower where compilers spill. */
-template <class K, bool WHOLE, bool AHEAD, class Fetch, class Weights, class Buffer, class Where, class Memory,
+template <class M, class K, bool WHOLE, bool AHEAD, class Fetch, class Weights, class Buffer, class Where, class Memory,
           class Add, class Noted>
-CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetch fetch, Weights fetch_weights,
+CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetch fetch, const Weights &weights,
                             Buffer buffer, Where places, Memory memory, Add add, Noted noted) {
+    typedef LineTask<K, 1> Line;
     if constexpr (WHOLE && AHEAD) {
         bulk_wait(barrier, 0);
-        lines_from_rows<K, 0>(buffer(0), rows, places(0), memory(0));
+        lines_from_rows<K>(buffer(0), rows, places(0), memory(0));
         __syncthreads();
         fetch(1);
         noted(0);
-        step_of_lines<K, 2, false, 0>(buffer(0));
+        step_of_lines<K, 2, false>(buffer(0));
         __syncthreads();
     }
 #pragma unroll 1
     for (int i = 0; i < count; ++i) {
         const bool more = i + 1 < count;
         if constexpr (WHOLE && AHEAD) {
-            aligned_columns<K, false>(buffer(i));
+            aligned_columns<K, false, Line::COUNT, Line::COST>(buffer(i));
             if (more) {
                 bulk_wait(barrier, i + 1);
-                lines_from_rows<K, ColumnTask<K, 1, 1>::COUNT>(buffer(i + 1), rows, places(i + 1), memory(i + 1));
+                lines_from_rows<K>(buffer(i + 1), rows, places(i + 1), memory(i + 1));
             }
             __syncthreads();
             fetch(i + 2);
-            noted(i + 1);
         } else if constexpr (WHOLE) {
             bulk_wait(barrier, i);
-            lines_from_rows<K, 0>(buffer(i), rows, places(i), memory(i));
+            lines_from_rows<K>(buffer(i), rows, places(i), memory(i));
             __syncthreads();
             fetch(i + 1);
             noted(i);
-            step_of_lines<K, 2, false, 0>(buffer(i));
+            step_of_lines<K, 2, false>(buffer(i));
             __syncthreads();
             aligned_columns<K, false>(buffer(i));
             __syncthreads();
@@ -638,10 +737,11 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
         }
         add(i);
         if (WHOLE && AHEAD && more)
-            step_of_lines<K, 2, false, 0>(buffer(i + 1));
+            step_of_lines<K, 2, false, M::BUSY, M::cost(Weights::PLANES)>(buffer(i + 1));
         __syncthreads();
-        if (more)
-            fetch_weights(i + 1);
+        weights.fetch(i + 1);
+        if (WHOLE && AHEAD)
+            noted(i + 1);
     }
 }
 
@@ -657,7 +757,8 @@ template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
     const cplx *const weights = call.weights + begin * F::W_OUT;
     smem<real> rows = smem_cast<real>(block.buffer(0) + Layout::AT_ROWS);
     smem<char> barrier = smem_cast<char>(rows + Layout::ROWS);
-    const WaitingWeights<F, F::CHUNK, F::W_OUT> waiting = {block.buffer(0) + Layout::AT_WEIGHTS, barrier};
+    const WaitingWeights<F, F::CHUNK, F::W_OUT, F::W_IN> waiting = {block.buffer(0) + Layout::AT_WEIGHTS, barrier,
+                                                                    weights, F::IN};
     const Places<X> places = {block.shared, block.live};
     const auto buffer = [&](int c) { return block.buffer(F::WHOLE ? 0 : c & 1); };
     const auto fetch = [&](int c) {
@@ -665,28 +766,27 @@ template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
             return;
         if constexpr (!F::WHOLE)
             kept_in<X>(buffer(c), block.x(c), block.in(c));
-        else if (threadIdx.x == 0)
-            WholeRows<X>::get(rows, places, block.in(c), barrier + 8);
+        else
+            WholeRows<X>::get(rows, places, block.in(c), barrier + 16);
     };
-    if (F::BULK && threadIdx.x == 0) {
-        bulk_begin(barrier);
-        bulk_begin(barrier + 8);
-    }
-    waiting.fetch(weights);
+    if (F::BULK && threadIdx.x == 0)
+        bulk_begin(barrier + 16, X::P);
+    waiting.begin();
     block.begin();
     cplx sums[M::EACH][F::CHUNK][M::R];
     unroll<0, M::EACH * F::CHUNK * M::R>([&](auto n) {
         sums[n / (F::CHUNK * M::R)][n / M::R % F::CHUNK][n % M::R] = {0, 0};
     });
     const auto add = [&](int c) {
+        const int first = waiting.first(c);
         waiting.wait(c);
         mine.each_task([&](auto i, int n) {
             cplx v[M::PLANES][M::R];
-            mine.each_plane([&](auto q, int p) { last_step<M>(v[q], Task(buffer(c), p * M::TASKS + n)); });
-            smem<cplx> at = waiting.at + int(Task(buffer(c), n).bins(1));
+            mine.each_plane([&](auto q, int p) { last_step<M>(v[q], M::task(buffer(c), p, n)); });
             unroll<0, F::CHUNK>([&](auto o) {
+                smem<cplx> at = waiting.place(first, o) + int(Task(buffer(c), n).bins(1));
                 unroll<0, M::R>([&](auto r) {
-                    const cplx w = at[int(o) * waiting.BINS + r * M::gap()];
+                    const cplx w = at[r * M::gap()];
                     unroll<0, M::PLANES>(
                         [&](auto q) { add_product<F::CONJUGATE>(sums[i * M::PLANES + q][o][r], v[q][r], w); });
                 });
@@ -695,9 +795,9 @@ template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
     };
     fetch(0);
     __syncthreads();
-    each_passing<X, F::WHOLE, false>(
-        F::IN, rows, barrier + 8, fetch, [&](int c) { waiting.fetch(weights + c * F::W_IN); }, buffer,
-        [&](int) { return places; }, [&](int c) { return block.in(c); }, add, [](int) {});
+    each_passing<M, X, F::WHOLE, false>(
+        F::IN, rows, barrier + 16, fetch, waiting, buffer, [&](int) { return places; },
+        [&](int c) { return block.in(c); }, add, [](int) {});
 #pragma unroll 1
     for (int o = 0; o < F::CHUNK; ++o) {
         smem<cplx> z = block.buffer(0);
@@ -708,7 +808,7 @@ template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
                     if (o == k)
                         unroll<0, M::R>([&](auto r) { v[r] = sums[i * M::PLANES + q][k][r]; });
                 });
-                first_back<M, F>(v, Task(z, p * M::TASKS + n), z);
+                first_back<M, F>(v, z, p, n);
             });
         });
         __syncthreads();
@@ -731,30 +831,29 @@ template <class F> CF_DEVICE void kept_weights(const FusedCall &call) {
     smem<cplx> buffers = smem_cast<cplx>(shared + 2 * U::G::TABLE);
     smem<real> rows = smem_cast<real>(buffers + Layout::AT_ROWS);
     smem<char> barrier = smem_cast<char>(rows + Layout::ROWS);
-    const WaitingWeights<F, F::IN, U::BINS> x = {buffers + Layout::AT_WEIGHTS, barrier};
-    const cplx *const spectra = static_cast<const cplx *>(call.x.memory) + begin * (F::IN * U::BINS);
     const M mine;
     const int count = int(end - begin);
+    const WaitingWeights<F, F::IN, U::BINS, F::IN *U::BINS> x = {
+        buffers + Layout::AT_WEIGHTS, barrier, static_cast<const cplx *>(call.x.memory) + begin * (F::IN * U::BINS),
+        count};
     const auto places = [&](int i) { return Places<K>{shared + (i & 1) * U::G::TABLE, K::P}; };
     const auto buffer = [&](int i) { return buffers + (i & 1) * U::BUFFER; };
     const auto find = [&](int i) {
-        if (i < count)
-            for (int p = int(threadIdx.x); p < K::P; p += K::T)
-                fused_entry<K>(places(i).table + p * 32, call.y, int(begin) + i, 0, first_out + p, F::OUT, 0);
+        const int p = in_last_warp<K>();
+        if (i < count && p >= 0 && p < K::P)
+            fused_entry<K>(places(i).table + p * 32, call.y, int(begin) + i, 0, first_out + p, F::OUT, 0);
     };
     const auto fetch = [&](int i) {
         if (i >= count)
             return;
         if constexpr (!F::WHOLE)
             kept_in<K>(buffer(i), places(i), call.y.memory);
-        else if (threadIdx.x == 0)
-            WholeRows<K>::get(rows, places(i), call.y.memory, barrier + 8);
+        else
+            WholeRows<K>::get(rows, places(i), call.y.memory, barrier + 16);
     };
-    if (F::BULK && threadIdx.x == 0) {
-        bulk_begin(barrier);
-        bulk_begin(barrier + 8);
-    }
-    x.fetch(spectra);
+    if (F::BULK && threadIdx.x == 0)
+        bulk_begin(barrier + 16, K::P);
+    x.begin();
     find(0);
     find(1);
     __syncthreads();
@@ -763,26 +862,27 @@ template <class F> CF_DEVICE void kept_weights(const FusedCall &call) {
     cplx sums[M::EACH][F::IN][M::R];
     unroll<0, M::EACH * F::IN * M::R>([&](auto n) { sums[n / (F::IN * M::R)][n / M::R % F::IN][n % M::R] = {0, 0}; });
     const auto add = [&](int row) {
+        const int first = x.first(row);
         x.wait(row);
         mine.each_task([&](auto i, int n) {
             cplx v[M::PLANES][M::R];
-            mine.each_plane([&](auto q, int p) { last_step<M>(v[q], Task(buffer(row), p * M::TASKS + n)); });
-            smem<cplx> at = x.at + int(Task(buffer(row), n).bins(1));
+            mine.each_plane([&](auto q, int p) { last_step<M>(v[q], M::task(buffer(row), p, n)); });
             unroll<0, F::IN>([&](auto c) {
+                smem<cplx> at = x.place(first, c) + int(Task(buffer(row), n).bins(1));
                 unroll<0, M::R>([&](auto r) {
-                    const cplx w = at[int(c) * x.BINS + r * M::gap()];
+                    const cplx w = at[r * M::gap()];
                     unroll<0, M::PLANES>([&](auto q) { add_product<true>(sums[i * M::PLANES + q][c][r], w, v[q][r]); });
                 });
             });
         });
     };
-    each_passing<K, F::WHOLE, true>(
-        count, rows, barrier + 8, fetch, [&](int i) { x.fetch(spectra + (long long)i * (F::IN * U::BINS)); }, buffer,
-        places, [&](int) { return call.y.memory; }, add, [&](int i) { find(i + 2); });
+    each_passing<M, K, F::WHOLE, true>(
+        count, rows, barrier + 16, fetch, x, buffer, places, [&](int) { return call.y.memory; }, add,
+        [&](int i) { find(i + 2); });
     cplx *const out = call.weights + (blockIdx.y * (F::OUT * F::IN) + first_out * F::IN) * U::BINS;
     mine.each_task([&](auto i, int n) {
         mine.each_plane([&](auto q, int p) {
-            const Task task(buffers, p * M::TASKS + n);
+            const Task task(buffers, n);
             unroll<0, F::IN>([&](auto c) {
                 cplx *const to = out + (p * F::IN + c) * U::BINS + task.bins(1);
                 unroll<0, M::R>([&](auto r) { to[r * M::gap()] = sums[i * M::PLANES + q][c][r]; });
