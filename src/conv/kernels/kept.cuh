@@ -13,7 +13,7 @@
  * while those before them are in use.
  *
  * A phase, between two barriers, takes as long as the warp that has most to do: what single threads do for the block is for the last warp, and
- * so are tasks that are left over (Turns).
+ * tasks of a second kind begin behind those of the first one.
  */
 #pragma once
 
@@ -43,47 +43,17 @@ template <int LIMIT> CF_DEVICE int below(int n) {
 /* This thread's number in the last warp, or less than 0. */
 template <class K> CF_DEVICE int in_last_warp() { return int(threadIdx.x) - (K::T - 32); }
 
-/* Tasks of two kinds in one phase: OTHERS of them, which the first threads begin with, and COUNT, which begin behind these and go round. Where the
- * longest way of a warp is shorter then, each thread has one of those, and the last WARPS warps have all that are left over. Costs are instructions
- * of a task. */
-template <int T, int COUNT, int COST, int OTHERS, int OTHER_COST> struct Turns {
-    static constexpr int ALL = T / 32, TASKS = (COUNT + 31) / 32, BUSY = (OTHERS + 31) / 32 % ALL;
-    static constexpr int longest(int warps) {
-        const int full = warps < ALL ? 1 : TASKS / ALL, left = warps < ALL ? TASKS - ALL : TASKS % ALL;
-        const int most = full + (left + warps - 1) / warps;          /* of a warp */
-        const bool meet = (warps < ALL ? warps : left) > ALL - BUSY; /* what is left over, and others */
-        const int both = BUSY == 0 ? 0 : (meet ? most : full) * COST + OTHER_COST;
-        return both > most * COST ? both : most * COST;
-    }
-    static constexpr int best() {
-        int warps = ALL;
-        for (int n = ALL - 1; n > 0 && TASKS > ALL; --n)
-            if (longest(n) < longest(warps))
-                warps = n;
-        return warps;
-    }
-    static constexpr int WARPS = best(), FROM = T - 32 * WARPS;
-    static CF_DEVICE int first() {
-        const int n = int(threadIdx.x) - 32 * BUSY;
-        return n < 0 ? n + T : n;
-    }
-    /* The task after n; COUNT or more: there is none. */
-    static CF_DEVICE int after(int n) {
-        if constexpr (FROM == 0)
-            return n + T;
-        else if (n >= T)
-            return n + 32 * WARPS;
-        else
-            return int(threadIdx.x) >= FROM ? int(threadIdx.x) + (T - FROM) : COUNT;
-    }
-};
+/* The first of this thread's tasks, which go round, where OTHERS of another kind in the same phase are for the first threads. */
+template <int T, int OTHERS> CF_DEVICE int first_behind() {
+    const int n = int(threadIdx.x) - (OTHERS + 31) / 32 * 32 % T;
+    return n < 0 ? n + T : n;
+}
 
 /* column_step() in that order; beside OTHERS tasks of another kind. */
-template <class K, bool INVERSE, int OTHERS = 0, int OTHER_COST = 0> CF_DEVICE void aligned_columns(smem<cplx> z) {
+template <class K, bool INVERSE, int OTHERS = 0> CF_DEVICE void aligned_columns(smem<cplx> z) {
     typedef ColumnTask<K, 1, 1> Task;
-    typedef Turns<K::T, Task::COUNT, 20 * Task::POINTS, OTHERS, OTHER_COST> Turn;
 #pragma unroll 1
-    for (int n = Turn::first(); n < Task::COUNT; n = Turn::after(n)) {
+    for (int n = first_behind<K::T, OTHERS>(); n < Task::COUNT; n += K::T) {
         const Task task(z, below<Task::COUNT>(aligned_task<K>(below<Task::COUNT>(n), Task::COUNT)));
         cplx v[Task::POINTS];
         if constexpr (INVERSE)
@@ -109,8 +79,6 @@ template <class F, class X = typename F::X> struct Kept {
     static constexpr int TIMES = (TASKS + T - 1) / T, PLANES = (X::P + SETS - 1) / SETS, EACH = TIMES * PLANES;
     static constexpr bool ALL = SETS == 1 ? TASKS % T == 0 : SETS * TASKS == T;
     static constexpr int BUSY = SETS * TASKS; /* threads, once or several times */
-    /* Instructions of a task with so many products of each number. */
-    static constexpr int cost(int products) { return PLANES * R * (4 * products + 10); }
     int set, first;
     CF_DEVICE Kept() : set(SETS == 1 ? 0 : int(threadIdx.x) / TASKS), first(int(threadIdx.x) - set * TASKS) {}
     /* f(i, n) for each task i of a plane that is the thread's, n being its number in the plane (aligned_task()); g(q, p): for each plane. */
@@ -408,7 +376,6 @@ template <class K, int STEP> struct LineTask {
     typedef Tile<K> G;
     typedef typename G::O2 O;
     typedef Step<O, STEP> S;
-    static constexpr int COST = 20 * S::R; /* of those with rows, in instructions */
     static constexpr int LINES = K::P * G::DR, GROUPS = (LINES + 7) / 8, TASKS = S::TASKS,
                          SIDE = TASKS % 4 == 0   ? 4
                                 : TASKS % 2 == 0 ? 2
@@ -431,13 +398,11 @@ template <class K, int STEP> struct LineTask {
 };
 
 /* Beside OTHERS tasks of another kind. */
-template <class K, int STEP, bool INVERSE, int OTHERS = 0, int OTHER_COST = 0>
-CF_DEVICE void step_of_lines(smem<cplx> z) {
+template <class K, int STEP, bool INVERSE, int OTHERS = 0> CF_DEVICE void step_of_lines(smem<cplx> z) {
     typedef LineTask<K, STEP> Task;
     typedef typename Task::S S;
-    typedef Turns<K::T, Task::COUNT, 12 * S::R, OTHERS, OTHER_COST> Turn;
 #pragma unroll 1
-    for (int n = Turn::first(); n < Task::COUNT; n = Turn::after(n)) {
+    for (int n = first_behind<K::T, OTHERS>(); n < Task::COUNT; n += K::T) {
         const Task task(below<Task::COUNT>(n));
         if (!task.exists)
             continue;
@@ -664,13 +629,13 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
             const bool more = o + 1 < F::CHUNK;
             if (more)
                 multiply(o + 1);
-            step_of_lines<Y, 2, true, M::BUSY, M::cost(F::IN)>(buffer(o));
+            step_of_lines<Y, 2, true, M::BUSY>(buffer(o));
             if (in_last_warp<Y>() >= 0)
                 bulk_read();
             __syncthreads();
             waiting.fetch(o + 2);
             if (more)
-                aligned_columns<Y, true, Line::COUNT, Line::COST>(buffer(o + 1));
+                aligned_columns<Y, true, Line::COUNT>(buffer(o + 1));
             lines_to_rows<Y>(buffer(o), rows, places, to(o));
             bulk_written();
             __syncthreads();
@@ -712,7 +677,7 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
     for (int i = 0; i < count; ++i) {
         const bool more = i + 1 < count;
         if constexpr (WHOLE && AHEAD) {
-            aligned_columns<K, false, Line::COUNT, Line::COST>(buffer(i));
+            aligned_columns<K, false, Line::COUNT>(buffer(i));
             if (more) {
                 bulk_wait(barrier, i + 1);
                 lines_from_rows<K>(buffer(i + 1), rows, places(i + 1), memory(i + 1));
@@ -737,7 +702,7 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
         }
         add(i);
         if (WHOLE && AHEAD && more)
-            step_of_lines<K, 2, false, M::BUSY, M::cost(Weights::PLANES)>(buffer(i + 1));
+            step_of_lines<K, 2, false, M::BUSY>(buffer(i + 1));
         __syncthreads();
         weights.fetch(i + 1);
         if (WHOLE && AHEAD)
