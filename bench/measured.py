@@ -104,7 +104,17 @@ def read_results(folder, wanted=lambda path: path.stem not in OTHER_FORMS):
             in_comments = False
             row = dict(zip(COLUMNS, next(csv.reader([line]))))
             runs.setdefault(tuple(row[name] for name in COLUMNS[:5]), Run(row, conditions)).add(row)
+    take_exact(runs)
     return in_order(list(runs.values()))
+
+
+def take_exact(runs):
+    """An algorithm of cuDNN in FP32 serves where TF32 is allowed, too: the time of the faster one, as not every search came that far."""
+    for (suite, case, passname, precision, layout), run in runs.items():
+        exact = runs.get((suite, case, passname, "fp32", layout))
+        if precision == "tf32" and exact and exact.ms.get("cudnn", math.inf) < run.ms.get("cudnn", 0):
+            for of in "ms", "error", "strategy":
+                getattr(run, of)["cudnn"] = getattr(exact, of)["cudnn"]
 
 
 def in_order(runs):

@@ -294,6 +294,38 @@ static void joint_backward(void **state) {
     fake_context_destroy(context);
 }
 
+/* Of few channels beside many, in channels last, fused kernels take planes of gy: for both gradients these are made once, if both take them. */
+static void joint_backward_planes(void **state) {
+    static const char fused[] = "fused basis=24x20 tiles=1x1 dilation=step spectrum=fp32";
+    static const struct {
+        const char *line, *data;
+        int fewer;
+    } cases[] = {
+        {"in=3x3x20x16 out=40 kernel=5x5 pad=2 layout=last", fused, 1},
+        {"in=3x3x20x16 out=40 kernel=5x5 pad=2 layout=last", STAGED("24x20", "1x1", "save") "none", 0},
+        {"in=3x3x20x16 out=40 kernel=5x5 pad=2", fused, 0},
+        {"in=3x40x20x16 out=3 kernel=5x5 pad=2 layout=last", fused, 0},
+    };
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
+    generator g = generator_create(1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const conv_fft_problem p = test_problem(cases[i].line);
+        layer l = layer_create(&p, &g);
+        conv_fft_plan_options options;
+        conv_fft_plan_options_init(&options);
+        options.passes = CONV_FFT_BACKWARD;
+        options.strategy[1] = cases[i].data;
+        options.strategy[2] = fused;
+        conv_fft_plan *plan = test_plan(context, &p, &options);
+        assert_non_null(plan);
+        const backward_launches n = count_backward(&l, plan);
+        assert_int_equal(n.both, n.data + n.weights - cases[i].fewer);
+        conv_fft_plan_destroy(plan);
+        layer_destroy(&l);
+    }
+    fake_context_destroy(context);
+}
+
 /* What the strategy says is what runs. */
 static void product_variants(void **state) {
     static const char *const variants[] = {"blas", "loop", "tensor"};
@@ -490,6 +522,7 @@ int main(void) {
         IN_SCRATCH(calls),
         IN_SCRATCH(counters),
         IN_SCRATCH(joint_backward),
+        IN_SCRATCH(joint_backward_planes),
         IN_SCRATCH(product_variants),
         IN_SCRATCH(without_blas),
         IN_SCRATCH(large_bases),

@@ -159,9 +159,11 @@ static int64_t shared_of(const kept_shape *s, const way *w) {
     return w->whole ? cf_max(other, shared_with(s, w, true)) : other;
 }
 
-/* Bins to come ahead have the shared memory that is left. */
+/* Bins to come ahead have the shared memory that is left, which is handed out in units. */
 static int spare_of(const kept_shape *s, const way *w) {
-    const int64_t each = s->facts->shared_per_multiprocessor / w->blocks - s->facts->shared_reserved_per_block,
+    const int64_t unit = 128,
+                  each = s->facts->shared_per_multiprocessor / w->blocks / unit * unit -
+                         s->facts->shared_reserved_per_block,
                   room = cf_min(each, s->facts->shared_per_block) - shared_of(s, w);
     return s->c->bulk ? (int)cf_min(s->few, room / (2 * s->number * s->c->bins)) : 0;
 }

@@ -44,8 +44,7 @@ typedef struct cf_call {
     void *x_spectrum, *w_spectrum; /* kept, or NULL */
     unsigned flags;
     void *workspace;
-    bool
-        after_data; /* the gradient of x was made just before, by the same call of the user, and the workspace is as it left it */
+    bool after_data; /* by the same call, the gradient of x was made just before, in this workspace */
     struct CUstream_st *stream;
     cf_laps *laps; /* NULL: not measured */
 } cf_call;

@@ -107,7 +107,7 @@ static const fused_case all[] = {
      .passes = ALL,
      .processors = 1},
     {.problem = "in=3x3x16x16 out=3 kernel=3x3 dtype=fp16", .grid = "basis=16x16 tiles=1x1", .passes = ALL},
-    /* The same for few warps, of which the last ones have what is left over; bins ahead for all of the next plane's products, for some, for none. */
+    /* The same for few warps; bins ahead for all of the next plane's products, for some, for none. */
     {.problem = "in=2x3x70x128 out=12 kernel=11x11", .grid = "basis=40x128 tiles=2x1", .passes = FW, .processors = 1},
     {.problem = "in=2x3x70x128 out=12 kernel=11x11 dtype=fp16",
      .grid = "basis=40x128 tiles=2x1",
@@ -212,6 +212,8 @@ static const fused_case all[] = {
      .grid = "basis=18x15 tiles=1x1",
      .passes = ALL,
      .shifted = true},
+    {.problem = "in=3x8x14x13 out=8 kernel=3x3 pad=1 layout=last", .grid = "basis=15x16 tiles=1x1", .passes = ALL},
+    {.problem = "in=2x6x12x11 out=4 kernel=3x4 dtype=fp64 layout=last", .grid = "basis=14x15 tiles=1x1", .passes = DW},
     {.problem = "in=3x37x12x12 out=2 kernel=3x3 layout=last", .grid = "basis=12x12 tiles=1x1", .passes = FD},
     {.problem = "in=2x16x15x17 out=2 kernel=2x2 stride=2x3 layout=last dtype=bf16",
      .grid = "basis=12x10 tiles=1x1",

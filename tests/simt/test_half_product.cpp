@@ -121,14 +121,17 @@ template <class P, int IN, int OUT> struct product {
         call.wide_b = b.columns % 4 == 0 && s.wide, call.wide_c = c.columns % 2 == 0 && s.wide,
         call.accumulate = s.accumulate;
         const int tiles = (c.rows + P::M - 1) / P::M * ((c.columns + P::N - 1) / P::N), all = s.bins * s.groups;
-        /* Blocks have several matrices, of several groups. */
-        const int together = P::SLICES > 1 || !s.shared ? all : (all + 1) / 2;
-        call.matrices = all;
-        simt::options o;
-        o.order = simt::order::random;
-        CHECK_CLEAN(simt::launch(
-            unsigned(tiles * together), unsigned(P::T * P::SLICES), size_t(P::SHARED),
-            [&] { half_product_run<P>(call); }, o));
+        /* Blocks have several matrices, of several groups, in launches that need not begin with a group. */
+        const int most = s.shared ? (2 * all + 2) / 3 : all;
+        for (call.first = 0; call.first < all; call.first += most) {
+            call.matrices = std::min(most, all - call.first);
+            const int together = P::SLICES > 1 || !s.shared ? call.matrices : (call.matrices + 1) / 2;
+            simt::options o;
+            o.order = simt::order::random;
+            CHECK_CLEAN(simt::launch(
+                unsigned(tiles * together), unsigned(P::T * P::SLICES), size_t(P::SHARED),
+                [&] { half_product_run<P>(call); }, o));
+        }
     }
 
     /* Relative to the root of the sum of squares of the terms. */

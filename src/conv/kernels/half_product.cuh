@@ -521,7 +521,7 @@ CF_APART bool half_search(const float *a_scales, const float *b_scales, int rows
     if (threadIdx.x % 32 == 0)
         t.differing[(int)threadIdx.x / 32] = votes;
     __syncthreads();
-    half_find_factors<P>(t.factors, t.a, t.b); /* read behind the barriers of chunks */
+    half_find_factors<P>(t.factors, t.a, t.b); /* read behind the barriers of chunks, of which there is one */
     differ = false;
     for (int i = 0; i < P::WARPS; ++i)
         differ = differ || t.differing[i] > 0;
@@ -600,7 +600,7 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
         product_commit();
     };
     constexpr int NONE = -1, UNKNOWN = -2, EQUAL = 1 << 30; /* parts of a sum that are no part */
-    int stage = 0, part = UNKNOWN;                          /* whose bytes and whose tables are there */
+    int stage = 0, part = UNKNOWN; /* bytes to the stage that is multiplied next; what the tables are of */
     const auto a_scales = [&] {
         return call.a_scales +
                (half_again(at.group) * call.a_scale_group + (P::A_DENSE ? (long long)row0() * A_EIGHTS : row0() / 8));
@@ -616,7 +616,7 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
             part = half_search<P>(a_scales(), b_scales(), rows, columns, k_all) ? NONE : EQUAL;
         ProductSums<P> sums = {};
         for (int chunk = 0; chunk < chunks; ++chunk) {
-            const int words = own + stage, before = stage == 0 ? LAST : stage - P::RAW;
+            const int bytes = own + stage, before = stage == 0 ? LAST : stage - P::RAW;
             if (P::SCALED && part != EQUAL) {
                 const int k = chunk * P::CHUNK, t = half_again(tid);
                 if (k % P::PART == 0 && part != k / P::PART) {
@@ -624,14 +624,14 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
                     half_search_part<P>(a_scales(), b_scales(), rows, columns, k_first + k, k_all);
                 }
                 product_wait<P::STAGES - 2>();
-                half_share<P, P::A_DENSE, P::M, P::A_ROW>(shared + words, a_lows, k, t);
-                half_share<P, P::B_DENSE, P::N, P::B_ROW>(shared + (words + P::A_BYTES), b_lows, k, t);
+                half_share<P, P::A_DENSE, P::M, P::A_ROW>(shared + bytes, a_lows, k, t);
+                half_share<P, P::B_DENSE, P::N, P::B_ROW>(shared + (bytes + P::A_BYTES), b_lows, k, t);
             } else {
                 product_wait<P::STAGES - 2>();
             }
             __syncthreads(); /* the chunk is there, and nobody reads the one before */
             copy(before);
-            half_chunk<P>(sums, shared, (unsigned)words / 4, warp, lane);
+            half_chunk<P>(sums, shared, (unsigned)bytes / 4, warp, lane);
             stage = stage == LAST ? 0 : stage + P::RAW;
         }
         const int m0 = row0(), n0 = column0(), t = half_again(thread), w = t % T / 32u, l = t % 32u;

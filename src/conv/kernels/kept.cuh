@@ -192,7 +192,6 @@ template <class F, int COUNT, long long GAP, long long STEP> struct WaitingWeigh
     typedef Fused<F> U;
     static constexpr int BINS = int(U::BINS), BYTES = BINS * int(sizeof(cplx)), PLACES = COUNT + F::SPARE;
     static_assert(F::SPARE <= COUNT && (F::BULK || F::SPARE == 0), "one plane ahead");
-    static constexpr int PLANES = COUNT;
     smem<cplx> at;
     smem<char> barriers; /* of every second plane */
     const cplx *from;
