@@ -252,22 +252,27 @@ static void spectra_of_halves(void **unused) {
         conv_fft_dtype signal, spectrum;
         fbfft_kind kind;
         conv_fft_layout layout;
+        int64_t channels; /* 0: 3 */
     } cases[] = {
-        {{64, 64}, {64, 64}, 8, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0},
-        {{64, 64}, {56, 56}, 8, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0},
-        {{32, 64}, {19, 60}, 4, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0},
-        {{64, 32}, {9, 30}, 2, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2R, 0},
-        {{32, 32}, {9, 9}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0},
-        {{32, 32}, {9, 9}, 0, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0},
-        {{32, 32}, {21, 21}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0},
-        {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST},
-        {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP32, FBFFT_R2C, 0},
-        {{64, 64}, {64, 64}, 4, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0},
-        {{32, 64}, {30, 42}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, 0},
-        {{64, 64}, {64, 64}, 0, CONV_FFT_FP32, CONV_FFT_BF16, FBFFT_C2R, 0},
-        {{48, 64}, {48, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0},
-        {{64, 16}, {64, 16}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0},
-        {{64, 16}, {64, 16}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2C_FORWARD, 0},
+        {{64, 64}, {64, 64}, 8, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{64, 64}, {56, 56}, 8, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0, 0},
+        {{32, 64}, {19, 60}, 4, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{64, 32}, {9, 30}, 2, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2R, 0, 0},
+        {{32, 32}, {9, 9}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0, 0},
+        {{32, 32}, {9, 9}, 0, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 0},
+        {{32, 32}, {21, 21}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 0},
+        {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 0},
+        {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 12},
+        {{64, 64}, {63, 63}, 2, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 24},
+        {{32, 64}, {9, 9}, 2, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, LAST, 64},
+        {{64, 32}, {64, 30}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, LAST, 8},
+        {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP32, FBFFT_R2C, 0, 0},
+        {{64, 64}, {64, 64}, 4, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0, 0},
+        {{32, 64}, {30, 42}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{64, 64}, {64, 64}, 0, CONV_FFT_FP32, CONV_FFT_BF16, FBFFT_C2R, 0, 0},
+        {{48, 64}, {48, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{64, 16}, {64, 16}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{64, 16}, {64, 16}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2C_FORWARD, 0, 0},
     };
     const cf_gpu_facts facts = facts_of("facts/h200.txt");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
@@ -275,7 +280,7 @@ static void spectra_of_halves(void **unused) {
             transform(2, cases[i].kind, cases[i].basis[0], cases[i].basis[1], cases[i].size[0], cases[i].size[1]);
         cf_fft_problem problem;
         cf_fft_passes passes;
-        d.channels = 3;
+        d.channels = cases[i].channels ? cases[i].channels : 3;
         d.order = MAJOR;
         d.layout = cases[i].layout;
         d.dtype = cases[i].signal;

@@ -210,15 +210,18 @@ static void check_limits(const char *line, const char *name, maker x, maker w, m
     layer_destroy(&l);
 }
 
-static void check_all_limits(const strategies *s) {
-    check_limits(LIMITS, "ordinary", ordinary, ordinary, ordinary, s);
-    check_limits(LIMITS, "65504 by tiny", largest, tiny, small, s);
-    check_limits(LIMITS, "65504 everywhere", all_largest, tiny, tiny, s);
-    check_limits(LIMITS, "tiny by large", tiny, largest, small, s);
-    check_limits(LIMITS, "tiny by ordinary", small, small, tiny, s);
-    check_limits(LIMITS, "samples of all sizes", sizes, small, small, s);
-    check_limits(LIMITS, "gradients of all sizes", small, small, sizes, s);
-    check_limits(LIMITS, "outliers", outlier, small, small, s);
+/* layout: of a problem line. */
+static void check_all_limits(const char *layout, const strategies *s) {
+    char line[256];
+    snprintf(line, sizeof line, LIMITS " layout=%s", layout);
+    check_limits(line, "ordinary", ordinary, ordinary, ordinary, s);
+    check_limits(line, "65504 by tiny", largest, tiny, small, s);
+    check_limits(line, "65504 everywhere", all_largest, tiny, tiny, s);
+    check_limits(line, "tiny by large", tiny, largest, small, s);
+    check_limits(line, "tiny by ordinary", small, small, tiny, s);
+    check_limits(line, "samples of all sizes", sizes, small, small, s);
+    check_limits(line, "gradients of all sizes", small, small, sizes, s);
+    check_limits(line, "outliers", outlier, small, small, s);
 }
 
 /* Numbers that FP16 has none for, samples of all sizes that FP32 has, and channels far below their sample's largest whose weights make up for
@@ -242,8 +245,9 @@ static double high_channels(generator *g, int64_t sample, int64_t channel) {
     return (void)sample, ldexp(random_value(g), channel % 2 ? 10 : -4);
 }
 
-static void check_float_limits(const strategies *s) {
-    static const char line[] = LAYER " math=tf32";
+static void check_float_limits(const char *layout, const strategies *s) {
+    char line[256];
+    snprintf(line, sizeof line, LAYER " math=tf32 layout=%s", layout);
     check_limits(line, "tf32: ordinary", ordinary, ordinary, ordinary, s);
     check_limits(line, "tf32: 2^60 by 2^-60", huge, minute, minute, s);
     check_limits(line, "tf32: 2^-60 by 2^60", minute, huge, huge, s);
@@ -259,8 +263,8 @@ static void limits(void **state) {
     strategies s;
     for (int64_t tiles = 1; tiles <= 2; tiles++) {
         assert_true(half_strategies(&p, tiles, "save", "step", &s));
-        check_all_limits(&s);
-        check_float_limits(&s);
+        check_all_limits("first", &s);
+        check_float_limits("first", &s);
     }
     assert_int_equal(case_failures(), 0);
 }
@@ -285,14 +289,20 @@ static void limits_of_matrices(void **state) {
                  {"in=2x24x40x29 out=16 kernel=5x4 pad=2 math=tf32", "64x32"},
                  {"in=2x64x64x64 out=8 kernel=9x9 math=tf32", "64x64"},
                  {"in=2x128x30x30 out=104 kernel=3x3 math=tf32", "32x32"},
-                 {"in=2x104x30x30 out=128 kernel=3x3 dtype=fp16 math=half", "32x32"}};
+                 {"in=2x104x30x30 out=128 kernel=3x3 dtype=fp16 math=half", "32x32"},
+                 {"in=2x24x40x29 out=16 kernel=5x4 pad=2 dtype=bf16 math=half layout=last", "64x32"},
+                 {"in=2x64x64x64 out=8 kernel=9x9 dtype=fp16 math=half layout=last wlayout=last", "64x64"},
+                 {"in=2x64x64x64 out=8 kernel=9x9 math=tf32 layout=last wlayout=last", "64x64"},
+                 {"in=2x48x61x45 out=16 kernel=5x5 pad=2 stride=2 groups=2 dtype=fp16 math=half layout=last", "32x32"},
+                 {"in=2x16x40x40 out=8 kernel=5x5 pad=2 mode=reflect dtype=fp16 math=half layout=last", "64x64"}};
+    static const char *const layouts[] = {"first", "last"}, *const bases[] = {"32x32", "32x64"};
     const conv_fft_problem p = test_problem(LIMITS);
-    strategies s = matrix_strategies(&p, "32x32");
-    check_all_limits(&s);
-    check_float_limits(&s);
-    s = matrix_strategies(&p, "32x64");
-    check_all_limits(&s);
-    check_float_limits(&s);
+    strategies s;
+    for (int i = 0; i < 4; i++) {
+        s = matrix_strategies(&p, bases[i / 2]);
+        check_all_limits(layouts[i % 2], &s);
+        check_float_limits(layouts[i % 2], &s);
+    }
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const conv_fft_problem q = test_problem(cases[i].line);
         s = matrix_strategies(&q, cases[i].basis);
@@ -305,9 +315,9 @@ static void limits_of_matrices(void **state) {
 static void isolation(void **state) {
     NEED_DEVICE(state);
     static const double bad[] = {65504, INFINITY, NAN};
-    const conv_fft_problem p = test_problem(LIMITS);
     strategies s;
-    for (int kind = 0; kind < 12; kind++) {
+    for (int kind = 0; kind < 18; kind++) {
+        const conv_fft_problem p = test_problem(kind < 12 ? LIMITS : LIMITS " layout=last");
         assert_true(half_strategies(&p, 1 + kind % 2, "save", "step", &s));
         if (kind >= 6)
             s = matrix_strategies(&p, kind % 2 ? "64x32" : "32x32");
@@ -354,15 +364,15 @@ static void isolation(void **state) {
     }
 }
 
-/* The layer in each class and with each kind of transform: one tile, two tiles, matrix products. */
+/* The layer in each class and with each kind of transform: one tile, two tiles, matrix products, the same of channels that are side by side. */
 enum {
-    KINDS = 3
+    KINDS = 4
 };
 static conv_fft_problem layer_of(int i, strategies *s) {
     char line[256];
-    snprintf(line, sizeof line, LAYER " %s", classes[i / KINDS]);
+    snprintf(line, sizeof line, LAYER " %s layout=%s", classes[i / KINDS], i % KINDS == 3 ? "last" : "first");
     const conv_fft_problem p = test_problem(line);
-    if (i % KINDS == 2)
+    if (i % KINDS >= 2)
         *s = matrix_strategies(&p, "32x32");
     else
         assert_true(half_strategies(&p, 1 + i % KINDS, "save", "step", s));

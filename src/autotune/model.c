@@ -35,12 +35,14 @@ static double plane_seconds(const cf_device *device, double points) {
     return device->overlaps ? 4.5e-9 * fmax(0.0, points - 300.0) : 0.0;
 }
 
-/* Whether planes with spectra in 16 bits are transformed by matrix products (fbfft/matrix.h), which want rows in memory, and more than w has. */
+/* Whether planes with spectra in 16 bits are transformed by matrix products (fbfft/matrix.h), which want eight channels where these are side by side, and
+ * more than w has. */
 static bool by_matrices(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
     const int64_t *n = s->basis;
-    const bool rows = tensor->axis_stride[2] == 1 || tensor->channel_stride != 1 || s->columns == 1;
-    return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && rows && n[0] == 1 &&
-           (n[1] == 32 || n[1] == 64) && (n[2] == 32 || n[2] == 64);
+    const bool planes = tensor->axis_stride[2] == 1 || tensor->channel_stride != 1 || s->columns == 1;
+    return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W &&
+           (planes || s->channels % CF_SCALE_COLUMNS == 0) && n[0] == 1 && (n[1] == 32 || n[1] == 64) &&
+           (n[2] == 32 || n[2] == 64);
 }
 
 /* Whether the blocks of a transform find the scales of their planes: where eight of one row share a multiprocessor's memory. */
@@ -77,7 +79,7 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
         cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);
     /* From an H200: planes whose channels stand side by side, as single numbers of as many lines. */
     const bool strided = device->overlaps && tensor->channel_stride == 1 && tensor->axis_stride[2] != 1;
-    if (strided && s->columns > 8)
+    if (strided && s->columns > 8 && !by_matrices(device, s, operand, tensor))
         cost.seconds = 1.4 * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     return cost;
 }

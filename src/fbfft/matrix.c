@@ -6,18 +6,22 @@
 
 enum {
     PLANES = 8,
-    TABLE = 32, /* bytes, of a plane: where it is */
-    WARPS = 64, /* bytes, for what the warps of tile.cuh find */
-    HALVES = 16 /* words, for magnitudes */
+    TABLE = 32,         /* bytes, of a plane: where it is */
+    WARPS = 64,         /* bytes, for what the warps of tile.cuh find */
+    PARTS = 16,         /* of a block's planes, whose largest magnitudes are found: words */
+    PARTS_ABREAST = 128 /* where planes touch */
 };
 
 /* Of a block: Matrix::SHARED_FORWARD or SHARED_INVERSE. */
-static int64_t shared_of(const cf_transform_desc *t) {
+static int64_t shared_of(const cf_tile_config *tile) {
+    const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t rows = t->spectrum.basis[1], columns = t->spectrum.basis[2];
     const cf_axis_window *w = &t->window.axis[1];
     const int64_t tiles = (w->first + (w->count - 1) * w->spread) / 16 - w->first / 16 + 1;
-    const int64_t words = t->inverse ? PLANES * (columns / 2 * (16 * tiles + 8) + 4)
-                                     : rows / 16 * (columns / 2 + 1) * (PLANES * 16 + 8) + HALVES;
+    const int64_t words =
+        !t->inverse ? rows / 16 * (columns / 2 + 1) * (PLANES * 16 + 8) + (tile->planes_touch ? PARTS_ABREAST : PARTS)
+        : tile->planes_touch ? columns / 2 * (PLANES * 16 * tiles + 8)
+                             : PLANES * (columns / 2 * (16 * tiles + 8) + 4);
     return PLANES * TABLE + 4 * words;
 }
 
@@ -39,8 +43,23 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     for (int x = 0; x < 3; ++x)
         data = data && t->window.axis[x].count > 0 && !tile->problem.sliced[x];
     return halves && types && data && tile->problem.fft.layout.frequency_major && tile->kind == CF_TILE_PAIRS &&
-           basis[0] == 1 && square && !tile->planes_touch && (t->inverse || (t->scale == 1.0 && !is_small(t))) &&
-           facts->compute_major >= 8 && shared_of(t) <= facts->shared_per_block;
+           basis[0] == 1 && square && (!tile->planes_touch || t->spectrum.channels % PLANES == 0) &&
+           (t->inverse || (t->scale == 1.0 && !is_small(t))) && facts->compute_major >= 8 &&
+           shared_of(tile) <= facts->shared_per_block;
+}
+
+/* Of planes that touch, pairs of them. */
+static int widest(const cf_tile_config *tile) {
+    const cf_transform_desc *t = &tile->problem.fft.transform;
+    if (!tile->planes_touch)
+        return t->tensor.dtype != CONV_FFT_FP32 && cf_tile_has_pieces(tile, 8) ? 8
+               : cf_tile_has_pieces(tile, 4)                                   ? 4
+               : cf_tile_has_pieces(tile, 2)                                   ? 2
+                                                                               : 1;
+    bool pairs = t->tensor.sample_stride % 2 == 0 && t->tensor.group_stride % 2 == 0;
+    for (int x = 0; x < 3; ++x)
+        pairs = pairs && (t->window.axis[x].size == 1 || t->tensor.axis_stride[x] % 2 == 0);
+    return pairs ? 2 : 1;
 }
 
 /* Blocks and threads that are fastest on an H200. */
@@ -51,11 +70,8 @@ void cf_matrix_configure(cf_tile_config *tile) {
     tile->finds_scales = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % PLANES == 0;
     tile->threads = points <= 1024 ? 128 : 256;
     tile->blocks = points <= 1024 ? 4 : t->spectrum.basis[1] == 32 ? 3 : 2;
-    tile->wide = t->tensor.dtype != CONV_FFT_FP32 && cf_tile_has_pieces(tile, 8) ? 8
-                 : cf_tile_has_pieces(tile, 4)                                   ? 4
-                 : cf_tile_has_pieces(tile, 2)                                   ? 2
-                                                                                 : 1;
-    tile->shared = shared_of(t);
+    tile->wide = widest(tile);
+    tile->shared = shared_of(tile);
 }
 
 static void emit_config(const cf_tile_config *tile, const char *name, cf_text *t) {
@@ -90,7 +106,7 @@ void cf_matrix_emit_pair(const cf_tile_config pair[2], cf_text *t) {
 void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {
     cf_text_add(t,
                 "%s transform, real, by matrix products, planes per block %d, threads %d, shared memory %lld bytes, "
-                "rows by %d",
+                "%s by %d",
                 tile->problem.fft.transform.inverse ? "inverse" : "forward", tile->planes, tile->threads,
-                (long long)tile->shared, tile->wide);
+                (long long)tile->shared, tile->planes_touch ? "planes" : "rows", tile->wide);
 }

@@ -12,6 +12,15 @@ inline void simt_load_matrices(unsigned r[4], smem<uint4> from, int unit) {
     }
 }
 
+/* movmatrix.trans: of the 8 x 8 numbers of 16 bits whose row l / 4 has lane l's word in place l % 4. */
+inline unsigned simt_transposed(unsigned word) {
+    const int lane = static_cast<int>(threadIdx.x % 32), column = lane / 4, row = lane % 4 * 2;
+    const unsigned low = __shfl_sync(~0u, word, 4 * row + column / 2),
+                   high = __shfl_sync(~0u, word, 4 * (row + 1) + column / 2);
+    const int shift = column % 2 * 16;
+    return (low >> shift & 0xffffu) | (high >> shift & 0xffffu) << 16;
+}
+
 /* Toward zero, as tensor cores leave a sum. */
 inline float simt_cut(double value) {
     const float nearest = static_cast<float>(value);

@@ -377,7 +377,8 @@ static void layers(conv_fft_dtype dtype, bool halves, int every) {
     }
 }
 
-/* Planes whose 16-bit spectra matrix products make: whole, in part, in pieces of each width, tiled, padded, with blocks that are not full. */
+/* Planes whose 16-bit spectra matrix products make: whole, in part, in pieces of each width, tiled, padded, with blocks that are not full; then
+ * planes that touch. */
 static void matrices(void) {
     static const layer_axis axes[][2] = {
         {{.basis = 64, .input = 64, .kernel = 9, .stride = 1, .dilation = 1, .tiles = 1},
@@ -393,11 +394,11 @@ static void matrices(void) {
     static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_GY, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
     static const cf_axis_window none = {
         .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
-    static cf_window windows[48];
-    for (int n = 0; n < 48; ++n) {
+    static cf_window windows[96];
+    for (int n = 0; n < 96; ++n) {
         /* Of FP32, those of three shapes. */
-        const bool floats = n >= 30;
-        const int i = floats ? (n - 30) / 6 * 12 % 30 + n % 6 : n;
+        const bool floats = n % 48 >= 30, abreast = n >= 48;
+        const int i = floats ? (n % 48 - 30) / 6 * 12 % 30 + n % 6 : n % 48;
         cf_window *const w = &windows[n];
         fbfft_desc d = fft_desc(2, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
         w->axis[0] = none;
@@ -410,7 +411,7 @@ static void matrices(void) {
         d.dtype = floats ? CONV_FFT_FP32 : i / 6 % 2 == i % 2 ? CONV_FFT_FP16 : CONV_FFT_BF16;
         d.scale = d.kind == FBFFT_C2R ? 0.125 : 1;
         tile_case *c = add(d, 2);
-        set_order(c, FBFFT_FREQUENCY_MAJOR, false, (i / 6 + i % 6 / 2) % 2 ? 8 : 5);
+        set_order(c, FBFFT_FREQUENCY_MAJOR, abreast, abreast ? n % 2 ? 8 : 16 : (i / 6 + i % 6 / 2) % 2 ? 8 : 5);
         c->window = w;
         c->added = i % 4 == 3;
         c->shifted = i % 5 == 4;

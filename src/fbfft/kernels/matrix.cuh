@@ -12,6 +12,8 @@
  * where w_16 is the left operand, and 16 words of eight planes are the right one; so neighbouring lanes store and load bins of neighbouring
  * planes. All but the products is in registers.
  *
+ * Where planes touch (channels last), a product along rows has one row of all eight planes instead of eight rows of one.
+ *
  * Between rows and columns numbers are rounded to 16 bits once, as spectra are; FP32 planes are so before their rows, too. Matrices are rounded, too: to multiples of a gain whose
  * products with sines and cosines happen to be nearer to such numbers than they are themselves.
  */
@@ -58,20 +60,32 @@ template <bool SCALED, int N, int DOWN> struct MatrixCosines {
 __host__ __device__ constexpr unsigned matrix_word(unsigned low, unsigned high) { return low | high << 16; }
 __host__ __device__ constexpr unsigned matrix_minus(unsigned bits) { return bits ^ 0x8000u; }
 
+/* Which points of a row a lane has: what a quad moves at once are neighbours, eight numbers of 16 bits or four FP32 numbers of each lane, or,
+ * abreast, pairs of a product's operand. */
+enum MatrixWay {
+    MATRIX_SHORTS,
+    MATRIX_FLOATS,
+    MATRIX_ABREAST
+};
+
 template <class K> struct Matrix {
     typedef Tile<K> G;
+    static constexpr bool ABREAST = K::PLANES_TOUCH;
+    static constexpr MatrixWay WAY = ABREAST             ? MATRIX_ABREAST
+                                     : K::Storage::PLAIN ? MATRIX_FLOATS
+                                                         : MATRIX_SHORTS;
     static constexpr int N1 = G::N1, N2 = G::N2, R = N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32;
     static constexpr int STEPS = N2 / 16;                        /* of a product along rows */
     static constexpr int LIVE = (G::template hi<1>() + 15) / 16; /* of the R rows of a sum; the others are zero */
     static constexpr bool SCALED = K::Bins::SCALED;
-    /* Distances in shared memory, so that lanes meet different banks. Forward, words are [class][column][plane][j]. */
+    /* Distances in shared memory, so that lanes meet different banks. Forward, words are [class][column][plane][j], abreast [..][j][plane]. */
     static constexpr int LINE = 8 * 16 + 8;
-    /* Inverse, [plane][column][row of the window, in tiles of 16]. */
+    /* Inverse, [plane][column][row of the window, in tiles of 16], abreast [column][row][plane]. */
     static constexpr int FIRST = G::template lo<1>() / 16, TILES = (G::template hi<1>() + 15) / 16 - FIRST;
-    static constexpr int WORD = 16 * TILES + 8, PLANE = N2 / 2 * WORD + 4;
-    static constexpr int HALVES = 16; /* forward, the largest magnitudes of planes' halves */
-    static constexpr int SHARED_FORWARD = G::TABLE + 4 * (R * COLUMNS * LINE + HALVES),
-                         SHARED_INVERSE = G::TABLE + 4 * 8 * PLANE;
+    static constexpr int WORD = (ABREAST ? 8 : 1) * 16 * TILES + 8, PLANE = N2 / 2 * WORD + 4;
+    static constexpr int PARTS = ABREAST ? 128 : 16; /* forward, of planes, whose largest magnitudes are found */
+    static constexpr int SHARED_FORWARD = G::TABLE + 4 * (R * COLUMNS * LINE + PARTS),
+                         SHARED_INVERSE = G::TABLE + 4 * (ABREAST ? N2 / 2 * WORD : 8 * PLANE);
     /* Inverse, what keeps numbers between columns and rows as small as bins are. */
     static constexpr int DOWN = SCALED ? bits_of(N1) + 1 : 0;
     static constexpr int SUM =
@@ -85,12 +99,19 @@ CF_DEVICE void matrix_multiply_bf16(float d[4], const unsigned a[4], unsigned b0
     const unsigned b[2] = {b0, b1};
     simt_multiply_bf16(d, a, b);
 }
+CF_DEVICE unsigned matrix_transposed(unsigned w) { return simt_transposed(w); }
 #else
 CF_DEVICE void matrix_multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
         "%2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+/* Of the 8 x 8 numbers whose row g has a lane's word in place t. */
+CF_DEVICE unsigned matrix_transposed(unsigned w) {
+    unsigned d;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(d) : "r"(w));
+    return d;
 }
 #endif
 template <class K> CF_DEVICE void matrix_multiply(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
@@ -107,32 +128,36 @@ struct __align__(16) MatrixWords {
     unsigned of[4];
 };
 
-/* Of columns, the left operand: row m (forward) or j (inverse), numbers 4 t + e of the sum, e = 2 step + half. It gives real parts. */
-template <bool SCALED, bool INVERSE, int DOWN> struct MatrixColumns {
+/* Of columns, the left operand: row m (forward) or j (inverse), numbers 4 t + e of the sum, forward and abreast 4 e + t, e = 2 step + half. It gives
+ * real parts. */
+template <bool SCALED, bool INVERSE, bool ABREAST, int DOWN> struct MatrixColumns {
     MatrixWords of[2][32]; /* step, lane */
     __host__ __device__ constexpr MatrixColumns() : of{} {
         const MatrixCosines<SCALED, 16, DOWN> roots;
         for (int step = 0; step < 2; ++step)
             for (int lane = 0; lane < 32; ++lane)
                 for (int i = 0; i < 4; ++i) {
-                    const int turn = (lane / 4 + i % 2 * 8) * (4 * (lane % 4) + 2 * step + i / 2);
+                    const int t = lane % 4, e = 2 * step + i / 2;
+                    const int turn = (lane / 4 + i % 2 * 8) * (ABREAST ? 4 * e + t : 4 * t + e);
                     of[step][lane].of[i] =
                         matrix_word(roots.cos(turn), INVERSE ? matrix_minus(roots.sin(turn)) : roots.sin(turn));
                 }
     }
 };
-template <bool SCALED, bool INVERSE, int DOWN>
-__device__ const MatrixColumns<SCALED, INVERSE, DOWN> matrix_columns = MatrixColumns<SCALED, INVERSE, DOWN>();
+template <bool SCALED, bool INVERSE, bool ABREAST, int DOWN>
+__device__ const MatrixColumns<SCALED, INVERSE, ABREAST, DOWN> matrix_columns =
+    MatrixColumns<SCALED, INVERSE, ABREAST, DOWN>();
 
-/* Of 32 points of a row, a lane of a quad has eight: the place of one of them. What a quad moves at once, eight numbers of 16 bits or four FP32
- * numbers of each lane, are neighbours. */
-template <bool FLOATS> __host__ __device__ constexpr int matrix_point(int part, int t, int i) {
-    return 32 * part + (FLOATS ? i / 4 * 16 + 4 * t + i % 4 : 8 * t + i);
+/* Of 32 points of a row, a lane of a quad has eight: the place of one of them. */
+template <MatrixWay WAY> __host__ __device__ constexpr int matrix_point(int part, int t, int i) {
+    return 32 * part + (WAY == MATRIX_ABREAST  ? i / 2 * 8 + 2 * t + i % 2
+                        : WAY == MATRIX_FLOATS ? i / 4 * 16 + 4 * t + i % 4
+                                               : 8 * t + i);
 }
 
 /* Of rows, forward, the left operand: row g of a result is the real part of k = 8 m + g, row g + 8 the imaginary one, but k = 0 has N2 / 2
  * for it; numbers of a sum are points 4 (step % 2) + 2 half of those of a lane, and the one after each. */
-template <bool SCALED, int N2, bool FLOATS> struct MatrixRows {
+template <bool SCALED, int N2, MatrixWay WAY> struct MatrixRows {
     MatrixWords of[N2 / 16][N2 / 16][32]; /* m, step, lane */
     __host__ __device__ constexpr MatrixRows() : of{} {
         const MatrixCosines<SCALED, N2, 0> roots;
@@ -141,7 +166,7 @@ template <bool SCALED, int N2, bool FLOATS> struct MatrixRows {
                 for (int lane = 0; lane < 32; ++lane)
                     for (int i = 0; i < 4; ++i) {
                         const int k = 8 * m + lane / 4;
-                        const int point = matrix_point<FLOATS>(step / 2, lane % 4, step % 2 * 4 + i / 2 * 2);
+                        const int point = matrix_point<WAY>(step / 2, lane % 4, step % 2 * 4 + i / 2 * 2);
                         const int turn = point * k, next = turn + k;
                         unsigned w = matrix_word(roots.cos(turn), roots.cos(next));
                         if (i % 2)
@@ -151,12 +176,12 @@ template <bool SCALED, int N2, bool FLOATS> struct MatrixRows {
                     }
     }
 };
-template <bool SCALED, int N2, bool FLOATS>
-__device__ const MatrixRows<SCALED, N2, FLOATS> matrix_rows = MatrixRows<SCALED, N2, FLOATS>();
+template <bool SCALED, int N2, MatrixWay WAY>
+__device__ const MatrixRows<SCALED, N2, WAY> matrix_rows = MatrixRows<SCALED, N2, WAY>();
 
 /* Inverse, the right operand, of half the results: columns of n are points 2 (n % 4) + column % 2 of those of lane column / 2; words of a sum are
  * k = 16 pair + 8 step + 4 half + t, of two steps at a time. */
-template <bool SCALED, int N2, bool FLOATS> struct MatrixPoints {
+template <bool SCALED, int N2, MatrixWay WAY> struct MatrixPoints {
     MatrixWords of[N2 / 8][N2 / 32][32]; /* n, pair of steps, lane */
     __host__ __device__ constexpr MatrixPoints() : of{} {
         const MatrixCosines<SCALED, N2, 0> roots;
@@ -166,15 +191,34 @@ template <bool SCALED, int N2, bool FLOATS> struct MatrixPoints {
                 for (int lane = 0; lane < 32; ++lane)
                     for (int e = 0; e < 4; ++e) {
                         const int k = 16 * pair + 4 * e + lane % 4, column = lane / 4;
-                        const int point = matrix_point<FLOATS>(n / 4, column / 2, 2 * (n % 4) + column % 2),
+                        const int point = matrix_point<WAY>(n / 4, column / 2, 2 * (n % 4) + column % 2),
                                   turn = point * k;
                         of[n][pair][lane].of[e] = k > 0 ? matrix_word(roots.cos(turn), matrix_minus(roots.sin(turn)))
                                                         : matrix_word(halves.cos(0), halves.cos(point * (N2 / 2)));
                     }
     }
 };
-template <bool SCALED, int N2, bool FLOATS>
-__device__ const MatrixPoints<SCALED, N2, FLOATS> matrix_points = MatrixPoints<SCALED, N2, FLOATS>();
+template <bool SCALED, int N2, MatrixWay WAY>
+__device__ const MatrixPoints<SCALED, N2, WAY> matrix_points = MatrixPoints<SCALED, N2, WAY>();
+
+/* The same abreast, the left operand: rows are 16 points, words of a sum k = 8 step + 4 half + t. */
+template <bool SCALED, int N2> struct MatrixSpots {
+    MatrixWords of[N2 / 16][N2 / 16][32]; /* of points, step, lane */
+    __host__ __device__ constexpr MatrixSpots() : of{} {
+        const MatrixCosines<SCALED, N2, 0> roots;
+        const MatrixCosines<SCALED, N2, 1> halves;
+        for (int n = 0; n < N2 / 16; ++n)
+            for (int step = 0; step < N2 / 16; ++step)
+                for (int lane = 0; lane < 32; ++lane)
+                    for (int i = 0; i < 4; ++i) {
+                        const int point = 16 * n + i % 2 * 8 + lane / 4, k = 8 * step + i / 2 * 4 + lane % 4,
+                                  turn = point * k;
+                        of[n][step][lane].of[i] = k > 0 ? matrix_word(roots.cos(turn), matrix_minus(roots.sin(turn)))
+                                                        : matrix_word(halves.cos(0), halves.cos(point * (N2 / 2)));
+                    }
+    }
+};
+template <bool SCALED, int N2> __device__ const MatrixSpots<SCALED, N2> matrix_spots = MatrixSpots<SCALED, N2>();
 
 /* Words of a table, of which a lane has one of 32. */
 CF_DEVICE MatrixWords matrix_fetch(const MatrixWords *own, int i) {

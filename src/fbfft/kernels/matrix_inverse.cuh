@@ -43,14 +43,14 @@ CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places,
     const unsigned *const plane = static_cast<const unsigned *>(call.in) + places.spectrum(g);
     unsigned next[4 * M::R];
     matrix_bins<K>(next, plane, int(threadIdx.x) / 32, t, call.bin_unit);
-    const MatrixSquare a = matrix_square(&matrix_columns<M::SCALED, true, M::DOWN>.of[0][lane]);
+    const MatrixSquare a = matrix_square(&matrix_columns<M::SCALED, true, false, M::DOWN>.of[0][lane]);
     cplx turn[2][M::R]; /* of j = g and g + 8 */
 #pragma unroll
     for (int h = 0; h < 2; ++h)
 #pragma unroll
         for (int c = 1; c < M::R; ++c)
             turn[h][c] = conj(cf_roots<M::N1>.w[c * (g + 8 * h)]);
-    smem<unsigned> own = z + (2 * t * M::PLANE + g);
+    smem<unsigned> own = z + (M::ABREAST ? 8 * g + 2 * t : 2 * t * M::PLANE + g);
 #pragma unroll 1
     for (int k = int(threadIdx.x) / 32; k < M::N2 / 2; k += M::WARPS) {
         unsigned w[4 * M::R];
@@ -71,19 +71,32 @@ CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places,
             matrix_bins<K>(next, plane, k + M::WARPS, t, call.bin_unit);
         matrix_classes<K>(u, a, w);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            cplx v[M::R];
+        for (int h = 0; h < 2; ++h) {
+            unsigned words[2][M::TILES]; /* of planes 2 t and 2 t + 1 */
 #pragma unroll
-            for (int c = 0; c < M::R; ++c) {
-                v[c] = {u[c][0][i], u[c][1][i]};
-                if (c > 0)
-                    v[c] = v[c] * turn[i / 2][c];
+            for (int e = 0; e < 2; ++e) {
+                cplx v[M::R];
+#pragma unroll
+                for (int c = 0; c < M::R; ++c) {
+                    v[c] = {u[c][0][2 * h + e], u[c][1][2 * h + e]};
+                    if (c > 0)
+                        v[c] = v[c] * turn[h][c];
+                }
+                dft_inverse<M::R>(v);
+#pragma unroll
+                for (int r = 0; r < M::TILES; ++r)
+                    words[e][r] = K::Bins::pack(v[M::FIRST + r].x, v[M::FIRST + r].y);
             }
-            dft_inverse<M::R>(v);
 #pragma unroll
-            for (int r = 0; r < M::TILES; ++r)
-                own[i % 2 * M::PLANE + k * M::WORD + 16 * r + i / 2 * 8] =
-                    K::Bins::pack(v[M::FIRST + r].x, v[M::FIRST + r].y);
+            for (int r = 0; r < M::TILES; ++r) {
+                const int row = 16 * r + 8 * h;
+                if constexpr (M::ABREAST) {
+                    smem_cast<uint2>(own + (k * M::WORD + 8 * row))[0] = make_uint2(words[0][r], words[1][r]);
+                } else {
+                    own[k * M::WORD + row] = words[0][r];
+                    own[M::PLANE + k * M::WORD + row] = words[1][r];
+                }
+            }
         }
     }
 }
@@ -118,7 +131,7 @@ CF_DEVICE void matrix_put_row(const float v[8], typename K::Storage::bits *row, 
     constexpr int WIDE = K::WIDE;
 #pragma unroll
     for (int e = 0; e < 8; e += WIDE) {
-        const int x = matrix_point<K::Storage::PLAIN>(part, t, e);
+        const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
         bool in = x >= G::template lo<2>() && x < G::template hi<2>();
         const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
         if (!in)
@@ -143,7 +156,7 @@ template <class K> CF_DEVICE void matrix_inverse_rows(smem<unsigned> z, const Pl
     typedef typename K::Offset Offset;
     typedef typename K::Storage::bits bits;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const MatrixWords *const table = &matrix_points<M::SCALED, M::N2, K::Storage::PLAIN>.of[0][0][lane];
+    const MatrixWords *const table = &matrix_points<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
 #pragma unroll 1
     for (int task = int(threadIdx.x) / 32; task < places.live * M::TILES; task += M::WARPS) {
         const int p = task / M::TILES, m = task % M::TILES;
@@ -198,6 +211,80 @@ template <class K> CF_DEVICE void matrix_inverse_rows(smem<unsigned> z, const Pl
     }
 }
 
+/* Planes that touch: a task is two rows of all planes, which are the right operand. */
+template <class K>
+CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
+    typedef Matrix<K> M;
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    typedef typename K::Storage::bits bits;
+    constexpr int LO = G::template lo<1>(), HI = G::template hi<1>();
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const MatrixWords *const table = &matrix_spots<M::SCALED, M::N2>.of[0][0][lane];
+    const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * places.factor(2 * t);
+    float bias[2] = {0, 0};
+    if (call.bias)
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+            bias[i] = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
+                                       places.channel(2 * t + i));
+    bool always = true;
+    const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(0), always);
+    bits *const signal = static_cast<bits *>(call.out) + places.signal(2 * t) + plane;
+#pragma unroll 1
+    for (int first = LO + 2 * (int(threadIdx.x) / 32); first < HI; first += 2 * M::WARPS) {
+        unsigned b[2][M::STEPS][2];
+        bits *row[2];
+        bool inside[2];
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            inside[h] = always && first + h < HI;
+            const int j = first + h < HI ? first + h : first;
+            row[h] = signal + offset_of<K, 1, Offset>(j, places.template start<1>(0), inside[h]);
+            smem<unsigned> from = z + (t * M::WORD + 8 * (j - 16 * M::FIRST) + g);
+#pragma unroll
+            for (int step = 0; step < M::STEPS; ++step)
+#pragma unroll
+                for (int i = 0; i < 2; ++i)
+                    b[h][step][i] = from[(8 * step + 4 * i) * M::WORD];
+        }
+#pragma unroll
+        for (int n = 0; n < M::N2 / 16; ++n) {
+            if (16 * n >= G::template hi<2>() || 16 * n + 16 <= G::template lo<2>())
+                continue;
+            float sum[2][4] = {};
+#pragma unroll
+            for (int step = 0; step < M::STEPS; ++step) {
+                const MatrixWords a = matrix_fetch(table, n * M::STEPS + step);
+#pragma unroll
+                for (int h = 0; h < 2; ++h)
+                    matrix_multiply<K>(sum[h], a.of, b[h][step][0], b[h][step][1]);
+            }
+#pragma unroll
+            for (int h = 0; h < 2; ++h)
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const int x = 16 * n + 8 * half + g;
+                    bool in = inside[h] && x >= G::template lo<2>() && x < G::template hi<2>();
+                    const Offset at =
+                        offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), places.template start<2>(0), in);
+                    if (!in)
+                        continue;
+                    float u[2];
+#pragma unroll
+                    for (int i = 0; i < 2; ++i) {
+                        u[i] = factor * sum[h][2 * half + i] + bias[i];
+                        if (call.accumulate)
+                            u[i] += K::Storage::load(row[h] + at + i);
+                    }
+#pragma unroll
+                    for (int i = 0; i < 2; i += K::WIDE)
+                        matrix_write<K, K::WIDE>(row[h] + at + i, u + i);
+                }
+        }
+    }
+}
+
 template <class K> CF_DEVICE void matrix_inverse(const TileCall &call) {
     typedef Tile<K> G;
     smem<char> shared = cf_dynamic_shared<char>();
@@ -205,5 +292,8 @@ template <class K> CF_DEVICE void matrix_inverse(const TileCall &call) {
     const Places<K> places = find_planes<K, true>(shared, call);
     matrix_inverse_columns<K>(z, places, call);
     __syncthreads();
-    matrix_inverse_rows<K>(z, places, call);
+    if constexpr (Matrix<K>::ABREAST)
+        matrix_inverse_abreast<K>(z, places, call);
+    else
+        matrix_inverse_rows<K>(z, places, call);
 }

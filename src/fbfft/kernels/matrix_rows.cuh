@@ -15,7 +15,7 @@ CF_DEVICE void matrix_load(float (&v)[8], const float *row, bool inside, int par
         v[e] = 0;
 #pragma unroll
     for (int e = 0; e < 8; e += WIDE) {
-        const int x = matrix_point<K::Storage::PLAIN>(part, t, e);
+        const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
         bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
         const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
         if (!in)
@@ -41,7 +41,7 @@ CF_DEVICE void matrix_load(unsigned (&w)[4], const unsigned short *row, bool ins
         w[e] = 0;
 #pragma unroll
     for (int e = 0; e < 8; e += WIDE) {
-        const int x = matrix_point<K::Storage::PLAIN>(part, t, e);
+        const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
         bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
         const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
         if (!in)
@@ -60,12 +60,47 @@ CF_DEVICE void matrix_load(unsigned (&w)[4], const unsigned short *row, bool ins
     }
 }
 
+/* The same of planes that touch: a quad has eight points of each plane g. Words come as pairs of planes, and are turned into pairs of points. */
+template <class K>
+CF_DEVICE void matrix_load_abreast(float (&v)[8], const float *row, bool inside, int part, int g, int t, int start) {
+    typedef Tile<K> G;
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+        const int x = matrix_point<MATRIX_ABREAST>(part, t, e);
+        bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
+        const auto at = offset_of<K, 2, typename K::Offset>(in ? x : G::template lo<2>(), start, in);
+        v[e] = in ? __ldg(row + at + g) : 0.0f;
+    }
+}
+template <class K>
+CF_DEVICE void matrix_load_abreast(unsigned (&w)[4], const unsigned short *row, bool inside, int part, int g, int t,
+                                   int start) {
+    typedef Tile<K> G;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const int x = 32 * part + 8 * i + g;
+        bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
+        const auto at = offset_of<K, 2, typename K::Offset>(in ? x : G::template lo<2>(), start, in);
+        const unsigned short *const from = row + at + 2 * t;
+        w[i] = 0;
+        if (in) {
+            if constexpr (K::WIDE == 2)
+                w[i] = __ldg(reinterpret_cast<const unsigned *>(from));
+            else
+                w[i] = __ldg(from) | unsigned(__ldg(from + 1)) << 16;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        w[i] = matrix_transposed(w[i]);
+}
+
 /* What a lane has of a row of a plane: as it stands in memory, and as products take it. */
 template <class K, bool FLOATS = K::Storage::PLAIN> struct MatrixRow { unsigned of[Matrix<K>::N2 / 32][4]; };
 template <class K> struct MatrixRow<K, true> { float of[Matrix<K>::N2 / 32][8]; };
 template <class K> using MatrixNumbers = MatrixRow<K, false>;
 
-/* Row j of a plane. */
+/* Row j of a plane, or of all that touch. */
 template <class K>
 CF_DEVICE void matrix_row(MatrixRow<K> &row, const Places<K> &places, const typename K::Storage::bits *signal, int p,
                           int j, int t) {
@@ -75,10 +110,14 @@ CF_DEVICE void matrix_row(MatrixRow<K> &row, const Places<K> &places, const type
     Offset at = offset_of<K, 1, Offset>(inside ? j : G::template lo<1>(), places.template start<1>(p), inside);
     at += offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), inside);
 #pragma unroll
-    for (int pair = 0; pair < Matrix<K>::N2 / 32; ++pair)
-        matrix_load<K>(row.of[pair], signal + at,
-                       inside && 32 * pair < G::template hi<2>() && 32 * pair + 32 > G::template lo<2>(), pair, t,
-                       places.template start<2>(p));
+    for (int pair = 0; pair < Matrix<K>::N2 / 32; ++pair) {
+        const bool any = inside && 32 * pair < G::template hi<2>() && 32 * pair + 32 > G::template lo<2>();
+        if constexpr (Matrix<K>::ABREAST)
+            matrix_load_abreast<K>(row.of[pair], signal + at, any, pair, int(threadIdx.x) % 32 / 4, t,
+                                   places.template start<2>(p));
+        else
+            matrix_load<K>(row.of[pair], signal + at, any, pair, t, places.template start<2>(p));
+    }
 }
 
 /* FP32 is multiplied by the scale before it is rounded. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scales of spectra where the transforms of matrix.cuh FIND them: each half of a plane's j has a factor of its own, from its numbers, until columns
- * take that of the block, the least of them. */
+/* Scales of spectra where the transforms of matrix.cuh FIND them: each part of a plane, half of its j or, abreast, one, has a factor of its own, from
+ * its numbers, until columns take that of the block, the least of them. */
 #pragma once
 
 #include "fbfft/kernels/matrix_rows.cuh"
@@ -43,8 +43,13 @@ template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, false> (&ro
 CF_DEVICE float matrix_power(unsigned exponent) { return __uint_as_float(exponent << 23); }
 
 /* The exponent of the block's factor, in every thread. What undoes it is noted. */
-template <class K> CF_DEVICE unsigned matrix_block_exponent(smem<float> halves, const TileCall &call) {
-    const float most = largest_of_warp(halves[int(threadIdx.x) % 16]);
+template <class K> CF_DEVICE unsigned matrix_block_exponent(smem<float> parts, const TileCall &call) {
+    constexpr int PARTS = Matrix<K>::PARTS;
+    float most = parts[int(threadIdx.x) % 32 % PARTS];
+#pragma unroll
+    for (int i = 32; i < PARTS; i += 32)
+        most = fmaxf(most, parts[i + int(threadIdx.x) % 32]);
+    most = largest_of_warp(most);
     const unsigned exponent = Factor<K>::exponent(most);
     if (threadIdx.x == 0) {
         const long long plane = ((long long)blockIdx.x - call.first_block) * K::P;
@@ -54,8 +59,8 @@ template <class K> CF_DEVICE unsigned matrix_block_exponent(smem<float> halves, 
     return exponent;
 }
 
-/* What takes a half's numbers to the block's factor, twice. */
-template <class K> CF_DEVICE unsigned matrix_share(float of_half, unsigned block) {
-    const float share = matrix_power(unsigned(max(127 + int(block) - int(Factor<K>::exponent(of_half)), 0)));
+/* What takes a part's numbers to the block's factor, twice. */
+template <class K> CF_DEVICE unsigned matrix_share(float of_part, unsigned block) {
+    const float share = matrix_power(unsigned(max(127 + int(block) - int(Factor<K>::exponent(of_part)), 0)));
     return pack_halves(share, share);
 }
