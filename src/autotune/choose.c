@@ -122,20 +122,23 @@ static double staged_seconds(const search *q, int pass, double *gy) {
 }
 
 /* Fused kernels where they cost less, or where there is no staged strategy; false if some pass has neither. The gradients are considered
- * together, since staged ones share the transform of gy. */
+ * together, since staged ones share the transform of gy, and fused ones may share its planes. */
 static bool take_fused(search *q) {
     double staged[CF_PASS_COUNT], gy = 0.0;
     const bool have_staged = q->best < HUGE_VAL;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         staged[pass] = have_staged ? staged_seconds(q, pass, &gy) : q->passes & 1 << pass ? HUGE_VAL : 0.0;
+    const double turn = cf_model_shared_turn(q->layer, q->device, &q->fused[CF_PASS_DATA], &q->fused[CF_PASS_WEIGHTS]);
     int best = 0;
     double least = HUGE_VAL;
     for (int set = 0; set < 1 << CF_PASS_COUNT; ++set) { /* passes that are fused */
         double seconds = 0.0;
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
             seconds += set & 1 << pass ? q->fused_seconds[pass] : staged[pass];
-        if (!(set & CONV_FFT_BACKWARD) && (q->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD)
+        if ((q->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && !(set & CONV_FFT_BACKWARD))
             seconds -= gy;
+        if ((set & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD)
+            seconds -= turn;
         if ((set & q->passes) == set && seconds < least) {
             least = seconds;
             best = set;

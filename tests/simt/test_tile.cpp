@@ -205,6 +205,7 @@ double scale_of(const cf_transform_desc &t, int64_t row, int64_t eight) {
 // Inputs by chance, and what becomes of them. Norms are as in fft_compare_plane().
 void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numbers &signal, Numbers &spectrum,
                 fft_errors &errors) {
+    const bool scaled = cf_spectrum_is_scaled(t.spectrum.dtype);
     generator g = generator_create(uint64_t(run.number));
     for (int64_t row = 0; row < rows; ++row)
         for (int64_t column = 0; column < t.spectrum.columns; ++column) {
@@ -212,8 +213,10 @@ void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numb
             std::vector<double> x = w.zeros();
             double square = 0, outputs = 0;
             w.each_point(row, column, [&](int64_t point, int64_t at) {
-                if (!t.inverse && !signal.count[size_t(at)])
-                    signal.add(at, random_rounded(g, signal.type));
+                if (!t.inverse && !signal.count[size_t(at)]) {
+                    const double outlier = scaled && random_once_in(&g, 40) ? 64 : 1; // parts of planes differ
+                    signal.add(at, outlier * random_rounded(g, signal.type));
+                }
                 x[size_t(2 * point)] = t.inverse ? random_value(&g) : signal.value[size_t(at)];
             });
             if (t.inverse) { // a spectrum is that of numbers
