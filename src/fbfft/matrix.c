@@ -5,15 +5,15 @@
 #include "device/jit.h"
 
 enum {
-    PLANES = 8,
+    PLANES = 8,         /* of an octet */
     TABLE = 32,         /* bytes, of a plane: where it is */
     WARPS = 64,         /* bytes, for what the warps of tile.cuh find */
     PARTS = 16,         /* of a block's planes, whose largest magnitudes are found: words */
     PARTS_ABREAST = 128 /* where planes touch */
 };
 
-/* Of a block: Matrix::SHARED_FORWARD or SHARED_INVERSE. */
-static int64_t shared_of(const cf_tile_config *tile) {
+/* Of an octet: its part of Matrix::SHARED_FORWARD or SHARED_INVERSE. */
+static int64_t octet_bytes(const cf_tile_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t rows = t->spectrum.basis[1], columns = t->spectrum.basis[2];
     const cf_axis_window *w = &t->window.axis[1];
@@ -45,10 +45,19 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     return halves && types && data && tile->problem.fft.layout.frequency_major && tile->kind == CF_TILE_PAIRS &&
            basis[0] == 1 && square && (!tile->planes_touch || t->spectrum.channels % PLANES == 0) &&
            (t->inverse || (t->scale == 1.0 && !is_small(t))) && facts->compute_major >= 8 &&
-           shared_of(tile) <= facts->shared_per_block;
+           octet_bytes(tile) <= facts->shared_per_block;
 }
 
-/* Of planes that touch, pairs of them. */
+/* Two of 16-bit planes that touch, where two blocks of one would share a multiprocessor: so they read and write whole sectors. */
+static int octets_of(const cf_tile_config *tile, const cf_gpu_facts *facts) {
+    const cf_transform_desc *t = &tile->problem.fft.transform;
+    return tile->planes_touch && t->tensor.dtype != CONV_FFT_FP32 && t->spectrum.channels % (2 * PLANES) == 0 &&
+                   t->spectrum.basis[1] == t->spectrum.basis[2] && 2 * octet_bytes(tile) <= facts->shared_per_block
+               ? 2
+               : 1;
+}
+
+/* Of planes that touch, those that a lane reads or writes at once. */
 static int widest(const cf_tile_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     if (!tile->planes_touch)
@@ -56,29 +65,33 @@ static int widest(const cf_tile_config *tile) {
                : cf_tile_has_pieces(tile, 4)                                   ? 4
                : cf_tile_has_pieces(tile, 2)                                   ? 2
                                                                                : 1;
-    bool pairs = t->tensor.sample_stride % 2 == 0 && t->tensor.group_stride % 2 == 0;
+    int wide = t->inverse ? tile->planes / 4 : 2;
+    while (t->tensor.sample_stride % wide || t->tensor.group_stride % wide)
+        wide /= 2;
     for (int x = 0; x < 3; ++x)
-        pairs = pairs && (t->window.axis[x].size == 1 || t->tensor.axis_stride[x] % 2 == 0);
-    return pairs ? 2 : 1;
+        while (t->window.axis[x].size > 1 && t->tensor.axis_stride[x] % wide)
+            wide /= 2;
+    return wide;
 }
 
 /* Blocks and threads that are fastest on an H200. */
-void cf_matrix_configure(cf_tile_config *tile) {
+void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t points = t->spectrum.basis[1] * t->spectrum.basis[2];
-    tile->planes = PLANES;
+    const int octets = octets_of(tile, facts);
+    tile->planes = octets * PLANES;
     tile->finds_scales = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % PLANES == 0;
-    tile->threads = points <= 1024 ? 128 : 256;
-    tile->blocks = points <= 1024 ? 4 : t->spectrum.basis[1] == 32 ? 3 : 2;
+    tile->threads = octets * (points <= 1024 ? 128 : 256);
+    tile->blocks = (points <= 1024 ? 4 : t->spectrum.basis[1] == 32 ? 3 : 2) / octets;
     tile->wide = widest(tile);
-    tile->shared = shared_of(tile);
+    tile->shared = octets * octet_bytes(tile);
 }
 
 static void emit_config(const cf_tile_config *tile, const char *name, cf_text *t) {
     const cf_transform_desc *d = &tile->problem.fft.transform;
     cf_tile_config plan = *tile;
     /* What the kernels of tile.cuh would take. */
-    plan.shared = PLANES * (TABLE + tile->plane * 8) + (cf_spectrum_is_scaled(d->spectrum.dtype) ? WARPS : 0);
+    plan.shared = tile->planes * (TABLE + tile->plane * 8) + (cf_spectrum_is_scaled(d->spectrum.dtype) ? WARPS : 0);
     cf_tile_emit_config(&plan, name, t);
     cf_text_add(t, "static_assert(Matrix<%s>::SHARED_%s == %lld, \"the planner counts otherwise\");\n", name,
                 d->inverse ? "INVERSE" : "FORWARD", (long long)tile->shared);

@@ -9,7 +9,7 @@
 bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts);
 
 /* Turn its blocks into theirs. */
-void cf_matrix_configure(cf_tile_config *tile);
+void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts);
 
 /* The kernel's text behind the device headers; its name is cf_fft. */
 void cf_matrix_emit(const cf_tile_config *tile, cf_text *text);

@@ -137,7 +137,7 @@ static conv_fft_status configure(const cf_tile_problem *p, const cf_gpu_facts *f
     CF_FORWARD(cf_tile_configure(p, facts, &pass->tile[0]));
     pass->matrix = cf_matrix_suits(&pass->tile[0], facts);
     if (pass->matrix)
-        cf_matrix_configure(&pass->tile[0]);
+        cf_matrix_configure(&pass->tile[0], facts);
     /* Pieces of a frequency-major spectrum that are no whole sectors cost more than a further kernel. */
     const int64_t *basis = p->fft.transform.spectrum.basis;
     const int64_t compute = 2 * (int64_t)cf_dtype_bytes(cf_compute_dtype(p->fft.transform.spectrum.dtype));

@@ -12,7 +12,8 @@
  * where w_16 is the left operand, and 16 words of eight planes are the right one; so neighbouring lanes store and load bins of neighbouring
  * planes. All but the products is in registers.
  *
- * Where planes touch (channels last), a product along rows has one row of all eight planes instead of eight rows of one.
+ * Where planes touch (channels last), a product along rows has one row of all eight planes instead of eight rows of one. So that whole sectors are
+ * read and written, a block may have two such octets, each in half of its warps.
  *
  * Between rows and columns numbers are rounded to 16 bits once, as spectra are; FP32 planes are so before their rows, too. Matrices are rounded, too: to multiples of a gain whose
  * products with sines and cosines happen to be nearer to such numbers than they are themselves.
@@ -74,7 +75,8 @@ template <class K> struct Matrix {
     static constexpr MatrixWay WAY = ABREAST             ? MATRIX_ABREAST
                                      : K::Storage::PLAIN ? MATRIX_FLOATS
                                                          : MATRIX_SHORTS;
-    static constexpr int N1 = G::N1, N2 = G::N2, R = N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32;
+    static constexpr int OCTETS = K::P / 8; /* two halves of a block, abreast: a sector has 16 numbers of 16 bits */
+    static constexpr int N1 = G::N1, N2 = G::N2, R = N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / OCTETS;
     static constexpr int STEPS = N2 / 16;                        /* of a product along rows */
     static constexpr int LIVE = (G::template hi<1>() + 15) / 16; /* of the R rows of a sum; the others are zero */
     static constexpr bool SCALED = K::Bins::SCALED;
@@ -84,15 +86,27 @@ template <class K> struct Matrix {
     static constexpr int FIRST = G::template lo<1>() / 16, TILES = (G::template hi<1>() + 15) / 16 - FIRST;
     static constexpr int WORD = (ABREAST ? 8 : 1) * 16 * TILES + 8, PLANE = N2 / 2 * WORD + 4;
     static constexpr int PARTS = ABREAST ? 128 : 16; /* forward, of planes, whose largest magnitudes are found */
-    static constexpr int SHARED_FORWARD = G::TABLE + 4 * (R * COLUMNS * LINE + PARTS),
-                         SHARED_INVERSE = G::TABLE + 4 * (ABREAST ? N2 / 2 * WORD : 8 * PLANE);
+    static constexpr int FORWARD = R * COLUMNS * LINE + PARTS, INVERSE = ABREAST ? N2 / 2 * WORD : 8 * PLANE; /* words */
+    static constexpr int SHARED_FORWARD = G::TABLE + 4 * OCTETS * FORWARD,
+                         SHARED_INVERSE = G::TABLE + 4 * OCTETS * INVERSE;
     /* Inverse, what keeps numbers between columns and rows as small as bins are. */
     static constexpr int DOWN = SCALED ? bits_of(N1) + 1 : 0;
     static constexpr int SUM =
         Factor<K>::SUM; /* forward, a bin is at most so many powers of two larger than the plane's largest number */
     static constexpr float GAIN = float(matrix_gain<SCALED>(16) * matrix_gain<SCALED>(N2));
-    static_assert(K::P == 8 && N1 % 16 == 0 && N2 % 32 == 0 && WARPS % R == 0, "the planner's choice");
+    static_assert(K::P == 8 * OCTETS && OCTETS <= (ABREAST ? 2 : 1) && N1 % 16 == 0 && N2 % 32 == 0 && WARPS % R == 0, "the planner's choice");
 };
+
+/* Of a thread: its octet, the warp there, and the octet's planes. */
+template <class K> CF_DEVICE int matrix_octet() {
+    return Matrix<K>::OCTETS == 1 ? 0 : int(threadIdx.x) / 32 / Matrix<K>::WARPS;
+}
+template <class K> CF_DEVICE int matrix_warp() {
+    return Matrix<K>::OCTETS == 1 ? int(threadIdx.x) / 32 : int(threadIdx.x) / 32 % Matrix<K>::WARPS;
+}
+template <class K> CF_DEVICE Places<K> matrix_places(const Places<K> &of_block, int octet) {
+    return {of_block.table + octet * 8 * 32, of_block.live - 8 * octet};
+}
 
 #ifdef CF_SIMT
 CF_DEVICE void matrix_multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {

@@ -110,7 +110,7 @@ CF_DEVICE void matrix_forward_abreast(smem<unsigned> y, smem<float> parts, const
     const typename K::Storage::bits *const signal =
         static_cast<const typename K::Storage::bits *>(call.in) + places.signal(0);
 #pragma unroll 1
-    for (int j = int(threadIdx.x) / 32; j < 16; j += M::WARPS) {
+    for (int j = matrix_warp<K>(); j < 16; j += M::WARPS) {
         MatrixRow<K> raw[M::LIVE];
 #pragma unroll
         for (int r = 0; r < M::LIVE; ++r)
@@ -192,7 +192,7 @@ template <class K>
 CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> parts, const Places<K> &places,
                                       const TileCall &call) {
     typedef Matrix<K> M;
-    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, warp = int(threadIdx.x) / 32, c = warp % M::R;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, warp = matrix_warp<K>(), c = warp % M::R;
     unsigned share[4] = {0, 0, 0, 0}; /* of the words of plane g; those of j from 4 t on are in one half */
     if constexpr (K::FINDS) {
         const unsigned block = matrix_block_exponent<K>(parts, call);
@@ -219,16 +219,16 @@ CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> parts, const
 }
 
 template <class K> CF_DEVICE void matrix_forward(const TileCall &call) {
-    typedef Tile<K> G;
+    typedef Matrix<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
-    smem<unsigned> y = smem_cast<unsigned>(shared + G::TABLE);
-    smem<float> parts = smem_cast<float>(shared + Matrix<K>::SHARED_FORWARD - 4 * Matrix<K>::PARTS);
-    const Places<K> places = find_planes<K, false>(shared, call);
+    smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + matrix_octet<K>() * M::FORWARD;
+    smem<float> parts = smem_cast<float>(y + (M::FORWARD - M::PARTS));
+    const Places<K> all = find_planes<K, false>(shared, call), places = matrix_places<K>(all, matrix_octet<K>());
     if constexpr (K::Bins::SCALED && !K::FINDS) {
-        find_factors<K>(shared, call, places.live);
+        find_factors<K>(shared, call, all.live);
         __syncthreads();
     }
-    if constexpr (Matrix<K>::ABREAST)
+    if constexpr (M::ABREAST)
         matrix_forward_abreast<K>(y, parts, places, call);
     else
         matrix_forward_rows<K>(y, parts, places, call);

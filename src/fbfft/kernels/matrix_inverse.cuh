@@ -42,7 +42,7 @@ CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places,
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const unsigned *const plane = static_cast<const unsigned *>(call.in) + places.spectrum(g);
     unsigned next[4 * M::R];
-    matrix_bins<K>(next, plane, int(threadIdx.x) / 32, t, call.bin_unit);
+    matrix_bins<K>(next, plane, matrix_warp<K>(), t, call.bin_unit);
     const MatrixSquare a = matrix_square(&matrix_columns<M::SCALED, true, false, M::DOWN>.of[0][lane]);
     cplx turn[2][M::R]; /* of j = g and g + 8 */
 #pragma unroll
@@ -52,7 +52,7 @@ CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places,
             turn[h][c] = conj(cf_roots<M::N1>.w[c * (g + 8 * h)]);
     smem<unsigned> own = z + (M::ABREAST ? 8 * g + 2 * t : 2 * t * M::PLANE + g);
 #pragma unroll 1
-    for (int k = int(threadIdx.x) / 32; k < M::N2 / 2; k += M::WARPS) {
+    for (int k = matrix_warp<K>(); k < M::N2 / 2; k += M::WARPS) {
         unsigned w[4 * M::R];
         float u[M::R][2][4] = {};
 #pragma unroll
@@ -211,37 +211,55 @@ template <class K> CF_DEVICE void matrix_inverse_rows(smem<unsigned> z, const Pl
     }
 }
 
-/* Planes that touch: a task is two rows of all planes, which are the right operand. */
+/* Numbers of neighbouring planes, in pieces of WIDE. */
+template <class K, int COUNT>
+CF_DEVICE void matrix_put_planes(typename K::Storage::bits *to, const float *sum, float factor, const float *bias,
+                                 bool accumulate) {
+    float u[COUNT];
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+        u[i] = factor * sum[i] + bias[i];
+        if (accumulate)
+            u[i] += K::Storage::load(to + i);
+    }
+    constexpr int PIECE = K::WIDE < COUNT ? K::WIDE : COUNT;
+#pragma unroll
+    for (int i = 0; i < COUNT; i += PIECE)
+        matrix_write<K, PIECE>(to + i, u + i);
+}
+
+/* Planes that touch: a task is two rows of one octet, or one of two, which are the right operand. places, z: of the block. */
 template <class K>
 CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
     typedef Matrix<K> M;
     typedef Tile<K> G;
     typedef typename K::Offset Offset;
     typedef typename K::Storage::bits bits;
-    constexpr int LO = G::template lo<1>(), HI = G::template hi<1>();
-    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    constexpr bool TWO = M::OCTETS == 2;
+    constexpr int LO = G::template lo<1>(), HI = G::template hi<1>(), ROWS = TWO ? 1 : 2, PLANES = TWO ? 4 : 2;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, own = PLANES * t; /* planes to store */
     const MatrixWords *const table = &matrix_spots<M::SCALED, M::N2>.of[0][0][lane];
-    const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * places.factor(2 * t);
-    float bias[2] = {0, 0};
+    const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * places.factor(own);
+    float bias[PLANES] = {};
     if (call.bias)
 #pragma unroll
-        for (int i = 0; i < 2; ++i)
+        for (int i = 0; i < PLANES; ++i)
             bias[i] = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                       places.channel(2 * t + i));
+                                       places.channel(own + i));
     bool always = true;
-    const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(0), always);
-    bits *const signal = static_cast<bits *>(call.out) + places.signal(2 * t) + plane;
+    const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(own), always);
+    bits *const signal = static_cast<bits *>(call.out) + places.signal(own) + plane;
 #pragma unroll 1
-    for (int first = LO + 2 * (int(threadIdx.x) / 32); first < HI; first += 2 * M::WARPS) {
+    for (int first = LO + ROWS * (int(threadIdx.x) / 32); first < HI; first += ROWS * (K::T / 32)) {
         unsigned b[2][M::STEPS][2];
         bits *row[2];
         bool inside[2];
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            inside[h] = always && first + h < HI;
-            const int j = first + h < HI ? first + h : first;
-            row[h] = signal + offset_of<K, 1, Offset>(j, places.template start<1>(0), inside[h]);
-            smem<unsigned> from = z + (t * M::WORD + 8 * (j - 16 * M::FIRST) + g);
+            const int next = TWO ? 0 : h, j = first + next < HI ? first + next : first;
+            inside[h] = always && first + next < HI;
+            row[h] = signal + offset_of<K, 1, Offset>(j, places.template start<1>(own), inside[h]);
+            smem<unsigned> from = z + ((TWO ? h * M::INVERSE : 0) + t * M::WORD + 8 * (j - 16 * M::FIRST) + g);
 #pragma unroll
             for (int step = 0; step < M::STEPS; ++step)
 #pragma unroll
@@ -261,38 +279,40 @@ CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places,
                     matrix_multiply<K>(sum[h], a.of, b[h][step][0], b[h][step][1]);
             }
 #pragma unroll
-            for (int h = 0; h < 2; ++h)
+            for (int half = 0; half < 2; ++half) {
+                const int x = 16 * n + 8 * half + g;
 #pragma unroll
-                for (int half = 0; half < 2; ++half) {
-                    const int x = 16 * n + 8 * half + g;
+                for (int h = 0; h < ROWS; ++h) {
                     bool in = inside[h] && x >= G::template lo<2>() && x < G::template hi<2>();
                     const Offset at =
-                        offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), places.template start<2>(0), in);
-                    if (!in)
-                        continue;
-                    float u[2];
+                        offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), places.template start<2>(own), in);
+                    float v[PLANES];
 #pragma unroll
-                    for (int i = 0; i < 2; ++i) {
-                        u[i] = factor * sum[h][2 * half + i] + bias[i];
-                        if (call.accumulate)
-                            u[i] += K::Storage::load(row[h] + at + i);
+                    for (int i = 0; i < PLANES; ++i) {
+                        v[i] = sum[h][2 * half + i % 2];
+                        if constexpr (TWO) { /* of lanes 2 (t % 2) and the one after it, which have them of both octets */
+                            const int from = lane / 4 * 4 + t % 2 * 2 + i / 2;
+                            const float low = __shfl_sync(0xffffffffu, v[i], from),
+                                        high = __shfl_sync(0xffffffffu, sum[1][2 * half + i % 2], from);
+                            v[i] = t < 2 ? low : high;
+                        }
                     }
-#pragma unroll
-                    for (int i = 0; i < 2; i += K::WIDE)
-                        matrix_write<K, K::WIDE>(row[h] + at + i, u + i);
+                    if (in)
+                        matrix_put_planes<K, PLANES>(row[h] + at, v, factor, bias, call.accumulate);
                 }
+            }
         }
     }
 }
 
 template <class K> CF_DEVICE void matrix_inverse(const TileCall &call) {
-    typedef Tile<K> G;
+    typedef Matrix<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
-    smem<unsigned> z = smem_cast<unsigned>(shared + G::TABLE);
+    smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE);
     const Places<K> places = find_planes<K, true>(shared, call);
-    matrix_inverse_columns<K>(z, places, call);
+    matrix_inverse_columns<K>(z + matrix_octet<K>() * M::INVERSE, matrix_places<K>(places, matrix_octet<K>()), call);
     __syncthreads();
-    if constexpr (Matrix<K>::ABREAST)
+    if constexpr (M::ABREAST)
         matrix_inverse_abreast<K>(z, places, call);
     else
         matrix_inverse_rows<K>(z, places, call);

@@ -84,7 +84,7 @@ CF_DEVICE void matrix_load_abreast(unsigned (&w)[4], const unsigned short *row, 
         const unsigned short *const from = row + at + 2 * t;
         w[i] = 0;
         if (in) {
-            if constexpr (K::WIDE == 2)
+            if constexpr (K::WIDE > 1)
                 w[i] = __ldg(reinterpret_cast<const unsigned *>(from));
             else
                 w[i] = __ldg(from) | unsigned(__ldg(from + 1)) << 16;

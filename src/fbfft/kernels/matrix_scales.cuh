@@ -51,8 +51,8 @@ template <class K> CF_DEVICE unsigned matrix_block_exponent(smem<float> parts, c
         most = fmaxf(most, parts[i + int(threadIdx.x) % 32]);
     most = largest_of_warp(most);
     const unsigned exponent = Factor<K>::exponent(most);
-    if (threadIdx.x == 0) {
-        const long long plane = ((long long)blockIdx.x - call.first_block) * K::P;
+    const long long plane = ((long long)blockIdx.x - call.first_block) * K::P + 8 * matrix_octet<K>();
+    if (matrix_warp<K>() == 0 && threadIdx.x % 32 == 0) {
         *scale_of_plane(call, call.row_first + plane / call.columns * call.row_step, plane % call.columns) =
             Factor<K>::scale(most);
     }
