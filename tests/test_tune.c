@@ -442,8 +442,10 @@ static void best_passes_are_combined(void **state) {
     take_bases(&two[1], 160, 14);
     for (size_t i = 0; i < 2; ++i)
         assert_int_equal(cf_candidates_insert(&list, i, &two[i]), CONV_FFT_SUCCESS);
-    cf_race race = {.job = &job, .list = &list, .end = cf_clock_seconds() + 60.0};
-    assert_int_equal(cf_race_open(&race, CONV_FFT_TUNE_EXHAUSTIVE), CONV_FFT_SUCCESS);
+    cf_race race = {.job = &job, .list = &list}, *const races[] = {&race};
+    const double end = cf_clock_seconds() + 60.0;
+    assert_int_equal(cf_races_plan(races, 1, CONV_FFT_TUNE_EXHAUSTIVE, end), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_race_open(&race, end), CONV_FFT_SUCCESS);
     assert_int_equal(race.count, 2);
     for (size_t i = 0; i < 2; ++i)
         assert_int_equal(cf_rig_run(&race.rig, list.items[i].plan), CONV_FFT_SUCCESS);

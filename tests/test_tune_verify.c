@@ -5,6 +5,7 @@
 #include "layer.h"
 #include "scratch.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,21 +45,20 @@ static void add(cf_candidates *list, int data, int weights) {
 
 /* Search a list for both gradients; bases of the winner, 0 if there is none. */
 static void winner_of(const char *directory, cf_candidates *list, int64_t *data, int64_t *weights) {
-    const cf_search_limits limits = {CONV_FFT_TUNE_EXHAUSTIVE, 60.0};
     conv_fft_context *context = test_context_in(directory, 1);
     conv_fft_problem p;
     cf_layer checked;
-    bool decided;
-    char why[256];
     assert_int_equal(conv_fft_problem_parse("in=2x3x12x12 out=3 kernel=3x3", &p, NULL, 0), CONV_FFT_SUCCESS);
     assert_int_equal(cf_layer_make(&p, &checked), CONV_FFT_SUCCESS);
     const cf_tuning_job job = {.context = context, .layer = &checked, .passes = CONV_FFT_BACKWARD};
-    assert_int_equal(cf_search_run(&job, &limits, list, &decided, why), CONV_FFT_SUCCESS);
-    *data = decided ? list->items[0].strategy[CF_PASS_DATA].basis[2] : 0;
-    *weights = decided ? list->items[0].strategy[CF_PASS_WEIGHTS].basis[2] : 0;
-    if (!decided)
-        assert_string_equal(why, "no strategy's results agreed with those of another");
-    cf_candidates_clear(list);
+    cf_tuning_search search = {.job = job, .list = *list};
+    assert_int_equal(cf_searches_plan(&search, 1, CONV_FFT_TUNE_EXHAUSTIVE, HUGE_VAL), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_search_run(&search, 60.0), CONV_FFT_SUCCESS);
+    *data = search.decided ? search.list.items[0].strategy[CF_PASS_DATA].basis[2] : 0;
+    *weights = search.decided ? search.list.items[0].strategy[CF_PASS_WEIGHTS].basis[2] : 0;
+    if (!search.decided)
+        assert_string_equal(search.why, "no strategy's results agreed with those of another");
+    cf_search_end(&search);
     conv_fft_context_destroy(context);
 }
 

@@ -148,9 +148,21 @@ static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record 
 
 /* ---- searches */
 
-/* What is left of the time, which asking other libraries for candidates has taken a part of. */
-static cf_search_limits limits_of(const planning *p, int sets_left) {
-    return (cf_search_limits){p->options->tuning, fmax(0.0, p->end - cf_clock_seconds()) / sets_left};
+/* Sets of passes that have no record, or are measured again. */
+typedef struct sought {
+    int count;
+    cf_tuning_search search[2];
+    cf_record_key key[2];
+} sought;
+
+static void end_searches(sought *s) {
+    for (int i = 0; i < s->count; ++i)
+        cf_search_end(&s->search[i]);
+}
+
+/* What is left of the time. */
+static double seconds_of(const planning *p, int sets_left) {
+    return fmax(0.0, p->end - cf_clock_seconds()) / sets_left;
 }
 
 /* A search has decided nothing: for which layer, why, and who decides then. */
@@ -165,34 +177,35 @@ static void warn(const planning *p, const cf_record_key *key, const char *why) {
            (p->chosen & set) == set ? "the record from before stays" : "the cost model decides");
 }
 
-static conv_fft_status search(planning *p, const cf_record_key *key, int sets_left) {
-    const int set = key->passes;
-    const cf_tuning_job job = job_of(p, set);
-    cf_candidates list;
+static conv_fft_status search(planning *p, const cf_record_key *key, double seconds, cf_tuning_search *s) {
     cf_record record;
-    bool decided;
-    char why[256];
-    CF_FORWARD(cf_candidates_make(&job, &list));
-    const cf_search_limits limits = limits_of(p, sets_left);
-    conv_fft_status status = cf_search_run(&job, &limits, &list, &decided, why);
-    if (status == CONV_FFT_SUCCESS && decided)
-        status = cf_search_record(&job, limits.mode, &list, &record);
-    if (status == CONV_FFT_SUCCESS && decided) {
-        adopt(p, set, &record, list.items[0].strategy);
+    CF_FORWARD(cf_search_run(s, seconds));
+    if (s->decided) {
+        CF_FORWARD(cf_search_record(s, p->options->tuning, &record));
+        adopt(p, s->job.passes, &record, s->list.items[0].strategy);
         if (cf_tuner_put(p->context->tuner, &record) != CONV_FFT_SUCCESS)
             cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning: %s; this result is not kept",
                    conv_fft_last_error());
-    }
-    if (status == CONV_FFT_SUCCESS && !decided && list.count > 0)
-        warn(p, key, why);
-    cf_candidates_clear(&list);
-    if (status != CONV_FFT_OUT_OF_MEMORY)
-        return status;
-    warn(p, key, conv_fft_last_error());
+    } else if (s->list.count > 0)
+        warn(p, key, s->why);
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status tune_set(planning *p, int set, int sets_left) {
+static conv_fft_status search_all(planning *p, sought *s) {
+    const conv_fft_status planned = cf_searches_plan(s->search, s->count, p->options->tuning, p->end);
+    for (int i = 0; i < s->count; ++i) {
+        const conv_fft_status status =
+            planned == CONV_FFT_SUCCESS ? search(p, &s->key[i], seconds_of(p, s->count - i), &s->search[i]) : planned;
+        if (status != CONV_FFT_OUT_OF_MEMORY)
+            CF_FORWARD(status);
+        else
+            warn(p, &s->key[i], conv_fft_last_error());
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Adopt what a record says; if it is to be measured, begin that. */
+static conv_fft_status tune_set(planning *p, int set, sought *s) {
     const conv_fft_tuning mode = p->options->tuning;
     cf_record_key key;
     cf_record record;
@@ -219,7 +232,14 @@ static conv_fft_status tune_set(planning *p, int set, int sets_left) {
                 return CONV_FFT_SUCCESS;
         }
     }
-    return search(p, &key, sets_left);
+    const cf_tuning_job job = job_of(p, set);
+    s->key[s->count] = key;
+    const conv_fft_status status = cf_search_begin(&job, &s->search[s->count++]);
+    if (status != CONV_FFT_OUT_OF_MEMORY)
+        return status;
+    warn(p, &key, conv_fft_last_error());
+    cf_search_end(&s->search[--s->count]);
+    return CONV_FFT_SUCCESS;
 }
 
 static double default_seconds(conv_fft_tuning mode) { return mode == CONV_FFT_TUNE_MEASURE ? 10.0 : HUGE_VAL; }
@@ -233,9 +253,14 @@ static conv_fft_status tune(planning *p) {
     const int count = cf_tuned_together(o->passes & ~p->chosen, o->keep, sets);
     p->end =
         cf_clock_seconds() + (o->tune_milliseconds ? 1e-3 * (double)o->tune_milliseconds : default_seconds(o->tuning));
-    for (int i = 0; i < count; ++i)
-        CF_FORWARD(tune_set(p, sets[i], count - i));
-    return CONV_FFT_SUCCESS;
+    sought s = {.count = 0};
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    for (int i = 0; i < count && status == CONV_FFT_SUCCESS; ++i)
+        status = tune_set(p, sets[i], &s);
+    if (status == CONV_FFT_SUCCESS)
+        status = search_all(p, &s);
+    end_searches(&s);
+    return status;
 }
 
 /* ---- the plan */
@@ -287,25 +312,32 @@ conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_probl
 
 /* ---- showing the candidates */
 
-static conv_fft_status show(const planning *p, int set, int sets_left, cf_candidate_visit visit, void *user) {
-    const cf_tuning_job job = job_of(p, set);
-    cf_candidates list;
-    bool decided = false;
-    char why[256] = "";
-    CF_FORWARD(cf_candidates_make(&job, &list));
-    const cf_search_limits limits = limits_of(p, sets_left);
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    if (limits.mode >= CONV_FFT_TUNE_MEASURE)
-        status = cf_search_run(&job, &limits, &list, &decided, why);
-    for (size_t i = 0; i < list.count && status == CONV_FFT_SUCCESS; ++i) {
-        const char *verdict = list.items[i].verdict ? list.items[i].verdict : "";
-        if (!decided && i == 0)
-            verdict = *why ? why : "the cost model's first";
-        if (visit(&job, &list.items[i], verdict, user) != 0)
-            status = cf_fail(CONV_FFT_CANCELLED, "visit ended the walk over the candidates");
+static conv_fft_status show(const cf_tuning_search *s, cf_candidate_visit visit, void *user) {
+    for (size_t i = 0; i < s->list.count; ++i) {
+        const char *verdict = s->list.items[i].verdict ? s->list.items[i].verdict : "";
+        if (!s->decided && i == 0)
+            verdict = *s->why ? s->why : "the cost model's first";
+        if (visit(&s->job, &s->list.items[i], verdict, user) != 0)
+            return cf_fail(CONV_FFT_CANCELLED, "visit ended the walk over the candidates");
     }
-    cf_candidates_clear(&list);
-    return status;
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status show_all(const planning *p, const int sets[2], int count, sought *s, cf_candidate_visit visit,
+                                void *user) {
+    const conv_fft_tuning mode = p->options->tuning;
+    while (s->count < count) {
+        const cf_tuning_job job = job_of(p, sets[s->count]);
+        CF_FORWARD(cf_search_begin(&job, &s->search[s->count++]));
+    }
+    if (mode >= CONV_FFT_TUNE_MEASURE)
+        CF_FORWARD(cf_searches_plan(s->search, count, mode, p->end));
+    for (int i = 0; i < count; ++i) {
+        if (mode >= CONV_FFT_TUNE_MEASURE)
+            CF_FORWARD(cf_search_run(&s->search[i], seconds_of(p, count - i)));
+        CF_FORWARD(show(&s->search[i], visit, user));
+    }
+    return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_autotune_candidates(conv_fft_context *context, const conv_fft_problem *problem,
@@ -322,7 +354,8 @@ conv_fft_status cf_autotune_candidates(conv_fft_context *context, const conv_fft
     p.end = cf_clock_seconds() +
             (options->tune_milliseconds ? 1e-3 * (double)options->tune_milliseconds : default_seconds(options->tuning));
     const int count = cf_tuned_together(options->passes, options->keep, sets);
-    for (int i = 0; i < count; ++i)
-        CF_FORWARD(show(&p, sets[i], count - i, visit, user));
-    return CONV_FFT_SUCCESS;
+    sought s = {.count = 0};
+    const conv_fft_status status = show_all(&p, sets, count, &s, visit, user);
+    end_searches(&s);
+    return status;
 }

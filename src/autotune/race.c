@@ -85,23 +85,27 @@ void cf_race_drop(cf_race *r, size_t i, const char *verdict) {
     r->list->items[--r->count] = dropped;
 }
 
-/* Plans on their way. why[]: what keeps a candidate out of the race, NULL if nothing does. */
-typedef struct planning {
+/* A plan on its way. */
+typedef struct order {
     cf_race *race;
-    size_t first; /* those before have plans */
-    double half;  /* by the clock: compiling may take half of the time */
-    const char **why;
+    size_t place;    /* of the candidate */
+    const char *why; /* that keeps it out of the race, NULL if nothing does */
+} order;
+
+typedef struct planning {
+    order *orders;
+    double half; /* by the clock: compiling may take half of the time */
 } planning;
 
 static conv_fft_status make_one_plan(void *user, int i) {
-    planning *p = user;
-    const cf_tuning_job *job = p->race->job;
-    const size_t at = p->first + (size_t)i;
-    cf_candidate *c = &p->race->list->items[at];
+    const planning *p = user;
+    order *o = &p->orders[i];
+    const cf_tuning_job *job = o->race->job;
+    cf_candidate *c = &o->race->list->items[o->place];
     uint64_t smallest = 0;
-    CF_FORWARD(cf_race_go_on(p->race));
-    if (at >= 2 && cf_clock_seconds() > p->half) {
-        p->why[i] = out_of_time;
+    CF_FORWARD(cf_race_go_on(p->orders[0].race)); /* one answer ends all */
+    if (o->place >= 2 && cf_clock_seconds() > p->half) {
+        o->why = out_of_time;
         return CONV_FFT_SUCCESS;
     }
     const conv_fft_status status = cf_plan_create(job->layer, job->context->device, job->passes, c->strategy,
@@ -109,12 +113,13 @@ static conv_fft_status make_one_plan(void *user, int i) {
     if (status == CONV_FFT_OUT_OF_MEMORY)
         return status;
     if (status != CONV_FFT_SUCCESS)
-        p->why[i] = smallest ? "it needs more workspace than is allowed" : "no plan can be made of it";
+        o->why = smallest ? "it needs more workspace than is allowed" : "no plan can be made of it";
     return CONV_FFT_SUCCESS;
 }
 
 /* What the rig must have room for; NULL, or why the candidate cannot take part. */
-static const char *take_sizes(cf_race *r, cf_candidate *c, cf_rig_sizes *sizes) {
+static const char *take_sizes(cf_race *r, cf_candidate *c) {
+    cf_rig_sizes *sizes = &r->sizes;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if (r->job->passes & 1 << pass)
             c->strategy[pass] = c->plan->pass[pass].strategy;
@@ -127,43 +132,77 @@ static const char *take_sizes(cf_race *r, cf_candidate *c, cf_rig_sizes *sizes) 
     return NULL;
 }
 
-/* Make the plans of those from `first` on, as many as the time allows. On a GPU that is compiling, which all processors share. */
-static conv_fft_status make_plans(cf_race *r, size_t first, double half, cf_rig_sizes *sizes) {
-    const size_t count = r->count - first;
-    planning p = {r, first, half, calloc(count + 1, sizeof *p.why)};
-    if (!p.why)
-        return cf_fail_memory((count + 1) * sizeof *p.why, "a search");
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    if (r->job->context->gpu)
-        status = cf_workers_run((int)count, make_one_plan, &p);
-    for (size_t i = 0; i < count && !r->job->context->gpu && status == CONV_FFT_SUCCESS; ++i)
-        status = make_one_plan(&p, (int)i);
-    for (size_t i = 0, at = first; i < count && status == CONV_FFT_SUCCESS; ++i) {
-        const char *why = p.why[i] ? p.why[i] : take_sizes(r, &r->list->items[at], sizes);
-        if (why)
-            cf_race_drop(r, at, why);
-        else
-            ++at;
+/* Those that have no plans yet, the best of each race before the others; returns how many there are. */
+static size_t give_orders(cf_race *const races[], int count, order *orders) {
+    size_t given = 0;
+    for (size_t next = 0, before = SIZE_MAX; given != before; ++next) {
+        before = given;
+        for (int i = 0; i < count; ++i)
+            if (races[i]->planned + next < races[i]->count)
+                orders[given++] = (order){races[i], races[i]->planned + next, NULL};
     }
-    free(p.why);
+    return given;
+}
+
+/* As many plans as the time allows. */
+static conv_fft_status make_plans(cf_race *const races[], int count, double half) {
+    size_t room = 1;
+    for (int i = 0; i < count; ++i)
+        room += races[i]->count - races[i]->planned;
+    planning p = {calloc(room, sizeof *p.orders), half};
+    if (!p.orders)
+        return cf_fail_memory(room * sizeof *p.orders, "a search");
+    const size_t given = give_orders(races, count, p.orders);
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    if (races[0]->job->context->gpu)
+        status = cf_workers_run((int)given, make_one_plan, &p);
+    for (size_t i = 0; i < given && !races[0]->job->context->gpu && status == CONV_FFT_SUCCESS; ++i)
+        status = make_one_plan(&p, (int)i);
+    for (size_t i = 0; i < given && status == CONV_FFT_SUCCESS; ++i) {
+        cf_race *r = p.orders[i].race;
+        const char *why = p.orders[i].why ? p.orders[i].why : take_sizes(r, &r->list->items[r->planned]);
+        if (why)
+            cf_race_drop(r, r->planned, why);
+        else
+            ++r->planned;
+    }
+    free(p.orders);
     return status;
 }
 
 /* In the place of those that cannot take part, the best of the others; false if there are none. */
-static bool fill_up(cf_race *r, size_t wanted) {
-    const size_t before = r->count;
-    for (size_t i = r->count; i < r->list->count && r->count < wanted; ++i) {
+static bool fill_up(cf_race *r) {
+    for (size_t i = r->count; i < r->list->count && r->count < r->wanted; ++i) {
         const cf_candidate moved = r->list->items[i];
         if (moved.verdict != cf_race_untried || moved.predicted == HUGE_VAL)
             continue;
         memmove(&r->list->items[r->count + 1], &r->list->items[r->count], (i - r->count) * sizeof moved);
         r->list->items[r->count++] = moved;
     }
-    return r->count > before;
+    return r->count > r->planned;
+}
+
+conv_fft_status cf_races_plan(cf_race *const races[], int count, conv_fft_tuning mode, double end) {
+    const double begin = cf_clock_seconds(), half = begin + (end - begin) / 2;
+    bool more = count > 0;
+    for (int i = 0; i < count; ++i) {
+        cf_race *r = races[i];
+        r->searcher = pthread_self();
+        r->count = choose_field(r->job, mode, r->list);
+        r->wanted = mode == CONV_FFT_TUNE_MEASURE && r->count > BEST_FEW ? BEST_FEW : r->count;
+    }
+    while (more) {
+        CF_FORWARD(make_plans(races, count, half));
+        more = false;
+        for (int i = 0; i < count && mode == CONV_FFT_TUNE_MEASURE && cf_clock_seconds() < half; ++i)
+            more = fill_up(races[i]) || more;
+    }
+    return CONV_FFT_SUCCESS;
 }
 
 /* Where there is too little memory for all workspaces, the largest drop out. */
-static conv_fft_status make_rig(cf_race *r, cf_rig_sizes *sizes) {
+static conv_fft_status make_rig(cf_race *r) {
+    cf_rig_sizes *sizes = &r->sizes;
     const cf_gpu *gpu = r->job->context->gpu;
     sizes->flush = gpu ? 2 * (size_t)gpu->facts.l2_bytes : CPU_FLUSH_BYTES;
     for (;;) {
@@ -270,18 +309,9 @@ conv_fft_status cf_race_run(cf_race *r) {
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_race_open(cf_race *r, conv_fft_tuning mode) {
-    const double begin = cf_clock_seconds(), half = begin + (r->end - begin) / 2;
-    cf_rig_sizes sizes = {0};
-    size_t made = 0;
-    r->searcher = pthread_self();
-    r->count = choose_field(r->job, mode, r->list);
-    const size_t wanted = mode == CONV_FFT_TUNE_MEASURE && r->count > BEST_FEW ? BEST_FEW : r->count;
-    do {
-        CF_FORWARD(make_plans(r, made, half, &sizes));
-        made = r->count;
-    } while (mode == CONV_FFT_TUNE_MEASURE && cf_clock_seconds() < half && fill_up(r, wanted));
-    return r->count > 0 ? make_rig(r, &sizes) : CONV_FFT_SUCCESS;
+conv_fft_status cf_race_open(cf_race *r, double end) {
+    r->end = end;
+    return r->count > 0 ? make_rig(r) : CONV_FFT_SUCCESS;
 }
 
 void cf_race_close(cf_race *r) {

@@ -15,8 +15,11 @@
 typedef struct cf_race {
     const cf_tuning_job *job;
     cf_candidates *list;
-    size_t count; /* the first so many are in the race */
-    double end;   /* by the clock */
+    size_t count;   /* the first so many are in the race */
+    size_t wanted;  /* so many are to be in it */
+    size_t planned; /* the first so many have plans */
+    double end;     /* by the clock */
+    cf_rig_sizes sizes;
     cf_rig rig;
     pthread_t searcher;  /* who asks whether to go on; plans are made by other threads too */
     atomic_bool stopped; /* not to go on */
@@ -25,8 +28,12 @@ typedef struct cf_race {
 /* The verdict on candidates that nothing was done about. */
 extern const char cf_race_untried[];
 
-/* Take in those that the mode times, best predictions first, and make their plans, as many as half of the time allows, and the rig. */
-conv_fft_status cf_race_open(cf_race *race, conv_fft_tuning mode);
+/* Take in those that the mode times, best predictions first, and make their plans: of all races together, as many as half of the time until
+ * `end` allows. On a GPU that is compiling, which all processors share, so that one race's slowest kernel keeps no other race waiting. */
+conv_fft_status cf_races_plan(cf_race *const races[], int count, conv_fft_tuning mode, double end);
+
+/* The rig, for those that have plans. */
+conv_fft_status cf_race_open(cf_race *race, double end);
 void cf_race_close(cf_race *race);
 
 bool cf_race_is_late(const cf_race *race);

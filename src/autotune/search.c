@@ -2,7 +2,6 @@
 #include "autotune/search.h"
 
 #include "autotune/libraries.h"
-#include "autotune/race.h"
 #include "autotune/verify.h"
 #include "core/clock.h"
 
@@ -242,29 +241,53 @@ static int by_time(const void *a, const void *b) {
     return (x->predicted > y->predicted) - (x->predicted < y->predicted);
 }
 
-conv_fft_status cf_search_run(const cf_tuning_job *job, const cf_search_limits *limits, cf_candidates *list,
-                              bool *decided, char why[256]) {
-    cf_race r = {.job = job, .list = list, .end = cf_clock_seconds() + limits->seconds};
-    *decided = false;
-    for (size_t i = 0; i < list->count; ++i)
-        list->items[i].verdict = cf_race_untried;
-    conv_fft_status status = cf_race_open(&r, limits->mode);
+conv_fft_status cf_search_begin(const cf_tuning_job *job, cf_tuning_search *s) {
+    memset(s, 0, sizeof *s);
+    s->job = *job;
+    return cf_candidates_make(&s->job, &s->list);
+}
+
+void cf_search_end(cf_tuning_search *s) { cf_candidates_clear(&s->list); }
+
+conv_fft_status cf_searches_plan(cf_tuning_search *searches, int count, conv_fft_tuning mode, double end) {
+    cf_race **races = calloc((size_t)count + 1, sizeof *races);
+    if (!races)
+        return cf_fail_memory((size_t)count * sizeof *races, "a search");
+    for (int i = 0; i < count; ++i) {
+        cf_tuning_search *s = &searches[i];
+        s->race.job = &s->job;
+        s->race.list = &s->list;
+        for (size_t k = 0; k < s->list.count; ++k)
+            s->list.items[k].verdict = cf_race_untried;
+        races[i] = &s->race;
+    }
+    const conv_fft_status status = cf_races_plan(races, count, mode, end);
+    free(races);
+    return status;
+}
+
+conv_fft_status cf_search_run(cf_tuning_search *s, double seconds) {
+    cf_race *r = &s->race;
+    cf_candidates *list = &s->list;
+    s->decided = false;
+    conv_fft_status status = cf_race_open(r, cf_clock_seconds() + seconds);
     /* With no time left for a second candidate there is nothing to compare. */
-    const bool compares = !cf_race_is_late(&r) && (r.count > 1 || list->count == 1);
-    if (r.count == 0)
-        snprintf(why, 256, "none of %zu strategies could be prepared", list->count);
-    else if (!compares && !cf_race_is_late(&r))
-        snprintf(why, 256, "one of %zu strategies could be prepared within options.workspace_limit", list->count);
+    const bool compares = !cf_race_is_late(r) && (r->count > 1 || list->count == 1);
+    if (r->count == 0)
+        snprintf(s->why, sizeof s->why, "none of %zu strategies could be prepared", list->count);
+    else if (!compares && !cf_race_is_late(r))
+        snprintf(s->why, sizeof s->why, "one of %zu strategies could be prepared within options.workspace_limit",
+                 list->count);
     else if (!compares)
-        snprintf(why, 256, "the time allowed was too short to time two strategies: %.3g s were left for it",
-                 limits->seconds);
+        snprintf(s->why, sizeof s->why,
+                 "the time allowed was too short to time two strategies: %.3g s were left for it", seconds);
     else
-        snprintf(why, 256, "no strategy's results agreed with those of another");
-    if (status == CONV_FFT_SUCCESS && r.count > 0 && compares)
-        status = race_and_decide(&r, decided);
-    cf_race_close(&r);
+        snprintf(s->why, sizeof s->why, "no strategy's results agreed with those of another");
+    if (status == CONV_FFT_SUCCESS && r->count > 0 && compares)
+        status = race_and_decide(r, &s->decided);
+    cf_race_close(r);
     if (list->count > 1)
-        qsort(&list->items[*decided], list->count - *decided, sizeof *list->items, by_time);
+        qsort(&list->items[s->decided], list->count - s->decided, sizeof *list->items, by_time);
     return status;
 }
 
@@ -276,8 +299,9 @@ static bool is_direct(const cf_tuning_job *job, const cf_candidate *c) {
     return true;
 }
 
-conv_fft_status cf_search_record(const cf_tuning_job *job, conv_fft_tuning mode, const cf_candidates *list,
-                                 cf_record *record) {
+conv_fft_status cf_search_record(const cf_tuning_search *search, conv_fft_tuning mode, cf_record *record) {
+    const cf_tuning_job *job = &search->job;
+    const cf_candidates *list = &search->list;
     memset(record, 0, sizeof *record);
     CF_FORWARD(cf_record_key_make(job->layer, job->passes, job->keep, job->workspace_limit, &record->key));
     const cf_candidate *winner = &list->items[0];

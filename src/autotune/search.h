@@ -9,21 +9,32 @@
 #define CF_AUTOTUNE_SEARCH_H
 
 #include "autotune/candidates.h"
+#include "autotune/race.h"
 #include "autotune/records.h"
 
-typedef struct cf_search_limits {
-    conv_fft_tuning mode;
-    double seconds; /* for all of it; HUGE_VAL: no bound */
-} cf_search_limits;
+/* One set of passes that are tuned together. It stays where it is from its begin to its end. */
+typedef struct cf_tuning_search {
+    cf_tuning_job job;
+    cf_candidates list;
+    cf_race race;
+    bool decided;
+    char why[256]; /* it has not decided */
+} cf_tuning_search;
 
-/* Time candidates and decide. The winner stands first in the list, behind it the others that were timed, then the rest; every verdict is
- * set. *decided is false if too few could be timed to decide, or none could be verified: the sentence of *why (256 bytes) says so.
- * OUT_OF_MEMORY, CANCELLED by the job's interruption, or an error of the device. */
-conv_fft_status cf_search_run(const cf_tuning_job *job, const cf_search_limits *limits, cf_candidates *candidates,
-                              bool *decided, char why[256]);
+/* Its candidates, best first by the cost model. cf_search_end() also after a failure. OUT_OF_MEMORY. */
+conv_fft_status cf_search_begin(const cf_tuning_job *job, cf_tuning_search *search);
+void cf_search_end(cf_tuning_search *search);
+
+/* Make the plans of those that the mode times, of all searches together: by the clock, half of the time until `end` may go to that.
+ * OUT_OF_MEMORY, CANCELLED by the jobs' interruption. */
+conv_fft_status cf_searches_plan(cf_tuning_search *searches, int count, conv_fft_tuning mode, double end);
+
+/* Time them within so many seconds (HUGE_VAL: no bound), and decide. The winner stands first in the list, behind it the others that were timed,
+ * then the rest; every verdict is set. `decided` is false if too few could be timed to decide, or none could be verified. OUT_OF_MEMORY,
+ * CANCELLED by the job's interruption, or an error of the device. */
+conv_fft_status cf_search_run(cf_tuning_search *search, double seconds);
 
 /* The record of a search that has decided. */
-conv_fft_status cf_search_record(const cf_tuning_job *job, conv_fft_tuning mode, const cf_candidates *candidates,
-                                 cf_record *record);
+conv_fft_status cf_search_record(const cf_tuning_search *search, conv_fft_tuning mode, cf_record *record);
 
 #endif

@@ -154,6 +154,7 @@ static bool spread_planes(cf_fused_config *c, const cf_gpu_facts *facts) {
     const bool doubles = t->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
     const bool odd = doubles || (!t->staged && t->planes % 16 == 0);
     cf_tile_config other = *t;
+    cf_tile_accesses accesses;
     if (t->planes % 8 || (!odd && !t->staged && t->pitch % 2 == 0))
         return false;
     while (odd ? other.plane % 2 == 0 : other.plane % 4 != 2)
@@ -162,7 +163,8 @@ static bool spread_planes(cf_fused_config *c, const cf_gpu_facts *facts) {
     if (bytes > facts->shared_per_block ||
         other.blocks * (bytes + facts->shared_reserved_per_block) > facts->shared_per_multiprocessor)
         return false;
-    c->cycles /= 1.0 - shared_part + shared_part * cf_tile_wavefronts(t);
+    cf_tile_find_accesses(t, &accesses);
+    c->cycles /= 1.0 - shared_part + shared_part * cf_tile_wavefronts(&accesses, t->pitch, t->plane);
     c->shared = bytes;
     other.shared = cf_tile_product_shared(&other, 1, 1);
     for (int i = 0; i < 4; ++i) {

@@ -212,16 +212,16 @@ static int64_t most_lines(const cf_tile_config *c) {
 /* Wavefronts of one access of a warp to complex numbers at these places. */
 static int wavefronts(const int64_t place[32], int64_t number) {
     const int together = number == 8 ? 8 : 16; /* lanes that one wavefront can serve, and columns of banks */
-    int total = 0;
+    int at[32], total = 0;
+    for (int lane = 0; lane < 32; ++lane)
+        at[lane] = (int)place[lane];
     for (int first = 0; first < 32; first += together) {
         int most = 1;
-        for (int i = 0; i < together; ++i) {
-            int same = 0;
-            for (int j = 0; j < together; ++j) {
-                const int64_t a = place[first + i], b = place[first + j];
-                same += a % together == b % together && (a != b || i == j);
-            }
-            most = same > most ? same : most;
+        for (int i = first; i < first + together; ++i) {
+            int others = 0;
+            for (int j = first; j < first + together; ++j)
+                others += (((at[i] ^ at[j]) & (together - 1)) == 0) & (at[i] != at[j]);
+            most = 1 + others > most ? 1 + others : most;
         }
         total += most;
     }
@@ -230,26 +230,25 @@ static int wavefronts(const int64_t place[32], int64_t number) {
 
 /* What a step along axis 2 and one along another axis cost with these distances, over a few warps. */
 static int conflicts(const cf_tile_config *c) {
-    const int64_t rows = cf_max(1, cf_min(rows_of(c), (extent(c, 1) + 1) / (c->kind == CF_TILE_PAIRS ? 2 : 1))),
-                  depth = cf_max(1, extent(c, 0)), lines = c->planes * depth * rows;
-    const int64_t columns = columns_of(c);
+    const int rows = (int)cf_max(1, cf_min(rows_of(c), (extent(c, 1) + 1) / (c->kind == CF_TILE_PAIRS ? 2 : 1))),
+              depth = (int)cf_max(1, extent(c, 0)), lines = c->planes * depth * rows;
+    const int columns = (int)columns_of(c), radix = c->radix[2][0];
+    const int64_t slab = rows_of(c) * c->pitch, step = line_size(c->radix[2]) / radix, number = number_bytes(c);
     const bool one_axis = radix_product(c->radix[0]) * radix_product(c->radix[1]) == 1;
     int total = 0;
     for (int warp = 0; warp < 4; ++warp) {
         int64_t by_line[32], by_column[32];
         for (int lane = 0; lane < 32; ++lane) {
-            const int64_t n = 32 * warp + lane, line = n % lines, column = n % (c->planes * columns);
-            by_line[lane] =
-                line / (depth * rows) * c->plane + line / rows % depth * rows_of(c) * c->pitch + line % rows * c->pitch;
-            const int64_t p = c->order == CF_TILE_BY_PLANE ? column % c->planes : column / columns;
-            const int64_t k = c->order == CF_TILE_BY_PLANE ? column / c->planes : column % columns;
-            by_column[lane] =
-                p * c->plane + k % c->radix[2][0] * (line_size(c->radix[2]) / c->radix[2][0]) + k / c->radix[2][0];
+            const int n = 32 * warp + lane, line = n % lines, column = n % (c->planes * columns);
+            by_line[lane] = line / (depth * rows) * c->plane + line / rows % depth * slab + line % rows * c->pitch;
+            const int p = c->order == CF_TILE_BY_PLANE ? column % c->planes : column / columns;
+            const int k = c->order == CF_TILE_BY_PLANE ? column / c->planes : column % columns;
+            by_column[lane] = p * c->plane + k % radix * step + k / radix;
         }
         if (!c->staged && lines >= 16)
-            total += wavefronts(by_line, number_bytes(c));
+            total += wavefronts(by_line, number);
         if (!one_axis)
-            total += 2 * wavefronts(by_column, number_bytes(c));
+            total += 2 * wavefronts(by_column, number);
     }
     return total;
 }
@@ -550,11 +549,13 @@ static void spread_banks(way *w, int count, int buffers, const cf_gpu_facts *fac
     const cf_tile_config before = w->tile[0];
     const bool two_steps = before.radix[2][1] > 1 && before.radix[2][2] == 1;
     cf_tile_config best = before, trial = before;
+    cf_tile_accesses accesses;
     double least = HUGE_VAL;
     for (int swapped = 0; swapped < (two_steps ? 2 : 1); ++swapped) {
         trial.radix[2][0] = before.radix[2][swapped];
         trial.radix[2][1] = before.radix[2][two_steps ? 1 - swapped : 1];
         const int64_t pitch = least_pitch(&trial);
+        cf_tile_find_accesses(&trial, &accesses);
         for (trial.pitch = pitch; trial.pitch < pitch + 8; ++trial.pitch)
             for (int longer = 0; longer < (before.planes > 1 ? 16 : 1); longer += 4) {
                 trial.plane = least_plane(&trial) + longer;
@@ -569,8 +570,10 @@ static void spread_banks(way *w, int count, int buffers, const cf_gpu_facts *fac
                 const int64_t shared = cf_tile_product_shared(&w->tile[0], count, buffers);
                 if (shared > facts->shared_per_block)
                     continue;
-                const double cycles = product_cycles(w->tile, count, shared, facts) *
-                                      (1.0 - shared_part + shared_part * cf_tile_wavefronts(&trial));
+                double cycles = product_cycles(w->tile, count, shared, facts);
+                if (cycles >= least * 0.995) /* whatever the banks are */
+                    continue;
+                cycles *= 1.0 - shared_part + shared_part * cf_tile_wavefronts(&accesses, trial.pitch, trial.plane);
                 if (cycles >= least * 0.995)
                     continue;
                 least = cycles;
@@ -595,14 +598,15 @@ static void choose_product_threads(way *w, int count, int planes, int buffers, c
     };
     int best = 32;
     w->cycles = HUGE_VAL;
-    for (int threads = 32; threads <= MOST_THREADS; threads += 32) {
-        for (int side = 0; side < count; ++side) {
-            w->tile[side].planes = planes;
+    for (int side = 0; side < count; ++side) {
+        w->tile[side].planes = planes;
+        w->tile[side].shared = shared_bytes(&w->tile[side]);
+    }
+    const int64_t shared = cf_tile_product_shared(&w->tile[0], count, buffers);
+    for (int threads = 32; threads <= MOST_THREADS && shared <= facts->shared_per_block; threads += 32) {
+        for (int side = 0; side < count; ++side)
             w->tile[side].threads = threads;
-            w->tile[side].shared = shared_bytes(&w->tile[side]);
-        }
-        const int64_t shared = cf_tile_product_shared(&w->tile[0], count, buffers);
-        if (shared > facts->shared_per_block || registers_of(&w->tile[0]) > MOST_REGISTERS)
+        if (registers_of(&w->tile[0]) > MOST_REGISTERS)
             continue;
         const double expected = product_cycles(w->tile, count, shared, facts);
         if (expected >= w->cycles)
@@ -612,6 +616,11 @@ static void choose_product_threads(way *w, int count, int planes, int buffers, c
     }
     for (int side = 0; side < count; ++side)
         w->tile[side].threads = best;
+}
+
+static bool same_way(const way *a, const way *b) {
+    const cf_tile_config *x = &a->tile[0], *y = &b->tile[0];
+    return x->planes == y->planes && x->threads == y->threads && memcmp(x->radix, y->radix, sizeof x->radix) == 0;
 }
 
 /* ways: sorted, and as many at most. */
@@ -642,6 +651,12 @@ conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int c
             CF_FORWARD(choose_lines(&problems[side], longest[i][0], longest[i][1], &next->tile[side]));
         }
         cf_tile_config common = next->tile[0];
+        common.planes = unit;
+        common.pitch = least_pitch(&common);
+        common.plane = least_plane(&common);
+        least = cf_min(least, cf_tile_product_shared(&common, count, buffers));
+        if (cf_tile_product_shared(&common, count, buffers) > facts->shared_per_block)
+            continue;
         common.planes = (int)cf_max(1, 128 / most_lines(&common));
         choose_distances(&common, 2); /* neighbouring lanes are in one plane */
         for (int side = 0; side < count; ++side) {
@@ -650,20 +665,20 @@ conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int c
         }
         for (int planes = unit; planes <= MOST_PLANES; planes += unit) {
             choose_product_threads(next, count, planes, buffers, facts);
-            least = cf_min(least, cf_tile_product_shared(&next->tile[0], count, buffers));
-            if (next->cycles == HUGE_VAL)
-                continue;
-            keep_best(ways, &found, WAYS, next);
+            if (next->cycles < HUGE_VAL)
+                keep_best(ways, &found, WAYS, next);
         }
     }
     if (found == 0)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
                        "%d buffers of this basis need %lld bytes of shared memory; %s has %lld for a block", buffers,
                        (long long)least, facts->name, (long long)facts->shared_per_block);
-    const way *best = &ways[0];
-    for (int i = 0; i < found; ++i) {
+    const way *best = NULL;
+    for (int i = found - 1; i >= 0; --i) {
+        if (i > 0 && same_way(&ways[i], &ways[i - 1])) /* of limits that give the same radices */
+            continue;
         spread_banks(&ways[i], count, buffers, facts);
-        if (ways[i].cycles < best->cycles)
+        if (!best || ways[i].cycles <= best->cycles)
             best = &ways[i];
     }
     *cycles = best->cycles;

@@ -81,8 +81,26 @@ conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int c
                                           const cf_gpu_facts *facts, cf_tile_config *configs, double *cycles);
 int64_t cf_tile_product_shared(const cf_tile_config *config, int count, int buffers);
 
-/* Wavefronts of the accesses to shared memory by the steps of a plane, where 1 are needed: more if threads of a warp meet in banks. */
-double cf_tile_wavefronts(const cf_tile_config *config);
+/* Where the lanes of the first warps of each step of a plane are in shared memory, in pitches, planes and numbers. */
+enum {
+    CF_TILE_WARPS = 6,
+    CF_TILE_MOST_STEPS = 9,
+    CF_TILE_MOST_ACCESSES = CF_TILE_MOST_STEPS * CF_TILE_WARPS * 2
+};
+typedef struct cf_tile_accesses {
+    int together; /* lanes that one wavefront can serve */
+    int steps, end[CF_TILE_MOST_STEPS];
+    double points[CF_TILE_MOST_STEPS];
+    int count, lanes[CF_TILE_MOST_ACCESSES];
+    int pitches[CF_TILE_MOST_ACCESSES][32], planes[CF_TILE_MOST_ACCESSES][32], numbers[CF_TILE_MOST_ACCESSES][32];
+} cf_tile_accesses;
+
+/* From the radices and how many planes there are, whatever their distances. */
+void cf_tile_find_accesses(const cf_tile_config *config, cf_tile_accesses *accesses);
+
+/* Wavefronts of these accesses where 1 are needed, with lines and planes that are so many numbers apart: more if threads of a warp meet in
+ * banks. */
+double cf_tile_wavefronts(const cf_tile_accesses *accesses, int64_t pitch, int64_t plane);
 
 /* The same for a signal at any address. */
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config);

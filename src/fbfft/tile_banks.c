@@ -6,10 +6,6 @@
 
 #include <string.h>
 
-enum {
-    WARPS = 6 /* of a step that are looked at */
-};
-
 /* Order and Step of order.cuh. */
 typedef struct order {
     int radix[3], steps, n, m, cp, mp, size;
@@ -62,93 +58,121 @@ static plane_shape shape_of(const cf_tile_config *c) {
     return s;
 }
 
-static int64_t slab_of(const plane_shape *s) { return (s->pairs ? (s->o[1].n + 1) / 2 : s->o[1].n) * s->c->pitch; }
+/* Where a lane is: so many pitches, planes and numbers from where the block's memory begins. */
+typedef struct lane_place {
+    int pitches, planes, numbers;
+} lane_place;
 
-/* Place of row position s1 of column k. */
-static int64_t row_place(const plane_shape *s, int s1, int k) {
+/* Lines of a plane of axes 1 and 2. */
+static int slab_of(const plane_shape *s) { return s->pairs ? (s->o[1].n + 1) / 2 : s->o[1].n; }
+
+/* Row position s1 of column k. */
+static lane_place row_place(const plane_shape *s, int s1, int k) {
     const order *o = &s->o[2];
-    const int64_t f = frequency_place(o, k);
+    const int f = frequency_place(o, k);
     if (!s->pairs)
-        return s1 * s->c->pitch + f;
-    int64_t m = f;
+        return (lane_place){.pitches = s1, .numbers = f};
+    int m = f;
     if (s1 % 2) {
         const bool own = k == 0 || (!s->rides && 2 * k == o->n);
         m = !own       ? frequency_place(o, k == 0 ? 0 : o->n - k)
             : s->rides ? frequency_place(o, o->n / 2)
                        : o->size + (k > 0);
     }
-    return s1 / 2 * s->c->pitch + m;
+    return (lane_place){.pitches = s1 / 2, .numbers = m};
 }
 
-/* Register r of task n of step i along axis x; -1: there is no such task. */
-static int64_t place_of(const plane_shape *s, int x, int i, int n, int r) {
-    const cf_tile_config *c = s->c;
+/* Of the first step of columns that part rows a thread does two tasks at a time. */
+static bool two_at_a_time(const plane_shape *s, int x, int i) {
+    return x == 1 && s->pairs && i == 0 && s->o[1].steps > 1 && s->o[1].m % 2 == 0;
+}
+
+/* Tasks of step i along axis x. */
+static int tasks_of(const plane_shape *s, int x, int i) {
+    const int planes = s->c->planes, tasks = step_of(&s->o[x], i).tasks;
+    if (x == 2)
+        return planes * s->depth * s->rows * tasks;
+    return planes * s->columns * (x == 1 ? s->depth : s->o[1].n) * (tasks / (two_at_a_time(s, x, i) ? 2 : 1));
+}
+
+/* Register r of task n of that step. */
+static lane_place place_of(const plane_shape *s, int x, int i, int n, int r) {
     const order *o = &s->o[x];
     const step st = step_of(o, i);
     if (x == 2) {
-        const int lines = c->planes * s->depth * s->rows;
+        const int lines = s->c->planes * s->depth * s->rows;
         const int line = lines >= 16 ? n % lines : n / st.tasks, t = lines >= 16 ? n / lines : n % st.tasks;
-        if (n >= lines * st.tasks)
-            return -1;
-        return line / (s->depth * s->rows) * c->plane + line / s->rows % s->depth * slab_of(s) +
-               line % s->rows * c->pitch + start_of(o, i, t) + r * st.stride;
+        return (lane_place){line / s->rows % s->depth * slab_of(s) + line % s->rows, line / (s->depth * s->rows),
+                            start_of(o, i, t) + r * st.stride};
     }
-    const bool two = x == 1 && s->pairs && i == 0 && o->steps > 1 && o->m % 2 == 0;
+    const bool two = two_at_a_time(s, x, i);
     const int others = x == 1 ? s->depth : s->o[1].n, tasks = st.tasks / (two ? 2 : 1);
-    if (n >= c->planes * s->columns * others * tasks)
-        return -1;
     const int k = n % s->columns, other = n / s->columns % others, t = n / (s->columns * others) % tasks;
-    const int64_t plane = n / (s->columns * others * tasks) * c->plane;
     const int at = two ? 2 * t + r % 2 : start_of(o, i, t) + r * st.stride;
-    return plane + (x == 1 ? other * slab_of(s) + row_place(s, at, k)
-                           : at * slab_of(s) + row_place(s, frequency_place(&s->o[1], other), k));
+    lane_place place = row_place(s, x == 1 ? at : frequency_place(&s->o[1], other), k);
+    place.pitches += (x == 1 ? other : at) * slab_of(s);
+    place.planes = n / (s->columns * others * tasks);
+    return place;
 }
 
-/* Wavefronts of one access of the lanes from task `first` on. */
-static int wavefronts(const plane_shape *s, int x, int i, int first, int r, int together) {
-    int total = 0;
-    for (int half = 0; half < 32; half += together) {
-        int64_t seen[16][16];
-        int count[16] = {0}, most = 0;
-        for (int lane = half; lane < half + together; ++lane) {
-            const int64_t place = place_of(s, x, i, first + lane, r);
-            if (place < 0)
-                continue;
-            const int bank = (int)(place % together);
-            bool known = false;
-            for (int j = 0; j < count[bank]; ++j)
-                known = known || seen[bank][j] == place;
-            if (!known)
-                seen[bank][count[bank]++] = place;
-            most = (int)cf_max(most, count[bank]);
+/* The first warps of a step, and two of its registers. */
+static void add_accesses(const plane_shape *s, int x, int i, cf_tile_accesses *a) {
+    const int tasks = tasks_of(s, x, i);
+    for (int first = 0; first < tasks && first < 32 * CF_TILE_WARPS; first += 32)
+        for (int r = 0; r < 2; ++r, ++a->count) {
+            a->lanes[a->count] = (int)cf_min(32, tasks - first);
+            for (int lane = 0; lane < a->lanes[a->count]; ++lane) {
+                const lane_place place = place_of(s, x, i, first + lane, r);
+                a->pitches[a->count][lane] = place.pitches;
+                a->planes[a->count][lane] = place.planes;
+                a->numbers[a->count][lane] = place.numbers;
+            }
         }
-        total += most;
-    }
-    return total;
 }
 
-double cf_tile_wavefronts(const cf_tile_config *c) {
+void cf_tile_find_accesses(const cf_tile_config *c, cf_tile_accesses *a) {
     const plane_shape s = shape_of(c);
-    const int together = c->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64 ? 8 : 16;
-    double total = 0.0, least = 0.0;
+    a->together = c->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64 ? 8 : 16;
+    a->count = a->steps = 0;
     for (int x = 0; x < 3; ++x)
         for (int i = 0; i < s.o[x].steps && s.o[x].n > 1; ++i) {
-            int64_t found = 0, needed = 0;
-            int warps = 0;
             if (x == 2 && c->staged) /* quads, which their own rule serves */
                 continue;
-            for (; warps < WARPS && place_of(&s, x, i, 32 * warps, 0) >= 0; ++warps)
-                for (int r = 0; r < 2; ++r) {
-                    int lanes = 0;
-                    while (lanes < 32 && place_of(&s, x, i, 32 * warps + lanes, 0) >= 0)
-                        ++lanes;
-                    found += wavefronts(&s, x, i, 32 * warps, r, together);
-                    needed += cf_ceil_div(lanes, together);
-                }
-            const double points =
+            add_accesses(&s, x, i, a);
+            a->end[a->steps] = a->count;
+            a->points[a->steps++] =
                 (double)(x == 2 ? s.depth * s.rows : s.columns * (x == 1 ? s.depth : s.o[1].n)) * s.o[x].n;
-            total += (double)found / (double)needed * points;
-            least += points;
         }
+}
+
+/* Of lanes that are served together: the most places in one bank. */
+static int most_in_a_bank(const int *place, int lanes, int banks) {
+    int seen[16][16], count[16] = {0}, most = 0;
+    for (int lane = 0; lane < lanes; ++lane) {
+        const int bank = place[lane] & (banks - 1);
+        int j = 0;
+        while (j < count[bank] && seen[bank][j] != place[lane])
+            ++j;
+        seen[bank][j] = place[lane];
+        count[bank] += j == count[bank];
+        most = count[bank] > most ? count[bank] : most;
+    }
+    return most;
+}
+
+double cf_tile_wavefronts(const cf_tile_accesses *a, int64_t pitch, int64_t plane) {
+    double total = 0.0, least = 0.0;
+    for (int s = 0, i = 0; s < a->steps; ++s) {
+        int found = 0, needed = 0;
+        for (; i < a->end[s]; ++i) {
+            int place[32];
+            for (int lane = 0; lane < a->lanes[i]; ++lane)
+                place[lane] = a->pitches[i][lane] * (int)pitch + a->planes[i][lane] * (int)plane + a->numbers[i][lane];
+            for (int first = 0; first < a->lanes[i]; first += a->together, ++needed)
+                found += most_in_a_bank(place + first, (int)cf_min(a->together, a->lanes[i] - first), a->together);
+        }
+        total += (double)found / (double)needed * a->points[s];
+        least += a->points[s];
+    }
     return least > 0.0 ? total / least : 1.0;
 }
