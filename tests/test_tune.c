@@ -7,6 +7,7 @@
 #include "layer.h"
 #include "scratch.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -467,6 +468,24 @@ static void best_passes_are_combined(void **state) {
     conv_fft_context_destroy(context);
 }
 
+/* Tensors that are longer than what the host makes of random numbers have them again, up to their last element. */
+static void long_tensors_are_filled(void **state) {
+    conv_fft_context *context = context_in(*state);
+    const conv_fft_problem p = problem_of("in=1x1x3000x3500 kernel=3x3");
+    const cf_rig_sizes sizes = {0};
+    cf_layer checked;
+    cf_rig rig;
+    assert_int_equal(cf_layer_make(&p, &checked), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_rig_create(context->device, NULL, &checked, CONV_FFT_FORWARD, &sizes, &rig), CONV_FFT_SUCCESS);
+    const float *x = rig.x.data;
+    const size_t count = 3000 * 3500, again = (1 << 24) / sizeof *x;
+    assert_int_equal(rig.x.bytes, count * sizeof *x);
+    for (size_t i = 0; i < count; ++i)
+        assert_true(i < again ? fabsf(x[i]) >= 0.5F && fabsf(x[i]) <= 1.0F : x[i] == x[i - again]);
+    cf_rig_destroy(&rig);
+    conv_fft_context_destroy(context);
+}
+
 static void too_little_time(void **state) {
     conv_fft_context *context = context_in(*state);
     conv_fft_plan_options options = options_of(CONV_FFT_TUNE_MEASURE), off = options_of(CONV_FFT_TUNE_OFF);
@@ -749,6 +768,7 @@ int main(int argc, char **argv) {
         IN_SCRATCH(both_ways_of_dilation),
         IN_SCRATCH(wrong_candidates_are_refused),
         IN_SCRATCH(best_passes_are_combined),
+        IN_SCRATCH(long_tensors_are_filled),
         IN_SCRATCH(too_little_time),
         IN_SCRATCH(time_runs_out),
         IN_SCRATCH(ties),
