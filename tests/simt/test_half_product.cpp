@@ -220,6 +220,7 @@ template <class B> void blocks() {
     check<0, 64, 136, 4, 2, 2, 4, 32, B>({130, 2, 1, false, true, 4});
     check<1, 136, 72, 2, 4, 2, 4, 32, B>({70, 2, 1, false, true, 4});
     check<2, 72, 136, 4, 2, 2, 4, 32, B>({70, 2, 1, false, true, 4});
+    check<2, 136, 72, 2, 4, 2, 4, 32, B>({70, 2, 1, false, true, 4});
     check<2, 6, 96, 3, 1, 2, 2, 32, B>({70, 2, 1, false, true, 4});
 }
 

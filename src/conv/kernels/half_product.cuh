@@ -200,29 +200,39 @@ CF_DEVICE bool half_find_tops(HalfTops tops, smem<float> found, const float *sca
             tops.bound[line] = bound;
         }
     } else {
+        /* Neighbouring threads have the eights of a line, and a thread asks for those of many lines before it looks at one: each wait for
+         * memory is a part of what a block takes before its first tile. */
+        constexpr int ACROSS = 1 << bits_of(R / 8), STEP = ALL / ACROSS, TOGETHER = 16;
+        static_assert(ACROSS <= 32 && ACROSS <= P::FOUND, "of a warp, for which there is room");
+        const int eight = thread % ACROSS;
+        const bool inside = 8 * eight < rows && eight < R / 8;
+        float most = 0, bound = least;
+#pragma unroll 1
+        for (int k = thread / ACROSS; k < k_end; k += TOGETHER * STEP) {
+            float scale[TOGETHER];
 #pragma unroll
-        for (int eights = 0; eights < R / 8; eights += 8) {
-            const int eight = eights + thread % 8;
-            float most = 0, bound = least;
-            if (8 * eight < rows && eight < R / 8)
-#pragma unroll 8
-                for (int k = thread / 8; k < k_end; k += ALL / 8) {
-                    const float scale = scales[(long long)k * EIGHTS + eight], power = power_of_scale(scale);
-                    differ = differ || (power > 0 && most > 0 && power != most);
-                    most = fmaxf(most, power);
-                    bound = fmaxf(bound, bound_of_scale(scale));
-                }
+            for (int i = 0; i < TOGETHER; ++i) /* what is none is like zeros' */
+                scale[i] = inside && k + i * STEP < k_end ? scales[(long long)(k + i * STEP) * EIGHTS + eight] : 0.0f;
 #pragma unroll
-            for (int other = 8; other <= 16; other *= 2) {
-                const float theirs = __shfl_xor_sync(0xffffffffu, most, other);
-                differ = differ || (theirs > 0 && most > 0 && theirs != most);
-                most = fmaxf(most, theirs);
-                bound = fmaxf(bound, __shfl_xor_sync(0xffffffffu, bound, other));
+            for (int i = 0; i < TOGETHER; ++i) {
+                if (i == TOGETHER / 2 && k + i * STEP >= k_end)
+                    break; /* of short sums half of the work */
+                const float power = power_of_scale(scale[i]);
+                differ = differ || (power > 0 && most > 0 && power != most);
+                most = fmaxf(most, power);
+                bound = fmaxf(bound, bound_of_scale(scale[i]));
             }
-            if (thread % 32 < 8) {
-                found[thread / 32 * P::FOUND + eight] = most;
-                found[(P::WARPS + thread / 32) * P::FOUND + eight] = bound;
-            }
+        }
+#pragma unroll
+        for (int other = ACROSS; other <= 16; other *= 2) {
+            const float theirs = __shfl_xor_sync(0xffffffffu, most, other);
+            differ = differ || (theirs > 0 && most > 0 && theirs != most);
+            most = fmaxf(most, theirs);
+            bound = fmaxf(bound, __shfl_xor_sync(0xffffffffu, bound, other));
+        }
+        if (thread % 32 < ACROSS) {
+            found[thread / 32 * P::FOUND + eight] = most;
+            found[(P::WARPS + thread / 32) * P::FOUND + eight] = bound;
         }
     }
     return differ;
