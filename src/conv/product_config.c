@@ -123,11 +123,16 @@ static double half_cycles(const cf_product_config *c, int64_t rows, int64_t colu
 
 /* Warps of a block, of 16-bit spectra: with four there are four blocks, of which three go on where one ends its tile or waits at a barrier. Eight
  * of them, two blocks, read fewer bytes, which pays where a tile is long. Measured on an H200: sums of 512 terms gain 4 to 5% in FP16 and
- * nothing in BF16; shorter ones lose, of 128 terms 7% in FP16 and 21 to 28% in BF16. Gradients of weights lose 5 to 8% in FP16; in BF16, where
- * tiles have short ends, they gain 2 to 6% with results of 128 or 512 columns (of 384: 2% less). */
+ * nothing in BF16; shorter ones lose, of 128 terms 7% in FP16 and 21 to 28% in BF16. Gradients of weights gain in BF16, where tiles have short
+ * ends, 2 to 6% with results of 128 or 512 columns (of 384: 2% less). In FP16 they gained 8% where sums have 64 terms, and lost 6 to 10% where they
+ * have 128, when blocks of eight warps still waited more often for scales (half_find_tops()); not measured since. Of a tile that stores as
+ * many bytes as it reads, memory takes the stores at its own rate, and what is read through the L2 cache is what can become less. */
 static int most_warps(const cf_product_config *c, int64_t depth) {
-    const bool weights = c->kind == CF_PRODUCT_BACKWARD_WEIGHTS;
-    return (weights ? !cf_spectrum_is_scaled(c->dtype) : depth >= 512) ? 8 : 4;
+    if (c->kind != CF_PRODUCT_BACKWARD_WEIGHTS)
+        return depth >= 512 ? 8 : 4;
+    /* Of four warps' 64 x 64 numbers. */
+    const int64_t side = 64, read = 2 * side * depth * 4, stored = side * side * 8;
+    return !cf_spectrum_is_scaled(c->dtype) || stored >= read ? 8 : 4;
 }
 
 /* Of 16-bit spectra: warps of up to 32 x 32 numbers, sixteen of which have all registers; of large blocks that cost the same, the one with
