@@ -497,12 +497,15 @@ struct HalfBin {
     }
 };
 
-/* Where the tables stand in shared memory. */
+/* Where the tables stand in shared memory: those of the block, behind which each slice has its chunks and tables of its part of the sums. */
 template <class P> struct HalfTables {
     smem<float> found, b_found, differing;
     HalfFactors factors;
     HalfTops a, b;
-    CF_DEVICE HalfTables() {
+    smem<unsigned> a_lows, b_lows; /* of a slice */
+    /* In bytes, a slice's. */
+    static CF_DEVICE int chunks_at(int slice) { return P::TABLES + slice * P::SLICE_BYTES; }
+    explicit CF_DEVICE HalfTables(int slice) {
         const smem<float> tables = cf_dynamic_shared<float>(), tops = tables + P::FACTORS;
         found = tops + 2 * (P::A_TOPS + P::B_TOPS);
         b_found = found + (P::A_DENSE ? 0 : 2 * P::FOUND * P::WARPS);
@@ -510,13 +513,15 @@ template <class P> struct HalfTables {
         factors = {tables, tables + P::M, tables + (P::M + P::N)};
         a = {tops, tops + P::A_TOPS};
         b = {tops + 2 * P::A_TOPS, tops + (2 * P::A_TOPS + P::B_TOPS)};
+        a_lows = smem_cast<unsigned>(cf_dynamic_shared<char>() + (chunks_at(slice) + P::STAGES * P::RAW));
+        b_lows = a_lows + P::A_LOWS / 4;
     }
 };
 
 /* The tables of a group's scales; whether these differ. */
 template <class P>
 CF_APART bool half_search(const float *a_scales, const float *b_scales, int rows, int columns, int k_all) {
-    const HalfTables<P> t;
+    const HalfTables<P> t(0); /* of which the block's are used */
     __syncthreads();
     bool differ = half_find_tops<P, P::A_DENSE, P::M, P::A_ROW>(t.a, t.found, a_scales, rows, k_all, 0);
     differ = half_find_tops<P, P::B_DENSE, P::N, P::B_ROW>(t.b, t.b_found, b_scales, columns, k_all,
@@ -540,14 +545,11 @@ CF_APART bool half_search(const float *a_scales, const float *b_scales, int rows
 /* The tables of a part of the sums. */
 template <class P>
 CF_APART void half_search_part(const float *a_scales, const float *b_scales, int rows, int columns, int k, int k_all) {
-    const HalfTables<P> t;
-    const int slice = (int)threadIdx.x / P::T, tid = (int)threadIdx.x % P::T;
-    const smem<unsigned> a_lows = smem_cast<unsigned>(cf_dynamic_shared<char>() +
-                                                      (P::TABLES + slice * P::SLICE_BYTES + P::STAGES * P::RAW)),
-                         b_lows = a_lows + P::A_LOWS / 4;
+    const int tid = (int)threadIdx.x % P::T;
+    const HalfTables<P> t((int)threadIdx.x / P::T);
     __syncthreads();
-    half_find_lows<P, P::A_DENSE, P::M, P::A_ROW>(a_lows, t.a.inverse, a_scales, rows, k, k_all, tid);
-    half_find_lows<P, P::B_DENSE, P::N, P::B_ROW>(b_lows, t.b.inverse, b_scales, columns, k, k_all, tid);
+    half_find_lows<P, P::A_DENSE, P::M, P::A_ROW>(t.a_lows, t.a.inverse, a_scales, rows, k, k_all, tid);
+    half_find_lows<P, P::B_DENSE, P::N, P::B_ROW>(t.b_lows, t.b.inverse, b_scales, columns, k, k_all, tid);
     __syncthreads();
 }
 
@@ -569,12 +571,10 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
     const int thread = (int)threadIdx.x, slice = ONE ? 0 : thread / T, tid = ONE ? thread : thread % T,
               warp = tid / 32u, lane = tid % 32u;
 
-    const HalfTables<P> tables;
+    const HalfTables<P> tables(slice);
     const smem<char> shared = cf_dynamic_shared<char>();
-    const int own = P::TABLES + slice * P::SLICE_BYTES; /* bytes of it, behind which the slice's are */
+    const int own = tables.chunks_at(slice);
     constexpr int LAST = (P::STAGES - 1) * P::RAW;
-    const smem<unsigned> a_lows = smem_cast<unsigned>(shared + (own + P::STAGES * P::RAW)),
-                         b_lows = a_lows + P::A_LOWS / 4;
     constexpr long long A_STEP = P::A_DENSE ? P::CHUNK : (long long)P::CHUNK * P::A_ROW,
                         B_STEP = P::B_DENSE ? P::CHUNK : (long long)P::CHUNK * P::B_ROW; /* from chunk to chunk */
     const int chunks = (k_all + P::CHUNK * P::SLICES - 1) / (P::CHUNK * P::SLICES), k_first = slice * chunks * P::CHUNK;
@@ -634,8 +634,8 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
                     half_search_part<P>(a_scales(), b_scales(), rows, columns, k_first + k, k_all);
                 }
                 product_wait<P::STAGES - 2>();
-                half_share<P, P::A_DENSE, P::M, P::A_ROW>(shared + bytes, a_lows, k, t);
-                half_share<P, P::B_DENSE, P::N, P::B_ROW>(shared + (bytes + P::A_BYTES), b_lows, k, t);
+                half_share<P, P::A_DENSE, P::M, P::A_ROW>(shared + bytes, tables.a_lows, k, t);
+                half_share<P, P::B_DENSE, P::N, P::B_ROW>(shared + (bytes + P::A_BYTES), tables.b_lows, k, t);
             } else {
                 product_wait<P::STAGES - 2>();
             }
