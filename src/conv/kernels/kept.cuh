@@ -209,15 +209,16 @@ template <class F, int COUNT, long long GAP, long long STEP> struct WaitingWeigh
         bulk_get(smem_cast<char>(place(first(i), c)), from + (i * STEP + c * GAP), BYTES, barrier);
     }
     CF_DEVICE void begin() const {
-        const int c = in_last_warp<typename F::X>();
-        if (F::BULK && threadIdx.x == 0) {
-            bulk_begin(barriers, COUNT);
-            bulk_begin(barriers + 8, COUNT);
-        }
-        if constexpr (F::BULK)
+        if constexpr (F::BULK) {
+            const int c = in_last_warp<typename F::X>();
+            if (threadIdx.x == 0) {
+                bulk_begin(barriers, COUNT);
+                bulk_begin(barriers + 8, COUNT);
+            }
             __syncthreads();
-        if (F::BULK && c >= 0 && c < F::SPARE)
-            get(0, c);
+            if (c >= 0 && c < F::SPARE)
+                get(0, c);
+        }
         fetch(0);
     }
     /* Those of plane i and, of SPARE, the next one, as far as there are any; behind the last use of those of plane i - 1. */
@@ -733,8 +734,9 @@ template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
         else
             WholeRows<X>::get(rows, places, block.in(c), barrier + 16);
     };
-    if (F::BULK && threadIdx.x == 0)
-        bulk_begin(barrier + 16, X::P);
+    if constexpr (F::BULK)
+        if (threadIdx.x == 0)
+            bulk_begin(barrier + 16, X::P);
     waiting.begin();
     block.begin();
     cplx sums[M::EACH][F::CHUNK][M::R];
@@ -815,8 +817,9 @@ template <class F> CF_DEVICE void kept_weights(const FusedCall &call) {
         else
             WholeRows<K>::get(rows, places(i), call.y.memory, barrier + 16);
     };
-    if (F::BULK && threadIdx.x == 0)
-        bulk_begin(barrier + 16, K::P);
+    if constexpr (F::BULK)
+        if (threadIdx.x == 0)
+            bulk_begin(barrier + 16, K::P);
     x.begin();
     find(0);
     find(1);
