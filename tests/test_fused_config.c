@@ -211,6 +211,56 @@ static void longer_bases_are_offered(void **unused) {
     cf_gpu_layers_destroy(device);
 }
 
+/* What both gradients save by reading gy as planes that are made once: something where both have kernels that read them. */
+static bool reads_planes_of_gy(const cf_layer *layer, int pass, const cf_strategy *s, const cf_gpu_facts *facts) {
+    cf_fused_config c;
+    assert_int_equal(cf_fused_configure(layer, pass, s, facts, &c), CONV_FFT_SUCCESS);
+    return c.keeps && c.turn.blocks > 0 && c.turn.reads && !c.turn.x;
+}
+static void gradients_share_planes_of_gy(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *problem, *grid;
+        bool shared;
+    } cases[] = {
+        {"in=64x3x128x128 out=96 kernel=11x11 layout=last", "basis=40x128 tiles=4x1", true},
+        {"in=64x3x128x128 out=96 kernel=11x11 layout=last dtype=fp16", "basis=40x128 tiles=4x1", true},
+        {"in=64x1x60x60 out=64 kernel=5x5 stride=2 layout=last", "basis=32x32 tiles=1x1", true},
+        {"in=64x3x60x60 out=64 kernel=5x5 stride=2 layout=last", "basis=32x32 tiles=1x1", false}, /* twelve columns */
+        {"in=64x3x128x128 out=96 kernel=11x11", "basis=40x128 tiles=4x1", false},                 /* are planes */
+        {"in=64x96x60x60 out=3 kernel=5x5 layout=last", "basis=60x60 tiles=1x1", false}, /* x has the channels */
+        {"in=64x3x60x60 out=6 kernel=5x5 layout=last", "basis=60x60 tiles=1x1", false},  /* less than a sector */
+        {"in=64x4x60x60 out=64 groups=2 kernel=5x5 layout=last", "basis=60x60 tiles=1x1", false},
+    };
+    cf_gpu gpu = {.facts = facts_of("facts/h200.txt")};
+    cf_device *device;
+    assert_int_equal(cf_gpu_layers_create(&gpu, &device), CONV_FFT_SUCCESS);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        cf_layer layer;
+        cf_strategy s, staged;
+        cf_stage_cost cost[CF_STAGE_COUNT];
+        make_one(cases[i].problem, cases[i].grid, &layer, &s);
+        const double saved = cf_model_shared_turn(&layer, device, &s, &s);
+        if (cases[i].shared != (saved > 0.0) ||
+            cases[i].shared != (reads_planes_of_gy(&layer, CF_PASS_DATA, &s, &gpu.facts) &&
+                                reads_planes_of_gy(&layer, CF_PASS_WEIGHTS, &s, &gpu.facts)))
+            fail_msg("%s: %g seconds are saved", cases[i].problem, saved);
+        if (!cases[i].shared)
+            continue;
+        /* It is what one of the passes takes for it, which is no faster than memory. */
+        const cf_fused_turn turn = cf_fused_turn_of(&layer, CF_PASS_WEIGHTS, &s);
+        cf_model_pass(&layer, device, CF_PASS_WEIGHTS, &s, cost);
+        assert_true(saved < cf_model_seconds(cost));
+        assert_true(saved > (double)turn.bytes / (2.0 * device->bandwidth));
+        /* A pass of another family makes no planes. */
+        staged = s;
+        staged.family = CF_FAMILY_STAGED;
+        assert_true(cf_model_shared_turn(&layer, device, &staged, &s) <= 0.0);
+        assert_true(cf_model_shared_turn(&layer, device, &s, &staged) <= 0.0);
+    }
+    cf_gpu_layers_destroy(device);
+}
+
 static void compile_some(const cf_jit *jit, const char *facts_file, int one_of) {
     const cf_gpu_facts facts = facts_of(facts_file);
     static compiled kernels[MOST_KERNELS];
@@ -243,9 +293,9 @@ static void kernels_compile_without_many_spills(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes_are_cut_for_the_gpu),          cmocka_unit_test(little_shared_memory),
-        cmocka_unit_test(channels_are_moved_together),         cmocka_unit_test(longer_bases_are_offered),
-        cmocka_unit_test(kernels_compile_without_many_spills),
+        cmocka_unit_test(passes_are_cut_for_the_gpu),   cmocka_unit_test(little_shared_memory),
+        cmocka_unit_test(channels_are_moved_together),  cmocka_unit_test(longer_bases_are_offered),
+        cmocka_unit_test(gradients_share_planes_of_gy), cmocka_unit_test(kernels_compile_without_many_spills),
     };
     return cmocka_run_group_tests_name("fused config", tests, NULL, NULL);
 }

@@ -257,8 +257,11 @@ static double turned(const cf_layer *layer, const cf_device *device, int pass, c
 }
 
 static bool is_kept(const cf_layer *layer, int pass, const cf_strategy *s) {
-    return s->family == CF_FAMILY_FUSED &&
-           kept_channels(layer, pass, s, (double)layer->in_channels, (double)layer->out_channels) > 0.0;
+    if (s->family != CF_FAMILY_FUSED)
+        return false;
+    cf_spectrum spectrum[CF_OPERAND_COUNT];
+    cf_staged_spectra(layer, pass, s, spectrum);
+    return kept_channels(layer, pass, s, (double)spectrum[CF_X].columns, (double)spectrum[CF_Y].columns) > 0.0;
 }
 
 double cf_model_shared_turn(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
