@@ -33,6 +33,8 @@ static const char *name_of(kind what) {
         return "shuffle source";
     case kind::shuffle_width:
         return "shuffle width";
+    case kind::bulk:
+        return "bulk copy";
     }
     return "?";
 }
@@ -128,6 +130,7 @@ static bool run_block() {
         std::memset(now.shared.data(), now.wanted.fill, now.shared_bytes);
     now.first_epoch = ++now.epoch;
     now.waiting = now.returned = 0;
+    begin_bulk();
     for (unsigned t = 0; t < now.threads; t++)
         now.last[t] = {nullptr, 0};
     for (unsigned i = 0; i < now.warps; i++) {
@@ -141,6 +144,7 @@ static bool run_block() {
     for (unsigned i = 0; i < now.warps; i++)
         wake(&now.warp_of[i], now.warp_of[i].present);
     const bool finished = run_threads();
+    end_bulk(finished);
     for (unsigned t = 0; !finished && t < now.threads; t++)
         fiber_create(&now.thread[t], t, thread_body);
     for (unsigned i = 0; i < now.warps; i++)

@@ -115,6 +115,7 @@ static void report_stuck() {
         if (w.at_barrier)
             first_waiting = i * 32 + static_cast<unsigned>(__builtin_ctz(w.at_barrier));
     }
+    elsewhere -= report_stuck_bulk();
     if (now.waiting && elsewhere)
         report_error(kind::barrier, first_waiting, "%u threads wait at __syncthreads, %u at barriers of their warp",
                      now.waiting, elsewhere);

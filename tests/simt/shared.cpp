@@ -13,7 +13,21 @@ static bool is_before(unsigned thread, std::uint32_t time) {
 }
 
 static bool has_racing_write(const word &w) {
-    return w.write_epoch == now.epoch && !is_before(w.writer, w.write_clock);
+    if (w.write_epoch == on_its_way)
+        return true;
+    if (w.write_epoch != now.epoch)
+        return false;
+    if (w.writer >= bulk_writer)
+        return now.bulk_barriers[w.writer - bulk_writer].seen[now.current] <= w.write_clock;
+    return !is_before(w.writer, w.write_clock);
+}
+
+static std::string writer_of(const word &w) {
+    if (w.write_epoch == on_its_way)
+        return "a bulk copy that nobody has waited for";
+    if (w.writer >= bulk_writer)
+        return "a bulk copy that this thread has not waited for";
+    return "thread " + std::to_string(w.writer);
 }
 
 /* A thread that has read the word and is not ordered before the current one, or -1. */
@@ -87,25 +101,21 @@ void load_shared(std::ptrdiff_t offset, unsigned bytes, unsigned alignment, void
             faulty = true;
         }
         if (has_racing_write(w) && !faulty) {
-            report_error(kind::race, now.current, "reads byte %zu, which thread %u writes", 4 * i, w.writer);
+            report_error(kind::race, now.current, "reads byte %zu, which %s writes", 4 * i, writer_of(w).c_str());
             faulty = true;
         }
         note_reader(&w, i);
     }
 }
 
-void store_shared(std::ptrdiff_t offset, unsigned bytes, unsigned alignment, const void *value) {
-    if (!is_inside(offset, bytes, alignment, "writes"))
-        return;
-    const std::size_t start = static_cast<std::size_t>(offset), first = start / 4;
-    std::memcpy(&now.shared[start], value, bytes);
-    record_access(static_cast<std::uint32_t>(start), bytes, alignment, true);
+/* Words that are written: by the current thread, or, from now on, by a bulk copy that it begins. */
+static void note_writes(std::size_t first, std::size_t count, bool bulk) {
     bool faulty = false;
-    for (std::size_t i = first; i < first + bytes / 4; i++) {
+    for (std::size_t i = first; i < first + count; i++) {
         word &w = now.words[i];
         const int reader = racing_reader(w, i);
         if (has_racing_write(w) && !faulty) {
-            report_error(kind::race, now.current, "writes byte %zu, which thread %u writes too", 4 * i, w.writer);
+            report_error(kind::race, now.current, "writes byte %zu, which %s writes too", 4 * i, writer_of(w).c_str());
             faulty = true;
         }
         if (reader >= 0 && !faulty) {
@@ -115,8 +125,55 @@ void store_shared(std::ptrdiff_t offset, unsigned bytes, unsigned alignment, con
                 report_error(kind::race, now.current, "writes byte %zu, which several warps read", 4 * i);
             faulty = true;
         }
-        note_writer(&w);
+        if (bulk)
+            w.write_epoch = on_its_way;
+        else
+            note_writer(&w);
     }
+}
+
+void store_shared(std::ptrdiff_t offset, unsigned bytes, unsigned alignment, const void *value) {
+    if (!is_inside(offset, bytes, alignment, "writes"))
+        return;
+    const std::size_t start = static_cast<std::size_t>(offset);
+    std::memcpy(&now.shared[start], value, bytes);
+    record_access(static_cast<std::uint32_t>(start), bytes, alignment, true);
+    note_writes(start / 4, bytes / 4, false);
+}
+
+/* ---- bulk copies: of whole words, by no thread's own accesses */
+
+bool begin_bulk_write(std::ptrdiff_t offset, unsigned bytes) {
+    if (!is_inside(offset, bytes, 16, "copies to"))
+        return false;
+    std::memset(&now.shared[static_cast<std::size_t>(offset)], now.wanted.fill, bytes);
+    note_writes(static_cast<std::size_t>(offset) / 4, bytes / 4, true);
+    return true;
+}
+
+void end_bulk_write(std::ptrdiff_t offset, const void *value, unsigned bytes, unsigned barrier, std::uint32_t phase) {
+    const std::size_t start = static_cast<std::size_t>(offset);
+    std::memcpy(&now.shared[start], value, bytes);
+    for (std::size_t i = start / 4; i < (start + bytes) / 4; i++) {
+        now.words[i].write_epoch = now.epoch;
+        now.words[i].write_clock = phase;
+        now.words[i].writer = static_cast<std::uint16_t>(bulk_writer + barrier);
+    }
+}
+
+void forget_bulk_write(std::ptrdiff_t offset, unsigned bytes) {
+    for (std::size_t i = static_cast<std::size_t>(offset) / 4; i < (static_cast<std::size_t>(offset) + bytes) / 4; i++)
+        now.words[i].write_epoch = 0;
+}
+
+bool check_fence(std::ptrdiff_t offset, unsigned bytes) {
+    for (std::size_t i = static_cast<std::size_t>(offset) / 4; i < (static_cast<std::size_t>(offset) + bytes) / 4;
+         i++) {
+        const word &w = now.words[i];
+        if (w.write_epoch != on_its_way && w.writer < bulk_writer && now.fenced[w.writer] < w.write_epoch)
+            return false;
+    }
+    return true;
 }
 
 } // namespace simt

@@ -172,6 +172,7 @@ template <class T> class smem {
     template <class Index> smem &operator+=(Index i) { return *this = *this + i; }
 
     template <class U, class V> friend smem<U> smem_cast(smem<V> pointer);
+    template <class V> friend std::ptrdiff_t smem_offset(smem<V> pointer);
 
   private:
     std::ptrdiff_t offset = PTRDIFF_MIN / 2; /* bytes from the start of the block's shared memory */
@@ -180,8 +181,25 @@ template <class T> class smem {
 /** The same address as a pointer to U. */
 template <class U, class V> inline smem<U> smem_cast(smem<V> pointer) { return smem<U>(pointer.offset); }
 
+/** Bytes from the start of the block's shared memory. */
+template <class V> inline std::ptrdiff_t smem_offset(smem<V> pointer) { return pointer.offset; }
+
 /** The start of the block's dynamic shared memory. */
 template <class T> inline smem<T> cf_dynamic_shared() { return smem<T>(0); }
+
+/* ---- bulk copies, and the barriers that count their bytes (bulk.cpp) */
+
+namespace simt {
+
+void bulk_begin(std::ptrdiff_t barrier, int arrivals);
+void bulk_expect(std::ptrdiff_t barrier, int bytes);
+void bulk_get(std::ptrdiff_t to, const void *from, int bytes, std::ptrdiff_t barrier);
+void bulk_wait(std::ptrdiff_t barrier, int parity);
+void bulk_put(void *to, std::ptrdiff_t from, int bytes);
+void bulk_written();
+void bulk_read();
+
+} // namespace simt
 
 #include "matrix.h"
 

@@ -31,6 +31,25 @@ struct warp {
     std::uint32_t clock[32][32]; /* vector clocks of the lanes: clock[a][b] is the latest time of b that a knows of */
 };
 
+/* Bytes that come to shared memory, or leave it, when somebody waits for them. */
+struct bulk_copy {
+    std::ptrdiff_t shared;
+    void *to;
+    const void *from;
+    std::size_t bytes;
+};
+
+/* Of compute capability 9.0: a phase is over when so many threads have arrived and as many bytes as they expect. */
+struct bulk_barrier {
+    std::ptrdiff_t offset;
+    int arrivals, missing;           /* of each phase; of this one, that have not come */
+    long long expected, asked;       /* bytes of this phase */
+    std::uint32_t phases;            /* that are over */
+    std::vector<bulk_copy> coming;   /* of this phase */
+    std::vector<unsigned> waiting;   /* threads */
+    std::vector<std::uint32_t> seen; /* for each thread: phases that it knows to be over */
+};
+
 /* Who has last touched a word of shared memory. Epochs count the __syncthreads of all blocks, so that nothing needs to
  * be cleared: a word of an earlier epoch is ordered before everything, one from before the block was never written. */
 struct word {
@@ -41,6 +60,11 @@ struct word {
 };
 
 const std::uint16_t several_warps = 0xffff;
+
+/* As the epoch of a word's write: it is on its way. As a word's writer, from here on: a bulk copy of the barrier of this number, in the phase that
+ * the clock says. */
+const std::uint32_t on_its_way = 0xffffffff;
+const std::uint16_t bulk_writer = 0x8000;
 
 struct access {
     site after;
@@ -71,6 +95,10 @@ struct state {
     std::vector<word> words;
     std::vector<std::array<std::uint32_t, 32>> read_clock; /* per word: a lane's time at its last read */
 
+    std::vector<bulk_barrier> bulk_barriers;
+    std::vector<bulk_copy> leaving[max_threads];
+    std::uint32_t fenced[max_threads]; /* the epoch of a thread's last bulk_written() */
+
     std::vector<access> trace[max_threads]; /* accesses since the last barrier or shuffle of the whole warp */
 
     warp warp_of[max_warps];
@@ -97,6 +125,17 @@ bool run_threads(); /* all threads of the block; false if some can never finish 
 /* warp.cpp */
 const char *name_of(operation what);
 void order_lanes(warp *w, std::uint32_t mask); /* what they did so far is before what they do next */
+
+/* shared.cpp */
+bool begin_bulk_write(std::ptrdiff_t offset, unsigned bytes); /* of words that are on their way from then on */
+void end_bulk_write(std::ptrdiff_t offset, const void *value, unsigned bytes, unsigned barrier, std::uint32_t phase);
+void forget_bulk_write(std::ptrdiff_t offset, unsigned bytes);
+bool check_fence(std::ptrdiff_t offset, unsigned bytes); /* what threads have written there, they have fenced */
+
+/* bulk.cpp */
+void begin_bulk();
+void end_bulk(bool finished);
+unsigned report_stuck_bulk(); /* how many threads wait for bulk copies */
 
 /* banks.cpp */
 void record_access(std::uint32_t offset, unsigned bytes, unsigned alignment, bool write);

@@ -252,6 +252,109 @@ static void test_report() {
     CHECK(simt::launch(1, 1, 0, [] {}).first().empty());
 }
 
+/* ---- bulk copies */
+
+/* A pipeline as kernels have it: thread 0 brings two rows of 64 bytes, one after the other, everybody reads each, and thread 0 sends away what
+ * was made of the second one. */
+struct steps {
+    bool begun = true, waited = true, waited_again = true, parity = true, order = true, expected = true, fenced = true,
+         read = true;
+};
+static void run_pipeline(const steps &s, const float *from, float *to) {
+    const std::ptrdiff_t row = 0, out = 64, barrier = 128;
+    const int thread = static_cast<int>(threadIdx.x);
+    const smem<float> floats = cf_dynamic_shared<float>();
+    if (thread == 0 && s.begun)
+        simt::bulk_begin(barrier, 1);
+    __syncthreads();
+    if (thread == 0) {
+        if (s.expected)
+            simt::bulk_expect(barrier, 64);
+        simt::bulk_get(row, from, 64, barrier);
+    }
+    __syncthreads();
+    if (s.waited)
+        simt::bulk_wait(barrier, 0);
+    const float first = floats[thread % 16];
+    if (s.order)
+        __syncthreads();
+    if (thread == 0) {
+        simt::bulk_expect(barrier, 64);
+        simt::bulk_get(row, from + 16, 64, barrier);
+    }
+    if (s.waited_again || thread == 0)
+        simt::bulk_wait(barrier, s.parity ? 1 : 0);
+    const float second = floats[thread % 16];
+    if (thread < 16)
+        floats[16 + thread] = first + second;
+    if (s.fenced)
+        simt::bulk_written();
+    __syncthreads();
+    if (thread == 0) {
+        simt::bulk_put(to, out, 64);
+        if (s.read)
+            simt::bulk_read();
+    }
+}
+
+static void expect_bulk(simt::kind what, const steps &s, simt::kind or_what) {
+    alignas(16) float from[32], to[16] = {};
+    for (int i = 0; i < 32; i++)
+        from[i] = static_cast<float>(i);
+    for (simt::order order : {simt::order::ascending, simt::order::descending, simt::order::random}) {
+        simt::options wanted;
+        wanted.order = order;
+        const simt::result wrong = simt::launch(
+            2, 64, 136, [&] { run_pipeline(s, from, to); }, wanted);
+        CHECK_TEXT(wrong.has(what) || wrong.has(or_what), wrong.first());
+        CHECK_CLEAN(simt::launch(
+            2, 64, 136, [&] { run_pipeline(steps(), from, to); }, wanted));
+        for (int i = 0; i < 16; i++)
+            CHECK(to[i] == static_cast<float>(2 * i + 16));
+    }
+}
+
+static void expect_bulk(simt::kind what, const steps &s) { expect_bulk(what, s, what); }
+
+static void test_bulk_copies() {
+    steps s;
+    s.waited = false; /* nobody */
+    expect_bulk(simt::kind::race, s);
+    s = steps();
+    s.waited_again = false; /* one thread alone: the others read what it alone knows to be there */
+    expect_bulk(simt::kind::race, s);
+    s = steps();
+    s.parity = false; /* of the phase that is over */
+    expect_bulk(simt::kind::race, s);
+    s = steps();
+    s.order = false; /* others still read, or come to the first wait when the second phase is over */
+    expect_bulk(simt::kind::race, s, simt::kind::bulk);
+    s = steps();
+    s.begun = false;
+    expect_bulk(simt::kind::bulk, s);
+    s = steps();
+    s.expected = false; /* so all wait for ever */
+    expect_bulk(simt::kind::bulk, s);
+    s = steps();
+    s.fenced = false;
+    expect_bulk(simt::kind::bulk, s);
+    s = steps();
+    s.read = false;
+    expect_bulk(simt::kind::bulk, s);
+    /* What leaves is read when that is waited for, and not before. */
+    alignas(16) float to[4] = {};
+    CHECK_CLEAN(simt::launch(1, 1, 16, [&] {
+        const smem<float> floats = cf_dynamic_shared<float>();
+        for (int i = 0; i < 4; i++)
+            floats[i] = 1;
+        simt::bulk_written();
+        simt::bulk_put(to, 0, 16);
+        floats[1] = 2;
+        simt::bulk_read();
+    }));
+    CHECK(to[0] == 1 && to[1] == 2);
+}
+
 int main() {
     return run_tests({{"out of bounds", test_out_of_bounds},
                       {"misaligned", test_misaligned},
@@ -263,6 +366,7 @@ int main() {
                       {"early return", test_early_return},
                       {"masks", test_masks},
                       {"arguments of shuffles", test_shuffle_arguments},
+                      {"bulk copies", test_bulk_copies},
                       {"bad launch", test_bad_launch},
                       {"report", test_report}});
 }

@@ -139,19 +139,15 @@ CF_DEVICE unsigned word_of_halves(unsigned first, unsigned second, unsigned whic
 /* Copies of compute capability 9.0, whose bytes a barrier in shared memory counts. Each of `threads` has bulk_expect() of its own, then starts them.
  * bulk_wait() returns when the barrier's use of this number is over; both places, and sizes, are multiples of 16 bytes. */
 #ifdef CF_SIMT
-CF_DEVICE void bulk_begin(smem<char>, int) {}
-CF_DEVICE void bulk_expect(smem<char>, int) {}
-CF_DEVICE void bulk_get(smem<char> to, const void *from, int bytes, smem<char>) {
-    for (int i = 0; i < bytes / 16; ++i)
-        smem_cast<float4>(to)[i] = __ldg(static_cast<const float4 *>(from) + i);
+CF_DEVICE void bulk_begin(smem<char> barrier, int threads) { simt::bulk_begin(smem_offset(barrier), threads); }
+CF_DEVICE void bulk_expect(smem<char> barrier, int bytes) { simt::bulk_expect(smem_offset(barrier), bytes); }
+CF_DEVICE void bulk_get(smem<char> to, const void *from, int bytes, smem<char> barrier) {
+    simt::bulk_get(smem_offset(to), from, bytes, smem_offset(barrier));
 }
-CF_DEVICE void bulk_wait(smem<char>, int) {}
-CF_DEVICE void bulk_put(void *to, smem<char> from, int bytes) {
-    for (int i = 0; i < bytes / 16; ++i)
-        static_cast<float4 *>(to)[i] = smem_cast<float4>(from)[i];
-}
-CF_DEVICE void bulk_written() {}
-CF_DEVICE void bulk_read() {}
+CF_DEVICE void bulk_wait(smem<char> barrier, int use) { simt::bulk_wait(smem_offset(barrier), use & 1); }
+CF_DEVICE void bulk_put(void *to, smem<char> from, int bytes) { simt::bulk_put(to, smem_offset(from), bytes); }
+CF_DEVICE void bulk_written() { simt::bulk_written(); }
+CF_DEVICE void bulk_read() { simt::bulk_read(); }
 #else
 CF_DEVICE unsigned shared_address(smem<char> p) { return (unsigned)__cvta_generic_to_shared(p); }
 CF_DEVICE void bulk_begin(smem<char> barrier, int threads) {
