@@ -41,25 +41,13 @@ enum {
     GPU_FLUSHES = 5  /* more than 0.1 ms in which the host launches the pass: or its launches would be timed */
 };
 
-/* What stands there is copied where it is, over and over: the way from the host is slow. */
-static conv_fft_status repeat(const cf_rig *rig, char *memory, size_t done, size_t bytes) {
-    for (; done < bytes; done *= 2) {
-        const size_t more = bytes - done < done ? bytes - done : done;
-        if (rig->gpu)
-            CF_FORWARD(cf_gpu_copy(rig->gpu, memory + done, memory, more, NULL));
-        else
-            memcpy(memory + done, memory, more);
-    }
-    return CONV_FFT_SUCCESS;
-}
-
-static conv_fft_status fill_random(const cf_rig *rig, conv_fft_dtype dtype, cf_part part, char *block) {
-    const size_t piece = part.bytes < BLOCK ? part.bytes : BLOCK;
-    if (piece == 0)
-        return CONV_FFT_SUCCESS;
+static conv_fft_status fill_random(cf_device *device, conv_fft_dtype dtype, void *memory, size_t bytes, char *block) {
+    const size_t piece = bytes < BLOCK ? bytes : BLOCK;
     make_random(dtype, block, piece);
-    CF_FORWARD(rig->device->ops->write(rig->device, part.data, block, piece));
-    return repeat(rig, part.data, piece, part.bytes);
+    for (size_t done = 0; done < bytes; done += piece)
+        CF_FORWARD(
+            device->ops->write(device, (char *)memory + done, block, bytes - done < piece ? bytes - done : piece));
+    return CONV_FFT_SUCCESS;
 }
 
 /* Parts follow each other; without memory, only the bytes are counted. They stay at SIZE_MAX / 16, more than there can be. */
@@ -96,13 +84,13 @@ static conv_fft_status fill(const cf_rig *rig, const cf_layer *l) {
     char *block = malloc(BLOCK);
     if (!block)
         return cf_fail_memory(BLOCK, "random values");
-    conv_fft_status status = fill_random(rig, l->x.dtype, rig->x, block);
+    conv_fft_status status = fill_random(rig->device, l->x.dtype, rig->x.data, rig->x.bytes, block);
     if (status == CONV_FFT_SUCCESS)
-        status = fill_random(rig, l->w.dtype, rig->w, block);
+        status = fill_random(rig->device, l->w.dtype, rig->w.data, rig->w.bytes, block);
     if (status == CONV_FFT_SUCCESS)
-        status = fill_random(rig, l->x.dtype, rig->bias, block);
+        status = fill_random(rig->device, l->x.dtype, rig->bias.data, rig->bias.bytes, block);
     if (status == CONV_FFT_SUCCESS)
-        status = fill_random(rig, l->y.dtype, rig->gy, block);
+        status = fill_random(rig->device, l->y.dtype, rig->gy.data, rig->gy.bytes, block);
     free(block);
     return status;
 }
