@@ -86,10 +86,10 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
 
 /* Matrix products reach their speed when all three extents are large. From an H200: products that may be rounded to TF32 are faster by
  * so much; where matrices are a few numbers wide, cuBLAS takes up to three times as long as their bytes do; a term of a loop's sum takes
- * as long as its numbers need from memory, a few of them at once. */
+ * as long as its numbers need from memory, a few of them at once, and one of a tensor product a sixth of that, however few numbers it has. */
 static cf_stage_cost product(const cf_device *device, int pass, const cf_spectrum s[CF_OPERAND_COUNT],
                              cf_product_variant variant, conv_fft_math math) {
-    const double term = device->overlaps ? 0.15e-6 : 0.0;
+    const double term = device->overlaps ? (variant == CF_PRODUCT_TENSOR ? 0.025e-6 : 0.15e-6) : 0.0;
     const double rows = (double)cf_max(1, s[CF_X].rows), in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
@@ -102,16 +102,22 @@ static cf_stage_cost product(const cf_device *device, int pass, const cf_spectru
         bytes += count * (double)s[i].rows * (double)s[i].columns * 2.0 * (double)cf_dtype_bytes(s[i].dtype);
     }
     double rate = device->flops;
-    double calls = 0.0, narrow = 1.0, sum = 0.0;
+    const double depth = pass == CF_PASS_FORWARD ? in : pass == CF_PASS_DATA ? out : rows;
+    double calls = 0.0, narrow = 1.0, sum = term * depth;
     if (variant == CF_PRODUCT_TENSOR) {
+        /* Up to four groups of warps share a sum, of 64 terms each, where there are few tiles of 64 x 64 numbers. */
+        const double tiles = count * ceil((pass == CF_PASS_WEIGHTS ? in : rows) / 64.0) *
+                             ceil((pass == CF_PASS_DATA ? in : out) / 64.0),
+                     room = device->threads / 16.0 / tiles;
+        sum /= fmax(1.0, floor(fmin(fmin(room, 4.0), depth / 64.0)));
         rate = device->tensor_flops * large * (halves ? 2.2 : rounds ? 1.5 : 1.0);
         calls = halves ? device->stage_seconds : 0.0; /* they wait for their first numbers, and multiply little */
     } else if (variant == CF_PRODUCT_BLAS) {
         rate = device->product_flops * large * (tf32 ? 2.4 : 1.0);
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
         narrow = device->overlaps ? 1.0 + 2.0 / fmin(rows, fmin(in, out)) : 1.0;
+        sum = 0.0;
     } else {
-        sum = term * (pass == CF_PASS_FORWARD ? in : pass == CF_PASS_DATA ? out : rows);
         if (in * out > 1)
             rate = device->product_flops * (device->overlaps ? 0.03 : 0.2);
     }
@@ -287,6 +293,9 @@ static double kept_seconds(const cf_device *device, int pass, const cf_strategy 
     const double large = (plane > 22e3 ? 1.5 : 1.0) * (few > 3.0 ? 1.5 : 1.0);
     const double work = large * operations / (device->fused_flops * rates[s->tiles[2] == 1]);
     double chain = (in + out) * step;
+    /* A block has a row for all of its channels, and a multiprocessor mostly one block. */
+    if (pass == CF_PASS_DATA && sums)
+        chain *= fmax(1.0, 0.75 * ceil(rows / multiprocessors));
     if (pass == CF_PASS_FORWARD)
         chain = (in + fmin(out, fmax(4.0 * few, out * rows / 2.0 / multiprocessors))) * step;
     /* Of many rows, one is a phase ahead of the one before. */
