@@ -192,6 +192,8 @@ static conv_fft_status search(planning *p, const cf_record_key *key, double seco
 }
 
 static conv_fft_status search_all(planning *p, sought *s) {
+    if (s->count == 0)
+        return CONV_FFT_SUCCESS;
     const conv_fft_status planned = cf_searches_plan(s->search, s->count, p->options->tuning, p->end);
     for (int i = 0; i < s->count; ++i) {
         const conv_fft_status status =
