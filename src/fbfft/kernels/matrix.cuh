@@ -72,9 +72,7 @@ enum MatrixWay {
 template <class K> struct Matrix {
     typedef Tile<K> G;
     static constexpr bool ABREAST = K::PLANES_TOUCH;
-    static constexpr MatrixWay WAY = ABREAST             ? MATRIX_ABREAST
-                                     : K::Storage::PLAIN ? MATRIX_FLOATS
-                                                         : MATRIX_SHORTS;
+    static constexpr MatrixWay WAY = ABREAST ? MATRIX_ABREAST : K::Storage::PLAIN ? MATRIX_FLOATS : MATRIX_SHORTS;
     static constexpr int OCTETS = K::P / 8; /* two halves of a block, abreast: a sector has 16 numbers of 16 bits */
     static constexpr int N1 = G::N1, N2 = G::N2, R = N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / OCTETS;
     static constexpr int STEPS = N2 / 16;                        /* of a product along rows */
@@ -86,7 +84,8 @@ template <class K> struct Matrix {
     static constexpr int FIRST = G::template lo<1>() / 16, TILES = (G::template hi<1>() + 15) / 16 - FIRST;
     static constexpr int WORD = (ABREAST ? 8 : 1) * 16 * TILES + 8, PLANE = N2 / 2 * WORD + 4;
     static constexpr int PARTS = ABREAST ? 128 : 16; /* forward, of planes, whose largest magnitudes are found */
-    static constexpr int FORWARD = R * COLUMNS * LINE + PARTS, INVERSE = ABREAST ? N2 / 2 * WORD : 8 * PLANE; /* words */
+    static constexpr int FORWARD = R * COLUMNS * LINE + PARTS,
+                         INVERSE = ABREAST ? N2 / 2 * WORD : 8 * PLANE; /* words */
     static constexpr int SHARED_FORWARD = G::TABLE + 4 * OCTETS * FORWARD,
                          SHARED_INVERSE = G::TABLE + 4 * OCTETS * INVERSE;
     /* Inverse, what keeps numbers between columns and rows as small as bins are. */
@@ -94,7 +93,8 @@ template <class K> struct Matrix {
     static constexpr int SUM =
         Factor<K>::SUM; /* forward, a bin is at most so many powers of two larger than the plane's largest number */
     static constexpr float GAIN = float(matrix_gain<SCALED>(16) * matrix_gain<SCALED>(N2));
-    static_assert(K::P == 8 * OCTETS && OCTETS <= (ABREAST ? 2 : 1) && N1 % 16 == 0 && N2 % 32 == 0 && WARPS % R == 0, "the planner's choice");
+    static_assert(K::P == 8 * OCTETS && OCTETS <= (ABREAST ? 2 : 1) && N1 % 16 == 0 && N2 % 32 == 0 && WARPS % R == 0,
+                  "the planner's choice");
 };
 
 /* Of a thread: its octet, the warp there, and the octet's planes. */
@@ -159,8 +159,8 @@ template <bool SCALED, bool INVERSE, bool ABREAST, int DOWN> struct MatrixColumn
     }
 };
 template <bool SCALED, bool INVERSE, bool ABREAST, int DOWN>
-__device__ const MatrixColumns<SCALED, INVERSE, ABREAST, DOWN> matrix_columns =
-    MatrixColumns<SCALED, INVERSE, ABREAST, DOWN>();
+__device__ const MatrixColumns<SCALED, INVERSE, ABREAST, DOWN>
+    matrix_columns = MatrixColumns<SCALED, INVERSE, ABREAST, DOWN>();
 
 /* Of 32 points of a row, a lane of a quad has eight: the place of one of them. */
 template <MatrixWay WAY> __host__ __device__ constexpr int matrix_point(int part, int t, int i) {

@@ -149,8 +149,7 @@ CF_DEVICE void matrix_forward_abreast(smem<unsigned> y, smem<float> parts, const
 /* Of a class, every so many columns. BOTH: planes 2 t and 2 t + 1 are neighbours, and both are stored. */
 template <class K, bool BOTH>
 CF_DEVICE void matrix_forward_class(smem<unsigned> from, const MatrixSquare &re, const MatrixSquare &im, unsigned *to,
-                                    long long second, int live, int first, long long unit,
-                                    const unsigned (&share)[4]) {
+                                    long long second, int live, int first, long long unit, const unsigned (&share)[4]) {
     typedef Matrix<K> M;
     constexpr int STEP = M::WARPS / M::R;
     const long long down = bin_of<K>(0, 8 * M::R, 0, unit), right = bin_of<K>(0, 0, STEP, unit);

@@ -290,7 +290,8 @@ CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places,
 #pragma unroll
                     for (int i = 0; i < PLANES; ++i) {
                         v[i] = sum[h][2 * half + i % 2];
-                        if constexpr (TWO) { /* of lanes 2 (t % 2) and the one after it, which have them of both octets */
+                        if constexpr (
+                            TWO) { /* of lanes 2 (t % 2) and the one after it, which have them of both octets */
                             const int from = lane / 4 * 4 + t % 2 * 2 + i / 2;
                             const float low = __shfl_sync(0xffffffffu, v[i], from),
                                         high = __shfl_sync(0xffffffffu, sum[1][2 * half + i % 2], from);
