@@ -2,8 +2,8 @@
 /*
  * conv-fft tune --quality: how good the cost model and the quick search are. For each set of passes every candidate is timed (mode
  * exhaustive); of the strategies that modes off and measure choose, the times of that same run are compared with its winner's. What
- * another library computes takes no part in that: its speed says nothing of the model. What the exhaustive search did not time of mode
- * measure has the time of that mode's own race.
+ * another library computes takes no part in that: its speed says nothing of the model. Two gradients that only the quick search has
+ * combined have the time of its own race.
  */
 #include "conv-fft.h"
 #include "progress.h"
@@ -148,7 +148,7 @@ int measure_quality(const options *o, conv_fft_context *context, const network *
         all_seconds += exhaustive;
         for (int set = 0; set < SETS; ++set) {
             double *ms = all.wanted_ms[set];
-            if (ms[1] < 0) /* a combination that only the quick search has made: by its own race */
+            if (set == 1 && ms[1] < 0) /* two gradients that only the quick search has combined: by its own race */
                 ms[1] = best_few.winner_ms[set];
             add(&off, ms[0], all.winner_ms[set]);
             add(&quick, ms[1], all.winner_ms[set]);

@@ -122,7 +122,7 @@ static double staged_seconds(const search *q, int pass, double *gy) {
 }
 
 /* Fused kernels where they cost less, or where there is no staged strategy; false if some pass has neither. The gradients are considered
- * together, since staged ones share the transform of gy, and fused ones may share its planes. */
+ * together, since staged ones share the transform of gy, and fused ones may share its planes; but each one's best fused strategy is its own. */
 static bool take_fused(search *q) {
     double staged[CF_PASS_COUNT], gy = 0.0;
     const bool have_staged = q->best < HUGE_VAL;

@@ -86,10 +86,10 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
 
 /* Matrix products reach their speed when all three extents are large. From an H200: products that may be rounded to TF32 are faster by
  * so much; where matrices are a few numbers wide, cuBLAS takes up to three times as long as their bytes do; a term of a loop's sum takes
- * as long as its numbers need from memory, a few of them at once, and one of a tensor product a sixth of that, however few numbers it has. */
+ * as long as its numbers need from memory, a few of them at once, and one of other products a sixth of that, however few numbers it has. */
 static cf_stage_cost product(const cf_device *device, int pass, const cf_spectrum s[CF_OPERAND_COUNT],
                              cf_product_variant variant, conv_fft_math math) {
-    const double term = device->overlaps ? (variant == CF_PRODUCT_TENSOR ? 0.025e-6 : 0.15e-6) : 0.0;
+    const double term = device->overlaps ? (variant == CF_PRODUCT_LOOP ? 0.15e-6 : 0.025e-6) : 0.0;
     const double rows = (double)cf_max(1, s[CF_X].rows), in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
@@ -116,7 +116,6 @@ static cf_stage_cost product(const cf_device *device, int pass, const cf_spectru
         rate = device->product_flops * large * (tf32 ? 2.4 : 1.0);
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
         narrow = device->overlaps ? 1.0 + 2.0 / fmin(rows, fmin(in, out)) : 1.0;
-        sum = 0.0;
     } else {
         if (in * out > 1)
             rate = device->product_flops * (device->overlaps ? 0.03 : 0.2);
@@ -422,7 +421,8 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
 
 cf_product_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
                                     const cf_strategy *strategy) {
-    static const cf_product_variant variants[] = {CF_PRODUCT_LOOP, CF_PRODUCT_BLAS, CF_PRODUCT_TENSOR};
+    static const cf_product_variant variants[] = {CF_PRODUCT_LOOP, CF_PRODUCT_TENSOR,
+                                                  CF_PRODUCT_BLAS}; /* of those alike the first */
     cf_product_variant best = CF_PRODUCT_LOOP;
     double least = HUGE_VAL;
     for (int i = 0; i < CF_PRODUCT_VARIANTS; ++i) {

@@ -37,14 +37,16 @@ conv_fft_status cf_race_go_on(cf_race *r) {
 
 /* ---- who takes part */
 
+/* An exhaustive search times all that a quick one does, too. */
 static size_t choose_field(const cf_tuning_job *job, conv_fft_tuning mode, cf_candidates *list) {
-    if (mode == CONV_FFT_TUNE_MEASURE)
-        return cf_candidates_select(job, list, BEST_FEW);
     const double best = list->count ? list->items[0].predicted : 0.0;
-    size_t unknown = 0, count = 0; /* those of families that the model does not know stand last, and are all timed */
-    for (size_t i = 0; i < list->count; ++i)
+    const size_t few = cf_candidates_select(job, list, BEST_FEW);
+    size_t unknown = 0, count = few; /* of the others, those of families that the model does not know are all timed */
+    if (mode == CONV_FFT_TUNE_MEASURE)
+        return few;
+    for (size_t i = few; i < list->count; ++i)
         unknown += list->items[i].predicted == HUGE_VAL;
-    for (size_t i = 0; i < list->count; ++i) {
+    for (size_t i = few; i < list->count; ++i) {
         const cf_candidate moved = list->items[i];
         const bool known = moved.predicted < HUGE_VAL;
         if (known && (moved.predicted > HOPELESS * best || count + unknown >= MOST_EXHAUSTIVE))
@@ -170,7 +172,7 @@ static conv_fft_status make_plans(cf_race *const races[], int count, double half
     return status;
 }
 
-/* In the place of those that cannot take part, the best of the others; false if there are none. */
+/* In the place of those that cannot take part, the best of the others; whether any wait for their plans. */
 static bool fill_up(cf_race *r) {
     for (size_t i = r->count; i < r->list->count && r->count < r->wanted; ++i) {
         const cf_candidate moved = r->list->items[i];

@@ -124,8 +124,8 @@ static double half_cycles(const cf_product_config *c, int64_t rows, int64_t colu
 /* Warps of a block, of 16-bit spectra: with four there are four blocks, of which three go on where one ends its tile or waits at a barrier. Eight
  * of them, two blocks, read fewer bytes, which pays where a tile is long. Measured on an H200: sums of 512 terms gain 4 to 5% in FP16 and
  * nothing in BF16; shorter ones lose, of 128 terms 7% in FP16 and 21 to 28% in BF16. Gradients of weights gain in BF16, where tiles have short
- * ends, 2 to 6% with results of 128 or 512 columns (of 384: 2% less). In FP16 they gained 8% where sums have 64 terms, and lost 6 to 10% where they
- * have 128, when blocks of eight warps still waited more often for scales (half_find_tops()); not measured since. Of a tile that stores as
+ * ends, 2 to 6% with results of 128 or 512 columns (of 384: 2% less). In FP16 they gain 7% with 512 x 512 results of 64 terms, the only such shape that was
+ * measured; with 128 terms they lost 6 to 10%, when blocks of eight warps still waited more often for scales (half_find_tops()). Of a tile that stores as
  * many bytes as it reads, memory takes the stores at its own rate, and what is read through the L2 cache is what can become less. */
 static int most_warps(const cf_product_config *c, int64_t depth) {
     if (c->kind != CF_PRODUCT_BACKWARD_WEIGHTS)

@@ -8,7 +8,7 @@ enum {
     PLANES = 8,         /* of an octet */
     TABLE = 32,         /* bytes, of a plane: where it is */
     WARPS = 64,         /* bytes, for what the warps of tile.cuh find */
-    PARTS = 16,         /* of a block's planes, whose largest magnitudes are found: words */
+    PARTS = 16,         /* of an octet, whose largest magnitudes are found: words */
     PARTS_ABREAST = 128 /* where planes touch */
 };
 

@@ -390,15 +390,17 @@ static void matrices(void) {
         {{.basis = 32, .input = 40, .kernel = 3, .stride = 2, .dilation = 1, .pad = 1, .tiles = 1},
          {.basis = 64, .input = 50, .kernel = 7, .stride = 1, .dilation = 1, .pad = 5, .tiles = 1, .mode = 2}},
         {{.basis = 32, .input = 20, .kernel = 17, .stride = 1, .dilation = 1, .pad = 4, .tiles = 1},
-         {.basis = 32, .input = 30, .kernel = 19, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1}}};
+         {.basis = 32, .input = 30, .kernel = 19, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1}},
+        {{.basis = 32, .input = 44, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2},
+         {.basis = 32, .input = 50, .kernel = 3, .stride = 2, .dilation = 1, .pad = 1, .tiles = 1, .mode = 2}}};
     static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_GY, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
     static const cf_axis_window none = {
         .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
-    static cf_window windows[96];
-    for (int n = 0; n < 96; ++n) {
-        /* Of FP32, those of three shapes. */
-        const bool floats = n % 48 >= 30, abreast = n >= 48;
-        const int i = floats ? (n % 48 - 30) / 6 * 12 % 30 + n % 6 : n % 48;
+    static cf_window windows[102];
+    for (int n = 0; n < 102; ++n) {
+        /* Of FP32, those of three shapes; the last shape abreast alone. */
+        const bool abreast = n >= 48, floats = n < 96 && n % 48 >= 30;
+        const int i = n >= 96 ? n - 66 : floats ? (n % 48 - 30) / 6 * 12 % 30 + n % 6 : n % 48;
         cf_window *const w = &windows[n];
         fbfft_desc d = fft_desc(2, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
         w->axis[0] = none;
@@ -411,7 +413,10 @@ static void matrices(void) {
         d.dtype = floats ? CONV_FFT_FP32 : i / 6 % 2 == i % 2 ? CONV_FFT_FP16 : CONV_FFT_BF16;
         d.scale = d.kind == FBFFT_C2R ? 0.125 : 1;
         tile_case *c = add(d, 2);
-        set_order(c, FBFFT_FREQUENCY_MAJOR, abreast, abreast ? n % 2 ? 8 : 16 : (i / 6 + i % 6 / 2) % 2 ? 8 : 5);
+        set_order(c, FBFFT_FREQUENCY_MAJOR, abreast,
+                  abreast                   ? (n / 6 + n) % 2 ? 8 : 16
+                  : (i / 6 + i % 6 / 2) % 2 ? 8
+                                            : 5);
         c->window = w;
         c->added = i % 4 == 3;
         c->shifted = i % 5 == 4;
@@ -465,7 +470,7 @@ static conv_fft_status plan(const tile_case *c, const char *file, cf_fft_problem
         CF_FORWARD(cf_fft_signal_elements(problem, c->batch, &elements));
         problem->transform.tensor.group_stride = elements + 3 - (elements + 3) % 4 + 4;
     }
-    facts.compute_major = 8; /* the emulator has no bulk copies */
+    facts.compute_major = 8; /* copy.cuh has no bulk copies in the emulator */
     if (c->shared)
         facts.shared_per_block = c->shared;
     memset(passes, 0, sizeof *passes);

@@ -194,11 +194,11 @@ CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> parts, const
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, warp = matrix_warp<K>(), c = warp % M::R;
     unsigned share[4] = {0, 0, 0, 0}; /* of the words of plane g; those of j from 4 t on are in one half */
     if constexpr (K::FINDS) {
-        const unsigned block = matrix_block_exponent<K>(parts, call);
+        const unsigned octet = matrix_octet_exponent<K>(parts, call);
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-            share[e] = M::ABREAST ? matrix_share<K>(parts[32 * e + 8 * t + g], block)
-                       : e == 0   ? matrix_share<K>(parts[2 * g + t / 2], block)
+            share[e] = M::ABREAST ? matrix_share<K>(parts[32 * e + 8 * t + g], octet)
+                       : e == 0   ? matrix_share<K>(parts[2 * g + t / 2], octet)
                                   : share[0];
     }
     const MatrixSquare re = matrix_square(&matrix_columns<M::SCALED, false, M::ABREAST, 0>.of[0][lane]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scales of spectra where the transforms of matrix.cuh FIND them: each part of a plane, half of its j or, abreast, one, has a factor of its own, from
- * its numbers, until columns take that of the block, the least of them. */
+ * its numbers, until columns take that of the octet, the least of them. */
 #pragma once
 
 #include "fbfft/kernels/matrix_rows.cuh"
@@ -42,8 +42,8 @@ template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, false> (&ro
 
 CF_DEVICE float matrix_power(unsigned exponent) { return __uint_as_float(exponent << 23); }
 
-/* The exponent of the block's factor, in every thread. What undoes it is noted. */
-template <class K> CF_DEVICE unsigned matrix_block_exponent(smem<float> parts, const TileCall &call) {
+/* The exponent of the octet's factor, in every thread. What undoes it is noted. */
+template <class K> CF_DEVICE unsigned matrix_octet_exponent(smem<float> parts, const TileCall &call) {
     constexpr int PARTS = Matrix<K>::PARTS;
     float most = parts[int(threadIdx.x) % 32 % PARTS];
 #pragma unroll
@@ -59,8 +59,8 @@ template <class K> CF_DEVICE unsigned matrix_block_exponent(smem<float> parts, c
     return exponent;
 }
 
-/* What takes a part's numbers to the block's factor, twice. */
-template <class K> CF_DEVICE unsigned matrix_share(float of_part, unsigned block) {
-    const float share = matrix_power(unsigned(max(127 + int(block) - int(Factor<K>::exponent(of_part)), 0)));
+/* What takes a part's numbers to the octet's factor, twice. */
+template <class K> CF_DEVICE unsigned matrix_share(float of_part, unsigned octet) {
+    const float share = matrix_power(unsigned(max(127 + int(octet) - int(Factor<K>::exponent(of_part)), 0)));
     return pack_halves(share, share);
 }
