@@ -421,8 +421,8 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
 
 cf_product_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
                                     const cf_strategy *strategy) {
-    static const cf_product_variant variants[] = {CF_PRODUCT_LOOP, CF_PRODUCT_TENSOR,
-                                                  CF_PRODUCT_BLAS}; /* of those alike the first */
+    /* Of those that cost the same the first one is taken. */
+    static const cf_product_variant variants[] = {CF_PRODUCT_LOOP, CF_PRODUCT_TENSOR, CF_PRODUCT_BLAS};
     cf_product_variant best = CF_PRODUCT_LOOP;
     double least = HUGE_VAL;
     for (int i = 0; i < CF_PRODUCT_VARIANTS; ++i) {
