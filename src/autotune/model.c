@@ -6,6 +6,7 @@
 #include "conv/long.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "fbfft/matrix.h"
 
 #include <math.h>
 #include <string.h>
@@ -41,8 +42,8 @@ static bool by_matrices(const cf_device *device, const cf_spectrum *s, int opera
     const int64_t *n = s->basis;
     const bool planes = tensor->axis_stride[2] == 1 || tensor->channel_stride != 1 || s->columns == 1;
     return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W &&
-           (planes || s->channels % CF_SCALE_COLUMNS == 0) && n[0] == 1 && (n[1] == 32 || n[1] == 64) &&
-           (n[2] == 32 || n[2] == 64);
+           (planes || s->channels % CF_SCALE_COLUMNS == 0) && n[0] == 1 && cf_matrix_takes(n[1]) &&
+           cf_matrix_takes(n[2]);
 }
 
 /* Whether the blocks of a transform find the scales of their planes: where eight of one row share a multiprocessor's memory. */

@@ -164,7 +164,7 @@ static void add_cut(const cf_axis *axis, bool shift, int64_t longest, cf_space_b
 static void add_matrices(const cf_axis *axis, bool shift, cf_space_bases *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_basis_one_tile(axis, &unit);
-    for (int64_t n = 32; n <= 64; n *= 2)
+    for (int64_t n = 16; n <= 64; n *= 2)
         if (whole_tiles(axis, shift, n, false) > 0 && n < 2 * whole && !contains(list, n) &&
             list->count < CF_SPACE_MOST_BASES)
             list->basis[list->count++] = n;

@@ -68,7 +68,7 @@ static conv_fft_status pair_source(const cf_gpu_pair *pair, int variant, cf_sour
     cf_text t = {tail, sizeof tail, 0};
     cf_fft_emit_pair(pass, tile, &t);
     const bool doubles = tile[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source(pass[0]->matrix ? cf_matrix_kernel_text : "", tail, doubles,
+    return make_source(pass[0]->matrix || pass[1]->matrix ? cf_matrix_kernel_text : "", tail, doubles,
                        cf_max(tile[0].shared, tile[1].shared), source);
 }
 

@@ -31,11 +31,13 @@ static bool is_small(const cf_transform_desc *t) {
     return 4 * w[1].count * w[2].count <= t->spectrum.basis[1] * t->spectrum.basis[2];
 }
 
+bool cf_matrix_takes(int64_t n) { return n == 16 || n == 32 || n == 64; }
+
 bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t *basis = t->spectrum.basis;
     const bool halves = t->spectrum.dtype == CONV_FFT_FP16 || t->spectrum.dtype == CONV_FFT_BF16,
-               square = (basis[1] == 32 || basis[1] == 64) && (basis[2] == 32 || basis[2] == 64);
+               square = cf_matrix_takes(basis[1]) && cf_matrix_takes(basis[2]);
     /* FP32 planes have FP16 spectra: those have scales, and as many bits as TF32. */
     const bool types = t->tensor.dtype == t->spectrum.dtype ||
                        (t->tensor.dtype == CONV_FFT_FP32 && t->spectrum.dtype == CONV_FFT_FP16);
@@ -61,10 +63,10 @@ static int octets_of(const cf_tile_config *tile, const cf_gpu_facts *facts) {
 static int widest(const cf_tile_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     if (!tile->planes_touch)
-        return t->tensor.dtype != CONV_FFT_FP32 && cf_tile_has_pieces(tile, 8) ? 8
-               : cf_tile_has_pieces(tile, 4)                                   ? 4
-               : cf_tile_has_pieces(tile, 2)                                   ? 2
-                                                                               : 1;
+        return t->tensor.dtype != CONV_FFT_FP32 && t->spectrum.basis[2] >= 32 && cf_tile_has_pieces(tile, 8) ? 8
+               : cf_tile_has_pieces(tile, 4)                                                                 ? 4
+               : cf_tile_has_pieces(tile, 2)                                                                 ? 2
+                                                                                                             : 1;
     int wide = t->inverse ? tile->planes / 4 : 2;
     while (t->tensor.sample_stride % wide || t->tensor.group_stride % wide)
         wide /= 2;
@@ -82,12 +84,12 @@ void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
     tile->planes = octets * PLANES;
     tile->finds_scales = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % PLANES == 0;
     tile->threads = octets * (points <= 1024 ? 128 : 256);
-    tile->blocks = (points <= 1024 ? 4 : t->spectrum.basis[1] == 32 ? 3 : 2) / octets;
+    tile->blocks = (points <= 512 ? 8 : points <= 1024 ? 4 : t->spectrum.basis[1] < 64 ? 3 : 2) / octets;
     tile->wide = widest(tile);
     tile->shared = octets * octet_bytes(tile);
 }
 
-static void emit_config(const cf_tile_config *tile, const char *name, cf_text *t) {
+void cf_matrix_emit_config(const cf_tile_config *tile, const char *name, cf_text *t) {
     const cf_transform_desc *d = &tile->problem.fft.transform;
     cf_tile_config plan = *tile;
     /* What the kernels of tile.cuh would take. */
@@ -98,22 +100,11 @@ static void emit_config(const cf_tile_config *tile, const char *name, cf_text *t
 }
 
 void cf_matrix_emit(const cf_tile_config *tile, cf_text *t) {
-    emit_config(tile, "Config", t);
+    cf_matrix_emit_config(tile, "Config", t);
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {" CF_KERNEL_WAITS
                 "    matrix_%s<Config>(call);\n}\n",
                 tile->threads, tile->blocks, tile->problem.fft.transform.inverse ? "inverse" : "forward");
-}
-
-void cf_matrix_emit_pair(const cf_tile_config pair[2], cf_text *t) {
-    emit_config(&pair[0], "First", t);
-    emit_config(&pair[1], "Second", t);
-    cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall first, const TileCall "
-                "second) {" CF_KERNEL_WAITS
-                "    if (int(blockIdx.x) < second.first_block)\n        matrix_forward<First>(first);\n"
-                "    else\n        matrix_forward<Second>(second);\n}\n",
-                pair[0].threads, pair[0].blocks);
 }
 
 void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {

@@ -5,6 +5,9 @@
 
 #include "fbfft/tile.h"
 
+/* Points of an axis that they take. */
+bool cf_matrix_takes(int64_t points);
+
 /* Whether they compute what this kernel of tile.cuh would. */
 bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts);
 
@@ -13,8 +16,8 @@ void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts);
 
 /* The kernel's text behind the device headers; its name is cf_fft. */
 void cf_matrix_emit(const cf_tile_config *tile, cf_text *text);
-/* The same of two forward transforms with blocks of as many threads, as cf_tile_emit_pair(). */
-void cf_matrix_emit_pair(const cf_tile_config pair[2], cf_text *text);
+/* Its constants alone, as cf_tile_emit_config(). */
+void cf_matrix_emit_config(const cf_tile_config *tile, const char *name, cf_text *text);
 
 void cf_matrix_describe(const cf_tile_config *tile, cf_text *text);
 

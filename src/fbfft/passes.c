@@ -13,11 +13,14 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "device/jit.h"
 
 #include <string.h>
 
 enum {
-    CHUNK = 4 /* times the L2 cache: between two kernels */
+    CHUNK = 4,          /* times the L2 cache: between two kernels */
+    SHORT_POINTS = 256, /* of planes that blocks of different kernels may have side by side */
+    MOST_THREADS = 512
 };
 
 static int64_t complex_bytes(const cf_tile_problem *p) {
@@ -182,22 +185,49 @@ conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_fac
     return CONV_FFT_SUCCESS;
 }
 
+/* Of planes as small as these a thread has few registers in either kernel, and a launch takes as long as its work. */
+static bool is_short(const cf_fft_pass *pass) {
+    const int64_t *basis = pass->tile[0].problem.fft.transform.spectrum.basis;
+    return basis[0] * basis[1] * basis[2] <= SHORT_POINTS;
+}
+
+/* Threads for blocks of both: matrix products want a power of two. */
+static int threads_of(const cf_fft_pass *const pass[2]) {
+    const int most = (int)cf_max(pass[0]->tile[0].threads, pass[1]->tile[0].threads);
+    int threads = 32;
+    while (threads < most)
+        threads *= 2;
+    return threads;
+}
+
 bool cf_fft_can_pair(const cf_fft_pass *const pass[2]) {
-    return pass[0]->matrix == pass[1]->matrix &&
-           (!pass[0]->matrix || pass[0]->tile[0].threads == pass[1]->tile[0].threads);
+    if (pass[0]->matrix != pass[1]->matrix)
+        return is_short(pass[0]) && is_short(pass[1]) && threads_of(pass) <= MOST_THREADS;
+    return !pass[0]->matrix || pass[0]->tile[0].threads == pass[1]->tile[0].threads;
 }
 
 void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_gpu_facts *facts,
                        cf_tile_config pair[2]) {
     for (int i = 0; i < 2; ++i)
         pair[i] = pass[i]->tile[variant];
-    if (!pass[0]->matrix)
+    if (pass[0]->matrix != pass[1]->matrix)
+        pair[0].threads = threads_of(pass);
+    if (!pass[0]->matrix || !pass[1]->matrix)
         cf_tile_pair(pair, facts);
 }
 
 void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_tile_config pair[2], cf_text *text) {
-    if (pass[0]->matrix)
-        cf_matrix_emit_pair(pair, text);
-    else
-        cf_tile_emit_pair(pair, text);
+    static const char *const name[2] = {"First", "Second"};
+    for (int i = 0; i < 2; ++i) {
+        if (pass[i]->matrix)
+            cf_matrix_emit_config(&pair[i], name[i], text);
+        else
+            cf_tile_emit_config(&pair[i], name[i], text);
+    }
+    cf_text_add(
+        text,
+        "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall first, const TileCall "
+        "second) {" CF_KERNEL_WAITS "    if (int(blockIdx.x) < second.first_block)\n        %s_forward<First>(first);\n"
+        "    else\n        %s_forward<Second>(second);\n}\n",
+        pair[0].threads, pair[0].blocks, pass[0]->matrix ? "matrix" : "tile", pass[1]->matrix ? "matrix" : "tile");
 }

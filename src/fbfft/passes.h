@@ -32,7 +32,7 @@ typedef struct cf_fft_passes {
 conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_facts *facts, cf_fft_passes *passes);
 
 /* Two forward transforms of one pass each, and no plain one, as one launch: whether there is a kernel for both, which both are matrix products or
- * neither is, for the two beside each other take longer than one behind the other; how it is cut for aligned pointers (variant 0) or others; and its
+ * neither is, but where planes are small: others beside each other take longer than one behind the other; how it is cut for aligned pointers (variant 0) or others; and its
  * text, with a call of each. */
 bool cf_fft_can_pair(const cf_fft_pass *const pass[2]);
 void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_gpu_facts *facts,

@@ -110,8 +110,6 @@ void cf_tile_pair(cf_tile_config pair[2], const cf_gpu_facts *facts);
 
 /* The kernel's text behind the device headers; its name is cf_fft. */
 void cf_tile_emit(const cf_tile_config *config, cf_text *text);
-/* The same of two forward transforms, with a call of each: blocks from the second one's first_block on are that one's. */
-void cf_tile_emit_pair(const cf_tile_config pair[2], cf_text *text);
 /* Its constants alone, as a struct of this name. */
 void cf_tile_emit_config(const cf_tile_config *config, const char *name, cf_text *text);
 

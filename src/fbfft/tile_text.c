@@ -67,17 +67,6 @@ void cf_tile_emit(const cf_tile_config *c, cf_text *t) {
                 c->problem.fft.transform.inverse ? "inverse" : "forward");
 }
 
-void cf_tile_emit_pair(const cf_tile_config pair[2], cf_text *t) {
-    cf_tile_emit_config(&pair[0], "First", t);
-    cf_tile_emit_config(&pair[1], "Second", t);
-    cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall first, const TileCall "
-                "second) {" CF_KERNEL_WAITS
-                "    if (int(blockIdx.x) < second.first_block)\n        tile_forward<First>(first);\n"
-                "    else\n        tile_forward<Second>(second);\n}\n",
-                pair[0].threads, pair[0].blocks);
-}
-
 static void describe_radices(const int r[3], cf_text *t) {
     cf_text_add(t, "%d", r[0]);
     for (int i = 1; i < 3 && r[i] > 1; ++i)

@@ -392,36 +392,49 @@ static void matrices(void) {
         {{.basis = 32, .input = 20, .kernel = 17, .stride = 1, .dilation = 1, .pad = 4, .tiles = 1},
          {.basis = 32, .input = 30, .kernel = 19, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1}},
         {{.basis = 32, .input = 44, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2},
-         {.basis = 32, .input = 50, .kernel = 3, .stride = 2, .dilation = 1, .pad = 1, .tiles = 1, .mode = 2}}};
+         {.basis = 32, .input = 50, .kernel = 3, .stride = 2, .dilation = 1, .pad = 1, .tiles = 1, .mode = 2}},
+        {{.basis = 16, .input = 16, .kernel = 7, .stride = 1, .dilation = 1, .tiles = 1},
+         {.basis = 16, .input = 16, .kernel = 7, .stride = 1, .dilation = 1, .tiles = 1}},
+        {{.basis = 16, .input = 13, .kernel = 4, .stride = 1, .dilation = 2, .pad = 1, .tiles = 1},
+         {.basis = 16, .input = 24, .kernel = 4, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2}},
+        {{.basis = 64, .input = 60, .kernel = 9, .stride = 1, .dilation = 1, .pad = 2, .tiles = 1},
+         {.basis = 16, .input = 14, .kernel = 5, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1, .mode = 2}},
+        {{.basis = 16, .input = 24, .kernel = 3, .stride = 2, .dilation = 1, .pad = 1, .tiles = 1},
+         {.basis = 32, .input = 30, .kernel = 8, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1}}};
     static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_GY, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
     static const cf_axis_window none = {
         .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
-    static cf_window windows[102];
-    for (int n = 0; n < 102; ++n) {
-        /* Of FP32, those of three shapes; the last shape abreast alone. */
-        const bool abreast = n >= 48, floats = n < 96 && n % 48 >= 30;
-        const int i = n >= 96 ? n - 66 : floats ? (n % 48 - 30) / 6 * 12 % 30 + n % 6 : n % 48;
+    enum {
+        SHAPES = sizeof axes / sizeof axes[0],
+        ROLES = sizeof roles / sizeof roles[0]
+    };
+    static cf_window windows[4 * SHAPES * ROLES];
+    for (int n = 0; n < 4 * SHAPES * ROLES; ++n) {
+        const int role = n % ROLES, shape = n / ROLES % SHAPES;
+        const bool abreast = n >= 2 * SHAPES * ROLES, floats = n / (SHAPES * ROLES) % 2;
+        if (floats ? shape % 2 || shape == 8 : shape == 5 && !abreast)
+            continue;
         cf_window *const w = &windows[n];
-        fbfft_desc d = fft_desc(2, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
+        fbfft_desc d = fft_desc(2, role < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
         w->axis[0] = none;
         for (int a = 0; a < 2; ++a) {
-            const layer_axis *l = &axes[i / 6][a];
-            w->axis[a + 1] = window_of(l, roles[i % 6]);
+            const layer_axis *l = &axes[shape][a];
+            w->axis[a + 1] = window_of(l, roles[role]);
             d.basis[a] = l->basis;
             d.size[a] = w->axis[a + 1].size;
         }
-        d.dtype = floats ? CONV_FFT_FP32 : i / 6 % 2 == i % 2 ? CONV_FFT_FP16 : CONV_FFT_BF16;
+        d.dtype = floats ? CONV_FFT_FP32 : shape % 2 == role % 2 ? CONV_FFT_FP16 : CONV_FFT_BF16;
         d.scale = d.kind == FBFFT_C2R ? 0.125 : 1;
         tile_case *c = add(d, 2);
         set_order(c, FBFFT_FREQUENCY_MAJOR, abreast,
-                  abreast                   ? (n / 6 + n) % 2 ? 8 : 16
-                  : (i / 6 + i % 6 / 2) % 2 ? 8
-                                            : 5);
+                  abreast                  ? (shape + role + floats) % 2 ? 8 : 16
+                  : (shape + role / 2) % 2 ? 8
+                                           : 5);
         c->window = w;
-        c->added = i % 4 == 3;
-        c->shifted = i % 5 == 4;
+        c->added = (shape * ROLES + role) % 4 == 3;
+        c->shifted = (shape * ROLES + role) % 5 == 4;
         c->halves = true;
-        c->matrix = i % 6 != (i / 6 == 4 ? 2 : 1); /* small windows of few data: weights, or of large ones gy */
+        c->matrix = role != (shape == 4 ? 2 : 1); /* small windows of few data: weights, or of large ones gy */
     }
 }
 
@@ -501,27 +514,43 @@ int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass)
     return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].wide > 1) ? 1 : 0;
 }
 
-/* The next pair of forward layers from case *i on, with spectra in 16 bits or without. */
-static bool next_pair(const char *facts, bool halves, int *i, int pair[2], bool *good) {
+/* The next pair of forward layers from case *i on: spectra in FP32, or in 16 bits which matrix products make of neither, of both or of one. */
+enum {
+    PAIR_PLAIN,
+    PAIR_HALVES,
+    PAIR_MATRICES,
+    PAIR_MIXED,
+    PAIR_KINDS
+};
+/* The pass of a case that may be of such a pair, `nth` of it. */
+static bool pairs_well(const char *facts, int kind, int nth, const tile_case *c, cf_fft_passes *passes, bool *good) {
+    cf_fft_problem problem;
+    if (!c->window || c->halves != (kind != PAIR_PLAIN) || c->desc.dtype == CONV_FFT_FP64)
+        return false;
+    if (!tile_case_plan(c, facts, &problem, passes))
+        return *good = false;
+    const cf_fft_pass *const own = &passes->pass[0];
+    const bool told = cf_spectrum_is_scaled(problem.transform.spectrum.dtype) && !own->tile[0].finds_scales;
+    const bool matrix = kind == PAIR_MATRICES || (kind == PAIR_MIXED && nth == 0);
+    return passes->count == 1 && !own->plain && !problem.transform.inverse && !told && own->matrix == matrix;
+}
+
+static bool next_pair(const char *facts, int kind, int *i, int pair[2], bool *good) {
+    const int near = 12;
     cf_fft_passes passes[2];
-    int found = 0;
-    for (; *i < count && found < 2; ++*i) {
-        const tile_case *c = &list[*i];
-        cf_fft_problem problem;
-        if (!c->window || c->halves != halves || c->desc.dtype == CONV_FFT_FP64)
+    const cf_fft_pass *const both[2] = {&passes[0].pass[0], &passes[1].pass[0]};
+    for (; *i < count; ++*i) {
+        if (!pairs_well(facts, kind, 0, &list[*i], &passes[0], good))
             continue;
-        if (!tile_case_plan(c, facts, &problem, &passes[found]))
-            return *good = false;
-        const cf_fft_pass *const own = &passes[found].pass[0];
-        const bool told = cf_spectrum_is_scaled(problem.transform.spectrum.dtype) && !own->tile[0].finds_scales;
-        if (passes[found].count > 1 || own->plain || problem.transform.inverse || told)
-            continue;
-        pair[found++] = *i;
-        const cf_fft_pass *const both[2] = {&passes[0].pass[0], &passes[1].pass[0]};
-        if (found == 2 && !cf_fft_can_pair(both))
-            --found;
+        for (int j = *i + 1; j < count && j <= *i + near; ++j)
+            if (pairs_well(facts, kind, 1, &list[j], &passes[1], good) && cf_fft_can_pair(both)) {
+                pair[0] = *i;
+                pair[1] = j;
+                *i = j + 1;
+                return true;
+            }
     }
-    return found == 2;
+    return false;
 }
 
 bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made) {
@@ -529,9 +558,9 @@ bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made) {
     bool good = true;
     tile_case_list(&all);
     *made = 0;
-    for (int halves = 0; halves < 2; halves++)
-        for (int i = 0, most = *made + TILE_PAIRS / 2;
-             *made < most && next_pair(facts, halves, &i, pairs[*made], &good);)
+    for (int kind = 0; kind < PAIR_KINDS; kind++)
+        for (int i = 0, most = *made + TILE_PAIRS / PAIR_KINDS;
+             *made < most && next_pair(facts, kind, &i, pairs[*made], &good);)
             ++*made;
     return good;
 }

@@ -31,9 +31,9 @@ bool tile_case_plan(const tile_case *c, const char *facts, cf_fft_problem *probl
 /* Forward transforms of layers that one launch computes, as indices of cases. At most TILE_PAIRS; false: conv_fft_last_error(). */
 enum {
 #ifdef SIMT_THIN
-    TILE_PAIRS = 2,
+    TILE_PAIRS = 4,
 #else
-    TILE_PAIRS = 10,
+    TILE_PAIRS = 12,
 #endif
     TILE_PAIR_NUMBER = 100000 /* of the first pair's kernel; cases count from 0 */
 };

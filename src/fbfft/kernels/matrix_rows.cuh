@@ -4,17 +4,17 @@
 
 #include "fbfft/kernels/matrix.cuh"
 
-/* A lane's eight numbers of 32 of a row, as they stand in memory; what is beyond the data is zero. */
+/* A lane's numbers of a part of a row, as they stand in memory; what is beyond the data is zero. */
 template <class K>
-CF_DEVICE void matrix_load(float (&v)[8], const float *row, bool inside, int part, int t, int start) {
+CF_DEVICE void matrix_load(float (&v)[Matrix<K>::OWN], const float *row, bool inside, int part, int t, int start) {
     typedef Tile<K> G;
     typedef typename K::Offset Offset;
-    constexpr int WIDE = K::WIDE;
+    constexpr int WIDE = K::WIDE, OWN = Matrix<K>::OWN;
 #pragma unroll
-    for (int e = 0; e < 8; ++e)
+    for (int e = 0; e < OWN; ++e)
         v[e] = 0;
 #pragma unroll
-    for (int e = 0; e < 8; e += WIDE) {
+    for (int e = 0; e < OWN; e += WIDE) {
         const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
         bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
         const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
@@ -32,15 +32,16 @@ CF_DEVICE void matrix_load(float (&v)[8], const float *row, bool inside, int par
     }
 }
 template <class K>
-CF_DEVICE void matrix_load(unsigned (&w)[4], const unsigned short *row, bool inside, int part, int t, int start) {
+CF_DEVICE void matrix_load(unsigned (&w)[Matrix<K>::OWN / 2], const unsigned short *row, bool inside, int part, int t,
+                           int start) {
     typedef Tile<K> G;
     typedef typename K::Offset Offset;
-    constexpr int WIDE = K::WIDE;
+    constexpr int WIDE = K::WIDE, OWN = Matrix<K>::OWN;
 #pragma unroll
-    for (int e = 0; e < 4; ++e)
+    for (int e = 0; e < OWN / 2; ++e)
         w[e] = 0;
 #pragma unroll
-    for (int e = 0; e < 8; e += WIDE) {
+    for (int e = 0; e < OWN; e += WIDE) {
         const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
         bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
         const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
@@ -60,12 +61,13 @@ CF_DEVICE void matrix_load(unsigned (&w)[4], const unsigned short *row, bool ins
     }
 }
 
-/* The same of planes that touch: a quad has eight points of each plane g. Words come as pairs of planes, and are turned into pairs of points. */
+/* The same of planes that touch: a quad has all points of each plane g. Words come as pairs of planes, and are turned into pairs of points. */
 template <class K>
-CF_DEVICE void matrix_load_abreast(float (&v)[8], const float *row, bool inside, int part, int g, int t, int start) {
+CF_DEVICE void matrix_load_abreast(float (&v)[Matrix<K>::OWN], const float *row, bool inside, int part, int g, int t,
+                                   int start) {
     typedef Tile<K> G;
 #pragma unroll
-    for (int e = 0; e < 8; ++e) {
+    for (int e = 0; e < Matrix<K>::OWN; ++e) {
         const int x = matrix_point<MATRIX_ABREAST>(part, t, e);
         bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
         const auto at = offset_of<K, 2, typename K::Offset>(in ? x : G::template lo<2>(), start, in);
@@ -73,11 +75,11 @@ CF_DEVICE void matrix_load_abreast(float (&v)[8], const float *row, bool inside,
     }
 }
 template <class K>
-CF_DEVICE void matrix_load_abreast(unsigned (&w)[4], const unsigned short *row, bool inside, int part, int g, int t,
-                                   int start) {
+CF_DEVICE void matrix_load_abreast(unsigned (&w)[Matrix<K>::OWN / 2], const unsigned short *row, bool inside, int part,
+                                   int g, int t, int start) {
     typedef Tile<K> G;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < Matrix<K>::OWN / 2; ++i) {
         const int x = 32 * part + 8 * i + g;
         bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
         const auto at = offset_of<K, 2, typename K::Offset>(in ? x : G::template lo<2>(), start, in);
@@ -91,13 +93,15 @@ CF_DEVICE void matrix_load_abreast(unsigned (&w)[4], const unsigned short *row, 
         }
     }
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < Matrix<K>::OWN / 2; ++i)
         w[i] = matrix_transposed(w[i]);
 }
 
 /* What a lane has of a row of a plane: as it stands in memory, and as products take it. */
-template <class K, bool FLOATS = K::Storage::PLAIN> struct MatrixRow { unsigned of[Matrix<K>::N2 / 32][4]; };
-template <class K> struct MatrixRow<K, true> { float of[Matrix<K>::N2 / 32][8]; };
+template <class K, bool FLOATS = K::Storage::PLAIN> struct MatrixRow {
+    unsigned of[Matrix<K>::N2 / Matrix<K>::SPAN][Matrix<K>::OWN / 2];
+};
+template <class K> struct MatrixRow<K, true> { float of[Matrix<K>::N2 / Matrix<K>::SPAN][Matrix<K>::OWN]; };
 template <class K> using MatrixNumbers = MatrixRow<K, false>;
 
 /* Row j of a plane, or of all that touch. */
@@ -106,17 +110,18 @@ CF_DEVICE void matrix_row(MatrixRow<K> &row, const Places<K> &places, const type
                           int j, int t) {
     typedef Tile<K> G;
     typedef typename K::Offset Offset;
+    constexpr int SPAN = Matrix<K>::SPAN;
     bool inside = j >= G::template lo<1>() && j < G::template hi<1>();
     Offset at = offset_of<K, 1, Offset>(inside ? j : G::template lo<1>(), places.template start<1>(p), inside);
     at += offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), inside);
 #pragma unroll
-    for (int pair = 0; pair < Matrix<K>::N2 / 32; ++pair) {
-        const bool any = inside && 32 * pair < G::template hi<2>() && 32 * pair + 32 > G::template lo<2>();
+    for (int part = 0; part < Matrix<K>::N2 / SPAN; ++part) {
+        const bool any = inside && SPAN * part < G::template hi<2>() && SPAN * part + SPAN > G::template lo<2>();
         if constexpr (Matrix<K>::ABREAST)
-            matrix_load_abreast<K>(row.of[pair], signal + at, any, pair, int(threadIdx.x) % 32 / 4, t,
+            matrix_load_abreast<K>(row.of[part], signal + at, any, part, int(threadIdx.x) % 32 / 4, t,
                                    places.template start<2>(p));
         else
-            matrix_load<K>(row.of[pair], signal + at, any, pair, t, places.template start<2>(p));
+            matrix_load<K>(row.of[part], signal + at, any, part, t, places.template start<2>(p));
     }
 }
 
@@ -124,10 +129,10 @@ CF_DEVICE void matrix_row(MatrixRow<K> &row, const Places<K> &places, const type
 template <class K> CF_DEVICE MatrixNumbers<K> matrix_numbers(const MatrixRow<K, true> &row, float scale) {
     MatrixNumbers<K> numbers;
 #pragma unroll
-    for (int pair = 0; pair < Matrix<K>::N2 / 32; ++pair)
+    for (int part = 0; part < Matrix<K>::N2 / Matrix<K>::SPAN; ++part)
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-            numbers.of[pair][i] = K::Bins::pack(scale * row.of[pair][2 * i], scale * row.of[pair][2 * i + 1]);
+        for (int i = 0; i < Matrix<K>::OWN / 2; ++i)
+            numbers.of[part][i] = K::Bins::pack(scale * row.of[part][2 * i], scale * row.of[part][2 * i + 1]);
     return numbers;
 }
 template <class K> CF_DEVICE MatrixNumbers<K> matrix_numbers(const MatrixRow<K, false> &row, float) { return row; }

@@ -26,7 +26,7 @@ template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, true> (&row
     for (int r = 0; r < Matrix<K>::LIVE; ++r)
 #pragma unroll
         for (int i = 0; i < Matrix<K>::N2 / 4; ++i)
-            most = fmaxf(most, fabsf(rows[r].of[i / 8][i % 8]));
+            most = fmaxf(most, fabsf(rows[r].of[i / Matrix<K>::OWN][i % Matrix<K>::OWN]));
     return most;
 }
 template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, false> (&rows)[Matrix<K>::LIVE]) {
@@ -35,7 +35,7 @@ template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, false> (&ro
     for (int r = 0; r < Matrix<K>::LIVE; ++r)
 #pragma unroll
         for (int i = 0; i < Matrix<K>::N2 / 8; ++i)
-            most = larger_halves(most, rows[r].of[i / 4][i % 4] & 0x7fff7fffu);
+            most = larger_halves(most, rows[r].of[i / (Matrix<K>::OWN / 2)][i % (Matrix<K>::OWN / 2)] & 0x7fff7fffu);
     const cplx both = unpack_halves(most);
     return fmaxf(both.x, both.y);
 }
