@@ -66,16 +66,17 @@ static double invented_ms(const cf_strategy *s, int pass) {
 static atomic_int made_first[CONV_FFT_FORWARD | CONV_FFT_BACKWARD];
 static bool timed_already;
 
-conv_fft_status __real_cf_plan_create(const cf_layer *l, cf_device *device, int passes,
-                                      const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                      uint64_t *smallest, conv_fft_plan **plan);
-conv_fft_status __wrap_cf_plan_create(const cf_layer *l, cf_device *device, int passes,
-                                      const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                      uint64_t *smallest, conv_fft_plan **plan);
-conv_fft_status __wrap_cf_plan_create(const cf_layer *l, cf_device *device, int passes,
-                                      const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                      uint64_t *smallest, conv_fft_plan **plan) {
-    const conv_fft_status status = __real_cf_plan_create(l, device, passes, strategy, workspace_limit, smallest, plan);
+conv_fft_status __real_cf_plan_create_trial(const cf_layer *l, cf_device *device, int passes,
+                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                            uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status __wrap_cf_plan_create_trial(const cf_layer *l, cf_device *device, int passes,
+                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                            uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status __wrap_cf_plan_create_trial(const cf_layer *l, cf_device *device, int passes,
+                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                            uint64_t *smallest, conv_fft_plan **plan) {
+    const conv_fft_status status =
+        __real_cf_plan_create_trial(l, device, passes, strategy, workspace_limit, smallest, plan);
     if (status == CONV_FFT_SUCCESS && !timed_already)
         atomic_fetch_add(&made_first[passes - 1], 1);
     return status;

@@ -183,11 +183,18 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
     return CONV_FFT_SUCCESS;
 }
 
+/* Where a kernel of cf_fused_source() stands. */
+static cf_kernel **place_of(fused_state *state, int kernel) {
+    const cf_fused_config *c = &state->config;
+    const int adds = cf_fused_variants(c), turns = adds + (c->slices > 1);
+    return kernel < adds ? &state->kernel[kernel] : kernel < turns ? &state->add : &state->turn[kernel - turns];
+}
+
 conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
     fused_state *state = plan->pass[pass].state;
     const cf_fused_config *c = &state->config;
     cf_source sources[MOST_KERNELS];
-    cf_kernel *kernels[MOST_KERNELS] = {NULL};
+    cf_kernel *kernels[MOST_KERNELS] = {NULL}, **places[MOST_KERNELS];
     int count = 0;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
@@ -196,23 +203,22 @@ conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
         return cf_long_build(state->lines);
     }
     cf_gpu_transform *const transforms[] = {state->weights, state->inputs};
-    CF_FORWARD(cf_gpu_transforms_build(state->gpu, transforms, state->inputs ? 2 : 1, NULL, 0));
+    CF_FORWARD(cf_gpu_transforms_build(state->gpu, transforms, state->inputs ? 2 : 1, NULL, 0, plan->trial));
     memset(sources, 0, sizeof sources);
     conv_fft_status status = CONV_FFT_SUCCESS;
-    while (status == CONV_FFT_SUCCESS && count < cf_fused_kernels(c)) {
-        status = cf_fused_source(c, count, &sources[count]);
-        ++count;
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < cf_fused_kernels(c); ++i) {
+        cf_kernel **const place = place_of(state, i);
+        if (plan->trial && (place == &state->kernel[1] || place == &state->turn[1]))
+            continue;
+        status = cf_fused_source(c, i, &sources[count]);
+        places[count++] = place;
     }
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(state->gpu, sources, count, kernels);
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < count; ++i) {
         free((char *)sources[i].text);
-    state->kernel[0] = kernels[0];
-    state->kernel[1] = cf_fused_variants(c) > 1 ? kernels[1] : NULL;
-    const int adds = cf_fused_variants(c), turns = adds + (c->slices > 1);
-    state->add = c->slices > 1 ? kernels[adds] : NULL;
-    for (int i = 0; turns + i < cf_fused_kernels(c); ++i)
-        state->turn[i] = kernels[turns + i];
+        *places[i] = kernels[i];
+    }
     return status;
 }
 

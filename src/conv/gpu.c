@@ -98,7 +98,7 @@ static void pair_destroy(cf_pair *pair) {
 }
 
 static conv_fft_status transforms_build(cf_device *device, cf_transform *const *transforms, int count,
-                                        cf_pair *const *pairs, int pair_count) {
+                                        cf_pair *const *pairs, int pair_count, bool aligned) {
     cf_gpu_transform **gpu = malloc((size_t)(count + 1) * sizeof(cf_gpu_transform *));
     cf_gpu_pair **gpu_pairs = malloc((size_t)(pair_count + 1) * sizeof(cf_gpu_pair *));
     conv_fft_status status = CONV_FFT_SUCCESS;
@@ -109,7 +109,7 @@ static conv_fft_status transforms_build(cf_device *device, cf_transform *const *
     for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
         gpu_pairs[i] = pairs[i]->gpu;
     if (status == CONV_FFT_SUCCESS)
-        status = cf_gpu_transforms_build(cf_gpu_layers_of(device)->gpu, gpu, count, gpu_pairs, pair_count);
+        status = cf_gpu_transforms_build(cf_gpu_layers_of(device)->gpu, gpu, count, gpu_pairs, pair_count, aligned);
     free(gpu);
     free(gpu_pairs);
     return status;

@@ -161,7 +161,7 @@ static conv_fft_status build(conv_fft_plan *plan) {
     for (int i = 0; i < CF_PASS_COUNT; ++i)
         if (plan->pass[i].pair)
             pairs[paired++] = plan->pass[i].pair;
-    CF_FORWARD(plan->device->ops->transforms_build(plan->device, transforms, alone, pairs, paired));
+    CF_FORWARD(plan->device->ops->transforms_build(plan->device, transforms, alone, pairs, paired, plan->trial));
     cf_product_desc *products[CF_PASS_COUNT];
     int count = 0;
     for (int i = 0; i < CF_PASS_COUNT; ++i)
@@ -253,9 +253,9 @@ static void place_bias(conv_fft_plan *plan, uint64_t limit) {
     }
 }
 
-conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
-                               const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
-                               conv_fft_plan **result) {
+static conv_fft_status create(const cf_layer *layer, cf_device *device, int passes,
+                              const cf_strategy strategy[CF_PASS_COUNT], bool trial, uint64_t workspace_limit,
+                              uint64_t *smallest, conv_fft_plan **result) {
     CF_FORWARD(cf_layer_check_written(layer, passes));
     conv_fft_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
@@ -263,6 +263,7 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
     plan->layer = *layer;
     plan->device = device;
     plan->passes = passes;
+    plan->trial = trial;
     plan->bias = describe_bias(layer);
     plan->chunk_groups = layer->groups;
     const uint64_t limit = workspace_limit ? workspace_limit : UINT64_MAX;
@@ -304,6 +305,18 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
 done:
     cf_plan_destroy(plan);
     return status;
+}
+
+conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
+                               const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
+                               conv_fft_plan **plan) {
+    return create(layer, device, passes, strategy, false, workspace_limit, smallest, plan);
+}
+
+conv_fft_status cf_plan_create_trial(const cf_layer *layer, cf_device *device, int passes,
+                                     const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                     uint64_t *smallest, conv_fft_plan **plan) {
+    return create(layer, device, passes, strategy, true, workspace_limit, smallest, plan);
 }
 
 void cf_plan_destroy(conv_fft_plan *plan) {

@@ -81,6 +81,7 @@ struct conv_fft_plan {
     cf_layer layer;
     cf_device *device;
     int passes;
+    bool trial; /* for a search: its tensors begin at multiples of 16 bytes, and kernels for others are not compiled */
     bool trusted; /* calls do not ask the driver about memory and stream */
     cf_pass_plan pass[CF_PASS_COUNT];
     bool shares_gy; /* both backward passes read the same spectrum of gy */
@@ -99,6 +100,10 @@ struct conv_fft_plan {
 conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
                                const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
                                conv_fft_plan **plan);
+/* The same for a search, whose tensors begin at multiples of 16 bytes: a third of the kernels are not compiled. */
+conv_fft_status cf_plan_create_trial(const cf_layer *layer, cf_device *device, int passes,
+                                     const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                     uint64_t *smallest, conv_fft_plan **plan);
 conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest);
 void cf_plan_destroy(conv_fft_plan *plan);
 

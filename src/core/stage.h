@@ -95,8 +95,9 @@ typedef struct cf_stage_ops {
      * below are NULL where the device has no pairs. */
     conv_fft_status (*pair_create)(cf_device *device, const cf_transform *first, const cf_transform *second,
                                    cf_pair **pair);
+    /* aligned: tensors of all runs begin at multiples of 16 bytes. */
     conv_fft_status (*transforms_build)(cf_device *device, cf_transform *const *transforms, int count,
-                                        cf_pair *const *pairs, int pair_count);
+                                        cf_pair *const *pairs, int pair_count, bool aligned);
     void (*transform_destroy)(cf_transform *transform);
     void (*pair_destroy)(cf_pair *pair); /* NULL is allowed */
     /* Compile what descriptions of variant TENSOR need, side by side. NULL: the device has no such products. */

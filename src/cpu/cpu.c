@@ -18,12 +18,13 @@ static conv_fft_status nothing_to_prepare(cf_device *device) {
 }
 
 static conv_fft_status nothing_to_build(cf_device *device, cf_transform *const *transforms, int count,
-                                        cf_pair *const *pairs, int pair_count) {
+                                        cf_pair *const *pairs, int pair_count, bool aligned) {
     (void)device;
     (void)transforms;
     (void)count;
     (void)pairs;
     (void)pair_count;
+    (void)aligned;
     return CONV_FFT_SUCCESS;
 }
 

@@ -74,6 +74,9 @@ conv_fft_status cf_kernel_occupancy(const cf_kernel *kernel, int threads, size_t
 
 conv_fft_status cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
                                  cf_cu_stream stream) {
+    if (!kernel)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "no kernel was compiled for tensors that begin between multiples of 16 bytes");
     const cf_driver *const driver = &kernel->gpu->driver;
     CF_FORWARD(cf_gpu_enter(kernel->gpu));
     cf_cu_launch_attribute attribute = {.id = CF_CU_LAUNCH_OVERLAPS, .value = 1};

@@ -39,7 +39,8 @@ typedef struct cf_launch {
     size_t dynamic_shared;      /* at most what the source named */
 } cf_launch;
 
-/* parameters: the address of each parameter of the kernel, in order. The sentence of a failure names the kernel. */
+/* parameters: the address of each parameter of the kernel, in order. The sentence of a failure names the kernel. NOT_SUPPORTED: kernel is NULL,
+ * the one for tensors at any address of a plan that is for aligned ones. */
 conv_fft_status cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
                                  cf_cu_stream stream);
 

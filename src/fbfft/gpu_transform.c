@@ -84,10 +84,10 @@ static int pair_variants(const cf_gpu_pair *pair) {
     return (int)cf_max(variants(&pair->transform[0]->passes.pass[0]), variants(&pair->transform[1]->passes.pass[0]));
 }
 
-static conv_fft_status make_sources(const cf_gpu_transform *t, cf_source *sources, int *count) {
+static conv_fft_status make_sources(const cf_gpu_transform *t, int most, cf_source *sources, int *count) {
     for (int i = 0; i < t->passes.count; ++i) {
         const cf_fft_pass *pass = &t->passes.pass[i];
-        for (int v = 0; v < variants(pass); ++v) {
+        for (int v = 0; v < cf_min(most, variants(pass)); ++v) {
             CF_FORWARD(pass->plain    ? cf_fft_real_source(&pass->real[v], &sources[*count])
                        : pass->matrix ? cf_fft_matrix_source(&pass->tile[v], &sources[*count])
                                       : cf_fft_tile_source(&pass->tile[v], &sources[*count]));
@@ -98,29 +98,30 @@ static conv_fft_status make_sources(const cf_gpu_transform *t, cf_source *source
 }
 
 conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
-                                        cf_gpu_pair *const *pairs, int pair_count) {
+                                        cf_gpu_pair *const *pairs, int pair_count, bool aligned) {
     enum {
         EACH = 2 * CF_FFT_MAX_PASSES
     };
+    const int most_variants = aligned ? 1 : 2;
     int total = 0, next = 0;
     const size_t most = (size_t)(count + pair_count) * EACH;
     cf_source *sources = calloc(most, sizeof *sources);
     cf_kernel **kernels = calloc(most, sizeof *kernels);
     conv_fft_status status = sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory(most * sizeof *sources, "kernels");
     for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
-        status = make_sources(transforms[i], sources, &total);
+        status = make_sources(transforms[i], most_variants, sources, &total);
     for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
-        for (int v = 0; status == CONV_FFT_SUCCESS && v < pair_variants(pairs[i]); ++v)
+        for (int v = 0; status == CONV_FFT_SUCCESS && v < cf_min(most_variants, pair_variants(pairs[i])); ++v)
             if ((status = pair_source(pairs[i], v, &sources[total])) == CONV_FFT_SUCCESS)
                 ++total;
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(gpu, sources, total, kernels);
     for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
         for (int pass = 0; pass < transforms[i]->passes.count; ++pass)
-            for (int v = 0; v < variants(&transforms[i]->passes.pass[pass]); ++v)
+            for (int v = 0; v < cf_min(most_variants, variants(&transforms[i]->passes.pass[pass])); ++v)
                 transforms[i]->kernel[pass][v] = kernels[next++];
     for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
-        for (int v = 0; v < pair_variants(pairs[i]); ++v)
+        for (int v = 0; v < cf_min(most_variants, pair_variants(pairs[i])); ++v)
             pairs[i]->kernel[v] = kernels[next++];
     for (int i = 0; i < total; ++i)
         free((char *)sources[i].text);

@@ -9,7 +9,7 @@
 typedef struct cf_gpu_transform {
     cf_fft_problem problem;
     cf_fft_passes passes;
-    cf_kernel *kernel[CF_FFT_MAX_PASSES][2]; /* for aligned pointers, for others */
+    cf_kernel *kernel[CF_FFT_MAX_PASSES][2]; /* for aligned pointers, for others: NULL if no run has such */
 } cf_gpu_transform;
 
 /* Two forward transforms of one kernel each, computed by one launch. */
@@ -21,9 +21,9 @@ typedef struct cf_gpu_pair {
 
 /* Planned, but not compiled: its scratch is known. */
 conv_fft_status cf_gpu_transform_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_gpu_transform **transform);
-/* Compile and load several side by side. On failure none can run. */
+/* Compile and load several side by side. aligned: tensors of all runs begin at multiples of 16 bytes. On failure none can run. */
 conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
-                                        cf_gpu_pair *const *pairs, int pair_count);
+                                        cf_gpu_pair *const *pairs, int pair_count, bool aligned);
 void cf_gpu_transform_destroy(cf_gpu_transform *transform); /* NULL is allowed. No run of it may be pending */
 
 /* Planned, but not compiled. *pair = NULL where one launch gains nothing: one of them has several kernels, or both fill the GPU several

@@ -79,10 +79,10 @@ conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch
 
 /* Transforms of the weights have tests of their own. */
 conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
-                                               cf_gpu_pair *const *pairs, int pair_count);
+                                               cf_gpu_pair *const *pairs, int pair_count, bool aligned);
 conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
-                                               cf_gpu_pair *const *pairs, int pair_count) {
-    (void)gpu, (void)transforms, (void)count, (void)pairs, (void)pair_count;
+                                               cf_gpu_pair *const *pairs, int pair_count, bool aligned) {
+    (void)gpu, (void)transforms, (void)count, (void)pairs, (void)pair_count, (void)aligned;
     return CONV_FFT_SUCCESS;
 }
 
