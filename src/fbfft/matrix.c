@@ -12,16 +12,25 @@ enum {
     PARTS_ABREAST = 128 /* where planes touch */
 };
 
+static bool is_line(const cf_transform_desc *t) { return t->spectrum.basis[0] * t->spectrum.basis[1] == 1; }
+
+/* Rows of a plane, or N1 of a line: matrix_split(). */
+static int64_t rows_of(const cf_transform_desc *t) {
+    const int64_t points = t->spectrum.basis[2];
+    return !is_line(t) ? t->spectrum.basis[1] : points >= 2048 ? 64 : points >= 512 ? 32 : 16;
+}
+
 /* Of an octet: its part of Matrix::SHARED_FORWARD or SHARED_INVERSE. */
 static int64_t octet_bytes(const cf_tile_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
-    const int64_t rows = t->spectrum.basis[1], columns = t->spectrum.basis[2];
+    const int64_t rows = rows_of(t), columns = t->spectrum.basis[1] * t->spectrum.basis[2] / rows;
     const cf_axis_window *w = &t->window.axis[1];
-    const int64_t tiles = (w->first + (w->count - 1) * w->spread) / 16 - w->first / 16 + 1;
+    const int64_t tiles = is_line(t) ? rows / 16 : (w->first + (w->count - 1) * w->spread) / 16 - w->first / 16 + 1;
+    const int64_t apart = is_line(t) && t->tensor.dtype == CONV_FFT_FP32 ? 4 : 8;
     const int64_t words =
         !t->inverse ? rows / 16 * (columns / 2 + 1) * (PLANES * 16 + 8) + (tile->planes_touch ? PARTS_ABREAST : PARTS)
         : tile->planes_touch ? columns / 2 * (PLANES * 16 * tiles + 8)
-                             : PLANES * (columns / 2 * (16 * tiles + 8) + 4);
+                             : PLANES * (columns / 2 * (16 * tiles + apart) + 4);
     return PLANES * TABLE + 4 * words;
 }
 
@@ -32,20 +41,24 @@ static bool is_small(const cf_transform_desc *t) {
 }
 
 bool cf_matrix_takes(int64_t n) { return n == 16 || n == 32 || n == 64; }
+bool cf_matrix_takes_line(int64_t n) { return n >= 256 && n <= 4096 && (n & (n - 1)) == 0; }
 
 bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t *basis = t->spectrum.basis;
     const bool halves = t->spectrum.dtype == CONV_FFT_FP16 || t->spectrum.dtype == CONV_FFT_BF16,
-               square = cf_matrix_takes(basis[1]) && cf_matrix_takes(basis[2]);
+               square = cf_matrix_takes(basis[1]) && cf_matrix_takes(basis[2]),
+               line = is_line(t) && cf_matrix_takes_line(basis[2]);
     /* FP32 planes have FP16 spectra: those have scales, and as many bits as TF32. */
     const bool types = t->tensor.dtype == t->spectrum.dtype ||
                        (t->tensor.dtype == CONV_FFT_FP32 && t->spectrum.dtype == CONV_FFT_FP16);
     bool data = true;
     for (int x = 0; x < 3; ++x)
         data = data && t->window.axis[x].count > 0 && !tile->problem.sliced[x];
-    return halves && types && data && tile->problem.fft.layout.frequency_major && tile->kind == CF_TILE_PAIRS &&
-           basis[0] == 1 && square && (!tile->planes_touch || t->spectrum.channels % PLANES == 0) &&
+    return halves && types && data && tile->problem.fft.layout.frequency_major &&
+           (line ? tile->kind == CF_TILE_HALVES && !tile->planes_touch
+                 : tile->kind == CF_TILE_PAIRS && basis[0] == 1 && square &&
+                       (!tile->planes_touch || t->spectrum.channels % PLANES == 0)) &&
            (t->inverse || (t->scale == 1.0 && !is_small(t))) && facts->compute_major >= 8 &&
            octet_bytes(tile) <= facts->shared_per_block;
 }
@@ -62,11 +75,19 @@ static int octets_of(const cf_tile_config *tile, const cf_gpu_facts *facts) {
 /* Of planes that touch, those that a lane reads or writes at once. */
 static int widest(const cf_tile_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
+    const bool floats = t->tensor.dtype == CONV_FFT_FP32;
+    if (is_line(t)) { /* forward, N1 / 16 neighbours; inverse, 2 EACH, of FP32 in two pieces */
+        const int rows = (int)rows_of(t), each = rows == 16 ? 2 : 4;
+        int wide = !t->inverse ? rows / 16 : floats ? each : 2 * each;
+        while (wide > 1 && !cf_tile_has_pieces(tile, wide))
+            wide /= 2;
+        return wide;
+    }
     if (!tile->planes_touch)
-        return t->tensor.dtype != CONV_FFT_FP32 && t->spectrum.basis[2] >= 32 && cf_tile_has_pieces(tile, 8) ? 8
-               : cf_tile_has_pieces(tile, 4)                                                                 ? 4
-               : cf_tile_has_pieces(tile, 2)                                                                 ? 2
-                                                                                                             : 1;
+        return !floats && t->spectrum.basis[2] >= 32 && cf_tile_has_pieces(tile, 8) ? 8
+               : cf_tile_has_pieces(tile, 4)                                        ? 4
+               : cf_tile_has_pieces(tile, 2)                                        ? 2
+                                                                                    : 1;
     int wide = t->inverse ? tile->planes / 4 : 2;
     while (t->tensor.sample_stride % wide || t->tensor.group_stride % wide)
         wide /= 2;
@@ -83,8 +104,13 @@ void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
     const int octets = octets_of(tile, facts);
     tile->planes = octets * PLANES;
     tile->finds_scales = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % PLANES == 0;
-    tile->threads = octets * (points <= 1024 ? 128 : 256);
-    tile->blocks = (points <= 512 ? 8 : points <= 1024 ? 4 : t->spectrum.basis[1] < 64 ? 3 : 2) / octets;
+    if (is_line(t)) {
+        tile->threads = points <= 2048 ? 128 : 256;
+        tile->blocks = points <= 1024 ? 6 : points == 2048 ? 4 : 2;
+    } else {
+        tile->threads = octets * (points <= 1024 ? 128 : 256);
+        tile->blocks = (points <= 512 ? 8 : points <= 1024 ? 4 : t->spectrum.basis[1] < 64 ? 3 : 2) / octets;
+    }
     tile->wide = widest(tile);
     tile->shared = octets * octet_bytes(tile);
 }

@@ -438,6 +438,49 @@ static void matrices(void) {
     }
 }
 
+/* The same of lines, but none that touch. */
+static void matrix_lines(void) {
+    static const layer_axis axes[] = {
+        {.basis = 4096, .input = 3000, .kernel = 1023, .stride = 1, .dilation = 1, .pad = 511, .tiles = 1},
+        {.basis = 1024, .input = 2048, .kernel = 257, .stride = 1, .dilation = 1, .tiles = 3},
+        {.basis = 2048, .input = 1131, .kernel = 601, .stride = 1, .dilation = 1, .pad = 300, .tiles = 1, .mode = 2},
+        {.basis = 512, .input = 1290, .kernel = 129, .stride = 1, .dilation = 1, .pad = 64, .tiles = 4},
+        {.basis = 256, .input = 1000, .kernel = 33, .stride = 2, .dilation = 1, .pad = 5, .tiles = 3, .mode = 1},
+        {.basis = 1024, .input = 1024, .kernel = 129, .stride = 1, .dilation = 1, .tiles = 1},
+        {.basis = 512, .input = 1536, .kernel = 65, .stride = 1, .dilation = 4, .pad = 128, .tiles = 1, .shifts = true},
+        {.basis = 2048, .input = 2048, .kernel = 1001, .stride = 1, .dilation = 1, .tiles = 1},
+        {.basis = 4096, .input = 4096, .kernel = 2, .stride = 1, .dilation = 1000, .tiles = 1},
+        {.basis = 256, .input = 256, .kernel = 97, .stride = 1, .dilation = 1, .tiles = 1}};
+    enum {
+        CASES = 6 * sizeof axes / sizeof axes[0]
+    };
+    static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_GY, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
+    static const cf_axis_window none = {
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    static const conv_fft_dtype types[] = {CONV_FFT_FP16, CONV_FFT_BF16, CONV_FFT_FP32};
+    static cf_window windows[CASES];
+    for (int i = 0; i < CASES; ++i) {
+        const layer_axis *l = &axes[i / 6];
+        cf_window *const w = &windows[i];
+        fbfft_desc d = fft_desc(1, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
+        w->axis[0] = w->axis[1] = none;
+        w->axis[2] = window_of(l, roles[i % 6]);
+        if (d.kind == FBFFT_R2C && 4 * w->axis[2].count <= l->basis)
+            continue; /* a small window */
+        d.basis[0] = l->basis;
+        d.size[0] = w->axis[2].size;
+        d.dtype = types[(i / 6 + i % 6) % 3];
+        d.scale = d.kind == FBFFT_C2R ? 0.125 : 1;
+        tile_case *c = add(d, 1 + (i % 3 == 0));
+        set_order(c, FBFFT_FREQUENCY_MAJOR, false, (i / 6 + i % 6 / 2) % 2 ? 8 : 5);
+        c->window = w;
+        c->added = i % 4 == 3;
+        c->shifted = i % 5 == 4;
+        c->halves = true;
+        c->matrix = true;
+    }
+}
+
 int tile_case_list(const tile_case **cases) {
     if (count == 0) {
         lines();
@@ -458,6 +501,7 @@ int tile_case_list(const tile_case **cases) {
         random_ones();
         layers(CONV_FFT_FP32, true, 7);
         matrices();
+        matrix_lines();
     }
     *cases = list;
     return count;

@@ -66,28 +66,36 @@ __host__ __device__ constexpr unsigned matrix_minus(unsigned bits) { return bits
 enum MatrixWay {
     MATRIX_EIGHTS,
     MATRIX_FOURS,
-    MATRIX_ABREAST
+    MATRIX_ABREAST,
+    MATRIX_LINES
 };
+
+/* N1 of a line of n points. */
+__host__ __device__ constexpr int matrix_split(int n) { return n >= 2048 ? 64 : n >= 512 ? 32 : 16; }
 
 template <class K> struct Matrix {
     typedef Tile<K> G;
-    static constexpr bool ABREAST = K::PLANES_TOUCH;
+    static constexpr bool ABREAST = K::PLANES_TOUCH, LINES = K::KIND == HALVES;
     static constexpr int OCTETS = K::P / 8; /* two halves of a block, abreast: a sector has 16 numbers of 16 bits */
-    static constexpr int N1 = G::N1, N2 = G::N2, R = N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / OCTETS;
-    static constexpr MatrixWay WAY = ABREAST                        ? MATRIX_ABREAST
+    static constexpr int N1 = LINES ? matrix_split(G::N2) : G::N1, N2 = LINES ? G::N2 / N1 : G::N2;
+    static constexpr int R = N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / OCTETS;
+    static constexpr MatrixWay WAY = LINES                          ? MATRIX_LINES
+                                     : ABREAST                      ? MATRIX_ABREAST
                                      : K::Storage::PLAIN || N2 < 32 ? MATRIX_FOURS
                                                                     : MATRIX_EIGHTS;
     static constexpr int SPAN = N2 < 32 ? 16 : 32, OWN = SPAN / 4; /* points of a part of a row; those of a lane */
     static constexpr int STEPS = N2 / 16;                          /* of a product along rows */
-    static constexpr int LIVE = (G::template hi<1>() + 15) / 16;   /* of the R rows of a sum; the others are zero */
+    static constexpr int ROWS = LINES ? N1 : G::template hi<1>();
+    static constexpr int LIVE = (ROWS + 15) / 16; /* of the R rows of a sum; the others are zero */
     /* Tasks along rows whose numbers are on their way at once, where one has few. */
     static constexpr int BATCH = R > 1 || N2 > 32 ? 1 : 64 / N2 < 16 / WARPS ? 64 / N2 : 16 / WARPS;
     static constexpr bool SCALED = K::Bins::SCALED;
     /* Distances in shared memory, so that lanes meet different banks. Forward, words are [class][column][plane][j], abreast [..][j][plane]. */
     static constexpr int LINE = 8 * 16 + 8;
     /* Inverse, [plane][column][row of the window, in tiles of 16], abreast [column][row][plane]. */
-    static constexpr int FIRST = G::template lo<1>() / 16, TILES = (G::template hi<1>() + 15) / 16 - FIRST;
-    static constexpr int WORD = (ABREAST ? 8 : 1) * 16 * TILES + 8, PLANE = N2 / 2 * WORD + 4;
+    static constexpr int FIRST = LINES ? 0 : G::template lo<1>() / 16, TILES = (ROWS + 15) / 16 - FIRST;
+    static constexpr int WORD = (ABREAST ? 8 : 1) * 16 * TILES + (LINES && K::Storage::PLAIN ? 4 : 8),
+                         PLANE = N2 / 2 * WORD + 4;
     static constexpr int PARTS = ABREAST ? 128 : 16; /* forward, of planes, whose largest magnitudes are found */
     static constexpr int FORWARD = R * COLUMNS * LINE + PARTS,
                          INVERSE = ABREAST ? N2 / 2 * WORD : 8 * PLANE; /* words */
@@ -170,13 +178,15 @@ __device__ const MatrixColumns<SCALED, INVERSE, ABREAST, DOWN>
 
 /* Of 32 points of a row, a lane of a quad has eight, of 16 four: the place of one of them. */
 template <MatrixWay WAY> __host__ __device__ constexpr int matrix_point(int part, int t, int i) {
-    return 32 * part + (WAY == MATRIX_ABREAST ? i / 2 * 8 + 2 * t + i % 2
-                        : WAY == MATRIX_FOURS ? i / 4 * 16 + 4 * t + i % 4
-                                              : 8 * t + i);
+    return 32 * part + (WAY == MATRIX_LINES     ? 4 * i + t
+                        : WAY == MATRIX_ABREAST ? i / 2 * 8 + 2 * t + i % 2
+                        : WAY == MATRIX_FOURS   ? i / 4 * 16 + 4 * t + i % 4
+                                                : 8 * t + i);
 }
 
 /* Of rows, forward, the left operand: row g of a result is the real part of k = 8 m + g, row g + 8 the imaginary one, but k = 0 has N2 / 2
- * for it; numbers of a sum are points 4 (step % 2) + 2 half of those of a lane, and the one after each. */
+ * for it; numbers of a sum are points 4 (step % 2) + 2 half of those of a lane, and the one after each of
+ * that lane. */
 template <bool SCALED, int N2, MatrixWay WAY> struct MatrixRows {
     MatrixWords of[N2 / 16][N2 / 16][32]; /* m, step, lane */
     __host__ __device__ constexpr MatrixRows() : of{} {
@@ -186,12 +196,14 @@ template <bool SCALED, int N2, MatrixWay WAY> struct MatrixRows {
                 for (int lane = 0; lane < 32; ++lane)
                     for (int i = 0; i < 4; ++i) {
                         const int k = 8 * m + lane / 4;
-                        const int point = matrix_point<WAY>(step / 2, lane % 4, step % 2 * 4 + i / 2 * 2);
-                        const int turn = point * k, next = turn + k;
-                        unsigned w = matrix_word(roots.cos(turn), roots.cos(next));
+                        const int of_lane = step % 2 * 4 + i / 2 * 2;
+                        const int point = matrix_point<WAY>(step / 2, lane % 4, of_lane),
+                                  next = matrix_point<WAY>(step / 2, lane % 4, of_lane + 1);
+                        unsigned w = matrix_word(roots.cos(point * k), roots.cos(next * k));
                         if (i % 2)
-                            w = k > 0 ? matrix_word(matrix_minus(roots.sin(turn)), matrix_minus(roots.sin(next)))
-                                      : matrix_word(roots.cos(0), roots.cos(N2 / 2));
+                            w = k > 0
+                                    ? matrix_word(matrix_minus(roots.sin(point * k)), matrix_minus(roots.sin(next * k)))
+                                    : matrix_word(roots.cos(point * (N2 / 2)), roots.cos(next * (N2 / 2)));
                         of[m][step][lane].of[i] = w;
                     }
     }

@@ -241,7 +241,7 @@ CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> parts, const
         matrix_forward_class<K, false>(from, re, im, to, second, live, first, call.bin_unit, share);
 }
 
-template <class K> CF_DEVICE void matrix_forward(const TileCall &call) {
+template <class K> CF_DEVICE void matrix_plane_forward(const TileCall &call) {
     typedef Matrix<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + matrix_octet<K>() * M::FORWARD;

@@ -308,7 +308,7 @@ CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places,
     }
 }
 
-template <class K> CF_DEVICE void matrix_inverse(const TileCall &call) {
+template <class K> CF_DEVICE void matrix_plane_inverse(const TileCall &call) {
     typedef Matrix<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE);
