@@ -39,12 +39,10 @@ static double plane_seconds(const cf_device *device, double points) {
 /* Whether planes or lines with spectra in 16 bits are transformed by matrix products (fbfft/matrix.h), which want eight channels where these are side by
  * side, if not lines of one channel, and more than w has. */
 static bool by_matrices(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
-    const int64_t *n = s->basis;
     const bool apart = tensor->axis_stride[2] == 1 || tensor->channel_stride != 1 || s->columns == 1;
-    const bool plane = cf_matrix_takes(n[1]) && cf_matrix_takes(n[2]) && (apart || s->channels % CF_SCALE_COLUMNS == 0);
-    const bool line = n[1] == 1 && cf_matrix_takes_line(n[2]) && apart;
-    return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && n[0] == 1 &&
-           (plane || line);
+    const bool plane = cf_matrix_takes_plane(s->basis, !apart) && (apart || s->channels % CF_SCALE_COLUMNS == 0),
+               line = cf_matrix_takes_line(s->basis) && apart;
+    return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && (plane || line);
 }
 
 /* Whether the blocks of a transform find the scales of their planes: where eight of one row share a multiprocessor's memory. */

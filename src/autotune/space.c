@@ -186,7 +186,7 @@ void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shif
     conv_fft_dtype in_short;
     const bool halves = device->tensor_flops > 0.0 && cf_staged_short_spectrum(layer, &in_short);
     for (int a = 1; a < 3 && halves && layer->problem.rank == 2; ++a)
-        add_matrices(&layer->axis[a], shift, 16, 64, &bases[a]);
+        add_matrices(&layer->axis[a], shift, 32, 64, &bases[a]);
     if (halves && layer->problem.rank == 1)
         add_matrices(&layer->axis[2], shift, 256, 4096, &bases[2]);
 }

@@ -5,9 +5,9 @@
 
 #include "fbfft/tile.h"
 
-/* Points of an axis of planes that they take, and of lines. */
-bool cf_matrix_takes(int64_t points);
-bool cf_matrix_takes_line(int64_t points);
+/* The bases that they take, of planes (touching: elements of one plane and the next are neighbours) and of lines. */
+bool cf_matrix_takes_plane(const int64_t basis[3], bool touching);
+bool cf_matrix_takes_line(const int64_t basis[3]);
 
 /* Whether they compute what this kernel of tile.cuh would. */
 bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts);

@@ -61,11 +61,11 @@ template <bool SCALED, int N, int DOWN> struct MatrixCosines {
 __host__ __device__ constexpr unsigned matrix_word(unsigned low, unsigned high) { return low | high << 16; }
 __host__ __device__ constexpr unsigned matrix_minus(unsigned bits) { return bits ^ 0x8000u; }
 
-/* Which points of a row a lane has: what a quad moves at once are neighbours, eight numbers of 16 bits or four (FP32, or rows of 16 points) of each
- * lane, or, abreast, pairs of a product's operand. */
+/* Which points of a row a lane has: what a quad moves at once are neighbours, eight numbers of 16 bits or four FP32 numbers of each lane, or,
+ * abreast, pairs of a product's operand. */
 enum MatrixWay {
-    MATRIX_EIGHTS,
-    MATRIX_FOURS,
+    MATRIX_SHORTS,
+    MATRIX_FLOATS,
     MATRIX_ABREAST,
     MATRIX_LINES
 };
@@ -79,16 +79,16 @@ template <class K> struct Matrix {
     static constexpr int OCTETS = K::P / 8; /* two halves of a block, abreast: a sector has 16 numbers of 16 bits */
     static constexpr int N1 = LINES ? matrix_split(G::N2) : G::N1, N2 = LINES ? G::N2 / N1 : G::N2;
     static constexpr int R = N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / OCTETS;
-    static constexpr MatrixWay WAY = LINES                          ? MATRIX_LINES
-                                     : ABREAST                      ? MATRIX_ABREAST
-                                     : K::Storage::PLAIN || N2 < 32 ? MATRIX_FOURS
-                                                                    : MATRIX_EIGHTS;
+    static constexpr MatrixWay WAY = LINES               ? MATRIX_LINES
+                                     : ABREAST           ? MATRIX_ABREAST
+                                     : K::Storage::PLAIN ? MATRIX_FLOATS
+                                                         : MATRIX_SHORTS;
     static constexpr int SPAN = N2 < 32 ? 16 : 32, OWN = SPAN / 4; /* points of a part of a row; those of a lane */
     static constexpr int STEPS = N2 / 16;                          /* of a product along rows */
     static constexpr int ROWS = LINES ? N1 : G::template hi<1>();
     static constexpr int LIVE = (ROWS + 15) / 16; /* of the R rows of a sum; the others are zero */
-    /* Tasks along rows whose numbers are on their way at once, where one has few. */
-    static constexpr int BATCH = R > 1 || N2 > 32 ? 1 : 64 / N2 < 16 / WARPS ? 64 / N2 : 16 / WARPS;
+    /* Abreast, tasks whose numbers are on their way at once, where one has few. */
+    static constexpr int BATCH = R > 1 ? 1 : WARPS < 4 ? 4 : 16 / WARPS;
     static constexpr bool SCALED = K::Bins::SCALED;
     /* Distances in shared memory, so that lanes meet different banks. Forward, words are [class][column][plane][j], abreast [..][j][plane]. */
     static constexpr int LINE = 8 * 16 + 8;
@@ -180,7 +180,7 @@ __device__ const MatrixColumns<SCALED, INVERSE, ABREAST, DOWN>
 template <MatrixWay WAY> __host__ __device__ constexpr int matrix_point(int part, int t, int i) {
     return 32 * part + (WAY == MATRIX_LINES     ? 4 * i + t
                         : WAY == MATRIX_ABREAST ? i / 2 * 8 + 2 * t + i % 2
-                        : WAY == MATRIX_FOURS   ? i / 4 * 16 + 4 * t + i % 4
+                        : WAY == MATRIX_FLOATS  ? i / 4 * 16 + 4 * t + i % 4
                                                 : 8 * t + i);
 }
 
@@ -212,15 +212,14 @@ template <bool SCALED, int N2, MatrixWay WAY>
 __device__ const MatrixRows<SCALED, N2, WAY> matrix_rows = MatrixRows<SCALED, N2, WAY>();
 
 /* Inverse, the right operand, of half the results: columns of n are points 2 (n % 4) + column % 2 of those of lane column / 2; words of a sum are
- * k = 16 pair + 8 step + 4 half + t, of two steps at a time, or of the only one. */
+ * k = 16 pair + 8 step + 4 half + t, of two steps at a time. */
 template <bool SCALED, int N2, MatrixWay WAY> struct MatrixPoints {
-    static constexpr int PAIRS = (N2 + 31) / 32;
-    MatrixWords of[N2 / 8][PAIRS][32]; /* n, pair of steps, lane */
+    MatrixWords of[N2 / 8][N2 / 32][32]; /* n, pair of steps, lane */
     __host__ __device__ constexpr MatrixPoints() : of{} {
         const MatrixCosines<SCALED, N2, 0> roots;
         const MatrixCosines<SCALED, N2, 1> halves;
         for (int n = 0; n < N2 / 8; ++n)
-            for (int pair = 0; pair < PAIRS; ++pair)
+            for (int pair = 0; pair < N2 / 32; ++pair)
                 for (int lane = 0; lane < 32; ++lane)
                     for (int e = 0; e < 4; ++e) {
                         const int k = 16 * pair + 4 * e + lane % 4, column = lane / 4;

@@ -62,54 +62,41 @@ template <class K> CF_DEVICE constexpr float matrix_up() { return float(1ll << M
 
 /* A task is half the j of a plane, 8 q + g of the right operand. */
 template <class K>
-CF_DEVICE void matrix_forward_task(const MatrixRow<K> (&raw)[Matrix<K>::LIVE], int task, const MatrixWords *table,
-                                   smem<unsigned> y, smem<float> parts, const Places<K> &places) {
-    typedef Matrix<K> M;
-    const int lane = int(threadIdx.x) % 32, t = lane % 4, p = task / 2, q = task % 2;
-    float whole;
-    if constexpr (K::FINDS) {
-        const float most = largest_of_warp(matrix_largest<K>(raw));
-        whole = matrix_power(Factor<K>::exponent(most));
-        if (lane == 0)
-            parts[task] = most;
-    }
-    if constexpr (!K::FINDS)
-        whole = places.factor(min(p, places.live - 1));
-    const float factor = (K::Storage::PLAIN ? 1 / matrix_up<K>() : whole) / M::GAIN;
-    MatrixNumbers<K> rows[M::LIVE];
-#pragma unroll
-    for (int r = 0; r < M::LIVE; ++r)
-        rows[r] = matrix_numbers<K>(raw[r], matrix_up<K>() * whole);
-    cplx turn[2][M::R];
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-#pragma unroll
-        for (int c = 0; c < M::R; ++c) {
-            const cplx w = cf_roots<M::N1>.w[c * (8 * q + 2 * t + i)];
-            turn[i][c] = {factor * w.x, factor * w.y};
-        }
-    matrix_rows_through<K>(rows, table, turn, y + (p * 16 + 8 * q + 2 * t));
-}
-template <class K>
 CF_DEVICE void matrix_forward_rows(smem<unsigned> y, smem<float> parts, const Places<K> &places, const TileCall &call) {
     typedef Matrix<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const MatrixWords *const table = &matrix_rows<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
 #pragma unroll 1
-    for (int task = int(threadIdx.x) / 32; task < 16; task += M::BATCH * M::WARPS) {
-        MatrixRow<K> raw[M::BATCH][M::LIVE];
+    for (int task = int(threadIdx.x) / 32; task < 16; task += M::WARPS) {
+        const int p = task / 2, q = task % 2;
+        MatrixRow<K> raw[M::LIVE];
 #pragma unroll
-        for (int i = 0; i < M::BATCH; ++i)
+        for (int r = 0; r < M::LIVE; ++r)
+            matrix_row<K>(raw[r], places, static_cast<const typename K::Storage::bits *>(call.in) + places.signal(p), p,
+                          8 * q + g + 16 * r, t);
+        float whole;
+        if constexpr (K::FINDS) {
+            const float most = largest_of_warp(matrix_largest<K>(raw));
+            whole = matrix_power(Factor<K>::exponent(most));
+            if (lane == 0)
+                parts[task] = most;
+        }
+        if constexpr (!K::FINDS)
+            whole = places.factor(min(p, places.live - 1));
+        const float factor = (K::Storage::PLAIN ? 1 / matrix_up<K>() : whole) / M::GAIN;
+        MatrixNumbers<K> rows[M::LIVE];
 #pragma unroll
-            for (int r = 0; r < M::LIVE; ++r) {
-                const int own = task + i * M::WARPS, p = own / 2;
-                matrix_row<K>(raw[i][r], places,
-                              static_cast<const typename K::Storage::bits *>(call.in) + places.signal(p), p,
-                              own % 2 * 8 + g + 16 * r, t);
+        for (int r = 0; r < M::LIVE; ++r)
+            rows[r] = matrix_numbers<K>(raw[r], matrix_up<K>() * whole);
+        cplx turn[2][M::R];
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+#pragma unroll
+            for (int c = 0; c < M::R; ++c) {
+                const cplx w = cf_roots<M::N1>.w[c * (8 * q + 2 * t + i)];
+                turn[i][c] = {factor * w.x, factor * w.y};
             }
-#pragma unroll
-        for (int i = 0; i < M::BATCH; ++i)
-            matrix_forward_task<K>(raw[i], task + i * M::WARPS, table, y, parts, places);
+        matrix_rows_through<K>(rows, table, turn, y + (p * 16 + 8 * q + 2 * t));
     }
 }
 

@@ -122,15 +122,15 @@ template <class K, int WIDE> CF_DEVICE void matrix_write(unsigned short *to, con
         *to = K::Storage::rounded(u[0]);
 }
 
-/* A lane's numbers of a part of a row. */
+/* A lane's eight numbers of 32 of a row. */
 template <class K>
-CF_DEVICE void matrix_put_row(const float *v, typename K::Storage::bits *row, int part, int t, int start, float bias,
+CF_DEVICE void matrix_put_row(const float v[8], typename K::Storage::bits *row, int part, int t, int start, float bias,
                               bool accumulate) {
     typedef Tile<K> G;
     typedef typename K::Offset Offset;
     constexpr int WIDE = K::WIDE;
 #pragma unroll
-    for (int e = 0; e < Matrix<K>::OWN; e += WIDE) {
+    for (int e = 0; e < 8; e += WIDE) {
         const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
         bool in = x >= G::template lo<2>() && x < G::template hi<2>();
         const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
@@ -185,26 +185,24 @@ template <class K> CF_DEVICE void matrix_inverse_rows(smem<unsigned> z, const Pl
                                                       inside[h]);
         }
 #pragma unroll
-        for (int part = 0; part < M::N2 / M::SPAN; ++part) {
-            if (M::SPAN * part >= G::template hi<2>() || M::SPAN * part + M::SPAN <= G::template lo<2>())
+        for (int part = 0; part < M::N2 / 32; ++part) {
+            if (32 * part >= G::template hi<2>() || 32 * part + 32 <= G::template lo<2>())
                 continue;
-            float sum[M::OWN / 2][4] = {};
+            float sum[4][4] = {};
 #pragma unroll
-            for (int n = 0; n < M::OWN / 2; ++n) {
-                constexpr int PAIRS = (M::STEPS + 1) / 2;
+            for (int n = 0; n < 4; ++n) {
 #pragma unroll
-                for (int pair = 0; pair < PAIRS; ++pair) {
-                    const MatrixWords b = matrix_fetch(table, (4 * part + n) * PAIRS + pair);
+                for (int pair = 0; pair < M::N2 / 32; ++pair) {
+                    const MatrixWords b = matrix_fetch(table, (4 * part + n) * (M::N2 / 32) + pair);
                     matrix_multiply<K>(sum[n], a[2 * pair], b.of[0], b.of[1]);
-                    if constexpr (M::STEPS > 1)
-                        matrix_multiply<K>(sum[n], a[2 * pair + 1], b.of[2], b.of[3]);
+                    matrix_multiply<K>(sum[n], a[2 * pair + 1], b.of[2], b.of[3]);
                 }
             }
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
-                float v[M::OWN];
+                float v[8];
 #pragma unroll
-                for (int i = 0; i < M::OWN; ++i)
+                for (int i = 0; i < 8; ++i)
                     v[i] = factor * sum[i / 2][2 * h + i % 2];
                 if (inside[h])
                     matrix_put_row<K>(v, row[h], part, t, places.template start<2>(p), bias, call.accumulate);

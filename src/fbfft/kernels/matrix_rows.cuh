@@ -4,17 +4,17 @@
 
 #include "fbfft/kernels/matrix.cuh"
 
-/* A lane's numbers of a part of a row, as they stand in memory; what is beyond the data is zero. */
+/* A lane's eight numbers of 32 of a row, as they stand in memory; what is beyond the data is zero. */
 template <class K>
-CF_DEVICE void matrix_load(float (&v)[Matrix<K>::OWN], const float *row, bool inside, int part, int t, int start) {
+CF_DEVICE void matrix_load(float (&v)[8], const float *row, bool inside, int part, int t, int start) {
     typedef Tile<K> G;
     typedef typename K::Offset Offset;
-    constexpr int WIDE = K::WIDE, OWN = Matrix<K>::OWN;
+    constexpr int WIDE = K::WIDE;
 #pragma unroll
-    for (int e = 0; e < OWN; ++e)
+    for (int e = 0; e < 8; ++e)
         v[e] = 0;
 #pragma unroll
-    for (int e = 0; e < OWN; e += WIDE) {
+    for (int e = 0; e < 8; e += WIDE) {
         const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
         bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
         const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
@@ -32,16 +32,15 @@ CF_DEVICE void matrix_load(float (&v)[Matrix<K>::OWN], const float *row, bool in
     }
 }
 template <class K>
-CF_DEVICE void matrix_load(unsigned (&w)[Matrix<K>::OWN / 2], const unsigned short *row, bool inside, int part, int t,
-                           int start) {
+CF_DEVICE void matrix_load(unsigned (&w)[4], const unsigned short *row, bool inside, int part, int t, int start) {
     typedef Tile<K> G;
     typedef typename K::Offset Offset;
-    constexpr int WIDE = K::WIDE, OWN = Matrix<K>::OWN;
+    constexpr int WIDE = K::WIDE;
 #pragma unroll
-    for (int e = 0; e < OWN / 2; ++e)
+    for (int e = 0; e < 4; ++e)
         w[e] = 0;
 #pragma unroll
-    for (int e = 0; e < OWN; e += WIDE) {
+    for (int e = 0; e < 8; e += WIDE) {
         const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
         bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
         const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
