@@ -51,11 +51,12 @@ static bool finds_scales(const cf_spectrum *s) {
     return s->columns % CF_SCALE_COLUMNS == 0 && CF_SCALE_COLUMNS * plane <= most;
 }
 
-/* The rate of a transform's arithmetic, from an H200. With spectra in 16 bits, other kernels have eight planes at a time, which are more
- * than is best, but for those of w, mostly zeros. */
+/* The rate of a transform's arithmetic, from an H200; of lines in matrix products, that of planes in a profile of L2, whose instructions are as many. With
+ * spectra in 16 bits, other kernels have eight planes at a time, which are more than is best, but for those of w, mostly zeros. */
 static double transform_rate(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
     const bool more = device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W;
-    return device->flops * (by_matrices(device, s, operand, tensor) ? 1.25 : more ? 0.85 : 1.0);
+    const bool products = by_matrices(device, s, operand, tensor);
+    return device->flops * (products && s->basis[1] == 1 ? 2.1 : products ? 1.25 : more ? 0.85 : 1.0);
 }
 
 /* A real transform of n points counts 2.5 n log2 n operations. */
@@ -65,21 +66,23 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
     const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
     const int64_t longest = cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]);
     const double odd = s->basis[2] % device->row_unit && s->basis[2] > 1 ? 2.0 : 1.0;
-    const double line = longest > device->line_points ? 2.0 : 1.0;
+    const bool products = by_matrices(device, s, operand, tensor), lines = products && s->basis[1] == 1;
+    const double line = longest > device->line_points && !products ? 2.0 : 1.0;
     const double passes = is_large(device, s) ? 3.0 : 1.0;
     /* From an H200: three axes in one kernel, whose windows overlap in short rows. */
     const double solid = device->overlaps && s->basis[0] > 1 && passes == 1.0 ? 1.7 : 1.0;
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
-    /* Positions of the basis are handled one by one on load and store. */
-    cf_stage_cost cost = cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points,
-                                 transform_rate(device, s, operand, tensor));
+    /* Positions of the basis are handled one by one on load and store. What eight lines take in matrix products whatever their length: by a count of instructions. */
+    cf_stage_cost cost =
+        cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points + (lines ? 17e3 * planes : 0.0),
+                transform_rate(device, s, operand, tensor));
     cost.seconds = solid * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1)
         cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);
     /* From an H200: planes whose channels stand side by side, as single numbers of as many lines. */
     const bool strided = device->overlaps && tensor->channel_stride == 1 && tensor->axis_stride[2] != 1;
-    if (strided && s->columns > 8 && !by_matrices(device, s, operand, tensor))
+    if (strided && s->columns > 8 && !products)
         cost.seconds = 1.4 * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     return cost;
 }

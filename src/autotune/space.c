@@ -161,12 +161,12 @@ static void add_cut(const cf_axis *axis, bool shift, int64_t longest, cf_space_b
 }
 
 /* Spectra in 16 bits of these bases have transforms by matrix products (fbfft/matrix.h), which are worth somewhat longer axes. */
-static void add_matrices(const cf_axis *axis, bool shift, int64_t first, int64_t last, cf_space_bases *list) {
+static void add_matrices(const cf_axis *axis, bool shift, int64_t first, int64_t last, int more, cf_space_bases *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_basis_one_tile(axis, &unit);
     for (int64_t n = first; n <= last; n *= 2)
         if (whole_tiles(axis, shift, n, false) > 0 && n < 2 * whole && !contains(list, n) &&
-            list->count < CF_SPACE_MOST_BASES)
+            list->count < CF_SPACE_MOST_BASES + more)
             list->basis[list->count++] = n;
 }
 
@@ -186,9 +186,9 @@ void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shif
     conv_fft_dtype in_short;
     const bool halves = device->tensor_flops > 0.0 && cf_staged_short_spectrum(layer, &in_short);
     for (int a = 1; a < 3 && halves && layer->problem.rank == 2; ++a)
-        add_matrices(&layer->axis[a], shift, 32, 64, &bases[a]);
+        add_matrices(&layer->axis[a], shift, 32, 64, 0, &bases[a]);
     if (halves && layer->problem.rank == 1)
-        add_matrices(&layer->axis[2], shift, 256, 4096, &bases[2]);
+        add_matrices(&layer->axis[2], shift, 256, 4096, CF_SPACE_MOST_LINES, &bases[2]);
 }
 
 void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *s) {

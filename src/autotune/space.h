@@ -6,12 +6,13 @@
 #include "conv/plan.h"
 
 enum {
-    CF_SPACE_MOST_BASES = 16
+    CF_SPACE_MOST_BASES = 16,
+    CF_SPACE_MOST_LINES = 5 /* more of them: powers of two that matrix products transform */
 };
 
 typedef struct cf_space_bases {
     int count;
-    int64_t basis[CF_SPACE_MOST_BASES];
+    int64_t basis[CF_SPACE_MOST_BASES + CF_SPACE_MOST_LINES];
 } cf_space_bases;
 
 /* Bases of an axis in ascending order, each with less total length (tiles x basis) than every smaller one, up to one tile; behind them,

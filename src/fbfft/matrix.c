@@ -68,11 +68,15 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
            octet_bytes(tile) <= facts->shared_per_block;
 }
 
-/* Two of 16-bit planes that touch, where two blocks of one would share a multiprocessor: so they read and write whole sectors. */
+/* Two of 16-bit planes that touch, where two blocks of one would share a multiprocessor: so they read and write whole sectors. Of short lines, whose
+ * blocks would spend most of their time finding out where these are, several. */
 static int octets_of(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
+    const int64_t *basis = t->spectrum.basis;
+    if (is_line(t))
+        return basis[2] == 256 ? 4 : basis[2] == 512 ? 2 : 1;
     return tile->planes_touch && t->tensor.dtype != CONV_FFT_FP32 && t->spectrum.channels % (2 * PLANES) == 0 &&
-                   t->spectrum.basis[1] == t->spectrum.basis[2] && 2 * octet_bytes(tile) <= facts->shared_per_block
+                   basis[1] == basis[2] && 2 * octet_bytes(tile) <= facts->shared_per_block
                ? 2
                : 1;
 }
@@ -110,8 +114,8 @@ void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
     tile->planes = octets * PLANES;
     tile->finds_scales = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % PLANES == 0;
     if (is_line(t)) {
-        tile->threads = points <= 2048 ? 128 : 256;
-        tile->blocks = points <= 1024 ? 6 : points == 2048 ? 4 : 2;
+        tile->threads = points == 256 || points == 4096 ? 256 : 128;
+        tile->blocks = points == 256 ? 4 : points <= 1024 ? 6 : points == 2048 ? 4 : 2;
     } else {
         tile->threads = octets * (points <= 256 ? 64 : points <= 1024 ? 128 : 256);
         tile->blocks = (points <= 256 ? 16 : points <= 1024 ? 4 : t->spectrum.basis[1] == 32 ? 3 : 2) / octets;

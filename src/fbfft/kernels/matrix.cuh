@@ -76,7 +76,7 @@ __host__ __device__ constexpr int matrix_split(int n) { return n >= 2048 ? 64 : 
 template <class K> struct Matrix {
     typedef Tile<K> G;
     static constexpr bool ABREAST = K::PLANES_TOUCH, LINES = K::KIND == HALVES;
-    static constexpr int OCTETS = K::P / 8; /* two halves of a block, abreast: a sector has 16 numbers of 16 bits */
+    static constexpr int OCTETS = K::P / 8; /* parts of a block; abreast, two, for a sector has 16 numbers of 16 bits */
     static constexpr int N1 = LINES ? matrix_split(G::N2) : G::N1, N2 = LINES ? G::N2 / N1 : G::N2;
     static constexpr int R = N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / OCTETS;
     static constexpr MatrixWay WAY = LINES               ? MATRIX_LINES
@@ -106,8 +106,11 @@ template <class K> struct Matrix {
     static constexpr int SUM =
         Factor<K>::SUM; /* forward, a bin is at most so many powers of two larger than the plane's largest number */
     static constexpr float GAIN = float(matrix_gain<SCALED>(16) * matrix_gain<SCALED>(N2));
-    static_assert(K::P == 8 * OCTETS && OCTETS <= (ABREAST ? 2 : 1) && N1 % 16 == 0 && N2 % SPAN == 0 &&
-                      WARPS % R == 0 && 16 % WARPS == 0,
+    static_assert(K::P == 8 * OCTETS &&
+                      OCTETS <= (LINES     ? 4
+                                 : ABREAST ? 2
+                                           : 1) &&
+                      N1 % 16 == 0 && N2 % SPAN == 0 && WARPS % R == 0 && 16 % WARPS == 0,
                   "the planner's choice");
 };
 

@@ -259,7 +259,7 @@ CF_DEVICE void matrix_line_rows(smem<unsigned> y, smem<float> parts, const Place
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const MatrixWords *const table = &matrix_rows<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
 #pragma unroll 1
-    for (int task = int(threadIdx.x) / 32; task < 16; task += M::WARPS) {
+    for (int task = matrix_warp<K>(); task < 16; task += M::WARPS) {
         const int p = task / 2, q = task % 2;
         MatrixRow<K> raw[M::R];
         matrix_rows_of_line<K>(raw, MatrixLine<K, const bits>(static_cast<const bits *>(call.in), places, p,
@@ -380,16 +380,18 @@ CF_DEVICE void matrix_line_columns(smem<unsigned> y, smem<float> parts, const Pl
 template <class K> CF_DEVICE void matrix_line_forward(const TileCall &call) {
     typedef Matrix<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
-    smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE);
+    smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + matrix_octet<K>() * M::FORWARD;
     smem<float> parts = smem_cast<float>(y + (M::FORWARD - M::PARTS));
-    const Places<K> places = find_planes<K, false>(shared, call);
+    const Places<K> all = find_planes<K, false>(shared, call), places = matrix_places<K>(all, matrix_octet<K>());
     if constexpr (K::Bins::SCALED && !K::FINDS) {
-        find_factors<K>(shared, call, places.live);
+        find_factors<K>(shared, call, all.live);
         __syncthreads();
     }
-    matrix_line_rows<K>(y, parts, places, call);
+    if (M::OCTETS == 1 || places.live > 0)
+        matrix_line_rows<K>(y, parts, places, call);
     __syncthreads();
-    matrix_line_columns<K>(y, parts, places, call);
+    if (M::OCTETS == 1 || places.live > 0)
+        matrix_line_columns<K>(y, parts, places, call);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- inverse */
@@ -580,7 +582,7 @@ CF_DEVICE void matrix_line_points(smem<unsigned> z, const Places<K> &places, con
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const MatrixWords *const table = &matrix_spots<M::SCALED, M::N2>.of[0][0][lane];
 #pragma unroll 1
-    for (int task = int(threadIdx.x) / 32; task < places.live * TASKS; task += M::WARPS) {
+    for (int task = matrix_warp<K>(); task < min(places.live, 8) * TASKS; task += M::WARPS) {
         const int p = task / TASKS, first = task % TASKS * WIDTH;
         smem<unsigned> own = z + (p * M::PLANE + first);
         smem<unsigned> from = own + (t * M::WORD + EACH * (PIECES ? g / 2 + g % 2 * 4 : g));
@@ -644,9 +646,10 @@ CF_DEVICE void matrix_line_points(smem<unsigned> z, const Places<K> &places, con
 template <class K> CF_DEVICE void matrix_line_inverse(const TileCall &call) {
     typedef Matrix<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
-    smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE);
-    const Places<K> places = find_planes<K, true>(shared, call);
-    matrix_line_bins_through<K>(z, places, call);
+    smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE) + matrix_octet<K>() * M::INVERSE;
+    const Places<K> places = matrix_places<K>(find_planes<K, true>(shared, call), matrix_octet<K>());
+    if (M::OCTETS == 1 || places.live > 0)
+        matrix_line_bins_through<K>(z, places, call);
     __syncthreads();
     if (call.accumulate)
         matrix_line_points<K, true>(z, places, call);
