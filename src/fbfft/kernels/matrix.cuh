@@ -15,6 +15,8 @@
  * Where planes touch (channels last), a product along rows has one row of all eight planes instead of eight rows of one. So that whole sectors are
  * read and written, a block may have two such octets, each in half of its warps.
  *
+ * Lines are planes with a factor between rows and columns: matrix_lines.cuh.
+ *
  * Between rows and columns numbers are rounded to 16 bits once, as spectra are; FP32 planes are so before their rows, too. Matrices are rounded, too: to multiples of a gain whose
  * products with sines and cosines happen to be nearer to such numbers than they are themselves.
  */
@@ -188,8 +190,7 @@ template <MatrixWay WAY> __host__ __device__ constexpr int matrix_point(int part
 }
 
 /* Of rows, forward, the left operand: row g of a result is the real part of k = 8 m + g, row g + 8 the imaginary one, but k = 0 has N2 / 2
- * for it; numbers of a sum are points 4 (step % 2) + 2 half of those of a lane, and the one after each of
- * that lane. */
+ * for it; numbers of a sum are points 4 (step % 2) + 2 half of those of a lane, and the next of that lane after each. */
 template <bool SCALED, int N2, MatrixWay WAY> struct MatrixRows {
     MatrixWords of[N2 / 16][N2 / 16][32]; /* m, step, lane */
     __host__ __device__ constexpr MatrixRows() : of{} {
