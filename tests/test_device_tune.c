@@ -263,6 +263,8 @@ static void choices(void **state) {
                  {"in=8x32x64x64x64 out=32 kernel=3x3x3 pad=same dtype=fp16 math=half", "spectrum=fp16", "basis="},
                  {"in=8x32x64x64x64 out=32 kernel=5x5x5 pad=same dtype=fp16 math=half", "spectrum=fp32", "x36x36"},
                  {"in=8x32x64x64x64 out=32 kernel=5x5x5 pad=same math=tf32", "spectrum=fp32", "x36x36"},
+                 {"in=16x64x16384 out=64 kernel=127 pad=same dtype=fp16 math=half", "spectrum=fp16", "basis=1024"},
+                 {"in=16x64x16384 out=64 kernel=1023 pad=same dtype=bf16 math=half", "spectrum=bf16", "basis="},
                  {"in=8x64x16384 out=128 kernel=2 dilation=16 pad=16:0", "spectrum=fp32", "dilation=step"},
                  {"in=8x64x16384 out=128 kernel=2 dilation=16 pad=16:0 layout=last", "spectrum=fp32", "dilation=shift"},
                  {"in=8x64x64x64 out=64 kernel=9x1 dilation=4 pad=16x0", "spectrum=fp32", "dilation=step"},

@@ -276,11 +276,26 @@ static void spectra_of_halves(void **unused) {
         {{48, 64}, {48, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{64, 16}, {64, 16}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{64, 16}, {64, 16}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2C_FORWARD, 0, 0},
+        /* lines */
+        {{1, 4096}, {1, 4096}, 4, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 4096}, {1, 3000}, 8, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0, 0},
+        {{1, 2048}, {1, 2046}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 1024}, {1, 1024}, 2, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 1024}, {1, 1024}, 4, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0, 0},
+        {{1, 1024}, {1, 999}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0, 0},
+        {{1, 512}, {1, 300}, 2, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 0},
+        {{1, 512}, {1, 128}, 0, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 0},
+        {{1, 256}, {1, 256}, 1, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 256}, {1, 256}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0, 0},
+        {{1, 128}, {1, 128}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 1000}, {1, 1000}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 8192}, {1, 8192}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 1024}, {1, 1024}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 8},
     };
     const cf_gpu_facts facts = facts_of("facts/h200.txt");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
-        fbfft_desc d =
-            transform(2, cases[i].kind, cases[i].basis[0], cases[i].basis[1], cases[i].size[0], cases[i].size[1]);
+        fbfft_desc d = transform(cases[i].basis[0] > 1 ? 2 : 1, cases[i].kind, cases[i].basis[0], cases[i].basis[1],
+                                 cases[i].size[0], cases[i].size[1]);
         cf_fft_problem problem;
         cf_fft_passes passes;
         d.channels = cases[i].channels ? cases[i].channels : 3;
@@ -299,7 +314,8 @@ static void spectra_of_halves(void **unused) {
         assert_int_equal(tile[1].wide, 1);
         const bool two =
             d.layout == LAST && d.channels % 16 == 0 && d.dtype != CONV_FFT_FP32 && d.basis[0] == d.basis[1];
-        assert_int_equal(tile[0].planes, two ? 16 : 8);
+        const int octets = d.rank == 2 ? 1 + two : d.basis[0] == 256 ? 4 : d.basis[0] == 512 ? 2 : 1;
+        assert_int_equal(tile[0].planes, 8 * octets);
         assert_true(tile[0].blocks * tile[0].shared <= facts.shared_per_multiprocessor);
     }
 }
