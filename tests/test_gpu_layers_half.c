@@ -245,16 +245,20 @@ static double high_channels(generator *g, int64_t sample, int64_t channel) {
     return (void)sample, ldexp(random_value(g), channel % 2 ? 10 : -4);
 }
 
-static void check_float_limits(const char *layout, const strategies *s) {
-    char line[256];
-    snprintf(line, sizeof line, LAYER " math=tf32 layout=%s", layout);
-    check_limits(line, "tf32: ordinary", ordinary, ordinary, ordinary, s);
+static void check_float_extremes(const char *line, const strategies *s) {
     check_limits(line, "tf32: 2^60 by 2^-60", huge, minute, minute, s);
     check_limits(line, "tf32: 2^-60 by 2^60", minute, huge, huge, s);
     check_limits(line, "tf32: samples of all sizes", all_sizes, ordinary, ordinary, s);
     check_limits(line, "tf32: gradients of all sizes", ordinary, ordinary, all_sizes, s);
     check_limits(line, "tf32: spikes", spikes, ordinary, ordinary, s);
     check_limits(line, "tf32: low channels", low_channels, high_channels, ordinary, s);
+}
+
+static void check_float_limits(const char *layout, const strategies *s) {
+    char line[256];
+    snprintf(line, sizeof line, LAYER " math=tf32 layout=%s", layout);
+    check_limits(line, "tf32: ordinary", ordinary, ordinary, ordinary, s);
+    check_float_extremes(line, s);
 }
 
 static void limits(void **state) {
@@ -294,7 +298,15 @@ static void limits_of_matrices(void **state) {
                  {"in=2x64x64x64 out=8 kernel=9x9 dtype=fp16 math=half layout=last wlayout=last", "64x64"},
                  {"in=2x64x64x64 out=8 kernel=9x9 math=tf32 layout=last wlayout=last", "64x64"},
                  {"in=2x48x61x45 out=16 kernel=5x5 pad=2 stride=2 groups=2 dtype=fp16 math=half layout=last", "32x32"},
-                 {"in=2x16x40x40 out=8 kernel=5x5 pad=2 mode=reflect dtype=fp16 math=half layout=last", "64x64"}};
+                 {"in=2x16x40x40 out=8 kernel=5x5 pad=2 mode=reflect dtype=fp16 math=half layout=last", "64x64"},
+                 {"in=3x32x14x14 out=24 kernel=3x3 pad=1 dtype=fp16 math=half layout=last wlayout=last", "16x16"},
+                 {"in=3x24x10x12 out=16 kernel=5x5 math=tf32 layout=last wlayout=last", "16x16"},
+                 {"in=2x40x230 out=24 kernel=27 pad=5 dtype=fp16 math=half", "256"},
+                 {"in=5x13x480 out=7 kernel=30 dtype=bf16 math=half", "512"},
+                 {"in=2x24x900 out=16 kernel=100 pad=7 math=tf32", "1024"},
+                 {"in=2x24x1000 out=16 kernel=33 pad=16 mode=reflect dtype=fp16 math=half", "2048"},
+                 {"in=2x8x4000 out=8 kernel=1001 pad=same stride=2 dtype=fp16 math=half", "4096"},
+                 {"in=2x16x4000 out=8 kernel=90 math=tf32", "4096"}};
     static const char *const layouts[] = {"first", "last"}, *const bases[] = {"32x32", "32x64"};
     const conv_fft_problem p = test_problem(LIMITS);
     strategies s;
@@ -307,6 +319,8 @@ static void limits_of_matrices(void **state) {
         const conv_fft_problem q = test_problem(cases[i].line);
         s = matrix_strategies(&q, cases[i].basis);
         check_limits(cases[i].line, "ordinary", ordinary, ordinary, ordinary, &s);
+        if (q.rank == 1 && q.dtype == CONV_FFT_FP32)
+            check_float_extremes(cases[i].line, &s);
     }
     assert_int_equal(case_failures(), 0);
 }
