@@ -50,6 +50,8 @@ static void built_and_launched(void **state) {
     launch.grid[1] = 0;
     assert_int_equal(cf_kernel_launch(kernels[1], &launch, parameters, NULL), CONV_FFT_DEVICE_ERROR);
     assert_says("the launch of kernel second failed with CUDA_ERROR_OTHER (1): what went wrong");
+    assert_int_equal(cf_kernel_launch(NULL, &launch, parameters, NULL), CONV_FFT_NOT_SUPPORTED);
+    assert_says("no kernel was compiled for tensors that begin between multiples of 16 bytes");
     cf_gpu_free(gpu, memory);
     destroy(kernels, 3);
     close_gpu(gpu);

@@ -175,6 +175,10 @@ cf_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cf_cu_func
     *blocks = 2048 / threads;
     return 0;
 }
+/* Memory of the device, which the host cannot touch: no address of a program has this bit. */
+#define FAKE_DEVICE ((cf_cu_pointer)1 << 62)
+static void *behind(cf_cu_pointer memory) { return (void *)(uintptr_t)(memory & ~FAKE_DEVICE); }
+
 #ifndef FAKE_LACKS_LAUNCH
 cf_cu_result cuLaunchKernelEx(const struct CUlaunchConfig_st *launch, cf_cu_function function, void **parameters,
                               void **extra) {
@@ -189,7 +193,7 @@ cf_cu_result cuLaunchKernelEx(const struct CUlaunchConfig_st *launch, cf_cu_func
     fake_cuda_state.overlapping += (int)config->attribute_count;
     ++fake_cuda_state.launches;
     if ((void *)function == &first)
-        **(unsigned **)parameters[0] = threads;
+        *(unsigned *)behind(*(cf_cu_pointer *)parameters[0]) = threads;
     return 0;
 }
 #endif
@@ -197,14 +201,14 @@ cf_cu_result cuMemAlloc_v2(cf_cu_pointer *memory, size_t bytes) {
     NEED_CONTEXT();
     if (bytes > FAKE_MEMORY)
         return CF_CU_OUT_OF_MEMORY;
-    *memory = (cf_cu_pointer)(uintptr_t)malloc(bytes);
+    *memory = (cf_cu_pointer)(uintptr_t)malloc(bytes) | FAKE_DEVICE;
     ++fake_cuda_state.allocations;
     ++fake_cuda_state.taken;
     return 0;
 }
 cf_cu_result cuMemFree_v2(cf_cu_pointer memory) {
     NEED_CONTEXT();
-    free((void *)(uintptr_t)memory);
+    free(behind(memory));
     --fake_cuda_state.allocations;
     ++fake_cuda_state.freed;
     return 0;
@@ -216,27 +220,27 @@ static cf_cu_result copy(void *to, const void *from, size_t bytes) {
 }
 cf_cu_result cuMemcpyHtoDAsync_v2(cf_cu_pointer to, const void *from, size_t bytes, cf_cu_stream stream) {
     (void)stream;
-    return copy((void *)(uintptr_t)to, from, bytes);
+    return copy(behind(to), from, bytes);
 }
 cf_cu_result cuMemcpyDtoHAsync_v2(void *to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream) {
     (void)stream;
-    return copy(to, (const void *)(uintptr_t)from, bytes);
+    return copy(to, behind(from), bytes);
 }
 cf_cu_result cuMemcpyDtoDAsync_v2(cf_cu_pointer to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream) {
     (void)stream;
-    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return copy(behind(to), behind(from), bytes);
 }
 cf_cu_result cuMemsetD8Async(cf_cu_pointer memory, unsigned char value, size_t count, cf_cu_stream stream) {
     NEED_CONTEXT();
     (void)stream;
-    memset((void *)(uintptr_t)memory, value, count);
+    memset(behind(memory), value, count);
     return 0;
 }
 cf_cu_result cuMemsetD32Async(cf_cu_pointer memory, unsigned value, size_t count, cf_cu_stream stream) {
     NEED_CONTEXT();
     (void)stream;
     for (size_t i = 0; i < count; ++i)
-        ((unsigned *)(uintptr_t)memory)[i] = value;
+        ((unsigned *)behind(memory))[i] = value;
     return 0;
 }
 static unsigned long long attribute_of(cf_cu_pointer memory, cf_cu_pointer_attribute attribute) {
