@@ -302,7 +302,7 @@ typedef struct conv_fft_plan_options {
     uint64_t workspace_limit; /**< bytes that no pass may exceed; 0 (default): no limit */
     int keep; /**< set of conv_fft_operand whose spectra will be kept; default 0. Strategies are then chosen that have them
                *   and share them, which those of a GPU need not */
-    /** Milliseconds that measuring may take for one plan, compiling included; 0 (default): 10,000 for _MEASURE, no bound for
+    /** Milliseconds that measuring may take for one plan, compiling what is timed included; 0 (default): 10,000 for _MEASURE, no bound for
      *  _EXHAUSTIVE. With too few to time two candidates the cost model decides, with a warning, and no record is kept. */
     int64_t tune_milliseconds;
     int tune_again; /**< 1: measure even where there is a record; default 0 */

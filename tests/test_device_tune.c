@@ -264,7 +264,7 @@ static void choices(void **state) {
                  {"in=8x32x64x64x64 out=32 kernel=5x5x5 pad=same dtype=fp16 math=half", "spectrum=fp32", "x36x36"},
                  {"in=8x32x64x64x64 out=32 kernel=5x5x5 pad=same math=tf32", "spectrum=fp32", "x36x36"},
                  {"in=16x64x16384 out=64 kernel=127 pad=same dtype=fp16 math=half", "spectrum=fp16", "basis=1024"},
-                 {"in=16x64x16384 out=64 kernel=1023 pad=same dtype=bf16 math=half", "spectrum=bf16", "basis="},
+                 {"in=16x64x16384 out=64 kernel=1023 pad=same dtype=bf16 math=half", "spectrum=bf16", "basis=2048"},
                  {"in=8x64x16384 out=128 kernel=2 dilation=16 pad=16:0", "spectrum=fp32", "dilation=step"},
                  {"in=8x64x16384 out=128 kernel=2 dilation=16 pad=16:0 layout=last", "spectrum=fp32", "dilation=shift"},
                  {"in=8x64x64x64 out=64 kernel=9x1 dilation=4 pad=16x0", "spectrum=fp32", "dilation=step"},
@@ -522,6 +522,69 @@ static void cancelled_while_compiling(void **state) {
     assert_true(nothing_open(FAKES "/good/libcuda.so.1"));
 }
 
+/* Plans of searches have kernels for tensors at multiples of 16 bytes alone, those that are used for others, too. */
+static void searches_take_aligned_tensors(void **state) {
+    static const char strategy[] = "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 "
+                                   "chunk=2 groups=1 keep=none";
+    static _Alignas(64) char memory[4][65536];
+    conv_fft_context context;
+    conv_fft_problem p;
+    cf_layer of_problem;
+    cf_strategy s[CF_PASS_COUNT];
+    conv_fft_plan *trial = NULL, *plan = NULL;
+    uint64_t smallest;
+    assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_problem_parse("in=2x4x16x16 out=4 kernel=5x5", &p, NULL, 0), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_layer_make(&p, &of_problem), CONV_FFT_SUCCESS);
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        assert_int_equal(cf_strategy_parse(strategy, 2, &s[pass]), CONV_FFT_SUCCESS);
+    assert_int_equal(context.device->ops->prepare(context.device), CONV_FFT_SUCCESS);
+    const int before = fake_compilations();
+    assert_int_equal(
+        cf_plan_create_trial(&of_problem, context.device, CONV_FFT_FORWARD, s, sizeof memory[3], &smallest, &trial),
+        CONV_FFT_SUCCESS);
+    const int tried = fake_compilations() - before;
+    assert_int_equal(
+        cf_plan_create(&of_problem, context.device, CONV_FFT_FORWARD, s, sizeof memory[3], &smallest, &plan),
+        CONV_FFT_SUCCESS);
+    assert_in_range(fake_compilations() - before, tried + 1, 2 * tried);
+    for (size_t moved = 0; moved <= 4; moved += 4) {
+        const conv_fft_status status =
+            conv_fft_forward(trial, memory[0] + moved, memory[1], NULL, memory[2], memory[3], sizeof memory[3], NULL);
+        assert_int_equal(status, moved ? CONV_FFT_NOT_SUPPORTED : CONV_FFT_SUCCESS);
+        assert_int_equal(
+            conv_fft_forward(plan, memory[0] + moved, memory[1], NULL, memory[2], memory[3], sizeof memory[3], NULL),
+            CONV_FFT_SUCCESS);
+    }
+    conv_fft_plan_destroy(trial);
+    conv_fft_plan_destroy(plan);
+    close_context(&context);
+}
+
+/* Lines of a power of two have spectra in 16 bits up to 4,096 points. */
+static void lines_of_16_bits(void **state) {
+    conv_fft_context context;
+    conv_fft_problem p;
+    assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
+    for (int basis = 256; basis <= 8192; basis *= 2) {
+        char text[256];
+        conv_fft_plan *plan = NULL;
+        conv_fft_plan_options options;
+        conv_fft_plan_options_init(&options);
+        snprintf(text, sizeof text, "in=2x8x%d out=8 kernel=30 dtype=fp16 math=half", basis);
+        assert_int_equal(conv_fft_problem_parse(text, &p, NULL, 0), CONV_FFT_SUCCESS);
+        snprintf(text, sizeof text,
+                 "staged basis=%d tiles=1 dilation=step overlap=save product=tensor spectrum=fp16 chunk=2 groups=1 "
+                 "keep=none",
+                 basis);
+        for (int pass = 0; pass < 3; ++pass)
+            options.strategy[pass] = text;
+        assert_int_equal(conv_fft_plan_create(&context, &p, &options, &plan) == CONV_FFT_SUCCESS, basis <= 4096);
+        conv_fft_plan_destroy(plan);
+    }
+    close_context(&context);
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(void) {
@@ -531,7 +594,8 @@ int main(void) {
         IN_SCRATCH(cancelled_while_compiling),  IN_SCRATCH(choices),
         IN_SCRATCH(shipped_records_suit),       IN_SCRATCH(records_of_a_library_that_does_not_start),
         IN_SCRATCH(candidates_that_fail),       IN_SCRATCH(asking_takes_time),
-        IN_SCRATCH(best_of_another_library),
+        IN_SCRATCH(best_of_another_library),    IN_SCRATCH(searches_take_aligned_tensors),
+        IN_SCRATCH(lines_of_16_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,6 +129,7 @@ static void ways(void **state) {
 
 #define LAYER "in=4x24x20x20 out=16 kernel=5x5 pad=2"
 #define LIMITS LAYER " dtype=fp16 math=half"
+#define LINE "in=4x24x400 out=16 kernel=25 pad=12"
 
 typedef double (*maker)(generator *g, int64_t sample, int64_t channel);
 
@@ -299,6 +300,8 @@ static void limits_of_matrices(void **state) {
                  {"in=2x64x64x64 out=8 kernel=9x9 math=tf32 layout=last wlayout=last", "64x64"},
                  {"in=2x48x61x45 out=16 kernel=5x5 pad=2 stride=2 groups=2 dtype=fp16 math=half layout=last", "32x32"},
                  {"in=2x16x40x40 out=8 kernel=5x5 pad=2 mode=reflect dtype=fp16 math=half layout=last", "64x64"},
+                 {"in=2x5x30x30 out=6 kernel=3x3 dtype=bf16 math=half", "32x32"},
+                 {"in=3x10x30x30 out=4 kernel=3x3 dtype=fp16 math=half", "32x32"},
                  {"in=3x32x14x14 out=24 kernel=3x3 pad=1 dtype=fp16 math=half layout=last wlayout=last", "16x16"},
                  {"in=3x24x10x12 out=16 kernel=5x5 math=tf32 layout=last wlayout=last", "16x16"}};
     static const char *const layouts[] = {"first", "last"}, *const bases[] = {"32x32", "32x64"};
@@ -339,8 +342,10 @@ static void limits_of_lines(void **state) {
         const char *line, *basis;
     } cases[] = {{"in=2x40x230 out=24 kernel=27 pad=5 dtype=fp16 math=half", "256"},
                  {"in=5x13x480 out=7 kernel=30 dtype=bf16 math=half", "512"},
+                 {"in=2x5x1000 out=6 kernel=25 dtype=fp16 math=half", "1024"},
+                 {"in=6x9x1900 out=2 kernel=80 dtype=bf16 math=half", "2048"},
                  {"in=2x24x900 out=8 kernel=20 pad=7 math=tf32", "1024"},
-                 {"in=2x24x1000 out=16 kernel=33 pad=16 mode=reflect dtype=fp16 math=half", "2048"},
+                 {"in=2x24x1000 out=16 kernel=33 pad=16 mode=reflect groups=2 dtype=fp16 math=half", "2048"},
                  {"in=2x8x3200 out=4 kernel=801 pad=same stride=2 dtype=fp16 math=half", "4096"},
                  {"in=4x8x2300 out=4 kernel=30 math=tf32", "4096"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -362,11 +367,16 @@ static void isolation(void **state) {
     NEED_DEVICE(state);
     static const double bad[] = {65504, INFINITY, NAN};
     strategies s;
-    for (int kind = 0; kind < 18; kind++) {
-        const conv_fft_problem p = test_problem(kind < 12 ? LIMITS : LIMITS " layout=last");
-        assert_true(half_strategies(&p, 1 + kind % 2, "save", "step", &s));
-        if (kind >= 6)
-            s = matrix_strategies(&p, kind % 2 ? "64x32" : "32x32");
+    static const char *const lines[] = {LIMITS, LIMITS, LIMITS " layout=last", LINE " dtype=fp16 math=half",
+                                        "in=4x24x10x12 out=16 kernel=5x5 dtype=fp16 math=half layout=last"};
+    for (int kind = 0; kind < 30; kind++) {
+        const conv_fft_problem p = test_problem(lines[kind / 6]);
+        if (kind < 6)
+            assert_true(half_strategies(&p, 1 + kind % 2, "save", "step", &s));
+        else
+            s = p.rank == 1  ? line_strategies(&p, kind % 2 ? "512" : "1024")
+                : kind >= 24 ? matrix_strategies(&p, "16x16")
+                             : matrix_strategies(&p, kind % 2 ? "64x32" : "32x32");
         generator g = generator_create(6);
         layer l = layer_create(&p, &g);
         fill(&l, &l.w, small, &g);
@@ -410,18 +420,22 @@ static void isolation(void **state) {
     }
 }
 
-/* The layer in each class and with each kind of transform: one tile, two tiles, matrix products, the same of channels that are side by side. */
+/* The layer in each class and with each kind of transform: one tile, two tiles, matrix products, the same of channels that are side by side, of
+ * small planes of such, and of lines. */
 enum {
-    KINDS = 4
+    KINDS = 6
 };
 static conv_fft_problem layer_of(int i, strategies *s) {
+    static const char *const layers[KINDS] = {LAYER, LAYER, LAYER, LAYER, "in=4x24x10x12 out=16 kernel=5x5", LINE};
+    const int kind = i % KINDS;
     char line[256];
-    snprintf(line, sizeof line, LAYER " %s layout=%s", classes[i / KINDS], i % KINDS == 3 ? "last" : "first");
+    snprintf(line, sizeof line, "%s %s layout=%s", layers[kind], classes[i / KINDS],
+             kind == 3 || kind == 4 ? "last" : "first");
     const conv_fft_problem p = test_problem(line);
-    if (i % KINDS >= 2)
-        *s = matrix_strategies(&p, "32x32");
+    if (kind < 2)
+        assert_true(half_strategies(&p, 1 + kind, "save", "step", s));
     else
-        assert_true(half_strategies(&p, 1 + i % KINDS, "save", "step", s));
+        *s = p.rank == 1 ? line_strategies(&p, "1024") : matrix_strategies(&p, kind == 4 ? "16x16" : "32x32");
     return p;
 }
 

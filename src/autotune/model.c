@@ -73,7 +73,8 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
     const double solid = device->overlaps && s->basis[0] > 1 && passes == 1.0 ? 1.7 : 1.0;
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
-    /* Positions of the basis are handled one by one on load and store. What eight lines take in matrix products whatever their length: by a count of instructions. */
+    /* Positions of the basis are handled one by one on load and store. What a line takes in matrix products whatever its length, by a count of
+     * instructions. */
     cf_stage_cost cost =
         cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points + (lines ? 17e3 * planes : 0.0),
                 transform_rate(device, s, operand, tensor));

@@ -8,6 +8,7 @@
 #include "device/cublas.h"
 #include "device/memory.h"
 #include "fbfft/gpu_transform.h"
+#include "fbfft/matrix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +187,8 @@ static bool has_transforms(const cf_device *device, const int64_t basis[3], conv
     const bool line = basis[0] * basis[1] == 1;
     /* In 16 bits, those of one kernel, where eight planes side by side fit a block: pieces of spectra that are whole sectors. */
     const int64_t room = ((const cf_gpu_layers *)device)->gpu->facts.shared_per_block;
-    if (cf_dtype_bytes(dtype) == 2 && 8 * 4 * basis[0] * (basis[1] + 1) * (basis[2] + 6) > room)
+    const int64_t rows = cf_matrix_takes_line(basis) ? 1 : basis[1] + 1;
+    if (cf_dtype_bytes(dtype) == 2 && 8 * 4 * basis[0] * rows * (basis[2] + 6) > room)
         return false;
     const int64_t longest = !line ? 256 : dtype == CONV_FFT_FP64 ? 8192 : 16384;
     return basis[0] <= longest && basis[1] <= longest && basis[2] <= longest;

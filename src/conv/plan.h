@@ -100,7 +100,8 @@ struct conv_fft_plan {
 conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
                                const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
                                conv_fft_plan **plan);
-/* The same for a search, whose tensors begin at multiples of 16 bytes: a third of the kernels are not compiled. */
+/* The same for a search, whose tensors begin at multiples of 16 bytes: kernels for others are not compiled. A call with such a tensor is
+ * NOT_SUPPORTED. */
 conv_fft_status cf_plan_create_trial(const cf_layer *layer, cf_device *device, int passes,
                                      const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
                                      uint64_t *smallest, conv_fft_plan **plan);

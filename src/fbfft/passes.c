@@ -188,7 +188,7 @@ conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_fac
 /* Of planes as small as these a thread has few registers in either kernel, and a launch takes as long as its work. */
 static bool is_short(const cf_fft_pass *pass) {
     const int64_t *basis = pass->tile[0].problem.fft.transform.spectrum.basis;
-    return basis[0] * basis[1] * basis[2] <= SHORT_POINTS;
+    return basis[1] > 1 && basis[0] * basis[1] * basis[2] <= SHORT_POINTS;
 }
 
 /* Threads for blocks of both: matrix products want a power of two. */

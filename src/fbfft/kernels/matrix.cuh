@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transforms of real planes to frequency-major spectra of 16 bits, and back, by matrix products on tensor cores. A block has eight
- * planes; lane = 4 g + t.
+ * Transforms of real planes to frequency-major spectra of 16 bits, and back, by matrix products on tensor cores. Eight
+ * planes go together, an octet; lane = 4 g + t.
  *
  * Rows are real lines of N2 points, a product with one matrix: forward a plane's rows are the right operand, or inverse its words (re, im) the left one.
  * Columns 0 and N2 / 2 are real where rows are; one word has both. Columns are complex lines of N1 = 16 R points:
@@ -13,7 +13,7 @@
  * planes. All but the products is in registers.
  *
  * Where planes touch (channels last), a product along rows has one row of all eight planes instead of eight rows of one. So that whole sectors are
- * read and written, a block may have two such octets, each in half of its warps.
+ * read and written, a block may have two such octets, each in half of its warps; of short lines up to four.
  *
  * Lines are planes with a factor between rows and columns: matrix_lines.cuh.
  *

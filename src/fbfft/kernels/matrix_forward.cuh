@@ -157,7 +157,15 @@ CF_DEVICE void matrix_forward_abreast(smem<unsigned> y, smem<float> parts, const
     }
 }
 
-/* Of a class, every so many columns. BOTH: planes 2 t and 2 t + 1 are neighbours, and both are stored. */
+/* Whether the octet's planes are neighbours, so that each lane stores two at once. One answer for all lanes of a warp, which have products to do
+ * together. */
+template <class K> CF_DEVICE bool matrix_stores_both(const Places<K> &places, const TileCall &call) {
+    const long long first = places.spectrum(0);
+    return places.live >= 8 && places.spectrum(7) - first == 7 && call.bin_unit % 2 == 0 &&
+           reinterpret_cast<size_t>(static_cast<const unsigned *>(call.out) + first) % 8 == 0;
+}
+
+/* Of a class, every so many columns. BOTH: matrix_stores_both(). */
 template <class K, bool BOTH>
 CF_DEVICE void matrix_forward_class(smem<unsigned> from, const MatrixSquare &re, const MatrixSquare &im, unsigned *to,
                                     long long second, int live, int first, long long unit, const unsigned (&share)[4]) {
@@ -222,7 +230,7 @@ CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> parts, const
     const int live = places.live - 2 * t, first = warp / M::R;
     unsigned *const to = out + bin_of<K>(0, M::R * g + c, first, call.bin_unit);
     smem<unsigned> from = y + (c * M::COLUMNS * M::LINE + (M::ABREAST ? 8 * t + g : 4 * lane));
-    if (live > 1 && second == 1 && call.bin_unit % 2 == 0 && reinterpret_cast<size_t>(out) % 8 == 0)
+    if (matrix_stores_both<K>(places, call))
         matrix_forward_class<K, true>(from, re, im, to, second, live, first, call.bin_unit, share);
     else
         matrix_forward_class<K, false>(from, re, im, to, second, live, first, call.bin_unit, share);

@@ -282,7 +282,7 @@ CF_DEVICE void matrix_line_rows(smem<unsigned> y, smem<float> parts, const Place
     }
 }
 
-/* Every so many columns. BOTH: as matrix_forward_class(). */
+/* Every so many columns. BOTH: matrix_stores_both(). */
 template <class K, bool BOTH>
 CF_DEVICE void matrix_line_columns_of(smem<unsigned> from, const MatrixSquare &re, const MatrixSquare &im,
                                       unsigned *out, long long second, int live, long long unit, unsigned share) {
@@ -371,7 +371,7 @@ CF_DEVICE void matrix_line_columns(smem<unsigned> y, smem<float> parts, const Pl
     const long long plane = places.spectrum(2 * t), second = places.spectrum(2 * t + 1) - plane;
     unsigned *const out = static_cast<unsigned *>(call.out) + plane;
     const int live = places.live - 2 * t;
-    if (live > 1 && second == 1 && call.bin_unit % 2 == 0 && reinterpret_cast<size_t>(out) % 8 == 0)
+    if (matrix_stores_both<K>(places, call))
         matrix_line_columns_of<K, true>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
     else
         matrix_line_columns_of<K, false>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
