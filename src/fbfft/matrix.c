@@ -40,7 +40,7 @@ static bool is_small(const cf_transform_desc *t) {
     return 4 * w[1].count * w[2].count <= t->spectrum.basis[1] * t->spectrum.basis[2];
 }
 
-/* On an H200 those of 16 points are as fast as the kernels of tile.cuh where planes do not touch, and 13 % faster where they do. */
+/* On an H200 layers with 16 x 16 points take as long as with the kernels of tile.cuh where planes do not touch, and up to 28 % less where they do. */
 bool cf_matrix_takes_plane(const int64_t n[3], bool touching) {
     const bool large = (n[1] == 32 || n[1] == 64) && (n[2] == 32 || n[2] == 64);
     return n[0] == 1 && (large || (touching && n[1] == 16 && n[2] == 16));
@@ -81,7 +81,7 @@ static int octets_of(const cf_tile_config *tile, const cf_gpu_facts *facts) {
                : 1;
 }
 
-/* Of planes that touch, those that a lane reads or writes at once. */
+/* Numbers of a row, or planes that touch, which a lane reads or writes at once. */
 static int widest(const cf_tile_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const bool floats = t->tensor.dtype == CONV_FFT_FP32;
