@@ -187,7 +187,8 @@ static bool has_transforms(const cf_device *device, const int64_t basis[3], conv
     const bool line = basis[0] * basis[1] == 1;
     /* In 16 bits, those of one kernel, where eight planes side by side fit a block: pieces of spectra that are whole sectors. */
     const int64_t room = ((const cf_gpu_layers *)device)->gpu->facts.shared_per_block;
-    const int64_t rows = cf_matrix_takes_line(basis) ? 1 : basis[1] + 1;
+    const int64_t rows =
+        cf_matrix_takes_line(basis) ? 1 : basis[1] + 1; /* even lines are half as many complex numbers */
     if (cf_dtype_bytes(dtype) == 2 && 8 * 4 * basis[0] * rows * (basis[2] + 6) > room)
         return false;
     const int64_t longest = !line ? 256 : dtype == CONV_FFT_FP64 ? 8192 : 16384;

@@ -165,6 +165,28 @@ template <class K> CF_DEVICE bool matrix_stores_both(const Places<K> &places, co
            reinterpret_cast<size_t>(static_cast<const unsigned *>(call.out) + first) % 8 == 0;
 }
 
+/* Bins of planes 2 t and 2 t + 1, of which `live` exist. */
+template <bool BOTH>
+CF_DEVICE void matrix_store_two(unsigned *at, long long second, int live, unsigned v0, unsigned v1) {
+    if (BOTH) {
+        *reinterpret_cast<uint2 *>(at) = make_uint2(v0, v1);
+    } else {
+        if (live > 0)
+            at[0] = v0;
+        if (live > 1)
+            at[second] = v1;
+    }
+}
+
+/* The matrix of columns that gives imaginary parts, by (-sin, cos), of that for real ones, by (cos, sin). */
+CF_DEVICE MatrixSquare matrix_imaginary(const MatrixSquare &re) {
+    MatrixSquare im;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+        im.of[i / 4].of[i % 4] = matrix_swapped(re.of[i / 4].of[i % 4]) ^ 0x8000u;
+    return im;
+}
+
 /* Of a class, every so many columns. BOTH: matrix_stores_both(). */
 template <class K, bool BOTH>
 CF_DEVICE void matrix_forward_class(smem<unsigned> from, const MatrixSquare &re, const MatrixSquare &im, unsigned *to,
@@ -193,15 +215,7 @@ CF_DEVICE void matrix_forward_class(smem<unsigned> from, const MatrixSquare &re,
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const unsigned v0 = K::Bins::pack(x[2 * h], y[2 * h]), v1 = K::Bins::pack(x[2 * h + 1], y[2 * h + 1]);
-            unsigned *const at = to + h * down;
-            if (BOTH) {
-                *reinterpret_cast<uint2 *>(at) = make_uint2(v0, v1);
-            } else {
-                if (live > 0)
-                    at[0] = v0;
-                if (live > 1)
-                    at[second] = v1;
-            }
+            matrix_store_two<BOTH>(to + h * down, second, live, v0, v1);
         }
     }
 }
@@ -221,10 +235,7 @@ CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> parts, const
                                   : share[0];
     }
     const MatrixSquare re = matrix_square(&matrix_columns<M::SCALED, false, M::ABREAST, 0>.of[0][lane]);
-    MatrixSquare im;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) /* real parts come from (cos, sin), imaginary ones from (-sin, cos) */
-        im.of[i / 4].of[i % 4] = matrix_swapped(re.of[i / 4].of[i % 4]) ^ 0x8000u;
+    const MatrixSquare im = matrix_imaginary(re);
     const long long plane = places.spectrum(2 * t), second = places.spectrum(2 * t + 1) - plane;
     unsigned *const out = static_cast<unsigned *>(call.out) + plane;
     const int live = places.live - 2 * t, first = warp / M::R;

@@ -14,9 +14,10 @@ template <class K> CF_DEVICE void matrix_bins(unsigned *w, const unsigned *plane
         w[i] = __ldcs(from + i * down);
 }
 
-/* u += the classes' sums of a column's words. What gives a real part gives the imaginary one of turned words, (im, -re). */
+/* u += the classes' sums of a column's words. What gives a real part gives the imaginary one of turned words, (im, -re); sign: what makes them so. */
 template <class K>
-CF_DEVICE void matrix_classes(float (&u)[Matrix<K>::R][2][4], const MatrixSquare &a, const unsigned *w) {
+CF_DEVICE void matrix_classes(float (&u)[Matrix<K>::R][2][4], const MatrixSquare &a, const unsigned *w,
+                              unsigned sign = 0x80000000u) {
     typedef Matrix<K> M;
 #pragma unroll
     for (int c = 0; c < M::R; ++c) {
@@ -24,7 +25,7 @@ CF_DEVICE void matrix_classes(float (&u)[Matrix<K>::R][2][4], const MatrixSquare
         unsigned turned[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            turned[i] = matrix_swapped(b[i]) ^ 0x80000000u;
+            turned[i] = matrix_swapped(b[i]) ^ sign;
         matrix_column<K>(u[c][0], a, b);
         matrix_column<K>(u[c][1], a, turned);
     }
@@ -36,6 +37,15 @@ CF_DEVICE void matrix_mirrors(unsigned *w, int t) {
         w[0] = w[0] & 0xffffu;
 }
 
+/* What classes of rows j = g and g + 8 are multiplied by. */
+template <class K> CF_DEVICE void matrix_turns_back(cplx (&turn)[2][Matrix<K>::R], int g) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+#pragma unroll
+        for (int c = 1; c < Matrix<K>::R; ++c)
+            turn[h][c] = conj(cf_roots<Matrix<K>::N1>.w[c * (g + 8 * h)]);
+}
+
 template <class K>
 CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
     typedef Matrix<K> M;
@@ -44,12 +54,8 @@ CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places,
     unsigned next[4 * M::R];
     matrix_bins<K>(next, plane, matrix_warp<K>(), t, call.bin_unit);
     const MatrixSquare a = matrix_square(&matrix_columns<M::SCALED, true, false, M::DOWN>.of[0][lane]);
-    cplx turn[2][M::R]; /* of j = g and g + 8 */
-#pragma unroll
-    for (int h = 0; h < 2; ++h)
-#pragma unroll
-        for (int c = 1; c < M::R; ++c)
-            turn[h][c] = conj(cf_roots<M::N1>.w[c * (g + 8 * h)]);
+    cplx turn[2][M::R];
+    matrix_turns_back<K>(turn, g);
     smem<unsigned> own = z + (M::ABREAST ? 8 * g + 2 * t : 2 * t * M::PLANE + g);
 #pragma unroll 1
     for (int k = matrix_warp<K>(); k < M::N2 / 2; k += M::WARPS) {

@@ -341,16 +341,8 @@ CF_DEVICE void matrix_line_columns_of(smem<unsigned> from, const MatrixSquare &r
                     continue;
                 const float sign = mirrored ? -1.0f : 1.0f;
                 unsigned *const at = mirrored ? image - eighth * down : to + eighth * down;
-                const unsigned v0 = K::Bins::pack(v[0][c].x, sign * v[0][c].y),
-                               v1 = K::Bins::pack(v[1][c].x, sign * v[1][c].y);
-                if (BOTH) {
-                    *reinterpret_cast<uint2 *>(at) = make_uint2(v0, v1);
-                } else {
-                    if (live > 0)
-                        at[0] = v0;
-                    if (live > 1)
-                        at[second] = v1;
-                }
+                matrix_store_two<BOTH>(at, second, live, K::Bins::pack(v[0][c].x, sign * v[0][c].y),
+                                       K::Bins::pack(v[1][c].x, sign * v[1][c].y));
             }
         }
     }
@@ -364,10 +356,7 @@ CF_DEVICE void matrix_line_columns(smem<unsigned> y, smem<float> parts, const Pl
     if constexpr (K::FINDS)
         share = matrix_share<K>(parts[2 * g + t / 2], matrix_octet_exponent<K>(parts, call));
     const MatrixSquare re = matrix_square(&matrix_columns<M::SCALED, false, false, 0>.of[0][lane]);
-    MatrixSquare im;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) /* as matrix_forward_columns() */
-        im.of[i / 4].of[i % 4] = matrix_swapped(re.of[i / 4].of[i % 4]) ^ 0x8000u;
+    const MatrixSquare im = matrix_imaginary(re);
     const long long plane = places.spectrum(2 * t), second = places.spectrum(2 * t + 1) - plane;
     unsigned *const out = static_cast<unsigned *>(call.out) + plane;
     const int live = places.live - 2 * t;
@@ -436,12 +425,8 @@ CF_DEVICE void matrix_line_bins_through(smem<unsigned> z, const Places<K> &place
     unsigned next[4 * M::R];
     matrix_line_bins<K>(next, line, column, t, call.bin_unit);
     const MatrixSquare a = matrix_square(&matrix_images<M::SCALED, M::DOWN>.of[0][lane]);
-    cplx turn[2][M::R]; /* of j = g and g + 8 */
-#pragma unroll
-    for (int h = 0; h < 2; ++h)
-#pragma unroll
-        for (int c = 1; c < M::R; ++c)
-            turn[h][c] = conj(cf_roots<M::N1>.w[c * (g + 8 * h)]);
+    cplx turn[2][M::R];
+    matrix_turns_back<K>(turn, g);
     smem<unsigned> own = z + (2 * t * M::PLANE + g);
     for (bool more = true; more;) {
         const int k = column;
@@ -456,16 +441,7 @@ CF_DEVICE void matrix_line_bins_through(smem<unsigned> z, const Places<K> &place
         if (k == 0) /* bins 0 and N / 2 */
             matrix_mirrors(w, t);
         float u[M::R][2][4] = {};
-#pragma unroll
-        for (int c = 0; c < M::R; ++c) {
-            const unsigned b[4] = {w[c], w[M::R + c], w[2 * M::R + c], w[3 * M::R + c]};
-            unsigned turned[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-                turned[i] = matrix_swapped(b[i]) ^ imaginary;
-            matrix_column<K>(u[c][0], a, b);
-            matrix_column<K>(u[c][1], a, turned);
-        }
+        matrix_classes<K>(u, a, w, imaginary);
         MatrixRoots back[M::R];
 #pragma unroll
         for (int r = 0; r < M::R; ++r)
