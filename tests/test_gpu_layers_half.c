@@ -130,6 +130,7 @@ static void ways(void **state) {
 #define LAYER "in=4x24x20x20 out=16 kernel=5x5 pad=2"
 #define LIMITS LAYER " dtype=fp16 math=half"
 #define LINE "in=4x24x400 out=16 kernel=25 pad=12"
+#define VOLUME "in=4x8x18x20x20 out=16 kernel=3x3x3 pad=1"
 
 typedef double (*maker)(generator *g, int64_t sample, int64_t channel);
 
@@ -320,9 +321,10 @@ static void limits_of_matrices(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* The same of lines. */
-static strategies line_strategies(const conv_fft_problem *p, const char *basis) {
-    const char *const fields[][2] = {{"tiles", "1"},
+/* Of any rank, whatever the model would choose. */
+static strategies one_tile_strategies(const conv_fft_problem *p, const char *basis) {
+    static const char *const tiles[] = {"1", "1x1", "1x1x1"};
+    const char *const fields[][2] = {{"tiles", tiles[p->rank - 1]},
                                      {"overlap", "save"},
                                      {"product", "tensor"},
                                      {"spectrum", types[p->dtype == CONV_FFT_BF16]},
@@ -350,7 +352,7 @@ static void limits_of_lines(void **state) {
                  {"in=4x8x2300 out=4 kernel=30 math=tf32", "4096"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const conv_fft_problem p = test_problem(cases[i].line);
-        const strategies s = line_strategies(&p, cases[i].basis);
+        const strategies s = one_tile_strategies(&p, cases[i].basis);
         check_limits(cases[i].line, "ordinary", ordinary, ordinary, ordinary, &s);
         if (p.dtype == CONV_FFT_FP32) {
             check_float_extremes(cases[i].line, &s);
@@ -362,21 +364,55 @@ static void limits_of_lines(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
+/* Planes and volumes that two kernels transform, between which numbers have 16 bits. */
+static void limits_of_two_kernels(void **state) {
+    NEED_DEVICE(state);
+    static const struct {
+        const char *line, *basis;
+    } cases[] = {{"in=2x8x19x20x18 out=16 kernel=5x5x5 pad=2 dtype=fp16 math=half", "24x24x24"},
+                 {"in=2x24x19x20x18 out=8 kernel=5x5x5 pad=2 dtype=bf16 math=half layout=last", "24x24x24"},
+                 {"in=2x16x20x19x30 out=8 kernel=3x2x7 pad=1 groups=2 math=tf32", "24x24x36"},
+                 {"in=2x5x35x33x40 out=3 kernel=5x4x5 pad=2 mode=reflect stride=2 dtype=fp16 math=half", "20x20x36"},
+                 {"in=2x24x120x112 out=16 kernel=9x9 dtype=fp16 math=half", "120x120"},
+                 {"in=2x9x140x100 out=5 kernel=13x13 pad=6 dtype=bf16 math=half", "160x120"},
+                 {"in=2x16x100x120 out=8 kernel=7x8 pad=3 math=tf32 layout=last wlayout=last", "128x128"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const conv_fft_problem p = test_problem(cases[i].line);
+        const strategies s = one_tile_strategies(&p, cases[i].basis);
+        check_limits(cases[i].line, "ordinary", ordinary, ordinary, ordinary, &s);
+        if (p.dtype == CONV_FFT_FP32)
+            check_float_extremes(cases[i].line, &s);
+        else if (p.dtype == CONV_FFT_FP16) {
+            check_limits(cases[i].line, "65504 everywhere", all_largest, tiny, tiny, &s);
+            check_limits(cases[i].line, "tiny by large", tiny, largest, small, &s);
+            check_limits(cases[i].line, "samples of all sizes", sizes, small, small, &s);
+            check_limits(cases[i].line, "gradients of all sizes", small, small, sizes, &s);
+            check_limits(cases[i].line, "outliers", outlier, small, small, &s);
+        }
+    }
+    assert_int_equal(case_failures(), 0);
+}
+
 /* Samples that a NaN, an infinity or huge numbers stand in: all others keep every bit, forward and backward. */
 static void isolation(void **state) {
     NEED_DEVICE(state);
     static const double bad[] = {65504, INFINITY, NAN};
     strategies s;
-    static const char *const lines[] = {LIMITS, LIMITS, LIMITS " layout=last", LINE " dtype=fp16 math=half",
-                                        "in=4x24x10x12 out=16 kernel=5x5 dtype=fp16 math=half layout=last"};
-    for (int kind = 0; kind < 30; kind++) {
+    static const char *const lines[] = {LIMITS,
+                                        LIMITS,
+                                        LIMITS " layout=last",
+                                        LINE " dtype=fp16 math=half",
+                                        "in=4x24x10x12 out=16 kernel=5x5 dtype=fp16 math=half layout=last",
+                                        VOLUME " dtype=fp16 math=half"};
+    for (int kind = 0; kind < 36; kind++) {
         const conv_fft_problem p = test_problem(lines[kind / 6]);
         if (kind < 6)
             assert_true(half_strategies(&p, 1 + kind % 2, "save", "step", &s));
         else
-            s = p.rank == 1  ? line_strategies(&p, kind % 2 ? "512" : "1024")
-                : kind >= 24 ? matrix_strategies(&p, "16x16")
-                             : matrix_strategies(&p, kind % 2 ? "64x32" : "32x32");
+            s = p.rank == 3   ? one_tile_strategies(&p, kind % 2 ? "24x24x24" : "20x36x36")
+                : p.rank == 1 ? one_tile_strategies(&p, kind % 2 ? "512" : "1024")
+                : kind >= 24  ? matrix_strategies(&p, "16x16")
+                              : matrix_strategies(&p, kind % 2 ? "64x32" : "32x32");
         generator g = generator_create(6);
         layer l = layer_create(&p, &g);
         fill(&l, &l.w, small, &g);
@@ -421,12 +457,13 @@ static void isolation(void **state) {
 }
 
 /* The layer in each class and with each kind of transform: one tile, two tiles, matrix products, the same of channels that are side by side, of
- * small planes of such, and of lines. */
+ * small planes of such, and of lines, and volumes by two kernels. */
 enum {
-    KINDS = 6
+    KINDS = 7
 };
 static conv_fft_problem layer_of(int i, strategies *s) {
-    static const char *const layers[KINDS] = {LAYER, LAYER, LAYER, LAYER, "in=4x24x10x12 out=16 kernel=5x5", LINE};
+    static const char *const layers[KINDS] = {LAYER, LAYER, LAYER, LAYER, "in=4x24x10x12 out=16 kernel=5x5",
+                                              LINE,  VOLUME};
     const int kind = i % KINDS;
     char line[256];
     snprintf(line, sizeof line, "%s %s layout=%s", layers[kind], classes[i / KINDS],
@@ -435,7 +472,9 @@ static conv_fft_problem layer_of(int i, strategies *s) {
     if (kind < 2)
         assert_true(half_strategies(&p, 1 + kind, "save", "step", s));
     else
-        *s = p.rank == 1 ? line_strategies(&p, "1024") : matrix_strategies(&p, kind == 4 ? "16x16" : "32x32");
+        *s = p.rank == 1   ? one_tile_strategies(&p, "1024")
+             : p.rank == 3 ? one_tile_strategies(&p, "24x24x24")
+                           : matrix_strategies(&p, kind == 4 ? "16x16" : "32x32");
     return p;
 }
 
@@ -478,9 +517,10 @@ static void zeros(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits),    cmocka_unit_test(limits_of_matrices), cmocka_unit_test(limits_of_lines),
-        cmocka_unit_test(isolation), cmocka_unit_test(properties),         cmocka_unit_test(zeros),
-        cmocka_unit_test(ways),
+        cmocka_unit_test(limits),          cmocka_unit_test(limits_of_matrices),
+        cmocka_unit_test(limits_of_lines), cmocka_unit_test(limits_of_two_kernels),
+        cmocka_unit_test(isolation),       cmocka_unit_test(properties),
+        cmocka_unit_test(zeros),           cmocka_unit_test(ways),
     };
     /* Patterns of names, with * and ?: the tests to run, and those not to. */
     cmocka_set_test_filter(getenv("CONV_FFT_TEST_ONLY"));

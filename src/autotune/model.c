@@ -24,11 +24,17 @@ static double elements(const int64_t extents[5]) {
     return product;
 }
 
-/* Whether spectra are written and read once more on their way. Those in 16 bits never are: their transforms are one kernel. */
+/* Whether eight planes with 16-bit spectra share a multiprocessor's memory. */
+static bool eight_fit(const cf_spectrum *s) {
+    const double plane = 8.0 * (double)(s->basis[0] * s->basis[1] * (s->basis[2] / 2 + 1)), most = 200e3;
+    return CF_SCALE_COLUMNS * plane <= most;
+}
+
+/* Whether spectra are written and read once more on their way. */
 static bool is_large(const cf_device *device, const cf_spectrum *s) {
     const int64_t points = s->basis[0] * s->basis[1] * s->basis[2];
-    return points > device->plane_points && points > cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]) &&
-           cf_dtype_bytes(s->dtype) > 2;
+    return points > cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]) &&
+           (cf_dtype_bytes(s->dtype) > 2 ? points > device->plane_points : device->overlaps && !eight_fit(s));
 }
 
 /* What a block needs for a plane of so many points before the next one can begin, however few there are. From an H200. */
@@ -45,11 +51,8 @@ static bool by_matrices(const cf_device *device, const cf_spectrum *s, int opera
     return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && (plane || line);
 }
 
-/* Whether the blocks of a transform find the scales of their planes: where eight of one row share a multiprocessor's memory. */
-static bool finds_scales(const cf_spectrum *s) {
-    const double plane = 8.0 * (double)(s->basis[0] * s->basis[1] * (s->basis[2] / 2 + 1)), most = 200e3;
-    return s->columns % CF_SCALE_COLUMNS == 0 && CF_SCALE_COLUMNS * plane <= most;
-}
+/* Whether the blocks of a transform find the scales of their planes: those of eight of one row. */
+static bool finds_scales(const cf_spectrum *s) { return s->columns % CF_SCALE_COLUMNS == 0 && eight_fit(s); }
 
 /* The rate of a transform's arithmetic, from an H200; of lines in matrix products, that of planes in a profile of L2, whose instructions are as many. With
  * spectra in 16 bits, other kernels have eight planes at a time, which are more than is best, but for those of w, mostly zeros. */

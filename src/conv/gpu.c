@@ -123,11 +123,11 @@ static void transform_destroy(cf_transform *t) {
     free(t);
 }
 
-/* Of scaled spectra, transforms are one kernel, which takes none. */
+/* Of what that kernel finds; behind it is the transform's own scratch. */
+static size_t largest_bytes(const cf_transform *t) { return scans(t) ? cf_align(cf_gpu_largest_scratch(&t->desc)) : 0; }
+
 static size_t transform_scratch(const cf_transform *t, int64_t rows) {
-    if (scans(t))
-        return cf_gpu_largest_scratch(&t->desc);
-    return cf_gpu_transform_scratch(t->gpu, rows);
+    return largest_bytes(t) + cf_gpu_transform_scratch(t->gpu, rows);
 }
 
 /* The tensor pointer stands for the origin; kernels count rows and groups of the whole tensor. */
@@ -156,6 +156,7 @@ static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_ori
     if (scans(t))
         CF_FORWARD(
             cf_gpu_largest(cf_gpu_layers_of(t->device), &t->desc, call.signal, &block, scratch, &call.scales, stream));
+    call.scratch = (char *)scratch + largest_bytes(t);
     return cf_gpu_transform_run(t->gpu, &call, stream);
 }
 
@@ -182,14 +183,26 @@ static conv_fft_status clear(cf_device *device, void *memory, size_t bytes, stru
     return bytes ? cf_gpu_fill(cf_gpu_layers_of(device)->gpu, memory, 0, bytes, stream) : CONV_FFT_SUCCESS;
 }
 
+/* In 16 bits, those of one kernel, where eight planes side by side fit a block, pieces of spectra that are whole sectors; or of two, one of which
+ * does the slowest axis. */
+static bool has_short_transforms(const cf_device *device, const int64_t basis[3]) {
+    const int64_t room = ((const cf_gpu_layers *)device)->gpu->facts.shared_per_block;
+    const int64_t slowest = basis[0] > 1 ? basis[0] : basis[1];
+    const int64_t inner[3] = {1, basis[0] > 1 ? basis[1] : 1, basis[2]};
+    const int64_t *const blocks[2] = {basis, inner};
+    for (int i = 0; i < (slowest > 1 ? 2 : 1); ++i) {
+        const int64_t *n = blocks[i];
+        const int64_t rows = cf_matrix_takes_line(n) ? 1 : n[1] + 1; /* even lines are half as many complex numbers */
+        if (8 * 4 * n[0] * rows * (n[2] + 6) <= room)
+            return true;
+    }
+    return false;
+}
+
 /* As passes.c cuts them: long lines stand alone. */
 static bool has_transforms(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype) {
     const bool line = basis[0] * basis[1] == 1;
-    /* In 16 bits, those of one kernel, where eight planes side by side fit a block: pieces of spectra that are whole sectors. */
-    const int64_t room = ((const cf_gpu_layers *)device)->gpu->facts.shared_per_block;
-    const int64_t rows =
-        cf_matrix_takes_line(basis) ? 1 : basis[1] + 1; /* even lines are half as many complex numbers */
-    if (cf_dtype_bytes(dtype) == 2 && 8 * 4 * basis[0] * rows * (basis[2] + 6) > room)
+    if (cf_dtype_bytes(dtype) == 2 && !has_short_transforms(device, basis))
         return false;
     const int64_t longest = !line ? 256 : dtype == CONV_FFT_FP64 ? 8192 : 16384;
     return basis[0] <= longest && basis[1] <= longest && basis[2] <= longest;

@@ -160,8 +160,8 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
             spectrum[CF_X].bins > most / spectrum[CF_X].groups)
             return false;
     }
-    *why = "the GPU has no transforms that large (256 points an axis; of one axis 16384, in FP64 8192; in 16 bits what "
-           "fits a block); longer kernels take segments";
+    *why = "the GPU has no transforms that large (256 points an axis; of one axis 16384, in FP64 8192; in 16 bits "
+           "what two kernels do); longer kernels take segments";
     return device->ops->transforms(device, s->basis, s->spectrum);
 }
 

@@ -325,7 +325,7 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
         call.bias = c->bias;
         call.accumulate = c->accumulate;
         if (c->scales.scales)
-            set_scales(&c->scales, c->first, c->base, &call);
+            set_scales(&c->scales, first, c->base, &call);
         if (t->problem.transform.ordered > 1)
             return launch_ordered(t, variant, call, first, rows, groups, stream);
     }
@@ -366,6 +366,10 @@ conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *t, const cf_gpu_tra
             cf_gpu_transform_call own = *c;
             if (c->bias)
                 own.bias = (const char *)c->bias + group * d->spectrum.channels * element;
+            if (c->scales.scales)
+                own.scales.scales += group * c->scales.group_stride;
+            if (c->scales.largest)
+                own.scales.largest += group * c->scales.largest_group_stride;
             CF_FORWARD(run_rows(t, &own, first, cf_min(chunk, c->rows - done),
                                 (const char *)c->signal + group * d->tensor.group_stride * element,
                                 spectrum + (group * c->group_stride + (first - c->base) * row_stride) * number,

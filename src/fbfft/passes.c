@@ -8,6 +8,10 @@
  * is written and read in pieces of neighbours. Samples that take much memory there go through all kernels before others do. Few
  * enough that the L2 cache keeps what lies between would be a loss: on an H200 pairs of 256 x 256 kernels took 1.4 times as long with
  * 24 MB at a time as with everything at once, for the launches cost more than the cache saves.
+ *
+ * Of spectra in 16 bits, numbers between two kernels have 16 bits as well. They have no scales of their own: the kernel that has the signal
+ * applies those of the spectrum, and the other one leaves out as many powers of two as sums of its axis may grow by, which the scales know
+ * (Factor of kernels/tile.cuh). A third kernel would round once more, beyond the errors that layers promise.
  */
 #include "fbfft/passes.h"
 
@@ -57,10 +61,19 @@ static void one_axis(cf_tile_problem *p, int x, int64_t points) {
     t->tensor = (cf_tensor){.dtype = t->spectrum.dtype, .channel_stride = 1};
 }
 
+static int64_t power_from(int64_t n) {
+    int64_t power = 1;
+    while (power < n)
+        power *= 2;
+    return power;
+}
+
 /* p = inner and then outer, which does axis x. The axes before x have one point. */
 static void split(const cf_tile_problem *p, int x, cf_tile_problem *inner, cf_tile_problem *outer) {
     const cf_transform_desc *t = &p->fft.transform;
     const int64_t points = t->window.axis[x].count, basis = t->spectrum.basis[x], columns = t->spectrum.columns;
+    const double growth =
+        cf_spectrum_is_scaled(t->spectrum.dtype) ? (double)power_from(t->inverse ? basis : points) : 1.0;
     const int64_t *stride = p->fft.layout.axis_stride;
     int64_t inside = last_bins(&p->fft);
     for (int a = x + 1; a < 2; ++a)
@@ -76,6 +89,9 @@ static void split(const cf_tile_problem *p, int x, cf_tile_problem *inner, cf_ti
     *outer = *p;
     one_axis(outer, x, points);
     cf_transform_desc *o = &outer->fft.transform;
+    o->scale = 1.0 / growth;
+    if (t->inverse)
+        inner->fft.transform.scale *= growth;
     if (p->fft.layout.frequency_major) {
         inner->row_stride = columns;
         inner->unit = inner->rows * columns;
@@ -143,8 +159,8 @@ static conv_fft_status configure(const cf_tile_problem *p, const cf_gpu_facts *f
         cf_matrix_configure(&pass->tile[0], facts);
     /* Pieces of a frequency-major spectrum that are no whole sectors cost more than a further kernel. */
     const int64_t *basis = p->fft.transform.spectrum.basis;
-    const int64_t compute = 2 * (int64_t)cf_dtype_bytes(cf_compute_dtype(p->fft.transform.spectrum.dtype));
-    if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 && CF_FFT_SECTOR / compute > pass->tile[0].planes)
+    if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 &&
+        CF_FFT_SECTOR / complex_bytes(p) > pass->tile[0].planes)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes are too large for whole sectors of a frequency-major spectrum");
     pass->tile[1] = cf_tile_unaligned(&pass->tile[0]);
     return CONV_FFT_SUCCESS;
@@ -160,9 +176,9 @@ conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_fac
             ++x;
         if (x == 2)
             return CONV_FFT_NOT_SUPPORTED; /* as cf_tile_configure said */
-        if (problem->transform.spectrum.dtype != cf_compute_dtype(problem->transform.spectrum.dtype))
+        if (count > 0 && cf_dtype_bytes(problem->transform.spectrum.dtype) == 2)
             return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                           "planes of this basis take several kernels, which 16-bit spectra do not");
+                           "planes of this basis take three kernels; of 16-bit spectra there are two at most");
         split(&left, x, &inner, &outer);
         CF_FORWARD(configure(&outer, facts, &found[count]));
         ++count;

@@ -118,7 +118,7 @@ static int64_t columns_of(const cf_tile_config *c) {
 static int64_t least_plane(const cf_tile_config *c) { return radix_product(c->radix[0]) * rows_of(c) * c->pitch; }
 static int64_t shared_bytes(const cf_tile_config *c) {
     return c->planes * (32 + c->plane * 2 * number_bytes(c)) +
-           (cf_spectrum_is_scaled(c->problem.fft.transform.spectrum.dtype) ? 64 : 0); /* what warps find */
+           (cf_tile_is_scaled(&c->problem) ? 64 : 0); /* what warps find */
 }
 
 /* A transform that stores a frequency-major spectrum and loads one plane after the other. */
@@ -286,10 +286,14 @@ static bool two_fit(const cf_tile_config *c, const cf_gpu_facts *facts, int64_t 
            2 * c->planes * lines * registers_of(c) <= facts->registers_per_multiprocessor;
 }
 
+bool cf_tile_is_scaled(const cf_tile_problem *p) {
+    return cf_spectrum_is_scaled(p->fft.transform.spectrum.dtype) && !p->fft.complex_signal;
+}
+
 /* Forward, of scaled spectra: a block whose planes are all of one row, and whole scales, need not be told what these are. */
 static bool finds_scales(const cf_tile_config *c) {
     const cf_transform_desc *t = &c->problem.fft.transform;
-    return !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && c->planes % 8 == 0 &&
+    return !t->inverse && cf_tile_is_scaled(&c->problem) && c->problem.rows == 1 && c->planes % 8 == 0 &&
            t->spectrum.columns % c->planes == 0;
 }
 

@@ -68,6 +68,9 @@ typedef struct cf_tile_call {
     int64_t scale_rows, scale_group_stride, largest_group_stride;
 } cf_tile_call;
 
+/* Whether its spectrum has scales of rows: not what waits between two kernels, as one of them reads it and one writes it. */
+bool cf_tile_is_scaled(const cf_tile_problem *problem);
+
 /* A whole transform. */
 cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft);
 

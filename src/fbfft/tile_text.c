@@ -29,11 +29,11 @@ void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) 
     static const char *const kinds[] = {"PAIRS", "HALVES", "SINGLE", "COMPLEX"};
     static const char *const orders[] = {"BY_PLANE", "BY_COLUMN", "BY_ROW"};
     static const char *const storages[] = {"plain", "fp16", "bf16", "plain"};
-    static const char *const bins[] = {"plain_bins", "fp16_bins", "bf16_bins", "plain_bins"};
+    static const char *const bins[] = {"plain_bins", "fp16_numbers", "bf16_bins", "plain_bins"};
     const cf_transform_desc *d = &c->problem.fft.transform;
     const int64_t *stride = c->problem.fft.layout.axis_stride;
     cf_text_add(t, "struct %s {\ntypedef %s Storage;\ntypedef %s Bins;\ntypedef %s Offset;\n", name,
-                storages[d->tensor.dtype], bins[d->spectrum.dtype],
+                storages[d->tensor.dtype], cf_tile_is_scaled(&c->problem) ? "fp16_bins" : bins[d->spectrum.dtype],
                 plane_span(&c->problem.fft) < INT32_MAX ? "int" : "long long");
     cf_text_add(t, "static constexpr int KIND = %s, ORDER = %s, P = %d, T = %d, PITCH = %lld, PLANE = %lld;\n",
                 kinds[c->kind], orders[c->order], c->planes, c->threads, (long long)c->pitch, (long long)c->plane);

@@ -328,19 +328,19 @@ static cf_axis_window window_of(const layer_axis *l, cf_role role) {
     return cf_axis_window_make(own, &grid, role);
 }
 
-/* What every operand of a layer is: rank and axes by turns. */
-static void layers(conv_fft_dtype dtype, bool halves, int every) {
+/* What every operand of a layer is: rank and axes by turns. halves: 16-bit spectra; cut: planes and volumes of these in two kernels. */
+static void layers(conv_fft_dtype dtype, bool halves, bool cut, int every) {
     enum {
         AXES = sizeof layer_axes / sizeof layer_axes[0],
         WINDOWS = 6 * 2 * AXES
     };
     static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_GY, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
-    static cf_window windows[3][WINDOWS];
+    static cf_window windows[4][WINDOWS];
     static const cf_axis_window none = {
         .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
     for (int i = halves ? 1 : 0; i < WINDOWS; i += every) {
         const int first = i / 6, rank = i / 6 % 3 == 2 ? 1 + 2 * (i / 18 % 2) : 2;
-        cf_window *const w = &windows[halves ? 2 : dtype == CONV_FFT_FP64][i];
+        cf_window *const w = &windows[cut ? 3 : halves ? 2 : dtype == CONV_FFT_FP64][i];
         fbfft_desc d = fft_desc(rank, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
         bool overlapping = false;
         for (int x = 0; x < 3; ++x) {
@@ -356,6 +356,8 @@ static void layers(conv_fft_dtype dtype, bool halves, int every) {
             d.size[a] = w->axis[x].size;
         }
         if (halves && overlapping) /* those add up in FP32 */
+            continue;
+        if (cut && rank == 1)
             continue;
         d.dtype = dtype != CONV_FFT_FP64 && !overlapping && i % 7 == 4 ? CONV_FFT_BF16 : dtype;
         d.scale = i % 4 == 1 ? 0.125 : 1;
@@ -373,6 +375,10 @@ static void layers(conv_fft_dtype dtype, bool halves, int every) {
         c->halves = halves;
         if (i % 11 == 8 && rank == 2 && !halves)
             c->shared = 3000;
+        if (cut) {
+            c->shared = rank == 3 ? 20000 : 25 * d.basis[0] * d.basis[1];
+            c->passes = 2;
+        }
         c->chunk = i % 3;
     }
 }
@@ -487,15 +493,16 @@ int tile_case_list(const tile_case **cases) {
         volumes(CONV_FFT_FP32);
         several_passes(CONV_FFT_FP32);
         layouts_and_windows(CONV_FFT_FP32, 1);
-        layers(CONV_FFT_FP32, false, 1);
+        layers(CONV_FFT_FP32, false, false, 1);
         doubles();
         two_kernels(CONV_FFT_FP64);
         volumes(CONV_FFT_FP64);
         several_passes(CONV_FFT_FP64);
         layouts_and_windows(CONV_FFT_FP64, 4);
-        layers(CONV_FFT_FP64, false, 5);
+        layers(CONV_FFT_FP64, false, false, 5);
         random_ones();
-        layers(CONV_FFT_FP32, true, 7);
+        layers(CONV_FFT_FP32, true, false, 7);
+        layers(CONV_FFT_FP32, true, true, 4);
         matrices();
         matrix_lines();
     }

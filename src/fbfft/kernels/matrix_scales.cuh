@@ -53,7 +53,7 @@ template <class K> CF_DEVICE unsigned matrix_octet_exponent(smem<float> parts, c
     const unsigned exponent = Factor<K>::exponent(most);
     const long long plane = ((long long)blockIdx.x - call.first_block) * K::P + 8 * matrix_octet<K>();
     if (matrix_warp<K>() == 0 && threadIdx.x % 32 == 0) {
-        *scale_of_plane(call, call.row_first + plane / call.columns * call.row_step, plane % call.columns) =
+        *scale_of_plane<K>(call, call.row_first + plane / call.columns * call.row_step, plane % call.columns) =
             Factor<K>::scale(most);
     }
     return exponent;

@@ -35,6 +35,8 @@ struct fp16 {
     static CF_DEVICE bits rounded(real value) { return cf_float_to_half(float(value)); }
     static CF_DEVICE real load(const bits *p) { return number(__ldg(p)); }
     static CF_DEVICE void store(bits *p, real value) { *p = rounded(value); }
+    static CF_DEVICE cplx pair(unsigned word) { return {number((bits)word), number((bits)(word >> 16))}; }
+    static CF_DEVICE unsigned word(cplx v) { return rounded(v.x) | (unsigned)rounded(v.y) << 16; }
 };
 struct bf16 {
     typedef unsigned short bits;
@@ -43,6 +45,8 @@ struct bf16 {
     static CF_DEVICE bits rounded(real value) { return cf_float_to_bf16(float(value)); }
     static CF_DEVICE real load(const bits *p) { return number(__ldg(p)); }
     static CF_DEVICE void store(bits *p, real value) { *p = rounded(value); }
+    static CF_DEVICE cplx pair(unsigned word) { return {number((bits)word), number((bits)(word >> 16))}; }
+    static CF_DEVICE unsigned word(cplx v) { return rounded(v.x) | (unsigned)rounded(v.y) << 16; }
 };
 struct plain {
     typedef real bits;
@@ -128,6 +132,10 @@ struct fp16_bins {
     static CF_DEVICE void store(unsigned *p, cplx v, real scale) {
         *p = pack_halves(float(scale * v.x), float(scale * v.y));
     }
+};
+struct fp16_numbers : fp16_bins {
+    static constexpr bool SCALED = false;
+    static CF_DEVICE void store(unsigned *p, cplx v, real) { *p = pack_halves(float(v.x), float(v.y)); }
 };
 struct bf16_bins {
     typedef unsigned number;

@@ -183,11 +183,16 @@ template <class K, int X, class Index> CF_DEVICE int start_of(Index &slice, Inde
     return int(start);
 }
 
+/* Rows of this kernel that one row of the whole transform is. */
+template <class K> __host__ __device__ constexpr long long slices_of() {
+    return K::AXIS[0].slices * K::AXIS[1].slices * K::AXIS[2].slices;
+}
+
 /* Where a plane's signal is: all of an entry but the place of its spectrum. */
 template <class K, class Index>
 CF_DEVICE void find_plane(smem<char> entry, Index row, Index column, Index columns, long long sample_stride,
                           long long base) {
-    constexpr Index SLICES = Index(K::AXIS[0].slices * K::AXIS[1].slices * K::AXIS[2].slices);
+    constexpr Index SLICES = Index(slices_of<K>());
     constexpr Index TILES = Index(K::AXIS[0].tiles * K::AXIS[1].tiles * K::AXIS[2].tiles);
     constexpr Index SHIFTS = Index(K::AXIS[0].shifts * K::AXIS[1].shifts * K::AXIS[2].shifts);
     constexpr Index PHASES = Index(K::AXIS[0].phases * K::AXIS[1].phases * K::AXIS[2].phases);
@@ -202,9 +207,9 @@ CF_DEVICE void find_plane(smem<char> entry, Index row, Index column, Index colum
     smem_cast<int>(entry)[7] = int(channel);
 }
 
-CF_DEVICE float *scale_of_plane(const TileCall &call, long long row, long long column) {
+template <class K> CF_DEVICE float *scale_of_plane(const TileCall &call, long long row, long long column) {
     return call.scales + ((long long)blockIdx.y * call.scale_group_stride +
-                          (row - call.row_base) * ((call.columns + 7) / 8) + column / 8);
+                          (row - call.row_base) / slices_of<K>() * ((call.columns + 7) / 8) + column / 8);
 }
 
 template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> table, const TileCall &call) {
@@ -223,7 +228,8 @@ template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> tabl
         if constexpr (!K::Bins::SCALED)
             smem_cast<long long>(entry)[1] = spectrum;
         else if constexpr (INVERSE)
-            smem_cast<long long>(entry)[1] = spectrum << 8 | __float_as_uint(*scale_of_plane(call, row, column)) >> 23;
+            smem_cast<long long>(entry)[1] =
+                spectrum << 8 | __float_as_uint(*scale_of_plane<K>(call, row, column)) >> 23;
         else
             smem_cast<long long>(entry)[1] = spectrum << 8;
     }
@@ -243,12 +249,16 @@ template <class K> struct Factor {
     static CF_DEVICE int magnitude(float largest) { return max(int(__float_as_uint(largest) >> 23), LEAST) - 126; }
     /* Numbers near one, uniform or normal, are between the same two. */
     static CF_DEVICE int counted(float largest) { return ((magnitude(largest) + 4) >> 2) * 4 - 1; }
-    static CF_DEVICE unsigned exponent(float largest) { return unsigned(max(127 + TOP - SUM - counted(largest), 1)); }
+    /* By which the kernel of the axis that is slices here makes its sums smaller (fbfft/passes.c). */
+    static constexpr int GROWTH = bits_of(slices_of<K>());
+    static CF_DEVICE unsigned exponent(float largest) {
+        return unsigned(max(127 + TOP - SUM - counted(largest), 1 + GROWTH));
+    }
     /* What undoes it, and behind its exponent by how many powers of two bins are smaller than they might be (storage.cuh). Zeros have none,
      * and bear on no others where these are summed. */
     static CF_DEVICE float scale(float largest) {
         const unsigned less = unsigned(counted(largest) - magnitude(largest));
-        return largest > 0 ? __uint_as_float((254 - exponent(largest)) << 23 | less << 21) : 0.0f;
+        return largest > 0 ? __uint_as_float((254 + GROWTH - exponent(largest)) << 23 | less << 21) : 0.0f;
     }
 };
 
@@ -259,8 +269,8 @@ CF_DEVICE void set_factor(smem<char> table, const TileCall &call, int p, long lo
     smem<unsigned> low = smem_cast<unsigned>(table + (p * 32 + 8));
     low[0] = low[0] | exponent;
     const long long row = call.row_first + plane / call.columns * call.row_step, column = plane % call.columns;
-    if (column % 8 == 0)
-        *scale_of_plane(call, row, column) = Factor<K>::scale(largest);
+    if (column % 8 == 0 && row % slices_of<K>() == 0)
+        *scale_of_plane<K>(call, row, column) = Factor<K>::scale(largest);
 }
 
 /* Factors of what another kernel has found: a warp has a plane, a lane a part of the row's sample. They are there after a barrier. */
@@ -269,7 +279,7 @@ template <class K> CF_DEVICE void find_factors(smem<char> table, const TileCall 
     const int lane = int(threadIdx.x) % 32;
     for (int p = int(threadIdx.x) / 32; p < live; p += K::T / 32) {
         const long long row = call.row_first + (first + p) / call.columns * call.row_step;
-        const long long sample = row / call.scale_rows - call.row_base / call.scale_rows;
+        const long long rows = call.scale_rows * slices_of<K>(), sample = row / rows - call.row_base / rows;
         const float *const part =
             call.largest + (long long)blockIdx.y * call.largest_group_stride + sample * call.parts;
         float largest = lane < call.parts ? part[lane] : 0.0f;
@@ -384,7 +394,7 @@ template <class K> CF_DEVICE cplx load_pair(const typename K::Storage::bits *p) 
         const typename PairOf<real>::type v = __ldg(reinterpret_cast<const typename PairOf<real>::type *>(p));
         return {v.x, v.y};
     } else {
-        return {S::load(p), S::load(p + 1)};
+        return S::pair(__ldg(reinterpret_cast<const unsigned *>(p)));
     }
 }
 template <class K> CF_DEVICE void store_pair(typename K::Storage::bits *p, cplx v) {
@@ -392,8 +402,7 @@ template <class K> CF_DEVICE void store_pair(typename K::Storage::bits *p, cplx 
     if constexpr (S::PLAIN) {
         *reinterpret_cast<cplx *>(p) = v;
     } else {
-        S::store(p, v.x);
-        S::store(p + 1, v.y);
+        *reinterpret_cast<unsigned *>(p) = S::word(v);
     }
 }
 
