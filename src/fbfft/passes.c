@@ -9,9 +9,10 @@
  * enough that the L2 cache keeps what lies between would be a loss: on an H200 pairs of 256 x 256 kernels took 1.4 times as long with
  * 24 MB at a time as with everything at once, for the launches cost more than the cache saves.
  *
- * Of spectra in 16 bits, numbers between two kernels have 16 bits as well. They have no scales of their own: the kernel that has the signal
- * applies those of the spectrum, and the other one leaves out as many powers of two as sums of its axis may grow by, which the scales know
- * (Factor of kernels/tile.cuh). A third kernel would round once more, beyond the errors that layers promise.
+ * Of spectra in 16 bits, numbers between two kernels have 16 bits as well, without scales of their own: going forward, the kernel that has the
+ * signal applies those of the spectrum, and the other one leaves out as many powers of two as sums of its axis may grow by, which the scales
+ * know (Factor of kernels/tile.cuh). Back from FP16, where results may be far below what they could be, nothing is left to leave out, and
+ * those between stay FP32. A third kernel would round once more, beyond the errors that layers promise.
  */
 #include "fbfft/passes.h"
 
@@ -72,8 +73,6 @@ static int64_t power_from(int64_t n) {
 static void split(const cf_tile_problem *p, int x, cf_tile_problem *inner, cf_tile_problem *outer) {
     const cf_transform_desc *t = &p->fft.transform;
     const int64_t points = t->window.axis[x].count, basis = t->spectrum.basis[x], columns = t->spectrum.columns;
-    const double growth =
-        cf_spectrum_is_scaled(t->spectrum.dtype) ? (double)power_from(t->inverse ? basis : points) : 1.0;
     const int64_t *stride = p->fft.layout.axis_stride;
     int64_t inside = last_bins(&p->fft);
     for (int a = x + 1; a < 2; ++a)
@@ -89,9 +88,13 @@ static void split(const cf_tile_problem *p, int x, cf_tile_problem *inner, cf_ti
     *outer = *p;
     one_axis(outer, x, points);
     cf_transform_desc *o = &outer->fft.transform;
-    o->scale = 1.0 / growth;
-    if (t->inverse)
-        inner->fft.transform.scale *= growth;
+    outer->scaled = false;
+    if (p->scaled) {
+        if (t->inverse)
+            o->tensor.dtype = inner->fft.transform.spectrum.dtype = CONV_FFT_FP32;
+        else
+            o->scale = 1.0 / (double)power_from(points);
+    }
     if (p->fft.layout.frequency_major) {
         inner->row_stride = columns;
         inner->unit = inner->rows * columns;

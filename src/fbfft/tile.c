@@ -108,7 +108,9 @@ static int64_t rows_of(const cf_tile_config *c) {
 static bool rides(const cf_tile_config *c) { return c->rides && radix_product(c->radix[2]) % 2 == 0; }
 static int64_t least_pitch(const cf_tile_config *c) {
     const int extra = rides(c) ? 0 : radix_product(c->radix[2]) % 2 ? 1 : 2;
-    return line_size(c->radix[2]) + (c->kind == CF_TILE_PAIRS ? extra : 0);
+    const int64_t least = line_size(c->radix[2]) + (c->kind == CF_TILE_PAIRS ? extra : 0);
+    const cf_axis_window *w = &c->problem.fft.transform.window.axis[2];
+    return c->early ? cf_max(least, (w->first + w->count + c->early + 3) / 4 * 4) : least;
 }
 /* Lines along the axes before the last. */
 static int64_t columns_of(const cf_tile_config *c) {
@@ -117,8 +119,7 @@ static int64_t columns_of(const cf_tile_config *c) {
 }
 static int64_t least_plane(const cf_tile_config *c) { return radix_product(c->radix[0]) * rows_of(c) * c->pitch; }
 static int64_t shared_bytes(const cf_tile_config *c) {
-    return c->planes * (32 + c->plane * 2 * number_bytes(c)) +
-           (cf_tile_is_scaled(&c->problem) ? 64 : 0); /* what warps find */
+    return c->planes * (32 + c->plane * 2 * number_bytes(c)) + (c->problem.scaled ? 64 : 0); /* what warps find */
 }
 
 /* A transform that stores a frequency-major spectrum and loads one plane after the other. */
@@ -286,14 +287,10 @@ static bool two_fit(const cf_tile_config *c, const cf_gpu_facts *facts, int64_t 
            2 * c->planes * lines * registers_of(c) <= facts->registers_per_multiprocessor;
 }
 
-bool cf_tile_is_scaled(const cf_tile_problem *p) {
-    return cf_spectrum_is_scaled(p->fft.transform.spectrum.dtype) && !p->fft.complex_signal;
-}
-
 /* Forward, of scaled spectra: a block whose planes are all of one row, and whole scales, need not be told what these are. */
 static bool finds_scales(const cf_tile_config *c) {
     const cf_transform_desc *t = &c->problem.fft.transform;
-    return !t->inverse && cf_tile_is_scaled(&c->problem) && c->problem.rows == 1 && c->planes % 8 == 0 &&
+    return !t->inverse && c->problem.scaled && c->problem.rows == 1 && c->planes % 8 == 0 &&
            t->spectrum.columns % c->planes == 0;
 }
 
@@ -406,6 +403,7 @@ cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft) {
     const bool major = fft->layout.frequency_major;
     return (cf_tile_problem){.fft = *fft,
                              .rows = 1,
+                             .scaled = cf_spectrum_is_scaled(fft->transform.spectrum.dtype),
                              .row_stride = major ? columns : fft->layout.sample_stride,
                              .column_split = columns,
                              .column_stride = major ? 1 : fft->layout.channel_stride};
@@ -434,6 +432,21 @@ bool cf_tile_has_pieces(const cf_tile_config *c, int64_t wide) {
            t->tensor.group_stride % wide == 0;
 }
 
+/* Forward, so many numbers of a row at a time, at multiples of their size in memory, wherever the row begins: by how many the first piece is
+ * early, or -1. What a piece has beyond the window waits unread. */
+static int early_pieces(const cf_tile_config *c, int64_t wide) {
+    const cf_transform_desc *t = &c->problem.fft.transform;
+    cf_tile_config even = *c;
+    cf_axis_window *const w = &even.problem.fft.transform.window.axis[2];
+    const int64_t first = w->origin - w->first;
+    if (t->inverse || !c->staged || c->planes_touch || (cf_tile_checked(w) && w->mode != CONV_FFT_PAD_ZEROS) ||
+        cf_max(w->lower, 0) % wide || cf_min(w->upper, w->size) % wide)
+        return -1;
+    w->origin = w->first = 0;
+    w->count = w->count / wide * wide;
+    return cf_tile_has_pieces(&even, wide) ? (int)((first % wide + wide) % wide) : -1;
+}
+
 /* What does not depend on how planes share a block. points: that one step along axis 2 may have; of_columns: along the others. */
 static conv_fft_status choose_lines(const cf_tile_problem *problem, int points, int of_columns, cf_tile_config *c) {
     const int64_t *basis = problem->fft.transform.spectrum.basis;
@@ -449,7 +462,15 @@ static conv_fft_status choose_lines(const cf_tile_problem *problem, int points, 
     /* Products move rows of any lines in pieces: kernels/planes.cuh. */
     const bool wide = c->staged || (!c->rides && number_bytes(c) == 4 && !c->planes_touch &&
                                     (c->kind == CF_TILE_PAIRS || c->kind == CF_TILE_HALVES));
-    c->wide = !wide ? 1 : cf_tile_has_pieces(c, 4) ? 4 : cf_tile_has_pieces(c, 2) ? 2 : 1;
+    c->wide = 1;
+    c->early = 0;
+    for (int pieces = 4; wide && pieces > c->wide; pieces /= 2) {
+        const int early = cf_tile_has_pieces(c, pieces) ? 0 : c->rides ? early_pieces(c, pieces) : -1;
+        if (early >= 0) {
+            c->wide = pieces;
+            c->early = early;
+        }
+    }
     return CONV_FFT_SUCCESS;
 }
 
@@ -709,6 +730,7 @@ void cf_tile_pair(cf_tile_config pair[2], const cf_gpu_facts *facts) {
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config) {
     cf_tile_config c = *config;
     c.wide = 1;
+    c.early = 0;
     return c;
 }
 

@@ -29,6 +29,7 @@ typedef struct cf_tile_problem {
      * Else row * row_stride + column / column_split * column_split_stride + column % column_split * column_stride. */
     int64_t split, row_stride, column_split, column_split_stride, column_stride;
     int64_t unit; /* frequency-major: what axis strides count, for each row of the transform; 0: the caller knows */
+    bool scaled;  /* rows of the spectrum have scales, which this kernel applies */
     int abreast; /* products: a block's planes are a multiple of so many, which are moved at once; 0: no matter how many */
 } cf_tile_problem;
 
@@ -45,7 +46,8 @@ typedef struct cf_tile_config {
     bool staged;                 /* rows wait as they come */
     bool finds_scales;           /* of scaled spectra, from what it loads; else another kernel does */
     bool planes_touch;           /* elements of one plane and the next are neighbours */
-    int wide;             /* so many numbers at a time, at multiples of their size, of a row or of planes that touch */
+    int early; /* staged: numbers before the first point with which rows wait, so that pieces of `wide` begin at multiples of their size */
+    int wide;  /* so many numbers at a time, at multiples of their size, of a row or of planes that touch */
     int64_t pitch, plane; /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;       /* bytes of a block */
 } cf_tile_config;
@@ -67,9 +69,6 @@ typedef struct cf_tile_call {
     const float *largest;
     int64_t scale_rows, scale_group_stride, largest_group_stride;
 } cf_tile_call;
-
-/* Whether its spectrum has scales of rows: not what waits between two kernels, as one of them reads it and one writes it. */
-bool cf_tile_is_scaled(const cf_tile_problem *problem);
 
 /* A whole transform. */
 cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft);

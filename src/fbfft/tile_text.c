@@ -29,11 +29,13 @@ void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) 
     static const char *const kinds[] = {"PAIRS", "HALVES", "SINGLE", "COMPLEX"};
     static const char *const orders[] = {"BY_PLANE", "BY_COLUMN", "BY_ROW"};
     static const char *const storages[] = {"plain", "fp16", "bf16", "plain"};
-    static const char *const bins[] = {"plain_bins", "fp16_numbers", "bf16_bins", "plain_bins"};
+    static const char *const bins[] = {"plain_bins", "fp16_numbers", "bf16_bins", "plain_bins"}, *const scaled[] = {
+                                                                                                     "scaled_bins",
+                                                                                                     "fp16_bins"};
     const cf_transform_desc *d = &c->problem.fft.transform;
     const int64_t *stride = c->problem.fft.layout.axis_stride;
     cf_text_add(t, "struct %s {\ntypedef %s Storage;\ntypedef %s Bins;\ntypedef %s Offset;\n", name,
-                storages[d->tensor.dtype], cf_tile_is_scaled(&c->problem) ? "fp16_bins" : bins[d->spectrum.dtype],
+                storages[d->tensor.dtype], c->problem.scaled ? scaled[d->spectrum.dtype] : bins[d->spectrum.dtype],
                 plane_span(&c->problem.fft) < INT32_MAX ? "int" : "long long");
     cf_text_add(t, "static constexpr int KIND = %s, ORDER = %s, P = %d, T = %d, PITCH = %lld, PLANE = %lld;\n",
                 kinds[c->kind], orders[c->order], c->planes, c->threads, (long long)c->pitch, (long long)c->plane);
@@ -49,9 +51,9 @@ void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) 
     cf_text_add(t, "static constexpr long long BIN_STRIDE[3] = {%lld, %lld, %lld}, CHANNELS = %lld;\n",
                 (long long)stride[0], (long long)stride[1], (long long)stride[2], (long long)d->spectrum.channels);
     cf_text_add(t,
-                "static constexpr bool DIRECT = %s, STAGED = %s;\nstatic constexpr int WIDE = %d;\n"
+                "static constexpr bool DIRECT = %s, STAGED = %s;\nstatic constexpr int WIDE = %d, EARLY = %d;\n"
                 "static constexpr bool UNIT = %s, SCALED = %s, PLANES_TOUCH = %s, RIDES = %s, FINDS = %s;\n};\n",
-                word(c->direct), word(c->staged), c->wide, word(!c->problem.fft.layout.frequency_major),
+                word(c->direct), word(c->staged), c->wide, c->early, word(!c->problem.fft.layout.frequency_major),
                 word(!d->inverse && d->scale != 1.0), word(c->planes_touch), word(c->rides), word(c->finds_scales));
     cf_text_add(t, "static_assert(Tile<%s>::SHARED == %lld, \"the planner counts otherwise\");\n", name,
                 (long long)c->shared);

@@ -383,6 +383,44 @@ static void layers(conv_fft_dtype dtype, bool halves, bool cut, int every) {
     }
 }
 
+/* Rows that begin between multiples of four numbers and wait in pieces that do not: padding on one side or both, tiles, spectra of either size. */
+static void early_rows(void) {
+    static const layer_axis rows[] = {
+        {.basis = 20, .input = 32, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2},
+        {.basis = 16, .input = 12, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1},
+        {.basis = 36, .input = 64, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2},
+        {.basis = 24, .input = 40, .kernel = 7, .stride = 1, .dilation = 1, .pad = 3, .tiles = 3},
+        {.basis = 12, .input = 18, .kernel = 4, .stride = 1, .dilation = 1, .pad = 1, .tiles = 3},
+        {.basis = 28, .input = 24, .kernel = 4, .stride = 1, .dilation = 1, .pad = 3, .tiles = 1}};
+    static const layer_axis columns[] = {
+        {.basis = 10, .input = 12, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 2},
+        {.basis = 9, .input = 11, .kernel = 4, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2}};
+    static const cf_axis_window none = {
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    static const conv_fft_dtype types[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_BF16};
+    enum {
+        CASES = 8 * sizeof rows / sizeof rows[0]
+    };
+    static cf_window windows[CASES];
+    for (int i = 0; i < CASES; ++i) {
+        const layer_axis *const own[] = {&columns[i % 2], &rows[i / 8]};
+        cf_window *const w = &windows[i];
+        fbfft_desc d = fft_desc(2, FBFFT_R2C, 1, 0);
+        w->axis[0] = none;
+        for (int a = 0; a < 2; ++a) {
+            w->axis[a + 1] = window_of(own[a], i / 4 % 2 ? CF_ROLE_GY : CF_ROLE_X);
+            d.basis[a] = own[a]->basis;
+            d.size[a] = w->axis[a + 1].size;
+        }
+        d.dtype = types[i % 4];
+        tile_case *c = add(d, 2);
+        set_order(c, FBFFT_FREQUENCY_MAJOR, false, i % 3 ? 8 : 3);
+        c->window = w;
+        c->shifted = i % 7 == 6;
+        c->halves = i % 4 > 0;
+    }
+}
+
 /* Planes whose 16-bit spectra matrix products make: whole, in part, in pieces of each width, tiled, padded, with blocks that are not full; then
  * planes that touch. */
 static void matrices(void) {
@@ -503,6 +541,7 @@ int tile_case_list(const tile_case **cases) {
         random_ones();
         layers(CONV_FFT_FP32, true, false, 7);
         layers(CONV_FFT_FP32, true, true, 4);
+        early_rows();
         matrices();
         matrix_lines();
     }

@@ -124,6 +124,9 @@ struct plain_bins {
     }
     static CF_DEVICE void store(cplx *p, cplx v, real) { *p = v; }
 };
+struct scaled_bins : plain_bins {
+    static constexpr bool SCALED = true;
+};
 struct fp16_bins {
     typedef unsigned number;
     static constexpr bool SCALED = true;

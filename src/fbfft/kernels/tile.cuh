@@ -22,7 +22,8 @@
  * (frequency-major) or columns. Else, and for column 0, results go back to shared memory and are stored from there.
  *
  * STAGED: one step does axis 2, and its points are a multiple of four. Then the two rows of a line wait in its place one behind the
- * other, as they come, until the thread that transforms them reads them, four at a time; they come WIDE at a time.
+ * other, as they come, until the thread that transforms them reads them, four at a time; they come WIDE at a time. Forward, what waits begins
+ * EARLY numbers before the line's first point, where that makes pieces stand at multiples of their size in memory.
  *
  * Zero rows are neither loaded nor transformed: row data is positions [LO, HI) of each axis. The inverse is all of this backwards.
  */
@@ -118,7 +119,7 @@ template <class K> struct Tile {
     static constexpr int LINE_HI = K::KIND == HALVES ? (hi<2>() + 1) / 2 : hi<2>();
     static constexpr bool EMPTY = D0 == 0 || hi<1>() == lo<1>() || hi<2>() == lo<2>();
     static constexpr int DR = ROW_HI - ROW_LO, DX = LINE_HI - LINE_LO;
-    static constexpr int WAIT = (LINE_HI + 3) / 4 * 4; /* STAGED: numbers of a row */
+    static constexpr int WAIT = (LINE_HI + K::EARLY + 3) / 4 * 4; /* STAGED: numbers of a row */
 
     static constexpr int PITCH = K::PITCH, SLAB = ROWS * PITCH, PLANE = K::PLANE; /* of lines, axis 0, planes */
     static_assert(PITCH >= O2::SIZE + EXTRA && PLANE >= N0 * SLAB, "the planner's distances");
@@ -478,7 +479,7 @@ template <class K, int WIDE> struct Pieces {
     }
 };
 
-/* Where such a piece stands and waits. */
+/* Where a piece stands and waits: x counts what waits of its row. */
 template <class K> struct StagedItem {
     smem<real> shared;
     typename K::Offset offset;
@@ -492,8 +493,9 @@ CF_DEVICE StagedItem<K> staged_item(smem<cplx> z, const Places<K> &places, int p
     const int i = row % ROWS + G::template lo<1>(), i0 = row / ROWS + G::template lo<0>();
     const int start = places.template start<2>(p);
     StagedItem<K> r;
-    r.inside = x >= G::template lo<2>() && x < G::template hi<2>();
-    r.offset = offset_of<K, 2, Offset>(r.inside ? x : G::template lo<2>(), start, r.inside);
+    const int point = x - K::EARLY;
+    r.inside = point + (K::EARLY ? WIDE - 1 : 0) >= G::template lo<2>() && point < G::template hi<2>();
+    r.offset = offset_of<K, 2, Offset>(r.inside ? point : G::template lo<2>(), start, r.inside);
     r.offset += offset_of<K, 0, Offset>(i0, places.template start<0>(p), r.inside) +
                 offset_of<K, 1, Offset>(i, places.template start<1>(p), r.inside);
     r.shared = smem_cast<real>(z + (p * G::PLANE + i0 * G::SLAB + i / 2 * G::PITCH)) + (x + i % 2 * G::WAIT);
@@ -617,20 +619,22 @@ template <class K> CF_DEVICE void load_planes(smem<cplx> z, const Places<K> &pla
 
 /* The two rows of a line, as they wait in its place; one of them may not exist. */
 template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool first, bool second) {
-    constexpr int QUADS = Tile<K>::WAIT / 4;
+    typedef Tile<K> G;
+    constexpr int QUADS = G::WAIT / 4;
     smem<float4> rows = smem_cast<float4>(line);
-    unroll<0, Tile<K>::LINE / 4>([&](auto q) {
-        float4 a = make_float4(0, 0, 0, 0), b = a;
-        if constexpr (QUADS > decltype(q)::value && decltype(q)::value >= Tile<K>::LINE_LO / 4) {
-            if (first)
-                a = rows[int(q)];
-            if (second)
-                b = rows[QUADS + q];
-        }
-        v[4 * q] = {a.x, b.x};
-        v[4 * q + 1] = {a.y, b.y};
-        v[4 * q + 2] = {a.z, b.z};
-        v[4 * q + 3] = {a.w, b.w};
+    unroll<0, G::LINE>([&](auto x) { v[x] = {0, 0}; });
+    unroll<(G::LINE_LO + K::EARLY) / 4, QUADS>([&](auto q) {
+        const float4 none = make_float4(0, 0, 0, 0), a = first ? rows[int(q)] : none,
+                     b = second ? rows[QUADS + q] : none;
+        constexpr int X = 4 * decltype(q)::value - K::EARLY;
+        if constexpr (X >= G::LINE_LO && X < G::LINE_HI)
+            v[X] = {a.x, b.x};
+        if constexpr (X + 1 >= G::LINE_LO && X + 1 < G::LINE_HI)
+            v[X + 1] = {a.y, b.y};
+        if constexpr (X + 2 >= G::LINE_LO && X + 2 < G::LINE_HI)
+            v[X + 2] = {a.z, b.z};
+        if constexpr (X + 3 >= G::LINE_LO && X + 3 < G::LINE_HI)
+            v[X + 3] = {a.w, b.w};
     });
 }
 template <class K> CF_DEVICE void put_rows(smem<cplx> line, const cplx *v, real s, bool second) {
@@ -1224,7 +1228,14 @@ template <class K> CF_DEVICE float largest_loaded(smem<cplx> z) {
         for (int n = int(threadIdx.x); n < K::P * G::D0 * ROWS * QUADS; n += K::T) {
             const int i = n / QUADS % ROWS + G::template lo<1>(), i0 = n / (QUADS * ROWS) % G::D0 + G::template lo<0>();
             const smem<cplx> line = z + (n / (QUADS * ROWS * G::D0) * G::PLANE + i0 * G::SLAB + i / 2 * G::PITCH);
-            const float4 q = smem_cast<float4>(line)[n % QUADS + i % 2 * QUADS];
+            float4 q = smem_cast<float4>(line)[n % QUADS + i % 2 * QUADS];
+            if constexpr (K::EARLY > 0) { /* the window's alone */
+                const int from = G::LINE_LO + K::EARLY - 4 * (n % QUADS), to = G::LINE_HI + K::EARLY - 4 * (n % QUADS);
+                q.x = from <= 0 ? q.x : 0.0f;
+                q.y = from <= 1 && to > 1 ? q.y : 0.0f;
+                q.z = from <= 2 && to > 2 ? q.z : 0.0f;
+                q.w = from <= 3 && to > 3 ? q.w : 0.0f;
+            }
             most = larger_number(larger_number(larger_number(larger_number(most, q.x), q.y), q.z), q.w);
         }
     } else {
