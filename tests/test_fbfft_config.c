@@ -192,6 +192,30 @@ static const struct {
     {.rank = 2, .basis = {256, 256}},
     {.rank = 2, .basis = {32, 32}, .channels = 4, .order = MAJOR, .dtype = CONV_FFT_FP64},
     {.rank = 3, .basis = {32, 32, 32}},
+    /* matrix_dense.cuh, and back by matrix.cuh */
+    {.rank = 2,
+     .basis = {64, 64},
+     .extent = {9, 9},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true},
+    {.rank = 2,
+     .basis = {32, 32},
+     .extent = {9, 9},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP32,
+     .layout = LAST,
+     .halves = true},
+    {.rank = 2,
+     .basis = {16, 16},
+     .extent = {3, 3},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_BF16,
+     .layout = LAST,
+     .halves = true},
     /* matrix.cuh */
     {.rank = 2,
      .basis = {64, 64},
@@ -259,7 +283,6 @@ static void spectra_of_halves(void **unused) {
         {{32, 64}, {19, 60}, 4, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{64, 32}, {9, 30}, 2, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2R, 0, 0},
         {{32, 32}, {9, 9}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0, 0},
-        {{32, 32}, {9, 9}, 0, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 0},
         {{32, 32}, {21, 21}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 0},
         {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 0},
         {{64, 64}, {64, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 12},
@@ -284,7 +307,6 @@ static void spectra_of_halves(void **unused) {
         {{1, 1024}, {1, 1024}, 4, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0, 0},
         {{1, 1024}, {1, 999}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0, 0},
         {{1, 512}, {1, 300}, 2, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 0},
-        {{1, 512}, {1, 128}, 0, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 0},
         {{1, 256}, {1, 256}, 1, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{1, 256}, {1, 256}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0, 0},
         {{1, 128}, {1, 128}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
@@ -317,6 +339,59 @@ static void spectra_of_halves(void **unused) {
         const int octets = d.rank == 2 ? 1 + two : d.basis[0] == 256 ? 4 : d.basis[0] == 512 ? 2 : 1;
         assert_int_equal(tile[0].planes, 8 * octets);
         assert_true(tile[0].blocks * tile[0].shared <= facts.shared_per_multiprocessor);
+    }
+}
+
+/* Windows of few data that one product transforms, and how blocks share them: 128 planes each, in warps of 32 or 16. */
+static void one_product(void **unused) {
+    (void)unused;
+    static const struct {
+        int basis[2], size[2], slabs, threads; /* 0: otherwise */
+        conv_fft_dtype signal, spectrum;
+        fbfft_kind kind;
+        conv_fft_layout layout;
+        int64_t channels;
+    } cases[] = {
+        {{64, 64}, {9, 9}, 11, 128, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 64},
+        {{32, 32}, {9, 9}, 3, 128, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 3},
+        {{32, 32}, {9, 9}, 3, 256, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, LAST, 24},
+        {{16, 16}, {7, 7}, 1, 256, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 128},
+        {{16, 16}, {3, 3}, 1, 256, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, LAST, 16},
+        {{45, 28}, {5, 4}, 3, 128, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 5},
+        {{32, 32}, {11, 11}, 5, 256, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
+        {{32, 32}, {16, 8}, 4, 256, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
+        {{1, 512}, {1, 128}, 4, 256, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 3},
+        /* more taps, more points of the window, other types, the inverse, complex numbers */
+        {{64, 64}, {12, 12}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
+        {{16, 16}, {8, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
+        {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP32, FBFFT_R2C, 0, 8},
+        {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP32, CONV_FFT_BF16, FBFFT_R2C, 0, 8},
+        {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2R, 0, 8},
+        {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2C_FORWARD, 0, 8},
+    };
+    const cf_gpu_facts facts = facts_of("facts/h200.txt");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        fbfft_desc d = transform(cases[i].basis[0] > 1 ? 2 : 1, cases[i].kind, cases[i].basis[0], cases[i].basis[1],
+                                 cases[i].size[0], cases[i].size[1]);
+        cf_fft_problem problem;
+        cf_fft_passes passes;
+        d.channels = cases[i].channels;
+        d.order = MAJOR;
+        d.layout = cases[i].layout;
+        d.dtype = cases[i].signal;
+        assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+        problem.transform.spectrum.dtype = cases[i].spectrum;
+        assert_int_equal(cf_fft_passes_of(&problem, &facts, &passes), CONV_FFT_SUCCESS);
+        const cf_tile_config *tile = passes.pass[0].tile;
+        assert_int_equal(tile->slabs, cases[i].slabs);
+        if (cases[i].slabs == 0)
+            continue;
+        assert_true(passes.count == 1 && passes.pass[0].matrix);
+        assert_int_equal(tile->threads, cases[i].threads);
+        assert_int_equal(tile->planes, 128);
+        assert_int_equal(cf_tile_blocks(tile, 129), 2 * cases[i].slabs);
+        assert_int_equal(tile->finds_scales, cases[i].spectrum == CONV_FFT_FP16 && cases[i].channels % 8 == 0);
+        assert_true(tile->blocks * tile->shared <= facts.shared_per_multiprocessor);
     }
 }
 
@@ -406,6 +481,7 @@ int main(void) {
         cmocka_unit_test(one_pass_as_promised),
         cmocka_unit_test(few_passes_beyond),
         cmocka_unit_test(spectra_of_halves),
+        cmocka_unit_test(one_product),
         cmocka_unit_test(scales),
         cmocka_unit_test(kernels_compile_without_spills),
     };

@@ -304,7 +304,14 @@ static void limits_of_matrices(void **state) {
                  {"in=2x5x30x30 out=6 kernel=3x3 dtype=bf16 math=half", "32x32"},
                  {"in=3x10x30x30 out=4 kernel=3x3 dtype=fp16 math=half", "32x32"},
                  {"in=3x32x14x14 out=24 kernel=3x3 pad=1 dtype=fp16 math=half layout=last wlayout=last", "16x16"},
-                 {"in=3x24x10x12 out=16 kernel=5x5 math=tf32 layout=last wlayout=last", "16x16"}};
+                 {"in=3x24x10x12 out=16 kernel=5x5 math=tf32 layout=last wlayout=last", "16x16"},
+                 /* of w alone */
+                 {"in=3x24x20x22 out=16 kernel=5x4 pad=2 dtype=fp16 math=half", "24x28"},
+                 {"in=2x10x30x30 out=9 kernel=7x7 math=tf32", "40x36"},
+                 {"in=4x24x16x16 out=32 kernel=7x7 dtype=bf16 math=half", "16x16"},
+                 {"in=2x16x40x44 out=8 kernel=5x7 stride=2x3 pad=2x3 math=tf32 layout=last wlayout=last", "32x32"},
+                 {"in=2x8x9x10x11 out=16 kernel=3x2x3 pad=1 dtype=fp16 math=half", "12x12x14"},
+                 {"in=2x40x30x30 out=24 kernel=11x11 dtype=fp16 math=half", "32x32"}};
     static const char *const layouts[] = {"first", "last"}, *const bases[] = {"32x32", "32x64"};
     const conv_fft_problem p = test_problem(LIMITS);
     strategies s;

@@ -7,6 +7,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "fbfft/matrix.h"
+#include "fbfft/matrix_dense.h"
 
 #include <math.h>
 #include <string.h>
@@ -89,6 +90,21 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
     if (strided && s->columns > 8 && !products)
         cost.seconds = 1.4 * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     return cost;
+}
+
+/* The transform of w by one matrix product (fbfft/matrix_dense.h), of FP32 by two; where rows are even, half of it. False: it is none. */
+static bool one_product(const cf_device *device, const cf_spectrum *s, const cf_tensor *tensor, double tensor_bytes,
+                        cf_stage_cost *cost) {
+    const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
+    const int64_t taps = (int64_t)ceil(tensor_bytes / (double)cf_dtype_bytes(tensor->dtype) / planes),
+                  counts[3] = {1, 1, taps};
+    if (device->tensor_flops <= 0.0 || cf_dtype_bytes(s->dtype) != 2 || !cf_dense_takes(s->basis, counts))
+        return false;
+    const double terms = (double)cf_round_up(taps, 16) * (tensor->dtype == CONV_FFT_FP32 ? 2.0 : 1.0),
+                 share = s->basis[1] % 2 == 0 && taps > 16 ? 0.5 : 1.0;
+    *cost = cost_of(device, tensor_bytes + planes * (double)s->bins * 4.0,
+                    4.0 * planes * (double)s->bins * terms * share, 2.2 * device->tensor_flops);
+    return true;
 }
 
 /* Matrix products reach their speed when all three extents are large. From an H200: products that may be rounded to TF32 are faster by
@@ -191,7 +207,8 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
         const bool result = cf_pass_table[pass].result == operand;
         cf_stage_cost *const own = &cost[result ? stores[pass] : loads[operand]];
         const double tensor = elements(extents[operand]) * (double)cf_dtype_bytes(tensors[operand]->dtype);
-        *own = transform(device, &s[operand], operand, tensors[operand], tensor);
+        if (operand != CF_W || result || !one_product(device, &s[operand], tensors[operand], tensor, own))
+            *own = transform(device, &s[operand], operand, tensors[operand], tensor);
         if (operand != CF_W)
             own->seconds += sector_seconds(layer, device, strategy, tensors[operand], s[operand].columns, tensor);
         /* Whose tensors are read once more, by a kernel of its own, and do not pair with others; each plane takes up what was found. */

@@ -156,7 +156,7 @@ void cf_gpu_transform_destroy(cf_gpu_transform *t) {
 /* Waves of blocks that a transform's only kernel takes. */
 static double waves(const cf_gpu *gpu, const cf_tile_config *tile, int64_t rows, int64_t groups) {
     const int64_t planes = rows * tile->problem.fft.transform.spectrum.columns;
-    return (double)(cf_ceil_div(planes, tile->planes) * groups) /
+    return (double)(cf_tile_blocks(tile, planes) * groups) /
            (double)(gpu->facts.multiprocessors * (int64_t)tile->blocks);
 }
 
@@ -228,7 +228,7 @@ size_t cf_gpu_transform_scratch(const cf_gpu_transform *t, int64_t rows) {
 static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant, cf_tile_call call, int64_t groups,
                                    struct CUstream_st *stream) {
     const cf_tile_config *tile = &t->passes.pass[i].tile[variant];
-    const int64_t blocks = cf_ceil_div(call.planes, tile->planes);
+    const int64_t blocks = cf_tile_blocks(tile, call.planes);
     const int64_t in = (t->problem.transform.inverse ? call.spectrum_group_stride * 2 : call.group_stride),
                   out = (t->problem.transform.inverse ? call.group_stride : call.spectrum_group_stride * 2);
     const size_t signal = cf_dtype_bytes(t->problem.transform.tensor.dtype),
@@ -395,7 +395,7 @@ conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_
         if (c[i].scales.scales)
             set_scales(&c[i].scales, 0, 0, &call[i]);
         call[i].first_block = (int)blocks;
-        blocks += cf_ceil_div(call[i].planes, tile->planes);
+        blocks += cf_tile_blocks(tile, call[i].planes);
         if (blocks > INT32_MAX)
             return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
                            (long long)call[i].planes, (long long)INT32_MAX * tile->planes);

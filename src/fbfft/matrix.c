@@ -3,6 +3,7 @@
 
 #include "core/arith.h"
 #include "device/jit.h"
+#include "fbfft/matrix_dense.h"
 
 enum {
     PLANES = 8,         /* of an octet */
@@ -34,10 +35,11 @@ static int64_t octet_bytes(const cf_tile_config *tile) {
     return PLANES * TABLE + 4 * words;
 }
 
-/* Of a window as small as a layer's weights, where the steps of tile.cuh leave out most of the work, and round less. */
+/* Forward, of a window as small as a layer's weights, where the steps of tile.cuh leave out most of the work, and round less; or one product. */
 static bool is_small(const cf_transform_desc *t) {
     const cf_axis_window *w = t->window.axis;
-    return 4 * w[1].count * w[2].count <= t->spectrum.basis[1] * t->spectrum.basis[2];
+    const int64_t *n = t->spectrum.basis;
+    return !t->inverse && 4 * w[0].count * w[1].count * w[2].count <= n[0] * n[1] * n[2];
 }
 
 /* On an H200 layers with 16 x 16 points take as long as with the kernels of tile.cuh where planes do not touch, and up to 28 % less where they do. */
@@ -51,6 +53,8 @@ bool cf_matrix_takes_line(const int64_t n[3]) {
 
 bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
+    if (is_small(t))
+        return cf_dense_suits(tile, facts);
     const bool halves = t->spectrum.dtype == CONV_FFT_FP16 || t->spectrum.dtype == CONV_FFT_BF16,
                plane = cf_matrix_takes_plane(t->spectrum.basis, tile->planes_touch),
                line = cf_matrix_takes_line(t->spectrum.basis);
@@ -64,8 +68,7 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
            (line ? tile->kind == CF_TILE_HALVES && !tile->planes_touch
                  : tile->kind == CF_TILE_PAIRS && plane &&
                        (!tile->planes_touch || t->spectrum.channels % PLANES == 0)) &&
-           (t->inverse || (t->scale == 1.0 && !is_small(t))) && facts->compute_major >= 8 &&
-           octet_bytes(tile) <= facts->shared_per_block;
+           (t->inverse || t->scale == 1.0) && facts->compute_major >= 8 && octet_bytes(tile) <= facts->shared_per_block;
 }
 
 /* Two of 16-bit planes that touch, where two blocks of one would share a multiprocessor: so they read and write whole sectors. Of short lines, whose
@@ -110,6 +113,10 @@ static int widest(const cf_tile_config *tile) {
 void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t points = t->spectrum.basis[1] * t->spectrum.basis[2];
+    if (is_small(t)) {
+        cf_dense_configure(tile, 0, facts);
+        return;
+    }
     const int octets = octets_of(tile, facts);
     tile->planes = octets * PLANES;
     tile->finds_scales = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % PLANES == 0;
@@ -130,12 +137,20 @@ void cf_matrix_emit_config(const cf_tile_config *tile, const char *name, cf_text
     /* What the kernels of tile.cuh would take. */
     plan.shared = tile->planes * (TABLE + tile->plane * 8) + (cf_spectrum_is_scaled(d->spectrum.dtype) ? WARPS : 0);
     cf_tile_emit_config(&plan, name, t);
-    cf_text_add(t, "static_assert(Matrix<%s>::SHARED_%s == %lld, \"the planner counts otherwise\");\n", name,
-                d->inverse ? "INVERSE" : "FORWARD", (long long)tile->shared);
+    cf_text_add(t, "static_assert(%s<%s>::SHARED%s == %lld, \"the planner counts otherwise\");\n",
+                tile->slabs ? "Dense" : "Matrix", name,
+                tile->slabs  ? ""
+                : d->inverse ? "_INVERSE"
+                             : "_FORWARD",
+                (long long)tile->shared);
 }
 
 void cf_matrix_emit(const cf_tile_config *tile, cf_text *t) {
     cf_matrix_emit_config(tile, "Config", t);
+    if (tile->slabs) {
+        cf_dense_emit(tile, t);
+        return;
+    }
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {" CF_KERNEL_WAITS
                 "    matrix_%s<Config>(call);\n}\n",
@@ -143,6 +158,10 @@ void cf_matrix_emit(const cf_tile_config *tile, cf_text *t) {
 }
 
 void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {
+    if (tile->slabs) {
+        cf_dense_describe(tile, t);
+        return;
+    }
     cf_text_add(t,
                 "%s transform, real, by matrix products, planes per block %d, threads %d, shared memory %lld bytes, "
                 "%s by %d",

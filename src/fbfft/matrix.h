@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of kernels/matrix.cuh and matrix_lines.cuh: planes and lines to spectra of 16 bits, and back, by matrix products. */
+/* The kernels of kernels/matrix.cuh, matrix_lines.cuh and matrix_dense.cuh: planes and lines to spectra of 16 bits, and back, by matrix products. */
 #ifndef CF_FBFFT_MATRIX_H
 #define CF_FBFFT_MATRIX_H
 

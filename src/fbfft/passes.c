@@ -19,6 +19,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "device/jit.h"
+#include "fbfft/matrix_dense.h"
 
 #include <string.h>
 
@@ -219,8 +220,10 @@ static int threads_of(const cf_fft_pass *const pass[2]) {
     return threads;
 }
 
+static bool is_dense(const cf_fft_pass *pass) { return pass->tile[0].slabs > 0; }
+
 bool cf_fft_can_pair(const cf_fft_pass *const pass[2]) {
-    if (pass[0]->matrix != pass[1]->matrix)
+    if (pass[0]->matrix != pass[1]->matrix || is_dense(pass[0]) != is_dense(pass[1]))
         return is_short(pass[0]) && is_short(pass[1]) && threads_of(pass) <= MOST_THREADS;
     return !pass[0]->matrix || pass[0]->tile[0].threads == pass[1]->tile[0].threads;
 }
@@ -229,6 +232,12 @@ void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_g
                        cf_tile_config pair[2]) {
     for (int i = 0; i < 2; ++i)
         pair[i] = pass[i]->tile[variant];
+    if (is_dense(pass[0]) != is_dense(pass[1])) { /* any number of warps will do */
+        const int dense = is_dense(pass[1]);
+        cf_dense_configure(&pair[dense], pair[1 - dense].threads, facts);
+        pair[0].blocks = pair[1].blocks = (int)cf_min(pair[0].blocks, pair[1].blocks);
+        return;
+    }
     if (pass[0]->matrix != pass[1]->matrix)
         pair[0].threads = threads_of(pass);
     if (!pass[0]->matrix || !pass[1]->matrix)
@@ -237,16 +246,18 @@ void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_g
 
 void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_tile_config pair[2], cf_text *text) {
     static const char *const name[2] = {"First", "Second"};
+    const char *kernel[2];
     for (int i = 0; i < 2; ++i) {
+        kernel[i] = is_dense(pass[i]) ? "dense" : pass[i]->matrix ? "matrix" : "tile";
         if (pass[i]->matrix)
             cf_matrix_emit_config(&pair[i], name[i], text);
         else
             cf_tile_emit_config(&pair[i], name[i], text);
     }
-    cf_text_add(
-        text,
-        "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall first, const TileCall "
-        "second) {" CF_KERNEL_WAITS "    if (int(blockIdx.x) < second.first_block)\n        %s_forward<First>(first);\n"
-        "    else\n        %s_forward<Second>(second);\n}\n",
-        pair[0].threads, pair[0].blocks, pass[0]->matrix ? "matrix" : "tile", pass[1]->matrix ? "matrix" : "tile");
+    cf_text_add(text,
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall first, const TileCall "
+                "second) {" CF_KERNEL_WAITS
+                "    if (int(blockIdx.x) < second.first_block)\n        %s_forward<First>(first);\n"
+                "    else\n        %s_forward<Second>(second);\n}\n",
+                pair[0].threads, pair[0].blocks, kernel[0], kernel[1]);
 }

@@ -727,6 +727,10 @@ void cf_tile_pair(cf_tile_config pair[2], const cf_gpu_facts *facts) {
     pair[0].blocks = pair[1].blocks = (int)cf_max(1, blocks);
 }
 
+int64_t cf_tile_blocks(const cf_tile_config *config, int64_t planes) {
+    return cf_ceil_div(planes, config->planes) * cf_max(1, config->slabs);
+}
+
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config) {
     cf_tile_config c = *config;
     c.wide = 1;

@@ -48,6 +48,7 @@ typedef struct cf_tile_config {
     bool planes_touch;           /* elements of one plane and the next are neighbours */
     int early; /* staged: numbers before the first point with which rows wait, so that pieces of `wide` begin at multiples of their size */
     int wide;  /* so many numbers at a time, at multiples of their size, of a row or of planes that touch */
+    int slabs; /* of bins, each of which has blocks of its own: matrix_dense.h; 0: blocks have all */
     int64_t pitch, plane; /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;       /* bytes of a block */
 } cf_tile_config;
@@ -103,6 +104,9 @@ void cf_tile_find_accesses(const cf_tile_config *config, cf_tile_accesses *acces
 /* Wavefronts of these accesses where 1 are needed, with lines and planes that are so many numbers apart: more if threads of a warp meet in
  * banks. */
 double cf_tile_wavefronts(const cf_tile_accesses *accesses, int64_t pitch, int64_t plane);
+
+/* Blocks for so many planes. */
+int64_t cf_tile_blocks(const cf_tile_config *config, int64_t planes);
 
 /* The same for a signal at any address. */
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config);

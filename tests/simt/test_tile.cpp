@@ -269,10 +269,18 @@ struct Scales {
     double of_bin(int64_t plane, int64_t columns) const {
         return power_of_scale(scales[size_t(plane / columns * eights + plane % columns / 8)]);
     }
-    cf_row_scales of(const cf_transform_desc &t) {
+    // Groups are alike.
+    cf_row_scales of(const cf_transform_desc &t, int64_t groups) {
+        const int64_t apart = int64_t(scales.size());
+        for (int64_t group = 1; group < groups; ++group)
+            scales.insert(scales.end(), size_t(apart), NAN);
         if (cf_gpu_transform_finds_scales(&run.transform)) // from what it loads
-            return {scales.data(), nullptr, t.spectrum.scale_rows, 0, 0, 0};
-        return {scales.data(), largest.data(), t.spectrum.scale_rows, 0, 0, 2};
+            return {scales.data(), nullptr, t.spectrum.scale_rows, apart, 0, 0};
+        return {scales.data(), largest.data(), t.spectrum.scale_rows, apart, 0, 2};
+    }
+    bool alike(int64_t groups) const {
+        return groups == 1 || std::equal(scales.begin(), scales.begin() + long(scales.size() / 2),
+                                         scales.begin() + long(scales.size() / 2));
     }
 };
 
@@ -282,6 +290,29 @@ double gathered(const cf_transform_desc &t) {
     for (int a = 0; a < 3 && t.inverse; ++a)
         ratio *= double(t.spectrum.basis[a]) / double(t.window.axis[a].count);
     return std::sqrt(ratio);
+}
+
+// A second group of the signal, with the other sign.
+void append_negated(const Numbers &signal, int64_t apart, Bytes &in) {
+    Numbers other = signal;
+    for (double &v : other.value)
+        v = -v;
+    const Bytes bytes = other.stored();
+    in.resize(size_t(apart) * ref_dtype_size(signal.type), FFT_POISON);
+    in.insert(in.end(), bytes.begin(), bytes.end());
+}
+
+// Whether the second group of spectra is the first one with the other sign; then it is poisoned.
+bool take_negated(const Numbers &spectrum, unsigned char *first) {
+    const size_t unit = ref_dtype_size(spectrum.type), count = spectrum.value.size();
+    bool good = true;
+    for (size_t i = 0; i < count; ++i)
+        if (spectrum.count[i]) {
+            unsigned char *const at = first + (count + i) * unit;
+            good = good && ref_load(spectrum.type, at) == -ref_load(spectrum.type, first + i * unit);
+            std::memset(at, FFT_POISON, unit);
+        }
+    return good;
 }
 
 void check_layer(const tile_case &c) {
@@ -298,7 +329,10 @@ void check_layer(const tile_case &c) {
     fill_layer(windows, t, rows, signal, spectrum, errors);
 
     Numbers &to = t.inverse ? signal : spectrum;
-    const Bytes in = (t.inverse ? spectrum : signal).stored();
+    Bytes in = (t.inverse ? spectrum : signal).stored();
+    const int64_t groups = c.dense ? c.groups : 1;
+    if (groups > 1)
+        append_negated(signal, t.tensor.group_stride, in);
     Numbers before(to.type, int64_t(to.value.size()));
     const bool bias = c.added && !c.overlapping;
     Bytes biases(size_t(channels) * ref_dtype_size(t.tensor.dtype));
@@ -314,24 +348,27 @@ void check_layer(const tile_case &c) {
     const Bytes old = before.stored();
     const size_t unit = ref_dtype_size(to.type), in_unit = ref_dtype_size(t.inverse ? spectrum.type : signal.type);
     Memory source(in.size(), c.shifted ? (t.inverse ? 2 : 1) * in_unit : 0, &in),
-        target(old.size(), c.shifted ? (t.inverse ? 1 : 2) * unit : 0, &old),
+        target(size_t(groups) * old.size(), c.shifted ? (t.inverse ? 1 : 2) * unit : 0, groups > 1 ? nullptr : &old),
         scratch(cf_gpu_transform_scratch(&run.transform, rows), 0, nullptr);
     cf_gpu_transform_call call = {};
     call.signal = t.inverse ? target.data() : source.data();
     call.spectrum = t.inverse ? source.data() : target.data();
     call.unit = rows * t.spectrum.columns;
-    call.groups = 1;
+    call.groups = groups;
+    call.group_stride = int64_t(spectrum.value.size()) / 2;
     call.bias = t.inverse && bias ? biases.data() : nullptr;
     call.accumulate = t.inverse && c.added;
     call.scratch = scratch.data();
     const bool scaled = cf_spectrum_is_scaled(t.spectrum.dtype);
     Scales scales(t, rows, windows, signal);
     if (scaled)
-        call.scales = scales.of(t);
+        call.scales = scales.of(t, groups);
     const int64_t ordered = c.overlapping ? t.spectrum.rows_per_sample : overlapping_rows(rows);
     CHECK_TEXT(execute(call, rows, ordered) == CONV_FFT_SUCCESS, name + ": " + conv_fft_last_error());
     CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
 
+    CHECK_TEXT(groups == 1 || take_negated(spectrum, target.data()), name + ": the second group differs");
+    CHECK_TEXT(!scaled || scales.alike(groups), name + ": scales of the second group differ");
     for (size_t i = 0; i < to.value.size(); ++i) {
         unsigned char *const at = target.data() + i * unit;
         if (!to.count[i])
@@ -406,6 +443,41 @@ struct Side {
     size_t size = 0;
 };
 
+// A NaN or an infinity leaves the spectra of all other planes as they are, but that the scale of its eight may be another one.
+void check_spoiled(const tile_case &c, int number) {
+    const Side side(c, number);
+    const cf_fft_problem &p = side.transform.problem;
+    const cf_transform_desc &t = p.transform;
+    const Windows windows(p, side.rows);
+    const int64_t columns = t.spectrum.columns, row = side.rows / 2, column = columns / 2, eights = (columns + 7) / 8;
+    const std::string name = name_of(c, number) + ", spoiled";
+    int64_t spoiled = -1;
+    windows.each_point(row, column, [&](int64_t, int64_t at) { spoiled = at; });
+    ref_store(t.tensor.dtype, side.source->data() + size_t(spoiled) * ref_dtype_size(t.tensor.dtype),
+              number % 2 ? NAN : INFINITY);
+    CHECK_TEXT(execute(side.call(1), side.rows, 1) == CONV_FFT_SUCCESS && run.fault.empty(), name);
+    const size_t unit = ref_dtype_size(t.spectrum.dtype);
+    const bool scaled = cf_spectrum_is_scaled(t.spectrum.dtype);
+    bool apart = true, all = true;
+    for (int64_t r = 0; r < side.rows; ++r)
+        for (int64_t k = 0; k < columns; ++k) {
+            const bool own = r == row && k == column;
+            float factor[2] = {1, 1};
+            for (int i = 0; i < 2 && scaled; ++i)
+                factor[i] = power_of_scale(side.scales[i][size_t(r * eights + k / 8)]);
+            windows.each_bin(r, k, [&](int64_t at, int64_t, int64_t) {
+                for (size_t i = size_t(2 * at); i < size_t(2 * at + 2); ++i) {
+                    const double before = factor[0] * ref_load(t.spectrum.dtype, side.targets[0]->data() + i * unit),
+                                 after = factor[1] * ref_load(t.spectrum.dtype, side.targets[1]->data() + i * unit);
+                    apart = apart && (own || std::fabs(before - after) <= 0x1p-9 * std::fabs(before));
+                    all = all && (!own || !std::isfinite(after));
+                }
+            });
+        }
+    CHECK_TEXT(apart, name + ": other planes have changed");
+    CHECK_TEXT(all, name + ": its own bins are numbers");
+}
+
 // One launch leaves the same bits as two, and nothing else.
 void all_pairs() {
     const tile_case *cases;
@@ -455,12 +527,17 @@ void all_cases() {
             continue;
         CHECK_TEXT(c.passes == 0 || c.passes == run.transform.passes.count, name_of(c, i));
         CHECK_TEXT(!c.matrix || run.transform.passes.pass[0].matrix, name_of(c, i) + ": not by matrix products");
+        CHECK_TEXT(!c.dense || run.transform.passes.pass[0].tile[0].slabs > 0, name_of(c, i) + ": not by one product");
         for (int p = 0; p < CF_FFT_MAX_PASSES; ++p)
             for (int v = 0; v < 2; ++v)
                 run.transform.kernel[p][v] = &run.kernel[p][v];
         if (c.window)
             check_layer(c);
-        else
+        if (c.dense && cf_window_tiles(c.window) == 1 &&
+            run.transform.passes.pass[0].tile[0].finds_scales ==
+                cf_spectrum_is_scaled(run.transform.problem.transform.spectrum.dtype))
+            check_spoiled(c, i);
+        if (!c.window)
             check_case(c);
     }
 }

@@ -521,6 +521,268 @@ static void matrix_lines(void) {
     }
 }
 
+/* Windows of few data that one product transforms: bases of all kinds, one or three axes, dilation and phases, some of which lack taps, planes
+ * that touch, warps and blocks of which a part is full, more than nine slabs. */
+static void dense_windows(void) {
+    static const struct {
+        int rank;
+        layer_axis axis[3]; /* the first ones */
+        cf_role role;
+        int channels, rows;
+        bool last;
+        conv_fft_dtype dtype;
+    } cases[] = {
+        {2,
+         {{.basis = 64, .input = 64, .kernel = 9}, {.basis = 64, .input = 64, .kernel = 9}},
+         CF_ROLE_W,
+         8,
+         3,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 9}, {.basis = 32, .input = 32, .kernel = 9}},
+         CF_ROLE_W,
+         16,
+         10,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 9}, {.basis = 32, .input = 32, .kernel = 9}},
+         CF_ROLE_W,
+         24,
+         6,
+         true,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 9}, {.basis = 32, .input = 32, .kernel = 9}},
+         CF_ROLE_W,
+         5,
+         7,
+         false,
+         CONV_FFT_BF16},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 9}, {.basis = 32, .input = 32, .kernel = 9}},
+         CF_ROLE_W,
+         8,
+         4,
+         false,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 64, .input = 64, .kernel = 9}, {.basis = 32, .input = 32, .kernel = 7}},
+         CF_ROLE_W,
+         8,
+         9,
+         true,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 16, .input = 16, .kernel = 7}, {.basis = 16, .input = 16, .kernel = 7}},
+         CF_ROLE_W,
+         8,
+         18,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 16, .input = 16, .kernel = 7}, {.basis = 16, .input = 16, .kernel = 7}},
+         CF_ROLE_W,
+         16,
+         5,
+         true,
+         CONV_FFT_BF16},
+        {2,
+         {{.basis = 16, .input = 13, .kernel = 3}, {.basis = 16, .input = 13, .kernel = 3}},
+         CF_ROLE_W,
+         40,
+         4,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 16, .input = 13, .kernel = 3}, {.basis = 16, .input = 13, .kernel = 3}},
+         CF_ROLE_W,
+         7,
+         5,
+         true,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 64, .input = 50, .kernel = 5, .dilation = 2},
+          {.basis = 32, .input = 30, .kernel = 4, .dilation = 3}},
+         CF_ROLE_W,
+         8,
+         2,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 20, .input = 20, .kernel = 4}, {.basis = 24, .input = 24, .kernel = 5}},
+         CF_ROLE_W,
+         3,
+         6,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 45, .input = 40, .kernel = 5, .dilation = 3}, {.basis = 28, .input = 28, .kernel = 2}},
+         CF_ROLE_W,
+         4,
+         3,
+         false,
+         CONV_FFT_BF16},
+        {2,
+         {{.basis = 28, .input = 28, .kernel = 3}, {.basis = 15, .input = 15, .kernel = 4}},
+         CF_ROLE_W,
+         8,
+         3,
+         true,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 32, .input = 60, .kernel = 9, .stride = 2, .pad = 4},
+          {.basis = 16, .input = 40, .kernel = 5, .stride = 3}},
+         CF_ROLE_W,
+         8,
+         2,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 16, .input = 30, .kernel = 5, .stride = 2}, {.basis = 16, .input = 30, .kernel = 5, .stride = 2}},
+         CF_ROLE_W,
+         6,
+         2,
+         true,
+         CONV_FFT_BF16},
+        {2,
+         {{.basis = 12, .input = 30, .kernel = 5, .stride = 3}, {.basis = 14, .input = 24, .kernel = 3, .stride = 2}},
+         CF_ROLE_W,
+         5,
+         3,
+         false,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 11}, {.basis = 32, .input = 32, .kernel = 11}},
+         CF_ROLE_W,
+         8,
+         3,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 11}, {.basis = 40, .input = 40, .kernel = 11}},
+         CF_ROLE_W,
+         8,
+         3,
+         false,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 16}, {.basis = 32, .input = 32, .kernel = 8}},
+         CF_ROLE_W,
+         8,
+         2,
+         true,
+         CONV_FFT_BF16},
+        {2, /* beside such windows: the other operand */
+         {{.basis = 16, .input = 16, .kernel = 7}, {.basis = 16, .input = 16, .kernel = 7}},
+         CF_ROLE_X,
+         8,
+         3,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 16, .input = 16, .kernel = 7}, {.basis = 16, .input = 16, .kernel = 7}},
+         CF_ROLE_X,
+         16,
+         2,
+         true,
+         CONV_FFT_BF16},
+        {2,
+         {{.basis = 16, .input = 16, .kernel = 7}, {.basis = 16, .input = 16, .kernel = 7}},
+         CF_ROLE_X,
+         8,
+         2,
+         false,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 16, .input = 16, .kernel = 5}, {.basis = 16, .input = 16, .kernel = 5}},
+         CF_ROLE_W,
+         8,
+         5,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 16, .input = 7, .kernel = 6, .pad = 3}, {.basis = 16, .input = 8, .kernel = 5, .pad = 1}},
+         CF_ROLE_X,
+         8,
+         3,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 24, .input = 5, .kernel = 6, .pad = 2, .mode = 2},
+          {.basis = 20, .input = 6, .kernel = 5, .pad = 3, .mode = 1}},
+         CF_ROLE_X,
+         5,
+         3,
+         true,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 32, .input = 48, .kernel = 17, .tiles = 6}, {.basis = 64, .input = 12, .kernel = 9}},
+         CF_ROLE_GY,
+         16,
+         2,
+         false,
+         CONV_FFT_BF16},
+        {3,
+         {{.basis = 8, .input = 8, .kernel = 3},
+          {.basis = 12, .input = 12, .kernel = 3},
+          {.basis = 10, .input = 10, .kernel = 2}},
+         CF_ROLE_W,
+         8,
+         3,
+         false,
+         CONV_FFT_FP16},
+        {3,
+         {{.basis = 5, .input = 5, .kernel = 2},
+          {.basis = 9, .input = 9, .kernel = 3},
+          {.basis = 8, .input = 8, .kernel = 3}},
+         CF_ROLE_W,
+         3,
+         6,
+         true,
+         CONV_FFT_FP32},
+        {1, {{.basis = 256, .input = 256, .kernel = 33}}, CF_ROLE_W, 8, 4, false, CONV_FFT_FP16},
+        {1, {{.basis = 4096, .input = 4096, .kernel = 100, .dilation = 7}}, CF_ROLE_W, 2, 3, false, CONV_FFT_BF16},
+        {1, {{.basis = 75, .input = 75, .kernel = 17}}, CF_ROLE_W, 5, 4, true, CONV_FFT_FP32},
+        {1, {{.basis = 100, .input = 100, .kernel = 9, .stride = 2}}, CF_ROLE_W, 8, 2, false, CONV_FFT_FP16},
+    };
+    enum {
+        CASES = sizeof cases / sizeof cases[0]
+    };
+    static cf_window windows[CASES];
+    static const cf_axis_window none = {
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    for (int i = 0; i < CASES; ++i) {
+        cf_window *const w = &windows[i];
+        fbfft_desc d = fft_desc(cases[i].rank, FBFFT_R2C, 1, 0);
+        int64_t taps = 1, points = 1;
+        for (int x = 0; x < 3; ++x) {
+            const int a = x - 3 + cases[i].rank;
+            w->axis[x] = none;
+            if (a < 0)
+                continue;
+            layer_axis l = cases[i].axis[a];
+            l.stride = l.stride ? l.stride : 1;
+            l.dilation = l.dilation ? l.dilation : 1;
+            l.tiles = l.tiles ? l.tiles : 1;
+            w->axis[x] = window_of(&l, cases[i].role);
+            d.basis[a] = l.basis;
+            d.size[a] = w->axis[x].size;
+            taps *= w->axis[x].count;
+            points *= l.basis;
+        }
+        d.dtype = cases[i].dtype;
+        tile_case *c = add(d, cases[i].rows);
+        set_order(c, FBFFT_FREQUENCY_MAJOR, cases[i].last, cases[i].channels);
+        c->window = w;
+        c->groups = 1 + i % 2;
+        c->shifted = i % 5 == 4;
+        c->halves = true;
+        c->matrix = c->dense = 4 * taps <= points;
+    }
+}
+
 int tile_case_list(const tile_case **cases) {
     if (count == 0) {
         lines();
@@ -544,6 +806,7 @@ int tile_case_list(const tile_case **cases) {
         early_rows();
         matrices();
         matrix_lines();
+        dense_windows();
     }
     *cases = list;
     return count;
@@ -600,13 +863,19 @@ int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass)
     return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].wide > 1) ? 1 : 0;
 }
 
-/* The next pair of forward layers from case *i on: spectra in FP32, or in 16 bits which matrix products make of neither, of both or of one. */
+/* The next pair of forward layers from case *i on: spectra in FP32, or in 16 bits, each by the steps of tile.cuh, by matrix products along the
+ * axes, or by one product. */
+typedef enum pair_way {
+    BY_STEPS,
+    BY_AXES,
+    BY_PRODUCT
+} pair_way;
+static const pair_way pair_ways[][2] = {{BY_STEPS, BY_STEPS},    {BY_STEPS, BY_STEPS},   {BY_AXES, BY_AXES},
+                                        {BY_AXES, BY_STEPS},     {BY_STEPS, BY_PRODUCT}, {BY_AXES, BY_PRODUCT},
+                                        {BY_PRODUCT, BY_PRODUCT}};
 enum {
-    PAIR_PLAIN,
-    PAIR_HALVES,
-    PAIR_MATRICES,
-    PAIR_MIXED,
-    PAIR_KINDS
+    PAIR_PLAIN, /* the first one; of the others spectra have 16 bits */
+    PAIR_KINDS = sizeof pair_ways / sizeof pair_ways[0]
 };
 /* The pass of a case that may be of such a pair, `nth` of it. */
 static bool pairs_well(const char *facts, int kind, int nth, const tile_case *c, cf_fft_passes *passes, bool *good) {
@@ -617,8 +886,8 @@ static bool pairs_well(const char *facts, int kind, int nth, const tile_case *c,
         return *good = false;
     const cf_fft_pass *const own = &passes->pass[0];
     const bool told = cf_spectrum_is_scaled(problem.transform.spectrum.dtype) && !own->tile[0].finds_scales;
-    const bool matrix = kind == PAIR_MATRICES || (kind == PAIR_MIXED && nth == 0);
-    return passes->count == 1 && !own->plain && !problem.transform.inverse && !told && own->matrix == matrix;
+    const pair_way way = !own->matrix ? BY_STEPS : own->tile[0].slabs == 0 ? BY_AXES : BY_PRODUCT;
+    return passes->count == 1 && !own->plain && !problem.transform.inverse && !told && way == pair_ways[kind][nth];
 }
 
 static bool next_pair(const char *facts, int kind, int *i, int pair[2], bool *good) {

@@ -20,6 +20,7 @@ typedef struct tile_case {
     bool overlapping;        /* inverse: tiles of a sample add up, one of every sample at a time */
     bool halves;             /* the spectrum has 16 bits: the type of the signal, or FP16 of FP32 */
     bool matrix;             /* which matrix products make */
+    bool dense;              /* which one product makes */
 } tile_case;
 
 /* All cases; with sanitizers (SIMT_THIN) fewer. */
@@ -31,9 +32,9 @@ bool tile_case_plan(const tile_case *c, const char *facts, cf_fft_problem *probl
 /* Forward transforms of layers that one launch computes, as indices of cases. At most TILE_PAIRS; false: conv_fft_last_error(). */
 enum {
 #ifdef SIMT_THIN
-    TILE_PAIRS = 4,
+    TILE_PAIRS = 7,
 #else
-    TILE_PAIRS = 12,
+    TILE_PAIRS = 21,
 #endif
     TILE_PAIR_NUMBER = 100000 /* of the first pair's kernel; cases count from 0 */
 };
