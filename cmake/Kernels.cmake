@@ -24,7 +24,7 @@ conv_fft_embed(cf_half_kernel_text fbfft/kernel_text.h half_text fbfft/kernels/h
                fbfft/kernels/half_step fbfft/kernels/half_tile)
 conv_fft_embed(cf_matrix_kernel_text fbfft/kernel_text.h matrix_text fbfft/kernels/half fbfft/kernels/matrix
                fbfft/kernels/matrix_rows fbfft/kernels/matrix_scales fbfft/kernels/matrix_forward fbfft/kernels/matrix_inverse
-               fbfft/kernels/matrix_lines fbfft/kernels/matrix_dense)
+               fbfft/kernels/matrix_lines fbfft/kernels/matrix_dense fbfft/kernels/matrix_short)
 conv_fft_embed(cf_fused_kernel_text conv/fused_text.h fused_text conv/kernels/planes conv/kernels/steps conv/kernels/abreast
                conv/kernels/fused conv/kernels/kept conv/kernels/long conv/kernels/columns)
 conv_fft_embed(cf_product_kernel_text conv/product_text.h product_text conv/kernels/tensor conv/kernels/product

@@ -242,6 +242,20 @@ static const struct {
     {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
     {.rank = 2, .basis = {64, 64}, .channels = 64, .order = MAJOR, .halves = true, .spills = 64},
     {.rank = 2, .basis = {32, 32}, .extent = {30, 30}, .channels = 128, .order = MAJOR, .halves = true},
+    /* matrix_short.cuh */
+    {.rank = 1,
+     .basis = {128},
+     .extent = {112},
+     .channels = 64,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true,
+     .spills = 16},
+    {.rank = 1, .basis = {128}, .extent = {98}, .channels = 64, .order = MAJOR, .halves = true, .spills = 16},
+    {.rank = 1, .basis = {64}, .extent = {62}, .channels = 64, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
+    {.rank = 1, .basis = {64}, .channels = 64, .order = MAJOR, .halves = true, .spills = 16},
+    {.rank = 1, .basis = {32}, .channels = 20, .order = MAJOR, .dtype = CONV_FFT_FP16, .halves = true},
+    {.rank = 1, .basis = {16}, .channels = 64, .order = MAJOR, .halves = true},
 };
 
 enum {
@@ -309,7 +323,16 @@ static void spectra_of_halves(void **unused) {
         {{1, 512}, {1, 300}, 2, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 0},
         {{1, 256}, {1, 256}, 1, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{1, 256}, {1, 256}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0, 0},
-        {{1, 128}, {1, 128}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 128}, {1, 128}, 8, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 128}, {1, 99}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0, 0},
+        {{1, 128}, {1, 100}, 4, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
+        {{1, 128}, {1, 33}, 1, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 0},
+        {{1, 64}, {1, 62}, 2, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_C2R, 0, 0},
+        {{1, 64}, {1, 61}, 1, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 32}, {1, 24}, 8, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_C2R, 0, 0},
+        {{1, 16}, {1, 16}, 4, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 8}, {1, 8}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
+        {{1, 64}, {1, 64}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 8},
         {{1, 1000}, {1, 1000}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{1, 8192}, {1, 8192}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{1, 1024}, {1, 1024}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 8},
@@ -336,7 +359,12 @@ static void spectra_of_halves(void **unused) {
         assert_int_equal(tile[1].wide, 1);
         const bool two =
             d.layout == LAST && d.channels % 16 == 0 && d.dtype != CONV_FFT_FP32 && d.basis[0] == d.basis[1];
-        const int octets = d.rank == 2 ? 1 + two : d.basis[0] == 256 ? 4 : d.basis[0] == 512 ? 2 : 1;
+        const int octets = d.rank == 2         ? 1 + two
+                           : d.basis[0] == 128 ? d.dtype == CONV_FFT_FP32 ? 8 : 16
+                           : d.basis[0] < 128  ? 16
+                           : d.basis[0] == 256 ? 4
+                           : d.basis[0] == 512 ? 2
+                                               : 1;
         assert_int_equal(tile[0].planes, 8 * octets);
         assert_true(tile[0].blocks * tile[0].shared <= facts.shared_per_multiprocessor);
     }
@@ -392,6 +420,26 @@ static void one_product(void **unused) {
         assert_int_equal(cf_tile_blocks(tile, 129), 2 * cases[i].slabs);
         assert_int_equal(tile->finds_scales, cases[i].spectrum == CONV_FFT_FP16 && cases[i].channels % 8 == 0);
         assert_true(tile->blocks * tile->shared <= facts.shared_per_multiprocessor);
+    }
+}
+
+/* Kernels of short lines count them in 32 bits. */
+static void lines_beyond_counts(void **unused) {
+    (void)unused;
+    const cf_gpu_facts facts = facts_of("facts/h200.txt");
+    static const int64_t points[] = {64, 256};
+    for (int i = 0; i < 4; ++i) {
+        fbfft_desc d = transform(1, FBFFT_R2C, 1, (int)points[i / 2], 1, 0);
+        cf_fft_problem problem;
+        cf_fft_passes passes;
+        d.channels = 8;
+        d.order = MAJOR;
+        d.dtype = CONV_FFT_BF16;
+        assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
+        problem.transform.spectrum.dtype = CONV_FFT_BF16;
+        problem.transform.spectrum.rows = ((int64_t)1 << 27) - i % 2;
+        assert_int_equal(cf_fft_passes_of(&problem, &facts, &passes), CONV_FFT_SUCCESS);
+        assert_int_equal(passes.pass[0].matrix, i > 0);
     }
 }
 
@@ -482,6 +530,7 @@ int main(void) {
         cmocka_unit_test(few_passes_beyond),
         cmocka_unit_test(spectra_of_halves),
         cmocka_unit_test(one_product),
+        cmocka_unit_test(lines_beyond_counts),
         cmocka_unit_test(scales),
         cmocka_unit_test(kernels_compile_without_spills),
     };

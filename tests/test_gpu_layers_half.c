@@ -131,6 +131,7 @@ static void ways(void **state) {
 #define LIMITS LAYER " dtype=fp16 math=half"
 #define LINE "in=4x24x400 out=16 kernel=25 pad=12"
 #define VOLUME "in=4x8x18x20x20 out=16 kernel=3x3x3 pad=1"
+#define SHORT_LINE "in=4x24x56 out=16 kernel=5 pad=2"
 
 typedef double (*maker)(generator *g, int64_t sample, int64_t channel);
 
@@ -356,7 +357,16 @@ static void limits_of_lines(void **state) {
                  {"in=2x24x900 out=8 kernel=20 pad=7 math=tf32", "1024"},
                  {"in=2x24x1000 out=16 kernel=33 pad=16 mode=reflect groups=2 dtype=fp16 math=half", "2048"},
                  {"in=2x8x3200 out=4 kernel=801 pad=same stride=2 dtype=fp16 math=half", "4096"},
-                 {"in=4x8x2300 out=4 kernel=30 math=tf32", "4096"}};
+                 {"in=4x8x2300 out=4 kernel=30 math=tf32", "4096"},
+                 {"in=6x40x110 out=24 kernel=17 pad=8 dtype=fp16 math=half", "128"},
+                 {"in=9x8x100 out=16 kernel=15 pad=7 dtype=bf16 math=half", "128"},
+                 {"in=7x24x100 out=8 kernel=20 pad=7 math=tf32", "128"},
+                 {"in=5x13x60 out=7 kernel=9 dtype=bf16 math=half", "64"},
+                 {"in=4x24x50 out=16 kernel=7 pad=3 mode=reflect groups=2 dtype=fp16 math=half", "64"},
+                 {"in=11x16x61 out=8 kernel=3 pad=1 math=tf32", "64"},
+                 {"in=9x16x28 out=8 kernel=5 pad=2 stride=2 dtype=fp16 math=half", "32"},
+                 {"in=33x5x12 out=6 kernel=5 pad=2 dtype=bf16 math=half", "16"},
+                 {"in=20x8x16 out=16 kernel=3 groups=2 math=tf32", "16"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const conv_fft_problem p = test_problem(cases[i].line);
         const strategies s = one_tile_strategies(&p, cases[i].basis);
@@ -410,13 +420,15 @@ static void isolation(void **state) {
                                         LIMITS " layout=last",
                                         LINE " dtype=fp16 math=half",
                                         "in=4x24x10x12 out=16 kernel=5x5 dtype=fp16 math=half layout=last",
-                                        VOLUME " dtype=fp16 math=half"};
-    for (int kind = 0; kind < 36; kind++) {
+                                        VOLUME " dtype=fp16 math=half",
+                                        SHORT_LINE " dtype=fp16 math=half"};
+    for (int kind = 0; kind < 42; kind++) {
         const conv_fft_problem p = test_problem(lines[kind / 6]);
         if (kind < 6)
             assert_true(half_strategies(&p, 1 + kind % 2, "save", "step", &s));
         else
             s = p.rank == 3   ? one_tile_strategies(&p, kind % 2 ? "24x24x24" : "20x36x36")
+                : kind >= 36  ? one_tile_strategies(&p, kind % 2 ? "64" : "128")
                 : p.rank == 1 ? one_tile_strategies(&p, kind % 2 ? "512" : "1024")
                 : kind >= 24  ? matrix_strategies(&p, "16x16")
                               : matrix_strategies(&p, kind % 2 ? "64x32" : "32x32");
@@ -464,13 +476,13 @@ static void isolation(void **state) {
 }
 
 /* The layer in each class and with each kind of transform: one tile, two tiles, matrix products, the same of channels that are side by side, of
- * small planes of such, and of lines, and volumes by two kernels. */
+ * small planes of such, of lines, volumes by two kernels, and of short lines. */
 enum {
-    KINDS = 7
+    KINDS = 8
 };
 static conv_fft_problem layer_of(int i, strategies *s) {
-    static const char *const layers[KINDS] = {LAYER, LAYER, LAYER, LAYER, "in=4x24x10x12 out=16 kernel=5x5",
-                                              LINE,  VOLUME};
+    static const char *const layers[KINDS] = {LAYER, LAYER,  LAYER,     LAYER, "in=4x24x10x12 out=16 kernel=5x5",
+                                              LINE,  VOLUME, SHORT_LINE};
     const int kind = i % KINDS;
     char line[256];
     snprintf(line, sizeof line, "%s %s layout=%s", layers[kind], classes[i / KINDS],
@@ -479,7 +491,7 @@ static conv_fft_problem layer_of(int i, strategies *s) {
     if (kind < 2)
         assert_true(half_strategies(&p, 1 + kind, "save", "step", s));
     else
-        *s = p.rank == 1   ? one_tile_strategies(&p, "1024")
+        *s = p.rank == 1   ? one_tile_strategies(&p, kind == 7 ? "64" : "1024")
              : p.rank == 3 ? one_tile_strategies(&p, "24x24x24")
                            : matrix_strategies(&p, kind == 4 ? "16x16" : "32x32");
     return p;

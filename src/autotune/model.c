@@ -78,10 +78,10 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Positions of the basis are handled one by one on load and store. What a line takes in matrix products whatever its length, by a count of
-     * instructions. */
-    cf_stage_cost cost =
-        cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * points + (lines ? 17e3 * planes : 0.0),
-                transform_rate(device, s, operand, tensor));
+     * instructions; short ones are rows alone. */
+    const double least = !lines ? 0.0 : points < 256.0 ? 400.0 : 17e3;
+    cf_stage_cost cost = cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * (points + least),
+                                 transform_rate(device, s, operand, tensor));
     cost.seconds = solid * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1)
         cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);

@@ -188,7 +188,7 @@ void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shif
     for (int a = 1; a < 3 && halves && layer->problem.rank == 2; ++a)
         add_matrices(&layer->axis[a], shift, 32, 64, 0, &bases[a]);
     if (halves && layer->problem.rank == 1)
-        add_matrices(&layer->axis[2], shift, 256, 4096, CF_SPACE_MOST_LINES, &bases[2]);
+        add_matrices(&layer->axis[2], shift, 16, 4096, CF_SPACE_MOST_LINES, &bases[2]);
 }
 
 void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *s) {

@@ -7,7 +7,7 @@
 
 enum {
     CF_SPACE_MOST_BASES = 16,
-    CF_SPACE_MOST_LINES = 5 /* more of them: powers of two that matrix products transform */
+    CF_SPACE_MOST_LINES = 9 /* more of them: powers of two that matrix products transform */
 };
 
 typedef struct cf_space_bases {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of kernels/matrix.cuh, matrix_lines.cuh and matrix_dense.cuh: planes and lines to spectra of 16 bits, and back, by matrix products. */
+/* The kernels of kernels/matrix.cuh, matrix_lines.cuh, matrix_short.cuh and matrix_dense.cuh: planes and lines to spectra of 16 bits, and back, by
+ * matrix products. */
 #ifndef CF_FBFFT_MATRIX_H
 #define CF_FBFFT_MATRIX_H
 
@@ -14,6 +15,9 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts);
 
 /* Turn its blocks into theirs. */
 void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts);
+
+/* The same for a signal at any address. */
+cf_tile_config cf_matrix_unaligned(const cf_tile_config *tile);
 
 /* The kernel's text behind the device headers; its name is cf_fft. */
 void cf_matrix_emit(const cf_tile_config *tile, cf_text *text);

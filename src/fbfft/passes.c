@@ -166,7 +166,7 @@ static conv_fft_status configure(const cf_tile_problem *p, const cf_gpu_facts *f
     if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 &&
         CF_FFT_SECTOR / complex_bytes(p) > pass->tile[0].planes)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes are too large for whole sectors of a frequency-major spectrum");
-    pass->tile[1] = cf_tile_unaligned(&pass->tile[0]);
+    pass->tile[1] = pass->matrix ? cf_matrix_unaligned(&pass->tile[0]) : cf_tile_unaligned(&pass->tile[0]);
     return CONV_FFT_SUCCESS;
 }
 

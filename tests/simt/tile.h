@@ -6,6 +6,7 @@
 #ifndef CF_REAL /* the kernels of plain planes are in float, and those of 16-bit spectra */
 #include "fbfft/kernels/matrix_dense.cuh"
 #include "fbfft/kernels/matrix_lines.cuh"
+#include "fbfft/kernels/matrix_short.cuh"
 #include "fbfft/kernels/pairs1d.cuh"
 #include "fbfft/kernels/real1d.cuh"
 #include "fbfft/kernels/real2d.cuh"

@@ -490,7 +490,23 @@ static void matrix_lines(void) {
         {.basis = 512, .input = 1536, .kernel = 65, .stride = 1, .dilation = 4, .pad = 128, .tiles = 1, .shifts = true},
         {.basis = 2048, .input = 2048, .kernel = 1001, .stride = 1, .dilation = 1, .tiles = 1},
         {.basis = 4096, .input = 4096, .kernel = 2, .stride = 1, .dilation = 1000, .tiles = 1},
-        {.basis = 256, .input = 256, .kernel = 97, .stride = 1, .dilation = 1, .tiles = 1}};
+        {.basis = 256, .input = 256, .kernel = 97, .stride = 1, .dilation = 1, .tiles = 1},
+        {.basis = 128, .input = 1120, .kernel = 17, .stride = 1, .dilation = 1, .pad = 8, .tiles = 10},
+        {.basis = 64, .input = 600, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 10},
+        {.basis = 32, .input = 240, .kernel = 9, .stride = 1, .dilation = 1, .pad = 4, .tiles = 10},
+        {.basis = 16, .input = 132, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 11},
+        {.basis = 128, .input = 90, .kernel = 31, .stride = 1, .dilation = 1, .pad = 15, .tiles = 1, .mode = 2},
+        {.basis = 128, .input = 480, .kernel = 33, .stride = 1, .dilation = 1, .pad = 0, .tiles = 5},
+        {.basis = 64, .input = 64, .kernel = 17, .stride = 1, .dilation = 1, .tiles = 1},
+        {.basis = 64, .input = 240, .kernel = 5, .stride = 1, .dilation = 4, .pad = 8, .tiles = 1, .shifts = true},
+        {.basis = 32, .input = 81, .kernel = 6, .stride = 1, .dilation = 1, .pad = 2, .tiles = 3},
+        {.basis = 128, .input = 480, .kernel = 9, .stride = 2, .dilation = 1, .pad = 3, .tiles = 2, .mode = 1},
+        {.basis = 32, .input = 60, .kernel = 9, .stride = 3, .dilation = 2, .pad = 5, .tiles = 2, .mode = 3},
+        {.basis = 16, .input = 13, .kernel = 4, .stride = 1, .dilation = 2, .pad = 1, .tiles = 1},
+        {.basis = 16, .input = 44, .kernel = 3, .stride = 1, .dilation = 1, .tiles = 4},
+        {.basis = 32, .input = 32, .kernel = 17, .stride = 1, .dilation = 1, .tiles = 1},
+        {.basis = 64, .input = 300, .kernel = 12, .stride = 1, .dilation = 1, .pad = 5, .tiles = 6},
+        {.basis = 128, .input = 128, .kernel = 2, .stride = 1, .dilation = 40, .tiles = 1}};
     enum {
         CASES = 6 * sizeof axes / sizeof axes[0]
     };

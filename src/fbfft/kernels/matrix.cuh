@@ -13,9 +13,9 @@
  * planes. All but the products is in registers.
  *
  * Where planes touch (channels last), a product along rows has one row of all eight planes instead of eight rows of one. So that whole sectors are
- * read and written, a block may have two such octets, each in half of its warps; of short lines up to four.
+ * read and written, a block may have two such octets, each in half of its warps; of lines of 256 points four.
  *
- * Lines are planes with a factor between rows and columns: matrix_lines.cuh.
+ * Lines are planes with a factor between rows and columns: matrix_lines.cuh. Those of at most 128 points are rows alone: matrix_short.cuh.
  *
  * Between rows and columns numbers are rounded to 16 bits once, as spectra are; FP32 planes are so before their rows, too. Matrices are rounded, too: to multiples of a gain whose
  * products with sines and cosines happen to be nearer to such numbers than they are themselves.
@@ -46,8 +46,9 @@ template <bool SCALED> __host__ __device__ constexpr unsigned matrix_bits(double
 template <bool SCALED> __host__ __device__ constexpr double matrix_gain(int n) {
     return n == 16   ? SCALED ? 1.860340118 /* 0.03 */ : 1.132880211 /* 0.06 */
            : n == 32 ? SCALED ? 1.115195274 /* 0.08 */ : 1.624505997 /* 0.12 */
-           : SCALED  ? 1.836933136                                   /* 0.18 */
-                     : 1.869544029 /* 0.21 */;
+           : n == 64 ? SCALED ? 1.836933136 /* 0.18 */ : 1.869544029 /* 0.21 */
+           : SCALED  ? 1.973416822                                   /* 0.25 */
+                     : 1.665691349 /* 0.25 */;
 }
 
 /* gain cos(2 pi k / N) / 2^DOWN. */
@@ -72,19 +73,23 @@ enum MatrixWay {
     MATRIX_LINES
 };
 
+/* Lines of so many points at most are rows alone. */
+constexpr int MATRIX_SHORT = 128;
+
 /* N1 of a line of n points. */
 __host__ __device__ constexpr int matrix_split(int n) { return n >= 2048 ? 64 : n >= 512 ? 32 : 16; }
 
 template <class K> struct Matrix {
     typedef Tile<K> G;
-    static constexpr bool ABREAST = K::PLANES_TOUCH, LINES = K::KIND == HALVES;
+    static constexpr bool ABREAST = K::PLANES_TOUCH, SHORT = K::KIND == HALVES && G::N2 <= MATRIX_SHORT,
+                          LINES = K::KIND == HALVES && !SHORT;
     static constexpr int OCTETS = K::P / 8; /* parts of a block; abreast, two, for a sector has 16 numbers of 16 bits */
     static constexpr int N1 = LINES ? matrix_split(G::N2) : G::N1, N2 = LINES ? G::N2 / N1 : G::N2;
-    static constexpr int R = N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / OCTETS;
-    static constexpr MatrixWay WAY = LINES               ? MATRIX_LINES
-                                     : ABREAST           ? MATRIX_ABREAST
-                                     : K::Storage::PLAIN ? MATRIX_FLOATS
-                                                         : MATRIX_SHORTS;
+    static constexpr int R = SHORT ? 1 : N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / (SHORT ? 1 : OCTETS);
+    static constexpr MatrixWay WAY = LINES                          ? MATRIX_LINES
+                                     : ABREAST                      ? MATRIX_ABREAST
+                                     : K::Storage::PLAIN || N2 < 32 ? MATRIX_FLOATS
+                                                                    : MATRIX_SHORTS;
     static constexpr int SPAN = N2 < 32 ? 16 : 32, OWN = SPAN / 4; /* points of a part of a row; those of a lane */
     static constexpr int STEPS = N2 / 16;                          /* of a product along rows */
     static constexpr int ROWS = LINES ? N1 : G::template hi<1>();
@@ -101,18 +106,24 @@ template <class K> struct Matrix {
     static constexpr int PARTS = ABREAST ? 128 : 16; /* forward, of planes, whose largest magnitudes are found */
     static constexpr int FORWARD = R * COLUMNS * LINE + PARTS,
                          INVERSE = ABREAST ? N2 / 2 * WORD : 8 * PLANE; /* words */
-    static constexpr int SHARED_FORWARD = G::TABLE + 4 * OCTETS * FORWARD,
-                         SHARED_INVERSE = G::TABLE + 4 * OCTETS * INVERSE;
+    /* SHORT: octets of a warp. Numbers that cannot be moved eight bytes at a time go through shared memory, so that neighbouring lanes move
+     * neighbours; words of a line there, at a distance that brings the lanes of two lines to different banks. */
+    static constexpr int EACH = SHORT ? OCTETS / WARPS : 1, BYTES = sizeof(typename K::Storage::bits);
+    static constexpr bool THROUGH = SHORT && !ABREAST && K::WIDE * BYTES < 8;
+    static constexpr int ROW = BYTES * N2 / 4 + (BYTES * N2 % 128 ? 0 : 16);
+    static constexpr int SHARED_FORWARD = G::TABLE + 4 * OCTETS * (SHORT ? THROUGH * 8 * ROW : FORWARD),
+                         SHARED_INVERSE = G::TABLE + 4 * OCTETS * (SHORT ? THROUGH * 8 * ROW : INVERSE);
     /* Inverse, what keeps numbers between columns and rows as small as bins are. */
     static constexpr int DOWN = SCALED ? bits_of(N1) + 1 : 0;
     static constexpr int SUM =
         Factor<K>::SUM; /* forward, a bin is at most so many powers of two larger than the plane's largest number */
-    static constexpr float GAIN = float(matrix_gain<SCALED>(16) * matrix_gain<SCALED>(N2));
-    static_assert(K::P == 8 * OCTETS &&
-                      OCTETS <= (LINES     ? 4
-                                 : ABREAST ? 2
-                                           : 1) &&
-                      N1 % 16 == 0 && N2 % SPAN == 0 && WARPS % R == 0 && 16 % WARPS == 0,
+    static constexpr float GAIN = float((SHORT ? 1 : matrix_gain<SCALED>(16)) * matrix_gain<SCALED>(N2));
+    static_assert(K::P == 8 * OCTETS && N2 % SPAN == 0 &&
+                      (SHORT ? OCTETS % (2 * WARPS) == 0
+                             : OCTETS <= (LINES     ? 4
+                                          : ABREAST ? 2
+                                                    : 1) &&
+                                   N1 % 16 == 0 && WARPS % R == 0 && 16 % WARPS == 0),
                   "the planner's choice");
 };
 
@@ -215,19 +226,20 @@ template <bool SCALED, int N2, MatrixWay WAY> struct MatrixRows {
 template <bool SCALED, int N2, MatrixWay WAY>
 __device__ const MatrixRows<SCALED, N2, WAY> matrix_rows = MatrixRows<SCALED, N2, WAY>();
 
-/* Inverse, the right operand, of half the results: columns of n are points 2 (n % 4) + column % 2 of those of lane column / 2; words of a sum are
- * k = 16 pair + 8 step + 4 half + t, of two steps at a time. */
+/* Inverse, the right operand, of half the results: columns of n are points 2 (n % 4) + column % 2 of those of lane column / 2, or 2 (n % 2) + ... where
+ * it has four; words of a sum are k = 16 pair + 8 step + 4 half + t, of two steps at a time. */
 template <bool SCALED, int N2, MatrixWay WAY> struct MatrixPoints {
-    MatrixWords of[N2 / 8][N2 / 32][32]; /* n, pair of steps, lane */
+    static constexpr int OWN = N2 < 32 ? 4 : 8, PAIRS = (N2 + 31) / 32;
+    MatrixWords of[N2 / 8][PAIRS][32]; /* n, pair of steps, lane */
     __host__ __device__ constexpr MatrixPoints() : of{} {
         const MatrixCosines<SCALED, N2, 0> roots;
         const MatrixCosines<SCALED, N2, 1> halves;
         for (int n = 0; n < N2 / 8; ++n)
-            for (int pair = 0; pair < N2 / 32; ++pair)
+            for (int pair = 0; pair < PAIRS; ++pair)
                 for (int lane = 0; lane < 32; ++lane)
-                    for (int e = 0; e < 4; ++e) {
+                    for (int e = 0; e < 4 && 4 * e < N2 / 2; ++e) {
                         const int k = 16 * pair + 4 * e + lane % 4, column = lane / 4;
-                        const int point = matrix_point<WAY>(n / 4, column / 2, 2 * (n % 4) + column % 2),
+                        const int point = matrix_point<WAY>(2 * n / OWN, column / 2, 2 * n % OWN + column % 2),
                                   turn = point * k;
                         of[n][pair][lane].of[e] = k > 0 ? matrix_word(roots.cos(turn), matrix_minus(roots.sin(turn)))
                                                         : matrix_word(halves.cos(0), halves.cos(point * (N2 / 2)));

@@ -76,6 +76,7 @@ template <class K, class Bits> struct MatrixLine {
     Bits *line; /* PLAIN: the first of these points */
     int from, start, low, count;
     bool inside;
+    MatrixLine() = default;
     CF_DEVICE MatrixLine(Bits *signal, const Places<K> &places, int p, int from_) : from(from_) {
         inside = true;
         line = signal + places.signal(p) +
@@ -631,19 +632,4 @@ template <class K> CF_DEVICE void matrix_line_inverse(const TileCall &call) {
         matrix_line_points<K, true>(z, places, call);
     else
         matrix_line_points<K, false>(z, places, call);
-}
-
-/* ------------------------------------------------------------------------------------------------------------- kernels */
-
-template <class K> CF_DEVICE void matrix_forward(const TileCall &call) {
-    if constexpr (Matrix<K>::LINES)
-        matrix_line_forward<K>(call);
-    else
-        matrix_plane_forward<K>(call);
-}
-template <class K> CF_DEVICE void matrix_inverse(const TileCall &call) {
-    if constexpr (Matrix<K>::LINES)
-        matrix_line_inverse<K>(call);
-    else
-        matrix_plane_inverse<K>(call);
 }
