@@ -366,7 +366,12 @@ static void limits_of_lines(void **state) {
                  {"in=11x16x61 out=8 kernel=3 pad=1 math=tf32", "64"},
                  {"in=9x16x28 out=8 kernel=5 pad=2 stride=2 dtype=fp16 math=half", "32"},
                  {"in=33x5x12 out=6 kernel=5 pad=2 dtype=bf16 math=half", "16"},
-                 {"in=20x8x16 out=16 kernel=3 groups=2 math=tf32", "16"}};
+                 {"in=20x8x16 out=16 kernel=3 groups=2 math=tf32", "16"},
+                 {"in=6x40x110 out=24 kernel=17 pad=8 dtype=fp16 math=half layout=last wlayout=last", "128"},
+                 {"in=7x24x100 out=8 kernel=20 pad=7 math=tf32 layout=last", "128"},
+                 {"in=4x48x50 out=16 kernel=7 pad=3 mode=reflect groups=2 dtype=bf16 math=half layout=last", "64"},
+                 {"in=9x16x28 out=8 kernel=5 pad=2 stride=2 dtype=fp16 math=half layout=last", "32"},
+                 {"in=20x8x16 out=32 kernel=3 math=tf32 layout=last wlayout=last", "16"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const conv_fft_problem p = test_problem(cases[i].line);
         const strategies s = one_tile_strategies(&p, cases[i].basis);
@@ -421,8 +426,9 @@ static void isolation(void **state) {
                                         LINE " dtype=fp16 math=half",
                                         "in=4x24x10x12 out=16 kernel=5x5 dtype=fp16 math=half layout=last",
                                         VOLUME " dtype=fp16 math=half",
-                                        SHORT_LINE " dtype=fp16 math=half"};
-    for (int kind = 0; kind < 42; kind++) {
+                                        SHORT_LINE " dtype=fp16 math=half",
+                                        SHORT_LINE " dtype=fp16 math=half layout=last"};
+    for (int kind = 0; kind < 48; kind++) {
         const conv_fft_problem p = test_problem(lines[kind / 6]);
         if (kind < 6)
             assert_true(half_strategies(&p, 1 + kind % 2, "save", "step", &s));
@@ -476,22 +482,22 @@ static void isolation(void **state) {
 }
 
 /* The layer in each class and with each kind of transform: one tile, two tiles, matrix products, the same of channels that are side by side, of
- * small planes of such, of lines, volumes by two kernels, and of short lines. */
+ * small planes of such, of lines, volumes by two kernels, short lines, and those of channels that are side by side. */
 enum {
-    KINDS = 8
+    KINDS = 9
 };
 static conv_fft_problem layer_of(int i, strategies *s) {
-    static const char *const layers[KINDS] = {LAYER, LAYER,  LAYER,     LAYER, "in=4x24x10x12 out=16 kernel=5x5",
-                                              LINE,  VOLUME, SHORT_LINE};
+    static const char *const layers[KINDS] = {LAYER, LAYER,  LAYER,      LAYER,     "in=4x24x10x12 out=16 kernel=5x5",
+                                              LINE,  VOLUME, SHORT_LINE, SHORT_LINE};
     const int kind = i % KINDS;
     char line[256];
     snprintf(line, sizeof line, "%s %s layout=%s", layers[kind], classes[i / KINDS],
-             kind == 3 || kind == 4 ? "last" : "first");
+             kind == 3 || kind == 4 || kind == 8 ? "last" : "first");
     const conv_fft_problem p = test_problem(line);
     if (kind < 2)
         assert_true(half_strategies(&p, 1 + kind, "save", "step", s));
     else
-        *s = p.rank == 1   ? one_tile_strategies(&p, kind == 7 ? "64" : "1024")
+        *s = p.rank == 1   ? one_tile_strategies(&p, kind >= 7 ? "64" : "1024")
              : p.rank == 3 ? one_tile_strategies(&p, "24x24x24")
                            : matrix_strategies(&p, kind == 4 ? "16x16" : "32x32");
     return p;

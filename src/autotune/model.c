@@ -47,9 +47,9 @@ static double plane_seconds(const cf_device *device, double points) {
  * side, if not lines of one channel, and more than w has. */
 static bool by_matrices(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
     const bool apart = tensor->axis_stride[2] == 1 || tensor->channel_stride != 1 || s->columns == 1;
-    const bool plane = cf_matrix_takes_plane(s->basis, !apart) && (apart || s->channels % CF_SCALE_COLUMNS == 0),
-               line = cf_matrix_takes_line(s->basis) && apart;
-    return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && (plane || line);
+    const bool taken = (cf_matrix_takes_plane(s->basis, !apart) || cf_matrix_takes_line(s->basis, !apart)) &&
+                       (apart || s->channels % CF_SCALE_COLUMNS == 0);
+    return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && taken;
 }
 
 /* Whether the blocks of a transform find the scales of their planes: those of eight of one row. */

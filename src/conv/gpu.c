@@ -192,7 +192,8 @@ static bool has_short_transforms(const cf_device *device, const int64_t basis[3]
     const int64_t *const blocks[2] = {basis, inner};
     for (int i = 0; i < (slowest > 1 ? 2 : 1); ++i) {
         const int64_t *n = blocks[i];
-        const int64_t rows = cf_matrix_takes_line(n) ? 1 : n[1] + 1; /* even lines are half as many complex numbers */
+        const int64_t rows =
+            cf_matrix_takes_line(n, false) ? 1 : n[1] + 1; /* even lines are half as many complex numbers */
         if (8 * 4 * n[0] * rows * (n[2] + 6) <= room)
             return true;
     }

@@ -57,8 +57,8 @@ bool cf_matrix_takes_plane(const int64_t n[3], bool touching) {
     const bool large = (n[1] == 32 || n[1] == 64) && (n[2] == 32 || n[2] == 64);
     return n[0] == 1 && (large || (touching && n[1] == 16 && n[2] == 16));
 }
-bool cf_matrix_takes_line(const int64_t n[3]) {
-    return n[0] == 1 && n[1] == 1 && n[2] >= 16 && n[2] <= 4096 && (n[2] & (n[2] - 1)) == 0;
+bool cf_matrix_takes_line(const int64_t n[3], bool touching) {
+    return n[0] == 1 && n[1] == 1 && n[2] >= 16 && n[2] <= (touching ? SHORT : 4096) && (n[2] & (n[2] - 1)) == 0;
 }
 
 bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
@@ -67,7 +67,7 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
         return cf_dense_suits(tile, facts);
     const bool halves = t->spectrum.dtype == CONV_FFT_FP16 || t->spectrum.dtype == CONV_FFT_BF16,
                plane = cf_matrix_takes_plane(t->spectrum.basis, tile->planes_touch),
-               line = cf_matrix_takes_line(t->spectrum.basis);
+               line = tile->kind == CF_TILE_HALVES && cf_matrix_takes_line(t->spectrum.basis, tile->planes_touch);
     /* FP32 planes have FP16 spectra: those have scales, and as many bits as TF32. */
     const bool types = t->tensor.dtype == t->spectrum.dtype ||
                        (t->tensor.dtype == CONV_FFT_FP32 && t->spectrum.dtype == CONV_FFT_FP16);
@@ -77,10 +77,10 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     for (int x = 0; x < 3; ++x)
         data = data && t->window.axis[x].count > 0 && !tile->problem.sliced[x];
     return halves && types && data && few && tile->problem.fft.layout.frequency_major &&
-           (line ? tile->kind == CF_TILE_HALVES && !tile->planes_touch
-                 : tile->kind == CF_TILE_PAIRS && plane &&
-                       (!tile->planes_touch || t->spectrum.channels % PLANES == 0)) &&
-           (t->inverse || t->scale == 1.0) && facts->compute_major >= 8 && octet_bytes(tile) <= facts->shared_per_block;
+           (line || (tile->kind == CF_TILE_PAIRS && plane)) &&
+           (!tile->planes_touch || t->spectrum.channels % PLANES == 0) &&
+           (t->inverse || t->scale == 1.0) && facts->compute_major >= 8 &&
+           octet_bytes(tile) <= facts->shared_per_block;
 }
 
 /* Two of 16-bit planes that touch, where two blocks of one would share a multiprocessor: so they read and write whole sectors. Of lines of 256 and 512 points, whose
@@ -114,7 +114,7 @@ static int widest(const cf_tile_config *tile) {
                : cf_tile_has_pieces(tile, 4)                                       ? 4
                : cf_tile_has_pieces(tile, 2)                                       ? 2
                                                                                    : 1;
-    int wide = t->inverse ? tile->planes / 4 : 2;
+    int wide = !t->inverse ? 2 : is_short(t) ? floats ? 2 : 4 : tile->planes / 4;
     while (t->tensor.sample_stride % wide || t->tensor.group_stride % wide)
         wide /= 2;
     for (int x = 0; x < 3; ++x)
@@ -132,7 +132,7 @@ static int short_blocks(const cf_transform_desc *t) {
     case 64:
         return t->inverse || floats ? 4 : 6;
     case 32:
-        return t->inverse ? 7 : 8;
+        return t->inverse ? 6 : 8;
     default:
         return 8;
     }

@@ -6,9 +6,9 @@
 
 #include "fbfft/tile.h"
 
-/* The bases that they take, of planes (touching: elements of one plane and the next are neighbours) and of lines. */
+/* The bases that they take, of planes and of lines (touching: elements of one and the next are neighbours). */
 bool cf_matrix_takes_plane(const int64_t basis[3], bool touching);
-bool cf_matrix_takes_line(const int64_t basis[3]);
+bool cf_matrix_takes_line(const int64_t basis[3], bool touching);
 
 /* Whether they compute what this kernel of tile.cuh would. */
 bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts);

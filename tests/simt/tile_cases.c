@@ -478,7 +478,7 @@ static void matrices(void) {
     }
 }
 
-/* The same of lines, but none that touch. */
+/* The same of lines, of which short ones may touch. */
 static void matrix_lines(void) {
     static const layer_axis axes[] = {
         {.basis = 4096, .input = 3000, .kernel = 1023, .stride = 1, .dilation = 1, .pad = 511, .tiles = 1},
@@ -514,10 +514,14 @@ static void matrix_lines(void) {
     static const cf_axis_window none = {
         .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
     static const conv_fft_dtype types[] = {CONV_FFT_FP16, CONV_FFT_BF16, CONV_FFT_FP32};
-    static cf_window windows[CASES];
-    for (int i = 0; i < CASES; ++i) {
+    static cf_window windows[2 * CASES];
+    for (int n = 0; n < 2 * CASES; ++n) {
+        const int i = n % CASES;
+        const bool touching = n >= CASES;
         const layer_axis *l = &axes[i / 6];
-        cf_window *const w = &windows[i];
+        cf_window *const w = &windows[n];
+        if (touching && l->basis > 128)
+            continue;
         fbfft_desc d = fft_desc(1, i % 6 < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
         w->axis[0] = w->axis[1] = none;
         w->axis[2] = window_of(l, roles[i % 6]);
@@ -525,10 +529,13 @@ static void matrix_lines(void) {
             continue; /* a small window */
         d.basis[0] = l->basis;
         d.size[0] = w->axis[2].size;
-        d.dtype = types[(i / 6 + i % 6) % 3];
+        d.dtype = types[(i / 6 + i % 6 + touching) % 3];
         d.scale = d.kind == FBFFT_C2R ? 0.125 : 1;
         tile_case *c = add(d, 1 + (i % 3 == 0));
-        set_order(c, FBFFT_FREQUENCY_MAJOR, false, (i / 6 + i % 6 / 2) % 2 ? 8 : 5);
+        set_order(c, FBFFT_FREQUENCY_MAJOR, touching,
+                  touching                  ? 8 * (1 + i % 6 / 2 + 2 * (i / 6 % 2))
+                  : (i / 6 + i % 6 / 2) % 2 ? 8
+                                            : 5);
         c->window = w;
         c->added = i % 4 == 3;
         c->shifted = i % 5 == 4;

@@ -6,6 +6,9 @@
  *     forward    the matrix is the left operand and eight lines are the right one: neighbouring lanes store bins of neighbouring lines
  *     inverse    bins of sixteen lines are the left operand and the matrix is the right one: neighbouring lanes store neighbouring points
  *
+ * Where lines touch (channels last), words of neighbouring lines are turned into those of neighbouring points; and going back the matrix is the left
+ * operand, so that neighbouring lanes store neighbouring lines.
+ *
  * Short lines take little but finding out where they are. So each warp does that for its own, a lane for a line; the planner sees to it that there
  * are less than 2^30 lines, and those of a launch follow one another in a spectrum, unless some are passed over (row_step), going back.
  */
@@ -21,7 +24,8 @@ CF_DEVICE Places<K> matrix_short_places(smem<char> table, int first, const TileC
     static_assert(LINES <= 32, "a lane for a line");
     const int p = int(threadIdx.x) % 32, live = min(int(call.planes) - first, LINES);
     if (p < LINES && live > 0) {
-        const int plane = first + min(p, live - 1), column = plane % COLUMNS;
+        /* Others repeat one of them; octets that touch are whole. */
+        const int plane = first + (p < live ? p : Matrix<K>::ABREAST ? p % 8 : live - 1), column = plane % COLUMNS;
         const int row = int(call.row_first) + plane / COLUMNS * int(call.row_step), own = row - int(call.row_base);
         smem<char> entry = table + p * 32;
         find_plane<K>(entry, row, column, COLUMNS, call.sample_stride, (long long)blockIdx.y * call.group_stride);
@@ -194,6 +198,42 @@ template <class K, class Line> CF_DEVICE void matrix_short_load(MatrixRow<K, fal
     }
 }
 
+/* The same of octets that touch. line: from point 2 t of line g on, or, of 16 bits, from point g of lines 2 t and 2 t + 1. */
+template <class K, class Line> CF_DEVICE void matrix_short_touching(MatrixRow<K, true> &row, const Line &line) {
+    typedef Matrix<K> M;
+#pragma unroll
+    for (int i = 0; i < M::N2 / 4; ++i) {
+        const int x = i / 2 * 8 + i % 2;
+        bool in = false;
+        const float *from = nullptr;
+        if (!matrix_empty<K>(i / 2 * 8, 8))
+            from = line.at(x, matrix_whole<K>(i / 2 * 8, 8), in);
+        row.of[i / M::OWN][i % M::OWN] = in ? __ldg(from) : 0.0f;
+    }
+}
+template <class K, class Line> CF_DEVICE void matrix_short_touching(MatrixRow<K, false> &row, const Line &line) {
+    typedef Matrix<K> M;
+    constexpr int WORDS = M::OWN / 2;
+#pragma unroll
+    for (int i = 0; i < M::N2 / 8; ++i) {
+        bool in = false;
+        unsigned word = 0;
+        const unsigned short *from = nullptr;
+        if (!matrix_empty<K>(8 * i, 8))
+            from = line.at(8 * i, matrix_whole<K>(8 * i, 8), in);
+        if (in) {
+            if constexpr (K::WIDE > 1)
+                word = __ldg(reinterpret_cast<const unsigned *>(from));
+            else
+                word = __ldg(from) | unsigned(__ldg(from + 1)) << 16;
+        }
+        row.of[i / WORDS][i % WORDS] = word;
+    }
+#pragma unroll
+    for (int i = 0; i < M::N2 / 8; ++i)
+        row.of[i / WORDS][i % WORDS] = matrix_transposed(row.of[i / WORDS][i % WORDS]);
+}
+
 /* factor: of lines 2 t and 2 t + 1, of which to is the bin 0 of the first. BOTH: all of so many are live, and lanes store two bins at once. */
 template <class K, bool BOTH>
 CF_DEVICE void matrix_short_bins(const MatrixNumbers<K> (&rows)[Matrix<K>::EACH],
@@ -254,6 +294,12 @@ template <class K> CF_DEVICE void matrix_short_forward(const TileCall &call) {
 #pragma unroll
         for (int i = 0; i < M::EACH; ++i)
             matrix_short_get<K>(raw[i][0], own + (8 * i + g) * M::ROW, t);
+    } else if constexpr (M::ABREAST) {
+#pragma unroll
+        for (int i = 0; i < M::EACH; ++i)
+            matrix_short_touching<K>(raw[i][0],
+                                     MatrixLine<K, const bits>(signal + (K::Storage::PLAIN ? g : 2 * t), places, 8 * i,
+                                                               K::Storage::PLAIN ? 2 * t : g));
     } else {
 #pragma unroll
         for (int i = 0; i < M::EACH; ++i)
@@ -354,7 +400,7 @@ CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K
         if (call.bias)
             bias[i] = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
                                        places.channel(p));
-        line[i] = {static_cast<bits *>(call.out), places, p, matrix_point<M::WAY>(0, t, 0)};
+        line[i] = MatrixLine<K, bits>(static_cast<bits *>(call.out), places, p, matrix_point<M::WAY>(0, t, 0));
         if (p >= places.live)
             line[i].inside = false, line[i].count = 0;
     }
@@ -405,6 +451,75 @@ CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K
     }
 }
 
+/* Of lines that touch. Numbers of 16 bits go four at a time where two octets are neighbours, so that they are whole sectors: lanes 2 i and 2 i + 1 of a
+ * quad store those of both, the one of the first octet and the other of the second. */
+template <class K, bool ADDS>
+CF_DEVICE void matrix_short_abreast(const unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 / 8], const Places<K> &places,
+                                    const TileCall &call) {
+    typedef Matrix<K> M;
+    typedef typename K::Storage::bits bits;
+    constexpr bool FOUR = K::WIDE == 4 && !K::Storage::PLAIN && !ADDS;
+    constexpr int LINES = FOUR ? M::EACH / 2 : M::EACH; /* that a lane stores */
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const MatrixWords *table = &matrix_spots<M::SCALED, M::N2>.of[0][0][lane];
+    float factor[M::EACH], bias[M::EACH][2];
+    MatrixLine<K, bits> line[LINES];
+#pragma unroll
+    for (int i = 0; i < M::EACH; ++i) {
+        factor[i] = float(call.scale) * (2 / M::GAIN) * places.factor(8 * i);
+#pragma unroll
+        for (int e = 0; e < 2; ++e)
+            bias[i][e] = call.bias
+                             ? K::Storage::load(static_cast<const bits *>(call.bias) +
+                                                (long long)blockIdx.y * K::CHANNELS + places.channel(8 * i + 2 * t + e))
+                             : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < LINES; ++i) {
+        const int octet = FOUR ? 2 * i + t % 2 : i;
+        line[i] = MatrixLine<K, bits>(static_cast<bits *>(call.out) + (FOUR ? t / 2 * 4 : 2 * t), places, 8 * octet, g);
+        if (8 * octet >= places.live)
+            line[i].inside = false, line[i].count = 0;
+    }
+#pragma unroll 1
+    for (int n = 0; n < M::N2 / 16; ++n, table += 32 * M::STEPS) {
+        if (matrix_empty<K>(16 * n, 16))
+            continue;
+        float sum[M::EACH][4] = {};
+#pragma unroll
+        for (int step = 0; step < M::STEPS; ++step) {
+            const MatrixWords a = matrix_fetch(table, step);
+#pragma unroll
+            for (int i = 0; i < M::EACH; ++i)
+                matrix_multiply<K>(sum[i], a.of, w[i][2 * step], w[i][2 * step + 1]);
+        }
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int x = 16 * n + 8 * h;
+            const bool whole = matrix_whole<K>(x, 8);
+#pragma unroll
+            for (int i = 0; i < LINES; ++i) {
+                bool in;
+                bits *const to = line[i].at(x, whole, in);
+                if constexpr (FOUR) {
+                    unsigned word[2]; /* of both octets */
+#pragma unroll
+                    for (int o = 0; o < 2; ++o) {
+                        const float *const v = sum[2 * i + o] + 2 * h;
+                        word[o] = K::Bins::pack(factor[2 * i + o] * v[0] + bias[2 * i + o][0],
+                                                factor[2 * i + o] * v[1] + bias[2 * i + o][1]);
+                    }
+                    const unsigned got = __shfl_xor_sync(0xffffffffu, t % 2 ? word[0] : word[1], 1);
+                    if (in)
+                        *reinterpret_cast<uint2 *>(to) = t % 2 ? make_uint2(got, word[1]) : make_uint2(word[0], got);
+                } else if (in) {
+                    matrix_put_planes<K, 2>(to, sum[i] + 2 * h, factor[i], bias[i], ADDS);
+                }
+            }
+        }
+    }
+}
+
 template <class K> CF_DEVICE void matrix_short_inverse(const TileCall &call) {
     typedef Matrix<K> M;
     const int warp = int(threadIdx.x) / 32;
@@ -418,11 +533,18 @@ template <class K> CF_DEVICE void matrix_short_inverse(const TileCall &call) {
         matrix_short_words<K, true>(w, static_cast<const unsigned *>(call.in), places, call.bin_unit);
     else
         matrix_short_words<K, false>(w, static_cast<const unsigned *>(call.in), places, call.bin_unit);
-    smem<unsigned> own = smem_cast<unsigned>(shared + M::G::TABLE) + 8 * M::EACH * M::ROW * warp;
-    if (call.accumulate)
-        matrix_short_points<K, true>(w, own, places, call);
-    else
-        matrix_short_points<K, false>(w, own, places, call);
+    if constexpr (M::ABREAST) {
+        if (call.accumulate)
+            matrix_short_abreast<K, true>(w, places, call);
+        else
+            matrix_short_abreast<K, false>(w, places, call);
+    } else {
+        smem<unsigned> own = smem_cast<unsigned>(shared + M::G::TABLE) + 8 * M::EACH * M::ROW * warp;
+        if (call.accumulate)
+            matrix_short_points<K, true>(w, own, places, call);
+        else
+            matrix_short_points<K, false>(w, own, places, call);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------- kernels */
