@@ -78,9 +78,8 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
         data = data && t->window.axis[x].count > 0 && !tile->problem.sliced[x];
     return halves && types && data && few && tile->problem.fft.layout.frequency_major &&
            (line || (tile->kind == CF_TILE_PAIRS && plane)) &&
-           (!tile->planes_touch || t->spectrum.channels % PLANES == 0) &&
-           (t->inverse || t->scale == 1.0) && facts->compute_major >= 8 &&
-           octet_bytes(tile) <= facts->shared_per_block;
+           (!tile->planes_touch || t->spectrum.channels % PLANES == 0) && (t->inverse || t->scale == 1.0) &&
+           facts->compute_major >= 8 && octet_bytes(tile) <= facts->shared_per_block;
 }
 
 /* Two of 16-bit planes that touch, where two blocks of one would share a multiprocessor: so they read and write whole sectors. Of lines of 256 and 512 points, whose
