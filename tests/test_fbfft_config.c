@@ -385,25 +385,25 @@ static void spectra_of_halves(void **unused) {
     }
 }
 
-/* Windows of few data that one product transforms, and how blocks share them: 128 planes each, in warps of 32 or 16. */
+/* Windows of few data that one product transforms, and how blocks share them: 256 planes each, or 128. */
 static void one_product(void **unused) {
     (void)unused;
     static const struct {
-        int basis[2], size[2], slabs, threads; /* 0: otherwise */
+        int basis[2], size[2], slabs, planes; /* 0: otherwise */
         conv_fft_dtype signal, spectrum;
         fbfft_kind kind;
         conv_fft_layout layout;
         int64_t channels;
     } cases[] = {
-        {{64, 64}, {9, 9}, 11, 128, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 64},
-        {{32, 32}, {9, 9}, 3, 128, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 3},
-        {{32, 32}, {9, 9}, 3, 256, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, LAST, 24},
-        {{16, 16}, {7, 7}, 1, 256, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 128},
-        {{16, 16}, {3, 3}, 1, 256, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, LAST, 16},
-        {{45, 28}, {5, 4}, 3, 128, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 5},
-        {{32, 32}, {11, 11}, 5, 256, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
-        {{32, 32}, {16, 8}, 4, 256, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
-        {{1, 512}, {1, 128}, 4, 256, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 3},
+        {{64, 64}, {9, 9}, 15, 256, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 64},
+        {{32, 32}, {9, 9}, 4, 256, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 3},
+        {{32, 32}, {9, 9}, 2, 128, CONV_FFT_FP32, CONV_FFT_FP16, FBFFT_R2C, LAST, 24},
+        {{16, 16}, {7, 7}, 1, 128, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 128},
+        {{16, 16}, {3, 3}, 1, 128, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, LAST, 16},
+        {{45, 28}, {5, 4}, 4, 256, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 5},
+        {{32, 32}, {11, 11}, 3, 128, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
+        {{32, 32}, {16, 8}, 3, 128, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
+        {{1, 512}, {1, 128}, 3, 128, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 3},
         /* more taps, more points of the window, other types, the inverse, complex numbers */
         {{64, 64}, {12, 12}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
         {{16, 16}, {8, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
@@ -430,9 +430,9 @@ static void one_product(void **unused) {
         if (cases[i].slabs == 0)
             continue;
         assert_true(passes.count == 1 && passes.pass[0].matrix);
-        assert_int_equal(tile->threads, cases[i].threads);
-        assert_int_equal(tile->planes, 128);
-        assert_int_equal(cf_tile_blocks(tile, 129), 2 * cases[i].slabs);
+        assert_int_equal(tile->threads, 256);
+        assert_int_equal(tile->planes, cases[i].planes);
+        assert_int_equal(cf_tile_blocks(tile, tile->planes + 1), 2 * cases[i].slabs);
         assert_int_equal(tile->finds_scales, cases[i].spectrum == CONV_FFT_FP16 && cases[i].channels % 8 == 0);
         assert_true(tile->blocks * tile->shared <= facts.shared_per_multiprocessor);
     }

@@ -5,8 +5,8 @@
 #include "device/jit.h"
 
 enum {
-    TABLE = 32,       /* bytes, of a plane: where it is */
-    PLANES = 128,     /* of a block */
+    TABLE = 32, /* bytes, of a plane: where it is */
+    THREADS = 256,
     MOST_STEPS = 9,   /* sixteen taps each; they stay in registers */
     MOST_TURNS = 4096 /* different roots of one in the matrix */
 };
@@ -27,6 +27,13 @@ static int64_t rows_of(int64_t first, int64_t spread, int64_t count, int64_t par
     return rows;
 }
 
+/* Of a warp. More operands than these leave threads no registers, and planes that share a launch with others had better have few. */
+static int planes_of(const cf_transform_desc *t, int64_t steps) {
+    const int64_t points = t->spectrum.basis[0] * t->spectrum.basis[1] * t->spectrum.basis[2];
+    return t->tensor.dtype == CONV_FFT_FP32 || steps > 6 || points <= 256 ? 16 : 32;
+}
+
+/* A slab's share of the matrix: so that layers of 64 x 64 and 128 x 128 windows of 9 x 9 have about as many blocks as an H200 has room for. */
 static dense_shape shape_of(const cf_transform_desc *t) {
     const int64_t *basis = t->spectrum.basis;
     const cf_axis_window *w = t->window.axis;
@@ -38,7 +45,7 @@ static dense_shape shape_of(const cf_transform_desc *t) {
         s.turns = s.turns / cf_gcd(s.turns, basis[x]) * basis[x];
     s.steps = s.split ? halves : whole;
     s.tiles = cf_ceil_div(basis[0] * (s.split ? basis[1] / 2 : basis[1]) * (basis[2] / 2 + 1), 8);
-    s.slabs = cf_ceil_div(s.tiles, cf_max(1, 80 / s.steps));
+    s.slabs = cf_ceil_div(s.tiles, cf_max(1, (planes_of(t, s.steps) == 32 ? 56 : 112) / s.steps));
     s.slab = cf_ceil_div(s.tiles, s.slabs);
     return s;
 }
@@ -67,12 +74,6 @@ bool cf_dense_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     return s.steps <= MOST_STEPS && s.turns <= MOST_TURNS && own.shared <= facts->shared_per_block;
 }
 
-/* Of a warp. More operands than these leave threads no registers, and planes that share a launch with others had better have few. */
-static int planes_of(const cf_transform_desc *t, const dense_shape *s) {
-    const int64_t points = t->spectrum.basis[0] * t->spectrum.basis[1] * t->spectrum.basis[2];
-    return t->tensor.dtype == CONV_FFT_FP32 || s->steps > 6 || points <= 256 ? 16 : 32;
-}
-
 /* As few as compilers spill nothing with. */
 static int64_t registers_of(const cf_transform_desc *t, const dense_shape *s, int planes) {
     const int64_t parts = t->tensor.dtype == CONV_FFT_FP32 ? 2 : 1, sums = s->split ? 2 : 1;
@@ -82,9 +83,9 @@ static int64_t registers_of(const cf_transform_desc *t, const dense_shape *s, in
 void cf_dense_configure(cf_tile_config *tile, int threads, const cf_gpu_facts *facts) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const dense_shape s = shape_of(t);
-    const int of_warp = planes_of(t, &s);
+    const int of_warp = planes_of(t, s.steps);
     tile->slabs = (int)s.slabs;
-    tile->threads = threads > 0 ? threads : 32 * (PLANES / of_warp);
+    tile->threads = threads > 0 ? threads : THREADS;
     tile->planes = tile->threads / 32 * of_warp;
     tile->wide = 1;
     tile->finds_scales = cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % 8 == 0;

@@ -59,8 +59,9 @@ template <class K> struct Dense {
         sizeof(typename K::Offset) == 4 && !K::AXIS[0].checked && !K::AXIS[1].checked && !K::AXIS[2].checked;
     static constexpr int ACROSS = G::N2 / 2 + 1, DOWN = SPLIT ? G::N1 / 2 : G::N1;
     static constexpr int LINES = G::N0 * DOWN * ACROSS, TILES = dense_up(LINES, 8); /* of bins, or pairs of them */
-    /* Tiles of a slab: about 40 KB of the matrix. */
-    static constexpr int SLABS = dense_up(TILES, cf_max_of(1, 80 / STEPS)), SLAB = dense_up(TILES, SLABS);
+    /* Tiles of a slab: matrix_dense.c says why so many. */
+    static constexpr int SLABS = dense_up(TILES, cf_max_of(1, (PLANES == 32 ? 56 : 112) / STEPS)),
+                         SLAB = dense_up(TILES, SLABS);
     static constexpr int TURN = dense_multiple(dense_multiple(G::N0, G::N1), G::N2);
     static constexpr float GAIN = float(dense_gain<SCALED>(TURN));
     /* Words of shared memory; distances are such that lanes meet different banks. */
