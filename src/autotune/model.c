@@ -84,8 +84,11 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
                                  transform_rate(device, s, operand, tensor));
     /* From an H200: lines in matrix products whose blocks have many short ones, or one long one. */
     const double line_blocks = !lines ? 1.0 : points < 256.0 ? 1.45 : points >= 2048.0 ? 1.3 : 1.0;
-    cost.seconds = solid * line_blocks * (cost.seconds - device->stage_seconds) + device->stage_seconds;
-    if (s->basis[1] > 1)
+    /* From an H200: two kernels of 16-bit spectra, which move half of the bytes by as many instructions; few for w, mostly zeros. */
+    const bool two = is_large(device, s) && cf_dtype_bytes(s->dtype) == 2;
+    const double halves = !two ? 1.0 : operand == CF_W ? 0.6 : 1.3;
+    cost.seconds = solid * halves * line_blocks * (cost.seconds - device->stage_seconds) + device->stage_seconds;
+    if (s->basis[1] > 1 && !two)
         cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);
     /* From an H200: planes whose channels stand side by side, as single numbers of as many lines. */
     const bool strided = device->overlaps && tensor->channel_stride == 1 && tensor->axis_stride[2] != 1;
@@ -100,7 +103,8 @@ static bool one_product(const cf_device *device, const cf_spectrum *s, const cf_
     const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
     const int64_t taps = (int64_t)ceil(tensor_bytes / (double)cf_dtype_bytes(tensor->dtype) / planes),
                   counts[3] = {1, 1, taps};
-    if (device->tensor_flops <= 0.0 || cf_dtype_bytes(s->dtype) != 2 || !cf_dense_takes(s->basis, counts))
+    if (device->tensor_flops <= 0.0 || cf_dtype_bytes(s->dtype) != 2 || is_large(device, s) ||
+        !cf_dense_takes(s->basis, counts))
         return false;
     const double terms = (double)cf_round_up(taps, 16) * (tensor->dtype == CONV_FFT_FP32 ? 2.0 : 1.0),
                  share = s->basis[1] % 2 == 0 && taps > 16 ? 0.5 : 1.0;

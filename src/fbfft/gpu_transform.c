@@ -292,7 +292,7 @@ static conv_fft_status launch_ordered(const cf_gpu_transform *t, int variant, cf
     const bool beside = !sliced && d->beside > rows / apart && first % block == 0 && rows % block == 0;
     const int64_t together = sliced ? 1 : beside ? d->beside : rows / apart;
     call.planes = call.planes / rows * together;
-    call.row_step = beside ? d->between : apart;
+    call.row_step = sliced ? 1 : beside ? d->between : apart;
     for (int64_t i = 0; i < rows / together; ++i) {
         const int64_t row = beside ? i / d->between * block + i % d->between : i;
         call.row_first = call.row_base + row * t->passes.pass[0].tile[variant].problem.rows;

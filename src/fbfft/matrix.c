@@ -167,7 +167,8 @@ void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
 
 cf_tile_config cf_matrix_unaligned(const cf_tile_config *tile) {
     cf_tile_config c = cf_tile_unaligned(tile);
-    c.shared = c.planes / PLANES * octet_bytes(&c);
+    if (!c.slabs)
+        c.shared = c.planes / PLANES * octet_bytes(&c);
     return c;
 }
 

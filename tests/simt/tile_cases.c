@@ -373,7 +373,7 @@ static void layers(conv_fft_dtype dtype, bool halves, bool cut, int every) {
         c->added = c->overlapping || i % 8 == 3;
         c->shifted = i % 4 == 2;
         c->halves = halves;
-        if (i % 11 == 8 && rank == 2 && !halves)
+        if (i % 11 % 5 == 3 && rank == 2 && !halves) /* two kernels, either way */
             c->shared = 3000;
         if (cut) {
             c->shared = rank == 3 ? 20000 : 25 * d.basis[0] * d.basis[1];
