@@ -97,13 +97,15 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
     return cost;
 }
 
-/* The transform of w by one matrix product (fbfft/matrix_dense.h), of FP32 by two; where rows are even, half of it. False: it is none. */
+/* The transform of w by one matrix product (fbfft/matrix_dense.h), of FP32 by two; where rows are even, half of it. False: it has too many taps, or
+ * planes too large. */
 static bool one_product(const cf_device *device, const cf_spectrum *s, const cf_tensor *tensor, double tensor_bytes,
                         cf_stage_cost *cost) {
     const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
     const int64_t taps = (int64_t)ceil(tensor_bytes / (double)cf_dtype_bytes(tensor->dtype) / planes),
                   counts[3] = {1, 1, taps};
-    if (device->tensor_flops <= 0.0 || cf_dtype_bytes(s->dtype) != 2 || is_large(device, s) ||
+    const double plane = (double)(s->basis[0] * s->basis[1] * (s->basis[2] / 2 + 1)); /* fits a multiprocessor */
+    if (device->tensor_flops <= 0.0 || cf_dtype_bytes(s->dtype) != 2 || 8.0 * plane > 200e3 ||
         !cf_dense_takes(s->basis, counts))
         return false;
     const double terms = (double)cf_round_up(taps, 16) * (tensor->dtype == CONV_FFT_FP32 ? 2.0 : 1.0),

@@ -187,14 +187,14 @@ static conv_fft_status clear(cf_device *device, void *memory, size_t bytes, stru
  * does the slowest axis. */
 static bool has_short_transforms(const cf_device *device, const int64_t basis[3]) {
     const int64_t room = ((const cf_gpu_layers *)device)->gpu->facts.shared_per_block;
-    const int64_t slowest = basis[0] > 1 ? basis[0] : basis[1];
     const int64_t inner[3] = {1, basis[0] > 1 ? basis[1] : 1, basis[2]};
     const int64_t *const blocks[2] = {basis, inner};
-    for (int i = 0; i < (slowest > 1 ? 2 : 1); ++i) {
+    for (int i = 0; i < 2; ++i) {
         const int64_t *n = blocks[i];
         const int64_t rows =
             cf_matrix_takes_line(n, false) ? 1 : n[1] + 1; /* even lines are half as many complex numbers */
-        if (8 * 4 * n[0] * rows * (n[2] + 6) <= room)
+        const int64_t gaps = n[2] > 64 ? 22 : 6;           /* of a line; between steps, too, where it takes two */
+        if (8 * 4 * n[0] * rows * (n[2] + gaps) <= room)
             return true;
     }
     return false;

@@ -155,7 +155,8 @@ struct cf_device {
     double stage_seconds; /* fixed cost of one stage */
     bool overlaps;        /* arithmetic goes on while memory is read and written: the longer of the two counts */
     /* Transforms reach `flops` where the last axis is a multiple of row_unit and no axis is longer than line_points, at half that
-     * else. Spectra of a basis of more than plane_points, of several axes, are written and read once more, but for those in 16 bits. */
+     * else. Spectra of a basis of more than plane_points, of several axes, are written and read once more; those in 16 bits where eight
+     * planes do not fit a multiprocessor. */
     int64_t row_unit, line_points, plane_points;
     double
         ordered_seconds; /* for each tile of a sample, where tiles are stored in order; for each tile if spectra are large */

@@ -235,7 +235,7 @@ static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant
                  spectrum = cf_dtype_bytes(t->problem.transform.spectrum.dtype);
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
-                       (long long)call.planes, (long long)INT32_MAX * tile->planes);
+                       (long long)call.planes, (long long)INT32_MAX / cf_max(1, tile->slabs) * tile->planes);
     for (int64_t group = 0; group < groups; group += MOST_GROUPS) {
         const unsigned many = (unsigned)cf_min(MOST_GROUPS, groups - group);
         const cf_launch shape = {{(unsigned)blocks, many, 1}, {(unsigned)tile->threads, 1, 1}, (size_t)tile->shared};
@@ -398,7 +398,7 @@ conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_
         blocks += cf_tile_blocks(tile, call[i].planes);
         if (blocks > INT32_MAX)
             return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
-                           (long long)call[i].planes, (long long)INT32_MAX * tile->planes);
+                           (long long)call[i].planes, (long long)INT32_MAX / cf_max(1, tile->slabs) * tile->planes);
     }
     const cf_tile_config *tile = pair->tile[variant];
     const cf_launch shape = {{(unsigned)blocks, (unsigned)c[0].groups, 1},

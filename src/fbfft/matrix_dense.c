@@ -33,6 +33,13 @@ static int planes_of(const cf_transform_desc *t, int64_t steps) {
     return t->tensor.dtype == CONV_FFT_FP32 || steps > 6 || points <= 256 ? 16 : 32;
 }
 
+static int64_t turns_of(const int64_t basis[3]) {
+    int64_t turns = 1;
+    for (int x = 0; x < 3; ++x)
+        turns = turns / cf_gcd(turns, basis[x]) * basis[x];
+    return turns;
+}
+
 /* A slab's share of the matrix: so that layers of 64 x 64 and 128 x 128 windows of 9 x 9 have about as many blocks as an H200 has room for. */
 static dense_shape shape_of(const cf_transform_desc *t) {
     const int64_t *basis = t->spectrum.basis;
@@ -40,9 +47,7 @@ static dense_shape shape_of(const cf_transform_desc *t) {
     const int64_t across = w[0].count * w[2].count, whole = steps_of(across * w[1].count);
     const int64_t halves = steps_of(across * rows_of(w[1].first, w[1].spread, w[1].count, 0)) +
                            steps_of(across * rows_of(w[1].first, w[1].spread, w[1].count, 1));
-    dense_shape s = {.turns = 1, .split = basis[1] % 2 == 0 && halves < 2 * whole};
-    for (int x = 0; x < 3; ++x)
-        s.turns = s.turns / cf_gcd(s.turns, basis[x]) * basis[x];
+    dense_shape s = {.turns = turns_of(basis), .split = basis[1] % 2 == 0 && halves < 2 * whole};
     s.steps = s.split ? halves : whole;
     s.tiles = cf_ceil_div(basis[0] * (s.split ? basis[1] / 2 : basis[1]) * (basis[2] / 2 + 1), 8);
     s.slabs = cf_ceil_div(s.tiles, cf_max(1, (planes_of(t, s.steps) == 32 ? 56 : 112) / s.steps));
@@ -52,7 +57,8 @@ static dense_shape shape_of(const cf_transform_desc *t) {
 
 bool cf_dense_takes(const int64_t basis[3], const int64_t counts[3]) {
     const int64_t taps = counts[0] * counts[1] * counts[2];
-    return taps > 0 && taps <= 16 * (MOST_STEPS - 1) && 4 * taps <= basis[0] * basis[1] * basis[2];
+    return turns_of(basis) <= MOST_TURNS && taps > 0 && taps <= 16 * (MOST_STEPS - 1) &&
+           4 * taps <= basis[0] * basis[1] * basis[2];
 }
 
 bool cf_dense_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
@@ -71,7 +77,7 @@ bool cf_dense_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     const dense_shape s = shape_of(t);
     cf_tile_config own = *tile;
     cf_dense_configure(&own, 0, facts);
-    return s.steps <= MOST_STEPS && s.turns <= MOST_TURNS && own.shared <= facts->shared_per_block;
+    return s.steps <= MOST_STEPS && own.shared <= facts->shared_per_block;
 }
 
 /* As few as compilers spill nothing with. */

@@ -5,7 +5,7 @@
 
 #include "fbfft/tile.h"
 
-/* Whether a window of so many elements is one that it takes, whatever its types. */
+/* Whether a window of so many elements is one that it takes, whatever its types: few, in a basis with at most 4096 roots of one. */
 bool cf_dense_takes(const int64_t basis[3], const int64_t counts[3]);
 
 /* Whether it computes what this kernel of tile.cuh would. */

@@ -238,6 +238,8 @@ void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_g
         pair[0].blocks = pair[1].blocks = (int)cf_min(pair[0].blocks, pair[1].blocks);
         return;
     }
+    if (is_dense(pass[0]))
+        pair[0].blocks = pair[1].blocks = (int)cf_min(pair[0].blocks, pair[1].blocks);
     if (pass[0]->matrix != pass[1]->matrix)
         pair[0].threads = threads_of(pass);
     if (!pass[0]->matrix || !pass[1]->matrix)

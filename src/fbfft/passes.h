@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a transform is cut into kernels: one where a plane fits a block's shared memory (frequency-major: as many planes as make pieces of
- * 32 bytes), else one more for each axis that does not. */
+ * 32 bytes), else one more for each axis that does not; of spectra in 16 bits one more at most. */
 #ifndef CF_FBFFT_PASSES_H
 #define CF_FBFFT_PASSES_H
 
@@ -14,7 +14,7 @@
 /* One kernel, for pointers aligned as it likes them and for others. */
 typedef struct cf_fft_pass {
     bool plain;  /* dense real planes: kernels/real1d.cuh and real2d.cuh; else kernels/tile.cuh */
-    bool matrix; /* but kernels/matrix.cuh */
+    bool matrix; /* but kernels/matrix*.cuh */
     cf_fft_config real[2];
     cf_tile_config tile[2];
 } cf_fft_pass;

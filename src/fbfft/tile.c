@@ -439,12 +439,13 @@ static int early_pieces(const cf_tile_config *c, int64_t wide) {
     cf_tile_config even = *c;
     cf_axis_window *const w = &even.problem.fft.transform.window.axis[2];
     const int64_t first = w->origin - w->first;
+    const int early = (int)((first % wide + wide) % wide);
     if (t->inverse || !c->staged || c->planes_touch || (cf_tile_checked(w) && w->mode != CONV_FFT_PAD_ZEROS) ||
-        cf_max(w->lower, 0) % wide || cf_min(w->upper, w->size) % wide)
+        cf_max(w->lower, 0) % wide || cf_min(w->upper, w->size) % wide || (early == 0 && w->first % wide))
         return -1;
     w->origin = w->first = 0;
     w->count = w->count / wide * wide;
-    return cf_tile_has_pieces(&even, wide) ? (int)((first % wide + wide) % wide) : -1;
+    return cf_tile_has_pieces(&even, wide) ? early : -1;
 }
 
 /* What does not depend on how planes share a block. points: that one step along axis 2 may have; of_columns: along the others. */

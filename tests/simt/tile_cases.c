@@ -391,7 +391,8 @@ static void early_rows(void) {
         {.basis = 36, .input = 64, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2},
         {.basis = 24, .input = 40, .kernel = 7, .stride = 1, .dilation = 1, .pad = 3, .tiles = 3},
         {.basis = 12, .input = 18, .kernel = 4, .stride = 1, .dilation = 1, .pad = 1, .tiles = 3},
-        {.basis = 28, .input = 24, .kernel = 4, .stride = 1, .dilation = 1, .pad = 3, .tiles = 1}};
+        {.basis = 28, .input = 24, .kernel = 4, .stride = 1, .dilation = 1, .pad = 3, .tiles = 1},
+        {.basis = 20, .input = 32, .kernel = 7, .stride = 1, .dilation = 1, .pad = 4, .tiles = 3}};
     static const layer_axis columns[] = {
         {.basis = 10, .input = 12, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 2},
         {.basis = 9, .input = 11, .kernel = 4, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2}};

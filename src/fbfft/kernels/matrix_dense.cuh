@@ -4,7 +4,7 @@
  *
  *     X[k][plane] = sum over taps j of w[j][plane] w_N0^k0j0 w_N1^k1j1 w_N2^k2j2
  *
- * for any basis. Rows g and g + 8 of a product are the real and imaginary part of bin g of eight, its columns are planes; lane = 4 g + t. Sums are in
+ * for any basis whose axes have at most 4096 roots of one between them. Rows g and g + 8 of a product are the real and imaginary part of bin g of eight, its columns are planes; lane = 4 g + t. Sums are in
  * FP32, so numbers are rounded once, to words; and the matrix is, to multiples of a gain as in matrix.cuh. FP32 planes are the sum of
  * two numbers of 16 bits.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Transforms of real lines of 16 to 128 points, as those of planes in matrix.cuh but for columns: one product with the whole matrix, so that no
- * number is rounded on its way. A warp has several octets, whose points or bins are in its registers, and reads the matrix once for all of them.
+ * number of 16 bits is rounded on its way, and one of FP32 before it. A warp has several octets, whose points or bins are in its registers, and reads the matrix once for all of them.
  *
  *     forward    the matrix is the left operand and eight lines are the right one: neighbouring lanes store bins of neighbouring lines
  *     inverse    bins of sixteen lines are the left operand and the matrix is the right one: neighbouring lanes store neighbouring points

@@ -1229,7 +1229,7 @@ template <class K> CF_DEVICE float largest_loaded(smem<cplx> z) {
             const int i = n / QUADS % ROWS + G::template lo<1>(), i0 = n / (QUADS * ROWS) % G::D0 + G::template lo<0>();
             const smem<cplx> line = z + (n / (QUADS * ROWS * G::D0) * G::PLANE + i0 * G::SLAB + i / 2 * G::PITCH);
             float4 q = smem_cast<float4>(line)[n % QUADS + i % 2 * QUADS];
-            if constexpr (K::EARLY > 0) { /* the window's alone */
+            if constexpr (K::EARLY > 0 || G::LINE_HI % K::WIDE != 0) { /* the window's alone */
                 const int from = G::LINE_LO + K::EARLY - 4 * (n % QUADS), to = G::LINE_HI + K::EARLY - 4 * (n % QUADS);
                 q.x = from <= 0 ? q.x : 0.0f;
                 q.y = from <= 1 && to > 1 ? q.y : 0.0f;
