@@ -184,6 +184,8 @@ void cf_matrix_emit_config(const cf_tile_config *tile, const char *name, cf_text
                 : d->inverse ? "_INVERSE"
                              : "_FORWARD",
                 (long long)tile->shared);
+    if (tile->slabs)
+        cf_text_add(t, "static_assert(Dense<%s>::SLABS == %d, \"the planner counts otherwise\");\n", name, tile->slabs);
 }
 
 void cf_matrix_emit(const cf_tile_config *tile, cf_text *t) {
