@@ -25,17 +25,18 @@ static double elements(const int64_t extents[5]) {
     return product;
 }
 
-/* Whether eight planes with 16-bit spectra share a multiprocessor's memory. */
-static bool eight_fit(const cf_spectrum *s) {
+/* Whether so many planes with 16-bit spectra share a multiprocessor's memory. */
+static bool planes_fit(const cf_spectrum *s, int planes) {
     const double plane = 8.0 * (double)(s->basis[0] * s->basis[1] * (s->basis[2] / 2 + 1)), most = 200e3;
-    return CF_SCALE_COLUMNS * plane <= most;
+    return planes * plane <= most;
 }
 
 /* Whether spectra are written and read once more on their way. */
 static bool is_large(const cf_device *device, const cf_spectrum *s) {
     const int64_t points = s->basis[0] * s->basis[1] * s->basis[2];
     return points > cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]) &&
-           (cf_dtype_bytes(s->dtype) > 2 ? points > device->plane_points : device->overlaps && !eight_fit(s));
+           (cf_dtype_bytes(s->dtype) > 2 ? points > device->plane_points
+                                         : device->overlaps && !planes_fit(s, CF_SCALE_COLUMNS));
 }
 
 /* What a block needs for a plane of so many points before the next one can begin, however few there are. From an H200. */
@@ -53,7 +54,9 @@ static bool by_matrices(const cf_device *device, const cf_spectrum *s, int opera
 }
 
 /* Whether the blocks of a transform find the scales of their planes: those of eight of one row. */
-static bool finds_scales(const cf_spectrum *s) { return s->columns % CF_SCALE_COLUMNS == 0 && eight_fit(s); }
+static bool finds_scales(const cf_spectrum *s) {
+    return s->columns % CF_SCALE_COLUMNS == 0 && planes_fit(s, CF_SCALE_COLUMNS);
+}
 
 /* The rate of a transform's arithmetic, from an H200; of lines in matrix products, that of planes in a profile of L2, whose instructions are as many. With
  * spectra in 16 bits, other kernels have eight planes at a time, which are more than is best, but for those of w, mostly zeros. */
@@ -104,8 +107,7 @@ static bool one_product(const cf_device *device, const cf_spectrum *s, const cf_
     const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
     const int64_t taps = (int64_t)ceil(tensor_bytes / (double)cf_dtype_bytes(tensor->dtype) / planes),
                   counts[3] = {1, 1, taps};
-    const double plane = (double)(s->basis[0] * s->basis[1] * (s->basis[2] / 2 + 1)); /* fits a multiprocessor */
-    if (device->tensor_flops <= 0.0 || cf_dtype_bytes(s->dtype) != 2 || 8.0 * plane > 200e3 ||
+    if (device->tensor_flops <= 0.0 || cf_dtype_bytes(s->dtype) != 2 || !planes_fit(s, 1) ||
         !cf_dense_takes(s->basis, counts))
         return false;
     const double terms = (double)cf_round_up(taps, 16) * (tensor->dtype == CONV_FFT_FP32 ? 2.0 : 1.0),

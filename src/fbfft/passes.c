@@ -232,14 +232,13 @@ void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_g
                        cf_tile_config pair[2]) {
     for (int i = 0; i < 2; ++i)
         pair[i] = pass[i]->tile[variant];
-    if (is_dense(pass[0]) != is_dense(pass[1])) { /* any number of warps will do */
+    if (is_dense(pass[0]) || is_dense(pass[1])) {
         const int dense = is_dense(pass[1]);
-        cf_dense_configure(&pair[dense], pair[1 - dense].threads, facts);
+        if (!is_dense(pass[1 - dense])) /* any number of warps will do */
+            cf_dense_configure(&pair[dense], pair[1 - dense].threads, facts);
         pair[0].blocks = pair[1].blocks = (int)cf_min(pair[0].blocks, pair[1].blocks);
         return;
     }
-    if (is_dense(pass[0]))
-        pair[0].blocks = pair[1].blocks = (int)cf_min(pair[0].blocks, pair[1].blocks);
     if (pass[0]->matrix != pass[1]->matrix)
         pair[0].threads = threads_of(pass);
     if (!pass[0]->matrix || !pass[1]->matrix)

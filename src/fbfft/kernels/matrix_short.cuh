@@ -55,9 +55,7 @@ CF_DEVICE Places<K> matrix_short_places(smem<char> table, int first, const TileC
 }
 
 /* THROUGH: lines of a warp between memory and its own part of shared memory, neighbouring words or numbers of each by neighbouring lanes. */
-template <class K, int UNITS> struct MatrixAcross {
-    static constexpr int LANES = UNITS < 32 ? UNITS : 32, LINES = 32 / LANES;
-};
+template <int UNITS> struct MatrixAcross { static constexpr int LANES = UNITS < 32 ? UNITS : 32, LINES = 32 / LANES; };
 
 /* A word of a line, from its point x on; what is beyond the data is zero. */
 template <class K, class Line> CF_DEVICE unsigned matrix_short_word(const Line &line, int x, bool whole) {
@@ -82,7 +80,7 @@ template <class K>
 CF_DEVICE void matrix_short_bring(smem<unsigned> own, const Places<K> &places,
                                   const typename K::Storage::bits *signal) {
     typedef Matrix<K> M;
-    typedef MatrixAcross<K, M::BYTES * M::N2 / 4> A;
+    typedef MatrixAcross<M::BYTES * M::N2 / 4> A;
     constexpr int NUMBERS = 4 / M::BYTES;
     const int lane = int(threadIdx.x) % 32;
 #pragma unroll 4
@@ -101,7 +99,7 @@ template <class K>
 CF_DEVICE void matrix_short_leave(smem<unsigned> own, const Places<K> &places, typename K::Storage::bits *signal) {
     typedef Matrix<K> M;
     typedef typename K::Storage::bits bits;
-    typedef MatrixAcross<K, M::N2 / K::WIDE> A;
+    typedef MatrixAcross<M::N2 / K::WIDE> A;
     constexpr int WORDS = 4 / M::BYTES / K::WIDE; /* 2: of half words */
     const int lane = int(threadIdx.x) % 32, lines = min(places.live, 8 * M::EACH);
 #pragma unroll 2
