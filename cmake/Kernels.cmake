@@ -20,15 +20,15 @@ endfunction()
 set(fft_headers platform complex dft line copy real2d real1d pairs1d storage order tile)
 list(TRANSFORM fft_headers PREPEND "fbfft/kernels/")
 conv_fft_embed(cf_fbfft_kernel_text fbfft/kernel_text.h kernel_text ${fft_headers})
-conv_fft_embed(cf_half_kernel_text fbfft/kernel_text.h half_text fbfft/kernels/half fbfft/kernels/half_lines
+conv_fft_embed(cf_half_kernel_text fbfft/kernel_text.h half_text fbfft/kernels/multiply fbfft/kernels/half fbfft/kernels/half_lines
                fbfft/kernels/half_step fbfft/kernels/half_tile)
-conv_fft_embed(cf_matrix_kernel_text fbfft/kernel_text.h matrix_text fbfft/kernels/half fbfft/kernels/matrix
+conv_fft_embed(cf_matrix_kernel_text fbfft/kernel_text.h matrix_text fbfft/kernels/multiply fbfft/kernels/half fbfft/kernels/matrix
                fbfft/kernels/matrix_rows fbfft/kernels/matrix_scales fbfft/kernels/matrix_forward fbfft/kernels/matrix_inverse
                fbfft/kernels/matrix_lines fbfft/kernels/matrix_dense fbfft/kernels/matrix_short)
 conv_fft_embed(cf_fused_kernel_text conv/fused_text.h fused_text conv/kernels/planes conv/kernels/steps conv/kernels/abreast
                conv/kernels/fused conv/kernels/kept conv/kernels/long conv/kernels/columns)
-conv_fft_embed(cf_product_kernel_text conv/product_text.h product_text conv/kernels/tensor conv/kernels/product
-               conv/kernels/half_product)
+conv_fft_embed(cf_product_kernel_text conv/product_text.h product_text fbfft/kernels/multiply conv/kernels/tensor
+               conv/kernels/product conv/kernels/half_product)
 conv_fft_embed(cf_stage_kernel_text conv/stage_text.h stage_text conv/kernels/stages conv/kernels/direct
                conv/kernels/reference)
 conv_fft_embed(cf_scan_kernel_text conv/scan_text.h scan_text conv/kernels/scan)

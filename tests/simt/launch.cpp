@@ -33,6 +33,8 @@ static const char *name_of(kind what) {
         return "shuffle source";
     case kind::shuffle_width:
         return "shuffle width";
+    case kind::divergence:
+        return "divergence";
     case kind::bulk:
         return "bulk copy";
     }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix instructions of a whole warp, made of shuffles. Included by simt.h. */
+/* Matrix instructions of a whole warp, made of shuffles; PTX wants all lanes at the same one (.aligned). Included by simt.h. */
 #ifndef SIMT_MATRIX_H
 #define SIMT_MATRIX_H
 
 /* ldmatrix.x4: lane l names the 16 bytes of row l % 8 of matrix l / 8, and receives word l % 4 of row l / 4 of each. */
 inline void simt_load_matrices(unsigned r[4], smem<uint4> from, int unit) {
     const int lane = static_cast<int>(threadIdx.x % 32);
+    simt::whole_warp();
     for (int i = 0; i < 4; ++i) {
         const int row = __shfl_sync(~0u, unit, 8 * i + lane / 4);
         r[i] = smem_cast<unsigned>(from + row)[lane % 4];
@@ -15,6 +16,7 @@ inline void simt_load_matrices(unsigned r[4], smem<uint4> from, int unit) {
 /* movmatrix.trans: of the 8 x 8 numbers of 16 bits whose row l / 4 has lane l's word in place l % 4. */
 inline unsigned simt_transposed(unsigned word) {
     const int lane = static_cast<int>(threadIdx.x % 32), column = lane / 4, row = lane % 4 * 2;
+    simt::whole_warp();
     const unsigned low = __shfl_sync(~0u, word, 4 * row + column / 2),
                    high = __shfl_sync(~0u, word, 4 * (row + 1) + column / 2);
     const int shift = column % 2 * 16;
@@ -35,19 +37,19 @@ inline double simt_dot(unsigned a, unsigned b, float (*number)(unsigned short)) 
     return half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16);
 }
 
-/* What the lanes of each warp bring to a product; they meet in a shuffle, which, other than a barrier, orders nothing else. */
+/* What the lanes of each warp bring to a product; where they meet orders nothing else, other than a barrier. */
 struct simt_operands {
     unsigned a[4], b[2];
 };
 inline simt_operands simt_brought[32][32];
 
 /* mma.m16n8k16 of such numbers with sums in FP32. */
-inline void simt_multiply(float d[4], const unsigned a[4], const unsigned b[2], float (*number)(unsigned short)) {
+inline void simt_multiply(float d[4], const unsigned a[4], unsigned b0, unsigned b1, float (*number)(unsigned short)) {
     const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, column = lane % 4 * 2;
     simt_operands *const all = simt_brought[threadIdx.x / 32];
     double sum[4] = {d[0], d[1], d[2], d[3]};
-    all[lane] = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
-    __shfl_sync(~0u, 0, 0);
+    all[lane] = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
+    simt::whole_warp();
     for (int t = 0; t < 4; ++t)
         for (int word = 0; word < 2; ++word)
             for (int half = 0; half < 2; ++half)
@@ -58,11 +60,11 @@ inline void simt_multiply(float d[4], const unsigned a[4], const unsigned b[2], 
     for (int i = 0; i < 4; ++i)
         d[i] = simt_cut(sum[i]);
 }
-inline void simt_multiply_halves(float d[4], const unsigned a[4], const unsigned b[2]) {
-    simt_multiply(d, a, b, cf_half_to_float);
+inline void simt_multiply_halves(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    simt_multiply(d, a, b0, b1, cf_half_to_float);
 }
-inline void simt_multiply_bf16(float d[4], const unsigned a[4], const unsigned b[2]) {
-    simt_multiply(d, a, b, cf_bf16_to_float);
+inline void simt_multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    simt_multiply(d, a, b0, b1, cf_bf16_to_float);
 }
 
 #endif

@@ -44,6 +44,7 @@ SIMT_VECTORS(unsigned short, ushort)
 namespace simt {
 
 enum class operation {
+    aligned,
     sync_warp,
     shuffle_index,
     shuffle_xor,
@@ -53,6 +54,7 @@ enum class operation {
 
 void sync_block(site where);
 void sync_warp(unsigned mask, site where);
+void whole_warp(); /* an instruction that all lanes of a warp must execute together, at one place of the kernel */
 std::uint64_t shuffle(operation what, unsigned mask, std::uint64_t bits, unsigned bytes, int argument, int width,
                       site where);
 void check_global(const void *p, std::size_t alignment);

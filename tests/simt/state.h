@@ -17,6 +17,8 @@ struct group {
     operation what;
     unsigned bytes; /* of a shuffled value */
     std::uint32_t mask, arrived;
+    std::uint64_t path;      /* of the first lane at an aligned operation .. */
+    std::uint32_t elsewhere; /* .. and lanes that came another way */
 };
 
 struct warp {

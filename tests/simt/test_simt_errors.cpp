@@ -228,6 +228,48 @@ static void test_shuffle_arguments() {
     expect(simt::kind::shuffle_width, 32, 0, [] { (void)__shfl_sync(~0u, 1, 0, 12); });
 }
 
+/* A product of the whole warp, and its rows' sums; zeros are as good as any. */
+[[gnu::noinline]] static float multiply_once(float start) {
+    const unsigned a[4] = {};
+    float d[4] = {start, start, start, start};
+    simt_multiply_halves(d, a, 0, 0);
+    return d[0] + d[3];
+}
+
+static void test_divergence() {
+    float sums[64];
+    expect(simt::kind::divergence, 64, 0, [&] { /* at different places */
+                                                if (threadIdx.x % 32 < 16)
+                                                    sums[threadIdx.x] = multiply_once(1);
+                                                else
+                                                    sums[threadIdx.x] = multiply_once(2) + 1;
+    });
+    expect(simt::kind::divergence, 32, 0, [&] { /* some as often, but elsewhere */
+                                                sums[threadIdx.x] = 0;
+                                                for (int i = 0; i < 3; i++)
+                                                    if (i == 1 && threadIdx.x == 7)
+                                                        sums[threadIdx.x] -= multiply_once(3);
+                                                    else
+                                                        sums[threadIdx.x] += multiply_once(4);
+    });
+    expect(simt::kind::divergence, 32, 0,
+           [&] { sums[threadIdx.x] = threadIdx.x < 4 ? (float)simt_transposed(1) : 1 - (float)simt_transposed(2); });
+    expect(simt::kind::mask, 32, 0, [&] { /* some not at all */
+                                          if (threadIdx.x != 3)
+                                              sums[threadIdx.x] = multiply_once(1);
+    });
+    CHECK_CLEAN(simt::launch(2, 64, 0, [&] { /* warps may go their own ways */
+                                             sums[threadIdx.x] = 0;
+                                             for (int i = 0; i < 3; i++)
+                                                 if (threadIdx.x < 32)
+                                                     sums[threadIdx.x] += multiply_once(1);
+                                                 else
+                                                     sums[threadIdx.x] += multiply_once(2) - multiply_once(4);
+    }));
+    for (int i = 0; i < 64; i++)
+        CHECK(sums[i] == (i < 32 ? 6 : -12));
+}
+
 /* ---- the launch, and how errors read */
 
 static void test_bad_launch() {
@@ -366,6 +408,7 @@ int main() {
                       {"early return", test_early_return},
                       {"masks", test_masks},
                       {"arguments of shuffles", test_shuffle_arguments},
+                      {"divergence", test_divergence},
                       {"bulk copies", test_bulk_copies},
                       {"bad launch", test_bad_launch},
                       {"report", test_report}});

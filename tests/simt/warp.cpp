@@ -5,7 +5,8 @@
 namespace simt {
 
 const char *name_of(operation what) {
-    const char *const names[] = {"__syncwarp", "__shfl_sync", "__shfl_xor_sync", "__shfl_up_sync", "__shfl_down_sync"};
+    const char *const names[] = {"a matrix instruction", "__syncwarp",     "__shfl_sync",
+                                 "__shfl_xor_sync",      "__shfl_up_sync", "__shfl_down_sync"};
     return names[static_cast<int>(what)];
 }
 
@@ -44,23 +45,45 @@ static group *find_group(warp *w, operation what, unsigned bytes, std::uint32_t 
             return g;
     }
     group *g = &w->groups[w->group_count++]; /* at most one for every waiting lane */
-    *g = {what, bytes, mask, 0};
+    *g = {what, bytes, mask, 0, 0, 0};
     return g;
 }
 
 static void complete(warp *w, group *g) {
     if (g->what == operation::sync_warp)
         order_lanes(w, g->mask);
-    else
+    else if (g->what != operation::aligned)
         exchange(w, *g);
+    if (g->elsewhere)
+        report_error(kind::divergence, now.current,
+                     "a matrix instruction of the whole warp: lanes 0x%08x are at another one", g->elsewhere);
     if (g->mask == w->present)
         count_requests(static_cast<unsigned>(w - now.warp_of));
     wake(w, g->mask);
     *g = w->groups[--w->group_count];
 }
 
+/* The calls that the running thread is in, as one number: their return addresses, which follow frame pointers up its stack.
+ * Code that a compiler has in line has an address for each place that calls it. */
+[[gnu::noinline]] static std::uint64_t path_of_calls() {
+    std::uint64_t path = 1;
+#if defined(__x86_64__) || defined(__aarch64__)
+    const fiber &own = now.thread[now.current];
+    const auto low = reinterpret_cast<std::uintptr_t>(own.memory), high = low + own.bytes;
+    auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    for (std::uintptr_t below = low; frame > below && frame + 16 <= high && frame % 8 == 0;) {
+        std::uintptr_t words[2];
+        std::memcpy(words, reinterpret_cast<const void *>(frame), sizeof words);
+        path = (path ^ words[1]) * 0x9e3779b97f4a7c15u;
+        below = frame;
+        frame = words[0];
+    }
+#endif
+    return path;
+}
+
 /* False if the caller is not in the mask, and so meets nobody. */
-static bool meet(operation what, unsigned bytes, std::uint32_t mask, site where) {
+static bool meet(operation what, unsigned bytes, std::uint32_t mask, site where, std::uint64_t path = 0) {
     warp *w = now.own;
     const unsigned lane = now.lane;
     if (!(mask >> lane & 1)) {
@@ -72,6 +95,10 @@ static bool meet(operation what, unsigned bytes, std::uint32_t mask, site where)
                      name_of(what), mask, w->present);
     now.last[now.current] = where;
     group *g = find_group(w, what, bytes, mask & w->present);
+    if (!g->arrived)
+        g->path = path;
+    if (path != g->path)
+        g->elsewhere |= 1u << lane;
     g->arrived |= 1u << lane;
     suspend();
     if (g->arrived == g->mask)
@@ -79,6 +106,8 @@ static bool meet(operation what, unsigned bytes, std::uint32_t mask, site where)
     give_way();
     return true;
 }
+
+void whole_warp() { meet(operation::aligned, 0, ~0u, now.last[now.current], path_of_calls()); }
 
 void sync_warp(unsigned mask, site where) { meet(operation::sync_warp, 0, mask, where); }
 
@@ -98,6 +127,7 @@ static int source_lane(operation what, int lane, int argument, int width) {
     case operation::shuffle_down:
         source = lane + (argument & 31);
         return source <= last ? source : lane;
+    case operation::aligned:
     case operation::sync_warp:
         break;
     }

@@ -362,13 +362,6 @@ template <class P> CF_DEVICE void half_columns(unsigned b[4], smem<char> shared,
     }
 }
 
-template <class P> CF_DEVICE void half_multiply(float d[4], const unsigned a[4], const unsigned b[2]) {
-    if constexpr (P::Bins::SCALED)
-        multiply_halves(d, a, b);
-    else
-        multiply_bf16(d, a, b);
-}
-
 /* sums += the product of a chunk, which begins at a word of shared memory. */
 template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> shared, unsigned chunk, int warp, int lane) {
     const int a_at = half_rows_at<P>(chunk, warp % P::WARPS_M * (16 * P::MT), lane),
@@ -385,8 +378,8 @@ template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> share
             for (int i = 0; i < 2; ++i)
 #pragma unroll
                 for (int m = 0; m < P::MT; ++m) {
-                    half_multiply<P>(s.re[m][n + i], a.word[m], b + 2 * i);
-                    half_multiply<P>(s.im[m][n + i], a.turned[m], b + 2 * i);
+                    multiply_bins<typename P::Bins>(s.re[m][n + i], a.word[m], b[2 * i], b[2 * i + 1]);
+                    multiply_bins<typename P::Bins>(s.im[m][n + i], a.turned[m], b[2 * i], b[2 * i + 1]);
                 }
         }
     }

@@ -215,16 +215,16 @@ CF_DEVICE void product_chunk(ProductSums<P> &s, const ProductRows<P> &a, smem<ui
             if constexpr (P::PARTS == 2) {
 #pragma unroll
                 for (int step = 0; step < 2; ++step) {
-                    multiply_halves(re, a.word[m][step][1], &b[0][2 * step]);
-                    multiply_halves(im, a.word[m][step][1], &turned[0][2 * step]);
-                    multiply_halves(re, a.word[m][step][0], &b[1][2 * step]);
-                    multiply_halves(im, a.word[m][step][0], &turned[1][2 * step]);
+                    multiply_halves(re, a.word[m][step][1], b[0][2 * step], b[0][2 * step + 1]);
+                    multiply_halves(im, a.word[m][step][1], turned[0][2 * step], turned[0][2 * step + 1]);
+                    multiply_halves(re, a.word[m][step][0], b[1][2 * step], b[1][2 * step + 1]);
+                    multiply_halves(im, a.word[m][step][0], turned[1][2 * step], turned[1][2 * step + 1]);
                 }
             }
 #pragma unroll
             for (int step = 0; step < 2; ++step) {
-                multiply_halves(re, a.word[m][step][0], &b[0][2 * step]);
-                multiply_halves(im, a.word[m][step][0], &turned[0][2 * step]);
+                multiply_halves(re, a.word[m][step][0], b[0][2 * step], b[0][2 * step + 1]);
+                multiply_halves(im, a.word[m][step][0], turned[0][2 * step], turned[0][2 * step + 1]);
             }
             product_add(s.re[m][n], re, a.factor[m], columns);
             product_add(s.im[m][n], im, a.factor[m], columns);

@@ -2,14 +2,12 @@
 /* Instructions of tensor cores that multiply FP16 numbers, two in a word, and what feeds them. */
 #pragma once
 
-#include "fbfft/kernels/storage.cuh"
+#include "fbfft/kernels/multiply.cuh"
 
 #ifdef CF_SIMT
 CF_DEVICE void product_commit() {}
 template <int PENDING> CF_DEVICE void product_wait() {}
 CF_DEVICE void load_matrices(unsigned r[4], smem<uint4> from, int unit) { simt_load_matrices(r, from, unit); }
-CF_DEVICE void multiply_halves(float d[4], const unsigned a[4], const unsigned b[2]) { simt_multiply_halves(d, a, b); }
-CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], const unsigned b[2]) { simt_multiply_bf16(d, a, b); }
 template <class P> CF_DEVICE void group_publish() {}
 CF_DEVICE void group_begin() {}
 CF_DEVICE void group_commit() {}
@@ -17,11 +15,11 @@ template <int PARTS> CF_DEVICE void group_wait(float (&)[8][4], unsigned (&)[2][
 CF_DEVICE void group_multiply(float d[8][4], const unsigned a[4], smem<uint4> b, bool first) {
     const int lane = (int)threadIdx.x % 32;
     for (int n = 0; n < 8; ++n) {
-        const unsigned words[2] = {smem_cast<unsigned>(b + (n * 32 + lane / 4))[lane % 4],
-                                   smem_cast<unsigned>(b + (n * 32 + 8 + lane / 4))[lane % 4]};
+        const unsigned b0 = smem_cast<unsigned>(b + (n * 32 + lane / 4))[lane % 4],
+                       b1 = smem_cast<unsigned>(b + (n * 32 + 8 + lane / 4))[lane % 4];
         for (int i = 0; i < 4 && first; ++i)
             d[n][i] = 0;
-        simt_multiply_halves(d[n], a, words);
+        multiply_halves(d[n], a, b0, b1);
     }
 }
 #else
@@ -35,22 +33,6 @@ CF_DEVICE void load_matrices(unsigned r[4], smem<uint4> from, int unit) {
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"((unsigned)__cvta_generic_to_shared(from + unit))
                  : "memory");
-}
-/* d += a b: 16 x 8 numbers from 16 x 16 and 16 x 8 halves. With g = lane / 4, t = lane % 4: d[0], d[1] stand in row g, columns 2t and
- * 2t + 1, d[2], d[3] eight rows below; words a[0] in row g, a[1] in row g + 8 of word column t, a[2], a[3] of word column t + 4; b[0],
- * b[1] at words t and t + 4 of column g. */
-CF_DEVICE void multiply_halves(float d[4], const unsigned a[4], const unsigned b[2]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-        "%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], const unsigned b[2]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
-        "%2, "
-        "%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 /* Compute capability 9.0: four warps multiply 64 rows, sixteen of each warp as above, by 64 columns of B in shared memory, whose eights
  * of rows stand 512 bytes apart and whose units of four words 128. What ordinary stores wrote there is seen after group_publish() by

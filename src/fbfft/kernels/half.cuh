@@ -10,17 +10,13 @@
 #pragma once
 
 #include "fbfft/kernels/dft.cuh"
-#include "fbfft/kernels/storage.cuh"
+#include "fbfft/kernels/multiply.cuh"
 
 CF_DEVICE unsigned half_pack(cplx v) { return pack_halves(v.x, v.y); }
 
 /* half_copy_async(): four words from memory to shared memory, or zeros; they are there after half_wait_async() and a barrier. LINE: the
  * rest of their 128 bytes comes to the cache too, as other blocks want it soon. */
 #ifdef CF_SIMT
-CF_DEVICE void half_multiply(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
-    const unsigned b[2] = {b0, b1};
-    simt_multiply_halves(d, a, b);
-}
 CF_DEVICE float half_cos(float angle) { return std::cos(angle); }
 CF_DEVICE float half_sin(float angle) { return std::sin(angle); }
 template <bool> CF_DEVICE void half_copy_async(smem<uint4> to, const uint4 *from, bool inside) {
@@ -29,13 +25,6 @@ template <bool> CF_DEVICE void half_copy_async(smem<uint4> to, const uint4 *from
 CF_DEVICE void half_wait_async() {}
 CF_DEVICE int half_hide(int v) { return v; }
 #else
-/* d += a b: 16 x 8 numbers from 16 x 16 and 16 x 8 halves. */
-CF_DEVICE void half_multiply(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-        "%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
 CF_DEVICE float half_cos(float angle) {
     float c;
     asm("cos.approx.f32 %0, %1;" : "=f"(c) : "f"(angle));
@@ -120,8 +109,8 @@ template <class M> CF_DEVICE void half_step(const M &matrix, const unsigned (&in
 #pragma unroll
             for (int k = 0; k < 4; ++k)
                 sum[m][j][k] = 0;
-            half_multiply(sum[m][j], matrix.word[m][0], in[0][j], in[1][j]);
-            half_multiply(sum[m][j], matrix.word[m][1], in[2][j], in[3][j]);
+            multiply_halves(sum[m][j], matrix.word[m][0], in[0][j], in[1][j]);
+            multiply_halves(sum[m][j], matrix.word[m][1], in[2][j], in[3][j]);
         }
 }
 CF_DEVICE cplx half_sum(const float (&sum)[2][2][4], int m, int j, int e) { return {sum[m][j][e], sum[m][j][2 + e]}; }

@@ -139,18 +139,8 @@ template <class K> CF_DEVICE Places<K> matrix_places(const Places<K> &of_block, 
 }
 
 #ifdef CF_SIMT
-CF_DEVICE void matrix_multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
-    const unsigned b[2] = {b0, b1};
-    simt_multiply_bf16(d, a, b);
-}
 CF_DEVICE unsigned matrix_transposed(unsigned w) { return simt_transposed(w); }
 #else
-CF_DEVICE void matrix_multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
-        "%2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
 /* Of the 8 x 8 numbers whose row g has a lane's word in place t. */
 CF_DEVICE unsigned matrix_transposed(unsigned w) {
     unsigned d;
@@ -158,12 +148,6 @@ CF_DEVICE unsigned matrix_transposed(unsigned w) {
     return d;
 }
 #endif
-template <class K> CF_DEVICE void matrix_multiply(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
-    if constexpr (K::Bins::SCALED)
-        half_multiply(d, a, b0, b1);
-    else
-        matrix_multiply_bf16(d, a, b0, b1);
-}
 CF_DEVICE unsigned matrix_swapped(unsigned w) { return w >> 16 | w << 16; }
 
 /* ------------------------------------------------------------------------------------------------------------ matrices */
@@ -280,6 +264,6 @@ struct MatrixSquare {
 };
 CF_DEVICE MatrixSquare matrix_square(const MatrixWords *own) { return {{matrix_fetch(own, 0), matrix_fetch(own, 1)}}; }
 template <class K> CF_DEVICE void matrix_column(float d[4], const MatrixSquare &a, const unsigned b[4]) {
-    matrix_multiply<K>(d, a.of[0].of, b[0], b[1]);
-    matrix_multiply<K>(d, a.of[1].of, b[2], b[3]);
+    multiply_bins<typename K::Bins>(d, a.of[0].of, b[0], b[1]);
+    multiply_bins<typename K::Bins>(d, a.of[1].of, b[2], b[3]);
 }

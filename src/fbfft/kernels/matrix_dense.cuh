@@ -529,8 +529,8 @@ CF_DEVICE void dense_bins(unsigned *out, const DenseOperands<K> &b, const DenseF
             for (int part = 0; part < D::PARTS; ++part)
 #pragma unroll
                 for (int i = 0; i < D::EIGHTS; ++i)
-                    matrix_multiply<K>(step < D::FIRST ? even[i] : odd[i], a, b.of[part][i][step][0],
-                                       b.of[part][i][step][1]);
+                    multiply_bins<typename K::Bins>(step < D::FIRST ? even[i] : odd[i], a, b.of[part][i][step][0],
+                                                    b.of[part][i][step][1]);
         }
         if (!D::NATURAL) {
             const DenseBin bin = dense_bin<K>(line);

@@ -39,8 +39,8 @@ CF_DEVICE void matrix_rows_through(const MatrixNumbers<K> (&rows)[Matrix<K>::LIV
             const MatrixWords a = matrix_fetch(table, m * M::STEPS + step);
 #pragma unroll
             for (int r = 0; r < M::LIVE; ++r)
-                matrix_multiply<K>(sum[r], a.of, rows[r].of[step / 2][step % 2 * 2],
-                                   rows[r].of[step / 2][step % 2 * 2 + 1]);
+                multiply_bins<typename K::Bins>(sum[r], a.of, rows[r].of[step / 2][step % 2 * 2],
+                                                rows[r].of[step / 2][step % 2 * 2 + 1]);
         }
         const bool first = m == 0 && g == 0;
         cplx v[M::R], w[M::R], v_last[M::R], w_last[M::R];

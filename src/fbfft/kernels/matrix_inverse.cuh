@@ -200,8 +200,8 @@ template <class K> CF_DEVICE void matrix_inverse_rows(smem<unsigned> z, const Pl
 #pragma unroll
                 for (int pair = 0; pair < M::N2 / 32; ++pair) {
                     const MatrixWords b = matrix_fetch(table, (4 * part + n) * (M::N2 / 32) + pair);
-                    matrix_multiply<K>(sum[n], a[2 * pair], b.of[0], b.of[1]);
-                    matrix_multiply<K>(sum[n], a[2 * pair + 1], b.of[2], b.of[3]);
+                    multiply_bins<typename K::Bins>(sum[n], a[2 * pair], b.of[0], b.of[1]);
+                    multiply_bins<typename K::Bins>(sum[n], a[2 * pair + 1], b.of[2], b.of[3]);
                 }
             }
 #pragma unroll
@@ -282,7 +282,7 @@ CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places,
                 const MatrixWords a = matrix_fetch(table, n * M::STEPS + step);
 #pragma unroll
                 for (int h = 0; h < 2; ++h)
-                    matrix_multiply<K>(sum[h], a.of, b[h][step][0], b[h][step][1]);
+                    multiply_bins<typename K::Bins>(sum[h], a.of, b[h][step][0], b[h][step][1]);
             }
 #pragma unroll
             for (int half = 0; half < 2; ++half) {

@@ -245,8 +245,8 @@ CF_DEVICE void matrix_line_through(const MatrixNumbers<K> (&rows)[Matrix<K>::R],
             const MatrixWords a = matrix_fetch(table, m * M::STEPS + step);
 #pragma unroll
             for (int r = 0; r < M::R; ++r)
-                matrix_multiply<K>(sum[r], a.of, rows[r].of[step / 2][step % 2 * 2],
-                                   rows[r].of[step / 2][step % 2 * 2 + 1]);
+                multiply_bins<typename K::Bins>(sum[r], a.of, rows[r].of[step / 2][step % 2 * 2],
+                                                rows[r].of[step / 2][step % 2 * 2 + 1]);
         }
         matrix_put_line<K>(to, sum, factor, q, m);
     }
@@ -595,7 +595,7 @@ CF_DEVICE void matrix_line_points(smem<unsigned> z, const Places<K> &places, con
                 const MatrixWords a = matrix_fetch(table, n * M::STEPS + step);
 #pragma unroll
                 for (int i = 0; i < EACH; ++i)
-                    matrix_multiply<K>(sum[i], a.of, b[step][0][i], b[step][1][i]);
+                    multiply_bins<typename K::Bins>(sum[i], a.of, b[step][0][i], b[step][1][i]);
             }
 #pragma unroll
             for (int half = 0; half < 2; ++half) {

@@ -253,8 +253,8 @@ CF_DEVICE void matrix_short_bins(const MatrixNumbers<K> (&rows)[Matrix<K>::EACH]
             const MatrixWords a = matrix_fetch(table, step);
 #pragma unroll
             for (int i = 0; i < M::EACH; ++i)
-                matrix_multiply<K>(sum[i], a.of, rows[i].of[step / 2][step % 2 * 2],
-                                   rows[i].of[step / 2][step % 2 * 2 + 1]);
+                multiply_bins<typename K::Bins>(sum[i], a.of, rows[i].of[step / 2][step % 2 * 2],
+                                                rows[i].of[step / 2][step % 2 * 2 + 1]);
         }
         unsigned v[M::EACH][2];
 #pragma unroll
@@ -418,7 +418,7 @@ CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K
                     for (int k = step; k < step + 2 && k < M::STEPS; ++k) {
                         const unsigned a[4] = {w[2 * i][2 * k], w[2 * i + 1][2 * k], w[2 * i][2 * k + 1],
                                                w[2 * i + 1][2 * k + 1]};
-                        matrix_multiply<K>(sum[i][n], a, b.of[k % 2 * 2], b.of[k % 2 * 2 + 1]);
+                        multiply_bins<typename K::Bins>(sum[i][n], a, b.of[k % 2 * 2], b.of[k % 2 * 2 + 1]);
                     }
             }
 #pragma unroll
@@ -489,7 +489,7 @@ CF_DEVICE void matrix_short_abreast(const unsigned (&w)[Matrix<K>::EACH][Matrix<
             const MatrixWords a = matrix_fetch(table, step);
 #pragma unroll
             for (int i = 0; i < M::EACH; ++i)
-                matrix_multiply<K>(sum[i], a.of, w[i][2 * step], w[i][2 * step + 1]);
+                multiply_bins<typename K::Bins>(sum[i], a.of, w[i][2 * step], w[i][2 * step + 1]);
         }
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
