@@ -8,7 +8,7 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
 
     <!-- bench:DEVICE:begin -->          ...  <!-- bench:DEVICE:end -->            every case and pass
     <!-- bench:DEVICE-summary:begin -->  ...  <!-- bench:DEVICE-summary:end -->    one line per suite (of transforms: per
-                                                                                   kind) and pass
+                                                                                   kind), one column per pass
     <!-- bench:DEVICE/KIND:begin -->     ...  <!-- bench:DEVICE/KIND:end -->       the transforms of a kind: 1d, 2d, padded,
                                                                                    fm, 3d, other, half
     <!-- bench:DEVICE/layers:begin -->   ...  every case and pass that is no transform
@@ -63,6 +63,10 @@ def number(value):
 def ratio_text(ratio):
     """Two digits, bold where we are faster."""
     return "**%.2f**" % ratio if ratio >= 1 else "%.2g" % ratio
+
+
+def short(ratio):
+    return "%.2g" % ratio if ratio < 99.5 else "%.0f" % ratio
 
 
 def joined(lines):
@@ -262,16 +266,40 @@ def summary_of(members):
     ratios = [run.ratio() for run in members]
     worst, best = min(members, key=Run.ratio), max(members, key=Run.ratio)
     return ["%d" % len(members), "%d" % sum(ratio >= 1 for ratio in ratios), ratio_text(geometric_mean(ratios)),
-            "%s (%.2g)" % (worst.case, worst.ratio()), "%s (%.2g)" % (best.case, best.ratio())]
+            "%s (%s)" % (worst.case, short(worst.ratio())), "%s (%s)" % (best.case, short(best.ratio()))]
+
+
+def summary_cell(members, cases):
+    ratios = [run.ratio() for run in members]
+    won = sum(ratio >= 1 for ratio in ratios)
+    notes = ["%s to %s" % (short(min(ratios)), short(max(ratios)))] if len(ratios) > 1 else []
+    if won < len(ratios):
+        notes.append("%d of %d faster" % (won, len(ratios)))
+    elif won < cases:
+        notes.append("of %d" % won)
+    return ratio_text(geometric_mean(ratios)) + (" (%s)" % ", ".join(notes) if notes else "")
 
 
 def summary_table(runs):
-    """A line per suite (of transforms: per kind), class and pass: cases won and lost, and the geometric mean of the ratios."""
-    groups, used = {}, [run for run in runs if run.ours() and run.best() and not run.kept()]
+    """A line per suite (of transforms: per kind) and class, a column per pass; a table for those that have passes in common."""
+    groups, tables, used = {}, [], [run for run in runs if run.ours() and run.best() and not run.kept()]
     for run in used:
-        groups.setdefault((run.group(), run.passname), []).append(run)
-    rows = [[group, passname, *summary_of(members)] for (group, passname), members in groups.items()]
-    return table(used, ["suite", "pass", *SUMMARY], rows)
+        groups.setdefault(run.group(), {}).setdefault(run.passname, []).append(run)
+    for group, passes in groups.items():
+        lines, names = next((known for known in tables if known[1].keys() & passes.keys()), ({}, {}))
+        if not lines:
+            tables.append((lines, names))
+        lines[group] = passes
+        names.update(passes)
+    text = conditions_text(used) + ["The time of the best baseline over ours: geometric mean (worst to best case)."]
+    for lines, names in tables:
+        names = sorted(names, key=PASSES.index)
+        text += ["", "| suite | cases | %s |" % " | ".join(names), "|---|---:|%s" % ("---|" * len(names))]
+        for group, passes in lines.items():
+            cases = max(map(len, passes.values()))
+            cells = [summary_cell(passes[name], cases) if name in passes else "-" for name in names]
+            text.append("| %s | %d | %s |" % (group, cases, " | ".join(cells)))
+    return text
 
 
 def families_table(runs):
