@@ -285,34 +285,37 @@ static strategies matrix_strategies(const conv_fft_problem *p, const char *basis
     return s;
 }
 
+typedef struct {
+    const char *line, *basis;
+} limit_case;
+
 static void limits_of_matrices(void **state) {
     NEED_DEVICE(state);
-    static const struct {
-        const char *line, *basis;
-    } cases[] = {{"in=2x24x20x20 out=16 kernel=5x5 pad=2 dtype=bf16 math=half", "32x32"},
-                 {"in=2x24x40x29 out=16 kernel=5x4 pad=2 dtype=bf16 math=half", "64x32"},
-                 {"in=2x64x64x64 out=8 kernel=9x9 dtype=bf16 math=half", "64x64"},
-                 {"in=2x64x64x64 out=8 kernel=9x9 dtype=fp16 math=half", "64x64"},
-                 {"in=2x24x40x29 out=16 kernel=5x4 pad=2 math=tf32", "64x32"},
-                 {"in=2x64x64x64 out=8 kernel=9x9 math=tf32", "64x64"},
-                 {"in=2x128x30x30 out=104 kernel=3x3 math=tf32", "32x32"},
-                 {"in=2x104x30x30 out=128 kernel=3x3 dtype=fp16 math=half", "32x32"},
-                 {"in=2x24x40x29 out=16 kernel=5x4 pad=2 dtype=bf16 math=half layout=last", "64x32"},
-                 {"in=2x64x64x64 out=8 kernel=9x9 dtype=fp16 math=half layout=last wlayout=last", "64x64"},
-                 {"in=2x64x64x64 out=8 kernel=9x9 math=tf32 layout=last wlayout=last", "64x64"},
-                 {"in=2x48x61x45 out=16 kernel=5x5 pad=2 stride=2 groups=2 dtype=fp16 math=half layout=last", "32x32"},
-                 {"in=2x16x40x40 out=8 kernel=5x5 pad=2 mode=reflect dtype=fp16 math=half layout=last", "64x64"},
-                 {"in=2x5x30x30 out=6 kernel=3x3 dtype=bf16 math=half", "32x32"},
-                 {"in=3x10x30x30 out=4 kernel=3x3 dtype=fp16 math=half", "32x32"},
-                 {"in=3x32x14x14 out=24 kernel=3x3 pad=1 dtype=fp16 math=half layout=last wlayout=last", "16x16"},
-                 {"in=3x24x10x12 out=16 kernel=5x5 math=tf32 layout=last wlayout=last", "16x16"},
-                 /* of w alone */
-                 {"in=3x24x20x22 out=16 kernel=5x4 pad=2 dtype=fp16 math=half", "24x28"},
-                 {"in=2x10x30x30 out=9 kernel=7x7 math=tf32", "40x36"},
-                 {"in=4x24x16x16 out=32 kernel=7x7 dtype=bf16 math=half", "16x16"},
-                 {"in=2x16x40x44 out=8 kernel=5x7 stride=2x3 pad=2x3 math=tf32 layout=last wlayout=last", "32x32"},
-                 {"in=2x8x9x10x11 out=16 kernel=3x2x3 pad=1 dtype=fp16 math=half", "12x12x14"},
-                 {"in=2x40x30x30 out=24 kernel=11x11 dtype=fp16 math=half", "32x32"}};
+    static const limit_case cases[] = {
+        {"in=2x24x20x20 out=16 kernel=5x5 pad=2 dtype=bf16 math=half", "32x32"},
+        {"in=2x24x40x29 out=16 kernel=5x4 pad=2 dtype=bf16 math=half", "64x32"},
+        {"in=2x64x64x64 out=8 kernel=9x9 dtype=bf16 math=half", "64x64"},
+        {"in=2x64x64x64 out=8 kernel=9x9 dtype=fp16 math=half", "64x64"},
+        {"in=2x24x40x29 out=16 kernel=5x4 pad=2 math=tf32", "64x32"},
+        {"in=2x64x64x64 out=8 kernel=9x9 math=tf32", "64x64"},
+        {"in=2x128x30x30 out=104 kernel=3x3 math=tf32", "32x32"},
+        {"in=2x104x30x30 out=128 kernel=3x3 dtype=fp16 math=half", "32x32"},
+        {"in=2x24x40x29 out=16 kernel=5x4 pad=2 dtype=bf16 math=half layout=last", "64x32"},
+        {"in=2x64x64x64 out=8 kernel=9x9 dtype=fp16 math=half layout=last wlayout=last", "64x64"},
+        {"in=2x64x64x64 out=8 kernel=9x9 math=tf32 layout=last wlayout=last", "64x64"},
+        {"in=2x48x61x45 out=16 kernel=5x5 pad=2 stride=2 groups=2 dtype=fp16 math=half layout=last", "32x32"},
+        {"in=2x16x40x40 out=8 kernel=5x5 pad=2 mode=reflect dtype=fp16 math=half layout=last", "64x64"},
+        {"in=2x5x30x30 out=6 kernel=3x3 dtype=bf16 math=half", "32x32"},
+        {"in=3x10x30x30 out=4 kernel=3x3 dtype=fp16 math=half", "32x32"},
+        {"in=3x32x14x14 out=24 kernel=3x3 pad=1 dtype=fp16 math=half layout=last wlayout=last", "16x16"},
+        {"in=3x24x10x12 out=16 kernel=5x5 math=tf32 layout=last wlayout=last", "16x16"},
+        /* of w alone */
+        {"in=3x24x20x22 out=16 kernel=5x4 pad=2 dtype=fp16 math=half", "24x28"},
+        {"in=2x10x30x30 out=9 kernel=7x7 math=tf32", "40x36"},
+        {"in=4x24x16x16 out=32 kernel=7x7 dtype=bf16 math=half", "16x16"},
+        {"in=2x16x40x44 out=8 kernel=5x7 stride=2x3 pad=2x3 math=tf32 layout=last wlayout=last", "32x32"},
+        {"in=2x8x9x10x11 out=16 kernel=3x2x3 pad=1 dtype=fp16 math=half", "12x12x14"},
+        {"in=2x40x30x30 out=24 kernel=11x11 dtype=fp16 math=half", "32x32"}};
     static const char *const layouts[] = {"first", "last"}, *const bases[] = {"32x32", "32x64"};
     const conv_fft_problem p = test_problem(LIMITS);
     strategies s;
@@ -346,72 +349,67 @@ static strategies one_tile_strategies(const conv_fft_problem *p, const char *bas
     return s;
 }
 
+/* With one tile. extremes: those of FP16, too. */
+static void check_one_tile(const limit_case *c, bool extremes) {
+    const conv_fft_problem p = test_problem(c->line);
+    const strategies s = one_tile_strategies(&p, c->basis);
+    check_limits(c->line, "ordinary", ordinary, ordinary, ordinary, &s);
+    if (p.dtype == CONV_FFT_FP32) {
+        check_float_extremes(c->line, &s);
+        return;
+    }
+    check_limits(c->line, "samples of all sizes", sizes, small, small, &s);
+    check_limits(c->line, "outliers", outlier, small, small, &s);
+    if (extremes && p.dtype == CONV_FFT_FP16) {
+        check_limits(c->line, "65504 everywhere", all_largest, tiny, tiny, &s);
+        check_limits(c->line, "tiny by large", tiny, largest, small, &s);
+        check_limits(c->line, "gradients of all sizes", small, small, sizes, &s);
+    }
+}
+
 static void limits_of_lines(void **state) {
     NEED_DEVICE(state);
-    static const struct {
-        const char *line, *basis;
-    } cases[] = {{"in=2x40x230 out=24 kernel=27 pad=5 dtype=fp16 math=half", "256"},
-                 {"in=5x13x480 out=7 kernel=30 dtype=bf16 math=half", "512"},
-                 {"in=2x5x1000 out=6 kernel=25 dtype=fp16 math=half", "1024"},
-                 {"in=6x9x1900 out=2 kernel=80 dtype=bf16 math=half", "2048"},
-                 {"in=2x24x900 out=8 kernel=20 pad=7 math=tf32", "1024"},
-                 {"in=2x24x1000 out=16 kernel=33 pad=16 mode=reflect groups=2 dtype=fp16 math=half", "2048"},
-                 {"in=2x8x3200 out=4 kernel=801 pad=same stride=2 dtype=fp16 math=half", "4096"},
-                 {"in=4x8x2300 out=4 kernel=30 math=tf32", "4096"},
-                 {"in=6x40x110 out=24 kernel=17 pad=8 dtype=fp16 math=half", "128"},
-                 {"in=9x8x100 out=16 kernel=15 pad=7 dtype=bf16 math=half", "128"},
-                 {"in=7x24x100 out=8 kernel=20 pad=7 math=tf32", "128"},
-                 {"in=5x13x60 out=7 kernel=9 dtype=bf16 math=half", "64"},
-                 {"in=4x24x50 out=16 kernel=7 pad=3 mode=reflect groups=2 dtype=fp16 math=half", "64"},
-                 {"in=11x16x61 out=8 kernel=3 pad=1 math=tf32", "64"},
-                 {"in=9x16x28 out=8 kernel=5 pad=2 stride=2 dtype=fp16 math=half", "32"},
-                 {"in=33x5x12 out=6 kernel=5 pad=2 dtype=bf16 math=half", "16"},
-                 {"in=20x8x16 out=16 kernel=3 groups=2 math=tf32", "16"},
-                 {"in=6x40x110 out=24 kernel=17 pad=8 dtype=fp16 math=half layout=last wlayout=last", "128"},
-                 {"in=7x24x100 out=8 kernel=20 pad=7 math=tf32 layout=last", "128"},
-                 {"in=4x48x50 out=16 kernel=7 pad=3 mode=reflect groups=2 dtype=bf16 math=half layout=last", "64"},
-                 {"in=9x16x28 out=8 kernel=5 pad=2 stride=2 dtype=fp16 math=half layout=last", "32"},
-                 {"in=20x8x16 out=32 kernel=3 math=tf32 layout=last wlayout=last", "16"}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const conv_fft_problem p = test_problem(cases[i].line);
-        const strategies s = one_tile_strategies(&p, cases[i].basis);
-        check_limits(cases[i].line, "ordinary", ordinary, ordinary, ordinary, &s);
-        if (p.dtype == CONV_FFT_FP32) {
-            check_float_extremes(cases[i].line, &s);
-        } else {
-            check_limits(cases[i].line, "samples of all sizes", sizes, small, small, &s);
-            check_limits(cases[i].line, "outliers", outlier, small, small, &s);
-        }
-    }
+    static const limit_case cases[] = {
+        {"in=2x40x230 out=24 kernel=27 pad=5 dtype=fp16 math=half", "256"},
+        {"in=5x13x480 out=7 kernel=30 dtype=bf16 math=half", "512"},
+        {"in=2x5x1000 out=6 kernel=25 dtype=fp16 math=half", "1024"},
+        {"in=6x9x1900 out=2 kernel=80 dtype=bf16 math=half", "2048"},
+        {"in=2x24x900 out=8 kernel=20 pad=7 math=tf32", "1024"},
+        {"in=2x24x1000 out=16 kernel=33 pad=16 mode=reflect groups=2 dtype=fp16 math=half", "2048"},
+        {"in=2x8x3200 out=4 kernel=801 pad=same stride=2 dtype=fp16 math=half", "4096"},
+        {"in=4x8x2300 out=4 kernel=30 math=tf32", "4096"},
+        {"in=6x40x110 out=24 kernel=17 pad=8 dtype=fp16 math=half", "128"},
+        {"in=9x8x100 out=16 kernel=15 pad=7 dtype=bf16 math=half", "128"},
+        {"in=7x24x100 out=8 kernel=20 pad=7 math=tf32", "128"},
+        {"in=5x13x60 out=7 kernel=9 dtype=bf16 math=half", "64"},
+        {"in=4x24x50 out=16 kernel=7 pad=3 mode=reflect groups=2 dtype=fp16 math=half", "64"},
+        {"in=11x16x61 out=8 kernel=3 pad=1 math=tf32", "64"},
+        {"in=9x16x28 out=8 kernel=5 pad=2 stride=2 dtype=fp16 math=half", "32"},
+        {"in=33x5x12 out=6 kernel=5 pad=2 dtype=bf16 math=half", "16"},
+        {"in=20x8x16 out=16 kernel=3 groups=2 math=tf32", "16"},
+        {"in=6x40x110 out=24 kernel=17 pad=8 dtype=fp16 math=half layout=last wlayout=last", "128"},
+        {"in=7x24x100 out=8 kernel=20 pad=7 math=tf32 layout=last", "128"},
+        {"in=4x48x50 out=16 kernel=7 pad=3 mode=reflect groups=2 dtype=bf16 math=half layout=last", "64"},
+        {"in=9x16x28 out=8 kernel=5 pad=2 stride=2 dtype=fp16 math=half layout=last", "32"},
+        {"in=20x8x16 out=32 kernel=3 math=tf32 layout=last wlayout=last", "16"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_one_tile(&cases[i], false);
     assert_int_equal(case_failures(), 0);
 }
 
 /* Planes and volumes that two kernels transform, between which numbers have 16 bits. */
 static void limits_of_two_kernels(void **state) {
     NEED_DEVICE(state);
-    static const struct {
-        const char *line, *basis;
-    } cases[] = {{"in=2x8x19x20x18 out=16 kernel=5x5x5 pad=2 dtype=fp16 math=half", "24x24x24"},
-                 {"in=2x24x19x20x18 out=8 kernel=5x5x5 pad=2 dtype=bf16 math=half layout=last", "24x24x24"},
-                 {"in=2x16x20x19x30 out=8 kernel=3x2x7 pad=1 groups=2 math=tf32", "24x24x36"},
-                 {"in=2x5x35x33x40 out=3 kernel=5x4x5 pad=2 mode=reflect stride=2 dtype=fp16 math=half", "20x20x36"},
-                 {"in=2x24x120x112 out=16 kernel=9x9 dtype=fp16 math=half", "120x120"},
-                 {"in=2x9x140x100 out=5 kernel=13x13 pad=6 dtype=bf16 math=half", "160x120"},
-                 {"in=2x16x100x120 out=8 kernel=7x8 pad=3 math=tf32 layout=last wlayout=last", "128x128"}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const conv_fft_problem p = test_problem(cases[i].line);
-        const strategies s = one_tile_strategies(&p, cases[i].basis);
-        check_limits(cases[i].line, "ordinary", ordinary, ordinary, ordinary, &s);
-        if (p.dtype == CONV_FFT_FP32)
-            check_float_extremes(cases[i].line, &s);
-        else if (p.dtype == CONV_FFT_FP16) {
-            check_limits(cases[i].line, "65504 everywhere", all_largest, tiny, tiny, &s);
-            check_limits(cases[i].line, "tiny by large", tiny, largest, small, &s);
-            check_limits(cases[i].line, "samples of all sizes", sizes, small, small, &s);
-            check_limits(cases[i].line, "gradients of all sizes", small, small, sizes, &s);
-            check_limits(cases[i].line, "outliers", outlier, small, small, &s);
-        }
-    }
+    static const limit_case cases[] = {
+        {"in=2x8x19x20x18 out=16 kernel=5x5x5 pad=2 dtype=fp16 math=half", "24x24x24"},
+        {"in=2x24x19x20x18 out=8 kernel=5x5x5 pad=2 dtype=bf16 math=half layout=last", "24x24x24"},
+        {"in=2x16x20x19x30 out=8 kernel=3x2x7 pad=1 groups=2 math=tf32", "24x24x36"},
+        {"in=2x5x35x33x40 out=3 kernel=5x4x5 pad=2 mode=reflect stride=2 dtype=fp16 math=half", "20x20x36"},
+        {"in=2x24x120x112 out=16 kernel=9x9 dtype=fp16 math=half", "120x120"},
+        {"in=2x9x140x100 out=5 kernel=13x13 pad=6 dtype=bf16 math=half", "160x120"},
+        {"in=2x16x100x120 out=8 kernel=7x8 pad=3 math=tf32 layout=last wlayout=last", "128x128"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_one_tile(&cases[i], true);
     assert_int_equal(case_failures(), 0);
 }
 
