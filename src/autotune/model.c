@@ -53,9 +53,9 @@ static bool by_matrices(const cf_device *device, const cf_spectrum *s, int opera
     return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && taken;
 }
 
-/* Whether the blocks of a transform find the scales of their planes: those of eight of one row. */
-static bool finds_scales(const cf_spectrum *s) {
-    return s->columns % CF_SCALE_COLUMNS == 0 && planes_fit(s, CF_SCALE_COLUMNS);
+/* Whether the blocks of a transform find the scales of their planes, those of eight of one row: these fit, or are one product. */
+static bool finds_scales(const cf_spectrum *s, bool product) {
+    return s->columns % CF_SCALE_COLUMNS == 0 && (product || planes_fit(s, CF_SCALE_COLUMNS));
 }
 
 /* The rate of a transform's arithmetic, from an H200; of lines in matrix products, that of planes in a profile of L2, whose instructions are as many. With
@@ -218,12 +218,14 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
         const bool result = cf_pass_table[pass].result == operand;
         cf_stage_cost *const own = &cost[result ? stores[pass] : loads[operand]];
         const double tensor = elements(extents[operand]) * (double)cf_dtype_bytes(tensors[operand]->dtype);
-        if (operand != CF_W || result || !one_product(device, &s[operand], tensors[operand], tensor, own))
+        const bool dense =
+            operand == CF_W && !result && one_product(device, &s[operand], tensors[operand], tensor, own);
+        if (!dense)
             *own = transform(device, &s[operand], operand, tensors[operand], tensor);
         if (operand != CF_W)
             own->seconds += sector_seconds(layer, device, strategy, tensors[operand], s[operand].columns, tensor);
         /* Whose tensors are read once more, by a kernel of its own, and do not pair with others; each plane takes up what was found. */
-        if (!result && cf_spectrum_is_scaled(s[operand].dtype) && !finds_scales(&s[operand])) {
+        if (!result && cf_spectrum_is_scaled(s[operand].dtype) && !finds_scales(&s[operand], dense)) {
             own->bytes += tensor;
             own->seconds += tensor / device->bandwidth + 2.0 * device->stage_seconds +
                             0.2e-9 * (double)s[operand].groups * (double)s[operand].rows * (double)s[operand].columns;

@@ -355,14 +355,14 @@ static void layers(conv_fft_dtype dtype, bool halves, bool cut, int every) {
             d.basis[a] = l->basis;
             d.size[a] = w->axis[x].size;
         }
-        if (halves && overlapping) /* those add up in FP32 */
-            continue;
         if (cut && rank == 1)
             continue;
         d.dtype = dtype != CONV_FFT_FP64 && !overlapping && i % 7 == 4 ? CONV_FFT_BF16 : dtype;
         d.scale = i % 4 == 1 ? 0.125 : 1;
         if (halves) {
-            d.dtype = i % 3 == 0 ? CONV_FFT_BF16 : i % 3 == 1 ? CONV_FFT_FP16 : CONV_FFT_FP32;
+            d.dtype = overlapping || i % 3 == 2 ? CONV_FFT_FP32 /* where these add up */
+                      : i % 3 == 0              ? CONV_FFT_BF16
+                                                : CONV_FFT_FP16;
             d.scale = d.kind == FBFFT_R2C ? 1 : d.scale;
         }
         tile_case *c = add(d, rank == 1 ? 5 : 2);

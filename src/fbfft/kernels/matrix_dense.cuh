@@ -393,36 +393,11 @@ CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const Places<K> &places, cons
     }
 }
 
-/* The largest magnitude of a lane's numbers; what is no number does not count. */
 template <class K> CF_DEVICE float dense_largest(const DenseTaps<K, true> (&taps)[2]) {
-    float most = 0;
-#pragma unroll
-    for (int i = 0; i < 8 * Dense<K>::STEPS; ++i)
-        most = fmaxf(most, fabsf(taps[i % 2].of[i / 8][i / 2 % 4]));
-    if (most == __uint_as_float(0x7f800000u)) { /* infinities are among them */
-        most = 0;
-#pragma unroll
-        for (int i = 0; i < 8 * Dense<K>::STEPS; ++i)
-            most = larger_number(most, taps[i % 2].of[i / 8][i / 2 % 4]);
-    }
-    return most;
+    return largest_of_floats<8 * Dense<K>::STEPS>([&](int i) { return taps[i % 2].of[i / 8][i / 2 % 4]; });
 }
 template <class K> CF_DEVICE float dense_largest(const DenseTaps<K, false> (&taps)[2]) {
-    unsigned words = 0;
-#pragma unroll
-    for (int i = 0; i < 4 * Dense<K>::STEPS; ++i)
-        words = larger_halves(words, taps[i % 2].of[i / 4][i / 2 % 2] & 0x7fff7fffu);
-    const cplx both = unpack_halves(words);
-    float most = fmaxf(both.x, both.y);
-    if (most == __uint_as_float(0x7f800000u)) {
-        most = 0;
-#pragma unroll
-        for (int i = 0; i < 4 * Dense<K>::STEPS; ++i) {
-            const cplx numbers = unpack_halves(taps[i % 2].of[i / 4][i / 2 % 2]);
-            most = larger_number(larger_number(most, numbers.x), numbers.y);
-        }
-    }
-    return most;
+    return largest_of_halves<4 * Dense<K>::STEPS>([&](int i) { return taps[i % 2].of[i / 4][i / 2 % 2]; });
 }
 
 /* As right operands: [part][eight planes][step]. */

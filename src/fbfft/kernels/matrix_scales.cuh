@@ -5,12 +5,23 @@
 
 #include "fbfft/kernels/matrix_rows.cuh"
 
+/* Numbers as they are, and NaN for infinities. */
+CF_DEVICE float finite_or_nan(float v) { return fmaf(v, 0, v); }
 #ifdef CF_SIMT
+CF_DEVICE unsigned finite_or_nan(unsigned w) {
+    const cplx v = unpack_halves(w);
+    return pack_halves(finite_or_nan(v.x), finite_or_nan(v.y));
+}
 CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
     const cplx x = unpack_halves(a), y = unpack_halves(b);
     return pack_halves(fmaxf(x.x, y.x), fmaxf(x.y, y.y));
 }
 #else
+CF_DEVICE unsigned finite_or_nan(unsigned w) { /* of both halves */
+    unsigned v;
+    asm("fma.rn.f16x2 %0, %1, %2, %1;" : "=r"(v) : "r"(w), "r"(0));
+    return v;
+}
 /* Of both halves of a word; a NaN is not larger. */
 CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
     unsigned w;
@@ -19,25 +30,34 @@ CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
 }
 #endif
 
-/* The largest magnitude of a lane's numbers. What is no number does not count, but that infinities are larger than others. */
-template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, true> (&rows)[Matrix<K>::LIVE]) {
+/* The largest magnitude of N numbers of a lane, at(i), or of N words of two halves; what is no number does not count. */
+template <int N, class At> CF_DEVICE float largest_of_floats(const At &at) {
     float most = 0;
 #pragma unroll
-    for (int r = 0; r < Matrix<K>::LIVE; ++r)
-#pragma unroll
-        for (int i = 0; i < Matrix<K>::N2 / 4; ++i)
-            most = fmaxf(most, fabsf(rows[r].of[i / Matrix<K>::OWN][i % Matrix<K>::OWN]));
+    for (int i = 0; i < N; ++i)
+        most = fmaxf(most, fabsf(finite_or_nan(at(i))));
     return most;
 }
-template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, false> (&rows)[Matrix<K>::LIVE]) {
+template <int N, class At> CF_DEVICE float largest_of_halves(const At &at) {
     unsigned most = 0;
 #pragma unroll
-    for (int r = 0; r < Matrix<K>::LIVE; ++r)
-#pragma unroll
-        for (int i = 0; i < Matrix<K>::N2 / 8; ++i)
-            most = larger_halves(most, rows[r].of[i / (Matrix<K>::OWN / 2)][i % (Matrix<K>::OWN / 2)] & 0x7fff7fffu);
+    for (int i = 0; i < N; ++i)
+        most = larger_halves(most, finite_or_nan(at(i)) & 0x7fff7fffu);
     const cplx both = unpack_halves(most);
     return fmaxf(both.x, both.y);
+}
+
+template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, true> (&rows)[Matrix<K>::LIVE]) {
+    typedef Matrix<K> M;
+    constexpr int ROW = M::N2 / 4;
+    return largest_of_floats<M::LIVE * ROW>(
+        [&](int i) { return rows[i / ROW].of[i % ROW / M::OWN][i % ROW % M::OWN]; });
+}
+template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, false> (&rows)[Matrix<K>::LIVE]) {
+    typedef Matrix<K> M;
+    constexpr int ROW = M::N2 / 8;
+    return largest_of_halves<M::LIVE * ROW>(
+        [&](int i) { return rows[i / ROW].of[i % ROW / (M::OWN / 2)][i % ROW % (M::OWN / 2)]; });
 }
 
 CF_DEVICE float matrix_power(unsigned exponent) { return __uint_as_float(exponent << 23); }
