@@ -5,12 +5,22 @@
 #include "cpu/device.h"
 #include "cpu/parallel.h"
 
+#include <math.h>
+
 enum {
     CF_BIAS_CHUNK = 64
 }; /* elements of axis 2 that are loaded at once */
 
+/* sum += value; what that rounds away is kept beside the sum, for numbers in double are no more precise than it. */
+static inline void add_exactly(double *sum, double *lost, double value) {
+    const double whole = *sum + value, part = whole - *sum;
+    *lost += (*sum - (whole - part)) + (value - part);
+    *sum = whole;
+}
+
 /* sum[lane] += the elements of one row, in double; its own part first, so that no long sum meets single elements. */
-static void add_row(const cf_real_kernels *kernels, conv_fft_dtype dtype, cf_piece piece, int64_t length, double *sum) {
+static void add_row(const cf_real_kernels *kernels, conv_fft_dtype dtype, cf_piece piece, int64_t length, double *sum,
+                    double *lost) {
     double line[CF_BIAS_CHUNK * CF_MAX_LANES];
     const float *const narrow = (const void *)line;
     double row[CF_MAX_LANES] = {0};
@@ -21,8 +31,12 @@ static void add_row(const cf_real_kernels *kernels, conv_fft_dtype dtype, cf_pie
         kernels->load(line, lanes, &piece);
         piece.data = (char *)piece.data + CF_BIAS_CHUNK * bytes;
         for (int64_t e = 0; e < piece.elements; ++e)
-            for (int l = 0; l < lanes; ++l)
-                row[l] += dtype == CONV_FFT_FP64 ? line[e * lanes + l] : (double)narrow[e * lanes + l];
+            for (int l = 0; l < lanes; ++l) {
+                if (dtype == CONV_FFT_FP64)
+                    add_exactly(&sum[l], &lost[l], line[e * lanes + l]);
+                else
+                    row[l] += (double)narrow[e * lanes + l];
+            }
     }
     for (int l = 0; l < lanes; ++l)
         sum[l] += row[l];
@@ -40,7 +54,7 @@ conv_fft_status cf_cpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
     CF_PARALLEL_FOR_STATIC(cf_cpu_threads(device, blocks, work))
     for (int64_t block = 0; block < blocks; ++block) {
         const int64_t channel = block * CF_MAX_LANES;
-        double sum[CF_MAX_LANES] = {0};
+        double sum[CF_MAX_LANES] = {0}, lost[CF_MAX_LANES] = {0};
         float narrow[CF_MAX_LANES];
         int64_t offset[CF_MAX_LANES], place[CF_MAX_LANES];
         for (int l = 0; l < CF_MAX_LANES; ++l) {
@@ -58,10 +72,13 @@ conv_fft_status cf_cpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
                     const int64_t at =
                         sample * tensor->sample_stride + i0 * tensor->axis_stride[0] + i1 * tensor->axis_stride[1];
                     piece.data = (char *)gy + at * (int64_t)cf_dtype_bytes(tensor->dtype);
-                    add_row(kernels, dtype, piece, desc->size[2], sum);
+                    add_row(kernels, dtype, piece, desc->size[2], sum, lost);
                 }
-        for (int l = 0; l < CF_MAX_LANES; ++l)
+        for (int l = 0; l < CF_MAX_LANES; ++l) {
+            if (isfinite(sum[l]))
+                sum[l] += lost[l];
             narrow[l] = (float)sum[l];
+        }
         piece = (cf_piece){.dtype = desc->result_dtype,
                            .data = gbias,
                            .offset = place,
