@@ -130,7 +130,7 @@ conv_fft_status cf_cache_clear(const char *directory, int64_t *removed) {
         else
             error = errno;
     }
-    close(lock);
+    cf_record_cache_unlock(lock);
     close_walk(&w);
     *removed = count;
     if (error)

@@ -54,9 +54,10 @@ static conv_fft_status best_of_passes(cf_race *r, cf_candidate *mixed, cf_candid
     return CONV_FFT_SUCCESS;
 }
 
+/* Whether it is in the race, or was: one that was refused would only be refused again, and again. */
 static bool takes_part(const cf_race *r, const cf_candidate *mixed) {
-    for (size_t i = 0; i < r->count; ++i) {
-        bool same = true;
+    for (size_t i = 0; i < r->list->count; ++i) {
+        bool same = i < r->count || r->list->items[i].measured >= 0.0;
         for (int pass = 0; pass < CF_PASS_COUNT && same; ++pass)
             same = !(r->job->passes & 1 << pass) ||
                    memcmp(&r->list->items[i].strategy[pass], &mixed->strategy[pass], sizeof mixed->strategy[pass]) == 0;

@@ -163,6 +163,12 @@ int cf_record_cache_lock(const cf_cache_folder *folder) {
     return file;
 }
 
+/* Closing alone would leave it to a process that was forked meanwhile, for as long as that lives. */
+void cf_record_cache_unlock(int lock) {
+    flock(lock, LOCK_UN);
+    close(lock);
+}
+
 /* A name that no other process has, on any host. */
 static const char *shard_name(cf_record_cache *cache) {
     const int64_t process = getpid();
@@ -187,7 +193,7 @@ static conv_fft_status append(cf_record_cache *cache, const cf_record *record) {
         char name[sizeof cache->stem + 8];
         snprintf(name, sizeof name, "%s.jsonl", cache->stem);
         const conv_fft_status status = cf_record_file_append(folder, name, &cache->fingerprint, record);
-        close(lock);
+        cf_record_cache_unlock(lock);
         if (status == CONV_FFT_SUCCESS)
             return status;
     }

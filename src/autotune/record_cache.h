@@ -42,7 +42,8 @@ bool cf_record_cache_append(cf_record_cache *cache, const cf_record *record);
 /* Whether a name is that of a file of records, of any device. */
 bool cf_record_cache_is_name(const char *name);
 
-/* The lock of a cache directory's records: a descriptor to close, or -1 if it was not to be had within two seconds. */
+/* The lock of a cache directory's records: what cf_record_cache_unlock() takes, or -1 if it was not to be had within two seconds. */
 int cf_record_cache_lock(const cf_cache_folder *folder);
+void cf_record_cache_unlock(int lock);
 
 #endif

@@ -101,13 +101,18 @@ static conv_fft_status agrees_with(cf_race *r, const cf_snapshot *results, cf_ca
 }
 
 /* Where another family can run the problem, one of it must agree; else another way of the same one. */
-static conv_fft_status verify(cf_race *r, cf_candidate *winner, bool *verified) {
+static const char refusal[] = "refused: its results differ from those of other ways",
+                  unverified[] = "refused: there was no other way to compare its results with";
+
+/* *why: the verdict on a winner that is not verified. */
+static conv_fft_status verify(cf_race *r, cf_candidate *winner, bool *verified, const char **why) {
     cf_snapshot results = {0};
     bool *tried = calloc(r->list->count, sizeof *tried);
     conv_fft_status status =
         tried ? cf_snapshot_take(&r->rig, winner->plan, &results) : cf_fail_memory(r->list->count, "a search");
     bool family_ran = false;
     *verified = false;
+    *why = unverified;
     for (int runs = 0; runs < VERIFIERS && status == CONV_FFT_SUCCESS && !*verified;) {
         cf_candidate *other = verifier_of(r, winner, tried);
         const bool other_family = other && independence(r, winner, other) == OTHER_FAMILY;
@@ -116,6 +121,7 @@ static conv_fft_status verify(cf_race *r, cf_candidate *winner, bool *verified) 
             break;
         status = agrees_with(r, &results, other, &ran, verified);
         runs += ran;
+        *why = ran ? refusal : *why;
         family_ran = family_ran || (ran && other_family);
     }
     cf_snapshot_clear(&results);
@@ -136,18 +142,17 @@ static cf_candidate *leader_of(const cf_race *r, double *best) {
     return leader;
 }
 
-static const char refusal[] = "refused: its results differ from those of other ways";
-
 /* The best one of the race whose results are verified goes to the front, or *decided stays false. *refused: how many were not. */
 static conv_fft_status decide(cf_race *r, bool *decided, int *refused) {
     double best;
     *refused = 0;
     for (cf_candidate *leader; (leader = leader_of(r, &best)) != NULL; ++*refused) {
         bool verified;
-        CF_FORWARD(verify(r, leader, &verified));
+        const char *why;
+        CF_FORWARD(verify(r, leader, &verified, &why));
         const size_t at = (size_t)(leader - r->list->items);
         if (!verified) {
-            cf_race_drop(r, at, refusal);
+            cf_race_drop(r, at, why);
             continue;
         }
         for (size_t i = 0; i < r->count; ++i)
@@ -173,7 +178,7 @@ static conv_fft_status call_back(cf_race *r) {
     for (size_t i = 0; i < r->list->count; ++i) {
         cf_candidate *c = &r->list->items[i];
         uint64_t smallest;
-        if (c->measured < 0.0 || c->verdict == refusal)
+        if (c->measured < 0.0 || c->verdict == refusal || c->verdict == unverified)
             continue;
         CF_FORWARD(cf_race_go_on(r));
         if (!c->plan)
@@ -190,11 +195,12 @@ static conv_fft_status call_back(cf_race *r) {
 /* Refuse all that differ from the first one that is verified. */
 static conv_fft_status refuse_wrong(cf_race *r) {
     bool verified = false;
+    const char *why;
     cf_snapshot right = {0};
     while (r->count > 0 && !verified) {
-        CF_FORWARD(verify(r, &r->list->items[0], &verified));
+        CF_FORWARD(verify(r, &r->list->items[0], &verified, &why));
         if (!verified)
-            cf_race_drop(r, 0, refusal);
+            cf_race_drop(r, 0, why);
     }
     if (r->count == 0)
         return CONV_FFT_SUCCESS;

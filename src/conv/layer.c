@@ -81,7 +81,7 @@ static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis
     axis->input = p->input[a];
     axis->kernel = p->kernel[a];
     axis->stride = p->stride[a];
-    axis->dilation = p->dilation[a];
+    axis->dilation = p->kernel[a] > 1 ? p->dilation[a] : 1; /* one tap has none, whatever it says */
     axis->pad_before = p->pad_before[a];
     axis->pad_after = p->pad_after[a];
     axis->mode = p->pad_before[a] + p->pad_after[a] ? p->padding : CONV_FFT_PAD_ZEROS;

@@ -65,9 +65,12 @@ static conv_fft_dtype result_dtype(int pass, conv_fft_dtype spectrum) {
 bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf_spectrum spectrum[CF_OPERAND_COUNT]) {
     const cf_role *role = cf_pass_table[pass].role;
     const cf_window x = cf_staged_window(layer, s, role[CF_X]), y = cf_staged_window(layer, s, role[CF_Y]);
-    int64_t bins = s->basis[0];
+    int64_t bins = s->basis[0], rows_per_sample = 1;
     if (!cf_multiply(&bins, s->basis[1]) || !cf_multiply(&bins, s->basis[2] / 2 + 1))
         return false;
+    for (int a = 0; a < 3; ++a)
+        if (!cf_multiply(&rows_per_sample, y.axis[a].tiles) || !cf_multiply(&rows_per_sample, y.axis[a].shifts))
+            return false;
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         cf_spectrum *p = &spectrum[operand];
         memset(p, 0, sizeof *p);
@@ -81,7 +84,7 @@ bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf
         for (int a = 0; a < 3; ++a)
             if (operand != CF_Y && !cf_multiply(&p->columns, x.axis[a].phases))
                 return false;
-        p->rows_per_sample = operand == CF_W ? 1 : cf_window_tiles(&y) * cf_window_shifts(&y);
+        p->rows_per_sample = operand == CF_W ? 1 : rows_per_sample;
         p->rows = operand == CF_W ? layer->out_channels : layer->batch;
         if (!cf_multiply(&p->rows, p->rows_per_sample))
             return false;

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #if defined(CF_HAVE_AVX2) || defined(CF_HAVE_AVX512)
 #include <cpuid.h>
 #endif
@@ -102,7 +103,7 @@ const cf_kernels *const *cf_cpu_kernels_list(int *count) {
 
 int cf_cpu_threads(const cf_device *device, int64_t pieces, double work) {
     const double least = 5e4; /* some ten microseconds on one thread */
-    return work < least ? 1 : (int)cf_max(1, cf_min(device->threads, pieces));
+    return work < least || cf_cpu(device)->process != (long)getpid() ? 1 : (int)cf_max(1, cf_min(device->threads, pieces));
 }
 
 /* Measured on a two-core server with AVX-512, FP32, one thread. They only rank strategies, so one set of ratios serves every
@@ -130,6 +131,7 @@ conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device *
     level = cf_log_level(level);
     cpu->kernels = cf_cpu_kernels_list(&count)[0];
     cf_blas_open(&cpu->blas, blas, sizeof blas);
+    cpu->process = (long)getpid();
     cpu->base.ops = &operations;
     cpu->base.threads = threads > 0 ? threads : (int)cf_max(1, cf_thread_limit());
     cpu->base.has_blas = cpu->blas.cgemm != NULL;
