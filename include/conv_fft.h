@@ -41,6 +41,8 @@
  *     returns; nothing synchronises. On a CPU context the stream is ignored and the work is done on return.
  * THREADS   A context and a plan are immutable after creation: any number of threads may use one at once,
  *     each with its own workspace and outputs. Destroying a plan or a context must not overlap a use of it.
+ *     After fork(), a child of a process that has computed on several threads computes on one; a GPU context stays
+ *     with its process (CUDA's rule).
  * ERRORS    Every call returns a conv_fft_status. conv_fft_last_error() then gives, for the calling thread,
  *     one sentence that names the argument, its value and the allowed range. A failed call leaves its output
  *     arguments (handles, sizes) untouched unless it says otherwise. Nothing exits or aborts.
@@ -48,7 +50,7 @@
  *     Inf may spread over the tiles of its own sample that read it, never to another sample of y or gx; in gw it
  *     may spread over the whole tensor. Non-negative inputs can give results slightly below zero.
  *
- * The header needs no other header than the C library's, and compiles as C99 and as C++.
+ * The header needs no other header than the C library's, and compiles as C99 and as C++11.
  */
 #ifndef CONV_FFT_H
 #define CONV_FFT_H
@@ -139,7 +141,7 @@ typedef enum conv_fft_log_level {
 /** Start from conv_fft_context_options_init(). */
 typedef struct conv_fft_context_options {
     int device;                   /**< CONV_FFT_DEVICE_AUTO (default), CONV_FFT_DEVICE_CPU, or a GPU ordinal */
-    int threads;                  /**< CPU threads a call may use; 0 (default): OpenMP's maximum now */
+    int threads;                  /**< CPU threads a call may use, to 4096; 0 (default): OpenMP's maximum now */
     conv_fft_log_level log_level; /**< default CONV_FFT_LOG_DEFAULT */
     const char *
         cache_directory; /**< NULL (default): CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft */
@@ -235,7 +237,7 @@ typedef struct conv_fft_problem {
     conv_fft_math math;               /**< default DEFAULT */
     /** Element strides; all zero (default) = dense in the layout above. x and gx: {batch, channel, axes};
      *  y and gy likewise; w and gw: {out_channel, in_channel, axes}. A set that is not all zero must be >= 0 and name every
-     *  axis of extent > 1 of a tensor that is written (there no two elements may share a place); 0 repeats an input. */
+     *  axis of extent > 1 of a tensor that is written, each being greater than what all smaller ones reach together; 0 repeats an input. */
     int64_t x_stride[2 + CONV_FFT_MAX_RANK];
     int64_t y_stride[2 + CONV_FFT_MAX_RANK];
     int64_t w_stride[2 + CONV_FFT_MAX_RANK];
@@ -248,7 +250,7 @@ CONV_FFT_API conv_fft_status conv_fft_problem_init(conv_fft_problem *p, int rank
 /**
  * The output's spatial extents: output[a] = (D + pad_before + pad_after - (K - 1) * dilation - 1) / stride + 1, for a < rank.
  * Checks the whole problem. INVALID_ARGUMENT: a field is out of range (this includes a kernel larger than the padded input
- * and products of extents beyond 63 bits), or a pointer is NULL.
+ * and products of extents from 2^59 on), or a pointer is NULL.
  */
 CONV_FFT_API conv_fft_status conv_fft_problem_output(const conv_fft_problem *p, int64_t output[CONV_FFT_MAX_RANK]);
 
@@ -323,7 +325,7 @@ CONV_FFT_API conv_fft_status conv_fft_plan_options_init(conv_fft_plan_options *o
 /**
  * Make a plan. options may be NULL (defaults). The problem is copied. All choosing, tuning and compiling happens here.
  * INVALID_ARGUMENT: a field of the problem or of the options (the sentence names it); also a workspace limit below the problem's
- * minimum, which the sentence gives; also a problem that nothing here runs (the sentence says which limit). OUT_OF_MEMORY. NOT_SUPPORTED: a
+ * needs, of which the sentence gives a sufficient one; also a problem that nothing here runs (the sentence says which limit). OUT_OF_MEMORY. NOT_SUPPORTED: a
  * forced strategy that this device does not have. On a GPU also LIBRARY_MISSING, COMPILE_ERROR, DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,
@@ -423,8 +425,8 @@ CONV_FFT_API conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_operand operand, size_t *bytes);
 
-/** The spectrum of w, for inference or for several calls with the same weights. Workspace: that of any pass that reads w,
- * for an empty batch too. Errors as conv_fft_forward() and conv_fft_plan_spectrum(). */
+/** The spectrum of w, for inference or for several calls with the same weights. Workspace: that of CONV_FFT_FORWARD, or of
+ * CONV_FFT_BACKWARD_DATA if the plan has no forward pass, for an empty batch too. Errors as conv_fft_forward() and conv_fft_plan_spectrum(). */
 CONV_FFT_API conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum,
                                                         void *workspace, size_t workspace_bytes,
                                                         struct CUstream_st *stream);
@@ -552,7 +554,8 @@ CONV_FFT_API conv_fft_status conv_fft_tune_candidates(conv_fft_context *context,
 
 /**
  * Tune a list of problems (a network) and keep the records. options may be NULL; a mode of CACHED or OFF means MEASURE. Problems that have
- * a record already are passed over, so a list that was interrupted goes on where it was. A problem that fails does not stop the others.
+ * a record already are passed over, so a list that was interrupted goes on where it was. An invalid problem is found before anything is
+ * tuned; one that fails later does not stop the others. count: 0 to 2^20.
  * progress (may be NULL) is called by this thread before the first problem, after each, and with the same numbers again between the steps
  * of a search, so that it ends one within a step: compiling a candidate or timing it once. CANCELLED: it returned non-zero; what was
  * decided before has its records. Otherwise the first failure, whose sentence names the problem.

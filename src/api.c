@@ -304,7 +304,7 @@ conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x,
                "flags is %u; it must be a sum of CONV_FFT_ACCUMULATE_GX (1), _GW (2) and _GBIAS (4)", flags);
     CF_FORWARD(check_tensor("gy", gy, layer->y.dtype, empty));
     CF_FORWARD(check_kept(plan, "x", CONV_FFT_OPERAND_X, x, layer->x.dtype, gw ? x_spectrum : NULL, empty || !gw));
-    CF_FORWARD(check_kept(plan, "w", CONV_FFT_OPERAND_W, w, layer->w.dtype, gx ? w_spectrum : NULL, !gx));
+    CF_FORWARD(check_kept(plan, "w", CONV_FFT_OPERAND_W, w, layer->w.dtype, gx ? w_spectrum : NULL, empty || !gx));
     CF_FORWARD(check_tensor("gx", gx, layer->x.dtype, true));
     CF_FORWARD(check_tensor("gw", gw, layer->gw.dtype, true));
     CF_FORWARD(check_tensor("gbias", gbias, layer->gw.dtype, true));

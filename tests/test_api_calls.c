@@ -10,6 +10,9 @@
 #include "sentence.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static conv_fft_context *context;
 static layer the_layer;
@@ -221,6 +224,74 @@ static void test_flags(void **state) {
     BAD_CALL(backward_weights, flags = 16, "flags", "16", "1");
 }
 
+/* An empty batch needs no tensors but those that are set to zero. */
+static void test_empty_batch(void **state) {
+    (void)state;
+    conv_fft_problem p;
+    float gx[1] = {1}, gw[6 * 2 * 3 * 4], gbias[6];
+    assert_int_equal(conv_fft_problem_parse("in=0x4x9x10 out=6 kernel=3x4 pad=1 groups=2", &p, NULL, 0),
+                     CONV_FFT_SUCCESS);
+    conv_fft_plan *empty = test_plan(context, &p, NULL);
+    memset(gw, 0x3f, sizeof gw);
+    memset(gbias, 0x3f, sizeof gbias);
+    assert_int_equal(conv_fft_backward(empty, NULL, NULL, NULL, gx, gw, gbias, 0, NULL, 0, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(conv_fft_backward_data(empty, NULL, NULL, gx, 0, NULL, 0, NULL), CONV_FFT_SUCCESS);
+    for (size_t i = 0; i < sizeof gw / sizeof gw[0]; i++)
+        assert_true(gw[i] == 0);
+    for (size_t i = 0; i < sizeof gbias / sizeof gbias[0]; i++)
+        assert_true(gbias[i] == 0);
+    assert_true(gx[0] == 1);
+    conv_fft_plan_destroy(empty);
+}
+
+/* A child of a process that has computed on several threads computes the same with its parent's plan and with its own. */
+static int run_child(const conv_fft_problem *p, layer *l, const conv_fft_plan *parents, const guarded *ws) {
+    const tensor *y = &l->y.tensor;
+    const size_t bytes = (size_t)y->count * sizeof(float);
+    conv_fft_context *own = test_context(2);
+    conv_fft_plan *const plans[] = {NULL, test_plan(own, p, NULL)};
+    float *const expected = test_alloc(bytes);
+    memcpy(expected, y->memory.data, bytes);
+    for (int i = 0; i < 2; i++) {
+        memset(y->memory.data, 0x3f, bytes);
+        if (conv_fft_forward(i ? plans[1] : parents, l->x.tensor.memory.data, l->w.tensor.memory.data, NULL,
+                             y->memory.data, ws->data, ws->bytes, NULL) != CONV_FFT_SUCCESS)
+            return 2;
+        if (memcmp(expected, y->memory.data, bytes) != 0)
+            return 3;
+    }
+    return 0;
+}
+
+static void test_forked_child(void **state) {
+    (void)state;
+    conv_fft_problem p;
+    generator g = generator_create(1);
+    size_t bytes = 0;
+    assert_int_equal(conv_fft_problem_parse("in=4x16x32x32 out=32 kernel=9x9", &p, NULL, 0), CONV_FFT_SUCCESS);
+    layer l = layer_create(&p, &g);
+    conv_fft_context *own = test_context(2);
+    conv_fft_plan *made = test_plan(own, &p, NULL);
+    assert_int_equal(conv_fft_plan_workspace(made, CONV_FFT_FORWARD, &bytes), CONV_FFT_SUCCESS);
+    guarded ws = guarded_create(bytes, 1);
+    assert_int_equal(conv_fft_forward(made, l.x.tensor.memory.data, l.w.tensor.memory.data, NULL,
+                                      l.y.tensor.memory.data, ws.data, ws.bytes, NULL),
+                     CONV_FFT_SUCCESS);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(60);
+        _exit(run_child(&p, &l, made, &ws));
+    }
+    int ended = -1;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
+    guarded_destroy(&ws);
+    conv_fft_plan_destroy(made);
+    conv_fft_context_destroy(own);
+    layer_destroy(&l);
+}
+
 static int create_all(void **state) {
     (void)state;
     conv_fft_problem p;
@@ -264,9 +335,10 @@ static int destroy_all(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_calls), cmocka_unit_test(test_null_arguments),
-        cmocka_unit_test(test_misaligned), cmocka_unit_test(test_small_workspace),
-        cmocka_unit_test(test_wrong_plan), cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_good_calls),  cmocka_unit_test(test_null_arguments),
+        cmocka_unit_test(test_misaligned),  cmocka_unit_test(test_small_workspace),
+        cmocka_unit_test(test_wrong_plan),  cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_empty_batch), cmocka_unit_test(test_forked_child),
     };
     return cmocka_run_group_tests(tests, create_all, destroy_all);
 }

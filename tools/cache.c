@@ -116,15 +116,24 @@ static int with_context(const options *o, const char *action, char **words, int 
 int cache_command(const options *o, char **words, int count) {
     if (count == 0)
         return usage_error("cache needs one of list, show, merge, export, clear, verify", NULL);
+    static const struct {
+        const char *name, *full, *takes; /* letters of options */
+        int words, context;
+    } actions[] = {{"list", "cache list", "", 0, 0},      {"show", "cache show", "dt", 0, 1},
+                   {"merge", "cache merge", "dtp", 1, 1}, {"export", "cache export", "dt", 1, 1},
+                   {"clear", "cache clear", "", 0, 0},    {"verify", "cache verify", "", 0, 0}};
     const char *action = words[0];
-    const int takes_words = strcmp(action, "merge") == 0 || strcmp(action, "export") == 0;
-    if (!takes_words && count > 1)
-        return usage_error("this takes no further argument", words[1]);
-    if (takes_words || strcmp(action, "show") == 0)
-        return with_context(o, action, words + 1, count - 1);
-    if (strcmp(action, "list") == 0 || strcmp(action, "verify") == 0)
-        return list(action[0] == 'v');
-    if (strcmp(action, "clear") == 0)
-        return clear();
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; ++i) {
+        if (strcmp(action, actions[i].name) != 0)
+            continue;
+        const int failed = check_given(o, actions[i].full, actions[i].takes);
+        if (failed)
+            return failed;
+        if (!actions[i].words && count > 1)
+            return usage_error("this takes no further argument", words[1]);
+        if (actions[i].context)
+            return with_context(o, action, words + 1, count - 1);
+        return strcmp(action, "clear") == 0 ? clear() : list(action[0] == 'v');
+    }
     return usage_error("cache knows list, show, merge, export, clear and verify, not", action);
 }

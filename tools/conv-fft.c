@@ -70,7 +70,9 @@ static const char help_text[] =
     "  --help                  this text\n"
     "  --version               version of the library\n"
     "\n"
-    "exit status: 0 success, 1 the library refused, a line was bad or the output could not be written, 2 wrong usage\n";
+    "exit status: 0 success, 1 the library refused, a file or a line was bad or the output could not be written, 2 "
+    "wrong\n"
+    "usage\n";
 
 int usage_error(const char *what, const char *value) {
     fprintf(stderr, "conv-fft: %s%s%s; see conv-fft --help\n", what, value ? ": " : "", value ? value : "");
@@ -84,13 +86,14 @@ int library_error(const char *what) {
 
 int read_error(const char *file) {
     fprintf(stderr, "conv-fft: cannot read %s: %s\n", file, strerror(errno));
-    return 2;
+    return 1;
 }
 
 static int read_number(const char *text, long long low, long long high, long long *number) {
     char *end;
+    errno = 0;
     *number = strtoll(text, &end, 10);
-    return *text != '\0' && *end == '\0' && *number >= low && *number <= high;
+    return errno == 0 && *text != '\0' && *end == '\0' && *number >= low && *number <= high;
 }
 
 int open_context(const options *o, conv_fft_context **context) {
@@ -168,7 +171,7 @@ static int read_option(int letter, options *o) {
     } numbers[] = {
         {'t', 1, 4096, "--threads must be 1 to 4096"},
         {'m', 1, 1000, "--measure must be 1 to 1000"},
-        {'w', 1, INT64_MAX, "--workspace-limit must be at least 1"},
+        {'w', 1, INT64_MAX, "--workspace-limit must be 1 to 9223372036854775807"},
         {'T', 1, 1000000000, "--milliseconds must be 1 to 1000000000"},
         {'n', 1, 1000000000, "--count must be 1 to 1000000000"},
         {'c', 1, 1000000, "--candidates must be 1 to 1000000"},
@@ -235,9 +238,17 @@ static const char *option_name(char letter) {
     return long_options[i].name;
 }
 
+int check_given(const options *o, const char *name, const char *takes) {
+    const char letter = o->given[strspn(o->given, takes)];
+    if (!letter)
+        return 0;
+    char what[64];
+    snprintf(what, sizeof what, "%s takes no --%s", name, option_name(letter));
+    return usage_error(what, NULL);
+}
+
 static int run(int argc, char **argv) {
     options o = {.device = CONV_FFT_DEVICE_AUTO, .mode = CONV_FFT_TUNE_OFF, .policy = CONV_FFT_KEEP_FASTEST};
-    char given[sizeof long_options / sizeof long_options[0] + 1] = "";
     size_t given_count = 0;
     for (int c; (c = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
         if (c == 'h') {
@@ -253,8 +264,8 @@ static int run(int argc, char **argv) {
             o.candidates = 20;
         if (failed)
             return failed;
-        if (!strchr(given, c))
-            given[given_count++] = (char)c;
+        if (!strchr(o.given, c))
+            o.given[given_count++] = (char)c;
     }
     if (optind == argc)
         return usage_error("a command is needed", NULL);
@@ -262,12 +273,9 @@ static int run(int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i) {
         if (strcmp(name, commands[i].name) != 0)
             continue;
-        const size_t taken = strspn(given, commands[i].takes);
-        if (given[taken]) {
-            char what[64];
-            snprintf(what, sizeof what, "%s takes no --%s", name, option_name(given[taken]));
-            return usage_error(what, NULL);
-        }
+        const int failed = check_given(&o, name, commands[i].takes);
+        if (failed)
+            return failed;
         if (commands[i].run)
             return commands[i].run(&o, argv + optind, argc - optind);
         return optind == argc ? devices(&o) : usage_error("devices takes no argument", argv[optind]);

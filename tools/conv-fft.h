@@ -12,12 +12,16 @@ typedef struct options {
     conv_fft_tune_policy policy;
     uint64_t workspace_limit;
     char *file, *facts;
+    char given[24]; /* the letters of those that are there: conv-fft.c */
 } options;
 
 /* Each writes a message and returns the program's exit status. */
 int usage_error(const char *what, const char *value); /* value may be NULL */
 int library_error(const char *what);
 int read_error(const char *file);
+
+/* 0, or an exit status: an option is given that is not among these letters. */
+int check_given(const options *o, const char *name, const char *takes);
 
 /* 0, or an exit status. */
 int open_context(const options *o, conv_fft_context **context);

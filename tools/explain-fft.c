@@ -39,7 +39,7 @@ static int read_numbers(const char *value, int most, int64_t *numbers) {
 }
 
 static int read_number(const char *key, const char *value, int64_t *number) {
-    return read_numbers(value, 1, number) ? 0 : refuse(key, value, "a whole number");
+    return read_numbers(value, 1, number) ? 0 : refuse(key, value, "a whole number below 2^63");
 }
 
 /* One number for all axes, or one for each. */
@@ -131,6 +131,9 @@ static int read_words(char **words, int count, fbfft_desc *d, int64_t *batch) {
         if (!equals || equals == words[i] || (size_t)(equals - words[i]) >= sizeof key)
             return usage_error("not a key=value field of an fft", words[i]);
         snprintf(key, sizeof key, "%.*s", (int)(equals - words[i]), words[i]);
+        for (int before = 1; before < i; before++)
+            if (strncmp(words[before], words[i], strlen(key) + 1) == 0)
+                return usage_error("the field stands twice", key);
         const int failed = read_field(key, equals + 1, d, batch);
         if (failed)
             return failed;
@@ -151,14 +154,12 @@ static int print(const conv_fft_context *context, const char *facts, const fbfft
 int explain_fft(const options *o, char **words, int count) {
     fbfft_desc d;
     int64_t batch = 0;
-    if (o->file || o->measure || o->workspace_limit || o->threads || o->candidates || o->milliseconds)
-        return usage_error(
-            "explain fft takes no --file, --measure, --workspace-limit, --threads, --candidates, --mode or "
-            "--milliseconds",
-            NULL);
+    int failed = check_given(o, "explain fft", "dg");
+    if (failed)
+        return failed;
     if (o->facts && o->device != CONV_FFT_DEVICE_AUTO)
         return usage_error("explain fft takes --device or --facts, not both", NULL);
-    int failed = read_words(words, count, &d, &batch);
+    failed = read_words(words, count, &d, &batch);
     if (failed)
         return failed;
     if (o->facts)

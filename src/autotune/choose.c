@@ -28,14 +28,18 @@ typedef struct search {
     bool fuses;
     double fused_seconds[CF_PASS_COUNT];
     cf_strategy fused[CF_PASS_COUNT];
-    const char *why; /* the last staged strategy does not run; NULL: it does */
+    const char *why; /* a staged strategy does not run; NULL: the last one does */
 } search;
 
 /* Cost of one pass with the best product; HUGE_VAL if infeasible. */
 static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[CF_STAGE_COUNT]) {
     const cf_family *family = &cf_families[s->family];
-    if (!family->feasible(q->layer, pass, s, &q->why) || !family->runs_on(q->device, q->layer, pass, s, &q->why))
+    const char *why;
+    if (!family->feasible(q->layer, pass, s, &why) || !family->runs_on(q->device, q->layer, pass, s, &why)) {
+        if (q->why != cf_staged_too_large) /* of other bases this is true, too */
+            q->why = why;
         return HUGE_VAL;
+    }
     q->why = NULL;
     const double bytes = cf_space_smallest_bytes(q->layer, pass, s);
     s->product = cf_model_product(q->layer, q->device, pass, s);

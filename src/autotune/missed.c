@@ -2,7 +2,7 @@
 #include "autotune/missed.h"
 
 #include "autotune/records.h"
-#include "device/environment.h"
+#include "core/environment.h"
 #include "device/files.h"
 #include "device/hash.h"
 

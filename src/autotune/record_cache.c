@@ -2,8 +2,8 @@
 #include "autotune/record_cache.h"
 
 #include "core/clock.h"
+#include "core/environment.h"
 #include "core/log.h"
-#include "device/environment.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -26,12 +26,14 @@ static conv_fft_status check_scalars(const conv_fft_problem *p) {
                (long long)p->in_channels, (long long)p->groups);
     CF_REQUIRE(p->out_channels % p->groups == 0, "out_channels is %lld; it must be a multiple of groups (%lld)",
                (long long)p->out_channels, (long long)p->groups);
-    CF_FORWARD(cf_check_range("padding", -1, p->padding, CONV_FFT_PAD_ZEROS, CONV_FFT_PAD_REPLICATE));
-    CF_FORWARD(cf_check_range("tensor_layout", -1, p->tensor_layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
-    CF_FORWARD(cf_check_range("weight_layout", -1, p->weight_layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
+    CF_FORWARD(cf_check_range("padding", -1, (int)p->padding, CONV_FFT_PAD_ZEROS, CONV_FFT_PAD_REPLICATE));
+    CF_FORWARD(
+        cf_check_range("tensor_layout", -1, (int)p->tensor_layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
+    CF_FORWARD(
+        cf_check_range("weight_layout", -1, (int)p->weight_layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
     CF_FORWARD(cf_check_range("dtype", -1, p->dtype, CONV_FFT_FP32, CONV_FFT_FP64));
     CF_FORWARD(cf_check_range("weight_grad_dtype", -1, p->weight_grad_dtype, CONV_FFT_DTYPE_SAME, CONV_FFT_FP64));
-    CF_FORWARD(cf_check_range("math", -1, p->math, CONV_FFT_MATH_DEFAULT, CONV_FFT_MATH_FP64));
+    CF_FORWARD(cf_check_range("math", -1, (int)p->math, CONV_FFT_MATH_DEFAULT, CONV_FFT_MATH_FP64));
     for (int i = 0; i < 4; ++i)
         CF_FORWARD(cf_check_range("reserved", i, p->reserved[i], 0, 0));
     return CONV_FFT_SUCCESS;

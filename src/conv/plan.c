@@ -206,8 +206,10 @@ static uint64_t smallest_workspace(conv_fft_plan *plan) {
 }
 
 conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest) {
-    return cf_fail(CONV_FFT_INVALID_ARGUMENT, "options.workspace_limit is %llu bytes; this problem needs at least %llu",
-                   (unsigned long long)limit, (unsigned long long)smallest);
+    return cf_fail(
+        CONV_FFT_INVALID_ARGUMENT,
+        "options.workspace_limit is %llu bytes; the smallest plan that was found for this problem needs at least %llu",
+        (unsigned long long)limit, (unsigned long long)smallest);
 }
 
 static conv_fft_status fit_rows(conv_fft_plan *plan, uint64_t limit, uint64_t *smallest) {

@@ -4,6 +4,7 @@
 
 #include "conv/direct.h"
 #include "conv/fused.h"
+#include "conv/gpu_stages.h"
 #include "conv/reference.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -56,6 +57,10 @@ cf_order cf_staged_order(const cf_layer *layer, const cf_strategy *s) {
 
 /* Of one spectrum or of the padded gx: so little that no sum of such sizes, nor scratch for many threads, overflows. */
 #define MOST_BYTES ((int64_t)1 << 46)
+
+const char cf_staged_too_large[] =
+    "it is too large: its spectra, or the padded input, exceed 64 TiB, or on a GPU an axis "
+    "with its padding 2^30 points";
 
 /* The gradient of the weights is a sum of chunks of rows, which 16 bits would round again and again. */
 static conv_fft_dtype result_dtype(int pass, conv_fft_dtype spectrum) {
@@ -140,7 +145,7 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
             return false;
     }
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    *why = "its spectra, or the padded input, exceed 64 TiB";
+    *why = cf_staged_too_large;
     int64_t padded = 8 * cf_max(1, layer->batch);
     bool fits = cf_multiply(&padded, layer->groups) && cf_multiply(&padded, layer->in_channels);
     for (int a = 0; a < 3; ++a)
@@ -148,6 +153,16 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
             fits && cf_multiply(&padded, layer->problem.padding == CONV_FFT_PAD_ZEROS ? layer->axis[a].input
                                                                                       : padded_extent(&layer->axis[a]));
     return fits && padded <= MOST_BYTES && cf_staged_spectra(layer, pass, s, spectrum);
+}
+
+/* The kernels of a GPU count elements of an axis in 32 bits. */
+static bool within_reach(const cf_layer *layer, int pass, const cf_strategy *s) {
+    for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
+        const cf_window window = cf_staged_window(layer, s, cf_pass_table[pass].role[operand]);
+        if (!cf_tile_reaches(&window))
+            return false;
+    }
+    return true;
 }
 
 static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
@@ -163,6 +178,9 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
             spectrum[CF_X].bins > most / spectrum[CF_X].groups)
             return false;
     }
+    *why = cf_staged_too_large;
+    if (cf_gpu_of_layers(device) && !within_reach(layer, pass, s))
+        return false;
     *why = "the GPU has no transforms that large (256 points an axis; of one axis 16384, in FP64 8192; in 16 bits "
            "what two kernels do); longer kernels take segments";
     return device->ops->transforms(device, s->basis, s->spectrum);

@@ -8,6 +8,9 @@
  * read again. Its windows must meet every element once, one chunk must hold all rows, and spectra in 16 bits are too rough. */
 bool cf_staged_sums_bias(const conv_fft_plan *plan, int set);
 
+/* Why a strategy is not feasible, or runs nowhere here, that no other basis helps against. */
+extern const char cf_staged_too_large[];
+
 /* The type of spectra in 16 bits that the layer may have, for tensor cores to multiply; false: none. FP16 with its scales keeps as many bits of
  * FP32 tensors as TF32 does. */
 bool cf_staged_short_spectrum(const cf_layer *layer, conv_fft_dtype *spectrum);

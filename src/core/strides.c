@@ -70,9 +70,9 @@ conv_fft_status cf_strides_check_distinct(const char *field, const char *name, c
         if (extents[next] <= 1)
             continue;
         CF_REQUIRE(strides[next] > reach,
-                   "%s holds the stride %lld where at least %lld is needed: %s is written, and no two of its elements "
-                   "may share a place",
-                   field, (long long)strides[next], (long long)(reach + 1), name);
+                   "%s holds the stride %lld, but smaller ones reach as far as %lld: %s is written, and each of its "
+                   "strides must be greater than what all smaller ones reach together",
+                   field, (long long)strides[next], (long long)reach, name);
         reach += (extents[next] - 1) * strides[next];
     }
     return CONV_FFT_SUCCESS;

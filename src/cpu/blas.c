@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/blas.h"
 
+#include "core/environment.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,12 +91,7 @@ static bool try_folders(cf_blas *blas, const char *folders, char *text, size_t b
 
 void cf_blas_open(cf_blas *blas, char *text, size_t bytes) {
     *blas = (cf_blas){0};
-    /* As src/device does: not where a program runs with more rights than its caller. */
-#if defined(__GLIBC__)
-    const char *const folders = secure_getenv("CONV_FFT_LIBRARY_PATH");
-#else
-    const char *const folders = getenv("CONV_FFT_LIBRARY_PATH");
-#endif
+    const char *const folders = cf_environment("CONV_FFT_LIBRARY_PATH");
     if (folders && try_folders(blas, folders, text, bytes))
         return;
     for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; ++i)

@@ -6,9 +6,10 @@
 #include "cpu/device.h"
 #include "cpu/parallel.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #if defined(CF_HAVE_AVX2) || defined(CF_HAVE_AVX512)
 #include <cpuid.h>
 #endif
@@ -101,9 +102,25 @@ const cf_kernels *const *cf_cpu_kernels_list(int *count) {
     return all_kernels + first;
 }
 
+/* The threads of OpenMP do not survive a fork, and GNU's waits for them without end: a child of a process that has them has one thread. */
+static atomic_bool has_threads, forked;
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+static void child_begins(void) {
+    if (atomic_load_explicit(&has_threads, memory_order_relaxed))
+        atomic_store_explicit(&forked, true, memory_order_relaxed);
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, child_begins); }
+
 int cf_cpu_threads(const cf_device *device, int64_t pieces, double work) {
     const double least = 5e4; /* some ten microseconds on one thread */
-    return work < least || cf_cpu(device)->process != (long)getpid() ? 1 : (int)cf_max(1, cf_min(device->threads, pieces));
+    if (work < least || atomic_load_explicit(&forked, memory_order_relaxed))
+        return 1;
+    const int threads = (int)cf_max(1, cf_min(device->threads, pieces));
+    if (threads > 1)
+        atomic_store_explicit(&has_threads, true, memory_order_relaxed);
+    return threads;
 }
 
 /* Measured on a two-core server with AVX-512, FP32, one thread. They only rank strategies, so one set of ratios serves every
@@ -131,7 +148,7 @@ conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device *
     level = cf_log_level(level);
     cpu->kernels = cf_cpu_kernels_list(&count)[0];
     cf_blas_open(&cpu->blas, blas, sizeof blas);
-    cpu->process = (long)getpid();
+    pthread_once(&watched, watch_forks);
     cpu->base.ops = &operations;
     cpu->base.threads = threads > 0 ? threads : (int)cf_max(1, cf_thread_limit());
     cpu->base.has_blas = cpu->blas.cgemm != NULL;

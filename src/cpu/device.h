@@ -11,7 +11,6 @@ typedef struct cf_cpu_device {
     cf_device base;
     const cf_kernels *kernels;
     cf_blas blas;
-    long process; /* that made it: threads do not survive a fork, and OpenMP waits for them without end */
     char description[256];
 } cf_cpu_device;
 

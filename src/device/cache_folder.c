@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/cache_folder.h"
 
+#include "core/environment.h"
 #include "device/cubin_file.h"
-#include "device/environment.h"
 
 #include <dirent.h>
 #include <errno.h>

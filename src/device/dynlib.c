@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/dynlib.h"
 
-#include "device/environment.h"
+#include "core/environment.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "device/cufft.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static conv_fft_status open_device(cf_gpu *gpu) {
     const cf_driver *const driver = &gpu->driver;
@@ -25,6 +26,13 @@ static conv_fft_status open_device(cf_gpu *gpu) {
 }
 
 static conv_fft_status open_services(cf_gpu *gpu, const cf_gpu_options *options) {
+    gpu->search = options->search;
+    if (options->search.folders) { /* of the environment, which may change */
+        gpu->folders = strdup(options->search.folders);
+        if (!gpu->folders)
+            return cf_fail_memory(strlen(options->search.folders) + 1, "the folders of libraries");
+        gpu->search.folders = gpu->folders;
+    }
     CF_FORWARD(cf_driver_open(&gpu->driver, &options->search));
     CF_FORWARD(open_device(gpu));
     CF_FORWARD(cf_cubin_cache_create(options->cache_directory, CF_CUBIN_CACHE_LIMIT, options->log_level, &gpu->cache));
@@ -43,7 +51,6 @@ conv_fft_status cf_gpu_open(const cf_gpu_options *options, cf_gpu **result) {
     if (!gpu)
         return cf_fail_memory(sizeof *gpu, "a GPU");
     gpu->ordinal = options->ordinal;
-    gpu->search = options->search;
     gpu->log_level = options->log_level;
     const conv_fft_status status = open_services(gpu, options);
     if (status == CONV_FFT_SUCCESS)
@@ -62,6 +69,7 @@ void cf_gpu_close(cf_gpu *gpu) {
     cf_cubin_cache_destroy(gpu->cache);
     if (gpu->context)
         gpu->driver.cuDevicePrimaryCtxRelease(gpu->device);
+    free(gpu->folders);
     free(gpu);
 }
 

@@ -26,7 +26,8 @@ typedef struct cf_gpu {
     cf_cublas *cublas; /* this and the next two are opened when they are first needed */
     cf_cudnn *cudnn;
     cf_cufft *cufft;
-    cf_search search;
+    cf_search search; /* in these folders, which it owns */
+    char *folders;
     conv_fft_log_level log_level;
     cf_cu_device device;
     cf_cu_context context;

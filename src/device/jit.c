@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/jit.h"
 
+#include "core/environment.h"
 #include "core/workers.h"
-#include "device/environment.h"
 #include "device/files.h"
 #include "device/hash.h"
 

@@ -385,12 +385,22 @@ bool cf_tile_checked(const cf_axis_window *a) {
     return low < cf_max(a->lower, 0) || high >= cf_min(a->upper, a->size);
 }
 
-static conv_fft_status check_extents(const cf_fft_problem *p) {
+static bool axis_reaches(const cf_axis_window *a) {
     const int64_t most = (int64_t)1 << 30;
+    int64_t low, high;
+    coordinates(a, &low, &high);
+    return low >= -most && high <= most && a->size <= most;
+}
+
+bool cf_tile_reaches(const cf_window *w) {
+    return axis_reaches(&w->axis[0]) && axis_reaches(&w->axis[1]) && axis_reaches(&w->axis[2]);
+}
+
+static conv_fft_status check_extents(const cf_fft_problem *p) {
     for (int x = 0; x < 3; ++x) {
         int64_t low, high;
         coordinates(&p->transform.window.axis[x], &low, &high);
-        if (low < -most || high > most || p->transform.window.axis[x].size > most)
+        if (!axis_reaches(&p->transform.window.axis[x]))
             return cf_fail(CONV_FFT_NOT_SUPPORTED,
                            "the signal's axis %d reaches from %lld to %lld of %lld; the GPU's transforms take 2^30", x,
                            (long long)low, (long long)high, (long long)p->transform.window.axis[x].size);

@@ -123,6 +123,9 @@ void cf_tile_emit_config(const cf_tile_config *config, const char *name, cf_text
  * if the pointers are. */
 bool cf_tile_has_pieces(const cf_tile_config *config, int64_t wide);
 
+/* Whether kernels can count the elements that windows touch: they are at most 2^30 along each axis. */
+bool cf_tile_reaches(const cf_window *window);
+
 /* Whether some coordinate of some plane may lie outside the signal. */
 bool cf_tile_checked(const cf_axis_window *axis);
 

@@ -48,7 +48,8 @@ def unused_option_faults():
               *(("explain", "fft", "8", option) for option in ["--file=/dev/null", "--measure=1", "--threads=1"]),
               *(("explain", "fft", "8", option) for option in ["--candidates=1", "--mode=measure", "--milliseconds=1"]),
               ("tune", "/dev/null", "--measure=1"), ("tune", "/dev/null", "--policy=mine"), ("bench", "/dev/null", "--again"),
-              ("cache", "list", "--count=1"), ("explain", "in=1x1x9", "--quality"),
+              ("cache", "list", "--count=1"), ("cache", "list", "--device=7"),
+              *(("cache", *action, "--policy=mine") for action in (["list"], ["show"], ["export", "/dev/null"], ["clear"], ["verify"])), ("explain", "in=1x1x9", "--quality"),
               ("devices", "--facts=" + FACTS), ("explain", "in=1x1x9", "--facts=" + FACTS),
               ("explain", "fft", "8", "--device=cpu", "--facts=" + FACTS)]
     for arguments in unused:
@@ -98,6 +99,8 @@ def fft_faults():
         ("64x64 kind=r2r", 2, 'kind is "r2r"; it must be one of r2c, c2r, c2c, c2c-inverse'),
         ("64x64 batch=0", 2, 'batch is "0"; it must be at least 1'),
         ("64x64 channels=0", 1, "channels is 0; it must be"),
+        ("64x64 batch=99999999999999999999", 2, "a whole number below 2^63"),
+        ("64x64 from=9x9 from=9x9", 2, "stands twice: from"),
         ("64x64 out=3", 2, "no field of an fft: out"),
         ("64x64 9x9", 2, "not a key=value field of an fft: 9x9"),
     ]

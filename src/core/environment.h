@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CF_DEVICE_ENVIRONMENT_H
-#define CF_DEVICE_ENVIRONMENT_H
+#ifndef CF_CORE_ENVIRONMENT_H
+#define CF_CORE_ENVIRONMENT_H
 
 #include <stddef.h>
 #include <stdlib.h>
