@@ -228,15 +228,19 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
     memcpy(q.strategy, strategy, sizeof q.strategy);
 
     /* The fastest, in chunks that fit; else the fastest of those with less to hold; else the one with least. */
-    uint64_t fastest, ignored, least;
+    uint64_t fastest, over, least;
     q.limit = UINT64_MAX;
     conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
     if (fastest == 0 || q.passes == 0)
         return status;
-    q.limit = options->workspace_limit;
-    status = try_plan(context, &q, options, &ignored, plan);
-    if (status != CONV_FFT_INVALID_ARGUMENT)
-        return status;
+    /* What a plan needs besides its spectra is known when it is made: where that is too much, something smaller is tried. */
+    for (q.limit = options->workspace_limit;; q.limit -= q.limit / 4) {
+        status = try_plan(context, &q, options, &over, plan);
+        if (status != CONV_FFT_INVALID_ARGUMENT)
+            return status;
+        if (over == 0)
+            break;
+    }
     q.smallest = true;
     status = try_plan(context, &q, options, &least, plan);
     if (least == 0 && status != CONV_FFT_INVALID_ARGUMENT)
