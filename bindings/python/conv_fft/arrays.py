@@ -90,11 +90,17 @@ class Torch(Kind):
         import torch
         if not isinstance(a, torch.Tensor):
             raise TypeError("an array is of type %s beside torch tensors" % type(a).__name__)
-        a = a.detach()
+        a = a.detach().resolve_neg()  # of the imaginary part of a conjugate the memory holds the negative
         device = a.device.index if a.device.type == "cuda" else structs.DEVICE_CPU
         if a.device.type not in ("cuda", "cpu"):
             raise TypeError("a tensor is on the device %s; it must be on a CUDA GPU or the CPU" % a.device)
         return View(a.data_ptr(), tuple(a.shape), tuple(a.stride()), str(a.dtype).partition(".")[2], device, a)
+
+    def target(self, a):
+        seen = self.view(a)
+        if a.is_neg():
+            raise ValueError("a tensor for results is the negative of its memory (torch.Tensor.is_neg)")
+        return seen
 
     def empty(self, shape, dtype, like):
         import torch
@@ -327,7 +333,7 @@ def backward(plan, x, w, gy, need, out, accumulate, stream):
     unknown = set(need) | set(out) | set(accumulate)
     if not unknown <= {"x", "w", "bias"}:
         raise ValueError("gradients are named x, w and bias, not %s" % sorted(unknown - {"x", "w", "bias"}))
-    if not set(accumulate) <= set(out) & set(need):
+    if not set(accumulate) <= {name for name in out if out[name] is not None} & set(need):
         raise ValueError("what accumulate names must be needed and be in out")
     operands = _Operands(plan, gy)
     problem = plan.problem

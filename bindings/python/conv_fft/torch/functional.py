@@ -53,6 +53,8 @@ def config_of(weight_shape, stride, padding, dilation, groups, mode):
     axes = _AXES[rank]
     stride, dilation = tuple(axes(stride)), tuple(axes(dilation))
     padding = padding if isinstance(padding, str) else tuple(axes(padding))
+    if {len(stride), len(dilation), rank if isinstance(padding, str) else len(padding)} != {rank}:
+        return None
     pads = _pads(padding, weight_shape[2:], stride, dilation)
     if pads is None or not _numbers(stride, dilation, pads) or min(pads) < 0 or min(stride) < 1 or min(dilation) < 1:
         return None
@@ -161,7 +163,7 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
     rank = w.dim() - 2
     config = config_of(w.shape, stride, padding, dilation, groups, 0)
     more = _AXES[rank](output_padding) if rank in _AXES else ()
-    if config is None or not _numbers(more) or any(not 0 <= m < step for m, step in zip(more, config[0])):
+    if (config is None or isinstance(padding, str) or groups < 1 or len(more) != rank or not _numbers(more) or any(not 0 <= m < step for m, step in zip(more, config[0]))):
         return NotImplemented
     x, w, bias = autocast(x.device.type, x, w, bias)
     unbatched = x.dim() == w.dim() - 1
@@ -169,7 +171,7 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
         x = x.unsqueeze(0)
     if (x.dim() != w.dim() or x.shape[1] != w.shape[0] or w.shape[0] % groups or x.dtype != w.dtype or x.device != w.device
             or x.dtype not in _entry.DTYPES or x.device.type not in ("cuda", "cpu") or _functorch() or forward_ad._current_level >= 0
-            or (bias is not None and bias.dtype != w.dtype) or x.layout is not torch.strided or _tracing() is not None or _for_onnx()
+            or (bias is not None and (bias.dtype != w.dtype or tuple(bias.shape) != (w.shape[1] * groups,))) or x.layout is not torch.strided or _tracing() is not None or _for_onnx()
             or not (torch.compiler.is_compiling() or _modes_active() or type(x) in _PLAIN and type(w) in _PLAIN)):
         return NotImplemented
     size = transposed_extents(x, w, config, more)
