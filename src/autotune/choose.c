@@ -238,7 +238,7 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
         status = try_plan(context, &q, options, &over, plan);
         if (status != CONV_FFT_INVALID_ARGUMENT)
             return status;
-        if (over == 0)
+        if (over == 0 || q.limit < 4)
             break;
     }
     q.smallest = true;
