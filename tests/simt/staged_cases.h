@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layers that test_staged.cpp runs. */
+#ifndef SIMT_STAGED_CASES_H
+#define SIMT_STAGED_CASES_H
+
+/* Returns how many have failed. facts: the file. */
+int staged_cases_run(const char *facts);
+
+/* Called where a layer is done: its kernels are gone then. Returns what the first one of them did wrong, "" if nothing. */
+const char *staged_end_kernels(void);
+
+#endif
