@@ -144,7 +144,7 @@ CF_DEVICE unsigned matrix_transposed(unsigned w) { return simt_transposed(w); }
 /* Of the 8 x 8 numbers whose row g has a lane's word in place t. */
 CF_DEVICE unsigned matrix_transposed(unsigned w) {
     unsigned d;
-    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(d) : "r"(w));
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(d) : "r"(w));
     return d;
 }
 #endif
