@@ -267,7 +267,7 @@ static void choices(void **state) {
                  {"in=16x64x16384 out=64 kernel=1023 pad=same dtype=bf16 math=half", "spectrum=bf16", "basis=2048"},
                  {"in=8x64x16384 out=128 kernel=2 dilation=16 pad=16:0", "spectrum=fp32", "dilation=step"},
                  {"in=8x64x16384 out=128 kernel=2 dilation=16 pad=16:0 layout=last", "spectrum=fp32", "dilation=shift"},
-                 {"in=8x64x64x64 out=64 kernel=9x1 dilation=4 pad=16x0", "spectrum=fp32", "dilation=step"},
+                 {"in=8x64x64x64 out=64 kernel=1x9 dilation=4 pad=0x16", "spectrum=fp32", "dilation=step"},
                  {"in=8x64x64x64 out=64 kernel=3x3 dilation=16 pad=16", "spectrum=fp32", "dilation=shift"},
                  {"in=128x64x64x64 out=64 kernel=9x9 dtype=fp16", "spectrum=fp32", "basis="},
                  {"in=128x64x64x64 out=64 kernel=9x9", "spectrum=fp32", "basis="},

@@ -69,10 +69,11 @@ conv_fft_status cf_strides_check_distinct(const char *field, const char *name, c
         done[next] = true;
         if (extents[next] <= 1)
             continue;
-        CF_REQUIRE(strides[next] > reach,
-                   "%s holds the stride %lld, but smaller ones reach as far as %lld: %s is written, and each of its "
-                   "strides must be greater than what all smaller ones reach together",
-                   field, (long long)strides[next], (long long)reach, name);
+        CF_REQUIRE(
+            strides[next] > reach,
+            "%s holds the stride %lld where at least %lld is needed, more than all smaller ones reach together: %s is "
+            "written, and its elements must be sure not to share a place",
+            field, (long long)strides[next], (long long)(reach + 1), name);
         reach += (extents[next] - 1) * strides[next];
     }
     return CONV_FFT_SUCCESS;

@@ -412,6 +412,7 @@ struct Side {
         const Bytes in = signal.stored();
         const size_t unit = ref_dtype_size(spectrum.type), bytes = spectrum.value.size() * unit;
         source.reset(new Memory(in.size(), c.shifted ? ref_dtype_size(signal.type) : 0, &in));
+        scratch.reset(new Memory(cf_gpu_transform_scratch(&run.transform, rows), 0, nullptr));
         for (auto &target : targets)
             target.reset(new Memory(bytes, c.shifted ? 2 * unit : 0, nullptr));
         for (auto &own : scales)
@@ -427,6 +428,7 @@ struct Side {
         own.rows = rows;
         own.unit = rows * run_columns();
         own.groups = 1;
+        own.scratch = scratch->data();
         if (cf_spectrum_is_scaled(
                 (transform.passes.count ? transform : run.transform).problem.transform.spectrum.dtype))
             own.scales = {const_cast<float *>(scales[target].data()), nullptr, 1, 0, 0, 0};
@@ -438,7 +440,7 @@ struct Side {
     const tile_case &c;
     int64_t rows;
     cf_gpu_transform transform = {};
-    std::unique_ptr<Memory> source, targets[2];
+    std::unique_ptr<Memory> source, scratch, targets[2];
     std::vector<float> scales[2];
     size_t size = 0;
 };
