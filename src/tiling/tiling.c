@@ -29,6 +29,9 @@ static void cut(int64_t kernel, int64_t segments, cf_unit *u) {
     u->taps = u->phase_taps = taps;
 }
 
+/* Of positions, which are far below: where shifts are many and empty, they are nowhere. */
+static int64_t times(int64_t a, int64_t b) { return cf_multiply(&a, b) ? a : INT64_MAX / 4; }
+
 cf_unit cf_unit_of(const cf_axis *axis, const cf_axis_grid *grid) {
     const int64_t common = cf_gcd(axis->stride, axis->dilation);
     const int64_t dilation = axis->dilation / common;
@@ -36,7 +39,6 @@ cf_unit cf_unit_of(const cf_axis *axis, const cf_axis_grid *grid) {
     u.tap_step = axis->stride / common;
     u.phases = cf_min(u.tap_step, axis->kernel);
     u.phase_taps = 1;
-    /* More shifts than outputs would be empty. */
     u.shifts = grid->shift_dilation ? dilation : 1;
     u.spread = grid->shift_dilation ? 1 : dilation;
     u.taps = cf_ceil_div(axis->kernel, u.tap_step);
@@ -50,9 +52,9 @@ cf_unit cf_unit_of(const cf_axis *axis, const cf_axis_grid *grid) {
         return u;
     }
     /* Position u of shift a and of the phase whose first tap is t is x[(u shifts + a) stride + t dilation - pad_before]. */
-    const int64_t step = u.shifts * axis->stride, first = u.first_phase * u.phase_taps;
+    const int64_t step = times(u.shifts, axis->stride), first = u.first_phase * u.phase_taps;
     const int64_t last = first + (u.phases - 1) * u.phase_taps;
-    const int64_t reach = (u.shifts - 1) * axis->stride + last * axis->dilation;
+    const int64_t reach = times(u.shifts - 1, axis->stride) + last * axis->dilation;
     u.low = cf_min(u.inputs, cf_ceil_div(cf_max(0, axis->pad_before - reach), step));
     u.high = cf_min(u.inputs, (axis->pad_before + axis->input - 1 - first * axis->dilation) / step + 1);
     u.high = cf_max(u.low, u.high);
