@@ -145,6 +145,38 @@ static void test_large_product(void **state) {
                       1, 67, false);
 }
 
+/* Sums over rows of numbers that are all alike, whose rounding errors add up. */
+static void long_sums(void) {
+    for (int columns = 1; columns <= 3; columns += 2) {
+        const int64_t rows = 100000;
+        generator g = generator_create(6);
+        matrix m[3] = {matrix_create(&g, CONV_FFT_FP32, 1, 1, rows, columns),
+                       matrix_create(&g, CONV_FFT_FP32, 1, 1, columns, columns),
+                       matrix_create(&g, CONV_FFT_FP32, 1, 1, rows, columns)};
+        float *const x = m[0].block.data, *const w = m[1].block.data, *const y = m[2].block.data;
+        for (int64_t i = 0; i < m[0].numbers; ++i)
+            x[i] = y[i] = i % 2 ? 0.0f : 0.1f;
+        const cf_product_desc d = {.kind = CF_PRODUCT_BACKWARD_WEIGHTS,
+                                   .variant = CF_PRODUCT_LOOP,
+                                   .dtype = CONV_FFT_FP32,
+                                   .bins = 1,
+                                   .in_columns = columns,
+                                   .out_columns = columns};
+        assert_int_equal(device->base.ops->product(&device->base, &d, m[0].block, m[1].block, m[2].block, false, NULL),
+                         CONV_FFT_SUCCESS);
+        const double exact = (double)rows * (double)x[0] * (double)y[0];
+        for (int i = 0; i < columns * columns; ++i)
+            assert_true(fabs((double)w[2 * i] - exact) <= 40 * ref_dtype_roundoff(CONV_FFT_FP32) * exact);
+        for (int i = 0; i < 3; ++i)
+            matrix_destroy(&m[i]);
+    }
+}
+
+static void test_long_sums(void **state) {
+    (void)state;
+    with_all_kernels(device, long_sums);
+}
+
 /* The settings of the caller's OpenMP are as before. */
 static void test_settings(void **state) {
     (void)state;
@@ -172,6 +204,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_large_product),
+        cmocka_unit_test(test_long_sums),
         cmocka_unit_test(test_settings),
     };
     const int failures = cmocka_run_group_tests(tests, NULL, NULL);

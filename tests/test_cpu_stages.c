@@ -146,6 +146,27 @@ static void test_bias(void **state) {
     }
 }
 
+/* Of numbers that are all alike, whose rounding errors add up: a sum that went on and on would be wrong by a million of them. */
+static void test_long_bias(void **state) {
+    (void)state;
+    const int64_t count = 10000000;
+    double *gy = test_doubles(count), sum = 0;
+    for (int64_t i = 0; i < count; ++i)
+        gy[i] = 0.1;
+    const cf_bias_desc d = {
+        .result_dtype = CONV_FFT_FP64,
+        .samples = 1,
+        .channels = 1,
+        .size = {1, 1, count},
+        .tensor = {
+            .dtype = CONV_FFT_FP64, .sample_stride = count, .channel_stride = count, .axis_stride = {count, count, 1}}};
+    assert_int_equal(device->base.ops->bias_gradient(&device->base, &d, gy, &sum, false, NULL, NULL), CONV_FFT_SUCCESS);
+    /* count times what is next to 0.1, which fma() finds without error */
+    const double product = (double)count * 0.1, rest = fma((double)count, 0.1, -product);
+    assert_true(fabs(sum - product - rest) <= 2 * ref_dtype_roundoff(CONV_FFT_FP64) * product);
+    free(gy);
+}
+
 static void test_zeros(void **state) {
     (void)state;
     /* Every second element of the last axis; the others keep their contents. */
@@ -178,6 +199,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold),
         cmocka_unit_test(test_bias),
+        cmocka_unit_test(test_long_bias),
         cmocka_unit_test(test_zeros),
     };
     const int failures = cmocka_run_group_tests(tests, NULL, NULL);
