@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import re
 from pathlib import Path
 from typing import List, Union
 
 from . import _structs as structs
 from ._library import check, lib, lock
+from ._values import integer
 
 _contexts = {}
 
@@ -57,14 +59,15 @@ def device_number(device):
     """-2 for None, "cpu" and -2; the ordinal for an int, "cuda", "cuda:1" or a torch.device; -1 for "auto"."""
     if device is None:
         return structs.DEVICE_CPU
-    if isinstance(device, int):
-        return device
-    kind, _, number = str(device).partition(":")
-    if kind == "cuda":
-        return int(number or 0)
-    if kind in ("cpu", "auto") and not number:
-        return structs.DEVICE_CPU if kind == "cpu" else structs.DEVICE_AUTO
-    raise ValueError("device is %r; it must be \"cpu\", \"auto\", \"cuda\", \"cuda:N\" or a GPU's number" % (device,))
+    text = str(device)
+    if text in ("cpu", "auto"):
+        return structs.DEVICE_CPU if text == "cpu" else structs.DEVICE_AUTO
+    gpu = re.fullmatch("cuda(?::([0-9]+))?", text)
+    try:
+        return integer(int(gpu[1] or 0) if gpu else device, "device", structs.DEVICE_CPU, 2 ** 31 - 1)
+    except ValueError:
+        raise ValueError("device is %r; it must be \"cpu\", \"auto\", \"cuda\", \"cuda:N\" or a GPU's number"
+                         % (device,)) from None
 
 
 def context(device: Union[str, int] = "auto") -> Context:

@@ -96,10 +96,10 @@ def check(status):
         raise failure(status)
 
 
-def report(function, *arguments):
-    """The whole text of a report function whose last parameters are a buffer, its bytes and the bytes needed."""
+def report(function, before=(), after=()):
+    """The whole text of a report function with a buffer, its bytes and the bytes needed between its other parameters."""
     needed = ctypes.c_size_t()
-    check(function(*arguments, None, 0, ctypes.byref(needed)))
+    check(function(*before, None, 0, ctypes.byref(needed), *after))
     text = ctypes.create_string_buffer(needed.value + 4096)
-    check(function(*arguments, text, len(text), ctypes.byref(needed)))
+    check(function(*before, text, len(text), ctypes.byref(needed), *after))
     return text.value.decode("utf-8", "replace")

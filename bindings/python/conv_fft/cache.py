@@ -9,10 +9,11 @@ import ctypes
 import os
 from typing import Any, Dict, List, Optional, Union
 
+from . import _library
 from . import _structs as structs
 from ._context import context
 from ._library import check, lib
-from .problem import named
+from ._values import c_string, named
 from .tuning import Problems, read_problems
 
 Path = Union[str, os.PathLike]
@@ -20,7 +21,7 @@ Device = Union[str, int]
 
 
 def _path(path):
-    return None if path is None else os.fsencode(path)
+    return None if path is None else c_string(path, "path")
 
 
 def load(path: Path, device: Device = "auto") -> None:
@@ -73,11 +74,7 @@ def stats(device: Device = "auto") -> Dict[str, int]:
 
 def report(directory: Optional[Path] = None) -> str:
     """For people: the files of a cache directory (None: the default one), with every line that cannot be verified."""
-    needed = ctypes.c_size_t()
-    check(lib.conv_fft_cache_report(_path(directory), None, 0, ctypes.byref(needed), None))
-    text = ctypes.create_string_buffer(needed.value + 4096)
-    check(lib.conv_fft_cache_report(_path(directory), text, len(text), ctypes.byref(needed), None))
-    return text.value.decode("utf-8", "replace")
+    return _library.report(lib.conv_fft_cache_report, (_path(directory),), (None,))
 
 
 def clear(directory: Optional[Path] = None) -> int:

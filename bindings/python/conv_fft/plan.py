@@ -11,10 +11,11 @@ from . import _cuda, arrays
 from . import _structs as structs
 from ._context import context
 from ._library import check, lib, lock
-from .problem import Problem, named
+from ._values import c_string, integer, named
+from .problem import Problem, as_problem
 
-# What plans are made with unless the caller says otherwise; conv_fft.autotune() changes it.
-default_tuning = {"tuning": "cached", "tune_milliseconds": 0}
+# What plans are made with unless the caller says otherwise: the last of these. conv_fft.autotune() has one here for as long as it lasts.
+tunings = [{"tuning": "cached", "tune_milliseconds": 0}]
 # Called with the Problem of every plan that is made.
 observers = []
 
@@ -40,18 +41,22 @@ class Plan:
                  tune_again: bool = False, trusted: bool = False, strategies: Optional[Sequence[Optional[str]]] = None):
         self.handle = None
         _destroy_retired()
-        self.problem = Problem.parse(problem) if isinstance(problem, str) else problem
+        self.problem = as_problem(problem)
         self.context = context(device)
         self.device = self.context.device
-        self.passes = named(structs.PASSES, passes, "passes") if isinstance(passes, str) else passes
+        self.passes = named(structs.PASSES, passes, "passes") if isinstance(passes, str) else integer(passes, "passes", 1, structs.ALL_PASSES)
         options = structs.PlanOptions()
         check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
-        options.passes, options.workspace_limit, options.tune_again = self.passes, workspace_limit, int(tune_again)
-        options.trusted = int(trusted)
-        options.tuning = named(structs.TUNINGS, default_tuning["tuning"] if tuning is None else tuning, "tuning")
-        options.tune_milliseconds = default_tuning["tune_milliseconds"] if tune_milliseconds is None else tune_milliseconds
+        options.passes, options.tune_again, options.trusted = self.passes, bool(tune_again), bool(trusted)
+        options.workspace_limit = integer(workspace_limit, "workspace_limit", 0, 2 ** 64 - 1)
+        default = tunings[-1]
+        options.tuning = named(structs.TUNINGS, default["tuning"] if tuning is None else tuning, "tuning")
+        options.tune_milliseconds = integer(default["tune_milliseconds"] if tune_milliseconds is None else tune_milliseconds,
+                                            "tune_milliseconds")
+        if strategies is not None and not (isinstance(strategies, (list, tuple)) and len(strategies) <= 3):
+            raise ValueError("strategies is %r; it must be None or a list of at most three, each a strategy line or None" % (strategies,))
         for number, strategy in enumerate(strategies or ()):
-            options.strategy[number] = strategy.encode() if strategy else None
+            options.strategy[number] = c_string(strategy, "strategies") if strategy else None
         handle = ctypes.c_void_p()
         check(lib.conv_fft_plan_create(self.context.handle, ctypes.byref(self.problem.struct), ctypes.byref(options),
                                        ctypes.byref(handle)))
@@ -90,7 +95,7 @@ class Plan:
 
     def profile(self, pass_: str = "forward", repeats: int = 10) -> Dict[str, Any]:
         """The same with the measured milliseconds of each stage, on random data. Waits for the device."""
-        return self._description(lib.conv_fft_profile, pass_, repeats)
+        return self._description(lib.conv_fft_profile, pass_, integer(repeats, "repeats", 1, 2 ** 31 - 1))
 
     def _description(self, function, pass_, *more):
         d = structs.Description()

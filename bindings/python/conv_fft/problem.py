@@ -3,47 +3,48 @@
 from __future__ import annotations
 
 import ctypes
-from numbers import Integral
-from operator import index
 from typing import Optional, Sequence, Tuple, Union
 
 from . import _structs as structs
 from ._library import check, lib
+from ._values import c_string, integer, named
 
 Axes = Union[int, Sequence[int]]
 Padding = Union[int, str, Sequence[Union[int, Tuple[int, int]]]]
 Shape = Sequence[int]
 
 
-def named(table, value, name):
-    if value not in table:
-        raise ValueError("%s is %r; it must be one of %s" % (name, value, ", ".join(map(repr, table))))
-    return table[value]
+def _each(value, count):
+    """The elements of a sequence; of what is none, so many times itself."""
+    try:
+        return tuple(value)
+    except TypeError:
+        return (value,) * count
 
 
 def _per_axis(value, rank, name):
-    axes = (value,) * rank if isinstance(value, Integral) else tuple(value)
-    if len(axes) != rank or not all(isinstance(axis, Integral) for axis in axes):
+    axes = _each(value, rank)
+    if len(axes) != rank:
         raise ValueError("%s is %r; it must be an int or %d ints" % (name, value, rank))
-    return axes
+    return tuple(integer(axis, name, 1) for axis in axes)
 
 
 def pads(padding, kernel, stride, dilation):
     """Padding before and after each axis, of an int, one int or pair (before, after) per axis, "same" or "valid"."""
     rank = len(kernel)
-    if padding == "valid":
-        return (0,) * rank, (0,) * rank
-    if padding == "same":
+    pairs = []
+    if not isinstance(padding, str):
+        pairs = [_each(pad, 2) for pad in _each(padding, rank)]
+    elif padding == "valid":
+        pairs = [(0, 0)] * rank
+    elif padding == "same":
         if any(step != 1 for step in stride):
             raise ValueError("padding is 'same' and stride is %r; the output keeps its extent for stride 1 only" % (tuple(stride),))
         both = [(taps - 1) * step for taps, step in zip(kernel, dilation)]
-        return tuple(pad // 2 for pad in both), tuple(pad - pad // 2 for pad in both)
-    if isinstance(padding, Integral):
-        return (padding,) * rank, (padding,) * rank
-    pairs = [(pad, pad) if isinstance(pad, Integral) else tuple(pad) for pad in padding] if not isinstance(padding, str) else []
+        pairs = [(pad // 2, pad - pad // 2) for pad in both]
     if len(pairs) != rank or any(len(pair) != 2 for pair in pairs):
         raise ValueError("padding is %r; it must be an int, %d ints or pairs (before, after), 'same' or 'valid'" % (padding, rank))
-    return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+    return tuple(integer(pair[0], "padding") for pair in pairs), tuple(integer(pair[1], "padding") for pair in pairs)
 
 
 class Problem:
@@ -66,14 +67,15 @@ class Problem:
                  groups: int = 1, padding_mode: str = "zeros", layout: str = "first", weight_layout: Optional[str] = None,
                  dtype: str = "float32", weight_grad_dtype: Optional[str] = None, math: str = "default",
                  x_stride: Optional[Shape] = None, y_stride: Optional[Shape] = None, w_stride: Optional[Shape] = None):
-        rank = len(input_shape) - 2
-        if rank not in (1, 2, 3) or len(weight_shape) != rank + 2:
-            raise ValueError("input_shape has %d axes and weight_shape %d; both must have 3, 4 or 5" %
-                             (len(input_shape), len(weight_shape)))
+        x, w = _each(input_shape, 0), _each(weight_shape, 0)
+        rank = len(x) - 2
+        if rank not in (1, 2, 3) or len(w) != rank + 2:
+            raise ValueError("input_shape has %d axes and weight_shape %d; both must have 3, 4 or 5" % (len(x), len(w)))
         weight_layout = layout if weight_layout is None else weight_layout
-        x = _channels_second(input_shape, named(structs.LAYOUTS, layout, "layout"))
-        w = _channels_second(weight_shape, named(structs.LAYOUTS, weight_layout, "weight_layout"))
-        if groups < 1 or x[1] != w[1] * groups:
+        x = _channels_second(x, named(structs.LAYOUTS, layout, "layout"), "input_shape")
+        w = _channels_second(w, named(structs.LAYOUTS, weight_layout, "weight_layout"), "weight_shape")
+        groups = integer(groups, "groups", 1)
+        if x[1] != w[1] * groups:
             raise ValueError("input_shape has %d channels and weight_shape %d for each of %d groups" % (x[1], w[1], groups))
         p = structs.Problem()
         check(lib.conv_fft_problem_init(ctypes.byref(p), rank))
@@ -81,11 +83,14 @@ class Problem:
         strides, dilations = _per_axis(stride, rank, "stride"), _per_axis(dilation, rank, "dilation")
         before, after = pads(padding, w[2:], strides, dilations)
         for field, values in (("input", x[2:]), ("kernel", w[2:]), ("stride", strides), ("dilation", dilations),
-                              ("pad_before", before), ("pad_after", after), ("x_stride", x_stride or ()),
-                              ("y_stride", y_stride or ()), ("w_stride", w_stride or ())):
-            array = getattr(p, field)
-            for axis, value in enumerate(values):
-                array[axis] = index(value)
+                              ("pad_before", before), ("pad_after", after)):
+            getattr(p, field)[:rank] = values
+        for field, values in (("x_stride", x_stride), ("y_stride", y_stride), ("w_stride", w_stride)):
+            if values is not None:
+                steps = _each(values, 0)
+                if len(steps) != rank + 2:
+                    raise ValueError("%s is %r; it must be None or %d ints" % (field, values, rank + 2))
+                getattr(p, field)[:rank + 2] = [integer(step, field) for step in steps]
         p.padding = named(structs.PADDINGS, padding_mode, "padding_mode")
         p.tensor_layout, p.weight_layout = structs.LAYOUTS[layout], structs.LAYOUTS[weight_layout]
         p.dtype = named(structs.DTYPES, dtype, "dtype")
@@ -100,7 +105,7 @@ class Problem:
         """The problem of a line as `in=8x16x32x32 out=32 kernel=9x9 pad=same` (conv_fft_problem_parse() has the fields)."""
         made = cls.__new__(cls)
         made.struct, made._key = structs.Problem(), None
-        check(lib.conv_fft_problem_parse(line.encode(), ctypes.byref(made.struct), None, 0))
+        check(lib.conv_fft_problem_parse(c_string(line, "line"), ctypes.byref(made.struct), None, 0))
         if made.struct.rank == 0:
             raise ValueError("the line has no problem")
         return made
@@ -163,8 +168,17 @@ class Problem:
             return "Problem(invalid: %s)" % error
 
 
-def _channels_second(shape, last):
-    shape = tuple(int(extent) for extent in shape)
+def as_problem(problem):
+    """Of a Problem or a problem line."""
+    if isinstance(problem, Problem):
+        return problem
+    if isinstance(problem, str):
+        return Problem.parse(problem)
+    raise TypeError("problem is %r; it must be a Problem or a problem line" % (problem,))
+
+
+def _channels_second(shape, last, name):
+    shape = tuple(integer(extent, name) for extent in shape)
     return (shape[0], shape[-1], *shape[1:-1]) if last else shape
 
 

@@ -10,10 +10,12 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Unio
 from . import _structs as structs
 from . import plan as _plan
 from ._context import context, name_wheel_folders
-from ._library import check, lib, report
-from .problem import Problem, named
+from ._library import check, lib, lock, report
+from ._values import integer, named
+from .problem import Problem, as_problem
 
 Problems = Union[str, os.PathLike, Iterable[Union[Problem, str]]]
+_MEASURING = {mode: structs.TUNINGS[mode] for mode in ("measure", "exhaustive")}
 
 
 def read_problems(problems: Problems) -> List[Problem]:
@@ -21,7 +23,7 @@ def read_problems(problems: Problems) -> List[Problem]:
     if isinstance(problems, (str, os.PathLike)):
         with open(problems, encoding="utf-8") as file:
             problems = [line for line in file if line.partition("#")[0].strip()]
-    return [problem if isinstance(problem, Problem) else Problem.parse(problem) for problem in problems]
+    return [as_problem(problem) for problem in problems]
 
 
 def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "measure", milliseconds: int = 0, again: bool = False,
@@ -42,8 +44,8 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
     array = (structs.Problem * len(listed))(*(problem.struct for problem in listed))
     options = structs.PlanOptions()
     check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
-    options.tuning, options.tune_milliseconds = named(structs.TUNINGS, mode, "mode"), milliseconds
-    options.tune_again, options.workspace_limit = int(again), workspace_limit
+    options.tuning, options.tune_milliseconds = named(_MEASURING, mode, "mode"), integer(milliseconds, "milliseconds")
+    options.tune_again, options.workspace_limit = bool(again), integer(workspace_limit, "workspace_limit", 0, 2 ** 64 - 1)
     raised = []
     step = structs.TuneProgress(_guarded(lambda done, total, _: bool(progress and progress(done, total)), raised))
     status = lib.conv_fft_tune_problems(context(device).handle, array, len(listed), ctypes.byref(options), step, None)
@@ -58,10 +60,10 @@ def candidates(problem: Union[Problem, str], device: Union[str, int] = "auto", *
                milliseconds: int = 0) -> List[Dict[str, Any]]:
     """The strategies for a problem, of each set of passes the best first: dicts with passes, strategy, predicted_ms,
     measured_ms (milliseconds; mode "measure" or "exhaustive", else None), workspace_bytes and the verdict. Raises conv_fft.Error."""
-    problem = Problem.parse(problem) if isinstance(problem, str) else problem
+    problem = as_problem(problem)
     options = structs.PlanOptions()
     check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
-    options.tuning, options.tune_milliseconds = named(structs.TUNINGS, mode, "mode"), milliseconds
+    options.tuning, options.tune_milliseconds = named(structs.TUNINGS, mode, "mode"), integer(milliseconds, "milliseconds")
     found, raised = [], []
 
     def visit(pointer, _):
@@ -106,15 +108,17 @@ def autotune(mode: str = "measure", milliseconds: int = 0) -> Iterator[None]:
         with conv_fft.autotune():
             model(x).sum().backward()
 
-    mode and milliseconds are those of `tune`. Holds for the whole process, not for one thread."""
-    named(structs.TUNINGS, mode, "mode")
-    before = dict(_plan.default_tuning)
-    forget_plans()
-    _plan.default_tuning.update(tuning=mode, tune_milliseconds=milliseconds)
+    mode and milliseconds are those of `tune`. Holds for the whole process, not for one thread; of several at once the last one begun."""
+    named(_MEASURING, mode, "mode")
+    mine = {"tuning": mode, "tune_milliseconds": integer(milliseconds, "milliseconds")}
+    with lock:
+        _plan.tunings.append(mine)
     try:
+        forget_plans()
         yield
     finally:
-        _plan.default_tuning.update(before)
+        with lock:  # those of other threads end when they do
+            _plan.tunings[:] = [other for other in _plan.tunings if other is not mine]
 
 
 def devices() -> str:

@@ -2,6 +2,7 @@
 """Tuning and its records, on the CPU."""
 import subprocess
 import sys
+import threading
 
 import conv_fft
 import pytest
@@ -61,6 +62,38 @@ def test_autotune_is_over_when_its_block_is():
             pass
 
 
+def test_autotune_in_threads_that_overlap():
+    """The one that begins first ends first: the other's goes on, and nothing of either is left."""
+    from conv_fft.plan import tunings
+    one, other, begun, ended = conv_fft.autotune(milliseconds=100), conv_fft.autotune(milliseconds=100), threading.Event(), threading.Event()
+
+    def run():
+        with other:
+            begun.set()
+            ended.wait()
+
+    thread = threading.Thread(target=run)
+    with one:
+        thread.start()
+        begun.wait()
+    during = list(tunings)
+    ended.set()
+    thread.join()
+    assert during[-1]["tuning"] == "measure" and tunings == [{"tuning": "cached", "tune_milliseconds": 0}]
+    with pytest.raises(KeyError):
+        with conv_fft.autotune():
+            raise KeyError
+    assert len(tunings) == 1
+
+
+def test_tune_measures():
+    for mode in ("off", "cached", "best"):
+        with pytest.raises(ValueError, match="^mode is '%s'; it must be one of 'measure', 'exhaustive'" % mode):
+            conv_fft.tune(LINES, "cpu", mode=mode)
+        with pytest.raises(ValueError, match="^mode is "):
+            conv_fft.autotune(mode).__enter__()
+
+
 def test_record_writes_the_plans_of_a_script(tmp_path):
     """Without torch, and of a script that fails in the end."""
     script, out = tmp_path / "script.py", tmp_path / "layers.txt"
@@ -70,3 +103,14 @@ def test_record_writes_the_plans_of_a_script(tmp_path):
     assert ended.returncode == 3 and "1 kinds of layers" in ended.stderr
     (problem,) = (conv_fft.Problem.parse(line) for line in out.read_text().splitlines() if not line.startswith("#"))
     assert problem.input_shape == (1, 2, 9) and problem.dtype == "float64"
+
+
+@pytest.mark.parametrize("text", [None, "import conv_fft\n"])
+def test_record_keeps_its_file_if_there_is_nothing_to_record(tmp_path, text):
+    script, out = tmp_path / "script.py", tmp_path / "layers.txt"
+    out.write_text("in=1x2x9 kernel=5\n")
+    if text:
+        script.write_text(text)
+    ended = subprocess.run([sys.executable, "-m", "conv_fft.record", "--out", str(out), str(script)], capture_output=True, text=True)
+    assert ended.returncode == (0 if text else 1) and "no layers" in ended.stderr
+    assert out.read_text() == "in=1x2x9 kernel=5\n"

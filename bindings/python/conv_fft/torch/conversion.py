@@ -12,7 +12,7 @@ from typing import Callable, List, Optional, Union
 import torch
 
 from ..errors import Error
-from ..plan import default_tuning
+from ..plan import tunings
 from . import _entry, functional
 from .modules import OURS, THEIRS
 
@@ -127,7 +127,7 @@ def _prepare(seen, training):
     """Make the plans of all layers at once: it is compiling, mostly, and one layer's leave most of a host's processors idle.
 
     Not while plans are to measure strategies, which would disturb each other."""
-    if default_tuning["tuning"] != "cached":
+    if tunings[-1]["tuning"] != "cached":
         return
     jobs = {}
     for layer, (shape, strides, dtype, device, needs_grad) in seen.items():
