@@ -132,9 +132,12 @@ def main():
         with watch:
             runpy.run_path(options.script, run_name="__main__")
     finally:
-        with open(options.out, "w", encoding="utf-8") as file:
-            file.write(recorder.text(options.script))
-        print("%s: %d kinds of layers" % (options.out, len(recorder.counts)), file=sys.stderr)
+        if recorder.counts:  # else what the file has is worth more
+            with open(options.out, "w", encoding="utf-8") as file:
+                file.write(recorder.text(options.script))
+            print("%s: %d kinds of layers" % (options.out, len(recorder.counts)), file=sys.stderr)
+        else:
+            print("%s has no layers: %s is not written" % (options.script, options.out), file=sys.stderr)
 
 
 if __name__ == "__main__":
