@@ -34,6 +34,21 @@ def is_dense(shape, strides):
     return all(extent <= 1 or one == other for extent, one, other in zip(shape, strides, dense(shape))) or 0 in shape
 
 
+def _reach(seen, period):
+    """How many bytes an array goes on for, but for what is along strides that are multiples of a period."""
+    item = structs.ITEM_BYTES[seen.dtype]
+    return item * (1 + sum([stride * (extent - 1) for stride, extent in zip(seen.strides, seen.shape) if stride * item % period]))
+
+
+def apart(one, other):
+    """Whether two views without negative strides share no byte: one ends before the other begins, or in each period of a stride they
+    lie side by side, as some channels of a buffer and others do. What this does not see is counted as shared."""
+    for period in (1 << 62, *(stride * structs.ITEM_BYTES[one.dtype] for stride in one.strides if stride)):
+        if _reach(one, period) <= (other.pointer - one.pointer) % period <= period - _reach(other, period):
+            return True
+    return 0 in one.shape or 0 in other.shape
+
+
 def address_of_stream(stream):
     """The handle behind an int, or a stream of torch, CuPy or numba."""
     for name in ("cuda_stream", "ptr", "handle"):
@@ -48,12 +63,21 @@ class Kind:
         """The View of an array that the caller names for a result."""
         return self.view(a)
 
+    def dense(self, name, seen):
+        """The View of the same elements in a dense array."""
+        if not is_dense(seen.shape, seen.strides):
+            raise ValueError("%s has the element strides %s; it must be dense where gx and gw are both wanted" % (name, seen.strides))
+        return seen
+
     def stream(self, like):
         return 0
 
     def on(self, stream, like):
         """Where memory is taken from that is used on a stream."""
         return contextlib.nullcontext()
+
+    def written(self, a):
+        """The caller's own array has a result."""
 
     def finish(self, result, device):
         return result
@@ -64,15 +88,23 @@ class Numpy(Kind):
         import numpy
         if not isinstance(a, numpy.ndarray):
             raise TypeError("an array is of type %s beside NumPy arrays" % type(a).__name__)
-        if not (a.flags.aligned and a.dtype.isnative) or any(stride % a.itemsize or stride < 0 for stride in a.strides):
+        item = a.itemsize or 1
+        # Strides that are all 0 mean dense in C, where a bias has none.
+        if (not (a.flags.aligned and a.dtype.isnative) or any(stride % item or stride < 0 for stride in a.strides)
+                or a.size > 1 and (not any(a.strides) or a.ndim == 1 and a.strides != (item,))):
             a = numpy.array(a, a.dtype.newbyteorder("="), order="C")
-        return View(a.ctypes.data, a.shape, tuple(stride // a.itemsize for stride in a.strides), a.dtype.name, structs.DEVICE_CPU, a)
+        return View(a.ctypes.data, a.shape, tuple(stride // item for stride in a.strides), a.dtype.name, structs.DEVICE_CPU, a)
 
     def target(self, a):
         seen = self.view(a)
         if not a.flags.writeable or seen.owner is not a:
-            raise ValueError("an array for results is read-only, not aligned, in foreign byte order or has negative strides")
+            raise ValueError("an array for results is read-only, not aligned, in foreign byte order, or has strides that are negative, "
+                             "all 0 or, of a gbias, not dense")
         return seen
+
+    def dense(self, name, seen):
+        import numpy
+        return seen if is_dense(seen.shape, seen.strides) else self.view(numpy.ascontiguousarray(seen.owner))
 
     def empty(self, shape, dtype, like):
         import numpy
@@ -101,6 +133,10 @@ class Torch(Kind):
         if a.is_neg():
             raise ValueError("a tensor for results is the negative of its memory (torch.Tensor.is_neg)")
         return seen
+
+    def written(self, a):
+        import torch
+        torch.autograd.graph.increment_version(a)  # so that autograd does not use what it saved of the tensor
 
     def empty(self, shape, dtype, like):
         import torch
@@ -281,7 +317,8 @@ class _Operands:
         self.plan, self.kind = plan, kind_of(first)
         p, problem = plan.problem.struct, plan.problem
         self.like = None
-        self.held = []  # copies that a view made live until the call has been made
+        self.held = []  # (name, View): copies that a view made live until the call has been made
+        self.named = []  # the caller's arrays for results
         self.rules = {"x": (problem.input_shape, p.x_stride, p.tensor_layout), "w": (problem.weight_shape, p.w_stride, p.weight_layout),
                       "y": (plan.output_shape, p.y_stride, p.tensor_layout), "bias": ((p.out_channels,), (0,), 0)}
 
@@ -294,13 +331,14 @@ class _Operands:
         _expect(self.plan, name, seen, shape, strides, last)
         if self.like is None:
             self.like = seen
-        self.held.append(seen)
+        self.held.append((name, seen))
         return seen.pointer
 
     def result(self, name, a, what, dtype):
         """An array for a result, and its address."""
         shape, strides, last = self.rules[what]
-        if a is None:
+        fresh = a is None
+        if fresh:
             if any(strides):
                 raise ValueError("%s has element strides of its own in this plan: name it with out=" % name)
             a = self.kind.empty(shape, dtype, self.like)
@@ -309,11 +347,22 @@ class _Operands:
             seen = self.kind.target(a)
         _expect_type(name, seen, dtype)
         _expect(self.plan, name, seen, shape, strides, last)
+        if not fresh:
+            for other_name, other in self.held:
+                if not apart(seen, other):
+                    raise ValueError("out has %s in memory of %s; it must be in memory of its own" % (name, other_name))
+            self.held.append((name, seen))
+            self.named.append(a)
         return a, seen.pointer
 
     def workspace(self, pass_):
         size = self.plan.workspace[pass_]
         return (size, *self.kind.memory(size, self.like)) if size else (0, None, None)
+
+    def finish(self, result):
+        for a in self.named:
+            self.kind.written(a)
+        return self.kind.finish(result, self.plan.device)
 
 
 def forward(plan, x, w, bias, out, stream):
@@ -326,15 +375,23 @@ def forward(plan, x, w, bias, out, stream):
         size, workspace, held = operands.workspace(structs.FORWARD)
         check(lib.conv_fft_forward(plan.handle, *addresses, y_address, workspace, size, stream))
         del held
-    return operands.kind.finish(y, plan.device)
+    return operands.finish(y)
+
+
+def gradients(names, argument):
+    """The gradients that an argument names: x, w and bias, or one of them alone."""
+    found = {names} if isinstance(names, str) else set(names)
+    if not found <= {"x", "w", "bias"}:
+        raise ValueError("%s is %r; it must name gradients, of 'x', 'w' and 'bias'" % (argument, names))
+    return found
 
 
 def backward(plan, x, w, gy, need, out, accumulate, stream):
-    unknown = set(need) | set(out) | set(accumulate)
-    if not unknown <= {"x", "w", "bias"}:
-        raise ValueError("gradients are named x, w and bias, not %s" % sorted(unknown - {"x", "w", "bias"}))
-    if not set(accumulate) <= {name for name in out if out[name] is not None} & set(need):
-        raise ValueError("what accumulate names must be needed and be in out")
+    need, accumulate = gradients(need, "need"), gradients(accumulate, "accumulate")
+    given = {name for name in gradients(out, "out") if out[name] is not None}
+    for names, argument, most, other in ((given, "out", need, "need"), (accumulate, "accumulate", given, "out")):
+        if not names <= most:
+            raise ValueError("%s names %s, which %s does not" % (argument, " and ".join(sorted(names - most)), other))
     operands = _Operands(plan, gy)
     problem = plan.problem
     addresses = [operands.address("gy", gy, "y", problem.dtype)]
@@ -350,5 +407,5 @@ def backward(plan, x, w, gy, need, out, accumulate, stream):
         check(lib.conv_fft_backward(plan.handle, *addresses, *(made[name][1] for name in ("x", "w", "bias")), flags, workspace, size,
                                     stream))
         del held
-    operands.kind.finish(None, plan.device)
+    operands.finish(None)
     return tuple(made[name][0] for name in ("x", "w", "bias"))

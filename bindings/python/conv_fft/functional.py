@@ -36,8 +36,9 @@ def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padd
     out     the result, of y's shape (N, K, M1..Mr) or (N, M1..Mr, K); None: a new array
     The other arguments are those of Problem; `stream` is that of Plan.forward.
 
-    Arrays: NumPy, torch, CuPy, numba or JAX; all of one package, device and type (float32, float16, bfloat16, float64). None is
-    copied, but NumPy arrays with negative strides, in foreign byte order or not aligned. No gradient is recorded: conv_fft.torch does that.
+    Arrays: NumPy, torch, CuPy, numba or JAX; all of one package, device and type (float32, float16, bfloat16, float64). Strides must not
+    be negative nor all 0, and a bias is dense. None is copied, but NumPy arrays whose strides are others, in foreign byte order or not
+    aligned. `out` may not share memory with the others. No gradient is recorded: conv_fft.torch does that.
     Raises TypeError and ValueError for arrays that do not fit, conv_fft.Error for what the library refuses."""
     kind = arrays.kind_of(x)
     x_seen, w_seen = kind.view(x), kind.view(w)
@@ -52,20 +53,24 @@ def backward(gy: Any, x: Any, w: Any, *, need: Sequence[str] = ("x", "w", "bias"
              dilation: Axes = 1, groups: int = 1, padding_mode: str = "zeros", layout: str = "first",
              weight_layout: Optional[str] = None, math: str = "default", weight_grad_dtype: Optional[str] = None,
              stream: Any = None) -> Tuple[Any, Any, Any]:
-    """The gradients (gx, gw, gbias) of a loss with the gradient gy in y; None for what `need` does not name.
+    """The gradients (gx, gw, gbias) of a loss with the gradient gy in y; None for what `need` does not name ("x", "w", "bias", or several).
 
     gy      of y's shape, (N, K, M1..Mr) or (N, M1..Mr, K)
     gx, gw, gbias   new, of the shapes of x, w and (K,); gw and gbias of `weight_grad_dtype`: "float32", or None for that of w
     The other shapes and arguments are those of `forward`, and so are the errors. x and w are both needed: where only one gradient is
-    wanted, the other array tells its shape."""
+    wanted, the other array tells its shape. For both gradients they must be dense; NumPy arrays that are not are copied."""
+    need = arrays.gradients(need, "need")
     kind = arrays.kind_of(gy)
     gy_seen, x_seen, w_seen = kind.view(gy), kind.view(x), kind.view(w)
     passes = (structs.BACKWARD_DATA if "x" in need else 0) | (structs.BACKWARD_WEIGHTS if "w" in need else 0)
-    strides = {"x": x_seen if "w" in need and "x" not in need else None, "w": w_seen if "x" in need and "w" not in need else None}
-    dense = {"x": x_seen, "w": w_seen}
-    for name, seen in dense.items():
-        if strides[name] is None and not arrays.is_dense(seen.shape, seen.strides):
-            raise ValueError("%s has the element strides %s; an array whose gradient is wanted must be dense" % (name, seen.strides))
+    strides = {}
+    if {"x", "w"} <= need:
+        # Each is read, and strides of it would be those of its gradient.
+        x_seen, w_seen = kind.dense("x", x_seen), kind.dense("w", w_seen)
+    elif "w" in need:
+        strides["x"] = x_seen
+    elif "x" in need:
+        strides["w"] = w_seen
     plan = _plan(passes or structs.BACKWARD_DATA, x_seen.shape, w_seen.shape, gy_seen,
                  dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode, layout=layout,
                       weight_layout=weight_layout, math=math, weight_grad_dtype=weight_grad_dtype), y=gy_seen, **strides)

@@ -72,7 +72,7 @@ class Plan:
         return size.value
 
     def forward(self, x: Any, w: Any, bias: Any = None, *, out: Any = None, stream: Any = None) -> Any:
-        """y = conv(x, w) + bias, a new array like x or `out`. Shapes as in Problem; bias has the shape (K,).
+        """y = conv(x, w) + bias, a new array like x or `out`, whose memory must be its own. Shapes as in Problem; bias has the shape (K,).
 
         Arrays are those of one framework, on the plan's device. On a GPU the work is enqueued on `stream` (an address or an
         object of the framework; None: the framework's current stream) and the call returns. Raises TypeError and ValueError for
@@ -83,8 +83,9 @@ class Plan:
                  accumulate: Sequence[str] = (), stream: Any = None) -> Tuple[Any, Any, Any]:
         """The gradients (gx, gw, gbias) for gy, the gradient of y; None for what `need` does not name.
 
-        Shapes as in Problem; gbias has the shape (K,). x may be None if "w" is not needed, w if "x" is not. `out` maps the names x,
-        w, bias to arrays for the results; `accumulate` names those of them to add to. Streams and errors as in `forward`."""
+        Shapes as in Problem; gbias has the shape (K,). x may be None if "w" is not needed, w if "x" is not. `out` maps those of the
+        names x, w, bias that are needed to arrays for the results; `accumulate` names those of them to add to. Streams, memory and
+        errors as in `forward`."""
         return arrays.backward(self, x, w, gy, need, out or {}, accumulate, stream)
 
     def describe(self, pass_: str = "forward") -> Dict[str, Any]:

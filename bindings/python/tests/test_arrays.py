@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """conv_fft.forward, .backward and Plan on arrays of every package that is here."""
 import copy
+import functools
 import importlib.util
 import pickle
 import threading
@@ -110,6 +111,97 @@ def test_numpy_arrays_that_have_to_be_copied(random):
             conv_fft.forward(x, w, stride=2, out=y)
         with pytest.raises(ValueError, match="read-only"):
             plan.forward(x, w, out=y)
+
+
+def test_numpy_strides_that_the_library_has_no_word_for(random):
+    """All of them 0, those of a bias, and those of an array that is read and whose gradient is written."""
+    x, w, bias = (random.standard_normal(s) for s in ((2, 3, 9, 9), (4, 3, 3, 3), (8,)))
+    one = numpy.broadcast_to(numpy.float64(1), x.shape)
+    plan = conv_fft.Plan(conv_fft.Problem(x.shape, w.shape, dtype="float64"), "cpu")
+    exact = conv_fft.forward(numpy.ones(x.shape), w, bias[::2].copy())
+    for run in (conv_fft.forward, plan.forward):
+        numpy.testing.assert_array_equal(run(one, w, bias[::2]), exact)
+        numpy.testing.assert_array_equal(run(x, numpy.broadcast_to(numpy.float64(1), w.shape)), conv_fft.forward(x, numpy.ones(w.shape)))
+    gy = numpy.broadcast_to(numpy.float64(1), exact.shape)
+    exact = conv_fft.backward(numpy.ones(gy.shape), x, w)
+    for found in (conv_fft.backward(gy, x, w), plan.backward(x, w, gy), conv_fft.backward(gy, numpy.asfortranarray(x), w),
+                  conv_fft.backward(gy, x, w.transpose(3, 2, 1, 0).copy().transpose(3, 2, 1, 0))):
+        for a, b in zip(found, exact):
+            numpy.testing.assert_array_equal(a, b)
+            assert a.flags.c_contiguous
+    with pytest.raises(ValueError, match="not dense"):
+        plan.backward(x, w, gy, out={"bias": bias[::2]})
+
+
+def test_results_have_memory_of_their_own(random):
+    plan = conv_fft.Plan("in=2x4x9x9 out=4 kernel=3x3 pad=1 dtype=fp64", "cpu")
+    x, w, gy, bias = (random.standard_normal(s) for s in ((2, 4, 9, 9), (4, 4, 3, 3), (2, 4, 9, 9), (4,)))
+    both = numpy.zeros(x.size + 8)
+    near = [both[at:at + x.size].reshape(x.shape) for at in (0, 8)]
+    for run in (plan.forward, functools.partial(conv_fft.forward, padding=1)):
+        with pytest.raises(ValueError, match="out has y in memory of x"):
+            run(x, w, out=x)
+        with pytest.raises(ValueError, match="out has y in memory of x"):
+            run(near[0], w, out=near[1])
+        with pytest.raises(ValueError, match="out has y in memory of bias"):
+            run(x, w, near[1].ravel()[:4], out=near[0])
+    for out, said in (({"x": gy}, "gx in memory of gy"), ({"w": w}, "gw in memory of w"), ({"x": near[0], "w": near[1].ravel()[:w.size].reshape(
+            w.shape)}, "gw in memory of gx"), ({"w": w.copy(), "bias": bias, "x": x}, "gx in memory of x")):
+        with pytest.raises(ValueError, match="out has %s" % said):
+            plan.backward(x, w, gy, out=out)
+    exact, gradients = plan.forward(x, w), plan.backward(x, w, gy)
+    # Beside each other is not in each other: channels of one buffer, first and last, and every other element.
+    wide = random.standard_normal((2, 8, 9, 9))
+    wide[:, :4] = x
+    numpy.testing.assert_allclose(conv_fft.forward(wide[:, :4], w, padding=1, out=wide[:, 4:]), exact, rtol=1e-12)
+    last = random.standard_normal((2, 9, 9, 8))
+    last[..., ::2] = x.transpose(0, 2, 3, 1)
+    y = conv_fft.forward(last[..., ::2], w, padding=1, layout="last", weight_layout="first", out=last[..., 1::2])
+    numpy.testing.assert_allclose(y.transpose(0, 3, 1, 2), exact, atol=1e-12)
+    flat = numpy.empty(w.size + 4)
+    gw, gbias = flat[4:].reshape(w.shape), flat[:4]
+    assert plan.backward(x, w, gy, out={"w": gw, "bias": gbias})[1] is gw
+    numpy.testing.assert_array_equal(gw, gradients[1])
+    numpy.testing.assert_array_equal(gbias, gradients[2])
+
+
+def test_views_are_apart_only_if_they_are(random):
+    """Against the exact answer, and never worse than ranges of addresses."""
+    memory, kind, seen = numpy.zeros(600, "f"), conv_fft.arrays.kind_of(numpy.zeros(1)), set()
+
+    def view():
+        shape, strides = random.integers(1, 4, 3), random.choice([0, 1, 2, 3, 6, 12, 24], 3)
+        a = memory[random.integers(0, 200):].view(random.choice(["f4", "f2"]))
+        return numpy.lib.stride_tricks.as_strided(a, shape, strides * a.itemsize)
+    for _ in range(3000):
+        one, other = view(), view()
+        apart = conv_fft.arrays.apart(kind.view(one), kind.view(other))
+        if one.size == 1 or other.size == 1 or any(one.strides) and any(other.strides):  # else the View is that of a copy
+            shared = numpy.shares_memory(one, other)
+            assert not (apart and shared) and (apart or numpy.may_share_memory(one, other))
+            seen.add((apart, shared, numpy.may_share_memory(one, other)))
+    assert {(True, False, True), (True, False, False), (False, True, True)} <= seen
+
+
+def test_gradients_are_named():
+    plan = conv_fft.Plan("in=1x1x9 kernel=3 pad=1 dtype=fp64", "cpu")
+    x, w, gy = numpy.ones((1, 1, 9)), numpy.ones((1, 1, 3)), numpy.ones((1, 1, 9))
+    for found in (plan.backward(x, w, gy, need="bias"), conv_fft.backward(gy, x, w, need="bias", padding=1)):
+        assert found[0] is found[1] is None and found[2].tolist() == [9]
+    for arguments, said in ((dict(need="xw"), "need is 'xw'"), (dict(need=("x", "b")), r"need is \('x', 'b'\)"),
+                            (dict(out={"gx": x}), "out is {'gx'"), (dict(accumulate=["y"]), r"accumulate is \['y'\]"),
+                            (dict(need="x", out={"w": w.copy()}), "out names w, which need does not"),
+                            (dict(accumulate=("w",), out={"w": None}), "accumulate names w, which out does not")):
+        with pytest.raises(ValueError, match=said):
+            plan.backward(x, w, gy, **arguments)
+    with pytest.raises(ValueError, match="need is 'xw'"):
+        conv_fft.backward(gy, x, w, need="xw", padding=1)
+
+
+def test_types_of_no_number():
+    for dtype in ("V0", "V4", "i4", "U1"):
+        with pytest.raises(ValueError, match="dtype is "):
+            conv_fft.forward(numpy.zeros((1, 1, 9), dtype), numpy.zeros((1, 1, 3), dtype))
 
 
 def test_numpy_half_gives_weight_gradients_in_float32_if_asked(random):
