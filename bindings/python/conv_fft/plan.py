@@ -164,7 +164,9 @@ def _known(ms):
 
 
 class PlanCache:
-    """The least recently used plans go when there are more than `limit`. Threads may share it."""
+    """The least recently used plans go when there are more than `limit`. Threads may share it.
+
+    The layers of conv_fft.torch hold theirs as well, those of one kind of call together; all go when `conv_fft.plans.limit` kinds are held."""
 
     def __init__(self, limit: int = 1024):
         self.limit = limit

@@ -80,7 +80,9 @@ def _torch_calls(recorder):
         """The convolution whose gradient of the data this is."""
         config = functional.config_of(weight.shape, stride, padding, dilation, groups, 0)
         if config is not None and input.dim() == weight.dim():
-            more = torch.nn.modules.utils._ntuple(weight.dim() - 2)(output_padding)
+            more = functional.per_axis(output_padding, len(config[0]))
+            if len(more) != len(config[0]):
+                return  # a call that will fail, or whose numbers are tensors
             extents = [max(extent, 0) for extent in functional.transposed_extents(input, weight, config, more)]
             form = _entry.FORMATS[input.dim()] if _entry.is_last(input) else torch.contiguous_format
             x = torch.empty((input.shape[0], weight.shape[1] * groups, *extents), dtype=input.dtype, device="meta", memory_format=form)

@@ -298,6 +298,49 @@ def test_what_a_layer_remembers(device, monkeypatch):
         y.sum().backward()
 
 
+def test_layers_hold_plans_of_so_many_kinds_of_calls(device, monkeypatch):
+    conv_fft.tuning.forget_plans()
+    monkeypatch.setattr(conv_fft.plans, "limit", 3)
+    for edge in range(9, 19):
+        ours.functional.conv1d(torch.ones(1, 1, edge, device=device), torch.ones(1, 1, 3, device=device))
+        assert 1 <= len(_entry._entries) <= 3
+    conv_fft.tuning.forget_plans()
+
+
+def test_numbers_that_torch_takes_or_refuses(device):
+    """A tensor without axes is a number, and a truth value is none."""
+    x, w = torch.randn(1, 2, 9, 9, device=device), torch.randn(2, 2, 3, 3, device=device)
+    one = torch.tensor(1)
+    for name, more in (("conv2d", {}), ("conv_transpose2d", {"output_padding": (0, False, torch.tensor(0))})):
+        mine, theirs = getattr(ours.functional, name), getattr(nn.functional, name)
+        for argument, (good, *others) in {"padding": (1, True, one), "stride": (1, True, one), "dilation": (1, True, one),
+                                          "groups": (1, True, 1.0, None, "1", one), **more}.items():
+            torch.testing.assert_close(mine(x, w, **{argument: good}), theirs(x, w, **{argument: good}), rtol=1e-4, atol=1e-4)
+            for other in others:
+                if isinstance(other, torch.Tensor):
+                    torch.testing.assert_close(mine(x, w, **{argument: other}), theirs(x, w, **{argument: other}))
+                else:
+                    for call in (mine, theirs):
+                        with pytest.raises(TypeError, match="conv"):
+                            call(x, w, **{argument: other})
+
+
+def test_out_counts_as_a_change(device):
+    """Of what autograd has saved."""
+    x, w = torch.randn(1, 2, 9, 9, device=device), torch.randn(2, 2, 3, 3, device=device)
+    plan = conv_fft.Plan(conv_fft.Problem(x.shape, w.shape, padding=1), device)
+    factor, y = torch.randn_like(x, requires_grad=True), torch.randn_like(x)
+    for call in (lambda: plan.forward(x, w, out=y), lambda: conv_fft.forward(x, w, padding=1, out=y),
+                 lambda: plan.backward(None, w, x, need="x", out={"x": y})):
+        product = (factor * y).sum()
+        call()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            product.backward()
+    with torch.inference_mode():
+        y = torch.empty_like(x)
+        torch.testing.assert_close(plan.forward(x, w, out=y), plan.forward(x, w))
+
+
 def test_channels_last(device):
     layer = ours.Conv2d(8, 12, 5, padding=2).to(device)
     x = torch.randn(2, 8, 13, 14, device=device)

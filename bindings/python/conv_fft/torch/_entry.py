@@ -214,7 +214,6 @@ _captured = set()
 fallbacks = {}
 _entries = {}
 _lock = threading.Lock()
-LIMIT = 4096
 _epoch = object()  # part of every key: with another one all that sites remember is out of date
 
 
@@ -283,7 +282,7 @@ def _make(key, x, w, bias, config, need):
         except (Error, ValueError) as error:
             entry, reason = None, str(error)
     with _lock:
-        if len(_entries) >= LIMIT:
+        if len(_entries) >= plans.limit:
             _entries.clear()
             fallbacks.clear()
         if entry is None:

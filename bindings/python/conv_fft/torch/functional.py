@@ -42,7 +42,15 @@ def _pads(padding, kernel, stride, dilation):
 
 
 def _numbers(*tuples):
-    return all(isinstance(value, int) for values in tuples for value in values)
+    return all(isinstance(value, int) and not isinstance(value, bool) for values in tuples for value in values)
+
+
+def per_axis(value, rank):
+    """A tuple of what is given for all axes or for each."""
+    try:
+        return tuple(_AXES[rank](value))
+    except TypeError:  # a tensor without axes, which torch takes for a number
+        return ()
 
 
 def config_of(weight_shape, stride, padding, dilation, groups, mode):
@@ -50,13 +58,12 @@ def config_of(weight_shape, stride, padding, dilation, groups, mode):
     rank = len(weight_shape) - 2
     if rank not in _AXES:
         return None
-    axes = _AXES[rank]
-    stride, dilation = tuple(axes(stride)), tuple(axes(dilation))
-    padding = padding if isinstance(padding, str) else tuple(axes(padding))
+    stride, dilation = per_axis(stride, rank), per_axis(dilation, rank)
+    padding = padding if isinstance(padding, str) else per_axis(padding, rank)
     if {len(stride), len(dilation), rank if isinstance(padding, str) else len(padding)} != {rank}:
         return None
     pads = _pads(padding, weight_shape[2:], stride, dilation)
-    if pads is None or not _numbers(stride, dilation, pads) or min(pads) < 0 or min(stride) < 1 or min(dilation) < 1:
+    if pads is None or not _numbers(stride, dilation, pads, (groups,)) or min(pads) < 0 or min(stride) < 1 or min(dilation) < 1:
         return None
     return stride, pads, dilation, groups, mode
 
@@ -162,7 +169,7 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
         return NotImplemented  # proxies of torch.fx
     rank = w.dim() - 2
     config = config_of(w.shape, stride, padding, dilation, groups, 0)
-    more = _AXES[rank](output_padding) if rank in _AXES else ()
+    more = () if config is None else per_axis(output_padding, rank)
     if (config is None or isinstance(padding, str) or groups < 1 or len(more) != rank or not _numbers(more) or any(not 0 <= m < step for m, step in zip(more, config[0]))):
         return NotImplemented
     x, w, bias = autocast(x.device.type, x, w, bias)
