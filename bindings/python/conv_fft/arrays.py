@@ -167,7 +167,7 @@ class Interface(Kind):
             return _dlpack.view(a, View, dense)
         shape = tuple(described["shape"])
         dtype = {"<f4": "float32", "<f2": "float16", "<f8": "float64"}.get(described["typestr"], described["typestr"])
-        item = int(described["typestr"][2:])
+        item = int(described["typestr"][2:]) or 1
         strides = described.get("strides")
         strides = dense(shape) if strides is None else tuple(stride // item for stride in strides)
         pointer = described["data"][0] or 0

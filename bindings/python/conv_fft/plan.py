@@ -44,7 +44,8 @@ class Plan:
         self.problem = as_problem(problem)
         self.context = context(device)
         self.device = self.context.device
-        self.passes = named(structs.PASSES, passes, "passes") if isinstance(passes, str) else integer(passes, "passes", 1, structs.ALL_PASSES)
+        passes = named(structs.PASSES, passes, "passes") if isinstance(passes, str) else passes
+        self.passes = integer(passes, "passes", 1, structs.ALL_PASSES)
         options = structs.PlanOptions()
         check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
         options.passes, options.tune_again, options.trusted = self.passes, bool(tune_again), bool(trusted)
@@ -166,7 +167,7 @@ def _known(ms):
 class PlanCache:
     """The least recently used plans go when there are more than `limit`. Threads may share it.
 
-    The layers of conv_fft.torch hold theirs as well, those of one kind of call together; all go when `conv_fft.plans.limit` kinds are held."""
+    The layers of conv_fft.torch hold theirs as well, by kinds of calls; all of these go when there are `conv_fft.plans.limit` kinds."""
 
     def __init__(self, limit: int = 1024):
         self.limit = limit

@@ -145,8 +145,9 @@ def test_results_have_memory_of_their_own(random):
             run(near[0], w, out=near[1])
         with pytest.raises(ValueError, match="out has y in memory of bias"):
             run(x, w, near[1].ravel()[:4], out=near[0])
-    for out, said in (({"x": gy}, "gx in memory of gy"), ({"w": w}, "gw in memory of w"), ({"x": near[0], "w": near[1].ravel()[:w.size].reshape(
-            w.shape)}, "gw in memory of gx"), ({"w": w.copy(), "bias": bias, "x": x}, "gx in memory of x")):
+    part = near[1].ravel()[:w.size].reshape(w.shape)
+    for out, said in (({"x": gy}, "gx in memory of gy"), ({"w": w}, "gw in memory of w"), ({"x": near[0], "w": part}, "gw in memory of gx"),
+                      ({"w": w.copy(), "bias": bias, "x": x}, "gx in memory of x")):
         with pytest.raises(ValueError, match="out has %s" % said):
             plan.backward(x, w, gy, out=out)
     exact, gradients = plan.forward(x, w), plan.backward(x, w, gy)
@@ -202,6 +203,11 @@ def test_types_of_no_number():
     for dtype in ("V0", "V4", "i4", "U1"):
         with pytest.raises(ValueError, match="dtype is "):
             conv_fft.forward(numpy.zeros((1, 1, 9), dtype), numpy.zeros((1, 1, 3), dtype))
+
+    class Void:
+        __cuda_array_interface__ = {"shape": (1, 1, 9), "typestr": "|V0", "strides": (0, 0, 0), "data": (0, False)}
+    with pytest.raises(ValueError, match="dtype is "):
+        conv_fft.forward(Void(), Void())
 
 
 def test_numpy_half_gives_weight_gradients_in_float32_if_asked(random):

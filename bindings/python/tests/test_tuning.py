@@ -65,7 +65,8 @@ def test_autotune_is_over_when_its_block_is():
 def test_autotune_in_threads_that_overlap():
     """The one that begins first ends first: the other's goes on, and nothing of either is left."""
     from conv_fft.plan import tunings
-    one, other, begun, ended = conv_fft.autotune(milliseconds=100), conv_fft.autotune(milliseconds=100), threading.Event(), threading.Event()
+    one, other = conv_fft.autotune(milliseconds=100), conv_fft.autotune(milliseconds=100)
+    begun, ended = threading.Event(), threading.Event()
 
     def run():
         with other:
