@@ -400,8 +400,9 @@ struct Side {
     Side(const tile_case &which, int number) : c(which), rows(tile_case_rows(&which)) {
         run = Run{&c, number, {}, {}, {}};
         CHECK_TEXT(tile_case_plan(&c, FACTS, &run.transform.problem, &run.transform.passes), conv_fft_last_error());
-        for (int v = 0; v < 2; ++v)
-            run.transform.kernel[0][v] = &run.kernel[0][v];
+        for (int p = 0; p < CF_FFT_MAX_PASSES; ++p)
+            for (int v = 0; v < 2; ++v)
+                run.transform.kernel[p][v] = &run.kernel[p][v];
         const cf_transform_desc &t = run.transform.problem.transform;
         int64_t elements = 0;
         cf_fft_signal_elements(&run.transform.problem, c.batch, &elements);
