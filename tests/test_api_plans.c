@@ -94,6 +94,28 @@ static void test_workspace_limit(void **state) {
     conv_fft_plan_destroy(made);
 }
 
+/* A limit below what the fastest plan needs costs some of its speed, and no more: not one tile for each output. */
+static void test_limited_speed(void **state) {
+    (void)state;
+    conv_fft_problem p;
+    conv_fft_plan_options options;
+    double ms[2] = {0, 0};
+    assert_int_equal(conv_fft_problem_parse("in=2x4x600x600 out=4 kernel=9x9 pad=same", &p, NULL, 0), CONV_FFT_SUCCESS);
+    conv_fft_plan_options_init(&options);
+    options.passes = CONV_FFT_FORWARD;
+    for (int i = 0; i < 2; i++) {
+        conv_fft_description d;
+        options.workspace_limit = i ? 3 << 20 : 0;
+        conv_fft_plan *made = test_plan(context, &p, &options);
+        assert_non_null(made);
+        assert_int_equal(conv_fft_plan_describe(made, CONV_FFT_FORWARD, &d), CONV_FFT_SUCCESS);
+        assert_true(i == 0 || d.workspace_bytes <= options.workspace_limit);
+        ms[i] = d.predicted_ms;
+        conv_fft_plan_destroy(made);
+    }
+    assert_true(ms[0] > 0 && ms[1] < 3 * ms[0]);
+}
+
 static void test_queries(void **state) {
     (void)state;
     size_t bytes = 12345;
@@ -178,7 +200,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_options),      cmocka_unit_test(test_forced_strategies),
         cmocka_unit_test(test_workspace_limit),   cmocka_unit_test(test_queries),
-        cmocka_unit_test(test_different_spectra),
+        cmocka_unit_test(test_different_spectra), cmocka_unit_test(test_limited_speed),
     };
     return cmocka_run_group_tests(tests, create_all, destroy_all);
 }

@@ -286,6 +286,19 @@ static void choices(void **state) {
     close_context(&context);
 }
 
+/* What the kernels of a GPU cannot count is refused with the reason, nothing being forced. */
+static void too_long_signals(void **state) {
+    conv_fft_context context;
+    char strategy[3][256];
+    assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
+    assert_int_equal(plan_problem(&context, "in=16x11x8287491910 out=8 kernel=31 layout=last math=tf32",
+                                  CONV_FFT_TUNE_OFF, strategy),
+                     CONV_FFT_INVALID_ARGUMENT);
+    if (!strstr(conv_fft_last_error(), "too large") || !strstr(conv_fft_last_error(), "2^30"))
+        fail_msg("%s", conv_fft_last_error());
+    close_context(&context);
+}
+
 /* ---- records that are shipped */
 
 typedef struct shipped {
@@ -589,12 +602,19 @@ static void lines_of_16_bits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(read_only_without_compiler), IN_SCRATCH(of_this_gpu),
-        IN_SCRATCH(nothing_is_no_result),       IN_SCRATCH(sets_are_compiled_together),
-        IN_SCRATCH(cancelled_while_compiling),  IN_SCRATCH(choices),
-        IN_SCRATCH(shipped_records_suit),       IN_SCRATCH(records_of_a_library_that_does_not_start),
-        IN_SCRATCH(candidates_that_fail),       IN_SCRATCH(asking_takes_time),
-        IN_SCRATCH(best_of_another_library),    IN_SCRATCH(searches_take_aligned_tensors),
+        IN_SCRATCH(read_only_without_compiler),
+        IN_SCRATCH(of_this_gpu),
+        IN_SCRATCH(nothing_is_no_result),
+        IN_SCRATCH(sets_are_compiled_together),
+        IN_SCRATCH(cancelled_while_compiling),
+        IN_SCRATCH(choices),
+        IN_SCRATCH(too_long_signals),
+        IN_SCRATCH(shipped_records_suit),
+        IN_SCRATCH(records_of_a_library_that_does_not_start),
+        IN_SCRATCH(candidates_that_fail),
+        IN_SCRATCH(asking_takes_time),
+        IN_SCRATCH(best_of_another_library),
+        IN_SCRATCH(searches_take_aligned_tensors),
         IN_SCRATCH(lines_of_16_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
