@@ -276,7 +276,7 @@ def summary_cell(members, cases):
     if won < len(ratios):
         notes.append("%d of %d faster" % (won, len(ratios)))
     elif won < cases:
-        notes.append("of %d" % won)
+        notes.append("%d case%s" % (won, "s" * (won > 1)))
     return ratio_text(geometric_mean(ratios)) + (" (%s)" % ", ".join(notes) if notes else "")
 
 

@@ -100,11 +100,11 @@ static conv_fft_status agrees_with(cf_race *r, const cf_snapshot *results, cf_ca
     return status;
 }
 
-/* Where another family can run the problem, one of it must agree; else another way of the same one. */
 static const char refusal[] = "refused: its results differ from those of other ways",
                   unverified[] = "refused: there was no other way to compare its results with";
 
-/* *why: the verdict on a winner that is not verified. */
+/* Where another family can run the problem, one of it must agree; else another way of the same one. *why: the verdict on a winner that is not
+ * verified. */
 static conv_fft_status verify(cf_race *r, cf_candidate *winner, bool *verified, const char **why) {
     cf_snapshot results = {0};
     bool *tried = calloc(r->list->count, sizeof *tried);
