@@ -56,8 +56,9 @@ static void random_layer(layer *l) {
     do {
         a->input = pick(1, 24);
         a->kernel = pick(1, 9);
-        a->stride = pick(1, 5);
+        a->stride = pick(0, 1) ? 1 : pick(2, 5);
         a->dilation = pick(1, 5);
+        a->piece = 1 << pick(0, 3);
         a->mode = (conv_fft_padding)pick(0, 3);
         const int64_t most = a->mode == CONV_FFT_PAD_CIRCULAR  ? a->input
                              : a->mode == CONV_FFT_PAD_REFLECT ? a->input - 1
@@ -232,7 +233,7 @@ static void check_data(const layer *l, const cf_axis_grid *g) {
 static void geometry_equals_definition(void **unused) {
     (void)unused;
     int64_t one_tile = 0, tiled = 0, wrapped = 0, trimmed = 0, cut = 0, strided = 0;
-    for (uint64_t seed = 0; seed < 20000; ++seed) {
+    for (uint64_t seed = 0; seed < 40000; ++seed) {
         state = seed;
         layer l;
         random_layer(&l);

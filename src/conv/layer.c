@@ -158,6 +158,8 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
     l.x.group_stride = l.x.channel_stride * l.in_channels;
     l.y.group_stride = l.y.channel_stride * l.out_channels;
     l.w.group_stride = l.w.sample_stride * l.out_channels;
+    if (l.x.axis_stride[2] == 1 && l.y.axis_stride[2] == 1)
+        l.axis[2].piece = 16 / (int64_t)cf_dtype_bytes(p->dtype);
     l.gw = l.w;
     l.gw.dtype = p->weight_grad_dtype;
     *layer = l;

@@ -96,6 +96,52 @@ bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result)
     return tile_length(&unit, grid, result) + unit.extent - 1 <= grid->basis;
 }
 
+/* What makes rows begin where pieces do. */
+typedef struct lead {
+    int64_t by;              /* places that x, its gradient and w move up */
+    int64_t back;            /* elements that gy of bprop's own tiles begins earlier */
+    int64_t lengths, counts; /* of tiles, and of elements that are loaded: multiples of these */
+} lead;
+
+/* Tiles of this length leave none without results, and what is loaded fits the basis. */
+static bool has_room(const cf_unit *unit, const cf_axis_grid *grid, cf_role result, const lead *l) {
+    const bool gx = result == CF_ROLE_GX;
+    const int64_t length = cf_round_up(tile_length(unit, grid, result), l->lengths),
+                  loaded = cf_round_up(length + unit->extent - 1 + (gx ? l->back : l->by), l->counts);
+    return (grid->tiles - 1) * length < (gx ? unit->high - unit->low : unit->outputs) &&
+           loaded + (gx ? l->by : 0) <= grid->basis;
+}
+
+/* In every pass, so that all can share spectra of w. */
+static bool leads(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
+    if (grid->tiles == 1)
+        return unit->high + l->by <= grid->basis && unit->extent + l->by <= grid->basis;
+    cf_axis_grid save = *grid;
+    save.overlap_add = false;
+    const bool y = cf_grid_fits(axis, &save, CF_ROLE_Y), gx = cf_grid_fits(axis, &save, CF_ROLE_GX);
+    return (!y || has_room(unit, &save, CF_ROLE_Y, l)) && (!gx || has_room(unit, &save, CF_ROLE_GX, l));
+}
+
+static int64_t modulo(int64_t n, int64_t unit) { return n - cf_floor_div(n, unit) * unit; }
+
+static lead lead_of(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
+    static const lead none = {0, 0, 1, 1};
+    if (axis->mode != CONV_FFT_PAD_ZEROS || axis->stride != 1 || unit->shifts != 1 || unit->phases != 1 ||
+        unit->low != axis->pad_before || unit->low >= unit->high)
+        return none;
+    for (int64_t n = axis->piece; n > 1; n /= 2) {
+        const lead l = {modulo(-axis->pad_before, n), modulo(axis->pad_before - (unit->extent - 1), n), n, n};
+        if (axis->input % n == 0 && leads(axis, unit, grid, &l))
+            return l;
+    }
+    for (int64_t n = axis->piece; n > 1; n /= 2) { /* those of y alone */
+        const lead l = {0, 0, n, 1};
+        if (axis->output % n == 0 && leads(axis, unit, grid, &l))
+            return l;
+    }
+    return none;
+}
+
 /* True if some tap meets an element of x. Dilated taps can step over a short input into its padding. */
 static bool meets(const cf_axis *axis) {
     if (axis->mode != CONV_FFT_PAD_ZEROS)
@@ -131,7 +177,7 @@ static cf_axis_window positions(const cf_axis *axis, const cf_unit *unit, int64_
     return w;
 }
 
-static cf_axis_window window_x(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, cf_role role) {
+static cf_axis_window window_x(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
     cf_axis_window w = positions(axis, unit, 0);
     if (grid->tiles == 1) {
         const int64_t high = cf_min(grid->basis, unit->high);
@@ -141,31 +187,39 @@ static cf_axis_window window_x(const cf_axis *axis, const cf_unit *unit, const c
             w.upper = w.lower + grid->basis;
         } else if (unit->low < high) { /* what is padding in every shift and phase needs no transform */
             w = positions(axis, unit, unit->low);
-            w.first = unit->low;
+            w.first = unit->low + l->by;
             w.count = high - unit->low;
         }
         return w;
     }
-    const int64_t length = tile_length(unit, grid, role);
+    const int64_t length = cf_round_up(tile_length(unit, grid, CF_ROLE_X), l->lengths);
+    w.origin -= l->by;
     w.tiles = grid->tiles;
     w.tile_step = length * w.step;
-    w.count = length + unit->extent - 1;
+    w.count = cf_round_up(length + unit->extent - 1 + l->by, l->counts);
     return w;
 }
 
-static cf_axis_window window_gx(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
-    if (grid->tiles == 1 || grid->overlap_add)
-        return window_x(axis, unit, grid, CF_ROLE_GX);
+static cf_axis_window window_gx(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
+    if (grid->tiles == 1)
+        return window_x(axis, unit, grid, l);
+    if (grid->overlap_add) { /* what x has earlier and later has no gradient */
+        const lead none = {0, 0, l->lengths, 1};
+        cf_axis_window w = window_x(axis, unit, grid, &none);
+        w.first = l->by;
+        return w;
+    }
     cf_axis_window w = positions(axis, unit, unit->low);
-    w.first = unit->extent - 1;
-    w.count = tile_length(unit, grid, CF_ROLE_GX);
+    w.first = unit->extent - 1 + l->back + l->by;
+    w.count = cf_round_up(tile_length(unit, grid, CF_ROLE_GX), l->lengths);
     w.tiles = grid->tiles;
     w.tile_step = w.count * w.step;
     return w;
 }
 
-static cf_axis_window window_w(const cf_axis *axis, const cf_unit *unit) {
+static cf_axis_window window_w(const cf_axis *axis, const cf_unit *unit, const lead *l) {
     cf_axis_window w = {0};
+    w.first = l->by;
     w.spread = unit->spread;
     w.count = unit->taps;
     w.step = unit->tap_step;
@@ -193,18 +247,20 @@ static cf_axis_window outputs(const cf_axis *axis, const cf_unit *unit, int64_t 
     return w;
 }
 
-static cf_axis_window window_y(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
-    cf_axis_window w = outputs(axis, unit, 0, tile_length(unit, grid, CF_ROLE_Y));
+static cf_axis_window window_y(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
+    const int64_t length = tile_length(unit, grid, CF_ROLE_Y);
+    cf_axis_window w = outputs(axis, unit, 0, grid->tiles > 1 ? cf_round_up(length, l->lengths) : length);
     w.tiles = grid->tiles;
     w.tile_step = w.count * w.step;
     return w;
 }
 
-static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
+static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
     if (grid->tiles == 1 || grid->overlap_add)
-        return window_y(axis, unit, grid);
-    const int64_t length = tile_length(unit, grid, CF_ROLE_GY);
-    cf_axis_window w = outputs(axis, unit, unit->low - (unit->extent - 1), length + unit->extent - 1);
+        return window_y(axis, unit, grid, l);
+    const int64_t length = cf_round_up(tile_length(unit, grid, CF_ROLE_GY), l->lengths);
+    cf_axis_window w = outputs(axis, unit, unit->low - (unit->extent - 1) - l->back,
+                               cf_round_up(length + unit->extent - 1 + l->back, l->counts));
     w.tiles = grid->tiles;
     w.tile_step = length * w.step;
     return w;
@@ -212,19 +268,20 @@ static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const 
 
 cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid, cf_role role) {
     const cf_unit unit = cf_unit_of(axis, grid);
+    const lead l = lead_of(axis, &unit, grid);
     switch (role) {
     case CF_ROLE_X:
-        return window_x(axis, &unit, grid, role);
+        return window_x(axis, &unit, grid, &l);
     case CF_ROLE_Y:
-        return window_y(axis, &unit, grid);
+        return window_y(axis, &unit, grid, &l);
     case CF_ROLE_GY:
-        return window_gy(axis, &unit, grid);
+        return window_gy(axis, &unit, grid, &l);
     case CF_ROLE_GX:
-        return window_gx(axis, &unit, grid);
+        return window_gx(axis, &unit, grid, &l);
     case CF_ROLE_W:
         break;
     }
-    return window_w(axis, &unit);
+    return window_w(axis, &unit, &l);
 }
 
 cf_axis_window cf_window_phases_as_tiles(const cf_axis_window *window) {

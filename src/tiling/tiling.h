@@ -25,6 +25,11 @@
  * outputs. bprop either adds up overlapping results of those gy windows (overlap-add, which shares their transforms), or
  * reads gy windows of its own that reach Keff - 1 further back and keeps the last L' positions (overlap-save).
  *
+ * PIECES. Kernels move several neighbours of a row at once where these begin at multiples of their number in memory and in the basis. Position u
+ * holds the element u - pad, so x, its gradient and w move up by A in the basis together, which leaves what they make of each other where
+ * it is, with A + pad a multiple of a piece. Of several tiles x begins A elements earlier, gy of bprop as many as it takes, and L is a
+ * multiple as well. Where the basis has no room for that, pieces are smaller, or one.
+ *
  * SEGMENTS cut the taps, so that Keff fits a basis that the whole kernel does not. Where the stride leaves one phase, segment q
  * holds taps [q P, (q + 1) P) and is an input channel like a phase:
  *
@@ -47,6 +52,7 @@ typedef struct cf_axis {
     int64_t input, kernel, stride, dilation, pad_before, pad_after, output;
     int64_t first_tap; /* of the tensor's taps, the first that counts; `kernel` counts from there */
     conv_fft_padding mode;
+    int64_t piece; /* elements, a power of two, that kernels like to move at once; 0 and 1: one */
 } cf_axis;
 
 /* Leave out taps at both ends that meet only zero padding: a kernel of 31 over 7 points with padding 15 has 13 taps that

@@ -283,6 +283,7 @@ typedef struct layer_axis {
     int64_t tiles;
     bool shifts, overlap_add; /* the dilation leaves as shifts */
     conv_fft_padding mode;
+    int64_t piece;
 } layer_axis;
 
 static const layer_axis layer_axes[] = {
@@ -310,7 +311,8 @@ static cf_axis_window window_of(const layer_axis *l, cf_role role) {
                           .pad_after = l->pad,
                           .output = (l->input + 2 * l->pad - reach) / l->stride + 1,
                           /* Gradients of other padding go to a scratch that covers it. */
-                          .mode = l->mode};
+                          .mode = l->mode,
+                          .piece = l->piece};
     cf_axis folded = axis;
     if (!zeros) {
         folded.input += 2 * l->pad;
@@ -392,7 +394,9 @@ static void early_rows(void) {
         {.basis = 24, .input = 40, .kernel = 7, .stride = 1, .dilation = 1, .pad = 3, .tiles = 3},
         {.basis = 12, .input = 18, .kernel = 4, .stride = 1, .dilation = 1, .pad = 1, .tiles = 3},
         {.basis = 28, .input = 24, .kernel = 4, .stride = 1, .dilation = 1, .pad = 3, .tiles = 1},
-        {.basis = 20, .input = 32, .kernel = 7, .stride = 1, .dilation = 1, .pad = 4, .tiles = 3}};
+        {.basis = 20, .input = 32, .kernel = 7, .stride = 1, .dilation = 1, .pad = 4, .tiles = 3},
+        {.basis = 36, .input = 64, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 3, .piece = 4},
+        {.basis = 20, .input = 12, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1, .piece = 4}};
     static const layer_axis columns[] = {
         {.basis = 10, .input = 12, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 2},
         {.basis = 9, .input = 11, .kernel = 4, .stride = 1, .dilation = 1, .pad = 2, .tiles = 2}};
@@ -507,7 +511,11 @@ static void matrix_lines(void) {
         {.basis = 16, .input = 44, .kernel = 3, .stride = 1, .dilation = 1, .tiles = 4},
         {.basis = 32, .input = 32, .kernel = 17, .stride = 1, .dilation = 1, .tiles = 1},
         {.basis = 64, .input = 300, .kernel = 12, .stride = 1, .dilation = 1, .pad = 5, .tiles = 6},
-        {.basis = 128, .input = 128, .kernel = 2, .stride = 1, .dilation = 40, .tiles = 1}};
+        {.basis = 128, .input = 128, .kernel = 2, .stride = 1, .dilation = 40, .tiles = 1},
+        {.basis = 1024, .input = 2048, .kernel = 127, .stride = 1, .dilation = 1, .pad = 63, .tiles = 3, .piece = 8},
+        {.basis = 64, .input = 600, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 11, .piece = 8},
+        {.basis = 128, .input = 120, .kernel = 9, .stride = 1, .dilation = 1, .pad = 4, .tiles = 1, .piece = 8},
+        {.basis = 16, .input = 12, .kernel = 3, .stride = 1, .dilation = 1, .pad = 1, .tiles = 1, .piece = 8}};
     enum {
         CASES = 6 * sizeof axes / sizeof axes[0]
     };
@@ -766,6 +774,14 @@ static void dense_windows(void) {
          6,
          true,
          CONV_FFT_FP32},
+        {2, /* moved up */
+         {{.basis = 20, .input = 16, .kernel = 4, .pad = 1},
+          {.basis = 40, .input = 32, .kernel = 5, .pad = 2, .piece = 8}},
+         CF_ROLE_W,
+         8,
+         5,
+         false,
+         CONV_FFT_FP16},
         {1, {{.basis = 256, .input = 256, .kernel = 33}}, CF_ROLE_W, 8, 4, false, CONV_FFT_FP16},
         {1, {{.basis = 4096, .input = 4096, .kernel = 100, .dilation = 7}}, CF_ROLE_W, 2, 3, false, CONV_FFT_BF16},
         {1, {{.basis = 75, .input = 75, .kernel = 17}}, CF_ROLE_W, 5, 4, true, CONV_FFT_FP32},
