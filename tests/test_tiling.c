@@ -278,6 +278,46 @@ static void geometry_equals_definition(void **unused) {
     assert_true(one_tile > 10000 && tiled > 5000 && wrapped > 500 && trimmed > 100 && cut > 4000 && strided > 2000);
 }
 
+static bool whole_pieces(const cf_axis_window *w, int64_t piece) {
+    return w->first % piece == 0 && w->origin % piece == 0 && w->count % piece == 0 &&
+           (w->tiles == 1 || w->tile_step % piece == 0);
+}
+
+/* Where the basis has room rows begin in memory and in the basis where pieces do, in all passes; w moves up for it. Else pieces are smaller. */
+static void rows_begin_where_pieces_do(void **unused) {
+    (void)unused;
+    static const struct {
+        int64_t input, kernel, pad, basis, tiles, expected;
+    } cases[] = {{16384, 127, 63, 1024, 19, 16}, {16384, 31, 15, 1024, 17, 16}, {16384, 3, 1, 64, 293, 4},
+                 {16384, 3, 1, 64, 265, 1},      {56, 7, 3, 64, 1, 8},          {120, 9, 4, 128, 1, 8},
+                 {60, 3, 1, 64, 1, 4},           {61, 3, 1, 64, 1, 1},          {28, 5, 2, 32, 1, 4},
+                 {12, 3, 1, 16, 1, 4},           {64, 9, 0, 64, 1, 16}};
+    static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_GX, CF_ROLE_GY, CF_ROLE_Y};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const cf_axis axis = {.input = cases[i].input,
+                              .kernel = cases[i].kernel,
+                              .stride = 1,
+                              .dilation = 1,
+                              .pad_before = cases[i].pad,
+                              .pad_after = cases[i].pad,
+                              .output = cases[i].input + 2 * cases[i].pad - cases[i].kernel + 1,
+                              .mode = CONV_FFT_PAD_ZEROS,
+                              .piece = 16};
+        const cf_axis_grid grid = {.basis = cases[i].basis, .tiles = cases[i].tiles};
+        assert_true(cf_grid_fits(&axis, &grid, CF_ROLE_Y) && cf_grid_fits(&axis, &grid, CF_ROLE_GX));
+        const int64_t piece = cf_grid_piece(&axis, &grid);
+        const cf_axis_window w = cf_axis_window_make(&axis, &grid, CF_ROLE_W);
+        if (piece != cases[i].expected)
+            print_error("case %d: pieces of %d, not of %d\n", (int)i, (int)piece, (int)cases[i].expected);
+        assert_int_equal(piece, cases[i].expected);
+        assert_int_equal((w.first + cases[i].pad) % piece, 0);
+        for (int r = 0; r < (axis.output == axis.input ? 4 : 2); ++r) {
+            const cf_axis_window window = cf_axis_window_make(&axis, &grid, roles[r]);
+            assert_true(whole_pieces(&window, piece));
+        }
+    }
+}
+
 /* Segments are as long as asked for, or a little longer where a stride wants it, and each has a tap that counts. */
 static void segments(void **unused) {
     (void)unused;
@@ -359,8 +399,12 @@ static void bases(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(geometry_equals_definition), cmocka_unit_test(segments), cmocka_unit_test(phases_as_tiles),
-        cmocka_unit_test(smaller_basis_is_refused),   cmocka_unit_test(bases),
+        cmocka_unit_test(geometry_equals_definition),
+        cmocka_unit_test(rows_begin_where_pieces_do),
+        cmocka_unit_test(segments),
+        cmocka_unit_test(phases_as_tiles),
+        cmocka_unit_test(smaller_basis_is_refused),
+        cmocka_unit_test(bases),
     };
     return cmocka_run_group_tests_name("tiling", tests, NULL, NULL);
 }

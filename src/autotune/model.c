@@ -59,16 +59,18 @@ static bool finds_scales(const cf_spectrum *s, bool product) {
 }
 
 /* The rate of a transform's arithmetic, from an H200; of lines in matrix products, that of planes in a profile of L2, whose instructions are as many. With
- * spectra in 16 bits, other kernels have eight planes at a time, which are more than is best, but for those of w, mostly zeros. */
+ * spectra in 16 bits, other kernels have eight planes or lines at a time, which are more than is best, but for those of w, mostly zeros. */
 static double transform_rate(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
     const bool more = device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W;
-    const bool products = by_matrices(device, s, operand, tensor);
-    return device->flops * (products && s->basis[1] == 1 ? 2.1 : products ? 1.25 : more ? 0.85 : 1.0);
+    const bool products = by_matrices(device, s, operand, tensor), line = s->basis[1] == 1, volume = s->basis[0] > 1;
+    const double others = volume || (line && s->basis[2] >= 256) ? 0.85 : line ? 0.45 : 0.6;
+    return device->flops * (products ? line ? 2.1 : 1.25 : more ? others : 1.0);
 }
 
-/* A real transform of n points counts 2.5 n log2 n operations. */
+/* A real transform of n points counts 2.5 n log2 n operations. pieces: rows can be moved eight bytes at a time. whole: there is
+ * one tile. */
 static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor,
-                               double tensor_bytes) {
+                               double tensor_bytes, bool pieces, bool whole) {
     const double points = (double)(s->basis[0] * s->basis[1] * s->basis[2]);
     const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
     const int64_t longest = cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]);
@@ -85,12 +87,20 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
     const double least = !lines ? 0.0 : points < 256.0 ? 400.0 : 17e3;
     cf_stage_cost cost = cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * (points + least),
                                  transform_rate(device, s, operand, tensor));
-    /* From an H200: lines in matrix products whose blocks have many short ones, or one long one. */
-    const double line_blocks = !lines ? 1.0 : points < 256.0 ? 1.45 : points >= 2048.0 ? 1.3 : 1.0;
+    /* From an H200: lines in matrix products whose blocks have many short ones, number by number, or in pieces of parts of a signal or of all of it; or
+     * one long one. */
+    double line_blocks = 1.0;
+    if (lines && points < 256.0)
+        line_blocks = !pieces ? 1.7 : whole ? 0.95 : 1.45;
+    else if (lines && points >= 2048.0)
+        line_blocks = 1.3;
+    /* From an H200: planes in matrix products that are parts of larger ones. */
+    const double parts = products && !lines && !whole ? 1.25 : 1.0;
     /* From an H200: two kernels of 16-bit spectra, which move half of the bytes by as many instructions; few for w, mostly zeros. */
     const bool two = is_large(device, s) && cf_dtype_bytes(s->dtype) == 2;
     const double halves = !two ? 1.0 : operand == CF_W ? 0.6 : 1.3;
-    cost.seconds = solid * halves * line_blocks * (cost.seconds - device->stage_seconds) + device->stage_seconds;
+    cost.seconds =
+        solid * halves * line_blocks * parts * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1 && !two)
         cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);
     /* From an H200: planes whose channels stand side by side, as single numbers of as many lines. */
@@ -155,7 +165,9 @@ static cf_stage_cost product(const cf_device *device, int pass, const cf_spectru
             rate = device->product_flops * (device->overlaps ? 0.03 : 0.2);
     }
     cf_stage_cost cost = cost_of(device, bytes, operations, rate);
-    cost.seconds = fmax(cost.seconds * narrow + calls, sum + device->stage_seconds);
+    /* From an H200: words that a transform has left in the cache are read from there. */
+    const double cached = variant == CF_PRODUCT_TENSOR && halves && s[CF_X].basis[0] == 1 ? 0.8 : 1.0;
+    cost.seconds = fmax(cost.seconds * narrow * cached + calls, sum + device->stage_seconds);
     return cost;
 }
 
@@ -214,6 +226,10 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
     cf_layer_extents(layer, extents[CF_X], extents[CF_Y], extents[CF_W]);
     const cf_tensor *const tensors[CF_OPERAND_COUNT] = {&layer->x, pass == CF_PASS_WEIGHTS ? &layer->gw : &layer->w,
                                                         &layer->y};
+    const cf_axis_grid grid = cf_strategy_grid(strategy, 2);
+    const int64_t number = (int64_t)cf_dtype_bytes(layer->x.dtype);
+    const bool whole = strategy->tiles[1] * strategy->tiles[2] == 1,
+               pieces = layer->axis[2].piece == 0 || cf_grid_piece(&layer->axis[2], &grid) * number >= 8;
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         const bool result = cf_pass_table[pass].result == operand;
         cf_stage_cost *const own = &cost[result ? stores[pass] : loads[operand]];
@@ -221,7 +237,7 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
         const bool dense =
             operand == CF_W && !result && one_product(device, &s[operand], tensors[operand], tensor, own);
         if (!dense)
-            *own = transform(device, &s[operand], operand, tensors[operand], tensor);
+            *own = transform(device, &s[operand], operand, tensors[operand], tensor, pieces, whole);
         if (operand != CF_W)
             own->seconds += sector_seconds(layer, device, strategy, tensors[operand], s[operand].columns, tensor);
         /* Whose tensors are read once more, by a kernel of its own, and do not pair with others; each plane takes up what was found. */

@@ -103,13 +103,13 @@ typedef struct lead {
     int64_t lengths, counts; /* of tiles, and of elements that are loaded: multiples of these */
 } lead;
 
-/* Tiles of this length leave none without results, and what is loaded fits the basis. */
+/* Tiles of this length leave none without results, and what is loaded and what is stored fit the basis: positions that wrap around come to those before. */
 static bool has_room(const cf_unit *unit, const cf_axis_grid *grid, cf_role result, const lead *l) {
     const bool gx = result == CF_ROLE_GX;
     const int64_t length = cf_round_up(tile_length(unit, grid, result), l->lengths),
-                  loaded = cf_round_up(length + unit->extent - 1 + (gx ? l->back : l->by), l->counts);
+                  reach = length + unit->extent - 1 + (gx ? l->back : l->by);
     return (grid->tiles - 1) * length < (gx ? unit->high - unit->low : unit->outputs) &&
-           loaded + (gx ? l->by : 0) <= grid->basis;
+           cf_round_up(reach, l->counts) <= grid->basis && (!gx || reach + l->by <= grid->basis);
 }
 
 /* In every pass, so that all can share spectra of w. */
@@ -264,6 +264,11 @@ static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const 
     w.tiles = grid->tiles;
     w.tile_step = length * w.step;
     return w;
+}
+
+int64_t cf_grid_piece(const cf_axis *axis, const cf_axis_grid *grid) {
+    const cf_unit unit = cf_unit_of(axis, grid);
+    return lead_of(axis, &unit, grid).counts;
 }
 
 cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid, cf_role role) {

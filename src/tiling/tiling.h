@@ -101,6 +101,9 @@ int64_t cf_basis_one_tile(const cf_axis *axis, const cf_unit *unit);
 /* True if the pass whose result is `result` (CF_ROLE_Y, _GX or _W) is exact with this grid. */
 bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result);
 
+/* Elements of a row that can be moved at once, at multiples of their number in memory and in the basis. The grid must fit a pass. */
+int64_t cf_grid_piece(const cf_axis *axis, const cf_axis_grid *grid);
+
 /* The window of an operand. The grid must fit the pass. */
 cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid, cf_role role);
 
