@@ -63,7 +63,8 @@ static bool finds_scales(const cf_spectrum *s, bool product) {
 static double transform_rate(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
     const bool more = device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W;
     const bool products = by_matrices(device, s, operand, tensor), line = s->basis[1] == 1, volume = s->basis[0] > 1;
-    const double others = volume || (line && s->basis[2] >= 256) ? 0.85 : line ? 0.45 : 0.6;
+    const int64_t points = s->basis[1] * s->basis[2];
+    const double others = volume || (line ? points >= 256 : points <= 400) ? 0.85 : line ? 0.45 : 0.7;
     return device->flops * (products ? line ? 2.1 : 1.25 : more ? others : 1.0);
 }
 
@@ -94,8 +95,10 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
         line_blocks = !pieces ? 1.7 : whole ? 0.95 : 1.45;
     else if (lines && points >= 2048.0)
         line_blocks = 1.3;
-    /* From an H200: planes in matrix products that are parts of larger ones. */
-    const double parts = products && !lines && !whole ? 1.25 : 1.0;
+    /* From an H200: planes with spectra in 16 bits that are parts of larger ones. */
+    const bool part = !whole && !lines && s->basis[0] == 1 && s->basis[1] > 1 && operand != CF_W && device->overlaps &&
+                      cf_dtype_bytes(s->dtype) == 2;
+    const double parts = !part ? 1.0 : points <= 256.0 ? 2.0 : 1.25;
     /* From an H200: two kernels of 16-bit spectra, which move half of the bytes by as many instructions; few for w, mostly zeros. */
     const bool two = is_large(device, s) && cf_dtype_bytes(s->dtype) == 2;
     const double halves = !two ? 1.0 : operand == CF_W ? 0.6 : 1.3;
@@ -103,8 +106,9 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
         solid * halves * line_blocks * parts * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1 && !two)
         cost.seconds = fmax(cost.seconds, plane_seconds(device, points) + device->stage_seconds);
-    /* From an H200: planes whose channels stand side by side, as single numbers of as many lines. */
-    const bool strided = device->overlaps && tensor->channel_stride == 1 && tensor->axis_stride[2] != 1;
+    /* From an H200: planes, and lines of more than 512 points, whose channels stand side by side, as single numbers of as many lines. */
+    const bool strided = device->overlaps && tensor->channel_stride == 1 && tensor->axis_stride[2] != 1 &&
+                         (s->basis[1] > 1 || points > 512.0);
     if (strided && s->columns > 8 && !products)
         cost.seconds = 1.4 * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     return cost;
