@@ -9,9 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A few tiles more where rows then come in pieces of half of what kernels like, or with twice as many more a quarter. Short rows gain most. */
+/* A few tiles more where lines then come in pieces of half of what kernels like, or with twice as many more a quarter. Short ones gain most; rows
+ * of planes wait in shared memory, wherever they begin. */
 static int64_t in_pieces(const cf_axis *axis, const cf_axis_grid *grid, int64_t tiles, int64_t inputs) {
-    const int64_t most = tiles / (grid->basis > 128 ? 32 : 8);
+    const int64_t most = !axis->alone ? 0 : tiles / (grid->basis > 128 ? 32 : 8);
     cf_axis_grid g = *grid;
     for (int part = 2; part <= 4; part *= 2)
         for (g.tiles = tiles; g.tiles <= cf_min(inputs, tiles + most * part / 4); ++g.tiles)

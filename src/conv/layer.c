@@ -158,6 +158,7 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
     l.x.group_stride = l.x.channel_stride * l.in_channels;
     l.y.group_stride = l.y.channel_stride * l.out_channels;
     l.w.group_stride = l.w.sample_stride * l.out_channels;
+    l.axis[2].alone = p->rank == 1;
     /* Lines are moved one number at a time, but for those of spectra in 16 bits. */
     const bool pieces = p->rank > 1 || p->math == CONV_FFT_MATH_TF32 || p->math == CONV_FFT_MATH_HALF;
     if (pieces && l.x.axis_stride[2] == 1 && l.y.axis_stride[2] == 1)

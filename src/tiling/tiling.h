@@ -53,6 +53,7 @@ typedef struct cf_axis {
     int64_t first_tap; /* of the tensor's taps, the first that counts; `kernel` counts from there */
     conv_fft_padding mode;
     int64_t piece; /* elements, a power of two, that kernels like to move at once; 0 and 1: one */
+    bool alone;    /* the layer's only axis */
 } cf_axis;
 
 /* Leave out taps at both ends that meet only zero padding: a kernel of 31 over 7 points with padding 15 has 13 taps that
