@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "autotune/space.h"
 #include "core/arith.h"
 #include "tiling/tiling.h"
 
@@ -318,6 +319,54 @@ static void rows_begin_where_pieces_do(void **unused) {
     }
 }
 
+/* Lines get a few tiles more for that, as many as that takes and no more than an eighth; planes and numbers that nothing moves together none. */
+static void lines_have_tiles_of_pieces(void **unused) {
+    (void)unused;
+    int more = 0;
+    for (int64_t basis = 16; basis <= 1024; basis *= 2)
+        for (int64_t kernel = 2; kernel <= basis / 2; ++kernel)
+            for (int64_t pad = 0; pad < kernel; pad += 1 + kernel / 3) {
+                cf_axis axis = {.input = 16384,
+                                .kernel = kernel,
+                                .stride = 1,
+                                .dilation = 1,
+                                .pad_before = pad,
+                                .output = 16384 + pad - kernel + 1,
+                                .mode = CONV_FFT_PAD_ZEROS,
+                                .alone = true};
+                for (int own = 0; own < 2; ++own) {
+                    cf_axis_grid grid = {.basis = basis};
+                    axis.piece = 1;
+                    const int64_t least = cf_space_tiles(&axis, &grid, own);
+                    axis.piece = 16;
+                    grid.tiles = least;
+                    const int64_t before = cf_grid_piece(&axis, &grid);
+                    grid.tiles = cf_space_tiles(&axis, &grid, own);
+                    assert_true(grid.tiles >= least && grid.tiles <= least + least / (basis > 128 ? 32 : 8));
+                    assert_true(cf_grid_fits(&axis, &grid, own ? CF_ROLE_GX : CF_ROLE_Y));
+                    if (grid.tiles > least)
+                        assert_true(before < 8 && cf_grid_piece(&axis, &grid) >= 4);
+                    more += grid.tiles > least;
+                    axis.alone = false;
+                    assert_int_equal(cf_space_tiles(&axis, &grid, own), least);
+                    axis.alone = true;
+                }
+            }
+    assert_true(more > 100);
+    const cf_axis signal = {.input = 1 << 30,
+                            .kernel = 3,
+                            .stride = 1,
+                            .dilation = 1,
+                            .pad_before = 1,
+                            .pad_after = 1,
+                            .output = 1 << 30,
+                            .mode = CONV_FFT_PAD_ZEROS,
+                            .piece = 16,
+                            .alone = true};
+    const cf_axis_grid grid = {.basis = 64};
+    assert_int_equal(cf_space_tiles(&signal, &grid, false), (1 << 30) / 56 + 1);
+}
+
 /* Segments are as long as asked for, or a little longer where a stride wants it, and each has a tap that counts. */
 static void segments(void **unused) {
     (void)unused;
@@ -401,6 +450,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(geometry_equals_definition),
         cmocka_unit_test(rows_begin_where_pieces_do),
+        cmocka_unit_test(lines_have_tiles_of_pieces),
         cmocka_unit_test(segments),
         cmocka_unit_test(phases_as_tiles),
         cmocka_unit_test(smaller_basis_is_refused),

@@ -10,14 +10,25 @@
 #include <string.h>
 
 /* A few tiles more where lines then come in pieces of half of what kernels like, or with twice as many more a quarter. Short ones gain most; rows
- * of planes wait in shared memory, wherever they begin. */
-static int64_t in_pieces(const cf_axis *axis, const cf_axis_grid *grid, int64_t tiles, int64_t inputs) {
-    const int64_t most = !axis->alone ? 0 : tiles / (grid->basis > 128 ? 32 : 8);
+ * of planes wait in shared memory, wherever they begin. results: that the tiles have. */
+static int64_t in_pieces(const cf_axis *axis, const cf_axis_grid *grid, int64_t tiles, int64_t results) {
+    enum {
+        ROOM = 3 /* pieces at most that what begins early takes of a tile */
+    };
+    const cf_unit unit = cf_unit_of(axis, grid);
     cf_axis_grid g = *grid;
-    for (int part = 2; part <= 4; part *= 2)
-        for (g.tiles = tiles; g.tiles <= cf_min(inputs, tiles + most * part / 4); ++g.tiles)
-            if (axis->piece >= 2 * part && cf_grid_piece(axis, &g) >= axis->piece / part)
+    for (int part = 2; part <= 4 && axis->alone && axis->piece >= 2 * part; part *= 2) {
+        const int64_t piece = axis->piece / part, most = tiles + tiles / (grid->basis > 128 ? 32 : 8) * part / 4;
+        g.tiles = tiles;
+        if (cf_grid_piece(axis, &g) >= piece)
+            return tiles;
+        for (int64_t early = 0; early < ROOM; ++early) {
+            const int64_t length = ((grid->basis - unit.extent + 1) / piece - early) * piece;
+            g.tiles = length > 0 ? cf_ceil_div(results, length) : INT64_MAX;
+            if (g.tiles > tiles && g.tiles <= cf_min(unit.inputs, most) && cf_grid_piece(axis, &g) >= piece)
                 return g.tiles;
+        }
+    }
     return tiles;
 }
 
@@ -31,8 +42,8 @@ int64_t cf_space_tiles(const cf_axis *axis, const cf_axis_grid *grid, bool own) 
     if (length < 1)
         return 0;
     /* One tile does not fit, so there are at least two, even if gx alone is short. */
-    const int64_t tiles = cf_max(2, cf_ceil_div(own ? unit.high - unit.low : unit.outputs, length));
-    return tiles <= unit.inputs ? in_pieces(axis, grid, tiles, unit.inputs) : 0;
+    const int64_t results = own ? unit.high - unit.low : unit.outputs, tiles = cf_max(2, cf_ceil_div(results, length));
+    return tiles <= unit.inputs ? in_pieces(axis, grid, tiles, results) : 0;
 }
 
 /* Tiles with the whole kernel. */
