@@ -85,6 +85,34 @@ static void plans(void **state) {
     fake_context_destroy(context);
 }
 
+/* Passes share kept spectra of w whatever their tiles are, though tiles decide where rows begin. */
+static void kept_weights(void **state) {
+    static const char *const layers[] = {
+        "in=3x64x40x40 out=64 kernel=12x12 pad=3", "in=2x4x248x248 out=4 kernel=11x11 pad=1",
+        "in=2x8x104x104 out=8 kernel=27x27 pad=21", "in=1x8x4320 out=8 kernel=30 pad=3 math=tf32",
+        "in=64x64x16384 out=64 kernel=3 pad=1 dtype=fp16 math=half"};
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
+    int differing = 0;
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        const conv_fft_problem p = test_problem(layers[i]);
+        conv_fft_plan_options options;
+        conv_fft_plan_options_init(&options);
+        options.keep = CONV_FFT_OPERAND_W;
+        conv_fft_plan *const plan = test_plan(context, &p, &options);
+        conv_fft_description y, gx;
+        size_t bytes = 0;
+        if (conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &bytes) != CONV_FFT_SUCCESS)
+            fail_msg("%s: %s", layers[i], conv_fft_last_error());
+        assert_true(bytes > 0);
+        assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &y), CONV_FFT_SUCCESS);
+        assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_BACKWARD_DATA, &gx), CONV_FFT_SUCCESS);
+        differing += memcmp(y.tiles, gx.tiles, sizeof y.tiles) != 0;
+        conv_fft_plan_destroy(plan);
+    }
+    assert_true(differing > 0);
+    fake_context_destroy(context);
+}
+
 static void *make_plans(void *context) {
     uintptr_t failures = 0;
     for (int i = 0; i < LINES; i++) {
@@ -517,6 +545,7 @@ static void public_context(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(plans),
+        IN_SCRATCH(kept_weights),
         IN_SCRATCH(plans_by_threads),
         IN_SCRATCH(workspace_limits),
         IN_SCRATCH(calls),

@@ -68,10 +68,17 @@ static double transform_rate(const cf_device *device, const cf_spectrum *s, int 
     return device->flops * (products ? line ? 2.1 : 1.25 : more ? others : 1.0);
 }
 
-/* A real transform of n points counts 2.5 n log2 n operations. pieces: rows can be moved eight bytes at a time. whole: there is
- * one tile. */
+/* What of a window's geometry decides what moving it takes. */
+typedef struct placement {
+    bool whole;    /* there is one tile */
+    bool pieces;   /* rows of x can be moved eight bytes at a time, or channels that stand side by side */
+    bool overlaps; /* tiles do */
+    bool odd;      /* tiles begin elsewhere than at every fourth number of a row */
+} placement;
+
+/* A real transform of n points counts 2.5 n log2 n operations. */
 static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor,
-                               double tensor_bytes, bool pieces, bool whole) {
+                               double tensor_bytes, const placement *place) {
     const double points = (double)(s->basis[0] * s->basis[1] * s->basis[2]);
     const double planes = (double)s->groups * (double)s->rows * (double)s->columns;
     const int64_t longest = cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]);
@@ -92,16 +99,18 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
      * one long one. */
     double line_blocks = 1.0;
     if (lines && points < 256.0)
-        line_blocks = !pieces ? 1.7 : whole ? 0.95 : 1.45;
+        line_blocks = !place->pieces ? 1.7 : place->whole ? 0.95 : 1.45;
     else if (lines && points >= 2048.0)
         line_blocks = 1.3;
     /* From an H200: planes with spectra in 16 bits that are parts of larger ones. */
-    const bool part = !whole && !lines && s->basis[0] == 1 && s->basis[1] > 1 && operand != CF_W && device->overlaps &&
-                      cf_dtype_bytes(s->dtype) == 2;
+    const bool part = !place->whole && !lines && s->basis[0] == 1 && s->basis[1] > 1 && operand != CF_W &&
+                      device->overlaps && cf_dtype_bytes(s->dtype) == 2;
     const double parts = !part ? 1.0 : points <= 256.0 ? 2.0 : 1.25;
-    /* From an H200: two kernels of 16-bit spectra, which move half of the bytes by as many instructions; few for w, mostly zeros. */
+    /* From an H200: two kernels of 16-bit spectra, which move half of the bytes by as many instructions, more of them where rows that overlap do not
+     * begin at every fourth number; few for w, mostly zeros. */
     const bool two = is_large(device, s) && cf_dtype_bytes(s->dtype) == 2;
-    const double halves = !two ? 1.0 : operand == CF_W ? 0.6 : 1.3;
+    const double slow = place->overlaps && place->odd ? 1.6 : 1.3;
+    const double halves = !two ? 1.0 : operand == CF_W ? 0.6 : slow;
     cost.seconds =
         solid * halves * line_blocks * parts * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1 && !two)
@@ -169,8 +178,8 @@ static cf_stage_cost product(const cf_device *device, int pass, const cf_spectru
             rate = device->product_flops * (device->overlaps ? 0.03 : 0.2);
     }
     cf_stage_cost cost = cost_of(device, bytes, operations, rate);
-    /* From an H200: words that a transform has left in the cache are read from there. */
-    const double cached = variant == CF_PRODUCT_TENSOR && halves && s[CF_X].basis[0] == 1 ? 0.8 : 1.0;
+    /* Fitted to products of an H200, whose words a transform has partly left in the cache. */
+    const double cached = variant == CF_PRODUCT_TENSOR && halves ? 0.8 : 1.0;
     cost.seconds = fmax(cost.seconds * narrow * cached + calls, sum + device->stage_seconds);
     return cost;
 }
@@ -232,16 +241,21 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
                                                         &layer->y};
     const cf_axis_grid grid = cf_strategy_grid(strategy, 2);
     const int64_t number = (int64_t)cf_dtype_bytes(layer->x.dtype);
-    const bool whole = strategy->tiles[1] * strategy->tiles[2] == 1,
-               pieces = layer->axis[2].piece == 0 || cf_grid_piece(&layer->axis[2], &grid) * number >= 8;
+    placement place = {.whole = strategy->tiles[0] * strategy->tiles[1] * strategy->tiles[2] == 1,
+                       .pieces = layer->x.axis_stride[2] != 1 || cf_grid_piece(&layer->axis[2], &grid) * number >= 8};
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         const bool result = cf_pass_table[pass].result == operand;
         cf_stage_cost *const own = &cost[result ? stores[pass] : loads[operand]];
         const double tensor = elements(extents[operand]) * (double)cf_dtype_bytes(tensors[operand]->dtype);
+        const cf_window window = cf_staged_window(layer, strategy, cf_pass_table[pass].role[operand]);
+        place.overlaps = false;
+        for (int a = 0; a < 3; ++a)
+            place.overlaps = place.overlaps || cf_window_overlaps(&window.axis[a]);
+        place.odd = window.axis[2].tiles > 1 && window.axis[2].tile_step % 4 != 0;
         const bool dense =
             operand == CF_W && !result && one_product(device, &s[operand], tensors[operand], tensor, own);
         if (!dense)
-            *own = transform(device, &s[operand], operand, tensors[operand], tensor, pieces, whole);
+            *own = transform(device, &s[operand], operand, tensors[operand], tensor, &place);
         if (operand != CF_W)
             own->seconds += sector_seconds(layer, device, strategy, tensors[operand], s[operand].columns, tensor);
         /* Whose tensors are read once more, by a kernel of its own, and do not pair with others; each plane takes up what was found. */

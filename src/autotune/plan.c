@@ -297,6 +297,14 @@ static conv_fft_status make(planning *p, conv_fft_plan **plan) {
     return make(p, plan);
 }
 
+/* Passes with different numbers of tiles share kept spectra of w, which pieces of rows could bring to different places; and CPUs have none. */
+static conv_fft_status make_layer(planning *p, const conv_fft_problem *problem) {
+    CF_FORWARD(cf_layer_make(problem, &p->layer));
+    if (!p->context->device->overlaps || (p->options->keep & CONV_FFT_OPERAND_W))
+        p->layer.axis[2].piece = 0;
+    return CONV_FFT_SUCCESS;
+}
+
 conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_problem *problem,
                                  const conv_fft_plan_options *options, const cf_interruption *interruption,
                                  conv_fft_plan **plan) {
@@ -305,7 +313,7 @@ conv_fft_status cf_autotune_plan(conv_fft_context *context, const conv_fft_probl
     p.context = context;
     p.options = options;
     p.interruption = interruption;
-    CF_FORWARD(cf_layer_make(problem, &p.layer));
+    CF_FORWARD(make_layer(&p, problem));
     CF_FORWARD(context->device->ops->prepare(context->device));
     CF_FORWARD(read_forced(&p));
     CF_FORWARD(tune(&p));
@@ -349,7 +357,7 @@ conv_fft_status cf_autotune_candidates(conv_fft_context *context, const conv_fft
     memset(&p, 0, sizeof p);
     p.context = context;
     p.options = options;
-    CF_FORWARD(cf_layer_make(problem, &p.layer));
+    CF_FORWARD(make_layer(&p, problem));
     CF_REQUIRE(p.layer.batch > 0, "in: the batch is 0; candidates need at least 1 sample");
     CF_FORWARD(cf_layer_check_written(&p.layer, options->passes));
     CF_FORWARD(context->device->ops->prepare(context->device));

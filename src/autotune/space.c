@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A few tiles more where lines then come in pieces of half of what kernels like, or with twice as many more a quarter. Short ones gain most; rows
+/* A few tiles more where lines then come in pieces of half a sector, or with twice as many more a quarter of one. Short ones gain most; rows
  * of planes wait in shared memory, wherever they begin. results: that the tiles have. */
 static int64_t in_pieces(const cf_axis *axis, const cf_axis_grid *grid, int64_t tiles, int64_t results) {
     enum {

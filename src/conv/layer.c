@@ -158,11 +158,12 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
     l.x.group_stride = l.x.channel_stride * l.in_channels;
     l.y.group_stride = l.y.channel_stride * l.out_channels;
     l.w.group_stride = l.w.sample_stride * l.out_channels;
+    /* Kernels move sixteen bytes; lines begin where sectors do, too. Lines of spectra in FP32, and FP64, are moved number by number. */
+    const int64_t number = (int64_t)cf_dtype_bytes(p->dtype);
+    const bool halves = p->math == CONV_FFT_MATH_TF32 || p->math == CONV_FFT_MATH_HALF;
     l.axis[2].alone = p->rank == 1;
-    /* Lines are moved one number at a time, but for those of spectra in 16 bits. */
-    const bool pieces = p->rank > 1 || p->math == CONV_FFT_MATH_TF32 || p->math == CONV_FFT_MATH_HALF;
-    if (pieces && l.x.axis_stride[2] == 1 && l.y.axis_stride[2] == 1)
-        l.axis[2].piece = 32 / (int64_t)cf_dtype_bytes(p->dtype);
+    if (number <= 4 && (p->rank > 1 || halves) && l.x.axis_stride[2] == 1 && l.y.axis_stride[2] == 1)
+        l.axis[2].piece = (p->rank > 1 ? 16 : 32) / number;
     l.gw = l.w;
     l.gw.dtype = p->weight_grad_dtype;
     *layer = l;

@@ -105,14 +105,13 @@ typedef struct lead {
 
 /* Tiles of this length leave none without results, and what is loaded and what is stored fit the basis: positions that wrap around come to those before. */
 static bool has_room(const cf_unit *unit, const cf_axis_grid *grid, cf_role result, const lead *l) {
-    const bool gx = result == CF_ROLE_GX;
     const int64_t length = cf_round_up(tile_length(unit, grid, result), l->lengths),
-                  reach = length + unit->extent - 1 + (gx ? l->back : l->by);
-    return (grid->tiles - 1) * length < (gx ? unit->high - unit->low : unit->outputs) &&
-           cf_round_up(reach, l->counts) <= grid->basis && (!gx || reach + l->by <= grid->basis);
+                  results = result == CF_ROLE_GX ? unit->high - unit->low : unit->outputs;
+    return cf_ceil_div(results, length) == grid->tiles &&
+           length + cf_round_up(unit->extent - 1 + l->by, l->counts) <= grid->basis;
 }
 
-/* In every pass, so that all can share spectra of w. */
+/* In every pass with this grid, so that these can share spectra of w. */
 static bool leads(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
     if (grid->tiles == 1)
         return unit->high + l->by <= grid->basis && unit->extent + l->by <= grid->basis;
@@ -122,15 +121,13 @@ static bool leads(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *
     return (!y || has_room(unit, &save, CF_ROLE_Y, l)) && (!gx || has_room(unit, &save, CF_ROLE_GX, l));
 }
 
-static int64_t modulo(int64_t n, int64_t unit) { return n - cf_floor_div(n, unit) * unit; }
-
 static lead lead_of(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
     static const lead none = {0, 0, 1, 1};
     if (axis->mode != CONV_FFT_PAD_ZEROS || axis->stride != 1 || unit->shifts != 1 || unit->phases != 1 ||
         unit->low != axis->pad_before || unit->low >= unit->high)
         return none;
     for (int64_t n = axis->piece; n > 1; n /= 2) {
-        const lead l = {modulo(-axis->pad_before, n), modulo(axis->pad_before - (unit->extent - 1), n), n, n};
+        const lead l = {cf_mod(-axis->pad_before, n), cf_mod(axis->pad_before - (unit->extent - 1), n), n, n};
         if (axis->input % n == 0 && leads(axis, unit, grid, &l))
             return l;
     }

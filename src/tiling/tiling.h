@@ -28,7 +28,8 @@
  * PIECES. Kernels move several neighbours of a row at once where these begin at multiples of their number in memory and in the basis. Position u
  * holds the element u - pad, so x, its gradient and w move up by A in the basis together, which leaves what they make of each other where
  * it is, with A + pad a multiple of a piece. Of several tiles x begins A elements earlier, gy of bprop as many as it takes, and L is a
- * multiple as well. Where the basis has no room for that, pieces are smaller, or one.
+ * multiple as well. Where the basis has no room for that, pieces are smaller, or one; so A may differ between numbers of tiles, and with it where w
+ * stands.
  *
  * SEGMENTS cut the taps, so that Keff fits a basis that the whole kernel does not. Where the stride leaves one phase, segment q
  * holds taps [q P, (q + 1) P) and is an input channel like a phase:
