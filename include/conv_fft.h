@@ -199,7 +199,7 @@ typedef enum conv_fft_math {
     CONV_FFT_MATH_DEFAULT = 0, /**< the first of the dtype's list above */
     CONV_FFT_MATH_FP32 = 1,    /**< error like that of a direct FP32 convolution */
     CONV_FFT_MATH_TF32 = 2,    /**< factors of 11 bits: error at most about twice that of cuDNN's TF32 */
-    CONV_FFT_MATH_HALF = 3,    /**< spectra of 16 bits where these are faster; FP32 sums */
+    CONV_FFT_MATH_HALF = 3,    /**< spectra of 16 bits where faster, FP32 sums: error at most 3 times one rounding's */
     CONV_FFT_MATH_FP64 = 4
 } conv_fft_math;
 
