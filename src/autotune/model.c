@@ -70,10 +70,9 @@ static double transform_rate(const cf_device *device, const cf_spectrum *s, int 
 
 /* What of a window's geometry decides what moving it takes. */
 typedef struct placement {
-    bool whole;    /* there is one tile */
-    bool pieces;   /* rows of x can be moved eight bytes at a time, or channels that stand side by side */
-    bool overlaps; /* tiles do */
-    bool odd;      /* tiles begin elsewhere than at every fourth number of a row */
+    bool whole;  /* there is one tile */
+    bool pieces; /* rows of x can be moved eight bytes at a time, or channels that stand side by side */
+    bool odd;    /* tiles overlap along rows, and begin elsewhere than at every fourth number */
 } placement;
 
 /* A real transform of n points counts 2.5 n log2 n operations. */
@@ -103,14 +102,13 @@ static cf_stage_cost transform(const cf_device *device, const cf_spectrum *s, in
     else if (lines && points >= 2048.0)
         line_blocks = 1.3;
     /* From an H200: planes with spectra in 16 bits that are parts of larger ones. */
-    const bool part = !place->whole && !lines && s->basis[0] == 1 && s->basis[1] > 1 && operand != CF_W &&
-                      device->overlaps && cf_dtype_bytes(s->dtype) == 2;
+    const bool part = !place->whole && s->basis[0] == 1 && s->basis[1] > 1 && operand != CF_W && device->overlaps &&
+                      cf_dtype_bytes(s->dtype) == 2;
     const double parts = !part ? 1.0 : points <= 256.0 ? 2.0 : 1.25;
     /* From an H200: two kernels of 16-bit spectra, which move half of the bytes by as many instructions, more of them where rows that overlap do not
      * begin at every fourth number; few for w, mostly zeros. */
     const bool two = is_large(device, s) && cf_dtype_bytes(s->dtype) == 2;
-    const double slow = place->overlaps && place->odd ? 1.6 : 1.3;
-    const double halves = !two ? 1.0 : operand == CF_W ? 0.6 : slow;
+    const double halves = !two ? 1.0 : operand == CF_W ? 0.6 : place->odd ? 1.6 : 1.3;
     cost.seconds =
         solid * halves * line_blocks * parts * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1 && !two)
@@ -247,11 +245,8 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
         const bool result = cf_pass_table[pass].result == operand;
         cf_stage_cost *const own = &cost[result ? stores[pass] : loads[operand]];
         const double tensor = elements(extents[operand]) * (double)cf_dtype_bytes(tensors[operand]->dtype);
-        const cf_window window = cf_staged_window(layer, strategy, cf_pass_table[pass].role[operand]);
-        place.overlaps = false;
-        for (int a = 0; a < 3; ++a)
-            place.overlaps = place.overlaps || cf_window_overlaps(&window.axis[a]);
-        place.odd = window.axis[2].tiles > 1 && window.axis[2].tile_step % 4 != 0;
+        const cf_axis_window rows = cf_axis_window_make(&layer->axis[2], &grid, cf_pass_table[pass].role[operand]);
+        place.odd = cf_window_overlaps(&rows) && rows.tile_step % 4 != 0;
         const bool dense =
             operand == CF_W && !result && one_product(device, &s[operand], tensors[operand], tensor, own);
         if (!dense)
