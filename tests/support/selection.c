@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/selection.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SHARE_UNSET = 10,
+    MIN_SHARE = 10
+};
+
+__attribute__((format(printf, 1, 2), noreturn)) static void refuse(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(2);
+}
+
+static void *allocate(size_t bytes) {
+    void *memory = calloc(1, bytes ? bytes : 1);
+    if (!memory)
+        refuse("no memory for the names of cases");
+    return memory;
+}
+
+static const char *variable(const char *name) {
+    const char *text = getenv(name);
+    return text && *text ? text : NULL;
+}
+
+uint64_t test_seed(void) {
+    const char *text = variable("CONV_FFT_TEST_SEED");
+    if (!text)
+        return 1;
+    char *end;
+    errno = 0;
+    const uint64_t seed = strtoull(text, &end, 0);
+    if (*end || errno || !isdigit((unsigned char)text[0]))
+        refuse("CONV_FFT_TEST_SEED=%s: a seed is a whole number of up to 64 bits", text);
+    return seed;
+}
+
+int test_share(void) {
+    const char *text = variable("CONV_FFT_TEST_SHARE");
+    if (!text)
+        return SHARE_UNSET;
+    if (strcmp(text, "core") == 0)
+        return 0;
+    char *end;
+    const long share = strtol(text, &end, 10);
+    if (*end || share < MIN_SHARE || share > 100)
+        refuse("CONV_FFT_TEST_SHARE=%s: a share is %d to 100 percent, or `core`", text, MIN_SHARE);
+    return (int)share;
+}
+
+/* FNV-1a of list and name, then splitmix64 with the seed. */
+static uint64_t hash_of(const char *list, const char *name, uint64_t seed) {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (const char *c = list; *c; c++)
+        h = (h ^ (unsigned char)*c) * 0x100000001b3u;
+    h = (h ^ 0x1f) * 0x100000001b3u;
+    for (const char *c = name; *c; c++)
+        h = (h ^ (unsigned char)*c) * 0x100000001b3u;
+    h += seed * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+    return h ^ h >> 31;
+}
+
+/* ----------------------------------------------------------------------------------------------- lists of names */
+
+typedef struct case_name {
+    const char *name;
+    int index;
+} case_name;
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(((const case_name *)a)->name, ((const case_name *)b)->name);
+}
+
+/* Marks every case with this name; false if there is none. */
+static bool mark(const case_name *sorted, int count, const char *name, bool *marked) {
+    int low = 0, high = count;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (strcmp(sorted[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool found = low < count && strcmp(sorted[low].name, name) == 0;
+    for (; low < count && strcmp(sorted[low].name, name) == 0; low++)
+        marked[sorted[low].index] = true;
+    return found;
+}
+
+/* Marks the cases that a file names: all of its lines, or those that begin with `prefix`. A file that does not exist names none. */
+static void mark_file(const char *path, const char *prefix, const case_name *sorted, int count, bool *marked) {
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        if (errno != ENOENT)
+            refuse("%s: %s", path, strerror(errno));
+        return;
+    }
+    char line[1024];
+    for (int number = 1; fgets(line, sizeof line, file); number++) {
+        size_t length = strlen(line);
+        if (length + 1 == sizeof line)
+            refuse("%s:%d: the line is too long", path, number);
+        while (length > 0 && isspace((unsigned char)line[length - 1]))
+            line[--length] = 0;
+        if (length == 0 || line[0] == '#' || strncmp(line, prefix, strlen(prefix)) != 0)
+            continue;
+        if (!mark(sorted, count, line + strlen(prefix), marked))
+            refuse("%s:%d: no case has the name \"%s\"", path, number, line + strlen(prefix));
+    }
+    fclose(file);
+}
+
+/* ------------------------------------------------------------------------------------------------ the selection */
+
+typedef struct ranked {
+    uint64_t hash;
+    int index;
+} ranked;
+
+static int compare_ranks(const void *a, const void *b) {
+    const ranked *const p = a, *const q = b;
+    return p->hash != q->hash ? (p->hash < q->hash ? -1 : 1) : p->index - q->index;
+}
+
+static int take_share(const char *list, const char *const *names, int count, bool *taken) {
+    ranked *rest = allocate((size_t)count * sizeof *rest);
+    const uint64_t seed = test_seed();
+    int size = 0;
+    for (int i = 0; i < count; i++)
+        if (!taken[i])
+            rest[size++] = (ranked){hash_of(list, names[i], seed), i};
+    qsort(rest, (size_t)size, sizeof *rest, compare_ranks);
+    const int share = (int)(((int64_t)size * test_share() + 99) / 100);
+    for (int i = 0; i < share; i++)
+        taken[rest[i].index] = true;
+    free(rest);
+    return share;
+}
+
+static int count_marks(const bool *marked, int count) {
+    int marks = 0;
+    for (int i = 0; i < count; i++)
+        marks += marked[i];
+    return marks;
+}
+
+/* Only the cases whose names contain `text`. */
+static int take_named(const char *list, const char *text, const char *const *names, int count, bool *taken) {
+    int found = 0;
+    for (int i = 0; i < count; i++)
+        found += taken[i] = strstr(names[i], text) != NULL;
+    if (found == 0)
+        refuse("CONV_FFT_TEST_CASE=%s: none of the %d cases of %s has this in its name", text, count, list);
+    fprintf(stderr, "%s: %d of %d cases, whose names contain \"%s\"\n", list, found, count, text);
+    return found;
+}
+
+int test_select(const char *list, const char *const *names, int count, bool *taken) {
+    char path[4096], prefix[128];
+    const int share = test_share();
+    const char *only = variable("CONV_FFT_TEST_CASE");
+    if (only)
+        return take_named(list, only, names, count, taken);
+    case_name *sorted = allocate((size_t)count * sizeof *sorted);
+    memset(taken, 0, (size_t)count * sizeof *taken);
+    for (int i = 0; i < count; i++)
+        sorted[i] = (case_name){names[i], i};
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_names);
+    snprintf(path, sizeof path, "%s/core/%s.txt", TEST_DATA, list);
+    mark_file(path, "", sorted, count, taken);
+    const int core = count_marks(taken, count);
+    snprintf(path, sizeof path, "%s/failed.txt", TEST_DATA);
+    snprintf(prefix, sizeof prefix, "%s: ", list);
+    mark_file(path, prefix, sorted, count, taken);
+    const int failed = count_marks(taken, count) - core, by_seed = take_share(list, names, count, taken);
+    free(sorted);
+    fprintf(stderr,
+            "%s: %d of %d cases: %d of the core, %d that failed once, %d (%d %% of the rest) by seed 0x%" PRIx64 "\n",
+            list, core + failed + by_seed, count, core, failed, by_seed, share, test_seed());
+    return core + failed + by_seed;
+}

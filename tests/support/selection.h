@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which cases of a list one run takes: the core, the cases that ever failed, and a share of the rest that changes with the seed.
+ *
+ *     CONV_FFT_TEST_SEED    a whole number of up to 64 bits; the Makefile takes it from the commit; 1 where it is not set
+ *     CONV_FFT_TEST_SHARE   percent of the rest, 10 to 100, or `core`: no share; 10 where it is not set
+ *     CONV_FFT_TEST_CASE    only the cases whose names contain this text
+ *
+ * The core of a list is tests/data/core/LIST.txt, a name per line. tests/data/failed.txt has a line `LIST: NAME` for each case that ever
+ * failed. A name in one of these files that no case has is an error, and so is a value that a variable cannot have: the program prints the
+ * sentence and ends with status 2. */
+#ifndef TEST_SELECTION_H
+#define TEST_SELECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** The seed of this run. */
+uint64_t test_seed(void);
+
+/** The share of this run in percent; 0: the core alone. */
+int test_share(void);
+
+/** Sets taken[i] for each of `count` cases by their names, prints one line of counts to stderr, and returns how many are taken. The share is
+ * exact: of n cases that are neither in the core nor among the failed ones, the ceil(n * share / 100) with the smallest hash of name and
+ * seed. So the same seed takes the same cases, wherever they stand in the list. */
+int test_select(const char *list, const char *const *names, int count, bool *taken);
+
+#endif
