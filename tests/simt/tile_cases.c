@@ -812,7 +812,8 @@ static void describe_axis(cf_text *t, const cf_axis_window *a) {
         cf_text_add(t, " shifts %lld:%lld", (long long)a->shifts, (long long)a->shift_step);
     if (a->phases > 1)
         cf_text_add(t, " phases %lld:%lld", (long long)a->phases, (long long)a->phase_step);
-    cf_text_add(t, " in %lld:%lld:%lld%s", (long long)a->lower, (long long)a->upper, (long long)a->size, modes[a->mode]);
+    cf_text_add(t, " in %lld:%lld:%lld%s", (long long)a->lower, (long long)a->upper, (long long)a->size,
+                modes[a->mode]);
 }
 
 void tile_case_name(const tile_case *c, char *text, size_t bytes) {
@@ -836,6 +837,12 @@ void tile_case_name(const tile_case *c, char *text, size_t bytes) {
 
 static test_part parts[MOST_CASES];
 
+/* A pair's name is that of two cases. */
+static bool pair_is_wanted(void) {
+    const char *only = getenv("CONV_FFT_TEST_CASE");
+    return only && strstr(only, " | ");
+}
+
 static void choose(void) {
     static char text[MOST_CASES][TILE_NAME_BYTES];
     const char *names[MOST_CASES];
@@ -843,7 +850,8 @@ static void choose(void) {
         tile_case_name(&list[i], text[i], sizeof text[i]);
         names[i] = text[i];
     }
-    test_parts("tile", names, count, parts);
+    if (!pair_is_wanted())
+        test_parts("tile", names, count, parts);
 }
 
 test_part tile_case_part(int number) { return parts[number]; }
@@ -976,24 +984,39 @@ static bool next_pair(const char *facts, int kind, int *i, int pair[2], bool *go
 
 static test_part pair_parts[TILE_PAIRS];
 
-bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made) {
+/* A pair is compared with what the kernels of its cases make, so these are taken, too. */
+static void take_sides(const int pair[2], test_part part) {
+    for (int side = 0; side < 2 && part != TEST_LEFT_OUT; side++)
+        if (parts[pair[side]] != TEST_CORE)
+            parts[pair[side]] = part;
+}
+
+static void choose_pairs(int pairs[TILE_PAIRS][2], int made) {
     static char text[TILE_PAIRS][2 * TILE_NAME_BYTES];
-    const char *names[TILE_PAIRS];
-    bool good = true;
-    *made = 0;
-    for (int kind = 0; kind < PAIR_KINDS; kind++)
-        for (int i = 0, most = *made + TILE_PAIRS / PAIR_KINDS;
-             *made < most && next_pair(facts, kind, &i, pairs[*made], &good);)
-            ++*made;
-    for (int i = 0; i < *made; i++) {
+    const char *names[TILE_PAIRS], *only = getenv("CONV_FFT_TEST_CASE");
+    for (int i = 0; i < made; i++) {
         char second[TILE_NAME_BYTES];
         tile_case_name(&list[pairs[i][0]], text[i], TILE_NAME_BYTES);
         tile_case_name(&list[pairs[i][1]], second, sizeof second);
         strcat(strcat(text[i], " | "), second);
         names[i] = text[i];
     }
-    if (good && !getenv("CONV_FFT_TEST_CASE")) /* which names a case, not a pair */
-        test_parts("tile_pairs", names, *made, pair_parts);
+    if (only && *only && !pair_is_wanted())
+        return;
+    test_parts("tile_pairs", names, made, pair_parts);
+    for (int i = 0; i < made; i++)
+        take_sides(pairs[i], pair_parts[i]);
+}
+
+bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made) {
+    bool good = true;
+    *made = 0;
+    for (int kind = 0; kind < PAIR_KINDS; kind++)
+        for (int i = 0, most = *made + TILE_PAIRS / PAIR_KINDS;
+             *made < most && next_pair(facts, kind, &i, pairs[*made], &good);)
+            ++*made;
+    if (good)
+        choose_pairs(pairs, *made);
     return good;
 }
 

@@ -28,7 +28,7 @@ typedef struct tile_case {
 int tile_case_list(const tile_case **cases);
 static inline bool tile_case_is_double(const tile_case *c) { return c->desc.dtype == CONV_FFT_FP64; }
 
-/* Whether this run takes a case, after tile_case_list(). */
+/* Whether this run takes a case, after tile_case_list() and tile_pair_list(), which takes the cases of its pairs. */
 test_part tile_case_part(int number);
 
 /* What tells a case from all others, in one line. */

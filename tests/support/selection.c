@@ -102,8 +102,7 @@ static bool mark(const case_name *sorted, int count, const char *name, test_part
 }
 
 /* Marks the cases that a file names: all of its lines, or those that begin with `prefix`. A file that does not exist names none. */
-static void mark_file(const char *path, const char *prefix, const case_name *sorted, int count,
-                      test_part *part) {
+static void mark_file(const char *path, const char *prefix, const case_name *sorted, int count, test_part *part) {
     FILE *file = fopen(path, "r");
     if (!file) {
         if (errno != ENOENT)
@@ -193,7 +192,8 @@ int test_parts(const char *list, const char *const *names, int count, test_part 
     mark_file(path, prefix, sorted, count, part);
     const int failed = count_core(part, count) - core, by_seed = take_share(list, names, count, part);
     free(sorted);
-    fprintf(stderr, "%s: %d of %d cases: %d of the core, %d that failed once, %d (%d %% of the rest) by seed 0x%" PRIx64 "\n",
+    fprintf(stderr,
+            "%s: %d of %d cases: %d of the core, %d that failed once, %d (%d %% of the rest) by seed 0x%" PRIx64 "\n",
             list, core + failed + by_seed, count, core, failed, by_seed, share, test_seed());
     return core + failed + by_seed;
 }
