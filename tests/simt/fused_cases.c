@@ -462,8 +462,8 @@ uint64_t fused_text_hash(const char *text) {
 bool fused_case_check(const fused_case *c, int number, const fused_opened *o) {
     char text[FUSED_NAME_BYTES], replay[FUSED_NAME_BYTES + 100];
     fused_case_name(c, text, sizeof text);
-    snprintf(replay, sizeof replay, "make replay T=%s SEED=%" PRIu64 " CASE='%s'", program_invocation_short_name,
-             test_seed(), text);
+    snprintf(replay, sizeof replay, "make replay T=%s CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_CASE='%s'",
+             program_invocation_short_name, test_seed(), text);
     case_begin(text, replay);
     generator g = generator_create((uint64_t)number);
     tensor_align(c->shifted ? 0 : 64);
