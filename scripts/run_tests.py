@@ -73,8 +73,8 @@ def targets_of(folder, tests):
     commands = commands_of(folder)
     for test in tests:
         for word in commands[test["name"]]:
-            name = os.path.relpath(word, folder) if os.path.isabs(word) else word
-            if name in known:
+            name = os.path.relpath(word, folder)
+            if os.path.isabs(word) and name in known:
                 wanted.add(name)
     return sorted(wanted)
 
