@@ -360,7 +360,7 @@ static void draw(int number, const char *facts, fused_case *c) {
 
 void fused_case_name(const fused_case *c, char *text, size_t bytes) {
     cf_text t = {text, bytes, 0};
-    cf_text_add(&t, "%s; %s; passes %d%s%s%s", c->problem, c->grid, c->passes, c->shifted ? " shifted" : "",
+    cf_text_add(&t, "%s%s; %s; passes %d%s%s%s", c->drawn ? "drawn " : "", c->problem, c->grid, c->passes, c->shifted ? " shifted" : "",
                 c->strided ? " strided" : "", c->older ? " older" : "");
     if (c->shared > 0)
         cf_text_add(&t, " shared %lld", (long long)c->shared);

@@ -231,7 +231,7 @@ static void random_ones(void) {
     for (uint64_t i = 0; i < 80; ++i) {
         const fft_case from = fft_random_case(test_seed() + i, 512);
         tile_case *c = add(from.desc, from.batch);
-        c->forced = true;
+        c->forced = c->drawn = true;
         c->shifted = from.in_shift + from.out_shift > 3;
     }
 }
@@ -820,7 +820,7 @@ void tile_case_name(const tile_case *c, char *text, size_t bytes) {
     char desc[256];
     cf_text t = {text, bytes, 0};
     fft_describe(&c->desc, desc, sizeof desc);
-    cf_text_add(&t, "%s batch %lld", desc, (long long)c->batch);
+    cf_text_add(&t, "%s%s batch %lld", c->drawn ? "drawn " : "", desc, (long long)c->batch);
     for (int a = 3 - c->desc.rank; a < 3 && c->window; a++) {
         cf_text_add(&t, a == 3 - c->desc.rank ? " window" : ",");
         describe_axis(&t, &c->window->axis[a]);
