@@ -86,6 +86,12 @@ static const fused_case all[] = {
      .passes = FW,
      .processors = 100},
     {.problem = "in=2x8x30 out=4 kernel=3 pad=1", .grid = "basis=16 tiles=3", .passes = W, .processors = 1},
+    {.problem = "in=2x1x2 out=9 kernel=2 layout=last dtype=bf16",
+     .grid = "basis=3 tiles=1",
+     .passes = ALL,
+     .shifted = true,
+     .shared = 40000,
+     .processors = 2},
     /* Planes that stay in registers: one, tasks of several planes or several tasks of a plane for a thread, whole rows, a GPU without bulk
      * copies. */
     {.problem = "in=9x1x16x16 out=6 kernel=3x3", .grid = "basis=18x18 tiles=1x1", .passes = FD, .processors = 1},
