@@ -223,5 +223,6 @@ static void gradients(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {WITH_GPU(gradients)};
+    gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("gradients of the bias on a GPU", tests, NULL, NULL));
 }

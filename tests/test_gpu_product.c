@@ -174,5 +174,6 @@ static void products(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {WITH_GPU(products)};
+    gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("products on a GPU", tests, NULL, NULL));
 }
