@@ -32,6 +32,7 @@ help:
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
 	@echo 'make plots         pictures and tables of all results, into docs and README.md'
+	@echo 'make test-gpu      GPU tests: core lists and a share of the other cases, by the commit; test-gpu-long: all cases'
 	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
 	@echo 'make install       library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make format        clang-format over all sources'
@@ -127,6 +128,18 @@ plots:
 	$(PYTHON) bench/plot.py
 	$(PYTHON) bench/report.py README.md docs/performance.md docs/tuning.md
 
+# On one GPU and 16 cores in minutes, most of which are compiling (tests/support/selection.h has the variables). What ran and what did not is
+# in build/dev/Testing/Temporary/LastTest.log; the counts are printed.
+test-gpu test-gpu-long: export CONV_FFT_TEST_SEED ?= $(or $(shell git rev-parse --short=15 HEAD 2>/dev/null | sed 's/^/0x/'),1)
+test-gpu-long: export CONV_FFT_TEST_SHARE = 100
+test-gpu test-gpu-long:
+	@nvidia-smi --list-gpus 2>/dev/null || { echo 'make $@: there is no GPU' >&2 && exit 1; }
+	scripts/setup.sh build test
+	cmake --preset dev
+	$(BUILD) dev --target gpu_tests
+	$(TEST) gpu || status=$$?; \
+	    grep -hE '^gpu_[a-z_]*: [0-9]+ of [0-9]+ cases' build/dev/Testing/Temporary/LastTest.log; exit $${status:-0}
+
 gpu-sanitize:
 	scripts/setup.sh build test
 	cmake --preset dev
@@ -147,4 +160,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: help demo check test test-sanitize test-fuzz test-threads test-python test-all python bench bench-gpu plots gpu-sanitize install format clean
+.PHONY: help demo check test test-sanitize test-fuzz test-threads test-python test-all python bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean
