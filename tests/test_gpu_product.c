@@ -159,7 +159,7 @@ enum {
 };
 
 static void check_product(int64_t i, void *gpu) {
-    const int64_t number = i / KINDS, *const e = extents[number];
+    const int64_t row = i / KINDS, *const e = extents[row];
     const cf_product_desc d = {.kind = (cf_product_kind)(i % KINDS),
                                .dtype = CONV_FFT_FP32,
                                .bins = e[1],
@@ -168,7 +168,7 @@ static void check_product(int64_t i, void *gpu) {
                                .rows = e[2],
                                .groups = e[0]};
     generator g = generator_create((uint64_t)i);
-    check(gpu, &g, d, number % 2 != 0, number % 3); /* old contents or not; aligned or not */
+    check(gpu, &g, d, row % 2 != 0, row % 3); /* old contents or not; aligned or not */
 }
 
 static void products(void **state) {
