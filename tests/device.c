@@ -177,12 +177,18 @@ static void free_memory(void) {
 
 /* ------------------------------------------------------------------------------------------------------------ cases */
 
-int64_t device_each(case_list *list, void (*check)(int64_t, void *), void *argument) {
-    if (device_gpu())
-        return case_list_side_by_side(list, check, argument);
+static int64_t each_on_cpu(case_list *list, void (*check)(int64_t, void *), void *argument) {
     const int64_t count = list->count;
     for (int64_t i = 0; i < count; i++)
         check(i, argument);
     case_list_clear(list);
     return count;
+}
+
+int64_t device_each(case_list *list, void (*check)(int64_t, void *), void *argument) {
+    return device_gpu() ? case_list_side_by_side(list, check, argument) : each_on_cpu(list, check, argument);
+}
+
+int64_t device_each_in_turn(case_list *list, void (*check)(int64_t, void *), void *argument) {
+    return device_gpu() ? case_list_each(list, check, argument) : each_on_cpu(list, check, argument);
 }
