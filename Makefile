@@ -22,17 +22,24 @@ VENV = build/python/venv
 WHEELS = build/python/wheels
 SUITES = --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
     --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt
-TEST = ctest --parallel $(JOBS) --preset
+# What changes from commit to commit in the tests (tests/support/selection.h).
+CONV_FFT_TEST_SEED ?= $(shell commit=$$(git rev-parse --short=12 HEAD 2>/dev/null) && echo 0x$$commit || echo 1)
+export CONV_FFT_TEST_SEED
+TEST = scripts/run_tests.py --jobs $(JOBS)
+SEED_LINE = @echo "seed of this run: CONV_FFT_TEST_SEED=$(CONV_FFT_TEST_SEED) (the same seed runs the same cases)"
 
 help:
 	@echo 'make demo          train a small CNN on real images; pictures in build/demo'
-	@echo 'make check         the quick tests'
-	@echo 'make test          all tests: test-sanitize, test-fuzz, test-threads, test-python, test-all'
+	@echo 'make check         the quick tests; T=PATTERN: those whose names match'
+	@echo 'make test          test-sanitize, test-fuzz, test-threads, test-python, test-plain: a core of cases and a share'
+	@echo '                   of the rest that the commit chooses; ALL=1: also what has passed and did not change'
+	@echo 'make test-long     every case, every sanitizer: hours'
+	@echo 'make replay        T=TEST CONV_FFT_TEST_SEED=... CONV_FFT_TEST_CASE=...: what a failing case prints'
 	@echo 'make python        the Python wheel, into $(WHEELS)'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
 	@echo 'make plots         pictures and tables of all results, into docs and README.md'
-	@echo 'make test-gpu      GPU tests: core lists and a share of the other cases, by the commit; test-gpu-long: all cases'
+	@echo 'make test-gpu      the tests on a GPU: a core of cases and a share of the rest; test-gpu-long: every case'
 	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
 	@echo 'make install       library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make format        clang-format over all sources'
@@ -46,36 +53,36 @@ demo:
 
 check:
 	scripts/setup.sh build test
-	cmake --preset dev
-	$(BUILD) dev
-	$(TEST) check
+	CONV_FFT_TEST_SHARE=core $(TEST) dev --label '^quick$$' --pattern '$(T)'
 
-# The whole suite comes last: its closing lines end the output.
-test: test-sanitize test-fuzz test-threads test-python test-all
+# One test, or those that match, in the plain build.
+replay:
+	@test -n '$(T)' || { echo 'make replay: T=TEST is missing' >&2 && exit 2; }
+	scripts/setup.sh build test
+	$(TEST) dev --pattern '^($(T))$$'
+
+# What covers most comes last: its closing lines end the output.
+test:
+	$(SEED_LINE)
+	$(MAKE) test-fuzz test-threads test-python test-plain test-sanitize
+	$(SEED_LINE)
 
 test-sanitize:
 	scripts/setup.sh build test
-	cmake --preset sanitize
-	$(BUILD) sanitize
-	$(TEST) sanitize
+	$(TEST) sanitize --label '^sanitize$$' --skip-unchanged emulator
 
 test-fuzz:
 	scripts/setup.sh build test
-	cmake --preset fuzz
-	$(BUILD) fuzz
-	$(TEST) fuzz
+	$(TEST) fuzz --label '^fuzz$$'
 
 test-threads:
 	scripts/setup.sh build test
-	cmake --preset tsan
-	$(BUILD) tsan
-	$(TEST) tsan
+	$(TEST) tsan --label '^threads$$'
 
-test-all:
+# What no other phase runs: without sanitizers.
+test-plain:
 	scripts/setup.sh build test
-	cmake --preset dev
-	$(BUILD) dev
-	$(TEST) dev
+	$(TEST) dev --without '^(sanitize|gpu)$$'
 
 # auditwheel gives the wheel the tag of the oldest glibc that it runs with.
 python:
@@ -128,18 +135,16 @@ plots:
 	$(PYTHON) bench/plot.py
 	$(PYTHON) bench/report.py README.md docs/performance.md docs/tuning.md
 
-# The share is sized for one GPU and 16 cores: 8 minutes at most from an empty kernel cache, most of which are compiling. What each list took
-# and left out is printed; tests/support/selection.h has the variables.
-test-gpu test-gpu-long: export CONV_FFT_TEST_SEED ?= $(or $(shell git rev-parse --short=15 HEAD 2>/dev/null | sed 's/^/0x/'),1)
+# The share is sized for one GPU and 16 cores: 8 minutes at most from an empty kernel cache. What each list took and left out is printed.
 test-gpu: export CONV_FFT_TEST_SHARE ?= 25
 test-gpu-long: export CONV_FFT_TEST_SHARE = 100
 test-gpu test-gpu-long:
 	@nvidia-smi --list-gpus 2>/dev/null || { echo 'make $@: there is no GPU' >&2 && exit 1; }
+	$(SEED_LINE)
 	scripts/setup.sh build test
-	cmake --preset dev
-	$(BUILD) dev --target gpu_tests
-	$(TEST) gpu || status=$$?; \
-	    grep -hE '^gpu_[a-z_]*: [0-9]+ of [0-9]+ cases' build/dev/Testing/Temporary/LastTest.log; exit $${status:-0}
+	$(TEST) dev --label '^gpu$$' || status=$$?; \
+	    grep -hE '^gpu_[a-z_]*: [0-9]+ of [0-9]+ cases:' build/dev/Testing/Temporary/LastTest.log; exit $${status:-0}
+	$(SEED_LINE)
 
 gpu-sanitize:
 	scripts/setup.sh build test
@@ -161,4 +166,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: help demo check test test-sanitize test-fuzz test-threads test-python test-all python bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean
+.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-long python bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean

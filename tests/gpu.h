@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests on a real GPU, programs test_gpu_*.c: opened for each test. Compiled kernels are kept in the folder CONV_FFT_TEST_CACHE, which
- * programs and runs share. Where that is not set each test has a new, empty folder. */
+/* Tests on a real GPU, programs test_gpu_*.c. The GPU is opened for each test. Compiled kernels are kept in the folder
+ * CONV_FFT_TEST_CACHE, which programs and runs share. Where that is not set, each test has a new, empty folder. */
 #ifndef TEST_GPU_H
 #define TEST_GPU_H
 
@@ -29,7 +29,8 @@ void gpu_read_filters(void);
 /* The directory of the kernel cache. */
 const char *gpu_cache_directory(void);
 
-/* What main() returns: 77, which CTest counts as skipped, if there was no GPU; 2 if no list has a case that CONV_FFT_TEST_CASE asks for. */
+/* What main() returns: 77, which CTest counts as skipped, if there was no GPU; 2 if no list has a case that
+ * CONV_FFT_TEST_CASE asks for. */
 int gpu_exit_status(int failed);
 
 #endif

@@ -176,8 +176,8 @@ bool case_fail(const char *format, ...) {
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     char replay[1280];
-    snprintf(replay, sizeof replay, "CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_CASE='%s' %s", test_seed(),
-             current_name ? current_name : "", program_invocation_short_name);
+    snprintf(replay, sizeof replay, "make replay T=%s CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_CASE='%s'",
+             program_invocation_short_name, test_seed(), current_name ? current_name : "");
     fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: %s\n", text, current_case,
             current_name ? replay : current_replay);
     failures++;

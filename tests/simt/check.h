@@ -9,14 +9,18 @@
 
 #include <cstdio>
 #include <initializer_list>
+#include <string>
 
 inline unsigned simt_checks, simt_failures; /* of the test that is running */
+inline std::string simt_replay;             /* a command that runs the current case alone; "": there is none */
 
 inline bool check_that(bool good, const char *what, const char *file, int line, const std::string &text) {
     simt_checks++;
     simt_failures += !good;
     if (!good)
         std::printf("%s:%d: %s fails. %s\n", file, line, what, text.c_str());
+    if (!good && !simt_replay.empty())
+        std::printf("    replay: %s\n", simt_replay.c_str());
     return good;
 }
 

@@ -5,6 +5,7 @@
 #include "layer.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,7 @@ enum {
     FW = F | W,
     DW = D | W,
     FD = F | D,
-    ALL = F | D | W,
-    /* With sanitizers, which make compilation slow, one case of so many. */
-#ifdef SIMT_THIN
-    ONE_OF = 5
-#else
-    ONE_OF = 1
-#endif
+    ALL = F | D | W
 };
 
 static const fused_case all[] = {
@@ -290,13 +285,9 @@ static const fused_case all[] = {
 
 /* ----------------------------------------------------------------------------------------------------- cases by chance */
 
-#ifndef FUSED_DRAWN
-#define FUSED_DRAWN 12
-#endif
-
 enum {
     COUNT = sizeof all / sizeof all[0],
-    DRAWN = FUSED_DRAWN,
+    DRAWN = 40,
     MOST_POINTS = 5000 /* of a plane: they take time */
 };
 static struct {
@@ -343,10 +334,10 @@ static bool draw_grids(generator *g, const cf_layer *made, fused_case *c, char *
     return points <= MOST_POINTS;
 }
 
-/* Until there is one that fused kernels take. */
+/* Until there is one that fused kernels take. Each seed of the run draws other ones. */
 static void draw(int number, const char *facts, fused_case *c) {
     static const int64_t shared[] = {0, 0, 6000, 12000, 40000};
-    generator g = generator_create((uint64_t)number);
+    generator g = generator_create(test_seed() + (uint64_t)number);
     cf_layer made;
     fused_opened opened;
     for (bool good = false; !good;) {
@@ -367,18 +358,37 @@ static void draw(int number, const char *facts, fused_case *c) {
     }
 }
 
-int fused_case_list(const char *facts, const fused_case **cases) {
-    int count = 0;
-    for (int i = 0; i < COUNT + DRAWN; i += ONE_OF) {
-        if (i < COUNT)
-            list[count] = all[i];
-        else
-            draw(i - COUNT, facts, &list[count]);
-        ++count;
-    }
-    *cases = list;
-    return count;
+void fused_case_name(const fused_case *c, char *text, size_t bytes) {
+    cf_text t = {text, bytes, 0};
+    cf_text_add(&t, "%s%s; %s; passes %d%s%s%s", c->drawn ? "drawn " : "", c->problem, c->grid, c->passes, c->shifted ? " shifted" : "",
+                c->strided ? " strided" : "", c->older ? " older" : "");
+    if (c->shared > 0)
+        cf_text_add(&t, " shared %lld", (long long)c->shared);
+    if (c->memory > 0)
+        cf_text_add(&t, " memory %lld", (long long)c->memory);
+    if (c->processors > 0)
+        cf_text_add(&t, " processors %lld", (long long)c->processors);
 }
+
+static test_part parts[COUNT + DRAWN];
+
+int fused_case_list(const char *facts, const fused_case **cases) {
+    static char text[COUNT + DRAWN][FUSED_NAME_BYTES];
+    const char *names[COUNT + DRAWN];
+    for (int i = 0; i < COUNT + DRAWN; i++) {
+        if (i < COUNT)
+            list[i] = all[i];
+        else
+            draw(i - COUNT, facts, &list[i]);
+        fused_case_name(&list[i], text[i], sizeof text[i]);
+        names[i] = text[i];
+    }
+    test_parts("fused", names, COUNT + DRAWN, parts);
+    *cases = list;
+    return COUNT + DRAWN;
+}
+
+test_part fused_case_part(int number) { return parts[number]; }
 
 /* ------------------------------------------------------------------------------------------------------------- planning */
 
@@ -450,10 +460,11 @@ uint64_t fused_text_hash(const char *text) {
 /* ------------------------------------------------------------------------------------------------------------- checking */
 
 bool fused_case_check(const fused_case *c, int number, const fused_opened *o) {
-    char text[512];
-    snprintf(text, sizeof text, "case %d: %s, %s%s%s", number, c->problem, c->grid, c->shifted ? ", shifted" : "",
-             c->strided ? ", strided" : "");
-    case_begin(text, program_invocation_short_name);
+    char text[FUSED_NAME_BYTES], replay[FUSED_NAME_BYTES + 100];
+    fused_case_name(c, text, sizeof text);
+    snprintf(replay, sizeof replay, "make replay T=%s CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_CASE='%s'",
+             program_invocation_short_name, test_seed(), text);
+    case_begin(text, replay);
     generator g = generator_create((uint64_t)number);
     tensor_align(c->shifted ? 0 : 64);
     layer l = layer_create(&o->problem, &g);

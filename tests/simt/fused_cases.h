@@ -5,6 +5,7 @@
 
 #include "conv/fused.h"
 #include "device/gpu.h"
+#include "support/selection.h"
 
 #include <string.h>
 
@@ -21,8 +22,16 @@ typedef struct fused_case {
     int64_t processors;            /* so few that there are blocks enough; 0: 2 */
 } fused_case;
 
-/* All cases; with sanitizers (SIMT_THIN) fewer. facts: the file. */
+/* All cases. facts: the file. */
 int fused_case_list(const char *facts, const fused_case **cases);
+
+/* What tells a case from all others, in one line; whether this run takes it, after fused_case_list(). */
+enum {
+    FUSED_NAME_BYTES = 1024
+};
+void fused_case_name(const fused_case *c, char *text, size_t bytes);
+test_part fused_case_part(int number);
+
 static inline bool fused_case_is_double(const fused_case *c) { return strstr(c->problem, "fp64") != NULL; }
 
 /* A case with a plan for a GPU that is not there. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fused_emit FACTS float|double UNIT UNITS: the kernels that the cases launch, in a C++ source that fused.h explains. The library's own
- * calls are made, with pointers that nothing follows: what they would build and launch is written down. */
+/* fused_emit FACTS float|double CORE SHARE PREFIX: the kernels that the cases of this run launch, in so many C++ sources of the core and of
+ * the share (emit.h); fused.h explains them. The library's own calls are made, with pointers that nothing follows: what they would build and
+ * launch is written down. */
+#include "emit.h"
 #include "fused_cases.h"
 
 #include "conv/fused_text.h"
@@ -24,6 +26,7 @@ typedef struct built_kernel {
 } built_kernel;
 
 static int number; /* of the case */
+static FILE *out;  /* where its kernels go */
 static uint64_t written[MOST_WRITTEN];
 static int written_count;
 
@@ -71,9 +74,10 @@ conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch
         return CONV_FFT_SUCCESS;
     char name[64];
     snprintf(name, sizeof name, "kernel_%d_%d", number, written_count);
-    printf("#define cf_fused %s\nnamespace in_%s {\n%s}\n#undef cf_fused\n", name, name,
-           text + strlen(cf_fbfft_kernel_text) + strlen(cf_fused_kernel_text));
-    printf("static const Registration add_%s(0x%llxull, in_%s::%s);\n\n", name, (unsigned long long)hash, name, name);
+    fprintf(out, "#define cf_fused %s\nnamespace in_%s {\n%s}\n#undef cf_fused\n", name, name,
+            text + strlen(cf_fbfft_kernel_text) + strlen(cf_fused_kernel_text));
+    fprintf(out, "static const Registration add_%s(0x%llxull, in_%s::%s);\n\n", name, (unsigned long long)hash, name,
+            name);
     return CONV_FFT_SUCCESS;
 }
 
@@ -136,19 +140,27 @@ static void emit(const fused_case *c, const char *facts) {
     fused_case_close(&o);
 }
 
+/* The core first: kernels that it shares with others are its own. */
+static void emit_part(emission *e, test_part part, bool doubles, const char *facts, const fused_case *cases,
+                      int count) {
+    for (number = 0; number < count; ++number)
+        if (fused_case_is_double(&cases[number]) == doubles && fused_case_part(number) == part) {
+            out = emission_next(e, part);
+            emit(&cases[number], facts);
+        }
+}
+
 int main(int argc, char **argv) {
-    if (argc != 5) {
-        fprintf(stderr, "usage: fused_emit FACTS float|double UNIT UNITS\n");
+    if (argc != 6) {
+        fprintf(stderr, "usage: fused_emit FACTS float|double CORE SHARE PREFIX\n");
         return 1;
     }
     const bool doubles = strcmp(argv[2], "double") == 0;
-    const int unit = atoi(argv[3]), units = atoi(argv[4]);
     const fused_case *cases;
     const int count = fused_case_list(argv[1], &cases);
-    int next = 0;
-    printf("#include \"fused.h\"\n\n");
-    for (number = 0; number < count; ++number)
-        if (fused_case_is_double(&cases[number]) == doubles && next++ % units == unit)
-            emit(&cases[number], argv[1]);
-    return 0;
+    emission e;
+    emission_open(&e, argv[5], "fused.h", atoi(argv[3]), atoi(argv[4]));
+    emit_part(&e, TEST_CORE, doubles, argv[1], cases, count);
+    emit_part(&e, TEST_SHARE, doubles, argv[1], cases, count);
+    return emission_close(&e);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of real transforms, run by the emulator and compared with the definition in double: in random thread order,
-// with races, bounds, uninitialised reads and barriers checked. Their compilation takes long, above all with sanitizers
-// (SIMT_THIN), so several programs share the cases.
+// with races, bounds, uninitialised reads and barriers checked. Their compilation takes long, so several programs have the cases, and of
+// those that are called rest_... each run compiles a share (in_share.h).
 #ifndef SIMT_REAL_H
 #define SIMT_REAL_H
 
@@ -9,6 +9,7 @@
 #include "fbfft/kernels/pairs1d.cuh"
 #include "fbfft/kernels/real1d.cuh"
 #include "fbfft/kernels/real2d.cuh"
+#include "in_share.h"
 
 #include <cmath>
 #include <complex>
@@ -133,9 +134,25 @@ template <class K> void pairs(int batch, int warps = Pairs1d<K>::T / 32) {
         [=](const float *x, cplx *y) { real1d_forward_pairs<K>(x, y, 1.0f, batch); },
         [=](const cplx *y, float *x) { real1d_inverse_pairs<K>(y, x, 1.0f / K::N, batch); }, "pairs of 1-D");
 }
+template <class K> void rest_plane(int batch) {
+    if constexpr (in_share<K>())
+        plane<K>(batch);
+}
+template <class K> void rest_line(int batch) {
+    if constexpr (in_share<K>())
+        line<K>(batch);
+}
+template <class K> void rest_pairs(int batch) {
+    if constexpr (in_share<K>())
+        pairs<K>(batch);
+}
 template <int N, int L, int PLANES> void square() {
     plane<Config2d<N, N, N, N, L, PLANES, true, false>>(PLANES + 1);
     plane<Config2d<N, N, N / 2 + 1, N / 2, L, PLANES, false>>(2);
+}
+template <int N, int L, int PLANES> void rest_square() {
+    rest_plane<Config2d<N, N, N, N, L, PLANES, true, false>>(PLANES + 1);
+    rest_plane<Config2d<N, N, N / 2 + 1, N / 2, L, PLANES, false>>(2);
 }
 
 #endif

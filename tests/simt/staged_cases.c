@@ -5,6 +5,7 @@
 #include "conv/gpu_stages.h"
 #include "conv/plan.h"
 #include "layer.h"
+#include "support/selection.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -136,9 +137,10 @@ static void check_case(const staged_case *c, cf_device *device) {
                                 .separate = true,
                                 .flags = CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW};
     conv_fft_problem problem;
-    char text[600];
+    char text[600], replay[700];
     snprintf(text, sizeof text, "%s  %s", c->line, c->strategy);
-    case_begin(text, "test_staged");
+    snprintf(replay, sizeof replay, "make replay T=test_staged CONV_FFT_TEST_CASE='%s'", text);
+    case_begin(text, replay);
     if (conv_fft_problem_parse(c->line, &problem, NULL, 0) != CONV_FFT_SUCCESS) {
         case_fail("%s", conv_fft_last_error());
         return;
@@ -159,9 +161,29 @@ static void check_case(const staged_case *c, cf_device *device) {
     tensor_align(0);
 }
 
+enum {
+    CASES = sizeof cases / sizeof cases[0],
+    NAME_BYTES = 600
+};
+
+/* Which of the cases this run takes, by their lines. */
+static void choose(bool taken[CASES]) {
+    static char text[CASES][NAME_BYTES];
+    const char *names[CASES];
+    for (int i = 0; i < CASES; i++) {
+        snprintf(text[i], sizeof text[i], "%s  %s", cases[i].line, cases[i].strategy);
+        names[i] = text[i];
+    }
+    test_select("staged", names, CASES, taken);
+}
+
 int staged_cases_run(const char *facts) {
+    bool taken[CASES];
+    choose(taken);
     tolerate_fast_math();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (int i = 0; i < CASES; i++) {
+        if (!taken[i])
+            continue;
         cf_gpu gpu = {.ordinal = 0};
         cf_device *device = NULL;
         case_begin("the GPU", "test_staged");

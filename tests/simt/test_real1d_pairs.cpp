@@ -9,20 +9,22 @@ template <int N, int L> void lines() {
     pairs<Whole>(128 / L + 5);
     pairs<Whole>(64 / L, 1);
     pairs<Config1d<N, N / 2 + 1, L, 64 / L, false>>(3);
-#ifndef SIMT_THIN
-    pairs<Config1d<N, N / 4, L, 64 / L, true>>(64 / L + 1);
-    pairs<Config1d<N, N - 1, L, 64 / L, false>>(1);
-    pairs<Config1d<N, 1, L, 64 / L, false>>(64 / L + 1);
-#endif
+    rest_pairs<Config1d<N, N / 4, L, 64 / L, true>>(64 / L + 1);
+    rest_pairs<Config1d<N, N - 1, L, 64 / L, false>>(1);
+    rest_pairs<Config1d<N, 1, L, 64 / L, false>>(64 / L + 1);
+}
+template <int N, int L> void rest_lines() {
+    rest_pairs<Config1d<N, N, L, 64 / L, true>>(128 / L + 5);
+    rest_pairs<Config1d<N, N / 2 + 1, L, 64 / L, false>>(3);
+    rest_pairs<Config1d<N, N / 4, L, 64 / L, true>>(64 / L + 1);
+    rest_pairs<Config1d<N, N - 1, L, 64 / L, false>>(1);
+    rest_pairs<Config1d<N, 1, L, 64 / L, false>>(64 / L + 1);
 }
 void all() {
     lines<64, 4>(), lines<128, 4>();
     pairs<Config1d<64, 20, 4, 16, true>>(9);
-#ifdef SIMT_THIN
     pairs<Config1d<256, 256, 8, 8, true>>(5);
-#else
-    lines<256, 8>(), lines<32, 2>(), lines<192, 4>();
-#endif
+    rest_lines<256, 8>(), rest_lines<32, 2>(), rest_lines<192, 4>();
 }
 
 } // namespace

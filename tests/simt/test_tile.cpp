@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tile.cuh, and the plans that cut a transform into passes: cf_gpu_transform_run() itself, whose launches go to the emulator.
 #include "check.h"
+#include "emitted.h"
 #include "tile.h"
 #include "tile_windows.h"
 
@@ -72,7 +73,7 @@ class Memory {
         return true;
     }
     static constexpr size_t GUARD = 64;
-#ifdef SIMT_THIN
+#ifdef __SANITIZE_ADDRESS__
     static constexpr size_t AFTER = 0;
 #else
     static constexpr size_t AFTER = 64;
@@ -97,14 +98,10 @@ int64_t overlapping_rows(int64_t rows) {
                : 1;
 }
 
-std::string name_of(const tile_case &c, int number) {
-    char text[256], line[1024];
-    fft_describe(&c.desc, text, sizeof text);
-    std::snprintf(line, sizeof line, "case %d: %s%s%s, batch %lld, %d passes%s%s%s%s", number, text,
-                  c.window ? ", a layer's window" : "", c.halves ? " of a 16-bit spectrum" : "", (long long)c.batch,
-                  run.transform.passes.count, c.shifted ? ", shifted" : "", c.forced ? ", by tiles" : "",
-                  c.added ? ", added" : "", c.overlapping ? ", overlapping" : "");
-    return line;
+std::string name_of(const tile_case &c) {
+    char text[TILE_NAME_BYTES];
+    tile_case_name(&c, text, sizeof text);
+    return text;
 }
 
 // Visits (plane, output, offset of it) of one group.
@@ -164,7 +161,7 @@ void check_case(const tile_case &c) {
     call.bias = c.added ? bias.data() : nullptr;
     call.accumulate = c.added;
     call.scratch = scratch.data();
-    const std::string name = name_of(c, run.number);
+    const std::string name = name_of(c);
     CHECK_TEXT(execute(call, c.batch, 1) == CONV_FFT_SUCCESS, name + ": " + conv_fft_last_error());
     CHECK_TEXT(run.fault.empty(), name + ": " + run.fault);
     check_results(c, s, in, target.data(), in_stride, out_stride, name);
@@ -319,7 +316,7 @@ void check_layer(const tile_case &c) {
     const cf_fft_problem &p = run.transform.problem;
     const cf_transform_desc &t = p.transform;
     const int64_t rows = tile_case_rows(&c), channels = t.spectrum.channels;
-    const std::string name = name_of(c, run.number);
+    const std::string name = name_of(c);
     const Windows windows(p, rows);
     int64_t elements;
     CHECK_TEXT(cf_fft_signal_elements(&p, c.batch, &elements) == CONV_FFT_SUCCESS, name);
@@ -419,7 +416,7 @@ struct Side {
         for (auto &own : scales)
             own.assign(size_t(rows * ((t.spectrum.columns + 7) / 8)), NAN);
         size = bytes;
-        CHECK_TEXT(execute(call(0), rows, 1) == CONV_FFT_SUCCESS && run.fault.empty(), name_of(c, number));
+        CHECK_TEXT(execute(call(0), rows, 1) == CONV_FFT_SUCCESS && run.fault.empty(), name_of(c));
         transform = run.transform;
     }
     cf_gpu_transform_call call(int target) const {
@@ -453,7 +450,7 @@ void check_spoiled(const tile_case &c, int number) {
     const cf_transform_desc &t = p.transform;
     const Windows windows(p, side.rows);
     const int64_t columns = t.spectrum.columns, planes = side.rows * columns, eights = (columns + 7) / 8;
-    const std::string name = name_of(c, number) + ", spoiled";
+    const std::string name = name_of(c) + ", spoiled";
     int64_t spoiled = -1, plane = planes / 2 + columns / 2; // one that has data
     for (; plane < 2 * planes; ++plane) {
         windows.each_point(plane % planes / columns, plane % columns, [&](int64_t, int64_t at) { spoiled = at; });
@@ -489,15 +486,27 @@ void check_spoiled(const tile_case &c, int number) {
     CHECK_TEXT(all, name + ": its own bins are numbers");
 }
 
+const tile_case *cases;
+int case_count, pairs[TILE_PAIRS][2], pair_count;
+
+// Before all else, since it chooses the cases; pairs are in float.
+void lists() {
+    case_count = tile_case_list(&cases);
+    CHECK_TEXT(sizeof(real) == 8 || tile_pair_list(FACTS, pairs, &pair_count), conv_fft_last_error());
+}
+
 // One launch leaves the same bits as two, and nothing else.
 void all_pairs() {
-    const tile_case *cases;
-    int pairs[TILE_PAIRS][2], count = 0;
-    tile_case_list(&cases);
-    CHECK_TEXT(tile_pair_list(FACTS, pairs, &count) && count > 0, conv_fft_last_error());
-    for (int i = 0; i < count; ++i) {
+    CHECK(pair_count > 0);
+    for (int i = 0; i < pair_count; ++i) {
+        if (tile_pair_part(i) == TEST_LEFT_OUT)
+            continue;
         const Side first(cases[pairs[i][0]], pairs[i][0]), second(cases[pairs[i][1]], pairs[i][1]);
-        const std::string name = "pair " + std::to_string(i);
+        char text[2][TILE_NAME_BYTES];
+        for (int side = 0; side < 2; ++side)
+            tile_case_name(&cases[pairs[i][side]], text[side], sizeof text[side]);
+        const std::string both = std::string(text[0]) + " | " + text[1], name = "pair " + both;
+        begin_case(both);
         const int64_t rows[2] = {first.rows, second.rows};
         cf_gpu gpu = {};
         cf_gpu_pair *pair = nullptr;
@@ -526,19 +535,18 @@ void all_pairs() {
 }
 
 void all_cases() {
-    const tile_case *cases;
-    const int count = tile_case_list(&cases);
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < case_count; ++i) {
         const tile_case &c = cases[i];
-        if ((c.desc.dtype == CONV_FFT_FP64) != (sizeof(real) == 8))
+        if (tile_case_is_double(&c) != (sizeof(real) == 8) || tile_case_part(i) == TEST_LEFT_OUT)
             continue;
+        begin_case(name_of(c));
         run = Run{&c, i, {}, {}, {}};
         if (!CHECK_TEXT(tile_case_plan(&c, FACTS, &run.transform.problem, &run.transform.passes),
                         conv_fft_last_error()))
             continue;
-        CHECK_TEXT(c.passes == 0 || c.passes == run.transform.passes.count, name_of(c, i));
-        CHECK_TEXT(!c.matrix || run.transform.passes.pass[0].matrix, name_of(c, i) + ": not by matrix products");
-        CHECK_TEXT(!c.dense || run.transform.passes.pass[0].tile[0].slabs > 0, name_of(c, i) + ": not by one product");
+        CHECK_TEXT(c.passes == 0 || c.passes == run.transform.passes.count, name_of(c));
+        CHECK_TEXT(!c.matrix || run.transform.passes.pass[0].matrix, name_of(c) + ": not by matrix products");
+        CHECK_TEXT(!c.dense || run.transform.passes.pass[0].tile[0].slabs > 0, name_of(c) + ": not by one product");
         for (int p = 0; p < CF_FFT_MAX_PASSES; ++p)
             for (int v = 0; v < 2; ++v)
                 run.transform.kernel[p][v] = &run.kernel[p][v];
@@ -584,7 +592,8 @@ extern "C" conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, cons
 static_assert(sizeof(TileCall) == sizeof(cf_tile_call), "what is launched is what the kernels take");
 
 int main() {
-    if (sizeof(real) == 8) // pairs are in float
-        return run_tests({{"tiles", all_cases}});
-    return run_tests({{"tiles", all_cases}, {"pairs", all_pairs}});
+    choose_as_emitted();
+    if (sizeof(real) == 8)
+        return run_tests({{"lists", lists}, {"tiles", all_cases}});
+    return run_tests({{"lists", lists}, {"tiles", all_cases}, {"pairs", all_pairs}});
 }

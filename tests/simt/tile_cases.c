@@ -3,6 +3,7 @@
 
 #include "cases.h"
 #include "fbfft_cases.h"
+#include "support/selection.h"
 #include "tiling/tiling.h"
 
 #include <stdio.h>
@@ -16,35 +17,11 @@ enum {
 static tile_case list[MOST_CASES];
 static int count;
 
-/* With sanitizers, which make compilation slow, one case of so many (a prime, so that whatever goes by turns still takes its turn), but
- * for the lines: those choose their own. */
-#ifdef SIMT_THIN
-enum {
-    ONE_OF = 7
-};
-#else
-enum {
-    ONE_OF = 1
-};
-#endif
-
-/* What is returned is the case, or one that nobody looks at. */
-static tile_case *add_if(bool kept, fbfft_desc desc, int64_t batch) {
-    static tile_case dropped;
-    const tile_case fresh = {.desc = desc, .batch = batch, .groups = 1};
-    if (!kept) {
-        dropped = fresh;
-        return &dropped;
-    }
+static tile_case *add(fbfft_desc desc, int64_t batch) {
     if (count == MOST_CASES)
         abort();
-    list[count] = fresh;
+    list[count] = (tile_case){.desc = desc, .batch = batch, .groups = 1};
     return &list[count++];
-}
-
-static tile_case *add(fbfft_desc desc, int64_t batch) {
-    static int asked;
-    return add_if(asked++ % ONE_OF == 0, desc, batch);
 }
 
 static bool is_inverse(fbfft_kind kind) { return kind == FBFFT_C2R || kind == FBFFT_C2C_INVERSE; }
@@ -68,16 +45,16 @@ static void set_added(tile_case *c) {
 /* ---------------------------------------------------------------------------------------------------- families */
 
 /* Every basis from 2 to 256 in both directions, whole and in part; order, type and layout by turns. Whole ones are sometimes the planner's,
- * for which tile.cuh need not be the best. With sanitizers one of the four: each is that of a quarter of the bases. */
+ * for which tile.cuh need not be the best. */
 static void lines(void) {
     static const conv_fft_dtype types[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_FP32, CONV_FFT_BF16};
     for (int64_t n = 2, i = 0; n <= 256; ++n) {
         const int64_t parts[] = {n - 1, (n + 2) / 3, n / 2 + 1};
         for (int j = 0; j < 4 && fft_is_basis(n); ++j, ++i) {
-            const bool whole = j / 2 == i / 4 % 2, kept = ONE_OF == 1 || j == (i / 4 + i / 8) % 4;
+            const bool whole = j / 2 == i / 4 % 2;
             const fbfft_kind kind = i % 7 == 3 ? FBFFT_C2C_FORWARD : FBFFT_R2C;
             const int64_t batch = n <= 16 && i % 3 == 0 ? 261 : i % 7 + 2; /* some fill blocks */
-            tile_case *c = add_if(kept, fft_desc(1, directed(kind, j % 2), n, whole ? 0 : parts[i / 4 % 3]), batch);
+            tile_case *c = add(fft_desc(1, directed(kind, j % 2), n, whole ? 0 : parts[i / 4 % 3]), batch);
             c->forced = !whole || i % 3;
             if (c->forced) {
                 set_order(c, i % 3, i % 5 == 2, i % 3 == 2 ? 5 : i % 2 + 1);
@@ -249,12 +226,12 @@ static void layouts_and_windows(conv_fft_dtype dtype, int every) {
     }
 }
 
-/* Everything that a description can say, by chance. */
+/* Everything that a description can say, by chance: other ones for each seed. */
 static void random_ones(void) {
-    for (uint64_t seed = 1; seed <= 80; ++seed) {
-        const fft_case from = fft_random_case(seed, 512);
+    for (uint64_t i = 0; i < 80; ++i) {
+        const fft_case from = fft_random_case(test_seed() + i, 512);
         tile_case *c = add(from.desc, from.batch);
-        c->forced = true;
+        c->forced = c->drawn = true;
         c->shifted = from.in_shift + from.out_shift > 3;
     }
 }
@@ -823,6 +800,62 @@ static void dense_windows(void) {
     }
 }
 
+/* -------------------------------------------------------------------------------------------------------- names */
+
+static void describe_axis(cf_text *t, const cf_axis_window *a) {
+    static const char *const modes[] = {"", " circular", " reflect", " replicate"};
+    cf_text_add(t, " %lld:%lld:%lld from %lld:%lld", (long long)a->first, (long long)a->spread, (long long)a->count,
+                (long long)a->origin, (long long)a->step);
+    if (a->tiles > 1)
+        cf_text_add(t, " tiles %lld:%lld", (long long)a->tiles, (long long)a->tile_step);
+    if (a->shifts > 1)
+        cf_text_add(t, " shifts %lld:%lld", (long long)a->shifts, (long long)a->shift_step);
+    if (a->phases > 1)
+        cf_text_add(t, " phases %lld:%lld", (long long)a->phases, (long long)a->phase_step);
+    cf_text_add(t, " in %lld:%lld:%lld%s", (long long)a->lower, (long long)a->upper, (long long)a->size,
+                modes[a->mode]);
+}
+
+void tile_case_name(const tile_case *c, char *text, size_t bytes) {
+    char desc[256];
+    cf_text t = {text, bytes, 0};
+    fft_describe(&c->desc, desc, sizeof desc);
+    cf_text_add(&t, "%s%s batch %lld", c->drawn ? "drawn " : "", desc, (long long)c->batch);
+    for (int a = 3 - c->desc.rank; a < 3 && c->window; a++) {
+        cf_text_add(&t, a == 3 - c->desc.rank ? " window" : ",");
+        describe_axis(&t, &c->window->axis[a]);
+    }
+    if (c->groups > 1)
+        cf_text_add(&t, " groups %lld", (long long)c->groups);
+    if (c->shared > 0)
+        cf_text_add(&t, " shared %lld", (long long)c->shared);
+    if (c->chunk > 0)
+        cf_text_add(&t, " chunk %lld", (long long)c->chunk);
+    cf_text_add(&t, "%s%s%s%s%s", c->halves ? " 16-bit-spectrum" : "", c->shifted ? " shifted" : "",
+                c->forced ? " tiled" : "", c->added ? " added" : "", c->overlapping ? " overlapping" : "");
+}
+
+static test_part parts[MOST_CASES];
+
+/* A pair's name is that of two cases. */
+static bool pair_is_wanted(void) {
+    const char *only = getenv("CONV_FFT_TEST_CASE");
+    return only && strstr(only, " | ");
+}
+
+static void choose(void) {
+    static char text[MOST_CASES][TILE_NAME_BYTES];
+    const char *names[MOST_CASES];
+    for (int i = 0; i < count; i++) {
+        tile_case_name(&list[i], text[i], sizeof text[i]);
+        names[i] = text[i];
+    }
+    if (!pair_is_wanted())
+        test_parts("tile", names, count, parts);
+}
+
+test_part tile_case_part(int number) { return parts[number]; }
+
 int tile_case_list(const tile_case **cases) {
     if (count == 0) {
         lines();
@@ -847,6 +880,7 @@ int tile_case_list(const tile_case **cases) {
         matrices();
         matrix_lines();
         dense_windows();
+        choose();
     }
     *cases = list;
     return count;
@@ -948,14 +982,42 @@ static bool next_pair(const char *facts, int kind, int *i, int pair[2], bool *go
     return false;
 }
 
+static test_part pair_parts[TILE_PAIRS];
+
+/* A pair is compared with what the kernels of its cases make, so these are taken, too. */
+static void take_sides(const int pair[2], test_part part) {
+    for (int side = 0; side < 2 && part != TEST_LEFT_OUT; side++)
+        if (parts[pair[side]] != TEST_CORE)
+            parts[pair[side]] = part;
+}
+
+static void choose_pairs(int pairs[TILE_PAIRS][2], int made) {
+    static char text[TILE_PAIRS][2 * TILE_NAME_BYTES];
+    const char *names[TILE_PAIRS], *only = getenv("CONV_FFT_TEST_CASE");
+    for (int i = 0; i < made; i++) {
+        char second[TILE_NAME_BYTES];
+        tile_case_name(&list[pairs[i][0]], text[i], TILE_NAME_BYTES);
+        tile_case_name(&list[pairs[i][1]], second, sizeof second);
+        strcat(strcat(text[i], " | "), second);
+        names[i] = text[i];
+    }
+    if (only && *only && !pair_is_wanted())
+        return;
+    test_parts("tile_pairs", names, made, pair_parts);
+    for (int i = 0; i < made; i++)
+        take_sides(pairs[i], pair_parts[i]);
+}
+
 bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made) {
-    const tile_case *all;
     bool good = true;
-    tile_case_list(&all);
     *made = 0;
     for (int kind = 0; kind < PAIR_KINDS; kind++)
         for (int i = 0, most = *made + TILE_PAIRS / PAIR_KINDS;
              *made < most && next_pair(facts, kind, &i, pairs[*made], &good);)
             ++*made;
+    if (good)
+        choose_pairs(pairs, *made);
     return good;
 }
+
+test_part tile_pair_part(int pair) { return pair_parts[pair]; }

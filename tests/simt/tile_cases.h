@@ -4,6 +4,7 @@
 #define SIMT_TILE_CASES_H
 
 #include "fbfft/passes.h"
+#include "support/selection.h"
 
 typedef struct tile_case {
     fbfft_desc desc;
@@ -21,24 +22,33 @@ typedef struct tile_case {
     bool halves;             /* the spectrum has 16 bits: the type of the signal, or FP16 of FP32 */
     bool matrix;             /* which matrix products make */
     bool dense;              /* which one product makes */
+    bool drawn;              /* by the seed of the run */
 } tile_case;
 
-/* All cases; with sanitizers (SIMT_THIN) fewer. */
+/* All cases, those of both programs. */
 int tile_case_list(const tile_case **cases);
+static inline bool tile_case_is_double(const tile_case *c) { return c->desc.dtype == CONV_FFT_FP64; }
+
+/* Whether this run takes a case, after tile_case_list() and tile_pair_list(), which takes the cases of its pairs. */
+test_part tile_case_part(int number);
+
+/* What tells a case from all others, in one line. */
+enum {
+    TILE_NAME_BYTES = 512
+};
+void tile_case_name(const tile_case *c, char *text, size_t bytes);
 
 /* facts: the file. False: conv_fft_last_error() says why. */
 bool tile_case_plan(const tile_case *c, const char *facts, cf_fft_problem *problem, cf_fft_passes *passes);
 
-/* Forward transforms of layers that one launch computes, as indices of cases. At most TILE_PAIRS; false: conv_fft_last_error(). */
+/* Forward transforms of layers that one launch computes, as indices of cases, after tile_case_list(). At most TILE_PAIRS; false:
+ * conv_fft_last_error() says why. */
 enum {
-#ifdef SIMT_THIN
-    TILE_PAIRS = 7,
-#else
     TILE_PAIRS = 21,
-#endif
     TILE_PAIR_NUMBER = 100000 /* of the first pair's kernel; cases count from 0 */
 };
 bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made);
+test_part tile_pair_part(int pair);
 
 /* Rows of the spectrum. */
 int64_t tile_case_rows(const tile_case *c);

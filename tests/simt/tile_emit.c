@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_emit FACTS float|double UNIT UNITS: the kernels of the cases, as the planner chooses them, in a C++ source that tile.h explains. */
+/* tile_emit FACTS float|double CORE SHARE PREFIX: the kernels of the cases that this run takes, as the planner chooses them, in so many C++
+ * sources of the core and of the share (emit.h); tile.h explains them. */
+#include "emit.h"
 #include "tile_cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void emit_kernel(int number, int pass, int variant, const cf_fft_pass *p) {
+static void emit_kernel(FILE *out, int number, int pass, int variant, const cf_fft_pass *p) {
     char text[8192], name[64];
     cf_text t = {text, sizeof text, 0};
     if (p->plain)
@@ -20,16 +22,16 @@ static void emit_kernel(int number, int pass, int variant, const cf_fft_pass *p)
         exit(1);
     }
     snprintf(name, sizeof name, "kernel_%d_%d_%d", number, pass, variant);
-    printf("#define cf_fft %s\nnamespace in_%s {\n%s}\n#undef cf_fft\n", name, name, text);
-    printf("static const Registration add_%s(%d, %d, %d, [](void **p) { ", name, number, pass, variant);
+    fprintf(out, "#define cf_fft %s\nnamespace in_%s {\n%s}\n#undef cf_fft\n", name, name, text);
+    fprintf(out, "static const Registration add_%s(%d, %d, %d, [](void **p) { ", name, number, pass, variant);
     if (!p->plain)
-        printf("in_%s::%s(at<TileCall>(p[0])); });\n\n", name, name);
+        fprintf(out, "in_%s::%s(at<TileCall>(p[0])); });\n\n", name, name);
     else
-        printf("in_%s::%s(at<const %s *>(p[0]), at<%s *>(p[1]), at<real>(p[2]), at<long long>(p[3])); });\n\n", name,
-               name, p->real[variant].inverse ? "cplx" : "real", p->real[variant].inverse ? "real" : "cplx");
+        fprintf(out, "in_%s::%s(at<const %s *>(p[0]), at<%s *>(p[1]), at<real>(p[2]), at<long long>(p[3])); });\n\n",
+                name, name, p->real[variant].inverse ? "cplx" : "real", p->real[variant].inverse ? "real" : "cplx");
 }
 
-static bool emit_pair(int number, const char *facts, const int sides[2]) {
+static bool emit_pair(FILE *out, int number, const char *facts, const int sides[2]) {
     const tile_case *cases;
     cf_gpu_facts gpu;
     cf_tile_config pair[2];
@@ -49,45 +51,53 @@ static bool emit_pair(int number, const char *facts, const int sides[2]) {
     const cf_fft_pass *const pass[2] = {&passes[0].pass[0], &passes[1].pass[0]};
     cf_fft_pair_tiles(pass, variant, &gpu, pair);
     cf_fft_emit_pair(pass, pair, &t);
-    printf("#define cf_fft pair_%d\nnamespace in_pair_%d {\n%s}\n#undef cf_fft\n", number, number, text);
-    printf("static const Registration add_pair_%d(%d, 0, %d, [](void **p) { in_pair_%d::pair_%d(at<TileCall>(p[0]), "
-           "at<TileCall>(p[1])); });\n\n",
-           number, number, variant, number, number);
+    fprintf(out, "#define cf_fft pair_%d\nnamespace in_pair_%d {\n%s}\n#undef cf_fft\n", number, number, text);
+    fprintf(out,
+            "static const Registration add_pair_%d(%d, 0, %d, [](void **p) { in_pair_%d::pair_%d(at<TileCall>(p[0]), "
+            "at<TileCall>(p[1])); });\n\n",
+            number, number, variant, number, number);
     return t.length < sizeof text;
 }
 
+static bool emit_pairs(emission *e, const char *facts) {
+    int pairs[TILE_PAIRS][2], count = 0;
+    bool good = tile_pair_list(facts, pairs, &count);
+    for (int i = 0; i < count && good; i++)
+        if (tile_pair_part(i) != TEST_LEFT_OUT)
+            good = emit_pair(emission_next(e, tile_pair_part(i)), TILE_PAIR_NUMBER + i, facts, pairs[i]);
+    return good;
+}
+
+static bool emit_case(emission *e, const char *facts, int number, const tile_case *c) {
+    cf_fft_problem problem;
+    cf_fft_passes passes;
+    if (!tile_case_plan(c, facts, &problem, &passes))
+        return false;
+    FILE *out = emission_next(e, tile_case_part(number));
+    for (int pass = 0; pass < passes.count; ++pass)
+        emit_kernel(out, number, pass, tile_case_variant(c, &passes, pass), &passes.pass[pass]);
+    return true;
+}
+
 int main(int argc, char **argv) {
-    if (argc != 5) {
-        fprintf(stderr, "usage: tile_emit FACTS float|double UNIT UNITS\n");
+    if (argc != 6) {
+        fprintf(stderr, "usage: tile_emit FACTS float|double CORE SHARE PREFIX\n");
         return 1;
     }
     const bool doubles = strcmp(argv[2], "double") == 0;
-    const int unit = atoi(argv[3]), units = atoi(argv[4]);
     const tile_case *cases;
     const int count = tile_case_list(&cases);
-    int next = 0;
-    int pairs[TILE_PAIRS][2], pair_count = 0;
-    printf("#include \"tile.h\"\n\n");
-    if (!doubles && !tile_pair_list(argv[1], pairs, &pair_count)) {
+    emission e;
+    emission_open(&e, argv[5], "tile.h", atoi(argv[3]), atoi(argv[4]));
+    if (!doubles && !emit_pairs(&e, argv[1])) { /* before the cases, some of which it takes */
         fprintf(stderr, "pairs: %s\n", conv_fft_last_error());
         return 1;
     }
-    for (int i = 0; i < pair_count; i++)
-        if (i % units == unit && !emit_pair(TILE_PAIR_NUMBER + i, argv[1], pairs[i])) {
-            fprintf(stderr, "pair %d: %s\n", i, conv_fft_last_error());
-            return 1;
-        }
-    for (int i = 0; i < count; ++i) {
-        cf_fft_problem problem;
-        cf_fft_passes passes;
-        if ((cases[i].desc.dtype == CONV_FFT_FP64) != doubles || next++ % units != unit)
-            continue;
-        if (!tile_case_plan(&cases[i], argv[1], &problem, &passes)) {
+    for (int i = 0; i < count; ++i)
+        if (tile_case_is_double(&cases[i]) == doubles && tile_case_part(i) != TEST_LEFT_OUT &&
+            !emit_case(&e, argv[1], i, &cases[i])) {
             fprintf(stderr, "case %d: %s\n", i, conv_fft_last_error());
             return 1;
         }
-        for (int pass = 0; pass < passes.count; ++pass)
-            emit_kernel(i, pass, tile_case_variant(&cases[i], &passes, pass), &passes.pass[pass]);
-    }
-    return 0;
+    return emission_close(&e);
 }

@@ -19,7 +19,8 @@ typedef struct case_list {
 /** The name of the next case. It describes the case and does not depend on the case's place in the list. */
 void case_list_add(case_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** check(i, argument) for each case i that is taken, one after the other. Empties the list, and returns how many were taken. */
+/** check(i, argument) for each case i that is taken, one after the other. Empties the list. Returns how many were
+ * taken. */
 int case_list_each(case_list *list, void (*check)(int64_t i, void *argument), void *argument);
 
 /** The same on several threads. Nothing of cmocka may be called in check(). */

@@ -86,7 +86,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 /* Marks every case with this name; false if there is none. */
-static bool mark(const case_name *sorted, int count, const char *name, bool *marked) {
+static bool mark(const case_name *sorted, int count, const char *name, test_part *part) {
     int low = 0, high = count;
     while (low < high) {
         const int middle = (low + high) / 2;
@@ -97,12 +97,12 @@ static bool mark(const case_name *sorted, int count, const char *name, bool *mar
     }
     const bool found = low < count && strcmp(sorted[low].name, name) == 0;
     for (; low < count && strcmp(sorted[low].name, name) == 0; low++)
-        marked[sorted[low].index] = true;
+        part[sorted[low].index] = TEST_CORE;
     return found;
 }
 
 /* Marks the cases that a file names: all of its lines, or those that begin with `prefix`. A file that does not exist names none. */
-static void mark_file(const char *path, const char *prefix, const case_name *sorted, int count, bool *marked) {
+static void mark_file(const char *path, const char *prefix, const case_name *sorted, int count, test_part *part) {
     FILE *file = fopen(path, "r");
     if (!file) {
         if (errno != ENOENT)
@@ -118,7 +118,7 @@ static void mark_file(const char *path, const char *prefix, const case_name *sor
             line[--length] = 0;
         if (length == 0 || line[0] == '#' || strncmp(line, prefix, strlen(prefix)) != 0)
             continue;
-        if (!mark(sorted, count, line + strlen(prefix), marked))
+        if (!mark(sorted, count, line + strlen(prefix), part))
             refuse("%s:%d: no case has the name \"%s\"", path, number, line + strlen(prefix));
     }
     fclose(file);
@@ -136,60 +136,73 @@ static int compare_ranks(const void *a, const void *b) {
     return p->hash != q->hash ? (p->hash < q->hash ? -1 : 1) : p->index - q->index;
 }
 
-static int take_share(const char *list, const char *const *names, int count, bool *taken) {
+static int take_share(const char *list, const char *const *names, int count, test_part *part) {
     ranked *rest = allocate((size_t)count * sizeof *rest);
     const uint64_t seed = test_seed();
     int size = 0;
     for (int i = 0; i < count; i++)
-        if (!taken[i])
+        if (part[i] == TEST_LEFT_OUT)
             rest[size++] = (ranked){hash_of(list, names[i], seed), i};
     qsort(rest, (size_t)size, sizeof *rest, compare_ranks);
     const int share = (int)(((int64_t)size * test_share() + 99) / 100);
     for (int i = 0; i < share; i++)
-        taken[rest[i].index] = true;
+        part[rest[i].index] = TEST_SHARE;
     free(rest);
     return share;
 }
 
-static int count_marks(const bool *marked, int count) {
-    int marks = 0;
+static int count_core(const test_part *part, int count) {
+    int core = 0;
     for (int i = 0; i < count; i++)
-        marks += marked[i];
-    return marks;
+        core += part[i] == TEST_CORE;
+    return core;
 }
 
 /* Only the cases whose names contain `text`. */
-static int take_named(const char *list, const char *text, const char *const *names, int count, bool *taken) {
+static int take_named(const char *list, const char *text, const char *const *names, int count, test_part *part) {
     int found = 0;
-    for (int i = 0; i < count; i++)
-        found += taken[i] = strstr(names[i], text) != NULL;
+    for (int i = 0; i < count; i++) {
+        const bool named = strstr(names[i], text) != NULL;
+        part[i] = named ? TEST_CORE : TEST_LEFT_OUT;
+        found += named;
+    }
     if (found == 0)
         refuse("CONV_FFT_TEST_CASE=%s: none of the %d cases of %s has this in its name", text, count, list);
     fprintf(stderr, "%s: %d of %d cases, whose names contain \"%s\"\n", list, found, count, text);
     return found;
 }
 
-int test_select(const char *list, const char *const *names, int count, bool *taken) {
+int test_parts(const char *list, const char *const *names, int count, test_part *part) {
     char path[4096], prefix[128];
     const int share = test_share();
     const char *only = variable("CONV_FFT_TEST_CASE");
     if (only)
-        return take_named(list, only, names, count, taken);
+        return take_named(list, only, names, count, part);
     case_name *sorted = allocate((size_t)count * sizeof *sorted);
-    memset(taken, 0, (size_t)count * sizeof *taken);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         sorted[i] = (case_name){names[i], i};
+        part[i] = TEST_LEFT_OUT;
+    }
     qsort(sorted, (size_t)count, sizeof *sorted, compare_names);
     snprintf(path, sizeof path, "%s/core/%s.txt", TEST_DATA, list);
-    mark_file(path, "", sorted, count, taken);
-    const int core = count_marks(taken, count);
+    mark_file(path, "", sorted, count, part);
+    const int core = count_core(part, count);
     snprintf(path, sizeof path, "%s/failed.txt", TEST_DATA);
     snprintf(prefix, sizeof prefix, "%s: ", list);
-    mark_file(path, prefix, sorted, count, taken);
-    const int failed = count_marks(taken, count) - core, by_seed = take_share(list, names, count, taken);
+    mark_file(path, prefix, sorted, count, part);
+    const int failed = count_core(part, count) - core, by_seed = take_share(list, names, count, part);
     free(sorted);
     fprintf(stderr,
             "%s: %d of %d cases: %d of the core, %d that failed once, %d (%d %% of the rest) by seed 0x%" PRIx64 "\n",
             list, core + failed + by_seed, count, core, failed, by_seed, share, test_seed());
     return core + failed + by_seed;
+}
+
+int test_select(const char *list, const char *const *names, int count, bool *taken) {
+    test_part *part = allocate((size_t)count * sizeof *part);
+    const int size = test_parts(list, names, count, part);
+    for (int i = 0; i < count; i++)
+        taken[i] = part[i] != TEST_LEFT_OUT;
+    free(part);
+    return size;
 }

@@ -20,9 +20,18 @@ uint64_t test_seed(void);
 /** The share of this run in percent; 0: the core alone. */
 int test_share(void);
 
-/** Sets taken[i] for each of `count` cases by their names, prints one line of counts to stderr, and returns how many are taken. The share is
+typedef enum test_part {
+    TEST_LEFT_OUT,
+    TEST_CORE, /* named by the core or among the failed ones */
+    TEST_SHARE
+} test_part;
+
+/** Sets part[i] for each of `count` cases by their names, prints one line of counts to stderr, and returns how many are taken. The share is
  * exact: of n cases that are neither in the core nor among the failed ones, the ceil(n * share / 100) with the smallest hash of name and
  * seed. So the same seed takes the same cases, wherever they stand in the list. */
+int test_parts(const char *list, const char *const *names, int count, test_part *part);
+
+/** The same for who only asks which cases are taken. */
 int test_select(const char *list, const char *const *names, int count, bool *taken);
 
 #endif

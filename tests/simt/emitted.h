@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program of emitted kernels (emit.h) does with its cases. */
+#ifndef SIMT_EMITTED_H
+#define SIMT_EMITTED_H
+
+#include "check.h"
+
+#include <cstdlib>
+#include <string>
+
+extern const char
+    *const emitted_selection[3][2]; // variables of support/selection.h, and their values when the kernels were emitted
+
+/* The cases are those whose kernels were emitted, whatever the environment says by now. */
+inline void choose_as_emitted() {
+    for (const auto &variable : emitted_selection)
+        setenv(variable[0], variable[1], 1);
+}
+
+/* For the coverage of each case (coverage.cpp), in programs that have it. */
+extern "C" void coverage_case(const char *name) __attribute__((weak));
+extern "C" void coverage_feature(const char *text) __attribute__((weak));
+
+/* Checks that fail from now on say which line runs this case alone. */
+inline void begin_case(const std::string &name) {
+    simt_replay =
+        std::string("make replay T=" SIMT_PROGRAM " SEED=") + emitted_selection[0][1] + " CASE='" + name + "'";
+    if (coverage_case)
+        coverage_case(name.c_str());
+}
+
+#endif
