@@ -39,6 +39,7 @@ help:
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
 	@echo 'make plots         pictures and tables of all results, into docs and README.md'
+	@echo 'make test-gpu      the tests on a GPU: a core of cases and a share of the rest; test-gpu-long: every case'
 	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
 	@echo 'make install       library, headers and program to PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make format        clang-format over all sources'
@@ -134,6 +135,17 @@ plots:
 	$(PYTHON) bench/plot.py
 	$(PYTHON) bench/report.py README.md docs/performance.md docs/tuning.md
 
+# The share is sized for one GPU and 16 cores: 8 minutes at most from an empty kernel cache. What each list took and left out is printed.
+test-gpu: export CONV_FFT_TEST_SHARE ?= 25
+test-gpu-long: export CONV_FFT_TEST_SHARE = 100
+test-gpu test-gpu-long:
+	@nvidia-smi --list-gpus 2>/dev/null || { echo 'make $@: there is no GPU' >&2 && exit 1; }
+	$(SEED_LINE)
+	scripts/setup.sh build test
+	$(TEST) dev --label '^gpu$$' || status=$$?; \
+	    grep -hE '^gpu_[a-z_]*: [0-9]+ of [0-9]+ cases:' build/dev/Testing/Temporary/LastTest.log; exit $${status:-0}
+	$(SEED_LINE)
+
 gpu-sanitize:
 	scripts/setup.sh build test
 	cmake --preset dev
@@ -154,4 +166,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-long python bench bench-gpu plots gpu-sanitize install format clean
+.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-long python bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean

@@ -9,10 +9,8 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static conv_fft_context *context;
 static cf_gpu *gpu;
@@ -62,11 +60,10 @@ int device_gpu_setup(void **state) {
         fprintf(stderr, "NVRTC is missing: %s\n", gpu->jit.library.problem);
         return 0;
     }
-    const char *const kept = getenv("CONV_FFT_TEST_CACHE");
     conv_fft_context_options options;
     conv_fft_context_options_init(&options);
     options.device = 0;
-    options.cache_directory = kept ? kept : gpu_cache_directory();
+    options.cache_directory = gpu_cache_directory();
     need(conv_fft_context_create(&options, &context) == CONV_FFT_SUCCESS, "no context");
     calls = cuda_calls_of(gpu);
     first_thread = pthread_self();
@@ -178,36 +175,20 @@ static void free_memory(void) {
     cf_gpu_leave(gpu);
 }
 
-/* ----------------------------------------------------------------------------------------------------- side by side */
+/* ------------------------------------------------------------------------------------------------------------ cases */
 
-typedef struct turns {
-    void (*check)(int64_t, void *);
-    void *argument;
-    int64_t count;
-    atomic_llong next;
-} turns;
-
-static void *take_turns(void *argument) {
-    turns *const t = argument;
-    for (int64_t i; (i = atomic_fetch_add(&t->next, 1)) < t->count;)
-        t->check(i, t->argument);
-    return NULL;
+static int64_t each_on_cpu(case_list *list, void (*check)(int64_t, void *), void *argument) {
+    const int64_t count = list->count;
+    for (int64_t i = 0; i < count; i++)
+        check(i, argument);
+    case_list_clear(list);
+    return count;
 }
 
-void device_each(int64_t count, void (*check)(int64_t, void *), void *argument) {
-    enum {
-        MOST_THREADS = 64
-    };
-    pthread_t threads[MOST_THREADS];
-    turns t = {.check = check, .argument = argument, .count = count};
-    if (!device_gpu()) {
-        take_turns(&t);
-        return;
-    }
-    const uint64_t wanted = environment_number("CONV_FFT_TEST_THREADS", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-    const int started = wanted < 1 ? 1 : wanted > MOST_THREADS ? MOST_THREADS : (int)wanted;
-    for (int i = 0; i < started; i++)
-        need(pthread_create(&threads[i], NULL, take_turns, &t) == 0, "pthread_create");
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
+int64_t device_each(case_list *list, void (*check)(int64_t, void *), void *argument) {
+    return device_gpu() ? case_list_side_by_side(list, check, argument) : each_on_cpu(list, check, argument);
+}
+
+int64_t device_each_in_turn(case_list *list, void (*check)(int64_t, void *), void *argument) {
+    return device_gpu() ? case_list_each(list, check, argument) : each_on_cpu(list, check, argument);
 }

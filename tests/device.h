@@ -6,9 +6,9 @@
 #define TEST_DEVICE_H
 
 #include "device/gpu.h"
+#include "support/case_list.h"
 
-/* Group setup and teardown of cmocka: device_context() from now on, NULL if there is no GPU, or no compiler for it. With
- * CONV_FFT_TEST_CACHE in the environment, kernels are kept in that folder for the next run. */
+/* Group setup and teardown of cmocka: device_context() from now on, NULL if there is no GPU, or no compiler for it. */
 int device_cpu_setup(void **state);
 int device_gpu_setup(void **state);
 int device_teardown(void **state);
@@ -33,8 +33,11 @@ struct CUstream_st *device_stream(void);
 /* Wait for all work of the calling thread's stream. */
 conv_fft_status device_wait(void);
 
-/* check(i, argument) for every i below `count`. On a GPU side by side, since compiling takes most of the time: as many as
- * CONV_FFT_TEST_THREADS says, by default one for each processor. Nothing of cmocka may be called in it. */
-void device_each(int64_t count, void (*check)(int64_t i, void *argument), void *argument);
+/* check(i, argument) for cases of the list, which becomes empty. On a GPU the cases that are taken run side by side, since
+ * compiling their kernels takes most of the time. On the CPU all cases run, one after the other. Nothing of cmocka may be
+ * called in check(). Returns how many have run. */
+int64_t device_each(case_list *list, void (*check)(int64_t i, void *argument), void *argument);
+/* The same, one after the other on a GPU too: check() may call cmocka. */
+int64_t device_each_in_turn(case_list *list, void (*check)(int64_t i, void *argument), void *argument);
 
 #endif

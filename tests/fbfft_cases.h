@@ -16,8 +16,8 @@ typedef struct fft_list {
 /* Both devices must support it, but for what a GPU's shared memory may be too small for. */
 fft_case *fft_list_add(fft_list *list, fbfft_desc desc, int64_t batch);
 
-/* Runs all of them (every n-th, if CONV_FFT_TEST_EVERY is n), prints the failures and a line about all, fails the test if there are any, and empties the list. Returns
- * how many are supported. */
+/* Prints the failures and a line about all, fails the test if there are any, and empties the list. On a GPU `what` is the
+ * name of a list of cases, and those that test_select() takes run; on the CPU all run. Returns how many are supported. */
 int fft_list_check(fft_list *list, const char *what, const cf_gpu *gpu, conv_fft_context *context);
 
 /* True for products of 2, 3, 5 and 7. */
@@ -37,7 +37,7 @@ void fft_add_windows(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype);
 
 /* Any of it, of at most so many points of the basis. */
 fft_case fft_random_case(uint64_t seed, int64_t most_points);
-/* `count` of them, from seeds CONV_FFT_TEST_SEED on (1 if that is not set). */
+/* `count` of them, from test_seed() on. */
 void fft_add_random(fft_list *list, uint64_t count, int64_t most_points);
 
 #endif

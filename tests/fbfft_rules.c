@@ -332,3 +332,20 @@ void fft_check_arguments(conv_fft_context *context) {
     for (int dtype = CONV_FFT_FP32; dtype <= CONV_FFT_FP64; ++dtype)
         check_types(context, (conv_fft_dtype)dtype);
 }
+
+/* ------------------------------------------------------------------------------------------------------------- lists */
+
+void fft_rule_list_add(fft_rule_list *list, const fbfft_desc *desc) {
+    char text[FFT_TEXT_BYTES];
+    assert_in_range(list->names.count, 0, sizeof list->descs / sizeof list->descs[0] - 1);
+    list->descs[list->names.count] = *desc;
+    fft_describe(desc, text, sizeof text);
+    case_list_add(&list->names, "%s", text);
+}
+
+static void check_rule(int64_t i, void *argument) {
+    const fft_rule_list *const list = argument;
+    list->rule(list->gpu, list->context, &list->descs[i]);
+}
+
+void fft_rule_list_check(fft_rule_list *list) { case_list_each(&list->names, check_rule, list); }

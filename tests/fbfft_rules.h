@@ -4,6 +4,7 @@
 #define TEST_FBFFT_RULES_H
 
 #include "fbfft_check.h"
+#include "support/case_list.h"
 
 /* A plan with room for a batch of random planes on the host. */
 typedef struct fft_bench {
@@ -30,5 +31,20 @@ void fft_check_there_and_back(const cf_gpu *gpu, conv_fft_context *context, cons
 void fft_check_threads(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc);
 /* Bad arguments of executions, and empty batches. Nothing is computed, and no memory but the host's is needed. */
 void fft_check_arguments(conv_fft_context *context);
+
+typedef void fft_rule(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc);
+
+/* Transforms that one rule is checked for. */
+typedef struct fft_rule_list {
+    case_list names;
+    fbfft_desc descs[128];
+    const cf_gpu *gpu;
+    conv_fft_context *context;
+    fft_rule *rule;
+} fft_rule_list;
+
+void fft_rule_list_add(fft_rule_list *list, const fbfft_desc *desc);
+/* Those that test_select() takes, one after the other. */
+void fft_rule_list_check(fft_rule_list *list);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests on a real GPU, programs test_gpu_*.c: opened for each test with a new, empty kernel cache. */
+/* Tests on a real GPU, programs test_gpu_*.c. The GPU is opened for each test. Compiled kernels are kept in the folder
+ * CONV_FFT_TEST_CACHE, which programs and runs share. Where that is not set, each test has a new, empty folder. */
 #ifndef TEST_GPU_H
 #define TEST_GPU_H
 
@@ -8,6 +9,8 @@
 /* Setup and teardown of cmocka: *state is a cf_gpu, or NULL without a GPU. That there is none is the only way to get no
  * GPU: one that is there but does not open is a failure. */
 int gpu_setup(void **state);
+/* With an empty kernel cache in any case. */
+int gpu_setup_empty(void **state);
 int gpu_teardown(void **state);
 
 /* First line of a test: a variable `gpu`, or the test is skipped. */
@@ -17,11 +20,17 @@ int gpu_teardown(void **state);
     skip()
 
 #define WITH_GPU(test) cmocka_unit_test_setup_teardown(test, gpu_setup, gpu_teardown)
+#define WITH_EMPTY_CACHE(test) cmocka_unit_test_setup_teardown(test, gpu_setup_empty, gpu_teardown)
+
+/* First statement of main(). In the environment, patterns of names with * and ?: CONV_FFT_TEST_ONLY, the tests to run, and
+ * CONV_FFT_TEST_SKIP, those not to. */
+void gpu_read_filters(void);
 
 /* The directory of the kernel cache. */
 const char *gpu_cache_directory(void);
 
-/* What main() returns: 77, which CTest counts as skipped, if there was no GPU. */
+/* What main() returns: 77, which CTest counts as skipped, if there was no GPU; 2 if no list has a case that
+ * CONV_FFT_TEST_CASE asks for. */
 int gpu_exit_status(int failed);
 
 #endif

@@ -2,8 +2,10 @@
 #include "harness.h"
 
 #include "ref/dtype.h"
+#include "support/selection.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -157,6 +159,7 @@ bool compare_products(double a, double b, double bound_for_one_eps, double limit
 /* Threads run cases side by side. */
 static _Thread_local char current_case[2048];
 static _Thread_local char current_replay[256];
+static _Thread_local const char *current_name;
 static atomic_int failures;
 
 void case_begin(const char *text, const char *replay) {
@@ -164,13 +167,19 @@ void case_begin(const char *text, const char *replay) {
     snprintf(current_replay, sizeof current_replay, "%s", replay);
 }
 
+void case_name(const char *name) { current_name = name; }
+
 bool case_fail(const char *format, ...) {
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: %s\n", text, current_case, current_replay);
+    char replay[1280];
+    snprintf(replay, sizeof replay, "make replay T=%s CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_CASE='%s'",
+             program_invocation_short_name, test_seed(), current_name ? current_name : "");
+    fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: %s\n", text, current_case,
+            current_name ? replay : current_replay);
     failures++;
     return false;
 }

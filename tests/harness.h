@@ -46,6 +46,8 @@ bool compare_products(double a, double b, double bound_for_one_eps, double limit
 
 /** Start a case of the calling thread: `text` and `replay` are printed with each of its failures. */
 void case_begin(const char *text, const char *replay);
+/** The name of the calling thread's case in its list, which replays it; NULL: it has none. */
+void case_name(const char *name);
 /** Print a failure and count it. Always false. */
 bool case_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** Failures since the program started. */

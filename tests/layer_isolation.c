@@ -127,7 +127,8 @@ void check_isolation(const conv_fft_problem *p, const conv_fft_plan_options *opt
     layer_destroy(&l);
 }
 
-static void check_isolation_of(const char *line) {
+static void check_isolation_of(int64_t i, void *lines) {
+    const char *const line = ((const char *const *)lines)[i];
     const conv_fft_problem p = test_problem(line);
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
@@ -145,7 +146,7 @@ static void check_isolation_of(const char *line) {
 
 void property_isolation(void **state) {
     NEED_DEVICE(state);
-    static const char *const lines[] = {
+    static const char *lines[] = {
         "in=5x3x9x10 out=4 kernel=3x3 pad=1",
         "in=4x1x16x16 out=1 kernel=5x5 pad=2",
         "in=4x6x9x10 out=6 kernel=5x5 pad=2 groups=6 layout=last",
@@ -154,15 +155,15 @@ void property_isolation(void **state) {
         "in=4x3x11x12 out=4 kernel=3x3 pad=2 dilation=2 mode=replicate dtype=bf16 layout=last",
         "in=3x2x5x6x7 out=3 kernel=3x3x3 pad=1",
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        check_isolation_of(lines[i]);
     in_all_ways(every_way, sizeof every_way / sizeof every_way[0], check_isolation);
-    if (!device_gpu())
-        return;
-    tensor_align(64); /* other kernels */
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        check_isolation_of(lines[i]);
-    tensor_align(0);
+    for (int aligned = 0; aligned <= (device_gpu() ? 1 : 0); aligned++) {
+        case_list list = {.name = aligned ? "gpu_layers_isolation_aligned" : "gpu_layers_isolation"};
+        for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+            case_list_add(&list, "%s", lines[i]);
+        tensor_align(aligned ? 64 : 0); /* other kernels */
+        device_each_in_turn(&list, check_isolation_of, lines);
+        tensor_align(0);
+    }
 }
 
 /* The same bits again, from a workspace that held something else. */

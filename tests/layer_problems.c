@@ -4,6 +4,7 @@
 #include "device.h"
 #include "layer.h"
 #include "strategies.h"
+#include "support/selection.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -65,7 +66,6 @@ bool check_named_problem(const named_problem *named) {
 /* --------------------------------------------------------------------------------------------------- random problems */
 
 enum {
-    DEFAULT_SEED = 1,
     MOST_FAILURES = 10
 };
 static const double most_products = 1e6;
@@ -164,13 +164,16 @@ static void check_next(int64_t i, void *seed) {
 }
 
 bool check_random_problems(uint64_t default_count) {
-    uint64_t seed = environment_number("CONV_FFT_TEST_SEED", DEFAULT_SEED);
-    const uint64_t count = environment_number("CONV_FFT_TEST_COUNT", default_count);
-    device_each((int64_t)count, check_next, &seed);
+    uint64_t seed = test_seed();
+    const uint64_t listed = environment_number("CONV_FFT_TEST_COUNT", default_count);
+    case_list list = {.name = "gpu_layers_random"};
+    for (uint64_t i = 0; i < listed; i++)
+        case_list_add(&list, "seed %" PRIu64, seed + i);
+    const int64_t count = device_each(&list, check_next, &seed);
     printf("random: %lld problems from seed %" PRIu64
            " (%lld with taps in segments, %lld with a workspace limit, %lld with kept spectra, %lld "
            "partial backward calls, %lld with aligned tensors)\n",
            covered.problems, seed, covered.cut, covered.limited, covered.kept, covered.partial, covered.aligned);
     print_worst_ratios("random");
-    return case_failures() == 0 && (uint64_t)covered.problems == count;
+    return case_failures() == 0 && covered.problems == count;
 }

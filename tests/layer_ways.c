@@ -76,6 +76,9 @@ static strategies with_chunk(const strategies *s, const char *chunk, const char 
     return out;
 }
 
+static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"},
+                         *const products[] = {"blas", "loop"};
+
 /* Each with the number of tiles it must be possible with. */
 static const struct {
     const char *line;
@@ -99,8 +102,6 @@ enum {
 
 /* One problem in one way, with every number of tiles. */
 static void check_tiled(int64_t i, void *unused) {
-    static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"},
-                             *const products[] = {"blas", "loop"};
     (void)unused;
     const int64_t way = i % WAYS, number = i / WAYS;
     const conv_fft_problem p = test_problem(tiled_problems[number].line);
@@ -124,7 +125,11 @@ static void check_tiled(int64_t i, void *unused) {
 
 void ways_tiled(void **state) {
     NEED_DEVICE(state);
-    device_each(PROBLEMS * WAYS, check_tiled, NULL);
+    case_list list = {.name = "gpu_ways_tiled"};
+    for (int i = 0; i < PROBLEMS * WAYS; i++)
+        case_list_add(&list, "%s overlap=%s dilation=%s", tiled_problems[i / WAYS].line, overlaps[i & 1],
+                      dilations[i % WAYS >> 1]);
+    device_each(&list, check_tiled, NULL);
     assert_int_equal(case_failures(), 0);
 }
 
@@ -150,38 +155,44 @@ enum {
     CUT_WAYS = 3 * 3 * 2 * 2 /* segments, tiles, overlap, dilation */
 };
 
+/* One problem with its taps in two and three segments or in single taps. */
+typedef struct cut_case {
+    int number, segments, tiles;
+    bool add, shift;
+} cut_case;
+
 static atomic_int cut_cases;
 
-/* One problem with its taps in two and three segments and in single taps. */
-static void check_cut(int64_t i, void *unused) {
-    static const int64_t segments[] = {2, 3, 100};
-    static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"},
-                             *const products[] = {"blas", "loop"};
-    (void)unused;
-    const int64_t way = i % CUT_WAYS, number = i / CUT_WAYS, tiles = way / 3 % 3 + 1;
-    const bool add = way / 9 % 2, shift = way / 18 != 0;
-    const conv_fft_problem p = test_problem(cut_problems[number]);
-    const bool dilated = p.dilation[0] > 1;
+static bool cut_case_of(int i, cut_case *c) {
+    static const int segments[] = {2, 3, 100};
+    const int way = i % CUT_WAYS;
+    *c = (cut_case){.number = i / CUT_WAYS,
+                    .segments = segments[way % 3],
+                    .tiles = way / 3 % 3 + 1,
+                    .add = way / 9 % 2,
+                    .shift = way / 18 != 0};
+    const bool dilated = test_problem(cut_problems[c->number]).dilation[0] > 1;
     /* There is nothing to shift or to add; or gradients of x have no room for shifts, tiles and segments. */
-    if ((shift && (!dilated || tiles > 1)) || (add && tiles == 1))
-        return;
-    /* On a GPU each way has kernels of its own, which take long to compile. */
-    if (device_gpu() && (segments[way % 3] == 3 || tiles == 3 || (number + way / 9) % 2))
-        return;
+    return !(c->shift && (!dilated || c->tiles > 1)) && !(c->add && c->tiles == 1);
+}
+
+static void check_cut(int64_t i, void *cases) {
+    const cut_case *const c = (const cut_case *)cases + i;
+    const conv_fft_problem p = test_problem(cut_problems[c->number]);
     strategies s;
-    if (!find_cut_strategies(device_context(), &p, tiles, segments[way % 3], overlaps[add], dilations[shift],
-                             products[tiles & 1], &s)) {
-        if (tiles == 1) /* short inputs have no more */
-            case_fail("no basis for %d tiles and %d segments", (int)tiles, (int)segments[way % 3]);
+    if (!find_cut_strategies(device_context(), &p, c->tiles, c->segments, overlaps[c->add], dilations[c->shift],
+                             products[c->tiles & 1], &s)) {
+        if (c->tiles == 1) /* short inputs have no more */
+            case_fail("no basis for %d tiles and %d segments", c->tiles, c->segments);
         return;
     }
-    generator g = generator_create((uint64_t)number);
+    generator g = generator_create((uint64_t)c->number);
     layer l = layer_create(&p, &g);
     const strategies one_row = with_chunk(&s, "1", "1"), few_rows = with_chunk(&s, "5", "2");
     check_forced(&l, &s);
     check_forced(&l, &one_row);
     check_forced(&l, &few_rows);
-    if (tiles == 1)
+    if (c->tiles == 1)
         check_kept_forced(&l, &s);
     layer_destroy(&l);
     cut_cases++;
@@ -189,9 +200,17 @@ static void check_cut(int64_t i, void *unused) {
 
 void ways_cut(void **state) {
     NEED_DEVICE(state);
-    device_each(CUT_PROBLEMS * CUT_WAYS, check_cut, NULL);
+    case_list list = {.name = "gpu_ways_cut"};
+    cut_case cases[CUT_PROBLEMS * CUT_WAYS];
+    for (int i = 0; i < CUT_PROBLEMS * CUT_WAYS; i++)
+        if (cut_case_of(i, &cases[list.count])) {
+            const cut_case *const c = &cases[list.count];
+            case_list_add(&list, "%s segments=%d tiles=%d overlap=%s dilation=%s", cut_problems[c->number], c->segments,
+                          c->tiles, overlaps[c->add], dilations[c->shift]);
+        }
+    device_each(&list, check_cut, cases);
     assert_int_equal(case_failures(), 0);
-    assert_true(cut_cases > (device_gpu() ? 25 : 100));
+    assert_true(device_gpu() || cut_cases > 100);
 }
 
 /* All workspace limits from the least to the most give the same layer. */

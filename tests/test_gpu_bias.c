@@ -12,6 +12,7 @@
 #include "device/memory.h"
 #include "gpu.h"
 #include "ref/dtype.h"
+#include "support/case_list.h"
 #include "tensor.h"
 
 #include <math.h>
@@ -189,39 +190,59 @@ static void check_case(const cf_gpu *gpu, cf_device *device, const bias_case *c,
     destroy(&s);
 }
 
-static void gradients(void **state) {
-    enum {
-        F32 = CONV_FFT_FP32,
-        F16 = CONV_FFT_FP16,
-        B16 = CONV_FFT_BF16,
-        F64 = CONV_FFT_FP64
-    };
-    static const bias_case cases[] = {
-        {F16, F32, false, 128, 64, 56, 56, 0},  {F16, F32, false, 128, 128, 24, 24, 0},
-        {F16, F32, true, 128, 64, 56, 56, 0},   {F16, F32, true, 128, 128, 24, 24, 0},
-        {F16, F16, false, 64, 64, 55, 55, 0},   {F16, F32, false, 64, 64, 55, 55, 3},
-        {B16, F32, false, 128, 160, 32, 32, 0}, {B16, F32, false, 16, 400, 56, 56, 0},
-        {B16, B16, false, 128, 513, 7, 7, 0},   {B16, F32, true, 128, 513, 14, 14, 0},
-        {B16, F32, true, 128, 513, 7, 7, 1},    {F16, F32, false, 32, 2048, 7, 7, 0},
-        {F16, F32, false, 64, 3, 224, 224, 0},  {F16, F32, true, 64, 3, 224, 224, 0},
-        {F16, F32, false, 64, 1, 224, 224, 0},  {F32, F32, true, 64, 1, 224, 224, 1},
-        {F32, F32, false, 64, 64, 56, 56, 0},   {F32, F32, true, 64, 64, 56, 56, 0},
-        {F32, F32, true, 64, 65, 55, 55, 1},    {F32, F32, false, 7, 5, 3, 2, 1},
-        {F64, F64, false, 32, 64, 56, 56, 0},   {F64, F64, true, 32, 64, 56, 56, 0},
-        {F64, F64, true, 32, 3, 112, 112, 0},   {F64, F64, false, 3, 513, 1, 3, 0},
-        {F16, F16, true, 5, 3, 1, 3, 0},        {F16, F32, false, 128, 64, 1, 1, 0},
-    };
-    NEED_GPU(state);
+enum {
+    F32 = CONV_FFT_FP32,
+    F16 = CONV_FFT_FP16,
+    B16 = CONV_FFT_BF16,
+    F64 = CONV_FFT_FP64
+};
+static const bias_case cases[] = {
+    {F16, F32, false, 128, 64, 56, 56, 0},  {F16, F32, false, 128, 128, 24, 24, 0},
+    {F16, F32, true, 128, 64, 56, 56, 0},   {F16, F32, true, 128, 128, 24, 24, 0},
+    {F16, F16, false, 64, 64, 55, 55, 0},   {F16, F32, false, 64, 64, 55, 55, 3},
+    {B16, F32, false, 128, 160, 32, 32, 0}, {B16, F32, false, 16, 400, 56, 56, 0},
+    {B16, B16, false, 128, 513, 7, 7, 0},   {B16, F32, true, 128, 513, 14, 14, 0},
+    {B16, F32, true, 128, 513, 7, 7, 1},    {F16, F32, false, 32, 2048, 7, 7, 0},
+    {F16, F32, false, 64, 3, 224, 224, 0},  {F16, F32, true, 64, 3, 224, 224, 0},
+    {F16, F32, false, 64, 1, 224, 224, 0},  {F32, F32, true, 64, 1, 224, 224, 1},
+    {F32, F32, false, 64, 64, 56, 56, 0},   {F32, F32, true, 64, 64, 56, 56, 0},
+    {F32, F32, true, 64, 65, 55, 55, 1},    {F32, F32, false, 7, 5, 3, 2, 1},
+    {F64, F64, false, 32, 64, 56, 56, 0},   {F64, F64, true, 32, 64, 56, 56, 0},
+    {F64, F64, true, 32, 3, 112, 112, 0},   {F64, F64, false, 3, 513, 1, 3, 0},
+    {F16, F16, true, 5, 3, 1, 3, 0},        {F16, F32, false, 128, 64, 1, 1, 0},
+};
+enum {
+    CASES = sizeof cases / sizeof cases[0]
+};
+
+typedef struct bias_run {
+    const cf_gpu *gpu;
     cf_device *device;
-    generator g = generator_create(5);
-    assert_int_equal(cf_gpu_layers_create(gpu, &device), CONV_FFT_SUCCESS);
-    assert_int_equal(device->ops->prepare(device), CONV_FFT_SUCCESS);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        check_case(gpu, device, &cases[i], &g);
-    cf_gpu_layers_destroy(device);
+} bias_run;
+
+static void check_of(int64_t i, void *argument) {
+    const bias_run *const r = argument;
+    generator g = generator_create((uint64_t)i);
+    check_case(r->gpu, r->device, &cases[i], &g);
+}
+
+static void gradients(void **state) {
+    NEED_GPU(state);
+    bias_run r = {.gpu = gpu};
+    case_list list = {.name = "gpu_bias"};
+    assert_int_equal(cf_gpu_layers_create(gpu, &r.device), CONV_FFT_SUCCESS);
+    assert_int_equal(r.device->ops->prepare(r.device), CONV_FFT_SUCCESS);
+    for (int i = 0; i < CASES; i++)
+        case_list_add(&list, "%lldx%lldx%lldx%lld layout=%s dtype=%s result=%s shift=%d", (long long)cases[i].samples,
+                      (long long)cases[i].channels, (long long)cases[i].height, (long long)cases[i].width,
+                      cases[i].last ? "last" : "first", ref_dtype_name(cases[i].dtype), ref_dtype_name(cases[i].result),
+                      (int)cases[i].shift);
+    case_list_each(&list, check_of, &r);
+    cf_gpu_layers_destroy(r.device);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {WITH_GPU(gradients)};
+    gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("gradients of the bias on a GPU", tests, NULL, NULL));
 }

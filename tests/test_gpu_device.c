@@ -254,13 +254,14 @@ static void cublas(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_GPU(facts),
+        WITH_EMPTY_CACHE(facts),
         WITH_GPU(memory),
         WITH_GPU(out_of_memory),
-        WITH_GPU(compile_and_launch),
+        WITH_EMPTY_CACHE(compile_and_launch),
         WITH_GPU(large_shared_memory),
-        WITH_GPU(of_another_gpu),
+        WITH_EMPTY_CACHE(of_another_gpu),
         WITH_GPU(cublas),
     };
+    gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("GPU device", tests, NULL, NULL));
 }

@@ -3,6 +3,7 @@
  * bad arguments, many streams and threads. */
 #include "fbfft_rules.h"
 #include "gpu.h"
+#include "support/case_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,26 +53,31 @@ static fbfft_desc shape_desc(int i, fbfft_kind kind) {
 }
 
 /* For all shapes in some kinds, none of which may be refused; signals of 16 bits only if `half`. */
-static void each(void **state, void (*check)(const cf_gpu *, conv_fft_context *, const fbfft_desc *), int first_kind,
-                 int kind_step, bool half) {
+static void each(void **state, const char *name, fft_rule *rule, int first_kind, int kind_step, bool half) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);
+    fft_rule_list list = {.names = {.name = name}, .gpu = gpu, .context = context, .rule = rule};
     for (int kind = first_kind; kind < 4; kind += kind_step)
         for (int i = 0; i < SHAPES; ++i) {
             const fbfft_desc d = shape_desc(i, (fbfft_kind)kind);
             if (half || (d.dtype != CONV_FFT_FP16 && d.dtype != CONV_FFT_BF16))
-                check(gpu, context, &d);
+                fft_rule_list_add(&list, &d);
         }
+    fft_rule_list_check(&list);
     conv_fft_context_destroy(context);
 }
 
-static void isolation(void **state) { each(state, fft_check_isolation, 0, 1, true); }
-static void linearity(void **state) { each(state, fft_check_linearity, 0, 1, false); }
+static void isolation(void **state) { each(state, "gpu_fbfft_isolation", fft_check_isolation, 0, 1, true); }
+static void linearity(void **state) { each(state, "gpu_fbfft_linearity", fft_check_linearity, 0, 1, false); }
 static void energy_and_impulse(void **state) {
-    each(state, fft_check_energy_and_impulse, FBFFT_R2C, FBFFT_C2C_FORWARD, true);
+    each(state, "gpu_fbfft_energy", fft_check_energy_and_impulse, FBFFT_R2C, FBFFT_C2C_FORWARD, true);
 }
-static void there_and_back(void **state) { each(state, fft_check_there_and_back, FBFFT_R2C, FBFFT_C2C_FORWARD, true); }
-static void streams_and_threads(void **state) { each(state, fft_check_threads, FBFFT_R2C, FBFFT_C2C_INVERSE, true); }
+static void there_and_back(void **state) {
+    each(state, "gpu_fbfft_there_and_back", fft_check_there_and_back, FBFFT_R2C, FBFFT_C2C_FORWARD, true);
+}
+static void streams_and_threads(void **state) {
+    each(state, "gpu_fbfft_threads", fft_check_threads, FBFFT_R2C, FBFFT_C2C_INVERSE, true);
+}
 
 static void arguments(void **state) {
     NEED_GPU(state);
@@ -85,5 +91,6 @@ int main(void) {
         WITH_GPU(isolation),      WITH_GPU(linearity), WITH_GPU(energy_and_impulse),
         WITH_GPU(there_and_back), WITH_GPU(arguments), WITH_GPU(streams_and_threads),
     };
+    gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("fbfft on a GPU, rules", tests, NULL, NULL));
 }

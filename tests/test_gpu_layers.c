@@ -12,5 +12,6 @@
 
 int main(void) {
     const struct CMUnitTest tests[] = {LAYER_PROPERTIES};
+    gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("layers on a GPU", tests, device_gpu_setup, device_teardown));
 }

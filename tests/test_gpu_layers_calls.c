@@ -520,6 +520,7 @@ int main(void) {
         cmocka_unit_test(launches_of_passes), cmocka_unit_test(small_layers), cmocka_unit_test(shared_plan),
         cmocka_unit_test(plans_meanwhile),    cmocka_unit_test(empty_batch),  cmocka_unit_test(profiles),
     };
+    gpu_read_filters();
     return gpu_exit_status(
         cmocka_run_group_tests_name("calls of layers on a GPU", tests, device_gpu_setup, device_teardown));
 }

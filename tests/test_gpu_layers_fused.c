@@ -85,45 +85,62 @@ static const struct {
 /* Backward data of padding that folds back is not fused's. */
 static bool is_fused(const conv_fft_problem *p, int pass) { return pass != 1 || p->padding == CONV_FFT_PAD_ZEROS; }
 
-static void check_fused(int64_t i, void *unused) {
-    (void)unused;
-    const conv_fft_problem p = test_problem(problems[i].line);
-    generator g = generator_create((uint64_t)i);
+/* A problem and one of its grids. */
+typedef struct fused_case {
+    const char *line, *grid;
+    int number;
+    bool shifts;
+} fused_case;
+
+static void check_fused(int64_t i, void *cases) {
+    const fused_case *const c = (const fused_case *)cases + i;
+    const conv_fft_problem p = test_problem(c->line);
+    generator g = generator_create((uint64_t)c->number);
     layer l = layer_create(&p, &g);
-    for (int n = 0; n < 3 && problems[i].grids[n]; n++) {
-        char strategy[256], text[1024], problem[512];
-        conv_fft_plan_options options;
-        conv_fft_plan_options_init(&options);
-        const bool shifts = strstr(problems[i].line, "dilation") && n == 1;
-        snprintf(strategy, sizeof strategy, "fused %s dilation=%s spectrum=%s", problems[i].grids[n],
-                 shifts ? "shift" : "step", p.dtype == CONV_FFT_FP64 ? "fp64" : "fp32");
-        describe_problem(&p, problem, sizeof problem);
-        snprintf(text, sizeof text, "%s\n            %s", problem, strategy);
-        case_begin(text, program_invocation_short_name);
-        for (int pass = 0; pass < 3; pass++)
-            options.strategy[pass] = is_fused(&p, pass) ? strategy : NULL;
-        conv_fft_plan *plan = test_plan(device_context(), &p, &options);
-        conv_fft_description d;
-        for (int pass = 0; plan && pass < 3; pass++) {
-            check_status(conv_fft_plan_describe(plan, strategy_passes[pass], &d), "conv_fft_plan_describe");
-            if (is_fused(&p, pass) && strcmp(d.strategy, strategy) != 0)
-                case_fail("the plan has another strategy: %s", d.strategy);
-        }
-        if (plan)
-            layer_check_all(&l, plan);
-        conv_fft_plan_destroy(plan);
+    char strategy[256], text[1024], problem[512];
+    conv_fft_plan_options options;
+    conv_fft_plan_options_init(&options);
+    snprintf(strategy, sizeof strategy, "fused %s dilation=%s spectrum=%s", c->grid, c->shifts ? "shift" : "step",
+             p.dtype == CONV_FFT_FP64 ? "fp64" : "fp32");
+    describe_problem(&p, problem, sizeof problem);
+    snprintf(text, sizeof text, "%s\n            %s", problem, strategy);
+    case_begin(text, program_invocation_short_name);
+    for (int pass = 0; pass < 3; pass++)
+        options.strategy[pass] = is_fused(&p, pass) ? strategy : NULL;
+    conv_fft_plan *plan = test_plan(device_context(), &p, &options);
+    conv_fft_description d;
+    for (int pass = 0; plan && pass < 3; pass++) {
+        check_status(conv_fft_plan_describe(plan, strategy_passes[pass], &d), "conv_fft_plan_describe");
+        if (is_fused(&p, pass) && strcmp(d.strategy, strategy) != 0)
+            case_fail("the plan has another strategy: %s", d.strategy);
     }
+    if (plan)
+        layer_check_all(&l, plan);
+    conv_fft_plan_destroy(plan);
     layer_destroy(&l);
 }
 
 static void forced_strategies(void **state) {
+    enum {
+        PROBLEMS = sizeof problems / sizeof problems[0],
+        GRIDS = 3
+    };
     NEED_DEVICE(state);
-    device_each(sizeof problems / sizeof problems[0], check_fused, NULL);
+    fused_case cases[PROBLEMS * GRIDS];
+    case_list list = {.name = "gpu_layers_fused"};
+    for (int i = 0; i < PROBLEMS; i++)
+        for (int n = 0; n < GRIDS && problems[i].grids[n]; n++) {
+            const bool shifts = strstr(problems[i].line, "dilation") && n == 1;
+            cases[list.count] = (fused_case){problems[i].line, problems[i].grids[n], i, shifts};
+            case_list_add(&list, "%s %s", problems[i].line, problems[i].grids[n]);
+        }
+    device_each(&list, check_fused, cases);
     assert_int_equal(case_failures(), 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(forced_strategies)};
+    gpu_read_filters();
     const int status =
         gpu_exit_status(cmocka_run_group_tests_name("fused layers on a GPU", tests, device_gpu_setup, device_teardown));
     print_worst_ratios("fused on a GPU");

@@ -98,29 +98,42 @@ static void check_chunks(layer *l, const strategies *whole, bool kept) {
 }
 
 /* Each problem of each class and in two ways, with one tile and with the most. */
-static void check_way(int64_t i, void *unused) {
-    static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"};
-    (void)unused;
-    const int64_t way = i % WAYS, class = i / WAYS % CLASSES, tiled = i / WAYS / CLASSES % 2,
-                  number = i / WAYS / CLASSES / 2, tiles = tiled ? problems[number].tiles : 1;
+typedef struct way_case {
     char line[256];
-    if ((tiled && tiles == 1) || i % (int64_t)environment_number("CONV_FFT_TEST_EVERY", 1) != 0)
-        return;
-    snprintf(line, sizeof line, "%s %s", problems[number].line, classes[class]);
-    const conv_fft_problem p = test_problem(line);
-    generator g = generator_create((uint64_t)number);
+    int number, way;
+    int64_t tiles;
+} way_case;
+
+static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"};
+
+static void check_way(int64_t i, void *cases) {
+    const way_case *const c = (const way_case *)cases + i;
+    const conv_fft_problem p = test_problem(c->line);
+    generator g = generator_create((uint64_t)c->number);
     layer l = layer_create(&p, &g);
     strategies s;
-    if (half_strategies(&p, tiles, overlaps[way], dilations[way], &s))
-        check_chunks(&l, &s, tiles == 1);
+    if (half_strategies(&p, c->tiles, overlaps[c->way], dilations[c->way], &s))
+        check_chunks(&l, &s, c->tiles == 1);
     else
-        case_fail("%s: no basis for %d tiles", line, (int)tiles);
+        case_fail("%s: no basis for %d tiles", c->line, (int)c->tiles);
     layer_destroy(&l);
 }
 
 static void ways(void **state) {
     NEED_DEVICE(state);
-    device_each(PROBLEMS * 2 * CLASSES * WAYS, check_way, NULL);
+    case_list list = {.name = "gpu_layers_half_ways"};
+    way_case cases[PROBLEMS * 2 * CLASSES * WAYS];
+    for (int i = 0; i < PROBLEMS * 2 * CLASSES * WAYS; i++) {
+        const int number = i / WAYS / CLASSES / 2, tiled = i / WAYS / CLASSES % 2;
+        way_case *const c = &cases[list.count];
+        if (tiled && problems[number].tiles == 1)
+            continue;
+        *c = (way_case){.number = number, .way = i % WAYS, .tiles = tiled ? problems[number].tiles : 1};
+        snprintf(c->line, sizeof c->line, "%s %s", problems[number].line, classes[i / WAYS % CLASSES]);
+        case_list_add(&list, "%s tiles=%d overlap=%s dilation=%s", c->line, (int)c->tiles, overlaps[c->way],
+                      dilations[c->way]);
+    }
+    device_each(&list, check_way, cases);
     print_worst_ratios("16-bit spectra");
     assert_int_equal(case_failures(), 0);
 }
@@ -188,45 +201,6 @@ static double error_ratio(const result *r, int64_t first, int64_t count) {
     return error == 0 ? 0 : sqrt(error / rounding);
 }
 
-static void check_limits(const char *line, const char *name, maker x, maker w, maker gy, const strategies *s) {
-    const conv_fft_problem p = test_problem(line);
-    generator g = generator_create(5);
-    layer l = layer_create(&p, &g);
-    fill(&l, &l.x, x, &g);
-    fill(&l, &l.w, w, &g);
-    fill(&l, &l.gy, gy, &g);
-    case_begin(name, program_invocation_short_name);
-    conv_fft_plan *plan = half_plan(&p, s, CONV_FFT_ALL_PASSES);
-    const backward_call both = {.gx = true, .gw = true};
-    bool ok = plan && layer_check_forward(&l, plan, false) && layer_check_backward(&l, plan, &both);
-    result *const results[] = {&l.y, &l.gx, &l.gw};
-    for (int i = 0; ok && i < 3; i++) {
-        const int64_t slices = i < 2 ? results[i]->tensor.extent[0] : 1, count = results[i]->tensor.count / slices;
-        double most = 0;
-        for (int64_t k = 0; k < slices; k++)
-            most = fmax(most, error_ratio(results[i], k * count, count));
-        print_message("%s: %s: %.2f times the error of one rounding\n", name, results[i]->name, most);
-        if (!(most <= 3))
-            ok = case_fail("%s: %.2f times the error of one rounding", results[i]->name, most);
-    }
-    conv_fft_plan_destroy(plan);
-    layer_destroy(&l);
-}
-
-/* layout: of a problem line. */
-static void check_all_limits(const char *layout, const strategies *s) {
-    char line[256];
-    snprintf(line, sizeof line, LIMITS " layout=%s", layout);
-    check_limits(line, "ordinary", ordinary, ordinary, ordinary, s);
-    check_limits(line, "65504 by tiny", largest, tiny, small, s);
-    check_limits(line, "65504 everywhere", all_largest, tiny, tiny, s);
-    check_limits(line, "tiny by large", tiny, largest, small, s);
-    check_limits(line, "tiny by ordinary", small, small, tiny, s);
-    check_limits(line, "samples of all sizes", sizes, small, small, s);
-    check_limits(line, "gradients of all sizes", small, small, sizes, s);
-    check_limits(line, "outliers", outlier, small, small, s);
-}
-
 /* Numbers that FP16 has none for, samples of all sizes that FP32 has, and channels far below their sample's largest whose weights make up for
  * it. */
 static double huge(generator *g, int64_t sample, int64_t channel) {
@@ -248,50 +222,145 @@ static double high_channels(generator *g, int64_t sample, int64_t channel) {
     return (void)sample, ldexp(random_value(g), channel % 2 ? 10 : -4);
 }
 
-static void check_float_extremes(const char *line, const strategies *s) {
-    check_limits(line, "tf32: 2^56 by 2^-56", huge, minute, minute, s);
-    check_limits(line, "tf32: 2^-56 by 2^56", minute, huge, huge, s);
-    check_limits(line, "tf32: samples of all sizes", all_sizes, ordinary, ordinary, s);
-    check_limits(line, "tf32: gradients of all sizes", ordinary, ordinary, all_sizes, s);
-    check_limits(line, "tf32: spikes", spikes, ordinary, ordinary, s);
-    check_limits(line, "tf32: low channels", low_channels, high_channels, ordinary, s);
+/* What the operands are filled with. */
+typedef struct contents {
+    const char *name;
+    maker x, w, gy;
+} contents;
+
+static const contents half_contents[] = {
+    {"ordinary", ordinary, ordinary, ordinary},      {"65504 by tiny", largest, tiny, small},
+    {"65504 everywhere", all_largest, tiny, tiny},   {"tiny by large", tiny, largest, small},
+    {"tiny by ordinary", small, small, tiny},        {"samples of all sizes", sizes, small, small},
+    {"gradients of all sizes", small, small, sizes}, {"outliers", outlier, small, small},
+};
+static const contents float_contents[] = {
+    {"ordinary", ordinary, ordinary, ordinary},
+    {"2^56 by 2^-56", huge, minute, minute},
+    {"2^-56 by 2^56", minute, huge, huge},
+    {"samples of all sizes", all_sizes, ordinary, ordinary},
+    {"gradients of all sizes", ordinary, ordinary, all_sizes},
+    {"spikes", spikes, ordinary, ordinary},
+    {"low channels", low_channels, high_channels, ordinary},
+};
+
+static void check_limits(const char *line, const contents *with, const strategies *s) {
+    const conv_fft_problem p = test_problem(line);
+    generator g = generator_create(5);
+    layer l = layer_create(&p, &g);
+    fill(&l, &l.x, with->x, &g);
+    fill(&l, &l.w, with->w, &g);
+    fill(&l, &l.gy, with->gy, &g);
+    char name[256];
+    snprintf(name, sizeof name, "%s: %s", line, with->name);
+    case_begin(name, program_invocation_short_name);
+    conv_fft_plan *plan = half_plan(&p, s, CONV_FFT_ALL_PASSES);
+    const backward_call both = {.gx = true, .gw = true};
+    bool ok = plan && layer_check_forward(&l, plan, false) && layer_check_backward(&l, plan, &both);
+    result *const results[] = {&l.y, &l.gx, &l.gw};
+    for (int i = 0; ok && i < 3; i++) {
+        const int64_t slices = i < 2 ? results[i]->tensor.extent[0] : 1, count = results[i]->tensor.count / slices;
+        double most = 0;
+        for (int64_t k = 0; k < slices; k++)
+            most = fmax(most, error_ratio(results[i], k * count, count));
+        print_message("%s: %s: %.2f times the error of one rounding\n", name, results[i]->name, most);
+        if (!(most <= 3))
+            ok = case_fail("%s: %.2f times the error of one rounding", results[i]->name, most);
+    }
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
 }
 
-static void check_float_limits(const char *layout, const strategies *s) {
-    char line[256];
-    snprintf(line, sizeof line, LAYER " math=tf32 layout=%s", layout);
-    check_limits(line, "tf32: ordinary", ordinary, ordinary, ordinary, s);
-    check_float_extremes(line, s);
+/* A layer with the strategies of the problem `of`. */
+typedef struct limit_case {
+    char line[192];
+    const char *of, *basis; /* basis NULL: as the library finds one */
+    int64_t tiles;
+    bool any_rank; /* strategies of one_tile_strategies() */
+    const contents *with;
+} limit_case;
+
+typedef struct limit_list {
+    case_list names;
+    limit_case cases[256];
+} limit_list;
+
+static void add_limit(limit_list *list, limit_case c, const contents *with) {
+    assert_in_range(list->names.count, 0, sizeof list->cases / sizeof list->cases[0] - 1);
+    c.with = with;
+    list->cases[list->names.count] = c;
+    case_list_add(&list->names, "%s basis=%s tiles=%d: %s", c.line, c.basis ? c.basis : "any", (int)c.tiles,
+                  with->name);
+}
+
+/* All contents of the layer of LIMITS, with FP16 and with FP32 tensors. */
+static void add_all_limits(limit_list *list, const char *layout, const char *basis, int64_t tiles) {
+    limit_case c = {.of = LIMITS, .basis = basis, .tiles = tiles};
+    snprintf(c.line, sizeof c.line, LIMITS " layout=%s", layout);
+    for (size_t i = 0; i < sizeof half_contents / sizeof half_contents[0]; i++)
+        add_limit(list, c, &half_contents[i]);
+    snprintf(c.line, sizeof c.line, LAYER " math=tf32 layout=%s", layout);
+    for (size_t i = 0; i < sizeof float_contents / sizeof float_contents[0]; i++)
+        add_limit(list, c, &float_contents[i]);
+}
+
+static bool one_tile_strategies(const conv_fft_problem *p, const char *basis, strategies *s);
+static bool matrix_strategies(const conv_fft_problem *p, const char *basis, strategies *s);
+
+static void check_limit(int64_t i, void *cases) {
+    const limit_case *const c = (const limit_case *)cases + i;
+    const conv_fft_problem p = test_problem(c->of);
+    strategies s;
+    const bool found = c->any_rank ? one_tile_strategies(&p, c->basis, &s)
+                       : c->basis  ? matrix_strategies(&p, c->basis, &s)
+                                   : half_strategies(&p, c->tiles, "save", "step", &s);
+    if (found)
+        check_limits(c->line, c->with, &s);
+    else
+        case_fail("no basis for %d tiles", (int)c->tiles);
+}
+
+static void check_limit_list(limit_list *list) {
+    device_each(&list->names, check_limit, list->cases);
+    assert_int_equal(case_failures(), 0);
 }
 
 static void limits(void **state) {
     NEED_DEVICE(state);
-    const conv_fft_problem p = test_problem(LIMITS);
-    strategies s;
-    for (int64_t tiles = 1; tiles <= 2; tiles++) {
-        assert_true(half_strategies(&p, tiles, "save", "step", &s));
-        check_all_limits("first", &s);
-        check_float_limits("first", &s);
-    }
-    assert_int_equal(case_failures(), 0);
+    limit_list list = {.names = {.name = "gpu_layers_half_limits"}};
+    for (int64_t tiles = 1; tiles <= 2; tiles++)
+        add_all_limits(&list, "first", NULL, tiles);
+    check_limit_list(&list);
 }
 
 /* Bases whose transforms are matrix products, with one tile. */
-static strategies matrix_strategies(const conv_fft_problem *p, const char *basis) {
-    strategies found, s;
-    assert_true(half_strategies(p, 1, "save", "step", &found));
+static bool matrix_strategies(const conv_fft_problem *p, const char *basis, strategies *s) {
+    strategies found;
+    if (!half_strategies(p, 1, "save", "step", &found))
+        return false;
     for (int pass = 0; pass < 3; pass++)
-        edit_strategy(found.line[pass], "basis", basis, s.line[pass], sizeof s.line[pass]);
-    return s;
+        edit_strategy(found.line[pass], "basis", basis, s->line[pass], sizeof s->line[pass]);
+    return true;
 }
 
-typedef struct {
+typedef struct layer_basis {
     const char *line, *basis;
-} limit_case;
+} layer_basis;
+
+/* The layer with contents of this name. */
+static void add_layer(limit_list *list, const layer_basis *of, limit_case c, const char *name) {
+    const bool is_float = test_problem(of->line).dtype == CONV_FFT_FP32;
+    const contents *with = is_float ? float_contents : half_contents;
+    while (strcmp(with->name, name) != 0)
+        with++;
+    c.of = of->line;
+    snprintf(c.line, sizeof c.line, "%s", of->line);
+    add_limit(list, c, with);
+}
 
 static void limits_of_matrices(void **state) {
     NEED_DEVICE(state);
-    static const limit_case cases[] = {
+    static const layer_basis cases[] = {
         {"in=2x24x20x20 out=16 kernel=5x5 pad=2 dtype=bf16 math=half", "32x32"},
         {"in=2x24x40x29 out=16 kernel=5x4 pad=2 dtype=bf16 math=half", "64x32"},
         {"in=2x64x64x64 out=8 kernel=9x9 dtype=bf16 math=half", "64x64"},
@@ -317,59 +386,47 @@ static void limits_of_matrices(void **state) {
         {"in=2x8x9x10x11 out=16 kernel=3x2x3 pad=1 dtype=fp16 math=half", "12x12x14"},
         {"in=2x40x30x30 out=24 kernel=11x11 dtype=fp16 math=half", "32x32"}};
     static const char *const layouts[] = {"first", "last"}, *const bases[] = {"32x32", "32x64"};
-    const conv_fft_problem p = test_problem(LIMITS);
-    strategies s;
-    for (int i = 0; i < 4; i++) {
-        s = matrix_strategies(&p, bases[i / 2]);
-        check_all_limits(layouts[i % 2], &s);
-        check_float_limits(layouts[i % 2], &s);
-    }
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const conv_fft_problem q = test_problem(cases[i].line);
-        s = matrix_strategies(&q, cases[i].basis);
-        check_limits(cases[i].line, "ordinary", ordinary, ordinary, ordinary, &s);
-    }
-    assert_int_equal(case_failures(), 0);
+    limit_list list = {.names = {.name = "gpu_layers_half_matrices"}};
+    for (int i = 0; i < 4; i++)
+        add_all_limits(&list, layouts[i % 2], bases[i / 2], 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        add_layer(&list, &cases[i], (limit_case){.basis = cases[i].basis, .tiles = 1}, "ordinary");
+    check_limit_list(&list);
 }
 
 /* Of any rank, whatever the model would choose. */
-static strategies one_tile_strategies(const conv_fft_problem *p, const char *basis) {
+static bool one_tile_strategies(const conv_fft_problem *p, const char *basis, strategies *s) {
     static const char *const tiles[] = {"1", "1x1", "1x1x1"};
     const char *const fields[][2] = {{"tiles", tiles[p->rank - 1]},
                                      {"overlap", "save"},
                                      {"product", "tensor"},
                                      {"spectrum", types[p->dtype == CONV_FFT_BF16]},
                                      {"basis", basis}};
-    strategies s = chosen_strategies(device_context(), p);
+    *s = chosen_strategies(device_context(), p);
     for (int pass = 0; pass < 3; pass++)
         for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-            const strategies before = s;
-            edit_strategy(before.line[pass], fields[i][0], fields[i][1], s.line[pass], sizeof s.line[pass]);
+            const strategies before = *s;
+            edit_strategy(before.line[pass], fields[i][0], fields[i][1], s->line[pass], sizeof s->line[pass]);
         }
-    return s;
+    return true;
 }
 
 /* With one tile. extremes: those of FP16, too. */
-static void check_one_tile(const limit_case *c, bool extremes) {
-    const conv_fft_problem p = test_problem(c->line);
-    const strategies s = one_tile_strategies(&p, c->basis);
-    check_limits(c->line, "ordinary", ordinary, ordinary, ordinary, &s);
-    if (p.dtype == CONV_FFT_FP32) {
-        check_float_extremes(c->line, &s);
-        return;
-    }
-    check_limits(c->line, "samples of all sizes", sizes, small, small, &s);
-    check_limits(c->line, "outliers", outlier, small, small, &s);
-    if (extremes && p.dtype == CONV_FFT_FP16) {
-        check_limits(c->line, "65504 everywhere", all_largest, tiny, tiny, &s);
-        check_limits(c->line, "tiny by large", tiny, largest, small, &s);
-        check_limits(c->line, "gradients of all sizes", small, small, sizes, &s);
-    }
+static void add_one_tile(limit_list *list, const layer_basis *of, bool extremes) {
+    static const char *const few[] = {"ordinary",         "samples of all sizes", "outliers",
+                                      "65504 everywhere", "tiny by large",        "gradients of all sizes"};
+    const conv_fft_dtype dtype = test_problem(of->line).dtype;
+    const limit_case c = {.basis = of->basis, .tiles = 1, .any_rank = true};
+    const size_t count = dtype == CONV_FFT_FP32               ? sizeof float_contents / sizeof float_contents[0]
+                         : extremes && dtype == CONV_FFT_FP16 ? 6
+                                                              : 3;
+    for (size_t i = 0; i < count; i++)
+        add_layer(list, of, c, dtype == CONV_FFT_FP32 ? float_contents[i].name : few[i]);
 }
 
 static void limits_of_lines(void **state) {
     NEED_DEVICE(state);
-    static const limit_case cases[] = {
+    static const layer_basis cases[] = {
         {"in=2x40x230 out=24 kernel=27 pad=5 dtype=fp16 math=half", "256"},
         {"in=5x13x480 out=7 kernel=30 dtype=bf16 math=half", "512"},
         {"in=2x5x1000 out=6 kernel=25 dtype=fp16 math=half", "1024"},
@@ -392,15 +449,16 @@ static void limits_of_lines(void **state) {
         {"in=4x48x50 out=16 kernel=7 pad=3 mode=reflect groups=2 dtype=bf16 math=half layout=last", "64"},
         {"in=9x16x28 out=8 kernel=5 pad=2 stride=2 dtype=fp16 math=half layout=last", "32"},
         {"in=20x8x16 out=32 kernel=3 math=tf32 layout=last wlayout=last", "16"}};
+    limit_list list = {.names = {.name = "gpu_layers_half_lines"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        check_one_tile(&cases[i], false);
-    assert_int_equal(case_failures(), 0);
+        add_one_tile(&list, &cases[i], false);
+    check_limit_list(&list);
 }
 
 /* Planes and volumes that two kernels transform, between which numbers have 16 bits. */
 static void limits_of_two_kernels(void **state) {
     NEED_DEVICE(state);
-    static const limit_case cases[] = {
+    static const layer_basis cases[] = {
         {"in=2x8x19x20x18 out=16 kernel=5x5x5 pad=2 dtype=fp16 math=half", "24x24x24"},
         {"in=2x24x19x20x18 out=8 kernel=5x5x5 pad=2 dtype=bf16 math=half layout=last", "24x24x24"},
         {"in=2x16x20x19x30 out=8 kernel=3x2x7 pad=1 groups=2 math=tf32", "24x24x36"},
@@ -408,75 +466,97 @@ static void limits_of_two_kernels(void **state) {
         {"in=2x24x120x112 out=16 kernel=9x9 dtype=fp16 math=half", "120x120"},
         {"in=2x9x140x100 out=5 kernel=13x13 pad=6 dtype=bf16 math=half", "160x120"},
         {"in=2x16x100x120 out=8 kernel=7x8 pad=3 math=tf32 layout=last wlayout=last", "128x128"}};
+    limit_list list = {.names = {.name = "gpu_layers_half_two_kernels"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        check_one_tile(&cases[i], true);
-    assert_int_equal(case_failures(), 0);
+        add_one_tile(&list, &cases[i], true);
+    check_limit_list(&list);
 }
 
 /* Samples that a NaN, an infinity or huge numbers stand in: all others keep every bit, forward and backward. */
+enum {
+    ISOLATIONS = 48
+};
+static const char *const isolated[ISOLATIONS / 6] = {LIMITS,
+                                                     LIMITS,
+                                                     LIMITS " layout=last",
+                                                     LINE " dtype=fp16 math=half",
+                                                     "in=4x24x10x12 out=16 kernel=5x5 dtype=fp16 math=half layout=last",
+                                                     VOLUME " dtype=fp16 math=half",
+                                                     SHORT_LINE " dtype=fp16 math=half",
+                                                     SHORT_LINE " dtype=fp16 math=half layout=last"};
+static const double bad[] = {65504, INFINITY, NAN};
+
+/* NULL: as the library finds one, for 1 or 2 tiles. */
+static const char *basis_of(int kind, int rank) {
+    return kind < 6     ? NULL
+           : rank == 3  ? (kind % 2 ? "24x24x24" : "20x36x36")
+           : kind >= 36 ? (kind % 2 ? "64" : "128")
+           : rank == 1  ? (kind % 2 ? "512" : "1024")
+           : kind >= 24 ? "16x16"
+           : kind % 2   ? "64x32"
+                        : "32x32";
+}
+
+static void check_isolated(int64_t number, void *unused) {
+    (void)unused;
+    const int kind = (int)number;
+    strategies s;
+    const conv_fft_problem p = test_problem(isolated[kind / 6]);
+    const char *const basis = basis_of(kind, p.rank);
+    assert_true(!basis        ? half_strategies(&p, 1 + kind % 2, "save", "step", &s)
+                : p.rank != 2 ? one_tile_strategies(&p, basis, &s)
+                              : matrix_strategies(&p, basis, &s));
+    generator g = generator_create(6);
+    layer l = layer_create(&p, &g);
+    fill(&l, &l.w, small, &g);
+    const conv_fft_plan *const plan = half_plan(&p, &s, CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA);
+    const bool data = kind % 6 >= 3;
+    operand *const in = data ? &l.gy : &l.x;
+    result *const out = data ? &l.gx : &l.y;
+    const int64_t slice = out->tensor.count / out->tensor.extent[0];
+    double *const before = test_alloc((size_t)out->tensor.count * sizeof *before), *const after = test_alloc(
+                                                                                       (size_t)out->tensor.count *
+                                                                                       sizeof *after);
+    for (int spoiled = 0; spoiled < 2; spoiled++) {
+        if (spoiled) {
+            double *const values = in->values;
+            values[in->tensor.count / in->tensor.extent[0] * 2 + 77] = bad[kind % 3];
+            tensor_set(&in->tensor, values);
+        }
+        guarded ws = layer_workspace(&l, plan, data ? CONV_FFT_BACKWARD_DATA : CONV_FFT_FORWARD);
+        tensor_poison(&out->tensor);
+        const conv_fft_status status =
+            data ? conv_fft_backward_data(plan, l.w.tensor.memory.data, l.gy.tensor.memory.data,
+                                          l.gx.tensor.memory.data, 0, ws.data, ws.bytes, device_stream())
+                 : conv_fft_forward(plan, l.x.tensor.memory.data, l.w.tensor.memory.data, NULL, l.y.tensor.memory.data,
+                                    ws.data, ws.bytes, device_stream());
+        assert_int_equal(status, CONV_FFT_SUCCESS);
+        assert_int_equal(device_wait(), CONV_FFT_SUCCESS);
+        tensor_get(&out->tensor, spoiled ? after : before);
+        assert_true(release_workspace(&ws, "a call"));
+    }
+    bool changed = false;
+    for (int64_t i = 0; i < out->tensor.count; i++)
+        if (i / slice == 2)
+            changed = changed || !(before[i] == after[i]);
+        else
+            assert_true(before[i] == after[i]);
+    assert_true(changed);
+    free(before);
+    free(after);
+    conv_fft_plan_destroy((conv_fft_plan *)plan);
+    layer_destroy(&l);
+}
+
 static void isolation(void **state) {
     NEED_DEVICE(state);
-    static const double bad[] = {65504, INFINITY, NAN};
-    strategies s;
-    static const char *const lines[] = {LIMITS,
-                                        LIMITS,
-                                        LIMITS " layout=last",
-                                        LINE " dtype=fp16 math=half",
-                                        "in=4x24x10x12 out=16 kernel=5x5 dtype=fp16 math=half layout=last",
-                                        VOLUME " dtype=fp16 math=half",
-                                        SHORT_LINE " dtype=fp16 math=half",
-                                        SHORT_LINE " dtype=fp16 math=half layout=last"};
-    for (int kind = 0; kind < 48; kind++) {
-        const conv_fft_problem p = test_problem(lines[kind / 6]);
-        if (kind < 6)
-            assert_true(half_strategies(&p, 1 + kind % 2, "save", "step", &s));
-        else
-            s = p.rank == 3   ? one_tile_strategies(&p, kind % 2 ? "24x24x24" : "20x36x36")
-                : kind >= 36  ? one_tile_strategies(&p, kind % 2 ? "64" : "128")
-                : p.rank == 1 ? one_tile_strategies(&p, kind % 2 ? "512" : "1024")
-                : kind >= 24  ? matrix_strategies(&p, "16x16")
-                              : matrix_strategies(&p, kind % 2 ? "64x32" : "32x32");
-        generator g = generator_create(6);
-        layer l = layer_create(&p, &g);
-        fill(&l, &l.w, small, &g);
-        const conv_fft_plan *const plan = half_plan(&p, &s, CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA);
-        const bool data = kind % 6 >= 3;
-        operand *const in = data ? &l.gy : &l.x;
-        result *const out = data ? &l.gx : &l.y;
-        const int64_t slice = out->tensor.count / out->tensor.extent[0];
-        double *const before = test_alloc((size_t)out->tensor.count * sizeof *before), *const after = test_alloc(
-                                                                                           (size_t)out->tensor.count *
-                                                                                           sizeof *after);
-        for (int spoiled = 0; spoiled < 2; spoiled++) {
-            if (spoiled) {
-                double *const values = in->values;
-                values[in->tensor.count / in->tensor.extent[0] * 2 + 77] = bad[kind % 3];
-                tensor_set(&in->tensor, values);
-            }
-            guarded ws = layer_workspace(&l, plan, data ? CONV_FFT_BACKWARD_DATA : CONV_FFT_FORWARD);
-            tensor_poison(&out->tensor);
-            const conv_fft_status status =
-                data ? conv_fft_backward_data(plan, l.w.tensor.memory.data, l.gy.tensor.memory.data,
-                                              l.gx.tensor.memory.data, 0, ws.data, ws.bytes, device_stream())
-                     : conv_fft_forward(plan, l.x.tensor.memory.data, l.w.tensor.memory.data, NULL,
-                                        l.y.tensor.memory.data, ws.data, ws.bytes, device_stream());
-            assert_int_equal(status, CONV_FFT_SUCCESS);
-            assert_int_equal(device_wait(), CONV_FFT_SUCCESS);
-            tensor_get(&out->tensor, spoiled ? after : before);
-            assert_true(release_workspace(&ws, "a call"));
-        }
-        bool changed = false;
-        for (int64_t i = 0; i < out->tensor.count; i++)
-            if (i / slice == 2)
-                changed = changed || !(before[i] == after[i]);
-            else
-                assert_true(before[i] == after[i]);
-        assert_true(changed);
-        free(before);
-        free(after);
-        conv_fft_plan_destroy((conv_fft_plan *)plan);
-        layer_destroy(&l);
+    case_list list = {.name = "gpu_layers_half_isolation"};
+    for (int kind = 0; kind < ISOLATIONS; kind++) {
+        const char *const basis = basis_of(kind, test_problem(isolated[kind / 6]).rank);
+        case_list_add(&list, "%s basis=%s tiles=%d %g in %s", isolated[kind / 6], basis ? basis : "any",
+                      basis ? 1 : 1 + kind % 2, bad[kind % 3], kind % 6 >= 3 ? "gy" : "x");
     }
+    case_list_each(&list, check_isolated, NULL);
 }
 
 /* The layer in each class and with each kind of transform: one tile, two tiles, matrix products, the same of channels that are side by side, of
@@ -484,58 +564,74 @@ static void isolation(void **state) {
 enum {
     KINDS = 9
 };
-static conv_fft_problem layer_of(int i, strategies *s) {
+static const char *line_of(int i, char line[256]) {
     static const char *const layers[KINDS] = {LAYER, LAYER,  LAYER,      LAYER,     "in=4x24x10x12 out=16 kernel=5x5",
                                               LINE,  VOLUME, SHORT_LINE, SHORT_LINE};
     const int kind = i % KINDS;
-    char line[256];
-    snprintf(line, sizeof line, "%s %s layout=%s", layers[kind], classes[i / KINDS],
+    snprintf(line, 256, "%s %s layout=%s", layers[kind], classes[i / KINDS],
              kind == 3 || kind == 4 || kind == 8 ? "last" : "first");
-    const conv_fft_problem p = test_problem(line);
-    if (kind < 2)
-        assert_true(half_strategies(&p, 1 + kind, "save", "step", s));
-    else
-        *s = p.rank == 1   ? one_tile_strategies(&p, kind >= 7 ? "64" : "1024")
-             : p.rank == 3 ? one_tile_strategies(&p, "24x24x24")
-                           : matrix_strategies(&p, kind == 4 ? "16x16" : "32x32");
+    return line;
+}
+
+static conv_fft_problem layer_of(int i, strategies *s) {
+    const int kind = i % KINDS;
+    char line[256];
+    const conv_fft_problem p = test_problem(line_of(i, line));
+    assert_true(kind < 2      ? half_strategies(&p, 1 + kind, "save", "step", s)
+                : p.rank == 1 ? one_tile_strategies(&p, kind >= 7 ? "64" : "1024", s)
+                : p.rank == 3 ? one_tile_strategies(&p, "24x24x24", s)
+                              : matrix_strategies(&p, kind == 4 ? "16x16" : "32x32", s));
     return p;
 }
 
+static void each_layer(const char *name, void (*check)(int64_t, void *)) {
+    case_list list = {.name = name};
+    char line[256];
+    for (int i = 0; i < KINDS * CLASSES; i++)
+        case_list_add(&list, "%s%s", line_of(i, line), i % KINDS == 1 ? " tiles=2" : i % KINDS == 2 ? " matrices" : "");
+    case_list_each(&list, check, NULL);
+    assert_int_equal(case_failures(), 0);
+}
+
 /* Samples apart from one another in the words of layer_properties.h, and the same bits again. */
+static void check_properties(int64_t i, void *unused) {
+    (void)unused;
+    strategies s;
+    const conv_fft_problem p = layer_of((int)i, &s);
+    const conv_fft_plan_options options = half_options(&s);
+    check_isolation(&p, &options);
+    check_determinism(&p, &options);
+}
+
 static void properties(void **state) {
     NEED_DEVICE(state);
-    for (int i = 0; i < KINDS * CLASSES; i++) {
-        strategies s;
-        const conv_fft_problem p = layer_of(i, &s);
-        const conv_fft_plan_options options = half_options(&s);
-        check_isolation(&p, &options);
-        check_determinism(&p, &options);
-    }
-    assert_int_equal(case_failures(), 0);
+    each_layer("gpu_layers_half_properties", check_properties);
 }
 
 static double nothing(generator *g, int64_t sample, int64_t channel) { return (void)g, (void)sample, (void)channel, 0; }
 
 /* Of zeros come zeros, and no NaN, however small the gradient of the outputs is beside them. */
+static void check_zeros(int64_t i, void *unused) {
+    (void)unused;
+    strategies s;
+    const conv_fft_problem p = layer_of((int)i, &s);
+    generator g = generator_create(7);
+    layer l = layer_create(&p, &g);
+    fill(&l, &l.x, nothing, &g);
+    fill(&l, &l.gy, p.dtype == CONV_FFT_FP16 ? tiny : minute, &g);
+    l.y.share = l.gw.share = 0;
+    conv_fft_plan *plan = half_plan(&p, &s, CONV_FFT_ALL_PASSES);
+    const backward_call both = {.gx = true, .gw = true};
+    assert_true(plan && layer_check_forward(&l, plan, false) && layer_check_backward(&l, plan, &both));
+    for (int64_t k = 0; k < l.gw.tensor.count; k++)
+        assert_true(tensor_load(&l.gw.tensor, k) == 0);
+    conv_fft_plan_destroy(plan);
+    layer_destroy(&l);
+}
+
 static void zeros(void **state) {
     NEED_DEVICE(state);
-    for (int i = 0; i < KINDS * CLASSES; i++) {
-        strategies s;
-        const conv_fft_problem p = layer_of(i, &s);
-        generator g = generator_create(7);
-        layer l = layer_create(&p, &g);
-        fill(&l, &l.x, nothing, &g);
-        fill(&l, &l.gy, p.dtype == CONV_FFT_FP16 ? tiny : minute, &g);
-        l.y.share = l.gw.share = 0;
-        conv_fft_plan *plan = half_plan(&p, &s, CONV_FFT_ALL_PASSES);
-        const backward_call both = {.gx = true, .gw = true};
-        assert_true(plan && layer_check_forward(&l, plan, false) && layer_check_backward(&l, plan, &both));
-        for (int64_t k = 0; k < l.gw.tensor.count; k++)
-            assert_true(tensor_load(&l.gw.tensor, k) == 0);
-        conv_fft_plan_destroy(plan);
-        layer_destroy(&l);
-    }
-    assert_int_equal(case_failures(), 0);
+    each_layer("gpu_layers_half_zeros", check_zeros);
 }
 
 int main(void) {
@@ -545,9 +641,7 @@ int main(void) {
         cmocka_unit_test(isolation),       cmocka_unit_test(properties),
         cmocka_unit_test(zeros),           cmocka_unit_test(ways),
     };
-    /* Patterns of names, with * and ?: the tests to run, and those not to. */
-    cmocka_set_test_filter(getenv("CONV_FFT_TEST_ONLY"));
-    cmocka_set_skip_filter(getenv("CONV_FFT_TEST_SKIP"));
+    gpu_read_filters();
     return gpu_exit_status(
         cmocka_run_group_tests_name("layers of 16-bit spectra on a GPU", tests, device_gpu_setup, device_teardown));
 }

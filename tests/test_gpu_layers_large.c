@@ -51,6 +51,13 @@ static named_problem problem_of(int64_t i) {
     return named;
 }
 
+static case_list list_of(const char *name) {
+    case_list list = {.name = name};
+    for (int i = 0; i < LINES; i++)
+        case_list_add(&list, "%s", problem_of(i).name);
+    return list;
+}
+
 static void check(int64_t i, void *unused) {
     (void)unused;
     const named_problem named = problem_of(i);
@@ -59,7 +66,8 @@ static void check(int64_t i, void *unused) {
 
 static void large(void **state) {
     NEED_DEVICE(state);
-    device_each(LINES, check, NULL);
+    case_list list = list_of("gpu_layers_large");
+    device_each(&list, check, NULL);
     print_worst_ratios("large");
     assert_int_equal(case_failures(), 0);
 }
@@ -94,12 +102,14 @@ static void check_products(int64_t i, void *unused) {
 
 static void large_products(void **state) {
     NEED_DEVICE(state);
-    device_each(LINES, check_products, NULL);
+    case_list list = list_of("gpu_layers_large_products");
+    device_each(&list, check_products, NULL);
     assert_int_equal(case_failures(), 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(large), cmocka_unit_test(large_products)};
+    gpu_read_filters();
     return gpu_exit_status(
         cmocka_run_group_tests_name("large layers on a GPU", tests, device_gpu_setup, device_teardown));
 }

@@ -21,6 +21,7 @@ static void random_problems(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(random_problems)};
+    gpu_read_filters();
     return gpu_exit_status(
         cmocka_run_group_tests_name("random layers on a GPU", tests, device_gpu_setup, device_teardown));
 }

@@ -11,32 +11,26 @@
 #include "layer.h"
 #include "layer_problems.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 
-static const char *pattern = "*";
-
-static void check(int64_t i, void *problems) {
-    const named_problem *const named = (const named_problem *)problems + i;
-    if (fnmatch(pattern, named->name, 0) == 0)
-        check_named_problem(named);
-}
+static void check(int64_t i, void *problems) { check_named_problem((const named_problem *)problems + i); }
 
 static void shapes(void **state) {
     NEED_DEVICE(state);
     int64_t count;
     named_problem *problems = read_problems("shapes", &count);
-    device_each(count, check, problems);
+    case_list list = {.name = "gpu_layers_shapes"};
+    for (int64_t i = 0; i < count; i++)
+        case_list_add(&list, "%s", problems[i].name);
+    device_each(&list, check, problems);
     free(problems);
     print_worst_ratios("shapes");
     assert_int_equal(case_failures(), 0);
 }
 
-/* An argument is the pattern of the shapes to run (`*` and `?`); none: all. */
-int main(int argc, char **argv) {
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(shapes)};
-    if (argc > 1)
-        pattern = argv[1];
+    gpu_read_filters();
     return gpu_exit_status(
         cmocka_run_group_tests_name("named layers on a GPU", tests, device_gpu_setup, device_teardown));
 }

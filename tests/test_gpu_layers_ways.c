@@ -17,6 +17,7 @@ int main(void) {
         cmocka_unit_test(ways_chunked),
         cmocka_unit_test(ways_forced_chunks),
     };
+    gpu_read_filters();
     return gpu_exit_status(
         cmocka_run_group_tests_name("ways of layers on a GPU", tests, device_gpu_setup, device_teardown));
 }

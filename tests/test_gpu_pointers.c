@@ -249,5 +249,6 @@ int main(void) {
         WITH_GPU(plain),   WITH_GPU(of_the_host), WITH_GPU(pooled), WITH_GPU(mapped),
         WITH_GPU(streams), WITH_GPU(peers),       WITH_GPU(cost),
     };
+    gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("pointers on a GPU", tests, NULL, NULL));
 }

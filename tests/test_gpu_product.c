@@ -11,6 +11,7 @@
 #include "conv/gpu.h"
 #include "device/memory.h"
 #include "gpu.h"
+#include "support/case_list.h"
 #include "tensor.h"
 
 #include <complex.h>
@@ -148,31 +149,44 @@ static void check(const cf_gpu *gpu, generator *g, cf_product_desc d, bool accum
         destroy(gpu, &m[i]);
 }
 
+static const int64_t extents[][5] = {/* groups, bins, rows, in, out */
+                                     {2, 3, 5, 7, 3},     {1, 1, 1, 1, 1},     {3, 2, 33, 17, 65}, {1, 5, 128, 64, 64},
+                                     {2, 2, 130, 66, 34}, {1, 3, 20, 200, 48}, {1, 1, 700, 40, 8}, {1, 2, 64, 3, 96}};
+static const char *const kind_names[] = {"forward", "backward-data", "backward-weights"};
+enum {
+    EXTENTS = sizeof extents / sizeof extents[0],
+    KINDS = sizeof kind_names / sizeof kind_names[0]
+};
+
+static void check_product(int64_t i, void *gpu) {
+    const int64_t row = i / KINDS, *const e = extents[row];
+    const cf_product_desc d = {.kind = (cf_product_kind)(i % KINDS),
+                               .dtype = CONV_FFT_FP32,
+                               .bins = e[1],
+                               .in_columns = e[3],
+                               .out_columns = e[4],
+                               .rows = e[2],
+                               .groups = e[0]};
+    generator g = generator_create((uint64_t)i);
+    check(gpu, &g, d, row % 2 != 0, row % 3); /* old contents or not; aligned or not */
+}
+
 static void products(void **state) {
-    static const int64_t extents[][5] = {/* groups, bins, rows, in, out */
-                                         {2, 3, 5, 7, 3},     {1, 1, 1, 1, 1},     {3, 2, 33, 17, 65},
-                                         {1, 5, 128, 64, 64}, {2, 2, 130, 66, 34}, {1, 3, 20, 200, 48},
-                                         {1, 1, 700, 40, 8},  {1, 2, 64, 3, 96}};
     NEED_GPU(state);
-    generator g = generator_create(11);
+    case_list list = {.name = "gpu_products"};
     assert_int_equal(cf_gpu_layers_create(gpu, &device), CONV_FFT_SUCCESS);
     assert_int_equal(device->ops->prepare(device), CONV_FFT_SUCCESS);
-    for (size_t i = 0; i < sizeof extents / sizeof extents[0]; ++i)
-        for (int kind = 0; kind < 3; ++kind) {
-            const int64_t *const e = extents[i];
-            const cf_product_desc d = {.kind = (cf_product_kind)kind,
-                                       .dtype = CONV_FFT_FP32,
-                                       .bins = e[1],
-                                       .in_columns = e[3],
-                                       .out_columns = e[4],
-                                       .rows = e[2],
-                                       .groups = e[0]};
-            check(gpu, &g, d, i % 2 != 0, (int64_t)i % 3); /* old contents or not; aligned or not */
-        }
+    for (int i = 0; i < EXTENTS * KINDS; ++i) {
+        const int64_t *const e = extents[i / KINDS];
+        case_list_add(&list, "%s groups=%d bins=%d rows=%d in=%d out=%d", kind_names[i % KINDS], (int)e[0], (int)e[1],
+                      (int)e[2], (int)e[3], (int)e[4]);
+    }
+    case_list_each(&list, check_product, (void *)gpu);
     cf_gpu_layers_destroy(device);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {WITH_GPU(products)};
+    gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("products on a GPU", tests, NULL, NULL));
 }

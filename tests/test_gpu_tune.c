@@ -36,20 +36,8 @@ static conv_fft_tune_statistics statistics_of(conv_fft_context *context) {
     return s;
 }
 
-/* With CONV_FFT_TEST_CACHE in the environment that folder, whose kernels save compiling. */
-static const char *cache_directory(void) {
-    const char *kept = getenv("CONV_FFT_TEST_CACHE");
-    return kept ? kept : gpu_cache_directory();
-}
-
-/* What an earlier run of the program has left is not what this one tunes. */
-static int forget_records(void **state) {
-    char name[1024];
-    (void)state;
-    while (device_context() && scratch_count(cache_directory(), ".jsonl", name) > 0)
-        assert_int_equal(unlink(name), 0);
-    return 0;
-}
+/* A folder of its own, since other programs that run meanwhile must not find its records. */
+static const char *cache_directory(void) { return scratch_path(gpu_cache_directory(), "tune"); }
 
 static conv_fft_context *another_context(void) {
     conv_fft_context_options options;
@@ -59,6 +47,16 @@ static conv_fft_context *another_context(void) {
     options.cache_directory = cache_directory();
     assert_int_equal(conv_fft_context_create(&options, &context), CONV_FFT_SUCCESS);
     return context;
+}
+
+/* What an earlier run of the program has left is not what this one tunes. */
+static int forget_records(void **state) {
+    char name[1024];
+    (void)state;
+    conv_fft_context_destroy(device_context() ? another_context() : NULL); /* which makes the folder */
+    while (device_context() && scratch_count(cache_directory(), ".jsonl", name) > 0)
+        assert_int_equal(unlink(name), 0);
+    return 0;
 }
 
 static void tuned_layers_are_right(void **state) {

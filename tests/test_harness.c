@@ -10,8 +10,10 @@
 #include "harness.h"
 #include "ref/conv.h"
 #include "ref/dtype.h"
+#include "support/case_list.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,6 +267,56 @@ static void test_gaps(void **state) {
     tensor_destroy(&copy);
 }
 
+/* ---- lists of cases */
+
+enum {
+    CASES = 100
+};
+static atomic_int times_checked[CASES];
+
+static void count_case(int64_t i, void *argument) {
+    times_checked[i]++;
+    ++*(atomic_int *)argument;
+}
+
+static int run_list(bool threads) {
+    case_list list = {.name = "harness_list"};
+    atomic_int total = 0;
+    for (int i = 0; i < CASES; i++) {
+        times_checked[i] = 0;
+        case_list_add(&list, "case %d of a list", i);
+    }
+    const int taken =
+        threads ? case_list_side_by_side(&list, count_case, &total) : case_list_each(&list, count_case, &total);
+    assert_int_equal(list.count, 0);
+    assert_int_equal(total, taken);
+    return taken;
+}
+
+/* Each case that is taken is checked once, on one thread and on several. */
+static void test_case_lists(void **state) {
+    (void)state;
+    for (int threads = 0; threads < 2; threads++) {
+        setenv("CONV_FFT_TEST_SHARE", "100", 1);
+        assert_int_equal(run_list(threads), CASES);
+        for (int i = 0; i < CASES; i++)
+            assert_int_equal(times_checked[i], 1);
+        setenv("CONV_FFT_TEST_SHARE", "30", 1);
+        assert_int_equal(run_list(threads), 30);
+        for (int i = 0; i < CASES; i++)
+            assert_in_range(times_checked[i], 0, 1);
+        setenv("CONV_FFT_TEST_CASE", "case 42 ", 1);
+        const int before = case_list_taken();
+        assert_int_equal(run_list(threads), 1);
+        assert_int_equal(times_checked[42], 1);
+        assert_int_equal(case_list_taken(), before + 1);
+        setenv("CONV_FFT_TEST_CASE", "no such case", 1); /* another list of the program may have it */
+        assert_int_equal(run_list(threads), 0);
+        unsetenv("CONV_FFT_TEST_CASE");
+    }
+    unsetenv("CONV_FFT_TEST_SHARE");
+}
+
 #define WITH_SUBJECT(test) cmocka_unit_test_setup_teardown(test, setup_subject, teardown_subject)
 
 int main(void) {
@@ -285,6 +337,7 @@ int main(void) {
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_canaries),
         cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_case_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
