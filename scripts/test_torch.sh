@@ -22,7 +22,7 @@ stamp="$release $packages"
 fail() { echo "test_torch.sh: $1" >&2 && exit 1; }
 skip() {
     echo "test-torch: SKIPPED: $1"
-    case " ${CONV_FFT_TEST_REQUIRE:-} " in *' torch '*) exit 1 ;; esac
+    case " ${CONV_FFT_TEST_REQUIRE:-} " in *' torch '*) exit 1 ;; # .ci/run esac
     exit 0
 }
 
@@ -84,4 +84,4 @@ cp "$wheel" "$run/"
 inside "$root" python3 -m venv --system-site-packages "$in/venv"
 inside "$root" "$in/venv/bin/python" -m pip install --quiet --no-index --no-deps "$in/$(basename "$wheel")"
 inside "$root" env "CONV_FFT_WHEEL=$in/$(basename "$wheel")" PATH="$in/venv/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
-    sh -euc 'cd "$1" && shift && exec python -m pytest -q -rs "$@"' sh "$in" bindings/python/tests "$@"
+    sh -euc 'cd "$1" && shift && exec python -m pytest -q "$@"' sh "$in" bindings/python/tests "$@"
