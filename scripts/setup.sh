@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Usage: scripts/setup.sh [build] [test] [python] [bench] [plots]
+# Usage: scripts/setup.sh [build] [test] [python] [torch] [bench] [plots]
 #
 # Makes sure that the packages of the named groups are there. Root (or a sudo that asks for no password) installs what
 # is missing; anyone else gets the command to run, and nothing is changed. make itself is the one package that `make`
@@ -25,7 +25,9 @@ test     libclang-rt-14-dev      libclang-rt-18-dev
 test     libomp-dev              libomp-dev
 test     clang-format-14         clang-format-14
 test     python3                 python3                 # checks of the source tree
+test     python3-venv            python3-venv            # pip for NVRTC, where this system has none (scripts/nvrtc.sh)
 python   python3-venv            python3-venv            # pip for the environment that builds and tests the package
+torch    debootstrap             debootstrap             # the Debian that make test-torch runs in
 bench    libdnnl-dev             libdnnl-dev             # oneDNN, a baseline
 plots    python3-matplotlib      python3-matplotlib
 '
@@ -33,8 +35,8 @@ plots    python3-matplotlib      python3-matplotlib
 groups=${*:-build}
 for group in $groups; do
     case $group in
-    build | test | python | bench | plots) ;;
-    *) echo "setup.sh: unknown group '$group' (build, test, python, bench, plots)" >&2 && exit 2 ;;
+    build | test | python | torch | bench | plots) ;;
+    *) echo "setup.sh: unknown group '$group' (build, test, python, torch, bench, plots)" >&2 && exit 2 ;;
     esac
 done
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products on tensor cores without a GPU: how they are cut, that NVRTC compiles their kernels where it is found, who may have them and
- * where the cost model wants them. What they compute is in simt/test_product.cpp and test_gpu_product.c. */
+/* Products on tensor cores without a GPU: how they are cut, who may have them and where the cost model wants them. test_compile_product.c
+ * compiles their kernels. What they compute is in simt/test_product.cpp and test_gpu_product.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,13 +8,13 @@
 #include <cmocka.h>
 
 #include "autotune/candidates.h"
-#include "compiled.h"
 #include "conv/product_config.h"
 #include "fake_context.h"
 #include "fake_gpu.h"
 #include "layer.h"
 #include "scratch.h"
 #include "sentence.h"
+#include "support/kernel_cases.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,98 +24,31 @@
     "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=" product " spectrum=" spectrum \
     " chunk=0 groups=0 keep=none"
 
-static cf_gpu_facts facts_of(const char *file) {
-    cf_gpu_facts facts;
-    assert_int_equal(cf_gpu_facts_load(file, &facts), CONV_FFT_SUCCESS);
-    return facts;
-}
-
 /* ------------------------------------------------------------------------------------------------------------- cuts */
-
-static const int64_t extents[][5] = {/* groups, bins, rows, in, out */
-                                     {1, 2112, 128, 64, 64}, {1, 544, 64, 512, 512}, {1, 144, 128, 384, 384},
-                                     {1, 2112, 1152, 3, 96}, {32, 40, 6272, 4, 4},   {1, 40, 6272, 64, 64},
-                                     {1, 1, 1, 1, 1},        {2, 9, 33, 7, 35},      {1, 24, 100000, 16, 16}};
-enum {
-    EXTENTS = sizeof extents / sizeof extents[0],
-    PRECISIONS = 5,
-    CASES = EXTENTS * 3 * PRECISIONS
-};
-
-static const struct {
-    conv_fft_dtype operands, result;
-    conv_fft_math math;
-    int parts;
-} precisions[PRECISIONS] = {{CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_MATH_FP32, 2},
-                            {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_MATH_TF32, 1},
-                            {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_MATH_HALF, 1},
-                            {CONV_FFT_FP16, CONV_FFT_FP16, CONV_FFT_MATH_HALF, 1},
-                            {CONV_FFT_BF16, CONV_FFT_FP32, CONV_FFT_MATH_HALF, 1}};
-
-/* Case i: product, precision, sizes. */
-static cf_product_config cut(int i, const cf_gpu_facts *facts) {
-    const int64_t *const e = extents[i / (3 * PRECISIONS)];
-    const int precision = i / 3 % PRECISIONS;
-    const bool weights = i % 3 == CF_PRODUCT_BACKWARD_WEIGHTS;
-    const cf_product_desc d = {.kind = (cf_product_kind)(i % 3),
-                               .variant = CF_PRODUCT_TENSOR,
-                               .dtype = precisions[precision].operands,
-                               .result_dtype = weights ? CONV_FFT_FP32 : precisions[precision].result,
-                               .math = precisions[precision].math,
-                               .groups = e[0],
-                               .bins = e[1],
-                               .rows = e[2],
-                               .in_columns = e[3],
-                               .out_columns = e[4]};
-    return cf_product_configure(&d, facts);
-}
 
 static void cuts_fit_the_gpu(void **unused) {
     (void)unused;
-    cf_gpu_facts gpus[] = {facts_of("facts/h200.txt"), facts_of("facts/a100.txt"), facts_of("facts/a100.txt")};
+    cf_gpu_facts gpus[] = {gpu_facts_of("facts/h200.txt"), gpu_facts_of("facts/a100.txt"), gpu_facts_of("facts/a100.txt")};
     gpus[2].shared_per_block = gpus[2].shared_per_multiprocessor = 101376; /* as compute capability 8.6 has */
     for (int g = 0; g < 3; ++g)
-        for (int i = 0; i < CASES; ++i) {
-            const cf_product_config c = cut(i, &gpus[g]);
-            const int64_t *const e = extents[i / (3 * PRECISIONS)];
-            const int64_t rows = c.kind == CF_PRODUCT_BACKWARD_WEIGHTS ? e[4] : e[2],
-                          columns = c.kind == CF_PRODUCT_FORWARD ? e[4] : e[3];
+        for (int i = 0; i < PRODUCT_CASES; ++i) {
+            const cf_product_desc d = product_case(i);
+            const cf_product_config c = cf_product_configure(&d, &gpus[g]);
+            const int64_t rows = c.kind == CF_PRODUCT_BACKWARD_WEIGHTS ? d.out_columns : d.rows,
+                          columns = c.kind == CF_PRODUCT_FORWARD ? d.out_columns : d.in_columns;
             assert_true(cf_product_threads(&c) <= 1024 && cf_product_shared(&c) <= gpus[g].shared_per_block);
             assert_true(c.warps_m >= 1 && c.n_tiles * c.warps_n % 2 == 0 && c.stages >= 2 && c.slices >= 1 &&
                         c.blocks >= 1);
             assert_true(!c.grouped || (g == 0 && c.warps_m % 4 == 0 && c.m_tiles == 1 && c.n_tiles == 8));
-            assert_int_equal(c.parts, precisions[i / 3 % PRECISIONS].parts);
+            assert_int_equal(c.parts, d.dtype == CONV_FFT_FP32 && d.math == CONV_FFT_MATH_FP32 ? 2 : 1);
             assert_true(!c.grouped || c.dtype == CONV_FFT_FP32);
             assert_int_equal(c.narrow, c.dtype == CONV_FFT_FP16 && c.kind != CF_PRODUCT_BACKWARD_WEIGHTS);
             /* Every number of the result has a block, and no block has none. */
             const int m = cf_product_rows(&c), n = cf_product_columns(&c);
-            assert_int_equal(cf_product_tiles(&c, e[2]), ((rows + m - 1) / m) * ((columns + n - 1) / n));
+            assert_int_equal(cf_product_tiles(&c, d.rows), ((rows + m - 1) / m) * ((columns + n - 1) / n));
             /* What is compiled for the whole batch runs parts of it, too. */
             assert_true(cf_product_tiles(&c, 1) >= 1);
         }
-}
-
-static void compile_all(const cf_jit *jit, const char *file, int step) {
-    const cf_gpu_facts facts = facts_of(file);
-    static compiled kernels[CASES];
-    int count = 0;
-    for (int i = 0; i < CASES; i += step) {
-        const cf_product_config c = cut(i, &facts);
-        compiled *const kernel = &kernels[count++];
-        *kernel = (compiled){.allowed = 128}; /* outside of the inner loops, where registers are traded for occupancy */
-        assert_int_equal(cf_product_source(&c, &kernel->source), CONV_FFT_SUCCESS);
-        snprintf(kernel->name, sizeof kernel->name, "case %d", i);
-    }
-    assert_int_equal(compile_kernels(jit, &facts, kernels, count), 0);
-}
-
-static void kernels_compile_without_many_spills(void **unused) {
-    (void)unused;
-    cf_jit jit;
-    if (!compiler_open(&jit))
-        skip();
-    compile_all(&jit, "facts/h200.txt", 7);
-    compile_all(&jit, "facts/a100.txt", 17);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- plans */
@@ -226,7 +159,6 @@ static void choice(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_fit_the_gpu),
-        cmocka_unit_test(kernels_compile_without_many_spills),
         cmocka_unit_test(refused_on_the_cpu),
         IN_SCRATCH(refused),
         IN_SCRATCH(candidates),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The planner's choices, and that NVRTC compiles them without spills where it is found; no GPU is needed. */
+/* The planner's choices; no GPU is needed. test_compile_fft.c compiles their kernels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "compiled.h"
 #include "fbfft/gpu_transform.h"
 #include "fbfft_cases.h"
+#include "support/kernel_cases.h"
 
 static fbfft_desc transform(int rank, fbfft_kind kind, int h, int w, int data_h, int data_w) {
     fbfft_desc d;
@@ -25,15 +25,9 @@ static fbfft_desc transform(int rank, fbfft_kind kind, int h, int w, int data_h,
     return d;
 }
 
-static cf_gpu_facts facts_of(const char *file) {
-    cf_gpu_facts facts;
-    assert_int_equal(cf_gpu_facts_load(file, &facts), CONV_FFT_SUCCESS);
-    return facts;
-}
-
 static void powers_of_two_have_kernels(void **unused) {
     (void)unused;
-    const cf_gpu_facts gpus[2] = {facts_of("facts/h200.txt"), facts_of("facts/a100.txt")};
+    const cf_gpu_facts gpus[2] = {gpu_facts_of("facts/h200.txt"), gpu_facts_of("facts/a100.txt")};
     for (int g = 0; g < 2; ++g)
         for (int kind = 0; kind < 2; ++kind) {
             for (int w = 2; w <= 256; w *= 2) {
@@ -56,7 +50,7 @@ static void powers_of_two_have_kernels(void **unused) {
 
 static void others_are_refused(void **unused) {
     (void)unused;
-    const cf_gpu_facts facts = facts_of("facts/h200.txt");
+    const cf_gpu_facts facts = gpu_facts_of("facts/h200.txt");
     static const struct {
         int rank, h, w;
         const char *sentence;
@@ -106,7 +100,7 @@ static void expect_passes(fbfft_desc d, int expected, const cf_gpu_facts *facts)
 /* What fits an H200's shared memory is read and written once. */
 static void one_pass_as_promised(void **unused) {
     (void)unused;
-    const cf_gpu_facts h200 = facts_of("facts/h200.txt");
+    const cf_gpu_facts h200 = gpu_facts_of("facts/h200.txt");
     for (int64_t n = 1; n <= 16384; ++n)
         if (fft_is_basis(n))
             expect_passes(fft_desc(1, FBFFT_R2C, n, 0), 1, &h200);
@@ -132,7 +126,7 @@ static void one_pass_as_promised(void **unused) {
 
 static void few_passes_beyond(void **unused) {
     (void)unused;
-    const cf_gpu_facts h200 = facts_of("facts/h200.txt");
+    const cf_gpu_facts h200 = gpu_facts_of("facts/h200.txt");
     expect_passes(fft_desc(2, FBFFT_R2C, 256, 0), 2, &h200);
     expect_passes(fft_desc(2, FBFFT_R2C, 225, 0), 1, &h200);
     expect_passes(fft_desc(2, FBFFT_R2C, 250, 0), 2, &h200);
@@ -142,156 +136,10 @@ static void few_passes_beyond(void **unused) {
     expect_passes(fft_desc(3, FBFFT_R2C, 256, 0), 3, &h200);
 }
 
-/* -------------------------------------------------------------------------------------------------------- compilation */
+/* ------------------------------------------------------------------------------------------------- spectra in 16 bits */
 
 #define LAST CONV_FFT_CHANNELS_LAST
-#define TRANSPOSED FBFFT_TRANSPOSED
 #define MAJOR FBFFT_FREQUENCY_MAJOR
-
-/* What the pipeline and the benchmarks use most, and one of every kind of kernel; each in both directions. `spills` in bytes where the
- * compiler trades a few registers for occupancy: all others promise none, and no other local memory. */
-static const struct {
-    int rank;
-    int64_t basis[3], extent[3];
-    int spills;
-    int64_t channels;
-    bool is_complex;
-    fbfft_order order;
-    conv_fft_dtype dtype;
-    conv_fft_layout layout;
-    bool halves; /* the spectrum has 16 bits, too */
-} representative[] = {
-    {.rank = 1, .basis = {8}},
-    {.rank = 1, .basis = {64}},
-    {.rank = 1, .basis = {128}},
-    {.rank = 1, .basis = {256}},
-    {.rank = 1, .basis = {256}, .extent = {31}},
-    {.rank = 2, .basis = {8, 8}},
-    {.rank = 2, .basis = {16, 16}, .extent = {5, 5}},
-    {.rank = 2, .basis = {32, 32}},
-    {.rank = 2, .basis = {64, 64}, .extent = {9, 9}},
-    {.rank = 2, .basis = {64, 64}, .spills = 32},
-    {.rank = 2, .basis = {36, 36}},
-    {.rank = 2, .basis = {72, 72}, .spills = 64},
-    {.rank = 2, .basis = {24, 40}, .extent = {7, 33}},
-    {.rank = 2, .basis = {128, 128}, .spills = 256},
-    /* tile.cuh */
-    {.rank = 1, .basis = {45}},
-    {.rank = 1, .basis = {16384}},
-    {.rank = 1, .basis = {1000}, .is_complex = true},
-    {.rank = 1, .basis = {128}, .channels = 8, .order = MAJOR, .dtype = CONV_FFT_FP16, .layout = LAST},
-    {.rank = 2, .basis = {15, 15}},
-    {.rank = 2, .basis = {80, 70}, .order = TRANSPOSED},
-    {.rank = 2, .basis = {48, 48}, .is_complex = true},
-    {.rank = 2, .basis = {16, 16}, .extent = {5, 5}, .channels = 16, .order = MAJOR},
-    {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR},
-    {.rank = 2, .basis = {64, 64}, .channels = 16, .order = MAJOR},
-    {.rank = 2, .basis = {36, 36}, .channels = 16, .order = MAJOR, .layout = LAST},
-    {.rank = 2, .basis = {32, 32}, .extent = {9, 9}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16},
-    {.rank = 2, .basis = {128, 128}, .channels = 4, .order = MAJOR},
-    {.rank = 2, .basis = {256, 256}},
-    {.rank = 2, .basis = {32, 32}, .channels = 4, .order = MAJOR, .dtype = CONV_FFT_FP64},
-    {.rank = 3, .basis = {32, 32, 32}},
-    /* matrix_dense.cuh, and back by matrix.cuh */
-    {.rank = 2,
-     .basis = {64, 64},
-     .extent = {9, 9},
-     .channels = 16,
-     .order = MAJOR,
-     .dtype = CONV_FFT_FP16,
-     .halves = true},
-    {.rank = 2,
-     .basis = {32, 32},
-     .extent = {9, 9},
-     .channels = 16,
-     .order = MAJOR,
-     .dtype = CONV_FFT_FP32,
-     .layout = LAST,
-     .halves = true},
-    {.rank = 2,
-     .basis = {16, 16},
-     .extent = {3, 3},
-     .channels = 16,
-     .order = MAJOR,
-     .dtype = CONV_FFT_BF16,
-     .layout = LAST,
-     .halves = true},
-    /* matrix.cuh */
-    {.rank = 2,
-     .basis = {64, 64},
-     .channels = 16,
-     .order = MAJOR,
-     .dtype = CONV_FFT_FP16,
-     .halves = true,
-     .spills = 64},
-    {.rank = 2,
-     .basis = {64, 32},
-     .extent = {41, 21},
-     .channels = 16,
-     .order = MAJOR,
-     .dtype = CONV_FFT_FP16,
-     .halves = true},
-    {.rank = 2,
-     .basis = {32, 64},
-     .extent = {24, 50},
-     .channels = 16,
-     .order = MAJOR,
-     .dtype = CONV_FFT_BF16,
-     .halves = true,
-     .spills = 32},
-    {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
-    {.rank = 2, .basis = {64, 64}, .channels = 64, .order = MAJOR, .halves = true, .spills = 64},
-    {.rank = 2, .basis = {32, 32}, .extent = {30, 30}, .channels = 128, .order = MAJOR, .halves = true},
-    /* matrix_short.cuh */
-    {.rank = 1,
-     .basis = {128},
-     .extent = {112},
-     .channels = 64,
-     .order = MAJOR,
-     .dtype = CONV_FFT_FP16,
-     .halves = true,
-     .spills = 16},
-    {.rank = 1, .basis = {128}, .extent = {98}, .channels = 64, .order = MAJOR, .halves = true, .spills = 16},
-    {.rank = 1, .basis = {64}, .extent = {62}, .channels = 64, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
-    {.rank = 1, .basis = {64}, .channels = 64, .order = MAJOR, .halves = true, .spills = 16},
-    {.rank = 1, .basis = {32}, .channels = 20, .order = MAJOR, .dtype = CONV_FFT_FP16, .halves = true},
-    {.rank = 1, .basis = {16}, .channels = 64, .order = MAJOR, .halves = true},
-    {.rank = 1,
-     .basis = {128},
-     .extent = {98},
-     .channels = 64,
-     .order = MAJOR,
-     .dtype = CONV_FFT_FP16,
-     .layout = LAST,
-     .halves = true,
-     .spills = 16},
-    {.rank = 1, .basis = {64}, .channels = 24, .order = MAJOR, .dtype = CONV_FFT_BF16, .layout = LAST, .halves = true},
-    {.rank = 1, .basis = {32}, .channels = 64, .order = MAJOR, .layout = LAST, .halves = true, .spills = 16},
-};
-
-enum {
-    PROBLEMS = sizeof representative / sizeof representative[0],
-    MOST_KERNELS = 2 * 2 * CF_FFT_MAX_PASSES * PROBLEMS,
-#ifdef __SANITIZE_ADDRESS__
-    ONE_OF = 9 /* compilers take several times as long there; odd, for both directions */
-#else
-    ONE_OF = 1
-#endif
-};
-
-static fbfft_desc problem_of(int i, int inverse) {
-    const int first = representative[i].is_complex ? FBFFT_C2C_FORWARD : FBFFT_R2C;
-    fbfft_desc d = fft_desc(representative[i].rank, (fbfft_kind)(first + inverse), 1, 0);
-    for (int a = 0; a < d.rank; ++a) {
-        d.basis[a] = representative[i].basis[a];
-        d.extent[a] = representative[i].extent[a];
-    }
-    d.channels = representative[i].channels ? representative[i].channels : 1;
-    d.order = representative[i].order;
-    d.dtype = representative[i].dtype;
-    d.layout = representative[i].layout;
-    return d;
-}
 
 /* Which 16-bit spectra come from matrix products, and in what pieces signals go. */
 static void spectra_of_halves(void **unused) {
@@ -352,7 +200,7 @@ static void spectra_of_halves(void **unused) {
         {{1, 8192}, {1, 8192}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{1, 1024}, {1, 1024}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 8},
     };
-    const cf_gpu_facts facts = facts_of("facts/h200.txt");
+    const cf_gpu_facts facts = gpu_facts_of("facts/h200.txt");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         fbfft_desc d = transform(cases[i].basis[0] > 1 ? 2 : 1, cases[i].kind, cases[i].basis[0], cases[i].basis[1],
                                  cases[i].size[0], cases[i].size[1]);
@@ -413,7 +261,7 @@ static void one_product(void **unused) {
         {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2R, 0, 8},
         {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2C_FORWARD, 0, 8},
     };
-    const cf_gpu_facts facts = facts_of("facts/h200.txt");
+    const cf_gpu_facts facts = gpu_facts_of("facts/h200.txt");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         fbfft_desc d = transform(cases[i].basis[0] > 1 ? 2 : 1, cases[i].kind, cases[i].basis[0], cases[i].basis[1],
                                  cases[i].size[0], cases[i].size[1]);
@@ -442,7 +290,7 @@ static void one_product(void **unused) {
 /* Kernels of short lines count them in 32 bits. */
 static void lines_beyond_counts(void **unused) {
     (void)unused;
-    const cf_gpu_facts facts = facts_of("facts/h200.txt");
+    const cf_gpu_facts facts = gpu_facts_of("facts/h200.txt");
     static const int64_t points[] = {64, 256};
     for (int i = 0; i < 4; ++i) {
         fbfft_desc d = transform(1, FBFFT_R2C, 1, (int)points[i / 2], 1, 0);
@@ -460,7 +308,7 @@ static void lines_beyond_counts(void **unused) {
 }
 
 static cf_tile_config rows_of_planes(const char *file, conv_fft_dtype spectrum, fbfft_kind kind, int64_t channels) {
-    const cf_gpu_facts facts = facts_of(file);
+    const cf_gpu_facts facts = gpu_facts_of(file);
     fbfft_desc d = transform(2, kind, 64, 64, 64, 64);
     cf_fft_problem problem;
     cf_fft_passes passes;
@@ -489,55 +337,6 @@ static void scales(void **unused) {
     }
 }
 
-/* The kernels of a transform, as gpu_transform.c builds them, also those for pointers of less alignment. */
-static int add_kernels(const fbfft_desc *d, bool halves, const cf_gpu_facts *facts, int allowed, compiled *to) {
-    cf_fft_problem problem;
-    cf_fft_passes passes;
-    char text[192];
-    int count = 0;
-    assert_int_equal(cf_fft_resolve(d, &problem), CONV_FFT_SUCCESS);
-    if (halves)
-        problem.transform.spectrum.dtype = d->dtype == CONV_FFT_FP32 ? CONV_FFT_FP16 : d->dtype;
-    problem.transform.spectrum.scale_rows = problem.transform.spectrum.rows_per_sample; /* as x and y have it */
-    assert_int_equal(cf_fft_passes_of(&problem, facts, &passes), CONV_FFT_SUCCESS);
-    assert_int_equal(passes.pass[0].matrix, halves);
-    fft_describe(d, text, sizeof text);
-    for (int p = 0; p < passes.count; ++p) {
-        const cf_fft_pass *const pass = &passes.pass[p];
-        const bool two = pass->plain || pass->tile[0].wide > 1;
-        for (int v = 0; v < (two ? 2 : 1); ++v) {
-            compiled *const c = &to[count++];
-            *c = (compiled){.allowed = allowed};
-            assert_int_equal(pass->plain    ? cf_fft_real_source(&pass->real[v], &c->source)
-                             : pass->matrix ? cf_fft_matrix_source(&pass->tile[v], &c->source)
-                                            : cf_fft_tile_source(&pass->tile[v], &c->source),
-                             CONV_FFT_SUCCESS);
-            snprintf(c->name, sizeof c->name, "%s, pass %d%s", text, p, v ? ", unaligned" : "");
-        }
-    }
-    return count;
-}
-
-static void compile_all(const cf_jit *jit, const char *facts_file) {
-    const cf_gpu_facts facts = facts_of(facts_file);
-    static compiled kernels[MOST_KERNELS];
-    int count = 0;
-    for (int i = 0; i < 2 * PROBLEMS; i += ONE_OF) {
-        const fbfft_desc d = problem_of(i / 2, i % 2);
-        count += add_kernels(&d, representative[i / 2].halves, &facts, representative[i / 2].spills, &kernels[count]);
-    }
-    assert_int_equal(compile_kernels(jit, &facts, kernels, count), 0);
-}
-
-static void kernels_compile_without_spills(void **unused) {
-    (void)unused;
-    cf_jit jit;
-    if (!compiler_open(&jit))
-        skip();
-    compile_all(&jit, "facts/h200.txt");
-    compile_all(&jit, "facts/a100.txt");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(powers_of_two_have_kernels),
@@ -548,7 +347,6 @@ int main(void) {
         cmocka_unit_test(one_product),
         cmocka_unit_test(lines_beyond_counts),
         cmocka_unit_test(scales),
-        cmocka_unit_test(kernels_compile_without_spills),
     };
     return cmocka_run_group_tests_name("fbfft config", tests, NULL, NULL);
 }

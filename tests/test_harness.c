@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compare function reports what is broken, and passes what is not. */
+/* The compare function reports what is broken, and passes what is not. Kept results of NVRTC are those of the same kernel, or none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,13 +9,18 @@
 #include "cases.h"
 #include "harness.h"
 #include "ref/conv.h"
+#include "fake_gpu.h"
 #include "ref/dtype.h"
+#include "scratch.h"
 #include "support/case_list.h"
+#include "support/nvrtc_compile.h"
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static conv_fft_problem small_problem(void) {
     conv_fft_problem p = {.rank = 2, .batch = 3, .in_channels = 4, .out_channels = 6, .groups = 2};
@@ -317,6 +322,87 @@ static void test_case_lists(void **state) {
     unsetenv("CONV_FFT_TEST_SHARE");
 }
 
+/* ---- kept results of NVRTC */
+
+typedef struct kept {
+    const char *folder;
+    cf_jit jit;
+} kept;
+
+static kept kept_in(void **state) {
+    const cf_search search = {.folders = FAKES "/good", .only_folders = true};
+    kept k = {.folder = scratch_path(*state, "kept")};
+    assert_int_equal(cf_jit_open(&k.jit, &search, 0, CONV_FFT_LOG_SILENT), CONV_FFT_SUCCESS);
+    return k;
+}
+
+/* How many compilations it takes to get this kernel's result, which is checked. */
+static int compilations_of(const kept *k, const char *architecture, const char *text, const char *option, int spills) {
+    const cf_source source = {.name = "kernel", .text = text, .options = {option}};
+    nvrtc_result result = {0};
+    const int before = fake_compilations();
+    assert_int_equal(nvrtc_compile(&k->jit, k->folder, architecture, &source, &result), CONV_FFT_SUCCESS);
+    assert_int_equal(result.spills, spills);
+    assert_int_equal(result.stack, 8);
+    assert_int_equal(result.registers, 40);
+    return fake_compilations() - before;
+}
+
+static void test_results_are_kept(void **state) {
+    const kept k = kept_in(state);
+    assert_int_equal(compilations_of(&k, "sm_80", "a spills=12", NULL, 12), 1);
+    assert_int_equal(compilations_of(&k, "sm_80", "a spills=12", NULL, 12), 0);
+    /* Another text, architecture, option. */
+    assert_int_equal(compilations_of(&k, "sm_80", "b spills=13", NULL, 13), 1);
+    assert_int_equal(compilations_of(&k, "sm_90a", "a spills=12", NULL, 12), 1);
+    assert_int_equal(compilations_of(&k, "sm_80", "a spills=12", "-G", 12), 1);
+    assert_int_equal(scratch_count(k.folder, ".txt", NULL), 4);
+    assert_int_equal(compilations_of(&k, "sm_80", "b spills=13", NULL, 13), 0);
+}
+
+static void test_failures_are_not_kept(void **state) {
+    const kept k = kept_in(state);
+    const cf_source source = {.name = "kernel", .text = "#error no"};
+    nvrtc_result result;
+    for (int i = 0; i < 2; ++i) {
+        const int before = fake_compilations();
+        assert_int_equal(nvrtc_compile(&k.jit, k.folder, "sm_80", &source, &result), CONV_FFT_COMPILE_ERROR);
+        assert_int_equal(fake_compilations() - before, 1);
+    }
+}
+
+/* An entry is cut short, changed in each of its bytes, made longer, and that of another kernel. */
+static void test_bad_results_are_made_again(void **state) {
+    const kept k = kept_in(state);
+    char path[1024], other_path[1024];
+    size_t bytes = 0, other_bytes = 0;
+    compilations_of(&k, "sm_80", "a spills=12", NULL, 12);
+    assert_int_equal(scratch_count(k.folder, ".txt", path), 1);
+    char *const entry = scratch_read(path, &bytes);
+    for (size_t i = 0; i < bytes; ++i) {
+        entry[i] ^= 1;
+        scratch_write(path, entry, bytes);
+        assert_int_equal(compilations_of(&k, "sm_80", "a spills=12", NULL, 12), 1);
+        entry[i] ^= 1;
+        scratch_write(path, entry, i);
+        assert_int_equal(compilations_of(&k, "sm_80", "a spills=12", NULL, 12), 1);
+    }
+    char longer[1024];
+    snprintf(longer, sizeof longer, "%.*s.", (int)bytes, entry);
+    scratch_write(path, longer, bytes + 1);
+    assert_int_equal(compilations_of(&k, "sm_80", "a spills=12", NULL, 12), 1);
+    free(entry);
+    unlink(path);
+    compilations_of(&k, "sm_80", "b spills=13", NULL, 13);
+    assert_int_equal(scratch_count(k.folder, ".txt", other_path), 1);
+    char *const other = scratch_read(other_path, &other_bytes);
+    scratch_write(path, other, other_bytes);
+    assert_int_equal(compilations_of(&k, "sm_80", "a spills=12", NULL, 12), 1);
+    assert_int_equal(compilations_of(&k, "sm_80", "a spills=12", NULL, 12), 0);
+    free(other);
+}
+
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 #define WITH_SUBJECT(test) cmocka_unit_test_setup_teardown(test, setup_subject, teardown_subject)
 
 int main(void) {
@@ -338,6 +424,9 @@ int main(void) {
         cmocka_unit_test(test_canaries),
         cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_case_lists),
+        IN_SCRATCH(test_results_are_kept),
+        IN_SCRATCH(test_failures_are_not_kept),
+        IN_SCRATCH(test_bad_results_are_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests share. Those that need torch or a GPU are skipped, and counted, where there is none."""
+import collections
 import os
 import tempfile
 
@@ -26,6 +27,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.name.startswith("test_torch") and not HAS_TORCH:
             item.add_marker(pytest.mark.skip(reason="no torch 2.6 or newer"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many tests were skipped, by reason."""
+    reasons = collections.Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line("skipped: %d: %s" % (count, reason))
 
 
 @pytest.fixture(params=["cpu", GPU])

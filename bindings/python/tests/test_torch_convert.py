@@ -147,7 +147,9 @@ def test_record_writes_the_layers_of_a_script(tmp_path):
                       "nn.Conv1d(2, 3, 5)(input=torch.randn(1, 2, 50))\n"
                       "for package in (nn, conv_fft.torch):\n"
                       "    package.ConvTranspose1d(3, 2, 4, stride=2, output_padding=1)(torch.randn(1, 3, 10))\n"
-                      "torch.conv_transpose1d(torch.ones(1, 1, 9), torch.ones(1, 1, 3), output_padding=torch.tensor(0))\n")
+                      "try:\n"
+                      "    torch.conv_transpose1d(torch.ones(1, 1, 9), torch.ones(1, 1, 3), output_padding=torch.tensor(0))\n"
+                      "except RuntimeError:\n    pass\n")  # torch 2.6 refuses such a tensor itself; newer ones take it
     out = tmp_path / "layers.txt"
     subprocess.run([sys.executable, "-m", "conv_fft.record", "--out", str(out), str(script), "--steps", "2"], check=True, timeout=200)
     lines = [line for line in out.read_text().splitlines() if not line.startswith("#")]
