@@ -165,7 +165,8 @@ test-gpu test-gpu-long:
 	$(SEED_LINE)
 	scripts/setup.sh build test
 	$(TEST) dev --label '^gpu$$' || status=$$?; \
-	    grep -hE '^gpu_[a-z_]*: [0-9]+ of [0-9]+ cases:' build/dev/Testing/Temporary/LastTest.log; exit $${status:-0}
+	    grep -hE '^gpu_[a-z_]*: [0-9]+ of [0-9]+ cases:' build/dev/Testing/Temporary/LastTest.log \
+	    || { echo 'make $@: every list was skipped' >&2 && status=1; }; exit $${status:-0}
 	$(SEED_LINE)
 
 gpu-sanitize:
