@@ -158,7 +158,6 @@ plots:
 	$(PYTHON) bench/report.py README.md docs/performance.md docs/tuning.md
 
 # The share is sized for one GPU and 16 cores: 8 minutes at most from an empty kernel cache. What each list took and left out is printed.
-test-gpu: export CONV_FFT_TEST_SHARE ?= 25
 test-gpu-long: export CONV_FFT_TEST_SHARE = 100
 test-gpu test-gpu-long:
 	@nvidia-smi --list-gpus 2>/dev/null || { echo 'make $@: there is no GPU' >&2 && exit 1; }

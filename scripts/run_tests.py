@@ -60,7 +60,7 @@ def commands_of(folder):
     """The words of each test's command; CTest itself does not tell them before the program is built."""
     found = {}
     for file in folder.rglob("CTestTestfile.cmake"):
-        for name, rest in re.findall(r"^add_test\(\[=*\[(.*?)\]=*\] (.*)\)$", file.read_text(encoding="utf-8"), re.M):
+        for name, rest in re.findall(r'^add_test\((?:\[=*\[)?"?([^\]" ]+)(?:\]=*\])?"? (.*)\)$', file.read_text(encoding="utf-8"), re.M):
             found[name] = re.findall(r'"((?:[^"\\]|\\.)*)"', rest)
     return found
 
