@@ -28,6 +28,7 @@ help:
 	@echo 'make demo          train a small CNN on real images; pictures in build/demo'
 	@echo 'make check         the quick tests'
 	@echo 'make test          all tests: test-sanitize, test-fuzz, test-threads, test-python, test-all'
+	@echo 'make mutants       faults put into the library one at a time, which the tests must catch; hours'
 	@echo 'make python        the Python wheel, into $(WHEELS)'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
@@ -75,6 +76,11 @@ test-all:
 	cmake --preset dev
 	$(BUILD) dev
 	$(TEST) dev
+
+# Each mutant builds and tests by itself, so as many run side by side as there are pairs of cores.
+mutants:
+	scripts/setup.sh build test
+	scripts/mutants.py --jobs $$((($(JOBS) + 1) / 2)) --out build/mutants/table.txt
 
 # auditwheel gives the wheel the tag of the oldest glibc that it runs with.
 python:
@@ -147,4 +153,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: help demo check test test-sanitize test-fuzz test-threads test-python test-all python bench bench-gpu plots gpu-sanitize install format clean
+.PHONY: help demo check mutants test test-sanitize test-fuzz test-threads test-python test-all python bench bench-gpu plots gpu-sanitize install format clean

@@ -8,15 +8,16 @@
     mutants.py --list           what would be run; nothing is built
     mutants.py --check          whether the lists fit the tree, and whether this program makes what it should
 
-The tree is copied to build/mutants/00 and built there once, with warnings off and little optimisation. Each mutant is one
-change of one file in a copy of that folder, so ninja builds again only what depends on the file. Tests run one after the
-other until one fails, or takes several times as long as it should:
+The tree is copied to build/mutants/00 and built there once, with warnings off and little optimisation. Each mutant is
+one change of one file in a copy of that folder, so ninja builds again only what depends on the file. Tests run one
+after the other until one fails, or takes several times as long as it should:
 
     src/*.c, *.h, *.inc     the C programs, those first that find most, then the emulator's programs
     src/*.cuh               the emulator's programs that include the file, the cheap ones first
 
-A mutant that does not compile is `stillborn`; a mechanical one is replaced by the next. The status is 1 if a fault of the list
-survives or does not compile, or more than 10 % of the mechanical ones survive that tests/mutants/equivalent.txt does not name.
+A mutant that does not compile is `stillborn`; a mechanical one is replaced by the next. The status is 1 if a fault of
+the list survives or does not compile, or if more than 10 % of the mechanical ones survive. The ones that
+tests/mutants/equivalent.txt names do not count.
 """
 import argparse
 import concurrent.futures
@@ -29,6 +30,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,8 +41,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HAND, EQUIVALENT = ROOT / "tests/mutants/hand.txt", ROOT / "tests/mutants/equivalent.txt"
 BUILD = "build/dev"
-CONFIGURE = ["cmake", "--preset", "dev", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g0", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g0",
-             "-DCONV_FFT_WARNINGS=OFF", "-DCONV_FFT_BUILD_BENCH=OFF", "-DCONV_FFT_BUILD_EXAMPLES=OFF"]
+# What a build and its tests need of the tree.
+PARTS = {"CMakeLists.txt", "CMakePresets.json", "cmake", "include", "src", "tests", "tools", "README.md", "examples",
+         "bindings", "networks", "tuning", "data", "pyproject.toml"}
+CONFIGURE = ["cmake", "--preset", "dev", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g0",
+             "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g0", "-DCONV_FFT_WARNINGS=OFF",
+             "-DCONV_FFT_BUILD_BENCH=OFF", "-DCONV_FFT_BUILD_EXAMPLES=OFF"]
 # Of C mutants, in the order of how many they find in how many seconds.
 FIRST = ["test_tiling", "test_cpu_stages", "test_records", "test_api", "test_strategy"]
 # Tests of the text of the tree, which any change of it may fail, and of what is installed, which builds everything.
@@ -73,7 +79,8 @@ class Mutant:
 
     def diff(self):
         text = (ROOT / self.path).read_text()
-        lines = difflib.unified_diff(text.splitlines(), self.apply(text).splitlines(), self.path, self.path, lineterm="", n=2)
+        old, new = text.splitlines(), self.apply(text).splitlines()
+        lines = difflib.unified_diff(old, new, self.path, self.path, n=2, lineterm="")
         return "\n".join("    " + line for line in lines)
 
 
@@ -138,9 +145,9 @@ NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n
 # Their arguments are sentences, or are not computed at all.
 MESSAGES = re.compile(r"\b(cf_fail\w*|cf_log|fail_\w+|static_assert|_Static_assert|assert)\s*\(")
 OPERATORS = {
-    "+": ["-"], "-": ["+"], "*": ["+"], "/": ["*"], "%": ["/"], "<<": [">>"], ">>": ["<<"], "&": ["|"], "|": ["&"], "^": ["|"],
-    "<": ["<=", ">"], "<=": ["<"], ">": [">=", "<"], ">=": [">"], "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"],
-    "+=": ["-="], "-=": ["+="], "*=": ["+="], "/=": ["*="], "|=": ["&="], "&=": ["|="],
+    "+": ["-"], "-": ["+"], "*": ["+"], "/": ["*"], "%": ["/"], "<<": [">>"], ">>": ["<<"], "&": ["|"], "|": ["&"],
+    "^": ["|"], "<": ["<=", ">"], "<=": ["<"], ">": [">=", "<"], ">=": [">"], "==": ["!="], "!=": ["=="], "&&": ["||"],
+    "||": ["&&"], "+=": ["-="], "-=": ["+="], "*=": ["+="], "/=": ["*="], "|=": ["&="], "&=": ["|="],
 }
 OPERATOR = re.compile(r"(?<=\S) (%s) (?=\S)" % "|".join(re.escape(o) for o in sorted(OPERATORS, key=len, reverse=True)))
 NUMBER = re.compile(r"(?<![\w.])(\d+)(?=[^\w.])")
@@ -168,8 +175,8 @@ def end_of_call(code, at):
 
 
 def code_of(text):
-    """The text, with blanks for what is no code, or none that the tests run: comments, literals, preprocessor lines, messages,
-    assertions, and what only a GPU's compiler sees."""
+    """The text, with blanks for what is no code, or none that the tests run: comments, literals, preprocessor lines,
+    messages, assertions, and what only a GPU's compiler sees."""
     code = NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
     for match in MESSAGES.finditer(code):
         code = blank(code, match.start(), end_of_call(code, match.end() - 1))
@@ -215,8 +222,8 @@ def changes_in(text):
 
 
 def mechanical(files):
-    """Every mechanical mutant of the files {path: text}, by id. An id is made of the lines around the change, so it stays while
-    these do, wherever the file is."""
+    """Every mechanical mutant of the files {path: text}, by id. An id is made of the lines around the change, so it
+    stays while these do, wherever the file is."""
     found = {}
     for path, text in sorted(files.items()):
         for at, old, new, kind in changes_in(text):
@@ -240,8 +247,10 @@ def sources():
 # ---------------------------------------------------------------------------------------------------- copies and builds
 
 def mirror(source, target, skip=(), old=None, new=None):
-    """Make `target` what `source` is, but for the names to skip. From one copy to another (old, new: their folders, names of one
-    length): times stay, which ninja goes by, and files that name the folder name the other one. Returns how many files changed."""
+    """Make `target` what `source` is, but for the names to skip. Returns how many files changed.
+
+    From one copy to another, old and new are their folders, whose names have one length. Then times stay, which ninja
+    goes by, and files that name the one folder name the other one."""
     target.mkdir(parents=True, exist_ok=True)
     changed, names = 0, set()
     for entry in os.scandir(source):
@@ -294,6 +303,16 @@ def limit():
         resource.setrlimit(what, (most, most))
 
 
+RUNNING = set()  # groups of processes
+
+
+def stop(number, frame):
+    """Ends what was started, which is in sessions of its own."""
+    for group in list(RUNNING):
+        os.killpg(group, signal.SIGKILL)
+    os._exit(128 + number)
+
+
 class Copy:
     """A copy of the tree with its build folder."""
 
@@ -308,17 +327,17 @@ class Copy:
         """(status, output, seconds); the status is None where it took too long."""
         start = time.monotonic()
         with tempfile.TemporaryFile() as output:
-            process = subprocess.Popen(command, cwd=folder or self.build, env=self.environment, stdin=subprocess.DEVNULL,
-                                       stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            process = subprocess.Popen(command, cwd=folder or self.build, env=self.environment, start_new_session=True,
+                                       stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                        preexec_fn=limit if limited else None)
+            RUNNING.add(process.pid)
             try:
                 status = process.wait(seconds)
             except subprocess.TimeoutExpired:
                 status = None
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, 9)
-                    process.wait()
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            RUNNING.discard(process.pid)
             output.seek(0)
             return status, output.read().decode(errors="replace"), time.monotonic() - start
 
@@ -383,10 +402,12 @@ def find_headers(base, tests):
 
 
 def prepare(options, folder):
-    """The copy that others are copies of, built, with how long each test takes in it. Tests that fail there can catch nothing."""
+    """The copy that others are copies of, built, and its tests, with how long each takes there. Tests that fail there
+    can catch nothing, and are left out."""
     base = Copy(folder, 0, options)
     times = folder / "times.json"
-    changed = mirror(ROOT, base.tree, skip=("build", ".git", "shared"))
+    top = [entry.name for entry in os.scandir(ROOT)]
+    changed = mirror(ROOT, base.tree, skip=[n for n in top if n.startswith("build") or n not in PARTS] + ["build"])
     known = json.loads(times.read_text()) if times.exists() and not changed else {}
     if changed or not (base.build / "build.ninja").exists():
         print(f"{base.tree}: {changed} files are new", flush=True)
@@ -405,9 +426,9 @@ def prepare(options, folder):
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for test, (status, output, seconds) in zip(unknown, pool.map(lambda t: base.test(t.name, 1800), unknown)):
             known[test.name] = seconds if status == 0 else None
+            times.write_text(json.dumps(known, indent=1))
             if status != 0:
                 print(f"{test.name} fails without any mutant, and is left out:\n{output[-2000:]}", flush=True)
-    times.write_text(json.dumps(known, indent=1))
     for test in tests:
         test.seconds = known[test.name]
     return base, [test for test in tests if test.seconds is not None]
@@ -432,8 +453,8 @@ class Result:
         self.verdict, self.test, self.test_seconds, self.seconds, self.ran = "survived", "", 0.0, 0.0, 0
 
     def row(self):
-        where = f"{self.mutant.path}:{self.mutant.line}"
-        return f"{self.mutant.name:24} {self.verdict:10} {self.test:24} {self.test_seconds:8.1f} {self.seconds:8.1f}  {where}"
+        found = f"{self.verdict:10} {self.test:24} {self.test_seconds:8.1f} {self.seconds:8.1f}"
+        return f"{self.mutant.name:24} {found}  {self.mutant.path}:{self.mutant.line}"
 
 
 HEADING = f"{'mutant':24} {'verdict':10} {'caught by':24} {'test, s':>8} {'all, s':>8}  where"
@@ -547,11 +568,13 @@ def choose(options):
             of_list = [m for m in hand if m.name == word] or [m for m in hand if word and word in m.name]
             of_all = [every[word]] if word in every else []
             if not of_list and not of_all:
-                raise Refused(f"--only {word} is no part of a name in tests/mutants/hand.txt, and no id of a mechanical mutant")
+                raise Refused(f"--only {word}: no name of tests/mutants/hand.txt has this part, no mechanical mutant "
+                              "this id")
             picked += [m for m in of_list if m not in picked]
             made += of_all
         return picked, made, len(made)
-    names = sorted(every)
+    hand = [m for m in hand if re.search(options.files, m.path)]
+    names = sorted(name for name in every if re.search(options.files, every[name].path))
     random.Random(options.seed).shuffle(names)
     count = options.mechanical if options.mechanical is not None else 0 if options.hand else 50
     return ([] if options.mechanical is not None and not options.hand else hand), [every[n] for n in names], count
@@ -623,7 +646,8 @@ def arguments():
     parser.add_argument("--list", action="store_true", help="print the mutants, and build nothing")
     parser.add_argument("--check", action="store_true", help="check the lists and this program, and build nothing")
     parser.add_argument("--jobs", type=number(1, 99), default=1, metavar="N", help="mutants side by side (default: 1)")
-    parser.add_argument("--build-jobs", type=number(1, 999), metavar="N", help="compilers of each (default: the cores it has)")
+    parser.add_argument("--build-jobs", type=number(1, 999), metavar="N", help="compilers of each (default: its cores)")
+    parser.add_argument("--files", type=pattern, default="", metavar="REGEX", help="only mutants of such files")
     parser.add_argument("--tests", type=pattern, default="", metavar="REGEX", help="only tests with such names")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the table and the survivors to a file")
     parser.add_argument("--prefix", metavar="DIR", help="where cmocka and jansson are installed, as CMake takes it")
@@ -647,7 +671,7 @@ def main():
             print(mutant.diff())
         return 0
     equivalent = read_equivalent(EQUIVALENT.read_text())
-    print(f"{len(hand)} mutants chosen by hand, {count} mechanical ones of seed {options.seed}; {options.jobs} side by side")
+    print(f"{len(hand)} mutants chosen by hand, {count} mechanical ones of seed {options.seed}; {options.jobs} at once")
     run = Run(options, options.folder.resolve())
     print(HEADING, flush=True)
     results, at = run.all(hand, "hand"), 0
@@ -665,6 +689,8 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
     try:
         sys.exit(main())
     except Refused as refused:
