@@ -48,7 +48,7 @@ CONFIGURE = ["cmake", "--preset", "dev", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g0
              "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g0", "-DCONV_FFT_WARNINGS=OFF",
              "-DCONV_FFT_BUILD_BENCH=OFF", "-DCONV_FFT_BUILD_EXAMPLES=OFF"]
 # Of C mutants, in the order of how many they find in how many seconds.
-FIRST = ["test_tiling", "test_cpu_stages", "test_records", "test_api", "test_strategy"]
+FIRST = ["test_tiling", "test_cpu_stages", "test_records", "test_api", "test_strategy", "test_api_plans", "test_cpu_product"]
 # Tests of the text of the tree, which any change of it may fail, and of what is installed, which builds everything.
 NOT_BEHAVIOUR = re.compile(r"check_(?!tuning_program|program_options|readme_example|exported_symbols)|consumer_")
 # It compiles kernels while it runs, so no object of it depends on them.
@@ -247,12 +247,12 @@ def sources():
 # ---------------------------------------------------------------------------------------------------- copies and builds
 
 def mirror(source, target, skip=(), old=None, new=None):
-    """Make `target` what `source` is, but for the names to skip. Returns how many files changed.
+    """Make `target` what `source` is, but for the names to skip. Returns which files changed.
 
     From one copy to another, old and new are their folders, whose names have one length. Then times stay, which ninja
     goes by, and files that name the one folder name the other one."""
     target.mkdir(parents=True, exist_ok=True)
-    changed, names = 0, set()
+    changed, names = [], set()
     for entry in os.scandir(source):
         if entry.name in skip:
             continue
@@ -283,11 +283,11 @@ def mirror(source, target, skip=(), old=None, new=None):
         os.chmod(to, status.st_mode & 0o777)
         if old:
             os.utime(to, ns=(status.st_mtime_ns, status.st_mtime_ns))
-        changed += 1
+        changed.append(to)
     for entry in os.scandir(target):
         if entry.name not in names and entry.name not in skip:
             remove(Path(entry.path))
-            changed += 1
+            changed.append(Path(entry.path))
     return changed
 
 
@@ -342,13 +342,16 @@ class Copy:
             return status, output.read().decode(errors="replace"), time.monotonic() - start
 
     def configure(self):
-        """ninja must not take a command for a new one because it names another folder, so it goes by times alone."""
         extra = [f"-DCMAKE_PREFIX_PATH={self.options.prefix}"] if self.options.prefix else []
         status, output, _ = self.run(CONFIGURE + extra, folder=self.tree)
         if status != 0:
             raise Refused(f"cmake failed in {self.tree}:\n{output}")
+        self.go_by_times()
+
+    def go_by_times(self):
+        """ninja must not take a command for a new one because it names another folder."""
         rules = self.build / "CMakeFiles/rules.ninja"
-        rules.write_text(re.sub(r"(?m)^rule .*$", r"\g<0>\n  generator = 1", rules.read_text()))
+        rules.write_text(re.sub(r"(?m)^(rule .*)$(?!\n  generator = 1)", r"\1\n  generator = 1", rules.read_text()))
 
     def ninja(self, targets):
         return self.run(["ninja", "-j", str(self.options.build_jobs), *targets])
@@ -408,9 +411,13 @@ def prepare(options, folder):
     times = folder / "times.json"
     top = [entry.name for entry in os.scandir(ROOT)]
     changed = mirror(ROOT, base.tree, skip=[n for n in top if n.startswith("build") or n not in PARTS] + ["build"])
-    known = json.loads(times.read_text()) if times.exists() and not changed else {}
+    known = json.loads(times.read_text()) if times.exists() else {}
+    for path in changed:  # a program of the tests concerns itself alone, all else may concern every test
+        own = [name for name in known if path.stem.startswith("test_") and name.endswith(path.stem)]
+        for name in [] if path.parent.name == "mutants" else own or list(known):
+            del known[name]
     if changed or not (base.build / "build.ninja").exists():
-        print(f"{base.tree}: {changed} files are new", flush=True)
+        print(f"{base.tree}: {len(changed)} files are new", flush=True)
         base.configure()
     tests = tests_of(base, options)
     print(f"building {len(tests)} tests", flush=True)
@@ -419,6 +426,7 @@ def prepare(options, folder):
                                   *sorted({t for test in tests for t in test.targets})])
     if status != 0:
         raise Refused(f"the tree does not build in {base.tree}:\n{output[-4000:]}")
+    base.go_by_times()  # ninja may have called cmake
     print(f"built in {time.monotonic() - start:.0f} s", flush=True)
     tests = tests_of(base, options)  # now that programs are there, ctest knows their commands
     find_headers(base, tests)
