@@ -470,7 +470,7 @@ HEADING = f"{'mutant':24} {'verdict':10} {'caught by':24} {'test, s':>8} {'all, 
 
 def try_mutant(result, base, copy, tests):
     mutant = result.mutant
-    mirror(base.tree, copy.tree, (), os.fsencode(str(base.tree) + "/"), os.fsencode(str(copy.tree) + "/"))
+    mirror(base.tree, copy.tree, (), os.fsencode(base.tree), os.fsencode(copy.tree))
     start = time.monotonic()
     path = copy.tree / mutant.path
     path.write_text(mutant.apply(path.read_text()))
