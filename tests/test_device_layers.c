@@ -16,6 +16,7 @@
 #include "strategies.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -526,6 +527,41 @@ static void kept_or_paired(void **state) {
     fake_context_destroy(context);
 }
 
+/* Launches of a forward call in chunks of so many rows; 0: all at once. */
+static int launches_in_chunks(conv_fft_context *context, int chunk) {
+    const conv_fft_problem p = test_problem("in=4x8x12x13 out=16 kernel=3x3 pad=1");
+    char line[256];
+    conv_fft_plan_options options;
+    size_t bytes;
+    conv_fft_plan_options_init(&options);
+    options.passes = CONV_FFT_FORWARD;
+    snprintf(line, sizeof line,
+             "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 chunk=%d groups=0 "
+             "keep=none",
+             chunk);
+    options.strategy[0] = line;
+    conv_fft_plan *plan = test_plan(context, &p, &options);
+    assert_non_null(plan);
+    assert_int_equal(conv_fft_plan_workspace(plan, CONV_FFT_FORWARD, &bytes), CONV_FFT_SUCCESS);
+    char *memory = test_alloc(bytes + 100000);
+    const int before = launches();
+    assert_int_equal(conv_fft_forward(plan, memory, memory, NULL, memory, memory + 100000, bytes, NULL),
+                     CONV_FFT_SUCCESS);
+    const int count = launches() - before;
+    free(memory);
+    conv_fft_plan_destroy(plan);
+    return count;
+}
+
+/* One launch transforms x and w where a call has all rows at once. In chunks, w is transformed once, before the first of them. */
+static void chunks_have_no_pairs(void **state) {
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
+    assert_int_equal(launches_in_chunks(context, 0), 3);     /* x and w, product, y */
+    assert_int_equal(launches_in_chunks(context, 2), 1 + 6); /* w; x, product, y of each chunk */
+    assert_int_equal(launches_in_chunks(context, 1), 1 + 12);
+    fake_context_destroy(context);
+}
+
 /* Every public way to a context on a GPU makes layers. */
 static void public_context(void **state) {
     conv_fft_context_options options;
@@ -566,6 +602,7 @@ int main(void) {
         IN_SCRATCH(beyond_memory),
         IN_SCRATCH(long_kernel),
         IN_SCRATCH(kept_or_paired),
+        IN_SCRATCH(chunks_have_no_pairs),
         IN_SCRATCH(public_context),
     };
     return cmocka_run_group_tests_name("layers on the substitute GPU", tests, NULL, NULL);
