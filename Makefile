@@ -38,6 +38,7 @@ help:
 	@echo 'make test-long     every case, every sanitizer: hours'
 	@echo 'make replay        T=TEST CONV_FFT_TEST_SEED=... CONV_FFT_TEST_CASE=...: what a failing case prints'
 	@echo 'make test-torch    the tests of the Python package with torch for CPUs, in a Debian 13 of their own; needs root'
+	@echo 'make mutants       faults put into the library one at a time, which the tests must catch; hours'
 	@echo 'make python        the Python wheel, into $(WHEELS)'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
 	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
@@ -89,6 +90,11 @@ test-plain:
 	$(BUILD) dev --target conv-fft
 	found=$$(scripts/nvrtc.sh build/dev/tools/conv-fft) && \
 	    CONV_FFT_TEST_REQUIRE="$$CONV_FFT_TEST_REQUIRE $$found" $(TEST) dev --without '^(sanitize|gpu)$$'
+
+# Each mutant builds and tests by itself, so as many run side by side as there are pairs of cores.
+mutants:
+	scripts/setup.sh build test
+	scripts/mutants.py --jobs $$((($(JOBS) + 1) / 2)) --out build/mutants/table.txt
 
 # auditwheel gives the wheel the tag of the oldest glibc that it runs with.
 python: python-packages $(WHEELS)/made
@@ -189,4 +195,4 @@ clean:
 
 .NOTPARALLEL:
 FORCE:
-.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long python python-packages bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean
+.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long mutants python python-packages bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean

@@ -147,6 +147,32 @@ static void test_queries(void **state) {
     assert_int_equal(d.stage_count, 77);
 }
 
+/* What a product of 40 bins takes: matrices of 2 x 3, 5 x 3 and 2 x 5 complex numbers. */
+static void test_counted_product(void **state) {
+    (void)state;
+    conv_fft_problem p;
+    conv_fft_plan_options options;
+    conv_fft_description d;
+    assert_int_equal(conv_fft_problem_parse("in=2x3x8x8 out=5 kernel=3x3", &p, NULL, 0), CONV_FFT_SUCCESS);
+    conv_fft_plan_options_init(&options);
+    options.passes = CONV_FFT_FORWARD;
+    options.strategy[0] = "staged basis=8x8 tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 chunk=0 "
+                          "groups=0 keep=none";
+    conv_fft_plan *made = test_plan(context, &p, &options);
+    assert_non_null(made);
+    assert_int_equal(conv_fft_plan_describe(made, CONV_FFT_FORWARD, &d), CONV_FFT_SUCCESS);
+    int products = 0;
+    for (int i = 0; i < d.stage_count; i++) {
+        if (!strstr(d.stages[i].name, "product"))
+            continue;
+        products++;
+        assert_int_equal(d.stages[i].operations, 8 * 40 * 2 * 3 * 5);
+        assert_int_equal(d.stages[i].bytes, 40 * (2 * 3 + 5 * 3 + 2 * 5) * 8);
+    }
+    assert_int_equal(products, 1);
+    conv_fft_plan_destroy(made);
+}
+
 /* Passes with different bases have no spectrum in common. */
 static void test_different_spectra(void **state) {
     (void)state;
@@ -201,6 +227,7 @@ int main(void) {
         cmocka_unit_test(test_plan_options),      cmocka_unit_test(test_forced_strategies),
         cmocka_unit_test(test_workspace_limit),   cmocka_unit_test(test_queries),
         cmocka_unit_test(test_different_spectra), cmocka_unit_test(test_limited_speed),
+        cmocka_unit_test(test_counted_product),
     };
     return cmocka_run_group_tests(tests, create_all, destroy_all);
 }

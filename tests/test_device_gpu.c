@@ -46,6 +46,9 @@ static void memory(void **state) {
     void *a, *b, *none = &back;
     cf_cu_stream stream;
     assert_int_equal(cf_gpu_stream_create(gpu, &stream), CONV_FFT_SUCCESS);
+    fake_cuda *const driver = inside_fake(FAKES "/good/libcuda.so.1", "fake_cuda_state");
+    const int elsewhere = driver->elsewhere;
+    driver->expected_stream = stream;
     assert_int_equal(cf_gpu_allocate(gpu, sizeof text, &a), CONV_FFT_SUCCESS);
     assert_int_equal(cf_gpu_allocate(gpu, sizeof text, &b), CONV_FFT_SUCCESS);
     assert_int_equal(cf_gpu_allocate(gpu, 0, &none), CONV_FFT_SUCCESS);
@@ -60,6 +63,8 @@ static void memory(void **state) {
     assert_int_equal(cf_gpu_fill(gpu, a, 0xff, 2, stream), CONV_FFT_SUCCESS);
     assert_int_equal(cf_gpu_download(gpu, words, a, 12, stream), CONV_FFT_SUCCESS);
     assert_true(words[0] == 0x0102ffff && words[2] == 0x01020304 && words[3] == 4);
+    assert_int_equal(driver->elsewhere, elsewhere);
+    driver->expected_stream = NULL;
     cf_gpu_free(gpu, a);
     cf_gpu_free(gpu, b);
     cf_gpu_free(gpu, NULL);
@@ -79,11 +84,18 @@ static void out_of_memory(void **state) {
 static void events(void **state) {
     cf_gpu *const gpu = good_gpu(*state);
     cf_cu_event start, end;
+    cf_cu_stream stream = (cf_cu_stream)(void *)&start;
     float ms = 0;
+    fake_cuda *const driver = inside_fake(FAKES "/good/libcuda.so.1", "fake_cuda_state");
+    const int elsewhere = driver->elsewhere;
+    driver->expected_stream = stream;
     assert_int_equal(cf_gpu_event_create(gpu, &start), CONV_FFT_SUCCESS);
     assert_int_equal(cf_gpu_event_create(gpu, &end), CONV_FFT_SUCCESS);
-    assert_int_equal(cf_gpu_event_record(gpu, start, NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_gpu_event_record(gpu, start, stream), CONV_FFT_SUCCESS);
+    assert_int_equal(driver->elsewhere, elsewhere);
+    driver->expected_stream = NULL;
     assert_int_equal(cf_gpu_event_elapsed(gpu, start, end, &ms), CONV_FFT_SUCCESS);
+    assert_ptr_equal(driver->waited_for, end);
     assert_true(ms == 1.5f);
     cf_gpu_event_destroy(gpu, start);
     cf_gpu_event_destroy(gpu, end);

@@ -44,7 +44,13 @@ static void built_and_launched(void **state) {
     void *memory, *parameters[] = {&memory};
     assert_int_equal(cf_gpu_allocate(gpu, sizeof threads, &memory), CONV_FFT_SUCCESS);
     cf_launch launch = {.grid = {2, 3, 5}, .block = {7, 11, 13}, .dynamic_shared = 100000};
-    assert_int_equal(cf_kernel_launch(kernels[0], &launch, parameters, NULL), CONV_FFT_SUCCESS);
+    fake_cuda *const driver = inside_fake(FAKES "/good/libcuda.so.1", "fake_cuda_state");
+    const int elsewhere = driver->elsewhere;
+    driver->expected_stream = &launch;
+    assert_int_equal(cf_kernel_launch(kernels[0], &launch, parameters, (cf_cu_stream)(void *)&launch),
+                     CONV_FFT_SUCCESS);
+    assert_int_equal(driver->elsewhere, elsewhere);
+    driver->expected_stream = NULL;
     assert_int_equal(cf_gpu_download(gpu, &threads, memory, sizeof threads, NULL), CONV_FFT_SUCCESS);
     assert_int_equal(threads, 2 * 3 * 5 * 7 * 11 * 13);
     launch.grid[1] = 0;

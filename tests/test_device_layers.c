@@ -16,6 +16,7 @@
 #include "strategies.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,16 +166,20 @@ static void workspace_limits(void **state) {
 
 /* ----------------------------------------------------------------------------------------------------------- calls */
 
+/* The stream of the calls, which need not exist. */
+static char stream;
+#define STREAM ((struct CUstream_st *)(void *)&stream)
+
 /* One forward and one backward call; the memory is the host's, and nothing looks at it. */
 static void call_both(layer *l, const conv_fft_plan *plan) {
     guarded forward = layer_workspace(l, plan, CONV_FFT_FORWARD), back = layer_workspace(l, plan, CONV_FFT_BACKWARD);
     const void *x = l->x.tensor.memory.data, *w = l->w.tensor.memory.data;
     assert_int_equal(conv_fft_forward(plan, x, w, l->bias.tensor.memory.data, l->y.tensor.memory.data, forward.data,
-                                      forward.bytes, NULL),
+                                      forward.bytes, STREAM),
                      CONV_FFT_SUCCESS);
     assert_int_equal(conv_fft_backward(plan, x, w, l->gy.tensor.memory.data, l->gx.tensor.memory.data,
                                        l->gw.tensor.memory.data, l->gbias.tensor.memory.data, 0, back.data, back.bytes,
-                                       NULL),
+                                       STREAM),
                      CONV_FFT_SUCCESS);
     assert_true(release_workspace(&forward, "conv_fft_forward") && release_workspace(&back, "conv_fft_backward"));
 }
@@ -188,14 +193,14 @@ static void call_kept(layer *l, const conv_fft_plan *plan) {
     assert_int_equal(conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_X, &x_bytes), CONV_FFT_SUCCESS);
     assert_int_equal(conv_fft_plan_spectrum(plan, CONV_FFT_OPERAND_W, &w_bytes), CONV_FFT_SUCCESS);
     guarded kept_x = guarded_create(x_bytes, 16), kept_w = guarded_create(w_bytes, 16);
-    assert_int_equal(conv_fft_transform_weights(plan, w, kept_w.data, forward.data, forward.bytes, NULL),
+    assert_int_equal(conv_fft_transform_weights(plan, w, kept_w.data, forward.data, forward.bytes, STREAM),
                      CONV_FFT_SUCCESS);
     assert_int_equal(conv_fft_forward_kept(plan, x, w, NULL, l->y.tensor.memory.data, kept_x.data, kept_w.data,
-                                           forward.data, forward.bytes, NULL),
+                                           forward.data, forward.bytes, STREAM),
                      CONV_FFT_SUCCESS);
     assert_int_equal(conv_fft_backward_kept(plan, NULL, NULL, l->gy.tensor.memory.data, l->gx.tensor.memory.data,
                                             l->gw.tensor.memory.data, NULL, 0, kept_x.data, kept_w.data, back.data,
-                                            back.bytes, NULL),
+                                            back.bytes, STREAM),
                      CONV_FFT_SUCCESS);
     guarded_destroy(&kept_x);
     guarded_destroy(&kept_w);
@@ -203,10 +208,11 @@ static void call_kept(layer *l, const conv_fft_plan *plan) {
                 release_workspace(&back, "conv_fft_backward_kept"));
 }
 
-/* Calls launch, and that is all: they load nothing, compile nothing, take and free no memory of the device, and never wait. */
+/* Calls launch in their stream, and that is all: they load nothing, compile nothing, take and free no memory of the device, and never
+ * wait. */
 static void check_calls(conv_fft_context *context, const char *line, int keep,
                         void (*call)(layer *, const conv_fft_plan *), int least) {
-    const fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
+    fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
     const conv_fft_problem p = test_problem(line);
     generator g = generator_create(1);
     layer l = layer_create(&p, &g);
@@ -216,8 +222,11 @@ static void check_calls(conv_fft_context *context, const char *line, int keep,
     conv_fft_plan *plan = test_plan(context, &p, &options);
     assert_non_null(plan);
     const int compiled = fake_compilations(), loaded = driver->modules, before = launches(), taken = driver->taken,
-              freed = driver->freed, waits = driver->waits;
+              freed = driver->freed, waits = driver->waits, elsewhere = driver->elsewhere;
+    driver->expected_stream = STREAM;
     call(&l, plan);
+    driver->expected_stream = NULL;
+    assert_int_equal(driver->elsewhere, elsewhere);
     print_message("%s: %d launches\n", line, launches() - before);
     assert_true(launches() - before >= least);
     assert_int_equal(fake_compilations(), compiled);
@@ -518,6 +527,41 @@ static void kept_or_paired(void **state) {
     fake_context_destroy(context);
 }
 
+/* Launches of a forward call in chunks of so many rows; 0: all at once. */
+static int launches_in_chunks(conv_fft_context *context, int chunk) {
+    const conv_fft_problem p = test_problem("in=4x8x12x13 out=16 kernel=3x3 pad=1");
+    char line[256];
+    conv_fft_plan_options options;
+    size_t bytes;
+    conv_fft_plan_options_init(&options);
+    options.passes = CONV_FFT_FORWARD;
+    snprintf(line, sizeof line,
+             "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 chunk=%d groups=0 "
+             "keep=none",
+             chunk);
+    options.strategy[0] = line;
+    conv_fft_plan *plan = test_plan(context, &p, &options);
+    assert_non_null(plan);
+    assert_int_equal(conv_fft_plan_workspace(plan, CONV_FFT_FORWARD, &bytes), CONV_FFT_SUCCESS);
+    char *memory = test_alloc(bytes + 100000);
+    const int before = launches();
+    assert_int_equal(conv_fft_forward(plan, memory, memory, NULL, memory, memory + 100000, bytes, NULL),
+                     CONV_FFT_SUCCESS);
+    const int count = launches() - before;
+    free(memory);
+    conv_fft_plan_destroy(plan);
+    return count;
+}
+
+/* One launch transforms x and w where a call has all rows at once. In chunks, w is transformed once, before the first of them. */
+static void chunks_have_no_pairs(void **state) {
+    conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
+    assert_int_equal(launches_in_chunks(context, 0), 3);     /* x and w, product, y */
+    assert_int_equal(launches_in_chunks(context, 2), 1 + 6); /* w; x, product, y of each chunk */
+    assert_int_equal(launches_in_chunks(context, 1), 1 + 12);
+    fake_context_destroy(context);
+}
+
 /* Every public way to a context on a GPU makes layers. */
 static void public_context(void **state) {
     conv_fft_context_options options;
@@ -558,6 +602,7 @@ int main(void) {
         IN_SCRATCH(beyond_memory),
         IN_SCRATCH(long_kernel),
         IN_SCRATCH(kept_or_paired),
+        IN_SCRATCH(chunks_have_no_pairs),
         IN_SCRATCH(public_context),
     };
     return cmocka_run_group_tests_name("layers on the substitute GPU", tests, NULL, NULL);

@@ -181,6 +181,25 @@ static void round_trip(void **state) {
     assert_string_equal(header.driver, "CUDA 13.0");
 }
 
+/* Records belong to a device of one name and one kind, and to one version; a new driver does not make them foreign. */
+static void equal_devices(void **state) {
+    (void)state;
+    const cf_fingerprint f = test_fingerprint("NVIDIA H200");
+    cf_fingerprint other = f;
+    snprintf(other.driver, sizeof other.driver, "CUDA 14.1");
+    assert_true(cf_fingerprint_equal(&f, &other));
+    snprintf(other.kind, sizeof other.kind, "gpu, compute 9.0, multiprocessors 66");
+    assert_false(cf_fingerprint_equal(&f, &other));
+    other = test_fingerprint("NVIDIA H100");
+    assert_false(cf_fingerprint_equal(&f, &other));
+    other = f;
+    ++other.version;
+    assert_false(cf_fingerprint_equal(&f, &other));
+    other = f;
+    ++other.abi;
+    assert_false(cf_fingerprint_equal(&f, &other));
+}
+
 /* Any one byte of a line that changes makes it no record: the CRC sees it. So does a line cut short anywhere. */
 static void every_byte_counts(void **state) {
     (void)state;
@@ -472,6 +491,7 @@ int main(void) {
         cmocka_unit_test(sets_are_sorted),
         cmocka_unit_test(policies),
         cmocka_unit_test(round_trip),
+        cmocka_unit_test(equal_devices),
         cmocka_unit_test(every_byte_counts),
         cmocka_unit_test(understood_or_not),
         IN_SCRATCH(joined_files),

@@ -13,6 +13,7 @@
 
 #include "autotune/space.h"
 #include "core/arith.h"
+#include "core/spectrum.h"
 #include "tiling/tiling.h"
 
 enum {
@@ -446,6 +447,38 @@ static void bases(void **unused) {
     assert_int_equal(cf_next_basis(INT64_MAX), 0);
 }
 
+/* Spectra of FP16 have a scale for each eight columns of a row, begun or whole, behind their numbers; others have none. */
+static void spectrum_sizes(void **unused) {
+    (void)unused;
+    enum {
+        GROUPS = 2,
+        ROWS = 3,
+        BINS = 5
+    };
+    static const struct {
+        conv_fft_dtype dtype;
+        int64_t columns;
+        size_t number, scales; /* bytes of a complex number; scales of a row */
+    } cases[] = {
+        {CONV_FFT_FP64, 9, 16, 0}, {CONV_FFT_FP32, 9, 8, 0},  {CONV_FFT_BF16, 9, 4, 0},
+        {CONV_FFT_FP16, 1, 4, 1},  {CONV_FFT_FP16, 7, 4, 1},  {CONV_FFT_FP16, 8, 4, 1},
+        {CONV_FFT_FP16, 9, 4, 2},  {CONV_FFT_FP16, 16, 4, 2}, {CONV_FFT_FP16, 17, 4, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const cf_spectrum s = {.dtype = cases[i].dtype, .bins = BINS, .columns = cases[i].columns};
+        const size_t numbers = GROUPS * ROWS * BINS * (size_t)s.columns * cases[i].number;
+        static float data[2048];
+        const float *const scales = cf_spectrum_scales(&s, data, GROUPS, ROWS);
+        assert_int_equal(cf_spectrum_row_scales(&s), cases[i].scales);
+        assert_int_equal(cf_spectrum_bytes(&s, GROUPS, ROWS),
+                         numbers + GROUPS * ROWS * cases[i].scales * sizeof(float));
+        if (cases[i].scales > 0)
+            assert_int_equal((uintptr_t)scales - (uintptr_t)data, numbers);
+        else
+            assert_null(scales);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(geometry_equals_definition),
@@ -455,6 +488,7 @@ int main(void) {
         cmocka_unit_test(phases_as_tiles),
         cmocka_unit_test(smaller_basis_is_refused),
         cmocka_unit_test(bases),
+        cmocka_unit_test(spectrum_sizes),
     };
     return cmocka_run_group_tests_name("tiling", tests, NULL, NULL);
 }

@@ -179,6 +179,8 @@ cf_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cf_cu_func
 #define FAKE_DEVICE ((cf_cu_pointer)1 << 62)
 static void *behind(cf_cu_pointer memory) { return (void *)(uintptr_t)(memory & ~FAKE_DEVICE); }
 
+static void note(cf_cu_stream stream) { fake_cuda_state.elsewhere += stream != fake_cuda_state.expected_stream; }
+
 #ifndef FAKE_LACKS_LAUNCH
 cf_cu_result cuLaunchKernelEx(const struct CUlaunchConfig_st *launch, cf_cu_function function, void **parameters,
                               void **extra) {
@@ -192,6 +194,7 @@ cf_cu_result cuLaunchKernelEx(const struct CUlaunchConfig_st *launch, cf_cu_func
         return INVALID_VALUE;
     fake_cuda_state.overlapping += (int)config->attribute_count;
     ++fake_cuda_state.launches;
+    note(config->stream);
     if ((void *)function == &first)
         *(unsigned *)behind(*(cf_cu_pointer *)parameters[0]) = threads;
     return 0;
@@ -219,26 +222,26 @@ static cf_cu_result copy(void *to, const void *from, size_t bytes) {
     return 0;
 }
 cf_cu_result cuMemcpyHtoDAsync_v2(cf_cu_pointer to, const void *from, size_t bytes, cf_cu_stream stream) {
-    (void)stream;
+    note(stream);
     return copy(behind(to), from, bytes);
 }
 cf_cu_result cuMemcpyDtoHAsync_v2(void *to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream) {
-    (void)stream;
+    note(stream);
     return copy(to, behind(from), bytes);
 }
 cf_cu_result cuMemcpyDtoDAsync_v2(cf_cu_pointer to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream) {
-    (void)stream;
+    note(stream);
     return copy(behind(to), behind(from), bytes);
 }
 cf_cu_result cuMemsetD8Async(cf_cu_pointer memory, unsigned char value, size_t count, cf_cu_stream stream) {
     NEED_CONTEXT();
-    (void)stream;
+    note(stream);
     memset(behind(memory), value, count);
     return 0;
 }
 cf_cu_result cuMemsetD32Async(cf_cu_pointer memory, unsigned value, size_t count, cf_cu_stream stream) {
     NEED_CONTEXT();
-    (void)stream;
+    note(stream);
     for (size_t i = 0; i < count; ++i)
         ((unsigned *)behind(memory))[i] = value;
     return 0;
@@ -282,7 +285,7 @@ cf_cu_result cuStreamCreate(cf_cu_stream *stream, unsigned flags) {
 }
 cf_cu_result cuStreamSynchronize(cf_cu_stream stream) {
     NEED_CONTEXT();
-    (void)stream;
+    note(stream);
     ++fake_cuda_state.waits;
     return 0;
 }
@@ -305,13 +308,13 @@ cf_cu_result cuEventCreate(cf_cu_event *event, unsigned flags) {
 cf_cu_result cuEventRecord(cf_cu_event event, cf_cu_stream stream) {
     NEED_CONTEXT();
     (void)event;
-    (void)stream;
+    note(stream);
     return 0;
 }
 cf_cu_result cuEventSynchronize(cf_cu_event event) {
     NEED_CONTEXT();
-    (void)event;
     ++fake_cuda_state.waits;
+    fake_cuda_state.waited_for = event;
     return 0;
 }
 cf_cu_result cuEventElapsedTime(float *ms, cf_cu_event start, cf_cu_event end) {

@@ -15,6 +15,11 @@ typedef struct fake_cuda {
     const void *special;
     unsigned long long attribute[32];
     const void *foreign_stream; /* of another context */
+    /* The stream that a test expects; how many launches, copies, fills and events went to another one; the event that the host waited
+     * for last. */
+    const void *expected_stream;
+    atomic_int elsewhere;
+    void *_Atomic waited_for;
 } fake_cuda;
 
 /* Of fake_cublas_state: handles that exist, batches of products that were computed so far, and what the last handle that was
