@@ -2,6 +2,7 @@
 #include "fbfft_cases.h"
 
 #include "harness.h"
+#include "support/selection.h"
 #include "tensor.h"
 
 #include <setjmp.h>
@@ -26,7 +27,8 @@ fft_case *fft_list_add(fft_list *list, fbfft_desc desc, int64_t batch) {
         list->cases = realloc(list->cases, (size_t)list->capacity * sizeof *list->cases);
         assert_non_null(list->cases);
     }
-    list->cases[list->count] = (fft_case){.desc = desc, .batch = batch, .must = !may_be_refused(&desc)};
+    list->cases[list->count] = (fft_case){
+        .desc = desc, .batch = batch, .must = !may_be_refused(&desc), .seed = test_seed()};
     return &list->cases[list->count++];
 }
 
@@ -50,7 +52,7 @@ int fft_list_check(fft_list *list, const char *what, const cf_gpu *gpu, conv_fft
         supported += o->supported;
         if (!o->ok) {
             ++bad;
-            print_error("case %d: %s\n", i, o->text);
+            print_error("case %d: %s\n    replay: %s\n", i, o->text, o->replay);
         } else if (o->supported &&
                    (worst < 0 || o->error * outcomes[worst].tolerance > outcomes[worst].error * o->tolerance)) {
             worst = i;
@@ -255,10 +257,12 @@ fft_case fft_random_case(uint64_t seed, int64_t most_points) {
 }
 
 void fft_add_random(fft_list *list, uint64_t count, int64_t most_points) {
-    const uint64_t seed = environment_number("CONV_FFT_TEST_SEED", 1);
+    const uint64_t seed = test_seed();
     for (uint64_t i = 0; i < count; ++i) {
         const fft_case c = fft_random_case(seed + i, most_points);
         fft_case *const added = fft_list_add(list, c.desc, c.batch);
+        added->random = true;
+        added->seed = seed + i;
         added->in_shift = c.in_shift;
         added->out_shift = c.out_shift;
     }

@@ -37,7 +37,7 @@ void fft_add_windows(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype);
 
 /* Any of it, of at most so many points of the basis. */
 fft_case fft_random_case(uint64_t seed, int64_t most_points);
-/* `count` of them, from seeds CONV_FFT_TEST_SEED on (1 if that is not set). */
+/* `count` of them, from seeds test_seed() on. */
 void fft_add_random(fft_list *list, uint64_t count, int64_t most_points);
 
 #endif

@@ -2,6 +2,7 @@
 #include "fbfft_rules.h"
 
 #include "ref/dtype.h"
+#include "support/selection.h"
 #include "tensor.h"
 
 #include <math.h>
@@ -40,7 +41,7 @@ fft_bench fft_bench_create(const cf_gpu *gpu, conv_fft_context *context, const f
                       .batch = batch};
     b.run.in = b.in = test_alloc((size_t)b.run.in_bytes);
     b.run.out = test_alloc((size_t)b.run.out_bytes);
-    fft_random_input(&b.shape, 3, batch, b.in);
+    fft_random_input(&b.shape, test_seed() + 3, batch, b.in);
     return b;
 }
 
@@ -153,7 +154,7 @@ void fft_check_linearity(const cf_gpu *gpu, conv_fft_context *context, const fbf
     const int64_t count = count_numbers(&b, false), parts = fft_in_numbers(&b.shape), each = fft_in_count(&b.shape);
     fft_bench_run(&b);
     double *const first_in = numbers(&b, true), *const first = numbers(&b, false);
-    fft_random_input(&b.shape, 4, b.run.batch, b.in);
+    fft_random_input(&b.shape, test_seed() + 4, b.run.batch, b.in);
     fft_bench_run(&b);
     double *const combined = numbers(&b, false);
     for (int64_t i = 0; i < count; ++i)

@@ -2,9 +2,12 @@
 #include "harness.h"
 
 #include "ref/dtype.h"
+#include "support/selection.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -164,13 +167,43 @@ void case_begin(const char *text, const char *replay) {
     snprintf(current_replay, sizeof current_replay, "%s", replay);
 }
 
+static void print_replay(void) {
+    const char *const count = getenv("CONV_FFT_TEST_COUNT");
+    fprintf(stderr, "replay: CONV_FFT_TEST_SEED=%" PRIu64 " %s%s%s%s\n", test_seed(),
+            count && *count ? "CONV_FFT_TEST_COUNT=" : "", count ? count : "", count && *count ? " " : "",
+            program_invocation_short_name);
+}
+
+static void print_replay_of(int status, void *unused) {
+    (void)unused;
+    if (status != 0)
+        print_replay();
+}
+
+/* A sanitizer that has found something ends the program at once, but calls this. */
+__attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)(void));
+
+static void prepare_replay(void) {
+    on_exit(print_replay_of, NULL);
+    if (__sanitizer_set_death_callback)
+        __sanitizer_set_death_callback(print_replay);
+}
+
+void replay_on_failure(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare_replay);
+}
+
 bool case_fail(const char *format, ...) {
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: %s\n", text, current_case, current_replay);
+    char seed[64] = "";
+    if (!strstr(current_replay, "CONV_FFT_TEST_SEED"))
+        snprintf(seed, sizeof seed, "CONV_FFT_TEST_SEED=%" PRIu64 " ", test_seed());
+    fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: %s%s\n", text, current_case, seed, current_replay);
     failures++;
     return false;
 }

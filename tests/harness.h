@@ -27,6 +27,9 @@ void tolerate_fast_math(void);
 /** Least share of non-zeros in an expected tensor that proves something. */
 #define DEFAULT_SHARE 0.25
 
+/** The smaller of two amounts of work under sanitizers, where everything takes five to ten times as long. */
+#define TEST_AMOUNT(plain, sanitized) (TEST_SANITIZED ? (sanitized) : (plain))
+
 typedef struct comparison {
     bool ok;
     double norm_ratio;    /* ||y - y64|| / (eps * ||mag||); passes up to tolerance.norm */
@@ -48,6 +51,8 @@ bool compare_products(double a, double b, double bound_for_one_eps, double limit
 void case_begin(const char *text, const char *replay);
 /** Print a failure and count it. Always false. */
 bool case_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** If this program fails, its last line is the command that repeats it. */
+void replay_on_failure(void);
 /** Failures since the program started. */
 int case_failures(void);
 /** Number in an environment variable; `value` if it is not set. */

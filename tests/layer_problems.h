@@ -11,7 +11,7 @@ bool check_named_problem(const named_problem *named);
 /** The random problem of this seed in all passes, with random options. */
 void check_random_problem(uint64_t seed);
 
-/** Random problems from CONV_FFT_TEST_SEED (1) on, CONV_FFT_TEST_COUNT (`count`) of them, until there are too many
+/** Random problems from test_seed() on, CONV_FFT_TEST_COUNT (`count`) of them, until there are too many
  * failures. False if there was a failure. Prints what has been covered. */
 bool check_random_problems(uint64_t count);
 

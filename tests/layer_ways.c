@@ -104,7 +104,7 @@ static void check_tiled(int64_t i, void *unused) {
     (void)unused;
     const int64_t way = i % WAYS, number = i / WAYS;
     const conv_fft_problem p = test_problem(tiled_problems[number].line);
-    generator g = generator_create((uint64_t)number);
+    generator g = test_generator((uint64_t)number);
     layer l = layer_create(&p, &g);
     for (int64_t tiles = 1; tiles <= tiled_problems[number].tiles; tiles++) {
         strategies s;
@@ -175,7 +175,7 @@ static void check_cut(int64_t i, void *unused) {
             case_fail("no basis for %d tiles and %d segments", (int)tiles, (int)segments[way % 3]);
         return;
     }
-    generator g = generator_create((uint64_t)number);
+    generator g = test_generator((uint64_t)number);
     layer l = layer_create(&p, &g);
     const strategies one_row = with_chunk(&s, "1", "1"), few_rows = with_chunk(&s, "5", "2");
     check_forced(&l, &s);
@@ -203,7 +203,7 @@ void ways_chunked(void **state) {
                                         "in=4x2x8x7x6 out=3 kernel=3x3x3 dtype=fp64"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         const conv_fft_problem p = test_problem(lines[i]);
-        generator g = generator_create(i);
+        generator g = test_generator(i);
         layer l = layer_create(&p, &g);
         conv_fft_plan_options options;
         conv_fft_plan_options_init(&options);
@@ -232,7 +232,7 @@ void ways_forced_chunks(void **state) {
     NEED_DEVICE(state);
     static const char *const numbers[] = {"0", "1", "2", "3", "5", "9"};
     const conv_fft_problem p = test_problem("in=5x6x12x13 out=6 kernel=3x4 pad=1 groups=3");
-    generator g = generator_create(3);
+    generator g = test_generator(3);
     layer l = layer_create(&p, &g);
     const strategies start = chosen_strategies(device_context(), &p);
     for (int rows = 0; rows < 6; rows++)

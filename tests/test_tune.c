@@ -161,7 +161,7 @@ static void tuned_layers_are_right(void **state) {
         for (int mode = CONV_FFT_TUNE_MEASURE; mode <= (i < 2 ? CONV_FFT_TUNE_EXHAUSTIVE : CONV_FFT_TUNE_MEASURE);
              ++mode) {
             const conv_fft_plan_options options = options_of((conv_fft_tuning)mode);
-            generator g = generator_create(i);
+            generator g = test_generator(i);
             layer l = layer_create(&p, &g);
             conv_fft_plan *plan = test_plan(context, &p, &options);
             assert_non_null(plan);
@@ -314,7 +314,7 @@ static void kept_spectra(void **state) {
     conv_fft_plan_options options = options_of(CONV_FFT_TUNE_MEASURE);
     options.keep = CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W;
     const conv_fft_problem p = test_problem(small_line);
-    generator g = generator_create(5);
+    generator g = test_generator(5);
     layer l = layer_create(&p, &g);
     for (int i = 0; i < 2; ++i) {
         conv_fft_plan *plan = test_plan(context, &p, &options);
