@@ -151,8 +151,13 @@ static conv_fft_status make_transform(void *argument) {
     return status;
 }
 
-/* Under sanitizers every seventh allocation fails, from one of the first seven on that the seed chooses; with a share of 100 %, each. */
-static int step_of_failures(void) { return TEST_AMOUNT(1, 7) == 1 || test_share() == 100 ? 1 : 7; }
+/* Each allocation fails, but under sanitizers every seventh, and of searches that make the same ones for candidate after candidate every
+ * third: which ones, the seed decides. With a share of 100 % it is each one everywhere. */
+static int step_of_failures(int count) {
+    if (test_share() == 100)
+        return 1;
+    return TEST_AMOUNT(1, 7) * (count > 100 ? 3 : 1);
+}
 
 /* How many allocations the call makes. */
 static int count_allocations(make_and_undo call, void *argument) {
@@ -167,7 +172,7 @@ static int count_allocations(make_and_undo call, void *argument) {
 
 /* Fail allocation 0, 1, 2, .. of those that the call makes. */
 static void fail_each(make_and_undo call, void *argument, bool persistently) {
-    const int count = count_allocations(call, argument), step = step_of_failures();
+    const int count = count_allocations(call, argument), step = step_of_failures(count);
     replay_on_failure();
     for (int number = (int)(test_seed() % (uint64_t)step); number < count; number += step) {
         arm(number, persistently);
