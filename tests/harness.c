@@ -171,6 +171,11 @@ void case_begin(const char *text, const char *replay) {
     snprintf(current_replay, sizeof current_replay, "%s", replay);
 }
 
+bool case_in_turn(int64_t i, int64_t step) {
+    replay_on_failure();
+    return test_share() == 100 || (uint64_t)i % (uint64_t)step == test_seed() % (uint64_t)step;
+}
+
 static void print_replay(void) {
     const char *const count = getenv("CONV_FFT_TEST_COUNT");
     fprintf(stderr, "replay: CONV_FFT_TEST_SEED=%" PRIu64 " %s%s%s%s\n", test_seed(),

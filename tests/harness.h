@@ -51,6 +51,8 @@ bool compare_products(double a, double b, double bound_for_one_eps, double limit
 void case_begin(const char *text, const char *replay);
 /** Print a failure and count it. Always false. */
 bool case_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** Whether this run takes case `i`: every `step`-th one from one on that the seed chooses, or all of them with a share of 100 %. */
+bool case_in_turn(int64_t i, int64_t step);
 /** If this program fails, its last line is the command that repeats it. */
 void replay_on_failure(void);
 /** Failures since the program started. */
