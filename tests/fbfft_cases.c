@@ -27,8 +27,8 @@ fft_case *fft_list_add(fft_list *list, fbfft_desc desc, int64_t batch) {
         list->cases = realloc(list->cases, (size_t)list->capacity * sizeof *list->cases);
         assert_non_null(list->cases);
     }
-    list->cases[list->count] = (fft_case){
-        .desc = desc, .batch = batch, .must = !may_be_refused(&desc), .seed = test_seed()};
+    list->cases[list->count] =
+        (fft_case){.desc = desc, .batch = batch, .must = !may_be_refused(&desc), .seed = test_seed()};
     return &list->cases[list->count++];
 }
 

@@ -131,7 +131,8 @@ static void load(const cf_axis_window *w, place p, int64_t basis, const int64_t 
 }
 
 /* elements[..] += tile; stores[..] counts the stores. */
-static void store(const cf_axis_window *w, place p, int64_t basis, const int64_t *tile, int64_t *elements, int *stores) {
+static void store(const cf_axis_window *w, place p, int64_t basis, const int64_t *tile, int64_t *elements,
+                  int *stores) {
     int64_t index[MAX_BASIS];
     cf_window_fill(w, p.tile, p.shift, p.phase, index);
     for (int64_t e = 0; e < w->count; ++e) {
