@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cases.h"
 
+#include "harness.h"
 #include "ref/conv.h"
+#include "support/selection.h"
 #include "tensor.h"
 
 #include <glob.h>
@@ -18,6 +20,11 @@ static uint64_t mix(uint64_t z) {
 
 /* Mixed, or the generators of neighbouring seeds would run through the same numbers. */
 generator generator_create(uint64_t seed) { return (generator){mix(seed + 1)}; }
+
+generator test_generator(uint64_t number) {
+    replay_on_failure();
+    return generator_create(mix(test_seed()) + number);
+}
 
 uint64_t random_bits(generator *g) { return mix(g->state += 0x9E3779B97F4A7C15u); }
 

@@ -13,6 +13,8 @@ typedef struct generator {
 } generator;
 
 generator generator_create(uint64_t seed);
+/** Part `number` of a program's random values: other ones with every CONV_FFT_TEST_SEED. A program that fails then says how it is replayed. */
+generator test_generator(uint64_t number);
 uint64_t random_bits(generator *g);
 /** low..high, both included. */
 int64_t random_int(generator *g, int64_t low, int64_t high);

@@ -29,7 +29,8 @@ fft_case *fft_list_add(fft_list *list, fbfft_desc desc, int64_t batch) {
         list->cases = realloc(list->cases, (size_t)list->capacity * sizeof *list->cases);
         assert_non_null(list->cases);
     }
-    list->cases[list->count] = (fft_case){.desc = desc, .batch = batch, .must = !may_be_refused(&desc)};
+    list->cases[list->count] =
+        (fft_case){.desc = desc, .batch = batch, .must = !may_be_refused(&desc), .seed = test_seed()};
     return &list->cases[list->count++];
 }
 
@@ -47,7 +48,7 @@ static void check_of(int64_t i, void *argument) {
     c.must = c.must || !run->gpu;
     fft_check_case(run->gpu, run->context, &c, &run->outcomes[i]);
     if (!run->outcomes[i].ok) {
-        case_begin(run->outcomes[i].text, program_invocation_short_name);
+        case_begin(run->outcomes[i].text, run->outcomes[i].replay);
         case_fail("a transform");
     }
 }
@@ -293,6 +294,8 @@ void fft_add_random(fft_list *list, uint64_t count, int64_t most_points) {
     for (uint64_t i = 0; i < count; ++i) {
         const fft_case c = fft_random_case(seed + i, most_points);
         fft_case *const added = fft_list_add(list, c.desc, c.batch);
+        added->random = true;
+        added->seed = seed + i;
         added->in_shift = c.in_shift;
         added->out_shift = c.out_shift;
     }

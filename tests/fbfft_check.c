@@ -8,6 +8,7 @@
 #include "ref/dtype.h"
 #include "tensor.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,8 +170,8 @@ static void judge(const fft_shape *s, const fft_run *r, uint64_t seed, fft_outco
 static void run_case(const cf_gpu *gpu, const fbfft_plan *plan, const fft_case *c, fft_outcome *outcome,
                      char text[FFT_TEXT_BYTES]) {
     const fft_shape s = fft_shape_of(&c->desc);
-    const uint64_t seed =
-        (uint64_t)(s.basis[0] * 1000003 + s.basis[1] * 10007 + s.basis[2] * 101 + s.points[2] * 31 + c->batch);
+    const uint64_t seed = c->seed * 0x9E3779B97F4A7C15u + (uint64_t)(s.basis[0] * 1000003 + s.basis[1] * 10007 +
+                                                                     s.basis[2] * 101 + s.points[2] * 31 + c->batch);
     const bool complex_signal = c->desc.kind == FBFFT_C2C_FORWARD || c->desc.kind == FBFFT_C2C_INVERSE;
     const int in_numbers = complex_signal || c->desc.kind == FBFFT_C2R ? 2 : 1,
               out_numbers = complex_signal || c->desc.kind == FBFFT_R2C ? 2 : 1;
@@ -206,6 +207,8 @@ void fft_check_case(const cf_gpu *gpu, conv_fft_context *context, const fft_case
     fft_describe(&c->desc, name, sizeof name);
     snprintf(outcome->text, sizeof outcome->text, "%s batch %lld shifts %d, %d: %s", name, (long long)c->batch,
              c->in_shift, c->out_shift, text);
+    snprintf(outcome->replay, sizeof outcome->replay, "CONV_FFT_TEST_SEED=%llu %s%s", (unsigned long long)c->seed,
+             c->random ? "CONV_FFT_TEST_COUNT=1 " : "", program_invocation_short_name);
     fbfft_plan_destroy(plan);
 }
 

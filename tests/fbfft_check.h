@@ -28,12 +28,15 @@ typedef struct fft_case {
     int64_t batch;
     int in_shift, out_shift; /* in numbers of the memory's type */
     bool must;               /* be supported */
+    bool random;             /* of its seed alone */
+    uint64_t seed;           /* of the values; of the whole case, if it is random */
 } fft_case;
 
 typedef struct fft_outcome {
     bool ok, supported;
     double error, tolerance;
     char text[2 * FFT_TEXT_BYTES + 128]; /* the case, and what is wrong */
+    char replay[128];
 } fft_outcome;
 
 /* Makes the plan, runs it on random planes, and compares a sample of them; all outputs must be finite, and nothing else of

@@ -27,6 +27,9 @@ void tolerate_fast_math(void);
 /** Least share of non-zeros in an expected tensor that proves something. */
 #define DEFAULT_SHARE 0.25
 
+/** The smaller of two amounts of work under sanitizers, where everything takes five to ten times as long. */
+#define TEST_AMOUNT(plain, sanitized) (TEST_SANITIZED ? (sanitized) : (plain))
+
 typedef struct comparison {
     bool ok;
     double norm_ratio;    /* ||y - y64|| / (eps * ||mag||); passes up to tolerance.norm */
@@ -50,6 +53,10 @@ void case_begin(const char *text, const char *replay);
 void case_name(const char *name);
 /** Print a failure and count it. Always false. */
 bool case_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** Whether this run takes case `i`: every `step`-th one from one on that the seed chooses, or all of them with a share of 100 %. */
+bool case_in_turn(int64_t i, int64_t step);
+/** If this program fails, its last line is the command that repeats it. */
+void replay_on_failure(void);
 /** Failures since the program started. */
 int case_failures(void);
 /** Number in an environment variable; `value` if it is not set. */

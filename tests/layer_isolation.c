@@ -97,7 +97,7 @@ static const char *const every_way[] = {"in=5x3x9x10 out=4 kernel=3x3 pad=1",
 
 /* Sample `bad` of x and gy is spoiled; every other sample of y and gx keeps its bits. */
 void check_isolation(const conv_fft_problem *p, const conv_fft_plan_options *options) {
-    generator g = generator_create(21);
+    generator g = test_generator(21);
     layer l = layer_create(p, &g);
     conv_fft_plan *plan = plan_of(p, options);
     run_all(&l, plan, 0);
@@ -168,7 +168,7 @@ void property_isolation(void **state) {
 
 /* The same bits again, from a workspace that held something else. */
 void check_determinism(const conv_fft_problem *p, const conv_fft_plan_options *options) {
-    generator g = generator_create(22);
+    generator g = test_generator(22);
     layer l = layer_create(p, &g);
     conv_fft_plan *plan = plan_of(p, options);
     run_all(&l, plan, 0);
@@ -241,7 +241,7 @@ static void check_spread_of(const conv_fft_problem *p, const conv_fft_plan_optio
     enum {
         POSITIONS = 7
     };
-    generator g = generator_create(23);
+    generator g = test_generator(23);
     layer l = layer_create(p, &g);
     conv_fft_plan *plan = plan_of(p, options);
     check_tiles(plan, CONV_FFT_FORWARD, tiles, p);

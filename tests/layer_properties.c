@@ -40,7 +40,7 @@ void property_linearity(void **state) {
     NEED_DEVICE(state);
     const conv_fft_problem p =
         test_problem("in=2x4x13x14 out=6 kernel=5x4 pad=2:1 mode=reflect stride=1x2 groups=2 dtype=fp64");
-    generator g = generator_create(11);
+    generator g = test_generator(11);
     layer l = layer_create(&p, &g);
     conv_fft_plan *plan = plan_of(&p, NULL);
     const int64_t n = l.x.tensor.count, m = l.y.tensor.count;
@@ -92,7 +92,7 @@ static void check_impulse(layer *l, const conv_fft_plan *plan, int64_t sample, i
 void property_impulse(void **state) {
     NEED_DEVICE(state);
     const conv_fft_problem p = test_problem("in=2x3x37 out=4 kernel=6 pad=4:2");
-    generator g = generator_create(12);
+    generator g = test_generator(12);
     layer l = layer_create(&p, &g);
     conv_fft_plan *plan = plan_of(&p, NULL);
     for (int64_t position = 0; position < p.input[0]; position++)
@@ -108,7 +108,7 @@ void property_shift(void **state) {
         D = 21
     };
     const conv_fft_problem p = test_problem("in=2x3x21 out=4 kernel=6 pad=3:2 mode=circular dtype=fp64");
-    generator g = generator_create(13);
+    generator g = test_generator(13);
     layer l = layer_create(&p, &g);
     conv_fft_plan *plan = plan_of(&p, NULL);
     double moved[2 * 3 * D], expected[2 * 4 * D];
@@ -133,7 +133,7 @@ void property_accumulate(void **state) {
     NEED_DEVICE(state);
     const conv_fft_problem p =
         test_problem("in=3x4x9x10 out=6 kernel=3x4 pad=1 groups=2 mode=replicate dtype=bf16 gw=fp32");
-    generator g = generator_create(4);
+    generator g = test_generator(4);
     layer l = layer_create(&p, &g);
     conv_fft_plan *plan = plan_of(&p, NULL);
     for (unsigned flags = 0; flags <= 7; flags++) /* the checks put NaN where nothing is added */
@@ -151,7 +151,7 @@ void property_repeated_input(void **state) {
     conv_fft_problem p = test_problem("in=3x4x12 out=5 kernel=5 pad=2");
     const int64_t x[] = {0, 12, 1}, w[] = {0, 5, 1}, y[] = {60, 12, 1}, gy[] = {60, 0, 1};
     memcpy(p.x_stride, x, sizeof x);
-    generator g = generator_create(5);
+    generator g = test_generator(5);
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
 

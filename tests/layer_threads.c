@@ -105,7 +105,7 @@ void threads_share_plan(conv_fft_context *context, const char *line, const char 
 
 void threads_share_forced(conv_fft_context *context, const char *line, const strategies *s) {
     const conv_fft_problem p = test_problem(line);
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     layer l = layer_create(&p, &g);
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
@@ -148,7 +148,7 @@ static void *create_plans(void *argument) {
 
 void threads_make_plans(conv_fft_context *context) {
     const conv_fft_problem p = test_problem("in=2x6x12x12 out=6 kernel=3x3 pad=1");
-    generator g = generator_create(2);
+    generator g = test_generator(2);
     layer l = layer_create(&p, &g);
     conv_fft_plan *plan = test_plan(context, &p, NULL);
     assert_non_null(plan);

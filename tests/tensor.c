@@ -66,6 +66,10 @@ tensor tensor_create(conv_fft_dtype dtype, int dims, const int64_t *extent, cons
         t.stride[d] = dense ? t.count : stride[d];
         t.count *= extent[d];
     }
+    t.dense = true;
+    int64_t step = 1;
+    for (int d = dims - 1; d >= 0; step *= extent[d--])
+        t.dense = t.dense && t.stride[d] == step;
     int64_t span = t.count > 0;
     for (int d = 0; d < dims && t.count > 0; d++)
         span += (extent[d] - 1) * t.stride[d];
@@ -84,8 +88,8 @@ tensor tensor_copy(const tensor *t) {
 void tensor_destroy(tensor *t) { guarded_destroy(&t->memory); }
 
 void *tensor_at(const tensor *t, int64_t index) {
-    int64_t offset = 0;
-    for (int d = t->dims - 1; d >= 0; d--) {
+    int64_t offset = t->dense ? index : 0;
+    for (int d = t->dims - 1; d >= 0 && !t->dense; d--) {
         offset += index % t->extent[d] * t->stride[d];
         index /= t->extent[d];
     }
@@ -101,8 +105,11 @@ void tensor_set(tensor *t, const double *dense) {
 }
 
 void tensor_poison(tensor *t) {
+    unsigned char nan[sizeof(double)];
+    const size_t bytes = ref_dtype_size(t->dtype);
+    ref_store(t->dtype, nan, NAN);
     for (int64_t i = 0; i < t->count; i++)
-        ref_store(t->dtype, tensor_at(t, i), NAN);
+        memcpy(tensor_at(t, i), nan, bytes);
     guarded_remember(&t->memory);
 }
 
@@ -115,6 +122,8 @@ bool tensor_untouched(const tensor *t) { return guarded_untouched(&t->memory); }
 
 bool tensor_gaps_intact(const tensor *t) {
     const guarded *g = &t->memory;
+    if (t->dense)
+        return guarded_canaries_intact(g);
     unsigned char *now = test_alloc(g->total);
     memcpy(now, g->base, g->total);
     for (int64_t i = 0; i < t->count; i++) {

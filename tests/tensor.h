@@ -33,6 +33,7 @@ typedef struct tensor {
     int dims;
     int64_t extent[TENSOR_MAX_DIMS], stride[TENSOR_MAX_DIMS];
     int64_t count;
+    bool dense; /* in the dense order */
     guarded memory;
 } tensor;
 

@@ -266,7 +266,7 @@ static int run_child(const conv_fft_problem *p, layer *l, const conv_fft_plan *p
 static void test_forked_child(void **state) {
     (void)state;
     conv_fft_problem p;
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     size_t bytes = 0;
     assert_int_equal(conv_fft_problem_parse("in=4x16x32x32 out=32 kernel=9x9", &p, NULL, 0), CONV_FFT_SUCCESS);
     layer l = layer_create(&p, &g);
@@ -296,7 +296,7 @@ static int create_all(void **state) {
     (void)state;
     conv_fft_problem p;
     conv_fft_plan_options options;
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     context = test_context(0);
     if (conv_fft_problem_parse("in=3x4x9x10 out=6 kernel=3x4 pad=1 groups=2", &p, NULL, 0) != CONV_FFT_SUCCESS)
         return -1;

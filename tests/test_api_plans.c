@@ -197,7 +197,7 @@ static int create_all(void **state) {
     const char *line = "in=3x4x9x10 out=6 kernel=3x4 pad=1 groups=2";
     conv_fft_problem p;
     conv_fft_plan_options options;
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     context = test_context(0);
     if (conv_fft_problem_parse(line, &p, NULL, 0) != CONV_FFT_SUCCESS)
         return -1;

@@ -9,10 +9,11 @@
 #include <cmocka.h>
 
 #include "device.h"
+#include "harness.h"
 #include "layer_problems.h"
 
 enum {
-    COUNT = 2500
+    COUNT = TEST_AMOUNT(20000, 2000)
 };
 
 static void test_random_problems(void **state) {

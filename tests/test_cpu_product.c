@@ -112,7 +112,7 @@ static void products(void) {
                                          {5, 7, 3, 2},  {3, 40, 1, 1},   {2, 1, 1, 1},  {1, 33, 20, 17},
                                          {1, 2, 40, 3}, {4, 16, 16, 16}, {2, 5, 1, 19}, {2, 50, 18, 1},
                                          {3, 0, 2, 3},  {40, 6, 4, 5}};
-    generator g = generator_create(3);
+    generator g = test_generator(3);
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; ++i)
         for (int which = 0; which < 24; ++which) {
             const int64_t *e = extents[i];
@@ -134,7 +134,7 @@ static void test_products(void **state) {
 /* One large bin: its result is dealt out to the threads. */
 static void test_large_product(void **state) {
     (void)state;
-    generator g = generator_create(4);
+    generator g = test_generator(4);
     for (int kind = 0; kind < 3; ++kind)
         check_product(&g,
                       (cf_product_desc){.kind = (cf_product_kind)kind,
@@ -149,7 +149,7 @@ static void test_large_product(void **state) {
 static void long_sums(void) {
     for (int columns = 1; columns <= 3; columns += 2) {
         const int64_t rows = 100000;
-        generator g = generator_create(6);
+        generator g = test_generator(6);
         matrix m[3] = {matrix_create(&g, CONV_FFT_FP32, 1, 1, rows, columns),
                        matrix_create(&g, CONV_FFT_FP32, 1, 1, columns, columns),
                        matrix_create(&g, CONV_FFT_FP32, 1, 1, rows, columns)};
@@ -181,7 +181,7 @@ static void test_long_sums(void **state) {
 static void test_settings(void **state) {
     (void)state;
 #ifdef _OPENMP
-    generator g = generator_create(5);
+    generator g = test_generator(5);
     const int before = omp_get_max_threads();
     check_product(&g, (cf_product_desc){.variant = CF_PRODUCT_BLAS, .bins = 40, .in_columns = 20, .out_columns = 30}, 1,
                   25, false);

@@ -90,7 +90,7 @@ static void check_fold(generator *g, conv_fft_dtype dtype, conv_fft_padding mode
 static void test_fold(void **state) {
     (void)state;
     static const conv_fft_dtype dtypes[] = {CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_BF16, CONV_FFT_FP64};
-    generator g = generator_create(5);
+    generator g = test_generator(5);
     for (int i = 0; i < 64; ++i)
         check_fold(&g, dtypes[i / 4 % 4], (conv_fft_padding)(i % 4), (conv_fft_layout)(i / 16 % 2), i / 32 != 0);
 }
@@ -134,7 +134,7 @@ static void check_bias(generator *g, conv_fft_dtype dtype, conv_fft_dtype result
 
 static void test_bias(void **state) {
     (void)state;
-    generator g = generator_create(6);
+    generator g = test_generator(6);
     for (int i = 0; i < 8; ++i) {
         const conv_fft_layout layout = (conv_fft_layout)(i % 2);
         const bool accumulate = i / 2 % 2 != 0;

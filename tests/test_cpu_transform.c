@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU's transforms, with every set of kernels that this CPU runs: all lengths, several axes, random windows and crops. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,8 @@
 #include <cmocka.h>
 
 #include "cpu_check.h"
+#include "harness.h"
+#include "support/selection.h"
 #include "tensor.h"
 
 #include <math.h>
@@ -22,7 +25,7 @@ static bool is_basis(int64_t n) {
 }
 
 static void check_basis(const int64_t basis[3], conv_fft_dtype dtype, int64_t channels) {
-    generator g = generator_create((uint64_t)(basis[0] * 1000003 + basis[1] * 1009 + basis[2]));
+    generator g = test_generator((uint64_t)(basis[0] * 1000003 + basis[1] * 1009 + basis[2]));
     setting s = simple_setting(basis, dtype, 1, channels);
     complete_whole(&s, CONV_FFT_CHANNELS_FIRST);
     const double error = forward_error(device, &s, &g);
@@ -55,30 +58,39 @@ static void several_axes(void) {
         check_basis(large[i], CONV_FFT_FP32, 1);
 }
 
+/* Case i of a run has the seed CONV_FFT_TEST_SEED + i, so that it is replayed with that seed and a count of 1. */
+static uint64_t count_of_random(void) { return environment_number("CONV_FFT_TEST_COUNT", 2000); }
+
+static void fail_random(uint64_t seed, double error) {
+    fail_msg("%s: error %g; replay: CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_COUNT=1 test_cpu_transform",
+             device->kernels->name, error, seed);
+}
+
 static void random_windows(void) {
-    const uint64_t seed = 1;
-    for (uint64_t i = 0; i < 250; ++i) {
-        generator g = generator_create(seed + i);
+    const uint64_t first = test_seed(), count = count_of_random();
+    for (uint64_t seed = first; seed != first + count; ++seed) {
+        generator g = generator_create(seed);
         const setting s = random_setting(&g, false, false);
         const double error = forward_error(device, &s, &g);
         if (!(error <= spectrum_tolerance(&s)))
-            fail_msg("%s, case %d: error %g", device->kernels->name, (int)i, error);
+            fail_random(seed, error);
     }
 }
 
 static void random_crops(void) {
-    for (uint64_t i = 0; i < 250; ++i) {
-        generator g = generator_create(1000 + i);
+    const uint64_t first = test_seed(), count = count_of_random();
+    for (uint64_t seed = first; seed != first + count; ++seed) {
+        generator g = generator_create(seed);
         const bool ordered = random_once_in(&g, 3);
         const setting s = random_setting(&g, true, ordered);
         if (!check_inverse(device, &s, &g, !ordered && random_once_in(&g, 2), ordered || random_once_in(&g, 2)))
-            fail_msg("%s, case %d", device->kernels->name, (int)i);
+            fail_random(seed, NAN);
     }
 }
 
 /* A NaN in one plane leaves the bits of every other one. */
 static void isolation(void) {
-    generator g = generator_create(7);
+    generator g = test_generator(7);
     setting s = simple_setting((int64_t[3]){1, 12, 10}, CONV_FFT_FP32, 4, 5);
     complete_whole(&s, CONV_FFT_CHANNELS_LAST);
     const size_t count = (size_t)(s.block.group_stride) * 2, bytes = count * sizeof(float);
@@ -114,7 +126,7 @@ static void isolation(void) {
 
 /* A spectrum that is large enough to be written past the caches, against the same in two smaller halves. */
 static void large_spectrum(void) {
-    generator g = generator_create(8);
+    generator g = test_generator(8);
     setting s = simple_setting((int64_t[3]){1, 16, 16}, CONV_FFT_FP32, 600, 16);
     complete_whole(&s, CONV_FFT_CHANNELS_FIRST);
     const size_t bytes = (size_t)(s.desc.spectrum.bins * s.planes) * 2 * sizeof(float);

@@ -214,7 +214,7 @@ static void check_calls(conv_fft_context *context, const char *line, int keep,
                         void (*call)(layer *, const conv_fft_plan *), int least) {
     fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
     const conv_fft_problem p = test_problem(line);
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     layer l = layer_create(&p, &g);
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
@@ -308,7 +308,7 @@ static void joint_backward(void **state) {
     };
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     const conv_fft_problem p = test_problem(lines[0]);
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     layer l = layer_create(&p, &g);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         conv_fft_plan_options options;
@@ -344,7 +344,7 @@ static void joint_backward_planes(void **state) {
         {"in=3x40x20x16 out=3 kernel=5x5 pad=2 layout=last", fused, 0},
     };
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const conv_fft_problem p = test_problem(cases[i].line);
         layer l = layer_create(&p, &g);
@@ -368,7 +368,7 @@ static void product_variants(void **state) {
     static const char *const variants[] = {"blas", "loop", "tensor"};
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     const conv_fft_problem p = test_problem(lines[0]);
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     layer l = layer_create(&p, &g);
     strategies s = chosen_strategies(context, &p);
     int launched[3], multiplied[3];

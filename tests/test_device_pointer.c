@@ -110,7 +110,7 @@ static void layers(void **state) {
     const size_t bytes[] = {
         2 * 2 * 8 * 12 * 13, 2 * 16 * 8 * 9, 2 * 16, 2 * 2 * 16 * 12 * 13, 2 * 2 * 16 * 12 * 13, 2 * 2 * 8 * 12 * 13,
         4 * 16 * 8 * 9,      4 * 16,         0};
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     layer l = layer_create(&p, &g);
     conv_fft_plan *plan = test_plan(context, &p, NULL);
     assert_non_null(plan);
@@ -155,7 +155,7 @@ static void layers(void **state) {
 static void layers_streams(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_PLAIN, *state, false);
     const conv_fft_problem p = test_problem("in=2x8x12x13 out=16 kernel=3x3 pad=1");
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     layer l = layer_create(&p, &g);
     conv_fft_plan *plan = test_plan(context, &p, NULL);
     assert_non_null(plan);

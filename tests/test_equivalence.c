@@ -13,7 +13,7 @@
 static void thread_counts(void **state) {
     (void)state;
     const conv_fft_problem p = test_problem("in=5x6x13x14 out=6 kernel=5x4 pad=2 groups=2");
-    generator g = generator_create(6);
+    generator g = test_generator(6);
     layer l = layer_create(&p, &g);
     for (int threads = 1; threads <= 5; threads += 2) {
         conv_fft_context *own = test_context(threads);

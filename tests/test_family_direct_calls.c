@@ -62,7 +62,7 @@ static conv_fft_status weights(const conv_fft_plan *plan, layer *l, guarded *ws,
 /* Biases and old contents go through beta where the algorithm can, else through a kernel. */
 static void check_calls(conv_fft_context *context, const char *algorithm, bool adds) {
     const conv_fft_problem p = test_problem(DENSE);
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     tensor_align(64);
     layer l = layer_create(&p, &g);
     conv_fft_plan *plan = good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, algorithm);
@@ -107,7 +107,7 @@ static void calls(void **state) {
 static void old_calls(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     const conv_fft_problem p = test_problem(DENSE);
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     tensor_align(64);
     layer l = layer_create(&p, &g);
     conv_fft_plan *plan = good_forced_plan(context, DENSE, CONV_FFT_FORWARD, ALGORITHM "old:FFT_TILING:fma");

@@ -147,7 +147,7 @@ static void calls(void **state) {
     } cases[] = {{"reference basis=16x16 chunk=0", 1}, {"reference basis=16x16 chunk=2", 3}};
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     const conv_fft_problem p = test_problem(DENSE);
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     layer l = layer_create(&p, &g);
     for (int i = 0; i < 2; i++) {
         conv_fft_plan *plan = good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, cases[i].chunk);

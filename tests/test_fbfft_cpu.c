@@ -63,7 +63,7 @@ static void windows(void **state) {
 static void random_cases(void **state) {
     (void)state;
     fft_list list = {.one_by_one = true};
-    fft_add_random(&list, environment_number("CONV_FFT_TEST_COUNT", 400), 4096);
+    fft_add_random(&list, environment_number("CONV_FFT_TEST_COUNT", TEST_AMOUNT(2000, 400)), 4096);
     fft_list_check(&list, "random", NULL, context);
 }
 

@@ -175,8 +175,8 @@ static conv_fft_problem resolved(conv_fft_problem p) {
  * line. */
 static void test_round_trip(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 500; seed++) {
-        generator g = generator_create(seed);
+    for (uint64_t i = 0; i < 5000; i++) {
+        generator g = test_generator(i);
         const conv_fft_problem p = random_problem(&g, 1e6);
         char line[512], again[512];
         assert_int_equal(conv_fft_problem_format(&p, line, sizeof line), CONV_FFT_SUCCESS);

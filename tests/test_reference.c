@@ -112,7 +112,7 @@ static void test_circular_theorem(void **state) {
     p.pad_after[0] = N - 1;
     p.padding = CONV_FFT_PAD_CIRCULAR;
     const ref_shape s = ref_shape_of(&p);
-    generator g = generator_create(1);
+    generator g = test_generator(1);
     double x[N], w[N], y[N], cx[2 * N], cw[2 * N], fx[2 * N], fw[2 * N];
     random_values(&g, N, x);
     random_values(&g, N, w);
@@ -136,8 +136,8 @@ static void test_circular_theorem(void **state) {
 /* <gy, y> = <gx, x> = <gw, w> over the random problems, so that the gradients belong to the forward pass. */
 static void test_reference_is_adjoint(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 100; seed++) {
-        generator g = generator_create(seed);
+    for (uint64_t number = 0; number < 500; number++) {
+        generator g = test_generator(number);
         const conv_fft_problem p = random_problem(&g, 1e5);
         const ref_shape s = ref_shape_of(&p);
         const int64_t nx = ref_input_count(&s), nw = ref_weight_count(&s), ny = ref_output_count(&s);

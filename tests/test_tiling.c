@@ -3,6 +3,7 @@
  * The tile geometry against the definition of the layer, on one axis, in integers: every operand is loaded through its windows
  * into a basis, multiplied by plain circular correlation, and stored through its windows. Exact or wrong.
  */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +13,11 @@
 #include <cmocka.h>
 
 #include "autotune/space.h"
+#include "cases.h"
 #include "core/arith.h"
 #include "core/spectrum.h"
+#include "harness.h"
+#include "support/selection.h"
 #include "tiling/tiling.h"
 
 enum {
@@ -21,10 +25,28 @@ enum {
     MAX_BASIS = 512
 };
 
-static uint64_t state;
-static int64_t pick(int64_t low, int64_t high) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return low + (int64_t)((state >> 33) % (uint64_t)(high - low + 1));
+/* Of the case under way. Case i of a run has the seed CONV_FFT_TEST_SEED + i, so that it is replayed with that seed and a count of 1. */
+static generator state;
+static uint64_t current;
+static bool under_way;
+static int64_t pick(int64_t low, int64_t high) { return random_int(&state, low, high); }
+
+static uint64_t count_of(uint64_t usual) { return environment_number("CONV_FFT_TEST_COUNT", usual); }
+
+static void begin(uint64_t i) {
+    replay_on_failure();
+    current = test_seed() + i;
+    under_way = true;
+    state = generator_create(current);
+}
+
+/* After each test, failed or not. */
+static int print_failed(void **unused) {
+    (void)unused;
+    if (under_way)
+        print_error("replay: CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_COUNT=1 test_tiling\n", current);
+    under_way = false;
+    return 0;
 }
 
 /* The definition: index of x at a coordinate, or -1. */
@@ -96,7 +118,7 @@ typedef struct place {
     int64_t tile, shift, phase;
 } place;
 
-static void load(const cf_axis_window *w, place p, int64_t basis, const int64_t *tensor, int64_t *tile) {
+static void load(const cf_axis_window *w, place p, int64_t basis, const int64_t *elements, int64_t *tile) {
     int64_t index[MAX_BASIS];
     memset(tile, 0, (size_t)basis * sizeof *tile);
     assert_true(w->count <= MAX_BASIS);
@@ -105,12 +127,13 @@ static void load(const cf_axis_window *w, place p, int64_t basis, const int64_t 
         const int64_t position = w->first + e * w->spread;
         assert_true(position >= 0 && position < basis);
         if (index[e] >= 0)
-            tile[position] = tensor[index[e]];
+            tile[position] = elements[index[e]];
     }
 }
 
-/* tensor[..] += tile; stores[..] counts the stores. */
-static void store(const cf_axis_window *w, place p, int64_t basis, const int64_t *tile, int64_t *tensor, int *stores) {
+/* elements[..] += tile; stores[..] counts the stores. */
+static void store(const cf_axis_window *w, place p, int64_t basis, const int64_t *tile, int64_t *elements,
+                  int *stores) {
     int64_t index[MAX_BASIS];
     cf_window_fill(w, p.tile, p.shift, p.phase, index);
     for (int64_t e = 0; e < w->count; ++e) {
@@ -118,7 +141,7 @@ static void store(const cf_axis_window *w, place p, int64_t basis, const int64_t
         assert_true(position >= 0 && position < basis);
         if (index[e] < 0)
             continue;
-        tensor[index[e]] += tile[position];
+        elements[index[e]] += tile[position];
         ++stores[index[e]];
     }
 }
@@ -235,8 +258,9 @@ static void check_data(const layer *l, const cf_axis_grid *g) {
 static void geometry_equals_definition(void **unused) {
     (void)unused;
     int64_t one_tile = 0, tiled = 0, wrapped = 0, trimmed = 0, cut = 0, strided = 0;
-    for (uint64_t seed = 0; seed < 40000; ++seed) {
-        state = seed;
+    const uint64_t count = count_of(TEST_AMOUNT(200000, 40000));
+    for (uint64_t i = 0; i < count; ++i) {
+        begin(i);
         layer l;
         random_layer(&l);
         cf_axis_grid g = {0};
@@ -277,7 +301,12 @@ static void geometry_equals_definition(void **unused) {
         "          geometry: %lld one-tile grids, %lld of them shorter than the padded input, %lld tiled, %lld "
         "in segments, %lld of these with a stride\n",
         (long long)one_tile, (long long)wrapped, (long long)tiled, (long long)cut, (long long)strided);
-    assert_true(one_tile > 10000 && tiled > 5000 && wrapped > 500 && trimmed > 100 && cut > 4000 && strided > 2000);
+    under_way = false;
+    if (count >= 1000) { /* each kind has its share */
+        const int64_t all = (int64_t)count;
+        assert_true(4 * one_tile > all && 8 * tiled > all && 80 * wrapped > all && 400 * trimmed > all);
+        assert_true(10 * cut > all && 20 * strided > all);
+    }
 }
 
 static bool whole_pieces(const cf_axis_window *w, int64_t piece) {
@@ -394,8 +423,9 @@ static void segments(void **unused) {
 /* The elements of a row and phase stay the same where phases become tiles, in the order (shift or tile, phase). */
 static void phases_as_tiles(void **unused) {
     (void)unused;
-    for (uint64_t seed = 0; seed < 2000; ++seed) {
-        state = seed;
+    const uint64_t count = count_of(TEST_AMOUNT(20000, 2000));
+    for (uint64_t i = 0; i < count; ++i) {
+        begin(i);
         layer l;
         random_layer(&l);
         cf_axis_grid g = {.segments = pick(1, l.axis.kernel), .shift_dilation = pick(0, 1), .tiles = 1};
@@ -411,13 +441,15 @@ static void phases_as_tiles(void **unused) {
             assert_int_equal(cf_window_start(&rows, row % rows.tiles, row / rows.tiles, 0), start);
         }
     }
+    under_way = false;
 }
 
 /* The rules of the smallest basis are tight: one less is refused or wrong. Here: refused. */
 static void smaller_basis_is_refused(void **unused) {
     (void)unused;
-    for (uint64_t seed = 0; seed < 2000; ++seed) {
-        state = seed;
+    const uint64_t count = count_of(TEST_AMOUNT(20000, 2000));
+    for (uint64_t i = 0; i < count; ++i) {
+        begin(i);
         layer l;
         random_layer(&l);
         const cf_unit unit = cf_unit_make(&l.axis, false);
@@ -426,6 +458,7 @@ static void smaller_basis_is_refused(void **unused) {
             continue;
         assert_false(cf_grid_fits(&l.axis, &g, CF_ROLE_Y));
     }
+    under_way = false;
 }
 
 static void bases(void **unused) {
@@ -481,12 +514,12 @@ static void spectrum_sizes(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(geometry_equals_definition),
+        cmocka_unit_test_teardown(geometry_equals_definition, print_failed),
         cmocka_unit_test(rows_begin_where_pieces_do),
         cmocka_unit_test(lines_have_tiles_of_pieces),
         cmocka_unit_test(segments),
-        cmocka_unit_test(phases_as_tiles),
-        cmocka_unit_test(smaller_basis_is_refused),
+        cmocka_unit_test_teardown(phases_as_tiles, print_failed),
+        cmocka_unit_test_teardown(smaller_basis_is_refused, print_failed),
         cmocka_unit_test(bases),
         cmocka_unit_test(spectrum_sizes),
     };

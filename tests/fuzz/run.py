@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py PROGRAM SECONDS: run a libFuzzer program from the seeds and the dictionary beside this file. It fails if the program finds
-something, and also if coverage did not lead it: then its inputs would be noise, and no finding would mean nothing."""
+"""Run a libFuzzer program from the seeds and the dictionary beside this file. It fails if the program finds something, and also if coverage
+did not lead it: then its inputs would be noise, and no finding would mean nothing. Where it begins follows CONV_FFT_TEST_SEED."""
+import argparse
+import base64
+import os
 import re
 import subprocess
 import sys
@@ -9,8 +12,27 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LEAST_GROWTH = 1.1  # edges of the library in the end, over those that the seeds reach; a program without its coverage stays at 1
-LEAST_EDGES = 300
+MAX_SECONDS = 86400
+MIN_GROWTH = 1.1  # edges of the library in the end, over those that the seeds reach; a program without its coverage stays at 1
+MIN_EDGES = 300
+
+
+def seconds_of(text):
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds, 1 to {MAX_SECONDS}")
+    return int(text)
+
+
+def seed_of_run():
+    """libFuzzer's seeds have 32 bits, and 0 means the time of day."""
+    text = os.environ.get("CONV_FFT_TEST_SEED") or "1"
+    try:
+        seed = int(text, 0)
+    except ValueError:
+        seed = -1
+    if not 0 <= seed < 1 << 64:
+        sys.exit(f"CONV_FFT_TEST_SEED={text}: a seed is a whole number of up to 64 bits")
+    return (seed ^ seed >> 32) & 0xffffffff or 1
 
 
 def edges(pattern, text):
@@ -18,27 +40,45 @@ def edges(pattern, text):
     return int(found[-1]) if found else 0
 
 
-def main():
-    program, seconds = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as corpus:
-        command = [program, "-max_total_time=" + seconds, "-max_len=8192", "-seed=1", "-dict=" + str(HERE / "records.dict"),
-                   "-artifact_prefix=" + corpus + "/", corpus, str(HERE / "seeds")]
-        ended = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        said = ended.stderr
-        if ended.returncode != 0:
-            sys.stdout.write(said)
-            for artifact in Path(corpus).glob("*-*"):
-                if artifact.name.startswith(("crash-", "leak-", "oom-", "timeout-")):
-                    print("the input:", artifact.read_bytes())
-            return 1
+def fuzz(program, seconds, corpus, findings):
+    """The exit status of the test."""
+    grown = any(corpus.iterdir())  # by an earlier run: this one may find nothing new
+    command = [program, f"-max_total_time={seconds}", "-max_len=8192", f"-seed={seed_of_run()}", f"-dict={HERE / 'records.dict'}",
+               f"-artifact_prefix={findings}/", str(corpus), str(HERE / "seeds")]
+    ended = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    said = ended.stderr
+    if ended.returncode != 0:
+        sys.stdout.write(said)
+        for found in findings.glob("*-*"):
+            if found.name.startswith(("crash-", "leak-", "oom-", "timeout-")):
+                print(f"replay: echo {base64.b64encode(found.read_bytes()).decode()} | base64 -d > input; {program} input")
+        return 1
     begin, end = edges(r"INITED", said), edges(r"DONE", said)
     print(said[-600:])
-    print("edges of the library: %d by the seeds, %d in the end" % (begin, end))
-    if begin == 0 or end < LEAST_EDGES or end < LEAST_GROWTH * begin:
-        print("coverage did not lead the search: at least %d edges, and %g times those of the seeds, are expected"
-              % (LEAST_EDGES, LEAST_GROWTH))
+    print(f"edges of the library: {begin} by the seeds{' and the corpus' if grown else ''}, {end} in the end")
+    if begin == 0 or end < MIN_EDGES or (not grown and end < MIN_GROWTH * begin):
+        print(f"coverage did not lead the search: at least {MIN_EDGES} edges, and {MIN_GROWTH} times those of the seeds, are expected")
         return 1
     return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program")
+    parser.add_argument("--seconds", type=seconds_of, default=20)
+    parser.add_argument("--corpus", type=Path, help="a folder that keeps what was found for later runs, and inputs that failed")
+    options = parser.parse_args()
+    if options.corpus:
+        try:
+            options.corpus.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--corpus: {error}")
+        return fuzz(options.program, options.seconds, options.corpus, options.corpus)
+    with tempfile.TemporaryDirectory() as folder:
+        corpus, findings = Path(folder, "corpus"), Path(folder, "findings")
+        corpus.mkdir()
+        findings.mkdir()
+        return fuzz(options.program, options.seconds, corpus, findings)
 
 
 if __name__ == "__main__":

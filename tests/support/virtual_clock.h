@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A clock that only the test moves, so that what is measured and how long a search takes depend on no machine. A program that repeats these
+ * declarations has the functions in place of those of the library. */
+#ifndef TEST_VIRTUAL_CLOCK_H
+#define TEST_VIRTUAL_CLOCK_H
+
+#include "autotune/rig.h"
+#include "conv/run.h"
+
+/* A microsecond more with every look at it, as if that took time. */
+double __wrap_cf_clock_seconds(void);
+/* With a page to write between runs, where the library writes more than fits a cache. */
+conv_fft_status __wrap_cf_rig_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
+                                     const cf_rig_sizes *sizes, cf_rig *rig);
+
+/** May be called by any thread. */
+void clock_advance(double seconds);
+
+/** What a run of these passes of a plan takes: more with larger bases, times 1 to 8 by the strategy and the seed of the run. So each seed
+ * has winners of its own. */
+double clock_seconds_of(const conv_fft_plan *plan, int passes);
+
+#endif
