@@ -22,7 +22,7 @@ stamp="$release $packages"
 fail() { echo "test_torch.sh: $1" >&2 && exit 1; }
 skip() {
     echo "test-torch: SKIPPED: $1"
-    case " ${CONV_FFT_TEST_REQUIRE:-} " in *' torch '*) exit 1 ;; # .ci/run esac
+    case " ${CONV_FFT_TEST_REQUIRE:-} " in *' torch '*) exit 1 ;; esac
     exit 0
 }
 
