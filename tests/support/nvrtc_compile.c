@@ -23,7 +23,7 @@
 
 enum {
     SKIPPED = 77,
-    NEAREST = 4, /* kernels of the core that are nearest to their limits */
+    NEAREST = 1, /* kernels of the core that are nearest to their limits */
     ENTRY_BYTES = 256
 };
 
