@@ -12,7 +12,7 @@
 # On a machine that cannot make the folder it prints `test-torch: SKIPPED: reason` and succeeds.
 set -eu
 release=trixie
-packages='python3-torch python3-numpy python3-pytest python3-pip python3-venv python3-setuptools libpython3-dev g++'
+packages='python3-torch python3-numpy python3-pytest python3-pip python3-venv python3-setuptools libpython3-dev libtorch-dev g++'
 mirror=${MIRROR:-http://deb.debian.org/debian}
 source=$(cd "$(dirname "$0")/.." && pwd)
 root=${CONV_FFT_TORCH_ROOT:-$source/build/torch-root}
@@ -22,7 +22,7 @@ stamp="$release $packages"
 fail() { echo "test_torch.sh: $1" >&2 && exit 1; }
 skip() {
     echo "test-torch: SKIPPED: $1"
-    case " ${CONV_FFT_TEST_REQUIRE:-} " in *' torch '*) exit 1 ;; # .ci/run esac
+    case " ${CONV_FFT_TEST_REQUIRE:-} " in *' torch '*) exit 1 ;; esac
     exit 0
 }
 

@@ -25,7 +25,7 @@ static void add_pass(nvrtc_list *list, const layer_case *from, int pass, const c
         if (!c.stage[stage])
             continue;
         char kind[64], name[256];
-        snprintf(kind, sizeof kind, "pass %d, stage %d, type %d, layout %d", pass, stage, (int)layer.x.dtype, (int)layer.problem.tensor_layout);
+        snprintf(kind, sizeof kind, "stage %d", stage);
         snprintf(name, sizeof name, "%s, pass %d, stage %d", from->problem, pass, stage);
         nvrtc_kernel *const kernel = nvrtc_list_add(list, facts, ALLOWED, kind, name);
         assert_int_equal(cf_long_source(&c, (cf_long_stage)stage, &kernel->source), CONV_FFT_SUCCESS);

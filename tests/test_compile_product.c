@@ -25,10 +25,11 @@ static void add_for(nvrtc_list *list, const char *file, int step) {
         const cf_product_desc d = product_case(i);
         const cf_product_config c = cf_product_configure(&d, &facts);
         char kind[64], name[256];
-        snprintf(kind, sizeof kind, "%s, type %d%s%s", kinds[d.kind], (int)d.dtype, c.parts == 2 ? ", split" : "",
-                 c.grouped ? ", grouped" : "");
-        snprintf(name, sizeof name, "product %s, groups=%d bins=%d rows=%d in=%d out=%d, type %d, math %d", kinds[d.kind], (int)d.groups,
-                 (int)d.bins, (int)d.rows, (int)d.in_columns, (int)d.out_columns, (int)d.dtype, (int)d.math);
+        snprintf(kind, sizeof kind, "%s, type %d%s%s", d.dtype == CONV_FFT_FP32 ? kinds[d.kind] : "any", (int)d.dtype,
+                 c.parts == 2 ? ", split" : "", c.grouped ? ", wgmma" : "");
+        snprintf(name, sizeof name, "product %s, groups=%d bins=%d rows=%d in=%d out=%d, type %d, math %d",
+                 kinds[d.kind], (int)d.groups, (int)d.bins, (int)d.rows, (int)d.in_columns, (int)d.out_columns,
+                 (int)d.dtype, (int)d.math);
         nvrtc_kernel *const kernel = nvrtc_list_add(list, &facts, ALLOWED, kind, name);
         assert_int_equal(cf_product_source(&c, &kernel->source), CONV_FFT_SUCCESS);
     }

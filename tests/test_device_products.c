@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products on tensor cores without a GPU: how they are cut, who may have them and where the cost model wants them. test_compile_product.c
- * compiles their kernels. What they compute is in simt/test_product.cpp and test_gpu_product.c. */
+/* Products on tensor cores without a GPU: how they are cut, who may have them and where the cost model wants them.
+ * test_compile_product.c compiles their kernels. What they compute is in simt/test_product.cpp and
+ * test_gpu_product.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@
 
 static void cuts_fit_the_gpu(void **unused) {
     (void)unused;
-    cf_gpu_facts gpus[] = {gpu_facts_of("facts/h200.txt"), gpu_facts_of("facts/a100.txt"), gpu_facts_of("facts/a100.txt")};
+    cf_gpu_facts gpus[] = {gpu_facts_of("facts/h200.txt"), gpu_facts_of("facts/a100.txt"),
+                           gpu_facts_of("facts/a100.txt")};
     gpus[2].shared_per_block = gpus[2].shared_per_multiprocessor = 101376; /* as compute capability 8.6 has */
     for (int g = 0; g < 3; ++g)
         for (int i = 0; i < PRODUCT_CASES; ++i) {
@@ -51,7 +53,8 @@ static void cuts_fit_the_gpu(void **unused) {
         }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- plans */
+/* -------------------------------------------------------------------------------------------------------------
+ * plans */
 
 static void refused(void **state) {
     conv_fft_context *context = fake_context_create(LIBRARIES, *state, false);

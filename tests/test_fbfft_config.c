@@ -339,14 +339,10 @@ static void scales(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(powers_of_two_have_kernels),
-        cmocka_unit_test(others_are_refused),
-        cmocka_unit_test(one_pass_as_promised),
-        cmocka_unit_test(few_passes_beyond),
-        cmocka_unit_test(spectra_of_halves),
-        cmocka_unit_test(one_product),
-        cmocka_unit_test(lines_beyond_counts),
-        cmocka_unit_test(scales),
+        cmocka_unit_test(powers_of_two_have_kernels), cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(one_pass_as_promised),       cmocka_unit_test(few_passes_beyond),
+        cmocka_unit_test(spectra_of_halves),          cmocka_unit_test(one_product),
+        cmocka_unit_test(lines_beyond_counts),        cmocka_unit_test(scales),
     };
     return cmocka_run_group_tests_name("fbfft config", tests, NULL, NULL);
 }

@@ -45,8 +45,7 @@ static void passes_are_cut_for_the_gpu(void **unused) {
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
             for (int g = 0; g < 2; ++g)
                 if ((fused_cases[i].passes & 1 << pass) && !cut(i, pass, &gpus[g], &c))
-                    fail_msg("%s: %s, pass %d: %s", gpus[g].name, fused_cases[i].problem, pass,
-                             conv_fft_last_error());
+                    fail_msg("%s: %s, pass %d: %s", gpus[g].name, fused_cases[i].problem, pass, conv_fft_last_error());
 }
 
 /* A pass that needs more is refused; whatever is accepted fits. */

@@ -7,9 +7,9 @@
 #include <cmocka.h>
 
 #include "cases.h"
+#include "fake_gpu.h"
 #include "harness.h"
 #include "ref/conv.h"
-#include "fake_gpu.h"
 #include "ref/dtype.h"
 #include "scratch.h"
 #include "support/case_list.h"

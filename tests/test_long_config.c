@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which layers have the fused form for long signals, and how their passes are cut; no GPU is needed. test_compile_long.c compiles their
- * kernels. */
+/* Which layers have the fused form for long signals, and how their passes are cut; no GPU is needed.
+ * test_compile_long.c compiles their kernels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

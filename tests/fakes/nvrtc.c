@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An NVRTC whose machine code is the text itself, and for which a text with #error does not compile. Asked for registers, it says that the
- * kernel has 40, and spills the number of bytes behind the word `spills=` in the text. */
+/* An NVRTC whose machine code is the text itself, and for which a text with #error does not compile. Asked for
+ * registers, it says that the kernel has 40, and spills the number of bytes behind the word `spills=` in the text. */
 #include "device/jit.h"
 #include "fake.h"
 
@@ -58,7 +58,8 @@ cf_nvrtc_result nvrtcCompileProgram(cf_nvrtc_program program, int option_count, 
     for (int i = 0; i < option_count; ++i)
         if (strcmp(options[i], "--ptxas-options=-v") == 0)
             snprintf(program->log, sizeof program->log,
-                     "    8 bytes stack frame, %d bytes spill stores, 0 bytes spill loads\nptxas info    : Used 40 registers\n",
+                     "    8 bytes stack frame, %d bytes spill stores, 0 bytes spill loads\nptxas info    : Used 40 "
+                     "registers\n",
                      spills ? atoi(spills + 7) : 0);
     const size_t bytes = strlen(program->source) + 128;
     program->cubin = calloc(1, bytes);

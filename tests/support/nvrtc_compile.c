@@ -23,7 +23,7 @@
 
 enum {
     SKIPPED = 77,
-    NEAREST = 4, /* kernels of the core that are nearest to their limits */
+    NEAREST = 1, /* kernels of the core that are nearest to their limits */
     ENTRY_BYTES = 256
 };
 
@@ -68,7 +68,8 @@ static int write_entry(key k, const nvrtc_result *r, char entry[ENTRY_BYTES]) {
     int length = snprintf(entry, ENTRY_BYTES,
                           "nvrtc-result 1 %016" PRIx64 "%016" PRIx64 " stack=%d spills=%d registers=%d milliseconds=%d",
                           k.a, k.b, r->stack, r->spills, r->registers, r->milliseconds);
-    return length + snprintf(entry + length, ENTRY_BYTES - (size_t)length, " %016" PRIx64 "\n", cf_hash(entry, (size_t)length));
+    return length +
+           snprintf(entry + length, ENTRY_BYTES - (size_t)length, " %016" PRIx64 "\n", cf_hash(entry, (size_t)length));
 }
 
 static bool read_kept(const char *path, key k, nvrtc_result *result) {
@@ -80,8 +81,8 @@ static bool read_kept(const char *path, key k, nvrtc_result *result) {
     close(file);
     nvrtc_result r;
     /* The same figures make the same entry: whatever differs from it was not written here, or not for this kernel. */
-    if (bytes <= 0 || sscanf(entry, "nvrtc-result 1 %*32s stack=%d spills=%d registers=%d milliseconds=%d", &r.stack, &r.spills,
-                             &r.registers, &r.milliseconds) != 4)
+    if (bytes <= 0 || sscanf(entry, "nvrtc-result 1 %*32s stack=%d spills=%d registers=%d milliseconds=%d", &r.stack,
+                             &r.spills, &r.registers, &r.milliseconds) != 4)
         return false;
     write_entry(k, &r, same);
     if (strcmp(entry, same) != 0)
@@ -90,7 +91,8 @@ static bool read_kept(const char *path, key k, nvrtc_result *result) {
     return true;
 }
 
-/* Written beside its place and renamed, so that a reader never finds a part. A result that cannot be kept is made again next time. */
+/* Written beside its place and renamed, so that a reader never finds a part. A result that cannot be kept is made
+ * again next time. */
 static void keep(const char *folder, const char *path, key k, const nvrtc_result *result) {
     char entry[ENTRY_BYTES], beside[4096 + 32];
     const int length = write_entry(k, result, entry);
@@ -146,7 +148,8 @@ conv_fft_status nvrtc_compile(const cf_jit *jit, const char *folder, const char 
                       number_before(cubin.log, " bytes spill stores", &result->spills) &&
                       number_before(cubin.log, " registers", &result->registers);
     if (!said)
-        fail_msg("NVRTC %s says nothing of spills and registers: %s", jit->library.version, cubin.log ? cubin.log : "no log");
+        fail_msg("NVRTC %s says nothing of spills and registers: %s", jit->library.version,
+                 cubin.log ? cubin.log : "no log");
     cf_cubin_clear(&cubin);
     keep(folder, path, k, result);
     return CONV_FFT_SUCCESS;
@@ -154,7 +157,8 @@ conv_fft_status nvrtc_compile(const cf_jit *jit, const char *folder, const char 
 
 /* --------------------------------------------------------------------------------------------------------- lists */
 
-nvrtc_kernel *nvrtc_list_add(nvrtc_list *list, const cf_gpu_facts *facts, int allowed, const char *kind, const char *name) {
+nvrtc_kernel *nvrtc_list_add(nvrtc_list *list, const cf_gpu_facts *facts, int allowed, const char *kind,
+                             const char *name) {
     if (list->count == list->capacity) {
         list->capacity = list->capacity ? 2 * list->capacity : 64;
         list->kernels = realloc(list->kernels, (size_t)list->capacity * sizeof *list->kernels);
@@ -175,8 +179,8 @@ static bool is_required(void) {
 }
 
 static void replay(const nvrtc_list *list, const nvrtc_kernel *kernel, const char *why) {
-    print_error("FAILED: %s: %s\n    replay: CONV_FFT_TEST_CASE='%s' ctest --preset dev -R '^test_%s$'\n", kernel->name, why, kernel->name,
-                list->name);
+    print_error("FAILED: %s: %s\n    replay: CONV_FFT_TEST_CASE='%s' ctest --preset dev -R '^test_%s$'\n", kernel->name,
+                why, kernel->name, list->name);
 }
 
 static bool check(const nvrtc_list *list, const cf_jit *jit, nvrtc_kernel *kernel) {
@@ -188,7 +192,8 @@ static bool check(const nvrtc_list *list, const cf_jit *jit, nvrtc_kernel *kerne
     const nvrtc_result *const r = &kernel->result;
     if (r->stack <= kernel->allowed && r->spills <= kernel->allowed)
         return true;
-    snprintf(why, sizeof why, "%d bytes of spills, %d of local memory; %d are allowed", r->spills, r->stack, kernel->allowed);
+    snprintf(why, sizeof why, "%d bytes of spills, %d of local memory; %d are allowed", r->spills, r->stack,
+             kernel->allowed);
     replay(list, kernel, why);
     return false;
 }
@@ -247,8 +252,11 @@ static void write_core(const nvrtc_list *list) {
     FILE *const file = fopen(path, "w");
     if (!file)
         fail_msg("%s: %s", path, strerror(errno));
-    fprintf(file, "# Kernels that every run compiles: of each kind the one that compiles fastest, and the %d nearest to their limits.\n"
-                  "# Written by: CONV_FFT_TEST_CORE=write ctest --preset dev -R '^test_%s$'\n", NEAREST, list->name);
+    fprintf(file,
+            "# Kernels that every run compiles: of each kind the one that compiles fastest, and the %d nearest to "
+            "their limits.\n"
+            "# Written by: CONV_FFT_TEST_CORE=write ctest --preset dev -R '^test_%s$'\n",
+            NEAREST, list->name);
     int milliseconds = 0, count = 0;
     for (int i = 0; i < list->count; ++i)
         if (taken[i]) {
@@ -274,7 +282,8 @@ typedef struct program {
 static int order_of(const nvrtc_kernel *p, const nvrtc_kernel *q) {
     int order = strcmp(p->architecture, q->architecture);
     for (int i = 0; order == 0 && i < CF_SOURCE_MAX_OPTIONS && (p->source.options[i] || q->source.options[i]); ++i)
-        order = strcmp(p->source.options[i] ? p->source.options[i] : "", q->source.options[i] ? q->source.options[i] : "");
+        order =
+            strcmp(p->source.options[i] ? p->source.options[i] : "", q->source.options[i] ? q->source.options[i] : "");
     return order ? order : strcmp(p->source.text, q->source.text);
 }
 
@@ -285,7 +294,8 @@ static int compare_sources(const void *a, const void *b) {
     return order ? order : p < q ? -1 : p > q;
 }
 
-/* Different cases may have the same kernel. It is compiled once, for the first of them, with the least that one of them allows. */
+/* Different cases may have the same kernel. It is compiled once, for the first of them, with the least that one of
+ * them allows. */
 static void remove_doubles(nvrtc_list *list) {
     nvrtc_kernel **const sorted = test_alloc((size_t)list->count * sizeof *sorted);
     for (int i = 0; i < list->count; ++i)
