@@ -71,6 +71,17 @@ test:
 	$(MAKE) test-fuzz test-threads test-python test-plain test-sanitize
 	$(SEED_LINE)
 
+# Every case, fresh ones of this day, ten minutes of fuzzing, and the faults. Each failing case prints a line that replays it.
+test-long: export CONV_FFT_TEST_SHARE = 100
+test-long: export ALL = 1
+test-long:
+	$(SEED_LINE)
+	$(MAKE) test-threads test-python test-plain test-sanitize test-torch
+	build/fuzz/tests/fuzz/fuzz_records -help=1 >/dev/null 2>&1 || $(MAKE) test-fuzz
+	python3 -B tests/fuzz/run.py --seconds 600 --corpus build/fuzz-corpus build/fuzz/tests/fuzz/fuzz_records
+	CONV_FFT_TEST_SHARE=10 $(MAKE) mutants
+	$(SEED_LINE)
+
 test-sanitize:
 	scripts/setup.sh build test
 	$(TEST) sanitize --label '^sanitize$$' --skip-unchanged emulator

@@ -97,6 +97,7 @@ static const fused_case all[] = {
     {.problem = "in=9x1x16x16 out=6 kernel=3x3", .grid = "basis=18x18 tiles=1x1", .passes = FD, .processors = 1},
     {.problem = "in=9x3x20x20 out=8 kernel=5x5 pad=2", .grid = "basis=24x24 tiles=1x1", .passes = ALL, .processors = 1},
     {.problem = "in=3x3x20x16 out=4 kernel=5x5 pad=2", .grid = "basis=12x20 tiles=3x1", .passes = ALL},
+    {.problem = "in=3x3x19x16 out=4 kernel=5x5 pad=2", .grid = "basis=12x20 tiles=3x1", .passes = ALL},
     {.problem = "in=3x3x5x14 out=4 kernel=3x3 pad=1", .grid = "basis=7x16 tiles=1x1", .passes = ALL},
     {.problem = "in=4x2x54x54 out=4 kernel=5x5", .grid = "basis=54x54 tiles=1x1", .passes = ALL, .processors = 1},
     {.problem = "in=3x3x16x16 out=8 kernel=5x5", .grid = "basis=16x16 tiles=1x1", .passes = ALL, .older = true},
@@ -366,8 +367,8 @@ static void draw(int number, const char *facts, fused_case *c) {
 
 void fused_case_name(const fused_case *c, char *text, size_t bytes) {
     cf_text t = {text, bytes, 0};
-    cf_text_add(&t, "%s%s; %s; passes %d%s%s%s", c->drawn ? "drawn " : "", c->problem, c->grid, c->passes, c->shifted ? " shifted" : "",
-                c->strided ? " strided" : "", c->older ? " older" : "");
+    cf_text_add(&t, "%s%s; %s; passes %d%s%s%s", c->drawn ? "drawn " : "", c->problem, c->grid, c->passes,
+                c->shifted ? " shifted" : "", c->strided ? " strided" : "", c->older ? " older" : "");
     if (c->shared > 0)
         cf_text_add(&t, " shared %lld", (long long)c->shared);
     if (c->memory > 0)

@@ -403,6 +403,31 @@ static void early_rows(void) {
     }
 }
 
+/* Rows of 16-bit numbers that are stored four at a time, onto what is there. */
+static void added_rows(void) {
+    static const layer_axis axes[] = {
+        {.basis = 16, .input = 12, .kernel = 4, .stride = 1, .dilation = 1, .pad = 2, .tiles = 1},
+        {.basis = 28, .input = 20, .kernel = 5, .stride = 1, .dilation = 1, .pad = 2, .tiles = 1}};
+    static const conv_fft_dtype types[] = {CONV_FFT_FP16, CONV_FFT_BF16};
+    static const cf_axis_window none = {
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    static cf_window window;
+    fbfft_desc d = fft_desc(2, FBFFT_C2R, 1, 0);
+    window.axis[0] = none;
+    for (int a = 0; a < 2; ++a) {
+        window.axis[a + 1] = window_of(&axes[a], CF_ROLE_Y);
+        d.basis[a] = axes[a].basis;
+        d.size[a] = window.axis[a + 1].size;
+    }
+    for (int i = 0; i < 2; ++i) {
+        d.dtype = types[i];
+        tile_case *c = add(d, 2);
+        set_order(c, FBFFT_FREQUENCY_MAJOR, false, 3);
+        c->window = &window;
+        c->added = true;
+    }
+}
+
 /* Planes whose 16-bit spectra matrix products make: whole, in part, in pieces of each width, tiled, padded, with blocks that are not full; then
  * planes that touch. */
 static void matrices(void) {
@@ -877,6 +902,7 @@ int tile_case_list(const tile_case **cases) {
         layers(CONV_FFT_FP32, true, false, 7);
         layers(CONV_FFT_FP32, true, true, 4);
         early_rows();
+        added_rows();
         matrices();
         matrix_lines();
         dense_windows();
