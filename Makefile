@@ -71,16 +71,25 @@ test:
 	$(MAKE) test-fuzz test-threads test-python test-plain test-sanitize
 	$(SEED_LINE)
 
-# Every case, fresh ones of this day, ten minutes of fuzzing, and the faults. Each failing case prints a line that replays it.
+# Every case, all sanitizers, the seed of the day, ten minutes of fuzzing, what the core lists reach, and the faults.
 test-long: export CONV_FFT_TEST_SHARE = 100
-test-long: export ALL = 1
+test-long: export CONV_FFT_TEST_SEED = $(shell date +%Y%m%d)
 test-long:
 	$(SEED_LINE)
-	$(MAKE) test-threads test-python test-plain test-sanitize test-torch
-	build/fuzz/tests/fuzz/fuzz_records -help=1 >/dev/null 2>&1 || $(MAKE) test-fuzz
+	$(MAKE) test-fuzz test-threads test-python test-plain test-torch emulator-coverage
+	$(TEST) sanitize-long --label '^sanitize$$'
 	python3 -B tests/fuzz/run.py --seconds 600 --corpus build/fuzz-corpus build/fuzz/tests/fuzz/fuzz_records
 	CONV_FFT_TEST_SHARE=10 $(MAKE) mutants
 	$(SEED_LINE)
+
+# Which lines of kernels the core lists of the emulator reach, beside all cases.
+emulator-coverage:
+	scripts/setup.sh build test
+	cmake --preset coverage
+	CONV_FFT_TEST_SHARE=100 cmake --build build/coverage --parallel $(JOBS) \
+	    --target test_tile test_tile_double test_fused test_fused_double
+	scripts/emulator_core.py collect build/coverage build/coverage/notes.json.gz
+	scripts/emulator_core.py report build/coverage/notes.json.gz
 
 test-sanitize:
 	scripts/setup.sh build test
@@ -174,7 +183,7 @@ plots:
 	$(PYTHON) bench/plot.py
 	$(PYTHON) bench/report.py README.md docs/performance.md docs/tuning.md
 
-# The share is sized for one GPU and 16 cores: 8 minutes at most from an empty kernel cache. What each list took and left out is printed.
+# Most of the time goes into NVRTC where the kernel cache is empty. What each list took and left out is printed.
 test-gpu-long: export CONV_FFT_TEST_SHARE = 100
 test-gpu test-gpu-long:
 	@nvidia-smi --list-gpus 2>/dev/null || { echo 'make $@: there is no GPU' >&2 && exit 1; }
@@ -206,4 +215,4 @@ clean:
 
 .NOTPARALLEL:
 FORCE:
-.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long mutants python python-packages bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean
+.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long emulator-coverage mutants python python-packages bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean

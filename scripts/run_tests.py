@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configures a preset, builds the programs of the chosen tests and nothing else, and runs these tests.
 
-    scripts/run_tests.py PRESET [--label L] [--without L] [--pattern P] [--jobs N] [--skip-unchanged L] [-- CTEST OPTION...]
+    scripts/run_tests.py PRESET [--label L] [--without L] [--pattern P] [--jobs N] [--skip-unchanged L]
 
 --label, --without   tests that have, or do not have, a label that this regular expression matches
 --pattern            tests whose names match this regular expression
@@ -117,7 +117,6 @@ def words():
     for name in ("label", "without", "pattern", "skip-unchanged"):
         parser.add_argument("--" + name)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("ctest", nargs="*")
     options = parser.parse_args()
     for name in ("label", "without", "pattern"):
         try:
@@ -143,7 +142,7 @@ def main():
     run(["cmake", "--build", str(folder), "--parallel", str(options.jobs), "--target"] + targets_of(folder, tests))
     names = "^(" + "|".join(re.escape(test["name"]) for test in tests) + ")$"
     ended = subprocess.run(["ctest", "--test-dir", str(folder), "--parallel", str(options.jobs), "--output-on-failure",
-                            "--no-tests=error", "-R", names] + options.ctest, cwd=ROOT, check=False)
+                            "--no-tests=error", "-R", names], cwd=ROOT, check=False)
     if ended.returncode == 0 and note:
         note[0].write_text(note[1], encoding="utf-8")
     return ended.returncode

@@ -11,19 +11,16 @@ namespace {
 
 constexpr size_t SLOTS = size_t(1) << 22;
 std::vector<uintptr_t> slots(SLOTS); // a hash table of the addresses of this case
-std::vector<uintptr_t> reached;      // these
+std::vector<size_t> reached;         // which slots they have
 bool active = false;
 FILE *file = nullptr;
 
 void end_case() {
     active = false;
-    for (const uintptr_t pc : reached) {
-        std::fprintf(file, "%zx\n", size_t(pc));
-        slots[pc * 0x9e3779b97f4a7c15u >> 42] = 0;
+    for (const size_t i : reached) {
+        std::fprintf(file, "%zx\n", size_t(slots[i]));
+        slots[i] = 0;
     }
-    for (const uintptr_t pc : reached) // what had been moved on by a collision
-        for (size_t i = pc * 0x9e3779b97f4a7c15u >> 42; slots[i]; i = (i + 1) % SLOTS)
-            slots[i] = 0;
     reached.clear();
 }
 
@@ -61,6 +58,6 @@ extern "C" void __sanitizer_cov_trace_pc(void) {
         i = (i + 1) % SLOTS;
     if (!slots[i]) {
         slots[i] = pc;
-        reached.push_back(pc);
+        reached.push_back(i);
     }
 }

@@ -313,7 +313,7 @@ void all_cases() {
     }
 }
 
-// What only doubles lack is not demanded of them, and of a case that is replayed nothing is.
+// Doubles are too few to have everything, and so is a case that is replayed.
 void cases_cover() {
     const bool demanded = sizeof(real) == 4 && !*emitted_selection[2][1];
     for (const Covered &c : covered())

@@ -179,8 +179,8 @@ static bool is_required(void) {
 }
 
 static void replay(const nvrtc_list *list, const nvrtc_kernel *kernel, const char *why) {
-    print_error("FAILED: %s: %s\n    replay: CONV_FFT_TEST_CASE='%s' ctest --preset dev -R '^test_%s$'\n", kernel->name,
-                why, kernel->name, list->name);
+    print_error("FAILED: %s: %s\n    replay: make replay T=test_%s CONV_FFT_TEST_CASE='%s'\n", kernel->name, why,
+                list->name, kernel->name);
 }
 
 static bool check(const nvrtc_list *list, const cf_jit *jit, nvrtc_kernel *kernel) {
@@ -255,7 +255,7 @@ static void write_core(const nvrtc_list *list) {
     fprintf(file,
             "# Kernels that every run compiles: of each kind the one that compiles fastest, and the %d nearest to "
             "their limits.\n"
-            "# Written by: CONV_FFT_TEST_CORE=write ctest --preset dev -R '^test_%s$'\n",
+            "# Written by: CONV_FFT_TEST_CORE=write ctest --test-dir build/dev -R '^test_%s$'\n",
             NEAREST, list->name);
     int milliseconds = 0, count = 0;
     for (int i = 0; i < list->count; ++i)
