@@ -57,7 +57,7 @@ demo:
 
 check:
 	scripts/setup.sh build test
-	CONV_FFT_TEST_SHARE=core $(TEST) dev --label '^quick$$' --pattern '$(T)'
+	CONV_FFT_TEST_SHARE=core CONV_FFT_TEST_COUNT=500 $(TEST) dev --label '^quick$$' --pattern '$(T)'
 
 # One test, or those that match, in the plain build.
 replay:

@@ -139,7 +139,7 @@ static void set_shares(layer *l) {
     bool sparse = false;
     for (int r = 0; r < 4; r++) {
         results[r]->share = DEFAULT_SHARE;
-        sparse = sparse || nonzero_share(results[r]->magnitude, results[r]->tensor.count) < DEFAULT_SHARE;
+        sparse = sparse || 0.9 * nonzero_share(results[r]->magnitude, results[r]->tensor.count) < DEFAULT_SHARE;
     }
     if (!sparse)
         return;

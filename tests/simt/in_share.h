@@ -16,7 +16,7 @@ template <class K> constexpr bool in_share() {
     h += std::uint64_t(SIMT_SEED) * 0x9e3779b97f4a7c15u;
     h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
     h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-    return (h ^ h >> 31) % 100 < SIMT_SHARE;
+    return int((h ^ h >> 31) % 100) < SIMT_SHARE;
 }
 
 #endif
