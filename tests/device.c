@@ -188,7 +188,3 @@ static int64_t each_on_cpu(case_list *list, void (*check)(int64_t, void *), void
 int64_t device_each(case_list *list, void (*check)(int64_t, void *), void *argument) {
     return device_gpu() ? case_list_side_by_side(list, check, argument) : each_on_cpu(list, check, argument);
 }
-
-int64_t device_each_in_turn(case_list *list, void (*check)(int64_t, void *), void *argument) {
-    return device_gpu() ? case_list_each(list, check, argument) : each_on_cpu(list, check, argument);
-}

@@ -37,7 +37,5 @@ conv_fft_status device_wait(void);
  * compiling their kernels takes most of the time. On the CPU all cases run, one after the other. Nothing of cmocka may be
  * called in check(). Returns how many have run. */
 int64_t device_each(case_list *list, void (*check)(int64_t i, void *argument), void *argument);
-/* The same, one after the other on a GPU too: check() may call cmocka. */
-int64_t device_each_in_turn(case_list *list, void (*check)(int64_t i, void *argument), void *argument);
 
 #endif

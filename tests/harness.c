@@ -212,16 +212,14 @@ bool case_fail(const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    char replay[1280];
-    snprintf(replay, sizeof replay, "make replay T=%s CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_CASE='%s'",
-             program_invocation_short_name, test_seed(), current_name ? current_name : "");
-    fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: %s\n", text, current_case,
-            current_name ? replay : current_replay);
-
-    char seed[64] = "";
-    if (!strstr(current_replay, "CONV_FFT_TEST_SEED"))
-        snprintf(seed, sizeof seed, "CONV_FFT_TEST_SEED=%" PRIu64 " ", test_seed());
-    fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: %s%s\n", text, current_case, seed, current_replay);
+    fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: ", text, current_case);
+    if (current_name)
+        fprintf(stderr, "make replay T=%s CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_CASE='%s'\n",
+                program_invocation_short_name, test_seed(), current_name);
+    else if (strstr(current_replay, "CONV_FFT_TEST_SEED"))
+        fprintf(stderr, "%s\n", current_replay);
+    else
+        fprintf(stderr, "CONV_FFT_TEST_SEED=%" PRIu64 " %s\n", test_seed(), current_replay);
     failures++;
     return false;
 }

@@ -13,18 +13,21 @@
 #include "layer.h"
 #include "strategies.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* NULL is a failure of the case, which begins here. */
 static conv_fft_plan *plan_of(const conv_fft_problem *p, const conv_fft_plan_options *options) {
-    conv_fft_plan *plan = test_plan(device_context(), p, options);
-    assert_non_null(plan);
-    return plan;
+    char line[256];
+    describe_problem(p, line, sizeof line);
+    case_begin(line, program_invocation_short_name);
+    return test_plan(device_context(), p, options);
 }
 
-/* All outputs of a layer, without checks; the workspace starts with every byte `fill`. */
-static void run_all(layer *l, const conv_fft_plan *plan, int fill) {
+/* All outputs of a layer, without checks; the workspace starts with every byte `fill`. False is a failure of the case. */
+static bool run_all(layer *l, const conv_fft_plan *plan, int fill) {
     guarded forward = layer_workspace(l, plan, CONV_FFT_FORWARD),
             backward = layer_workspace(l, plan, CONV_FFT_BACKWARD);
     memset(forward.data, fill, forward.bytes);
@@ -34,18 +37,19 @@ static void run_all(layer *l, const conv_fft_plan *plan, int fill) {
     tensor_poison(&l->gw.tensor);
     tensor_poison(&l->gbias.tensor);
     const void *x = l->x.tensor.memory.data, *w = l->w.tensor.memory.data, *gy = l->gy.tensor.memory.data;
-    assert_true(check_status(conv_fft_forward(plan, x, w, l->bias.tensor.memory.data, l->y.tensor.memory.data,
+    bool good = check_status(conv_fft_forward(plan, x, w, l->bias.tensor.memory.data, l->y.tensor.memory.data,
                                               forward.data, forward.bytes, device_stream()),
-                             "conv_fft_forward"));
-    assert_true(
-        check_status(conv_fft_backward(plan, x, w, gy, l->gx.tensor.memory.data, l->gw.tensor.memory.data,
-                                       l->gbias.tensor.memory.data, 0, backward.data, backward.bytes, device_stream()),
-                     "conv_fft_backward"));
-    assert_true(release_workspace(&forward, "conv_fft_forward"));
-    assert_true(release_workspace(&backward, "conv_fft_backward"));
+                             "conv_fft_forward");
+    good = good && check_status(conv_fft_backward(plan, x, w, gy, l->gx.tensor.memory.data, l->gw.tensor.memory.data,
+                                                  l->gbias.tensor.memory.data, 0, backward.data, backward.bytes,
+                                                  device_stream()),
+                                "conv_fft_backward");
+    return release_workspace(&forward, "conv_fft_forward") && release_workspace(&backward, "conv_fft_backward") && good;
 }
 
 /* ---- ways to compute a layer, besides what is chosen */
+
+typedef void (*layer_check)(const conv_fft_problem *p, const conv_fft_plan_options *options);
 
 enum {
     WAYS = 4,
@@ -68,67 +72,82 @@ static bool force_way(const conv_fft_problem *p, int way, strategies *s, conv_ff
     return status == CONV_FFT_SUCCESS;
 }
 
-/* check() in every way but that which is chosen. Matrix products and our loops compute every layer on every device; a GPU has
- * the others, for these lines. */
-static void in_all_ways(const char *const *lines, int count,
-                        void (*check)(const conv_fft_problem *, const conv_fft_plan_options *)) {
-    int checked[WAYS] = {0};
-    for (int i = 0; i < count; i++)
-        for (int way = 0; way < WAYS; way++) {
-            const conv_fft_problem p = test_problem(lines[i]);
-            conv_fft_plan_options options;
-            strategies s;
-            if (!force_way(&p, way, &s, &options))
-                continue;
-            check(&p, &options);
-            checked[way]++;
-        }
-    for (int way = 0; way < WAYS; way++)
-        assert_true(checked[way] == count || (way >= 2 && !device_gpu()));
+/* Few, since each way has kernels of its own. */
+static const char *const every_way[] = {"in=5x3x9x10 out=4 kernel=3x3 pad=1",
+                                        "in=4x6x9x10 out=6 kernel=5x5 pad=2 groups=6 layout=last"};
+
+/* Matrix products and our loops compute every layer on every device; a GPU has the others, for these lines. */
+static void check_one_way(int64_t i, void *check) {
+    const conv_fft_problem p = test_problem(every_way[i / WAYS]);
+    const int way = (int)i % WAYS;
+    conv_fft_plan_options options;
+    strategies s;
+    if (force_way(&p, way, &s, &options))
+        (*(layer_check *)check)(&p, &options);
+    else if (way < 2 || device_gpu())
+        case_fail("%s: way %d does not compute it", every_way[i / WAYS], way);
+}
+
+/* In every way but that which is chosen. On a GPU side by side, since compiling takes most of the time. */
+static void in_all_ways(layer_check check) {
+    const int64_t count = WAYS * (int64_t)(sizeof every_way / sizeof every_way[0]);
+    if (device_gpu())
+        side_by_side(count, check_one_way, &check);
+    for (int64_t i = 0; i < count && !device_gpu(); i++)
+        check_one_way(i, &check);
 }
 
 /* ---- isolation and determinism */
 
 static double spoil(double value, int kind) { return kind == 0 ? NAN : kind == 1 ? INFINITY : value * 1e6; }
 
-/* Few, since each way has kernels of its own. */
-static const char *const every_way[] = {"in=5x3x9x10 out=4 kernel=3x3 pad=1",
-                                        "in=4x6x9x10 out=6 kernel=5x5 pad=2 groups=6 layout=last"};
-
 /* Sample `bad` of x and gy is spoiled; every other sample of y and gx keeps its bits. */
+static bool check_one_spoiled(layer *l, const conv_fft_plan *plan, const tensor *y, const tensor *gx, int64_t bad,
+                              int kind) {
+    const int64_t samples = l->problem.batch, x_size = l->x.tensor.count / samples, y_size = y->count / samples;
+    double *x = test_alloc((size_t)l->x.tensor.count * sizeof *x), *gy = test_alloc((size_t)y->count * sizeof *gy);
+    for (int64_t i = 0; i < l->x.tensor.count; i++)
+        x[i] = i / x_size == bad ? spoil(l->x.values[i], kind) : l->x.values[i];
+    for (int64_t i = 0; i < y->count; i++)
+        gy[i] = i / y_size == bad ? spoil(l->gy.values[i], kind) : l->gy.values[i];
+    tensor_set(&l->x.tensor, x);
+    tensor_set(&l->gy.tensor, gy);
+    bool good = run_all(l, plan, 0xff);
+    for (int64_t n = 0; n < samples && good; n++)
+        if (tensor_same_bits(&l->y.tensor, y, n * y_size, y_size) != (n != bad) ||
+            tensor_same_bits(&l->gx.tensor, gx, n * x_size, x_size) != (n != bad))
+            good = case_fail("sample %d %s, though sample %d was spoiled in way %d", (int)n,
+                             n == bad ? "is the same" : "has changed", (int)bad, kind);
+    free(x);
+    free(gy);
+    return good;
+}
+
 void check_isolation(const conv_fft_problem *p, const conv_fft_plan_options *options) {
     generator g = test_generator(21);
     layer l = layer_create(p, &g);
     conv_fft_plan *plan = plan_of(p, options);
-    run_all(&l, plan, 0);
-    tensor y = tensor_copy(&l.y.tensor), gx = tensor_copy(&l.gx.tensor);
-    const int64_t samples = p->batch, x_size = l.x.tensor.count / samples, y_size = y.count / samples;
-    for (int64_t bad = 0; bad < samples; bad++)
-        for (int kind = 0; kind < 3; kind++) {
-            double *x = test_alloc((size_t)l.x.tensor.count * sizeof *x),
-                   *gy = test_alloc((size_t)y.count * sizeof *gy);
-            for (int64_t i = 0; i < l.x.tensor.count; i++)
-                x[i] = i / x_size == bad ? spoil(l.x.values[i], kind) : l.x.values[i];
-            for (int64_t i = 0; i < y.count; i++)
-                gy[i] = i / y_size == bad ? spoil(l.gy.values[i], kind) : l.gy.values[i];
-            tensor_set(&l.x.tensor, x);
-            tensor_set(&l.gy.tensor, gy);
-            run_all(&l, plan, 0xff);
-            for (int64_t n = 0; n < samples; n++) {
-                assert_int_equal(tensor_same_bits(&l.y.tensor, &y, n * y_size, y_size), n != bad);
-                assert_int_equal(tensor_same_bits(&l.gx.tensor, &gx, n * x_size, x_size), n != bad);
-            }
-            free(x);
-            free(gy);
-        }
-    tensor_destroy(&y);
-    tensor_destroy(&gx);
+    if (plan && run_all(&l, plan, 0)) {
+        tensor y = tensor_copy(&l.y.tensor), gx = tensor_copy(&l.gx.tensor);
+        for (int64_t i = 0; i < 3 * p->batch; i++)
+            if (!check_one_spoiled(&l, plan, &y, &gx, i / 3, (int)(i % 3)))
+                break;
+        tensor_destroy(&y);
+        tensor_destroy(&gx);
+    }
     conv_fft_plan_destroy(plan);
     layer_destroy(&l);
 }
 
-static void check_isolation_of(int64_t i, void *lines) {
-    const char *const line = ((const char *const *)lines)[i];
+typedef struct isolated {
+    const char *const *lines;
+    size_t align; /* bytes, of all tensors */
+} isolated;
+
+static void check_isolation_of(int64_t i, void *argument) {
+    const isolated *const of = argument;
+    const char *const line = of->lines[i];
+    tensor_align(of->align);
     const conv_fft_problem p = test_problem(line);
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
@@ -137,11 +156,14 @@ static void check_isolation_of(int64_t i, void *lines) {
     check_isolation(&p, &options);
     conv_fft_plan_options_init(&options);
     strategies s;
-    if (!find_strategies(device_context(), &p, 2, "add", "step", "loop", &s))
-        fail_msg("%s: no basis for 2 tiles", line);
-    for (int pass = 0; pass < 3; pass++)
-        options.strategy[pass] = s.line[pass];
-    check_isolation(&p, &options);
+    if (find_strategies(device_context(), &p, 2, "add", "step", "loop", &s)) {
+        for (int pass = 0; pass < 3; pass++)
+            options.strategy[pass] = s.line[pass];
+        check_isolation(&p, &options);
+    } else {
+        case_fail("%s: no basis for 2 tiles", line);
+    }
+    tensor_align(0);
 }
 
 void property_isolation(void **state) {
@@ -155,15 +177,14 @@ void property_isolation(void **state) {
         "in=4x3x11x12 out=4 kernel=3x3 pad=2 dilation=2 mode=replicate dtype=bf16 layout=last",
         "in=3x2x5x6x7 out=3 kernel=3x3x3 pad=1",
     };
-    in_all_ways(every_way, sizeof every_way / sizeof every_way[0], check_isolation);
+    in_all_ways(check_isolation);
     for (int aligned = 0; aligned <= (device_gpu() ? 1 : 0); aligned++) {
         case_list list = {.name = aligned ? "gpu_layers_isolation_aligned" : "gpu_layers_isolation"};
         for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
             case_list_add(&list, "%s", lines[i]);
-        tensor_align(aligned ? 64 : 0); /* other kernels */
-        device_each_in_turn(&list, check_isolation_of, lines);
-        tensor_align(0);
+        device_each(&list, check_isolation_of, &(isolated){lines, aligned ? 64 : 0}); /* other kernels */
     }
+    assert_int_equal(case_failures(), 0);
 }
 
 /* The same bits again, from a workspace that held something else. */
@@ -171,18 +192,18 @@ void check_determinism(const conv_fft_problem *p, const conv_fft_plan_options *o
     generator g = test_generator(22);
     layer l = layer_create(p, &g);
     conv_fft_plan *plan = plan_of(p, options);
-    run_all(&l, plan, 0);
-    result *results[] = {&l.y, &l.gx, &l.gw, &l.gbias};
-    tensor first[4];
-    for (int r = 0; r < 4; r++)
-        first[r] = tensor_copy(&results[r]->tensor);
-    for (int again = 0; again < 3; again++) {
-        run_all(&l, plan, 0xff);
+    if (plan && run_all(&l, plan, 0)) {
+        result *results[] = {&l.y, &l.gx, &l.gw, &l.gbias};
+        tensor first[4];
         for (int r = 0; r < 4; r++)
-            assert_true(tensor_same_bits(&results[r]->tensor, &first[r], 0, first[r].count));
+            first[r] = tensor_copy(&results[r]->tensor);
+        for (int again = 0; again < 3 && run_all(&l, plan, 0xff); again++)
+            for (int r = 0; r < 4; r++)
+                if (!tensor_same_bits(&results[r]->tensor, &first[r], 0, first[r].count))
+                    case_fail("%s differs when it is computed again", results[r]->name);
+        for (int r = 0; r < 4; r++)
+            tensor_destroy(&first[r]);
     }
-    for (int r = 0; r < 4; r++)
-        tensor_destroy(&first[r]);
     conv_fft_plan_destroy(plan);
     layer_destroy(&l);
 }
@@ -196,7 +217,8 @@ void property_determinism(void **state) {
         const conv_fft_problem p = test_problem(lines[i]);
         check_determinism(&p, NULL);
     }
-    in_all_ways(every_way, sizeof every_way / sizeof every_way[0], check_determinism);
+    in_all_ways(check_determinism);
+    assert_int_equal(case_failures(), 0);
 }
 
 /* ---- how far a NaN spreads */
@@ -244,6 +266,7 @@ static void check_spread_of(const conv_fft_problem *p, const conv_fft_plan_optio
     generator g = test_generator(23);
     layer l = layer_create(p, &g);
     conv_fft_plan *plan = plan_of(p, options);
+    assert_non_null(plan);
     check_tiles(plan, CONV_FFT_FORWARD, tiles, p);
     check_tiles(plan, CONV_FFT_BACKWARD_DATA, tiles, p);
     tiled_axis axes[2] = {{.extent = 1, .length = 1}, {.extent = 1, .length = 1}};
@@ -251,7 +274,7 @@ static void check_spread_of(const conv_fft_problem *p, const conv_fft_plan_optio
         const int64_t extent = p->input[a];
         axes[2 - p->rank + a] = (tiled_axis){extent, p->kernel[a] / 2, (extent + tiles - 1) / tiles};
     }
-    run_all(&l, plan, 0);
+    assert_true(run_all(&l, plan, 0));
     tensor y = tensor_copy(&l.y.tensor), gx = tensor_copy(&l.gx.tensor);
     double *x = test_alloc((size_t)l.x.tensor.count * sizeof *x), *gy = test_alloc((size_t)y.count * sizeof *gy);
     const int64_t plane = axes[0].extent * axes[1].extent,
@@ -265,7 +288,7 @@ static void check_spread_of(const conv_fft_problem *p, const conv_fft_plan_optio
         gy[(spoiled[0] * p->out_channels + group * of_group[1]) * plane + at] = NAN;
         tensor_set(&l.x.tensor, x);
         tensor_set(&l.gy.tensor, gy);
-        run_all(&l, plan, 0xff);
+        assert_true(run_all(&l, plan, 0xff));
         check_spread(&l.y.tensor, &y, axes, p->out_channels, of_group[1], spoiled);
         check_spread(&l.gx.tensor, &gx, axes, p->in_channels, of_group[0], spoiled);
     }

@@ -15,7 +15,8 @@ void property_isolation(void **state);
 void property_determinism(void **state);
 void property_spread(void **state);
 
-/* Two of them for one layer and one way to compute it; it needs several samples. */
+/* Two of them for one layer and one way to compute it; it needs several samples. They call nothing of cmocka: what they find are
+ * failures of a case. */
 void check_isolation(const conv_fft_problem *p, const conv_fft_plan_options *options);
 void check_determinism(const conv_fft_problem *p, const conv_fft_plan_options *options);
 
