@@ -46,16 +46,20 @@ inside() {
             DEBIAN_FRONTEND=noninteractive "$@"' sh "$@"
 }
 
-# Made beside its place, and renamed when it is whole.
+fill_root() {
+    rm -rf --one-file-system "$new" && mkdir -m 755 "$new"
+    debootstrap --variant=minbase "$release" "$new" "$mirror" &&
+        inside "$new" apt-get install -y --no-install-recommends $packages
+}
+
+# Made beside its place, and renamed when it is whole. An archive that does not answer is asked a second time.
 make_root() {
     command -v debootstrap >/dev/null || skip 'debootstrap is missing (apt-get install debootstrap)'
     mkdir -p "$(dirname "$root")"
     new=$(mktemp -d "$root.new-XXXXXX")
     trap 'rm -rf --one-file-system "$new"' EXIT
     echo "test-torch: making $root: Debian ($release) with $packages"
-    chmod 755 "$new"
-    { debootstrap --variant=minbase "$release" "$new" "$mirror" &&
-        inside "$new" apt-get install -y --no-install-recommends $packages; } >"$root.log" 2>&1 ||
+    fill_root >"$root.log" 2>&1 || fill_root >>"$root.log" 2>&1 ||
         skip "the root could not be made; the last line of $root.log: $(tail -n 1 "$root.log")"
     inside "$new" apt-get clean
     echo "$stamp" >"$new/conv_fft_root"

@@ -48,6 +48,21 @@ static void powers_of_two_have_kernels(void **unused) {
         }
 }
 
+/* One lane computes a line, but two where both axes are multiples of 8 and one has more than 48 points. */
+static void planes_of_up_to_64_points_have_kernels(void **unused) {
+    (void)unused;
+    const cf_gpu_facts facts = gpu_facts_of("facts/h200.txt");
+    for (int h = 2; h <= 64; h += 2)
+        for (int w = 2; w <= 64; w += 2) {
+            if (!fft_is_basis(h) || !fft_is_basis(w))
+                continue;
+            const fbfft_desc plane = transform(2, FBFFT_R2C, h, w, 0, 0);
+            cf_fft_config c;
+            assert_int_equal(cf_fft_configure(&plane, &facts, &c), CONV_FFT_SUCCESS);
+            assert_int_equal(c.lanes, h % 8 == 0 && w % 8 == 0 && (h > 48 || w > 48) ? 2 : 1);
+        }
+}
+
 static void others_are_refused(void **unused) {
     (void)unused;
     const cf_gpu_facts facts = gpu_facts_of("facts/h200.txt");
@@ -339,10 +354,15 @@ static void scales(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(powers_of_two_have_kernels), cmocka_unit_test(others_are_refused),
-        cmocka_unit_test(one_pass_as_promised),       cmocka_unit_test(few_passes_beyond),
-        cmocka_unit_test(spectra_of_halves),          cmocka_unit_test(one_product),
-        cmocka_unit_test(lines_beyond_counts),        cmocka_unit_test(scales),
+        cmocka_unit_test(powers_of_two_have_kernels),
+        cmocka_unit_test(planes_of_up_to_64_points_have_kernels),
+        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(one_pass_as_promised),
+        cmocka_unit_test(few_passes_beyond),
+        cmocka_unit_test(spectra_of_halves),
+        cmocka_unit_test(one_product),
+        cmocka_unit_test(lines_beyond_counts),
+        cmocka_unit_test(scales),
     };
     return cmocka_run_group_tests_name("fbfft config", tests, NULL, NULL);
 }

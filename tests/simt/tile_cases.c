@@ -485,6 +485,47 @@ static void matrices(void) {
     }
 }
 
+/* The gradient of x begins behind the first 16 rows of the basis. */
+static void matrices_behind_rows(void) {
+    static const layer_axis axes[] = {
+        {.basis = 64, .input = 30, .kernel = 33, .stride = 1, .dilation = 1, .pad = 17, .tiles = 1},
+        {.basis = 64, .input = 40, .kernel = 9, .stride = 1, .dilation = 1, .pad = 2, .tiles = 1}};
+    static cf_window window;
+    window.axis[0] = (cf_axis_window){
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    fbfft_desc d = fft_desc(2, FBFFT_C2R, 64, 0);
+    for (int a = 0; a < 2; ++a) {
+        window.axis[a + 1] = window_of(&axes[a], CF_ROLE_GX);
+        d.size[a] = window.axis[a + 1].size;
+    }
+    d.dtype = CONV_FFT_FP16;
+    d.scale = 0.125;
+    for (int touching = 0; touching < 2; ++touching) {
+        tile_case *c = add(d, 2);
+        set_order(c, FBFFT_FREQUENCY_MAJOR, touching, touching ? 16 : 5);
+        c->window = &window;
+        c->halves = c->matrix = true;
+    }
+}
+
+/* Columns of two steps in front of odd rows: the first step back reads bins whose imaginary parts do not count. */
+static void own_mirrors(void) {
+    static const layer_axis axes[] = {{.basis = 80, .input = 80, .kernel = 9, .stride = 1, .dilation = 1, .tiles = 1},
+                                      {.basis = 9, .input = 9, .kernel = 3, .stride = 1, .dilation = 1, .tiles = 1}};
+    static cf_window window;
+    fbfft_desc d = fft_desc(2, FBFFT_C2R, 80, 0);
+    window.axis[0] = (cf_axis_window){
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    for (int a = 0; a < 2; ++a) {
+        window.axis[a + 1] = window_of(&axes[a], CF_ROLE_Y);
+        d.basis[a] = axes[a].basis;
+        d.size[a] = window.axis[a + 1].size;
+    }
+    tile_case *c = add(d, 2);
+    set_order(c, FBFFT_FREQUENCY_MAJOR, false, 3);
+    c->window = &window;
+}
+
 /* The same of lines, of which short ones may touch. */
 static void matrix_lines(void) {
     static const layer_axis axes[] = {
@@ -906,6 +947,8 @@ int tile_case_list(const tile_case **cases) {
         matrices();
         matrix_lines();
         dense_windows();
+        matrices_behind_rows();
+        own_mirrors();
         choose();
     }
     *cases = list;

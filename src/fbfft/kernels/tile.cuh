@@ -1106,15 +1106,10 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
         const long long gap = Task::bin_gap(call.bin_unit);
         cplx v[Task::POINTS];
         if constexpr (SPECTRUM && INVERSE) {
+            /* Imaginary parts of bins that are their own mirror images reach imaginary parts alone, and join() drops those. */
             if (memory) {
                 const typename K::Bins::number *from = static_cast<const typename K::Bins::number *>(call.in) + bins;
                 unroll<0, S::R>([&](auto r) { v[r] = K::Bins::load(from + r * gap); });
-                if (G::REAL && task.k == 0)
-                    unroll<0, S::R>([&](auto r) {
-                        const int bin = S::frequency(task.t) + r * S::FREQUENCY_GAP;
-                        if (own_mirror<K>(X == 0 ? bin : 0, X == 0 ? task.other : bin))
-                            v[r].y = 0;
-                    });
             } else {
                 task.get(v);
             }
