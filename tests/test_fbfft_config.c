@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "fbfft/gpu_transform.h"
+#include "fbfft/kernel_text.h"
 #include "fbfft_cases.h"
 #include "support/kernel_cases.h"
 
@@ -352,6 +353,25 @@ static void scales(void **unused) {
     }
 }
 
+/* --------------------------------------------------------------------------------------------------------------- text */
+
+/* A kernel whose text does not fit its buffer is an error. It is never compiled without its end. */
+static void text_that_is_cut(void **unused) {
+    (void)unused;
+    char buffer[12], *text = NULL;
+    cf_text t = {buffer, sizeof buffer, 0};
+    cf_text_add(&t, "void f(%s", "");
+    cf_text_add(&t, ") {}");
+    assert_int_equal(cf_fbfft_join_emitted("/* headers */", &t, &text), CONV_FFT_SUCCESS);
+    assert_non_null(strstr(text, "/* headers */void f() {}"));
+    free(text);
+    text = NULL;
+    cf_text_add(&t, "\n");
+    assert_int_equal(cf_fbfft_join_emitted("", &t, &text), CONV_FFT_INTERNAL_ERROR);
+    assert_null(text);
+    assert_non_null(strstr(conv_fft_last_error(), "has 12 bytes; its buffer has room for 11"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(powers_of_two_have_kernels),
@@ -363,6 +383,7 @@ int main(void) {
         cmocka_unit_test(one_product),
         cmocka_unit_test(lines_beyond_counts),
         cmocka_unit_test(scales),
+        cmocka_unit_test(text_that_is_cut),
     };
     return cmocka_run_group_tests_name("fbfft config", tests, NULL, NULL);
 }

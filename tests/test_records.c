@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tuning records: the set in memory, the text of a line, and files that are truncated, altered, of another device or version, or
  * hostile. */
+#include "conv/strategy.h"
 #include "records.h"
 #include "scratch.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -198,6 +200,56 @@ static void equal_devices(void **state) {
     other = f;
     ++other.abi;
     assert_false(cf_fingerprint_equal(&f, &other));
+}
+
+/* Records outlive the interface that they were written with. Those of a later one are left to it. */
+static void older_interfaces(void **state) {
+    (void)state;
+    const cf_fingerprint written = test_fingerprint("NVIDIA H200");
+    cf_fingerprint device = written;
+    assert_true(cf_fingerprint_reads(&device, &written));
+    ++device.abi;
+    assert_true(cf_fingerprint_reads(&device, &written));
+    assert_false(cf_fingerprint_reads(&written, &device));
+    ++device.version;
+    assert_false(cf_fingerprint_reads(&device, &written));
+    device = test_fingerprint("NVIDIA H100");
+    ++device.abi;
+    assert_false(cf_fingerprint_reads(&device, &written));
+}
+
+/* The records that come with the library are all read after the next change of its interface, and their lines parse. */
+static void shipped_records_after_a_bump(void **state) {
+    (void)state;
+    cf_fingerprint device = test_fingerprint("NVIDIA H200");
+    ++device.abi;
+    DIR *const folder = opendir("../tuning/nvidia-h200");
+    int files = 0;
+    assert_non_null(folder);
+    for (const struct dirent *item; (item = readdir(folder)) != NULL; files++) {
+        cf_records records = {0};
+        cf_file_counts counts;
+        if (item->d_name[0] == '.') {
+            files--;
+            continue;
+        }
+        assert_int_equal(cf_record_file_read(dirfd(folder), item->d_name, &device, CF_RANK_CACHE, &records, &counts),
+                         CONV_FFT_SUCCESS);
+        assert_true(counts.records > 0 && counts.foreign + counts.damaged + counts.unknown == 0);
+        for (size_t i = 0; i < records.count; i++) {
+            const cf_record *const r = records.items[i];
+            conv_fft_problem p;
+            assert_int_equal(conv_fft_problem_parse(r->key.problem, &p, NULL, 0), CONV_FFT_SUCCESS);
+            for (int pass = 0; pass < CF_PASS_COUNT; pass++) {
+                cf_strategy s;
+                if (r->key.passes & 1 << pass)
+                    assert_int_equal(cf_strategy_parse(r->strategy[pass], p.rank, &s), CONV_FFT_SUCCESS);
+            }
+        }
+        cf_records_clear(&records);
+    }
+    closedir(folder);
+    assert_true(files > 0);
 }
 
 /* Any one byte of a line that changes makes it no record: the CRC sees it. So does a line cut short anywhere. */
@@ -492,6 +544,8 @@ int main(void) {
         cmocka_unit_test(policies),
         cmocka_unit_test(round_trip),
         cmocka_unit_test(equal_devices),
+        cmocka_unit_test(older_interfaces),
+        cmocka_unit_test(shipped_records_after_a_bump),
         cmocka_unit_test(every_byte_counts),
         cmocka_unit_test(understood_or_not),
         IN_SCRATCH(joined_files),

@@ -397,6 +397,29 @@ static void tune_path(void **state) {
     cf_record_cache_clear(&cache);
 }
 
+/* Of a directory that an older interface has written, every record is read. New ones go to a file of their own. */
+static void older_interfaces(void **state) {
+    cf_record_cache older = test_cache(*state, "A");
+    cf_record r = test_record(1, 1.0, 1);
+    assert_true(cf_record_cache_append(&older, &r));
+    cf_fingerprint device = older.fingerprint;
+    ++device.abi;
+    cf_record_cache cache;
+    assert_int_equal(cf_record_cache_init(&cache, *state, &device, CONV_FFT_LOG_WARNING), CONV_FFT_SUCCESS);
+    r = test_record(2, 1.0, 2);
+    assert_true(cf_record_cache_append(&cache, &r));
+    assert_int_equal(scratch_count(*state, ".jsonl", NULL), 2);
+    cf_records records = {0};
+    int64_t corrupt = 0;
+    assert_int_equal(cf_record_cache_read(&cache, &records, &corrupt), CONV_FFT_SUCCESS);
+    assert_int_equal(records.count, 2);
+    assert_int_equal(corrupt, 0);
+    assert_int_equal(records_in_cache(*state, "A", NULL), 1);
+    cf_records_clear(&records);
+    cf_record_cache_clear(&cache);
+    cf_record_cache_clear(&older);
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(void) {
@@ -414,6 +437,7 @@ int main(void) {
         IN_SCRATCH(file_of_a_later_version),
         IN_SCRATCH(newest_of_the_directory_counts),
         IN_SCRATCH(tune_path),
+        IN_SCRATCH(older_interfaces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static conv_fft_status count_line(const cf_file_line *line, void *user) {
     walk *w = user;
     if (line->kind == CF_LINE_HEADER) {
         ++w->headers;
-        w->other = w->other || line->header->version != CF_RECORD_FORMAT || line->header->abi != CONV_FFT_ABI;
+        w->other = w->other || line->header->version != CF_RECORD_FORMAT || line->header->abi > CONV_FFT_ABI;
         memcpy(w->device, line->header->device, sizeof w->device);
     }
     const bool bad = line->kind == CF_LINE_DAMAGED || line->kind == CF_LINE_UNKNOWN;

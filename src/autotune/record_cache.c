@@ -109,7 +109,13 @@ static conv_fft_status read_directory(cf_record_cache *cache, cf_records *record
     open_folder(cache, false);
     if (cache->folder.descriptor < 0)
         return CONV_FFT_SUCCESS;
-    return read_folder(cache, cache->folder.descriptor, cache->stem, CF_RANK_CACHE, records, corrupt);
+    cf_fingerprint older = cache->fingerprint;
+    for (older.abi = 1; older.abi <= cache->fingerprint.abi; ++older.abi) {
+        char stem[CF_STEM_BYTES];
+        cf_fingerprint_stem(&older, stem);
+        CF_FORWARD(read_folder(cache, cache->folder.descriptor, stem, CF_RANK_CACHE, records, corrupt));
+    }
+    return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_record_cache_read(cf_record_cache *cache, cf_records *records, int64_t *corrupt) {

@@ -52,7 +52,7 @@ conv_fft_status cf_record_text_scan(const char *text, size_t bytes, const cf_fin
             header = found;
             line.header = &header;
         }
-        line.ours = line.kind == CF_LINE_RECORD && device && line.header && cf_fingerprint_equal(line.header, device);
+        line.ours = line.kind == CF_LINE_RECORD && device && line.header && cf_fingerprint_reads(device, line.header);
         line.record = line.kind == CF_LINE_RECORD ? &record : NULL;
         CF_FORWARD(visit(&line, user));
     }

@@ -17,9 +17,16 @@ enum {
     COVERED_AT = CRC_AT + CRC_DIGITS + 2 /* behind the quote and the comma */
 };
 
+static bool is_same_device(const cf_fingerprint *a, const cf_fingerprint *b) {
+    return a->version == b->version && strcmp(a->device, b->device) == 0 && strcmp(a->kind, b->kind) == 0;
+}
+
 bool cf_fingerprint_equal(const cf_fingerprint *a, const cf_fingerprint *b) {
-    return a->version == b->version && a->abi == b->abi && strcmp(a->device, b->device) == 0 &&
-           strcmp(a->kind, b->kind) == 0;
+    return a->abi == b->abi && is_same_device(a, b);
+}
+
+bool cf_fingerprint_reads(const cf_fingerprint *device, const cf_fingerprint *header) {
+    return header->abi <= device->abi && is_same_device(device, header);
 }
 
 /* ---- reading */

@@ -28,6 +28,10 @@ typedef struct cf_fingerprint {
 
 bool cf_fingerprint_equal(const cf_fingerprint *a, const cf_fingerprint *b);
 
+/* Whether the records behind a header are those of a device: written by this version of the interface or an older one. A line of an older
+ * one that no longer parses is left out where it is used. */
+bool cf_fingerprint_reads(const cf_fingerprint *device, const cf_fingerprint *header);
+
 typedef enum cf_line_kind {
     CF_LINE_BLANK,
     CF_LINE_HEADER,

@@ -84,13 +84,10 @@ conv_fft_status cf_direct_build(conv_fft_plan *plan, int pass) {
     direct_state *s = plan->pass[pass].state;
     cf_source sources[KERNELS] = {{0}};
     conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; i < KERNELS; ++i) {
+    for (int i = 0; i < KERNELS && status == CONV_FFT_SUCCESS; ++i) {
         const int kernel = i == ADD ? 0 : 1 + pass;
-        sources[i] = (cf_source){.name = names[kernel],
-                                 .text = cf_gpu_stage_text(tails[kernel]),
-                                 .options = {"--device-as-default-execution-space"}};
-        if (!sources[i].text)
-            status = cf_fail_memory(strlen(tails[kernel]), "the text of a kernel");
+        sources[i] = (cf_source){.name = names[kernel], .options = {"--device-as-default-execution-space"}};
+        status = cf_gpu_stage_text(tails[kernel], &sources[i]);
     }
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(s->gpu, sources, KERNELS, s->kernel);

@@ -173,9 +173,8 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
         cf_fused_turn_emit(&c->turn, turn, &t);
     else
         cf_fused_emit(c, kernel, &t);
-    char *text = cf_fbfft_join_text(cf_fused_kernel_text, tail);
-    if (!text)
-        return CONV_FFT_OUT_OF_MEMORY;
+    char *text;
+    CF_FORWARD(cf_fbfft_join_emitted(cf_fused_kernel_text, &t, &text));
     *source = (cf_source){.name = "cf_fused",
                           .text = text,
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},

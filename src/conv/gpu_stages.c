@@ -47,32 +47,34 @@ static const char *const tails[CF_KERNEL_COUNT] = {
         "extern \"C\" __global__ void cf_stage(const StageProduct s) {" CF_KERNEL_WAITS "stage_product_weights(s); }",
 };
 
-char *cf_gpu_stage_text(const char *tail) { return cf_fbfft_join_text(cf_stage_kernel_text, tail); }
+static conv_fft_status join_text(const char *headers, const char *tail, cf_source *source) {
+    char *text;
+    CF_FORWARD(cf_fbfft_join_text(headers, tail, &text));
+    source->text = text;
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_gpu_stage_text(const char *tail, cf_source *source) {
+    return join_text(cf_stage_kernel_text, tail, source);
+}
 
 conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
     cf_source sources[CF_KERNEL_COUNT] = {{0}};
     conv_fft_status status = CONV_FFT_SUCCESS;
-    int count = 0;
-    for (; count < CF_KERNEL_COUNT; ++count) {
-        const bool doubles = count >= CF_KERNEL_PRODUCT + 3;
-        const char *const tail = tails[doubles ? count - 3 : count];
-        char *text = count == CF_KERNEL_SCAN ? cf_fbfft_join_text(cf_scan_kernel_text, tail) : cf_gpu_stage_text(tail);
-        if (!text) {
-            status = CONV_FFT_OUT_OF_MEMORY;
-            goto done;
-        }
-        sources[count] =
-            (cf_source){.name = "cf_stage",
-                        .text = text,
-                        .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
-                        .dynamic_shared = count == CF_KERNEL_BIAS ? bias_shared(8, 2 * BIAS_THREADS)
-                                          : count == CF_KERNEL_LARGEST || count == CF_KERNEL_SCAN
-                                              ? MOST_SCANNING / 32 * sizeof(unsigned)
-                                              : 0};
+    for (int i = 0; i < CF_KERNEL_COUNT && status == CONV_FFT_SUCCESS; ++i) {
+        const bool doubles = i >= CF_KERNEL_PRODUCT + 3;
+        sources[i] = (cf_source){
+            .name = "cf_stage",
+            .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
+            .dynamic_shared = i == CF_KERNEL_BIAS                             ? bias_shared(8, 2 * BIAS_THREADS)
+                              : i == CF_KERNEL_LARGEST || i == CF_KERNEL_SCAN ? MOST_SCANNING / 32 * sizeof(unsigned)
+                                                                              : 0};
+        status = join_text(i == CF_KERNEL_SCAN ? cf_scan_kernel_text : cf_stage_kernel_text, tails[doubles ? i - 3 : i],
+                           &sources[i]);
     }
-    status = cf_kernels_build(layers->gpu, sources, count, layers->kernel);
-done:
-    for (int i = 0; i < count; ++i)
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_kernels_build(layers->gpu, sources, CF_KERNEL_COUNT, layers->kernel);
+    for (int i = 0; i < CF_KERNEL_COUNT; ++i)
         free((char *)sources[i].text);
     return status;
 }

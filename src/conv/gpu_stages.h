@@ -35,8 +35,8 @@ cf_gpu *cf_gpu_of_layers(const cf_device *device);
 /* Compile them. */
 conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers);
 
-/* The text of all of kernels/, with what is added behind it. To be freed; NULL: out of memory. */
-char *cf_gpu_stage_text(const char *tail);
+/* Give a source its text: all of kernels/, with `tail` behind it. The text is to be freed. OUT_OF_MEMORY. */
+conv_fft_status cf_gpu_stage_text(const char *tail, cf_source *source);
 
 /* As many blocks as cover `work` threads, up to a number that keeps any GPU busy: the kernels go round. `second` may be NULL. */
 conv_fft_status cf_gpu_stage_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,

@@ -235,9 +235,8 @@ conv_fft_status cf_long_source(const cf_long_config *c, cf_long_stage stage, cf_
     char tail[4096];
     cf_text t = {tail, sizeof tail, 0};
     add_kernel(c, stage, &t);
-    char *text = cf_fbfft_join_text(cf_fused_kernel_text, tail);
-    if (!text)
-        return CONV_FFT_OUT_OF_MEMORY;
+    char *text;
+    CF_FORWARD(cf_fbfft_join_emitted(cf_fused_kernel_text, &t, &text));
     *source = (cf_source){
         .name = "cf_fused", .text = text, .options = {CF_FFT_OPTION, NULL}, .dynamic_shared = shared_of(c, stage)};
     return CONV_FFT_SUCCESS;

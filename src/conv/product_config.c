@@ -222,32 +222,29 @@ cf_product_config cf_product_configure(const cf_product_desc *desc, const cf_gpu
 }
 
 /* The kernel's text behind the headers. */
-static void emit(const cf_product_config *c, char *tail, size_t bytes) {
+static void emit(const cf_product_config *c, cf_text *t) {
     const bool half = c->dtype != CONV_FFT_FP32;
-    cf_text t = {tail, bytes, 0};
-    cf_text_add(&t, "typedef %sProductConfig<%d, %lld, %lld, %d, %d, %d, %d, %d, ", half ? "Half" : "", (int)c->kind,
+    cf_text_add(t, "typedef %sProductConfig<%d, %lld, %lld, %d, %d, %d, %d, %d, ", half ? "Half" : "", (int)c->kind,
                 (long long)c->in_columns, (long long)c->out_columns, c->warps_m, c->warps_n, c->m_tiles, c->n_tiles,
                 c->stages);
     if (half)
-        cf_text_add(&t, "%d, %d, %s, %s> Config;\n", c->chunk, c->slices,
+        cf_text_add(t, "%d, %d, %s, %s> Config;\n", c->chunk, c->slices,
                     c->dtype == CONV_FFT_FP16 ? "fp16_bins" : "bf16_bins", c->narrow ? "true" : "false");
     else
-        cf_text_add(&t, "%d, %d, %s> Config;\n", c->parts, c->slices, c->grouped ? "true" : "false");
-    cf_text_add(&t, "static_assert(Config::SHARED == %lld, \"as the host counts\");\n",
-                (long long)cf_product_shared(c));
+        cf_text_add(t, "%d, %d, %s> Config;\n", c->parts, c->slices, c->grouped ? "true" : "false");
+    cf_text_add(t, "static_assert(Config::SHARED == %lld, \"as the host counts\");\n", (long long)cf_product_shared(c));
     cf_text_add(
-        &t,
+        t,
         "extern \"C\" __global__ __launch_bounds__(%d, %d) void cf_product(const %sProductCall call) {" CF_KERNEL_WAITS
         "    %sproduct_run<Config>(call);\n}\n",
         cf_product_threads(c), c->blocks, half ? "Half" : "", half ? "half_" : "");
 }
 
 conv_fft_status cf_product_source(const cf_product_config *c, cf_source *source) {
-    char tail[800];
-    emit(c, tail, sizeof tail);
-    char *text = cf_fbfft_join_text(cf_product_kernel_text, tail);
-    if (!text)
-        return CONV_FFT_OUT_OF_MEMORY;
+    char tail[800], *text;
+    cf_text t = {tail, sizeof tail, 0};
+    emit(c, &t);
+    CF_FORWARD(cf_fbfft_join_emitted(cf_product_kernel_text, &t, &text));
     *source = (cf_source){.name = "cf_product",
                           .text = text,
                           .options = {"--device-as-default-execution-space", NULL},

@@ -144,19 +144,16 @@ conv_fft_status cf_reference_build(conv_fft_plan *plan, int pass) {
     cf_source sources[CF_REFERENCE_KERNELS] = {{0}};
     const bool doubles = plan->layer.compute == CONV_FFT_FP64;
     conv_fft_status status = CONV_FFT_SUCCESS;
-    int count = 0;
-    for (; count < CF_REFERENCE_KERNELS && status == CONV_FFT_SUCCESS; ++count) {
-        sources[count] =
-            (cf_source){.name = names[count],
-                        .text = cf_gpu_stage_text(tails[count]),
+    for (int i = 0; i < CF_REFERENCE_KERNELS && status == CONV_FFT_SUCCESS; ++i) {
+        sources[i] =
+            (cf_source){.name = names[i],
                         .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
-                        .dynamic_shared = count >= CF_REFERENCE_TO_SPECTRUM ? 32 * 33 * (doubles ? 16u : 8u) : 0};
-        if (!sources[count].text)
-            status = cf_fail_memory(strlen(tails[count]), "the text of a kernel");
+                        .dynamic_shared = i >= CF_REFERENCE_TO_SPECTRUM ? 32 * 33 * (doubles ? 16u : 8u) : 0};
+        status = cf_gpu_stage_text(tails[i], &sources[i]);
     }
     if (status == CONV_FFT_SUCCESS)
-        status = cf_kernels_build(s->gpu, sources, count, s->kernel);
-    for (int i = 0; i < count; ++i)
+        status = cf_kernels_build(s->gpu, sources, CF_REFERENCE_KERNELS, s->kernel);
+    for (int i = 0; i < CF_REFERENCE_KERNELS; ++i)
         free((char *)(uintptr_t)sources[i].text);
     return status;
 }

@@ -10,24 +10,28 @@
 
 /* ------------------------------------------------------------------------------------------------------------- text */
 
-char *cf_fbfft_join_text(const char *headers, const char *kernel) {
+conv_fft_status cf_fbfft_join_text(const char *headers, const char *kernel, char **text) {
     const size_t first = strlen(cf_fbfft_kernel_text), second = strlen(headers), last = strlen(kernel) + 1;
-    char *text = malloc(first + second + last);
-    if (!text) {
-        cf_fail_memory(first + second + last, "the text of a kernel");
-        return NULL;
-    }
-    memcpy(text, cf_fbfft_kernel_text, first);
-    memcpy(text + first, headers, second);
-    memcpy(text + first + second, kernel, last);
-    return text;
+    *text = malloc(first + second + last);
+    if (!*text)
+        return cf_fail_memory(first + second + last, "the text of a kernel");
+    memcpy(*text, cf_fbfft_kernel_text, first);
+    memcpy(*text + first, headers, second);
+    memcpy(*text + first + second, kernel, last);
+    return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status make_source(const char *headers, const char *tail, bool doubles, int64_t shared,
+conv_fft_status cf_fbfft_join_emitted(const char *headers, const cf_text *kernel, char **text) {
+    if (kernel->length >= kernel->bytes)
+        return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has room for %zu",
+                       kernel->length, kernel->bytes - 1);
+    return cf_fbfft_join_text(headers, kernel->text, text);
+}
+
+static conv_fft_status make_source(const char *headers, const cf_text *tail, bool doubles, int64_t shared,
                                    cf_source *source) {
-    char *text = cf_fbfft_join_text(headers, tail);
-    if (!text)
-        return CONV_FFT_OUT_OF_MEMORY;
+    char *text;
+    CF_FORWARD(cf_fbfft_join_emitted(headers, tail, &text));
     *source = (cf_source){.name = "cf_fft",
                           .text = text,
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
@@ -39,7 +43,7 @@ conv_fft_status cf_fft_real_source(const cf_fft_config *config, cf_source *sourc
     char tail[2048];
     cf_text t = {tail, sizeof tail, 0};
     cf_fft_emit(config, &t);
-    return make_source("", tail, false, config->shared, source);
+    return make_source("", &t, false, config->shared, source);
 }
 
 conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *source) {
@@ -47,14 +51,14 @@ conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *sour
     cf_text t = {tail, sizeof tail, 0};
     cf_tile_emit(config, &t);
     const bool doubles = config->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source("", tail, doubles, config->shared, source);
+    return make_source("", &t, doubles, config->shared, source);
 }
 
 conv_fft_status cf_fft_matrix_source(const cf_tile_config *config, cf_source *source) {
     char tail[4096];
     cf_text t = {tail, sizeof tail, 0};
     cf_matrix_emit(config, &t);
-    return make_source(cf_matrix_kernel_text, tail, false, config->shared, source);
+    return make_source(cf_matrix_kernel_text, &t, false, config->shared, source);
 }
 
 bool cf_gpu_transform_finds_scales(const cf_gpu_transform *t) {
@@ -68,7 +72,7 @@ static conv_fft_status pair_source(const cf_gpu_pair *pair, int variant, cf_sour
     cf_text t = {tail, sizeof tail, 0};
     cf_fft_emit_pair(pass, tile, &t);
     const bool doubles = tile[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source(pass[0]->matrix || pass[1]->matrix ? cf_matrix_kernel_text : "", tail, doubles,
+    return make_source(pass[0]->matrix || pass[1]->matrix ? cf_matrix_kernel_text : "", &t, doubles,
                        cf_max(tile[0].shared, tile[1].shared), source);
 }
 

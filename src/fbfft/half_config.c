@@ -263,9 +263,8 @@ conv_fft_status cf_half_source(const cf_half_config *config, int pass, cf_source
     char tail[2048];
     cf_text t = {tail, sizeof tail, 0};
     emit(config, &config->pass[pass], &t);
-    char *const text = cf_fbfft_join_text(cf_half_kernel_text, tail);
-    if (!text)
-        return CONV_FFT_OUT_OF_MEMORY;
+    char *text;
+    CF_FORWARD(cf_fbfft_join_emitted(cf_half_kernel_text, &t, &text));
     *source = (cf_source){.name = "cf_half",
                           .text = text,
                           .options = {"--device-as-default-execution-space"},
