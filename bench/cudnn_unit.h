@@ -3,7 +3,7 @@
 #ifndef BENCH_CUDNN_UNIT_H
 #define BENCH_CUDNN_UNIT_H
 
-#include "conv/direct.h"
+#include "conv/cudnn/cudnn.h"
 #include "gpu.h"
 
 #define CUDNN_MAX_WAYS 128

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu.h"
 
-#include "device/cublas.h"
+#include "cuda/libs/cublas.h"
 
 #include <stdlib.h>
 

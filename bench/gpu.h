@@ -4,7 +4,7 @@
 #define BENCH_GPU_H
 
 #include "bench.h"
-#include "device/memory.h"
+#include "cuda/driver/memory.h"
 
 struct bench_cudnn;
 

@@ -232,7 +232,7 @@ def fused_work(counts, passname):
 
 
 def work(run):
-    """Operations and bytes of our strategy in this pass, counted as src/autotune/model.c does; None if they cannot be told."""
+    """Operations and bytes of our strategy in this pass, counted as src/autotune/model/cost_model.c does; None if they cannot be told."""
     fields, (family, *words) = problem_of(run), run.strategy[run.ours()].split(" ")
     options = dict(word.split("=", 1) for word in words)
     if fields is None or family not in measured.OUR_FAMILIES or "dilation" in fields or "basis" not in options:

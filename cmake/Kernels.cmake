@@ -17,18 +17,19 @@ function(conv_fft_embed variable declaration output)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/${output}.c" CONTENT "${source}" @ONLY)
 endfunction()
 
-set(fft_headers platform complex dft line copy real2d real1d pairs1d storage order tile)
-list(TRANSFORM fft_headers PREPEND "fbfft/kernels/")
-conv_fft_embed(cf_fbfft_kernel_text fbfft/kernel_text.h kernel_text ${fft_headers})
-conv_fft_embed(cf_half_kernel_text fbfft/kernel_text.h half_text fbfft/kernels/multiply fbfft/kernels/half fbfft/kernels/half_lines
-               fbfft/kernels/half_step fbfft/kernels/half_tile)
-conv_fft_embed(cf_matrix_kernel_text fbfft/kernel_text.h matrix_text fbfft/kernels/multiply fbfft/kernels/half fbfft/kernels/matrix
-               fbfft/kernels/matrix_rows fbfft/kernels/matrix_scales fbfft/kernels/matrix_forward fbfft/kernels/matrix_inverse
-               fbfft/kernels/matrix_lines fbfft/kernels/matrix_dense fbfft/kernels/matrix_short)
-conv_fft_embed(cf_fused_kernel_text conv/fused_text.h fused_text conv/kernels/planes conv/kernels/steps conv/kernels/abreast
-               conv/kernels/fused conv/kernels/kept conv/kernels/long conv/kernels/columns)
-conv_fft_embed(cf_product_kernel_text conv/product_text.h product_text fbfft/kernels/multiply conv/kernels/tensor
-               conv/kernels/product conv/kernels/half_product)
-conv_fft_embed(cf_stage_kernel_text conv/stage_text.h stage_text conv/kernels/stages conv/kernels/direct
-               conv/kernels/reference)
-conv_fft_embed(cf_scan_kernel_text conv/scan_text.h scan_text conv/kernels/scan)
+set(mma fbfft/common/mma)
+conv_fft_embed(cf_fbfft_kernel_text fbfft/common/kernel_text.h kernel_text fbfft/common/platform fbfft/common/complex
+               fbfft/common/register_dft fbfft/warp/warp_line fbfft/common/async_copy fbfft/warp/real2d fbfft/warp/real1d
+               fbfft/warp/real1d_warp fbfft/common/storage fbfft/shared_memory/in_place_order fbfft/shared_memory/tile)
+conv_fft_embed(cf_half_kernel_text fbfft/common/kernel_text.h half_text ${mma} fbfft/tensor_core/fp16_dft
+               fbfft/c2c_fp16/lines fbfft/c2c_fp16/step fbfft/c2c_fp16/tile)
+conv_fft_embed(cf_matrix_kernel_text fbfft/common/kernel_text.h matrix_text ${mma} fbfft/tensor_core/fp16_dft
+               fbfft/tensor_core/plane fbfft/tensor_core/plane_load fbfft/tensor_core/scales fbfft/tensor_core/plane_forward
+               fbfft/tensor_core/plane_inverse fbfft/tensor_core/line fbfft/tensor_core/dft_matrix fbfft/tensor_core/short_line)
+conv_fft_embed(cf_fused_kernel_text conv/fused/kernel_text.h fused_text conv/fused/plane_io conv/fused/pruned_fft
+               conv/fused/nhwc_io conv/fused/shared_memory conv/fused/register_resident conv/long1d/line
+               conv/long1d/four_step)
+conv_fft_embed(cf_product_kernel_text conv/gpu/gemm/kernel_text.h product_text ${mma} conv/gpu/gemm/wgmma
+               conv/gpu/gemm/cgemm_split_fp16 conv/gpu/gemm/cgemm_fp16)
+conv_fft_embed(cf_stage_kernel_text conv/gpu/stage_text.h stage_text conv/gpu/stages conv/cudnn/fallback conv/cufft/pad_crop)
+conv_fft_embed(cf_scan_kernel_text conv/gpu/scan_text.h scan_text conv/gpu/scan)

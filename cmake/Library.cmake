@@ -3,10 +3,10 @@
 # internals too, and lets them replace malloc.
 
 set(src "${PROJECT_SOURCE_DIR}/src")
-set(cpu_kernels "${src}/cpu/fft_kernels.c")
-file(GLOB cpu_sources CONFIGURE_DEPENDS "${src}/cpu/*.c")
-file(GLOB sources CONFIGURE_DEPENDS "${src}/*.c" "${src}/autotune/*.c" "${src}/conv/*.c" "${src}/tiling/*.c"
-     "${src}/fbfft/*.c" "${src}/device/*.c" "${src}/core/*.c")
+set(cpu_kernels "${src}/cpu/fft/instantiate.c")
+file(GLOB_RECURSE cpu_sources CONFIGURE_DEPENDS "${src}/cpu/*.c")
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${src}/*.c")
+list(REMOVE_ITEM sources ${cpu_sources})
 list(REMOVE_ITEM cpu_sources "${cpu_kernels}")
 include(cmake/Kernels.cmake)
 list(APPEND sources "${PROJECT_BINARY_DIR}/kernel_text.c" "${PROJECT_BINARY_DIR}/stage_text.c" "${PROJECT_BINARY_DIR}/scan_text.c" "${PROJECT_BINARY_DIR}/fused_text.c"

@@ -3,7 +3,7 @@
 #ifndef TEST_CACHE_H
 #define TEST_CACHE_H
 
-#include "device/cubin_cache.h"
+#include "cuda/jit/cubin_cache.h"
 
 /* A cache that warns on the standard error stream. */
 cf_cubin_cache *cache_in(const char *directory, int64_t limit);

@@ -4,7 +4,7 @@
 #define TEST_CPU_SETTING_H
 
 #include "cases.h"
-#include "core/stage.h"
+#include "core/device_ops.h"
 
 /* Everything about one transform and the block of the spectrum that a call covers. */
 typedef struct setting {

@@ -4,7 +4,7 @@
 #ifndef TEST_CUDA_CALLS_H
 #define TEST_CUDA_CALLS_H
 
-#include "device/gpu.h"
+#include "cuda/driver/gpu.h"
 
 typedef struct CUgraph_st *cuda_graph;
 typedef struct CUgraphNode_st *cuda_graph_node;

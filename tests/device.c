@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device.h"
 
+#include "cuda/driver/memory.h"
 #include "cuda_calls.h"
-#include "device/memory.h"
 #include "gpu.h"
 #include "harness.h"
 #include "layer.h"

@@ -5,7 +5,7 @@
 #ifndef TEST_DEVICE_H
 #define TEST_DEVICE_H
 
-#include "device/gpu.h"
+#include "cuda/driver/gpu.h"
 #include "support/case_list.h"
 
 /* Group setup and teardown of cmocka: device_context() from now on, NULL if there is no GPU, or no compiler for it. */

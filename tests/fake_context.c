@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_context.h"
 
-#include "autotune/tuner.h"
-#include "conv/gpu.h"
+#include "autotune/records/record_store.h"
+#include "conv/gpu/backend.h"
 #include "fake_gpu.h"
 #include "fakes/fake.h"
 #include "layer.h"

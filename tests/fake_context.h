@@ -4,7 +4,7 @@
 #ifndef TEST_FAKE_CONTEXT_H
 #define TEST_FAKE_CONTEXT_H
 
-#include "conv/context.h"
+#include "conv/plan/context.h"
 
 #define FAKES_PLAIN FAKES "/good:" FAKES "/with_cublas"
 #define FAKES_ALL FAKES_PLAIN ":" FAKES "/with_cudnn"

@@ -3,7 +3,7 @@
 #ifndef TEST_FAKE_GPU_H
 #define TEST_FAKE_GPU_H
 
-#include "device/gpu.h"
+#include "cuda/driver/gpu.h"
 
 /* With the libraries of a folder of tests/fakes and no others. *gpu is NULL on failure. */
 conv_fft_status open_gpu(const char *fakes, const char *cache, int ordinal, cf_gpu **gpu);

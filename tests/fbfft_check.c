@@ -3,7 +3,7 @@
 
 #include "cases.h"
 #include "core/text.h"
-#include "device/memory.h"
+#include "cuda/driver/memory.h"
 #include "gpu.h"
 #include "ref/dtype.h"
 #include "tensor.h"

@@ -3,7 +3,7 @@
 #ifndef TEST_FBFFT_CHECK_H
 #define TEST_FBFFT_CHECK_H
 
-#include "device/gpu.h"
+#include "cuda/driver/gpu.h"
 #include "fbfft_shape.h"
 
 /* Host arrays through a plan. The device's memory is this call's own, between canaries; `shift` bytes off a multiple of 256;

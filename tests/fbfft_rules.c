@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "device/memory.h"
+#include "cuda/driver/memory.h"
 #include "sentence.h"
 
 #define assert_success(call)                                  \

@@ -4,7 +4,7 @@
 #ifndef TEST_GPU_H
 #define TEST_GPU_H
 
-#include "device/gpu.h"
+#include "cuda/driver/gpu.h"
 
 /* Setup and teardown of cmocka: *state is a cf_gpu, or NULL without a GPU. That there is none is the only way to get no
  * GPU: one that is there but does not open is a failure. */

@@ -3,7 +3,7 @@
 #ifndef TEST_RECORDS_H
 #define TEST_RECORDS_H
 
-#include "autotune/record_cache.h"
+#include "autotune/records/record_cache.h"
 
 /* A device that is not here. */
 cf_fingerprint test_fingerprint(const char *device);

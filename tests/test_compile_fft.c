@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "fbfft/gpu_transform.h"
+#include "fbfft/plan/gpu_transform.h"
 #include "fbfft_check.h"
 #include "support/kernel_cases.h"
 #include "support/nvrtc_compile.h"
@@ -61,7 +61,7 @@ static const struct {
     {.rank = 2, .basis = {256, 256}},
     {.rank = 2, .basis = {32, 32}, .channels = 4, .order = MAJOR, .dtype = CONV_FFT_FP64},
     {.rank = 3, .basis = {32, 32, 32}},
-    /* matrix_dense.cuh, and back by matrix.cuh */
+    /* dft_matrix.cuh, and back by plane.cuh */
     {.rank = 2,
      .basis = {64, 64},
      .extent = {9, 9},
@@ -85,7 +85,7 @@ static const struct {
      .dtype = CONV_FFT_BF16,
      .layout = LAST,
      .halves = true},
-    /* matrix.cuh */
+    /* plane.cuh */
     {.rank = 2,
      .basis = {64, 64},
      .channels = 16,
@@ -111,7 +111,7 @@ static const struct {
     {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
     {.rank = 2, .basis = {64, 64}, .channels = 64, .order = MAJOR, .halves = true, .spills = 64},
     {.rank = 2, .basis = {32, 32}, .extent = {30, 30}, .channels = 128, .order = MAJOR, .halves = true},
-    /* matrix_short.cuh */
+    /* short_line.cuh */
     {.rank = 1,
      .basis = {128},
      .extent = {112},

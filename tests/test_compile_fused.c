@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "conv/fused.h"
+#include "conv/fused/fused.h"
 #include "support/kernel_cases.h"
 #include "support/nvrtc_compile.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "conv/long.h"
+#include "conv/long1d/long1d.h"
 #include "support/kernel_cases.h"
 #include "support/nvrtc_compile.h"
 

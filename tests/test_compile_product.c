@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "conv/product_config.h"
+#include "conv/gpu/gemm/config.h"
 #include "support/kernel_cases.h"
 #include "support/nvrtc_compile.h"
 

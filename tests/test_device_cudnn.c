@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "device/cudnn.h"
-#include "device/cufft.h"
+#include "cuda/libs/cudnn.h"
+#include "cuda/libs/cufft.h"
 #include "fake_gpu.h"
 #include "fakes/fake.h"
 #include "scratch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts of GPUs that are not there. */
-#include "device/facts.h"
+#include "cuda/driver/properties.h"
 #include "scratch.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A GPU with substitutes of its libraries: opening, memory, events, the cuBLAS pool. What is opened is closed, and each
  * failure has its status and sentence. */
-#include "device/cublas.h"
-#include "device/memory.h"
+#include "cuda/driver/memory.h"
+#include "cuda/libs/cublas.h"
 #include "fake_gpu.h"
 #include "fakes/fake.h"
 #include "scratch.h"

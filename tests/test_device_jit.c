@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiling: errors, sources kept on request, several at once; and the real NVRTC, where there is one. */
-#include "device/hash.h"
-#include "device/jit.h"
+#include "cuda/jit/hash.h"
+#include "cuda/jit/nvrtc.h"
 #include "scratch.h"
 
 #include <inttypes.h>

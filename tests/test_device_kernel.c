@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels on a substitute GPU: compiled once, kept, loaded, launched; and what becomes of those that fail. */
-#include "device/kernel.h"
-#include "device/memory.h"
+#include "cuda/driver/memory.h"
+#include "cuda/jit/kernel.h"
 #include "fake_gpu.h"
 #include "fakes/fake.h"
 #include "scratch.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Libraries that are missing, too old, too new, damaged or incomplete, and which of several is taken. */
-#include "device/cublas.h"
-#include "device/jit.h"
+#include "cuda/jit/nvrtc.h"
+#include "cuda/libs/cublas.h"
 #include "scratch.h"
 
 #include <dlfcn.h>

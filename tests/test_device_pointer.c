@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "device/pointer.h"
+#include "cuda/driver/pointer_check.h"
 #include "fake_context.h"
 #include "fake_gpu.h"
 #include "fakes/fake.h"

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "autotune/candidates.h"
-#include "conv/product_config.h"
+#include "autotune/search/candidates.h"
+#include "conv/gpu/gemm/config.h"
 #include "fake_context.h"
 #include "fake_gpu.h"
 #include "layer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report that `conv-fft devices` prints. */
-#include "device/report.h"
+#include "cuda/driver/report.h"
 #include "scratch.h"
 
 #include <setjmp.h>

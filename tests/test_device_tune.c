@@ -6,14 +6,14 @@
 
 #include <cmocka.h>
 
-#include "autotune/autotune.h"
-#include "autotune/libraries.h"
-#include "autotune/record_file.h"
-#include "autotune/rig.h"
-#include "autotune/tuner.h"
-#include "conv/family.h"
-#include "conv/gpu.h"
-#include "conv/run.h"
+#include "autotune/records/library_versions.h"
+#include "autotune/records/record_file.h"
+#include "autotune/records/record_store.h"
+#include "autotune/search/bench_buffers.h"
+#include "autotune/tune.h"
+#include "conv/gpu/backend.h"
+#include "conv/plan/family.h"
+#include "conv/plan/run.h"
 #include "fake_gpu.h"
 #include "layer.h"
 #include "scratch.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "conv/direct.h"
+#include "conv/cudnn/cudnn.h"
 #include "fake_context.h"
 #include "fake_gpu.h"
 #include "fakes/fake.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "conv/family.h"
+#include "conv/plan/family.h"
 #include "fake_context.h"
 #include "fake_gpu.h"
 #include "fakes/fake.h"

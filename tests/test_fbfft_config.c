@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "fbfft/gpu_transform.h"
-#include "fbfft/kernel_text.h"
+#include "fbfft/common/kernel_text.h"
+#include "fbfft/plan/gpu_transform.h"
 #include "fbfft_cases.h"
 #include "support/kernel_cases.h"
 

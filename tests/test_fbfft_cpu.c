@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "conv/context.h"
+#include "conv/plan/context.h"
 #include "cpu_check.h"
 #include "fbfft_cases.h"
 #include "fbfft_rules.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fbfft_explain(): what it says is what the planner chose, its budget is what a transform must move; no GPU is needed. */
-#include "fbfft/budget.h"
+#include "fbfft/plan/roofline.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

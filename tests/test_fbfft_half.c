@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fbfft/half.h"
+#include "fbfft/c2c_fp16/plan.h"
 #include "half_cases.h"
 #include "layer.h"
 #include "sentence.h"

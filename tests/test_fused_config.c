@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "autotune/model.h"
-#include "autotune/space.h"
-#include "conv/fused.h"
-#include "conv/gpu.h"
+#include "autotune/model/cost_model.h"
+#include "autotune/search/search_space.h"
+#include "conv/fused/fused.h"
+#include "conv/gpu/backend.h"
 #include "support/kernel_cases.h"
 
 /* Whether the pass can be cut for this GPU; what is then chosen is what the GPU has. */

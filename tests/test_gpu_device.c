@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* src/device on a real GPU: memory, compile, launch, events, a warm cache, cuBLAS. Skipped where there is none. */
+/* src/cuda on a real GPU: memory, compile, launch, events, a warm cache, cuBLAS. Skipped where there is none. */
 #include "core/clock.h"
-#include "device/cublas.h"
-#include "device/kernel.h"
-#include "device/memory.h"
+#include "cuda/driver/memory.h"
+#include "cuda/jit/kernel.h"
+#include "cuda/libs/cublas.h"
 #include "gpu.h"
 #include "scratch.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fbfft on a GPU against the definition: every basis, kind, type, layout and window, random combinations of them, batches,
  * alignments, and more than 2^31 elements. */
-#include "device/memory.h"
+#include "cuda/driver/memory.h"
 #include "fbfft_cases.h"
 #include "gpu.h"
 #include "harness.h"

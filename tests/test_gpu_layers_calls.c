@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
+#include "cuda/driver/memory.h"
 #include "cuda_calls.h"
 #include "device.h"
-#include "device/memory.h"
 #include "gpu.h"
 #include "layer.h"
 #include "layer_threads.h"

@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "conv/context.h"
-#include "conv/family.h"
+#include "conv/plan/context.h"
+#include "conv/plan/family.h"
+#include "cuda/driver/memory.h"
 #include "cuda_calls.h"
 #include "device.h"
-#include "device/memory.h"
 #include "gpu.h"
 #include "layer_rough.h"
 #include "layer_threads.h"

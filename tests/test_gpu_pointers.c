@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a real driver says of addresses and streams: each is taken or refused as device/pointer.h has it. */
+/* What a real driver says of addresses and streams: each is taken or refused as cuda/driver/pointer_check.h has it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "device/memory.h"
-#include "device/pointer.h"
+#include "cuda/driver/memory.h"
+#include "cuda/driver/pointer_check.h"
 #include "gpu.h"
 #include "sentence.h"
 

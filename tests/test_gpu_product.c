@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "cases.h"
-#include "conv/gpu.h"
-#include "device/memory.h"
+#include "conv/gpu/backend.h"
+#include "cuda/driver/memory.h"
 #include "gpu.h"
 #include "support/case_list.h"
 #include "tensor.h"

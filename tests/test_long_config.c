@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "conv/long.h"
+#include "conv/long1d/long1d.h"
 #include "support/kernel_cases.h"
 
 static void serves_long_lines_of_single_channels(void **unused) {

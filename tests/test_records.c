@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tuning records: the set in memory, the text of a line, and files that are truncated, altered, of another device or version, or
  * hostile. */
-#include "conv/strategy.h"
+#include "conv/plan/strategy.h"
 #include "records.h"
 #include "scratch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is said of a cache directory, and what is removed from it. */
-#include "device/cubin_file.h"
+#include "cuda/jit/cubin_file.h"
 #include "records.h"
 #include "scratch.h"
 

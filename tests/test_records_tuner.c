@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tuner of a context: which of several records it finds, what a merge keeps, what it says where nothing can be kept. */
-#include "autotune/tuner.h"
+#include "autotune/records/record_store.h"
 #include "records.h"
 #include "scratch.h"
 

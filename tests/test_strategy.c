@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "conv/strategy.h"
+#include "conv/plan/strategy.h"
 
 static void round_trip(void **unused) {
     (void)unused;

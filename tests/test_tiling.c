@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "autotune/space.h"
+#include "autotune/search/search_space.h"
 #include "cases.h"
 #include "core/arith.h"
 #include "core/spectrum.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measured tuning on the CPU: records are made, found again, passed over where they do not suit, and never wrong. What is measured is time of
  * a clock that only the runs move, so that every seed has other winners, and nothing here waits. */
-#include "autotune/race.h"
-#include "autotune/tuner.h"
-#include "conv/run.h"
+#include "autotune/records/record_store.h"
+#include "autotune/search/elimination.h"
+#include "conv/plan/run.h"
 #include "core/clock.h"
 #include "layer.h"
 #include "scratch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A search that is ended at any of its steps: nothing runs after that, and what was decided before is kept. On the CPU. */
-#include "conv/run.h"
+#include "conv/plan/run.h"
 #include "layer.h"
 #include "scratch.h"
 #include "support/selection.h"

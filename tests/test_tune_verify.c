@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What counts as a proof of a winner's results where passes are tuned together: another way of every one of them. On the CPU. */
-#include "autotune/search.h"
-#include "conv/run.h"
+#include "autotune/search/search.h"
+#include "conv/plan/run.h"
 #include "layer.h"
 #include "scratch.h"
 

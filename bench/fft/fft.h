@@ -4,8 +4,8 @@
 #define BENCH_FFT_H
 
 #include "bench.h"
-#include "device/kernel.h"
-#include "device/memory.h"
+#include "cuda/driver/memory.h"
+#include "cuda/jit/kernel.h"
 #include "fbfft.h"
 
 /* ------------------------------------------------------------------------------------------------ cases.c: the suite */

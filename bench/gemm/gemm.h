@@ -4,8 +4,8 @@
 #define BENCH_GEMM_H
 
 #include "bench.h"
-#include "conv/context.h"
-#include "device/memory.h"
+#include "conv/plan/context.h"
+#include "cuda/driver/memory.h"
 
 /* Spectra of a layer: bins of rows x in and rows x out numbers of X and Y, out x in of W. */
 typedef struct gemm_case {

@@ -2,7 +2,7 @@
 /* The product of 16-bit spectra as cuBLAS has it. */
 #include "gemm.h"
 
-#include "device/cublas.h"
+#include "cuda/libs/cublas.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptions and profiles of a plan's passes. */
-#include "autotune/autotune.h"
-#include "autotune/model.h"
-#include "autotune/rig.h"
+#include "autotune/model/cost_model.h"
+#include "autotune/search/bench_buffers.h"
+#include "autotune/tune.h"
 #include "core/arith.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void model_set(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF_
         cost[CF_STAGE_BIAS] = cf_model_bias(plan, set);
 }
 
-/* Fused kernels of both gradients (conv/long.h). */
+/* Fused kernels of both gradients (conv/long1d/long1d.h). */
 static bool is_one_kernel(const conv_fft_plan *plan, int set) {
     return set == CONV_FFT_BACKWARD && plan->shares_gy &&
            plan->pass[CF_PASS_WEIGHTS].strategy.family == CF_FAMILY_FUSED;

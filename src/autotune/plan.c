@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making a plan: strategies that the caller names, then those of records or of a measured search, then the model's. */
-#include "autotune/autotune.h"
-#include "autotune/choose.h"
-#include "autotune/libraries.h"
-#include "autotune/search.h"
-#include "autotune/tuner.h"
-#include "conv/family.h"
+#include "autotune/model/choose.h"
+#include "autotune/records/library_versions.h"
+#include "autotune/records/record_store.h"
+#include "autotune/search/search.h"
+#include "autotune/tune.h"
+#include "conv/plan/family.h"
 #include "core/clock.h"
 
 #include <math.h>

@@ -3,9 +3,9 @@
 #ifndef CF_CPU_DEVICE_H
 #define CF_CPU_DEVICE_H
 
-#include "cpu/blas.h"
-#include "cpu/cpu.h"
-#include "cpu/kernels.h"
+#include "cpu/backend.h"
+#include "cpu/fft/kernels.h"
+#include "cpu/gemm/openblas.h"
 
 typedef struct cf_cpu_device {
     cf_device base;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles only if what src/device and tests declare themselves of CUDA agrees with CUDA's own headers. */
+/* Compiles only if what src/cuda and tests declare themselves of CUDA agrees with CUDA's own headers. */
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <nvrtc.h>
 
-#include "device/cublas.h"
-#include "device/facts.h"
-#include "device/jit.h"
+#include "cuda/driver/properties.h"
+#include "cuda/jit/nvrtc.h"
+#include "cuda/libs/cublas.h"
 #include "tests/cuda_calls.h"
 
 #define SAME_VALUE(name, cuda_name, value) _Static_assert((long long)(cuda_name) == (value), #cuda_name);

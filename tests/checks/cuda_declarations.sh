@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cuda_declarations.sh ROOT: what src/device and tests declare of CUDA, and of cuDNN and cuFFT where their headers are, agrees with those. 77, which CTest counts as
+# cuda_declarations.sh ROOT: what src/cuda and tests declare of CUDA, and of cuDNN and cuFFT where their headers are, agrees with those. 77, which CTest counts as
 # skipped, where there are none.
 set -eu
 cd "$1"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiles only if what src/device declares itself of cuDNN and cuFFT agrees with their own headers. */
+/* Compiles only if what src/cuda declares itself of cuDNN and cuFFT agrees with their own headers. */
 #include <cudnn.h>
 #include <cudnn_backend.h>
 #include <cufft.h>
 
-#include "device/cudnn.h"
-#include "device/cufft.h"
+#include "cuda/libs/cudnn.h"
+#include "cuda/libs/cufft.h"
 
 #define SAME_VALUE(name, library_name, value) _Static_assert((long long)(library_name) == (value), #library_name);
 CF_CUDNN_CONSTANTS(SAME_VALUE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cuBLAS that computes nothing unless it is asked to, but remembers how its handles are set up. As in the real one, a new stream takes the
  * workspace away. */
-#include "device/cublas.h"
+#include "cuda/libs/cublas.h"
 #include "fake.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A libcuda with one GPU that exists in host memory. Its kernels do nothing, but for one named "first", which stores the
  * number of its threads at its first parameter. */
-#include "device/facts.h"
+#include "cuda/driver/properties.h"
 #include "fake.h"
 
 #include <stdio.h>

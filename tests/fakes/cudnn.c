@@ -4,7 +4,7 @@
  * cores, 2 is not deterministic, 3 cannot accumulate, and 4 supports nothing. Of its old algorithms 0 is not
  * deterministic but forward, 3 is not supported, and every other one is.
  */
-#include "device/cudnn.h"
+#include "cuda/libs/cudnn.h"
 #include "fake.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cuFFT that transforms nothing unless it is asked to, and remembers its plans. */
-#include "device/cufft.h"
+#include "cuda/libs/cufft.h"
 #include "fake.h"
 
 #include <math.h>

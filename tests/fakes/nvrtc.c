@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An NVRTC whose machine code is the text itself, and for which a text with #error does not compile. Asked for
  * registers, it says that the kernel has 40, and spills the number of bytes behind the word `spills=` in the text. */
-#include "device/jit.h"
+#include "cuda/jit/nvrtc.h"
 #include "fake.h"
 
 #include <stdatomic.h>

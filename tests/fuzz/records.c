@@ -4,8 +4,8 @@
  * parsed or are refused, and a good line behind them is read whatever stands before it. With an odd first byte each line is given
  * the CRC that it should have, so that what stands behind the CRC is reached as well.
  */
-#include "autotune/record_file.h"
-#include "conv/text.h"
+#include "autotune/records/record_file.h"
+#include "conv/problem/parse.h"
 
 #include <stdio.h>
 #include <stdlib.h>

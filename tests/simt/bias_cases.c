@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bias_cases.h"
 
-#include "conv/gpu_stages.h"
+#include "conv/gpu/device.h"
 #include "core/dtype.h"
 #include "harness.h"
 #include "layer.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "family_cases.h"
 
-#include "device/kernel.h"
+#include "cuda/jit/kernel.h"
 #include "fake_context.h"
 #include "fake_gpu.h"
 #include "fakes/fake.h"

@@ -3,8 +3,8 @@
 #ifndef SIMT_FUSED_H
 #define SIMT_FUSED_H
 
-#include "conv/kernels/columns.cuh"
-#include "conv/kernels/kept.cuh"
+#include "conv/fused/register_resident.cuh"
+#include "conv/long1d/four_step.cuh"
 
 #include <functional>
 #include <utility>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fused_cases.h"
 
-#include "conv/gpu.h"
+#include "conv/gpu/backend.h"
 #include "layer.h"
 
 #include <errno.h>

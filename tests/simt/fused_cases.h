@@ -3,8 +3,8 @@
 #ifndef SIMT_FUSED_CASES_H
 #define SIMT_FUSED_CASES_H
 
-#include "conv/fused.h"
-#include "device/gpu.h"
+#include "conv/fused/fused.h"
+#include "cuda/driver/gpu.h"
 #include "support/selection.h"
 
 #include <string.h>

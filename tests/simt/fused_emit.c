@@ -5,12 +5,12 @@
 #include "emit.h"
 #include "fused_cases.h"
 
-#include "conv/fused_text.h"
-#include "conv/gpu_stages.h"
+#include "conv/fused/kernel_text.h"
+#include "conv/gpu/device.h"
 #include "core/dtype.h"
-#include "device/pointer.h"
-#include "fbfft/gpu_transform.h"
-#include "fbfft/kernel_text.h"
+#include "cuda/driver/pointer_check.h"
+#include "fbfft/common/kernel_text.h"
+#include "fbfft/plan/gpu_transform.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #define SIMT_REAL_H
 
 #include "check.h"
-#include "fbfft/kernels/pairs1d.cuh"
-#include "fbfft/kernels/real1d.cuh"
-#include "fbfft/kernels/real2d.cuh"
+#include "fbfft/warp/real1d.cuh"
+#include "fbfft/warp/real1d_warp.cuh"
+#include "fbfft/warp/real2d.cuh"
 #include "in_share.h"
 
 #include <cmath>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "staged_cases.h"
 
-#include "conv/gpu.h"
-#include "conv/gpu_stages.h"
-#include "conv/plan.h"
+#include "conv/gpu/backend.h"
+#include "conv/gpu/device.h"
+#include "conv/plan/plan.h"
 #include "layer.h"
 #include "support/selection.h"
 

@@ -2,7 +2,7 @@
 /* The gradient of the bias in the shapes that the stage itself chooses: bias_cases.c has the cases. */
 #include "check.h"
 
-#include <conv/kernels/stages.cuh>
+#include <conv/gpu/stages.cuh>
 
 extern "C" {
 #include "bias_cases.h"

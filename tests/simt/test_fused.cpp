@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fused.cuh and the plans of its family: cf_fused_run() itself, whose launches go to the emulator. The weights' spectra come from the
+// fused/shared_memory.cuh and the plans of its family: cf_fused_run() itself, whose launches go to the emulator. The weights' spectra come from the
 // definition of the transform, in double.
 #include "check.h"
 #include "emitted.h"
@@ -7,9 +7,9 @@
 #include "tile_windows.h"
 
 extern "C" {
-#include "conv/long.h"
-#include "device/pointer.h"
-#include "fbfft/gpu_transform.h"
+#include "conv/long1d/long1d.h"
+#include "cuda/driver/pointer_check.h"
+#include "fbfft/plan/gpu_transform.h"
 #include "fused_cases.h"
 #include "ref/dtype.h"
 }
@@ -133,7 +133,7 @@ bool moved(const cf_layer &layer, int pass, const cf_strategy &s) {
            cf_staged_window(&layer, &s, cf_pass_table[pass].role[CF_X]).axis[2].first;
 }
 
-// kept.cuh: what stays in registers, and how the rest arrives.
+// register_resident.cuh: what stays in registers, and how the rest arrives.
 void note_kept(const cf_fused_config &c) {
     static const char *const forms[] = {"scattered", "gathered", "summed"};
     const cf_tile_config &t = c.tile[0][0];
@@ -157,7 +157,7 @@ void note_kept(const cf_fused_config &c) {
     cover("planes that stay, columns of one radix", c.keeps && t.radix[1][0] == 1);
 }
 
-// fused_turn.c: planes of channels, and channels of planes.
+// nhwc_transpose.c: planes of channels, and channels of planes.
 void note_turn(const cf_fused_turn &t) {
     const bool makes = t.blocks > 0 && !t.reads;
     for (const bool x : {false, true}) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SPREAD of conv/kernels/steps.cuh: steps of planes that are so far apart meet no bank twice, and of planes a number nearer or further they do. */
+/* SPREAD of conv/fused/pruned_fft.cuh: steps of planes that are so far apart meet no bank twice, and of planes a number nearer or further they do. */
 #include "check.h"
 #include "simt.h"
 
-#include <conv/kernels/steps.cuh>
+#include <conv/fused/pruned_fft.cuh>
 
 namespace {
 

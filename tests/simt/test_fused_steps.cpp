@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dft_of() of conv/kernels/steps.cuh, in double, against the definition: lines of many lengths, with data at all points, at few, and with gaps. What
+/* dft_of() of conv/fused/pruned_fft.cuh, in double, against the definition: lines of many lengths, with data at all points, at few, and with gaps. What
  * has no data holds no number, and must not be read. */
 #define CF_REAL double
 
@@ -7,7 +7,7 @@
 #include "in_share.h"
 #include "simt.h"
 
-#include <conv/kernels/steps.cuh>
+#include <conv/fused/pruned_fft.cuh>
 
 #include <cmath>
 #include <complex>

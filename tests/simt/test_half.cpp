@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The transforms of FP16 pairs on tensor cores, run by the emulator and compared with a transform in double. */
 #include "check.h"
-#include "fbfft/kernels/half_lines.cuh"
-#include "fbfft/kernels/half_tile.cuh"
+#include "fbfft/c2c_fp16/lines.cuh"
+#include "fbfft/c2c_fp16/tile.cuh"
 
 #include <cmath>
 #include <complex>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The products of 16-bit spectra, run by the emulator and compared with sums in double of what the words and scales say. */
 #include "check.h"
-#include "conv/kernels/half_product.cuh"
+#include "conv/gpu/gemm/cgemm_fp16.cuh"
 #include "in_share.h"
 
 #include <algorithm>

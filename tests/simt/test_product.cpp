@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The products on tensor cores, run by the emulator and compared with sums in double. */
 #include "check.h"
-#include "conv/kernels/product.cuh"
+#include "conv/gpu/gemm/cgemm_split_fp16.cuh"
 
 #include <cmath>
 #include <complex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pairs1d.cuh: full and partly filled warps, blocks of one warp and of two, whole and padded lines, aligned or not.
+// real1d_warp.cuh: full and partly filled warps, blocks of one warp and of two, whole and padded lines, aligned or not.
 #include "real.h"
 
 namespace {

@@ -5,8 +5,8 @@
 #include "simt.h"
 
 extern "C" {
-#include "device/kernel.h"
-#include "device/pointer.h"
+#include "cuda/driver/pointer_check.h"
+#include "cuda/jit/kernel.h"
 #include "scratch.h"
 #include "staged_cases.h"
 }

@@ -7,7 +7,7 @@
 
 extern "C" {
 #include "cases.h"
-#include "fbfft/gpu_transform.h"
+#include "fbfft/plan/gpu_transform.h"
 #include "fbfft_check.h"
 #include "ref/dtype.h"
 #include "tile_cases.h"

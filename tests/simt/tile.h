@@ -4,14 +4,14 @@
 #define SIMT_TILE_H
 
 #ifndef CF_REAL /* the kernels of plain planes are in float, and those of 16-bit spectra */
-#include "fbfft/kernels/matrix_dense.cuh"
-#include "fbfft/kernels/matrix_lines.cuh"
-#include "fbfft/kernels/matrix_short.cuh"
-#include "fbfft/kernels/pairs1d.cuh"
-#include "fbfft/kernels/real1d.cuh"
-#include "fbfft/kernels/real2d.cuh"
+#include "fbfft/tensor_core/dft_matrix.cuh"
+#include "fbfft/tensor_core/line.cuh"
+#include "fbfft/tensor_core/short_line.cuh"
+#include "fbfft/warp/real1d.cuh"
+#include "fbfft/warp/real1d_warp.cuh"
+#include "fbfft/warp/real2d.cuh"
 #endif
-#include "fbfft/kernels/tile.cuh"
+#include "fbfft/shared_memory/tile.cuh"
 
 /* The parameters are those of cf_kernel_launch(). */
 typedef void (*tile_body)(void **parameters);

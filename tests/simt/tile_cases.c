@@ -975,7 +975,7 @@ static conv_fft_status plan(const tile_case *c, const char *file, cf_fft_problem
         CF_FORWARD(cf_fft_signal_elements(problem, c->batch, &elements));
         problem->transform.tensor.group_stride = elements + 3 - (elements + 3) % 4 + 4;
     }
-    facts.compute_major = 8; /* copy.cuh has no bulk copies in the emulator */
+    facts.compute_major = 8; /* async_copy.cuh has no bulk copies in the emulator */
     if (c->shared)
         facts.shared_per_block = c->shared;
     memset(passes, 0, sizeof *passes);

@@ -3,7 +3,7 @@
 #ifndef SIMT_TILE_CASES_H
 #define SIMT_TILE_CASES_H
 
-#include "fbfft/passes.h"
+#include "fbfft/plan/kernel_split.h"
 #include "support/selection.h"
 
 typedef struct tile_case {

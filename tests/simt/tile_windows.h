@@ -7,7 +7,7 @@
 #include <vector>
 
 extern "C" {
-#include "fbfft/desc.h"
+#include "fbfft/common/desc.h"
 #include "ref/dft.h"
 }
 

@@ -3,10 +3,10 @@
 #ifndef TEST_KERNEL_CASES_H
 #define TEST_KERNEL_CASES_H
 
-#include "conv/layer.h"
-#include "conv/strategy.h"
-#include "core/stage.h"
-#include "device/facts.h"
+#include "conv/plan/strategy.h"
+#include "conv/problem/layer.h"
+#include "core/device_ops.h"
+#include "cuda/driver/properties.h"
 
 typedef struct layer_case {
     const char *problem, *grid; /* the grid: what a strategy line says of basis and tiles */

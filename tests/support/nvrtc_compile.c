@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "device/files.h"
-#include "device/hash.h"
+#include "cuda/jit/files.h"
+#include "cuda/jit/hash.h"
 #include "support/selection.h"
 #include "tensor.h"
 

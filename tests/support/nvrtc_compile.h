@@ -12,8 +12,8 @@
 #ifndef TEST_NVRTC_COMPILE_H
 #define TEST_NVRTC_COMPILE_H
 
-#include "device/facts.h"
-#include "device/jit.h"
+#include "cuda/driver/properties.h"
+#include "cuda/jit/nvrtc.h"
 
 /* What the compiler says of one kernel. */
 typedef struct nvrtc_result {

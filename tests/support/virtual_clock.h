@@ -4,8 +4,8 @@
 #ifndef TEST_VIRTUAL_CLOCK_H
 #define TEST_VIRTUAL_CLOCK_H
 
-#include "autotune/rig.h"
-#include "conv/run.h"
+#include "autotune/search/bench_buffers.h"
+#include "conv/plan/run.h"
 
 /* A microsecond more with every look at it, as if that took time. */
 double __wrap_cf_clock_seconds(void);

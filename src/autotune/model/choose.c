@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The choice by the cost model: per axis a few bases with the tiles they need, all combinations of the axes, dilation as step or
+ * as shifts; all passes of a plan get the same basis, so that they can share spectra.
+ */
+#include "autotune/model/choose.h"
+
+#include "autotune/model/cost_model.h"
+#include "autotune/search/search_space.h"
+#include "conv/plan/family.h"
+#include "conv/staged/staged.h"
+#include "core/arith.h"
+#include "core/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The goal of the search: passes, and the bytes that the spectra may have. */
+typedef struct search {
+    const cf_layer *layer;
+    const cf_device *device;
+    int passes, keep;
+    uint64_t limit;
+    bool smallest; /* look for the smallest workspace instead of the least time */
+    double best;
+    cf_strategy strategy[CF_PASS_COUNT];
+    /* Of each pass on its own, where fused kernels may be chosen. */
+    bool fuses;
+    double fused_seconds[CF_PASS_COUNT];
+    cf_strategy fused[CF_PASS_COUNT];
+    const char *why; /* a staged strategy does not run; NULL: the last one does */
+} search;
+
+/* Cost of one pass with the best product; HUGE_VAL if infeasible. */
+static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[CF_STAGE_COUNT]) {
+    const cf_family *family = &cf_families[s->family];
+    const char *why;
+    if (!family->feasible(q->layer, pass, s, &why) || !family->runs_on(q->device, q->layer, pass, s, &why)) {
+        if (q->why != cf_staged_too_large) /* of other bases this is true, too */
+            q->why = why;
+        return HUGE_VAL;
+    }
+    q->why = NULL;
+    const double bytes = cf_space_smallest_bytes(q->layer, pass, s);
+    s->product = cf_model_product(q->layer, q->device, pass, s);
+    if (q->smallest)
+        return bytes;
+    if (bytes > (double)q->limit)
+        return HUGE_VAL;
+    cf_model_pass(q->layer, q->device, pass, s, cost);
+    return cf_model_seconds(cost);
+}
+
+/* Both ways of backward data; overlap-add shares the transform of gy with backward weights. */
+static double data_cost(search *q, cf_strategy *s) {
+    cf_stage_cost cost[CF_STAGE_COUNT] = {{0}};
+    cf_strategy add = *s, save = *s;
+    bool several = false;
+    for (int a = 0; a < 3; ++a)
+        several = several || s->tiles[a] > 1;
+    cf_space_set_tiles(q->layer, true, &save);
+    const double save_seconds = pass_cost(q, CF_PASS_DATA, &save, cost);
+    const double shared = q->passes & CONV_FFT_BACKWARD_WEIGHTS ? cost[CF_STAGE_LOAD_GY].seconds : 0.0;
+    if (!several) {
+        *s = save;
+        return q->smallest ? save_seconds : save_seconds - shared;
+    }
+    add.overlap_add = true;
+    double add_seconds = pass_cost(q, CF_PASS_DATA, &add, cost);
+    if (!q->smallest && add_seconds < HUGE_VAL && (q->passes & CONV_FFT_BACKWARD_WEIGHTS))
+        add_seconds -= cost[CF_STAGE_LOAD_GY].seconds;
+    *s = add_seconds < save_seconds ? add : save;
+    return add_seconds < save_seconds ? add_seconds : save_seconds;
+}
+
+/* Keep the combination if it is the best so far. */
+static void consider(search *q, const cf_strategy *base) {
+    cf_strategy s[CF_PASS_COUNT];
+    cf_stage_cost cost[CF_STAGE_COUNT];
+    double total = 0.0;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if (!(q->passes & 1 << pass))
+            continue;
+        s[pass] = *base;
+        const double seconds = pass == CF_PASS_DATA ? data_cost(q, &s[pass]) : pass_cost(q, pass, &s[pass], cost);
+        total = q->smallest ? (seconds > total ? seconds : total) : total + seconds;
+        if (!(total < q->best))
+            return;
+    }
+    q->best = total;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if (q->passes & 1 << pass)
+            q->strategy[pass] = s[pass];
+    }
+}
+
+static void consider_fused(search *q, const cf_strategy *base) {
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        cf_stage_cost cost[CF_STAGE_COUNT];
+        const char *why;
+        cf_strategy s = *base;
+        s.family = CF_FAMILY_FUSED;
+        if (pass == CF_PASS_DATA)
+            cf_space_set_tiles(q->layer, true, &s);
+        if (!(q->passes & 1 << pass) || !cf_families[CF_FAMILY_FUSED].feasible(q->layer, pass, &s, &why))
+            continue;
+        cf_model_pass(q->layer, q->device, pass, &s, cost);
+        const double seconds = cf_model_seconds(cost);
+        /* Asked last, for that takes longest. */
+        if (seconds < q->fused_seconds[pass] &&
+            cf_families[CF_FAMILY_FUSED].runs_on(q->device, q->layer, pass, &s, &why)) {
+            q->fused_seconds[pass] = seconds;
+            q->fused[pass] = s;
+        }
+    }
+}
+
+/* What a pass costs as it was chosen; *gy: its transform of gy. */
+static double staged_seconds(const search *q, int pass, double *gy) {
+    cf_stage_cost cost[CF_STAGE_COUNT];
+    if (!(q->passes & 1 << pass))
+        return 0.0;
+    cf_model_pass(q->layer, q->device, pass, &q->strategy[pass], cost);
+    *gy = cost[CF_STAGE_LOAD_GY].seconds;
+    return cf_model_seconds(cost);
+}
+
+/* Fused kernels where they cost less, or where there is no staged strategy; false if some pass has neither. The gradients are considered
+ * together, since staged ones share the transform of gy, and fused ones may share its planes; but each one's best fused strategy is its own. */
+static bool take_fused(search *q) {
+    double staged[CF_PASS_COUNT], gy = 0.0;
+    const bool have_staged = q->best < HUGE_VAL;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        staged[pass] = have_staged ? staged_seconds(q, pass, &gy) : q->passes & 1 << pass ? HUGE_VAL : 0.0;
+    const double turn = cf_model_shared_turn(q->layer, q->device, &q->fused[CF_PASS_DATA], &q->fused[CF_PASS_WEIGHTS]);
+    int best = 0;
+    double least = HUGE_VAL;
+    for (int set = 0; set < 1 << CF_PASS_COUNT; ++set) { /* passes that are fused */
+        double seconds = 0.0;
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+            seconds += set & 1 << pass ? q->fused_seconds[pass] : staged[pass];
+        if ((q->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && !(set & CONV_FFT_BACKWARD))
+            seconds -= gy;
+        if ((set & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD)
+            seconds -= turn;
+        if ((set & q->passes) == set && seconds < least) {
+            least = seconds;
+            best = set;
+        }
+    }
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        if (best & 1 << pass)
+            q->strategy[pass] = q->fused[pass];
+    return least < HUGE_VAL;
+}
+
+/* With spectra in as many bits as the layer's arithmetic has, and in 16 where tensor cores may multiply these. */
+static void consider_spectra(search *q, const cf_strategy *base) {
+    cf_strategy s = *base;
+    consider(q, &s);
+    if (q->device->tensor_flops <= 0.0 || !cf_staged_short_spectrum(q->layer, &s.spectrum))
+        return;
+    s.product = CF_PRODUCT_TENSOR;
+    consider(q, &s);
+}
+
+static void search_dilation(search *q, bool shift) {
+    cf_space_bases list[3];
+    cf_space_bases_of(q->layer, q->device, shift, list);
+    for (int i = 0; i < list[0].count; ++i)
+        for (int j = 0; j < list[1].count; ++j)
+            for (int k = 0; k < list[2].count; ++k) {
+                const int64_t basis[3] = {list[0].basis[i], list[1].basis[j], list[2].basis[k]};
+                const cf_strategy s = cf_space_strategy(q->layer, basis, shift, q->keep);
+                consider_spectra(q, &s);
+                if (q->fuses)
+                    consider_fused(q, &s);
+            }
+}
+
+static conv_fft_status no_strategy(const search *q) {
+    if (!q->why || q->limit != UINT64_MAX)
+        return cf_fail(CONV_FFT_INVALID_ARGUMENT,
+                       "no strategy for this problem has spectra within options.workspace_limit, or within 64 TiB");
+    int64_t spans[3];
+    for (int a = 0; a < 3; ++a)
+        spans[a] = (q->layer->axis[a].kernel - 1) * q->layer->axis[a].dilation + 1;
+    return cf_fail(CONV_FFT_INVALID_ARGUMENT,
+                   "no strategy runs this problem here: its kernel spans %lldx%lldx%lld points, and %s",
+                   (long long)spans[0], (long long)spans[1], (long long)spans[2], q->why);
+}
+
+static conv_fft_status choose(search *q) {
+    q->best = HUGE_VAL;
+    q->fuses = q->device->fused_flops > 0.0 && q->keep == 0 && q->limit == UINT64_MAX;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        q->fused_seconds[pass] = HUGE_VAL;
+    search_dilation(q, false);
+    if (cf_space_has_dilation(q->layer))
+        search_dilation(q, true);
+    if (q->fuses ? !take_fused(q) : q->best == HUGE_VAL)
+        return no_strategy(q);
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if ((q->passes & 1 << pass) && q->strategy[pass].family == CF_FAMILY_STAGED)
+            cf_space_choose_chunks(q->layer, q->device, pass, &q->strategy[pass]);
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Choose for the passes of the search, and make the plan. *smallest is set if only the limit was in the way. */
+static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv_fft_plan_options *options,
+                                uint64_t *smallest, conv_fft_plan **plan) {
+    *smallest = 0;
+    if (q->passes)
+        CF_FORWARD(choose(q));
+    return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->workspace_limit, smallest,
+                          plan);
+}
+
+conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer, const conv_fft_plan_options *options,
+                               int chosen, const cf_strategy strategy[CF_PASS_COUNT], conv_fft_plan **plan) {
+    search q;
+    memset(&q, 0, sizeof q);
+    q.layer = layer;
+    q.device = context->device;
+    q.keep = options->keep;
+    q.passes = options->passes & ~chosen;
+    memcpy(q.strategy, strategy, sizeof q.strategy);
+
+    /* The fastest, in chunks that fit; else the fastest of those with less to hold; else the one with least. */
+    uint64_t fastest, over, least;
+    q.limit = UINT64_MAX;
+    conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
+    if (fastest == 0 || q.passes == 0)
+        return status;
+    /* What a plan needs besides its spectra is known when it is made: where that is too much, something smaller is tried. */
+    for (q.limit = options->workspace_limit;; q.limit -= q.limit / 4) {
+        status = try_plan(context, &q, options, &over, plan);
+        if (status != CONV_FFT_INVALID_ARGUMENT)
+            return status;
+        if (over == 0 || q.limit < 4)
+            break;
+    }
+    q.smallest = true;
+    status = try_plan(context, &q, options, &least, plan);
+    if (least == 0 && status != CONV_FFT_INVALID_ARGUMENT)
+        return status;
+    return cf_fail_workspace_limit(options->workspace_limit, least == 0 || fastest < least ? fastest : least);
+}
+
+conv_fft_status cf_choose_strategies(const cf_device *device, const cf_layer *layer, int keep,
+                                     cf_strategy strategy[CF_PASS_COUNT]) {
+    search q;
+    memset(&q, 0, sizeof q);
+    q.layer = layer;
+    q.device = device;
+    q.keep = keep;
+    q.passes = CONV_FFT_ALL_PASSES;
+    q.limit = UINT64_MAX;
+    CF_FORWARD(choose(&q));
+    memcpy(strategy, q.strategy, sizeof q.strategy);
+    return CONV_FFT_SUCCESS;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autotune/search/bench_buffers.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "cuda/driver/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Random values of magnitude 0.5 to 1 and either sign: never zeros, whose products would cost less power and time. */
+static void make_random(conv_fft_dtype dtype, void *data, size_t bytes) {
+    uint64_t state = 1;
+    for (size_t at = 0; at + cf_dtype_bytes(dtype) <= bytes; at += cf_dtype_bytes(dtype)) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        const uint64_t bits = state >> 11;
+        const uint64_t wide = (bits << 11 & 0x800fffffffffffffu) | 0x3fe0000000000000u;
+        const uint32_t single = ((uint32_t)bits & 0x807fffffu) | 0x3f000000u;
+        const uint16_t half = (uint16_t)(((uint32_t)bits & 0x83ffu) | 0x3800u),
+                       brain = (uint16_t)(((uint32_t)bits & 0x807fu) | 0x3f00u);
+        char *to = (char *)data + at;
+        switch (dtype) {
+        case CONV_FFT_FP64:
+            memcpy(to, &wide, sizeof wide);
+            break;
+        case CONV_FFT_FP16:
+            memcpy(to, &half, sizeof half);
+            break;
+        case CONV_FFT_BF16:
+            memcpy(to, &brain, sizeof brain);
+            break;
+        default:
+            memcpy(to, &single, sizeof single);
+            break;
+        }
+    }
+}
+
+enum {
+    BLOCK = 1 << 24, /* bytes of random values, which repeat */
+    GPU_FLUSHES = 5  /* more than 0.1 ms in which the host launches the pass: or its launches would be timed */
+};
+
+static conv_fft_status fill_random(cf_device *device, conv_fft_dtype dtype, void *memory, size_t bytes, char *block) {
+    const size_t piece = bytes < BLOCK ? bytes : BLOCK;
+    make_random(dtype, block, piece);
+    for (size_t done = 0; done < bytes; done += piece)
+        CF_FORWARD(
+            device->ops->write(device, (char *)memory + done, block, bytes - done < piece ? bytes - done : piece));
+    return CONV_FFT_SUCCESS;
+}
+
+/* Parts follow each other; without memory, only the bytes are counted. They stay at SIZE_MAX / 16, more than there can be. */
+static cf_part take(const cf_rig *rig, size_t *used, size_t bytes) {
+    const cf_part part = {rig->memory ? (char *)rig->memory + *used : NULL, bytes};
+    *used = bytes < SIZE_MAX / 16 - *used ? *used + cf_align(bytes) : SIZE_MAX / 16;
+    return part;
+}
+
+static size_t lay_out(cf_rig *rig, const cf_layer *l, const cf_rig_sizes *sizes) {
+    int64_t ex[5], ey[5], ew[5];
+    cf_layer_extents(l, ex, ey, ew);
+    const size_t x = cf_tensor_bytes(&l->x, ex), y = cf_tensor_bytes(&l->y, ey), w = cf_tensor_bytes(&l->w, ew);
+    const size_t channels = (size_t)ey[1];
+    const bool forward = rig->passes & CONV_FFT_FORWARD, backward = rig->passes & CONV_FFT_BACKWARD;
+    const bool data = rig->passes & CONV_FFT_BACKWARD_DATA, weights = rig->passes & CONV_FFT_BACKWARD_WEIGHTS;
+    size_t used = 0;
+    rig->x = take(rig, &used, x);
+    rig->w = take(rig, &used, w);
+    rig->bias = take(rig, &used, channels * cf_dtype_bytes(l->x.dtype));
+    rig->y = take(rig, &used, forward ? y : 0);
+    rig->gy = take(rig, &used, backward ? y : 0);
+    rig->gx = take(rig, &used, data ? x : 0);
+    rig->gw = take(rig, &used, weights ? cf_tensor_bytes(&l->gw, ew) : 0);
+    rig->gbias = take(rig, &used, weights ? channels * cf_dtype_bytes(l->gw.dtype) : 0);
+    rig->x_spectrum = take(rig, &used, sizes->x_spectrum);
+    rig->w_spectrum = take(rig, &used, sizes->w_spectrum);
+    rig->workspace = take(rig, &used, sizes->workspace);
+    rig->flush = take(rig, &used, sizes->flush);
+    return used;
+}
+
+static conv_fft_status fill(const cf_rig *rig, const cf_layer *l) {
+    char *block = malloc(BLOCK);
+    if (!block)
+        return cf_fail_memory(BLOCK, "random values");
+    conv_fft_status status = fill_random(rig->device, l->x.dtype, rig->x.data, rig->x.bytes, block);
+    if (status == CONV_FFT_SUCCESS)
+        status = fill_random(rig->device, l->w.dtype, rig->w.data, rig->w.bytes, block);
+    if (status == CONV_FFT_SUCCESS)
+        status = fill_random(rig->device, l->x.dtype, rig->bias.data, rig->bias.bytes, block);
+    if (status == CONV_FFT_SUCCESS)
+        status = fill_random(rig->device, l->y.dtype, rig->gy.data, rig->gy.bytes, block);
+    free(block);
+    return status;
+}
+
+conv_fft_status cf_rig_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
+                              const cf_rig_sizes *sizes, cf_rig *rig) {
+    *rig = (cf_rig){.device = device, .gpu = gpu, .passes = passes};
+    CF_FORWARD(device->ops->allocate(device, lay_out(rig, layer, sizes), &rig->memory));
+    lay_out(rig, layer, sizes);
+    conv_fft_status status = device->ops->timer_create(device, &rig->timer);
+    if (status == CONV_FFT_SUCCESS)
+        status = fill(rig, layer);
+    if (status != CONV_FFT_SUCCESS)
+        cf_rig_destroy(rig);
+    return status;
+}
+
+void cf_rig_destroy(cf_rig *rig) {
+    if (!rig->memory)
+        return;
+    rig->device->ops->timer_destroy(rig->timer);
+    rig->device->ops->release(rig->device, rig->memory);
+    *rig = (cf_rig){0};
+}
+
+cf_call cf_rig_call(const cf_rig *rig, int set) {
+    cf_call call = {.x = rig->x.data, .w = rig->w.data, .workspace = rig->workspace.data};
+    call.x_spectrum = rig->x_spectrum.bytes ? rig->x_spectrum.data : NULL;
+    call.w_spectrum = rig->w_spectrum.bytes ? rig->w_spectrum.data : NULL;
+    if (set & CONV_FFT_FORWARD) {
+        call.y = rig->y.data;
+        return call;
+    }
+    call.gy = rig->gy.data;
+    call.gx = set & CONV_FFT_BACKWARD_DATA ? rig->gx.data : NULL;
+    call.gw = set & CONV_FFT_BACKWARD_WEIGHTS ? rig->gw.data : NULL;
+    if (rig->passes & CONV_FFT_FORWARD) { /* which has stored the spectra that are kept */
+        call.x = call.x_spectrum ? NULL : call.x;
+        call.w = call.w_spectrum ? NULL : call.w;
+    }
+    return call;
+}
+
+conv_fft_status cf_rig_run(const cf_rig *rig, const conv_fft_plan *plan) {
+    const int backward = rig->passes & CONV_FFT_BACKWARD;
+    if (rig->passes & CONV_FFT_FORWARD) {
+        const cf_call call = cf_rig_call(rig, CONV_FFT_FORWARD);
+        CF_FORWARD(cf_run(plan, CONV_FFT_FORWARD, &call));
+    }
+    if (!backward)
+        return CONV_FFT_SUCCESS;
+    const cf_call call = cf_rig_call(rig, backward);
+    return cf_run(plan, backward, &call);
+}
+
+conv_fft_status cf_rig_time(const cf_rig *rig, const conv_fft_plan *plan, double *seconds) {
+    const cf_stage_ops *ops = rig->device->ops;
+    for (int i = 0; rig->flush.bytes && i < (rig->gpu ? GPU_FLUSHES : 1); ++i)
+        CF_FORWARD(ops->clear(rig->device, rig->flush.data, rig->flush.bytes, NULL));
+    CF_FORWARD(ops->timer_mark(rig->timer, 0, NULL));
+    CF_FORWARD(cf_rig_run(rig, plan));
+    CF_FORWARD(ops->timer_mark(rig->timer, 1, NULL));
+    return ops->timer_seconds(rig->timer, 1, seconds);
+}
+
+int cf_rig_results(const cf_rig *rig, cf_part results[CF_PASS_COUNT], conv_fft_dtype dtypes[CF_PASS_COUNT],
+                   const cf_layer *layer) {
+    const cf_part parts[CF_PASS_COUNT] = {rig->y, rig->gx, rig->gw};
+    const conv_fft_dtype types[CF_PASS_COUNT] = {layer->y.dtype, layer->x.dtype, layer->gw.dtype};
+    int count = 0;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if (!(rig->passes & 1 << pass))
+            continue;
+        results[count] = parts[pass];
+        dtypes[count++] = types[pass];
+    }
+    return count;
+}
+
+conv_fft_status cf_rig_clear_results(const cf_rig *rig) {
+    const cf_part parts[CF_PASS_COUNT] = {rig->y, rig->gx, rig->gw};
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if (parts[pass].bytes)
+            CF_FORWARD(rig->device->ops->clear(rig->device, parts[pass].data, parts[pass].bytes, NULL));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_rig_read(const cf_rig *rig, const void *memory, size_t bytes, void *host) {
+    if (!rig->gpu) {
+        memcpy(host, memory, bytes);
+        return CONV_FFT_SUCCESS;
+    }
+    CF_FORWARD(cf_gpu_download(rig->gpu, host, memory, bytes, NULL));
+    return cf_gpu_synchronize(rig->gpu, NULL);
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double cf_median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, compare_doubles);
+    return values[count / 2];
+}

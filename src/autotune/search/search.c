@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autotune/search/search.h"
+
+#include "autotune/records/library_versions.h"
+#include "autotune/search/verify.h"
+#include "core/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OTHER_FAMILY = 100, /* independence of candidates of different families */
+    VERIFIERS = 3       /* that a winner is compared with, until one agrees */
+};
+
+/* Times that are apart by less are the same. */
+#define TIE 1.02
+
+/* ---- the decision */
+
+/* Faster, or alike and of a smaller workspace, or else of the better prediction. Times are compared in steps of a tie with the best. */
+static const cf_candidate *better(const cf_candidate *a, const cf_candidate *b, double best) {
+    const bool a_ties = a->measured <= TIE * best, b_ties = b->measured <= TIE * best;
+    if (a_ties != b_ties)
+        return a_ties ? a : b;
+    if (a_ties && a->workspace != b->workspace)
+        return a->workspace < b->workspace ? a : b;
+    if (a->measured != b->measured)
+        return a->measured < b->measured ? a : b;
+    return a->predicted <= b->predicted ? a : b;
+}
+
+/* How independent two ways of one pass are; 0: they are too alike to say anything. */
+static int pass_independence(const cf_strategy *x, const cf_strategy *y) {
+    int differences = 0;
+    if (x->family != y->family)
+        return OTHER_FAMILY;
+    for (int axis = 0; axis < 3; ++axis)
+        differences += 4 * (x->basis[axis] != y->basis[axis]);
+    return differences + 2 * (x->product != y->product) + (x->shift_dilation != y->shift_dilation) +
+           (x->overlap_add != y->overlap_add);
+}
+
+/* Of two candidates: as of that pass in which they are the most alike, for what is common to both proves nothing of it. */
+static int independence(const cf_race *r, const cf_candidate *a, const cf_candidate *b) {
+    int least = OTHER_FAMILY;
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        const int own =
+            r->job->passes & 1 << pass ? pass_independence(&a->strategy[pass], &b->strategy[pass]) : OTHER_FAMILY;
+        least = own < least ? own : least;
+    }
+    return least;
+}
+
+/* The most independent candidate that was not tried, of those that have run if there is one: they are compiled. NULL: there is none. */
+static cf_candidate *verifier_of(cf_race *r, cf_candidate *winner, bool *tried) {
+    cf_candidate *found = NULL;
+    int most = 0;
+    for (size_t i = 0; i < r->list->count; ++i) {
+        cf_candidate *c = &r->list->items[i];
+        int own = c == winner || tried[i] ? 0 : independence(r, winner, c);
+        if (own > 0 && c->measured >= 0.0)
+            own += OTHER_FAMILY / 2;
+        if (own > most)
+            most = own, found = c;
+    }
+    if (found)
+        tried[found - r->list->items] = true;
+    return found;
+}
+
+/* Run a candidate, which may have no plan any more. *ran is false if it needs more memory than the rig has, or does not run here. */
+static conv_fft_status agrees_with(cf_race *r, const cf_snapshot *results, cf_candidate *c, bool *ran, bool *agrees) {
+    const cf_tuning_job *job = r->job;
+    conv_fft_plan *own = NULL;
+    uint64_t smallest = 0;
+    *ran = *agrees = false;
+    CF_FORWARD(cf_race_go_on(r));
+    if (!c->plan) {
+        const conv_fft_status made = cf_plan_create_trial(job->layer, job->context->device, job->passes, c->strategy,
+                                                          r->rig.workspace.bytes, &smallest, &own);
+        if (made != CONV_FFT_SUCCESS)
+            return made == CONV_FFT_OUT_OF_MEMORY ? made : CONV_FFT_SUCCESS;
+    }
+    cf_snapshot other = {0};
+    size_t x = r->rig.x_spectrum.bytes, w = r->rig.w_spectrum.bytes;
+    const conv_fft_plan *plan = c->plan ? c->plan : own;
+    const bool fits = cf_race_kept_bytes(r, plan, CONV_FFT_OPERAND_X, &x) &&
+                      cf_race_kept_bytes(r, plan, CONV_FFT_OPERAND_W, &w) && x == r->rig.x_spectrum.bytes &&
+                      w == r->rig.w_spectrum.bytes;
+    conv_fft_status status = fits ? cf_snapshot_take(&r->rig, plan, &other) : CONV_FFT_NOT_SUPPORTED;
+    *ran = status == CONV_FFT_SUCCESS;
+    *agrees = *ran && cf_snapshots_agree(&r->rig, job->layer, results, &other);
+    if (cf_race_spares(r, c, status))
+        status = CONV_FFT_SUCCESS;
+    cf_snapshot_clear(&other);
+    cf_plan_destroy(own);
+    return status;
+}
+
+static const char refusal[] = "refused: its results differ from those of other ways",
+                  unverified[] = "refused: there was no other way to compare its results with";
+
+/* Where another family can run the problem, one of it must agree; else another way of the same one. *why: the verdict on a winner that is not
+ * verified. */
+static conv_fft_status verify(cf_race *r, cf_candidate *winner, bool *verified, const char **why) {
+    cf_snapshot results = {0};
+    bool *tried = calloc(r->list->count, sizeof *tried);
+    conv_fft_status status =
+        tried ? cf_snapshot_take(&r->rig, winner->plan, &results) : cf_fail_memory(r->list->count, "a search");
+    bool family_ran = false;
+    *verified = false;
+    *why = unverified;
+    for (int runs = 0; runs < VERIFIERS && status == CONV_FFT_SUCCESS && !*verified;) {
+        cf_candidate *other = verifier_of(r, winner, tried);
+        const bool other_family = other && independence(r, winner, other) == OTHER_FAMILY;
+        bool ran;
+        if (!other || (family_ran && !other_family))
+            break;
+        status = agrees_with(r, &results, other, &ran, verified);
+        runs += ran;
+        *why = ran ? refusal : *why;
+        family_ran = family_ran || (ran && other_family);
+    }
+    cf_snapshot_clear(&results);
+    free(tried);
+    return status;
+}
+
+/* The best of the race by time and workspace; NULL: nobody is left. *best is the least time. */
+static cf_candidate *leader_of(const cf_race *r, double *best) {
+    cf_candidate *leader = NULL;
+    *best = HUGE_VAL;
+    for (size_t i = 0; i < r->count; ++i)
+        *best = fmin(*best, r->list->items[i].measured);
+    for (size_t i = 0; i < r->count; ++i) {
+        cf_candidate *c = &r->list->items[i];
+        leader = !leader || better(c, leader, *best) == c ? c : leader;
+    }
+    return leader;
+}
+
+/* The best one of the race whose results are verified goes to the front, or *decided stays false. *refused: how many were not. */
+static conv_fft_status decide(cf_race *r, bool *decided, int *refused) {
+    double best;
+    *refused = 0;
+    for (cf_candidate *leader; (leader = leader_of(r, &best)) != NULL; ++*refused) {
+        bool verified;
+        const char *why;
+        CF_FORWARD(verify(r, leader, &verified, &why));
+        const size_t at = (size_t)(leader - r->list->items);
+        if (!verified) {
+            cf_race_drop(r, at, why);
+            continue;
+        }
+        for (size_t i = 0; i < r->count; ++i)
+            r->list->items[i].verdict = r->list->items[i].measured <= TIE * best
+                                            ? "as fast, but of a larger workspace or a later prediction"
+                                            : "slower";
+        const cf_candidate first = *leader;
+        memmove(&r->list->items[1], &r->list->items[0], at * sizeof first);
+        r->list->items[0] = first;
+        r->list->items[0].verdict = first.measured > best
+                                        ? "chosen: as fast as the fastest, with a smaller workspace; verified"
+                                        : "chosen: the fastest; verified";
+        *decided = true;
+        return CONV_FFT_SUCCESS;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* All that were timed and not refused, with their plans, are in the race. */
+static conv_fft_status call_back(cf_race *r) {
+    const cf_tuning_job *job = r->job;
+    r->count = 0;
+    for (size_t i = 0; i < r->list->count; ++i) {
+        cf_candidate *c = &r->list->items[i];
+        uint64_t smallest;
+        if (c->measured < 0.0 || c->verdict == refusal || c->verdict == unverified)
+            continue;
+        CF_FORWARD(cf_race_go_on(r));
+        if (!c->plan)
+            CF_FORWARD(cf_plan_create_trial(job->layer, job->context->device, job->passes, c->strategy,
+                                            job->workspace_limit, &smallest, &c->plan));
+        c->runs = 0;
+        const cf_candidate moved = *c;
+        memmove(&r->list->items[r->count + 1], &r->list->items[r->count], (i - r->count) * sizeof moved);
+        r->list->items[r->count++] = moved;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Refuse all that differ from the first one that is verified. */
+static conv_fft_status refuse_wrong(cf_race *r) {
+    bool verified = false;
+    const char *why;
+    cf_snapshot right = {0};
+    while (r->count > 0 && !verified) {
+        CF_FORWARD(verify(r, &r->list->items[0], &verified, &why));
+        if (!verified)
+            cf_race_drop(r, 0, why);
+    }
+    if (r->count == 0)
+        return CONV_FFT_SUCCESS;
+    conv_fft_status status = cf_snapshot_take(&r->rig, r->list->items[0].plan, &right);
+    for (size_t i = 1; i < r->count && status == CONV_FFT_SUCCESS;) {
+        bool ran, agrees;
+        status = agrees_with(r, &right, &r->list->items[i], &ran, &agrees);
+        if (status == CONV_FFT_SUCCESS && !agrees)
+            cf_race_drop(r, i, refusal);
+        else
+            ++i;
+    }
+    cf_snapshot_clear(&right);
+    return status;
+}
+
+/* Wrong results may come fast: those that fell behind a refused candidate race again, without it and its like. */
+static conv_fft_status race_again(cf_race *r) {
+    CF_FORWARD(call_back(r));
+    CF_FORWARD(refuse_wrong(r));
+    return r->count > 0 ? cf_race_run(r) : CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status race_and_decide(cf_race *r, bool *decided) {
+    int refused;
+    CF_FORWARD(cf_race_run(r));
+    for (;;) {
+        CF_FORWARD(decide(r, decided, &refused));
+        if (refused == 0)
+            return CONV_FFT_SUCCESS;
+        *decided = false;
+        CF_FORWARD(race_again(r));
+        if (r->count == 0)
+            return CONV_FFT_SUCCESS;
+    }
+}
+
+static int by_time(const void *a, const void *b) {
+    const cf_candidate *x = a, *y = b;
+    if ((x->measured < 0.0) != (y->measured < 0.0))
+        return x->measured < 0.0 ? 1 : -1;
+    if (x->measured != y->measured)
+        return x->measured < y->measured ? -1 : 1;
+    return (x->predicted > y->predicted) - (x->predicted < y->predicted);
+}
+
+conv_fft_status cf_search_begin(const cf_tuning_job *job, cf_tuning_search *s) {
+    memset(s, 0, sizeof *s);
+    s->job = *job;
+    return cf_candidates_make(&s->job, &s->list);
+}
+
+void cf_search_end(cf_tuning_search *s) { cf_candidates_clear(&s->list); }
+
+conv_fft_status cf_searches_plan(cf_tuning_search *searches, int count, conv_fft_tuning mode, double end) {
+    cf_race **races = calloc((size_t)count + 1, sizeof *races);
+    if (!races)
+        return cf_fail_memory((size_t)count * sizeof *races, "a search");
+    for (int i = 0; i < count; ++i) {
+        cf_tuning_search *s = &searches[i];
+        s->race.job = &s->job;
+        s->race.list = &s->list;
+        for (size_t k = 0; k < s->list.count; ++k)
+            s->list.items[k].verdict = cf_race_untried;
+        races[i] = &s->race;
+    }
+    const conv_fft_status status = cf_races_plan(races, count, mode, end);
+    free(races);
+    return status;
+}
+
+conv_fft_status cf_search_run(cf_tuning_search *s, double seconds) {
+    cf_race *r = &s->race;
+    cf_candidates *list = &s->list;
+    s->decided = false;
+    conv_fft_status status = cf_race_open(r, cf_clock_seconds() + seconds);
+    /* With no time left for a second candidate there is nothing to compare. */
+    const bool compares = !cf_race_is_late(r) && (r->count > 1 || list->count == 1);
+    if (r->count == 0)
+        snprintf(s->why, sizeof s->why, "none of %zu strategies could be prepared", list->count);
+    else if (!compares && !cf_race_is_late(r))
+        snprintf(s->why, sizeof s->why, "one of %zu strategies could be prepared within options.workspace_limit",
+                 list->count);
+    else if (!compares)
+        snprintf(s->why, sizeof s->why,
+                 "the time allowed was too short to time two strategies: %.3g s were left for it", seconds);
+    else
+        snprintf(s->why, sizeof s->why, "no strategy's results agreed with those of another");
+    if (status == CONV_FFT_SUCCESS && r->count > 0 && compares)
+        status = race_and_decide(r, &s->decided);
+    cf_race_close(r);
+    if (list->count > 1)
+        qsort(&list->items[s->decided], list->count - s->decided, sizeof *list->items, by_time);
+    return status;
+}
+
+static bool is_direct(const cf_tuning_job *job, const cf_candidate *c) {
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if ((job->passes & 1 << pass) && c->strategy[pass].family != CF_FAMILY_DIRECT)
+            return false;
+    }
+    return true;
+}
+
+conv_fft_status cf_search_record(const cf_tuning_search *search, conv_fft_tuning mode, cf_record *record) {
+    const cf_tuning_job *job = &search->job;
+    const cf_candidates *list = &search->list;
+    memset(record, 0, sizeof *record);
+    CF_FORWARD(cf_record_key_make(job->layer, job->passes, job->keep, job->workspace_limit, &record->key));
+    const cf_candidate *winner = &list->items[0];
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        if (job->passes & 1 << pass)
+            cf_strategy_format(&winner->strategy[pass], job->layer->problem.rank, record->strategy[pass],
+                               sizeof record->strategy[pass]);
+    }
+    cf_libraries_of(job->context, job->passes, winner->strategy, record->library);
+    record->ms = 1e3 * winner->measured;
+    record->predicted_ms = winner->predicted < HUGE_VAL ? 1e3 * winner->predicted : 0.0;
+    record->direct_ms = -1.0;
+    record->workspace_bytes = winner->workspace;
+    record->mode = mode;
+    for (size_t i = 0; i < list->count; ++i) {
+        const cf_candidate *c = &list->items[i];
+        if (c->measured < 0.0)
+            continue;
+        ++record->candidates;
+        const double ms = 1e3 * c->measured;
+        if (is_direct(job, c) && (record->direct_ms < 0.0 || ms < record->direct_ms))
+            record->direct_ms = ms;
+    }
+    return CONV_FFT_SUCCESS;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How far apart two right results may be. The inputs are random, of magnitude 1/2 to 1, so a result that sums n products has the rms
+ * 0.58 sqrt(n), and its error, relative to that, is made of
+ *
+ *     the rounding of the result to its type        2 eps(type)
+ *     the arithmetic of the products                16 eps(TF32 or 16 bits) if it is one of those, else 64 eps(compute)
+ *     the sum of n terms, whose parts grow          4 eps(sum) sqrt(n)
+ *
+ * A missing or a double tap of n is an error of 1 / sqrt(n), far above it for FP32 and every n that fits a layer.
+ */
+#include "autotune/search/verify.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PART_BYTES = 32 << 20, /* results of up to three of them are compared whole */
+    PARTS = 3
+};
+
+typedef struct piece {
+    size_t offset, bytes;
+} piece;
+
+/* The pieces of a result that are compared; element sizes divide their offsets. */
+static int pieces_of(size_t bytes, piece pieces[PARTS]) {
+    if (bytes <= (size_t)PARTS * PART_BYTES) {
+        pieces[0] = (piece){0, bytes};
+        return 1;
+    }
+    for (size_t i = 0; i < PARTS; ++i)
+        pieces[i] = (piece){(bytes - PART_BYTES) / (PARTS - 1) * i / 64 * 64, PART_BYTES};
+    pieces[PARTS - 1].offset = bytes - PART_BYTES;
+    return PARTS;
+}
+
+conv_fft_status cf_snapshot_take(const cf_rig *rig, const conv_fft_plan *plan, cf_snapshot *snapshot) {
+    cf_part results[CF_PASS_COUNT];
+    conv_fft_dtype dtypes[CF_PASS_COUNT];
+    piece pieces[PARTS];
+    const int count = cf_rig_results(rig, results, dtypes, &plan->layer);
+    *snapshot = (cf_snapshot){0};
+    size_t bytes = 0;
+    for (int i = 0; i < count; ++i) {
+        const int parts = pieces_of(results[i].bytes, pieces);
+        for (int k = 0; k < parts; ++k)
+            bytes += pieces[k].bytes;
+    }
+    CF_FORWARD(cf_rig_clear_results(rig));
+    CF_FORWARD(cf_rig_run(rig, plan));
+    snapshot->data = malloc(bytes + 1);
+    if (!snapshot->data)
+        return cf_fail_memory(bytes, "results to compare");
+    for (int i = 0; i < count; ++i) {
+        const int parts = pieces_of(results[i].bytes, pieces);
+        for (int k = 0; k < parts; ++k) {
+            CF_FORWARD(cf_rig_read(rig, (char *)results[i].data + pieces[k].offset, pieces[k].bytes,
+                                   snapshot->data + snapshot->bytes));
+            snapshot->bytes += pieces[k].bytes;
+        }
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_snapshot_clear(cf_snapshot *snapshot) {
+    free(snapshot->data);
+    *snapshot = (cf_snapshot){0};
+}
+
+static double half_value(uint16_t bits) {
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double sign = bits & 0x8000 ? -1.0 : 1.0;
+    if (exponent == 31)
+        return fraction ? NAN : sign * INFINITY;
+    return sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
+}
+
+static double element(conv_fft_dtype dtype, const char *at) {
+    double wide;
+    float single;
+    uint16_t half;
+    uint32_t bits;
+    switch (dtype) {
+    case CONV_FFT_FP64:
+        memcpy(&wide, at, sizeof wide);
+        return wide;
+    case CONV_FFT_FP16:
+        memcpy(&half, at, sizeof half);
+        return half_value(half);
+    case CONV_FFT_BF16:
+        memcpy(&half, at, sizeof half);
+        bits = (uint32_t)half << 16;
+        memcpy(&single, &bits, sizeof single);
+        return (double)single;
+    default:
+        memcpy(&single, at, sizeof single);
+        return (double)single;
+    }
+}
+
+static double unit_of(conv_fft_dtype dtype) {
+    switch (dtype) {
+    case CONV_FFT_FP64:
+        return 0x1p-53;
+    case CONV_FFT_FP16:
+        return 0x1p-11;
+    case CONV_FFT_BF16:
+        return 0x1p-8;
+    default:
+        return 0x1p-24;
+    }
+}
+
+/* Products that are summed into one element of a pass's result. */
+static double terms_of(const cf_layer *l, int pass) {
+    double taps = 1.0, outputs = (double)cf_max(1, l->batch);
+    for (int a = 0; a < 3; ++a) {
+        taps *= (double)l->axis[a].kernel;
+        outputs *= (double)l->axis[a].output;
+    }
+    if (pass == CF_PASS_WEIGHTS)
+        return outputs;
+    return taps * (double)(pass == CF_PASS_DATA ? l->out_channels : l->in_channels);
+}
+
+static double tolerance_of(const cf_layer *l, int pass, conv_fft_dtype dtype) {
+    const conv_fft_math math = l->problem.math;
+    const double sum = unit_of(l->compute == CONV_FFT_FP64 ? CONV_FFT_FP64 : CONV_FFT_FP32);
+    double arithmetic = 64.0 * sum;
+    if (math == CONV_FFT_MATH_TF32)
+        arithmetic = 16.0 * 0x1p-11;
+    else if (math == CONV_FFT_MATH_HALF)
+        arithmetic = 16.0 * unit_of(l->problem.dtype);
+    return 2.0 * unit_of(dtype) + arithmetic + 4.0 * sum * sqrt(terms_of(l, pass));
+}
+
+/* One result's bytes in both snapshots. */
+static bool agree(const char *a, const char *b, size_t bytes, conv_fft_dtype dtype, double tolerance) {
+    const size_t size = cf_dtype_bytes(dtype), count = bytes / size;
+    double difference = 0.0, norm = 0.0, worst = 0.0;
+    for (size_t i = 0; i < count; ++i) {
+        const double x = element(dtype, a + i * size), y = element(dtype, b + i * size);
+        const double apart = fabs(x - y);
+        if (!(apart < HUGE_VAL)) /* also a NaN, or infinities */
+            return false;
+        difference += apart * apart;
+        norm += y * y;
+        worst = apart > worst ? apart : worst;
+    }
+    const double rms = sqrt(norm / (double)(count ? count : 1));
+    /* Sums of random products are not all zero: nothing was computed then. */
+    return norm > 0.0 && sqrt(difference) <= tolerance * sqrt(norm) && worst <= 32.0 * tolerance * rms;
+}
+
+bool cf_snapshots_agree(const cf_rig *rig, const cf_layer *layer, const cf_snapshot *a, const cf_snapshot *b) {
+    cf_part results[CF_PASS_COUNT];
+    conv_fft_dtype dtypes[CF_PASS_COUNT];
+    piece pieces[PARTS];
+    const int count = cf_rig_results(rig, results, dtypes, layer);
+    size_t at = 0;
+    for (int i = 0, pass = 0; i < count; ++i, ++pass) {
+        while (!(rig->passes & 1 << pass))
+            ++pass;
+        const int parts = pieces_of(results[i].bytes, pieces);
+        size_t bytes = 0;
+        for (int k = 0; k < parts; ++k)
+            bytes += pieces[k].bytes;
+        if (at + bytes > a->bytes || at + bytes > b->bytes ||
+            !agree(a->data + at, b->data + at, bytes, dtypes[i], tolerance_of(layer, pass, dtypes[i])))
+            return false;
+        at += bytes;
+    }
+    return true;
+}

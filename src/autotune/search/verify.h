@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether two plans of one layer compute the same, on the random tensors of a rig. */
+#ifndef CF_AUTOTUNE_VERIFY_H
+#define CF_AUTOTUNE_VERIFY_H
+
+#include "autotune/search/bench_buffers.h"
+
+/* Results of a plan, on the host: all of them, or the first, a middle and the last part of large ones. */
+typedef struct cf_snapshot {
+    char *data;
+    size_t bytes;
+} cf_snapshot;
+
+/* Run the plan and keep its results. OUT_OF_MEMORY, or what the run returns. */
+conv_fft_status cf_snapshot_take(const cf_rig *rig, const conv_fft_plan *plan, cf_snapshot *snapshot);
+void cf_snapshot_clear(cf_snapshot *snapshot);
+
+/* Whether two snapshots agree as closely as two computations of the layer's precision do: the norm of the difference of each result, and
+ * every element. A NaN agrees with nothing. */
+bool cf_snapshots_agree(const cf_rig *rig, const cf_layer *layer, const cf_snapshot *a, const cf_snapshot *b);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The algorithms that cuDNN has for a pass, as strategies. */
+#include "conv/cudnn/cudnn.h"
+#include "conv/gpu/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST = 256
+};
+
+/* What has been visited: heuristics repeat one another. */
+typedef struct listing {
+    bool (*visit)(const cf_strategy *strategy, void *user);
+    void *user;
+    const cf_layer *layer;
+    int pass;
+    bool more;
+    int count;
+    char text[MOST][CF_ALGORITHM_BYTES];
+} listing;
+
+static bool offer(const char *text, void *user) {
+    listing *l = user;
+    cf_strategy s;
+    for (int i = 0; i < l->count; ++i)
+        if (strcmp(l->text[i], text) == 0)
+            return true;
+    if (l->count == MOST)
+        return false;
+    strcpy(l->text[l->count++], text);
+    memset(&s, 0, sizeof s);
+    s.family = CF_FAMILY_DIRECT;
+    for (int a = 0; a < 3; ++a)
+        s.basis[a] = s.tiles[a] = 1;
+    strcpy(s.algorithm, text);
+    const char *why;
+    if (!cf_direct_feasible(l->layer, l->pass, &s, &why))
+        return true;
+    l->more = l->visit(&s, l->user);
+    return l->more;
+}
+
+/* What heuristics name, then the old calls, then every engine there is: a failure of one of them leaves the others. */
+static void list(const cf_cudnn_lease *lease, const cf_direct_pass *pass, listing *l) {
+    cf_direct_graph_each(lease, pass, false, offer, l);
+    if (l->more)
+        cf_direct_old_each(lease, pass, offer, l);
+    if (l->more)
+        cf_direct_graph_each(lease, pass, true, offer, l);
+}
+
+conv_fft_status cf_direct_candidates(const cf_layer *layer, cf_device *device, int pass,
+                                     bool (*visit)(const cf_strategy *strategy, void *user), void *user) {
+    cf_direct_pass p;
+    cf_cudnn_lease lease;
+    const char *why;
+    cf_gpu *gpu = cf_gpu_of_layers(device);
+    if (!gpu || layer->batch == 0 || !cf_direct_pass_make(layer, pass, &p, &why) || !cf_direct_is_trusted(&p, &why) ||
+        !cf_cudnn_library(gpu->cudnn)->usable)
+        return CONV_FFT_SUCCESS;
+    listing *l = malloc(sizeof *l);
+    if (!l)
+        return cf_fail_memory(sizeof *l, "the list of cuDNN's algorithms");
+    l->visit = visit;
+    l->user = user;
+    l->layer = layer;
+    l->pass = pass;
+    l->more = true;
+    l->count = 0;
+    const conv_fft_status status = cf_cudnn_acquire(gpu->cudnn, NULL, &lease);
+    if (status == CONV_FFT_SUCCESS) {
+        list(&lease, &p, l);
+        cf_cudnn_release(gpu->cudnn, &lease);
+    }
+    free(l);
+    return status;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engines of cuDNN's graphs for a pass: heuristics name some with their knobs, and all can be counted through. */
+#include "conv/cudnn/cudnn.h"
+
+enum {
+    MOST_CONFIGURATIONS = 32 /* of one heuristic */
+};
+
+/* One enumeration. */
+typedef struct tour {
+    const cf_cudnn_lease *lease;
+    const cf_direct_pass *pass;
+    cf_cudnn_descriptor graph;
+    cf_direct_visit visit;
+    void *user;
+} tour;
+
+static bool get(const tour *t, cf_cudnn_descriptor d, cf_cudnn_attribute attribute, cf_cudnn_attribute_type type,
+                int64_t wanted, int64_t *count, void *values) {
+    return t->lease->call->cudnnBackendGetAttribute(d, attribute, type, wanted, count, values) == 0;
+}
+
+static bool set(const tour *t, cf_cudnn_descriptor d, cf_cudnn_attribute attribute, cf_cudnn_attribute_type type,
+                const void *value) {
+    return t->lease->call->cudnnBackendSetAttribute(d, attribute, type, 1, value) == 0;
+}
+
+static cf_cudnn_descriptor create(const tour *t, cf_cudnn_descriptor_type type) {
+    cf_cudnn_descriptor d = NULL;
+    return t->lease->call->cudnnBackendCreateDescriptor(type, &d) == 0 ? d : NULL;
+}
+
+static void destroy(const tour *t, cf_cudnn_descriptor d) {
+    if (d)
+        t->lease->call->cudnnBackendDestroyDescriptor(d);
+}
+
+/* None, if it tells of none. */
+static bool read_knobs(const tour *t, cf_cudnn_descriptor configuration, cf_direct_engine *engine) {
+    cf_cudnn_descriptor choices[CF_DIRECT_KNOBS];
+    int64_t count = 0, one;
+    for (int i = 0; i < CF_DIRECT_KNOBS; ++i)
+        choices[i] = create(t, CF_CUDNN_KNOB_CHOICE);
+    if (!get(t, configuration, CF_CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CF_CUDNN_TYPE_BACKEND_DESCRIPTOR, CF_DIRECT_KNOBS,
+             &count, choices))
+        count = 0;
+    bool good = count <= CF_DIRECT_KNOBS;
+    for (; good && engine->knobs < count; ++engine->knobs) {
+        const int i = engine->knobs;
+        good = get(t, choices[i], CF_CUDNN_ATTR_KNOB_TYPE, CF_CUDNN_TYPE_KNOB_TYPE, 1, &one, &engine->knob[i]) &&
+               get(t, choices[i], CF_CUDNN_ATTR_KNOB_VALUE, CF_CUDNN_TYPE_INT64, 1, &one, &engine->value[i]);
+    }
+    for (int i = 0; i < CF_DIRECT_KNOBS; ++i)
+        destroy(t, choices[i]);
+    return good;
+}
+
+/* False: enough. What does not fit is passed over. */
+static bool offer(const tour *t, cf_cudnn_descriptor engine, cf_direct_engine *e) {
+    char text[CF_ALGORITHM_BYTES];
+    const char *why;
+    return !cf_direct_engine_fits(t->lease->call, t->pass, engine, &why) || !cf_direct_engine_format(e, text) ||
+           t->visit(text, t->user);
+}
+
+static bool offer_configuration(const tour *t, cf_cudnn_descriptor configuration) {
+    cf_direct_engine e = {.index = -1};
+    int64_t one;
+    cf_cudnn_descriptor engine = create(t, CF_CUDNN_ENGINE);
+    bool more = true;
+    if (get(t, configuration, CF_CUDNN_ATTR_ENGINECFG_ENGINE, CF_CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &one, &engine) &&
+        get(t, engine, CF_CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CF_CUDNN_TYPE_INT64, 1, &one, &e.index) &&
+        read_knobs(t, configuration, &e))
+        more = offer(t, engine, &e);
+    destroy(t, engine);
+    return more;
+}
+
+static bool each_of_mode(const tour *t, unsigned mode) {
+    cf_cudnn_descriptor heuristics = create(t, CF_CUDNN_ENGINEHEUR), configurations[MOST_CONFIGURATIONS] = {NULL};
+    int64_t count = 0;
+    bool more = true;
+    if (heuristics &&
+        set(t, heuristics, CF_CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CF_CUDNN_TYPE_BACKEND_DESCRIPTOR, &t->graph) &&
+        set(t, heuristics, CF_CUDNN_ATTR_ENGINEHEUR_MODE, CF_CUDNN_TYPE_HEUR_MODE, &mode) &&
+        t->lease->call->cudnnBackendFinalize(heuristics) == 0) {
+        for (int i = 0; i < MOST_CONFIGURATIONS; ++i)
+            configurations[i] = create(t, CF_CUDNN_ENGINECFG);
+        if (!get(t, heuristics, CF_CUDNN_ATTR_ENGINEHEUR_RESULTS, CF_CUDNN_TYPE_BACKEND_DESCRIPTOR, MOST_CONFIGURATIONS,
+                 &count, configurations))
+            count = 0;
+    }
+    for (int64_t i = 0; i < count && i < MOST_CONFIGURATIONS && more; ++i)
+        more = offer_configuration(t, configurations[i]);
+    for (int i = 0; i < MOST_CONFIGURATIONS; ++i)
+        destroy(t, configurations[i]);
+    destroy(t, heuristics);
+    return more;
+}
+
+/* Every engine with the settings that it has of itself. */
+static bool each_engine(const tour *t) {
+    int64_t engines = 0, one;
+    bool more = true;
+    if (!get(t, t->graph, CF_CUDNN_ATTR_OPERATIONGRAPH_ENGINES, CF_CUDNN_TYPE_INT64, 1, &one, &engines))
+        return true;
+    for (int64_t i = 0; i < engines && more; ++i) {
+        cf_direct_bag bag = {.call = t->lease->call};
+        cf_cudnn_descriptor engine, configuration;
+        cf_direct_engine e = {.index = i};
+        if (cf_direct_bag_engine(&bag, t->graph, &e, &engine, &configuration) == CONV_FFT_SUCCESS)
+            more = offer(t, engine, &e);
+        cf_direct_bag_end(&bag);
+    }
+    return more;
+}
+
+conv_fft_status cf_direct_graph_each(const cf_cudnn_lease *lease, const cf_direct_pass *pass, bool all,
+                                     cf_direct_visit visit, void *user) {
+    static const unsigned modes[] = {CF_CUDNN_HEUR_MODE_A, CF_CUDNN_HEUR_MODE_B, CF_CUDNN_HEUR_MODE_FALLBACK};
+    cf_direct_bag bag = {.call = lease->call};
+    tour t = {.lease = lease, .pass = pass, .visit = visit, .user = user};
+    const conv_fft_status status = cf_direct_bag_graph(&bag, lease->handle, pass, false, &t.graph);
+    if (status == CONV_FFT_SUCCESS) {
+        bool more = true;
+        for (int i = 0; i < 3 && more && !all; ++i)
+            more = each_of_mode(&t, modes[i]);
+        if (all)
+            each_engine(&t);
+    }
+    cf_direct_bag_end(&bag);
+    return status;
+}

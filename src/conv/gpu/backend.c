@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device: its operations, its transforms, what the cost model may expect of it. */
+#include "conv/gpu/backend.h"
+
+#include "conv/gpu/device.h"
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "cuda/driver/memory.h"
+#include "cuda/libs/cublas.h"
+#include "fbfft/plan/gpu_transform.h"
+#include "fbfft/tensor_core/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct cf_transform {
+    cf_device *device;
+    cf_transform_desc desc;
+    cf_gpu_transform *gpu;
+};
+
+struct cf_pair {
+    const cf_transform *transform[2];
+    cf_gpu_pair *gpu;
+};
+
+/* The kernels of the small stages, and a handle of cuBLAS, so that no call has to make one. Without cuBLAS our own kernels do. */
+static conv_fft_status prepare(cf_device *device) {
+    cf_gpu_layers *layers = cf_gpu_layers_of(device);
+    pthread_mutex_lock(&layers->mutex);
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    if (!layers->prepared) {
+        cf_cublas_lease lease;
+        status = cf_gpu_stages_build(layers);
+        if (cf_cublas_acquire(layers->gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease) == CONV_FFT_SUCCESS) {
+            cf_cublas_release(layers->gpu->cublas, &lease);
+            layers->base.has_blas = true;
+        } else {
+            cf_log(layers->gpu->log_level, CONV_FFT_LOG_WARNING, "products of many channels will be slow: %s",
+                   conv_fft_last_error());
+        }
+        layers->prepared = status == CONV_FFT_SUCCESS;
+    }
+    pthread_mutex_unlock(&layers->mutex);
+    return status;
+}
+
+static conv_fft_status transform_create(cf_device *device, const cf_transform_desc *desc, cf_transform **result) {
+    cf_gpu_layers *layers = cf_gpu_layers_of(device);
+    cf_transform *t = calloc(1, sizeof *t);
+    if (!t)
+        return cf_fail_memory(sizeof *t, "a transform");
+    const int64_t row_bins = desc->spectrum.basis[2] / 2 + 1;
+    const cf_fft_problem problem = {
+        .transform = *desc,
+        .layout = {.frequency_major = true, .axis_stride = {desc->spectrum.basis[1] * row_bins, row_bins, 1}}};
+    t->device = device;
+    t->desc = *desc;
+    const conv_fft_status status = cf_gpu_transform_create(layers->gpu, &problem, &t->gpu);
+    if (status != CONV_FFT_SUCCESS)
+        free(t);
+    else
+        *result = t;
+    return status;
+}
+
+/* Whether another kernel looks for the largest numbers first. */
+static bool scans(const cf_transform *t) {
+    return !t->desc.inverse && cf_spectrum_is_scaled(t->desc.spectrum.dtype) && !cf_gpu_transform_finds_scales(t->gpu);
+}
+
+/* The descriptions agree in the groups. */
+static conv_fft_status pair_create(cf_device *device, const cf_transform *first, const cf_transform *second,
+                                   cf_pair **result) {
+    const int64_t rows[2] = {first->desc.spectrum.rows, second->desc.spectrum.rows};
+    cf_gpu_pair *gpu = NULL;
+    *result = NULL;
+    if (scans(first) || scans(second)) /* these wait for what comes before each */
+        return CONV_FFT_SUCCESS;
+    CF_FORWARD(cf_gpu_pair_create(cf_gpu_layers_of(device)->gpu, first->gpu, second->gpu, rows,
+                                  first->desc.spectrum.groups, &gpu));
+    if (!gpu)
+        return CONV_FFT_SUCCESS;
+    cf_pair *pair = malloc(sizeof *pair);
+    if (!pair) {
+        cf_gpu_pair_destroy(gpu);
+        return cf_fail_memory(sizeof *pair, "a pair of transforms");
+    }
+    *pair = (cf_pair){{first, second}, gpu};
+    *result = pair;
+    return CONV_FFT_SUCCESS;
+}
+
+static void pair_destroy(cf_pair *pair) {
+    if (!pair)
+        return;
+    cf_gpu_pair_destroy(pair->gpu);
+    free(pair);
+}
+
+static conv_fft_status transforms_build(cf_device *device, cf_transform *const *transforms, int count,
+                                        cf_pair *const *pairs, int pair_count, bool aligned) {
+    cf_gpu_transform **gpu = malloc((size_t)(count + 1) * sizeof(cf_gpu_transform *));
+    cf_gpu_pair **gpu_pairs = malloc((size_t)(pair_count + 1) * sizeof(cf_gpu_pair *));
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    if (!gpu || !gpu_pairs)
+        status = cf_fail_memory((size_t)(count + pair_count) * sizeof(cf_gpu_transform *), "transforms");
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
+        gpu[i] = transforms[i]->gpu;
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
+        gpu_pairs[i] = pairs[i]->gpu;
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_gpu_transforms_build(cf_gpu_layers_of(device)->gpu, gpu, count, gpu_pairs, pair_count, aligned);
+    free(gpu);
+    free(gpu_pairs);
+    return status;
+}
+
+static void transform_destroy(cf_transform *t) {
+    if (!t)
+        return;
+    cf_gpu_transform_destroy(t->gpu);
+    free(t);
+}
+
+/* Of what that kernel finds; behind it is the transform's own scratch. */
+static size_t largest_bytes(const cf_transform *t) { return scans(t) ? cf_align(cf_gpu_largest_scratch(&t->desc)) : 0; }
+
+static size_t transform_scratch(const cf_transform *t, int64_t rows) {
+    return largest_bytes(t) + cf_gpu_transform_scratch(t->gpu, rows);
+}
+
+/* The tensor pointer stands for the origin; kernels count rows and groups of the whole tensor. */
+static cf_gpu_transform_call call_of(const cf_transform *t, const void *tensor, cf_origin origin, const cf_block *block,
+                                     void *scratch) {
+    const cf_tensor *s = &t->desc.tensor;
+    const int64_t offset = (block->group - origin.group) * s->group_stride - origin.sample * s->sample_stride;
+    return (cf_gpu_transform_call){
+        .signal = (const char *)tensor + offset * (int64_t)cf_dtype_bytes(s->dtype),
+        .spectrum = block->data,
+        .first = block->row,
+        .rows = block->rows,
+        .base = block->row,
+        .unit = block->bin_stride,
+        .groups = block->groups,
+        .group_stride = block->group_stride,
+        .scratch = scratch,
+        .scales = {.scales = block->scales, .rows = t->desc.spectrum.scale_rows, .group_stride = block->scale_stride}};
+}
+
+static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_origin origin, cf_block block,
+                               void *scratch, struct CUstream_st *stream) {
+    cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
+    if (block.rows == 0)
+        return CONV_FFT_SUCCESS;
+    if (scans(t))
+        CF_FORWARD(
+            cf_gpu_largest(cf_gpu_layers_of(t->device), &t->desc, call.signal, &block, scratch, &call.scales, stream));
+    call.scratch = (char *)scratch + largest_bytes(t);
+    return cf_gpu_transform_run(t->gpu, &call, stream);
+}
+
+static conv_fft_status forward_pair(const cf_pair *pair, const void *const tensor[2], const cf_block block[2],
+                                    struct CUstream_st *stream) {
+    const cf_origin whole = {0, 0};
+    cf_gpu_transform_call call[2];
+    for (int i = 0; i < 2; ++i)
+        call[i] = call_of(pair->transform[i], tensor[i], whole, &block[i], NULL);
+    return cf_gpu_pair_run(pair->gpu, call, stream);
+}
+
+static conv_fft_status inverse(const cf_transform *t, cf_block block, void *tensor, cf_origin origin, const void *bias,
+                               bool accumulate, void *scratch, struct CUstream_st *stream) {
+    cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
+    const int64_t bytes = (int64_t)cf_dtype_bytes(t->desc.tensor.dtype);
+    call.accumulate = accumulate;
+    if (bias)
+        call.bias = (const char *)bias + block.group * t->desc.spectrum.channels * bytes;
+    return block.rows > 0 ? cf_gpu_transform_run(t->gpu, &call, stream) : CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status clear(cf_device *device, void *memory, size_t bytes, struct CUstream_st *stream) {
+    return bytes ? cf_gpu_fill(cf_gpu_layers_of(device)->gpu, memory, 0, bytes, stream) : CONV_FFT_SUCCESS;
+}
+
+/* In 16 bits, those of one kernel, where eight planes side by side fit a block, pieces of spectra that are whole sectors; or of two, one of which
+ * does the slowest axis. */
+static bool has_short_transforms(const cf_device *device, const int64_t basis[3]) {
+    const int64_t room = ((const cf_gpu_layers *)device)->gpu->facts.shared_per_block;
+    const int64_t inner[3] = {1, basis[0] > 1 ? basis[1] : 1, basis[2]};
+    const int64_t *const blocks[2] = {basis, inner};
+    for (int i = 0; i < 2; ++i) {
+        const int64_t *n = blocks[i];
+        const int64_t rows =
+            cf_matrix_takes_line(n, false) ? 1 : n[1] + 1; /* even lines are half as many complex numbers */
+        const int64_t gaps = n[2] > 64 ? 22 : 6;           /* of a line; between steps, too, where it takes two */
+        if (8 * 4 * n[0] * rows * (n[2] + gaps) <= room)
+            return true;
+    }
+    return false;
+}
+
+/* As kernel_split.c cuts them: long lines stand alone. */
+static bool has_transforms(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype) {
+    const bool line = basis[0] * basis[1] == 1;
+    if (cf_dtype_bytes(dtype) == 2 && !has_short_transforms(device, basis))
+        return false;
+    const int64_t longest = !line ? 256 : dtype == CONV_FFT_FP64 ? 8192 : 16384;
+    return basis[0] <= longest && basis[1] <= longest && basis[2] <= longest;
+}
+
+static const cf_stage_ops operations = {
+    .prepare = prepare,
+    .transforms = has_transforms,
+    .transform_create = transform_create,
+    .transforms_build = transforms_build,
+    .transform_destroy = transform_destroy,
+    .pair_create = pair_create,
+    .pair_destroy = pair_destroy,
+    .transform_scratch = transform_scratch,
+    .products_build = cf_gpu_products_build,
+    .product_destroy = cf_gpu_product_destroy,
+    .forward = forward,
+    .forward_pair = forward_pair,
+    .inverse = inverse,
+    .product = cf_gpu_product,
+    .fold = cf_gpu_fold,
+    .bias_gradient = cf_gpu_bias_gradient,
+    .bias_scratch = cf_gpu_bias_scratch,
+    .clear = clear,
+    .zero = cf_gpu_zero,
+    .allocate = cf_gpu_layers_allocate,
+    .write = cf_gpu_layers_write,
+    .release = cf_gpu_layers_release,
+    .timer_create = cf_gpu_timer_create,
+    .timer_destroy = cf_gpu_timer_destroy,
+    .timer_mark = cf_gpu_timer_mark,
+    .timer_seconds = cf_gpu_timer_seconds,
+};
+
+cf_gpu *cf_gpu_of_layers(const cf_device *device) {
+    return device->ops == &operations ? ((const cf_gpu_layers *)device)->gpu : NULL;
+}
+
+/* Rates that only rank strategies, as shares of what the facts promise, from profiles of layers on an H200: a transform's arithmetic,
+ * large complex products in FP32, and memory. */
+static void set_facts(cf_device *device, const cf_gpu_facts *facts) {
+    const double lanes = 128.0 * (double)facts->multiprocessors * (double)facts->clock_khz * 1e3;
+    device->flops = device->fused_flops = 0.4 * lanes;
+    device->product_flops = 1.6 * lanes;
+    device->tensor_flops = 3.1 * lanes;
+    device->overlaps = true;
+    device->bandwidth = 0.6 * 2e3 * (double)facts->memory_clock_khz * (double)facts->memory_bus_bits / 8;
+    device->stage_seconds = 4e-6;
+    device->row_unit = 4;        /* rows that go four numbers at a time */
+    device->line_points = 64;    /* beyond, a line goes through shared memory once more */
+    device->plane_points = 4096; /* beyond, eight planes side by side do not fit a multiprocessor */
+    device->ordered_seconds = 4e-5;
+    device->chunk_bytes = device->group_bytes = 2e9;
+    device->threads = (int)(facts->multiprocessors * 64);
+}
+
+conv_fft_status cf_gpu_layers_create(cf_gpu *gpu, cf_device **device) {
+    cf_gpu_layers *layers = calloc(1, sizeof *layers);
+    if (!layers)
+        return cf_fail_memory(sizeof *layers, "a device of layers");
+    layers->base.ops = &operations;
+    layers->gpu = gpu;
+    set_facts(&layers->base, &gpu->facts);
+    pthread_mutex_init(&layers->mutex, NULL);
+    *device = &layers->base;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_gpu_layers_destroy(cf_device *device) {
+    if (!device)
+        return;
+    cf_gpu_layers *layers = cf_gpu_layers_of(device);
+    for (int i = 0; i < CF_KERNEL_COUNT; ++i)
+        cf_kernel_destroy(layers->kernel[i]);
+    pthread_mutex_destroy(&layers->mutex);
+    free(layers);
+}

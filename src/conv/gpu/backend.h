@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A GPU as a device of layers: the stage interface by fbfft's transforms, cuBLAS, and the kernels of stages.cuh. */
+#ifndef CF_CONV_GPU_H
+#define CF_CONV_GPU_H
+
+#include "core/device_ops.h"
+#include "cuda/driver/gpu.h"
+
+/* Opens nothing and compiles nothing; the GPU must outlive it. OUT_OF_MEMORY. */
+conv_fft_status cf_gpu_layers_create(cf_gpu *gpu, cf_device **device);
+void cf_gpu_layers_destroy(cf_device *device); /* NULL is allowed */
+
+#endif

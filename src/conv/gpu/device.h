@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the GPU's stages share. */
+#ifndef CF_CONV_GPU_STAGES_H
+#define CF_CONV_GPU_STAGES_H
+
+#include "conv/gpu/backend.h"
+#include "cuda/jit/kernel.h"
+
+#include <pthread.h>
+
+/* Kernels of stages.cuh. */
+enum {
+    CF_KERNEL_ZERO,
+    CF_KERNEL_BIAS,
+    CF_KERNEL_FOLD,
+    CF_KERNEL_LARGEST,
+    CF_KERNEL_SCAN,    /* the same of FP32 tensors: scan.cuh */
+    CF_KERNEL_PRODUCT, /* + kind, + 3 for FP64 */
+    CF_KERNEL_COUNT = CF_KERNEL_PRODUCT + 6
+};
+
+typedef struct cf_gpu_layers {
+    cf_device base;
+    cf_gpu *gpu;
+    pthread_mutex_t mutex; /* until it is prepared */
+    bool prepared;
+    cf_kernel *kernel[CF_KERNEL_COUNT];
+} cf_gpu_layers;
+
+static inline cf_gpu_layers *cf_gpu_layers_of(cf_device *device) { return (cf_gpu_layers *)device; }
+
+/* NULL: the device is no GPU. */
+cf_gpu *cf_gpu_of_layers(const cf_device *device);
+
+/* Compile them. */
+conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers);
+
+/* Give a source its text: cf_stage_kernel_text, with `tail` behind it. The text is to be freed. OUT_OF_MEMORY. */
+conv_fft_status cf_gpu_stage_text(const char *tail, cf_source *source);
+
+/* As many blocks as cover `work` threads, up to a number that keeps any GPU busy: the kernels go round. `second` may be NULL. */
+conv_fft_status cf_gpu_stage_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
+                                    struct CUstream_st *stream);
+
+/* StageTensor of stages.cuh. */
+typedef struct cf_stage_tensor {
+    int64_t extent[5], stride[5], group_stride, channels;
+    int type;
+} cf_stage_tensor;
+
+cf_stage_tensor cf_stage_tensor_of(const cf_tensor *tensor, int64_t samples, int64_t groups, int64_t channels,
+                                   const int64_t size[3]);
+int64_t cf_stage_elements(const cf_stage_tensor *tensor);
+
+conv_fft_status cf_gpu_product(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
+                               bool accumulate, struct CUstream_st *stream);
+/* By our own kernels: bins of all groups, which must follow one another without gaps. */
+conv_fft_status cf_gpu_small_product(cf_gpu_layers *layers, const cf_product_desc *desc, const cf_block *x,
+                                     const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
+                                     struct CUstream_st *stream);
+/* On tensor cores, by what was compiled for the description. */
+conv_fft_status cf_gpu_products_build(cf_device *device, cf_product_desc *const *descs, int count);
+void cf_gpu_product_destroy(cf_product *product);
+conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_block *x, const cf_block *w,
+                                      const cf_block *y, bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
+                            int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
+                                     bool accumulate, void *scratch, struct CUstream_st *stream);
+size_t cf_gpu_bias_scratch(const cf_device *device, const cf_bias_desc *desc);
+conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
+                            struct CUstream_st *stream);
+
+/* The largest magnitudes of parts of each scale's elements, of what a transform of FP16 spectra reads: scratch, and how it is to be read.
+ * signal: element 0 of sample 0 of the block's first group. */
+size_t cf_gpu_largest_scratch(const cf_transform_desc *desc);
+conv_fft_status cf_gpu_largest(cf_gpu_layers *layers, const cf_transform_desc *desc, const void *signal,
+                               const cf_block *block, void *scratch, cf_row_scales *scales, struct CUstream_st *stream);
+
+conv_fft_status cf_gpu_layers_allocate(cf_device *device, size_t bytes, void **memory);
+conv_fft_status cf_gpu_layers_write(cf_device *device, void *memory, const void *host, size_t bytes);
+void cf_gpu_layers_release(cf_device *device, void *memory);
+conv_fft_status cf_gpu_timer_create(cf_device *device, cf_timer **timer);
+void cf_gpu_timer_destroy(cf_timer *timer);
+conv_fft_status cf_gpu_timer_mark(cf_timer *timer, int mark, struct CUstream_st *stream);
+conv_fft_status cf_gpu_timer_seconds(cf_timer *timer, int mark, double *seconds);
+
+#endif

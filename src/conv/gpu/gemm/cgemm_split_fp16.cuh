@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The products of core/device_ops.h on tensor cores: C[m][n] = sum over k of A[m][k] conj(B[n][k]), one matrix per bin.
+ *
+ * Every number is split into two FP16 numbers of 11 bits (PARTS 2: x = high + low, as accurate as FP32 in a sum) or rounded to one
+ * (PARTS 1: what TF32 keeps). A chunk of K numbers of one row has a power of two of its own, taken from its largest number, so that no
+ * row's numbers, however large or small, bear on another's, and FP16's exponents suffice. Real and imaginary part of a number stand in
+ * one word, and a tensor core multiplies a row of words (re, im) by a column of (re, im), which makes the real part of a product with
+ * the conjugate, and, one of them turned to (-im, re), the imaginary part. Tensor cores cut what they cannot keep of a sum, so a chunk's
+ * sum begins with zero, its small terms first, and is added to the whole by a rounded operation.
+ *
+ * A NaN or an infinity makes NaN of the results that it is a part of. So may two rows whose largest numbers multiply to more than
+ * 2^155, and terms below 2^-121 count as zero: an error of FP32's size would be as large there, or denormal. */
+#pragma once
+
+#include "conv/gpu/gemm/wgmma.cuh"
+
+struct ProductCall {
+    const cplx *a, *b;
+    cplx *c;
+    long long a_bin, b_bin, c_bin, a_group, b_group, c_group; /* strides */
+    int bins, rows;                                           /* of a group; of X and Y */
+    int first;                  /* matrix, of all bins of all groups, that this launch begins with */
+    int wide_a, wide_b, wide_c; /* all rows begin at multiples of 16 bytes */
+    int accumulate;
+};
+
+/* KIND: cf_product_kind. A warp has 16 MT x 8 NT numbers of C; WARPS_M x WARPS_N warps, in SLICES such groups that share the sum, are a
+ * block. GROUPED: four warps multiply as one. */
+template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int PARTS_,
+          int SLICES_, bool GROUPED_>
+struct ProductConfig {
+    static constexpr int KIND = KIND_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_, MT = MT_, NT = NT_, STAGES = STAGES_,
+                         PARTS = PARTS_, SLICES = SLICES_;
+    static constexpr bool GROUPED = GROUPED_, WEIGHTS = KIND == 2;
+    static constexpr bool A_DENSE = !WEIGHTS, B_DENSE = KIND == 0; /* k is the index that runs in memory */
+    static constexpr int A_ROW = KIND == 0 ? IN_ : OUT_, B_ROW = IN_,
+                         C_ROW = KIND == 0 ? OUT_ : IN_;   /* row lengths in memory */
+    static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* n */
+    static constexpr int CHUNK = 16;                       /* k of one chunk */
+    static constexpr int M = 16 * MT * WARPS_M, N = 8 * NT * WARPS_N, T = 32 * WARPS_M * WARPS_N;
+    static constexpr int RAW = CHUNK * (M + N) * 8, PART = CHUNK * N * 4, SPLIT = PARTS * PART;
+    static constexpr int SLICE_BYTES = STAGES * RAW + SPLIT + N * 4;
+    static constexpr int SHARED = SLICES * SLICE_BYTES;
+    /* In a warp, of a thread's sums. */
+    static CF_DEVICE int row_of(int m, int half, int lane) { return 16 * m + 8 * half + lane / 4; }
+    static_assert(!GROUPED || (MT == 1 && NT == 8 && WARPS_M % 4 == 0), "groups of four warps have 64 x 64");
+};
+
+/* Where what is copied stands: dense, a line is a row of eight units of 16 bytes, k running; else a line is a k, rows running. Units
+ * change places so that neither threads that read a row each, nor the quads of a warp that read eight rows, meet in a bank. */
+CF_DEVICE int dense_unit(int row, int unit) { return 8 * row + (unit ^ ((row & 1) << 2 | (row >> 1 & 3))); }
+CF_DEVICE int sparse_number(int k, int row, int rows) { return k * rows + (row ^ (k >> 1 & 3) << 2); }
+
+/* R rows of an operand's chunk into shared memory; what is beyond the operand becomes zero. WIDE: whole units; FULL: there is nothing
+ * beyond. */
+template <class P, bool DENSE, int R, int ROW, bool WIDE, bool FULL>
+CF_DEVICE void product_copy_as(smem<char> raw, const cplx *from, int rows, int k0, int k_end, int tid) {
+    constexpr int UNITS = DENSE ? P::CHUNK / 2 : R / 2, LINES = DENSE ? R : P::CHUNK;
+#pragma unroll
+    for (int i = 0; i < UNITS * LINES; i += P::T) {
+        /* Mostly whole lines at a time: then the unit is the same each time, and steps from line to line are constants. */
+        constexpr bool WHOLE = P::T % UNITS == 0;
+        const int unit = (WHOLE ? tid : i + tid) % UNITS, line = WHOLE ? tid / UNITS + i / UNITS : (i + tid) / UNITS;
+        const int row = DENSE ? line : 2 * unit, k = k0 + (DENSE ? 2 * unit : line);
+        if (UNITS * LINES % P::T != 0 && line >= LINES)
+            break;
+        const int at = DENSE ? dense_unit(line, unit) : sparse_number(line, 2 * unit, R) / 2;
+        const smem<real> to = smem_cast<real>(raw + 16 * at);
+        const cplx *p = from + (DENSE ? (long long)row * ROW + k : (long long)k * ROW + row);
+        const bool inside = FULL || (row < rows && k < k_end);
+        if (WIDE) {
+            copy_async<4>(to, &p->x, inside);
+        } else {
+            copy_async<2>(to, &p->x, inside);
+            copy_async<2>(to + 2, &p[1].x, inside && (DENSE ? k + 1 < k_end : row + 1 < rows));
+        }
+    }
+}
+template <class P, bool DENSE, int R, int ROW>
+CF_DEVICE void product_copy(smem<char> raw, const cplx *from, int rows, int k0, int k_end, int tid, bool wide) {
+    if (wide && rows >= R && k0 + P::CHUNK <= k_end)
+        product_copy_as<P, DENSE, R, ROW, true, true>(raw, from, rows, k0, k_end, tid);
+    else if (wide)
+        product_copy_as<P, DENSE, R, ROW, true, false>(raw, from, rows, k0, k_end, tid);
+    else
+        product_copy_as<P, DENSE, R, ROW, false, false>(raw, from, rows, k0, k_end, tid);
+}
+
+/* Numbers 2 pair and 2 pair + 1 of a row. */
+template <bool DENSE, int R> CF_DEVICE void product_pair(smem<char> raw, int row, int pair, cplx v[2]) {
+    if constexpr (DENSE) {
+        const float4 q = smem_cast<float4>(raw)[dense_unit(row, pair)];
+        v[0] = {q.x, q.y};
+        v[1] = {q.z, q.w};
+    } else {
+        v[0] = smem_cast<cplx>(raw)[sparse_number(2 * pair, row, R)];
+        v[1] = smem_cast<cplx>(raw)[sparse_number(2 * pair + 1, row, R)];
+    }
+}
+
+CF_DEVICE float largest_of(float m, cplx v) { return max(m, max(fabsf(v.x), fabsf(v.y))); }
+
+/* The scale of a row's chunk, under which its largest number comes near the end of FP16's range, and the factor that undoes it. */
+struct ProductScale {
+    float scale, factor;
+};
+CF_DEVICE ProductScale scale_of(float largest) {
+    const unsigned exponent = max(__float_as_uint(largest) >> 23, 15u);
+    return {__uint_as_float((127 + 127 + 14 - exponent) << 23), __uint_as_float((exponent - 14) << 23)};
+}
+template <int PARTS> CF_DEVICE void split_number(cplx v, float scale, unsigned *high, unsigned *low) {
+    const float re = v.x * scale, im = v.y * scale;
+    *high = pack_halves(re, im);
+    if (PARTS == 2) {
+        const cplx rounded = unpack_halves(*high);
+        *low = pack_halves(re - rounded.x, im - rounded.y);
+    }
+}
+
+/* A's rows of a warp, split: words as multiply_halves() takes them, and the rows' factors. Lane t of a quad has numbers 2t and 2t + 1 of
+ * each eight for words t and t + 4; B's words are in the same order. */
+template <class P> struct ProductRows {
+    unsigned word[P::MT][2][P::PARTS][4];
+    float factor[P::MT][2];
+};
+template <class P> CF_DEVICE void product_rows(ProductRows<P> &a, smem<char> raw, int warp, int lane) {
+#pragma unroll
+    for (int m = 0; m < P::MT; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = (warp % P::WARPS_M * P::MT + m) * 16 + lane / 4 + 8 * half;
+            cplx v[2][2];
+            float largest = 0;
+#pragma unroll
+            for (int step = 0; step < 2; ++step) {
+                product_pair<P::A_DENSE, P::M>(raw, row, 4 * step + lane % 4, v[step]);
+                largest = largest_of(largest_of(largest, v[step][0]), v[step][1]);
+            }
+            largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
+            largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
+            const ProductScale s = scale_of(largest);
+            a.factor[m][half] = s.factor;
+#pragma unroll
+            for (int step = 0; step < 2; ++step)
+#pragma unroll
+                for (int i = 0; i < 2; ++i)
+                    split_number<P::PARTS>(v[step][i], s.scale, &a.word[m][step][0][half + 2 * i],
+                                           &a.word[m][step][P::PARTS - 1][half + 2 * i]);
+        }
+}
+
+/* B's chunk, split into shared memory: [part][row / 8][unit of four words][row % 8], and the rows' factors. Each thread has half a row,
+ * the other half the lane that is sixteen away. */
+template <class P> CF_DEVICE void product_split(smem<char> raw, smem<uint4> split, smem<float> factor, int tid) {
+#pragma unroll
+    for (int first = 0; first < 2 * P::N; first += P::T) {
+        const int row = (first + tid) / 32 * 16 + tid % 16, half = tid / 16 % 2;
+        if ((2 * P::N) % P::T != 0 && row >= P::N)
+            break; /* whole warps, as N is a multiple of sixteen */
+        cplx v[4][2];
+        float largest = 0;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            product_pair<P::B_DENSE, P::N>(raw, row, 4 * half + i, v[i]);
+            largest = largest_of(largest_of(largest, v[i][0]), v[i][1]);
+        }
+        largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, 16));
+        const ProductScale s = scale_of(largest);
+        if (half == 0)
+            factor[row] = s.factor;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            unsigned h[4], l[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                split_number<P::PARTS>(P::KIND == 1 ? conj(v[j][i]) : v[j][i], s.scale, &h[j], &l[j]);
+            const int at = (row / 8 * 4 + 2 * half + i) * 8 + row % 8;
+            split[at] = make_uint4(h[0], h[1], h[2], h[3]);
+            if (P::PARTS == 2)
+                split[P::PART / 16 + at] = make_uint4(l[0], l[1], l[2], l[3]);
+        }
+    }
+}
+
+template <class P> struct ProductSums { float re[P::MT][P::NT][4], im[P::MT][P::NT][4]; };
+
+/* sums += a chunk's sums of a tile, each by the factors of its row and column. */
+CF_DEVICE void product_add(float sums[4], const float chunk[4], const float rows[2], float2 columns) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        sums[i] = fmaf(chunk[i], rows[i / 2] * (i % 2 ? columns.y : columns.x), sums[i]);
+}
+template <class P> CF_DEVICE float2 product_columns(smem<float> factor, int warp, int lane, int n) {
+    return smem_cast<float2>(factor + (warp / P::WARPS_M * P::NT + n) * 8)[lane % 4];
+}
+
+/* sums += the product of a chunk, by warps of their own. */
+template <class P>
+CF_DEVICE void product_chunk(ProductSums<P> &s, const ProductRows<P> &a, smem<uint4> split, smem<float> factor,
+                             int warp, int lane) {
+#pragma unroll
+    for (int n = 0; n < P::NT; ++n) {
+        unsigned b[P::PARTS][4], turned[P::PARTS][4];
+#pragma unroll
+        for (int part = 0; part < P::PARTS; ++part) {
+            load_matrices(b[part], split + part * (P::PART / 16), (warp / P::WARPS_M * P::NT + n) * 32 + lane);
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                turned[part][i] = (b[part][i] >> 16 | b[part][i] << 16) ^ 0x8000u;
+        }
+        const float2 columns = product_columns<P>(factor, warp, lane, n);
+#pragma unroll
+        for (int m = 0; m < P::MT; ++m) {
+            float re[4] = {0, 0, 0, 0}, im[4] = {0, 0, 0, 0};
+            if constexpr (P::PARTS == 2) {
+#pragma unroll
+                for (int step = 0; step < 2; ++step) {
+                    multiply_halves(re, a.word[m][step][1], b[0][2 * step], b[0][2 * step + 1]);
+                    multiply_halves(im, a.word[m][step][1], turned[0][2 * step], turned[0][2 * step + 1]);
+                    multiply_halves(re, a.word[m][step][0], b[1][2 * step], b[1][2 * step + 1]);
+                    multiply_halves(im, a.word[m][step][0], turned[1][2 * step], turned[1][2 * step + 1]);
+                }
+            }
+#pragma unroll
+            for (int step = 0; step < 2; ++step) {
+                multiply_halves(re, a.word[m][step][0], b[0][2 * step], b[0][2 * step + 1]);
+                multiply_halves(im, a.word[m][step][0], turned[0][2 * step], turned[0][2 * step + 1]);
+            }
+            product_add(s.re[m][n], re, a.factor[m], columns);
+            product_add(s.im[m][n], im, a.factor[m], columns);
+        }
+    }
+}
+
+/* The same by four warps as one: real parts, then, by words that are turned, imaginary parts. */
+template <class P>
+CF_DEVICE void product_chunk_grouped(ProductSums<P> &s, ProductRows<P> &a, smem<uint4> split, smem<float> factor,
+                                     int warp, int lane) {
+    smem<uint4> high = split + warp / P::WARPS_M * (8 * 32), low = high + P::PART / 16;
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+        float sum[8][4];
+        group_begin();
+        if constexpr (P::PARTS == 2) {
+#pragma unroll
+            for (int step = 0; step < 2; ++step) {
+                group_multiply(sum, a.word[0][step][1], high + 16 * step, step == 0);
+                group_multiply(sum, a.word[0][step][0], low + 16 * step, false);
+            }
+        }
+#pragma unroll
+        for (int step = 0; step < 2; ++step)
+            group_multiply(sum, a.word[0][step][0], high + 16 * step, P::PARTS == 1 && step == 0);
+        group_commit();
+        group_wait<P::PARTS>(sum, a.word[0]);
+#pragma unroll
+        for (int n = 0; n < P::NT; ++n)
+            product_add(part == 0 ? s.re[0][n] : s.im[0][n], sum[n], a.factor[0],
+                        product_columns<P>(factor, warp, lane, n));
+        if (part == 0) {
+#pragma unroll
+            for (int step = 0; step < 2; ++step)
+#pragma unroll
+                for (int half = 0; half < P::PARTS; ++half)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) {
+                        const unsigned w = a.word[0][step][half][i];
+                        a.word[0][step][half][i] = (w >> 16 | w << 16) ^ 0x80000000u;
+                    }
+        }
+    }
+}
+
+/* The slices' sums, added in their order into those of the first. Every thread of the block calls this. */
+template <class P> CF_DEVICE void product_gather(ProductSums<P> &s, smem<float> shared, int slice, int tid) {
+    constexpr int EACH = 8 * P::MT * P::NT;
+    static_assert(P::SLICES == 1 || (P::SLICES - 1) * EACH * P::T * 4 <= P::SHARED, "room for the slices' sums");
+    __syncthreads();
+    if (slice > 0) {
+        smem<float> own = shared + (slice - 1) * EACH * P::T;
+#pragma unroll
+        for (int m = 0; m < P::MT; ++m)
+#pragma unroll
+            for (int n = 0; n < P::NT; ++n)
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    own[((m * P::NT + n) * 8 + j) * P::T + tid] = s.re[m][n][j];
+                    own[((m * P::NT + n) * 8 + 4 + j) * P::T + tid] = s.im[m][n][j];
+                }
+    }
+    __syncthreads();
+    if (slice > 0)
+        return;
+    for (int other = 0; other < P::SLICES - 1; ++other) {
+        smem<float> theirs = shared + other * EACH * P::T;
+#pragma unroll
+        for (int m = 0; m < P::MT; ++m)
+#pragma unroll
+            for (int n = 0; n < P::NT; ++n)
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    s.re[m][n][j] = s.re[m][n][j] + theirs[((m * P::NT + n) * 8 + j) * P::T + tid];
+                    s.im[m][n][j] = s.im[m][n][j] + theirs[((m * P::NT + n) * 8 + 4 + j) * P::T + tid];
+                }
+    }
+}
+
+template <class P>
+CF_DEVICE void product_store(const ProductSums<P> &s, cplx *c, int rows, int columns, int warp, int lane, bool wide,
+                             bool accumulate) {
+    const int m0 = warp % P::WARPS_M * (16 * P::MT), n0 = warp / P::WARPS_M * (8 * P::NT) + lane % 4 * 2;
+#pragma unroll
+    for (int m = 0; m < P::MT; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = m0 + P::row_of(m, half, lane);
+            if (row >= rows)
+                continue;
+#pragma unroll
+            for (int n = 0; n < P::NT; ++n) {
+                const int column = n0 + 8 * n;
+                if (column >= columns)
+                    continue;
+                cplx *to = c + ((long long)row * P::C_ROW + column);
+                const float sign = P::WEIGHTS ? -1.0f : 1.0f;
+                float4 v = make_float4(s.re[m][n][2 * half], sign * s.im[m][n][2 * half], s.re[m][n][2 * half + 1],
+                                       sign * s.im[m][n][2 * half + 1]);
+                if (wide) { /* then columns are even */
+                    float4 *quad = reinterpret_cast<float4 *>(to);
+                    *quad = accumulate ? sum_of(*quad, v) : v;
+                } else {
+                    const cplx x = {v.x, v.y}, y = {v.z, v.w};
+                    to[0] = accumulate ? to[0] + x : x;
+                    if (column + 1 < columns)
+                        to[1] = accumulate ? to[1] + y : y;
+                }
+            }
+        }
+}
+
+/* A tile of C. The grid has a block for each tile of each bin of each group. */
+template <class P> CF_DEVICE void product_run(const ProductCall &call) {
+    const int m_all = P::WEIGHTS ? P::A_ROW : call.rows, k_all = P::WEIGHTS ? call.rows : P::A_ROW;
+    const int m_tiles = (m_all + P::M - 1) / P::M, n_tiles = (P::COLUMNS + P::N - 1) / P::N;
+    const int tile = (int)blockIdx.x % (m_tiles * n_tiles), matrix = call.first + (int)blockIdx.x / (m_tiles * n_tiles);
+    const int m0 = tile / n_tiles * P::M, n0 = tile % n_tiles * P::N;
+    const long long bin = matrix % call.bins, group = matrix / call.bins;
+    const cplx *a = call.a + (bin * call.a_bin + group * call.a_group + (P::A_DENSE ? (long long)m0 * P::A_ROW : m0)),
+               *b = call.b + (bin * call.b_bin + group * call.b_group + (P::B_DENSE ? (long long)n0 * P::B_ROW : n0));
+    const int slice = (int)threadIdx.x / P::T, tid = (int)threadIdx.x % P::T, warp = tid / 32, lane = tid % 32;
+
+    smem<char> raw = cf_dynamic_shared<char>() + slice * P::SLICE_BYTES;
+    smem<uint4> split = smem_cast<uint4>(raw + P::STAGES * P::RAW);
+    smem<float> factor = smem_cast<float>(raw + (P::STAGES * P::RAW + P::SPLIT));
+    const int chunks = (k_all + P::CHUNK * P::SLICES - 1) / (P::CHUNK * P::SLICES), k_first = slice * chunks * P::CHUNK;
+
+    const auto copy = [&](int chunk) {
+        if (chunk < chunks) {
+            smem<char> to = raw + chunk % P::STAGES * P::RAW;
+            const int k = k_first + chunk * P::CHUNK;
+            product_copy<P, P::A_DENSE, P::M, P::A_ROW>(to, a, m_all - m0, k, k_all, tid, call.wide_a);
+            product_copy<P, P::B_DENSE, P::N, P::B_ROW>(to + P::CHUNK * P::M * 8, b, P::COLUMNS - n0, k, k_all, tid,
+                                                        call.wide_b);
+        }
+        product_commit();
+    };
+    ProductSums<P> sums = {};
+    for (int chunk = 0; chunk < P::STAGES - 1; ++chunk)
+        copy(chunk);
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+        smem<char> from = raw + chunk % P::STAGES * P::RAW;
+        ProductRows<P> rows;
+        product_wait<P::STAGES - 2>();
+        __syncthreads(); /* the chunk is there, and nobody reads the one before */
+        copy(chunk + P::STAGES - 1);
+        product_split<P>(from + P::CHUNK * P::M * 8, split, factor, tid);
+        product_rows<P>(rows, from, warp, lane);
+        if constexpr (P::GROUPED)
+            group_publish<P>();
+        __syncthreads();
+        if constexpr (P::GROUPED)
+            product_chunk_grouped<P>(sums, rows, split, factor, warp, lane);
+        else
+            product_chunk<P>(sums, rows, split, factor, warp, lane);
+    }
+    if (P::SLICES > 1) {
+        product_gather<P>(sums, cf_dynamic_shared<float>(), slice, tid);
+        if (slice > 0)
+            return;
+    }
+    cplx *c = call.c + (bin * call.c_bin + group * call.c_group + (long long)m0 * P::C_ROW + n0);
+    product_store<P>(sums, c, m_all - m0, P::COLUMNS - n0, warp, lane, call.wide_c, call.accumulate);
+}

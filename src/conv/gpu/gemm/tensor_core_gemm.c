@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products on tensor cores: their kernels, and what they are launched with. */
+#include "conv/gpu/device.h"
+#include "conv/gpu/gemm/config.h"
+#include "core/arith.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+struct cf_product {
+    cf_product_config config;
+    cf_kernel *kernel;
+};
+
+void cf_gpu_product_destroy(cf_product *product) {
+    if (!product)
+        return;
+    cf_kernel_destroy(product->kernel);
+    free(product);
+}
+
+static conv_fft_status make_sources(const cf_gpu *gpu, cf_product_desc *const *descs, int count, cf_source *sources) {
+    for (int i = 0; i < count; ++i) {
+        cf_product *const product = calloc(1, sizeof *product);
+        if (!product)
+            return cf_fail_memory(sizeof *product, "a product");
+        descs[i]->compiled = product;
+        product->config = cf_product_configure(descs[i], &gpu->facts);
+        CF_FORWARD(cf_product_source(&product->config, &sources[i]));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* On failure the descriptions keep what was made, without kernels, to be destroyed. */
+conv_fft_status cf_gpu_products_build(cf_device *device, cf_product_desc *const *descs, int count) {
+    cf_gpu *const gpu = cf_gpu_layers_of(device)->gpu;
+    cf_source *sources = calloc((size_t)count, sizeof *sources);
+    cf_kernel **kernels = calloc((size_t)count, sizeof *kernels);
+    conv_fft_status status =
+        sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory((size_t)count * sizeof *sources, "kernels");
+    if (status == CONV_FFT_SUCCESS)
+        status = make_sources(gpu, descs, count, sources);
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_kernels_build(gpu, sources, count, kernels);
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
+        descs[i]->compiled->kernel = kernels[i];
+    for (int i = 0; sources && i < count; ++i)
+        free((char *)sources[i].text);
+    free(sources);
+    free(kernels);
+    return status;
+}
+
+/* ProductCall of cgemm_split_fp16.cuh. */
+typedef struct product_call {
+    const void *a, *b;
+    void *c;
+    int64_t a_bin, b_bin, c_bin, a_group, b_group, c_group;
+    int bins, rows, first, wide_a, wide_b, wide_c, accumulate;
+} product_call;
+
+/* HalfProductCall of cgemm_fp16.cuh. */
+typedef struct half_call {
+    const void *a, *b;
+    void *c;
+    const float *a_scales, *b_scales;
+    float *c_scales;
+    int64_t a_bin, b_bin, c_bin, a_group, b_group, c_group, a_scale_group, b_scale_group, c_scale_group;
+    int bins, rows, first, matrices, wide_a, wide_b, wide_c, accumulate;
+} half_call;
+
+/* Whether all its rows begin at multiples of so many numbers of so many bytes. */
+static bool is_wide(const cf_block *block, int64_t columns, int numbers, int bytes) {
+    return ((uintptr_t)block->data % (unsigned)(numbers * bytes) == 0) && columns % numbers == 0 &&
+           block->bin_stride % numbers == 0 && (block->groups == 1 || block->group_stride % numbers == 0);
+}
+
+/* Of both calls: what depends on the matrices of a launch is their `first`, and, unless a block has one matrix, their number. */
+static conv_fft_status launch(const cf_product *product, int64_t rows, int64_t matrices, void *call, int *first,
+                              int *of_launch, struct CUstream_st *stream) {
+    const cf_product_config *const c = &product->config;
+    const int64_t tiles = cf_product_tiles(c, rows), most = INT_MAX / tiles; /* matrices of one launch */
+    /* As many blocks as there is room for, if they are whole matrices. */
+    const int64_t room = product->kernel->gpu->facts.multiprocessors * (int64_t)c->blocks / tiles;
+    for (int64_t done = 0; done < matrices; done += most) {
+        const int64_t now = cf_min(most, matrices - done);
+        *first = (int)done;
+        if (of_launch)
+            *of_launch = (int)now;
+        const int64_t together = of_launch && c->slices == 1 && room > 0 ? cf_min(now, room) : now;
+        const cf_launch shape = {{(unsigned)(together * tiles), 1, 1},
+                                 {(unsigned)cf_product_threads(c), 1, 1},
+                                 (size_t)cf_product_shared(c)};
+        void *parameters[] = {call};
+        CF_FORWARD(cf_kernel_launch(product->kernel, &shape, parameters, stream));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status half_product(const cf_product *product, int64_t bins, int64_t rows, const cf_block *a,
+                                    const cf_block *b, const cf_block *c, const int64_t columns[3], bool accumulate,
+                                    struct CUstream_st *stream) {
+    const bool narrow = product->config.narrow;
+    half_call call = {.a = a->data,
+                      .b = b->data,
+                      .c = c->data,
+                      .a_scales = a->scales,
+                      .b_scales = b->scales,
+                      .c_scales = c->scales,
+                      .a_bin = a->bin_stride,
+                      .b_bin = b->bin_stride,
+                      .c_bin = c->bin_stride,
+                      .a_group = a->group_stride,
+                      .b_group = b->group_stride,
+                      .c_group = c->group_stride,
+                      .a_scale_group = a->scale_stride,
+                      .b_scale_group = b->scale_stride,
+                      .c_scale_group = c->scale_stride,
+                      .bins = (int)bins,
+                      .rows = (int)rows,
+                      .wide_a = is_wide(a, columns[0], 4, 4),
+                      .wide_b = is_wide(b, columns[1], 4, 4),
+                      .wide_c = narrow ? is_wide(c, columns[2], 2, 4) : is_wide(c, columns[2], 2, 8),
+                      .accumulate = accumulate};
+    return launch(product, rows, bins * a->groups, &call, &call.first, &call.matrices, stream);
+}
+
+conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_block *x, const cf_block *w,
+                                      const cf_block *y, bool accumulate, struct CUstream_st *stream) {
+    const cf_product *const product = desc->compiled;
+    const cf_block *const a = desc->kind == CF_PRODUCT_FORWARD ? x : y,
+                          *const b = desc->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? x : w,
+                          *const c = desc->kind == CF_PRODUCT_FORWARD         ? y
+                                     : desc->kind == CF_PRODUCT_BACKWARD_DATA ? x
+                                                                              : w;
+    const int64_t columns[3] = {a == y ? desc->out_columns : desc->in_columns, desc->in_columns,
+                                c == y ? desc->out_columns : desc->in_columns};
+    if (product->config.dtype != CONV_FFT_FP32)
+        return half_product(product, desc->bins, x->rows, a, b, c, columns, accumulate, stream);
+    product_call call = {.a = a->data,
+                         .b = b->data,
+                         .c = c->data,
+                         .a_bin = a->bin_stride,
+                         .b_bin = b->bin_stride,
+                         .c_bin = c->bin_stride,
+                         .a_group = a->group_stride,
+                         .b_group = b->group_stride,
+                         .c_group = c->group_stride,
+                         .bins = (int)desc->bins,
+                         .rows = (int)x->rows,
+                         .wide_a = is_wide(a, columns[0], 2, 8),
+                         .wide_b = is_wide(b, columns[1], 2, 8),
+                         .wide_c = is_wide(c, columns[2], 2, 8),
+                         .accumulate = accumulate};
+    return launch(product, x->rows, desc->bins * x->groups, &call, &call.first, NULL, stream);
+}

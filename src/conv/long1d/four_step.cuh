@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines too long for a block: of N = A H points, A pieces of H, and the kernels of long1d/line.cuh do the rest with each piece as with a line.
+ *
+ * With n = H a + m, step 0 of the transform is a tree over a, and leaves in piece k0 the polynomial modulo Z^H = exp(-2 pi i (k0 - 1/4) / A). Times
+ * exp(-2 pi i m (4 k0 + A - 1) / 4 N) its numbers m become those of a polynomial modulo Z^H - i. The last step back takes that factor with its
+ * roots. Long columns, A = A1 A2, take two steps each way, through shared memory: a = A2 a1 + b, k0 = k1 + A1 k2.
+ *
+ *     signals     as they are                    pieces     [group][p1][p2][sample][m]
+ */
+#pragma once
+
+#include "conv/long1d/line.cuh"
+
+/* C: A1, A2 (1: one step), H, T threads to a block. */
+template <class C> struct Columns {
+    static constexpr int A1 = C::A1, A2 = C::A2, A = A1 * A2, H = C::H, N = A * H, T = C::T;
+    static constexpr bool TWO = A2 > 1;
+    static constexpr int LANES = TWO ? 32 : T, WARPS = T / LANES, TILES = H / LANES, BYTES = TWO ? A * LANES * 8 : 0;
+    static_assert(H % LANES == 0 && A1 % WARPS == 0 && A2 % WARPS == 0, "threads share the work evenly");
+};
+
+/* exp(2 pi i k / N), N a power of two that is at most 2^24. */
+template <int N> CF_DEVICE cplx unit(int k) {
+    if constexpr (N <= 1 << 18) {
+        return conj(root<N>(k & (N - 1)));
+    } else {
+        float s, c;
+        sincospif(float(k & (N - 1)) * (2.0f / float(N)), &s, &c);
+        return {c, s};
+    }
+}
+
+/* w[j] = first q^j, q = exp(2 pi i k / N). */
+template <int COUNT, int N> CF_DEVICE void unit_powers(cplx *w, cplx first, int k) {
+    w[0] = first;
+    unroll<0, cf_log2(COUNT)>([&](auto bit) {
+        constexpr int B = 1 << decltype(bit)::value;
+        const cplx q = unit<N>(k * B);
+        unroll<0, B>([&](auto j) { w[B + j] = w[j] * q; });
+    });
+}
+
+/* Roots of a tree of R points back, behind a known share k / N of the time; times a factor. */
+template <int R, int N> struct NodeRoots {
+    cplx w[R / 2 > 0 ? R / 2 : 1];
+    template <int E> CF_DEVICE AnyRoot get() const { return {w[E]}; }
+    CF_DEVICE explicit NodeRoots(int k) {
+        unroll<1, cf_log2(R) + 1>([&](auto level) {
+            constexpr int L = decltype(level)::value, OWN = L > 1 ? 1 << (L - 2) : 1;
+            const cplx first = unit<(N << L)>(k);
+            unroll<0, OWN>([&](auto j) {
+                w[cf_root_number(L, decltype(j)::value)] = twiddle<-decltype(j)::value, 1 << L>(first);
+            });
+        });
+    }
+    CF_DEVICE NodeRoots times(cplx factor) const {
+        NodeRoots other = *this;
+        unroll<0, (R > 1 ? R / 2 : 0)>([&](auto e) { other.w[e] = w[e] * factor; });
+        return other;
+    }
+};
+
+/* Where a thread stands. */
+template <class C> struct ColumnPlace {
+    typedef Columns<C> G;
+    int m, warp;
+    long long group, sample, rows;
+    CF_DEVICE explicit ColumnPlace(const LongCall &call) {
+        const unsigned line = blockIdx.x / G::TILES;
+        m = int(blockIdx.x) % G::TILES * G::LANES + int(threadIdx.x) % G::LANES;
+        warp = int(threadIdx.x) / G::LANES;
+        rows = call.rows;
+        group = line / unsigned(rows);
+        sample = line % unsigned(rows);
+    }
+    CF_DEVICE long long piece(int p) const { return ((group * G::A + p) * rows + sample) * G::H + m; }
+    CF_DEVICE smem<cplx> shared(int p1, int b) const {
+        return cf_dynamic_shared<cplx>() + ((p1 * G::A2 + b) * G::LANES + int(threadIdx.x) % G::LANES);
+    }
+};
+
+/* Bins of a column, v[place] with k0 = first + step reversed(place), to pieces from `piece` on. */
+template <class C, int COUNT>
+CF_DEVICE void put_column(cplx *pieces, const ColumnPlace<C> &at, const cplx *v, int piece, int first, int step) {
+    typedef Columns<C> G;
+    cplx w[COUNT];
+    unit_powers<COUNT, G::N>(w, unit<4 * G::N>(-at.m * (4 * first + G::A - 1)), -at.m * step);
+    unroll<0, COUNT>([&](auto p) { pieces[at.piece(piece + p)] = v[p] * w[cf_reversed(decltype(p)::value, COUNT)]; });
+}
+
+/* COLUMN: LongColumn or TapColumn. */
+template <class COLUMN, class C, class LINE>
+CF_DEVICE void column_forward(const LongCall &call, const ColumnPlace<C> &at, LINE line) {
+    typedef Columns<C> G;
+#pragma unroll
+    for (int i = 0; i < G::A2 / G::WARPS; ++i) {
+        const int b = at.warp + i * G::WARPS;
+        cplx v[G::A1];
+        const COLUMN column(line, b * G::H + at.m);
+        unroll<0, G::A1>([&](auto a) { v[a] = column.template get<decltype(a)::value>(); });
+        quarter_tree<G::A1, COLUMN::REAL>(v);
+        if constexpr (G::TWO) {
+            unroll<0, G::A1>([&](auto p) { at.shared(p, b)[0] = v[p]; });
+        } else {
+            put_column<C, G::A>(call.pieces, at, v, 0, 0, 1);
+        }
+    }
+    if constexpr (G::TWO) {
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < G::A1 / G::WARPS; ++i) {
+            const int p1 = at.warp + i * G::WARPS;
+            const LoadedRoots<G::A2, false> roots(as_quads(cf_forward_roots<1, G::A1, G::A2>) + p1, G::A1);
+            cplx v[G::A2];
+            unroll<0, G::A2>([&](auto b) { v[b] = at.shared(p1, b)[0]; });
+            tree<G::A2, false>(v, roots, roots);
+            put_column<C, G::A2>(call.pieces, at, v, p1 * G::A2, cf_reversed(p1, G::A1), G::A1);
+        }
+    }
+}
+
+template <class COLUMN, class C, class LINE>
+CF_DEVICE void column_backward(const LongCall &call, const ColumnPlace<C> &at, LINE line, real bias) {
+    typedef Columns<C> G;
+    if constexpr (G::TWO) {
+        const NodeRoots<G::A2, G::H> roots(at.m);
+#pragma unroll
+        for (int i = 0; i < G::A1 / G::WARPS; ++i) {
+            const int p1 = at.warp + i * G::WARPS;
+            cplx v[G::A2];
+            unroll<0, G::A2>([&](auto p) {
+                v[cf_reversed(decltype(p)::value, G::A2)] = get_piece(call.pieces + at.piece(p1 * G::A2 + p));
+            });
+            tree<G::A2, true>(v, roots, roots);
+            unroll<0, G::A2>([&](auto p) { at.shared(p1, cf_reversed(decltype(p)::value, G::A2))[0] = v[p]; });
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < G::A2 / G::WARPS; ++i) {
+        const int b = at.warp + i * G::WARPS;
+        cplx v[G::A1], u[G::A1];
+        unroll<0, G::A1>([&](auto p) {
+            constexpr int K1 = cf_reversed(decltype(p)::value, G::A1);
+            if constexpr (G::TWO)
+                v[K1] = at.shared(p, b)[0];
+            else
+                v[K1] = get_piece(call.pieces + at.piece(p));
+        });
+        cplx factor = unit<4 * G::N>(at.m * (G::A - 1) - b * G::H);
+        factor.x *= real(1.0 / G::A);
+        factor.y *= real(1.0 / G::A);
+        const NodeRoots<G::A1, G::A2 * G::H> late(b * G::H + at.m), roots = late.times(factor);
+        v[0] = v[0] * factor;
+        tree<G::A1, true>(v, roots, late);
+        turn_all<G::A1>(u, v);
+        COLUMN(line, b * G::H + at.m).template put<G::A1>(u, bias, call.accumulate != 0);
+    }
+}
+
+template <class F, class S> struct ColumnOf {
+    typedef Columns<typename F::C> G;
+    typedef LongColumn<S, G::N, G::N / G::A1> Signal;
+    typedef TapColumn<S, G::N, G::N / G::A1> Taps;
+};
+
+template <class F> CF_DEVICE void columns_of_x(const LongCall &call) {
+    const ColumnPlace<typename F::C> at(call);
+    column_forward<typename ColumnOf<F, typename F::X>::Signal>(call, at,
+                                                                long_line<typename F::X>(call.x, at.group, at.sample));
+}
+template <class F> CF_DEVICE void columns_of_y(const LongCall &call) {
+    const ColumnPlace<typename F::C> at(call);
+    column_forward<typename ColumnOf<F, typename F::Y>::Signal>(call, at,
+                                                                long_line<typename F::Y>(call.y, at.group, at.sample));
+}
+template <class F> CF_DEVICE void columns_of_weights(const LongCall &call) {
+    const ColumnPlace<typename F::C> at(call);
+    column_forward<typename ColumnOf<F, typename F::W>::Taps>(call, at, long_line<typename F::W>(call.w, at.group, 0));
+}
+template <class F> CF_DEVICE void y_of_columns(const LongCall &call) {
+    typedef typename F::Y::Storage Storage;
+    const ColumnPlace<typename F::C> at(call);
+    const real bias =
+        call.bias ? Storage::load(static_cast<const typename Storage::bits *>(call.bias) + at.group) : real(0);
+    column_backward<typename ColumnOf<F, typename F::Y>::Signal>(
+        call, at, long_line<typename F::Y>(call.y, at.group, at.sample), bias);
+}
+template <class F> CF_DEVICE void gx_of_columns(const LongCall &call) {
+    const ColumnPlace<typename F::C> at(call);
+    column_backward<typename ColumnOf<F, typename F::X>::Signal>(
+        call, at, long_line<typename F::X>(call.gx, at.group, at.sample), 0);
+}
+template <class F> CF_DEVICE void weights_of_columns(const LongCall &call) {
+    const ColumnPlace<typename F::C> at(call);
+    column_backward<typename ColumnOf<F, typename F::W>::Taps>(call, at, long_line<typename F::W>(call.w, at.group, 0),
+                                                               0);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conv/plan/plan.h"
+
+#include "conv/plan/family.h"
+#include "conv/staged/staged.h"
+#include "core/arith.h"
+#include "core/dtype.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const cf_family *family_of(const conv_fft_plan *plan, int pass) {
+    return &cf_families[plan->pass[pass].strategy.family];
+}
+
+static int first_pass(int set) {
+    int pass = 0;
+    while (!(set & 1 << pass))
+        ++pass;
+    return pass;
+}
+
+static cf_workspace lay_out(const conv_fft_plan *plan, int set, int64_t rows) {
+    return family_of(plan, first_pass(set))->workspace(plan, set, rows);
+}
+
+/* Rows of the set's spectra in all, and those of one sample. */
+static int64_t all_rows(const conv_fft_plan *plan, int set, int64_t *per_sample) {
+    const cf_spectrum *y = &plan->pass[first_pass(set)].spectrum[CF_Y];
+    *per_sample = y->rows_per_sample;
+    return y->rows;
+}
+
+/* The chunk that the strategies ask for: whole samples, or a part of one. */
+static int64_t wanted_rows(const conv_fft_plan *plan, int set) {
+    int64_t per_sample, rows = all_rows(plan, set, &per_sample);
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        const int64_t chunk = plan->pass[i].strategy.chunk;
+        if ((set & 1 << i) && chunk > 0)
+            rows = cf_min(rows, chunk);
+    }
+    return rows > per_sample ? rows / per_sample * per_sample : rows;
+}
+
+/* The largest chunk up to `most` rows whose workspace is within the limit, or -1. */
+static int64_t fitting_rows(const conv_fft_plan *plan, int set, int64_t most, uint64_t limit) {
+    if (lay_out(plan, set, most).bytes <= limit)
+        return most;
+    int64_t unit, low = 0;
+    all_rows(plan, set, &unit);
+    if (most <= unit || lay_out(plan, set, unit).bytes > limit) {
+        most = cf_min(most, unit);
+        unit = 1;
+    }
+    for (int64_t high = most / unit; high - low > 1;) { /* low units fit (or are none), high do not */
+        const int64_t middle = low + (high - low) / 2;
+        if (lay_out(plan, set, middle * unit).bytes <= limit)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low > 0 ? low * unit : -1;
+}
+
+/* Sets of passes that run as one: the single passes, and both backward passes if they share. */
+static bool runs_as_one(const conv_fft_plan *plan, int set) {
+    if ((set & plan->passes) != set)
+        return false;
+    return set == CONV_FFT_FORWARD || set == CONV_FFT_BACKWARD_DATA || set == CONV_FFT_BACKWARD_WEIGHTS ||
+           (set == CONV_FFT_BACKWARD && plan->shares_gy);
+}
+
+static bool whole_fits(const conv_fft_plan *plan, uint64_t limit) {
+    for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
+        if (runs_as_one(plan, set) && lay_out(plan, set, wanted_rows(plan, set)).bytes > limit)
+            return false;
+    }
+    return true;
+}
+
+static void release(conv_fft_plan *plan) {
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        if ((plan->passes & 1 << i) && family_of(plan, i)->release)
+            family_of(plan, i)->release(plan, i);
+        if (plan->pass[i].product.compiled)
+            plan->device->ops->product_destroy(plan->pass[i].product.compiled);
+        plan->pass[i].product.compiled = NULL;
+    }
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        if (plan->pass[i].pair)
+            plan->device->ops->pair_destroy(plan->pass[i].pair);
+        plan->pass[i].pair = NULL;
+    }
+    for (int i = 0; i < plan->transform_count; ++i)
+        plan->device->ops->transform_destroy(plan->transforms[i].transform);
+    plan->transform_count = 0;
+}
+
+static conv_fft_status prepare(conv_fft_plan *plan) {
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        if (plan->passes & 1 << i)
+            CF_FORWARD(family_of(plan, i)->prepare(plan, i));
+    }
+    const cf_pass_plan *data = &plan->pass[CF_PASS_DATA], *weights = &plan->pass[CF_PASS_WEIGHTS];
+    bool (*const asked)(const conv_fft_plan *) = family_of(plan, CF_PASS_DATA)->shares_gy;
+    plan->shares_gy =
+        (plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && data->strategy.family == weights->strategy.family &&
+        (asked ? asked(plan) : data->transform[CF_Y] && data->transform[CF_Y] == weights->transform[CF_Y]);
+    return CONV_FFT_SUCCESS;
+}
+
+/* Whether every call transforms both operands of the pass, and whole. */
+static bool reads_whole(const conv_fft_plan *plan, int pass) {
+    if (plan->pass[pass].strategy.family != CF_FAMILY_STAGED || plan->pass[pass].strategy.keep ||
+        plan->chunk_groups < plan->layer.groups || plan->layer.batch == 0)
+        return false;
+    for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
+        int64_t per_sample;
+        if ((set & 1 << pass) && runs_as_one(plan, set) && plan->workspace[set].rows < all_rows(plan, set, &per_sample))
+            return false;
+    }
+    return true;
+}
+
+static conv_fft_status make_pairs(conv_fft_plan *plan) {
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        cf_pass_plan *pass = &plan->pass[i];
+        if (!plan->device->ops->pair_create || !(plan->passes & 1 << i) || !reads_whole(plan, i))
+            continue;
+        const int result = cf_pass_table[i].result, first = result == CF_X ? CF_W : CF_X,
+                  second = result == CF_Y ? CF_W : CF_Y;
+        CF_FORWARD(
+            plan->device->ops->pair_create(plan->device, pass->transform[first], pass->transform[second], &pass->pair));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Whether some call runs this transform by itself. When both gradients share that of gy, x is transformed after gx is stored. */
+static bool runs_alone(const conv_fft_plan *plan, const cf_transform *transform) {
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        const cf_pass_plan *pass = &plan->pass[i];
+        for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
+            const bool alone = operand == cf_pass_table[i].result || !pass->pair ||
+                               (i == CF_PASS_WEIGHTS && operand == CF_X && plan->shares_gy);
+            if ((plan->passes & 1 << i) && pass->transform[operand] == transform && alone)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* All at once: where transforms are compiled, that goes side by side. */
+static conv_fft_status build(conv_fft_plan *plan) {
+    cf_transform *transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
+    cf_pair *pairs[CF_PASS_COUNT];
+    int alone = 0, paired = 0;
+    CF_FORWARD(make_pairs(plan));
+    for (int i = 0; i < plan->transform_count; ++i)
+        if (runs_alone(plan, plan->transforms[i].transform))
+            transforms[alone++] = plan->transforms[i].transform;
+    for (int i = 0; i < CF_PASS_COUNT; ++i)
+        if (plan->pass[i].pair)
+            pairs[paired++] = plan->pass[i].pair;
+    CF_FORWARD(plan->device->ops->transforms_build(plan->device, transforms, alone, pairs, paired, plan->trial));
+    cf_product_desc *products[CF_PASS_COUNT];
+    int count = 0;
+    for (int i = 0; i < CF_PASS_COUNT; ++i)
+        if ((plan->passes & 1 << i) && plan->pass[i].strategy.family == CF_FAMILY_STAGED &&
+            plan->pass[i].strategy.product == CF_PRODUCT_TENSOR)
+            products[count++] = &plan->pass[i].product;
+    if (count > 0)
+        CF_FORWARD(plan->device->ops->products_build(plan->device, products, count));
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        if ((plan->passes & 1 << i) && family_of(plan, i)->build)
+            CF_FORWARD(family_of(plan, i)->build(plan, i));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Fewer groups at a time cost no work, so they give way before rows do. */
+static conv_fft_status fit_groups(conv_fft_plan *plan, uint64_t limit) {
+    const int64_t wanted = plan->chunk_groups;
+    while (!whole_fits(plan, limit) && plan->chunk_groups > 1) {
+        plan->chunk_groups = cf_smaller_divisor(plan->layer.groups, plan->chunk_groups);
+    }
+    if (plan->chunk_groups == wanted)
+        return CONV_FFT_SUCCESS;
+    release(plan); /* the padded scratch of gx depends on the groups at a time */
+    return prepare(plan);
+}
+
+static uint64_t smallest_workspace(conv_fft_plan *plan) {
+    const int64_t groups = plan->chunk_groups;
+    uint64_t bytes = 0;
+    plan->chunk_groups = 1;
+    for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
+        int64_t per_sample;
+        if (!runs_as_one(plan, set))
+            continue;
+        const uint64_t own = lay_out(plan, set, cf_min(1, all_rows(plan, set, &per_sample))).bytes;
+        if (own > bytes)
+            bytes = own;
+    }
+    plan->chunk_groups = groups;
+    return bytes;
+}
+
+conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest) {
+    return cf_fail(
+        CONV_FFT_INVALID_ARGUMENT,
+        "options.workspace_limit is %llu bytes; the smallest plan that was found for this problem needs at least %llu",
+        (unsigned long long)limit, (unsigned long long)smallest);
+}
+
+static conv_fft_status fit_rows(conv_fft_plan *plan, uint64_t limit, uint64_t *smallest) {
+    for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
+        if (!runs_as_one(plan, set))
+            continue;
+        const int64_t rows = fitting_rows(plan, set, wanted_rows(plan, set), limit);
+        if (rows < 0) {
+            *smallest = smallest_workspace(plan);
+            return cf_fail_workspace_limit(limit, *smallest);
+        }
+        plan->workspace[set] = lay_out(plan, set, rows);
+        if (set != CONV_FFT_BACKWARD)
+            plan->pass[first_pass(set)].strategy.chunk = rows;
+    }
+    if ((plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && !plan->shares_gy) {
+        const cf_workspace *data = &plan->workspace[CONV_FFT_BACKWARD_DATA],
+                           *weights = &plan->workspace[CONV_FFT_BACKWARD_WEIGHTS];
+        plan->workspace[CONV_FFT_BACKWARD] = data->bytes > weights->bytes ? *data : *weights;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+static cf_bias_desc describe_bias(const cf_layer *layer) {
+    cf_bias_desc bias = {.tensor = layer->y, .result_dtype = layer->gw.dtype, .samples = layer->batch};
+    bias.channels = layer->out_channels * layer->groups;
+    for (int a = 0; a < 3; ++a)
+        bias.size[a] = layer->axis[a].output;
+    return bias;
+}
+
+/* Who sums gbias: the spectrum of gy, or a stage of its own, to whose scratch no chunk gives way. */
+static void place_bias(conv_fft_plan *plan, uint64_t limit) {
+    const cf_device *device = plan->device;
+    plan->bias_scratch = device->ops->bias_scratch ? device->ops->bias_scratch(device, &plan->bias) : 0;
+    const size_t bytes = plan->bias_scratch + CF_WORKSPACE_SLACK;
+    for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
+        cf_workspace *workspace = &plan->workspace[set];
+        plan->sums_bias[set] = (set & plan->passes) == set && cf_staged_sums_bias(plan, set);
+        if ((set & plan->passes) == set && (set & CONV_FFT_BACKWARD_WEIGHTS) && !plan->sums_bias[set] &&
+            plan->bias_scratch > 0 && workspace->bytes < bytes && bytes <= limit)
+            workspace->bytes = bytes;
+    }
+}
+
+static conv_fft_status create(const cf_layer *layer, cf_device *device, int passes,
+                              const cf_strategy strategy[CF_PASS_COUNT], bool trial, uint64_t workspace_limit,
+                              uint64_t *smallest, conv_fft_plan **result) {
+    CF_FORWARD(cf_layer_check_written(layer, passes));
+    conv_fft_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return cf_fail_memory(sizeof *plan, "a plan");
+    plan->layer = *layer;
+    plan->device = device;
+    plan->passes = passes;
+    plan->trial = trial;
+    plan->bias = describe_bias(layer);
+    plan->chunk_groups = layer->groups;
+    const uint64_t limit = workspace_limit ? workspace_limit : UINT64_MAX;
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        if (!(passes & 1 << i))
+            continue;
+        const char *why = "";
+        plan->pass[i].strategy = strategy[i];
+        const cf_family *family = &cf_families[strategy[i].family];
+        if (!family->feasible(layer, i, &strategy[i], &why)) {
+            status = cf_fail(CONV_FFT_INVALID_ARGUMENT, "the strategy for %s does not suit the problem: %s",
+                             cf_pass_table[i].name, why);
+            goto done;
+        }
+        if (!family->runs_on(device, layer, i, &strategy[i], &why)) {
+            status = cf_fail(CONV_FFT_NOT_SUPPORTED, "the strategy for %s does not run on this device: %s",
+                             cf_pass_table[i].name, why);
+            goto done;
+        }
+        if (strategy[i].groups > 0)
+            plan->chunk_groups = cf_min(plan->chunk_groups, strategy[i].groups);
+    }
+    if (layer->groups % plan->chunk_groups)
+        plan->chunk_groups = cf_smaller_divisor(layer->groups, plan->chunk_groups);
+    if ((status = prepare(plan)) != CONV_FFT_SUCCESS)
+        goto done;
+    if ((status = fit_groups(plan, limit)) != CONV_FFT_SUCCESS)
+        goto done;
+    if ((status = fit_rows(plan, limit, smallest)) != CONV_FFT_SUCCESS)
+        goto done;
+    for (int i = 0; i < CF_PASS_COUNT; ++i)
+        plan->pass[i].strategy.groups = plan->chunk_groups;
+    place_bias(plan, limit);
+    if ((status = build(plan)) != CONV_FFT_SUCCESS)
+        goto done;
+    *result = plan;
+    return CONV_FFT_SUCCESS;
+done:
+    cf_plan_destroy(plan);
+    return status;
+}
+
+conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
+                               const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
+                               conv_fft_plan **plan) {
+    return create(layer, device, passes, strategy, false, workspace_limit, smallest, plan);
+}
+
+conv_fft_status cf_plan_create_trial(const cf_layer *layer, cf_device *device, int passes,
+                                     const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                     uint64_t *smallest, conv_fft_plan **plan) {
+    return create(layer, device, passes, strategy, true, workspace_limit, smallest, plan);
+}
+
+void cf_plan_destroy(conv_fft_plan *plan) {
+    if (!plan)
+        return;
+    release(plan);
+    free(plan);
+}
+
+const cf_pass_plan *cf_plan_reader(const conv_fft_plan *plan, int operand) {
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        if ((plan->passes & 1 << i) && cf_pass_table[i].result != operand)
+            return &plan->pass[i];
+    }
+    return NULL;
+}
+
+int64_t cf_plan_spectrum_bytes(const conv_fft_plan *plan, conv_fft_operand operand) {
+    const int index = operand == CONV_FFT_OPERAND_X ? CF_X : CF_W;
+    const cf_pass_plan *reader = cf_plan_reader(plan, index);
+    if (!reader)
+        return -1;
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        if (!(plan->passes & 1 << i) || cf_pass_table[i].result == index)
+            continue;
+        if (plan->pass[i].transform[index] != reader->transform[index] || !(plan->pass[i].strategy.keep & operand))
+            return -2;
+    }
+    if (!reader->transform[index])
+        return -2; /* of a family without spectra that could be kept */
+    const cf_spectrum *s = &reader->spectrum[index];
+    return (int64_t)cf_spectrum_bytes(s, s->groups, s->rows);
+}

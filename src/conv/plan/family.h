@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A family is one way to compute passes. The strategy names it; everything else asks it. */
+#ifndef CF_CONV_FAMILY_H
+#define CF_CONV_FAMILY_H
+
+#include "conv/plan/plan.h"
+#include "conv/plan/run.h"
+
+typedef struct cf_family {
+    /* True if the strategy computes the pass; otherwise *why is a clause. */
+    bool (*feasible)(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);
+    /* True if the device can run a feasible strategy; otherwise *why is a clause. */
+    bool (*runs_on)(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
+                    const char **why);
+    /* Make what tells the workspace of plan->pass[pass]; then, the workspace being laid out, what takes long. */
+    conv_fft_status (*prepare)(conv_fft_plan *plan, int pass);
+    conv_fft_status (*build)(conv_fft_plan *plan, int pass); /* NULL: nothing */
+    /* Free what they made, which may be nothing; prepare may follow. */
+    void (*release)(conv_fft_plan *plan, int pass); /* NULL: nothing */
+    /* Lay out the workspace of a set of prepared passes that run in one call, with chunks of at most `rows` rows. */
+    cf_workspace (*workspace)(const conv_fft_plan *plan, int set, int64_t rows);
+    conv_fft_status (*run)(const conv_fft_plan *plan, int set, const cf_call *call);
+    /* Call `visit` with the strategies that are worth a try, the most promising first, until it returns false.
+     * NULL: the tuner makes them, from the axes' bases and tiles. */
+    conv_fft_status (*candidates)(const cf_layer *layer, cf_device *device, int pass,
+                                  bool (*visit)(const cf_strategy *strategy, void *user), void *user);
+    /* Whether both gradients of a prepared plan, each in the family's own way, run as one. NULL: if they share the spectrum of gy. */
+    bool (*shares_gy)(const conv_fft_plan *plan);
+} cf_family;
+
+extern const cf_family cf_families[CF_FAMILY_COUNT];
+
+/* The functions of a family that has all of them but shares_gy, by its prefix: declared, and as an initialiser. */
+#define CF_FAMILY_DECLARE(prefix)                                                                                \
+    bool prefix##_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);      \
+    bool prefix##_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy, \
+                          const char **why);                                                                     \
+    conv_fft_status prefix##_prepare(conv_fft_plan *plan, int pass);                                             \
+    conv_fft_status prefix##_build(conv_fft_plan *plan, int pass);                                               \
+    void prefix##_release(conv_fft_plan *plan, int pass);                                                        \
+    cf_workspace prefix##_workspace(const conv_fft_plan *plan, int set, int64_t rows);                           \
+    conv_fft_status prefix##_run(const conv_fft_plan *plan, int set, const cf_call *call);                       \
+    conv_fft_status prefix##_candidates(const cf_layer *layer, cf_device *device, int pass,                      \
+                                        bool (*visit)(const cf_strategy *strategy, void *user), void *user)
+#define CF_FAMILY_OF(prefix)                                                                                         \
+    {                                                                                                                \
+        prefix##_feasible, prefix##_runs_on, prefix##_prepare, prefix##_build, prefix##_release, prefix##_workspace, \
+            prefix##_run, prefix##_candidates, NULL                                                                  \
+    }
+
+/* Spectra of a staged strategy; false if one is beyond any memory. */
+bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy,
+                       cf_spectrum spectrum[CF_OPERAND_COUNT]);
+
+/* The window of an operand in a role; the same for every family with a basis and tiles. */
+cf_window cf_staged_window(const cf_layer *layer, const cf_strategy *strategy, cf_role role);
+
+/* Set gw to zero where no product reaches all of it: for an empty batch, or where taps meet only padding. */
+conv_fft_status cf_staged_zero_weights(const conv_fft_plan *plan, const cf_call *call);
+
+/* Whether a staged strategy cuts taps into segments. */
+bool cf_staged_is_cut(const cf_layer *layer, const cf_strategy *strategy);
+
+/* Which rows of gx (where taps are cut, phases of rows) overlap, in the words of a cf_transform_desc. */
+typedef struct cf_order {
+    int64_t ordered, beside, between;
+} cf_order;
+cf_order cf_staged_order(const cf_layer *layer, const cf_strategy *strategy);
+
+/* How a staged strategy stores gx. */
+cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *strategy);
+
+#endif

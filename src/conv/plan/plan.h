@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan: the three passes of a layer, each by its strategy, ready to run.
+ *
+ * THE PASS TABLE. Per bin, rows r (batch x shifts x tiles), input columns c (phases x channels), output columns o:
+ *
+ *     pass              reads    writes   product (core/device_ops.h)                summed
+ *     forward           x, w     y        Y[r][o]  = sum_c X[r][c] conj(W[o][c])     c
+ *     backward data     gy, w    gx       GX[r][c] = sum_o GY[r][o] W[o][c]          o
+ *     backward weights  gy, x    gw       GW[o][c] = sum_r conj(GY[r][o]) X[r][c]    r
+ *
+ * Transforms are shared through a list: passes that describe the same one get the same pointer, so "the spectrum of gy is
+ * the same in both backward passes" is a comparison of pointers.
+ */
+#ifndef CF_CONV_PLAN_H
+#define CF_CONV_PLAN_H
+
+#include "conv/plan/strategy.h"
+#include "conv/problem/layer.h"
+#include "core/device_ops.h"
+
+enum {
+    CF_PASS_FORWARD,
+    CF_PASS_DATA,
+    CF_PASS_WEIGHTS,
+    CF_PASS_COUNT
+}; /* 1 << pass is its conv_fft_pass */
+
+/* Operands of a pass, and the roles their transforms play in it. */
+enum {
+    CF_X,
+    CF_W,
+    CF_Y,
+    CF_OPERAND_COUNT
+};
+
+typedef struct cf_pass_row {
+    int result;                     /* operand that is written; the other two are read */
+    cf_role role[CF_OPERAND_COUNT]; /* windows */
+    cf_product_kind product;
+    const char *name;
+} cf_pass_row;
+
+extern const cf_pass_row cf_pass_table[CF_PASS_COUNT];
+
+/* How gx is stored. */
+typedef enum cf_gx_store {
+    CF_GX_DIRECT, /* every element once */
+    CF_GX_ZEROED, /* gx is zeroed first: not every element is reached, or tiles add up in gx itself */
+    CF_GX_FOLDED  /* tiles add up in a padded scratch of the compute type, which is folded into gx */
+} cf_gx_store;
+
+typedef struct cf_pass_plan {
+    cf_strategy strategy;
+    cf_spectrum spectrum[CF_OPERAND_COUNT]; /* rows of x and y: all of them */
+    cf_transform *transform[CF_OPERAND_COUNT];
+    cf_pair *pair; /* staged: transforms both operands that are read, X before W before Y; NULL: one after the other */
+    cf_product_desc product;
+    cf_gx_store gx_store;
+    int64_t gx_phases; /* staged: rows that the inverse makes of one row of gx; 1 without segments */
+    cf_fold_desc fold;
+    void *state; /* of families other than staged, to which all above but the strategy belongs */
+} cf_pass_plan;
+
+/* The workspace of a call: offsets in bytes. */
+typedef struct cf_workspace {
+    int64_t rows;         /* chunk: whole samples' rows, or a part of one sample's */
+    size_t w, gw, x, y;   /* spectra; that of gx stands in x */
+    size_t fold, scratch; /* padded gx; the device's own */
+    size_t bytes;
+} cf_workspace;
+
+#define CF_WORKSPACE_SLACK 64 /* the pointer may have any alignment */
+
+typedef struct cf_transform_entry {
+    cf_transform_desc desc;
+    cf_transform *transform;
+} cf_transform_entry;
+
+struct conv_fft_plan {
+    cf_layer layer;
+    cf_device *device;
+    int passes;
+    bool trial; /* for a search: its tensors begin at multiples of 16 bytes, and kernels for others are not compiled */
+    bool trusted; /* calls do not ask the driver about memory and stream */
+    cf_pass_plan pass[CF_PASS_COUNT];
+    bool shares_gy; /* both backward passes read the same spectrum of gy */
+    cf_bias_desc bias;
+    size_t bias_scratch;                           /* that its sum takes, if the workspace has so much */
+    bool sums_bias[CONV_FFT_BACKWARD + 1];         /* per set of passes: cf_staged_sums_bias() */
+    int64_t chunk_groups;                          /* divides the groups */
+    cf_workspace workspace[CONV_FFT_BACKWARD + 1]; /* per set of passes that may run in one call */
+    cf_transform_entry transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
+    int transform_count;
+    double tuned_seconds[CONV_FFT_BACKWARD + 1]; /* per set of passes: as the tuner measured them; 0: it did not */
+};
+
+/* strategy[p] is read for the passes of the set. INVALID_ARGUMENT: a strategy is infeasible, or it needs more than the limit (0: none) with
+ * the smallest chunks, and then *smallest is what it needs. */
+conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
+                               const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
+                               conv_fft_plan **plan);
+/* The same for a search, whose tensors begin at multiples of 16 bytes: kernels for others are not compiled. A call with such a tensor is
+ * NOT_SUPPORTED. */
+conv_fft_status cf_plan_create_trial(const cf_layer *layer, cf_device *device, int passes,
+                                     const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                     uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest);
+void cf_plan_destroy(conv_fft_plan *plan);
+
+/* Bytes of the whole spectrum of an operand; -1: no pass of the plan reads it; -2: its passes read different ones. */
+int64_t cf_plan_spectrum_bytes(const conv_fft_plan *plan, conv_fft_operand operand);
+
+/* The first pass of the plan that reads the operand's spectrum, or NULL. */
+const cf_pass_plan *cf_plan_reader(const conv_fft_plan *plan, int operand);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running a plan: the arguments of a call, and the stages whose time a profile shows. */
+#ifndef CF_CONV_RUN_H
+#define CF_CONV_RUN_H
+
+#include "conv/plan/plan.h"
+
+/* X(name, text): every stage a call can have, in the order in which descriptions list them. */
+#define CF_STAGE_LIST(X)          \
+    X(BIAS, "sum gbias")          \
+    X(LOAD_W, "transform w")      \
+    X(LOAD_X, "transform x")      \
+    X(LOAD_GY, "transform gy")    \
+    X(PRODUCT_Y, "product y")     \
+    X(PRODUCT_GX, "product gx")   \
+    X(PRODUCT_GW, "product gw")   \
+    X(STORE_Y, "inverse y")       \
+    X(STORE_GX, "inverse gx")     \
+    X(FOLD_GX, "fold gx")         \
+    X(STORE_GW, "inverse gw")     \
+    X(CONVOLVE_Y, "convolve y")   \
+    X(CONVOLVE_GX, "convolve gx") \
+    X(CONVOLVE_GW, "convolve gw")
+
+#define CF_STAGE_ENUM(name, text) CF_STAGE_##name,
+typedef enum cf_stage_kind {
+    CF_STAGE_LIST(CF_STAGE_ENUM) CF_STAGE_COUNT
+} cf_stage_kind;
+#undef CF_STAGE_ENUM
+
+extern const char *const cf_stage_names[CF_STAGE_COUNT];
+
+/* The stages of a measured call in the order in which they ran: stage[i] ended at mark i + 1 of the timer. */
+typedef struct cf_laps {
+    cf_timer *timer;
+    cf_stage_kind *stage;
+    int count, capacity;
+    conv_fft_status status; /* the first failure of a mark; of no call */
+} cf_laps;
+
+typedef struct cf_call {
+    const void *x, *w, *bias, *gy; /* x and w: NULL if the kept spectrum is read */
+    void *y, *gx, *gw, *gbias;     /* NULL: not wanted */
+    void *x_spectrum, *w_spectrum; /* kept, or NULL */
+    unsigned flags;
+    void *workspace;
+    bool after_data; /* by the same call, the gradient of x was made just before, in this workspace */
+    struct CUstream_st *stream;
+    cf_laps *laps; /* NULL: not measured */
+} cf_call;
+
+/* The stage ends here, if the call is measured. */
+void cf_lap(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind stage);
+
+/* Run a set of passes: FORWARD, or any of BACKWARD_DATA, BACKWARD_WEIGHTS, or 0 for the gradient of the bias alone. */
+conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call);
+
+/* The whole spectrum of w. */
+conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum, void *workspace,
+                                         struct CUstream_st *stream);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A strategy: one way to compute one pass, as a plain struct and as a line of text with its fields in fixed order:
+ *
+ *     staged basis=64x64 tiles=1x1 dilation=shift overlap=save product=blas spectrum=fp32 chunk=128 groups=1 keep=none
+ *
+ * basis, tiles   per axis of the problem (tiling/tiling.h)
+ * segments       that the taps of each axis are cut into (tiling/tiling.h); the field is left out where it is 1 for all
+ * dilation       step: dilated taps in the basis; shift: a smaller dense problem per output phase
+ * overlap        save or add: how tiles of backward data meet
+ * product        blas, loop, or tensor: tensor cores, of split numbers with math FP32, of rounded ones with TF32 and HALF
+ * spectrum       fp32 or fp64, the type of the arithmetic; with math HALF and product=tensor also that of the tensors, fp16 or bf16, where
+ *                the sums over rows that make gw stay in FP32
+ * chunk          rows (batch x shifts x tiles) of x and y whose spectra exist at a time; 0 = all
+ * groups         groups whose spectra exist at a time; 0 = all
+ * keep           none, x, w or xw: spectra that the caller may keep
+ *
+ * and those of other families, each with fields of its own:
+ *
+ *     fused basis=72x72 tiles=1x1 dilation=step spectrum=fp32
+ *     reference basis=64x64 chunk=128
+ *     direct algorithm=graph:29:k2=27,k13=1       (conv/cudnn/cudnn.h)
+ */
+#ifndef CF_CONV_STRATEGY_H
+#define CF_CONV_STRATEGY_H
+
+#include "conv/problem/layer.h"
+#include "core/device_ops.h"
+
+/* One way to compute a pass; conv/plan/family.h. */
+typedef enum cf_family_id {
+    CF_FAMILY_STAGED,
+    CF_FAMILY_FUSED,
+    CF_FAMILY_REFERENCE,
+    CF_FAMILY_DIRECT,
+    CF_FAMILY_COUNT
+} cf_family_id;
+
+#define CF_ALGORITHM_BYTES 160
+
+typedef struct cf_strategy {
+    cf_family_id family;
+    int64_t basis[3], tiles[3]; /* of the three internal axes */
+    int64_t segments[3];        /* 0 and 1: the whole kernel */
+    bool shift_dilation, overlap_add;
+    cf_product_variant product;
+    conv_fft_dtype spectrum;
+    int64_t chunk, groups;
+    int keep; /* set of conv_fft_operand */
+    char algorithm[CF_ALGORITHM_BYTES];
+} cf_strategy;
+
+conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strategy);
+void cf_strategy_format(const cf_strategy *strategy, int rank, char *text, size_t bytes);
+
+static inline cf_axis_grid cf_strategy_grid(const cf_strategy *s, int axis) {
+    const cf_axis_grid grid = {s->basis[axis], s->tiles[axis], s->overlap_add, s->shift_dilation, s->segments[axis]};
+    return grid;
+}
+
+#endif

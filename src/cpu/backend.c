@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU device: its operations, its kernels, what the cost model may expect of it. */
+#include "cpu/backend.h"
+
+#include "core/arith.h"
+#include "cpu/device.h"
+#include "cpu/parallel.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#if defined(CF_HAVE_AVX2) || defined(CF_HAVE_AVX512)
+#include <cpuid.h>
+#endif
+
+static conv_fft_status nothing_to_prepare(cf_device *device) {
+    (void)device;
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status nothing_to_build(cf_device *device, cf_transform *const *transforms, int count,
+                                        cf_pair *const *pairs, int pair_count, bool aligned) {
+    (void)device;
+    (void)transforms;
+    (void)count;
+    (void)pairs;
+    (void)pair_count;
+    (void)aligned;
+    return CONV_FFT_SUCCESS;
+}
+
+static bool any_basis(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype) {
+    (void)device;
+    (void)basis;
+    (void)dtype;
+    return true;
+}
+
+static const cf_stage_ops operations = {
+    .prepare = nothing_to_prepare,
+    .transforms = any_basis,
+    .transform_create = cf_cpu_transform_create,
+    .transforms_build = nothing_to_build,
+    .transform_destroy = cf_cpu_transform_destroy,
+    .transform_scratch = cf_cpu_transform_scratch,
+    .forward = cf_cpu_forward,
+    .inverse = cf_cpu_inverse,
+    .product = cf_cpu_product,
+    .fold = cf_cpu_fold,
+    .bias_gradient = cf_cpu_bias_gradient,
+    .clear = cf_cpu_clear,
+    .zero = cf_cpu_zero,
+    .allocate = cf_cpu_allocate,
+    .write = cf_cpu_write,
+    .release = cf_cpu_release,
+    .timer_create = cf_cpu_timer_create,
+    .timer_destroy = cf_cpu_timer_destroy,
+    .timer_mark = cf_cpu_timer_mark,
+    .timer_seconds = cf_cpu_timer_seconds,
+};
+
+/* Best first; a CPU that runs one of them runs all that follow. */
+static const cf_kernels *const all_kernels[] = {
+#ifdef CF_HAVE_AVX512
+    &cf_kernels_avx512,
+#endif
+#ifdef CF_HAVE_AVX2
+    &cf_kernels_avx2,
+#endif
+    &cf_kernels_generic,
+};
+
+#if defined(CF_HAVE_AVX2) || defined(CF_HAVE_AVX512)
+/* Not every supported compiler knows this feature by name. That the system keeps the registers, AVX2's test says. */
+static bool has_half_conversions(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
+static bool is_supported(const cf_kernels *kernels) {
+#ifdef CF_HAVE_AVX512
+    if (kernels == &cf_kernels_avx512)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("fma") && has_half_conversions();
+#endif
+#ifdef CF_HAVE_AVX2
+    if (kernels == &cf_kernels_avx2)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_half_conversions();
+#endif
+    return kernels == &cf_kernels_generic;
+}
+
+const cf_kernels *const *cf_cpu_kernels_list(int *count) {
+    const int all = (int)(sizeof all_kernels / sizeof all_kernels[0]);
+    int first = 0;
+    while (!is_supported(all_kernels[first]))
+        ++first;
+    *count = all - first;
+    return all_kernels + first;
+}
+
+/* The threads of OpenMP do not survive a fork, and GNU's waits for them without end: a child of a process that has them has one thread. */
+static atomic_bool has_threads, forked;
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+
+static void child_begins(void) {
+    if (atomic_load_explicit(&has_threads, memory_order_relaxed))
+        atomic_store_explicit(&forked, true, memory_order_relaxed);
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, child_begins); }
+
+int cf_cpu_threads(const cf_device *device, int64_t pieces, double work) {
+    const double least = 5e4; /* some ten microseconds on one thread */
+    if (work < least || atomic_load_explicit(&forked, memory_order_relaxed))
+        return 1;
+    const int threads = (int)cf_max(1, cf_min(device->threads, pieces));
+    if (threads > 1)
+        atomic_store_explicit(&has_threads, true, memory_order_relaxed);
+    return threads;
+}
+
+/* Measured on a two-core server with AVX-512, FP32, one thread. They only rank strategies, so one set of ratios serves every
+ * CPU: transforms in the cache per set of kernels, large products by OpenBLAS (which picks its own instruction set), a stream of
+ * reads and writes (memory is shared, so it does not grow with many threads), and waking the threads. */
+static void set_facts(cf_cpu_device *device, int rank) { /* rank: of its kernels, 0 for the baseline */
+    static const double flops[] = {15e9, 25e9, 30e9};
+    const double threads = device->base.threads;
+    device->base.flops = flops[cf_min(rank, 2)] * threads;
+    device->base.product_flops = 90e9 * threads;
+    device->base.bandwidth = 10e9 * (threads < 8 ? threads : 8);
+    device->base.stage_seconds = 5e-6;
+    device->base.row_unit = 2;
+    device->base.plane_points = device->base.line_points = INT64_MAX;
+    device->base.chunk_bytes = 32e6; /* near the caches */
+    device->base.group_bytes = 8e6;
+}
+
+conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device **device) {
+    cf_cpu_device *cpu = calloc(1, sizeof *cpu);
+    if (!cpu)
+        return cf_fail_memory(sizeof *cpu, "the CPU device");
+    int count;
+    char blas[160];
+    level = cf_log_level(level);
+    cpu->kernels = cf_cpu_kernels_list(&count)[0];
+    cf_blas_open(&cpu->blas, blas, sizeof blas);
+    pthread_once(&watched, watch_forks);
+    cpu->base.ops = &operations;
+    cpu->base.threads = threads > 0 ? threads : (int)cf_max(1, cf_thread_limit());
+    cpu->base.has_blas = cpu->blas.cgemm != NULL;
+    set_facts(cpu, count - 1);
+    snprintf(cpu->description, sizeof cpu->description, "CPU, %s, %d thread%s, %s", cpu->kernels->name,
+             cpu->base.threads, cpu->base.threads == 1 ? "" : "s", blas);
+    if (!cpu->base.has_blas)
+        cf_log(level, CONV_FFT_LOG_WARNING, "OpenBLAS was not found; products of many channels will be slow");
+    *device = &cpu->base;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_cpu_destroy(cf_device *device) { free(device); }
+
+const char *cf_cpu_description(const cf_device *device) { return cf_cpu(device)->description; }

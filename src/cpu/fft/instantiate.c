@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One set of kernels: float, then double. The build compiles this file once per instruction set. */
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "cpu/convert.h"
+#include "cpu/fft/kernels.h"
+
+#include <string.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#define CF_INLINE static inline __attribute__((always_inline))
+#define CF_PRAGMA(text) _Pragma(#text)
+#define CF_SIMD CF_PRAGMA(omp simd)
+
+/* Whole, aligned lines of 64 bytes to memory, past the caches where the instruction set can. */
+static inline void stream_lines(void *to, const void *from, size_t bytes) {
+#if defined(__SSE2__)
+    for (size_t i = 0; i < bytes; i += 16)
+        _mm_stream_si128((__m128i *)((char *)to + i), _mm_loadu_si128((const __m128i *)((const char *)from + i)));
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+/* Before another thread may read what was streamed. */
+static inline void stream_end(void) {
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+/* Square blocks of one 16-byte register a row: into[c][r] = from[r][c]. */
+typedef float float_row __attribute__((vector_size(16)));
+typedef double double_row __attribute__((vector_size(16)));
+
+static inline void cf_transpose_block_f32(const float *const from[4], float *const into[4]) {
+    float_row r[4];
+    for (int i = 0; i < 4; ++i)
+        memcpy(&r[i], from[i], sizeof r[i]);
+    const float_row a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
+                    b = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+    const float_row c = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7),
+                    d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+    r[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    r[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    r[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+    r[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+    for (int i = 0; i < 4; ++i)
+        memcpy(into[i], &r[i], sizeof r[i]);
+}
+
+static inline void cf_transpose_block_f64(const double *const from[2], double *const into[2]) {
+    double_row r[2];
+    for (int i = 0; i < 2; ++i)
+        memcpy(&r[i], from[i], sizeof r[i]);
+    const double_row a = __builtin_shufflevector(r[0], r[1], 0, 2), b = __builtin_shufflevector(r[0], r[1], 1, 3);
+    memcpy(into[0], &a, sizeof a);
+    memcpy(into[1], &b, sizeof b);
+}
+
+#define CF_REAL float
+#define CF_BLOCK 4
+#define CF_FN(name) cf_##name##_f32
+#include "cpu/fft/kernels.inc"
+#undef CF_REAL
+#undef CF_BLOCK
+#undef CF_FN
+
+#define CF_REAL double
+#define CF_BLOCK 2
+#define CF_REAL_IS_DOUBLE
+#define CF_FN(name) cf_##name##_f64
+#include "cpu/fft/kernels.inc"
+#undef CF_REAL
+#undef CF_FN
+
+#define CF_REAL_TABLE(type)                                                                                           \
+    {                                                                                                                 \
+        .forward = cf_forward_##type, .inverse = cf_inverse_##type, .load = cf_load_##type, .store = cf_store_##type, \
+        .product = cf_product_##type                                                                                  \
+    }
+
+#if defined(CF_ISA_AVX512)
+const cf_kernels cf_kernels_avx512 = {.name = "AVX-512", .f32 = CF_REAL_TABLE(f32), .f64 = CF_REAL_TABLE(f64)};
+#elif defined(CF_ISA_AVX2)
+const cf_kernels cf_kernels_avx2 = {.name = "AVX2", .f32 = CF_REAL_TABLE(f32), .f64 = CF_REAL_TABLE(f64)};
+#else
+const cf_kernels cf_kernels_generic = {.name = "baseline", .f32 = CF_REAL_TABLE(f32), .f64 = CF_REAL_TABLE(f64)};
+#endif

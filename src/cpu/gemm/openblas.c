@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/gemm/openblas.h"
+
+#include "core/environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(_WIN32)
+static void *open_library(const char *path) {
+    (void)path;
+    return NULL;
+}
+static void *find_symbol(void *library, const char *name) {
+    (void)library;
+    (void)name;
+    return NULL;
+}
+#else
+#include <dlfcn.h>
+static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+static void *find_symbol(void *library, const char *name) { return dlsym(library, name); }
+#endif
+
+/* Debian keeps one folder per threading variant; the OpenMP one fits best below our own parallel loops. */
+static const char *const candidates[] = {
+    "/usr/lib/x86_64-linux-gnu/openblas-openmp/libopenblas.so.0",
+    "/usr/lib/aarch64-linux-gnu/openblas-openmp/libopenblas.so.0",
+    "libopenblas.so.0",
+    "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
+    "/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0",
+    "libopenblas.so",
+    "libopenblas.dylib",
+};
+
+/* dlsym returns an object pointer; POSIX promises that its bytes are those of the function pointer. */
+#define CF_LOOK_UP(function, library, name)                  \
+    do {                                                     \
+        void *const cf_address = find_symbol(library, name); \
+        memcpy(&(function), &cf_address, sizeof(function));  \
+    } while (0)
+
+static void describe(void *library, const char *path, char *text, size_t bytes) {
+    char *(*get_config)(void);
+    CF_LOOK_UP(get_config, library, "openblas_get_config");
+    char version[32] = "";
+    /* "OpenBLAS 0.3.21 NO_LAPACKE ..." */
+    if (!get_config || sscanf(get_config(), "OpenBLAS %31s", version) != 1)
+        version[0] = '\0';
+    snprintf(text, bytes, "OpenBLAS%s%s from %s", version[0] ? " " : "", version, path);
+}
+
+/* A library that was opened is never closed: OpenBLAS may have started threads, which must not lose their code. A further
+ * device gets the same copy again from the loader, so nothing accumulates. */
+static bool try_library(cf_blas *blas, const char *path, char *text, size_t bytes) {
+    void *const library = open_library(path);
+    if (!library)
+        return false;
+    cf_blas found = {0};
+    int (*get_parallel)(void), (*get_threads)(void);
+    CF_LOOK_UP(found.cgemm, library, "cblas_cgemm");
+    CF_LOOK_UP(found.zgemm, library, "cblas_zgemm");
+    CF_LOOK_UP(get_parallel, library, "openblas_get_parallel");
+    CF_LOOK_UP(get_threads, library, "openblas_get_num_threads");
+    if (!found.cgemm || !found.zgemm || !get_parallel || !get_threads)
+        return false;
+    /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products (seen with
+     * Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which stays on one thread inside our parallel loops. */
+    if (get_parallel() == 0)
+        return false;
+    found.own_threads = get_parallel() == 1 && get_threads() > 1;
+    *blas = found;
+    describe(library, path, text, bytes);
+    return true;
+}
+
+/* The colon-separated folders of CONV_FFT_LIBRARY_PATH. */
+static bool try_folders(cf_blas *blas, const char *folders, char *text, size_t bytes) {
+    while (*folders) {
+        const size_t length = strcspn(folders, ":");
+        char path[4096];
+        const int written = snprintf(path, sizeof path, "%.*s/libopenblas.so.0", (int)length, folders);
+        if (length > 0 && length < sizeof path && written > 0 && (size_t)written < sizeof path &&
+            try_library(blas, path, text, bytes))
+            return true;
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
+void cf_blas_open(cf_blas *blas, char *text, size_t bytes) {
+    *blas = (cf_blas){0};
+    const char *const folders = cf_environment("CONV_FFT_LIBRARY_PATH");
+    if (folders && try_folders(blas, folders, text, bytes))
+        return;
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; ++i)
+        if (try_library(blas, candidates[i], text, bytes))
+            return;
+    snprintf(text, bytes, "no OpenBLAS");
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One GPU of this process: driver, facts, compiler, kernel cache, libraries. All of it belongs to the struct, nothing to the
+ * process, and after cf_gpu_open() any number of threads may use it.
+ *
+ * The device's primary context is used, the one that CUDA's runtime has: pointers and streams are shared with every other
+ * CUDA user of the process. Every function here makes the context current for its own duration.
+ */
+#ifndef CF_DEVICE_GPU_H
+#define CF_DEVICE_GPU_H
+
+#include "cuda/driver/properties.h"
+#include "cuda/jit/cubin_cache.h"
+
+typedef struct cf_cublas cf_cublas;
+typedef struct cf_cudnn cf_cudnn;
+typedef struct cf_cufft cf_cufft;
+
+typedef struct cf_gpu {
+    int ordinal;
+    cf_driver driver;
+    cf_gpu_facts facts;
+    char architecture[CF_ARCHITECTURE_BYTES];
+    cf_jit jit; /* jit.library.usable: new kernels can be compiled */
+    cf_cubin_cache *cache;
+    cf_cublas *cublas; /* this and the next two are opened when they are first needed */
+    cf_cudnn *cudnn;
+    cf_cufft *cufft;
+    cf_search search; /* in these folders, which it owns */
+    char *folders;
+    conv_fft_log_level log_level;
+    cf_cu_device device;
+    cf_cu_context context;
+} cf_gpu;
+
+typedef struct cf_gpu_options {
+    int ordinal;
+    const char *cache_directory; /* NULL: as cf_cache_folder_open() finds it */
+    conv_fft_log_level log_level;
+    cf_search search; /* cf_search_default() */
+} cf_gpu_options;
+
+/* The least compute capability that kernels are written for. */
+#define CF_GPU_LEAST_COMPUTE_MAJOR 8
+
+/* A missing NVRTC is no failure. LIBRARY_MISSING: no driver, or one too old. NO_DEVICE: no such GPU. NOT_SUPPORTED: its
+ * compute capability is too low. OUT_OF_MEMORY, DEVICE_ERROR. */
+conv_fft_status cf_gpu_open(const cf_gpu_options *options, cf_gpu **gpu);
+void cf_gpu_close(cf_gpu *gpu);
+
+/* Make the context current until cf_gpu_leave(), for calls into CUDA that no function of src/cuda makes. */
+conv_fft_status cf_gpu_enter(const cf_gpu *gpu);
+void cf_gpu_leave(const cf_gpu *gpu);
+
+/* cf_gpu_leave(), then `status`: the end of what cf_gpu_enter() began. */
+static inline conv_fft_status cf_gpu_left(const cf_gpu *gpu, conv_fft_status status) {
+    cf_gpu_leave(gpu);
+    return status;
+}
+
+/* Return what one call of the driver gives, made with the context current. */
+#define CF_GPU_RETURN(gpu, call, ...)                                      \
+    do {                                                                   \
+        CF_FORWARD(cf_gpu_enter(gpu));                                     \
+        return cf_gpu_left(gpu, CF_CU(&(gpu)->driver, call, __VA_ARGS__)); \
+    } while (0)
+
+#endif

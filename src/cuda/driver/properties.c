@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda/driver/properties.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fact {
+    const char *key;
+    size_t offset;
+    cf_cu_attribute attribute;
+    int least;
+} fact;
+
+#define CF_FACT(field, number, cuda_name, least_value) {#field, offsetof(cf_gpu_facts, field), number, least_value},
+static const fact list[] = {CF_GPU_FACTS(CF_FACT)};
+#undef CF_FACT
+
+enum {
+    FACTS = sizeof list / sizeof list[0]
+};
+
+static int64_t *at(cf_gpu_facts *facts, size_t offset) { return (int64_t *)(void *)((char *)facts + offset); }
+
+conv_fft_status cf_gpu_facts_read(const cf_driver *driver, cf_cu_device device, cf_gpu_facts *facts) {
+    *facts = (cf_gpu_facts){0};
+    size_t bytes = 0;
+    CF_FORWARD(CF_CU(driver, cuDeviceGetName, facts->name, (int)sizeof facts->name, device));
+    CF_FORWARD(CF_CU(driver, cuDeviceTotalMem, &bytes, device));
+    facts->memory_bytes = (int64_t)bytes;
+    for (int i = 0; i < FACTS; ++i) {
+        int value = 0;
+        CF_FORWARD(CF_CU(driver, cuDeviceGetAttribute, &value, list[i].attribute, device));
+        *at(facts, list[i].offset) = value;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Reading a file: one bit of `seen` per fact, then memory_bytes, then name. */
+typedef struct reading {
+    const char *path;
+    int line;
+    cf_gpu_facts *facts;
+    uint32_t seen;
+} reading;
+
+enum {
+    MEMORY = FACTS,
+    NAME = FACTS + 1,
+    KEYS = FACTS + 2
+};
+
+static const char *key_of(int index) {
+    return index < FACTS ? list[index].key : index == MEMORY ? "memory_bytes" : "name";
+}
+
+static int find_key(const char *key) {
+    for (int i = 0; i < KEYS; ++i)
+        if (strcmp(key_of(i), key) == 0)
+            return i;
+    return -1;
+}
+
+static conv_fft_status read_value(reading *r, int index, const char *text) {
+    if (index == NAME) {
+        CF_REQUIRE(*text && strlen(text) < sizeof r->facts->name, "%s:%d: name must have 1 to %zu bytes", r->path,
+                   r->line, sizeof r->facts->name - 1);
+        memcpy(r->facts->name, text, strlen(text) + 1);
+        return CONV_FFT_SUCCESS;
+    }
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    const int least = index == MEMORY ? 1 : list[index].least;
+    CF_REQUIRE(isdigit((unsigned char)*text) && *end == '\0' && errno == 0 && value >= least,
+               "%s:%d: %s is \"%.40s\"; it must be a whole number from %d on", r->path, r->line, key_of(index), text,
+               least);
+    *at(r->facts, index == MEMORY ? offsetof(cf_gpu_facts, memory_bytes) : list[index].offset) = value;
+    return CONV_FFT_SUCCESS;
+}
+
+/* Cuts white space off both ends. */
+static char *trim(char *text) {
+    text += strspn(text, " \t\r\n");
+    size_t length = strlen(text);
+    while (length && isspace((unsigned char)text[length - 1]))
+        --length;
+    text[length] = '\0';
+    return text;
+}
+
+static conv_fft_status read_line(reading *r, char *line) {
+    line[strcspn(line, "#")] = '\0';
+    char *const key = trim(line);
+    if (!*key)
+        return CONV_FFT_SUCCESS;
+    char *const equals = strchr(key, '=');
+    CF_REQUIRE(equals, "%s:%d: \"%.40s\" is not key=value", r->path, r->line, key);
+    *equals = '\0';
+    const int index = find_key(trim(key));
+    CF_REQUIRE(index >= 0, "%s:%d: \"%.40s\" is not a fact of a GPU", r->path, r->line, trim(key));
+    CF_REQUIRE(!(r->seen >> index & 1), "%s:%d: %s is given twice", r->path, r->line, key_of(index));
+    r->seen |= (uint32_t)1 << index;
+    return read_value(r, index, trim(equals + 1));
+}
+
+static conv_fft_status read_file(reading *r, FILE *file) {
+    char line[512];
+    while (fgets(line, sizeof line, file)) {
+        ++r->line;
+        CF_REQUIRE(strlen(line) + 1 < sizeof line, "%s:%d: the line is longer than %zu bytes", r->path, r->line,
+                   sizeof line - 2);
+        CF_FORWARD(read_line(r, line));
+    }
+    if (ferror(file))
+        return cf_fail(CONV_FFT_IO_ERROR, "%s cannot be read", r->path);
+    for (int i = 0; i < KEYS; ++i)
+        CF_REQUIRE(r->seen >> i & 1, "%s: %s is missing", r->path, key_of(i));
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_gpu_facts_load(const char *path, cf_gpu_facts *facts) {
+    cf_gpu_facts read = {0};
+    FILE *const file = fopen(path, "r");
+    if (!file)
+        return cf_fail(CONV_FFT_IO_ERROR, "%s cannot be opened: %s", path, strerror(errno));
+    reading r = {.path = path, .facts = &read};
+    const conv_fft_status status = read_file(&r, file);
+    fclose(file);
+    if (status == CONV_FFT_SUCCESS)
+        *facts = read;
+    return status;
+}
+
+void cf_gpu_facts_format(const cf_gpu_facts *facts, const char *indent, cf_text *text) {
+    cf_text_add(text, "%sname=%s\n%smemory_bytes=%lld\n", indent, facts->name, indent, (long long)facts->memory_bytes);
+    for (int i = 0; i < FACTS; ++i) {
+        int64_t value;
+        memcpy(&value, (const char *)facts + list[i].offset, sizeof value);
+        cf_text_add(text, "%s%s=%lld\n", indent, list[i].key, (long long)value);
+    }
+}
+
+void cf_gpu_architecture(const cf_gpu_facts *facts, char architecture[CF_ARCHITECTURE_BYTES]) {
+    /* From 9.0 on, the letter gives the instructions that only this very generation has. */
+    snprintf(architecture, CF_ARCHITECTURE_BYTES, "sm_%d%d%s", (int)facts->compute_major % 100,
+             (int)facts->compute_minor % 100, facts->compute_major >= 9 ? "a" : "");
+}

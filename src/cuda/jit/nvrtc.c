@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda/jit/nvrtc.h"
+
+#include "core/environment.h"
+#include "core/thread_pool.h"
+#include "cuda/jit/files.h"
+#include "cuda/jit/hash.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the library */
+
+static bool accept(const void *table, int driver_version, cf_library *library) {
+    const cf_jit *const jit = table;
+    int major = 0, minor = 0;
+    if (jit->nvrtcVersion)
+        jit->nvrtcVersion(&major, &minor);
+    snprintf(library->version, sizeof library->version, "%d.%d", major, minor);
+    if (major >= 12)
+        return cf_library_fits(library, "NVRTC", major, driver_version);
+    snprintf(library->problem, sizeof library->problem, "NVRTC %s is too old, at least 12.0 is needed",
+             library->version);
+    return false;
+}
+
+static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
+
+#define CF_SYMBOL(member, parameters) {#member, offsetof(cf_jit, member)},
+static const cf_symbol symbols[] = {
+    CF_NVRTC_FUNCTIONS(CF_SYMBOL){"nvrtcGetErrorString", offsetof(cf_jit, nvrtcGetErrorString)}};
+#undef CF_SYMBOL
+
+static const cf_library_spec spec = {
+    .name = "NVRTC",
+    .sonames = sonames,
+    .how_to_get = "install the CUDA toolkit, or pip install nvidia-cuda-nvrtc (CUDA 12: nvidia-cuda-nvrtc-cu12) and "
+                  "name the folder "
+                  "of its library in CONV_FFT_LIBRARY_PATH",
+    .symbols = symbols,
+    .symbol_count = sizeof symbols / sizeof symbols[0],
+    .accept = accept,
+};
+
+conv_fft_status cf_jit_open(cf_jit *jit, const cf_search *search, int driver_version, conv_fft_log_level log_level) {
+    *jit = (cf_jit){.log_level = log_level};
+    CF_FORWARD(cf_library_open(&jit->library, &spec, search, driver_version, jit));
+    jit->nvrtcVersion(&jit->major, &jit->minor);
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_cubin_clear(cf_cubin *cubin) {
+    free(cubin->data);
+    free(cubin->log);
+    *cubin = (cf_cubin){0};
+}
+
+/* ---- one kernel */
+
+const char *const cf_jit_options[] = {"--std=c++17", NULL};
+
+static conv_fft_status check(const cf_jit *jit, cf_nvrtc_result result, const char *call) {
+    if (result == 0)
+        return CONV_FFT_SUCCESS;
+    return cf_fail(CONV_FFT_COMPILE_ERROR, "%s failed with %s", call, jit->nvrtcGetErrorString(result));
+}
+#define NVRTC(call, ...) check(jit, jit->call(__VA_ARGS__), #call)
+
+static char *read_log(const cf_jit *jit, cf_nvrtc_program program) {
+    size_t bytes = 0;
+    if (jit->nvrtcGetProgramLogSize(program, &bytes) != 0 || bytes <= 1)
+        return NULL;
+    char *const log = calloc(bytes + 1, 1);
+    if (log)
+        jit->nvrtcGetProgramLog(program, log);
+    return log;
+}
+
+static void keep_file(const cf_jit *jit, const char *directory, const cf_source *source, const char *suffix,
+                      const char *text) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s-%016" PRIx64 "%s", directory, source->name,
+             cf_hash(source->text, strlen(source->text)), suffix);
+    const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const bool written = file >= 0 && cf_write_all(file, text, strlen(text));
+    if (file >= 0)
+        close(file);
+    if (!written)
+        cf_log(jit->log_level, CONV_FFT_LOG_WARNING, "%s could not be written: the source of this kernel is not kept",
+               path);
+}
+
+/* The first lines of the log, as one sentence. */
+static conv_fft_status compile_error(const cf_jit *jit, const cf_source *source, const char *architecture,
+                                     const char *log, bool kept) {
+    char lines[640];
+    snprintf(lines, sizeof lines, "%s", log ? log : "no log");
+    for (char *end = lines + strlen(lines); end > lines && (end[-1] == '\n' || end[-1] == ' '); --end)
+        end[-1] = '\0';
+    for (char *at = lines; (at = strchr(at, '\n')) != NULL;)
+        *at = ' ';
+    return cf_fail(CONV_FFT_COMPILE_ERROR, "kernel %s did not compile for %s with NVRTC %s%s: %s", source->name,
+                   architecture, jit->library.version, kept ? "" : " (CONV_FFT_KEEP_SOURCE=directory keeps its source)",
+                   lines);
+}
+
+static conv_fft_status take_cubin(const cf_jit *jit, cf_nvrtc_program program, cf_cubin *cubin) {
+    CF_FORWARD(NVRTC(nvrtcGetCUBINSize, program, &cubin->bytes));
+    cubin->data = malloc(cubin->bytes);
+    if (!cubin->data)
+        return cf_fail_memory(cubin->bytes, "a compiled kernel");
+    return NVRTC(nvrtcGetCUBIN, program, cubin->data);
+}
+
+static conv_fft_status compile_program(const cf_jit *jit, cf_nvrtc_program program, const char *architecture,
+                                       const cf_source *source, cf_cubin *cubin) {
+    char target[64];
+    snprintf(target, sizeof target, "--gpu-architecture=%s", architecture);
+    const char *options[CF_SOURCE_MAX_OPTIONS + 4] = {target};
+    int count = 1;
+    for (const char *const *option = cf_jit_options; *option; ++option)
+        options[count++] = *option;
+    for (int i = 0; i < CF_SOURCE_MAX_OPTIONS && source->options[i]; ++i)
+        options[count++] = source->options[i];
+    const cf_nvrtc_result result = jit->nvrtcCompileProgram(program, count, options);
+    cubin->log = read_log(jit, program);
+    const char *const directory = cf_environment("CONV_FFT_KEEP_SOURCE");
+    if (directory) {
+        keep_file(jit, directory, source, ".cu", source->text);
+        keep_file(jit, directory, source, ".log", cubin->log ? cubin->log : "");
+    }
+    if (result != 0)
+        return compile_error(jit, source, architecture, cubin->log, directory != NULL);
+    return take_cubin(jit, program, cubin);
+}
+
+static conv_fft_status compile_one(const cf_jit *jit, const char *architecture, const cf_source *source,
+                                   cf_cubin *cubin) {
+    char name[128];
+    snprintf(name, sizeof name, "%s.cu", source->name);
+    cf_nvrtc_program program;
+    CF_FORWARD(NVRTC(nvrtcCreateProgram, &program, source->text, name, 0, NULL, NULL));
+    const conv_fft_status status = compile_program(jit, program, architecture, source, cubin);
+    jit->nvrtcDestroyProgram(&program);
+    if (status != CONV_FFT_SUCCESS)
+        cf_cubin_clear(cubin);
+    return status;
+}
+
+/* ---- several kernels */
+
+typedef struct batch {
+    const cf_jit *jit;
+    const char *architecture;
+    const cf_source *const *sources;
+    cf_cubin *const *cubins;
+} batch;
+
+static conv_fft_status compile_of(void *user, int i) {
+    const batch *const b = user;
+    return compile_one(b->jit, b->architecture, b->sources[i], b->cubins[i]);
+}
+
+conv_fft_status cf_jit_compile(const cf_jit *jit, const char *architecture, const cf_source *const *sources, int count,
+                               cf_cubin *const *cubins) {
+    if (!jit->library.usable)
+        return cf_fail(CONV_FFT_LIBRARY_MISSING, "NVRTC is missing: %s", jit->library.problem);
+    batch b = {jit, architecture, sources, cubins};
+    return cf_workers_run(count, compile_of, &b);
+}

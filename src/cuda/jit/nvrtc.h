@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVRTC, CUDA's run-time compiler: kernel text in, machine code of one architecture (a cubin) out. Needs no GPU. */
+#ifndef CF_DEVICE_JIT_H
+#define CF_DEVICE_JIT_H
+
+#include "core/log.h"
+#include "cuda/driver/dynlib.h"
+
+typedef unsigned cf_nvrtc_result;
+typedef struct _nvrtcProgram *cf_nvrtc_program;
+
+/* X(member of cf_jit, parameters); the members have the names of the exported symbols. */
+#define CF_NVRTC_FUNCTIONS(X)                                                                                  \
+    X(nvrtcVersion, (int *major, int *minor))                                                                  \
+    X(nvrtcCreateProgram, (cf_nvrtc_program * program, const char *source, const char *name, int header_count, \
+                           const char *const *headers, const char *const *include_names))                      \
+    X(nvrtcCompileProgram, (cf_nvrtc_program program, int option_count, const char *const *options))           \
+    X(nvrtcGetCUBINSize, (cf_nvrtc_program program, size_t * bytes))                                           \
+    X(nvrtcGetCUBIN, (cf_nvrtc_program program, char *cubin))                                                  \
+    X(nvrtcGetProgramLogSize, (cf_nvrtc_program program, size_t * bytes))                                      \
+    X(nvrtcGetProgramLog, (cf_nvrtc_program program, char *log))                                               \
+    X(nvrtcDestroyProgram, (cf_nvrtc_program * program))
+
+typedef struct cf_jit {
+    cf_library library;
+    conv_fft_log_level log_level;
+    int major, minor; /* of NVRTC */
+    const char *(*nvrtcGetErrorString)(cf_nvrtc_result result);
+#define CF_NVRTC_MEMBER(member, parameters) cf_nvrtc_result(*member) parameters;
+    CF_NVRTC_FUNCTIONS(CF_NVRTC_MEMBER)
+#undef CF_NVRTC_MEMBER
+} cf_jit;
+
+#define CF_SOURCE_MAX_OPTIONS 8
+
+/*
+ * First statement of a kernel: what was launched before has ended, and its results are there. Launches of a kernel that waits itself may
+ * begin before, on GPUs that have the instruction (compute capability 9.0), which hides about a microsecond of each.
+ */
+#define CF_KERNEL_WAITS                                            \
+    "\n#if __CUDA_ARCH__ >= 900\n"                                 \
+    "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n" \
+    "#endif\n"
+
+/*
+ * Behind it: what is launched next, and waits itself, may begin as soon as all blocks of this kernel have, while they work. Such a kernel may
+ * do without this one's results until it waits: all that was there before this one began is there.
+ */
+#define CF_KERNEL_LEADS                                                         \
+    "\n#if __CUDA_ARCH__ >= 900\n"                                              \
+    "    asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n" \
+    "#endif\n"
+
+/* The text of one kernel. */
+typedef struct cf_source {
+    const char *name;                           /* of the kernel in the text, extern "C" */
+    const char *text;                           /* complete: it includes no file */
+    const char *options[CF_SOURCE_MAX_OPTIONS]; /* for NVRTC, besides architecture and language; NULL ends them */
+    size_t dynamic_shared;                      /* bytes that its launches may ask for; not part of the compilation */
+} cf_source;
+
+/* Machine code, and what the compiler said of it. Begin with {0}. */
+typedef struct cf_cubin {
+    void *data;
+    size_t bytes;
+    char *log; /* NULL: nothing, or not compiled by this process */
+} cf_cubin;
+
+void cf_cubin_clear(cf_cubin *cubin);
+
+/* Open the newest NVRTC that the driver (0: none) can take code from. LIBRARY_MISSING: as jit->library.problem says. */
+conv_fft_status cf_jit_open(cf_jit *jit, const cf_search *search, int driver_version, conv_fft_log_level log_level);
+
+/* The options that every kernel is compiled with, besides the architecture. */
+extern const char *const cf_jit_options[];
+
+/* Compile sources, some at once on a thread each. What compiled stays in cubins, which begin as {0}, also if others failed.
+ * COMPILE_ERROR: the sentence holds the first lines of the compiler's log. If CONV_FFT_KEEP_SOURCE names a directory, each
+ * text is kept there with its log. LIBRARY_MISSING: there is no NVRTC. OUT_OF_MEMORY. */
+conv_fft_status cf_jit_compile(const cf_jit *jit, const char *architecture, const cf_source *const *sources, int count,
+                               cf_cubin *const *cubins);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda/libs/cudnn.h"
+
+#include "cuda/libs/cublas.h"
+#include "cuda/libs/handle_pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- the library */
+
+static bool accept(const void *table, int driver_version, cf_library *library) {
+    const cf_cudnn_functions *const functions = table;
+    int version[3] = {0, 0, 0};
+    for (unsigned i = 0; i < 3 && functions->cudnnGetProperty; ++i)
+        functions->cudnnGetProperty(i, &version[i]);
+    snprintf(library->version, sizeof library->version, "%d.%d.%d", version[0], version[1], version[2]);
+    const size_t cuda = functions->cudnnGetCudartVersion ? functions->cudnnGetCudartVersion() : 0;
+    return cf_library_fits(library, "cuDNN", (int)(cuda / 1000), driver_version);
+}
+
+static const char *const sonames[] = {"libcudnn.so.9", "libcudnn.so.8", NULL};
+
+#define CF_SYMBOL(member, parameters) {#member, offsetof(cf_cudnn_functions, member)},
+static const cf_symbol symbols[] = {CF_CUDNN_FUNCTIONS(CF_SYMBOL) CF_CUDNN_RANKINGS(CF_SYMBOL, int, int, int){
+                                        "cudnnGetCudartVersion", offsetof(cf_cudnn_functions, cudnnGetCudartVersion)},
+                                    {"cudnnGetErrorString", offsetof(cf_cudnn_functions, cudnnGetErrorString)}};
+#undef CF_SYMBOL
+
+static const cf_library_spec spec = {
+    .name = "cuDNN",
+    .sonames = sonames,
+    .how_to_get = "optional: install it from developer.nvidia.com/cudnn, or pip install nvidia-cudnn-cu13 (CUDA 12: "
+                  "nvidia-cudnn-cu12) and name the folder of its library in CONV_FFT_LIBRARY_PATH",
+    .symbols = symbols,
+    .symbol_count = sizeof symbols / sizeof symbols[0],
+    .accept = accept,
+};
+
+/* cuDNN looks for cuBLAS in the loader's own places only, or finds the copy that is loaded. */
+conv_fft_status cf_cudnn_open(cf_library *library, cf_cudnn_functions *functions, const cf_search *search,
+                              int driver_version) {
+    cf_library cublas;
+    cf_cublas_functions unused;
+    cf_cublas_open(&cublas, &unused, search, driver_version);
+    return cf_library_open(library, &spec, search, driver_version, functions);
+}
+
+conv_fft_status cf_cudnn_check(const cf_cudnn_functions *functions, cf_cudnn_status status, const char *call) {
+    if (status == 0)
+        return CONV_FFT_SUCCESS;
+    const bool unsupported = status == CF_CUDNN_NOT_SUPPORTED_8 || status == CF_CUDNN_COMPILATION_FAILED ||
+                             status / 1000 == CF_CUDNN_NOT_SUPPORTED / 1000;
+    return cf_fail(unsupported ? CONV_FFT_NOT_SUPPORTED : CONV_FFT_DEVICE_ERROR, "%s failed with %s (%u)", call,
+                   functions->cudnnGetErrorString(status), status);
+}
+
+/* ---- the pool */
+
+struct cf_cudnn {
+    cf_service service;
+    cf_cudnn_functions functions;
+};
+
+static conv_fft_status make(const void *table, void **handle) {
+    cf_cudnn_handle made = NULL;
+    CF_FORWARD(CF_CUDNN((const cf_cudnn_functions *)table, cudnnCreate, &made));
+    *handle = made;
+    return CONV_FFT_SUCCESS;
+}
+
+static void destroy(const void *table, void *handle) { ((const cf_cudnn_functions *)table)->cudnnDestroy(handle); }
+
+conv_fft_status cf_cudnn_create(const cf_gpu *gpu, cf_cudnn **result) {
+    cf_cudnn *const cudnn = calloc(1, sizeof *cudnn);
+    if (!cudnn)
+        return cf_fail_memory(sizeof *cudnn, "the pool of cuDNN handles");
+    cudnn->service =
+        (cf_service){.gpu = gpu, .spec = &spec, .table = &cudnn->functions, .make = make, .destroy = destroy};
+    cf_service_begin(&cudnn->service);
+    *result = cudnn;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_cudnn_destroy(cf_cudnn *cudnn) {
+    if (!cudnn)
+        return;
+    cf_service_end(&cudnn->service);
+    free(cudnn);
+}
+
+const cf_library *cf_cudnn_library(cf_cudnn *cudnn) {
+    cf_service_open(&cudnn->service);
+    return &cudnn->service.library;
+}
+
+/* With the context current. */
+static conv_fft_status lend(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_lease *lease) {
+    cf_handle *h = NULL;
+    CF_FORWARD(cf_service_take(&cudnn->service, &h));
+    *lease = (cf_cudnn_lease){.call = &cudnn->functions, .handle = h->handle, .pooled = h};
+    lease->mode = cf_service_relax(cudnn->service.gpu, CF_CU_CAPTURE_RELAXED);
+    const conv_fft_status status = CF_CUDNN(lease->call, cudnnSetStream, lease->handle, stream);
+    if (status == CONV_FFT_SUCCESS)
+        return status;
+    cf_service_relax(cudnn->service.gpu, lease->mode);
+    cf_service_put(&cudnn->service, h);
+    return status;
+}
+
+conv_fft_status cf_cudnn_acquire(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_lease *lease) {
+    CF_FORWARD(cf_gpu_enter(cudnn->service.gpu));
+    const conv_fft_status status = lend(cudnn, stream, lease);
+    if (status != CONV_FFT_SUCCESS)
+        cf_gpu_leave(cudnn->service.gpu);
+    return status;
+}
+
+void cf_cudnn_release(cf_cudnn *cudnn, cf_cudnn_lease *lease) {
+    cf_service_relax(cudnn->service.gpu, lease->mode);
+    cf_service_put(&cudnn->service, lease->pooled);
+    cf_gpu_leave(cudnn->service.gpu);
+    *lease = (cf_cudnn_lease){0};
+}

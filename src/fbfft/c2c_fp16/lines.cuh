@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transforms of lines of 2 to 512 complex halves that stand one after the other, without shared memory: short lines by a thread
+ * each, longer ones by a warp that has several. No line shares a column of a product with another, so a NaN stays in its own.
+ */
+#pragma once
+
+#include "fbfft/tensor_core/fp16_dft.cuh"
+
+template <int N, bool INVERSE> CF_DEVICE void half_dft(cplx *v) {
+    if constexpr (INVERSE)
+        dft_inverse<N>(v);
+    else
+        dft<N>(v);
+}
+CF_DEVICE cplx half_times(cplx v, float factor) { return {factor * v.x, factor * v.y}; }
+
+template <int WORDS> struct HalfWide;
+template <> struct HalfWide<2> { typedef uint2 type; };
+template <> struct HalfWide<4> { typedef uint4 type; };
+CF_DEVICE void half_spread(uint2 from, unsigned *to) { to[0] = from.x, to[1] = from.y; }
+CF_DEVICE void half_spread(uint4 from, unsigned *to) { to[0] = from.x, to[1] = from.y, to[2] = from.z, to[3] = from.w; }
+
+/* WORDS words at a place that is a multiple of them, or zeros. */
+template <int WORDS> CF_DEVICE void half_read(const unsigned *from, bool inside, unsigned *to) {
+    typedef typename HalfWide<WORDS>::type wide;
+    half_spread(inside ? __ldcs(reinterpret_cast<const wide *>(from)) : wide{}, to);
+}
+
+/* ---------------------------------------------------------------------------------------- 2 to 8 points: a thread a line */
+
+/* C: LOG_N, INVERSE, THREADS, EACH (lines of a thread), gain(). */
+template <class C> CF_DEVICE void half_short(const unsigned *in, unsigned *out, long long lines) {
+    constexpr int N = 1 << C::LOG_N, WIDE = N < 4 ? N : 4;
+    const long long first = (long long)blockIdx.x * (C::THREADS * C::EACH) + threadIdx.x;
+    unsigned w[C::EACH][N];
+#pragma unroll
+    for (int l = 0; l < C::EACH; ++l)
+#pragma unroll
+        for (int p = 0; p < N; p += WIDE) {
+            const long long line = first + l * C::THREADS;
+            half_read<WIDE>(in + (line < lines ? line : 0) * N + p, line < lines, &w[l][p]);
+        }
+#pragma unroll
+    for (int l = 0; l < C::EACH; ++l) {
+        cplx v[N];
+#pragma unroll
+        for (int p = 0; p < N; ++p)
+            v[p] = unpack_halves(w[l][p]);
+        half_dft<N, C::INVERSE>(v);
+        const long long line = first + l * C::THREADS;
+#pragma unroll
+        for (int p = 0; p < N; p += WIDE) {
+            unsigned r[WIDE];
+#pragma unroll
+            for (int i = 0; i < WIDE; ++i)
+                r[i] = half_pack(half_times(v[p + i], C::gain(0, 1)));
+            unsigned *const to = out + line * N + p;
+            if constexpr (WIDE == 2) {
+                if (line < lines)
+                    __stcs(reinterpret_cast<uint2 *>(to), uint2{r[0], r[1]});
+            } else if (line < lines) {
+                __stcs(reinterpret_cast<uint4 *>(to), uint4{r[0], r[1], r[2], r[3]});
+            }
+        }
+    }
+}
+
+/* ---------------------------------------------------------------------- 16 to 128 points: eight lines are the columns */
+
+/* Point n = R a + b with 16 slots a: a product for each b, then R points in registers. Bin k1 + 16 k2, k1 = 2 g + m. */
+template <int R> struct HalfEights {
+    static constexpr int N = 16 * R, J = R > 1 ? 1 : 2, STEPS = R > 1 ? R / 2 : 1, LINES = 8 * J;
+    static constexpr int IN = R > 1 ? 0x3210 : 0x0132, OUT = 0x0321;
+    unsigned in[STEPS][4][2];
+
+    /* R = 1: two eights of lines instead of two b, and slots 4 t + i. */
+    CF_DEVICE void load(const unsigned *from, long long first, long long lines, int g, int t) {
+#pragma unroll
+        for (int j = 0; j < J; ++j) {
+            const long long line = first + g + 8 * j;
+            const bool inside = line < lines;
+            const unsigned *const at = from + (inside ? line : 0) * N;
+            if constexpr (R == 1) {
+                unsigned w[4];
+                half_read<4>(at + 4 * t, inside, w);
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    in[0][i][j] = w[i];
+            } else {
+                constexpr int WIDE = R < 4 ? R : 4;
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+#pragma unroll
+                    for (int b = 0; b < R; b += WIDE) {
+                        unsigned w[WIDE];
+                        half_read<WIDE>(at + half_slot<IN>(t, i) * R + b, inside, w);
+#pragma unroll
+                        for (int k = 0; k < WIDE; ++k)
+                            in[(b + k) / 2][i][k % 2] = w[k];
+                    }
+            }
+        }
+    }
+};
+
+/* W_N^(b k1) for both k1 of a thread. */
+template <class C, int R> struct HalfFactors {
+    cplx w[2][R];
+    CF_DEVICE explicit HalfFactors(int g) {
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+#pragma unroll
+            for (int b = 1; b < R; ++b)
+                w[m][b] = half_turned<C::INVERSE>(cf_roots<16 * R>.w[b * (2 * g + m)]);
+    }
+};
+
+template <class C, int R, class M>
+CF_DEVICE void half_eights_run(const HalfEights<R> &data, const M &matrix, const HalfFactors<C, R> &factors,
+                               unsigned *out, long long first, long long lines, int g, int t) {
+    typedef HalfEights<R> E;
+    float sum[E::STEPS][2][2][4];
+#pragma unroll
+    for (int s = 0; s < E::STEPS; ++s)
+        half_step(matrix, data.in[s], sum[s]);
+#pragma unroll
+    for (int j = 0; j < E::J; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            unsigned w[2][R];
+#pragma unroll
+            for (int m = 0; m < 2; ++m) {
+                cplx v[R];
+#pragma unroll
+                for (int b = 0; b < R; ++b) {
+                    v[b] = half_sum(sum[b / 2], m, R > 1 ? b % 2 : j, e);
+                    if (b > 0)
+                        v[b] = v[b] * factors.w[m][b];
+                }
+                half_dft<R, C::INVERSE>(v);
+#pragma unroll
+                for (int k2 = 0; k2 < R; ++k2)
+                    w[m][k2] = half_pack(half_times(v[k2], C::gain(0, 1)));
+            }
+            const long long line = first + 8 * j + 2 * t + e;
+            if (line < lines)
+#pragma unroll
+                for (int k2 = 0; k2 < R; ++k2)
+                    __stcs(reinterpret_cast<uint2 *>(out + (line * E::N + 16 * k2 + 2 * g)), uint2{w[0][k2], w[1][k2]});
+        }
+}
+
+/* A warp has EACH times ROUNDS groups of lines, EACH of them under way at a time. */
+template <class C> CF_DEVICE void half_eights(const unsigned *in, unsigned *out, long long lines) {
+    constexpr int R = 1 << (C::LOG_N - 4);
+    typedef HalfEights<R> E;
+    const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const HalfMatrix<16, E::IN, E::OUT, C::INVERSE> matrix(g, t);
+    const HalfFactors<C, R> factors(g);
+    const long long warp = (long long)blockIdx.x * (C::THREADS / 32) + threadIdx.x / 32;
+#pragma unroll 1
+    for (int round = 0; round < C::ROUNDS; ++round) {
+        const long long first = (warp * C::ROUNDS + round) * (E::LINES * C::EACH);
+        HalfEights<R> data[C::EACH];
+#pragma unroll
+        for (int l = 0; l < C::EACH; ++l)
+            data[l].load(in, first + l * E::LINES, lines, g, t);
+#pragma unroll
+        for (int l = 0; l < C::EACH; ++l)
+            half_eights_run<C, R>(data[l], matrix, factors, out, first + l * E::LINES, lines, g, t);
+    }
+}
+
+/* --------------------------------------------------------------- 256 and 512 points: two products, one after the other */
+
+/* Point n = V (16 a + b) + n2: slots a, columns b. Bin k1 + 16 k2 + 256 k3; a thread has four k1 side by side. */
+template <class C> CF_DEVICE void half_long(const unsigned *in, unsigned *out, long long lines) {
+    constexpr int V = 1 << (C::LOG_N - 8), N = 256 * V, IN = 0x0132, OUT = 0x1320;
+    const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const HalfMatrix<16, IN, OUT, C::INVERSE> matrix(g, t);
+    const HalfTwiddles<16, IN, OUT, C::INVERSE> twiddles(g, t, C::gain(0, 0));
+    const long long warp = (long long)blockIdx.x * (C::THREADS / 32) + threadIdx.x / 32;
+#pragma unroll 1
+    for (int round = 0; round < C::ROUNDS; ++round) {
+        const long long first = (warp * C::ROUNDS + round) * C::EACH;
+        unsigned data[C::EACH][V][4][2];
+#pragma unroll
+        for (int l = 0; l < C::EACH; ++l)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const bool inside = first + l < lines;
+                unsigned w[2 * V];
+                half_read<2 * V>(in + (inside ? first + l : 0) * N + half_slot<IN>(t, i) * (16 * V) + 2 * V * g, inside,
+                                 w);
+#pragma unroll
+                for (int k = 0; k < 2 * V; ++k)
+                    data[l][k % V][i][k / V] = w[k];
+            }
+#pragma unroll
+        for (int l = 0; l < C::EACH; ++l) {
+            float sum[V][2][2][4];
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+                unsigned next[4][2];
+                half_step(matrix, data[l][v], sum[v]);
+                twiddles.apply(sum[v], next);
+                half_step(matrix, next, sum[v]);
+            }
+            if (first + l >= lines)
+                return;
+#pragma unroll
+            for (int x = 0; x < 2; ++x) {
+                unsigned w[V][4];
+#pragma unroll
+                for (int e = 0; e < 2; ++e)
+#pragma unroll
+                    for (int m = 0; m < 2; ++m) {
+                        const int k = half_result<OUT>(2 * t + e, m) + 16 * half_result<OUT>(g, x);
+                        cplx v[V];
+#pragma unroll
+                        for (int n2 = 0; n2 < V; ++n2)
+                            v[n2] = half_sum(sum[n2], x, m, e);
+                        if constexpr (V == 2)
+                            v[1] = v[1] * half_root<C::INVERSE>((unsigned)k << 23, 1);
+                        half_dft<V, C::INVERSE>(v);
+#pragma unroll
+                        for (int k3 = 0; k3 < V; ++k3)
+                            w[k3][e + 2 * m] = half_pack(half_times(v[k3], C::gain(0, 1)));
+                    }
+#pragma unroll
+                for (int k3 = 0; k3 < V; ++k3)
+                    __stcs(reinterpret_cast<uint4 *>(
+                               out + ((first + l) * N + 256 * k3 + 16 * half_result<OUT>(g, x) + 4 * t)),
+                           uint4{w[k3][0], w[k3][1], w[k3][2], w[k3][3]});
+            }
+        }
+    }
+}
+
+template <class C> CF_DEVICE void half_lines(const unsigned *in, unsigned *out, long long lines) {
+    if constexpr (C::LOG_N < 4)
+        half_short<C>(in, out, lines);
+    else if constexpr (C::LOG_N < 8)
+        half_eights<C>(in, out, lines);
+    else
+        half_long<C>(in, out, lines);
+}

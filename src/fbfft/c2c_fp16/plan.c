@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fbfft/c2c_fp16/plan.h"
+
+#include "core/arith.h"
+#include "cuda/driver/pointer_check.h"
+
+#include <stdlib.h>
+
+enum {
+    NUMBER_BYTES = 4 /* of a pair */
+};
+
+static conv_fft_status build(cf_gpu *gpu, cf_half_plan *plan) {
+    cf_source sources[CF_HALF_PASSES] = {{0}};
+    int count = 0;
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    while (status == CONV_FFT_SUCCESS && count < plan->config.count)
+        if ((status = cf_half_source(&plan->config, count, &sources[count])) == CONV_FFT_SUCCESS)
+            ++count;
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_kernels_build(gpu, sources, count, plan->kernel);
+    for (int i = 0; i < count; ++i)
+        free((char *)sources[i].text);
+    return status;
+}
+
+conv_fft_status cf_half_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_half_plan **result) {
+    cf_half_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return cf_fail_memory(sizeof *plan, "a plan");
+    cf_half_configure(problem, &gpu->facts, &plan->config);
+    const conv_fft_status status = build(gpu, plan);
+    if (status != CONV_FFT_SUCCESS)
+        cf_half_plan_destroy(plan);
+    else
+        *result = plan;
+    return status;
+}
+
+void cf_half_plan_destroy(cf_half_plan *plan) {
+    if (!plan)
+        return;
+    for (int i = 0; i < plan->config.count; ++i)
+        cf_kernel_destroy(plan->kernel[i]);
+    free(plan);
+}
+
+size_t cf_half_plan_workspace(const cf_half_plan *plan, int64_t entries) {
+    const cf_half_config *c = &plan->config;
+    if (!c->waits || entries == 0)
+        return 0;
+    return (size_t)(cf_min(c->chunk, entries) * c->points * NUMBER_BYTES) + CF_HALF_ALIGNMENT - 1;
+}
+
+static conv_fft_status launch(const cf_half_plan *plan, int i, const void *in, void *out, int64_t entries,
+                              struct CUstream_st *stream) {
+    const cf_half_pass *p = &plan->config.pass[i];
+    long long lines = entries * p->lines;
+    const int64_t blocks = cf_ceil_div(lines, p->block_lines);
+    if (blocks > INT32_MAX)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld lines; one call takes at most %lld", lines,
+                       (long long)INT32_MAX * p->block_lines);
+    const cf_launch shape = {
+        {(unsigned)cf_min(blocks, p->most), 1, 1}, {(unsigned)p->threads, 1, 1}, (size_t)p->shared};
+    void *parameters[] = {&in, &out, &lines};
+    return cf_kernel_launch(plan->kernel[i], &shape, parameters, stream);
+}
+
+static conv_fft_status run_chunk(const cf_half_plan *plan, const char *in, char *out, int64_t entries, char *waiting,
+                                 struct CUstream_st *stream) {
+    const cf_half_config *c = &plan->config;
+    const char *from = in;
+    for (int i = 0; i < c->count; ++i) {
+        char *const to = c->waits && i + 1 < c->count ? waiting : out;
+        CF_FORWARD(launch(plan, i, from, to, entries, stream));
+        from = to;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_half_plan_run(const cf_half_plan *plan, const void *in, void *out, int64_t entries, void *workspace,
+                                 struct CUstream_st *stream) {
+    const cf_half_config *c = &plan->config;
+    const size_t bytes = (size_t)(entries * c->points * NUMBER_BYTES);
+    const cf_gpu_argument arguments[] = {
+        {"in", in, bytes}, {"out", out, bytes}, {"workspace", workspace, cf_half_plan_workspace(plan, entries)}};
+    CF_FORWARD(cf_gpu_check_arguments(plan->kernel[0]->gpu, arguments, 3, stream));
+    char *const waiting =
+        (char *)(((uintptr_t)workspace + CF_HALF_ALIGNMENT - 1) / CF_HALF_ALIGNMENT * CF_HALF_ALIGNMENT);
+    for (int64_t done = 0; done < entries; done += cf_min(c->chunk, entries - done)) {
+        const int64_t offset = done * c->points * NUMBER_BYTES;
+        CF_FORWARD(run_chunk(plan, (const char *)in + offset, (char *)out + offset, cf_min(c->chunk, entries - done),
+                             waiting, stream));
+    }
+    return CONV_FFT_SUCCESS;
+}

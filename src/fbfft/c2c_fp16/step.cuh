@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps of c2c_fp16/tile.cuh: up to 256 points each, of a tile in shared memory.
+ *
+ * With R = R1 R2, point n = R2 n1 + n2, bin k = k1 + R1 k2: step 0 goes over n1, step 1 over n2. Every step finds 16 bytes to be four
+ * neighbouring columns, so a thread has four units at a time. In COLUMNS and ROWS they are neighbours in w for both steps, the tile
+ * being [n][w]. In LINES they are points n2 in step 0, and bins k1 in step 1: between them 4 x 4 words change places within a thread.
+ * Long ROWS stand in the tile as LINES do, so that they need not come by registers; 4 x 4 words change places as they leave.
+ *
+ * Chunks of 16 bytes stand at their number with the lowest three bits changed by the higher ones, three at a time: lanes that
+ * differ in three bits of a chunk's number whose places are distinct modulo 3 meet different banks. The orders of slots
+ * and columns are chosen so.
+ */
+#pragma once
+
+#include "fbfft/tensor_core/fp16_dft.cuh"
+
+enum {
+    HALF_LINES,
+    HALF_COLUMNS,
+    HALF_ROWS
+};
+
+/* The chunk that holds a word, and three of its bits at a time. */
+__host__ __device__ constexpr int half_chunk(int word) {
+    const int chunk = word >> 2;
+    return chunk ^ ((chunk >> 3 ^ chunk >> 6 ^ chunk >> 9 ^ chunk >> 12) & 7);
+}
+
+template <class C> struct HalfTile {
+    static constexpr int LOG_R = C::LOG_R1 + C::LOG_R2, LOG_TILE = LOG_R + C::LOG_W, CHUNKS = 1 << (LOG_TILE - 2),
+                         T = C::THREADS, W = 1 << C::LOG_W, UNITS = 1 << (LOG_TILE - 10), QUARTER = CHUNKS / 4;
+    /* LINES: they are one after the other in the tile. NARROW: several tiles share 128 bytes. */
+    static constexpr bool LINES = C::FORM == HALF_LINES || (C::FORM == HALF_ROWS && C::LOG_R2 >= 3),
+                          NARROW = !LINES && W < 32;
+    static_assert(LOG_TILE >= 10 && T >= 32 && (T & (T - 1)) == 0 && T <= QUARTER, "threads have equal shares");
+    /* Of a tile's chunks in memory. */
+    static __host__ __device__ constexpr long long memory_chunk(int i) {
+        if (C::FORM == HALF_ROWS)
+            return ((long long)(i >> (LOG_R - 2)) << (C::LOG_MIDDLE + LOG_R - 2)) + i % (1 << (LOG_R - 2));
+        return LINES ? i : ((long long)(i / (W / 4)) << (C::LOG_INNER - 2)) + i % (W / 4);
+    }
+    static_assert(!LINES || (C::LOG_R1 == 8 && C::LOG_R2 >= 2), "units of a line are its own");
+    static_assert(!C::AHEAD || C::FORM != HALF_ROWS, "results of rows leave all at once");
+    /* Where step 0 finds a chunk: AHEAD, all but the last quarter have come to a place of their own. */
+    template <int STEP> static CF_DEVICE int find(int chunk) {
+        return C::AHEAD && STEP == 0 && chunk < 3 * QUARTER ? chunk + CHUNKS : chunk;
+    }
+};
+
+/* Where points, bins and columns of a step stand in a tile. All of it is linear: bits of numbers go to bits of places. */
+template <class C, int STEP> struct HalfPlaces {
+    typedef HalfTile<C> Tile;
+    static constexpr int POINTS = 1 << (STEP == 0 ? C::LOG_R1 : C::LOG_R2), A = POINTS < 16 ? POINTS : 16,
+                         B = POINTS / A, COLUMNS = 256 / POINTS;
+    static constexpr bool TURNS = Tile::LINES && STEP == 0;
+    static constexpr int LOW =
+        (Tile::LINES ? C::LOG_R2 : C::LOG_W) - 2; /* bits of a chunk's neighbours beyond the two within it */
+
+    static __host__ __device__ constexpr int point(int n) {
+        if (!Tile::LINES)
+            return n << (STEP == 0 ? C::LOG_W + C::LOG_R2 : C::LOG_W);
+        return STEP == 0 ? n << C::LOG_R2 : (n & 3) << C::LOG_R2 | n >> 2 << 2;
+    }
+    static __host__ __device__ constexpr int column(int q) {
+        if (!Tile::LINES)
+            return STEP == 0 ? q << 2 : (q & ((1 << LOW) - 1)) << 2 | q >> LOW << (C::LOG_W + C::LOG_R2);
+        return STEP == 0 ? (q & ((1 << LOW) - 1)) << 2 | q >> LOW << Tile::LOG_R : q << (C::LOG_R2 + 2);
+    }
+    /* A point's number in its transform, and its column's in a unit; bins alike. */
+    static __host__ __device__ constexpr int point_of(int slot, int column) { return slot % A * B + column % B; }
+    static __host__ __device__ constexpr int bin_of(int slot, int column) { return slot % A + A * (column % B); }
+    static __host__ __device__ constexpr int column_of(int slot, int c) {
+        return A == 16 ? c / B : c + 16 * (slot / A);
+    }
+    static __host__ __device__ constexpr int in(int slot, int c) {
+        return point(point_of(slot, c)) | column(column_of(slot, c));
+    }
+    static __host__ __device__ constexpr int out(int slot, int c) {
+        return point(TURNS ? bin_of(slot, c) & ~3 : bin_of(slot, c)) | column(column_of(slot, c));
+    }
+
+    static __host__ __device__ constexpr bool distinct(int a, int b, int c) {
+        const int x = half_log(a) % 3, y = half_log(b) % 3, z = half_log(c) % 3;
+        return x != y && x != z && y != z;
+    }
+    /* The order that a number stands for: its two-bit digits are places. */
+    struct Order {
+        int p[4];
+        bool all;
+        int code;
+        __host__ __device__ constexpr Order(int n)
+            : p{n & 3, n >> 2 & 3, n >> 4 & 3, n >> 6}, all((1 << p[0] | 1 << p[1] | 1 << p[2] | 1 << p[3]) == 15),
+              code(p[0] | p[1] << 4 | p[2] << 8 | p[3] << 12) {}
+    };
+    /* The eight lanes that meet at a time differ in t and in the lowest bit of g. */
+    static __host__ __device__ constexpr bool reads_apart(Order i) {
+        return i.all && distinct(in(1 << i.p[0], 0), in(1 << i.p[1], 0), in(0, 1 << i.p[2]));
+    }
+    static __host__ __device__ constexpr bool writes_apart(Order i, Order o) {
+        return o.all && (B > 1 ? distinct(out(0, 1 << o.p[0]), out(1 << o.p[1], 0), out(1 << o.p[2], 0))
+                               : distinct(out(1 << o.p[0], 0), out(0, 1 << i.p[0]), out(0, 1 << i.p[1])));
+    }
+    static __host__ __device__ constexpr int choose_out(Order i) {
+        for (int n = 0; n < 256 && !TURNS; ++n)
+            if (writes_apart(i, n))
+                return Order(n).code;
+        return 0;
+    }
+    static __host__ __device__ constexpr int choose_in() {
+        for (int n = 0; n < 256; ++n)
+            if (reads_apart(n) && (TURNS || choose_out(n)))
+                return n;
+        return 0xe4; /* any: 3210 */
+    }
+    static constexpr Order CHOSEN = Order(choose_in());
+    static constexpr int IN = CHOSEN.code;
+    /* TURNS: the two bits that a thread has both values of are the lowest. */
+    static constexpr int OUT = TURNS ? 0x1320 : choose_out(CHOSEN) ? choose_out(CHOSEN) : 0x3210;
+};
+
+/* The slot and the column of a result of a thread that are constants. */
+template <class P> __host__ __device__ constexpr int half_slot_of(int x, int e, int y) {
+    return P::B > 1 ? half_result<P::OUT>(e, y) : half_result<P::OUT>(0, x);
+}
+template <class P> __host__ __device__ constexpr int half_column_of(int x, int e, int y) {
+    return P::B > 1 ? half_result<P::OUT>(0, x) : half_column<P::IN>(e, y);
+}
+
+/* What the results of a step are multiplied by: turns are a bin times a column. From a word of a chunk to the next they advance
+ * by a bin times EACH: one product in place of a sine and a cosine. SPLIT: those of x = 1 are others times one that all share. */
+template <class C, int STEP> struct HalfTurn {
+    typedef HalfPlaces<C, STEP> P;
+    static constexpr bool BETWEEN = STEP == 0 && C::LOG_R2 > 0, LAST = !BETWEEN && C::LOG_TURN > 0;
+    static constexpr unsigned TURN = 1u << (BETWEEN ? 32 - HalfTile<C>::LOG_R : LAST ? 32 - C::LOG_TURN : 0);
+    static constexpr unsigned EACH = LAST || HalfTile<C>::LINES ? TURN : 0; /* from a word of a chunk to the next */
+    static constexpr bool SPLIT = P::B == 16 && EACH > 0;
+    static constexpr int X = SPLIT ? 1 : 2;
+    static constexpr float GAIN = C::gain(STEP, 1);
+    cplx now[X][2][2], next[X][2][2], shared, shared_next;
+
+    static __host__ __device__ constexpr unsigned bin_of(int k, int q) {
+        return STEP == 1 ? ((unsigned)k << C::LOG_R1) + (LAST ? (unsigned)(q >> P::LOW) : 0) : (unsigned)k;
+    }
+    static __host__ __device__ constexpr unsigned column_of(int q) {
+        const unsigned low = (unsigned)(q & ((1 << P::LOW) - 1)) * 4, high = (unsigned)(q >> P::LOW);
+        return (BETWEEN && !HalfTile<C>::LINES ? high : low) * TURN;
+    }
+    static __host__ __device__ constexpr unsigned own_bin(int x, int e, int y) {
+        const int s = half_slot_of<P>(x, e, y), c = half_column_of<P>(x, e, y);
+        return bin_of(P::bin_of(s, c), P::column_of(s, c));
+    }
+    CF_DEVICE HalfTurn(int k, int q, unsigned first) {
+        if constexpr (BETWEEN || LAST) {
+            const unsigned bin = bin_of(k, q), column = column_of(q) + first * TURN;
+#pragma unroll
+            for (int x = 0; x < X; ++x)
+#pragma unroll
+                for (int e = 0; e < 2; ++e)
+#pragma unroll
+                    for (int y = 0; y < 2; ++y) {
+                        const unsigned b = bin + own_bin(x, e, y),
+                                       at = column + column_of(P::column_of(half_slot_of<P>(x, e, y),
+                                                                            half_column_of<P>(x, e, y)));
+                        now[x][e][y] = half_root<C::INVERSE>(b * at, GAIN);
+                        if constexpr (EACH > 0)
+                            next[x][e][y] = half_root<C::INVERSE>(b * EACH, 1);
+                    }
+            if constexpr (SPLIT) {
+                shared = half_root<C::INVERSE>(own_bin(1, 0, 0) * column, 1);
+                shared_next = half_root<C::INVERSE>(own_bin(1, 0, 0) * EACH, 1);
+            }
+        }
+    }
+    CF_DEVICE cplx apply(cplx v, int x, int e, int y) const {
+        if constexpr (BETWEEN || LAST)
+            return v * (x < X ? now[x][e][y] : now[0][e][y] * shared);
+        return GAIN != 1 ? cplx{GAIN * v.x, GAIN * v.y} : v;
+    }
+    CF_DEVICE void advance() {
+        if constexpr (EACH > 0 && (BETWEEN || LAST)) {
+#pragma unroll
+            for (int x = 0; x < X; ++x)
+#pragma unroll
+                for (int e = 0; e < 2; ++e)
+#pragma unroll
+                    for (int y = 0; y < 2; ++y)
+                        now[x][e][y] = now[x][e][y] * next[x][e][y];
+            if constexpr (SPLIT)
+                shared = shared * shared_next;
+        }
+    }
+};
+
+/* The results of four units, where they belong: [x][e][y] are results (g, x) of columns in (2 t + e, y). */
+template <class C, int STEP> CF_DEVICE void half_tile_store(smem<uint4> tile, int to, const unsigned (&w)[2][2][2][4]) {
+    typedef HalfPlaces<C, STEP> P;
+#pragma unroll
+    for (int x = 0; x < 2; ++x)
+#pragma unroll
+        for (int e = 0; e < 2; ++e)
+#pragma unroll
+            for (int y = 0; y < 2; ++y) {
+                const int at = P::B > 1 ? P::out(half_result<P::OUT>(e, y), half_result<P::OUT>(0, x))
+                                        : P::out(half_result<P::OUT>(0, x), half_column<P::IN>(e, y));
+                const unsigned(&u)[4] = w[x][e][y];
+                tile[to ^ half_chunk(at)] = uint4{u[0], u[1], u[2], u[3]};
+            }
+}
+
+/* TURNS: those of unit u, four neighbouring bins in a chunk. */
+template <class C, int STEP>
+CF_DEVICE void half_tile_turn(smem<uint4> tile, int to, int u, const unsigned (&w)[2][2][2][4]) {
+    typedef HalfPlaces<C, STEP> P;
+#pragma unroll
+    for (int x = 0; x < 2; ++x)
+        tile[to ^ half_chunk(P::out(0, half_result<P::OUT>(0, x)) | P::point(u))] =
+            uint4{w[x][0][0][u], w[x][1][0][u], w[x][0][1][u], w[x][1][1][u]};
+}
+
+/* What a thread has for all units of a step. */
+template <class C, int STEP> struct HalfTables {
+    typedef HalfPlaces<C, STEP> P;
+    static constexpr bool TWO = P::B > 1;
+    HalfMatrix<P::A, P::IN, P::OUT, C::INVERSE> first;
+    HalfMatrix<TWO ? P::B : 16, P::IN, P::OUT, C::INVERSE> other;
+    HalfTwiddles<P::B, P::IN, P::OUT, C::INVERSE> twiddles;
+    CF_DEVICE HalfTables(int g, int t) : first(g, t), other(g, t), twiddles(g, t, C::gain(STEP, 0)) {}
+};
+
+/* column: where the tile's columns begin, for LOG_TURN. */
+template <class C, int STEP>
+CF_DEVICE void half_tile_step(smem<uint4> tile, const HalfTables<C, STEP> &tables, unsigned column) {
+    typedef HalfPlaces<C, STEP> P;
+    /* Whether results go as they come is a matter of registers: this was faster for lines of either length. */
+    constexpr bool TWO = P::B > 1, AT_ONCE = C::LOG_R2 < 4;
+    const int thread = (int)threadIdx.x, lane = thread % 32, g = lane / 4, t = lane % 4;
+    const int slot = TWO ? half_result<P::OUT>(2 * t, 0) : half_result<P::OUT>(g, 0),
+              result = TWO ? half_result<P::OUT>(g, 0) : half_column<P::IN>(2 * t, 0);
+#pragma unroll 1
+    for (int unit = thread / 32; unit < HalfTile<C>::UNITS; unit += HalfTile<C>::T / 32) {
+        const int base = P::column(unit * P::COLUMNS),
+                  from = half_chunk(base | P::in(half_slot<P::IN>(t, 0), half_column<P::IN>(g, 0))),
+                  to = half_chunk(base | P::out(slot, result));
+        HalfTurn<C, STEP> turn(P::bin_of(slot, result), unit * P::COLUMNS + P::column_of(slot, result),
+                               HalfTurn<C, STEP>::LAST ? column : 0);
+        unsigned in[4][4][2], w[2][2][2][4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                const int at = from ^ half_chunk(P::in(half_slot<P::IN>(0, i), half_column<P::IN>(0, j)));
+                const uint4 v = tile[HalfTile<C>::template find<STEP>(at)];
+                in[0][i][j] = v.x, in[1][i][j] = v.y, in[2][i][j] = v.z, in[3][i][j] = v.w;
+            }
+        __syncwarp(); /* its lanes have read what others will overwrite */
+#pragma unroll
+        for (int u = 0; u < 4; ++u) {
+            float sum[2][2][4];
+            half_step(tables.first, in[u], sum);
+            if constexpr (TWO) {
+                unsigned next[4][2];
+                tables.twiddles.apply(sum, next);
+                if constexpr (P::B == 16)
+                    half_step(tables.first, next, sum);
+                else
+                    half_step(tables.other, next, sum);
+            }
+#pragma unroll
+            for (int x = 0; x < 2; ++x)
+#pragma unroll
+                for (int e = 0; e < 2; ++e)
+#pragma unroll
+                    for (int y = 0; y < 2; ++y)
+                        w[x][e][y][u] = half_pack(turn.apply(half_sum(sum, x, y, e), x, e, y));
+            turn.advance();
+            if constexpr (P::TURNS && AT_ONCE)
+                half_tile_turn<C, STEP>(tile, to, u, w);
+        }
+        if constexpr (P::TURNS && !AT_ONCE) {
+#pragma unroll
+            for (int u = 0; u < 4; ++u)
+                half_tile_turn<C, STEP>(tile, to, u, w);
+        } else if constexpr (!P::TURNS) {
+            half_tile_store<C, STEP>(tile, to, w);
+        }
+    }
+}

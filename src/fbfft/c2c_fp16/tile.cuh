@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transforms of 2^LOG_R complex halves along one axis, as matrix products: a block brings a tile into shared memory, transforms it there
+ * in one or two steps of up to 256 points each, and writes it. There are three forms, in words of two halves:
+ *
+ *     LINES    2^LOG_W lines one after the other, transformed where they stand
+ *     COLUMNS  [outer][R][2^LOG_INNER]: tiles of R x W neighbouring columns, transformed where they stand; with LOG_TURN, bin k of
+ *              column i is multiplied by exp(-2 pi i k i / 2^LOG_TURN), the middle of a longer line's transform
+ *     ROWS     [outer][2^LOG_FIRST][2^LOG_MIDDLE][R] to [outer][R][2^LOG_MIDDLE][2^LOG_FIRST]: the end of it; tiles of W rows
+ *
+ * What passes leave to each other is stored and loaded as usual: as data that is soon of no use it took a tenth longer.
+ */
+#pragma once
+
+#include "fbfft/c2c_fp16/step.cuh"
+
+/* Four chunks as the rows of a matrix become its columns. */
+CF_DEVICE void half_transpose(uint4 (&v)[4]) {
+    const uint4 w[4] = {v[0], v[1], v[2], v[3]};
+    v[0] = uint4{w[0].x, w[1].x, w[2].x, w[3].x};
+    v[1] = uint4{w[0].y, w[1].y, w[2].y, w[3].y};
+    v[2] = uint4{w[0].z, w[1].z, w[2].z, w[3].z};
+    v[3] = uint4{w[0].w, w[1].w, w[2].w, w[3].w};
+}
+
+/* A thread has every T-th chunk: the first one's place and constants. */
+template <class C> CF_DEVICE void half_rows_load(smem<uint4> tile, const uint4 *in) {
+    typedef HalfTile<C> Tile;
+    constexpr int T = Tile::T, ALONG = 1 << (Tile::LOG_R - 2); /* chunks of a row */
+    constexpr long long STRIDE = 1ll << (C::LOG_MIDDLE + Tile::LOG_R - 2);
+    const auto place = [](int i) { return half_chunk(i % ALONG << (C::LOG_W + 2) | i / ALONG << 2); };
+    const int first = (int)threadIdx.x, to = place(first);
+    const uint4 *const from = in + (first / ALONG * (4 * STRIDE) + first % ALONG);
+#pragma unroll
+    for (int k = 0; k < Tile::CHUNKS / 4 / T; ++k) {
+        uint4 v[4]; /* four points of four rows, which change places */
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+            v[r] = __ldcg(from + (k * T / ALONG * (4 * STRIDE) + k * T % ALONG + r * STRIDE));
+        half_transpose(v);
+#pragma unroll
+        for (int p = 0; p < 4; ++p)
+            tile[to ^ place(k * T) ^ half_chunk(p << C::LOG_W)] = v[p];
+    }
+}
+
+/* Chunks BEGIN to END, to their places. */
+template <class C, int BEGIN, int END>
+CF_DEVICE void half_tile_load(smem<uint4> tile, const uint4 *in, long long chunks) {
+    typedef HalfTile<C> Tile;
+    const int first = (int)threadIdx.x + BEGIN, to = half_chunk(4 * first);
+    const uint4 *const from = in + Tile::memory_chunk(first);
+#pragma unroll
+    for (int k = 0; k < END - BEGIN; k += Tile::T) {
+        const bool inside = C::FORM != HALF_LINES || first + k < chunks;
+        half_copy_async<Tile::NARROW>(tile + (to ^ half_chunk(4 * k)), inside ? from + Tile::memory_chunk(k) : in,
+                                      inside);
+    }
+}
+
+/* Chunks BEGIN to END of what the last step has left, a multiple of a quarter of the tile. */
+template <class C, int BEGIN, int END> CF_DEVICE void half_tile_unload(smem<uint4> tile, uint4 *out, long long chunks) {
+    typedef HalfTile<C> Tile;
+    constexpr int T = Tile::T, WIDE = Tile::W / 4,
+                  RESULT = C::FORM == HALF_ROWS ? C::LOG_FIRST + C::LOG_MIDDLE : C::LOG_INNER;
+    const int first = (int)threadIdx.x + BEGIN;
+    if constexpr (C::FORM == HALF_LINES) {
+        /* Of bins k1 + 256 k2, four side by side, in memory. AHEAD, quarters go by their places: the highest bits of lines and of k1. */
+        const auto bins = [](int i) {
+            constexpr int OF_K1 = C::LOG_W < 2 ? 2 - C::LOG_W : 0, LOW = 6 - OF_K1;
+            const int quarter = i / Tile::QUARTER, rest = i % Tile::QUARTER;
+            return !C::AHEAD ? i
+                             : (rest & ((1 << LOW) - 1)) | (quarter & ((1 << OF_K1) - 1)) << LOW | rest >> LOW << 6 |
+                                   quarter >> OF_K1 << (Tile::LOG_TILE - 2 - C::LOG_W);
+        };
+        const auto place = [](int i) {
+            const int k1 = i & 63, k2 = i >> 6 & ((1 << C::LOG_R2) - 1), line = i >> (C::LOG_R2 + 6);
+            return half_chunk(k1 << (C::LOG_R2 + 2) | (k2 & 3) << C::LOG_R2 | k2 >> 2 << 2 | line << Tile::LOG_R);
+        };
+        const int begin = bins(first), from = place(begin);
+#pragma unroll
+        for (int k = 0; k < END - BEGIN; k += T)
+            if (begin + bins(k) < chunks)
+                __stcs(out + (begin + bins(k)), tile[from ^ place(bins(k))]);
+    } else {
+        const auto place = [](int i) {
+            const int row = i / WIDE, k = row >> C::LOG_R2 | (row & ((1 << C::LOG_R2) - 1)) << C::LOG_R1;
+            return ((long long)k << (RESULT - 2)) + i % WIDE;
+        };
+        const int from = half_chunk(4 * first);
+        uint4 *const to = out + place(first);
+#pragma unroll
+        for (int k = 0; k < END - BEGIN; k += T)
+            to[place(k)] = tile[from ^ half_chunk(4 * k)];
+    }
+}
+
+/* LINES of ROWS: bins k1 + 256 k2 of four rows change places with four of their neighbours. */
+template <class C> CF_DEVICE void half_rows_unload(smem<uint4> tile, uint4 *out) {
+    typedef HalfTile<C> Tile;
+    constexpr int T = Tile::T, WIDE = Tile::W / 4;
+    constexpr long long STRIDE = 1ll << (C::LOG_FIRST + C::LOG_MIDDLE - 2);
+    const auto place = [](int i) {
+        const int k1 = i / WIDE & 63, k2 = i / WIDE >> 6;
+        return half_chunk(k1 << (C::LOG_R2 + 2) | (k2 & 3) << C::LOG_R2 | k2 >> 2 << 2 | i % WIDE << (Tile::LOG_R + 2));
+    };
+    const auto memory = [](int i) { return ((i / WIDE & 63) * 4 + (i / WIDE >> 6 << 8)) * STRIDE + i % WIDE; };
+    const int first = (int)threadIdx.x, from = place(first);
+    uint4 *const to = out + memory(first);
+#pragma unroll
+    for (int k = 0; k < Tile::QUARTER; k += T) {
+        uint4 v[4];
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+            v[r] = tile[from ^ place(k) ^ half_chunk(r << Tile::LOG_R)];
+        half_transpose(v);
+#pragma unroll
+        for (int p = 0; p < 4; ++p)
+            to[memory(k) + p * STRIDE] = v[p];
+    }
+}
+
+/* Where a block's tile is: chunks of memory, and the first of its columns. */
+template <class C> struct HalfBlock {
+    typedef HalfTile<C> Tile;
+    long long from, to, chunks;
+    unsigned column;
+    /* lines: of LINES alone; the last tile may have fewer. */
+    CF_DEVICE HalfBlock(long long block, long long lines) : chunks(Tile::CHUNKS), column(0) {
+        if constexpr (C::FORM == HALF_LINES) {
+            from = to = block * Tile::CHUNKS;
+            chunks = (lines << (Tile::LOG_R - 2)) - from;
+        } else if constexpr (C::FORM == HALF_COLUMNS) {
+            constexpr int TILES = C::LOG_INNER - C::LOG_W;
+            column = (unsigned)(block & ((1 << TILES) - 1)) << C::LOG_W;
+            from = to = (block >> TILES << (Tile::LOG_R + C::LOG_INNER - 2)) + column / 4;
+        } else {
+            constexpr int TILES = C::LOG_FIRST - C::LOG_W, ALL = C::LOG_FIRST + C::LOG_MIDDLE + Tile::LOG_R;
+            const long long first = block & ((1 << TILES) - 1), middle = block >> TILES & ((1 << C::LOG_MIDDLE) - 1),
+                            outer = block >> (TILES + C::LOG_MIDDLE) << (ALL - 2);
+            from = outer + (first << (C::LOG_W + C::LOG_MIDDLE + Tile::LOG_R - 2)) + (middle << (Tile::LOG_R - 2));
+            to = outer + (middle << (C::LOG_FIRST - 2)) + (first << (C::LOG_W - 2));
+        }
+    }
+};
+
+template <class C> CF_DEVICE void half_tile_begin(smem<uint4> tile, const uint4 *in, const HalfBlock<C> &block) {
+    if constexpr (C::FORM == HALF_ROWS && !HalfTile<C>::LINES)
+        half_rows_load<C>(tile, in + block.from);
+    else
+        half_tile_load<C, 0, HalfTile<C>::CHUNKS>(tile, in + block.from, block.chunks);
+    const int lane = (int)threadIdx.x % 32;
+    const HalfTables<C, 0> tables(lane / 4, lane % 4); /* while what is loaded is on its way */
+    half_wait_async();
+    __syncthreads();
+    half_tile_step<C, 0>(tile, tables, block.column);
+}
+
+template <class C> CF_DEVICE void half_tile_end(smem<uint4> tile, uint4 *out, const HalfBlock<C> &block) {
+    if constexpr (C::LOG_R2 > 0) {
+        const int lane = (int)threadIdx.x % 32;
+        const HalfTables<C, 1> tables(lane / 4, lane % 4);
+        half_tile_step<C, 1>(tile, tables, block.column);
+        __syncthreads();
+    }
+    if constexpr (C::FORM == HALF_ROWS && HalfTile<C>::LINES)
+        half_rows_unload<C>(tile, out + block.to);
+    else
+        half_tile_unload<C, 0, HalfTile<C>::CHUNKS>(tile, out + block.to, block.chunks);
+}
+
+/* A block has one tile after the other: while it works on one, most of the next comes. Step 0 reads it where it came to; the last
+ * quarter takes the place of results that have left. */
+template <class C> CF_DEVICE void half_tiles(smem<uint4> tile, const uint4 *in, uint4 *out, long long lines) {
+    typedef HalfTile<C> Tile;
+    constexpr int FEW = 3 * Tile::QUARTER, ALL = Tile::CHUNKS;
+    const long long tiles = (lines + Tile::W - 1) >> C::LOG_W;
+    long long number = blockIdx.x;
+    HalfBlock<C> block(number, lines);
+    half_tile_load<C, 0, FEW>(tile + ALL, in + block.from, block.chunks);
+    half_tile_load<C, FEW, ALL>(tile, in + block.from, block.chunks);
+    for (;;) {
+        const int lane = half_hide((int)threadIdx.x % 32);
+        number += gridDim.x;
+        const bool more = number < tiles;
+        const HalfBlock<C> next(more ? number : 0, lines);
+        {
+            const HalfTables<C, 0> tables(lane / 4, lane % 4);
+            half_wait_async();
+            __syncthreads();
+            half_tile_step<C, 0>(tile, tables, block.column);
+            __syncthreads();
+        }
+        if (more)
+            half_tile_load<C, 0, FEW>(tile + ALL, in + next.from, next.chunks);
+        if constexpr (C::LOG_R2 > 0) {
+            const HalfTables<C, 1> tables(lane / 4, lane % 4);
+            half_tile_step<C, 1>(tile, tables, block.column);
+            __syncthreads();
+        }
+        half_tile_unload<C, FEW, ALL>(tile, out + block.to, block.chunks);
+        __syncthreads();
+        if (more)
+            half_tile_load<C, FEW, ALL>(tile, in + next.from, next.chunks);
+        half_tile_unload<C, 0, FEW>(tile, out + block.to, block.chunks);
+        if (!more)
+            return;
+        block = next;
+    }
+}
+
+/* AHEAD: as many blocks as there is room for; else one for each tile. */
+template <class C> CF_DEVICE void half_tile(const uint4 *in, uint4 *out, long long lines) {
+    const smem<uint4> tile = cf_dynamic_shared<uint4>();
+    if constexpr (C::AHEAD) {
+        half_tiles<C>(tile, in, out, lines);
+        return;
+    }
+    const HalfBlock<C> block(blockIdx.x, lines);
+    half_tile_begin(tile, in, block);
+    __syncthreads();
+    half_tile_end(tile, out, block);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fbfft/common/desc.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "core/strides.h"
+#include "fbfft/c2c_fp16/plan.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    LONGEST_AXIS = 256,
+    LONGEST_LINE = 16384 /* of rank 1 */
+};
+
+conv_fft_status cf_fft_check_kind(int rank, int kind) {
+    CF_REQUIRE(rank >= 1 && rank <= CONV_FFT_MAX_RANK, "rank is %d; it must be 1 to %d", rank, CONV_FFT_MAX_RANK);
+    CF_REQUIRE(kind >= FBFFT_R2C && kind <= FBFFT_C2C_INVERSE,
+               "kind is %d; it must be FBFFT_R2C (0), FBFFT_C2R (1), FBFFT_C2C_FORWARD (2) or FBFFT_C2C_INVERSE (3)",
+               kind);
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status check_spectrum(const fbfft_desc *d) {
+    CF_REQUIRE(d->spectrum == CONV_FFT_FP32 || d->spectrum == CONV_FFT_FP16,
+               "spectrum is %d; it must be CONV_FFT_FP32 (0) or CONV_FFT_FP16 (%d)", (int)d->spectrum,
+               (int)CONV_FFT_FP16);
+    return d->spectrum == CONV_FFT_FP16 ? cf_half_check(d) : CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status check_scalars(const fbfft_desc *d, bool inverse) {
+    const double most = d->dtype == CONV_FFT_FP64 ? DBL_MAX : FLT_MAX;
+    CF_REQUIRE(fabs(d->scale) <= most, "scale is %g; it must be a finite number from %g to %g", d->scale, -most, most);
+    CF_FORWARD(cf_check_range("channels", -1, d->channels, 1, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("dtype", -1, d->dtype, CONV_FFT_FP32, CONV_FFT_FP64));
+    CF_FORWARD(cf_check_range("layout", -1, d->layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
+    CF_FORWARD(cf_check_range("order", -1, d->order, FBFFT_NATURAL, FBFFT_FREQUENCY_MAJOR));
+    CF_FORWARD(cf_check_range("padding", -1, d->padding, CONV_FFT_PAD_ZEROS, CONV_FFT_PAD_REPLICATE));
+    CF_REQUIRE(!inverse || d->padding == CONV_FFT_PAD_ZEROS,
+               "padding is %d; it must be CONV_FFT_PAD_ZEROS (0) for transforms that write a signal", (int)d->padding);
+    CF_FORWARD(check_spectrum(d));
+    for (int i = 0; i < 3; ++i)
+        CF_FORWARD(cf_check_range("reserved", i, d->reserved[i], 0, 0));
+    return CONV_FFT_SUCCESS;
+}
+
+static bool is_basis(int64_t n) {
+    for (int64_t p = 2; p <= 7; ++p)
+        while (n % p == 0)
+            n /= p;
+    return n == 1;
+}
+
+/* Only zeros and the edge element go on without end, and what repeats; a mirror shows one period on each side. */
+static conv_fft_status check_reflection(int a, int64_t size, int64_t first, int64_t last) {
+    CF_REQUIRE(first >= 1 - size,
+               "offset[%d] is %lld; it must be at least %lld where the signal of %lld points is reflected", a,
+               (long long)first, (long long)(1 - size), (long long)size);
+    CF_REQUIRE(last <= 2 * (size - 1),
+               "offset[%d] is %lld, and the last point of the window %lld; it must be at most %lld where the signal of "
+               "%lld points is reflected",
+               a, (long long)first, (long long)last, (long long)(2 * (size - 1)), (long long)size);
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status resolve_axis(const fbfft_desc *d, int a, int64_t *basis, cf_axis_window *axis) {
+    const int64_t longest = d->spectrum == CONV_FFT_FP16 ? CF_HALF_LONGEST
+                            : d->rank == 1               ? LONGEST_LINE
+                                                         : LONGEST_AXIS,
+                  n = d->basis[a];
+    CF_REQUIRE(n >= 1 && n <= longest && is_basis(n),
+               "basis[%d] is %lld; it must be a product of 2, 3, 5 and 7 in 1 to %lld", a, (long long)n,
+               (long long)longest);
+    CF_REQUIRE(d->extent[a] >= 0 && d->extent[a] <= n, "extent[%d] is %lld; it must be 0 to %lld, the basis", a,
+               (long long)d->extent[a], (long long)n);
+    const int64_t count = d->extent[a] ? d->extent[a] : n;
+    CF_FORWARD(cf_check_range("size", a, d->size[a], 0, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("offset", a, d->offset[a], -CF_MOST_ELEMENTS, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("step", a, d->step[a], 1, CF_MOST_ELEMENTS));
+    const int64_t size = d->size[a] ? d->size[a] : count;
+    int64_t last = count - 1; /* reached from the offset, and then counted from element 0 */
+    CF_REQUIRE(cf_multiply(&last, d->step[a]) && last <= CF_MOST_ELEMENTS,
+               "step[%d] is %lld for %lld points; (points - 1) * step must be at most %lld", a, (long long)d->step[a],
+               (long long)count, (long long)CF_MOST_ELEMENTS);
+    last += d->offset[a];
+    if (d->padding == CONV_FFT_PAD_REFLECT)
+        CF_FORWARD(check_reflection(a, size, d->offset[a], last));
+    *basis = n;
+    *axis = (cf_axis_window){.spread = 1,
+                             .count = count,
+                             .origin = d->offset[a],
+                             .step = d->step[a],
+                             .tiles = 1,
+                             .shifts = 1,
+                             .phases = 1,
+                             .lower = d->offset[a],
+                             .upper = last + 1,
+                             .size = size,
+                             .mode = d->padding};
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status resolve_signal(const fbfft_desc *d, const cf_window *window, cf_tensor *tensor) {
+    int64_t extents[2 + CONV_FFT_MAX_RANK] = {1, d->channels}, strides[2 + CONV_FFT_MAX_RANK];
+    for (int a = 0; a < d->rank; ++a)
+        extents[2 + a] = window->axis[3 - d->rank + a].size;
+    CF_FORWARD(cf_strides_resolve("stride", "the signal", d->stride, d->rank, extents, d->layout, strides));
+    *tensor = (cf_tensor){.dtype = d->dtype, .sample_stride = strides[0], .channel_stride = strides[1]};
+    for (int a = 0; a < d->rank; ++a)
+        tensor->axis_stride[3 - d->rank + a] = strides[2 + a];
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status resolve_spectrum(const fbfft_desc *d, bool complex_signal, cf_spectrum *s,
+                                        cf_fft_layout *layout) {
+    const int64_t extent[3] = {s->basis[0], s->basis[1], complex_signal ? s->basis[2] : s->basis[2] / 2 + 1};
+    s->dtype = d->spectrum == CONV_FFT_FP16 ? CONV_FFT_FP16 : cf_compute_dtype(d->dtype);
+    s->groups = s->rows_per_sample = 1;
+    s->columns = s->channels = d->channels;
+    s->bins = extent[0] * extent[1] * extent[2];
+    *layout = (cf_fft_layout){.frequency_major = d->order == FBFFT_FREQUENCY_MAJOR};
+    int64_t elements = s->bins;
+    CF_REQUIRE(cf_multiply(&elements, d->channels) && elements <= CF_MOST_ELEMENTS,
+               "channels is %lld; their bins, %lld each, must be at most %lld", (long long)d->channels,
+               (long long)s->bins, (long long)CF_MOST_ELEMENTS);
+    int64_t stride = 1;
+    for (int i = 0; i < 3; ++i) {
+        const int a = d->order == FBFFT_TRANSPOSED ? i : 2 - i;
+        layout->axis_stride[a] = stride;
+        stride *= extent[a];
+    }
+    if (layout->frequency_major)
+        return CONV_FFT_SUCCESS;
+    layout->channel_stride = s->bins;
+    layout->sample_stride = elements;
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fft_resolve(const fbfft_desc *desc, cf_fft_problem *problem) {
+    CF_FORWARD(cf_fft_check_kind(desc->rank, (int)desc->kind));
+    cf_fft_problem p;
+    memset(&p, 0, sizeof p);
+    cf_transform_desc *t = &p.transform;
+    t->inverse = desc->kind == FBFFT_C2R || desc->kind == FBFFT_C2C_INVERSE;
+    t->scale = desc->scale;
+    p.complex_signal = desc->kind == FBFFT_C2C_FORWARD || desc->kind == FBFFT_C2C_INVERSE;
+    CF_FORWARD(check_scalars(desc, t->inverse));
+    p.half = desc->spectrum == CONV_FFT_FP16;
+    for (int i = 0; i < 3; ++i) {
+        const int a = i - (3 - desc->rank);
+        t->spectrum.basis[i] = 1;
+        t->window.axis[i] = (cf_axis_window){
+            .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+        if (a >= 0)
+            CF_FORWARD(resolve_axis(desc, a, &t->spectrum.basis[i], &t->window.axis[i]));
+    }
+    CF_FORWARD(resolve_signal(desc, &t->window, &t->tensor));
+    CF_FORWARD(resolve_spectrum(desc, p.complex_signal, &t->spectrum, &p.layout));
+    CF_FORWARD(cf_fft_check_batch(&p, 1));
+    *problem = p;
+    return CONV_FFT_SUCCESS;
+}
+
+/* Extents and strides {sample, channel, axes} of the signal. */
+static void signal_shape(const cf_fft_problem *p, int64_t batch, int64_t extents[5], int64_t strides[5]) {
+    const cf_tensor *tensor = &p->transform.tensor;
+    extents[0] = batch;
+    extents[1] = p->transform.spectrum.channels;
+    strides[0] = tensor->sample_stride;
+    strides[1] = tensor->channel_stride;
+    for (int a = 0; a < 3; ++a) {
+        extents[2 + a] = p->transform.window.axis[a].size;
+        strides[2 + a] = tensor->axis_stride[a];
+    }
+}
+
+conv_fft_status cf_fft_signal_elements(const cf_fft_problem *p, int64_t batch, int64_t *elements) {
+    int64_t extents[5], strides[5], last = 0;
+    signal_shape(p, batch, extents, strides);
+    for (int i = 0; i < 5 && batch > 0; ++i) {
+        int64_t reach = extents[i] - 1;
+        CF_REQUIRE(cf_multiply(&reach, strides[i]) && cf_add(&last, reach) && last < CF_MOST_ELEMENTS,
+                   "batch is %lld; the signal must end before element %lld", (long long)batch,
+                   (long long)CF_MOST_ELEMENTS);
+    }
+    *elements = batch > 0 ? last + 1 : 0;
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fft_spectrum_elements(const cf_fft_problem *p, int64_t batch, int64_t *elements) {
+    int64_t product = p->transform.spectrum.bins * p->transform.spectrum.channels;
+    CF_REQUIRE(cf_multiply(&product, batch) && product <= CF_MOST_ELEMENTS,
+               "batch is %lld; the spectrum must have at most %lld elements", (long long)batch,
+               (long long)CF_MOST_ELEMENTS);
+    *elements = product;
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fft_check_batch(const cf_fft_problem *p, int64_t batch) {
+    int64_t elements, extents[5], strides[5];
+    CF_REQUIRE(batch >= 0, "batch is %lld; it must be at least 0", (long long)batch);
+    CF_FORWARD(cf_fft_signal_elements(p, batch, &elements));
+    CF_FORWARD(cf_fft_spectrum_elements(p, batch, &elements));
+    if (!p->transform.inverse)
+        return CONV_FFT_SUCCESS;
+    signal_shape(p, batch, extents, strides);
+    return cf_strides_check_distinct("stride", "the signal", strides, extents);
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fbfft/plan/gpu_transform.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "fbfft/common/kernel_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------------------- text */
+
+conv_fft_status cf_fbfft_join_text(const char *headers, const char *kernel, char **text) {
+    const size_t first = strlen(cf_fbfft_kernel_text), second = strlen(headers), last = strlen(kernel) + 1;
+    *text = malloc(first + second + last);
+    if (!*text)
+        return cf_fail_memory(first + second + last, "the text of a kernel");
+    memcpy(*text, cf_fbfft_kernel_text, first);
+    memcpy(*text + first, headers, second);
+    memcpy(*text + first + second, kernel, last);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fbfft_join_emitted(const char *headers, const cf_text *kernel, char **text) {
+    if (kernel->length >= kernel->bytes)
+        return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has room for %zu",
+                       kernel->length, kernel->bytes - 1);
+    return cf_fbfft_join_text(headers, kernel->text, text);
+}
+
+static conv_fft_status make_source(const char *headers, const cf_text *tail, bool doubles, int64_t shared,
+                                   cf_source *source) {
+    char *text;
+    CF_FORWARD(cf_fbfft_join_emitted(headers, tail, &text));
+    *source = (cf_source){.name = "cf_fft",
+                          .text = text,
+                          .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
+                          .dynamic_shared = (size_t)shared};
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fft_real_source(const cf_fft_config *config, cf_source *source) {
+    char tail[2048];
+    cf_text t = {tail, sizeof tail, 0};
+    cf_fft_emit(config, &t);
+    return make_source("", &t, false, config->shared, source);
+}
+
+conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *source) {
+    char tail[4096];
+    cf_text t = {tail, sizeof tail, 0};
+    cf_tile_emit(config, &t);
+    const bool doubles = config->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
+    return make_source("", &t, doubles, config->shared, source);
+}
+
+conv_fft_status cf_fft_matrix_source(const cf_tile_config *config, cf_source *source) {
+    char tail[4096];
+    cf_text t = {tail, sizeof tail, 0};
+    cf_matrix_emit(config, &t);
+    return make_source(cf_matrix_kernel_text, &t, false, config->shared, source);
+}
+
+bool cf_gpu_transform_finds_scales(const cf_gpu_transform *t) {
+    return t->passes.count == 1 && !t->passes.pass[0].plain && t->passes.pass[0].tile[0].finds_scales;
+}
+
+static conv_fft_status pair_source(const cf_gpu_pair *pair, int variant, cf_source *source) {
+    const cf_tile_config *const tile = pair->tile[variant];
+    const cf_fft_pass *const pass[2] = {&pair->transform[0]->passes.pass[0], &pair->transform[1]->passes.pass[0]};
+    char tail[8192];
+    cf_text t = {tail, sizeof tail, 0};
+    cf_fft_emit_pair(pass, tile, &t);
+    const bool doubles = tile[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
+    return make_source(pass[0]->matrix || pass[1]->matrix ? cf_matrix_kernel_text : "", &t, doubles,
+                       cf_max(tile[0].shared, tile[1].shared), source);
+}
+
+enum {
+    MOST_GROUPS = 65535 /* blocks along the second axis of a grid */
+};
+
+/* ---------------------------------------------------------------------------------------------------------- creation */
+
+/* How many: complex numbers stand at multiples of their size, which suits kernels that do not move more at a time. */
+static int variants(const cf_fft_pass *pass) { return pass->plain || pass->tile[0].wide > 1 ? 2 : 1; }
+static int pair_variants(const cf_gpu_pair *pair) {
+    return (int)cf_max(variants(&pair->transform[0]->passes.pass[0]), variants(&pair->transform[1]->passes.pass[0]));
+}
+
+static conv_fft_status make_sources(const cf_gpu_transform *t, int most, cf_source *sources, int *count) {
+    for (int i = 0; i < t->passes.count; ++i) {
+        const cf_fft_pass *pass = &t->passes.pass[i];
+        for (int v = 0; v < cf_min(most, variants(pass)); ++v) {
+            CF_FORWARD(pass->plain    ? cf_fft_real_source(&pass->real[v], &sources[*count])
+                       : pass->matrix ? cf_fft_matrix_source(&pass->tile[v], &sources[*count])
+                                      : cf_fft_tile_source(&pass->tile[v], &sources[*count]));
+            ++*count;
+        }
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
+                                        cf_gpu_pair *const *pairs, int pair_count, bool aligned) {
+    enum {
+        EACH = 2 * CF_FFT_MAX_PASSES
+    };
+    const int most_variants = aligned ? 1 : 2;
+    int total = 0, next = 0;
+    const size_t most = (size_t)(count + pair_count) * EACH;
+    cf_source *sources = calloc(most, sizeof *sources);
+    cf_kernel **kernels = calloc(most, sizeof *kernels);
+    conv_fft_status status = sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory(most * sizeof *sources, "kernels");
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
+        status = make_sources(transforms[i], most_variants, sources, &total);
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
+        for (int v = 0; status == CONV_FFT_SUCCESS && v < cf_min(most_variants, pair_variants(pairs[i])); ++v)
+            if ((status = pair_source(pairs[i], v, &sources[total])) == CONV_FFT_SUCCESS)
+                ++total;
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_kernels_build(gpu, sources, total, kernels);
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
+        for (int pass = 0; pass < transforms[i]->passes.count; ++pass)
+            for (int v = 0; v < cf_min(most_variants, variants(&transforms[i]->passes.pass[pass])); ++v)
+                transforms[i]->kernel[pass][v] = kernels[next++];
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
+        for (int v = 0; v < cf_min(most_variants, pair_variants(pairs[i])); ++v)
+            pairs[i]->kernel[v] = kernels[next++];
+    for (int i = 0; i < total; ++i)
+        free((char *)sources[i].text);
+    free(sources);
+    free(kernels);
+    return status;
+}
+
+conv_fft_status cf_gpu_transform_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_gpu_transform **result) {
+    cf_gpu_transform *t = calloc(1, sizeof *t);
+    if (!t)
+        return cf_fail_memory(sizeof *t, "a transform");
+    t->problem = *problem;
+    const conv_fft_status status = cf_fft_passes_of(problem, &gpu->facts, &t->passes);
+    if (status != CONV_FFT_SUCCESS)
+        cf_gpu_transform_destroy(t);
+    else
+        *result = t;
+    return status;
+}
+
+void cf_gpu_transform_destroy(cf_gpu_transform *t) {
+    if (!t)
+        return;
+    for (int i = 0; i < t->passes.count; ++i) {
+        cf_kernel_destroy(t->kernel[i][0]);
+        cf_kernel_destroy(t->kernel[i][1]);
+    }
+    free(t);
+}
+
+/* Waves of blocks that a transform's only kernel takes. */
+static double waves(const cf_gpu *gpu, const cf_tile_config *tile, int64_t rows, int64_t groups) {
+    const int64_t planes = rows * tile->problem.fft.transform.spectrum.columns;
+    return (double)(cf_tile_blocks(tile, planes) * groups) /
+           (double)(gpu->facts.multiprocessors * (int64_t)tile->blocks);
+}
+
+conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *first, const cf_gpu_transform *second,
+                                   const int64_t rows[2], int64_t groups, cf_gpu_pair **result) {
+    const cf_gpu_transform *const transform[2] = {first, second};
+    const double few_waves = 4.0;
+    bool gains = false;
+    *result = NULL;
+    for (int i = 0; i < 2; ++i) {
+        const cf_fft_pass *own = &transform[i]->passes.pass[0];
+        if (transform[i]->passes.count > 1 || own->plain || transform[i]->problem.transform.inverse ||
+            groups > MOST_GROUPS || rows[i] <= 0)
+            return CONV_FFT_SUCCESS;
+        gains = gains || waves(gpu, &own->tile[0], rows[i], groups) <= few_waves;
+    }
+    const cf_fft_pass *const pass[2] = {&first->passes.pass[0], &second->passes.pass[0]};
+    if (!gains || !cf_fft_can_pair(pass))
+        return CONV_FFT_SUCCESS;
+    cf_gpu_pair *pair = calloc(1, sizeof *pair);
+    if (!pair)
+        return cf_fail_memory(sizeof *pair, "a pair of transforms");
+    for (int v = 0; v < 2; ++v) {
+        pair->transform[v] = transform[v];
+        cf_fft_pair_tiles(pass, v, &gpu->facts, pair->tile[v]);
+    }
+    *result = pair;
+    return CONV_FFT_SUCCESS;
+}
+
+void cf_gpu_pair_destroy(cf_gpu_pair *pair) {
+    if (!pair)
+        return;
+    cf_kernel_destroy(pair->kernel[0]);
+    cf_kernel_destroy(pair->kernel[1]);
+    free(pair);
+}
+
+void cf_gpu_transform_describe(const cf_gpu_transform *t, cf_text *line) {
+    for (int i = 0; i < t->passes.count; ++i) {
+        const cf_fft_pass *pass = &t->passes.pass[i];
+        cf_text_add(line, "%s", i ? "\n" : "");
+        if (pass->plain)
+            cf_fft_describe(&pass->real[0], line);
+        else if (pass->matrix)
+            cf_matrix_describe(&pass->tile[0], line);
+        else
+            cf_tile_describe(&pass->tile[0], line);
+        cf_text_add(line, ", registers %d", t->kernel[i][0]->registers);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- running */
+
+static int64_t chunk_of(const cf_gpu_transform *t, int64_t rows) { return cf_min(t->passes.chunk, rows); }
+
+/* What waits behind pass i. */
+static size_t between_bytes(const cf_gpu_transform *t, int i, int64_t rows) {
+    return cf_align((size_t)(t->passes.between[i] * chunk_of(t, rows)));
+}
+
+size_t cf_gpu_transform_scratch(const cf_gpu_transform *t, int64_t rows) {
+    size_t bytes = 0;
+    for (int i = 0; i + 1 < t->passes.count; ++i)
+        bytes += between_bytes(t, i, rows);
+    return bytes > 0 ? bytes + 63 : 0;
+}
+
+static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant, cf_tile_call call, int64_t groups,
+                                   struct CUstream_st *stream) {
+    const cf_tile_config *tile = &t->passes.pass[i].tile[variant];
+    const int64_t blocks = cf_tile_blocks(tile, call.planes);
+    const int64_t in = (t->problem.transform.inverse ? call.spectrum_group_stride * 2 : call.group_stride),
+                  out = (t->problem.transform.inverse ? call.group_stride : call.spectrum_group_stride * 2);
+    const size_t signal = cf_dtype_bytes(t->problem.transform.tensor.dtype),
+                 spectrum = cf_dtype_bytes(t->problem.transform.spectrum.dtype);
+    if (blocks > INT32_MAX)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
+                       (long long)call.planes, (long long)INT32_MAX / cf_max(1, tile->slabs) * tile->planes);
+    for (int64_t group = 0; group < groups; group += MOST_GROUPS) {
+        const unsigned many = (unsigned)cf_min(MOST_GROUPS, groups - group);
+        const cf_launch shape = {{(unsigned)blocks, many, 1}, {(unsigned)tile->threads, 1, 1}, (size_t)tile->shared};
+        void *parameters[] = {&call};
+        CF_FORWARD(cf_kernel_launch(t->kernel[i][variant], &shape, parameters, stream));
+        call.in =
+            (const char *)call.in + MOST_GROUPS * in * (int64_t)(t->problem.transform.inverse ? spectrum : signal);
+        call.out = (char *)call.out + MOST_GROUPS * out * (int64_t)(t->problem.transform.inverse ? signal : spectrum);
+        if (call.bias)
+            call.bias =
+                (const char *)call.bias + MOST_GROUPS * t->problem.transform.spectrum.channels * (int64_t)signal;
+        if (call.scales)
+            call.scales += MOST_GROUPS * call.scale_group_stride;
+        if (call.largest)
+            call.largest += MOST_GROUPS * call.largest_group_stride;
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* Planes one after the other: rows are samples, and there is one group. */
+static conv_fft_status launch_plain(const cf_gpu_transform *t, int i, int variant, const cf_tile_call *call,
+                                    struct CUstream_st *stream) {
+    const cf_fft_config real = cf_fft_for_batch(&t->passes.pass[i].real[variant], call->planes);
+    const int64_t blocks = cf_ceil_div(call->planes, real.planes);
+    if (blocks > INT32_MAX)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
+                       (long long)call->planes, (long long)INT32_MAX * real.planes);
+    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {(unsigned)real.threads, 1, 1}, (size_t)real.shared};
+    float scale = (float)call->scale;
+    long long planes = call->planes;
+    const void *in = call->in;
+    void *out = call->out;
+    void *parameters[] = {&in, &out, &scale, &planes};
+    return cf_kernel_launch(t->kernel[i][variant], &shape, parameters, stream);
+}
+
+/* The call begins with row `first`, the block with row `base`. */
+static void set_scales(const cf_row_scales *s, int64_t first, int64_t base, cf_tile_call *call) {
+    call->scales = s->scales + (first - base) * cf_ceil_div(call->columns, CF_SCALE_COLUMNS);
+    call->scale_group_stride = s->group_stride;
+    call->scale_rows = s->rows;
+    call->largest = s->largest ? s->largest + (first / s->rows - base / s->rows) * s->parts : NULL;
+    call->largest_group_stride = s->largest_group_stride;
+    call->parts = s->parts;
+}
+
+/* The last pass of an inverse, for rows that overlap: as many at a time as do not; but one at a time where a row is many slices, which a
+ * step cannot pass over. */
+static conv_fft_status launch_ordered(const cf_gpu_transform *t, int variant, cf_tile_call call, int64_t first,
+                                      int64_t rows, int64_t groups, struct CUstream_st *stream) {
+    const cf_transform_desc *d = &t->problem.transform;
+    const int64_t apart = cf_min(d->ordered, rows), block = d->beside * d->between;
+    const bool sliced = t->passes.count > 1;
+    const bool beside = !sliced && d->beside > rows / apart && first % block == 0 && rows % block == 0;
+    const int64_t together = sliced ? 1 : beside ? d->beside : rows / apart;
+    call.planes = call.planes / rows * together;
+    call.row_step = sliced ? 1 : beside ? d->between : apart;
+    for (int64_t i = 0; i < rows / together; ++i) {
+        const int64_t row = beside ? i / d->between * block + i % d->between : i;
+        call.row_first = call.row_base + row * t->passes.pass[0].tile[variant].problem.rows;
+        CF_FORWARD(launch_tile(t, 0, variant, call, groups, stream));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+/* One pass over `rows` rows of the transform from `first` on. The signal's own pass finds them by their number. */
+static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_transform_call *c, int64_t first,
+                                int64_t rows, const void *signal, const void *spectrum, int64_t groups,
+                                struct CUstream_st *stream) {
+    const cf_fft_pass *pass = &t->passes.pass[i];
+    const cf_tile_problem *p = &pass->tile[0].problem;
+    const bool inverse = t->problem.transform.inverse;
+    const uintptr_t moved = (uintptr_t)signal | (pass->plain ? (uintptr_t)spectrum : 0);
+    const unsigned element = (unsigned)cf_dtype_bytes(t->problem.transform.tensor.dtype),
+                   piece = pass->plain ? 16 : element * (unsigned)pass->tile[0].wide;
+    const int variant = variants(pass) > 1 && moved % piece ? 1 : 0;
+    cf_tile_call call = cf_tile_call_of(p, rows, c->unit);
+    if (pass->plain && i == 0)
+        signal = (const char *)signal + first * t->problem.transform.tensor.sample_stride * (int64_t)sizeof(float);
+    call.in = inverse ? spectrum : signal;
+    call.out = (void *)(inverse ? signal : spectrum);
+    if (pass->plain)
+        return launch_plain(t, i, variant, &call, stream);
+    call.spectrum_group_stride = c->group_stride;
+    if (i == 0) {
+        call.row_first = call.row_base = first * p->rows;
+        call.bias = c->bias;
+        call.accumulate = c->accumulate;
+        if (c->scales.scales)
+            set_scales(&c->scales, first, c->base, &call);
+        if (t->problem.transform.ordered > 1)
+            return launch_ordered(t, variant, call, first, rows, groups, stream);
+    }
+    return launch_tile(t, i, variant, call, groups, stream);
+}
+
+/* The rows from `first` on, in one go, of one group if there are several passes. */
+static conv_fft_status run_rows(const cf_gpu_transform *t, const cf_gpu_transform_call *c, int64_t first, int64_t rows,
+                                const char *signal, const char *spectrum, struct CUstream_st *stream) {
+    const int count = t->passes.count;
+    char *wait[CF_FFT_MAX_PASSES - 1] = {NULL};
+    wait[0] = (char *)cf_align((size_t)c->scratch);
+    if (count > 2)
+        wait[1] = wait[0] + between_bytes(t, 0, c->rows);
+    for (int step = 0; step < count; ++step) {
+        const int i = t->problem.transform.inverse ? count - 1 - step : step;
+        CF_FORWARD(run_pass(t, i, c, first, rows, i == 0 ? signal : wait[i - 1], i + 1 == count ? spectrum : wait[i],
+                            count > 1 ? 1 : c->groups, stream));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *t, const cf_gpu_transform_call *c,
+                                     struct CUstream_st *stream) {
+    const cf_transform_desc *d = &t->problem.transform;
+    const int64_t number = 2 * (int64_t)cf_dtype_bytes(d->spectrum.dtype),
+                  element = (int64_t)cf_dtype_bytes(d->tensor.dtype);
+    const int64_t row_stride =
+        t->problem.layout.frequency_major ? d->spectrum.columns : t->problem.layout.sample_stride;
+    const char *spectrum = c->spectrum;
+    if (t->passes.count == 1)
+        return run_rows(t, c, c->first, c->rows, c->signal, spectrum + (c->first - c->base) * row_stride * number,
+                        stream);
+    const int64_t chunk = chunk_of(t, c->rows);
+    for (int64_t group = 0; group < c->groups; ++group)
+        for (int64_t done = 0; done < c->rows; done += chunk) {
+            const int64_t first = c->first + done;
+            cf_gpu_transform_call own = *c;
+            if (c->bias)
+                own.bias = (const char *)c->bias + group * d->spectrum.channels * element;
+            if (c->scales.scales)
+                own.scales.scales += group * c->scales.group_stride;
+            if (c->scales.largest)
+                own.scales.largest += group * c->scales.largest_group_stride;
+            CF_FORWARD(run_rows(t, &own, first, cf_min(chunk, c->rows - done),
+                                (const char *)c->signal + group * d->tensor.group_stride * element,
+                                spectrum + (group * c->group_stride + (first - c->base) * row_stride) * number,
+                                stream));
+        }
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_call c[2], struct CUstream_st *stream) {
+    cf_tile_call call[2];
+    int64_t blocks = 0;
+    int variant = 0;
+    for (int i = 0; i < 2; ++i) {
+        const cf_tile_config *tile = &pair->tile[0][i];
+        const unsigned element = (unsigned)cf_dtype_bytes(tile->problem.fft.transform.tensor.dtype);
+        if (tile->wide > 1 && (uintptr_t)c[i].signal % (element * (unsigned)tile->wide))
+            variant = 1;
+        call[i] = cf_tile_call_of(&tile->problem, c[i].rows, c[i].unit);
+        call[i].in = c[i].signal;
+        call[i].out = (void *)c[i].spectrum;
+        call[i].spectrum_group_stride = c[i].group_stride;
+        call[i].row_step = 1;
+        if (c[i].scales.scales)
+            set_scales(&c[i].scales, 0, 0, &call[i]);
+        call[i].first_block = (int)blocks;
+        blocks += cf_tile_blocks(tile, call[i].planes);
+        if (blocks > INT32_MAX)
+            return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
+                           (long long)call[i].planes, (long long)INT32_MAX / cf_max(1, tile->slabs) * tile->planes);
+    }
+    const cf_tile_config *tile = pair->tile[variant];
+    const cf_launch shape = {{(unsigned)blocks, (unsigned)c[0].groups, 1},
+                             {(unsigned)tile[0].threads, 1, 1},
+                             (size_t)cf_max(tile[0].shared, tile[1].shared)};
+    void *parameters[] = {&call[0], &call[1]};
+    return cf_kernel_launch(pair->kernel[variant], &shape, parameters, stream);
+}

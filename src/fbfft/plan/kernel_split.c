@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * If planes are too large, the slowest axis that is left goes to a kernel of its own, as complex lines, and the others are
+ * transformed for each of its elements: those become slices. What lies between the two,
+ *
+ *     [row][slice][column][bins of the inner axes]       or, frequency-major,       [bins of the inner axes][row][slice][column]
+ *
+ * is written and read in pieces of neighbours. Samples that take much memory there go through all kernels before others do. Few
+ * enough that the L2 cache keeps what lies between would be a loss: on an H200 pairs of 256 x 256 kernels took 1.4 times as long with
+ * 24 MB at a time as with everything at once, for the launches cost more than the cache saves.
+ *
+ * Of spectra in 16 bits, numbers between two kernels have 16 bits as well, without scales of their own: going forward, the kernel that has the
+ * signal applies those of the spectrum, and the other one leaves out as many powers of two as sums of its axis may grow by, which the scales
+ * know (Factor of shared_memory/tile.cuh). Back from FP16, where results may be far below what they could be, nothing is left to leave out, and
+ * those between stay FP32. A third kernel would round once more, beyond the errors that layers promise.
+ */
+#include "fbfft/plan/kernel_split.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "cuda/jit/nvrtc.h"
+#include "fbfft/tensor_core/dft_matrix.h"
+
+#include <string.h>
+
+enum {
+    CHUNK = 4,          /* times the L2 cache: between two kernels */
+    SHORT_POINTS = 256, /* of planes that blocks of different kernels may have side by side */
+    MOST_THREADS = 512
+};
+
+static int64_t complex_bytes(const cf_tile_problem *p) {
+    return 2 * (int64_t)cf_dtype_bytes(p->fft.transform.spectrum.dtype);
+}
+
+static int64_t last_bins(const cf_fft_problem *p) {
+    const int64_t n = p->transform.spectrum.basis[2];
+    return p->complex_signal ? n : n / 2 + 1;
+}
+
+/* The transform of one axis of complex numbers alone; the caller fills in where they are. */
+static void one_axis(cf_tile_problem *p, int x, int64_t points) {
+    static const cf_axis_window none = {
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    cf_transform_desc *t = &p->fft.transform;
+    const cf_axis_window axis = t->window.axis[x];
+    const int64_t basis = t->spectrum.basis[x];
+    memset(p->sliced, 0, sizeof p->sliced);
+    for (int a = 0; a < 3; ++a) {
+        t->window.axis[a] = none;
+        t->spectrum.basis[a] = 1;
+        t->tensor.axis_stride[a] = 0;
+    }
+    p->fft.complex_signal = true;
+    p->fft.layout.axis_stride[2] = p->fft.layout.axis_stride[x];
+    t->scale = 1;
+    t->spectrum.basis[2] = basis;
+    t->spectrum.rows_per_sample = 1;
+    t->spectrum.channels = t->spectrum.columns;
+    t->window.axis[2].first = axis.first;
+    t->window.axis[2].spread = axis.spread;
+    t->window.axis[2].count = t->window.axis[2].size = t->window.axis[2].upper = points;
+    t->tensor = (cf_tensor){.dtype = t->spectrum.dtype, .channel_stride = 1};
+}
+
+static int64_t power_from(int64_t n) {
+    int64_t power = 1;
+    while (power < n)
+        power *= 2;
+    return power;
+}
+
+/* p = inner and then outer, which does axis x. The axes before x have one point. */
+static void split(const cf_tile_problem *p, int x, cf_tile_problem *inner, cf_tile_problem *outer) {
+    const cf_transform_desc *t = &p->fft.transform;
+    const int64_t points = t->window.axis[x].count, basis = t->spectrum.basis[x], columns = t->spectrum.columns;
+    const int64_t *stride = p->fft.layout.axis_stride;
+    int64_t inside = last_bins(&p->fft);
+    for (int a = x + 1; a < 2; ++a)
+        inside *= t->spectrum.basis[a];
+
+    *inner = *p;
+    inner->sliced[x] = true;
+    inner->rows *= points;
+    inner->fft.transform.spectrum.basis[x] = 1;
+    for (int a = 0; a < 3; ++a)
+        if (stride[a] > stride[x])
+            inner->fft.layout.axis_stride[a] /= basis;
+    *outer = *p;
+    one_axis(outer, x, points);
+    cf_transform_desc *o = &outer->fft.transform;
+    outer->scaled = false;
+    if (p->scaled) {
+        if (t->inverse)
+            o->tensor.dtype = inner->fft.transform.spectrum.dtype = CONV_FFT_FP32;
+        else
+            o->scale = 1.0 / (double)power_from(points);
+    }
+    if (p->fft.layout.frequency_major) {
+        inner->row_stride = columns;
+        inner->unit = inner->rows * columns;
+        outer->rows = inside * p->rows;
+        outer->split = p->rows;
+        o->tensor.axis_stride[2] = columns;
+    } else {
+        inner->row_stride = columns * inside;
+        inner->column_split = columns;
+        inner->column_stride = inside;
+        o->tensor.axis_stride[2] = o->spectrum.columns = o->spectrum.channels = columns * inside;
+        outer->column_split = inside;
+        outer->column_split_stride = p->column_stride;
+        outer->column_stride = stride[x] == 1 ? basis : 1;
+    }
+    o->tensor.sample_stride = points * o->tensor.axis_stride[2];
+}
+
+/* Real planes one after the other, spectra too, in FP32: the description of them. */
+static bool is_plain(const cf_tile_problem *p, fbfft_desc *desc) {
+    const cf_transform_desc *t = &p->fft.transform;
+    const int64_t *basis = t->spectrum.basis;
+    if (p->fft.complex_signal || p->fft.adds || t->tensor.dtype != CONV_FFT_FP32 || p->fft.layout.frequency_major ||
+        t->window.axis[0].phases * t->window.axis[1].phases * t->window.axis[2].phases > 1)
+        return false;
+    int64_t dense = 1, bins = 1;
+    for (int a = 2; a >= 0; --a) {
+        const cf_axis_window *w = &t->window.axis[a];
+        const bool one = w->size == 1 && w->count == 1;
+        if (w->origin != 0 || w->size != w->count || w->first != 0 || w->spread != 1 ||
+            w->tiles * w->shifts * w->phases > 1 || (!one && (w->step != 1 || t->tensor.axis_stride[a] != dense)))
+            return false;
+        if (basis[a] > 1 && p->fft.layout.axis_stride[a] != bins)
+            return false;
+        dense *= w->size;
+        bins *= a == 2 ? basis[a] / 2 + 1 : basis[a];
+    }
+    /* Channels are more planes. */
+    const int64_t columns = t->spectrum.columns;
+    const bool planes =
+        columns == 1 || (t->tensor.channel_stride == dense && p->column_stride == bins && p->column_split >= columns);
+    if (!planes || t->tensor.sample_stride != columns * dense || p->row_stride != columns * bins || basis[0] > 1)
+        return false;
+    const int rank = basis[1] > 1 ? 2 : 1;
+    *desc = (fbfft_desc){.rank = rank, .kind = t->inverse ? FBFFT_C2R : FBFFT_R2C, .scale = t->scale};
+    for (int a = 0; a < rank; ++a) {
+        desc->basis[a] = basis[3 - rank + a];
+        desc->extent[a] = t->window.axis[3 - rank + a].count;
+    }
+    return rank == 2 || p->sliced[1] || t->window.axis[1].count == 1;
+}
+
+static conv_fft_status configure(const cf_tile_problem *p, const cf_gpu_facts *facts, cf_fft_pass *pass) {
+    fbfft_desc desc;
+    memset(pass, 0, sizeof *pass);
+    if (is_plain(p, &desc) && cf_fft_configure(&desc, facts, &pass->real[0]) == CONV_FFT_SUCCESS) {
+        pass->plain = true;
+        pass->real[1] = cf_fft_unaligned(&pass->real[0]);
+        pass->tile[0].problem = *p;
+        return CONV_FFT_SUCCESS;
+    }
+    CF_FORWARD(cf_tile_configure(p, facts, &pass->tile[0]));
+    pass->matrix = cf_matrix_suits(&pass->tile[0], facts);
+    if (pass->matrix)
+        cf_matrix_configure(&pass->tile[0], facts);
+    /* Pieces of a frequency-major spectrum that are no whole sectors cost more than a further kernel. */
+    const int64_t *basis = p->fft.transform.spectrum.basis;
+    if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 &&
+        CF_FFT_SECTOR / complex_bytes(p) > pass->tile[0].planes)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes are too large for whole sectors of a frequency-major spectrum");
+    pass->tile[1] = pass->matrix ? cf_matrix_unaligned(&pass->tile[0]) : cf_tile_unaligned(&pass->tile[0]);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_facts *facts, cf_fft_passes *passes) {
+    cf_fft_passes r = {.count = 0};
+    cf_fft_pass found[CF_FFT_MAX_PASSES];
+    cf_tile_problem left = cf_tile_problem_of(problem), inner, outer;
+    int x = 0, count = 0;
+    while (configure(&left, facts, &found[count]) != CONV_FFT_SUCCESS) {
+        while (x < 2 && left.fft.transform.spectrum.basis[x] == 1)
+            ++x;
+        if (x == 2)
+            return CONV_FFT_NOT_SUPPORTED; /* as cf_tile_configure said */
+        if (count > 0 && cf_dtype_bytes(problem->transform.spectrum.dtype) == 2)
+            return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                           "planes of this basis take three kernels; of 16-bit spectra there are two at most");
+        split(&left, x, &inner, &outer);
+        CF_FORWARD(configure(&outer, facts, &found[count]));
+        ++count;
+        left = inner;
+    }
+    /* Found from the outermost on. */
+    r.count = count + 1;
+    for (int i = 0; i <= count; ++i)
+        r.pass[i] = found[count - i];
+    int64_t most = 1;
+    for (int i = 0; i < count; ++i) {
+        const cf_tile_problem *p = &r.pass[i].tile[0].problem;
+        const int64_t *basis = p->fft.transform.spectrum.basis;
+        r.between[i] =
+            p->rows * p->fft.transform.spectrum.columns * basis[0] * basis[1] * last_bins(&p->fft) * complex_bytes(p);
+        most = cf_max(most, r.between[i]);
+    }
+    r.chunk = count > 0 ? cf_max(1, CHUNK * cf_min(facts->l2_bytes, INT32_MAX) / most) : INT64_MAX;
+    *passes = r;
+    return CONV_FFT_SUCCESS;
+}
+
+/* Of planes as small as these a thread has few registers in either kernel, and a launch takes as long as its work. */
+static bool is_short(const cf_fft_pass *pass) {
+    const int64_t *basis = pass->tile[0].problem.fft.transform.spectrum.basis;
+    return basis[1] > 1 && basis[0] * basis[1] * basis[2] <= SHORT_POINTS;
+}
+
+/* Threads for blocks of both: matrix products want a power of two. */
+static int threads_of(const cf_fft_pass *const pass[2]) {
+    const int most = (int)cf_max(pass[0]->tile[0].threads, pass[1]->tile[0].threads);
+    int threads = 32;
+    while (threads < most)
+        threads *= 2;
+    return threads;
+}
+
+static bool is_dense(const cf_fft_pass *pass) { return pass->tile[0].slabs > 0; }
+
+bool cf_fft_can_pair(const cf_fft_pass *const pass[2]) {
+    if (pass[0]->matrix != pass[1]->matrix || is_dense(pass[0]) != is_dense(pass[1]))
+        return is_short(pass[0]) && is_short(pass[1]) && threads_of(pass) <= MOST_THREADS;
+    return !pass[0]->matrix || pass[0]->tile[0].threads == pass[1]->tile[0].threads;
+}
+
+void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_gpu_facts *facts,
+                       cf_tile_config pair[2]) {
+    for (int i = 0; i < 2; ++i)
+        pair[i] = pass[i]->tile[variant];
+    if (is_dense(pass[0]) || is_dense(pass[1])) {
+        const int dense = is_dense(pass[1]);
+        if (!is_dense(pass[1 - dense])) /* any number of warps will do */
+            cf_dense_configure(&pair[dense], pair[1 - dense].threads, facts);
+        pair[0].blocks = pair[1].blocks = (int)cf_min(pair[0].blocks, pair[1].blocks);
+        return;
+    }
+    if (pass[0]->matrix != pass[1]->matrix)
+        pair[0].threads = threads_of(pass);
+    if (!pass[0]->matrix || !pass[1]->matrix)
+        cf_tile_pair(pair, facts);
+}
+
+void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_tile_config pair[2], cf_text *text) {
+    static const char *const name[2] = {"First", "Second"};
+    const char *kernel[2];
+    for (int i = 0; i < 2; ++i) {
+        kernel[i] = is_dense(pass[i]) ? "dense" : pass[i]->matrix ? "matrix" : "tile";
+        if (pass[i]->matrix)
+            cf_matrix_emit_config(&pair[i], name[i], text);
+        else
+            cf_tile_emit_config(&pair[i], name[i], text);
+    }
+    cf_text_add(text,
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall first, const TileCall "
+                "second) {" CF_KERNEL_WAITS
+                "    if (int(blockIdx.x) < second.first_block)\n        %s_forward<First>(first);\n"
+                "    else\n        %s_forward<Second>(second);\n}\n",
+                pair[0].threads, pair[0].blocks, kernel[0], kernel[1]);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fbfft/plan/plan.h"
+
+#include "cuda/driver/pointer_check.h"
+
+#include <stdlib.h>
+
+static conv_fft_status create(cf_gpu *gpu, fbfft_plan *plan) {
+    CF_FORWARD(cf_gpu_transform_create(gpu, &plan->problem, &plan->gpu));
+    const conv_fft_status status = cf_gpu_transforms_build(gpu, &plan->gpu, 1, NULL, 0, false);
+    if (status != CONV_FFT_SUCCESS) {
+        cf_gpu_transform_destroy(plan->gpu);
+        return status;
+    }
+    cf_text text = {plan->description, sizeof plan->description, 0};
+    cf_gpu_transform_describe(plan->gpu, &text);
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status create_half(cf_gpu *gpu, fbfft_plan *plan) {
+    CF_FORWARD(cf_half_plan_create(gpu, &plan->problem, &plan->half));
+    cf_text text = {plan->description, sizeof plan->description, 0};
+    for (int i = 0; i < plan->half->config.count; ++i) {
+        cf_text_add(&text, "%s", i ? "\n" : "");
+        cf_half_describe(&plan->half->config.pass[i], &text);
+        cf_text_add(&text, "; registers %d", plan->half->kernel[i]->registers);
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fft_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, fbfft_plan **result) {
+    fbfft_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return cf_fail_memory(sizeof *plan, "a plan");
+    plan->problem = *problem;
+    const conv_fft_status status = problem->half ? create_half(gpu, plan) : create(gpu, plan);
+    if (status != CONV_FFT_SUCCESS)
+        free(plan);
+    else
+        *result = plan;
+    return status;
+}
+
+void cf_fft_plan_destroy(fbfft_plan *plan) {
+    if (!plan)
+        return;
+    if (plan->problem.half)
+        cf_half_plan_destroy(plan->half);
+    else
+        cf_gpu_transform_destroy(plan->gpu);
+    free(plan);
+}
+
+/* Channels are more entries. */
+static int64_t planes_of(const fbfft_plan *plan, int64_t batch) {
+    return batch * plan->problem.transform.spectrum.channels;
+}
+
+size_t cf_fft_plan_workspace(const fbfft_plan *plan, int64_t batch) {
+    return plan->problem.half ? cf_half_plan_workspace(plan->half, planes_of(plan, batch))
+                              : cf_gpu_transform_scratch(plan->gpu, batch);
+}
+
+conv_fft_status cf_fft_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch, void *workspace,
+                               struct CUstream_st *stream) {
+    const cf_transform_desc *t = &plan->problem.transform;
+    if (plan->problem.half)
+        return cf_half_plan_run(plan->half, in, out, planes_of(plan, batch), workspace, stream);
+    const cf_gpu_transform_call call = {.signal = t->inverse ? out : in,
+                                        .spectrum = t->inverse ? in : out,
+                                        .rows = batch,
+                                        .unit = plan->problem.layout.frequency_major ? batch * t->spectrum.columns : 1,
+                                        .groups = 1,
+                                        .scratch = workspace};
+    const cf_gpu_argument arguments[] = {
+        {"in", in, 1}, {"out", out, 1}, {"workspace", workspace, cf_fft_plan_workspace(plan, batch)}};
+    CF_FORWARD(cf_gpu_check_arguments(plan->gpu->kernel[0][0]->gpu, arguments, 3, stream));
+    return cf_gpu_transform_run(plan->gpu, &call, stream);
+}

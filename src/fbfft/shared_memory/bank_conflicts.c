@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which banks of shared memory the threads of tile.cuh meet in: its tasks, counted as the kernels count them. */
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "fbfft/shared_memory/config.h"
+
+#include <string.h>
+
+/* Order and Step of in_place_order.cuh. */
+typedef struct order {
+    int radix[3], steps, n, m, cp, mp, size;
+} order;
+typedef struct step {
+    int radix, tasks, stride;
+} step;
+
+static order order_of(const int r[3], bool pad) {
+    order o = {.radix = {r[0], r[1], r[2]}, .steps = 1 + (r[1] * r[2] > 1) + (r[2] > 1), .m = r[1] * r[2]};
+    o.n = r[0] * o.m;
+    o.cp = pad && r[2] > 1 ? r[2] | 1 : r[2];
+    o.mp = pad && o.m > 1 ? (r[1] * o.cp) | 1 : r[1] * o.cp;
+    o.size = r[0] * o.mp;
+    return o;
+}
+static int frequency_place(const order *o, int k) {
+    return k % o->radix[0] * o->mp + k / o->radix[0] % o->radix[1] * o->cp + k / (o->radix[0] * o->radix[1]);
+}
+static step step_of(const order *o, int i) {
+    return (step){o->radix[i], o->n / o->radix[i], i == 0 ? o->mp : i == 1 ? o->cp : 1};
+}
+static int start_of(const order *o, int i, int t) {
+    const int b = o->radix[1], c = o->radix[2];
+    return i == 0 ? t / c * o->cp + t % c : i == 1 ? t / c * o->mp + t % c : t / b * o->mp + t % b * o->cp;
+}
+
+/* What tasks and places are worked out from. */
+typedef struct plane_shape {
+    const cf_tile_config *c;
+    order o[3];
+    int depth, rows, columns, mirror_of_0; /* lines with data; columns; where the mirror image of column 0 stands */
+    bool pairs, rides;
+} plane_shape;
+
+static int data_of(const cf_tile_config *c, int x) {
+    const cf_axis_window *a = &c->problem.fft.transform.window.axis[x];
+    return c->problem.sliced[x] ? 1 : (int)cf_max(1, (a->count - 1) * a->spread + 1);
+}
+
+static plane_shape shape_of(const cf_tile_config *c) {
+    plane_shape s = {.c = c, .pairs = c->kind == CF_TILE_PAIRS};
+    for (int x = 0; x < 3; ++x)
+        s.o[x] = order_of(c->radix[x], x == 2);
+    const int n = s.o[2].n;
+    s.rides = s.pairs && c->rides && n % 2 == 0;
+    s.depth = data_of(c, 0);
+    s.rows = s.pairs ? (data_of(c, 1) + 1) / 2 : data_of(c, 1);
+    s.columns = s.pairs ? n / 2 + 1 - s.rides : n;
+    return s;
+}
+
+/* Where a lane is: so many pitches, planes and numbers from where the block's memory begins. */
+typedef struct lane_place {
+    int pitches, planes, numbers;
+} lane_place;
+
+/* Lines of a plane of axes 1 and 2. */
+static int slab_of(const plane_shape *s) { return s->pairs ? (s->o[1].n + 1) / 2 : s->o[1].n; }
+
+/* Row position s1 of column k. */
+static lane_place row_place(const plane_shape *s, int s1, int k) {
+    const order *o = &s->o[2];
+    const int f = frequency_place(o, k);
+    if (!s->pairs)
+        return (lane_place){.pitches = s1, .numbers = f};
+    int m = f;
+    if (s1 % 2) {
+        const bool own = k == 0 || (!s->rides && 2 * k == o->n);
+        m = !own       ? frequency_place(o, k == 0 ? 0 : o->n - k)
+            : s->rides ? frequency_place(o, o->n / 2)
+                       : o->size + (k > 0);
+    }
+    return (lane_place){.pitches = s1 / 2, .numbers = m};
+}
+
+/* Of the first step of columns that part rows a thread does two tasks at a time. */
+static bool two_at_a_time(const plane_shape *s, int x, int i) {
+    return x == 1 && s->pairs && i == 0 && s->o[1].steps > 1 && s->o[1].m % 2 == 0;
+}
+
+/* Tasks of step i along axis x. */
+static int tasks_of(const plane_shape *s, int x, int i) {
+    const int planes = s->c->planes, tasks = step_of(&s->o[x], i).tasks;
+    if (x == 2)
+        return planes * s->depth * s->rows * tasks;
+    return planes * s->columns * (x == 1 ? s->depth : s->o[1].n) * (tasks / (two_at_a_time(s, x, i) ? 2 : 1));
+}
+
+/* Register r of task n of that step. */
+static lane_place place_of(const plane_shape *s, int x, int i, int n, int r) {
+    const order *o = &s->o[x];
+    const step st = step_of(o, i);
+    if (x == 2) {
+        const int lines = s->c->planes * s->depth * s->rows;
+        const int line = lines >= 16 ? n % lines : n / st.tasks, t = lines >= 16 ? n / lines : n % st.tasks;
+        return (lane_place){line / s->rows % s->depth * slab_of(s) + line % s->rows, line / (s->depth * s->rows),
+                            start_of(o, i, t) + r * st.stride};
+    }
+    const bool two = two_at_a_time(s, x, i);
+    const int others = x == 1 ? s->depth : s->o[1].n, tasks = st.tasks / (two ? 2 : 1);
+    const int k = n % s->columns, other = n / s->columns % others, t = n / (s->columns * others) % tasks;
+    const int at = two ? 2 * t + r % 2 : start_of(o, i, t) + r * st.stride;
+    lane_place place = row_place(s, x == 1 ? at : frequency_place(&s->o[1], other), k);
+    place.pitches += (x == 1 ? other : at) * slab_of(s);
+    place.planes = n / (s->columns * others * tasks);
+    return place;
+}
+
+/* The first warps of a step, and two of its registers. */
+static void add_accesses(const plane_shape *s, int x, int i, cf_tile_accesses *a) {
+    const int tasks = tasks_of(s, x, i);
+    for (int first = 0; first < tasks && first < 32 * CF_TILE_WARPS; first += 32)
+        for (int r = 0; r < 2; ++r, ++a->count) {
+            a->lanes[a->count] = (int)cf_min(32, tasks - first);
+            for (int lane = 0; lane < a->lanes[a->count]; ++lane) {
+                const lane_place place = place_of(s, x, i, first + lane, r);
+                a->pitches[a->count][lane] = place.pitches;
+                a->planes[a->count][lane] = place.planes;
+                a->numbers[a->count][lane] = place.numbers;
+            }
+        }
+}
+
+void cf_tile_find_accesses(const cf_tile_config *c, cf_tile_accesses *a) {
+    const plane_shape s = shape_of(c);
+    a->together = c->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64 ? 8 : 16;
+    a->count = a->steps = 0;
+    for (int x = 0; x < 3; ++x)
+        for (int i = 0; i < s.o[x].steps && s.o[x].n > 1; ++i) {
+            if (x == 2 && c->staged) /* quads, which their own rule serves */
+                continue;
+            add_accesses(&s, x, i, a);
+            a->end[a->steps] = a->count;
+            a->points[a->steps++] =
+                (double)(x == 2 ? s.depth * s.rows : s.columns * (x == 1 ? s.depth : s.o[1].n)) * s.o[x].n;
+        }
+}
+
+/* Of lanes that are served together: the most places in one bank. */
+static int most_in_a_bank(const int *place, int lanes, int banks) {
+    int seen[16][16], count[16] = {0}, most = 0;
+    for (int lane = 0; lane < lanes; ++lane) {
+        const int bank = place[lane] & (banks - 1);
+        int j = 0;
+        while (j < count[bank] && seen[bank][j] != place[lane])
+            ++j;
+        seen[bank][j] = place[lane];
+        count[bank] += j == count[bank];
+        most = count[bank] > most ? count[bank] : most;
+    }
+    return most;
+}
+
+double cf_tile_wavefronts(const cf_tile_accesses *a, int64_t pitch, int64_t plane) {
+    double total = 0.0, least = 0.0;
+    for (int s = 0, i = 0; s < a->steps; ++s) {
+        int found = 0, needed = 0;
+        for (; i < a->end[s]; ++i) {
+            int place[32];
+            for (int lane = 0; lane < a->lanes[i]; ++lane)
+                place[lane] = a->pitches[i][lane] * (int)pitch + a->planes[i][lane] * (int)plane + a->numbers[i][lane];
+            for (int first = 0; first < a->lanes[i]; first += a->together, ++needed)
+                found += most_in_a_bank(place + first, (int)cf_min(a->together, a->lanes[i] - first), a->together);
+        }
+        total += (double)found / (double)needed * a->points[s];
+        least += a->points[s];
+    }
+    return least > 0.0 ? total / least : 1.0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The constants of a kernel of tile.cuh as the compiler reads them, and the same for people. */
+#include "core/arith.h"
+#include "cuda/jit/nvrtc.h"
+#include "fbfft/shared_memory/config.h"
+
+static const char *word(bool value) { return value ? "true" : "false"; }
+
+static void emit_axis(const cf_axis_window *a, bool sliced, cf_text *t) {
+    static const char *const modes[] = {"ZEROS", "CIRCULAR", "REFLECT", "REPLICATE"};
+    const int64_t count = sliced && a->count > 0 ? 1 : a->count, slices = sliced ? cf_max(a->count, 1) : 1;
+    cf_text_add(t, "    {%lld, %lld, %lld, %lld, %lld, %lld,", (long long)(sliced ? 0 : a->first), (long long)a->spread,
+                (long long)count, (long long)a->origin, (long long)a->step, (long long)slices);
+    cf_text_add(t, " %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %s, %s},\n", (long long)a->tiles,
+                (long long)a->tile_step, (long long)a->shifts, (long long)a->shift_step, (long long)a->phases,
+                (long long)a->phase_step, (long long)a->lower, (long long)a->upper, (long long)a->size, modes[a->mode],
+                word(cf_tile_checked(a)));
+}
+
+/* Distance between the first and the last element of a plane. */
+static int64_t plane_span(const cf_fft_problem *p) {
+    int64_t span = 0;
+    for (int x = 0; x < 3; ++x)
+        span += (p->transform.window.axis[x].size - 1) * p->transform.tensor.axis_stride[x];
+    return span;
+}
+
+void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) {
+    static const char *const kinds[] = {"PAIRS", "HALVES", "SINGLE", "COMPLEX"};
+    static const char *const orders[] = {"BY_PLANE", "BY_COLUMN", "BY_ROW"};
+    static const char *const storages[] = {"plain", "fp16", "bf16", "plain"};
+    static const char *const bins[] = {"plain_bins", "fp16_numbers", "bf16_bins", "plain_bins"}, *const scaled[] = {
+                                                                                                     "scaled_bins",
+                                                                                                     "fp16_bins"};
+    const cf_transform_desc *d = &c->problem.fft.transform;
+    const int64_t *stride = c->problem.fft.layout.axis_stride;
+    cf_text_add(t, "struct %s {\ntypedef %s Storage;\ntypedef %s Bins;\ntypedef %s Offset;\n", name,
+                storages[d->tensor.dtype], c->problem.scaled ? scaled[d->spectrum.dtype] : bins[d->spectrum.dtype],
+                plane_span(&c->problem.fft) < INT32_MAX ? "int" : "long long");
+    cf_text_add(t, "static constexpr int KIND = %s, ORDER = %s, P = %d, T = %d, PITCH = %lld, PLANE = %lld;\n",
+                kinds[c->kind], orders[c->order], c->planes, c->threads, (long long)c->pitch, (long long)c->plane);
+    for (int x = 0; x < 3; ++x)
+        cf_text_add(t, "static constexpr int R%d[3] = {%d, %d, %d};\n", x, c->radix[x][0], c->radix[x][1],
+                    c->radix[x][2]);
+    cf_text_add(t, "static constexpr TileAxis AXIS[3] = {\n");
+    for (int x = 0; x < 3; ++x)
+        emit_axis(&d->window.axis[x], c->problem.sliced[x], t);
+    cf_text_add(t, "};\nstatic constexpr long long AXIS_STRIDE[3] = {%lld, %lld, %lld}, CHANNEL_STRIDE = %lld;\n",
+                (long long)d->tensor.axis_stride[0], (long long)d->tensor.axis_stride[1],
+                (long long)d->tensor.axis_stride[2], (long long)d->tensor.channel_stride);
+    cf_text_add(t, "static constexpr long long BIN_STRIDE[3] = {%lld, %lld, %lld}, CHANNELS = %lld;\n",
+                (long long)stride[0], (long long)stride[1], (long long)stride[2], (long long)d->spectrum.channels);
+    cf_text_add(t,
+                "static constexpr bool DIRECT = %s, STAGED = %s;\nstatic constexpr int WIDE = %d, EARLY = %d;\n"
+                "static constexpr bool UNIT = %s, SCALED = %s, PLANES_TOUCH = %s, RIDES = %s, FINDS = %s;\n};\n",
+                word(c->direct), word(c->staged), c->wide, c->early, word(!c->problem.fft.layout.frequency_major),
+                word(!d->inverse && d->scale != 1.0), word(c->planes_touch), word(c->rides), word(c->finds_scales));
+    cf_text_add(t, "static_assert(Tile<%s>::SHARED == %lld, \"the planner counts otherwise\");\n", name,
+                (long long)c->shared);
+}
+
+void cf_tile_emit(const cf_tile_config *c, cf_text *t) {
+    cf_tile_emit_config(c, "Config", t);
+    cf_text_add(t,
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {" CF_KERNEL_WAITS
+                "%s    "
+                "tile_%s<Config>(call);\n}\n",
+                c->threads, c->blocks, c->problem.fft.leads ? CF_KERNEL_LEADS : "",
+                c->problem.fft.transform.inverse ? "inverse" : "forward");
+}
+
+static void describe_radices(const int r[3], cf_text *t) {
+    cf_text_add(t, "%d", r[0]);
+    for (int i = 1; i < 3 && r[i] > 1; ++i)
+        cf_text_add(t, "*%d", r[i]);
+}
+
+void cf_tile_describe(const cf_tile_config *c, cf_text *t) {
+    static const char *const kinds[] = {"real, rows in pairs", "real, halved", "real", "complex"};
+    cf_text_add(t, "%s transform, %s, radices ", c->problem.fft.transform.inverse ? "inverse" : "forward",
+                kinds[c->kind]);
+    for (int x = 0; x < 3; ++x) {
+        describe_radices(c->radix[x], t);
+        cf_text_add(t, x < 2 ? " x " : ", ");
+    }
+    cf_text_add(t, "planes per block %d, threads %d, shared memory %lld bytes%s", c->planes, c->threads,
+                (long long)c->shared, c->direct ? ", spectrum through registers" : "");
+    if (c->wide > 1)
+        cf_text_add(t, ", rows by %d", c->wide);
+}

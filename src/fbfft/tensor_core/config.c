@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fbfft/tensor_core/config.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "cuda/jit/nvrtc.h"
+#include "fbfft/tensor_core/dft_matrix.h"
+
+enum {
+    SHORT = 128, /* points of lines that are rows alone */
+    SHORT_WARPS = 4,
+    PLANES = 8,         /* of an octet */
+    TABLE = 32,         /* bytes, of a plane: where it is */
+    WARPS = 64,         /* bytes, for what the warps of tile.cuh find */
+    PARTS = 16,         /* of an octet, whose largest magnitudes are found: words */
+    PARTS_ABREAST = 128 /* where planes touch */
+};
+
+static bool is_line(const cf_transform_desc *t) { return t->spectrum.basis[0] * t->spectrum.basis[1] == 1; }
+
+static bool is_short(const cf_transform_desc *t) { return is_line(t) && t->spectrum.basis[2] <= SHORT; }
+
+/* Rows of a plane, or N1 of a line: matrix_split(). */
+static int64_t rows_of(const cf_transform_desc *t) {
+    const int64_t points = t->spectrum.basis[2];
+    return !is_line(t) ? t->spectrum.basis[1] : points >= 2048 ? 64 : points >= 512 ? 32 : 16;
+}
+
+/* Of an octet: its part of Matrix::SHARED_FORWARD or SHARED_INVERSE. */
+static int64_t octet_bytes(const cf_tile_config *tile) {
+    const cf_transform_desc *t = &tile->problem.fft.transform;
+    if (is_short(t)) { /* Matrix::ROW */
+        const int64_t bytes = (int64_t)cf_dtype_bytes(t->tensor.dtype), row = bytes * t->spectrum.basis[2];
+        const bool through = !tile->planes_touch && tile->wide * bytes < 8;
+        return PLANES * (TABLE + (through ? row + (row % 128 ? 0 : 64) : 0));
+    }
+    const int64_t rows = rows_of(t), columns = t->spectrum.basis[1] * t->spectrum.basis[2] / rows;
+    const cf_axis_window *w = &t->window.axis[1];
+    const int64_t tiles = is_line(t) ? rows / 16 : (w->first + (w->count - 1) * w->spread) / 16 - w->first / 16 + 1;
+    const int64_t apart = is_line(t) && t->tensor.dtype == CONV_FFT_FP32 ? 4 : 8;
+    const int64_t words =
+        !t->inverse ? rows / 16 * (columns / 2 + 1) * (PLANES * 16 + 8) + (tile->planes_touch ? PARTS_ABREAST : PARTS)
+        : tile->planes_touch ? columns / 2 * (PLANES * 16 * tiles + 8)
+                             : PLANES * (columns / 2 * (16 * tiles + apart) + 4);
+    return PLANES * TABLE + 4 * words;
+}
+
+/* Forward, of a window as small as a layer's weights, where the steps of tile.cuh leave out most of the work, and round less; or one product. */
+static bool is_small(const cf_transform_desc *t) {
+    const cf_axis_window *w = t->window.axis;
+    const int64_t *n = t->spectrum.basis;
+    return !t->inverse && 4 * w[0].count * w[1].count * w[2].count <= n[0] * n[1] * n[2];
+}
+
+/* On an H200 layers with 16 x 16 points take as long as with the kernels of tile.cuh where planes do not touch, and up to 28 % less where they do. */
+bool cf_matrix_takes_plane(const int64_t n[3], bool touching) {
+    const bool large = (n[1] == 32 || n[1] == 64) && (n[2] == 32 || n[2] == 64);
+    return n[0] == 1 && (large || (touching && n[1] == 16 && n[2] == 16));
+}
+bool cf_matrix_takes_line(const int64_t n[3], bool touching) {
+    return n[0] == 1 && n[1] == 1 && n[2] >= 16 && n[2] <= (touching ? SHORT : 4096) && (n[2] & (n[2] - 1)) == 0;
+}
+
+bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
+    const cf_transform_desc *t = &tile->problem.fft.transform;
+    if (is_small(t))
+        return cf_dense_suits(tile, facts);
+    const bool halves = t->spectrum.dtype == CONV_FFT_FP16 || t->spectrum.dtype == CONV_FFT_BF16,
+               plane = cf_matrix_takes_plane(t->spectrum.basis, tile->planes_touch),
+               line = tile->kind == CF_TILE_HALVES && cf_matrix_takes_line(t->spectrum.basis, tile->planes_touch);
+    /* FP32 planes have FP16 spectra: those have scales, and as many bits as TF32. */
+    const bool types = t->tensor.dtype == t->spectrum.dtype ||
+                       (t->tensor.dtype == CONV_FFT_FP32 && t->spectrum.dtype == CONV_FFT_FP16);
+    /* They count lines in 32 bits. */
+    const bool few = !is_short(t) || t->spectrum.rows * t->spectrum.columns < (int64_t)1 << 30;
+    bool data = true;
+    for (int x = 0; x < 3; ++x)
+        data = data && t->window.axis[x].count > 0 && !tile->problem.sliced[x];
+    return halves && types && data && few && tile->problem.fft.layout.frequency_major &&
+           (line || (tile->kind == CF_TILE_PAIRS && plane)) &&
+           (!tile->planes_touch || t->spectrum.channels % PLANES == 0) && (t->inverse || t->scale == 1.0) &&
+           facts->compute_major >= 8 && octet_bytes(tile) <= facts->shared_per_block;
+}
+
+/* Two of 16-bit planes that touch, where two blocks of one would share a multiprocessor: so they read and write whole sectors. Of lines of 256 and 512 points, whose
+ * blocks would spend most of their time finding out where these are, several. */
+static int octets_of(const cf_tile_config *tile, const cf_gpu_facts *facts) {
+    const cf_transform_desc *t = &tile->problem.fft.transform;
+    const int64_t *basis = t->spectrum.basis;
+    if (is_short(t)) /* what a warp has registers for */
+        return SHORT_WARPS * (basis[2] == SHORT && t->tensor.dtype == CONV_FFT_FP32 ? 2 : 4);
+    if (is_line(t))
+        return basis[2] == 256 ? 4 : basis[2] == 512 ? 2 : 1;
+    return tile->planes_touch && t->tensor.dtype != CONV_FFT_FP32 && t->spectrum.channels % (2 * PLANES) == 0 &&
+                   basis[1] == basis[2] && 2 * octet_bytes(tile) <= facts->shared_per_block
+               ? 2
+               : 1;
+}
+
+/* Numbers of a row, or planes that touch, which a lane reads or writes at once. */
+static int widest(const cf_tile_config *tile) {
+    const cf_transform_desc *t = &tile->problem.fft.transform;
+    const bool floats = t->tensor.dtype == CONV_FFT_FP32;
+    if (is_line(t) && !is_short(t)) { /* forward, N1 / 16 neighbours; inverse, 2 EACH, of FP32 in two pieces */
+        const int rows = (int)rows_of(t), each = rows == 16 ? 2 : 4;
+        int wide = !t->inverse ? rows / 16 : floats ? each : 2 * each;
+        while (wide > 1 && !cf_tile_has_pieces(tile, wide))
+            wide /= 2;
+        return wide;
+    }
+    if (!tile->planes_touch)
+        return !floats && t->spectrum.basis[2] > 16 && cf_tile_has_pieces(tile, 8) ? 8
+               : cf_tile_has_pieces(tile, 4)                                       ? 4
+               : cf_tile_has_pieces(tile, 2)                                       ? 2
+                                                                                   : 1;
+    int wide = !t->inverse ? 2 : is_short(t) ? floats ? 2 : 4 : tile->planes / 4;
+    while (t->tensor.sample_stride % wide || t->tensor.group_stride % wide)
+        wide /= 2;
+    for (int x = 0; x < 3; ++x)
+        while (t->window.axis[x].size > 1 && t->tensor.axis_stride[x] % wide)
+            wide /= 2;
+    return wide;
+}
+
+/* That have the registers of short lines' octets without spills. */
+static int short_blocks(const cf_transform_desc *t) {
+    const bool floats = t->tensor.dtype == CONV_FFT_FP32;
+    switch (t->spectrum.basis[2]) {
+    case SHORT:
+        return t->inverse && !floats ? 3 : 4;
+    case 64:
+        return t->inverse || floats ? 4 : 6;
+    case 32:
+        return t->inverse ? 6 : 8;
+    default:
+        return 8;
+    }
+}
+
+/* Blocks and threads that are fastest on an H200. */
+void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
+    const cf_transform_desc *t = &tile->problem.fft.transform;
+    const int64_t points = t->spectrum.basis[1] * t->spectrum.basis[2];
+    if (is_small(t)) {
+        cf_dense_configure(tile, 0, facts);
+        return;
+    }
+    const int octets = octets_of(tile, facts);
+    tile->planes = octets * PLANES;
+    tile->finds_scales = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % PLANES == 0;
+    if (is_short(t)) {
+        tile->threads = 32 * SHORT_WARPS;
+        tile->blocks = short_blocks(t);
+    } else if (is_line(t)) {
+        tile->threads = points == 256 || points == 4096 ? 256 : 128;
+        tile->blocks = points == 256 ? 4 : points <= 1024 ? 6 : points == 2048 ? 4 : 2;
+    } else {
+        tile->threads = octets * (points <= 256 ? 64 : points <= 1024 ? 128 : 256);
+        tile->blocks = (points <= 256 ? 16 : points <= 1024 ? 4 : t->spectrum.basis[1] == 32 ? 3 : 2) / octets;
+    }
+    tile->wide = widest(tile);
+    tile->shared = octets * octet_bytes(tile);
+    if (is_short(t)) /* where they go through shared memory */
+        tile->blocks = (int)cf_min(tile->blocks, facts->shared_per_multiprocessor /
+                                                     (tile->shared + facts->shared_reserved_per_block));
+}
+
+cf_tile_config cf_matrix_unaligned(const cf_tile_config *tile) {
+    cf_tile_config c = cf_tile_unaligned(tile);
+    if (!c.slabs)
+        c.shared = c.planes / PLANES * octet_bytes(&c);
+    return c;
+}
+
+void cf_matrix_emit_config(const cf_tile_config *tile, const char *name, cf_text *t) {
+    const cf_transform_desc *d = &tile->problem.fft.transform;
+    cf_tile_config plan = *tile;
+    /* What the kernels of tile.cuh would take. */
+    plan.shared = tile->planes * (TABLE + tile->plane * 8) + (cf_spectrum_is_scaled(d->spectrum.dtype) ? WARPS : 0);
+    cf_tile_emit_config(&plan, name, t);
+    cf_text_add(t, "static_assert(%s<%s>::SHARED%s == %lld, \"the planner counts otherwise\");\n",
+                tile->slabs ? "Dense" : "Matrix", name,
+                tile->slabs  ? ""
+                : d->inverse ? "_INVERSE"
+                             : "_FORWARD",
+                (long long)tile->shared);
+    if (tile->slabs)
+        cf_text_add(t, "static_assert(Dense<%s>::SLABS == %d, \"the planner counts otherwise\");\n", name, tile->slabs);
+}
+
+void cf_matrix_emit(const cf_tile_config *tile, cf_text *t) {
+    cf_matrix_emit_config(tile, "Config", t);
+    if (tile->slabs) {
+        cf_dense_emit(tile, t);
+        return;
+    }
+    cf_text_add(t,
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {" CF_KERNEL_WAITS
+                "    matrix_%s<Config>(call);\n}\n",
+                tile->threads, tile->blocks, tile->problem.fft.transform.inverse ? "inverse" : "forward");
+}
+
+void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {
+    if (tile->slabs) {
+        cf_dense_describe(tile, t);
+        return;
+    }
+    cf_text_add(t,
+                "%s transform, real, by matrix products, planes per block %d, threads %d, shared memory %lld bytes, "
+                "%s by %d",
+                tile->problem.fft.transform.inverse ? "inverse" : "forward", tile->planes, tile->threads,
+                (long long)tile->shared, tile->planes_touch ? "planes" : "rows", tile->wide);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transforms of complex numbers in FP16, two halves in a word, by matrix products on tensor cores.
+ *
+ * A warp works on units of 256 words: 16 slots x 16 columns, lane = 4 g + t. Slots are multiplied by the 16 x 16 complex matrix of
+ * a transform, which is the left operand; so slots stand in (t, i), i < 4, where products read them, and results in (g, m), m < 2.
+ * The columns of a result, (t, e, j), are where the next product reads its slots: two steps follow one another in registers, and
+ * what stands between them is known to each thread. Radices below 16 are matrices of blocks: 16 / r transforms side by side.
+ */
+#pragma once
+
+#include "fbfft/common/mma.cuh"
+#include "fbfft/common/register_dft.cuh"
+
+CF_DEVICE unsigned half_pack(cplx v) { return pack_halves(v.x, v.y); }
+
+/* half_copy_async(): four words from memory to shared memory, or zeros; they are there after half_wait_async() and a barrier. LINE: the
+ * rest of their 128 bytes comes to the cache too, as other blocks want it soon. */
+#ifdef CF_SIMT
+CF_DEVICE float half_cos(float angle) { return std::cos(angle); }
+CF_DEVICE float half_sin(float angle) { return std::sin(angle); }
+template <bool> CF_DEVICE void half_copy_async(smem<uint4> to, const uint4 *from, bool inside) {
+    *to = inside ? __ldg(from) : uint4{0, 0, 0, 0};
+}
+CF_DEVICE void half_wait_async() {}
+CF_DEVICE int half_hide(int v) { return v; }
+#else
+CF_DEVICE float half_cos(float angle) {
+    float c;
+    asm("cos.approx.f32 %0, %1;" : "=f"(c) : "f"(angle));
+    return c;
+}
+CF_DEVICE float half_sin(float angle) {
+    float s;
+    asm("sin.approx.f32 %0, %1;" : "=f"(s) : "f"(angle));
+    return s;
+}
+template <bool LINE> CF_DEVICE void half_copy_async(smem<uint4> to, const uint4 *from, bool inside) {
+    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+    const int wanted = inside ? 16 : 0;
+    if constexpr (LINE)
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(wanted)
+                     : "memory");
+    else
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(wanted) : "memory");
+}
+CF_DEVICE void half_wait_async() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+/* v, which the compiler takes for a new number each time: what a loop makes of it is not kept from one turn to the next. */
+CF_DEVICE int half_hide(int v) {
+    asm volatile("" : "+r"(v));
+    return v;
+}
+#endif
+
+__host__ __device__ constexpr int half_log(int n) { return n <= 1 ? 0 : 1 + half_log(n / 2); }
+
+/* factor exp(-+2 pi i turn / 2^32). Angles have 23 bits: in -pi..pi that is nearer than the hardware's sines are. */
+template <bool INVERSE> CF_DEVICE cplx half_root(unsigned turn, float factor) {
+    constexpr float circle = INVERSE ? 6.28318531f : -6.28318531f;
+    const float angle = __uint_as_float((turn >> 9) ^ 0x3fc00000u) * circle - 1.5f * circle;
+    return {factor * half_cos(angle), factor * half_sin(angle)};
+}
+
+template <bool INVERSE> CF_DEVICE cplx half_turned(cplx w) { return INVERSE ? conj(w) : w; }
+
+/* Four bits in another order: bit i of a value goes to bit P >> 4 i & 15. */
+template <int P> __host__ __device__ constexpr int half_order(int v) {
+    return (v & 1) << (P & 15) | (v >> 1 & 1) << (P >> 4 & 15) | (v >> 2 & 1) << (P >> 8 & 15) |
+           (v >> 3 & 1) << (P >> 12 & 15);
+}
+
+/* ------------------------------------------------------------------------------------------------- steps in registers */
+
+/* Where slots and columns stand: slot(t, i) is number half_order<IN>(t + 4 i), a column in (g, j) that of t = g / 2 and
+ * i = 2 (g % 2) + j; the results of (g, m) are numbers half_order<OUT>(g + 8 m). */
+template <int IN> __host__ __device__ constexpr int half_slot(int t, int i) {
+    return half_order<IN>(t | (i & 1) << 3 | (i >> 1) << 2);
+}
+template <int IN> __host__ __device__ constexpr int half_column(int g, int j) {
+    return half_order<IN>(g >> 1 | (g & 1) << 2 | j << 3);
+}
+template <int OUT> __host__ __device__ constexpr int half_result(int g, int m) { return half_order<OUT>(g | m << 3); }
+
+/* The part of a thread in the matrix of 16 / R transforms of R points: slot s holds point s % R of number s / R. */
+template <int R, int IN, int OUT, bool INVERSE> struct HalfMatrix {
+    unsigned word[2][2][4];
+    CF_DEVICE HalfMatrix(int g, int t) {
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int from = half_slot<IN>(t, i), to = half_result<OUT>(g, m);
+                cplx w = half_turned<INVERSE>(cf_roots<16>.w[(from % R) * (to % R) * (16 / R) & 15]);
+                if (from / R != to / R)
+                    w = {0, 0};
+                word[m][i / 2][2 * (i % 2)] = half_pack({w.x, -w.y});
+                word[m][i / 2][2 * (i % 2) + 1] = half_pack({w.y, w.x});
+            }
+    }
+};
+
+/* Of the eight columns of each j: slots in (t, i) become results in (g, m): real and imaginary parts of columns 2 t + e in
+ * sum[m][j][e] and sum[m][j][2 + e]. */
+template <class M> CF_DEVICE void half_step(const M &matrix, const unsigned (&in)[4][2], float (&sum)[2][2][4]) {
+#pragma unroll
+    for (int m = 0; m < 2; ++m)
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                sum[m][j][k] = 0;
+            multiply_halves(sum[m][j], matrix.word[m][0], in[0][j], in[1][j]);
+            multiply_halves(sum[m][j], matrix.word[m][1], in[2][j], in[3][j]);
+        }
+}
+CF_DEVICE cplx half_sum(const float (&sum)[2][2][4], int m, int j, int e) { return {sum[m][j][e], sum[m][j][2 + e]}; }
+
+/* Between the steps of 16 R points, the first over slots a of 16: gain exp(-2 pi i b k / (16 R)), column b + R (others). */
+template <int R, int IN, int OUT, bool INVERSE> struct HalfTwiddles {
+    cplx w[2][2][2];
+    CF_DEVICE HalfTwiddles(int g, int t, float gain) {
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+#pragma unroll
+            for (int e = 0; e < 2; ++e)
+#pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                    const int b = half_column<IN>(2 * t + e, j) % R, k = half_result<OUT>(g, m);
+                    const cplx v = half_turned<INVERSE>(cf_roots<16 * R>.w[b * k]);
+                    w[m][e][j] = {gain * v.x, gain * v.y};
+                }
+    }
+    /* The slots of the second step, whose columns are the results of the first. */
+    CF_DEVICE void apply(const float (&sum)[2][2][4], unsigned (&next)[4][2]) const {
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+#pragma unroll
+            for (int e = 0; e < 2; ++e)
+#pragma unroll
+                for (int j = 0; j < 2; ++j)
+                    next[2 * e + j][m] = half_pack(half_sum(sum, m, j, e) * w[m][e][j]);
+    }
+};

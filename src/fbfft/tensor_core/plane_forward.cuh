@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planes to spectra, as plane.cuh says. */
+#pragma once
+
+#include "fbfft/tensor_core/scales.cuh"
+
+/* The classes of a column's j and j + 1, from their rows in registers to shared memory, times w^jc. */
+template <class K>
+CF_DEVICE void matrix_put(smem<unsigned> to, cplx *v, cplx *w, const cplx (&turn)[2][Matrix<K>::R], int column) {
+    typedef Matrix<K> M;
+    dft<M::R, M::LIVE>(v);
+    dft<M::R, M::LIVE>(w);
+    v[0] = {turn[0][0].x * v[0].x, turn[0][0].x * v[0].y};
+    w[0] = {turn[1][0].x * w[0].x, turn[1][0].x * w[0].y};
+#pragma unroll
+    for (int c = 1; c < M::R; ++c) {
+        v[c] = v[c] * turn[0][c];
+        w[c] = w[c] * turn[1][c];
+    }
+#pragma unroll
+    for (int c = 0; c < M::R; ++c)
+        smem_cast<uint2>(to + (c * M::COLUMNS + column) * M::LINE)[0] =
+            make_uint2(K::Bins::pack(v[c].x, v[c].y), K::Bins::pack(w[c].x, w[c].y));
+}
+
+/* Rows j + 16 r of which a lane has its part of a product's right operand: to the words of columns 2 t and 2 t + 1 of the products. */
+template <class K>
+CF_DEVICE void matrix_rows_through(const MatrixNumbers<K> (&rows)[Matrix<K>::LIVE], const MatrixWords *table,
+                                   const cplx (&turn)[2][Matrix<K>::R], smem<unsigned> to) {
+    typedef Matrix<K> M;
+    const int g = int(threadIdx.x) % 32 / 4;
+#pragma unroll
+    for (int m = 0; m < M::N2 / 16; ++m) {
+        float sum[M::LIVE][4] = {};
+#pragma unroll
+        for (int step = 0; step < M::STEPS; ++step) {
+            if (32 * (step / 2) >= M::G::template hi<2>())
+                continue;
+            const MatrixWords a = matrix_fetch(table, m * M::STEPS + step);
+#pragma unroll
+            for (int r = 0; r < M::LIVE; ++r)
+                multiply_bins<typename K::Bins>(sum[r], a.of, rows[r].of[step / 2][step % 2 * 2],
+                                                rows[r].of[step / 2][step % 2 * 2 + 1]);
+        }
+        const bool first = m == 0 && g == 0;
+        cplx v[M::R], w[M::R], v_last[M::R], w_last[M::R];
+#pragma unroll
+        for (int r = 0; r < M::LIVE; ++r) {
+            v_last[r] = {sum[r][2], 0};
+            w_last[r] = {sum[r][3], 0};
+            v[r] = {sum[r][0], first ? 0.0f : sum[r][2]};
+            w[r] = {sum[r][1], first ? 0.0f : sum[r][3]};
+        }
+        matrix_put<K>(to, v, w, turn, 8 * m + g);
+        if (first)
+            matrix_put<K>(to, v_last, w_last, turn, M::N2 / 2);
+    }
+}
+
+/* FP32 is brought to the end of FP16's range, and its rows' results to where bins do not leave it. */
+template <class K> CF_DEVICE constexpr float matrix_up() { return float(1ll << Matrix<K>::SUM); }
+
+/* A task is half the j of a plane, 8 q + g of the right operand. */
+template <class K>
+CF_DEVICE void matrix_forward_rows(smem<unsigned> y, smem<float> parts, const Places<K> &places, const TileCall &call) {
+    typedef Matrix<K> M;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const MatrixWords *const table = &matrix_rows<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
+#pragma unroll 1
+    for (int task = int(threadIdx.x) / 32; task < 16; task += M::WARPS) {
+        const int p = task / 2, q = task % 2;
+        MatrixRow<K> raw[M::LIVE];
+#pragma unroll
+        for (int r = 0; r < M::LIVE; ++r)
+            matrix_row<K>(raw[r], places, static_cast<const typename K::Storage::bits *>(call.in) + places.signal(p), p,
+                          8 * q + g + 16 * r, t);
+        float whole;
+        if constexpr (K::FINDS) {
+            const float most = largest_of_warp(matrix_largest<K>(raw));
+            whole = matrix_power(Factor<K>::exponent(most));
+            if (lane == 0)
+                parts[task] = most;
+        }
+        if constexpr (!K::FINDS)
+            whole = places.factor(min(p, places.live - 1));
+        const float factor = (K::Storage::PLAIN ? 1 / matrix_up<K>() : whole) / M::GAIN;
+        MatrixNumbers<K> rows[M::LIVE];
+#pragma unroll
+        for (int r = 0; r < M::LIVE; ++r)
+            rows[r] = matrix_numbers<K>(raw[r], matrix_up<K>() * whole);
+        cplx turn[2][M::R];
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+#pragma unroll
+            for (int c = 0; c < M::R; ++c) {
+                const cplx w = cf_roots<M::N1>.w[c * (8 * q + 2 * t + i)];
+                turn[i][c] = {factor * w.x, factor * w.y};
+            }
+        matrix_rows_through<K>(rows, table, turn, y + (p * 16 + 8 * q + 2 * t));
+    }
+}
+
+/* Planes that touch: a task is one j of all planes, g of the right operand. */
+template <class K>
+CF_DEVICE void matrix_forward_spot(const MatrixRow<K> (&raw)[Matrix<K>::LIVE], int j, const MatrixWords *table,
+                                   smem<unsigned> y, smem<float> parts) {
+    typedef Matrix<K> M;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    float whole = 1; /* of plane g; factor: of planes 2 t and 2 t + 1 */
+    float factor[2] = {1, 1};
+    if constexpr (K::FINDS) {
+        float most = matrix_largest<K>(raw);
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
+        whole = matrix_power(Factor<K>::exponent(most));
+        if (t == 0)
+            parts[8 * j + g] = most;
+        if constexpr (!K::Storage::PLAIN)
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+                factor[i] = __shfl_sync(0xffffffffu, whole, 4 * (2 * t + i));
+    }
+    MatrixNumbers<K> rows[M::LIVE];
+#pragma unroll
+    for (int r = 0; r < M::LIVE; ++r)
+        rows[r] = matrix_numbers<K>(raw[r], matrix_up<K>() * whole);
+    cplx turn[2][M::R];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+        for (int c = 0; c < M::R; ++c) {
+            const cplx w = cf_roots<M::N1>.w[c * j];
+            const float own = (K::Storage::PLAIN ? 1 / matrix_up<K>() : factor[i]) / M::GAIN;
+            turn[i][c] = {own * w.x, own * w.y};
+        }
+    matrix_rows_through<K>(rows, table, turn, y + (8 * j + 2 * t));
+}
+template <class K>
+CF_DEVICE void matrix_forward_abreast(smem<unsigned> y, smem<float> parts, const Places<K> &places,
+                                      const TileCall &call) {
+    typedef Matrix<K> M;
+    const int lane = int(threadIdx.x) % 32, t = lane % 4;
+    const MatrixWords *const table = &matrix_rows<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
+    const typename K::Storage::bits *const signal =
+        static_cast<const typename K::Storage::bits *>(call.in) + places.signal(0);
+#pragma unroll 1
+    for (int j = matrix_warp<K>(); j < 16; j += M::BATCH * M::WARPS) {
+        MatrixRow<K> raw[M::BATCH][M::LIVE];
+#pragma unroll
+        for (int i = 0; i < M::BATCH; ++i)
+#pragma unroll
+            for (int r = 0; r < M::LIVE; ++r)
+                matrix_row<K>(raw[i][r], places, signal, 0, j + i * M::WARPS + 16 * r, t);
+#pragma unroll
+        for (int i = 0; i < M::BATCH; ++i)
+            matrix_forward_spot<K>(raw[i], j + i * M::WARPS, table, y, parts);
+    }
+}
+
+/* Whether the octet's planes are neighbours, so that each lane stores two at once. One answer for all lanes of a warp, which have products to do
+ * together. */
+template <class K> CF_DEVICE bool matrix_stores_both(const Places<K> &places, const TileCall &call) {
+    const long long first = places.spectrum(0);
+    return places.live >= 8 && places.spectrum(7) - first == 7 && call.bin_unit % 2 == 0 &&
+           reinterpret_cast<size_t>(static_cast<const unsigned *>(call.out) + first) % 8 == 0;
+}
+
+/* Bins of planes 2 t and 2 t + 1, of which `live` exist. */
+template <bool BOTH>
+CF_DEVICE void matrix_store_two(unsigned *at, long long second, int live, unsigned v0, unsigned v1) {
+    if (BOTH) {
+        *reinterpret_cast<uint2 *>(at) = make_uint2(v0, v1);
+    } else {
+        if (live > 0)
+            at[0] = v0;
+        if (live > 1)
+            at[second] = v1;
+    }
+}
+
+/* The matrix of columns that gives imaginary parts, by (-sin, cos), of that for real ones, by (cos, sin). */
+CF_DEVICE MatrixSquare matrix_imaginary(const MatrixSquare &re) {
+    MatrixSquare im;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+        im.of[i / 4].of[i % 4] = matrix_swapped(re.of[i / 4].of[i % 4]) ^ 0x8000u;
+    return im;
+}
+
+/* Of a class, every so many columns. BOTH: matrix_stores_both(). */
+template <class K, bool BOTH>
+CF_DEVICE void matrix_forward_class(smem<unsigned> from, const MatrixSquare &re, const MatrixSquare &im, unsigned *to,
+                                    long long second, int live, int first, long long unit, const unsigned (&share)[4]) {
+    typedef Matrix<K> M;
+    constexpr int STEP = M::WARPS / M::R;
+    const long long down = bin_of<K>(0, 8 * M::R, 0, unit), right = bin_of<K>(0, 0, STEP, unit);
+#pragma unroll 2
+    for (int column = first; column < M::COLUMNS; column += STEP, to += right) {
+        unsigned b[4];
+        if constexpr (M::ABREAST) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+                b[e] = from[column * M::LINE + 32 * e];
+        } else {
+            const uint4 w = smem_cast<uint4>(from)[column * (M::LINE / 4)];
+            b[0] = w.x, b[1] = w.y, b[2] = w.z, b[3] = w.w;
+        }
+        if constexpr (K::FINDS)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                b[i] = product_of_halves(b[i], share[i]);
+        float x[4] = {0, 0, 0, 0}, y[4] = {0, 0, 0, 0};
+        matrix_column<K>(x, re, b);
+        matrix_column<K>(y, im, b);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const unsigned v0 = K::Bins::pack(x[2 * h], y[2 * h]), v1 = K::Bins::pack(x[2 * h + 1], y[2 * h + 1]);
+            matrix_store_two<BOTH>(to + h * down, second, live, v0, v1);
+        }
+    }
+}
+
+template <class K>
+CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> parts, const Places<K> &places,
+                                      const TileCall &call) {
+    typedef Matrix<K> M;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, warp = matrix_warp<K>(), c = warp % M::R;
+    unsigned share[4] = {0, 0, 0, 0}; /* of the words of plane g; those of j from 4 t on are in one half */
+    if constexpr (K::FINDS) {
+        const unsigned octet = matrix_octet_exponent<K>(parts, call);
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+            share[e] = M::ABREAST ? matrix_share<K>(parts[32 * e + 8 * t + g], octet)
+                       : e == 0   ? matrix_share<K>(parts[2 * g + t / 2], octet)
+                                  : share[0];
+    }
+    const MatrixSquare re = matrix_square(&matrix_columns<M::SCALED, false, M::ABREAST, 0>.of[0][lane]);
+    const MatrixSquare im = matrix_imaginary(re);
+    const long long plane = places.spectrum(2 * t), second = places.spectrum(2 * t + 1) - plane;
+    unsigned *const out = static_cast<unsigned *>(call.out) + plane;
+    const int live = places.live - 2 * t, first = warp / M::R;
+    unsigned *const to = out + bin_of<K>(0, M::R * g + c, first, call.bin_unit);
+    smem<unsigned> from = y + (c * M::COLUMNS * M::LINE + (M::ABREAST ? 8 * t + g : 4 * lane));
+    if (matrix_stores_both<K>(places, call))
+        matrix_forward_class<K, true>(from, re, im, to, second, live, first, call.bin_unit, share);
+    else
+        matrix_forward_class<K, false>(from, re, im, to, second, live, first, call.bin_unit, share);
+}
+
+template <class K> CF_DEVICE void matrix_plane_forward(const TileCall &call) {
+    typedef Matrix<K> M;
+    smem<char> shared = cf_dynamic_shared<char>();
+    smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + matrix_octet<K>() * M::FORWARD;
+    smem<float> parts = smem_cast<float>(y + (M::FORWARD - M::PARTS));
+    const Places<K> all = find_planes<K, false>(shared, call), places = matrix_places<K>(all, matrix_octet<K>());
+    if constexpr (K::Bins::SCALED && !K::FINDS) {
+        find_factors<K>(shared, call, all.live);
+        __syncthreads();
+    }
+    if constexpr (M::ABREAST)
+        matrix_forward_abreast<K>(y, parts, places, call);
+    else
+        matrix_forward_rows<K>(y, parts, places, call);
+    __syncthreads();
+    matrix_forward_columns<K>(y, parts, places, call);
+}

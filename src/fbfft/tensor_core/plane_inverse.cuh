@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spectra to planes, as plane.cuh says. */
+#pragma once
+
+#include "fbfft/tensor_core/plane.cuh"
+
+/* A plane's words of a column: R words of each number 4 t + e of its classes' sums, which follow one another. */
+template <class K> CF_DEVICE void matrix_bins(unsigned *w, const unsigned *plane, int column, int t, long long unit) {
+    typedef Matrix<K> M;
+    const unsigned *from = plane + bin_of<K>(0, 4 * M::R * t, column, unit);
+    const long long down = bin_of<K>(0, 1, 0, unit);
+#pragma unroll
+    for (int i = 0; i < 4 * M::R; ++i)
+        w[i] = __ldcs(from + i * down);
+}
+
+/* u += the classes' sums of a column's words. What gives a real part gives the imaginary one of turned words, (im, -re); sign: what makes them so. */
+template <class K>
+CF_DEVICE void matrix_classes(float (&u)[Matrix<K>::R][2][4], const MatrixSquare &a, const unsigned *w,
+                              unsigned sign = 0x80000000u) {
+    typedef Matrix<K> M;
+#pragma unroll
+    for (int c = 0; c < M::R; ++c) {
+        const unsigned b[4] = {w[c], w[M::R + c], w[2 * M::R + c], w[3 * M::R + c]};
+        unsigned turned[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            turned[i] = matrix_swapped(b[i]) ^ sign;
+        matrix_column<K>(u[c][0], a, b);
+        matrix_column<K>(u[c][1], a, turned);
+    }
+}
+
+/* Bins of column 0 or N2 / 2 that are their own mirror images: their imaginary parts do not count. */
+CF_DEVICE void matrix_mirrors(unsigned *w, int t) {
+    if (t % 2 == 0)
+        w[0] = w[0] & 0xffffu;
+}
+
+/* What classes of rows j = g and g + 8 are multiplied by. */
+template <class K> CF_DEVICE void matrix_turns_back(cplx (&turn)[2][Matrix<K>::R], int g) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+#pragma unroll
+        for (int c = 1; c < Matrix<K>::R; ++c)
+            turn[h][c] = conj(cf_roots<Matrix<K>::N1>.w[c * (g + 8 * h)]);
+}
+
+template <class K>
+CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
+    typedef Matrix<K> M;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const unsigned *const plane = static_cast<const unsigned *>(call.in) + places.spectrum(g);
+    unsigned next[4 * M::R];
+    matrix_bins<K>(next, plane, matrix_warp<K>(), t, call.bin_unit);
+    const MatrixSquare a = matrix_square(&matrix_columns<M::SCALED, true, false, M::DOWN>.of[0][lane]);
+    cplx turn[2][M::R];
+    matrix_turns_back<K>(turn, g);
+    smem<unsigned> own = z + (M::ABREAST ? 8 * g + 2 * t : 2 * t * M::PLANE + g);
+#pragma unroll 1
+    for (int k = matrix_warp<K>(); k < M::N2 / 2; k += M::WARPS) {
+        unsigned w[4 * M::R];
+        float u[M::R][2][4] = {};
+#pragma unroll
+        for (int i = 0; i < 4 * M::R; ++i)
+            w[i] = next[i];
+        if (k == 0) { /* both real columns at once, the second one times i */
+            matrix_bins<K>(next, plane, M::N2 / 2, t, call.bin_unit);
+            matrix_mirrors(w, t);
+            matrix_mirrors(next, t);
+#pragma unroll
+            for (int i = 0; i < 4 * M::R; ++i)
+                next[i] = matrix_swapped(next[i]) ^ 0x8000u;
+            matrix_classes<K>(u, a, next);
+        }
+        if (k + M::WARPS < M::N2 / 2)
+            matrix_bins<K>(next, plane, k + M::WARPS, t, call.bin_unit);
+        matrix_classes<K>(u, a, w);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            unsigned words[2][M::TILES]; /* of planes 2 t and 2 t + 1 */
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                cplx v[M::R];
+#pragma unroll
+                for (int c = 0; c < M::R; ++c) {
+                    v[c] = {u[c][0][2 * h + e], u[c][1][2 * h + e]};
+                    if (c > 0)
+                        v[c] = v[c] * turn[h][c];
+                }
+                dft_inverse<M::R>(v);
+#pragma unroll
+                for (int r = 0; r < M::TILES; ++r)
+                    words[e][r] = K::Bins::pack(v[M::FIRST + r].x, v[M::FIRST + r].y);
+            }
+#pragma unroll
+            for (int r = 0; r < M::TILES; ++r) {
+                const int row = 16 * r + 8 * h;
+                if constexpr (M::ABREAST) {
+                    smem_cast<uint2>(own + (k * M::WORD + 8 * row))[0] = make_uint2(words[0][r], words[1][r]);
+                } else {
+                    own[k * M::WORD + row] = words[0][r];
+                    own[M::PLANE + k * M::WORD + row] = words[1][r];
+                }
+            }
+        }
+    }
+}
+
+/* WIDE numbers of a row. */
+template <class K, int WIDE> CF_DEVICE void matrix_write(float *to, const float *u) {
+    if constexpr (WIDE == 4)
+        *reinterpret_cast<float4 *>(to) = make_float4(u[0], u[1], u[2], u[3]);
+    else if constexpr (WIDE == 2)
+        *reinterpret_cast<float2 *>(to) = make_float2(u[0], u[1]);
+    else
+        *to = u[0];
+}
+template <class K, int WIDE> CF_DEVICE void matrix_write(unsigned short *to, const float *u) {
+    if constexpr (WIDE == 8)
+        *reinterpret_cast<uint4 *>(to) = make_uint4(K::Bins::pack(u[0], u[1]), K::Bins::pack(u[2], u[3]),
+                                                    K::Bins::pack(u[4], u[5]), K::Bins::pack(u[6], u[7]));
+    else if constexpr (WIDE == 4)
+        *reinterpret_cast<uint2 *>(to) = make_uint2(K::Bins::pack(u[0], u[1]), K::Bins::pack(u[2], u[3]));
+    else if constexpr (WIDE == 2)
+        *reinterpret_cast<unsigned *>(to) = K::Bins::pack(u[0], u[1]);
+    else
+        *to = K::Storage::rounded(u[0]);
+}
+
+/* A lane's eight numbers of 32 of a row. */
+template <class K>
+CF_DEVICE void matrix_put_row(const float v[8], typename K::Storage::bits *row, int part, int t, int start, float bias,
+                              bool accumulate) {
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    constexpr int WIDE = K::WIDE;
+#pragma unroll
+    for (int e = 0; e < 8; e += WIDE) {
+        const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
+        bool in = x >= G::template lo<2>() && x < G::template hi<2>();
+        const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
+        if (!in)
+            continue;
+        typename K::Storage::bits *const to = row + at;
+        float u[WIDE];
+#pragma unroll
+        for (int i = 0; i < WIDE; ++i)
+            u[i] = v[e + i] + bias;
+        if (accumulate) {
+#pragma unroll
+            for (int i = 0; i < WIDE; ++i)
+                u[i] += K::Storage::load(to + i);
+        }
+        matrix_write<K, WIDE>(to, u);
+    }
+}
+
+template <class K> CF_DEVICE void matrix_inverse_rows(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
+    typedef Matrix<K> M;
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    typedef typename K::Storage::bits bits;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const MatrixWords *const table = &matrix_points<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
+#pragma unroll 1
+    for (int task = int(threadIdx.x) / 32; task < places.live * M::TILES; task += M::WARPS) {
+        const int p = task / M::TILES, m = task % M::TILES;
+        smem<unsigned> from = z + (p * M::PLANE + 16 * m + g + t * M::WORD);
+        unsigned a[M::STEPS][4];
+#pragma unroll
+        for (int step = 0; step < M::STEPS; ++step)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                a[step][i] = from[(8 * step + i / 2 * 4) * M::WORD + i % 2 * 8];
+        const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * places.factor(p);
+        float bias = 0;
+        if (call.bias)
+            bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
+                                    places.channel(p));
+        bool always = true;
+        const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), always);
+        bits *const signal = static_cast<bits *>(call.out) + places.signal(p) + plane;
+        bits *row[2];
+        bool inside[2];
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int j = 16 * (M::FIRST + m) + g + 8 * h;
+            inside[h] = always && j >= G::template lo<1>() && j < G::template hi<1>();
+            row[h] = signal + offset_of<K, 1, Offset>(inside[h] ? j : G::template lo<1>(), places.template start<1>(p),
+                                                      inside[h]);
+        }
+#pragma unroll
+        for (int part = 0; part < M::N2 / 32; ++part) {
+            if (32 * part >= G::template hi<2>() || 32 * part + 32 <= G::template lo<2>())
+                continue;
+            float sum[4][4] = {};
+#pragma unroll
+            for (int n = 0; n < 4; ++n) {
+#pragma unroll
+                for (int pair = 0; pair < M::N2 / 32; ++pair) {
+                    const MatrixWords b = matrix_fetch(table, (4 * part + n) * (M::N2 / 32) + pair);
+                    multiply_bins<typename K::Bins>(sum[n], a[2 * pair], b.of[0], b.of[1]);
+                    multiply_bins<typename K::Bins>(sum[n], a[2 * pair + 1], b.of[2], b.of[3]);
+                }
+            }
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                float v[8];
+#pragma unroll
+                for (int i = 0; i < 8; ++i)
+                    v[i] = factor * sum[i / 2][2 * h + i % 2];
+                if (inside[h])
+                    matrix_put_row<K>(v, row[h], part, t, places.template start<2>(p), bias, call.accumulate);
+            }
+        }
+    }
+}
+
+/* Numbers of neighbouring planes, in pieces of WIDE. */
+template <class K, int COUNT>
+CF_DEVICE void matrix_put_planes(typename K::Storage::bits *to, const float *sum, float factor, const float *bias,
+                                 bool accumulate) {
+    float u[COUNT];
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+        u[i] = factor * sum[i] + bias[i];
+        if (accumulate)
+            u[i] += K::Storage::load(to + i);
+    }
+    constexpr int PIECE = K::WIDE < COUNT ? K::WIDE : COUNT;
+#pragma unroll
+    for (int i = 0; i < COUNT; i += PIECE)
+        matrix_write<K, PIECE>(to + i, u + i);
+}
+
+/* Planes that touch: a task is two rows of one octet, or one of two, which are the right operand. places, z: of the block. */
+template <class K>
+CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
+    typedef Matrix<K> M;
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    typedef typename K::Storage::bits bits;
+    constexpr bool TWO = M::OCTETS == 2;
+    constexpr int LO = G::template lo<1>(), HI = G::template hi<1>(), ROWS = TWO ? 1 : 2, PLANES = TWO ? 4 : 2;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, own = PLANES * t; /* planes to store */
+    const MatrixWords *const table = &matrix_spots<M::SCALED, M::N2>.of[0][0][lane];
+    const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * places.factor(own);
+    float bias[PLANES] = {};
+    if (call.bias)
+#pragma unroll
+        for (int i = 0; i < PLANES; ++i)
+            bias[i] = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
+                                       places.channel(own + i));
+    bool always = true;
+    const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(own), always);
+    bits *const signal = static_cast<bits *>(call.out) + places.signal(own) + plane;
+#pragma unroll 1
+    for (int first = LO + ROWS * (int(threadIdx.x) / 32); first < HI; first += ROWS * (K::T / 32)) {
+        unsigned b[2][M::STEPS][2];
+        bits *row[2];
+        bool inside[2];
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int next = TWO ? 0 : h, j = first + next < HI ? first + next : first;
+            inside[h] = always && first + next < HI;
+            row[h] = signal + offset_of<K, 1, Offset>(j, places.template start<1>(own), inside[h]);
+            smem<unsigned> from = z + ((TWO ? h * M::INVERSE : 0) + t * M::WORD + 8 * (j - 16 * M::FIRST) + g);
+#pragma unroll
+            for (int step = 0; step < M::STEPS; ++step)
+#pragma unroll
+                for (int i = 0; i < 2; ++i)
+                    b[h][step][i] = from[(8 * step + 4 * i) * M::WORD];
+        }
+#pragma unroll
+        for (int n = 0; n < M::N2 / 16; ++n) {
+            if (16 * n >= G::template hi<2>() || 16 * n + 16 <= G::template lo<2>())
+                continue;
+            float sum[2][4] = {};
+#pragma unroll
+            for (int step = 0; step < M::STEPS; ++step) {
+                const MatrixWords a = matrix_fetch(table, n * M::STEPS + step);
+#pragma unroll
+                for (int h = 0; h < 2; ++h)
+                    multiply_bins<typename K::Bins>(sum[h], a.of, b[h][step][0], b[h][step][1]);
+            }
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int x = 16 * n + 8 * half + g;
+#pragma unroll
+                for (int h = 0; h < ROWS; ++h) {
+                    bool in = inside[h] && x >= G::template lo<2>() && x < G::template hi<2>();
+                    const Offset at =
+                        offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), places.template start<2>(own), in);
+                    float v[PLANES];
+#pragma unroll
+                    for (int i = 0; i < PLANES; ++i) {
+                        v[i] = sum[h][2 * half + i % 2];
+                        if constexpr (
+                            TWO) { /* of lanes 2 (t % 2) and the one after it, which have them of both octets */
+                            const int from = lane / 4 * 4 + t % 2 * 2 + i / 2;
+                            const float low = __shfl_sync(0xffffffffu, v[i], from),
+                                        high = __shfl_sync(0xffffffffu, sum[1][2 * half + i % 2], from);
+                            v[i] = t < 2 ? low : high;
+                        }
+                    }
+                    if (in)
+                        matrix_put_planes<K, PLANES>(row[h] + at, v, factor, bias, call.accumulate);
+                }
+            }
+        }
+    }
+}
+
+template <class K> CF_DEVICE void matrix_plane_inverse(const TileCall &call) {
+    typedef Matrix<K> M;
+    smem<char> shared = cf_dynamic_shared<char>();
+    smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE);
+    const Places<K> places = find_planes<K, true>(shared, call);
+    matrix_inverse_columns<K>(z + matrix_octet<K>() * M::INVERSE, matrix_places<K>(places, matrix_octet<K>()), call);
+    __syncthreads();
+    if constexpr (M::ABREAST)
+        matrix_inverse_abreast<K>(z, places, call);
+    else
+        matrix_inverse_rows<K>(z, places, call);
+}

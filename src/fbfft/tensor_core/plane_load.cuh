@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the transforms of plane.cuh read of planes. */
+#pragma once
+
+#include "fbfft/tensor_core/plane.cuh"
+
+/* A lane's eight numbers of 32 of a row, as they stand in memory; what is beyond the data is zero. */
+template <class K>
+CF_DEVICE void matrix_load(float (&v)[8], const float *row, bool inside, int part, int t, int start) {
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    constexpr int WIDE = K::WIDE;
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+        v[e] = 0;
+#pragma unroll
+    for (int e = 0; e < 8; e += WIDE) {
+        const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
+        bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
+        const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
+        if (!in)
+            continue;
+        if constexpr (WIDE == 4) {
+            const float4 q = __ldg(reinterpret_cast<const float4 *>(row + at));
+            v[e] = q.x, v[e + 1] = q.y, v[e + 2] = q.z, v[e + 3] = q.w;
+        } else if constexpr (WIDE == 2) {
+            const float2 q = __ldg(reinterpret_cast<const float2 *>(row + at));
+            v[e] = q.x, v[e + 1] = q.y;
+        } else {
+            v[e] = __ldg(row + at);
+        }
+    }
+}
+template <class K>
+CF_DEVICE void matrix_load(unsigned (&w)[4], const unsigned short *row, bool inside, int part, int t, int start) {
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    constexpr int WIDE = K::WIDE;
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+        w[e] = 0;
+#pragma unroll
+    for (int e = 0; e < 8; e += WIDE) {
+        const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
+        bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
+        const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
+        if (!in)
+            continue;
+        if constexpr (WIDE == 8) {
+            const uint4 v = __ldg(reinterpret_cast<const uint4 *>(row + at));
+            w[0] = v.x, w[1] = v.y, w[2] = v.z, w[3] = v.w;
+        } else if constexpr (WIDE == 4) {
+            const uint2 v = __ldg(reinterpret_cast<const uint2 *>(row + at));
+            w[e / 2] = v.x, w[e / 2 + 1] = v.y;
+        } else if constexpr (WIDE == 2) {
+            w[e / 2] = __ldg(reinterpret_cast<const unsigned *>(row + at));
+        } else {
+            w[e / 2] |= unsigned(__ldg(row + at)) << (16 * (e % 2));
+        }
+    }
+}
+
+/* The same of planes that touch: a quad has all points of each plane g. Words come as pairs of planes, and are turned into pairs of points. */
+template <class K>
+CF_DEVICE void matrix_load_abreast(float (&v)[Matrix<K>::OWN], const float *row, bool inside, int part, int g, int t,
+                                   int start) {
+    typedef Tile<K> G;
+#pragma unroll
+    for (int e = 0; e < Matrix<K>::OWN; ++e) {
+        const int x = matrix_point<MATRIX_ABREAST>(part, t, e);
+        bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
+        const auto at = offset_of<K, 2, typename K::Offset>(in ? x : G::template lo<2>(), start, in);
+        v[e] = in ? __ldg(row + at + g) : 0.0f;
+    }
+}
+template <class K>
+CF_DEVICE void matrix_load_abreast(unsigned (&w)[Matrix<K>::OWN / 2], const unsigned short *row, bool inside, int part,
+                                   int g, int t, int start) {
+    typedef Tile<K> G;
+#pragma unroll
+    for (int i = 0; i < Matrix<K>::OWN / 2; ++i) {
+        const int x = 32 * part + 8 * i + g;
+        bool in = inside && x >= G::template lo<2>() && x < G::template hi<2>();
+        const auto at = offset_of<K, 2, typename K::Offset>(in ? x : G::template lo<2>(), start, in);
+        const unsigned short *const from = row + at + 2 * t;
+        w[i] = 0;
+        if (in) {
+            if constexpr (K::WIDE > 1)
+                w[i] = __ldg(reinterpret_cast<const unsigned *>(from));
+            else
+                w[i] = __ldg(from) | unsigned(__ldg(from + 1)) << 16;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < Matrix<K>::OWN / 2; ++i)
+        w[i] = matrix_transposed(w[i]);
+}
+
+/* What a lane has of a row of a plane: as it stands in memory, and as products take it. */
+template <class K, bool FLOATS = K::Storage::PLAIN> struct MatrixRow {
+    unsigned of[Matrix<K>::N2 / Matrix<K>::SPAN][Matrix<K>::OWN / 2];
+};
+template <class K> struct MatrixRow<K, true> { float of[Matrix<K>::N2 / Matrix<K>::SPAN][Matrix<K>::OWN]; };
+template <class K> using MatrixNumbers = MatrixRow<K, false>;
+
+/* Row j of a plane, or of all that touch. */
+template <class K>
+CF_DEVICE void matrix_row(MatrixRow<K> &row, const Places<K> &places, const typename K::Storage::bits *signal, int p,
+                          int j, int t) {
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    constexpr int SPAN = Matrix<K>::SPAN;
+    bool inside = j >= G::template lo<1>() && j < G::template hi<1>();
+    Offset at = offset_of<K, 1, Offset>(inside ? j : G::template lo<1>(), places.template start<1>(p), inside);
+    at += offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), inside);
+#pragma unroll
+    for (int part = 0; part < Matrix<K>::N2 / SPAN; ++part) {
+        const bool any = inside && SPAN * part < G::template hi<2>() && SPAN * part + SPAN > G::template lo<2>();
+        if constexpr (Matrix<K>::ABREAST)
+            matrix_load_abreast<K>(row.of[part], signal + at, any, part, int(threadIdx.x) % 32 / 4, t,
+                                   places.template start<2>(p));
+        else
+            matrix_load<K>(row.of[part], signal + at, any, part, t, places.template start<2>(p));
+    }
+}
+
+/* FP32 is multiplied by the scale before it is rounded. */
+template <class K> CF_DEVICE MatrixNumbers<K> matrix_numbers(const MatrixRow<K, true> &row, float scale) {
+    MatrixNumbers<K> numbers;
+#pragma unroll
+    for (int part = 0; part < Matrix<K>::N2 / Matrix<K>::SPAN; ++part)
+#pragma unroll
+        for (int i = 0; i < Matrix<K>::OWN / 2; ++i)
+            numbers.of[part][i] = K::Bins::pack(scale * row.of[part][2 * i], scale * row.of[part][2 * i + 1]);
+    return numbers;
+}
+template <class K> CF_DEVICE MatrixNumbers<K> matrix_numbers(const MatrixRow<K, false> &row, float) { return row; }

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scales of spectra where the transforms of plane.cuh FIND them: each part of a plane, half of its j or, abreast, one, has a factor of its own, from
+ * its numbers, until columns take that of the octet, the least of them. */
+#pragma once
+
+#include "fbfft/tensor_core/plane_load.cuh"
+
+/* Numbers as they are, and NaN for infinities. */
+CF_DEVICE float finite_or_nan(float v) { return fmaf(v, 0, v); }
+#ifdef CF_SIMT
+CF_DEVICE unsigned finite_or_nan(unsigned w) {
+    const cplx v = unpack_halves(w);
+    return pack_halves(finite_or_nan(v.x), finite_or_nan(v.y));
+}
+CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
+    const cplx x = unpack_halves(a), y = unpack_halves(b);
+    return pack_halves(fmaxf(x.x, y.x), fmaxf(x.y, y.y));
+}
+#else
+CF_DEVICE unsigned finite_or_nan(unsigned w) { /* of both halves */
+    unsigned v;
+    asm("fma.rn.f16x2 %0, %1, %2, %1;" : "=r"(v) : "r"(w), "r"(0));
+    return v;
+}
+/* Of both halves of a word; a NaN is not larger. */
+CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
+    unsigned w;
+    asm("max.f16x2 %0, %1, %2;" : "=r"(w) : "r"(a), "r"(b));
+    return w;
+}
+#endif
+
+/* The largest magnitude of N numbers of a lane, at(i), or of N words of two halves; what is no number does not count. */
+template <int N, class At> CF_DEVICE float largest_of_floats(const At &at) {
+    float most = 0;
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        most = fmaxf(most, fabsf(finite_or_nan(at(i))));
+    return most;
+}
+template <int N, class At> CF_DEVICE float largest_of_halves(const At &at) {
+    unsigned most = 0;
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        most = larger_halves(most, finite_or_nan(at(i)) & 0x7fff7fffu);
+    const cplx both = unpack_halves(most);
+    return fmaxf(both.x, both.y);
+}
+
+template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, true> (&rows)[Matrix<K>::LIVE]) {
+    typedef Matrix<K> M;
+    constexpr int ROW = M::N2 / 4;
+    return largest_of_floats<M::LIVE * ROW>(
+        [&](int i) { return rows[i / ROW].of[i % ROW / M::OWN][i % ROW % M::OWN]; });
+}
+template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, false> (&rows)[Matrix<K>::LIVE]) {
+    typedef Matrix<K> M;
+    constexpr int ROW = M::N2 / 8;
+    return largest_of_halves<M::LIVE * ROW>(
+        [&](int i) { return rows[i / ROW].of[i % ROW / (M::OWN / 2)][i % ROW % (M::OWN / 2)]; });
+}
+
+CF_DEVICE float matrix_power(unsigned exponent) { return __uint_as_float(exponent << 23); }
+
+/* The exponent of the octet's factor, in every thread. What undoes it is noted. */
+template <class K> CF_DEVICE unsigned matrix_octet_exponent(smem<float> parts, const TileCall &call) {
+    constexpr int PARTS = Matrix<K>::PARTS;
+    float most = parts[int(threadIdx.x) % 32 % PARTS];
+#pragma unroll
+    for (int i = 32; i < PARTS; i += 32)
+        most = fmaxf(most, parts[i + int(threadIdx.x) % 32]);
+    most = largest_of_warp(most);
+    const unsigned exponent = Factor<K>::exponent(most);
+    const long long plane = ((long long)blockIdx.x - call.first_block) * K::P + 8 * matrix_octet<K>();
+    if (matrix_warp<K>() == 0 && threadIdx.x % 32 == 0) {
+        *scale_of_plane<K>(call, call.row_first + plane / call.columns * call.row_step, plane % call.columns) =
+            Factor<K>::scale(most);
+    }
+    return exponent;
+}
+
+/* What takes a part's numbers to the octet's factor, twice. */
+template <class K> CF_DEVICE unsigned matrix_share(float of_part, unsigned octet) {
+    const float share = matrix_power(unsigned(max(127 + int(octet) - int(Factor<K>::exponent(of_part)), 0)));
+    return pack_halves(share, share);
+}

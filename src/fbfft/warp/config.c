@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The choices, and why. They come from trials on an H200; bench/results/ has what they reach.
+ *
+ * lanes     One thread a line up to 64 points: no exchange at all, and few enough instructions to stay at the rate of
+ *           memory; but two from 56 x 56 on where a thread's points then are whole pairs of rows. Longer lines: as few
+ *           lanes as leave at most 36 points a thread (rank 1: 16), more spill registers.
+ * planes    As many as fill the lanes of a block of up to four warps, few blocks being idle otherwise; one plane if a
+ *           plane's lines fill most of their warps.
+ * blocks    What the registers of a thread allow; with these numbers the compiler
+ *           spills nothing, or little: tests/test_fbfft_config.c has the bounds.
+ * bulk      Bulk copies for planes of 20 x 20 (forward: 34 x 34) and more, so that copies of one block overlap the
+ *           arithmetic of others.
+ * pairs     Rank 1, where the lanes divide a line evenly and one thread a line would be too slow. Blocks of one warp keep
+ *           the most loads under way; the few of a small batch are quicker to start by twos.
+ */
+#include "fbfft/warp/config.h"
+
+#include "core/arith.h"
+#include "cuda/jit/nvrtc.h"
+
+static int64_t align16(int64_t bytes) { return (bytes + 15) / 16 * 16; }
+
+/* Lanes of lines of n points: a power of two whose square divides every line's length. */
+static int choose_lanes(int n, int other, int longest, int preferred, int most) {
+    const int limits[2] = {preferred, most};
+    if (n <= longest && other <= longest)
+        return 1;
+    for (int i = 0; i < 2; ++i) {
+        for (int lanes = 2; lanes <= 16; lanes *= 2) {
+            const int square = lanes * lanes;
+            if (n % square == 0 && other % square == 0 && n / lanes <= limits[i] && other / lanes <= limits[i])
+                return lanes;
+        }
+    }
+    return 0;
+}
+
+static int registers_of(int points, int lanes) {
+    static const struct {
+        int points, registers;
+    } tables[3][8] = {{{8, 48}, {12, 64}, {16, 80}, {24, 112}, {32, 128}, {36, 96}, {48, 128}, {64, 168}},
+                      {{16, 80}, {24, 96}, {28, 96}, {32, 128}, {36, 96}, {64, 128}},
+                      {{16, 80}, {24, 96}, {64, 128}}};
+    const int table = lanes < 3 ? lanes - 1 : 2;
+    int i = 0;
+    while (tables[table][i].points < points)
+        ++i;
+    return tables[table][i].registers;
+}
+
+static void finish(cf_fft_config *c, const cf_gpu_facts *facts, int points) {
+    const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers_of(points, c->lanes));
+    const int64_t by_threads = facts->threads_per_multiprocessor / c->threads;
+    c->blocks = (int)cf_max(1, cf_min(cf_min(by_registers, by_threads), facts->blocks_per_multiprocessor));
+}
+
+/* warp_line.cuh, Real2d::line_pitch. */
+static int line_pitch(int n, int lanes) {
+    while (lanes <= 2 ? n % 2 == 0 : n % (2 * lanes) != lanes / 2)
+        ++n;
+    return n;
+}
+
+static int threads_of(int planes, int lines, int lanes) { return (planes * lines * lanes + 31) / 32 * 32; }
+
+static int choose_planes(int lines, int lanes) {
+    int best = 1;
+    if (lines * lanes > 16) {
+        /* Four fifths of the threads at work are enough. */
+        for (int planes = 1; planes <= 3; ++planes) {
+            if (5 * planes * lines * lanes >= 4 * threads_of(planes, lines, lanes))
+                return planes;
+        }
+        return 1;
+    }
+    for (int planes = 2; planes <= 8; ++planes) {
+        /* Threads per line at work; a larger block must be better, not equal. */
+        const int64_t waste = threads_of(planes, lines, lanes) * (int64_t)best,
+                      least = threads_of(best, lines, lanes) * (int64_t)planes;
+        if (waste < least)
+            best = planes;
+    }
+    return best;
+}
+
+static int64_t shared_2d(const cf_fft_config *c) {
+    const int h = c->basis[0], w = c->basis[1], pairs = h / 2, bins = w / 2 + 1;
+    const int64_t spectrum = cf_max(pairs * line_pitch(w + 1, c->lanes), h * bins) * 8;
+    const int64_t staged = (int64_t)((c->extent[0] + 1) / 2) * ((2 * c->extent[1] + 7) / 4 * 4) * 4;
+    int64_t bytes = align16(cf_max(spectrum, staged));
+    if (c->inverse)
+        bytes = cf_max(bytes, (int64_t)pairs * ((w / 2) | 1) * 16);
+    return c->planes * bytes + (c->bulk ? 16 : 0);
+}
+
+static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_facts *facts) {
+    const int h = c->basis[0], w = c->basis[1], lines = h > w ? h / 2 : w / 2, longest = h > w ? h : w;
+    c->lanes = longest <= 128 ? choose_lanes(h, w, h % 8 || w % 8 ? 64 : 48, 36, 64) : 0;
+    if (c->lanes == 0)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "basis is %dx%d; this version has no kernel for lines of this length", h,
+                       w);
+    c->planes = choose_planes(lines, c->lanes);
+    c->threads = threads_of(c->planes, lines, c->lanes);
+    c->quads = c->extent[0] % 2 == 0 && c->extent[1] % 2 == 0;
+    c->bulk = (c->inverse || c->quads) && longest >= (c->inverse ? 20 : 34) && facts->compute_major >= 9;
+    c->shared = shared_2d(c);
+    finish(c, facts, longest / c->lanes);
+    return CONV_FFT_SUCCESS;
+}
+
+/* real1d_warp.cuh. */
+static void configure_pairs(cf_fft_config *c, const cf_gpu_facts *facts) {
+    const int half = c->basis[1] / 2, warps = 2;
+    c->lanes = half < 128 ? 4 : 8;
+    c->threads = 32 * warps;
+    c->planes = c->threads / c->lanes;
+    const int line = (half + 2 * c->lanes + 7) / 16 * 16 + 8;
+    c->shared = c->planes * (int64_t)cf_max(line, half + 1) * 8;
+    c->blocks = (half < 64 ? 32 : 20) / warps;
+    c->small_batch = (int64_t)4 * facts->multiprocessors * (32 / c->lanes);
+}
+
+static conv_fft_status configure_1d(cf_fft_config *c, const cf_gpu_facts *facts) {
+    const int n = c->basis[1], half = n / 2, extent = c->extent[1];
+    c->quads = extent % 4 == 0;
+    c->pairs = n == 64 || n == 128 || n == 256;
+    if (c->pairs) {
+        configure_pairs(c, facts);
+        return CONV_FFT_SUCCESS;
+    }
+    c->lanes = choose_lanes(half, half, 32, 16, 32);
+    if (c->lanes == 0)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "basis is %d; this version has no kernel for lines of this length", n);
+    c->planes = n < 32 ? 128 : 32;
+    c->threads = c->planes * c->lanes;
+    const int stage = (extent / 4 | 1) * 4 + (extent % 4 ? 4 : 0);
+    c->shared = align16(c->planes * cf_max((half + 1) * 8, stage * 4));
+    finish(c, facts, 2 * half / c->lanes);
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fft_configure(const fbfft_desc *desc, const cf_gpu_facts *facts, cf_fft_config *config) {
+    cf_fft_config c = {.inverse = desc->kind == FBFFT_C2R, .rank = desc->rank, .basis = {1, 1}, .extent = {1, 1}};
+    c.scaled = c.inverse || desc->scale != 1.0;
+    c.aligned = true;
+    if (desc->rank > 2)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "rank is %d; this version has kernels for 1 and 2", desc->rank);
+    for (int a = 0; a < desc->rank; ++a) {
+        if (desc->basis[a] % 2 || desc->basis[a] > 256)
+            return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                           "basis[%d] is %lld; this version has kernels for even bases up to 256", a,
+                           (long long)desc->basis[a]);
+        c.basis[2 - desc->rank + a] = (int)desc->basis[a];
+        c.extent[2 - desc->rank + a] = (int)(desc->extent[a] ? desc->extent[a] : desc->basis[a]);
+    }
+    CF_FORWARD(desc->rank == 2 ? configure_2d(&c, facts) : configure_1d(&c, facts));
+    if (c.shared > facts->shared_per_block)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "a plane of this basis needs %lld bytes of shared memory; %s has %lld for a block",
+                       (long long)c.shared, facts->name, (long long)facts->shared_per_block);
+    *config = c;
+    return CONV_FFT_SUCCESS;
+}
+
+cf_fft_config cf_fft_unaligned(const cf_fft_config *config) {
+    cf_fft_config c = *config;
+    if (c.bulk)
+        c.shared -= 16;
+    c.aligned = c.quads = c.bulk = false;
+    return c;
+}
+
+cf_fft_config cf_fft_for_batch(const cf_fft_config *config, int64_t batch) {
+    cf_fft_config c = *config;
+    if (c.pairs && batch > c.small_batch) {
+        c.threads /= 2;
+        c.planes /= 2;
+        c.shared /= 2;
+    }
+    return c;
+}
+
+static const char *word(bool value) { return value ? "true" : "false"; }
+
+void cf_fft_emit(const cf_fft_config *c, cf_text *t) {
+    const char *const body = c->rank == 1 ? "real1d" : "real2d";
+    const char *const sizes = c->pairs ? "Pairs1d" : c->rank == 1 ? "Real1d" : c->inverse ? "Inverse2d" : "Real2d";
+    cf_text_add(t, "struct Config {\n");
+    if (c->rank == 2)
+        cf_text_add(t, "static constexpr int H = %d, W = %d, IH = %d, IW = %d, PLANES = %d;\n", c->basis[0],
+                    c->basis[1], c->extent[0], c->extent[1], c->planes);
+    else
+        cf_text_add(t, "static constexpr int N = %d, IN = %d, LINES = %d;\n", c->basis[1], c->extent[1], c->planes);
+    cf_text_add(
+        t,
+        "static constexpr int L = %d;\nstatic constexpr bool ALIGNED = %s, QUADS = %s, BULK = %s, SCALED = %s;\n};\n",
+        c->lanes, word(c->aligned), word(c->quads), word(c->bulk), word(c->scaled));
+    cf_text_add(t, "typedef %s<Config> Sizes;\n", sizes);
+    cf_text_add(t, "static_assert(Sizes::T == %d && Sizes::SHARED == %lld, \"the planner counts otherwise\");\n",
+                c->threads, (long long)c->shared);
+    cf_text_add(t,
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const %s *in, %s *out, real scale, long "
+                "long batch) {" CF_KERNEL_WAITS "    %s_%s%s<Config>(in, out, scale, batch);\n}\n",
+                c->threads, c->blocks, c->inverse ? "cplx" : "real", c->inverse ? "real" : "cplx", body,
+                c->inverse ? "inverse" : "forward", c->pairs ? "_pairs" : "");
+}
+
+void cf_fft_describe(const cf_fft_config *c, cf_text *t) {
+    cf_text_add(t, "%s %dx%d from %dx%d, lanes per line %d, %s per block %d, threads %d, shared memory %lld bytes, %s",
+                c->inverse ? "c2r" : "r2c", c->basis[0], c->basis[1], c->extent[0], c->extent[1], c->lanes,
+                c->rank == 1 ? "lines" : "planes", c->planes, c->threads, (long long)c->shared,
+                c->bulk    ? "bulk copies"
+                : c->quads ? "16-byte copies"
+                           : "single copies");
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Real transforms of lines of N points, 4 L^2 a divisor of N, by warps that share nothing: no barrier of a block.
+ *
+ * As in real1d.cuh a line is H = N / 2 complex numbers z[i], and Hermitian symmetry splits their transform Z. With
+ * A = 2 L and B = H / A:
+ *
+ *     z[c + B r]      a lane has all r < A of B / L columns c, and reads (writes) them in memory itself
+ *     Z[k1 + A k2]    a lane p has all k2 < B of rows k1 = p and k1 = A - p; lane 0 of rows 0 and A / 2
+ *
+ * so that Z[k] and Z[H - k] meet in one lane and one exchange, in shared memory, is enough. A line's lanes are neighbours.
+ *
+ * Real lines are read and written in whole sectors that way. A spectrum's pieces are not aligned: reading them finds the
+ * rest of a sector in the first-level cache, but writing them would cost, so the forward transform gathers the spectra of
+ * a warp in shared memory.
+ *
+ * A Config K is that of real1d.cuh; but a launch may have blocks of fewer warps than LINES asks for.
+ *
+ * Memory: real [line][IN]; spectrum [line][N / 2 + 1].
+ */
+#pragma once
+
+#include "fbfft/warp/real1d.cuh"
+
+template <class K> struct Pairs1d {
+    static constexpr int H = K::N / 2, BINS = H + 1, A = 2 * K::L, B = H / A, COLUMNS = B / K::L;
+    static constexpr int LINES_PER_WARP = 32 / K::L, T = K::LINES * K::L;
+    static constexpr bool WIDE = COLUMNS % 2 == 0; /* columns in neighbouring pairs */
+    /* Rows k1 and lines in the exchange, in complex numbers: spread over the banks by 16 bytes every two rows and half of
+     * all banks every line. What shared memory leaves is where loads under way wait, so no more than that. */
+    static __host__ __device__ constexpr int row(int k1) { return k1 * B + k1 / 2 * 2; }
+    static constexpr int LINE = (row(A) + 7) / 16 * 16 + 8;
+    static constexpr int WARP_BYTES = LINES_PER_WARP * cf_max_of(LINE, BINS) * int(sizeof(cplx));
+    static constexpr int SHARED = T / 32 * WARP_BYTES;
+};
+
+/* w_H^(k1 c), and what turns with a lane's rows k1 in the split: w_N^k1. */
+template <int N, int L> struct __align__(16) PairRoots {
+    static constexpr int A = 2 * L, B = N / 2 / A;
+    cplx turn[A * B], row[2 * L];
+    __host__ __device__ constexpr PairRoots() : turn{}, row{} {
+        for (int i = 0; i < A * B; ++i)
+            turn[i] = {real(cf_cos(i / B * (i % B), N / 2)), real(-cf_sin(i / B * (i % B), N / 2))};
+        for (int l = 0; l < L; ++l) {
+            row[2 * l] = {real(cf_cos(l, N)), real(-cf_sin(l, N))};
+            row[2 * l + 1] = {real(cf_cos(l ? l : L, N)), real(-cf_sin(l ? l : L, N))};
+        }
+    }
+};
+template <int N, int L> __device__ const PairRoots<N, L> cf_pair_roots = PairRoots<N, L>();
+
+/* Where a thread stands. */
+template <class K> struct PairPlace {
+    long long first; /* line of its warp */
+    int lines;       /* that its warp has; not positive: none */
+    int slot, line;  /* of the warp: where it exchanges, and which it is: the order spreads lines over the banks */
+    int lane;
+    smem<char> own; /* of the warp */
+    CF_DEVICE PairPlace(long long batch) {
+        using P = Pairs1d<K>;
+        constexpr int M = P::LINES_PER_WARP;
+        const int warp = (int)threadIdx.x / 32, t = (int)threadIdx.x % 32;
+        first = ((long long)blockIdx.x * ((int)blockDim.x / 32) + warp) * M;
+        lines = batch - first >= M ? M : (int)(batch - first);
+        slot = t / K::L;
+        line = slot % (M / 2) * 2 + slot / (M / 2);
+        lane = t % K::L;
+        own = cf_dynamic_shared<char>() + warp * P::WARP_BYTES;
+    }
+    CF_DEVICE smem<cplx> exchange() const { return smem_cast<cplx>(own) + slot * Pairs1d<K>::LINE; }
+    CF_DEVICE smem<cplx> spectrum() const { return smem_cast<cplx>(own) + line * Pairs1d<K>::BINS; }
+    CF_DEVICE int column(int j) const {
+        return Pairs1d<K>::WIDE ? 2 * lane + j % 2 + j / 2 * 2 * K::L : lane + j * K::L;
+    }
+};
+
+/* f(j, r, c + B r) for the numbers of a lane's columns, by twos where columns are neighbours. */
+template <class K, class F> CF_DEVICE void each_in_columns(F f) {
+    using P = Pairs1d<K>;
+    unroll<0, P::A>([&](auto r) {
+        unroll<0, P::WIDE ? P::COLUMNS / 2 : P::COLUMNS>(
+            [&](auto j) { f(Int<decltype(j)::value *(P::WIDE ? 2 : 1)>{}, r); });
+    });
+}
+
+template <class K> CF_DEVICE void pair_columns_in(cplx *v, const real *x, const PairPlace<K> &at) {
+    using P = Pairs1d<K>;
+    each_in_columns<K>([&](auto j, auto r) {
+        constexpr int J = decltype(j)::value, R = decltype(r)::value, V = P::A * J + R;
+        const int i = 2 * (at.column(J) + P::B * R);
+        if constexpr (K::QUADS && P::WIDE) {
+            float4 q = make_float4(0, 0, 0, 0);
+            if (2 * P::B * (R + 1) <= K::IN || i < K::IN)
+                q = __ldcs(reinterpret_cast<const float4 *>(x + i));
+            v[V] = {q.x, q.y};
+            v[V + P::A] = {q.z, q.w};
+        } else if constexpr (K::QUADS) {
+            float2 q = make_float2(0, 0);
+            if (2 * P::B * (R + 1) <= K::IN || i < K::IN)
+                q = __ldcs(reinterpret_cast<const float2 *>(x + i));
+            v[V] = {q.x, q.y};
+        } else {
+#pragma unroll
+            for (int e = 0; e < (P::WIDE ? 2 : 1); ++e)
+                v[V + P::A * e] = {i + 2 * e < K::IN ? __ldg(x + (i + 2 * e)) : real(0),
+                                   i + 2 * e + 1 < K::IN ? __ldg(x + (i + 2 * e + 1)) : real(0)};
+        }
+    });
+}
+
+template <class K> CF_DEVICE void pair_columns_out(real *x, const cplx *v, const PairPlace<K> &at) {
+    using P = Pairs1d<K>;
+    each_in_columns<K>([&](auto j, auto r) {
+        constexpr int J = decltype(j)::value, R = decltype(r)::value, V = P::A * J + R;
+        const int i = 2 * (at.column(J) + P::B * R);
+        if constexpr (K::QUADS) {
+            if (2 * P::B * (R + 1) <= K::IN || i < K::IN) {
+                if constexpr (P::WIDE)
+                    __stcs(reinterpret_cast<float4 *>(x + i),
+                           make_float4(v[V].x, v[V].y, v[V + P::A].x, v[V + P::A].y));
+                else
+                    __stcs(reinterpret_cast<float2 *>(x + i), make_float2(v[V].x, v[V].y));
+            }
+        } else {
+#pragma unroll
+            for (int e = 0; e < (P::WIDE ? 2 : 1); ++e) {
+                if (i + 2 * e < K::IN)
+                    x[i + 2 * e] = v[V + P::A * e].x;
+                if (i + 2 * e + 1 < K::IN)
+                    x[i + 2 * e + 1] = v[V + P::A * e].y;
+            }
+        }
+    });
+}
+
+/* Numbers c and, if columns are neighbours, c + 1 of row k1 for all the lane's columns and k1 = r: f(place, v). */
+template <class K> CF_DEVICE void pair_columns_exchange(cplx *v, const PairPlace<K> &at, bool write) {
+    using P = Pairs1d<K>;
+    smem<cplx> exchange = at.exchange();
+    each_in_columns<K>([&](auto j, auto r) {
+        constexpr int J = decltype(j)::value, R = decltype(r)::value, V = P::A * J + R;
+        const int i = at.column(J) + P::row(R);
+        if constexpr (P::WIDE) {
+            if (write) {
+                smem_cast<float4>(exchange + i)[0] = make_float4(v[V].x, v[V].y, v[V + P::A].x, v[V + P::A].y);
+            } else {
+                const float4 q = smem_cast<float4>(exchange + i)[0];
+                v[V] = {q.x, q.y};
+                v[V + P::A] = {q.z, q.w};
+            }
+        } else if (write) {
+            exchange[i] = v[V];
+        } else {
+            v[V] = exchange[i];
+        }
+    });
+}
+
+template <class K> CF_DEVICE void pair_rows_exchange(cplx *v, const PairPlace<K> &at, int k1, bool write) {
+    using P = Pairs1d<K>;
+    smem<float4> row = smem_cast<float4>(at.exchange() + P::row(k1));
+#pragma unroll
+    for (int c = 0; c < P::B; c += 2) {
+        if (write) {
+            row[c / 2] = make_float4(v[c].x, v[c].y, v[c + 1].x, v[c + 1].y);
+        } else {
+            const float4 q = row[c / 2];
+            v[c] = {q.x, q.y};
+            v[c + 1] = {q.z, q.w};
+        }
+    }
+}
+
+/* The roots of a lane: they are asked for before its data, since nothing hides their way from memory in a small batch. */
+template <class K> struct PairTurns {
+    cplx w[Pairs1d<K>::COLUMNS * Pairs1d<K>::A], low, high;
+    CF_DEVICE PairTurns(const PairPlace<K> &at) {
+        using P = Pairs1d<K>;
+        const PairRoots<K::N, K::L> &roots = cf_pair_roots<K::N, K::L>;
+        const float4 row = __ldg(reinterpret_cast<const float4 *>(roots.row) + at.lane);
+        low = {row.x, row.y};
+        high = {row.z, row.w};
+        each_in_columns<K>([&](auto j, auto r) {
+            constexpr int J = decltype(j)::value, R = decltype(r)::value, V = P::A * J + R;
+            const cplx *turn = roots.turn + (at.column(J) + P::B * R);
+            if constexpr (R > 0 && P::WIDE) {
+                const float4 q = __ldg(reinterpret_cast<const float4 *>(turn));
+                w[V] = {q.x, q.y};
+                w[V + P::A] = {q.z, q.w};
+            } else if constexpr (R > 0) {
+                const float2 q = __ldg(reinterpret_cast<const float2 *>(turn));
+                w[V] = {q.x, q.y};
+            }
+        });
+    }
+    template <bool INVERSE> CF_DEVICE void apply(cplx *v) const {
+        using P = Pairs1d<K>;
+        unroll<0, P::COLUMNS * P::A>([&](auto i) {
+            constexpr int I = decltype(i)::value;
+            if constexpr (I % P::A > 0)
+                v[I] = v[I] * (INVERSE ? conj(w[I]) : w[I]);
+        });
+    }
+};
+
+/* The spectrum of a line, from a lane's rows k1 = l and A - l, or 0 and A / 2. */
+template <class K>
+CF_DEVICE void pair_split(smem<cplx> out, const cplx *a, const cplx *b, const PairTurns<K> &turns, int l, real factor) {
+    using S = Pairs1d<K>;
+    constexpr int A = S::A, B = S::B;
+    const cplx low = {factor * turns.low.x, factor * turns.low.y},
+               high = {factor * turns.high.x, factor * turns.high.y};
+    const int k1 = l ? l : A / 2;
+    smem<cplx> up_low = out + l, up_high = out + k1, down_low = out + (S::H - l), down_high = out + (S::H - k1);
+    unroll<0, B>([&](auto s) {
+        constexpr int K2 = decltype(s)::value;
+        constexpr bool LOW = 2 * K2 < B;
+        const cplx z = LOW || l ? a[K2] : b[K2], mirror = !LOW || l ? b[B - 1 - K2] : a[(B - K2) % B];
+        const cplx sum = z + conj(mirror),
+                   odd = (LOW ? low : high) * twiddle<K2, 2 * B>(times_minus_i(z - conj(mirror)));
+        (LOW ? up_low : up_high)[A * K2] = cplx{factor * sum.x + odd.x, factor * sum.y + odd.y};
+        (LOW ? down_low : down_high)[-A * K2] = cplx{factor * sum.x - odd.x, odd.y - factor * sum.y};
+    });
+    if (l == 0)
+        out[S::H / 2] = cplx{2 * factor * a[B / 2].x, -2 * factor * a[B / 2].y};
+}
+
+/* One number of a spectrum; only ALIGNED promises that it is. */
+template <class K> CF_DEVICE cplx pair_load(const cplx *from) {
+    if constexpr (K::ALIGNED) {
+        const float2 q = __ldg(reinterpret_cast<const float2 *>(from));
+        return {q.x, q.y};
+    } else {
+        const real *const parts = reinterpret_cast<const real *>(from);
+        return {__ldg(parts), __ldg(parts + 1)};
+    }
+}
+
+/* The reverse, for twice the rows. */
+template <class K>
+CF_DEVICE void pair_merge(cplx *a, cplx *b, const cplx *in, const PairTurns<K> &turns, int l, real factor) {
+    using S = Pairs1d<K>;
+    constexpr int A = S::A, B = S::B;
+    const cplx low = {factor * turns.low.x, -factor * turns.low.y},
+               high = {factor * turns.high.x, -factor * turns.high.y};
+    const int k1 = l ? l : A / 2;
+    const cplx *up_low = in + l, *up_high = in + k1, *down_low = in + (S::H - l), *down_high = in + (S::H - k1);
+    cplx z[B], mirror[B];
+#pragma unroll
+    for (int s = 0; s < B; ++s) {
+        z[s] = pair_load<K>((2 * s < B ? up_low : up_high) + A * s);
+        mirror[s] = pair_load<K>((2 * s < B ? down_low : down_high) - A * s);
+    }
+    const cplx middle = pair_load<K>(in + S::H / 2), twice = {2 * factor * middle.x, -2 * factor * middle.y};
+    if (l == 0) { /* the imaginary parts of bins 0 and N / 2 do not count */
+        z[0].y = 0;
+        mirror[0].y = 0;
+    }
+    unroll<0, B>([&](auto s) {
+        constexpr int K2 = decltype(s)::value;
+        const cplx sum = z[K2] + conj(mirror[K2]),
+                   odd = times_i((2 * K2 < B ? low : high) * twiddle<-K2, 2 * B>(z[K2] - conj(mirror[K2])));
+        z[K2] = {factor * sum.x + odd.x, factor * sum.y + odd.y};
+        mirror[K2] = {factor * sum.x - odd.x, odd.y - factor * sum.y};
+    });
+    unroll<0, B>([&](auto s) {
+        constexpr int K2 = decltype(s)::value;
+        if constexpr (2 * K2 < B) {
+            a[K2] = z[K2];
+            b[K2] = mirror[B - 1 - K2];
+        } else {
+            a[K2] = l ? z[K2] : 2 * K2 == B ? twice : mirror[B - K2];
+            b[K2] = l ? mirror[B - 1 - K2] : z[K2];
+        }
+    });
+}
+
+template <class K>
+CF_DEVICE void real1d_forward_pairs(const real *__restrict__ x, cplx *__restrict__ y, real scale, long long batch) {
+    using P = Pairs1d<K>;
+    const PairPlace<K> at(batch);
+    if (at.lines <= 0)
+        return;
+    const int l = at.lane, line = at.line < at.lines ? at.line : at.lines - 1;
+    const PairTurns<K> turns(at);
+    cplx v[P::COLUMNS * P::A];
+    pair_columns_in<K>(v, x + (at.first + line) * K::IN, at);
+    unroll<0, P::COLUMNS>([&](auto j) { dft<P::A>(v + P::A * j); });
+    turns.template apply<false>(v);
+    pair_columns_exchange<K>(v, at, true);
+    __syncwarp();
+    cplx a[P::B], b[P::B];
+    pair_rows_exchange<K>(a, at, l, false);
+    pair_rows_exchange<K>(b, at, l ? P::A - l : P::A / 2, false);
+    dft<P::B>(a);
+    dft<P::B>(b);
+    const real factor = real(0.5) * (K::SCALED ? scale : real(1));
+    __syncwarp();
+    pair_split<K>(at.spectrum(), a, b, turns, l, factor);
+    __syncwarp();
+    cplx *to = y + at.first * P::BINS;
+    if (K::ALIGNED && at.lines == P::LINES_PER_WARP) {
+        constexpr int QUADS = P::LINES_PER_WARP * P::BINS / 2;
+#pragma unroll
+        for (int i = 0; i < (QUADS + 31) / 32; ++i) {
+            const int n = i * 32 + (int)threadIdx.x % 32;
+            if (i * 32 + 32 <= QUADS || n < QUADS)
+                __stcs(reinterpret_cast<float4 *>(to) + n, smem_cast<float4>(at.own)[n]);
+        }
+    } else {
+        for (int n = (int)threadIdx.x % 32; n < at.lines * P::BINS * 2; n += 32)
+            reinterpret_cast<real *>(to)[n] = smem_cast<real>(at.own)[n];
+    }
+}
+
+template <class K>
+CF_DEVICE void real1d_inverse_pairs(const cplx *__restrict__ y, real *__restrict__ x, real scale, long long batch) {
+    using P = Pairs1d<K>;
+    const PairPlace<K> at(batch);
+    if (at.lines <= 0)
+        return;
+    const int l = at.lane, line = at.line < at.lines ? at.line : at.lines - 1;
+    const PairTurns<K> turns(at);
+    cplx a[P::B], b[P::B];
+    pair_merge<K>(a, b, y + (at.first + line) * P::BINS, turns, l, scale);
+    dft_inverse<P::B>(a);
+    dft_inverse<P::B>(b);
+    pair_rows_exchange<K>(a, at, l, true);
+    pair_rows_exchange<K>(b, at, l ? P::A - l : P::A / 2, true);
+    __syncwarp();
+    cplx v[P::COLUMNS * P::A];
+    pair_columns_exchange<K>(v, at, false);
+    turns.template apply<true>(v);
+    unroll<0, P::COLUMNS>([&](auto j) { dft_inverse<P::A>(v + P::A * j); });
+    if (at.line < at.lines)
+        pair_columns_out<K>(x + (at.first + at.line) * K::IN, v, at);
+}
