@@ -87,7 +87,7 @@ emulator-coverage:
 	scripts/setup.sh build test
 	cmake --preset coverage
 	CONV_FFT_TEST_SHARE=100 cmake --build build/coverage --parallel $(JOBS) \
-	    --target test_tile test_tile_double test_fused test_fused_double
+	    --target emulator_test_shared_memory_fft emulator_test_shared_memory_fft_double emulator_test_fused emulator_test_fused_double
 	scripts/emulator_core.py collect build/coverage build/coverage/notes.json.gz
 	scripts/emulator_core.py report build/coverage/notes.json.gz
 

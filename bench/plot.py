@@ -12,7 +12,7 @@ For each DEVICE (a folder of results; all by default), as far as there are resul
                                   averaged over the passes, as in Figures 1-6 of the fbfft paper (arXiv 1412.7580)
     DEVICE-roofline.svg           our FP32 layers: operations per second over operations per byte, both counted as the
                                   library's cost model counts them for the strategy that was used; below the roof of the
-                                  fastest measured copy, of the FP32 units that tests/facts tells (dashed) and of FP32
+                                  fastest measured copy, of the FP32 units that tests/data/gpus tells (dashed) and of FP32
                                   products on tensor cores
 
 The same results give the same files.

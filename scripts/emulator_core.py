@@ -21,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MIN_PERCENT = 95  # of the lines that all cases reach
-PROGRAMS = {"test_tile": "tile", "test_tile_double": "tile", "test_fused": "fused", "test_fused_double": "fused"}
+PROGRAMS = {"emulator_test_shared_memory_fft": "tile", "emulator_test_shared_memory_fft_double": "tile",
+            "emulator_test_fused": "fused", "emulator_test_fused_double": "fused"}
 
 
 # ---------------------------------------------------------------------------------------------------------- collecting
@@ -45,7 +46,7 @@ def line_table(program):
 
 
 def collect_program(build, program):
-    path, trace = build / "tests/simt" / program, build / ("tests/simt/%s.trace" % program)
+    path, trace = build / "tests/emulator" / program, build / ("tests/emulator/%s.trace" % program)
     subprocess.run([str(path)], env=dict(os.environ, SIMT_COVERAGE=str(trace)), check=False, stdout=subprocess.DEVNULL,
                    cwd=ROOT / "tests")
     starts, lines = line_table(path)

@@ -4,6 +4,8 @@
 
     move_files.py LIST PREFIX...
 
+Tests are called after their folder and file, and so they are in scripts and manuals: test_gpu_tune -> gpu_test_tune.
+
 LIST has lines `folder/` and below each `    old/path > new name`. Files whose new place begins with one of the prefixes
 move (git mv). Then include lines, paths from the root, from src/ and from tests/, and bare names of moved files change
 in every text file of the tree but results. A name that several folders have is written with its folder.
@@ -28,7 +30,8 @@ UNTIL_DIVIDED = {
     "src/fbfft/tile.c": "src/fbfft/shared_memory/config.c",
     "src/fbfft/kernels/tile.cuh": "src/fbfft/shared_memory/tile.cuh",
 }
-NOT_TEXT = ("bench/results/", "tuning/", "docs/pictures/", "data/", "scripts/move_files.py", "tests/checks/include_direction.py")
+NOT_TEXT = ("bench/results/", "tuning/", "docs/pictures/", "data/", "scripts/move_files.py", "scripts/house_moves.txt",
+            "tests/checks/include_direction.py")
 INCLUDE = re.compile(r'^(\s*#\s*include\s*["<])([^">]+)([">].*)$', re.M)
 
 
@@ -80,6 +83,14 @@ class Names:
         self.path_pattern = re.compile(r"(?<![\w/.-])((?:\.\./)*)(" + "|".join(map(re.escape, names)) + r")(?![\w/-])")
         names = sorted(self.bare, key=len, reverse=True)
         self.bare_pattern = re.compile(r"(?<![\w/.*-])(" + "|".join(map(re.escape, names)) + r")(?!\w)") if names else None
+        self.tests = {}
+        for old, new in moves.items():
+            if re.match(r"tests/(simt/)?test_\w+\.(c|cpp)$", old):
+                stem, folder = os.path.splitext(os.path.basename(new))[0], new.split("/")[1]
+                self.tests[os.path.splitext(os.path.basename(old))[0]] = f"{folder}_{stem}"
+        told = "|".join(sorted(self.tests, key=len, reverse=True))
+        self.quoted_pattern = re.compile(rf"(?<=[\"= ])({told})(?=[\"\\]| CONV_FFT)")
+        self.test_pattern = re.compile(rf"\b({told})\b(?!\.c|\.h)") if told else None
 
     def include(self, path, name):
         """What an include line of the file (at its old place) says now."""
@@ -89,22 +100,28 @@ class Names:
                 if old not in self.moves and not (old == own and path in self.moves):
                     return name
                 new = self.moves.get(old, old)
-                here = os.path.dirname(self.moves.get(path, path))
-                if old == own and not path.startswith("src/") and os.path.dirname(new) == here and "/" not in name:
-                    return os.path.basename(new)
                 for root in ("src/", "tests/emulator/", "tests/", "bench/"):
                     if new.startswith(root):
                         return new[len(root):]
         return name
 
     def mend(self, path, text):
+        def told(name, names):
+            new = names[name]
+            is_known = "/" in name or path.startswith("tests/") or not new.startswith(("support/", "api/", "gpu/"))
+            return new if is_known else name
+
         lines = INCLUDE.split(text)
         for i in range(0, len(lines), 4):  # what is between include lines
-            lines[i] = self.path_pattern.sub(lambda m: m[1] + self.paths[m[2]], lines[i])
+            lines[i] = self.path_pattern.sub(lambda m: m[1] + told(m[2], self.paths), lines[i])
             if self.bare_pattern:
-                lines[i] = self.bare_pattern.sub(lambda m: self.bare[m[1]], lines[i])
-        return "".join(
-            self.include(path, part) if i % 4 == 2 else part for i, part in enumerate(lines))
+                lines[i] = self.bare_pattern.sub(lambda m: told(m[1], self.bare), lines[i])
+        text = "".join(self.include(path, part) if i % 4 == 2 else part for i, part in enumerate(lines))
+        if not self.tests or path.startswith("bindings/"):
+            return text
+        if path.endswith((".c", ".h", ".cpp", ".cuh")):  # functions have such names, too
+            return self.quoted_pattern.sub(lambda m: self.tests[m[1]], text)
+        return self.test_pattern.sub(lambda m: self.tests[m[1]], text)
 
 
 def main():

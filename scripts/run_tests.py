@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # What the emulator's programs are made of: kernels, planners, emulator, tests, flags. The rest of src is not in them.
 DEPENDED = ("include", "src", "tests", "cmake", "CMakeLists.txt", "CMakePresets.json")
-NOT_DEPENDED = ("src/autotune", "src/cpu", "tests/checks", "tests/consumers", "tests/fuzz", "tests/mutants")
+NOT_DEPENDED = ("src/autotune", "src/cpu", "tests/checks", "tests/package", "tests/fuzz", "tests/mutants")
 
 
 def say(text):

@@ -7,7 +7,7 @@
 #include "cuda/driver/properties.h"
 #include "cuda/jit/nvrtc.h"
 #include "cuda/libs/cublas.h"
-#include "tests/cuda_calls.h"
+#include "tests/support/cuda_calls.h"
 
 #define SAME_VALUE(name, cuda_name, value) _Static_assert((long long)(cuda_name) == (value), #cuda_name);
 CF_CU_CONSTANTS(SAME_VALUE)

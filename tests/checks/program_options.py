@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 PROGRAM = sys.argv[1]
-FACTS = os.path.join(os.path.dirname(__file__), "..", "facts", "h200.txt")
+FACTS = os.path.join(os.path.dirname(__file__), "..", "data", "gpus", "h200.txt")
 COMMANDS = [[], ["devices"], ["explain"], ["tune"], ["bench"], ["cache"]]
 UNKNOWN = "no-such-option"
 

@@ -2,9 +2,9 @@
 #include "support/case_list.h"
 
 #include "core/clock.h"
-#include "harness.h"
+#include "support/compare.h"
 #include "support/selection.h"
-#include "tensor.h"
+#include "support/tensor.h"
 
 #include <pthread.h>
 #include <stdarg.h>

@@ -19,7 +19,7 @@
 #include "cuda/jit/files.h"
 #include "cuda/jit/hash.h"
 #include "support/selection.h"
-#include "tensor.h"
+#include "support/tensor.h"
 
 enum {
     SKIPPED = 77,

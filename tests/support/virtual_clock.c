@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/virtual_clock.h"
 
-#include "cases.h"
+#include "support/random_problems.h"
 
 #include <stdatomic.h>
 

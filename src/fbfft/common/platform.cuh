@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels need from their platform: CUDA by NVRTC, or the emulator of tests/simt (CF_SIMT). */
+/* What the kernels need from their platform: CUDA by NVRTC, or the emulator of tests/emulator (CF_SIMT). */
 #pragma once
 
 #ifdef CF_SIMT

@@ -8,7 +8,7 @@
  * planes    As many as fill the lanes of a block of up to four warps, few blocks being idle otherwise; one plane if a
  *           plane's lines fill most of their warps.
  * blocks    What the registers of a thread allow; with these numbers the compiler
- *           spills nothing, or little: tests/test_fbfft_config.c has the bounds.
+ *           spills nothing, or little: tests/fbfft/test_config.c has the bounds.
  * bulk      Bulk copies for planes of 20 x 20 (forward: 34 x 34) and more, so that copies of one block overlap the
  *           arithmetic of others.
  * pairs     Rank 1, where the lanes divide a line evenly and one thread a line would be too slow. Blocks of one warp keep

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold without a reference, and for every way to compute the same layer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "support/device.h"
+#include "support/layer_properties.h"
+
+int main(void) {
+    const struct CMUnitTest tests[] = {LAYER_PROPERTIES};
+    return cmocka_run_group_tests(tests, device_cpu_setup, device_teardown);
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same for layers in double, which are another program's: kernels of both types have the same names.
+#include "kernels/test_fused.cpp"

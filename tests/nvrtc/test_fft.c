@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVRTC compiles the kernels of transforms without spills. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "fbfft/plan/gpu_transform.h"
+#include "support/fft_check.h"
+#include "support/kernel_cases.h"
+#include "support/nvrtc_compile.h"
+
+#define LAST CONV_FFT_CHANNELS_LAST
+#define TRANSPOSED FBFFT_TRANSPOSED
+#define MAJOR FBFFT_FREQUENCY_MAJOR
+
+/* What the pipeline and the benchmarks use most, and one of every kind of kernel; each in both directions. `spills`
+ * in bytes where the compiler trades a few registers for occupancy: all others promise none, and no other local
+ * memory. */
+static const struct {
+    int rank;
+    int64_t basis[3], extent[3];
+    int spills;
+    int64_t channels;
+    bool is_complex;
+    fbfft_order order;
+    conv_fft_dtype dtype;
+    conv_fft_layout layout;
+    bool halves; /* the spectrum has 16 bits, too */
+} representative[] = {
+    {.rank = 1, .basis = {8}},
+    {.rank = 1, .basis = {64}},
+    {.rank = 1, .basis = {128}},
+    {.rank = 1, .basis = {256}},
+    {.rank = 1, .basis = {256}, .extent = {31}},
+    {.rank = 2, .basis = {8, 8}},
+    {.rank = 2, .basis = {16, 16}, .extent = {5, 5}},
+    {.rank = 2, .basis = {32, 32}},
+    {.rank = 2, .basis = {64, 64}, .extent = {9, 9}},
+    {.rank = 2, .basis = {64, 64}, .spills = 32},
+    {.rank = 2, .basis = {36, 36}},
+    {.rank = 2, .basis = {72, 72}, .spills = 64},
+    {.rank = 2, .basis = {24, 40}, .extent = {7, 33}},
+    {.rank = 2, .basis = {128, 128}, .spills = 256},
+    /* tile.cuh */
+    {.rank = 1, .basis = {45}},
+    {.rank = 1, .basis = {16384}},
+    {.rank = 1, .basis = {1000}, .is_complex = true},
+    {.rank = 1, .basis = {128}, .channels = 8, .order = MAJOR, .dtype = CONV_FFT_FP16, .layout = LAST},
+    {.rank = 2, .basis = {15, 15}},
+    {.rank = 2, .basis = {80, 70}, .order = TRANSPOSED},
+    {.rank = 2, .basis = {48, 48}, .is_complex = true},
+    {.rank = 2, .basis = {16, 16}, .extent = {5, 5}, .channels = 16, .order = MAJOR},
+    {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR},
+    {.rank = 2, .basis = {64, 64}, .channels = 16, .order = MAJOR},
+    {.rank = 2, .basis = {36, 36}, .channels = 16, .order = MAJOR, .layout = LAST},
+    {.rank = 2, .basis = {32, 32}, .extent = {9, 9}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16},
+    {.rank = 2, .basis = {128, 128}, .channels = 4, .order = MAJOR},
+    {.rank = 2, .basis = {256, 256}},
+    {.rank = 2, .basis = {32, 32}, .channels = 4, .order = MAJOR, .dtype = CONV_FFT_FP64},
+    {.rank = 3, .basis = {32, 32, 32}},
+    /* dft_matrix.cuh, and back by plane.cuh */
+    {.rank = 2,
+     .basis = {64, 64},
+     .extent = {9, 9},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true},
+    {.rank = 2,
+     .basis = {32, 32},
+     .extent = {9, 9},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP32,
+     .layout = LAST,
+     .halves = true},
+    {.rank = 2,
+     .basis = {16, 16},
+     .extent = {3, 3},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_BF16,
+     .layout = LAST,
+     .halves = true},
+    /* plane.cuh */
+    {.rank = 2,
+     .basis = {64, 64},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true,
+     .spills = 64},
+    {.rank = 2,
+     .basis = {64, 32},
+     .extent = {41, 21},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true},
+    {.rank = 2,
+     .basis = {32, 64},
+     .extent = {24, 50},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_BF16,
+     .halves = true,
+     .spills = 32},
+    {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
+    {.rank = 2, .basis = {64, 64}, .channels = 64, .order = MAJOR, .halves = true, .spills = 64},
+    {.rank = 2, .basis = {32, 32}, .extent = {30, 30}, .channels = 128, .order = MAJOR, .halves = true},
+    /* short_line.cuh */
+    {.rank = 1,
+     .basis = {128},
+     .extent = {112},
+     .channels = 64,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .halves = true,
+     .spills = 16},
+    {.rank = 1, .basis = {128}, .extent = {98}, .channels = 64, .order = MAJOR, .halves = true, .spills = 16},
+    {.rank = 1, .basis = {64}, .extent = {62}, .channels = 64, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
+    {.rank = 1, .basis = {64}, .channels = 64, .order = MAJOR, .halves = true, .spills = 16},
+    {.rank = 1, .basis = {32}, .channels = 20, .order = MAJOR, .dtype = CONV_FFT_FP16, .halves = true},
+    {.rank = 1, .basis = {16}, .channels = 64, .order = MAJOR, .halves = true},
+    {.rank = 1,
+     .basis = {128},
+     .extent = {98},
+     .channels = 64,
+     .order = MAJOR,
+     .dtype = CONV_FFT_FP16,
+     .layout = LAST,
+     .halves = true,
+     .spills = 16},
+    {.rank = 1, .basis = {64}, .channels = 24, .order = MAJOR, .dtype = CONV_FFT_BF16, .layout = LAST, .halves = true},
+    {.rank = 1, .basis = {32}, .channels = 64, .order = MAJOR, .layout = LAST, .halves = true, .spills = 16},
+};
+
+enum {
+    TRANSFORMS = sizeof representative / sizeof representative[0]
+};
+
+static fbfft_desc problem_of(int i, int inverse) {
+    const int first = representative[i].is_complex ? FBFFT_C2C_FORWARD : FBFFT_R2C;
+    fbfft_desc d = fft_desc(representative[i].rank, (fbfft_kind)(first + inverse), 1, 0);
+    for (int a = 0; a < d.rank; ++a) {
+        d.basis[a] = representative[i].basis[a];
+        d.extent[a] = representative[i].extent[a];
+    }
+    d.channels = representative[i].channels ? representative[i].channels : 1;
+    d.order = representative[i].order;
+    d.dtype = representative[i].dtype;
+    d.layout = representative[i].layout;
+    return d;
+}
+
+/* The kernels of a transform, as gpu_transform.c builds them, also those for pointers of less alignment. */
+static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, const cf_gpu_facts *facts, int allowed) {
+    cf_fft_problem problem;
+    cf_fft_passes passes;
+    char text[192], kind[96], name[256];
+    assert_int_equal(cf_fft_resolve(d, &problem), CONV_FFT_SUCCESS);
+    if (halves)
+        problem.transform.spectrum.dtype = d->dtype == CONV_FFT_FP32 ? CONV_FFT_FP16 : d->dtype;
+    problem.transform.spectrum.scale_rows = problem.transform.spectrum.rows_per_sample; /* as x and y have it */
+    assert_int_equal(cf_fft_passes_of(&problem, facts, &passes), CONV_FFT_SUCCESS);
+    assert_int_equal(passes.pass[0].matrix, halves);
+    fft_describe(d, text, sizeof text);
+    for (int p = 0; p < passes.count; ++p) {
+        const cf_fft_pass *const pass = &passes.pass[p];
+        const bool two = pass->plain || pass->tile[0].wide > 1;
+        for (int v = 0; v < (two ? 2 : 1); ++v) {
+            snprintf(kind, sizeof kind, "%s, type %d, layout %d",
+                     pass->plain            ? "plain"
+                     : !pass->matrix        ? "tile"
+                     : pass->tile[0].slabs  ? "dense matrix"
+                     : d->kind == FBFFT_R2C ? "matrix forward"
+                                            : "matrix inverse",
+                     (int)d->dtype, (int)d->layout);
+            snprintf(name, sizeof name, "%s, pass %d%s%s", text, p, halves ? ", 16-bit spectrum" : "",
+                     v ? ", unaligned" : "");
+            nvrtc_kernel *const c = nvrtc_list_add(list, facts, allowed, kind, name);
+            assert_int_equal(pass->plain    ? cf_fft_real_source(&pass->real[v], &c->source)
+                             : pass->matrix ? cf_fft_matrix_source(&pass->tile[v], &c->source)
+                                            : cf_fft_tile_source(&pass->tile[v], &c->source),
+                             CONV_FFT_SUCCESS);
+        }
+    }
+}
+
+/* One of `step` transforms and directions, so that all lists together compile in minutes; odd, for both directions. */
+static void add_for(nvrtc_list *list, const char *file, int step) {
+    const cf_gpu_facts facts = gpu_facts_of(file);
+    for (int i = 0; i < 2 * TRANSFORMS; i += step) {
+        const fbfft_desc d = problem_of(i / 2, i % 2);
+        add_transform(list, &d, representative[i / 2].halves, &facts, representative[i / 2].spills);
+    }
+}
+
+static void add_kernels(nvrtc_list *list) {
+    add_for(list, "data/gpus/h200.txt", 1);
+    add_for(list, "data/gpus/a100.txt", 3);
+}
+
+int main(void) { return nvrtc_list_run("compile_fft", add_kernels); }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVRTC compiles the kernels of fused passes over long signals without many spills. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "conv/long1d/long1d.h"
+#include "support/kernel_cases.h"
+#include "support/nvrtc_compile.h"
+
+enum {
+    ALLOWED = 128 /* bytes of spills, where registers are traded for occupancy */
+};
+
+static void add_pass(nvrtc_list *list, const layer_case *from, int pass, const cf_gpu_facts *facts) {
+    cf_layer layer;
+    cf_strategy strategy;
+    cf_long_config c;
+    fused_make(from->problem, from->grid, &layer, &strategy);
+    assert_int_equal(cf_long_configure(&layer, pass, &strategy, facts, &c), CONV_FFT_SUCCESS);
+    for (int stage = 0; stage < CF_LONG_STAGES; ++stage) {
+        if (!c.stage[stage])
+            continue;
+        char kind[64], name[256];
+        snprintf(kind, sizeof kind, "stage %d", stage);
+        snprintf(name, sizeof name, "%s, pass %d, stage %d", from->problem, pass, stage);
+        nvrtc_kernel *const kernel = nvrtc_list_add(list, facts, ALLOWED, kind, name);
+        assert_int_equal(cf_long_source(&c, (cf_long_stage)stage, &kernel->source), CONV_FFT_SUCCESS);
+    }
+}
+
+/* One of `step` cases, so that all lists together compile in minutes. */
+static void add_for(nvrtc_list *list, const char *file, int step) {
+    const cf_gpu_facts facts = gpu_facts_of(file);
+    for (int i = 0; i < long_case_count; i += step)
+        for (int pass = 0; pass <= CF_LONG_BOTH; ++pass)
+            if (pass == CF_LONG_BOTH || (long_cases[i].passes & 1 << pass))
+                add_pass(list, &long_cases[i], pass, &facts);
+}
+
+static void add_kernels(nvrtc_list *list) {
+    add_for(list, "data/gpus/h200.txt", 3);
+    add_for(list, "data/gpus/a100.txt", 5);
+}
+
+int main(void) { return nvrtc_list_run("compile_long", add_kernels); }

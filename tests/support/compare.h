@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one compare function of the suite, the table of tolerances, and the report of a failure. */
+#ifndef TEST_HARNESS_H
+#define TEST_HARNESS_H
+
+#include "support/tensor.h"
+
+/* What the tests allow. With mag = |x| conv |w|, the same sum over absolute values:
+ *
+ *     whole tensor   ||y - y64|| <= norm * eps * ||mag||             (the contract of conv_fft.h)
+ *     each element   |y - y64|   <= round * |y64| + element * compute * (mag + rms of mag in its slice)
+ *
+ * A slice is one index of the first dimension: one sample of y and gx, one output channel of gw. The second line exists
+ * so that one wrong element of a large tensor cannot hide in its norm. It uses the slice's rms because the error of a
+ * transform is spread evenly over what shares the transform, and allows one rounding when the result is stored. */
+typedef struct tolerance {
+    double eps, norm;        /* eps: unit roundoff of the tensors */
+    double compute, element; /* compute: unit roundoff of the arithmetic inside */
+} tolerance;
+
+/** The one table. `dtype` is that of the tensor compared, so an FP32 gw of FP16 tensors counts as FP32. */
+tolerance tolerance_of(conv_fft_dtype dtype, conv_fft_math math);
+
+/* Devices with TF32 and HALF, which are FP32 elsewhere: their rounding of products and spectra, from now on. */
+void tolerate_fast_math(void);
+
+/** Least share of non-zeros in an expected tensor that proves something. */
+#define DEFAULT_SHARE 0.25
+
+/** The smaller of two amounts of work under sanitizers, where everything takes five to ten times as long. */
+#define TEST_AMOUNT(plain, sanitized) (TEST_SANITIZED ? (sanitized) : (plain))
+
+typedef struct comparison {
+    bool ok;
+    double norm_ratio;    /* ||y - y64|| / (eps * ||mag||); passes up to tolerance.norm */
+    double element_ratio; /* the largest (|y - y64| - round * |y64|) / (compute * ..); passes up to tolerance.element */
+    int64_t worst;        /* its index in the dense order */
+    double share;         /* of non-zeros in `expected` */
+    char text[320];       /* one sentence; set in any case */
+} comparison;
+
+/** Compare `actual` with expected[count]. magnitude[count] as above. An expected tensor with fewer non-zeros than
+ * `share` fails. */
+comparison compare_tensor(const tensor *actual, const double *expected, const double *magnitude, conv_fft_math math,
+                          double share);
+
+/** Compare two numbers of the adjoint identity, each with its norm-wise error bound for one eps. */
+bool compare_products(double a, double b, double bound_for_one_eps, double limit, double *ratio);
+
+/** Start a case of the calling thread: `text` and `replay` are printed with each of its failures. */
+void case_begin(const char *text, const char *replay);
+/** The name of the calling thread's case in its list, which replays it; NULL: it has none. */
+void case_name(const char *name);
+/** Print a failure and count it. Always false. */
+bool case_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/** Whether this run takes case `i`: every `step`-th one from one on that the seed chooses, or all of them with a share of 100 %. */
+bool case_in_turn(int64_t i, int64_t step);
+/** If this program fails, its last line is the command that repeats it. */
+void replay_on_failure(void);
+/** Failures since the program started. */
+int case_failures(void);
+/** Number in an environment variable; `value` if it is not set. */
+uint64_t environment_number(const char *name, uint64_t value);
+
+#endif

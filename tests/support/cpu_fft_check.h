@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU's transforms against the definition: planes are filled by the rules in core/window.h, written down here again, and
+ * transformed by the O(n^2) DFT in double. */
+#ifndef TEST_CPU_CHECK_H
+#define TEST_CPU_CHECK_H
+
+#include "cpu/device.h"
+#include "support/cpu_fft_cases.h"
+
+/** What the error of a spectrum may be, relative to its norm. */
+double spectrum_tolerance(const setting *s);
+
+/** Transform random tensors; the largest relative error over the planes. */
+double forward_error(cf_cpu_device *device, const setting *s, generator *g);
+
+/** Whether the inverse stores what the planes say, adds the bias, adds to old contents or never reads them, and writes nothing else. */
+bool check_inverse(cf_cpu_device *device, const setting *s, generator *g, bool with_bias, bool accumulate);
+
+/** A transform and its scratch, full of a byte pattern. The caller frees both. Ends the program on failure. */
+cf_transform *test_transform(cf_cpu_device *device, const setting *s, void **scratch);
+
+/** Run a check with each set of kernels that this CPU runs. */
+void with_all_kernels(cf_cpu_device *device, void (*check)(void));
+
+/** count random numbers, as stored in the type and as doubles. The caller frees. */
+void *random_elements(generator *g, conv_fft_dtype dtype, int64_t count, double *values);
+double *test_doubles(int64_t count);
+
+#endif

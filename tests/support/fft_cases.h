@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of transforms for tests on either device: whole families, and random ones from everything that fbfft.h has. */
+#ifndef TEST_FBFFT_CASES_H
+#define TEST_FBFFT_CASES_H
+
+#include "support/fft_check.h"
+#include "support/random_problems.h"
+
+typedef struct fft_list {
+    fft_case *cases;
+    int count, capacity;
+    bool
+        one_by_one; /* so that the library has all threads; otherwise cases run, and their kernels compile, side by side */
+} fft_list;
+
+/* Both devices must support it, but for what a GPU's shared memory may be too small for. */
+fft_case *fft_list_add(fft_list *list, fbfft_desc desc, int64_t batch);
+
+/* Prints the failures and a line about all, fails the test if there are any, and empties the list. On a GPU `what` is the
+ * name of a list of cases, and those that test_select() takes run; on the CPU all run. Returns how many are supported. */
+int fft_list_check(fft_list *list, const char *what, const cf_gpu *gpu, conv_fft_context *context);
+
+/* True for products of 2, 3, 5 and 7. */
+bool fft_is_basis(int64_t n);
+
+/* Every basis from 2 to 256, whole lines and parts of them. */
+void fft_add_lines(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype);
+/* Lines of up to 16384 points. */
+void fft_add_long_lines(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype);
+/* Squares, whole and from or to a part; then rectangles. */
+void fft_add_planes(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype);
+void fft_add_volumes(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype);
+/* Every layout of the signal with every order of the spectrum, for one, a few and many channels. */
+void fft_add_layouts(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype);
+/* Windows of every padding mode (of a written signal: zeros), inside, across both ends and outside. */
+void fft_add_windows(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype);
+
+/* Any of it, of at most so many points of the basis. */
+fft_case fft_random_case(uint64_t seed, int64_t most_points);
+/* `count` of them, from test_seed() on. */
+void fft_add_random(fft_list *list, uint64_t count, int64_t most_points);
+
+#endif

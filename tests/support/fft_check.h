@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms of fbfft.h on either device, compared with the definition. Nothing here is cmocka's: threads may call all of it. */
+#ifndef TEST_FBFFT_CHECK_H
+#define TEST_FBFFT_CHECK_H
+
+#include "cuda/driver/gpu.h"
+#include "support/fft_definition.h"
+
+/* Host arrays through a plan. The device's memory is this call's own, between canaries; `shift` bytes off a multiple of 256;
+ * outputs and workspace begin as NaN. `out` becomes all of the output's memory, gaps included. */
+typedef struct fft_run {
+    const cf_gpu *gpu; /* NULL: the CPU */
+    const fbfft_plan *plan;
+    const void *in;
+    void *out;
+    int64_t in_bytes, out_bytes;
+    int64_t batch;
+    int in_shift, out_shift;
+    cf_cu_stream stream;
+} fft_run;
+
+#define FFT_TEXT_BYTES 320
+/* False: `text` says why. A written input or canary is a failure. */
+bool fft_run_planes(const fft_run *run, char text[FFT_TEXT_BYTES]);
+
+typedef struct fft_case {
+    fbfft_desc desc;
+    int64_t batch;
+    int in_shift, out_shift; /* in numbers of the memory's type */
+    bool must;               /* be supported */
+    bool random;             /* of its seed alone */
+    uint64_t seed;           /* of the values; of the whole case, if it is random */
+} fft_case;
+
+typedef struct fft_outcome {
+    bool ok, supported;
+    double error, tolerance;
+    char text[2 * FFT_TEXT_BYTES + 128]; /* the case, and what is wrong */
+    char replay[128];
+} fft_outcome;
+
+/* Makes the plan, runs it on random planes, and compares a sample of them; all outputs must be finite, and nothing else of
+ * the output's memory written. gpu NULL: the context is on the CPU. */
+void fft_check_case(const cf_gpu *gpu, conv_fft_context *context, const fft_case *c, fft_outcome *outcome);
+
+/* The same basis and extent on every axis. extent 0: the basis. */
+fbfft_desc fft_desc(int rank, fbfft_kind kind, int64_t basis, int64_t extent);
+/* "r2c 64x64 from 9x9", and whatever is not the default. */
+void fft_describe(const fbfft_desc *desc, char *text, size_t bytes);
+
+/* A context on GPU 0 with the cache directory of support/gpu.h. NULL: the last error says why. */
+conv_fft_context *fft_gpu_context(void);
+
+/* First lines of a test, after NEED_GPU: a variable `context`, or the test is skipped since nothing can be compiled. */
+#define NEED_CONTEXT(gpu)                                                    \
+    if (!(gpu)->jit.library.usable) {                                        \
+        print_message("NVRTC is missing: %s\n", (gpu)->jit.library.problem); \
+        skip();                                                              \
+    }                                                                        \
+    conv_fft_context *const context = fft_gpu_context();                     \
+    if (!context)                                                            \
+    fail_msg("no context: %s", conv_fft_last_error())
+
+#endif

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tile geometry against the definition of the layer, on one axis, in integers: every operand is loaded through its windows
+ * into a basis, multiplied by plain circular correlation, and stored through its windows. Exact or wrong.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "autotune/search/search_space.h"
+#include "core/arith.h"
+#include "core/spectrum.h"
+#include "support/compare.h"
+#include "support/random_problems.h"
+#include "support/selection.h"
+#include "tiling/tiling.h"
+
+enum {
+    MAX_EXTENT = 64,
+    MAX_BASIS = 512
+};
+
+/* Of the case under way. Case i of a run has the seed CONV_FFT_TEST_SEED + i, so that it is replayed with that seed and a count of 1. */
+static generator state;
+static uint64_t current;
+static bool under_way;
+static int64_t pick(int64_t low, int64_t high) { return random_int(&state, low, high); }
+
+static uint64_t count_of(uint64_t usual) { return environment_number("CONV_FFT_TEST_COUNT", usual); }
+
+static void begin(uint64_t i) {
+    replay_on_failure();
+    current = test_seed() + i;
+    under_way = true;
+    state = generator_create(current);
+}
+
+/* After each test, failed or not. */
+static int print_failed(void **unused) {
+    (void)unused;
+    if (under_way)
+        print_error("replay: CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_COUNT=1 tiling_test_tiling\n", current);
+    under_way = false;
+    return 0;
+}
+
+/* The definition: index of x at a coordinate, or -1. */
+static int64_t padded_index(const cf_axis *a, int64_t i) {
+    const int64_t n = a->input;
+    if (i >= 0 && i < n)
+        return i;
+    switch (a->mode) {
+    case CONV_FFT_PAD_ZEROS:
+        return -1;
+    case CONV_FFT_PAD_CIRCULAR:
+        return (i % n + n) % n;
+    case CONV_FFT_PAD_REFLECT:
+        return i < 0 ? -i : 2 * n - 2 - i;
+    case CONV_FFT_PAD_REPLICATE:
+        return i < 0 ? 0 : n - 1;
+    }
+    return -1;
+}
+
+typedef struct layer {
+    cf_axis axis; /* in half of the cases trimmed */
+    int64_t taps; /* of the tensor */
+    int64_t x[MAX_EXTENT], w[MAX_EXTENT], gy[4 * MAX_EXTENT];
+    int64_t y[4 * MAX_EXTENT], gx[MAX_EXTENT], gw[MAX_EXTENT]; /* by the definition */
+} layer;
+
+static void random_layer(layer *l) {
+    memset(l, 0, sizeof *l);
+    cf_axis *a = &l->axis;
+    do {
+        a->input = pick(1, 24);
+        a->kernel = pick(1, 9);
+        a->stride = pick(0, 1) ? 1 : pick(2, 5);
+        a->dilation = pick(1, 5);
+        a->piece = 1 << pick(0, 3);
+        a->mode = (conv_fft_padding)pick(0, 3);
+        const int64_t most = a->mode == CONV_FFT_PAD_CIRCULAR  ? a->input
+                             : a->mode == CONV_FFT_PAD_REFLECT ? a->input - 1
+                                                               : 12;
+        a->pad_before = pick(0, most);
+        a->pad_after = pick(0, most);
+        if (a->pad_before + a->pad_after == 0)
+            a->mode = CONV_FFT_PAD_ZEROS;
+        a->output = a->input + a->pad_before + a->pad_after - (a->kernel - 1) * a->dilation - 1;
+    } while (a->output < 0);
+    a->output = a->output / a->stride + 1;
+    for (int64_t i = 0; i < a->input; ++i)
+        l->x[i] = pick(-99, 99);
+    for (int64_t k = 0; k < a->kernel; ++k)
+        l->w[k] = pick(-99, 99);
+    for (int64_t o = 0; o < a->output; ++o)
+        l->gy[o] = pick(-99, 99);
+    for (int64_t o = 0; o < a->output; ++o)
+        for (int64_t k = 0; k < a->kernel; ++k) {
+            const int64_t i = padded_index(a, o * a->stride + k * a->dilation - a->pad_before);
+            if (i < 0)
+                continue;
+            l->y[o] += l->w[k] * l->x[i];
+            l->gx[i] += l->w[k] * l->gy[o];
+            l->gw[k] += l->x[i] * l->gy[o];
+        }
+    l->taps = a->kernel;
+    if (pick(0, 1))
+        cf_axis_trim(a);
+}
+
+typedef struct place {
+    int64_t tile, shift, phase;
+} place;
+
+static void load(const cf_axis_window *w, place p, int64_t basis, const int64_t *elements, int64_t *tile) {
+    int64_t index[MAX_BASIS];
+    memset(tile, 0, (size_t)basis * sizeof *tile);
+    assert_true(w->count <= MAX_BASIS);
+    cf_window_fill(w, p.tile, p.shift, p.phase, index);
+    for (int64_t e = 0; e < w->count; ++e) {
+        const int64_t position = w->first + e * w->spread;
+        assert_true(position >= 0 && position < basis);
+        if (index[e] >= 0)
+            tile[position] = elements[index[e]];
+    }
+}
+
+/* elements[..] += tile; stores[..] counts the stores. */
+static void store(const cf_axis_window *w, place p, int64_t basis, const int64_t *tile, int64_t *elements,
+                  int *stores) {
+    int64_t index[MAX_BASIS];
+    cf_window_fill(w, p.tile, p.shift, p.phase, index);
+    for (int64_t e = 0; e < w->count; ++e) {
+        const int64_t position = w->first + e * w->spread;
+        assert_true(position >= 0 && position < basis);
+        if (index[e] < 0)
+            continue;
+        elements[index[e]] += tile[position];
+        ++stores[index[e]];
+    }
+}
+
+typedef enum product {
+    CORRELATE,
+    CONVOLVE
+} product;
+
+/* c[i] += sum_j b[j] a[i + j] or a[i - j], indices modulo n: what a product of spectra computes. */
+static void circular(product kind, int64_t n, const int64_t *a, const int64_t *b, int64_t *c) {
+    for (int64_t j = 0; j < n; ++j) {
+        if (b[j] == 0)
+            continue;
+        for (int64_t i = 0; i < n; ++i)
+            c[i] += b[j] * a[kind == CORRELATE ? (i + j) % n : (i + n - j) % n];
+    }
+}
+
+#define FOR_PLACES(p, w)                                         \
+    for ((p).tile = 0; (p).tile < (w).tiles; ++(p).tile)         \
+        for ((p).shift = 0; (p).shift < (w).shifts; ++(p).shift) \
+            for ((p).phase = 0; (p).phase < (w).phases; ++(p).phase)
+
+static void check_forward(const layer *l, const cf_axis_grid *g) {
+    const cf_axis_window x = cf_axis_window_make(&l->axis, g, CF_ROLE_X),
+                         w = cf_axis_window_make(&l->axis, g, CF_ROLE_W),
+                         y = cf_axis_window_make(&l->axis, g, CF_ROLE_Y);
+    int64_t a[MAX_BASIS], b[MAX_BASIS], c[MAX_BASIS], result[4 * MAX_EXTENT] = {0};
+    int stores[4 * MAX_EXTENT] = {0};
+    assert_true(x.tiles == y.tiles && x.shifts == y.shifts && x.phases == w.phases && y.phases == 1);
+    place p;
+    FOR_PLACES(p, y) {
+        memset(c, 0, sizeof c);
+        for (int64_t phase = 0; phase < x.phases; ++phase) {
+            load(&x, (place){p.tile, p.shift, phase}, g->basis, l->x, a);
+            load(&w, (place){0, 0, phase}, g->basis, l->w, b);
+            circular(CORRELATE, g->basis, a, b, c);
+        }
+        store(&y, p, g->basis, c, result, stores);
+    }
+    assert_memory_equal(result, l->y, (size_t)l->axis.output * sizeof *result);
+    for (int64_t o = 0; o < l->axis.output; ++o)
+        assert_int_equal(stores[o], 1);
+}
+
+static void check_weights(const layer *l, const cf_axis_grid *g) {
+    const cf_axis_window x = cf_axis_window_make(&l->axis, g, CF_ROLE_X),
+                         w = cf_axis_window_make(&l->axis, g, CF_ROLE_W),
+                         y = cf_axis_window_make(&l->axis, g, CF_ROLE_Y);
+    int64_t a[MAX_BASIS], b[MAX_BASIS], c[MAX_BASIS], result[MAX_EXTENT] = {0};
+    int stores[MAX_EXTENT] = {0};
+    for (int64_t phase = 0; phase < x.phases; ++phase) {
+        memset(c, 0, sizeof c);
+        place p;
+        FOR_PLACES(p, y) {
+            load(&x, (place){p.tile, p.shift, phase}, g->basis, l->x, a);
+            load(&y, p, g->basis, l->gy, b);
+            circular(CORRELATE, g->basis, a, b, c);
+        }
+        store(&w, (place){0, 0, phase}, g->basis, c, result, stores);
+    }
+    assert_memory_equal(result, l->gw, (size_t)l->taps * sizeof *result);
+    for (int64_t k = 0; k < l->taps; ++k)
+        assert_int_equal(stores[k], k >= l->axis.first_tap && k < l->axis.first_tap + l->axis.kernel);
+}
+
+static void check_data(const layer *l, const cf_axis_grid *g) {
+    const cf_axis *axis = &l->axis;
+    cf_axis_window gy = cf_axis_window_make(axis, g, CF_ROLE_GY), w = cf_axis_window_make(axis, g, CF_ROLE_W),
+                   gx = cf_axis_window_make(axis, g, CF_ROLE_GX);
+    const cf_unit unit = cf_unit_of(axis, g);
+    const bool folds = cf_axis_folds(axis, g), covers = cf_window_covers(&gx) && !cf_unit_is_cut(&unit),
+               overlaps = cf_window_overlaps(&gx) || cf_unit_is_cut(&unit);
+    const int64_t pad = axis->mode == CONV_FFT_PAD_ZEROS ? 0 : axis->pad_before;
+    if (folds)
+        gx = cf_window_padded(axis, &gx);
+    int64_t a[MAX_BASIS], b[MAX_BASIS], c[MAX_BASIS], padded[MAX_BASIS] = {0}, result[MAX_EXTENT] = {0};
+    int stores[MAX_BASIS] = {0};
+    assert_true(gx.tiles == gy.tiles && gx.shifts == gy.shifts && gx.phases == w.phases && gx.size <= MAX_BASIS);
+    place p;
+    FOR_PLACES(p, gx) {
+        memset(c, 0, sizeof c);
+        load(&gy, (place){p.tile, p.shift, 0}, g->basis, l->gy, a);
+        load(&w, (place){0, 0, p.phase}, g->basis, l->w, b);
+        circular(CONVOLVE, g->basis, a, b, c);
+        store(&gx, p, g->basis, c, padded, stores);
+    }
+    if (folds) {
+        for (int64_t i = 0; i < gx.size; ++i) {
+            const int64_t index = padded_index(axis, i - pad);
+            assert_true(index >= 0);
+            result[index] += padded[i];
+        }
+    } else {
+        memcpy(result, padded, sizeof result);
+    }
+    assert_memory_equal(result, l->gx, (size_t)axis->input * sizeof *result);
+    bool once = true, several = false;
+    for (int64_t i = 0; i < gx.size; ++i) {
+        if (stores[i] != 1)
+            once = false;
+        if (stores[i] > 1)
+            several = true;
+    }
+    if (!overlaps)
+        assert_false(several);
+    if (!folds && covers)
+        assert_true(once);
+    if (!folds && !overlaps && once)
+        assert_true(covers);
+}
+
+static void geometry_equals_definition(void **unused) {
+    (void)unused;
+    int64_t one_tile = 0, tiled = 0, wrapped = 0, trimmed = 0, cut = 0, strided = 0;
+    const uint64_t count = count_of(TEST_AMOUNT(200000, 40000));
+    for (uint64_t i = 0; i < count; ++i) {
+        begin(i);
+        layer l;
+        random_layer(&l);
+        cf_axis_grid g = {0};
+        g.shift_dilation = pick(0, 1);
+        g.overlap_add = pick(0, 1);
+        g.segments = pick(0, 1) ? pick(1, l.axis.kernel) : 0;
+        const cf_unit unit = cf_unit_of(&l.axis, &g);
+        if (cf_unit_is_cut(&unit))
+            ++cut;
+        if (cf_unit_is_cut(&unit) && unit.tap_step > 1)
+            ++strided;
+        const int64_t smallest = cf_basis_one_tile(&l.axis, &unit);
+        g.tiles = 1;
+        g.basis = pick(0, 1) ? smallest : smallest + pick(0, 9);
+        if (g.basis < unit.inputs)
+            ++wrapped;
+        if (l.axis.kernel < l.taps)
+            ++trimmed;
+        if (cf_grid_fits(&l.axis, &g, CF_ROLE_Y)) { /* not always: N = D + 1 does not wrap */
+            ++one_tile;
+            check_forward(&l, &g);
+            check_weights(&l, &g);
+            check_data(&l, &g);
+        } else {
+            assert_true(g.basis > smallest && l.axis.mode == CONV_FFT_PAD_CIRCULAR);
+        }
+        g.tiles = pick(1, cf_min(6, unit.inputs));
+        g.basis = unit.extent + pick(0, 12);
+        if (cf_grid_fits(&l.axis, &g, CF_ROLE_Y)) {
+            ++tiled;
+            check_forward(&l, &g);
+            check_weights(&l, &g);
+        }
+        if (cf_grid_fits(&l.axis, &g, CF_ROLE_GX))
+            check_data(&l, &g);
+    }
+    print_message(
+        "          geometry: %lld one-tile grids, %lld of them shorter than the padded input, %lld tiled, %lld "
+        "in segments, %lld of these with a stride\n",
+        (long long)one_tile, (long long)wrapped, (long long)tiled, (long long)cut, (long long)strided);
+    under_way = false;
+    if (count >= 1000) { /* each kind has its share */
+        const int64_t all = (int64_t)count;
+        assert_true(4 * one_tile > all && 8 * tiled > all && 80 * wrapped > all && 400 * trimmed > all);
+        assert_true(10 * cut > all && 20 * strided > all);
+    }
+}
+
+static bool whole_pieces(const cf_axis_window *w, int64_t piece) {
+    return w->first % piece == 0 && w->origin % piece == 0 && w->count % piece == 0 &&
+           (w->tiles == 1 || w->tile_step % piece == 0);
+}
+
+/* Where the basis has room rows begin in memory and in the basis where pieces do, in all passes; w moves up for it. Else pieces are smaller. */
+static void rows_begin_where_pieces_do(void **unused) {
+    (void)unused;
+    static const struct {
+        int64_t input, kernel, pad, basis, tiles, expected;
+    } cases[] = {{16384, 127, 63, 1024, 19, 16}, {16384, 31, 15, 1024, 17, 16}, {16384, 3, 1, 64, 293, 4},
+                 {16384, 3, 1, 64, 265, 1},      {56, 7, 3, 64, 1, 8},          {120, 9, 4, 128, 1, 8},
+                 {60, 3, 1, 64, 1, 4},           {61, 3, 1, 64, 1, 1},          {28, 5, 2, 32, 1, 4},
+                 {12, 3, 1, 16, 1, 4},           {64, 9, 0, 64, 1, 16}};
+    static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_GX, CF_ROLE_GY, CF_ROLE_Y};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const cf_axis axis = {.input = cases[i].input,
+                              .kernel = cases[i].kernel,
+                              .stride = 1,
+                              .dilation = 1,
+                              .pad_before = cases[i].pad,
+                              .pad_after = cases[i].pad,
+                              .output = cases[i].input + 2 * cases[i].pad - cases[i].kernel + 1,
+                              .mode = CONV_FFT_PAD_ZEROS,
+                              .piece = 16};
+        const cf_axis_grid grid = {.basis = cases[i].basis, .tiles = cases[i].tiles};
+        assert_true(cf_grid_fits(&axis, &grid, CF_ROLE_Y) && cf_grid_fits(&axis, &grid, CF_ROLE_GX));
+        const int64_t piece = cf_grid_piece(&axis, &grid);
+        const cf_axis_window w = cf_axis_window_make(&axis, &grid, CF_ROLE_W);
+        if (piece != cases[i].expected)
+            print_error("case %d: pieces of %d, not of %d\n", (int)i, (int)piece, (int)cases[i].expected);
+        assert_int_equal(piece, cases[i].expected);
+        assert_int_equal((w.first + cases[i].pad) % piece, 0);
+        for (int r = 0; r < (axis.output == axis.input ? 4 : 2); ++r) {
+            const cf_axis_window window = cf_axis_window_make(&axis, &grid, roles[r]);
+            assert_true(whole_pieces(&window, piece));
+        }
+    }
+}
+
+/* Lines get a few tiles more for that, as many as that takes and no more than an eighth; planes and numbers that nothing moves together none. */
+static void lines_have_tiles_of_pieces(void **unused) {
+    (void)unused;
+    int more = 0;
+    for (int64_t basis = 16; basis <= 1024; basis *= 2)
+        for (int64_t kernel = 2; kernel <= basis / 2; ++kernel)
+            for (int64_t pad = 0; pad < kernel; pad += 1 + kernel / 3) {
+                cf_axis axis = {.input = 16384,
+                                .kernel = kernel,
+                                .stride = 1,
+                                .dilation = 1,
+                                .pad_before = pad,
+                                .output = 16384 + pad - kernel + 1,
+                                .mode = CONV_FFT_PAD_ZEROS,
+                                .alone = true};
+                for (int own = 0; own < 2; ++own) {
+                    cf_axis_grid grid = {.basis = basis};
+                    axis.piece = 1;
+                    const int64_t least = cf_space_tiles(&axis, &grid, own);
+                    axis.piece = 16;
+                    grid.tiles = least;
+                    const int64_t before = cf_grid_piece(&axis, &grid);
+                    grid.tiles = cf_space_tiles(&axis, &grid, own);
+                    assert_true(grid.tiles >= least && grid.tiles <= least + least / (basis > 128 ? 32 : 8));
+                    assert_true(cf_grid_fits(&axis, &grid, own ? CF_ROLE_GX : CF_ROLE_Y));
+                    if (grid.tiles > least)
+                        assert_true(before < 8 && cf_grid_piece(&axis, &grid) >= 4);
+                    more += grid.tiles > least;
+                    axis.alone = false;
+                    assert_int_equal(cf_space_tiles(&axis, &grid, own), least);
+                    axis.alone = true;
+                }
+            }
+    assert_true(more > 100);
+    const cf_axis signal = {.input = 1 << 30,
+                            .kernel = 3,
+                            .stride = 1,
+                            .dilation = 1,
+                            .pad_before = 1,
+                            .pad_after = 1,
+                            .output = 1 << 30,
+                            .mode = CONV_FFT_PAD_ZEROS,
+                            .piece = 16,
+                            .alone = true};
+    const cf_axis_grid grid = {.basis = 64};
+    assert_int_equal(cf_space_tiles(&signal, &grid, false), (1 << 30) / 56 + 1);
+}
+
+/* Segments are as long as asked for, or a little longer where a stride wants it, and each has a tap that counts. */
+static void segments(void **unused) {
+    (void)unused;
+    for (int64_t kernel = 1; kernel <= 40; ++kernel)
+        for (int64_t stride = 1; stride <= 6; ++stride)
+            for (int64_t count = 1; count <= kernel; ++count) {
+                const cf_axis axis = {.input = 50,
+                                      .kernel = kernel,
+                                      .stride = stride,
+                                      .dilation = 1,
+                                      .output = (50 - kernel) / stride + 1,
+                                      .mode = CONV_FFT_PAD_ZEROS};
+                const cf_axis_grid grid = {.basis = 64, .tiles = 1, .segments = count};
+                const cf_unit whole = cf_unit_make(&axis, false), unit = cf_unit_of(&axis, &grid);
+                const cf_axis_window w = cf_axis_window_make(&axis, &grid, CF_ROLE_W);
+                assert_true(unit.taps >= cf_ceil_div(whole.taps, count) && unit.taps <= whole.taps);
+                assert_true(stride > 1 || unit.taps == cf_ceil_div(kernel, count));
+                assert_int_equal(cf_unit_is_cut(&unit), unit.taps < whole.taps);
+                for (int64_t phase = 0; phase < unit.phases; ++phase)
+                    assert_true(cf_window_inside(&w, 0, 0, phase) > 0);
+            }
+}
+
+/* The elements of a row and phase stay the same where phases become tiles, in the order (shift or tile, phase). */
+static void phases_as_tiles(void **unused) {
+    (void)unused;
+    const uint64_t count = count_of(TEST_AMOUNT(20000, 2000));
+    for (uint64_t i = 0; i < count; ++i) {
+        begin(i);
+        layer l;
+        random_layer(&l);
+        cf_axis_grid g = {.segments = pick(1, l.axis.kernel), .shift_dilation = pick(0, 1), .tiles = 1};
+        const cf_unit unit = cf_unit_of(&l.axis, &g);
+        if (unit.shifts == 1)
+            g.tiles = pick(1, cf_min(6, unit.inputs));
+        g.basis = cf_max(cf_basis_one_tile(&l.axis, &unit), unit.extent + unit.inputs);
+        const cf_axis_window gx = cf_axis_window_make(&l.axis, &g, CF_ROLE_GX), rows = cf_window_phases_as_tiles(&gx);
+        assert_true(rows.phases == 1 && rows.shifts * rows.tiles == gx.shifts * gx.tiles * gx.phases);
+        for (int64_t row = 0; row < rows.shifts * rows.tiles; ++row) {
+            const int64_t before = row / gx.phases;
+            const int64_t start = cf_window_start(&gx, before % gx.tiles, before / gx.tiles, row % gx.phases);
+            assert_int_equal(cf_window_start(&rows, row % rows.tiles, row / rows.tiles, 0), start);
+        }
+    }
+    under_way = false;
+}
+
+/* The rules of the smallest basis are tight: one less is refused or wrong. Here: refused. */
+static void smaller_basis_is_refused(void **unused) {
+    (void)unused;
+    const uint64_t count = count_of(TEST_AMOUNT(20000, 2000));
+    for (uint64_t i = 0; i < count; ++i) {
+        begin(i);
+        layer l;
+        random_layer(&l);
+        const cf_unit unit = cf_unit_make(&l.axis, false);
+        const cf_axis_grid g = {cf_basis_one_tile(&l.axis, &unit) - 1, 1, false, false, 1};
+        if (l.axis.mode == CONV_FFT_PAD_CIRCULAR && g.basis == l.axis.input)
+            continue;
+        assert_false(cf_grid_fits(&l.axis, &g, CF_ROLE_Y));
+    }
+    under_way = false;
+}
+
+static void bases(void **unused) {
+    (void)unused;
+    int count = 0;
+    for (int64_t n = 1; n <= 256; ++n) {
+        int64_t rest = n;
+        for (int64_t prime = 2; prime <= 7; ++prime)
+            while (rest % prime == 0)
+                rest /= prime;
+        assert_int_equal(cf_is_basis(n), rest == 1);
+        if (n >= 2 && rest == 1)
+            ++count;
+    }
+    assert_int_equal(count, 76);
+    assert_int_equal(cf_next_basis(1), 1);
+    assert_int_equal(cf_next_basis(71), 72);
+    assert_int_equal(cf_next_basis(1025), 1029);
+    assert_int_equal(cf_next_basis(INT64_MAX), 0);
+}
+
+/* Spectra of FP16 have a scale for each eight columns of a row, begun or whole, behind their numbers; others have none. */
+static void spectrum_sizes(void **unused) {
+    (void)unused;
+    enum {
+        GROUPS = 2,
+        ROWS = 3,
+        BINS = 5
+    };
+    static const struct {
+        conv_fft_dtype dtype;
+        int64_t columns;
+        size_t number, scales; /* bytes of a complex number; scales of a row */
+    } cases[] = {
+        {CONV_FFT_FP64, 9, 16, 0}, {CONV_FFT_FP32, 9, 8, 0},  {CONV_FFT_BF16, 9, 4, 0},
+        {CONV_FFT_FP16, 1, 4, 1},  {CONV_FFT_FP16, 7, 4, 1},  {CONV_FFT_FP16, 8, 4, 1},
+        {CONV_FFT_FP16, 9, 4, 2},  {CONV_FFT_FP16, 16, 4, 2}, {CONV_FFT_FP16, 17, 4, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const cf_spectrum s = {.dtype = cases[i].dtype, .bins = BINS, .columns = cases[i].columns};
+        const size_t numbers = GROUPS * ROWS * BINS * (size_t)s.columns * cases[i].number;
+        static float data[2048];
+        const float *const scales = cf_spectrum_scales(&s, data, GROUPS, ROWS);
+        assert_int_equal(cf_spectrum_row_scales(&s), cases[i].scales);
+        assert_int_equal(cf_spectrum_bytes(&s, GROUPS, ROWS),
+                         numbers + GROUPS * ROWS * cases[i].scales * sizeof(float));
+        if (cases[i].scales > 0)
+            assert_int_equal((uintptr_t)scales - (uintptr_t)data, numbers);
+        else
+            assert_null(scales);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(geometry_equals_definition, print_failed),
+        cmocka_unit_test(rows_begin_where_pieces_do),
+        cmocka_unit_test(lines_have_tiles_of_pieces),
+        cmocka_unit_test(segments),
+        cmocka_unit_test_teardown(phases_as_tiles, print_failed),
+        cmocka_unit_test_teardown(smaller_basis_is_refused, print_failed),
+        cmocka_unit_test(bases),
+        cmocka_unit_test(spectrum_sizes),
+    };
+    return cmocka_run_group_tests_name("tiling", tests, NULL, NULL);
+}
