@@ -21,9 +21,9 @@ set(mma fbfft/common/mma)
 conv_fft_embed(cf_fbfft_kernel_text fbfft/common/kernel_text.h kernel_text fbfft/common/platform fbfft/common/complex
                fbfft/common/register_dft fbfft/warp/warp_line fbfft/common/async_copy fbfft/warp/real2d fbfft/warp/real1d
                fbfft/warp/real1d_warp fbfft/common/storage fbfft/shared_memory/in_place_order fbfft/shared_memory/tile)
-conv_fft_embed(cf_half_kernel_text fbfft/common/kernel_text.h half_text ${mma} fbfft/tensor_core/fp16_dft
+conv_fft_embed(cf_half_kernel_text fbfft/common/kernel_text.h half_text ${mma} fbfft/common/fp16_dft
                fbfft/c2c_fp16/lines fbfft/c2c_fp16/step fbfft/c2c_fp16/tile)
-conv_fft_embed(cf_matrix_kernel_text fbfft/common/kernel_text.h matrix_text ${mma} fbfft/tensor_core/fp16_dft
+conv_fft_embed(cf_matrix_kernel_text fbfft/common/kernel_text.h matrix_text ${mma} fbfft/common/fp16_dft
                fbfft/tensor_core/plane fbfft/tensor_core/plane_load fbfft/tensor_core/scales fbfft/tensor_core/plane_forward
                fbfft/tensor_core/plane_inverse fbfft/tensor_core/line fbfft/tensor_core/dft_matrix fbfft/tensor_core/short_line)
 conv_fft_embed(cf_fused_kernel_text conv/fused/kernel_text.h fused_text conv/fused/plane_io conv/fused/pruned_fft

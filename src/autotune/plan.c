@@ -78,7 +78,7 @@ static bool read_record(const planning *p, const cf_record *record, cf_strategy 
             continue;
         if (cf_strategy_parse(record->strategy[pass], p->layer.problem.rank, s) != CONV_FFT_SUCCESS)
             return false;
-        const cf_family *family = &cf_families[s->family];
+        const cf_family *family = cf_families[s->family];
         if (!family->feasible(&p->layer, pass, s, &why) ||
             !family->runs_on(p->context->device, &p->layer, pass, s, &why))
             return false;

@@ -328,7 +328,7 @@ static conv_fft_status check_shipped(const cf_file_line *l, void *user) {
         if (!(r->key.passes & 1 << pass))
             continue;
         const bool parsed = cf_strategy_parse(r->strategy[pass], p.rank, &strategy) == CONV_FFT_SUCCESS;
-        const cf_family *family = parsed ? &cf_families[strategy.family] : NULL;
+        const cf_family *family = parsed ? cf_families[strategy.family] : NULL;
         const bool own = parsed && (strategy.family == CF_FAMILY_STAGED || strategy.family == CF_FAMILY_FUSED);
         if (!parsed || !family->feasible(&layer_of_record, pass, &strategy, &why) ||
             (own && !family->runs_on(s->context->device, &layer_of_record, pass, &strategy, &why)))

@@ -112,7 +112,7 @@ static void listed(void **state) {
         char list[1024] = "";
         assert_int_equal(cf_layer_make(&p, &checked), CONV_FFT_SUCCESS);
         assert_int_equal(
-            cf_families[CF_FAMILY_REFERENCE].candidates(&checked, context->device, CF_PASS_DATA, visit, list),
+            cf_families[CF_FAMILY_REFERENCE]->candidates(&checked, context->device, CF_PASS_DATA, visit, list),
             CONV_FFT_SUCCESS);
         assert_string_equal(list, cases[i].list);
     }

@@ -20,7 +20,7 @@ static bool cut(int i, int pass, const cf_gpu_facts *facts, cf_fused_config *c) 
     cf_strategy strategy;
     const char *why;
     fused_make(fused_cases[i].problem, fused_cases[i].grid, &layer, &strategy);
-    if (!cf_families[CF_FAMILY_FUSED].feasible(&layer, pass, &strategy, &why))
+    if (!cf_families[CF_FAMILY_FUSED]->feasible(&layer, pass, &strategy, &why))
         fail_msg("%s, %s, pass %d: %s", fused_cases[i].problem, fused_cases[i].grid, pass, why);
     const conv_fft_status status = cf_fused_configure(&layer, pass, &strategy, facts, c);
     if (status == CONV_FFT_NOT_SUPPORTED)

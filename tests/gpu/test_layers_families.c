@@ -53,7 +53,7 @@ static candidates candidates_of(int family, const conv_fft_problem *p, int pass)
     cf_layer checked;
     cf_device *const device = device_context()->device;
     if (cf_layer_make(p, &checked) != CONV_FFT_SUCCESS || device->ops->prepare(device) != CONV_FFT_SUCCESS ||
-        cf_families[family].candidates(&checked, device, pass, visit, &c) != CONV_FFT_SUCCESS)
+        cf_families[family]->candidates(&checked, device, pass, visit, &c) != CONV_FFT_SUCCESS)
         case_fail("candidates: %s", conv_fft_last_error());
     return c;
 }

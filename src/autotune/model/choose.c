@@ -8,7 +8,7 @@
 #include "autotune/model/cost_model.h"
 #include "autotune/search/search_space.h"
 #include "conv/plan/family.h"
-#include "conv/staged/staged.h"
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -33,10 +33,10 @@ typedef struct search {
 
 /* Cost of one pass with the best product; HUGE_VAL if infeasible. */
 static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[CF_STAGE_COUNT]) {
-    const cf_family *family = &cf_families[s->family];
+    const cf_family *family = cf_families[s->family];
     const char *why;
     if (!family->feasible(q->layer, pass, s, &why) || !family->runs_on(q->device, q->layer, pass, s, &why)) {
-        if (q->why != cf_staged_too_large) /* of other bases this is true, too */
+        if (q->why != cf_strategy_too_large) /* of other bases this is true, too */
             q->why = why;
         return HUGE_VAL;
     }
@@ -102,13 +102,13 @@ static void consider_fused(search *q, const cf_strategy *base) {
         s.family = CF_FAMILY_FUSED;
         if (pass == CF_PASS_DATA)
             cf_space_set_tiles(q->layer, true, &s);
-        if (!(q->passes & 1 << pass) || !cf_families[CF_FAMILY_FUSED].feasible(q->layer, pass, &s, &why))
+        if (!(q->passes & 1 << pass) || !cf_families[CF_FAMILY_FUSED]->feasible(q->layer, pass, &s, &why))
             continue;
         cf_model_pass(q->layer, q->device, pass, &s, cost);
         const double seconds = cf_model_seconds(cost);
         /* Asked last, for that takes longest. */
         if (seconds < q->fused_seconds[pass] &&
-            cf_families[CF_FAMILY_FUSED].runs_on(q->device, q->layer, pass, &s, &why)) {
+            cf_families[CF_FAMILY_FUSED]->runs_on(q->device, q->layer, pass, &s, &why)) {
             q->fused_seconds[pass] = seconds;
             q->fused[pass] = s;
         }
@@ -158,7 +158,7 @@ static bool take_fused(search *q) {
 static void consider_spectra(search *q, const cf_strategy *base) {
     cf_strategy s = *base;
     consider(q, &s);
-    if (q->device->tensor_flops <= 0.0 || !cf_staged_short_spectrum(q->layer, &s.spectrum))
+    if (q->device->tensor_flops <= 0.0 || !cf_layer_16bit_spectrum(q->layer, &s.spectrum))
         return;
     s.product = CF_PRODUCT_TENSOR;
     consider(q, &s);

@@ -4,6 +4,7 @@
 #include "conv/fused/fused.h"
 #include "conv/long1d/long1d.h"
 #include "conv/plan/family.h"
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "fbfft/tensor_core/config.h"
@@ -233,7 +234,7 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
     static const cf_stage_kind products[CF_PASS_COUNT] = {CF_STAGE_PRODUCT_Y, CF_STAGE_PRODUCT_GX, CF_STAGE_PRODUCT_GW};
     cf_spectrum s[CF_OPERAND_COUNT];
     int64_t extents[CF_OPERAND_COUNT][5];
-    cf_staged_spectra(layer, pass, strategy, s);
+    cf_strategy_spectra(layer, pass, strategy, s);
     cf_layer_extents(layer, extents[CF_X], extents[CF_Y], extents[CF_W]);
     const cf_tensor *const tensors[CF_OPERAND_COUNT] = {&layer->x, pass == CF_PASS_WEIGHTS ? &layer->gw : &layer->w,
                                                         &layer->y};
@@ -266,21 +267,21 @@ static void model_staged(const cf_layer *layer, const cf_device *device, int pas
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand)
         if (operand != CF_W) /* it serves all chunks of rows */
             cost[cf_pass_table[pass].result == operand ? stores[pass] : loads[operand]].seconds += more;
-    const cf_order order = cf_staged_order(layer, strategy);
+    const cf_order order = cf_strategy_order(layer, strategy);
     if (pass == CF_PASS_DATA && order.ordered > 1) {
         const int64_t rows = s[CF_X].rows * order.between;
         cost[CF_STAGE_STORE_GX].seconds +=
             (double)(is_large(device, &s[CF_X]) ? rows : cf_min(order.ordered, rows / order.beside)) *
             device->ordered_seconds;
     }
-    if (pass != CF_PASS_DATA || cf_staged_gx_store(layer, strategy) == CF_GX_DIRECT)
+    if (pass != CF_PASS_DATA || cf_strategy_gx_store(layer, strategy) == CF_GX_DIRECT)
         return;
     double padded = (double)extents[CF_X][0] * (double)extents[CF_X][1];
     for (int a = 0; a < 3; ++a)
         padded *= (double)(layer->axis[a].pad_before + layer->axis[a].input + layer->axis[a].pad_after);
     const double bytes = elements(extents[CF_X]) * (double)cf_dtype_bytes(layer->x.dtype) +
                          padded * (double)cf_dtype_bytes(layer->compute);
-    if (cf_staged_gx_store(layer, strategy) == CF_GX_FOLDED)
+    if (cf_strategy_gx_store(layer, strategy) == CF_GX_FOLDED)
         cost[CF_STAGE_FOLD_GX] = cost_of(device, 2.0 * bytes, padded, device->flops);
     else
         cost[CF_STAGE_STORE_GX].seconds += bytes / device->bandwidth;
@@ -331,7 +332,7 @@ static bool is_kept(const cf_layer *layer, int pass, const cf_strategy *s) {
     if (s->family != CF_FAMILY_FUSED)
         return false;
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    cf_staged_spectra(layer, pass, s, spectrum);
+    cf_strategy_spectra(layer, pass, s, spectrum);
     return kept_channels(layer, pass, s, (double)spectrum[CF_X].columns, (double)spectrum[CF_Y].columns) > 0.0;
 }
 
@@ -424,7 +425,7 @@ static void model_fused(const cf_layer *layer, const cf_device *device, int pass
                         cf_stage_cost cost[CF_STAGE_COUNT]) {
     cf_spectrum s[CF_OPERAND_COUNT];
     int64_t x[5], y[5], w[5];
-    cf_staged_spectra(layer, pass, strategy, s);
+    cf_strategy_spectra(layer, pass, strategy, s);
     cf_layer_extents(layer, x, y, w);
     const double points = (double)(s[CF_X].basis[0] * s[CF_X].basis[1] * s[CF_X].basis[2]), bins = (double)s[CF_X].bins;
     const double number = (double)cf_dtype_bytes(s[CF_X].dtype), plane = 2.0 * number * bins;
@@ -497,8 +498,8 @@ cf_product_variant cf_model_product(const cf_layer *layer, const cf_device *devi
         cf_stage_cost cost[CF_STAGE_COUNT];
         s.product = variants[i];
         if ((s.product == CF_PRODUCT_BLAS && !device->has_blas) ||
-            !cf_families[s.family].feasible(layer, pass, &s, &why) ||
-            !cf_families[s.family].runs_on(device, layer, pass, &s, &why))
+            !cf_families[s.family]->feasible(layer, pass, &s, &why) ||
+            !cf_families[s.family]->runs_on(device, layer, pass, &s, &why))
             continue;
         cf_model_pass(layer, device, pass, &s, cost);
         if (cf_model_seconds(cost) < least) {

@@ -5,7 +5,7 @@
 #include "autotune/model/cost_model.h"
 #include "autotune/search/search_space.h"
 #include "conv/plan/family.h"
-#include "conv/staged/staged.h"
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 
 #include <math.h>
@@ -68,7 +68,7 @@ static bool several_tiles(const cf_strategy *s) { return s->tiles[0] * s->tiles[
 
 static bool suits(const cf_tuning_job *job, int pass, const cf_strategy *s) {
     const char *why;
-    const cf_family *family = &cf_families[s->family];
+    const cf_family *family = cf_families[s->family];
     if (!family->feasible(job->layer, pass, s, &why) ||
         !family->runs_on(job->context->device, job->layer, pass, s, &why))
         return false;
@@ -115,7 +115,7 @@ static bool set_pass(const cf_tuning_job *job, int pass, const variant *v, cf_st
     }
     const bool best = v->product == PRODUCT_OF_MODEL;
     if (v->half)
-        cf_staged_short_spectrum(job->layer, &s->spectrum);
+        cf_layer_16bit_spectrum(job->layer, &s->spectrum);
     s->product = best ? CF_PRODUCT_LOOP : (cf_product_variant)v->product;
     if (!suits(job, pass, s))
         return false;
@@ -123,7 +123,7 @@ static bool set_pass(const cf_tuning_job *job, int pass, const variant *v, cf_st
         s->product = cf_model_product(job->layer, job->context->device, pass, s);
     cf_space_choose_chunks(job->layer, job->context->device, pass, s);
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    cf_staged_spectra(job->layer, pass, s, spectrum);
+    cf_strategy_spectra(job->layer, pass, s, spectrum);
     const int64_t rows = spectrum[CF_X].rows;
     if (v->chunk == 1)
         s->chunk = rows, s->groups = job->layer->groups;
@@ -148,7 +148,7 @@ static conv_fft_status add_variants(const cf_tuning_job *job, const cf_strategy 
     const bool overlaps = (job->passes & CONV_FFT_BACKWARD_DATA) && several_tiles(plain);
     const size_t from = list->count;
     conv_fft_dtype in_short;
-    const bool halves = cf_staged_short_spectrum(job->layer, &in_short);
+    const bool halves = cf_layer_16bit_spectrum(job->layer, &in_short);
     for (int i = 0; i < PRODUCTS * 2 * 3 * (halves ? 2 : 1); ++i) {
         const variant v = {i % PRODUCTS, i / PRODUCTS % 2 != 0, i / PRODUCTS / 2 % 3, i / PRODUCTS / 6 != 0};
         if (v.half && v.product != CF_PRODUCT_TENSOR)
@@ -235,7 +235,7 @@ static bool is_feasible(const cf_tuning_job *job, const cf_candidate *c) {
     const char *why;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         if ((job->passes & 1 << pass) &&
-            !cf_families[CF_FAMILY_FUSED].feasible(job->layer, pass, &c->strategy[pass], &why))
+            !cf_families[CF_FAMILY_FUSED]->feasible(job->layer, pass, &c->strategy[pass], &why))
             return false;
     return true;
 }
@@ -376,7 +376,7 @@ static conv_fft_status add_family(const cf_tuning_job *job, cf_family_id family,
             continue;
         g[pass].job = job;
         g[pass].pass = pass;
-        status = cf_families[family].candidates(job->layer, job->context->device, pass, gather, &g[pass]);
+        status = cf_families[family]->candidates(job->layer, job->context->device, pass, gather, &g[pass]);
         /* These families are other libraries, and one that does not work here, whatever it says, has none and fails no
          * search. Candidates of our own are made without the device. */
         if (status != CONV_FFT_OUT_OF_MEMORY)
@@ -418,7 +418,7 @@ conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *list
         status = add_choice(job, list);
     /* Spectra that the caller keeps are those of staged strategies. */
     for (int family = 0; family < CF_FAMILY_COUNT && status == CONV_FFT_SUCCESS && job->keep == 0; ++family) {
-        if (cf_families[family].candidates && !(job->own_kernels && family == CF_FAMILY_DIRECT))
+        if (cf_families[family]->candidates && !(job->own_kernels && family == CF_FAMILY_DIRECT))
             status = add_family(job, (cf_family_id)family, list);
     }
     if (status == CONV_FFT_SUCCESS)

@@ -2,7 +2,7 @@
 #include "autotune/search/search_space.h"
 
 #include "conv/plan/family.h"
-#include "conv/staged/staged.h"
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -207,7 +207,7 @@ void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shif
             layer->out_channels == 1)
             add_longer(&layer->axis[a], shift, longest_of(layer, device, a), &bases[a]);
     conv_fft_dtype in_short;
-    const bool halves = device->tensor_flops > 0.0 && cf_staged_short_spectrum(layer, &in_short);
+    const bool halves = device->tensor_flops > 0.0 && cf_layer_16bit_spectrum(layer, &in_short);
     for (int a = 1; a < 3 && halves && layer->problem.rank == 2; ++a)
         add_matrices(&layer->axis[a], shift, 32, 64, 0, &bases[a]);
     if (halves && layer->problem.rank == 1)
@@ -238,14 +238,14 @@ cf_strategy cf_space_strategy(const cf_layer *layer, const int64_t basis[3], boo
 
 double cf_space_smallest_bytes(const cf_layer *layer, int pass, const cf_strategy *s) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    if (!cf_staged_spectra(layer, pass, s, spectrum))
+    if (!cf_strategy_spectra(layer, pass, s, spectrum))
         return HUGE_VAL;
     double bytes = 0.0;
     for (int i = 0; i < CF_OPERAND_COUNT; ++i) {
         const cf_spectrum *p = &spectrum[i];
         bytes += (double)(p->bins * (i == CF_W ? p->rows : 1) * p->columns * 2) * (double)cf_dtype_bytes(p->dtype);
     }
-    if (pass == CF_PASS_DATA && cf_staged_gx_store(layer, s) == CF_GX_FOLDED) {
+    if (pass == CF_PASS_DATA && cf_strategy_gx_store(layer, s) == CF_GX_FOLDED) {
         double padded = (double)layer->in_channels * (double)cf_dtype_bytes(layer->compute);
         for (int a = 0; a < 3; ++a)
             padded *= (double)(layer->axis[a].pad_before + layer->axis[a].input + layer->axis[a].pad_after);
@@ -257,7 +257,7 @@ double cf_space_smallest_bytes(const cf_layer *layer, int pass, const cf_strateg
 void cf_space_choose_chunks(const cf_layer *layer, const cf_device *device, int pass, cf_strategy *s) {
     const double cache = device->chunk_bytes, group_cache = device->group_bytes;
     cf_spectrum p[CF_OPERAND_COUNT];
-    cf_staged_spectra(layer, pass, s, p);
+    cf_strategy_spectra(layer, pass, s, p);
     const double unit = 2.0 * (double)cf_dtype_bytes(p[CF_X].dtype) * (double)p[CF_X].bins;
     const double row = unit * (double)(p[CF_X].columns + p[CF_Y].columns);
     const double w = unit * (double)(p[CF_W].rows * p[CF_W].columns);

@@ -3,6 +3,7 @@
 #include "conv/cudnn/cudnn.h"
 
 #include "conv/gpu/device.h"
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/nvrtc.h"
@@ -220,7 +221,7 @@ conv_fft_status cf_direct_run(const conv_fft_plan *plan, int set, const cf_call 
     const int pass = pass_of(set);
     const direct_state *s = plan->pass[pass].state;
     if (plan->layer.batch == 0)
-        return pass == CF_PASS_WEIGHTS ? cf_staged_zero_weights(plan, call) : CONV_FFT_SUCCESS;
+        return pass == CF_PASS_WEIGHTS ? cf_zero_weights(plan, call) : CONV_FFT_SUCCESS;
     /* cuDNN and the kernels take all three as memory that may be written, and write the result only. */
     void *memory[CF_OPERAND_COUNT] = {pass == CF_PASS_DATA ? call->gx : (void *)(uintptr_t)call->x,
                                       pass == CF_PASS_WEIGHTS ? call->gw : (void *)(uintptr_t)call->w,

@@ -2,6 +2,7 @@
 /* What a plan needs of family `reference`. */
 #include "conv/cufft/state.h"
 #include "conv/gpu/device.h"
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/nvrtc.h"
@@ -70,7 +71,7 @@ bool cf_reference_feasible(const cf_layer *layer, int pass, const cf_strategy *s
         return false;
     *why = "its spectra exceed 64 TiB";
     s.spectrum = layer->compute;
-    return cf_staged_spectra(layer, pass, &s, spectrum);
+    return cf_strategy_spectra(layer, pass, &s, spectrum);
 }
 
 bool cf_reference_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
@@ -115,7 +116,7 @@ conv_fft_status cf_reference_prepare(conv_fft_plan *plan, int index) {
     s->gpu = cf_gpu_of_layers(plan->device);
     pass->state = s;
     pass->strategy.spectrum = plan->layer.compute;
-    cf_staged_spectra(&plan->layer, index, &pass->strategy, pass->spectrum);
+    cf_strategy_spectra(&plan->layer, index, &pass->strategy, pass->spectrum);
     pass->product = (cf_product_desc){.kind = cf_pass_table[index].product,
                                       .variant = CF_PRODUCT_BLAS,
                                       .dtype = pass->strategy.spectrum,

@@ -2,6 +2,7 @@
 /* Running passes of family `reference`. */
 #include "conv/cufft/state.h"
 #include "conv/gpu/device.h"
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -169,7 +170,7 @@ conv_fft_status cf_reference_run(const conv_fft_plan *plan, int set, const cf_ca
                 .base = (char *)call->workspace + (cf_align(address) - address)};
     const int64_t batch = plan->layer.batch;
     if (batch == 0)
-        return pass == CF_PASS_WEIGHTS ? cf_staged_zero_weights(plan, call) : CONV_FFT_SUCCESS;
+        return pass == CF_PASS_WEIGHTS ? cf_zero_weights(plan, call) : CONV_FFT_SUCCESS;
     if (pass != CF_PASS_WEIGHTS)
         CF_FORWARD(load(&r, CF_W, call->w, CF_STAGE_LOAD_W));
     for (; r.row < batch; r.row += r.rows) {

@@ -15,6 +15,7 @@
  */
 #include "conv/fused/fused.h"
 
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/nvrtc.h"
@@ -39,8 +40,8 @@ static int64_t moved_by(const cf_axis_window *x, const cf_axis_window *w, int64_
 
 cf_window cf_fused_window(const cf_layer *layer, int pass, const cf_strategy *s, int operand) {
     const cf_role *role = cf_pass_table[pass].role;
-    cf_window window = cf_staged_window(layer, s, role[operand]);
-    const cf_window x = cf_staged_window(layer, s, role[CF_X]), w = cf_staged_window(layer, s, role[CF_W]);
+    cf_window window = cf_strategy_window(layer, s, role[operand]);
+    const cf_window x = cf_strategy_window(layer, s, role[CF_X]), w = cf_strategy_window(layer, s, role[CF_W]);
     for (int a = 1; a < 3 && operand != CF_Y; ++a) {
         int64_t by = a == 2 ? moved_by(&x.axis[a], &w.axis[a], s->basis[a], 4) : 0;
         if (by == 0 && x.axis[a].first % 4)
@@ -60,7 +61,7 @@ cf_fused_form cf_fused_form_of(int pass, const cf_spectrum spectrum[CF_OPERAND_C
 
 static cf_tile_problem side_of(const cf_layer *layer, int pass, const cf_strategy *s, int operand, bool inverse) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    cf_staged_spectra(layer, pass, s, spectrum);
+    cf_strategy_spectra(layer, pass, s, spectrum);
     const int64_t *basis = s->basis;
     cf_fft_problem fft;
     memset(&fft, 0, sizeof fft);
@@ -327,7 +328,7 @@ static conv_fft_status configure_kept(const cf_layer *layer, int pass, const cf_
 conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_strategy *s, const cf_gpu_facts *facts,
                                    cf_fused_config *config) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    cf_staged_spectra(layer, pass, s, spectrum);
+    cf_strategy_spectra(layer, pass, s, spectrum);
     const int64_t columns = spectrum[CF_X].columns, outputs = spectrum[CF_Y].columns, most = 1 << 20;
     cf_fused_config c = {.conjugate = pass == CF_PASS_FORWARD, .bins = spectrum[CF_X].bins, .slices = 1};
     if (columns > most || outputs > most)

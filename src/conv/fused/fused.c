@@ -5,6 +5,7 @@
 #include "conv/fused/kernel_text.h"
 #include "conv/gpu/device.h"
 #include "conv/long1d/long1d.h"
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/nvrtc.h"
@@ -41,18 +42,18 @@ typedef struct fused_state {
 /* ------------------------------------------------------------------------------------------------------------ planning */
 
 bool cf_fused_feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
-    if (!cf_families[CF_FAMILY_STAGED].feasible(layer, pass, s, why))
+    if (!cf_families[CF_FAMILY_STAGED]->feasible(layer, pass, s, why))
         return false;
     *why = "its tiles do not overlap where they are stored, and it has no segments";
-    if (s->overlap_add || cf_staged_is_cut(layer, s))
+    if (s->overlap_add || cf_strategy_has_segments(layer, s))
         return false;
     *why = "its gradient of x does not fold padding back";
-    if (pass == CF_PASS_DATA && cf_staged_gx_store(layer, s) == CF_GX_FOLDED)
+    if (pass == CF_PASS_DATA && cf_strategy_gx_store(layer, s) == CF_GX_FOLDED)
         return false;
     *why = "a window of the signal or of the weights is empty";
     static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_GY};
     for (int i = 0; i < (int)(sizeof roles / sizeof roles[0]); ++i) {
-        const cf_window w = cf_staged_window(layer, s, roles[i]);
+        const cf_window w = cf_strategy_window(layer, s, roles[i]);
         for (int a = 0; a < 3; ++a)
             if (w.axis[a].count == 0)
                 return false;
@@ -93,7 +94,7 @@ static void lay_planes(const cf_strategy *s, cf_fft_problem *fft) {
 /* Of one group. */
 static void describe_inputs(const cf_layer *layer, const cf_strategy *s, cf_fft_problem *fft) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    cf_staged_spectra(layer, CF_PASS_WEIGHTS, s, spectrum);
+    cf_strategy_spectra(layer, CF_PASS_WEIGHTS, s, spectrum);
     memset(fft, 0, sizeof *fft);
     fft->transform.tensor = layer->x;
     fft->transform.window = cf_fused_window(layer, CF_PASS_WEIGHTS, s, CF_X);
@@ -105,7 +106,7 @@ static void describe_inputs(const cf_layer *layer, const cf_strategy *s, cf_fft_
 /* The weights as one group: rows are the output channels of all groups. */
 static conv_fft_status describe_weights(const cf_layer *layer, int pass, const cf_strategy *s, cf_fft_problem *fft) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    cf_staged_spectra(layer, pass, s, spectrum);
+    cf_strategy_spectra(layer, pass, s, spectrum);
     memset(fft, 0, sizeof *fft);
     cf_transform_desc *d = &fft->transform;
     d->inverse = pass == CF_PASS_WEIGHTS;
@@ -384,8 +385,8 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
     const cf_layer *layer = &plan->layer;
     const bool data = set & CONV_FFT_BACKWARD_DATA, accumulate = data && (c->flags & CONV_FFT_ACCUMULATE_GX);
     if (pass == CF_PASS_WEIGHTS)
-        CF_FORWARD(cf_staged_zero_weights(plan, c));
-    if (data && !accumulate && cf_staged_gx_store(layer, &plan->pass[CF_PASS_DATA].strategy) == CF_GX_ZEROED) {
+        CF_FORWARD(cf_zero_weights(plan, c));
+    if (data && !accumulate && cf_strategy_gx_store(layer, &plan->pass[CF_PASS_DATA].strategy) == CF_GX_ZEROED) {
         int64_t x[5], y[5], w[5];
         cf_layer_extents(layer, x, y, w);
         CF_FORWARD(plan->device->ops->zero(plan->device, &layer->x, x, c->gx, c->stream));
@@ -415,3 +416,12 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
     cf_lap(plan, c, data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
     return CONV_FFT_SUCCESS;
 }
+
+const cf_family cf_fused_family = {.feasible = cf_fused_feasible,
+                                   .runs_on = cf_fused_runs_on,
+                                   .prepare = cf_fused_prepare,
+                                   .build = cf_fused_build,
+                                   .release = cf_fused_release,
+                                   .workspace = cf_fused_workspace,
+                                   .run = cf_fused_run,
+                                   .shares_gy = cf_fused_shares_gy};

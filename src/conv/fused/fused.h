@@ -9,6 +9,7 @@
 #include "fbfft/shared_memory/config.h"
 
 /* Its candidates are the tuner's, with the bases and tiles of staged ones. */
+extern const cf_family cf_fused_family;
 CF_FAMILY_DECLARE(cf_fused);
 bool cf_fused_shares_gy(const conv_fft_plan *plan);
 
@@ -66,7 +67,7 @@ void cf_fused_turn_emit(const cf_fused_turn *turn, int variant, cf_text *text);
 conv_fft_status cf_fused_turn_run(const cf_fused_turn *turn, cf_kernel *const kernels[2], const void *tensor,
                                   void *planes, const void *bias, bool accumulate, struct CUstream_st *stream);
 
-/* cf_staged_window() of one of the pass's operands. Those of x and of w are moved up together where rows of x then begin at places that
+/* cf_strategy_window() of one of the pass's operands. Those of x and of w are moved up together where rows of x then begin at places that
  * kernels like better: what they make of each other stays where it was. */
 cf_window cf_fused_window(const cf_layer *layer, int pass, const cf_strategy *strategy, int operand);
 

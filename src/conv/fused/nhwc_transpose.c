@@ -7,6 +7,7 @@
  */
 #include "conv/fused/fused.h"
 
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/nvrtc.h"
@@ -46,7 +47,7 @@ static bool is_near(const cf_tensor *t, const int64_t size[3]) {
 cf_fused_turn cf_fused_turn_of(const cf_layer *layer, int pass, const cf_strategy *s) {
     cf_fused_turn turn = {0};
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    cf_staged_spectra(layer, pass, s, spectrum);
+    cf_strategy_spectra(layer, pass, s, spectrum);
     const cf_fused_form form = cf_fused_form_of(pass, spectrum);
     const bool x = is_x(pass, form);
     const cf_tensor *t = x ? &layer->x : &layer->y;
@@ -58,7 +59,7 @@ cf_fused_turn cf_fused_turn_of(const cf_layer *layer, int pass, const cf_strateg
     const bool together = layer->groups == 1 && t->channel_stride == 1 && t->axis_stride[2] != 1 &&
                           extent[1] * (int64_t)cf_dtype_bytes(t->dtype) >= SECTOR;
     /* Elements of gx that no tap meets have no plane's numbers. */
-    const bool whole = pass != CF_PASS_DATA || !x || cf_staged_gx_store(layer, s) == CF_GX_DIRECT;
+    const bool whole = pass != CF_PASS_DATA || !x || cf_strategy_gx_store(layer, s) == CF_GX_DIRECT;
     if (!together || !whole || points >= INT32_MAX || extent[0] == 0)
         return turn;
     const int64_t plane = cf_round_up(points, QUAD / number);

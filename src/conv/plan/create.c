@@ -2,7 +2,6 @@
 #include "conv/plan/plan.h"
 
 #include "conv/plan/family.h"
-#include "conv/staged/staged.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -10,7 +9,7 @@
 #include <string.h>
 
 static const cf_family *family_of(const conv_fft_plan *plan, int pass) {
-    return &cf_families[plan->pass[pass].strategy.family];
+    return cf_families[plan->pass[pass].strategy.family];
 }
 
 static int first_pass(int set) {
@@ -248,7 +247,9 @@ static void place_bias(conv_fft_plan *plan, uint64_t limit) {
     const size_t bytes = plan->bias_scratch + CF_WORKSPACE_SLACK;
     for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
         cf_workspace *workspace = &plan->workspace[set];
-        plan->sums_bias[set] = (set & plan->passes) == set && cf_staged_sums_bias(plan, set);
+        plan->sums_bias[set] = (set & plan->passes) == set && set & CONV_FFT_BACKWARD_WEIGHTS &&
+                               family_of(plan, CF_PASS_WEIGHTS)->sums_bias &&
+                               family_of(plan, CF_PASS_WEIGHTS)->sums_bias(plan, set);
         if ((set & plan->passes) == set && (set & CONV_FFT_BACKWARD_WEIGHTS) && !plan->sums_bias[set] &&
             plan->bias_scratch > 0 && workspace->bytes < bytes && bytes <= limit)
             workspace->bytes = bytes;
@@ -275,7 +276,7 @@ static conv_fft_status create(const cf_layer *layer, cf_device *device, int pass
             continue;
         const char *why = "";
         plan->pass[i].strategy = strategy[i];
-        const cf_family *family = &cf_families[strategy[i].family];
+        const cf_family *family = cf_families[strategy[i].family];
         if (!family->feasible(layer, i, &strategy[i], &why)) {
             status = cf_fail(CONV_FFT_INVALID_ARGUMENT, "the strategy for %s does not suit the problem: %s",
                              cf_pass_table[i].name, why);

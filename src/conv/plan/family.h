@@ -26,11 +26,14 @@ typedef struct cf_family {
                                   bool (*visit)(const cf_strategy *strategy, void *user), void *user);
     /* Whether both gradients of a prepared plan, each in the family's own way, run as one. NULL: if they share the spectrum of gy. */
     bool (*shares_gy)(const conv_fft_plan *plan);
+    /* Whether a run of these passes, the gradient of the weights among them, gives the gradient of the bias as well. NULL: it never does. */
+    bool (*sums_bias)(const conv_fft_plan *plan, int set);
 } cf_family;
 
-extern const cf_family cf_families[CF_FAMILY_COUNT];
+/* All of them, by cf_family_id: conv/families.c. */
+extern const cf_family *const cf_families[CF_FAMILY_COUNT];
 
-/* The functions of a family that has all of them but shares_gy, by its prefix: declared, and as an initialiser. */
+/* The functions of a family that has all of them but shares_gy and sums_bias, by its prefix: declared, and as an initialiser. */
 #define CF_FAMILY_DECLARE(prefix)                                                                                \
     bool prefix##_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);      \
     bool prefix##_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy, \
@@ -45,29 +48,7 @@ extern const cf_family cf_families[CF_FAMILY_COUNT];
 #define CF_FAMILY_OF(prefix)                                                                                         \
     {                                                                                                                \
         prefix##_feasible, prefix##_runs_on, prefix##_prepare, prefix##_build, prefix##_release, prefix##_workspace, \
-            prefix##_run, prefix##_candidates, NULL                                                                  \
+            prefix##_run, prefix##_candidates, NULL, NULL                                                            \
     }
-
-/* Spectra of a staged strategy; false if one is beyond any memory. */
-bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy,
-                       cf_spectrum spectrum[CF_OPERAND_COUNT]);
-
-/* The window of an operand in a role; the same for every family with a basis and tiles. */
-cf_window cf_staged_window(const cf_layer *layer, const cf_strategy *strategy, cf_role role);
-
-/* Set gw to zero where no product reaches all of it: for an empty batch, or where taps meet only padding. */
-conv_fft_status cf_staged_zero_weights(const conv_fft_plan *plan, const cf_call *call);
-
-/* Whether a staged strategy cuts taps into segments. */
-bool cf_staged_is_cut(const cf_layer *layer, const cf_strategy *strategy);
-
-/* Which rows of gx (where taps are cut, phases of rows) overlap, in the words of a cf_transform_desc. */
-typedef struct cf_order {
-    int64_t ordered, beside, between;
-} cf_order;
-cf_order cf_staged_order(const cf_layer *layer, const cf_strategy *strategy);
-
-/* How a staged strategy stores gx. */
-cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *strategy);
 
 #endif

@@ -87,7 +87,7 @@ struct conv_fft_plan {
     bool shares_gy; /* both backward passes read the same spectrum of gy */
     cf_bias_desc bias;
     size_t bias_scratch;                           /* that its sum takes, if the workspace has so much */
-    bool sums_bias[CONV_FFT_BACKWARD + 1];         /* per set of passes: cf_staged_sums_bias() */
+    bool sums_bias[CONV_FFT_BACKWARD + 1];         /* per set of passes: cf_family.sums_bias() */
     int64_t chunk_groups;                          /* divides the groups */
     cf_workspace workspace[CONV_FFT_BACKWARD + 1]; /* per set of passes that may run in one call */
     cf_transform_entry transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];

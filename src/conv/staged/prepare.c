@@ -2,120 +2,20 @@
 /* Family `staged`: transform -> product per bin -> inverse, through spectra in the workspace. What it needs at plan time. */
 #include "conv/staged/staged.h"
 
-#include "conv/cudnn/cudnn.h"
-#include "conv/cufft/cufft.h"
-#include "conv/fused/fused.h"
 #include "conv/gpu/device.h"
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "fbfft/shared_memory/config.h"
 
 #include <string.h>
 
-const cf_pass_row cf_pass_table[CF_PASS_COUNT] = {
-    [CF_PASS_FORWARD] = {CF_Y, {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y}, CF_PRODUCT_FORWARD, "forward"},
-    [CF_PASS_DATA] = {CF_X, {CF_ROLE_GX, CF_ROLE_W, CF_ROLE_GY}, CF_PRODUCT_BACKWARD_DATA, "backward data"},
-    [CF_PASS_WEIGHTS] = {CF_W, {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y}, CF_PRODUCT_BACKWARD_WEIGHTS, "backward weights"},
-};
-
-cf_window cf_staged_window(const cf_layer *layer, const cf_strategy *s, cf_role role) {
-    cf_window window;
-    memset(&window, 0, sizeof window);
-    for (int a = 0; a < 3; ++a) {
-        const cf_axis_grid grid = cf_strategy_grid(s, a);
-        window.axis[a] = cf_axis_window_make(&layer->axis[a], &grid, role);
-    }
-    return window;
-}
-
-bool cf_staged_is_cut(const cf_layer *layer, const cf_strategy *s) {
-    bool cut = false;
-    for (int a = 0; a < 3; ++a) {
-        const cf_axis_grid grid = cf_strategy_grid(s, a);
-        const cf_unit unit = cf_unit_of(&layer->axis[a], &grid);
-        cut = cut || cf_unit_is_cut(&unit);
-    }
-    return cut;
-}
-
-cf_order cf_staged_order(const cf_layer *layer, const cf_strategy *s) {
-    const cf_window gx = cf_staged_window(layer, s, CF_ROLE_GX);
-    cf_order order = {.ordered = 1, .beside = 1, .between = 1};
-    bool tiles = false, beside = true;
-    if (cf_staged_is_cut(layer, s))
-        order.between = cf_window_phases(&gx);
-    for (int a = 2; a >= 0; --a) {
-        const cf_axis_grid grid = cf_strategy_grid(s, a);
-        const cf_unit unit = cf_unit_of(&layer->axis[a], &grid);
-        tiles = tiles || cf_window_overlaps(&gx.axis[a]);
-        /* Tiles of the fastest axes do not meet, whatever the phase. */
-        beside = beside && !cf_window_overlaps(&gx.axis[a]) && !cf_unit_is_cut(&unit);
-        order.beside *= beside ? gx.axis[a].tiles : 1;
-    }
-    order.ordered = order.between * (tiles ? cf_window_tiles(&gx) * cf_window_shifts(&gx) : 1);
-    return order;
-}
-
-/* Of one spectrum or of the padded gx: so little that no sum of such sizes, nor scratch for many threads, overflows. */
-#define MOST_BYTES ((int64_t)1 << 46)
-
-const char cf_staged_too_large[] =
-    "it is too large: its spectra, or the padded input, exceed 64 TiB, or on a GPU an axis "
-    "with its padding 2^30 points";
-
-/* The gradient of the weights is a sum of chunks of rows, which 16 bits would round again and again. */
-static conv_fft_dtype result_dtype(int pass, conv_fft_dtype spectrum) {
-    return pass == CF_PASS_WEIGHTS ? cf_compute_dtype(spectrum) : spectrum;
-}
-
-bool cf_staged_spectra(const cf_layer *layer, int pass, const cf_strategy *s, cf_spectrum spectrum[CF_OPERAND_COUNT]) {
-    const cf_role *role = cf_pass_table[pass].role;
-    const cf_window x = cf_staged_window(layer, s, role[CF_X]), y = cf_staged_window(layer, s, role[CF_Y]);
-    int64_t bins = s->basis[0], rows_per_sample = 1;
-    if (!cf_multiply(&bins, s->basis[1]) || !cf_multiply(&bins, s->basis[2] / 2 + 1))
-        return false;
-    for (int a = 0; a < 3; ++a)
-        if (!cf_multiply(&rows_per_sample, y.axis[a].tiles) || !cf_multiply(&rows_per_sample, y.axis[a].shifts))
-            return false;
-    for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
-        cf_spectrum *p = &spectrum[operand];
-        memset(p, 0, sizeof *p);
-        p->dtype = cf_pass_table[pass].result == operand ? result_dtype(pass, s->spectrum) : s->spectrum;
-        for (int a = 0; a < 3; ++a)
-            p->basis[a] = s->basis[a];
-        p->groups = layer->groups;
-        p->bins = bins;
-        p->channels = operand == CF_Y ? layer->out_channels : layer->in_channels;
-        p->columns = p->channels;
-        for (int a = 0; a < 3; ++a)
-            if (operand != CF_Y && !cf_multiply(&p->columns, x.axis[a].phases))
-                return false;
-        p->rows_per_sample = operand == CF_W ? 1 : rows_per_sample;
-        p->rows = operand == CF_W ? layer->out_channels : layer->batch;
-        if (!cf_multiply(&p->rows, p->rows_per_sample))
-            return false;
-        p->scale_rows = operand == CF_W ? p->rows : p->rows_per_sample;
-        int64_t bytes = 2 * (int64_t)cf_dtype_bytes(p->dtype);
-        if (!cf_multiply(&bytes, bins) || !cf_multiply(&bytes, p->groups) || !cf_multiply(&bytes, cf_max(1, p->rows)) ||
-            !cf_multiply(&bytes, p->columns) || bytes > MOST_BYTES)
-            return false;
-    }
-    return true;
-}
-
 static int64_t padded_extent(const cf_axis *axis) { return axis->pad_before + axis->input + axis->pad_after; }
-
-bool cf_staged_short_spectrum(const cf_layer *layer, conv_fft_dtype *spectrum) {
-    const bool half = layer->problem.math == CONV_FFT_MATH_HALF && cf_dtype_bytes(layer->x.dtype) == 2;
-    if (!half && layer->problem.math != CONV_FFT_MATH_TF32)
-        return false;
-    *spectrum = half ? layer->x.dtype : CONV_FFT_FP16;
-    return true;
-}
 
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     *why = "its spectrum must have the type of the layer's arithmetic";
     conv_fft_dtype in_short;
-    const bool half = cf_staged_short_spectrum(layer, &in_short) && s->spectrum == in_short;
+    const bool half = cf_layer_16bit_spectrum(layer, &in_short) && s->spectrum == in_short;
     if (s->spectrum != layer->compute && !half)
         return false;
     *why = "tensor cores multiply spectra of FP32 and of 16 bits only";
@@ -135,8 +35,8 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
         if (!cf_grid_fits(&layer->axis[a], &grid, results[pass]))
             return false;
     }
-    if (pass == CF_PASS_DATA && cf_staged_is_cut(layer, s)) {
-        const cf_window gx = cf_staged_window(layer, s, CF_ROLE_GX);
+    if (pass == CF_PASS_DATA && cf_strategy_has_segments(layer, s)) {
+        const cf_window gx = cf_strategy_window(layer, s, CF_ROLE_GX);
         *why = "backward data has segments with dilation=shift or with several tiles, not with both";
         if (cf_window_tiles(&gx) > 1 && cf_window_shifts(&gx) > 1)
             return false;
@@ -145,20 +45,20 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
             return false;
     }
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    *why = cf_staged_too_large;
+    *why = cf_strategy_too_large;
     int64_t padded = 8 * cf_max(1, layer->batch);
     bool fits = cf_multiply(&padded, layer->groups) && cf_multiply(&padded, layer->in_channels);
     for (int a = 0; a < 3; ++a)
         fits =
             fits && cf_multiply(&padded, layer->problem.padding == CONV_FFT_PAD_ZEROS ? layer->axis[a].input
                                                                                       : padded_extent(&layer->axis[a]));
-    return fits && padded <= MOST_BYTES && cf_staged_spectra(layer, pass, s, spectrum);
+    return fits && padded <= CF_SPECTRUM_MAX_BYTES && cf_strategy_spectra(layer, pass, s, spectrum);
 }
 
 /* The kernels of a GPU count elements of an axis in 32 bits. */
 static bool within_reach(const cf_layer *layer, int pass, const cf_strategy *s) {
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
-        const cf_window window = cf_staged_window(layer, s, cf_pass_table[pass].role[operand]);
+        const cf_window window = cf_strategy_window(layer, s, cf_pass_table[pass].role[operand]);
         if (!cf_tile_reaches(&window))
             return false;
     }
@@ -173,32 +73,17 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
             return false;
         *why = "its products are too large for tensor cores";
         const int64_t most = (int64_t)1 << 30;
-        if (!cf_staged_spectra(layer, pass, s, spectrum) || spectrum[CF_X].rows > most ||
+        if (!cf_strategy_spectra(layer, pass, s, spectrum) || spectrum[CF_X].rows > most ||
             spectrum[CF_X].columns > most || spectrum[CF_Y].columns > most ||
             spectrum[CF_X].bins > most / spectrum[CF_X].groups)
             return false;
     }
-    *why = cf_staged_too_large;
+    *why = cf_strategy_too_large;
     if (cf_gpu_of_layers(device) && !within_reach(layer, pass, s))
         return false;
     *why = "the GPU has no transforms that large (256 points an axis; of one axis 16384, in FP64 8192; in 16 bits "
            "what two kernels do); longer kernels take segments";
     return device->ops->transforms(device, s->basis, s->spectrum);
-}
-
-cf_gx_store cf_staged_gx_store(const cf_layer *layer, const cf_strategy *s) {
-    bool folds = false, overlaps = cf_staged_is_cut(layer, s), covers = true;
-    for (int a = 0; a < 3; ++a) {
-        const cf_axis_grid grid = cf_strategy_grid(s, a);
-        const cf_axis_window gx = cf_axis_window_make(&layer->axis[a], &grid, CF_ROLE_GX);
-        folds = folds || cf_axis_folds(&layer->axis[a], &grid);
-        overlaps = overlaps || cf_window_overlaps(&gx);
-        covers = covers && cf_window_covers(&gx);
-    }
-    /* Partial sums of overlapping tiles and segments are not rounded to 16 bits. */
-    if (folds || (overlaps && layer->x.dtype != layer->compute))
-        return CF_GX_FOLDED;
-    return overlaps || !covers ? CF_GX_ZEROED : CF_GX_DIRECT;
 }
 
 /* Turn the description of gx's inverse into one that stores into the padded scratch, and describe the fold. */
@@ -280,7 +165,7 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
     const cf_layer *layer = &plan->layer;
     const cf_pass_row *row = &cf_pass_table[index];
     cf_pass_plan *pass = &plan->pass[index];
-    cf_staged_spectra(layer, index, &pass->strategy, pass->spectrum);
+    cf_strategy_spectra(layer, index, &pass->strategy, pass->spectrum);
     pass->product = (cf_product_desc){.kind = row->product,
                                       .variant = pass->strategy.product,
                                       .dtype = pass->strategy.spectrum,
@@ -298,7 +183,7 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
         memset(&desc, 0, sizeof desc);
         desc.inverse = operand == row->result;
         desc.tensor = *tensors[operand];
-        desc.window = cf_staged_window(layer, &pass->strategy, row->role[operand]);
+        desc.window = cf_strategy_window(layer, &pass->strategy, row->role[operand]);
         desc.spectrum = pass->spectrum[operand];
         desc.scale = 1.0;
         if (desc.inverse) {
@@ -306,15 +191,15 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
                 desc.scale /= (double)desc.spectrum.basis[a];
         }
         if (index == CF_PASS_DATA && operand == CF_X) {
-            const cf_order order = cf_staged_order(layer, &pass->strategy);
+            const cf_order order = cf_strategy_order(layer, &pass->strategy);
             desc.ordered = order.ordered;
             desc.beside = order.beside;
             desc.between = order.between;
-            pass->gx_store = cf_staged_gx_store(layer, &pass->strategy);
+            pass->gx_store = cf_strategy_gx_store(layer, &pass->strategy);
             pass->gx_phases = 1;
             if (pass->gx_store == CF_GX_FOLDED)
                 fold_gx(plan, pass, &desc);
-            if (cf_staged_is_cut(layer, &pass->strategy))
+            if (cf_strategy_has_segments(layer, &pass->strategy))
                 phases_as_rows(pass, &desc);
         }
         CF_FORWARD(get_transform(plan, &desc, &pass->transform[operand]));
@@ -366,17 +251,9 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
     return ws;
 }
 
-const cf_family cf_families[CF_FAMILY_COUNT] = {
-    [CF_FAMILY_STAGED] =
-        {.feasible = feasible, .runs_on = runs_on, .prepare = prepare, .workspace = workspace, .run = cf_staged_run},
-    [CF_FAMILY_FUSED] = {.feasible = cf_fused_feasible,
-                         .runs_on = cf_fused_runs_on,
-                         .prepare = cf_fused_prepare,
-                         .build = cf_fused_build,
-                         .release = cf_fused_release,
-                         .workspace = cf_fused_workspace,
-                         .run = cf_fused_run,
-                         .shares_gy = cf_fused_shares_gy},
-    [CF_FAMILY_REFERENCE] = CF_FAMILY_OF(cf_reference),
-    [CF_FAMILY_DIRECT] = CF_FAMILY_OF(cf_direct),
-};
+const cf_family cf_staged_family = {.feasible = feasible,
+                                    .runs_on = runs_on,
+                                    .prepare = prepare,
+                                    .workspace = workspace,
+                                    .run = cf_staged_run,
+                                    .sums_bias = cf_staged_sums_bias};

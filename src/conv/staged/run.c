@@ -15,6 +15,7 @@
  */
 #include "conv/staged/staged.h"
 
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -139,12 +140,12 @@ static conv_fft_status fold_rows(runner *r, cf_block gx) {
 bool cf_staged_sums_bias(const conv_fft_plan *plan, int set) {
     const cf_pass_plan *pass = &plan->pass[CF_PASS_WEIGHTS];
     const cf_layer *layer = &plan->layer;
-    if (!(set & CONV_FFT_BACKWARD_WEIGHTS) || pass->strategy.family != CF_FAMILY_STAGED || layer->batch == 0 ||
-        pass->spectrum[CF_Y].dtype != layer->compute || (layer->groups > 1 && layer->out_channels > 1))
+    if (layer->batch == 0 || pass->spectrum[CF_Y].dtype != layer->compute ||
+        (layer->groups > 1 && layer->out_channels > 1))
         return false;
     const int run = plan->shares_gy ? set : CONV_FFT_BACKWARD_WEIGHTS;
     bool covers = plan->workspace[run].rows >= pass->spectrum[CF_Y].rows;
-    const cf_window gy = cf_staged_window(layer, &pass->strategy, cf_pass_table[CF_PASS_WEIGHTS].role[CF_Y]);
+    const cf_window gy = cf_strategy_window(layer, &pass->strategy, cf_pass_table[CF_PASS_WEIGHTS].role[CF_Y]);
     for (int a = 0; a < 3; ++a)
         covers = covers && cf_window_covers(&gy.axis[a]);
     return covers;
@@ -210,18 +211,6 @@ static conv_fft_status all_rows(runner *r, const cf_spectrum *y) {
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_staged_zero_weights(const conv_fft_plan *plan, const cf_call *call) {
-    int64_t x[5], y[5], w[5];
-    cf_layer_extents(&plan->layer, x, y, w);
-    /* Taps that meet only padding are in no window. */
-    bool trimmed = plan->layer.batch == 0;
-    for (int a = 0; a < 3; ++a)
-        trimmed = trimmed || plan->layer.axis[a].kernel < w[2 + a];
-    if (!trimmed || (call->flags & CONV_FFT_ACCUMULATE_GW))
-        return CONV_FFT_SUCCESS;
-    return plan->device->ops->zero(plan->device, &plan->layer.gw, w, call->gw, call->stream);
-}
-
 static conv_fft_status start(runner *r) {
     const conv_fft_plan *plan = r->plan;
     int64_t x[5], y[5], w[5];
@@ -230,7 +219,7 @@ static conv_fft_status start(runner *r) {
         CF_FORWARD(plan->device->ops->zero(plan->device, &plan->layer.x, x, r->call->gx, r->call->stream));
         cf_lap(r->plan, r->call, CF_STAGE_STORE_GX);
     }
-    return r->weights ? cf_staged_zero_weights(plan, r->call) : CONV_FFT_SUCCESS;
+    return r->weights ? cf_zero_weights(plan, r->call) : CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call) {

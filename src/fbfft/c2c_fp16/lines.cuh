@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "fbfft/tensor_core/fp16_dft.cuh"
+#include "fbfft/common/fp16_dft.cuh"
 
 template <int N, bool INVERSE> CF_DEVICE void half_dft(cplx *v) {
     if constexpr (INVERSE)

@@ -9,10 +9,7 @@
 
 enum {
     CF_HALF_PASSES = 3,
-    CF_HALF_ALIGNMENT = 16, /* bytes, of the input and of the output */
-    CF_HALF_LONGEST = 1 << 24,
-    CF_HALF_LEAST_AXIS = 32, /* of two axes */
-    CF_HALF_MOST_AXIS = 2048
+    CF_HALF_ALIGNMENT = 16 /* bytes, of the input and of the output */
 };
 
 /* WARPS: lines.cuh; the others are the forms of c2c_fp16/tile.cuh, in its order. */
@@ -46,9 +43,6 @@ typedef struct cf_half_config {
     bool waits;    /* what a pass leaves to the next one is in the workspace, else in the output */
     int64_t chunk; /* entries that go through all passes before the next ones */
 } cf_half_config;
-
-/* INVALID_ARGUMENT: the sentence names the field. Other checks than these are those of any description. */
-conv_fft_status cf_half_check(const fbfft_desc *desc);
 
 void cf_half_configure(const cf_fft_problem *problem, const cf_gpu_facts *facts, cf_half_config *config);
 /* What follows from the rest of a pass: its shared memory, blocks and lines of a block. */

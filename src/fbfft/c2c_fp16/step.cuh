@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "fbfft/tensor_core/fp16_dft.cuh"
+#include "fbfft/common/fp16_dft.cuh"
 
 enum {
     HALF_LINES,

@@ -4,7 +4,6 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "core/strides.h"
-#include "fbfft/c2c_fp16/plan.h"
 
 #include <float.h>
 #include <math.h>
@@ -12,7 +11,10 @@
 
 enum {
     LONGEST_AXIS = 256,
-    LONGEST_LINE = 16384 /* of rank 1 */
+    LONGEST_LINE = 16384, /* of rank 1 */
+    FP16_MAX_LINE = 1 << 24,
+    FP16_MIN_AXIS = 32, /* of rank 2 */
+    FP16_MAX_AXIS = 2048
 };
 
 conv_fft_status cf_fft_check_kind(int rank, int kind) {
@@ -23,11 +25,53 @@ conv_fft_status cf_fft_check_kind(int rank, int kind) {
     return CONV_FFT_SUCCESS;
 }
 
+static bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+static conv_fft_status check_fp16_axis(const fbfft_desc *d, int a) {
+    const int64_t n = d->basis[a], least = d->rank == 1 ? 2 : FP16_MIN_AXIS,
+                  most = d->rank == 1 ? FP16_MAX_LINE : FP16_MAX_AXIS;
+    CF_REQUIRE(is_power_of_two(n) && n >= least && n <= most,
+               "basis[%d] is %lld; it must be a power of two in %lld to %lld where the spectrum is FP16", a,
+               (long long)n, (long long)least, (long long)most);
+    CF_REQUIRE(d->extent[a] == 0 || d->extent[a] == n,
+               "extent[%d] is %lld; it must be 0 or %lld, the basis, where the spectrum is FP16", a,
+               (long long)d->extent[a], (long long)n);
+    CF_REQUIRE(d->size[a] == 0 || d->size[a] == n,
+               "size[%d] is %lld; it must be 0 or %lld, the basis, where the spectrum is FP16", a,
+               (long long)d->size[a], (long long)n);
+    CF_REQUIRE(d->offset[a] == 0, "offset[%d] is %lld; it must be 0 where the spectrum is FP16", a,
+               (long long)d->offset[a]);
+    CF_REQUIRE(d->step[a] == 1, "step[%d] is %lld; it must be 1 where the spectrum is FP16", a, (long long)d->step[a]);
+    return CONV_FFT_SUCCESS;
+}
+
+/* Complex transforms from FP16 to FP16 have few forms. */
+static conv_fft_status check_fp16(const fbfft_desc *d) {
+    CF_REQUIRE(d->kind == FBFFT_C2C_FORWARD || d->kind == FBFFT_C2C_INVERSE,
+               "kind is %d; it must be FBFFT_C2C_FORWARD (2) or FBFFT_C2C_INVERSE (3) where the spectrum is FP16",
+               (int)d->kind);
+    CF_REQUIRE(d->rank <= 2, "rank is %d; it must be 1 or 2 where the spectrum is FP16", d->rank);
+    CF_REQUIRE(d->dtype == CONV_FFT_FP16, "dtype is %d; it must be CONV_FFT_FP16 (%d) where the spectrum is FP16",
+               (int)d->dtype, (int)CONV_FFT_FP16);
+    CF_REQUIRE(d->layout == CONV_FFT_CHANNELS_FIRST,
+               "layout is %d; it must be CONV_FFT_CHANNELS_FIRST (0) where the spectrum is FP16", (int)d->layout);
+    CF_REQUIRE(d->order == FBFFT_NATURAL, "order is %d; it must be FBFFT_NATURAL (0) where the spectrum is FP16",
+               (int)d->order);
+    CF_REQUIRE(d->padding == CONV_FFT_PAD_ZEROS,
+               "padding is %d; it must be CONV_FFT_PAD_ZEROS (0) where the spectrum is FP16", (int)d->padding);
+    for (int i = 0; i < 2 + d->rank; ++i)
+        CF_REQUIRE(d->stride[i] == 0, "stride[%d] is %lld; it must be 0 where the spectrum is FP16", i,
+                   (long long)d->stride[i]);
+    for (int a = 0; a < d->rank; ++a)
+        CF_FORWARD(check_fp16_axis(d, a));
+    return CONV_FFT_SUCCESS;
+}
+
 static conv_fft_status check_spectrum(const fbfft_desc *d) {
     CF_REQUIRE(d->spectrum == CONV_FFT_FP32 || d->spectrum == CONV_FFT_FP16,
                "spectrum is %d; it must be CONV_FFT_FP32 (0) or CONV_FFT_FP16 (%d)", (int)d->spectrum,
                (int)CONV_FFT_FP16);
-    return d->spectrum == CONV_FFT_FP16 ? cf_half_check(d) : CONV_FFT_SUCCESS;
+    return d->spectrum == CONV_FFT_FP16 ? check_fp16(d) : CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status check_scalars(const fbfft_desc *d, bool inverse) {
@@ -66,7 +110,7 @@ static conv_fft_status check_reflection(int a, int64_t size, int64_t first, int6
 }
 
 static conv_fft_status resolve_axis(const fbfft_desc *d, int a, int64_t *basis, cf_axis_window *axis) {
-    const int64_t longest = d->spectrum == CONV_FFT_FP16 ? CF_HALF_LONGEST
+    const int64_t longest = d->spectrum == CONV_FFT_FP16 ? FP16_MAX_LINE
                             : d->rank == 1               ? LONGEST_LINE
                                                          : LONGEST_AXIS,
                   n = d->basis[a];

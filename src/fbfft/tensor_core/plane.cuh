@@ -22,8 +22,8 @@
  */
 #pragma once
 
+#include "fbfft/common/fp16_dft.cuh"
 #include "fbfft/shared_memory/tile.cuh"
-#include "fbfft/tensor_core/fp16_dft.cuh"
 
 /* --------------------------------------------------------------------------------------------------------- arithmetic */
 

@@ -2,6 +2,7 @@
 /* The kernels of families `reference` and `direct`, as their own calls launch them: family_cases.c has the problems. */
 #include "check.h"
 
+#include <conv/cudnn/fallback.cuh>
 #include <conv/cufft/pad_crop.cuh>
 
 extern "C" {

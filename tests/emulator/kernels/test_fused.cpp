@@ -8,6 +8,7 @@
 
 extern "C" {
 #include "conv/long1d/long1d.h"
+#include "conv/plan/spectra.h"
 #include "cuda/driver/pointer_check.h"
 #include "fbfft/plan/gpu_transform.h"
 #include "kernels/fused_cases.h"
@@ -130,7 +131,7 @@ int last_radix(const cf_tile_config &c) {
 
 bool moved(const cf_layer &layer, int pass, const cf_strategy &s) {
     return cf_fused_window(&layer, pass, &s, CF_X).axis[2].first !=
-           cf_staged_window(&layer, &s, cf_pass_table[pass].role[CF_X]).axis[2].first;
+           cf_strategy_window(&layer, &s, cf_pass_table[pass].role[CF_X]).axis[2].first;
 }
 
 // register_resident.cuh: what stays in registers, and how the rest arrives.

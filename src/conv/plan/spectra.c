@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conv/plan/spectra.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+
+#include <string.h>
+
+const char cf_strategy_too_large[] =
+    "it is too large: its spectra, or the padded input, exceed 64 TiB, or on a GPU an axis "
+    "with its padding 2^30 points";
+
+cf_window cf_strategy_window(const cf_layer *layer, const cf_strategy *s, cf_role role) {
+    cf_window window;
+    memset(&window, 0, sizeof window);
+    for (int a = 0; a < 3; ++a) {
+        const cf_axis_grid grid = cf_strategy_grid(s, a);
+        window.axis[a] = cf_axis_window_make(&layer->axis[a], &grid, role);
+    }
+    return window;
+}
+
+bool cf_strategy_has_segments(const cf_layer *layer, const cf_strategy *s) {
+    bool cut = false;
+    for (int a = 0; a < 3; ++a) {
+        const cf_axis_grid grid = cf_strategy_grid(s, a);
+        const cf_unit unit = cf_unit_of(&layer->axis[a], &grid);
+        cut = cut || cf_unit_is_cut(&unit);
+    }
+    return cut;
+}
+
+cf_order cf_strategy_order(const cf_layer *layer, const cf_strategy *s) {
+    const cf_window gx = cf_strategy_window(layer, s, CF_ROLE_GX);
+    cf_order order = {.ordered = 1, .beside = 1, .between = 1};
+    bool tiles = false, beside = true;
+    if (cf_strategy_has_segments(layer, s))
+        order.between = cf_window_phases(&gx);
+    for (int a = 2; a >= 0; --a) {
+        const cf_axis_grid grid = cf_strategy_grid(s, a);
+        const cf_unit unit = cf_unit_of(&layer->axis[a], &grid);
+        tiles = tiles || cf_window_overlaps(&gx.axis[a]);
+        /* Tiles of the fastest axes do not meet, whatever the phase. */
+        beside = beside && !cf_window_overlaps(&gx.axis[a]) && !cf_unit_is_cut(&unit);
+        order.beside *= beside ? gx.axis[a].tiles : 1;
+    }
+    order.ordered = order.between * (tiles ? cf_window_tiles(&gx) * cf_window_shifts(&gx) : 1);
+    return order;
+}
+
+/* The gradient of the weights is a sum of chunks of rows, which 16 bits would round again and again. */
+static conv_fft_dtype result_dtype(int pass, conv_fft_dtype spectrum) {
+    return pass == CF_PASS_WEIGHTS ? cf_compute_dtype(spectrum) : spectrum;
+}
+
+bool cf_strategy_spectra(const cf_layer *layer, int pass, const cf_strategy *s,
+                         cf_spectrum spectrum[CF_OPERAND_COUNT]) {
+    const cf_role *role = cf_pass_table[pass].role;
+    const cf_window x = cf_strategy_window(layer, s, role[CF_X]), y = cf_strategy_window(layer, s, role[CF_Y]);
+    int64_t bins = s->basis[0], rows_per_sample = 1;
+    if (!cf_multiply(&bins, s->basis[1]) || !cf_multiply(&bins, s->basis[2] / 2 + 1))
+        return false;
+    for (int a = 0; a < 3; ++a)
+        if (!cf_multiply(&rows_per_sample, y.axis[a].tiles) || !cf_multiply(&rows_per_sample, y.axis[a].shifts))
+            return false;
+    for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
+        cf_spectrum *p = &spectrum[operand];
+        memset(p, 0, sizeof *p);
+        p->dtype = cf_pass_table[pass].result == operand ? result_dtype(pass, s->spectrum) : s->spectrum;
+        for (int a = 0; a < 3; ++a)
+            p->basis[a] = s->basis[a];
+        p->groups = layer->groups;
+        p->bins = bins;
+        p->channels = operand == CF_Y ? layer->out_channels : layer->in_channels;
+        p->columns = p->channels;
+        for (int a = 0; a < 3; ++a)
+            if (operand != CF_Y && !cf_multiply(&p->columns, x.axis[a].phases))
+                return false;
+        p->rows_per_sample = operand == CF_W ? 1 : rows_per_sample;
+        p->rows = operand == CF_W ? layer->out_channels : layer->batch;
+        if (!cf_multiply(&p->rows, p->rows_per_sample))
+            return false;
+        p->scale_rows = operand == CF_W ? p->rows : p->rows_per_sample;
+        int64_t bytes = 2 * (int64_t)cf_dtype_bytes(p->dtype);
+        if (!cf_multiply(&bytes, bins) || !cf_multiply(&bytes, p->groups) || !cf_multiply(&bytes, cf_max(1, p->rows)) ||
+            !cf_multiply(&bytes, p->columns) || bytes > CF_SPECTRUM_MAX_BYTES)
+            return false;
+    }
+    return true;
+}
+
+bool cf_layer_16bit_spectrum(const cf_layer *layer, conv_fft_dtype *spectrum) {
+    const bool half = layer->problem.math == CONV_FFT_MATH_HALF && cf_dtype_bytes(layer->x.dtype) == 2;
+    if (!half && layer->problem.math != CONV_FFT_MATH_TF32)
+        return false;
+    *spectrum = half ? layer->x.dtype : CONV_FFT_FP16;
+    return true;
+}
+
+cf_gx_store cf_strategy_gx_store(const cf_layer *layer, const cf_strategy *s) {
+    bool folds = false, overlaps = cf_strategy_has_segments(layer, s), covers = true;
+    for (int a = 0; a < 3; ++a) {
+        const cf_axis_grid grid = cf_strategy_grid(s, a);
+        const cf_axis_window gx = cf_axis_window_make(&layer->axis[a], &grid, CF_ROLE_GX);
+        folds = folds || cf_axis_folds(&layer->axis[a], &grid);
+        overlaps = overlaps || cf_window_overlaps(&gx);
+        covers = covers && cf_window_covers(&gx);
+    }
+    /* Partial sums of overlapping tiles and segments are not rounded to 16 bits. */
+    if (folds || (overlaps && layer->x.dtype != layer->compute))
+        return CF_GX_FOLDED;
+    return overlaps || !covers ? CF_GX_ZEROED : CF_GX_DIRECT;
+}
+
+conv_fft_status cf_zero_weights(const conv_fft_plan *plan, const cf_call *call) {
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(&plan->layer, x, y, w);
+    /* Taps that meet only padding are in no window. */
+    bool trimmed = plan->layer.batch == 0;
+    for (int a = 0; a < 3; ++a)
+        trimmed = trimmed || plan->layer.axis[a].kernel < w[2 + a];
+    if (!trimmed || (call->flags & CONV_FFT_ACCUMULATE_GW))
+        return CONV_FFT_SUCCESS;
+    return plan->device->ops->zero(plan->device, &plan->layer.gw, w, call->gw, call->stream);
+}
