@@ -180,8 +180,8 @@ bench-gpu:
 # The pictures and tables of what has been measured: docs/pictures, README.md, docs/performance.md.
 plots:
 	scripts/setup.sh plots
-	$(PYTHON) bench/plot.py
-	$(PYTHON) bench/report.py README.md docs/performance.md docs/tuning.md
+	$(PYTHON) bench/report/plot.py
+	$(PYTHON) bench/report/report.py README.md docs/performance.md docs/tuning.md
 
 # Most of the time goes into NVRTC where the kernel cache is empty. What each list took and left out is printed.
 test-gpu-long: export CONV_FFT_TEST_SHARE = 100

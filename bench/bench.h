@@ -102,7 +102,7 @@ void bench_free(const struct bench_gpu *gpu, void *memory);
 /* The stream of everything measured; NULL on the CPU. */
 struct CUstream_st *bench_stream(const struct bench_gpu *gpu);
 
-/* -------------------------------------------------------- implementations: ours.c direct.c onednn.c cudnn.c */
+/* -------------------------------------------------------- implementations: ours.c direct_loops.c onednn.c cudnn.c */
 
 typedef struct bench_check bench_check;
 
@@ -247,7 +247,7 @@ typedef struct bench_options {
 /* False: something that was to be measured was not, or gave a wrong result; messages have been written. */
 bool bench_run(const bench_options *o);
 
-/* ------------------------------------------------------------------------- built.c: the same for all programs */
+/* ------------------------------------------------------------------------- build_info.c: the same for all programs */
 
 /* What was built: the one given, else what git says here. */
 void bench_commit(const char *given, char *text, size_t bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv-fft cache: the records and kernels that are kept on disk. */
-#include "conv-fft.h"
+#include "main.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Network descriptions: files of problem lines. A bad line is reported and passed over. */
-#include "conv-fft.h"
+#include "main.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * another library computes takes no part in that: its speed says nothing of the model. Two gradients that only the quick search has
  * combined have the time of its own race.
  */
-#include "conv-fft.h"
+#include "main.h"
 #include "progress.h"
 
 #include <inttypes.h>

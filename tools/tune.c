@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv-fft tune and bench: tune or run the layers of a network, with a table of what was chosen. */
-#include "conv-fft.h"
+#include "main.h"
 #include "progress.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""results.py ROOT tables|pictures: what bench/report.py and bench/plot.py make of a small file of results written here.
+"""results.py ROOT tables|pictures: what bench/report/report.py and bench/report/plot.py make of a small file of results written here.
 
 pictures ends with 77, which CTest counts as skipped, where matplotlib is missing.
 """
@@ -76,7 +76,7 @@ def table_faults(results, folder):
     picture.parent.mkdir()
     picture.touch()
     page.write_text("".join("<!-- bench:%s:begin -->\n<!-- bench:%s:end -->\n" % (kind, kind) for kind in kinds))
-    command = [sys.executable, str(ROOT / "bench" / "report.py"), str(page), "--results", str(results), "--pictures",
+    command = [sys.executable, str(ROOT / "bench" / "report" / "report.py"), str(page), "--results", str(results), "--pictures",
                str(picture.parent)]
     if subprocess.run([*command, "--check"], stderr=subprocess.DEVNULL).returncode == 0:
         yield "--check takes empty tables for good ones"
@@ -114,8 +114,8 @@ def table_faults(results, folder):
 
 def work_faults():
     """What the roofline counts: gy once more where overlap-save tiles cut it in two ways, and fused passes too."""
-    sys.path.insert(0, str(ROOT / "bench"))
-    import measured
+    sys.path.insert(0, str(ROOT / "bench" / "report"))
+    import results as measured
     import plot
 
     def work(passname, strategy):
@@ -138,7 +138,7 @@ def picture_faults(results, folder):
     environment = dict(os.environ, MPLCONFIGDIR=str(folder))
     pictures = []
     for name in ("first", "second"):
-        command = [sys.executable, str(ROOT / "bench" / "plot.py"), "--results", str(results.parent), "--out", str(folder / name)]
+        command = [sys.executable, str(ROOT / "bench" / "report" / "plot.py"), "--results", str(results.parent), "--out", str(folder / name)]
         if name == "second":
             (results.parent / "nothing").mkdir()
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)

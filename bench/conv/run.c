@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Suites: which of their cases are run, and the session that they are run in. */
-#include "session.h"
+#include "conv/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

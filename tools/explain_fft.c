@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv-fft explain fft: from words to a transform, and what the library says about it. */
-#include "conv-fft.h"
 #include "fbfft.h"
+#include "main.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv-fft.h - what the parts of the program conv-fft share. */
+/* main.h - what the parts of the program conv-fft share. */
 #ifndef CONV_FFT_PROGRAM_H
 #define CONV_FFT_PROGRAM_H
 
@@ -12,7 +12,7 @@ typedef struct options {
     conv_fft_tune_policy policy;
     uint64_t workspace_limit;
     char *file, *facts;
-    char given[24]; /* the letters of those that are there: conv-fft.c */
+    char given[24]; /* the letters of those that are there: tools/main.c */
 } options;
 
 /* Each writes a message and returns the program's exit status. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One case: its passes one after the other, in each the implementations that take turns. */
-#include "session.h"
+#include "conv/session.h"
 
 #include <stdio.h>
 #include <string.h>

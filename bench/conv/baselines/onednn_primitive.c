@@ -2,7 +2,7 @@
 /* One oneDNN convolution primitive, its tensors and their reorders. */
 #ifdef CONV_FFT_BENCH_DNNL
 
-#include "onednn.h"
+#include "conv/baselines/onednn.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
 #ifndef BENCH_SESSION_H
 #define BENCH_SESSION_H
 
-#include "gpu.h"
+#include "common/gpu.h"
 
 typedef struct bench_session {
     const bench_options *o;

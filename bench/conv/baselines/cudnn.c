@@ -3,7 +3,7 @@
  * cuDNN at its best: for each pass every algorithm of the old calls and every engine of the graphs is run a few times, with all the workspace that it asks for; the fastest that computes in the class asked for is
  * then measured like any implementation. The joint backward pass is the best of each half, one after the other.
  */
-#include "cudnn_unit.h"
+#include "conv/baselines/cudnn.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fastest way that cuDNN has for one pass of one layer. */
-#include "cudnn_unit.h"
+#include "conv/baselines/cudnn.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv-fft explain: the strategy, bytes, operations and time of each stage of each pass, and the candidates. */
-#include "conv-fft.h"
+#include "main.h"
 
 #include <inttypes.h>
 #include <math.h>

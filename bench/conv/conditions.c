@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the results' headers say: the device, the libraries, how it was measured. */
-#include "gpu.h"
+#include "common/gpu.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The clock: implementations take turns, the caches are flushed before every run, the median counts. On a GPU device
    events give the time, and the first runs do not count. */
-#include "gpu.h"
+#include "common/gpu.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -2,7 +2,7 @@
 """What `conv-fft tune --quality` found, in quality.csv: how far the strategies of the modes off and measure are behind the exhaustive winner."""
 import csv
 
-from measured import geometric_mean
+from results import geometric_mean
 
 COLUMNS = "case,pass,winner_ms,off_ms,measure_ms,timed,reach,measure_s,exhaustive_s,winner,off,measure".split(",")
 MODES = ["off", "measure"]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the pictures of measured times, from the results that bench_conv and bench_fft keep. Needs matplotlib.
 
-    python3 bench/plot.py [DEVICE ...] [--results bench/results] [--out docs/pictures] [--format svg]
+    python3 bench/report/plot.py [DEVICE ...] [--results bench/results] [--out docs/pictures] [--format svg]
 
 For each DEVICE (a folder of results; all by default), as far as there are results:
 
@@ -23,7 +23,7 @@ import pathlib
 import re
 import sys
 
-import measured
+import results
 
 try:
     import matplotlib
@@ -86,7 +86,7 @@ def draw_fft(runs):
     """A line per implementation and direction, a panel per rank; of each extent the largest batch."""
     panels = {kind: {} for kind in ("1d", "2d")}
     for run in runs:
-        size = measured.transform_size(run) if run.kind() in panels else None
+        size = results.transform_size(run) if run.kind() in panels else None
         if size and run.ours() and "copy" in run.ms:
             of = panels[run.kind()].setdefault((run.passname, size[0]), (size[1], run))
             panels[run.kind()][run.passname, size[0]] = max(of, (size[1], run), key=lambda pair: pair[0])
@@ -103,7 +103,7 @@ def draw_fft(runs):
         ax.xaxis.set_major_locator(ticker.FixedLocator([n for n in extents if n & (n - 1) == 0]))
         ax.xaxis.set_major_formatter(lambda value, _: "%d" % value)
         ax.tick_params(axis="x", labelsize=7)
-        ax.set_title("%s: n%s points" % (measured.KINDS[kind], " x n" if kind == "2d" else ""), loc="left", fontweight="bold")
+        ax.set_title("%s: n%s points" % (results.KINDS[kind], " x n" if kind == "2d" else ""), loc="left", fontweight="bold")
         ax.set_xlabel("n")
         ax.set_ylim(0, 1.1)
         ax.axhline(1, color="black", linewidth=0.8)
@@ -136,7 +136,7 @@ def draw_grid(runs):
     for ax in axes.flat[len(maps):]:
         ax.remove()
     for ax, (kernel, points) in zip(axes.flat, maps.items()):
-        values = [measured.geometric_mean(points[at]) for at in points]
+        values = [results.geometric_mean(points[at]) for at in points]
         drawn = ax.scatter([at[1] for at in points], [at[0] for at in points], c=values, norm=scale, cmap="RdYlGn",
                            marker="s", s=42, edgecolors="#555555", linewidths=0.3)
         ax.set_xscale("log", base=2)
@@ -161,7 +161,7 @@ def draw_grid(runs):
 
 def problem_of(run):
     """The fields of the layer's line in networks/, by name; None if it is not there."""
-    for path in measured.suite_files(run.suite):
+    for path in results.suite_files(run.suite):
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
             words = line.split("#")[0].split()
             if words and words[0] == run.case:
@@ -235,12 +235,12 @@ def work(run):
     """Operations and bytes of our strategy in this pass, counted as src/autotune/model/cost_model.c does; None if they cannot be told."""
     fields, (family, *words) = problem_of(run), run.strategy[run.ours()].split(" ")
     options = dict(word.split("=", 1) for word in words)
-    if fields is None or family not in measured.OUR_FAMILIES or "dilation" in fields or "basis" not in options:
+    if fields is None or family not in results.OUR_FAMILIES or "dilation" in fields or "basis" not in options:
         return None
     counts = Counts(fields, options, run.precision)
     if family == "staged":
         return staged_work(counts, run.passname)
-    halves = [fused_work(counts, name) for name in (measured.HALVES if run.passname == "backward" else [run.passname])]
+    halves = [fused_work(counts, name) for name in (results.HALVES if run.passname == "backward" else [run.passname])]
     return tuple(map(sum, zip(*halves)))
 
 
@@ -285,23 +285,23 @@ def pictures_of(device, runs):
         chosen = [run for run in plain if (run.precision, run.layout) == key]
         suffix = "" if key == ("fp32", "first") else "-%s-%s" % key
         yield "%s-layers%s" % (device, suffix), lambda chosen=chosen: draw_layers(chosen)
-    if any(run.kind() in ("1d", "2d") and measured.transform_size(run) and "copy" in run.ms for run in runs):
+    if any(run.kind() in ("1d", "2d") and results.transform_size(run) and "copy" in run.ms for run in runs):
         yield device + "-fft", lambda: draw_fft(runs)
     grid = [run for run in layers if run.suite == "grid" and (run.precision, run.layout) == ("fp32", "first")]
-    if sum(len(points) for points in grid_points(grid).values()) > measured.LONG_GRID:
+    if sum(len(points) for points in grid_points(grid).values()) > results.LONG_GRID:
         yield device + "-grid", lambda: draw_grid(grid)
-    memory = measured.copy_rate(runs)
+    memory = results.copy_rate(runs)
     points = [(run, *work(run)) for run in plain if run.precision == "fp32" and work(run)]
     if points and memory:
-        yield device + "-roofline", lambda: draw_roofline(points, memory, measured.peak_rates(runs))
+        yield device + "-roofline", lambda: draw_roofline(points, memory, results.peak_rates(runs))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    here = pathlib.Path(__file__).resolve().parent
+    bench = pathlib.Path(__file__).resolve().parents[1]
     parser.add_argument("devices", nargs="*", metavar="DEVICE")
-    parser.add_argument("--results", default=here / "results", type=pathlib.Path)
-    parser.add_argument("--out", default=here.parent / "docs" / "pictures", type=pathlib.Path)
+    parser.add_argument("--results", default=bench / "results", type=pathlib.Path)
+    parser.add_argument("--out", default=bench.parent / "docs" / "pictures", type=pathlib.Path)
     parser.add_argument("--format", default="svg", choices=["svg", "png"])
     arguments = parser.parse_args()
     devices = arguments.devices or sorted(path.name for path in arguments.results.iterdir() if path.is_dir())
@@ -309,7 +309,7 @@ def main():
     drawn = 0
     with matplotlib.rc_context(STYLE):
         for device in devices:
-            for name, draw in pictures_of(device, measured.read_results(arguments.results / device)):
+            for name, draw in pictures_of(device, results.read_results(arguments.results / device)):
                 path = arguments.out / ("%s.%s" % (name, arguments.format))
                 figure = draw()
                 figure.savefig(path, dpi=110, metadata={"Date": None} if arguments.format == "svg" else {"Software": None})

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program conv-fft: its options and commands; `devices`. */
-#include "conv-fft.h"
+#include "main.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -22,7 +22,7 @@ bool bench_onednn_blocked_open(bench_impl *impl, const bench_job *job) {
 
 #else
 
-#include "onednn.h"
+#include "conv/baselines/onednn.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of measured times into Markdown files, from the results that bench_conv and bench_fft keep.
 
-    python3 bench/report.py FILE.md [FILE.md ...] [--results bench/results] [--check]
+    python3 bench/report/report.py FILE.md [FILE.md ...] [--results bench/results] [--check]
 
 A table stands between two markers. For DEVICE, the name of a folder of results (cpu, h200, ...):
 
@@ -43,9 +43,9 @@ import re
 import statistics
 import sys
 
-from measured import HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, Run, copy_rate, geometric_mean, peak_rates, read_results
-from quality import quality_lines
-from records import records_lines
+from results import HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, Run, copy_rate, geometric_mean, peak_rates, read_results
+from model_quality import quality_lines
+from tuning_records import records_lines
 
 MARKERS = re.compile(r"(<!-- bench:([\w./-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
 NOTHING = ["No results yet."]
@@ -396,7 +396,7 @@ def fill(text, path, results, pictures):
         if kind == "quality":
             return match.group(1) + "\n" + "\n".join(quality_lines(folder / "quality.csv")) + "\n\n" + match.group(4)
         if kind == "records":
-            shipped = pathlib.Path(__file__).resolve().parent.parent / "tuning" / name
+            shipped = pathlib.Path(__file__).resolve().parents[2] / "tuning" / name
             return match.group(1) + "\n" + "\n".join(records_lines(shipped)) + "\n\n" + match.group(4)
         if kind == "tuned":
             lines = tuned_table(read_results(folder, lambda path: path.stem == "tuned"))
@@ -421,9 +421,9 @@ def fill(text, path, results, pictures):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE.md", type=pathlib.Path)
-    here = pathlib.Path(__file__).resolve().parent
-    parser.add_argument("--results", default=here / "results", type=pathlib.Path)
-    parser.add_argument("--pictures", default=here.parent / "docs" / "pictures", type=pathlib.Path)
+    bench = pathlib.Path(__file__).resolve().parents[1]
+    parser.add_argument("--results", default=bench / "results", type=pathlib.Path)
+    parser.add_argument("--pictures", default=bench.parent / "docs" / "pictures", type=pathlib.Path)
     parser.add_argument("--check", action="store_true", help="change nothing; fail if a file is not up to date")
     arguments = parser.parse_args()
     stale = 0

@@ -13,8 +13,8 @@ HALVES = ["bprop", "accgrad"]
 PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp64"]
 KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequency-major, against a copy", "3d": "3-D",
          "other": "complex, FP64", "half": "complex, FP16"}
-FACTS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "gpus"
-NETWORKS = pathlib.Path(__file__).resolve().parent.parent / "networks"
+FACTS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "gpus"
+NETWORKS = pathlib.Path(__file__).resolve().parents[2] / "networks"
 OUR_FAMILIES = ["staged", "fused"]
 LONG_GRID = 40  # cases
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes networks/grid.txt: 256 of the 8,232 configurations of fbfft's Table 2 (arXiv 1412.7580, section 4.1).
 
-    python3 bench/make_grid.py > networks/grid.txt
+    python3 bench/report/make_grid.py > networks/grid.txt
 
 The draw is a partial Fisher-Yates shuffle by a small linear congruential generator written out here, so that every version
 of Python gives the same file.
@@ -40,7 +40,7 @@ def main():
     print("# %d of the %d configurations of Table 2 in Vasilache et al. (arXiv 1412.7580, section 4.1), seed %d, in the order of"
           % (COUNT, len(grid), SEED))
     print("# the draw: the first n lines are a random sample too. Names: number, kernel, output extent, planes f x f', batch.")
-    print("# Written by bench/make_grid.py.")
+    print("# Written by bench/report/make_grid.py.")
     for number, (batch, planes_in, planes_out, kernel, output) in enumerate(draw(grid, COUNT, SEED), 1):
         extent = output + kernel - 1
         print("g%03d-k%d-o%d-f%dx%d-s%d in=%dx%dx%dx%d out=%d kernel=%dx%d"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random inputs on the host, and the same tensors in the type, the layout and the memory that a run wants. */
+#include "common/gpu.h"
 #include "cpu/convert.h"
-#include "gpu.h"
 
 #include <stdlib.h>
 #include <string.h>

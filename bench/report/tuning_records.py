@@ -2,7 +2,7 @@
 """The shipped tuning records of a device, tuning/DEVICE/NETWORK.jsonl, as a table."""
 import json
 
-from measured import OUR_FAMILIES
+from results import OUR_FAMILIES
 
 FORWARD, BACKWARD = 1, 6  # sets of passes
 

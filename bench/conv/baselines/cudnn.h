@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cudnn_unit.h - cuDNN as a baseline, by the library's own family `direct`; for cudnn.c and cudnn_search.c only. */
+/* baselines/cudnn.h - cuDNN as a baseline, by the library's own family `direct`; for cudnn.c and cudnn_search.c only. */
 #ifndef BENCH_CUDNN_UNIT_H
 #define BENCH_CUDNN_UNIT_H
 
+#include "common/gpu.h"
 #include "conv/cudnn/cudnn.h"
-#include "gpu.h"
 
 #define CUDNN_MAX_WAYS 128
 #define CUDNN_MAX_SEEN 512
