@@ -25,10 +25,13 @@ WHEEL_SOURCES = CMakeLists.txt LICENSE README.md pyproject.toml bindings/python/
 SUITES = --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
     --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt
 # What changes from commit to commit in the tests (tests/support/selection.h).
+GIVEN_SEED := $(CONV_FFT_TEST_SEED)
+GIVEN_SHARE := $(CONV_FFT_TEST_SHARE)
 CONV_FFT_TEST_SEED ?= $(shell commit=$$(git rev-parse --short=12 HEAD 2>/dev/null) && echo 0x$$commit || echo 1)
 export CONV_FFT_TEST_SEED
 TEST = scripts/run_tests.py --jobs $(JOBS)
-SEED_LINE = @echo "seed of this run: CONV_FFT_TEST_SEED=$(CONV_FFT_TEST_SEED) (the same seed runs the same cases)"
+SEED_LINE = @$(SAY_SEED)
+SAY_SEED = echo "seed of this run: CONV_FFT_TEST_SEED=$(CONV_FFT_TEST_SEED) (the same seed runs the same cases)"
 
 help:
 	@echo 'make demo          train a small CNN on real images; pictures in build/demo'
@@ -37,6 +40,8 @@ help:
 	@echo '                   of the rest that the commit chooses; ALL=1: also what has passed and did not change'
 	@echo 'make test-long     every case, every sanitizer: hours'
 	@echo 'make replay        T=TEST CONV_FFT_TEST_SEED=... CONV_FFT_TEST_CASE=...: what a failing case prints'
+	@echo '                   CONV_FFT_TEST_SEED and CONV_FFT_TEST_SHARE choose the cases of all tests: tests/support/selection.h;'
+	@echo '                   a case that has failed joins tests/data/failed.txt, which every run takes'
 	@echo 'make test-torch    the tests of the Python package with torch for CPUs, in a Debian 13 of their own; needs root'
 	@echo 'make mutants       faults put into the library one at a time, which the tests must catch; hours'
 	@echo 'make python        the Python wheel, into $(WHEELS)'
@@ -57,30 +62,37 @@ demo:
 
 check:
 	scripts/setup.sh build test
-	CONV_FFT_TEST_SHARE=core CONV_FFT_TEST_COUNT=500 $(TEST) dev --label '^quick$$' --pattern '$(T)'
+	CONV_FFT_TEST_SHARE=$${CONV_FFT_TEST_SHARE:-core} CONV_FFT_TEST_COUNT=$${CONV_FFT_TEST_COUNT:-500} $(TEST) dev --label '^quick$$' --pattern '$(T)'
 
-# One test, or those that match, in the plain build.
+# One test, or those that match, in the plain build or that of preset P.
 replay:
 	@test -n '$(T)' || { echo 'make replay: T=TEST is missing' >&2 && exit 2; }
 	scripts/setup.sh build test
-	$(TEST) dev --pattern '^($(T))$$'
+	$(TEST) $(or $(P),dev) --pattern '^($(T))$$'
 
 # What covers most comes last: its closing lines end the output.
 test:
 	$(SEED_LINE)
-	$(MAKE) test-fuzz test-threads test-python test-plain test-sanitize
-	$(SEED_LINE)
+	$(MAKE) test-fuzz test-threads test-python test-plain test-sanitize || status=$$?; $(SAY_SEED); exit $${status:-0}
 
 # Every case, all sanitizers, the seed of the day, ten minutes of fuzzing, what the core lists reach, and the faults.
-test-long: export CONV_FFT_TEST_SHARE = 100
-test-long: export CONV_FFT_TEST_SEED = $(shell date +%Y%m%d)
+test-long: export CONV_FFT_TEST_SHARE = $(or $(GIVEN_SHARE),100)
+test-long: export CONV_FFT_TEST_SEED = $(or $(GIVEN_SEED),$(shell date +%Y%m%d))
 test-long:
 	$(SEED_LINE)
-	$(MAKE) test-fuzz test-threads test-python test-plain test-torch emulator-coverage
+	$(MAKE) --keep-going test-fuzz test-threads test-python test-plain test-torch emulator-coverage test-sanitize-all fuzz-long \
+	    test-mutants || status=$$?; $(SAY_SEED); exit $${status:-0}
+
+test-sanitize-all:
+	scripts/setup.sh build test
 	$(TEST) sanitize-long --label '^sanitize$$'
+
+fuzz-long: test-fuzz
 	python3 -B tests/fuzz/run.py --seconds 600 --corpus build/fuzz-corpus build/fuzz/tests/fuzz/fuzz_records
-	CONV_FFT_TEST_SHARE=10 $(MAKE) mutants
-	$(SEED_LINE)
+
+# The faults must be caught by what `make test` takes.
+test-mutants: export CONV_FFT_TEST_SHARE = 10
+test-mutants: mutants
 
 # Which lines of kernels the core lists of the emulator reach, beside all cases.
 emulator-coverage:
@@ -139,7 +151,8 @@ $(WHEELS)/made: build/python/sources
 test-python: python
 	$(VENV)/bin/python -m pip install --quiet numpy pytest
 	$(VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEELS)/*.whl
-	CONV_FFT_WHEEL=$$(echo $(CURDIR)/$(WHEELS)/*.whl) $(VENV)/bin/python -m pytest -q bindings/python/tests
+	CONV_FFT_WHEEL=$$(echo $(CURDIR)/$(WHEELS)/*.whl) CONV_FFT_TEST_REQUIRE= \
+	    $(VENV)/bin/python -m pytest -q bindings/python/tests
 
 # The first run makes a folder with torch (2 GB), CONV_FFT_TORCH_ROOT or build/torch-root, that later runs use again.
 test-torch: python
@@ -184,7 +197,7 @@ plots:
 	$(PYTHON) bench/report/report.py README.md docs/performance.md docs/tuning.md
 
 # Most of the time goes into NVRTC where the kernel cache is empty. What each list took and left out is printed.
-test-gpu-long: export CONV_FFT_TEST_SHARE = 100
+test-gpu-long: export CONV_FFT_TEST_SHARE = $(or $(GIVEN_SHARE),100)
 test-gpu test-gpu-long:
 	@nvidia-smi --list-gpus 2>/dev/null || { echo 'make $@: there is no GPU' >&2 && exit 1; }
 	$(SEED_LINE)
@@ -215,4 +228,4 @@ clean:
 
 .NOTPARALLEL:
 FORCE:
-.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long emulator-coverage mutants python python-packages bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean
+.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long test-sanitize-all fuzz-long test-mutants emulator-coverage mutants python python-packages bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean

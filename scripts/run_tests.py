@@ -19,9 +19,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# What the emulator's programs are made of: kernels, planners, emulator, tests, flags. The rest of src is not in them.
+# What the emulator's programs are made of and run: they make whole plans, so nearly all of src is in them.
 DEPENDED = ("include", "src", "tests", "cmake", "CMakeLists.txt", "CMakePresets.json")
-NOT_DEPENDED = ("src/autotune", "src/cpu", "tests/checks", "tests/package", "tests/fuzz", "tests/mutants")
+NOT_DEPENDED = ("tests/checks", "tests/package", "tests/fuzz", "tests/mutants")
 
 
 def say(text):
@@ -89,9 +89,10 @@ def state_of(folder):
             if file.is_file() and "__pycache__" not in name and not name.startswith(NOT_DEPENDED):
                 found.update(name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
     cache = (folder / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
-    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.M)
-    if compiler:
-        found.update(subprocess.run([compiler.group(1), "--version"], capture_output=True, check=False).stdout)
+    for line in sorted(re.findall(r"^(?:CMAKE_C|CONV_FFT_).*$", cache, re.M)):
+        found.update(line.encode() + b"\n")
+        if compiler := re.match(r"CMAKE_C(?:XX)?_COMPILER:\w+=(.*)$", line):
+            found.update(subprocess.run([compiler.group(1), "--version"], capture_output=True, check=False).stdout)
     found.update(os.environ.get("CONV_FFT_TEST_SHARE", "").encode())
     return found.hexdigest()
 
@@ -103,7 +104,7 @@ def leave_out_unchanged(label, folder, tests):
     if not own or os.environ.get("CONV_FFT_TEST_CASE"):
         return tests, None
     state = "%s\n%s\n" % (state_of(folder), " ".join(sorted(test["name"] for test in own)))
-    fresh = os.environ.get("CI") or os.environ.get("ALL")
+    fresh = any(os.environ.get(name, "").lower() not in ("", "0", "false") for name in ("CI", "ALL"))
     if not fresh and note.is_file() and note.read_text(encoding="utf-8") == state:
         say("%d tests are left out, since nothing they depend on changed since they passed (ALL=1 runs them): %s"
             % (len(own), " ".join(test["name"] for test in own)))
@@ -126,8 +127,26 @@ def words():
     return options
 
 
+def check_selection():
+    """The words of tests/support/selection.h, before anything is built. CMake reads them, too, and knows decimal seeds alone."""
+    seed, share = os.environ.get("CONV_FFT_TEST_SEED", ""), os.environ.get("CONV_FFT_TEST_SHARE", "")
+    if seed:
+        if not re.fullmatch("0x[0-9a-fA-F]+|0|[1-9][0-9]*", seed) or int(seed, 0) >= 1 << 64:
+            sys.exit("run_tests.py: CONV_FFT_TEST_SEED=%s: a seed is a whole number of up to 64 bits" % seed)
+        os.environ["CONV_FFT_TEST_SEED"] = str(int(seed, 0))
+    if share and not re.fullmatch("core|[1-9][0-9]|100", share):
+        sys.exit("run_tests.py: CONV_FFT_TEST_SHARE=%s: a share is 10 to 100 percent, or `core`" % share)
+
+
+def no_case_is_named(folder):
+    """Whether CONV_FFT_TEST_CASE named no case of any test that ran. Each list that it names cases of says so."""
+    log = folder / "Testing" / "Temporary" / "LastTest.log"
+    return bool(os.environ.get("CONV_FFT_TEST_CASE")) and "whose names contain" not in log.read_text(errors="replace")
+
+
 def main():
     options = words()
+    check_selection()
     folder, tests = configured_tests(options.preset)
     tests = chosen(tests, options.label, options.without, options.pattern)
     if not tests:
@@ -141,8 +160,13 @@ def main():
         return 0
     run(["cmake", "--build", str(folder), "--parallel", str(options.jobs), "--target"] + targets_of(folder, tests))
     names = "^(" + "|".join(re.escape(test["name"]) for test in tests) + ")$"
+    if note:  # until they have passed again
+        note[0].unlink(missing_ok=True)
     ended = subprocess.run(["ctest", "--test-dir", str(folder), "--parallel", str(options.jobs), "--output-on-failure",
                             "--no-tests=error", "-R", names], cwd=ROOT, check=False)
+    if ended.returncode == 0 and no_case_is_named(folder):
+        say("CONV_FFT_TEST_CASE=%s: no case of these tests has this in its name" % os.environ["CONV_FFT_TEST_CASE"])
+        return 2
     if ended.returncode == 0 and note:
         note[0].write_text(note[1], encoding="utf-8")
     return ended.returncode

@@ -87,5 +87,6 @@ in=/$(basename "$run")
 cp "$wheel" "$run/"
 inside "$root" python3 -m venv --system-site-packages "$in/venv"
 inside "$root" "$in/venv/bin/python" -m pip install --quiet --no-index --no-deps "$in/$(basename "$wheel")"
-inside "$root" env "CONV_FFT_WHEEL=$in/$(basename "$wheel")" PATH="$in/venv/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
+inside "$root" env "CONV_FFT_WHEEL=$in/$(basename "$wheel")" "CONV_FFT_TEST_SEED=${CONV_FFT_TEST_SEED:-1}" \
+    CONV_FFT_TEST_REQUIRE=torch PATH="$in/venv/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
     sh -euc 'cd "$1" && shift && exec python -m pytest -q "$@"' sh "$in" bindings/python/tests "$@"

@@ -300,7 +300,7 @@ static int create_all(void **state) {
     context = test_context(0);
     if (conv_fft_problem_parse("in=3x4x9x10 out=6 kernel=3x4 pad=1 groups=2", &p, NULL, 0) != CONV_FFT_SUCCESS)
         return -1;
-    case_begin("in=3x4x9x10 out=6 kernel=3x4 pad=1 groups=2", "api_test_calls");
+    case_begin("in=3x4x9x10 out=6 kernel=3x4 pad=1 groups=2", NULL);
     the_layer = layer_create(&p, &g);
     conv_fft_plan_options_init(&options);
     for (int passes = 1; passes <= CONV_FFT_ALL_PASSES; passes++) {

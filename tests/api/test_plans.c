@@ -201,7 +201,7 @@ static int create_all(void **state) {
     context = test_context(0);
     if (conv_fft_problem_parse(line, &p, NULL, 0) != CONV_FFT_SUCCESS)
         return -1;
-    case_begin(line, "api_test_plans");
+    case_begin(line, NULL);
     the_layer = layer_create(&p, &g);
     plan = test_plan(context, &p, NULL);
     conv_fft_plan_options_init(&options);

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -62,8 +63,10 @@ static void several_axes(void) {
 static uint64_t count_of_random(void) { return environment_number("CONV_FFT_TEST_COUNT", 2000); }
 
 static void fail_random(uint64_t seed, double error) {
-    fail_msg("%s: error %g; replay: CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_COUNT=1 backend_cpu_test_fft",
-             device->kernels->name, error, seed);
+    char variables[96], line[256];
+    snprintf(variables, sizeof variables, "CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_COUNT=1", seed);
+    test_replay(line, sizeof line, variables);
+    fail_msg("%s: error %g; replay: %s", device->kernels->name, error, line);
 }
 
 static void random_windows(void) {

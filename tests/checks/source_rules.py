@@ -41,6 +41,15 @@ def faults(root):
     files += [root / "CMakeLists.txt", root / "Makefile"]
     for path in files:
         yield from faults_in(path.relative_to(root).as_posix(), path.read_text())
+    sources = "".join(path.read_text() for path in (root / "tests").rglob("*.c*") if path.is_file())
+    yield from failed_faults((root / "tests/data/failed.txt").read_text(), sources)
+
+
+def failed_faults(text, sources):
+    """A line of failed.txt whose list no test has would keep nothing."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.startswith("#") and f'"{line.split(": ")[0]}"' not in sources:
+            yield f"tests/data/failed.txt:{number}: no list has the name {line.split(': ')[0]}"
 
 
 def self_test():
@@ -57,6 +66,9 @@ def self_test():
         (1, "src/core/log.c", licence + "printf(text);\n"),
     ]
     cases += [(1, "src/a.c", licence + f"x = 1;\n    {call} (1);\n") for call in ("printf", "fprintf", "exit", "abort", "puts")]
+    for expected, text in [(0, "# a\nlines: b c\n"), (1, "lanes: b\n"), (1, "lines b\n")]:
+        if len(list(failed_faults(text, 'test_select("lines", names)'))) != expected:
+            yield f"failed.txt: expected {expected} faults in\n{text}"
     for expected, name, text in cases:
         found = list(faults_in(name, text))
         if len(found) != expected:

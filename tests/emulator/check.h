@@ -8,6 +8,7 @@
 #include "launch.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <initializer_list>
 #include <string>
 
@@ -51,6 +52,7 @@ inline int run_tests(std::initializer_list<simt_test> tests) {
     unsigned passed = 0, failed = 0;
     for (const simt_test &test : tests) {
         simt_checks = simt_failures = 0;
+        simt_replay.clear();
         test.run();
         const bool good = simt_failures == 0 && simt_checks > 0;
         std::printf("%s %s (%u checks)\n", good ? "passed" : "FAILED", test.name, simt_checks);
@@ -58,6 +60,9 @@ inline int run_tests(std::initializer_list<simt_test> tests) {
         failed += !good;
     }
     std::printf("%u passed, %u failed\n", passed, failed);
+    const char *const seed = std::getenv("CONV_FFT_TEST_SEED"); // of cases that have no line of their own (in_share.h)
+    if (failed)
+        std::printf("replay: make replay T=" SIMT_PROGRAM " CONV_FFT_TEST_SEED=%s\n", seed && *seed ? seed : "1");
     return failed > 0 || passed == 0;
 }
 

@@ -65,7 +65,7 @@ static void check_candidate(layer *l, int family, int pass, const char *line) {
     conv_fft_plan_options_init(&options);
     describe_problem(&l->problem, problem, sizeof problem);
     snprintf(text, sizeof text, "%s\n            %s", problem, line);
-    case_begin(text, program_invocation_short_name);
+    case_begin(text, NULL);
     options.passes = strategy_passes[pass];
     options.strategy[pass] = line;
     const conv_fft_status status = conv_fft_plan_create(device_context(), &l->problem, &options, &plan);
@@ -97,7 +97,7 @@ static void check_reference(layer *l) {
         }
         describe_problem(&l->problem, problem, sizeof problem);
         snprintf(text, sizeof text, "%s\n            %s", problem, line[0]);
-        case_begin(text, program_invocation_short_name);
+        case_begin(text, NULL);
         conv_fft_plan *plan = test_plan(device_context(), &l->problem, &options);
         if (plan)
             layer_check_all(l, plan);

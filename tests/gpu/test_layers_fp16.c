@@ -87,7 +87,7 @@ static void check_chunks(layer *l, const strategies *whole, bool kept) {
         describe_problem(&l->problem, problem, sizeof problem);
         snprintf(text, sizeof text, "%s\n            %s\n            %s\n            %s", problem, s.line[0], s.line[1],
                  s.line[2]);
-        case_begin(text, program_invocation_short_name);
+        case_begin(text, NULL);
         conv_fft_plan *plan = half_plan(&l->problem, &s, CONV_FFT_ALL_PASSES);
         if (plan && i < 3)
             layer_check_all(l, plan);
@@ -253,7 +253,7 @@ static void check_limits(const char *line, const contents *with, const strategie
     fill(&l, &l.gy, with->gy, &g);
     char name[256];
     snprintf(name, sizeof name, "%s: %s", line, with->name);
-    case_begin(name, program_invocation_short_name);
+    case_begin(name, NULL);
     conv_fft_plan *plan = half_plan(&p, s, CONV_FFT_ALL_PASSES);
     const backward_call both = {.gx = true, .gw = true};
     bool ok = plan && layer_check_forward(&l, plan, false) && layer_check_backward(&l, plan, &both);
@@ -538,7 +538,7 @@ static void check_isolated(int64_t number, void *unused) {
     const result *const out = data ? &l.gx : &l.y;
     const size_t bytes = (size_t)out->tensor.count * sizeof(double);
     double *const before = test_alloc(bytes), *const after = test_alloc(bytes), *const values = in->values;
-    case_begin(isolated[kind / 6], program_invocation_short_name);
+    case_begin(isolated[kind / 6], NULL);
     const bool found = !basis        ? half_strategies(&p, 1 + kind % 2, "save", "step", &s)
                        : p.rank != 2 ? one_tile_strategies(&p, basis, &s)
                                      : matrix_strategies(&p, basis, &s);
@@ -588,7 +588,7 @@ static bool layer_of(int i, conv_fft_problem *p, strategies *s) {
     const int kind = i % KINDS;
     char line[256];
     *p = test_problem(line_of(i, line));
-    case_begin(line, program_invocation_short_name);
+    case_begin(line, NULL);
     return (kind < 2       ? half_strategies(p, 1 + kind, "save", "step", s)
             : p->rank == 1 ? one_tile_strategies(p, kind >= 7 ? "64" : "1024", s)
             : p->rank == 3 ? one_tile_strategies(p, "24x24x24", s)

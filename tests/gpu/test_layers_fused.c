@@ -104,7 +104,7 @@ static void check_fused(int64_t i, void *cases) {
              p.dtype == CONV_FFT_FP64 ? "fp64" : "fp32");
     describe_problem(&p, problem, sizeof problem);
     snprintf(text, sizeof text, "%s\n            %s", problem, strategy);
-    case_begin(text, program_invocation_short_name);
+    case_begin(text, NULL);
     for (int pass = 0; pass < 3; pass++)
         options.strategy[pass] = is_fused(&p, pass) ? strategy : NULL;
     conv_fft_plan *plan = test_plan(device_context(), &p, &options);

@@ -87,7 +87,7 @@ static void check_products(int64_t i, void *unused) {
         strategies forced;
         conv_fft_plan_options_init(&options);
         snprintf(text, sizeof text, "%s with product=%s", named.name, products[v]);
-        case_begin(text, "gpu_test_layers_large");
+        case_begin(text, NULL);
         for (int pass = 0; pass < 3; pass++) {
             edit_strategy(chosen.line[pass], "product", products[v], forced.line[pass], sizeof forced.line[pass]);
             options.strategy[pass] = forced.line[pass];

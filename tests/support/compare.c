@@ -163,13 +163,13 @@ bool compare_products(double a, double b, double bound_for_one_eps, double limit
 
 /* Threads run cases side by side. */
 static _Thread_local char current_case[2048];
-static _Thread_local char current_replay[256];
+static _Thread_local char current_variables[1024];
 static _Thread_local const char *current_name;
 static atomic_int failures;
 
-void case_begin(const char *text, const char *replay) {
+void case_begin(const char *text, const char *variables) {
     snprintf(current_case, sizeof current_case, "%s", text);
-    snprintf(current_replay, sizeof current_replay, "%s", replay);
+    snprintf(current_variables, sizeof current_variables, "%s", variables ? variables : "");
 }
 
 void case_name(const char *name) { current_name = name; }
@@ -181,9 +181,11 @@ bool case_in_turn(int64_t i, int64_t step) {
 
 static void print_replay(void) {
     const char *const count = getenv("CONV_FFT_TEST_COUNT");
-    fprintf(stderr, "replay: CONV_FFT_TEST_SEED=%" PRIu64 " %s%s%s%s\n", test_seed(),
-            count && *count ? "CONV_FFT_TEST_COUNT=" : "", count ? count : "", count && *count ? " " : "",
-            program_invocation_short_name);
+    char variables[64] = "", line[512];
+    if (count && *count)
+        snprintf(variables, sizeof variables, "CONV_FFT_TEST_COUNT=%s", count);
+    test_replay(line, sizeof line, variables);
+    fprintf(stderr, "replay: %s\n", line);
 }
 
 static void print_replay_of(int status, void *unused) {
@@ -212,14 +214,11 @@ bool case_fail(const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: ", text, current_case);
+    char variables[1100], line[1500];
     if (current_name)
-        fprintf(stderr, "make replay T=%s CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_CASE='%s'\n",
-                program_invocation_short_name, test_seed(), current_name);
-    else if (strstr(current_replay, "CONV_FFT_TEST_SEED"))
-        fprintf(stderr, "%s\n", current_replay);
-    else
-        fprintf(stderr, "CONV_FFT_TEST_SEED=%" PRIu64 " %s\n", test_seed(), current_replay);
+        snprintf(variables, sizeof variables, "CONV_FFT_TEST_CASE='%s'", current_name);
+    test_replay(line, sizeof line, current_name ? variables : current_variables);
+    fprintf(stderr, "FAILED: %s\n    case:   %s\n    replay: %s\n", text, current_case, line);
     failures++;
     return false;
 }
@@ -233,8 +232,8 @@ uint64_t environment_number(const char *name, uint64_t value) {
     char *end;
     errno = 0;
     const uint64_t number = strtoull(text, &end, 0);
-    if (*end || errno) {
-        fprintf(stderr, "%s=%s is not a number\n", name, text);
+    if (*end || errno || text[0] == '-' || number == 0) {
+        fprintf(stderr, "%s=%s: it must be a whole number from 1 on\n", name, text);
         exit(2);
     }
     return number;

@@ -47,8 +47,8 @@ comparison compare_tensor(const tensor *actual, const double *expected, const do
 /** Compare two numbers of the adjoint identity, each with its norm-wise error bound for one eps. */
 bool compare_products(double a, double b, double bound_for_one_eps, double limit, double *ratio);
 
-/** Start a case of the calling thread: `text` and `replay` are printed with each of its failures. */
-void case_begin(const char *text, const char *replay);
+/** Start a case of the calling thread: each of its failures prints `text` and a line that replays it. `variables` as in test_replay(). */
+void case_begin(const char *text, const char *variables);
 /** The name of the calling thread's case in its list, which replays it; NULL: it has none. */
 void case_name(const char *name);
 /** Print a failure and count it. Always false. */
@@ -59,7 +59,7 @@ bool case_in_turn(int64_t i, int64_t step);
 void replay_on_failure(void);
 /** Failures since the program started. */
 int case_failures(void);
-/** Number in an environment variable; `value` if it is not set. */
+/** Number from 1 on in an environment variable; `value` if it is not set. */
 uint64_t environment_number(const char *name, uint64_t value);
 
 #endif

@@ -48,7 +48,7 @@ static void check_of(int64_t i, void *argument) {
     c.must = c.must || !run->gpu;
     fft_check_case(run->gpu, run->context, &c, &run->outcomes[i]);
     if (!run->outcomes[i].ok) {
-        case_begin(run->outcomes[i].text, run->outcomes[i].replay);
+        case_begin(run->outcomes[i].text, run->outcomes[i].variables);
         case_fail("a transform");
     }
 }

@@ -207,8 +207,8 @@ void fft_check_case(const cf_gpu *gpu, conv_fft_context *context, const fft_case
     fft_describe(&c->desc, name, sizeof name);
     snprintf(outcome->text, sizeof outcome->text, "%s batch %lld shifts %d, %d: %s", name, (long long)c->batch,
              c->in_shift, c->out_shift, text);
-    snprintf(outcome->replay, sizeof outcome->replay, "CONV_FFT_TEST_SEED=%llu %s%s", (unsigned long long)c->seed,
-             c->random ? "CONV_FFT_TEST_COUNT=1 " : "", program_invocation_short_name);
+    snprintf(outcome->variables, sizeof outcome->variables, "CONV_FFT_TEST_SEED=%llu%s", (unsigned long long)c->seed,
+             c->random ? " CONV_FFT_TEST_COUNT=1" : "");
     fbfft_plan_destroy(plan);
 }
 

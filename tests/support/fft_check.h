@@ -36,7 +36,7 @@ typedef struct fft_outcome {
     bool ok, supported;
     double error, tolerance;
     char text[2 * FFT_TEXT_BYTES + 128]; /* the case, and what is wrong */
-    char replay[128];
+    char variables[128];
 } fft_outcome;
 
 /* Makes the plan, runs it on random planes, and compares a sample of them; all outputs must be finite, and nothing else of

@@ -22,7 +22,7 @@
 static conv_fft_plan *plan_of(const conv_fft_problem *p, const conv_fft_plan_options *options) {
     char line[256];
     describe_problem(p, line, sizeof line);
-    case_begin(line, program_invocation_short_name);
+    case_begin(line, NULL);
     return test_plan(device_context(), p, options);
 }
 

@@ -43,7 +43,7 @@ static bool check_forced(layer *l, const strategies *s) {
     describe_problem(&l->problem, problem, sizeof problem);
     snprintf(text, sizeof text, "%s\n            %s\n            %s\n            %s", problem, s->line[0], s->line[1],
              s->line[2]);
-    case_begin(text, program_invocation_short_name);
+    case_begin(text, NULL);
     for (int pass = 0; pass < 3; pass++)
         options.strategy[pass] = s->line[pass];
     conv_fft_plan *plan = test_plan(device_context(), &l->problem, &options);
@@ -59,7 +59,7 @@ static bool check_kept_forced(layer *l, const strategies *s) {
     options.keep = CONV_FFT_OPERAND_X | CONV_FFT_OPERAND_W;
     for (int pass = 0; pass < 3; pass++)
         options.strategy[pass] = s->line[0];
-    case_begin(s->line[0], program_invocation_short_name);
+    case_begin(s->line[0], NULL);
     conv_fft_plan *plan = test_plan(device_context(), &l->problem, &options);
     const bool ok = plan && layer_check_kept(l, plan);
     conv_fft_plan_destroy(plan);

@@ -42,7 +42,8 @@ uint64_t test_seed(void) {
     char *end;
     errno = 0;
     const uint64_t seed = strtoull(text, &end, 0);
-    if (*end || errno || !isdigit((unsigned char)text[0]))
+    const bool octal = text[0] == '0' && isdigit((unsigned char)text[1]);
+    if (*end || errno || !isdigit((unsigned char)text[0]) || octal)
         refuse("CONV_FFT_TEST_SEED=%s: a seed is a whole number of up to 64 bits", text);
     return seed;
 }
@@ -55,9 +56,19 @@ int test_share(void) {
         return 0;
     char *end;
     const long share = strtol(text, &end, 10);
-    if (*end || share < MIN_SHARE || share > 100)
+    if (*end || share < MIN_SHARE || share > 100 || !isdigit((unsigned char)text[0]) || text[0] == '0')
         refuse("CONV_FFT_TEST_SHARE=%s: a share is %d to 100 percent, or `core`", text, MIN_SHARE);
     return (int)share;
+}
+
+void test_replay(char *text, size_t bytes, const char *variables) {
+    const char *const share = variable("CONV_FFT_TEST_SHARE"), *const more = variables ? variables : "";
+    char seed[64] = "";
+    if (!strstr(more, "CONV_FFT_TEST_SEED="))
+        snprintf(seed, sizeof seed, " CONV_FFT_TEST_SEED=%" PRIu64, test_seed());
+    snprintf(text, bytes, "make replay%s T=%s%s%s%s%s%s", strcmp(TEST_PRESET, "dev") == 0 ? "" : " P=" TEST_PRESET,
+             program_invocation_short_name, seed, share ? " CONV_FFT_TEST_SHARE=" : "", share ? share : "",
+             *more ? " " : "", more);
 }
 
 /* FNV-1a of list and name, then splitmix64 with the seed. */
@@ -118,8 +129,10 @@ static void mark_file(const char *path, const char *prefix, const case_name *sor
             line[--length] = 0;
         if (length == 0 || line[0] == '#' || strncmp(line, prefix, strlen(prefix)) != 0)
             continue;
-        if (!mark(sorted, count, line + strlen(prefix), part))
-            refuse("%s:%d: no case has the name \"%s\"", path, number, line + strlen(prefix));
+        const char *const name = line + strlen(prefix);
+        const bool drawn = *prefix && (strncmp(name, "drawn ", 6) == 0 || strncmp(name, "seed ", 5) == 0);
+        if (!mark(sorted, count, name, part) && !drawn)
+            refuse("%s:%d: no case has the name \"%s\"", path, number, name);
     }
     fclose(file);
 }

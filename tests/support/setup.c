@@ -30,7 +30,7 @@ conv_fft_problem test_problem(const char *line) {
         fprintf(stderr, "%s: %s\n", line, conv_fft_last_error());
         exit(2);
     }
-    case_begin(line, program_invocation_short_name);
+    case_begin(line, NULL);
     return p;
 }
 

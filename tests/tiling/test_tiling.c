@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,6 @@ static int64_t pick(int64_t low, int64_t high) { return random_int(&state, low, 
 static uint64_t count_of(uint64_t usual) { return environment_number("CONV_FFT_TEST_COUNT", usual); }
 
 static void begin(uint64_t i) {
-    replay_on_failure();
     current = test_seed() + i;
     under_way = true;
     state = generator_create(current);
@@ -43,8 +43,11 @@ static void begin(uint64_t i) {
 /* After each test, failed or not. */
 static int print_failed(void **unused) {
     (void)unused;
+    char variables[96], line[256];
+    snprintf(variables, sizeof variables, "CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_COUNT=1", current);
+    test_replay(line, sizeof line, variables);
     if (under_way)
-        print_error("replay: CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_COUNT=1 tiling_test_tiling\n", current);
+        print_error("replay: %s\n", line);
     under_way = false;
     return 0;
 }

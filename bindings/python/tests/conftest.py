@@ -19,7 +19,15 @@ except (ImportError, OSError):  # OSError: a library that it is linked with is m
     HAS_TORCH = False
 HAS_GPU = HAS_TORCH and torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
 
+# The random tests begin with this number. The Makefile takes it from the commit, and the last lines of a run name it.
+SEED = int(os.environ.get("CONV_FFT_TEST_SEED") or "1", 0) % 1000000
+
 GPU = pytest.param("cuda", marks=pytest.mark.skipif(not HAS_GPU, reason="no GPU"))
+
+
+def pytest_configure():
+    if "torch" in os.environ.get("CONV_FFT_TEST_REQUIRE", "").split() and not HAS_TORCH:
+        pytest.exit("CONV_FFT_TEST_REQUIRE names torch, and there is no torch 2.6 or newer", returncode=1)
 
 
 def pytest_collection_modifyitems(items):
@@ -34,6 +42,7 @@ def pytest_terminal_summary(terminalreporter):
     reasons = collections.Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
     for reason, count in reasons.most_common():
         terminalreporter.write_line("skipped: %d: %s" % (count, reason))
+    terminalreporter.write_line("seed of this run: CONV_FFT_TEST_SEED=%d" % SEED)
 
 
 @pytest.fixture(params=["cpu", GPU])
@@ -43,4 +52,4 @@ def device(request):
 
 @pytest.fixture
 def random():
-    return numpy.random.default_rng(1)
+    return numpy.random.default_rng(SEED)

@@ -6,7 +6,7 @@ import re
 import threading
 
 import pytest
-from conftest import GPU, HAS_TORCH
+from conftest import GPU, HAS_TORCH, SEED
 
 if HAS_TORCH:
     import conv_fft
@@ -130,7 +130,7 @@ def test_random_layers(kind, dtype, part, device, monkeypatch):
     # On a GPU the time goes into compiling: threads share it, and layers that are alike their kernels.
     with concurrent.futures.ThreadPoolExecutor(4 if on_gpu else 1) as pool:
         jobs = [pool.submit(check_random_layer, kind, getattr(torch, dtype), device, seed, ALIKE if on_gpu else 1)
-                for seed in range(part * COUNT // PARTS, (part + 1) * COUNT // PARTS)]
+                for seed in range(SEED + part * COUNT // PARTS, SEED + (part + 1) * COUNT // PARTS)]
         for job in jobs:
             job.result()
     assert not _entry.fallbacks, "left to torch: %s" % _entry.fallbacks
@@ -139,7 +139,7 @@ def test_random_layers(kind, dtype, part, device, monkeypatch):
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_random_transposed_layers(rank, device):
     kind = "ConvTranspose%dd" % rank
-    for seed in range(COUNT // 2):
+    for seed in range(SEED, SEED + COUNT // 2):
         pick = chooser(torch.Generator().manual_seed(seed // 3))
         stride, groups = pick(1, 2, 3), pick(1, 1, 2)
         arguments = dict(in_channels=groups * pick(1, 2), out_channels=groups * pick(1, 2, 3), kernel_size=pick(2, 3, 4, 5),

@@ -232,7 +232,7 @@ static void run(const bias_case *c, cf_gpu_layers *layers) {
                  (long long)c->extent[0], (long long)c->extent[1], (long long)c->extent[2], (long long)c->extent[3],
                  (long long)c->extent[4], (int)c->dtype, (int)c->result, (long long)c->shift,
                  way & 1 ? ", scratch" : "", way & 2 ? ", accumulate" : "");
-        case_begin(text, "emulator_test_bias");
+        case_begin(text, NULL);
         check(c, &o, layers, way & 1, way & 2);
     }
     free(o.memory);

@@ -4,6 +4,7 @@
 #define SIMT_EMITTED_H
 
 #include "check.h"
+#include "support/selection.h"
 
 #include <cstdlib>
 #include <string>
@@ -23,8 +24,9 @@ extern "C" void coverage_feature(const char *text) __attribute__((weak));
 
 /* Checks that fail from now on say which line runs this case alone. */
 inline void begin_case(const std::string &name) {
-    simt_replay =
-        std::string("make replay T=" SIMT_PROGRAM " SEED=") + emitted_selection[0][1] + " CASE='" + name + "'";
+    char line[2048];
+    test_replay(line, sizeof line, ("CONV_FFT_TEST_CASE='" + name + "'").c_str());
+    simt_replay = line;
     if (coverage_case)
         coverage_case(name.c_str());
 }

@@ -26,7 +26,7 @@ static void check(conv_fft_context *context, const char *line, const char *strat
     conv_fft_problem p;
     conv_fft_plan_options options;
     snprintf(text, sizeof text, "%s  %s", line, strategy);
-    case_begin(text, "emulator_test_families");
+    case_begin(text, NULL);
     if (conv_fft_problem_parse(line, &p, NULL, 0) != CONV_FFT_SUCCESS) {
         case_fail("%s", conv_fft_last_error());
         return;
@@ -49,7 +49,7 @@ static void check(conv_fft_context *context, const char *line, const char *strat
 static void check_added_bias(conv_fft_context *context, const char *line) {
     conv_fft_problem p;
     conv_fft_plan_options options;
-    case_begin(line, "emulator_test_families");
+    case_begin(line, NULL);
     if (conv_fft_problem_parse(line, &p, NULL, 0) != CONV_FFT_SUCCESS) {
         case_fail("%s", conv_fft_last_error());
         return;

@@ -137,10 +137,10 @@ static void check_case(const staged_case *c, cf_device *device) {
                                 .separate = true,
                                 .flags = CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW};
     conv_fft_problem problem;
-    char text[600], replay[700];
+    char text[600], variables[700];
     snprintf(text, sizeof text, "%s  %s", c->line, c->strategy);
-    snprintf(replay, sizeof replay, "make replay T=emulator_test_staged CONV_FFT_TEST_CASE='%s'", text);
-    case_begin(text, replay);
+    snprintf(variables, sizeof variables, "CONV_FFT_TEST_CASE='%s'", text);
+    case_begin(text, variables);
     if (conv_fft_problem_parse(c->line, &problem, NULL, 0) != CONV_FFT_SUCCESS) {
         case_fail("%s", conv_fft_last_error());
         return;
@@ -186,7 +186,7 @@ int staged_cases_run(const char *facts) {
             continue;
         cf_gpu gpu = {.ordinal = 0};
         cf_device *device = NULL;
-        case_begin("the GPU", "emulator_test_staged");
+        case_begin("the GPU", NULL);
         if (cf_gpu_facts_load(facts, &gpu.facts) != CONV_FFT_SUCCESS) {
             case_fail("%s", conv_fft_last_error());
             break;
