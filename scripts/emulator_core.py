@@ -34,12 +34,17 @@ def line_table(program):
     listing = subprocess.Popen(["readelf", "--wide", "--debug-dump=decodedline", str(program)], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, text=True, errors="replace")
     row = re.compile(r"^(\S+)\s+(\d+|-)\s+(0x[0-9a-f]+|0)\b")
-    names = {}
+    heading = re.compile(r"^(?:CU: )?(\S+/(\S+)):(?:\[\+\+\])?$")  # folders have files of one name
+    names, folders, folder, file = {}, {}, "", ""
     for text in listing.stdout:
+        if title := heading.match(text):
+            folder, file = Path(title[1]).parent.name, title[2]
+            folders[file] = folder
         found = row.match(text)
         if found:
             name, number, address = found.groups()
-            line = name + ":" + number if name.endswith(".cuh") and number != "-" else ""
+            own = folder if name == file else folders.get(name, "")
+            line = "%s/%s:%s" % (own, name, number) if name.endswith(".cuh") and number != "-" else ""
             rows.append((int(address, 16), names.setdefault(line, line)))
     listing.wait()
     rows.sort(key=lambda entry: entry[0])
