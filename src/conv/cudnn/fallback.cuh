@@ -3,7 +3,7 @@
  * that cuDNN does not take. */
 #pragma once
 
-#include "conv/gpu/stages.cuh"
+#include "conv/gpu/tensor.cuh"
 
 /* data = keep * data + other + bias[channel], over a dense tensor as it lies in memory. other, bias: may be NULL. */
 struct DirectAdd {

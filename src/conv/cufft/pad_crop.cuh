@@ -3,7 +3,7 @@
  * memory, as in section 3 of the fbfft paper. */
 #pragma once
 
-#include "conv/gpu/stages.cuh"
+#include "conv/gpu/tensor.cuh"
 
 /* Planes of a tensor in the order of three indices (a, b, c), c fastest; those from `first` on stand one behind the
  * other in the memory that cuFFT works on. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A GPU as a device of layers: the stage interface by fbfft's transforms, cuBLAS, and the kernels of stages.cuh. */
+/* A GPU as a device of layers: the stage interface by fbfft's transforms, cuBLAS, and the kernels of the small operations. */
 #ifndef CF_CONV_GPU_H
 #define CF_CONV_GPU_H
 

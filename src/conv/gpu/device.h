@@ -8,7 +8,19 @@
 
 #include <pthread.h>
 
-/* Kernels of stages.cuh. */
+/* Threads of a block. */
+enum {
+    CF_GPU_OP_THREADS = 256, /* of the simple operations */
+    CF_GPU_BIAS_MAX_THREADS = 1024,
+    CF_GPU_ABSMAX_MAX_THREADS = 1024
+};
+
+/* Shared memory of bias.cuh, in bytes: so many sums of each thread, and one more. */
+static inline size_t cf_gpu_bias_shared(int64_t sums, int64_t threads) {
+    return (size_t)(sums * (threads + 1) + threads) * sizeof(double);
+}
+
+/* Kernels of the small operations. */
 enum {
     CF_KERNEL_ZERO,
     CF_KERNEL_BIAS,
@@ -42,7 +54,7 @@ conv_fft_status cf_gpu_stage_text(const char *tail, cf_source *source);
 conv_fft_status cf_gpu_stage_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
                                     struct CUstream_st *stream);
 
-/* StageTensor of stages.cuh. */
+/* StageTensor of tensor.cuh. */
 typedef struct cf_stage_tensor {
     int64_t extent[5], stride[5], group_stride, channels;
     int type;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stage_largest() of stages.cuh finds, of FP32 tensors: what is no number does not count, and samples of zeros, or nearly so, have the least
+/* What stage_largest() of absmax.cuh finds, of FP32 tensors: what is no number does not count, and samples of zeros, or nearly so, have the least
  * magnitude whose scales are numbers of FP32, so that they bear on no others. */
 #pragma once
 

@@ -2,7 +2,7 @@
 #ifndef CF_CONV_STAGE_TEXT_H
 #define CF_CONV_STAGE_TEXT_H
 
-/* stages.cuh and those of families, to stand behind the text of fbfft's headers; made by cmake/Kernels.cmake. */
+/* The small operations of conv/gpu and those of families, to stand behind the text of fbfft's headers; made by cmake/Kernels.cmake. */
 extern const char cf_stage_kernel_text[];
 
 #endif

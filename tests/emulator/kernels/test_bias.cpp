@@ -2,7 +2,7 @@
 /* The gradient of the bias in the shapes that the stage itself chooses: bias_cases.c has the cases. */
 #include "check.h"
 
-#include <conv/gpu/stages.cuh>
+#include <conv/gpu/bias.cuh>
 
 extern "C" {
 #include "kernels/bias_cases.h"

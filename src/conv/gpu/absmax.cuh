@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Largest magnitudes of FP16 tensors. Those of FP32 tensors: scan.cuh. */
+#pragma once
+
+#include "conv/gpu/tensor.cuh"
+
+/* The largest magnitudes of FP16 numbers, of each part of each sample; what is no number does not count. A sample's elements are
+ * neighbours (DENSE), or have five extents. */
+struct StageLargest {
+    const unsigned short *data;
+    float *largest; /* [group][sample][part] */
+    long long samples, sample_stride, group_stride, extent[5], stride[5], elements;
+    int parts, dense;
+};
+/* Two numbers become what grows with their magnitudes, from 0x400 on; what is no number stays below. */
+CF_DEVICE void larger_of(unsigned &low, unsigned &high, unsigned word) {
+    const unsigned ordered = (word & 0x7fff7fffu) + 0x04000400u;
+    low = max(low, ordered & 0x7fffu);
+    high = max(high, ordered & 0x7fff0000u);
+}
+CF_DEVICE unsigned largest_of_dense(const unsigned short *data, long long first, long long end) {
+    const long long T = (long long)blockDim.x, t = (long long)threadIdx.x;
+    const long long ahead = (long long)((0 - reinterpret_cast<unsigned long long>(data + first) / 2) & 7);
+    const long long from = first + ahead < end ? first + ahead : end, quads = (end - from) / 8;
+    const uint4 *const wide = reinterpret_cast<const uint4 *>(data + from);
+    unsigned low = 0, high = 0;
+#pragma unroll 4
+    for (long long i = t; i < quads; i += T) {
+        const uint4 q = __ldg(wide + i);
+        larger_of(low, high, q.x);
+        larger_of(low, high, q.y);
+        larger_of(low, high, q.z);
+        larger_of(low, high, q.w);
+    }
+    for (long long i = first + t; i < from; i += T)
+        larger_of(low, high, data[i]);
+    for (long long i = from + 8 * quads + t; i < end; i += T)
+        larger_of(low, high, data[i]);
+    return max(low, high >> 16);
+}
+CF_DEVICE unsigned largest_of_any(const StageLargest &s, const unsigned short *data, long long first, long long end) {
+    unsigned low = 0, high = 0;
+    for (long long i = first + threadIdx.x; i < end; i += blockDim.x) {
+        long long n = i, at = 0;
+        for (int a = 4; a >= 0; --a) {
+            at += n % s.extent[a] * s.stride[a];
+            n /= s.extent[a];
+        }
+        larger_of(low, high, data[at]);
+    }
+    return max(low, high >> 16);
+}
+CF_DEVICE void stage_largest(const StageLargest &s) {
+    const int part = int(blockIdx.x % s.parts), lane = int(threadIdx.x) % 32;
+    const long long sample = blockIdx.x / s.parts % s.samples, group = blockIdx.x / s.parts / s.samples;
+    const unsigned short *const data = s.data + (sample * s.sample_stride + group * s.group_stride);
+    const long long first = s.elements * part / s.parts, end = s.elements * (part + 1) / s.parts;
+    unsigned most = s.dense ? largest_of_dense(data, first, end) : largest_of_any(s, data, first, end);
+    smem<unsigned> warps = cf_dynamic_shared<unsigned>();
+    for (int other = 16; other > 0; other /= 2)
+        most = max(most, __shfl_xor_sync(0xffffffffu, most, other));
+    if (lane == 0)
+        warps[int(threadIdx.x) / 32] = most;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    for (int i = 1; i < int(blockDim.x) / 32; ++i)
+        most = max(most, warps[i]);
+    s.largest[blockIdx.x] = cf_half_to_float((unsigned short)(max(most, 0x400u) - 0x400u));
+}

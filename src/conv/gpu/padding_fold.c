@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conv/gpu/device.h"
+
+#include <string.h>
+
+conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
+                            int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream) {
+    struct { /* StageFold of padding_fold.cuh */
+        cf_stage_tensor gx;
+        const void *scratch;
+        void *data;
+        int64_t pad[3], padded[3];
+        int mode, type, accumulate;
+    } f = {.gx = cf_stage_tensor_of(&desc->tensor, samples, groups, desc->channels, desc->size),
+           .scratch = scratch,
+           .data = tensor,
+           .mode = (int)desc->mode,
+           .type = (int)desc->scratch_dtype,
+           .accumulate = accumulate};
+    memcpy(f.pad, desc->pad, sizeof f.pad);
+    memcpy(f.padded, desc->padded, sizeof f.padded);
+    return cf_gpu_stage_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_FOLD], cf_stage_elements(&f.gx), &f, NULL,
+                               stream);
+}

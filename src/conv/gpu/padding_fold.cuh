@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gradient of padding: padded positions are added to the elements that they repeat. */
+#pragma once
+
+#include "conv/gpu/tensor.cuh"
+
+/* The adjoint of padding (cf_fold_desc): each element gathers the padded positions that were filled from it, in increasing order. */
+struct StageFold {
+    StageTensor gx;
+    const void *scratch;
+    void *data;
+    long long pad[3], padded[3];
+    int mode, type, accumulate; /* type: of the scratch */
+};
+
+/* The least position > last of an axis that was filled from the element; its padded extent if there is none. */
+CF_DEVICE long long next_position(const StageFold &f, int axis, long long element, long long last) {
+    const long long size = f.gx.extent[2 + axis], pad = f.pad[axis], padded = f.padded[axis], own = element + pad;
+    const long long mirrored = pad + 2 * (size - 1) - element;
+    long long next = padded;
+    if (f.mode == 0)
+        next = last < own ? own : padded;
+    else if (f.mode == 1)
+        next = last < 0 ? own % size : last + size;
+    else if (f.mode == 2)
+        next = last < pad - element ? pad - element : last < own ? own : last < mirrored ? mirrored : padded;
+    else {
+        next = max(last + 1, element == 0 ? 0ll : own);
+        if (next > own && element < size - 1)
+            next = padded;
+    }
+    return min(next, padded);
+}
+CF_DEVICE void stage_fold(const StageFold &f) {
+    const long long count = count_of(f.gx), step = (long long)gridDim.x * blockDim.x;
+    for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
+        long long e[5];
+        const long long at = element_of(f.gx, n, e);
+        const long long plane = (e[0] * f.gx.extent[1] + e[1]) * f.padded[0] * f.padded[1] * f.padded[2];
+        double sum = 0;
+        for (long long q0 = next_position(f, 0, e[2], -1); q0 < f.padded[0]; q0 = next_position(f, 0, e[2], q0))
+            for (long long q1 = next_position(f, 1, e[3], -1); q1 < f.padded[1]; q1 = next_position(f, 1, e[3], q1))
+                for (long long q2 = next_position(f, 2, e[4], -1); q2 < f.padded[2]; q2 = next_position(f, 2, e[4], q2))
+                    sum += load_as(f.scratch, plane + (q0 * f.padded[1] + q1) * f.padded[2] + q2, f.type);
+        store_as(f.data, at, f.gx.type, f.accumulate ? sum + load_as(f.data, at, f.gx.type) : sum);
+    }
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products per frequency of few channels. */
+#pragma once
+
+#include "conv/gpu/tensor.cuh"
+
+/* The products of core/device_ops.h where matrices are too small for a library: one number of the result per thread, or, for the gradient of
+ * the weights, which sums over rows, per warp. */
+struct StageProduct {
+    const cplx *x, *w, *y;
+    long long bins, rows, in, out;          /* bins of all groups; rows of X and Y */
+    long long x_stride, w_stride, y_stride; /* from a bin to the next */
+    int accumulate;
+};
+CF_DEVICE cplx times_conj(cplx a, cplx b) { return a * conj(b); }
+CF_DEVICE void add_to(cplx *p, cplx v, int accumulate) { *p = accumulate ? *p + v : v; }
+
+CF_DEVICE void stage_product_forward(const StageProduct &s) {
+    const long long count = s.bins * s.rows * s.out, step = (long long)gridDim.x * blockDim.x;
+    for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
+        const long long o = n % s.out, r = n / s.out % s.rows, bin = n / (s.out * s.rows);
+        const cplx *x = s.x + bin * s.x_stride + r * s.in, *w = s.w + bin * s.w_stride + o * s.in;
+        cplx sum = {0, 0};
+        for (long long c = 0; c < s.in; ++c)
+            sum = sum + times_conj(x[c], w[c]);
+        add_to(const_cast<cplx *>(s.y) + bin * s.y_stride + r * s.out + o, sum, s.accumulate);
+    }
+}
+CF_DEVICE void stage_product_data(const StageProduct &s) {
+    const long long count = s.bins * s.rows * s.in, step = (long long)gridDim.x * blockDim.x;
+    for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
+        const long long c = n % s.in, r = n / s.in % s.rows, bin = n / (s.in * s.rows);
+        const cplx *y = s.y + bin * s.y_stride + r * s.out, *w = s.w + bin * s.w_stride + c;
+        cplx sum = {0, 0};
+        for (long long o = 0; o < s.out; ++o)
+            sum = sum + y[o] * w[o * s.in];
+        add_to(const_cast<cplx *>(s.x) + bin * s.x_stride + r * s.in + c, sum, s.accumulate);
+    }
+}
+CF_DEVICE void stage_product_weights(const StageProduct &s) {
+    const long long count = s.bins * s.in * s.out, step = (long long)gridDim.x * (blockDim.x / 32);
+    const int lane = int(threadIdx.x) % 32;
+    for (long long n = (long long)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; n < count; n += step) {
+        const long long c = n % s.in, o = n / s.in % s.out, bin = n / (s.in * s.out);
+        const cplx *x = s.x + bin * s.x_stride + c, *y = s.y + bin * s.y_stride + o;
+        cplx sum = {0, 0};
+        for (long long r = lane; r < s.rows; r += 32)
+            sum = sum + times_conj(x[r * s.in], y[r * s.out]);
+        for (int other = 16; other > 0; other /= 2)
+            sum = sum + cplx{__shfl_xor_sync(0xffffffffu, sum.x, other), __shfl_xor_sync(0xffffffffu, sum.y, other)};
+        if (lane == 0)
+            add_to(const_cast<cplx *>(s.w) + bin * s.w_stride + o * s.in + c, sum, s.accumulate);
+    }
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the small operations of a layer share: tensors whose extents, strides and type are read at run time. So one kernel of each
+ * operation serves every layer. */
+#pragma once
+
+#include "fbfft/common/storage.cuh"
+
+enum StageType {
+    FP32,
+    FP16,
+    BF16,
+    FP64
+}; /* as conv_fft_dtype */
+
+CF_DEVICE double load_as(const void *p, long long i, int type) {
+    if (type == FP32)
+        return double(static_cast<const float *>(p)[i]);
+    if (type == FP64)
+        return static_cast<const double *>(p)[i];
+    const unsigned short bits = static_cast<const unsigned short *>(p)[i];
+    return double(type == FP16 ? cf_half_to_float(bits) : cf_bf16_to_float(bits));
+}
+/* 16-bit values are rounded once more, from FP32: double rounding of what is a sum of rounded numbers anyway. */
+CF_DEVICE void store_as(void *p, long long i, int type, double value) {
+    if (type == FP32)
+        static_cast<float *>(p)[i] = float(value);
+    else if (type == FP64)
+        static_cast<double *>(p)[i] = value;
+    else
+        static_cast<unsigned short *>(p)[i] =
+            type == FP16 ? cf_float_to_half(float(value)) : cf_float_to_bf16(float(value));
+}
+
+/* A tensor's elements, counted in the order of its extents {samples, channels, axes}, last fastest. */
+struct StageTensor {
+    long long extent[5], stride[5], group_stride,
+        channels; /* channels of a group; stride[1] is that of a channel in its group */
+    int type;
+};
+CF_DEVICE long long element_of(const StageTensor &t, long long n, long long index[5]) {
+    for (int a = 4; a >= 0; --a) {
+        index[a] = n % t.extent[a];
+        n /= t.extent[a];
+    }
+    long long at =
+        index[0] * t.stride[0] + index[1] / t.channels * t.group_stride + index[1] % t.channels * t.stride[1];
+    for (int a = 2; a < 5; ++a)
+        at += index[a] * t.stride[a];
+    return at;
+}
+CF_DEVICE long long count_of(const StageTensor &t) {
+    return t.extent[0] * t.extent[1] * t.extent[2] * t.extent[3] * t.extent[4];
+}
+
+/* Every element becomes zero; nothing between them is touched. */
+CF_DEVICE void stage_zero(const StageTensor &t, void *data) {
+    const long long count = count_of(t), step = (long long)gridDim.x * blockDim.x;
+    for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
+        long long index[5];
+        store_as(data, element_of(t, n, index), t.type, 0);
+    }
+}
