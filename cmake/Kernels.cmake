@@ -20,7 +20,9 @@ endfunction()
 set(mma fbfft/common/mma)
 conv_fft_embed(cf_fbfft_kernel_text fbfft/common/kernel_text.h kernel_text fbfft/common/platform fbfft/common/complex
                fbfft/common/register_dft fbfft/warp/warp_line fbfft/common/async_copy fbfft/warp/real2d fbfft/warp/real1d
-               fbfft/warp/real1d_warp fbfft/common/storage fbfft/shared_memory/in_place_order fbfft/shared_memory/tile)
+               fbfft/warp/real1d_warp fbfft/common/storage fbfft/shared_memory/in_place_order
+               fbfft/shared_memory/geometry fbfft/shared_memory/addressing fbfft/shared_memory/signal fbfft/shared_memory/spectrum
+               fbfft/shared_memory/steps fbfft/shared_memory/kernel)
 conv_fft_embed(cf_half_kernel_text fbfft/common/kernel_text.h half_text ${mma} fbfft/common/fp16_dft
                fbfft/c2c_fp16/lines fbfft/c2c_fp16/step fbfft/c2c_fp16/tile)
 conv_fft_embed(cf_matrix_kernel_text fbfft/common/kernel_text.h matrix_text ${mma} fbfft/common/fp16_dft

@@ -44,7 +44,7 @@ static const struct {
     {.rank = 2, .basis = {72, 72}, .spills = 64},
     {.rank = 2, .basis = {24, 40}, .extent = {7, 33}},
     {.rank = 2, .basis = {128, 128}, .spills = 256},
-    /* tile.cuh */
+    /* shared_memory/kernel.cuh */
     {.rank = 1, .basis = {45}},
     {.rank = 1, .basis = {16384}},
     {.rank = 1, .basis = {1000}, .is_complex = true},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Planes of neighbouring channels between memory, where the channels of a point stand side by side, and the lines of tile.cuh. A thread
+ * Planes of neighbouring channels between memory, where the channels of a point stand side by side, and the lines of shared_memory/geometry.cuh. A thread
  * moves WIDE channels of a point at once, a unit of the block's planes, and goes down the rows:
  *
  *     memory          [row][x] | unit 0: WIDE channels | unit 1 | ...           neighbouring threads: other units, then other x

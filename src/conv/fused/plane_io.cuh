@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Planes between memory and the lines of tile.cuh, for kernels whose instructions count: what is worked out about a place is worked out once
+ * Planes between memory and the lines of shared_memory/geometry.cuh, for kernels whose instructions count: what is worked out about a place is worked out once
  * for a thread, which then goes down the rows. A row is cut into pieces of WIDE numbers, LANES threads have one row's:
  *
  *     slot 0    | lane 0 | lane 1 | ...      row 0 of plane 0, then row OF_A_PLANE, ...
@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "fbfft/shared_memory/tile.cuh"
+#include "fbfft/shared_memory/kernel.cuh"
 
 template <class K> constexpr bool CAN_SWEEP = !K::PLANES_TOUCH && (K::KIND == PAIRS || K::KIND == HALVES);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of tile.cuh for kernels whose instructions count. Of every step it is known which of its points hold data, wherever they stand, and
+ * The steps of shared_memory/steps.cuh for kernels whose instructions count. Of every step it is known which of its points hold data, wherever they stand, and
  * the others cost nothing. Two parts of a line without a common divisor need no twiddles between them (Good and Thomas):
  *
  *     N = A B        j = (B a + A b) mod N  ->  k with k mod A = a', k mod B = b'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Convolution passes in one kernel: transforms, products and sums of planes that stay in a block's shared memory, in the lines and steps
- * of tile.cuh. Spectra of signals never reach memory; those of the weights come from a transform before, [group][o][c][bin].
+ * of shared_memory/kernel.cuh. Spectra of signals never reach memory; those of the weights come from a transform before, [group][o][c][bin].
  *
  *     fused_scatter   few planes in, many out (forward of few input channels): the spectra of the inputs stay, outputs pass by
  *     fused_gather    many in, few out (their gradient): the sums stay, inputs pass by

@@ -66,7 +66,7 @@ static void why_passes(cf_text *t, const cf_fft_problem *p, const cf_gpu_facts *
                 (long long)passes->chunk, (double)passes->chunk * most_between(passes) / 1e6);
 }
 
-/* ------------------------------------------------------------------------------------------ why: tile.cuh */
+/* ------------------------------------------------------------------------------------------ why: shared_memory */
 
 /* One line for each axis, the slowest first. */
 static void why_radices(cf_text *t, const cf_tile_config *c) {

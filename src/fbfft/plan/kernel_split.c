@@ -11,7 +11,7 @@
  *
  * Of spectra in 16 bits, numbers between two kernels have 16 bits as well, without scales of their own: going forward, the kernel that has the
  * signal applies those of the spectrum, and the other one leaves out as many powers of two as sums of its axis may grow by, which the scales
- * know (Factor of shared_memory/tile.cuh). Back from FP16, where results may be far below what they could be, nothing is left to leave out, and
+ * know (Factor of shared_memory/addressing.cuh). Back from FP16, where results may be far below what they could be, nothing is left to leave out, and
  * those between stay FP32. A third kernel would round once more, beyond the errors that layers promise.
  */
 #include "fbfft/plan/kernel_split.h"

@@ -13,7 +13,7 @@
 
 /* One kernel, for pointers aligned as it likes them and for others. */
 typedef struct cf_fft_pass {
-    bool plain;  /* dense real planes: real1d.cuh and real2d.cuh; else shared_memory/tile.cuh */
+    bool plain;  /* dense real planes: real1d.cuh and real2d.cuh; else shared_memory/kernel.cuh */
     bool matrix; /* but those of tensor_core */
     cf_fft_config real[2];
     cf_tile_config tile[2];

@@ -96,7 +96,7 @@ static double bins_of(const cf_tile_problem *p) {
     return (double)(n[0] * n[1] * last);
 }
 
-/* shared_memory/tile.cuh. */
+/* shared_memory/kernel.cuh. */
 static work tile_work(const cf_tile_config *c) {
     const bool pairs = c->kind == CF_TILE_PAIRS;
     const int64_t *n = c->problem.fft.transform.spectrum.basis;

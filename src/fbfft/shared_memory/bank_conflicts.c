@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which banks of shared memory the threads of tile.cuh meet in: its tasks, counted as the kernels count them. */
+/* Which banks of shared memory the threads of shared_memory/kernel.cuh meet in: its tasks, counted as the kernels count them. */
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "fbfft/shared_memory/config.h"

@@ -28,7 +28,7 @@
 /* Of which one of several steps a thread does two tasks at a time. */
 typedef enum two_tasks {
     NEVER_TWO,
-    FIRST_TWO, /* columns that part rows: ColumnTask::TWO of tile.cuh */
+    FIRST_TWO, /* columns that part rows: ColumnTask::TWO of steps.cuh */
     LAST_TWO   /* MirrorTask of fused/shared_memory.cuh */
 } two_tasks;
 

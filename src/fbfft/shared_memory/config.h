@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of shared_memory/tile.cuh for one transform on one GPU: any basis, window and layout. */
+/* The kernel of shared_memory/kernel.cuh for one transform on one GPU: any basis, window and layout. */
 #ifndef CF_FBFFT_TILE_H
 #define CF_FBFFT_TILE_H
 
@@ -53,7 +53,7 @@ typedef struct cf_tile_config {
     int64_t shared;       /* bytes of a block */
 } cf_tile_config;
 
-/* Arguments of one launch: TileCall of tile.cuh. */
+/* Arguments of one launch: TileCall of geometry.cuh. */
 typedef struct cf_tile_call {
     const void *in;
     void *out;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The constants of a kernel of tile.cuh as the compiler reads them, and the same for people. */
+/* The constants of a kernel of shared_memory/kernel.cuh as the compiler reads them, and the same for people. */
 #include "core/arith.h"
 #include "cuda/jit/nvrtc.h"
 #include "fbfft/shared_memory/config.h"

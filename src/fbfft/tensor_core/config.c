@@ -11,7 +11,7 @@ enum {
     SHORT_WARPS = 4,
     PLANES = 8,         /* of an octet */
     TABLE = 32,         /* bytes, of a plane: where it is */
-    WARPS = 64,         /* bytes, for what the warps of tile.cuh find */
+    WARPS = 64,         /* bytes, for what the warps of shared_memory/kernel.cuh find */
     PARTS = 16,         /* of an octet, whose largest magnitudes are found: words */
     PARTS_ABREAST = 128 /* where planes touch */
 };
@@ -45,14 +45,14 @@ static int64_t octet_bytes(const cf_tile_config *tile) {
     return PLANES * TABLE + 4 * words;
 }
 
-/* Forward, of a window as small as a layer's weights, where the steps of tile.cuh leave out most of the work, and round less; or one product. */
+/* Forward, of a window as small as a layer's weights, where the steps of shared_memory/steps.cuh leave out most of the work, and round less; or one product. */
 static bool is_small(const cf_transform_desc *t) {
     const cf_axis_window *w = t->window.axis;
     const int64_t *n = t->spectrum.basis;
     return !t->inverse && 4 * w[0].count * w[1].count * w[2].count <= n[0] * n[1] * n[2];
 }
 
-/* On an H200 layers with 16 x 16 points take as long as with the kernels of tile.cuh where planes do not touch, and up to 28 % less where they do. */
+/* On an H200 layers with 16 x 16 points take as long as with the kernels of shared_memory/kernel.cuh where planes do not touch, and up to 28 % less where they do. */
 bool cf_matrix_takes_plane(const int64_t n[3], bool touching) {
     const bool large = (n[1] == 32 || n[1] == 64) && (n[2] == 32 || n[2] == 64);
     return n[0] == 1 && (large || (touching && n[1] == 16 && n[2] == 16));
@@ -175,7 +175,7 @@ cf_tile_config cf_matrix_unaligned(const cf_tile_config *tile) {
 void cf_matrix_emit_config(const cf_tile_config *tile, const char *name, cf_text *t) {
     const cf_transform_desc *d = &tile->problem.fft.transform;
     cf_tile_config plan = *tile;
-    /* What the kernels of tile.cuh would take. */
+    /* What the kernels of shared_memory/kernel.cuh would take. */
     plan.shared = tile->planes * (TABLE + tile->plane * 8) + (cf_spectrum_is_scaled(d->spectrum.dtype) ? WARPS : 0);
     cf_tile_emit_config(&plan, name, t);
     cf_text_add(t, "static_assert(%s<%s>::SHARED%s == %lld, \"the planner counts otherwise\");\n",

@@ -10,7 +10,7 @@
 bool cf_matrix_takes_plane(const int64_t basis[3], bool touching);
 bool cf_matrix_takes_line(const int64_t basis[3], bool touching);
 
-/* Whether they compute what this kernel of tile.cuh would. */
+/* Whether they compute what this kernel of shared_memory/kernel.cuh would. */
 bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts);
 
 /* Turn its blocks into theirs. */

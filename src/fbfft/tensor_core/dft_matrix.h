@@ -8,7 +8,7 @@
 /* Whether a window of so many elements is one that it takes, whatever its types: few, in a basis with at most 4096 roots of one. */
 bool cf_dense_takes(const int64_t basis[3], const int64_t counts[3]);
 
-/* Whether it computes what this kernel of tile.cuh would. */
+/* Whether it computes what this kernel of shared_memory/kernel.cuh would. */
 bool cf_dense_suits(const cf_tile_config *tile, const cf_gpu_facts *facts);
 
 /* Turn its blocks into those of this kernel, with so many threads; 0: as it likes best. */

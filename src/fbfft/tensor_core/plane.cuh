@@ -23,7 +23,7 @@
 #pragma once
 
 #include "fbfft/common/fp16_dft.cuh"
-#include "fbfft/shared_memory/tile.cuh"
+#include "fbfft/shared_memory/kernel.cuh"
 
 /* --------------------------------------------------------------------------------------------------------- arithmetic */
 

@@ -45,7 +45,7 @@ static void set_added(tile_case *c) {
 /* ---------------------------------------------------------------------------------------------------- families */
 
 /* Every basis from 2 to 256 in both directions, whole and in part; order, type and layout by turns. Whole ones are sometimes the planner's,
- * for which tile.cuh need not be the best. */
+ * for which shared_memory/kernel.cuh need not be the best. */
 static void lines(void) {
     static const conv_fft_dtype types[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_FP32, CONV_FFT_BF16};
     for (int64_t n = 2, i = 0; n <= 256; ++n) {
@@ -1006,7 +1006,7 @@ int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass)
     return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].wide > 1) ? 1 : 0;
 }
 
-/* The next pair of forward layers from case *i on: spectra in FP32, or in 16 bits, each by the steps of tile.cuh, by matrix products along the
+/* The next pair of forward layers from case *i on: spectra in FP32, or in 16 bits, each by the steps of shared_memory/steps.cuh, by matrix products along the
  * axes, or by one product. */
 typedef enum pair_way {
     BY_STEPS,

@@ -10,7 +10,7 @@ typedef struct tile_case {
     fbfft_desc desc;
     int64_t batch;
     bool shifted;   /* signal and spectrum off by one element: kernels for any alignment */
-    bool forced;    /* tile.cuh also where the planner takes the kernels of plain planes */
+    bool forced;    /* shared_memory/kernel.cuh also where the planner takes the kernels of plain planes */
     bool added;     /* inverse: onto what is there, with a bias */
     int64_t groups; /* 1, or several signals of their own */
     int64_t shared; /* bytes of shared memory of a block, for several passes; 0: all that the GPU has */

@@ -11,7 +11,7 @@
 #include "fbfft/warp/real1d_warp.cuh"
 #include "fbfft/warp/real2d.cuh"
 #endif
-#include "fbfft/shared_memory/tile.cuh"
+#include "fbfft/shared_memory/kernel.cuh"
 
 /* The parameters are those of cf_kernel_launch(). */
 typedef void (*tile_body)(void **parameters);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tile.cuh, and the plans that cut a transform into passes: cf_gpu_transform_run() itself, whose launches go to the emulator.
+// shared_memory/kernel.cuh, and the plans that cut a transform into passes: cf_gpu_transform_run() itself, whose launches go to the emulator.
 #include "check.h"
 #include "kernels/emitted.h"
 #include "kernels/fft_registration.h"
