@@ -223,7 +223,7 @@ void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numb
                     for (int64_t part = 0; part < 2; ++part) {
                         double &v = x[size_t(2 * point + part)], &image = x[size_t(2 * mirror + part)];
                         v = part && own ? 0 : rounded(v, spectrum.type);
-                        spectrum.add(2 * at + part, part && own ? NAN : v);
+                        spectrum.add(2 * at + part, part && own ? 7 : v);
                         image = part ? -v : v;
                     }
                 });
