@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+
 static void need(bool condition, const char *what) {
     if (condition)
         return;
@@ -47,6 +49,14 @@ char *test_file_text(const char *device, int count) {
         need(cf_record_format(&r, text + strlen(text)) == CONV_FFT_SUCCESS, "record");
     }
     return text;
+}
+
+size_t test_sealed_line(const char *content, char line[CF_LINE_BYTES]) {
+    const int length = snprintf(line, CF_LINE_BYTES, "{\"crc\":\"00000000\",%s", content);
+    char digits[9];
+    snprintf(digits, sizeof digits, "%08lx", crc32(0, (const Bytef *)line + 18, (uInt)length - 18));
+    memcpy(line + 8, digits, 8);
+    return (size_t)length;
 }
 
 size_t records_in_file(const char *path, const char *device, cf_file_counts *counts) {
