@@ -50,7 +50,7 @@ CONFIGURE = ["cmake", "--preset", "dev", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g0
 # Of C mutants, those that found most, and quickly, when this was measured.
 FIRST = ["tiling_test_tiling", "api_test_api", "api_test_plans", "backend_cpu_test_ops", "backend_cpu_test_gemm",
          "api_test_threads", "fbfft_test_api", "fbfft_test_explain", "cuda_test_gpu", "conv_test_strategy",
-         "autotune_test_record_format", "fbfft_test_c2c_fp16"]
+         "autotune_test_record_format", "autotune_test_record_file", "tiling_test_sizes", "fbfft_test_c2c_fp16"]
 # Tests of the text of the tree, which any change of it may fail, and of what is installed, which builds everything.
 NOT_BEHAVIOUR = re.compile(r"check_(?!tuning_program|program_options|readme_example|exported_symbols)|consumer_")
 # It compiles kernels while it runs, so no object of it depends on them.

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Staged passes on the CPU that take the time of virtual_clock.h. A program that repeats these declarations has the functions in place
+ * of those of the library. */
+#ifndef TEST_VIRTUAL_RUNS_H
+#define TEST_VIRTUAL_RUNS_H
+
+#include "support/virtual_clock.h"
+
+typedef struct virtual_run_state {
+    int64_t spoiled_basis; /* strategies whose last basis is this one are at once done and wrong; 0: none */
+    int spoiled;           /* runs of these */
+    bool steady;           /* every run of a staged pass takes 20 ms */
+    int count;             /* runs of staged passes */
+} virtual_run_state;
+extern virtual_run_state virtual_runs;
+
+/* It takes time to make a plan. */
+conv_fft_status __wrap_cf_plan_create_trial(const cf_layer *l, cf_device *device, int passes,
+                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                            uint64_t *smallest, conv_fft_plan **plan);
+/* It takes what clock_seconds_of() says. */
+conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
+
+#endif
