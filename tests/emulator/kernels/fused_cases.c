@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/fused_cases.h"
 
-#include "conv/gpu/backend.h"
 #include "support/layer.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,99 +393,3 @@ int fused_case_list(const char *facts, const fused_case **cases) {
 }
 
 test_part fused_case_part(int number) { return parts[number]; }
-
-/* ------------------------------------------------------------------------------------------------------------- planning */
-
-static void set_strides(int number, conv_fft_problem *p) {
-    generator g = generator_create((uint64_t)number);
-    const ref_shape s = ref_shape_of(p);
-    int64_t x[TENSOR_MAX_DIMS] = {s.batch, s.in_channels}, y[TENSOR_MAX_DIMS] = {s.batch, s.out_channels},
-            w[TENSOR_MAX_DIMS] = {s.out_channels, s.in_channels / s.groups};
-    for (int a = 0; a < p->rank; ++a) {
-        x[2 + a] = p->input[a];
-        y[2 + a] = s.output[3 - p->rank + a];
-        w[2 + a] = p->kernel[a];
-    }
-    random_strides(&g, 2 + p->rank, x, p->x_stride);
-    random_strides(&g, 2 + p->rank, y, p->y_stride);
-    random_strides(&g, 2 + p->rank, w, p->w_stride);
-}
-
-static conv_fft_status open_case(const fused_case *c, int number, const char *facts, fused_opened *o) {
-    cf_layer made;
-    cf_strategy strategy[CF_PASS_COUNT];
-    char line[256];
-    uint64_t smallest;
-    memset(o, 0, sizeof *o);
-    if (c->drawn)
-        o->problem = *c->drawn;
-    else
-        CF_FORWARD(conv_fft_problem_parse(c->problem, &o->problem, NULL, 0));
-    if (c->strided)
-        set_strides(number, &o->problem);
-    CF_FORWARD(cf_gpu_facts_load(facts, &o->gpu.facts));
-    o->gpu.facts.multiprocessors = c->processors ? c->processors : 2;
-    if (c->shared) {
-        o->gpu.facts.shared_per_block = c->shared;
-        o->gpu.facts.shared_per_multiprocessor = c->shared + o->gpu.facts.shared_reserved_per_block;
-    }
-    if (c->older)
-        o->gpu.facts.compute_major = 8;
-    if (c->memory)
-        o->gpu.facts.memory_bytes = c->memory;
-    CF_FORWARD(cf_gpu_layers_create(&o->gpu, &o->device));
-    snprintf(line, sizeof line, "fused %s%s spectrum=%s", c->grid, strstr(c->grid, "dilation") ? "" : " dilation=step",
-             fused_case_is_double(c) ? "fp64" : "fp32");
-    CF_FORWARD(cf_layer_make(&o->problem, &made));
-    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
-        CF_FORWARD(cf_strategy_parse(line, o->problem.rank, &strategy[pass]));
-    return cf_plan_create(&made, o->device, c->passes, strategy, 0, &smallest, &o->plan);
-}
-
-bool fused_case_open(const fused_case *c, int number, const char *facts, fused_opened *o) {
-    if (open_case(c, number, facts, o) == CONV_FFT_SUCCESS)
-        return true;
-    fused_case_close(o);
-    return false;
-}
-
-void fused_case_close(fused_opened *o) {
-    cf_plan_destroy(o->plan);
-    cf_gpu_layers_destroy(o->device);
-}
-
-uint64_t fused_text_hash(const char *text) {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (; *text; ++text)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
-}
-
-/* ------------------------------------------------------------------------------------------------------------- checking */
-
-bool fused_case_check(const fused_case *c, int number, const fused_opened *o) {
-    char text[FUSED_NAME_BYTES], variables[FUSED_NAME_BYTES + 100];
-    fused_case_name(c, text, sizeof text);
-    snprintf(variables, sizeof variables, "CONV_FFT_TEST_CASE='%s'", text);
-    case_begin(text, variables);
-    generator g = generator_create((uint64_t)number);
-    tensor_align(c->shifted ? 0 : 64);
-    layer l = layer_create(&o->problem, &g);
-    bool good = true;
-    if (c->passes & F)
-        good = layer_check_forward(&l, o->plan, number % 3 != 0);
-    backward_call call = {.gx = c->passes & D,
-                          .gw = c->passes & W,
-                          .separate = number % 2,
-                          .flags = number % 4 < 2 ? CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW : 0};
-    if (call.gx || call.gw)
-        good = layer_check_backward(&l, o->plan, &call) && good;
-    call.separate = !call.separate;
-    /* Kernels for both gradients at once, and for one; planes of gy that one gradient leaves to the other, and that each makes. */
-    if (o->plan->shares_gy ||
-        (call.gx && call.gw && o->problem.tensor_layout == CONV_FFT_CHANNELS_LAST && o->problem.groups == 1))
-        good = layer_check_backward(&l, o->plan, &call) && good;
-    layer_destroy(&l);
-    tensor_align(0);
-    return good;
-}

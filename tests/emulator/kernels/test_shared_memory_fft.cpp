@@ -2,107 +2,19 @@
 // shared_memory/kernel.cuh, and the plans that cut a transform into passes: cf_gpu_transform_run() itself, whose launches go to the emulator.
 #include "check.h"
 #include "kernels/emitted.h"
-#include "kernels/fft_registration.h"
+#include "kernels/fft_operands.h"
+#include "kernels/fft_run.h"
 #include "kernels/fft_windows.h"
 
 extern "C" {
-#include "fbfft/plan/gpu_transform.h"
-#include "kernels/fft_cases.h"
 #include "reference/dtype.h"
 #include "support/fft_check.h"
-#include "support/random_problems.h"
 }
 
 #include <cstdlib>
 #include <memory>
 
 namespace {
-
-struct Kernel {
-    int number, pass, variant;
-    tile_body body;
-};
-std::vector<Kernel> &kernels() {
-    static std::vector<Kernel> all;
-    return all;
-}
-
-typedef std::vector<unsigned char> Bytes;
-
-double rounded(double x, conv_fft_dtype type) {
-    unsigned char memory[8];
-    ref_store(type, memory, x);
-    return ref_load(type, memory);
-}
-double random_rounded(generator &g, conv_fft_dtype type) { return rounded(random_value(&g), type); }
-
-// What a launch needs to be found again, and what went wrong in it.
-struct Run {
-    const tile_case *c;
-    int number;
-    cf_gpu_transform transform;
-    cf_kernel kernel[CF_FFT_MAX_PASSES][2];
-    std::string fault;
-} run;
-cf_kernel pair_kernel[2];
-
-constexpr double BIAS = 0.625;
-double held(int64_t at) { return double(at % 61) / 32 - 1; } // what an accumulating transform adds to
-double bias_of(int64_t group, int64_t channel) { return BIAS - double(group) - 0.25 * double(channel); }
-
-// Memory between guards, off by some bytes. With sanitizers there is none behind it: they see more.
-class Memory {
-  public:
-    Memory(size_t bytes, size_t shift, const Bytes *content)
-        : size(bytes), before(GUARD + shift), after(AFTER), base(new unsigned char[before + bytes + after]) {
-        std::memset(base, FFT_POISON, before + bytes + after);
-        if (content)
-            std::memcpy(data(), content->data(), bytes);
-    }
-    ~Memory() { delete[] base; }
-    Memory(const Memory &) = delete;
-    unsigned char *data() { return base + before; }
-    bool guards_intact() const { return poisoned(base, before) && poisoned(base + before + size, after); }
-    bool all_poisoned() const { return poisoned(base, before + size + after); }
-
-  private:
-    static bool poisoned(const unsigned char *p, size_t count) {
-        for (size_t i = 0; i < count; ++i)
-            if (p[i] != FFT_POISON)
-                return false;
-        return true;
-    }
-    static constexpr size_t GUARD = 64;
-#ifdef __SANITIZE_ADDRESS__
-    static constexpr size_t AFTER = 0;
-#else
-    static constexpr size_t AFTER = 64;
-#endif
-    size_t size, before, after;
-    unsigned char *base;
-};
-
-// All rows, in one go or in the order of rows of which so many overlap.
-conv_fft_status execute(cf_gpu_transform_call call, int64_t rows, int64_t ordered) {
-    run.transform.problem.transform.ordered = ordered;
-    call.first = 0;
-    call.rows = rows;
-    return cf_gpu_transform_run(&run.transform, &call, nullptr);
-}
-
-// Sometimes the even rows go before the odd ones; planes one after the other have no rows.
-int64_t overlapping_rows(int64_t rows) {
-    return run.number % 3 == 0 && rows % 2 == 0 && run.transform.problem.transform.inverse &&
-                   !run.transform.passes.pass[0].plain
-               ? 2
-               : 1;
-}
-
-std::string name_of(const tile_case &c) {
-    char text[TILE_NAME_BYTES];
-    tile_case_name(&c, text, sizeof text);
-    return text;
-}
 
 // Visits (plane, output, offset of it) of one group.
 template <class F> void each_output(const fft_shape &s, int64_t batch, F f) {
@@ -172,144 +84,6 @@ void check_case(const tile_case &c) {
     CHECK_TEXT(target.all_poisoned(), name + ": more than the outputs has been written");
     CHECK_TEXT(std::memcmp(source.data(), in.data(), in.size()) == 0, name + ": the input has been written");
     CHECK_TEXT(source.guards_intact() && scratch.guards_intact(), name + ": guards have been written");
-}
-
-// Numbers of one type, of which some have a value.
-struct Numbers {
-    conv_fft_dtype type;
-    std::vector<double> value;
-    std::vector<int> count; // how many values have been added; 0: none
-    Numbers(conv_fft_dtype type_, int64_t size) : type(type_), value(size_t(size)), count(size_t(size)) {}
-    size_t bytes() const { return value.size() * ref_dtype_size(type); }
-    void add(int64_t at, double x) {
-        value[size_t(at)] += x;
-        count[size_t(at)]++;
-    }
-    Bytes stored() const {
-        Bytes b(bytes(), FFT_POISON);
-        for (size_t i = 0; i < value.size(); ++i)
-            if (count[i])
-                ref_store(type, b.data() + i * ref_dtype_size(type), value[i]);
-        return b;
-    }
-};
-
-// What eight columns of a row of an FP16 spectrum are to be multiplied by, where they are read.
-double scale_of(const cf_transform_desc &t, int64_t row, int64_t eight) {
-    return t.inverse && cf_spectrum_is_scaled(t.spectrum.dtype) ? std::ldexp(1.0, int((row + 3 * eight) % 5) - 2) : 1;
-}
-
-// Inputs by chance, and what becomes of them. Norms are as in fft_compare_plane().
-void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numbers &signal, Numbers &spectrum,
-                fft_errors &errors) {
-    const bool scaled = cf_spectrum_is_scaled(t.spectrum.dtype);
-    generator g = generator_create(uint64_t(run.number));
-    for (int64_t row = 0; row < rows; ++row)
-        for (int64_t column = 0; column < t.spectrum.columns; ++column) {
-            const double scale = t.scale * scale_of(t, row, column / 8);
-            std::vector<double> x = w.zeros();
-            double square = 0, outputs = 0;
-            w.each_point(row, column, [&](int64_t point, int64_t at) {
-                if (!t.inverse && !signal.count[size_t(at)]) {
-                    const double outlier = scaled && random_once_in(&g, 40) ? 64 : 1; // parts of planes differ
-                    signal.add(at, outlier * random_rounded(g, signal.type));
-                }
-                x[size_t(2 * point)] = t.inverse ? random_value(&g) : signal.value[size_t(at)];
-            });
-            if (t.inverse) { // a spectrum is that of numbers
-                w.transform(x);
-                w.each_bin(row, column, [&](int64_t at, int64_t point, int64_t mirror) {
-                    const bool own = point == mirror;
-                    for (int64_t part = 0; part < 2; ++part) {
-                        double &v = x[size_t(2 * point + part)], &image = x[size_t(2 * mirror + part)];
-                        v = part && own ? 0 : rounded(v, spectrum.type);
-                        spectrum.add(2 * at + part, part && own ? 7 : v);
-                        image = part ? -v : v;
-                    }
-                });
-            }
-            for (double v : x)
-                square += v * v;
-            w.transform(x);
-            if (t.inverse)
-                w.each_point(row, column, [&](int64_t point, int64_t at) {
-                    signal.add(at, scale * x[size_t(2 * point)]);
-                    ++outputs;
-                });
-            else
-                w.each_bin(row, column, [&](int64_t at, int64_t point, int64_t) {
-                    for (int64_t part = 0; part < 2; ++part)
-                        spectrum.add(2 * at + part, t.scale * x[size_t(2 * point + part)]);
-                    ++outputs;
-                });
-            errors.norm += scale * scale * square * outputs;
-        }
-}
-
-// Scales of the rows, and the largest magnitude of each sample, in two parts.
-struct Scales {
-    int64_t eights;
-    std::vector<float> scales, largest;
-    Scales(const cf_transform_desc &t, int64_t rows, const Windows &w, const Numbers &signal)
-        : eights((t.spectrum.columns + 7) / 8), scales(size_t(rows * eights)),
-          largest(size_t(2 * (rows / t.spectrum.rows_per_sample))) {
-        for (int64_t row = 0; row < rows; ++row) {
-            float &most = largest[size_t(row / t.spectrum.rows_per_sample * 2 + row % 2)];
-            for (int64_t eight = 0; eight < eights; ++eight)
-                scales[size_t(row * eights + eight)] = t.inverse ? float(scale_of(t, row, eight)) : NAN;
-            for (int64_t column = 0; column < t.spectrum.columns && !t.inverse; ++column)
-                w.each_point(row, column, [&](int64_t, int64_t at) {
-                    most = std::max(most, float(std::fabs(signal.value[size_t(at)])));
-                });
-        }
-    }
-    double of_bin(int64_t plane, int64_t columns) const {
-        return power_of_scale(scales[size_t(plane / columns * eights + plane % columns / 8)]);
-    }
-    // Groups are alike.
-    cf_row_scales of(const cf_transform_desc &t, int64_t groups) {
-        const int64_t apart = int64_t(scales.size());
-        for (int64_t group = 1; group < groups; ++group)
-            scales.insert(scales.end(), size_t(apart), NAN);
-        if (cf_gpu_transform_finds_scales(&run.transform)) // from what it loads
-            return {scales.data(), nullptr, t.spectrum.scale_rows, apart, 0, 0};
-        return {scales.data(), largest.data(), t.spectrum.scale_rows, apart, 0, 2};
-    }
-    bool alike(int64_t groups) const {
-        return groups == 1 || std::equal(scales.begin(), scales.begin() + long(scales.size() / 2),
-                                         scales.begin() + long(scales.size() / 2));
-    }
-};
-
-// What is rounded on the way back from a spectrum is as large as the results, in whose few points the spectrum's energy comes together.
-double gathered(const cf_transform_desc &t) {
-    double ratio = 1;
-    for (int a = 0; a < 3 && t.inverse; ++a)
-        ratio *= double(t.spectrum.basis[a]) / double(t.window.axis[a].count);
-    return std::sqrt(ratio);
-}
-
-// A second group of the signal, with the other sign.
-void append_negated(const Numbers &signal, int64_t apart, Bytes &in) {
-    Numbers other = signal;
-    for (double &v : other.value)
-        v = -v;
-    const Bytes bytes = other.stored();
-    in.resize(size_t(apart) * ref_dtype_size(signal.type), FFT_POISON);
-    in.insert(in.end(), bytes.begin(), bytes.end());
-}
-
-// Whether the second group of spectra is the first one with the other sign; then it is poisoned.
-bool take_negated(const Numbers &spectrum, unsigned char *first) {
-    const size_t unit = ref_dtype_size(spectrum.type), count = spectrum.value.size();
-    bool good = true;
-    for (size_t i = 0; i < count; ++i)
-        if (spectrum.count[i]) {
-            unsigned char *const at = first + (count + i) * unit;
-            good = good && ref_load(spectrum.type, at) == -ref_load(spectrum.type, first + i * unit);
-            std::memset(at, FFT_POISON, unit);
-        }
-    return good;
 }
 
 void check_layer(const tile_case &c) {

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms that one product makes. */
+#include "kernels/fft_case_builders.h"
+
+#include "support/fft_cases.h"
+
+void tile_add_dense_windows(void) {
+    static const struct {
+        int rank;
+        layer_axis axis[3]; /* the first ones */
+        cf_role role;
+        int channels, rows;
+        bool last;
+        conv_fft_dtype dtype;
+    } cases[] = {
+        {2,
+         {{.basis = 64, .input = 64, .kernel = 9}, {.basis = 64, .input = 64, .kernel = 9}},
+         CF_ROLE_W,
+         8,
+         3,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 9}, {.basis = 32, .input = 32, .kernel = 9}},
+         CF_ROLE_W,
+         16,
+         10,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 9}, {.basis = 32, .input = 32, .kernel = 9}},
+         CF_ROLE_W,
+         24,
+         6,
+         true,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 9}, {.basis = 32, .input = 32, .kernel = 9}},
+         CF_ROLE_W,
+         5,
+         7,
+         false,
+         CONV_FFT_BF16},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 9}, {.basis = 32, .input = 32, .kernel = 9}},
+         CF_ROLE_W,
+         8,
+         4,
+         false,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 64, .input = 64, .kernel = 9}, {.basis = 32, .input = 32, .kernel = 7}},
+         CF_ROLE_W,
+         8,
+         9,
+         true,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 16, .input = 16, .kernel = 7}, {.basis = 16, .input = 16, .kernel = 7}},
+         CF_ROLE_W,
+         8,
+         18,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 16, .input = 16, .kernel = 7}, {.basis = 16, .input = 16, .kernel = 7}},
+         CF_ROLE_W,
+         16,
+         5,
+         true,
+         CONV_FFT_BF16},
+        {2,
+         {{.basis = 16, .input = 13, .kernel = 3}, {.basis = 16, .input = 13, .kernel = 3}},
+         CF_ROLE_W,
+         40,
+         4,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 16, .input = 13, .kernel = 3}, {.basis = 16, .input = 13, .kernel = 3}},
+         CF_ROLE_W,
+         7,
+         5,
+         true,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 64, .input = 50, .kernel = 5, .dilation = 2},
+          {.basis = 32, .input = 30, .kernel = 4, .dilation = 3}},
+         CF_ROLE_W,
+         8,
+         2,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 20, .input = 20, .kernel = 4}, {.basis = 24, .input = 24, .kernel = 5}},
+         CF_ROLE_W,
+         3,
+         6,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 45, .input = 40, .kernel = 5, .dilation = 3}, {.basis = 28, .input = 28, .kernel = 2}},
+         CF_ROLE_W,
+         4,
+         3,
+         false,
+         CONV_FFT_BF16},
+        {2,
+         {{.basis = 28, .input = 28, .kernel = 3}, {.basis = 15, .input = 15, .kernel = 4}},
+         CF_ROLE_W,
+         8,
+         3,
+         true,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 32, .input = 60, .kernel = 9, .stride = 2, .pad = 4},
+          {.basis = 16, .input = 40, .kernel = 5, .stride = 3}},
+         CF_ROLE_W,
+         8,
+         2,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 16, .input = 30, .kernel = 5, .stride = 2}, {.basis = 16, .input = 30, .kernel = 5, .stride = 2}},
+         CF_ROLE_W,
+         6,
+         2,
+         true,
+         CONV_FFT_BF16},
+        {2,
+         {{.basis = 12, .input = 30, .kernel = 5, .stride = 3}, {.basis = 14, .input = 24, .kernel = 3, .stride = 2}},
+         CF_ROLE_W,
+         5,
+         3,
+         false,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 11}, {.basis = 32, .input = 32, .kernel = 11}},
+         CF_ROLE_W,
+         8,
+         3,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 11}, {.basis = 40, .input = 40, .kernel = 11}},
+         CF_ROLE_W,
+         8,
+         3,
+         false,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 32, .input = 32, .kernel = 16}, {.basis = 32, .input = 32, .kernel = 8}},
+         CF_ROLE_W,
+         8,
+         2,
+         true,
+         CONV_FFT_BF16},
+        {2, /* beside such windows: the other operand */
+         {{.basis = 16, .input = 16, .kernel = 7}, {.basis = 16, .input = 16, .kernel = 7}},
+         CF_ROLE_X,
+         8,
+         3,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 16, .input = 16, .kernel = 7}, {.basis = 16, .input = 16, .kernel = 7}},
+         CF_ROLE_X,
+         16,
+         2,
+         true,
+         CONV_FFT_BF16},
+        {2,
+         {{.basis = 16, .input = 16, .kernel = 7}, {.basis = 16, .input = 16, .kernel = 7}},
+         CF_ROLE_X,
+         8,
+         2,
+         false,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 16, .input = 16, .kernel = 5}, {.basis = 16, .input = 16, .kernel = 5}},
+         CF_ROLE_W,
+         8,
+         5,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 16, .input = 7, .kernel = 6, .pad = 3}, {.basis = 16, .input = 8, .kernel = 5, .pad = 1}},
+         CF_ROLE_X,
+         8,
+         3,
+         false,
+         CONV_FFT_FP16},
+        {2,
+         {{.basis = 24, .input = 5, .kernel = 6, .pad = 2, .mode = 2},
+          {.basis = 20, .input = 6, .kernel = 5, .pad = 3, .mode = 1}},
+         CF_ROLE_X,
+         5,
+         3,
+         true,
+         CONV_FFT_FP32},
+        {2,
+         {{.basis = 32, .input = 48, .kernel = 17, .tiles = 6}, {.basis = 64, .input = 12, .kernel = 9}},
+         CF_ROLE_GY,
+         16,
+         2,
+         false,
+         CONV_FFT_BF16},
+        {3,
+         {{.basis = 8, .input = 8, .kernel = 3},
+          {.basis = 12, .input = 12, .kernel = 3},
+          {.basis = 10, .input = 10, .kernel = 2}},
+         CF_ROLE_W,
+         8,
+         3,
+         false,
+         CONV_FFT_FP16},
+        {3,
+         {{.basis = 5, .input = 5, .kernel = 2},
+          {.basis = 9, .input = 9, .kernel = 3},
+          {.basis = 8, .input = 8, .kernel = 3}},
+         CF_ROLE_W,
+         3,
+         6,
+         true,
+         CONV_FFT_FP32},
+        {2, /* moved up */
+         {{.basis = 20, .input = 16, .kernel = 4, .pad = 1},
+          {.basis = 40, .input = 32, .kernel = 5, .pad = 2, .piece = 8}},
+         CF_ROLE_W,
+         8,
+         5,
+         false,
+         CONV_FFT_FP16},
+        {1, {{.basis = 256, .input = 256, .kernel = 33}}, CF_ROLE_W, 8, 4, false, CONV_FFT_FP16},
+        {1, {{.basis = 4096, .input = 4096, .kernel = 100, .dilation = 7}}, CF_ROLE_W, 2, 3, false, CONV_FFT_BF16},
+        {1, {{.basis = 75, .input = 75, .kernel = 17}}, CF_ROLE_W, 5, 4, true, CONV_FFT_FP32},
+        {1, {{.basis = 100, .input = 100, .kernel = 9, .stride = 2}}, CF_ROLE_W, 8, 2, false, CONV_FFT_FP16},
+    };
+    enum {
+        CASES = sizeof cases / sizeof cases[0]
+    };
+    static cf_window windows[CASES];
+    static const cf_axis_window none = {
+        .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
+    for (int i = 0; i < CASES; ++i) {
+        cf_window *const w = &windows[i];
+        fbfft_desc d = fft_desc(cases[i].rank, FBFFT_R2C, 1, 0);
+        int64_t taps = 1, points = 1;
+        for (int x = 0; x < 3; ++x) {
+            const int a = x - 3 + cases[i].rank;
+            w->axis[x] = none;
+            if (a < 0)
+                continue;
+            layer_axis l = cases[i].axis[a];
+            l.stride = l.stride ? l.stride : 1;
+            l.dilation = l.dilation ? l.dilation : 1;
+            l.tiles = l.tiles ? l.tiles : 1;
+            w->axis[x] = layer_axis_window(&l, cases[i].role);
+            d.basis[a] = l.basis;
+            d.size[a] = w->axis[x].size;
+            taps *= w->axis[x].count;
+            points *= l.basis;
+        }
+        d.dtype = cases[i].dtype;
+        tile_case *c = tile_case_add(d, cases[i].rows);
+        tile_case_order(c, FBFFT_FREQUENCY_MAJOR, cases[i].last, cases[i].channels);
+        c->window = w;
+        c->groups = 1 + i % 2;
+        c->shifted = i % 5 == 4;
+        c->halves = true;
+        c->matrix = c->dense = 4 * taps <= points;
+    }
+}
