@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training steps of the networks of bindings/python/examples, with torch's layers and after conv_fft.torch.convert()."""
+import contextlib
+import copy
+import pathlib
+import sys
+import time
+
+import conv_fft
+import conv_fft.torch
+import torch
+from timing import AUTOCAST, median_ms, set_torch
+from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "examples"))
+import networks  # noqa: E402
+
+
+class Training:
+    def __init__(self, model, case, precision, last):
+        _, shape, labels, classes = networks.CASES[case]
+        generator = torch.Generator(device="cuda").manual_seed(1)
+        self.x = torch.randn(shape, device="cuda", generator=generator)
+        if last:
+            self.x = self.x.to(memory_format=torch.channels_last if len(shape) == 4 else torch.channels_last_3d)
+        self.labels = torch.randint(classes, labels, device="cuda", generator=generator)
+        self.model, self.dtype = model, AUTOCAST.get(precision)
+        # The fused update has the least to do for the host, and GradScaler need not wait for the device with it.
+        self.optimiser = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, fused=True)
+        self.scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16")
+        self.losses = []
+
+    def autocast(self):
+        return torch.autocast("cuda", dtype=self.dtype) if self.dtype else contextlib.nullcontext()
+
+    def graphed_step(self):
+        """A replay of the step, without the scaling of AMP's losses, which asks the device for a number."""
+        self.scaler = torch.amp.GradScaler("cuda", enabled=False)
+        self.optimiser.zero_grad()
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                self.step()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.step()
+        return graph.replay
+
+    def step(self):
+        with self.autocast():
+            loss = nn.functional.cross_entropy(self.model(self.x), self.labels)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+        self.optimiser.zero_grad()
+        self.losses.append(loss.detach())
+
+
+def make_model(case, last):
+    torch.manual_seed(0)
+    model = networks.CASES[case][0]().cuda()
+    if last:
+        model = model.to(memory_format=torch.channels_last if len(networks.CASES[case][1]) == 4 else torch.channels_last_3d)
+    return model
+
+
+class Clock:
+    """Says where the time of a case goes."""
+
+    def __init__(self):
+        self.begin = time.perf_counter()
+
+    def note(self, what):
+        torch.cuda.synchronize()
+        now = time.perf_counter()
+        print("#   %s took %.1f s" % (what, now - self.begin), flush=True)
+        self.begin = now
+
+
+def run_case(case, precision, last, options):
+    """Rows of one network and precision: torch's layers, ours."""
+    print("# %s %s" % (case, precision))
+    clock = Clock()
+    set_torch(precision, options.search)
+    plain = make_model(case, last)
+    theirs, ours = (Training(model, case, precision, last) for model in (plain, copy.deepcopy(plain)))
+    theirs.step()
+    clock.note("torch's first step")
+    may = lambda name, layer: max(layer.kernel_size) >= options.least  # noqa: E731
+    with conv_fft.autotune(milliseconds=options.tune) if options.tune else contextlib.nullcontext():
+        with ours.autocast():
+            conv_fft.torch.convert(ours.model, may, inputs=(ours.x,), repeats=0)
+            clock.note("our plans")
+            table = conv_fft.torch.convert(conv_fft.torch.revert(ours.model), may, inputs=(ours.x,))
+            clock.note("convert()")
+    if options.table:
+        print(table)
+    found = {}
+    for name, training in (("torch", theirs), ("ours", ours)):
+        found["step", name] = median_ms(training.step, options.seconds)
+        clock.note("steps of " + name)
+    first, again = (torch.stack(t.losses[:7]).double() for t in (theirs, ours))
+    # In the file this stands where layers have their error. It grows from step to step, as rounding does in training.
+    difference = ((first[0] - again[0]).abs() / first[0]).item()
+    print("#   %d of %d layers changed; the loss of the first step differs by %.1e, that of the seventh by %.1e" % (
+        len(table.changed), len(table), difference, (first[6] - again[6]).abs() / first[6]))
+    with torch.autograd.set_multithreading_enabled(False):
+        print("#   with backward passes in the calling thread: step: torch %.2f ms, ours %.2f ms" % tuple(
+            median_ms(training.step, options.seconds / 2) for training in (theirs, ours)), flush=True)
+    if options.graph:
+        for name, training in (("torch", theirs), ("ours", ours)):
+            found["step-graph", name] = median_ms(training.graphed_step(), options.seconds / 2)
+        clock.note("graphs")
+    for kind in ("step", "step-graph")[:1 + options.graph]:
+        print("#   %s: torch %.2f ms, ours %.2f ms: %.2fx" % (kind, found[kind, "torch"], found[kind, "ours"],
+                                                             found[kind, "torch"] / found[kind, "ours"]), flush=True)
+    layout = "last" if last else "first"
+    return [["steps", case, kind, precision, layout, name, "%.4f" % ms, "0", "%.2e" % (difference if name == "ours" else 0),
+             "%d of %d layers" % (len(table.changed), len(table)) if name == "ours" else ""] for (kind, name), ms in found.items()]
