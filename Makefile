@@ -190,11 +190,11 @@ bench-gpu:
 	$(GPU_STAGES) --suite networks/volumes.txt --case c32-n64-k7
 	$(GPU_STAGES) --suite networks/signals.txt --case k1023
 
-# The pictures and tables of what has been measured: docs/pictures, README.md, docs/performance.md.
+# The pictures and tables of what has been measured: docs/pictures, README.md, docs/performance, docs/tuning.md.
 plots:
 	scripts/setup.sh plots
 	$(PYTHON) bench/report/plot.py
-	$(PYTHON) bench/report/report.py README.md docs/performance.md docs/tuning.md
+	$(PYTHON) bench/report/report.py README.md docs/performance/cpu.md docs/performance/h200.md docs/tuning.md
 
 # Most of the time goes into NVRTC where the kernel cache is empty. What each list took and left out is printed.
 test-gpu-long: export CONV_FFT_TEST_SHARE = $(or $(GIVEN_SHARE),100)

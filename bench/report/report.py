@@ -9,6 +9,7 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
     <!-- bench:DEVICE:begin -->          ...  <!-- bench:DEVICE:end -->            every case and pass
     <!-- bench:DEVICE-summary:begin -->  ...  <!-- bench:DEVICE-summary:end -->    one line per suite (of transforms: per
                                                                                    kind), one column per pass
+    <!-- bench:DEVICE/summary-short:begin --> ... of that, the suites of layers in FP32, channels first, against cuDNN
     <!-- bench:DEVICE/KIND:begin -->     ...  <!-- bench:DEVICE/KIND:end -->       the transforms of a kind: 1d, 2d, padded,
                                                                                    fm, 3d, other, half
     <!-- bench:DEVICE/layers:begin -->   ...  every case and pass that is no transform
@@ -302,6 +303,13 @@ def summary_table(runs):
     return text
 
 
+def summary_short_table(runs):
+    """Of the summary, the layers in FP32, channels first, that cuDNN computes too, without what they were measured with."""
+    used = [run for run in runs if run.precision == "fp32" and run.layout == "first" and "cudnn" in run.ms]
+    lines = summary_table(used) if used else NOTHING
+    return [line for line in lines if line.startswith("|")] or NOTHING
+
+
 def families_table(runs):
     """A line per pass for which each family of our kernels has a row."""
     names = ["ours-" + family for family in OUR_FAMILIES]
@@ -368,7 +376,8 @@ def products_table(runs):
     return table(used, ["case", "precision", "cuBLAS: fprop, bprop, accgrad", "ours", "error of cuBLAS", "error of ours"], rows)
 
 
-LAYERS = {"layers": full_table, "means": means_table, "errors": errors_table, "errors-short": errors_short_table, "grid": grid_table, "kept": kept_table, "families": families_table,
+LAYERS = {"layers": full_table, "means": means_table, "errors": errors_table, "errors-short": errors_short_table,
+          "summary-short": summary_short_table, "grid": grid_table, "kept": kept_table, "families": families_table,
           "stages": stages_table, "products": products_table}
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""readme_example.py ROOT LIBRARY WORK: the first C example of README.md compiles as given, links and runs.
+"""readme_example.py ROOT LIBRARY WORK: the first C example of README.md compiles as given, links, and prints what README.md says.
 
-It must stand within the first 40 lines and have at most 15 lines that are not blank. CC in the environment is the
-compiler.
+It must stand within the first 100 lines and have at most 20 lines that are not blank. What it prints must stand in
+README.md as an indented block. CC in the environment is the compiler.
 """
 import os
 import re
@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-FIRST_LINES = 40
-EXAMPLE_LINES = 15
+FIRST_LINES = 100
+EXAMPLE_LINES = 20
 
 
 def main():
@@ -31,8 +31,13 @@ def main():
     source.write_text(example.group(1))
     subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{root / 'include'}",
                     str(source), "-o", str(program), str(library), f"-Wl,-rpath,{library.parent}", "-lm"], check=True)
-    status = subprocess.run([str(program)]).returncode
-    return f"README.md: the example ends with status {status}" if status else 0
+    ended = subprocess.run([str(program)], stdout=subprocess.PIPE, text=True)
+    if ended.returncode:
+        return f"README.md: the example ends with status {ended.returncode}"
+    printed = "".join(f"    {line}\n" for line in ended.stdout.splitlines())
+    if not printed or printed not in readme.read_text():
+        return f"README.md does not show what its example prints:\n{printed}"
+    return 0
 
 
 if __name__ == "__main__":

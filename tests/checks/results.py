@@ -71,7 +71,7 @@ def write_results(folder):
 
 
 def table_faults(results, folder):
-    kinds = ["some-gpu-summary", *("some-gpu/" + kind for kind in ("layers", "means", "errors", "errors-short", "grid", "kept", "families", "stages", "products", "tuned", "quality", "records", "1d", "fm", "picture-layers", "picture-grid"))]
+    kinds = ["some-gpu-summary", *("some-gpu/" + kind for kind in ("layers", "means", "errors", "errors-short", "summary-short", "grid", "kept", "families", "stages", "products", "tuned", "quality", "records", "1d", "fm", "picture-layers", "picture-grid"))]
     page, picture = folder / "page.md", folder / "pictures" / "some-gpu-layers.svg"
     picture.parent.mkdir()
     picture.touch()
@@ -88,6 +88,7 @@ def table_faults(results, folder):
               head % ("s c0ffee, f00d; 2000-01-01 to 2000-01-05", "; one 1, two 2 (a, b); 3 ways of timing, each at the head of its results in bench/results"),
               "| table4 | L4 | fp32 | first | fprop | 1 | - | 4 | **4.00** | 1.0e-07 |",  # direct is not ours
               "| suite | cases | fprop | bprop | accgrad | backward |", "| table4, fp16, channels last | 1 | **2.00** | **2.00** | **2.00** | **2.00** |",
+              "summary-short:begin -->\n\n| suite | cases | fprop | bprop | accgrad | backward |\n|---|---:|---|---|---|---|\n| table4 | 2 | ",
               "| table4 | 2 | **1.41** (0.5 to 4, 1 of 2 faster) | **1.41** (0.5 to 4, 1 of 2 faster) |",
               "| table4 | L2 | fp32 | first | 0.5 | 0.5 | 0.5 | 0.5 | 1.33 |",
               "Geometric means over the layers of each suite: table4 **1.41**; table4, fp16, channels last **2.00**.",
