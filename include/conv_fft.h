@@ -191,7 +191,7 @@ typedef enum conv_fft_dtype {
 /**
  * The arithmetic inside. Allowed: FP32 tensors: FP32, TF32. FP16 and BF16 tensors: FP32, HALF. FP64 tensors: FP64.
  * The CPU computes TF32 and HALF in FP32.
- * Errors are norm-wise: ||y - y_exact|| <= c * eps * || |x| conv |w| ||, norms over a tensor; the README
+ * Errors are norm-wise: ||y - y_exact|| <= c * eps * || |x| conv |w| ||, norms over a tensor; docs/numerics.md
  * tabulates c. The bound is that of a transform: where few products reach the result and others, far larger, are
  * transformed beside them, the error is that of the large ones.
  */
