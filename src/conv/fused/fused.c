@@ -258,7 +258,7 @@ cf_workspace cf_fused_workspace(const conv_fft_plan *plan, int set, int64_t rows
 
 /* ------------------------------------------------------------------------------------------------------------- running */
 
-/* FusedSide and FusedCall of fused/shared_memory.cuh. */
+/* FusedSide and FusedCall of fused_call.cuh. */
 typedef struct fused_side {
     const void *memory;
     int64_t sample_stride, group_stride;

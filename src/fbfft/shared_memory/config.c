@@ -29,7 +29,7 @@
 typedef enum two_tasks {
     NEVER_TWO,
     FIRST_TWO, /* columns that part rows: ColumnTask::TWO of steps.cuh */
-    LAST_TWO   /* MirrorTask of fused/shared_memory.cuh */
+    LAST_TWO   /* MirrorTask of conv/fused/bins.cuh */
 } two_tasks;
 
 static two_tasks two_along(const cf_tile_config *c, int x) {
@@ -138,7 +138,7 @@ static int last_axis(const cf_tile_config *c) {
     return radix_product(c->radix[0]) > 1 ? 0 : radix_product(c->radix[1]) > 1 || c->kind == CF_TILE_PAIRS ? 1 : 2;
 }
 
-/* Points of the tasks of the last step; of lines alone, a pair of bins (get_bins() of fused/shared_memory.cuh). */
+/* Points of the tasks of the last step; of lines alone, a pair of bins (get_bins() of conv/fused/bins.cuh). */
 static int last_points(const cf_tile_config *c) {
     const int x = last_axis(c), *r = c->radix[x];
     return x == 2 ? 2 : r[2] > 1 ? r[2] : r[1] > 1 ? r[1] : r[0];

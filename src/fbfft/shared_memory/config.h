@@ -39,7 +39,7 @@ typedef struct cf_tile_config {
     cf_tile_order order;
     int radix[3][3];             /* of the steps along each axis; 1: none */
     int planes, threads, blocks; /* per block; blocks of a multiprocessor that registers must allow */
-    bool mirrors;                /* one plane goes in, one out: MirrorTask of fused/shared_memory.cuh */
+    bool mirrors;                /* one plane goes in, one out: MirrorTask of conv/fused/bins.cuh */
     bool sums;                   /* threads keep what they add up of their tasks of the last step */
     bool direct;                 /* the spectrum goes through registers alone */
     bool rides;                  /* PAIRS: column N2 / 2 on column 0 */

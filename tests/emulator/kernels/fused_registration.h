@@ -3,7 +3,9 @@
 #ifndef SIMT_FUSED_H
 #define SIMT_FUSED_H
 
+#include "conv/fused/add_slices.cuh"
 #include "conv/fused/register_resident.cuh"
+#include "conv/fused/weight_sums.cuh"
 #include "conv/long1d/four_step.cuh"
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fused/shared_memory.cuh and the plans of its family: cf_fused_run() itself, whose launches go to the emulator. The weights' spectra come from the
+// conv/fused/shared_memory.cuh and the plans of its family: cf_fused_run() itself, whose launches go to the emulator. The weights' spectra come from the
 // definition of the transform, in double.
 #include "check.h"
 #include "kernels/emitted.h"

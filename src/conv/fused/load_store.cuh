@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Planes from memory to spectra in shared memory, and back.
+ *
+ * There are four ways to move planes. Constants of the kernel choose one at compile time:
+ *
+ *     channels-last tensors                    load_units(), store_units()       nhwc_io.cuh
+ *     channels-first, real planes              load_rows(), store_rows()         plane_load.cuh, plane_store.cuh
+ *     the same with few 16-bit elements        Singles                           plane_load.cuh
+ *     everything else                          load_planes(), store_staged(),    fbfft/shared_memory/signal.cuh
+ *                                              store_signal()
+ *
+ * Shared memory holds planes in the layout of fbfft/shared_memory/geometry.cuh. The FFT along axis 2 (rows) comes
+ * first, then axis 1 (columns), then axis 0. The inverse runs backwards. All steps work in place.
+ */
+#pragma once
+
+#include "conv/fused/fused_call.cuh"
+#include "conv/fused/nhwc_io.cuh"
+#include "conv/fused/pruned_fft.cuh"
+
+/*
+ * Whether elements are copied one at a time, by cp.async from memory to shared memory, without a register in
+ * between.
+ */
+template <class K>
+constexpr bool SINGLY = CAN_SWEEP<K> &&K::KIND == PAIRS &&K::Storage::PLAIN &&K::WIDE == 1 && !K::STAGED;
+
+/* Starts to load planes. They are in shared memory after planes_arrive(). */
+template <class K> CF_DEVICE void planes_in(smem<cplx> z, const Places<K> &places, const void *memory) {
+    if constexpr (ABREAST<K>) {
+        load_units<K>(z, places, memory);
+    } else if constexpr (SINGLY<K>) {
+        load_rows<K, 1, true>(z, places, memory);
+    } else if constexpr (FEW_SINGLES<K>) {
+        Singles<K> numbers;
+        numbers.load(places, memory);
+        numbers.put(z, places);
+    } else if constexpr (CAN_SWEEP<K>) {
+        load_rows<K, K::WIDE>(z, places, memory);
+    } else {
+        TileCall call = {};
+        call.in = memory;
+        load_planes<K>(z, places, call);
+    }
+}
+/* The planes of both sides, held in registers while they are loaded. Empty where either side has too many elements. */
+template <class X, class Y, bool FEW = FEW_SINGLES<X> &&FEW_SINGLES<Y>> struct BothSingles {};
+template <class X, class Y> struct BothSingles<X, Y, true> {
+    Singles<X> x;
+    Singles<Y> y;
+    CF_DEVICE void load(const Places<X> &from_x, const void *memory_x, const Places<Y> &from_y, const void *memory_y) {
+        x.load(from_x, memory_x);
+        y.load(from_y, memory_y);
+    }
+    CF_DEVICE void put(smem<cplx> to_x, const Places<X> &from_x, smem<cplx> to_y, const Places<Y> &from_y) const {
+        x.put(to_x, from_x);
+        y.put(to_y, from_y);
+    }
+};
+/* Waits for the planes of all configs K, and for all threads of the block. */
+template <class... K> CF_DEVICE void planes_arrive() {
+    if constexpr (((K::STAGED || SINGLY<K>) || ...))
+        wait_async();
+    __syncthreads();
+}
+/* Stores planes to memory. */
+template <class K> CF_DEVICE void planes_to(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+    if constexpr (ABREAST<K>)
+        store_units<K>(z, places, call);
+    else if constexpr (CAN_SWEEP<K>)
+        store_rows<K, K::WIDE>(z, places, call);
+    else if constexpr (K::STAGED)
+        store_staged<K, K::WIDE>(z, places, call);
+    else
+        store_signal<K>(z, places, call);
+}
+/* Stores planes. The branch on accumulate stands outside, so that the compiler drops the test of each element. */
+template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &places, TileCall call) {
+    if (call.accumulate) {
+        call.accumulate = 1;
+        planes_to<K>(z, places, call);
+    } else {
+        planes_to<K>(z, places, call);
+    }
+}
+
+/* The FFT steps of a forward transform. Without WHOLE, the last step of the last axis is left to the product. */
+template <class K, bool WHOLE> CF_DEVICE void fused_steps(smem<cplx> z) {
+    typedef Tile<K> G;
+    const TileCall call = {};
+    const BlockPlanes<K> planes = {z, call};
+    steps_of_axis<2, false, WHOLE || G::LAST != 2>(planes);
+    if constexpr (G::LAST <= 1)
+        steps_of_axis<1, false, WHOLE || G::LAST != 1>(planes);
+    if constexpr (G::LAST == 0)
+        steps_of_axis<0, false, WHOLE>(planes);
+}
+/* Loads planes and transforms them. */
+template <class K, bool WHOLE> CF_DEVICE void fused_load(smem<cplx> z, const Places<K> &places, const void *memory) {
+    planes_in<K>(z, places, memory);
+    planes_arrive<K>();
+    fused_steps<K, WHOLE>(z);
+}
+
+/* The arguments with which the functions of fbfft/shared_memory store planes. */
+template <class K> CF_DEVICE TileCall fused_call(void *memory, const void *bias, const FusedCall &c) {
+    TileCall call = {};
+    call.out = memory;
+    call.bias = bias;
+    call.scale = c.scale;
+    call.accumulate = c.accumulate;
+    return call;
+}
+/* The FFT steps of an inverse transform. Without WHOLE, the product has already done the first step. */
+template <class K, bool WHOLE> CF_DEVICE void fused_steps_back(smem<cplx> z, const TileCall &call) {
+    typedef Tile<K> G;
+    const BlockPlanes<K> planes = {z, call};
+    if constexpr (G::LAST == 0)
+        steps_of_axis<0, true, WHOLE>(planes);
+    if constexpr (G::LAST <= 1)
+        steps_of_axis<1, true, WHOLE || G::LAST != 1>(planes);
+    steps_of_axis<2, true, WHOLE || G::LAST != 2>(planes);
+}
+/* Transforms planes back and stores them. */
+template <class K, bool WHOLE>
+CF_DEVICE void fused_store(smem<cplx> z, const Places<K> &places, void *memory, const void *bias, const FusedCall &c) {
+    const TileCall call = fused_call<K>(memory, bias, c);
+    fused_steps_back<K, WHOLE>(z, call);
+    planes_out<K>(z, places, call);
+}
