@@ -31,7 +31,9 @@ conv_fft_embed(cf_matrix_kernel_text fbfft/common/kernel_text.h matrix_text ${mm
 conv_fft_embed(cf_fused_kernel_text conv/fused/kernel_text.h fused_text conv/fused/plane_io
                conv/fused/pruned_fft conv/fused/nhwc_io conv/fused/fused_call conv/fused/load_store conv/fused/bins
                conv/fused/products conv/fused/shared_memory conv/fused/weight_sums conv/fused/add_slices
-               conv/fused/register_resident conv/long1d/line conv/long1d/four_step)
+               conv/fused/register_tasks conv/fused/packed_words conv/fused/bulk_copy conv/fused/prefetch_weights
+               conv/fused/whole_rows conv/fused/whole_rows_fft conv/fused/register_resident conv/long1d/line
+               conv/long1d/four_step)
 conv_fft_embed(cf_product_kernel_text conv/gpu/gemm/kernel_text.h product_text ${mma} conv/gpu/gemm/wgmma
                conv/gpu/gemm/cgemm_split_fp16 conv/gpu/gemm/cgemm_fp16)
 conv_fft_embed(cf_stage_kernel_text conv/gpu/stage_text.h stage_text conv/gpu/tensor conv/gpu/absmax conv/gpu/bias

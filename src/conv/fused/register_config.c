@@ -70,7 +70,7 @@ static bool has_whole_rows(const cf_tile_problem *p, bool reads) {
     return whole;
 }
 
-/* The rows of a plane that wait; bytes. WholeRows of register_resident.cuh. */
+/* The rows of a plane that wait; bytes. WholeRows of whole_rows.cuh. */
 static int64_t bytes_of_rows(const kept_shape *s, const way *w) {
     const cf_transform_desc *t = &s->passing->fft.transform;
     const int64_t number = (int64_t)cf_dtype_bytes(t->tensor.dtype), unit = 16 / number,
