@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "conv/fused/plane_io.cuh"
+#include "conv/fused/plane_access.cuh"
 
 template <class K> constexpr bool ABREAST = K::PLANES_TOUCH && (K::KIND == PAIRS || K::KIND == HALVES);
 
@@ -84,7 +84,7 @@ template <class S, int V> struct Neighbours<S, V, true> {
 };
 
 /* How the threads of a block share columns of units: SIDE neighbouring places of a unit, then those of the next one, for threads of a half
- * warp meet in banks least so. The members that Rows of plane_io.cuh asks for are called as there. */
+ * warp meet in banks least so. The members that Rows of plane_access.cuh asks for are called as there. */
 template <class K> struct Units {
     typedef Tile<K> G;
     static constexpr bool PAIRED = K::KIND == PAIRS;
@@ -112,7 +112,7 @@ template <class K> struct Units {
     }
 };
 
-/* What a thread knows of its pieces of one column: as Column of plane_io.cuh. */
+/* What a thread knows of its pieces of one column: as Column of plane_access.cuh. */
 template <class K> struct UnitColumn {
     typedef Units<K> S;
     typedef Tile<K> G;

@@ -9,7 +9,8 @@
  */
 #pragma once
 
-#include "conv/fused/plane_io.cuh"
+#include "conv/fused/plane_load.cuh"
+#include "conv/fused/plane_store.cuh"
 
 /* ------------------------------------------------------------------------------------------------------ points with gaps */
 

@@ -19,7 +19,7 @@
 #pragma once
 
 #include "conv/fused/bulk_copy.cuh"
-#include "conv/fused/plane_io.cuh"
+#include "conv/fused/plane_store.cuh"
 #include "conv/fused/register_tasks.cuh"
 
 /*

@@ -470,7 +470,7 @@ static conv_fft_status choose_lines(const cf_tile_problem *problem, int points, 
     const cf_transform_desc *t = &problem->fft.transform;
     c->planes_touch = t->tensor.channel_stride == 1 && t->tensor.axis_stride[2] != 1 && t->spectrum.columns > 1;
     c->staged = is_staged(c);
-    /* Products move rows of any lines in pieces: plane_io.cuh. */
+    /* Products move rows of any lines in pieces: conv/fused/plane_access.cuh. */
     const bool wide = c->staged || (!c->rides && number_bytes(c) == 4 && !c->planes_touch &&
                                     (c->kind == CF_TILE_PAIRS || c->kind == CF_TILE_HALVES));
     c->wide = 1;
