@@ -29,7 +29,7 @@ conv_fft_embed(cf_matrix_kernel_text fbfft/common/kernel_text.h matrix_text ${mm
                fbfft/tensor_core/plane fbfft/tensor_core/plane_load fbfft/tensor_core/scales fbfft/tensor_core/plane_forward
                fbfft/tensor_core/plane_inverse fbfft/tensor_core/line fbfft/tensor_core/dft_matrix fbfft/tensor_core/short_line)
 conv_fft_embed(cf_fused_kernel_text conv/fused/kernel_text.h fused_text conv/fused/plane_access conv/fused/plane_load conv/fused/plane_store
-               conv/fused/pruned_fft conv/fused/nhwc_io conv/fused/fused_call conv/fused/load_store conv/fused/bins
+               conv/fused/pruned_dft conv/fused/pruned_fft conv/fused/nhwc_io conv/fused/fused_call conv/fused/load_store conv/fused/bins
                conv/fused/products conv/fused/shared_memory conv/fused/weight_sums conv/fused/add_slices
                conv/fused/register_tasks conv/fused/packed_words conv/fused/bulk_copy conv/fused/prefetch_weights
                conv/fused/whole_rows conv/fused/whole_rows_fft conv/fused/register_resident conv/long1d/line

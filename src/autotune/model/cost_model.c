@@ -376,7 +376,7 @@ static double kept_seconds(const cf_device *device, int pass, const cf_strategy 
     return fmax(work, chain) + spectra + device->stage_seconds;
 }
 
-/* Instructions of a line of n points whose thread has it in registers (conv/fused/pruned_fft.cuh), and of finding it. */
+/* Instructions of a line of n points whose thread has it in registers (conv/fused/pruned_dft.cuh), and of finding it. */
 static double line_work(int64_t n) {
     static const struct {
         int64_t part;

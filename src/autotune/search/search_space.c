@@ -144,7 +144,7 @@ static void add_power(const cf_axis *axis, bool shift, cf_space_bases *list) {
 }
 
 /* Planes of single channels stay in one block, where a basis that is a little longer than need be may take fewer operations: parts without a
- * common divisor need no twiddles (conv/fused/pruned_fft.cuh). */
+ * common divisor need no twiddles (conv/fused/pruned_dft.cuh). */
 static void add_longer(const cf_axis *axis, bool shift, int64_t longest, cf_space_bases *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_next_basis(cf_basis_one_tile(axis, &unit)), next = cf_next_basis(whole + 1);

@@ -1,231 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of shared_memory/steps.cuh for kernels whose instructions count. Of every step it is known which of its points hold data, wherever they stand, and
- * the others cost nothing. Two parts of a line without a common divisor need no twiddles between them (Good and Thomas):
+ * FFT steps of planes in shared memory, for kernels whose speed is limited by the number of instructions. They do
+ * the same as the steps of fbfft/shared_memory/steps.cuh, with the same layout of planes
+ * (fbfft/shared_memory/geometry.cuh), and differ in this:
  *
- *     N = A B        j = (B a + A b) mod N  ->  k with k mod A = a', k mod B = b'
+ * - The DFTs of pruned_dft.cuh leave out points that are known to be zero. - Addresses are constants added to one
+ * or two addresses for each task. - Where planes have suitable distances, neighbouring threads have the same task
+ * of neighbouring planes, which avoids bank conflicts.
  *
- * Threads side by side have the same task of neighbouring planes where that brings them to all banks of shared memory.
+ *     step_along_rows()        axis 2: a task has R points of one line
+ *     step_along_columns()     axis 1 or 0: a task has R points of one column
  */
 #pragma once
 
 #include "conv/fused/plane_load.cuh"
 #include "conv/fused/plane_store.cuh"
+#include "conv/fused/pruned_dft.cuh"
 
-/* ------------------------------------------------------------------------------------------------------ points with gaps */
-
-typedef unsigned long long Points; /* a set of at most 64 */
-__host__ __device__ constexpr Points cf_points(int from, int to) {
-    Points set = 0;
-    for (int i = from; i < to; ++i)
-        set |= Points(1) << i;
-    return set;
-}
-__host__ __device__ constexpr bool cf_has(Points set, int i) { return set >> i & 1; }
-/* How many points a set has that begins with 0 and has no gaps; 0: another one. */
-__host__ __device__ constexpr int cf_leading(Points set) {
-    int n = 0;
-    while (n < 64 && cf_has(set, n))
-        ++n;
-    return set == cf_points(0, n) ? n : 0;
-}
-/* The part of n that is a power of its least prime. */
-__host__ __device__ constexpr int cf_power_part(int n) {
-    int prime = 2, part = 1;
-    while (n > 1 && n % prime)
-        ++prime;
-    while (n % prime == 0) {
-        n /= prime;
-        part *= prime;
-    }
-    return part;
-}
-__host__ __device__ constexpr int cf_good_place(int a, int b, int A, int B) { return (B * a + A * b) % (A * B); }
-__host__ __device__ constexpr int cf_good_bin(int a, int b, int A, int B) {
-    int k = a;
-    while (k % B != b)
-        k += A;
-    return k;
-}
-/* Those of the points first, first + gap, ... */
-__host__ __device__ constexpr Points cf_every(Points set, int first, int gap, int count) {
-    Points every = 0;
-    for (int i = 0; i < count; ++i)
-        every |= Points(cf_has(set, first + i * gap)) << i;
-    return every;
-}
-__host__ __device__ constexpr Points cf_good_points(Points set, int b, int A, int B) {
-    Points points = 0;
-    for (int a = 0; a < A; ++a)
-        points |= Points(cf_has(set, cf_good_place(a, b, A, B))) << a;
-    return points;
-}
-/* Those b whose points, by the one or the other way to part a line, are not all missing. */
-__host__ __device__ constexpr Points cf_columns(Points set, int A, int B, bool good) {
-    Points columns = 0;
-    for (int b = 0; b < B; ++b)
-        columns |= Points((good ? cf_good_points(set, b, A, B) : cf_every(set, b, B, A)) != 0) << b;
-    return columns;
-}
-
-/* a + b, of which some are there. */
-template <bool A, bool B> CF_DEVICE cplx plus(cplx a, cplx b) {
-    if constexpr (A && B)
-        return a + b;
-    else if constexpr (A)
-        return a;
-    else if constexpr (B)
-        return b;
-    else
-        return {0, 0};
-}
-template <bool A> CF_DEVICE cplx there(const cplx &a) {
-    if constexpr (A)
-        return a;
-    else
-        return {0, 0};
-}
-CF_DEVICE cplx negative(cplx a) { return {-a.x, -a.y}; }
-
-/* dft_prime(), N being odd. */
-template <int N, Points DATA> CF_DEVICE void prime_of(cplx *v) {
-    constexpr int M = (N - 1) / 2;
-    constexpr bool FIRST = cf_has(DATA, 0);
-    cplx sum[M + 1], difference[M + 1], total = FIRST ? v[0] : cplx{0, 0};
-    unroll<1, M + 1>([&](auto j) {
-        constexpr int J = decltype(j)::value;
-        constexpr bool A = cf_has(DATA, J), B = cf_has(DATA, N - J),
-                       BEFORE = (DATA & (cf_points(0, J) | cf_points(N - J + 1, N))) != 0;
-        sum[J] = plus<A, B>(v[J], v[N - J]);
-        difference[J] = plus<A, B>(v[J], negative(v[N - J]));
-        total = plus < BEFORE, A || B > (total, sum[J]);
-    });
-    const cplx first = FIRST ? v[0] : cplx{0, 0};
-    v[0] = total;
-    unroll<1, M + 1>([&](auto k) {
-        cplx even = first, odd = {0, 0};
-        unroll<1, M + 1>([&](auto j) {
-            constexpr int J = decltype(j)::value, JK = J * decltype(k)::value;
-            constexpr real c = real(cf_cos(JK, N)), s = real(cf_sin(JK, N));
-            if constexpr (cf_has(DATA, J) || cf_has(DATA, N - J)) {
-                even.x += c * sum[J].x;
-                even.y += c * sum[J].y;
-                odd.x += s * difference[J].x;
-                odd.y += s * difference[J].y;
-            }
-        });
-        v[k] = even + times_minus_i(odd);
-        v[N - k] = even - times_minus_i(odd);
-    });
-}
-
-/* v[k] <- sum of v[j] exp(-2 pi i j k / N) over the j in DATA, which is not empty; the others are not read. */
-template <int N, Points DATA> CF_DEVICE void dft_of(cplx *v) {
-    constexpr int A = cf_power_part(N), LEADING = cf_leading(DATA);
-    if constexpr (DATA == 1) {
-        unroll<1, N>([&](auto k) { v[k] = v[0]; });
-    } else if constexpr (A < N) {
-        constexpr int B = N / A;
-        constexpr Points COLUMNS = cf_columns(DATA, A, B, true);
-        cplx t[N];
-        unroll<0, B>([&](auto b) {
-            constexpr Points OF_B = cf_good_points(DATA, b, A, B);
-            if constexpr (OF_B != 0) {
-                cplx u[A];
-                unroll<0, A>([&](auto a) { u[a] = there<cf_has(OF_B, a)>(v[cf_good_place(a, b, A, B)]); });
-                dft_of<A, OF_B>(u);
-                unroll<0, A>([&](auto k) { t[B * k + b] = u[k]; });
-            }
-        });
-        unroll<0, A>([&](auto a) {
-            cplx u[B];
-            unroll<0, B>([&](auto b) { u[b] = there<cf_has(COLUMNS, b)>(t[B * a + b]); });
-            dft_of<B, COLUMNS>(u);
-            unroll<0, B>([&](auto b) { v[cf_good_bin(a, b, A, B)] = u[b]; });
-        });
-    } else if constexpr (LEADING > 0) {
-        dft<N, LEADING>(v);
-    } else if constexpr (N == 2) {
-        v[0] = v[1];
-        v[1] = negative(v[1]);
-    } else if constexpr (N == 4) {
-        constexpr bool P0 = cf_has(DATA, 0), P1 = cf_has(DATA, 1), P2 = cf_has(DATA, 2), P3 = cf_has(DATA, 3);
-        const cplx a = plus<P0, P2>(v[0], v[2]), b = plus<P0, P2>(v[0], negative(v[2]));
-        const cplx c = plus<P1, P3>(v[1], v[3]), d = times_minus_i(plus<P1, P3>(v[1], negative(v[3])));
-        v[0] = plus < P0 || P2, P1 || P3 > (a, c);
-        v[1] = plus < P0 || P2, P1 || P3 > (b, d);
-        v[2] = plus < P0 || P2, P1 || P3 > (a, negative(c));
-        v[3] = plus < P0 || P2, P1 || P3 > (b, negative(d));
-    } else if constexpr (cf_factor(N) == N) {
-        prime_of<N, DATA>(v);
-    } else { /* j = B a + b, k = k1 + A k2, as in dft() */
-        constexpr int C = cf_factor(N), B = N / C;
-        constexpr Points COLUMNS = cf_columns(DATA, C, B, false);
-        cplx t[N];
-        unroll<0, B>([&](auto b) {
-            constexpr Points OF_B = cf_every(DATA, b, B, C);
-            if constexpr (OF_B != 0) {
-                cplx u[C];
-                unroll<0, C>([&](auto a) { u[a] = there<cf_has(OF_B, a)>(v[B * a + b]); });
-                dft_of<C, OF_B>(u);
-                unroll<0, C>([&](auto k) { t[B * k + b] = twiddle<decltype(b)::value *decltype(k)::value, N>(u[k]); });
-            }
-        });
-        unroll<0, C>([&](auto k1) {
-            cplx u[B];
-            unroll<0, B>([&](auto b) { u[b] = there<cf_has(COLUMNS, b)>(t[B * k1 + b]); });
-            dft_of<B, COLUMNS>(u);
-            unroll<0, B>([&](auto k2) { v[k1 + C * k2] = u[k2]; });
-        });
-    }
-}
-/* The inverse, unscaled, as dft_inverse(). */
-template <int N> CF_DEVICE void dft_back(cplx *v) {
-    unroll<0, N>([&](auto j) { v[j] = {v[j].y, v[j].x}; });
-    dft_of<N, cf_points(0, N)>(v);
-    unroll<0, N>([&](auto j) { v[j] = {v[j].y, v[j].x}; });
-}
-
-/* step_transform(); forward, the first step of a line has data in [LO, HI). */
-template <class O, int STEP, bool INVERSE, int LO = 0, int HI = O::N> CF_DEVICE void step_of_data(cplx *v, int t) {
-    constexpr int R = Step<O, STEP>::R;
-    if constexpr (INVERSE) {
-        step_twiddles<O, STEP, true>(v, t);
-        dft_back<R>(v);
-    } else {
-        dft_of<R, STEP == 1 ? cf_points(LO / O::M, (HI + O::M - 1) / O::M) : cf_points(0, R)>(v);
-        step_twiddles<O, STEP, false>(v, t);
-    }
-}
-
-/* ------------------------------------------------------------------------------------------------------------- steps */
-
-/* How many neighbouring threads have one task of as many planes: where planes are so far apart that a half warp then meets no bank twice
- * (spread_planes() of fused/config.c). 1: neighbours have neighbouring tasks. */
+/*
+ * How many neighbouring threads have the same task of as many planes. More than 1 where the distance of planes then
+ * avoids bank conflicts of a half warp (spread_planes() of config.c). With 1, neighbouring threads have
+ * neighbouring tasks of one plane.
+ */
 template <class K>
 constexpr int SPREAD = sizeof(real) == 8 ? (K::P % 8 == 0 && K::PLANE % 2 == 1 ? 8 : 1)
                        : !K::STAGED && K::P % 16 == 0 && K::PLANE % 2 == 1                      ? 16
                        : K::P % 8 == 0 && K::PLANE % 4 == 2 && (K::STAGED || K::PITCH % 2 == 1) ? 8
                                                                                                 : 1;
-/* Task i of plane p, each plane having COUNT of them, as p * COUNT + i: that of thread n. */
+/* The task of thread n, as p * COUNT + i: task i of plane p. COUNT: tasks of a plane. */
 template <class K, int COUNT> CF_DEVICE int spread_task(int n) {
     constexpr unsigned S = SPREAD<K>, C = COUNT;
     const unsigned u = unsigned(n);
     return S == 1 ? n : int((u / (S * C) * S + u % S) * C + u / S % C);
 }
 
-/* A thread's first task, where as many tasks of other planes belong to the same step: threads that have fewer of those begin. Tasks of rows that
- * half of the warps have are then shared by all of them. */
+/*
+ * This thread's first task in a step where OTHERS tasks of other planes come before. The threads that have fewer of
+ * these begin. If for example each kind has tasks for half of the warps, all warps get one.
+ */
 template <class K, int OTHERS> CF_DEVICE int task_behind() {
     constexpr int FROM = OTHERS / 32 * 32 % K::T;
     const int n = int(threadIdx.x);
     return FROM == 0 ? n : n < FROM ? n + K::T - FROM : n - FROM;
 }
 
+/* Tasks of a step along axis 2, of all planes. */
 template <class K, int STEP>
 constexpr int ROW_TASKS = K::P *Tile<K>::D0 *Tile<K>::DR *Step<typename Tile<K>::O2, STEP>::TASKS;
 
-/* line_step() of planes whose spectra stay in the block. */
+/* One step along axis 2, with a barrier to follow. STAGED lines hold two rows, which are made complex on the way. */
 template <class K, int STEP, bool INVERSE, int OTHERS = 0>
 CF_DEVICE void step_along_rows(smem<cplx> z, const TileCall &call) {
     typedef Tile<K> G;
@@ -275,8 +98,12 @@ CF_DEVICE void step_along_rows(smem<cplx> z, const TileCall &call) {
     }
 }
 
-/* Where the points of a task of columns stand, and what it reads and writes: get(), put(), get_forward() and put_inverse() of ColumnTask. Where the
- * rows of pairs follow from the register, they are constants apart, from a place of the column and from one of its mirror image. */
+/*
+ * The functions below read and write the points of a column task. They do the same as get(), put(), get_forward()
+ * and put_inverse() of ColumnTask. Where a register has points of even or of odd rows only, points are constant
+ * distances apart: those of even rows from the place of column k (`even`), and those of odd rows from the place of
+ * its mirror image (`odd`).
+ */
 template <class Task> struct ColumnPlaces {
     typedef typename Task::G G;
     static constexpr int GAP = (Task::TWO ? Task::O::M / 2 : 1) * G::PITCH;
@@ -287,6 +114,7 @@ template <class Task> struct ColumnPlaces {
         odd = row + (mirror_in ? task.mirror_in() : task.m);
     }
 };
+/* Points as complex numbers, without a Hermitian split. */
 template <class Task> CF_DEVICE void get_points(cplx *v, const Task &task) {
     if constexpr (Task::EVEN) {
         const ColumnPlaces<Task> at(task);
@@ -311,13 +139,13 @@ template <class Task> CF_DEVICE void put_points(const cplx *v, const Task &task)
         task.put(v);
     }
 }
-/* part(), and with the halves as a factor of an addition. */
+/* The Hermitian split part(), where the factors 1 / 2 are part of multiply-adds. */
 CF_DEVICE void part_pair(cplx &a, cplx &b, cplx z, cplx w) {
     w = half(w);
     a = {real(0.5) * z.x + w.x, real(0.5) * z.y - w.y};
     b = {real(0.5) * z.y + w.y, w.x - real(0.5) * z.x};
 }
-/* Whether some task has data in pair I of its rows; or this one. */
+/* Whether any task has data in its I-th pair of rows, known at compile time; and whether this task has. */
 template <class Task, int I> constexpr bool some_pair() {
     if constexpr (Task::TWO)
         return Task::template some_data<I>();
@@ -330,6 +158,10 @@ template <class Task, int I> CF_DEVICE bool has_pair(const Task &task) {
     else
         return true;
 }
+/*
+ * The points that a forward step begins with. The first step along axis 1 splits lines into the spectra of their
+ * two rows.
+ */
 template <class Task> CF_DEVICE void get_column(cplx *v, const Task &task) {
     if constexpr (Task::PARTS) {
         typedef typename Task::G G;
@@ -350,6 +182,7 @@ template <class Task> CF_DEVICE void get_column(cplx *v, const Task &task) {
         get_points(v, task);
     }
 }
+/* The points that an inverse step ends with. The last step along axis 1 merges the spectra of two rows. */
 template <class Task> CF_DEVICE void put_column(const cplx *v, const Task &task) {
     if constexpr (Task::PARTS) {
         typedef typename Task::G G;
@@ -360,7 +193,7 @@ template <class Task> CF_DEVICE void put_column(const cplx *v, const Task &task)
                 cplx a = v[A], b = {0, 0};
                 if constexpr (B < Task::POINTS)
                     b = v[B];
-                if (has_pair<Task, I>(task)) { /* join() */
+                if (has_pair<Task, I>(task)) { /* the Hermitian merge join() */
                     at.even[I * at.GAP] = {a.x - b.y, a.y + b.x};
                     at.odd[I * at.GAP] = {a.x + b.y, b.x - a.y};
                 }
@@ -372,7 +205,7 @@ template <class Task> CF_DEVICE void put_column(const cplx *v, const Task &task)
         put_points(v, task);
     }
 }
-/* The arithmetic of a task of columns. */
+/* The arithmetic of a column task. A task with TWO has two tasks of the step. */
 template <bool INVERSE, class K, int X, int STEP>
 CF_DEVICE void transform_column(cplx *v, const ColumnTask<K, X, STEP> &task) {
     typedef ColumnTask<K, X, STEP> Task;
@@ -380,7 +213,7 @@ CF_DEVICE void transform_column(cplx *v, const ColumnTask<K, X, STEP> &task) {
     if constexpr (Task::TWO)
         step_of_data<typename Task::O, STEP, INVERSE, Task::LO, Task::HI>(v + Task::S::R, task.t + 1);
 }
-/* column_step() of such planes. */
+/* One step along axis 1 or 0, with a barrier to follow. */
 template <class K, int X, int STEP, bool INVERSE, int OTHERS = 0> CF_DEVICE void step_along_columns(smem<cplx> z) {
     typedef ColumnTask<K, X, STEP> Task;
 #pragma unroll 1
@@ -398,12 +231,14 @@ template <class K, int X, int STEP, bool INVERSE, int OTHERS = 0> CF_DEVICE void
             put_points(v, task);
     }
 }
+/* Tasks of a step along axis X, of all planes. */
 template <class K, int X, int STEP> constexpr int tasks_of_step() {
     if constexpr (X == 2)
         return ROW_TASKS<K, STEP>;
     else
         return ColumnTask<K, X, STEP>::COUNT;
 }
+/* One step along axis X. */
 template <class K, int X, int STEP, bool INVERSE, int OTHERS = 0>
 CF_DEVICE void step_of_planes(smem<cplx> z, const TileCall &call) {
     if constexpr (X == 2)
@@ -412,7 +247,7 @@ CF_DEVICE void step_of_planes(smem<cplx> z, const TileCall &call) {
         step_along_columns<K, X, STEP, INVERSE, OTHERS>(z);
 }
 
-/* For steps_of_axis(). */
+/* The planes of a block as an argument of steps_of_axis(), which calls step() and part() with barriers in between. */
 template <class K> struct BlockPlanes {
     typedef K Config;
     smem<cplx> z;

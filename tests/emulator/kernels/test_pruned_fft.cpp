@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dft_of() of conv/fused/pruned_fft.cuh, in double, against the definition: lines of many lengths, with data at all points, at few, and with gaps. What
+/* dft_of() of conv/fused/pruned_dft.cuh, in double, against the definition: lines of many lengths, with data at all points, at few, and with gaps. What
  * has no data holds no number, and must not be read. */
 #define CF_REAL double
 
