@@ -28,12 +28,13 @@ conv_fft_embed(cf_half_kernel_text fbfft/common/kernel_text.h half_text ${mma} f
 conv_fft_embed(cf_matrix_kernel_text fbfft/common/kernel_text.h matrix_text ${mma} fbfft/common/fp16_dft
                fbfft/tensor_core/plane fbfft/tensor_core/plane_load fbfft/tensor_core/scales fbfft/tensor_core/plane_forward
                fbfft/tensor_core/plane_inverse fbfft/tensor_core/line fbfft/tensor_core/dft_matrix fbfft/tensor_core/short_line)
-conv_fft_embed(cf_fused_kernel_text conv/fused/kernel_text.h fused_text conv/fused/plane_access conv/fused/plane_load conv/fused/plane_store
-               conv/fused/pruned_dft conv/fused/pruned_fft conv/fused/nhwc_io conv/fused/fused_call conv/fused/load_store conv/fused/bins
-               conv/fused/products conv/fused/shared_memory conv/fused/weight_sums conv/fused/add_slices
-               conv/fused/register_tasks conv/fused/packed_words conv/fused/bulk_copy conv/fused/prefetch_weights
-               conv/fused/whole_rows conv/fused/whole_rows_fft conv/fused/register_resident conv/long1d/line
-               conv/long1d/four_step)
+conv_fft_embed(cf_fused_kernel_text conv/fused/kernel_text.h fused_text conv/fused/plane_access
+               conv/fused/plane_load conv/fused/plane_store conv/fused/pruned_dft conv/fused/pruned_fft
+               conv/fused/nhwc_vectors conv/fused/nhwc_io conv/fused/nhwc_transpose conv/fused/fused_call
+               conv/fused/load_store conv/fused/bins conv/fused/products conv/fused/shared_memory conv/fused/weight_sums
+               conv/fused/add_slices conv/fused/register_tasks conv/fused/packed_words conv/fused/bulk_copy
+               conv/fused/prefetch_weights conv/fused/whole_rows conv/fused/whole_rows_fft conv/fused/register_resident
+               conv/long1d/line conv/long1d/four_step)
 conv_fft_embed(cf_product_kernel_text conv/gpu/gemm/kernel_text.h product_text ${mma} conv/gpu/gemm/wgmma
                conv/gpu/gemm/cgemm_split_fp16 conv/gpu/gemm/cgemm_fp16)
 conv_fft_embed(cf_stage_kernel_text conv/gpu/stage_text.h stage_text conv/gpu/tensor conv/gpu/absmax conv/gpu/bias

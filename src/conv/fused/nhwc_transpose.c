@@ -2,7 +2,7 @@
 /*
  * The tensor of many channels of a dense layer whose few planes stay in registers (register_resident.cuh), where the channels of a point stand side by side.
  * Such kernels take one channel after the other, and would move a sector of memory for each number. So a kernel before or behind them makes planes
- * of it (turn of nhwc_io.cuh), which stand in the workspace, in the type that the kernels compute in: rows of these are pieces of
+ * of it (turn of nhwc_transpose.cuh), which stand in the workspace, in the type that the kernels compute in: rows of these are pieces of
  * memory also where the tensor has 16 bits.
  */
 #include "conv/fused/fused.h"
@@ -16,7 +16,7 @@
 
 enum {
     SECTOR = 32, /* bytes of memory */
-    ACROSS = 32, /* Turn of nhwc_io.cuh */
+    ACROSS = 32, /* Turn of nhwc_transpose.cuh */
     POINTS = 128,
     QUAD = 16 /* bytes */
 };
@@ -101,7 +101,7 @@ void cf_fused_turn_emit(const cf_fused_turn *turn, int variant, cf_text *t) {
                 turn->reads ? "to" : "from");
 }
 
-/* TurnCall of nhwc_io.cuh. */
+/* TurnCall of nhwc_transpose.cuh. */
 typedef struct turn_call {
     const void *from;
     void *to;

@@ -4,6 +4,7 @@
 #define SIMT_FUSED_H
 
 #include "conv/fused/add_slices.cuh"
+#include "conv/fused/nhwc_transpose.cuh"
 #include "conv/fused/register_resident.cuh"
 #include "conv/fused/weight_sums.cuh"
 #include "conv/long1d/four_step.cuh"
