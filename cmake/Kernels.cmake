@@ -34,7 +34,8 @@ conv_fft_embed(cf_fused_kernel_text conv/fused/kernel_text.h fused_text conv/fus
                conv/fused/load_store conv/fused/bins conv/fused/products conv/fused/shared_memory conv/fused/weight_sums
                conv/fused/add_slices conv/fused/register_tasks conv/fused/packed_words conv/fused/bulk_copy
                conv/fused/prefetch_weights conv/fused/whole_rows conv/fused/whole_rows_fft conv/fused/register_resident
-               conv/long1d/line conv/long1d/four_step)
+               conv/long1d/butterfly_tree conv/long1d/line_geometry conv/long1d/root_tables conv/long1d/line_fft
+               conv/long1d/line_io conv/long1d/line conv/long1d/four_step)
 conv_fft_embed(cf_product_kernel_text conv/gpu/gemm/kernel_text.h product_text ${mma} conv/gpu/gemm/wgmma
                conv/gpu/gemm/cgemm_split_fp16 conv/gpu/gemm/cgemm_fp16)
 conv_fft_embed(cf_stage_kernel_text conv/gpu/stage_text.h stage_text conv/gpu/tensor conv/gpu/absmax conv/gpu/bias

@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines too long for a block: of N = A H points, A pieces of H, and the kernels of long1d/line.cuh do the rest with each piece as with a line.
+ * Signals that are too long for one block: the four-step algorithm. A line of N = A H points is cut into A pieces
+ * of H points, and the kernels of line.cuh treat each piece as a line.
  *
- * With n = H a + m, step 0 of the transform is a tree over a, and leaves in piece k0 the polynomial modulo Z^H = exp(-2 pi i (k0 - 1/4) / A). Times
- * exp(-2 pi i m (4 k0 + A - 1) / 4 N) its numbers m become those of a polynomial modulo Z^H - i. The last step back takes that factor with its
- * roots. Long columns, A = A1 A2, take two steps each way, through shared memory: a = A2 a1 + b, k0 = k1 + A1 k2.
+ *     n = H a + m     0 <= m < H
  *
- *     signals     as they are                    pieces     [group][p1][p2][sample][m]
+ * Forward, a thread has the column of A points of one m. A tree over a leaves in piece k0 the polynomial modulo Z^H
+ * - exp(-2 pi i (k0 - 1/4) / A). The factor exp(-2 pi i m (4 k0 + A - 1) / 4 N) of point m makes it a polynomial
+ * modulo Z^H - i, which is what line.cuh transforms. The inverse has the same factor in its roots. Long columns, A
+ * = A1 A2, take two steps with an exchange through shared memory: a = A2 a1 + b, k0 = k1 + A1 k2.
+ *
+ *     signals           as they are (line_io.cuh)
+ *     pieces            [group][p1][p2][sample][m], with k1 = cf_reversed(p1, A1), k2 = cf_reversed(p2, A2)
+ *     shared memory     [p1][b][32 columns], only with two steps
+ *
+ * The host prints a problem F (config.c) with C: A1, A2 (1: one step), H, and T, the threads of a block; and X, Y,
+ * W (line_io.cuh).
  */
 #pragma once
 
-#include "conv/long1d/line.cuh"
+#include "conv/long1d/line_fft.cuh"
+#include "conv/long1d/line_io.cuh"
 
-/* C: A1, A2 (1: one step), H, T threads to a block. */
+/* Sizes. LANES: columns of a block; TILES: blocks of a line; BYTES: shared memory. */
 template <class C> struct Columns {
     static constexpr int A1 = C::A1, A2 = C::A2, A = A1 * A2, H = C::H, N = A * H, T = C::T;
     static constexpr bool TWO = A2 > 1;
@@ -31,7 +41,7 @@ template <int N> CF_DEVICE cplx unit(int k) {
     }
 }
 
-/* w[j] = first q^j, q = exp(2 pi i k / N). */
+/* w[j] = first q^j with q = exp(2 pi i k / N), for j < COUNT. */
 template <int COUNT, int N> CF_DEVICE void unit_powers(cplx *w, cplx first, int k) {
     w[0] = first;
     unroll<0, cf_log2(COUNT)>([&](auto bit) {
@@ -41,7 +51,10 @@ template <int COUNT, int N> CF_DEVICE void unit_powers(cplx *w, cplx first, int 
     });
 }
 
-/* Roots of a tree of R points back, behind a known share k / N of the time; times a factor. */
+/*
+ * Roots of an inverse tree of R points, after k of N times are selected. times() multiplies them by a common factor
+ * (tree()).
+ */
 template <int R, int N> struct NodeRoots {
     cplx w[R / 2 > 0 ? R / 2 : 1];
     template <int E> CF_DEVICE AnyRoot get() const { return {w[E]}; }
@@ -61,7 +74,7 @@ template <int R, int N> struct NodeRoots {
     }
 };
 
-/* Where a thread stands. */
+/* The column of a thread: m, sample and group; and where its points are in pieces and in shared memory. */
 template <class C> struct ColumnPlace {
     typedef Columns<C> G;
     int m, warp;
@@ -80,7 +93,10 @@ template <class C> struct ColumnPlace {
     }
 };
 
-/* Bins of a column, v[place] with k0 = first + step reversed(place), to pieces from `piece` on. */
+/*
+ * Stores bins of a column to the pieces from `piece` on, with their factor. v[p] is bin k0 = first + step *
+ * cf_reversed(p).
+ */
 template <class C, int COUNT>
 CF_DEVICE void put_column(cplx *pieces, const ColumnPlace<C> &at, const cplx *v, int piece, int first, int step) {
     typedef Columns<C> G;
@@ -89,7 +105,7 @@ CF_DEVICE void put_column(cplx *pieces, const ColumnPlace<C> &at, const cplx *v,
     unroll<0, COUNT>([&](auto p) { pieces[at.piece(piece + p)] = v[p] * w[cf_reversed(decltype(p)::value, COUNT)]; });
 }
 
-/* COLUMN: LongColumn or TapColumn. */
+/* From a signal or weights to pieces. COLUMN: LongColumn or TapColumn. */
 template <class COLUMN, class C, class LINE>
 CF_DEVICE void column_forward(const LongCall &call, const ColumnPlace<C> &at, LINE line) {
     typedef Columns<C> G;
@@ -120,6 +136,7 @@ CF_DEVICE void column_forward(const LongCall &call, const ColumnPlace<C> &at, LI
     }
 }
 
+/* From pieces to a signal or weights. */
 template <class COLUMN, class C, class LINE>
 CF_DEVICE void column_backward(const LongCall &call, const ColumnPlace<C> &at, LINE line, real bias) {
     typedef Columns<C> G;
@@ -158,6 +175,8 @@ CF_DEVICE void column_backward(const LongCall &call, const ColumnPlace<C> &at, L
         COLUMN(line, b * G::H + at.m).template put<G::A1>(u, bias, call.accumulate != 0);
     }
 }
+
+/* -------------------------------------------------------------------------------------------------------- kernels */
 
 template <class F, class S> struct ColumnOf {
     typedef Columns<typename F::C> G;

@@ -48,7 +48,7 @@ void cf_long_destroy(cf_long *l) {
 
 /* ------------------------------------------------------------------------------------------------------------- running */
 
-/* LongTensor and LongCall of long1d/line.cuh. */
+/* LongTensor and LongCall of line_io.cuh. */
 typedef struct long_tensor {
     void *memory;
     int64_t sample_stride, group_stride;

@@ -8,6 +8,7 @@
 #include "conv/fused/register_resident.cuh"
 #include "conv/fused/weight_sums.cuh"
 #include "conv/long1d/four_step.cuh"
+#include "conv/long1d/line.cuh"
 
 #include <functional>
 #include <utility>
