@@ -20,7 +20,7 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
 cf_product_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
                                     const cf_strategy *strategy);
 
-/* What a call for both gradients saves where fused kernels read gy as planes, which it makes once (conv/fused/fused.c); else 0. */
+/* What a call for both gradients saves where fused kernels read gy as planes, which it makes once (conv/fused/run.c); else 0. */
 double cf_model_shared_turn(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
                             const cf_strategy *weights);
 

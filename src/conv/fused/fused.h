@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `fused`: transform, product, sum over channels and inverse in one kernel (fused/shared_memory.cuh). */
+/* Family `fused`: transform, product, sum over channels and inverse in one kernel (shared_memory.cuh). */
 #ifndef CF_CONV_FUSED_H
 #define CF_CONV_FUSED_H
 
@@ -44,7 +44,7 @@ typedef struct cf_fused_config {
     int64_t bins;              /* of a plane */
     cf_tile_config tile[2][2]; /* of the two sides; for aligned pointers, for others */
     double cycles;             /* of a plane of each side: cf_tile_configure_product() */
-    cf_fused_turn turn;        /* of register_resident.cuh */
+    cf_fused_turn turn;        /* for register_resident.cuh */
     int64_t shared;
     int64_t blocks; /* along the first axis of the grid */
 } cf_fused_config;

@@ -2,7 +2,7 @@
 #ifndef CF_CONV_FUSED_TEXT_H
 #define CF_CONV_FUSED_TEXT_H
 
-/* fused/shared_memory.cuh, to stand behind the text of fbfft's headers; made by cmake/Kernels.cmake. */
+/* The kernels of conv/fused and conv/long1d. fbfft's device headers come before them. cmake/Kernels.cmake makes it. */
 extern const char cf_fused_kernel_text[];
 
 #endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Family `fused`: whether it computes a pass, and what a plan needs for it: transforms, kernels, workspace. */
+#include "conv/fused/fused.h"
+
+#include "conv/fused/kernel_text.h"
+#include "conv/fused/state.h"
+#include "conv/gpu/device.h"
+#include "conv/plan/spectra.h"
+#include "core/dtype.h"
+#include "cuda/jit/nvrtc.h"
+#include "fbfft/common/kernel_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_KERNELS = 5 /* cf_fused_kernels() */
+};
+
+bool cf_fused_feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
+    if (!cf_families[CF_FAMILY_STAGED]->feasible(layer, pass, s, why))
+        return false;
+    *why = "its tiles do not overlap where they are stored, and it has no segments";
+    if (s->overlap_add || cf_strategy_has_segments(layer, s))
+        return false;
+    *why = "its gradient of x does not fold padding back";
+    if (pass == CF_PASS_DATA && cf_strategy_gx_store(layer, s) == CF_GX_FOLDED)
+        return false;
+    *why = "a window of the signal or of the weights is empty";
+    static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_GY};
+    for (int i = 0; i < (int)(sizeof roles / sizeof roles[0]); ++i) {
+        const cf_window w = cf_strategy_window(layer, s, roles[i]);
+        for (int a = 0; a < 3; ++a)
+            if (w.axis[a].count == 0)
+                return false;
+    }
+    return true;
+}
+
+bool cf_fused_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s,
+                      const char **why) {
+    cf_fused_config config;
+    const cf_gpu *gpu = cf_gpu_of_layers(device);
+    *why = "fused kernels need a GPU";
+    if (!gpu)
+        return false;
+    *why = "its lines do not fit the shared memory of a block";
+    cf_long_config lines;
+    if (cf_long_serves(layer, pass, s))
+        return layer->batch == 0 || cf_long_configure(layer, pass, s, &gpu->facts, &lines) == CONV_FFT_SUCCESS;
+    *why = "its planes do not fit the shared memory of a block";
+    return layer->batch == 0 || cf_fused_configure(layer, pass, s, &gpu->facts, &config) == CONV_FFT_SUCCESS;
+}
+
+bool cf_fused_shares_gy(const conv_fft_plan *plan) {
+    const cf_fused_state *state = plan->pass[CF_PASS_WEIGHTS].state;
+    return state && state->both;
+}
+
+/* The layout of spectra: [row][column][bin], bins in natural order. */
+static void lay_planes(const cf_strategy *s, cf_fft_problem *fft) {
+    const cf_spectrum *spectrum = &fft->transform.spectrum;
+    fft->layout.axis_stride[2] = 1;
+    fft->layout.axis_stride[1] = s->basis[2] / 2 + 1;
+    fft->layout.axis_stride[0] = s->basis[1] * fft->layout.axis_stride[1];
+    fft->layout.channel_stride = spectrum->bins;
+    fft->layout.sample_stride = spectrum->columns * spectrum->bins;
+}
+
+/* The transform of x, for one group. */
+static void describe_inputs(const cf_layer *layer, const cf_strategy *s, cf_fft_problem *fft) {
+    cf_spectrum spectrum[CF_OPERAND_COUNT];
+    cf_strategy_spectra(layer, CF_PASS_WEIGHTS, s, spectrum);
+    memset(fft, 0, sizeof *fft);
+    fft->transform.tensor = layer->x;
+    fft->transform.window = cf_fused_window(layer, CF_PASS_WEIGHTS, s, CF_X);
+    fft->transform.spectrum = spectrum[CF_X];
+    fft->transform.scale = 1.0;
+    lay_planes(s, fft);
+}
+
+/*
+ * The transform of the weights, or its inverse. All groups are one group here, whose rows are the output channels
+ * of all.
+ */
+static conv_fft_status describe_weights(const cf_layer *layer, int pass, const cf_strategy *s, cf_fft_problem *fft) {
+    cf_spectrum spectrum[CF_OPERAND_COUNT];
+    cf_strategy_spectra(layer, pass, s, spectrum);
+    memset(fft, 0, sizeof *fft);
+    cf_transform_desc *d = &fft->transform;
+    d->inverse = pass == CF_PASS_WEIGHTS;
+    fft->leads = !d->inverse; /* PDL trigger, for fused_scatter() */
+    /* Kernels of dense planes (fbfft/warp) cannot add to old values and have no PDL trigger. */
+    fft->adds = d->inverse || (layer->in_channels == 1 && layer->out_channels == 1);
+    d->tensor = d->inverse ? layer->gw : layer->w;
+    d->window = cf_fused_window(layer, pass, s, CF_W);
+    d->spectrum = spectrum[CF_W];
+    d->spectrum.rows *= layer->groups;
+    d->spectrum.groups = 1;
+    d->scale = d->inverse ? 1.0 / ((double)s->basis[0] * (double)s->basis[1] * (double)s->basis[2]) : 1.0;
+    lay_planes(s, fft);
+    if (layer->groups > 1 && d->tensor.group_stride != layer->out_channels * d->tensor.sample_stride)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "the groups of the weights are %lld elements apart; fused kernels take %lld",
+                       (long long)d->tensor.group_stride, (long long)(layer->out_channels * d->tensor.sample_stride));
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fused_prepare(conv_fft_plan *plan, int pass) {
+    cf_fused_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return cf_fail_memory(sizeof *state, "a fused pass");
+    plan->pass[pass].state = state;
+    if (plan->layer.batch == 0)
+        return CONV_FFT_SUCCESS;
+    const cf_strategy *s = &plan->pass[pass].strategy;
+    cf_fft_problem fft;
+    state->gpu = cf_gpu_of_layers(plan->device);
+    if (cf_long_serves(&plan->layer, pass, s)) {
+        if (pass == CF_PASS_WEIGHTS && cf_long_serves_both(plan))
+            CF_FORWARD(cf_long_create(state->gpu, &plan->layer, CF_LONG_BOTH, s, &state->both));
+        return cf_long_create(state->gpu, &plan->layer, pass, s, &state->lines);
+    }
+    CF_FORWARD(cf_fused_configure(&plan->layer, pass, s, &state->gpu->facts, &state->config));
+    CF_FORWARD(describe_weights(&plan->layer, pass, s, &fft));
+    CF_FORWARD(cf_gpu_transform_create(state->gpu, &fft, &state->weights));
+    const cf_fused_config *c = &state->config;
+    state->spectra =
+        cf_align((size_t)(c->slices * c->groups * c->in * c->out * c->bins) * 2 * cf_dtype_bytes(s->spectrum));
+    state->scratch = cf_align(cf_gpu_transform_scratch(state->weights, fft.transform.spectrum.rows));
+    if (!c->keeps || pass != CF_PASS_WEIGHTS)
+        return CONV_FFT_SUCCESS;
+    describe_inputs(&plan->layer, s, &fft);
+    CF_FORWARD(cf_gpu_transform_create(state->gpu, &fft, &state->inputs));
+    const size_t scratch = cf_align(cf_gpu_transform_scratch(state->inputs, c->rows));
+    state->of_x = cf_align((size_t)(c->rows * c->in * c->bins) * 2 * cf_dtype_bytes(s->spectrum));
+    state->scratch = scratch > state->scratch ? scratch : state->scratch;
+    return CONV_FFT_SUCCESS;
+}
+
+conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source *source) {
+    const int turn = kernel - (cf_fused_variants(c) + (c->slices > 1));
+    const bool adds = turn < 0 && kernel == cf_fused_variants(c),
+               doubles = c->tile[0][0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
+    char tail[8192];
+    cf_text t = {tail, sizeof tail, 0};
+    if (adds)
+        cf_text_add(&t,
+                    "extern \"C\" __global__ void __launch_bounds__(%d) cf_fused(cplx *sums, long long count, "
+                    "long long slices) {" CF_KERNEL_WAITS "%s    fused_add_slices<%d>(sums, count, slices);\n}\n",
+                    cf_fused_adding_threads(c), cf_fused_has_many_slices(c) ? CF_KERNEL_LEADS : "",
+                    cf_fused_has_many_slices(c) ? 16 : 1);
+    else if (turn >= 0)
+        cf_fused_turn_emit(&c->turn, turn, &t);
+    else
+        cf_fused_emit(c, kernel, &t);
+    char *text;
+    CF_FORWARD(cf_fbfft_join_emitted(cf_fused_kernel_text, &t, &text));
+    *source = (cf_source){.name = "cf_fused",
+                          .text = text,
+                          .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
+                          .dynamic_shared = adds ? 0 : (size_t)(turn >= 0 ? c->turn.shared : c->shared)};
+    return CONV_FFT_SUCCESS;
+}
+
+/* Where the state has kernel number `kernel` of cf_fused_source(). */
+static cf_kernel **place_of(cf_fused_state *state, int kernel) {
+    const cf_fused_config *c = &state->config;
+    const int adds = cf_fused_variants(c), turns = adds + (c->slices > 1);
+    return kernel < adds ? &state->kernel[kernel] : kernel < turns ? &state->add : &state->turn[kernel - turns];
+}
+
+conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
+    cf_fused_state *state = plan->pass[pass].state;
+    const cf_fused_config *c = &state->config;
+    cf_source sources[MOST_KERNELS];
+    cf_kernel *kernels[MOST_KERNELS] = {NULL}, **places[MOST_KERNELS];
+    int count = 0;
+    if (plan->layer.batch == 0)
+        return CONV_FFT_SUCCESS;
+    if (state->lines) {
+        CF_FORWARD(state->both ? cf_long_build(state->both) : CONV_FFT_SUCCESS);
+        return cf_long_build(state->lines);
+    }
+    cf_gpu_transform *const transforms[] = {state->weights, state->inputs};
+    CF_FORWARD(cf_gpu_transforms_build(state->gpu, transforms, state->inputs ? 2 : 1, NULL, 0, plan->trial));
+    memset(sources, 0, sizeof sources);
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    for (int i = 0; status == CONV_FFT_SUCCESS && i < cf_fused_kernels(c); ++i) {
+        cf_kernel **const place = place_of(state, i);
+        if (plan->trial && (place == &state->kernel[1] || place == &state->turn[1]))
+            continue;
+        status = cf_fused_source(c, i, &sources[count]);
+        places[count++] = place;
+    }
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_kernels_build(state->gpu, sources, count, kernels);
+    for (int i = 0; i < count; ++i) {
+        free((char *)sources[i].text);
+        *places[i] = kernels[i];
+    }
+    return status;
+}
+
+void cf_fused_release(conv_fft_plan *plan, int pass) {
+    cf_fused_state *state = plan->pass[pass].state;
+    if (!state)
+        return;
+    cf_long_destroy(state->lines);
+    cf_long_destroy(state->both);
+    cf_gpu_transform_destroy(state->weights);
+    cf_gpu_transform_destroy(state->inputs);
+    cf_kernel_destroy(state->kernel[0]);
+    cf_kernel_destroy(state->kernel[1]);
+    cf_kernel_destroy(state->add);
+    cf_kernel_destroy(state->turn[0]);
+    cf_kernel_destroy(state->turn[1]);
+    free(state);
+    plan->pass[pass].state = NULL;
+}
+
+cf_workspace cf_fused_workspace(const conv_fft_plan *plan, int set, int64_t rows) {
+    cf_workspace ws = {.rows = rows};
+    for (int i = 0; i < CF_PASS_COUNT; ++i) {
+        const cf_fused_state *state = plan->pass[i].state;
+        if (!(set & 1 << i) || !state || (set == CONV_FFT_BACKWARD && i == CF_PASS_DATA))
+            continue;
+        ws.scratch = cf_fused_planes_bytes(state) + state->spectra + state->of_x;
+        ws.bytes = ws.scratch + state->scratch + CF_WORKSPACE_SLACK;
+        if (state->lines)
+            ws.bytes = cf_long_bytes(set == CONV_FFT_BACKWARD ? state->both : state->lines) + CF_WORKSPACE_SLACK;
+    }
+    return ws;
+}
+
+const cf_family cf_fused_family = {.feasible = cf_fused_feasible,
+                                   .runs_on = cf_fused_runs_on,
+                                   .prepare = cf_fused_prepare,
+                                   .build = cf_fused_build,
+                                   .release = cf_fused_release,
+                                   .workspace = cf_fused_workspace,
+                                   .run = cf_fused_run,
+                                   .shares_gy = cf_fused_shares_gy};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a plan holds for a fused pass. */
+#ifndef CF_CONV_FUSED_STATE_H
+#define CF_CONV_FUSED_STATE_H
+
+#include "conv/fused/fused.h"
+#include "conv/long1d/long1d.h"
+#include "core/arith.h"
+#include "fbfft/plan/gpu_transform.h"
+
+/* plan->pass[].state */
+typedef struct cf_fused_state {
+    cf_gpu *gpu;
+    cf_long *lines; /* the pass by kernels for long signals, which then use nothing below; or NULL */
+    cf_long *both;  /* backward weights only: the same for both gradients in one call; or NULL */
+    cf_fused_config config;
+    cf_gpu_transform *weights;     /* w to its spectrum, or the gradient's spectrum to gw */
+    cf_gpu_transform *inputs;      /* backward weights by register_resident.cuh: x to its spectrum; else NULL */
+    cf_kernel *kernel[2];          /* for aligned pointers, for others */
+    cf_kernel *add;                /* adds slices; NULL: there is one slice */
+    cf_kernel *turn[2];            /* transposes, for aligned pointers and for others; NULL: there is none */
+    size_t spectra, of_x, scratch; /* bytes of the workspace */
+} cf_fused_state;
+
+/*
+ * How slices are added. Many slices are added in batches, by a kernel with a PDL trigger, so that the next kernel
+ * begins beside it. On an H200 that pays for ConvNeXt's 56x56 (11 slices; channels last 54), but costs RepLKNet's
+ * 13x13 (8 slices) a fifth.
+ */
+static inline bool cf_fused_has_many_slices(const cf_fused_config *c) { return c->slices > 8; }
+static inline int cf_fused_adding_threads(const cf_fused_config *c) { return cf_fused_has_many_slices(c) ? 128 : 256; }
+
+/*
+ * Bytes of transposed planes, at the beginning of the workspace. A call for both gradients leaves the planes of gy
+ * there for its second pass.
+ */
+static inline size_t cf_fused_planes_bytes(const cf_fused_state *state) { return cf_align(state->config.turn.bytes); }
+
+#endif
