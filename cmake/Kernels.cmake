@@ -37,7 +37,9 @@ conv_fft_embed(cf_fused_kernel_text conv/fused/kernel_text.h fused_text conv/fus
                conv/long1d/butterfly_tree conv/long1d/line_geometry conv/long1d/root_tables conv/long1d/line_fft
                conv/long1d/line_io conv/long1d/line conv/long1d/four_step)
 conv_fft_embed(cf_product_kernel_text conv/gpu/gemm/kernel_text.h product_text ${mma} conv/gpu/gemm/wgmma
-               conv/gpu/gemm/cgemm_split_fp16 conv/gpu/gemm/cgemm_fp16)
+               conv/gpu/gemm/cgemm_split_fp16 conv/gpu/gemm/cgemm_fp16_config conv/gpu/gemm/cgemm_fp16_copy
+               conv/gpu/gemm/cgemm_fp16_scales conv/gpu/gemm/cgemm_fp16_multiply conv/gpu/gemm/cgemm_fp16_results
+               conv/gpu/gemm/cgemm_fp16)
 conv_fft_embed(cf_stage_kernel_text conv/gpu/stage_text.h stage_text conv/gpu/tensor conv/gpu/absmax conv/gpu/bias
                conv/gpu/padding_fold conv/gpu/small_gemm conv/cudnn/fallback conv/cufft/pad_crop)
 conv_fft_embed(cf_scan_kernel_text conv/gpu/scan_text.h scan_text conv/gpu/scan)

@@ -59,7 +59,7 @@ typedef struct product_call {
     int bins, rows, first, wide_a, wide_b, wide_c, accumulate;
 } product_call;
 
-/* HalfProductCall of cgemm_fp16.cuh. */
+/* HalfProductCall of cgemm_fp16_config.cuh. */
 typedef struct half_call {
     const void *a, *b;
     void *c;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Complex matrix products of 16-bit spectra on tensor cores: launch arguments and compile-time configuration.
+ *
+ * The mathematics and the three kinds of product are those of cgemm_split_fp16.cuh: C[m][n] = sum over k of A[m][k]
+ * conj(B[n][k]), one matrix per frequency bin. The operands are already stored as words: the real part of a number in
+ * the low 16 bits, the imaginary part in the high 16 bits, both FP16 or both BF16. Tensor cores read these words
+ * directly, so nothing is split or rounded on the way.
+ *
+ * Files: cgemm_fp16_copy.cuh brings operands to shared memory, cgemm_fp16_scales.cuh handles the scales of FP16
+ * spectra, cgemm_fp16_multiply.cuh multiplies one chunk, cgemm_fp16_results.cuh stores results, cgemm_fp16.cuh is the
+ * kernel. */
+#pragma once
+
+#include "conv/gpu/gemm/cgemm_split_fp16.cuh"
+
+struct HalfProductCall {
+    const unsigned *a, *b;
+    void *c;
+    const float *a_scales, *b_scales;
+    float *c_scales;
+    long long a_bin, b_bin, c_bin, a_group, b_group, c_group; /* strides */
+    long long a_scale_group, b_scale_group, c_scale_group;
+    int bins, rows;             /* of a group; of X and Y */
+    int first, matrices;        /* of all bins of all groups, those of this launch */
+    int wide_a, wide_b, wide_c; /* all rows begin at multiples of 16 bytes, of a narrow result 8 */
+    int accumulate;
+};
+
+/* Distance of lines of an operand of so many rows. Of those that are a k, four lie in banks of their own, since they are turned (half_turn()) or,
+ * where that would leave the line, since there is room between. */
+constexpr int half_pitch(bool dense, int chunk, int rows) { return dense ? chunk : rows % 32 == 0 ? rows : rows + 8; }
+
+/* As ProductConfig. NARROW: the result is in 16 bits, too. */
+template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int CHUNK_,
+          int SLICES_, class BINS, bool NARROW_>
+struct HalfProductConfig {
+    typedef BINS Bins;
+    static constexpr int KIND = KIND_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_, MT = MT_, NT = NT_, STAGES = STAGES_,
+                         CHUNK = CHUNK_, SLICES = SLICES_;
+    static constexpr bool NARROW = NARROW_, WEIGHTS = KIND == 2;
+    static constexpr bool A_DENSE = !WEIGHTS, B_DENSE = KIND == 0; /* k is the index that runs in memory */
+    static constexpr bool SCALED = Bins::SCALED;
+    static constexpr int A_ROW = KIND == 0 ? IN_ : OUT_, B_ROW = IN_,
+                         C_ROW = KIND == 0 ? OUT_ : IN_;   /* row lengths in memory */
+    static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* n */
+    static constexpr int M = 16 * MT * WARPS_M, N = 8 * NT * WARPS_N, T = 32 * WARPS_M * WARPS_N;
+    /* Of a warp's row, the one that a thread has; where a line is a k, it reads its words of each line at once. */
+    static CF_DEVICE int row_of(int m, int half, int lane) {
+        return 16 * m + (A_DENSE ? 8 * half + lane / 4 : lane / 4 * 2 + half);
+    }
+    static constexpr int A_PITCH = half_pitch(A_DENSE, CHUNK, M), B_PITCH = half_pitch(B_DENSE, CHUNK, N);
+    static constexpr int A_BYTES = 4 * A_PITCH * (A_DENSE ? M : CHUNK), B_BYTES = 4 * B_PITCH * (B_DENSE ? N : CHUNK);
+    /* Of scales: 1 / the largest of lines or of eight columns, as all slices know them, with what warps find for these and what sums are to be
+     * multiplied by; and, for a part of a slice's sum, each one's powers of two below its largest. */
+    static constexpr int A_TOPS = A_DENSE ? M : M / 8, B_TOPS = B_DENSE ? N : N / 8, WARPS = T * SLICES / 32,
+                         FOUND = 16, ALL_FOUND = 2 * FOUND * WARPS * (!A_DENSE + !B_DENSE);
+    static constexpr int PART = WEIGHTS || A_ROW > 512 ? 256 : (A_ROW + CHUNK - 1) / CHUNK *CHUNK,
+                         A_LOWS = M * PART / 8, B_LOWS = N * PART / 8;
+    static constexpr int FACTORS = M + N + N / 8;
+    static constexpr int TABLES =
+        SCALED ? (4 * (FACTORS + 2 * (A_TOPS + B_TOPS) + ALL_FOUND + WARPS) + 127) / 128 * 128 : 0;
+    static constexpr int RAW = A_BYTES + B_BYTES;
+    static constexpr int SLICE_BYTES = STAGES * RAW + (SCALED ? (A_LOWS + B_LOWS + 127) / 128 * 128 : 0),
+                         SHARED = TABLES + SLICES * SLICE_BYTES;
+    static_assert((CHUNK == 16 || CHUNK == 32) && NT % 2 == 0 && MT <= 2, "whole instructions");
+    static_assert(!(NARROW && WEIGHTS), "sums over rows are added to");
+    static_assert(SLICES == 1 || (SLICES - 1) * 8 * MT * NT * T * 4 <= SLICES * SLICE_BYTES,
+                  "room for the slices' sums");
+    static_assert(M <= 8 * FOUND && N <= 8 * FOUND, "warps have room for what they find");
+    static_assert(PART % CHUNK == 0, "a chunk is in one part");
+    /* Of a narrow result: what keeps its numbers as small as the operands'. */
+    static constexpr int DOWN = 15 + bits_of(A_ROW);
+};
