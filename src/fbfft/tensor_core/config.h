@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of plane.cuh, tensor_core/line.cuh, short_line.cuh and dft_matrix.cuh: planes and lines to spectra of 16 bits, and back, by
- * matrix products. */
+/* How the kernels of the tensor-core FFT are configured and launched: real planes and 1-D signals to 16-bit spectra and
+ * back, by matrix products (plane.cuh, line_twiddles.cuh, short_line_io.cuh, dft_matrix_config.cuh). */
 #ifndef CF_FBFFT_MATRIX_H
 #define CF_FBFFT_MATRIX_H
 

@@ -14,7 +14,8 @@
  */
 #pragma once
 
-#include "fbfft/tensor_core/line.cuh"
+#include "fbfft/tensor_core/line_forward.cuh"
+#include "fbfft/tensor_core/line_inverse.cuh"
 
 /* The warp's lines, from line `first` of the launch on. As find_planes() with find_factors(). */
 template <class K, bool INVERSE>

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Real 1-D signals on tensor cores: where the points of a signal are in global memory, and which of them are data.
+ *
+ * A signal is one channel of one sample, or one tile of it. Its points are AXIS_STRIDE[2] elements apart: 1 in
+ * channels-first layout, the number of channels in channels-last layout. Points outside the window, and padding, are
+ * zeros. */
+#pragma once
+
+#include "fbfft/tensor_core/plane.cuh"
+
+/* Of so many points from x on, whether none or all are data. */
+template <class K> CF_DEVICE constexpr bool matrix_empty(int x, int points) {
+    return x >= Tile<K>::template hi<2>() || x + points <= Tile<K>::template lo<2>();
+}
+template <class K> CF_DEVICE constexpr bool matrix_whole(int x, int points) {
+    return x >= Tile<K>::template lo<2>() && x + points <= Tile<K>::template hi<2>();
+}
+
+/* Which points of line p, counted from some point on, are in the signal, and where. Mostly they are an interval whose elements follow one another. */
+template <class K, class Bits> struct MatrixLine {
+    typedef Tile<K> G;
+    typedef typename K::Offset Offset;
+    static constexpr TileAxis AXIS = K::AXIS[2];
+    static constexpr bool PLAIN = AXIS.spread == 1 && AXIS.step == 1 && (!AXIS.checked || AXIS.mode == ZEROS);
+    Bits *line; /* PLAIN: the first of these points */
+    int from, start, low, count;
+    bool inside;
+    MatrixLine() = default;
+    CF_DEVICE MatrixLine(Bits *signal, const Places<K> &places, int p, int from_) : from(from_) {
+        inside = true;
+        line = signal + places.signal(p) +
+               offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), inside);
+        line += offset_of<K, 1, Offset>(G::template lo<1>(), places.template start<1>(p), inside);
+        start = places.template start<2>(p);
+        low = G::template lo<2>();
+        int high = G::template hi<2>();
+        if constexpr (PLAIN) {
+            const int coordinate = start - AXIS.first; /* of point 0 */
+            if constexpr (AXIS.checked) {
+                low = max(low, int(max(AXIS.lower, 0ll)) - coordinate);
+                high = min(high, int(min(AXIS.upper, AXIS.size)) - coordinate);
+            }
+            line += (long long)(coordinate + from) * K::AXIS_STRIDE[2];
+        }
+        count = inside ? max(high - low, 0) : 0;
+        low -= from;
+    }
+    /* Point x, or `in` is false. whole: it is data. */
+    CF_DEVICE Bits *at(int x, bool whole, bool &in) const {
+        if constexpr (PLAIN) {
+            in = !AXIS.checked && whole ? inside : unsigned(x - low) < unsigned(count);
+            return line + x * K::AXIS_STRIDE[2];
+        } else {
+            const int point = from + x;
+            in = inside && (whole || (point >= G::template lo<2>() && point < G::template hi<2>()));
+            return line + offset_of<K, 2, Offset>(in ? point : G::template lo<2>(), start, in);
+        }
+    }
+};

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Real 1-D signals of 256 to 4096 points to frequency-major spectra of 16 bits. The method is in line_twiddles.cuh.
+ *
+ * A warp transforms rows of one signal: eight rows are the right operand of a product with the N2-point DFT matrix.
+ * Rows R j .. R j + R - 1 are neighbours in memory, and one lane loads them. Results go to shared memory as words
+ * (re, im):
+ *
+ *     y[r][k][plane of 8][j], with LINE words from one k to the next; column k = N2 / 2 as FP32 numbers
+ *
+ * Then each warp transforms columns: 16 words of each of eight signals are the right operand, and the last sums over
+ * r and their twiddles stay in registers. Neighbouring lanes store the bins of neighbouring signals. */
+#pragma once
+
+#include "fbfft/tensor_core/line_addressing.cuh"
+#include "fbfft/tensor_core/line_twiddles.cuh"
+#include "fbfft/tensor_core/plane_forward.cuh"
+
+/* R neighbours, as they stand in memory; what is beyond the data is zero. */
+template <class K, class Line, int R>
+CF_DEVICE void matrix_neighbours(float (&v)[R], const Line &line, int x, bool whole) {
+    constexpr int WIDE = K::WIDE;
+#pragma unroll
+    for (int e = 0; e < R; e += WIDE) {
+        bool in;
+        const float *const from = line.at(x + e, whole, in);
+#pragma unroll
+        for (int i = 0; i < WIDE; ++i)
+            v[e + i] = 0;
+        if (!in)
+            continue;
+        if constexpr (WIDE == 4) {
+            const float4 q = __ldg(reinterpret_cast<const float4 *>(from));
+            v[e] = q.x, v[e + 1] = q.y, v[e + 2] = q.z, v[e + 3] = q.w;
+        } else if constexpr (WIDE == 2) {
+            const float2 q = __ldg(reinterpret_cast<const float2 *>(from));
+            v[e] = q.x, v[e + 1] = q.y;
+        } else {
+            v[e] = __ldg(from);
+        }
+    }
+}
+template <class K, class Line, int WORDS>
+CF_DEVICE void matrix_neighbours(unsigned (&w)[WORDS], const Line &line, int x, bool whole) {
+    constexpr int R = Matrix<K>::R, WIDE = K::WIDE;
+#pragma unroll
+    for (int i = 0; i < WORDS; ++i)
+        w[i] = 0;
+#pragma unroll
+    for (int e = 0; e < R; e += WIDE) {
+        bool in;
+        const unsigned short *const from = line.at(x + e, whole, in);
+        if (!in)
+            continue;
+        if constexpr (WIDE == 4) {
+            const uint2 v = __ldg(reinterpret_cast<const uint2 *>(from));
+            w[0] = v.x, w[1] = v.y;
+        } else if constexpr (WIDE == 2) {
+            w[e / 2] = __ldg(reinterpret_cast<const unsigned *>(from));
+        } else {
+            w[e / 2] |= unsigned(__ldg(from)) << (16 * (e % 2));
+        }
+    }
+}
+
+/* Points e and e + 1 of a lane, of the R rows from row j of class 0 on. */
+template <class K>
+CF_DEVICE void matrix_two_points(MatrixRow<K, true> (&rows)[Matrix<K>::R], int part, int e,
+                                 const float (&first)[Matrix<K>::R], const float (&second)[Matrix<K>::R]) {
+#pragma unroll
+    for (int r = 0; r < Matrix<K>::R; ++r) {
+        rows[r].of[part][e] = first[r];
+        rows[r].of[part][e + 1] = second[r];
+    }
+}
+template <class K, int WORDS>
+CF_DEVICE void matrix_two_points(MatrixRow<K, false> (&rows)[Matrix<K>::R], int part, int e,
+                                 const unsigned (&first)[WORDS], const unsigned (&second)[WORDS]) {
+#pragma unroll
+    for (int r = 0; r < Matrix<K>::R; ++r)
+        rows[r].of[part][e / 2] =
+            r % 2 ? first[r / 2] >> 16 | (second[r / 2] & 0xffff0000u) : (first[r / 2] & 0xffffu) | second[r / 2] << 16;
+}
+
+/* Rows j of all classes, from a lane's first point on. */
+template <class K, class Line>
+CF_DEVICE void matrix_rows_of_line(MatrixRow<K> (&rows)[Matrix<K>::R], const Line &line) {
+    typedef Matrix<K> M;
+    typedef typename Choice<K::Storage::PLAIN, float, unsigned>::type Piece;
+    constexpr int PIECES = K::Storage::PLAIN ? M::R : (M::R + 1) / 2;
+#pragma unroll
+    for (int i = 0; i < M::N2 / 4; i += 2) {
+        Piece piece[2][PIECES] = {};
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int first = 4 * (i + h) * M::N1;
+            if (!matrix_empty<K>(first, 4 * M::N1))
+                matrix_neighbours<K>(piece[h], line, first, matrix_whole<K>(first, 4 * M::N1));
+        }
+        matrix_two_points<K>(rows, i / 8, i % 8, piece[0], piece[1]);
+    }
+}
+
+/* Columns 8 m + g of rows j and j + 1 of all classes, to shared memory, times factor w_N^nk; column N2 / 2 as numbers in FP32, times factor alone. */
+template <class K>
+CF_DEVICE void matrix_put_line(smem<unsigned> to, const float (&sum)[Matrix<K>::R][4], float factor, int q, int m) {
+    typedef Matrix<K> M;
+    const MatrixTurns<M::N1, M::N2> &turns = matrix_turns<M::N1, M::N2>;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4;
+    const bool first = m == 0 && g == 0;
+    if (first)
+#pragma unroll
+        for (int r = 0; r < M::R; ++r)
+            smem_cast<uint2>(to + (r * M::COLUMNS + M::N2 / 2) * M::LINE)[0] =
+                make_uint2(__float_as_uint(factor * sum[r][2]), __float_as_uint(factor * sum[r][3]));
+    MatrixRoots row = matrix_fetch(&turns.row[q][m][lane]);
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+        row.of[i] = {factor * row.of[i].x, factor * row.of[i].y};
+#pragma unroll
+    for (int r = 0; r < M::R; r += 2) {
+        MatrixRoots next = {};
+        if (M::R > 1)
+            next = matrix_fetch(&turns.next[m][g][r / 2]);
+#pragma unroll
+        for (int c = r; c < r + 2 && c < M::R; ++c) {
+            unsigned word[2];
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const cplx v = {sum[c][i], first ? 0.0f : sum[c][2 + i]};
+                const cplx y = v * (c == 0 ? row.of[i] : row.of[i] * next.of[c % 2]);
+                word[i] = K::Bins::pack(y.x, y.y);
+            }
+            smem_cast<uint2>(to + (c * M::COLUMNS + 8 * m + g) * M::LINE)[0] = make_uint2(word[0], word[1]);
+        }
+    }
+}
+
+template <class K>
+CF_DEVICE void matrix_line_through(const MatrixNumbers<K> (&rows)[Matrix<K>::R], const MatrixWords *table, float factor,
+                                   int q, smem<unsigned> to) {
+    typedef Matrix<K> M;
+#pragma unroll
+    for (int m = 0; m < M::N2 / 16; ++m) {
+        float sum[M::R][4] = {};
+#pragma unroll
+        for (int step = 0; step < M::STEPS; ++step) {
+            if (matrix_empty<K>(16 * step * M::N1, 16 * M::N1))
+                continue;
+            const MatrixWords a = matrix_fetch(table, m * M::STEPS + step);
+#pragma unroll
+            for (int r = 0; r < M::R; ++r)
+                multiply_bins<typename K::Bins>(sum[r], a.of, rows[r].of[step / 2][step % 2 * 2],
+                                                rows[r].of[step / 2][step % 2 * 2 + 1]);
+        }
+        matrix_put_line<K>(to, sum, factor, q, m);
+    }
+}
+
+/* A task is half the j of a line, 8 q + g of the right operand. */
+template <class K>
+CF_DEVICE void matrix_line_rows(smem<unsigned> y, smem<float> parts, const Places<K> &places, const TileCall &call) {
+    typedef Matrix<K> M;
+    typedef typename K::Storage::bits bits;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const MatrixWords *const table = &matrix_rows<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
+#pragma unroll 1
+    for (int task = matrix_warp<K>(); task < 16; task += M::WARPS) {
+        const int p = task / 2, q = task % 2;
+        MatrixRow<K> raw[M::R];
+        matrix_rows_of_line<K>(raw, MatrixLine<K, const bits>(static_cast<const bits *>(call.in), places, p,
+                                                              M::N1 * t + M::R * (8 * q + g)));
+        float whole;
+        if constexpr (K::FINDS) {
+            const float most = largest_of_warp(matrix_largest<K>(raw));
+            whole = matrix_power(Factor<K>::exponent(most));
+            if (lane == 0)
+                parts[task] = most;
+        }
+        if constexpr (!K::FINDS)
+            whole = places.factor(min(p, places.live - 1));
+        MatrixNumbers<K> rows[M::R];
+#pragma unroll
+        for (int r = 0; r < M::R; ++r)
+            rows[r] = matrix_numbers<K>(raw[r], matrix_up<K>() * whole);
+        matrix_line_through<K>(rows, table, (K::Storage::PLAIN ? 1 / matrix_up<K>() : whole) / M::GAIN, q,
+                               y + (p * 16 + 8 * q + 2 * t));
+    }
+}
+
+/* Every so many columns. BOTH: matrix_stores_both(). */
+template <class K, bool BOTH>
+CF_DEVICE void matrix_line_columns_of(smem<unsigned> from, const MatrixSquare &re, const MatrixSquare &im,
+                                      unsigned *out, long long second, int live, long long unit, unsigned share) {
+    typedef Matrix<K> M;
+    const int g = int(threadIdx.x) % 32 / 4, t = int(threadIdx.x) % 4;
+    const long long down = bin_of<K>(0, 0, 8 * M::N2, unit);
+    cplx turn[2][M::R]; /* of m = g and g + 8 */
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+#pragma unroll
+        for (int r = 1; r < M::R; ++r)
+            turn[h][r] = cf_roots<M::N1>.w[r * (g + 8 * h)];
+#pragma unroll 1
+    for (int column = matrix_warp<K>(); column < M::COLUMNS; column += M::WARPS) {
+        float x[M::R][4] = {}, y[M::R][4] = {};
+#pragma unroll
+        for (int r = 0; r < M::R; ++r) {
+            const uint4 w = smem_cast<uint4>(from)[(r * M::COLUMNS + column) * (M::LINE / 4)];
+            unsigned b[4] = {w.x, w.y, w.z, w.w};
+            if (column == M::N2 / 2)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const cplx root = cf_roots<2 * M::N1>.w[M::R * (4 * t + i) + r];
+                    const float number = __uint_as_float(b[i]);
+                    b[i] = K::Bins::pack(number * root.x, number * root.y);
+                }
+            if constexpr (K::FINDS)
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    b[i] = product_of_halves(b[i], share);
+            matrix_column<K>(x[r], re, b);
+            matrix_column<K>(y[r], im, b);
+        }
+        const int bin = column + M::N2 * g;
+        unsigned *const to = out + bin_of<K>(0, 0, bin, unit), *const image =
+                                                                   out + bin_of<K>(0, 0, M::N1 * M::N2 - bin, unit);
+        const bool own = column == 0 || column == M::N2 / 2, last = column == 0 && g == 0; /* it has bin N / 2 */
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            cplx v[2][M::R];
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+#pragma unroll
+                for (int r = 0; r < M::R; ++r) {
+                    v[e][r] = {x[r][2 * h + e], y[r][2 * h + e]};
+                    if (r > 0)
+                        v[e][r] = v[e][r] * turn[h][r];
+                }
+                dft<M::R>(v[e]);
+            }
+#pragma unroll
+            for (int c = 0; c < M::R; ++c) {
+                const int eighth = 2 * c + h;
+                const bool mirrored = 8 * eighth >= M::N1 / 2;
+                if (mirrored && own && !(8 * eighth == M::N1 / 2 && last))
+                    continue;
+                const float sign = mirrored ? -1.0f : 1.0f;
+                unsigned *const at = mirrored ? image - eighth * down : to + eighth * down;
+                matrix_store_two<BOTH>(at, second, live, K::Bins::pack(v[0][c].x, sign * v[0][c].y),
+                                       K::Bins::pack(v[1][c].x, sign * v[1][c].y));
+            }
+        }
+    }
+}
+
+template <class K>
+CF_DEVICE void matrix_line_columns(smem<unsigned> y, smem<float> parts, const Places<K> &places, const TileCall &call) {
+    typedef Matrix<K> M;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    unsigned share = 0; /* of the words of plane g: j from 4 t on, which are in one half */
+    if constexpr (K::FINDS)
+        share = matrix_share<K>(parts[2 * g + t / 2], matrix_octet_exponent<K>(parts, call));
+    const MatrixSquare re = matrix_square(&matrix_columns<M::SCALED, false, false, 0>.of[0][lane]);
+    const MatrixSquare im = matrix_imaginary(re);
+    const long long plane = places.spectrum(2 * t), second = places.spectrum(2 * t + 1) - plane;
+    unsigned *const out = static_cast<unsigned *>(call.out) + plane;
+    const int live = places.live - 2 * t;
+    if (matrix_stores_both<K>(places, call))
+        matrix_line_columns_of<K, true>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
+    else
+        matrix_line_columns_of<K, false>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
+}
+
+template <class K> CF_DEVICE void matrix_line_forward(const TileCall &call) {
+    typedef Matrix<K> M;
+    smem<char> shared = cf_dynamic_shared<char>();
+    smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + matrix_octet<K>() * M::FORWARD;
+    smem<float> parts = smem_cast<float>(y + (M::FORWARD - M::PARTS));
+    const Places<K> all = find_planes<K, false>(shared, call), places = matrix_places<K>(all, matrix_octet<K>());
+    if constexpr (K::Bins::SCALED && !K::FINDS) {
+        find_factors<K>(shared, call, all.live);
+        __syncthreads();
+    }
+    if (M::OCTETS == 1 || places.live > 0)
+        matrix_line_rows<K>(y, parts, places, call);
+    __syncthreads();
+    if (M::OCTETS == 1 || places.live > 0)
+        matrix_line_columns<K>(y, parts, places, call);
+}
