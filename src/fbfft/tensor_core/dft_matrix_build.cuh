@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms by one dense DFT matrix: makes the matrix in shared memory.
+ *
+ * A block handles SLAB tiles of eight bins. Their part of the matrix is [tile][step][lane] in units of 16 bytes,
+ * which are the four registers of a left operand. All warps of the block read it. */
+#pragma once
+
+#include "fbfft/tensor_core/dft_matrix_config.cuh"
+
+/* A bin, or the first one of a pair. */
+struct DenseBin {
+    int k0, k1, k2;
+};
+template <class K> CF_DEVICE DenseBin dense_bin(int line) {
+    typedef Dense<K> D;
+    const int row = line / D::ACROSS;
+    return {D::G::N0 == 1 ? 0 : row / D::DOWN, D::G::N0 == 1 ? row : row % D::DOWN, line % D::ACROSS};
+}
+
+/* Places in the table of roots are counted in bytes. */
+template <class K> CF_DEVICE unsigned dense_root(smem<unsigned> roots, unsigned turn) {
+    constexpr unsigned BYTES = 4 * Dense<K>::TURN;
+    return smem_cast<unsigned>(smem_cast<char>(roots) + int(turn % BYTES))[0];
+}
+
+/* The slab's operands, [tile][step][lane]; they are there after a barrier. */
+template <class K> CF_DEVICE void dense_prepare(const TileCall &call) {
+    typedef Dense<K> D;
+    typedef typename D::G G;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, slab = dense_slab<K>(call);
+    smem<unsigned> roots = dense_words<K>(0), turns = dense_words<K>(D::ROOTS);
+    for (int n = int(threadIdx.x); n < D::TURN; n += K::T)
+        roots[n] = dense_roots<D::SCALED, D::TURN>.of[n];
+    for (int n = int(threadIdx.x); n < D::SLOTS; n += K::T) {
+        const DenseTap tap = dense_tap<K>(n);
+        turns[n] = 4 * (D::TURN / G::N2) * unsigned(dense_position<K, 2>(tap.e2));
+        if (G::N1 > 1)
+            turns[D::SLOTS + n] = 4 * (D::TURN / G::N1) * unsigned(dense_position<K, 1>(tap.e1));
+        if (G::N0 > 1)
+            turns[2 * D::SLOTS + n] = 4 * (D::TURN / G::N0) * unsigned(dense_position<K, 0>(tap.e0));
+        if (D::ALIKE)
+            turns[3 * D::SLOTS + n] = unsigned(dense_offset<K>(tap));
+    }
+    __syncthreads();
+    smem<uint4> to = dense_matrix<K>() + lane;
+    const int items = dense_tiles<K>(slab) * D::PIECES;
+#pragma unroll 1
+    for (int item = int(threadIdx.x) / 32; item < items; item += D::WARPS) {
+        const DenseBin bin = dense_bin<K>(8 * (slab * D::SLAB + item / D::PIECES) + g);
+#pragma unroll
+        for (int i = 0; i < D::PIECE; ++i) {
+            const int slot = 4 * (item % D::PIECES * D::PIECE + i) + t; /* of four */
+            const uint4 turn2 = smem_cast<uint4>(turns)[slot];
+            unsigned turn[4] = {bin.k2 * turn2.x, bin.k2 * turn2.y, bin.k2 * turn2.z, bin.k2 * turn2.w};
+            if constexpr (G::N1 > 1) {
+                const uint4 turn1 = smem_cast<uint4>(turns + D::SLOTS)[slot];
+                turn[0] += bin.k1 * turn1.x, turn[1] += bin.k1 * turn1.y;
+                turn[2] += bin.k1 * turn1.z, turn[3] += bin.k1 * turn1.w;
+            }
+            if constexpr (G::N0 > 1) {
+                const uint4 turn0 = smem_cast<uint4>(turns + 2 * D::SLOTS)[slot];
+                turn[0] += bin.k0 * turn0.x, turn[1] += bin.k0 * turn0.y;
+                turn[2] += bin.k0 * turn0.z, turn[3] += bin.k0 * turn0.w;
+            }
+            unsigned root[4];
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                root[k] = dense_root<K>(roots, turn[k]);
+            uint4 a;
+            a.x = dense_low(root[0], root[1]);
+            a.y = dense_high(root[0], root[1]);
+            a.z = dense_low(root[2], root[3]);
+            a.w = dense_high(root[2], root[3]);
+            to[32 * (D::PIECE * item + i)] = a;
+        }
+    }
+}
