@@ -29,7 +29,9 @@ conv_fft_embed(cf_matrix_kernel_text fbfft/common/kernel_text.h matrix_text ${mm
                fbfft/tensor_core/plane fbfft/tensor_core/plane_load fbfft/tensor_core/scales fbfft/tensor_core/plane_forward
                fbfft/tensor_core/plane_inverse fbfft/tensor_core/line_twiddles fbfft/tensor_core/line_addressing
                fbfft/tensor_core/line_forward fbfft/tensor_core/line_inverse fbfft/tensor_core/dft_matrix_config
-               fbfft/tensor_core/dft_matrix_build fbfft/tensor_core/dft_matrix_taps fbfft/tensor_core/dft_matrix fbfft/tensor_core/short_line)
+               fbfft/tensor_core/dft_matrix_build fbfft/tensor_core/dft_matrix_taps fbfft/tensor_core/dft_matrix
+               fbfft/tensor_core/short_line_io fbfft/tensor_core/short_line_forward fbfft/tensor_core/short_line_inverse
+               fbfft/tensor_core/kernel)
 conv_fft_embed(cf_fused_kernel_text conv/fused/kernel_text.h fused_text conv/fused/plane_access
                conv/fused/plane_load conv/fused/plane_store conv/fused/pruned_dft conv/fused/pruned_fft
                conv/fused/nhwc_vectors conv/fused/nhwc_io conv/fused/nhwc_transpose conv/fused/fused_call

@@ -111,7 +111,7 @@ static const struct {
     {.rank = 2, .basis = {32, 32}, .channels = 16, .order = MAJOR, .dtype = CONV_FFT_BF16, .halves = true},
     {.rank = 2, .basis = {64, 64}, .channels = 64, .order = MAJOR, .halves = true, .spills = 64},
     {.rank = 2, .basis = {32, 32}, .extent = {30, 30}, .channels = 128, .order = MAJOR, .halves = true},
-    /* short_line.cuh */
+    /* short_line_forward.cuh, short_line_inverse.cuh */
     {.rank = 1,
      .basis = {128},
      .extent = {112},

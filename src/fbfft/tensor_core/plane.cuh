@@ -15,7 +15,7 @@
  * Where planes touch (channels last), a product along rows has one row of all eight planes instead of eight rows of one. So that whole sectors are
  * read and written, a block may have two such octets, each in half of its warps; of lines of 256 points four.
  *
- * Lines are planes with a factor between rows and columns: line_twiddles.cuh. Those of at most 128 points are rows alone: short_line.cuh.
+ * Lines are planes with a factor between rows and columns: line_twiddles.cuh. Those of at most 128 points are rows alone: short_line_io.cuh.
  *
  * Between rows and columns numbers are rounded to 16 bits once, as spectra are; FP32 planes are so before their rows, too. Matrices are rounded, too: to multiples of a gain whose
  * products with sines and cosines happen to be nearer to such numbers than they are themselves.

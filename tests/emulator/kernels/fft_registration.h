@@ -5,7 +5,7 @@
 
 #ifndef CF_REAL /* the kernels of plain planes are in float, and those of 16-bit spectra */
 #include "fbfft/tensor_core/dft_matrix.cuh"
-#include "fbfft/tensor_core/short_line.cuh"
+#include "fbfft/tensor_core/kernel.cuh"
 #include "fbfft/warp/real1d.cuh"
 #include "fbfft/warp/real1d_warp.cuh"
 #include "fbfft/warp/real2d.cuh"

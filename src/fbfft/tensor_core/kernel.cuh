@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entry points of the tensor-core FFT: which of its three methods a configuration takes.
+ *
+ * Short 1-D signals take one product with the whole matrix (short_line_io.cuh), longer ones rows, twiddles and
+ * columns (line_twiddles.cuh), and planes take rows and columns (plane.cuh). */
+#pragma once
+
+#include "fbfft/tensor_core/short_line_forward.cuh"
+#include "fbfft/tensor_core/short_line_inverse.cuh"
+
+template <class K> CF_DEVICE void matrix_forward(const TileCall &call) {
+    if constexpr (Matrix<K>::SHORT)
+        matrix_short_forward<K>(call);
+    else if constexpr (Matrix<K>::LINES)
+        matrix_line_forward<K>(call);
+    else
+        matrix_plane_forward<K>(call);
+}
+template <class K> CF_DEVICE void matrix_inverse(const TileCall &call) {
+    if constexpr (Matrix<K>::SHORT)
+        matrix_short_inverse<K>(call);
+    else if constexpr (Matrix<K>::LINES)
+        matrix_line_inverse<K>(call);
+    else
+        matrix_plane_inverse<K>(call);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frequency-major spectra of 16 bits to real 1-D signals of 16 to 128 points. The method is in short_line_io.cuh.
+ *
+ * Spectra are [bin][signal] words (re, im). Signals are [signal][point], or [point][signal] in channels-last layout. */
+#pragma once
+
+#include "fbfft/tensor_core/line_inverse.cuh"
+#include "fbfft/tensor_core/short_line_io.cuh"
+
+/* Bins of line g of each octet, as they stand in memory, but bins 0 and N / 2 are one word. DENSE: there are all of
+ * them, and they follow one another. */
+template <class K, bool DENSE>
+CF_DEVICE void matrix_short_words(unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 / 8], const unsigned *in,
+                                  const Places<K> &places, long long unit) {
+    typedef Matrix<K> M;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const unsigned *line[M::EACH];
+#pragma unroll
+    for (int i = 0; i < M::EACH; ++i)
+        line[i] = i == 0 || !DENSE ? in + places.spectrum(8 * i + g) : line[0] + 8 * i;
+#pragma unroll
+    for (int k = 0; k < M::N2 / 8; ++k)
+#pragma unroll
+        for (int i = 0; i < M::EACH; ++i)
+            w[i][k] = __ldcs(line[i] + bin_of<K>(0, 0, 4 * k + t, unit));
+    if (t == 0)
+#pragma unroll
+        for (int i = 0; i < M::EACH; ++i)
+            w[i][0] = (w[i][0] & 0xffffu) | __ldcs(line[i] + bin_of<K>(0, 0, M::N2 / 2, unit)) << 16;
+}
+
+/* A lane's points of a line to where they go THROUGH. */
+template <class K>
+CF_DEVICE void matrix_short_put(const float (&v)[Matrix<K>::OWN], smem<unsigned> line, int part, int t) {
+    typedef Matrix<K> M;
+    if constexpr (K::Storage::PLAIN) {
+#pragma unroll
+        for (int i = 0; i < M::OWN; i += 4)
+            smem_cast<float4>(line + matrix_point<M::WAY>(part, t, i))[0] =
+                make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);
+    } else {
+        smem<unsigned> to = line + matrix_point<M::WAY>(part, t, 0) / 2;
+#pragma unroll
+        for (int i = 0; i < M::OWN; i += 4)
+            smem_cast<uint2>(to + i / 2)[0] =
+                make_uint2(K::Bins::pack(v[i], v[i + 1]), K::Bins::pack(v[i + 2], v[i + 3]));
+    }
+}
+
+/* ADDS: to what is there. */
+template <class K, bool ADDS>
+CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 / 8], smem<unsigned> own,
+                                   const Places<K> &places, const TileCall &call) {
+    typedef Matrix<K> M;
+    typedef typename K::Storage::bits bits;
+    constexpr bool THROUGH = M::THROUGH && !ADDS;
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const MatrixWords *table = &matrix_points<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
+    constexpr int TASK = M::OWN / 2 * ((M::STEPS + 1) / 2); /* of the table */
+    constexpr int PIECE = M::WAY == MATRIX_SHORTS ? 8 : 4;  /* neighbours of a lane */
+    float factor[M::EACH], bias[M::EACH];
+    MatrixLine<K, bits> line[M::EACH];
+#pragma unroll
+    for (int i = 0; i < M::EACH; ++i) {
+        const int p = 8 * i + g;
+        factor[i] = float(call.scale) * (2 / M::GAIN) * places.factor(p);
+        bias[i] = 0;
+        if (call.bias)
+            bias[i] = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
+                                       places.channel(p));
+        line[i] = MatrixLine<K, bits>(static_cast<bits *>(call.out), places, p, matrix_point<M::WAY>(0, t, 0));
+        if (p >= places.live)
+            line[i].inside = false, line[i].count = 0;
+    }
+#pragma unroll 1
+    for (int part = 0; part < M::N2 / M::SPAN; ++part, table += 32 * TASK) {
+        if (matrix_empty<K>(part * M::SPAN, M::SPAN))
+            continue;
+        float sum[M::EACH / 2][M::OWN / 2][4] = {};
+#pragma unroll
+        for (int n = 0; n < M::OWN / 2; ++n)
+#pragma unroll
+            for (int step = 0; step < M::STEPS; step += 2) {
+                const MatrixWords b = matrix_fetch(table, n * ((M::STEPS + 1) / 2) + step / 2);
+#pragma unroll
+                for (int i = 0; i < M::EACH / 2; ++i)
+#pragma unroll
+                    for (int k = step; k < step + 2 && k < M::STEPS; ++k) {
+                        const unsigned a[4] = {w[2 * i][2 * k], w[2 * i + 1][2 * k], w[2 * i][2 * k + 1],
+                                               w[2 * i + 1][2 * k + 1]};
+                        multiply_bins<typename K::Bins>(sum[i][n], a, b.of[k % 2 * 2], b.of[k % 2 * 2 + 1]);
+                    }
+            }
+#pragma unroll
+        for (int i = 0; i < M::EACH; ++i) {
+            float v[M::OWN];
+#pragma unroll
+            for (int e = 0; e < M::OWN; ++e)
+                v[e] = factor[i] * sum[i / 2][e / 2][i % 2 * 2 + e % 2];
+            if constexpr (THROUGH) {
+#pragma unroll
+                for (int e = 0; e < M::OWN; ++e)
+                    v[e] += bias[i];
+                matrix_short_put<K>(v, own + (8 * i + g) * M::ROW, part, t);
+            } else {
+#pragma unroll
+                for (int e = 0; e < M::OWN; e += PIECE) {
+                    const int begin = M::SPAN * part + 4 * e;
+                    if (!matrix_empty<K>(begin, 4 * PIECE))
+                        matrix_put_numbers<K, ADDS, PIECE>(v + e, line[i], begin, matrix_whole<K>(begin, 4 * PIECE),
+                                                           bias[i]);
+                }
+            }
+        }
+    }
+    if constexpr (THROUGH) {
+        __syncwarp();
+        matrix_short_leave<K>(own, places, static_cast<bits *>(call.out));
+    }
+}
+
+/* Of lines that touch. Numbers of 16 bits go four at a time where two octets are neighbours, so that they are whole sectors: lanes 2 i and 2 i + 1 of a
+ * quad store those of both, the one of the first octet and the other of the second. */
+template <class K, bool ADDS>
+CF_DEVICE void matrix_short_abreast(const unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 / 8], const Places<K> &places,
+                                    const TileCall &call) {
+    typedef Matrix<K> M;
+    typedef typename K::Storage::bits bits;
+    constexpr bool FOUR = K::WIDE == 4 && !K::Storage::PLAIN && !ADDS;
+    constexpr int LINES = FOUR ? M::EACH / 2 : M::EACH; /* that a lane stores */
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const MatrixWords *table = &matrix_spots<M::SCALED, M::N2>.of[0][0][lane];
+    float factor[M::EACH], bias[M::EACH][2];
+    MatrixLine<K, bits> line[LINES];
+#pragma unroll
+    for (int i = 0; i < M::EACH; ++i) {
+        factor[i] = float(call.scale) * (2 / M::GAIN) * places.factor(8 * i);
+#pragma unroll
+        for (int e = 0; e < 2; ++e)
+            bias[i][e] = call.bias
+                             ? K::Storage::load(static_cast<const bits *>(call.bias) +
+                                                (long long)blockIdx.y * K::CHANNELS + places.channel(8 * i + 2 * t + e))
+                             : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < LINES; ++i) {
+        const int octet = FOUR ? 2 * i + t % 2 : i;
+        line[i] = MatrixLine<K, bits>(static_cast<bits *>(call.out) + (FOUR ? t / 2 * 4 : 2 * t), places, 8 * octet, g);
+        if (8 * octet >= places.live)
+            line[i].inside = false, line[i].count = 0;
+    }
+#pragma unroll 1
+    for (int n = 0; n < M::N2 / 16; ++n, table += 32 * M::STEPS) {
+        if (matrix_empty<K>(16 * n, 16))
+            continue;
+        float sum[M::EACH][4] = {};
+#pragma unroll
+        for (int step = 0; step < M::STEPS; ++step) {
+            const MatrixWords a = matrix_fetch(table, step);
+#pragma unroll
+            for (int i = 0; i < M::EACH; ++i)
+                multiply_bins<typename K::Bins>(sum[i], a.of, w[i][2 * step], w[i][2 * step + 1]);
+        }
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int x = 16 * n + 8 * h;
+            const bool whole = matrix_whole<K>(x, 8);
+#pragma unroll
+            for (int i = 0; i < LINES; ++i) {
+                bool in;
+                bits *const to = line[i].at(x, whole, in);
+                if constexpr (FOUR) {
+                    unsigned word[2]; /* of both octets */
+#pragma unroll
+                    for (int o = 0; o < 2; ++o) {
+                        const float *const v = sum[2 * i + o] + 2 * h;
+                        word[o] = K::Bins::pack(factor[2 * i + o] * v[0] + bias[2 * i + o][0],
+                                                factor[2 * i + o] * v[1] + bias[2 * i + o][1]);
+                    }
+                    const unsigned got = __shfl_xor_sync(0xffffffffu, t % 2 ? word[0] : word[1], 1);
+                    if (in)
+                        *reinterpret_cast<uint2 *>(to) = t % 2 ? make_uint2(got, word[1]) : make_uint2(word[0], got);
+                } else if (in) {
+                    matrix_put_planes<K, 2>(to, sum[i] + 2 * h, factor[i], bias[i], ADDS);
+                }
+            }
+        }
+    }
+}
+
+template <class K> CF_DEVICE void matrix_short_inverse(const TileCall &call) {
+    typedef Matrix<K> M;
+    const int warp = int(threadIdx.x) / 32;
+    smem<char> shared = cf_dynamic_shared<char>();
+    const int plane = (int(blockIdx.x) - call.first_block) * K::P + 8 * M::EACH * warp;
+    const Places<K> places = matrix_short_places<K, true>(shared + 8 * M::EACH * 32 * warp, plane, call);
+    if (places.live <= 0)
+        return;
+    unsigned w[M::EACH][M::N2 / 8];
+    if (call.row_step == 1 && places.live >= 8 * M::EACH)
+        matrix_short_words<K, true>(w, static_cast<const unsigned *>(call.in), places, call.bin_unit);
+    else
+        matrix_short_words<K, false>(w, static_cast<const unsigned *>(call.in), places, call.bin_unit);
+    if constexpr (M::ABREAST) {
+        if (call.accumulate)
+            matrix_short_abreast<K, true>(w, places, call);
+        else
+            matrix_short_abreast<K, false>(w, places, call);
+    } else {
+        smem<unsigned> own = smem_cast<unsigned>(shared + M::G::TABLE) + 8 * M::EACH * M::ROW * warp;
+        if (call.accumulate)
+            matrix_short_points<K, true>(w, own, places, call);
+        else
+            matrix_short_points<K, false>(w, own, places, call);
+    }
+}
