@@ -46,4 +46,3 @@ conv_fft_embed(cf_product_kernel_text conv/gpu/gemm/kernel_text.h product_text $
                conv/gpu/gemm/cgemm_fp16)
 conv_fft_embed(cf_stage_kernel_text conv/gpu/stage_text.h stage_text conv/gpu/tensor conv/gpu/absmax conv/gpu/bias
                conv/gpu/padding_fold conv/gpu/small_gemm conv/cudnn/fallback conv/cufft/pad_crop)
-conv_fft_embed(cf_scan_kernel_text conv/gpu/scan_text.h scan_text conv/gpu/scan)

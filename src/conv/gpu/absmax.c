@@ -43,7 +43,7 @@ conv_fft_status cf_gpu_largest(cf_gpu_layers *layers, const cf_transform_desc *d
     const int64_t first = block->row / s->scale_rows,
                   samples = (block->row + block->rows - 1) / s->scale_rows - first + 1,
                   rows = s->scale_rows / s->rows_per_sample; /* of the tensor */
-    struct {                                                 /* StageLargest of absmax.cuh, ScanCall of scan.cuh */
+    struct {                                                 /* StageLargest and ScanCall of absmax.cuh */
         const void *data;
         float *largest;
         int64_t samples, sample_stride, group_stride, extent[5], stride[5], elements;

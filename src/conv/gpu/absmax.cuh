@@ -68,3 +68,63 @@ CF_DEVICE void stage_largest(const StageLargest &s) {
         most = max(most, warps[i]);
     s.largest[blockIdx.x] = cf_half_to_float((unsigned short)(max(most, 0x400u) - 0x400u));
 }
+
+struct ScanCall {
+    const float *data;
+    float *largest; /* [group][sample][part] */
+    long long samples, sample_stride, group_stride, extent[5], stride[5], elements;
+    int parts, dense;
+};
+
+CF_DEVICE unsigned larger_of(unsigned most, float v) {
+    const unsigned magnitude = __float_as_uint(v) & 0x7fffffffu;
+    return magnitude < 0x7f800000u ? max(most, magnitude) : most;
+}
+CF_DEVICE unsigned scan_dense(const float *data, long long first, long long end) {
+    const long long T = (long long)blockDim.x, t = (long long)threadIdx.x;
+    const long long ahead = (long long)((0 - reinterpret_cast<unsigned long long>(data + first) / 4) & 3);
+    const long long from = first + ahead < end ? first + ahead : end, quads = (end - from) / 4;
+    const float4 *const wide = reinterpret_cast<const float4 *>(data + from);
+    unsigned most = 0;
+#pragma unroll 8
+    for (long long i = t; i < quads; i += T) {
+        const float4 q = __ldg(wide + i);
+        most = larger_of(larger_of(larger_of(larger_of(most, q.x), q.y), q.z), q.w);
+    }
+    for (long long i = first + t; i < from; i += T)
+        most = larger_of(most, data[i]);
+    for (long long i = from + 4 * quads + t; i < end; i += T)
+        most = larger_of(most, data[i]);
+    return most;
+}
+CF_DEVICE unsigned scan_any(const ScanCall &s, const float *data, long long first, long long end) {
+    unsigned most = 0;
+    for (long long i = first + threadIdx.x; i < end; i += blockDim.x) {
+        long long n = i, at = 0;
+        for (int a = 4; a >= 0; --a) {
+            at += n % s.extent[a] * s.stride[a];
+            n /= s.extent[a];
+        }
+        most = larger_of(most, data[at]);
+    }
+    return most;
+}
+CF_DEVICE void scan_largest(const ScanCall &s) {
+    constexpr unsigned LEAST = 127 - 100; /* exponent */
+    const int part = int(blockIdx.x % s.parts), lane = int(threadIdx.x) % 32;
+    const long long sample = blockIdx.x / s.parts % s.samples, group = blockIdx.x / s.parts / s.samples;
+    const float *const data = s.data + (sample * s.sample_stride + group * s.group_stride);
+    const long long first = s.elements * part / s.parts, end = s.elements * (part + 1) / s.parts;
+    unsigned most = s.dense ? scan_dense(data, first, end) : scan_any(s, data, first, end);
+    smem<unsigned> warps = cf_dynamic_shared<unsigned>();
+    for (int other = 16; other > 0; other /= 2)
+        most = max(most, __shfl_xor_sync(0xffffffffu, most, other));
+    if (lane == 0)
+        warps[int(threadIdx.x) / 32] = most;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    for (int i = 1; i < int(blockDim.x) / 32; ++i)
+        most = max(most, warps[i]);
+    s.largest[blockIdx.x] = __uint_as_float(max(most, LEAST << 23));
+}

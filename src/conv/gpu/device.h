@@ -25,8 +25,8 @@ enum {
     CF_KERNEL_ZERO,
     CF_KERNEL_BIAS,
     CF_KERNEL_FOLD,
-    CF_KERNEL_LARGEST,
-    CF_KERNEL_SCAN,    /* the same of FP32 tensors: scan.cuh */
+    CF_KERNEL_LARGEST, /* of FP16 tensors: absmax.cuh */
+    CF_KERNEL_SCAN,    /* the same of FP32 tensors */
     CF_KERNEL_PRODUCT, /* + kind, + 3 for FP64 */
     CF_KERNEL_COUNT = CF_KERNEL_PRODUCT + 6
 };

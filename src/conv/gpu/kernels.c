@@ -2,7 +2,6 @@
 /* The kernels of the small operations: their texts, how they are built and launched. */
 #include "conv/gpu/device.h"
 
-#include "conv/gpu/scan_text.h"
 #include "conv/gpu/stage_text.h"
 #include "core/arith.h"
 #include "cuda/jit/nvrtc.h"
@@ -28,15 +27,11 @@ static const char *const tails[CF_KERNEL_COUNT] = {
         "extern \"C\" __global__ void cf_stage(const StageProduct s) {" CF_KERNEL_WAITS "stage_product_weights(s); }",
 };
 
-static conv_fft_status join_text(const char *headers, const char *tail, cf_source *source) {
+conv_fft_status cf_gpu_stage_text(const char *tail, cf_source *source) {
     char *text;
-    CF_FORWARD(cf_fbfft_join_text(headers, tail, &text));
+    CF_FORWARD(cf_fbfft_join_text(cf_stage_kernel_text, tail, &text));
     source->text = text;
     return CONV_FFT_SUCCESS;
-}
-
-conv_fft_status cf_gpu_stage_text(const char *tail, cf_source *source) {
-    return join_text(cf_stage_kernel_text, tail, source);
 }
 
 conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
@@ -51,8 +46,7 @@ conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
                                           : i == CF_KERNEL_LARGEST || i == CF_KERNEL_SCAN
                                               ? CF_GPU_ABSMAX_MAX_THREADS / 32 * sizeof(unsigned)
                                               : 0};
-        status = join_text(i == CF_KERNEL_SCAN ? cf_scan_kernel_text : cf_stage_kernel_text, tails[doubles ? i - 3 : i],
-                           &sources[i]);
+        status = cf_gpu_stage_text(tails[doubles ? i - 3 : i], &sources[i]);
     }
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(layers->gpu, sources, CF_KERNEL_COUNT, layers->kernel);

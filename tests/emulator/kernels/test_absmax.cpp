@@ -2,7 +2,6 @@
 /* The largest magnitudes of FP16 and FP32 samples, run by the emulator: dense ones at any address, strided ones, and what is no number. */
 #include "check.h"
 #include "conv/gpu/absmax.cuh"
-#include "conv/gpu/scan.cuh"
 
 #include <cmath>
 #include <vector>
