@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Largest magnitudes of FP16 tensors. Those of FP32 tensors: scan.cuh. */
+/* The largest absolute values of FP16 and FP32 tensors, from which the scales of 16-bit spectra follow.
+ *
+ * A sample has `elements` elements, in five axes with strides. It is divided into `parts` parts, one block each.
+ * Results are FP32: largest[group][sample][part]. Infinities and NaN do not count. */
 #pragma once
 
 #include "conv/gpu/tensor.cuh"
 
-/* The largest magnitudes of FP16 numbers, of each part of each sample; what is no number does not count. A sample's elements are
- * neighbours (DENSE), or have five extents. */
+/* The arguments for FP16 tensors. dense: the elements of a sample are contiguous, in any order of axes. */
 struct StageLargest {
     const unsigned short *data;
     float *largest; /* [group][sample][part] */
     long long samples, sample_stride, group_stride, extent[5], stride[5], elements;
     int parts, dense;
 };
-/* Two numbers become what grows with their magnitudes, from 0x400 on; what is no number stays below. */
+/* Updates the maxima of the two halves of a word. A magnitude plus 0x400 is at least 0x400 as a 15-bit integer, and
+ * wraps around below that for infinities and NaN. */
 CF_DEVICE void larger_of(unsigned &low, unsigned &high, unsigned word) {
     const unsigned ordered = (word & 0x7fff7fffu) + 0x04000400u;
     low = max(low, ordered & 0x7fffu);
@@ -110,7 +113,7 @@ CF_DEVICE unsigned scan_any(const ScanCall &s, const float *data, long long firs
     return most;
 }
 CF_DEVICE void scan_largest(const ScanCall &s) {
-    constexpr unsigned LEAST = 127 - 100; /* exponent */
+    constexpr unsigned LEAST = 127 - 100; /* smallest exponent of a result */
     const int part = int(blockIdx.x % s.parts), lane = int(threadIdx.x) % 32;
     const long long sample = blockIdx.x / s.parts % s.samples, group = blockIdx.x / s.parts / s.samples;
     const float *const data = s.data + (sample * s.sample_stride + group * s.group_stride);

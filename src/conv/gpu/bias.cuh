@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of the bias. */
+/* The gradient of the bias: gbias[c] = sum over samples and positions of gy.
+ *
+ *     gy      [sample][channel][positions] or channels-last, with any strides; FP16, BF16, FP32 or FP64
+ *     result  [part][channel]
+ *
+ * Each block sums a part of the elements of one tile. There are two kinds of tile:
+ *
+ *     rows    one channel whose rows are contiguous; threads read the 16-byte chunks of its rows, at any alignment
+ *     down    some neighbouring channels; each of `lanes` lanes adds up `size` of them row by row (one, or 16 bytes)
+ *
+ * A channel has fewer than 2^31 chunks. Blocks of one part follow one another. With several parts, another launch
+ * sums the results of the parts. 16-bit numbers are first added in FP32, a few at a time; everything else is added in
+ * FP64. The order of additions depends only on the extents and the launch. */
 #pragma once
 
 #include "conv/gpu/tensor.cuh"
 
-/*
- * gbias[c] = sum over samples and positions of gy. Every block sums a part of the elements of a tile, a tile being
- *
- *     a channel whose elements are rows without gaps: threads take the chunks of 16 bytes of its rows, wherever those begin; or,
- *     `down`, some channels side by side: each of `lanes` lanes adds up `size` of them, a chunk or a single one, row by row.
- *
- * Blocks of one part follow one another. What parts add up to becomes result[part][channel], for another launch to sum. 16-bit numbers
- * are first added in FP32, a few at a time, all else in FP64; the order depends on nothing but the extents and the launch.
- */
+/* Arguments of a launch. */
 struct StageBias {
     const void *data;
     void *result;
-    long long extent[4], stride[4]; /* of what is summed, the last one a row; or, `down`, all of them rows */
+    long long extent[4], stride[4]; /* of the summed axes; the last one is a row, or all count rows if `down` */
     long long channel_stride, channels;
-    long long
-        chunks; /* of a row, the last one perhaps of nothing (all of a channel are less than 2^31); `down`: side by side, or channels */
-    long long end; /* of the data: elements that may be read, whether they count or not */
+    long long chunks; /* of a row (the last may be empty); `down`: side by side, or single channels */
+    long long end;    /* end of the data: elements before it may be read */
     int type, result_type, accumulate, down, size, lanes, parts;
 };
 constexpr int BIAS_AHEAD = 4, BIAS_GROUPS = 32, BIAS_MOST = 8;
@@ -66,8 +69,8 @@ template <int N, class T> CF_DEVICE T bias_tree(T (&v)[N]) {
     return v[0];
 }
 
-/* What a block sums of rows: those of axis `last`, counted in units from..to - 1, for each of the places before that axis, first..end - 1. Parts
- * share the places or, where there is but one, the units. */
+/* What a block sums: rows of axis `last`, units from..to - 1 of it, at the places first..end - 1 of the axes before
+ * it. Parts share the places, or the units if there is only one place. */
 struct BiasPart {
     long long first, end, from, to;
 };
@@ -87,7 +90,8 @@ CF_DEVICE long long bias_place(const StageBias &b, long long place, int last) {
     return at;
 }
 
-/* A thread's sum of chunks of a channel. Those that begin or end outside of their row count in part. */
+/* A thread's sum of 16-byte chunks of one channel. Of a chunk that reaches beyond its row, only the elements of the
+ * row count. */
 template <int TYPE> CF_DEVICE double bias_rows(const StageBias &b, long long channel, int part) {
     typedef BiasChunk<TYPE> Chunk;
     typedef typename Chunk::element element;
@@ -105,7 +109,7 @@ template <int TYPE> CF_DEVICE double bias_rows(const StageBias &b, long long cha
         int chunk = unit % chunks;
         for (int ahead = int(share.to) - unit; ahead > 0; ahead -= BIAS_AHEAD * threads) {
             typename Chunk::vector q[BIAS_AHEAD];
-            int counts[BIAS_AHEAD]; /* the first that counts, and << 8 the end */
+            int counts[BIAS_AHEAD]; /* first element that counts | end << 8 */
 #pragma unroll
             for (int j = 0; j < BIAS_AHEAD; ++j) {
                 const int before = int(reinterpret_cast<unsigned long long>(row) / sizeof(element)) & (N - 1);
@@ -146,7 +150,7 @@ template <int TYPE> CF_DEVICE double bias_rows(const StageBias &b, long long cha
     return sum;
 }
 
-/* A lane's sums of every lines-th row: of a chunk of channels, or of one channel. */
+/* A lane's sums of every lines-th row, of a chunk of channels or of one channel. */
 template <int TYPE>
 CF_DEVICE void bias_chunk_down(const StageBias &b, int part, long long chunk, int line, int lines,
                                double (&sum)[BIAS_MOST]) {
@@ -203,8 +207,8 @@ CF_DEVICE double bias_channel_down(const StageBias &b, int part, long long chann
     return sum;
 }
 
-/* `lines` sums of each of lanes * size numbers, thread line * lanes + lane having `size` of a line, are added in the order of the lines, those
- * of every BIAS_GROUPS-th line first; thread n gets number n. */
+/* Adds the sums of the block's lines in shared memory. Thread line * lanes + lane has `size` sums. The sums of every
+ * BIAS_GROUPS-th line are added first, in order, then those results. Thread n returns the total of number n. */
 CF_DEVICE double bias_lines(const double (&own)[BIAS_MOST], int size, int lanes, int lines) {
     const int threads = int(blockDim.x), thread = int(threadIdx.x), numbers = lanes * size;
     const int groups = min(BIAS_GROUPS, threads / numbers);
@@ -231,7 +235,7 @@ CF_DEVICE double bias_lines(const double (&own)[BIAS_MOST], int size, int lanes,
     return total;
 }
 
-/* A thread's own sums. */
+/* The sums of one thread. */
 template <int TYPE>
 CF_DEVICE void bias_own(const StageBias &b, int tile, int part, int line, int lines, double (&sum)[BIAS_MOST]) {
     const long long place = (long long)tile * b.lanes + int(threadIdx.x) % b.lanes;

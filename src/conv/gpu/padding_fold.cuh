@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of padding: padded positions are added to the elements that they repeat. */
+/* The gradient of reflect, circular and replicate padding: the gradient of each padded position is added to the
+ * element that it was copied from.
+ *
+ *     scratch    [sample][channel][padded axes], dense, compute type
+ *     gx         the tensor, with any strides */
 #pragma once
 
 #include "conv/gpu/tensor.cuh"
 
-/* The adjoint of padding (cf_fold_desc): each element gathers the padded positions that were filled from it, in increasing order. */
+/* The arguments (cf_fold_desc). Each element gathers the padded positions that were filled from it, in increasing
+ * order. So the result does not depend on timing. */
 struct StageFold {
     StageTensor gx;
     const void *scratch;
     void *data;
     long long pad[3], padded[3];
-    int mode, type, accumulate; /* type: of the scratch */
+    int mode, type, accumulate; /* type: of scratch */
 };
 
-/* The least position > last of an axis that was filled from the element; its padded extent if there is none. */
+/* The next position after `last` on an axis that was filled from `element`; the padded extent if there is none. */
 CF_DEVICE long long next_position(const StageFold &f, int axis, long long element, long long last) {
     const long long size = f.gx.extent[2 + axis], pad = f.pad[axis], padded = f.padded[axis], own = element + pad;
     const long long mirrored = pad + 2 * (size - 1) - element;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products per frequency of few channels. */
+/* Complex matrix products per frequency bin for few channels, where a GEMM library is slow.
+ *
+ * Matrices are row-major: X[bin][row][in], W[bin][out][in], Y[bin][row][out]. */
 #pragma once
 
 #include "conv/gpu/tensor.cuh"
 
-/* The products of core/device_ops.h where matrices are too small for a library: one number of the result per thread, or, for the gradient of
- * the weights, which sums over rows, per warp. */
+/* The arguments. A thread computes one number of the result. Backward weights sums over rows, and a warp computes one
+ * number. */
 struct StageProduct {
     const cplx *x, *w, *y;
     long long bins, rows, in, out;          /* bins of all groups; rows of X and Y */
-    long long x_stride, w_stride, y_stride; /* from a bin to the next */
+    long long x_stride, w_stride, y_stride; /* from one bin to the next */
     int accumulate;
 };
 CF_DEVICE cplx times_conj(cplx a, cplx b) { return a * conj(b); }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the small operations of a layer share: tensors whose extents, strides and type are read at run time. So one kernel of each
- * operation serves every layer. */
+/* Tensors of the small operations, and the operation that zeroes a tensor.
+ *
+ * Extents, strides and the element type are read at run time. So one compiled kernel of each operation serves every
+ * layer. */
 #pragma once
 
 #include "fbfft/common/storage.cuh"
@@ -20,7 +22,7 @@ CF_DEVICE double load_as(const void *p, long long i, int type) {
     const unsigned short bits = static_cast<const unsigned short *>(p)[i];
     return double(type == FP16 ? cf_half_to_float(bits) : cf_bf16_to_float(bits));
 }
-/* 16-bit values are rounded once more, from FP32: double rounding of what is a sum of rounded numbers anyway. */
+/* 16-bit values are rounded twice: to FP32, then to 16 bits. The values are sums of rounded numbers anyway. */
 CF_DEVICE void store_as(void *p, long long i, int type, double value) {
     if (type == FP32)
         static_cast<float *>(p)[i] = float(value);
@@ -31,10 +33,10 @@ CF_DEVICE void store_as(void *p, long long i, int type, double value) {
             type == FP16 ? cf_float_to_half(float(value)) : cf_float_to_bf16(float(value));
 }
 
-/* A tensor's elements, counted in the order of its extents {samples, channels, axes}, last fastest. */
+/* A tensor: elements are counted in the order {sample, channel, three axes}, the last axis fastest. */
 struct StageTensor {
     long long extent[5], stride[5], group_stride,
-        channels; /* channels of a group; stride[1] is that of a channel in its group */
+        channels; /* channels of a group; stride[1] is from channel to channel in a group */
     int type;
 };
 CF_DEVICE long long element_of(const StageTensor &t, long long n, long long index[5]) {
@@ -52,7 +54,7 @@ CF_DEVICE long long count_of(const StageTensor &t) {
     return t.extent[0] * t.extent[1] * t.extent[2] * t.extent[3] * t.extent[4];
 }
 
-/* Every element becomes zero; nothing between them is touched. */
+/* Sets every element to zero. Memory between elements keeps its contents. */
 CF_DEVICE void stage_zero(const StageTensor &t, void *data) {
     const long long count = count_of(t), step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {

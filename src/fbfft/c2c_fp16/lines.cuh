@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Transforms of lines of 2 to 512 complex halves that stand one after the other, without shared memory: short lines by a thread
- * each, longer ones by a warp that has several. No line shares a column of a product with another, so a NaN stays in its own.
- */
+/* FP16 complex transforms of 2 to 512 points of contiguous rows, without shared memory: [row][point] to [row][bin].
+ *
+ *     2 to 8 points      one thread per row
+ *     16 to 128 points   a warp transforms eight rows at a time (16 for 16 points); rows are columns of the product
+ *     256, 512 points    a warp transforms one row at a time, with two products
+ *
+ * No two rows share a column of a product, so a NaN stays in its row. */
 #pragma once
 
 #include "fbfft/common/fp16_dft.cuh"
@@ -21,15 +24,16 @@ template <> struct HalfWide<4> { typedef uint4 type; };
 CF_DEVICE void half_spread(uint2 from, unsigned *to) { to[0] = from.x, to[1] = from.y; }
 CF_DEVICE void half_spread(uint4 from, unsigned *to) { to[0] = from.x, to[1] = from.y, to[2] = from.z, to[3] = from.w; }
 
-/* WORDS words at a place that is a multiple of them, or zeros. */
+/* Reads WORDS words from an address that is a multiple of their size, or zeros. */
 template <int WORDS> CF_DEVICE void half_read(const unsigned *from, bool inside, unsigned *to) {
     typedef typename HalfWide<WORDS>::type wide;
     half_spread(inside ? __ldcs(reinterpret_cast<const wide *>(from)) : wide{}, to);
 }
 
-/* ---------------------------------------------------------------------------------------- 2 to 8 points: a thread a line */
+/* -------------------------------------------------------------------------------------- 2 to 8 points: one thread
+ * per row */
 
-/* C: LOG_N, INVERSE, THREADS, EACH (lines of a thread), gain(). */
+/* C has LOG_N, INVERSE, THREADS, EACH (rows of a thread) and gain(). */
 template <class C> CF_DEVICE void half_short(const unsigned *in, unsigned *out, long long lines) {
     constexpr int N = 1 << C::LOG_N, WIDE = N < 4 ? N : 4;
     const long long first = (long long)blockIdx.x * (C::THREADS * C::EACH) + threadIdx.x;
@@ -66,15 +70,18 @@ template <class C> CF_DEVICE void half_short(const unsigned *in, unsigned *out, 
     }
 }
 
-/* ---------------------------------------------------------------------- 16 to 128 points: eight lines are the columns */
+/* --------------------------------------------------------------- 16 to 128 points: eight rows are the columns of a
+ * product */
 
-/* Point n = R a + b with 16 slots a: a product for each b, then R points in registers. Bin k1 + 16 k2, k1 = 2 g + m. */
+/* Point n = R a + b: 16 slots a, and one product for each b. Then R points are transformed in registers. Bin k1 + 16
+ * k2, where k1 = 2 g + m. */
 template <int R> struct HalfEights {
     static constexpr int N = 16 * R, J = R > 1 ? 1 : 2, STEPS = R > 1 ? R / 2 : 1, LINES = 8 * J;
     static constexpr int IN = R > 1 ? 0x3210 : 0x0132, OUT = 0x0321;
     unsigned in[STEPS][4][2];
 
-    /* R = 1: two eights of lines instead of two b, and slots 4 t + i. */
+    /* With R = 1 the two columns of a lane are two groups of eight rows instead of two values of b, and slots are 4 t
+     * + i. */
     CF_DEVICE void load(const unsigned *from, long long first, long long lines, int g, int t) {
 #pragma unroll
         for (int j = 0; j < J; ++j) {
@@ -104,7 +111,7 @@ template <int R> struct HalfEights {
     }
 };
 
-/* W_N^(b k1) for both k1 of a thread. */
+/* The twiddles W_N^(b k1) for both k1 of a lane. */
 template <class C, int R> struct HalfFactors {
     cplx w[2][R];
     CF_DEVICE explicit HalfFactors(int g) {
@@ -151,7 +158,7 @@ CF_DEVICE void half_eights_run(const HalfEights<R> &data, const M &matrix, const
         }
 }
 
-/* A warp has EACH times ROUNDS groups of lines, EACH of them under way at a time. */
+/* A warp has EACH times ROUNDS groups of rows. It loads EACH groups before it computes. */
 template <class C> CF_DEVICE void half_eights(const unsigned *in, unsigned *out, long long lines) {
     constexpr int R = 1 << (C::LOG_N - 4);
     typedef HalfEights<R> E;
@@ -172,9 +179,11 @@ template <class C> CF_DEVICE void half_eights(const unsigned *in, unsigned *out,
     }
 }
 
-/* --------------------------------------------------------------- 256 and 512 points: two products, one after the other */
+/* ------------------------------------------------------------------- 256 and 512 points: two products, one after the
+ * other */
 
-/* Point n = V (16 a + b) + n2: slots a, columns b. Bin k1 + 16 k2 + 256 k3; a thread has four k1 side by side. */
+/* Point n = V (16 a + b) + n2, with slots a and columns b. Bin k1 + 16 k2 + 256 k3. A lane has four neighbouring k1,
+ * which it stores at once. */
 template <class C> CF_DEVICE void half_long(const unsigned *in, unsigned *out, long long lines) {
     constexpr int V = 1 << (C::LOG_N - 8), N = 256 * V, IN = 0x0132, OUT = 0x1320;
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The steps of c2c_fp16/tile.cuh: up to 256 points each, of a tile in shared memory.
+/* One FFT stage (here: step) of c2c_fp16/tile.cuh: up to 256 points of a tile in shared memory.
  *
- * With R = R1 R2, point n = R2 n1 + n2, bin k = k1 + R1 k2: step 0 goes over n1, step 1 over n2. Every step finds 16 bytes to be four
- * neighbouring columns, so a thread has four units at a time. In COLUMNS and ROWS they are neighbours in w for both steps, the tile
- * being [n][w]. In LINES they are points n2 in step 0, and bins k1 in step 1: between them 4 x 4 words change places within a thread.
- * Long ROWS stand in the tile as LINES do, so that they need not come by registers; 4 x 4 words change places as they leave.
+ * With R = R1 R2, point n = R2 n1 + n2 and bin k = k1 + R1 k2. Step 0 transforms over n1, step 1 over n2. A thread
+ * reads 16 bytes at a time, which are four neighbouring columns, so it computes four units of 256 words at once:
  *
- * Chunks of 16 bytes stand at their number with the lowest three bits changed by the higher ones, three at a time: lanes that
- * differ in three bits of a chunk's number whose places are distinct modulo 3 meet different banks. The orders of slots
- * and columns are chosen so.
- */
+ *     COLUMNS, ROWS    the tile is [n][w]; neighbours are columns w in both steps
+ *     LINES            the tile is [w][n]; neighbours are points n2 in step 0 and bins k1 in step 1, and each thread
+ *                      transposes 4 x 4 words between the steps
+ *
+ * Long ROWS are stored in the tile like LINES, so that they can be copied without registers. 4 x 4 words are
+ * transposed when the tile is written.
+ *
+ * Bank conflicts: chunks of 16 bytes are stored at their number, whose lowest three bits are XORed with the higher
+ * bits, three at a time. Lanes that differ in three bits of a chunk's number access different banks if the positions
+ * of these bits are distinct modulo 3. The orders of slots and columns (IN, OUT) are chosen for that. */
 #pragma once
 
 #include "fbfft/common/fp16_dft.cuh"
@@ -21,7 +24,7 @@ enum {
     HALF_ROWS
 };
 
-/* The chunk that holds a word, and three of its bits at a time. */
+/* The place of the chunk that contains a word: the XOR of its number with its higher bits. */
 __host__ __device__ constexpr int half_chunk(int word) {
     const int chunk = word >> 2;
     return chunk ^ ((chunk >> 3 ^ chunk >> 6 ^ chunk >> 9 ^ chunk >> 12) & 7);
@@ -30,11 +33,11 @@ __host__ __device__ constexpr int half_chunk(int word) {
 template <class C> struct HalfTile {
     static constexpr int LOG_R = C::LOG_R1 + C::LOG_R2, LOG_TILE = LOG_R + C::LOG_W, CHUNKS = 1 << (LOG_TILE - 2),
                          T = C::THREADS, W = 1 << C::LOG_W, UNITS = 1 << (LOG_TILE - 10), QUARTER = CHUNKS / 4;
-    /* LINES: they are one after the other in the tile. NARROW: several tiles share 128 bytes. */
+    /* LINES: rows follow one another in the tile. NARROW: several tiles share a 128-byte cache line. */
     static constexpr bool LINES = C::FORM == HALF_LINES || (C::FORM == HALF_ROWS && C::LOG_R2 >= 3),
                           NARROW = !LINES && W < 32;
     static_assert(LOG_TILE >= 10 && T >= 32 && (T & (T - 1)) == 0 && T <= QUARTER, "threads have equal shares");
-    /* Of a tile's chunks in memory. */
+    /* The offset in global memory of a tile's chunk i. */
     static __host__ __device__ constexpr long long memory_chunk(int i) {
         if (C::FORM == HALF_ROWS)
             return ((long long)(i >> (LOG_R - 2)) << (C::LOG_MIDDLE + LOG_R - 2)) + i % (1 << (LOG_R - 2));
@@ -42,20 +45,21 @@ template <class C> struct HalfTile {
     }
     static_assert(!LINES || (C::LOG_R1 == 8 && C::LOG_R2 >= 2), "units of a line are its own");
     static_assert(!C::AHEAD || C::FORM != HALF_ROWS, "results of rows leave all at once");
-    /* Where step 0 finds a chunk: AHEAD, all but the last quarter have come to a place of their own. */
+    /* Where step 0 reads a chunk. AHEAD: all but the last quarter have been copied behind the tile. */
     template <int STEP> static CF_DEVICE int find(int chunk) {
         return C::AHEAD && STEP == 0 && chunk < 3 * QUARTER ? chunk + CHUNKS : chunk;
     }
 };
 
-/* Where points, bins and columns of a step stand in a tile. All of it is linear: bits of numbers go to bits of places. */
+/* Where the points, bins and columns of a step are in a tile. All functions are linear in the bits of their
+ * arguments, so XOR combines them. */
 template <class C, int STEP> struct HalfPlaces {
     typedef HalfTile<C> Tile;
     static constexpr int POINTS = 1 << (STEP == 0 ? C::LOG_R1 : C::LOG_R2), A = POINTS < 16 ? POINTS : 16,
                          B = POINTS / A, COLUMNS = 256 / POINTS;
     static constexpr bool TURNS = Tile::LINES && STEP == 0;
     static constexpr int LOW =
-        (Tile::LINES ? C::LOG_R2 : C::LOG_W) - 2; /* bits of a chunk's neighbours beyond the two within it */
+        (Tile::LINES ? C::LOG_R2 : C::LOG_W) - 2; /* bits of a chunk's neighbours, without the two inside it */
 
     static __host__ __device__ constexpr int point(int n) {
         if (!Tile::LINES)
@@ -67,7 +71,7 @@ template <class C, int STEP> struct HalfPlaces {
             return STEP == 0 ? q << 2 : (q & ((1 << LOW) - 1)) << 2 | q >> LOW << (C::LOG_W + C::LOG_R2);
         return STEP == 0 ? (q & ((1 << LOW) - 1)) << 2 | q >> LOW << Tile::LOG_R : q << (C::LOG_R2 + 2);
     }
-    /* A point's number in its transform, and its column's in a unit; bins alike. */
+    /* The number of a point in its transform, of a bin in its transform, and of their column in a unit. */
     static __host__ __device__ constexpr int point_of(int slot, int column) { return slot % A * B + column % B; }
     static __host__ __device__ constexpr int bin_of(int slot, int column) { return slot % A + A * (column % B); }
     static __host__ __device__ constexpr int column_of(int slot, int c) {
@@ -84,7 +88,7 @@ template <class C, int STEP> struct HalfPlaces {
         const int x = half_log(a) % 3, y = half_log(b) % 3, z = half_log(c) % 3;
         return x != y && x != z && y != z;
     }
-    /* The order that a number stands for: its two-bit digits are places. */
+    /* A permutation of four bits, decoded from an integer with two bits for each. */
     struct Order {
         int p[4];
         bool all;
@@ -93,7 +97,8 @@ template <class C, int STEP> struct HalfPlaces {
             : p{n & 3, n >> 2 & 3, n >> 4 & 3, n >> 6}, all((1 << p[0] | 1 << p[1] | 1 << p[2] | 1 << p[3]) == 15),
               code(p[0] | p[1] << 4 | p[2] << 8 | p[3] << 12) {}
     };
-    /* The eight lanes that meet at a time differ in t and in the lowest bit of g. */
+    /* reads_apart(), writes_apart(): whether an order avoids bank conflicts. The eight lanes that access memory
+     * together differ in t and in the lowest bit of g. */
     static __host__ __device__ constexpr bool reads_apart(Order i) {
         return i.all && distinct(in(1 << i.p[0], 0), in(1 << i.p[1], 0), in(0, 1 << i.p[2]));
     }
@@ -111,15 +116,15 @@ template <class C, int STEP> struct HalfPlaces {
         for (int n = 0; n < 256; ++n)
             if (reads_apart(n) && (TURNS || choose_out(n)))
                 return n;
-        return 0xe4; /* any: 3210 */
+        return 0xe4; /* if there is none: the order 3210 */
     }
     static constexpr Order CHOSEN = Order(choose_in());
     static constexpr int IN = CHOSEN.code;
-    /* TURNS: the two bits that a thread has both values of are the lowest. */
+    /* TURNS: a thread has both values of the two lowest bits. */
     static constexpr int OUT = TURNS ? 0x1320 : choose_out(CHOSEN) ? choose_out(CHOSEN) : 0x3210;
 };
 
-/* The slot and the column of a result of a thread that are constants. */
+/* The part of a result's slot and column that is a constant for all threads. */
 template <class P> __host__ __device__ constexpr int half_slot_of(int x, int e, int y) {
     return P::B > 1 ? half_result<P::OUT>(e, y) : half_result<P::OUT>(0, x);
 }
@@ -127,13 +132,14 @@ template <class P> __host__ __device__ constexpr int half_column_of(int x, int e
     return P::B > 1 ? half_result<P::OUT>(0, x) : half_column<P::IN>(e, y);
 }
 
-/* What the results of a step are multiplied by: turns are a bin times a column. From a word of a chunk to the next they advance
- * by a bin times EACH: one product in place of a sine and a cosine. SPLIT: those of x = 1 are others times one that all share. */
+/* The twiddles of a step, exp(-+2 pi i turn / 2^32) times a gain, where turn = bin * column * TURN. From one word of
+ * a chunk to the next they are multiplied by the twiddle of bin * EACH: one product instead of a sine and a cosine.
+ * SPLIT: the twiddles of x = 1 are those of x = 0 times a factor that is the same for all e and y. */
 template <class C, int STEP> struct HalfTurn {
     typedef HalfPlaces<C, STEP> P;
     static constexpr bool BETWEEN = STEP == 0 && C::LOG_R2 > 0, LAST = !BETWEEN && C::LOG_TURN > 0;
     static constexpr unsigned TURN = 1u << (BETWEEN ? 32 - HalfTile<C>::LOG_R : LAST ? 32 - C::LOG_TURN : 0);
-    static constexpr unsigned EACH = LAST || HalfTile<C>::LINES ? TURN : 0; /* from a word of a chunk to the next */
+    static constexpr unsigned EACH = LAST || HalfTile<C>::LINES ? TURN : 0; /* from one word of a chunk to the next */
     static constexpr bool SPLIT = P::B == 16 && EACH > 0;
     static constexpr int X = SPLIT ? 1 : 2;
     static constexpr float GAIN = C::gain(STEP, 1);
@@ -192,7 +198,7 @@ template <class C, int STEP> struct HalfTurn {
     }
 };
 
-/* The results of four units, where they belong: [x][e][y] are results (g, x) of columns in (2 t + e, y). */
+/* Stores the results of four units: w[x][e][y] are results (g, x) of columns (2 t + e, y). */
 template <class C, int STEP> CF_DEVICE void half_tile_store(smem<uint4> tile, int to, const unsigned (&w)[2][2][2][4]) {
     typedef HalfPlaces<C, STEP> P;
 #pragma unroll
@@ -208,7 +214,7 @@ template <class C, int STEP> CF_DEVICE void half_tile_store(smem<uint4> tile, in
             }
 }
 
-/* TURNS: those of unit u, four neighbouring bins in a chunk. */
+/* TURNS: stores the results of unit u as chunks of four neighbouring bins. */
 template <class C, int STEP>
 CF_DEVICE void half_tile_turn(smem<uint4> tile, int to, int u, const unsigned (&w)[2][2][2][4]) {
     typedef HalfPlaces<C, STEP> P;
@@ -218,7 +224,7 @@ CF_DEVICE void half_tile_turn(smem<uint4> tile, int to, int u, const unsigned (&
             uint4{w[x][0][0][u], w[x][1][0][u], w[x][0][1][u], w[x][1][1][u]};
 }
 
-/* What a thread has for all units of a step. */
+/* The constants of a thread for all units of a step. */
 template <class C, int STEP> struct HalfTables {
     typedef HalfPlaces<C, STEP> P;
     static constexpr bool TWO = P::B > 1;
@@ -228,11 +234,12 @@ template <class C, int STEP> struct HalfTables {
     CF_DEVICE HalfTables(int g, int t) : first(g, t), other(g, t), twiddles(g, t, C::gain(STEP, 0)) {}
 };
 
-/* column: where the tile's columns begin, for LOG_TURN. */
+/* Computes a step in place. column: the first column of the tile, for LOG_TURN. */
 template <class C, int STEP>
 CF_DEVICE void half_tile_step(smem<uint4> tile, const HalfTables<C, STEP> &tables, unsigned column) {
     typedef HalfPlaces<C, STEP> P;
-    /* Whether results go as they come is a matter of registers: this was faster for lines of either length. */
+    /* AT_ONCE: results are stored unit by unit, to save registers. Which way is faster depends on the length:
+     * measured for both. */
     constexpr bool TWO = P::B > 1, AT_ONCE = C::LOG_R2 < 4;
     const int thread = (int)threadIdx.x, lane = thread % 32, g = lane / 4, t = lane % 4;
     const int slot = TWO ? half_result<P::OUT>(2 * t, 0) : half_result<P::OUT>(g, 0),
@@ -253,7 +260,7 @@ CF_DEVICE void half_tile_step(smem<uint4> tile, const HalfTables<C, STEP> &table
                 const uint4 v = tile[HalfTile<C>::template find<STEP>(at)];
                 in[0][i][j] = v.x, in[1][i][j] = v.y, in[2][i][j] = v.z, in[3][i][j] = v.w;
             }
-        __syncwarp(); /* its lanes have read what others will overwrite */
+        __syncwarp(); /* the other lanes have read what this one overwrites */
 #pragma unroll
         for (int u = 0; u < 4; ++u) {
             float sum[2][2][4];

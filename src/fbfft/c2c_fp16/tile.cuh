@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Transforms of 2^LOG_R complex halves along one axis, as matrix products: a block brings a tile into shared memory, transforms it there
- * in one or two steps of up to 256 points each, and writes it. There are three forms, in words of two halves:
+/* FP16 complex transforms of R = 2^LOG_R points along one axis, as matrix products on tensor cores. A block copies a
+ * tile to shared memory, transforms it there in one or two steps of up to 256 points, and writes it. There are three
+ * forms; a word is one complex number:
  *
- *     LINES    2^LOG_W lines one after the other, transformed where they stand
- *     COLUMNS  [outer][R][2^LOG_INNER]: tiles of R x W neighbouring columns, transformed where they stand; with LOG_TURN, bin k of
- *              column i is multiplied by exp(-2 pi i k i / 2^LOG_TURN), the middle of a longer line's transform
- *     ROWS     [outer][2^LOG_FIRST][2^LOG_MIDDLE][R] to [outer][R][2^LOG_MIDDLE][2^LOG_FIRST]: the end of it; tiles of W rows
+ *     LINES      [row][R]: tiles of 2^LOG_W rows, in place
+ *     COLUMNS    [outer][R][2^LOG_INNER]: tiles of R x W neighbouring columns, in place. With LOG_TURN, bin k of column
+ *                i is multiplied by exp(-2 pi i k i / 2^LOG_TURN): the middle kernel of a longer transform
+ *     ROWS       [outer][2^LOG_FIRST][2^LOG_MIDDLE][R] to [outer][R][2^LOG_MIDDLE][2^LOG_FIRST]: the last kernel of a
+ *                longer transform; tiles of W rows
  *
- * What passes leave to each other is stored and loaded as usual: as data that is soon of no use it took a tenth longer.
- */
+ * What one kernel leaves to the next is loaded and stored with ordinary cache hints: with streaming hints it took a
+ * tenth longer. */
 #pragma once
 
 #include "fbfft/c2c_fp16/step.cuh"
 
-/* Four chunks as the rows of a matrix become its columns. */
+/* Transposes 4 x 4 words. */
 CF_DEVICE void half_transpose(uint4 (&v)[4]) {
     const uint4 w[4] = {v[0], v[1], v[2], v[3]};
     v[0] = uint4{w[0].x, w[1].x, w[2].x, w[3].x};
@@ -23,7 +24,7 @@ CF_DEVICE void half_transpose(uint4 (&v)[4]) {
     v[3] = uint4{w[0].w, w[1].w, w[2].w, w[3].w};
 }
 
-/* A thread has every T-th chunk: the first one's place and constants. */
+/* Copies a tile of ROWS to shared memory. A thread has every T-th chunk; offsets from its first one are constants. */
 template <class C> CF_DEVICE void half_rows_load(smem<uint4> tile, const uint4 *in) {
     typedef HalfTile<C> Tile;
     constexpr int T = Tile::T, ALONG = 1 << (Tile::LOG_R - 2); /* chunks of a row */
@@ -33,7 +34,7 @@ template <class C> CF_DEVICE void half_rows_load(smem<uint4> tile, const uint4 *
     const uint4 *const from = in + (first / ALONG * (4 * STRIDE) + first % ALONG);
 #pragma unroll
     for (int k = 0; k < Tile::CHUNKS / 4 / T; ++k) {
-        uint4 v[4]; /* four points of four rows, which change places */
+        uint4 v[4]; /* four points of four rows, to be transposed */
 #pragma unroll
         for (int r = 0; r < 4; ++r)
             v[r] = __ldcg(from + (k * T / ALONG * (4 * STRIDE) + k * T % ALONG + r * STRIDE));
@@ -44,7 +45,7 @@ template <class C> CF_DEVICE void half_rows_load(smem<uint4> tile, const uint4 *
     }
 }
 
-/* Chunks BEGIN to END, to their places. */
+/* Copies chunks BEGIN to END of a tile to shared memory. */
 template <class C, int BEGIN, int END>
 CF_DEVICE void half_tile_load(smem<uint4> tile, const uint4 *in, long long chunks) {
     typedef HalfTile<C> Tile;
@@ -58,14 +59,15 @@ CF_DEVICE void half_tile_load(smem<uint4> tile, const uint4 *in, long long chunk
     }
 }
 
-/* Chunks BEGIN to END of what the last step has left, a multiple of a quarter of the tile. */
+/* Writes chunks BEGIN to END of the results to global memory: a multiple of a quarter of the tile. */
 template <class C, int BEGIN, int END> CF_DEVICE void half_tile_unload(smem<uint4> tile, uint4 *out, long long chunks) {
     typedef HalfTile<C> Tile;
     constexpr int T = Tile::T, WIDE = Tile::W / 4,
                   RESULT = C::FORM == HALF_ROWS ? C::LOG_FIRST + C::LOG_MIDDLE : C::LOG_INNER;
     const int first = (int)threadIdx.x + BEGIN;
     if constexpr (C::FORM == HALF_LINES) {
-        /* Of bins k1 + 256 k2, four side by side, in memory. AHEAD, quarters go by their places: the highest bits of lines and of k1. */
+        /* Bins k1 + 256 k2 in memory, four at a time. AHEAD: the quarters are those of the tile in shared memory,
+         * that is, the highest bits of rows and of k1. */
         const auto bins = [](int i) {
             constexpr int OF_K1 = C::LOG_W < 2 ? 2 - C::LOG_W : 0, LOW = 6 - OF_K1;
             const int quarter = i / Tile::QUARTER, rest = i % Tile::QUARTER;
@@ -95,7 +97,7 @@ template <class C, int BEGIN, int END> CF_DEVICE void half_tile_unload(smem<uint
     }
 }
 
-/* LINES of ROWS: bins k1 + 256 k2 of four rows change places with four of their neighbours. */
+/* Writes a tile of ROWS that is stored like LINES: transposes bins k1 + 256 k2 of four rows. */
 template <class C> CF_DEVICE void half_rows_unload(smem<uint4> tile, uint4 *out) {
     typedef HalfTile<C> Tile;
     constexpr int T = Tile::T, WIDE = Tile::W / 4;
@@ -120,12 +122,12 @@ template <class C> CF_DEVICE void half_rows_unload(smem<uint4> tile, uint4 *out)
     }
 }
 
-/* Where a block's tile is: chunks of memory, and the first of its columns. */
+/* Where a block's tile is: its chunks in global memory, and its first column. */
 template <class C> struct HalfBlock {
     typedef HalfTile<C> Tile;
     long long from, to, chunks;
     unsigned column;
-    /* lines: of LINES alone; the last tile may have fewer. */
+    /* lines: for LINES only; the last tile may have fewer rows. */
     CF_DEVICE HalfBlock(long long block, long long lines) : chunks(Tile::CHUNKS), column(0) {
         if constexpr (C::FORM == HALF_LINES) {
             from = to = block * Tile::CHUNKS;
@@ -150,7 +152,7 @@ template <class C> CF_DEVICE void half_tile_begin(smem<uint4> tile, const uint4 
     else
         half_tile_load<C, 0, HalfTile<C>::CHUNKS>(tile, in + block.from, block.chunks);
     const int lane = (int)threadIdx.x % 32;
-    const HalfTables<C, 0> tables(lane / 4, lane % 4); /* while what is loaded is on its way */
+    const HalfTables<C, 0> tables(lane / 4, lane % 4); /* while the copies are in flight */
     half_wait_async();
     __syncthreads();
     half_tile_step<C, 0>(tile, tables, block.column);
@@ -169,8 +171,9 @@ template <class C> CF_DEVICE void half_tile_end(smem<uint4> tile, uint4 *out, co
         half_tile_unload<C, 0, HalfTile<C>::CHUNKS>(tile, out + block.to, block.chunks);
 }
 
-/* A block has one tile after the other: while it works on one, most of the next comes. Step 0 reads it where it came to; the last
- * quarter takes the place of results that have left. */
+/* The kernel body with prefetch (AHEAD): a block has several tiles. While it works on one, three quarters of the next
+ * one are copied behind the tile, where step 0 reads them. The last quarter is copied to the place of results that
+ * have been written. */
 template <class C> CF_DEVICE void half_tiles(smem<uint4> tile, const uint4 *in, uint4 *out, long long lines) {
     typedef HalfTile<C> Tile;
     constexpr int FEW = 3 * Tile::QUARTER, ALL = Tile::CHUNKS;
@@ -209,7 +212,7 @@ template <class C> CF_DEVICE void half_tiles(smem<uint4> tile, const uint4 *in, 
     }
 }
 
-/* AHEAD: as many blocks as there is room for; else one for each tile. */
+/* The kernel body. AHEAD: as many blocks as the GPU runs at a time. Otherwise one block per tile. */
 template <class C> CF_DEVICE void half_tile(const uint4 *in, uint4 *out, long long lines) {
     const smem<uint4> tile = cf_dynamic_shared<uint4>();
     if constexpr (C::AHEAD) {

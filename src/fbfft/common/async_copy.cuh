@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between memory and a block's shared memory, in pieces of whole 16-byte quads. */
+/* Copies between global memory and a block's shared memory, of pieces that are whole 16-byte units: through
+ * registers, and by TMA bulk copies.
+ *
+ * In global memory the pieces follow one another. In shared memory piece i is at byte place(i). */
 #pragma once
 
 #include "fbfft/common/complex.cuh"
 
-/* PIECES pieces of BYTES bytes each; piece i stands at from + i * BYTES in memory and at to + place(i) in shared memory.
- * The T threads of the block share the work, and each has up to 16 loads under way before its first store. Only the
- * first `pieces` exist; the others become zero. All conditions but that one are constant, and full blocks do not ask it:
- * a branch around each load would make the loads wait for one another. */
+/* Copies PIECES pieces of BYTES bytes from `from` to shared memory. The T threads of the block share the work. Each
+ * issues up to 16 loads before its first store. Only the first `pieces` exist; the others become zero. Full blocks do
+ * not test that, and all other conditions are constants: a branch around each load would make the loads wait for one
+ * another. */
 template <int T, int PIECES, int BYTES, bool FULL, class F>
 CF_DEVICE void copy_in_as(smem<char> to, F place, const char *from, int pieces) {
     constexpr int QUADS = BYTES / 16, ALL = PIECES * QUADS, EACH = (ALL + T - 1) / T, BATCH = EACH < 16 ? EACH : 16;
@@ -37,7 +40,7 @@ CF_DEVICE void copy_in(smem<char> to, F place, const char *from, int pieces) {
         copy_in_as<T, PIECES, BYTES, false>(to, place, from, pieces);
 }
 
-/* The same way back. */
+/* The same from shared memory to global memory. */
 template <int T, int PIECES, int BYTES, class F>
 CF_DEVICE void copy_out(char *to, smem<char> from, F place, int pieces) {
     constexpr int QUADS = BYTES / 16, ALL = PIECES * QUADS, EACH = (ALL + T - 1) / T;
@@ -56,7 +59,8 @@ CF_DEVICE void copy_out(char *to, smem<char> from, F place, int pieces) {
     }
 }
 
-/* N reals from shared memory; ALIGNED: they start at a multiple of 16 bytes if N is one of four, else of two reals. */
+/* Reads N reals from shared memory. ALIGNED: they start at a multiple of 16 bytes if N is a multiple of four,
+ * otherwise at a multiple of two reals. */
 template <int N, bool ALIGNED> CF_DEVICE void read_reals(float *to, smem<float> from) {
     if constexpr (ALIGNED && N % 4 == 0) {
 #pragma unroll
@@ -82,8 +86,9 @@ template <int N, bool ALIGNED> CF_DEVICE void read_reals(float *to, smem<float> 
 }
 
 #if !defined(CF_SIMT)
-/* Bulk copies of compute capability 9.0: one instruction moves a piece, and the barrier at `barrier` (8 bytes of shared memory)
- * counts its bytes. All threads of the block call this; it returns when all pieces have arrived. */
+/* The same as copy_in() by TMA bulk copies (compute capability 9.0): one instruction moves a piece, and an mbarrier
+ * (8 bytes of shared memory at `barrier`) counts the bytes. All threads of the block must call this. It returns when
+ * all pieces have arrived. */
 template <int PIECES, int BYTES, class F>
 CF_DEVICE void bulk_in(smem<char> to, F place, const char *from, int pieces, smem<char> barrier) {
     const unsigned bar = (unsigned)__cvta_generic_to_shared(barrier);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Complex numbers, and constants on the unit circle exact to the last bit of a double. */
+/* Complex numbers, and sines and cosines at compile time that are exact to the last bit of a double. */
 #pragma once
 
 #include "fbfft/common/platform.cuh"
@@ -21,7 +21,7 @@ CF_DEVICE cplx half(cplx a) { return {real(0.5) * a.x, real(0.5) * a.y}; }
 CF_DEVICE cplx times_i(cplx a) { return {-a.y, a.x}; }
 CF_DEVICE cplx times_minus_i(cplx a) { return {a.y, -a.x}; }
 
-/* sin(a) or cos(a) for 0 <= a <= pi/4, by Taylor's series. */
+/* sin(a) or cos(a) for 0 <= a <= pi/4, by its Taylor series. */
 __host__ __device__ constexpr double cf_series(double a, bool sine) {
     double term = sine ? a : 1.0, sum = term;
     for (int i = sine ? 2 : 1; i < 24; i += 2) {
@@ -31,7 +31,7 @@ __host__ __device__ constexpr double cf_series(double a, bool sine) {
     return sum;
 }
 
-/* cos(2 pi k / n) and sin(2 pi k / n), reduced to the first octant in integers. */
+/* cos(2 pi k / n) and sin(2 pi k / n). The angle is reduced to the first octant in integers. */
 __host__ __device__ constexpr double cf_cos(int k, int n) {
     k %= n;
     if (k < 0)
@@ -45,7 +45,7 @@ __host__ __device__ constexpr double cf_cos(int k, int n) {
 }
 __host__ __device__ constexpr double cf_sin(int k, int n) { return cf_cos(4 * k - n, 4 * n); }
 
-/* v exp(-2 pi i K / N); the simple angles cost no multiplication by 0 or 1. */
+/* v exp(-2 pi i K / N). Multiples of an eighth turn need no multiplication by 0 or 1. */
 template <int K_, int N> CF_DEVICE cplx twiddle(cplx v) {
     constexpr int K = (K_ % N + N) % N;
     constexpr real h = real(0.70710678118654752440);
@@ -71,7 +71,7 @@ template <int K_, int N> CF_DEVICE cplx twiddle(cplx v) {
     }
 }
 
-/* exp(-2 pi i k / N), k < N, in memory: for factors that differ from lane to lane. */
+/* exp(-2 pi i k / N) for k < N, in memory: for twiddles that differ from lane to lane. */
 template <int N> struct Roots {
     cplx w[N];
     __host__ __device__ constexpr Roots() : w{} {

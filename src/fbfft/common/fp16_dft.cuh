@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Transforms of complex numbers in FP16, two halves in a word, by matrix products on tensor cores.
+/* DFTs of complex FP16 numbers as matrix products on tensor cores. A word is one complex number: two FP16 values, the
+ * real part in the low half.
  *
- * A warp works on units of 256 words: 16 slots x 16 columns, lane = 4 g + t. Slots are multiplied by the 16 x 16 complex matrix of
- * a transform, which is the left operand; so slots stand in (t, i), i < 4, where products read them, and results in (g, m), m < 2.
- * The columns of a result, (t, e, j), are where the next product reads its slots: two steps follow one another in registers, and
- * what stands between them is known to each thread. Radices below 16 are matrices of blocks: 16 / r transforms side by side.
- */
+ * A warp works on units of 256 words, a matrix of 16 slots by 16 columns. A lane is number 4 g + t of its warp. The
+ * left operand is the 16 x 16 complex DFT matrix, and the slots of a column are the points that it transforms:
+ *
+ *     input     lane (g, t) has slots (t, i), i < 4, of columns (g, j), j < 2
+ *     output    lane (g, t) has results (g, m), m < 2, of columns (t, e, j), e < 2, j < 2
+ *
+ * The columns of a result are in those lanes where the next product reads its slots. So two FFT stages follow one
+ * another in registers, with twiddles between them that each lane computes for itself. For a radix r below 16 the
+ * matrix is block diagonal: 16 / r transforms at a time. */
 #pragma once
 
 #include "fbfft/common/mma.cuh"
@@ -14,8 +18,9 @@
 
 CF_DEVICE unsigned half_pack(cplx v) { return pack_halves(v.x, v.y); }
 
-/* half_copy_async(): four words from memory to shared memory, or zeros; they are there after half_wait_async() and a barrier. LINE: the
- * rest of their 128 bytes comes to the cache too, as other blocks want it soon. */
+/* half_copy_async(): copies four words from global to shared memory, or zeros. They are there after half_wait_async()
+ * and a barrier. LINE: also prefetches the 128-byte line to the L2 cache, because other blocks need the rest of it
+ * soon. */
 #ifdef CF_SIMT
 CF_DEVICE float half_cos(float angle) { return std::cos(angle); }
 CF_DEVICE float half_sin(float angle) { return std::sin(angle); }
@@ -45,7 +50,7 @@ template <bool LINE> CF_DEVICE void half_copy_async(smem<uint4> to, const uint4 
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(wanted) : "memory");
 }
 CF_DEVICE void half_wait_async() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-/* v, which the compiler takes for a new number each time: what a loop makes of it is not kept from one turn to the next. */
+/* Hides v from the compiler: what a loop computes from it is not kept in registers from one iteration to the next. */
 CF_DEVICE int half_hide(int v) {
     asm volatile("" : "+r"(v));
     return v;
@@ -54,7 +59,8 @@ CF_DEVICE int half_hide(int v) {
 
 __host__ __device__ constexpr int half_log(int n) { return n <= 1 ? 0 : 1 + half_log(n / 2); }
 
-/* factor exp(-+2 pi i turn / 2^32). Angles have 23 bits: in -pi..pi that is nearer than the hardware's sines are. */
+/* factor exp(-+2 pi i turn / 2^32). Angles are rounded to 23 bits, which is more accurate than the hardware's sine
+ * and cosine between -pi and pi. */
 template <bool INVERSE> CF_DEVICE cplx half_root(unsigned turn, float factor) {
     constexpr float circle = INVERSE ? 6.28318531f : -6.28318531f;
     const float angle = __uint_as_float((turn >> 9) ^ 0x3fc00000u) * circle - 1.5f * circle;
@@ -63,16 +69,18 @@ template <bool INVERSE> CF_DEVICE cplx half_root(unsigned turn, float factor) {
 
 template <bool INVERSE> CF_DEVICE cplx half_turned(cplx w) { return INVERSE ? conj(w) : w; }
 
-/* Four bits in another order: bit i of a value goes to bit P >> 4 i & 15. */
+/* Permutes four bits: bit i of the value goes to bit (P >> 4 i & 15). */
 template <int P> __host__ __device__ constexpr int half_order(int v) {
     return (v & 1) << (P & 15) | (v >> 1 & 1) << (P >> 4 & 15) | (v >> 2 & 1) << (P >> 8 & 15) |
            (v >> 3 & 1) << (P >> 12 & 15);
 }
 
-/* ------------------------------------------------------------------------------------------------- steps in registers */
+/* ---------------------------------------------------------------------------------------------- FFT stages in
+ * registers */
 
-/* Where slots and columns stand: slot(t, i) is number half_order<IN>(t + 4 i), a column in (g, j) that of t = g / 2 and
- * i = 2 (g % 2) + j; the results of (g, m) are numbers half_order<OUT>(g + 8 m). */
+/* Which slot, column and result a lane has. Slot (t, i) is number half_order<IN>(t + 4 i), with the bits of i
+ * exchanged. Column (g, j) is the number of the slot with t = g / 2 and i = 2 (g % 2) + j. Result (g, m) is number
+ * half_order<OUT>(g + 8 m). */
 template <int IN> __host__ __device__ constexpr int half_slot(int t, int i) {
     return half_order<IN>(t | (i & 1) << 3 | (i >> 1) << 2);
 }
@@ -81,7 +89,7 @@ template <int IN> __host__ __device__ constexpr int half_column(int g, int j) {
 }
 template <int OUT> __host__ __device__ constexpr int half_result(int g, int m) { return half_order<OUT>(g | m << 3); }
 
-/* The part of a thread in the matrix of 16 / R transforms of R points: slot s holds point s % R of number s / R. */
+/* A lane's part of the matrix of 16 / R transforms of R points: slot s has point s % R of transform s / R. */
 template <int R, int IN, int OUT, bool INVERSE> struct HalfMatrix {
     unsigned word[2][2][4];
     CF_DEVICE HalfMatrix(int g, int t) {
@@ -99,8 +107,8 @@ template <int R, int IN, int OUT, bool INVERSE> struct HalfMatrix {
     }
 };
 
-/* Of the eight columns of each j: slots in (t, i) become results in (g, m): real and imaginary parts of columns 2 t + e in
- * sum[m][j][e] and sum[m][j][2 + e]. */
+/* One matrix product. in[i][j]: slots (t, i) of columns (g, j). sum[m][j][e] and sum[m][j][2 + e]: the real and
+ * imaginary part of result (g, m) of column 2 t + e. */
 template <class M> CF_DEVICE void half_step(const M &matrix, const unsigned (&in)[4][2], float (&sum)[2][2][4]) {
 #pragma unroll
     for (int m = 0; m < 2; ++m)
@@ -115,7 +123,8 @@ template <class M> CF_DEVICE void half_step(const M &matrix, const unsigned (&in
 }
 CF_DEVICE cplx half_sum(const float (&sum)[2][2][4], int m, int j, int e) { return {sum[m][j][e], sum[m][j][2 + e]}; }
 
-/* Between the steps of 16 R points, the first over slots a of 16: gain exp(-2 pi i b k / (16 R)), column b + R (others). */
+/* Twiddles between the two stages of a transform of 16 R points: gain exp(-2 pi i b k / (16 R)) for result k of the
+ * first stage and point b = column % R of the second. */
 template <int R, int IN, int OUT, bool INVERSE> struct HalfTwiddles {
     cplx w[2][2][2];
     CF_DEVICE HalfTwiddles(int g, int t, float gain) {
@@ -130,7 +139,7 @@ template <int R, int IN, int OUT, bool INVERSE> struct HalfTwiddles {
                     w[m][e][j] = {gain * v.x, gain * v.y};
                 }
     }
-    /* The slots of the second step, whose columns are the results of the first. */
+    /* Applies the twiddles. The columns of the first stage become the slots of the second. */
     CF_DEVICE void apply(const float (&sum)[2][2][4], unsigned (&next)[4][2]) const {
 #pragma unroll
         for (int m = 0; m < 2; ++m)

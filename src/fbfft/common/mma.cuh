@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of 16-bit numbers, two in a word, on tensor cores: instructions for which all lanes of a warp meet, so that
- * compilers may not move them to where only some come (volatile). */
+/* Tensor-core products of 16-bit numbers, two in a word: mma_m16n8k16. All lanes of a warp must execute these
+ * instructions together. They are volatile, so that compilers do not move them into branches. */
 #pragma once
 
 #include "fbfft/common/storage.cuh"
 
-/* d += a b: 16 x 8 numbers from 16 x 16 and 16 x 8. With g = lane / 4, t = lane % 4: d[0], d[1] stand in row g, columns 2t and
- * 2t + 1, d[2], d[3] eight rows below; words a[0] in row g, a[1] in row g + 8 of word column t, a[2], a[3] of word column t + 4;
- * b0, b1 at words t and t + 4 of column g. */
+/* d += a b: 16 x 8 numbers from 16 x 16 and 16 x 8. With g = lane / 4 and t = lane % 4:
+ *
+ *     d[0], d[1]    row g, columns 2 t and 2 t + 1;    d[2], d[3]    the same in row g + 8
+ *     a[0], a[1]    rows g and g + 8, word t;          a[2], a[3]    the same rows, word t + 4
+ *     b0, b1        column g, words t and t + 4 */
 #ifdef CF_SIMT
 CF_DEVICE void multiply_halves(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     simt_multiply_halves(d, a, b0, b1);
@@ -32,7 +34,7 @@ CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsig
 }
 #endif
 
-/* Of numbers as spectra have them. */
+/* The same for the 16-bit type of a spectrum. */
 template <class Bins> CF_DEVICE void multiply_bins(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     if constexpr (Bins::SCALED)
         multiply_halves(d, a, b0, b1);

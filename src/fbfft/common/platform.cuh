@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels need from their platform: CUDA by NVRTC, or the emulator of tests/emulator (CF_SIMT). */
+/* What the kernels need from their platform. The platform is CUDA compiled by NVRTC, or the emulator in
+ * tests/emulator (CF_SIMT). */
 #pragma once
 
 #ifdef CF_SIMT
 #include <simt.h>
 #else
-/* A pointer into shared memory. The emulator has a class of the same name that checks every access. */
+/* A pointer to shared memory. The emulator has a class of the same name that checks every access. */
 template <class T> using smem = T *;
 template <class U, class T> __device__ __forceinline__ U *smem_cast(T *p) { return reinterpret_cast<U *>(p); }
 template <class T> __device__ __forceinline__ T *cf_dynamic_shared() {
@@ -15,15 +16,15 @@ template <class T> __device__ __forceinline__ T *cf_dynamic_shared() {
 #endif
 
 #define CF_DEVICE __device__ __forceinline__
-/* A function that is called: what it needs is in registers only while it runs. */
+/* A function that is not inlined: its values occupy registers only while it runs. */
 #ifdef CF_SIMT
 #define CF_APART CF_DEVICE
 #else
 #define CF_APART __device__ __noinline__
 #endif
 
-/* f(Int<B>{}), ..., f(Int<E - 1>{}): a loop whose index is a constant, so that arrays stay in registers and twiddles
- * become immediates. */
+/* unroll<B, E>(f) calls f(Int<B>{}), ..., f(Int<E - 1>{}): a loop whose index is a constant, so that arrays stay in
+ * registers and twiddles become immediate operands. */
 template <int I> struct Int {
     static constexpr int value = I;
     __host__ __device__ constexpr operator int() const { return I; }

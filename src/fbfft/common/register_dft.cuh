@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transform of N registers of one thread: mixed radix, Cooley and Tukey, all indices and twiddles constant. */
+/* The DFT of N numbers in the registers of one thread: mixed-radix Cooley-Tukey. All indices and twiddles are
+ * constants, and results are in natural order. */
 #pragma once
 
 #include "fbfft/common/complex.cuh"
 
-/* The factor that is split off N. Radix 8 for the powers of two from 64 on, 4 below: fewest operations. */
+/* The factor to split off N. Radix 8 for powers of two from 64 on and radix 4 below take the fewest operations. */
 __host__ __device__ constexpr int cf_factor(int n) {
     if (n % 8 == 0 && n >= 64)
         return 8;
@@ -18,7 +19,7 @@ __host__ __device__ constexpr int cf_factor(int n) {
     return n;
 }
 
-/* An odd prime N: sums and differences of x[j] and x[N - j] halve the multiplications. */
+/* The DFT of an odd prime N. Sums and differences of x[j] and x[N - j] halve the multiplications. */
 template <int N> CF_DEVICE void dft_prime(cplx *v) {
     constexpr int M = (N - 1) / 2;
     cplx sum[M + 1], difference[M + 1], total = v[0];
@@ -44,7 +45,7 @@ template <int N> CF_DEVICE void dft_prime(cplx *v) {
     });
 }
 
-/* v[k] <- sum_j v[j] exp(-2 pi i j k / N), where only the first D of the v[j] are not zero; the others are not read. */
+/* v[k] <- sum_j v[j] exp(-2 pi i j k / N). Only the first D inputs may be nonzero; the others are not read. */
 template <int N, int D = N> CF_DEVICE void dft(cplx *v) {
     static_assert(D >= 1 && D <= N, "there is something to transform");
     if constexpr (D == 1) {
@@ -89,7 +90,8 @@ template <int N, int D = N> CF_DEVICE void dft(cplx *v) {
     }
 }
 
-/* The inverse, unscaled: exchanging real and imaginary parts before and after turns one into the other. */
+/* The inverse without its factor 1 / N. Exchanging real and imaginary parts before and after a DFT gives its inverse.
+ */
 template <int N> CF_DEVICE void dft_inverse(cplx *v) {
     unroll<0, N>([&](auto j) { v[j] = {v[j].y, v[j].x}; });
     dft<N>(v);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How numbers stand in memory: as they are computed, or in 16 bits. */
+/* Storage types of signals and spectra: how numbers are stored in memory, conversions, and asynchronous copies.
+ *
+ *     signal      plain (FP32 or FP64), fp16, bf16
+ *     spectrum    plain_bins (complex FP32 or FP64), fp16_bins, bf16_bins: one word of two 16-bit numbers per bin */
 #pragma once
 
 #include "fbfft/common/complex.cuh"
@@ -23,7 +26,7 @@ CF_DEVICE unsigned short cf_float_to_bf16(float value) {
 }
 #endif
 
-/* A pair as the loads know it. */
+/* The vector type of two numbers. */
 template <class T> struct PairOf;
 template <> struct PairOf<float> { typedef float2 type; };
 template <> struct PairOf<double> { typedef double2 type; };
@@ -55,7 +58,7 @@ struct plain {
     static CF_DEVICE void store(bits *p, real value) { *p = value; }
 };
 
-/* Two 16-bit numbers in a word, the real part in its low half. */
+/* Two 16-bit numbers in a word, the real part in the low half. */
 #ifdef CF_SIMT
 CF_DEVICE unsigned pack_halves(float re, float im) {
     return (unsigned)cf_float_to_half(re) | (unsigned)cf_float_to_half(im) << 16;
@@ -83,7 +86,7 @@ CF_DEVICE cplx unpack_halves(unsigned word) {
         : "r"(word));
     return {re, im};
 }
-/* Both halves of a word by those of another. */
+/* Multiplies both halves of a word by those of another. */
 CF_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
     unsigned word;
     asm("mul.f16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
@@ -97,7 +100,7 @@ CF_DEVICE unsigned pack_bf16(float re, float im) {
 #endif
 CF_DEVICE cplx unpack_bf16(unsigned word) { return {__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u)}; }
 
-/* Bits of n - 1: the least b with n <= 2^b. */
+/* log2 of n, rounded up: the smallest b with n <= 2^b. */
 __host__ __device__ constexpr int bits_of(long long n) {
     int bits = 0;
     while (n > 1ll << bits)
@@ -105,16 +108,18 @@ __host__ __device__ constexpr int bits_of(long long n) {
     return bits;
 }
 
-/* A scale of FP16 bins: a power of two, and, as the first two bits behind its exponent, by how many more powers of two every bin is below
- * the largest number that is allowed; and the largest bin that is possible, in units of that number. */
+/* The scale of FP16 bins is one float. Its exponent is a power of two, by which bins are to be multiplied. The first
+ * two bits of its mantissa say by how many further powers of two every bin is below the largest value allowed.
+ * power_of_scale() is that power of two, bound_of_scale() the largest possible bin in units of the largest value
+ * allowed. */
 CF_DEVICE float power_of_scale(float scale) { return __uint_as_float(__float_as_uint(scale) & 0xff800000u); }
 CF_DEVICE float bound_of_scale(float scale) {
     const unsigned bits = __float_as_uint(scale), exponent = bits >> 23, less = bits >> 21 & 3u;
     return exponent > less ? __uint_as_float((exponent - less) << 23) : 0.0f;
 }
 
-/* How a spectrum stands in memory: as it is computed, or as words of two 16-bit numbers. SCALED: rows are multiplied by powers of two, which
- * stand beside the spectrum. */
+/* Storage of a spectrum. SCALED: rows are multiplied by powers of two, and the scales that undo this are stored
+ * beside the spectrum. */
 struct plain_bins {
     typedef cplx number;
     static constexpr bool SCALED = false;
@@ -148,7 +153,7 @@ struct bf16_bins {
     static CF_DEVICE void store(unsigned *p, cplx v, real) { *p = pack_bf16(float(v.x), float(v.y)); }
 };
 
-/* WIDE numbers of FP32 at once. */
+/* The vector type of WIDE FP32 numbers. */
 template <int WIDE> struct WideOf { typedef float type; };
 template <> struct WideOf<2> { typedef float2 type; };
 template <> struct WideOf<4> { typedef float4 type; };
@@ -157,8 +162,8 @@ CF_DEVICE float4 sum_of(float4 a, float4 b) { return make_float4(a.x + b.x, a.y 
 CF_DEVICE float2 plus_number(float2 a, float b) { return make_float2(a.x + b, a.y + b); }
 CF_DEVICE float4 plus_number(float4 a, float b) { return make_float4(a.x + b, a.y + b, a.z + b, a.w + b); }
 
-/* WIDE numbers from memory to shared memory, or zeros, without a register between; they are there after wait_async() and a
- * barrier. */
+/* Copies WIDE numbers from global to shared memory without registers, or stores zeros. They are there after
+ * wait_async() and a barrier. */
 #ifdef CF_SIMT
 template <int WIDE> CF_DEVICE void copy_async(smem<real> to, const real *from, bool inside) {
     if (WIDE > 1 && inside) /* checks the address */

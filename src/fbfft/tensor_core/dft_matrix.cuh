@@ -8,7 +8,8 @@
 #include "fbfft/tensor_core/dft_matrix_build.cuh"
 #include "fbfft/tensor_core/dft_matrix_taps.cuh"
 
-/* Four neighbouring planes of a bin, of which so many are there. WHOLE: all or none, at a multiple of their size. */
+/* Stores four neighbouring planes of a bin, of which `live` exist. WHOLE: all four or none exist, and the address is
+ * aligned to 16 bytes. */
 template <bool WHOLE> CF_DEVICE void dense_store(unsigned *to, const unsigned (&w)[4], int live) {
     if constexpr (WHOLE) {
         if (live > 0)
@@ -69,7 +70,7 @@ CF_DEVICE void dense_bins(unsigned *out, const DenseOperands<K> &b, const DenseF
     }
 }
 
-/* Behind dense_prepare(). */
+/* Loads a warp's taps and multiplies. dense_prepare() must run before; the barrier in here waits for the matrix. */
 template <class K> CF_DEVICE void dense_multiply(const TileCall &call) {
     typedef Dense<K> D;
     const int warp = int(threadIdx.x) / 32, t = int(threadIdx.x) % 4;

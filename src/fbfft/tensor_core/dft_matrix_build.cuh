@@ -7,7 +7,7 @@
 
 #include "fbfft/tensor_core/dft_matrix_config.cuh"
 
-/* A bin, or the first one of a pair. */
+/* A bin; with SPLIT, the first one of the pair k1 and k1 + N1 / 2. */
 struct DenseBin {
     int k0, k1, k2;
 };
@@ -17,13 +17,13 @@ template <class K> CF_DEVICE DenseBin dense_bin(int line) {
     return {D::G::N0 == 1 ? 0 : row / D::DOWN, D::G::N0 == 1 ? row : row % D::DOWN, line % D::ACROSS};
 }
 
-/* Places in the table of roots are counted in bytes. */
+/* Reads a twiddle. `turn` is its offset in the table, in bytes, before the reduction modulo the table. */
 template <class K> CF_DEVICE unsigned dense_root(smem<unsigned> roots, unsigned turn) {
     constexpr unsigned BYTES = 4 * Dense<K>::TURN;
     return smem_cast<unsigned>(smem_cast<char>(roots) + int(turn % BYTES))[0];
 }
 
-/* The slab's operands, [tile][step][lane]; they are there after a barrier. */
+/* Makes the matrix of this block's bins, [tile][step][lane]. It is there after a barrier. */
 template <class K> CF_DEVICE void dense_prepare(const TileCall &call) {
     typedef Dense<K> D;
     typedef typename D::G G;
@@ -49,7 +49,7 @@ template <class K> CF_DEVICE void dense_prepare(const TileCall &call) {
         const DenseBin bin = dense_bin<K>(8 * (slab * D::SLAB + item / D::PIECES) + g);
 #pragma unroll
         for (int i = 0; i < D::PIECE; ++i) {
-            const int slot = 4 * (item % D::PIECES * D::PIECE + i) + t; /* of four */
+            const int slot = 4 * (item % D::PIECES * D::PIECE + i) + t; /* in groups of four slots */
             const uint4 turn2 = smem_cast<uint4>(turns)[slot];
             unsigned turn[4] = {bin.k2 * turn2.x, bin.k2 * turn2.y, bin.k2 * turn2.z, bin.k2 * turn2.w};
             if constexpr (G::N1 > 1) {

@@ -27,7 +27,7 @@
 __host__ __device__ constexpr int dense_common(int a, int b) { return b == 0 ? a : dense_common(b, a % b); }
 __host__ __device__ constexpr int dense_multiple(int a, int b) { return a / dense_common(a, b) * b; }
 __host__ __device__ constexpr int dense_up(int n, int unit) { return (n + unit - 1) / unit; }
-/* Elements of an axis at even (0) or odd (1) positions. */
+/* The number of elements of an axis at even (0) or odd (1) positions. */
 __host__ __device__ constexpr int dense_rows(const TileAxis &a, int parity) {
     int rows = 0;
     for (int e = 0; e < a.count; ++e)
@@ -46,40 +46,40 @@ template <class K> struct Dense {
     static constexpr bool SCALED = K::Bins::SCALED, FLOATS = K::Storage::PLAIN;
     static constexpr int WARPS = K::T / 32, PLANES = K::P / WARPS, HALVES = PLANES / 16,
                          EIGHTS = PLANES / 8;    /* of a warp */
-    static constexpr int PARTS = FLOATS ? 2 : 1; /* numbers of 16 bits whose sum is a number */
+    static constexpr int PARTS = FLOATS ? 2 : 1; /* how many 16-bit numbers stand for one number */
     static constexpr int C0 = K::AXIS[0].count, C1 = K::AXIS[1].count, C2 = K::AXIS[2].count;
     static constexpr int EVEN = dense_rows(K::AXIS[1], 0), ODD = dense_rows(K::AXIS[1], 1);
     static constexpr int WHOLE_STEPS = dense_up(C0 * C1 * C2, 16), EVEN_STEPS = dense_up(C0 * EVEN * C2, 16),
                          ODD_STEPS = dense_up(C0 * ODD * C2, 16);
     static constexpr bool SPLIT = G::N1 % 2 == 0 && EVEN_STEPS + ODD_STEPS < 2 * WHOLE_STEPS;
-    static constexpr int FIRST = SPLIT ? EVEN_STEPS : WHOLE_STEPS; /* steps of even positions, or all */
+    static constexpr int FIRST = SPLIT ? EVEN_STEPS : WHOLE_STEPS; /* steps of even positions, or all steps */
     static constexpr int STEPS = SPLIT ? EVEN_STEPS + ODD_STEPS : WHOLE_STEPS, SLOTS = 16 * STEPS;
-    /* Slots that have taps, of the first steps and of the others. */
+    /* How many slots have taps: of the first steps, and of the others. */
     static constexpr int FIRST_TAPS = C0 * (SPLIT ? EVEN : C1) * C2, LAST_TAPS = SPLIT ? C0 * ODD * C2 : 0;
-    /* Steps of a tile that a warp makes at once. */
+    /* A warp makes the operands of PIECE steps of a tile at a time. */
     static constexpr int PIECE = STEPS % 2 == 0 && STEPS > 2 ? STEPS / 2 : STEPS, PIECES = STEPS / PIECE;
-    /* A tap is as far from the first one in every plane. */
+    /* The offset of a tap from the first tap is the same in every plane. */
     static constexpr bool ALIKE =
         sizeof(typename K::Offset) == 4 && !K::AXIS[0].checked && !K::AXIS[1].checked && !K::AXIS[2].checked;
     static constexpr int ACROSS = G::N2 / 2 + 1, DOWN = SPLIT ? G::N1 / 2 : G::N1;
-    static constexpr int LINES = G::N0 * DOWN * ACROSS, TILES = dense_up(LINES, 8); /* of bins, or pairs of them */
-    /* Tiles of a slab: dft_matrix.c says why so many. */
+    static constexpr int LINES = G::N0 * DOWN * ACROSS, TILES = dense_up(LINES, 8); /* of bins, or of pairs of bins */
+    /* How many tiles a block makes: dft_matrix.c gives the reason. */
     static constexpr int SLABS = dense_up(TILES, cf_max_of(1, (PLANES == 32 ? 56 : 112) / STEPS)),
                          SLAB = dense_up(TILES, SLABS);
     static constexpr int TURN = dense_multiple(dense_multiple(G::N0, G::N1), G::N2);
     static constexpr float GAIN = float(dense_gain<SCALED>(TURN));
-    /* Words of shared memory; distances are such that lanes meet different banks. */
+    /* Words of shared memory. Distances avoid bank conflicts. */
     static constexpr int ROOTS = dense_up(TURN, 4) * 4, TURNS = 4 * SLOTS, MATRIX = SLAB * STEPS * 128;
     static constexpr int PITCH = PARTS * (8 * STEPS + (STEPS % 2 ? 0 : 8)), STAGE = 8 * PITCH;
     static constexpr int SHARED = G::TABLE + 4 * (ROOTS + TURNS + MATRIX + WARPS * STAGE);
-    static constexpr int FACTORS = SCALED && !FLOATS && !K::FINDS ? 4 : 1; /* of four planes */
-    /* Bins as they are counted here follow one another in memory. */
+    static constexpr int FACTORS = SCALED && !FLOATS && !K::FINDS ? 4 : 1; /* of a lane's four planes */
+    /* Bins are contiguous in memory in the order in which they are counted here. */
     static constexpr bool NATURAL = G::N0 == 1 && K::BIN_STRIDE[2] == 1 && (G::N1 == 1 || K::BIN_STRIDE[1] == ACROSS);
     static_assert((PLANES == 16 || PLANES == 32) && PLANES * WARPS == K::P && !K::UNIT && TURN <= 4096,
                   "the planner's choice");
 };
 
-/* gain exp(-2 pi i k / N), as words. */
+/* gain exp(-2 pi i k / N), as words (re, im). */
 template <bool SCALED, int N> struct DenseRoots {
     unsigned of[N];
     __host__ __device__ constexpr DenseRoots() : of{} {
@@ -90,8 +90,8 @@ template <bool SCALED, int N> struct DenseRoots {
 };
 template <bool SCALED, int N> __device__ const DenseRoots<SCALED, N> dense_roots = DenseRoots<SCALED, N>();
 
-/* The first halves of two words, and the second ones. dense_hide(): p, which the compiler takes for a number that it knows nothing of: else it adds
- * 64 bits twice for every load. */
+/* dense_low() joins the low halves of two words, dense_high() the high halves. dense_hide() hides a pointer from the
+ * compiler, which otherwise makes two 64-bit additions for every load. */
 #ifdef CF_SIMT
 CF_DEVICE unsigned dense_low(unsigned a, unsigned b) { return (a & 0xffffu) | b << 16; }
 CF_DEVICE unsigned dense_high(unsigned a, unsigned b) { return a >> 16 | (b & 0xffff0000u); }
@@ -105,7 +105,7 @@ template <class T> CF_DEVICE const T *dense_hide(const T *p) {
 }
 #endif
 
-/* The element of a slot; where there is none, the first one. */
+/* The element of a slot. A slot without a tap has element 0 and data = false. */
 struct DenseTap {
     int e0, e1, e2;
     bool data;
@@ -130,13 +130,13 @@ template <class K, int X> CF_DEVICE int dense_position(int e) {
     return int(K::AXIS[X].first) + e * int(K::AXIS[X].spread);
 }
 
-/* ALIKE: from coordinate 0 on, but for where a plane starts. */
+/* With ALIKE: the offset of a tap in a plane, without that of the plane's start. */
 template <class K> CF_DEVICE int dense_offset(const DenseTap &tap) {
     return int(tap.e0 * K::AXIS[0].step * K::AXIS_STRIDE[0] + tap.e1 * K::AXIS[1].step * K::AXIS_STRIDE[1] +
                tap.e2 * K::AXIS[2].step * K::AXIS_STRIDE[2]);
 }
 
-/* Where things are in shared memory, behind the table of planes. */
+/* Addresses in shared memory, behind the table of planes. */
 template <class K> CF_DEVICE smem<unsigned> dense_words(int from) {
     return smem_cast<unsigned>(cf_dynamic_shared<char>() + Dense<K>::G::TABLE) + from;
 }

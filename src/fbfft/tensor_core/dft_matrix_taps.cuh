@@ -11,8 +11,9 @@
 #include "fbfft/tensor_core/dft_matrix_config.cuh"
 #include "fbfft/tensor_core/scales.cuh"
 
-/* Entries of a warp's planes, as find_planes() makes them; but the second number is, shifted by a byte, twice the place of the plane's scale, and
- * one more where that is not the plane's own to note. */
+/* Makes the table entries of a warp's planes, as find_planes() does. Their second number differs: bits 9 and up are
+ * the index of the plane's scale, bit 8 is set if another plane stores this scale, and the low byte is the exponent
+ * of the factor. */
 template <class K> CF_DEVICE Places<K> dense_places(const TileCall &call, long long first) {
     typedef Dense<K> D;
     const int lane = int(threadIdx.x) % 32;
@@ -20,7 +21,7 @@ template <class K> CF_DEVICE Places<K> dense_places(const TileCall &call, long l
                               int(min(call.planes - first, (long long)D::PLANES))};
     if (lane < D::PLANES && places.live > 0) {
         const long long plane = first + min(lane, places.live - 1);
-        /* Divisions of 64 bits take a hundred instructions. */
+        /* A 64-bit division takes about a hundred instructions. */
         const long long of_rows =
             call.planes > 0x7fffffff ? plane / call.columns : (long long)(unsigned(plane) / unsigned(call.columns));
         const long long row = call.row_first + of_rows, column = plane - of_rows * call.columns;
@@ -33,7 +34,7 @@ template <class K> CF_DEVICE Places<K> dense_places(const TileCall &call, long l
     return places;
 }
 
-/* The factor of plane p of a warp; what undoes it is noted by the blocks of the first bins. */
+/* Sets the factor of plane p of a warp. The blocks of the first bins store the scale that undoes it. */
 template <class K>
 CF_DEVICE void dense_set_factor(const Places<K> &places, const TileCall &call, int p, float largest) {
     smem<long long> entry = smem_cast<long long>(places.table + p * 32) + 1;
@@ -43,10 +44,11 @@ CF_DEVICE void dense_set_factor(const Places<K> &places, const TileCall &call, i
         call.scales[(long long)blockIdx.y * call.scale_group_stride + (known >> 9)] = Factor<K>::scale(largest);
 }
 
-/* Factors of what another kernel has found, of a sample each; most planes of a warp are of one. */
+/* Factors from the largest values that another kernel has found for each sample. Most planes of a warp belong to one
+ * sample. */
 template <class K> CF_DEVICE void dense_find_factors(const Places<K> &places, const TileCall &call, long long first) {
     const int lane = int(threadIdx.x) % 32;
-    long long row = call.row_first + first / call.columns, left = call.columns - first % call.columns; /* of this row */
+    long long row = call.row_first + first / call.columns, left = call.columns - first % call.columns; /* of the row */
     float largest = 0;
     for (int p = 0; p < Dense<K>::PLANES; ++p, --left) {
         if (left == 0) {
@@ -65,7 +67,7 @@ template <class K> CF_DEVICE void dense_find_factors(const Places<K> &places, co
     __syncwarp();
 }
 
-/* Two neighbouring slots: as they stand in memory. */
+/* Two neighbouring slots, as they are stored in memory. */
 template <class K, bool FLOATS = Dense<K>::FLOATS> struct DensePair {
     typedef unsigned type;
     static CF_DEVICE unsigned of(unsigned short a, unsigned short b) { return a | unsigned(b) << 16; }
@@ -79,7 +81,8 @@ template <class K> CF_DEVICE int dense_plane(int eight, int g) {
     return 16 * (eight / 2) + 4 * (g / 2) + 2 * (eight % 2) + g % 2;
 }
 
-/* Which rows and pairs of slots of eight planes a lane loads: rows, four by eight pairs of a step; of planes that touch, eight by four pairs. */
+/* Which row (plane of eight) and which pair of slots a lane loads. Channels-first: four rows by eight pairs of a
+ * step. Channels-last: eight rows by four pairs. */
 template <class K> CF_DEVICE int dense_load_row(int lane, int i) {
     return K::PLANES_TOUCH ? lane % 8 : lane / 8 + i % 2 * 4;
 }
@@ -87,7 +90,7 @@ template <class K> CF_DEVICE int dense_load_pair(int lane, int i) {
     return K::PLANES_TOUCH ? lane / 8 + 4 * i : lane % 8 + i / 2 * 8;
 }
 
-/* Of a plane: its tap of offset 0. */
+/* The address in a plane to which offsets of taps are added. */
 template <class K>
 CF_DEVICE const typename K::Storage::bits *dense_start(const typename K::Storage::bits *signal, const Places<K> &places,
                                                        int p) {
@@ -100,7 +103,7 @@ CF_DEVICE const typename K::Storage::bits *dense_start(const typename K::Storage
     return dense_hide(signal);
 }
 
-/* A number of plane p, or 0. data: there is a tap in its slot. */
+/* Loads a number of plane p, or 0. data: whether the slot has a tap. */
 template <class K>
 CF_DEVICE typename K::Storage::bits dense_load(const typename K::Storage::bits *from, const Places<K> &places, int p,
                                                int slot, int offset, bool data) {
@@ -121,18 +124,18 @@ CF_DEVICE typename K::Storage::bits dense_load(const typename K::Storage::bits *
     return v;
 }
 
-/* Whether there is a tap in a slot of this step. */
+/* Whether a slot of this step has a tap. */
 template <class K> CF_DEVICE bool dense_has_tap(int step, int slot) {
     typedef Dense<K> D;
     const int from = step < D::FIRST ? 0 : 16 * D::FIRST, taps = step < D::FIRST ? D::FIRST_TAPS : D::LAST_TAPS;
     return 16 * (step + 1) - from <= taps || slot - from < taps;
 }
 
-/* A lane's slots of a plane, as they stand in memory. */
+/* A lane's slots of one plane, as they are stored in memory. */
 template <class K, bool FLOATS = Dense<K>::FLOATS> struct DenseTaps { unsigned of[Dense<K>::STEPS][2]; };
 template <class K> struct DenseTaps<K, true> { float of[Dense<K>::STEPS][4]; };
 
-/* Half h of a warp's planes, through shared memory, where they are eight at a time. */
+/* Loads half h of a warp's planes, eight planes at a time, and exchanges them through shared memory. */
 template <class K>
 CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const Places<K> &places, const TileCall &call, int h) {
     typedef Dense<K> D;
@@ -165,7 +168,7 @@ CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const Places<K> &places, cons
     }
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-        __syncwarp(); /* before, others read what stood here */
+        __syncwarp(); /* the other lanes have read the previous contents */
 #pragma unroll
         for (int i = 0; i < LOADS; ++i)
             smem_cast<Type>(stage + dense_load_row<K>(lane, i) * D::PITCH)[dense_load_pair<K>(lane, i)] = v[e][i];
@@ -192,7 +195,7 @@ template <class K> CF_DEVICE float dense_largest(const DenseTaps<K, false> (&tap
     return largest_of_halves<4 * Dense<K>::STEPS>([&](int i) { return taps[i % 2].of[i / 4][i / 2 % 2]; });
 }
 
-/* As right operands: [part][eight planes][step]. */
+/* Right operands: [part][eight planes][step]. */
 template <class K> struct DenseOperands { unsigned of[Dense<K>::PARTS][Dense<K>::EIGHTS][Dense<K>::STEPS][2]; };
 
 template <class K>
@@ -218,10 +221,11 @@ CF_DEVICE void dense_operands(DenseOperands<K> &b, const DenseTaps<K, true> (&ta
         }
 }
 
-/* What results of half h are multiplied by: of four planes in a lane. */
+/* The factors of the results of half h. With FACTORS 4, one for each of a lane's four planes. */
 template <class K> struct DenseFactors { float of[Dense<K>::HALVES][Dense<K>::FACTORS]; };
 
-/* The operands of a warp, whose scales are found and noted. FP32 is brought to the end of FP16's range, so that both parts have all their bits. */
+/* Loads a warp's operands. Finds and stores the scales. FP32 numbers are multiplied up to the end of FP16's range, so
+ * that both parts keep all their bits. */
 template <class K>
 CF_DEVICE void dense_take(DenseOperands<K> &b, DenseFactors<K> &factors, const Places<K> &places,
                           const TileCall &call) {
@@ -236,7 +240,7 @@ CF_DEVICE void dense_take(DenseOperands<K> &b, DenseFactors<K> &factors, const P
 #pragma unroll
         for (int i = 0; i < D::FACTORS; ++i)
             factors.of[h][i] = 1 / D::GAIN;
-        if constexpr (K::FINDS) { /* of the eight planes of half a warp */
+        if constexpr (K::FINDS) { /* one scale for the eight planes of half a warp */
             float most = dense_largest<K>(taps);
 #pragma unroll
             for (int other = 1; other < 16; other *= 2)

@@ -8,7 +8,7 @@
 
 #include "fbfft/tensor_core/plane.cuh"
 
-/* Of so many points from x on, whether none or all are data. */
+/* Whether none (matrix_empty) or all (matrix_whole) of the `points` points from x on are data. */
 template <class K> CF_DEVICE constexpr bool matrix_empty(int x, int points) {
     return x >= Tile<K>::template hi<2>() || x + points <= Tile<K>::template lo<2>();
 }
@@ -16,13 +16,14 @@ template <class K> CF_DEVICE constexpr bool matrix_whole(int x, int points) {
     return x >= Tile<K>::template lo<2>() && x + points <= Tile<K>::template hi<2>();
 }
 
-/* Which points of line p, counted from some point on, are in the signal, and where. Mostly they are an interval whose elements follow one another. */
+/* The points of signal p, counted from point `from` on: which are inside the signal, and where they are. PLAIN: they
+ * are an interval of contiguous elements, which is the usual case. */
 template <class K, class Bits> struct MatrixLine {
     typedef Tile<K> G;
     typedef typename K::Offset Offset;
     static constexpr TileAxis AXIS = K::AXIS[2];
     static constexpr bool PLAIN = AXIS.spread == 1 && AXIS.step == 1 && (!AXIS.checked || AXIS.mode == ZEROS);
-    Bits *line; /* PLAIN: the first of these points */
+    Bits *line; /* with PLAIN, the address of point `from` */
     int from, start, low, count;
     bool inside;
     MatrixLine() = default;
@@ -45,7 +46,7 @@ template <class K, class Bits> struct MatrixLine {
         count = inside ? max(high - low, 0) : 0;
         low -= from;
     }
-    /* Point x, or `in` is false. whole: it is data. */
+    /* The address of point x. `in` becomes false if there is none. whole: the point is known to be data. */
     CF_DEVICE Bits *at(int x, bool whole, bool &in) const {
         if constexpr (PLAIN) {
             in = !AXIS.checked && whole ? inside : unsigned(x - low) < unsigned(count);

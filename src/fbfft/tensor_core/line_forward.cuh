@@ -15,7 +15,7 @@
 #include "fbfft/tensor_core/line_twiddles.cuh"
 #include "fbfft/tensor_core/plane_forward.cuh"
 
-/* R neighbours, as they stand in memory; what is beyond the data is zero. */
+/* Loads R neighbouring points, as they are stored in memory. Points outside the data become zero. */
 template <class K, class Line, int R>
 CF_DEVICE void matrix_neighbours(float (&v)[R], const Line &line, int x, bool whole) {
     constexpr int WIDE = K::WIDE;
@@ -62,7 +62,7 @@ CF_DEVICE void matrix_neighbours(unsigned (&w)[WORDS], const Line &line, int x, 
     }
 }
 
-/* Points e and e + 1 of a lane, of the R rows from row j of class 0 on. */
+/* Puts points e and e + 1 of a lane into the R rows that start at row R j. */
 template <class K>
 CF_DEVICE void matrix_two_points(MatrixRow<K, true> (&rows)[Matrix<K>::R], int part, int e,
                                  const float (&first)[Matrix<K>::R], const float (&second)[Matrix<K>::R]) {
@@ -81,7 +81,7 @@ CF_DEVICE void matrix_two_points(MatrixRow<K, false> (&rows)[Matrix<K>::R], int 
             r % 2 ? first[r / 2] >> 16 | (second[r / 2] & 0xffff0000u) : (first[r / 2] & 0xffffu) | second[r / 2] << 16;
 }
 
-/* Rows j of all classes, from a lane's first point on. */
+/* Loads a lane's points of R neighbouring rows. */
 template <class K, class Line>
 CF_DEVICE void matrix_rows_of_line(MatrixRow<K> (&rows)[Matrix<K>::R], const Line &line) {
     typedef Matrix<K> M;
@@ -100,7 +100,8 @@ CF_DEVICE void matrix_rows_of_line(MatrixRow<K> (&rows)[Matrix<K>::R], const Lin
     }
 }
 
-/* Columns 8 m + g of rows j and j + 1 of all classes, to shared memory, times factor w_N^nk; column N2 / 2 as numbers in FP32, times factor alone. */
+/* Writes columns 8 m + g of two rows j of each of the R classes to shared memory, times the twiddle w_N^nk and
+ * `factor`. Column N2 / 2 is real here: it is written as FP32 numbers, times `factor` only. */
 template <class K>
 CF_DEVICE void matrix_put_line(smem<unsigned> to, const float (&sum)[Matrix<K>::R][4], float factor, int q, int m) {
     typedef Matrix<K> M;
@@ -156,7 +157,8 @@ CF_DEVICE void matrix_line_through(const MatrixNumbers<K> (&rows)[Matrix<K>::R],
     }
 }
 
-/* A task is half the j of a line, 8 q + g of the right operand. */
+/* Transforms rows. A task of a warp is half of the rows of one signal: j = 8 q + g are the columns of the right
+ * operand. */
 template <class K>
 CF_DEVICE void matrix_line_rows(smem<unsigned> y, smem<float> parts, const Places<K> &places, const TileCall &call) {
     typedef Matrix<K> M;
@@ -187,7 +189,7 @@ CF_DEVICE void matrix_line_rows(smem<unsigned> y, smem<float> parts, const Place
     }
 }
 
-/* Every so many columns. BOTH: matrix_stores_both(). */
+/* Transforms columns; a warp takes every WARPS-th one. BOTH: matrix_stores_both() is true. */
 template <class K, bool BOTH>
 CF_DEVICE void matrix_line_columns_of(smem<unsigned> from, const MatrixSquare &re, const MatrixSquare &im,
                                       unsigned *out, long long second, int live, long long unit, unsigned share) {
@@ -224,7 +226,7 @@ CF_DEVICE void matrix_line_columns_of(smem<unsigned> from, const MatrixSquare &r
         const int bin = column + M::N2 * g;
         unsigned *const to = out + bin_of<K>(0, 0, bin, unit), *const image =
                                                                    out + bin_of<K>(0, 0, M::N1 * M::N2 - bin, unit);
-        const bool own = column == 0 || column == M::N2 / 2, last = column == 0 && g == 0; /* it has bin N / 2 */
+        const bool own = column == 0 || column == M::N2 / 2, last = column == 0 && g == 0; /* this lane has bin N / 2 */
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             cplx v[2][M::R];
@@ -257,7 +259,7 @@ template <class K>
 CF_DEVICE void matrix_line_columns(smem<unsigned> y, smem<float> parts, const Places<K> &places, const TileCall &call) {
     typedef Matrix<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    unsigned share = 0; /* of the words of plane g: j from 4 t on, which are in one half */
+    unsigned share = 0; /* rescales the words of plane g; the words from j = 4 t on belong to one half */
     if constexpr (K::FINDS)
         share = matrix_share<K>(parts[2 * g + t / 2], matrix_octet_exponent<K>(parts, call));
     const MatrixSquare re = matrix_square(&matrix_columns<M::SCALED, false, false, 0>.of[0][lane]);

@@ -13,7 +13,8 @@
 #include "fbfft/tensor_core/line_twiddles.cuh"
 #include "fbfft/tensor_core/plane_inverse.cuh"
 
-/* Of columns, the left operand as MatrixColumns has it, but for m from 8 on, whose words are images: conjugated. */
+/* The left operand of columns: as MatrixColumns, but from m = 8 on conjugated, because these words are loaded from
+ * the mirrored bins. */
 template <bool SCALED, int DOWN> struct MatrixImages {
     MatrixWords of[2][32]; /* step, lane */
     __host__ __device__ constexpr MatrixImages() : of{} {
@@ -30,7 +31,7 @@ template <bool SCALED, int DOWN> struct MatrixImages {
 template <bool SCALED, int DOWN>
 __device__ const MatrixImages<SCALED, DOWN> matrix_images = MatrixImages<SCALED, DOWN>();
 
-/* A line's words of a column, as matrix_bins(), of images from N / 2 down. */
+/* Loads a signal's words of a column, as matrix_bins(). Bins beyond N / 2 are loaded from their mirror images. */
 template <class K>
 CF_DEVICE void matrix_line_bins(unsigned *w, const unsigned *line, int column, int t, long long unit) {
     typedef Matrix<K> M;
@@ -47,8 +48,8 @@ CF_DEVICE void matrix_line_bins_through(smem<unsigned> z, const Places<K> &place
     typedef Matrix<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const unsigned *const line = static_cast<const unsigned *>(call.in) + places.spectrum(g);
-    const unsigned imaginary = t < 2 ? 0x80000000u : 0x8000u; /* (im, -re), or of images (-im, re) */
-    /* Column N2 / 2, whose rows become real, goes before column 0, whose are so, too: one word has both. */
+    const unsigned imaginary = t < 2 ? 0x80000000u : 0x8000u; /* makes (im, -re), or from mirrored bins (-im, re) */
+    /* Column N2 / 2 is transformed before column 0. The rows of both become real, and one word holds both. */
     int column = matrix_warp<K>() > 0 ? matrix_warp<K>() : M::N2 / 2;
     unsigned next[4 * M::R];
     matrix_line_bins<K>(next, line, column, t, call.bin_unit);
@@ -112,7 +113,7 @@ CF_DEVICE void matrix_line_bins_through(smem<unsigned> z, const Places<K> &place
     }
 }
 
-/* So many numbers of a line from point x on. */
+/* Stores COUNT numbers of a signal from point x on, plus the bias. ADDS: adds to the old contents. */
 template <class K, bool ADDS, int COUNT, class Line>
 CF_DEVICE void matrix_put_numbers(const float *v, const Line &line, int x, bool whole, float bias) {
     constexpr int WIDE = K::WIDE < COUNT ? K::WIDE : COUNT;
@@ -133,8 +134,9 @@ CF_DEVICE void matrix_put_numbers(const float *v, const Line &line, int x, bool 
     }
 }
 
-/* Eight rows of points, whose numbers stand in a lane as matrix_line_points() has them, through the task's own part of shared memory: from there
- * neighbouring lanes store neighbours. line: from the first point of this lane on. */
+/* Stores eight rows of points through shared memory, so that neighbouring lanes store neighbouring points. v: numbers
+ * of a lane as in matrix_line_points(). own: the part of shared memory whose words this task has already read. line:
+ * starts at the lane's first point. */
 template <class K, int EACH, class Line>
 CF_DEVICE void matrix_put_through(smem<unsigned> own, const float *v, const Line &line, int begin, float bias) {
     typedef Matrix<K> M;
@@ -144,7 +146,7 @@ CF_DEVICE void matrix_put_through(smem<unsigned> own, const float *v, const Line
 #pragma unroll
     for (int i = 0; i < 2 * EACH; ++i)
         u[i] = v[i] + bias;
-    __syncwarp(); /* before, others read what stood here */
+    __syncwarp(); /* the other lanes have read the previous contents */
     if constexpr (K::Storage::PLAIN) {
 #pragma unroll
         for (int i = 0; i < 2 * EACH; ++i)
@@ -173,15 +175,17 @@ CF_DEVICE void matrix_put_through(smem<unsigned> own, const float *v, const Line
     }
 }
 
-/* A task is 8 EACH rows of a line, which are the right operand; results 2 t and 2 t + 1 of EACH products are neighbours, those of FP32 in two
- * pieces. ADDS: to what is there. */
+/* Transforms rows and stores points. A task of a warp is 8 EACH rows of one signal, which are the right operand.
+ * Results 2 t and 2 t + 1 of EACH products are neighbours in memory; FP32 results are stored in two parts. ADDS: adds
+ * to the old contents. */
 template <class K, bool ADDS>
 CF_DEVICE void matrix_line_points(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
     typedef Matrix<K> M;
     typedef typename K::Storage::bits bits;
     constexpr bool PIECES = K::Storage::PLAIN;
     constexpr int EACH = M::R < 2 ? 2 : 4, WIDTH = 8 * EACH, TASKS = M::N1 / WIDTH;
-    /* Stores of less than eight bytes a lane would come to the same sectors again and again. */
+    /* THROUGH: stores of less than eight bytes per lane would write the same sectors several times, so results go
+     * through shared memory. */
     constexpr bool THROUGH = !ADDS && K::WIDE * int(sizeof(bits)) < 8;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const MatrixWords *const table = &matrix_spots<M::SCALED, M::N2>.of[0][0][lane];

@@ -29,10 +29,11 @@ __host__ __device__ constexpr cplx matrix_root(int k, int n) {
     return {real(cf_cos(k % n, n)), real(-cf_sin(k % n, n))};
 }
 
-/* Forward: w_N^nk of a lane's first two rows n of m, whose k is 8 m + g, and w_N^rk of the R rows from each of them on. */
+/* Forward: w_N^nk of a lane's first two rows (row), where k = 8 m + g, and w_N^rk of the R rows from each of them on
+ * (next). */
 template <int N1, int N2> struct MatrixTurns {
     static constexpr int R = N1 / 16;
-    MatrixRoots row[2][N2 / 16][32], next[N2 / 16][8][(R + 1) / 2]; /* q, m, lane; m, g, r / 2 */
+    MatrixRoots row[2][N2 / 16][32], next[N2 / 16][8][(R + 1) / 2]; /* row: [q][m][lane]; next: [m][g][r / 2] */
     __host__ __device__ constexpr MatrixTurns() : row{}, next{} {
         for (int m = 0; m < N2 / 16; ++m)
             for (int g = 0; g < 8; ++g) {
@@ -49,7 +50,7 @@ template <int N1, int N2> __device__ const MatrixTurns<N1, N2> matrix_turns = Ma
 /* Inverse: w_N^-nk of rows n = g + 8 h + 16 r of column k. */
 template <int N1, int N2> struct MatrixReturns {
     static constexpr int R = N1 / 16;
-    MatrixRoots of[N2 / 2 + 1][R][8]; /* k, r, g; h */
+    MatrixRoots of[N2 / 2 + 1][R][8]; /* [k][r][g], with two h each */
     __host__ __device__ constexpr MatrixReturns() : of{} {
         for (int k = 0; k <= N2 / 2; ++k)
             for (int n = 0; n < N1; ++n) {

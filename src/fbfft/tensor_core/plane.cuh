@@ -1,33 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Transforms of real planes to frequency-major spectra of 16 bits, and back, by matrix products on tensor cores. Eight
- * planes go together, an octet; lane = 4 g + t.
+/* Real planes (2-D) to frequency-major spectra of 16 bits and back, by matrix products on tensor cores: the method,
+ * its configuration, and the tables of DFT matrices.
  *
- * Rows are real lines of N2 points, a product with one matrix: forward a plane's rows are the right operand, or inverse its words (re, im) the left one.
- * Columns 0 and N2 / 2 are real where rows are; one word has both. Columns are complex lines of N1 = 16 R points:
+ *     signal      channels-first [plane][row][point], or channels-last [row][point][plane]
+ *     spectrum    [bin][plane], words of two 16-bit numbers (re, im); bin = [N1][N2 / 2 + 1]
  *
- *     forward    y[c][j] = w^jc sum over r of x[j + 16 r] w_R^rc,          X[R m + c] = sum over j of y[c][j] w_16^jm
- *     inverse    u[c][j] = w^-jc sum over m of X[R m + c] w_16^-jm,        x[j + 16 r] = sum over c of u[c][j] w_R^-rc
+ * Eight planes are transformed together: an octet. A lane is number 4 g + t of its warp.
  *
- * where w_16 is the left operand, and 16 words of eight planes are the right one; so neighbouring lanes store and load bins of neighbouring
- * planes. All but the products is in registers.
+ * Rows are real and have N2 points. Their transform is a product with one matrix. Forward, the rows of a plane are
+ * the right operand; inverse, their words (re, im) are the left operand. Columns 0 and N2 / 2 of the result are real,
+ * and share one word. Columns are complex and have N1 = 16 R points:
  *
- * Where planes touch (channels last), a product along rows has one row of all eight planes instead of eight rows of one. So that whole sectors are
- * read and written, a block may have two such octets, each in half of its warps; of lines of 256 points four.
+ *     forward    y[c][j] = w_N1^jc sum over r of x[j + 16 r] w_R^rc,
+ *                X[R m + c] = sum over j of y[c][j] w_16^jm
+ *     inverse    u[c][j] = w_N1^-jc sum over m of X[R m + c] w_16^-jm,
+ *                x[j + 16 r] = sum over c of u[c][j] w_R^-rc
  *
- * Lines are planes with a factor between rows and columns: line_twiddles.cuh. Those of at most 128 points are rows alone: short_line_io.cuh.
+ * Here w_16 is the left operand, and 16 words of each of eight planes are the right operand. So neighbouring lanes
+ * load and store bins of neighbouring planes. The sums over r and c and the twiddles are computed in registers. c is
+ * called the class of a row or bin.
  *
- * Between rows and columns numbers are rounded to 16 bits once, as spectra are; FP32 planes are so before their rows, too. Matrices are rounded, too: to multiples of a gain whose
- * products with sines and cosines happen to be nearer to such numbers than they are themselves.
- */
+ * In channels-last layout ("abreast") a product along rows takes one row of all eight planes instead of eight rows of
+ * one plane. A block may have two octets, each in half of its warps, so that it accesses whole 32-byte sectors; for
+ * 1-D signals of 256 points it may have four.
+ *
+ * 1-D signals are planes with a twiddle between rows and columns: line_twiddles.cuh. Those of at most 128 points have
+ * rows only: short_line_io.cuh.
+ *
+ * Rounding: numbers are rounded to 16 bits once between rows and columns, as spectra are. FP32 planes are also
+ * rounded before rows. The matrices are rounded, too. They are multiplied by a gain, chosen so that its products with
+ * the sines and cosines are closer to 16-bit numbers than the sines and cosines are. */
 #pragma once
 
 #include "fbfft/common/fp16_dft.cuh"
 #include "fbfft/shared_memory/kernel.cuh"
 
-/* --------------------------------------------------------------------------------------------------------- arithmetic */
+/* ------------------------------------------------------------------------------------------------------- arithmetic */
 
-/* v rounded to eight or eleven bits, as it stands in memory; 0, or a number that FP16 has all its bits for. */
+/* The bits of v rounded to 8 bits (BF16) or 11 bits (FP16). v is 0, or a number that FP16 represents without becoming
+ * denormal. */
 template <bool SCALED> __host__ __device__ constexpr unsigned matrix_bits(double v) {
     constexpr int BITS = SCALED ? 10 : 7, BIAS = SCALED ? 15 : 127;
     double size = v < 0 ? -v : v;
@@ -38,11 +49,12 @@ template <bool SCALED> __host__ __device__ constexpr unsigned matrix_bits(double
         ++exponent;
     for (; size < 1; size *= 2)
         --exponent;
-    /* The first bit of the whole number adds one to the exponent. */
+    /* The leading bit of `size` adds one to the exponent. */
     return (v < 0 ? 0x8000u : 0u) | (unsigned(exponent + BIAS - 1) * (1u << BITS) + unsigned(size * (1 << BITS) + 0.5));
 }
 
-/* Found by trying a million. Behind each, the rms error of sines and cosines in units of 2^-11 or 2^-8; without a gain it is about 0.25. */
+/* The gains are the best of a million candidates. Behind each: the RMS error of sines and cosines in units of 2^-11
+ * or 2^-8. Without a gain it is about 0.25. */
 template <bool SCALED> __host__ __device__ constexpr double matrix_gain(int n) {
     return n == 16   ? SCALED ? 1.860340118 /* 0.03 */ : 1.132880211 /* 0.06 */
            : n == 32 ? SCALED ? 1.115195274 /* 0.08 */ : 1.624505997 /* 0.12 */
@@ -64,8 +76,8 @@ template <bool SCALED, int N, int DOWN> struct MatrixCosines {
 __host__ __device__ constexpr unsigned matrix_word(unsigned low, unsigned high) { return low | high << 16; }
 __host__ __device__ constexpr unsigned matrix_minus(unsigned bits) { return bits ^ 0x8000u; }
 
-/* Which points of a row a lane has: what a quad moves at once are neighbours, eight numbers of 16 bits or four FP32 numbers of each lane, or,
- * abreast, pairs of a product's operand. */
+/* Which points of a row a lane has. What four lanes load or store at a time is contiguous: eight 16-bit numbers or
+ * four FP32 numbers of each lane. In channels-last layout: pairs, as a product's operand has them. */
 enum MatrixWay {
     MATRIX_SHORTS,
     MATRIX_FLOATS,
@@ -73,17 +85,17 @@ enum MatrixWay {
     MATRIX_LINES
 };
 
-/* Lines of so many points at most are rows alone. */
+/* 1-D signals of at most this many points have rows only. */
 constexpr int MATRIX_SHORT = 128;
 
-/* N1 of a line of n points. */
+/* N1 of a 1-D signal of n points. */
 __host__ __device__ constexpr int matrix_split(int n) { return n >= 2048 ? 64 : n >= 512 ? 32 : 16; }
 
 template <class K> struct Matrix {
     typedef Tile<K> G;
     static constexpr bool ABREAST = K::PLANES_TOUCH, SHORT = K::KIND == HALVES && G::N2 <= MATRIX_SHORT,
                           LINES = K::KIND == HALVES && !SHORT;
-    static constexpr int OCTETS = K::P / 8; /* parts of a block; abreast, two, for a sector has 16 numbers of 16 bits */
+    static constexpr int OCTETS = K::P / 8; /* of a block; channels-last 2, for sectors of 16 numbers */
     static constexpr int N1 = LINES ? matrix_split(G::N2) : G::N1, N2 = LINES ? G::N2 / N1 : G::N2;
     static constexpr int R = SHORT ? 1 : N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / (SHORT ? 1 : OCTETS);
     static constexpr MatrixWay WAY = LINES                          ? MATRIX_LINES
@@ -91,32 +103,34 @@ template <class K> struct Matrix {
                                      : K::Storage::PLAIN || N2 < 32 ? MATRIX_FLOATS
                                                                     : MATRIX_SHORTS;
     static constexpr int SPAN = N2 < 32 ? 16 : 32, OWN = SPAN / 4; /* points of a part of a row; those of a lane */
-    static constexpr int STEPS = N2 / 16;                          /* of a product along rows */
+    static constexpr int STEPS = N2 / 16;                          /* instructions of a product along rows */
     static constexpr int ROWS = LINES ? N1 : G::template hi<1>();
     static constexpr int LIVE = (ROWS + 15) / 16; /* of the R rows of a sum; the others are zero */
-    /* Abreast, tasks whose numbers are on their way at once, where one has few. */
+    /* Channels-last: how many tasks a warp loads at once, if it has few. */
     static constexpr int BATCH = R > 1 ? 1 : WARPS < 4 ? 4 : 16 / WARPS;
     static constexpr bool SCALED = K::Bins::SCALED;
-    /* Distances in shared memory, so that lanes meet different banks. Forward, words are [class][column][plane][j], abreast [..][j][plane]. */
+    /* Distances in shared memory, chosen to avoid bank conflicts. Forward, words are [class][column][plane][j], in
+     * channels-last layout [class][column][j][plane]. */
     static constexpr int LINE = 8 * 16 + 8;
-    /* Inverse, [plane][column][row of the window, in tiles of 16], abreast [column][row][plane]. */
+    /* Inverse, words are [plane][column][row of the window, in tiles of 16], in channels-last layout
+     * [column][row][plane]. */
     static constexpr int FIRST = LINES ? 0 : G::template lo<1>() / 16, TILES = (ROWS + 15) / 16 - FIRST;
     static constexpr int WORD = (ABREAST ? 8 : 1) * 16 * TILES + (LINES && K::Storage::PLAIN ? 4 : 8),
                          PLANE = N2 / 2 * WORD + 4;
-    static constexpr int PARTS = ABREAST ? 128 : 16; /* forward, of planes, whose largest magnitudes are found */
+    static constexpr int PARTS = ABREAST ? 128 : 16; /* forward: parts of planes whose largest values are found */
     static constexpr int FORWARD = R * COLUMNS * LINE + PARTS,
-                         INVERSE = ABREAST ? N2 / 2 * WORD : 8 * PLANE; /* words */
-    /* SHORT: octets of a warp. Numbers that cannot be moved eight bytes at a time go through shared memory, so that neighbouring lanes move
-     * neighbours; words of a line there, at a distance that brings the lanes of two lines to different banks. */
+                         INVERSE = ABREAST ? N2 / 2 * WORD : 8 * PLANE; /* in words */
+    /* SHORT: EACH is the number of octets of a warp. THROUGH: numbers that cannot be moved eight bytes at a time go
+     * through shared memory, so that neighbouring lanes move neighbouring numbers. ROW: words of a row there, such
+     * that two rows are in different banks. */
     static constexpr int EACH = SHORT ? OCTETS / WARPS : 1, BYTES = sizeof(typename K::Storage::bits);
     static constexpr bool THROUGH = SHORT && !ABREAST && K::WIDE * BYTES < 8;
     static constexpr int ROW = BYTES * N2 / 4 + (BYTES * N2 % 128 ? 0 : 16);
     static constexpr int SHARED_FORWARD = G::TABLE + 4 * OCTETS * (SHORT ? THROUGH * 8 * ROW : FORWARD),
                          SHARED_INVERSE = G::TABLE + 4 * OCTETS * (SHORT ? THROUGH * 8 * ROW : INVERSE);
-    /* Inverse, what keeps numbers between columns and rows as small as bins are. */
+    /* Inverse: columns are multiplied by 2^-DOWN, so that numbers between columns and rows are as small as bins. */
     static constexpr int DOWN = SCALED ? bits_of(N1) + 1 : 0;
-    static constexpr int SUM =
-        Factor<K>::SUM; /* forward, a bin is at most so many powers of two larger than the plane's largest number */
+    static constexpr int SUM = Factor<K>::SUM; /* forward: a bin is at most 2^SUM times the plane's largest number */
     static constexpr float GAIN = float((SHORT ? 1 : matrix_gain<SCALED>(16)) * matrix_gain<SCALED>(N2));
     static_assert(K::P == 8 * OCTETS && N2 % SPAN == 0 &&
                       (SHORT ? OCTETS % (2 * WARPS) == 0
@@ -127,7 +141,7 @@ template <class K> struct Matrix {
                   "the planner's choice");
 };
 
-/* Of a thread: its octet, the warp there, and the octet's planes. */
+/* A thread's octet, its warp within the octet, and the planes of the octet. */
 template <class K> CF_DEVICE int matrix_octet() {
     return Matrix<K>::OCTETS == 1 ? 0 : int(threadIdx.x) / 32 / Matrix<K>::WARPS;
 }
@@ -141,7 +155,7 @@ template <class K> CF_DEVICE Places<K> matrix_places(const Places<K> &of_block, 
 #ifdef CF_SIMT
 CF_DEVICE unsigned matrix_transposed(unsigned w) { return simt_transposed(w); }
 #else
-/* Of the 8 x 8 numbers whose row g has a lane's word in place t. */
+/* Transposes the 8 x 8 numbers (16 bits) of a warp. A lane's word has two numbers of row g. */
 CF_DEVICE unsigned matrix_transposed(unsigned w) {
     unsigned d;
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(d) : "r"(w));
@@ -150,14 +164,14 @@ CF_DEVICE unsigned matrix_transposed(unsigned w) {
 #endif
 CF_DEVICE unsigned matrix_swapped(unsigned w) { return w >> 16 | w << 16; }
 
-/* ------------------------------------------------------------------------------------------------------------ matrices */
+/* --------------------------------------------------------------------------------------------------------- matrices */
 
 struct __align__(16) MatrixWords {
     unsigned of[4];
 };
 
-/* Of columns, the left operand: row m (forward) or j (inverse), numbers 4 t + e of the sum, forward and abreast 4 e + t, e = 2 step + half. It gives
- * real parts. */
+/* The left operand of columns, for real parts. Its rows are m (forward) or j (inverse). Number e = 2 step + half of
+ * lane t in a sum is 4 t + e; forward in channels-last layout it is 4 e + t. */
 template <bool SCALED, bool INVERSE, bool ABREAST, int DOWN> struct MatrixColumns {
     MatrixWords of[2][32]; /* step, lane */
     __host__ __device__ constexpr MatrixColumns() : of{} {
@@ -176,7 +190,7 @@ template <bool SCALED, bool INVERSE, bool ABREAST, int DOWN>
 __device__ const MatrixColumns<SCALED, INVERSE, ABREAST, DOWN>
     matrix_columns = MatrixColumns<SCALED, INVERSE, ABREAST, DOWN>();
 
-/* Of 32 points of a row, a lane of a quad has eight, of 16 four: the place of one of them. */
+/* The position in a row of point i of a lane's points: eight of 32 points, or four of 16. */
 template <MatrixWay WAY> __host__ __device__ constexpr int matrix_point(int part, int t, int i) {
     return 32 * part + (WAY == MATRIX_LINES     ? 4 * i + t
                         : WAY == MATRIX_ABREAST ? i / 2 * 8 + 2 * t + i % 2
@@ -184,8 +198,9 @@ template <MatrixWay WAY> __host__ __device__ constexpr int matrix_point(int part
                                                 : 8 * t + i);
 }
 
-/* Of rows, forward, the left operand: row g of a result is the real part of k = 8 m + g, row g + 8 the imaginary one, but k = 0 has N2 / 2
- * for it; numbers of a sum are points 4 (step % 2) + 2 half of those of a lane, and the next of that lane after each. */
+/* The left operand of rows, forward. Rows g and g + 8 give the real and imaginary part of bin k = 8 m + g; k = 0 has
+ * bin N2 / 2 instead of its imaginary part. A sum takes a lane's points 4 (step % 2) + 2 half, and the point after
+ * each. */
 template <bool SCALED, int N2, MatrixWay WAY> struct MatrixRows {
     MatrixWords of[N2 / 16][N2 / 16][32]; /* m, step, lane */
     __host__ __device__ constexpr MatrixRows() : of{} {
@@ -210,8 +225,9 @@ template <bool SCALED, int N2, MatrixWay WAY> struct MatrixRows {
 template <bool SCALED, int N2, MatrixWay WAY>
 __device__ const MatrixRows<SCALED, N2, WAY> matrix_rows = MatrixRows<SCALED, N2, WAY>();
 
-/* Inverse, the right operand, of half the results: columns of n are points 2 (n % 4) + column % 2 of those of lane column / 2, or 2 (n % 2) + ... where
- * it has four; words of a sum are k = 16 pair + 8 step + 4 half + t, of two steps at a time. */
+/* The right operand of rows, inverse, for half of the results. Column c of product n is point 2 (n % 4) + c % 2 of
+ * lane c / 2, or 2 (n % 2) + c % 2 if a lane has four points. Words of a sum are k = 16 pair + 8 step + 4 half + t,
+ * for two steps at a time. */
 template <bool SCALED, int N2, MatrixWay WAY> struct MatrixPoints {
     static constexpr int OWN = N2 < 32 ? 4 : 8, PAIRS = (N2 + 31) / 32;
     MatrixWords of[N2 / 8][PAIRS][32]; /* n, pair of steps, lane */
@@ -233,9 +249,10 @@ template <bool SCALED, int N2, MatrixWay WAY> struct MatrixPoints {
 template <bool SCALED, int N2, MatrixWay WAY>
 __device__ const MatrixPoints<SCALED, N2, WAY> matrix_points = MatrixPoints<SCALED, N2, WAY>();
 
-/* The same abreast, the left operand: rows are 16 points, words of a sum k = 8 step + 4 half + t. */
+/* The same in channels-last layout, as the left operand. Its rows are 16 points; words of a sum are k = 8 step + 4
+ * half + t. */
 template <bool SCALED, int N2> struct MatrixSpots {
-    MatrixWords of[N2 / 16][N2 / 16][32]; /* of points, step, lane */
+    MatrixWords of[N2 / 16][N2 / 16][32]; /* 16 points, step, lane */
     __host__ __device__ constexpr MatrixSpots() : of{} {
         const MatrixCosines<SCALED, N2, 0> roots;
         const MatrixCosines<SCALED, N2, 1> halves;
@@ -252,13 +269,13 @@ template <bool SCALED, int N2> struct MatrixSpots {
 };
 template <bool SCALED, int N2> __device__ const MatrixSpots<SCALED, N2> matrix_spots = MatrixSpots<SCALED, N2>();
 
-/* Words of a table, of which a lane has one of 32. */
+/* Reads entry i of a table. `own` is the first entry of this lane; an entry has 32 lanes. */
 CF_DEVICE MatrixWords matrix_fetch(const MatrixWords *own, int i) {
     const uint4 w = __ldg(reinterpret_cast<const uint4 *>(own + 32 * i));
     return {{w.x, w.y, w.z, w.w}};
 }
 
-/* The matrix of columns in registers, and d += that times sixteen words of eight planes. */
+/* The matrix of columns in registers. matrix_column(): d += this matrix times 16 words of each of eight planes. */
 struct MatrixSquare {
     MatrixWords of[2];
 };

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planes to spectra, as plane.cuh says. */
+/* Real planes to frequency-major spectra of 16 bits. The method and the layouts are in plane.cuh.
+ *
+ * First warps transform rows and the sums over r, and write words (re, im) to shared memory:
+ * y[class][column][plane][j], or [class][column][j][plane] in channels-last layout. Then they transform columns by
+ * products and store bins. */
 #pragma once
 
 #include "fbfft/tensor_core/scales.cuh"
 
-/* The classes of a column's j and j + 1, from their rows in registers to shared memory, times w^jc. */
+/* Finishes one column for two neighbouring j: the sum over r of their rows, and the twiddles w^jc. Writes the words
+ * of all classes to shared memory. */
 template <class K>
 CF_DEVICE void matrix_put(smem<unsigned> to, cplx *v, cplx *w, const cplx (&turn)[2][Matrix<K>::R], int column) {
     typedef Matrix<K> M;
@@ -23,7 +28,8 @@ CF_DEVICE void matrix_put(smem<unsigned> to, cplx *v, cplx *w, const cplx (&turn
             make_uint2(K::Bins::pack(v[c].x, v[c].y), K::Bins::pack(w[c].x, w[c].y));
 }
 
-/* Rows j + 16 r of which a lane has its part of a product's right operand: to the words of columns 2 t and 2 t + 1 of the products. */
+/* Transforms rows j + 16 r by products, in right operands that lanes have loaded. Each lane writes the results of two
+ * neighbouring j. */
 template <class K>
 CF_DEVICE void matrix_rows_through(const MatrixNumbers<K> (&rows)[Matrix<K>::LIVE], const MatrixWords *table,
                                    const cplx (&turn)[2][Matrix<K>::R], smem<unsigned> to) {
@@ -57,10 +63,12 @@ CF_DEVICE void matrix_rows_through(const MatrixNumbers<K> (&rows)[Matrix<K>::LIV
     }
 }
 
-/* FP32 is brought to the end of FP16's range, and its rows' results to where bins do not leave it. */
+/* FP32 planes are multiplied by 2^SUM, to the end of FP16's range. The results of rows are divided by it, so that
+ * bins do not overflow. */
 template <class K> CF_DEVICE constexpr float matrix_up() { return float(1ll << Matrix<K>::SUM); }
 
-/* A task is half the j of a plane, 8 q + g of the right operand. */
+/* Transforms rows in channels-first layout. A task of a warp is half of the rows of a plane: j = 8 q + g are the
+ * columns of the right operand. */
 template <class K>
 CF_DEVICE void matrix_forward_rows(smem<unsigned> y, smem<float> parts, const Places<K> &places, const TileCall &call) {
     typedef Matrix<K> M;
@@ -100,7 +108,8 @@ CF_DEVICE void matrix_forward_rows(smem<unsigned> y, smem<float> parts, const Pl
     }
 }
 
-/* Planes that touch: a task is one j of all planes, g of the right operand. */
+/* Transforms rows in channels-last layout. A task of a warp is one j of all eight planes, which are the columns of
+ * the right operand. */
 template <class K>
 CF_DEVICE void matrix_forward_spot(const MatrixRow<K> (&raw)[Matrix<K>::LIVE], int j, const MatrixWords *table,
                                    smem<unsigned> y, smem<float> parts) {
@@ -157,15 +166,15 @@ CF_DEVICE void matrix_forward_abreast(smem<unsigned> y, smem<float> parts, const
     }
 }
 
-/* Whether the octet's planes are neighbours, so that each lane stores two at once. One answer for all lanes of a warp, which have products to do
- * together. */
+/* Whether the planes of the octet are neighbours in the spectrum, so that each lane stores two at a time. All lanes
+ * of a warp get the same answer, because they execute products together. */
 template <class K> CF_DEVICE bool matrix_stores_both(const Places<K> &places, const TileCall &call) {
     const long long first = places.spectrum(0);
     return places.live >= 8 && places.spectrum(7) - first == 7 && call.bin_unit % 2 == 0 &&
            reinterpret_cast<size_t>(static_cast<const unsigned *>(call.out) + first) % 8 == 0;
 }
 
-/* Bins of planes 2 t and 2 t + 1, of which `live` exist. */
+/* Stores a bin of planes 2 t and 2 t + 1, of which `live` exist. */
 template <bool BOTH>
 CF_DEVICE void matrix_store_two(unsigned *at, long long second, int live, unsigned v0, unsigned v1) {
     if (BOTH) {
@@ -178,7 +187,7 @@ CF_DEVICE void matrix_store_two(unsigned *at, long long second, int live, unsign
     }
 }
 
-/* The matrix of columns that gives imaginary parts, by (-sin, cos), of that for real ones, by (cos, sin). */
+/* The left operand of columns for imaginary parts, (-sin, cos), from that for real parts, (cos, sin). */
 CF_DEVICE MatrixSquare matrix_imaginary(const MatrixSquare &re) {
     MatrixSquare im;
 #pragma unroll
@@ -187,7 +196,7 @@ CF_DEVICE MatrixSquare matrix_imaginary(const MatrixSquare &re) {
     return im;
 }
 
-/* Of a class, every so many columns. BOTH: matrix_stores_both(). */
+/* Transforms columns of one class; a warp takes every STEP-th one. BOTH: matrix_stores_both() is true. */
 template <class K, bool BOTH>
 CF_DEVICE void matrix_forward_class(smem<unsigned> from, const MatrixSquare &re, const MatrixSquare &im, unsigned *to,
                                     long long second, int live, int first, long long unit, const unsigned (&share)[4]) {
@@ -225,7 +234,7 @@ CF_DEVICE void matrix_forward_columns(smem<unsigned> y, smem<float> parts, const
                                       const TileCall &call) {
     typedef Matrix<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, warp = matrix_warp<K>(), c = warp % M::R;
-    unsigned share[4] = {0, 0, 0, 0}; /* of the words of plane g; those of j from 4 t on are in one half */
+    unsigned share[4] = {0, 0, 0, 0}; /* rescales the words of plane g; the words from j = 4 t on belong to one half */
     if constexpr (K::FINDS) {
         const unsigned octet = matrix_octet_exponent<K>(parts, call);
 #pragma unroll

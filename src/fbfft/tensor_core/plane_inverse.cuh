@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spectra to planes, as plane.cuh says. */
+/* Frequency-major spectra of 16 bits to real planes. The method and the layouts are in plane.cuh.
+ *
+ * First warps transform columns and write words (re, im) to shared memory: z[plane][column][row], or
+ * [column][row][plane] in channels-last layout. Then they transform rows by products, add the bias, and store points.
+ */
 #pragma once
 
 #include "fbfft/tensor_core/plane.cuh"
 
-/* A plane's words of a column: R words of each number 4 t + e of its classes' sums, which follow one another. */
+/* Loads a lane's words of a column of one plane: bins 4 R t to 4 R t + 4 R - 1. */
 template <class K> CF_DEVICE void matrix_bins(unsigned *w, const unsigned *plane, int column, int t, long long unit) {
     typedef Matrix<K> M;
     const unsigned *from = plane + bin_of<K>(0, 4 * M::R * t, column, unit);
@@ -14,7 +18,8 @@ template <class K> CF_DEVICE void matrix_bins(unsigned *w, const unsigned *plane
         w[i] = __ldcs(from + i * down);
 }
 
-/* u += the classes' sums of a column's words. What gives a real part gives the imaginary one of turned words, (im, -re); sign: what makes them so. */
+/* u += the products of a column's words, for each class. The matrix for real parts gives imaginary parts when words
+ * are changed to (im, -re); sign: the bit that this changes. */
 template <class K>
 CF_DEVICE void matrix_classes(float (&u)[Matrix<K>::R][2][4], const MatrixSquare &a, const unsigned *w,
                               unsigned sign = 0x80000000u) {
@@ -31,13 +36,13 @@ CF_DEVICE void matrix_classes(float (&u)[Matrix<K>::R][2][4], const MatrixSquare
     }
 }
 
-/* Bins of column 0 or N2 / 2 that are their own mirror images: their imaginary parts do not count. */
+/* Bins of column 0 or N2 / 2 that are their own mirror images are real: clears their imaginary parts. */
 CF_DEVICE void matrix_mirrors(unsigned *w, int t) {
     if (t % 2 == 0)
         w[0] = w[0] & 0xffffu;
 }
 
-/* What classes of rows j = g and g + 8 are multiplied by. */
+/* The twiddles of the classes of rows j = g and g + 8. */
 template <class K> CF_DEVICE void matrix_turns_back(cplx (&turn)[2][Matrix<K>::R], int g) {
 #pragma unroll
     for (int h = 0; h < 2; ++h)
@@ -107,7 +112,7 @@ CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places,
     }
 }
 
-/* WIDE numbers of a row. */
+/* Stores WIDE numbers of a row. */
 template <class K, int WIDE> CF_DEVICE void matrix_write(float *to, const float *u) {
     if constexpr (WIDE == 4)
         *reinterpret_cast<float4 *>(to) = make_float4(u[0], u[1], u[2], u[3]);
@@ -128,7 +133,7 @@ template <class K, int WIDE> CF_DEVICE void matrix_write(unsigned short *to, con
         *to = K::Storage::rounded(u[0]);
 }
 
-/* A lane's eight numbers of 32 of a row. */
+/* Stores a lane's eight numbers of 32 points of a row. */
 template <class K>
 CF_DEVICE void matrix_put_row(const float v[8], typename K::Storage::bits *row, int part, int t, int start, float bias,
                               bool accumulate) {
@@ -217,7 +222,7 @@ template <class K> CF_DEVICE void matrix_inverse_rows(smem<unsigned> z, const Pl
     }
 }
 
-/* Numbers of neighbouring planes, in pieces of WIDE. */
+/* Stores numbers of COUNT neighbouring planes, up to WIDE at a time. */
 template <class K, int COUNT>
 CF_DEVICE void matrix_put_planes(typename K::Storage::bits *to, const float *sum, float factor, const float *bias,
                                  bool accumulate) {
@@ -234,7 +239,8 @@ CF_DEVICE void matrix_put_planes(typename K::Storage::bits *to, const float *sum
         matrix_write<K, PIECE>(to + i, u + i);
 }
 
-/* Planes that touch: a task is two rows of one octet, or one of two, which are the right operand. places, z: of the block. */
+/* Transforms rows in channels-last layout. A task of a warp is two rows of one octet, or one row of two octets, which
+ * are the right operand. places and z are those of the block. */
 template <class K>
 CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
     typedef Matrix<K> M;
@@ -296,8 +302,7 @@ CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places,
 #pragma unroll
                     for (int i = 0; i < PLANES; ++i) {
                         v[i] = sum[h][2 * half + i % 2];
-                        if constexpr (
-                            TWO) { /* of lanes 2 (t % 2) and the one after it, which have them of both octets */
+                        if constexpr (TWO) { /* both octets' results of lanes 2 (t % 2) and 2 (t % 2) + 1 */
                             const int from = lane / 4 * 4 + t % 2 * 2 + i / 2;
                             const float low = __shfl_sync(0xffffffffu, v[i], from),
                                         high = __shfl_sync(0xffffffffu, sum[1][2 * half + i % 2], from);

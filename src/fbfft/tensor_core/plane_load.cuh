@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the transforms of plane.cuh read of planes. */
+/* Loads rows of real planes into registers, in the order of product operands.
+ *
+ * In channels-first layout four lanes load contiguous points of a row. In channels-last layout they load one point of
+ * neighbouring planes, and words are transposed. Points outside the data become zero. */
 #pragma once
 
 #include "fbfft/tensor_core/plane.cuh"
 
-/* A lane's eight numbers of 32 of a row, as they stand in memory; what is beyond the data is zero. */
+/* Loads a lane's eight numbers of 32 points of a row, as they are stored in memory. */
 template <class K>
 CF_DEVICE void matrix_load(float (&v)[8], const float *row, bool inside, int part, int t, int start) {
     typedef Tile<K> G;
@@ -60,7 +63,8 @@ CF_DEVICE void matrix_load(unsigned (&w)[4], const unsigned short *row, bool ins
     }
 }
 
-/* The same of planes that touch: a quad has all points of each plane g. Words come as pairs of planes, and are turned into pairs of points. */
+/* The same in channels-last layout: four lanes get the points of plane g. 16-bit words are loaded as pairs of planes
+ * and transposed to pairs of points. */
 template <class K>
 CF_DEVICE void matrix_load_abreast(float (&v)[Matrix<K>::OWN], const float *row, bool inside, int part, int g, int t,
                                    int start) {
@@ -96,14 +100,14 @@ CF_DEVICE void matrix_load_abreast(unsigned (&w)[Matrix<K>::OWN / 2], const unsi
         w[i] = matrix_transposed(w[i]);
 }
 
-/* What a lane has of a row of a plane: as it stands in memory, and as products take it. */
+/* A lane's part of a row. MatrixRow: as it is stored in memory. MatrixNumbers: as products take it. */
 template <class K, bool FLOATS = K::Storage::PLAIN> struct MatrixRow {
     unsigned of[Matrix<K>::N2 / Matrix<K>::SPAN][Matrix<K>::OWN / 2];
 };
 template <class K> struct MatrixRow<K, true> { float of[Matrix<K>::N2 / Matrix<K>::SPAN][Matrix<K>::OWN]; };
 template <class K> using MatrixNumbers = MatrixRow<K, false>;
 
-/* Row j of a plane, or of all that touch. */
+/* Loads row j of a plane; in channels-last layout, of all eight planes. */
 template <class K>
 CF_DEVICE void matrix_row(MatrixRow<K> &row, const Places<K> &places, const typename K::Storage::bits *signal, int p,
                           int j, int t) {
@@ -124,7 +128,7 @@ CF_DEVICE void matrix_row(MatrixRow<K> &row, const Places<K> &places, const type
     }
 }
 
-/* FP32 is multiplied by the scale before it is rounded. */
+/* Converts a row to 16 bits. FP32 numbers are multiplied by the scale before they are rounded. */
 template <class K> CF_DEVICE MatrixNumbers<K> matrix_numbers(const MatrixRow<K, true> &row, float scale) {
     MatrixNumbers<K> numbers;
 #pragma unroll

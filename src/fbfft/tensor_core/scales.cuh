@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scales of spectra where the transforms of plane.cuh FIND them: each part of a plane, half of its j or, abreast, one, has a factor of its own, from
- * its numbers, until columns take that of the octet, the least of them. */
+/* Scales of FP16 spectra that a kernel finds itself (K::FINDS), for octets of planes.
+ *
+ * Rows of a plane are transformed before the largest value of the octet is known. So each part of a plane (half of
+ * its j, or one j in channels-last layout) first has a factor from its own numbers. Before columns are transformed,
+ * words are rescaled to the smallest of these factors, which is that of the octet. */
 #pragma once
 
 #include "fbfft/tensor_core/plane_load.cuh"
 
-/* Numbers as they are, and NaN for infinities. */
+/* v, or NaN for infinities. */
 CF_DEVICE float finite_or_nan(float v) { return fmaf(v, 0, v); }
 #ifdef CF_SIMT
 CF_DEVICE unsigned finite_or_nan(unsigned w) {
@@ -17,12 +20,12 @@ CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
     return pack_halves(fmaxf(x.x, y.x), fmaxf(x.y, y.y));
 }
 #else
-CF_DEVICE unsigned finite_or_nan(unsigned w) { /* of both halves */
+CF_DEVICE unsigned finite_or_nan(unsigned w) { /* both halves */
     unsigned v;
     asm("fma.rn.f16x2 %0, %1, %2, %1;" : "=r"(v) : "r"(w), "r"(0));
     return v;
 }
-/* Of both halves of a word; a NaN is not larger. */
+/* The larger of each half of two words. A NaN is not larger. */
 CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
     unsigned w;
     asm("max.f16x2 %0, %1, %2;" : "=r"(w) : "r"(a), "r"(b));
@@ -30,7 +33,8 @@ CF_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
 }
 #endif
 
-/* The largest magnitude of N numbers of a lane, at(i), or of N words of two halves; what is no number does not count. */
+/* The largest absolute value of N numbers at(i) of a lane, or of N words of two halves. NaN and infinities do not
+ * count. */
 template <int N, class At> CF_DEVICE float largest_of_floats(const At &at) {
     float most = 0;
 #pragma unroll
@@ -62,7 +66,7 @@ template <class K> CF_DEVICE float matrix_largest(const MatrixRow<K, false> (&ro
 
 CF_DEVICE float matrix_power(unsigned exponent) { return __uint_as_float(exponent << 23); }
 
-/* The exponent of the octet's factor, in every thread. What undoes it is noted. */
+/* Returns the exponent of the octet's factor to every thread, and stores the scale that undoes this factor. */
 template <class K> CF_DEVICE unsigned matrix_octet_exponent(smem<float> parts, const TileCall &call) {
     constexpr int PARTS = Matrix<K>::PARTS;
     float most = parts[int(threadIdx.x) % 32 % PARTS];
@@ -79,7 +83,7 @@ template <class K> CF_DEVICE unsigned matrix_octet_exponent(smem<float> parts, c
     return exponent;
 }
 
-/* What takes a part's numbers to the octet's factor, twice. */
+/* What brings words of a part to the octet's factor, in both halves of a word. */
 template <class K> CF_DEVICE unsigned matrix_share(float of_part, unsigned octet) {
     const float share = matrix_power(unsigned(max(127 + int(octet) - int(Factor<K>::exponent(of_part)), 0)));
     return pack_halves(share, share);

@@ -7,7 +7,7 @@
 #include "fbfft/tensor_core/line_forward.cuh"
 #include "fbfft/tensor_core/short_line_io.cuh"
 
-/* A lane's points of line g from where THROUGH brought them. */
+/* Reads a lane's points of signal g from the warp's part of shared memory (THROUGH). */
 template <class K> CF_DEVICE void matrix_short_get(MatrixRow<K, true> &row, smem<unsigned> line, int t) {
     typedef Matrix<K> M;
 #pragma unroll
@@ -33,7 +33,7 @@ template <class K> CF_DEVICE void matrix_short_get(MatrixRow<K, false> &row, sme
     }
 }
 
-/* The same from memory. */
+/* Loads the same from global memory. */
 template <class K, class Line> CF_DEVICE void matrix_short_load(MatrixRow<K, true> &row, const Line &line) {
     typedef Matrix<K> M;
 #pragma unroll
@@ -75,7 +75,8 @@ template <class K, class Line> CF_DEVICE void matrix_short_load(MatrixRow<K, fal
     }
 }
 
-/* The same of octets that touch. line: from point 2 t of line g on, or, of 16 bits, from point g of lines 2 t and 2 t + 1. */
+/* Loads the same in channels-last layout. line: FP32, from point 2 t of signal g on; 16 bits, from point g of signals
+ * 2 t and 2 t + 1 on. */
 template <class K, class Line> CF_DEVICE void matrix_short_touching(MatrixRow<K, true> &row, const Line &line) {
     typedef Matrix<K> M;
 #pragma unroll
@@ -111,7 +112,8 @@ template <class K, class Line> CF_DEVICE void matrix_short_touching(MatrixRow<K,
         row.of[i / WORDS][i % WORDS] = matrix_transposed(row.of[i / WORDS][i % WORDS]);
 }
 
-/* factor: of lines 2 t and 2 t + 1, of which to is the bin 0 of the first. BOTH: all of so many are live, and lanes store two bins at once. */
+/* Multiplies and stores bins. factor: of signals 2 t and 2 t + 1. to: bin 0 of the first of them. BOTH: all signals
+ * exist, and a lane stores two neighbouring signals at once. */
 template <class K, bool BOTH>
 CF_DEVICE void matrix_short_bins(const MatrixNumbers<K> (&rows)[Matrix<K>::EACH],
                                  const float (&factor)[Matrix<K>::EACH][2], unsigned *to, int live, long long unit) {
@@ -121,7 +123,7 @@ CF_DEVICE void matrix_short_bins(const MatrixNumbers<K> (&rows)[Matrix<K>::EACH]
     unsigned *const last = to + bin_of<K>(0, 0, M::N2 / 2, unit);
     const long long down = bin_of<K>(0, 0, 8, unit);
     to += bin_of<K>(0, 0, g, unit);
-    /* Unrolled, longer loops take too many registers. */
+    /* Longer loops take too many registers when they are unrolled. */
 #pragma unroll(M::N2 < 64 ? M::N2 / 16 : 1)
     for (int m = 0; m < M::N2 / 16; ++m, to += down, table += 32 * M::STEPS) {
         float sum[M::EACH][4] = {};
@@ -141,7 +143,7 @@ CF_DEVICE void matrix_short_bins(const MatrixNumbers<K> (&rows)[Matrix<K>::EACH]
 #pragma unroll
             for (int e = 0; e < 2; ++e)
                 v[i][e] = K::Bins::pack(factor[i][e] * sum[i][e], factor[i][e] * sum[i][2 + e]);
-        if (m == 0 && g == 0) /* bins 0 and N / 2 are real: one has the other for its imaginary part */
+        if (m == 0 && g == 0) /* bins 0 and N / 2 are real; the product has one as the imaginary part of the other */
 #pragma unroll
             for (int i = 0; i < M::EACH; ++i) {
                 matrix_store_two<BOTH>(last + 8 * i, 1, live - 8 * i, v[i][0] >> 16, v[i][1] >> 16);
@@ -187,7 +189,7 @@ template <class K> CF_DEVICE void matrix_short_forward(const TileCall &call) {
     float factor[M::EACH][2], found = 0;
 #pragma unroll
     for (int i = 0; i < M::EACH; ++i) {
-        float whole = 1; /* of line g */
+        float whole = 1; /* of signal g */
         factor[i][0] = factor[i][1] = 1 / M::GAIN;
         if constexpr (K::FINDS) {
             const float most = largest_of_warp(matrix_largest<K>(raw[i]));
@@ -203,7 +205,7 @@ template <class K> CF_DEVICE void matrix_short_forward(const TileCall &call) {
                                               : places.factor(8 * i + 2 * t + e);
         rows[i] = matrix_numbers<K>(raw[i][0], matrix_up<K>() * whole);
     }
-    if constexpr (K::FINDS) /* columns are whole octets */
+    if constexpr (K::FINDS) /* rows of the spectrum are whole octets */
         if (8 * lane < places.live && lane < M::EACH)
             call.scales[(long long)blockIdx.y * call.scale_group_stride + plane / 8 + lane] = found;
     unsigned *const to =

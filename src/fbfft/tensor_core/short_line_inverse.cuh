@@ -7,8 +7,8 @@
 #include "fbfft/tensor_core/line_inverse.cuh"
 #include "fbfft/tensor_core/short_line_io.cuh"
 
-/* Bins of line g of each octet, as they stand in memory, but bins 0 and N / 2 are one word. DENSE: there are all of
- * them, and they follow one another. */
+/* Loads the bins of signal g of each octet. Bins 0 and N / 2 are joined into one word. DENSE: all signals exist and
+ * are neighbours. */
 template <class K, bool DENSE>
 CF_DEVICE void matrix_short_words(unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 / 8], const unsigned *in,
                                   const Places<K> &places, long long unit) {
@@ -29,7 +29,7 @@ CF_DEVICE void matrix_short_words(unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 /
             w[i][0] = (w[i][0] & 0xffffu) | __ldcs(line[i] + bin_of<K>(0, 0, M::N2 / 2, unit)) << 16;
 }
 
-/* A lane's points of a line to where they go THROUGH. */
+/* Writes a lane's points of a signal to the warp's part of shared memory (THROUGH). */
 template <class K>
 CF_DEVICE void matrix_short_put(const float (&v)[Matrix<K>::OWN], smem<unsigned> line, int part, int t) {
     typedef Matrix<K> M;
@@ -47,7 +47,7 @@ CF_DEVICE void matrix_short_put(const float (&v)[Matrix<K>::OWN], smem<unsigned>
     }
 }
 
-/* ADDS: to what is there. */
+/* Multiplies and stores points in channels-first layout. ADDS: adds to the old contents. */
 template <class K, bool ADDS>
 CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 / 8], smem<unsigned> own,
                                    const Places<K> &places, const TileCall &call) {
@@ -56,8 +56,8 @@ CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K
     constexpr bool THROUGH = M::THROUGH && !ADDS;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const MatrixWords *table = &matrix_points<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
-    constexpr int TASK = M::OWN / 2 * ((M::STEPS + 1) / 2); /* of the table */
-    constexpr int PIECE = M::WAY == MATRIX_SHORTS ? 8 : 4;  /* neighbours of a lane */
+    constexpr int TASK = M::OWN / 2 * ((M::STEPS + 1) / 2); /* table entries of a part */
+    constexpr int PIECE = M::WAY == MATRIX_SHORTS ? 8 : 4;  /* neighbouring points of a lane */
     float factor[M::EACH], bias[M::EACH];
     MatrixLine<K, bits> line[M::EACH];
 #pragma unroll
@@ -119,8 +119,9 @@ CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K
     }
 }
 
-/* Of lines that touch. Numbers of 16 bits go four at a time where two octets are neighbours, so that they are whole sectors: lanes 2 i and 2 i + 1 of a
- * quad store those of both, the one of the first octet and the other of the second. */
+/* Multiplies and stores points in channels-last layout. FOUR: 16-bit numbers of two neighbouring octets are stored
+ * four at a time, so that whole sectors are written. For that, lanes 2 i and 2 i + 1 exchange results: one stores
+ * four signals of the first octet, the other four signals of the second. */
 template <class K, bool ADDS>
 CF_DEVICE void matrix_short_abreast(const unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 / 8], const Places<K> &places,
                                     const TileCall &call) {

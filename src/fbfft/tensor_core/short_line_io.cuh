@@ -25,7 +25,7 @@
 
 #include "fbfft/tensor_core/line_addressing.cuh"
 
-/* The warp's lines, from line `first` of the launch on. As find_planes() with find_factors(). */
+/* Finds the warp's signals, from signal `first` of the launch on: as find_planes() and find_factors(). */
 template <class K, bool INVERSE>
 CF_DEVICE Places<K> matrix_short_places(smem<char> table, int first, const TileCall &call) {
     constexpr int COLUMNS = int(K::CHANNELS * K::AXIS[0].phases * K::AXIS[1].phases * K::AXIS[2].phases),
@@ -33,7 +33,7 @@ CF_DEVICE Places<K> matrix_short_places(smem<char> table, int first, const TileC
     static_assert(LINES <= 32, "a lane for a line");
     const int p = int(threadIdx.x) % 32, live = min(int(call.planes) - first, LINES);
     if (p < LINES && live > 0) {
-        /* Others repeat one of them; octets that touch are whole. */
+        /* Lanes beyond the last signal repeat another one. Channels-last octets are always whole. */
         const int plane = first + (p < live ? p : Matrix<K>::ABREAST ? p % 8 : live - 1), column = plane % COLUMNS;
         const int row = int(call.row_first) + plane / COLUMNS * int(call.row_step), own = row - int(call.row_base);
         smem<char> entry = table + p * 32;
@@ -63,10 +63,11 @@ CF_DEVICE Places<K> matrix_short_places(smem<char> table, int first, const TileC
     return {table, live};
 }
 
-/* THROUGH: lines of a warp between memory and its own part of shared memory, neighbouring words or numbers of each by neighbouring lanes. */
+/* THROUGH: copies a warp's signals between global memory and its part of shared memory. Neighbouring lanes move
+ * neighbouring words or numbers of a signal. */
 template <int UNITS> struct MatrixAcross { static constexpr int LANES = UNITS < 32 ? UNITS : 32, LINES = 32 / LANES; };
 
-/* A word of a line, from its point x on; what is beyond the data is zero. */
+/* Loads a word of a signal from its point x on. Points outside the data become zero. */
 template <class K, class Line> CF_DEVICE unsigned matrix_short_word(const Line &line, int x, bool whole) {
     constexpr int NUMBERS = 4 / Matrix<K>::BYTES;
     unsigned word = 0;
@@ -109,7 +110,7 @@ CF_DEVICE void matrix_short_leave(smem<unsigned> own, const Places<K> &places, t
     typedef Matrix<K> M;
     typedef typename K::Storage::bits bits;
     typedef MatrixAcross<M::N2 / K::WIDE> A;
-    constexpr int WORDS = 4 / M::BYTES / K::WIDE; /* 2: of half words */
+    constexpr int WORDS = 4 / M::BYTES / K::WIDE; /* 2: half words */
     const int lane = int(threadIdx.x) % 32, lines = min(places.live, 8 * M::EACH);
 #pragma unroll 2
     for (int first = 0; first < lines; first += A::LINES) {

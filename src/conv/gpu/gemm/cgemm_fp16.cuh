@@ -14,7 +14,7 @@
 #include "conv/gpu/gemm/cgemm_fp16_multiply.cuh"
 #include "conv/gpu/gemm/cgemm_fp16_results.cuh"
 
-/* A bin of a group, and the next one of a block. */
+/* The matrix (bin of a group) that a block computes, and the step to its next one. */
 struct HalfBin {
     int bin, group;
     CF_DEVICE HalfBin(const HalfProductCall &call, int matrix)
@@ -25,13 +25,14 @@ struct HalfBin {
     }
 };
 
-/* Where the tables stand in shared memory: those of the block, behind which each slice has its chunks and tables of its part of the sums. */
+/* Addresses of the tables in shared memory. Tables of the block come first. Behind them each slice has its chunks and
+ * the tables of its part of k. */
 template <class P> struct HalfTables {
     smem<float> found, b_found, differing;
     HalfFactors factors;
     HalfTops a, b;
-    smem<unsigned> a_lows, b_lows; /* of a slice */
-    /* In bytes, a slice's. */
+    smem<unsigned> a_lows, b_lows; /* of this slice */
+    /* Offset of a slice's chunks, in bytes. */
     static CF_DEVICE int chunks_at(int slice) { return P::TABLES + slice * P::SLICE_BYTES; }
     explicit CF_DEVICE HalfTables(int slice) {
         const smem<float> tables = cf_dynamic_shared<float>(), tops = tables + P::FACTORS;
@@ -46,10 +47,11 @@ template <class P> struct HalfTables {
     }
 };
 
-/* The tables of a group's scales; whether these differ. */
+/* Finds the scales of a group: fills the tables of the block. Returns whether scales of one sum differ, so that words
+ * must be rescaled. */
 template <class P>
 CF_APART bool half_search(const float *a_scales, const float *b_scales, int rows, int columns, int k_all) {
-    const HalfTables<P> t(0); /* of which the block's are used */
+    const HalfTables<P> t(0); /* only the tables of the block are used */
     __syncthreads();
     bool differ = half_find_tops<P, P::A_DENSE, P::M, P::A_ROW>(t.a, t.found, a_scales, rows, k_all, 0);
     differ = half_find_tops<P, P::B_DENSE, P::N, P::B_ROW>(t.b, t.b_found, b_scales, columns, k_all,
@@ -64,13 +66,13 @@ CF_APART bool half_search(const float *a_scales, const float *b_scales, int rows
     if (threadIdx.x % 32 == 0)
         t.differing[(int)threadIdx.x / 32] = votes;
     __syncthreads();
-    half_find_factors<P>(t.factors, t.a, t.b); /* read behind the barriers of chunks, of which there is one */
+    half_find_factors<P>(t.factors, t.a, t.b); /* read after the barrier of the first chunk */
     differ = false;
     for (int i = 0; i < P::WARPS; ++i)
         differ = differ || t.differing[i] > 0;
     return differ;
 }
-/* The tables of a part of the sums. */
+/* Fills the shift tables of one part of k: how far each scale is below the largest one of its sum. */
 template <class P>
 CF_APART void half_search_part(const float *a_scales, const float *b_scales, int rows, int columns, int k, int k_all) {
     const int tid = (int)threadIdx.x % P::T;
@@ -81,16 +83,17 @@ CF_APART void half_search_part(const float *a_scales, const float *b_scales, int
     __syncthreads();
 }
 
-/* A tile of C, of some matrices, whose first chunks are on their way while the one before is multiplied and stored. The grid has as many blocks for
- * each tile of a matrix. */
+/* The kernel body. A block computes one tile of C for several matrices. It loads the first chunks of the next matrix
+ * while it multiplies and stores the current one. The grid has the same number of blocks for each tile. */
 template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) {
     constexpr int A_EIGHTS = (P::A_ROW + 7) / 8, B_EIGHTS = (P::B_ROW + 7) / 8, C_EIGHTS = (P::C_ROW + 7) / 8;
     const int m_all = P::WEIGHTS ? P::A_ROW : call.rows, k_all = P::WEIGHTS ? call.rows : P::A_ROW;
     const int m_tiles = (m_all + P::M - 1) / P::M, n_tiles = (P::COLUMNS + P::N - 1) / P::N;
     const int tile = (int)blockIdx.x % (m_tiles * n_tiles), step = (int)gridDim.x / (m_tiles * n_tiles);
-    /* From the tile's corner on. Four blocks leave a thread 128 registers, of which the sums and what a chunk takes need nearly all: what is used
-     * between two tiles only is worked out there (half_again()), or in functions that are called. Spilled, it made gradients of weights in FP16 a
-     * third slower. */
+    /* Rows and columns from the tile's corner to the end of C. With four blocks per multiprocessor a thread has 128
+     * registers, and the sums and one chunk need nearly all of them. So values that are needed only between two tiles
+     * are computed again there (half_again()), or in functions that are not inlined. Spilled registers made FP16
+     * weight gradients a third slower. */
     const int rows = m_all - tile / n_tiles * P::M, columns = P::COLUMNS - tile % n_tiles * P::N;
     const auto row0 = [&] { return m_all - half_again(rows); };
     const auto column0 = [&] { return P::COLUMNS - half_again(columns); };
@@ -104,7 +107,7 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
     const int own = tables.chunks_at(slice);
     constexpr int LAST = (P::STAGES - 1) * P::RAW;
     constexpr long long A_STEP = P::A_DENSE ? P::CHUNK : (long long)P::CHUNK * P::A_ROW,
-                        B_STEP = P::B_DENSE ? P::CHUNK : (long long)P::CHUNK * P::B_ROW; /* from chunk to chunk */
+                        B_STEP = P::B_DENSE ? P::CHUNK : (long long)P::CHUNK * P::B_ROW; /* elements per chunk */
     const int chunks = (k_all + P::CHUNK * P::SLICES - 1) / (P::CHUNK * P::SLICES), k_first = slice * chunks * P::CHUNK;
     const int end = call.first + call.matrices;
     HalfBin at(call, (int)blockIdx.x / (m_tiles * n_tiles)), from = at;
@@ -118,7 +121,7 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
                       skipped * B_STEP + HalfUnits<P, P::B_DENSE, P::N, P::B_ROW>::start(id));
     };
     begin();
-    int coming_chunk = 0; /* all of them: nothing comes any more */
+    int coming_chunk = 0; /* next chunk to copy; `chunks` once everything is copied */
     const auto copy = [&](int stage) {
         if (coming_chunk < chunks) {
             const smem<char> to = shared + (own + stage);
@@ -137,8 +140,8 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
         }
         product_commit();
     };
-    constexpr int NONE = -1, UNKNOWN = -2, EQUAL = 1 << 30; /* parts of a sum that are no part */
-    int stage = 0, part = UNKNOWN; /* bytes to the stage that is multiplied next; what the tables are of */
+    constexpr int NONE = -1, UNKNOWN = -2, EQUAL = 1 << 30; /* states of `part` that are no part of k */
+    int stage = 0, part = UNKNOWN; /* byte offset of the next stage to multiply; part of k that the tables describe */
     const auto a_scales = [&] {
         return call.a_scales +
                (half_again(at.group) * call.a_scale_group + (P::A_DENSE ? (long long)row0() * A_EIGHTS : row0() / 8));
@@ -167,13 +170,13 @@ template <class P> CF_DEVICE void half_product_run(const HalfProductCall &call) 
             } else {
                 product_wait<P::STAGES - 2>();
             }
-            __syncthreads(); /* the chunk is there, and nobody reads the one before */
+            __syncthreads(); /* the chunk has arrived, and no thread reads the previous one */
             copy(before);
             half_chunk<P>(sums, shared, (unsigned)bytes / 4, warp, lane);
             stage = stage == LAST ? 0 : stage + P::RAW;
         }
         const int m0 = row0(), n0 = column0(), t = half_again(thread), w = t % T / 32u, l = t % 32u;
-        if (P::SLICES > 1) { /* these have one matrix */
+        if (P::SLICES > 1) { /* with split-K a block has one matrix */
             product_gather<P>(sums, cf_dynamic_shared<float>() + P::TABLES / 4, int(t / T), int(t % T));
             if (t / T > 0)
                 return;

@@ -20,17 +20,17 @@ struct HalfProductCall {
     float *c_scales;
     long long a_bin, b_bin, c_bin, a_group, b_group, c_group; /* strides */
     long long a_scale_group, b_scale_group, c_scale_group;
-    int bins, rows;             /* of a group; of X and Y */
-    int first, matrices;        /* of all bins of all groups, those of this launch */
-    int wide_a, wide_b, wide_c; /* all rows begin at multiples of 16 bytes, of a narrow result 8 */
+    int bins, rows;             /* bins of a group; rows of X and Y */
+    int first, matrices;        /* this launch's matrices, counted over the bins of all groups */
+    int wide_a, wide_b, wide_c; /* all rows start at multiples of 16 bytes, those of a 16-bit result at 8 */
     int accumulate;
 };
 
-/* Distance of lines of an operand of so many rows. Of those that are a k, four lie in banks of their own, since they are turned (half_turn()) or,
- * where that would leave the line, since there is room between. */
+/* Words from one line to the next in shared memory. In lines of one k, four lines are read at a time and must lie in
+ * different banks. Either half_turn() permutes their units, or, where that would leave the line, lines are padded. */
 constexpr int half_pitch(bool dense, int chunk, int rows) { return dense ? chunk : rows % 32 == 0 ? rows : rows + 8; }
 
-/* As ProductConfig. NARROW: the result is in 16 bits, too. */
+/* Template arguments as in ProductConfig. NARROW: the result also has 16 bits. */
 template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int CHUNK_,
           int SLICES_, class BINS, bool NARROW_>
 struct HalfProductConfig {
@@ -38,20 +38,22 @@ struct HalfProductConfig {
     static constexpr int KIND = KIND_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_, MT = MT_, NT = NT_, STAGES = STAGES_,
                          CHUNK = CHUNK_, SLICES = SLICES_;
     static constexpr bool NARROW = NARROW_, WEIGHTS = KIND == 2;
-    static constexpr bool A_DENSE = !WEIGHTS, B_DENSE = KIND == 0; /* k is the index that runs in memory */
+    static constexpr bool A_DENSE = !WEIGHTS, B_DENSE = KIND == 0; /* k is contiguous in memory */
     static constexpr bool SCALED = Bins::SCALED;
     static constexpr int A_ROW = KIND == 0 ? IN_ : OUT_, B_ROW = IN_,
                          C_ROW = KIND == 0 ? OUT_ : IN_;   /* row lengths in memory */
-    static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* n */
+    static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* columns of C (n) */
     static constexpr int M = 16 * MT * WARPS_M, N = 8 * NT * WARPS_N, T = 32 * WARPS_M * WARPS_N;
-    /* Of a warp's row, the one that a thread has; where a line is a k, it reads its words of each line at once. */
+    /* Row of C of a thread's sum, within its warp. If lines are one k each, a thread reads two neighbouring words of
+     * a line at once, so its two rows are neighbours. */
     static CF_DEVICE int row_of(int m, int half, int lane) {
         return 16 * m + (A_DENSE ? 8 * half + lane / 4 : lane / 4 * 2 + half);
     }
     static constexpr int A_PITCH = half_pitch(A_DENSE, CHUNK, M), B_PITCH = half_pitch(B_DENSE, CHUNK, N);
     static constexpr int A_BYTES = 4 * A_PITCH * (A_DENSE ? M : CHUNK), B_BYTES = 4 * B_PITCH * (B_DENSE ? N : CHUNK);
-    /* Of scales: 1 / the largest of lines or of eight columns, as all slices know them, with what warps find for these and what sums are to be
-     * multiplied by; and, for a part of a slice's sum, each one's powers of two below its largest. */
+    /* Scale tables. TOPS: 1 / the largest scale of each line, or of each eight columns; shared by all slices. FOUND:
+     * what each warp finds for eight columns. LOWS: for one part of k, how many powers of two each scale is below the
+     * largest. FACTORS: what sums are multiplied by. */
     static constexpr int A_TOPS = A_DENSE ? M : M / 8, B_TOPS = B_DENSE ? N : N / 8, WARPS = T * SLICES / 32,
                          FOUND = 16, ALL_FOUND = 2 * FOUND * WARPS * (!A_DENSE + !B_DENSE);
     static constexpr int PART = WEIGHTS || A_ROW > 512 ? 256 : (A_ROW + CHUNK - 1) / CHUNK *CHUNK,
@@ -68,6 +70,6 @@ struct HalfProductConfig {
                   "room for the slices' sums");
     static_assert(M <= 8 * FOUND && N <= 8 * FOUND, "warps have room for what they find");
     static_assert(PART % CHUNK == 0, "a chunk is in one part");
-    /* Of a narrow result: what keeps its numbers as small as the operands'. */
+    /* A 16-bit result is multiplied by 2^-DOWN, so that its words stay as small as those of the operands. */
     static constexpr int DOWN = 15 + bits_of(A_ROW);
 };

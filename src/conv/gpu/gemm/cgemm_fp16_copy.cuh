@@ -13,8 +13,8 @@
 
 #include "conv/gpu/gemm/cgemm_fp16_config.cuh"
 
-/* Where a unit of four words stands in a line is turned by this, so that those which threads read at a time, of neighbouring lines, are in banks of
- * their own: eight units of a dense operand's, words of four lines of the other kind's. */
+/* The permutation of units in a line: the XOR of unit numbers. It puts the accesses of a warp into different banks:
+ * eight units of eight neighbouring lines if k is contiguous, otherwise single words of four lines. */
 template <class P, bool DENSE, int R> CF_DEVICE int half_turn(int line) {
     if constexpr (DENSE)
         return (P::CHUNK == 16 ? line / 2 : line) % (P::CHUNK / 4);
@@ -22,12 +22,13 @@ template <class P, bool DENSE, int R> CF_DEVICE int half_turn(int line) {
         return R % 32 == 0 ? line % 4 * 2 : 0;
 }
 
-/* A thread's units of four words of R rows of an operand's chunk: unit and line of the i-th, i being a multiple of T, and where it stands. ROW: words
- * of a line in memory. */
+/* Which units (four words) of R rows a thread copies. For the i-th copy, i a multiple of T: its unit and line, its
+ * place in shared memory, and its offset in global memory. ROW: words of a line in global memory. */
 template <class P, bool DENSE, int R, int ROW> struct HalfUnits {
     static constexpr int ACROSS = (DENSE ? P::CHUNK : R) / 4, LINES = DENSE ? R : P::CHUNK, ALL = ACROSS * LINES,
                          PITCH = half_pitch(DENSE, P::CHUNK, R) / 4;
-    /* Mostly whole lines at a time: then the unit is the same each time, and steps from line to line are constants. */
+    /* WHOLE: the T threads cover whole lines. Then a thread has the same unit each time. EVEN: the distance between
+     * two copies of a thread is also a constant in shared memory. */
     static constexpr bool WHOLE = P::T % ACROSS == 0, EVEN = WHOLE && P::T / ACROSS % (DENSE ? 8 : 4) == 0;
     static CF_DEVICE int unit(int i, int tid) { return (WHOLE ? tid : i + tid) % ACROSS; }
     static CF_DEVICE int line(int i, int tid) { return WHOLE ? tid / ACROSS + i / ACROSS : (i + tid) / ACROSS; }
@@ -45,7 +46,7 @@ template <class P, bool DENSE, int R, int ROW> struct HalfUnits {
     }
 };
 
-/* Four words at constant distances from two places. */
+/* Copies four words. Source and destination are constant offsets from two addresses. */
 template <int TO, int FROM> CF_DEVICE void half_copy_near(smem<char> to, const unsigned *from) {
 #ifdef CF_SIMT
     copy_async<4>(smem_cast<real>(to + TO), reinterpret_cast<const real *>(from + FROM), true);
@@ -64,8 +65,8 @@ CF_DEVICE void half_copy_even(smem<char> to, const unsigned *from, int tid) {
     }
 }
 
-/* A number that the compiler must not know again: what is computed from it is computed where it stands, rather than kept in a register from tile to
- * tile. */
+/* Hides a value from the compiler. What is computed from it is computed where it is used, and does not occupy a
+ * register from tile to tile. */
 CF_DEVICE int half_again(int value) {
 #ifndef CF_SIMT
     asm volatile("" : "+r"(value));
@@ -73,8 +74,8 @@ CF_DEVICE int half_again(int value) {
     return value;
 }
 
-/* R rows of an operand's chunk into shared memory, from a thread's first unit; what is beyond the operand becomes zero. WIDE: whole units; FULL:
- * there is nothing beyond. */
+/* Copies R rows of an operand's chunk to shared memory. `from`: the thread's first unit. Elements outside the operand
+ * become zero. WIDE: units of 16 bytes are aligned. FULL: the whole chunk is inside the operand. */
 template <class P, bool DENSE, int R, int ROW, bool WIDE, bool FULL>
 CF_DEVICE void half_copy_as(smem<char> raw, const unsigned *from, int rows, int k0, int k_end, int tid) {
     typedef HalfUnits<P, DENSE, R, ROW> Units;

@@ -8,7 +8,8 @@
 
 #include "conv/gpu/gemm/cgemm_fp16_copy.cuh"
 
-/* Where a thread reads an operand's words of a chunk: of a dense one units, else words; step by step others. */
+/* The address from which a thread reads its words of a chunk: in units if k is contiguous, otherwise in words. The
+ * steps of a chunk differ from it by constants. */
 template <class P> CF_DEVICE int half_rows_at(unsigned chunk, int row, int lane) {
     if constexpr (P::A_DENSE)
         return chunk / 4 + (row + lane % 16) * (P::CHUNK / 4) + (lane / 16 ^ half_turn<P, true, P::M>(lane % 16));
@@ -24,10 +25,12 @@ template <class P> CF_DEVICE int half_columns_at(unsigned chunk, int column, int
         return chunk + lane % 4 * P::B_PITCH + ((column + lane / 4) ^ (4 * half_turn<P, false, P::N>(lane)));
 }
 
-/* So many words behind place `at` of a line that is a k: within a warp's part of it, which begins at a multiple of its length. */
+/* `by` words further in a line of one k. A warp's part of the line starts at a multiple of its length, so XOR instead
+ * of addition keeps the permutation. */
 template <int R> CF_DEVICE int half_further(int at, int by) { return R % 32 == 0 ? at ^ by : at + by; }
 
-/* A warp's rows of A, eight words of each as multiply_halves() takes them, and the same for the imaginary part of the product. */
+/* A warp's rows of A, in the registers that mma_m16n8k16 takes. word: for the real part of the product. turned: for
+ * the imaginary part. */
 template <class P> struct HalfRows { unsigned word[P::MT][4], turned[P::MT][4]; };
 template <class P> CF_DEVICE void half_rows(HalfRows<P> &a, smem<char> shared, int at, int step) {
 #pragma unroll
@@ -52,7 +55,7 @@ template <class P> CF_DEVICE void half_rows(HalfRows<P> &a, smem<char> shared, i
     }
 }
 
-/* Tiles n and n + 1 of eight columns of B, eight words of each. */
+/* Two neighbouring tiles (n and n + 1) of eight columns of B, eight words of each column. */
 template <class P> CF_DEVICE void half_columns(unsigned b[4], smem<char> shared, int at, int n, int step) {
     if constexpr (P::B_DENSE) {
         load_matrices(b, smem_cast<uint4>(shared) + 8 * n * (P::CHUNK / 4), at ^ 2 * step);
@@ -64,7 +67,7 @@ template <class P> CF_DEVICE void half_columns(unsigned b[4], smem<char> shared,
     }
 }
 
-/* sums += the product of a chunk, which begins at a word of shared memory. */
+/* sums += the product of one chunk. chunk: its first word in shared memory. */
 template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> shared, unsigned chunk, int warp, int lane) {
     const int a_at = half_rows_at<P>(chunk, warp % P::WARPS_M * (16 * P::MT), lane),
               b_at = half_columns_at<P>(chunk + P::A_BYTES / 4, warp / P::WARPS_M * (8 * P::NT), lane);

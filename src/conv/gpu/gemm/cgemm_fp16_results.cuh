@@ -9,7 +9,7 @@
 
 #include "conv/gpu/gemm/cgemm_fp16_scales.cuh"
 
-/* A narrow result. */
+/* Stores a 16-bit result. */
 template <class P>
 CF_DEVICE void half_store(const ProductSums<P> &s, unsigned *c, int rows, int columns, int warp, int lane, bool wide) {
     const int m0 = warp % P::WARPS_M * (16 * P::MT) + lane / 4, n0 = warp / P::WARPS_M * (8 * P::NT) + lane % 4 * 2;
@@ -28,7 +28,7 @@ CF_DEVICE void half_store(const ProductSums<P> &s, unsigned *c, int rows, int co
                                y = P::Bins::pack(s.re[m][n][2 * half + 1], s.im[m][n][2 * half + 1]);
                 if (P::COLUMNS % P::N != 0 && column >= columns)
                     continue;
-                if (wide) { /* then columns are even */
+                if (wide) { /* then the number of columns is even */
                     *reinterpret_cast<uint2 *>(to) = make_uint2(x, y);
                 } else {
                     to[0] = x;
@@ -39,10 +39,10 @@ CF_DEVICE void half_store(const ProductSums<P> &s, unsigned *c, int rows, int co
         }
 }
 
-/* What sums are multiplied by: the scales of their row and column; or, of a narrow result, what makes them multiples of the largest that they can
- * be in the row and eight columns. */
+/* The factors of sums: the scales of their row and column. For a 16-bit result, the factors also divide by the
+ * largest value that is possible in the row and in the eight columns. */
 struct HalfFactors {
-    smem<float> row, column, eight; /* the last: the largest that the column's factor stands for */
+    smem<float> row, column, eight; /* eight: the largest possible value of eight columns */
 };
 template <class P> CF_DEVICE void half_find_factors(HalfFactors f, HalfTops a_tops, HalfTops b_tops) {
     constexpr float DOWN = 1.0f / float(1ll << P::DOWN);
@@ -90,7 +90,7 @@ template <class P> CF_DEVICE void half_finish(ProductSums<P> &s, HalfFactors f, 
             }
     }
 }
-/* Of a narrow result. */
+/* Stores the scales of a 16-bit result. */
 template <class P> CF_DEVICE void half_note(float *c_scales, HalfTops a_tops, HalfFactors f, int rows, int columns) {
     constexpr float UP = float(1ll << P::DOWN);
 #pragma unroll 1

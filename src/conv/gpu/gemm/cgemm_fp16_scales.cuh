@@ -14,21 +14,22 @@
 
 #include "conv/gpu/gemm/cgemm_fp16_copy.cuh"
 
-/* 1 / a power of two. */
+/* 1 / power, for a power of two. */
 CF_DEVICE float inverse_power(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
 
-/* What sums are multiplied by: 1 / the largest scale of each line or of each eight columns, and how large their bins can be. */
+/* For each line, or for each eight columns: 1 / the largest scale, and the largest value that a bin can have. */
 struct HalfTops {
     smem<float> inverse, bound;
 };
 
-/* These, or what each warp finds of each eight columns; whether scales differ that are no zeros'. `rows` as in half_copy(); the first line is
- * the first-th thread's. */
+/* Fills `tops` if k is contiguous. Otherwise each warp writes what it finds for eight columns to `found`, and
+ * half_join_tops() combines that. Returns whether a thread saw different scales in one sum; scales of zeros do not
+ * count. rows: as in half_copy(). first: the thread that starts with line 0. */
 template <class P, bool DENSE, int R, int ROW>
 CF_DEVICE bool half_find_tops(HalfTops tops, smem<float> found, const float *scales, int rows, int k_end, int first) {
     constexpr int EIGHTS = (ROW + 7) / 8, ALL = P::T * P::SLICES;
     const int thread = int(threadIdx.x);
-    const float least = 1.17549435e-38f; /* whose reciprocal is a number */
+    const float least = 1.17549435e-38f; /* smallest float whose reciprocal is finite */
     bool differ = false;
     if constexpr (DENSE) {
         for (int line = (thread + ALL - first % ALL) % ALL; line < R; line += ALL) {
@@ -45,8 +46,8 @@ CF_DEVICE bool half_find_tops(HalfTops tops, smem<float> found, const float *sca
             tops.bound[line] = bound;
         }
     } else {
-        /* Neighbouring threads have the eights of a line, and a thread asks for those of many lines before it looks at one: each wait for
-         * memory is a part of what a block takes before its first tile. */
+        /* Neighbouring threads read neighbouring scales of a line. A thread issues the loads of many lines before it
+         * uses one, because a block waits for these loads before its first tile. */
         constexpr int ACROSS = 1 << bits_of(R / 8), STEP = ALL / ACROSS, TOGETHER = 16;
         static_assert(ACROSS <= 32 && ACROSS <= P::FOUND, "of a warp, for which there is room");
         const int eight = thread % ACROSS;
@@ -56,12 +57,12 @@ CF_DEVICE bool half_find_tops(HalfTops tops, smem<float> found, const float *sca
         for (int k = thread / ACROSS; k < k_end; k += TOGETHER * STEP) {
             float scale[TOGETHER];
 #pragma unroll
-            for (int i = 0; i < TOGETHER; ++i) /* what is none is like zeros' */
+            for (int i = 0; i < TOGETHER; ++i) /* missing lines count as zeros */
                 scale[i] = inside && k + i * STEP < k_end ? scales[(long long)(k + i * STEP) * EIGHTS + eight] : 0.0f;
 #pragma unroll
             for (int i = 0; i < TOGETHER; ++i) {
                 if (i == TOGETHER / 2 && k + i * STEP >= k_end)
-                    break; /* of short sums half of the work */
+                    break; /* short sums skip half of the work */
                 const float power = power_of_scale(scale[i]);
                 differ = differ || (power > 0 && most > 0 && power != most);
                 most = fmaxf(most, power);
@@ -100,7 +101,8 @@ template <class P, bool DENSE, int R> CF_DEVICE bool half_join_tops(HalfTops top
     return differ;
 }
 
-/* How many powers of two the scales of a part are below the largest of their line or eight columns; 0 of zeros. */
+/* Fills the table of shifts for a part of k: log2 of the largest scale of the sum over each scale. 0 where there is
+ * no scale. */
 template <class P, bool DENSE, int R, int ROW>
 CF_DEVICE void half_find_lows(smem<unsigned> lows, smem<float> tops, const float *scales, int rows, int k0, int k_end,
                               int tid) {
@@ -121,7 +123,7 @@ CF_DEVICE void half_find_lows(smem<unsigned> lows, smem<float> tops, const float
     }
 }
 
-/* The words that a thread has copied, as multiples of the largest scale of their line or of their eight columns. */
+/* Rescales the words that this thread has copied to the largest scale of their line, or of their eight columns. */
 template <class P, bool DENSE, int R, int ROW>
 CF_DEVICE void half_share(smem<char> raw, smem<unsigned> lows, int k, int tid) {
     typedef HalfUnits<P, DENSE, R, ROW> Units;

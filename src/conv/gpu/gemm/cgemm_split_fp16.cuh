@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The products of core/device_ops.h on tensor cores: C[m][n] = sum over k of A[m][k] conj(B[n][k]), one matrix per bin.
+/* Complex matrix products of FP32 spectra on tensor cores: C[m][n] = sum over k of A[m][k] conj(B[n][k]), one matrix
+ * per frequency bin.
  *
- * Every number is split into two FP16 numbers of 11 bits (PARTS 2: x = high + low, as accurate as FP32 in a sum) or rounded to one
- * (PARTS 1: what TF32 keeps). A chunk of K numbers of one row has a power of two of its own, taken from its largest number, so that no
- * row's numbers, however large or small, bear on another's, and FP16's exponents suffice. Real and imaginary part of a number stand in
- * one word, and a tensor core multiplies a row of words (re, im) by a column of (re, im), which makes the real part of a product with
- * the conjugate, and, one of them turned to (-im, re), the imaginary part. Tensor cores cut what they cannot keep of a sum, so a chunk's
- * sum begins with zero, its small terms first, and is added to the whole by a rounded operation.
+ *     kind (core/device_ops.h)    A    B    C    sum over k
+ *     forward              0      X    W    Y    input columns
+ *     backward data        1      Y    W    X    output columns (without conj)
+ *     backward weights     2      Y    X    W    rows (result conjugated)
  *
- * A NaN or an infinity makes NaN of the results that it is a part of. So may two rows whose largest numbers multiply to more than
- * 2^155, and terms below 2^-121 count as zero: an error of FP32's size would be as large there, or denormal. */
+ * Matrices are row-major in memory: [group][bin][row][column], complex FP32. K runs along rows of memory ("dense")
+ * except for W in backward data and for both operands in backward weights.
+ *
+ * Tensor cores multiply FP16. With PARTS 2 each number is split into two FP16 numbers, x = high + low, which is as
+ * accurate as FP32 in a sum. With PARTS 1 it is rounded to one, which keeps as many bits as TF32. CHUNK numbers of a
+ * row have a common scale, a power of two taken from the largest of them. So FP16's exponent range suffices, and no
+ * row affects another.
+ *
+ * The real and imaginary part of a number are one 32-bit word. A row of words (re, im) times a column of words (re,
+ * im) gives the real part of the product with the conjugate. With one of them changed to (-im, re) it gives the
+ * imaginary part. Tensor cores truncate when they add. So the sum of each chunk starts at zero, its small terms come
+ * first, and it is added to the total in FP32 with rounding.
+ *
+ * A NaN or an infinity makes all results NaN that it contributes to. Two rows whose largest numbers have a product
+ * above 2^155 may also give NaN. Terms below 2^-121 count as zero; FP32 rounding errors would be as large, or the
+ * results denormal. */
 #pragma once
 
 #include "conv/gpu/gemm/wgmma.cuh"
@@ -18,47 +31,49 @@ struct ProductCall {
     const cplx *a, *b;
     cplx *c;
     long long a_bin, b_bin, c_bin, a_group, b_group, c_group; /* strides */
-    int bins, rows;                                           /* of a group; of X and Y */
-    int first;                  /* matrix, of all bins of all groups, that this launch begins with */
-    int wide_a, wide_b, wide_c; /* all rows begin at multiples of 16 bytes */
+    int bins, rows;                                           /* bins of a group; rows of X and Y */
+    int first;                  /* first matrix of this launch, counted over the bins of all groups */
+    int wide_a, wide_b, wide_c; /* all rows start at multiples of 16 bytes */
     int accumulate;
 };
 
-/* KIND: cf_product_kind. A warp has 16 MT x 8 NT numbers of C; WARPS_M x WARPS_N warps, in SLICES such groups that share the sum, are a
- * block. GROUPED: four warps multiply as one. */
+/* KIND: cf_product_kind. A warp computes 16 MT x 8 NT numbers of C. A block has SLICES groups of WARPS_M x WARPS_N
+ * warps; these groups share the sum over k (split-K). GROUPED: four warps multiply together (wgmma). */
 template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int PARTS_,
           int SLICES_, bool GROUPED_>
 struct ProductConfig {
     static constexpr int KIND = KIND_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_, MT = MT_, NT = NT_, STAGES = STAGES_,
                          PARTS = PARTS_, SLICES = SLICES_;
     static constexpr bool GROUPED = GROUPED_, WEIGHTS = KIND == 2;
-    static constexpr bool A_DENSE = !WEIGHTS, B_DENSE = KIND == 0; /* k is the index that runs in memory */
+    static constexpr bool A_DENSE = !WEIGHTS, B_DENSE = KIND == 0; /* k is contiguous in memory */
     static constexpr int A_ROW = KIND == 0 ? IN_ : OUT_, B_ROW = IN_,
                          C_ROW = KIND == 0 ? OUT_ : IN_;   /* row lengths in memory */
-    static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* n */
-    static constexpr int CHUNK = 16;                       /* k of one chunk */
+    static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* columns of C (n) */
+    static constexpr int CHUNK = 16;                       /* values of k in a chunk */
     static constexpr int M = 16 * MT * WARPS_M, N = 8 * NT * WARPS_N, T = 32 * WARPS_M * WARPS_N;
     static constexpr int RAW = CHUNK * (M + N) * 8, PART = CHUNK * N * 4, SPLIT = PARTS * PART;
     static constexpr int SLICE_BYTES = STAGES * RAW + SPLIT + N * 4;
     static constexpr int SHARED = SLICES * SLICE_BYTES;
-    /* In a warp, of a thread's sums. */
+    /* Row of C of a thread's sum, within its warp. */
     static CF_DEVICE int row_of(int m, int half, int lane) { return 16 * m + 8 * half + lane / 4; }
     static_assert(!GROUPED || (MT == 1 && NT == 8 && WARPS_M % 4 == 0), "groups of four warps have 64 x 64");
 };
 
-/* Where what is copied stands: dense, a line is a row of eight units of 16 bytes, k running; else a line is a k, rows running. Units
- * change places so that neither threads that read a row each, nor the quads of a warp that read eight rows, meet in a bank. */
+/* The layout of a chunk in shared memory. Dense: a line is a row of eight units of 16 bytes, with k running.
+ * Otherwise a line is one k, with rows running. Units are permuted so that two access patterns have no bank
+ * conflicts: each thread reads a row of its own, and four lanes read each of eight rows. */
 CF_DEVICE int dense_unit(int row, int unit) { return 8 * row + (unit ^ ((row & 1) << 2 | (row >> 1 & 3))); }
 CF_DEVICE int sparse_number(int k, int row, int rows) { return k * rows + (row ^ (k >> 1 & 3) << 2); }
 
-/* R rows of an operand's chunk into shared memory; what is beyond the operand becomes zero. WIDE: whole units; FULL: there is nothing
- * beyond. */
+/* Copies R rows of an operand's chunk to shared memory. Elements outside the operand become zero. WIDE: units of 16
+ * bytes are aligned. FULL: the whole chunk is inside the operand. */
 template <class P, bool DENSE, int R, int ROW, bool WIDE, bool FULL>
 CF_DEVICE void product_copy_as(smem<char> raw, const cplx *from, int rows, int k0, int k_end, int tid) {
     constexpr int UNITS = DENSE ? P::CHUNK / 2 : R / 2, LINES = DENSE ? R : P::CHUNK;
 #pragma unroll
     for (int i = 0; i < UNITS * LINES; i += P::T) {
-        /* Mostly whole lines at a time: then the unit is the same each time, and steps from line to line are constants. */
+        /* WHOLE: the T threads cover whole lines. Then a thread has the same unit each time, and line distances are
+         * constants. */
         constexpr bool WHOLE = P::T % UNITS == 0;
         const int unit = (WHOLE ? tid : i + tid) % UNITS, line = WHOLE ? tid / UNITS + i / UNITS : (i + tid) / UNITS;
         const int row = DENSE ? line : 2 * unit, k = k0 + (DENSE ? 2 * unit : line);
@@ -100,7 +115,8 @@ template <bool DENSE, int R> CF_DEVICE void product_pair(smem<char> raw, int row
 
 CF_DEVICE float largest_of(float m, cplx v) { return max(m, max(fabsf(v.x), fabsf(v.y))); }
 
-/* The scale of a row's chunk, under which its largest number comes near the end of FP16's range, and the factor that undoes it. */
+/* The scale of a row's chunk, which brings its largest number near the end of FP16's range, and the factor that
+ * undoes it. */
 struct ProductScale {
     float scale, factor;
 };
@@ -117,8 +133,8 @@ template <int PARTS> CF_DEVICE void split_number(cplx v, float scale, unsigned *
     }
 }
 
-/* A's rows of a warp, split: words as multiply_halves() takes them, and the rows' factors. Lane t of a quad has numbers 2t and 2t + 1 of
- * each eight for words t and t + 4; B's words are in the same order. */
+/* A warp's rows of A, split: the registers that mma_m16n8k16 takes, and the factors of the rows. Lane t of four has
+ * numbers 2 t and 2 t + 1 of each eight as its words t and t + 4. B's words have the same order. */
 template <class P> struct ProductRows {
     unsigned word[P::MT][2][P::PARTS][4];
     float factor[P::MT][2];
@@ -149,14 +165,14 @@ template <class P> CF_DEVICE void product_rows(ProductRows<P> &a, smem<char> raw
         }
 }
 
-/* B's chunk, split into shared memory: [part][row / 8][unit of four words][row % 8], and the rows' factors. Each thread has half a row,
- * the other half the lane that is sixteen away. */
+/* Splits B's chunk into shared memory, as [part][row / 8][unit of four words][row % 8], with the factors of its rows.
+ * Two threads, 16 lanes apart, have one row. */
 template <class P> CF_DEVICE void product_split(smem<char> raw, smem<uint4> split, smem<float> factor, int tid) {
 #pragma unroll
     for (int first = 0; first < 2 * P::N; first += P::T) {
         const int row = (first + tid) / 32 * 16 + tid % 16, half = tid / 16 % 2;
         if ((2 * P::N) % P::T != 0 && row >= P::N)
-            break; /* whole warps, as N is a multiple of sixteen */
+            break; /* whole warps leave, because N is a multiple of 16 */
         cplx v[4][2];
         float largest = 0;
 #pragma unroll
@@ -184,7 +200,7 @@ template <class P> CF_DEVICE void product_split(smem<char> raw, smem<uint4> spli
 
 template <class P> struct ProductSums { float re[P::MT][P::NT][4], im[P::MT][P::NT][4]; };
 
-/* sums += a chunk's sums of a tile, each by the factors of its row and column. */
+/* sums += the sums of a chunk, each times the factors of its row and column. */
 CF_DEVICE void product_add(float sums[4], const float chunk[4], const float rows[2], float2 columns) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -194,7 +210,7 @@ template <class P> CF_DEVICE float2 product_columns(smem<float> factor, int warp
     return smem_cast<float2>(factor + (warp / P::WARPS_M * P::NT + n) * 8)[lane % 4];
 }
 
-/* sums += the product of a chunk, by warps of their own. */
+/* sums += the product of a chunk, each warp by itself. */
 template <class P>
 CF_DEVICE void product_chunk(ProductSums<P> &s, const ProductRows<P> &a, smem<uint4> split, smem<float> factor,
                              int warp, int lane) {
@@ -232,7 +248,8 @@ CF_DEVICE void product_chunk(ProductSums<P> &s, const ProductRows<P> &a, smem<ui
     }
 }
 
-/* The same by four warps as one: real parts, then, by words that are turned, imaginary parts. */
+/* The same with four warps per instruction (wgmma): first the real parts, then the imaginary parts from changed
+ * words. */
 template <class P>
 CF_DEVICE void product_chunk_grouped(ProductSums<P> &s, ProductRows<P> &a, smem<uint4> split, smem<float> factor,
                                      int warp, int lane) {
@@ -271,7 +288,7 @@ CF_DEVICE void product_chunk_grouped(ProductSums<P> &s, ProductRows<P> &a, smem<
     }
 }
 
-/* The slices' sums, added in their order into those of the first. Every thread of the block calls this. */
+/* Adds the sums of all slices, in order, to those of slice 0. Every thread of the block must call this. */
 template <class P> CF_DEVICE void product_gather(ProductSums<P> &s, smem<float> shared, int slice, int tid) {
     constexpr int EACH = 8 * P::MT * P::NT;
     static_assert(P::SLICES == 1 || (P::SLICES - 1) * EACH * P::T * 4 <= P::SHARED, "room for the slices' sums");
@@ -325,7 +342,7 @@ CF_DEVICE void product_store(const ProductSums<P> &s, cplx *c, int rows, int col
                 const float sign = P::WEIGHTS ? -1.0f : 1.0f;
                 float4 v = make_float4(s.re[m][n][2 * half], sign * s.im[m][n][2 * half], s.re[m][n][2 * half + 1],
                                        sign * s.im[m][n][2 * half + 1]);
-                if (wide) { /* then columns are even */
+                if (wide) { /* then the number of columns is even */
                     float4 *quad = reinterpret_cast<float4 *>(to);
                     *quad = accumulate ? sum_of(*quad, v) : v;
                 } else {
@@ -338,7 +355,7 @@ CF_DEVICE void product_store(const ProductSums<P> &s, cplx *c, int rows, int col
         }
 }
 
-/* A tile of C. The grid has a block for each tile of each bin of each group. */
+/* The kernel body. A block computes one tile of C of one bin of one group; the grid has one block for each. */
 template <class P> CF_DEVICE void product_run(const ProductCall &call) {
     const int m_all = P::WEIGHTS ? P::A_ROW : call.rows, k_all = P::WEIGHTS ? call.rows : P::A_ROW;
     const int m_tiles = (m_all + P::M - 1) / P::M, n_tiles = (P::COLUMNS + P::N - 1) / P::N;
@@ -371,7 +388,7 @@ template <class P> CF_DEVICE void product_run(const ProductCall &call) {
         smem<char> from = raw + chunk % P::STAGES * P::RAW;
         ProductRows<P> rows;
         product_wait<P::STAGES - 2>();
-        __syncthreads(); /* the chunk is there, and nobody reads the one before */
+        __syncthreads(); /* the chunk has arrived, and no thread reads the previous one */
         copy(chunk + P::STAGES - 1);
         product_split<P>(from + P::CHUNK * P::M * 8, split, factor, tid);
         product_rows<P>(rows, from, warp, lane);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instructions of tensor cores that multiply FP16 numbers, two in a word, and what feeds them. */
+/* Tensor-core instructions beyond mma.cuh, for the GEMM kernels: ldmatrix, wgmma, and groups of asynchronous copies.
+ * The emulator (CF_SIMT) has functions of the same names. */
 #pragma once
 
 #include "fbfft/common/mma.cuh"
@@ -27,16 +28,18 @@ CF_DEVICE void product_commit() { asm volatile("cp.async.commit_group;" ::: "mem
 template <int PENDING> CF_DEVICE void product_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
-/* Four matrices of eight rows of 16 bytes: lane l names row l % 8 of matrix l / 8, and receives word l % 4 of row l / 4 of each. */
+/* ldmatrix: reads four matrices of eight rows of 16 bytes. Lane l gives the address of row l % 8 of matrix l / 8. It
+ * receives word l % 4 of row l / 4 of each matrix. */
 CF_DEVICE void load_matrices(unsigned r[4], smem<uint4> from, int unit) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"((unsigned)__cvta_generic_to_shared(from + unit))
                  : "memory");
 }
-/* Compute capability 9.0: four warps multiply 64 rows, sixteen of each warp as above, by 64 columns of B in shared memory, whose eights
- * of rows stand 512 bytes apart and whose units of four words 128. What ordinary stores wrote there is seen after group_publish() by
- * the writers and a barrier. */
+/* wgmma, compute capability 9.0: four warps multiply 64 rows by 64 columns. Each warp has 16 rows of A in registers,
+ * as for mma_m16n8k16. B is in shared memory: groups of eight columns are 512 bytes apart, units of four words 128
+ * bytes. Ordinary stores to B become visible to wgmma when the writers call group_publish() and then meet at a
+ * barrier. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 template <class P> CF_DEVICE void group_publish() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 CF_DEVICE void group_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -56,7 +59,7 @@ CF_DEVICE void group_multiply(float (&d)[8][4], const unsigned a[4], smem<uint4>
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(matrix), "r"((int)!first));
 }
 CF_DEVICE void group_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/* The words are named, for they are read until now. */
+/* The A registers are operands, because the instructions read them until this wait. */
 template <int PARTS> CF_DEVICE void group_wait(float (&d)[8][4], unsigned (&a)[2][PARTS][4]) {
     asm volatile("wgmma.wait_group.sync.aligned 0;"
                  : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]),
@@ -73,7 +76,7 @@ template <int PARTS> CF_DEVICE void group_wait(float (&d)[8][4], unsigned (&a)[2
                        "+r"(a[1][PARTS - 1][2]), "+r"(a[1][PARTS - 1][3])::"memory");
 }
 #else
-template <class P> CF_DEVICE void group_publish(); /* no kernel for other GPUs calls them */
+template <class P> CF_DEVICE void group_publish(); /* declared only: no kernel for other GPUs calls them */
 CF_DEVICE void group_begin();
 CF_DEVICE void group_commit();
 template <int PARTS> CF_DEVICE void group_wait(float (&d)[8][4], unsigned (&a)[2][PARTS][4]);
