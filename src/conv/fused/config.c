@@ -150,7 +150,7 @@ static conv_fft_status configure_units(cf_fused_config *c, const cf_tile_problem
 /* Planes so far apart that a half warp may have a task of each without two of them in one bank (SPREAD of pruned_fft.cuh), if that leaves as
  * many blocks. */
 static bool spread_planes(cf_fused_config *c, const cf_gpu_facts *facts) {
-    const double shared_part = 0.4; /* of the cycles, as in fbfft/shared_memory/config.c */
+    const double shared_part = 0.4; /* of the cycles, as in fbfft/shared_memory/product_config.c */
     const cf_tile_config *t = &c->tile[0][0];
     const bool doubles = t->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
     const bool odd = doubles || (!t->staged && t->planes % 16 == 0);

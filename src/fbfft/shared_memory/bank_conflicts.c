@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which banks of shared memory the threads of shared_memory/kernel.cuh meet in: its tasks, counted as the kernels count them. */
+/* Bank conflicts of shared_memory/kernel.cuh. The tasks are counted as the kernel counts them. */
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "fbfft/shared_memory/config.h"
@@ -33,11 +33,11 @@ static int start_of(const order *o, int i, int t) {
     return i == 0 ? t / c * o->cp + t % c : i == 1 ? t / c * o->mp + t % c : t / b * o->mp + t % b * o->cp;
 }
 
-/* What tasks and places are worked out from. */
+/* The inputs of the functions below. */
 typedef struct plane_shape {
     const cf_tile_config *c;
     order o[3];
-    int depth, rows, columns, mirror_of_0; /* lines with data; columns; where the mirror image of column 0 stands */
+    int depth, rows, columns, mirror_of_0; /* lines with data; columns; place of the mirror image of column 0 */
     bool pairs, rides;
 } plane_shape;
 
@@ -58,12 +58,12 @@ static plane_shape shape_of(const cf_tile_config *c) {
     return s;
 }
 
-/* Where a lane is: so many pitches, planes and numbers from where the block's memory begins. */
+/* The place of a lane in the memory of the block: multiples of pitch, plane and number. */
 typedef struct lane_place {
     int pitches, planes, numbers;
 } lane_place;
 
-/* Lines of a plane of axes 1 and 2. */
+/* Lines of axis 2 for each position of axis 0. */
 static int slab_of(const plane_shape *s) { return s->pairs ? (s->o[1].n + 1) / 2 : s->o[1].n; }
 
 /* Row position s1 of column k. */
@@ -82,7 +82,7 @@ static lane_place row_place(const plane_shape *s, int s1, int k) {
     return (lane_place){.pitches = s1 / 2, .numbers = m};
 }
 
-/* Of the first step of columns that part rows a thread does two tasks at a time. */
+/* Whether a thread does two tasks at a time. It does in the first step of columns that also split pairs of rows. */
 static bool two_at_a_time(const plane_shape *s, int x, int i) {
     return x == 1 && s->pairs && i == 0 && s->o[1].steps > 1 && s->o[1].m % 2 == 0;
 }
@@ -136,7 +136,7 @@ void cf_tile_find_accesses(const cf_tile_config *c, cf_tile_accesses *a) {
     a->count = a->steps = 0;
     for (int x = 0; x < 3; ++x)
         for (int i = 0; i < s.o[x].steps && s.o[x].n > 1; ++i) {
-            if (x == 2 && c->staged) /* quads, which their own rule serves */
+            if (x == 2 && c->staged) /* staged lines are read as quads; choose_distances() sees to them */
                 continue;
             add_accesses(&s, x, i, a);
             a->end[a->steps] = a->count;
@@ -145,7 +145,7 @@ void cf_tile_find_accesses(const cf_tile_config *c, cf_tile_accesses *a) {
         }
 }
 
-/* Of lanes that are served together: the most places in one bank. */
+/* The most places in one bank, among lanes of one wavefront. */
 static int most_in_a_bank(const int *place, int lanes, int banks) {
     int seen[16][16], count[16] = {0}, most = 0;
     for (int lane = 0; lane < lanes; ++lane) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of shared_memory/kernel.cuh for one transform on one GPU: any basis, window and layout. */
+/* The config of shared_memory/kernel.cuh for one transform on one GPU. It takes any basis, window and layout. */
 #ifndef CF_FBFFT_TILE_H
 #define CF_FBFFT_TILE_H
 
@@ -13,42 +13,44 @@ typedef enum cf_tile_kind {
     CF_TILE_COMPLEX
 } cf_tile_kind;
 
-/* Which index of a spectrum neighbouring threads differ in. */
+/* The index of a spectrum in which neighbouring threads differ. */
 typedef enum cf_tile_order {
     CF_TILE_BY_PLANE,
     CF_TILE_BY_COLUMN,
     CF_TILE_BY_ROW
 } cf_tile_order;
 
-/* What one kernel computes, and where it leaves it: a transform, or a part of it. */
+/* A transform, or the part of it that one kernel computes, and where the kernel stores it. */
 typedef struct cf_tile_problem {
-    cf_fft_problem fft; /* of its layout, the kernel takes the axis strides */
-    bool sliced[3];     /* the elements of this axis are rows of their own, fastest among rows; its basis is 1 */
-    int64_t rows;       /* for each row of the transform */
-    /* Bin 0 of (row, column), frequency-major: row / S * unit + row % S * row_stride + column, where the transform has S / split rows.
-     * Else row * row_stride + column / column_split * column_split_stride + column % column_split * column_stride. */
+    cf_fft_problem fft; /* the kernel uses the axis strides of its layout */
+    bool sliced[3];     /* each element of this axis is a row of its own; these rows vary fastest; the basis is 1 */
+    int64_t rows;       /* rows of this kernel for each row of the transform */
+    /* The place of bin 0 of (row, column). Frequency-major, where the transform has S / split rows:
+     * row / S * unit + row % S * row_stride + column. Other layouts:
+     * row * row_stride + column / column_split * column_split_stride + column % column_split * column_stride. */
     int64_t split, row_stride, column_split, column_split_stride, column_stride;
-    int64_t unit; /* frequency-major: what axis strides count, for each row of the transform; 0: the caller knows */
+    int64_t unit; /* frequency-major: the unit of axis strides, for each row of the transform; 0: the caller has it */
     bool scaled;  /* rows of the spectrum have scales, which this kernel applies */
-    int abreast; /* products: a block's planes are a multiple of so many, which are moved at once; 0: no matter how many */
+    int abreast;  /* products: a block has a multiple of this number of planes, which are moved together; 0: any */
 } cf_tile_problem;
 
 typedef struct cf_tile_config {
     cf_tile_problem problem;
     cf_tile_kind kind;
     cf_tile_order order;
-    int radix[3][3];             /* of the steps along each axis; 1: none */
-    int planes, threads, blocks; /* per block; blocks of a multiprocessor that registers must allow */
-    bool mirrors;                /* one plane goes in, one out: MirrorTask of conv/fused/bins.cuh */
-    bool sums;                   /* threads keep what they add up of their tasks of the last step */
-    bool direct;                 /* the spectrum goes through registers alone */
-    bool rides;                  /* PAIRS: column N2 / 2 on column 0 */
-    bool staged;                 /* rows wait as they come */
-    bool finds_scales;           /* of scaled spectra, from what it loads; else another kernel does */
-    bool planes_touch;           /* elements of one plane and the next are neighbours */
-    int early; /* staged: numbers before the first point with which rows wait, so that pieces of `wide` begin at multiples of their size */
-    int wide;  /* so many numbers at a time, at multiples of their size, of a row or of planes that touch */
-    int slabs; /* of bins, each of which has blocks of its own: dft_matrix.h; 0: blocks have all */
+    int radix[3][3];             /* of the steps along each axis; 1: no step */
+    int planes, threads, blocks; /* of a block; blocks that the registers of a multiprocessor must allow */
+    bool mirrors;                /* one plane is read and one is written: MirrorTask of fused/shared_memory.cuh */
+    bool sums;                   /* threads keep the sums of their tasks of the last step */
+    bool direct;                 /* the spectrum does not go through shared memory */
+    bool rides;                  /* PAIRS: column N2 / 2 is the imaginary part of column 0 */
+    bool staged;                 /* rows are copied unconverted to shared memory first */
+    bool finds_scales;           /* the kernel finds the scales itself; if not, another kernel does */
+    bool planes_touch;           /* an element of one plane and that of the next plane are neighbours in memory */
+    /* Numbers that are moved at a time, at multiples of their size: of a row, or of neighbouring planes. */
+    int wide;
+    int early; /* staged: numbers that are copied before the first point, so that the first piece is aligned */
+    int slabs; /* parts of the bins, each with blocks of its own: dft_matrix.h; 0: blocks have all bins */
     int64_t pitch, plane; /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;       /* bytes of a block */
 } cf_tile_config;
@@ -64,7 +66,7 @@ typedef struct cf_tile_call {
     int64_t bin_unit, spectrum_group_stride;
     double scale;
     int accumulate;
-    int first_block; /* of a launch that several transforms share */
+    int first_block; /* in a launch that several transforms share */
     int parts;
     float *scales;
     const float *largest;
@@ -77,53 +79,54 @@ cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft);
 /* NOT_SUPPORTED: a plane is too large for a block's shared memory, or an extent for 31 bits. */
 conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config);
 
-/* Kernels that transform planes of several signals, multiply and transform back without leaving shared memory, where they have so many
- * buffers of the block's planes: the configs agree in everything but the signal. The caller sets planes_touch, and wide where planes do. sums:
- * threads keep sums in registers. *cycles: what one plane of each signal is expected to cost a multiprocessor. NOT_SUPPORTED as above. */
+/* Kernels that transform planes of several signals, multiply them and transform back, all in shared memory. They
+ * have `buffers` buffers of a block's planes. The configs differ only in the signal. The caller sets planes_touch,
+ * and `wide` where planes touch. sums: threads keep sums in registers. *cycles: the expected cycles of a
+ * multiprocessor for one plane of each signal. NOT_SUPPORTED: as above. */
 conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int count, int buffers, bool sums,
                                           const cf_gpu_facts *facts, cf_tile_config *configs, double *cycles);
 int64_t cf_tile_product_shared(const cf_tile_config *config, int count, int buffers);
 
-/* Where the lanes of the first warps of each step of a plane are in shared memory, in pitches, planes and numbers. */
+/* The places in shared memory that the first warps of each step access, as multiples of pitch, plane and number. */
 enum {
     CF_TILE_WARPS = 6,
     CF_TILE_MOST_STEPS = 9,
     CF_TILE_MOST_ACCESSES = CF_TILE_MOST_STEPS * CF_TILE_WARPS * 2
 };
 typedef struct cf_tile_accesses {
-    int together; /* lanes that one wavefront can serve */
+    int together; /* lanes of one wavefront */
     int steps, end[CF_TILE_MOST_STEPS];
     double points[CF_TILE_MOST_STEPS];
     int count, lanes[CF_TILE_MOST_ACCESSES];
     int pitches[CF_TILE_MOST_ACCESSES][32], planes[CF_TILE_MOST_ACCESSES][32], numbers[CF_TILE_MOST_ACCESSES][32];
 } cf_tile_accesses;
 
-/* From the radices and how many planes there are, whatever their distances. */
+/* It needs the radices and the number of planes, but no distances. */
 void cf_tile_find_accesses(const cf_tile_config *config, cf_tile_accesses *accesses);
 
-/* Wavefronts of these accesses where 1 are needed, with lines and planes that are so many numbers apart: more if threads of a warp meet in
- * banks. */
+/* Wavefronts of these accesses for each one that is needed: 1 without bank conflicts. pitch, plane: the distances
+ * of lines and planes. */
 double cf_tile_wavefronts(const cf_tile_accesses *accesses, int64_t pitch, int64_t plane);
 
-/* Blocks for so many planes. */
+/* Blocks of a launch for so many planes. */
 int64_t cf_tile_blocks(const cf_tile_config *config, int64_t planes);
 
-/* The same for a signal at any address. */
+/* The same config for a signal at any address. */
 cf_tile_config cf_tile_unaligned(const cf_tile_config *config);
 
-/* Two configs for blocks of one launch: as many threads, and so many blocks of a multiprocessor as both allow. */
+/* Make two configs agree for blocks of one launch: the larger number of threads, and the blocks that both allow. */
 void cf_tile_pair(cf_tile_config pair[2], const cf_gpu_facts *facts);
 
-/* The kernel's text behind the device headers; its name is cf_fft. */
+/* The text of the kernel cf_fft, which follows the device headers. */
 void cf_tile_emit(const cf_tile_config *config, cf_text *text);
-/* Its constants alone, as a struct of this name. */
+/* Only its constants, as a struct of this name. */
 void cf_tile_emit_config(const cf_tile_config *config, const char *name, cf_text *text);
 
-/* Whether every row of every plane, as much of it as lies in the signal, is whole pieces of so many numbers at multiples of their size,
- * if the pointers are. */
+/* Whether every row of every plane, as far as it lies in the signal, consists of aligned pieces of so many
+ * numbers. The pointers are taken as aligned. */
 bool cf_tile_has_pieces(const cf_tile_config *config, int64_t wide);
 
-/* Whether kernels can count the elements that windows touch: they are at most 2^30 along each axis. */
+/* Whether windows reach at most 2^30 elements along each axis, as kernels require. */
 bool cf_tile_reaches(const cf_window *window);
 
 /* Whether some coordinate of some plane may lie outside the signal. */
@@ -131,7 +134,8 @@ bool cf_tile_checked(const cf_axis_window *axis);
 
 void cf_tile_describe(const cf_tile_config *config, cf_text *text);
 
-/* Over so many rows of the transform, from its first on; unit: of the caller's spectrum. in and out are still to be filled in. */
+/* The arguments for the first `rows` rows of the transform. unit: of the caller's spectrum. The caller fills in
+ * `in` and `out`. */
 cf_tile_call cf_tile_call_of(const cf_tile_problem *problem, int64_t rows, int64_t unit);
 
 #endif

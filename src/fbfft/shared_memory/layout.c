@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fbfft/shared_memory/layout.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+#include "fbfft/shared_memory/radices.h"
+
+/* Complex numbers that a line of axis 2 takes, in the order of in_place_order.cuh. */
+static int64_t line_size(const int r[3]) {
+    const int64_t m = (int64_t)r[1] * r[2], cp = r[2] > 1 ? r[2] | 1 : r[2], mp = m > 1 ? (r[1] * cp) | 1 : r[1] * cp;
+    return r[0] * mp;
+}
+
+int64_t cf_tile_number_bytes(const cf_tile_config *c) {
+    return (int64_t)cf_dtype_bytes(cf_compute_dtype(c->problem.fft.transform.spectrum.dtype));
+}
+
+int64_t cf_tile_extent(const cf_tile_config *c, int x) {
+    const cf_axis_window *a = &c->problem.fft.transform.window.axis[x];
+    return a->count == 0 ? 0 : c->problem.sliced[x] ? 1 : (a->count - 1) * a->spread + 1;
+}
+
+/* Lines of axis 2 for each position of axis 0. */
+static int64_t rows_of(const cf_tile_config *c) {
+    const int n1 = cf_tile_points(c->radix[1]);
+    return c->kind == CF_TILE_PAIRS ? (n1 + 1) / 2 : n1;
+}
+
+/* Whether column N2 / 2 is stored in the imaginary part of column 0. */
+static bool rides(const cf_tile_config *c) { return c->rides && cf_tile_points(c->radix[2]) % 2 == 0; }
+
+int64_t cf_tile_least_pitch(const cf_tile_config *c) {
+    const int extra = rides(c) ? 0 : cf_tile_points(c->radix[2]) % 2 ? 1 : 2;
+    const int64_t least = line_size(c->radix[2]) + (c->kind == CF_TILE_PAIRS ? extra : 0);
+    const cf_axis_window *w = &c->problem.fft.transform.window.axis[2];
+    return c->early ? cf_max(least, (w->first + w->count + c->early + 3) / 4 * 4) : least;
+}
+
+int64_t cf_tile_columns(const cf_tile_config *c) {
+    const int n = cf_tile_points(c->radix[2]);
+    return c->kind != CF_TILE_PAIRS ? n : n / 2 + 1 - rides(c);
+}
+
+int64_t cf_tile_least_plane(const cf_tile_config *c) { return cf_tile_points(c->radix[0]) * rows_of(c) * c->pitch; }
+
+int64_t cf_tile_shared_bytes(const cf_tile_config *c) {
+    return c->planes * (32 + c->plane * 2 * cf_tile_number_bytes(c)) +
+           (c->problem.scaled ? 64 : 0); /* the largest value of each warp */
+}
+
+int64_t cf_tile_most_lines(const cf_tile_config *c) {
+    const int64_t *basis = c->problem.fft.transform.spectrum.basis;
+    const int64_t columns = cf_tile_columns(c);
+    int64_t rows = cf_tile_extent(c, 1);
+    if (c->kind == CF_TILE_PAIRS)
+        rows = (rows + 1) / 2;
+    int64_t most = 1;
+    for (int x = 0; x < 3; ++x) {
+        const int64_t others =
+            x == 2 ? cf_tile_extent(c, 0) * rows : columns * (x == 1 ? cf_tile_extent(c, 0) : basis[1]);
+        const int largest = c->radix[x][0] > c->radix[x][1] ? c->radix[x][0] : c->radix[x][1];
+        if (basis[x] > 1)
+            most = cf_max(
+                most, others * (cf_tile_points(c->radix[x]) / (largest > c->radix[x][2] ? largest : c->radix[x][2])));
+    }
+    return most;
+}
+
+/* Wavefronts of one access of a warp to complex numbers at these places. */
+static int wavefronts(const int64_t place[32], int64_t number) {
+    const int together = number == 8 ? 8 : 16; /* lanes of one wavefront; also banks for numbers of this size */
+    int at[32], total = 0;
+    for (int lane = 0; lane < 32; ++lane)
+        at[lane] = (int)place[lane];
+    for (int first = 0; first < 32; first += together) {
+        int most = 1;
+        for (int i = first; i < first + together; ++i) {
+            int others = 0;
+            for (int j = first; j < first + together; ++j)
+                others += (((at[i] ^ at[j]) & (together - 1)) == 0) & (at[i] != at[j]);
+            most = 1 + others > most ? 1 + others : most;
+        }
+        total += most;
+    }
+    return total;
+}
+
+/* Wavefronts of a step along axis 2 and of a step along another axis, for the config's distances. It looks at a
+ * few warps. */
+static int conflicts(const cf_tile_config *c) {
+    const int rows =
+                  (int)cf_max(1, cf_min(rows_of(c), (cf_tile_extent(c, 1) + 1) / (c->kind == CF_TILE_PAIRS ? 2 : 1))),
+              depth = (int)cf_max(1, cf_tile_extent(c, 0)), lines = c->planes * depth * rows;
+    const int columns = (int)cf_tile_columns(c), radix = c->radix[2][0];
+    const int64_t slab = rows_of(c) * c->pitch, step = line_size(c->radix[2]) / radix, number = cf_tile_number_bytes(c);
+    const bool one_axis = cf_tile_points(c->radix[0]) * cf_tile_points(c->radix[1]) == 1;
+    int total = 0;
+    for (int warp = 0; warp < 4; ++warp) {
+        int64_t by_line[32], by_column[32];
+        for (int lane = 0; lane < 32; ++lane) {
+            const int n = 32 * warp + lane, line = n % lines, column = n % (c->planes * columns);
+            by_line[lane] = line / (depth * rows) * c->plane + line / rows % depth * slab + line % rows * c->pitch;
+            const int p = c->order == CF_TILE_BY_PLANE ? column % c->planes : column / columns;
+            const int k = c->order == CF_TILE_BY_PLANE ? column / c->planes : column % columns;
+            by_column[lane] = p * c->plane + k % radix * step + k / radix;
+        }
+        if (!c->staged && lines >= 16)
+            total += wavefronts(by_line, number);
+        if (!one_axis)
+            total += 2 * wavefronts(by_column, number);
+    }
+    return total;
+}
+
+/* Staged lines are read four numbers at a time. An odd number of such quads between two lines is best. */
+void cf_tile_choose_distances(cf_tile_config *c, int64_t longer) {
+    int best = INT32_MAX;
+    int64_t pitch = 0, plane = 0;
+    const int64_t least = cf_tile_least_pitch(c);
+    for (int64_t i = least; i < least + 4; ++i) {
+        if (c->staged && i % 4 != 2)
+            continue;
+        c->pitch = i;
+        for (int64_t j = cf_tile_least_plane(c); j < cf_tile_least_plane(c) + longer; ++j) {
+            c->plane = j;
+            const int cost = (c->staged && j % 2) ? INT32_MAX : conflicts(c);
+            if (cost < best) {
+                best = cost;
+                pitch = c->pitch;
+                plane = c->plane;
+            }
+        }
+    }
+    c->pitch = pitch;
+    c->plane = plane;
+    c->shared = cf_tile_shared_bytes(c);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of a config that does not depend on how many planes share a block. */
+#ifndef CF_FBFFT_SHARED_MEMORY_LINES_H
+#define CF_FBFFT_SHARED_MEMORY_LINES_H
+
+#include "fbfft/shared_memory/config.h"
+
+/* points: the most that one step along axis 2 may have; of_columns: the most along the other axes. Both are for
+ * FP32. The caller has set order, rides, mirrors and sums. NOT_SUPPORTED: cf_tile_check_extents(). */
+conv_fft_status cf_tile_choose_lines(const cf_tile_problem *problem, int points, int of_columns,
+                                     cf_tile_config *config);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the radices are chosen.
+ *
+ * One step      The points of a line fit the registers of a thread. Nothing is exchanged.
+ * Two steps     Longer lines. Both radices are about equal. The first is a multiple of 8 if possible, so that
+ *               neighbouring threads use different banks of shared memory. With one axis only, two steps begin at 33
+ *               points: more threads share the little work of a line.
+ * Three steps   Lines for which two steps would need too many registers.
+ * Columns       Of pairs of rows. The first radix is small and leaves an even number, because a thread holds both
+ *               rows of its pairs.
+ */
+#include "fbfft/shared_memory/radices.h"
+
+#include "core/arith.h"
+
+#include <string.h>
+
+cf_two_tasks cf_tile_two_along(const cf_tile_config *c, int x) {
+    if (x == 1 && c->kind == CF_TILE_PAIRS)
+        return CF_FIRST_TWO;
+    /* Sums of long lines: one block has all threads, and a short last step has tasks for all of them as well. */
+    const bool sums = c->sums && c->problem.fft.transform.spectrum.basis[2] > 12288;
+    return x == 2 && c->kind == CF_TILE_HALVES && (c->mirrors || sums) ? CF_LAST_TWO : CF_NEVER_TWO;
+}
+
+/* Points that a thread holds in the largest step. */
+static int points_of(const int r[3], cf_two_tasks two) {
+    int points[3] = {r[0], r[1], r[2]};
+    if (two == CF_FIRST_TWO && r[1] > 1 && r[1] * r[2] % 2 == 0)
+        points[0] *= 2;
+    if (two == CF_LAST_TWO && r[1] > 1)
+        points[r[2] > 1 ? 2 : 1] *= 2;
+    return (int)cf_max(points[0], cf_max(points[1], points[2]));
+}
+
+/* Larger is worse. The points of a thread decide how many registers it needs, once they are more than `few`. */
+static int badness(const int r[3], int few, cf_two_tasks two) {
+    const int points = points_of(r, two), order = two == CF_FIRST_TWO ? 40 * (r[1] * r[2] % 2) : r[0] % 8 != 0;
+    return 4 * (points > few ? points : few) + order + 64 * (r[2] > 1);
+}
+
+void cf_tile_choose_radices(int n, int most, cf_two_tasks two, int radix[3]) {
+    int best = 1 << 30;
+    radix[0] = n;
+    radix[1] = radix[2] = 1;
+    if (n <= most)
+        return;
+    for (int a = 2; a < n; ++a) {
+        if (n % a)
+            continue;
+        for (int b = 1; b <= n / a; ++b) {
+            const int r[3] = {a, n / a % b ? 1 : b, n / a % b ? n / a : n / a / b};
+            if (r[1] == 1 && r[2] > 1)
+                continue;
+            const int bad = badness(r, most < 16 ? 8 : 16, two);
+            /* Equal choices: a short last step is better for columns, a long first step for lines that fit
+             * registers. */
+            const bool equal =
+                bad == best && (two == CF_FIRST_TWO || (two == CF_LAST_TWO && a > radix[0] && points_of(r, two) <= 16));
+            if (bad < best || equal) {
+                best = bad;
+                memcpy(radix, r, sizeof r);
+            }
+        }
+    }
+}
+
+int cf_tile_most_points(const cf_tile_config *c) {
+    int most = 1;
+    for (int x = 0; x < 3; ++x)
+        most = (int)cf_max(most, points_of(c->radix[x], cf_tile_two_along(c, x)));
+    return most;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fbfft/shared_memory/signal_access.h"
+
+#include "core/arith.h"
+#include "fbfft/shared_memory/layout.h"
+#include "fbfft/shared_memory/radices.h"
+
+/* The smallest and the largest coordinate of any element of any plane. */
+static void coordinates(const cf_axis_window *a, int64_t *low, int64_t *high) {
+    const int64_t counts[3] = {a->tiles, a->shifts, a->phases}, steps[3] = {a->tile_step, a->shift_step, a->phase_step};
+    *low = *high = a->origin;
+    for (int i = 0; i < 3; ++i) {
+        const int64_t far = (counts[i] - 1) * steps[i];
+        *low += cf_min(far, 0);
+        *high += cf_max(far, 0);
+    }
+    *high += cf_max(a->count - 1, 0) * a->step;
+}
+
+bool cf_tile_checked(const cf_axis_window *a) {
+    int64_t low, high;
+    coordinates(a, &low, &high);
+    return low < cf_max(a->lower, 0) || high >= cf_min(a->upper, a->size);
+}
+
+static bool axis_reaches(const cf_axis_window *a) {
+    const int64_t most = (int64_t)1 << 30;
+    int64_t low, high;
+    coordinates(a, &low, &high);
+    return low >= -most && high <= most && a->size <= most;
+}
+
+bool cf_tile_reaches(const cf_window *w) {
+    return axis_reaches(&w->axis[0]) && axis_reaches(&w->axis[1]) && axis_reaches(&w->axis[2]);
+}
+
+conv_fft_status cf_tile_check_extents(const cf_fft_problem *p) {
+    for (int x = 0; x < 3; ++x) {
+        int64_t low, high;
+        coordinates(&p->transform.window.axis[x], &low, &high);
+        if (!axis_reaches(&p->transform.window.axis[x]))
+            return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                           "the signal's axis %d reaches from %lld to %lld of %lld; the GPU's transforms take 2^30", x,
+                           (long long)low, (long long)high, (long long)p->transform.window.axis[x].size);
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+static bool is_staged(const cf_tile_config *c) {
+    return c->kind == CF_TILE_PAIRS && cf_tile_number_bytes(c) == 4 && c->radix[2][1] == 1 &&
+           cf_tile_points(c->radix[2]) % 4 == 0 && cf_tile_extent(c, 2) > 0;
+}
+
+bool cf_tile_has_pieces(const cf_tile_config *c, int64_t wide) {
+    const cf_transform_desc *t = &c->problem.fft.transform;
+    const cf_axis_window *w = &t->window.axis[2];
+    const int64_t counts[] = {2, w->tiles, w->shifts, w->phases},
+                  steps[] = {w->origin, w->tile_step, w->shift_step, w->phase_step};
+    bool whole =
+        t->tensor.axis_stride[2] == 1 && w->first % wide == 0 && w->spread == 1 && w->step == 1 && w->count % wide == 0;
+    if (cf_tile_checked(w))
+        whole = whole && w->mode == CONV_FFT_PAD_ZEROS && cf_max(w->lower, 0) % wide == 0 &&
+                cf_min(w->upper, w->size) % wide == 0;
+    for (int i = 0; i < 4; ++i)
+        whole = whole && (counts[i] == 1 || steps[i] % wide == 0);
+    for (int x = 0; x < 2; ++x)
+        whole = whole && (t->window.axis[x].size == 1 || t->tensor.axis_stride[x] % wide == 0);
+    return whole && t->tensor.sample_stride % wide == 0 && t->tensor.channel_stride % wide == 0 &&
+           t->tensor.group_stride % wide == 0;
+}
+
+/* For forward transforms: whether rows can be read `wide` numbers at a time, at multiples of their size, although
+ * rows begin anywhere. Returns how many numbers the first piece begins before the row, or -1. Numbers of a piece
+ * outside the window are not used. */
+static int early_pieces(const cf_tile_config *c, int64_t wide) {
+    const cf_transform_desc *t = &c->problem.fft.transform;
+    cf_tile_config even = *c;
+    cf_axis_window *const w = &even.problem.fft.transform.window.axis[2];
+    const int64_t first = w->origin - w->first;
+    const int early = (int)((first % wide + wide) % wide);
+    if (t->inverse || !c->staged || c->planes_touch || (cf_tile_checked(w) && w->mode != CONV_FFT_PAD_ZEROS) ||
+        cf_max(w->lower, 0) % wide || cf_min(w->upper, w->size) % wide || (early == 0 && w->first % wide))
+        return -1;
+    w->origin = w->first = 0;
+    w->count = w->count / wide * wide;
+    return cf_tile_has_pieces(&even, wide) ? early : -1;
+}
+
+void cf_tile_choose_access(cf_tile_config *c) {
+    const cf_transform_desc *t = &c->problem.fft.transform;
+    c->planes_touch = t->tensor.channel_stride == 1 && t->tensor.axis_stride[2] != 1 && t->spectrum.columns > 1;
+    c->staged = is_staged(c);
+    /* Kernels that multiply move rows in pieces, however long their lines are: plane_io.cuh. */
+    const bool wide = c->staged || (!c->rides && cf_tile_number_bytes(c) == 4 && !c->planes_touch &&
+                                    (c->kind == CF_TILE_PAIRS || c->kind == CF_TILE_HALVES));
+    c->wide = 1;
+    c->early = 0;
+    for (int pieces = 4; wide && pieces > c->wide; pieces /= 2) {
+        const int early = cf_tile_has_pieces(c, pieces) ? 0 : c->rides ? early_pieces(c, pieces) : -1;
+        if (early >= 0) {
+            c->wide = pieces;
+            c->early = early;
+        }
+    }
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a kernel reads and writes the signal: limits of coordinates, and several numbers at a time. */
+#ifndef CF_FBFFT_SHARED_MEMORY_SIGNAL_ACCESS_H
+#define CF_FBFFT_SHARED_MEMORY_SIGNAL_ACCESS_H
+
+#include "fbfft/shared_memory/config.h"
+
+/* NOT_SUPPORTED: the window reaches beyond 2^30 elements along an axis. */
+conv_fft_status cf_tile_check_extents(const cf_fft_problem *fft);
+
+/* Set planes_touch, staged, wide and early, from the problem, the kind, the radices and `rides`. */
+void cf_tile_choose_access(cf_tile_config *config);
+
+#endif
