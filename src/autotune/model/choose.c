@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The choice by the cost model: per axis a few bases with the tiles they need, all combinations of the axes, dilation as step or
- * as shifts; all passes of a plan get the same basis, so that they can share spectra.
+ * The choice by the cost model: per axis a few bases with the tiles they need, all combinations of the axes, dilation
+ * as step or as shifts; all passes of a plan get the same basis, so that they can share spectra.
  */
 #include "autotune/model/choose.h"
 
@@ -125,8 +125,9 @@ static double staged_seconds(const search *q, int pass, double *gy) {
     return cf_model_seconds(cost);
 }
 
-/* Fused kernels where they cost less, or where there is no staged strategy; false if some pass has neither. The gradients are considered
- * together, since staged ones share the transform of gy, and fused ones may share its planes; but each one's best fused strategy is its own. */
+/* Fused kernels where they cost less, or where there is no staged strategy; false if some pass has neither. The
+ * gradients are considered together, since staged ones share the transform of gy, and fused ones may share its
+ * planes; but each one's best fused strategy is its own. */
 static bool take_fused(search *q) {
     double staged[CF_PASS_COUNT], gy = 0.0;
     const bool have_staged = q->best < HUGE_VAL;
@@ -233,7 +234,8 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
     conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
     if (fastest == 0 || q.passes == 0)
         return status;
-    /* What a plan needs besides its spectra is known when it is made: where that is too much, something smaller is tried. */
+    /* What a plan needs besides its spectra is known when it is made: where that is too much, something smaller is
+     * tried. */
     for (q.limit = options->workspace_limit;; q.limit -= q.limit / 4) {
         status = try_plan(context, &q, options, &over, plan);
         if (status != CONV_FFT_INVALID_ARGUMENT)

@@ -6,12 +6,13 @@
 #include "conv/plan/context.h"
 #include "conv/plan/plan.h"
 
-/* Make the plan: strategy[p] for the passes of the set `chosen`, for the others the model's choice: the fastest whose workspace fits.
- * INVALID_ARGUMENT: nothing fits, or a strategy does not suit; as cf_plan_create(). */
+/* Make the plan: strategy[p] for the passes of the set `chosen`, for the others the model's choice: the fastest
+ * whose workspace fits. INVALID_ARGUMENT: nothing fits, or a strategy does not suit; as cf_plan_create(). */
 conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer, const conv_fft_plan_options *options,
                                int chosen, const cf_strategy strategy[CF_PASS_COUNT], conv_fft_plan **plan);
 
-/* What the model chooses for all passes of a layer together, with any workspace. INVALID_ARGUMENT: no strategy runs it. */
+/* What the model chooses for all passes of a layer together, with any workspace. INVALID_ARGUMENT: no strategy
+ * runs it. */
 conv_fft_status cf_choose_strategies(const cf_device *device, const cf_layer *layer, int keep,
                                      cf_strategy strategy[CF_PASS_COUNT]);
 

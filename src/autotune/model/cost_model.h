@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cost model: bytes, operations and seconds of each stage of a pass, from the problem, the strategy and the facts of
- * the device. It ranks strategies; its seconds are a rough prediction.
+ * The cost model: bytes, operations and seconds of each stage of a pass. It needs the problem, the strategy and the
+ * properties of the device. It ranks strategies. Its seconds are a rough prediction.
  */
 #ifndef CF_AUTOTUNE_MODEL_H
 #define CF_AUTOTUNE_MODEL_H
@@ -9,25 +9,26 @@
 #include "conv/plan/run.h"
 
 typedef struct cf_stage_cost {
-    double bytes, operations, seconds; /* seconds negative: not predicted, as all of `direct` and `reference` */
+    double bytes, operations, seconds; /* seconds negative: no prediction, as for `direct` and `reference` */
 } cf_stage_cost;
 
-/* Costs of a feasible strategy for one pass; stages that the pass does not have stay zero. */
+/* Costs of a feasible strategy for one pass. Stages that the pass does not have are zero. */
 void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                    cf_stage_cost cost[CF_STAGE_COUNT]);
 
-/* The product that costs least, of those that the device has, for a strategy that is feasible with one of them. */
+/* The cheapest product of those that the device has. The strategy is feasible with at least one of them. */
 cf_product_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
                                     const cf_strategy *strategy);
 
-/* What a call for both gradients saves where fused kernels read gy as planes, which it makes once (conv/fused/run.c); else 0. */
+/* The time that a call for both gradients saves where both fused kernels read gy as planes (conv/fused/fused.c): gy is
+ * transposed once. Else 0. */
 double cf_model_shared_turn(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
                             const cf_strategy *weights);
 
-/* Of all stages; HUGE_VAL if one is not predicted. */
+/* The sum of all stages. HUGE_VAL: one has no prediction. */
 double cf_model_seconds(const cf_stage_cost cost[CF_STAGE_COUNT]);
 
-/* Cost of the gradient of the bias in a run of these passes. */
+/* The cost of the bias gradient in a run of these passes. */
 cf_stage_cost cf_model_bias(const conv_fft_plan *plan, int set);
 
 #endif

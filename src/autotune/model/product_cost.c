@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The costs of the products of all bins. Most figures are from measurements on an H200. */
+#include "autotune/model/stage_cost.h"
+
+#include "core/arith.h"
+#include "core/dtype.h"
+
+#include <math.h>
+
+/* Matrix products reach their full rate when all three extents are large. On an H200: - Products that may be
+ * rounded to TF32 are faster. - Where matrices are a few numbers wide, cuBLAS takes up to three times as long as
+ * its bytes need. - A loop takes as long for a term of its sum as the numbers need from memory, a few at a time.
+ * Other products take a sixth of that. */
+cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectrum s[CF_OPERAND_COUNT],
+                              cf_product_variant variant, conv_fft_math math) {
+    const double term = device->overlaps ? (variant == CF_PRODUCT_LOOP ? 0.15e-6 : 0.025e-6) : 0.0;
+    const double rows = (double)cf_max(1, s[CF_X].rows), in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
+    const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
+    const double operations = 8.0 * count * rows * in * out;
+    const bool tf32 = math == CONV_FFT_MATH_TF32 && device->tensor_flops > 0.0;
+    const bool rounds = tf32 || math == CONV_FFT_MATH_HALF; /* FP32 values to one FP16 value each */
+    const bool halves = cf_dtype_bytes(s[CF_X].dtype) == 2 || cf_dtype_bytes(s[CF_Y].dtype) == 2;
+    const double large = (rows / (rows + 4)) * (in / (in + 4)) * (out / (out + 4));
+    double bytes = 0.0;
+    for (int i = 0; i < CF_OPERAND_COUNT; ++i) {
+        bytes += count * (double)s[i].rows * (double)s[i].columns * 2.0 * (double)cf_dtype_bytes(s[i].dtype);
+    }
+    double rate = device->flops;
+    const double depth = pass == CF_PASS_FORWARD ? in : pass == CF_PASS_DATA ? out : rows;
+    double calls = 0.0, narrow = 1.0, sum = term * depth;
+    if (variant == CF_PRODUCT_TENSOR) {
+        /* Where there are few tiles of 64 x 64 numbers, up to four groups of warps share a sum. Each takes at
+         * least 64 terms. */
+        const double tiles = count * ceil((pass == CF_PASS_WEIGHTS ? in : rows) / 64.0) *
+                             ceil((pass == CF_PASS_DATA ? in : out) / 64.0),
+                     room = device->threads / 16.0 / tiles;
+        sum /= fmax(1.0, floor(fmin(fmin(room, 4.0), depth / 64.0)));
+        rate = device->tensor_flops * large * (halves ? 2.2 : rounds ? 1.5 : 1.0);
+        calls =
+            halves ? device->stage_seconds : 0.0; /* kernels wait for their first numbers and have little to multiply */
+    } else if (variant == CF_PRODUCT_BLAS) {
+        rate = device->product_flops * large * (tf32 ? 2.4 : 1.0);
+        calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
+        narrow = device->overlaps ? 1.0 + 2.0 / fmin(rows, fmin(in, out)) : 1.0;
+    } else {
+        if (in * out > 1)
+            rate = device->product_flops * (device->overlaps ? 0.03 : 0.2);
+    }
+    cf_stage_cost cost = cf_cost_of(device, bytes, operations, rate);
+    /* Fitted to measured products. A transform has left part of their operands in the cache. */
+    const double cached = variant == CF_PRODUCT_TENSOR && halves ? 0.8 : 1.0;
+    cost.seconds = fmax(cost.seconds * narrow * cached + calls, sum + device->stage_seconds);
+    return cost;
+}
