@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "autotune/search/candidate_sources.h"
+
+#include "conv/plan/family.h"
+#include "core/arith.h"
+
+#include <stdlib.h>
+
+enum {
+    MOST_OF_FAMILY = 64
+};
+
+typedef struct gathering {
+    const cf_tuning_job *job;
+    int pass, count;
+    cf_strategy strategy[MOST_OF_FAMILY];
+} gathering;
+
+static bool gather(const cf_strategy *strategy, void *user) {
+    gathering *g = user;
+    if (cf_candidate_suits(g->job, g->pass, strategy))
+        g->strategy[g->count++] = *strategy;
+    return g->count < MOST_OF_FAMILY;
+}
+
+/* The passes of such a family share nothing. Candidate n has strategy n of each pass, or the last one if a pass
+ * has fewer. */
+conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, cf_family_id family, cf_candidates *list) {
+    gathering *g = calloc(CF_PASS_COUNT, sizeof *g);
+    if (!g)
+        return cf_fail_memory(CF_PASS_COUNT * sizeof *g, "candidates of a family");
+    conv_fft_status status = CONV_FFT_SUCCESS;
+    int most = 0;
+    bool complete = true;
+    for (int pass = 0; pass < CF_PASS_COUNT && status == CONV_FFT_SUCCESS; ++pass) {
+        if (!(job->passes & 1 << pass))
+            continue;
+        g[pass].job = job;
+        g[pass].pass = pass;
+        status = cf_families[family]->candidates(job->layer, job->context->device, pass, gather, &g[pass]);
+        /* These families are other libraries. If one does not work here, it has no candidates, and the search goes
+         * on. */
+        if (status != CONV_FFT_OUT_OF_MEMORY)
+            status = CONV_FFT_SUCCESS;
+        complete = complete && g[pass].count > 0;
+        most = (int)cf_max(most, g[pass].count);
+    }
+    for (int i = 0; i < most && complete && status == CONV_FFT_SUCCESS; ++i) {
+        cf_candidate c = cf_candidate_new();
+        for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+            if (job->passes & 1 << pass)
+                c.strategy[pass] = g[pass].strategy[cf_min(i, g[pass].count - 1)];
+        }
+        c.predicted = cf_candidates_predict(job, &c);
+        status = cf_candidates_add(&c, list);
+    }
+    free(g);
+    return status;
+}
