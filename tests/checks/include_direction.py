@@ -36,7 +36,6 @@ NEVER = {"api": FAMILIES | {"cpu"}, "autotune": FAMILIES | {"cpu"}}  # they ask 
 # What is against the order, and why it is so. One that is no longer needed is a fault.
 EXCEPTIONS = {
     ("conv/fused", "conv/long1d"): "long signals are still a form of family fused",
-    ("conv/long1d", "conv/fused"): "the same: their kernels stand behind the text of family fused",
     ("autotune", "conv/fused"): "the cost model counts their kernels' steps",
     ("autotune", "conv/long1d"): "the same",
     ("cuda/driver", "cuda/jit"): "a cf_gpu owns its cache of compiled kernels",

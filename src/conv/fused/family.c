@@ -2,11 +2,11 @@
 /* Family `fused`: whether it computes a pass, and what a plan needs for it: transforms, kernels, workspace. */
 #include "conv/fused/fused.h"
 
-#include "conv/fused/kernel_text.h"
 #include "conv/fused/state.h"
 #include "conv/gpu/device.h"
 #include "conv/plan/spectra.h"
 #include "core/dtype.h"
+#include "cuda/jit/kernel_sources.h"
 #include "cuda/jit/nvrtc.h"
 #include "fbfft/common/kernel_text.h"
 

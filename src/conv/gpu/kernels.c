@@ -2,8 +2,8 @@
 /* The kernels of the small operations: their texts, how they are built and launched. */
 #include "conv/gpu/device.h"
 
-#include "conv/gpu/stage_text.h"
 #include "core/arith.h"
+#include "cuda/jit/kernel_sources.h"
 #include "cuda/jit/nvrtc.h"
 #include "fbfft/common/kernel_text.h"
 

@@ -2,9 +2,9 @@
 /* How a pass over long signals is cut, and the text of its kernels. */
 #include "conv/long1d/long1d.h"
 
-#include "conv/fused/kernel_text.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/kernel_sources.h"
 #include "cuda/jit/nvrtc.h"
 #include "fbfft/common/kernel_text.h"
 #include "fbfft/warp/config.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/kernel_sources.h"
 #include "cuda/jit/nvrtc.h"
 #include "fbfft/c2c_fp16/plan.h"
 #include "fbfft/common/kernel_text.h"

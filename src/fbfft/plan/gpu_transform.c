@@ -3,30 +3,10 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/kernel_sources.h"
 #include "fbfft/common/kernel_text.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-/* ------------------------------------------------------------------------------------------------------------- text */
-
-conv_fft_status cf_fbfft_join_text(const char *headers, const char *kernel, char **text) {
-    const size_t first = strlen(cf_fbfft_kernel_text), second = strlen(headers), last = strlen(kernel) + 1;
-    *text = malloc(first + second + last);
-    if (!*text)
-        return cf_fail_memory(first + second + last, "the text of a kernel");
-    memcpy(*text, cf_fbfft_kernel_text, first);
-    memcpy(*text + first, headers, second);
-    memcpy(*text + first + second, kernel, last);
-    return CONV_FFT_SUCCESS;
-}
-
-conv_fft_status cf_fbfft_join_emitted(const char *headers, const cf_text *kernel, char **text) {
-    if (kernel->length >= kernel->bytes)
-        return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has room for %zu",
-                       kernel->length, kernel->bytes - 1);
-    return cf_fbfft_join_text(headers, kernel->text, text);
-}
 
 static conv_fft_status make_source(const char *headers, const cf_text *tail, bool doubles, int64_t shared,
                                    cf_source *source) {

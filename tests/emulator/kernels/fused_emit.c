@@ -5,10 +5,10 @@
 #include "kernels/emit.h"
 #include "kernels/fused_cases.h"
 
-#include "conv/fused/kernel_text.h"
 #include "conv/gpu/device.h"
 #include "core/dtype.h"
 #include "cuda/driver/pointer_check.h"
+#include "cuda/jit/kernel_sources.h"
 #include "fbfft/common/kernel_text.h"
 #include "fbfft/plan/gpu_transform.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv/gpu/gemm/config.h"
 
-#include "conv/gpu/gemm/kernel_text.h"
 #include "core/arith.h"
 #include "core/status.h"
 #include "core/text.h"
+#include "cuda/jit/kernel_sources.h"
 #include "cuda/jit/nvrtc.h"
 #include "fbfft/common/kernel_text.h"
 
