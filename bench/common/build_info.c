@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was built, when it is measured, and on which driver: for the headers of all programs' results. */
-#include "bench.h"
+#include "common/build_info.h"
+
+#include "common/message.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-/* First line of a command's output, or of the value of a key in a file of "key : value" lines; `otherwise` if
-   there is none. */
+/* The first line of a stream, or the value of a key in a stream of "key : value" lines. `otherwise`: there is
+ * none. */
 static void first_line(FILE *stream, const char *key, const char *otherwise, char *text, size_t bytes) {
     char line[512];
     bench_copy(text, bytes, otherwise);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The results file: a line of column names, then parts. A part is some comment lines (the conditions of one run) and
- * the rows measured under them. A new part replaces older rows of its cases, passes, precisions and
- * layouts; a part that has lost all its rows goes too.
+ * The results file is a line of column names, followed by parts. A part has comment lines with the conditions of one
+ * run, and the rows that were measured under them. A new part replaces older rows of its cases, passes, precisions
+ * and layouts. A part without rows is removed.
  */
-#include "bench.h"
+#include "common/csv.h"
+
+#include "common/message.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +38,7 @@ bool bench_part_add(bench_part *part, const bench_row *row) {
 
 static const char *layout_of(const bench_row *row) { return row->channels_last ? "last" : "first"; }
 
-/* What rows of one measurement have in common, as their lines begin. */
+/* The key of a row: the beginning of its line, which all rows of one measurement share. */
 typedef struct row_key {
     char text[KEY_BYTES];
 } row_key;
@@ -64,7 +66,7 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(((const row_key *)a)->text, ((const row_key *)b)->text);
 }
 
-/* The keys of what the part measures anew, in order. NULL: out of memory. */
+/* The sorted keys of the part's rows. NULL: out of memory. */
 static row_key *keys_of(const bench_part *part) {
     row_key *keys = malloc((part->count + 1) * sizeof *keys);
     if (!keys) {
@@ -77,7 +79,8 @@ static row_key *keys_of(const bench_part *part) {
     return keys;
 }
 
-/* Copies what stays of the old file: a part's comment lines wait until the first of its rows is kept. */
+/* Copy the rows of the old file that stay. The comment lines of a part are copied with the first of its rows that
+ * stays. */
 static bool copy_old(FILE *old, FILE *out, const char *path, const row_key *keys, size_t count) {
     char line[MAX_LINE], comments[4 * MAX_LINE] = "";
     bool in_comments = false;
@@ -106,7 +109,8 @@ static bool copy_old(FILE *old, FILE *out, const char *path, const row_key *keys
     return !ferror(old);
 }
 
-/* In quotes if it has commas: names of stages of two tensors, the knobs of cuDNN's engines. No text has quotes of its own. */
+/* In quotes if it has commas: names of stages of two tensors, the knobs of cuDNN's engines. No text has quotes of
+ * its own. */
 static void write_text(FILE *out, const char *text) { fprintf(out, strchr(text, ',') ? "\"%s\"" : "%s", text); }
 
 static void write_part(FILE *out, const bench_part *part) {
@@ -122,7 +126,7 @@ static void write_part(FILE *out, const bench_part *part) {
     }
 }
 
-/* Writes the new file beside the old one and renames it, so that an interrupted run leaves the old one whole. */
+/* Write the new file beside the old one and rename it. An interrupted run then leaves the old file complete. */
 static bool rewrite(const char *path, const char *temporary, const bench_part *part, const row_key *keys) {
     FILE *out = fopen(temporary, "w");
     if (!out) {
@@ -149,7 +153,7 @@ static bool rewrite(const char *path, const char *temporary, const bench_part *p
     return good;
 }
 
-/* The folder of the file, locked: processes that write there take turns. Below 0: it cannot be. */
+/* Lock the folder of the file, so that processes that write there take turns. Negative: it cannot be locked. */
 static int lock_folder(const char *path) {
     const char *slash = strrchr(path, '/');
     char folder[MAX_LINE] = ".";

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/gpu.h"
 
+#include "common/message.h"
+
 #include "cuda/libs/cublas.h"
 
 #include <stdlib.h>
 
-/* Several times any L2, and long enough to write that the host has enqueued a run before the device gets to it. */
+/* Several times any L2. Writing it takes so long that the host has enqueued the run before the device begins it. */
 #define MIN_FLUSH_BYTES ((size_t)512 << 20)
 
 bool bench_good(conv_fft_status status, const char *what) {
@@ -26,7 +28,7 @@ static conv_fft_status open_gpu(bench_gpu *g, int ordinal) {
     return cf_gpu_allocate(g->gpu, g->flush_bytes, &g->flush);
 }
 
-/* Also loads it, which cuDNN expects of whoever does not have it in the loader's own places. */
+/* This also loads cuBLAS. cuDNN needs that where cuBLAS is not in the loader's default folders. */
 static void find_cublas(bench_gpu *g) {
     cf_library library;
     cf_cublas_functions functions;
@@ -39,14 +41,12 @@ bool bench_gpu_open(bench_gpu *g, int ordinal) {
     if (!bench_good(open_gpu(g, ordinal), "the GPU does not open"))
         return false;
     find_cublas(g);
-    g->cudnn = bench_cudnn_create(g);
     return true;
 }
 
 void bench_gpu_close(bench_gpu *g) {
     if (!g->gpu)
         return;
-    bench_cudnn_destroy(g);
     cf_gpu_free(g->gpu, g->scratch);
     cf_gpu_free(g->gpu, g->flush);
     if (g->start)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random inputs on the host, and the same tensors in the type, the layout and the memory that a run wants. */
+/* Random inputs on the host, and the same tensors in the type, layout and memory of a run. */
+#include "common/tensors.h"
+
 #include "common/gpu.h"
+#include "common/message.h"
 #include "cpu/convert.h"
 
 #include <stdlib.h>
@@ -16,13 +19,13 @@ static float from_16(conv_fft_dtype dtype, uint16_t value) {
     return dtype == CONV_FFT_FP16 ? cf_half_to_float(value) : cf_bfloat_to_float(value);
 }
 
-/* ------------------------------------------------------------------------------------------------------- on the host */
+/* ---- on the host */
 
-#define MULTIPLIER 6364136223846793005u /* of Knuth's MMIX, a linear congruential generator */
+#define MULTIPLIER 6364136223846793005u /* the linear congruential generator of Knuth's MMIX */
 #define INCREMENT 1442695040888963407u
 #define PIECE 65536 /* values that one thread makes at a time */
 
-/* The state after so many steps: of each power of two of them, one step of a generator like it. */
+/* The state after so many steps. 2^k steps of such a generator are one step of another such generator. */
 static uint64_t after(uint64_t state, uint64_t steps) {
     uint64_t multiplier = MULTIPLIER, increment = INCREMENT;
     for (; steps; steps >>= 1) {
@@ -34,7 +37,7 @@ static uint64_t after(uint64_t state, uint64_t steps) {
     return state;
 }
 
-/* Uniform in [-1, 1), seeded, rounded to the type; the same with any number of threads. */
+/* Seeded numbers, uniform in [-1, 1), rounded to the type. They do not depend on the number of threads. */
 static float *random_values(int64_t count, uint64_t seed, conv_fft_dtype dtype) {
     float *values = malloc((size_t)count * sizeof *values);
     if (!values)
@@ -79,12 +82,12 @@ void bench_data_free(bench_data *d) {
     *d = (bench_data){0};
 }
 
-/* ----------------------------------------------------------------------------------------------------- on the device */
+/* ---- on the device */
 
 static int64_t count_of(const bench_tensor *t) { return t->outer * t->channels * t->space; }
 static size_t bytes_of(const bench_tensor *t) { return (size_t)count_of(t) * element_bytes(t->dtype); }
 
-/* Where an element is, given where it would be with channels first. */
+/* The position of an element, from its position in channels-first order. */
 static int64_t place(const bench_tensor *t, int64_t index) {
     const int64_t plane = index / t->space, at = index % t->space;
     return t->last ? (plane / t->channels * t->space + at) * t->channels + plane % t->channels : index;
@@ -111,7 +114,7 @@ static bool upload(const bench_gpu *g, const bench_tensor *t, const void *arrang
     return bench_good(status, "a tensor");
 }
 
-/* values NULL: an output, left as it is. */
+/* values NULL: the tensor is an output, and is not written. */
 static bool create(const bench_gpu *g, bench_tensor *t, const float *values) {
     t->memory = bench_allocate(g, bytes_of(t), "a tensor");
     if (!t->memory || !values)
@@ -164,7 +167,7 @@ bool bench_tensor_poison(const struct bench_gpu *gpu, const bench_tensor *t) {
     return true;
 }
 
-/* What takes as long to fetch as one element does. */
+/* Bytes that take as long to copy as one element does. */
 #define BYTES_PER_CALL ((size_t)32 << 10)
 
 static conv_fft_status download_each(const bench_gpu *g, const bench_tensor *t, const int64_t *index, int64_t count,
@@ -181,7 +184,7 @@ static conv_fft_status download_all(const bench_gpu *g, const bench_tensor *t, c
     return cf_gpu_synchronize(g->gpu, g->stream);
 }
 
-/* Element i into the first bytes of values[i]: from a copy of the whole tensor if that is less work. */
+/* Copy element i to the first bytes of values[i]. The whole tensor is copied first if that is less work. */
 static conv_fft_status download(const bench_gpu *g, const bench_tensor *t, const int64_t *index, int64_t count,
                                 float *values) {
     const size_t bytes = element_bytes(t->dtype);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock: implementations take turns, the caches are flushed before every run, the median counts. On a GPU device
-   events give the time, and the first runs do not count. */
+/* Implementations take turns. The caches are flushed before every run. The median counts. On a GPU, device events
+ * give the time, and the first runs do not count. */
+#include "common/timer.h"
+
 #include "common/gpu.h"
+#include "common/message.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -61,7 +64,7 @@ double bench_now_ms(void) {
     return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
-/* Writes to every line, so that nothing older stays cached. */
+/* Write to every cache line, so that nothing older stays cached. */
 static void flush(bench_timer *timer) {
     unsigned char *buffer = timer->buffer;
 #pragma omp parallel for schedule(static)
@@ -80,7 +83,7 @@ double bench_median(double *values, int count) {
 }
 
 typedef struct record {
-    double ms[MAX_REPEATS], used; /* used: with the flushes */
+    double ms[MAX_REPEATS], used; /* used: flushes included */
     int warm_ups, count;
 } record;
 

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One case: its passes one after the other, in each the implementations that take turns. */
-#include "conv/session.h"
+/* The passes of a case are measured one after the other. The implementations of a pass take turns. */
+#include "conv/case.h"
+
+#include "common/check.h"
+#include "common/message.h"
+#include "conv/baselines/cudnn.h"
+#include "conv/baselines/direct_loops.h"
+#include "conv/baselines/onednn.h"
+#include "conv/baselines/ours.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +26,6 @@ enum {
     MAX_IMPLS = 5 + sizeof cpu_baselines / sizeof cpu_baselines[0]
 };
 
-/* Adds the time since *from, which then is now. */
 void bench_spend(double *account, double *from) {
     const double now = bench_now_ms();
     *account += now - *from;
@@ -28,7 +34,7 @@ void bench_spend(double *account, double *from) {
 
 static bool is_right(const bench_job *job, double error) { return error <= job->class->max_error; }
 
-/* Runs each implementation once over NaN, which warms it up, and takes the error of its result. */
+/* Run each implementation once with outputs full of NaN, and take the error of its result. This also warms it up. */
 static bool warm_up(const bench_job *job, bench_impl *impls, size_t count, double *errors, bool *wrong) {
     for (size_t i = 0; i < count; i++) {
         if (!bench_poison(job->tensors, job->gpu, job->pass) || !impls[i].run(&impls[i]) ||
@@ -56,7 +62,7 @@ static bool add_row(bench_session *run, const bench_job *job, const char *pass, 
     return bench_part_add(&run->part, &row);
 }
 
-/* Not those with a wrong result. With kept spectra also what the transforms take that they replace. */
+/* Add the rows of results that are not wrong. With kept spectra also the time of the transforms that are saved. */
 static bool add_rows(bench_session *run, const bench_job *job, const char *pass, const bench_impl *impls, size_t count,
                      const double *ms, const double *errors) {
     char stages[256];
@@ -70,7 +76,7 @@ static bool add_rows(bench_session *run, const bench_job *job, const char *pass,
             add_row(run, job, pass, "transforms", stages, 0, transforms_ms, 0));
 }
 
-/* The first is the library; a case too large for the baselines is run by it alone. */
+/* The first implementation is the library. A case that is too large for the baselines runs without them. */
 static size_t choose_openers(const bench_session *run, const bench_job *job, opener **openers) {
     const double gflop = bench_direct_gflop(&job->layer->shape);
     size_t count = 0;
@@ -103,7 +109,7 @@ static void print_times(const bench_job *job, const char *pass, const bench_impl
     fputc('\n', stderr);
 }
 
-/* The best of a family may be what the library chose. */
+/* The best candidate of a family may be the library's choice. */
 static bool is_repeated(const bench_impl *impls, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!strcmp(impls[i].name, impls[count].name))
@@ -111,7 +117,7 @@ static bool is_repeated(const bench_impl *impls, size_t count) {
     return false;
 }
 
-/* One pass of one case, all implementations. False: the library's was not measured. */
+/* Measure all implementations of one pass. False: the library was not measured. */
 static bool run_pass(bench_session *run, const bench_job *job, const char *pass) {
     bench_impl impls[MAX_IMPLS];
     opener *openers[MAX_IMPLS];
@@ -141,7 +147,7 @@ static bool run_pass(bench_session *run, const bench_job *job, const char *pass)
     return good && measured;
 }
 
-/* A row for each stage, whose budget stands before the strategy. */
+/* Add a row for each stage. Its bytes and operations stand before the strategy. */
 static bool run_stages(bench_session *run, const bench_job *job, const char *pass) {
     conv_fft_description d;
     double now = bench_now_ms();

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the results' headers say: the device, the libraries, how it was measured. */
+#include "conv/conditions.h"
+
+#include "common/build_info.h"
 #include "common/gpu.h"
+#include "common/message.h"
+#include "conv/baselines/cudnn.h"
+#include "conv/baselines/onednn.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,33 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_conv - times the passes of convolution layers, the library and its baselines taking turns. See --help. */
-#include "bench.h"
+/* bench_conv measures the passes of convolution layers by the library and its baselines. See --help. */
+#include "common/message.h"
+#include "conv/run.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_SEARCH_SECONDS 6
 
-void bench_message(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("bench_conv: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-}
+const char bench_program[] = "bench_conv";
 
-void bench_copy(char *to, size_t bytes, const char *from) {
-    size_t length = strlen(from) < bytes ? strlen(from) : bytes - 1;
-    memcpy(to, from, length);
-    to[length] = '\0';
-}
-
-/* ------------------------------------------------------------------------------------------------------ options */
+/* ---- options */
 
 static void help(void) {
     puts("usage: bench_conv --suite [NAME=]FILE [--suite ...] [options]\n"
@@ -228,7 +215,7 @@ static bool parse_option(int option, const char *value, bench_options *o) {
     }
 }
 
-/* The baselines of the CPU are of one class. */
+/* On a CPU the baselines have one class. */
 static bool fits_device(const bench_options *o) {
     if (o->device != CONV_FFT_DEVICE_CPU || (o->class == &bench_classes[0] && !o->channels_last))
         return true;

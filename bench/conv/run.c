@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Suites: which of their cases are run, and the session that they are run in. */
+/* The choice of the cases of each suite, and the session in which they run. */
+#include "conv/run.h"
+
+#include "common/build_info.h"
+#include "common/message.h"
+#include "common/suite.h"
+#include "conv/baselines/cudnn.h"
+#include "conv/baselines/ours.h"
+#include "conv/case.h"
+#include "conv/conditions.h"
 #include "conv/session.h"
 
 #include <stdio.h>
@@ -11,28 +20,9 @@
 
 #define CPU_SECONDS 0.5
 #define GPU_SECONDS 0.2
-#define PREPARED 16 /* cases whose kernels are compiled at a time, so that a run that is cut off has rows */
+#define PREPARED 16 /* cases whose kernels are compiled together; a run that is cut off then has rows */
 
-/* TF32 inputs have errors near 2.5e-4, which tells them from FP32. */
-const bench_class bench_classes[BENCH_CLASSES] = {
-    {"fp32", CONV_FFT_FP32, CONV_FFT_MATH_FP32, 1e-3, 1e-4},
-    {"tf32", CONV_FFT_FP32, CONV_FFT_MATH_TF32, 2e-3, 2e-3},
-    {"fp16", CONV_FFT_FP16, CONV_FFT_MATH_HALF, 1e-2, 1e-2},
-    {"bf16", CONV_FFT_BF16, CONV_FFT_MATH_HALF, 2e-2, 2e-2},
-};
-
-const bench_pass bench_passes[BENCH_PASSES] = {
-    {"fprop", CONV_FFT_FORWARD, false},
-    {"bprop", CONV_FFT_BACKWARD_DATA, false},
-    {"accgrad", CONV_FFT_BACKWARD_WEIGHTS, false},
-    {"backward", CONV_FFT_BACKWARD, false},
-    {"fprop-kept", CONV_FFT_FORWARD, true},
-    {"bprop-kept", CONV_FFT_BACKWARD_DATA, true},
-    {"accgrad-kept", CONV_FFT_BACKWARD_WEIGHTS, true},
-    {"backward-kept", CONV_FFT_BACKWARD, true},
-};
-
-/* The case in the class and the layout that are asked for. */
+/* Give the case the class and the layout of the options. */
 static bool set_case(bench_case *layer, const bench_options *o) {
     conv_fft_problem *p = &layer->problem;
     p->dtype = o->class->dtype;
@@ -41,7 +31,7 @@ static bool set_case(bench_case *layer, const bench_options *o) {
     return bench_case_fit(layer, o->max_gflop);
 }
 
-/* Is every pass of it in the results already? */
+/* Whether the results already have every pass of the case. */
 static bool is_done(const bench_session *run, const bench_case *layer) {
     bench_row row = {.channels_last = run->o->channels_last};
     bench_copy(row.suite, sizeof row.suite, layer->suite);
@@ -55,7 +45,8 @@ static bool is_done(const bench_session *run, const bench_case *layer) {
     return true;
 }
 
-/* Leaves in the suite what is asked for, as it is to be run. False: nothing is there to choose from, or it cannot be set. */
+/* Leaves in the suite what is asked for, as it is to be run. False: nothing is there to choose from, or it cannot
+ * be set. */
 static bool choose_cases(const bench_session *run, const char *argument, bench_suite *suite) {
     const bench_options *o = run->o;
     const size_t total = suite->count;
@@ -161,15 +152,16 @@ static bool open_session(bench_session *run, const bench_options *o) {
         return false;
     const bool on_gpu = conv_fft_context_device(run->context) != CONV_FFT_DEVICE_CPU;
     run->seconds = o->seconds > 0 ? o->seconds : on_gpu ? GPU_SECONDS : CPU_SECONDS;
-    /* A results file that cannot be written is better known now. */
+    /* Find out before the first measurement if the results cannot be written. */
     if (o->out && !bench_csv_write(o->out, &run->part))
         return false;
     if (on_gpu) {
         if (!bench_gpu_open(&run->gpu_in_use, o->device))
             return false;
         run->gpu = &run->gpu_in_use;
+        run->gpu->cudnn = bench_cudnn_create(run->gpu);
         run->gpu->search_seconds = o->search;
-        run->gpu->deterministic = o->tune; /* as tuned plans are */
+        run->gpu->deterministic = o->tune; /* tuned plans are deterministic */
         run->gpu->verbose = o->verbose;
     }
     run->timer = bench_timer_create(run->gpu);
@@ -190,6 +182,8 @@ bool bench_run(const bench_options *o) {
     if (good && !o->list)
         print_account(&run);
     bench_timer_destroy(run.timer);
+    if (run.gpu)
+        bench_cudnn_destroy(run.gpu);
     bench_gpu_close(&run.gpu_in_use);
     conv_fft_context_destroy(run.context);
     return good && !run.wrong;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.h - one run of the program: what run.c sets up and case.c uses for each case. */
+/* One run of the program: run.c sets it up, and case.c uses it for each case. */
 #ifndef BENCH_SESSION_H
 #define BENCH_SESSION_H
 
+#include "common/csv.h"
 #include "common/gpu.h"
+#include "common/timer.h"
+#include "conv/run.h"
 
 typedef struct bench_session {
     const bench_options *o;
@@ -14,14 +17,8 @@ typedef struct bench_session {
     bench_part part;
     char commit[64];
     double start_ms;
-    double plans_ms, baselines_ms, data_ms, checks_ms, runs_ms; /* what the time went to */
-    bool wrong; /* something that was to be measured was not, or gave a wrong result */
+    double plans_ms, baselines_ms, data_ms, checks_ms, runs_ms; /* where the time went */
+    bool wrong;                                                 /* a measurement is missing or gave a wrong result */
 } bench_session;
 
-/* All passes of one case, then the results file anew. False: the results cannot be written. */
-bool bench_run_case(bench_session *run, const bench_case *layer);
-
-/* Adds the time since *from, which then is now. */
-void bench_spend(double *account, double *from);
-
-#endif /* BENCH_SESSION_H */
+#endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the library is compared with. Raw cuFFT transforms whole planes where they lie; of a padded case it is given planes
- * that hold their zeros already. "cufft-padded" also moves the data into such planes, or out of them, by a kernel that
- * touches nothing else: the planes are zeroed once, before. cuFFT leaves spectra in natural order, and is given such ones.
+ * `cufft` transforms whole planes in place; in padded cases its planes already hold their zeros. `cufft-padded` also
+ * moves the data into or out of such planes, with a kernel that touches nothing else; the planes are zeroed once
+ * before. cuFFT reads and writes spectra in natural order.
  */
-#include "fft.h"
+#include "fft/baselines.h"
+
+#include "cuda/jit/kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +24,8 @@ enum {
 
 typedef struct with_cufft {
     fft_cufft_plan plan;
-    bool planned, moves; /* moves: as a part of each run */
-    float *planes;       /* whole ones; NULL if the case is not padded */
+    bool planned, moves; /* moves: each run moves the data */
+    float *planes;       /* whole planes; NULL if the case is not padded */
     void *spectrum;      /* C2R: a copy of the input, which cuFFT may destroy */
     void *natural;       /* C2R: the input in natural order, if the case has another one */
     cf_kernel *move;
@@ -34,9 +36,9 @@ static conv_fft_status cufft_status(unsigned result, const char *call) {
 }
 #define CUFFT(call, ...) cufft_status(impl->job->cufft->call(__VA_ARGS__), #call)
 
-/* ------------------------------------------------------------------------------------------- between data and planes */
+/* ---- between data and planes */
 
-/* Of one or two axes and FP32, as padded cases are. */
+/* For one or two axes and FP32, as in all padded cases. */
 static conv_fft_status build_move(const fft_job *job, cf_kernel **kernel) {
     static const char format[] = "extern \"C\" __global__ void move(const float *in, float *out, unsigned count) {\n"
                                  "    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, row = i / %uu;\n"
@@ -73,7 +75,7 @@ static conv_fft_status make_planes(fft_impl *impl, with_cufft *w) {
     return job->inverse ? CONV_FFT_SUCCESS : move(job, w);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ cuFFT */
+/* ---- cuFFT */
 
 static unsigned type_of(const fft_job *job) {
     if (job->c->complex_signal)
@@ -211,7 +213,7 @@ conv_fft_status fft_cufft_padded_open(fft_impl *impl) {
                       impl->job->inverse ? "cufftPlanMany + cropping copy" : "padding copy + cufftPlanMany", true);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- a copy */
+/* ---- a copy */
 
 typedef struct copying {
     void *from, *to;
@@ -230,7 +232,7 @@ static void close_copy(fft_impl *impl) {
     free(c);
 }
 
-/* As many bytes as the transform reads and writes, of numbers as random as its input. */
+/* It moves as many bytes as the transform reads and writes, and its numbers are as random as the input. */
 static conv_fft_status make_copy(const fft_job *job, copying *c) {
     CF_FORWARD(cf_gpu_allocate(job->gpu, c->bytes, &c->from));
     CF_FORWARD(cf_gpu_allocate(job->gpu, c->bytes, &c->to));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fft.h"
+#include "fft/cases.h"
 
 #include "core/text.h"
 
@@ -41,14 +41,14 @@ static void add_name(const fft_case *c, char *name, size_t bytes) {
         cf_text_add(&t, "-fm%" PRId64, c->channels);
 }
 
-/* As many batch entries as have 2^bits numbers on the basis. Reduced batches can make two cases the same. */
+/* The batch for which a basis has 2^bits numbers. Reduced batches can make two cases equal. */
 static void add(suite *s, fft_case c, int bits) {
     int64_t elements = (int64_t)1 << bits;
     if (s->quick && elements > QUICK_ELEMENTS)
         elements = QUICK_ELEMENTS;
     c.batch = elements / (fft_points(&c) * c.channels);
     if (c.batch == 0)
-        return; /* a reduced suite goes without it */
+        return; /* a reduced suite leaves it out */
     add_name(&c, c.name, sizeof c.name);
     for (size_t i = 0; i < s->count; i++)
         if (!strcmp(s->cases[i].name, c.name) && fft_same_transform(&s->cases[i], &c))
@@ -82,7 +82,7 @@ static void add_others(suite *s) {
     }
     for (int n = 0; n < 3; n++)
         add(s, cube(3, volumes[n]), 28);
-    /* Numbers of twice the bytes, so half as many. */
+    /* A number has twice the bytes, so there are half as many. */
     for (int n = 0; n < 3; n++) {
         fft_case c = cube(complex_cases[n].rank, complex_cases[n].n);
         c.complex_signal = true;
@@ -99,8 +99,8 @@ static void add_half(suite *s, int rank, int64_t n) {
     add(s, c, 27);
 }
 
-/* As in the tables of tcFFT (arXiv 2104.11471), one entry at least: 512 MB each way. Those that take several passes over memory
- * come first: a run that is cut off has them. */
+/* As in the tables of tcFFT (arXiv 2104.11471), one entry at least: 512 MB each way. Those that take several
+ * passes over memory come first: a run that is cut off has them. */
 static void add_halves(suite *s) {
     for (int64_t n = 512; n >= 256; n /= 2)
         add_half(s, 2, n);

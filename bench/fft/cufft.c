@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fft.h"
+#include "fft/cufft.h"
 
 #include <stdio.h>
 
-/* Its major version is CUDA's less one. */
+/* The major version of cuFFT is that of CUDA less one. */
 static bool accept(const void *table, int driver_version, cf_library *library) {
     const fft_cufft *const cufft = table;
     int version[3] = {0, 0, 0};

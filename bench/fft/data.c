@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random inputs in the order of the case, and the error of sampled planes. */
-#include "fft.h"
+/* Inputs are random, in the order of the case. The error is that of sampled planes. */
+#include "fft/data.h"
 
 #include "cpu/convert.h"
+#include "fft/reference.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,15 +11,15 @@
 #define BLOCK_FLOATS ((int64_t)1 << 22)
 #define MAX_SAMPLES 16
 #define MIN_SAMPLES 3
-#define LONG_LINE ((int64_t)1 << 20) /* of which one is enough */
+#define LONG_LINE ((int64_t)1 << 20) /* one sample of such lines is enough */
 #define REFERENCE_WORK ((int64_t)1 << 28)
 
 static int64_t in_numbers(const fft_job *job) { return job->inverse ? fft_spectrum(job->c) : fft_signal(job->c); }
 static int64_t out_numbers(const fft_job *job) { return job->inverse ? fft_signal(job->c) : fft_spectrum(job->c); }
 
-/* ----------------------------------------------------------------------------------------------------------- samples */
+/* ---- samples */
 
-/* Fewer where the definition takes long. */
+/* The number of samples. It is smaller where the definition takes long. */
 static int samples_of(const fft_job *job) {
     const int64_t samples = REFERENCE_WORK / fft_reference_work(job->c);
     if (fft_points(job->c) > LONG_LINE)
@@ -26,7 +27,7 @@ static int samples_of(const fft_job *job) {
     return samples > MAX_SAMPLES ? MAX_SAMPLES : samples < MIN_SAMPLES ? MIN_SAMPLES : (int)samples;
 }
 
-/* First, last, and others in between that do not follow a power of two. */
+/* The first plane, the last, and others whose distance is no power of two. */
 static int64_t sampled_plane(const fft_job *job, int i) {
     const int64_t last = fft_planes(job->c) - 1;
     if (samples_of(job) == 1)
@@ -46,7 +47,7 @@ static conv_fft_status expect(fft_job *job) {
     return CONV_FFT_SUCCESS;
 }
 
-/* One plane of the output, in natural order. */
+/* Read one plane of the output, in natural order. */
 static conv_fft_status download(const fft_job *job, bool natural, int64_t plane, char *to) {
     const size_t number = fft_number_bytes(job->c), bytes = (size_t)out_numbers(job) * number;
     const char *const from = job->out;
@@ -89,9 +90,9 @@ conv_fft_status fft_error(const fft_job *job, bool natural, double *error) {
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- inputs */
+/* ---- inputs */
 
-/* Uniform in [-1, 1), seeded. */
+/* Seeded numbers, uniform in [-1, 1). */
 static void random_floats(float *values, int64_t count) {
     uint64_t state = 0x9e3779b97f4a7c15u;
     for (int64_t i = 0; i < count; i++) {
@@ -100,7 +101,7 @@ static void random_floats(float *values, int64_t count) {
     }
 }
 
-/* The spectrum of real numbers: in columns 0 and N / 2, bin -k is the conjugate of bin k. */
+/* Make the spectrum that of a real signal: in columns 0 and N / 2, bin -k is the conjugate of bin k. */
 static void make_hermitian(const fft_case *c, float *plane) {
     const int64_t *const n = c->basis, last = fft_last_bins(c), own[2] = {0, n[2] / 2};
     for (int i = 0; i < (n[2] % 2 ? 1 : 2); i++)
@@ -116,7 +117,7 @@ static void make_hermitian(const fft_case *c, float *plane) {
             }
 }
 
-/* The block in the type of the case, planes one after the other or, `major`, [bin][plane]. */
+/* The block in the type of the case, as planes or, with `major`, as [bin][plane]. */
 static void *arranged(const fft_job *job, bool major) {
     const int64_t numbers = in_numbers(job), planes = job->block_planes;
     void *const memory = malloc((size_t)(planes * numbers) * fft_number_bytes(job->c));
@@ -134,7 +135,7 @@ static void *arranged(const fft_job *job, bool major) {
     return memory;
 }
 
-/* Fills each of the pieces of `whole` bytes with repetitions of its `bytes` bytes. */
+/* Fill each piece of `whole` bytes by repeating its first `bytes` bytes. */
 static conv_fft_status repeat(const fft_job *job, const char *from, size_t bytes, char *to, size_t whole,
                               int64_t pieces) {
     for (int64_t i = 0; i < pieces; i++, from += bytes, to += whole) {

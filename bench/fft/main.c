@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_fft - times the transforms of fbfft.h, cuFFT and plain copies, taking turns. See --help. */
-#include "fft.h"
+/* bench_fft measures the transforms of fbfft.h, those of cuFFT, and copies. See --help. */
+#include "common/message.h"
+#include "fft/run.h"
 
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void bench_message(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("bench_fft: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-}
-
-void bench_copy(char *to, size_t bytes, const char *from) { snprintf(to, bytes, "%s", from); }
+const char bench_program[] = "bench_fft";
 
 static void help(void) {
     puts("usage: bench_fft [options]\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock: device events around each run. The write that flushes L2 is enqueued just before, so that the host is done
- * with enqueueing the run before the device gets to it. */
-#include "fft.h"
+/* Device events around each run give the time. The write that flushes L2 is enqueued before the run, so that the
+ * host has enqueued the run before the device begins it. */
+#include "fft/measure.h"
 
 #include <stdlib.h>
 
@@ -47,7 +47,7 @@ conv_fft_status fft_measure(const fft_timer *timer, fft_impl *impls, size_t coun
     float samples[FFT_MAX_IMPLS][MAX_REPEATS], warm;
     for (int r = -WARM_UPS; r < timer->repeats; r++)
         for (size_t k = 0; k < count; k++) {
-            const size_t i = (k + (size_t)(r + WARM_UPS)) % count; /* none always follows the same other one */
+            const size_t i = (k + (size_t)(r + WARM_UPS)) % count; /* so that none always follows the same one */
             CF_FORWARD(run_once(timer, &impls[i], r < 0 ? &warm : &samples[i][r]));
         }
     for (size_t i = 0; i < count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library, through its public functions. */
-#include "fft.h"
+/* The library is called through its public functions. */
+#include "fft/ours.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ conv_fft_status fft_ours_open(fft_impl *impl) {
     }
     snprintf(impl->name, sizeof impl->name, "ours");
     snprintf(impl->strategy, sizeof impl->strategy, "%s", fbfft_plan_description(p->plan));
-    for (char *c = impl->strategy; *c; c++) /* commas part the columns of the results, line ends the rows */
+    for (char *c = impl->strategy; *c; c++) /* commas separate columns of the results, newlines rows */
         *c = *c == ',' ? ';' : *c == '\n' ? '|' : *c;
     impl->workspace_bytes = p->bytes;
     impl->transforms = true;

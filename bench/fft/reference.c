@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transform of one plane by its definition, one axis after the other, in double; long lines by halves. */
-#include "fft.h"
+/* One axis is transformed after the other. Long lines are split into halves. */
+#include "fft/reference.h"
+
+#include "core/status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One axis of n points: [outer][used][inner] -> [outer][wanted][inner], pairs. */
+/* One axis of n points: [outer][used][inner] -> [outer][wanted][inner], complex numbers. */
 typedef struct sweep {
     int64_t n, outer, used, wanted, inner;
     int sign;
 } sweep;
 
-/* out[o][k][i] = sum over j < used of in[o][j][i] exp(sign 2 pi i j k / n). roots: cos and sin of 2 pi i / n, as pairs. */
+/* out[o][k][i] = sum over j < used of in[o][j][i] exp(sign 2 pi i j k / n). roots: cos and sin of 2 pi i / n, as
+ * pairs. */
 static void transform(const sweep *s, const double *roots, const double *in, double *out) {
     memset(out, 0, (size_t)(s->outer * s->wanted * s->inner) * 2 * sizeof *out);
     for (int64_t o = 0; o < s->outer; o++)
@@ -36,8 +39,8 @@ enum {
     LEAST_HALVED = 16          /* until they have fewer points than this */
 };
 
-/* out[k] = sum over j < n of in[j * stride] exp(-2 pi i j k / n), roots being those of `all` points: even and odd points by themselves. room: for n
- * pairs. */
+/* out[k] = sum over j < n of in[j * stride] exp(-2 pi i j k / n), roots being those of `all` points: even and odd
+ * points by themselves. room: for n pairs. */
 static void halve(int64_t n, int64_t stride, int64_t all, const double *roots, const double *in, double *out,
                   double *room) {
     if (n >= LEAST_HALVED) {

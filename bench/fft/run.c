@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases one after the other, both directions; what the rows of the results say about their conditions. */
-#include "fft.h"
+/* Cases are measured one after the other, in both directions. */
+#include "fft/run.h"
+
+#include "common/build_info.h"
+#include "common/csv.h"
+#include "common/message.h"
+#include "fft/baselines.h"
+#include "fft/measure.h"
+#include "fft/ours.h"
 
 #include <ftw.h>
 #include <math.h>
@@ -9,13 +16,13 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_ERROR 1e-5 /* an FP32 result beyond this is wrong, not inexact */
+#define MAX_ERROR 1e-5 /* an FP32 result with a larger error is wrong */
 #define MAX_ERROR_FP64 1e-13
 #define MAX_ERROR_FP16 5e-3
 #define REPEATS 31
 #define QUICK_REPEATS 11
 
-/* What making plans costs, summed over transforms. */
+/* The time to make plans, summed over transforms. */
 typedef struct first_use {
     int count;
     double cold_ms, worst_cold_ms, cached_ms, worst_cached_ms;
@@ -24,8 +31,8 @@ typedef struct first_use {
 typedef struct session {
     const fft_options *o;
     const fft_case *cases;
-    const char *cache; /* of kernels */
-    char own[512];     /* the cache of this run only, so that plans are made cold once */
+    const char *cache; /* the folder of kernels */
+    char own[512];     /* a cache of this run only, so that each plan is made once without its kernels */
     cf_gpu *gpu;
     conv_fft_context *context;
     cf_cu_stream stream;
@@ -33,7 +40,7 @@ typedef struct session {
     fft_timer timer;
     first_use first;
     bench_part part;
-    char conditions[768]; /* of the header; the rest of it changes as the run goes on */
+    char conditions[768]; /* the part of the header that does not change during the run */
     bool wrong;
 } session;
 
@@ -43,7 +50,7 @@ static double now_ms(void) {
     return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- header */
+/* ---- header */
 
 static void describe_conditions(session *run) {
     char commit[64], date[32], driver[64];
@@ -74,7 +81,7 @@ static void write_header(session *run) {
              run->conditions, f->count, f->cold_ms / count, f->worst_cold_ms, f->cached_ms / count, f->worst_cached_ms);
 }
 
-/* -------------------------------------------------------------------------------------------------------- one case */
+/* ---- one case */
 
 static bool report(conv_fft_status status, const char *name, const char *what) {
     if (status == CONV_FFT_SUCCESS)
@@ -83,7 +90,7 @@ static bool report(conv_fft_status status, const char *name, const char *what) {
     return false;
 }
 
-/* Makes the plan twice: without its kernels in the cache, unless an earlier case had them made, and with them. */
+/* Make the plan twice, without and with its kernels in the cache. An earlier case may have made them. */
 static void measure_first_use(session *run, const fft_job *job) {
     if (run->o->cache)
         return;
@@ -96,7 +103,7 @@ static void measure_first_use(session *run, const fft_job *job) {
         fbfft_plan *plan = NULL;
         const double start = now_ms();
         if (fbfft_plan_create(run->context, &d, &plan) != CONV_FFT_SUCCESS)
-            return; /* said where the plan is made for use */
+            return; /* the message comes when the plan is made for the measurement */
         ms[i] = now_ms() - start;
         fbfft_plan_destroy(plan);
     }
@@ -110,7 +117,7 @@ static void measure_first_use(session *run, const fft_job *job) {
             fft_pass(job->c, job->inverse), ms[0], ms[1]);
 }
 
-/* After the measurement, so that inputs that a rival destroyed show as errors. */
+/* It is taken after the measurement, so that an input that an implementation destroyed shows as an error. */
 static conv_fft_status check(const fft_job *job, fft_impl *impl, double *error) {
     *error = 0;
     if (!impl->transforms)
@@ -153,7 +160,7 @@ static bool measure(session *run, const fft_job *job, fft_impl *impls, size_t co
     return true;
 }
 
-/* One direction, all rivals. */
+/* Measure all implementations in one direction. */
 static bool run_job(session *run, fft_job *job) {
     static conv_fft_status (*const openers[FFT_MAX_IMPLS])(fft_impl *) = {fft_ours_open, fft_cufft_alone_open,
                                                                           fft_cufft_padded_open, fft_copy_open};
@@ -171,7 +178,7 @@ static bool run_job(session *run, fft_job *job) {
         else if (i == 0)
             good = report(status, job->c->name, "ours");
         else if (status != CONV_FFT_LIBRARY_MISSING)
-            report(status, job->c->name, "baseline"); /* a missing cuFFT was said at the start */
+            report(status, job->c->name, "baseline"); /* that cuFFT is missing was said at the start */
     }
     good = measure(run, job, impls, count) && good;
     for (size_t i = 0; i < count; i++)
@@ -197,7 +204,7 @@ static bool run_case(session *run, const fft_case *c) {
     return (!run->o->out || bench_csv_write(run->o->out, &run->part)) && good;
 }
 
-/* ------------------------------------------------------------------------------------------------------- the session */
+/* ---- the session */
 
 static bool make_cache(session *run) {
     const char *const folder = getenv("TMPDIR");
@@ -247,7 +254,7 @@ static void close_session(session *run) {
 
 bool fft_bench(const fft_options *o, const fft_case *cases, size_t count) {
     session run = {.o = o, .cases = cases};
-    /* A results file that cannot be written is better known now. */
+    /* Find out before the first measurement if the results cannot be written. */
     bool good = (!o->out || bench_csv_write(o->out, &run.part)) && make_cache(&run) &&
                 report(open_gpu(&run), "GPU 0", "does not open");
     if (good)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random operands, and the error of sampled numbers of the result against sums in double. */
-#include "gemm.h"
-
+/* Operands are random. The error is that of sampled numbers of the result against sums in double. */
+#include "gemm/data.h"
 #include "cpu/convert.h"
 
 #include <complex.h>
@@ -13,12 +12,13 @@
 
 #define BLOCK_NUMBERS ((size_t)1 << 21)
 #define SAMPLED_BINS 3
-#define SAMPLED_TERMS 8e6 /* complex products of the definition */
+#define SAMPLED_TERMS 8e6 /* complex products of all sampled numbers */
 
 typedef float complex number;
 
 size_t gemm_suite(gemm_case cases[GEMM_CASES]) {
-    /* Layers L2 to L5 with bases that plans choose, wide matrices of few rows, and L1, whose products have three columns. */
+    /* Layers L2 to L5 with bases that plans choose, wide matrices of few rows, and L1, whose products have three
+     * columns. */
     static const int64_t extents[][4] = {{2112, 128, 64, 64},  {544, 128, 128, 128}, {144, 128, 128, 128},
                                          {144, 128, 384, 384}, {544, 64, 512, 512},  {1450, 1152, 3, 96}};
     const size_t count = sizeof extents / sizeof *extents;
@@ -47,7 +47,7 @@ size_t gemm_bytes(const gemm_job *job, int operand) {
     return gemm_most_bytes(job->c, operand) / (is_half(job, operand) ? 2 : 1);
 }
 
-/* Of W, or of X where that is the right factor: each number four times, in 16 bits. */
+/* The right factor is W, or X. It has each number four times, in 16 bits. */
 size_t gemm_spread_bytes(const gemm_job *job) {
     return gemm_most_bytes(job->c, job->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? 0 : 1);
 }
@@ -64,7 +64,7 @@ float gemm_number(const gemm_job *job, uint16_t bits) {
     return job->precision == GEMM_FP16 ? cf_half_to_float(bits) : cf_bfloat_to_float(bits);
 }
 
-/* One block again and again, its start shifted. */
+/* Fill with copies of one block, each from another start. */
 static conv_fft_status upload(const gemm_job *job, void *to, size_t all, size_t shift, const void *block,
                               size_t bytes) {
     conv_fft_status status = CONV_FFT_SUCCESS;
@@ -96,7 +96,7 @@ static conv_fft_status fill_scales(const gemm_job *job) {
     return status;
 }
 
-/* Sums of four uniform numbers, about normal as spectra are. */
+/* Sums of four uniform numbers. They are about normal, like spectra. */
 conv_fft_status gemm_fill(const gemm_job *job) {
     const size_t count = 2 * BLOCK_NUMBERS, bytes = count * sizeof(float), half_bytes = count * sizeof(uint16_t);
     float *const block = malloc(bytes);
@@ -152,7 +152,8 @@ static double complex exact(const gemm_job *job, number *const m[3], int64_t row
     return sum;
 }
 
-/* Words of two 16-bit numbers become complex ones, the last first, for they take less room; each eight columns of FP16 have their scale. */
+/* Words of two 16-bit numbers become complex ones, the last first, for they take less room; each eight columns of
+ * FP16 have their scale. */
 static conv_fft_status widen(const gemm_job *job, int operand, number *m) {
     const int64_t rows = rows_of(job->c, operand), columns = columns_of(job->c, operand);
     for (int64_t i = rows * columns - 1; i >= 0; i--) {
@@ -174,7 +175,7 @@ static conv_fft_status widen(const gemm_job *job, int operand, number *m) {
     return status;
 }
 
-/* Of one bin: the sums of squares of errors and of exact numbers. */
+/* The sums of squares of the errors and of the exact numbers, for one bin. */
 static conv_fft_status add_bin(const gemm_job *job, int64_t bin, number *const m[3], double sums[2]) {
     const gemm_case *const c = job->c;
     for (int operand = 0; operand < 3; operand++) {

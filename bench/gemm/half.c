@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The product of 16-bit spectra as cuBLAS has it. */
-#include "gemm.h"
+#include "gemm/half.h"
 
 #include "cuda/libs/cublas.h"
 
@@ -20,7 +19,7 @@ enum {
 
 const char gemm_half_strategy[] = "cublasGemmStridedBatchedEx, real, of the same shape";
 
-/* Row major: C (m x n) = A (m x k) B (k x n); of gradients of weights, A stands as k x m, and C in FP32. */
+/* Row-major: C (m x n) = A (m x k) B (k x n). For gradients of weights, A is stored as k x m, and C is FP32. */
 typedef struct shape {
     int64_t m, n, k;
     const void *a;
@@ -42,7 +41,7 @@ static shape shape_of(const gemm_job *job) {
     return (shape){c->out, 2 * c->in, 2 * c->rows, o[2], o[1], true, true};
 }
 
-/* In cuBLAS's terms, column major, a row-major matrix is its own transpose. */
+/* cuBLAS is column-major. A row-major matrix is the transpose of a column-major one. */
 conv_fft_status gemm_half_cublas(const gemm_job *job) {
     const shape s = shape_of(job);
     const cf_cublas_type half = job->precision == GEMM_FP16 ? CUDA_R_16F : CUDA_R_16BF;

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_gemm - times the products per frequency of layers, and cuBLAS's. See --help. */
-#include "gemm.h"
+/* bench_gemm measures the products per frequency of layers, and those of cuBLAS. See --help. */
+#include "common/message.h"
+#include "gemm/run.h"
 
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void bench_message(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("bench_gemm: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-}
-
-void bench_copy(char *to, size_t bytes, const char *from) { snprintf(to, bytes, "%s", from); }
+const char bench_program[] = "bench_gemm";
 
 static void help(void) {
     puts("usage: bench_gemm [options]\n"

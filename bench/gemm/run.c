@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases one after the other: each product by tensor cores, by cuBLAS, and a copy of as many bytes, taking turns. */
-#include "gemm.h"
+/* Cases are measured one after the other: each product on tensor cores, by cuBLAS, and a copy of as many bytes.
+ * They take turns. */
+#include "gemm/run.h"
+
+#include "common/build_info.h"
+#include "common/csv.h"
+#include "common/message.h"
+#include "gemm/half.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +28,7 @@ static const char *const strategies[IMPLS] = {"product=tensor", "cublasCgemmStri
                                               "(read + written) / 2 bytes"};
 static const char *const passes[] = {"fprop", "bprop", "accgrad"};
 static const char *const precisions[GEMM_PRECISIONS] = {"fp32", "tf32", "fp16", "bf16"};
-static const double most_error[GEMM_PRECISIONS] = {1e-6, 1e-3, 2e-3,
-                                                   1e-2}; /* a result beyond this is wrong, not inexact */
+static const double most_error[GEMM_PRECISIONS] = {1e-6, 1e-3, 2e-3, 1e-2}; /* a result with a larger error is wrong */
 
 typedef struct session {
     const gemm_options *o;
@@ -36,7 +41,7 @@ typedef struct session {
     bool wrong;
 } session;
 
-/* ---------------------------------------------------------------------------------------------------------- header */
+/* ---- header */
 
 static void write_header(session *run) {
     char commit[64], date[32], driver[64];
@@ -53,7 +58,7 @@ static void write_header(session *run) {
              run->gpu->jit.library.usable ? run->gpu->jit.library.version : "none", REPEATS, FLUSH_BYTES >> 20);
 }
 
-/* ------------------------------------------------------------------------------------------------------- one product */
+/* ---- one product */
 
 static cf_block block_of(const gemm_job *job, int operand) {
     const gemm_case *const c = job->c;
@@ -173,7 +178,7 @@ static conv_fft_status run_job(session *run, const gemm_job *job) {
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- all cases */
+/* ---- all cases */
 
 static conv_fft_status allocate(session *run, gemm_job *job) {
     const gemm_case *const c = job->c;

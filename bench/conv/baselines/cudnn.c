@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuDNN at its best: for each pass every algorithm of the old calls and every engine of the graphs is run a few times, with all the workspace that it asks for; the fastest that computes in the class asked for is
- * then measured like any implementation. The joint backward pass is the best of each half, one after the other.
+ * For each pass, every algorithm of the legacy API and every engine of the graph API runs a few times with all the
+ * workspace that it asks for. The fastest one that computes in the class is then measured like other implementations.
+ * The backward pass of both gradients takes the best of each, one after the other.
  */
 #include "conv/baselines/cudnn.h"
+
+#include "common/message.h"
+#include "common/timer.h"
+#include "conv/baselines/cudnn_search.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A kernel cannot be interrupted. Rates of the slowest ways that cuDNN has offered, in GFLOP per ms, and how long one may
-   take. */
+/* A kernel cannot be interrupted. These are the rates of the slowest algorithms of cuDNN, in GFLOP per ms, and the
+ * time that one may take. */
 #define SLOW_DENSE 0.8
 #define SLOW_DEPTHWISE 0.15
 #define LONGEST_MS 10000.0
 
 struct bench_cudnn {
-    cudnn_unit *units[3]; /* of the passes of the case at hand, once they have been asked for */
+    cudnn_unit *units[3]; /* one for each pass of the current case; NULL: not asked for yet */
 };
 
 struct bench_cudnn *bench_cudnn_create(const bench_gpu *g) {
@@ -35,7 +40,7 @@ const char *bench_cudnn_version(const bench_gpu *g) {
     return g->cudnn ? cf_cudnn_library(g->gpu->cudnn)->version : "none";
 }
 
-/* ----------------------------------------------------------------------------------------------- one pass: its data */
+/* ---- one pass: its data */
 
 static cudnn_unit *create_unit(const bench_job *job, conv_fft_pass pass) {
     const bench_tensors *t = job->tensors;
@@ -90,7 +95,7 @@ void bench_cudnn_destroy(bench_gpu *g) {
     g->cudnn = NULL;
 }
 
-/* The unit of a pass, searched for once a case. NULL: cuDNN has no way. */
+/* The unit of a pass. It is searched once for each case. NULL: cuDNN has no algorithm. */
 static cudnn_unit *unit_of(struct bench_cudnn *c, const bench_job *job, conv_fft_pass pass) {
     cudnn_unit **const slot = &c->units[pass == CONV_FFT_FORWARD ? 0 : pass == CONV_FFT_BACKWARD_DATA ? 1 : 2];
     if (!*slot) {
@@ -102,7 +107,7 @@ static cudnn_unit *unit_of(struct bench_cudnn *c, const bench_job *job, conv_fft
     return (*slot)->count > 0 ? *slot : NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------ the implementation */
+/* ---- the implementation */
 
 typedef struct pair {
     cudnn_unit *units[2];
@@ -135,7 +140,7 @@ static bool open_units(pair *p, const bench_job *job) {
     return true;
 }
 
-/* Scratch for the larger one, and the names of all. */
+/* Allocate scratch for the larger one, and write the names of all. */
 static bool ready_all(bench_impl *impl, const pair *p) {
     bench_gpu *const g = impl->job->gpu;
     size_t bytes = 1;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fastest way that cuDNN has for one pass of one layer. */
-#include "conv/baselines/cudnn.h"
+#include "conv/baselines/cudnn_search.h"
+
+#include "common/message.h"
+#include "common/timer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SHORT_RUNS 2
-#define GIVE_UP_MS 50.0 /* after one run, if it is also this many times slower than the best: */
+#define GIVE_UP_MS 50.0 /* give up after one run that takes longer, and is so many times slower than the best: */
 #define GIVE_UP_RATIO 5
-#define FINAL_RATIO 1.25 /* ways as near to the best as this run again */
+#define FINAL_RATIO 1.25 /* algorithms within this ratio of the best run again */
 #define FINAL_RUNS 7
 
 conv_fft_status cudnn_way_run(const cudnn_unit *u, const cudnn_way *way) {
@@ -39,7 +41,7 @@ typedef struct trial {
     const cudnn_way *way;
 } trial;
 
-/* Quiet: what is not supported is passed over. */
+/* No message: algorithms that are not supported are left out. */
 static bool run_trial(void *state) {
     const trial *t = state;
     return cudnn_way_run(t->u, t->way) == CONV_FFT_SUCCESS;
@@ -61,7 +63,7 @@ static double best_ms(const cudnn_unit *u) {
     return best;
 }
 
-/* The shorter of two runs: the first may load kernels. */
+/* The shorter of two runs. The first run may load kernels. */
 static bool time_shortly(const cudnn_unit *u, cudnn_way *way) {
     const double best = best_ms(u);
     if (!ready(u, way))
@@ -77,7 +79,7 @@ static bool time_shortly(const cudnn_unit *u, cudnn_way *way) {
     return true;
 }
 
-/* Has it been asked about this way before? */
+/* Whether this algorithm was tried before. */
 static bool seen(cudnn_unit *u, const char *text) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char *c = text; *c; c++)
@@ -90,7 +92,7 @@ static bool seen(cudnn_unit *u, const char *text) {
     return false;
 }
 
-/* Times a way that has all but its time, and keeps it if it runs. False: there is no time or place for others. */
+/* Time an algorithm, and keep it if it runs. False: there is no time or room for others. */
 static bool consider(cudnn_unit *u, cudnn_way *way) {
     if (!time_shortly(u, way)) {
         if (u->gpu->verbose)
@@ -106,13 +108,13 @@ static bool consider(cudnn_unit *u, cudnn_way *way) {
     return u->count < CUDNN_MAX_WAYS && bench_now_ms() < u->deadline_ms;
 }
 
-/* A search with the handle that it asks with. */
+/* A search, and the handle that it uses. */
 typedef struct search {
     cudnn_unit *u;
     const cf_cudnn_lease *lease;
 } search;
 
-/* Quiet: what is not supported is passed over. */
+/* No message: algorithms that are not supported are left out. */
 static bool visit(const char *text, void *user) {
     const search *s = user;
     cudnn_way way = {.ms = 0};
@@ -137,7 +139,7 @@ static int compare_ways(const void *a, const void *b) {
 
 static void sort_ways(cudnn_unit *u) { qsort(u->ways, (size_t)u->count, sizeof u->ways[0], compare_ways); }
 
-/* More runs of those that two could not tell apart. */
+/* Run those again that two runs could not tell apart. */
 static void run_final(cudnn_unit *u) {
     const double limit = u->count > 0 ? FINAL_RATIO * u->ways[0].ms : 0;
     for (int i = 0; i < u->count && u->ways[i].ms <= limit; i++) {
@@ -157,7 +159,7 @@ static void drop_first(cudnn_unit *u) {
     memmove(u->ways, u->ways + 1, (size_t)u->count * sizeof u->ways[0]);
 }
 
-/* Drops the fastest until it is one whose result is of the class. */
+/* Remove the fastest until its result has the precision of the class. */
 static void verify(cudnn_unit *u, const bench_job *job) {
     while (u->count > 0) {
         double error = 0;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain direct convolution in FP32: loops over rows with OpenMP over planes. In every pass a tap contributes to, or
- * sums over, a whole row of the output (gy) and of the input (x) at once.
+ * Direct convolution in FP32: loops over rows, with OpenMP over planes. In every pass a tap handles a whole row of
+ * the output (gy) and of the input (x) at once.
  */
-#include "bench.h"
+#include "conv/baselines/direct_loops.h"
+
+#include "common/message.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* On x86 the row loops are compiled for the vector units that today's CPUs have, whatever the build targets. */
+/* On x86 the row loops are compiled for AVX2 and AVX-512 too, whatever the build targets. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define BENCH_VECTOR __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -33,7 +35,7 @@ static inline void row_add(float *restrict to, int64_t step_to, const float *res
             to[i * step_to] += factor * from[i * step_from];
 }
 
-/* sum of gy[i] * x[i * step], in sixteen partial sums, so that it vectorises */
+/* The sum of gy[i] * x[i * step], in sixteen partial sums, so that the compiler uses vectors. */
 static inline float row_dot(const float *gy, const float *x, int64_t step, int64_t count) {
     float part[16] = {0}, sum = 0;
     int64_t i = 0;
@@ -56,13 +58,13 @@ static span tap_span(const bench_shape *s, int64_t k) {
     return (span){lo, hi > lo ? hi - lo : 0, lo * stride + offset};
 }
 
-/* Input index that output o and tap k of an axis meet at, or -1 outside. */
+/* The input index that output o reads with tap k of an axis. -1: outside the input. */
 static int64_t input_at(const bench_shape *s, int axis, int64_t o, int64_t k) {
     int64_t i = o * s->stride[axis] + k * s->dilation[axis] - s->pad[axis];
     return i >= 0 && i < s->d[axis] ? i : -1;
 }
 
-/* Output index for which tap k of an axis reads input i, or -1 if none does. */
+/* The output index for which tap k of an axis reads input i. -1: none. */
 static int64_t output_at(const bench_shape *s, int axis, int64_t i, int64_t k) {
     int64_t o = i + s->pad[axis] - k * s->dilation[axis];
     return o >= 0 && o % s->stride[axis] == 0 && o / s->stride[axis] < s->m[axis] ? o / s->stride[axis] : -1;
@@ -128,7 +130,7 @@ static void backward_data(const bench_shape *s, const span *spans, const float *
             }
 }
 
-/* Adds one sample's part to the taps of one pair of planes. */
+/* Add the part of one sample to the taps of one pair of planes. */
 BENCH_VECTOR static void weights_plane(const bench_shape *s, const span *spans, const float *x, const float *gy,
                                        float *gw) {
     for (int64_t row = 0; row < s->m[0] * s->m[1]; row++)

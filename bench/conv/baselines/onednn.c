@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oneDNN as a baseline, in two forms. `onednn`: tensors in the plain layout that every implementation here is given,
- * with whatever reorders the chosen algorithm wants inside the timed part. `onednn-blocked`: the algorithm alone, its
- * tensors already in the layout that it likes. Each form tries the algorithms below and keeps the fastest.
+ * oneDNN has two forms here. `onednn` gets tensors in the plain layout, as every implementation does; the reorders
+ * that the algorithm needs are timed. `onednn-blocked` gets tensors in the layout of the algorithm, and times the
+ * algorithm only. Each form tries the algorithms below and keeps the fastest.
  */
-#include "bench.h"
+#include "conv/baselines/onednn.h"
+
+#include "common/message.h"
 
 #ifndef CONV_FFT_BENCH_DNNL
 
@@ -22,13 +24,13 @@ bool bench_onednn_blocked_open(bench_impl *impl, const bench_job *job) {
 
 #else
 
-#include "conv/baselines/onednn.h"
+#include "conv/baselines/onednn_primitive.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The algorithms tried. */
+/* The algorithms that are tried. */
 static const onednn_choice choices[] = {
     {dnnl_convolution_direct, true, "direct any"},
     {dnnl_convolution_direct, false, "direct plain"},
@@ -45,7 +47,7 @@ typedef struct onednn {
     onednn_unit units[2];
 } onednn;
 
-/* The shortest of a few runs; a negative number if one failed. */
+/* The shortest of a few runs. Negative: a run failed. */
 static double try_unit(const onednn_device *device, const onednn_unit *u, bool blocked) {
     double shortest = -1;
     if (!onednn_unit_run(device, u, false))
@@ -60,14 +62,14 @@ static double try_unit(const onednn_device *device, const onednn_unit *u, bool b
     return shortest;
 }
 
-/* Opens the fastest of the choices. */
+/* Open the fastest of the choices. */
 static bool open_fastest(onednn_unit *best, const onednn *o, const bench_job *job, conv_fft_pass pass) {
     double best_ms = -1;
     for (int i = 0; i < CHOICES; i++) {
         onednn_unit u;
         if (!onednn_unit_open(&u, &o->device, job, pass, &choices[i]))
             continue;
-        /* oneDNN's unoptimised reference implementation is the answer only where there is no other. */
+        /* The unoptimised reference implementation of oneDNN counts only if there is no other. */
         bool useless = best_ms >= 0 && !strncmp(u.text, "ref", 3);
         double ms = useless ? -1 : try_unit(&o->device, &u, o->blocked);
         if (ms >= 0 && (best_ms < 0 || ms < best_ms)) {
@@ -109,7 +111,7 @@ static void close_onednn(bench_impl *impl) {
     free(o);
 }
 
-/* The joint backward pass reorders gy once if both primitives like the same layout. */
+/* The backward pass of both gradients reorders gy once if both primitives use the same layout. */
 static void share_gy(onednn *o) {
     onednn_operand *first = &o->units[0].operands[1], *second = &o->units[1].operands[1];
     const dnnl_memory_desc_t *a, *b;

@@ -2,11 +2,11 @@
 /* One oneDNN convolution primitive, its tensors and their reorders. */
 #ifdef CONV_FFT_BENCH_DNNL
 
-#include "conv/baselines/onednn.h"
+#include "conv/baselines/onednn_primitive.h"
 
 #include <stdio.h>
 
-/* -------------------------------------------------------------------------------------------------- descriptors */
+/* ---- descriptors */
 
 static const dnnl_format_tag_t plain_tag[] = {0, 0, 0, dnnl_abc, dnnl_abcd, dnnl_abcde, dnnl_abcdef};
 
@@ -34,7 +34,7 @@ static bool describe(const bench_job *job, bool any, descriptors *d) {
                                         any ? dnnl_format_tag_any : plain_tag[w_axes]) == dnnl_success;
 }
 
-/* The primitive descriptor of one pass; the backward ones want the forward one as a hint. */
+/* The primitive descriptor of one pass. Backward passes get the forward one as a hint. */
 static dnnl_primitive_desc_t primitive_desc(const onednn_device *o, const bench_job *job, conv_fft_pass pass,
                                             const onednn_choice *choice) {
     const conv_fft_problem *p = &job->layer->problem;
@@ -68,7 +68,7 @@ static dnnl_primitive_desc_t primitive_desc(const onednn_device *o, const bench_
     return status == dnnl_success ? result : NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------- one unit */
+/* ---- one unit */
 
 static void name_operands(onednn_unit *u, const bench_job *job, conv_fft_pass pass) {
     const bench_data *t = job->data;
@@ -85,7 +85,7 @@ static void name_operands(onednn_unit *u, const bench_job *job, conv_fft_pass pa
     u->operands[2] = pass == CONV_FFT_FORWARD ? y : pass == CONV_FFT_BACKWARD_DATA ? gx : gw;
 }
 
-/* Memory for an operand, with a reorder if the primitive wants another layout. */
+/* Allocate the memory of an operand, and make a reorder if the primitive uses another layout. */
 static bool bind(onednn_operand *p, const onednn_device *o, const dnnl_memory_desc_t *wanted, uint64_t *bytes) {
     if (dnnl_memory_create(&p->user, &p->plain, o->engine, p->data) != dnnl_success)
         return false;

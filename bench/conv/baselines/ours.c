@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library under measurement, through its public interface only. */
-#include "bench.h"
+/* The library is called through its public interface only. */
+#include "conv/baselines/ours.h"
+
+#include "common/gpu.h"
+#include "common/message.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +14,7 @@
 #include <unistd.h>
 
 #define MAX_THREADS 64
-/* Of a profile of a pass. */
+/* The repeats of a profile of a pass. */
 #define GPU_REPEATS 31
 #define CPU_REPEATS 5
 
@@ -20,8 +23,8 @@ typedef struct ours {
     void *workspace;
     size_t bytes;
     struct CUstream_st *stream;
-    bool reads;                    /* kept spectra */
-    void *x_spectrum, *w_spectrum; /* those that the pass reads */
+    bool reads;                    /* it reads kept spectra */
+    void *x_spectrum, *w_spectrum; /* the spectra that the pass reads */
 } ours;
 
 static conv_fft_status run_pass(const ours *o, const bench_job *job) {
@@ -45,7 +48,7 @@ static conv_fft_status run_pass(const ours *o, const bench_job *job) {
     return CONV_FFT_INVALID_ARGUMENT;
 }
 
-/* store: the spectra are made; else they are read. */
+/* store: make the spectra; else read them. */
 static conv_fft_status run_kept(const ours *o, const bench_job *job, bool store) {
     const bench_tensors *t = job->tensors;
     const void *w = o->w_spectrum && !store ? NULL : t->w.memory;
@@ -76,12 +79,12 @@ static void close_ours(bench_impl *impl) {
     free(o);
 }
 
-/* Strategy lines of the passes; empty: not forced. */
+/* The strategy lines of the passes. An empty line leaves the choice to the library. */
 typedef struct forced {
     char line[3][256];
 } forced;
 
-/* The plan for the one pass, as a user would make it who runs nothing else; kept spectra are those of all passes. */
+/* Make a plan for the one pass, as a user does who runs no other. Plans with kept spectra are for all passes. */
 static conv_fft_status create_plan(conv_fft_context *context, const conv_fft_problem *problem, conv_fft_pass pass,
                                    bool kept, conv_fft_tuning tuning, const forced *force, conv_fft_plan **plan) {
     conv_fft_plan_options options;
@@ -113,7 +116,7 @@ static bool keep(const ours *o, const bench_job *job, conv_fft_operand operand, 
     return *spectrum != NULL;
 }
 
-/* Memory, and the spectra in it. */
+/* Allocate the memory of the spectra, and make them. */
 static bool prepare(ours *o, const bench_job *job) {
     o->workspace = o->bytes ? bench_allocate(job->gpu, o->bytes, "ours: the workspace") : NULL;
     if (o->bytes && !o->workspace)
@@ -129,7 +132,7 @@ static bool prepare(ours *o, const bench_job *job) {
     return false;
 }
 
-/* name NULL: that of the family. */
+/* name NULL: the name of the family. */
 static bool open_ours(bench_impl *impl, const bench_job *job, const char *name, conv_fft_tuning tuning, bool reads,
                       const forced *force) {
     conv_fft_description description;
@@ -171,16 +174,16 @@ bool bench_unkept_open(bench_impl *impl, const bench_job *job) {
     return open_ours(impl, job, "unkept", CONV_FFT_TUNE_OFF, false, NULL);
 }
 
-/* ------------------------------------------------------------------------------------------------ one family of kernels */
+/* ---- one family of kernels */
 
 typedef struct family_search {
-    const char *family; /* with a space behind it */
+    const char *family; /* followed by a space */
     conv_fft_pass pass;
     forced best;
     bool found;
 } family_search;
 
-/* The lines of a candidate, one for each pass of its set: they are joined by "; ". */
+/* The strategy lines of a candidate, one for each pass of its set, joined by "; ". */
 static bool split_lines(const family_search *s, const char *text, forced *lines) {
     *lines = (forced){0};
     for (int i = 0; i < 3; i++) {
@@ -223,7 +226,7 @@ bool bench_fused_open(bench_impl *impl, const bench_job *job) { return open_fami
 
 bool bench_reference_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "reference "); }
 
-/* ---------------------------------------------------------------------------------------------------- a profile of it */
+/* ---- a profile of it */
 
 bool bench_ours_profile(const bench_job *job, conv_fft_description *description) {
     const int repeats = job->gpu ? GPU_REPEATS : CPU_REPEATS;
@@ -262,14 +265,14 @@ bool bench_ours_transforms(const bench_impl *impl, double *ms, char *text, size_
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------- plans in advance */
+/* ---- plans in advance */
 
 typedef struct preparation {
     conv_fft_context *context;
     const bench_case *cases;
     size_t count;
     unsigned pass_set;
-    atomic_size_t next; /* pass by pass, so that kernels which several passes of a case need are made once */
+    atomic_size_t next; /* all cases of a pass before the next pass, so that kernels of several passes are made once */
 } preparation;
 
 static void *prepare_plans(void *argument) {

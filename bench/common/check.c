@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The error of a result: a seeded sample of its elements, each computed by the definition in double. */
-#include "bench.h"
+/* A seeded sample of elements is computed by the definition in double. */
+#include "common/check.h"
+
+#include "common/gpu.h"
+#include "common/message.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define MAX_SAMPLES 2000
 #define MIN_SAMPLES 64
-#define MAX_PRODUCTS 5e7 /* of one sample set: long sums get fewer elements */
+#define MAX_PRODUCTS 5e7 /* of one sample; fewer elements are taken if their sums are long */
 
 typedef struct sample {
     conv_fft_pass pass;
@@ -22,7 +25,7 @@ struct bench_check {
     sample sets[3];
 };
 
-/* Row-major position within three extents, and back. */
+/* The row-major position within three extents, and the inverse. */
 static int64_t at(const int64_t extent[3], const int64_t p[3]) { return (p[0] * extent[1] + p[1]) * extent[2] + p[2]; }
 
 static void split(const int64_t extent[3], int64_t flat, int64_t p[3]) {
@@ -31,12 +34,12 @@ static void split(const int64_t extent[3], int64_t flat, int64_t p[3]) {
     p[0] = flat / extent[2] / extent[1];
 }
 
-/* A range of whole numbers along each axis: from, and one beyond. */
+/* A range of integers along each axis: the first, and the one after the last. */
 typedef struct box {
     int64_t from[3], to[3];
 } box;
 
-/* What lies in [0, extent) of an axis and makes base + step * i lie in [0, limit). */
+/* The i in [0, extent) of an axis for which base + step * i is in [0, limit). */
 static void bound(box *b, int a, int64_t extent, int64_t base, int64_t step, int64_t limit) {
     const int64_t last = limit - 1 - base;
     b->from[a] = base < 0 ? (-base + step - 1) / step : 0;
@@ -52,7 +55,7 @@ static double exact_y(const bench_shape *s, const bench_data *t, int64_t index) 
     box b;
     split(s->m, index % bench_volume(s->m), o);
     for (int a = 0; a < 3; a++) {
-        i[a] = o[a] * s->stride[a] - s->pad[a]; /* of the first tap */
+        i[a] = o[a] * s->stride[a] - s->pad[a]; /* for the first tap */
         bound(&b, a, s->k[a], i[a], s->dilation[a], s->d[a]);
     }
     for (int64_t c = 0; c < s->in; c++, x += bench_volume(s->d), w += bench_volume(s->k))
@@ -66,7 +69,7 @@ static double exact_y(const bench_shape *s, const bench_data *t, int64_t index) 
     return sum;
 }
 
-/* The output that tap k reads the input i for, along axis a; -1: none. */
+/* The output for which tap k reads input i along axis a. -1: none. */
 static int64_t output_of(const bench_shape *s, int a, int64_t i, int64_t k) {
     const int64_t scaled = i + s->pad[a] - k * s->dilation[a];
     return scaled >= 0 && scaled % s->stride[a] == 0 && scaled / s->stride[a] < s->m[a] ? scaled / s->stride[a] : -1;
@@ -100,7 +103,7 @@ static double exact_gw(const bench_shape *s, const bench_data *t, int64_t index)
     box b;
     split(s->k, index % bench_volume(s->k), k);
     for (int a = 0; a < 3; a++) {
-        i[a] = k[a] * s->dilation[a] - s->pad[a]; /* of the first output */
+        i[a] = k[a] * s->dilation[a] - s->pad[a]; /* for the first output */
         bound(&b, a, s->m[a], i[a], s->stride[a], s->d[a]);
     }
     for (int64_t n = 0; n < s->batch; n++) {
@@ -119,7 +122,7 @@ static double exact_gw(const bench_shape *s, const bench_data *t, int64_t index)
 
 typedef double exact_element(const bench_shape *s, const bench_data *t, int64_t index);
 
-/* products: terms of one element's sum. */
+/* products: the terms of the sum of one element. */
 static void draw(bench_check *check, const bench_shape *shape, const bench_data *data, conv_fft_pass pass,
                  const bench_tensor *output, double products, exact_element *element) {
     sample *set = &check->sets[check->count++];
@@ -172,7 +175,7 @@ bool bench_check_error(const bench_check *check, const struct bench_gpu *gpu, in
             norm += set->exact[j] * set->exact[j];
         }
         double own = sqrt(difference / norm);
-        if (!(own <= *error)) /* also when it is NaN */
+        if (!(own <= *error)) /* true for NaN too */
             *error = own;
     }
     return true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of layers, one problem line each, and their reduction to a machine's size. */
-#include "bench.h"
+/* Files of layers, one problem line each. Cases are reduced to what the machine can measure. */
+#include "common/suite.h"
+
+#include "common/message.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +19,7 @@ static void stem(const char *path, char *name, size_t bytes) {
         *dot = '\0';
 }
 
-/* What the baselines here can compute too. */
+/* Whether the baselines can compute the problem too. */
 static bool supported(const conv_fft_problem *p) {
     static const int64_t none[2 + CONV_FFT_MAX_RANK];
     return p->dtype == CONV_FFT_FP32 && p->padding == CONV_FFT_PAD_ZEROS &&
@@ -35,7 +37,7 @@ static bool set_shape(bench_case *c) {
     return true;
 }
 
-/* One line of a file: appends a case, or nothing for an empty line. */
+/* Read one line of a file, and append its case. An empty line has none. */
 static bool add_line(bench_suite *suite, const char *name, const char *path, int number, const char *line) {
     bench_case c = {0};
     if (conv_fft_problem_parse(line, &c.problem, c.name, sizeof c.name) != CONV_FFT_SUCCESS) {

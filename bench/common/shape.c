@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench.h"
+#include "common/shape.h"
 
 void bench_shape_of(const conv_fft_problem *p, const int64_t output[CONV_FFT_MAX_RANK], bench_shape *s) {
     *s = (bench_shape){
