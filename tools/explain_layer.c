@@ -132,10 +132,10 @@ static int print_candidate(const conv_fft_tune_candidate *c, void *user) {
 static int explain_candidates(const options *o, conv_fft_context *context, const layer_line *layer) {
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
-    po.workspace_limit = o->workspace_limit;
+    po.workspace_limit = (uint64_t)o->workspace_limit;
     po.tuning = o->mode;
     po.tune_milliseconds = o->milliseconds;
-    listing l = {.most = o->candidates};
+    listing l = {.most = (int)o->candidates};
     const conv_fft_status status = conv_fft_tune_candidates(context, &layer->problem, &po, print_candidate, &l);
     return status == CONV_FFT_SUCCESS ? 0 : layer_error(layer);
 }
@@ -150,7 +150,7 @@ static int explain(const options *o, conv_fft_context *context, const layer_line
                   {CONV_FFT_BACKWARD, "backward, both gradients"}};
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
-    po.workspace_limit = o->workspace_limit;
+    po.workspace_limit = (uint64_t)o->workspace_limit;
     conv_fft_plan *plan;
     if (conv_fft_plan_create(context, &layer->problem, &po, &plan) != CONV_FFT_SUCCESS)
         return layer_error(layer);
@@ -158,7 +158,7 @@ static int explain(const options *o, conv_fft_context *context, const layer_line
     int failed = print_source(context, plan, layer);
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && !failed; ++i) {
         conv_fft_description d;
-        const conv_fft_status status = o->measure ? conv_fft_profile(plan, passes[i].pass, o->measure, &d)
+        const conv_fft_status status = o->measure ? conv_fft_profile(plan, passes[i].pass, (int)o->measure, &d)
                                                   : conv_fft_plan_describe(plan, passes[i].pass, &d);
         if (status != CONV_FFT_SUCCESS)
             failed = layer_error(layer);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Network descriptions: files of problem lines. A bad line is reported and passed over. */
-#include "main.h"
+/* A bad line gets a message and is left out. */
+#include "network.h"
+
+#include "message.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@ static int add(network *n, const layer_line *layer) {
         const int64_t room = n->room ? 2 * n->room : 64;
         layer_line *grown = realloc(n->layers, (size_t)room * sizeof *grown);
         if (!grown) {
-            fprintf(stderr, "conv-fft: out of memory for the lines of %s\n", layer->file);
+            fprintf(stderr, "%s: out of memory for the lines of %s\n", program_name, layer->file);
             return 1;
         }
         n->layers = grown;
@@ -25,7 +27,7 @@ static int fail_byte(unsigned byte, const layer_line *layer) {
     char place[32] = "";
     if (layer->file)
         snprintf(place, sizeof place, ":%ld", layer->line);
-    fprintf(stderr, "conv-fft: %s%s: there is a byte 0x%02x, which is not of a plain text\n",
+    fprintf(stderr, "%s: %s%s: there is a byte 0x%02x, which is not of a plain text\n", program_name,
             layer->file ? layer->file : "the problem", place, byte);
     return 1;
 }
@@ -33,11 +35,11 @@ static int fail_byte(unsigned byte, const layer_line *layer) {
 int layer_error(const layer_line *layer) {
     if (!layer->file)
         return library_error(layer->name[0] ? layer->name : "the problem");
-    fprintf(stderr, "conv-fft: %s:%ld: %s\n", layer->file, layer->line, conv_fft_last_error());
+    fprintf(stderr, "%s: %s:%ld: %s\n", program_name, layer->file, layer->line, conv_fft_last_error());
     return 1;
 }
 
-/* Names and messages go to terminals, so what is not plain text is allowed in comments only. */
+/* Names and messages go to terminals, so only comments may have other bytes than plain text. */
 static int check_bytes(const char *text, size_t length, const layer_line *layer) {
     for (size_t i = 0; i < length; ++i) {
         const unsigned char byte = (unsigned char)text[i];
@@ -106,7 +108,8 @@ int network_read_all(char *const *files, int count, int64_t most, network *n) {
         failed = failed ? failed : status;
     }
     if (!failed && n->count == 0 && n->bad == 0) {
-        fprintf(stderr, "conv-fft: %s%s: there is no problem line\n", files[0], count > 1 ? " and the others" : "");
+        fprintf(stderr, "%s: %s%s: there is no problem line\n", program_name, files[0],
+                count > 1 ? " and the others" : "");
         failed = 1;
     }
     if (most > 0 && n->count > most)

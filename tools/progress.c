@@ -29,8 +29,9 @@ static void format_time(double seconds, char text[32]) {
         snprintf(text, 32, "%d min %02d s", (int)minutes, (int)(whole % 60));
 }
 
-/* Layers that have their records cost no time, so only the others tell how long the rest will take. Before the first of them is measured
- * there is what each may take at most. "" if nothing is known, or the last one takes longer than was thought. */
+/* Layers that have their records cost no time, so only the others tell how long the rest will take. Before the
+ * first of them is measured there is what each may take at most. "" if nothing is known, or the last one takes
+ * longer than was thought. */
 static void estimate(const progress *p, double now, char text[64]) {
     const bool busy = !p->known[p->at];
     int64_t later = 0;

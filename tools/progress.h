@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.h - a bar on a terminal, for the layers of a network that are tuned one after another. */
+/* A progress bar on a terminal, for the layers of a network that are tuned one after another. */
 #ifndef CONV_FFT_PROGRAM_PROGRESS_H
 #define CONV_FFT_PROGRAM_PROGRESS_H
 
@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 typedef struct progress {
-    const bool *known; /* of each layer: it has its records, and costs no time */
+    const bool *known; /* for each layer: it has its records and takes no time */
     int64_t total;
     double most; /* seconds that a layer may take; 0: any */
-    /* What was measured so far: layers, and seconds for them. */
+    /* The layers that were measured so far, and the seconds that they took. */
     int64_t measured;
     double seconds;
-    /* The layer that is under way. */
+    /* The current layer. */
     int64_t at;
     const char *name;
     double began, shown;
@@ -21,11 +21,11 @@ typedef struct progress {
 
 double seconds_now(void);
 
-/* A layer begins, and shows itself; it has ended, and the bar is gone. */
+/* Begin a layer and show the bar; end it and remove the bar. */
 void progress_begin(progress *p, int64_t layer, const char *name);
 void progress_end(progress *p);
 
-/* Whatever is called often during a layer: a few times a second the bar shows how the time goes by. */
+/* Call this often during a layer. The bar is drawn again a few times a second. */
 void progress_tick(progress *p);
 
 #endif

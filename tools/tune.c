@@ -13,7 +13,7 @@
 
 static volatile sig_atomic_t interrupted;
 
-/* A search ends between two steps; who does not want to wait for that says so a second time. */
+/* A search ends between two steps. A second signal ends the program at once. */
 static void interrupt(int number) {
     static const char text[] = "\nconv-fft: stopping; once more stops at once\n";
     (void)number;
@@ -44,24 +44,24 @@ enum {
 static const conv_fft_pass sets[SETS] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD};
 static const char *const set_names[SETS] = {"forward", "backward"};
 
-/* Of the records of one problem those that its plan takes; sums over the rows of a network. */
+/* The records of one problem that its plan takes, and sums over the rows of a network. */
 typedef struct table {
     const char *problem;
     uint64_t limit;
-    conv_fft_tune_record row[SETS]; /* ms is 0 where there is none */
+    conv_fft_tune_record row[SETS]; /* ms 0: there is none */
     char strategy[SETS][STRATEGY_BYTES];
-    double ms, direct_ms; /* sums, of rows with both times */
+    double ms, direct_ms; /* sums over rows with both times */
     int rows;
 } table;
 
-/* Records know of a limit the power of two at or below it. */
+/* Records keep a limit as the power of two at or below it. */
 static uint64_t class_of(uint64_t limit) {
     while (limit & (limit - 1))
         limit &= limit - 1;
     return limit;
 }
 
-/* Whether a record tells what a plan with this limit does: one of its class, or one without a limit that fits. */
+/* Whether a plan with this limit takes the record: the record has the class of the limit, or no limit and fits. */
 static bool is_of_limit(const conv_fft_tune_record *r, uint64_t limit) {
     return !r->keep && (r->workspace_class == 0 || r->workspace_class == class_of(limit)) &&
            (limit == 0 || r->workspace_bytes <= limit);
@@ -94,13 +94,13 @@ static void print_tuned(const layer_line *layer, int set, table *t) {
     printf("%15" PRIu64 "  %s\n", r->workspace_bytes, t->strategy[set]);
 }
 
-/* What has no record: the cost model's choice, and no time. */
+/* A set of passes without a record: the choice of the cost model, and no time. */
 static void print_untuned(const options *o, conv_fft_context *context, const layer_line *layer, int set) {
     conv_fft_plan_options po;
     conv_fft_plan *plan = NULL;
     conv_fft_description d;
     conv_fft_plan_options_init(&po);
-    po.workspace_limit = o->workspace_limit;
+    po.workspace_limit = (uint64_t)o->workspace_limit;
     if (conv_fft_plan_create(context, &layer->problem, &po, &plan) != CONV_FFT_SUCCESS ||
         conv_fft_plan_describe(plan, sets[set], &d) != CONV_FFT_SUCCESS)
         layer_error(layer);
@@ -113,7 +113,7 @@ static void print_untuned(const options *o, conv_fft_context *context, const lay
 /* ---- commands */
 
 enum {
-    INTERRUPTED = -1 /* in the place of an exit status */
+    INTERRUPTED = -1 /* instead of an exit status */
 };
 
 static int is_interrupted(int64_t done, int64_t total, void *user) {
@@ -129,7 +129,7 @@ static int tune_layer(const options *o, conv_fft_context *context, const layer_l
     po.tuning = o->mode;
     po.tune_milliseconds = o->milliseconds;
     po.tune_again = o->again;
-    po.workspace_limit = o->workspace_limit;
+    po.workspace_limit = (uint64_t)o->workspace_limit;
     const conv_fft_status status = conv_fft_tune_problems(context, &layer->problem, 1, &po, is_interrupted, p);
     progress_end(p);
     if (status == CONV_FFT_CANCELLED)
@@ -153,7 +153,7 @@ static int print_layer(const options *o, conv_fft_context *context, const layer_
     return 0;
 }
 
-/* Which layers have the records that are wanted: bits of `found`. */
+/* The layers that have the wanted records: bits of `found`. */
 typedef struct recorded {
     const network *n;
     const options *o;
@@ -162,7 +162,7 @@ typedef struct recorded {
 
 static int note_recorded(const conv_fft_tune_record *r, void *user) {
     const recorded *known = user;
-    const bool enough = is_of_limit(r, known->o->workspace_limit) && r->tuning >= known->o->mode;
+    const bool enough = is_of_limit(r, (uint64_t)known->o->workspace_limit) && r->tuning >= known->o->mode;
     for (int64_t i = 0; enough && i < known->n->count; ++i) {
         if (strcmp(r->problem, known->n->layers[i].text) == 0)
             known->found[i] |= 1 << r->pass;
@@ -190,7 +190,7 @@ static double most_seconds(const options *o) {
 }
 
 static int tune_network(const options *o, conv_fft_context *context, const network *n) {
-    table t = {.limit = o->workspace_limit};
+    table t = {.limit = (uint64_t)o->workspace_limit};
     bool *known = find_recorded(o, context, n);
     progress p = {.known = known, .total = n->count, .most = most_seconds(o)};
     int failed = 0;
@@ -243,7 +243,7 @@ int tune_command(const options *o, char **words, int count) {
     options own = *o;
     if (own.mode == CONV_FFT_TUNE_OFF)
         own.mode = CONV_FFT_TUNE_MEASURE;
-    return with_network(&own, words, count, own.quality ? measure_quality : tune_network);
+    return with_network(&own, words, count, tune_network);
 }
 
 static int bench_layer(conv_fft_context *context, const layer_line *layer, int repeats) {
@@ -270,7 +270,7 @@ static int bench_network(const options *o, conv_fft_context *context, const netw
     int failed = 0;
     printf("%-24s %-9s %12s %15s  %s\n", "layer", "pass", "ms", "workspace bytes", "strategy");
     for (int64_t i = 0; i < n->count; ++i)
-        failed |= bench_layer(context, &n->layers[i], o->measure ? o->measure : 10);
+        failed |= bench_layer(context, &n->layers[i], o->measure ? (int)o->measure : 10);
     return failed;
 }
 

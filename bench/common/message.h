@@ -5,10 +5,7 @@
 
 #include <stddef.h>
 
-/* The name of the program, which its main.c defines. */
-extern const char bench_program[];
-
-/* Write the program's name and a message to the standard error stream. */
+/* Write program_name (tools/message.h) and a message to the standard error stream. */
 void bench_message(const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 1, 2)))

@@ -10,10 +10,10 @@
 typedef struct bench_options {
     const char *suites[BENCH_MAX_SUITES];
     int suite_count;
-    const char *only;          /* the name of a case; NULL: all cases */
-    unsigned pass_set;         /* bit i: bench_passes[i] */
-    long count, skip, threads; /* 0: all cases; none; the default of OpenMP */
-    long shard, shards;        /* of every `shards` cases the one with this number, from 0; shards 0: all */
+    const char *only;             /* the name of a case; NULL: all cases */
+    unsigned pass_set;            /* bit i: bench_passes[i] */
+    int64_t count, skip, threads; /* 0: all cases; none; the default of OpenMP */
+    int64_t shard, shards;        /* of every `shards` cases the one with this number, from 0; shards 0: all */
     int device;
     const bench_class *class;
     bool channels_last;

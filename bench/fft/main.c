@@ -2,94 +2,68 @@
 /* bench_fft measures the transforms of fbfft.h, those of cuFFT, and copies. See --help. */
 #include "common/message.h"
 #include "fft/run.h"
+#include "tools/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char bench_program[] = "bench_fft";
+const char program_name[] = "bench_fft";
 
-static void help(void) {
-    puts("usage: bench_fft [options]\n"
-         "\n"
-         "Times transforms on GPU 0, those of real numbers in both directions: the library, cuFFT (if its library is\n"
-         "found; with spectra in natural order, whatever order the library has), cuFFT with a copy into or out of "
-         "whole\n"
-         "planes (padded cases), and a device copy of half the bytes read and written.\n"
-         "\n"
-         "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
-         "  --quick         batches of at most 2^22 elements, fewer runs; the names of the cases say the batch\n"
-         "  --case NAME     only the cases of this name (as --list prints it), of every type that there is\n"
-         "  --precision P   only the cases of fp32, fp64 or fp16\n"
-         "  --commit ID     what was built, for the results (default: what git says here)\n"
-         "  --cache FOLDER  kernels may be there already: how long it takes to make plans is then not measured\n"
-         "  --list          print the cases, run nothing\n"
-         "  --help");
-}
+static const char help[] =
+    "usage: bench_fft [options]\n"
+    "\n"
+    "Measures transforms on GPU 0; those of real numbers in both directions. These take turns:\n"
+    "  - the library,\n"
+    "  - cuFFT, if it is found; its spectra are always in natural order,\n"
+    "  - for padded cases, cuFFT with a copy into or out of whole planes,\n"
+    "  - a copy in device memory of half the bytes that are read and written.\n"
+    "\n"
+    "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
+    "  --quick         batches of at most 2^22 elements, and fewer runs; the names of the cases tell the batch\n"
+    "  --case NAME     only the cases of this name (as --list prints it), of every type\n"
+    "  --precision P   only the cases of fp32, fp64 or fp16\n"
+    "  --commit ID     the commit of the build, for the results (default: what git says here)\n"
+    "  --cache FOLDER  a cache that may have kernels already; the time to make plans is then not measured\n"
+    "  --list          print the cases, and run nothing\n"
+    "  --help          print this text\n";
 
-/* False: the program ends, with *status. */
-static bool parse(int argc, char **argv, fft_options *o, bool *list, int *status) {
-    static const struct option table[] = {
-        {"out", required_argument, NULL, 'o'},
-        {"quick", no_argument, NULL, 'q'},
-        {"case", required_argument, NULL, 'c'},
-        {"precision", required_argument, NULL, 'p'},
-        {"commit", required_argument, NULL, 'i'},
-        {"cache", required_argument, NULL, 'd'},
-        {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+typedef struct main_options {
+    fft_options run;
+    bool list;
+} main_options;
+
+/* False: the program ends with *status. */
+static bool parse(int argc, char **argv, main_options *o, int *status) {
+#define AT(member) offsetof(main_options, member)
+    static const option_rule rules[] = {
+        {'o', OPTION_TEXT, "out", AT(run.out), 0, 0, NULL, NULL},
+        {'q', OPTION_FLAG, "quick", AT(run.quick), 0, 0, NULL, NULL},
+        {'c', OPTION_TEXT, "case", AT(run.only), 0, 0, NULL, NULL},
+        {'p', OPTION_TEXT, "precision", AT(run.precision), 0, 0, NULL, NULL},
+        {'i', OPTION_TEXT, "commit", AT(run.commit), 0, 0, NULL, NULL},
+        {'d', OPTION_TEXT, "cache", AT(run.cache), 0, 0, NULL, NULL},
+        {'l', OPTION_FLAG, "list", AT(list), 0, 0, NULL, NULL},
+        {0, OPTION_FLAG, NULL, 0, 0, 0, NULL, NULL},
     };
-    *o = (fft_options){0};
-    *list = false;
-    *status = EXIT_FAILURE;
-    for (int option; (option = getopt_long(argc, argv, "", table, NULL)) != -1;) {
-        switch (option) {
-        case 'o':
-            o->out = optarg;
-            break;
-        case 'q':
-            o->quick = true;
-            break;
-        case 'c':
-            o->only = optarg;
-            break;
-        case 'p':
-            o->precision = optarg;
-            break;
-        case 'i':
-            o->commit = optarg;
-            break;
-        case 'd':
-            o->cache = optarg;
-            break;
-        case 'l':
-            *list = true;
-            break;
-        case 'h':
-            help();
-            *status = EXIT_SUCCESS;
-            return false;
-        default:
-            fputs("Try 'bench_fft --help'.\n", stderr);
-            return false;
-        }
-    }
-    if (optind == argc)
-        return true;
-    bench_message("unexpected argument %s", argv[optind]);
-    fputs("Try 'bench_fft --help'.\n", stderr);
-    return false;
+#undef AT
+    char given[OPTIONS_MOST + 1];
+    int first;
+    *o = (main_options){.list = false};
+    const options_result result = options_read(rules, help, NULL, argc, argv, o, given, &first);
+    *status = result == OPTIONS_SHOWN ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (result == OPTIONS_GOOD && first < argc)
+        bench_message("unexpected argument %s; see bench_fft --help", argv[first]);
+    return result == OPTIONS_GOOD && first == argc;
 }
 
 int main(int argc, char **argv) {
     fft_case cases[FFT_MAX_CASES];
-    fft_options o;
-    bool list;
+    main_options parsed;
     int status;
-    if (!parse(argc, argv, &o, &list, &status))
+    if (!parse(argc, argv, &parsed, &status))
         return status;
+    const fft_options o = parsed.run;
     size_t count = fft_suite(o.quick, cases);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -102,7 +76,7 @@ int main(int argc, char **argv) {
         return EXIT_FAILURE;
     }
     count = kept;
-    if (!list)
+    if (!parsed.list)
         return fft_bench(&o, cases, count) ? EXIT_SUCCESS : EXIT_FAILURE;
     for (size_t i = 0; i < count; i++) {
         size_t same = 0;

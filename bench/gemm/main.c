@@ -2,77 +2,60 @@
 /* bench_gemm measures the products per frequency of layers, and those of cuBLAS. See --help. */
 #include "common/message.h"
 #include "gemm/run.h"
+#include "tools/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char bench_program[] = "bench_gemm";
+const char program_name[] = "bench_gemm";
 
-static void help(void) {
-    puts("usage: bench_gemm [options]\n"
-         "\n"
-         "Times the complex products per frequency of the three passes on GPU 0, as accurate as FP32 and as TF32, and "
-         "of\n"
-         "spectra in FP16 and BF16: by the library's kernels on tensor cores, by cuBLAS (in 16 bits a real product of "
-         "the\n"
-         "same shape), and a device copy of half the bytes read and written.\n"
-         "\n"
-         "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
-         "  --case NAME     only the case of this name (as --list prints it)\n"
-         "  --commit ID     what was built, for the results (default: what git says here)\n"
-         "  --list          print the cases, run nothing\n"
-         "  --help");
-}
+static const char help[] =
+    "usage: bench_gemm [options]\n"
+    "\n"
+    "Measures the complex products per frequency of the three passes on GPU 0: as accurate as FP32 and as TF32, and\n"
+    "of FP16 and BF16 spectra. These take turns: the library's kernels on tensor cores, cuBLAS (for 16-bit spectra\n"
+    "a real product of the same shape), and a copy in device memory of half the bytes that are read and written.\n"
+    "\n"
+    "  --out FILE.csv  replace the rows of these cases in FILE.csv (default: print the rows)\n"
+    "  --case NAME     only the case of this name (as --list prints it)\n"
+    "  --commit ID     the commit of the build, for the results (default: what git says here)\n"
+    "  --list          print the cases, and run nothing\n"
+    "  --help          print this text\n";
 
-/* False: the program ends, with *status. */
-static bool parse(int argc, char **argv, gemm_options *o, bool *list, int *status) {
-    static const struct option table[] = {
-        {"out", required_argument, NULL, 'o'},    {"case", required_argument, NULL, 'c'},
-        {"commit", required_argument, NULL, 'i'}, {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+typedef struct main_options {
+    gemm_options run;
+    bool list;
+} main_options;
+
+/* False: the program ends with *status. */
+static bool parse(int argc, char **argv, main_options *o, int *status) {
+#define AT(member) offsetof(main_options, member)
+    static const option_rule rules[] = {
+        {'o', OPTION_TEXT, "out", AT(run.out), 0, 0, NULL, NULL},
+        {'c', OPTION_TEXT, "case", AT(run.only), 0, 0, NULL, NULL},
+        {'i', OPTION_TEXT, "commit", AT(run.commit), 0, 0, NULL, NULL},
+        {'l', OPTION_FLAG, "list", AT(list), 0, 0, NULL, NULL},
+        {0, OPTION_FLAG, NULL, 0, 0, 0, NULL, NULL},
     };
-    *o = (gemm_options){0};
-    *list = false;
-    *status = EXIT_FAILURE;
-    for (int option; (option = getopt_long(argc, argv, "", table, NULL)) != -1;) {
-        switch (option) {
-        case 'o':
-            o->out = optarg;
-            break;
-        case 'c':
-            o->only = optarg;
-            break;
-        case 'i':
-            o->commit = optarg;
-            break;
-        case 'l':
-            *list = true;
-            break;
-        case 'h':
-            help();
-            *status = EXIT_SUCCESS;
-            return false;
-        default:
-            fputs("Try 'bench_gemm --help'.\n", stderr);
-            return false;
-        }
-    }
-    if (optind == argc)
-        return true;
-    bench_message("unexpected argument %s", argv[optind]);
-    fputs("Try 'bench_gemm --help'.\n", stderr);
-    return false;
+#undef AT
+    char given[OPTIONS_MOST + 1];
+    int first;
+    *o = (main_options){.list = false};
+    const options_result result = options_read(rules, help, NULL, argc, argv, o, given, &first);
+    *status = result == OPTIONS_SHOWN ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (result == OPTIONS_GOOD && first < argc)
+        bench_message("unexpected argument %s; see bench_gemm --help", argv[first]);
+    return result == OPTIONS_GOOD && first == argc;
 }
 
 int main(int argc, char **argv) {
     gemm_case cases[GEMM_CASES];
-    gemm_options o;
-    bool list;
+    main_options parsed;
     int status;
-    if (!parse(argc, argv, &o, &list, &status))
+    if (!parse(argc, argv, &parsed, &status))
         return status;
+    const gemm_options o = parsed.run;
     const size_t count = gemm_suite(cases);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -82,7 +65,7 @@ int main(int argc, char **argv) {
         bench_message("no case %s; --list prints them", o.only);
         return EXIT_FAILURE;
     }
-    if (!list)
+    if (!parsed.list)
         return gemm_bench(&o, cases, kept) ? EXIT_SUCCESS : EXIT_FAILURE;
     for (size_t i = 0; i < kept; i++)
         puts(cases[i].name);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `conv-fft tune --quality` found, in quality.csv: how far the strategies of the modes off and measure are behind the exhaustive winner."""
+"""The results of bench_tuning, in quality.csv: how far the strategies of the modes off and measure are behind the exhaustive winner."""
 import csv
 
 from results import geometric_mean

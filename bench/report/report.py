@@ -25,7 +25,7 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
     <!-- bench:DEVICE/tuned:begin -->    ...  per suite and pass: the tuned plan, cuDNN's algorithms being among its candidates, against the
                                               best of them, and where it is slower by more than 3 % and 1 us
     <!-- bench:DEVICE/quality:begin -->  ...  what the cost model and quick searches choose against the best of exhaustive ones
-                                              (conv-fft tune --quality, in quality.csv)
+                                              (bench_tuning, in quality.csv)
     <!-- bench:DEVICE/records:begin -->  ...  the records in tuning/DEVICE: one line per network
     <!-- bench:DEVICE/products:begin --> ...  the matrix products (bench_gemm): one line per size, cuBLAS and ours
     <!-- bench:DEVICE/picture-NAME:begin --> ...  the picture DEVICE-NAME.svg that plot.py drew

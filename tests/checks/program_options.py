@@ -49,7 +49,7 @@ def unused_option_faults():
               *(("explain", "fft", "8", option) for option in ["--candidates=1", "--mode=measure", "--milliseconds=1"]),
               ("tune", "/dev/null", "--measure=1"), ("tune", "/dev/null", "--policy=mine"), ("bench", "/dev/null", "--again"),
               ("cache", "list", "--count=1"), ("cache", "list", "--device=7"),
-              *(("cache", *action, "--policy=mine") for action in (["list"], ["show"], ["export", "/dev/null"], ["clear"], ["verify"])), ("explain", "in=1x1x9", "--quality"),
+              *(("cache", *action, "--policy=mine") for action in (["list"], ["show"], ["export", "/dev/null"], ["clear"], ["verify"])),
               ("devices", "--facts=" + FACTS), ("explain", "in=1x1x9", "--facts=" + FACTS),
               ("explain", "fft", "8", "--device=cpu", "--facts=" + FACTS)]
     for arguments in unused:

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv-fft tune --quality: how good the cost model and the quick search are. For each set of passes every candidate is timed (mode
- * exhaustive); of the strategies that modes off and measure choose, the times of that same run are compared with its winner's. What
- * another library computes takes no part in that: its speed says nothing of the model. Two gradients that only the quick search has
- * combined have the time of its own race.
+ * For each set of passes every candidate is timed (mode exhaustive). The strategies that modes off and measure choose
+ * are compared with the winner by the times of that run. Algorithms of other libraries are left out, because their
+ * speed says nothing about the model. If only the quick search combined two gradients, their time is that of the
+ * quick search.
  */
-#include "main.h"
-#include "progress.h"
+#include "tuning/model_quality.h"
+
+#include "tools/message.h"
+#include "tools/progress.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,12 +22,12 @@ enum {
     STRATEGY_BYTES = 800
 };
 
-/* What one search of a problem shows of each set. */
+/* The result of one search of a problem, for each set. */
 typedef struct finding {
-    char first[SETS][STRATEGY_BYTES]; /* of the list: the winner, or the best prediction */
+    char first[SETS][STRATEGY_BYTES]; /* first of the list: the winner, or the best prediction */
     double winner_ms[SETS];
     double winner_predicted[SETS], least_predicted[SETS];
-    /* Strategies whose times are looked for, and the times, negative if they were not timed. */
+    /* Strategies whose times are wanted, and their times. Negative: not timed. */
     const char *wanted[SETS][2];
     double wanted_ms[SETS][2];
     int timed[SETS];
@@ -49,13 +51,13 @@ static int note(const conv_fft_tune_candidate *c, void *user) {
     return 0;
 }
 
-static int search(const options *o, conv_fft_context *context, const layer_line *layer, conv_fft_tuning mode,
+static int search(const quality_options *o, conv_fft_context *context, const layer_line *layer, conv_fft_tuning mode,
                   finding *f, double *seconds) {
     conv_fft_plan_options po;
     conv_fft_plan_options_init(&po);
     po.tuning = mode;
     po.own_kernels = 1;
-    po.workspace_limit = o->workspace_limit;
+    po.workspace_limit = (uint64_t)o->workspace_limit;
     po.tune_milliseconds = mode == CONV_FFT_TUNE_MEASURE ? o->milliseconds : 0;
     for (int set = 0; set < SETS; ++set)
         f->wanted_ms[set][0] = f->wanted_ms[set][1] = -1.0;
@@ -66,14 +68,14 @@ static int search(const options *o, conv_fft_context *context, const layer_line 
     return 0;
 }
 
-/* What a plan of mode off does, as the strategies stand in searches. */
-static int choose_by_model(const options *o, conv_fft_context *context, const layer_line *layer, finding *f) {
+/* Find the strategies of a plan of mode off, as searches write them. */
+static int choose_by_model(const quality_options *o, conv_fft_context *context, const layer_line *layer, finding *f) {
     conv_fft_plan_options po;
     conv_fft_plan *plan = NULL;
     conv_fft_description forward, data, weights;
     conv_fft_plan_options_init(&po);
     po.tuning = CONV_FFT_TUNE_OFF;
-    po.workspace_limit = o->workspace_limit;
+    po.workspace_limit = (uint64_t)o->workspace_limit;
     conv_fft_status status = conv_fft_plan_create(context, &layer->problem, &po, &plan);
     if (status == CONV_FFT_SUCCESS)
         status = conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &forward);
@@ -89,7 +91,7 @@ static int choose_by_model(const options *o, conv_fft_context *context, const la
     return 0;
 }
 
-/* Times relative to the exhaustive winner's, over all sets of passes. */
+/* Times relative to the exhaustive winner, over all sets of passes. */
 typedef struct ratios {
     double logarithms;
     int64_t count, within_two, missing;
@@ -112,8 +114,8 @@ static void print_ratios(const char *mode, const ratios *r) {
            r->count ? 100.0 * (double)r->within_two / (double)r->count : NAN, r->count, r->missing);
 }
 
-/* What a process does once, opening libraries, is no part of the first search's time. */
-static int open_libraries(const options *o, conv_fft_context *context) {
+/* Libraries are opened once. This must not count to the time of the first search. */
+static int open_libraries(const quality_options *o, conv_fft_context *context) {
     static const char text[] = "in=1x1x8x8 kernel=3x3";
     layer_line small = {.name = "a small layer"};
     finding ignored = {.timed = {0}};
@@ -122,7 +124,7 @@ static int open_libraries(const options *o, conv_fft_context *context) {
            search(o, context, &small, CONV_FFT_TUNE_MEASURE, &ignored, &seconds);
 }
 
-int measure_quality(const options *o, conv_fft_context *context, const network *n) {
+int measure_quality(const quality_options *o, conv_fft_context *context, const network *n) {
     static const char *const names[SETS] = {"forward", "backward"};
     ratios off = {0}, quick = {0};
     double quick_seconds = 0, all_seconds = 0;
@@ -133,7 +135,7 @@ int measure_quality(const options *o, conv_fft_context *context, const network *
         const layer_line *layer = &n->layers[i];
         finding model = {.timed = {0}}, best_few = {.timed = {0}}, all = {.timed = {0}};
         double own = 0.0, exhaustive = 0.0;
-        /* The quick search first: it compiles what it needs itself. */
+        /* The quick search comes first, so that it compiles the kernels that it needs. */
         bool bad = choose_by_model(o, context, layer, &model) ||
                    search(o, context, layer, CONV_FFT_TUNE_MEASURE, &best_few, &own);
         for (int set = 0; set < SETS; ++set) {
@@ -148,7 +150,7 @@ int measure_quality(const options *o, conv_fft_context *context, const network *
         all_seconds += exhaustive;
         for (int set = 0; set < SETS; ++set) {
             double *ms = all.wanted_ms[set];
-            if (set == 1 && ms[1] < 0) /* two gradients that only the quick search has combined: by its own race */
+            if (set == 1 && ms[1] < 0) /* only the quick search combined these two gradients */
                 ms[1] = best_few.winner_ms[set];
             add(&off, ms[0], all.winner_ms[set]);
             add(&quick, ms[1], all.winner_ms[set]);

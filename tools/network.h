@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Problem lines: of files, which are networks, or of the command line. */
+#ifndef CONV_FFT_PROGRAM_NETWORK_H
+#define CONV_FFT_PROGRAM_NETWORK_H
+
+#include "conv_fft.h"
+
+typedef struct layer_line {
+    char name[64], text[1024]; /* the text is that of conv_fft_problem_format() */
+    conv_fft_problem problem;
+    const char *file; /* NULL: the command line */
+    long line;
+} layer_line;
+
+typedef struct network {
+    layer_line *layers;
+    int64_t count, room;
+    int64_t bad; /* lines that are no problem; a message named the file and the number of each */
+} network;
+
+/* Read a line of `length` bytes into `layer`. Its file and line number are set. 0, or an exit status; then a
+ * message has been written. */
+int layer_read(const char *text, size_t length, layer_line *layer);
+
+/* Write the library's last error and the place of the layer. Returns the exit status. */
+int layer_error(const layer_line *layer);
+
+/* Read the problems of files, at most `most` if that is positive. A line is left out if it says the same as an
+ * earlier line and has no name or the same name. 0, or an exit status: a file cannot be read, or no file has a
+ * problem. The problems of other files are there in either case. */
+int network_read_all(char *const *files, int count, int64_t most, network *n);
+void network_free(network *n);
+
+#endif

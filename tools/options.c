@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include "conv_fft.h"
+#include "message.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool read_whole(const char *text, int64_t low, int64_t high, int64_t *number) {
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    *number = value;
+    return errno == 0 && *text != '\0' && *end == '\0' && value >= low && value <= high;
+}
+
+static bool read_positive(const char *text, double *number) {
+    char *end;
+    errno = 0;
+    *number = strtod(text, &end);
+    return end != text && *end == '\0' && errno == 0 && *number > 0 && isfinite(*number);
+}
+
+bool option_device(const char *text, int *device) {
+    int64_t number = 0;
+    if (strcmp(text, "auto") == 0)
+        *device = CONV_FFT_DEVICE_AUTO;
+    else if (strcmp(text, "cpu") == 0)
+        *device = CONV_FFT_DEVICE_CPU;
+    else if (read_whole(text, 0, 1023, &number))
+        *device = (int)number;
+    else
+        return false;
+    return true;
+}
+
+int option_choice(const char *text, const char *const *words) {
+    for (int i = 0; words[i]; ++i)
+        if (strcmp(text, words[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* Read the value of one option. False: a message has been written. */
+static bool read_value(const option_rule *rule, const char *text, void *options) {
+    void *member = (char *)options + rule->offset;
+    char must[128] = "be a positive number", what[192];
+    bool good = true;
+    switch (rule->kind) {
+    case OPTION_FLAG:
+        *(bool *)member = true;
+        break;
+    case OPTION_TEXT:
+        memcpy(member, &text, sizeof text);
+        break;
+    case OPTION_WHOLE:
+        good = read_whole(text, rule->low, rule->high, member);
+        snprintf(must, sizeof must, "be %" PRId64 " to %" PRId64, rule->low, rule->high);
+        break;
+    case OPTION_POSITIVE:
+        good = read_positive(text, member);
+        break;
+    case OPTION_READ:
+        good = rule->read(text, options);
+        snprintf(must, sizeof must, "%s", rule->must);
+        break;
+    }
+    snprintf(what, sizeof what, "--%s must %s", rule->name, must);
+    if (!good)
+        usage_error(what, text);
+    return good;
+}
+
+enum {
+    HELP = 1, /* in the place of letters */
+    VERSION = 2
+};
+
+options_result options_read(const option_rule *rules, const char *help, const char *version, int argc, char **argv,
+                            void *options, char given[OPTIONS_MOST + 1], int *first) {
+    struct option table[OPTIONS_MOST + 3];
+    int count = 0;
+    for (; rules[count].letter; ++count)
+        table[count] =
+            (struct option){rules[count].name, rules[count].kind == OPTION_FLAG ? no_argument : required_argument, NULL,
+                            rules[count].letter};
+    table[count++] = (struct option){"help", no_argument, NULL, HELP};
+    if (version)
+        table[count++] = (struct option){"version", no_argument, NULL, VERSION};
+    table[count] = (struct option){NULL, 0, NULL, 0};
+    memset(given, 0, OPTIONS_MOST + 1);
+    for (int letter; (letter = getopt_long(argc, argv, "", table, NULL)) != -1;) {
+        if (letter == HELP || letter == VERSION) {
+            fputs(letter == HELP ? help : version, stdout);
+            return OPTIONS_SHOWN;
+        }
+        const option_rule *rule = rules;
+        while (rule->letter && rule->letter != letter)
+            ++rule;
+        if (!rule->letter) {
+            usage_error("wrong usage", NULL);
+            return OPTIONS_WRONG;
+        }
+        if (!read_value(rule, optarg, options))
+            return OPTIONS_WRONG;
+        if (!strchr(given, letter))
+            given[strlen(given)] = (char)letter;
+    }
+    *first = optind;
+    return OPTIONS_GOOD;
+}
