@@ -31,8 +31,6 @@ typedef struct cf_spectrum {
     int64_t scale_rows;      /* FP16: rows whose scales may be one: those of a sample, or all of w */
 } cf_spectrum;
 
-static inline int64_t cf_spectrum_bins(const int64_t basis[3]) { return basis[0] * basis[1] * (basis[2] / 2 + 1); }
-
 /* Groups [group, group + groups) and rows [row, row + rows) of a spectrum, stored from `data` on as
  * [groups][bins][rows'][columns] with rows' * columns = bin_stride and bins * bin_stride <= group_stride. */
 typedef struct cf_block {

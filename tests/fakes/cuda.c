@@ -167,14 +167,6 @@ cf_cu_result cuFuncSetAttribute(cf_cu_function function, cf_cu_function_attribut
     (void)function;
     return attribute == CF_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES && value > 0 ? 0 : INVALID_VALUE;
 }
-cf_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cf_cu_function function, int threads,
-                                                         size_t shared) {
-    NEED_CONTEXT();
-    (void)function;
-    (void)shared;
-    *blocks = 2048 / threads;
-    return 0;
-}
 /* Memory of the device, which the host cannot touch: no address of a program has this bit. */
 #define FAKE_DEVICE ((cf_cu_pointer)1 << 62)
 static void *behind(cf_cu_pointer memory) { return (void *)(uintptr_t)(memory & ~FAKE_DEVICE); }
@@ -237,13 +229,6 @@ cf_cu_result cuMemsetD8Async(cf_cu_pointer memory, unsigned char value, size_t c
     NEED_CONTEXT();
     note(stream);
     memset(behind(memory), value, count);
-    return 0;
-}
-cf_cu_result cuMemsetD32Async(cf_cu_pointer memory, unsigned value, size_t count, cf_cu_stream stream) {
-    NEED_CONTEXT();
-    note(stream);
-    for (size_t i = 0; i < count; ++i)
-        ((unsigned *)behind(memory))[i] = value;
     return 0;
 }
 static unsigned long long attribute_of(cf_cu_pointer memory, cf_cu_pointer_attribute attribute) {

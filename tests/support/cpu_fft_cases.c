@@ -40,7 +40,7 @@ static void complete(setting *s, conv_fft_layout layout, int64_t row, int64_t ro
     s->elements = extent[0] * extent[1] * extent[2] * extent[3] * extent[4];
     f->dtype = cf_compute_dtype(d->tensor.dtype);
     f->groups = s->groups;
-    f->bins = cf_spectrum_bins(f->basis);
+    f->bins = f->basis[0] * f->basis[1] * (f->basis[2] / 2 + 1);
     f->rows_per_sample = cf_window_tiles(&d->window) * cf_window_shifts(&d->window);
     f->columns = f->channels * cf_window_phases(&d->window);
     f->rows = s->samples * f->rows_per_sample;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only tests call of the CUDA driver: memory of the host that GPUs use in place, and graphs. checks/cuda_declarations.c
- * compares it with CUDA's own headers. */
+/* Functions of the CUDA driver that only tests call: host memory that GPUs use in place, graphs, and occupancy.
+ * checks/cuda_declarations.c compares them with CUDA's own headers. */
 #ifndef TEST_CUDA_CALLS_H
 #define TEST_CUDA_CALLS_H
 
@@ -37,7 +37,9 @@ enum {
       (cuda_graph_exec * exec, cuda_graph graph, unsigned long long flags))                          \
     X(cuGraphLaunch, cuGraphLaunch, (cuda_graph_exec exec, cf_cu_stream stream))                     \
     X(cuGraphExecDestroy, cuGraphExecDestroy, (cuda_graph_exec exec))                                \
-    X(cuGraphDestroy, cuGraphDestroy, (cuda_graph graph))
+    X(cuGraphDestroy, cuGraphDestroy, (cuda_graph graph))                                            \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor,      \
+      (int *blocks, cf_cu_function function, int threads, size_t dynamic_shared_bytes))
 
 typedef struct cuda_calls {
 #define CUDA_CALLS_MEMBER(member, symbol, parameters) cf_cu_result(*member) parameters;
@@ -45,7 +47,7 @@ typedef struct cuda_calls {
 #undef CUDA_CALLS_MEMBER
 } cuda_calls;
 
-/* The functions of the driver that the GPU was opened with. What it lacks ends the program. */
+/* The functions of the driver that the GPU was opened with. A missing function ends the program. */
 cuda_calls cuda_calls_of(const cf_gpu *gpu);
 
 #endif

@@ -72,54 +72,51 @@ typedef struct cf_cu_launch_config {
 } cf_cu_launch_config;
 
 /* X(member of cf_driver, exported symbol, parameters) */
-#define CF_DRIVER_FUNCTIONS(X)                                                                                       \
-    X(cuDriverGetVersion, cuDriverGetVersion, (int *version))                                                        \
-    X(cuInit, cuInit, (unsigned flags))                                                                              \
-    X(cuGetErrorName, cuGetErrorName, (cf_cu_result result, const char **text))                                      \
-    X(cuGetErrorString, cuGetErrorString, (cf_cu_result result, const char **text))                                  \
-    X(cuDeviceGetCount, cuDeviceGetCount, (int *count))                                                              \
-    X(cuDeviceGet, cuDeviceGet, (cf_cu_device * device, int ordinal))                                                \
-    X(cuDeviceGetName, cuDeviceGetName, (char *name, int bytes, cf_cu_device device))                                \
-    X(cuDeviceGetAttribute, cuDeviceGetAttribute, (int *value, cf_cu_attribute attribute, cf_cu_device device))      \
-    X(cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, cf_cu_device device))                                  \
-    X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (cf_cu_context * context, cf_cu_device device))            \
-    X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (cf_cu_device device))                                \
-    X(cuCtxPushCurrent, cuCtxPushCurrent_v2, (cf_cu_context context))                                                \
-    X(cuCtxPopCurrent, cuCtxPopCurrent_v2, (cf_cu_context * context))                                                \
-    X(cuModuleLoadData, cuModuleLoadData, (cf_cu_module * module, const void *image))                                \
-    X(cuModuleUnload, cuModuleUnload, (cf_cu_module module))                                                         \
-    X(cuModuleGetFunction, cuModuleGetFunction, (cf_cu_function * function, cf_cu_module module, const char *name))  \
-    X(cuFuncGetAttribute, cuFuncGetAttribute,                                                                        \
-      (int *value, cf_cu_function_attribute attribute, cf_cu_function function))                                     \
-    X(cuFuncSetAttribute, cuFuncSetAttribute,                                                                        \
-      (cf_cu_function function, cf_cu_function_attribute attribute, int value))                                      \
-    X(cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor,                      \
-      (int *blocks, cf_cu_function function, int threads, size_t dynamic_shared_bytes))                              \
-    X(cuLaunchKernelEx, cuLaunchKernelEx,                                                                            \
-      (const struct CUlaunchConfig_st *config, cf_cu_function function, void **parameters, void **extra))            \
-    X(cuMemAlloc, cuMemAlloc_v2, (cf_cu_pointer * memory, size_t bytes))                                             \
-    X(cuMemFree, cuMemFree_v2, (cf_cu_pointer memory))                                                               \
-    X(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                                                       \
-      (cf_cu_pointer to, const void *from, size_t bytes, cf_cu_stream stream))                                       \
-    X(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, (void *to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream))    \
-    X(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2,                                                                       \
-      (cf_cu_pointer to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream))                                     \
-    X(cuMemsetD8Async, cuMemsetD8Async,                                                                              \
-      (cf_cu_pointer memory, unsigned char value, size_t count, cf_cu_stream stream))                                \
-    X(cuMemsetD32Async, cuMemsetD32Async, (cf_cu_pointer memory, unsigned value, size_t count, cf_cu_stream stream)) \
-    X(cuPointerGetAttribute, cuPointerGetAttribute,                                                                  \
-      (void *data, cf_cu_pointer_attribute attribute, cf_cu_pointer memory))                                         \
-    X(cuPointerGetAttributes, cuPointerGetAttributes,                                                                \
-      (unsigned count, cf_cu_pointer_attribute *attributes, void **data, cf_cu_pointer memory))                      \
-    X(cuStreamGetCtx, cuStreamGetCtx, (cf_cu_stream stream, cf_cu_context * context))                                \
-    X(cuStreamCreate, cuStreamCreate, (cf_cu_stream * stream, unsigned flags))                                       \
-    X(cuStreamSynchronize, cuStreamSynchronize, (cf_cu_stream stream))                                               \
-    X(cuStreamDestroy, cuStreamDestroy_v2, (cf_cu_stream stream))                                                    \
-    X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, (cf_cu_capture_mode * mode))             \
-    X(cuEventCreate, cuEventCreate, (cf_cu_event * event, unsigned flags))                                           \
-    X(cuEventRecord, cuEventRecord, (cf_cu_event event, cf_cu_stream stream))                                        \
-    X(cuEventSynchronize, cuEventSynchronize, (cf_cu_event event))                                                   \
-    X(cuEventElapsedTime, cuEventElapsedTime, (float *ms, cf_cu_event start, cf_cu_event end))                       \
+#define CF_DRIVER_FUNCTIONS(X)                                                                                      \
+    X(cuDriverGetVersion, cuDriverGetVersion, (int *version))                                                       \
+    X(cuInit, cuInit, (unsigned flags))                                                                             \
+    X(cuGetErrorName, cuGetErrorName, (cf_cu_result result, const char **text))                                     \
+    X(cuGetErrorString, cuGetErrorString, (cf_cu_result result, const char **text))                                 \
+    X(cuDeviceGetCount, cuDeviceGetCount, (int *count))                                                             \
+    X(cuDeviceGet, cuDeviceGet, (cf_cu_device * device, int ordinal))                                               \
+    X(cuDeviceGetName, cuDeviceGetName, (char *name, int bytes, cf_cu_device device))                               \
+    X(cuDeviceGetAttribute, cuDeviceGetAttribute, (int *value, cf_cu_attribute attribute, cf_cu_device device))     \
+    X(cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, cf_cu_device device))                                 \
+    X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (cf_cu_context * context, cf_cu_device device))           \
+    X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (cf_cu_device device))                               \
+    X(cuCtxPushCurrent, cuCtxPushCurrent_v2, (cf_cu_context context))                                               \
+    X(cuCtxPopCurrent, cuCtxPopCurrent_v2, (cf_cu_context * context))                                               \
+    X(cuModuleLoadData, cuModuleLoadData, (cf_cu_module * module, const void *image))                               \
+    X(cuModuleUnload, cuModuleUnload, (cf_cu_module module))                                                        \
+    X(cuModuleGetFunction, cuModuleGetFunction, (cf_cu_function * function, cf_cu_module module, const char *name)) \
+    X(cuFuncGetAttribute, cuFuncGetAttribute,                                                                       \
+      (int *value, cf_cu_function_attribute attribute, cf_cu_function function))                                    \
+    X(cuFuncSetAttribute, cuFuncSetAttribute,                                                                       \
+      (cf_cu_function function, cf_cu_function_attribute attribute, int value))                                     \
+    X(cuLaunchKernelEx, cuLaunchKernelEx,                                                                           \
+      (const struct CUlaunchConfig_st *config, cf_cu_function function, void **parameters, void **extra))           \
+    X(cuMemAlloc, cuMemAlloc_v2, (cf_cu_pointer * memory, size_t bytes))                                            \
+    X(cuMemFree, cuMemFree_v2, (cf_cu_pointer memory))                                                              \
+    X(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                                                      \
+      (cf_cu_pointer to, const void *from, size_t bytes, cf_cu_stream stream))                                      \
+    X(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, (void *to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream))   \
+    X(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2,                                                                      \
+      (cf_cu_pointer to, cf_cu_pointer from, size_t bytes, cf_cu_stream stream))                                    \
+    X(cuMemsetD8Async, cuMemsetD8Async,                                                                             \
+      (cf_cu_pointer memory, unsigned char value, size_t count, cf_cu_stream stream))                               \
+    X(cuPointerGetAttribute, cuPointerGetAttribute,                                                                 \
+      (void *data, cf_cu_pointer_attribute attribute, cf_cu_pointer memory))                                        \
+    X(cuPointerGetAttributes, cuPointerGetAttributes,                                                               \
+      (unsigned count, cf_cu_pointer_attribute *attributes, void **data, cf_cu_pointer memory))                     \
+    X(cuStreamGetCtx, cuStreamGetCtx, (cf_cu_stream stream, cf_cu_context * context))                               \
+    X(cuStreamCreate, cuStreamCreate, (cf_cu_stream * stream, unsigned flags))                                      \
+    X(cuStreamSynchronize, cuStreamSynchronize, (cf_cu_stream stream))                                              \
+    X(cuStreamDestroy, cuStreamDestroy_v2, (cf_cu_stream stream))                                                   \
+    X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, (cf_cu_capture_mode * mode))            \
+    X(cuEventCreate, cuEventCreate, (cf_cu_event * event, unsigned flags))                                          \
+    X(cuEventRecord, cuEventRecord, (cf_cu_event event, cf_cu_stream stream))                                       \
+    X(cuEventSynchronize, cuEventSynchronize, (cf_cu_event event))                                                  \
+    X(cuEventElapsedTime, cuEventElapsedTime, (float *ms, cf_cu_event start, cf_cu_event end))                      \
     X(cuEventDestroy, cuEventDestroy_v2, (cf_cu_event event))
 
 /* Least version that the library works with: CUDA 12.0. */

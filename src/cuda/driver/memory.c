@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/driver/memory.h"
 
-/* On every system that CUDA runs on, a device pointer is a number of the same size. */
+/* On all systems with CUDA, a device pointer is an integer of the size of a pointer. */
 static cf_cu_pointer number(const void *memory) { return (cf_cu_pointer)(uintptr_t)memory; }
 
 conv_fft_status cf_gpu_allocate(const cf_gpu *gpu, size_t bytes, void **memory) {
@@ -42,10 +42,6 @@ conv_fft_status cf_gpu_copy(const cf_gpu *gpu, void *to, const void *from, size_
 
 conv_fft_status cf_gpu_fill(const cf_gpu *gpu, void *memory, unsigned char value, size_t bytes, cf_cu_stream stream) {
     CF_GPU_RETURN(gpu, cuMemsetD8Async, number(memory), value, bytes, stream);
-}
-
-conv_fft_status cf_gpu_fill_words(const cf_gpu *gpu, void *memory, uint32_t value, size_t words, cf_cu_stream stream) {
-    CF_GPU_RETURN(gpu, cuMemsetD32Async, number(memory), value, words, stream);
 }
 
 conv_fft_status cf_gpu_stream_create(const cf_gpu *gpu, cf_cu_stream *stream) {

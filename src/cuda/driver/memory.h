@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device memory, streams and events. Copies and fills are enqueued on the stream and return; host memory must stay as it
- * is until the stream gets there. */
+/* Device memory, streams and events. Copies and fills are enqueued on the stream and return at once. Host memory
+ * must not change until the stream has copied it. */
 #ifndef CF_DEVICE_MEMORY_H
 #define CF_DEVICE_MEMORY_H
 
 #include "cuda/driver/gpu.h"
 
-/* OUT_OF_MEMORY: the sentence gives the size and the GPU. 0 bytes give NULL. */
+/* 0 bytes give NULL. OUT_OF_MEMORY: the message names the size and the GPU. */
 conv_fft_status cf_gpu_allocate(const cf_gpu *gpu, size_t bytes, void **memory);
 void cf_gpu_free(const cf_gpu *gpu, void *memory); /* NULL is allowed */
 
 conv_fft_status cf_gpu_upload(const cf_gpu *gpu, void *device, const void *host, size_t bytes, cf_cu_stream stream);
 conv_fft_status cf_gpu_download(const cf_gpu *gpu, void *host, const void *device, size_t bytes, cf_cu_stream stream);
 conv_fft_status cf_gpu_copy(const cf_gpu *gpu, void *to, const void *from, size_t bytes, cf_cu_stream stream);
-/* Every byte, or every aligned word of four, becomes the value. */
-conv_fft_status cf_gpu_fill(const cf_gpu *gpu, void *memory, unsigned char value, size_t bytes, cf_cu_stream stream);
-conv_fft_status cf_gpu_fill_words(const cf_gpu *gpu, void *memory, uint32_t value, size_t words, cf_cu_stream stream);
 
-/* A stream that does not wait for the default one. */
+/* Set every byte to the value. */
+conv_fft_status cf_gpu_fill(const cf_gpu *gpu, void *memory, unsigned char value, size_t bytes, cf_cu_stream stream);
+
+/* Create a stream that does not wait for the default stream. */
 conv_fft_status cf_gpu_stream_create(const cf_gpu *gpu, cf_cu_stream *stream);
 conv_fft_status cf_gpu_synchronize(const cf_gpu *gpu, cf_cu_stream stream);
 void cf_gpu_stream_destroy(const cf_gpu *gpu, cf_cu_stream stream);
 
 conv_fft_status cf_gpu_event_create(const cf_gpu *gpu, cf_cu_event *event);
 conv_fft_status cf_gpu_event_record(const cf_gpu *gpu, cf_cu_event event, cf_cu_stream stream);
-/* Waits for `end`, then gives the time from start to end. */
+
+/* Wait for `end`, then return the time from start to end. */
 conv_fft_status cf_gpu_event_elapsed(const cf_gpu *gpu, cf_cu_event start, cf_cu_event end, float *ms);
 void cf_gpu_event_destroy(const cf_gpu *gpu, cf_cu_event event);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling and loading several kernels, through the cache. */
+/* Several kernels are compiled and loaded together, through the cache. */
 #include "cuda/jit/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Machine code of several sources on its way. missing[]: the indices of those that the cache does not have; twin[]: of a source
- * before that is the same, or the own. */
+/* The state of a build. missing[]: the sources that the cache does not have. twin[]: for each source, the first
+ * source that is equal to it, which may be itself. */
 typedef struct build {
     const cf_jit *jit;
     cf_cubin_cache *cache;
@@ -69,7 +69,7 @@ static conv_fft_status compile_missing(build *b) {
     return status;
 }
 
-/* What a source before it was compiled to, unless it has machine code of its own. */
+/* Copy the machine code of an equal source before this one, unless this one has its own. */
 static conv_fft_status share(build *b, int i) {
     cf_cubin *to = &b->cubins[i];
     const cf_cubin *from = &b->cubins[b->twin[i]];
@@ -85,7 +85,8 @@ static conv_fft_status share(build *b, int i) {
 
 static bool find(build *b, int i) { return cf_cubin_cache_find(b->cache, &b->keys[i], &b->cubins[i]); }
 
-/* Look for all that no other thread compiles, and compile what is missing. When a claim ends the kernel is in the cache. */
+/* Look in the cache for all kernels that no other thread compiles, and compile those that are missing. When a
+ * claim ends, the kernel is in the cache. */
 static conv_fft_status compile_claimed(build *b) {
     for (int i = 0; i < b->count; ++i) {
         if (b->twin[i] != i || !cf_cubin_cache_claim(b->cache, &b->keys[i]))
@@ -117,21 +118,8 @@ static conv_fft_status make_cubins(build *b) {
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_cubins_make(const cf_jit *jit, cf_cubin_cache *cache, const char *architecture,
-                               const cf_source *sources, int count, cf_cubin *cubins) {
-    build b = {
-        .jit = jit, .cache = cache, .architecture = architecture, .sources = sources, .count = count, .cubins = cubins};
-    conv_fft_status status = begin(&b);
-    if (status == CONV_FFT_SUCCESS)
-        status = make_cubins(&b);
-    end(&b);
-    for (int i = 0; status != CONV_FFT_SUCCESS && i < count; ++i)
-        cf_cubin_clear(&cubins[i]);
-    return status;
-}
-
-/* Load what is not loaded. A kernel from the cache may be of another GPU after all, or hurt in a way that no checksum
- * tells: those that the driver refuses are wanted anew. */
+/* Load what is not loaded yet. A kernel from the cache may be for another GPU, or damaged although its checksum is
+ * right. Kernels that the driver refuses are compiled again. */
 static conv_fft_status load(build *b, cf_gpu *gpu, cf_kernel **kernels) {
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int i = 0; i < b->count; ++i) {

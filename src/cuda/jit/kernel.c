@@ -67,11 +67,6 @@ void cf_kernel_destroy(cf_kernel *kernel) {
     free(kernel);
 }
 
-conv_fft_status cf_kernel_occupancy(const cf_kernel *kernel, int threads, size_t dynamic_shared, int *blocks) {
-    CF_GPU_RETURN(kernel->gpu, cuOccupancyMaxActiveBlocksPerMultiprocessor, blocks, kernel->function, threads,
-                  dynamic_shared);
-}
-
 conv_fft_status cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
                                  cf_cu_stream stream) {
     if (!kernel)
