@@ -23,9 +23,9 @@ conv_fft_embed(cf_fbfft_kernel_text kernel_text fbfft/common/platform fbfft/comm
                fbfft/warp/real1d_warp fbfft/common/storage fbfft/shared_memory/in_place_order
                fbfft/shared_memory/geometry fbfft/shared_memory/addressing fbfft/shared_memory/signal fbfft/shared_memory/spectrum
                fbfft/shared_memory/steps fbfft/shared_memory/kernel)
-conv_fft_embed(cf_half_kernel_text half_text ${mma} fbfft/common/fp16_dft
+conv_fft_embed(cf_c2c_fp16_kernel_text half_text ${mma} fbfft/common/fp16_dft
                fbfft/c2c_fp16/lines fbfft/c2c_fp16/step fbfft/c2c_fp16/tile)
-conv_fft_embed(cf_matrix_kernel_text matrix_text ${mma} fbfft/common/fp16_dft
+conv_fft_embed(cf_tensor_fft_kernel_text matrix_text ${mma} fbfft/common/fp16_dft
                fbfft/tensor_core/plane fbfft/tensor_core/plane_load fbfft/tensor_core/scales fbfft/tensor_core/plane_forward
                fbfft/tensor_core/plane_inverse fbfft/tensor_core/line_twiddles fbfft/tensor_core/line_addressing
                fbfft/tensor_core/line_forward fbfft/tensor_core/line_inverse fbfft/tensor_core/dft_matrix_config
@@ -40,9 +40,9 @@ conv_fft_embed(cf_fused_kernel_text fused_text conv/fused/plane_access
                conv/fused/prefetch_weights conv/fused/whole_rows conv/fused/whole_rows_fft conv/fused/register_resident
                conv/long1d/butterfly_tree conv/long1d/line_geometry conv/long1d/root_tables conv/long1d/line_fft
                conv/long1d/line_io conv/long1d/line conv/long1d/four_step)
-conv_fft_embed(cf_product_kernel_text product_text ${mma} conv/gpu/gemm/wgmma
+conv_fft_embed(cf_cgemm_kernel_text product_text ${mma} conv/gpu/gemm/wgmma
                conv/gpu/gemm/cgemm_split_fp16 conv/gpu/gemm/cgemm_fp16_config conv/gpu/gemm/cgemm_fp16_copy
                conv/gpu/gemm/cgemm_fp16_scales conv/gpu/gemm/cgemm_fp16_multiply conv/gpu/gemm/cgemm_fp16_results
                conv/gpu/gemm/cgemm_fp16)
-conv_fft_embed(cf_stage_kernel_text stage_text conv/gpu/tensor conv/gpu/absmax conv/gpu/bias
+conv_fft_embed(cf_gpu_kernel_text stage_text conv/gpu/tensor conv/gpu/absmax conv/gpu/bias
                conv/gpu/padding_fold conv/gpu/small_gemm conv/cudnn/fallback conv/cufft/pad_crop)

@@ -142,10 +142,10 @@ static int read_words(char **words, int count, fbfft_desc *d, int64_t *batch) {
 }
 
 /* The GPU is `context`'s, or that of the file. */
-static int print(const conv_fft_context *context, const char *facts, const fbfft_desc *d, int64_t batch) {
+static int print(const conv_fft_context *context, const char *properties, const fbfft_desc *d, int64_t batch) {
     char text[16384];
     size_t needed;
-    if (fbfft_explain(context, facts, d, batch, text, sizeof text, &needed) != CONV_FFT_SUCCESS)
+    if (fbfft_explain(context, properties, d, batch, text, sizeof text, &needed) != CONV_FFT_SUCCESS)
         return library_error("explain fft");
     fputs(text, stdout);
     return 0;
@@ -157,13 +157,13 @@ int explain_fft(const options *o, char **words, int count) {
     int failed = check_given(o, "explain fft", "dg");
     if (failed)
         return failed;
-    if (o->facts && o->device != CONV_FFT_DEVICE_AUTO)
+    if (o->properties && o->device != CONV_FFT_DEVICE_AUTO)
         return usage_error("explain fft takes --device or --facts, not both", NULL);
     failed = read_words(words, count, &d, &batch);
     if (failed)
         return failed;
-    if (o->facts)
-        return print(NULL, o->facts, &d, batch);
+    if (o->properties)
+        return print(NULL, o->properties, &d, batch);
     conv_fft_context *context;
     failed = open_context(o, &context);
     if (failed)

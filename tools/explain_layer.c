@@ -210,7 +210,7 @@ static int explain_words(const options *o, conv_fft_context *context, char **wor
 int explain_command(const options *o, char **words, int count) {
     if (count > 0 && strcmp(words[0], "fft") == 0)
         return explain_fft(o, words + 1, count - 1);
-    if (o->facts)
+    if (o->properties)
         return usage_error("explain takes --facts for an fft only", NULL);
     if (o->milliseconds && o->mode == CONV_FFT_TUNE_OFF)
         return usage_error("explain measures for --milliseconds only with --mode", NULL);

@@ -116,7 +116,7 @@ static const option_rule rules[] = {
     {'d', OPTION_READ, "device", 0, 0, 0, "be auto, cpu or a number from 0 on", read_device},
     {'t', OPTION_WHOLE, "threads", AT(threads), 1, 4096, NULL, NULL},
     {'f', OPTION_TEXT, "file", AT(file), 0, 0, NULL, NULL},
-    {'g', OPTION_TEXT, "facts", AT(facts), 0, 0, NULL, NULL},
+    {'g', OPTION_TEXT, "facts", AT(properties), 0, 0, NULL, NULL},
     {'m', OPTION_WHOLE, "measure", AT(measure), 1, 1000, NULL, NULL},
     {'w', OPTION_WHOLE, "workspace-limit", AT(workspace_limit), 1, INT64_MAX, NULL, NULL},
     {'M', OPTION_READ, "mode", 0, 0, 0, "be measure or exhaustive", read_mode},

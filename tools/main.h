@@ -14,7 +14,7 @@ typedef struct options {
     int64_t threads, measure, candidates, count, milliseconds, workspace_limit;
     conv_fft_tuning mode; /* CONV_FFT_TUNE_OFF: not given */
     conv_fft_tune_policy policy;
-    char *file, *facts;
+    char *file, *properties;
     char given[OPTIONS_MOST + 1]; /* the letters of the options that were given: tools/main.c */
 } options;
 

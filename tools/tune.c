@@ -184,7 +184,7 @@ static bool *find_recorded(const options *o, conv_fft_context *context, const ne
 }
 
 /* Seconds that a layer may take; 0: any. */
-static double most_seconds(const options *o) {
+static double max_seconds(const options *o) {
     const double usual = o->mode == CONV_FFT_TUNE_MEASURE ? 10.0 : 0.0; /* as conv_fft_plan_options.tune_milliseconds */
     return o->milliseconds ? 1e-3 * (double)o->milliseconds : usual;
 }
@@ -192,7 +192,7 @@ static double most_seconds(const options *o) {
 static int tune_network(const options *o, conv_fft_context *context, const network *n) {
     table t = {.limit = (uint64_t)o->workspace_limit};
     bool *known = find_recorded(o, context, n);
-    progress p = {.known = known, .total = n->count, .most = most_seconds(o)};
+    progress p = {.known = known, .total = n->count, .most = max_seconds(o)};
     int failed = 0;
     if (!known) {
         fputs("conv-fft: out of memory for the progress\n", stderr);

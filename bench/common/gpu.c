@@ -20,7 +20,7 @@ static conv_fft_status open_gpu(bench_gpu *g, int ordinal) {
     const cf_gpu_options options = {
         .ordinal = ordinal, .log_level = CONV_FFT_LOG_WARNING, .search = cf_search_default()};
     CF_FORWARD(cf_gpu_open(&options, &g->gpu));
-    const size_t l2 = (size_t)g->gpu->facts.l2_bytes;
+    const size_t l2 = (size_t)g->gpu->properties.l2_bytes;
     g->flush_bytes = 3 * l2 > MIN_FLUSH_BYTES ? 3 * l2 : MIN_FLUSH_BYTES;
     CF_FORWARD(cf_gpu_stream_create(g->gpu, &g->stream));
     CF_FORWARD(cf_gpu_event_create(g->gpu, &g->start));

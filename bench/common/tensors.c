@@ -12,11 +12,11 @@
 static size_t element_bytes(conv_fft_dtype dtype) { return dtype == CONV_FFT_FP32 ? 4 : 2; }
 
 static uint16_t to_16(conv_fft_dtype dtype, float value) {
-    return dtype == CONV_FFT_FP16 ? cf_float_to_half(value) : cf_float_to_bfloat(value);
+    return dtype == CONV_FFT_FP16 ? cf_float_to_fp16(value) : cf_float_to_bfloat(value);
 }
 
 static float from_16(conv_fft_dtype dtype, uint16_t value) {
-    return dtype == CONV_FFT_FP16 ? cf_half_to_float(value) : cf_bfloat_to_float(value);
+    return dtype == CONV_FFT_FP16 ? cf_fp16_to_float(value) : cf_bfloat_to_float(value);
 }
 
 /* ---- on the host */

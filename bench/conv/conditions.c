@@ -33,7 +33,7 @@ static int describe_gpu(const bench_gpu *g, char *text, size_t bytes) {
     return snprintf(text, bytes,
                     "# device: %s, driver %s, CUDA %s\n"
                     "# libraries: conv_fft %s, NVRTC %s, cuBLAS %s, cuDNN %s\n",
-                    g->gpu->facts.name, driver, g->gpu->driver.library.version, conv_fft_version_string(),
+                    g->gpu->properties.name, driver, g->gpu->driver.library.version, conv_fft_version_string(),
                     g->gpu->jit.library.usable ? g->gpu->jit.library.version : "none", g->cublas,
                     bench_cudnn_version(g));
 }

@@ -93,7 +93,7 @@ static void add_others(suite *s) {
     add(s, doubles, 27);
 }
 
-static void add_half(suite *s, int rank, int64_t n) {
+static void add_c2c_fp16(suite *s, int rank, int64_t n) {
     fft_case c = cube(rank, n);
     c.complex_signal = c.halves = true;
     add(s, c, 27);
@@ -103,11 +103,11 @@ static void add_half(suite *s, int rank, int64_t n) {
  * passes over memory come first: a run that is cut off has them. */
 static void add_halves(suite *s) {
     for (int64_t n = 512; n >= 256; n /= 2)
-        add_half(s, 2, n);
+        add_c2c_fp16(s, 2, n);
     for (int log = 14; log <= 24; log++)
-        add_half(s, 1, (int64_t)1 << log);
+        add_c2c_fp16(s, 1, (int64_t)1 << log);
     for (int log = 4; log < 14; log++)
-        add_half(s, 1, (int64_t)1 << log);
+        add_c2c_fp16(s, 1, (int64_t)1 << log);
 }
 
 size_t fft_suite(bool quick, fft_case cases[FFT_MAX_CASES]) {

@@ -62,7 +62,7 @@ static conv_fft_status download(const fft_job *job, bool natural, int64_t plane,
 
 static double number_at(const fft_case *c, const void *numbers, int64_t i) {
     return c->doubles  ? ((const double *)numbers)[i]
-           : c->halves ? (double)cf_half_to_float(((const uint16_t *)numbers)[i])
+           : c->halves ? (double)cf_fp16_to_float(((const uint16_t *)numbers)[i])
                        : (double)((const float *)numbers)[i];
 }
 
@@ -128,7 +128,7 @@ static void *arranged(const fft_job *job, bool major) {
             if (job->c->doubles)
                 ((double *)memory)[at] = (double)value;
             else if (job->c->halves)
-                ((uint16_t *)memory)[at] = cf_float_to_half(value);
+                ((uint16_t *)memory)[at] = cf_float_to_fp16(value);
             else
                 ((float *)memory)[at] = value;
         }
@@ -170,7 +170,7 @@ static conv_fft_status create(fft_job *job) {
         return cf_fail_memory(bytes, "random numbers");
     random_floats(job->block, job->block_planes * numbers);
     for (int64_t i = 0; i < job->block_planes * numbers && job->c->halves; i++)
-        job->block[i] = cf_half_to_float(cf_float_to_half(job->block[i]));
+        job->block[i] = cf_fp16_to_float(cf_float_to_fp16(job->block[i]));
     for (int64_t p = 0; p < job->block_planes && job->inverse; p++)
         make_hermitian(job->c, job->block + p * numbers);
     CF_FORWARD(expect(job));

@@ -36,14 +36,14 @@ static void transform(const sweep *s, const double *roots, const double *in, dou
 
 enum {
     LONGEST_DEFINITION = 1024, /* longer lines are halved */
-    LEAST_HALVED = 16          /* until they have fewer points than this */
+    MIN_HALVED = 16            /* until they have fewer points than this */
 };
 
 /* out[k] = sum over j < n of in[j * stride] exp(-2 pi i j k / n), roots being those of `all` points: even and odd
  * points by themselves. room: for n pairs. */
 static void halve(int64_t n, int64_t stride, int64_t all, const double *roots, const double *in, double *out,
                   double *room) {
-    if (n >= LEAST_HALVED) {
+    if (n >= MIN_HALVED) {
         const int64_t half = n / 2;
         halve(half, 2 * stride, all, roots, in, room, out);
         halve(half, 2 * stride, all, roots, in + 2 * stride, room + 2 * half, out + 2 * half);

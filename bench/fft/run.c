@@ -63,7 +63,7 @@ static void describe_conditions(session *run) {
              "# device: %s, driver %s, CUDA %s\n"
              "# libraries: conv_fft %s, NVRTC %s, cuFFT %s\n"
              "# median of %d runs by device events, taking turns, %zu MiB written before each\n",
-             run->o->quick ? " (quick)" : "", commit, date, gpu->facts.name, driver, gpu->driver.library.version,
+             run->o->quick ? " (quick)" : "", commit, date, gpu->properties.name, driver, gpu->driver.library.version,
              conv_fft_version_string(), gpu->jit.library.usable ? gpu->jit.library.version : "none",
              run->cufft.library.usable ? run->cufft.library.version : "none", run->timer.repeats,
              FFT_FLUSH_BYTES >> 20);

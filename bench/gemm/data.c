@@ -40,7 +40,7 @@ size_t gemm_most_bytes(const gemm_case *c, int operand) {
 
 /* Sums over rows stay in FP32. */
 static bool is_half(const gemm_job *job, int operand) {
-    return gemm_is_half(job) && !(operand == 1 && job->kind == CF_PRODUCT_BACKWARD_WEIGHTS);
+    return gemm_is_half(job) && !(operand == 1 && job->kind == CF_CGEMM_BACKWARD_WEIGHTS);
 }
 
 size_t gemm_bytes(const gemm_job *job, int operand) {
@@ -49,19 +49,17 @@ size_t gemm_bytes(const gemm_job *job, int operand) {
 
 /* The right factor is W, or X. It has each number four times, in 16 bits. */
 size_t gemm_spread_bytes(const gemm_job *job) {
-    return gemm_most_bytes(job->c, job->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? 0 : 1);
+    return gemm_most_bytes(job->c, job->kind == CF_CGEMM_BACKWARD_WEIGHTS ? 0 : 1);
 }
 
-int gemm_result(cf_product_kind kind) {
-    return kind == CF_PRODUCT_FORWARD ? 2 : kind == CF_PRODUCT_BACKWARD_DATA ? 0 : 1;
-}
+int gemm_result(cf_cgemm_kind kind) { return kind == CF_CGEMM_FORWARD ? 2 : kind == CF_CGEMM_BACKWARD_DATA ? 0 : 1; }
 
 static uint16_t half_of(const gemm_job *job, float value) {
-    return job->precision == GEMM_FP16 ? cf_float_to_half(value) : cf_float_to_bfloat(value);
+    return job->precision == GEMM_FP16 ? cf_float_to_fp16(value) : cf_float_to_bfloat(value);
 }
 
 float gemm_number(const gemm_job *job, uint16_t bits) {
-    return job->precision == GEMM_FP16 ? cf_half_to_float(bits) : cf_bfloat_to_float(bits);
+    return job->precision == GEMM_FP16 ? cf_fp16_to_float(bits) : cf_bfloat_to_float(bits);
 }
 
 /* Fill with copies of one block, each from another start. */
@@ -136,15 +134,15 @@ static double complex exact(const gemm_job *job, number *const m[3], int64_t row
     const gemm_case *const c = job->c;
     double complex sum = 0;
     switch (job->kind) {
-    case CF_PRODUCT_FORWARD:
+    case CF_CGEMM_FORWARD:
         for (int64_t k = 0; k < c->in; k++)
             sum += (double complex)m[0][row * c->in + k] * conj((double complex)m[1][column * c->in + k]);
         break;
-    case CF_PRODUCT_BACKWARD_DATA:
+    case CF_CGEMM_BACKWARD_DATA:
         for (int64_t k = 0; k < c->out; k++)
             sum += (double complex)m[2][row * c->out + k] * (double complex)m[1][k * c->in + column];
         break;
-    case CF_PRODUCT_BACKWARD_WEIGHTS:
+    case CF_CGEMM_BACKWARD_WEIGHTS:
         for (int64_t k = 0; k < c->rows; k++)
             sum += conj((double complex)m[2][k * c->out + row]) * (double complex)m[0][k * c->in + column];
         break;

@@ -28,7 +28,7 @@ size_t gemm_suite(gemm_case cases[GEMM_CASES]);
 /* One product of one case. */
 typedef struct gemm_job {
     const gemm_case *c;
-    cf_product_kind kind;
+    cf_cgemm_kind kind;
     gemm_precision precision;
     conv_fft_context *context;
     cf_gpu *gpu;
@@ -43,7 +43,7 @@ static inline float gemm_scale(const gemm_job *job) { return job->precision == G
 static inline bool gemm_is_half(const gemm_job *job) { return job->precision >= GEMM_FP16; }
 
 /* The operand that is the result: 0, 1, 2 for X, W, Y. */
-int gemm_result(cf_product_kind kind);
+int gemm_result(cf_cgemm_kind kind);
 
 /* Bytes in the precision of the job: of an operand, and of the right factor of cuBLAS's product. */
 size_t gemm_bytes(const gemm_job *job, int operand);

@@ -28,7 +28,7 @@ static const char *const strategies[IMPLS] = {"product=tensor", "cublasCgemmStri
                                               "(read + written) / 2 bytes"};
 static const char *const passes[] = {"fprop", "bprop", "accgrad"};
 static const char *const precisions[GEMM_PRECISIONS] = {"fp32", "tf32", "fp16", "bf16"};
-static const double most_error[GEMM_PRECISIONS] = {1e-6, 1e-3, 2e-3, 1e-2}; /* a result with a larger error is wrong */
+static const double max_error[GEMM_PRECISIONS] = {1e-6, 1e-3, 2e-3, 1e-2}; /* a result with a larger error is wrong */
 
 typedef struct session {
     const gemm_options *o;
@@ -54,8 +54,9 @@ static void write_header(session *run) {
              "# libraries: conv_fft %s, NVRTC %s\n"
              "# cases: bins-rows x columns of x x columns of y; median of %d runs by device events, taking turns, "
              "%zu MiB written before each\n",
-             commit, date, run->gpu->facts.name, driver, run->gpu->driver.library.version, conv_fft_version_string(),
-             run->gpu->jit.library.usable ? run->gpu->jit.library.version : "none", REPEATS, FLUSH_BYTES >> 20);
+             commit, date, run->gpu->properties.name, driver, run->gpu->driver.library.version,
+             conv_fft_version_string(), run->gpu->jit.library.usable ? run->gpu->jit.library.version : "none", REPEATS,
+             FLUSH_BYTES >> 20);
 }
 
 /* ---- one product */
@@ -72,7 +73,7 @@ static cf_block block_of(const gemm_job *job, int operand) {
                       .scale_stride = (int64_t)gemm_scales(c, operand)};
 }
 
-static conv_fft_status run_once(const session *run, const gemm_job *job, const cf_product_desc *desc, int impl) {
+static conv_fft_status run_once(const session *run, const gemm_job *job, const cf_cgemm_desc *desc, int impl) {
     cf_device *const device = run->context->device;
     if (impl == CUBLAS && gemm_is_half(job))
         return gemm_half_cublas(job);
@@ -88,7 +89,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static conv_fft_status measure_all(const session *run, const gemm_job *job, const cf_product_desc *desc,
+static conv_fft_status measure_all(const session *run, const gemm_job *job, const cf_cgemm_desc *desc,
                                    double ms[IMPLS]) {
     double samples[IMPLS][REPEATS];
     for (int r = -WARM_UPS; r < REPEATS; r++)
@@ -118,7 +119,7 @@ static bool add_row(session *run, const gemm_job *job, int impl, double ms, doub
     bench_copy(row.impl, sizeof row.impl, impl_names[impl]);
     bench_copy(row.strategy, sizeof row.strategy,
                impl == CUBLAS && gemm_is_half(job) ? gemm_half_strategy : strategies[impl]);
-    if (!(error <= most_error[precision])) {
+    if (!(error <= max_error[precision])) {
         bench_message("%s %s %s %s: wrong result, relative error %.2e", row.layer, row.pass, row.precision, row.impl,
                       error);
         run->wrong = true;
@@ -127,7 +128,7 @@ static bool add_row(session *run, const gemm_job *job, int impl, double ms, doub
     return bench_part_add(&run->part, &row);
 }
 
-static conv_fft_status check(const session *run, const gemm_job *job, const cf_product_desc *desc, int impl,
+static conv_fft_status check(const session *run, const gemm_job *job, const cf_cgemm_desc *desc, int impl,
                              double *error) {
     *error = 0;
     if (impl == COPY)
@@ -137,7 +138,7 @@ static conv_fft_status check(const session *run, const gemm_job *job, const cf_p
     return impl == CUBLAS && gemm_is_half(job) ? gemm_half_error(job, error) : gemm_error(job, error);
 }
 
-static conv_fft_status measure_job(session *run, const gemm_job *job, const cf_product_desc *desc) {
+static conv_fft_status measure_job(session *run, const gemm_job *job, const cf_cgemm_desc *desc) {
     double ms[IMPLS], error;
     CF_FORWARD(gemm_fill(job));
     CF_FORWARD(measure_all(run, job, desc, ms));
@@ -155,22 +156,22 @@ static conv_fft_status run_job(session *run, const gemm_job *job) {
     static const conv_fft_dtype dtypes[GEMM_PRECISIONS] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_BF16};
     static const conv_fft_math maths[GEMM_PRECISIONS] = {CONV_FFT_MATH_FP32, CONV_FFT_MATH_TF32, CONV_FFT_MATH_HALF,
                                                          CONV_FFT_MATH_HALF};
-    const bool sums_rows = job->kind == CF_PRODUCT_BACKWARD_WEIGHTS;
+    const bool sums_rows = job->kind == CF_CGEMM_BACKWARD_WEIGHTS;
     const gemm_case *const c = job->c;
     cf_device *const device = run->context->device;
-    cf_product_desc desc[2];
+    cf_cgemm_desc desc[2];
     for (int i = 0; i < 2; i++)
-        desc[i] = (cf_product_desc){.kind = job->kind,
-                                    .variant = i == OURS ? CF_PRODUCT_TENSOR : CF_PRODUCT_BLAS,
-                                    .dtype = dtypes[job->precision],
-                                    .result_dtype = sums_rows ? CONV_FFT_FP32 : dtypes[job->precision],
-                                    .math = maths[job->precision],
-                                    .bins = c->bins,
-                                    .in_columns = c->in,
-                                    .out_columns = c->out,
-                                    .rows = c->rows,
-                                    .groups = 1};
-    cf_product_desc *const ours = &desc[OURS];
+        desc[i] = (cf_cgemm_desc){.kind = job->kind,
+                                  .variant = i == OURS ? CF_CGEMM_TENSOR : CF_CGEMM_BLAS,
+                                  .dtype = dtypes[job->precision],
+                                  .result_dtype = sums_rows ? CONV_FFT_FP32 : dtypes[job->precision],
+                                  .math = maths[job->precision],
+                                  .bins = c->bins,
+                                  .in_columns = c->in,
+                                  .out_columns = c->out,
+                                  .rows = c->rows,
+                                  .groups = 1};
+    cf_cgemm_desc *const ours = &desc[OURS];
     conv_fft_status status = device->ops->products_build(device, &ours, 1);
     if (status == CONV_FFT_SUCCESS)
         status = measure_job(run, job, desc);
@@ -199,7 +200,7 @@ static conv_fft_status run_case(session *run, const gemm_case *c) {
     conv_fft_status status = allocate(run, &job);
     for (int kind = 0; kind < 3; kind++)
         for (int precision = 0; precision < GEMM_PRECISIONS && status == CONV_FFT_SUCCESS; precision++) {
-            job.kind = (cf_product_kind)kind;
+            job.kind = (cf_cgemm_kind)kind;
             job.precision = (gemm_precision)precision;
             status = run_job(run, &job);
         }

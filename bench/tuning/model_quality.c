@@ -26,7 +26,7 @@ enum {
 typedef struct finding {
     char first[SETS][STRATEGY_BYTES]; /* first of the list: the winner, or the best prediction */
     double winner_ms[SETS];
-    double winner_predicted[SETS], least_predicted[SETS];
+    double winner_predicted[SETS], min_predicted[SETS];
     /* Strategies whose times are wanted, and their times. Negative: not timed. */
     const char *wanted[SETS][2];
     double wanted_ms[SETS][2];
@@ -39,10 +39,10 @@ static int note(const conv_fft_tune_candidate *c, void *user) {
     if (!f->first[set][0]) {
         snprintf(f->first[set], STRATEGY_BYTES, "%s", c->strategy);
         f->winner_ms[set] = c->measured_ms;
-        f->winner_predicted[set] = f->least_predicted[set] = c->predicted_ms;
+        f->winner_predicted[set] = f->min_predicted[set] = c->predicted_ms;
     }
     if (c->predicted_ms >= 0)
-        f->least_predicted[set] = fmin(f->least_predicted[set], c->predicted_ms);
+        f->min_predicted[set] = fmin(f->min_predicted[set], c->predicted_ms);
     f->timed[set] += c->measured_ms >= 0;
     for (int i = 0; i < 2; ++i) {
         if (f->wanted[set][i] && strcmp(f->wanted[set][i], c->strategy) == 0)
@@ -155,7 +155,7 @@ int measure_quality(const quality_options *o, conv_fft_context *context, const n
             add(&off, ms[0], all.winner_ms[set]);
             add(&quick, ms[1], all.winner_ms[set]);
             printf("%s,%s,%.5f,%.5f,%.5f,%d,%.3f,%.3f,%.3f,%s,%s,%s\n", layer->name, names[set], all.winner_ms[set],
-                   ms[0], ms[1], all.timed[set], all.winner_predicted[set] / all.least_predicted[set], own, exhaustive,
+                   ms[0], ms[1], all.timed[set], all.winner_predicted[set] / all.min_predicted[set], own, exhaustive,
                    all.first[set], model.first[set], best_few.first[set]);
         }
         fflush(stdout);

@@ -59,9 +59,9 @@ static conv_fft_status check_pointer(const char *name, const void *pointer, conv
     CF_REQUIRE(pointer != NULL, "%s is NULL; it must point to memory of the context's device", name);
     CF_REQUIRE((uintptr_t)pointer % number == 0, "%s is %p; it must be a multiple of %zu bytes, the size of one %s",
                name, pointer, number, is_complex ? "complex number" : "number");
-    CF_REQUIRE(!half || (uintptr_t)pointer % CF_HALF_ALIGNMENT == 0,
+    CF_REQUIRE(!half || (uintptr_t)pointer % CF_C2C_FP16_ALIGNMENT == 0,
                "%s is %p; it must be a multiple of %d bytes where the spectrum is FP16", name, pointer,
-               CF_HALF_ALIGNMENT);
+               CF_C2C_FP16_ALIGNMENT);
     return CONV_FFT_SUCCESS;
 }
 
@@ -87,15 +87,16 @@ conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out,
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status find_facts(const conv_fft_context *context, const char *file, cf_gpu_facts *facts) {
+static conv_fft_status find_properties(const conv_fft_context *context, const char *file,
+                                       cf_gpu_properties *properties) {
     CF_REQUIRE(context || file, "context and facts_file are NULL; one of them must say which GPU");
     CF_REQUIRE(!context || !file, "context is given, and facts_file is %s; one of them must be NULL", file);
     if (file)
-        return cf_gpu_facts_load(file, facts);
+        return cf_gpu_properties_load(file, properties);
     if (!context->gpu)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
                        "context computes on the CPU; it must be a GPU's, or facts_file must describe one");
-    *facts = context->gpu->facts;
+    *properties = context->gpu->properties;
     return CONV_FFT_SUCCESS;
 }
 
@@ -104,15 +105,15 @@ conv_fft_status fbfft_explain(const conv_fft_context *context, const char *facts
     REQUIRE_POINTER(desc);
     CF_REQUIRE(text != NULL || bytes == 0, "text is NULL; it must point to %zu bytes", bytes);
     cf_fft_problem problem;
-    cf_gpu_facts facts;
+    cf_gpu_properties properties;
     CF_FORWARD(cf_fft_resolve(desc, &problem));
     CF_FORWARD(cf_fft_check_batch(&problem, batch));
-    CF_FORWARD(find_facts(context, facts_file, &facts));
-    if (facts.compute_major < CF_GPU_LEAST_COMPUTE_MAJOR)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED, "%s has compute capability %lld; at least %d.0 is needed", facts.name,
-                       (long long)facts.compute_major, CF_GPU_LEAST_COMPUTE_MAJOR);
+    CF_FORWARD(find_properties(context, facts_file, &properties));
+    if (properties.compute_major < CF_GPU_MIN_COMPUTE_MAJOR)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "%s has compute capability %lld; at least %d.0 is needed",
+                       properties.name, (long long)properties.compute_major, CF_GPU_MIN_COMPUTE_MAJOR);
     cf_text whole = {.text = text, .bytes = bytes};
-    CF_FORWARD(cf_fft_explain(&problem, &facts, batch, &whole));
+    CF_FORWARD(cf_fft_explain(&problem, &properties, batch, &whole));
     if (needed)
         *needed = whole.length + 1;
     return CONV_FFT_SUCCESS;

@@ -26,7 +26,7 @@ static void model_set(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF_
         }
     }
     if (set == CONV_FFT_BACKWARD && cost[CF_STAGE_CONVOLVE_GW].seconds > 0.0)
-        cost[CF_STAGE_CONVOLVE_GW].seconds -= cf_model_shared_turn(
+        cost[CF_STAGE_CONVOLVE_GW].seconds -= cf_model_shared_transpose(
             &plan->layer, plan->device, &plan->pass[CF_PASS_DATA].strategy, &plan->pass[CF_PASS_WEIGHTS].strategy);
     if (set & CONV_FFT_BACKWARD_WEIGHTS)
         cost[CF_STAGE_BIAS] = cf_model_bias(plan, set);
@@ -38,7 +38,7 @@ static bool is_one_kernel(const conv_fft_plan *plan, int set) {
            plan->pass[CF_PASS_WEIGHTS].strategy.family == CF_FAMILY_FUSED;
 }
 
-/* Stages that one launch does, as cf_staged_run() and cf_long_run() mark them: the last of them is left, under the names of all. */
+/* Stages that one launch does, as cf_staged_run() and cf_long1d_run() mark them: the last of them is left, under the names of all. */
 static void join(const conv_fft_plan *plan, cf_stage_kind gone, cf_stage_kind left,
                  cf_stage_cost cost[CF_STAGE_COUNT]) {
     cost[left].bytes += cost[gone].bytes;
@@ -110,35 +110,35 @@ void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv
 
 /* One run; seconds per stage, `stride` of them apart. */
 static conv_fft_status measure(const conv_fft_plan *plan, int set, const cf_call *call, double *seconds, int stride) {
-    cf_laps *laps = call->laps;
-    laps->count = 0;
+    cf_stage_times *stage_times = call->stage_times;
+    stage_times->count = 0;
     CF_FORWARD(cf_run(plan, set, call));
-    CF_FORWARD(laps->status);
+    CF_FORWARD(stage_times->status);
     for (int i = 0; i < CF_STAGE_COUNT; ++i)
         seconds[i * stride] = 0;
-    for (int i = 0; i < laps->count; ++i) {
-        double lap;
-        CF_FORWARD(plan->device->ops->timer_seconds(laps->timer, i + 1, &lap));
-        seconds[(int)laps->stage[i] * stride] += lap;
+    for (int i = 0; i < stage_times->count; ++i) {
+        double stage_time;
+        CF_FORWARD(plan->device->ops->timer_seconds(stage_times->timer, i + 1, &stage_time));
+        seconds[(int)stage_times->stage[i] * stride] += stage_time;
     }
     return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_profile(const conv_fft_plan *plan, int set, int repeats, conv_fft_description *description) {
-    const cf_rig_sizes sizes = {.workspace = plan->workspace[set].bytes};
-    cf_laps laps = {.timer = NULL};
-    cf_rig rig = {0};
+    const cf_bench_buffers_sizes sizes = {.workspace = plan->workspace[set].bytes};
+    cf_stage_times stage_times = {.timer = NULL};
+    cf_bench_buffers buffers = {0};
     double *times = malloc((size_t)repeats * CF_STAGE_COUNT * sizeof *times);
     conv_fft_status status =
         times ? CONV_FFT_SUCCESS : cf_fail_memory((size_t)repeats * CF_STAGE_COUNT * sizeof *times, "times of stages");
     if (status == CONV_FFT_SUCCESS)
-        status = cf_rig_create(plan->device, NULL, &plan->layer, set, &sizes, &rig);
-    laps.timer = rig.timer;
+        status = cf_bench_buffers_create(plan->device, NULL, &plan->layer, set, &sizes, &buffers);
+    stage_times.timer = buffers.timer;
     for (int run = -1; status == CONV_FFT_SUCCESS && run < repeats; ++run) { /* the first one warms up */
-        cf_call call = cf_rig_call(&rig, set);
-        call.bias = set & CONV_FFT_FORWARD ? rig.bias.data : NULL;
-        call.gbias = set & CONV_FFT_BACKWARD_WEIGHTS ? rig.gbias.data : NULL;
-        call.laps = &laps;
+        cf_call call = cf_bench_buffers_call(&buffers, set);
+        call.bias = set & CONV_FFT_FORWARD ? buffers.bias.data : NULL;
+        call.gbias = set & CONV_FFT_BACKWARD_WEIGHTS ? buffers.gbias.data : NULL;
+        call.stage_times = &stage_times;
         status = measure(plan, set, &call, times + cf_max(run, 0), repeats);
     }
     if (status == CONV_FFT_SUCCESS) {
@@ -147,8 +147,8 @@ conv_fft_status cf_profile(const conv_fft_plan *plan, int set, int repeats, conv
             median[i] = cf_median(times + i * repeats, repeats);
         cf_describe(plan, set, median, description);
     }
-    free(laps.stage);
+    free(stage_times.stage);
     free(times);
-    cf_rig_destroy(&rig);
+    cf_bench_buffers_destroy(&buffers);
     return status;
 }

@@ -100,14 +100,14 @@ static void adopt(planning *p, int set, const cf_record *record, const cf_strate
 }
 
 enum {
-    MOST_RECORDS = 4 /* that may tell one set of passes */
+    MAX_RECORDS = 4 /* that may tell one set of passes */
 };
 
 /*
  * The records that tell a set of passes: of the limit's class, then without a limit; for one gradient, where nothing is to be measured, then of
  * both together. Those that this process was given come before those of files, whatever they tell.
  */
-static conv_fft_status find_records(planning *p, const cf_record_key *key, cf_record found[MOST_RECORDS], int *count) {
+static conv_fft_status find_records(planning *p, const cf_record_key *key, cf_record found[MAX_RECORDS], int *count) {
     const bool half = key->passes == CONV_FFT_BACKWARD_DATA || key->passes == CONV_FFT_BACKWARD_WEIGHTS;
     const int sets = half && p->options->tuning < CONV_FFT_TUNE_MEASURE ? 2 : 1;
     *count = 0;
@@ -133,7 +133,7 @@ static conv_fft_status find_records(planning *p, const cf_record_key *key, cf_re
 /* The first of them that can be used; *event says what came of it. */
 static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record *record, cf_tuner_event *event,
                                cf_strategy strategy[CF_PASS_COUNT]) {
-    cf_record found[MOST_RECORDS];
+    cf_record found[MAX_RECORDS];
     int count;
     CF_FORWARD(find_records(p, key, found, &count));
     *event = count > 0 ? CF_TUNER_UNUSABLE : CF_TUNER_MISS;

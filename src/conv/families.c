@@ -5,11 +5,11 @@
 #include "conv/fused/fused.h"
 #include "conv/staged/staged.h"
 
-static const cf_family cudnn = CF_FAMILY_OF(cf_direct), cufft = CF_FAMILY_OF(cf_reference);
+static const cf_family cudnn = CF_FAMILY_OF(cf_cudnn), cufft = CF_FAMILY_OF(cf_cufft);
 
 const cf_family *const cf_families[CF_FAMILY_COUNT] = {
     [CF_FAMILY_STAGED] = &cf_staged_family,
     [CF_FAMILY_FUSED] = &cf_fused_family,
-    [CF_FAMILY_REFERENCE] = &cufft,
-    [CF_FAMILY_DIRECT] = &cudnn,
+    [CF_FAMILY_CUFFT] = &cufft,
+    [CF_FAMILY_CUDNN] = &cudnn,
 };

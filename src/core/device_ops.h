@@ -27,32 +27,32 @@ typedef struct cf_transform_desc {
 } cf_transform_desc;
 
 /* The three products per bin, rows r, output columns o, input columns c. */
-typedef enum cf_product_kind {
-    CF_PRODUCT_FORWARD,          /* Y[r][o] = sum_c X[r][c] conj(W[o][c]) */
-    CF_PRODUCT_BACKWARD_DATA,    /* X[r][c] = sum_o Y[r][o] W[o][c] */
-    CF_PRODUCT_BACKWARD_WEIGHTS, /* W[o][c] = sum_r conj(Y[r][o]) X[r][c] */
-} cf_product_kind;
+typedef enum cf_cgemm_kind {
+    CF_CGEMM_FORWARD,          /* Y[r][o] = sum_c X[r][c] conj(W[o][c]) */
+    CF_CGEMM_BACKWARD_DATA,    /* X[r][c] = sum_o Y[r][o] W[o][c] */
+    CF_CGEMM_BACKWARD_WEIGHTS, /* W[o][c] = sum_r conj(Y[r][o]) X[r][c] */
+} cf_cgemm_kind;
 
 /* How the product is computed. */
-typedef enum cf_product_variant {
-    CF_PRODUCT_BLAS,
-    CF_PRODUCT_LOOP,
-    CF_PRODUCT_TENSOR, /* tensor cores, by kernels of our own: of FP32 spectra, on devices with tensor_flops */
-    CF_PRODUCT_VARIANTS
-} cf_product_variant;
+typedef enum cf_cgemm_variant {
+    CF_CGEMM_BLAS,
+    CF_CGEMM_LOOP,
+    CF_CGEMM_TENSOR, /* tensor cores, by kernels of our own: of FP32 spectra, on devices with tensor_flops */
+    CF_CGEMM_VARIANTS
+} cf_cgemm_variant;
 
-typedef struct cf_product cf_product; /* each device's own: what variant TENSOR has compiled */
+typedef struct cf_cgemm cf_cgemm; /* each device's own: what variant TENSOR has compiled */
 
-typedef struct cf_product_desc {
-    cf_product_kind kind;
-    cf_product_variant variant;
+typedef struct cf_cgemm_desc {
+    cf_cgemm_kind kind;
+    cf_cgemm_variant variant;
     conv_fft_dtype dtype;                  /* of one real part; 16 bits: variant TENSOR */
     conv_fft_dtype result_dtype;           /* the same of what is written */
     conv_fft_math math;                    /* TF32: devices that have it may round products to it */
     int64_t bins, in_columns, out_columns; /* columns of X and of Y */
     int64_t rows, groups;                  /* of X and Y in all: what is compiled is chosen by them */
-    cf_product *compiled;                  /* variant TENSOR: by products_build */
-} cf_product_desc;
+    cf_cgemm *compiled;                    /* variant TENSOR: by products_build */
+} cf_cgemm_desc;
 
 /* Sum of scratch[sample][channel][padded axes] (compute type, dense) over the padded positions of each element of `tensor`. */
 typedef struct cf_fold_desc {
@@ -84,7 +84,7 @@ typedef struct cf_origin {
 
 typedef struct cf_device cf_device;
 
-typedef struct cf_stage_ops {
+typedef struct cf_device_ops {
     /* What takes long and every plan needs, done once; planning begins with it. */
     conv_fft_status (*prepare)(cf_device *device);
     /* Whether the device has transforms of this basis, computed in this type. */
@@ -101,8 +101,8 @@ typedef struct cf_stage_ops {
     void (*transform_destroy)(cf_transform *transform);
     void (*pair_destroy)(cf_pair *pair); /* NULL is allowed */
     /* Compile what descriptions of variant TENSOR need, side by side. NULL: the device has no such products. */
-    conv_fft_status (*products_build)(cf_device *device, cf_product_desc *const *descs, int count);
-    void (*product_destroy)(cf_product *product); /* NULL is allowed */
+    conv_fft_status (*products_build)(cf_device *device, cf_cgemm_desc *const *descs, int count);
+    void (*product_destroy)(cf_cgemm *product); /* NULL is allowed */
     /* Bytes of scratch that a run of the transform of so many rows may use. */
     size_t (*transform_scratch)(const cf_transform *transform, int64_t rows);
 
@@ -117,7 +117,7 @@ typedef struct cf_stage_ops {
                                const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream);
     /* One product per bin and group of the blocks, which cover the same groups; `accumulate` adds to the result's old contents.
      * Blocks of X and Y cover the same rows, that of W all its rows. */
-    conv_fft_status (*product)(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
+    conv_fft_status (*product)(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                                bool accumulate, struct CUstream_st *stream);
     /* samples and groups counted from the pointers. scratch: [samples][groups * channels][padded]. */
     conv_fft_status (*fold)(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
@@ -140,11 +140,11 @@ typedef struct cf_stage_ops {
     void (*timer_destroy)(cf_timer *timer); /* NULL is allowed */
     conv_fft_status (*timer_mark)(cf_timer *timer, int mark, struct CUstream_st *stream);
     conv_fft_status (*timer_seconds)(cf_timer *timer, int mark, double *seconds);
-} cf_stage_ops;
+} cf_device_ops;
 
 /* What a plan needs to know of a device; each device's own struct begins with it. */
 struct cf_device {
-    const cf_stage_ops *ops;
+    const cf_device_ops *ops;
     int threads; /* that a call may use, >= 1 */
     bool has_blas;
     double flops;         /* per second, for the cost model: transforms */

@@ -64,9 +64,9 @@ static inline size_t cf_spectrum_bytes(const cf_spectrum *s, int64_t groups, int
  * where it does not find them, the largest magnitudes of `parts` parts of each sample, [group][sample][part]. */
 typedef struct cf_row_scales {
     float *scales;
-    const float *largest;
+    const float *absmax;
     int64_t rows; /* of a sample, of the largest magnitudes */
-    int64_t group_stride, largest_group_stride;
+    int64_t group_stride, absmax_group_stride;
     int parts;
 } cf_row_scales;
 

@@ -21,8 +21,8 @@ conv_fft_status cf_strides_resolve(const char *field, const char *name, const in
                                    const int64_t *extents, conv_fft_layout layout, int64_t *strides) {
     int64_t total = 1;
     for (int i = 0; i < 2 + rank; ++i) {
-        CF_REQUIRE(cf_multiply(&total, cf_max(1, extents[i])) && total <= CF_MOST_ELEMENTS,
-                   "the extents of %s multiply to more than %lld elements", name, (long long)CF_MOST_ELEMENTS);
+        CF_REQUIRE(cf_multiply(&total, cf_max(1, extents[i])) && total <= CF_MAX_ELEMENTS,
+                   "the extents of %s multiply to more than %lld elements", name, (long long)CF_MAX_ELEMENTS);
     }
     bool dense = true;
     for (int i = 0; i < 2 + rank; ++i)
@@ -45,11 +45,11 @@ conv_fft_status cf_strides_resolve(const char *field, const char *name, const in
     }
     int64_t last = 0;
     for (int i = 0; i < 2 + rank; ++i) {
-        CF_FORWARD(cf_check_range(field, i, given[i], 0, CF_MOST_ELEMENTS));
+        CF_FORWARD(cf_check_range(field, i, given[i], 0, CF_MAX_ELEMENTS));
         int64_t reach = cf_max(0, extents[i] - 1);
-        CF_REQUIRE(cf_multiply(&reach, given[i]) && cf_add(&last, reach) && last <= CF_MOST_ELEMENTS,
+        CF_REQUIRE(cf_multiply(&reach, given[i]) && cf_add(&last, reach) && last <= CF_MAX_ELEMENTS,
                    "%s[%d] is %lld; the last element must be less than %lld elements away", field, i,
-                   (long long)given[i], (long long)CF_MOST_ELEMENTS);
+                   (long long)given[i], (long long)CF_MAX_ELEMENTS);
         strides[i] = given[i];
     }
     return CONV_FFT_SUCCESS;

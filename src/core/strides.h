@@ -6,7 +6,7 @@
 #include "core/status.h"
 
 /* Element offsets stay below this, so that byte offsets of 16-byte elements fit 63 bits. */
-#define CF_MOST_ELEMENTS (INT64_MAX / 16)
+#define CF_MAX_ELEMENTS (INT64_MAX / 16)
 
 /* INVALID_ARGUMENT: "field[index] is value; it must be low to high". index < 0: a field that is no array. */
 conv_fft_status cf_check_range(const char *field, int index, int64_t value, int64_t low, int64_t high);

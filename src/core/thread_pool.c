@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-    MOST_THREADS = 64
+    MAX_THREADS = 64
 };
 
 /* A status, and on failure its sentence, which a thread cannot leave as its own. */
@@ -38,13 +38,13 @@ static void *take_turns(void *argument) {
 
 /* Threads that cannot be had are done without. */
 static void run(work *w) {
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     int wanted = w->count - 1, started = 0;
     if (wanted > processors - 1)
         wanted = (int)processors - 1;
-    if (wanted > MOST_THREADS)
-        wanted = MOST_THREADS;
+    if (wanted > MAX_THREADS)
+        wanted = MAX_THREADS;
     while (started < wanted && pthread_create(&threads[started], NULL, take_turns, w) == 0)
         ++started;
     take_turns(w);

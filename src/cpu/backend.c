@@ -37,7 +37,7 @@ static bool any_basis(const cf_device *device, const int64_t basis[3], conv_fft_
     return true;
 }
 
-static const cf_stage_ops operations = {
+static const cf_device_ops operations = {
     .prepare = nothing_to_prepare,
     .transforms = any_basis,
     .transform_create = cf_cpu_transform_create,
@@ -46,7 +46,7 @@ static const cf_stage_ops operations = {
     .transform_scratch = cf_cpu_transform_scratch,
     .forward = cf_cpu_forward,
     .inverse = cf_cpu_inverse,
-    .product = cf_cpu_product,
+    .product = cf_cpu_cgemm,
     .fold = cf_cpu_fold,
     .bias_gradient = cf_cpu_bias_gradient,
     .clear = cf_cpu_clear,
@@ -126,7 +126,7 @@ int cf_cpu_threads(const cf_device *device, int64_t pieces, double work) {
 /* Measured on a two-core server with AVX-512, FP32, one thread. They only rank strategies, so one set of ratios serves every
  * CPU: transforms in the cache per set of kernels, large products by OpenBLAS (which picks its own instruction set), a stream of
  * reads and writes (memory is shared, so it does not grow with many threads), and waking the threads. */
-static void set_facts(cf_cpu_device *device, int rank) { /* rank: of its kernels, 0 for the baseline */
+static void set_properties(cf_cpu_device *device, int rank) { /* rank: of its kernels, 0 for the baseline */
     static const double flops[] = {15e9, 25e9, 30e9};
     const double threads = device->base.threads;
     device->base.flops = flops[cf_min(rank, 2)] * threads;
@@ -152,7 +152,7 @@ conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device *
     cpu->base.ops = &operations;
     cpu->base.threads = threads > 0 ? threads : (int)cf_max(1, cf_thread_limit());
     cpu->base.has_blas = cpu->blas.cgemm != NULL;
-    set_facts(cpu, count - 1);
+    set_properties(cpu, count - 1);
     snprintf(cpu->description, sizeof cpu->description, "CPU, %s, %d thread%s, %s", cpu->kernels->name,
              cpu->base.threads, cpu->base.threads == 1 ? "" : "s", blas);
     if (!cpu->base.has_blas)

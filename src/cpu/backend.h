@@ -29,11 +29,11 @@ void cf_cpu_planes_run(const cf_transform *transform, const void *in, void *out,
                        void *scratch);
 
 /* The same of dense planes of FP16 pairs on both sides, whose axes are powers of two of at most 2^24. */
-typedef struct cf_cpu_half cf_cpu_half;
-conv_fft_status cf_cpu_half_create(const cf_device *device, const int64_t basis[2], bool inverse, double scale,
-                                   cf_cpu_half **half);
-void cf_cpu_half_destroy(cf_cpu_half *half); /* NULL is allowed */
-size_t cf_cpu_half_scratch(const cf_cpu_half *half, int64_t planes);
-void cf_cpu_half_run(const cf_cpu_half *half, const void *in, void *out, int64_t planes, void *scratch);
+typedef struct cf_cpu_c2c_fp16 cf_cpu_c2c_fp16;
+conv_fft_status cf_cpu_c2c_fp16_create(const cf_device *device, const int64_t basis[2], bool inverse, double scale,
+                                       cf_cpu_c2c_fp16 **half);
+void cf_cpu_c2c_fp16_destroy(cf_cpu_c2c_fp16 *half); /* NULL is allowed */
+size_t cf_cpu_c2c_fp16_scratch(const cf_cpu_c2c_fp16 *half, int64_t planes);
+void cf_cpu_c2c_fp16_run(const cf_cpu_c2c_fp16 *half, const void *in, void *out, int64_t planes, void *scratch);
 
 #endif

@@ -32,7 +32,7 @@ static inline uint16_t cf_float_to_bfloat(float value) {
     return (uint16_t)((bits & 0x7FFFFFFFu) > 0x7F800000u ? quiet : rounded);
 }
 
-static inline float cf_half_to_float(uint16_t h) {
+static inline float cf_fp16_to_float(uint16_t h) {
     const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, twice = (uint32_t)h << 17;
     /* Exponent and mantissa moved into place; the factor rebiases the exponent and keeps Inf and NaN. */
     const float normal = cf_bits_float((twice >> 4) + 0x70000000u) * 0x1p-112f;
@@ -41,7 +41,7 @@ static inline float cf_half_to_float(uint16_t h) {
     return cf_bits_float(sign | (twice < 0x08000000u ? cf_float_bits(subnormal) : cf_float_bits(normal)));
 }
 
-static inline uint16_t cf_float_to_half(float value) {
+static inline uint16_t cf_float_to_fp16(float value) {
     const uint32_t bits = cf_float_bits(value), twice = bits << 1;
     /* Overflow to Inf first; then add a power of two that leaves exactly the half's mantissa, correctly rounded. */
     const float scaled = (fabsf(value) * 0x1p+112f) * 0x1p-110f;

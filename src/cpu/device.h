@@ -30,8 +30,8 @@ conv_fft_status cf_cpu_forward(const cf_transform *transform, const void *tensor
                                void *scratch, struct CUstream_st *stream);
 conv_fft_status cf_cpu_inverse(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,
                                const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream);
-conv_fft_status cf_cpu_product(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
-                               bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_cpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
+                             bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_cpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_cpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,

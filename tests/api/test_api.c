@@ -241,7 +241,7 @@ static void test_no_such_gpu(void **state) {
     assert_null(made);
 }
 
-static void test_context_facts(void **state) {
+static void test_context_properties(void **state) {
     (void)state;
     conv_fft_context *automatic = NULL;
     assert_int_equal(conv_fft_context_create(NULL, &automatic), CONV_FFT_SUCCESS);
@@ -332,11 +332,16 @@ static int destroy_context(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_problem_fields),  cmocka_unit_test(test_kernel_and_padding),
-        cmocka_unit_test(test_types),           cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_strides),         cmocka_unit_test(test_problem_pointers),
-        cmocka_unit_test(test_context_options), cmocka_unit_test(test_no_such_gpu),
-        cmocka_unit_test(test_context_facts),   cmocka_unit_test(test_tuning_arguments),
+        cmocka_unit_test(test_problem_fields),
+        cmocka_unit_test(test_kernel_and_padding),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_problem_pointers),
+        cmocka_unit_test(test_context_options),
+        cmocka_unit_test(test_no_such_gpu),
+        cmocka_unit_test(test_context_properties),
+        cmocka_unit_test(test_tuning_arguments),
         cmocka_unit_test(test_texts),
     };
     return cmocka_run_group_tests(tests, create_context, destroy_context);

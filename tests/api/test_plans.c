@@ -79,14 +79,14 @@ static void test_forced_strategies(void **state) {
 static void test_workspace_limit(void **state) {
     (void)state;
     conv_fft_plan_options options;
-    char least_text[32], below_text[32];
+    char min_text[32], below_text[32];
     conv_fft_plan_options_init(&options);
     const uint64_t least = smallest_workspace_limit(context, &the_layer.problem, &options);
     assert_true(least > 1);
-    snprintf(least_text, sizeof least_text, "%" PRIu64, least);
+    snprintf(min_text, sizeof min_text, "%" PRIu64, least);
     snprintf(below_text, sizeof below_text, "%" PRIu64, least - 1);
-    BAD_OPTIONS(workspace_limit = least - 1, "workspace_limit", below_text, least_text);
-    BAD_OPTIONS(workspace_limit = 1, "workspace_limit", "1", least_text);
+    BAD_OPTIONS(workspace_limit = least - 1, "workspace_limit", below_text, min_text);
+    BAD_OPTIONS(workspace_limit = 1, "workspace_limit", "1", min_text);
     options.workspace_limit = least;
     conv_fft_plan *made = test_plan(context, &the_layer.problem, &options);
     assert_non_null(made);

@@ -96,7 +96,7 @@ static void only_ours_is_removed(void **state) {
     scratch_write(scratch_path(*state, "tuning-device.jsonl"), text, strlen(text));
     scratch_write(scratch_path(*state, "tuning-headless.jsonl"), strchr(text, '\n') + 1, 9);
     scratch_write(scratch_path(*state, "tuning-large.jsonl"), line, strlen(line));
-    assert_int_equal(truncate(scratch_path(*state, "tuning-large.jsonl"), (off_t)CF_RECORD_FILE_MOST_BYTES + 1), 0);
+    assert_int_equal(truncate(scratch_path(*state, "tuning-large.jsonl"), (off_t)CF_RECORD_FILE_MAX_BYTES + 1), 0);
     scratch_write(scratch_path(*state, "notes.jsonl"), "mine\n", 5);
     write_kernel(*state);
     free(text);

@@ -28,8 +28,8 @@ static int follow(int64_t done, int64_t total, void *user) {
 }
 
 double __wrap_cf_clock_seconds(void); /* virtual_clock.c, and the next one */
-conv_fft_status __wrap_cf_rig_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
-                                     const cf_rig_sizes *sizes, cf_rig *rig);
+conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
+                                               const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
 
 conv_fft_status __real_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
 conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);

@@ -25,26 +25,26 @@ static bool fails_running;
 static double answers_late; /* seconds */
 
 double __wrap_cf_clock_seconds(void); /* virtual_clock.c, and the next one */
-conv_fft_status __wrap_cf_rig_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
-                                     const cf_rig_sizes *sizes, cf_rig *rig);
+conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
+                                               const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
 
-conv_fft_status __real_cf_direct_run(const conv_fft_plan *plan, int set, const cf_call *call);
-conv_fft_status __wrap_cf_direct_run(const conv_fft_plan *plan, int set, const cf_call *call);
-conv_fft_status __wrap_cf_direct_run(const conv_fft_plan *plan, int set, const cf_call *call) {
+conv_fft_status __real_cf_cudnn_run(const conv_fft_plan *plan, int set, const cf_call *call);
+conv_fft_status __wrap_cf_cudnn_run(const conv_fft_plan *plan, int set, const cf_call *call);
+conv_fft_status __wrap_cf_cudnn_run(const conv_fft_plan *plan, int set, const cf_call *call) {
     if (fails_running)
         return cf_fail(CONV_FFT_DEVICE_ERROR, "cuDNN failed while it ran");
-    return __real_cf_direct_run(plan, set, call);
+    return __real_cf_cudnn_run(plan, set, call);
 }
 
 typedef bool strategy_visit(const cf_strategy *strategy, void *user);
-conv_fft_status __real_cf_direct_candidates(const cf_layer *l, cf_device *d, int pass, strategy_visit *visit,
-                                            void *user);
-conv_fft_status __wrap_cf_direct_candidates(const cf_layer *l, cf_device *d, int pass, strategy_visit *visit,
-                                            void *user);
-conv_fft_status __wrap_cf_direct_candidates(const cf_layer *l, cf_device *d, int pass, strategy_visit *visit,
-                                            void *user) {
+conv_fft_status __real_cf_cudnn_candidates(const cf_layer *l, cf_device *d, int pass, strategy_visit *visit,
+                                           void *user);
+conv_fft_status __wrap_cf_cudnn_candidates(const cf_layer *l, cf_device *d, int pass, strategy_visit *visit,
+                                           void *user);
+conv_fft_status __wrap_cf_cudnn_candidates(const cf_layer *l, cf_device *d, int pass, strategy_visit *visit,
+                                           void *user) {
     clock_advance(answers_late);
-    return __real_cf_direct_candidates(l, d, pass, visit, user);
+    return __real_cf_cudnn_candidates(l, d, pass, visit, user);
 }
 
 /* Invented times: a candidate of cuDNN is fast for one gradient or for the other, and a staged one for that of x. */
@@ -53,7 +53,7 @@ static bool times_are_invented;
 static const char *const fast_direct[CF_PASS_COUNT] = {"", "graph:0", "old:ALGO_1:fma"};
 
 static double invented_ms(const cf_strategy *s, int pass) {
-    if (s->family == CF_FAMILY_DIRECT)
+    if (s->family == CF_FAMILY_CUDNN)
         return strcmp(s->algorithm, fast_direct[pass]) == 0 ? 1.0 : 1.5;
     return s->family == CF_FAMILY_STAGED && pass == CF_PASS_DATA ? 0.5 : 1.6;
 }
@@ -62,32 +62,35 @@ static double invented_ms(const cf_strategy *s, int pass) {
 static atomic_int made_first[CONV_FFT_FORWARD | CONV_FFT_BACKWARD];
 static bool timed_already;
 
-conv_fft_status __real_cf_plan_create_trial(const cf_layer *l, cf_device *device, int passes,
-                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                            uint64_t *smallest, conv_fft_plan **plan);
-conv_fft_status __wrap_cf_plan_create_trial(const cf_layer *l, cf_device *device, int passes,
-                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                            uint64_t *smallest, conv_fft_plan **plan);
-conv_fft_status __wrap_cf_plan_create_trial(const cf_layer *l, cf_device *device, int passes,
-                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                            uint64_t *smallest, conv_fft_plan **plan) {
+conv_fft_status __real_cf_plan_create_aligned_only(const cf_layer *l, cf_device *device, int passes,
+                                                   const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                                   uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status __wrap_cf_plan_create_aligned_only(const cf_layer *l, cf_device *device, int passes,
+                                                   const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                                   uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status __wrap_cf_plan_create_aligned_only(const cf_layer *l, cf_device *device, int passes,
+                                                   const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                                   uint64_t *smallest, conv_fft_plan **plan) {
     const conv_fft_status status =
-        __real_cf_plan_create_trial(l, device, passes, strategy, workspace_limit, smallest, plan);
+        __real_cf_plan_create_aligned_only(l, device, passes, strategy, workspace_limit, smallest, plan);
     if (status == CONV_FFT_SUCCESS && !timed_already)
         atomic_fetch_add(&made_first[passes - 1], 1);
     return status;
 }
 
-conv_fft_status __real_cf_rig_time(const cf_rig *rig, const conv_fft_plan *plan, double *seconds);
-conv_fft_status __wrap_cf_rig_time(const cf_rig *rig, const conv_fft_plan *plan, double *seconds);
-conv_fft_status __wrap_cf_rig_time(const cf_rig *rig, const conv_fft_plan *plan, double *seconds) {
-    const conv_fft_status status = __real_cf_rig_time(rig, plan, seconds);
+conv_fft_status __real_cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan,
+                                             double *seconds);
+conv_fft_status __wrap_cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan,
+                                             double *seconds);
+conv_fft_status __wrap_cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan,
+                                             double *seconds) {
+    const conv_fft_status status = __real_cf_bench_buffers_time(buffers, plan, seconds);
     timed_already = true;
     if (!times_are_invented)
         return status;
     *seconds = 0.0;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
-        *seconds += rig->passes & 1 << pass ? 1e-3 * invented_ms(&plan->pass[pass].strategy, pass) : 0.0;
+        *seconds += buffers->passes & 1 << pass ? 1e-3 * invented_ms(&plan->pass[pass].strategy, pass) : 0.0;
     return status;
 }
 
@@ -269,7 +272,7 @@ static void searches_take_aligned_tensors(void **state) {
     conv_fft_problem p;
     cf_layer of_problem;
     cf_strategy s[CF_PASS_COUNT];
-    conv_fft_plan *trial = NULL, *plan = NULL;
+    conv_fft_plan *aligned_only = NULL, *plan = NULL;
     uint64_t smallest;
     assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
     assert_int_equal(conv_fft_problem_parse("in=2x4x16x16 out=4 kernel=5x5", &p, NULL, 0), CONV_FFT_SUCCESS);
@@ -278,23 +281,23 @@ static void searches_take_aligned_tensors(void **state) {
         assert_int_equal(cf_strategy_parse(strategy, 2, &s[pass]), CONV_FFT_SUCCESS);
     assert_int_equal(context.device->ops->prepare(context.device), CONV_FFT_SUCCESS);
     const int before = fake_compilations();
-    assert_int_equal(
-        cf_plan_create_trial(&of_problem, context.device, CONV_FFT_FORWARD, s, sizeof memory[3], &smallest, &trial),
-        CONV_FFT_SUCCESS);
+    assert_int_equal(cf_plan_create_aligned_only(&of_problem, context.device, CONV_FFT_FORWARD, s, sizeof memory[3],
+                                                 &smallest, &aligned_only),
+                     CONV_FFT_SUCCESS);
     const int tried = fake_compilations() - before;
     assert_int_equal(
         cf_plan_create(&of_problem, context.device, CONV_FFT_FORWARD, s, sizeof memory[3], &smallest, &plan),
         CONV_FFT_SUCCESS);
     assert_in_range(fake_compilations() - before, tried + 1, 2 * tried);
     for (size_t moved = 0; moved <= 4; moved += 4) {
-        const conv_fft_status status =
-            conv_fft_forward(trial, memory[0] + moved, memory[1], NULL, memory[2], memory[3], sizeof memory[3], NULL);
+        const conv_fft_status status = conv_fft_forward(aligned_only, memory[0] + moved, memory[1], NULL, memory[2],
+                                                        memory[3], sizeof memory[3], NULL);
         assert_int_equal(status, moved ? CONV_FFT_NOT_SUPPORTED : CONV_FFT_SUCCESS);
         assert_int_equal(
             conv_fft_forward(plan, memory[0] + moved, memory[1], NULL, memory[2], memory[3], sizeof memory[3], NULL),
             CONV_FFT_SUCCESS);
     }
-    conv_fft_plan_destroy(trial);
+    conv_fft_plan_destroy(aligned_only);
     conv_fft_plan_destroy(plan);
     close_context(&context);
 }

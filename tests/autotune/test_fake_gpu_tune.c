@@ -97,10 +97,10 @@ static void of_this_gpu(void **state) {
     assert_int_equal(scratch_count(*state, ".jsonl", name), 1);
     size_t bytes;
     char *text = scratch_read(name, &bytes), expected[256];
-    const cf_gpu_facts *facts = &context.gpu->facts;
+    const cf_gpu_properties *properties = &context.gpu->properties;
     snprintf(expected, sizeof expected, "\"device\":\"%s\",\"kind\":\"gpu, compute %lld.%lld, multiprocessors %lld\"",
-             facts->name, (long long)facts->compute_major, (long long)facts->compute_minor,
-             (long long)facts->multiprocessors);
+             properties->name, (long long)properties->compute_major, (long long)properties->compute_minor,
+             (long long)properties->multiprocessors);
     assert_non_null(strstr(text, expected));
     free(text);
     close_context(&context);

@@ -191,12 +191,12 @@ static void file_that_is_full(void **state) {
     assert_true(append(&cache, 1));
     char path[1024];
     assert_int_equal(scratch_count(*state, ".jsonl", path), 1);
-    assert_int_equal(truncate(path, (off_t)CF_RECORD_FILE_MOST_BYTES - 100), 0);
+    assert_int_equal(truncate(path, (off_t)CF_RECORD_FILE_MAX_BYTES - 100), 0);
     assert_true(append(&cache, 2) && append(&cache, 3));
     cf_record_cache_clear(&cache);
     struct stat status;
     assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_size, CF_RECORD_FILE_MOST_BYTES - 100);
+    assert_int_equal(status.st_size, CF_RECORD_FILE_MAX_BYTES - 100);
     assert_int_equal(scratch_count(*state, ".jsonl", NULL), 2);
     assert_int_equal(records_in_cache(*state, "A", NULL), 3);
 }

@@ -101,7 +101,7 @@ static void hostile_files(void **state) {
     assert_int_equal(cf_record_file_scan(AT_FDCWD, *state, &f, count_line, &lines), CONV_FFT_IO_ERROR);
     assert_int_equal(cf_record_file_scan(AT_FDCWD, "/dev/zero", &f, count_line, &lines), CONV_FFT_IO_ERROR);
     write_text(large, "");
-    assert_int_equal(truncate(large, (off_t)CF_RECORD_FILE_MOST_BYTES + 1), 0);
+    assert_int_equal(truncate(large, (off_t)CF_RECORD_FILE_MAX_BYTES + 1), 0);
     assert_int_equal(cf_record_file_scan(AT_FDCWD, large, &f, count_line, &lines), CONV_FFT_IO_ERROR);
     assert_non_null(strstr(conv_fft_last_error(), "67108865"));
     assert_int_equal(lines, 0);

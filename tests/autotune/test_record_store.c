@@ -207,13 +207,13 @@ static void files_without_records(void **state) {
 /* More than can be kept: the plan that was tuned is made, and the directory stays as it is. */
 static void no_room(void **state) {
     const char *file = scratch_path(*state, "file.jsonl"), *directory = scratch_path(*state, "cache");
-    char *text = malloc((size_t)(CF_RECORDS_MOST + 1) * 512), *at = text;
+    char *text = malloc((size_t)(CF_RECORDS_MAX + 1) * 512), *at = text;
     assert_non_null(text);
     conv_fft_context *context = context_in(directory);
     const cf_fingerprint device = cf_fingerprint_of(context);
     assert_int_equal(cf_header_format(&device, at), CONV_FFT_SUCCESS);
     at += strlen(at);
-    for (int i = 0; i < CF_RECORDS_MOST; ++i) {
+    for (int i = 0; i < CF_RECORDS_MAX; ++i) {
         char line[CF_LINE_BYTES];
         const cf_record r = test_record(100000 + i, 1.0, 1);
         assert_int_equal(cf_record_format(&r, line), CONV_FFT_SUCCESS);

@@ -18,11 +18,11 @@
 
 /* support/virtual_clock.c and support/virtual_runs.c */
 double __wrap_cf_clock_seconds(void);
-conv_fft_status __wrap_cf_rig_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
-                                     const cf_rig_sizes *sizes, cf_rig *rig);
-conv_fft_status __wrap_cf_plan_create_trial(const cf_layer *l, cf_device *device, int passes,
-                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                            uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
+                                               const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
+conv_fft_status __wrap_cf_plan_create_aligned_only(const cf_layer *l, cf_device *device, int passes,
+                                                   const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                                   uint64_t *smallest, conv_fft_plan **plan);
 conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
 
 /* "x24 " */
@@ -143,35 +143,35 @@ static void combine(const char *directory, bool refuse) {
     take_bases(&two[1], 160, 14);
     for (size_t i = 0; i < 2; ++i)
         assert_int_equal(cf_candidates_insert(&list, i, &two[i]), CONV_FFT_SUCCESS);
-    cf_race race = {.job = &job, .list = &list}, *const races[] = {&race};
+    cf_elimination elimination = {.job = &job, .list = &list}, *const eliminations[] = {&elimination};
     const double end = cf_clock_seconds() + 60.0;
-    assert_int_equal(cf_races_plan(races, 1, CONV_FFT_TUNE_EXHAUSTIVE, end), CONV_FFT_SUCCESS);
-    assert_int_equal(cf_race_open(&race, end), CONV_FFT_SUCCESS);
-    assert_int_equal(race.count, 2);
+    assert_int_equal(cf_eliminations_plan(eliminations, 1, CONV_FFT_TUNE_EXHAUSTIVE, end), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_elimination_open(&elimination, end), CONV_FFT_SUCCESS);
+    assert_int_equal(elimination.count, 2);
     for (size_t i = 0; i < 2; ++i)
-        assert_int_equal(cf_rig_run(&race.rig, list.items[i].plan), CONV_FFT_SUCCESS);
+        assert_int_equal(cf_bench_buffers_run(&elimination.buffers, list.items[i].plan), CONV_FFT_SUCCESS);
     for (int again = 0; again < 2; ++again) { /* the second time it is there already */
-        assert_int_equal(cf_race_combine(&race), CONV_FFT_SUCCESS);
-        assert_int_equal(race.count, 3);
+        assert_int_equal(cf_elimination_combine(&elimination), CONV_FFT_SUCCESS);
+        assert_int_equal(elimination.count, 3);
         assert_int_equal(list.count, 3);
         assert_int_equal(list.items[2].strategy[CF_PASS_DATA].basis[2], 14);
         assert_int_equal(list.items[2].strategy[CF_PASS_WEIGHTS].basis[2], 14);
     }
     if (refuse) {
         list.items[2].measured = 1.0;
-        cf_race_drop(&race, 2, "refused");
-        assert_int_equal(cf_race_combine(&race), CONV_FFT_SUCCESS);
-        assert_int_equal(race.count, 2);
+        cf_elimination_drop(&elimination, 2, "refused");
+        assert_int_equal(cf_elimination_combine(&elimination), CONV_FFT_SUCCESS);
+        assert_int_equal(elimination.count, 2);
         assert_int_equal(list.count, 3);
     } else {
-        assert_int_equal(cf_race_run(&race), CONV_FFT_SUCCESS);
+        assert_int_equal(cf_elimination_run(&elimination), CONV_FFT_SUCCESS);
         const cf_candidate *fastest = &list.items[0];
         for (size_t i = 1; i < list.count; ++i)
             fastest = list.items[i].measured < fastest->measured ? &list.items[i] : fastest;
         assert_int_equal(fastest->strategy[CF_PASS_DATA].basis[2], 14);
         assert_int_equal(fastest->strategy[CF_PASS_WEIGHTS].basis[2], 14);
     }
-    cf_race_close(&race);
+    cf_elimination_close(&elimination);
     cf_candidates_clear(&list);
     conv_fft_context_destroy(context);
 }
@@ -185,17 +185,18 @@ static void refused_mixtures_stay_out(void **state) { combine(*state, true); }
 static void long_tensors_are_filled(void **state) {
     conv_fft_context *context = tuning_context(*state);
     const conv_fft_problem p = problem_of("in=1x1x3000x3500 kernel=3x3");
-    const cf_rig_sizes sizes = {0};
+    const cf_bench_buffers_sizes sizes = {0};
     cf_layer checked;
-    cf_rig rig;
+    cf_bench_buffers buffers;
     assert_int_equal(cf_layer_make(&p, &checked), CONV_FFT_SUCCESS);
-    assert_int_equal(cf_rig_create(context->device, NULL, &checked, CONV_FFT_FORWARD, &sizes, &rig), CONV_FFT_SUCCESS);
-    const float *x = rig.x.data;
+    assert_int_equal(cf_bench_buffers_create(context->device, NULL, &checked, CONV_FFT_FORWARD, &sizes, &buffers),
+                     CONV_FFT_SUCCESS);
+    const float *x = buffers.x.data;
     const size_t count = 3000 * 3500, again = (1 << 24) / sizeof *x;
-    assert_int_equal(rig.x.bytes, count * sizeof *x);
+    assert_int_equal(buffers.x.bytes, count * sizeof *x);
     for (size_t i = 0; i < count; ++i)
         assert_true(i < again ? fabsf(x[i]) >= 0.5F && fabsf(x[i]) <= 1.0F : x[i] == x[i - again]);
-    cf_rig_destroy(&rig);
+    cf_bench_buffers_destroy(&buffers);
     conv_fft_context_destroy(context);
 }
 

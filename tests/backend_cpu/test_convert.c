@@ -22,7 +22,7 @@ static bool same_bits(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; 
 static void test_conversions(void **state) {
     (void)state;
     for (uint32_t bits = 0; bits < 65536; ++bits) {
-        const float half = cf_half_to_float((uint16_t)bits), bfloat = cf_bfloat_to_float((uint16_t)bits);
+        const float half = cf_fp16_to_float((uint16_t)bits), bfloat = cf_bfloat_to_float((uint16_t)bits);
         const double half_value = ref_decode16(CONV_FFT_FP16, (uint16_t)bits),
                      bfloat_value = ref_decode16(CONV_FFT_BF16, (uint16_t)bits);
         assert_true(isnan(half_value) ? isnan(half) : same_bits(half, (float)half_value));
@@ -40,9 +40,9 @@ static void test_conversions(void **state) {
                                nextafterf(bfloat_middle, 3e38f),
                                nextafterf(bfloat_middle, -3e38f)};
         for (size_t i = 0; i < sizeof tried / sizeof tried[0]; ++i) {
-            const uint16_t to_half = cf_float_to_half(tried[i]), to_bfloat = cf_float_to_bfloat(tried[i]);
+            const uint16_t to_half = cf_float_to_fp16(tried[i]), to_bfloat = cf_float_to_bfloat(tried[i]);
             if (isnan(tried[i])) {
-                assert_true(isnan(cf_half_to_float(to_half)));
+                assert_true(isnan(cf_fp16_to_float(to_half)));
                 assert_true(isnan(cf_bfloat_to_float(to_bfloat)));
             } else {
                 assert_int_equal(to_half, ref_encode16(CONV_FFT_FP16, tried[i]));

@@ -53,13 +53,13 @@ static void add_product(double sum[2], const double *a, const double *b, bool co
 }
 
 /* Element (i, j) of one bin's result. */
-static void defined_product(const cf_product_desc *d, const matrix m[3], int64_t g, int64_t b, int64_t i, int64_t j,
+static void defined_product(const cf_cgemm_desc *d, const matrix m[3], int64_t g, int64_t b, int64_t i, int64_t j,
                             double sum[2]) {
     const matrix *x = &m[0], *w = &m[1], *y = &m[2];
-    if (d->kind == CF_PRODUCT_FORWARD)
+    if (d->kind == CF_CGEMM_FORWARD)
         for (int64_t c = 0; c < d->in_columns; ++c)
             add_product(sum, w->value + at(w, g, b, j, c), x->value + at(x, g, b, i, c), true);
-    else if (d->kind == CF_PRODUCT_BACKWARD_DATA)
+    else if (d->kind == CF_CGEMM_BACKWARD_DATA)
         for (int64_t o = 0; o < d->out_columns; ++o)
             add_product(sum, y->value + at(y, g, b, i, o), w->value + at(w, g, b, o, j), false);
     else
@@ -67,11 +67,11 @@ static void defined_product(const cf_product_desc *d, const matrix m[3], int64_t
             add_product(sum, y->value + at(y, g, b, r, i), x->value + at(x, g, b, r, j), true);
 }
 
-static void check_product(generator *g, cf_product_desc d, int64_t groups, int64_t rows, bool accumulate) {
+static void check_product(generator *g, cf_cgemm_desc d, int64_t groups, int64_t rows, bool accumulate) {
     matrix m[3] = {matrix_create(g, d.dtype, groups, d.bins, rows, d.in_columns),
                    matrix_create(g, d.dtype, groups, d.bins, d.out_columns, d.in_columns),
                    matrix_create(g, d.dtype, groups, d.bins, rows, d.out_columns)};
-    matrix *result = &m[d.kind == CF_PRODUCT_FORWARD ? 2 : d.kind == CF_PRODUCT_BACKWARD_DATA ? 0 : 1];
+    matrix *result = &m[d.kind == CF_CGEMM_FORWARD ? 2 : d.kind == CF_CGEMM_BACKWARD_DATA ? 0 : 1];
     const size_t size = ref_dtype_size(d.dtype);
     double *expected = test_doubles(result->numbers);
     memcpy(expected, result->value, (size_t)result->numbers * sizeof(double));
@@ -91,9 +91,9 @@ static void check_product(generator *g, cf_product_desc d, int64_t groups, int64
                 }
     assert_int_equal(device->base.ops->product(&device->base, &d, m[0].block, m[1].block, m[2].block, accumulate, NULL),
                      CONV_FFT_SUCCESS);
-    const double depth = (double)(d.kind == CF_PRODUCT_FORWARD         ? d.in_columns
-                                  : d.kind == CF_PRODUCT_BACKWARD_DATA ? d.out_columns
-                                                                       : rows);
+    const double depth = (double)(d.kind == CF_CGEMM_FORWARD         ? d.in_columns
+                                  : d.kind == CF_CGEMM_BACKWARD_DATA ? d.out_columns
+                                                                     : rows);
     const double allowed = ref_dtype_roundoff(d.dtype) * 4 * (depth + 4);
     for (int64_t i = 0; i < result->numbers; ++i) {
         const double actual = ref_load(d.dtype, (char *)result->block.data + (size_t)i * size);
@@ -116,12 +116,12 @@ static void products(void) {
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; ++i)
         for (int which = 0; which < 24; ++which) {
             const int64_t *e = extents[i];
-            const cf_product_desc d = {.kind = (cf_product_kind)(which % 3),
-                                       .variant = which / 3 % 2 ? CF_PRODUCT_BLAS : CF_PRODUCT_LOOP,
-                                       .dtype = which / 6 % 2 ? CONV_FFT_FP64 : CONV_FFT_FP32,
-                                       .bins = e[0],
-                                       .in_columns = e[2],
-                                       .out_columns = e[3]};
+            const cf_cgemm_desc d = {.kind = (cf_cgemm_kind)(which % 3),
+                                     .variant = which / 3 % 2 ? CF_CGEMM_BLAS : CF_CGEMM_LOOP,
+                                     .dtype = which / 6 % 2 ? CONV_FFT_FP64 : CONV_FFT_FP32,
+                                     .bins = e[0],
+                                     .in_columns = e[2],
+                                     .out_columns = e[3]};
             check_product(&g, d, 2, e[1], which / 12 != 0);
         }
 }
@@ -136,17 +136,15 @@ static void test_large_product(void **state) {
     (void)state;
     generator g = test_generator(4);
     for (int kind = 0; kind < 3; ++kind)
-        check_product(&g,
-                      (cf_product_desc){.kind = (cf_product_kind)kind,
-                                        .variant = CF_PRODUCT_BLAS,
-                                        .bins = 1,
-                                        .in_columns = 70,
-                                        .out_columns = 65},
-                      1, 67, false);
+        check_product(
+            &g,
+            (cf_cgemm_desc){
+                .kind = (cf_cgemm_kind)kind, .variant = CF_CGEMM_BLAS, .bins = 1, .in_columns = 70, .out_columns = 65},
+            1, 67, false);
 }
 
 /* Sums over rows of numbers that are all alike, whose rounding errors add up. */
-static void long_sums(void) {
+static void long1d_sums(void) {
     for (int columns = 1; columns <= 3; columns += 2) {
         const int64_t rows = 100000;
         generator g = test_generator(6);
@@ -156,12 +154,12 @@ static void long_sums(void) {
         float *const x = m[0].block.data, *const w = m[1].block.data, *const y = m[2].block.data;
         for (int64_t i = 0; i < m[0].numbers; ++i)
             x[i] = y[i] = i % 2 ? 0.0f : 0.1f;
-        const cf_product_desc d = {.kind = CF_PRODUCT_BACKWARD_WEIGHTS,
-                                   .variant = CF_PRODUCT_LOOP,
-                                   .dtype = CONV_FFT_FP32,
-                                   .bins = 1,
-                                   .in_columns = columns,
-                                   .out_columns = columns};
+        const cf_cgemm_desc d = {.kind = CF_CGEMM_BACKWARD_WEIGHTS,
+                                 .variant = CF_CGEMM_LOOP,
+                                 .dtype = CONV_FFT_FP32,
+                                 .bins = 1,
+                                 .in_columns = columns,
+                                 .out_columns = columns};
         assert_int_equal(device->base.ops->product(&device->base, &d, m[0].block, m[1].block, m[2].block, false, NULL),
                          CONV_FFT_SUCCESS);
         const double exact = (double)rows * (double)x[0] * (double)y[0];
@@ -174,7 +172,7 @@ static void long_sums(void) {
 
 static void test_long_sums(void **state) {
     (void)state;
-    with_all_kernels(device, long_sums);
+    with_all_kernels(device, long1d_sums);
 }
 
 /* The settings of the caller's OpenMP are as before. */
@@ -183,12 +181,12 @@ static void test_settings(void **state) {
 #ifdef _OPENMP
     generator g = test_generator(5);
     const int before = omp_get_max_threads();
-    check_product(&g, (cf_product_desc){.variant = CF_PRODUCT_BLAS, .bins = 40, .in_columns = 20, .out_columns = 30}, 1,
-                  25, false);
+    check_product(&g, (cf_cgemm_desc){.variant = CF_CGEMM_BLAS, .bins = 40, .in_columns = 20, .out_columns = 30}, 1, 25,
+                  false);
     assert_int_equal(omp_get_max_threads(), before);
     device->base.threads = 1;
-    check_product(&g, (cf_product_desc){.variant = CF_PRODUCT_BLAS, .bins = 1, .in_columns = 20, .out_columns = 30}, 1,
-                  25, false);
+    check_product(&g, (cf_cgemm_desc){.variant = CF_CGEMM_BLAS, .bins = 1, .in_columns = 20, .out_columns = 30}, 1, 25,
+                  false);
     device->base.threads = 2;
     assert_int_equal(omp_get_max_threads(), before);
 #else

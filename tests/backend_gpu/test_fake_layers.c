@@ -63,7 +63,7 @@ static void plans(void **state) {
 }
 
 /* Passes share kept spectra of w whatever their tiles are, though tiles decide where rows begin. */
-static void kept_weights(void **state) {
+static void resident_weights(void **state) {
     static const char *const layers[] = {
         "in=3x64x40x40 out=64 kernel=12x12 pad=3", "in=2x4x248x248 out=4 kernel=11x11 pad=1",
         "in=2x8x104x104 out=8 kernel=27x27 pad=21", "in=1x8x4320 out=8 kernel=30 pad=3 math=tf32",
@@ -157,7 +157,7 @@ static void without_blas(void **state) {
 /* Transforms that are too large are not chosen, and refused if they are forced. */
 static void large_bases(void **state) {
     static const struct {
-        const char *line, *largest, *beyond;
+        const char *line, *absmax, *beyond;
     } cases[] = {
         {"in=1x1x20000 out=1 kernel=3", "16384", "32768"},
         {"in=1x1x20000 out=1 kernel=3 dtype=fp64", "8192", "16384"},
@@ -182,7 +182,7 @@ static void large_bases(void **state) {
         edit_strategy(edited, "basis", cases[i].beyond, line, sizeof line);
         options.strategy[0] = line;
         EXPECT(NOT_SUPPORTED, conv_fft_plan_create(context, &p, &options, &plan), "no transforms that large", "device");
-        edit_strategy(edited, "basis", cases[i].largest, line, sizeof line);
+        edit_strategy(edited, "basis", cases[i].absmax, line, sizeof line);
         plan = test_plan(context, &p, &options);
         assert_non_null(plan);
         conv_fft_plan_destroy(plan);
@@ -256,7 +256,7 @@ static void public_context(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(plans),
-        IN_SCRATCH(kept_weights),
+        IN_SCRATCH(resident_weights),
         IN_SCRATCH(plans_by_threads),
         IN_SCRATCH(workspace_limits),
         IN_SCRATCH(without_blas),

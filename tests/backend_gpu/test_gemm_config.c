@@ -29,27 +29,27 @@
 
 static void cuts_fit_the_gpu(void **unused) {
     (void)unused;
-    cf_gpu_facts gpus[] = {gpu_facts_of("data/gpus/h200.txt"), gpu_facts_of("data/gpus/a100.txt"),
-                           gpu_facts_of("data/gpus/a100.txt")};
+    cf_gpu_properties gpus[] = {gpu_properties_of("data/gpus/h200.txt"), gpu_properties_of("data/gpus/a100.txt"),
+                                gpu_properties_of("data/gpus/a100.txt")};
     gpus[2].shared_per_block = gpus[2].shared_per_multiprocessor = 101376; /* as compute capability 8.6 has */
     for (int g = 0; g < 3; ++g)
         for (int i = 0; i < PRODUCT_CASES; ++i) {
-            const cf_product_desc d = product_case(i);
-            const cf_product_config c = cf_product_configure(&d, &gpus[g]);
-            const int64_t rows = c.kind == CF_PRODUCT_BACKWARD_WEIGHTS ? d.out_columns : d.rows,
-                          columns = c.kind == CF_PRODUCT_FORWARD ? d.out_columns : d.in_columns;
-            assert_true(cf_product_threads(&c) <= 1024 && cf_product_shared(&c) <= gpus[g].shared_per_block);
+            const cf_cgemm_desc d = product_case(i);
+            const cf_cgemm_config c = cf_cgemm_configure(&d, &gpus[g]);
+            const int64_t rows = c.kind == CF_CGEMM_BACKWARD_WEIGHTS ? d.out_columns : d.rows,
+                          columns = c.kind == CF_CGEMM_FORWARD ? d.out_columns : d.in_columns;
+            assert_true(cf_cgemm_threads(&c) <= 1024 && cf_cgemm_shared(&c) <= gpus[g].shared_per_block);
             assert_true(c.warps_m >= 1 && c.n_tiles * c.warps_n % 2 == 0 && c.stages >= 2 && c.slices >= 1 &&
                         c.blocks >= 1);
             assert_true(!c.grouped || (g == 0 && c.warps_m % 4 == 0 && c.m_tiles == 1 && c.n_tiles == 8));
-            assert_int_equal(c.parts, d.dtype == CONV_FFT_FP32 && d.math == CONV_FFT_MATH_FP32 ? 2 : 1);
+            assert_int_equal(c.terms, d.dtype == CONV_FFT_FP32 && d.math == CONV_FFT_MATH_FP32 ? 2 : 1);
             assert_true(!c.grouped || c.dtype == CONV_FFT_FP32);
-            assert_int_equal(c.narrow, c.dtype == CONV_FFT_FP16 && c.kind != CF_PRODUCT_BACKWARD_WEIGHTS);
+            assert_int_equal(c.narrow, c.dtype == CONV_FFT_FP16 && c.kind != CF_CGEMM_BACKWARD_WEIGHTS);
             /* Every number of the result has a block, and no block has none. */
-            const int m = cf_product_rows(&c), n = cf_product_columns(&c);
-            assert_int_equal(cf_product_tiles(&c, d.rows), ((rows + m - 1) / m) * ((columns + n - 1) / n));
+            const int m = cf_cgemm_rows(&c), n = cf_cgemm_columns(&c);
+            assert_int_equal(cf_cgemm_tiles(&c, d.rows), ((rows + m - 1) / m) * ((columns + n - 1) / n));
             /* What is compiled for the whole batch runs parts of it, too. */
-            assert_true(cf_product_tiles(&c, 1) >= 1);
+            assert_true(cf_cgemm_tiles(&c, 1) >= 1);
         }
 }
 
@@ -102,14 +102,14 @@ static void refused_on_the_cpu(void **unused) {
 }
 
 /* How many staged candidates have each product; returned are those of 16-bit spectra. */
-static int count_products(const conv_fft_context *context, const char *line, int count[CF_PRODUCT_VARIANTS]) {
+static int count_products(const conv_fft_context *context, const char *line, int count[CF_CGEMM_VARIANTS]) {
     const conv_fft_problem p = test_problem(line);
     cf_layer made;
     cf_candidates list;
     assert_int_equal(cf_layer_make(&p, &made), CONV_FFT_SUCCESS);
     const cf_tuning_job job = {.context = context, .layer = &made, .passes = CONV_FFT_FORWARD};
     assert_int_equal(cf_candidates_make(&job, &list), CONV_FFT_SUCCESS);
-    memset(count, 0, CF_PRODUCT_VARIANTS * sizeof *count);
+    memset(count, 0, CF_CGEMM_VARIANTS * sizeof *count);
     int halves = 0;
     for (size_t i = 0; i < list.count; ++i) {
         const cf_strategy *const s = &list.items[i].strategy[CF_PASS_FORWARD];
@@ -124,15 +124,15 @@ static int count_products(const conv_fft_context *context, const char *line, int
 
 static void candidates(void **state) {
     conv_fft_context *context = fake_context_create(LIBRARIES, *state, false);
-    int count[CF_PRODUCT_VARIANTS];
+    int count[CF_CGEMM_VARIANTS];
     assert_int_equal(context->device->ops->prepare(context->device), CONV_FFT_SUCCESS); /* looks for cuBLAS */
     count_products(context, "in=16x32x24x24 out=32 kernel=5x5", count);
-    assert_true(count[CF_PRODUCT_TENSOR] > 0 && count[CF_PRODUCT_BLAS] > 0 && count[CF_PRODUCT_LOOP] > 0);
+    assert_true(count[CF_CGEMM_TENSOR] > 0 && count[CF_CGEMM_BLAS] > 0 && count[CF_CGEMM_LOOP] > 0);
     count_products(context, "in=16x32x24x24 out=32 kernel=5x5 dtype=fp64", count);
-    assert_true(count[CF_PRODUCT_TENSOR] == 0 && count[CF_PRODUCT_BLAS] > 0);
+    assert_true(count[CF_CGEMM_TENSOR] == 0 && count[CF_CGEMM_BLAS] > 0);
     assert_int_equal(count_products(context, "in=16x32x24x24 out=32 kernel=5x5 dtype=fp16", count), 0);
     const int halves = count_products(context, "in=16x32x24x24 out=32 kernel=5x5 dtype=bf16 math=half", count);
-    assert_true(halves > 0 && count[CF_PRODUCT_TENSOR] > halves && count[CF_PRODUCT_BLAS] > 0);
+    assert_true(halves > 0 && count[CF_CGEMM_TENSOR] > halves && count[CF_CGEMM_BLAS] > 0);
     fake_context_destroy(context);
 }
 

@@ -16,7 +16,7 @@ CUDA_CALLS_CONSTANTS(SAME_VALUE)
 
 #define SAME_ATTRIBUTE(field, number, cuda_name, least) \
     _Static_assert(CU_DEVICE_ATTRIBUTE_##cuda_name == (number), #field);
-CF_GPU_FACTS(SAME_ATTRIBUTE)
+CF_GPU_PROPERTIES(SAME_ATTRIBUTE)
 
 /* An initialiser of another function type is an error with -Werror. */
 #define SAME_DRIVER_TYPE(member, symbol, parameters) cf_cu_result(*check_##symbol) parameters = symbol;

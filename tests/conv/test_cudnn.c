@@ -149,7 +149,7 @@ static list candidates(conv_fft_context *context, const char *line, int pass, in
     cf_layer checked;
     list l = {.most = most};
     assert_int_equal(cf_layer_make(&p, &checked), CONV_FFT_SUCCESS);
-    assert_int_equal(cf_families[CF_FAMILY_DIRECT]->candidates(&checked, context->device, pass, visit, &l),
+    assert_int_equal(cf_families[CF_FAMILY_CUDNN]->candidates(&checked, context->device, pass, visit, &l),
                      CONV_FFT_SUCCESS);
     assert_int_equal(cudnn_state()->descriptors, 0);
     return l;

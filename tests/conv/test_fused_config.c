@@ -15,22 +15,23 @@
 #include "support/kernel_cases.h"
 
 /* Whether the pass can be cut for this GPU; what is then chosen is what the GPU has. */
-static bool cut(int i, int pass, const cf_gpu_facts *facts, cf_fused_config *c) {
+static bool cut(int i, int pass, const cf_gpu_properties *properties, cf_fused_config *c) {
     cf_layer layer;
     cf_strategy strategy;
     const char *why;
     fused_make(fused_cases[i].problem, fused_cases[i].grid, &layer, &strategy);
     if (!cf_families[CF_FAMILY_FUSED]->feasible(&layer, pass, &strategy, &why))
         fail_msg("%s, %s, pass %d: %s", fused_cases[i].problem, fused_cases[i].grid, pass, why);
-    const conv_fft_status status = cf_fused_configure(&layer, pass, &strategy, facts, c);
+    const conv_fft_status status = cf_fused_configure(&layer, pass, &strategy, properties, c);
     if (status == CONV_FFT_NOT_SUPPORTED)
         return false;
     assert_int_equal(status, CONV_FFT_SUCCESS);
-    const cf_tile_config *const tile = &c->tile[0][0];
-    assert_true(c->shared <= facts->shared_per_block);
+    const cf_shared_fft_config *const tile = &c->tile[0][0];
+    assert_true(c->shared <= properties->shared_per_block);
     assert_true(tile->planes > 0 && tile->threads > 0 && tile->threads % 32 == 0 && tile->blocks > 0);
-    assert_true((int64_t)tile->threads * tile->blocks <= facts->threads_per_multiprocessor);
-    assert_true(tile->blocks * (c->shared + facts->shared_reserved_per_block) <= facts->shared_per_multiprocessor);
+    assert_true((int64_t)tile->threads * tile->blocks <= properties->threads_per_multiprocessor);
+    assert_true(tile->blocks * (c->shared + properties->shared_reserved_per_block) <=
+                properties->shared_per_multiprocessor);
     assert_true(c->chunk > 0 && c->out % c->chunk == 0 && c->out / c->chunk <= 65535);
     assert_true(c->slices > 0 && c->slices <= c->rows && c->slices <= 65535);
     assert_true(c->blocks * tile->planes >= (pass == CF_PASS_WEIGHTS ? c->groups : c->groups * c->rows));
@@ -39,7 +40,8 @@ static bool cut(int i, int pass, const cf_gpu_facts *facts, cf_fused_config *c) 
 
 static void passes_are_cut_for_the_gpu(void **unused) {
     (void)unused;
-    const cf_gpu_facts gpus[2] = {gpu_facts_of("data/gpus/h200.txt"), gpu_facts_of("data/gpus/a100.txt")};
+    const cf_gpu_properties gpus[2] = {gpu_properties_of("data/gpus/h200.txt"),
+                                       gpu_properties_of("data/gpus/a100.txt")};
     cf_fused_config c;
     for (int i = 0; i < fused_case_count; ++i)
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
@@ -51,15 +53,15 @@ static void passes_are_cut_for_the_gpu(void **unused) {
 /* A pass that needs more is refused; whatever is accepted fits. */
 static void little_shared_memory(void **unused) {
     (void)unused;
-    cf_gpu_facts facts = gpu_facts_of("data/gpus/h200.txt");
+    cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     int accepted = 0, refused = 0;
     for (int64_t bytes = 1000; bytes < 200000; bytes += bytes / 7)
         for (int i = 0; i < fused_case_count; ++i)
             for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
                 cf_fused_config c;
-                facts.shared_per_block = bytes;
-                facts.shared_per_multiprocessor = bytes + facts.shared_reserved_per_block;
-                const bool good = (fused_cases[i].passes & 1 << pass) && cut(i, pass, &facts, &c);
+                properties.shared_per_block = bytes;
+                properties.shared_per_multiprocessor = bytes + properties.shared_reserved_per_block;
+                const bool good = (fused_cases[i].passes & 1 << pass) && cut(i, pass, &properties, &c);
                 accepted += good;
                 refused += !good;
             }
@@ -72,7 +74,7 @@ static void channels_are_moved_together(void **unused) {
     (void)unused;
     static const struct {
         const char *problem;
-        int wide; /* 0: planes that do not touch */
+        int vector_width; /* 0: planes that do not touch */
     } cases[] = {
         {"in=8x96x20x20 out=96 groups=96 kernel=5x5 pad=2 layout=last dtype=fp16", 8},
         {"in=8x24x20x20 out=24 groups=24 kernel=5x5 pad=2 layout=last dtype=bf16", 8},
@@ -82,22 +84,22 @@ static void channels_are_moved_together(void **unused) {
         {"in=8x96x20x20 out=96 groups=96 kernel=5x5 pad=2 layout=last", 4},
         {"in=8x96x20x20 out=96 groups=96 kernel=5x5 pad=2 dtype=fp16", 0},
     };
-    const cf_gpu_facts facts = gpu_facts_of("data/gpus/h200.txt");
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
             cf_layer layer;
             cf_strategy strategy;
             cf_fused_config c;
             fused_make(cases[i].problem, "basis=24x24 tiles=1x1", &layer, &strategy);
-            assert_int_equal(cf_fused_configure(&layer, pass, &strategy, &facts, &c), CONV_FFT_SUCCESS);
+            assert_int_equal(cf_fused_configure(&layer, pass, &strategy, &properties, &c), CONV_FFT_SUCCESS);
             for (int side = 0; side < 2; ++side) {
-                const cf_tile_config *const tile = c.tile[side];
-                assert_int_equal(tile[0].planes_touch, cases[i].wide > 0);
-                assert_int_equal(tile[1].wide, 1); /* for pointers at any place */
-                if (cases[i].wide == 0)
+                const cf_shared_fft_config *const tile = c.tile[side];
+                assert_int_equal(tile[0].planes_interleaved, cases[i].vector_width > 0);
+                assert_int_equal(tile[1].vector_width, 1); /* for pointers at any place */
+                if (cases[i].vector_width == 0)
                     continue;
-                assert_int_equal(tile[0].wide, cases[i].wide);
-                assert_int_equal(tile[0].planes % cases[i].wide, 0);
+                assert_int_equal(tile[0].vector_width, cases[i].vector_width);
+                assert_int_equal(tile[0].planes % cases[i].vector_width, 0);
             }
         }
 }
@@ -116,7 +118,7 @@ static void longer_bases_are_offered(void **unused) {
         {"in=64x1024x7x7 out=1024 groups=1024 kernel=13x13 pad=6", 18, false},
         {"in=64x8x14x14 out=8 kernel=27x27 pad=13", 28, false},
     };
-    cf_gpu gpu = {.facts = gpu_facts_of("data/gpus/h200.txt")};
+    cf_gpu gpu = {.properties = gpu_properties_of("data/gpus/h200.txt")};
     cf_device *device;
     cf_layer layer;
     cf_strategy strategy;
@@ -145,10 +147,11 @@ static void longer_bases_are_offered(void **unused) {
 }
 
 /* What both gradients save by reading gy as planes that are made once: something where both have kernels that read them. */
-static bool reads_planes_of_gy(const cf_layer *layer, int pass, const cf_strategy *s, const cf_gpu_facts *facts) {
+static bool reads_planes_of_gy(const cf_layer *layer, int pass, const cf_strategy *s,
+                               const cf_gpu_properties *properties) {
     cf_fused_config c;
-    assert_int_equal(cf_fused_configure(layer, pass, s, facts, &c), CONV_FFT_SUCCESS);
-    return c.keeps && c.turn.blocks > 0 && c.turn.reads && !c.turn.x;
+    assert_int_equal(cf_fused_configure(layer, pass, s, properties, &c), CONV_FFT_SUCCESS);
+    return c.keeps && c.transpose.blocks > 0 && c.transpose.reads && !c.transpose.x;
 }
 static void gradients_share_planes_of_gy(void **unused) {
     (void)unused;
@@ -165,7 +168,7 @@ static void gradients_share_planes_of_gy(void **unused) {
         {"in=64x3x60x60 out=6 kernel=5x5 layout=last", "basis=60x60 tiles=1x1", false},  /* less than a sector */
         {"in=64x4x60x60 out=64 groups=2 kernel=5x5 layout=last", "basis=60x60 tiles=1x1", false},
     };
-    cf_gpu gpu = {.facts = gpu_facts_of("data/gpus/h200.txt")};
+    cf_gpu gpu = {.properties = gpu_properties_of("data/gpus/h200.txt")};
     cf_device *device;
     assert_int_equal(cf_gpu_layers_create(&gpu, &device), CONV_FFT_SUCCESS);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
@@ -173,23 +176,23 @@ static void gradients_share_planes_of_gy(void **unused) {
         cf_strategy s, staged;
         cf_stage_cost cost[CF_STAGE_COUNT];
         fused_make(cases[i].problem, cases[i].grid, &layer, &s);
-        const double saved = cf_model_shared_turn(&layer, device, &s, &s);
+        const double saved = cf_model_shared_transpose(&layer, device, &s, &s);
         if (cases[i].shared != (saved > 0.0) ||
-            cases[i].shared != (reads_planes_of_gy(&layer, CF_PASS_DATA, &s, &gpu.facts) &&
-                                reads_planes_of_gy(&layer, CF_PASS_WEIGHTS, &s, &gpu.facts)))
+            cases[i].shared != (reads_planes_of_gy(&layer, CF_PASS_DATA, &s, &gpu.properties) &&
+                                reads_planes_of_gy(&layer, CF_PASS_WEIGHTS, &s, &gpu.properties)))
             fail_msg("%s: %g seconds are saved", cases[i].problem, saved);
         if (!cases[i].shared)
             continue;
         /* It is what one of the passes takes for it, which is no faster than memory. */
-        const cf_fused_turn turn = cf_fused_turn_of(&layer, CF_PASS_WEIGHTS, &s);
+        const cf_nhwc_transpose transpose = cf_nhwc_transpose_of(&layer, CF_PASS_WEIGHTS, &s);
         cf_model_pass(&layer, device, CF_PASS_WEIGHTS, &s, cost);
         assert_true(saved < cf_model_seconds(cost));
-        assert_true(saved > (double)turn.bytes / (2.0 * device->bandwidth));
+        assert_true(saved > (double)transpose.bytes / (2.0 * device->bandwidth));
         /* A pass of another family makes no planes. */
         staged = s;
         staged.family = CF_FAMILY_STAGED;
-        assert_true(cf_model_shared_turn(&layer, device, &staged, &s) <= 0.0);
-        assert_true(cf_model_shared_turn(&layer, device, &s, &staged) <= 0.0);
+        assert_true(cf_model_shared_transpose(&layer, device, &staged, &s) <= 0.0);
+        assert_true(cf_model_shared_transpose(&layer, device, &s, &staged) <= 0.0);
     }
     cf_gpu_layers_destroy(device);
 }

@@ -45,26 +45,26 @@ static void serves_long_lines_of_single_channels(void **unused) {
             cf_layer layer;
             cf_strategy strategy;
             fused_make(cases[i].problem, cases[i].grid, &layer, &strategy);
-            if (cf_long_serves(&layer, pass, &strategy) != cases[i].serves)
+            if (cf_long1d_serves(&layer, pass, &strategy) != cases[i].serves)
                 fail_msg("%s, %s, pass %d", cases[i].problem, cases[i].grid, pass);
         }
 }
 
-static conv_fft_status configure(int i, int pass, const cf_gpu_facts *facts, cf_long_config *c) {
+static conv_fft_status configure(int i, int pass, const cf_gpu_properties *properties, cf_long1d_config *c) {
     cf_layer layer;
     cf_strategy strategy;
     fused_make(long_cases[i].problem, long_cases[i].grid, &layer, &strategy);
-    assert_true(pass == CF_LONG_BOTH || cf_long_serves(&layer, pass, &strategy));
-    const conv_fft_status status = cf_long_configure(&layer, pass, &strategy, facts, c);
+    assert_true(pass == CF_LONG1D_BOTH || cf_long1d_serves(&layer, pass, &strategy));
+    const conv_fft_status status = cf_long1d_configure(&layer, pass, &strategy, properties, c);
     if (status != CONV_FFT_SUCCESS)
         return status;
-    assert_int_equal(2 * cf_long_points(c) * cf_long_pieces(c), strategy.basis[2]);
+    assert_int_equal(2 * cf_long1d_points(c) * cf_long1d_pieces(c), strategy.basis[2]);
     assert_true(c->together > 0 && c->together <= c->groups && c->slices > 0 && c->slices <= c->rows);
-    for (int stage = 0; stage < CF_LONG_STAGES; ++stage) {
+    for (int stage = 0; stage < CF_LONG1D_STAGES; ++stage) {
         if (!c->stage[stage])
             continue;
-        const cf_launch launch = cf_long_launch(c, (cf_long_stage)stage, c->together);
-        assert_true(launch.dynamic_shared <= (size_t)facts->shared_per_block);
+        const cf_launch launch = cf_long1d_launch(c, (cf_long1d_stage)stage, c->together);
+        assert_true(launch.dynamic_shared <= (size_t)properties->shared_per_block);
         assert_true(launch.block[0] % 32 == 0 && launch.block[0] > 0 && launch.block[0] <= 1024);
         assert_true(launch.grid[0] > 0 && launch.grid[1] > 0 && launch.grid[1] <= 65535);
     }
@@ -73,24 +73,25 @@ static conv_fft_status configure(int i, int pass, const cf_gpu_facts *facts, cf_
 
 static void passes_are_cut_for_the_gpu(void **unused) {
     (void)unused;
-    const cf_gpu_facts gpus[2] = {gpu_facts_of("data/gpus/h200.txt"), gpu_facts_of("data/gpus/a100.txt")};
-    cf_long_config c;
+    const cf_gpu_properties gpus[2] = {gpu_properties_of("data/gpus/h200.txt"),
+                                       gpu_properties_of("data/gpus/a100.txt")};
+    cf_long1d_config c;
     for (int i = 0; i < long_case_count; ++i)
-        for (int pass = 0; pass <= CF_LONG_BOTH; ++pass)
+        for (int pass = 0; pass <= CF_LONG1D_BOTH; ++pass)
             for (int g = 0; g < 2; ++g)
                 assert_int_equal(configure(i, pass, &gpus[g], &c), CONV_FFT_SUCCESS);
 }
 
 static void little_shared_memory_is_refused(void **unused) {
     (void)unused;
-    cf_gpu_facts facts = gpu_facts_of("data/gpus/h200.txt");
-    cf_long_config c;
-    facts.shared_per_block = 99 << 10;
-    assert_int_equal(configure(3, CF_PASS_FORWARD, &facts, &c), CONV_FFT_SUCCESS);
-    assert_int_equal(configure(3, CF_PASS_WEIGHTS, &facts, &c), CONV_FFT_NOT_SUPPORTED); /* two lines to a block */
-    assert_int_equal(configure(3, CF_LONG_BOTH, &facts, &c), CONV_FFT_NOT_SUPPORTED);
-    facts.shared_per_block = 60 << 10;
-    assert_int_equal(configure(3, CF_PASS_FORWARD, &facts, &c), CONV_FFT_NOT_SUPPORTED);
+    cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
+    cf_long1d_config c;
+    properties.shared_per_block = 99 << 10;
+    assert_int_equal(configure(3, CF_PASS_FORWARD, &properties, &c), CONV_FFT_SUCCESS);
+    assert_int_equal(configure(3, CF_PASS_WEIGHTS, &properties, &c), CONV_FFT_NOT_SUPPORTED); /* two lines to a block */
+    assert_int_equal(configure(3, CF_LONG1D_BOTH, &properties, &c), CONV_FFT_NOT_SUPPORTED);
+    properties.shared_per_block = 60 << 10;
+    assert_int_equal(configure(3, CF_PASS_FORWARD, &properties, &c), CONV_FFT_NOT_SUPPORTED);
 }
 
 int main(void) {

@@ -47,10 +47,10 @@ static void libraries(void **state) {
 static void missing(void **state) {
     cf_gpu *const gpu = good_gpu(*state);
     const int64_t n[3] = {1, 8, 8};
-    cf_cudnn_lease lease;
+    cf_cudnn_guard guard;
     cf_cufft_plan *plan;
     for (int i = 0; i < 2; ++i) {
-        EXPECT(LIBRARY_MISSING, cf_cudnn_acquire(gpu->cudnn, NULL, &lease), "cuDNN is missing: libcudnn.so.9");
+        EXPECT(LIBRARY_MISSING, cf_cudnn_guard_acquire(gpu->cudnn, NULL, &guard), "cuDNN is missing: libcudnn.so.9");
         EXPECT(LIBRARY_MISSING, cf_cufft_plan_create(gpu->cufft, n, 4, false, false, &plan),
                "cuFFT is missing: libcufft.so.12");
         assert_false(cf_cudnn_library(gpu->cudnn)->usable);
@@ -62,29 +62,29 @@ static void missing(void **state) {
 static void pool(void **state) {
     cf_gpu *gpu;
     assert_int_equal(open_gpu(FAKES "/good:" FAKES "/with_cudnn", *state, 0, &gpu), CONV_FFT_SUCCESS);
-    cf_cudnn_lease a, b;
+    cf_cudnn_guard a, b;
     const cf_cu_stream stream = (cf_cu_stream)(void *)&a;
-    assert_int_equal(cf_cudnn_acquire(gpu->cudnn, NULL, &a), CONV_FFT_SUCCESS);
-    assert_int_equal(cf_cudnn_acquire(gpu->cudnn, stream, &b), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_cudnn_guard_acquire(gpu->cudnn, NULL, &a), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_cudnn_guard_acquire(gpu->cudnn, stream, &b), CONV_FFT_SUCCESS);
     assert_ptr_not_equal(a.handle, b.handle);
     const fake_cudnn *const fake = inside_fake(CUDNN, "fake_cudnn_state");
     assert_int_equal(fake->handles, 2);
     const cf_cudnn_handle kept = b.handle;
-    cf_cudnn_release(gpu->cudnn, &a);
-    cf_cudnn_release(gpu->cudnn, &b);
-    assert_int_equal(cf_cudnn_acquire(gpu->cudnn, NULL, &a), CONV_FFT_SUCCESS);
+    cf_cudnn_guard_release(gpu->cudnn, &a);
+    cf_cudnn_guard_release(gpu->cudnn, &b);
+    assert_int_equal(cf_cudnn_guard_acquire(gpu->cudnn, NULL, &a), CONV_FFT_SUCCESS);
     assert_ptr_equal(a.handle, kept);
     assert_int_equal(fake->handles, 2);
-    cf_cudnn_release(gpu->cudnn, &a);
+    cf_cudnn_guard_release(gpu->cudnn, &a);
     close_gpu(gpu);
     assert_int_equal(fake->handles, 0);
 }
 
 static void failing(void **state) {
     cf_gpu *gpu;
-    cf_cudnn_lease lease;
+    cf_cudnn_guard guard;
     assert_int_equal(open_gpu(FAKES "/good:" FAKES "/failing_cudnn", *state, 0, &gpu), CONV_FFT_SUCCESS);
-    EXPECT(DEVICE_ERROR, cf_cudnn_acquire(gpu->cudnn, NULL, &lease),
+    EXPECT(DEVICE_ERROR, cf_cudnn_guard_acquire(gpu->cudnn, NULL, &guard),
            "cudnnCreate failed with CUDNN_STATUS_OTHER (1000)");
     close_gpu(gpu);
 }

@@ -15,9 +15,9 @@
 
 static void opened(void **state) {
     cf_gpu *const gpu = good_gpu(*state);
-    assert_string_equal(gpu->facts.name, "Substitute GPU");
-    assert_int_equal(gpu->facts.memory_bytes, FAKE_MEMORY);
-    assert_int_equal(gpu->facts.shared_per_block, 232448);
+    assert_string_equal(gpu->properties.name, "Substitute GPU");
+    assert_int_equal(gpu->properties.memory_bytes, FAKE_MEMORY);
+    assert_int_equal(gpu->properties.shared_per_block, 232448);
     assert_string_equal(gpu->architecture, "sm_90a");
     assert_true(gpu->jit.library.usable);
     close_gpu(gpu);
@@ -104,9 +104,9 @@ static void events(void **state) {
 
 static void cublas_missing(void **state) {
     cf_gpu *const gpu = good_gpu(*state);
-    cf_cublas_lease lease;
+    cf_cublas_guard guard;
     for (int i = 0; i < 2; ++i) {
-        assert_int_equal(cf_cublas_acquire(gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease),
+        assert_int_equal(cf_cublas_guard_acquire(gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &guard),
                          CONV_FFT_LIBRARY_MISSING);
         assert_says("cuBLAS is missing: libcublas.so.13 was not found; install the CUDA toolkit");
     }
@@ -117,10 +117,10 @@ static void cublas_pool(void **state) {
     cf_gpu *gpu;
     assert_int_equal(open_gpu(FAKES "/with_cublas", *state, 0, &gpu), CONV_FFT_SUCCESS);
     char workspace[16];
-    cf_cublas_lease a, b;
+    cf_cublas_guard a, b;
     cf_cu_stream stream = (cf_cu_stream)(void *)&a;
-    assert_int_equal(cf_cublas_acquire(gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &a), CONV_FFT_SUCCESS);
-    assert_int_equal(cf_cublas_acquire(gpu->cublas, stream, CF_CUBLAS_TF32_MATH, workspace, sizeof workspace, &b),
+    assert_int_equal(cf_cublas_guard_acquire(gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &a), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_cublas_guard_acquire(gpu->cublas, stream, CF_CUBLAS_TF32_MATH, workspace, sizeof workspace, &b),
                      CONV_FFT_SUCCESS);
     assert_ptr_not_equal(a.handle, b.handle);
     const fake_cublas *const fake = inside_fake(FAKES "/with_cublas/libcublas.so.13", "fake_cublas_state");
@@ -129,17 +129,18 @@ static void cublas_pool(void **state) {
     assert_ptr_equal(fake->workspace, workspace);
     assert_int_equal(fake->math, CF_CUBLAS_TF32_MATH);
     const cf_cublas_handle kept = b.handle;
-    cf_cublas_release(gpu->cublas, &a);
-    cf_cublas_release(gpu->cublas, &b);
+    cf_cublas_guard_release(gpu->cublas, &a);
+    cf_cublas_guard_release(gpu->cublas, &b);
     assert_int_equal(
-        cf_cublas_acquire(gpu->cublas, stream, CF_CUBLAS_DEFAULT_MATH, workspace, FAKE_CUBLAS_FAILING_BYTES, &a),
+        cf_cublas_guard_acquire(gpu->cublas, stream, CF_CUBLAS_DEFAULT_MATH, workspace, FAKE_CUBLAS_FAILING_BYTES, &a),
         CONV_FFT_OUT_OF_MEMORY);
     assert_says("cublasSetWorkspace failed with CUBLAS_STATUS_ALLOC_FAILED (3)");
-    assert_int_equal(cf_cublas_acquire(gpu->cublas, stream, CF_CUBLAS_DEFAULT_MATH, workspace, sizeof workspace, &a),
-                     CONV_FFT_SUCCESS);
+    assert_int_equal(
+        cf_cublas_guard_acquire(gpu->cublas, stream, CF_CUBLAS_DEFAULT_MATH, workspace, sizeof workspace, &a),
+        CONV_FFT_SUCCESS);
     assert_ptr_equal(a.handle, kept); /* the last one back, and none was lost on the way */
     assert_int_equal(fake->handles, 2);
-    cf_cublas_release(gpu->cublas, &a);
+    cf_cublas_guard_release(gpu->cublas, &a);
     cf_gpu_close(gpu);
     assert_int_equal(fake->handles, 0);
     assert_true(nothing_open(FAKES "/with_cublas/libcuda.so.1"));

@@ -13,32 +13,32 @@
 
 static void shipped_files(void **state) {
     (void)state;
-    cf_gpu_facts facts;
+    cf_gpu_properties properties;
     char architecture[CF_ARCHITECTURE_BYTES];
-    assert_int_equal(cf_gpu_facts_load("data/gpus/h200.txt", &facts), CONV_FFT_SUCCESS);
-    assert_string_equal(facts.name, "NVIDIA H200");
-    assert_int_equal(facts.multiprocessors, 132);
-    assert_int_equal(facts.shared_per_block, 232448);
-    assert_int_equal(facts.compute_minor, 0);
-    assert_int_equal(facts.memory_bus_bits, 6016);
-    cf_gpu_architecture(&facts, architecture);
+    assert_int_equal(cf_gpu_properties_load("data/gpus/h200.txt", &properties), CONV_FFT_SUCCESS);
+    assert_string_equal(properties.name, "NVIDIA H200");
+    assert_int_equal(properties.multiprocessors, 132);
+    assert_int_equal(properties.shared_per_block, 232448);
+    assert_int_equal(properties.compute_minor, 0);
+    assert_int_equal(properties.memory_bus_bits, 6016);
+    cf_gpu_architecture(&properties, architecture);
     assert_string_equal(architecture, "sm_90a");
-    assert_int_equal(cf_gpu_facts_load("data/gpus/a100.txt", &facts), CONV_FFT_SUCCESS);
-    assert_int_equal(facts.memory_bytes, 42405855232);
-    cf_gpu_architecture(&facts, architecture);
+    assert_int_equal(cf_gpu_properties_load("data/gpus/a100.txt", &properties), CONV_FFT_SUCCESS);
+    assert_int_equal(properties.memory_bytes, 42405855232);
+    cf_gpu_architecture(&properties, architecture);
     assert_string_equal(architecture, "sm_80");
 }
 
 static void round_trip(void **state) {
-    cf_gpu_facts facts, again;
+    cf_gpu_properties properties, again;
     char text[2048];
     cf_text report = {.text = text, .bytes = sizeof text};
-    assert_int_equal(cf_gpu_facts_load("data/gpus/h200.txt", &facts), CONV_FFT_SUCCESS);
-    cf_gpu_facts_format(&facts, "  ", &report);
+    assert_int_equal(cf_gpu_properties_load("data/gpus/h200.txt", &properties), CONV_FFT_SUCCESS);
+    cf_gpu_properties_format(&properties, "  ", &report);
     const char *const path = scratch_path(*state, "facts.txt");
     scratch_write(path, text, report.length);
-    assert_int_equal(cf_gpu_facts_load(path, &again), CONV_FFT_SUCCESS);
-    assert_memory_equal(&facts, &again, sizeof facts);
+    assert_int_equal(cf_gpu_properties_load(path, &again), CONV_FFT_SUCCESS);
+    assert_memory_equal(&properties, &again, sizeof properties);
 }
 
 /* The H200's file with one line changed, its first occurrence of `from`. */
@@ -50,11 +50,11 @@ static void broken(const char *directory, const char *from, const char *to, cons
     const int length = snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
     const char *const path = scratch_path(directory, "broken.txt");
     scratch_write(path, text, (size_t)length);
-    cf_gpu_facts facts;
-    memset(&facts, 0x5a, sizeof facts);
-    const cf_gpu_facts before = facts;
-    assert_int_equal(cf_gpu_facts_load(path, &facts), CONV_FFT_INVALID_ARGUMENT);
-    assert_memory_equal(&facts, &before, sizeof facts);
+    cf_gpu_properties properties;
+    memset(&properties, 0x5a, sizeof properties);
+    const cf_gpu_properties before = properties;
+    assert_int_equal(cf_gpu_properties_load(path, &properties), CONV_FFT_INVALID_ARGUMENT);
+    assert_memory_equal(&properties, &before, sizeof properties);
     if (!strstr(conv_fft_last_error(), sentence) || !strstr(conv_fft_last_error(), path))
         fail_msg("\"%s\" does not say \"%s\"", conv_fft_last_error(), sentence);
     free(good);
@@ -79,10 +79,10 @@ static void malformed(void **state) {
 
 static void unreadable(void **state) {
     (void)state;
-    cf_gpu_facts facts;
-    assert_int_equal(cf_gpu_facts_load("data/gpus/nonexistent.txt", &facts), CONV_FFT_IO_ERROR);
+    cf_gpu_properties properties;
+    assert_int_equal(cf_gpu_properties_load("data/gpus/nonexistent.txt", &properties), CONV_FFT_IO_ERROR);
     assert_non_null(strstr(conv_fft_last_error(), "data/gpus/nonexistent.txt cannot be opened: No such file"));
-    assert_int_equal(cf_gpu_facts_load("facts", &facts), CONV_FFT_IO_ERROR);
+    assert_int_equal(cf_gpu_properties_load("facts", &properties), CONV_FFT_IO_ERROR);
 }
 
 int main(void) {

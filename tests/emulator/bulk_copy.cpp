@@ -51,14 +51,14 @@ static void complete_if_awaited(bulk_barrier *b) {
         complete(b);
 }
 
-void bulk_begin(std::ptrdiff_t barrier, int arrivals) {
+void mbarrier_init(std::ptrdiff_t barrier, int arrivals) {
     const unsigned char object[8] = {};
     store_shared(barrier, 8, 8, object);
     now.bulk_barriers.push_back(
         {barrier, arrivals, arrivals, 0, 0, 0, {}, {}, std::vector<std::uint32_t>(now.threads)});
 }
 
-void bulk_expect(std::ptrdiff_t barrier, int bytes) {
+void mbarrier_expect_tx(std::ptrdiff_t barrier, int bytes) {
     bulk_barrier *b = barrier_at(barrier);
     if (!b)
         return;
@@ -75,7 +75,7 @@ void bulk_expect(std::ptrdiff_t barrier, int bytes) {
     complete_if_awaited(b);
 }
 
-void bulk_get(std::ptrdiff_t to, const void *from, int bytes, std::ptrdiff_t barrier) {
+void tma_load(std::ptrdiff_t to, const void *from, int bytes, std::ptrdiff_t barrier) {
     bulk_barrier *b = barrier_at(barrier);
     if (!b || !has_address(from, bytes) || !begin_bulk_write(to, static_cast<unsigned>(bytes)))
         return;
@@ -84,7 +84,7 @@ void bulk_get(std::ptrdiff_t to, const void *from, int bytes, std::ptrdiff_t bar
     complete_if_awaited(b);
 }
 
-void bulk_wait(std::ptrdiff_t barrier, int parity) {
+void mbarrier_wait(std::ptrdiff_t barrier, int parity) {
     bulk_barrier *b = barrier_at(barrier);
     if (!b)
         return;
@@ -104,7 +104,7 @@ void bulk_wait(std::ptrdiff_t barrier, int parity) {
     now.bulk_barriers[number].seen[now.current] = known;
 }
 
-void bulk_put(void *to, std::ptrdiff_t from, int bytes) {
+void tma_store(void *to, std::ptrdiff_t from, int bytes) {
     if (!has_address(to, bytes))
         return;
     std::vector<unsigned char> value(static_cast<std::size_t>(bytes));
@@ -118,9 +118,9 @@ void bulk_put(void *to, std::ptrdiff_t from, int bytes) {
     now.leaving[now.current].push_back({from, to, nullptr, static_cast<std::size_t>(bytes)});
 }
 
-void bulk_written() { now.fenced[now.current] = now.epoch; }
+void tma_store_wait() { now.fenced[now.current] = now.epoch; }
 
-void bulk_read() {
+void tma_store_wait_read() {
     for (const bulk_copy &c : now.leaving[now.current])
         for (std::size_t i = 0; i < c.bytes; i += 16)
             load_shared(c.shared + static_cast<std::ptrdiff_t>(i), 16, 16, static_cast<unsigned char *>(c.to) + i);

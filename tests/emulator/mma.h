@@ -4,7 +4,7 @@
 #define SIMT_MATRIX_H
 
 /* ldmatrix.x4: lane l names the 16 bytes of row l % 8 of matrix l / 8, and receives word l % 4 of row l / 4 of each. */
-inline void simt_load_matrices(unsigned r[4], smem<uint4> from, int unit) {
+inline void simt_ldmatrix_x4(unsigned r[4], smem<uint4> from, int unit) {
     const int lane = static_cast<int>(threadIdx.x % 32);
     simt::whole_warp();
     for (int i = 0; i < 4; ++i) {
@@ -60,8 +60,8 @@ inline void simt_multiply(float d[4], const unsigned a[4], unsigned b0, unsigned
     for (int i = 0; i < 4; ++i)
         d[i] = simt_cut(sum[i]);
 }
-inline void simt_multiply_halves(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
-    simt_multiply(d, a, b0, b1, cf_half_to_float);
+inline void simt_mma_m16n8k16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    simt_multiply(d, a, b0, b1, cf_fp16_to_float);
 }
 inline void simt_multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     simt_multiply(d, a, b0, b1, cf_bf16_to_float);

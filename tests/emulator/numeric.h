@@ -55,14 +55,14 @@ inline float __uint_as_float(std::uint32_t bits) { return simt_float_of(bits); }
 
 /* Storage formats as the device's cvt.rn converts them: to nearest, ties to even; NaN becomes 0x7fff. */
 
-inline float cf_half_to_float(unsigned short half) {
+inline float cf_fp16_to_float(unsigned short half) {
     const std::uint32_t sign = (half & 0x8000u) << 16, exponent = half >> 10 & 31u, fraction = half & 0x3ffu;
     if (exponent == 0)
         return simt_float_of(simt_bits_of(static_cast<float>(fraction) * 0x1p-24f) | sign);
     return simt_float_of(sign | (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13);
 }
 
-inline unsigned short cf_float_to_half(float value) {
+inline unsigned short cf_float_to_fp16(float value) {
     const std::uint32_t bits = simt_bits_of(value), magnitude = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
     if (magnitude > 0x7f800000u)
         return 0x7fff;

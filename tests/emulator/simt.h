@@ -193,13 +193,13 @@ template <class T> inline smem<T> cf_dynamic_shared() { return smem<T>(0); }
 
 namespace simt {
 
-void bulk_begin(std::ptrdiff_t barrier, int arrivals);
-void bulk_expect(std::ptrdiff_t barrier, int bytes);
-void bulk_get(std::ptrdiff_t to, const void *from, int bytes, std::ptrdiff_t barrier);
-void bulk_wait(std::ptrdiff_t barrier, int parity);
-void bulk_put(void *to, std::ptrdiff_t from, int bytes);
-void bulk_written();
-void bulk_read();
+void mbarrier_init(std::ptrdiff_t barrier, int arrivals);
+void mbarrier_expect_tx(std::ptrdiff_t barrier, int bytes);
+void tma_load(std::ptrdiff_t to, const void *from, int bytes, std::ptrdiff_t barrier);
+void mbarrier_wait(std::ptrdiff_t barrier, int parity);
+void tma_store(void *to, std::ptrdiff_t from, int bytes);
+void tma_store_wait();
+void tma_store_wait_read();
 
 } // namespace simt
 

@@ -245,18 +245,18 @@ static void test_views() {
 /* ---- numbers */
 
 static void test_storage_formats() {
-    CHECK(cf_half_to_float(0x3c00) == 1 && cf_half_to_float(0xc000) == -2 && cf_half_to_float(1) == 0x1p-24f);
-    CHECK(cf_half_to_float(0x7bff) == 65504 && std::isinf(cf_half_to_float(0xfc00)) && cf_bf16_to_float(0x4049) > 3);
+    CHECK(cf_fp16_to_float(0x3c00) == 1 && cf_fp16_to_float(0xc000) == -2 && cf_fp16_to_float(1) == 0x1p-24f);
+    CHECK(cf_fp16_to_float(0x7bff) == 65504 && std::isinf(cf_fp16_to_float(0xfc00)) && cf_bf16_to_float(0x4049) > 3);
     for (unsigned bits = 0; bits < 0x10000; bits++) {
         const unsigned short pattern = static_cast<unsigned short>(bits);
-        const float half = cf_half_to_float(pattern), bf16 = cf_bf16_to_float(pattern);
-        CHECK(std::isnan(half) ? cf_float_to_half(half) == 0x7fff : cf_float_to_half(half) == pattern);
+        const float half = cf_fp16_to_float(pattern), bf16 = cf_bf16_to_float(pattern);
+        CHECK(std::isnan(half) ? cf_float_to_fp16(half) == 0x7fff : cf_float_to_fp16(half) == pattern);
         CHECK(std::isnan(bf16) ? cf_float_to_bf16(bf16) == 0x7fff : cf_float_to_bf16(bf16) == pattern);
         const unsigned magnitude = bits & 0x7fff, even = bits + (bits & 1);
         if (magnitude < 0x7bff) { /* a tie, and what is next to it */
-            const float next = cf_half_to_float(static_cast<unsigned short>(bits + 1)), tie = half / 2 + next / 2;
-            CHECK(cf_float_to_half(tie) == even && cf_float_to_half(std::nextafter(tie, half)) == bits);
-            CHECK(cf_float_to_half(std::nextafter(tie, next)) == bits + 1);
+            const float next = cf_fp16_to_float(static_cast<unsigned short>(bits + 1)), tie = half / 2 + next / 2;
+            CHECK(cf_float_to_fp16(tie) == even && cf_float_to_fp16(std::nextafter(tie, half)) == bits);
+            CHECK(cf_float_to_fp16(std::nextafter(tie, next)) == bits + 1);
         }
         if (magnitude < 0x7f7f) {
             const float tie = simt_float_of(bits << 16 | 0x8000u);
@@ -264,7 +264,7 @@ static void test_storage_formats() {
             CHECK(cf_float_to_bf16(simt_float_of(bits << 16 | 0x7fffu)) == bits);
         }
     }
-    CHECK(cf_float_to_half(65519.9f) == 0x7bff && cf_float_to_half(65520) == 0x7c00);
+    CHECK(cf_float_to_fp16(65519.9f) == 0x7bff && cf_float_to_fp16(65520) == 0x7c00);
 }
 
 static void test_sincospi() {

@@ -232,7 +232,7 @@ static void test_shuffle_arguments() {
 [[gnu::noinline]] static float multiply_once(float start) {
     const unsigned a[4] = {};
     float d[4] = {start, start, start, start};
-    simt_multiply_halves(d, a, 0, 0);
+    simt_mma_m16n8k16(d, a, 0, 0);
     return d[0] + d[3];
 }
 
@@ -307,35 +307,35 @@ static void run_pipeline(const steps &s, const float *from, float *to) {
     const int thread = static_cast<int>(threadIdx.x);
     const smem<float> floats = cf_dynamic_shared<float>();
     if (thread == 0 && s.begun)
-        simt::bulk_begin(barrier, 1);
+        simt::mbarrier_init(barrier, 1);
     __syncthreads();
     if (thread == 0) {
         if (s.expected)
-            simt::bulk_expect(barrier, 64);
-        simt::bulk_get(row, from, 64, barrier);
+            simt::mbarrier_expect_tx(barrier, 64);
+        simt::tma_load(row, from, 64, barrier);
     }
     __syncthreads();
     if (s.waited)
-        simt::bulk_wait(barrier, 0);
+        simt::mbarrier_wait(barrier, 0);
     const float first = floats[thread % 16];
     if (s.order)
         __syncthreads();
     if (thread == 0) {
-        simt::bulk_expect(barrier, 64);
-        simt::bulk_get(row, from + 16, 64, barrier);
+        simt::mbarrier_expect_tx(barrier, 64);
+        simt::tma_load(row, from + 16, 64, barrier);
     }
     if (s.waited_again || thread == 0)
-        simt::bulk_wait(barrier, s.parity ? 1 : 0);
+        simt::mbarrier_wait(barrier, s.parity ? 1 : 0);
     const float second = floats[thread % 16];
     if (thread < 16)
         floats[16 + thread] = first + second;
     if (s.fenced)
-        simt::bulk_written();
+        simt::tma_store_wait();
     __syncthreads();
     if (thread == 0) {
-        simt::bulk_put(to, out, 64);
+        simt::tma_store(to, out, 64);
         if (s.read)
-            simt::bulk_read();
+            simt::tma_store_wait_read();
     }
 }
 
@@ -389,10 +389,10 @@ static void test_bulk_copies() {
         const smem<float> floats = cf_dynamic_shared<float>();
         for (int i = 0; i < 4; i++)
             floats[i] = 1;
-        simt::bulk_written();
-        simt::bulk_put(to, 0, 16);
+        simt::tma_store_wait();
+        simt::tma_store(to, 0, 16);
         floats[1] = 2;
-        simt::bulk_read();
+        simt::tma_store_wait_read();
     }));
     CHECK(to[0] == 1 && to[1] == 2);
 }

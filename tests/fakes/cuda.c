@@ -30,7 +30,7 @@ static char context, module, first;
 /* Of an H200. */
 #define FACT(field, number, cuda_name, least) fact_##field = number,
 enum {
-    CF_GPU_FACTS(FACT)
+    CF_GPU_PROPERTIES(FACT)
 };
 #undef FACT
 

@@ -24,7 +24,7 @@ enum {
     BAD_PARAM = 2000,
     NOT_SUPPORTED = 3000,
     ENGINES = 5,
-    MOST_KNOBS = 8
+    MAX_KNOBS = 8
 };
 
 fake_cudnn fake_cudnn_state;
@@ -38,8 +38,8 @@ typedef struct descriptor {
     cf_cudnn_descriptor_type type;
     bool finalized;
     float beta;
-    int64_t engine, knobs, value[MOST_KNOBS];
-    unsigned knob[MOST_KNOBS];
+    int64_t engine, knobs, value[MAX_KNOBS];
+    unsigned knob[MAX_KNOBS];
     void *pointers[4];
 } descriptor;
 
@@ -143,7 +143,7 @@ cf_cudnn_status cudnnBackendSetAttribute(cf_cudnn_descriptor given, cf_cudnn_att
         break;
     case CF_CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
         d->knobs = count;
-        for (int64_t i = 0; i < count && i < MOST_KNOBS; ++i) {
+        for (int64_t i = 0; i < count && i < MAX_KNOBS; ++i) {
             d->knob[i] = children[i]->knob[0];
             d->value[i] = children[i]->value[0];
         }

@@ -9,9 +9,9 @@
 fake_cufft fake_cufft_state;
 
 enum {
-    MOST_PLANS = 4096
+    MAX_PLANS = 4096
 };
-static struct plan { long long n[3], batch; /* leading extents are 1 */ } plans[MOST_PLANS];
+static struct plan { long long n[3], batch; /* leading extents are 1 */ } plans[MAX_PLANS];
 
 /* Of one plane, by the definition. */
 static void transform(const struct plan *p, const float *in, float *out, bool inverse) {
@@ -46,7 +46,7 @@ static void transform(const struct plan *p, const float *in, float *out, bool in
 }
 
 static void transform_all(cf_cufft_handle plan, const float *in, float *out, bool inverse) {
-    const struct plan *p = &plans[plan % MOST_PLANS];
+    const struct plan *p = &plans[plan % MAX_PLANS];
     const long long points = p->n[0] * p->n[1] * p->n[2], bins = p->n[0] * p->n[1] * (p->n[2] / 2 + 1) * 2;
     for (long long i = 0; i < p->batch && fake_cufft_state.computes; ++i)
         transform(p, in + i * (inverse ? bins : points), out + i * (inverse ? points : bins), inverse);
@@ -93,7 +93,7 @@ cf_cufft_result cufftMakePlanMany64(cf_cufft_handle plan, int rank, long long *n
     if (in != in_distance || out != out_distance || in_stride != 1 || out_stride != 1 || batch < 1 ||
         (inverse ? in_embed : out_embed)[rank - 1] != n[rank - 1] / 2 + 1)
         return 4;
-    struct plan *p = &plans[plan % MOST_PLANS];
+    struct plan *p = &plans[plan % MAX_PLANS];
     *p = (struct plan){{1, 1, 1}, batch};
     for (int a = 0; a < rank; ++a)
         p->n[3 - rank + a] = n[a];

@@ -79,26 +79,27 @@ static void explained(void **state) {
 /* --------------------------------------------------------------------------------------------------------------- plans */
 
 /* Every point goes through some pass once on each axis, blocks fit the GPU, and the gains make up the scale. */
-static void check_config(const cf_gpu_facts *facts, const fbfft_desc *d) {
+static void check_config(const cf_gpu_properties *properties, const fbfft_desc *d) {
     cf_fft_problem problem;
-    cf_half_config c;
+    cf_c2c_fp16_config c;
     assert_int_equal(cf_fft_resolve(d, &problem), CONV_FFT_SUCCESS);
-    cf_half_configure(&problem, facts, &c);
+    cf_c2c_fp16_configure(&problem, properties, &c);
     int64_t points = 1;
     double gain = 1;
     for (int i = 0; i < c.count; ++i) {
-        const cf_half_pass *const p = &c.pass[i];
+        const cf_c2c_fp16_pass *const p = &c.pass[i];
         points <<= p->log_n;
-        assert_true(p->shared <= facts->shared_per_block);
-        assert_true(p->blocks * (p->shared + facts->shared_reserved_per_block) <= facts->shared_per_multiprocessor);
+        assert_true(p->shared <= properties->shared_per_block);
+        assert_true(p->blocks * (p->shared + properties->shared_reserved_per_block) <=
+                    properties->shared_per_multiprocessor);
         assert_int_equal(p->lines << p->log_n, c.points);
         assert_true(p->most >= (p->ahead ? 1 : INT32_MAX));
         for (int step = 0; step < 2; ++step)
             for (int product = 0; product < 2; ++product)
                 gain *= (double)p->gain[step][product];
-        if (p->form == CF_HALF_COLUMNS)
+        if (p->form == CF_C2C_FP16_COLUMNS)
             assert_true(p->log_w >= 3 && p->log_w <= p->log_inner);
-        if (p->form == CF_HALF_ROWS)
+        if (p->form == CF_C2C_FP16_ROWS)
             assert_true(p->log_w >= 3 && p->log_w <= p->log_first);
     }
     assert_int_equal(points, c.points);
@@ -107,18 +108,18 @@ static void check_config(const cf_gpu_facts *facts, const fbfft_desc *d) {
 
 static void check_plans(const char *path) {
     static const double scales[] = {1, -3.5, 0.7, 1e-9, 1e5, 0};
-    cf_gpu_facts facts;
-    assert_int_equal(cf_gpu_facts_load(path, &facts), CONV_FFT_SUCCESS);
+    cf_gpu_properties properties;
+    assert_int_equal(cf_gpu_properties_load(path, &properties), CONV_FFT_SUCCESS);
     for (int log = 1; log <= 24; ++log)
         for (int s = -2; s < 6; ++s) {
             fbfft_desc d = half_desc(1, FBFFT_C2C_FORWARD, log, 0);
             d.scale = s == -2 ? ldexp(1, -log) : s == -1 ? d.scale : scales[s];
-            check_config(&facts, &d);
+            check_config(&properties, &d);
         }
     for (int a = 5; a <= 11; ++a)
         for (int b = 5; b <= 11; ++b) {
             const fbfft_desc d = half_desc(2, FBFFT_C2C_INVERSE, a, b);
-            check_config(&facts, &d);
+            check_config(&properties, &d);
         }
 }
 static void plans(void **state) {
@@ -131,17 +132,17 @@ static void plans(void **state) {
 static void longest_line(void **state) {
     (void)state;
     static const struct {
-        const char *facts;
+        const char *properties;
         int passes;
     } cases[] = {{"data/gpus/h200.txt", 1}, {"data/gpus/a100.txt", 2}};
     for (int i = 0; i < 2; ++i) {
         const fbfft_desc d = half_desc(1, FBFFT_C2C_FORWARD, 15, 0);
-        cf_gpu_facts facts;
+        cf_gpu_properties properties;
         cf_fft_problem problem;
-        cf_half_config c;
-        assert_int_equal(cf_gpu_facts_load(cases[i].facts, &facts), CONV_FFT_SUCCESS);
+        cf_c2c_fp16_config c;
+        assert_int_equal(cf_gpu_properties_load(cases[i].properties, &properties), CONV_FFT_SUCCESS);
         assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
-        cf_half_configure(&problem, &facts, &c);
+        cf_c2c_fp16_configure(&problem, &properties, &c);
         assert_int_equal(c.count, cases[i].passes);
         assert_int_equal(c.pass[0].ahead, cases[i].passes == 1);
         assert_int_equal(c.waits, cases[i].passes == 2);

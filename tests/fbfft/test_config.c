@@ -28,7 +28,8 @@ static fbfft_desc transform(int rank, fbfft_kind kind, int h, int w, int data_h,
 
 static void powers_of_two_have_kernels(void **unused) {
     (void)unused;
-    const cf_gpu_facts gpus[2] = {gpu_facts_of("data/gpus/h200.txt"), gpu_facts_of("data/gpus/a100.txt")};
+    const cf_gpu_properties gpus[2] = {gpu_properties_of("data/gpus/h200.txt"),
+                                       gpu_properties_of("data/gpus/a100.txt")};
     for (int g = 0; g < 2; ++g)
         for (int kind = 0; kind < 2; ++kind) {
             for (int w = 2; w <= 256; w *= 2) {
@@ -52,21 +53,21 @@ static void powers_of_two_have_kernels(void **unused) {
 /* One lane computes a line, but two where both axes are multiples of 8 and one has more than 48 points. */
 static void planes_of_up_to_64_points_have_kernels(void **unused) {
     (void)unused;
-    const cf_gpu_facts facts = gpu_facts_of("data/gpus/h200.txt");
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     for (int h = 2; h <= 64; h += 2)
         for (int w = 2; w <= 64; w += 2) {
             if (!fft_is_basis(h) || !fft_is_basis(w))
                 continue;
             const fbfft_desc plane = transform(2, FBFFT_R2C, h, w, 0, 0);
             cf_fft_config c;
-            assert_int_equal(cf_fft_configure(&plane, &facts, &c), CONV_FFT_SUCCESS);
+            assert_int_equal(cf_fft_configure(&plane, &properties, &c), CONV_FFT_SUCCESS);
             assert_int_equal(c.lanes, h % 8 == 0 && w % 8 == 0 && (h > 48 || w > 48) ? 2 : 1);
         }
 }
 
 static void others_are_refused(void **unused) {
     (void)unused;
-    const cf_gpu_facts facts = gpu_facts_of("data/gpus/h200.txt");
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     static const struct {
         int rank, h, w;
         const char *sentence;
@@ -76,7 +77,7 @@ static void others_are_refused(void **unused) {
         fbfft_desc d = transform(cases[i].rank == 3 ? 2 : cases[i].rank, FBFFT_R2C, cases[i].h, cases[i].w, 0, 0);
         d.rank = cases[i].rank;
         cf_fft_config c;
-        assert_int_equal(cf_fft_configure(&d, &facts, &c), CONV_FFT_NOT_SUPPORTED);
+        assert_int_equal(cf_fft_configure(&d, &properties, &c), CONV_FFT_NOT_SUPPORTED);
         if (!strstr(conv_fft_last_error(), cases[i].sentence))
             fail_msg("%s: %s", cases[i].sentence, conv_fft_last_error());
     }
@@ -84,11 +85,11 @@ static void others_are_refused(void **unused) {
 
 /* ------------------------------------------------------------------------------------------------------------- passes */
 
-static int passes_of(fbfft_desc d, const cf_gpu_facts *facts) {
+static int passes_of(fbfft_desc d, const cf_gpu_properties *properties) {
     cf_fft_problem problem;
     cf_fft_passes passes;
     assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
-    if (cf_fft_passes_of(&problem, facts, &passes) != CONV_FFT_SUCCESS) {
+    if (cf_fft_passes_of(&problem, properties, &passes) != CONV_FFT_SUCCESS) {
         print_message("          rank %d: %s\n", d.rank, conv_fft_last_error());
         return 0;
     }
@@ -97,16 +98,16 @@ static int passes_of(fbfft_desc d, const cf_gpu_facts *facts) {
         const int64_t shared = p->plain ? p->real[0].shared : p->tile[0].shared;
         const int threads = p->plain ? p->real[0].threads : p->tile[0].threads;
         const int blocks = p->plain ? p->real[0].blocks : p->tile[0].blocks;
-        assert_true(shared <= facts->shared_per_block);
-        assert_true(threads % 32 == 0 && threads * blocks <= facts->threads_per_multiprocessor);
+        assert_true(shared <= properties->shared_per_block);
+        assert_true(threads % 32 == 0 && threads * blocks <= properties->threads_per_multiprocessor);
     }
     return passes.count;
 }
 
-static void expect_passes(fbfft_desc d, int expected, const cf_gpu_facts *facts) {
+static void expect_passes(fbfft_desc d, int expected, const cf_gpu_properties *properties) {
     for (int kind = FBFFT_R2C; kind <= FBFFT_C2R; ++kind) {
         d.kind = (fbfft_kind)kind;
-        const int count = passes_of(d, facts);
+        const int count = passes_of(d, properties);
         if (count != expected)
             fail_msg("%s %dx%dx%d takes %d passes, not %d", kind ? "c2r" : "r2c", (int)d.basis[0], (int)d.basis[1],
                      (int)d.basis[2], count, expected);
@@ -116,7 +117,7 @@ static void expect_passes(fbfft_desc d, int expected, const cf_gpu_facts *facts)
 /* What fits an H200's shared memory is read and written once. */
 static void one_pass_as_promised(void **unused) {
     (void)unused;
-    const cf_gpu_facts h200 = gpu_facts_of("data/gpus/h200.txt");
+    const cf_gpu_properties h200 = gpu_properties_of("data/gpus/h200.txt");
     for (int64_t n = 1; n <= 16384; ++n)
         if (fft_is_basis(n))
             expect_passes(fft_desc(1, FBFFT_R2C, n, 0), 1, &h200);
@@ -142,7 +143,7 @@ static void one_pass_as_promised(void **unused) {
 
 static void few_passes_beyond(void **unused) {
     (void)unused;
-    const cf_gpu_facts h200 = gpu_facts_of("data/gpus/h200.txt");
+    const cf_gpu_properties h200 = gpu_properties_of("data/gpus/h200.txt");
     expect_passes(fft_desc(2, FBFFT_R2C, 256, 0), 2, &h200);
     expect_passes(fft_desc(2, FBFFT_R2C, 225, 0), 1, &h200);
     expect_passes(fft_desc(2, FBFFT_R2C, 250, 0), 2, &h200);
@@ -161,7 +162,7 @@ static void few_passes_beyond(void **unused) {
 static void spectra_of_halves(void **unused) {
     (void)unused;
     static const struct {
-        int basis[2], size[2], wide; /* 0: by steps */
+        int basis[2], size[2], vector_width; /* 0: by steps */
         conv_fft_dtype signal, spectrum;
         fbfft_kind kind;
         conv_fft_layout layout;
@@ -216,7 +217,7 @@ static void spectra_of_halves(void **unused) {
         {{1, 8192}, {1, 8192}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 0},
         {{1, 1024}, {1, 1024}, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, LAST, 8},
     };
-    const cf_gpu_facts facts = gpu_facts_of("data/gpus/h200.txt");
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         fbfft_desc d = transform(cases[i].basis[0] > 1 ? 2 : 1, cases[i].kind, cases[i].basis[0], cases[i].basis[1],
                                  cases[i].size[0], cases[i].size[1]);
@@ -228,14 +229,14 @@ static void spectra_of_halves(void **unused) {
         d.dtype = cases[i].signal;
         assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
         problem.transform.spectrum.dtype = cases[i].spectrum;
-        assert_int_equal(cf_fft_passes_of(&problem, &facts, &passes), CONV_FFT_SUCCESS);
-        const cf_tile_config *tile = passes.pass[0].tile;
-        assert_int_equal(passes.pass[0].matrix, cases[i].wide > 0);
-        if (cases[i].wide == 0)
+        assert_int_equal(cf_fft_passes_of(&problem, &properties, &passes), CONV_FFT_SUCCESS);
+        const cf_shared_fft_config *tile = passes.pass[0].tile;
+        assert_int_equal(passes.pass[0].matrix, cases[i].vector_width > 0);
+        if (cases[i].vector_width == 0)
             continue;
         assert_int_equal(passes.count, 1);
-        assert_int_equal(tile[0].wide, cases[i].wide);
-        assert_int_equal(tile[1].wide, 1);
+        assert_int_equal(tile[0].vector_width, cases[i].vector_width);
+        assert_int_equal(tile[1].vector_width, 1);
         const bool two =
             d.layout == LAST && d.channels % 16 == 0 && d.dtype != CONV_FFT_FP32 && d.basis[0] == d.basis[1];
         const int octets = d.rank == 2         ? 1 + two
@@ -245,7 +246,7 @@ static void spectra_of_halves(void **unused) {
                            : d.basis[0] == 512 ? 2
                                                : 1;
         assert_int_equal(tile[0].planes, 8 * octets);
-        assert_true(tile[0].blocks * tile[0].shared <= facts.shared_per_multiprocessor);
+        assert_true(tile[0].blocks * tile[0].shared <= properties.shared_per_multiprocessor);
     }
 }
 
@@ -253,7 +254,7 @@ static void spectra_of_halves(void **unused) {
 static void one_product(void **unused) {
     (void)unused;
     static const struct {
-        int basis[2], size[2], slabs, planes; /* 0: otherwise */
+        int basis[2], size[2], bin_tiles, planes; /* 0: otherwise */
         conv_fft_dtype signal, spectrum;
         fbfft_kind kind;
         conv_fft_layout layout;
@@ -277,7 +278,7 @@ static void one_product(void **unused) {
         {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2R, 0, 8},
         {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2C_FORWARD, 0, 8},
     };
-    const cf_gpu_facts facts = gpu_facts_of("data/gpus/h200.txt");
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         fbfft_desc d = transform(cases[i].basis[0] > 1 ? 2 : 1, cases[i].kind, cases[i].basis[0], cases[i].basis[1],
                                  cases[i].size[0], cases[i].size[1]);
@@ -289,24 +290,24 @@ static void one_product(void **unused) {
         d.dtype = cases[i].signal;
         assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
         problem.transform.spectrum.dtype = cases[i].spectrum;
-        assert_int_equal(cf_fft_passes_of(&problem, &facts, &passes), CONV_FFT_SUCCESS);
-        const cf_tile_config *tile = passes.pass[0].tile;
-        assert_int_equal(tile->slabs, cases[i].slabs);
-        if (cases[i].slabs == 0)
+        assert_int_equal(cf_fft_passes_of(&problem, &properties, &passes), CONV_FFT_SUCCESS);
+        const cf_shared_fft_config *tile = passes.pass[0].tile;
+        assert_int_equal(tile->bin_tiles, cases[i].bin_tiles);
+        if (cases[i].bin_tiles == 0)
             continue;
         assert_true(passes.count == 1 && passes.pass[0].matrix);
         assert_int_equal(tile->threads, 256);
         assert_int_equal(tile->planes, cases[i].planes);
-        assert_int_equal(cf_tile_blocks(tile, tile->planes + 1), 2 * cases[i].slabs);
+        assert_int_equal(cf_shared_fft_blocks(tile, tile->planes + 1), 2 * cases[i].bin_tiles);
         assert_int_equal(tile->finds_scales, cases[i].spectrum == CONV_FFT_FP16 && cases[i].channels % 8 == 0);
-        assert_true(tile->blocks * tile->shared <= facts.shared_per_multiprocessor);
+        assert_true(tile->blocks * tile->shared <= properties.shared_per_multiprocessor);
     }
 }
 
 /* Kernels of short lines count them in 32 bits. */
 static void lines_beyond_counts(void **unused) {
     (void)unused;
-    const cf_gpu_facts facts = gpu_facts_of("data/gpus/h200.txt");
+    const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     static const int64_t points[] = {64, 256};
     for (int i = 0; i < 4; ++i) {
         fbfft_desc d = transform(1, FBFFT_R2C, 1, (int)points[i / 2], 1, 0);
@@ -318,13 +319,14 @@ static void lines_beyond_counts(void **unused) {
         assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
         problem.transform.spectrum.dtype = CONV_FFT_BF16;
         problem.transform.spectrum.rows = ((int64_t)1 << 27) - i % 2;
-        assert_int_equal(cf_fft_passes_of(&problem, &facts, &passes), CONV_FFT_SUCCESS);
+        assert_int_equal(cf_fft_passes_of(&problem, &properties, &passes), CONV_FFT_SUCCESS);
         assert_int_equal(passes.pass[0].matrix, i > 0);
     }
 }
 
-static cf_tile_config rows_of_planes(const char *file, conv_fft_dtype spectrum, fbfft_kind kind, int64_t channels) {
-    const cf_gpu_facts facts = gpu_facts_of(file);
+static cf_shared_fft_config rows_of_planes(const char *file, conv_fft_dtype spectrum, fbfft_kind kind,
+                                           int64_t channels) {
+    const cf_gpu_properties properties = gpu_properties_of(file);
     fbfft_desc d = transform(2, kind, 64, 64, 64, 64);
     cf_fft_problem problem;
     cf_fft_passes passes;
@@ -334,7 +336,7 @@ static cf_tile_config rows_of_planes(const char *file, conv_fft_dtype spectrum, 
     assert_int_equal(cf_fft_resolve(&d, &problem), CONV_FFT_SUCCESS);
     problem.transform.spectrum.dtype = spectrum;
     problem.transform.spectrum.scale_rows = problem.transform.spectrum.rows_per_sample;
-    assert_int_equal(cf_fft_passes_of(&problem, &facts, &passes), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_fft_passes_of(&problem, &properties, &passes), CONV_FFT_SUCCESS);
     assert_int_equal(passes.pass[0].matrix, spectrum == CONV_FFT_FP16);
     return passes.pass[0].tile[0];
 }

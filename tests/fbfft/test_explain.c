@@ -22,12 +22,12 @@ static fbfft_desc transform(int rank, fbfft_kind kind, int64_t n0, int64_t n1, i
 }
 
 /* count is 0 if the GPU is too small. */
-static cf_fft_passes plan(const fbfft_desc *d, const char *file, cf_gpu_facts *facts) {
+static cf_fft_passes plan(const fbfft_desc *d, const char *file, cf_gpu_properties *properties) {
     cf_fft_problem problem;
     cf_fft_passes passes = {.count = 0};
-    assert_int_equal(cf_gpu_facts_load(file, facts), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_gpu_properties_load(file, properties), CONV_FFT_SUCCESS);
     assert_int_equal(cf_fft_resolve(d, &problem), CONV_FFT_SUCCESS);
-    const conv_fft_status status = cf_fft_passes_of(&problem, facts, &passes);
+    const conv_fft_status status = cf_fft_passes_of(&problem, properties, &passes);
     assert_true(status == CONV_FFT_SUCCESS || (status == CONV_FFT_NOT_SUPPORTED && passes.count == 0));
     return passes;
 }
@@ -59,8 +59,8 @@ static void everything_is_explained(void **unused) {
         for (int i = 0; next(i, &d); ++i) {
             char text[16384], line[32];
             size_t needed = 0;
-            cf_gpu_facts facts;
-            const cf_fft_passes passes = plan(&d, files[f], &facts);
+            cf_gpu_properties properties;
+            const cf_fft_passes passes = plan(&d, files[f], &properties);
             const conv_fft_status status = fbfft_explain(NULL, files[f], &d, 0, text, sizeof text, &needed);
             assert_int_equal(status, passes.count ? CONV_FFT_SUCCESS : CONV_FFT_NOT_SUPPORTED);
             if (!passes.count)
@@ -79,8 +79,8 @@ static void budgets_count_every_byte(void **unused) {
     (void)unused;
     fbfft_desc d;
     for (int i = 0; next(i, &d); ++i) {
-        cf_gpu_facts facts;
-        const cf_fft_passes passes = plan(&d, files[0], &facts);
+        cf_gpu_properties properties;
+        const cf_fft_passes passes = plan(&d, files[0], &properties);
         const bool inverse = d.kind == FBFFT_C2R || d.kind == FBFFT_C2C_INVERSE, complex_signal = d.kind >= 2;
         const double number = d.dtype == CONV_FFT_FP64 ? 8 : 4;
         double points = 1, signal, spectrum, read = 0, written = 0, waiting = 0, waits = 0;
@@ -91,8 +91,8 @@ static void budgets_count_every_byte(void **unused) {
         signal = 6 * (double)d.channels * points * number * (complex_signal ? 2 : 1);
         spectrum = 6 * (double)d.channels * bins * 2 * number;
         for (int k = 0; k < passes.count; ++k) {
-            const cf_fft_budget b = cf_fft_budget_of(&passes, k, &facts, 6);
-            const cf_fft_occupancy o = cf_fft_occupancy_of(&passes.pass[k], &facts);
+            const cf_fft_budget b = cf_fft_budget_of(&passes, k, &properties, 6);
+            const cf_fft_occupancy o = cf_fft_occupancy_of(&passes.pass[k], &properties);
             read += b.read;
             written += b.written;
             waiting += b.waiting;
@@ -100,7 +100,7 @@ static void budgets_count_every_byte(void **unused) {
             assert_true(b.shared > 0 && (b.operations > 0 || points == 2));
             assert_true(b.seconds[0] >= 0 && b.seconds[1] > 0 && b.seconds[2] >= 0);
             assert_true(o.blocks >= 1 && o.registers >= 16 && o.registers <= 255);
-            assert_true(o.threads * o.blocks * o.registers <= facts.registers_per_multiprocessor);
+            assert_true(o.threads * o.blocks * o.registers <= properties.registers_per_multiprocessor);
         }
         if (!passes.count)
             continue;
@@ -114,13 +114,13 @@ static void budgets_count_every_byte(void **unused) {
 static void windows_count_what_is_there(void **unused) {
     (void)unused;
     fbfft_desc d = transform(2, FBFFT_R2C, 16, 16, 1);
-    cf_gpu_facts facts;
+    cf_gpu_properties properties;
     d.size[0] = d.size[1] = 10;
     d.offset[0] = -3;
     d.offset[1] = 4;
     d.step[1] = 2;
-    const cf_fft_passes passes = plan(&d, files[0], &facts);
-    assert_true(cf_fft_budget_of(&passes, 0, &facts, 1).read == 10 * 3 * 4);
+    const cf_fft_passes passes = plan(&d, files[0], &properties);
+    assert_true(cf_fft_budget_of(&passes, 0, &properties, 1).read == 10 * 3 * 4);
 }
 
 static void says(const char *part) {

@@ -22,18 +22,18 @@
             fail_msg("%s: %s", #call, conv_fft_last_error()); \
     } while (0)
 
-static void facts(void **state) {
+static void properties(void **state) {
     NEED_GPU(state);
-    const cf_gpu_facts *const f = &gpu->facts;
+    const cf_gpu_properties *const f = &gpu->properties;
     char text[2048];
     cf_text report = {.text = text, .bytes = sizeof text};
-    cf_gpu_facts_format(f, "", &report);
+    cf_gpu_properties_format(f, "", &report);
     print_message("%s", text);
     /* What the file form says can be read again: no fact is missing or out of range. */
-    cf_gpu_facts again;
+    cf_gpu_properties again;
     const char *const path = scratch_path(gpu_cache_directory(), "facts.txt");
     scratch_write(path, text, report.length);
-    assert_success(cf_gpu_facts_load(path, &again));
+    assert_success(cf_gpu_properties_load(path, &again));
     assert_memory_equal(f, &again, sizeof again);
     assert_true(f->shared_per_block >= 96 << 10 && f->memory_bytes > (int64_t)1 << 30);
 }
@@ -73,7 +73,7 @@ static void memory(void **state) {
 static void out_of_memory(void **state) {
     NEED_GPU(state);
     void *memory = NULL;
-    assert_int_equal(cf_gpu_allocate(gpu, (size_t)gpu->facts.memory_bytes + 1, &memory), CONV_FFT_OUT_OF_MEMORY);
+    assert_int_equal(cf_gpu_allocate(gpu, (size_t)gpu->properties.memory_bytes + 1, &memory), CONV_FFT_OUT_OF_MEMORY);
     assert_null(memory);
     print_message("%s\n", conv_fft_last_error());
     assert_success(cf_gpu_allocate(gpu, 1 << 20, &memory)); /* the context is as good as before */
@@ -122,7 +122,7 @@ static void compile_and_launch(void **state) {
         cuda_calls_of(gpu).cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernels[1]->function, 256, 65536);
     cf_gpu_leave(gpu);
     assert_int_equal(result, 0);
-    assert_true(blocks >= 1 && blocks <= gpu->facts.shared_per_multiprocessor / 65536);
+    assert_true(blocks >= 1 && blocks <= gpu->properties.shared_per_multiprocessor / 65536);
 
     const size_t bytes = (size_t)n * sizeof *host;
     for (int i = 0; i < n; ++i)
@@ -202,7 +202,7 @@ static void of_another_gpu(void **state) {
     need_compiler(gpu);
     cf_cubin other = {0}, *targets[] = {&other};
     const cf_source *const list[] = {&sources[0]};
-    assert_success(cf_jit_compile(&gpu->jit, gpu->facts.compute_major == 8 ? "sm_90" : "sm_80", list, 1, targets));
+    assert_success(cf_jit_compile(&gpu->jit, gpu->properties.compute_major == 8 ? "sm_90" : "sm_80", list, 1, targets));
     char code[4096] = "no machine code";
     const cf_cubin wrong[] = {{.data = other.data, .bytes = other.bytes}, {.data = code, .bytes = sizeof code}};
     const cf_cubin_key key = cf_cubin_key_of(gpu->architecture, &sources[0]);
@@ -226,27 +226,27 @@ static void cublas(void **state) {
     float result[4];
     void *memory, *product, *workspace;
     const size_t workspace_bytes = 32 << 20;
-    cf_cublas_lease lease;
+    cf_cublas_guard guard;
     cf_cu_stream stream;
     assert_success(cf_gpu_stream_create(gpu, &stream));
     assert_success(cf_gpu_allocate(gpu, workspace_bytes, &workspace));
-    if (cf_cublas_acquire(gpu->cublas, stream, CF_CUBLAS_DEFAULT_MATH, workspace, workspace_bytes, &lease) ==
+    if (cf_cublas_guard_acquire(gpu->cublas, stream, CF_CUBLAS_DEFAULT_MATH, workspace, workspace_bytes, &guard) ==
         CONV_FFT_LIBRARY_MISSING) {
         print_message("%s\n", conv_fft_last_error());
         cf_gpu_free(gpu, workspace);
         cf_gpu_stream_destroy(gpu, stream);
         skip();
     }
-    assert_non_null(lease.handle);
+    assert_non_null(guard.handle);
     assert_success(cf_gpu_allocate(gpu, sizeof operands, &memory));
     assert_success(cf_gpu_allocate(gpu, sizeof result, &product));
     assert_success(cf_gpu_upload(gpu, memory, operands, sizeof operands, stream));
     const struct float2 *const a = memory, *const one = (const void *)&operands[4],
                                *const zero = (const void *)&operands[6];
     const struct float2 *const b = (const void *)((const char *)memory + 8);
-    assert_success(CF_CUBLAS(lease.call, cublasCgemmStridedBatched, lease.handle, CF_CUBLAS_OP_N, CF_CUBLAS_OP_N, 1, 1,
+    assert_success(CF_CUBLAS(guard.call, cublasCgemmStridedBatched, guard.handle, CF_CUBLAS_OP_N, CF_CUBLAS_OP_N, 1, 1,
                              1, one, a, 1, 0, b, 1, 0, zero, product, 1, 1, 2));
-    cf_cublas_release(gpu->cublas, &lease);
+    cf_cublas_guard_release(gpu->cublas, &guard);
     assert_success(cf_gpu_download(gpu, result, product, sizeof result, stream));
     assert_success(cf_gpu_synchronize(gpu, stream));
     for (int i = 0; i < 2; ++i)
@@ -259,7 +259,7 @@ static void cublas(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_EMPTY_CACHE(facts),
+        WITH_EMPTY_CACHE(properties),
         WITH_GPU(memory),
         WITH_GPU(out_of_memory),
         WITH_EMPTY_CACHE(compile_and_launch),

@@ -30,7 +30,7 @@ typedef struct matrices {
 
 static cf_device *device;
 
-static matrices create(const cf_gpu *gpu, generator *g, const cf_product_desc *d, int64_t rows, int64_t columns,
+static matrices create(const cf_gpu *gpu, generator *g, const cf_cgemm_desc *d, int64_t rows, int64_t columns,
                        int64_t shift) {
     matrices m = {.columns = columns};
     m.block = (cf_block){.groups = d->groups,
@@ -56,13 +56,12 @@ static double complex at(const matrices *m, int64_t group, int64_t bin, int64_t 
         m->values[group * m->block.group_stride + bin * m->block.bin_stride + row * m->columns + column];
 }
 
-static double complex defined(const cf_product_desc *d, const matrices m[3], int64_t g, int64_t b, int64_t i,
-                              int64_t j) {
+static double complex defined(const cf_cgemm_desc *d, const matrices m[3], int64_t g, int64_t b, int64_t i, int64_t j) {
     double complex sum = 0;
-    if (d->kind == CF_PRODUCT_FORWARD)
+    if (d->kind == CF_CGEMM_FORWARD)
         for (int64_t c = 0; c < d->in_columns; ++c)
             sum += at(&m[0], g, b, i, c) * conj(at(&m[1], g, b, j, c));
-    else if (d->kind == CF_PRODUCT_BACKWARD_DATA)
+    else if (d->kind == CF_CGEMM_BACKWARD_DATA)
         for (int64_t o = 0; o < d->out_columns; ++o)
             sum += at(&m[2], g, b, i, o) * at(&m[1], g, b, o, j);
     else
@@ -82,7 +81,7 @@ static void upload(const cf_gpu *gpu, const matrices *m, bool poison) {
 }
 
 /* ||got - exact|| / ||exact||. Nothing but the result is written. */
-static double compare(const cf_gpu *gpu, const cf_product_desc *d, const matrices m[3], const double complex *exact,
+static double compare(const cf_gpu *gpu, const cf_cgemm_desc *d, const matrices m[3], const double complex *exact,
                       const matrices *result, bool accumulate) {
     const size_t bytes = (size_t)result->count * sizeof(number);
     number *const got = test_alloc(bytes);
@@ -109,13 +108,13 @@ static double compare(const cf_gpu *gpu, const cf_product_desc *d, const matrice
 }
 
 /* Errors of the three variants, as accurate as FP32 and as TF32. */
-static void check(const cf_gpu *gpu, generator *g, cf_product_desc d, bool accumulate, int64_t shift) {
-    static const cf_product_variant variants[] = {CF_PRODUCT_BLAS, CF_PRODUCT_TENSOR, CF_PRODUCT_LOOP};
+static void check(const cf_gpu *gpu, generator *g, cf_cgemm_desc d, bool accumulate, int64_t shift) {
+    static const cf_cgemm_variant variants[] = {CF_CGEMM_BLAS, CF_CGEMM_TENSOR, CF_CGEMM_LOOP};
     const int64_t rows = d.rows;
     matrices m[3] = {create(gpu, g, &d, rows, d.in_columns, shift),
                      create(gpu, g, &d, d.out_columns, d.in_columns, shift),
                      create(gpu, g, &d, rows, d.out_columns, shift)};
-    const matrices *const result = &m[d.kind == CF_PRODUCT_FORWARD ? 2 : d.kind == CF_PRODUCT_BACKWARD_DATA ? 0 : 1];
+    const matrices *const result = &m[d.kind == CF_CGEMM_FORWARD ? 2 : d.kind == CF_CGEMM_BACKWARD_DATA ? 0 : 1];
     double complex *const exact = test_alloc((size_t)result->count * sizeof *exact);
     for (int64_t group = 0; group < d.groups; ++group)
         for (int64_t bin = 0; bin < d.bins; ++bin)
@@ -123,16 +122,16 @@ static void check(const cf_gpu *gpu, generator *g, cf_product_desc d, bool accum
                 for (int64_t j = 0; j < result->columns; ++j)
                     exact[group * result->block.group_stride + bin * result->block.bin_stride + i * result->columns +
                           j] = defined(&d, m, group, bin, i, j) + (accumulate ? at(result, group, bin, i, j) : 0);
-    const int64_t depth = d.kind == CF_PRODUCT_FORWARD         ? d.in_columns
-                          : d.kind == CF_PRODUCT_BACKWARD_DATA ? d.out_columns
-                                                               : rows;
+    const int64_t depth = d.kind == CF_CGEMM_FORWARD         ? d.in_columns
+                          : d.kind == CF_CGEMM_BACKWARD_DATA ? d.out_columns
+                                                             : rows;
     double error[2][3];
     for (int math = 0; math < 2; ++math)
         for (int v = 0; v < 3; ++v) {
-            cf_product_desc own = d, *const built = &own;
+            cf_cgemm_desc own = d, *const built = &own;
             own.variant = variants[v];
             own.math = math ? CONV_FFT_MATH_TF32 : CONV_FFT_MATH_FP32;
-            if (own.variant == CF_PRODUCT_TENSOR)
+            if (own.variant == CF_CGEMM_TENSOR)
                 assert_int_equal(device->ops->products_build(device, &built, 1), CONV_FFT_SUCCESS);
             error[math][v] = compare(gpu, &own, m, exact, result, accumulate);
             device->ops->product_destroy(own.compiled);
@@ -160,13 +159,13 @@ enum {
 
 static void check_product(int64_t i, void *gpu) {
     const int64_t row = i / KINDS, *const e = extents[row];
-    const cf_product_desc d = {.kind = (cf_product_kind)(i % KINDS),
-                               .dtype = CONV_FFT_FP32,
-                               .bins = e[1],
-                               .in_columns = e[3],
-                               .out_columns = e[4],
-                               .rows = e[2],
-                               .groups = e[0]};
+    const cf_cgemm_desc d = {.kind = (cf_cgemm_kind)(i % KINDS),
+                             .dtype = CONV_FFT_FP32,
+                             .bins = e[1],
+                             .in_columns = e[3],
+                             .out_columns = e[4],
+                             .rows = e[2],
+                             .groups = e[0]};
     generator g = generator_create((uint64_t)i);
     check(gpu, &g, d, row % 2 != 0, row % 3); /* old contents or not; aligned or not */
 }

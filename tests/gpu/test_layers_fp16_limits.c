@@ -22,7 +22,7 @@
 static double ordinary(generator *g, int64_t sample, int64_t channel) {
     return (void)sample, (void)channel, random_value(g);
 }
-static double largest(generator *g, int64_t sample, int64_t channel) {
+static double absmax(generator *g, int64_t sample, int64_t channel) {
     return (void)sample, (void)channel, random_value(g) < 0 ? -65504 : 65504;
 }
 static double all_largest(generator *g, int64_t sample, int64_t channel) {
@@ -83,9 +83,9 @@ typedef struct contents {
 
 static const contents half_contents[] = {
     {"ordinary", ordinary, ordinary, ordinary},
-    {"65504 by tiny", largest, tiny_number, small_number},
+    {"65504 by tiny", absmax, tiny_number, small_number},
     {"65504 everywhere", all_largest, tiny_number, tiny_number},
-    {"tiny by large", tiny_number, largest, small_number},
+    {"tiny by large", tiny_number, absmax, small_number},
     {"tiny by ordinary", small_number, small_number, tiny_number},
     {"samples of all sizes", sizes, small_number, small_number},
     {"gradients of all sizes", small_number, small_number, sizes},

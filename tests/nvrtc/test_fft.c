@@ -157,7 +157,8 @@ static fbfft_desc problem_of(int i, int inverse) {
 }
 
 /* The kernels of a transform, as gpu_transform.c builds them, also those for pointers of less alignment. */
-static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, const cf_gpu_facts *facts, int allowed) {
+static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, const cf_gpu_properties *properties,
+                          int allowed) {
     cf_fft_problem problem;
     cf_fft_passes passes;
     char text[192], kind[96], name[256];
@@ -165,26 +166,26 @@ static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, co
     if (halves)
         problem.transform.spectrum.dtype = d->dtype == CONV_FFT_FP32 ? CONV_FFT_FP16 : d->dtype;
     problem.transform.spectrum.scale_rows = problem.transform.spectrum.rows_per_sample; /* as x and y have it */
-    assert_int_equal(cf_fft_passes_of(&problem, facts, &passes), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_fft_passes_of(&problem, properties, &passes), CONV_FFT_SUCCESS);
     assert_int_equal(passes.pass[0].matrix, halves);
     fft_describe(d, text, sizeof text);
     for (int p = 0; p < passes.count; ++p) {
         const cf_fft_pass *const pass = &passes.pass[p];
-        const bool two = pass->plain || pass->tile[0].wide > 1;
+        const bool two = pass->plain || pass->tile[0].vector_width > 1;
         for (int v = 0; v < (two ? 2 : 1); ++v) {
             snprintf(kind, sizeof kind, "%s, type %d, layout %d",
-                     pass->plain            ? "plain"
-                     : !pass->matrix        ? "tile"
-                     : pass->tile[0].slabs  ? "dense matrix"
-                     : d->kind == FBFFT_R2C ? "matrix forward"
-                                            : "matrix inverse",
+                     pass->plain               ? "plain"
+                     : !pass->matrix           ? "tile"
+                     : pass->tile[0].bin_tiles ? "dense matrix"
+                     : d->kind == FBFFT_R2C    ? "matrix forward"
+                                               : "matrix inverse",
                      (int)d->dtype, (int)d->layout);
             snprintf(name, sizeof name, "%s, pass %d%s%s", text, p, halves ? ", 16-bit spectrum" : "",
                      v ? ", unaligned" : "");
-            nvrtc_kernel *const c = nvrtc_list_add(list, facts, allowed, kind, name);
+            nvrtc_kernel *const c = nvrtc_list_add(list, properties, allowed, kind, name);
             assert_int_equal(pass->plain    ? cf_fft_real_source(&pass->real[v], &c->source)
-                             : pass->matrix ? cf_fft_matrix_source(&pass->tile[v], &c->source)
-                                            : cf_fft_tile_source(&pass->tile[v], &c->source),
+                             : pass->matrix ? cf_fft_tensor_core_source(&pass->tile[v], &c->source)
+                                            : cf_fft_shared_source(&pass->tile[v], &c->source),
                              CONV_FFT_SUCCESS);
         }
     }
@@ -192,10 +193,10 @@ static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, co
 
 /* One of `step` transforms and directions, so that all lists together compile in minutes; odd, for both directions. */
 static void add_for(nvrtc_list *list, const char *file, int step) {
-    const cf_gpu_facts facts = gpu_facts_of(file);
+    const cf_gpu_properties properties = gpu_properties_of(file);
     for (int i = 0; i < 2 * TRANSFORMS; i += step) {
         const fbfft_desc d = problem_of(i / 2, i % 2);
-        add_transform(list, &d, representative[i / 2].halves, &facts, representative[i / 2].spills);
+        add_transform(list, &d, representative[i / 2].halves, &properties, representative[i / 2].spills);
     }
 }
 

@@ -15,29 +15,29 @@ enum {
     ALLOWED = 160 /* bytes of spills, where registers are traded for occupancy */
 };
 
-static void add_pass(nvrtc_list *list, const layer_case *from, int pass, const cf_gpu_facts *facts) {
+static void add_pass(nvrtc_list *list, const layer_case *from, int pass, const cf_gpu_properties *properties) {
     cf_layer layer;
     cf_strategy strategy;
     cf_fused_config c;
     fused_make(from->problem, from->grid, &layer, &strategy);
-    assert_int_equal(cf_fused_configure(&layer, pass, &strategy, facts, &c), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_fused_configure(&layer, pass, &strategy, properties, &c), CONV_FFT_SUCCESS);
     for (int k = 0; k < cf_fused_kernels(&c); ++k) {
         char kind[64], name[256];
         snprintf(kind, sizeof kind, "%s, type %d, layout %d", k == 0 ? "pass" : "helper", (int)layer.x.dtype,
                  (int)layer.problem.tensor_layout);
         snprintf(name, sizeof name, "%s, %s, pass %d, kernel %d", from->problem, from->grid, pass, k);
-        nvrtc_kernel *const kernel = nvrtc_list_add(list, facts, ALLOWED, kind, name);
+        nvrtc_kernel *const kernel = nvrtc_list_add(list, properties, ALLOWED, kind, name);
         assert_int_equal(cf_fused_source(&c, k, &kernel->source), CONV_FFT_SUCCESS);
     }
 }
 
 /* One of `step` cases, so that all lists together compile in minutes. */
 static void add_for(nvrtc_list *list, const char *file, int step) {
-    const cf_gpu_facts facts = gpu_facts_of(file);
+    const cf_gpu_properties properties = gpu_properties_of(file);
     for (int i = 0; i < fused_case_count; i += step)
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
             if (fused_cases[i].passes & 1 << pass)
-                add_pass(list, &fused_cases[i], pass, &facts);
+                add_pass(list, &fused_cases[i], pass, &properties);
 }
 
 static void add_kernels(nvrtc_list *list) {

@@ -17,21 +17,21 @@ enum {
 
 /* One of `step` cases, so that all lists together compile in minutes. */
 static void add_for(nvrtc_list *list, const char *file, int step) {
-    static const char *const kinds[] = {[CF_PRODUCT_FORWARD] = "forward",
-                                        [CF_PRODUCT_BACKWARD_DATA] = "backward data",
-                                        [CF_PRODUCT_BACKWARD_WEIGHTS] = "backward weights"};
-    const cf_gpu_facts facts = gpu_facts_of(file);
+    static const char *const kinds[] = {[CF_CGEMM_FORWARD] = "forward",
+                                        [CF_CGEMM_BACKWARD_DATA] = "backward data",
+                                        [CF_CGEMM_BACKWARD_WEIGHTS] = "backward weights"};
+    const cf_gpu_properties properties = gpu_properties_of(file);
     for (int i = 0; i < PRODUCT_CASES; i += step) {
-        const cf_product_desc d = product_case(i);
-        const cf_product_config c = cf_product_configure(&d, &facts);
+        const cf_cgemm_desc d = product_case(i);
+        const cf_cgemm_config c = cf_cgemm_configure(&d, &properties);
         char kind[64], name[256];
         snprintf(kind, sizeof kind, "%s, type %d%s%s", d.dtype == CONV_FFT_FP32 ? kinds[d.kind] : "any", (int)d.dtype,
-                 c.parts == 2 ? ", split" : "", c.grouped ? ", wgmma" : "");
+                 c.terms == 2 ? ", split" : "", c.grouped ? ", wgmma" : "");
         snprintf(name, sizeof name, "product %s, groups=%d bins=%d rows=%d in=%d out=%d, type %d, math %d",
                  kinds[d.kind], (int)d.groups, (int)d.bins, (int)d.rows, (int)d.in_columns, (int)d.out_columns,
                  (int)d.dtype, (int)d.math);
-        nvrtc_kernel *const kernel = nvrtc_list_add(list, &facts, ALLOWED, kind, name);
-        assert_int_equal(cf_product_source(&c, &kernel->source), CONV_FFT_SUCCESS);
+        nvrtc_kernel *const kernel = nvrtc_list_add(list, &properties, ALLOWED, kind, name);
+        assert_int_equal(cf_cgemm_source(&c, &kernel->source), CONV_FFT_SUCCESS);
     }
 }
 

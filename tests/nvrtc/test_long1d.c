@@ -15,30 +15,30 @@ enum {
     ALLOWED = 128 /* bytes of spills, where registers are traded for occupancy */
 };
 
-static void add_pass(nvrtc_list *list, const layer_case *from, int pass, const cf_gpu_facts *facts) {
+static void add_pass(nvrtc_list *list, const layer_case *from, int pass, const cf_gpu_properties *properties) {
     cf_layer layer;
     cf_strategy strategy;
-    cf_long_config c;
+    cf_long1d_config c;
     fused_make(from->problem, from->grid, &layer, &strategy);
-    assert_int_equal(cf_long_configure(&layer, pass, &strategy, facts, &c), CONV_FFT_SUCCESS);
-    for (int stage = 0; stage < CF_LONG_STAGES; ++stage) {
+    assert_int_equal(cf_long1d_configure(&layer, pass, &strategy, properties, &c), CONV_FFT_SUCCESS);
+    for (int stage = 0; stage < CF_LONG1D_STAGES; ++stage) {
         if (!c.stage[stage])
             continue;
         char kind[64], name[256];
         snprintf(kind, sizeof kind, "stage %d", stage);
         snprintf(name, sizeof name, "%s, pass %d, stage %d", from->problem, pass, stage);
-        nvrtc_kernel *const kernel = nvrtc_list_add(list, facts, ALLOWED, kind, name);
-        assert_int_equal(cf_long_source(&c, (cf_long_stage)stage, &kernel->source), CONV_FFT_SUCCESS);
+        nvrtc_kernel *const kernel = nvrtc_list_add(list, properties, ALLOWED, kind, name);
+        assert_int_equal(cf_long1d_source(&c, (cf_long1d_stage)stage, &kernel->source), CONV_FFT_SUCCESS);
     }
 }
 
 /* One of `step` cases, so that all lists together compile in minutes. */
 static void add_for(nvrtc_list *list, const char *file, int step) {
-    const cf_gpu_facts facts = gpu_facts_of(file);
+    const cf_gpu_properties properties = gpu_properties_of(file);
     for (int i = 0; i < long_case_count; i += step)
-        for (int pass = 0; pass <= CF_LONG_BOTH; ++pass)
-            if (pass == CF_LONG_BOTH || (long_cases[i].passes & 1 << pass))
-                add_pass(list, &long_cases[i], pass, &facts);
+        for (int pass = 0; pass <= CF_LONG1D_BOTH; ++pass)
+            if (pass == CF_LONG1D_BOTH || (long_cases[i].passes & 1 << pass))
+                add_pass(list, &long_cases[i], pass, &properties);
 }
 
 static void add_kernels(nvrtc_list *list) {

@@ -114,14 +114,14 @@ typedef struct spare {
 } spare;
 
 enum {
-    LEAST_BITS = 12,
+    MIN_BITS = 12,
     SIZES = 36
 };
 static spare *spares[SIZES];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static int size_of(size_t bytes) {
-    int bits = LEAST_BITS;
+    int bits = MIN_BITS;
     while ((size_t)1 << bits < bytes)
         bits++;
     need(bits < SIZES, "memory of this size");

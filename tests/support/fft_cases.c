@@ -255,7 +255,7 @@ static void random_places(generator *g, fft_case *c) {
         d->stride[random_int(g, 0, 1)] = 0; /* the same for all entries, or channels */
 }
 
-fft_case fft_random_case(uint64_t seed, int64_t most_points) {
+fft_case fft_random_case(uint64_t seed, int64_t max_points) {
     static const conv_fft_dtype dtypes[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_BF16, CONV_FFT_FP64};
     static const double scales[] = {1, 1, -2.5, 1.0 / 64};
     generator g = generator_create(seed);
@@ -267,7 +267,7 @@ fft_case fft_random_case(uint64_t seed, int64_t most_points) {
         points = 1;
         for (int a = 0; a < d->rank; ++a)
             points *= d->basis[a] = random_basis(&g, d->rank);
-    } while (points > most_points);
+    } while (points > max_points);
     const bool written = d->kind == FBFFT_C2R || d->kind == FBFFT_C2C_INVERSE;
     d->dtype = dtypes[random_int(&g, 0, 4)];
     d->layout = (conv_fft_layout)random_int(&g, 0, 1);
@@ -279,7 +279,7 @@ fft_case fft_random_case(uint64_t seed, int64_t most_points) {
         if (random_once_in(&g, 2))
             random_window(&g, d, a);
     }
-    const int64_t most = most_points * 4 / points; /* planes */
+    const int64_t most = max_points * 4 / points; /* planes */
     d->channels = random_once_in(&g, 2) ? 1 : random_int(&g, 1, most > 40 ? 40 : most);
     c.batch = random_int(&g, 1, most / d->channels > 40 ? 40 : most / d->channels);
     if (random_once_in(&g, 3))
@@ -289,10 +289,10 @@ fft_case fft_random_case(uint64_t seed, int64_t most_points) {
     return c;
 }
 
-void fft_add_random(fft_list *list, uint64_t count, int64_t most_points) {
+void fft_add_random(fft_list *list, uint64_t count, int64_t max_points) {
     const uint64_t seed = test_seed();
     for (uint64_t i = 0; i < count; ++i) {
-        const fft_case c = fft_random_case(seed + i, most_points);
+        const fft_case c = fft_random_case(seed + i, max_points);
         fft_case *const added = fft_list_add(list, c.desc, c.batch);
         added->random = true;
         added->seed = seed + i;

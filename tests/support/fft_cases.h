@@ -36,8 +36,8 @@ void fft_add_layouts(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype);
 void fft_add_windows(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype);
 
 /* Any of it, of at most so many points of the basis. */
-fft_case fft_random_case(uint64_t seed, int64_t most_points);
+fft_case fft_random_case(uint64_t seed, int64_t max_points);
 /* `count` of them, from test_seed() on. */
-void fft_add_random(fft_list *list, uint64_t count, int64_t most_points);
+void fft_add_random(fft_list *list, uint64_t count, int64_t max_points);
 
 #endif

@@ -260,7 +260,7 @@ static bool compare_output(const fft_shape *s, const void *out, int64_t at, cons
 enum {
     LONG_LINE = 1024,
     OUTPUTS_OF_A_LINE = 192, /* of very long ones fewer */
-    FEWEST_OUTPUTS = 24,
+    MIN_OUTPUTS = 24,
     LINE_WORK = 1 << 28
 };
 
@@ -272,7 +272,7 @@ static int64_t compare_long_line(const fft_shape *s, int64_t batch, int64_t plan
     generator g = generator_create(bits + (uint64_t)plane);
     int64_t outputs[OUTPUTS_OF_A_LINE], compared = 0;
     const int64_t quick = LINE_WORK / s->basis[2], count = quick > OUTPUTS_OF_A_LINE ? OUTPUTS_OF_A_LINE
-                                                           : quick < FEWEST_OUTPUTS  ? FEWEST_OUTPUTS
+                                                           : quick < MIN_OUTPUTS     ? MIN_OUTPUTS
                                                                                      : quick;
     double *const expected = test_alloc(OUTPUTS_OF_A_LINE * 2 * sizeof *expected);
     for (int i = 0; i < count; ++i)

@@ -82,24 +82,24 @@ static const struct {
                                   {CONV_FFT_FP16, CONV_FFT_FP16, CONV_FFT_MATH_HALF},
                                   {CONV_FFT_BF16, CONV_FFT_FP32, CONV_FFT_MATH_HALF}};
 
-cf_product_desc product_case(int i) {
+cf_cgemm_desc product_case(int i) {
     const int64_t *const size = product_sizes[i / (3 * PRODUCT_TYPES)];
     const int type = i / 3 % PRODUCT_TYPES;
-    const bool weights = i % 3 == CF_PRODUCT_BACKWARD_WEIGHTS;
-    return (cf_product_desc){.kind = (cf_product_kind)(i % 3),
-                             .variant = CF_PRODUCT_TENSOR,
-                             .dtype = product_types[type].operands,
-                             .result_dtype = weights ? CONV_FFT_FP32 : product_types[type].result,
-                             .math = product_types[type].math,
-                             .groups = size[0],
-                             .bins = size[1],
-                             .rows = size[2],
-                             .in_columns = size[3],
-                             .out_columns = size[4]};
+    const bool weights = i % 3 == CF_CGEMM_BACKWARD_WEIGHTS;
+    return (cf_cgemm_desc){.kind = (cf_cgemm_kind)(i % 3),
+                           .variant = CF_CGEMM_TENSOR,
+                           .dtype = product_types[type].operands,
+                           .result_dtype = weights ? CONV_FFT_FP32 : product_types[type].result,
+                           .math = product_types[type].math,
+                           .groups = size[0],
+                           .bins = size[1],
+                           .rows = size[2],
+                           .in_columns = size[3],
+                           .out_columns = size[4]};
 }
 
-cf_gpu_facts gpu_facts_of(const char *file) {
-    cf_gpu_facts facts;
-    assert_int_equal(cf_gpu_facts_load(file, &facts), CONV_FFT_SUCCESS);
-    return facts;
+cf_gpu_properties gpu_properties_of(const char *file) {
+    cf_gpu_properties properties;
+    assert_int_equal(cf_gpu_properties_load(file, &properties), CONV_FFT_SUCCESS);
+    return properties;
 }

@@ -30,9 +30,9 @@ enum {
     PRODUCT_TYPES = 5,
     PRODUCT_CASES = PRODUCT_SIZES * PRODUCT_TYPES * 3
 };
-cf_product_desc product_case(int i);
+cf_cgemm_desc product_case(int i);
 
 /* The facts of a GPU from a file. */
-cf_gpu_facts gpu_facts_of(const char *file);
+cf_gpu_properties gpu_properties_of(const char *file);
 
 #endif

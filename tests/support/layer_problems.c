@@ -66,10 +66,10 @@ bool check_named_problem(const named_problem *named) {
 /* --------------------------------------------------------------------------------------------------- random problems */
 
 enum {
-    MOST_FAILURES = 10
+    MAX_FAILURES = 10
 };
 /* Most problems are small: nearly every way to be wrong has a small example, and many of these are tried in the time of a large one. */
-static const double few_products = 1e4, most_products = 1e6;
+static const double few_products = 1e4, max_products = 1e6;
 
 /* What the run has covered. */
 static struct { atomic_llong problems, cut, limited, kept, partial, aligned; } covered;
@@ -134,7 +134,7 @@ static void check_plan(layer *l, const conv_fft_plan_options *options, generator
 void check_random_problem(uint64_t seed) {
     char text[1024], variables[256];
     generator g = generator_create(seed);
-    const conv_fft_problem p = random_problem(&g, random_once_in(&g, 32) ? most_products : few_products);
+    const conv_fft_problem p = random_problem(&g, random_once_in(&g, 32) ? max_products : few_products);
     describe_problem(&p, text, sizeof text);
     snprintf(variables, sizeof variables, "CONV_FFT_TEST_SEED=%" PRIu64 " CONV_FFT_TEST_COUNT=1", seed);
     case_begin(text, variables);
@@ -159,7 +159,7 @@ void check_random_problem(uint64_t seed) {
 }
 
 static void check_next(int64_t i, void *seed) {
-    if (case_failures() < MOST_FAILURES)
+    if (case_failures() < MAX_FAILURES)
         check_random_problem(*(const uint64_t *)seed + (uint64_t)i);
 }
 

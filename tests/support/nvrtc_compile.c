@@ -157,7 +157,7 @@ conv_fft_status nvrtc_compile(const cf_jit *jit, const char *folder, const char 
 
 /* --------------------------------------------------------------------------------------------------------- lists */
 
-nvrtc_kernel *nvrtc_list_add(nvrtc_list *list, const cf_gpu_facts *facts, int allowed, const char *kind,
+nvrtc_kernel *nvrtc_list_add(nvrtc_list *list, const cf_gpu_properties *properties, int allowed, const char *kind,
                              const char *name) {
     if (list->count == list->capacity) {
         list->capacity = list->capacity ? 2 * list->capacity : 64;
@@ -166,7 +166,7 @@ nvrtc_kernel *nvrtc_list_add(nvrtc_list *list, const cf_gpu_facts *facts, int al
     }
     nvrtc_kernel *const kernel = &list->kernels[list->count++];
     *kernel = (nvrtc_kernel){.allowed = allowed};
-    cf_gpu_architecture(facts, kernel->architecture);
+    cf_gpu_architecture(properties, kernel->architecture);
     const int lengths[2] = {snprintf(kernel->kind, sizeof kernel->kind, "%s: %s", kernel->architecture, kind),
                             snprintf(kernel->name, sizeof kernel->name, "%s: %s", kernel->architecture, name)};
     assert_true(lengths[0] < (int)sizeof kernel->kind && lengths[1] < (int)sizeof kernel->name);

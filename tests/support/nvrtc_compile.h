@@ -45,7 +45,7 @@ typedef struct nvrtc_list {
 
 /* A kernel at the end of the list. The architecture is put before its kind and its name; the caller fills in the
  * source. */
-nvrtc_kernel *nvrtc_list_add(nvrtc_list *list, const cf_gpu_facts *facts, int allowed, const char *kind,
+nvrtc_kernel *nvrtc_list_add(nvrtc_list *list, const cf_gpu_properties *properties, int allowed, const char *kind,
                              const char *name);
 
 /* The program test_NAME: compiles the kernels that this run takes of those that `add_kernels` adds, and prints a

@@ -41,16 +41,16 @@ conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *prob
 }
 
 uint64_t largest_number(const char *text) {
-    uint64_t largest = 0;
+    uint64_t absmax = 0;
     while (*text) {
         char *end = (char *)text + 1;
         if (isdigit((unsigned char)*text)) {
             const uint64_t number = strtoull(text, &end, 10);
-            largest = number > largest ? number : largest;
+            absmax = number > absmax ? number : absmax;
         }
         text = end;
     }
-    return largest;
+    return absmax;
 }
 
 uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_problem *problem,

@@ -329,7 +329,7 @@ typedef struct kept {
     cf_jit jit;
 } kept;
 
-static kept kept_in(void **state) {
+static kept resident_in(void **state) {
     const cf_search search = {.folders = FAKES "/good", .only_folders = true};
     kept k = {.folder = scratch_path(*state, "kept")};
     assert_int_equal(cf_jit_open(&k.jit, &search, 0, CONV_FFT_LOG_SILENT), CONV_FFT_SUCCESS);
@@ -349,7 +349,7 @@ static int compilations_of(const kept *k, const char *architecture, const char *
 }
 
 static void test_results_are_kept(void **state) {
-    const kept k = kept_in(state);
+    const kept k = resident_in(state);
     assert_int_equal(compilations_of(&k, "sm_80", "a spills=12", NULL, 12), 1);
     assert_int_equal(compilations_of(&k, "sm_80", "a spills=12", NULL, 12), 0);
     /* Another text, architecture, option. */
@@ -361,7 +361,7 @@ static void test_results_are_kept(void **state) {
 }
 
 static void test_failures_are_not_kept(void **state) {
-    const kept k = kept_in(state);
+    const kept k = resident_in(state);
     const cf_source source = {.name = "kernel", .text = "#error no"};
     nvrtc_result result;
     for (int i = 0; i < 2; ++i) {
@@ -373,7 +373,7 @@ static void test_failures_are_not_kept(void **state) {
 
 /* An entry is cut short, changed in each of its bytes, made longer, and that of another kernel. */
 static void test_bad_results_are_made_again(void **state) {
-    const kept k = kept_in(state);
+    const kept k = resident_in(state);
     char path[1024], other_path[1024];
     size_t bytes = 0, other_bytes = 0;
     compilations_of(&k, "sm_80", "a spills=12", NULL, 12);

@@ -10,8 +10,8 @@
 /* A microsecond more with every look at it, as if that took time. */
 double __wrap_cf_clock_seconds(void);
 /* With a page to write between runs, where the library writes more than fits a cache. */
-conv_fft_status __wrap_cf_rig_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
-                                     const cf_rig_sizes *sizes, cf_rig *rig);
+conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
+                                               const cf_bench_buffers_sizes *sizes, cf_bench_buffers *rig);
 
 /** May be called by any thread. */
 void clock_advance(double seconds);

@@ -62,7 +62,7 @@ static cudnn_unit *create_unit(const bench_job *job, conv_fft_pass pass) {
     u->memory[CF_W] = pass == CONV_FFT_BACKWARD_WEIGHTS ? t->gw.memory : t->w.memory;
     u->memory[CF_Y] = pass == CONV_FFT_FORWARD ? t->y.memory : t->gy.memory;
     if (bench_good(cf_layer_make(&job->layer->problem, &layer), "cudnn")) {
-        if (cf_direct_pass_make(&layer, index, &u->direct, &why) && cf_direct_is_trusted(&u->direct, &why)) {
+        if (cf_cudnn_pass_make(&layer, index, &u->direct, &why) && cf_cudnn_is_trusted(&u->direct, &why)) {
             u->direct.any_order = !job->gpu->deterministic;
             return u;
         }

@@ -17,20 +17,20 @@
 conv_fft_status cudnn_way_run(const cudnn_unit *u, const cudnn_way *way) {
     cf_cudnn *const cudnn = u->gpu->gpu->cudnn;
     void *const workspace = u->gpu->scratch;
-    cf_cudnn_lease lease;
-    CF_FORWARD(cf_cudnn_acquire(cudnn, u->gpu->stream, &lease));
+    cf_cudnn_guard lease;
+    CF_FORWARD(cf_cudnn_guard_acquire(cudnn, u->gpu->stream, &lease));
     const conv_fft_status status = way->graph
-                                       ? cf_direct_graph_run(way->graph, &lease, u->memory, workspace, false)
-                                       : cf_direct_old_run(way->old, &lease, &u->direct, u->memory, workspace, false);
-    cf_cudnn_release(cudnn, &lease);
+                                       ? cf_cudnn_graph_run(way->graph, &lease, u->memory, workspace, false)
+                                       : cf_cudnn_legacy_run(way->old, &lease, &u->direct, u->memory, workspace, false);
+    cf_cudnn_guard_release(cudnn, &lease);
     return status;
 }
 
 void cudnn_way_close(const cudnn_unit *u, cudnn_way *way) {
     if (cf_gpu_enter(u->gpu->gpu) != CONV_FFT_SUCCESS)
         return;
-    cf_direct_graph_destroy(way->graph);
-    cf_direct_old_destroy(way->old);
+    cf_cudnn_graph_destroy(way->graph);
+    cf_cudnn_legacy_destroy(way->old);
     cf_gpu_leave(u->gpu->gpu);
     way->graph = NULL;
     way->old = NULL;
@@ -111,7 +111,7 @@ static bool consider(cudnn_unit *u, cudnn_way *way) {
 /* A search, and the handle that it uses. */
 typedef struct search {
     cudnn_unit *u;
-    const cf_cudnn_lease *lease;
+    const cf_cudnn_guard *lease;
 } search;
 
 /* No message: algorithms that are not supported are left out. */
@@ -122,10 +122,10 @@ static bool visit(const char *text, void *user) {
         return true;
     bench_copy(way.text, sizeof way.text, text);
     if (strncmp(text, "old:", 4) == 0 &&
-        cf_direct_old_create(s->lease, &s->u->direct, text, &way.old) == CONV_FFT_SUCCESS)
+        cf_cudnn_legacy_create(s->lease, &s->u->direct, text, &way.old) == CONV_FFT_SUCCESS)
         way.workspace_bytes = way.old->workspace;
     else if (strncmp(text, "graph:", 6) == 0 &&
-             cf_direct_graph_create(s->lease, &s->u->direct, text, false, &way.graph) == CONV_FFT_SUCCESS)
+             cf_cudnn_graph_create(s->lease, &s->u->direct, text, false, &way.graph) == CONV_FFT_SUCCESS)
         way.workspace_bytes = way.graph->workspace;
     else
         return bench_now_ms() < s->u->deadline_ms;
@@ -185,15 +185,15 @@ void cudnn_search(cudnn_unit *u, const bench_job *job) {
     const double start = bench_now_ms();
     u->deadline_ms = start + 1e3 * u->gpu->search_seconds;
     cf_cudnn *const cudnn = u->gpu->gpu->cudnn;
-    cf_cudnn_lease lease;
+    cf_cudnn_guard lease;
     search s = {u, &lease};
     int algorithms = 0;
-    if (bench_good(cf_cudnn_acquire(cudnn, u->gpu->stream, &lease), "cudnn")) {
-        cf_direct_old_each(&lease, &u->direct, visit, &s);
+    if (bench_good(cf_cudnn_guard_acquire(cudnn, u->gpu->stream, &lease), "cudnn")) {
+        cf_cudnn_legacy_each(&lease, &u->direct, visit, &s);
         algorithms = u->count;
         for (int all = 0; all < 2 && u->count < CUDNN_MAX_WAYS && bench_now_ms() < u->deadline_ms; all++)
-            cf_direct_graph_each(&lease, &u->direct, all, visit, &s);
-        cf_cudnn_release(cudnn, &lease);
+            cf_cudnn_graph_each(&lease, &u->direct, all, visit, &s);
+        cf_cudnn_guard_release(cudnn, &lease);
     }
     const int count = u->count;
     u->cut_short = count == CUDNN_MAX_WAYS || bench_now_ms() >= u->deadline_ms;

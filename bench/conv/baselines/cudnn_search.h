@@ -15,8 +15,8 @@ typedef struct cudnn_way {
     char text[CF_ALGORITHM_BYTES];
     double ms;
     size_t workspace_bytes;
-    cf_direct_graph *graph; /* NULL: `old` is used */
-    cf_direct_old *old;
+    cf_cudnn_graph *graph; /* NULL: `old` is used */
+    cf_cudnn_legacy *old;
 } cudnn_way;
 
 /* One pass of one layer. */
@@ -25,7 +25,7 @@ typedef struct cudnn_unit {
     const bench_case *layer;
     const bench_class *class;
     conv_fft_pass pass;
-    cf_direct_pass direct;
+    cf_cudnn_pass direct;
     void *memory[CF_OPERAND_COUNT]; /* x or gx, w or gw, y or gy */
     double deadline_ms;             /* no other way is tried after this time */
     bool cut_short;                 /* there was no time to try all ways */

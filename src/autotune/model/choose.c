@@ -133,7 +133,8 @@ static bool take_fused(search *q) {
     const bool have_staged = q->best < HUGE_VAL;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         staged[pass] = have_staged ? staged_seconds(q, pass, &gy) : q->passes & 1 << pass ? HUGE_VAL : 0.0;
-    const double turn = cf_model_shared_turn(q->layer, q->device, &q->fused[CF_PASS_DATA], &q->fused[CF_PASS_WEIGHTS]);
+    const double transpose =
+        cf_model_shared_transpose(q->layer, q->device, &q->fused[CF_PASS_DATA], &q->fused[CF_PASS_WEIGHTS]);
     int best = 0;
     double least = HUGE_VAL;
     for (int set = 0; set < 1 << CF_PASS_COUNT; ++set) { /* passes that are fused */
@@ -143,7 +144,7 @@ static bool take_fused(search *q) {
         if ((q->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && !(set & CONV_FFT_BACKWARD))
             seconds -= gy;
         if ((set & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD)
-            seconds -= turn;
+            seconds -= transpose;
         if ((set & q->passes) == set && seconds < least) {
             least = seconds;
             best = set;
@@ -161,7 +162,7 @@ static void consider_spectra(search *q, const cf_strategy *base) {
     consider(q, &s);
     if (q->device->tensor_flops <= 0.0 || !cf_layer_16bit_spectrum(q->layer, &s.spectrum))
         return;
-    s.product = CF_PRODUCT_TENSOR;
+    s.product = CF_CGEMM_TENSOR;
     consider(q, &s);
 }
 

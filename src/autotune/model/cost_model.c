@@ -33,7 +33,7 @@ static cf_stage_cost unpredicted(double bytes, double operations) { return (cf_s
 
 /* It counts the bytes of the tensors and the operations of the definition. What another library's algorithm does
  * is not known. */
-static void model_direct(const cf_layer *layer, int pass, cf_stage_cost cost[CF_STAGE_COUNT]) {
+static void model_cudnn(const cf_layer *layer, int pass, cf_stage_cost cost[CF_STAGE_COUNT]) {
     int64_t x[5], y[5], w[5];
     cf_layer_extents(layer, x, y, w);
     const double bytes =
@@ -46,7 +46,7 @@ static void model_direct(const cf_layer *layer, int pass, cf_stage_cost cost[CF_
 
 /* The stages are those of `staged`. Padding and transposition move each tensor and each spectrum through memory
  * twice more. */
-static void model_reference(cf_stage_cost cost[CF_STAGE_COUNT]) {
+static void model_cufft(cf_stage_cost cost[CF_STAGE_COUNT]) {
     for (int i = 0; i < CF_STAGE_COUNT; ++i) {
         const bool product = i == CF_STAGE_PRODUCT_Y || i == CF_STAGE_PRODUCT_GX || i == CF_STAGE_PRODUCT_GW;
         if (cost[i].seconds > 0.0)
@@ -61,27 +61,27 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
         cf_cost_fused(layer, device, pass, strategy, cost);
         return;
     }
-    if (strategy->family == CF_FAMILY_DIRECT) {
-        model_direct(layer, pass, cost);
+    if (strategy->family == CF_FAMILY_CUDNN) {
+        model_cudnn(layer, pass, cost);
         return;
     }
     cf_cost_staged(layer, device, pass, strategy, cost);
-    if (strategy->family == CF_FAMILY_REFERENCE)
-        model_reference(cost);
+    if (strategy->family == CF_FAMILY_CUFFT)
+        model_cufft(cost);
 }
 
-cf_product_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
-                                    const cf_strategy *strategy) {
+cf_cgemm_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
+                                  const cf_strategy *strategy) {
     /* If several cost the same, the first is taken. */
-    static const cf_product_variant variants[] = {CF_PRODUCT_LOOP, CF_PRODUCT_TENSOR, CF_PRODUCT_BLAS};
-    cf_product_variant best = CF_PRODUCT_LOOP;
+    static const cf_cgemm_variant variants[] = {CF_CGEMM_LOOP, CF_CGEMM_TENSOR, CF_CGEMM_BLAS};
+    cf_cgemm_variant best = CF_CGEMM_LOOP;
     double least = HUGE_VAL;
-    for (int i = 0; i < CF_PRODUCT_VARIANTS; ++i) {
+    for (int i = 0; i < CF_CGEMM_VARIANTS; ++i) {
         const char *why;
         cf_strategy s = *strategy;
         cf_stage_cost cost[CF_STAGE_COUNT];
         s.product = variants[i];
-        if ((s.product == CF_PRODUCT_BLAS && !device->has_blas) ||
+        if ((s.product == CF_CGEMM_BLAS && !device->has_blas) ||
             !cf_families[s.family]->feasible(layer, pass, &s, &why) ||
             !cf_families[s.family]->runs_on(device, layer, pass, &s, &why))
             continue;

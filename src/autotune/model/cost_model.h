@@ -17,13 +17,13 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
                    cf_stage_cost cost[CF_STAGE_COUNT]);
 
 /* The cheapest product of those that the device has. The strategy is feasible with at least one of them. */
-cf_product_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
-                                    const cf_strategy *strategy);
+cf_cgemm_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
+                                  const cf_strategy *strategy);
 
 /* The time that a call for both gradients saves where both fused kernels read gy as planes (conv/fused/fused.c): gy is
  * transposed once. Else 0. */
-double cf_model_shared_turn(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
-                            const cf_strategy *weights);
+double cf_model_shared_transpose(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                                 const cf_strategy *weights);
 
 /* The sum of all stages. HUGE_VAL: one has no prediction. */
 double cf_model_seconds(const cf_stage_cost cost[CF_STAGE_COUNT]);

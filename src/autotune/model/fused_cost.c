@@ -25,55 +25,56 @@ static double fused_chain(const cf_device *device, int pass, double points, doub
 }
 
 /* The channels whose spectra or sums stay in registers (register_resident.cuh). 0: the kernel is another one. */
-static double kept_channels(const cf_layer *layer, int pass, const cf_strategy *s, double in, double out) {
+static double resident_channels(const cf_layer *layer, int pass, const cf_strategy *s, double in, double out) {
     const double few = pass == CF_PASS_WEIGHTS ? in : fmin(in, out);
     const bool serves = layer->groups == 1 && s->basis[0] == 1 && s->basis[1] > 1 && in * out > 1.0 && few <= 8.0;
     return serves ? few : 0.0;
 }
 
 /* A tensor that is transposed to planes goes through memory once more, at the rate of a copy. */
-static double turn_seconds(const cf_device *device, const cf_fused_turn *turn) {
-    const double bytes =
-        cf_cost_elements(turn->extent) * (double)cf_dtype_bytes(turn->tensor.dtype) + (double)turn->bytes;
+static double transpose_seconds(const cf_device *device, const cf_nhwc_transpose *transpose) {
+    const double bytes = cf_cost_elements(transpose->extent) * (double)cf_dtype_bytes(transpose->tensor.dtype) +
+                         (double)transpose->bytes;
     return bytes / (1.3 * device->bandwidth) + device->stage_seconds;
 }
 
 /* The time of register-resident kernels in channels-last layout. Either the tensor with many channels is
  * transposed to planes first, or it is read or written as it is, which takes so many times as long. */
-static double turned(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *s, double seconds) {
+static double with_transpose(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *s,
+                             double seconds) {
     const bool outputs = layer->out_channels > layer->in_channels;
     const cf_tensor *many = pass == CF_PASS_WEIGHTS || outputs ? &layer->y : &layer->x;
-    const cf_fused_turn turn = cf_fused_turn_of(layer, pass, s);
+    const cf_nhwc_transpose transpose = cf_nhwc_transpose_of(layer, pass, s);
     if (many->axis_stride[2] == 1)
         return seconds;
-    if (turn.blocks == 0)
+    if (transpose.blocks == 0)
         return seconds * (pass == CF_PASS_WEIGHTS ? 2.0 : outputs == (pass == CF_PASS_FORWARD) ? 15.0 : 2.8);
-    return seconds + turn_seconds(device, &turn);
+    return seconds + transpose_seconds(device, &transpose);
 }
 
-static bool is_kept(const cf_layer *layer, int pass, const cf_strategy *s) {
+static bool is_resident(const cf_layer *layer, int pass, const cf_strategy *s) {
     if (s->family != CF_FAMILY_FUSED)
         return false;
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_strategy_spectra(layer, pass, s, spectrum);
-    return kept_channels(layer, pass, s, (double)spectrum[CF_X].columns, (double)spectrum[CF_Y].columns) > 0.0;
+    return resident_channels(layer, pass, s, (double)spectrum[CF_X].columns, (double)spectrum[CF_Y].columns) > 0.0;
 }
 
-double cf_model_shared_turn(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
-                            const cf_strategy *weights) {
-    if (!is_kept(layer, CF_PASS_DATA, data) || !is_kept(layer, CF_PASS_WEIGHTS, weights))
+double cf_model_shared_transpose(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                                 const cf_strategy *weights) {
+    if (!is_resident(layer, CF_PASS_DATA, data) || !is_resident(layer, CF_PASS_WEIGHTS, weights))
         return 0.0;
-    const cf_fused_turn of_data = cf_fused_turn_of(layer, CF_PASS_DATA, data),
-                        of_weights = cf_fused_turn_of(layer, CF_PASS_WEIGHTS, weights);
+    const cf_nhwc_transpose of_data = cf_nhwc_transpose_of(layer, CF_PASS_DATA, data),
+                            of_weights = cf_nhwc_transpose_of(layer, CF_PASS_WEIGHTS, weights);
     const bool both = of_data.blocks > 0 && of_data.reads && of_weights.blocks > 0 && !of_weights.x;
-    return both ? turn_seconds(device, &of_weights) : 0.0;
+    return both ? transpose_seconds(device, &of_weights) : 0.0;
 }
 
 /* The time of register-resident kernels, from profiles of layer L1 and of the layers of the grid. The rate is
  * higher where tiles have whole rows, and lower for sums over many channels. For the gradient of the weights,
  * spectra of x go through memory. Small layers take the time of what a block does one after the other. */
-static double kept_seconds(const cf_device *device, int pass, const cf_strategy *s, double operations, double rows,
-                           double in, double out, double few, double plane) {
+static double resident_seconds(const cf_device *device, int pass, const cf_strategy *s, double operations, double rows,
+                               double in, double out, double few, double plane) {
     static const double to_many[2] = {1.05, 1.33}, to_few[2] = {0.75, 1.06}, weights[2] = {1.05, 1.24};
     const bool sums = (pass == CF_PASS_FORWARD) == (in > out);
     const double *rates = pass == CF_PASS_WEIGHTS ? weights : sums ? to_few : to_many;
@@ -88,10 +89,10 @@ static double kept_seconds(const cf_device *device, int pass, const cf_strategy 
     if (pass == CF_PASS_FORWARD)
         chain = (in + fmin(out, fmax(4.0 * few, out * rows / 2.0 / multiprocessors))) * step;
     /* With many rows, each row is a phase ahead of the row before. */
-    const double slices = fmin(rows, fmax(1.0, 2.0 * multiprocessors / out)), turns = ceil(rows / slices),
-                 few_turns = 32.0;
+    const double slices = fmin(rows, fmax(1.0, 2.0 * multiprocessors / out)), rounds = ceil(rows / slices),
+                 few_rounds = 32.0;
     if (pass == CF_PASS_WEIGHTS)
-        chain = (fmin(turns, few_turns) * 2.0 + fmax(0.0, turns - few_turns) * 1.5) * step + add_seconds(slices);
+        chain = (fmin(rounds, few_rounds) * 2.0 + fmax(0.0, rounds - few_rounds) * 1.5) * step + add_seconds(slices);
     double spectra = 0.0;
     if (pass == CF_PASS_WEIGHTS)
         spectra = 2.0 * rows * in * plane / device->bandwidth + device->stage_seconds +
@@ -112,12 +113,12 @@ void cf_cost_fused(const cf_layer *layer, const cf_device *device, int pass, con
                  groups = (double)layer->groups;
     /* Rates: gradients of weights keep sums in registers. Large planes leave room for fewer threads. Products of
      * several channels read all weights for every plane. */
-    const bool lines = cf_long_serves(layer, pass, strategy);
+    const bool lines = cf_long1d_serves(layer, pass, strategy);
     const double rate =
         device->fused_flops *
         (lines ? 2.1
                : (in * out > 1 ? 0.7 : 1.45) / (pass == CF_PASS_WEIGHTS ? 1.4 : 1.0) / (plane > 30e3 ? 1.4 : 1.0));
-    const double few = lines ? 0.0 : kept_channels(layer, pass, strategy, in, out);
+    const double few = lines ? 0.0 : resident_channels(layer, pass, strategy, in, out);
     double chunk = out;
     if (pass == CF_PASS_WEIGHTS && few == 0.0) /* the sums have about 100 kB of shared memory */
         chunk = fmin(out, fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
@@ -129,7 +130,7 @@ void cf_cost_fused(const cf_layer *layer, const cf_device *device, int pass, con
                      share * rows * groups * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0),
                  products = 8.0 * rows * groups * in * out * bins;
     /* Long lines go through memory twice more, in pieces. */
-    const double pieces = lines && points > 2.0 * CF_LONG_MOST_POINTS ? 4.0 * rows * groups * plane : 0.0;
+    const double pieces = lines && points > 2.0 * CF_LONG1D_MOST_POINTS ? 4.0 * rows * groups * plane : 0.0;
     const double bytes = cf_cost_elements(x) * (double)cf_dtype_bytes(layer->x.dtype) * again +
                          cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype) + pieces;
     const double spectra = groups * in * out * plane;
@@ -138,9 +139,10 @@ void cf_cost_fused(const cf_layer *layer, const cf_device *device, int pass, con
     cf_stage_cost whole = cf_cost_of(device, bytes + spectra, transforms + (in * out > 1 ? 4.0 : 1.0) * products, rate);
     whole.operations = transforms + products;
     if (few > 0.0)
-        whole.seconds = turned(layer, device, pass, strategy,
-                               fmax((bytes + spectra) / device->bandwidth,
-                                    kept_seconds(device, pass, strategy, whole.operations, rows, in, out, few, plane)));
+        whole.seconds =
+            with_transpose(layer, device, pass, strategy,
+                           fmax((bytes + spectra) / device->bandwidth,
+                                resident_seconds(device, pass, strategy, whole.operations, rows, in, out, few, plane)));
     else if (!lines)
         whole.seconds = fmax(whole.seconds, fused_chain(device, pass, points, rows,
                                                         ceil(groups / fmax(1.0, 20e3 / plane)), in, out, chunk));

@@ -12,8 +12,8 @@
  * its bytes need. - A loop takes as long for a term of its sum as the numbers need from memory, a few at a time.
  * Other products take a sixth of that. */
 cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectrum s[CF_OPERAND_COUNT],
-                              cf_product_variant variant, conv_fft_math math) {
-    const double term = device->overlaps ? (variant == CF_PRODUCT_LOOP ? 0.15e-6 : 0.025e-6) : 0.0;
+                              cf_cgemm_variant variant, conv_fft_math math) {
+    const double term = device->overlaps ? (variant == CF_CGEMM_LOOP ? 0.15e-6 : 0.025e-6) : 0.0;
     const double rows = (double)cf_max(1, s[CF_X].rows), in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
@@ -28,7 +28,7 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
     double rate = device->flops;
     const double depth = pass == CF_PASS_FORWARD ? in : pass == CF_PASS_DATA ? out : rows;
     double calls = 0.0, narrow = 1.0, sum = term * depth;
-    if (variant == CF_PRODUCT_TENSOR) {
+    if (variant == CF_CGEMM_TENSOR) {
         /* Where there are few tiles of 64 x 64 numbers, up to four groups of warps share a sum. Each takes at
          * least 64 terms. */
         const double tiles = count * ceil((pass == CF_PASS_WEIGHTS ? in : rows) / 64.0) *
@@ -38,7 +38,7 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
         rate = device->tensor_flops * large * (halves ? 2.2 : rounds ? 1.5 : 1.0);
         calls =
             halves ? device->stage_seconds : 0.0; /* kernels wait for their first numbers and have little to multiply */
-    } else if (variant == CF_PRODUCT_BLAS) {
+    } else if (variant == CF_CGEMM_BLAS) {
         rate = device->product_flops * large * (tf32 ? 2.4 : 1.0);
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
         narrow = device->overlaps ? 1.0 + 2.0 / fmin(rows, fmin(in, out)) : 1.0;
@@ -48,7 +48,7 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
     }
     cf_stage_cost cost = cf_cost_of(device, bytes, operations, rate);
     /* Fitted to measured products. A transform has left part of their operands in the cache. */
-    const double cached = variant == CF_PRODUCT_TENSOR && halves ? 0.8 : 1.0;
+    const double cached = variant == CF_CGEMM_TENSOR && halves ? 0.8 : 1.0;
     cost.seconds = fmax(cost.seconds * narrow * cached + calls, sum + device->stage_seconds);
     return cost;
 }

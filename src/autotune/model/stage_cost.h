@@ -36,7 +36,7 @@ bool cf_cost_is_large(const cf_device *device, const cf_spectrum *spectrum);
 
 /* product_cost.c: the products of all bins. */
 cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectrum spectrum[CF_OPERAND_COUNT],
-                              cf_product_variant variant, conv_fft_math math);
+                              cf_cgemm_variant variant, conv_fft_math math);
 
 /* staged_cost.c and fused_cost.c: all stages of a pass. */
 void cf_cost_staged(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,

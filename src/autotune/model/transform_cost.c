@@ -26,7 +26,7 @@ bool cf_cost_is_large(const cf_device *device, const cf_spectrum *s) {
  * size. In channels-last layout it also needs a multiple of eight channels, unless a line has one channel. */
 static bool by_matrices(const cf_device *device, const cf_spectrum *s, int operand, const cf_tensor *tensor) {
     const bool apart = tensor->axis_stride[2] == 1 || tensor->channel_stride != 1 || s->columns == 1;
-    const bool taken = (cf_matrix_takes_plane(s->basis, !apart) || cf_matrix_takes_line(s->basis, !apart)) &&
+    const bool taken = (cf_tensor_fft_takes_plane(s->basis, !apart) || cf_tensor_fft_takes_line(s->basis, !apart)) &&
                        (apart || s->channels % CF_SCALE_COLUMNS == 0);
     return device->tensor_flops > 0.0 && cf_dtype_bytes(s->dtype) == 2 && operand != CF_W && taken;
 }

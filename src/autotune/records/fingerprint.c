@@ -49,10 +49,11 @@ cf_fingerprint cf_fingerprint_of(const conv_fft_context *context) {
                  context->device->has_blas ? "blas" : "no blas");
         return f;
     }
-    snprintf(f.device, sizeof f.device, "%s", gpu->facts.name);
+    snprintf(f.device, sizeof f.device, "%s", gpu->properties.name);
     clean(f.device);
-    snprintf(f.kind, sizeof f.kind, "gpu, compute %lld.%lld, multiprocessors %lld", (long long)gpu->facts.compute_major,
-             (long long)gpu->facts.compute_minor, (long long)gpu->facts.multiprocessors);
+    snprintf(f.kind, sizeof f.kind, "gpu, compute %lld.%lld, multiprocessors %lld",
+             (long long)gpu->properties.compute_major, (long long)gpu->properties.compute_minor,
+             (long long)gpu->properties.multiprocessors);
     snprintf(f.driver, sizeof f.driver, "CUDA %d.%d", gpu->driver.version / 1000, gpu->driver.version % 1000 / 10);
     return f;
 }

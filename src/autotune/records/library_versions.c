@@ -28,7 +28,7 @@ static void name_versions(const conv_fft_context *context, bool cudnn, bool cuff
 
 void cf_libraries_of(const conv_fft_context *context, int passes, const cf_strategy strategy[CF_PASS_COUNT],
                      char text[CF_RECORD_LIBRARY_BYTES]) {
-    name_versions(context, uses(passes, strategy, CF_FAMILY_DIRECT), uses(passes, strategy, CF_FAMILY_REFERENCE), text);
+    name_versions(context, uses(passes, strategy, CF_FAMILY_CUDNN), uses(passes, strategy, CF_FAMILY_CUFFT), text);
 }
 
 bool cf_libraries_are_here(const conv_fft_context *context, const char *text) {

@@ -27,10 +27,10 @@ static conv_fft_status open_to_read(int directory, const char *name, int *file, 
         close(*file);
         return cf_fail(CONV_FFT_IO_ERROR, "the tuning records %s are not a regular file", name);
     }
-    if (status.st_size > CF_RECORD_FILE_MOST_BYTES) {
+    if (status.st_size > CF_RECORD_FILE_MAX_BYTES) {
         close(*file);
         return cf_fail(CONV_FFT_IO_ERROR, "the tuning records %s have %lld bytes; at most %d are read", name,
-                       (long long)status.st_size, (int)CF_RECORD_FILE_MOST_BYTES);
+                       (long long)status.st_size, (int)CF_RECORD_FILE_MAX_BYTES);
     }
     *bytes = status.st_size;
     return CONV_FFT_SUCCESS;
@@ -220,7 +220,7 @@ static conv_fft_status append_to(int file, const char *name, const cf_fingerprin
     }
     CF_FORWARD(cf_record_format(record, text + length));
     length += strlen(text + length);
-    if (status.st_size + (off_t)length > CF_RECORD_FILE_MOST_BYTES)
+    if (status.st_size + (off_t)length > CF_RECORD_FILE_MAX_BYTES)
         return cf_fail(CONV_FFT_IO_ERROR, "the tuning records %s have %lld bytes; with one more they would not be read",
                        name, (long long)status.st_size);
     return put_at_end(file, name, text, length, status.st_size);

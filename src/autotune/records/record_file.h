@@ -9,7 +9,7 @@
 #include "autotune/records/record_format.h"
 
 enum {
-    CF_RECORD_FILE_MOST_BYTES = 64 << 20 /* a larger file is not read, and none is made */
+    CF_RECORD_FILE_MAX_BYTES = 64 << 20 /* a larger file is not read, and none is made */
 };
 
 /* What a file holds, in lines. */

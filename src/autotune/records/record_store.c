@@ -20,7 +20,7 @@ struct cf_tuner {
     cf_records records;
     bool read; /* the files have been */
     conv_fft_tune_statistics statistics;
-    cf_missed missed;
+    cf_untuned untuned;
     bool full_said;
 };
 
@@ -47,7 +47,7 @@ void cf_tuner_destroy(cf_tuner *tuner) {
     cf_records_clear(&tuner->records);
     cf_record_cache_clear(&tuner->cache);
     pthread_mutex_destroy(&tuner->mutex);
-    cf_missed_clear(&tuner->missed);
+    cf_untuned_clear(&tuner->untuned);
     free(tuner);
 }
 
@@ -155,7 +155,7 @@ void cf_tuner_count(cf_tuner *tuner, const cf_record_key *key, cf_tuner_event ev
     tuner->statistics.misses += event != CF_TUNER_HIT;
     tuner->statistics.unusable += event == CF_TUNER_UNUSABLE || event == CF_TUNER_WITHDRAWN;
     if (event != CF_TUNER_HIT)
-        cf_missed_note(&tuner->missed, tuner->log_level, key->problem);
+        cf_untuned_note(&tuner->untuned, tuner->log_level, key->problem);
     pthread_mutex_unlock(&tuner->mutex);
 }
 

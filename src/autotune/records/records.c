@@ -141,9 +141,9 @@ conv_fft_status cf_records_add(cf_records *records, const cf_record *record, con
             *mine = *record;
         return CONV_FFT_SUCCESS;
     }
-    if (records->count >= CF_RECORDS_MOST)
+    if (records->count >= CF_RECORDS_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "there are %d tuning records already, the most that are kept",
-                       CF_RECORDS_MOST);
+                       CF_RECORDS_MAX);
     CF_FORWARD(make_room(records));
     cf_record *added = malloc(sizeof *added);
     if (!added)

@@ -21,7 +21,7 @@ enum {
     CF_RECORD_PROBLEM_BYTES = 896,
     CF_RECORD_STRATEGY_BYTES = 256,
     CF_RECORD_LIBRARY_BYTES = 64,
-    CF_RECORDS_MOST = 65536 /* in one set; what files hold beyond is counted, and left */
+    CF_RECORDS_MAX = 65536 /* in one set; what files hold beyond is counted, and left */
 };
 
 typedef struct cf_record_key {

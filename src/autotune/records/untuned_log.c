@@ -14,26 +14,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void cf_missed_clear(cf_missed *missed) {
-    free(missed->noted);
-    *missed = (cf_missed){0};
+void cf_untuned_clear(cf_untuned *untuned) {
+    free(untuned->noted);
+    *untuned = (cf_untuned){0};
 }
 
 /* False if it has been noted, or cannot be remembered. */
-static bool is_first(cf_missed *missed, uint64_t hash) {
-    for (size_t i = 0; i < missed->count; ++i) {
-        if (missed->noted[i] == hash)
+static bool is_first(cf_untuned *untuned, uint64_t hash) {
+    for (size_t i = 0; i < untuned->count; ++i) {
+        if (untuned->noted[i] == hash)
             return false;
     }
-    if (missed->count == missed->room) {
-        const size_t room = missed->room ? 2 * missed->room : 64;
-        uint64_t *grown = realloc(missed->noted, room * sizeof *grown);
+    if (untuned->count == untuned->room) {
+        const size_t room = untuned->room ? 2 * untuned->room : 64;
+        uint64_t *grown = realloc(untuned->noted, room * sizeof *grown);
         if (!grown)
             return false;
-        missed->noted = grown;
-        missed->room = room;
+        untuned->noted = grown;
+        untuned->room = room;
     }
-    missed->noted[missed->count++] = hash;
+    untuned->noted[untuned->count++] = hash;
     return true;
 }
 
@@ -52,9 +52,9 @@ static bool ends_within_line(int file, const char *path) {
 }
 
 /* One write at the end of the file, so that lines of several processes do not mix. */
-void cf_missed_note(cf_missed *missed, conv_fft_log_level level, const char *problem) {
+void cf_untuned_note(cf_untuned *untuned, conv_fft_log_level level, const char *problem) {
     const char *path = cf_environment("CONV_FFT_RECORD");
-    if (!path || !is_first(missed, cf_hash(problem, strlen(problem))))
+    if (!path || !is_first(untuned, cf_hash(problem, strlen(problem))))
         return;
     const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
     char line[CF_RECORD_PROBLEM_BYTES + 64];
@@ -62,10 +62,10 @@ void cf_missed_note(cf_missed *missed, conv_fft_log_level level, const char *pro
     snprintf(line, sizeof line, "%s%s%s\n", file >= 0 && ends_within_line(file, path) ? "\n" : "",
              strchr(problem, '#') ? "# not of a plain layout: " : "", problem);
     const bool written = file >= 0 && cf_write_all(file, line, strlen(line));
-    if (!written && !missed->failed)
+    if (!written && !untuned->failed)
         cf_log(level, CONV_FFT_LOG_WARNING, "CONV_FFT_RECORD names %.700s, which cannot be written: %s", path,
                strerror(errno));
-    missed->failed = missed->failed || !written;
+    untuned->failed = untuned->failed || !written;
     if (file >= 0)
         close(file);
 }

@@ -51,118 +51,118 @@ static conv_fft_status fill_random(cf_device *device, conv_fft_dtype dtype, void
 }
 
 /* Parts follow each other; without memory, only the bytes are counted. They stay at SIZE_MAX / 16, more than there can be. */
-static cf_part take(const cf_rig *rig, size_t *used, size_t bytes) {
-    const cf_part part = {rig->memory ? (char *)rig->memory + *used : NULL, bytes};
+static cf_part take(const cf_bench_buffers *buffers, size_t *used, size_t bytes) {
+    const cf_part part = {buffers->memory ? (char *)buffers->memory + *used : NULL, bytes};
     *used = bytes < SIZE_MAX / 16 - *used ? *used + cf_align(bytes) : SIZE_MAX / 16;
     return part;
 }
 
-static size_t lay_out(cf_rig *rig, const cf_layer *l, const cf_rig_sizes *sizes) {
+static size_t lay_out(cf_bench_buffers *buffers, const cf_layer *l, const cf_bench_buffers_sizes *sizes) {
     int64_t ex[5], ey[5], ew[5];
     cf_layer_extents(l, ex, ey, ew);
     const size_t x = cf_tensor_bytes(&l->x, ex), y = cf_tensor_bytes(&l->y, ey), w = cf_tensor_bytes(&l->w, ew);
     const size_t channels = (size_t)ey[1];
-    const bool forward = rig->passes & CONV_FFT_FORWARD, backward = rig->passes & CONV_FFT_BACKWARD;
-    const bool data = rig->passes & CONV_FFT_BACKWARD_DATA, weights = rig->passes & CONV_FFT_BACKWARD_WEIGHTS;
+    const bool forward = buffers->passes & CONV_FFT_FORWARD, backward = buffers->passes & CONV_FFT_BACKWARD;
+    const bool data = buffers->passes & CONV_FFT_BACKWARD_DATA, weights = buffers->passes & CONV_FFT_BACKWARD_WEIGHTS;
     size_t used = 0;
-    rig->x = take(rig, &used, x);
-    rig->w = take(rig, &used, w);
-    rig->bias = take(rig, &used, channels * cf_dtype_bytes(l->x.dtype));
-    rig->y = take(rig, &used, forward ? y : 0);
-    rig->gy = take(rig, &used, backward ? y : 0);
-    rig->gx = take(rig, &used, data ? x : 0);
-    rig->gw = take(rig, &used, weights ? cf_tensor_bytes(&l->gw, ew) : 0);
-    rig->gbias = take(rig, &used, weights ? channels * cf_dtype_bytes(l->gw.dtype) : 0);
-    rig->x_spectrum = take(rig, &used, sizes->x_spectrum);
-    rig->w_spectrum = take(rig, &used, sizes->w_spectrum);
-    rig->workspace = take(rig, &used, sizes->workspace);
-    rig->flush = take(rig, &used, sizes->flush);
+    buffers->x = take(buffers, &used, x);
+    buffers->w = take(buffers, &used, w);
+    buffers->bias = take(buffers, &used, channels * cf_dtype_bytes(l->x.dtype));
+    buffers->y = take(buffers, &used, forward ? y : 0);
+    buffers->gy = take(buffers, &used, backward ? y : 0);
+    buffers->gx = take(buffers, &used, data ? x : 0);
+    buffers->gw = take(buffers, &used, weights ? cf_tensor_bytes(&l->gw, ew) : 0);
+    buffers->gbias = take(buffers, &used, weights ? channels * cf_dtype_bytes(l->gw.dtype) : 0);
+    buffers->x_spectrum = take(buffers, &used, sizes->x_spectrum);
+    buffers->w_spectrum = take(buffers, &used, sizes->w_spectrum);
+    buffers->workspace = take(buffers, &used, sizes->workspace);
+    buffers->flush = take(buffers, &used, sizes->flush);
     return used;
 }
 
-static conv_fft_status fill(const cf_rig *rig, const cf_layer *l) {
+static conv_fft_status fill(const cf_bench_buffers *buffers, const cf_layer *l) {
     char *block = malloc(BLOCK);
     if (!block)
         return cf_fail_memory(BLOCK, "random values");
-    conv_fft_status status = fill_random(rig->device, l->x.dtype, rig->x.data, rig->x.bytes, block);
+    conv_fft_status status = fill_random(buffers->device, l->x.dtype, buffers->x.data, buffers->x.bytes, block);
     if (status == CONV_FFT_SUCCESS)
-        status = fill_random(rig->device, l->w.dtype, rig->w.data, rig->w.bytes, block);
+        status = fill_random(buffers->device, l->w.dtype, buffers->w.data, buffers->w.bytes, block);
     if (status == CONV_FFT_SUCCESS)
-        status = fill_random(rig->device, l->x.dtype, rig->bias.data, rig->bias.bytes, block);
+        status = fill_random(buffers->device, l->x.dtype, buffers->bias.data, buffers->bias.bytes, block);
     if (status == CONV_FFT_SUCCESS)
-        status = fill_random(rig->device, l->y.dtype, rig->gy.data, rig->gy.bytes, block);
+        status = fill_random(buffers->device, l->y.dtype, buffers->gy.data, buffers->gy.bytes, block);
     free(block);
     return status;
 }
 
-conv_fft_status cf_rig_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
-                              const cf_rig_sizes *sizes, cf_rig *rig) {
-    *rig = (cf_rig){.device = device, .gpu = gpu, .passes = passes};
-    CF_FORWARD(device->ops->allocate(device, lay_out(rig, layer, sizes), &rig->memory));
-    lay_out(rig, layer, sizes);
-    conv_fft_status status = device->ops->timer_create(device, &rig->timer);
+conv_fft_status cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
+                                        const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers) {
+    *buffers = (cf_bench_buffers){.device = device, .gpu = gpu, .passes = passes};
+    CF_FORWARD(device->ops->allocate(device, lay_out(buffers, layer, sizes), &buffers->memory));
+    lay_out(buffers, layer, sizes);
+    conv_fft_status status = device->ops->timer_create(device, &buffers->timer);
     if (status == CONV_FFT_SUCCESS)
-        status = fill(rig, layer);
+        status = fill(buffers, layer);
     if (status != CONV_FFT_SUCCESS)
-        cf_rig_destroy(rig);
+        cf_bench_buffers_destroy(buffers);
     return status;
 }
 
-void cf_rig_destroy(cf_rig *rig) {
-    if (!rig->memory)
+void cf_bench_buffers_destroy(cf_bench_buffers *buffers) {
+    if (!buffers->memory)
         return;
-    rig->device->ops->timer_destroy(rig->timer);
-    rig->device->ops->release(rig->device, rig->memory);
-    *rig = (cf_rig){0};
+    buffers->device->ops->timer_destroy(buffers->timer);
+    buffers->device->ops->release(buffers->device, buffers->memory);
+    *buffers = (cf_bench_buffers){0};
 }
 
-cf_call cf_rig_call(const cf_rig *rig, int set) {
-    cf_call call = {.x = rig->x.data, .w = rig->w.data, .workspace = rig->workspace.data};
-    call.x_spectrum = rig->x_spectrum.bytes ? rig->x_spectrum.data : NULL;
-    call.w_spectrum = rig->w_spectrum.bytes ? rig->w_spectrum.data : NULL;
+cf_call cf_bench_buffers_call(const cf_bench_buffers *buffers, int set) {
+    cf_call call = {.x = buffers->x.data, .w = buffers->w.data, .workspace = buffers->workspace.data};
+    call.x_spectrum = buffers->x_spectrum.bytes ? buffers->x_spectrum.data : NULL;
+    call.w_spectrum = buffers->w_spectrum.bytes ? buffers->w_spectrum.data : NULL;
     if (set & CONV_FFT_FORWARD) {
-        call.y = rig->y.data;
+        call.y = buffers->y.data;
         return call;
     }
-    call.gy = rig->gy.data;
-    call.gx = set & CONV_FFT_BACKWARD_DATA ? rig->gx.data : NULL;
-    call.gw = set & CONV_FFT_BACKWARD_WEIGHTS ? rig->gw.data : NULL;
-    if (rig->passes & CONV_FFT_FORWARD) { /* which has stored the spectra that are kept */
+    call.gy = buffers->gy.data;
+    call.gx = set & CONV_FFT_BACKWARD_DATA ? buffers->gx.data : NULL;
+    call.gw = set & CONV_FFT_BACKWARD_WEIGHTS ? buffers->gw.data : NULL;
+    if (buffers->passes & CONV_FFT_FORWARD) { /* which has stored the spectra that are kept */
         call.x = call.x_spectrum ? NULL : call.x;
         call.w = call.w_spectrum ? NULL : call.w;
     }
     return call;
 }
 
-conv_fft_status cf_rig_run(const cf_rig *rig, const conv_fft_plan *plan) {
-    const int backward = rig->passes & CONV_FFT_BACKWARD;
-    if (rig->passes & CONV_FFT_FORWARD) {
-        const cf_call call = cf_rig_call(rig, CONV_FFT_FORWARD);
+conv_fft_status cf_bench_buffers_run(const cf_bench_buffers *buffers, const conv_fft_plan *plan) {
+    const int backward = buffers->passes & CONV_FFT_BACKWARD;
+    if (buffers->passes & CONV_FFT_FORWARD) {
+        const cf_call call = cf_bench_buffers_call(buffers, CONV_FFT_FORWARD);
         CF_FORWARD(cf_run(plan, CONV_FFT_FORWARD, &call));
     }
     if (!backward)
         return CONV_FFT_SUCCESS;
-    const cf_call call = cf_rig_call(rig, backward);
+    const cf_call call = cf_bench_buffers_call(buffers, backward);
     return cf_run(plan, backward, &call);
 }
 
-conv_fft_status cf_rig_time(const cf_rig *rig, const conv_fft_plan *plan, double *seconds) {
-    const cf_stage_ops *ops = rig->device->ops;
-    for (int i = 0; rig->flush.bytes && i < (rig->gpu ? GPU_FLUSHES : 1); ++i)
-        CF_FORWARD(ops->clear(rig->device, rig->flush.data, rig->flush.bytes, NULL));
-    CF_FORWARD(ops->timer_mark(rig->timer, 0, NULL));
-    CF_FORWARD(cf_rig_run(rig, plan));
-    CF_FORWARD(ops->timer_mark(rig->timer, 1, NULL));
-    return ops->timer_seconds(rig->timer, 1, seconds);
+conv_fft_status cf_bench_buffers_time(const cf_bench_buffers *buffers, const conv_fft_plan *plan, double *seconds) {
+    const cf_device_ops *ops = buffers->device->ops;
+    for (int i = 0; buffers->flush.bytes && i < (buffers->gpu ? GPU_FLUSHES : 1); ++i)
+        CF_FORWARD(ops->clear(buffers->device, buffers->flush.data, buffers->flush.bytes, NULL));
+    CF_FORWARD(ops->timer_mark(buffers->timer, 0, NULL));
+    CF_FORWARD(cf_bench_buffers_run(buffers, plan));
+    CF_FORWARD(ops->timer_mark(buffers->timer, 1, NULL));
+    return ops->timer_seconds(buffers->timer, 1, seconds);
 }
 
-int cf_rig_results(const cf_rig *rig, cf_part results[CF_PASS_COUNT], conv_fft_dtype dtypes[CF_PASS_COUNT],
-                   const cf_layer *layer) {
-    const cf_part parts[CF_PASS_COUNT] = {rig->y, rig->gx, rig->gw};
+int cf_bench_buffers_results(const cf_bench_buffers *buffers, cf_part results[CF_PASS_COUNT],
+                             conv_fft_dtype dtypes[CF_PASS_COUNT], const cf_layer *layer) {
+    const cf_part parts[CF_PASS_COUNT] = {buffers->y, buffers->gx, buffers->gw};
     const conv_fft_dtype types[CF_PASS_COUNT] = {layer->y.dtype, layer->x.dtype, layer->gw.dtype};
     int count = 0;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if (!(rig->passes & 1 << pass))
+        if (!(buffers->passes & 1 << pass))
             continue;
         results[count] = parts[pass];
         dtypes[count++] = types[pass];
@@ -170,22 +170,22 @@ int cf_rig_results(const cf_rig *rig, cf_part results[CF_PASS_COUNT], conv_fft_d
     return count;
 }
 
-conv_fft_status cf_rig_clear_results(const cf_rig *rig) {
-    const cf_part parts[CF_PASS_COUNT] = {rig->y, rig->gx, rig->gw};
+conv_fft_status cf_bench_buffers_clear_results(const cf_bench_buffers *buffers) {
+    const cf_part parts[CF_PASS_COUNT] = {buffers->y, buffers->gx, buffers->gw};
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if (parts[pass].bytes)
-            CF_FORWARD(rig->device->ops->clear(rig->device, parts[pass].data, parts[pass].bytes, NULL));
+            CF_FORWARD(buffers->device->ops->clear(buffers->device, parts[pass].data, parts[pass].bytes, NULL));
     }
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_rig_read(const cf_rig *rig, const void *memory, size_t bytes, void *host) {
-    if (!rig->gpu) {
+conv_fft_status cf_bench_buffers_read(const cf_bench_buffers *buffers, const void *memory, size_t bytes, void *host) {
+    if (!buffers->gpu) {
         memcpy(host, memory, bytes);
         return CONV_FFT_SUCCESS;
     }
-    CF_FORWARD(cf_gpu_download(rig->gpu, host, memory, bytes, NULL));
-    return cf_gpu_synchronize(rig->gpu, NULL);
+    CF_FORWARD(cf_gpu_download(buffers->gpu, host, memory, bytes, NULL));
+    return cf_gpu_synchronize(buffers->gpu, NULL);
 }
 
 static int compare_doubles(const void *a, const void *b) {

@@ -89,8 +89,8 @@ double cf_candidates_predict(const cf_tuning_job *job, const cf_candidate *c) {
         seconds += cf_model_seconds(cost);
     }
     if ((job->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD)
-        seconds -= cf_model_shared_turn(job->layer, job->context->device, &c->strategy[CF_PASS_DATA],
-                                        &c->strategy[CF_PASS_WEIGHTS]);
+        seconds -= cf_model_shared_transpose(job->layer, job->context->device, &c->strategy[CF_PASS_DATA],
+                                             &c->strategy[CF_PASS_WEIGHTS]);
     return seconds;
 }
 
@@ -162,7 +162,7 @@ conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *list
         status = add_choice(job, list);
     /* Only staged strategies have spectra that a caller can keep. */
     for (int family = 0; family < CF_FAMILY_COUNT && status == CONV_FFT_SUCCESS && job->keep == 0; ++family) {
-        if (cf_families[family]->candidates && !(job->own_kernels && family == CF_FAMILY_DIRECT))
+        if (cf_families[family]->candidates && !(job->own_kernels && family == CF_FAMILY_CUDNN))
             status = cf_candidates_add_family(job, (cf_family_id)family, list);
     }
     if (status == CONV_FFT_SUCCESS)

@@ -7,20 +7,20 @@
 #include <stdlib.h>
 
 enum {
-    MOST_OF_FAMILY = 64
+    MAX_OF_FAMILY = 64
 };
 
 typedef struct gathering {
     const cf_tuning_job *job;
     int pass, count;
-    cf_strategy strategy[MOST_OF_FAMILY];
+    cf_strategy strategy[MAX_OF_FAMILY];
 } gathering;
 
 static bool gather(const cf_strategy *strategy, void *user) {
     gathering *g = user;
     if (cf_candidate_suits(g->job, g->pass, strategy))
         g->strategy[g->count++] = *strategy;
-    return g->count < MOST_OF_FAMILY;
+    return g->count < MAX_OF_FAMILY;
 }
 
 /* The passes of such a family share nothing. Candidate n has strategy n of each pass, or the last one if a pass

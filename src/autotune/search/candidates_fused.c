@@ -60,7 +60,7 @@ static conv_fft_status find_fused(const cf_tuning_job *job, bool shift, cf_candi
 /* Looking for a kernel takes longer than everything else here, so it comes last, and for the best only. */
 conv_fft_status cf_candidates_add_fused(const cf_tuning_job *job, bool shift, cf_candidates *list) {
     enum {
-        MOST_FUSED = 32
+        MAX_FUSED = 32
     };
     const double reach = 3.0;
     cf_candidates found = {0};
@@ -69,7 +69,7 @@ conv_fft_status cf_candidates_add_fused(const cf_tuning_job *job, bool shift, cf
     if (status == CONV_FFT_SUCCESS)
         status = cf_candidates_sort(&found);
     int added = 0;
-    for (size_t i = 0; i < found.count && added < MOST_FUSED && status == CONV_FFT_SUCCESS; ++i) {
+    for (size_t i = 0; i < found.count && added < MAX_FUSED && status == CONV_FFT_SUCCESS; ++i) {
         const cf_candidate *c = &found.items[i];
         if (c->predicted > reach * best)
             break;

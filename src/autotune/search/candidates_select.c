@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    MOST_UNKNOWN =
+    MAX_UNKNOWN =
         16 /* candidates without predictions; the order in which families name them says little of their times */
 };
 
@@ -47,7 +47,7 @@ size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *list, size_
         if (alike < 2 && list->items[i].predicted < HUGE_VAL)
             move_to(list, i, chosen++);
     }
-    for (size_t i = chosen; i < list->count && unknown < MOST_UNKNOWN; ++i) {
+    for (size_t i = chosen; i < list->count && unknown < MAX_UNKNOWN; ++i) {
         if (list->items[i].predicted < HUGE_VAL)
             continue;
         move_to(list, i, chosen++);

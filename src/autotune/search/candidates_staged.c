@@ -7,13 +7,13 @@
 #include "core/arith.h"
 
 enum {
-    PRODUCT_OF_MODEL = CF_PRODUCT_VARIANTS,
+    PRODUCT_OF_MODEL = CF_CGEMM_VARIANTS,
     PRODUCTS
 };
 
 /* The difference between a staged candidate and the plain strategy of its bases. */
 typedef struct variant {
-    int product; /* a cf_product_variant, or PRODUCT_OF_MODEL: the product that the model prefers for each pass */
+    int product; /* a cf_cgemm_variant, or PRODUCT_OF_MODEL: the product that the model prefers for each pass */
     bool overlap_add;
     int chunk; /* 0: the chunk of the model; 1: all rows; 2: a quarter of the chunk of the model */
     bool half; /* spectra in the type of the tensors */
@@ -29,7 +29,7 @@ static bool set_pass(const cf_tuning_job *job, int pass, const variant *v, cf_st
     const bool best = v->product == PRODUCT_OF_MODEL;
     if (v->half)
         cf_layer_16bit_spectrum(job->layer, &s->spectrum);
-    s->product = best ? CF_PRODUCT_LOOP : (cf_product_variant)v->product;
+    s->product = best ? CF_CGEMM_LOOP : (cf_cgemm_variant)v->product;
     if (!cf_candidate_suits(job, pass, s))
         return false;
     if (best)
@@ -65,9 +65,9 @@ static conv_fft_status add_variants(const cf_tuning_job *job, const cf_strategy 
     const bool halves = cf_layer_16bit_spectrum(job->layer, &in_short);
     for (int i = 0; i < PRODUCTS * 2 * 3 * (halves ? 2 : 1); ++i) {
         const variant v = {i % PRODUCTS, i / PRODUCTS % 2 != 0, i / PRODUCTS / 2 % 3, i / PRODUCTS / 6 != 0};
-        if (v.half && v.product != CF_PRODUCT_TENSOR)
+        if (v.half && v.product != CF_CGEMM_TENSOR)
             continue;
-        if ((v.product == CF_PRODUCT_BLAS && !device->has_blas) || (v.overlap_add && !overlaps))
+        if ((v.product == CF_CGEMM_BLAS && !device->has_blas) || (v.overlap_add && !overlaps))
             continue;
         if (v.product == PRODUCT_OF_MODEL && !device->has_blas && device->tensor_flops <= 0.0)
             continue;

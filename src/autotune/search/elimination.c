@@ -9,10 +9,10 @@
 #include <string.h>
 
 enum {
-    BEST_FEW = 5,          /* that mode `measure` times: more find little (docs/tuning.md) */
-    MOST_EXHAUSTIVE = 128, /* that mode `exhaustive` times */
+    BEST_FEW = 5,         /* that mode `measure` times: more find little (docs/tuning.md) */
+    MAX_EXHAUSTIVE = 128, /* that mode `exhaustive` times */
     ROUNDS = 7,
-    SHORT_ROUNDS = 15, /* where the best is below CF_RACE_SHORT */
+    SHORT_ROUNDS = 15, /* where the best is below CF_ELIMINATION_SHORT */
     CPU_FLUSH_BYTES = 32 << 20
 };
 
@@ -23,11 +23,11 @@ enum {
 #define BEHIND 1.15
 
 static const char out_of_time[] = "not timed: the time was up";
-const char cf_race_untried[] = "not timed: the model expects others to be faster";
+const char cf_elimination_untried[] = "not timed: the model expects others to be faster";
 
-bool cf_race_is_late(const cf_race *r) { return cf_clock_seconds() > r->end; }
+bool cf_elimination_is_late(const cf_elimination *r) { return cf_clock_seconds() > r->end; }
 
-conv_fft_status cf_race_go_on(cf_race *r) {
+conv_fft_status cf_elimination_go_on(cf_elimination *r) {
     const cf_interruption *interruption = r->job->interruption;
     if (interruption && pthread_equal(pthread_self(), r->searcher) && !atomic_load(&r->stopped))
         atomic_store(&r->stopped, interruption->wanted(interruption->user));
@@ -49,7 +49,7 @@ static size_t choose_field(const cf_tuning_job *job, conv_fft_tuning mode, cf_ca
     for (size_t i = few; i < list->count; ++i) {
         const cf_candidate moved = list->items[i];
         const bool known = moved.predicted < HUGE_VAL;
-        if (known && (moved.predicted > HOPELESS * best || count + unknown >= MOST_EXHAUSTIVE))
+        if (known && (moved.predicted > HOPELESS * best || count + unknown >= MAX_EXHAUSTIVE))
             continue;
         memmove(&list->items[count + 1], &list->items[count], (i - count) * sizeof moved);
         list->items[count++] = moved;
@@ -66,7 +66,8 @@ static uint64_t workspace_of(const conv_fft_plan *plan, int passes) {
 }
 
 /* What a candidate costs in spectra that the caller keeps; false if it has none to keep. */
-bool cf_race_kept_bytes(const cf_race *r, const conv_fft_plan *plan, conv_fft_operand operand, size_t *most) {
+bool cf_elimination_held_bytes(const cf_elimination *r, const conv_fft_plan *plan, conv_fft_operand operand,
+                               size_t *most) {
     if (!(r->job->keep & operand))
         return true;
     const int64_t bytes = cf_plan_spectrum_bytes(plan, operand);
@@ -77,7 +78,7 @@ bool cf_race_kept_bytes(const cf_race *r, const conv_fft_plan *plan, conv_fft_op
     return bytes >= 0;
 }
 
-void cf_race_drop(cf_race *r, size_t i, const char *verdict) {
+void cf_elimination_drop(cf_elimination *r, size_t i, const char *verdict) {
     cf_candidate *c = &r->list->items[i];
     cf_plan_destroy(c->plan);
     c->plan = NULL;
@@ -89,7 +90,7 @@ void cf_race_drop(cf_race *r, size_t i, const char *verdict) {
 
 /* A plan on its way. */
 typedef struct order {
-    cf_race *race;
+    cf_elimination *elimination;
     size_t place;    /* of the candidate */
     const char *why; /* that keeps it out of the race, NULL if nothing does */
 } order;
@@ -102,16 +103,16 @@ typedef struct planning {
 static conv_fft_status make_one_plan(void *user, int i) {
     const planning *p = user;
     order *o = &p->orders[i];
-    const cf_tuning_job *job = o->race->job;
-    cf_candidate *c = &o->race->list->items[o->place];
+    const cf_tuning_job *job = o->elimination->job;
+    cf_candidate *c = &o->elimination->list->items[o->place];
     uint64_t smallest = 0;
-    CF_FORWARD(cf_race_go_on(p->orders[0].race)); /* one answer ends all */
+    CF_FORWARD(cf_elimination_go_on(p->orders[0].elimination)); /* one answer ends all */
     if (o->place >= 2 && cf_clock_seconds() > p->half) {
         o->why = out_of_time;
         return CONV_FFT_SUCCESS;
     }
-    const conv_fft_status status = cf_plan_create_trial(job->layer, job->context->device, job->passes, c->strategy,
-                                                        job->workspace_limit, &smallest, &c->plan);
+    const conv_fft_status status = cf_plan_create_aligned_only(job->layer, job->context->device, job->passes,
+                                                               c->strategy, job->workspace_limit, &smallest, &c->plan);
     if (status == CONV_FFT_OUT_OF_MEMORY)
         return status;
     if (status != CONV_FFT_SUCCESS)
@@ -120,51 +121,51 @@ static conv_fft_status make_one_plan(void *user, int i) {
 }
 
 /* What the rig must have room for; NULL, or why the candidate cannot take part. */
-static const char *take_sizes(cf_race *r, cf_candidate *c) {
-    cf_rig_sizes *sizes = &r->sizes;
+static const char *take_sizes(cf_elimination *r, cf_candidate *c) {
+    cf_bench_buffers_sizes *sizes = &r->sizes;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if (r->job->passes & 1 << pass)
             c->strategy[pass] = c->plan->pass[pass].strategy;
     }
     c->workspace = workspace_of(c->plan, r->job->passes);
-    if (!cf_race_kept_bytes(r, c->plan, CONV_FFT_OPERAND_X, &sizes->x_spectrum) ||
-        !cf_race_kept_bytes(r, c->plan, CONV_FFT_OPERAND_W, &sizes->w_spectrum))
+    if (!cf_elimination_held_bytes(r, c->plan, CONV_FFT_OPERAND_X, &sizes->x_spectrum) ||
+        !cf_elimination_held_bytes(r, c->plan, CONV_FFT_OPERAND_W, &sizes->w_spectrum))
         return "its passes share no spectrum that could be kept";
     sizes->workspace = c->workspace > sizes->workspace ? (size_t)c->workspace : sizes->workspace;
     return NULL;
 }
 
 /* Those that have no plans yet, the best of each race before the others; returns how many there are. */
-static size_t give_orders(cf_race *const races[], int count, order *orders) {
+static size_t give_orders(cf_elimination *const eliminations[], int count, order *orders) {
     size_t given = 0;
     for (size_t next = 0, before = SIZE_MAX; given != before; ++next) {
         before = given;
         for (int i = 0; i < count; ++i)
-            if (races[i]->planned + next < races[i]->count)
-                orders[given++] = (order){races[i], races[i]->planned + next, NULL};
+            if (eliminations[i]->planned + next < eliminations[i]->count)
+                orders[given++] = (order){eliminations[i], eliminations[i]->planned + next, NULL};
     }
     return given;
 }
 
 /* As many plans as the time allows. */
-static conv_fft_status make_plans(cf_race *const races[], int count, double half) {
+static conv_fft_status make_plans(cf_elimination *const eliminations[], int count, double half) {
     size_t room = 1;
     for (int i = 0; i < count; ++i)
-        room += races[i]->count - races[i]->planned;
+        room += eliminations[i]->count - eliminations[i]->planned;
     planning p = {calloc(room, sizeof *p.orders), half};
     if (!p.orders)
         return cf_fail_memory(room * sizeof *p.orders, "a search");
-    const size_t given = give_orders(races, count, p.orders);
+    const size_t given = give_orders(eliminations, count, p.orders);
     conv_fft_status status = CONV_FFT_SUCCESS;
-    if (races[0]->job->context->gpu)
+    if (eliminations[0]->job->context->gpu)
         status = cf_workers_run((int)given, make_one_plan, &p);
-    for (size_t i = 0; i < given && !races[0]->job->context->gpu && status == CONV_FFT_SUCCESS; ++i)
+    for (size_t i = 0; i < given && !eliminations[0]->job->context->gpu && status == CONV_FFT_SUCCESS; ++i)
         status = make_one_plan(&p, (int)i);
     for (size_t i = 0; i < given && status == CONV_FFT_SUCCESS; ++i) {
-        cf_race *r = p.orders[i].race;
+        cf_elimination *r = p.orders[i].elimination;
         const char *why = p.orders[i].why ? p.orders[i].why : take_sizes(r, &r->list->items[r->planned]);
         if (why)
-            cf_race_drop(r, r->planned, why);
+            cf_elimination_drop(r, r->planned, why);
         else
             ++r->planned;
     }
@@ -173,10 +174,10 @@ static conv_fft_status make_plans(cf_race *const races[], int count, double half
 }
 
 /* In the place of those that cannot take part, the best of the others; whether any wait for their plans. */
-static bool fill_up(cf_race *r) {
+static bool fill_up(cf_elimination *r) {
     for (size_t i = r->count; i < r->list->count && r->count < r->wanted; ++i) {
         const cf_candidate moved = r->list->items[i];
-        if (moved.verdict != cf_race_untried || moved.predicted == HUGE_VAL)
+        if (moved.verdict != cf_elimination_untried || moved.predicted == HUGE_VAL)
             continue;
         memmove(&r->list->items[r->count + 1], &r->list->items[r->count], (i - r->count) * sizeof moved);
         r->list->items[r->count++] = moved;
@@ -184,32 +185,33 @@ static bool fill_up(cf_race *r) {
     return r->count > r->planned;
 }
 
-conv_fft_status cf_races_plan(cf_race *const races[], int count, conv_fft_tuning mode, double end) {
+conv_fft_status cf_eliminations_plan(cf_elimination *const eliminations[], int count, conv_fft_tuning mode,
+                                     double end) {
     const double begin = cf_clock_seconds(), half = begin + (end - begin) / 2;
     bool more = count > 0;
     for (int i = 0; i < count; ++i) {
-        cf_race *r = races[i];
+        cf_elimination *r = eliminations[i];
         r->searcher = pthread_self();
         r->count = choose_field(r->job, mode, r->list);
         r->wanted = mode == CONV_FFT_TUNE_MEASURE && r->count > BEST_FEW ? BEST_FEW : r->count;
     }
     while (more) {
-        CF_FORWARD(make_plans(races, count, half));
+        CF_FORWARD(make_plans(eliminations, count, half));
         more = false;
         for (int i = 0; i < count && mode == CONV_FFT_TUNE_MEASURE && cf_clock_seconds() < half; ++i)
-            more = fill_up(races[i]) || more;
+            more = fill_up(eliminations[i]) || more;
     }
     return CONV_FFT_SUCCESS;
 }
 
 /* Where there is too little memory for all workspaces, the largest drop out. */
-static conv_fft_status make_rig(cf_race *r) {
-    cf_rig_sizes *sizes = &r->sizes;
+static conv_fft_status make_buffers(cf_elimination *r) {
+    cf_bench_buffers_sizes *sizes = &r->sizes;
     const cf_gpu *gpu = r->job->context->gpu;
-    sizes->flush = gpu ? 2 * (size_t)gpu->facts.l2_bytes : CPU_FLUSH_BYTES;
+    sizes->flush = gpu ? 2 * (size_t)gpu->properties.l2_bytes : CPU_FLUSH_BYTES;
     for (;;) {
         const conv_fft_status status =
-            cf_rig_create(r->job->context->device, gpu, r->job->layer, r->job->passes, sizes, &r->rig);
+            cf_bench_buffers_create(r->job->context->device, gpu, r->job->layer, r->job->passes, sizes, &r->buffers);
         if (status == CONV_FFT_OUT_OF_MEMORY && sizes->flush) {
             sizes->flush = 0; /* tensors that fill the memory leave nothing in a cache anyway */
             continue;
@@ -221,7 +223,7 @@ static conv_fft_status make_rig(cf_race *r) {
         for (size_t i = 0; i < r->count;) {
             const size_t own = (size_t)r->list->items[i].workspace;
             if (own == most && r->count > 1) {
-                cf_race_drop(r, i, "not timed: the device has too little memory for its workspace");
+                cf_elimination_drop(r, i, "not timed: the device has too little memory for its workspace");
                 continue;
             }
             sizes->workspace = own > sizes->workspace ? own : sizes->workspace;
@@ -240,14 +242,14 @@ static double median_of(const cf_candidate *c) {
     return cf_median(times, c->runs);
 }
 
-static double best_median(const cf_race *r) {
+static double best_median(const cf_elimination *r) {
     double best = HUGE_VAL;
     for (size_t i = 0; i < r->count; ++i)
         best = r->list->items[i].runs ? fmin(best, median_of(&r->list->items[i])) : best;
     return best;
 }
 
-static void drop_slow(cf_race *r, double factor) {
+static void drop_slow(cf_elimination *r, double factor) {
     const double best = best_median(r);
     for (size_t i = 0; i < r->count;) {
         cf_candidate *c = &r->list->items[i];
@@ -255,71 +257,71 @@ static void drop_slow(cf_race *r, double factor) {
         if (c->measured <= factor * best || r->count <= 2)
             ++i;
         else
-            cf_race_drop(r, i, "slower");
+            cf_elimination_drop(r, i, "slower");
     }
 }
 
 /* What another library says of its own troubles is no word on the device: if that is lost, the next candidate says so. */
-bool cf_race_spares(const cf_race *r, const cf_candidate *c, conv_fft_status status) {
+bool cf_elimination_spares(const cf_elimination *r, const cf_candidate *c, conv_fft_status status) {
     bool foreign = false;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         const cf_family_id family = c->strategy[pass].family;
-        foreign =
-            foreign || ((r->job->passes & 1 << pass) && (family == CF_FAMILY_DIRECT || family == CF_FAMILY_REFERENCE));
+        foreign = foreign || ((r->job->passes & 1 << pass) && (family == CF_FAMILY_CUDNN || family == CF_FAMILY_CUFFT));
     }
     return status == CONV_FFT_NOT_SUPPORTED || status == CONV_FFT_LIBRARY_MISSING ||
            (foreign && status == CONV_FFT_DEVICE_ERROR);
 }
 
 /* Each runs once to warm up, which also shows whether it runs at all. */
-static conv_fft_status warm_up(cf_race *r) {
+static conv_fft_status warm_up(cf_elimination *r) {
     for (size_t i = 0; i < r->count;) {
-        if (i >= 2 && cf_race_is_late(r)) {
-            cf_race_drop(r, i, out_of_time);
+        if (i >= 2 && cf_elimination_is_late(r)) {
+            cf_elimination_drop(r, i, out_of_time);
             continue;
         }
-        CF_FORWARD(cf_race_go_on(r));
-        const conv_fft_status status = cf_rig_run(&r->rig, r->list->items[i].plan);
+        CF_FORWARD(cf_elimination_go_on(r));
+        const conv_fft_status status = cf_bench_buffers_run(&r->buffers, r->list->items[i].plan);
         if (status == CONV_FFT_SUCCESS)
             ++i;
-        else if (cf_race_spares(r, &r->list->items[i], status))
-            cf_race_drop(r, i, "it does not run");
+        else if (cf_elimination_spares(r, &r->list->items[i], status))
+            cf_elimination_drop(r, i, "it does not run");
         else
             return status;
     }
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_race_run(cf_race *r) {
+conv_fft_status cf_elimination_run(cf_elimination *r) {
     CF_FORWARD(warm_up(r));
-    CF_FORWARD(cf_race_combine(r));
-    for (int round = 0; r->count > 0 && round < (best_median(r) < CF_RACE_SHORT ? SHORT_ROUNDS : ROUNDS); ++round) {
+    CF_FORWARD(cf_elimination_combine(r));
+    for (int round = 0; r->count > 0 && round < (best_median(r) < CF_ELIMINATION_SHORT ? SHORT_ROUNDS : ROUNDS);
+         ++round) {
         for (size_t i = 0; i < r->count; ++i) {
             cf_candidate *c = &r->list->items[i];
-            if (round == 0 && i >= 2 && cf_race_is_late(r)) {
-                cf_race_drop(r, i--, out_of_time);
+            if (round == 0 && i >= 2 && cf_elimination_is_late(r)) {
+                cf_elimination_drop(r, i--, out_of_time);
                 continue;
             }
-            CF_FORWARD(cf_race_go_on(r));
-            CF_FORWARD(cf_rig_time(&r->rig, c->plan, &c->times[c->runs]));
+            CF_FORWARD(cf_elimination_go_on(r));
+            CF_FORWARD(cf_bench_buffers_time(&r->buffers, c->plan, &c->times[c->runs]));
             ++c->runs;
         }
         drop_slow(r, round < 2 ? FAR_BEHIND : BEHIND);
-        if (cf_race_is_late(r))
+        if (cf_elimination_is_late(r))
             break;
     }
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_race_open(cf_race *r, double end) {
+conv_fft_status cf_elimination_open(cf_elimination *r, double end) {
     r->end = end;
-    return r->count > 0 ? make_rig(r) : CONV_FFT_SUCCESS;
+    return r->count > 0 ? make_buffers(r) : CONV_FFT_SUCCESS;
 }
 
-void cf_race_close(cf_race *r) {
+void cf_elimination_close(cf_elimination *r) {
     for (size_t i = 0; i < r->list->count; ++i) {
         cf_plan_destroy(r->list->items[i].plan);
         r->list->items[i].plan = NULL;
     }
-    cf_rig_destroy(&r->rig);
+    cf_bench_buffers_destroy(&r->buffers);
 }

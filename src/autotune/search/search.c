@@ -44,7 +44,7 @@ static int pass_independence(const cf_strategy *x, const cf_strategy *y) {
 }
 
 /* Of two candidates: as of that pass in which they are the most alike, for what is common to both proves nothing of it. */
-static int independence(const cf_race *r, const cf_candidate *a, const cf_candidate *b) {
+static int independence(const cf_elimination *r, const cf_candidate *a, const cf_candidate *b) {
     int least = OTHER_FAMILY;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         const int own =
@@ -55,7 +55,7 @@ static int independence(const cf_race *r, const cf_candidate *a, const cf_candid
 }
 
 /* The most independent candidate that was not tried, of those that have run if there is one: they are compiled. NULL: there is none. */
-static cf_candidate *verifier_of(cf_race *r, cf_candidate *winner, bool *tried) {
+static cf_candidate *verifier_of(cf_elimination *r, cf_candidate *winner, bool *tried) {
     cf_candidate *found = NULL;
     int most = 0;
     for (size_t i = 0; i < r->list->count; ++i) {
@@ -72,28 +72,29 @@ static cf_candidate *verifier_of(cf_race *r, cf_candidate *winner, bool *tried) 
 }
 
 /* Run a candidate, which may have no plan any more. *ran is false if it needs more memory than the rig has, or does not run here. */
-static conv_fft_status agrees_with(cf_race *r, const cf_snapshot *results, cf_candidate *c, bool *ran, bool *agrees) {
+static conv_fft_status agrees_with(cf_elimination *r, const cf_snapshot *results, cf_candidate *c, bool *ran,
+                                   bool *agrees) {
     const cf_tuning_job *job = r->job;
     conv_fft_plan *own = NULL;
     uint64_t smallest = 0;
     *ran = *agrees = false;
-    CF_FORWARD(cf_race_go_on(r));
+    CF_FORWARD(cf_elimination_go_on(r));
     if (!c->plan) {
-        const conv_fft_status made = cf_plan_create_trial(job->layer, job->context->device, job->passes, c->strategy,
-                                                          r->rig.workspace.bytes, &smallest, &own);
+        const conv_fft_status made = cf_plan_create_aligned_only(
+            job->layer, job->context->device, job->passes, c->strategy, r->buffers.workspace.bytes, &smallest, &own);
         if (made != CONV_FFT_SUCCESS)
             return made == CONV_FFT_OUT_OF_MEMORY ? made : CONV_FFT_SUCCESS;
     }
     cf_snapshot other = {0};
-    size_t x = r->rig.x_spectrum.bytes, w = r->rig.w_spectrum.bytes;
+    size_t x = r->buffers.x_spectrum.bytes, w = r->buffers.w_spectrum.bytes;
     const conv_fft_plan *plan = c->plan ? c->plan : own;
-    const bool fits = cf_race_kept_bytes(r, plan, CONV_FFT_OPERAND_X, &x) &&
-                      cf_race_kept_bytes(r, plan, CONV_FFT_OPERAND_W, &w) && x == r->rig.x_spectrum.bytes &&
-                      w == r->rig.w_spectrum.bytes;
-    conv_fft_status status = fits ? cf_snapshot_take(&r->rig, plan, &other) : CONV_FFT_NOT_SUPPORTED;
+    const bool fits = cf_elimination_held_bytes(r, plan, CONV_FFT_OPERAND_X, &x) &&
+                      cf_elimination_held_bytes(r, plan, CONV_FFT_OPERAND_W, &w) && x == r->buffers.x_spectrum.bytes &&
+                      w == r->buffers.w_spectrum.bytes;
+    conv_fft_status status = fits ? cf_snapshot_take(&r->buffers, plan, &other) : CONV_FFT_NOT_SUPPORTED;
     *ran = status == CONV_FFT_SUCCESS;
-    *agrees = *ran && cf_snapshots_agree(&r->rig, job->layer, results, &other);
-    if (cf_race_spares(r, c, status))
+    *agrees = *ran && cf_snapshots_agree(&r->buffers, job->layer, results, &other);
+    if (cf_elimination_spares(r, c, status))
         status = CONV_FFT_SUCCESS;
     cf_snapshot_clear(&other);
     cf_plan_destroy(own);
@@ -105,11 +106,11 @@ static const char refusal[] = "refused: its results differ from those of other w
 
 /* Where another family can run the problem, one of it must agree; else another way of the same one. *why: the verdict on a winner that is not
  * verified. */
-static conv_fft_status verify(cf_race *r, cf_candidate *winner, bool *verified, const char **why) {
+static conv_fft_status verify(cf_elimination *r, cf_candidate *winner, bool *verified, const char **why) {
     cf_snapshot results = {0};
     bool *tried = calloc(r->list->count, sizeof *tried);
     conv_fft_status status =
-        tried ? cf_snapshot_take(&r->rig, winner->plan, &results) : cf_fail_memory(r->list->count, "a search");
+        tried ? cf_snapshot_take(&r->buffers, winner->plan, &results) : cf_fail_memory(r->list->count, "a search");
     bool family_ran = false;
     *verified = false;
     *why = unverified;
@@ -130,7 +131,7 @@ static conv_fft_status verify(cf_race *r, cf_candidate *winner, bool *verified, 
 }
 
 /* The best of the race by time and workspace; NULL: nobody is left. *best is the least time. */
-static cf_candidate *leader_of(const cf_race *r, double *best) {
+static cf_candidate *leader_of(const cf_elimination *r, double *best) {
     cf_candidate *leader = NULL;
     *best = HUGE_VAL;
     for (size_t i = 0; i < r->count; ++i)
@@ -143,7 +144,7 @@ static cf_candidate *leader_of(const cf_race *r, double *best) {
 }
 
 /* The best one of the race whose results are verified goes to the front, or *decided stays false. *refused: how many were not. */
-static conv_fft_status decide(cf_race *r, bool *decided, int *refused) {
+static conv_fft_status decide(cf_elimination *r, bool *decided, int *refused) {
     double best;
     *refused = 0;
     for (cf_candidate *leader; (leader = leader_of(r, &best)) != NULL; ++*refused) {
@@ -152,7 +153,7 @@ static conv_fft_status decide(cf_race *r, bool *decided, int *refused) {
         CF_FORWARD(verify(r, leader, &verified, &why));
         const size_t at = (size_t)(leader - r->list->items);
         if (!verified) {
-            cf_race_drop(r, at, why);
+            cf_elimination_drop(r, at, why);
             continue;
         }
         for (size_t i = 0; i < r->count; ++i)
@@ -172,7 +173,7 @@ static conv_fft_status decide(cf_race *r, bool *decided, int *refused) {
 }
 
 /* All that were timed and not refused, with their plans, are in the race. */
-static conv_fft_status call_back(cf_race *r) {
+static conv_fft_status call_back(cf_elimination *r) {
     const cf_tuning_job *job = r->job;
     r->count = 0;
     for (size_t i = 0; i < r->list->count; ++i) {
@@ -180,10 +181,10 @@ static conv_fft_status call_back(cf_race *r) {
         uint64_t smallest;
         if (c->measured < 0.0 || c->verdict == refusal || c->verdict == unverified)
             continue;
-        CF_FORWARD(cf_race_go_on(r));
+        CF_FORWARD(cf_elimination_go_on(r));
         if (!c->plan)
-            CF_FORWARD(cf_plan_create_trial(job->layer, job->context->device, job->passes, c->strategy,
-                                            job->workspace_limit, &smallest, &c->plan));
+            CF_FORWARD(cf_plan_create_aligned_only(job->layer, job->context->device, job->passes, c->strategy,
+                                                   job->workspace_limit, &smallest, &c->plan));
         c->runs = 0;
         const cf_candidate moved = *c;
         memmove(&r->list->items[r->count + 1], &r->list->items[r->count], (i - r->count) * sizeof moved);
@@ -193,23 +194,23 @@ static conv_fft_status call_back(cf_race *r) {
 }
 
 /* Refuse all that differ from the first one that is verified. */
-static conv_fft_status refuse_wrong(cf_race *r) {
+static conv_fft_status refuse_wrong(cf_elimination *r) {
     bool verified = false;
     const char *why;
     cf_snapshot right = {0};
     while (r->count > 0 && !verified) {
         CF_FORWARD(verify(r, &r->list->items[0], &verified, &why));
         if (!verified)
-            cf_race_drop(r, 0, why);
+            cf_elimination_drop(r, 0, why);
     }
     if (r->count == 0)
         return CONV_FFT_SUCCESS;
-    conv_fft_status status = cf_snapshot_take(&r->rig, r->list->items[0].plan, &right);
+    conv_fft_status status = cf_snapshot_take(&r->buffers, r->list->items[0].plan, &right);
     for (size_t i = 1; i < r->count && status == CONV_FFT_SUCCESS;) {
         bool ran, agrees;
         status = agrees_with(r, &right, &r->list->items[i], &ran, &agrees);
         if (status == CONV_FFT_SUCCESS && !agrees)
-            cf_race_drop(r, i, refusal);
+            cf_elimination_drop(r, i, refusal);
         else
             ++i;
     }
@@ -218,21 +219,21 @@ static conv_fft_status refuse_wrong(cf_race *r) {
 }
 
 /* Wrong results may come fast: those that fell behind a refused candidate race again, without it and its like. */
-static conv_fft_status race_again(cf_race *r) {
+static conv_fft_status eliminate_again(cf_elimination *r) {
     CF_FORWARD(call_back(r));
     CF_FORWARD(refuse_wrong(r));
-    return r->count > 0 ? cf_race_run(r) : CONV_FFT_SUCCESS;
+    return r->count > 0 ? cf_elimination_run(r) : CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status race_and_decide(cf_race *r, bool *decided) {
+static conv_fft_status eliminate_and_decide(cf_elimination *r, bool *decided) {
     int refused;
-    CF_FORWARD(cf_race_run(r));
+    CF_FORWARD(cf_elimination_run(r));
     for (;;) {
         CF_FORWARD(decide(r, decided, &refused));
         if (refused == 0)
             return CONV_FFT_SUCCESS;
         *decided = false;
-        CF_FORWARD(race_again(r));
+        CF_FORWARD(eliminate_again(r));
         if (r->count == 0)
             return CONV_FFT_SUCCESS;
     }
@@ -256,32 +257,32 @@ conv_fft_status cf_search_begin(const cf_tuning_job *job, cf_tuning_search *s) {
 void cf_search_end(cf_tuning_search *s) { cf_candidates_clear(&s->list); }
 
 conv_fft_status cf_searches_plan(cf_tuning_search *searches, int count, conv_fft_tuning mode, double end) {
-    cf_race **races = calloc((size_t)count + 1, sizeof *races);
-    if (!races)
-        return cf_fail_memory((size_t)count * sizeof *races, "a search");
+    cf_elimination **eliminations = calloc((size_t)count + 1, sizeof *eliminations);
+    if (!eliminations)
+        return cf_fail_memory((size_t)count * sizeof *eliminations, "a search");
     for (int i = 0; i < count; ++i) {
         cf_tuning_search *s = &searches[i];
-        s->race.job = &s->job;
-        s->race.list = &s->list;
+        s->elimination.job = &s->job;
+        s->elimination.list = &s->list;
         for (size_t k = 0; k < s->list.count; ++k)
-            s->list.items[k].verdict = cf_race_untried;
-        races[i] = &s->race;
+            s->list.items[k].verdict = cf_elimination_untried;
+        eliminations[i] = &s->elimination;
     }
-    const conv_fft_status status = cf_races_plan(races, count, mode, end);
-    free(races);
+    const conv_fft_status status = cf_eliminations_plan(eliminations, count, mode, end);
+    free(eliminations);
     return status;
 }
 
 conv_fft_status cf_search_run(cf_tuning_search *s, double seconds) {
-    cf_race *r = &s->race;
+    cf_elimination *r = &s->elimination;
     cf_candidates *list = &s->list;
     s->decided = false;
-    conv_fft_status status = cf_race_open(r, cf_clock_seconds() + seconds);
+    conv_fft_status status = cf_elimination_open(r, cf_clock_seconds() + seconds);
     /* With no time left for a second candidate there is nothing to compare. */
-    const bool compares = !cf_race_is_late(r) && (r->count > 1 || list->count == 1);
+    const bool compares = !cf_elimination_is_late(r) && (r->count > 1 || list->count == 1);
     if (r->count == 0)
         snprintf(s->why, sizeof s->why, "none of %zu strategies could be prepared", list->count);
-    else if (!compares && !cf_race_is_late(r))
+    else if (!compares && !cf_elimination_is_late(r))
         snprintf(s->why, sizeof s->why, "one of %zu strategies could be prepared within options.workspace_limit",
                  list->count);
     else if (!compares)
@@ -290,8 +291,8 @@ conv_fft_status cf_search_run(cf_tuning_search *s, double seconds) {
     else
         snprintf(s->why, sizeof s->why, "no strategy's results agreed with those of another");
     if (status == CONV_FFT_SUCCESS && r->count > 0 && compares)
-        status = race_and_decide(r, &s->decided);
-    cf_race_close(r);
+        status = eliminate_and_decide(r, &s->decided);
+    cf_elimination_close(r);
     if (list->count > 1)
         qsort(&list->items[s->decided], list->count - s->decided, sizeof *list->items, by_time);
     return status;
@@ -299,7 +300,7 @@ conv_fft_status cf_search_run(cf_tuning_search *s, double seconds) {
 
 static bool is_direct(const cf_tuning_job *job, const cf_candidate *c) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if ((job->passes & 1 << pass) && c->strategy[pass].family != CF_FAMILY_DIRECT)
+        if ((job->passes & 1 << pass) && c->strategy[pass].family != CF_FAMILY_CUDNN)
             return false;
     }
     return true;

@@ -16,7 +16,7 @@
 typedef struct cf_tuning_search {
     cf_tuning_job job;
     cf_candidates list;
-    cf_race race;
+    cf_elimination elimination;
     bool decided;
     char why[256]; /* it has not decided */
 } cf_tuning_search;

@@ -89,7 +89,7 @@ static void add_for_x(const cf_axis *axis, bool shift, int64_t whole, cf_space_b
     enum {
         MOST = 3
     };
-    for (int i = list->count - 1, added = 0; i >= 0 && added < MOST && list->count < CF_SPACE_MOST_BASES; --i) {
+    for (int i = list->count - 1, added = 0; i >= 0 && added < MOST && list->count < CF_SPACE_MAX_BASES; --i) {
         int64_t n = list->basis[i];
         const int64_t tiles = whole_tiles(axis, shift, n, false);
         while (n && n < whole && whole_tiles(axis, shift, n, true) > tiles)
@@ -120,7 +120,7 @@ void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int mos
     }
     const int ascending = list->count;
     add_for_x(axis, shift, whole, list);
-    for (int i = ascending - 1; i >= 0 && list->count < CF_SPACE_MOST_BASES; --i) {
+    for (int i = ascending - 1; i >= 0 && list->count < CF_SPACE_MAX_BASES; --i) {
         int64_t n = list->basis[i];
         while (n % row_unit)
             n = cf_next_basis(n + 1);
@@ -138,7 +138,7 @@ static void add_power(const cf_axis *axis, bool shift, cf_space_bases *list) {
         n *= 2;
     if (2 * whole <= n || contains(list, n))
         return;
-    if (list->count < CF_SPACE_MOST_BASES)
+    if (list->count < CF_SPACE_MAX_BASES)
         ++list->count;
     list->basis[list->count - 1] = n;
 }
@@ -149,7 +149,7 @@ static void add_longer(const cf_axis *axis, bool shift, int64_t longest, cf_spac
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_next_basis(cf_basis_one_tile(axis, &unit)), next = cf_next_basis(whole + 1);
     if (next > whole && next <= longest && next - whole <= whole / 12 && !contains(list, next) &&
-        list->count < CF_SPACE_MOST_BASES)
+        list->count < CF_SPACE_MAX_BASES)
         list->basis[list->count++] = next;
 }
 
@@ -174,7 +174,7 @@ static void add_cut(const cf_axis *axis, bool shift, int64_t longest, cf_space_b
     if (unit.extent <= longest / 2)
         return;
     int count = 0;
-    for (int i = 0; i < list->count && count < CF_SPACE_MOST_BASES - CUTS; ++i)
+    for (int i = 0; i < list->count && count < CF_SPACE_MAX_BASES - CUTS; ++i)
         if (list->basis[i] <= longest)
             list->basis[count++] = list->basis[i];
     for (int i = 0; i < CUTS; ++i)
@@ -189,14 +189,14 @@ static void add_matrices(const cf_axis *axis, bool shift, int64_t first, int64_t
     const int64_t whole = cf_basis_one_tile(axis, &unit);
     for (int64_t n = first; n <= last; n *= 2)
         if (whole_tiles(axis, shift, n, false) > 0 && n < 2 * whole && !contains(list, n) &&
-            list->count < CF_SPACE_MOST_BASES + more)
+            list->count < CF_SPACE_MAX_BASES + more)
             list->basis[list->count++] = n;
 }
 
 void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shift, cf_space_bases bases[3]) {
-    static const int most_by_rank[] = {0, 15, 11, 7};
+    static const int max_by_rank[] = {0, 15, 11, 7};
     for (int a = 0; a < 3; ++a)
-        cf_space_collect(&layer->axis[a], shift, a == 2 ? device->row_unit : 1, most_by_rank[layer->problem.rank],
+        cf_space_collect(&layer->axis[a], shift, a == 2 ? device->row_unit : 1, max_by_rank[layer->problem.rank],
                          &bases[a]);
     for (int a = 0; a < 3; ++a)
         add_cut(&layer->axis[a], shift, longest_of(layer, device, a), &bases[a]);
@@ -211,7 +211,7 @@ void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shif
     for (int a = 1; a < 3 && halves && layer->problem.rank == 2; ++a)
         add_matrices(&layer->axis[a], shift, 32, 64, 0, &bases[a]);
     if (halves && layer->problem.rank == 1)
-        add_matrices(&layer->axis[2], shift, 16, 4096, CF_SPACE_MOST_LINES, &bases[2]);
+        add_matrices(&layer->axis[2], shift, 16, 4096, CF_SPACE_MAX_LINES, &bases[2]);
 }
 
 void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *s) {

@@ -6,13 +6,13 @@
 #include "conv/plan/plan.h"
 
 enum {
-    CF_SPACE_MOST_BASES = 16,
-    CF_SPACE_MOST_LINES = 9 /* more of them: powers of two that matrix products transform */
+    CF_SPACE_MAX_BASES = 16,
+    CF_SPACE_MAX_LINES = 9 /* more of them: powers of two that matrix products transform */
 };
 
 typedef struct cf_space_bases {
     int count;
-    int64_t basis[CF_SPACE_MOST_BASES + CF_SPACE_MOST_LINES];
+    int64_t basis[CF_SPACE_MAX_BASES + CF_SPACE_MAX_LINES];
 } cf_space_bases;
 
 /* Bases of an axis in ascending order, each with less total length (tiles x basis) than every smaller one, up to one tile; behind them,

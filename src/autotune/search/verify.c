@@ -39,11 +39,11 @@ static int pieces_of(size_t bytes, piece pieces[PARTS]) {
     return PARTS;
 }
 
-conv_fft_status cf_snapshot_take(const cf_rig *rig, const conv_fft_plan *plan, cf_snapshot *snapshot) {
+conv_fft_status cf_snapshot_take(const cf_bench_buffers *buffers, const conv_fft_plan *plan, cf_snapshot *snapshot) {
     cf_part results[CF_PASS_COUNT];
     conv_fft_dtype dtypes[CF_PASS_COUNT];
     piece pieces[PARTS];
-    const int count = cf_rig_results(rig, results, dtypes, &plan->layer);
+    const int count = cf_bench_buffers_results(buffers, results, dtypes, &plan->layer);
     *snapshot = (cf_snapshot){0};
     size_t bytes = 0;
     for (int i = 0; i < count; ++i) {
@@ -51,16 +51,16 @@ conv_fft_status cf_snapshot_take(const cf_rig *rig, const conv_fft_plan *plan, c
         for (int k = 0; k < parts; ++k)
             bytes += pieces[k].bytes;
     }
-    CF_FORWARD(cf_rig_clear_results(rig));
-    CF_FORWARD(cf_rig_run(rig, plan));
+    CF_FORWARD(cf_bench_buffers_clear_results(buffers));
+    CF_FORWARD(cf_bench_buffers_run(buffers, plan));
     snapshot->data = malloc(bytes + 1);
     if (!snapshot->data)
         return cf_fail_memory(bytes, "results to compare");
     for (int i = 0; i < count; ++i) {
         const int parts = pieces_of(results[i].bytes, pieces);
         for (int k = 0; k < parts; ++k) {
-            CF_FORWARD(cf_rig_read(rig, (char *)results[i].data + pieces[k].offset, pieces[k].bytes,
-                                   snapshot->data + snapshot->bytes));
+            CF_FORWARD(cf_bench_buffers_read(buffers, (char *)results[i].data + pieces[k].offset, pieces[k].bytes,
+                                             snapshot->data + snapshot->bytes));
             snapshot->bytes += pieces[k].bytes;
         }
     }
@@ -157,14 +157,15 @@ static bool agree(const char *a, const char *b, size_t bytes, conv_fft_dtype dty
     return norm > 0.0 && sqrt(difference) <= tolerance * sqrt(norm) && worst <= 32.0 * tolerance * rms;
 }
 
-bool cf_snapshots_agree(const cf_rig *rig, const cf_layer *layer, const cf_snapshot *a, const cf_snapshot *b) {
+bool cf_snapshots_agree(const cf_bench_buffers *buffers, const cf_layer *layer, const cf_snapshot *a,
+                        const cf_snapshot *b) {
     cf_part results[CF_PASS_COUNT];
     conv_fft_dtype dtypes[CF_PASS_COUNT];
     piece pieces[PARTS];
-    const int count = cf_rig_results(rig, results, dtypes, layer);
+    const int count = cf_bench_buffers_results(buffers, results, dtypes, layer);
     size_t at = 0;
     for (int i = 0, pass = 0; i < count; ++i, ++pass) {
-        while (!(rig->passes & 1 << pass))
+        while (!(buffers->passes & 1 << pass))
             ++pass;
         const int parts = pieces_of(results[i].bytes, pieces);
         size_t bytes = 0;

@@ -12,11 +12,12 @@ typedef struct cf_snapshot {
 } cf_snapshot;
 
 /* Run the plan and keep its results. OUT_OF_MEMORY, or what the run returns. */
-conv_fft_status cf_snapshot_take(const cf_rig *rig, const conv_fft_plan *plan, cf_snapshot *snapshot);
+conv_fft_status cf_snapshot_take(const cf_bench_buffers *buffers, const conv_fft_plan *plan, cf_snapshot *snapshot);
 void cf_snapshot_clear(cf_snapshot *snapshot);
 
 /* Whether two snapshots agree as closely as two computations of the layer's precision do: the norm of the difference of each result, and
  * every element. A NaN agrees with nothing. */
-bool cf_snapshots_agree(const cf_rig *rig, const cf_layer *layer, const cf_snapshot *a, const cf_snapshot *b);
+bool cf_snapshots_agree(const cf_bench_buffers *buffers, const cf_layer *layer, const cf_snapshot *a,
+                        const cf_snapshot *b);
 
 #endif

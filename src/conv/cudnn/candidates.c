@@ -31,33 +31,33 @@ static bool offer(const char *text, void *user) {
         return false;
     strcpy(l->text[l->count++], text);
     memset(&s, 0, sizeof s);
-    s.family = CF_FAMILY_DIRECT;
+    s.family = CF_FAMILY_CUDNN;
     for (int a = 0; a < 3; ++a)
         s.basis[a] = s.tiles[a] = 1;
     strcpy(s.algorithm, text);
     const char *why;
-    if (!cf_direct_feasible(l->layer, l->pass, &s, &why))
+    if (!cf_cudnn_feasible(l->layer, l->pass, &s, &why))
         return true;
     l->more = l->visit(&s, l->user);
     return l->more;
 }
 
 /* What heuristics name, then the old calls, then every engine there is: a failure of one of them leaves the others. */
-static void list(const cf_cudnn_lease *lease, const cf_direct_pass *pass, listing *l) {
-    cf_direct_graph_each(lease, pass, false, offer, l);
+static void list(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, listing *l) {
+    cf_cudnn_graph_each(guard, pass, false, offer, l);
     if (l->more)
-        cf_direct_old_each(lease, pass, offer, l);
+        cf_cudnn_legacy_each(guard, pass, offer, l);
     if (l->more)
-        cf_direct_graph_each(lease, pass, true, offer, l);
+        cf_cudnn_graph_each(guard, pass, true, offer, l);
 }
 
-conv_fft_status cf_direct_candidates(const cf_layer *layer, cf_device *device, int pass,
-                                     bool (*visit)(const cf_strategy *strategy, void *user), void *user) {
-    cf_direct_pass p;
-    cf_cudnn_lease lease;
+conv_fft_status cf_cudnn_candidates(const cf_layer *layer, cf_device *device, int pass,
+                                    bool (*visit)(const cf_strategy *strategy, void *user), void *user) {
+    cf_cudnn_pass p;
+    cf_cudnn_guard guard;
     const char *why;
     cf_gpu *gpu = cf_gpu_of_layers(device);
-    if (!gpu || layer->batch == 0 || !cf_direct_pass_make(layer, pass, &p, &why) || !cf_direct_is_trusted(&p, &why) ||
+    if (!gpu || layer->batch == 0 || !cf_cudnn_pass_make(layer, pass, &p, &why) || !cf_cudnn_is_trusted(&p, &why) ||
         !cf_cudnn_library(gpu->cudnn)->usable)
         return CONV_FFT_SUCCESS;
     listing *l = malloc(sizeof *l);
@@ -69,10 +69,10 @@ conv_fft_status cf_direct_candidates(const cf_layer *layer, cf_device *device, i
     l->pass = pass;
     l->more = true;
     l->count = 0;
-    const conv_fft_status status = cf_cudnn_acquire(gpu->cudnn, NULL, &lease);
+    const conv_fft_status status = cf_cudnn_guard_acquire(gpu->cudnn, NULL, &guard);
     if (status == CONV_FFT_SUCCESS) {
-        list(&lease, &p, l);
-        cf_cudnn_release(gpu->cudnn, &lease);
+        list(&guard, &p, l);
+        cf_cudnn_guard_release(gpu->cudnn, &guard);
     }
     free(l);
     return status;

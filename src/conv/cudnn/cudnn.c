@@ -20,42 +20,42 @@ enum {
 };
 
 /* plan->pass[].state: one of graph and old, or none for an empty batch. */
-typedef struct direct_state {
+typedef struct cudnn_state {
     cf_gpu *gpu;
-    cf_direct_pass pass;
-    cf_direct_graph *graph;
-    cf_direct_old *old;
+    cf_cudnn_pass pass;
+    cf_cudnn_graph *graph;
+    cf_cudnn_legacy *old;
     size_t workspace, scratch; /* scratch: a result that is then added, for engines that cannot accumulate */
     cf_kernel *kernel[KERNELS];
-} direct_state;
+} cudnn_state;
 
 /* ---- making it */
 
-static conv_fft_status make_algorithm(direct_state *s, const char *text) {
-    cf_cudnn_lease lease;
-    CF_FORWARD(cf_cudnn_acquire(s->gpu->cudnn, NULL, &lease));
+static conv_fft_status make_algorithm(cudnn_state *s, const char *text) {
+    cf_cudnn_guard guard;
+    CF_FORWARD(cf_cudnn_guard_acquire(s->gpu->cudnn, NULL, &guard));
     const conv_fft_status status = strncmp(text, "old:", 4) == 0
-                                       ? cf_direct_old_create(&lease, &s->pass, text, &s->old)
-                                       : cf_direct_graph_create(&lease, &s->pass, text, true, &s->graph);
-    cf_cudnn_release(s->gpu->cudnn, &lease);
+                                       ? cf_cudnn_legacy_create(&guard, &s->pass, text, &s->old)
+                                       : cf_cudnn_graph_create(&guard, &s->pass, text, true, &s->graph);
+    cf_cudnn_guard_release(s->gpu->cudnn, &guard);
     return status;
 }
 
-static int64_t elements_of(const cf_direct_pass *p, int operand) {
+static int64_t elements_of(const cf_cudnn_pass *p, int operand) {
     int64_t count = 1;
     for (int a = 0; a < p->axes; ++a)
         count *= p->operand[operand].extents[a];
     return count;
 }
 
-conv_fft_status cf_direct_prepare(conv_fft_plan *plan, int pass) {
+conv_fft_status cf_cudnn_prepare(conv_fft_plan *plan, int pass) {
     const char *why, *const text = plan->pass[pass].strategy.algorithm;
-    direct_state *s = calloc(1, sizeof *s);
+    cudnn_state *s = calloc(1, sizeof *s);
     if (!s)
         return cf_fail_memory(sizeof *s, "a plan of cuDNN");
     plan->pass[pass].state = s;
     s->gpu = cf_gpu_of_layers(plan->device);
-    cf_direct_pass_make(&plan->layer, pass, &s->pass, &why);
+    cf_cudnn_pass_make(&plan->layer, pass, &s->pass, &why);
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
     const conv_fft_status status = make_algorithm(s, text);
@@ -72,23 +72,23 @@ conv_fft_status cf_direct_prepare(conv_fft_plan *plan, int pass) {
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_direct_build(conv_fft_plan *plan, int pass) {
+conv_fft_status cf_cudnn_build(conv_fft_plan *plan, int pass) {
 #define KERNEL(name, parameter, call) \
-    "extern \"C\" __global__ void " name "(const " parameter ") {" CF_KERNEL_WAITS call "; }"
-#define PLAIN_KERNEL(pass) KERNEL("cf_direct_" pass, "DirectPlain p", "direct_plain_" pass "(p)")
-    static const char *const tails[1 + CF_PASS_COUNT] = {KERNEL("cf_direct_add", "DirectAdd a", "direct_add(a)"),
+    "extern \"C\" __global__ void " name "(const " parameter ") {" CF_PDL_WAIT call "; }"
+#define PLAIN_KERNEL(pass) KERNEL("cf_cudnn_" pass, "CudnnPlain p", "cudnn_plain_" pass "(p)")
+    static const char *const tails[1 + CF_PASS_COUNT] = {KERNEL("cf_cudnn_add", "CudnnAdd a", "cudnn_add(a)"),
                                                          PLAIN_KERNEL("forward"), PLAIN_KERNEL("data"),
                                                          PLAIN_KERNEL("weights")};
 #undef PLAIN_KERNEL
 #undef KERNEL
-    static const char *const names[] = {"cf_direct_add", "cf_direct_forward", "cf_direct_data", "cf_direct_weights"};
-    direct_state *s = plan->pass[pass].state;
+    static const char *const names[] = {"cf_cudnn_add", "cf_cudnn_forward", "cf_cudnn_data", "cf_cudnn_weights"};
+    cudnn_state *s = plan->pass[pass].state;
     cf_source sources[KERNELS] = {{0}};
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int i = 0; i < KERNELS && status == CONV_FFT_SUCCESS; ++i) {
         const int kernel = i == ADD ? 0 : 1 + pass;
         sources[i] = (cf_source){.name = names[kernel], .options = {"--device-as-default-execution-space"}};
-        status = cf_gpu_stage_text(tails[kernel], &sources[i]);
+        status = cf_gpu_small_text(tails[kernel], &sources[i]);
     }
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(s->gpu, sources, KERNELS, s->kernel);
@@ -97,16 +97,16 @@ conv_fft_status cf_direct_build(conv_fft_plan *plan, int pass) {
     return status;
 }
 
-void cf_direct_release(conv_fft_plan *plan, int pass) {
-    direct_state *s = plan->pass[pass].state;
+void cf_cudnn_release(conv_fft_plan *plan, int pass) {
+    cudnn_state *s = plan->pass[pass].state;
     plan->pass[pass].state = NULL;
     if (!s)
         return;
     for (int i = 0; i < KERNELS; ++i)
         cf_kernel_destroy(s->kernel[i]);
     if ((s->graph || s->old) && cf_gpu_enter(s->gpu) == CONV_FFT_SUCCESS) {
-        cf_direct_graph_destroy(s->graph);
-        cf_direct_old_destroy(s->old);
+        cf_cudnn_graph_destroy(s->graph);
+        cf_cudnn_legacy_destroy(s->old);
         cf_gpu_leave(s->gpu);
     }
     free(s);
@@ -118,8 +118,8 @@ static int pass_of(int set) {
     return set == CONV_FFT_FORWARD ? CF_PASS_FORWARD : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA : CF_PASS_WEIGHTS;
 }
 
-cf_workspace cf_direct_workspace(const conv_fft_plan *plan, int set, int64_t rows) {
-    const direct_state *s = plan->pass[pass_of(set)].state;
+cf_workspace cf_cudnn_workspace(const conv_fft_plan *plan, int set, int64_t rows) {
+    const cudnn_state *s = plan->pass[pass_of(set)].state;
     cf_workspace ws = {.rows = rows};
     ws.fold = align_work(s->workspace);
     if (s->workspace + s->scratch > 0)
@@ -129,11 +129,11 @@ cf_workspace cf_direct_workspace(const conv_fft_plan *plan, int set, int64_t row
 
 /* ---- running it */
 
-static conv_fft_status add(const direct_state *s, void *data, const void *other, const void *bias, bool keep,
+static conv_fft_status add(const cudnn_state *s, void *data, const void *other, const void *bias, bool keep,
                            struct CUstream_st *stream) {
     const int result = cf_pass_table[s->pass.index].result;
-    const cf_direct_operand *o = &s->pass.operand[result];
-    struct { /* DirectAdd */
+    const cf_cudnn_operand *o = &s->pass.operand[result];
+    struct { /* CudnnAdd */
         void *data;
         const void *other, *bias;
         int64_t count, channels, inner;
@@ -141,22 +141,22 @@ static conv_fft_status add(const direct_state *s, void *data, const void *other,
     } a = {data, other, bias, elements_of(&s->pass, result), o->extents[1], 1, (int)o->dtype, keep};
     for (int axis = 2; axis < s->pass.axes && !o->last; ++axis)
         a.inner *= o->extents[axis];
-    return cf_gpu_stage_launch(s->kernel[ADD], a.count, &a, NULL, stream);
+    return cf_gpu_small_launch(s->kernel[ADD], a.count, &a, NULL, stream);
 }
 
-static conv_fft_status run_algorithm(const direct_state *s, void *const memory[CF_OPERAND_COUNT], void *workspace,
+static conv_fft_status run_algorithm(const cudnn_state *s, void *const memory[CF_OPERAND_COUNT], void *workspace,
                                      bool accumulate, struct CUstream_st *stream) {
-    cf_cudnn_lease lease;
-    CF_FORWARD(cf_cudnn_acquire(s->gpu->cudnn, stream, &lease));
+    cf_cudnn_guard guard;
+    CF_FORWARD(cf_cudnn_guard_acquire(s->gpu->cudnn, stream, &guard));
     const conv_fft_status status = s->graph
-                                       ? cf_direct_graph_run(s->graph, &lease, memory, workspace, accumulate)
-                                       : cf_direct_old_run(s->old, &lease, &s->pass, memory, workspace, accumulate);
-    cf_cudnn_release(s->gpu->cudnn, &lease);
+                                       ? cf_cudnn_graph_run(s->graph, &guard, memory, workspace, accumulate)
+                                       : cf_cudnn_legacy_run(s->old, &guard, &s->pass, memory, workspace, accumulate);
+    cf_cudnn_guard_release(s->gpu->cudnn, &guard);
     return status;
 }
 
 /* A sum that starts with the bias, or with the old contents, is rounded once, if the algorithm can do that. */
-static conv_fft_status run_cudnn(const direct_state *s, void *memory[CF_OPERAND_COUNT], const cf_workspace *ws,
+static conv_fft_status run_cudnn(const cudnn_state *s, void *memory[CF_OPERAND_COUNT], const cf_workspace *ws,
                                  const cf_call *call, const void *bias, bool accumulate) {
     const int result = cf_pass_table[s->pass.index].result;
     const uintptr_t address = (uintptr_t)call->workspace;
@@ -176,20 +176,20 @@ static conv_fft_status run_cudnn(const direct_state *s, void *memory[CF_OPERAND_
     return add(s, target, accumulate ? memory[result] : NULL, bias, true, call->stream);
 }
 
-static conv_fft_status run_plain(const conv_fft_plan *plan, const direct_state *s, void *const memory[CF_OPERAND_COUNT],
+static conv_fft_status run_plain(const conv_fft_plan *plan, const cudnn_state *s, void *const memory[CF_OPERAND_COUNT],
                                  const void *bias, bool accumulate, struct CUstream_st *stream) {
     const cf_layer *l = &plan->layer;
     int64_t x[5], y[5], w[5];
     cf_layer_extents(l, x, y, w);
-    struct { /* DirectPlain */
-        cf_stage_tensor x, w, y;
+    struct { /* CudnnPlain */
+        cf_tensor_view x, w, y;
         void *x_data, *w_data, *y_data;
         const void *bias;
         int64_t in, out, pad[3], stride[3], dilation[3];
         int accumulate;
-    } p = {.x = cf_stage_tensor_of(&l->x, l->batch, l->groups, l->in_channels, x + 2),
-           .w = cf_stage_tensor_of(s->pass.index == CF_PASS_WEIGHTS ? &l->gw : &l->w, w[0], 1, w[1], w + 2),
-           .y = cf_stage_tensor_of(&l->y, l->batch, l->groups, l->out_channels, y + 2),
+    } p = {.x = cf_tensor_view_of(&l->x, l->batch, l->groups, l->in_channels, x + 2),
+           .w = cf_tensor_view_of(s->pass.index == CF_PASS_WEIGHTS ? &l->gw : &l->w, w[0], 1, w[1], w + 2),
+           .y = cf_tensor_view_of(&l->y, l->batch, l->groups, l->out_channels, y + 2),
            .x_data = memory[CF_X],
            .w_data = memory[CF_W],
            .y_data = memory[CF_Y],
@@ -205,21 +205,21 @@ static conv_fft_status run_plain(const conv_fft_plan *plan, const direct_state *
         p.stride[own] = s->pass.stride[a];
         p.dilation[own] = s->pass.dilation[a];
     }
-    return cf_gpu_stage_launch(s->kernel[PLAIN], elements_of(&s->pass, cf_pass_table[s->pass.index].result), &p, NULL,
+    return cf_gpu_small_launch(s->kernel[PLAIN], elements_of(&s->pass, cf_pass_table[s->pass.index].result), &p, NULL,
                                stream);
 }
 
 static bool aligned(void *const memory[CF_OPERAND_COUNT]) {
     for (int i = 0; i < CF_OPERAND_COUNT; ++i)
-        if ((uintptr_t)memory[i] % CF_DIRECT_ALIGNMENT != 0)
+        if ((uintptr_t)memory[i] % CF_CUDNN_ALIGNMENT != 0)
             return false;
     return true;
 }
 
-conv_fft_status cf_direct_run(const conv_fft_plan *plan, int set, const cf_call *call) {
+conv_fft_status cf_cudnn_run(const conv_fft_plan *plan, int set, const cf_call *call) {
     static const cf_stage_kind stages[] = {CF_STAGE_CONVOLVE_Y, CF_STAGE_CONVOLVE_GX, CF_STAGE_CONVOLVE_GW};
     const int pass = pass_of(set);
-    const direct_state *s = plan->pass[pass].state;
+    const cudnn_state *s = plan->pass[pass].state;
     if (plan->layer.batch == 0)
         return pass == CF_PASS_WEIGHTS ? cf_zero_weights(plan, call) : CONV_FFT_SUCCESS;
     /* cuDNN and the kernels take all three as memory that may be written, and write the result only. */
@@ -231,6 +231,6 @@ conv_fft_status cf_direct_run(const conv_fft_plan *plan, int set, const cf_call 
                             (pass == CF_PASS_WEIGHTS && (call->flags & CONV_FFT_ACCUMULATE_GW));
     CF_FORWARD(aligned(memory) ? run_cudnn(s, memory, &plan->workspace[set], call, bias, accumulate)
                                : run_plain(plan, s, memory, bias, accumulate, call->stream));
-    cf_lap(plan, call, stages[pass]);
+    cf_stage_done(plan, call, stages[pass]);
     return CONV_FFT_SUCCESS;
 }

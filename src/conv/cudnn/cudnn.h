@@ -10,8 +10,8 @@
  * Kernels of cuDNN may read 16 bytes at a time. Where a pointer of a call is not so aligned, a plain kernel of our
  * own computes the pass instead, correctly and slowly.
  */
-#ifndef CF_CONV_DIRECT_H
-#define CF_CONV_DIRECT_H
+#ifndef CF_CONV_CUDNN_H
+#define CF_CONV_CUDNN_H
 
 #include "conv/plan/family.h"
 #include "cuda/libs/cudnn.h"
@@ -19,36 +19,36 @@
 #include <pthread.h>
 
 enum {
-    CF_DIRECT_AXES = 5, /* samples, channels, and two or three more: a line is a plane of one row */
-    CF_DIRECT_ALIGNMENT = 16
+    CF_CUDNN_AXES = 5, /* samples, channels, and two or three more: a line is a plane of one row */
+    CF_CUDNN_ALIGNMENT = 16
 };
 
-typedef struct cf_direct_operand {
+typedef struct cf_cudnn_operand {
     conv_fft_dtype dtype;
     bool last; /* channels are the fastest axis */
-    int64_t extents[CF_DIRECT_AXES], strides[CF_DIRECT_AXES];
-} cf_direct_operand;
+    int64_t extents[CF_CUDNN_AXES], strides[CF_CUDNN_AXES];
+} cf_cudnn_operand;
 
 /* One pass of a layer in cuDNN's terms. */
-typedef struct cf_direct_pass {
+typedef struct cf_cudnn_pass {
     int index, axes;
-    cf_direct_operand operand[CF_OPERAND_COUNT]; /* x or gx, w or gw, y or gy */
+    cf_cudnn_operand operand[CF_OPERAND_COUNT]; /* x or gx, w or gw, y or gy */
     int64_t pad_before[3], pad_after[3], stride[3], dilation[3];
     int64_t groups;
     conv_fft_math math;
     bool any_order; /* for comparisons, never for plans: algorithms that are not deterministic too */
-} cf_direct_pass;
+} cf_cudnn_pass;
 
 /* False: cuDNN has no word for it, as the clause says. */
-bool cf_direct_pass_make(const cf_layer *layer, int index, cf_direct_pass *pass, const char **why);
+bool cf_cudnn_pass_make(const cf_layer *layer, int index, cf_cudnn_pass *pass, const char **why);
 
-cf_cudnn_type cf_direct_type(conv_fft_dtype dtype);
+cf_cudnn_type cf_cudnn_type_of(conv_fft_dtype dtype);
 /* Several engines of cuDNN 9.19 take uneven padding and give wrong gradients, and one takes single channels of 16 bits and gives wrong
  * outputs; its heuristics do not survive every padding. */
-bool cf_direct_is_trusted(const cf_direct_pass *pass, const char **why);
+bool cf_cudnn_is_trusted(const cf_cudnn_pass *pass, const char **why);
 
 /* Beyond 3 taps an axis Winograd's transforms lose up to four digits, which is more than FP32 allows. */
-static inline bool cf_direct_loses_bits(const cf_direct_pass *p) {
+static inline bool cf_cudnn_loses_bits(const cf_cudnn_pass *p) {
     if (p->math != CONV_FFT_MATH_FP32 || p->operand[CF_X].dtype != CONV_FFT_FP32)
         return false;
     for (int a = 2; a < p->axes; ++a)
@@ -57,89 +57,91 @@ static inline bool cf_direct_loses_bits(const cf_direct_pass *p) {
     return false;
 }
 
-static inline bool cf_direct_doubles(const cf_direct_pass *p) { return p->math == CONV_FFT_MATH_FP64; }
+static inline bool cf_cudnn_doubles(const cf_cudnn_pass *p) { return p->math == CONV_FFT_MATH_FP64; }
 
 /* ---- engines of the graph interface */
 
 enum {
-    CF_DIRECT_KNOBS = 24
+    CF_CUDNN_KNOBS = 24
 };
 
-typedef struct cf_direct_engine {
+typedef struct cf_cudnn_engine {
     int64_t index;
     int knobs;
-    unsigned knob[CF_DIRECT_KNOBS];
-    int64_t value[CF_DIRECT_KNOBS];
-} cf_direct_engine;
+    unsigned knob[CF_CUDNN_KNOBS];
+    int64_t value[CF_CUDNN_KNOBS];
+} cf_cudnn_engine;
 
-bool cf_direct_engine_parse(const char *text, cf_direct_engine *engine);
+bool cf_cudnn_engine_parse(const char *text, cf_cudnn_engine *engine);
 /* False: it does not fit. */
-bool cf_direct_engine_format(const cf_direct_engine *engine, char text[CF_ALGORITHM_BYTES]);
+bool cf_cudnn_engine_format(const cf_cudnn_engine *engine, char text[CF_ALGORITHM_BYTES]);
 
 /* Descriptors of cuDNN's graphs that live and end together; children go on living beside what they were put into. */
-typedef struct cf_direct_bag {
+typedef struct cf_cudnn_descriptors {
     const cf_cudnn_functions *call;
-    cf_cudnn_descriptor owned[CF_DIRECT_KNOBS + 16];
+    cf_cudnn_descriptor owned[CF_CUDNN_KNOBS + 16];
     int count;
-} cf_direct_bag;
+} cf_cudnn_descriptors;
 
 /* The descriptor of an operation of one node; result = convolution + accumulate * result. */
-conv_fft_status cf_direct_bag_graph(cf_direct_bag *bag, cf_cudnn_handle handle, const cf_direct_pass *pass,
-                                    bool accumulate, cf_cudnn_descriptor *graph);
+conv_fft_status cf_cudnn_descriptors_graph(cf_cudnn_descriptors *descriptors, cf_cudnn_handle handle,
+                                           const cf_cudnn_pass *pass, bool accumulate, cf_cudnn_descriptor *graph);
 /* An engine of a graph, which tells its notes, and its configuration. */
-conv_fft_status cf_direct_bag_engine(cf_direct_bag *bag, cf_cudnn_descriptor graph, const cf_direct_engine *engine,
-                                     cf_cudnn_descriptor *made, cf_cudnn_descriptor *configuration);
-conv_fft_status cf_direct_bag_add(cf_direct_bag *bag, cf_cudnn_descriptor_type type, cf_cudnn_descriptor *made);
-void cf_direct_bag_end(cf_direct_bag *bag);
+conv_fft_status cf_cudnn_descriptors_engine(cf_cudnn_descriptors *descriptors, cf_cudnn_descriptor graph,
+                                            const cf_cudnn_engine *engine, cf_cudnn_descriptor *made,
+                                            cf_cudnn_descriptor *configuration);
+conv_fft_status cf_cudnn_descriptors_add(cf_cudnn_descriptors *descriptors, cf_cudnn_descriptor_type type,
+                                         cf_cudnn_descriptor *made);
+void cf_cudnn_descriptors_end(cf_cudnn_descriptors *descriptors);
 
 /* Deterministic, and of the accuracy that the math mode promises, by the engine's own notes. Else *why is a clause. */
-bool cf_direct_engine_fits(const cf_cudnn_functions *call, const cf_direct_pass *pass, cf_cudnn_descriptor engine,
-                           const char **why);
+bool cf_cudnn_engine_fits(const cf_cudnn_functions *call, const cf_cudnn_pass *pass, cf_cudnn_descriptor engine,
+                          const char **why);
 
 /* Plans of one engine, without accumulation and, where that is wanted and it can, with. */
-typedef struct cf_direct_graph {
+typedef struct cf_cudnn_graph {
     pthread_mutex_t mutex; /* a plan serves one thread at a time */
-    cf_direct_bag bag[2];
+    cf_cudnn_descriptors descriptors[2];
     cf_cudnn_descriptor plan[2]; /* [1]: NULL if there is none */
     size_t workspace;
-} cf_direct_graph;
+} cf_cudnn_graph;
 
-conv_fft_status cf_direct_graph_create(const cf_cudnn_lease *lease, const cf_direct_pass *pass, const char *text,
-                                       bool accumulates, cf_direct_graph **graph);
-void cf_direct_graph_destroy(cf_direct_graph *graph); /* NULL is allowed */
-conv_fft_status cf_direct_graph_run(cf_direct_graph *graph, const cf_cudnn_lease *lease,
-                                    void *const memory[CF_OPERAND_COUNT], void *workspace, bool accumulate);
+conv_fft_status cf_cudnn_graph_create(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, const char *text,
+                                      bool accumulates, cf_cudnn_graph **graph);
+void cf_cudnn_graph_destroy(cf_cudnn_graph *graph); /* NULL is allowed */
+conv_fft_status cf_cudnn_graph_run(cf_cudnn_graph *graph, const cf_cudnn_guard *guard,
+                                   void *const memory[CF_OPERAND_COUNT], void *workspace, bool accumulate);
 
 /* Engines that fit: those that the heuristics name, by mode, the best first; `all`: every engine there is. */
-typedef bool (*cf_direct_visit)(const char *text, void *user);
-conv_fft_status cf_direct_graph_each(const cf_cudnn_lease *lease, const cf_direct_pass *pass, bool all,
-                                     cf_direct_visit visit, void *user);
+typedef bool (*cf_cudnn_visit)(const char *text, void *user);
+conv_fft_status cf_cudnn_graph_each(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, bool all,
+                                    cf_cudnn_visit visit, void *user);
 
 /* ---- algorithms of the old calls */
 
-typedef struct cf_direct_old {
+typedef struct cf_cudnn_legacy {
     cf_cudnn_tensor_desc tensor[CF_OPERAND_COUNT]; /* of x and y */
     cf_cudnn_filter_desc filter;
     cf_cudnn_convolution_desc convolution;
     cf_cudnn_algorithm algorithm;
     const cf_cudnn_functions *call;
     size_t workspace;
-} cf_direct_old;
+} cf_cudnn_legacy;
 
-bool cf_direct_old_parse(int pass, const char *text);
-conv_fft_status cf_direct_old_create(const cf_cudnn_lease *lease, const cf_direct_pass *pass, const char *text,
-                                     cf_direct_old **old);
-void cf_direct_old_destroy(cf_direct_old *old); /* NULL is allowed */
-conv_fft_status cf_direct_old_run(const cf_direct_old *old, const cf_cudnn_lease *lease, const cf_direct_pass *pass,
-                                  void *const memory[CF_OPERAND_COUNT], void *workspace, bool accumulate);
+bool cf_cudnn_legacy_parse(int pass, const char *text);
+conv_fft_status cf_cudnn_legacy_create(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, const char *text,
+                                       cf_cudnn_legacy **old);
+void cf_cudnn_legacy_destroy(cf_cudnn_legacy *old); /* NULL is allowed */
+conv_fft_status cf_cudnn_legacy_run(const cf_cudnn_legacy *old, const cf_cudnn_guard *guard, const cf_cudnn_pass *pass,
+                                    void *const memory[CF_OPERAND_COUNT], void *workspace, bool accumulate);
 
 /* Algorithms that call themselves deterministic, as cuDNN ranks them. */
-conv_fft_status cf_direct_old_each(const cf_cudnn_lease *lease, const cf_direct_pass *pass, cf_direct_visit visit,
-                                   void *user);
+conv_fft_status cf_cudnn_legacy_each(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, cf_cudnn_visit visit,
+                                     void *user);
 
 /* They take int, and one padding for both sides. Else *why is a clause. */
-bool cf_direct_old_fits(const cf_direct_pass *pass, const char **why);
+bool cf_cudnn_legacy_fits(const cf_cudnn_pass *pass, const char **why);
 
-CF_FAMILY_DECLARE(cf_direct);
+CF_FAMILY_DECLARE(cf_cudnn);
 
 #endif

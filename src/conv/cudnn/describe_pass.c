@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void dense_strides(cf_direct_operand *o, int axes) {
+static void dense_strides(cf_cudnn_operand *o, int axes) {
     int64_t stride = o->last ? o->extents[1] : 1;
     for (int a = axes - 1; a >= 2; --a) {
         o->strides[a] = stride;
@@ -16,7 +16,7 @@ static void dense_strides(cf_direct_operand *o, int axes) {
 }
 
 /* Axes of one element may have any stride. */
-static bool has_strides(const cf_direct_operand *o, int axes, const int64_t strides[CF_DIRECT_AXES]) {
+static bool has_strides(const cf_cudnn_operand *o, int axes, const int64_t strides[CF_CUDNN_AXES]) {
     for (int a = 0; a < axes; ++a)
         if (o->extents[a] > 1 && o->strides[a] != strides[a])
             return false;
@@ -25,9 +25,9 @@ static bool has_strides(const cf_direct_operand *o, int axes, const int64_t stri
 
 /* Weights of one channel are in both layouts: cuDNN likes the one that the tensors have. */
 static bool make_operand(const cf_tensor *t, const int64_t extents[5], int axes, conv_fft_layout layout,
-                         cf_direct_operand *o) {
+                         cf_cudnn_operand *o) {
     const int first = 5 - axes; /* axes that count, among three */
-    int64_t strides[CF_DIRECT_AXES] = {t->sample_stride, t->channel_stride};
+    int64_t strides[CF_CUDNN_AXES] = {t->sample_stride, t->channel_stride};
     o->dtype = t->dtype;
     o->extents[0] = extents[0];
     o->extents[1] = extents[1];
@@ -44,7 +44,7 @@ static bool make_operand(const cf_tensor *t, const int64_t extents[5], int axes,
     return false;
 }
 
-bool cf_direct_pass_make(const cf_layer *layer, int index, cf_direct_pass *pass, const char **why) {
+bool cf_cudnn_pass_make(const cf_layer *layer, int index, cf_cudnn_pass *pass, const char **why) {
     const conv_fft_problem *p = &layer->problem;
     const cf_tensor *const tensors[] = {&layer->x, index == CF_PASS_WEIGHTS ? &layer->gw : &layer->w, &layer->y};
     int64_t extents[CF_OPERAND_COUNT][5];
@@ -75,8 +75,8 @@ bool cf_direct_pass_make(const cf_layer *layer, int index, cf_direct_pass *pass,
     return true;
 }
 
-bool cf_direct_is_trusted(const cf_direct_pass *p, const char **why) {
-    const cf_direct_operand *x = &p->operand[CF_X];
+bool cf_cudnn_is_trusted(const cf_cudnn_pass *p, const char **why) {
+    const cf_cudnn_operand *x = &p->operand[CF_X];
     *why = "cuDNN is not trusted with one channel of 16 bits, which may count as first or last";
     if ((x->dtype == CONV_FFT_FP16 || x->dtype == CONV_FFT_BF16) && x->extents[1] == 1)
         return false;
@@ -89,26 +89,26 @@ bool cf_direct_is_trusted(const cf_direct_pass *p, const char **why) {
     return true;
 }
 
-bool cf_direct_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why) {
-    cf_direct_pass p;
-    cf_direct_engine engine;
-    if (!cf_direct_pass_make(layer, pass, &p, why))
+bool cf_cudnn_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why) {
+    cf_cudnn_pass p;
+    cf_cudnn_engine engine;
+    if (!cf_cudnn_pass_make(layer, pass, &p, why))
         return false;
-    if (!cf_direct_is_trusted(&p, why))
+    if (!cf_cudnn_is_trusted(&p, why))
         return false;
     *why = "Winograd's transform of a kernel that large loses too many bits";
-    if (cf_direct_loses_bits(&p) && strstr(strategy->algorithm, "WINOGRAD"))
+    if (cf_cudnn_loses_bits(&p) && strstr(strategy->algorithm, "WINOGRAD"))
         return false;
-    if (cf_direct_old_parse(pass, strategy->algorithm))
-        return cf_direct_old_fits(&p, why);
+    if (cf_cudnn_legacy_parse(pass, strategy->algorithm))
+        return cf_cudnn_legacy_fits(&p, why);
     *why =
         "algorithm must be graph:ENGINE[:kKNOB=VALUE,..], or old:NAME:MATH with the name of an algorithm of the pass "
         "and math fma, default or tensor-op";
-    return cf_direct_engine_parse(strategy->algorithm, &engine);
+    return cf_cudnn_engine_parse(strategy->algorithm, &engine);
 }
 
-bool cf_direct_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
-                       const char **why) {
+bool cf_cudnn_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
+                      const char **why) {
     (void)layer, (void)pass, (void)strategy;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     *why = "cuDNN needs a GPU";

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    MOST_RESULTS = 32
+    MAX_RESULTS = 32
 };
 
 /* By the numbers of the algorithms. */
@@ -35,7 +35,7 @@ enum {
 };
 
 /* What the math mode allows: the default of FP32 is TF32. Bit m: maths[m]. */
-static unsigned allowed_maths(const cf_direct_pass *p) {
+static unsigned allowed_maths(const cf_cudnn_pass *p) {
     if (p->operand[CF_X].dtype == CONV_FFT_FP32)
         return p->math == CONV_FFT_MATH_TF32 ? 1u << DEFAULT : 1u << FMA;
     return p->operand[CF_X].dtype == CONV_FFT_FP64 ? 1u << DEFAULT : 1u << TENSOR_OP | 1u << DEFAULT;
@@ -56,7 +56,7 @@ static bool parse(int pass, const char *text, cf_cudnn_algorithm *algorithm, int
     return names[pass][*algorithm] && *math < MATHS;
 }
 
-bool cf_direct_old_parse(int pass, const char *text) {
+bool cf_cudnn_legacy_parse(int pass, const char *text) {
     cf_cudnn_algorithm algorithm;
     int math;
     return parse(pass, text, &algorithm, &math);
@@ -73,8 +73,8 @@ static bool to_ints(const int64_t *from, int count, int *to) {
     return true;
 }
 
-bool cf_direct_old_fits(const cf_direct_pass *p, const char **why) {
-    int ints[CF_DIRECT_AXES];
+bool cf_cudnn_legacy_fits(const cf_cudnn_pass *p, const char **why) {
+    int ints[CF_CUDNN_AXES];
     const int axes = p->axes - 2;
     *why = "the old calls of cuDNN pad both sides of an axis alike";
     for (int a = 0; a < axes; ++a)
@@ -88,26 +88,26 @@ bool cf_direct_old_fits(const cf_direct_pass *p, const char **why) {
     return fits;
 }
 
-static conv_fft_status make_tensor(cf_direct_old *old, const cf_direct_pass *p, int operand) {
-    const cf_direct_operand *o = &p->operand[operand];
-    int extents[CF_DIRECT_AXES], strides[CF_DIRECT_AXES];
+static conv_fft_status make_tensor(cf_cudnn_legacy *old, const cf_cudnn_pass *p, int operand) {
+    const cf_cudnn_operand *o = &p->operand[operand];
+    int extents[CF_CUDNN_AXES], strides[CF_CUDNN_AXES];
     to_ints(o->extents, p->axes, extents);
     to_ints(o->strides, p->axes, strides);
     CF_FORWARD(CF_CUDNN(old->call, cudnnCreateTensorDescriptor, &old->tensor[operand]));
-    return CF_CUDNN(old->call, cudnnSetTensorNdDescriptor, old->tensor[operand], cf_direct_type(o->dtype), p->axes,
+    return CF_CUDNN(old->call, cudnnSetTensorNdDescriptor, old->tensor[operand], cf_cudnn_type_of(o->dtype), p->axes,
                     extents, strides);
 }
 
-static conv_fft_status make_filter(cf_direct_old *old, const cf_direct_pass *p) {
-    const cf_direct_operand *o = &p->operand[CF_W];
-    int extents[CF_DIRECT_AXES];
+static conv_fft_status make_filter(cf_cudnn_legacy *old, const cf_cudnn_pass *p) {
+    const cf_cudnn_operand *o = &p->operand[CF_W];
+    int extents[CF_CUDNN_AXES];
     to_ints(o->extents, p->axes, extents);
     CF_FORWARD(CF_CUDNN(old->call, cudnnCreateFilterDescriptor, &old->filter));
-    return CF_CUDNN(old->call, cudnnSetFilterNdDescriptor, old->filter, cf_direct_type(o->dtype),
+    return CF_CUDNN(old->call, cudnnSetFilterNdDescriptor, old->filter, cf_cudnn_type_of(o->dtype),
                     o->last ? CF_CUDNN_FORMAT_NHWC : CF_CUDNN_FORMAT_NCHW, p->axes, extents);
 }
 
-static conv_fft_status make_descriptors(cf_direct_old *old, const cf_direct_pass *p) {
+static conv_fft_status make_descriptors(cf_cudnn_legacy *old, const cf_cudnn_pass *p) {
     const int axes = p->axes - 2;
     int pads[3], strides[3], dilations[3];
     to_ints(p->pad_before, axes, pads);
@@ -118,91 +118,91 @@ static conv_fft_status make_descriptors(cf_direct_old *old, const cf_direct_pass
     CF_FORWARD(make_filter(old, p));
     CF_FORWARD(CF_CUDNN(old->call, cudnnCreateConvolutionDescriptor, &old->convolution));
     CF_FORWARD(CF_CUDNN(old->call, cudnnSetConvolutionNdDescriptor, old->convolution, axes, pads, strides, dilations,
-                        CF_CUDNN_CROSS_CORRELATION, cf_direct_doubles(p) ? CF_CUDNN_DATA_DOUBLE : CF_CUDNN_DATA_FLOAT));
+                        CF_CUDNN_CROSS_CORRELATION, cf_cudnn_doubles(p) ? CF_CUDNN_DATA_DOUBLE : CF_CUDNN_DATA_FLOAT));
     return CF_CUDNN(old->call, cudnnSetConvolutionGroupCount, old->convolution, (int)p->groups);
 }
 
-static conv_fft_status use_math(const cf_direct_old *old, int math) {
+static conv_fft_status use_math(const cf_cudnn_legacy *old, int math) {
     return CF_CUDNN(old->call, cudnnSetConvolutionMathType, old->convolution, maths[math].math);
 }
 
 /* What cuDNN says of all algorithms of the pass with this math, the fastest in its opinion first. */
-static conv_fft_status rank(const cf_direct_old *old, const cf_cudnn_lease *lease, int pass,
-                            cf_cudnn_performance results[MOST_RESULTS], int *count) {
+static conv_fft_status rank(const cf_cudnn_legacy *old, const cf_cudnn_guard *guard, int pass,
+                            cf_cudnn_performance results[MAX_RESULTS], int *count) {
     *count = 0;
     switch (pass) {
     case CF_PASS_FORWARD:
-        return CF_CUDNN(lease->call, cudnnGetConvolutionForwardAlgorithm_v7, lease->handle, old->tensor[CF_X],
-                        old->filter, old->convolution, old->tensor[CF_Y], MOST_RESULTS, count, results);
+        return CF_CUDNN(guard->call, cudnnGetConvolutionForwardAlgorithm_v7, guard->handle, old->tensor[CF_X],
+                        old->filter, old->convolution, old->tensor[CF_Y], MAX_RESULTS, count, results);
     case CF_PASS_DATA:
-        return CF_CUDNN(lease->call, cudnnGetConvolutionBackwardDataAlgorithm_v7, lease->handle, old->filter,
-                        old->tensor[CF_Y], old->convolution, old->tensor[CF_X], MOST_RESULTS, count, results);
+        return CF_CUDNN(guard->call, cudnnGetConvolutionBackwardDataAlgorithm_v7, guard->handle, old->filter,
+                        old->tensor[CF_Y], old->convolution, old->tensor[CF_X], MAX_RESULTS, count, results);
     default:
-        return CF_CUDNN(lease->call, cudnnGetConvolutionBackwardFilterAlgorithm_v7, lease->handle, old->tensor[CF_X],
-                        old->tensor[CF_Y], old->convolution, old->filter, MOST_RESULTS, count, results);
+        return CF_CUDNN(guard->call, cudnnGetConvolutionBackwardFilterAlgorithm_v7, guard->handle, old->tensor[CF_X],
+                        old->tensor[CF_Y], old->convolution, old->filter, MAX_RESULTS, count, results);
     }
 }
 
-static conv_fft_status read_workspace(cf_direct_old *old, const cf_cudnn_lease *lease, int pass) {
+static conv_fft_status read_workspace(cf_cudnn_legacy *old, const cf_cudnn_guard *guard, int pass) {
     switch (pass) {
     case CF_PASS_FORWARD:
-        return CF_CUDNN(lease->call, cudnnGetConvolutionForwardWorkspaceSize, lease->handle, old->tensor[CF_X],
+        return CF_CUDNN(guard->call, cudnnGetConvolutionForwardWorkspaceSize, guard->handle, old->tensor[CF_X],
                         old->filter, old->convolution, old->tensor[CF_Y], old->algorithm, &old->workspace);
     case CF_PASS_DATA:
-        return CF_CUDNN(lease->call, cudnnGetConvolutionBackwardDataWorkspaceSize, lease->handle, old->filter,
+        return CF_CUDNN(guard->call, cudnnGetConvolutionBackwardDataWorkspaceSize, guard->handle, old->filter,
                         old->tensor[CF_Y], old->convolution, old->tensor[CF_X], old->algorithm, &old->workspace);
     default:
-        return CF_CUDNN(lease->call, cudnnGetConvolutionBackwardFilterWorkspaceSize, lease->handle, old->tensor[CF_X],
+        return CF_CUDNN(guard->call, cudnnGetConvolutionBackwardFilterWorkspaceSize, guard->handle, old->tensor[CF_X],
                         old->tensor[CF_Y], old->convolution, old->filter, old->algorithm, &old->workspace);
     }
 }
 
 /* ---- one algorithm */
 
-static conv_fft_status new_old(const cf_cudnn_lease *lease, const cf_direct_pass *pass, cf_direct_old **made) {
-    cf_direct_old *old = calloc(1, sizeof *old);
+static conv_fft_status new_old(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, cf_cudnn_legacy **made) {
+    cf_cudnn_legacy *old = calloc(1, sizeof *old);
     if (!old)
         return cf_fail_memory(sizeof *old, "descriptors of cuDNN");
-    old->call = lease->call;
+    old->call = guard->call;
     const conv_fft_status status = make_descriptors(old, pass);
     if (status == CONV_FFT_SUCCESS)
         *made = old;
     else
-        cf_direct_old_destroy(old);
+        cf_cudnn_legacy_destroy(old);
     return status;
 }
 
-static conv_fft_status choose(cf_direct_old *old, const cf_cudnn_lease *lease, const cf_direct_pass *pass,
+static conv_fft_status choose(cf_cudnn_legacy *old, const cf_cudnn_guard *guard, const cf_cudnn_pass *pass,
                               const char *text) {
-    cf_cudnn_performance results[MOST_RESULTS];
+    cf_cudnn_performance results[MAX_RESULTS];
     int math, count;
     parse(pass->index, text, &old->algorithm, &math);
     if (!(allowed_maths(pass) & 1u << math))
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the math mode does not allow %s", maths[math].name);
     CF_FORWARD(use_math(old, math));
-    CF_FORWARD(rank(old, lease, pass->index, results, &count));
+    CF_FORWARD(rank(old, guard, pass->index, results, &count));
     bool deterministic = pass->any_order;
     for (int i = 0; i < count; ++i)
         deterministic = deterministic ||
                         (results[i].algorithm == old->algorithm && results[i].determinism == CF_CUDNN_DETERMINISTIC);
     if (!deterministic)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "it is not deterministic");
-    return read_workspace(old, lease, pass->index);
+    return read_workspace(old, guard, pass->index);
 }
 
-conv_fft_status cf_direct_old_create(const cf_cudnn_lease *lease, const cf_direct_pass *pass, const char *text,
-                                     cf_direct_old **old) {
-    cf_direct_old *made = NULL;
-    CF_FORWARD(new_old(lease, pass, &made));
-    const conv_fft_status status = choose(made, lease, pass, text);
+conv_fft_status cf_cudnn_legacy_create(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, const char *text,
+                                       cf_cudnn_legacy **old) {
+    cf_cudnn_legacy *made = NULL;
+    CF_FORWARD(new_old(guard, pass, &made));
+    const conv_fft_status status = choose(made, guard, pass, text);
     if (status == CONV_FFT_SUCCESS)
         *old = made;
     else
-        cf_direct_old_destroy(made);
+        cf_cudnn_legacy_destroy(made);
     return status;
 }
 
-void cf_direct_old_destroy(cf_direct_old *old) {
+void cf_cudnn_legacy_destroy(cf_cudnn_legacy *old) {
     if (!old)
         return;
     for (int i = 0; i < CF_OPERAND_COUNT; ++i)
@@ -215,23 +215,23 @@ void cf_direct_old_destroy(cf_direct_old *old) {
     free(old);
 }
 
-conv_fft_status cf_direct_old_run(const cf_direct_old *old, const cf_cudnn_lease *lease, const cf_direct_pass *pass,
-                                  void *const memory[CF_OPERAND_COUNT], void *workspace, bool accumulate) {
+conv_fft_status cf_cudnn_legacy_run(const cf_cudnn_legacy *old, const cf_cudnn_guard *guard, const cf_cudnn_pass *pass,
+                                    void *const memory[CF_OPERAND_COUNT], void *workspace, bool accumulate) {
     const float one_f = 1, beta_f = accumulate;
     const double one_d = 1, beta_d = accumulate;
-    const void *const one = cf_direct_doubles(pass) ? (const void *)&one_d : &one_f;
-    const void *const beta = cf_direct_doubles(pass) ? (const void *)&beta_d : &beta_f;
+    const void *const one = cf_cudnn_doubles(pass) ? (const void *)&one_d : &one_f;
+    const void *const beta = cf_cudnn_doubles(pass) ? (const void *)&beta_d : &beta_f;
     void *const x = memory[CF_X], *const w = memory[CF_W], *const y = memory[CF_Y];
     switch (pass->index) {
     case CF_PASS_FORWARD:
-        return CF_CUDNN(lease->call, cudnnConvolutionForward, lease->handle, one, old->tensor[CF_X], x, old->filter, w,
+        return CF_CUDNN(guard->call, cudnnConvolutionForward, guard->handle, one, old->tensor[CF_X], x, old->filter, w,
                         old->convolution, old->algorithm, workspace, old->workspace, beta, old->tensor[CF_Y], y);
     case CF_PASS_DATA:
-        return CF_CUDNN(lease->call, cudnnConvolutionBackwardData, lease->handle, one, old->filter, w,
+        return CF_CUDNN(guard->call, cudnnConvolutionBackwardData, guard->handle, one, old->filter, w,
                         old->tensor[CF_Y], y, old->convolution, old->algorithm, workspace, old->workspace, beta,
                         old->tensor[CF_X], x);
     default:
-        return CF_CUDNN(lease->call, cudnnConvolutionBackwardFilter, lease->handle, one, old->tensor[CF_X], x,
+        return CF_CUDNN(guard->call, cudnnConvolutionBackwardFilter, guard->handle, one, old->tensor[CF_X], x,
                         old->tensor[CF_Y], y, old->convolution, old->algorithm, workspace, old->workspace, beta,
                         old->filter, w);
     }
@@ -240,22 +240,22 @@ conv_fft_status cf_direct_old_run(const cf_direct_old *old, const cf_cudnn_lease
 /* ---- all of them */
 
 /* False: enough. */
-static bool each_of_math(cf_direct_old *old, const cf_cudnn_lease *lease, const cf_direct_pass *pass, int math,
-                         cf_direct_visit visit, void *user) {
-    cf_cudnn_performance results[MOST_RESULTS];
+static bool each_of_math(cf_cudnn_legacy *old, const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, int math,
+                         cf_cudnn_visit visit, void *user) {
+    cf_cudnn_performance results[MAX_RESULTS];
     char text[CF_ALGORITHM_BYTES];
     int count;
     cf_cudnn_algorithm known = 0;
     unsigned seen = 0;
     while (names[pass->index][known])
         ++known;
-    if (use_math(old, math) != CONV_FFT_SUCCESS || rank(old, lease, pass->index, results, &count) != CONV_FFT_SUCCESS)
+    if (use_math(old, math) != CONV_FFT_SUCCESS || rank(old, guard, pass->index, results, &count) != CONV_FFT_SUCCESS)
         return true;
     for (int i = 0; i < count; ++i) {
         old->algorithm = results[i].algorithm;
         if (old->algorithm >= known || (seen & 1u << old->algorithm) ||
             (results[i].determinism != CF_CUDNN_DETERMINISTIC && !pass->any_order) ||
-            read_workspace(old, lease, pass->index) != CONV_FFT_SUCCESS)
+            read_workspace(old, guard, pass->index) != CONV_FFT_SUCCESS)
             continue;
         seen |= 1u << old->algorithm;
         cf_text t = {text, sizeof text, 0};
@@ -266,17 +266,17 @@ static bool each_of_math(cf_direct_old *old, const cf_cudnn_lease *lease, const 
     return true;
 }
 
-conv_fft_status cf_direct_old_each(const cf_cudnn_lease *lease, const cf_direct_pass *pass, cf_direct_visit visit,
-                                   void *user) {
-    cf_direct_old *old = NULL;
+conv_fft_status cf_cudnn_legacy_each(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, cf_cudnn_visit visit,
+                                     void *user) {
+    cf_cudnn_legacy *old = NULL;
     const char *why;
-    if (!cf_direct_old_fits(pass, &why))
+    if (!cf_cudnn_legacy_fits(pass, &why))
         return CONV_FFT_SUCCESS;
-    CF_FORWARD(new_old(lease, pass, &old));
+    CF_FORWARD(new_old(guard, pass, &old));
     bool more = true;
     for (int math = MATHS - 1; math >= 0 && more; --math)
         if (allowed_maths(pass) & 1u << math)
-            more = each_of_math(old, lease, pass, math, visit, user);
-    cf_direct_old_destroy(old);
+            more = each_of_math(old, guard, pass, math, visit, user);
+    cf_cudnn_legacy_destroy(old);
     return CONV_FFT_SUCCESS;
 }

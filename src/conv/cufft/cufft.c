@@ -12,22 +12,22 @@
 
 #define UNIT_BYTES ((int64_t)64 << 20) /* of padded planes */
 
-cf_reference_axis cf_reference_axis_of(const cf_layer *layer, int axis) {
+cf_cufft_axis cf_cufft_axis_of(const cf_layer *layer, int axis) {
     const conv_fft_problem *p = &layer->problem;
     const int own = axis - (3 - p->rank);
     if (own < 0)
-        return (cf_reference_axis){.input = 1, .kernel = 1, .output = 1, .stride = 1, .dilation = 1};
-    return (cf_reference_axis){.input = p->input[own],
-                               .kernel = p->kernel[own],
-                               .output = layer->axis[axis].output,
-                               .pad_before = p->pad_before[own],
-                               .pad_after = p->pad_after[own],
-                               .stride = p->stride[own],
-                               .dilation = p->dilation[own]};
+        return (cf_cufft_axis){.input = 1, .kernel = 1, .output = 1, .stride = 1, .dilation = 1};
+    return (cf_cufft_axis){.input = p->input[own],
+                           .kernel = p->kernel[own],
+                           .output = layer->axis[axis].output,
+                           .pad_before = p->pad_before[own],
+                           .pad_after = p->pad_after[own],
+                           .stride = p->stride[own],
+                           .dilation = p->dilation[own]};
 }
 
 /* One tile serves all three passes: wrapped products meet only zeros. */
-static int64_t least_basis(const cf_reference_axis *a) {
+static int64_t min_basis(const cf_cufft_axis *a) {
     return cf_max(cf_max(a->input + cf_max(a->pad_before, a->pad_after), a->kernel), a->output);
 }
 
@@ -43,7 +43,7 @@ static bool channels_first(const cf_tensor *t, const int64_t extents[5]) {
     return true;
 }
 
-bool cf_reference_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why) {
+bool cf_cufft_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why) {
     int64_t x[5], y[5], w[5];
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_strategy s = *strategy;
@@ -55,7 +55,7 @@ bool cf_reference_feasible(const cf_layer *layer, int pass, const cf_strategy *s
     if (!channels_first(&layer->x, x) || !channels_first(&layer->y, y) || !channels_first(&layer->w, w))
         return false;
     for (int a = 0; a < 3; ++a) {
-        const cf_reference_axis axis = cf_reference_axis_of(layer, a);
+        const cf_cufft_axis axis = cf_cufft_axis_of(layer, a);
         *why = "the reference has no stride and no dilation, and pads with zeros only";
         if (axis.stride != 1 || axis.dilation != 1 || layer->axis[a].mode != CONV_FFT_PAD_ZEROS)
             return false;
@@ -63,7 +63,7 @@ bool cf_reference_feasible(const cf_layer *layer, int pass, const cf_strategy *s
         if (!cf_is_basis(s.basis[a]))
             return false;
         *why = "a basis is too small: the reference has one tile, of input and padding, kernel, and output";
-        if (s.basis[a] < least_basis(&axis))
+        if (s.basis[a] < min_basis(&axis))
             return false;
     }
     *why = "the last basis must be at least 2 for cuFFT";
@@ -74,8 +74,8 @@ bool cf_reference_feasible(const cf_layer *layer, int pass, const cf_strategy *s
     return cf_strategy_spectra(layer, pass, &s, spectrum);
 }
 
-bool cf_reference_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
-                          const char **why) {
+bool cf_cufft_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
+                      const char **why) {
     (void)layer, (void)pass, (void)strategy;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     *why = "cuFFT needs a GPU";
@@ -89,7 +89,7 @@ bool cf_reference_runs_on(const cf_device *device, const cf_layer *layer, int pa
     return library->usable;
 }
 
-static conv_fft_status make_transforms(const conv_fft_plan *plan, const cf_pass_plan *pass, cf_reference_state *s) {
+static conv_fft_status make_transforms(const conv_fft_plan *plan, const cf_pass_plan *pass, cf_cufft_state *s) {
     const cf_spectrum *const spectra = pass->spectrum;
     const int64_t points = spectra->basis[0] * spectra->basis[1] * spectra->basis[2];
     const int64_t real_bytes = (int64_t)cf_dtype_bytes(spectra->dtype);
@@ -107,9 +107,9 @@ static conv_fft_status make_transforms(const conv_fft_plan *plan, const cf_pass_
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_reference_prepare(conv_fft_plan *plan, int index) {
+conv_fft_status cf_cufft_prepare(conv_fft_plan *plan, int index) {
     cf_pass_plan *pass = &plan->pass[index];
-    cf_reference_state *s = calloc(1, sizeof *s);
+    cf_cufft_state *s = calloc(1, sizeof *s);
     if (!s)
         return cf_fail_memory(sizeof *s, "a plan of the reference");
     pthread_mutex_init(&s->mutex, NULL);
@@ -117,56 +117,54 @@ conv_fft_status cf_reference_prepare(conv_fft_plan *plan, int index) {
     pass->state = s;
     pass->strategy.spectrum = plan->layer.compute;
     cf_strategy_spectra(&plan->layer, index, &pass->strategy, pass->spectrum);
-    pass->product = (cf_product_desc){.kind = cf_pass_table[index].product,
-                                      .variant = CF_PRODUCT_BLAS,
-                                      .dtype = pass->strategy.spectrum,
-                                      .bins = pass->spectrum[CF_X].bins,
-                                      .in_columns = pass->spectrum[CF_X].columns,
-                                      .out_columns = pass->spectrum[CF_Y].columns};
+    pass->product = (cf_cgemm_desc){.kind = cf_pass_table[index].product,
+                                    .variant = CF_CGEMM_BLAS,
+                                    .dtype = pass->strategy.spectrum,
+                                    .bins = pass->spectrum[CF_X].bins,
+                                    .in_columns = pass->spectrum[CF_X].columns,
+                                    .out_columns = pass->spectrum[CF_Y].columns};
     return plan->layer.batch > 0 ? make_transforms(plan, pass, s) : CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_reference_build(conv_fft_plan *plan, int pass) {
+conv_fft_status cf_cufft_build(conv_fft_plan *plan, int pass) {
 #define KERNEL(name, parameters, call) \
-    "extern \"C\" __global__ void " name "(const ReferencePlanes p, " parameters ") {" CF_KERNEL_WAITS call "; }"
-    static const char *const names[CF_REFERENCE_KERNELS] = {"cf_reference_pad", "cf_reference_crop",
-                                                            "cf_reference_to_spectrum", "cf_reference_from_spectrum"};
-    static const char *const tails[CF_REFERENCE_KERNELS] = {
-        KERNEL("cf_reference_pad", "const void *tensor, real *padded", "reference_pad(p, tensor, padded)"),
-        KERNEL("cf_reference_crop", "const real *padded, void *tensor, const void *bias",
-               "reference_crop(p, padded, tensor, bias)"),
-        KERNEL("cf_reference_to_spectrum", "cplx *planes, cplx *spectrum",
-               "reference_transpose<true>(p, planes, spectrum)"),
-        KERNEL("cf_reference_from_spectrum", "cplx *planes, cplx *spectrum",
-               "reference_transpose<false>(p, planes, spectrum)"),
+    "extern \"C\" __global__ void " name "(const CufftPlanes p, " parameters ") {" CF_PDL_WAIT call "; }"
+    static const char *const names[CF_CUFFT_KERNELS] = {"cf_cufft_pad", "cf_cufft_crop", "cf_cufft_to_spectrum",
+                                                        "cf_cufft_from_spectrum"};
+    static const char *const tails[CF_CUFFT_KERNELS] = {
+        KERNEL("cf_cufft_pad", "const void *tensor, real *padded", "cufft_pad(p, tensor, padded)"),
+        KERNEL("cf_cufft_crop", "const real *padded, void *tensor, const void *bias",
+               "cufft_crop(p, padded, tensor, bias)"),
+        KERNEL("cf_cufft_to_spectrum", "cplx *planes, cplx *spectrum", "cufft_transpose<true>(p, planes, spectrum)"),
+        KERNEL("cf_cufft_from_spectrum", "cplx *planes, cplx *spectrum", "cufft_transpose<false>(p, planes, spectrum)"),
     };
 #undef KERNEL
-    cf_reference_state *s = plan->pass[pass].state;
-    cf_source sources[CF_REFERENCE_KERNELS] = {{0}};
+    cf_cufft_state *s = plan->pass[pass].state;
+    cf_source sources[CF_CUFFT_KERNELS] = {{0}};
     const bool doubles = plan->layer.compute == CONV_FFT_FP64;
     conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; i < CF_REFERENCE_KERNELS && status == CONV_FFT_SUCCESS; ++i) {
+    for (int i = 0; i < CF_CUFFT_KERNELS && status == CONV_FFT_SUCCESS; ++i) {
         sources[i] =
             (cf_source){.name = names[i],
                         .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
-                        .dynamic_shared = i >= CF_REFERENCE_TO_SPECTRUM ? 32 * 33 * (doubles ? 16u : 8u) : 0};
-        status = cf_gpu_stage_text(tails[i], &sources[i]);
+                        .dynamic_shared = i >= CF_CUFFT_TO_SPECTRUM ? 32 * 33 * (doubles ? 16u : 8u) : 0};
+        status = cf_gpu_small_text(tails[i], &sources[i]);
     }
     if (status == CONV_FFT_SUCCESS)
-        status = cf_kernels_build(s->gpu, sources, CF_REFERENCE_KERNELS, s->kernel);
-    for (int i = 0; i < CF_REFERENCE_KERNELS; ++i)
+        status = cf_kernels_build(s->gpu, sources, CF_CUFFT_KERNELS, s->kernel);
+    for (int i = 0; i < CF_CUFFT_KERNELS; ++i)
         free((char *)(uintptr_t)sources[i].text);
     return status;
 }
 
-void cf_reference_release(conv_fft_plan *plan, int pass) {
-    cf_reference_state *s = plan->pass[pass].state;
+void cf_cufft_release(conv_fft_plan *plan, int pass) {
+    cf_cufft_state *s = plan->pass[pass].state;
     plan->pass[pass].state = NULL;
     if (!s)
         return;
     cf_cufft_plan_destroy(s->forward);
     cf_cufft_plan_destroy(s->inverse);
-    for (int i = 0; i < CF_REFERENCE_KERNELS; ++i)
+    for (int i = 0; i < CF_CUFFT_KERNELS; ++i)
         cf_kernel_destroy(s->kernel[i]);
     pthread_mutex_destroy(&s->mutex);
     free(s);
@@ -176,11 +174,11 @@ static size_t part(const cf_spectrum *s, int64_t rows) {
     return cf_align((size_t)(s->groups * s->bins * rows * s->columns) * 2 * cf_dtype_bytes(s->dtype));
 }
 
-cf_workspace cf_reference_workspace(const conv_fft_plan *plan, int set, int64_t rows) {
+cf_workspace cf_cufft_workspace(const conv_fft_plan *plan, int set, int64_t rows) {
     const cf_pass_plan *pass = &plan->pass[set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
                                            : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
                                                                            : CF_PASS_WEIGHTS];
-    const cf_reference_state *s = pass->state;
+    const cf_cufft_state *s = pass->state;
     cf_workspace ws = {.rows = rows};
     ws.x = part(&pass->spectrum[CF_W], pass->spectrum[CF_W].rows);
     ws.y = ws.x + part(&pass->spectrum[CF_X], rows);
@@ -189,19 +187,19 @@ cf_workspace cf_reference_workspace(const conv_fft_plan *plan, int set, int64_t 
     return ws;
 }
 
-conv_fft_status cf_reference_candidates(const cf_layer *layer, cf_device *device, int pass,
-                                        bool (*visit)(const cf_strategy *strategy, void *user), void *user) {
+conv_fft_status cf_cufft_candidates(const cf_layer *layer, cf_device *device, int pass,
+                                    bool (*visit)(const cf_strategy *strategy, void *user), void *user) {
     cf_strategy s, before;
     const char *why;
     memset(&s, 0, sizeof s);
     memset(&before, 0, sizeof before);
-    s.family = CF_FAMILY_REFERENCE;
+    s.family = CF_FAMILY_CUFFT;
     s.spectrum = layer->compute;
     /* The smallest basis, the next one that is even on the last axis, and the next power of two. */
     for (int choice = 0; choice < 3; ++choice) {
         for (int a = 0; a < 3; ++a) {
-            const cf_reference_axis axis = cf_reference_axis_of(layer, a);
-            int64_t n = cf_next_basis(least_basis(&axis));
+            const cf_cufft_axis axis = cf_cufft_axis_of(layer, a);
+            int64_t n = cf_next_basis(min_basis(&axis));
             while ((choice == 1 && a == 2 && n % 2) || (choice == 2 && (n & (n - 1))) || (a == 2 && n < 2))
                 n = cf_next_basis(n + 1);
             s.basis[a] = n;
@@ -209,8 +207,8 @@ conv_fft_status cf_reference_candidates(const cf_layer *layer, cf_device *device
         }
         const bool repeats = memcmp(s.basis, before.basis, sizeof s.basis) == 0;
         before = s;
-        if (!repeats && cf_reference_feasible(layer, pass, &s, &why) &&
-            cf_reference_runs_on(device, layer, pass, &s, &why) && !visit(&s, user))
+        if (!repeats && cf_cufft_feasible(layer, pass, &s, &why) && cf_cufft_runs_on(device, layer, pass, &s, &why) &&
+            !visit(&s, user))
             break;
     }
     return CONV_FFT_SUCCESS;

@@ -8,11 +8,11 @@
  *     product per bin                                                                          chunks of samples
  *     spectrum -> [plane][bin] -> cuFFT -> padded result -> cropped, scaled tensor
  */
-#ifndef CF_CONV_REFERENCE_H
-#define CF_CONV_REFERENCE_H
+#ifndef CF_CONV_CUFFT_H
+#define CF_CONV_CUFFT_H
 
 #include "conv/plan/family.h"
 
-CF_FAMILY_DECLARE(cf_reference);
+CF_FAMILY_DECLARE(cf_cufft);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* Planes of a tensor in the order of three indices (a, b, c), c fastest; those from `first` on stand one behind the
  * other in the memory that cuFFT works on. */
-struct ReferencePlanes {
+struct CufftPlanes {
     long long first, count, b, c;
     long long tensor[3], spectrum[3];      /* strides of a, b, c */
     long long extent[3], stride[3], at[3]; /* of the tensor's axes: element e of an axis stands at position e + at */
@@ -15,7 +15,7 @@ struct ReferencePlanes {
     int type, accumulate;
     double scale;
 };
-CF_DEVICE void plane_of(const ReferencePlanes &p, long long n, long long index[3]) {
+CF_DEVICE void plane_of(const CufftPlanes &p, long long n, long long index[3]) {
     n += p.first;
     index[2] = n % p.c;
     index[1] = n / p.c % p.b;
@@ -26,7 +26,7 @@ CF_DEVICE long long offset_of(const long long index[3], const long long stride[3
 }
 
 /* An explicitly padded copy. */
-CF_DEVICE void reference_pad(const ReferencePlanes &p, const void *tensor, real *padded) {
+CF_DEVICE void cufft_pad(const CufftPlanes &p, const void *tensor, real *padded) {
     const long long points = p.basis[0] * p.basis[1] * p.basis[2], count = p.count * points;
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
@@ -47,7 +47,7 @@ CF_DEVICE void reference_pad(const ReferencePlanes &p, const void *tensor, real 
 }
 
 /* What the tensor has of the padded copy, scaled. `bias` (by b and c) may be NULL. */
-CF_DEVICE void reference_crop(const ReferencePlanes &p, const real *padded, void *tensor, const void *bias) {
+CF_DEVICE void cufft_crop(const CufftPlanes &p, const real *padded, void *tensor, const void *bias) {
     const long long elements = p.extent[0] * p.extent[1] * p.extent[2], count = p.count * elements;
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
@@ -67,7 +67,7 @@ CF_DEVICE void reference_crop(const ReferencePlanes &p, const real *padded, void
 
 /* [plane][bin] to the frequency-major spectrum, or back, by squares of 32 x 32 in shared memory: a block has 32 x 8
  * threads. */
-template <bool TO_SPECTRUM> CF_DEVICE void reference_transpose(const ReferencePlanes &p, cplx *planes, cplx *spectrum) {
+template <bool TO_SPECTRUM> CF_DEVICE void cufft_transpose(const CufftPlanes &p, cplx *planes, cplx *spectrum) {
     smem<cplx> tile = cf_dynamic_shared<cplx>();
     const long long across = (p.bins + 31) / 32, down = (p.count + 31) / 32;
     const int lane = int(threadIdx.x) % 32, row = int(threadIdx.x) / 32;

@@ -6,7 +6,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 
-/* ReferencePlanes of pad_crop.cuh. */
+/* CufftPlanes of pad_crop.cuh. */
 typedef struct planes {
     int64_t first, count, b, c;
     int64_t tensor[3], spectrum[3];
@@ -20,7 +20,7 @@ typedef struct runner {
     const conv_fft_plan *plan;
     const cf_call *call;
     const cf_pass_plan *pass;
-    cf_reference_state *state;
+    cf_cufft_state *state;
     cf_workspace ws;
     char *base;
     int64_t row, rows; /* the current chunk of samples */
@@ -57,7 +57,7 @@ static planes planes_of(const runner *r, int operand, const cf_block *block) {
         .type = (int)t->dtype,
         .scale = 1.0};
     for (int a = 0; a < 3; ++a) {
-        const cf_reference_axis axis = cf_reference_axis_of(&r->plan->layer, a);
+        const cf_cufft_axis axis = cf_cufft_axis_of(&r->plan->layer, a);
         p.extent[a] = operand == CF_X ? axis.input : operand == CF_Y ? axis.output : axis.kernel;
         p.stride[a] = t->axis_stride[a];
         p.at[a] = operand == CF_X ? axis.pad_before : 0;
@@ -79,9 +79,9 @@ static int64_t plane_count(const runner *r, int operand, const cf_block *block) 
 
 static conv_fft_status launch(const runner *r, int kernel, int64_t work, planes *p, void *first, void *second,
                               void *third) {
-    const cf_reference_state *s = r->state;
-    const bool square = kernel >= CF_REFERENCE_TO_SPECTRUM;
-    const int64_t most = s->gpu->facts.multiprocessors * 32;
+    const cf_cufft_state *s = r->state;
+    const bool square = kernel >= CF_CUFFT_TO_SPECTRUM;
+    const int64_t most = s->gpu->properties.multiprocessors * 32;
     const int64_t blocks = square ? cf_ceil_div(p->bins, 32) * cf_ceil_div(p->count, 32) : cf_ceil_div(work, 256);
     const size_t shared = square ? 32 * 33 * 2 * cf_dtype_bytes(r->plan->layer.compute) : 0;
     const cf_launch shape = {{(unsigned)cf_max(1, cf_min(blocks, most)), 1, 1}, {256, 1, 1}, shared};
@@ -90,7 +90,7 @@ static conv_fft_status launch(const runner *r, int kernel, int64_t work, planes 
 }
 
 static conv_fft_status transform(const runner *r, const cf_cufft_plan *plan, void *in, void *out) {
-    cf_reference_state *s = r->state;
+    cf_cufft_state *s = r->state;
     pthread_mutex_lock(&s->mutex);
     const conv_fft_status status =
         cf_cufft_plan_run(plan, in, out, r->base + r->ws.scratch + s->padded + s->bins, r->call->stream);
@@ -106,11 +106,11 @@ static conv_fft_status load(const runner *r, int operand, const void *tensor, cf
     void *const padded = r->base + r->ws.scratch, *const bins = (char *)padded + r->state->padded;
     for (p.first = 0; p.first < count; p.first += p.count) {
         p.count = cf_min(r->state->unit, count - p.first);
-        CF_FORWARD(launch(r, CF_REFERENCE_PAD, p.count * points, &p, tensor_at(r, operand, tensor), padded, NULL));
+        CF_FORWARD(launch(r, CF_CUFFT_PAD, p.count * points, &p, tensor_at(r, operand, tensor), padded, NULL));
         CF_FORWARD(transform(r, r->state->forward, padded, bins));
-        CF_FORWARD(launch(r, CF_REFERENCE_TO_SPECTRUM, 0, &p, bins, block.data, NULL));
+        CF_FORWARD(launch(r, CF_CUFFT_TO_SPECTRUM, 0, &p, bins, block.data, NULL));
     }
-    cf_lap(r->plan, r->call, stage);
+    cf_stage_done(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
 
@@ -123,19 +123,19 @@ static conv_fft_status store(const runner *r, int operand, void *tensor, const v
     p.accumulate = accumulate;
     for (p.first = 0; p.first < count; p.first += p.count) {
         p.count = cf_min(r->state->unit, count - p.first);
-        CF_FORWARD(launch(r, CF_REFERENCE_FROM_SPECTRUM, 0, &p, bins, block.data, NULL));
+        CF_FORWARD(launch(r, CF_CUFFT_FROM_SPECTRUM, 0, &p, bins, block.data, NULL));
         CF_FORWARD(transform(r, r->state->inverse, bins, padded));
-        CF_FORWARD(launch(r, CF_REFERENCE_CROP, p.count * elements, &p, padded, tensor_at(r, operand, tensor),
+        CF_FORWARD(launch(r, CF_CUFFT_CROP, p.count * elements, &p, padded, tensor_at(r, operand, tensor),
                           (void *)(uintptr_t)bias));
     }
-    cf_lap(r->plan, r->call, stage);
+    cf_stage_done(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status multiply(const runner *r, bool accumulate, cf_stage_kind stage) {
     CF_FORWARD(r->plan->device->ops->product(r->plan->device, &r->pass->product, block_of(r, CF_X), block_of(r, CF_W),
                                              block_of(r, CF_Y), accumulate, r->call->stream));
-    cf_lap(r->plan, r->call, stage);
+    cf_stage_done(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
 
@@ -157,7 +157,7 @@ static conv_fft_status run_rows(const runner *r, int pass) {
     }
 }
 
-conv_fft_status cf_reference_run(const conv_fft_plan *plan, int set, const cf_call *call) {
+conv_fft_status cf_cufft_run(const conv_fft_plan *plan, int set, const cf_call *call) {
     const int pass = set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
                      : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
                                                      : CF_PASS_WEIGHTS;

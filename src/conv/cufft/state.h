@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CF_CONV_REFERENCE_STATE_H
-#define CF_CONV_REFERENCE_STATE_H
+#ifndef CF_CONV_CUFFT_STATE_H
+#define CF_CONV_CUFFT_STATE_H
 
 #include "conv/cufft/cufft.h"
 #include "cuda/jit/kernel.h"
@@ -9,28 +9,28 @@
 #include <pthread.h>
 
 enum {
-    CF_REFERENCE_PAD,
-    CF_REFERENCE_CROP,
-    CF_REFERENCE_TO_SPECTRUM,
-    CF_REFERENCE_FROM_SPECTRUM,
-    CF_REFERENCE_KERNELS
+    CF_CUFFT_PAD,
+    CF_CUFFT_CROP,
+    CF_CUFFT_TO_SPECTRUM,
+    CF_CUFFT_FROM_SPECTRUM,
+    CF_CUFFT_KERNELS
 };
 
 /* plan->pass[].state */
-typedef struct cf_reference_state {
+typedef struct cf_cufft_state {
     cf_gpu *gpu;
     pthread_mutex_t mutex; /* a plan of cuFFT serves one thread at a time */
     int64_t unit;          /* planes that cuFFT transforms at once; NULL plans, and none, for an empty batch */
     cf_cufft_plan *forward, *inverse;
     size_t padded, bins, work; /* bytes of the unit's memory, one part behind the other */
-    cf_kernel *kernel[CF_REFERENCE_KERNELS];
-} cf_reference_state;
+    cf_kernel *kernel[CF_CUFFT_KERNELS];
+} cf_cufft_state;
 
 /* The problem's own axis in the place of the three that the pipeline has; its kernel untrimmed. */
-typedef struct cf_reference_axis {
+typedef struct cf_cufft_axis {
     int64_t input, kernel, output, pad_before, pad_after, stride, dilation;
-} cf_reference_axis;
+} cf_cufft_axis;
 
-cf_reference_axis cf_reference_axis_of(const cf_layer *layer, int axis);
+cf_cufft_axis cf_cufft_axis_of(const cf_layer *layer, int axis);
 
 #endif

@@ -49,24 +49,24 @@ CF_DEVICE void for_tasks(smem<cplx> z, const Places<typename F::X> &places, cons
 /* -------------------------------------------------------------------------------------------------- one axis only */
 
 /* Two bins of x from two bins of Z, as in the head of this file. turn is exp(-2 pi i k / N). */
-CF_DEVICE void part_halves(cplx *x, cplx a, cplx b, cplx turn) {
-    const cplx even = half(a + conj(b)), odd = turn * times_minus_i(half(a - conj(b)));
+CF_DEVICE void split_packed(cplx *x, cplx a, cplx b, cplx transpose) {
+    const cplx even = times_half(a + conj(b)), odd = transpose * times_minus_i(times_half(a - conj(b)));
     x[0] = even + odd;
     x[1] = conj(even - odd);
 }
-/* The inverse of part_halves(), without the factor 1 / 2. */
-CF_DEVICE void join_halves(cplx &a, cplx &b, const cplx *x, cplx turn) {
-    const cplx even = x[0] + conj(x[1]), odd = times_i(conj(turn) * (x[0] - conj(x[1])));
+/* The inverse of split_packed(), without the factor 1 / 2. */
+CF_DEVICE void merge_packed(cplx &a, cplx &b, const cplx *x, cplx transpose) {
+    const cplx even = x[0] + conj(x[1]), odd = times_i(conj(transpose) * (x[0] - conj(x[1])));
     a = even + odd;
     b = conj(even - odd);
 }
 
 /* Reads bin k of a plane to x[0]; x[1] is bin N / 2 - k with HALVES, else bin k again. */
 template <class K> CF_DEVICE void get_bins(cplx *x, smem<cplx> plane, int k) {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     const cplx a = plane[G::O2::frequency(k)];
     if constexpr (K::KIND == HALVES) {
-        part_halves(x, a, plane[G::O2::frequency(k ? G::LINE - k : 0)], root<G::N2>(k));
+        split_packed(x, a, plane[G::O2::frequency(k ? G::LINE - k : 0)], root<G::N2>(k));
     } else {
         x[0] = x[1] = a;
     }
@@ -76,14 +76,14 @@ template <class K> CF_DEVICE void get_bins(cplx *x, smem<cplx> plane, int k) {
  * half. ADD: adds to what is there. The imaginary parts of bins 0 and N / 2 become zero.
  */
 template <class K, bool ADD> CF_DEVICE void put_bins(smem<cplx> plane, const cplx *x, int k) {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     cplx a = x[0], b = conj(a);
     int mirror = G::N2 - k;
     if (k == 0)
         a.y = 0;
     if constexpr (K::KIND == HALVES) {
         const cplx bins[2] = {a, k ? x[1] : cplx{x[1].x, 0}};
-        join_halves(a, b, bins, root<G::N2>(k));
+        merge_packed(a, b, bins, root<G::N2>(k));
         mirror = G::LINE - k;
     }
     const int at = G::O2::frequency(k);
@@ -99,7 +99,7 @@ template <class K, bool ADD> CF_DEVICE void put_bins(smem<cplx> plane, const cpl
  */
 template <class F, class A> CF_DEVICE void for_bins(const Places<typename F::X> &places, const cplx *weights, A f) {
     typedef typename F::X K;
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     for (int n = int(threadIdx.x); n < K::P * G::SWEEP; n += K::T) {
         const int p = n / G::SWEEP, k = n % G::SWEEP;
         const cplx *const w = weights + places.spectrum(p);
@@ -113,7 +113,7 @@ template <class F, class A> CF_DEVICE void for_bins(const Places<typename F::X> 
  * mirror image. So is task GAP / 2, if GAP is even. These two form one pair.
  */
 template <class K> struct MirrorTask {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     typedef typename G::O2 O;
     typedef Step<O, O::STEPS> S;
     static constexpr int R = S::R, GAP = S::FREQUENCY_GAP, UNITS = (GAP + 1) / 2, COUNT = K::P * UNITS;
@@ -146,10 +146,10 @@ template <class K> struct MirrorTask {
      */
     template <class A> CF_DEVICE void each_pair(cplx *v, cplx *w, A g) const {
         if (f > 0) {
-            const cplx turn = root<G::N2>(f);
+            const cplx transpose = root<G::N2>(f);
             unroll<0, R>([&](auto r) {
                 constexpr int I = decltype(r)::value;
-                g(f + I * GAP, v[I], w[R - 1 - I], twiddle<I * GAP, G::N2>(turn));
+                g(f + I * GAP, v[I], w[R - 1 - I], twiddle<I * GAP, G::N2>(transpose));
             });
             return;
         }

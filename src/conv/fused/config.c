@@ -24,10 +24,10 @@
 #include <string.h>
 
 enum {
-    MOST_GRID = 65535, /* along the later axes */
+    MAX_GRID = 65535, /* along the later axes */
     WAVES = 2,
-    SECTOR = 32,         /* bytes of memory */
-    MOST_SUMS = 64 << 20 /* bytes of the slices' sums */
+    SECTOR = 32,        /* bytes of memory */
+    MAX_SUMS = 64 << 20 /* bytes of the slices' sums */
 };
 
 /* Places of both windows to move up by, so that rows of the first one begin with a multiple of `unit`; 0 if there is no room for it. */
@@ -59,7 +59,7 @@ cf_fused_form cf_fused_form_of(int pass, const cf_spectrum spectrum[CF_OPERAND_C
                                          : CF_FUSED_GATHER;
 }
 
-static cf_tile_problem side_of(const cf_layer *layer, int pass, const cf_strategy *s, int operand, bool inverse) {
+static cf_shared_fft_problem side_of(const cf_layer *layer, int pass, const cf_strategy *s, int operand, bool inverse) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_strategy_spectra(layer, pass, s, spectrum);
     const int64_t *basis = s->basis;
@@ -74,11 +74,11 @@ static cf_tile_problem side_of(const cf_layer *layer, int pass, const cf_strateg
     fft.layout.axis_stride[0] = basis[1] * row_bins;
     fft.layout.axis_stride[1] = row_bins;
     fft.layout.axis_stride[2] = 1;
-    return cf_tile_problem_of(&fft);
+    return cf_shared_fft_problem_of(&fft);
 }
 
 /* What the kernels read and what they write; weights: x and gy. */
-static void find_sides(const cf_layer *layer, int pass, const cf_strategy *s, cf_tile_problem problems[2]) {
+static void find_sides(const cf_layer *layer, int pass, const cf_strategy *s, cf_shared_fft_problem problems[2]) {
     const bool data = pass == CF_PASS_DATA;
     problems[0] = side_of(layer, pass, s, data ? CF_Y : CF_X, false);
     problems[1] = side_of(layer, pass, s, data ? CF_X : CF_Y, pass != CF_PASS_WEIGHTS);
@@ -99,7 +99,7 @@ static int buffers_of(const cf_fused_config *c) {
 }
 
 /* Channels that threads may move at once: up to sixteen bytes, each time at a multiple of their size. 0: planes do not touch. */
-static int most_abreast(const cf_fused_config *c, const cf_tensor *t) {
+static int max_interleaved(const cf_fused_config *c, const cf_tensor *t) {
     if (c->rows_first || !touches(t))
         return 0;
     int most = 16 / (int)cf_dtype_bytes(t->dtype);
@@ -110,7 +110,9 @@ static int most_abreast(const cf_fused_config *c, const cf_tensor *t) {
     return most;
 }
 
-static int64_t number_bytes(const cf_tile_problem *p) { return (int64_t)cf_dtype_bytes(p->fft.transform.tensor.dtype); }
+static int64_t number_bytes(const cf_shared_fft_problem *p) {
+    return (int64_t)cf_dtype_bytes(p->fft.transform.tensor.dtype);
+}
 
 /* Whether blocks of so many groups have hardly more of them than there are. */
 static bool fills_groups(const cf_fused_config *c, int planes) {
@@ -119,55 +121,56 @@ static bool fills_groups(const cf_fused_config *c, int planes) {
 
 /* Planes that touch: memory is read and written by sectors, so a block has all channels of one where there is room for them, which counts more
  * than how many blocks there are. Sums in registers leave room for half of them. unit: what planes that do not touch are to be a multiple of. */
-static conv_fft_status configure_units(cf_fused_config *c, const cf_tile_problem problems[2], int unit,
-                                       const cf_gpu_facts *facts) {
-    cf_tile_config tile[2];
-    cf_tile_problem p[2] = {problems[0], problems[1]};
-    const int abreast[2] = {most_abreast(c, &p[0].fft.transform.tensor), most_abreast(c, &p[1].fft.transform.tensor)};
+static conv_fft_status configure_units(cf_fused_config *c, const cf_shared_fft_problem problems[2], int unit,
+                                       const cf_gpu_properties *properties) {
+    cf_shared_fft_config tile[2];
+    cf_shared_fft_problem p[2] = {problems[0], problems[1]};
+    const int interleaved[2] = {max_interleaved(c, &p[0].fft.transform.tensor),
+                                max_interleaved(c, &p[1].fft.transform.tensor)};
     conv_fft_status status = CONV_FFT_NOT_SUPPORTED;
     const bool weights = c->form == CF_FUSED_WEIGHTS;
     const int most = weights ? SECTOR / 2 : SECTOR;
-    const int least = abreast[0] || abreast[1] ? 1 : most; /* else all tries are the same */
+    const int least = interleaved[0] || interleaved[1] ? 1 : most; /* else all tries are the same */
     for (int together = most; status == CONV_FFT_NOT_SUPPORTED && together >= least; together /= 2) {
         for (int side = 0; side < 2; ++side)
-            p[side].abreast = abreast[side] ? (int)cf_max(1, together / number_bytes(&p[side])) : unit;
-        if (weights && (!fills_groups(c, p[0].abreast) || !fills_groups(c, p[1].abreast)))
+            p[side].interleaved = interleaved[side] ? (int)cf_max(1, together / number_bytes(&p[side])) : unit;
+        if (weights && (!fills_groups(c, p[0].interleaved) || !fills_groups(c, p[1].interleaved)))
             continue;
-        status = cf_tile_configure_product(p, 2, buffers_of(c), c->sums, facts, tile, &c->cycles);
+        status = cf_shared_fft_configure_product(p, 2, buffers_of(c), c->sums, properties, tile, &c->cycles);
     }
     CF_FORWARD(status);
-    c->shared = cf_tile_product_shared(&tile[0], 2, buffers_of(c));
+    c->shared = cf_shared_fft_product_shared(&tile[0], 2, buffers_of(c));
     for (int side = 0; side < 2; ++side) {
-        tile[side].planes_touch = abreast[side] > 0;
-        if (tile[side].planes_touch)
-            tile[side].wide = (int)cf_min(abreast[side], p[side].abreast);
+        tile[side].planes_interleaved = interleaved[side] > 0;
+        if (tile[side].planes_interleaved)
+            tile[side].vector_width = (int)cf_min(interleaved[side], p[side].interleaved);
         c->tile[side][0] = tile[side];
-        c->tile[side][1] = cf_tile_unaligned(&tile[side]);
+        c->tile[side][1] = cf_shared_fft_unaligned(&tile[side]);
     }
     return CONV_FFT_SUCCESS;
 }
 
 /* Planes so far apart that a half warp may have a task of each without two of them in one bank (SPREAD of pruned_fft.cuh), if that leaves as
  * many blocks. */
-static bool spread_planes(cf_fused_config *c, const cf_gpu_facts *facts) {
+static bool spread_planes(cf_fused_config *c, const cf_gpu_properties *properties) {
     const double shared_part = 0.4; /* of the cycles, as in fbfft/shared_memory/product_config.c */
-    const cf_tile_config *t = &c->tile[0][0];
+    const cf_shared_fft_config *t = &c->tile[0][0];
     const bool doubles = t->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
     const bool odd = doubles || (!t->staged && t->planes % 16 == 0);
-    cf_tile_config other = *t;
-    cf_tile_accesses accesses;
+    cf_shared_fft_config other = *t;
+    cf_shared_fft_accesses accesses;
     if (t->planes % 8 || (!odd && !t->staged && t->pitch % 2 == 0))
         return false;
     while (odd ? other.plane % 2 == 0 : other.plane % 4 != 2)
         ++other.plane;
-    const int64_t bytes = cf_tile_product_shared(&other, 2, buffers_of(c));
-    if (bytes > facts->shared_per_block ||
-        other.blocks * (bytes + facts->shared_reserved_per_block) > facts->shared_per_multiprocessor)
+    const int64_t bytes = cf_shared_fft_product_shared(&other, 2, buffers_of(c));
+    if (bytes > properties->shared_per_block ||
+        other.blocks * (bytes + properties->shared_reserved_per_block) > properties->shared_per_multiprocessor)
         return false;
-    cf_tile_find_accesses(t, &accesses);
-    c->cycles /= 1.0 - shared_part + shared_part * cf_tile_wavefronts(&accesses, t->pitch, t->plane);
+    cf_shared_fft_find_accesses(t, &accesses);
+    c->cycles /= 1.0 - shared_part + shared_part * cf_shared_fft_wavefronts(&accesses, t->pitch, t->plane);
     c->shared = bytes;
-    other.shared = cf_tile_product_shared(&other, 1, 1);
+    other.shared = cf_shared_fft_product_shared(&other, 1, 1);
     for (int i = 0; i < 4; ++i) {
         c->tile[i / 2][i % 2].plane = other.plane;
         c->tile[i / 2][i % 2].shared = other.shared;
@@ -178,10 +181,10 @@ static bool spread_planes(cf_fused_config *c, const cf_gpu_facts *facts) {
 /* Registers of a thread that short lines take, most of whose points hold no data, by the disassembly; the tile planner counts lines that are full. 0:
  * it is not known better. */
 static int registers_of(const cf_fused_config *c) {
-    const cf_tile_config *t = &c->tile[0][0];
+    const cf_shared_fft_config *t = &c->tile[0][0];
     const int64_t *basis = t->problem.fft.transform.spectrum.basis, points = cf_max(basis[1], basis[2]);
-    if (t->kind != CF_TILE_PAIRS || basis[0] > 1 || t->radix[1][0] != basis[1] || t->radix[2][0] != basis[2] ||
-        c->in * c->out > 1 || t->problem.fft.transform.spectrum.dtype != CONV_FFT_FP32)
+    if (t->kind != CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX || basis[0] > 1 || t->radix[1][0] != basis[1] ||
+        t->radix[2][0] != basis[2] || c->in * c->out > 1 || t->problem.fft.transform.spectrum.dtype != CONV_FFT_FP32)
         return 0;
     if (c->form != CF_FUSED_WEIGHTS)
         return points <= 18 ? 72 : 0;
@@ -190,7 +193,7 @@ static int registers_of(const cf_fused_config *c) {
     return !one_task || points > 20 ? 0 : 128;
 }
 
-static void allow_more_blocks(cf_fused_config *c, const cf_gpu_facts *facts) {
+static void allow_more_blocks(cf_fused_config *c, const cf_gpu_properties *properties) {
     enum {
         SCHEDULERS = 4 /* of a multiprocessor, each with whole warps */
     };
@@ -198,10 +201,11 @@ static void allow_more_blocks(cf_fused_config *c, const cf_gpu_facts *facts) {
     const int64_t threads = c->tile[0][0].threads;
     if (registers == 0)
         return;
-    const int64_t warps = facts->registers_per_multiprocessor / SCHEDULERS / (32 * registers) * SCHEDULERS;
-    const int64_t room = cf_min(facts->shared_per_multiprocessor / (c->shared + facts->shared_reserved_per_block),
-                                facts->threads_per_multiprocessor / threads);
-    const int64_t blocks = cf_min(cf_min(room, facts->blocks_per_multiprocessor), 32 * warps / threads);
+    const int64_t warps = properties->registers_per_multiprocessor / SCHEDULERS / (32 * registers) * SCHEDULERS;
+    const int64_t room =
+        cf_min(properties->shared_per_multiprocessor / (c->shared + properties->shared_reserved_per_block),
+               properties->threads_per_multiprocessor / threads);
+    const int64_t blocks = cf_min(cf_min(room, properties->blocks_per_multiprocessor), 32 * warps / threads);
     if (blocks <= c->tile[0][0].blocks)
         return;
     for (int i = 0; i < 4; ++i)
@@ -209,60 +213,63 @@ static void allow_more_blocks(cf_fused_config *c, const cf_gpu_facts *facts) {
 }
 
 /* As many planes as cost least, or eights of them, which can be spread. */
-static conv_fft_status configure_tiles(cf_fused_config *c, const cf_tile_problem problems[2],
-                                       const cf_gpu_facts *facts) {
+static conv_fft_status configure_tiles(cf_fused_config *c, const cf_shared_fft_problem problems[2],
+                                       const cf_gpu_properties *properties) {
     enum {
         FEW = 4
     };
     cf_fused_config eights = *c;
-    CF_FORWARD(configure_units(c, problems, 0, facts));
-    const cf_tile_config *t = &c->tile[0][0];
-    if (t->planes > FEW && t->planes % 8 && !t->planes_touch && !c->tile[1][0].planes_touch &&
-        configure_units(&eights, problems, 8, facts) == CONV_FFT_SUCCESS && eights.tile[0][0].blocks > 1 &&
-        spread_planes(&eights, facts) && eights.cycles < c->cycles)
+    CF_FORWARD(configure_units(c, problems, 0, properties));
+    const cf_shared_fft_config *t = &c->tile[0][0];
+    if (t->planes > FEW && t->planes % 8 && !t->planes_interleaved && !c->tile[1][0].planes_interleaved &&
+        configure_units(&eights, problems, 8, properties) == CONV_FFT_SUCCESS && eights.tile[0][0].blocks > 1 &&
+        spread_planes(&eights, properties) && eights.cycles < c->cycles)
         *c = eights;
     else
-        spread_planes(c, facts);
-    allow_more_blocks(c, facts);
+        spread_planes(c, properties);
+    allow_more_blocks(c, properties);
     return CONV_FFT_SUCCESS;
 }
 
 /* Blocks that run at once. */
-static int64_t wave(const cf_fused_config *c, const cf_gpu_facts *facts) {
-    return (int64_t)facts->multiprocessors * c->tile[0][0].blocks;
+static int64_t wave(const cf_fused_config *c, const cf_gpu_properties *properties) {
+    return (int64_t)properties->multiprocessors * c->tile[0][0].blocks;
 }
 
 /* The outputs of one block that cost least: every part of them transforms the inputs again. */
-static conv_fft_status choose_chunk(cf_fused_config *c, const cf_tile_problem problems[2], const cf_gpu_facts *facts) {
+static conv_fft_status choose_chunk(cf_fused_config *c, const cf_shared_fft_problem problems[2],
+                                    const cf_gpu_properties *properties) {
     double best = HUGE_VAL;
-    cf_fused_config trial = *c;
+    cf_fused_config aligned_only = *c;
     conv_fft_status status = CONV_FFT_NOT_SUPPORTED;
-    for (trial.chunk = c->out; trial.chunk >= 1; trial.chunk = (int)cf_smaller_divisor(c->out, trial.chunk)) {
-        const conv_fft_status tried = configure_tiles(&trial, problems, facts);
-        const double cycles = trial.cycles * ((double)c->in * (c->out / trial.chunk) + c->out);
+    for (aligned_only.chunk = c->out; aligned_only.chunk >= 1;
+         aligned_only.chunk = (int)cf_smaller_divisor(c->out, aligned_only.chunk)) {
+        const conv_fft_status tried = configure_tiles(&aligned_only, problems, properties);
+        const double cycles = aligned_only.cycles * ((double)c->in * (c->out / aligned_only.chunk) + c->out);
         if (tried == CONV_FFT_SUCCESS && cycles < best) {
             best = cycles;
-            *c = trial;
+            *c = aligned_only;
             status = CONV_FFT_SUCCESS;
         }
-        if (trial.chunk == 1)
+        if (aligned_only.chunk == 1)
             break;
     }
     return status;
 }
 
 /* Sums of one plane of each side at a time, in registers. */
-static conv_fft_status choose_single(cf_fused_config *c, const cf_tile_problem problems[2], const cf_gpu_facts *facts) {
+static conv_fft_status choose_single(cf_fused_config *c, const cf_shared_fft_problem problems[2],
+                                     const cf_gpu_properties *properties) {
     if (c->in > 1)
         return CONV_FFT_NOT_SUPPORTED;
     c->sums = true;
     c->chunk = 1;
-    return configure_tiles(c, problems, facts);
+    return configure_tiles(c, problems, properties);
 }
 
-static int64_t most_slices(const cf_fused_config *c, conv_fft_dtype dtype) {
+static int64_t max_slices(const cf_fused_config *c, conv_fft_dtype dtype) {
     const int64_t bytes = c->groups * c->in * c->out * c->bins * 2 * (int64_t)cf_dtype_bytes(dtype);
-    return cf_max(1, cf_min(MOST_SUMS / bytes, cf_min(c->rows, MOST_GRID)));
+    return cf_max(1, cf_min(MAX_SUMS / bytes, cf_min(c->rows, MAX_GRID)));
 }
 
 /* With which the blocks are done first: in each of their turns, the rows of a slice, and about half of another one to begin and to write the sums. Of
@@ -279,13 +286,13 @@ static int64_t slices_of(const cf_fused_config *c, int64_t others, int64_t wave,
     return best;
 }
 
-static conv_fft_status configure_weights(cf_fused_config *c, const cf_tile_problem problems[2],
-                                         const cf_gpu_facts *facts) {
+static conv_fft_status configure_weights(cf_fused_config *c, const cf_shared_fft_problem problems[2],
+                                         const cf_gpu_properties *properties) {
     cf_fused_config single = *c;
-    const conv_fft_status chosen = choose_chunk(c, problems, facts);
+    const conv_fft_status chosen = choose_chunk(c, problems, properties);
     /* By the disassembly; where planes do not touch, it is as the tile planner counts. */
-    const double in_shared = c->tile[0][0].planes_touch ? 1.1 : 1.0;
-    if (choose_single(&single, problems, facts) == CONV_FFT_SUCCESS &&
+    const double in_shared = c->tile[0][0].planes_interleaved ? 1.1 : 1.0;
+    if (choose_single(&single, problems, properties) == CONV_FFT_SUCCESS &&
         (chosen != CONV_FFT_SUCCESS ||
          single.cycles * 2 * single.out < in_shared * c->cycles * ((double)c->out / c->chunk + c->out)))
         *c = single;
@@ -293,40 +300,41 @@ static conv_fft_status configure_weights(cf_fused_config *c, const cf_tile_probl
         CF_FORWARD(chosen);
     c->blocks = cf_ceil_div(c->groups, c->tile[0][0].planes);
     const int64_t others = c->blocks * (c->out / c->chunk);
-    c->slices = slices_of(c, others, wave(c, facts), most_slices(c, problems[0].fft.transform.spectrum.dtype));
+    c->slices = slices_of(c, others, wave(c, properties), max_slices(c, problems[0].fft.transform.spectrum.dtype));
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status configure_product(cf_fused_config *c, const cf_tile_problem problems[2],
-                                         const cf_gpu_facts *facts) {
+static conv_fft_status configure_product(cf_fused_config *c, const cf_shared_fft_problem problems[2],
+                                         const cf_gpu_properties *properties) {
     const int64_t planes = c->rows * c->groups;
     c->chunk = c->out;
     if (c->form == CF_FUSED_GATHER)
-        CF_FORWARD(choose_chunk(c, problems, facts));
-    CF_FORWARD(configure_tiles(c, problems, facts));
+        CF_FORWARD(choose_chunk(c, problems, properties));
+    CF_FORWARD(configure_tiles(c, problems, properties));
     /* Too few blocks to fill the GPU. */
-    while (c->chunk > 4 * c->in && cf_ceil_div(planes, c->tile[0][0].planes) * (c->out / c->chunk) < wave(c, facts))
+    while (c->chunk > 4 * c->in &&
+           cf_ceil_div(planes, c->tile[0][0].planes) * (c->out / c->chunk) < wave(c, properties))
         c->chunk = (int)cf_smaller_divisor(c->out, c->chunk);
     c->blocks = cf_ceil_div(planes, c->tile[0][0].planes);
-    return configure_tiles(c, problems, facts);
+    return configure_tiles(c, problems, properties);
 }
 
 /* Planes that stay in registers, where what passes by is planes as well. */
-static conv_fft_status configure_kept(const cf_layer *layer, int pass, const cf_strategy *s, const cf_gpu_facts *facts,
-                                      cf_fused_config *c) {
+static conv_fft_status configure_resident(const cf_layer *layer, int pass, const cf_strategy *s,
+                                          const cf_gpu_properties *properties, cf_fused_config *c) {
     cf_layer planes = *layer;
-    cf_tile_problem problems[2];
-    c->turn = cf_fused_turn_of(layer, pass, s);
-    if (c->turn.shared > facts->shared_per_block)
-        c->turn = (cf_fused_turn){0};
-    if (c->turn.blocks > 0)
-        *(c->turn.x ? &planes.x : &planes.y) = c->turn.planes;
+    cf_shared_fft_problem problems[2];
+    c->transpose = cf_nhwc_transpose_of(layer, pass, s);
+    if (c->transpose.shared > properties->shared_per_block)
+        c->transpose = (cf_nhwc_transpose){0};
+    if (c->transpose.blocks > 0)
+        *(c->transpose.x ? &planes.x : &planes.y) = c->transpose.planes;
     find_sides(&planes, pass, s, problems);
-    return cf_kept_configure(c, problems, facts, most_slices(c, problems[0].fft.transform.spectrum.dtype));
+    return cf_resident_configure(c, problems, properties, max_slices(c, problems[0].fft.transform.spectrum.dtype));
 }
 
-conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_strategy *s, const cf_gpu_facts *facts,
-                                   cf_fused_config *config) {
+conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_strategy *s,
+                                   const cf_gpu_properties *properties, cf_fused_config *config) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_strategy_spectra(layer, pass, s, spectrum);
     const int64_t columns = spectrum[CF_X].columns, outputs = spectrum[CF_Y].columns, most = 1 << 20;
@@ -346,15 +354,15 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
     c.rows = spectrum[CF_Y].rows;
     c.groups = layer->groups;
     c.rows_first = pass != CF_PASS_WEIGHTS && !touches(&layer->x) && !touches(&layer->y);
-    cf_tile_problem problems[2];
+    cf_shared_fft_problem problems[2];
     find_sides(layer, pass, s, problems);
-    cf_fused_config kept = c;
-    if (configure_kept(layer, pass, s, facts, &kept) == CONV_FFT_SUCCESS)
-        c = kept;
+    cf_fused_config resident = c;
+    if (configure_resident(layer, pass, s, properties, &resident) == CONV_FFT_SUCCESS)
+        c = resident;
     else
-        CF_FORWARD(pass == CF_PASS_WEIGHTS ? configure_weights(&c, problems, facts)
-                                           : configure_product(&c, problems, facts));
-    if (c.blocks > INT32_MAX || c.out / c.chunk > MOST_GRID)
+        CF_FORWARD(pass == CF_PASS_WEIGHTS ? configure_weights(&c, problems, properties)
+                                           : configure_product(&c, problems, properties));
+    if (c.blocks > INT32_MAX || c.out / c.chunk > MAX_GRID)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the pass makes %lld blocks; one kernel takes %lld", (long long)c.blocks,
                        (long long)INT32_MAX);
     *config = c;
@@ -364,23 +372,23 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
 void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
     const char *const kernels[] = {"scatter", "gather", c->sums ? "weight" : "weights"};
     const bool whole = c->whole && variant == 0, late = c->form == CF_FUSED_SCATTER && c->in == 1 && c->out == 1;
-    cf_tile_emit_config(&c->tile[0][variant], "SideX", t);
-    cf_tile_emit_config(&c->tile[1][variant], "SideY", t);
+    cf_shared_fft_emit_config(&c->tile[0][variant], "SideX", t);
+    cf_shared_fft_emit_config(&c->tile[1][variant], "SideY", t);
     cf_text_add(t,
                 "struct Problem {\ntypedef SideX X;\ntypedef SideY Y;\nstatic constexpr int IN = %d, OUT = %d, CHUNK = "
                 "%d;\nstatic constexpr bool CONJUGATE = %s, ROWS_FIRST = %s;\n",
                 c->in, c->out, c->chunk, c->conjugate ? "true" : "false", c->rows_first ? "true" : "false");
     cf_text_add(t,
                 "static constexpr long long W_IN = %lld, W_OUT = %lld;\nstatic constexpr bool BULK = %s, WHOLE = %s;\n"
-                "static constexpr int SPARE = %d;\n",
+                "static constexpr int PREFETCH = %d;\n",
                 (long long)c->in_stride, (long long)c->out_stride, c->bulk ? "true" : "false", whole ? "true" : "false",
-                c->spare);
+                c->prefetch);
     if (late)
-        cf_text_add(t, "static CF_DEVICE void wait() {" CF_KERNEL_WAITS "}\n");
+        cf_text_add(t, "static CF_DEVICE void wait() {" CF_PDL_WAIT "}\n");
     cf_text_add(t, "};\n");
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fused(const FusedCall call) {%s    "
                 "%s_%s<Problem>(call);\n}\n",
-                c->tile[0][0].threads, c->tile[0][0].blocks, late ? "\n" : CF_KERNEL_WAITS, c->keeps ? "kept" : "fused",
+                c->tile[0][0].threads, c->tile[0][0].blocks, late ? "\n" : CF_PDL_WAIT, c->keeps ? "resident" : "fused",
                 kernels[c->form]);
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    MOST_KERNELS = 5 /* cf_fused_kernels() */
+    MAX_KERNELS = 5 /* cf_fused_kernels() */
 };
 
 bool cf_fused_feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
@@ -45,11 +45,11 @@ bool cf_fused_runs_on(const cf_device *device, const cf_layer *layer, int pass, 
     if (!gpu)
         return false;
     *why = "its lines do not fit the shared memory of a block";
-    cf_long_config lines;
-    if (cf_long_serves(layer, pass, s))
-        return layer->batch == 0 || cf_long_configure(layer, pass, s, &gpu->facts, &lines) == CONV_FFT_SUCCESS;
+    cf_long1d_config lines;
+    if (cf_long1d_serves(layer, pass, s))
+        return layer->batch == 0 || cf_long1d_configure(layer, pass, s, &gpu->properties, &lines) == CONV_FFT_SUCCESS;
     *why = "its planes do not fit the shared memory of a block";
-    return layer->batch == 0 || cf_fused_configure(layer, pass, s, &gpu->facts, &config) == CONV_FFT_SUCCESS;
+    return layer->batch == 0 || cf_fused_configure(layer, pass, s, &gpu->properties, &config) == CONV_FFT_SUCCESS;
 }
 
 bool cf_fused_shares_gy(const conv_fft_plan *plan) {
@@ -116,12 +116,12 @@ conv_fft_status cf_fused_prepare(conv_fft_plan *plan, int pass) {
     const cf_strategy *s = &plan->pass[pass].strategy;
     cf_fft_problem fft;
     state->gpu = cf_gpu_of_layers(plan->device);
-    if (cf_long_serves(&plan->layer, pass, s)) {
-        if (pass == CF_PASS_WEIGHTS && cf_long_serves_both(plan))
-            CF_FORWARD(cf_long_create(state->gpu, &plan->layer, CF_LONG_BOTH, s, &state->both));
-        return cf_long_create(state->gpu, &plan->layer, pass, s, &state->lines);
+    if (cf_long1d_serves(&plan->layer, pass, s)) {
+        if (pass == CF_PASS_WEIGHTS && cf_long1d_serves_both(plan))
+            CF_FORWARD(cf_long1d_create(state->gpu, &plan->layer, CF_LONG1D_BOTH, s, &state->both));
+        return cf_long1d_create(state->gpu, &plan->layer, pass, s, &state->lines);
     }
-    CF_FORWARD(cf_fused_configure(&plan->layer, pass, s, &state->gpu->facts, &state->config));
+    CF_FORWARD(cf_fused_configure(&plan->layer, pass, s, &state->gpu->properties, &state->config));
     CF_FORWARD(describe_weights(&plan->layer, pass, s, &fft));
     CF_FORWARD(cf_gpu_transform_create(state->gpu, &fft, &state->weights));
     const cf_fused_config *c = &state->config;
@@ -139,19 +139,19 @@ conv_fft_status cf_fused_prepare(conv_fft_plan *plan, int pass) {
 }
 
 conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source *source) {
-    const int turn = kernel - (cf_fused_variants(c) + (c->slices > 1));
-    const bool adds = turn < 0 && kernel == cf_fused_variants(c),
+    const int transpose = kernel - (cf_fused_variants(c) + (c->slices > 1));
+    const bool adds = transpose < 0 && kernel == cf_fused_variants(c),
                doubles = c->tile[0][0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
     char tail[8192];
     cf_text t = {tail, sizeof tail, 0};
     if (adds)
         cf_text_add(&t,
                     "extern \"C\" __global__ void __launch_bounds__(%d) cf_fused(cplx *sums, long long count, "
-                    "long long slices) {" CF_KERNEL_WAITS "%s    fused_add_slices<%d>(sums, count, slices);\n}\n",
-                    cf_fused_adding_threads(c), cf_fused_has_many_slices(c) ? CF_KERNEL_LEADS : "",
+                    "long long slices) {" CF_PDL_WAIT "%s    fused_add_slices<%d>(sums, count, slices);\n}\n",
+                    cf_fused_adding_threads(c), cf_fused_has_many_slices(c) ? CF_PDL_TRIGGER : "",
                     cf_fused_has_many_slices(c) ? 16 : 1);
-    else if (turn >= 0)
-        cf_fused_turn_emit(&c->turn, turn, &t);
+    else if (transpose >= 0)
+        cf_nhwc_transpose_emit(&c->transpose, transpose, &t);
     else
         cf_fused_emit(c, kernel, &t);
     char *text;
@@ -159,7 +159,7 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
     *source = (cf_source){.name = "cf_fused",
                           .text = text,
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
-                          .dynamic_shared = adds ? 0 : (size_t)(turn >= 0 ? c->turn.shared : c->shared)};
+                          .dynamic_shared = adds ? 0 : (size_t)(transpose >= 0 ? c->transpose.shared : c->shared)};
     return CONV_FFT_SUCCESS;
 }
 
@@ -167,28 +167,28 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
 static cf_kernel **place_of(cf_fused_state *state, int kernel) {
     const cf_fused_config *c = &state->config;
     const int adds = cf_fused_variants(c), turns = adds + (c->slices > 1);
-    return kernel < adds ? &state->kernel[kernel] : kernel < turns ? &state->add : &state->turn[kernel - turns];
+    return kernel < adds ? &state->kernel[kernel] : kernel < turns ? &state->add : &state->transpose[kernel - turns];
 }
 
 conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
     cf_fused_state *state = plan->pass[pass].state;
     const cf_fused_config *c = &state->config;
-    cf_source sources[MOST_KERNELS];
-    cf_kernel *kernels[MOST_KERNELS] = {NULL}, **places[MOST_KERNELS];
+    cf_source sources[MAX_KERNELS];
+    cf_kernel *kernels[MAX_KERNELS] = {NULL}, **places[MAX_KERNELS];
     int count = 0;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
     if (state->lines) {
-        CF_FORWARD(state->both ? cf_long_build(state->both) : CONV_FFT_SUCCESS);
-        return cf_long_build(state->lines);
+        CF_FORWARD(state->both ? cf_long1d_build(state->both) : CONV_FFT_SUCCESS);
+        return cf_long1d_build(state->lines);
     }
     cf_gpu_transform *const transforms[] = {state->weights, state->inputs};
-    CF_FORWARD(cf_gpu_transforms_build(state->gpu, transforms, state->inputs ? 2 : 1, NULL, 0, plan->trial));
+    CF_FORWARD(cf_gpu_transforms_build(state->gpu, transforms, state->inputs ? 2 : 1, NULL, 0, plan->aligned_only));
     memset(sources, 0, sizeof sources);
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int i = 0; status == CONV_FFT_SUCCESS && i < cf_fused_kernels(c); ++i) {
         cf_kernel **const place = place_of(state, i);
-        if (plan->trial && (place == &state->kernel[1] || place == &state->turn[1]))
+        if (plan->aligned_only && (place == &state->kernel[1] || place == &state->transpose[1]))
             continue;
         status = cf_fused_source(c, i, &sources[count]);
         places[count++] = place;
@@ -206,15 +206,15 @@ void cf_fused_release(conv_fft_plan *plan, int pass) {
     cf_fused_state *state = plan->pass[pass].state;
     if (!state)
         return;
-    cf_long_destroy(state->lines);
-    cf_long_destroy(state->both);
+    cf_long1d_destroy(state->lines);
+    cf_long1d_destroy(state->both);
     cf_gpu_transform_destroy(state->weights);
     cf_gpu_transform_destroy(state->inputs);
     cf_kernel_destroy(state->kernel[0]);
     cf_kernel_destroy(state->kernel[1]);
     cf_kernel_destroy(state->add);
-    cf_kernel_destroy(state->turn[0]);
-    cf_kernel_destroy(state->turn[1]);
+    cf_kernel_destroy(state->transpose[0]);
+    cf_kernel_destroy(state->transpose[1]);
     free(state);
     plan->pass[pass].state = NULL;
 }
@@ -228,7 +228,7 @@ cf_workspace cf_fused_workspace(const conv_fft_plan *plan, int set, int64_t rows
         ws.scratch = cf_fused_planes_bytes(state) + state->spectra + state->of_x;
         ws.bytes = ws.scratch + state->scratch + CF_WORKSPACE_SLACK;
         if (state->lines)
-            ws.bytes = cf_long_bytes(set == CONV_FFT_BACKWARD ? state->both : state->lines) + CF_WORKSPACE_SLACK;
+            ws.bytes = cf_long1d_bytes(set == CONV_FFT_BACKWARD ? state->both : state->lines) + CF_WORKSPACE_SLACK;
     }
     return ws;
 }

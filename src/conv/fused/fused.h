@@ -20,15 +20,15 @@ typedef enum cf_fused_form {
 } cf_fused_form;
 
 /* Planes in place of a tensor whose channels stand side by side (nhwc_transpose.c). */
-typedef struct cf_fused_turn {
+typedef struct cf_nhwc_transpose {
     int64_t blocks;    /* 0: there is no need for them */
     bool x, reads;     /* of x or gx, or else of y or gy; it makes planes, or else the tensor of these */
-    int wide;          /* channels that a thread moves at once, if pointers are aligned */
+    int vector_width;  /* channels that a thread moves at once, if pointers are aligned */
     int64_t extent[5]; /* samples, channels, axes */
     cf_tensor tensor, planes;
     size_t bytes; /* of the planes */
     int64_t shared;
-} cf_fused_turn;
+} cf_nhwc_transpose;
 
 /* How a pass is cut: a pure function of the layer, the strategy and the GPU's facts. */
 typedef struct cf_fused_config {
@@ -37,35 +37,36 @@ typedef struct cf_fused_config {
     bool sums;          /* weights: threads keep them, or else shared memory */
     bool keeps;         /* register_resident.cuh: few planes stay in registers */
     bool bulk, whole;   /* of such kernels */
-    int spare;          /* of such kernels: planes of bins that come while others are in use */
+    int prefetch;       /* of such kernels: planes of bins that come while others are in use */
     int in, out, chunk; /* columns per group of what is read and written (weights: of x and gy); outputs of one block */
     int64_t in_stride, out_stride; /* bins from the weights of an input to those of the next one; of an output */
     int64_t rows, groups, slices;
-    int64_t bins;              /* of a plane */
-    cf_tile_config tile[2][2]; /* of the two sides; for aligned pointers, for others */
-    double cycles;             /* of a plane of each side: cf_tile_configure_product() */
-    cf_fused_turn turn;        /* for register_resident.cuh */
+    int64_t bins;                    /* of a plane */
+    cf_shared_fft_config tile[2][2]; /* of the two sides; for aligned pointers, for others */
+    double cycles;                   /* of a plane of each side: cf_shared_fft_configure_product() */
+    cf_nhwc_transpose transpose;     /* for register_resident.cuh */
     int64_t shared;
     int64_t blocks; /* along the first axis of the grid */
 } cf_fused_config;
 
 /* NOT_SUPPORTED: too much for the shared memory of a block, or too many blocks. */
 conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_strategy *strategy,
-                                   const cf_gpu_facts *facts, cf_fused_config *config);
+                                   const cf_gpu_properties *properties, cf_fused_config *config);
 
 /* The same for kernels whose few planes stay in registers, from the form, columns and rows in *config. NOT_SUPPORTED also where that does
  * not serve. */
-conv_fft_status cf_kept_configure(cf_fused_config *config, const cf_tile_problem problems[2], const cf_gpu_facts *facts,
-                                  int64_t most_slices);
+conv_fft_status cf_resident_configure(cf_fused_config *config, const cf_shared_fft_problem problems[2],
+                                      const cf_gpu_properties *properties, int64_t max_slices);
 
 cf_fused_form cf_fused_form_of(int pass, const cf_spectrum spectrum[CF_OPERAND_COUNT]);
 
 /* What passes by kernels whose few planes stay in registers, as planes, if that is better. */
-cf_fused_turn cf_fused_turn_of(const cf_layer *layer, int pass, const cf_strategy *strategy);
+cf_nhwc_transpose cf_nhwc_transpose_of(const cf_layer *layer, int pass, const cf_strategy *strategy);
 /* Its kernels, for aligned pointers and for others, where wide > 1. bias: of a tensor that is made. */
-void cf_fused_turn_emit(const cf_fused_turn *turn, int variant, cf_text *text);
-conv_fft_status cf_fused_turn_run(const cf_fused_turn *turn, cf_kernel *const kernels[2], const void *tensor,
-                                  void *planes, const void *bias, bool accumulate, struct CUstream_st *stream);
+void cf_nhwc_transpose_emit(const cf_nhwc_transpose *transpose, int variant, cf_text *text);
+conv_fft_status cf_nhwc_transpose_run(const cf_nhwc_transpose *transpose, cf_kernel *const kernels[2],
+                                      const void *tensor, void *planes, const void *bias, bool accumulate,
+                                      struct CUstream_st *stream);
 
 /* cf_strategy_window() of one of the pass's operands. Those of x and of w are moved up together where rows of x then begin at places that
  * kernels like better: what they make of each other stays where it was. */
@@ -76,11 +77,14 @@ void cf_fused_emit(const cf_fused_config *config, int variant, cf_text *text);
 
 /* Variants of the kernel that differ. */
 static inline int cf_fused_variants(const cf_fused_config *c) {
-    return c->tile[0][0].wide > 1 || c->tile[1][0].wide > 1 || c->whole ? 2 : 1;
+    return c->tile[0][0].vector_width > 1 || c->tile[1][0].vector_width > 1 || c->whole ? 2 : 1;
 }
 /* Behind them, if there are several slices, one that adds them; and those of `turn`. */
 static inline int cf_fused_kernels(const cf_fused_config *c) {
-    return cf_fused_variants(c) + (c->slices > 1) + (c->turn.blocks == 0 ? 0 : c->turn.wide > 1 ? 2 : 1);
+    return cf_fused_variants(c) + (c->slices > 1) +
+           (c->transpose.blocks == 0        ? 0
+            : c->transpose.vector_width > 1 ? 2
+                                            : 1);
 }
 
 /* The source of a kernel; its text is to be freed, and outlives it. OUT_OF_MEMORY. */

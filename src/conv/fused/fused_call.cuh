@@ -42,8 +42,8 @@ struct FusedCall {
 template <class F> struct Fused {
     typedef typename F::X X;
     typedef typename F::Y Y;
-    typedef Tile<X> G;
-    static_assert(X::P == Y::P && X::T == Y::T && X::PITCH == Y::PITCH && X::PLANE == Y::PLANE && !X::RIDES,
+    typedef PlaneGeometry<X> G;
+    static_assert(X::P == Y::P && X::T == Y::T && X::PITCH == Y::PITCH && X::PLANE == Y::PLANE && !X::PACKS_NYQUIST,
                   "one geometry");
     static constexpr int AXIS = G::LAST, STEPS = AXIS == 0 ? G::O0::STEPS : AXIS == 1 ? G::O1::STEPS : G::O2::STEPS;
     static constexpr long long BINS = (long long)G::N0 * G::N1 * G::BINS;

@@ -24,11 +24,11 @@
  * between.
  */
 template <class K>
-constexpr bool SINGLY = CAN_SWEEP<K> &&K::KIND == PAIRS &&K::Storage::PLAIN &&K::WIDE == 1 && !K::STAGED;
+constexpr bool SINGLY = CAN_SWEEP<K> &&K::KIND == PAIRS &&K::Storage::PLAIN &&K::VECTOR == 1 && !K::STAGED;
 
 /* Starts to load planes. They are in shared memory after planes_arrive(). */
 template <class K> CF_DEVICE void planes_in(smem<cplx> z, const Places<K> &places, const void *memory) {
-    if constexpr (ABREAST<K>) {
+    if constexpr (INTERLEAVED<K>) {
         load_units<K>(z, places, memory);
     } else if constexpr (SINGLY<K>) {
         load_rows<K, 1, true>(z, places, memory);
@@ -37,9 +37,9 @@ template <class K> CF_DEVICE void planes_in(smem<cplx> z, const Places<K> &place
         numbers.load(places, memory);
         numbers.put(z, places);
     } else if constexpr (CAN_SWEEP<K>) {
-        load_rows<K, K::WIDE>(z, places, memory);
+        load_rows<K, K::VECTOR>(z, places, memory);
     } else {
-        TileCall call = {};
+        SharedFftCall call = {};
         call.in = memory;
         load_planes<K>(z, places, call);
     }
@@ -65,18 +65,18 @@ template <class... K> CF_DEVICE void planes_arrive() {
     __syncthreads();
 }
 /* Stores planes to memory. */
-template <class K> CF_DEVICE void planes_to(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    if constexpr (ABREAST<K>)
+template <class K> CF_DEVICE void planes_to(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+    if constexpr (INTERLEAVED<K>)
         store_units<K>(z, places, call);
     else if constexpr (CAN_SWEEP<K>)
-        store_rows<K, K::WIDE>(z, places, call);
+        store_rows<K, K::VECTOR>(z, places, call);
     else if constexpr (K::STAGED)
-        store_staged<K, K::WIDE>(z, places, call);
+        store_staged<K, K::VECTOR>(z, places, call);
     else
         store_signal<K>(z, places, call);
 }
 /* Stores planes. The branch on accumulate stands outside, so that the compiler drops the test of each element. */
-template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &places, TileCall call) {
+template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &places, SharedFftCall call) {
     if (call.accumulate) {
         call.accumulate = 1;
         planes_to<K>(z, places, call);
@@ -87,8 +87,8 @@ template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &plac
 
 /* The FFT steps of a forward transform. Without WHOLE, the last step of the last axis is left to the product. */
 template <class K, bool WHOLE> CF_DEVICE void fused_steps(smem<cplx> z) {
-    typedef Tile<K> G;
-    const TileCall call = {};
+    typedef PlaneGeometry<K> G;
+    const SharedFftCall call = {};
     const BlockPlanes<K> planes = {z, call};
     steps_of_axis<2, false, WHOLE || G::LAST != 2>(planes);
     if constexpr (G::LAST <= 1)
@@ -104,8 +104,8 @@ template <class K, bool WHOLE> CF_DEVICE void fused_load(smem<cplx> z, const Pla
 }
 
 /* The arguments with which the functions of fbfft/shared_memory store planes. */
-template <class K> CF_DEVICE TileCall fused_call(void *memory, const void *bias, const FusedCall &c) {
-    TileCall call = {};
+template <class K> CF_DEVICE SharedFftCall fused_call(void *memory, const void *bias, const FusedCall &c) {
+    SharedFftCall call = {};
     call.out = memory;
     call.bias = bias;
     call.scale = c.scale;
@@ -113,8 +113,8 @@ template <class K> CF_DEVICE TileCall fused_call(void *memory, const void *bias,
     return call;
 }
 /* The FFT steps of an inverse transform. Without WHOLE, the product has already done the first step. */
-template <class K, bool WHOLE> CF_DEVICE void fused_steps_back(smem<cplx> z, const TileCall &call) {
-    typedef Tile<K> G;
+template <class K, bool WHOLE> CF_DEVICE void fused_steps_back(smem<cplx> z, const SharedFftCall &call) {
+    typedef PlaneGeometry<K> G;
     const BlockPlanes<K> planes = {z, call};
     if constexpr (G::LAST == 0)
         steps_of_axis<0, true, WHOLE>(planes);
@@ -125,7 +125,7 @@ template <class K, bool WHOLE> CF_DEVICE void fused_steps_back(smem<cplx> z, con
 /* Transforms planes back and stores them. */
 template <class K, bool WHOLE>
 CF_DEVICE void fused_store(smem<cplx> z, const Places<K> &places, void *memory, const void *bias, const FusedCall &c) {
-    const TileCall call = fused_call<K>(memory, bias, c);
+    const SharedFftCall call = fused_call<K>(memory, bias, c);
     fused_steps_back<K, WHOLE>(z, call);
     planes_out<K>(z, places, call);
 }

@@ -2,10 +2,10 @@
 /*
  * Channels-last planes between memory and shared memory.
  *
- * A thread moves a unit of WIDE neighbouring channels of one point at once, and goes down the rows. It scatters the
- * channels to WIDE planes:
+ * A thread moves a unit of VECTOR neighbouring channels of one point at once, and goes down the rows. It scatters the
+ * channels to VECTOR planes:
  *
- *     memory            [row][x] | unit 0: channels 0 .. WIDE - 1 | unit 1 | ...
+ *     memory            [row][x] | unit 0: channels 0 .. VECTOR - 1 | unit 1 | ...
  *     shared memory     plane 0 [row][x], plane 1 [row][x], ...
  *     threads           neighbouring threads have neighbouring units, then neighbouring x
  *
@@ -23,13 +23,13 @@
  * have the names of Sweep (plane_access.cuh).
  */
 template <class K> struct Units {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     static constexpr bool PAIRED = K::KIND == PAIRS;
-    static constexpr int WIDE = K::WIDE, COUNT = K::P / WIDE;
-    static_assert(K::P % WIDE == 0, "units are whole");
+    static constexpr int VECTOR = K::VECTOR, COUNT = K::P / VECTOR;
+    static_assert(K::P % VECTOR == 0, "units are whole");
     static constexpr int LO = K::STAGED ? G::template lo<2>() / 4 * 4 : G::LINE_LO,
                          HI = K::STAGED ? G::WAIT : G::LINE_HI, ACROSS = HI - LO;
-    static constexpr int TOGETHER = COUNT < 16 / WIDE ? COUNT : 16 / WIDE; /* units that a half warp reads */
+    static constexpr int TOGETHER = COUNT < 16 / VECTOR ? COUNT : 16 / VECTOR; /* units that a half warp reads */
     static constexpr int SIDE = TOGETHER <= 1 ? ACROSS : 16 / TOGETHER < ACROSS ? 16 / TOGETHER : ACROSS;
     static constexpr int COLUMNS = (ACROSS + SIDE - 1) / SIDE * SIDE * COUNT;
     static constexpr int LANES = COLUMNS < K::T ? COLUMNS : K::T, TIMES = (COLUMNS + LANES - 1) / LANES;
@@ -44,7 +44,7 @@ template <class K> struct Units {
         for (int j = 0; j < TIMES; ++j) {
             const int n = lane + j * LANES, unit = n / SIDE % COUNT, x = LO + n / (SIDE * COUNT) * SIDE + n % SIDE;
             if ((COLUMNS % LANES == 0 || n < COLUMNS) && (ACROSS % SIDE == 0 || x < HI))
-                f(unit * WIDE, row, x);
+                f(unit * VECTOR, row, x);
         }
     }
 };
@@ -52,7 +52,7 @@ template <class K> struct Units {
 /* What a thread computes once for a column of units: the counterpart of Column in plane_access.cuh. */
 template <class K> struct UnitColumn {
     typedef Units<K> S;
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     int p, row, x, place; /* first plane; place of the point in a line */
     Offset across, second;
@@ -76,13 +76,13 @@ template <class K> struct UnitColumn {
     /* The offset of the i-th row of the unit's first plane in shared memory. */
     CF_DEVICE int offset(int i) const {
         const int n = row + i * S::OF_A_PLANE;
-        return p * G::PLANE + (n / G::DR + G::template lo<0>()) * G::SLAB + (n % G::DR + G::ROW_LO) * G::PITCH;
+        return p * G::PLANE + (n / G::DR + G::template lo<0>()) * G::AXIS0_PITCH + (n % G::DR + G::ROW_LO) * G::PITCH;
     }
 };
 
 /* Both elements of a point in plane e of the unit. line: the row in the unit's first plane. */
 template <class K> CF_DEVICE cplx get_point(smem<cplx> line, int place, int e) {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     smem<cplx> at = line + e * G::PLANE;
     if constexpr (K::STAGED)
         return {smem_cast<real>(at)[place], smem_cast<real>(at)[place + G::WAIT]};
@@ -90,7 +90,7 @@ template <class K> CF_DEVICE cplx get_point(smem<cplx> line, int place, int e) {
         return at[place];
 }
 template <class K> CF_DEVICE void put_point(smem<cplx> line, int place, int e, cplx v) {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     smem<cplx> at = line + e * G::PLANE;
     if constexpr (K::STAGED) {
         smem_cast<real>(at)[place] = v.x;
@@ -105,10 +105,10 @@ template <class K> CF_DEVICE void load_units(smem<cplx> z, const Places<K> &plac
     typedef Units<K> S;
     typedef typename K::Storage Storage;
     typedef typename Storage::bits bits;
-    typedef Neighbours<Storage, S::WIDE> Numbers;
+    typedef Neighbours<Storage, S::VECTOR> Numbers;
     constexpr int MOST = 128 / (2 * int(sizeof(Numbers))), BATCH = S::EACH < MOST ? S::EACH : MOST;
     S::each_column([&](int p, int row, int x) {
-        const int shown = p < places.live ? p : places.live - S::WIDE; /* units beyond the last one repeat it */
+        const int shown = p < places.live ? p : places.live - S::VECTOR; /* units beyond the last one repeat it */
         const UnitColumn<K> c(places, p, row, x);
         const Rows<K, S, STRAIGHT<K>> rows(places, shown, row);
         const bits *const column = static_cast<const bits *>(memory) + places.signal(shown) + c.across;
@@ -131,7 +131,7 @@ template <class K> CF_DEVICE void load_units(smem<cplx> z, const Places<K> &plac
                 if (!c.exists(i))
                     return;
                 smem<cplx> line = z + c.offset(i);
-                unroll<0, S::WIDE>([&](auto e) {
+                unroll<0, S::VECTOR>([&](auto e) {
                     constexpr int E = decltype(e)::value;
                     put_point<K>(line, c.place, E, {v[b][0].template get<E>(), v[b][1].template get<E>()});
                 });
@@ -141,11 +141,11 @@ template <class K> CF_DEVICE void load_units(smem<cplx> z, const Places<K> &plac
 }
 
 /* Stores all planes of the block, scaled, with bias, and added to the old values where wanted. */
-template <class K> CF_DEVICE void store_units(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+template <class K> CF_DEVICE void store_units(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
     typedef Units<K> S;
     typedef typename K::Storage Storage;
     typedef typename Storage::bits bits;
-    typedef Neighbours<Storage, S::WIDE> Numbers;
+    typedef Neighbours<Storage, S::VECTOR> Numbers;
     constexpr int BATCH = S::EACH < 4 ? S::EACH : 4;
     const bool accumulate = call.accumulate;
     const real scale = K::STAGED ? real(1) : real(call.scale); /* put_rows() has scaled staged rows */
@@ -155,8 +155,8 @@ template <class K> CF_DEVICE void store_units(smem<cplx> z, const Places<K> &pla
         if (p >= places.live || !(c.inside || c.second_inside))
             return;
         bits *const column = static_cast<bits *>(call.out) + places.signal(p) + c.across;
-        real bias[S::WIDE];
-        unroll<0, S::WIDE>([&](auto e) {
+        real bias[S::VECTOR];
+        unroll<0, S::VECTOR>([&](auto e) {
             bias[e] = 0;
             if (call.bias)
                 bias[e] = Storage::load(static_cast<const bits *>(call.bias) + places.channel(p + e));
@@ -169,8 +169,8 @@ template <class K> CF_DEVICE void store_units(smem<cplx> z, const Places<K> &pla
                 if (!c.exists(i))
                     return;
                 smem<cplx> line = z + c.offset(i);
-                real v[2][S::WIDE];
-                unroll<0, S::WIDE>([&](auto e) {
+                real v[2][S::VECTOR];
+                unroll<0, S::VECTOR>([&](auto e) {
                     const cplx a = get_point<K>(line, c.place, e);
                     v[0][e] = scale * a.x + bias[e];
                     v[1][e] = scale * a.y + bias[e];
@@ -182,7 +182,7 @@ template <class K> CF_DEVICE void store_units(smem<cplx> z, const Places<K> &pla
                     Numbers n;
                     if (accumulate) {
                         n.load(to);
-                        unroll<0, S::WIDE>([&](auto e) { v[h][e] += n.template get<decltype(e)::value>(); });
+                        unroll<0, S::VECTOR>([&](auto e) { v[h][e] += n.template get<decltype(e)::value>(); });
                     }
                     n.set(v[h]);
                     n.store(to);

@@ -29,11 +29,11 @@ static bool is_x(int pass, cf_fused_form form) {
 /* Channels of one point, as many as its distances from others are multiples of. */
 static int widest(const cf_tensor *t, int64_t channels) {
     const int64_t distances[] = {channels, t->sample_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]};
-    int wide = 16 / (int)cf_dtype_bytes(t->dtype);
+    int vector_width = 16 / (int)cf_dtype_bytes(t->dtype);
     for (size_t i = 0; i < sizeof distances / sizeof distances[0]; ++i)
-        while (distances[i] % wide)
-            wide /= 2;
-    return wide;
+        while (distances[i] % vector_width)
+            vector_width /= 2;
+    return vector_width;
 }
 
 /* Of a whole sample. */
@@ -44,8 +44,8 @@ static bool is_near(const cf_tensor *t, const int64_t size[3]) {
     return span < INT32_MAX;
 }
 
-cf_fused_turn cf_fused_turn_of(const cf_layer *layer, int pass, const cf_strategy *s) {
-    cf_fused_turn turn = {0};
+cf_nhwc_transpose cf_nhwc_transpose_of(const cf_layer *layer, int pass, const cf_strategy *s) {
+    cf_nhwc_transpose transpose = {0};
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_strategy_spectra(layer, pass, s, spectrum);
     const cf_fused_form form = cf_fused_form_of(pass, spectrum);
@@ -61,62 +61,64 @@ cf_fused_turn cf_fused_turn_of(const cf_layer *layer, int pass, const cf_strateg
     /* Elements of gx that no tap meets have no plane's numbers. */
     const bool whole = pass != CF_PASS_DATA || !x || cf_strategy_gx_store(layer, s) == CF_GX_DIRECT;
     if (!together || !whole || points >= INT32_MAX || extent[0] == 0)
-        return turn;
+        return transpose;
     const int64_t plane = cf_round_up(points, QUAD / number);
-    turn.blocks = cf_ceil_div(extent[1], ACROSS) * cf_ceil_div(points, POINTS) * extent[0];
-    if (turn.blocks > INT32_MAX)
-        return (cf_fused_turn){0};
-    turn.x = x;
-    turn.reads = pass == CF_PASS_WEIGHTS || form == CF_FUSED_GATHER;
-    turn.tensor = *t;
-    memcpy(turn.extent, extent, sizeof turn.extent);
-    turn.planes = (cf_tensor){.dtype = dtype,
-                              .sample_stride = extent[1] * plane,
-                              .channel_stride = plane,
-                              .group_stride = extent[1] * plane,
-                              .axis_stride = {extent[3] * extent[4], extent[4], 1}};
-    turn.wide = widest(t, extent[1]);
-    turn.bytes = (size_t)(extent[0] * extent[1] * plane * number);
-    turn.shared = ACROSS * (POINTS + 1) * number;
-    return turn;
+    transpose.blocks = cf_ceil_div(extent[1], ACROSS) * cf_ceil_div(points, POINTS) * extent[0];
+    if (transpose.blocks > INT32_MAX)
+        return (cf_nhwc_transpose){0};
+    transpose.x = x;
+    transpose.reads = pass == CF_PASS_WEIGHTS || form == CF_FUSED_GATHER;
+    transpose.tensor = *t;
+    memcpy(transpose.extent, extent, sizeof transpose.extent);
+    transpose.planes = (cf_tensor){.dtype = dtype,
+                                   .sample_stride = extent[1] * plane,
+                                   .channel_stride = plane,
+                                   .group_stride = extent[1] * plane,
+                                   .axis_stride = {extent[3] * extent[4], extent[4], 1}};
+    transpose.vector_width = widest(t, extent[1]);
+    transpose.bytes = (size_t)(extent[0] * extent[1] * plane * number);
+    transpose.shared = ACROSS * (POINTS + 1) * number;
+    return transpose;
 }
 
-void cf_fused_turn_emit(const cf_fused_turn *turn, int variant, cf_text *t) {
+void cf_nhwc_transpose_emit(const cf_nhwc_transpose *transpose, int variant, cf_text *t) {
     static const char *const storages[] = {"plain", "fp16", "bf16", "plain"};
-    const int64_t *const e = turn->extent, *const stride = turn->tensor.axis_stride;
-    cf_text_add(
-        t,
-        "struct Tensor {\ntypedef %s Storage;\ntypedef %s Offset;\nstatic constexpr int CHANNELS = %lld, WIDE = %d;\n",
-        storages[turn->tensor.dtype], is_near(&turn->tensor, e + 2) ? "int" : "long long", (long long)e[1],
-        variant == 0 ? turn->wide : 1);
+    const int64_t *const e = transpose->extent, *const stride = transpose->tensor.axis_stride;
+    cf_text_add(t,
+                "struct Tensor {\ntypedef %s Storage;\ntypedef %s Offset;\nstatic constexpr int CHANNELS = %lld, "
+                "VECTOR = %d;\n",
+                storages[transpose->tensor.dtype], is_near(&transpose->tensor, e + 2) ? "int" : "long long",
+                (long long)e[1], variant == 0 ? transpose->vector_width : 1);
     cf_text_add(
         t,
         "static constexpr unsigned EXTENT[3] = {%lld, %lld, %lld};\nstatic constexpr long long SAMPLE = %lld, PLANE = "
         "%lld, AXIS[3] = {%lld, %lld, %lld};\n};\n",
-        (long long)e[2], (long long)e[3], (long long)e[4], (long long)turn->tensor.sample_stride,
-        (long long)turn->planes.channel_stride, (long long)stride[0], (long long)stride[1], (long long)stride[2]);
+        (long long)e[2], (long long)e[3], (long long)e[4], (long long)transpose->tensor.sample_stride,
+        (long long)transpose->planes.channel_stride, (long long)stride[0], (long long)stride[1], (long long)stride[2]);
     cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(256) cf_fused(const TurnCall call) {" CF_KERNEL_WAITS
-                "    turn_%s_planes<Tensor>(call);\n}\n",
-                turn->reads ? "to" : "from");
+                "extern \"C\" __global__ void __launch_bounds__(256) cf_fused(const TransposeCall call) {" CF_PDL_WAIT
+                "    nhwc_%s_planes<Tensor>(call);\n}\n",
+                transpose->reads ? "to" : "from");
 }
 
-/* TurnCall of nhwc_transpose.cuh. */
-typedef struct turn_call {
+/* TransposeCall of nhwc_transpose.cuh. */
+typedef struct transpose_call {
     const void *from;
     void *to;
     const void *bias;
     int accumulate;
-} turn_call;
+} transpose_call;
 
-conv_fft_status cf_fused_turn_run(const cf_fused_turn *turn, cf_kernel *const kernels[2], const void *tensor,
-                                  void *planes, const void *bias, bool accumulate, struct CUstream_st *stream) {
-    turn_call call = {.from = turn->reads ? tensor : planes,
-                      .to = turn->reads ? planes : (void *)(uintptr_t)tensor,
-                      .bias = bias,
-                      .accumulate = accumulate};
-    const size_t unit = (size_t)turn->wide * cf_dtype_bytes(turn->tensor.dtype);
-    const cf_launch shape = {{(unsigned)turn->blocks, 1, 1}, {256, 1, 1}, (size_t)turn->shared};
+conv_fft_status cf_nhwc_transpose_run(const cf_nhwc_transpose *transpose, cf_kernel *const kernels[2],
+                                      const void *tensor, void *planes, const void *bias, bool accumulate,
+                                      struct CUstream_st *stream) {
+    transpose_call call = {.from = transpose->reads ? tensor : planes,
+                           .to = transpose->reads ? planes : (void *)(uintptr_t)tensor,
+                           .bias = bias,
+                           .accumulate = accumulate};
+    const size_t unit = (size_t)transpose->vector_width * cf_dtype_bytes(transpose->tensor.dtype);
+    const cf_launch shape = {{(unsigned)transpose->blocks, 1, 1}, {256, 1, 1}, (size_t)transpose->shared};
     void *parameters[] = {&call};
-    return cf_kernel_launch(kernels[turn->wide > 1 && (uintptr_t)tensor % unit != 0], &shape, parameters, stream);
+    return cf_kernel_launch(kernels[transpose->vector_width > 1 && (uintptr_t)tensor % unit != 0], &shape, parameters,
+                            stream);
 }

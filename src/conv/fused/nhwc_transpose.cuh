@@ -11,30 +11,30 @@
  *     shared memory     [channel][point]: ACROSS channels, POINTS points, rows of PITCH elements
  *
  * A block transposes ACROSS channels of POINTS points of one sample. A thread moves quads (16 bytes of points of
- * one channel) of planes, and units (WIDE channels of one point) of the tensor. Blocks with neighbouring numbers
+ * one channel) of planes, and units (VECTOR channels of one point) of the tensor. Blocks with neighbouring numbers
  * have neighbouring channels.
  *
  * The host prints T with: Storage, Offset (an integer type), CHANNELS, EXTENT (of the axes), SAMPLE and AXIS
- * (strides), PLANE, WIDE.
+ * (strides), PLANE, VECTOR.
  */
 #pragma once
 
 #include "conv/fused/nhwc_vectors.cuh"
 
 /* Arguments of one launch. The host has the same struct in nhwc_transpose.c. */
-struct TurnCall {
+struct TransposeCall {
     const void *from;
     void *to;
     const void *bias; /* one element per channel, in the tensor's type; may be null */
     int accumulate;
 };
 /* Which elements a block and a thread have. */
-template <class T> struct Turn {
+template <class T> struct Transpose {
     typedef typename T::Storage Storage;
     typedef typename T::Offset Offset;
     typedef typename Storage::bits bits;
     static constexpr int THREADS = 256, ACROSS = 32, POINTS = 128, PITCH = POINTS + 1;
-    static constexpr int QUAD = 16 / int(sizeof(real)), UNITS = ACROSS / T::WIDE;
+    static constexpr int QUAD = 16 / int(sizeof(real)), UNITS = ACROSS / T::VECTOR;
     /*
      * A thread has QUADS quads of one channel, QUAD_GAP points apart, and COUNT units of the same channels,
      * UNIT_GAP points apart.
@@ -46,8 +46,8 @@ template <class T> struct Turn {
     static constexpr bool TOGETHER =
         (SLICE == 1 || T::AXIS[1] == ROW * T::AXIS[2]) && (T::EXTENT[0] == 1 || T::AXIS[0] == SLICE * ROW * T::AXIS[2]);
     typedef Neighbours<plain, QUAD> Quad;
-    typedef Neighbours<Storage, T::WIDE> Unit;
-    static_assert(T::CHANNELS % T::WIDE == 0 && T::PLANE % QUAD == 0 && T::PLANE >= SIZE, "none is cut off");
+    typedef Neighbours<Storage, T::VECTOR> Unit;
+    static_assert(T::CHANNELS % T::VECTOR == 0 && T::PLANE % QUAD == 0 && T::PLANE >= SIZE, "none is cut off");
 
     unsigned point; /* of the block: first point, first channel, offsets in planes and tensor */
     int channel;
@@ -57,7 +57,7 @@ template <class T> struct Turn {
      * conflicts.
      */
     int quad_channel, quad_point, unit_channel, unit_point;
-    CF_DEVICE Turn() {
+    CF_DEVICE Transpose() {
         const unsigned n = blockIdx.x;
         const long long sample = n / PARTS / PIECES;
         channel = int(n % PARTS) * ACROSS;
@@ -66,7 +66,7 @@ template <class T> struct Turn {
         tensor = sample * T::SAMPLE + channel;
         quad_channel = int(threadIdx.x) / (THREADS / ACROSS);
         quad_point = int(threadIdx.x) % (THREADS / ACROSS) * QUAD;
-        unit_channel = int(threadIdx.x) % UNITS * T::WIDE;
+        unit_channel = int(threadIdx.x) % UNITS * T::VECTOR;
         unit_point = int(threadIdx.x) / UNITS;
     }
     CF_DEVICE bool has(int c, int p) const { return channel + c < T::CHANNELS && point + p < SIZE; }
@@ -99,8 +99,8 @@ template <class S> CF_DEVICE void put_sixteen(unsigned short *to, const Neighbou
 }
 #endif
 /* Planes to tensor, with bias, and added to the old values where wanted. */
-template <class T> CF_DEVICE void turn_from_planes(const TurnCall &call) {
-    typedef Turn<T> G;
+template <class T> CF_DEVICE void nhwc_from_planes(const TransposeCall &call) {
+    typedef Transpose<T> G;
     const G at;
     smem<real> tile = cf_dynamic_shared<real>();
     const real *const from = static_cast<const real *>(call.from) + at.in_planes();
@@ -113,8 +113,8 @@ template <class T> CF_DEVICE void turn_from_planes(const TurnCall &call) {
     unroll<0, G::QUADS>([&](auto i) {
         unroll<0, G::QUAD>([&](auto e) { tile[at.quad_place(i, e)] = in[i].template get<decltype(e)::value>(); });
     });
-    real bias[T::WIDE];
-    unroll<0, T::WIDE>([&](auto e) {
+    real bias[T::VECTOR];
+    unroll<0, T::VECTOR>([&](auto e) {
         bias[e] = 0;
         if (call.bias && at.has(at.unit_channel, 0))
             bias[e] =
@@ -125,20 +125,20 @@ template <class T> CF_DEVICE void turn_from_planes(const TurnCall &call) {
         if (!at.has_unit(i))
             return;
         typename G::bits *const to = static_cast<typename G::bits *>(call.to) + at.in_tensor(i);
-        real v[T::WIDE];
-        unroll<0, T::WIDE>([&](auto e) { v[e] = tile[at.unit_place(i, e)] + bias[e]; });
+        real v[T::VECTOR];
+        unroll<0, T::VECTOR>([&](auto e) { v[e] = tile[at.unit_place(i, e)] + bias[e]; });
         typename G::Unit out;
         if (call.accumulate) {
             out.load(to);
-            unroll<0, T::WIDE>([&](auto e) { v[e] += out.template get<decltype(e)::value>(); });
+            unroll<0, T::VECTOR>([&](auto e) { v[e] += out.template get<decltype(e)::value>(); });
         }
         out.set(v);
         put_sixteen(to, out);
     });
 }
 /* Tensor to planes. */
-template <class T> CF_DEVICE void turn_to_planes(const TurnCall &call) {
-    typedef Turn<T> G;
+template <class T> CF_DEVICE void nhwc_to_planes(const TransposeCall &call) {
+    typedef Transpose<T> G;
     const G at;
     smem<real> tile = cf_dynamic_shared<real>();
     typename G::Unit in[G::COUNT];
@@ -148,7 +148,7 @@ template <class T> CF_DEVICE void turn_to_planes(const TurnCall &call) {
             in[i].load(static_cast<const typename G::bits *>(call.from) + at.in_tensor(i));
     });
     unroll<0, G::COUNT>([&](auto i) {
-        unroll<0, T::WIDE>([&](auto e) { tile[at.unit_place(i, e)] = in[i].template get<decltype(e)::value>(); });
+        unroll<0, T::VECTOR>([&](auto e) { tile[at.unit_place(i, e)] = in[i].template get<decltype(e)::value>(); });
     });
     __syncthreads();
     real *const to = static_cast<real *>(call.to) + at.in_planes();

@@ -13,16 +13,16 @@
 #include "fbfft/shared_memory/kernel.cuh"
 
 /* Rounds two numbers and packs them into one word. */
-CF_DEVICE unsigned word_of_two(fp16, real low, real high) { return pack_halves(float(low), float(high)); }
+CF_DEVICE unsigned word_of_two(fp16, real low, real high) { return pack_fp16(float(low), float(high)); }
 CF_DEVICE unsigned word_of_two(bf16, real low, real high) { return pack_bf16(float(low), float(high)); }
 
 /*
- * The selector for word_of_halves(). With high = 0 it takes the low halves of both words, in this order. With high
+ * The selector for word_of_fp16(). With high = 0 it takes the low halves of both words, in this order. With high
  * = 1 it takes the high half of the second word, then that of the first. The caller computes it once, because
  * compilers would choose again for each word.
  */
-CF_DEVICE unsigned which_halves(int high) { return 0x5410u - unsigned(high) * (0x5410u - 0x3276u); }
-CF_DEVICE unsigned word_of_halves(unsigned first, unsigned second, unsigned which) {
+CF_DEVICE unsigned which_fp16(int high) { return 0x5410u - unsigned(high) * (0x5410u - 0x3276u); }
+CF_DEVICE unsigned word_of_fp16(unsigned first, unsigned second, unsigned which) {
 #ifdef CF_SIMT
     return which == 0x5410u ? (first & 0xffffu) | second << 16 : second >> 16 | (first & 0xffff0000u);
 #else

@@ -2,7 +2,7 @@
 /*
  * Which thread moves which elements of channels-first planes, and where these are in memory and in shared memory.
  *
- * A row is cut into vectors of WIDE elements. A thread takes one column of vectors and goes down the rows, so what
+ * A row is cut into vectors of VECTOR elements. A thread takes one column of vectors and goes down the rows, so what
  * depends on the column is computed once. LANES threads, a slot, have one row:
  *
  *     slot 0     | lane 0 | lane 1 | ...     row 0 of plane 0, then rows OF_A_PLANE, 2 OF_A_PLANE, ...
@@ -20,14 +20,14 @@
 #include "fbfft/shared_memory/kernel.cuh"
 
 /* Whether the functions of these files move the planes of config K. */
-template <class K> constexpr bool CAN_SWEEP = !K::PLANES_TOUCH && (K::KIND == PAIRS || K::KIND == HALVES);
+template <class K> constexpr bool CAN_SWEEP = !K::PLANES_INTERLEAVED && (K::KIND == PAIRS || K::KIND == HALVES);
 
 /* How the threads of a block share the vectors of its planes. */
-template <class K, int WIDE_> struct Sweep {
-    typedef Tile<K> G;
+template <class K, int VECTOR_> struct Sweep {
+    typedef PlaneGeometry<K> G;
     static constexpr bool PAIRED = K::KIND == PAIRS, HALVED = K::KIND == HALVES;
-    /* WIDE: elements that are moved at once. PIECE: elements of a vector, which has whole complex points. */
-    static constexpr int WIDE = WIDE_, PIECE = HALVED ? cf_max_of(WIDE, 2) : WIDE;
+    /* VECTOR: elements that are moved at once. PIECE: elements of a vector, which has whole complex points. */
+    static constexpr int VECTOR = VECTOR_, PIECE = HALVED ? cf_max_of(VECTOR, 2) : VECTOR;
     static constexpr int LO = K::STAGED ? G::template lo<2>() / 4 * 4
                               : HALVED  ? 2 * G::LINE_LO
                                         : G::LINE_LO,
@@ -71,7 +71,7 @@ template <class K, int WIDE_> struct Sweep {
  * zeros.
  */
 template <class K>
-constexpr bool STRAIGHT = Tile<K>::D0 == 1 && K::AXIS[1].spread == 1 &&
+constexpr bool STRAIGHT = PlaneGeometry<K>::D0 == 1 && K::AXIS[1].spread == 1 &&
                           (!K::AXIS[1].checked || K::AXIS[1].mode == ZEROS);
 /*
  * The rows of a thread's column. For row h of the i-th pair (or for the i-th row):
@@ -83,7 +83,7 @@ constexpr bool STRAIGHT = Tile<K>::D0 == 1 && K::AXIS[1].spread == 1 &&
  * This version is for STRAIGHT rows. The second one looks up each row in the window.
  */
 template <class K, class S, bool ONE_STEP> struct Rows {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     static constexpr int OF_A_PAIR = S::PAIRED ? 2 : 1;
     static constexpr Offset STEP = Offset(K::AXIS[1].step * K::AXIS_STRIDE[1]);
@@ -101,7 +101,7 @@ template <class K, class S, bool ONE_STEP> struct Rows {
     }
     CF_DEVICE Offset at(int first, int i, int h) const { return ((i - first) * S::OF_A_PLANE * OF_A_PAIR + h) * STEP; }
     CF_DEVICE bool inside(int row, int i, int h) const {
-        constexpr TileAxis a = K::AXIS[1];
+        constexpr AxisWindow a = K::AXIS[1];
         const int position = OF_A_PAIR * (row + i * S::OF_A_PLANE + G::ROW_LO) + h;
         bool in = inside_0;
         if (h == 0 && OF_A_PAIR == 2 && G::template lo<1>() % 2)
@@ -117,7 +117,7 @@ template <class K, class S, bool ONE_STEP> struct Rows {
     }
 };
 template <class K, class S> struct Rows<K, S, false> {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     const Places<K> &places;
     int p, row;
@@ -142,26 +142,26 @@ template <class K, class S> struct Rows<K, S, false> {
     }
 };
 
-/* A word of WIDE 16-bit elements. */
-template <int WIDE> struct BitsOf { typedef unsigned type; };
+/* A word of VECTOR 16-bit elements. */
+template <int VECTOR> struct BitsOf { typedef unsigned type; };
 template <> struct BitsOf<4> { typedef unsigned long long type; };
 
 /*
- * Loads COUNT elements, WIDE at a time, and converts them. With WIDE = 1 and COUNT = 2, the second element is
+ * Loads COUNT elements, VECTOR at a time, and converts them. With VECTOR = 1 and COUNT = 2, the second element is
  * `second` elements away. Elements that are not inside become zero and are not read.
  */
-template <class K, int COUNT, int WIDE>
+template <class K, int COUNT, int VECTOR>
 CF_DEVICE void get_numbers(real *v, const typename K::Storage::bits *from, typename K::Offset second, bool inside,
                            bool second_inside) {
     typedef typename K::Storage Storage;
-    if constexpr (WIDE > 1 && !Storage::PLAIN) {
-        typedef typename BitsOf<WIDE>::type Wide;
-        const Wide a = inside ? __ldg(reinterpret_cast<const Wide *>(from)) : Wide(0);
-        unroll<0, WIDE>([&](auto e) { v[e] = Storage::number((unsigned short)(a >> (16 * e))); });
-    } else if constexpr (WIDE == 4) {
+    if constexpr (VECTOR > 1 && !Storage::PLAIN) {
+        typedef typename BitsOf<VECTOR>::type Vector;
+        const Vector a = inside ? __ldg(reinterpret_cast<const Vector *>(from)) : Vector(0);
+        unroll<0, VECTOR>([&](auto e) { v[e] = Storage::number((unsigned short)(a >> (16 * e))); });
+    } else if constexpr (VECTOR == 4) {
         const float4 a = inside ? __ldg(reinterpret_cast<const float4 *>(from)) : make_float4(0, 0, 0, 0);
         v[0] = a.x, v[1] = a.y, v[2] = a.z, v[3] = a.w;
-    } else if constexpr (WIDE == 2) {
+    } else if constexpr (VECTOR == 2) {
         const float2 a = inside ? __ldg(reinterpret_cast<const float2 *>(from)) : make_float2(0, 0);
         v[0] = a.x, v[1] = a.y;
     } else {
@@ -172,9 +172,9 @@ CF_DEVICE void get_numbers(real *v, const typename K::Storage::bits *from, typen
 }
 
 /* What a thread computes once for a column: offsets in memory and places in a line of shared memory. */
-template <class K, int WIDE> struct Column {
-    typedef Sweep<K, WIDE> S;
-    typedef Tile<K> G;
+template <class K, int VECTOR> struct Column {
+    typedef Sweep<K, VECTOR> S;
+    typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     int p, row, x, place[S::PIECE]; /* places of the points in a line */
     Offset across, second;
@@ -188,7 +188,7 @@ template <class K, int WIDE> struct Column {
         across = find(x, inside);
         second = 0;
         second_inside = false;
-        if constexpr (S::HALVED && WIDE == 1)
+        if constexpr (S::HALVED && VECTOR == 1)
             second = find(x + 1, second_inside) - across;
         const int point = S::HALVED ? x / 2 : x;
         unroll<0, S::PIECE>([&](auto e) {
@@ -204,8 +204,9 @@ template <class K, int WIDE> struct Column {
     CF_DEVICE int offset(int i) const {
         const int n = row + i * S::OF_A_PLANE;
         if constexpr (G::D0 == 1)
-            return p * G::PLANE + G::template lo<0>() * G::SLAB + (n + G::ROW_LO) * G::PITCH;
+            return p * G::PLANE + G::template lo<0>() * G::AXIS0_PITCH + (n + G::ROW_LO) * G::PITCH;
         else
-            return p * G::PLANE + (n / G::DR + G::template lo<0>()) * G::SLAB + (n % G::DR + G::ROW_LO) * G::PITCH;
+            return p * G::PLANE + (n / G::DR + G::template lo<0>()) * G::AXIS0_PITCH +
+                   (n % G::DR + G::ROW_LO) * G::PITCH;
     }
 };

@@ -16,11 +16,11 @@
  * copy_async() from `from + FROM` to `to + TO`. The two constants are part of the instruction and cost nothing. If
  * the element is not inside, nothing is read, and zeros are written.
  */
-template <int WIDE, int TO, int FROM> CF_DEVICE void copy_near(smem<real> to, const real *from, bool inside) {
+template <int VECTOR, int TO, int FROM> CF_DEVICE void copy_near(smem<real> to, const real *from, bool inside) {
 #ifdef CF_SIMT
-    copy_async<WIDE>(to + TO, from + FROM, inside);
+    copy_async<VECTOR>(to + TO, from + FROM, inside);
 #else
-    constexpr int UNIT = int(sizeof(real)), BYTES = WIDE * UNIT;
+    constexpr int UNIT = int(sizeof(real)), BYTES = VECTOR * UNIT;
     const unsigned place = (unsigned)__cvta_generic_to_shared(to);
     const int wanted = inside ? BYTES : 0;
     if constexpr (BYTES == 16)
@@ -38,11 +38,11 @@ template <int WIDE, int TO, int FROM> CF_DEVICE void copy_near(smem<real> to, co
  * Loads all planes of the block. ASYNC: by cp.async; the elements are there after wait_async() and a barrier. Lines
  * that are not STAGED then take one element at a time.
  */
-template <class K, int WIDE, bool ASYNC = K::STAGED &&K::Storage::PLAIN>
+template <class K, int VECTOR, bool ASYNC = K::STAGED &&K::Storage::PLAIN>
 CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memory) {
-    static_assert(!ASYNC || K::STAGED || (K::KIND == PAIRS && WIDE == 1), "numbers of two rows stand side by side");
-    typedef Sweep<K, WIDE> S;
-    typedef Tile<K> G;
+    static_assert(!ASYNC || K::STAGED || (K::KIND == PAIRS && VECTOR == 1), "numbers of two rows stand side by side");
+    typedef Sweep<K, VECTOR> S;
+    typedef PlaneGeometry<K> G;
     typedef typename K::Storage::bits bits;
     constexpr int ROWS = S::PAIRED ? 2 : 1, MOST = ASYNC ? 16 : 32 / (ROWS * S::PIECE),
                   BATCH = S::EACH < MOST ? S::EACH : MOST;
@@ -50,7 +50,7 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
     constexpr long long STEP = K::AXIS[1].step * K::AXIS_STRIDE[1], FAR = 2 * BATCH * S::OF_A_PLANE * STEP;
     constexpr bool NEAR = STRAIGHT<K> && FAR < 1 << 20 && FAR > -(1 << 20);
     S::each_column([&](int p, int row, int x) {
-        const Column<K, WIDE> c(places, p, row, x);
+        const Column<K, VECTOR> c(places, p, row, x);
         const Rows<K, S, STRAIGHT<K>> rows(places, p, row);
         const bits *const column = static_cast<const bits *>(memory) + places.signal(p) + c.across;
 #pragma unroll 1
@@ -67,7 +67,7 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
                         return;
                     unroll<0, 2>([&](auto h) {
                         constexpr int H = decltype(h)::value;
-                        copy_near<WIDE, 2 * B * G::PITCH + H *(K::STAGED ? G::WAIT : 1), int((2 * B + H) * STEP)>(
+                        copy_near<VECTOR, 2 * B * G::PITCH + H *(K::STAGED ? G::WAIT : 1), int((2 * B + H) * STEP)>(
                             to, from, c.inside && rows.inside(row, i, h));
                     });
                 });
@@ -82,8 +82,8 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
                     smem<real> to = smem_cast<real>(K::STAGED ? line : line + c.place[0]) + (K::STAGED ? x : 0);
                     unroll<0, 2>([&](auto h) {
                         const bool in = c.inside && rows.inside(row, i, h);
-                        copy_async<WIDE>(to + h * (K::STAGED ? G::WAIT : 1), in ? from + rows.at(first, i, h) : column,
-                                         in);
+                        copy_async<VECTOR>(to + h * (K::STAGED ? G::WAIT : 1),
+                                           in ? from + rows.at(first, i, h) : column, in);
                     });
                 });
                 continue;
@@ -94,8 +94,8 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
                 const bool there = exists(i);
                 unroll<0, ROWS>([&](auto h) {
                     const bool in = there && rows.inside(row, i, h);
-                    get_numbers<K, S::PIECE, WIDE>(v + (b * ROWS + h) * S::PIECE, from + rows.at(first, i, h), c.second,
-                                                   in && c.inside, in && c.second_inside);
+                    get_numbers<K, S::PIECE, VECTOR>(v + (b * ROWS + h) * S::PIECE, from + rows.at(first, i, h),
+                                                     c.second, in && c.inside, in && c.second_inside);
                 });
             });
             unroll<0, BATCH>([&](auto b) {
@@ -128,8 +128,8 @@ template <class K> constexpr int singles_of_thread() {
 }
 /* Whether elements have 16 bits, are loaded one at a time, and are few enough for registers. */
 template <class K>
-constexpr bool FEW_SINGLES =
-    CAN_SWEEP<K> &&K::KIND == PAIRS && !K::Storage::PLAIN && K::WIDE == 1 && !K::STAGED && singles_of_thread<K>() <= 16;
+constexpr bool FEW_SINGLES = CAN_SWEEP<K> &&K::KIND == PAIRS && !K::Storage::PLAIN && K::VECTOR == 1 && !K::STAGED &&
+                             singles_of_thread<K>() <= 16;
 /* All elements of a thread in registers: load() issues all loads, put() writes to shared memory. */
 template <class K> struct Singles {
     typedef Sweep<K, 1> S;

@@ -7,28 +7,28 @@
 
 #include "conv/fused/plane_access.cuh"
 
-/* Stores COUNT elements, WIDE at a time: the counterpart of get_numbers(). */
-template <class K, int COUNT, int WIDE>
+/* Stores COUNT elements, VECTOR at a time: the counterpart of get_numbers(). */
+template <class K, int COUNT, int VECTOR>
 CF_DEVICE void put_numbers(typename K::Storage::bits *to, const real *v, typename K::Offset second, bool inside,
                            bool second_inside, bool accumulate) {
-    if constexpr (WIDE > 1 && !K::Storage::PLAIN) {
-        typedef typename BitsOf<WIDE>::type Wide;
-        Wide *const piece = reinterpret_cast<Wide *>(to), old = inside && accumulate ? *piece : Wide(0);
-        Wide a = 0;
-        unroll<0, WIDE>([&](auto e) {
+    if constexpr (VECTOR > 1 && !K::Storage::PLAIN) {
+        typedef typename BitsOf<VECTOR>::type Vector;
+        Vector *const piece = reinterpret_cast<Vector *>(to), old = inside && accumulate ? *piece : Vector(0);
+        Vector a = 0;
+        unroll<0, VECTOR>([&](auto e) {
             const real sum = v[e] + (accumulate ? K::Storage::number((unsigned short)(old >> (16 * e))) : real(0));
-            a |= Wide(K::Storage::rounded(sum)) << (16 * e);
+            a |= Vector(K::Storage::rounded(sum)) << (16 * e);
         });
         if (inside)
             *piece = a;
-    } else if constexpr (WIDE > 1) {
-        typedef typename WideOf<WIDE>::type Wide;
-        Wide a;
-        if constexpr (WIDE == 4)
+    } else if constexpr (VECTOR > 1) {
+        typedef typename VectorOf<VECTOR>::type Vector;
+        Vector a;
+        if constexpr (VECTOR == 4)
             a = make_float4(v[0], v[1], v[2], v[3]);
         else
             a = make_float2(v[0], v[1]);
-        Wide *const piece = reinterpret_cast<Wide *>(to);
+        Vector *const piece = reinterpret_cast<Vector *>(to);
         if (inside)
             *piece = accumulate ? sum_of(a, *piece) : a;
     } else {
@@ -41,15 +41,16 @@ CF_DEVICE void put_numbers(typename K::Storage::bits *to, const real *v, typenam
 }
 
 /* Stores all planes of the block. */
-template <class K, int WIDE> CF_DEVICE void store_rows(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    typedef Sweep<K, WIDE> S;
-    typedef Tile<K> G;
+template <class K, int VECTOR>
+CF_DEVICE void store_rows(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef Sweep<K, VECTOR> S;
+    typedef PlaneGeometry<K> G;
     typedef typename K::Storage::bits bits;
     constexpr int ROWS = S::PAIRED ? 2 : 1, BATCH = S::EACH < 8 ? S::EACH : 8;
     const bool accumulate = call.accumulate;
     const real scale = K::STAGED ? real(1) : real(call.scale); /* put_rows() has scaled staged rows */
     S::each_column([&](int p, int row, int x) {
-        const Column<K, WIDE> c(places, p, row, x);
+        const Column<K, VECTOR> c(places, p, row, x);
         const Rows<K, S, STRAIGHT<K>> rows(places, p, row);
         if (p >= places.live || !(c.inside || c.second_inside))
             return;
@@ -85,9 +86,9 @@ template <class K, int WIDE> CF_DEVICE void store_rows(smem<cplx> z, const Place
                 });
                 unroll<0, ROWS * S::PIECE>([&](auto e) { v[e] = scale * v[e] + bias; });
                 unroll<0, ROWS>([&](auto h) {
-                    put_numbers<K, S::PIECE, WIDE>(to + rows.at(first, i, h), v + h * S::PIECE, c.second,
-                                                   in[h] && (!S::HALVED || c.inside), in[h] && c.second_inside,
-                                                   accumulate);
+                    put_numbers<K, S::PIECE, VECTOR>(to + rows.at(first, i, h), v + h * S::PIECE, c.second,
+                                                     in[h] && (!S::HALVED || c.inside), in[h] && c.second_inside,
+                                                     accumulate);
                 });
             });
         }

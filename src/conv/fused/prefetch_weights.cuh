@@ -3,12 +3,12 @@
  * A ring of weight spectra in shared memory, which is filled while earlier ones are in use.
  *
  * A kernel processes `count` planes one after the other, and multiplies each with COUNT planes of bins. The ring
- * has room for COUNT + SPARE planes of bins:
+ * has room for COUNT + PREFETCH planes of bins:
  *
- *     | COUNT planes of bins, for plane i | SPARE of the COUNT planes of bins, for plane i + 1 |
+ *     | COUNT planes of bins, for plane i | PREFETCH of the COUNT planes of bins, for plane i + 1 |
  *
- * Thus SPARE planes of bins for plane i + 1 arrive while plane i is processed. With BULK, the last warp copies them
- * by bulk copies. Without BULK, SPARE is 0, and all threads copy by cp.async.
+ * Thus PREFETCH planes of bins for plane i + 1 arrive while plane i is processed. With BULK, the last warp copies them
+ * by bulk copies. Without BULK, PREFETCH is 0, and all threads copy by cp.async.
  *
  * In the kernel of backward weights, the spectra of x take the part of the weights.
  */
@@ -23,14 +23,14 @@
  */
 template <class F, int COUNT, long long GAP, long long STEP> struct WaitingWeights {
     typedef Fused<F> U;
-    static constexpr int BINS = int(U::BINS), BYTES = BINS * int(sizeof(cplx)), PLACES = COUNT + F::SPARE;
-    static_assert(F::SPARE <= COUNT && (F::BULK || F::SPARE == 0), "one plane ahead");
+    static constexpr int BINS = int(U::BINS), BYTES = BINS * int(sizeof(cplx)), PLACES = COUNT + F::PREFETCH;
+    static_assert(F::PREFETCH <= COUNT && (F::BULK || F::PREFETCH == 0), "one plane ahead");
     smem<cplx> at;
     smem<char> barriers; /* two mbarriers: of even and of odd planes */
     const cplx *from;
     int count;
     /* The place in the ring of the first plane of bins for plane i. */
-    static CF_DEVICE int first(int i) { return F::SPARE == 0 ? 0 : int(unsigned(i * COUNT) % PLACES); }
+    static CF_DEVICE int first(int i) { return F::PREFETCH == 0 ? 0 : int(unsigned(i * COUNT) % PLACES); }
     /* Where plane c of bins is, if the first one has place `first`. */
     CF_DEVICE smem<cplx> place(int first, int c) const {
         return at + first * BINS + (first + c < PLACES ? c : c - PLACES) * BINS;
@@ -40,32 +40,32 @@ template <class F, int COUNT, long long GAP, long long STEP> struct WaitingWeigh
         smem<char> barrier = barriers + i % 2 * 8;
         if (i >= count)
             return;
-        bulk_expect(barrier, BYTES);
-        bulk_get(smem_cast<char>(place(first(i), c)), from + (i * STEP + c * GAP), BYTES, barrier);
+        mbarrier_expect_tx(barrier, BYTES);
+        tma_load(smem_cast<char>(place(first(i), c)), from + (i * STEP + c * GAP), BYTES, barrier);
     }
     /* Starts to load the bins of plane 0. All threads call it. */
     CF_DEVICE void begin() const {
         if constexpr (F::BULK) {
             const int c = in_last_warp<typename F::X>();
             if (threadIdx.x == 0) {
-                bulk_begin(barriers, COUNT);
-                bulk_begin(barriers + 8, COUNT);
+                mbarrier_init(barriers, COUNT);
+                mbarrier_init(barriers + 8, COUNT);
             }
             __syncthreads();
-            if (c >= 0 && c < F::SPARE)
+            if (c >= 0 && c < F::PREFETCH)
                 get(0, c);
         }
         fetch(0);
     }
     /*
-     * Starts to load the missing bins of plane i, and the first SPARE ones of plane i + 1. The bins of plane i - 1
+     * Starts to load the missing bins of plane i, and the first PREFETCH ones of plane i + 1. The bins of plane i - 1
      * are overwritten.
      */
     CF_DEVICE void fetch(int i) const {
         if constexpr (F::BULK) {
             const int c = in_last_warp<typename F::X>();
             if (c >= 0 && c < COUNT)
-                get(c < F::SPARE ? i + 1 : i, c);
+                get(c < F::PREFETCH ? i + 1 : i, c);
         } else if (i < count) {
 #pragma unroll 1
             for (int c = 0; c < COUNT; ++c)
@@ -78,6 +78,6 @@ template <class F, int COUNT, long long GAP, long long STEP> struct WaitingWeigh
     /* Waits for the bins of plane i. Without BULK, the caller has used wait_async() and a barrier already. */
     CF_DEVICE void wait(int i) const {
         if constexpr (F::BULK)
-            bulk_wait(barriers + i % 2 * 8, i / 2);
+            mbarrier_wait(barriers + i % 2 * 8, i / 2);
     }
 };

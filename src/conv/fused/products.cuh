@@ -35,14 +35,14 @@ CF_DEVICE void multiply_in_place(smem<cplx> z, const Places<typename F::X> &plac
             task.get(v, w);
             dft<Task::R>(v);
             dft<Task::R>(w);
-            task.each_pair(v, w, [&](int k, cplx &a, cplx &b, cplx turn) {
+            task.each_pair(v, w, [&](int k, cplx &a, cplx &b, cplx transpose) {
                 cplx x[2];
-                part_halves(x, a, b, turn);
+                split_packed(x, a, b, transpose);
                 x[0] = weighed<F::CONJUGATE>(x[0], get_weight(at + k));
                 x[1] = weighed<F::CONJUGATE>(x[1], get_weight(at + (G::LINE - k)));
                 if (k == 0)
                     x[0].y = x[1].y = 0;
-                join_halves(a, b, x, turn);
+                merge_packed(a, b, x, transpose);
             });
             dft_inverse<Task::R>(v);
             dft_inverse<Task::R>(w);
@@ -147,7 +147,7 @@ template <class F, bool FIRST> CF_DEVICE void add_row(smem<cplx> at, smem<cplx> 
     typedef Fused<F> U;
     typedef typename F::Y K;
     if constexpr (U::AXIS == 2) {
-        typedef Tile<K> G;
+        typedef PlaneGeometry<K> G;
         for (int n = int(threadIdx.x); n < K::P * G::SWEEP; n += K::T) {
             const int plane = n / G::SWEEP * G::PLANE, k = n % G::SWEEP;
             cplx y[2], u[2];
@@ -158,8 +158,8 @@ template <class F, bool FIRST> CF_DEVICE void add_row(smem<cplx> at, smem<cplx> 
                 u[1] = u[1] * conj(y[1]);
                 /* put_bins() leaves out a factor 1 / 2, because inverses do. No inverse follows here. */
                 if constexpr (K::KIND == HALVES) {
-                    u[0] = half(u[0]);
-                    u[1] = half(u[1]);
+                    u[0] = times_half(u[0]);
+                    u[1] = times_half(u[1]);
                 }
                 put_bins<K, !FIRST>(at + (c * U::BUFFER + plane), u, k);
             }

@@ -46,12 +46,13 @@ template <class K, int OTHERS> CF_DEVICE int task_behind() {
 
 /* Tasks of a step along axis 2, of all planes. */
 template <class K, int STEP>
-constexpr int ROW_TASKS = K::P *Tile<K>::D0 *Tile<K>::DR *Step<typename Tile<K>::O2, STEP>::TASKS;
+constexpr int ROW_TASKS =
+    K::P *PlaneGeometry<K>::D0 *PlaneGeometry<K>::DR *Step<typename PlaneGeometry<K>::O2, STEP>::TASKS;
 
 /* One step along axis 2, with a barrier to follow. STAGED lines hold two rows, which are made complex on the way. */
 template <class K, int STEP, bool INVERSE, int OTHERS = 0>
-CF_DEVICE void step_along_rows(smem<cplx> z, const TileCall &call) {
-    typedef Tile<K> G;
+CF_DEVICE void step_along_rows(smem<cplx> z, const SharedFftCall &call) {
+    typedef PlaneGeometry<K> G;
     typedef Step<typename G::O2, STEP> S;
     constexpr int OF_A_PLANE = G::D0 * G::DR, LINES = K::P * OF_A_PLANE;
     constexpr int NEIGHBOURS = SPREAD<K>;
@@ -68,7 +69,7 @@ CF_DEVICE void step_along_rows(smem<cplx> z, const TileCall &call) {
             t = 0;
         const int p = line / OF_A_PLANE, i0 = line / G::DR % G::D0 + G::template lo<0>(),
                   row = line % G::DR + G::ROW_LO;
-        smem<cplx> at = z + (p * G::PLANE + i0 * G::SLAB + row * G::PITCH + S::start(t));
+        smem<cplx> at = z + (p * G::PLANE + i0 * G::AXIS0_PITCH + row * G::PITCH + S::start(t));
         cplx v[S::R];
         if constexpr (K::STAGED && INVERSE) {
             read_line<S::R>(v, at);
@@ -141,7 +142,7 @@ template <class Task> CF_DEVICE void put_points(const cplx *v, const Task &task)
 }
 /* The Hermitian split part(), where the factors 1 / 2 are part of multiply-adds. */
 CF_DEVICE void part_pair(cplx &a, cplx &b, cplx z, cplx w) {
-    w = half(w);
+    w = times_half(w);
     a = {real(0.5) * z.x + w.x, real(0.5) * z.y - w.y};
     b = {real(0.5) * z.y + w.y, w.x - real(0.5) * z.x};
 }
@@ -240,7 +241,7 @@ template <class K, int X, int STEP> constexpr int tasks_of_step() {
 }
 /* One step along axis X. */
 template <class K, int X, int STEP, bool INVERSE, int OTHERS = 0>
-CF_DEVICE void step_of_planes(smem<cplx> z, const TileCall &call) {
+CF_DEVICE void step_of_planes(smem<cplx> z, const SharedFftCall &call) {
     if constexpr (X == 2)
         step_along_rows<K, STEP, INVERSE, OTHERS>(z, call);
     else
@@ -251,7 +252,7 @@ CF_DEVICE void step_of_planes(smem<cplx> z, const TileCall &call) {
 template <class K> struct BlockPlanes {
     typedef K Config;
     smem<cplx> z;
-    const TileCall &call;
+    const SharedFftCall &call;
     template <int X, int STEP, bool INVERSE> CF_DEVICE void step() const {
         step_of_planes<K, X, STEP, INVERSE>(z, call);
     }

@@ -13,10 +13,10 @@
 #include <string.h>
 
 enum {
-    MOST_FEW = 8,     /* planes that stay */
-    MOST_POINTS = 20, /* of a task, both rows of its pairs */
-    MOST_PLANES = 8,
-    MOST_THREADS = 1024,
+    MAX_FEW = 8,     /* planes that stay */
+    MAX_POINTS = 20, /* of a task, both rows of its pairs */
+    MAX_PLANES = 8,
+    MAX_THREADS = 1024,
     FEW_SPILLS = 12, /* registers that cost less than threads that find no room */
     SCHEDULERS = 4   /* of a multiprocessor */
 };
@@ -25,21 +25,21 @@ enum {
 typedef struct way {
     int columns[2], lines[2]; /* radices; products follow the second one of columns */
     int planes, threads, blocks, chunk;
-    int spare; /* planes of bins that come ahead */
+    int prefetch; /* planes of bins that come ahead */
     bool whole;
     int64_t pitch;
     double cycles; /* of the whole pass, by the multiprocessor that has most of it */
 } way;
 
 /* What all ways have in common. */
-typedef struct kept_shape {
+typedef struct resident_shape {
     const cf_fused_config *c;
-    const cf_gpu_facts *facts;
+    const cf_gpu_properties *properties;
     int64_t basis[3], columns, pairs; /* of a plane; pairs: of rows with data, of the side that passes by */
     int few, number;                  /* planes that stay; bytes */
     bool whole;                       /* tiles of what passes by have whole rows */
-    const cf_tile_problem *passing;
-} kept_shape;
+    const cf_shared_fft_problem *passing;
+} resident_shape;
 
 /* ----------------------------------------------------------------------------------------------------------- whole rows */
 
@@ -52,7 +52,7 @@ static bool ends_whole(const cf_transform_desc *t) {
 }
 
 /* Whether tiles have whole rows, and those of each are a piece of memory of whole quads. */
-static bool has_whole_rows(const cf_tile_problem *p, bool reads) {
+static bool has_whole_rows(const cf_shared_fft_problem *p, bool reads) {
     const cf_transform_desc *t = &p->fft.transform;
     const cf_axis_window *x = &t->window.axis[2], *y = &t->window.axis[1];
     bool whole = t->tensor.dtype != CONV_FFT_FP64 && (!reads || ends_whole(t)) && t->tensor.axis_stride[2] == 1 &&
@@ -60,7 +60,7 @@ static bool has_whole_rows(const cf_tile_problem *p, bool reads) {
     whole = whole && x->spread == 1 && x->step == 1 && x->origin == 0 && x->count == x->size && x->lower <= 0 &&
             x->upper >= x->size && x->tiles * x->shifts * x->phases == 1;
     whole = whole && y->spread == 1 && y->step == 1 && y->shifts * y->phases == 1 &&
-            (!cf_tile_checked(y) || y->mode == CONV_FFT_PAD_ZEROS) && t->tensor.sample_stride % 4 == 0 &&
+            (!cf_shared_fft_checked(y) || y->mode == CONV_FFT_PAD_ZEROS) && t->tensor.sample_stride % 4 == 0 &&
             t->tensor.channel_stride % 4 == 0;
     for (int64_t i = 0; whole && i < y->tiles; ++i) {
         const int64_t start = y->origin + i * y->tile_step, low = cf_max(start, cf_max(y->lower, 0)),
@@ -71,7 +71,7 @@ static bool has_whole_rows(const cf_tile_problem *p, bool reads) {
 }
 
 /* The rows of a plane that wait; bytes. WholeRows of whole_rows.cuh. */
-static int64_t bytes_of_rows(const kept_shape *s, const way *w) {
+static int64_t bytes_of_rows(const resident_shape *s, const way *w) {
     const cf_transform_desc *t = &s->passing->fft.transform;
     const int64_t number = (int64_t)cf_dtype_bytes(t->tensor.dtype), unit = 16 / number,
                   numbers = cf_round_up(t->window.axis[1].count * t->window.axis[2].size, unit);
@@ -91,12 +91,12 @@ static double step_instructions(int points, bool twiddles) {
 static double phase(const way *w, double tasks, double instructions) {
     const double warps = w->threads / 32.0, full = floor(tasks / w->threads),
                  rest = ceil((tasks - full * w->threads) / 32.0);
-    const double turns = full * ceil(warps / SCHEDULERS) + ceil(rest / SCHEDULERS);
-    return turns * instructions * (1.0 + 2.0 * SCHEDULERS / warps) + 120.0;
+    const double waves = full * ceil(warps / SCHEDULERS) + ceil(rest / SCHEDULERS);
+    return waves * instructions * (1.0 + 2.0 * SCHEDULERS / warps) + 120.0;
 }
 
 /* Step by step, as the kernels go. */
-static double cycles_of(const kept_shape *s, const way *w) {
+static double cycles_of(const resident_shape *s, const way *w) {
     const int a = w->columns[0], b = w->columns[1], r = w->lines[0], q = w->lines[1];
     const int64_t lines = w->whole ? cf_round_up(s->pairs * w->planes, 8) : s->pairs * w->planes,
                   columns = s->columns * w->planes, most = s->columns * a;
@@ -114,69 +114,69 @@ static double cycles_of(const kept_shape *s, const way *w) {
 }
 
 /* What a thread needs: numbers that stay, and those of its longest task; NVRTC takes a few more than there are. */
-static int64_t registers_of(const kept_shape *s, const way *w) {
+static int64_t registers_of(const resident_shape *s, const way *w) {
     const int64_t tasks = s->columns * w->columns[0], sets = cf_max(1, cf_min(w->threads / tasks, w->planes)),
                   each = cf_ceil_div(w->planes, sets);
-    const int64_t kept = cf_ceil_div(tasks, w->threads) * each * s->few * w->columns[1],
+    const int64_t resident = cf_ceil_div(tasks, w->threads) * each * s->few * w->columns[1],
                   points = cf_max(2 * w->columns[0], cf_max(w->lines[0], w->lines[1]));
-    return (2 * kept + cf_max(2 * points + 34, 2 * w->columns[1] * each + 30)) * (s->number / 4);
+    return (2 * resident + cf_max(2 * points + 34, 2 * w->columns[1] * each + 30)) * (s->number / 4);
 }
 
 /* Registers that a thread may have, with so many blocks: a scheduler has whole warps. */
-static int64_t registers_for(const kept_shape *s, const way *w) {
+static int64_t registers_for(const resident_shape *s, const way *w) {
     const int64_t warps = cf_ceil_div((int64_t)w->threads / 32 * w->blocks, SCHEDULERS);
-    return cf_min(255, s->facts->registers_per_multiprocessor / SCHEDULERS / (32 * warps) / 8 * 8);
+    return cf_min(255, s->properties->registers_per_multiprocessor / SCHEDULERS / (32 * warps) / 8 * 8);
 }
 
 /* Places of a line of two steps: Order of in_place_order.cuh; those of column N / 2 and, for rows in pairs, of column 0 stand behind. */
-static int64_t least_pitch(const way *w) {
+static int64_t min_pitch(const way *w) {
     const int r = w->lines[0], q = w->lines[1];
     return (q > 1 ? r * (q | 1) : r) + (r * q % 2 ? 1 : 2);
 }
 
 /* Whole rows: eight lines by four tasks meet no bank twice where lines are two places apart, but for turns of sixteen. */
 static int64_t pitch_of(const way *w) {
-    int64_t pitch = least_pitch(w);
+    int64_t pitch = min_pitch(w);
     while (w->whole ? pitch % 16 != 2 && pitch % 16 != 14 : w->lines[1] > 1 ? pitch % 2 == 0 : pitch % 4 != 2)
         ++pitch;
-    return pitch - least_pitch(w) < 8 ? pitch : least_pitch(w);
+    return pitch - min_pitch(w) < 8 ? pitch : min_pitch(w);
 }
 
-static int64_t plane_of(const kept_shape *s, const way *w) { return (s->basis[1] + 1) / 2 * w->pitch; }
+static int64_t plane_of(const resident_shape *s, const way *w) { return (s->basis[1] + 1) / 2 * w->pitch; }
 
-/* KeptShared of register_resident.cuh. */
-static int64_t shared_with(const kept_shape *s, const way *w, bool whole) {
+/* ResidentShared of register_resident.cuh. */
+static int64_t shared_with(const resident_shape *s, const way *w, bool whole) {
     const int64_t round = 8 / s->number, buffers = s->c->form == (whole ? CF_FUSED_GATHER : CF_FUSED_SCATTER) ? 1 : 2;
     return w->planes * 64 +
            2 * s->number *
                (cf_round_up(buffers * w->planes * plane_of(s, w), round) +
-                cf_round_up((s->few + w->spare) * s->c->bins, round)) +
+                cf_round_up((s->few + w->prefetch) * s->c->bins, round)) +
            (whole ? w->planes * bytes_of_rows(s, w) : 0) + 3 * 8;
 }
 /* Where pointers are not aligned, rows are moved number by number. */
-static int64_t shared_of(const kept_shape *s, const way *w) {
+static int64_t shared_of(const resident_shape *s, const way *w) {
     const int64_t other = shared_with(s, w, false);
     return w->whole ? cf_max(other, shared_with(s, w, true)) : other;
 }
 
 /* Bins to come ahead have the shared memory that is left, which is handed out in units. */
-static int spare_of(const kept_shape *s, const way *w) {
+static int prefetch_of(const resident_shape *s, const way *w) {
     const int64_t unit = 128,
-                  each = s->facts->shared_per_multiprocessor / w->blocks / unit * unit -
-                         s->facts->shared_reserved_per_block,
-                  room = cf_min(each, s->facts->shared_per_block) - shared_of(s, w);
+                  each = s->properties->shared_per_multiprocessor / w->blocks / unit * unit -
+                         s->properties->shared_reserved_per_block,
+                  room = cf_min(each, s->properties->shared_per_block) - shared_of(s, w);
     return s->c->bulk ? (int)cf_min(s->few, room / (2 * s->number * s->c->bins)) : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- choosing */
 
 /* Outputs of a block, and how many blocks' turns the multiprocessor with most of them has. Each part of the outputs transforms the inputs again. */
-static double turns_of(const kept_shape *s, way *w) {
+static double period_of(const resident_shape *s, way *w) {
     const cf_fused_config *c = s->c;
-    const int64_t wave = s->facts->multiprocessors * w->blocks, blocks = cf_ceil_div(c->rows, w->planes);
+    const int64_t wave = s->properties->multiprocessors * w->blocks, blocks = cf_ceil_div(c->rows, w->planes);
     w->chunk = c->form == CF_FUSED_WEIGHTS ? w->planes : c->out;
     if (c->form == CF_FUSED_WEIGHTS)
-        return (double)(c->rows * (c->out / w->planes)) / (double)s->facts->multiprocessors;
+        return (double)(c->rows * (c->out / w->planes)) / (double)s->properties->multiprocessors;
     while (c->form == CF_FUSED_SCATTER && w->chunk > 4 * c->in && blocks * (c->out / w->chunk) < wave)
         w->chunk = (int)cf_smaller_divisor(c->out, w->chunk);
     const double each = c->form == CF_FUSED_SCATTER ? w->chunk + c->in : c->in + c->out;
@@ -184,19 +184,20 @@ static double turns_of(const kept_shape *s, way *w) {
 }
 
 /* With the most blocks that fit; false: none does. */
-static bool weigh(const kept_shape *s, way *w) {
+static bool weigh(const resident_shape *s, way *w) {
     const int64_t shared = shared_of(s, w);
-    if (shared > s->facts->shared_per_block)
+    if (shared > s->properties->shared_per_block)
         return false;
-    w->blocks = (int)cf_min(s->facts->shared_per_multiprocessor / (shared + s->facts->shared_reserved_per_block),
-                            s->facts->threads_per_multiprocessor / w->threads);
+    w->blocks =
+        (int)cf_min(s->properties->shared_per_multiprocessor / (shared + s->properties->shared_reserved_per_block),
+                    s->properties->threads_per_multiprocessor / w->threads);
     while (w->blocks > 0 && registers_for(s, w) + FEW_SPILLS < registers_of(s, w))
         --w->blocks;
     if (w->blocks == 0)
         return false;
     /* All multiprocessors at once read about sixteen bytes of the L2 cache in a cycle, each. */
     const double alone = cycles_of(s, w), reads = (double)(s->few * s->c->bins * 2 * s->number) / 16.0;
-    w->cycles = fmax(alone / pow(w->blocks, 0.6), reads) * turns_of(s, w);
+    w->cycles = fmax(alone / pow(w->blocks, 0.6), reads) * period_of(s, w);
     return true;
 }
 
@@ -208,22 +209,22 @@ static bool part(int64_t n, int first, int most, int r[2]) {
 }
 
 /* Threads and planes for these radices. */
-static void choose_block(const kept_shape *s, way next, way *best) {
+static void choose_block(const resident_shape *s, way next, way *best) {
     next.whole = s->whole && next.lines[1] > 1 && next.columns[0] > 1 && next.columns[1] % 2 == 0;
     next.pitch = pitch_of(&next);
-    for (next.planes = 1; next.planes <= MOST_PLANES; ++next.planes)
-        for (next.threads = 64; next.threads <= MOST_THREADS; next.threads += 32)
+    for (next.planes = 1; next.planes <= MAX_PLANES; ++next.planes)
+        for (next.threads = 64; next.threads <= MAX_THREADS; next.threads += 32)
             if ((s->c->form != CF_FUSED_WEIGHTS || s->c->out % next.planes == 0) && weigh(s, &next) &&
                 next.cycles < best->cycles)
                 *best = next;
 }
 
-static conv_fft_status choose(const kept_shape *s, way *best) {
+static conv_fft_status choose(const resident_shape *s, way *best) {
     way next = *best;
-    for (int a = 1; a <= MOST_POINTS / 2; ++a)
-        for (int r = 1; r <= MOST_POINTS; ++r)
-            if (part(s->basis[1], a, MOST_POINTS, next.columns) && (a == 1 || next.columns[1] % 2 == 0) &&
-                (part(s->basis[2], r, MOST_POINTS, next.lines) && (r > 1) && next.lines[1] <= next.lines[0]))
+    for (int a = 1; a <= MAX_POINTS / 2; ++a)
+        for (int r = 1; r <= MAX_POINTS; ++r)
+            if (part(s->basis[1], a, MAX_POINTS, next.columns) && (a == 1 || next.columns[1] % 2 == 0) &&
+                (part(s->basis[2], r, MAX_POINTS, next.lines) && (r > 1) && next.lines[1] <= next.lines[0]))
                 choose_block(s, next, best);
     return best->cycles < HUGE_VAL ? CONV_FFT_SUCCESS
                                    : cf_fail(CONV_FFT_NOT_SUPPORTED, "a thread has no registers for planes that stay");
@@ -231,9 +232,9 @@ static conv_fft_status choose(const kept_shape *s, way *best) {
 
 /* ------------------------------------------------------------------------------------------------------------ the config */
 
-static void fill_tiles(const kept_shape *s, const way *w, cf_fused_config *c, const cf_tile_config base[2]) {
+static void fill_tiles(const resident_shape *s, const way *w, cf_fused_config *c, const cf_shared_fft_config base[2]) {
     for (int side = 0; side < 2; ++side) {
-        cf_tile_config *const t = &c->tile[side][0];
+        cf_shared_fft_config *const t = &c->tile[side][0];
         *t = base[side];
         memcpy(t->radix[1], w->columns, sizeof w->columns);
         memcpy(t->radix[2], w->lines, sizeof w->lines);
@@ -244,55 +245,55 @@ static void fill_tiles(const kept_shape *s, const way *w, cf_fused_config *c, co
         t->pitch = w->pitch;
         t->plane = plane_of(s, w);
         t->shared = w->planes * (32 + t->plane * 2 * s->number);
-        t->staged = t->planes_touch = t->mirrors = false;
-        c->tile[side][1] = cf_tile_unaligned(t);
+        t->staged = t->planes_interleaved = t->mirrors = false;
+        c->tile[side][1] = cf_shared_fft_unaligned(t);
     }
 }
 
 /* So many slices that blocks fill the multiprocessors in each of their turns, but for the last few. */
-static int64_t slices_of(const kept_shape *s, const way *w, int64_t most) {
-    const int64_t parts = s->c->out / w->planes, wave = s->facts->multiprocessors * w->blocks;
+static int64_t slices_of(const resident_shape *s, const way *w, int64_t most) {
+    const int64_t parts = s->c->out / w->planes, wave = s->properties->multiprocessors * w->blocks;
     int64_t best = 1;
     double filled = 0.0;
     for (int64_t n = 1; n <= cf_min(most, cf_ceil_div(8 * wave, parts)); ++n) {
-        const double turns = (double)cf_ceil_div(n * parts, wave), full = (double)(n * parts) / (turns * (double)wave);
-        if (full * (1.0 - 0.004 * turns) > filled) {
-            filled = full * (1.0 - 0.004 * turns);
+        const double waves = (double)cf_ceil_div(n * parts, wave), full = (double)(n * parts) / (waves * (double)wave);
+        if (full * (1.0 - 0.004 * waves) > filled) {
+            filled = full * (1.0 - 0.004 * waves);
             best = n;
         }
     }
     return best;
 }
 
-conv_fft_status cf_kept_configure(cf_fused_config *c, const cf_tile_problem problems[2], const cf_gpu_facts *facts,
-                                  int64_t most_slices) {
+conv_fft_status cf_resident_configure(cf_fused_config *c, const cf_shared_fft_problem problems[2],
+                                      const cf_gpu_properties *properties, int64_t max_slices) {
     const cf_spectrum *spectrum = &problems[0].fft.transform.spectrum;
-    cf_tile_config base[2];
+    cf_shared_fft_config base[2];
     way w = {.cycles = HUGE_VAL};
-    kept_shape s = {.c = c,
-                    .facts = facts,
-                    .columns = spectrum->basis[2] / 2 + 1,
-                    .few = c->form == CF_FUSED_GATHER ? c->out : c->in,
-                    .number = (int)cf_dtype_bytes(spectrum->dtype),
-                    .passing = &problems[c->form != CF_FUSED_GATHER]};
+    resident_shape s = {.c = c,
+                        .properties = properties,
+                        .columns = spectrum->basis[2] / 2 + 1,
+                        .few = c->form == CF_FUSED_GATHER ? c->out : c->in,
+                        .number = (int)cf_dtype_bytes(spectrum->dtype),
+                        .passing = &problems[c->form != CF_FUSED_GATHER]};
     memcpy(s.basis, spectrum->basis, sizeof s.basis);
-    if (c->groups > 1 || s.few > MOST_FEW || c->in * c->out == 1 || s.basis[0] > 1 || s.basis[1] < 2)
+    if (c->groups > 1 || s.few > MAX_FEW || c->in * c->out == 1 || s.basis[0] > 1 || s.basis[1] < 2)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes stay in registers where few columns of one group have two axes");
     const cf_axis_window *rows = &s.passing->fft.transform.window.axis[1];
     const int64_t last = rows->first + (rows->count - 1) * rows->spread;
     s.pairs = last / 2 - rows->first / 2 + 1;
-    c->bulk = facts->compute_major >= 9 && (c->bins % 2 == 0 || s.number == 8);
+    c->bulk = properties->compute_major >= 9 && (c->bins % 2 == 0 || s.number == 8);
     s.whole = c->bulk && s.number == 4 && has_whole_rows(s.passing, c->form != CF_FUSED_SCATTER);
-    CF_FORWARD(cf_tile_configure_product(problems, 2, 2, false, facts, base, &c->cycles));
+    CF_FORWARD(cf_shared_fft_configure_product(problems, 2, 2, false, properties, base, &c->cycles));
     CF_FORWARD(choose(&s, &w));
-    w.spare = spare_of(&s, &w);
+    w.prefetch = prefetch_of(&s, &w);
     fill_tiles(&s, &w, c, base);
     c->keeps = c->rows_first = true;
     c->whole = w.whole;
     c->shared = shared_of(&s, &w);
     c->chunk = w.chunk;
-    c->spare = w.spare;
+    c->prefetch = w.prefetch;
     c->blocks = c->form == CF_FUSED_WEIGHTS ? 1 : cf_ceil_div(c->rows, w.planes);
-    c->slices = c->form == CF_FUSED_WEIGHTS ? slices_of(&s, &w, most_slices) : 1;
+    c->slices = c->form == CF_FUSED_WEIGHTS ? slices_of(&s, &w, max_slices) : 1;
     return CONV_FFT_SUCCESS;
 }

@@ -4,11 +4,11 @@
  * few channels on one side, such as the first layer of a network.
  *
  *     kernel           stays in registers                       comes one plane after the other
- *     kept_scatter     spectra of all IN inputs                 outputs, CHUNK of them
- *     kept_gather      sums of CHUNK outputs                    inputs
- *     kept_weights     sums of P outputs with all IN inputs     gy and the spectra of x, row by row
+ *     resident_scatter     spectra of all IN inputs                 outputs, CHUNK of them
+ *     resident_gather      sums of CHUNK outputs                    inputs
+ *     resident_weights     sums of P outputs with all IN inputs     gy and the spectra of x, row by row
  *
- * In kept_scatter and kept_gather, a block has P rows of one group. In kept_weights, its P planes are of P outputs.
+ * In resident_scatter and resident_gather, a block has P rows of one group. In resident_weights, its P planes are of P outputs.
  *
  *     shared memory     | table | table | 1 or 2 buffers of P planes | ring of weights | staged rows | mbarriers |
  *     registers         [task and plane of the thread][channel that stays][point of the task]
@@ -16,7 +16,7 @@
  * The host prints a problem F as for shared_memory.cuh, and also:
  *
  *     BULK      whether bulk copies move the weights (compute capability 9.0)
- *     SPARE     how many planes of weights are loaded ahead (prefetch_weights.cuh)
+ *     PREFETCH     how many planes of weights are loaded ahead (prefetch_weights.cuh)
  *     WHOLE     whether rows are staged (whole_rows.cuh); it needs BULK
  *
  * What limits the speed are instructions: see "phase" in register_tasks.cuh.
@@ -27,20 +27,20 @@
 #include "conv/fused/shared_memory.cuh"
 #include "conv/fused/whole_rows_fft.cuh"
 
-/* Starts to load planes, by cp.async where that is possible. They are there after kept_arrive(). */
-template <class K> CF_DEVICE void kept_in(smem<cplx> z, const Places<K> &places, const void *memory) {
+/* Starts to load planes, by cp.async where that is possible. They are there after resident_arrive(). */
+template <class K> CF_DEVICE void resident_in(smem<cplx> z, const Places<K> &places, const void *memory) {
     if constexpr (CAN_SWEEP<K> && K::Storage::PLAIN && K::KIND == PAIRS)
-        load_rows<K, K::STAGED ? K::WIDE : 1, true>(z, places, memory);
+        load_rows<K, K::STAGED ? K::VECTOR : 1, true>(z, places, memory);
     else
         planes_in<K>(z, places, memory);
 }
-CF_DEVICE void kept_arrive() {
+CF_DEVICE void resident_arrive() {
     wait_async();
     __syncthreads();
 }
 
 /* All inverse steps but the first, and the store. A barrier must follow before the planes are changed. */
-template <class K> CF_DEVICE void kept_store(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+template <class K> CF_DEVICE void resident_store(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
     fused_steps_back<K, false>(z, call);
     planes_out<K>(z, places, call);
 }
@@ -49,13 +49,13 @@ template <class K> CF_DEVICE void kept_store(smem<cplx> z, const Places<K> &plac
  * Offsets in the shared memory behind the tables, in complex numbers: ring of weights, staged rows (of ROWS
  * numbers).
  */
-template <class F, int COUNT, int BUFFERS, class Rows, class Waiting> struct KeptShared {
+template <class F, int COUNT, int BUFFERS, class Rows, class Waiting> struct ResidentShared {
     typedef Fused<F> U;
     static_assert(!F::WHOLE || (F::BULK && Rows::SERVES), "two steps along both axes");
     static constexpr int ROWS = F::WHOLE ? int(Rows::SIZE * F::X::P * sizeof(Waiting) / sizeof(real)) : 0,
                          ROUND = 16 / int(sizeof(cplx));
     static constexpr int AT_WEIGHTS = (BUFFERS * U::BUFFER + ROUND - 1) / ROUND * ROUND,
-                         AT_ROWS = AT_WEIGHTS + ((COUNT + F::SPARE) * int(U::BINS) + ROUND - 1) / ROUND * ROUND;
+                         AT_ROWS = AT_WEIGHTS + ((COUNT + F::PREFETCH) * int(U::BINS) + ROUND - 1) / ROUND * ROUND;
 };
 
 /*
@@ -63,11 +63,11 @@ template <class F, int COUNT, int BUFFERS, class Rows, class Waiting> struct Kep
  * them a phase ahead of the other. So one barrier serves two phases, and threads without a task in one phase have
  * one in the other.
  */
-template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
-    typedef Kept<F> M;
+template <class F> CF_DEVICE void resident_scatter(const FusedCall &call) {
+    typedef Resident<F> M;
     typedef typename M::Task Task;
     typedef typename F::Y Y;
-    typedef KeptShared<F, F::IN, F::WHOLE ? 2 : 1, WholeRows<Y>, typename WholeRows<Y>::Waiting> Layout;
+    typedef ResidentShared<F, F::IN, F::WHOLE ? 2 : 1, WholeRows<Y>, typename WholeRows<Y>::Waiting> Layout;
     const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
     const M mine;
     const int begin = int(blockIdx.z) * F::CHUNK;
@@ -129,18 +129,18 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
                 multiply(o + 1);
             step_of_lines<Y, 2, true, M::BUSY>(buffer(o));
             if (in_last_warp<Y>() >= 0)
-                bulk_read();
+                tma_store_wait_read();
             __syncthreads();
             waiting.fetch(o + 2);
             if (more)
                 aligned_columns<Y, true, Line::COUNT>(buffer(o + 1));
             lines_to_rows<Y>(buffer(o), rows, places, to(o));
-            bulk_written();
+            tma_store_wait();
             __syncthreads();
             WholeRows<Y>::put(rows, places, to(o));
         }
         if (in_last_warp<Y>() >= 0)
-            bulk_read();
+            tma_store_wait_read();
     } else {
 #pragma unroll 1
         for (int o = 0; o < F::CHUNK; ++o) {
@@ -149,7 +149,7 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
             multiply(o);
             __syncthreads();
             waiting.fetch(o + 1);
-            kept_store<Y>(buffer(o), block.y(begin + o), to(o));
+            resident_store<Y>(buffer(o), block.y(begin + o), to(o));
         }
     }
 }
@@ -164,7 +164,7 @@ template <class F> CF_DEVICE void kept_scatter(const FusedCall &call) {
  *     places(i), memory(i)   the table and the memory of plane i
  *     noted(i)               is called after the last use of places(i)
  *
- * AHEAD: one plane is a phase ahead of the other, as in kept_scatter. It is slower where the compiler spills
+ * AHEAD: one plane is a phase ahead of the other, as in resident_scatter. It is slower where the compiler spills
  * registers.
  */
 template <class M, class K, bool WHOLE, bool AHEAD, class Fetch, class Weights, class Buffer, class Where, class Memory,
@@ -173,7 +173,7 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
                             Buffer buffer, Where places, Memory memory, Add add, Noted noted) {
     typedef LineTask<K, 1> Line;
     if constexpr (WHOLE && AHEAD) {
-        bulk_wait(barrier, 0);
+        mbarrier_wait(barrier, 0);
         lines_from_rows<K>(buffer(0), rows, places(0), memory(0));
         __syncthreads();
         fetch(1);
@@ -187,13 +187,13 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
         if constexpr (WHOLE && AHEAD) {
             aligned_columns<K, false, Line::COUNT>(buffer(i));
             if (more) {
-                bulk_wait(barrier, i + 1);
+                mbarrier_wait(barrier, i + 1);
                 lines_from_rows<K>(buffer(i + 1), rows, places(i + 1), memory(i + 1));
             }
             __syncthreads();
             fetch(i + 2);
         } else if constexpr (WHOLE) {
-            bulk_wait(barrier, i);
+            mbarrier_wait(barrier, i);
             lines_from_rows<K>(buffer(i), rows, places(i), memory(i));
             __syncthreads();
             fetch(i + 1);
@@ -203,7 +203,7 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
             aligned_columns<K, false>(buffer(i));
             __syncthreads();
         } else {
-            kept_arrive();
+            resident_arrive();
             fetch(i + 1);
             noted(i);
             fused_steps<K, false>(buffer(i));
@@ -219,12 +219,12 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
 }
 
 /* Many inputs; few outputs, whose sums stay in registers. */
-template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
-    typedef Kept<F> M;
+template <class F> CF_DEVICE void resident_gather(const FusedCall &call) {
+    typedef Resident<F> M;
     typedef typename M::Task Task;
     typedef typename F::X X;
     typedef typename F::Y Y;
-    typedef KeptShared<F, F::CHUNK, F::WHOLE ? 1 : 2, WholeRows<X>, typename X::Storage::bits> Layout;
+    typedef ResidentShared<F, F::CHUNK, F::WHOLE ? 1 : 2, WholeRows<X>, typename X::Storage::bits> Layout;
     const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
     const M mine;
     const int begin = int(blockIdx.z) * F::CHUNK;
@@ -239,13 +239,13 @@ template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
         if (c >= F::IN)
             return;
         if constexpr (!F::WHOLE)
-            kept_in<X>(buffer(c), block.x(c), block.in(c));
+            resident_in<X>(buffer(c), block.x(c), block.in(c));
         else
             WholeRows<X>::get(rows, places, block.in(c), barrier + 16);
     };
     if constexpr (F::BULK)
         if (threadIdx.x == 0)
-            bulk_begin(barrier + 16, X::P);
+            mbarrier_init(barrier + 16, X::P);
     waiting.begin();
     block.begin();
     cplx sums[M::EACH][F::CHUNK][M::R];
@@ -287,7 +287,7 @@ template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
             });
         });
         __syncthreads();
-        kept_store<Y>(z, block.y(begin + o), fused_call<Y>(block.out(begin + o), block.bias(begin + o), call));
+        resident_store<Y>(z, block.y(begin + o), fused_call<Y>(block.out(begin + o), block.bias(begin + o), call));
         __syncthreads();
     }
 }
@@ -297,12 +297,12 @@ template <class F> CF_DEVICE void kept_gather(const FusedCall &call) {
  * kernel has written the spectra of x, [row][input][bin]. The two tables are of two rows of gy: one in use, and the
  * next one.
  */
-template <class F> CF_DEVICE void kept_weights(const FusedCall &call) {
+template <class F> CF_DEVICE void resident_weights(const FusedCall &call) {
     typedef typename F::Y K;
-    typedef Kept<F, K> M;
+    typedef Resident<F, K> M;
     typedef typename M::U U;
     typedef typename M::Task Task;
-    typedef KeptShared<F, F::IN, 2, WholeRows<K>, typename K::Storage::bits> Layout;
+    typedef ResidentShared<F, F::IN, 2, WholeRows<K>, typename K::Storage::bits> Layout;
     const long long begin = call.rows * blockIdx.y / call.slices, end = call.rows * (blockIdx.y + 1) / call.slices;
     const int first_out = int(blockIdx.z) * K::P;
     smem<char> shared = cf_dynamic_shared<char>();
@@ -325,13 +325,13 @@ template <class F> CF_DEVICE void kept_weights(const FusedCall &call) {
         if (i >= count)
             return;
         if constexpr (!F::WHOLE)
-            kept_in<K>(buffer(i), places(i), call.y.memory);
+            resident_in<K>(buffer(i), places(i), call.y.memory);
         else
             WholeRows<K>::get(rows, places(i), call.y.memory, barrier + 16);
     };
     if constexpr (F::BULK)
         if (threadIdx.x == 0)
-            bulk_begin(barrier + 16, K::P);
+            mbarrier_init(barrier + 16, K::P);
     x.begin();
     find(0);
     find(1);

@@ -26,7 +26,7 @@
  * The remaining columns come last.
  */
 template <class K> CF_DEVICE int aligned_task(int i, int tasks) {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     constexpr int COLUMNS = G::COLUMNS, WHOLE = COLUMNS / 16 * 16, REST = COLUMNS - WHOLE;
     if constexpr (REST == 0 || WHOLE == 0 || G::O2::A % 16 != 0) {
         return i;
@@ -76,7 +76,7 @@ template <class K, bool INVERSE, int OTHERS = 0> CF_DEVICE void aligned_columns(
 }
 
 /* The tasks of a thread: TIMES tasks of each of PLANES planes, EACH in all. */
-template <class F, class X = typename F::X> struct Kept {
+template <class F, class X = typename F::X> struct Resident {
     typedef Fused<F> U;
     typedef ColumnTask<X, U::AXIS, U::STEPS> Task;
     typedef typename Task::O O;
@@ -87,7 +87,7 @@ template <class F, class X = typename F::X> struct Kept {
     static constexpr bool ALL = SETS == 1 ? TASKS % T == 0 : SETS * TASKS == T;
     static constexpr int BUSY = SETS * TASKS; /* tasks that are counted against the threads of a phase */
     int set, first;
-    CF_DEVICE Kept() : set(SETS == 1 ? 0 : int(threadIdx.x) / TASKS), first(int(threadIdx.x) - set * TASKS) {}
+    CF_DEVICE Resident() : set(SETS == 1 ? 0 : int(threadIdx.x) / TASKS), first(int(threadIdx.x) - set * TASKS) {}
     /* Calls f(i, n) for the i-th task of this thread, which is task n of a plane in the order of aligned_task(). */
     template <class A> CF_DEVICE void each_task(A f) const {
         unroll<0, TIMES>([&](auto i) {
@@ -104,7 +104,7 @@ template <class F, class X = typename F::X> struct Kept {
         });
     }
     /* Task n of plane p. */
-    static CF_DEVICE Task task(smem<cplx> z, int p, int n) { return Task(z + p * Tile<X>::PLANE, n); }
+    static CF_DEVICE Task task(smem<cplx> z, int p, int n) { return Task(z + p * PlaneGeometry<X>::PLANE, n); }
     /* Distance between the bins of neighbouring registers. */
     static CF_DEVICE int gap() { return int(Task::bin_gap(1)); }
 };
@@ -126,5 +126,5 @@ template <class M> CF_DEVICE void last_step(cplx *v, const typename M::Task &tas
 template <class M, class F> CF_DEVICE void first_back(cplx *v, smem<cplx> z, int p, int n) {
     const typename M::Task task = M::task(z, p, n);
     transform_column<true>(v, task);
-    put_back<F>(z + p * Tile<typename F::X>::PLANE, task, v);
+    put_back<F>(z + p * PlaneGeometry<typename F::X>::PLANE, task, v);
 }

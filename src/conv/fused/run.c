@@ -36,8 +36,8 @@ static conv_fft_status transform_weights(const cf_fused_state *state, const void
     return cf_gpu_transform_run(state->weights, &call, stream);
 }
 
-static size_t bytes_at_once(const cf_tile_config *tile) {
-    return (size_t)tile->wide * cf_dtype_bytes(tile->problem.fft.transform.tensor.dtype);
+static size_t bytes_at_once(const cf_shared_fft_config *tile) {
+    return (size_t)tile->vector_width * cf_dtype_bytes(tile->problem.fft.transform.tensor.dtype);
 }
 
 /* Launches the fused kernel: the variant for aligned pointers, if they are. */
@@ -54,23 +54,23 @@ static conv_fft_status launch(const cf_fused_state *state, fused_call *call, str
 }
 
 /* Whether a pass reads gy transposed. */
-static bool turns_gy(const cf_fused_state *state) {
-    const cf_fused_turn *t = &state->config.turn;
+static bool transposes_gy(const cf_fused_state *state) {
+    const cf_nhwc_transpose *t = &state->config.transpose;
     return t->blocks > 0 && t->reads && !t->x;
 }
 
 /* Whether backward data, in the same call, has left the transposed gy in the workspace. */
 static bool has_planes(const conv_fft_plan *plan, const cf_call *c) {
     const cf_pass_plan *data = &plan->pass[CF_PASS_DATA];
-    return c->after_data && data->strategy.family == CF_FAMILY_FUSED && turns_gy(data->state);
+    return c->after_data && data->strategy.family == CF_FAMILY_FUSED && transposes_gy(data->state);
 }
 
 /* Transposes the tensor of a side, unless that is made already. The kernel then reads the planes in its place. */
 static conv_fft_status make_planes(const cf_fused_state *state, fused_side *side, char *planes, bool made,
                                    struct CUstream_st *stream) {
-    const cf_fused_turn *t = &state->config.turn;
+    const cf_nhwc_transpose *t = &state->config.transpose;
     if (!made)
-        CF_FORWARD(cf_fused_turn_run(t, state->turn, side->memory, planes, NULL, false, stream));
+        CF_FORWARD(cf_nhwc_transpose_run(t, state->transpose, side->memory, planes, NULL, false, stream));
     *side = side_of(&t->planes, planes);
     return CONV_FFT_SUCCESS;
 }
@@ -94,7 +94,7 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const cf_fused_sta
         CF_FORWARD(cf_gpu_transform_run(state->inputs, &inputs, c->stream));
         call.x.memory = inputs.spectrum;
     }
-    if (config->turn.blocks > 0)
+    if (config->transpose.blocks > 0)
         CF_FORWARD(make_planes(state, &call.y, workspace, has_planes(plan, c), c->stream));
     CF_FORWARD(launch(state, &call, c->stream));
     if (state->add) {
@@ -104,9 +104,9 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const cf_fused_sta
         void *parameters[] = {&spectra, &count, &slices};
         CF_FORWARD(cf_kernel_launch(state->add, &shape, parameters, c->stream));
     }
-    cf_lap(plan, c, CF_STAGE_CONVOLVE_GW);
+    cf_stage_done(plan, c, CF_STAGE_CONVOLVE_GW);
     CF_FORWARD(transform_weights(state, c->gw, spectra, c->flags & CONV_FFT_ACCUMULATE_GW, c->stream));
-    cf_lap(plan, c, CF_STAGE_STORE_GW);
+    cf_stage_done(plan, c, CF_STAGE_STORE_GW);
     return CONV_FFT_SUCCESS;
 }
 
@@ -114,21 +114,21 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const cf_fused_sta
  * Launches the fused kernel, with a transpose before it (of what it reads) or after it (of what it writes). Bias
  * and accumulation are applied where the tensor is written, by the kernel or by the transpose.
  */
-static conv_fft_status launch_turned(const cf_fused_state *state, fused_call *call, char *turned,
-                                     struct CUstream_st *stream) {
-    const cf_fused_turn *t = &state->config.turn;
+static conv_fft_status launch_transposed(const cf_fused_state *state, fused_call *call, char *transposed,
+                                         struct CUstream_st *stream) {
+    const cf_nhwc_transpose *t = &state->config.transpose;
     if (t->blocks == 0)
         return launch(state, call, stream);
     if (t->reads) {
-        CF_FORWARD(make_planes(state, &call->x, turned, false, stream));
+        CF_FORWARD(make_planes(state, &call->x, transposed, false, stream));
         return launch(state, call, stream);
     }
     fused_call planes = *call;
-    planes.y = side_of(&t->planes, turned);
+    planes.y = side_of(&t->planes, transposed);
     planes.bias = NULL;
     planes.accumulate = 0;
     CF_FORWARD(launch(state, &planes, stream));
-    return cf_fused_turn_run(t, state->turn, call->y.memory, turned, call->bias, call->accumulate, stream);
+    return cf_nhwc_transpose_run(t, state->transpose, call->y.memory, transposed, call->bias, call->accumulate, stream);
 }
 
 conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *c) {
@@ -150,13 +150,13 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
     char *const workspace = (char *)cf_align((size_t)c->workspace), *const spectra =
                                                                         workspace + cf_fused_planes_bytes(state);
     if (set == CONV_FFT_BACKWARD)
-        return cf_long_run(plan, CF_LONG_BOTH, state->both, c, workspace);
+        return cf_long1d_run(plan, CF_LONG1D_BOTH, state->both, c, workspace);
     if (state->lines)
-        return cf_long_run(plan, pass, state->lines, c, workspace);
+        return cf_long1d_run(plan, pass, state->lines, c, workspace);
     if (pass == CF_PASS_WEIGHTS)
         return run_weights(plan, state, c, workspace);
     CF_FORWARD(transform_weights(state, c->w, spectra, false, c->stream));
-    cf_lap(plan, c, CF_STAGE_LOAD_W);
+    cf_stage_done(plan, c, CF_STAGE_LOAD_W);
     const int64_t *basis = plan->pass[pass].strategy.basis;
     fused_call call = {.x = data ? side_of(&layer->y, c->gy) : side_of(&layer->x, c->x),
                        .y = data ? side_of(&layer->x, c->gx) : side_of(&layer->y, c->y),
@@ -167,7 +167,7 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
                        .slices = 1,
                        .scale = 1.0 / ((double)basis[0] * (double)basis[1] * (double)basis[2]),
                        .accumulate = accumulate};
-    CF_FORWARD(launch_turned(state, &call, workspace, c->stream));
-    cf_lap(plan, c, data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
+    CF_FORWARD(launch_transposed(state, &call, workspace, c->stream));
+    cf_stage_done(plan, c, data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
     return CONV_FFT_SUCCESS;
 }

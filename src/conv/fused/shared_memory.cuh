@@ -29,7 +29,7 @@
  *     CONJUGATE         whether products take the conjugate of the weights
  *     W_IN, W_OUT       distance between the weights of neighbouring inputs, and of neighbouring outputs, in bins
  *     ROWS_FIRST        whether neighbouring planes of a block are of neighbouring rows
- *     wait()            PDL wait (CF_KERNEL_WAITS of cuda/jit/nvrtc.h), only with one input and one output: such a
+ *     wait()            PDL wait (CF_PDL_WAIT of cuda/jit/nvrtc.h), only with one input and one output: such a
  *                       kernel loads x while the weights are still being transformed
  */
 #pragma once
@@ -181,7 +181,7 @@ template <class F> CF_DEVICE void fused_weights(const FusedCall &call) {
     }
 #pragma unroll 1
     for (int i = 0; i < F::IN * F::CHUNK; ++i) {
-        TileCall out = {};
+        SharedFftCall out = {};
         out.out = call.weights + (blockIdx.y * call.groups * (F::IN * F::OUT) + first_out * F::IN + i) * U::BINS;
         store_bins<typename F::Y, U::G::SWEEP>(sums + i * U::BUFFER, gy, out);
     }

@@ -11,14 +11,14 @@
 /* plan->pass[].state */
 typedef struct cf_fused_state {
     cf_gpu *gpu;
-    cf_long *lines; /* the pass by kernels for long signals, which then use nothing below; or NULL */
-    cf_long *both;  /* backward weights only: the same for both gradients in one call; or NULL */
+    cf_long1d *lines; /* the pass by kernels for long signals, which then use nothing below; or NULL */
+    cf_long1d *both;  /* backward weights only: the same for both gradients in one call; or NULL */
     cf_fused_config config;
     cf_gpu_transform *weights;     /* w to its spectrum, or the gradient's spectrum to gw */
     cf_gpu_transform *inputs;      /* backward weights by register_resident.cuh: x to its spectrum; else NULL */
     cf_kernel *kernel[2];          /* for aligned pointers, for others */
     cf_kernel *add;                /* adds slices; NULL: there is one slice */
-    cf_kernel *turn[2];            /* transposes, for aligned pointers and for others; NULL: there is none */
+    cf_kernel *transpose[2];       /* transposes, for aligned pointers and for others; NULL: there is none */
     size_t spectra, of_x, scratch; /* bytes of the workspace */
 } cf_fused_state;
 
@@ -34,6 +34,8 @@ static inline int cf_fused_adding_threads(const cf_fused_config *c) { return cf_
  * Bytes of transposed planes, at the beginning of the workspace. A call for both gradients leaves the planes of gy
  * there for its second pass.
  */
-static inline size_t cf_fused_planes_bytes(const cf_fused_state *state) { return cf_align(state->config.turn.bytes); }
+static inline size_t cf_fused_planes_bytes(const cf_fused_state *state) {
+    return cf_align(state->config.transpose.bytes);
+}
 
 #endif

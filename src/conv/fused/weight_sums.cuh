@@ -34,7 +34,7 @@ template <class F> struct BothSides {
     typedef typename F::Y Y;
     smem<cplx> x, y;
     template <int A, int STEP, bool INVERSE> CF_DEVICE void step() const {
-        const TileCall call = {};
+        const SharedFftCall call = {};
         step_of_planes<Config, A, STEP, INVERSE>(x, call);
         step_of_planes<Y, A, STEP, INVERSE, tasks_of_step<Config, A, STEP>()>(y, call);
     }
@@ -92,7 +92,7 @@ template <class F> struct ThreadSums<F, false> {
 };
 template <class F> struct ThreadSums<F, true> {
     typedef typename F::Y K;
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     static constexpr int COUNT = K::P * G::SWEEP, EACH = (COUNT + K::T - 1) / K::T;
     cplx sum[2 * EACH];
     template <class A> static CF_DEVICE void each(A f) {

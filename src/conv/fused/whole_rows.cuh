@@ -27,7 +27,7 @@
  * 16 bytes.
  */
 template <class K> struct WholeRows {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     typedef typename K::Storage Storage;
     typedef typename Storage::bits bits;
     static constexpr bool SERVES = G::O2::STEPS == 2 && G::O1::STEPS == 2 && G::PARTS_AT_STEP && G::D0 == 1;
@@ -80,19 +80,19 @@ template <class K> struct WholeRows {
             from += first - before;
             bytes = (Storage::PLAIN ? all : (all + UNIT - 1) / UNIT * UNIT) * BYTES;
         });
-        bulk_expect(barrier, bytes);
+        mbarrier_expect_tx(barrier, bytes);
         if (bytes > 0)
-            bulk_get(to, from, bytes, barrier);
+            tma_load(to, from, bytes, barrier);
     }
     /* Stores the staged planes: by one thread for each plane, with PACKS by two, or by all threads. */
-    static CF_DEVICE void put(smem<real> rows, const Places<K> &places, const TileCall &call) {
+    static CF_DEVICE void put(smem<real> rows, const Places<K> &places, const SharedFftCall &call) {
         if constexpr (Storage::PLAIN) {
             const int p = in_last_warp<K>();
             if (p < 0 || p >= places.live)
                 return;
             of_plane(places, p, [&](int first, int at, int count) {
-                bulk_put(static_cast<real *>(call.out) + places.signal(p) + first, smem_cast<char>(rows + at),
-                         count * int(sizeof(real)));
+                tma_store(static_cast<real *>(call.out) + places.signal(p) + first, smem_cast<char>(rows + at),
+                          count * int(sizeof(real)));
             });
         } else if constexpr (PACKS) {
             static_assert(K::P <= 16, "a warp has two threads for each");
@@ -107,7 +107,7 @@ template <class K> struct WholeRows {
                           whole = (count - before) / UNIT * UNIT, end = before + whole;
                 if (n < 16) {
                     if (whole > 0)
-                        bulk_put(to + before, from + before * BYTES, whole * BYTES);
+                        tma_store(to + before, from + before * BYTES, whole * BYTES);
                 } else {
                     if (before > 0)
                         *reinterpret_cast<uint2 *>(to) = smem_cast<uint2>(from)[0];

@@ -20,7 +20,7 @@
  * bank conflicts.
  */
 template <class K, int STEP> struct LineTask {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     typedef typename G::O2 O;
     typedef Step<O, STEP> S;
     static constexpr int LINES = K::P * G::DR, GROUPS = (LINES + 7) / 8, TASKS = S::TASKS,
@@ -64,7 +64,7 @@ template <class K, int STEP, bool INVERSE, int OTHERS = 0> CF_DEVICE void step_o
 /* The first forward step, from staged rows. Rows and points outside the window are zero. */
 template <class K>
 CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const void *memory) {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     typedef WholeRows<K> W;
     typedef LineTask<K, 1> Task;
     typedef typename Task::S S;
@@ -105,8 +105,8 @@ template <class K> CF_DEVICE real old_number(typename K::Storage::bits bits) {
 }
 /* The last inverse step, to staged rows. With ACCUMULATE it adds the old elements, which it reads from memory. */
 template <class K, bool ACCUMULATE>
-CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
-    typedef Tile<K> G;
+CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &places, const SharedFftCall &call) {
+    typedef PlaneGeometry<K> G;
     typedef WholeRows<K> W;
     typedef LineTask<K, 1> Task;
     typedef typename Task::S S;
@@ -134,7 +134,7 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
         const typename W::bits *const old =
             static_cast<const typename W::bits *>(call.out) + places.signal(task.p) + (long long)c * W::WIDTH + x;
         const int odd = task.t % 2;
-        const unsigned which = which_halves(odd);
+        const unsigned which = which_fp16(odd);
         smem<unsigned> words = smem_cast<unsigned>(rows);
         if constexpr (W::PACKS)
             words = words + (task.waits() + W::shift(places, call.out, task.p) + x + odd * (W::WIDTH - 1)) / 2;
@@ -164,7 +164,7 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
                     const unsigned two = word_of_two(typename K::Storage(), v[r].x, v[r].y),
                                    other = __shfl_xor_sync(0xffffffffu, two, 8);
                     if (mine && in)
-                        words[GAP / 2] = word_of_halves(two, other, which);
+                        words[GAP / 2] = word_of_fp16(two, other, which);
                 }
             }
         });
@@ -172,7 +172,7 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
 }
 
 template <class K>
-CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const TileCall &call) {
+CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const SharedFftCall &call) {
     constexpr bool ADDS = K::Storage::PLAIN || WholeRows<K>::PACKS; /* else WholeRows::put() adds */
     if (call.accumulate && ADDS)
         lines_to_rows_of<K, ADDS>(z, rows, places, call);

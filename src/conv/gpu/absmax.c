@@ -16,7 +16,7 @@ static int64_t scales_of(const cf_transform_desc *d, int64_t rows) {
 
 static int parts_of(int64_t elements) { return (int)cf_max(1, cf_min(MAX_PARTS, cf_ceil_div(elements, PART))); }
 
-size_t cf_gpu_largest_scratch(const cf_transform_desc *d) {
+size_t cf_gpu_absmax_scratch(const cf_transform_desc *d) {
     const cf_spectrum *s = &d->spectrum;
     return (size_t)(s->groups * scales_of(d, s->rows) * MAX_PARTS) * sizeof(float) + 63;
 }
@@ -35,21 +35,20 @@ static bool is_dense(const int64_t extent[5], const int64_t stride[5]) {
     return next == elements;
 }
 
-conv_fft_status cf_gpu_largest(cf_gpu_layers *layers, const cf_transform_desc *d, const void *signal,
-                               const cf_block *block, void *scratch, cf_row_scales *scales,
-                               struct CUstream_st *stream) {
+conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d, const void *signal,
+                              const cf_block *block, void *scratch, cf_row_scales *scales, struct CUstream_st *stream) {
     const cf_spectrum *s = &d->spectrum;
     const cf_tensor *t = &d->tensor;
     const int64_t first = block->row / s->scale_rows,
                   samples = (block->row + block->rows - 1) / s->scale_rows - first + 1,
                   rows = s->scale_rows / s->rows_per_sample; /* of the tensor */
-    struct {                                                 /* StageLargest and ScanCall of absmax.cuh */
+    struct {                                                 /* AbsmaxCall and ScanCall of absmax.cuh */
         const void *data;
-        float *largest;
+        float *absmax;
         int64_t samples, sample_stride, group_stride, extent[5], stride[5], elements;
         int parts, dense;
     } l = {.data = (const char *)signal + first * rows * t->sample_stride * (int64_t)cf_dtype_bytes(t->dtype),
-           .largest = (float *)cf_align((size_t)scratch),
+           .absmax = (float *)cf_align((size_t)scratch),
            .samples = samples,
            .sample_stride = rows * t->sample_stride,
            .group_stride = t->group_stride,
@@ -61,19 +60,19 @@ conv_fft_status cf_gpu_largest(cf_gpu_layers *layers, const cf_transform_desc *d
     l.parts = parts_of(l.elements);
     l.dense = is_dense(l.extent, l.stride);
     *scales = (cf_row_scales){.scales = block->scales,
-                              .largest = l.largest,
+                              .absmax = l.absmax,
                               .rows = s->scale_rows,
                               .group_stride = block->scale_stride,
-                              .largest_group_stride = samples * l.parts,
+                              .absmax_group_stride = samples * l.parts,
                               .parts = l.parts};
     const int64_t blocks = block->groups * samples * l.parts;
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch has %lld samples; one call takes at most %d",
                        (long long)(block->groups * samples), INT32_MAX / l.parts);
     const unsigned threads =
-        blocks < layers->gpu->facts.multiprocessors ? CF_GPU_ABSMAX_MAX_THREADS : CF_GPU_OP_THREADS;
+        blocks < layers->gpu->properties.multiprocessors ? CF_GPU_ABSMAX_MAX_THREADS : CF_GPU_OP_THREADS;
     const cf_launch shape = {{(unsigned)blocks, 1, 1}, {threads, 1, 1}, threads / 32 * sizeof(unsigned)};
     void *parameters[] = {&l};
-    return cf_kernel_launch(layers->kernel[t->dtype == CONV_FFT_FP32 ? CF_KERNEL_SCAN : CF_KERNEL_LARGEST], &shape,
+    return cf_kernel_launch(layers->kernel[t->dtype == CONV_FFT_FP32 ? CF_KERNEL_SCAN : CF_KERNEL_ABSMAX], &shape,
                             parameters, stream);
 }

@@ -8,9 +8,9 @@
 #include "conv/gpu/tensor.cuh"
 
 /* The arguments for FP16 tensors. dense: the elements of a sample are contiguous, in any order of axes. */
-struct StageLargest {
+struct AbsmaxCall {
     const unsigned short *data;
-    float *largest; /* [group][sample][part] */
+    float *absmax; /* [group][sample][part] */
     long long samples, sample_stride, group_stride, extent[5], stride[5], elements;
     int parts, dense;
 };
@@ -21,7 +21,7 @@ CF_DEVICE void larger_of(unsigned &low, unsigned &high, unsigned word) {
     low = max(low, ordered & 0x7fffu);
     high = max(high, ordered & 0x7fff0000u);
 }
-CF_DEVICE unsigned largest_of_dense(const unsigned short *data, long long first, long long end) {
+CF_DEVICE unsigned absmax_of_dense(const unsigned short *data, long long first, long long end) {
     const long long T = (long long)blockDim.x, t = (long long)threadIdx.x;
     const long long ahead = (long long)((0 - reinterpret_cast<unsigned long long>(data + first) / 2) & 7);
     const long long from = first + ahead < end ? first + ahead : end, quads = (end - from) / 8;
@@ -41,7 +41,7 @@ CF_DEVICE unsigned largest_of_dense(const unsigned short *data, long long first,
         larger_of(low, high, data[i]);
     return max(low, high >> 16);
 }
-CF_DEVICE unsigned largest_of_any(const StageLargest &s, const unsigned short *data, long long first, long long end) {
+CF_DEVICE unsigned absmax_of_any(const AbsmaxCall &s, const unsigned short *data, long long first, long long end) {
     unsigned low = 0, high = 0;
     for (long long i = first + threadIdx.x; i < end; i += blockDim.x) {
         long long n = i, at = 0;
@@ -53,12 +53,12 @@ CF_DEVICE unsigned largest_of_any(const StageLargest &s, const unsigned short *d
     }
     return max(low, high >> 16);
 }
-CF_DEVICE void stage_largest(const StageLargest &s) {
+CF_DEVICE void absmax_kernel(const AbsmaxCall &s) {
     const int part = int(blockIdx.x % s.parts), lane = int(threadIdx.x) % 32;
     const long long sample = blockIdx.x / s.parts % s.samples, group = blockIdx.x / s.parts / s.samples;
     const unsigned short *const data = s.data + (sample * s.sample_stride + group * s.group_stride);
     const long long first = s.elements * part / s.parts, end = s.elements * (part + 1) / s.parts;
-    unsigned most = s.dense ? largest_of_dense(data, first, end) : largest_of_any(s, data, first, end);
+    unsigned most = s.dense ? absmax_of_dense(data, first, end) : absmax_of_any(s, data, first, end);
     smem<unsigned> warps = cf_dynamic_shared<unsigned>();
     for (int other = 16; other > 0; other /= 2)
         most = max(most, __shfl_xor_sync(0xffffffffu, most, other));
@@ -69,12 +69,12 @@ CF_DEVICE void stage_largest(const StageLargest &s) {
         return;
     for (int i = 1; i < int(blockDim.x) / 32; ++i)
         most = max(most, warps[i]);
-    s.largest[blockIdx.x] = cf_half_to_float((unsigned short)(max(most, 0x400u) - 0x400u));
+    s.absmax[blockIdx.x] = cf_fp16_to_float((unsigned short)(max(most, 0x400u) - 0x400u));
 }
 
 struct ScanCall {
     const float *data;
-    float *largest; /* [group][sample][part] */
+    float *absmax; /* [group][sample][part] */
     long long samples, sample_stride, group_stride, extent[5], stride[5], elements;
     int parts, dense;
 };
@@ -112,7 +112,7 @@ CF_DEVICE unsigned scan_any(const ScanCall &s, const float *data, long long firs
     }
     return most;
 }
-CF_DEVICE void scan_largest(const ScanCall &s) {
+CF_DEVICE void absmax_of_groups(const ScanCall &s) {
     constexpr unsigned LEAST = 127 - 100; /* smallest exponent of a result */
     const int part = int(blockIdx.x % s.parts), lane = int(threadIdx.x) % 32;
     const long long sample = blockIdx.x / s.parts % s.samples, group = blockIdx.x / s.parts / s.samples;
@@ -129,5 +129,5 @@ CF_DEVICE void scan_largest(const ScanCall &s) {
         return;
     for (int i = 1; i < int(blockDim.x) / 32; ++i)
         most = max(most, warps[i]);
-    s.largest[blockIdx.x] = __uint_as_float(max(most, LEAST << 23));
+    s.absmax[blockIdx.x] = __uint_as_float(max(most, LEAST << 23));
 }

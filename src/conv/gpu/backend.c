@@ -30,10 +30,11 @@ static conv_fft_status prepare(cf_device *device) {
     pthread_mutex_lock(&layers->mutex);
     conv_fft_status status = CONV_FFT_SUCCESS;
     if (!layers->prepared) {
-        cf_cublas_lease lease;
-        status = cf_gpu_stages_build(layers);
-        if (cf_cublas_acquire(layers->gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease) == CONV_FFT_SUCCESS) {
-            cf_cublas_release(layers->gpu->cublas, &lease);
+        cf_cublas_guard guard;
+        status = cf_gpu_small_kernels_build(layers);
+        if (cf_cublas_guard_acquire(layers->gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &guard) ==
+            CONV_FFT_SUCCESS) {
+            cf_cublas_guard_release(layers->gpu->cublas, &guard);
             layers->base.has_blas = true;
         } else {
             cf_log(layers->gpu->log_level, CONV_FFT_LOG_WARNING, "products of many channels will be slow: %s",
@@ -124,10 +125,10 @@ static void transform_destroy(cf_transform *t) {
 }
 
 /* Of what that kernel finds; behind it is the transform's own scratch. */
-static size_t largest_bytes(const cf_transform *t) { return scans(t) ? cf_align(cf_gpu_largest_scratch(&t->desc)) : 0; }
+static size_t absmax_bytes(const cf_transform *t) { return scans(t) ? cf_align(cf_gpu_absmax_scratch(&t->desc)) : 0; }
 
 static size_t transform_scratch(const cf_transform *t, int64_t rows) {
-    return largest_bytes(t) + cf_gpu_transform_scratch(t->gpu, rows);
+    return absmax_bytes(t) + cf_gpu_transform_scratch(t->gpu, rows);
 }
 
 /* The tensor pointer stands for the origin; kernels count rows and groups of the whole tensor. */
@@ -155,8 +156,8 @@ static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_ori
         return CONV_FFT_SUCCESS;
     if (scans(t))
         CF_FORWARD(
-            cf_gpu_largest(cf_gpu_layers_of(t->device), &t->desc, call.signal, &block, scratch, &call.scales, stream));
-    call.scratch = (char *)scratch + largest_bytes(t);
+            cf_gpu_absmax(cf_gpu_layers_of(t->device), &t->desc, call.signal, &block, scratch, &call.scales, stream));
+    call.scratch = (char *)scratch + absmax_bytes(t);
     return cf_gpu_transform_run(t->gpu, &call, stream);
 }
 
@@ -186,14 +187,14 @@ static conv_fft_status clear(cf_device *device, void *memory, size_t bytes, stru
 /* In 16 bits, those of one kernel, where eight planes side by side fit a block, pieces of spectra that are whole sectors; or of two, one of which
  * does the slowest axis. */
 static bool has_short_transforms(const cf_device *device, const int64_t basis[3]) {
-    const int64_t room = ((const cf_gpu_layers *)device)->gpu->facts.shared_per_block;
+    const int64_t room = ((const cf_gpu_layers *)device)->gpu->properties.shared_per_block;
     const int64_t inner[3] = {1, basis[0] > 1 ? basis[1] : 1, basis[2]};
     const int64_t *const blocks[2] = {basis, inner};
     for (int i = 0; i < 2; ++i) {
         const int64_t *n = blocks[i];
         const int64_t rows =
-            cf_matrix_takes_line(n, false) ? 1 : n[1] + 1; /* even lines are half as many complex numbers */
-        const int64_t gaps = n[2] > 64 ? 22 : 6;           /* of a line; between steps, too, where it takes two */
+            cf_tensor_fft_takes_line(n, false) ? 1 : n[1] + 1; /* even lines are half as many complex numbers */
+        const int64_t gaps = n[2] > 64 ? 22 : 6;               /* of a line; between steps, too, where it takes two */
         if (8 * 4 * n[0] * rows * (n[2] + gaps) <= room)
             return true;
     }
@@ -209,7 +210,7 @@ static bool has_transforms(const cf_device *device, const int64_t basis[3], conv
     return basis[0] <= longest && basis[1] <= longest && basis[2] <= longest;
 }
 
-static const cf_stage_ops operations = {
+static const cf_device_ops operations = {
     .prepare = prepare,
     .transforms = has_transforms,
     .transform_create = transform_create,
@@ -218,12 +219,12 @@ static const cf_stage_ops operations = {
     .pair_create = pair_create,
     .pair_destroy = pair_destroy,
     .transform_scratch = transform_scratch,
-    .products_build = cf_gpu_products_build,
-    .product_destroy = cf_gpu_product_destroy,
+    .products_build = cf_gpu_cgemms_build,
+    .product_destroy = cf_gpu_cgemm_destroy,
     .forward = forward,
     .forward_pair = forward_pair,
     .inverse = inverse,
-    .product = cf_gpu_product,
+    .product = cf_gpu_cgemm,
     .fold = cf_gpu_fold,
     .bias_gradient = cf_gpu_bias_gradient,
     .bias_scratch = cf_gpu_bias_scratch,
@@ -244,20 +245,20 @@ cf_gpu *cf_gpu_of_layers(const cf_device *device) {
 
 /* Rates that only rank strategies, as shares of what the facts promise, from profiles of layers on an H200: a transform's arithmetic,
  * large complex products in FP32, and memory. */
-static void set_facts(cf_device *device, const cf_gpu_facts *facts) {
-    const double lanes = 128.0 * (double)facts->multiprocessors * (double)facts->clock_khz * 1e3;
+static void set_properties(cf_device *device, const cf_gpu_properties *properties) {
+    const double lanes = 128.0 * (double)properties->multiprocessors * (double)properties->clock_khz * 1e3;
     device->flops = device->fused_flops = 0.4 * lanes;
     device->product_flops = 1.6 * lanes;
     device->tensor_flops = 3.1 * lanes;
     device->overlaps = true;
-    device->bandwidth = 0.6 * 2e3 * (double)facts->memory_clock_khz * (double)facts->memory_bus_bits / 8;
+    device->bandwidth = 0.6 * 2e3 * (double)properties->memory_clock_khz * (double)properties->memory_bus_bits / 8;
     device->stage_seconds = 4e-6;
     device->row_unit = 4;        /* rows that go four numbers at a time */
     device->line_points = 64;    /* beyond, a line goes through shared memory once more */
     device->plane_points = 4096; /* beyond, eight planes side by side do not fit a multiprocessor */
     device->ordered_seconds = 4e-5;
     device->chunk_bytes = device->group_bytes = 2e9;
-    device->threads = (int)(facts->multiprocessors * 64);
+    device->threads = (int)(properties->multiprocessors * 64);
 }
 
 conv_fft_status cf_gpu_layers_create(cf_gpu *gpu, cf_device **device) {
@@ -266,7 +267,7 @@ conv_fft_status cf_gpu_layers_create(cf_gpu *gpu, cf_device **device) {
         return cf_fail_memory(sizeof *layers, "a device of layers");
     layers->base.ops = &operations;
     layers->gpu = gpu;
-    set_facts(&layers->base, &gpu->facts);
+    set_properties(&layers->base, &gpu->properties);
     pthread_mutex_init(&layers->mutex, NULL);
     *device = &layers->base;
     return CONV_FFT_SUCCESS;

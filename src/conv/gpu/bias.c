@@ -29,16 +29,16 @@ static void join_axes(int64_t extent[4], int64_t stride[4]) {
         extent[last] = 1, stride[last] = 0;
 }
 
-/* StageBias of bias.cuh. */
-typedef struct stage_bias {
+/* BiasCall of bias.cuh. */
+typedef struct sum_bias {
     const void *data;
     void *result;
     int64_t extent[4], stride[4], channel_stride, channels, chunks, end;
     int type, result_type, accumulate, down, size, lanes, parts;
-} stage_bias;
+} sum_bias;
 
 /* Whether chunks of so many elements, from the first of every row on, stand at multiples of their size. */
-static bool is_aligned(const stage_bias *b, int64_t size) {
+static bool is_aligned(const sum_bias *b, int64_t size) {
     bool aligned = (uintptr_t)b->data % 16 == 0;
     for (int a = 0; a < 4; ++a)
         aligned = aligned && (b->extent[a] == 1 || b->stride[a] % size == 0 || (a == 3 && b->stride[3] == 1));
@@ -50,17 +50,18 @@ static bool is_aligned(const stage_bias *b, int64_t size) {
  * than one part of a tile cost another launch, which tiles that fill the GPU do not need: five parts of 400 channels took 44 microseconds on
  * an H200, whole ones 26. */
 static int64_t bias_parts(const cf_gpu *gpu, int64_t tiles, double bytes, int64_t most) {
-    const double launch = 64e3, least_part = 16e3;
-    const int64_t slots = BIAS_BLOCKS * gpu->facts.multiprocessors;
+    const double launch = 64e3, min_part = 16e3;
+    const int64_t slots = BIAS_BLOCKS * gpu->properties.multiprocessors;
     if (tiles >= slots)
         return 1;
     const int64_t tried[] = {1, slots / tiles, 8 * slots / tiles};
     int64_t best = 1;
     double least = 0.0;
-    most = cf_max(1, cf_min(most, (int64_t)(bytes / least_part)));
+    most = cf_max(1, cf_min(most, (int64_t)(bytes / min_part)));
     for (int i = 0; i < 3; ++i) {
         const int64_t parts = cf_max(1, cf_min(tried[i], most));
-        const double part = bytes / (double)parts, share = bytes * (double)tiles / (double)gpu->facts.multiprocessors;
+        const double part = bytes / (double)parts,
+                     share = bytes * (double)tiles / (double)gpu->properties.multiprocessors;
         const double cost = (share > 1.25 * part ? share : 1.25 * part) + (tiles * parts > slots ? part : 0.0) +
                             (parts > 1 ? launch : 0.0);
         if (i == 0 || cost < least) {
@@ -73,7 +74,7 @@ static int64_t bias_parts(const cf_gpu *gpu, int64_t tiles, double bytes, int64_
 
 /* How blocks share the sum; `room`: for what they add up to, b->channels numbers for each part. Dense rows of channels whose size is no
  * multiple of a chunk's count as longer rows of more channels, to be summed again. Returns the tiles. */
-static int64_t shape_bias(const cf_gpu *gpu, stage_bias *b, bool room) {
+static int64_t shape_bias(const cf_gpu *gpu, sum_bias *b, bool room) {
     const int64_t bytes = (int64_t)cf_dtype_bytes((conv_fft_dtype)b->type), size = 16 / bytes;
     const double all = (double)b->channels * (double)b->extent[0] * (double)b->extent[1] * (double)b->extent[2] *
                        (double)b->extent[3] * (double)bytes;
@@ -85,7 +86,7 @@ static int64_t shape_bias(const cf_gpu *gpu, stage_bias *b, bool room) {
     bool wide = b->down && aligned && b->channel_stride == 1 && b->channels % size == 0;
     const int64_t outer = b->extent[0] * b->extent[1], before = outer * b->extent[2];
     if (b->down && !wide && room && (uintptr_t)b->data % 16 == 0 && b->channel_stride == 1 && before == 1 &&
-        b->stride[3] == b->channels && all > 64e3 * (double)gpu->facts.multiprocessors) {
+        b->stride[3] == b->channels && all > 64e3 * (double)gpu->properties.multiprocessors) {
         int64_t fold = 2;
         while (b->channels * fold % size)
             fold *= 2;
@@ -115,17 +116,17 @@ static int64_t shape_bias(const cf_gpu *gpu, stage_bias *b, bool room) {
     return tiles;
 }
 
-static stage_bias bias_of(const cf_bias_desc *desc, const void *gy, void *gbias, bool accumulate) {
+static sum_bias bias_of(const cf_bias_desc *desc, const void *gy, void *gbias, bool accumulate) {
     const cf_tensor *t = &desc->tensor;
-    stage_bias b = {.data = gy,
-                    .result = gbias,
-                    .extent = {desc->samples, desc->size[0], desc->size[1], desc->size[2]},
-                    .stride = {t->sample_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
-                    .channel_stride = t->channel_stride,
-                    .channels = desc->channels,
-                    .type = (int)t->dtype,
-                    .result_type = (int)desc->result_dtype,
-                    .accumulate = accumulate};
+    sum_bias b = {.data = gy,
+                  .result = gbias,
+                  .extent = {desc->samples, desc->size[0], desc->size[1], desc->size[2]},
+                  .stride = {t->sample_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
+                  .channel_stride = t->channel_stride,
+                  .channels = desc->channels,
+                  .type = (int)t->dtype,
+                  .result_type = (int)desc->result_dtype,
+                  .accumulate = accumulate};
     join_axes(b.extent, b.stride);
     return b;
 }
@@ -136,7 +137,7 @@ size_t cf_gpu_bias_scratch(const cf_device *device, const cf_bias_desc *desc) {
     if (desc->channels == 0)
         return 0;
     for (uintptr_t address = 0; address < 16; address += 8) { /* aligned, and not */
-        stage_bias b = bias_of(desc, (const void *)address, NULL, false);
+        sum_bias b = bias_of(desc, (const void *)address, NULL, false);
         shape_bias(gpu, &b, true);
         const size_t numbers = (size_t)b.parts * (size_t)b.channels;
         most = numbers > (size_t)desc->channels && numbers > most ? numbers : most;
@@ -144,8 +145,8 @@ size_t cf_gpu_bias_scratch(const cf_device *device, const cf_bias_desc *desc) {
     return most * sizeof(double);
 }
 
-static conv_fft_status launch_bias(cf_gpu_layers *layers, stage_bias *b, int64_t tiles, struct CUstream_st *stream) {
-    const int64_t blocks = tiles * b->parts, few = layers->gpu->facts.multiprocessors;
+static conv_fft_status launch_bias(cf_gpu_layers *layers, sum_bias *b, int64_t tiles, struct CUstream_st *stream) {
+    const int64_t blocks = tiles * b->parts, few = layers->gpu->properties.multiprocessors;
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "there are %lld channels; the gradient of the bias takes at most %d",
                        (long long)b->channels, INT32_MAX);
@@ -160,7 +161,7 @@ conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
     cf_gpu_layers *layers = cf_gpu_layers_of(device);
     if (desc->channels == 0)
         return CONV_FFT_SUCCESS;
-    stage_bias b = bias_of(desc, gy, gbias, accumulate);
+    sum_bias b = bias_of(desc, gy, gbias, accumulate);
     int64_t tiles = shape_bias(layers->gpu, &b, scratch != NULL);
     const int64_t sums = b.parts * (b.channels / desc->channels);
     if (sums > 1) { /* of each channel */
@@ -168,15 +169,15 @@ conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
         b.result_type = CONV_FFT_FP64;
         b.accumulate = false;
         CF_FORWARD(launch_bias(layers, &b, tiles, stream));
-        b = (stage_bias){.data = scratch,
-                         .result = gbias,
-                         .extent = {1, 1, 1, sums},
-                         .stride = {0, 0, 0, desc->channels},
-                         .channel_stride = 1,
-                         .channels = desc->channels,
-                         .type = CONV_FFT_FP64,
-                         .result_type = (int)desc->result_dtype,
-                         .accumulate = accumulate};
+        b = (sum_bias){.data = scratch,
+                       .result = gbias,
+                       .extent = {1, 1, 1, sums},
+                       .stride = {0, 0, 0, desc->channels},
+                       .channel_stride = 1,
+                       .channels = desc->channels,
+                       .type = CONV_FFT_FP64,
+                       .result_type = (int)desc->result_dtype,
+                       .accumulate = accumulate};
         tiles = shape_bias(layers->gpu, &b, false);
     }
     return launch_bias(layers, &b, tiles, stream);

@@ -17,7 +17,7 @@
 #include "conv/gpu/tensor.cuh"
 
 /* Arguments of a launch. */
-struct StageBias {
+struct BiasCall {
     const void *data;
     void *result;
     long long extent[4], stride[4]; /* of the summed axes; the last one is a row, or all count rows if `down` */
@@ -26,15 +26,15 @@ struct StageBias {
     long long end;    /* end of the data: elements before it may be read */
     int type, result_type, accumulate, down, size, lanes, parts;
 };
-constexpr int BIAS_AHEAD = 4, BIAS_GROUPS = 32, BIAS_MOST = 8;
+constexpr int BIAS_AHEAD = 4, BIAS_GROUPS = 32, BIAS_MAX = 8;
 
-struct BiasHalves {
+struct BiasFp16 {
     static constexpr int SIZE = 8;
     typedef unsigned short element;
     typedef uint4 vector;
     typedef float number;
 };
-template <int TYPE> struct BiasChunk : BiasHalves {};
+template <int TYPE> struct BiasChunk : BiasFp16 {};
 template <> struct BiasChunk<FP32> {
     static constexpr int SIZE = 4;
     typedef float element;
@@ -51,7 +51,7 @@ template <int TYPE> CF_DEVICE void bias_numbers(const uint4 &q, float (&v)[8]) {
     const unsigned word[4] = {q.x, q.y, q.z, q.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const cplx pair = TYPE == FP16 ? unpack_halves(word[i]) : unpack_bf16(word[i]);
+        const cplx pair = TYPE == FP16 ? unpack_fp16(word[i]) : unpack_bf16(word[i]);
         v[2 * i] = float(pair.x);
         v[2 * i + 1] = float(pair.y);
     }
@@ -74,13 +74,13 @@ template <int N, class T> CF_DEVICE T bias_tree(T (&v)[N]) {
 struct BiasPart {
     long long first, end, from, to;
 };
-CF_DEVICE BiasPart bias_share(const StageBias &b, int part, int last, long long units) {
+CF_DEVICE BiasPart bias_share(const BiasCall &b, int part, int last, long long units) {
     const long long places = b.extent[0] * b.extent[1] * (last == 3 ? b.extent[2] : 1);
     if (places == 1)
         return {0, 1, units * part / b.parts, units * (part + 1) / b.parts};
     return {places * part / b.parts, places * (part + 1) / b.parts, 0, units};
 }
-CF_DEVICE long long bias_place(const StageBias &b, long long place, int last) {
+CF_DEVICE long long bias_place(const BiasCall &b, long long place, int last) {
     long long at = 0;
 #pragma unroll 1
     for (int a = last - 1; place > 0; --a) {
@@ -92,7 +92,7 @@ CF_DEVICE long long bias_place(const StageBias &b, long long place, int last) {
 
 /* A thread's sum of 16-byte chunks of one channel. Of a chunk that reaches beyond its row, only the elements of the
  * row count. */
-template <int TYPE> CF_DEVICE double bias_rows(const StageBias &b, long long channel, int part) {
+template <int TYPE> CF_DEVICE double bias_rows(const BiasCall &b, long long channel, int part) {
     typedef BiasChunk<TYPE> Chunk;
     typedef typename Chunk::element element;
     constexpr int N = Chunk::SIZE, WHOLE = N << 8;
@@ -152,8 +152,8 @@ template <int TYPE> CF_DEVICE double bias_rows(const StageBias &b, long long cha
 
 /* A lane's sums of every lines-th row, of a chunk of channels or of one channel. */
 template <int TYPE>
-CF_DEVICE void bias_chunk_down(const StageBias &b, int part, long long chunk, int line, int lines,
-                               double (&sum)[BIAS_MOST]) {
+CF_DEVICE void bias_chunk_down(const BiasCall &b, int part, long long chunk, int line, int lines,
+                               double (&sum)[BIAS_MAX]) {
     typedef BiasChunk<TYPE> Chunk;
     constexpr int N = Chunk::SIZE;
     const typename Chunk::element *const data = static_cast<const typename Chunk::element *>(b.data);
@@ -185,7 +185,7 @@ CF_DEVICE void bias_chunk_down(const StageBias &b, int part, long long chunk, in
     }
 }
 template <int TYPE>
-CF_DEVICE double bias_channel_down(const StageBias &b, int part, long long channel, int line, int lines) {
+CF_DEVICE double bias_channel_down(const BiasCall &b, int part, long long channel, int line, int lines) {
     constexpr int AHEAD = 2 * BIAS_AHEAD;
     typedef typename BiasChunk<TYPE>::number number;
     double sum = 0;
@@ -209,12 +209,12 @@ CF_DEVICE double bias_channel_down(const StageBias &b, int part, long long chann
 
 /* Adds the sums of the block's lines in shared memory. Thread line * lanes + lane has `size` sums. The sums of every
  * BIAS_GROUPS-th line are added first, in order, then those results. Thread n returns the total of number n. */
-CF_DEVICE double bias_lines(const double (&own)[BIAS_MOST], int size, int lanes, int lines) {
+CF_DEVICE double bias_lines(const double (&own)[BIAS_MAX], int size, int lanes, int lines) {
     const int threads = int(blockDim.x), thread = int(threadIdx.x), numbers = lanes * size;
     const int groups = min(BIAS_GROUPS, threads / numbers);
     smem<double> sums = cf_dynamic_shared<double>(), later = sums + size * (threads + 1);
 #pragma unroll
-    for (int i = 0; i < BIAS_MOST; ++i)
+    for (int i = 0; i < BIAS_MAX; ++i)
         if (i < size)
             sums[i * (threads + 1) + thread] = own[i];
     __syncthreads();
@@ -237,7 +237,7 @@ CF_DEVICE double bias_lines(const double (&own)[BIAS_MOST], int size, int lanes,
 
 /* The sums of one thread. */
 template <int TYPE>
-CF_DEVICE void bias_own(const StageBias &b, int tile, int part, int line, int lines, double (&sum)[BIAS_MOST]) {
+CF_DEVICE void bias_own(const BiasCall &b, int tile, int part, int line, int lines, double (&sum)[BIAS_MAX]) {
     const long long place = (long long)tile * b.lanes + int(threadIdx.x) % b.lanes;
     if (!b.down)
         sum[0] = bias_rows<TYPE>(b, tile, part);
@@ -246,10 +246,10 @@ CF_DEVICE void bias_own(const StageBias &b, int tile, int part, int line, int li
     else if (line < lines && place < b.chunks)
         sum[0] = bias_channel_down<TYPE>(b, part, place, line, lines);
 }
-CF_DEVICE void stage_bias(const StageBias &b) {
+CF_DEVICE void sum_bias(const BiasCall &b) {
     const int tiles = int(gridDim.x) / b.parts, tile = int(blockIdx.x) % tiles, part = int(blockIdx.x) / tiles;
     const int thread = int(threadIdx.x), lines = int(blockDim.x) / b.lanes, line = thread / b.lanes;
-    double sum[BIAS_MOST] = {};
+    double sum[BIAS_MAX] = {};
     if (b.type == FP32)
         bias_own<FP32>(b, tile, part, line, lines, sum);
     else if (b.type == FP64)

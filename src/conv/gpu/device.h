@@ -25,10 +25,10 @@ enum {
     CF_KERNEL_ZERO,
     CF_KERNEL_BIAS,
     CF_KERNEL_FOLD,
-    CF_KERNEL_LARGEST, /* of FP16 tensors: absmax.cuh */
-    CF_KERNEL_SCAN,    /* the same of FP32 tensors */
-    CF_KERNEL_PRODUCT, /* + kind, + 3 for FP64 */
-    CF_KERNEL_COUNT = CF_KERNEL_PRODUCT + 6
+    CF_KERNEL_ABSMAX, /* of FP16 tensors: absmax.cuh */
+    CF_KERNEL_SCAN,   /* the same of FP32 tensors */
+    CF_KERNEL_CGEMM,  /* + kind, + 3 for FP64 */
+    CF_KERNEL_COUNT = CF_KERNEL_CGEMM + 6
 };
 
 typedef struct cf_gpu_layers {
@@ -45,36 +45,36 @@ static inline cf_gpu_layers *cf_gpu_layers_of(cf_device *device) { return (cf_gp
 cf_gpu *cf_gpu_of_layers(const cf_device *device);
 
 /* Compile them. */
-conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers);
+conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers);
 
-/* Give a source its text: cf_stage_kernel_text, with `tail` behind it. The text is to be freed. OUT_OF_MEMORY. */
-conv_fft_status cf_gpu_stage_text(const char *tail, cf_source *source);
+/* Give a source its text: cf_gpu_kernel_text, with `tail` behind it. The text is to be freed. OUT_OF_MEMORY. */
+conv_fft_status cf_gpu_small_text(const char *tail, cf_source *source);
 
 /* As many blocks as cover `work` threads, up to a number that keeps any GPU busy: the kernels go round. `second` may be NULL. */
-conv_fft_status cf_gpu_stage_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
+conv_fft_status cf_gpu_small_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
                                     struct CUstream_st *stream);
 
-/* StageTensor of tensor.cuh. */
-typedef struct cf_stage_tensor {
+/* TensorView of tensor.cuh. */
+typedef struct cf_tensor_view {
     int64_t extent[5], stride[5], group_stride, channels;
     int type;
-} cf_stage_tensor;
+} cf_tensor_view;
 
-cf_stage_tensor cf_stage_tensor_of(const cf_tensor *tensor, int64_t samples, int64_t groups, int64_t channels,
-                                   const int64_t size[3]);
-int64_t cf_stage_elements(const cf_stage_tensor *tensor);
+cf_tensor_view cf_tensor_view_of(const cf_tensor *tensor, int64_t samples, int64_t groups, int64_t channels,
+                                 const int64_t size[3]);
+int64_t cf_view_elements(const cf_tensor_view *tensor);
 
-conv_fft_status cf_gpu_product(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
-                               bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_gpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
+                             bool accumulate, struct CUstream_st *stream);
 /* By our own kernels: bins of all groups, which must follow one another without gaps. */
-conv_fft_status cf_gpu_small_product(cf_gpu_layers *layers, const cf_product_desc *desc, const cf_block *x,
-                                     const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
-                                     struct CUstream_st *stream);
+conv_fft_status cf_gpu_small_cgemm(cf_gpu_layers *layers, const cf_cgemm_desc *desc, const cf_block *x,
+                                   const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
+                                   struct CUstream_st *stream);
 /* On tensor cores, by what was compiled for the description. */
-conv_fft_status cf_gpu_products_build(cf_device *device, cf_product_desc *const *descs, int count);
-void cf_gpu_product_destroy(cf_product *product);
-conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_block *x, const cf_block *w,
-                                      const cf_block *y, bool accumulate, struct CUstream_st *stream);
+conv_fft_status cf_gpu_cgemms_build(cf_device *device, cf_cgemm_desc *const *descs, int count);
+void cf_gpu_cgemm_destroy(cf_cgemm *product);
+conv_fft_status cf_gpu_tensor_core_cgemm(const cf_cgemm_desc *desc, const cf_block *x, const cf_block *w,
+                                         const cf_block *y, bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
 conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
@@ -85,9 +85,9 @@ conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const in
 
 /* The largest magnitudes of parts of each scale's elements, of what a transform of FP16 spectra reads: scratch, and how it is to be read.
  * signal: element 0 of sample 0 of the block's first group. */
-size_t cf_gpu_largest_scratch(const cf_transform_desc *desc);
-conv_fft_status cf_gpu_largest(cf_gpu_layers *layers, const cf_transform_desc *desc, const void *signal,
-                               const cf_block *block, void *scratch, cf_row_scales *scales, struct CUstream_st *stream);
+size_t cf_gpu_absmax_scratch(const cf_transform_desc *desc);
+conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *desc, const void *signal,
+                              const cf_block *block, void *scratch, cf_row_scales *scales, struct CUstream_st *stream);
 
 conv_fft_status cf_gpu_layers_allocate(cf_device *device, size_t bytes, void **memory);
 conv_fft_status cf_gpu_layers_write(cf_device *device, void *memory, const void *host, size_t bytes);

@@ -10,43 +10,43 @@
 #include <stdlib.h>
 
 static const char *const tails[CF_KERNEL_COUNT] = {
-    [CF_KERNEL_ZERO] = "extern \"C\" __global__ void cf_stage(const StageTensor t, void *data) {" CF_KERNEL_WAITS
-                       "stage_zero(t, data); }",
+    [CF_KERNEL_ZERO] =
+        "extern \"C\" __global__ void cf_stage(const TensorView t, void *data) {" CF_PDL_WAIT "clear_view(t, data); }",
     [CF_KERNEL_BIAS] =
-        "extern \"C\" __global__ void __launch_bounds__(1024) cf_stage(const StageBias b) {" CF_KERNEL_WAITS
-            CF_KERNEL_LEADS "stage_bias(b); }",
-    [CF_KERNEL_FOLD] = "extern \"C\" __global__ void cf_stage(const StageFold f) {" CF_KERNEL_WAITS "stage_fold(f); }",
-    [CF_KERNEL_LARGEST] =
-        "extern \"C\" __global__ void cf_stage(const StageLargest s) {" CF_KERNEL_WAITS "stage_largest(s); }",
-    [CF_KERNEL_SCAN] = "extern \"C\" __global__ void cf_stage(const ScanCall s) {" CF_KERNEL_WAITS "scan_largest(s); }",
-    [CF_KERNEL_PRODUCT] =
-        "extern \"C\" __global__ void cf_stage(const StageProduct s) {" CF_KERNEL_WAITS "stage_product_forward(s); }",
-    [CF_KERNEL_PRODUCT + 1] =
-        "extern \"C\" __global__ void cf_stage(const StageProduct s) {" CF_KERNEL_WAITS "stage_product_data(s); }",
-    [CF_KERNEL_PRODUCT + 2] =
-        "extern \"C\" __global__ void cf_stage(const StageProduct s) {" CF_KERNEL_WAITS "stage_product_weights(s); }",
+        "extern \"C\" __global__ void __launch_bounds__(1024) cf_stage(const BiasCall b) {" CF_PDL_WAIT CF_PDL_TRIGGER
+        "sum_bias(b); }",
+    [CF_KERNEL_FOLD] = "extern \"C\" __global__ void cf_stage(const FoldCall f) {" CF_PDL_WAIT "fold_padding(f); }",
+    [CF_KERNEL_ABSMAX] =
+        "extern \"C\" __global__ void cf_stage(const AbsmaxCall s) {" CF_PDL_WAIT "absmax_kernel(s); }",
+    [CF_KERNEL_SCAN] = "extern \"C\" __global__ void cf_stage(const ScanCall s) {" CF_PDL_WAIT "absmax_of_groups(s); }",
+    [CF_KERNEL_CGEMM] =
+        "extern \"C\" __global__ void cf_stage(const SmallGemmCall s) {" CF_PDL_WAIT "small_gemm_forward(s); }",
+    [CF_KERNEL_CGEMM + 1] =
+        "extern \"C\" __global__ void cf_stage(const SmallGemmCall s) {" CF_PDL_WAIT "small_gemm_data(s); }",
+    [CF_KERNEL_CGEMM + 2] =
+        "extern \"C\" __global__ void cf_stage(const SmallGemmCall s) {" CF_PDL_WAIT "small_gemm_weights(s); }",
 };
 
-conv_fft_status cf_gpu_stage_text(const char *tail, cf_source *source) {
+conv_fft_status cf_gpu_small_text(const char *tail, cf_source *source) {
     char *text;
-    CF_FORWARD(cf_fbfft_join_text(cf_stage_kernel_text, tail, &text));
+    CF_FORWARD(cf_fbfft_join_text(cf_gpu_kernel_text, tail, &text));
     source->text = text;
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
+conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers) {
     cf_source sources[CF_KERNEL_COUNT] = {{0}};
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int i = 0; i < CF_KERNEL_COUNT && status == CONV_FFT_SUCCESS; ++i) {
-        const bool doubles = i >= CF_KERNEL_PRODUCT + 3;
+        const bool doubles = i >= CF_KERNEL_CGEMM + 3;
         sources[i] =
             (cf_source){.name = "cf_stage",
                         .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
                         .dynamic_shared = i == CF_KERNEL_BIAS ? cf_gpu_bias_shared(8, CF_GPU_BIAS_MAX_THREADS)
-                                          : i == CF_KERNEL_LARGEST || i == CF_KERNEL_SCAN
+                                          : i == CF_KERNEL_ABSMAX || i == CF_KERNEL_SCAN
                                               ? CF_GPU_ABSMAX_MAX_THREADS / 32 * sizeof(unsigned)
                                               : 0};
-        status = cf_gpu_stage_text(tails[doubles ? i - 3 : i], &sources[i]);
+        status = cf_gpu_small_text(tails[doubles ? i - 3 : i], &sources[i]);
     }
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(layers->gpu, sources, CF_KERNEL_COUNT, layers->kernel);
@@ -55,18 +55,18 @@ conv_fft_status cf_gpu_stages_build(cf_gpu_layers *layers) {
     return status;
 }
 
-conv_fft_status cf_gpu_stage_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
+conv_fft_status cf_gpu_small_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
                                     struct CUstream_st *stream) {
-    const int64_t most = kernel->gpu->facts.multiprocessors * 32;
+    const int64_t most = kernel->gpu->properties.multiprocessors * 32;
     const int64_t blocks = cf_max(1, cf_min(cf_ceil_div(work, CF_GPU_OP_THREADS), most));
     const cf_launch shape = {{(unsigned)blocks, 1, 1}, {CF_GPU_OP_THREADS, 1, 1}, 0};
     void *parameters[] = {parameter, second};
     return cf_kernel_launch(kernel, &shape, parameters, stream);
 }
 
-cf_stage_tensor cf_stage_tensor_of(const cf_tensor *t, int64_t samples, int64_t groups, int64_t channels,
-                                   const int64_t size[3]) {
-    return (cf_stage_tensor){
+cf_tensor_view cf_tensor_view_of(const cf_tensor *t, int64_t samples, int64_t groups, int64_t channels,
+                                 const int64_t size[3]) {
+    return (cf_tensor_view){
         .extent = {samples, groups * channels, size[0], size[1], size[2]},
         .stride = {t->sample_stride, t->channel_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
         .group_stride = t->group_stride,
@@ -74,13 +74,13 @@ cf_stage_tensor cf_stage_tensor_of(const cf_tensor *t, int64_t samples, int64_t 
         .type = (int)t->dtype};
 }
 
-int64_t cf_stage_elements(const cf_stage_tensor *s) {
+int64_t cf_view_elements(const cf_tensor_view *s) {
     return s->extent[0] * s->extent[1] * s->extent[2] * s->extent[3] * s->extent[4];
 }
 
 conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream) {
-    cf_stage_tensor s = cf_stage_tensor_of(tensor, extents[0], 1, extents[1], extents + 2);
-    return cf_gpu_stage_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_ZERO], cf_stage_elements(&s), &s, &data,
+    cf_tensor_view s = cf_tensor_view_of(tensor, extents[0], 1, extents[1], extents + 2);
+    return cf_gpu_small_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_ZERO], cf_view_elements(&s), &s, &data,
                                stream);
 }

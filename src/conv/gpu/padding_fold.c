@@ -5,13 +5,13 @@
 
 conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream) {
-    struct { /* StageFold of padding_fold.cuh */
-        cf_stage_tensor gx;
+    struct { /* FoldCall of padding_fold.cuh */
+        cf_tensor_view gx;
         const void *scratch;
         void *data;
         int64_t pad[3], padded[3];
         int mode, type, accumulate;
-    } f = {.gx = cf_stage_tensor_of(&desc->tensor, samples, groups, desc->channels, desc->size),
+    } f = {.gx = cf_tensor_view_of(&desc->tensor, samples, groups, desc->channels, desc->size),
            .scratch = scratch,
            .data = tensor,
            .mode = (int)desc->mode,
@@ -19,6 +19,6 @@ conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const v
            .accumulate = accumulate};
     memcpy(f.pad, desc->pad, sizeof f.pad);
     memcpy(f.padded, desc->padded, sizeof f.padded);
-    return cf_gpu_stage_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_FOLD], cf_stage_elements(&f.gx), &f, NULL,
+    return cf_gpu_small_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_FOLD], cf_view_elements(&f.gx), &f, NULL,
                                stream);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv/gpu/device.h"
 
-/* StageProduct of small_gemm.cuh; groups must follow their bins without gaps. */
-typedef struct stage_product {
+/* SmallGemmCall of small_gemm.cuh; groups must follow their bins without gaps. */
+typedef struct small_gemm {
     void *x, *w, *y;
     int64_t bins, rows, in, out, x_stride, w_stride, y_stride;
     int accumulate;
-} stage_product;
+} small_gemm;
 
-conv_fft_status cf_gpu_small_product(cf_gpu_layers *layers, const cf_product_desc *desc, const cf_block *x,
-                                     const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
-                                     struct CUstream_st *stream) {
-    stage_product s = {x->data,           w->data,       y->data,       bins,          x->rows,   desc->in_columns,
-                       desc->out_columns, x->bin_stride, w->bin_stride, y->bin_stride, accumulate};
-    const int64_t sizes[] = {[CF_PRODUCT_FORWARD] = s.rows * s.out,
-                             [CF_PRODUCT_BACKWARD_DATA] = s.rows * s.in,
-                             [CF_PRODUCT_BACKWARD_WEIGHTS] = s.in * s.out * 32};
-    const int kernel = CF_KERNEL_PRODUCT + (int)desc->kind + (desc->dtype == CONV_FFT_FP64 ? 3 : 0);
-    return cf_gpu_stage_launch(layers->kernel[kernel], bins * sizes[desc->kind], &s, NULL, stream);
+conv_fft_status cf_gpu_small_cgemm(cf_gpu_layers *layers, const cf_cgemm_desc *desc, const cf_block *x,
+                                   const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
+                                   struct CUstream_st *stream) {
+    small_gemm s = {x->data,           w->data,       y->data,       bins,          x->rows,   desc->in_columns,
+                    desc->out_columns, x->bin_stride, w->bin_stride, y->bin_stride, accumulate};
+    const int64_t sizes[] = {[CF_CGEMM_FORWARD] = s.rows * s.out,
+                             [CF_CGEMM_BACKWARD_DATA] = s.rows * s.in,
+                             [CF_CGEMM_BACKWARD_WEIGHTS] = s.in * s.out * 32};
+    const int kernel = CF_KERNEL_CGEMM + (int)desc->kind + (desc->dtype == CONV_FFT_FP64 ? 3 : 0);
+    return cf_gpu_small_launch(layers->kernel[kernel], bins * sizes[desc->kind], &s, NULL, stream);
 }

@@ -8,7 +8,7 @@
 
 /* The arguments. A thread computes one number of the result. Backward weights sums over rows, and a warp computes one
  * number. */
-struct StageProduct {
+struct SmallGemmCall {
     const cplx *x, *w, *y;
     long long bins, rows, in, out;          /* bins of all groups; rows of X and Y */
     long long x_stride, w_stride, y_stride; /* from one bin to the next */
@@ -17,7 +17,7 @@ struct StageProduct {
 CF_DEVICE cplx times_conj(cplx a, cplx b) { return a * conj(b); }
 CF_DEVICE void add_to(cplx *p, cplx v, int accumulate) { *p = accumulate ? *p + v : v; }
 
-CF_DEVICE void stage_product_forward(const StageProduct &s) {
+CF_DEVICE void small_gemm_forward(const SmallGemmCall &s) {
     const long long count = s.bins * s.rows * s.out, step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
         const long long o = n % s.out, r = n / s.out % s.rows, bin = n / (s.out * s.rows);
@@ -28,7 +28,7 @@ CF_DEVICE void stage_product_forward(const StageProduct &s) {
         add_to(const_cast<cplx *>(s.y) + bin * s.y_stride + r * s.out + o, sum, s.accumulate);
     }
 }
-CF_DEVICE void stage_product_data(const StageProduct &s) {
+CF_DEVICE void small_gemm_data(const SmallGemmCall &s) {
     const long long count = s.bins * s.rows * s.in, step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
         const long long c = n % s.in, r = n / s.in % s.rows, bin = n / (s.in * s.rows);
@@ -39,7 +39,7 @@ CF_DEVICE void stage_product_data(const StageProduct &s) {
         add_to(const_cast<cplx *>(s.x) + bin * s.x_stride + r * s.in + c, sum, s.accumulate);
     }
 }
-CF_DEVICE void stage_product_weights(const StageProduct &s) {
+CF_DEVICE void small_gemm_weights(const SmallGemmCall &s) {
     const long long count = s.bins * s.in * s.out, step = (long long)gridDim.x * (blockDim.x / 32);
     const int lane = int(threadIdx.x) % 32;
     for (long long n = (long long)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; n < count; n += step) {

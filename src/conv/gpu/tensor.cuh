@@ -7,7 +7,7 @@
 
 #include "fbfft/common/storage.cuh"
 
-enum StageType {
+enum ViewType {
     FP32,
     FP16,
     BF16,
@@ -20,7 +20,7 @@ CF_DEVICE double load_as(const void *p, long long i, int type) {
     if (type == FP64)
         return static_cast<const double *>(p)[i];
     const unsigned short bits = static_cast<const unsigned short *>(p)[i];
-    return double(type == FP16 ? cf_half_to_float(bits) : cf_bf16_to_float(bits));
+    return double(type == FP16 ? cf_fp16_to_float(bits) : cf_bf16_to_float(bits));
 }
 /* 16-bit values are rounded twice: to FP32, then to 16 bits. The values are sums of rounded numbers anyway. */
 CF_DEVICE void store_as(void *p, long long i, int type, double value) {
@@ -30,16 +30,16 @@ CF_DEVICE void store_as(void *p, long long i, int type, double value) {
         static_cast<double *>(p)[i] = value;
     else
         static_cast<unsigned short *>(p)[i] =
-            type == FP16 ? cf_float_to_half(float(value)) : cf_float_to_bf16(float(value));
+            type == FP16 ? cf_float_to_fp16(float(value)) : cf_float_to_bf16(float(value));
 }
 
 /* A tensor: elements are counted in the order {sample, channel, three axes}, the last axis fastest. */
-struct StageTensor {
+struct TensorView {
     long long extent[5], stride[5], group_stride,
         channels; /* channels of a group; stride[1] is from channel to channel in a group */
     int type;
 };
-CF_DEVICE long long element_of(const StageTensor &t, long long n, long long index[5]) {
+CF_DEVICE long long element_of(const TensorView &t, long long n, long long index[5]) {
     for (int a = 4; a >= 0; --a) {
         index[a] = n % t.extent[a];
         n /= t.extent[a];
@@ -50,12 +50,12 @@ CF_DEVICE long long element_of(const StageTensor &t, long long n, long long inde
         at += index[a] * t.stride[a];
     return at;
 }
-CF_DEVICE long long count_of(const StageTensor &t) {
+CF_DEVICE long long count_of(const TensorView &t) {
     return t.extent[0] * t.extent[1] * t.extent[2] * t.extent[3] * t.extent[4];
 }
 
 /* Sets every element to zero. Memory between elements keeps its contents. */
-CF_DEVICE void stage_zero(const StageTensor &t, void *data) {
+CF_DEVICE void clear_view(const TensorView &t, void *data) {
     const long long count = count_of(t), step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
         long long index[5];

@@ -62,15 +62,15 @@ CF_DEVICE void tree(cplx *v, const A &roots, const B &late) {
         constexpr int L = decltype(level)::value, NODES = 1 << (L - 1), HALF = R >> L, OWN = NODES > 1 ? NODES / 2 : 1;
         unroll<0, NODES>([&](auto node) {
             constexpr int J = cf_reversed(decltype(node)::value, NODES), FIRST = decltype(node)::value * 2 * HALF;
-            constexpr bool TURNED = J >= OWN;
+            constexpr bool TWIDDLED = J >= OWN;
             constexpr int NUMBER = cf_root_number(L, J % OWN);
             unroll<0, HALF>([&](auto i) {
                 cplx &a = v[FIRST + i], &b = v[FIRST + HALF + i];
                 const auto go = [&](auto r) {
                     if constexpr (!decltype(r)::ONE)
-                        butterfly(a, b, TURNED ? (INVERSE ? times_i(r.w) : times_minus_i(r.w)) : r.w);
+                        butterfly(a, b, TWIDDLED ? (INVERSE ? times_i(r.w) : times_minus_i(r.w)) : r.w);
                     else {
-                        const cplx t = TURNED ? (INVERSE ? times_i(b) : times_minus_i(b)) : b;
+                        const cplx t = TWIDDLED ? (INVERSE ? times_i(b) : times_minus_i(b)) : b;
                         b = a - t;
                         a = a + t;
                     }

@@ -12,15 +12,15 @@
 #include <string.h>
 
 enum {
-    LEAST_POINTS = 1024,
-    LEAST_FOR_BOTH = 4096, /* basis; shorter lines were measured to be faster one gradient after the other */
-    MOST_LINE = 1 << 20
+    MIN_POINTS = 1024,
+    MIN_FOR_BOTH = 4096, /* basis; shorter lines were measured to be faster one gradient after the other */
+    MAX_LINE = 1 << 20
 };
 
 /* For lines of 1024, 2048, 4096 and 8192 points. Threads hold a step's points in registers, so blocks are few. */
-static const cf_long_steps steps_of_one[] = {
+static const cf_long1d_steps steps_of_one[] = {
     {{32, 32, 1}, 32, 4, 4}, {{8, 16, 16}, 128, 1, 5}, {{16, 16, 16}, 256, 1, 4}, {{32, 16, 16}, 256, 1, 2}};
-static const cf_long_steps steps_of_two[] = {
+static const cf_long1d_steps steps_of_two[] = {
     {{16, 8, 8}, 32, 1, 8}, {{8, 16, 16}, 64, 1, 4}, {{16, 16, 16}, 128, 1, 2}, {{32, 16, 16}, 256, 1, 1}};
 /* By the number of pieces, 2 to 128. */
 static const struct {
@@ -37,7 +37,7 @@ static bool fits_int(int64_t count, const cf_tensor *t) {
     return stride < INT32_MAX / count;
 }
 
-bool cf_long_serves(const cf_layer *layer, int pass, const cf_strategy *s) {
+bool cf_long1d_serves(const cf_layer *layer, int pass, const cf_strategy *s) {
     const cf_axis *a = &layer->axis[2];
     const int64_t basis = s->basis[2];
     if (layer->in_channels != 1 || layer->out_channels != 1 || layer->compute != CONV_FFT_FP32 ||
@@ -46,7 +46,7 @@ bool cf_long_serves(const cf_layer *layer, int pass, const cf_strategy *s) {
         return false;
     if (a->stride != 1 || a->dilation != 1 || a->mode != CONV_FFT_PAD_ZEROS || s->tiles[2] != 1 || s->overlap_add)
         return false;
-    if (basis < 2 * LEAST_POINTS || basis > 2 * MOST_LINE || (basis & (basis - 1)) != 0)
+    if (basis < 2 * MIN_POINTS || basis > 2 * MAX_LINE || (basis & (basis - 1)) != 0)
         return false;
     /* What wraps around meets nothing that is kept. */
     const int64_t before = a->input + a->pad_before, after = a->output + a->kernel - 1 - a->pad_before;
@@ -56,72 +56,73 @@ bool cf_long_serves(const cf_layer *layer, int pass, const cf_strategy *s) {
            fits_int(a->kernel, pass == CF_PASS_WEIGHTS ? &layer->gw : &layer->w);
 }
 
-bool cf_long_serves_both(const conv_fft_plan *plan) {
+bool cf_long1d_serves_both(const conv_fft_plan *plan) {
     const cf_strategy *data = &plan->pass[CF_PASS_DATA].strategy, *weights = &plan->pass[CF_PASS_WEIGHTS].strategy;
     return (plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && plan->layer.batch > 0 &&
            data->family == CF_FAMILY_FUSED && weights->family == CF_FAMILY_FUSED &&
-           data->basis[2] == weights->basis[2] && data->basis[2] >= LEAST_FOR_BOTH &&
-           cf_long_serves(&plan->layer, CF_PASS_DATA, data) && cf_long_serves(&plan->layer, CF_PASS_WEIGHTS, weights);
+           data->basis[2] == weights->basis[2] && data->basis[2] >= MIN_FOR_BOTH &&
+           cf_long1d_serves(&plan->layer, CF_PASS_DATA, data) &&
+           cf_long1d_serves(&plan->layer, CF_PASS_WEIGHTS, weights);
 }
 
-static cf_long_side side_of(const cf_tensor *t, int64_t count) {
-    return (cf_long_side){t->dtype, count, t->axis_stride[2]};
+static cf_long1d_side side_of(const cf_tensor *t, int64_t count) {
+    return (cf_long1d_side){t->dtype, count, t->axis_stride[2]};
 }
 
-static int64_t pitch(const cf_long_steps *s) {
+static int64_t pitch(const cf_long1d_steps *s) {
     const int *r = s->radix;
     return r[2] > 1 ? r[1] * (r[2] + 2) + (r[2] < 16 ? 8 : 0) : r[1] + 2;
 }
 /* Of shared memory, for one line. */
-static int64_t line_bytes(const cf_long_steps *s) { return s->radix[0] * pitch(s) * 8; }
+static int64_t line_bytes(const cf_long1d_steps *s) { return s->radix[0] * pitch(s) * 8; }
 
-static void choose_stages(cf_long_config *c, int pass) {
-    const bool cut = cf_long_pieces(c) > 1, both = pass == CF_LONG_BOTH, weights = both || pass == CF_PASS_WEIGHTS,
+static void choose_stages(cf_long1d_config *c, int pass) {
+    const bool cut = cf_long1d_pieces(c) > 1, both = pass == CF_LONG1D_BOTH, weights = both || pass == CF_PASS_WEIGHTS,
                multiplies = pass != CF_PASS_WEIGHTS;
-    c->stage[CF_LONG_CUT_X] = cut;
-    c->stage[CF_LONG_CUT_W] = cut && multiplies;
-    c->stage[CF_LONG_CUT_Y] = c->stage[CF_LONG_JOIN_W] = cut && weights;
-    c->stage[CF_LONG_JOIN_Y] = cut && !weights;
-    c->stage[CF_LONG_JOIN_GX] = cut && both;
-    c->stage[CF_LONG_SPECTRA] = multiplies;
-    c->stage[CF_LONG_LINES] = !weights;
-    c->stage[CF_LONG_SUMS] = weights && !both;
-    c->stage[CF_LONG_BOTH_SUMS] = both;
-    c->stage[CF_LONG_GRADIENT] = weights;
+    c->stage[CF_LONG1D_CUT_X] = cut;
+    c->stage[CF_LONG1D_CUT_W] = cut && multiplies;
+    c->stage[CF_LONG1D_CUT_Y] = c->stage[CF_LONG1D_JOIN_W] = cut && weights;
+    c->stage[CF_LONG1D_JOIN_Y] = cut && !weights;
+    c->stage[CF_LONG1D_JOIN_GX] = cut && both;
+    c->stage[CF_LONG1D_SPECTRA] = multiplies;
+    c->stage[CF_LONG1D_LINES] = !weights;
+    c->stage[CF_LONG1D_SUMS] = weights && !both;
+    c->stage[CF_LONG1D_BOTH_SUMS] = both;
+    c->stage[CF_LONG1D_GRADIENT] = weights;
 }
 
 /* Groups at a time: as many as give all that is in memory on the way a gigabyte, or a small part of what the GPU has. More of them hardly
  * gain, and pieces that stay in the cache between kernels gain less than the more launches cost. */
-static int64_t groups_together(const cf_long_config *c, const cf_gpu_facts *facts) {
-    const int64_t most = cf_min((int64_t)1 << 30, facts->memory_bytes / 32),
-                  lines = c->stage[CF_LONG_CUT_Y]   ? 2 * c->rows + 2 * c->stage[CF_LONG_BOTH_SUMS]
-                          : c->stage[CF_LONG_CUT_X] ? c->rows + 1
-                                                    : 1;
-    return cf_max(1, cf_min(c->groups, most / (lines * cf_long_points(c) * cf_long_pieces(c) * 8)));
+static int64_t groups_together(const cf_long1d_config *c, const cf_gpu_properties *properties) {
+    const int64_t most = cf_min((int64_t)1 << 30, properties->memory_bytes / 32),
+                  lines = c->stage[CF_LONG1D_CUT_Y]   ? 2 * c->rows + 2 * c->stage[CF_LONG1D_BOTH_SUMS]
+                          : c->stage[CF_LONG1D_CUT_X] ? c->rows + 1
+                                                      : 1;
+    return cf_max(1, cf_min(c->groups, most / (lines * cf_long1d_points(c) * cf_long1d_pieces(c) * 8)));
 }
 
 /* Lines that a block holds are not cut. Others gain by short pieces, until columns take two steps for them. */
 static int64_t points_of(int64_t line) {
-    const int64_t few = 16, short_points = CF_LONG_MOST_POINTS / 2;
-    return line <= CF_LONG_MOST_POINTS ? line : line <= few * short_points ? short_points : CF_LONG_MOST_POINTS;
+    const int64_t few = 16, short_points = CF_LONG1D_MOST_POINTS / 2;
+    return line <= CF_LONG1D_MOST_POINTS ? line : line <= few * short_points ? short_points : CF_LONG1D_MOST_POINTS;
 }
 
-conv_fft_status cf_long_configure(const cf_layer *layer, int pass, const cf_strategy *s, const cf_gpu_facts *facts,
-                                  cf_long_config *config) {
+conv_fft_status cf_long1d_configure(const cf_layer *layer, int pass, const cf_strategy *s,
+                                    const cf_gpu_properties *properties, cf_long1d_config *config) {
     const cf_axis *a = &layer->axis[2];
     const int64_t line = s->basis[2] / 2, points = points_of(line);
-    const bool data = pass == CF_PASS_DATA, sums = pass == CF_PASS_WEIGHTS || pass == CF_LONG_BOTH;
+    const bool data = pass == CF_PASS_DATA, sums = pass == CF_PASS_WEIGHTS || pass == CF_LONG1D_BOTH;
     int size = 0, cuts = 0;
-    while (LEAST_POINTS << size < points)
+    while (MIN_POINTS << size < points)
         ++size;
     while (points << cuts < line)
         ++cuts;
-    cf_long_config c = {.one = steps_of_one[size], .two = steps_of_two[size], .column = {1, 1}, .slices = 1};
+    cf_long1d_config c = {.one = steps_of_one[size], .two = steps_of_two[size], .column = {1, 1}, .slices = 1};
     if (cuts > 0) {
         memcpy(c.column, columns[cuts - 1].radix, sizeof c.column);
         c.column_threads = columns[cuts - 1].threads;
     }
-    const cf_long_side x = side_of(&layer->x, a->input), y = side_of(&layer->y, a->output);
+    const cf_long1d_side x = side_of(&layer->x, a->input), y = side_of(&layer->y, a->output);
     c.x = data ? y : x;
     c.y = data ? x : y;
     c.w = side_of(&layer->w, a->kernel);
@@ -132,18 +133,18 @@ conv_fft_status cf_long_configure(const cf_layer *layer, int pass, const cf_stra
     c.rows = layer->batch;
     c.groups = layer->groups;
     choose_stages(&c, pass);
-    c.together = groups_together(&c, facts);
+    c.together = groups_together(&c, properties);
     const int64_t lines = cf_max(line_bytes(&c.one) * c.one.lines, sums ? 2 * line_bytes(&c.two) : 0),
                   tiles = cuts > 0 ? points / 32 : 1;
-    if (lines > facts->shared_per_block)
+    if (lines > properties->shared_per_block)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "lines of %lld points take %lld bytes; a block has %lld",
-                       (long long)points, (long long)lines, (long long)facts->shared_per_block);
-    if (c.rows > INT32_MAX / (c.together * cf_max(tiles, cf_long_pieces(&c))))
+                       (long long)points, (long long)lines, (long long)properties->shared_per_block);
+    if (c.rows > INT32_MAX / (c.together * cf_max(tiles, cf_long1d_pieces(&c))))
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld samples of %lld groups are too many blocks of one kernel",
                        (long long)c.rows, (long long)c.together);
     if (sums) {
         /* Sums are parted only where blocks would be too few. */
-        const int64_t blocks = c.together * cf_long_pieces(&c), wave = facts->multiprocessors * c.two.blocks;
+        const int64_t blocks = c.together * cf_long1d_pieces(&c), wave = properties->multiprocessors * c.two.blocks;
         c.slices = cf_max(1, cf_min(c.rows, wave / blocks));
     }
     *config = c;
@@ -155,39 +156,39 @@ conv_fft_status cf_long_configure(const cf_layer *layer, int pass, const cf_stra
 static const struct {
     const char *function;
     bool columns, two; /* two: steps of two lines */
-} kernels[CF_LONG_STAGES] = {
-    [CF_LONG_CUT_W] = {"columns_of_weights", true, false}, [CF_LONG_CUT_X] = {"columns_of_x", true, false},
-    [CF_LONG_CUT_Y] = {"columns_of_y", true, false},       [CF_LONG_SPECTRA] = {"long_spectra", false, false},
-    [CF_LONG_LINES] = {"long_lines", false, false},        [CF_LONG_SUMS] = {"long_sums", false, true},
-    [CF_LONG_BOTH_SUMS] = {"long_both", false, true},      [CF_LONG_GRADIENT] = {"long_gradient", false, true},
-    [CF_LONG_JOIN_Y] = {"y_of_columns", true, false},      [CF_LONG_JOIN_W] = {"weights_of_columns", true, false},
-    [CF_LONG_JOIN_GX] = {"gx_of_columns", true, false}};
+} kernels[CF_LONG1D_STAGES] = {
+    [CF_LONG1D_CUT_W] = {"columns_of_weights", true, false}, [CF_LONG1D_CUT_X] = {"columns_of_x", true, false},
+    [CF_LONG1D_CUT_Y] = {"columns_of_y", true, false},       [CF_LONG1D_SPECTRA] = {"long1d_spectra", false, false},
+    [CF_LONG1D_LINES] = {"long_lines", false, false},        [CF_LONG1D_SUMS] = {"long1d_sums", false, true},
+    [CF_LONG1D_BOTH_SUMS] = {"long1d_both", false, true},    [CF_LONG1D_GRADIENT] = {"long1d_gradient", false, true},
+    [CF_LONG1D_JOIN_Y] = {"y_of_columns", true, false},      [CF_LONG1D_JOIN_W] = {"weights_of_columns", true, false},
+    [CF_LONG1D_JOIN_GX] = {"gx_of_columns", true, false}};
 
 /* Spectra are in the order of the steps of whoever reads them. */
-static const cf_long_steps *steps_of(const cf_long_config *c, cf_long_stage stage) {
-    return kernels[stage].two || c->stage[CF_LONG_BOTH_SUMS] ? &c->two : &c->one;
+static const cf_long1d_steps *steps_of(const cf_long1d_config *c, cf_long1d_stage stage) {
+    return kernels[stage].two || c->stage[CF_LONG1D_BOTH_SUMS] ? &c->two : &c->one;
 }
 /* Kernels whose blocks have two lines. */
-static bool has_two(cf_long_stage stage) { return stage == CF_LONG_SUMS || stage == CF_LONG_BOTH_SUMS; }
-static int threads_of(const cf_long_config *c, cf_long_stage stage) {
-    const cf_long_steps *s = steps_of(c, stage);
+static bool has_two(cf_long1d_stage stage) { return stage == CF_LONG1D_SUMS || stage == CF_LONG1D_BOTH_SUMS; }
+static int threads_of(const cf_long1d_config *c, cf_long1d_stage stage) {
+    const cf_long1d_steps *s = steps_of(c, stage);
     if (kernels[stage].columns)
         return c->column_threads;
-    return s->threads * (has_two(stage) ? 2 : stage == CF_LONG_LINES ? s->lines : 1);
+    return s->threads * (has_two(stage) ? 2 : stage == CF_LONG1D_LINES ? s->lines : 1);
 }
-static size_t shared_of(const cf_long_config *c, cf_long_stage stage) {
-    const cf_long_steps *s = steps_of(c, stage);
+static size_t shared_of(const cf_long1d_config *c, cf_long1d_stage stage) {
+    const cf_long1d_steps *s = steps_of(c, stage);
     if (kernels[stage].columns)
-        return c->column[1] > 1 ? (size_t)cf_long_pieces(c) * 32 * 8 : 0;
-    return (size_t)line_bytes(s) * (size_t)(has_two(stage) ? 2 : stage == CF_LONG_LINES ? s->lines : 1);
+        return c->column[1] > 1 ? (size_t)cf_long1d_pieces(c) * 32 * 8 : 0;
+    return (size_t)line_bytes(s) * (size_t)(has_two(stage) ? 2 : stage == CF_LONG1D_LINES ? s->lines : 1);
 }
 
-cf_launch cf_long_launch(const cf_long_config *c, cf_long_stage stage, int64_t groups) {
-    const bool weights = stage == CF_LONG_CUT_W || stage == CF_LONG_JOIN_W;
-    int64_t blocks = groups * cf_long_pieces(c);
+cf_launch cf_long1d_launch(const cf_long1d_config *c, cf_long1d_stage stage, int64_t groups) {
+    const bool weights = stage == CF_LONG1D_CUT_W || stage == CF_LONG1D_JOIN_W;
+    int64_t blocks = groups * cf_long1d_pieces(c);
     if (kernels[stage].columns)
-        blocks = groups * (weights ? 1 : c->rows) * (cf_long_points(c) / (c->column[1] > 1 ? 32 : c->column_threads));
-    else if (stage == CF_LONG_LINES)
+        blocks = groups * (weights ? 1 : c->rows) * (cf_long1d_points(c) / (c->column[1] > 1 ? 32 : c->column_threads));
+    else if (stage == CF_LONG1D_LINES)
         blocks = cf_ceil_div(blocks * c->rows, c->one.lines);
     return (cf_launch){{(unsigned)blocks, has_two(stage) ? (unsigned)c->slices : 1, 1},
                        {(unsigned)threads_of(c, stage), 1, 1},
@@ -198,7 +199,7 @@ static const char *storage_of(conv_fft_dtype dtype) {
     return dtype == CONV_FFT_FP16 ? "fp16" : dtype == CONV_FFT_BF16 ? "bf16" : "plain";
 }
 
-static void add_side(const char *name, const cf_long_side *side, bool pieces, int64_t pad, cf_text *t) {
+static void add_side(const char *name, const cf_long1d_side *side, bool pieces, int64_t pad, cf_text *t) {
     if (pieces)
         cf_text_add(t, "struct %s {\ntypedef pieces Storage;\n};\n", name);
     else
@@ -208,30 +209,30 @@ static void add_side(const char *name, const cf_long_side *side, bool pieces, in
                     name, storage_of(side->dtype), (long long)side->count, (long long)side->stride, (long long)pad);
 }
 
-static void add_kernel(const cf_long_config *c, cf_long_stage stage, cf_text *t) {
-    const bool pieces = cf_long_pieces(c) > 1 && !kernels[stage].columns;
-    const cf_long_steps *s = steps_of(c, stage);
-    const bool gradient = stage == CF_LONG_GRADIENT || stage == CF_LONG_JOIN_W;
-    const int blocks = stage == CF_LONG_LINES || has_two(stage) ? s->blocks : 2;
+static void add_kernel(const cf_long1d_config *c, cf_long1d_stage stage, cf_text *t) {
+    const bool pieces = cf_long1d_pieces(c) > 1 && !kernels[stage].columns;
+    const cf_long1d_steps *s = steps_of(c, stage);
+    const bool gradient = stage == CF_LONG1D_GRADIENT || stage == CF_LONG1D_JOIN_W;
+    const int blocks = stage == CF_LONG1D_LINES || has_two(stage) ? s->blocks : 2;
     add_side("SideX", &c->x, pieces, 0, t);
     add_side("SideY", &c->y, pieces, 0, t);
     add_side("SideW", gradient ? &c->gw : &c->w, pieces, c->pad, t);
     cf_text_add(t, "struct Steps {\nstatic constexpr int R1 = %d, R2 = %d, R3 = %d, T = %d;\n};\n", s->radix[0],
                 s->radix[1], s->radix[2], s->threads);
     cf_text_add(t, "struct Cut {\nstatic constexpr int A1 = %d, A2 = %d, H = %lld, T = %d;\n};\n", c->column[0],
-                c->column[1], (long long)cf_long_points(c), c->column_threads);
+                c->column[1], (long long)cf_long1d_points(c), c->column_threads);
     cf_text_add(t,
                 "struct Problem {\ntypedef Steps K;\ntypedef Cut C;\ntypedef SideX X;\ntypedef SideY Y;\ntypedef SideW "
                 "W;\nstatic constexpr int LINES = %d;\nstatic constexpr bool CONJUGATE = %s, GROUPS_FIRST = %s;\n};\n",
                 s->lines, c->conjugate ? "true" : "false", c->groups_first ? "true" : "false");
     cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fused(const LongCall call) {" CF_KERNEL_WAITS
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fused(const Long1dCall call) {" CF_PDL_WAIT
                 "    "
                 "%s<Problem>(call);\n}\n",
                 threads_of(c, stage), blocks, kernels[stage].function);
 }
 
-conv_fft_status cf_long_source(const cf_long_config *c, cf_long_stage stage, cf_source *source) {
+conv_fft_status cf_long1d_source(const cf_long1d_config *c, cf_long1d_stage stage, cf_source *source) {
     char tail[4096];
     cf_text t = {tail, sizeof tail, 0};
     add_kernel(c, stage, &t);

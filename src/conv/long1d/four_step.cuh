@@ -79,7 +79,7 @@ template <class C> struct ColumnPlace {
     typedef Columns<C> G;
     int m, warp;
     long long group, sample, rows;
-    CF_DEVICE explicit ColumnPlace(const LongCall &call) {
+    CF_DEVICE explicit ColumnPlace(const Long1dCall &call) {
         const unsigned line = blockIdx.x / G::TILES;
         m = int(blockIdx.x) % G::TILES * G::LANES + int(threadIdx.x) % G::LANES;
         warp = int(threadIdx.x) / G::LANES;
@@ -105,9 +105,9 @@ CF_DEVICE void put_column(cplx *pieces, const ColumnPlace<C> &at, const cplx *v,
     unroll<0, COUNT>([&](auto p) { pieces[at.piece(piece + p)] = v[p] * w[cf_reversed(decltype(p)::value, COUNT)]; });
 }
 
-/* From a signal or weights to pieces. COLUMN: LongColumn or TapColumn. */
+/* From a signal or weights to pieces. COLUMN: Long1dColumn or TapColumn. */
 template <class COLUMN, class C, class LINE>
-CF_DEVICE void column_forward(const LongCall &call, const ColumnPlace<C> &at, LINE line) {
+CF_DEVICE void column_forward(const Long1dCall &call, const ColumnPlace<C> &at, LINE line) {
     typedef Columns<C> G;
 #pragma unroll
     for (int i = 0; i < G::A2 / G::WARPS; ++i) {
@@ -138,7 +138,7 @@ CF_DEVICE void column_forward(const LongCall &call, const ColumnPlace<C> &at, LI
 
 /* From pieces to a signal or weights. */
 template <class COLUMN, class C, class LINE>
-CF_DEVICE void column_backward(const LongCall &call, const ColumnPlace<C> &at, LINE line, real bias) {
+CF_DEVICE void column_backward(const Long1dCall &call, const ColumnPlace<C> &at, LINE line, real bias) {
     typedef Columns<C> G;
     if constexpr (G::TWO) {
         const NodeRoots<G::A2, G::H> roots(at.m);
@@ -171,7 +171,7 @@ CF_DEVICE void column_backward(const LongCall &call, const ColumnPlace<C> &at, L
         const NodeRoots<G::A1, G::A2 * G::H> late(b * G::H + at.m), roots = late.times(factor);
         v[0] = v[0] * factor;
         tree<G::A1, true>(v, roots, late);
-        turn_all<G::A1>(u, v);
+        twiddle_all<G::A1>(u, v);
         COLUMN(line, b * G::H + at.m).template put<G::A1>(u, bias, call.accumulate != 0);
     }
 }
@@ -180,25 +180,25 @@ CF_DEVICE void column_backward(const LongCall &call, const ColumnPlace<C> &at, L
 
 template <class F, class S> struct ColumnOf {
     typedef Columns<typename F::C> G;
-    typedef LongColumn<S, G::N, G::N / G::A1> Signal;
+    typedef Long1dColumn<S, G::N, G::N / G::A1> Signal;
     typedef TapColumn<S, G::N, G::N / G::A1> Taps;
 };
 
-template <class F> CF_DEVICE void columns_of_x(const LongCall &call) {
+template <class F> CF_DEVICE void columns_of_x(const Long1dCall &call) {
     const ColumnPlace<typename F::C> at(call);
     column_forward<typename ColumnOf<F, typename F::X>::Signal>(call, at,
                                                                 long_line<typename F::X>(call.x, at.group, at.sample));
 }
-template <class F> CF_DEVICE void columns_of_y(const LongCall &call) {
+template <class F> CF_DEVICE void columns_of_y(const Long1dCall &call) {
     const ColumnPlace<typename F::C> at(call);
     column_forward<typename ColumnOf<F, typename F::Y>::Signal>(call, at,
                                                                 long_line<typename F::Y>(call.y, at.group, at.sample));
 }
-template <class F> CF_DEVICE void columns_of_weights(const LongCall &call) {
+template <class F> CF_DEVICE void columns_of_weights(const Long1dCall &call) {
     const ColumnPlace<typename F::C> at(call);
     column_forward<typename ColumnOf<F, typename F::W>::Taps>(call, at, long_line<typename F::W>(call.w, at.group, 0));
 }
-template <class F> CF_DEVICE void y_of_columns(const LongCall &call) {
+template <class F> CF_DEVICE void y_of_columns(const Long1dCall &call) {
     typedef typename F::Y::Storage Storage;
     const ColumnPlace<typename F::C> at(call);
     const real bias =
@@ -206,12 +206,12 @@ template <class F> CF_DEVICE void y_of_columns(const LongCall &call) {
     column_backward<typename ColumnOf<F, typename F::Y>::Signal>(
         call, at, long_line<typename F::Y>(call.y, at.group, at.sample), bias);
 }
-template <class F> CF_DEVICE void gx_of_columns(const LongCall &call) {
+template <class F> CF_DEVICE void gx_of_columns(const Long1dCall &call) {
     const ColumnPlace<typename F::C> at(call);
     column_backward<typename ColumnOf<F, typename F::X>::Signal>(
         call, at, long_line<typename F::X>(call.gx, at.group, at.sample), 0);
 }
-template <class F> CF_DEVICE void weights_of_columns(const LongCall &call) {
+template <class F> CF_DEVICE void weights_of_columns(const Long1dCall &call) {
     const ColumnPlace<typename F::C> at(call);
     column_backward<typename ColumnOf<F, typename F::W>::Taps>(call, at, long_line<typename F::W>(call.w, at.group, 0),
                                                                0);

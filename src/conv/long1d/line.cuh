@@ -15,11 +15,11 @@
  * because bins are at k - 1/4. line_geometry.cuh draws shared memory, line_fft.cuh the order of spectra.
  *
  *     kernel            reads                        writes                              a block has
- *     long_spectra      w                            spectra of w                        a group
+ *     long1d_spectra      w                            spectra of w                        a group
  *     long_lines        x, spectra of w              y (or gx from gy)                   LINES lines
- *     long_sums         x, gy                        sums over a slice of samples        a group, a slice
- *     long_both         x, gy, spectra of w          the same sums, and gx               a group, a slice
- *     long_gradient     sums of all slices           gw                                  a group
+ *     long1d_sums         x, gy                        sums over a slice of samples        a group, a slice
+ *     long1d_both         x, gy, spectra of w          the same sums, and gx               a group, a slice
+ *     long1d_gradient     sums of all slices           gw                                  a group
  *
  * The host prints a problem F (config.c) with: K (line_geometry.cuh), X, Y, W (line_io.cuh), C (four_step.cuh),
  * LINES, CONJUGATE (whether products take the conjugate of the weights), GROUPS_FIRST (whether neighbouring lines
@@ -31,9 +31,9 @@
 #include "conv/long1d/line_io.cuh"
 
 /* The spectrum of the weights of group blockIdx.x. */
-template <class F> CF_DEVICE void long_spectra(const LongCall &call) {
+template <class F> CF_DEVICE void long1d_spectra(const Long1dCall &call) {
     typedef typename F::K K;
-    typedef Long<K> G;
+    typedef Long1d<K> G;
     typedef TapColumn<typename F::W, G::H, G::M> Taps;
     smem<cplx> z = cf_dynamic_shared<cplx>();
     const int t = int(threadIdx.x);
@@ -55,11 +55,11 @@ template <class F> CF_DEVICE void long_spectra(const LongCall &call) {
  */
 template <class F, class W> CF_DEVICE void multiply_task(smem<cplx> z, cplx *v, int task, W weight) {
     typedef typename F::K K;
-    unroll<0, Long<K>::LAST / 2>([&](auto q) { /* first level of the inverse tree, whose root is a weight */
-                                               const float4 w = weight(q);
-                                               const cplx a = {w.x, w.y}, b = {w.z, w.w};
-                                               v[2 * q] = v[2 * q] * (F::CONJUGATE ? conj(a) : a);
-                                               butterfly(v[2 * q], v[2 * q + 1], F::CONJUGATE ? conj(b) : b);
+    unroll<0, Long1d<K>::LAST / 2>([&](auto q) { /* first level of the inverse tree, whose root is a weight */
+                                                 const float4 w = weight(q);
+                                                 const cplx a = {w.x, w.y}, b = {w.z, w.w};
+                                                 v[2 * q] = v[2 * q] * (F::CONJUGATE ? conj(a) : a);
+                                                 butterfly(v[2 * q], v[2 * q + 1], F::CONJUGATE ? conj(b) : b);
     });
     task_backward<K, 2>(z, v, task);
 }
@@ -70,7 +70,7 @@ template <class F, class W> CF_DEVICE void multiply_task(smem<cplx> z, cplx *v, 
  */
 template <class F> CF_DEVICE void multiply_tasks(smem<cplx> z, int t, const float4 *spectrum) {
     typedef typename F::K K;
-    typedef Long<K> G;
+    typedef Long1d<K> G;
 #pragma unroll
     for (int i = 0; i < G::LAST_EACH; ++i) {
         const int task = task_of<K, G::T / 32>(t, i);
@@ -102,11 +102,11 @@ CF_DEVICE void fetch_early(const typename S::Storage::bits *line, int thread, in
  * group, which read the same weights. With GROUPS_FIRST they have lines of one sample, whose elements are
  * interleaved in memory.
  */
-template <class F> CF_DEVICE void long_lines(const LongCall &call) {
+template <class F> CF_DEVICE void long_lines(const Long1dCall &call) {
     typedef typename F::K K;
-    typedef Long<K> G;
-    typedef LongColumn<typename F::X, G::H, G::M> X;
-    typedef LongColumn<typename F::Y, G::H, G::M> Y;
+    typedef Long1d<K> G;
+    typedef Long1dColumn<typename F::X, G::H, G::M> X;
+    typedef Long1dColumn<typename F::Y, G::H, G::M> Y;
     const int t = int(threadIdx.x) % G::T;
     smem<cplx> z = cf_dynamic_shared<cplx>() + int(threadIdx.x) / G::T * G::SIZE;
     const unsigned line = blockIdx.x * F::LINES + threadIdx.x / G::T;
@@ -129,8 +129,8 @@ template <class F> CF_DEVICE void long_lines(const LongCall &call) {
  * Sums of gy conj(x), in registers. A block has 2 T threads and two lines in shared memory, x and gy. In the last
  * step, each thread has the same tasks of both.
  */
-template <class K> struct LongSums {
-    typedef Long<K> G;
+template <class K> struct Long1dSums {
+    typedef Long1d<K> G;
     static constexpr int EACH = G::LAST_EACH / 2, WARPS = 2 * G::T / 32;
     static_assert(G::LAST_EACH % 2 == 0 && G::T % 32 == 0, "tasks for twice the threads");
     cplx sum[EACH][G::LAST];
@@ -162,26 +162,26 @@ template <class K> struct LongSums {
  * The loop over the samples of slice blockIdx.y, for group blockIdx.x. Half of the threads do the first step of x,
  * the other half that of gy. Then all threads call after(sample).
  */
-template <class F, class A> CF_DEVICE void long_rows(const LongCall &call, A after) {
+template <class F, class A> CF_DEVICE void long_rows(const Long1dCall &call, A after) {
     typedef typename F::K K;
-    typedef Long<K> G;
-    typedef LongColumn<typename F::X, G::H, G::M> X;
-    typedef LongColumn<typename F::Y, G::H, G::M> Y;
+    typedef Long1d<K> G;
+    typedef Long1dColumn<typename F::X, G::H, G::M> X;
+    typedef Long1dColumn<typename F::Y, G::H, G::M> Y;
     const int side = int(threadIdx.x) / G::T, t = int(threadIdx.x) % G::T;
     smem<cplx> own = cf_dynamic_shared<cplx>() + side * G::SIZE;
     const long long group = blockIdx.x, begin = call.rows * blockIdx.y / call.slices,
                     end = call.rows * (blockIdx.y + 1) / call.slices;
-    constexpr bool EARLY = !X::PIECES && X::STRIDE == 1 && Y::STRIDE == 1 &&
-                           G::H <= 4096; /* beyond, prefetching was measured to cost more than it gains */
+    constexpr bool ALIGNMENT_SHIFT = !X::PIECES && X::STRIDE == 1 && Y::STRIDE == 1 &&
+                                     G::H <= 4096; /* beyond, prefetching was measured to cost more than it gains */
 #pragma unroll 1
     for (long long sample = begin; sample < end; ++sample) {
         if (side == 0)
             first_forward<K, X>(own, t, long_line<typename F::X>(call.x, group, sample));
         else
             first_forward<K, Y>(own, t, long_line<typename F::Y>(call.y, group, sample));
-        if (EARLY && sample + 1 < end && side == 0)
+        if (ALIGNMENT_SHIFT && sample + 1 < end && side == 0)
             fetch_early<typename F::X, X::COUNT>(long_line<typename F::X>(call.x, group, sample + 1), t, G::T);
-        else if (EARLY && sample + 1 < end)
+        else if (ALIGNMENT_SHIFT && sample + 1 < end)
             fetch_early<typename F::Y, Y::COUNT>(long_line<typename F::Y>(call.y, group, sample + 1), t, G::T);
         after(sample);
         __syncthreads();
@@ -189,26 +189,26 @@ template <class F, class A> CF_DEVICE void long_rows(const LongCall &call, A aft
 }
 
 /* Sums over the samples of a slice, for the gradient of the weights. */
-template <class F> CF_DEVICE void long_sums(const LongCall &call) {
+template <class F> CF_DEVICE void long1d_sums(const Long1dCall &call) {
     typedef typename F::K K;
-    LongSums<K> sums = {};
+    Long1dSums<K> sums = {};
     long_rows<F>(call, [&](long long) { sums.add(cf_dynamic_shared<cplx>(), [](int, cplx *) {}); });
-    sums.store(call.sums + (blockIdx.y * call.groups + blockIdx.x) * Long<K>::H);
+    sums.store(call.sums + (blockIdx.y * call.groups + blockIdx.x) * Long1d<K>::H);
 }
 
 /*
  * The same sums, and the gradient of x: each spectrum of gy is also multiplied by that of the weights and
  * transformed back.
  */
-template <class F> CF_DEVICE void long_both(const LongCall &call) {
+template <class F> CF_DEVICE void long1d_both(const Long1dCall &call) {
     typedef typename F::K K;
-    typedef Long<K> G;
-    typedef LongColumn<typename F::X, G::H, G::M> X;
-    constexpr int WARPS = LongSums<K>::WARPS;
+    typedef Long1d<K> G;
+    typedef Long1dColumn<typename F::X, G::H, G::M> X;
+    constexpr int WARPS = Long1dSums<K>::WARPS;
     smem<cplx> z = cf_dynamic_shared<cplx>(), gy = z + G::SIZE;
     const int t = int(threadIdx.x);
     const float4 *const spectrum = reinterpret_cast<const float4 *>(call.spectra + (long long)blockIdx.x * G::H);
-    LongSums<K> sums = {};
+    Long1dSums<K> sums = {};
     long_rows<F>(call, [&](long long sample) {
         sums.add(z, [&](int task, cplx *v) {
             multiply_task<F>(gy, v, task, [&](auto q) { return __ldcg(spectrum + spectrum_place<K>(q, task)); });
@@ -225,9 +225,9 @@ template <class F> CF_DEVICE void long_both(const LongCall &call) {
  * Adds the slices of group blockIdx.x, always in the same order, and transforms the sum back to the gradient of the
  * weights.
  */
-template <class F> CF_DEVICE void long_gradient(const LongCall &call) {
+template <class F> CF_DEVICE void long1d_gradient(const Long1dCall &call) {
     typedef typename F::K K;
-    typedef Long<K> G;
+    typedef Long1d<K> G;
     smem<cplx> z = cf_dynamic_shared<cplx>();
     const int t = int(threadIdx.x);
     const long long group = blockIdx.x;

@@ -20,7 +20,7 @@
  * The host prints K with R1, R2, R3 and T, the threads of a line. LAST: the radix of the last step; TASKS: its
  * trees.
  */
-template <class K> struct Long {
+template <class K> struct Long1d {
     static constexpr int R1 = K::R1, R2 = K::R2, R3 = K::R3, T = K::T;
     static constexpr bool THREE = R3 > 1;
     static constexpr int H = R1 * R2 * R3, M = R2 * R3, LAST = THREE ? R3 : R2, TASKS = H / LAST;

@@ -6,7 +6,7 @@
  * the signal are zero. Weights are reversed: tap k is at element PAD - k. A negative PAD - k becomes PAD - k + 2 H
  * with the opposite sign, because the transform is modulo Z^2H + 1.
  *
- * A task of the first or last step has a column of points, M apart. LongColumn (signals) and TapColumn (weights)
+ * A task of the first or last step has a column of points, M apart. Long1dColumn (signals) and TapColumn (weights)
  * read and write it:
  *
  *     get<A>()      point A M + m
@@ -20,7 +20,7 @@
 #include "conv/long1d/line_geometry.cuh"
 
 /* One tensor: its first element, and the distances between samples and between groups, in elements. */
-struct LongTensor {
+struct Long1dTensor {
     void *memory;
     long long sample_stride, group_stride;
 };
@@ -28,9 +28,9 @@ struct LongTensor {
  * Arguments of one launch. The host has the same struct in run.c. Lines are [group][sample], or with GROUPS_FIRST
  * [sample][group].
  */
-struct LongCall {
-    LongTensor x, y, w, gx; /* gx: only where one kernel computes both gradients */
-    const void *bias;       /* one element per group; may be null */
+struct Long1dCall {
+    Long1dTensor x, y, w, gx; /* gx: only where one kernel computes both gradients */
+    const void *bias;         /* one element per group; may be null */
     cplx *spectra, *sums, *pieces;
     long long rows, groups, slices;
     int accumulate;
@@ -67,13 +67,13 @@ CF_DEVICE cplx get_piece(const cplx *from) {
  * A column of a signal. The host prints S with Storage, COUNT elements and STRIDE. REAL: no element is beyond H, so
  * points are real.
  */
-template <class S, int H, int M, class Storage = typename S::Storage> struct LongColumn {
+template <class S, int H, int M, class Storage = typename S::Storage> struct Long1dColumn {
     typedef typename Storage::bits bits;
     static constexpr bool REAL = S::COUNT <= H, PIECES = false;
     static constexpr int COUNT = S::COUNT, STRIDE = S::STRIDE;
     bits *from;
     int m;
-    CF_DEVICE LongColumn(bits *line, int number) : from(line + number * S::STRIDE), m(number) {}
+    CF_DEVICE Long1dColumn(bits *line, int number) : from(line + number * S::STRIDE), m(number) {}
     template <int FIRST> CF_DEVICE bool exists() const {
         return FIRST < S::COUNT && (FIRST + M <= S::COUNT || m < S::COUNT - FIRST);
     }
@@ -95,18 +95,18 @@ template <class S, int H, int M, class Storage = typename S::Storage> struct Lon
         });
     }
 };
-template <class S, int H, int M> struct LongColumn<S, H, M, pieces> {
+template <class S, int H, int M> struct Long1dColumn<S, H, M, pieces> {
     static constexpr bool REAL = false, PIECES = true;
     static constexpr int COUNT = H, STRIDE = 1;
     cplx *from;
-    CF_DEVICE LongColumn(cplx *line, int m) : from(line + m) {}
+    CF_DEVICE Long1dColumn(cplx *line, int m) : from(line + m) {}
     template <int A> CF_DEVICE cplx get() const { return get_piece(from + A * M); }
     template <int R> CF_DEVICE void put(const cplx *v, real, bool) const {
         unroll<0, R>([&](auto a) { from[a * M] = v[a]; });
     }
 };
 /* The first element of a line. */
-template <class S> CF_DEVICE auto long_line(const LongTensor &t, long long group, long long sample) {
+template <class S> CF_DEVICE auto long_line(const Long1dTensor &t, long long group, long long sample) {
     return static_cast<typename S::Storage::bits *>(t.memory) + group * t.group_stride + sample * t.sample_stride;
 }
 
@@ -139,6 +139,6 @@ template <class W, int H, int M, class Storage = typename W::Storage> struct Tap
         });
     }
 };
-template <class W, int H, int M> struct TapColumn<W, H, M, pieces> : LongColumn<W, H, M, pieces> {
-    CF_DEVICE TapColumn(cplx *line, int m) : LongColumn<W, H, M, pieces>(line, m) {}
+template <class W, int H, int M> struct TapColumn<W, H, M, pieces> : Long1dColumn<W, H, M, pieces> {
+    CF_DEVICE TapColumn(cplx *line, int m) : Long1dColumn<W, H, M, pieces>(line, m) {}
 };

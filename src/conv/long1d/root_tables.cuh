@@ -42,14 +42,14 @@ template <int C, int R> struct __align__(16) BackwardRoots {
 template <int C, int R> __device__ const BackwardRoots<C, R> cf_backward_roots = BackwardRoots<C, R>();
 /*
  * Inverse, last step, after M times are selected. All results must be multiplied by exp(-2 pi i m / 4 H) / H, which
- * undoes the offset -1/4 of the bins and scales; turn_all() does the rest of the offset. The factor goes into the
+ * undoes the offset -1/4 of the bins and scales; twiddle_all() does the rest of the offset. The factor goes into the
  * trees (see tree()). Roots of all levels but the last are stored without it (LATE of them), those of the last
  * level with it, and behind them the factor itself.
  */
-template <int M, int R> struct __align__(16) TurningRoots {
+template <int M, int R> struct __align__(16) TwiddleTable {
     static constexpr int LATE = R / 4, STORED = cf_stored_roots(R), COUNT = STORED + 2;
     cplx w[COUNT / 2][M][2];
-    __host__ __device__ constexpr TurningRoots() : w{} {
+    __host__ __device__ constexpr TwiddleTable() : w{} {
         const int h = M * R, n = 4 * h;
         for (int m = 0; m < M; ++m) {
             for (int e = 0; e < STORED; ++e) {
@@ -61,7 +61,7 @@ template <int M, int R> struct __align__(16) TurningRoots {
         }
     }
 };
-template <int M, int R> __device__ const TurningRoots<M, R> cf_turning_roots = TurningRoots<M, R>();
+template <int M, int R> __device__ const TwiddleTable<M, R> cf_twiddle_table = TwiddleTable<M, R>();
 /* A table as pairs of roots. */
 template <class T> CF_DEVICE const float4 *as_quads(const T &roots) {
     return reinterpret_cast<const float4 *>(roots.w);

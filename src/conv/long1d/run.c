@@ -7,95 +7,97 @@
 
 #include <stdlib.h>
 
-struct cf_long {
+struct cf_long1d {
     cf_gpu *gpu;
-    cf_long_config config;
-    cf_kernel *kernel[CF_LONG_STAGES];
+    cf_long1d_config config;
+    cf_kernel *kernel[CF_LONG1D_STAGES];
 };
 
-conv_fft_status cf_long_create(cf_gpu *gpu, const cf_layer *layer, int pass, const cf_strategy *s, cf_long **made) {
-    cf_long *l = calloc(1, sizeof *l);
+conv_fft_status cf_long1d_create(cf_gpu *gpu, const cf_layer *layer, int pass, const cf_strategy *s, cf_long1d **made) {
+    cf_long1d *l = calloc(1, sizeof *l);
     if (!l)
         return cf_fail_memory(sizeof *l, "a pass over long signals");
     *made = l;
     l->gpu = gpu;
-    return cf_long_configure(layer, pass, s, &gpu->facts, &l->config);
+    return cf_long1d_configure(layer, pass, s, &gpu->properties, &l->config);
 }
 
-conv_fft_status cf_long_build(cf_long *l) {
-    cf_source sources[CF_LONG_STAGES] = {{0}};
-    cf_kernel *kernels[CF_LONG_STAGES] = {NULL};
+conv_fft_status cf_long1d_build(cf_long1d *l) {
+    cf_source sources[CF_LONG1D_STAGES] = {{0}};
+    cf_kernel *kernels[CF_LONG1D_STAGES] = {NULL};
     int count = 0;
     conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; i < CF_LONG_STAGES && status == CONV_FFT_SUCCESS; ++i)
+    for (int i = 0; i < CF_LONG1D_STAGES && status == CONV_FFT_SUCCESS; ++i)
         if (l->config.stage[i])
-            status = cf_long_source(&l->config, (cf_long_stage)i, &sources[count++]);
+            status = cf_long1d_source(&l->config, (cf_long1d_stage)i, &sources[count++]);
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(l->gpu, sources, count, kernels);
     for (int i = 0; i < count; ++i)
         free((char *)sources[i].text);
-    for (int i = 0, next = 0; i < CF_LONG_STAGES; ++i)
+    for (int i = 0, next = 0; i < CF_LONG1D_STAGES; ++i)
         if (l->config.stage[i])
             l->kernel[i] = kernels[next++];
     return status;
 }
 
-void cf_long_destroy(cf_long *l) {
-    for (int i = 0; l && i < CF_LONG_STAGES; ++i)
+void cf_long1d_destroy(cf_long1d *l) {
+    for (int i = 0; l && i < CF_LONG1D_STAGES; ++i)
         cf_kernel_destroy(l->kernel[i]);
     free(l);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- running */
 
-/* LongTensor and LongCall of line_io.cuh. */
-typedef struct long_tensor {
+/* Long1dTensor and Long1dCall of line_io.cuh. */
+typedef struct long1d_tensor {
     void *memory;
     int64_t sample_stride, group_stride;
-} long_tensor;
-typedef struct long_call {
-    long_tensor x, y, w, gx;
+} long1d_tensor;
+typedef struct long1d_call {
+    long1d_tensor x, y, w, gx;
     const void *bias;
     void *spectra, *sums, *pieces;
     int64_t rows, groups, slices;
     int accumulate;
-} long_call;
+} long1d_call;
 
 /* Bytes of so many spectra of each group at a time; of all lines of x or y of these, cut. */
-static size_t bytes_of(const cf_long_config *c, int64_t lines) {
-    return cf_align((size_t)(c->together * cf_long_pieces(c) * cf_long_points(c) * 8 * lines));
+static size_t bytes_of(const cf_long1d_config *c, int64_t lines) {
+    return cf_align((size_t)(c->together * cf_long1d_pieces(c) * cf_long1d_points(c) * 8 * lines));
 }
-static size_t spectra_bytes(const cf_long_config *c) { return c->stage[CF_LONG_SPECTRA] ? bytes_of(c, 1) : 0; }
-static size_t sums_bytes(const cf_long_config *c) { return c->stage[CF_LONG_GRADIENT] ? bytes_of(c, c->slices) : 0; }
-static size_t pieces_bytes(const cf_long_config *c) { return c->stage[CF_LONG_CUT_X] ? bytes_of(c, c->rows) : 0; }
+static size_t spectra_bytes(const cf_long1d_config *c) { return c->stage[CF_LONG1D_SPECTRA] ? bytes_of(c, 1) : 0; }
+static size_t sums_bytes(const cf_long1d_config *c) {
+    return c->stage[CF_LONG1D_GRADIENT] ? bytes_of(c, c->slices) : 0;
+}
+static size_t pieces_bytes(const cf_long1d_config *c) { return c->stage[CF_LONG1D_CUT_X] ? bytes_of(c, c->rows) : 0; }
 
-size_t cf_long_bytes(const cf_long *l) {
-    const cf_long_config *c = &l->config;
-    return spectra_bytes(c) + sums_bytes(c) + pieces_bytes(c) * (c->stage[CF_LONG_GRADIENT] ? 2 : 1);
+size_t cf_long1d_bytes(const cf_long1d *l) {
+    const cf_long1d_config *c = &l->config;
+    return spectra_bytes(c) + sums_bytes(c) + pieces_bytes(c) * (c->stage[CF_LONG1D_GRADIENT] ? 2 : 1);
 }
 
 /* One kernel over `groups` groups. Pieces are in the place of whatever is cut: those of x, and those of gy behind them. */
-static conv_fft_status launch(const cf_long *l, cf_long_stage stage, const long_call *call, int64_t groups,
+static conv_fft_status launch(const cf_long1d *l, cf_long1d_stage stage, const long1d_call *call, int64_t groups,
                               struct CUstream_st *stream) {
-    const cf_long_config *config = &l->config;
-    const cf_launch shape = cf_long_launch(config, stage, groups);
-    const int64_t cut = cf_long_pieces(config), points = cf_long_points(config);
-    const bool lines = stage >= CF_LONG_SPECTRA && stage <= CF_LONG_GRADIENT;
+    const cf_long1d_config *config = &l->config;
+    const cf_launch shape = cf_long1d_launch(config, stage, groups);
+    const int64_t cut = cf_long1d_pieces(config), points = cf_long1d_points(config);
+    const bool lines = stage >= CF_LONG1D_SPECTRA && stage <= CF_LONG1D_GRADIENT;
     char *const pieces = call->pieces, *const of_gy = pieces + pieces_bytes(config);
-    long_call c = *call;
-    if (stage == CF_LONG_CUT_W)
+    long1d_call c = *call;
+    if (stage == CF_LONG1D_CUT_W)
         c.pieces = c.spectra;
-    if (stage == CF_LONG_JOIN_W)
+    if (stage == CF_LONG1D_JOIN_W)
         c.pieces = c.sums;
-    if (stage == CF_LONG_CUT_Y || stage == CF_LONG_JOIN_GX)
+    if (stage == CF_LONG1D_CUT_Y || stage == CF_LONG1D_JOIN_GX)
         c.pieces = of_gy;
     c.groups = lines ? groups * cut : groups;
-    if (stage == CF_LONG_CUT_W || stage == CF_LONG_JOIN_W)
+    if (stage == CF_LONG1D_CUT_W || stage == CF_LONG1D_JOIN_W)
         c.rows = 1;
     if (lines && cut > 1) {
-        c.x = (long_tensor){pieces, points, c.rows * points};
-        c.y = c.gx = (long_tensor){stage == CF_LONG_LINES ? pieces : of_gy, points, c.rows * points};
-        c.w = (long_tensor){stage == CF_LONG_SPECTRA ? c.spectra : c.sums, 0, points};
+        c.x = (long1d_tensor){pieces, points, c.rows * points};
+        c.y = c.gx = (long1d_tensor){stage == CF_LONG1D_LINES ? pieces : of_gy, points, c.rows * points};
+        c.w = (long1d_tensor){stage == CF_LONG1D_SPECTRA ? c.spectra : c.sums, 0, points};
         c.bias = NULL;
         c.accumulate = 0;
     }
@@ -104,7 +106,7 @@ static conv_fft_status launch(const cf_long *l, cf_long_stage stage, const long_
 }
 
 /* Those stages of a list that the pass has. */
-static conv_fft_status launch_all(const cf_long *l, const cf_long_stage *stages, int count, const long_call *call,
+static conv_fft_status launch_all(const cf_long1d *l, const cf_long1d_stage *stages, int count, const long1d_call *call,
                                   int64_t groups, struct CUstream_st *stream) {
     for (int i = 0; i < count; ++i)
         if (l->config.stage[stages[i]])
@@ -112,64 +114,64 @@ static conv_fft_status launch_all(const cf_long *l, const cf_long_stage *stages,
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status run_groups(const conv_fft_plan *plan, int pass, const cf_long *l, const cf_call *c,
-                                  const long_call *call, const long_call *last, int64_t groups) {
-    static const cf_long_stage weights[] = {CF_LONG_CUT_W, CF_LONG_SPECTRA},
-                               middle[] = {CF_LONG_CUT_X,     CF_LONG_CUT_Y,  CF_LONG_LINES,  CF_LONG_SUMS,
-                                           CF_LONG_BOTH_SUMS, CF_LONG_JOIN_Y, CF_LONG_JOIN_GX},
-                               gradient[] = {CF_LONG_GRADIENT, CF_LONG_JOIN_W};
+static conv_fft_status run_groups(const conv_fft_plan *plan, int pass, const cf_long1d *l, const cf_call *c,
+                                  const long1d_call *call, const long1d_call *last, int64_t groups) {
+    static const cf_long1d_stage weights[] = {CF_LONG1D_CUT_W, CF_LONG1D_SPECTRA},
+                                 middle[] = {CF_LONG1D_CUT_X,     CF_LONG1D_CUT_Y,  CF_LONG1D_LINES,  CF_LONG1D_SUMS,
+                                             CF_LONG1D_BOTH_SUMS, CF_LONG1D_JOIN_Y, CF_LONG1D_JOIN_GX},
+                                 gradient[] = {CF_LONG1D_GRADIENT, CF_LONG1D_JOIN_W};
     static const cf_stage_kind kinds[] = {[CF_PASS_FORWARD] = CF_STAGE_CONVOLVE_Y,
                                           [CF_PASS_DATA] = CF_STAGE_CONVOLVE_GX,
                                           [CF_PASS_WEIGHTS] = CF_STAGE_CONVOLVE_GW,
-                                          [CF_LONG_BOTH] = CF_STAGE_CONVOLVE_GW};
+                                          [CF_LONG1D_BOTH] = CF_STAGE_CONVOLVE_GW};
     CF_FORWARD(launch_all(l, weights, 2, call, groups, c->stream));
-    if (l->config.stage[CF_LONG_SPECTRA])
-        cf_lap(plan, c, CF_STAGE_LOAD_W);
+    if (l->config.stage[CF_LONG1D_SPECTRA])
+        cf_stage_done(plan, c, CF_STAGE_LOAD_W);
     CF_FORWARD(launch_all(l, middle, 7, call, groups, c->stream));
-    cf_lap(plan, c, kinds[pass]);
-    if (!l->config.stage[CF_LONG_GRADIENT])
+    cf_stage_done(plan, c, kinds[pass]);
+    if (!l->config.stage[CF_LONG1D_GRADIENT])
         return CONV_FFT_SUCCESS;
     CF_FORWARD(launch_all(l, gradient, 2, last, groups, c->stream));
-    cf_lap(plan, c, CF_STAGE_STORE_GW);
+    cf_stage_done(plan, c, CF_STAGE_STORE_GW);
     return CONV_FFT_SUCCESS;
 }
 
-static long_tensor tensor_of(const cf_tensor *t, const void *memory, int64_t group) {
+static long1d_tensor tensor_of(const cf_tensor *t, const void *memory, int64_t group) {
     const int64_t bytes = (int64_t)cf_dtype_bytes(t->dtype);
-    return (long_tensor){memory ? (char *)memory + group * t->group_stride * bytes : NULL, t->sample_stride,
-                         t->group_stride};
+    return (long1d_tensor){memory ? (char *)memory + group * t->group_stride * bytes : NULL, t->sample_stride,
+                           t->group_stride};
 }
 
 /* From the first tap that meets the signal on. */
-static long_tensor taps_of(const cf_layer *layer, const cf_tensor *t, const void *memory, int64_t group) {
-    long_tensor taps = tensor_of(t, memory, group);
+static long1d_tensor taps_of(const cf_layer *layer, const cf_tensor *t, const void *memory, int64_t group) {
+    long1d_tensor taps = tensor_of(t, memory, group);
     if (memory)
         taps.memory =
             (char *)taps.memory + layer->axis[2].first_tap * t->axis_stride[2] * (int64_t)cf_dtype_bytes(t->dtype);
     return taps;
 }
 
-conv_fft_status cf_long_run(const conv_fft_plan *plan, int pass, const cf_long *l, const cf_call *c, char *memory) {
+conv_fft_status cf_long1d_run(const conv_fft_plan *plan, int pass, const cf_long1d *l, const cf_call *c, char *memory) {
     const cf_layer *layer = &plan->layer;
-    const cf_long_config *config = &l->config;
+    const cf_long1d_config *config = &l->config;
     const bool forward = pass == CF_PASS_FORWARD, data = pass == CF_PASS_DATA;
     for (int64_t g = 0; g < config->groups; g += config->together) {
         const int64_t groups = cf_min(config->together, config->groups - g);
-        long_call call = {.x = data ? tensor_of(&layer->y, c->gy, g) : tensor_of(&layer->x, c->x, g),
-                          .y = data      ? tensor_of(&layer->x, c->gx, g)
-                               : forward ? tensor_of(&layer->y, c->y, g)
-                                         : tensor_of(&layer->y, c->gy, g),
-                          .gx = tensor_of(&layer->x, c->gx, g),
-                          .w = taps_of(layer, &layer->w, c->w, g),
-                          .spectra = memory,
-                          .sums = memory + spectra_bytes(config),
-                          .pieces = memory + spectra_bytes(config) + sums_bytes(config),
-                          .rows = config->rows,
-                          .slices = config->slices,
-                          .accumulate = !forward && (c->flags & CONV_FFT_ACCUMULATE_GX)};
+        long1d_call call = {.x = data ? tensor_of(&layer->y, c->gy, g) : tensor_of(&layer->x, c->x, g),
+                            .y = data      ? tensor_of(&layer->x, c->gx, g)
+                                 : forward ? tensor_of(&layer->y, c->y, g)
+                                           : tensor_of(&layer->y, c->gy, g),
+                            .gx = tensor_of(&layer->x, c->gx, g),
+                            .w = taps_of(layer, &layer->w, c->w, g),
+                            .spectra = memory,
+                            .sums = memory + spectra_bytes(config),
+                            .pieces = memory + spectra_bytes(config) + sums_bytes(config),
+                            .rows = config->rows,
+                            .slices = config->slices,
+                            .accumulate = !forward && (c->flags & CONV_FFT_ACCUMULATE_GX)};
         if (forward && c->bias)
             call.bias = (const char *)c->bias + g * (int64_t)cf_dtype_bytes(layer->y.dtype);
-        long_call last = call;
+        long1d_call last = call;
         last.w = taps_of(layer, &layer->gw, c->gw, g);
         last.accumulate = (c->flags & CONV_FFT_ACCUMULATE_GW) != 0;
         CF_FORWARD(run_groups(plan, pass, l, c, &call, &last, groups));

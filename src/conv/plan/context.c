@@ -21,8 +21,8 @@ static conv_fft_status open_gpu(const conv_fft_context_options *options, int ord
     CF_FORWARD(cf_gpu_open(&gpu, &context->gpu));
     CF_FORWARD(cf_gpu_layers_create(context->gpu, &context->device));
     context->ordinal = ordinal;
-    snprintf(context->description, sizeof context->description, "GPU %d, %s, %s; %s", ordinal, context->gpu->facts.name,
-             context->gpu->architecture, why);
+    snprintf(context->description, sizeof context->description, "GPU %d, %s, %s; %s", ordinal,
+             context->gpu->properties.name, context->gpu->architecture, why);
     return CONV_FFT_SUCCESS;
 }
 

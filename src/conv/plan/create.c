@@ -160,12 +160,12 @@ static conv_fft_status build(conv_fft_plan *plan) {
     for (int i = 0; i < CF_PASS_COUNT; ++i)
         if (plan->pass[i].pair)
             pairs[paired++] = plan->pass[i].pair;
-    CF_FORWARD(plan->device->ops->transforms_build(plan->device, transforms, alone, pairs, paired, plan->trial));
-    cf_product_desc *products[CF_PASS_COUNT];
+    CF_FORWARD(plan->device->ops->transforms_build(plan->device, transforms, alone, pairs, paired, plan->aligned_only));
+    cf_cgemm_desc *products[CF_PASS_COUNT];
     int count = 0;
     for (int i = 0; i < CF_PASS_COUNT; ++i)
         if ((plan->passes & 1 << i) && plan->pass[i].strategy.family == CF_FAMILY_STAGED &&
-            plan->pass[i].strategy.product == CF_PRODUCT_TENSOR)
+            plan->pass[i].strategy.product == CF_CGEMM_TENSOR)
             products[count++] = &plan->pass[i].product;
     if (count > 0)
         CF_FORWARD(plan->device->ops->products_build(plan->device, products, count));
@@ -257,7 +257,7 @@ static void place_bias(conv_fft_plan *plan, uint64_t limit) {
 }
 
 static conv_fft_status create(const cf_layer *layer, cf_device *device, int passes,
-                              const cf_strategy strategy[CF_PASS_COUNT], bool trial, uint64_t workspace_limit,
+                              const cf_strategy strategy[CF_PASS_COUNT], bool aligned_only, uint64_t workspace_limit,
                               uint64_t *smallest, conv_fft_plan **result) {
     CF_FORWARD(cf_layer_check_written(layer, passes));
     conv_fft_plan *plan = calloc(1, sizeof *plan);
@@ -266,7 +266,7 @@ static conv_fft_status create(const cf_layer *layer, cf_device *device, int pass
     plan->layer = *layer;
     plan->device = device;
     plan->passes = passes;
-    plan->trial = trial;
+    plan->aligned_only = aligned_only;
     plan->bias = describe_bias(layer);
     plan->chunk_groups = layer->groups;
     const uint64_t limit = workspace_limit ? workspace_limit : UINT64_MAX;
@@ -316,9 +316,9 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
     return create(layer, device, passes, strategy, false, workspace_limit, smallest, plan);
 }
 
-conv_fft_status cf_plan_create_trial(const cf_layer *layer, cf_device *device, int passes,
-                                     const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                     uint64_t *smallest, conv_fft_plan **plan) {
+conv_fft_status cf_plan_create_aligned_only(const cf_layer *layer, cf_device *device, int passes,
+                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                            uint64_t *smallest, conv_fft_plan **plan) {
     return create(layer, device, passes, strategy, true, workspace_limit, smallest, plan);
 }
 

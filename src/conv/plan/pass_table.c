@@ -2,7 +2,7 @@
 #include "conv/plan/plan.h"
 
 const cf_pass_row cf_pass_table[CF_PASS_COUNT] = {
-    [CF_PASS_FORWARD] = {CF_Y, {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y}, CF_PRODUCT_FORWARD, "forward"},
-    [CF_PASS_DATA] = {CF_X, {CF_ROLE_GX, CF_ROLE_W, CF_ROLE_GY}, CF_PRODUCT_BACKWARD_DATA, "backward data"},
-    [CF_PASS_WEIGHTS] = {CF_W, {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y}, CF_PRODUCT_BACKWARD_WEIGHTS, "backward weights"},
+    [CF_PASS_FORWARD] = {CF_Y, {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y}, CF_CGEMM_FORWARD, "forward"},
+    [CF_PASS_DATA] = {CF_X, {CF_ROLE_GX, CF_ROLE_W, CF_ROLE_GY}, CF_CGEMM_BACKWARD_DATA, "backward data"},
+    [CF_PASS_WEIGHTS] = {CF_W, {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y}, CF_CGEMM_BACKWARD_WEIGHTS, "backward weights"},
 };

@@ -37,7 +37,7 @@ enum {
 typedef struct cf_pass_row {
     int result;                     /* operand that is written; the other two are read */
     cf_role role[CF_OPERAND_COUNT]; /* windows */
-    cf_product_kind product;
+    cf_cgemm_kind product;
     const char *name;
 } cf_pass_row;
 
@@ -55,7 +55,7 @@ typedef struct cf_pass_plan {
     cf_spectrum spectrum[CF_OPERAND_COUNT]; /* rows of x and y: all of them */
     cf_transform *transform[CF_OPERAND_COUNT];
     cf_pair *pair; /* staged: transforms both operands that are read, X before W before Y; NULL: one after the other */
-    cf_product_desc product;
+    cf_cgemm_desc product;
     cf_gx_store gx_store;
     int64_t gx_phases; /* staged: rows that the inverse makes of one row of gx; 1 without segments */
     cf_fold_desc fold;
@@ -81,7 +81,8 @@ struct conv_fft_plan {
     cf_layer layer;
     cf_device *device;
     int passes;
-    bool trial; /* for a search: its tensors begin at multiples of 16 bytes, and kernels for others are not compiled */
+    bool
+        aligned_only; /* for a search: its tensors begin at multiples of 16 bytes, and kernels for others are not compiled */
     bool trusted; /* calls do not ask the driver about memory and stream */
     cf_pass_plan pass[CF_PASS_COUNT];
     bool shares_gy; /* both backward passes read the same spectrum of gy */
@@ -102,9 +103,9 @@ conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int pas
                                conv_fft_plan **plan);
 /* The same for a search, whose tensors begin at multiples of 16 bytes: kernels for others are not compiled. A call with such a tensor is
  * NOT_SUPPORTED. */
-conv_fft_status cf_plan_create_trial(const cf_layer *layer, cf_device *device, int passes,
-                                     const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                     uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status cf_plan_create_aligned_only(const cf_layer *layer, cf_device *device, int passes,
+                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
+                                            uint64_t *smallest, conv_fft_plan **plan);
 conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest);
 void cf_plan_destroy(conv_fft_plan *plan);
 

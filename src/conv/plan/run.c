@@ -10,28 +10,29 @@
 const char *const cf_stage_names[CF_STAGE_COUNT] = {CF_STAGE_LIST(CF_STAGE_NAME)};
 #undef CF_STAGE_NAME
 
-static bool room_for_lap(cf_laps *laps) {
-    if (laps->count < laps->capacity)
+static bool has_time_slot(cf_stage_times *stage_times) {
+    if (stage_times->count < stage_times->capacity)
         return true;
-    const int capacity = 2 * laps->capacity + 16;
-    cf_stage_kind *stage = realloc(laps->stage, (size_t)capacity * sizeof *stage);
+    const int capacity = 2 * stage_times->capacity + 16;
+    cf_stage_kind *stage = realloc(stage_times->stage, (size_t)capacity * sizeof *stage);
     if (!stage)
         return false;
-    laps->stage = stage;
-    laps->capacity = capacity;
+    stage_times->stage = stage;
+    stage_times->capacity = capacity;
     return true;
 }
 
-void cf_lap(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind stage) {
-    cf_laps *laps = call->laps;
-    if (!laps || laps->status != CONV_FFT_SUCCESS)
+void cf_stage_done(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind stage) {
+    cf_stage_times *stage_times = call->stage_times;
+    if (!stage_times || stage_times->status != CONV_FFT_SUCCESS)
         return;
-    if (!room_for_lap(laps)) {
-        laps->status = cf_fail_memory((size_t)laps->count * sizeof *laps->stage, "the stages of a profile");
+    if (!has_time_slot(stage_times)) {
+        stage_times->status =
+            cf_fail_memory((size_t)stage_times->count * sizeof *stage_times->stage, "the stages of a profile");
         return;
     }
-    laps->stage[laps->count++] = stage;
-    laps->status = plan->device->ops->timer_mark(laps->timer, laps->count, call->stream);
+    stage_times->stage[stage_times->count++] = stage;
+    stage_times->status = plan->device->ops->timer_mark(stage_times->timer, stage_times->count, call->stream);
 }
 
 /* Before all else, so that its scratch may be anything of the workspace. */
@@ -41,13 +42,13 @@ static conv_fft_status run_bias(const conv_fft_plan *plan, int set, const cf_cal
     void *const scratch = room ? (char *)call->workspace + (cf_align(address) - address) : NULL;
     CF_FORWARD(plan->device->ops->bias_gradient(plan->device, &plan->bias, call->gy, call->gbias,
                                                 call->flags & CONV_FFT_ACCUMULATE_GBIAS, scratch, call->stream));
-    cf_lap(plan, call, CF_STAGE_BIAS);
+    cf_stage_done(plan, call, CF_STAGE_BIAS);
     return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) {
-    if (call->laps)
-        CF_FORWARD(plan->device->ops->timer_mark(call->laps->timer, 0, call->stream));
+    if (call->stage_times)
+        CF_FORWARD(plan->device->ops->timer_mark(call->stage_times->timer, 0, call->stream));
     if (call->gbias && !plan->sums_bias[set])
         CF_FORWARD(run_bias(plan, set, call));
     if (set == CONV_FFT_BACKWARD && !plan->shares_gy) {

@@ -31,12 +31,12 @@ typedef enum cf_stage_kind {
 extern const char *const cf_stage_names[CF_STAGE_COUNT];
 
 /* The stages of a measured call in the order in which they ran: stage[i] ended at mark i + 1 of the timer. */
-typedef struct cf_laps {
+typedef struct cf_stage_times {
     cf_timer *timer;
     cf_stage_kind *stage;
     int count, capacity;
     conv_fft_status status; /* the first failure of a mark; of no call */
-} cf_laps;
+} cf_stage_times;
 
 typedef struct cf_call {
     const void *x, *w, *bias, *gy; /* x and w: NULL if the kept spectrum is read */
@@ -46,11 +46,11 @@ typedef struct cf_call {
     void *workspace;
     bool after_data; /* by the same call, the gradient of x was made just before, in this workspace */
     struct CUstream_st *stream;
-    cf_laps *laps; /* NULL: not measured */
+    cf_stage_times *stage_times; /* NULL: not measured */
 } cf_call;
 
 /* The stage ends here, if the call is measured. */
-void cf_lap(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind stage);
+void cf_stage_done(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind stage);
 
 /* Run a set of passes: FORWARD, or any of BACKWARD_DATA, BACKWARD_WEIGHTS, or 0 for the gradient of the bias alone. */
 conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call);

@@ -7,8 +7,8 @@
 
 static const char *const family_words[CF_FAMILY_COUNT + 1] = {[CF_FAMILY_STAGED] = "staged",
                                                               [CF_FAMILY_FUSED] = "fused",
-                                                              [CF_FAMILY_REFERENCE] = "reference",
-                                                              [CF_FAMILY_DIRECT] = "direct"};
+                                                              [CF_FAMILY_CUFFT] = "reference",
+                                                              [CF_FAMILY_CUDNN] = "direct"};
 static const char *const dilation_words[] = {"step", "shift", NULL};
 static const char *const overlap_words[] = {"save", "add", NULL};
 static const char *const product_words[] = {"blas", "loop", "tensor", NULL};
@@ -52,8 +52,8 @@ static const struct {
 static const unsigned family_fields[CF_FAMILY_COUNT] = {
     [CF_FAMILY_STAGED] = (1u << (KEEP + 1)) - 1,
     [CF_FAMILY_FUSED] = 1u << BASIS | 1u << TILES | 1u << DILATION | 1u << SPECTRUM,
-    [CF_FAMILY_REFERENCE] = 1u << BASIS | 1u << CHUNK,
-    [CF_FAMILY_DIRECT] = 1u << ALGORITHM,
+    [CF_FAMILY_CUFFT] = 1u << BASIS | 1u << CHUNK,
+    [CF_FAMILY_CUDNN] = 1u << ALGORITHM,
 };
 
 static int word_of(const cf_strategy *s, int field) {
@@ -138,7 +138,7 @@ static conv_fft_status read_field(int field, const char *value, int rank, cf_str
         s->overlap_add = word;
         break;
     case PRODUCT:
-        s->product = (cf_product_variant)word;
+        s->product = (cf_cgemm_variant)word;
         break;
     case SPECTRUM:
         s->spectrum = (conv_fft_dtype)word;

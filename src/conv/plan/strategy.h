@@ -31,8 +31,8 @@
 typedef enum cf_family_id {
     CF_FAMILY_STAGED,
     CF_FAMILY_FUSED,
-    CF_FAMILY_REFERENCE,
-    CF_FAMILY_DIRECT,
+    CF_FAMILY_CUFFT,
+    CF_FAMILY_CUDNN,
     CF_FAMILY_COUNT
 } cf_family_id;
 
@@ -43,7 +43,7 @@ typedef struct cf_strategy {
     int64_t basis[3], tiles[3]; /* of the three internal axes */
     int64_t segments[3];        /* 0 and 1: the whole kernel */
     bool shift_dilation, overlap_add;
-    cf_product_variant product;
+    cf_cgemm_variant product;
     conv_fft_dtype spectrum;
     int64_t chunk, groups;
     int keep; /* set of conv_fft_operand */

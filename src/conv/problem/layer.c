@@ -18,10 +18,10 @@ void cf_problem_defaults(conv_fft_problem *p, int rank) {
 
 static conv_fft_status check_scalars(const conv_fft_problem *p) {
     CF_FORWARD(cf_check_range("rank", -1, p->rank, 1, CONV_FFT_MAX_RANK));
-    CF_FORWARD(cf_check_range("batch", -1, p->batch, 0, CF_MOST_ELEMENTS));
-    CF_FORWARD(cf_check_range("groups", -1, p->groups, 1, CF_MOST_ELEMENTS));
-    CF_FORWARD(cf_check_range("in_channels", -1, p->in_channels, 1, CF_MOST_ELEMENTS));
-    CF_FORWARD(cf_check_range("out_channels", -1, p->out_channels, 1, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("batch", -1, p->batch, 0, CF_MAX_ELEMENTS));
+    CF_FORWARD(cf_check_range("groups", -1, p->groups, 1, CF_MAX_ELEMENTS));
+    CF_FORWARD(cf_check_range("in_channels", -1, p->in_channels, 1, CF_MAX_ELEMENTS));
+    CF_FORWARD(cf_check_range("out_channels", -1, p->out_channels, 1, CF_MAX_ELEMENTS));
     CF_REQUIRE(p->in_channels % p->groups == 0, "in_channels is %lld; it must be a multiple of groups (%lld)",
                (long long)p->in_channels, (long long)p->groups);
     CF_REQUIRE(p->out_channels % p->groups == 0, "out_channels is %lld; it must be a multiple of groups (%lld)",
@@ -62,19 +62,19 @@ static conv_fft_status resolve_types(conv_fft_problem *p) {
 }
 
 static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis) {
-    CF_FORWARD(cf_check_range("input", a, p->input[a], 1, CF_MOST_ELEMENTS));
-    CF_FORWARD(cf_check_range("kernel", a, p->kernel[a], 1, CF_MOST_ELEMENTS));
-    CF_FORWARD(cf_check_range("stride", a, p->stride[a], 1, CF_MOST_ELEMENTS));
-    CF_FORWARD(cf_check_range("dilation", a, p->dilation[a], 1, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("input", a, p->input[a], 1, CF_MAX_ELEMENTS));
+    CF_FORWARD(cf_check_range("kernel", a, p->kernel[a], 1, CF_MAX_ELEMENTS));
+    CF_FORWARD(cf_check_range("stride", a, p->stride[a], 1, CF_MAX_ELEMENTS));
+    CF_FORWARD(cf_check_range("dilation", a, p->dilation[a], 1, CF_MAX_ELEMENTS));
     const int64_t most = p->padding == CONV_FFT_PAD_CIRCULAR  ? p->input[a]
                          : p->padding == CONV_FFT_PAD_REFLECT ? p->input[a] - 1
-                                                              : CF_MOST_ELEMENTS;
+                                                              : CF_MAX_ELEMENTS;
     CF_FORWARD(cf_check_range("pad_before", a, p->pad_before[a], 0, most));
     CF_FORWARD(cf_check_range("pad_after", a, p->pad_after[a], 0, most));
     int64_t reach = p->kernel[a] - 1;
-    CF_REQUIRE(cf_multiply(&reach, p->dilation[a]) && reach < CF_MOST_ELEMENTS,
+    CF_REQUIRE(cf_multiply(&reach, p->dilation[a]) && reach < CF_MAX_ELEMENTS,
                "kernel[%d] is %lld with dilation %lld; (kernel - 1) * dilation must stay below %lld", a,
-               (long long)p->kernel[a], (long long)p->dilation[a], (long long)CF_MOST_ELEMENTS);
+               (long long)p->kernel[a], (long long)p->dilation[a], (long long)CF_MAX_ELEMENTS);
     const int64_t padded = p->input[a] + p->pad_before[a] + p->pad_after[a];
     CF_REQUIRE(reach + 1 <= padded,
                "kernel[%d] is %lld with dilation %lld: %lld elements; the padded input has %lld, and the kernel must "

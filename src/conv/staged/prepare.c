@@ -19,10 +19,10 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
     if (s->spectrum != layer->compute && !half)
         return false;
     *why = "tensor cores multiply spectra of FP32 and of 16 bits only";
-    if (s->product == CF_PRODUCT_TENSOR && s->spectrum == CONV_FFT_FP64)
+    if (s->product == CF_CGEMM_TENSOR && s->spectrum == CONV_FFT_FP64)
         return false;
     *why = "only tensor cores multiply 16-bit spectra";
-    if (half && s->product != CF_PRODUCT_TENSOR)
+    if (half && s->product != CF_CGEMM_TENSOR)
         return false;
     static const cf_role results[CF_PASS_COUNT] = {CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_W};
     for (int a = 0; a < 3; ++a) {
@@ -59,7 +59,7 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
 static bool within_reach(const cf_layer *layer, int pass, const cf_strategy *s) {
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         const cf_window window = cf_strategy_window(layer, s, cf_pass_table[pass].role[operand]);
-        if (!cf_tile_reaches(&window))
+        if (!cf_shared_fft_reaches(&window))
             return false;
     }
     return true;
@@ -67,7 +67,7 @@ static bool within_reach(const cf_layer *layer, int pass, const cf_strategy *s) 
 
 static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
-    if (s->product == CF_PRODUCT_TENSOR) {
+    if (s->product == CF_CGEMM_TENSOR) {
         *why = "it has no tensor cores";
         if (device->tensor_flops <= 0.0)
             return false;
@@ -166,16 +166,16 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
     const cf_pass_row *row = &cf_pass_table[index];
     cf_pass_plan *pass = &plan->pass[index];
     cf_strategy_spectra(layer, index, &pass->strategy, pass->spectrum);
-    pass->product = (cf_product_desc){.kind = row->product,
-                                      .variant = pass->strategy.product,
-                                      .dtype = pass->strategy.spectrum,
-                                      .result_dtype = pass->spectrum[row->result].dtype,
-                                      .math = layer->problem.math,
-                                      .bins = pass->spectrum[CF_X].bins,
-                                      .in_columns = pass->spectrum[CF_X].columns,
-                                      .out_columns = pass->spectrum[CF_Y].columns,
-                                      .rows = pass->spectrum[CF_X].rows,
-                                      .groups = plan->chunk_groups};
+    pass->product = (cf_cgemm_desc){.kind = row->product,
+                                    .variant = pass->strategy.product,
+                                    .dtype = pass->strategy.spectrum,
+                                    .result_dtype = pass->spectrum[row->result].dtype,
+                                    .math = layer->problem.math,
+                                    .bins = pass->spectrum[CF_X].bins,
+                                    .in_columns = pass->spectrum[CF_X].columns,
+                                    .out_columns = pass->spectrum[CF_Y].columns,
+                                    .rows = pass->spectrum[CF_X].rows,
+                                    .groups = plan->chunk_groups};
     const cf_tensor *const tensors[CF_OPERAND_COUNT] = {&layer->x, index == CF_PASS_WEIGHTS ? &layer->gw : &layer->w,
                                                         &layer->y};
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {

@@ -58,7 +58,7 @@ static conv_fft_status load(runner *r, const cf_pass_plan *pass, int operand, co
         return CONV_FFT_SUCCESS;
     CF_FORWARD(r->plan->device->ops->forward(pass->transform[operand], tensor, (cf_origin){0, 0}, block,
                                              r->base + r->ws.scratch, r->call->stream));
-    cf_lap(r->plan, r->call, stage);
+    cf_stage_done(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
 
@@ -68,14 +68,14 @@ static conv_fft_status load_pair(runner *r, const cf_pass_plan *pass, const void
     const void *const tensors[2] = {first, second};
     const cf_block blocks[2] = {first_block, second_block};
     CF_FORWARD(r->plan->device->ops->forward_pair(pass->pair, tensors, blocks, r->call->stream));
-    cf_lap(r->plan, r->call, stage);
+    cf_stage_done(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status multiply(runner *r, const cf_pass_plan *pass, cf_block x, cf_block w, cf_block y,
                                 bool accumulate, cf_stage_kind stage) {
     CF_FORWARD(r->plan->device->ops->product(r->plan->device, &pass->product, x, w, y, accumulate, r->call->stream));
-    cf_lap(r->plan, r->call, stage);
+    cf_stage_done(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
 
@@ -83,7 +83,7 @@ static conv_fft_status store(runner *r, const cf_pass_plan *pass, int operand, c
                              cf_origin origin, const void *bias, bool accumulate, cf_stage_kind stage) {
     CF_FORWARD(r->plan->device->ops->inverse(pass->transform[operand], block, tensor, origin, bias, accumulate,
                                              r->base + r->ws.scratch, r->call->stream));
-    cf_lap(r->plan, r->call, stage);
+    cf_stage_done(r->plan, r->call, stage);
     return CONV_FFT_SUCCESS;
 }
 
@@ -115,7 +115,7 @@ static conv_fft_status store_gx(runner *r, cf_block gx, void *tensor, cf_origin 
 /* gx of the current chunk through the padded scratch: cleared at a sample's first rows, folded after its last. */
 static conv_fft_status fold_rows(runner *r, cf_block gx) {
     const cf_pass_plan *pass = r->data;
-    const cf_stage_ops *ops = r->plan->device->ops;
+    const cf_device_ops *ops = r->plan->device->ops;
     const cf_fold_desc *fold = &pass->fold;
     const int64_t per_sample = pass->spectrum[CF_X].rows_per_sample;
     const int64_t sample = r->row / per_sample, samples = cf_max(1, r->rows / per_sample);
@@ -133,7 +133,7 @@ static conv_fft_status fold_rows(runner *r, cf_block gx) {
                                              (int64_t)cf_dtype_bytes(fold->tensor.dtype);
     CF_FORWARD(ops->fold(r->plan->device, fold, scratch, samples, r->groups, target,
                          r->call->flags & CONV_FFT_ACCUMULATE_GX, r->call->stream));
-    cf_lap(r->plan, r->call, CF_STAGE_FOLD_GX);
+    cf_stage_done(r->plan, r->call, CF_STAGE_FOLD_GX);
     return CONV_FFT_SUCCESS;
 }
 
@@ -166,7 +166,7 @@ static conv_fft_status sum_bias(const runner *r, cf_block gy) {
     char *gbias = (char *)r->call->gbias + r->group * s->channels * (int64_t)cf_dtype_bytes(bin.result_dtype);
     CF_FORWARD(plan->device->ops->bias_gradient(plan->device, &bin, gy.data, gbias,
                                                 r->call->flags & CONV_FFT_ACCUMULATE_GBIAS, NULL, r->call->stream));
-    cf_lap(plan, r->call, CF_STAGE_BIAS);
+    cf_stage_done(plan, r->call, CF_STAGE_BIAS);
     return CONV_FFT_SUCCESS;
 }
 
@@ -217,7 +217,7 @@ static conv_fft_status start(runner *r) {
     cf_layer_extents(&plan->layer, x, y, w);
     if (r->data && r->data->gx_store == CF_GX_ZEROED && !(r->call->flags & CONV_FFT_ACCUMULATE_GX)) {
         CF_FORWARD(plan->device->ops->zero(plan->device, &plan->layer.x, x, r->call->gx, r->call->stream));
-        cf_lap(r->plan, r->call, CF_STAGE_STORE_GX);
+        cf_stage_done(r->plan, r->call, CF_STAGE_STORE_GX);
     }
     return r->weights ? cf_zero_weights(plan, r->call) : CONV_FFT_SUCCESS;
 }

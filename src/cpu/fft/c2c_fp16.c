@@ -20,7 +20,7 @@ typedef struct root {
     double re, im;
 } root;
 
-struct cf_cpu_half {
+struct cf_cpu_c2c_fp16 {
     const cf_device *device;
     int64_t basis[2];
     bool inverse;
@@ -28,9 +28,9 @@ struct cf_cpu_half {
     root coarse[1 << COARSE_BITS], fine[1 << COARSE_BITS]; /* of 2^-12, 2^-24 of a turn */
 };
 
-conv_fft_status cf_cpu_half_create(const cf_device *device, const int64_t basis[2], bool inverse, double scale,
-                                   cf_cpu_half **result) {
-    cf_cpu_half *h = malloc(sizeof *h);
+conv_fft_status cf_cpu_c2c_fp16_create(const cf_device *device, const int64_t basis[2], bool inverse, double scale,
+                                       cf_cpu_c2c_fp16 **result) {
+    cf_cpu_c2c_fp16 *h = malloc(sizeof *h);
     if (!h)
         return cf_fail_memory(sizeof *h, "a plan");
     h->device = device;
@@ -38,9 +38,9 @@ conv_fft_status cf_cpu_half_create(const cf_device *device, const int64_t basis[
     h->basis[1] = basis[1];
     h->inverse = inverse;
     h->scale = scale;
-    const double turn = (inverse ? 2 : -2) * 3.14159265358979323846;
+    const double angle = (inverse ? 2 : -2) * 3.14159265358979323846;
     for (int i = 0; i < 1 << COARSE_BITS; ++i) {
-        const double coarse = ldexp(turn * i, -COARSE_BITS), fine = ldexp(turn * i, -2 * COARSE_BITS);
+        const double coarse = ldexp(angle * i, -COARSE_BITS), fine = ldexp(angle * i, -2 * COARSE_BITS);
         h->coarse[i] = (root){cos(coarse), sin(coarse)};
         h->fine[i] = (root){cos(fine), sin(fine)};
     }
@@ -48,28 +48,28 @@ conv_fft_status cf_cpu_half_create(const cf_device *device, const int64_t basis[
     return CONV_FFT_SUCCESS;
 }
 
-void cf_cpu_half_destroy(cf_cpu_half *h) { free(h); }
+void cf_cpu_c2c_fp16_destroy(cf_cpu_c2c_fp16 *h) { free(h); }
 
-static int64_t points_of(const cf_cpu_half *h) { return h->basis[0] * h->basis[1]; }
+static int64_t points_of(const cf_cpu_c2c_fp16 *h) { return h->basis[0] * h->basis[1]; }
 
 /* Planes that are transformed side by side. With fewer than there are threads, these share the work on each. */
-static int planes_at_once(const cf_cpu_half *h, int64_t planes) {
+static int planes_at_once(const cf_cpu_c2c_fp16 *h, int64_t planes) {
     return planes >= h->device->threads ? h->device->threads : 1;
 }
 
-size_t cf_cpu_half_scratch(const cf_cpu_half *h, int64_t planes) {
+size_t cf_cpu_c2c_fp16_scratch(const cf_cpu_c2c_fp16 *h, int64_t planes) {
     return 2 * sizeof(pair) * (size_t)(points_of(h) * planes_at_once(h, planes)) + 63;
 }
 
 /* exp(-+2 pi i k / n), n a power of two. */
-static pair root_of(const cf_cpu_half *h, int64_t k, int64_t n) {
-    const int64_t turn = k * (((int64_t)1 << (2 * COARSE_BITS)) / n);
-    const root a = h->coarse[turn >> COARSE_BITS], b = h->fine[turn & ((1 << COARSE_BITS) - 1)];
+static pair root_of(const cf_cpu_c2c_fp16 *h, int64_t k, int64_t n) {
+    const int64_t angle = k * (((int64_t)1 << (2 * COARSE_BITS)) / n);
+    const root a = h->coarse[angle >> COARSE_BITS], b = h->fine[angle & ((1 << COARSE_BITS) - 1)];
     return (pair){(float)(a.re * b.re - a.im * b.im), (float)(a.re * b.im + a.im * b.re)};
 }
 
 /* One step of lines of n points of which `stride` are interleaved: sums to the front of their pair of places, turned differences behind. */
-static void step(const cf_cpu_half *h, const pair *from, pair *to, int64_t n, int64_t stride, int threads) {
+static void step(const cf_cpu_c2c_fp16 *h, const pair *from, pair *to, int64_t n, int64_t stride, int threads) {
     const int64_t middle = n / 2;
     CF_PARALLEL_FOR_STATIC(threads)
     for (int64_t p = 0; p < middle; ++p) {
@@ -85,7 +85,8 @@ static void step(const cf_cpu_half *h, const pair *from, pair *to, int64_t n, in
 }
 
 /* One axis of a plane: `outer` times n points of `inner` interleaved lines. Returns where the result is, one of the two. */
-static pair *axis(const cf_cpu_half *h, pair *data, pair *other, int64_t outer, int64_t n, int64_t inner, int threads) {
+static pair *axis(const cf_cpu_c2c_fp16 *h, pair *data, pair *other, int64_t outer, int64_t n, int64_t inner,
+                  int threads) {
     pair *from = data, *to = other;
     for (int64_t left = n, stride = inner; left > 1; left /= 2, stride *= 2) {
         for (int64_t o = 0; o < outer; ++o)
@@ -97,21 +98,21 @@ static pair *axis(const cf_cpu_half *h, pair *data, pair *other, int64_t outer, 
     return from;
 }
 
-static void run_plane(const cf_cpu_half *h, const uint16_t *in, uint16_t *out, pair *scratch, int threads) {
+static void run_plane(const cf_cpu_c2c_fp16 *h, const uint16_t *in, uint16_t *out, pair *scratch, int threads) {
     const int64_t points = points_of(h);
     for (int64_t i = 0; i < points; ++i)
-        scratch[i] = (pair){cf_half_to_float(in[2 * i]), cf_half_to_float(in[2 * i + 1])};
+        scratch[i] = (pair){cf_fp16_to_float(in[2 * i]), cf_fp16_to_float(in[2 * i + 1])};
     pair *other = scratch + points, *result = axis(h, scratch, other, h->basis[0], h->basis[1], 1, threads);
     other = result == scratch ? other : scratch;
     result = axis(h, result, other, 1, h->basis[0], h->basis[1], threads);
     const float scale = (float)h->scale;
     for (int64_t i = 0; i < points; ++i) {
-        out[2 * i] = cf_float_to_half(scale * result[i].re);
-        out[2 * i + 1] = cf_float_to_half(scale * result[i].im);
+        out[2 * i] = cf_float_to_fp16(scale * result[i].re);
+        out[2 * i + 1] = cf_float_to_fp16(scale * result[i].im);
     }
 }
 
-void cf_cpu_half_run(const cf_cpu_half *h, const void *in, void *out, int64_t planes, void *scratch) {
+void cf_cpu_c2c_fp16_run(const cf_cpu_c2c_fp16 *h, const void *in, void *out, int64_t planes, void *scratch) {
     const int64_t points = points_of(h);
     const double work = 10.0 * (double)points * log2((double)points);
     pair *const room = (pair *)cf_align((size_t)scratch);

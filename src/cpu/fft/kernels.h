@@ -89,7 +89,7 @@ typedef struct cf_real_kernels {
     void (*load)(void *line, int64_t stride, const cf_piece *piece);
     void (*store)(const void *line, int64_t stride, const cf_piece *piece, bool accumulate);
     /* One bin of a product. */
-    void (*product)(const cf_product_desc *desc, void *x, void *w, void *y, int64_t rows, bool accumulate);
+    void (*product)(const cf_cgemm_desc *desc, void *x, void *w, void *y, int64_t rows, bool accumulate);
 } cf_real_kernels;
 
 typedef struct cf_kernels {

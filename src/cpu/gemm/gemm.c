@@ -16,15 +16,15 @@ typedef struct gemm {
     char *c;
 } gemm;
 
-static gemm gemm_of(const cf_product_desc *desc, void *x, void *w, void *y, int64_t rows) {
+static gemm gemm_of(const cf_cgemm_desc *desc, void *x, void *w, void *y, int64_t rows) {
     const int64_t in = desc->in_columns, out = desc->out_columns;
     const int plain = CF_BLAS_NO_TRANSPOSE, conjugate = CF_BLAS_CONJUGATE_TRANSPOSE;
     switch (desc->kind) {
-    case CF_PRODUCT_FORWARD:
+    case CF_CGEMM_FORWARD:
         return (gemm){plain, conjugate, rows, out, in, in, in, out, x, w, y};
-    case CF_PRODUCT_BACKWARD_DATA:
+    case CF_CGEMM_BACKWARD_DATA:
         return (gemm){plain, plain, rows, in, out, out, in, in, y, w, x};
-    case CF_PRODUCT_BACKWARD_WEIGHTS:
+    case CF_CGEMM_BACKWARD_WEIGHTS:
         break;
     }
     return (gemm){conjugate, plain, out, in, rows, out, in, in, y, x, w};
@@ -52,7 +52,7 @@ static void run_gemm(const cf_blas *blas, conv_fft_dtype dtype, const gemm *g, b
 }
 
 /* BLAS extents are of type int. */
-static bool fits_blas(const cf_product_desc *desc, int64_t rows) {
+static bool fits_blas(const cf_cgemm_desc *desc, int64_t rows) {
     return desc->in_columns <= INT_MAX && desc->out_columns <= INT_MAX && rows <= INT_MAX && rows > 0;
 }
 
@@ -64,7 +64,7 @@ static char *bin_of(cf_block block, int64_t group, int64_t bin, size_t complex_b
 static const double own_threads_from = 4 * 65536;
 
 /* With fewer bins than threads, the rows of each result are dealt out too. The parts depend on the device alone. */
-static void product_blas(const cf_cpu_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
+static void product_blas(const cf_cpu_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                          bool accumulate, int threads) {
     const size_t complex_bytes = 2 * cf_dtype_bytes(desc->dtype);
     const int64_t bins = x.groups * desc->bins;
@@ -85,7 +85,7 @@ static void product_blas(const cf_cpu_device *device, const cf_product_desc *des
     }
 }
 
-static void product_loop(const cf_cpu_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
+static void product_loop(const cf_cpu_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                          bool accumulate, int threads) {
     const size_t complex_bytes = 2 * cf_dtype_bytes(desc->dtype);
     const cf_real_kernels *kernels = cf_real(device->kernels, desc->dtype);
@@ -97,15 +97,15 @@ static void product_loop(const cf_cpu_device *device, const cf_product_desc *des
     }
 }
 
-conv_fft_status cf_cpu_product(cf_device *device, const cf_product_desc *desc, cf_block x, cf_block w, cf_block y,
-                               bool accumulate, struct CUstream_st *stream) {
+conv_fft_status cf_cpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
+                             bool accumulate, struct CUstream_st *stream) {
     (void)stream;
     const cf_cpu_device *cpu = cf_cpu(device);
     const int64_t bins = x.groups * desc->bins;
     const double flops = 8.0 * (double)bins * (double)x.rows * (double)desc->in_columns * (double)desc->out_columns;
     if (bins == 0)
         return CONV_FFT_SUCCESS;
-    if (desc->variant == CF_PRODUCT_BLAS && cpu->blas.cgemm && fits_blas(desc, x.rows))
+    if (desc->variant == CF_CGEMM_BLAS && cpu->blas.cgemm && fits_blas(desc, x.rows))
         product_blas(cpu, desc, x, w, y, accumulate, cf_cpu_threads(device, device->threads, flops));
     else
         product_loop(cpu, desc, x, w, y, accumulate, cf_cpu_threads(device, bins, flops));

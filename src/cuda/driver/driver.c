@@ -10,10 +10,10 @@ static bool accept(const void *table, int unused, cf_library *library) {
     if (driver->cuDriverGetVersion)
         driver->cuDriverGetVersion(&version);
     snprintf(library->version, sizeof library->version, "%d.%d", version / 1000, version % 1000 / 10);
-    if (version >= CF_DRIVER_LEAST_VERSION)
+    if (version >= CF_DRIVER_MIN_VERSION)
         return true;
     snprintf(library->problem, sizeof library->problem, "the driver has CUDA %s, at least CUDA %d.%d is needed",
-             library->version, CF_DRIVER_LEAST_VERSION / 1000, CF_DRIVER_LEAST_VERSION % 1000 / 10);
+             library->version, CF_DRIVER_MIN_VERSION / 1000, CF_DRIVER_MIN_VERSION % 1000 / 10);
     return false;
 }
 

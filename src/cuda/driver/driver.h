@@ -120,7 +120,7 @@ typedef struct cf_cu_launch_config {
     X(cuEventDestroy, cuEventDestroy_v2, (cf_cu_event event))
 
 /* Least version that the library works with: CUDA 12.0. */
-#define CF_DRIVER_LEAST_VERSION 12000
+#define CF_DRIVER_MIN_VERSION 12000
 
 typedef struct cf_driver {
     cf_library library;

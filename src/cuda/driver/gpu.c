@@ -16,16 +16,16 @@ static conv_fft_status open_device(cf_gpu *gpu) {
         return cf_fail(CONV_FFT_NO_DEVICE, "there is no GPU %d: the driver has %d, counted from 0", gpu->ordinal,
                        count);
     CF_FORWARD(CF_CU(driver, cuDeviceGet, &gpu->device, gpu->ordinal));
-    CF_FORWARD(cf_gpu_facts_read(driver, gpu->device, &gpu->facts));
-    cf_gpu_architecture(&gpu->facts, gpu->architecture);
-    if (gpu->facts.compute_major < CF_GPU_LEAST_COMPUTE_MAJOR)
+    CF_FORWARD(cf_gpu_properties_read(driver, gpu->device, &gpu->properties));
+    cf_gpu_architecture(&gpu->properties, gpu->architecture);
+    if (gpu->properties.compute_major < CF_GPU_MIN_COMPUTE_MAJOR)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "GPU %d (%s) has compute capability %d.%d; at least %d.0 is needed",
-                       gpu->ordinal, gpu->facts.name, (int)gpu->facts.compute_major, (int)gpu->facts.compute_minor,
-                       CF_GPU_LEAST_COMPUTE_MAJOR);
+                       gpu->ordinal, gpu->properties.name, (int)gpu->properties.compute_major,
+                       (int)gpu->properties.compute_minor, CF_GPU_MIN_COMPUTE_MAJOR);
     return CF_CU(driver, cuDevicePrimaryCtxRetain, &gpu->context, gpu->device);
 }
 
-static conv_fft_status open_services(cf_gpu *gpu, const cf_gpu_options *options) {
+static conv_fft_status open_handle_pools(cf_gpu *gpu, const cf_gpu_options *options) {
     gpu->search = options->search;
     if (options->search.folders) { /* of the environment, which may change */
         gpu->folders = strdup(options->search.folders);
@@ -52,7 +52,7 @@ conv_fft_status cf_gpu_open(const cf_gpu_options *options, cf_gpu **result) {
         return cf_fail_memory(sizeof *gpu, "a GPU");
     gpu->ordinal = options->ordinal;
     gpu->log_level = options->log_level;
-    const conv_fft_status status = open_services(gpu, options);
+    const conv_fft_status status = open_handle_pools(gpu, options);
     if (status == CONV_FFT_SUCCESS)
         *result = gpu;
     else

@@ -19,7 +19,7 @@ typedef struct cf_cufft cf_cufft;
 typedef struct cf_gpu {
     int ordinal;
     cf_driver driver;
-    cf_gpu_facts facts;
+    cf_gpu_properties properties;
     char architecture[CF_ARCHITECTURE_BYTES];
     cf_jit jit; /* jit.library.usable: new kernels can be compiled */
     cf_cubin_cache *cache;
@@ -41,7 +41,7 @@ typedef struct cf_gpu_options {
 } cf_gpu_options;
 
 /* The least compute capability that kernels are written for. */
-#define CF_GPU_LEAST_COMPUTE_MAJOR 8
+#define CF_GPU_MIN_COMPUTE_MAJOR 8
 
 /* A missing NVRTC is no failure. LIBRARY_MISSING: no driver, or one too old. NO_DEVICE: no such GPU. NOT_SUPPORTED: its
  * compute capability is too low. OUT_OF_MEMORY, DEVICE_ERROR. */

@@ -15,7 +15,7 @@ conv_fft_status cf_gpu_allocate(const cf_gpu *gpu, size_t bytes, void **memory) 
     cf_gpu_leave(gpu);
     if (result == CF_CU_OUT_OF_MEMORY)
         return cf_fail(CONV_FFT_OUT_OF_MEMORY, "GPU %d (%s) has no %zu bytes left of its %lld", gpu->ordinal,
-                       gpu->facts.name, bytes, (long long)gpu->facts.memory_bytes);
+                       gpu->properties.name, bytes, (long long)gpu->properties.memory_bytes);
     CF_FORWARD(cf_driver_status(&gpu->driver, result, "cuMemAlloc"));
     *memory = (void *)(uintptr_t)made;
     return CONV_FFT_SUCCESS;

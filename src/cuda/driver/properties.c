@@ -14,26 +14,28 @@ typedef struct fact {
     int least;
 } fact;
 
-#define CF_FACT(field, number, cuda_name, least_value) {#field, offsetof(cf_gpu_facts, field), number, least_value},
-static const fact list[] = {CF_GPU_FACTS(CF_FACT)};
+#define CF_FACT(field, number, cuda_name, min_value) {#field, offsetof(cf_gpu_properties, field), number, min_value},
+static const fact list[] = {CF_GPU_PROPERTIES(CF_FACT)};
 #undef CF_FACT
 
 enum {
     FACTS = sizeof list / sizeof list[0]
 };
 
-static int64_t *at(cf_gpu_facts *facts, size_t offset) { return (int64_t *)(void *)((char *)facts + offset); }
+static int64_t *at(cf_gpu_properties *properties, size_t offset) {
+    return (int64_t *)(void *)((char *)properties + offset);
+}
 
-conv_fft_status cf_gpu_facts_read(const cf_driver *driver, cf_cu_device device, cf_gpu_facts *facts) {
-    *facts = (cf_gpu_facts){0};
+conv_fft_status cf_gpu_properties_read(const cf_driver *driver, cf_cu_device device, cf_gpu_properties *properties) {
+    *properties = (cf_gpu_properties){0};
     size_t bytes = 0;
-    CF_FORWARD(CF_CU(driver, cuDeviceGetName, facts->name, (int)sizeof facts->name, device));
+    CF_FORWARD(CF_CU(driver, cuDeviceGetName, properties->name, (int)sizeof properties->name, device));
     CF_FORWARD(CF_CU(driver, cuDeviceTotalMem, &bytes, device));
-    facts->memory_bytes = (int64_t)bytes;
+    properties->memory_bytes = (int64_t)bytes;
     for (int i = 0; i < FACTS; ++i) {
         int value = 0;
         CF_FORWARD(CF_CU(driver, cuDeviceGetAttribute, &value, list[i].attribute, device));
-        *at(facts, list[i].offset) = value;
+        *at(properties, list[i].offset) = value;
     }
     return CONV_FFT_SUCCESS;
 }
@@ -42,7 +44,7 @@ conv_fft_status cf_gpu_facts_read(const cf_driver *driver, cf_cu_device device, 
 typedef struct reading {
     const char *path;
     int line;
-    cf_gpu_facts *facts;
+    cf_gpu_properties *properties;
     uint32_t seen;
 } reading;
 
@@ -65,9 +67,9 @@ static int find_key(const char *key) {
 
 static conv_fft_status read_value(reading *r, int index, const char *text) {
     if (index == NAME) {
-        CF_REQUIRE(*text && strlen(text) < sizeof r->facts->name, "%s:%d: name must have 1 to %zu bytes", r->path,
-                   r->line, sizeof r->facts->name - 1);
-        memcpy(r->facts->name, text, strlen(text) + 1);
+        CF_REQUIRE(*text && strlen(text) < sizeof r->properties->name, "%s:%d: name must have 1 to %zu bytes", r->path,
+                   r->line, sizeof r->properties->name - 1);
+        memcpy(r->properties->name, text, strlen(text) + 1);
         return CONV_FFT_SUCCESS;
     }
     char *end;
@@ -77,7 +79,7 @@ static conv_fft_status read_value(reading *r, int index, const char *text) {
     CF_REQUIRE(isdigit((unsigned char)*text) && *end == '\0' && errno == 0 && value >= least,
                "%s:%d: %s is \"%.40s\"; it must be a whole number from %d on", r->path, r->line, key_of(index), text,
                least);
-    *at(r->facts, index == MEMORY ? offsetof(cf_gpu_facts, memory_bytes) : list[index].offset) = value;
+    *at(r->properties, index == MEMORY ? offsetof(cf_gpu_properties, memory_bytes) : list[index].offset) = value;
     return CONV_FFT_SUCCESS;
 }
 
@@ -121,30 +123,31 @@ static conv_fft_status read_file(reading *r, FILE *file) {
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_gpu_facts_load(const char *path, cf_gpu_facts *facts) {
-    cf_gpu_facts read = {0};
+conv_fft_status cf_gpu_properties_load(const char *path, cf_gpu_properties *properties) {
+    cf_gpu_properties read = {0};
     FILE *const file = fopen(path, "r");
     if (!file)
         return cf_fail(CONV_FFT_IO_ERROR, "%s cannot be opened: %s", path, strerror(errno));
-    reading r = {.path = path, .facts = &read};
+    reading r = {.path = path, .properties = &read};
     const conv_fft_status status = read_file(&r, file);
     fclose(file);
     if (status == CONV_FFT_SUCCESS)
-        *facts = read;
+        *properties = read;
     return status;
 }
 
-void cf_gpu_facts_format(const cf_gpu_facts *facts, const char *indent, cf_text *text) {
-    cf_text_add(text, "%sname=%s\n%smemory_bytes=%lld\n", indent, facts->name, indent, (long long)facts->memory_bytes);
+void cf_gpu_properties_format(const cf_gpu_properties *properties, const char *indent, cf_text *text) {
+    cf_text_add(text, "%sname=%s\n%smemory_bytes=%lld\n", indent, properties->name, indent,
+                (long long)properties->memory_bytes);
     for (int i = 0; i < FACTS; ++i) {
         int64_t value;
-        memcpy(&value, (const char *)facts + list[i].offset, sizeof value);
+        memcpy(&value, (const char *)properties + list[i].offset, sizeof value);
         cf_text_add(text, "%s%s=%lld\n", indent, list[i].key, (long long)value);
     }
 }
 
-void cf_gpu_architecture(const cf_gpu_facts *facts, char architecture[CF_ARCHITECTURE_BYTES]) {
+void cf_gpu_architecture(const cf_gpu_properties *properties, char architecture[CF_ARCHITECTURE_BYTES]) {
     /* From 9.0 on, the letter gives the instructions that only this very generation has. */
-    snprintf(architecture, CF_ARCHITECTURE_BYTES, "sm_%d%d%s", (int)facts->compute_major % 100,
-             (int)facts->compute_minor % 100, facts->compute_major >= 9 ? "a" : "");
+    snprintf(architecture, CF_ARCHITECTURE_BYTES, "sm_%d%d%s", (int)properties->compute_major % 100,
+             (int)properties->compute_minor % 100, properties->compute_major >= 9 ? "a" : "");
 }

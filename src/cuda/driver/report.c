@@ -34,16 +34,16 @@ static void report_libraries(cf_text *text, const cf_search *search, const cf_dr
 
 static conv_fft_status report_gpu(cf_text *text, const cf_driver *driver, int ordinal) {
     cf_cu_device device;
-    cf_gpu_facts facts;
+    cf_gpu_properties properties;
     char architecture[CF_ARCHITECTURE_BYTES];
     CF_FORWARD(CF_CU(driver, cuDeviceGet, &device, ordinal));
-    CF_FORWARD(cf_gpu_facts_read(driver, device, &facts));
-    cf_gpu_architecture(&facts, architecture);
-    if (facts.compute_major >= CF_GPU_LEAST_COMPUTE_MAJOR)
+    CF_FORWARD(cf_gpu_properties_read(driver, device, &properties));
+    cf_gpu_architecture(&properties, architecture);
+    if (properties.compute_major >= CF_GPU_MIN_COMPUTE_MAJOR)
         cf_text_add(text, "GPU %d, kernels compiled for %s\n", ordinal, architecture);
     else
-        cf_text_add(text, "GPU %d, not used: compute capability %d.0 is needed\n", ordinal, CF_GPU_LEAST_COMPUTE_MAJOR);
-    cf_gpu_facts_format(&facts, "  ", text);
+        cf_text_add(text, "GPU %d, not used: compute capability %d.0 is needed\n", ordinal, CF_GPU_MIN_COMPUTE_MAJOR);
+    cf_gpu_properties_format(&properties, "  ", text);
     return CONV_FFT_SUCCESS;
 }
 

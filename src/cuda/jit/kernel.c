@@ -17,11 +17,11 @@ static conv_fft_status read_attributes(cf_kernel *k) {
 }
 
 static conv_fft_status allow_shared(const cf_kernel *k, size_t bytes) {
-    const int64_t most = k->gpu->facts.shared_per_block - k->static_shared;
+    const int64_t most = k->gpu->properties.shared_per_block - k->static_shared;
     if ((int64_t)bytes > most)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
                        "kernel %s asks for %zu bytes of shared memory; GPU %d (%s) has %lld for it", k->name, bytes,
-                       k->gpu->ordinal, k->gpu->facts.name, (long long)most);
+                       k->gpu->ordinal, k->gpu->properties.name, (long long)most);
     if (bytes == 0)
         return CONV_FFT_SUCCESS;
     return CF_CU(&k->gpu->driver, cuFuncSetAttribute, k->function, CF_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES, (int)bytes);
@@ -44,7 +44,7 @@ conv_fft_status cf_kernel_load(const cf_gpu *gpu, const cf_cubin *cubin, const c
     if (!k)
         return cf_fail_memory(sizeof *k, "a kernel");
     k->gpu = gpu;
-    k->overlaps = strstr(source->text, CF_KERNEL_WAITS) && gpu->facts.compute_major >= 9 &&
+    k->overlaps = strstr(source->text, CF_PDL_WAIT) && gpu->properties.compute_major >= 9 &&
                   gpu->driver.version >= OVERLAPS_IN_GRAPHS;
     snprintf(k->name, sizeof k->name, "%s", source->name);
     conv_fft_status status = cf_gpu_enter(gpu);

@@ -7,19 +7,18 @@
 extern const char cf_fbfft_kernel_text[];
 
 /* fbfft/c2c_fp16: transforms from FP16 to FP16. */
-extern const char cf_half_kernel_text[];
+extern const char cf_c2c_fp16_kernel_text[];
 
 /* fbfft/tensor_core: transforms with 16-bit spectra on tensor cores. */
-extern const char cf_matrix_kernel_text[];
+extern const char cf_tensor_fft_kernel_text[];
 
 /* conv/fused and conv/long1d. */
 extern const char cf_fused_kernel_text[];
 
 /* conv/gpu/gemm: products per frequency on tensor cores. */
-extern const char cf_product_kernel_text[];
+extern const char cf_cgemm_kernel_text[];
 
 /* The small operations of conv/gpu, and those of families cudnn and cufft. */
-extern const char cf_stage_kernel_text[];
-
+extern const char cf_gpu_kernel_text[];
 
 #endif

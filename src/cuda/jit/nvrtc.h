@@ -37,7 +37,7 @@ typedef struct cf_jit {
  * First statement of a kernel: what was launched before has ended, and its results are there. Launches of a kernel that waits itself may
  * begin before, on GPUs that have the instruction (compute capability 9.0), which hides about a microsecond of each.
  */
-#define CF_KERNEL_WAITS                                            \
+#define CF_PDL_WAIT                                                \
     "\n#if __CUDA_ARCH__ >= 900\n"                                 \
     "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n" \
     "#endif\n"
@@ -46,7 +46,7 @@ typedef struct cf_jit {
  * Behind it: what is launched next, and waits itself, may begin as soon as all blocks of this kernel have, while they work. Such a kernel may
  * do without this one's results until it waits: all that was there before this one began is there.
  */
-#define CF_KERNEL_LEADS                                                         \
+#define CF_PDL_TRIGGER                                                          \
     "\n#if __CUDA_ARCH__ >= 900\n"                                              \
     "    asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n" \
     "#endif\n"

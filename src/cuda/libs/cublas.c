@@ -50,7 +50,7 @@ conv_fft_status cf_cublas_status(const cf_cublas_functions *functions, cf_cublas
 /* ---- the pool */
 
 struct cf_cublas {
-    cf_service service;
+    cf_handle_pool pool;
     cf_cublas_functions functions;
 };
 
@@ -67,9 +67,9 @@ conv_fft_status cf_cublas_create(const cf_gpu *gpu, cf_cublas **result) {
     cf_cublas *const cublas = calloc(1, sizeof *cublas);
     if (!cublas)
         return cf_fail_memory(sizeof *cublas, "the pool of cuBLAS handles");
-    cublas->service =
-        (cf_service){.gpu = gpu, .spec = &spec, .table = &cublas->functions, .make = make, .destroy = destroy};
-    cf_service_begin(&cublas->service);
+    cublas->pool =
+        (cf_handle_pool){.gpu = gpu, .spec = &spec, .table = &cublas->functions, .make = make, .destroy = destroy};
+    cf_handle_pool_begin(&cublas->pool);
     *result = cublas;
     return CONV_FFT_SUCCESS;
 }
@@ -77,41 +77,41 @@ conv_fft_status cf_cublas_create(const cf_gpu *gpu, cf_cublas **result) {
 void cf_cublas_destroy(cf_cublas *cublas) {
     if (!cublas)
         return;
-    cf_service_end(&cublas->service);
+    cf_handle_pool_end(&cublas->pool);
     free(cublas);
 }
 
 /* A new stream takes the workspace away, hence the order. */
-static conv_fft_status set_up(const cf_cublas_lease *lease, cf_cu_stream stream, cf_cublas_math math, void *workspace,
+static conv_fft_status set_up(const cf_cublas_guard *guard, cf_cu_stream stream, cf_cublas_math math, void *workspace,
                               size_t bytes) {
-    CF_FORWARD(CF_CUBLAS(lease->call, cublasSetStream, lease->handle, stream));
-    CF_FORWARD(CF_CUBLAS(lease->call, cublasSetWorkspace, lease->handle, workspace, bytes));
-    return CF_CUBLAS(lease->call, cublasSetMathMode, lease->handle, math);
+    CF_FORWARD(CF_CUBLAS(guard->call, cublasSetStream, guard->handle, stream));
+    CF_FORWARD(CF_CUBLAS(guard->call, cublasSetWorkspace, guard->handle, workspace, bytes));
+    return CF_CUBLAS(guard->call, cublasSetMathMode, guard->handle, math);
 }
 
 /* With the context current. */
 static conv_fft_status lend(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace, size_t bytes,
-                            cf_cublas_lease *lease) {
+                            cf_cublas_guard *guard) {
     cf_handle *h = NULL;
-    CF_FORWARD(cf_service_take(&cublas->service, &h));
-    *lease = (cf_cublas_lease){.call = &cublas->functions, .handle = h->handle, .pooled = h};
-    const conv_fft_status status = set_up(lease, stream, math, workspace, bytes);
+    CF_FORWARD(cf_handle_pool_take(&cublas->pool, &h));
+    *guard = (cf_cublas_guard){.call = &cublas->functions, .handle = h->handle, .pooled = h};
+    const conv_fft_status status = set_up(guard, stream, math, workspace, bytes);
     if (status != CONV_FFT_SUCCESS)
-        cf_service_put(&cublas->service, h);
+        cf_handle_pool_put(&cublas->pool, h);
     return status;
 }
 
-conv_fft_status cf_cublas_acquire(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace,
-                                  size_t bytes, cf_cublas_lease *lease) {
-    CF_FORWARD(cf_gpu_enter(cublas->service.gpu));
-    const conv_fft_status status = lend(cublas, stream, math, workspace, bytes, lease);
+conv_fft_status cf_cublas_guard_acquire(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace,
+                                        size_t bytes, cf_cublas_guard *guard) {
+    CF_FORWARD(cf_gpu_enter(cublas->pool.gpu));
+    const conv_fft_status status = lend(cublas, stream, math, workspace, bytes, guard);
     if (status != CONV_FFT_SUCCESS)
-        cf_gpu_leave(cublas->service.gpu);
+        cf_gpu_leave(cublas->pool.gpu);
     return status;
 }
 
-void cf_cublas_release(cf_cublas *cublas, cf_cublas_lease *lease) {
-    cf_service_put(&cublas->service, lease->pooled);
-    cf_gpu_leave(cublas->service.gpu);
-    *lease = (cf_cublas_lease){0};
+void cf_cublas_guard_release(cf_cublas *cublas, cf_cublas_guard *guard) {
+    cf_handle_pool_put(&cublas->pool, guard->pooled);
+    cf_gpu_leave(cublas->pool.gpu);
+    *guard = (cf_cublas_guard){0};
 }

@@ -69,18 +69,18 @@ conv_fft_status cf_cublas_create(const cf_gpu *gpu, cf_cublas **cublas);
 void cf_cublas_destroy(cf_cublas *cublas); /* NULL is allowed. Every handle is back */
 
 /* What one user holds from acquire to release. The GPU's context is current meanwhile. */
-typedef struct cf_cublas_lease {
+typedef struct cf_cublas_guard {
     const cf_cublas_functions *call;
     cf_cublas_handle handle;
     struct cf_handle *pooled;
-} cf_cublas_lease;
+} cf_cublas_guard;
 
 /* A handle on this stream, with memory of the caller to work in (cuBLAS then allocates none, and results do not depend on
  * what else it does). A handle is made if none is free: take and release one when planning, so that running finds one.
  * LIBRARY_MISSING, OUT_OF_MEMORY, DEVICE_ERROR. */
-conv_fft_status cf_cublas_acquire(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace,
-                                  size_t bytes, cf_cublas_lease *lease);
-void cf_cublas_release(cf_cublas *cublas, cf_cublas_lease *lease);
+conv_fft_status cf_cublas_guard_acquire(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace,
+                                        size_t bytes, cf_cublas_guard *guard);
+void cf_cublas_guard_release(cf_cublas *cublas, cf_cublas_guard *guard);
 
 /* SUCCESS, or a failure whose sentence names the call and the result. */
 conv_fft_status cf_cublas_status(const cf_cublas_functions *functions, cf_cublas_result result, const char *call);

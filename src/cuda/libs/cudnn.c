@@ -58,7 +58,7 @@ conv_fft_status cf_cudnn_check(const cf_cudnn_functions *functions, cf_cudnn_sta
 /* ---- the pool */
 
 struct cf_cudnn {
-    cf_service service;
+    cf_handle_pool pool;
     cf_cudnn_functions functions;
 };
 
@@ -75,9 +75,9 @@ conv_fft_status cf_cudnn_create(const cf_gpu *gpu, cf_cudnn **result) {
     cf_cudnn *const cudnn = calloc(1, sizeof *cudnn);
     if (!cudnn)
         return cf_fail_memory(sizeof *cudnn, "the pool of cuDNN handles");
-    cudnn->service =
-        (cf_service){.gpu = gpu, .spec = &spec, .table = &cudnn->functions, .make = make, .destroy = destroy};
-    cf_service_begin(&cudnn->service);
+    cudnn->pool =
+        (cf_handle_pool){.gpu = gpu, .spec = &spec, .table = &cudnn->functions, .make = make, .destroy = destroy};
+    cf_handle_pool_begin(&cudnn->pool);
     *result = cudnn;
     return CONV_FFT_SUCCESS;
 }
@@ -85,40 +85,40 @@ conv_fft_status cf_cudnn_create(const cf_gpu *gpu, cf_cudnn **result) {
 void cf_cudnn_destroy(cf_cudnn *cudnn) {
     if (!cudnn)
         return;
-    cf_service_end(&cudnn->service);
+    cf_handle_pool_end(&cudnn->pool);
     free(cudnn);
 }
 
 const cf_library *cf_cudnn_library(cf_cudnn *cudnn) {
-    cf_service_open(&cudnn->service);
-    return &cudnn->service.library;
+    cf_handle_pool_open(&cudnn->pool);
+    return &cudnn->pool.library;
 }
 
 /* With the context current. */
-static conv_fft_status lend(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_lease *lease) {
+static conv_fft_status lend(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_guard *guard) {
     cf_handle *h = NULL;
-    CF_FORWARD(cf_service_take(&cudnn->service, &h));
-    *lease = (cf_cudnn_lease){.call = &cudnn->functions, .handle = h->handle, .pooled = h};
-    lease->mode = cf_service_relax(cudnn->service.gpu, CF_CU_CAPTURE_RELAXED);
-    const conv_fft_status status = CF_CUDNN(lease->call, cudnnSetStream, lease->handle, stream);
+    CF_FORWARD(cf_handle_pool_take(&cudnn->pool, &h));
+    *guard = (cf_cudnn_guard){.call = &cudnn->functions, .handle = h->handle, .pooled = h};
+    guard->mode = cf_handle_pool_relax(cudnn->pool.gpu, CF_CU_CAPTURE_RELAXED);
+    const conv_fft_status status = CF_CUDNN(guard->call, cudnnSetStream, guard->handle, stream);
     if (status == CONV_FFT_SUCCESS)
         return status;
-    cf_service_relax(cudnn->service.gpu, lease->mode);
-    cf_service_put(&cudnn->service, h);
+    cf_handle_pool_relax(cudnn->pool.gpu, guard->mode);
+    cf_handle_pool_put(&cudnn->pool, h);
     return status;
 }
 
-conv_fft_status cf_cudnn_acquire(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_lease *lease) {
-    CF_FORWARD(cf_gpu_enter(cudnn->service.gpu));
-    const conv_fft_status status = lend(cudnn, stream, lease);
+conv_fft_status cf_cudnn_guard_acquire(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_guard *guard) {
+    CF_FORWARD(cf_gpu_enter(cudnn->pool.gpu));
+    const conv_fft_status status = lend(cudnn, stream, guard);
     if (status != CONV_FFT_SUCCESS)
-        cf_gpu_leave(cudnn->service.gpu);
+        cf_gpu_leave(cudnn->pool.gpu);
     return status;
 }
 
-void cf_cudnn_release(cf_cudnn *cudnn, cf_cudnn_lease *lease) {
-    cf_service_relax(cudnn->service.gpu, lease->mode);
-    cf_service_put(&cudnn->service, lease->pooled);
-    cf_gpu_leave(cudnn->service.gpu);
-    *lease = (cf_cudnn_lease){0};
+void cf_cudnn_guard_release(cf_cudnn *cudnn, cf_cudnn_guard *guard) {
+    cf_handle_pool_relax(cudnn->pool.gpu, guard->mode);
+    cf_handle_pool_put(&cudnn->pool, guard->pooled);
+    cf_gpu_leave(cudnn->pool.gpu);
+    *guard = (cf_cudnn_guard){0};
 }

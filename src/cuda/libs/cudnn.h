@@ -229,17 +229,17 @@ const cf_library *cf_cudnn_library(cf_cudnn *cudnn);
 
 /* What one user holds from acquire to release. The GPU's context is current meanwhile, and the thread's capture mode
  * relaxed: cuDNN may load kernels when it first runs them. */
-typedef struct cf_cudnn_lease {
+typedef struct cf_cudnn_guard {
     const cf_cudnn_functions *call;
     cf_cudnn_handle handle;
     struct cf_handle *pooled;
     cf_cu_capture_mode mode; /* of before */
-} cf_cudnn_lease;
+} cf_cudnn_guard;
 
 /* A handle on this stream. A handle is made if none is free: take and release one when planning, so that running
  * finds one. LIBRARY_MISSING, OUT_OF_MEMORY, DEVICE_ERROR. */
-conv_fft_status cf_cudnn_acquire(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_lease *lease);
-void cf_cudnn_release(cf_cudnn *cudnn, cf_cudnn_lease *lease);
+conv_fft_status cf_cudnn_guard_acquire(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_guard *guard);
+void cf_cudnn_guard_release(cf_cudnn *cudnn, cf_cudnn_guard *guard);
 
 /* SUCCESS; NOT_SUPPORTED: cuDNN says that it does not do this, or could not compile a kernel of its own; DEVICE_ERROR. The
  * sentence names the call and the result. */

@@ -39,7 +39,7 @@ conv_fft_status cf_cufft_open(cf_library *library, cf_cufft_functions *functions
 }
 
 struct cf_cufft {
-    cf_service service;
+    cf_handle_pool pool;
     cf_cufft_functions functions;
 };
 
@@ -47,8 +47,8 @@ conv_fft_status cf_cufft_create(const cf_gpu *gpu, cf_cufft **result) {
     cf_cufft *const cufft = calloc(1, sizeof *cufft);
     if (!cufft)
         return cf_fail_memory(sizeof *cufft, "the table of cuFFT");
-    cufft->service = (cf_service){.gpu = gpu, .spec = &spec, .table = &cufft->functions};
-    cf_service_begin(&cufft->service);
+    cufft->pool = (cf_handle_pool){.gpu = gpu, .spec = &spec, .table = &cufft->functions};
+    cf_handle_pool_begin(&cufft->pool);
     *result = cufft;
     return CONV_FFT_SUCCESS;
 }
@@ -56,13 +56,13 @@ conv_fft_status cf_cufft_create(const cf_gpu *gpu, cf_cufft **result) {
 void cf_cufft_destroy(cf_cufft *cufft) {
     if (!cufft)
         return;
-    cf_service_end(&cufft->service);
+    cf_handle_pool_end(&cufft->pool);
     free(cufft);
 }
 
 const cf_library *cf_cufft_library(cf_cufft *cufft) {
-    cf_service_open(&cufft->service);
-    return &cufft->service.library;
+    cf_handle_pool_open(&cufft->pool);
+    return &cufft->pool.library;
 }
 
 /* ---- plans */
@@ -101,11 +101,11 @@ static conv_fft_status make(cf_cufft_plan *p, const int64_t n[3], int64_t batch,
 
 conv_fft_status cf_cufft_plan_create(cf_cufft *cufft, const int64_t n[3], int64_t batch, bool inverse, bool doubles,
                                      cf_cufft_plan **plan) {
-    CF_FORWARD(cf_service_open(&cufft->service));
+    CF_FORWARD(cf_handle_pool_open(&cufft->pool));
     cf_cufft_plan *const p = calloc(1, sizeof *p);
     if (!p)
         return cf_fail_memory(sizeof *p, "a plan of cuFFT");
-    *p = (cf_cufft_plan){.gpu = cufft->service.gpu, .call = &cufft->functions, .handle = -1};
+    *p = (cf_cufft_plan){.gpu = cufft->pool.gpu, .call = &cufft->functions, .handle = -1};
     p->type = doubles ? (inverse ? CF_CUFFT_Z2D : CF_CUFFT_D2Z) : (inverse ? CF_CUFFT_C2R : CF_CUFFT_R2C);
     conv_fft_status status = cf_gpu_enter(p->gpu);
     if (status == CONV_FFT_SUCCESS) {
@@ -154,8 +154,8 @@ static conv_fft_status run(const cf_cufft_plan *p, void *in, void *out, void *wo
 
 conv_fft_status cf_cufft_plan_run(const cf_cufft_plan *plan, void *in, void *out, void *work, cf_cu_stream stream) {
     CF_FORWARD(cf_gpu_enter(plan->gpu));
-    const cf_cu_capture_mode mode = cf_service_relax(plan->gpu, CF_CU_CAPTURE_RELAXED); /* kernels may be loaded */
+    const cf_cu_capture_mode mode = cf_handle_pool_relax(plan->gpu, CF_CU_CAPTURE_RELAXED); /* kernels may be loaded */
     const conv_fft_status status = run(plan, in, out, work, stream);
-    cf_service_relax(plan->gpu, mode);
+    cf_handle_pool_relax(plan->gpu, mode);
     return cf_gpu_left(plan->gpu, status);
 }

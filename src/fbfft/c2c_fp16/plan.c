@@ -10,12 +10,12 @@ enum {
     NUMBER_BYTES = 4 /* of a pair */
 };
 
-static conv_fft_status build(cf_gpu *gpu, cf_half_plan *plan) {
-    cf_source sources[CF_HALF_PASSES] = {{0}};
+static conv_fft_status build(cf_gpu *gpu, cf_c2c_fp16_plan *plan) {
+    cf_source sources[CF_C2C_FP16_PASSES] = {{0}};
     int count = 0;
     conv_fft_status status = CONV_FFT_SUCCESS;
     while (status == CONV_FFT_SUCCESS && count < plan->config.count)
-        if ((status = cf_half_source(&plan->config, count, &sources[count])) == CONV_FFT_SUCCESS)
+        if ((status = cf_c2c_fp16_source(&plan->config, count, &sources[count])) == CONV_FFT_SUCCESS)
             ++count;
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(gpu, sources, count, plan->kernel);
@@ -24,20 +24,20 @@ static conv_fft_status build(cf_gpu *gpu, cf_half_plan *plan) {
     return status;
 }
 
-conv_fft_status cf_half_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_half_plan **result) {
-    cf_half_plan *plan = calloc(1, sizeof *plan);
+conv_fft_status cf_c2c_fp16_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_c2c_fp16_plan **result) {
+    cf_c2c_fp16_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return cf_fail_memory(sizeof *plan, "a plan");
-    cf_half_configure(problem, &gpu->facts, &plan->config);
+    cf_c2c_fp16_configure(problem, &gpu->properties, &plan->config);
     const conv_fft_status status = build(gpu, plan);
     if (status != CONV_FFT_SUCCESS)
-        cf_half_plan_destroy(plan);
+        cf_c2c_fp16_plan_destroy(plan);
     else
         *result = plan;
     return status;
 }
 
-void cf_half_plan_destroy(cf_half_plan *plan) {
+void cf_c2c_fp16_plan_destroy(cf_c2c_fp16_plan *plan) {
     if (!plan)
         return;
     for (int i = 0; i < plan->config.count; ++i)
@@ -45,16 +45,16 @@ void cf_half_plan_destroy(cf_half_plan *plan) {
     free(plan);
 }
 
-size_t cf_half_plan_workspace(const cf_half_plan *plan, int64_t entries) {
-    const cf_half_config *c = &plan->config;
+size_t cf_c2c_fp16_plan_workspace(const cf_c2c_fp16_plan *plan, int64_t entries) {
+    const cf_c2c_fp16_config *c = &plan->config;
     if (!c->waits || entries == 0)
         return 0;
-    return (size_t)(cf_min(c->chunk, entries) * c->points * NUMBER_BYTES) + CF_HALF_ALIGNMENT - 1;
+    return (size_t)(cf_min(c->chunk, entries) * c->points * NUMBER_BYTES) + CF_C2C_FP16_ALIGNMENT - 1;
 }
 
-static conv_fft_status launch(const cf_half_plan *plan, int i, const void *in, void *out, int64_t entries,
+static conv_fft_status launch(const cf_c2c_fp16_plan *plan, int i, const void *in, void *out, int64_t entries,
                               struct CUstream_st *stream) {
-    const cf_half_pass *p = &plan->config.pass[i];
+    const cf_c2c_fp16_pass *p = &plan->config.pass[i];
     long long lines = entries * p->lines;
     const int64_t blocks = cf_ceil_div(lines, p->block_lines);
     if (blocks > INT32_MAX)
@@ -66,9 +66,9 @@ static conv_fft_status launch(const cf_half_plan *plan, int i, const void *in, v
     return cf_kernel_launch(plan->kernel[i], &shape, parameters, stream);
 }
 
-static conv_fft_status run_chunk(const cf_half_plan *plan, const char *in, char *out, int64_t entries, char *waiting,
-                                 struct CUstream_st *stream) {
-    const cf_half_config *c = &plan->config;
+static conv_fft_status run_chunk(const cf_c2c_fp16_plan *plan, const char *in, char *out, int64_t entries,
+                                 char *waiting, struct CUstream_st *stream) {
+    const cf_c2c_fp16_config *c = &plan->config;
     const char *from = in;
     for (int i = 0; i < c->count; ++i) {
         char *const to = c->waits && i + 1 < c->count ? waiting : out;
@@ -78,15 +78,15 @@ static conv_fft_status run_chunk(const cf_half_plan *plan, const char *in, char 
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_half_plan_run(const cf_half_plan *plan, const void *in, void *out, int64_t entries, void *workspace,
-                                 struct CUstream_st *stream) {
-    const cf_half_config *c = &plan->config;
+conv_fft_status cf_c2c_fp16_plan_run(const cf_c2c_fp16_plan *plan, const void *in, void *out, int64_t entries,
+                                     void *workspace, struct CUstream_st *stream) {
+    const cf_c2c_fp16_config *c = &plan->config;
     const size_t bytes = (size_t)(entries * c->points * NUMBER_BYTES);
     const cf_gpu_argument arguments[] = {
-        {"in", in, bytes}, {"out", out, bytes}, {"workspace", workspace, cf_half_plan_workspace(plan, entries)}};
+        {"in", in, bytes}, {"out", out, bytes}, {"workspace", workspace, cf_c2c_fp16_plan_workspace(plan, entries)}};
     CF_FORWARD(cf_gpu_check_arguments(plan->kernel[0]->gpu, arguments, 3, stream));
     char *const waiting =
-        (char *)(((uintptr_t)workspace + CF_HALF_ALIGNMENT - 1) / CF_HALF_ALIGNMENT * CF_HALF_ALIGNMENT);
+        (char *)(((uintptr_t)workspace + CF_C2C_FP16_ALIGNMENT - 1) / CF_C2C_FP16_ALIGNMENT * CF_C2C_FP16_ALIGNMENT);
     for (int64_t done = 0; done < entries; done += cf_min(c->chunk, entries - done)) {
         const int64_t offset = done * c->points * NUMBER_BYTES;
         CF_FORWARD(run_chunk(plan, (const char *)in + offset, (char *)out + offset, cf_min(c->chunk, entries - done),

@@ -17,7 +17,7 @@ CF_DEVICE cplx operator+(cplx a, cplx b) { return {a.x + b.x, a.y + b.y}; }
 CF_DEVICE cplx operator-(cplx a, cplx b) { return {a.x - b.x, a.y - b.y}; }
 CF_DEVICE cplx operator*(cplx a, cplx b) { return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; }
 CF_DEVICE cplx conj(cplx a) { return {a.x, -a.y}; }
-CF_DEVICE cplx half(cplx a) { return {real(0.5) * a.x, real(0.5) * a.y}; }
+CF_DEVICE cplx times_half(cplx a) { return {real(0.5) * a.x, real(0.5) * a.y}; }
 CF_DEVICE cplx times_i(cplx a) { return {-a.y, a.x}; }
 CF_DEVICE cplx times_minus_i(cplx a) { return {a.y, -a.x}; }
 
@@ -40,8 +40,8 @@ __host__ __device__ constexpr double cf_cos(int k, int n) {
         k = n - k;
     if (4 * k > n)
         return -cf_cos(n - 2 * k, 2 * n);
-    const double turn = 6.283185307179586476925286766559;
-    return 8 * k > n ? cf_series(turn * (n - 4 * k) / (4.0 * n), true) : cf_series(turn * k / n, false);
+    const double angle = 6.283185307179586476925286766559;
+    return 8 * k > n ? cf_series(angle * (n - 4 * k) / (4.0 * n), true) : cf_series(angle * k / n, false);
 }
 __host__ __device__ constexpr double cf_sin(int k, int n) { return cf_cos(4 * k - n, 4 * n); }
 

@@ -77,7 +77,7 @@ static conv_fft_status check_spectrum(const fbfft_desc *d) {
 static conv_fft_status check_scalars(const fbfft_desc *d, bool inverse) {
     const double most = d->dtype == CONV_FFT_FP64 ? DBL_MAX : FLT_MAX;
     CF_REQUIRE(fabs(d->scale) <= most, "scale is %g; it must be a finite number from %g to %g", d->scale, -most, most);
-    CF_FORWARD(cf_check_range("channels", -1, d->channels, 1, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("channels", -1, d->channels, 1, CF_MAX_ELEMENTS));
     CF_FORWARD(cf_check_range("dtype", -1, d->dtype, CONV_FFT_FP32, CONV_FFT_FP64));
     CF_FORWARD(cf_check_range("layout", -1, d->layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
     CF_FORWARD(cf_check_range("order", -1, d->order, FBFFT_NATURAL, FBFFT_FREQUENCY_MAJOR));
@@ -120,14 +120,14 @@ static conv_fft_status resolve_axis(const fbfft_desc *d, int a, int64_t *basis, 
     CF_REQUIRE(d->extent[a] >= 0 && d->extent[a] <= n, "extent[%d] is %lld; it must be 0 to %lld, the basis", a,
                (long long)d->extent[a], (long long)n);
     const int64_t count = d->extent[a] ? d->extent[a] : n;
-    CF_FORWARD(cf_check_range("size", a, d->size[a], 0, CF_MOST_ELEMENTS));
-    CF_FORWARD(cf_check_range("offset", a, d->offset[a], -CF_MOST_ELEMENTS, CF_MOST_ELEMENTS));
-    CF_FORWARD(cf_check_range("step", a, d->step[a], 1, CF_MOST_ELEMENTS));
+    CF_FORWARD(cf_check_range("size", a, d->size[a], 0, CF_MAX_ELEMENTS));
+    CF_FORWARD(cf_check_range("offset", a, d->offset[a], -CF_MAX_ELEMENTS, CF_MAX_ELEMENTS));
+    CF_FORWARD(cf_check_range("step", a, d->step[a], 1, CF_MAX_ELEMENTS));
     const int64_t size = d->size[a] ? d->size[a] : count;
     int64_t last = count - 1; /* reached from the offset, and then counted from element 0 */
-    CF_REQUIRE(cf_multiply(&last, d->step[a]) && last <= CF_MOST_ELEMENTS,
+    CF_REQUIRE(cf_multiply(&last, d->step[a]) && last <= CF_MAX_ELEMENTS,
                "step[%d] is %lld for %lld points; (points - 1) * step must be at most %lld", a, (long long)d->step[a],
-               (long long)count, (long long)CF_MOST_ELEMENTS);
+               (long long)count, (long long)CF_MAX_ELEMENTS);
     last += d->offset[a];
     if (d->padding == CONV_FFT_PAD_REFLECT)
         CF_FORWARD(check_reflection(a, size, d->offset[a], last));
@@ -166,9 +166,9 @@ static conv_fft_status resolve_spectrum(const fbfft_desc *d, bool complex_signal
     s->bins = extent[0] * extent[1] * extent[2];
     *layout = (cf_fft_layout){.frequency_major = d->order == FBFFT_FREQUENCY_MAJOR};
     int64_t elements = s->bins;
-    CF_REQUIRE(cf_multiply(&elements, d->channels) && elements <= CF_MOST_ELEMENTS,
+    CF_REQUIRE(cf_multiply(&elements, d->channels) && elements <= CF_MAX_ELEMENTS,
                "channels is %lld; their bins, %lld each, must be at most %lld", (long long)d->channels,
-               (long long)s->bins, (long long)CF_MOST_ELEMENTS);
+               (long long)s->bins, (long long)CF_MAX_ELEMENTS);
     int64_t stride = 1;
     for (int i = 0; i < 3; ++i) {
         const int a = d->order == FBFFT_TRANSPOSED ? i : 2 - i;
@@ -225,9 +225,9 @@ conv_fft_status cf_fft_signal_elements(const cf_fft_problem *p, int64_t batch, i
     signal_shape(p, batch, extents, strides);
     for (int i = 0; i < 5 && batch > 0; ++i) {
         int64_t reach = extents[i] - 1;
-        CF_REQUIRE(cf_multiply(&reach, strides[i]) && cf_add(&last, reach) && last < CF_MOST_ELEMENTS,
+        CF_REQUIRE(cf_multiply(&reach, strides[i]) && cf_add(&last, reach) && last < CF_MAX_ELEMENTS,
                    "batch is %lld; the signal must end before element %lld", (long long)batch,
-                   (long long)CF_MOST_ELEMENTS);
+                   (long long)CF_MAX_ELEMENTS);
     }
     *elements = batch > 0 ? last + 1 : 0;
     return CONV_FFT_SUCCESS;
@@ -235,9 +235,9 @@ conv_fft_status cf_fft_signal_elements(const cf_fft_problem *p, int64_t batch, i
 
 conv_fft_status cf_fft_spectrum_elements(const cf_fft_problem *p, int64_t batch, int64_t *elements) {
     int64_t product = p->transform.spectrum.bins * p->transform.spectrum.channels;
-    CF_REQUIRE(cf_multiply(&product, batch) && product <= CF_MOST_ELEMENTS,
+    CF_REQUIRE(cf_multiply(&product, batch) && product <= CF_MAX_ELEMENTS,
                "batch is %lld; the spectrum must have at most %lld elements", (long long)batch,
-               (long long)CF_MOST_ELEMENTS);
+               (long long)CF_MAX_ELEMENTS);
     *elements = product;
     return CONV_FFT_SUCCESS;
 }

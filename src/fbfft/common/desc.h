@@ -21,7 +21,7 @@ typedef struct cf_fft_problem {
     bool complex_signal;
     bool half;  /* pairs of FP16 on both sides: c2c_fp16/plan.h */
     bool adds;  /* some call of the inverse accumulates, or adds a bias */
-    bool leads; /* what reads the spectrum has something to do before: CF_KERNEL_LEADS of cuda/jit/nvrtc.h */
+    bool leads; /* what reads the spectrum has something to do before: CF_PDL_TRIGGER of cuda/jit/nvrtc.h */
     cf_fft_layout layout;
 } cf_fft_problem;
 

@@ -16,31 +16,31 @@
 #include "fbfft/common/mma.cuh"
 #include "fbfft/common/register_dft.cuh"
 
-CF_DEVICE unsigned half_pack(cplx v) { return pack_halves(v.x, v.y); }
+CF_DEVICE unsigned fp16_pack(cplx v) { return pack_fp16(v.x, v.y); }
 
-/* half_copy_async(): copies four words from global to shared memory, or zeros. They are there after half_wait_async()
+/* fp16_copy_async(): copies four words from global to shared memory, or zeros. They are there after fp16_wait_async()
  * and a barrier. LINE: also prefetches the 128-byte line to the L2 cache, because other blocks need the rest of it
  * soon. */
 #ifdef CF_SIMT
-CF_DEVICE float half_cos(float angle) { return std::cos(angle); }
-CF_DEVICE float half_sin(float angle) { return std::sin(angle); }
-template <bool> CF_DEVICE void half_copy_async(smem<uint4> to, const uint4 *from, bool inside) {
+CF_DEVICE float fp16_cos(float angle) { return std::cos(angle); }
+CF_DEVICE float fp16_sin(float angle) { return std::sin(angle); }
+template <bool> CF_DEVICE void fp16_copy_async(smem<uint4> to, const uint4 *from, bool inside) {
     *to = inside ? __ldg(from) : uint4{0, 0, 0, 0};
 }
-CF_DEVICE void half_wait_async() {}
-CF_DEVICE int half_hide(int v) { return v; }
+CF_DEVICE void fp16_wait_async() {}
+CF_DEVICE int fp16_hide(int v) { return v; }
 #else
-CF_DEVICE float half_cos(float angle) {
+CF_DEVICE float fp16_cos(float angle) {
     float c;
     asm("cos.approx.f32 %0, %1;" : "=f"(c) : "f"(angle));
     return c;
 }
-CF_DEVICE float half_sin(float angle) {
+CF_DEVICE float fp16_sin(float angle) {
     float s;
     asm("sin.approx.f32 %0, %1;" : "=f"(s) : "f"(angle));
     return s;
 }
-template <bool LINE> CF_DEVICE void half_copy_async(smem<uint4> to, const uint4 *from, bool inside) {
+template <bool LINE> CF_DEVICE void fp16_copy_async(smem<uint4> to, const uint4 *from, bool inside) {
     const unsigned place = (unsigned)__cvta_generic_to_shared(to);
     const int wanted = inside ? 16 : 0;
     if constexpr (LINE)
@@ -49,28 +49,28 @@ template <bool LINE> CF_DEVICE void half_copy_async(smem<uint4> to, const uint4 
     else
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(wanted) : "memory");
 }
-CF_DEVICE void half_wait_async() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+CF_DEVICE void fp16_wait_async() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 /* Hides v from the compiler: what a loop computes from it is not kept in registers from one iteration to the next. */
-CF_DEVICE int half_hide(int v) {
+CF_DEVICE int fp16_hide(int v) {
     asm volatile("" : "+r"(v));
     return v;
 }
 #endif
 
-__host__ __device__ constexpr int half_log(int n) { return n <= 1 ? 0 : 1 + half_log(n / 2); }
+__host__ __device__ constexpr int fp16_log(int n) { return n <= 1 ? 0 : 1 + fp16_log(n / 2); }
 
 /* factor exp(-+2 pi i turn / 2^32). Angles are rounded to 23 bits, which is more accurate than the hardware's sine
  * and cosine between -pi and pi. */
-template <bool INVERSE> CF_DEVICE cplx half_root(unsigned turn, float factor) {
+template <bool INVERSE> CF_DEVICE cplx fp16_root(unsigned phase, float factor) {
     constexpr float circle = INVERSE ? 6.28318531f : -6.28318531f;
-    const float angle = __uint_as_float((turn >> 9) ^ 0x3fc00000u) * circle - 1.5f * circle;
-    return {factor * half_cos(angle), factor * half_sin(angle)};
+    const float angle = __uint_as_float((phase >> 9) ^ 0x3fc00000u) * circle - 1.5f * circle;
+    return {factor * fp16_cos(angle), factor * fp16_sin(angle)};
 }
 
-template <bool INVERSE> CF_DEVICE cplx half_turned(cplx w) { return INVERSE ? conj(w) : w; }
+template <bool INVERSE> CF_DEVICE cplx fp16_twiddled(cplx w) { return INVERSE ? conj(w) : w; }
 
 /* Permutes four bits: bit i of the value goes to bit (P >> 4 i & 15). */
-template <int P> __host__ __device__ constexpr int half_order(int v) {
+template <int P> __host__ __device__ constexpr int fp16_order(int v) {
     return (v & 1) << (P & 15) | (v >> 1 & 1) << (P >> 4 & 15) | (v >> 2 & 1) << (P >> 8 & 15) |
            (v >> 3 & 1) << (P >> 12 & 15);
 }
@@ -78,38 +78,38 @@ template <int P> __host__ __device__ constexpr int half_order(int v) {
 /* ---------------------------------------------------------------------------------------------- FFT stages in
  * registers */
 
-/* Which slot, column and result a lane has. Slot (t, i) is number half_order<IN>(t + 4 i), with the bits of i
+/* Which slot, column and result a lane has. Slot (t, i) is number fp16_order<IN>(t + 4 i), with the bits of i
  * exchanged. Column (g, j) is the number of the slot with t = g / 2 and i = 2 (g % 2) + j. Result (g, m) is number
- * half_order<OUT>(g + 8 m). */
-template <int IN> __host__ __device__ constexpr int half_slot(int t, int i) {
-    return half_order<IN>(t | (i & 1) << 3 | (i >> 1) << 2);
+ * fp16_order<OUT>(g + 8 m). */
+template <int IN> __host__ __device__ constexpr int fp16_slot(int t, int i) {
+    return fp16_order<IN>(t | (i & 1) << 3 | (i >> 1) << 2);
 }
-template <int IN> __host__ __device__ constexpr int half_column(int g, int j) {
-    return half_order<IN>(g >> 1 | (g & 1) << 2 | j << 3);
+template <int IN> __host__ __device__ constexpr int fp16_column(int g, int j) {
+    return fp16_order<IN>(g >> 1 | (g & 1) << 2 | j << 3);
 }
-template <int OUT> __host__ __device__ constexpr int half_result(int g, int m) { return half_order<OUT>(g | m << 3); }
+template <int OUT> __host__ __device__ constexpr int fp16_result(int g, int m) { return fp16_order<OUT>(g | m << 3); }
 
 /* A lane's part of the matrix of 16 / R transforms of R points: slot s has point s % R of transform s / R. */
-template <int R, int IN, int OUT, bool INVERSE> struct HalfMatrix {
+template <int R, int IN, int OUT, bool INVERSE> struct Fp16Matrix {
     unsigned word[2][2][4];
-    CF_DEVICE HalfMatrix(int g, int t) {
+    CF_DEVICE Fp16Matrix(int g, int t) {
 #pragma unroll
         for (int m = 0; m < 2; ++m)
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const int from = half_slot<IN>(t, i), to = half_result<OUT>(g, m);
-                cplx w = half_turned<INVERSE>(cf_roots<16>.w[(from % R) * (to % R) * (16 / R) & 15]);
+                const int from = fp16_slot<IN>(t, i), to = fp16_result<OUT>(g, m);
+                cplx w = fp16_twiddled<INVERSE>(cf_roots<16>.w[(from % R) * (to % R) * (16 / R) & 15]);
                 if (from / R != to / R)
                     w = {0, 0};
-                word[m][i / 2][2 * (i % 2)] = half_pack({w.x, -w.y});
-                word[m][i / 2][2 * (i % 2) + 1] = half_pack({w.y, w.x});
+                word[m][i / 2][2 * (i % 2)] = fp16_pack({w.x, -w.y});
+                word[m][i / 2][2 * (i % 2) + 1] = fp16_pack({w.y, w.x});
             }
     }
 };
 
 /* One matrix product. in[i][j]: slots (t, i) of columns (g, j). sum[m][j][e] and sum[m][j][2 + e]: the real and
  * imaginary part of result (g, m) of column 2 t + e. */
-template <class M> CF_DEVICE void half_step(const M &matrix, const unsigned (&in)[4][2], float (&sum)[2][2][4]) {
+template <class M> CF_DEVICE void fp16_step(const M &matrix, const unsigned (&in)[4][2], float (&sum)[2][2][4]) {
 #pragma unroll
     for (int m = 0; m < 2; ++m)
 #pragma unroll
@@ -117,25 +117,25 @@ template <class M> CF_DEVICE void half_step(const M &matrix, const unsigned (&in
 #pragma unroll
             for (int k = 0; k < 4; ++k)
                 sum[m][j][k] = 0;
-            multiply_halves(sum[m][j], matrix.word[m][0], in[0][j], in[1][j]);
-            multiply_halves(sum[m][j], matrix.word[m][1], in[2][j], in[3][j]);
+            mma_m16n8k16(sum[m][j], matrix.word[m][0], in[0][j], in[1][j]);
+            mma_m16n8k16(sum[m][j], matrix.word[m][1], in[2][j], in[3][j]);
         }
 }
-CF_DEVICE cplx half_sum(const float (&sum)[2][2][4], int m, int j, int e) { return {sum[m][j][e], sum[m][j][2 + e]}; }
+CF_DEVICE cplx fp16_sum(const float (&sum)[2][2][4], int m, int j, int e) { return {sum[m][j][e], sum[m][j][2 + e]}; }
 
 /* Twiddles between the two stages of a transform of 16 R points: gain exp(-2 pi i b k / (16 R)) for result k of the
  * first stage and point b = column % R of the second. */
-template <int R, int IN, int OUT, bool INVERSE> struct HalfTwiddles {
+template <int R, int IN, int OUT, bool INVERSE> struct Fp16Twiddles {
     cplx w[2][2][2];
-    CF_DEVICE HalfTwiddles(int g, int t, float gain) {
+    CF_DEVICE Fp16Twiddles(int g, int t, float gain) {
 #pragma unroll
         for (int m = 0; m < 2; ++m)
 #pragma unroll
             for (int e = 0; e < 2; ++e)
 #pragma unroll
                 for (int j = 0; j < 2; ++j) {
-                    const int b = half_column<IN>(2 * t + e, j) % R, k = half_result<OUT>(g, m);
-                    const cplx v = half_turned<INVERSE>(cf_roots<16 * R>.w[b * k]);
+                    const int b = fp16_column<IN>(2 * t + e, j) % R, k = fp16_result<OUT>(g, m);
+                    const cplx v = fp16_twiddled<INVERSE>(cf_roots<16 * R>.w[b * k]);
                     w[m][e][j] = {gain * v.x, gain * v.y};
                 }
     }
@@ -147,6 +147,6 @@ template <int R, int IN, int OUT, bool INVERSE> struct HalfTwiddles {
             for (int e = 0; e < 2; ++e)
 #pragma unroll
                 for (int j = 0; j < 2; ++j)
-                    next[2 * e + j][m] = half_pack(half_sum(sum, m, j, e) * w[m][e][j]);
+                    next[2 * e + j][m] = fp16_pack(fp16_sum(sum, m, j, e) * w[m][e][j]);
     }
 };

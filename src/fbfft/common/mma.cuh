@@ -11,14 +11,14 @@
  *     a[0], a[1]    rows g and g + 8, word t;          a[2], a[3]    the same rows, word t + 4
  *     b0, b1        column g, words t and t + 4 */
 #ifdef CF_SIMT
-CF_DEVICE void multiply_halves(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
-    simt_multiply_halves(d, a, b0, b1);
+CF_DEVICE void mma_m16n8k16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+    simt_mma_m16n8k16(d, a, b0, b1);
 }
 CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     simt_multiply_bf16(d, a, b0, b1);
 }
 #else
-CF_DEVICE void multiply_halves(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
+CF_DEVICE void mma_m16n8k16(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
         "%3};"
@@ -37,7 +37,7 @@ CF_DEVICE void multiply_bf16(float d[4], const unsigned a[4], unsigned b0, unsig
 /* The same for the 16-bit type of a spectrum. */
 template <class Bins> CF_DEVICE void multiply_bins(float d[4], const unsigned a[4], unsigned b0, unsigned b1) {
     if constexpr (Bins::SCALED)
-        multiply_halves(d, a, b0, b1);
+        mma_m16n8k16(d, a, b0, b1);
     else
         multiply_bf16(d, a, b0, b1);
 }

@@ -8,12 +8,12 @@
 #include "fbfft/common/complex.cuh"
 
 #ifndef CF_SIMT
-CF_DEVICE float cf_half_to_float(unsigned short bits) {
+CF_DEVICE float cf_fp16_to_float(unsigned short bits) {
     float value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
     return value;
 }
-CF_DEVICE unsigned short cf_float_to_half(float value) {
+CF_DEVICE unsigned short cf_float_to_fp16(float value) {
     unsigned short bits;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
     return bits;
@@ -34,8 +34,8 @@ template <> struct PairOf<double> { typedef double2 type; };
 struct fp16 {
     typedef unsigned short bits;
     static constexpr bool PLAIN = false;
-    static CF_DEVICE real number(bits b) { return cf_half_to_float(b); }
-    static CF_DEVICE bits rounded(real value) { return cf_float_to_half(float(value)); }
+    static CF_DEVICE real number(bits b) { return cf_fp16_to_float(b); }
+    static CF_DEVICE bits rounded(real value) { return cf_float_to_fp16(float(value)); }
     static CF_DEVICE real load(const bits *p) { return number(__ldg(p)); }
     static CF_DEVICE void store(bits *p, real value) { *p = rounded(value); }
     static CF_DEVICE cplx pair(unsigned word) { return {number((bits)word), number((bits)(word >> 16))}; }
@@ -60,26 +60,26 @@ struct plain {
 
 /* Two 16-bit numbers in a word, the real part in the low half. */
 #ifdef CF_SIMT
-CF_DEVICE unsigned pack_halves(float re, float im) {
-    return (unsigned)cf_float_to_half(re) | (unsigned)cf_float_to_half(im) << 16;
+CF_DEVICE unsigned pack_fp16(float re, float im) {
+    return (unsigned)cf_float_to_fp16(re) | (unsigned)cf_float_to_fp16(im) << 16;
 }
-CF_DEVICE cplx unpack_halves(unsigned word) {
-    return {cf_half_to_float((unsigned short)word), cf_half_to_float((unsigned short)(word >> 16))};
+CF_DEVICE cplx unpack_fp16(unsigned word) {
+    return {cf_fp16_to_float((unsigned short)word), cf_fp16_to_float((unsigned short)(word >> 16))};
 }
-CF_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
-    const cplx x = unpack_halves(a), y = unpack_halves(b);
-    return pack_halves(float(x.x * y.x), float(x.y * y.y));
+CF_DEVICE unsigned product_of_fp16(unsigned a, unsigned b) {
+    const cplx x = unpack_fp16(a), y = unpack_fp16(b);
+    return pack_fp16(float(x.x * y.x), float(x.y * y.y));
 }
 CF_DEVICE unsigned pack_bf16(float re, float im) {
     return (unsigned)cf_float_to_bf16(re) | (unsigned)cf_float_to_bf16(im) << 16;
 }
 #else
-CF_DEVICE unsigned pack_halves(float re, float im) {
+CF_DEVICE unsigned pack_fp16(float re, float im) {
     unsigned word;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(im), "f"(re));
     return word;
 }
-CF_DEVICE cplx unpack_halves(unsigned word) {
+CF_DEVICE cplx unpack_fp16(unsigned word) {
     float re, im;
     asm("{\n.reg .b16 re, im;\nmov.b32 {re, im}, %2;\ncvt.f32.f16 %0, re;\ncvt.f32.f16 %1, im;\n}"
         : "=f"(re), "=f"(im)
@@ -87,7 +87,7 @@ CF_DEVICE cplx unpack_halves(unsigned word) {
     return {re, im};
 }
 /* Multiplies both halves of a word by those of another. */
-CF_DEVICE unsigned product_of_halves(unsigned a, unsigned b) {
+CF_DEVICE unsigned product_of_fp16(unsigned a, unsigned b) {
     unsigned word;
     asm("mul.f16x2 %0, %1, %2;" : "=r"(word) : "r"(a), "r"(b));
     return word;
@@ -135,15 +135,15 @@ struct scaled_bins : plain_bins {
 struct fp16_bins {
     typedef unsigned number;
     static constexpr bool SCALED = true;
-    static CF_DEVICE unsigned pack(float re, float im) { return pack_halves(re, im); }
-    static CF_DEVICE cplx load(const unsigned *p) { return unpack_halves(__ldcs(p)); }
+    static CF_DEVICE unsigned pack(float re, float im) { return pack_fp16(re, im); }
+    static CF_DEVICE cplx load(const unsigned *p) { return unpack_fp16(__ldcs(p)); }
     static CF_DEVICE void store(unsigned *p, cplx v, real scale) {
-        *p = pack_halves(float(scale * v.x), float(scale * v.y));
+        *p = pack_fp16(float(scale * v.x), float(scale * v.y));
     }
 };
 struct fp16_numbers : fp16_bins {
     static constexpr bool SCALED = false;
-    static CF_DEVICE void store(unsigned *p, cplx v, real) { *p = pack_halves(float(v.x), float(v.y)); }
+    static CF_DEVICE void store(unsigned *p, cplx v, real) { *p = pack_fp16(float(v.x), float(v.y)); }
 };
 struct bf16_bins {
     typedef unsigned number;
@@ -153,28 +153,28 @@ struct bf16_bins {
     static CF_DEVICE void store(unsigned *p, cplx v, real) { *p = pack_bf16(float(v.x), float(v.y)); }
 };
 
-/* The vector type of WIDE FP32 numbers. */
-template <int WIDE> struct WideOf { typedef float type; };
-template <> struct WideOf<2> { typedef float2 type; };
-template <> struct WideOf<4> { typedef float4 type; };
+/* The vector type of VECTOR FP32 numbers. */
+template <int VECTOR> struct VectorOf { typedef float type; };
+template <> struct VectorOf<2> { typedef float2 type; };
+template <> struct VectorOf<4> { typedef float4 type; };
 CF_DEVICE float2 sum_of(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
 CF_DEVICE float4 sum_of(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
 CF_DEVICE float2 plus_number(float2 a, float b) { return make_float2(a.x + b, a.y + b); }
 CF_DEVICE float4 plus_number(float4 a, float b) { return make_float4(a.x + b, a.y + b, a.z + b, a.w + b); }
 
-/* Copies WIDE numbers from global to shared memory without registers, or stores zeros. They are there after
+/* Copies VECTOR numbers from global to shared memory without registers, or stores zeros. They are there after
  * wait_async() and a barrier. */
 #ifdef CF_SIMT
-template <int WIDE> CF_DEVICE void copy_async(smem<real> to, const real *from, bool inside) {
-    if (WIDE > 1 && inside) /* checks the address */
-        __ldg(reinterpret_cast<const typename WideOf<WIDE>::type *>(from));
-    for (int i = 0; i < WIDE; ++i)
+template <int VECTOR> CF_DEVICE void copy_async(smem<real> to, const real *from, bool inside) {
+    if (VECTOR > 1 && inside) /* checks the address */
+        __ldg(reinterpret_cast<const typename VectorOf<VECTOR>::type *>(from));
+    for (int i = 0; i < VECTOR; ++i)
         to[i] = inside ? __ldg(from + i) : real(0);
 }
 CF_DEVICE void wait_async() {}
 #else
-template <int WIDE> CF_DEVICE void copy_async(smem<real> to, const real *from, bool inside) {
-    constexpr int BYTES = WIDE * int(sizeof(real));
+template <int VECTOR> CF_DEVICE void copy_async(smem<real> to, const real *from, bool inside) {
+    constexpr int BYTES = VECTOR * int(sizeof(real));
     const unsigned place = (unsigned)__cvta_generic_to_shared(to);
     const int wanted = inside ? BYTES : 0;
     if constexpr (BYTES == 16)

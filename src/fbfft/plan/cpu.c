@@ -27,7 +27,7 @@ conv_fft_status cf_fft_cpu_create(cf_device *cpu, const cf_fft_problem *problem,
         return cf_fail_memory(sizeof *plan, "a plan");
     const cf_transform_desc *t = &problem->transform;
     const conv_fft_status status =
-        problem->half ? cf_cpu_half_create(cpu, t->spectrum.basis + 1, t->inverse, t->scale, &plan->cpu_half)
+        problem->half ? cf_cpu_c2c_fp16_create(cpu, t->spectrum.basis + 1, t->inverse, t->scale, &plan->cpu_c2c_fp16)
                       : cf_cpu_planes_create(cpu, t, problem->complex_signal, &plan->cpu);
     if (status != CONV_FFT_SUCCESS) {
         free(plan);
@@ -43,7 +43,7 @@ conv_fft_status cf_fft_cpu_create(cf_device *cpu, const cf_fft_problem *problem,
 
 void cf_fft_cpu_destroy(fbfft_plan *plan) {
     if (plan->problem.half)
-        cf_cpu_half_destroy(plan->cpu_half);
+        cf_cpu_c2c_fp16_destroy(plan->cpu_c2c_fp16);
     else
         cf_cpu_planes_destroy(plan->cpu);
     free(plan);
@@ -57,7 +57,7 @@ static int64_t planes_of(const fbfft_plan *plan, int64_t batch) {
 size_t cf_fft_cpu_workspace(const fbfft_plan *plan, int64_t batch) {
     if (batch == 0)
         return 0;
-    return plan->problem.half ? cf_cpu_half_scratch(plan->cpu_half, planes_of(plan, batch))
+    return plan->problem.half ? cf_cpu_c2c_fp16_scratch(plan->cpu_c2c_fp16, planes_of(plan, batch))
                               : cf_cpu_planes_scratch(plan->cpu, batch);
 }
 
@@ -76,7 +76,7 @@ static cf_cpu_strides strides_of(const cf_fft_problem *p, int64_t batch) {
 
 void cf_fft_cpu_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch, void *workspace) {
     if (plan->problem.half)
-        cf_cpu_half_run(plan->cpu_half, in, out, planes_of(plan, batch), workspace);
+        cf_cpu_c2c_fp16_run(plan->cpu_c2c_fp16, in, out, planes_of(plan, batch), workspace);
     else
         cf_cpu_planes_run(plan->cpu, in, out, batch, strides_of(&plan->problem, batch), workspace);
 }

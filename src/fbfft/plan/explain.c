@@ -23,11 +23,11 @@ static void add_axes(cf_text *t, const cf_fft_problem *p, bool points) {
                     (long long)(points ? p->transform.window.axis[x].count : p->transform.spectrum.basis[x]));
 }
 
-static void add_heading(cf_text *t, const cf_fft_problem *p, const cf_gpu_facts *facts, int64_t batch) {
+static void add_heading(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch) {
     static const char *const kinds[] = {"r2c", "c2r", "c2c", "c2c-inverse"};
     static const char *const types[] = {"fp32", "fp16", "bf16", "fp64"};
     const cf_transform_desc *d = &p->transform;
-    const cf_fft_rates rates = cf_fft_rates_of(facts, d->spectrum.dtype);
+    const cf_fft_rates rates = cf_fft_rates_of(properties, d->spectrum.dtype);
     cf_text_add(t, "%s ", kinds[2 * p->complex_signal + d->inverse]);
     add_axes(t, p, false);
     cf_text_add(t, d->inverse ? " to " : " from ");
@@ -38,38 +38,39 @@ static void add_heading(cf_text *t, const cf_fft_problem *p, const cf_gpu_facts 
     cf_text_add(t,
                 "%s: %lld multiprocessors at %.2f GHz; copies reach %.0f GB/s, shared memory %.1f TB/s, arithmetic "
                 "%.1f Tops/s\n",
-                facts->name, (long long)facts->multiprocessors, (double)facts->clock_khz / 1e6, rates.memory / 1e9,
-                rates.shared / 1e12, rates.arithmetic / 1e12);
+                properties->name, (long long)properties->multiprocessors, (double)properties->clock_khz / 1e6,
+                rates.memory / 1e9, rates.shared / 1e12, rates.arithmetic / 1e12);
 }
 
 /* ----------------------------------------------------------------------------------------------------- why: the passes */
 
-static double most_between(const cf_fft_passes *passes) {
+static double max_between(const cf_fft_passes *passes) {
     return (double)cf_max(passes->between[0], passes->count > 2 ? passes->between[1] : 0);
 }
 
 /* After a whole plane was tried: why it is not one kernel. */
-static void why_passes(cf_text *t, const cf_fft_problem *p, const cf_gpu_facts *facts, const cf_fft_passes *passes) {
+static void why_passes(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties,
+                       const cf_fft_passes *passes) {
     if (passes->count == 1) {
         cf_text_add(t, "\nOne kernel: a plane fits a block's shared memory, so memory is passed once.\n");
         return;
     }
-    const cf_tile_problem whole = cf_tile_problem_of(p);
-    cf_tile_config tile;
+    const cf_shared_fft_problem whole = cf_shared_fft_problem_of(p);
+    cf_shared_fft_config tile;
     cf_text_add(t, "\n%d kernels, one axis going to one of its own: ", passes->count);
-    if (cf_tile_configure(&whole, facts, &tile) != CONV_FFT_SUCCESS)
+    if (cf_shared_fft_configure(&whole, properties, &tile) != CONV_FFT_SUCCESS)
         cf_text_add(t, "%s.\n", conv_fft_last_error());
     else
         cf_text_add(t, "as many planes as fit side by side, %d, make pieces of less than %d bytes of the spectrum.\n",
                     tile.planes, CF_FFT_SECTOR);
     cf_text_add(t, "%lld batch entries at a time go through all of them: %.1f MB wait between two.\n",
-                (long long)passes->chunk, (double)passes->chunk * most_between(passes) / 1e6);
+                (long long)passes->chunk, (double)passes->chunk * max_between(passes) / 1e6);
 }
 
 /* ------------------------------------------------------------------------------------------ why: shared_memory */
 
 /* One line for each axis, the slowest first. */
-static void why_radices(cf_text *t, const cf_tile_config *c) {
+static void why_radices(cf_text *t, const cf_shared_fft_config *c) {
     for (int x = 0; x < 3; ++x) {
         const int *r = c->radix[x], n = r[0] * r[1] * r[2];
         if (n > 1 && r[1] == 1)
@@ -88,10 +89,10 @@ static void why_radices(cf_text *t, const cf_tile_config *c) {
     }
 }
 
-static void why_tile(cf_text *t, const cf_tile_config *c) {
+static void why_tile(cf_text *t, const cf_shared_fft_config *c) {
     const int64_t number = 2 * (int64_t)cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype);
     why_radices(t, c);
-    if (c->order == CF_TILE_BY_PLANE)
+    if (c->order == CF_SHARED_FFT_BY_PLANE)
         cf_text_add(t,
                     "    planes     %d: side by side they make pieces of %lld bytes of the spectrum, as long as a "
                     "block of so many lines is not too large\n",
@@ -103,11 +104,11 @@ static void why_tile(cf_text *t, const cf_tile_config *c) {
         cf_text_add(t, "    spectrum   straight between registers and memory: neighbouring threads hold neighbours\n");
     else
         cf_text_add(t, "    spectrum   by way of shared memory: the threads of the last step hold no neighbours\n");
-    if (c->staged && c->wide > 1)
+    if (c->staged && c->vector_width > 1)
         cf_text_add(t,
                     "    rows       wait in shared memory as they come, %d bytes at a time: all of them begin at "
                     "multiples of that\n",
-                    4 * c->wide);
+                    4 * c->vector_width);
     else if (c->staged)
         cf_text_add(t, "    rows       wait in shared memory as they come, number by number\n");
 }
@@ -138,8 +139,8 @@ static void why_plain(cf_text *t, const cf_fft_config *c) {
 
 /* ---------------------------------------------------------------------------------------------------------- one kernel */
 
-static void add_occupancy(cf_text *t, const cf_fft_pass *pass, const cf_gpu_facts *facts, int64_t planes) {
-    const cf_fft_occupancy o = cf_fft_occupancy_of(pass, facts);
+static void add_occupancy(cf_text *t, const cf_fft_pass *pass, const cf_gpu_properties *properties, int64_t planes) {
+    const cf_fft_occupancy o = cf_fft_occupancy_of(pass, properties);
     const int64_t blocks = cf_ceil_div(planes, pass->plain ? pass->real[0].planes : pass->tile[0].planes);
     cf_text_add(t, "    registers  at most %lld a thread, so that a multiprocessor takes %lld %s\n",
                 (long long)o.registers, (long long)o.by_registers, o.by_registers > 1 ? "blocks" : "block");
@@ -149,24 +150,24 @@ static void add_occupancy(cf_text *t, const cf_fft_pass *pass, const cf_gpu_fact
                 (long long)o.blocks, (long long)o.by_registers, (long long)o.by_shared, (long long)o.by_threads,
                 (long long)(o.blocks * o.threads / WARP));
     cf_text_add(t, "               %lld in a launch, %.1f times what the GPU holds at a time\n", (long long)blocks,
-                (double)blocks / (double)(o.blocks * facts->multiprocessors));
+                (double)blocks / (double)(o.blocks * properties->multiprocessors));
 }
 
-static void add_kernel(cf_text *t, const cf_fft_passes *passes, int i, int number, const cf_gpu_facts *facts,
+static void add_kernel(cf_text *t, const cf_fft_passes *passes, int i, int number, const cf_gpu_properties *properties,
                        int64_t batch) {
     const cf_fft_pass *pass = &passes->pass[i];
-    const cf_tile_problem *p = &pass->tile[0].problem;
+    const cf_shared_fft_problem *p = &pass->tile[0].problem;
     cf_text_add(t, "\nkernel %d: ", number);
     if (pass->plain)
         cf_fft_describe(&pass->real[0], t);
     else
-        cf_tile_describe(&pass->tile[0], t);
+        cf_shared_fft_describe(&pass->tile[0], t);
     cf_text_add(t, "\n");
     if (pass->plain)
         why_plain(t, &pass->real[0]);
     else
         why_tile(t, &pass->tile[0]);
-    add_occupancy(t, pass, facts, cf_min(passes->chunk, batch) * p->rows * p->fft.transform.spectrum.columns);
+    add_occupancy(t, pass, properties, cf_min(passes->chunk, batch) * p->rows * p->fft.transform.spectrum.columns);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- the budget */
@@ -178,7 +179,7 @@ static int longest_of(const double seconds[3]) {
     return longest;
 }
 
-static void add_budget(cf_text *t, const cf_fft_passes *passes, const cf_gpu_facts *facts, int64_t batch) {
+static void add_budget(cf_text *t, const cf_fft_passes *passes, const cf_gpu_properties *properties, int64_t batch) {
     static const char *const limits[] = {"memory", "shared memory", "arithmetic"};
     const bool inverse = passes->pass[0].tile[0].problem.fft.transform.inverse;
     double least = 0, copy = 0;
@@ -187,7 +188,7 @@ static void add_budget(cf_text *t, const cf_fft_passes *passes, const cf_gpu_fac
            "arithm. ms\n");
     for (int step = 0; step < passes->count; ++step) {
         const int i = inverse ? passes->count - 1 - step : step;
-        const cf_fft_budget b = cf_fft_budget_of(passes, i, facts, batch);
+        const cf_fft_budget b = cf_fft_budget_of(passes, i, properties, batch);
         const int longest = longest_of(b.seconds);
         cf_text_add(t, "kernel %d %12.2f %12.2f %12.2f %12.1f %11.1f %12.4f %12.4f %12.4f   bound by %s\n", step + 1,
                     b.read / 1e6, b.written / 1e6, b.waiting / 1e6, b.shared / 1e6, b.operations / 1e6,
@@ -206,18 +207,18 @@ static void add_budget(cf_text *t, const cf_fft_passes *passes, const cf_gpu_fac
 /* --------------------------------------------------------------------------------------------------- pairs of FP16 */
 
 /* Memory alone is counted: products on tensor cores take a small part of their rate. */
-static void add_half(cf_text *t, const cf_fft_problem *p, const cf_gpu_facts *facts, int64_t batch) {
-    cf_half_config c;
-    cf_half_configure(p, facts, &c);
+static void add_c2c_fp16(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch) {
+    cf_c2c_fp16_config c;
+    cf_c2c_fp16_configure(p, properties, &c);
     const double bytes = 8.0 * (double)batch * (double)p->transform.spectrum.columns * (double)c.points,
-                 copy = bytes / cf_fft_rates_of(facts, p->transform.spectrum.dtype).memory;
+                 copy = bytes / cf_fft_rates_of(properties, p->transform.spectrum.dtype).memory;
     const int kernels = c.count;
     cf_text_add(t, "\n%s\n",
                 c.count == 1 ? "One kernel: a block holds whole lines, so memory is passed once."
                              : "A line or plane is more than a block holds: each pass reads and writes all of it.");
     for (int i = 0; i < c.count; ++i) {
         cf_text_add(t, "\npass %d: ", i + 1);
-        cf_half_describe(&c.pass[i], t);
+        cf_c2c_fp16_describe(&c.pass[i], t);
         cf_text_add(t, "\n    blocks     %d at a time on a multiprocessor\n", c.pass[i].blocks);
     }
     cf_text_add(t, "\nbudget        %.2f MB read, as many written, by %d %s\n", bytes / 2e6, kernels,
@@ -226,24 +227,25 @@ static void add_half(cf_text *t, const cf_fft_problem *p, const cf_gpu_facts *fa
                 copy * 1e3, 1.0 / kernels);
 }
 
-conv_fft_status cf_fft_explain(const cf_fft_problem *p, const cf_gpu_facts *facts, int64_t batch, cf_text *t) {
+conv_fft_status cf_fft_explain(const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch,
+                               cf_text *t) {
     const int64_t *n = p->transform.spectrum.basis;
     cf_fft_passes passes;
     if (batch == 0)
         batch = cf_max(1, USUAL_POINTS / (n[0] * n[1] * n[2] * p->transform.spectrum.columns));
     CF_FORWARD(cf_fft_check_batch(p, batch));
     if (p->half) {
-        add_heading(t, p, facts, batch);
-        add_half(t, p, facts, batch);
+        add_heading(t, p, properties, batch);
+        add_c2c_fp16(t, p, properties, batch);
         return CONV_FFT_SUCCESS;
     }
-    CF_FORWARD(cf_fft_passes_of(p, facts, &passes));
-    add_heading(t, p, facts, batch);
-    why_passes(t, p, facts, &passes);
+    CF_FORWARD(cf_fft_passes_of(p, properties, &passes));
+    add_heading(t, p, properties, batch);
+    why_passes(t, p, properties, &passes);
     for (int step = 0; step < passes.count; ++step) {
         const int i = p->transform.inverse ? passes.count - 1 - step : step;
-        add_kernel(t, &passes, i, step + 1, facts, batch);
+        add_kernel(t, &passes, i, step + 1, properties, batch);
     }
-    add_budget(t, &passes, facts, batch);
+    add_budget(t, &passes, properties, batch);
     return CONV_FFT_SUCCESS;
 }

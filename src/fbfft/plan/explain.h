@@ -6,6 +6,7 @@
 #include "fbfft/plan/roofline.h"
 
 /* batch 0: as many entries as have about 2^28 points. NOT_SUPPORTED: no kernel for it. */
-conv_fft_status cf_fft_explain(const cf_fft_problem *problem, const cf_gpu_facts *facts, int64_t batch, cf_text *text);
+conv_fft_status cf_fft_explain(const cf_fft_problem *problem, const cf_gpu_properties *properties, int64_t batch,
+                               cf_text *text);
 
 #endif

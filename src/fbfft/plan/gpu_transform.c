@@ -26,19 +26,19 @@ conv_fft_status cf_fft_real_source(const cf_fft_config *config, cf_source *sourc
     return make_source("", &t, false, config->shared, source);
 }
 
-conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *source) {
+conv_fft_status cf_fft_shared_source(const cf_shared_fft_config *config, cf_source *source) {
     char tail[4096];
     cf_text t = {tail, sizeof tail, 0};
-    cf_tile_emit(config, &t);
+    cf_shared_fft_emit(config, &t);
     const bool doubles = config->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
     return make_source("", &t, doubles, config->shared, source);
 }
 
-conv_fft_status cf_fft_matrix_source(const cf_tile_config *config, cf_source *source) {
+conv_fft_status cf_fft_tensor_core_source(const cf_shared_fft_config *config, cf_source *source) {
     char tail[4096];
     cf_text t = {tail, sizeof tail, 0};
-    cf_matrix_emit(config, &t);
-    return make_source(cf_matrix_kernel_text, &t, false, config->shared, source);
+    cf_tensor_fft_emit(config, &t);
+    return make_source(cf_tensor_fft_kernel_text, &t, false, config->shared, source);
 }
 
 bool cf_gpu_transform_finds_scales(const cf_gpu_transform *t) {
@@ -46,24 +46,24 @@ bool cf_gpu_transform_finds_scales(const cf_gpu_transform *t) {
 }
 
 static conv_fft_status pair_source(const cf_gpu_pair *pair, int variant, cf_source *source) {
-    const cf_tile_config *const tile = pair->tile[variant];
+    const cf_shared_fft_config *const tile = pair->tile[variant];
     const cf_fft_pass *const pass[2] = {&pair->transform[0]->passes.pass[0], &pair->transform[1]->passes.pass[0]};
     char tail[8192];
     cf_text t = {tail, sizeof tail, 0};
     cf_fft_emit_pair(pass, tile, &t);
     const bool doubles = tile[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source(pass[0]->matrix || pass[1]->matrix ? cf_matrix_kernel_text : "", &t, doubles,
+    return make_source(pass[0]->matrix || pass[1]->matrix ? cf_tensor_fft_kernel_text : "", &t, doubles,
                        cf_max(tile[0].shared, tile[1].shared), source);
 }
 
 enum {
-    MOST_GROUPS = 65535 /* blocks along the second axis of a grid */
+    MAX_GROUPS = 65535 /* blocks along the second axis of a grid */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- creation */
 
 /* How many: complex numbers stand at multiples of their size, which suits kernels that do not move more at a time. */
-static int variants(const cf_fft_pass *pass) { return pass->plain || pass->tile[0].wide > 1 ? 2 : 1; }
+static int variants(const cf_fft_pass *pass) { return pass->plain || pass->tile[0].vector_width > 1 ? 2 : 1; }
 static int pair_variants(const cf_gpu_pair *pair) {
     return (int)cf_max(variants(&pair->transform[0]->passes.pass[0]), variants(&pair->transform[1]->passes.pass[0]));
 }
@@ -73,8 +73,8 @@ static conv_fft_status make_sources(const cf_gpu_transform *t, int most, cf_sour
         const cf_fft_pass *pass = &t->passes.pass[i];
         for (int v = 0; v < cf_min(most, variants(pass)); ++v) {
             CF_FORWARD(pass->plain    ? cf_fft_real_source(&pass->real[v], &sources[*count])
-                       : pass->matrix ? cf_fft_matrix_source(&pass->tile[v], &sources[*count])
-                                      : cf_fft_tile_source(&pass->tile[v], &sources[*count]));
+                       : pass->matrix ? cf_fft_tensor_core_source(&pass->tile[v], &sources[*count])
+                                      : cf_fft_shared_source(&pass->tile[v], &sources[*count]));
             ++*count;
         }
     }
@@ -86,26 +86,26 @@ conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *tr
     enum {
         EACH = 2 * CF_FFT_MAX_PASSES
     };
-    const int most_variants = aligned ? 1 : 2;
+    const int max_variants = aligned ? 1 : 2;
     int total = 0, next = 0;
     const size_t most = (size_t)(count + pair_count) * EACH;
     cf_source *sources = calloc(most, sizeof *sources);
     cf_kernel **kernels = calloc(most, sizeof *kernels);
     conv_fft_status status = sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory(most * sizeof *sources, "kernels");
     for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
-        status = make_sources(transforms[i], most_variants, sources, &total);
+        status = make_sources(transforms[i], max_variants, sources, &total);
     for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
-        for (int v = 0; status == CONV_FFT_SUCCESS && v < cf_min(most_variants, pair_variants(pairs[i])); ++v)
+        for (int v = 0; status == CONV_FFT_SUCCESS && v < cf_min(max_variants, pair_variants(pairs[i])); ++v)
             if ((status = pair_source(pairs[i], v, &sources[total])) == CONV_FFT_SUCCESS)
                 ++total;
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(gpu, sources, total, kernels);
     for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
         for (int pass = 0; pass < transforms[i]->passes.count; ++pass)
-            for (int v = 0; v < cf_min(most_variants, variants(&transforms[i]->passes.pass[pass])); ++v)
+            for (int v = 0; v < cf_min(max_variants, variants(&transforms[i]->passes.pass[pass])); ++v)
                 transforms[i]->kernel[pass][v] = kernels[next++];
     for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
-        for (int v = 0; v < cf_min(most_variants, pair_variants(pairs[i])); ++v)
+        for (int v = 0; v < cf_min(max_variants, pair_variants(pairs[i])); ++v)
             pairs[i]->kernel[v] = kernels[next++];
     for (int i = 0; i < total; ++i)
         free((char *)sources[i].text);
@@ -119,7 +119,7 @@ conv_fft_status cf_gpu_transform_create(cf_gpu *gpu, const cf_fft_problem *probl
     if (!t)
         return cf_fail_memory(sizeof *t, "a transform");
     t->problem = *problem;
-    const conv_fft_status status = cf_fft_passes_of(problem, &gpu->facts, &t->passes);
+    const conv_fft_status status = cf_fft_passes_of(problem, &gpu->properties, &t->passes);
     if (status != CONV_FFT_SUCCESS)
         cf_gpu_transform_destroy(t);
     else
@@ -138,10 +138,10 @@ void cf_gpu_transform_destroy(cf_gpu_transform *t) {
 }
 
 /* Waves of blocks that a transform's only kernel takes. */
-static double waves(const cf_gpu *gpu, const cf_tile_config *tile, int64_t rows, int64_t groups) {
+static double waves(const cf_gpu *gpu, const cf_shared_fft_config *tile, int64_t rows, int64_t groups) {
     const int64_t planes = rows * tile->problem.fft.transform.spectrum.columns;
-    return (double)(cf_tile_blocks(tile, planes) * groups) /
-           (double)(gpu->facts.multiprocessors * (int64_t)tile->blocks);
+    return (double)(cf_shared_fft_blocks(tile, planes) * groups) /
+           (double)(gpu->properties.multiprocessors * (int64_t)tile->blocks);
 }
 
 conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *first, const cf_gpu_transform *second,
@@ -153,7 +153,7 @@ conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *fi
     for (int i = 0; i < 2; ++i) {
         const cf_fft_pass *own = &transform[i]->passes.pass[0];
         if (transform[i]->passes.count > 1 || own->plain || transform[i]->problem.transform.inverse ||
-            groups > MOST_GROUPS || rows[i] <= 0)
+            groups > MAX_GROUPS || rows[i] <= 0)
             return CONV_FFT_SUCCESS;
         gains = gains || waves(gpu, &own->tile[0], rows[i], groups) <= few_waves;
     }
@@ -165,7 +165,7 @@ conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *fi
         return cf_fail_memory(sizeof *pair, "a pair of transforms");
     for (int v = 0; v < 2; ++v) {
         pair->transform[v] = transform[v];
-        cf_fft_pair_tiles(pass, v, &gpu->facts, pair->tile[v]);
+        cf_fft_pair_tiles(pass, v, &gpu->properties, pair->tile[v]);
     }
     *result = pair;
     return CONV_FFT_SUCCESS;
@@ -186,9 +186,9 @@ void cf_gpu_transform_describe(const cf_gpu_transform *t, cf_text *line) {
         if (pass->plain)
             cf_fft_describe(&pass->real[0], line);
         else if (pass->matrix)
-            cf_matrix_describe(&pass->tile[0], line);
+            cf_tensor_fft_describe(&pass->tile[0], line);
         else
-            cf_tile_describe(&pass->tile[0], line);
+            cf_shared_fft_describe(&pass->tile[0], line);
         cf_text_add(line, ", registers %d", t->kernel[i][0]->registers);
     }
 }
@@ -209,38 +209,36 @@ size_t cf_gpu_transform_scratch(const cf_gpu_transform *t, int64_t rows) {
     return bytes > 0 ? bytes + 63 : 0;
 }
 
-static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant, cf_tile_call call, int64_t groups,
-                                   struct CUstream_st *stream) {
-    const cf_tile_config *tile = &t->passes.pass[i].tile[variant];
-    const int64_t blocks = cf_tile_blocks(tile, call.planes);
+static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant, cf_shared_fft_call call,
+                                   int64_t groups, struct CUstream_st *stream) {
+    const cf_shared_fft_config *tile = &t->passes.pass[i].tile[variant];
+    const int64_t blocks = cf_shared_fft_blocks(tile, call.planes);
     const int64_t in = (t->problem.transform.inverse ? call.spectrum_group_stride * 2 : call.group_stride),
                   out = (t->problem.transform.inverse ? call.group_stride : call.spectrum_group_stride * 2);
     const size_t signal = cf_dtype_bytes(t->problem.transform.tensor.dtype),
                  spectrum = cf_dtype_bytes(t->problem.transform.spectrum.dtype);
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
-                       (long long)call.planes, (long long)INT32_MAX / cf_max(1, tile->slabs) * tile->planes);
-    for (int64_t group = 0; group < groups; group += MOST_GROUPS) {
-        const unsigned many = (unsigned)cf_min(MOST_GROUPS, groups - group);
+                       (long long)call.planes, (long long)INT32_MAX / cf_max(1, tile->bin_tiles) * tile->planes);
+    for (int64_t group = 0; group < groups; group += MAX_GROUPS) {
+        const unsigned many = (unsigned)cf_min(MAX_GROUPS, groups - group);
         const cf_launch shape = {{(unsigned)blocks, many, 1}, {(unsigned)tile->threads, 1, 1}, (size_t)tile->shared};
         void *parameters[] = {&call};
         CF_FORWARD(cf_kernel_launch(t->kernel[i][variant], &shape, parameters, stream));
-        call.in =
-            (const char *)call.in + MOST_GROUPS * in * (int64_t)(t->problem.transform.inverse ? spectrum : signal);
-        call.out = (char *)call.out + MOST_GROUPS * out * (int64_t)(t->problem.transform.inverse ? signal : spectrum);
+        call.in = (const char *)call.in + MAX_GROUPS * in * (int64_t)(t->problem.transform.inverse ? spectrum : signal);
+        call.out = (char *)call.out + MAX_GROUPS * out * (int64_t)(t->problem.transform.inverse ? signal : spectrum);
         if (call.bias)
-            call.bias =
-                (const char *)call.bias + MOST_GROUPS * t->problem.transform.spectrum.channels * (int64_t)signal;
+            call.bias = (const char *)call.bias + MAX_GROUPS * t->problem.transform.spectrum.channels * (int64_t)signal;
         if (call.scales)
-            call.scales += MOST_GROUPS * call.scale_group_stride;
-        if (call.largest)
-            call.largest += MOST_GROUPS * call.largest_group_stride;
+            call.scales += MAX_GROUPS * call.scale_group_stride;
+        if (call.absmax)
+            call.absmax += MAX_GROUPS * call.absmax_group_stride;
     }
     return CONV_FFT_SUCCESS;
 }
 
 /* Planes one after the other: rows are samples, and there is one group. */
-static conv_fft_status launch_plain(const cf_gpu_transform *t, int i, int variant, const cf_tile_call *call,
+static conv_fft_status launch_plain(const cf_gpu_transform *t, int i, int variant, const cf_shared_fft_call *call,
                                     struct CUstream_st *stream) {
     const cf_fft_config real = cf_fft_for_batch(&t->passes.pass[i].real[variant], call->planes);
     const int64_t blocks = cf_ceil_div(call->planes, real.planes);
@@ -257,18 +255,18 @@ static conv_fft_status launch_plain(const cf_gpu_transform *t, int i, int varian
 }
 
 /* The call begins with row `first`, the block with row `base`. */
-static void set_scales(const cf_row_scales *s, int64_t first, int64_t base, cf_tile_call *call) {
+static void set_scales(const cf_row_scales *s, int64_t first, int64_t base, cf_shared_fft_call *call) {
     call->scales = s->scales + (first - base) * cf_ceil_div(call->columns, CF_SCALE_COLUMNS);
     call->scale_group_stride = s->group_stride;
     call->scale_rows = s->rows;
-    call->largest = s->largest ? s->largest + (first / s->rows - base / s->rows) * s->parts : NULL;
-    call->largest_group_stride = s->largest_group_stride;
+    call->absmax = s->absmax ? s->absmax + (first / s->rows - base / s->rows) * s->parts : NULL;
+    call->absmax_group_stride = s->absmax_group_stride;
     call->parts = s->parts;
 }
 
 /* The last pass of an inverse, for rows that overlap: as many at a time as do not; but one at a time where a row is many slices, which a
  * step cannot pass over. */
-static conv_fft_status launch_ordered(const cf_gpu_transform *t, int variant, cf_tile_call call, int64_t first,
+static conv_fft_status launch_ordered(const cf_gpu_transform *t, int variant, cf_shared_fft_call call, int64_t first,
                                       int64_t rows, int64_t groups, struct CUstream_st *stream) {
     const cf_transform_desc *d = &t->problem.transform;
     const int64_t apart = cf_min(d->ordered, rows), block = d->beside * d->between;
@@ -290,13 +288,13 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
                                 int64_t rows, const void *signal, const void *spectrum, int64_t groups,
                                 struct CUstream_st *stream) {
     const cf_fft_pass *pass = &t->passes.pass[i];
-    const cf_tile_problem *p = &pass->tile[0].problem;
+    const cf_shared_fft_problem *p = &pass->tile[0].problem;
     const bool inverse = t->problem.transform.inverse;
     const uintptr_t moved = (uintptr_t)signal | (pass->plain ? (uintptr_t)spectrum : 0);
     const unsigned element = (unsigned)cf_dtype_bytes(t->problem.transform.tensor.dtype),
-                   piece = pass->plain ? 16 : element * (unsigned)pass->tile[0].wide;
+                   piece = pass->plain ? 16 : element * (unsigned)pass->tile[0].vector_width;
     const int variant = variants(pass) > 1 && moved % piece ? 1 : 0;
-    cf_tile_call call = cf_tile_call_of(p, rows, c->unit);
+    cf_shared_fft_call call = cf_shared_fft_call_of(p, rows, c->unit);
     if (pass->plain && i == 0)
         signal = (const char *)signal + first * t->problem.transform.tensor.sample_stride * (int64_t)sizeof(float);
     call.in = inverse ? spectrum : signal;
@@ -352,8 +350,8 @@ conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *t, const cf_gpu_tra
                 own.bias = (const char *)c->bias + group * d->spectrum.channels * element;
             if (c->scales.scales)
                 own.scales.scales += group * c->scales.group_stride;
-            if (c->scales.largest)
-                own.scales.largest += group * c->scales.largest_group_stride;
+            if (c->scales.absmax)
+                own.scales.absmax += group * c->scales.absmax_group_stride;
             CF_FORWARD(run_rows(t, &own, first, cf_min(chunk, c->rows - done),
                                 (const char *)c->signal + group * d->tensor.group_stride * element,
                                 spectrum + (group * c->group_stride + (first - c->base) * row_stride) * number,
@@ -363,15 +361,15 @@ conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *t, const cf_gpu_tra
 }
 
 conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_call c[2], struct CUstream_st *stream) {
-    cf_tile_call call[2];
+    cf_shared_fft_call call[2];
     int64_t blocks = 0;
     int variant = 0;
     for (int i = 0; i < 2; ++i) {
-        const cf_tile_config *tile = &pair->tile[0][i];
+        const cf_shared_fft_config *tile = &pair->tile[0][i];
         const unsigned element = (unsigned)cf_dtype_bytes(tile->problem.fft.transform.tensor.dtype);
-        if (tile->wide > 1 && (uintptr_t)c[i].signal % (element * (unsigned)tile->wide))
+        if (tile->vector_width > 1 && (uintptr_t)c[i].signal % (element * (unsigned)tile->vector_width))
             variant = 1;
-        call[i] = cf_tile_call_of(&tile->problem, c[i].rows, c[i].unit);
+        call[i] = cf_shared_fft_call_of(&tile->problem, c[i].rows, c[i].unit);
         call[i].in = c[i].signal;
         call[i].out = (void *)c[i].spectrum;
         call[i].spectrum_group_stride = c[i].group_stride;
@@ -379,12 +377,12 @@ conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_
         if (c[i].scales.scales)
             set_scales(&c[i].scales, 0, 0, &call[i]);
         call[i].first_block = (int)blocks;
-        blocks += cf_tile_blocks(tile, call[i].planes);
+        blocks += cf_shared_fft_blocks(tile, call[i].planes);
         if (blocks > INT32_MAX)
             return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
-                           (long long)call[i].planes, (long long)INT32_MAX / cf_max(1, tile->slabs) * tile->planes);
+                           (long long)call[i].planes, (long long)INT32_MAX / cf_max(1, tile->bin_tiles) * tile->planes);
     }
-    const cf_tile_config *tile = pair->tile[variant];
+    const cf_shared_fft_config *tile = pair->tile[variant];
     const cf_launch shape = {{(unsigned)blocks, (unsigned)c[0].groups, 1},
                              {(unsigned)tile[0].threads, 1, 1},
                              (size_t)cf_max(tile[0].shared, tile[1].shared)};

@@ -15,7 +15,7 @@ typedef struct cf_gpu_transform {
 /* Two forward transforms of one kernel each, computed by one launch. */
 typedef struct cf_gpu_pair {
     const cf_gpu_transform *transform[2];
-    cf_tile_config tile[2][2]; /* for aligned pointers, for others; of the first transform, of the second */
+    cf_shared_fft_config tile[2][2]; /* for aligned pointers, for others; of the first transform, of the second */
     cf_kernel *kernel[2];
 } cf_gpu_pair;
 
@@ -62,7 +62,7 @@ conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_
 
 /* The source of a kernel; its text is to be freed, and outlives it. OUT_OF_MEMORY. */
 conv_fft_status cf_fft_real_source(const cf_fft_config *config, cf_source *source);
-conv_fft_status cf_fft_tile_source(const cf_tile_config *config, cf_source *source);
-conv_fft_status cf_fft_matrix_source(const cf_tile_config *config, cf_source *source);
+conv_fft_status cf_fft_shared_source(const cf_shared_fft_config *config, cf_source *source);
+conv_fft_status cf_fft_tensor_core_source(const cf_shared_fft_config *config, cf_source *source);
 
 #endif

@@ -26,10 +26,10 @@
 enum {
     CHUNK = 4,          /* times the L2 cache: between two kernels */
     SHORT_POINTS = 256, /* of planes that blocks of different kernels may have side by side */
-    MOST_THREADS = 512
+    MAX_THREADS = 512
 };
 
-static int64_t complex_bytes(const cf_tile_problem *p) {
+static int64_t complex_bytes(const cf_shared_fft_problem *p) {
     return 2 * (int64_t)cf_dtype_bytes(p->fft.transform.spectrum.dtype);
 }
 
@@ -39,7 +39,7 @@ static int64_t last_bins(const cf_fft_problem *p) {
 }
 
 /* The transform of one axis of complex numbers alone; the caller fills in where they are. */
-static void one_axis(cf_tile_problem *p, int x, int64_t points) {
+static void one_axis(cf_shared_fft_problem *p, int x, int64_t points) {
     static const cf_axis_window none = {
         .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
     cf_transform_desc *t = &p->fft.transform;
@@ -71,7 +71,7 @@ static int64_t power_from(int64_t n) {
 }
 
 /* p = inner and then outer, which does axis x. The axes before x have one point. */
-static void split(const cf_tile_problem *p, int x, cf_tile_problem *inner, cf_tile_problem *outer) {
+static void split(const cf_shared_fft_problem *p, int x, cf_shared_fft_problem *inner, cf_shared_fft_problem *outer) {
     const cf_transform_desc *t = &p->fft.transform;
     const int64_t points = t->window.axis[x].count, basis = t->spectrum.basis[x], columns = t->spectrum.columns;
     const int64_t *stride = p->fft.layout.axis_stride;
@@ -115,7 +115,7 @@ static void split(const cf_tile_problem *p, int x, cf_tile_problem *inner, cf_ti
 }
 
 /* Real planes one after the other, spectra too, in FP32: the description of them. */
-static bool is_plain(const cf_tile_problem *p, fbfft_desc *desc) {
+static bool is_plain(const cf_shared_fft_problem *p, fbfft_desc *desc) {
     const cf_transform_desc *t = &p->fft.transform;
     const int64_t *basis = t->spectrum.basis;
     if (p->fft.complex_signal || p->fft.adds || t->tensor.dtype != CONV_FFT_FP32 || p->fft.layout.frequency_major ||
@@ -148,43 +148,45 @@ static bool is_plain(const cf_tile_problem *p, fbfft_desc *desc) {
     return rank == 2 || p->sliced[1] || t->window.axis[1].count == 1;
 }
 
-static conv_fft_status configure(const cf_tile_problem *p, const cf_gpu_facts *facts, cf_fft_pass *pass) {
+static conv_fft_status configure(const cf_shared_fft_problem *p, const cf_gpu_properties *properties,
+                                 cf_fft_pass *pass) {
     fbfft_desc desc;
     memset(pass, 0, sizeof *pass);
-    if (is_plain(p, &desc) && cf_fft_configure(&desc, facts, &pass->real[0]) == CONV_FFT_SUCCESS) {
+    if (is_plain(p, &desc) && cf_fft_configure(&desc, properties, &pass->real[0]) == CONV_FFT_SUCCESS) {
         pass->plain = true;
         pass->real[1] = cf_fft_unaligned(&pass->real[0]);
         pass->tile[0].problem = *p;
         return CONV_FFT_SUCCESS;
     }
-    CF_FORWARD(cf_tile_configure(p, facts, &pass->tile[0]));
-    pass->matrix = cf_matrix_suits(&pass->tile[0], facts);
+    CF_FORWARD(cf_shared_fft_configure(p, properties, &pass->tile[0]));
+    pass->matrix = cf_tensor_fft_suits(&pass->tile[0], properties);
     if (pass->matrix)
-        cf_matrix_configure(&pass->tile[0], facts);
+        cf_tensor_fft_configure(&pass->tile[0], properties);
     /* Pieces of a frequency-major spectrum that are no whole sectors cost more than a further kernel. */
     const int64_t *basis = p->fft.transform.spectrum.basis;
     if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 &&
         CF_FFT_SECTOR / complex_bytes(p) > pass->tile[0].planes)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes are too large for whole sectors of a frequency-major spectrum");
-    pass->tile[1] = pass->matrix ? cf_matrix_unaligned(&pass->tile[0]) : cf_tile_unaligned(&pass->tile[0]);
+    pass->tile[1] = pass->matrix ? cf_tensor_fft_unaligned(&pass->tile[0]) : cf_shared_fft_unaligned(&pass->tile[0]);
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_facts *facts, cf_fft_passes *passes) {
+conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_properties *properties,
+                                 cf_fft_passes *passes) {
     cf_fft_passes r = {.count = 0};
     cf_fft_pass found[CF_FFT_MAX_PASSES];
-    cf_tile_problem left = cf_tile_problem_of(problem), inner, outer;
+    cf_shared_fft_problem left = cf_shared_fft_problem_of(problem), inner, outer;
     int x = 0, count = 0;
-    while (configure(&left, facts, &found[count]) != CONV_FFT_SUCCESS) {
+    while (configure(&left, properties, &found[count]) != CONV_FFT_SUCCESS) {
         while (x < 2 && left.fft.transform.spectrum.basis[x] == 1)
             ++x;
         if (x == 2)
-            return CONV_FFT_NOT_SUPPORTED; /* as cf_tile_configure said */
+            return CONV_FFT_NOT_SUPPORTED; /* as cf_shared_fft_configure said */
         if (count > 0 && cf_dtype_bytes(problem->transform.spectrum.dtype) == 2)
             return cf_fail(CONV_FFT_NOT_SUPPORTED,
                            "planes of this basis take three kernels; of 16-bit spectra there are two at most");
         split(&left, x, &inner, &outer);
-        CF_FORWARD(configure(&outer, facts, &found[count]));
+        CF_FORWARD(configure(&outer, properties, &found[count]));
         ++count;
         left = inner;
     }
@@ -194,13 +196,13 @@ conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_fac
         r.pass[i] = found[count - i];
     int64_t most = 1;
     for (int i = 0; i < count; ++i) {
-        const cf_tile_problem *p = &r.pass[i].tile[0].problem;
+        const cf_shared_fft_problem *p = &r.pass[i].tile[0].problem;
         const int64_t *basis = p->fft.transform.spectrum.basis;
         r.between[i] =
             p->rows * p->fft.transform.spectrum.columns * basis[0] * basis[1] * last_bins(&p->fft) * complex_bytes(p);
         most = cf_max(most, r.between[i]);
     }
-    r.chunk = count > 0 ? cf_max(1, CHUNK * cf_min(facts->l2_bytes, INT32_MAX) / most) : INT64_MAX;
+    r.chunk = count > 0 ? cf_max(1, CHUNK * cf_min(properties->l2_bytes, INT32_MAX) / most) : INT64_MAX;
     *passes = r;
     return CONV_FFT_SUCCESS;
 }
@@ -220,45 +222,45 @@ static int threads_of(const cf_fft_pass *const pass[2]) {
     return threads;
 }
 
-static bool is_dense(const cf_fft_pass *pass) { return pass->tile[0].slabs > 0; }
+static bool is_dense(const cf_fft_pass *pass) { return pass->tile[0].bin_tiles > 0; }
 
 bool cf_fft_can_pair(const cf_fft_pass *const pass[2]) {
     if (pass[0]->matrix != pass[1]->matrix || is_dense(pass[0]) != is_dense(pass[1]))
-        return is_short(pass[0]) && is_short(pass[1]) && threads_of(pass) <= MOST_THREADS;
+        return is_short(pass[0]) && is_short(pass[1]) && threads_of(pass) <= MAX_THREADS;
     return !pass[0]->matrix || pass[0]->tile[0].threads == pass[1]->tile[0].threads;
 }
 
-void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_gpu_facts *facts,
-                       cf_tile_config pair[2]) {
+void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_gpu_properties *properties,
+                       cf_shared_fft_config pair[2]) {
     for (int i = 0; i < 2; ++i)
         pair[i] = pass[i]->tile[variant];
     if (is_dense(pass[0]) || is_dense(pass[1])) {
         const int dense = is_dense(pass[1]);
         if (!is_dense(pass[1 - dense])) /* any number of warps will do */
-            cf_dense_configure(&pair[dense], pair[1 - dense].threads, facts);
+            cf_dense_configure(&pair[dense], pair[1 - dense].threads, properties);
         pair[0].blocks = pair[1].blocks = (int)cf_min(pair[0].blocks, pair[1].blocks);
         return;
     }
     if (pass[0]->matrix != pass[1]->matrix)
         pair[0].threads = threads_of(pass);
     if (!pass[0]->matrix || !pass[1]->matrix)
-        cf_tile_pair(pair, facts);
+        cf_shared_fft_pair(pair, properties);
 }
 
-void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_tile_config pair[2], cf_text *text) {
+void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_shared_fft_config pair[2], cf_text *text) {
     static const char *const name[2] = {"First", "Second"};
     const char *kernel[2];
     for (int i = 0; i < 2; ++i) {
-        kernel[i] = is_dense(pass[i]) ? "dense" : pass[i]->matrix ? "matrix" : "tile";
+        kernel[i] = is_dense(pass[i]) ? "dense" : pass[i]->matrix ? "mma" : "shared_fft";
         if (pass[i]->matrix)
-            cf_matrix_emit_config(&pair[i], name[i], text);
+            cf_tensor_fft_emit_config(&pair[i], name[i], text);
         else
-            cf_tile_emit_config(&pair[i], name[i], text);
+            cf_shared_fft_emit_config(&pair[i], name[i], text);
     }
-    cf_text_add(text,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall first, const TileCall "
-                "second) {" CF_KERNEL_WAITS
-                "    if (int(blockIdx.x) < second.first_block)\n        %s_forward<First>(first);\n"
-                "    else\n        %s_forward<Second>(second);\n}\n",
-                pair[0].threads, pair[0].blocks, kernel[0], kernel[1]);
+    cf_text_add(
+        text,
+        "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const SharedFftCall first, const SharedFftCall "
+        "second) {" CF_PDL_WAIT "    if (int(blockIdx.x) < second.first_block)\n        %s_forward<First>(first);\n"
+        "    else\n        %s_forward<Second>(second);\n}\n",
+        pair[0].threads, pair[0].blocks, kernel[0], kernel[1]);
 }

@@ -16,7 +16,7 @@ typedef struct cf_fft_pass {
     bool plain;  /* dense real planes: real1d.cuh and real2d.cuh; else shared_memory/kernel.cuh */
     bool matrix; /* but those of tensor_core */
     cf_fft_config real[2];
-    cf_tile_config tile[2];
+    cf_shared_fft_config tile[2];
 } cf_fft_pass;
 
 /* Passes in the order of a forward transform; the inverse runs them backwards. Between pass i and the next, rows of the transform wait
@@ -29,14 +29,15 @@ typedef struct cf_fft_passes {
 } cf_fft_passes;
 
 /* NOT_SUPPORTED: too large for the GPU even so. */
-conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_facts *facts, cf_fft_passes *passes);
+conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_properties *properties,
+                                 cf_fft_passes *passes);
 
 /* Two forward transforms of one pass each, and no plain one, as one launch: whether there is a kernel for both, which both are matrix products or
  * neither is, but where planes are small: others beside each other take longer than one behind the other; how it is cut for aligned pointers (variant 0) or others; and its
  * text, with a call of each. */
 bool cf_fft_can_pair(const cf_fft_pass *const pass[2]);
-void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_gpu_facts *facts,
-                       cf_tile_config pair[2]);
-void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_tile_config pair[2], cf_text *text);
+void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_gpu_properties *properties,
+                       cf_shared_fft_config pair[2]);
+void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_shared_fft_config pair[2], cf_text *text);
 
 #endif

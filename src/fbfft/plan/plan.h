@@ -12,8 +12,8 @@ struct fbfft_plan {
     union {
         cf_transform *cpu;
         cf_gpu_transform *gpu;
-        cf_cpu_half *cpu_half; /* of problem.half */
-        cf_half_plan *half;
+        cf_cpu_c2c_fp16 *cpu_c2c_fp16; /* of problem.half */
+        cf_c2c_fp16_plan *half;
     };
     char description[1024];
 };

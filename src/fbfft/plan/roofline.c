@@ -6,7 +6,7 @@
 
 enum {
     SHARED_BYTES_PER_CYCLE = 128,
-    MOST_REGISTERS = 255
+    MAX_REGISTERS = 255
 };
 
 static const double copy_efficiency = 0.87;
@@ -14,19 +14,19 @@ static const double copy_efficiency = 0.87;
 /* -------------------------------------------------------------------------------------------------------------- rates */
 
 /* Of a multiprocessor: operations per cycle. 8.0, 9.0 and 10.0 are the GPUs of servers. */
-static int lanes_of(const cf_gpu_facts *facts, conv_fft_dtype compute) {
-    const bool of_a_server = facts->compute_minor == 0 && facts->compute_major <= 10;
+static int lanes_of(const cf_gpu_properties *properties, conv_fft_dtype compute) {
+    const bool of_a_server = properties->compute_minor == 0 && properties->compute_major <= 10;
     if (compute == CONV_FFT_FP64)
-        return !of_a_server ? 2 : facts->compute_major == 8 ? 32 : 64;
-    return of_a_server && facts->compute_major == 8 ? 64 : 128;
+        return !of_a_server ? 2 : properties->compute_major == 8 ? 32 : 64;
+    return of_a_server && properties->compute_major == 8 ? 64 : 128;
 }
 
-cf_fft_rates cf_fft_rates_of(const cf_gpu_facts *facts, conv_fft_dtype compute) {
-    const double cycles = (double)facts->multiprocessors * (double)facts->clock_khz * 1e3;
-    return (cf_fft_rates){.memory = copy_efficiency * 2e3 * (double)facts->memory_clock_khz *
-                                    (double)facts->memory_bus_bits / 8,
+cf_fft_rates cf_fft_rates_of(const cf_gpu_properties *properties, conv_fft_dtype compute) {
+    const double cycles = (double)properties->multiprocessors * (double)properties->clock_khz * 1e3;
+    return (cf_fft_rates){.memory = copy_efficiency * 2e3 * (double)properties->memory_clock_khz *
+                                    (double)properties->memory_bus_bits / 8,
                           .shared = SHARED_BYTES_PER_CYCLE * cycles,
-                          .arithmetic = lanes_of(facts, compute) * cycles};
+                          .arithmetic = lanes_of(properties, compute) * cycles};
 }
 
 /* --------------------------------------------------------------------------------------------------------- operations */
@@ -84,21 +84,21 @@ typedef struct work {
     double shared, operations; /* numbers of shared memory, in complex ones; operations */
 } work;
 
-static int64_t data_points(const cf_tile_problem *p, int x) {
+static int64_t data_points(const cf_shared_fft_problem *p, int x) {
     const cf_axis_window *a = &p->fft.transform.window.axis[x];
     return p->sliced[x] ? cf_min(a->count, 1) : a->count > 0 ? (a->count - 1) * a->spread + 1 : 0;
 }
 
 /* Of a plane of the kernel. */
-static double bins_of(const cf_tile_problem *p) {
+static double bins_of(const cf_shared_fft_problem *p) {
     const int64_t *n = p->fft.transform.spectrum.basis;
     const int64_t last = p->fft.complex_signal ? n[2] : n[2] / 2 + 1;
     return (double)(n[0] * n[1] * last);
 }
 
 /* shared_memory/kernel.cuh. */
-static work tile_work(const cf_tile_config *c) {
-    const bool pairs = c->kind == CF_TILE_PAIRS;
+static work tile_work(const cf_shared_fft_config *c) {
+    const bool pairs = c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX;
     const int64_t *n = c->problem.fft.transform.spectrum.basis;
     const double line = product(c->radix[2]), columns = pairs ? (double)((n[2] + 1) / 2) : line;
     const double depth = (double)data_points(&c->problem, 0), rows = (double)data_points(&c->problem, 1);
@@ -161,9 +161,9 @@ static int64_t inside(const cf_axis_window *a) {
     return cf_max(0, cf_min(a->count, behind) - first);
 }
 
-cf_fft_budget cf_fft_budget_of(const cf_fft_passes *passes, int i, const cf_gpu_facts *facts, int64_t rows) {
+cf_fft_budget cf_fft_budget_of(const cf_fft_passes *passes, int i, const cf_gpu_properties *properties, int64_t rows) {
     const cf_fft_pass *pass = &passes->pass[i];
-    const cf_tile_problem *p = &pass->tile[0].problem;
+    const cf_shared_fft_problem *p = &pass->tile[0].problem;
     const cf_transform_desc *t = &p->fft.transform;
     const double planes = (double)rows * (double)p->rows * (double)t->spectrum.columns;
     const double number = (double)cf_dtype_bytes(t->spectrum.dtype);
@@ -177,11 +177,11 @@ cf_fft_budget cf_fft_budget_of(const cf_fft_passes *passes, int i, const cf_gpu_
     cf_fft_budget b = {.shared = planes * w.shared * 2 * number, .operations = planes * w.operations};
     *(i == 0 ? t->inverse ? &b.written : &b.read : &b.waiting) += signal;
     *(i + 1 == passes->count ? t->inverse ? &b.read : &b.written : &b.waiting) += spectrum;
-    const cf_fft_rates rates = cf_fft_rates_of(facts, t->spectrum.dtype);
+    const cf_fft_rates rates = cf_fft_rates_of(properties, t->spectrum.dtype);
     int64_t between = 0;
     for (int k = 0; k + 1 < passes->count; ++k)
         between = cf_max(between, passes->between[k]);
-    const bool cached = (double)between * (double)cf_min(rows, passes->chunk) <= (double)facts->l2_bytes / 2;
+    const bool cached = (double)between * (double)cf_min(rows, passes->chunk) <= (double)properties->l2_bytes / 2;
     b.copy_seconds = (b.read + b.written) / rates.memory;
     b.seconds[0] = b.copy_seconds + (cached ? 0 : b.waiting / rates.memory);
     b.seconds[1] = b.shared / rates.shared;
@@ -189,14 +189,14 @@ cf_fft_budget cf_fft_budget_of(const cf_fft_passes *passes, int i, const cf_gpu_
     return b;
 }
 
-cf_fft_occupancy cf_fft_occupancy_of(const cf_fft_pass *pass, const cf_gpu_facts *facts) {
+cf_fft_occupancy cf_fft_occupancy_of(const cf_fft_pass *pass, const cf_gpu_properties *properties) {
     const int64_t threads = pass->plain ? pass->real[0].threads : pass->tile[0].threads;
     const int64_t shared = pass->plain ? pass->real[0].shared : pass->tile[0].shared;
     cf_fft_occupancy o = {.threads = threads,
                           .by_registers = pass->plain ? pass->real[0].blocks : pass->tile[0].blocks};
-    o.by_shared = facts->shared_per_multiprocessor / (shared + facts->shared_reserved_per_block);
-    o.by_threads = cf_min(facts->threads_per_multiprocessor / threads, facts->blocks_per_multiprocessor);
+    o.by_shared = properties->shared_per_multiprocessor / (shared + properties->shared_reserved_per_block);
+    o.by_threads = cf_min(properties->threads_per_multiprocessor / threads, properties->blocks_per_multiprocessor);
     o.blocks = cf_min(o.by_registers, cf_min(o.by_shared, o.by_threads));
-    o.registers = cf_min(MOST_REGISTERS, facts->registers_per_multiprocessor / (threads * o.by_registers) / 8 * 8);
+    o.registers = cf_min(MAX_REGISTERS, properties->registers_per_multiprocessor / (threads * o.by_registers) / 8 * 8);
     return o;
 }

@@ -20,7 +20,7 @@ typedef struct cf_fft_rates {
     double memory, shared, arithmetic;
 } cf_fft_rates;
 
-cf_fft_rates cf_fft_rates_of(const cf_gpu_facts *facts, conv_fft_dtype compute);
+cf_fft_rates cf_fft_rates_of(const cf_gpu_properties *properties, conv_fft_dtype compute);
 
 typedef struct cf_fft_budget {
     double read, written; /* bytes of memory */
@@ -31,7 +31,7 @@ typedef struct cf_fft_budget {
 } cf_fft_budget;
 
 /* Of pass i over so many rows of the transform. */
-cf_fft_budget cf_fft_budget_of(const cf_fft_passes *passes, int i, const cf_gpu_facts *facts, int64_t rows);
+cf_fft_budget cf_fft_budget_of(const cf_fft_passes *passes, int i, const cf_gpu_properties *properties, int64_t rows);
 
 /* Blocks that a multiprocessor holds at a time, and what limits them. */
 typedef struct cf_fft_occupancy {
@@ -40,6 +40,6 @@ typedef struct cf_fft_occupancy {
     int64_t registers; /* of a thread, at most: so that by_registers blocks fit */
 } cf_fft_occupancy;
 
-cf_fft_occupancy cf_fft_occupancy_of(const cf_fft_pass *pass, const cf_gpu_facts *facts);
+cf_fft_occupancy cf_fft_occupancy_of(const cf_fft_pass *pass, const cf_gpu_properties *properties);
 
 #endif

@@ -22,7 +22,7 @@ template <class K> struct Places {
             return 1;
     }
     template <int X> CF_DEVICE int start(int p) const {
-        constexpr TileAxis a = K::AXIS[X];
+        constexpr AxisWindow a = K::AXIS[X];
         if constexpr (a.slices * a.tiles * a.shifts * a.phases == 1)
             return int(a.origin);
         else
@@ -32,7 +32,7 @@ template <class K> struct Places {
 };
 
 template <class K, int X, class Index> CF_DEVICE int start_of(Index &slice, Index &tile, Index &shift, Index &phase) {
-    constexpr TileAxis a = K::AXIS[X];
+    constexpr AxisWindow a = K::AXIS[X];
     constexpr Index slices = Index(a.slices), tiles = Index(a.tiles), shifts = Index(a.shifts),
                     phases = Index(a.phases);
     const Index start = Index(a.origin) + slice % slices * Index(a.step) + tile % tiles * Index(a.tile_step) +
@@ -68,12 +68,12 @@ CF_DEVICE void find_plane(smem<char> entry, Index row, Index column, Index colum
     smem_cast<int>(entry)[7] = int(channel);
 }
 
-template <class K> CF_DEVICE float *scale_of_plane(const TileCall &call, long long row, long long column) {
+template <class K> CF_DEVICE float *scale_of_plane(const SharedFftCall &call, long long row, long long column) {
     return call.scales + ((long long)blockIdx.y * call.scale_group_stride +
                           (row - call.row_base) / slices_of<K>() * ((call.columns + 7) / 8) + column / 8);
 }
 
-template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> table, const TileCall &call) {
+template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> table, const SharedFftCall &call) {
     const long long first = ((long long)blockIdx.x - call.first_block) * K::P, left = call.planes - first;
     const int live = left < K::P ? int(left) : K::P;
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
@@ -102,51 +102,50 @@ template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> tabl
  * largest magnitude, for a bin is at most the sum of its elements. Only every fourth power counts, so that planes of one layer mostly have the same;
  * FP16 has exponents enough. */
 template <class K> struct Factor {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     static constexpr int TOP = 15, SUM = bits_of((long long)G::D0 * (G::template hi<1>() - G::template lo<1>()) *
                                                  (G::template hi<2>() - G::template lo<2>()));
     static constexpr int LEAST =
         K::Storage::PLAIN ? 27 : 103; /* of numbers that have scales of FP32, or of FP16's smallest one */
-    static CF_DEVICE int magnitude(float largest) { return max(int(__float_as_uint(largest) >> 23), LEAST) - 126; }
+    static CF_DEVICE int magnitude(float absmax) { return max(int(__float_as_uint(absmax) >> 23), LEAST) - 126; }
     /* Numbers near one, uniform or normal, are between the same two. */
-    static CF_DEVICE int counted(float largest) { return ((magnitude(largest) + 4) >> 2) * 4 - 1; }
+    static CF_DEVICE int counted(float absmax) { return ((magnitude(absmax) + 4) >> 2) * 4 - 1; }
     /* By which the kernel of the axis that is slices here makes its sums smaller (fbfft/plan/kernel_split.c). */
     static constexpr int GROWTH = bits_of(slices_of<K>());
-    static CF_DEVICE unsigned exponent(float largest) {
-        return unsigned(max(127 + TOP - SUM - counted(largest), 1 + GROWTH));
+    static CF_DEVICE unsigned exponent(float absmax) {
+        return unsigned(max(127 + TOP - SUM - counted(absmax), 1 + GROWTH));
     }
     /* What undoes it, and behind its exponent by how many powers of two bins are smaller than they might be (storage.cuh). Zeros have none,
      * and bear on no others where these are summed. */
-    static CF_DEVICE float scale(float largest) {
-        const unsigned less = unsigned(counted(largest) - magnitude(largest));
-        return largest > 0 ? __uint_as_float((254 + GROWTH - exponent(largest)) << 23 | less << 21) : 0.0f;
+    static CF_DEVICE float scale(float absmax) {
+        const unsigned less = unsigned(counted(absmax) - magnitude(absmax));
+        return absmax > 0 ? __uint_as_float((254 + GROWTH - exponent(absmax)) << 23 | less << 21) : 0.0f;
     }
 };
 
 /* A plane's factor, for its bins; of every eighth column, what undoes it is noted. */
 template <class K>
-CF_DEVICE void set_factor(smem<char> table, const TileCall &call, int p, long long plane, float largest) {
-    const unsigned exponent = Factor<K>::exponent(largest);
+CF_DEVICE void set_factor(smem<char> table, const SharedFftCall &call, int p, long long plane, float absmax) {
+    const unsigned exponent = Factor<K>::exponent(absmax);
     smem<unsigned> low = smem_cast<unsigned>(table + (p * 32 + 8));
     low[0] = low[0] | exponent;
     const long long row = call.row_first + plane / call.columns * call.row_step, column = plane % call.columns;
     if (column % 8 == 0 && row % slices_of<K>() == 0)
-        *scale_of_plane<K>(call, row, column) = Factor<K>::scale(largest);
+        *scale_of_plane<K>(call, row, column) = Factor<K>::scale(absmax);
 }
 
 /* Factors of what another kernel has found: a warp has a plane, a lane a part of the row's sample. They are there after a barrier. */
-template <class K> CF_DEVICE void find_factors(smem<char> table, const TileCall &call, int live) {
+template <class K> CF_DEVICE void find_factors(smem<char> table, const SharedFftCall &call, int live) {
     const long long first = ((long long)blockIdx.x - call.first_block) * K::P;
     const int lane = int(threadIdx.x) % 32;
     for (int p = int(threadIdx.x) / 32; p < live; p += K::T / 32) {
         const long long row = call.row_first + (first + p) / call.columns * call.row_step;
         const long long rows = call.scale_rows * slices_of<K>(), sample = row / rows - call.row_base / rows;
-        const float *const part =
-            call.largest + (long long)blockIdx.y * call.largest_group_stride + sample * call.parts;
-        float largest = lane < call.parts ? part[lane] : 0.0f;
+        const float *const part = call.absmax + (long long)blockIdx.y * call.absmax_group_stride + sample * call.parts;
+        float absmax = lane < call.parts ? part[lane] : 0.0f;
         for (int other = 16; other > 0; other /= 2)
-            largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, other));
+            absmax = max(absmax, __shfl_xor_sync(0xffffffffu, absmax, other));
         if (lane == 0)
-            set_factor<K>(table, call, p, first + p, largest);
+            set_factor<K>(table, call, p, first + p, absmax);
     }
 }

@@ -35,26 +35,26 @@ static int start_of(const order *o, int i, int t) {
 
 /* The inputs of the functions below. */
 typedef struct plane_shape {
-    const cf_tile_config *c;
+    const cf_shared_fft_config *c;
     order o[3];
     int depth, rows, columns, mirror_of_0; /* lines with data; columns; place of the mirror image of column 0 */
-    bool pairs, rides;
+    bool pairs, packs_nyquist;
 } plane_shape;
 
-static int data_of(const cf_tile_config *c, int x) {
+static int data_of(const cf_shared_fft_config *c, int x) {
     const cf_axis_window *a = &c->problem.fft.transform.window.axis[x];
     return c->problem.sliced[x] ? 1 : (int)cf_max(1, (a->count - 1) * a->spread + 1);
 }
 
-static plane_shape shape_of(const cf_tile_config *c) {
-    plane_shape s = {.c = c, .pairs = c->kind == CF_TILE_PAIRS};
+static plane_shape shape_of(const cf_shared_fft_config *c) {
+    plane_shape s = {.c = c, .pairs = c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX};
     for (int x = 0; x < 3; ++x)
         s.o[x] = order_of(c->radix[x], x == 2);
     const int n = s.o[2].n;
-    s.rides = s.pairs && c->rides && n % 2 == 0;
+    s.packs_nyquist = s.pairs && c->packs_nyquist && n % 2 == 0;
     s.depth = data_of(c, 0);
     s.rows = s.pairs ? (data_of(c, 1) + 1) / 2 : data_of(c, 1);
-    s.columns = s.pairs ? n / 2 + 1 - s.rides : n;
+    s.columns = s.pairs ? n / 2 + 1 - s.packs_nyquist : n;
     return s;
 }
 
@@ -64,7 +64,7 @@ typedef struct lane_place {
 } lane_place;
 
 /* Lines of axis 2 for each position of axis 0. */
-static int slab_of(const plane_shape *s) { return s->pairs ? (s->o[1].n + 1) / 2 : s->o[1].n; }
+static int rows_of_axis0(const plane_shape *s) { return s->pairs ? (s->o[1].n + 1) / 2 : s->o[1].n; }
 
 /* Row position s1 of column k. */
 static lane_place row_place(const plane_shape *s, int s1, int k) {
@@ -74,10 +74,10 @@ static lane_place row_place(const plane_shape *s, int s1, int k) {
         return (lane_place){.pitches = s1, .numbers = f};
     int m = f;
     if (s1 % 2) {
-        const bool own = k == 0 || (!s->rides && 2 * k == o->n);
-        m = !own       ? frequency_place(o, k == 0 ? 0 : o->n - k)
-            : s->rides ? frequency_place(o, o->n / 2)
-                       : o->size + (k > 0);
+        const bool own = k == 0 || (!s->packs_nyquist && 2 * k == o->n);
+        m = !own               ? frequency_place(o, k == 0 ? 0 : o->n - k)
+            : s->packs_nyquist ? frequency_place(o, o->n / 2)
+                               : o->size + (k > 0);
     }
     return (lane_place){.pitches = s1 / 2, .numbers = m};
 }
@@ -102,7 +102,7 @@ static lane_place place_of(const plane_shape *s, int x, int i, int n, int r) {
     if (x == 2) {
         const int lines = s->c->planes * s->depth * s->rows;
         const int line = lines >= 16 ? n % lines : n / st.tasks, t = lines >= 16 ? n / lines : n % st.tasks;
-        return (lane_place){line / s->rows % s->depth * slab_of(s) + line % s->rows, line / (s->depth * s->rows),
+        return (lane_place){line / s->rows % s->depth * rows_of_axis0(s) + line % s->rows, line / (s->depth * s->rows),
                             start_of(o, i, t) + r * st.stride};
     }
     const bool two = two_at_a_time(s, x, i);
@@ -110,15 +110,15 @@ static lane_place place_of(const plane_shape *s, int x, int i, int n, int r) {
     const int k = n % s->columns, other = n / s->columns % others, t = n / (s->columns * others) % tasks;
     const int at = two ? 2 * t + r % 2 : start_of(o, i, t) + r * st.stride;
     lane_place place = row_place(s, x == 1 ? at : frequency_place(&s->o[1], other), k);
-    place.pitches += (x == 1 ? other : at) * slab_of(s);
+    place.pitches += (x == 1 ? other : at) * rows_of_axis0(s);
     place.planes = n / (s->columns * others * tasks);
     return place;
 }
 
 /* The first warps of a step, and two of its registers. */
-static void add_accesses(const plane_shape *s, int x, int i, cf_tile_accesses *a) {
+static void add_accesses(const plane_shape *s, int x, int i, cf_shared_fft_accesses *a) {
     const int tasks = tasks_of(s, x, i);
-    for (int first = 0; first < tasks && first < 32 * CF_TILE_WARPS; first += 32)
+    for (int first = 0; first < tasks && first < 32 * CF_SHARED_FFT_WARPS; first += 32)
         for (int r = 0; r < 2; ++r, ++a->count) {
             a->lanes[a->count] = (int)cf_min(32, tasks - first);
             for (int lane = 0; lane < a->lanes[a->count]; ++lane) {
@@ -130,7 +130,7 @@ static void add_accesses(const plane_shape *s, int x, int i, cf_tile_accesses *a
         }
 }
 
-void cf_tile_find_accesses(const cf_tile_config *c, cf_tile_accesses *a) {
+void cf_shared_fft_find_accesses(const cf_shared_fft_config *c, cf_shared_fft_accesses *a) {
     const plane_shape s = shape_of(c);
     a->together = c->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64 ? 8 : 16;
     a->count = a->steps = 0;
@@ -146,7 +146,7 @@ void cf_tile_find_accesses(const cf_tile_config *c, cf_tile_accesses *a) {
 }
 
 /* The most places in one bank, among lanes of one wavefront. */
-static int most_in_a_bank(const int *place, int lanes, int banks) {
+static int max_in_a_bank(const int *place, int lanes, int banks) {
     int seen[16][16], count[16] = {0}, most = 0;
     for (int lane = 0; lane < lanes; ++lane) {
         const int bank = place[lane] & (banks - 1);
@@ -160,7 +160,7 @@ static int most_in_a_bank(const int *place, int lanes, int banks) {
     return most;
 }
 
-double cf_tile_wavefronts(const cf_tile_accesses *a, int64_t pitch, int64_t plane) {
+double cf_shared_fft_wavefronts(const cf_shared_fft_accesses *a, int64_t pitch, int64_t plane) {
     double total = 0.0, least = 0.0;
     for (int s = 0, i = 0; s < a->steps; ++s) {
         int found = 0, needed = 0;
@@ -169,7 +169,7 @@ double cf_tile_wavefronts(const cf_tile_accesses *a, int64_t pitch, int64_t plan
             for (int lane = 0; lane < a->lanes[i]; ++lane)
                 place[lane] = a->pitches[i][lane] * (int)pitch + a->planes[i][lane] * (int)plane + a->numbers[i][lane];
             for (int first = 0; first < a->lanes[i]; first += a->together, ++needed)
-                found += most_in_a_bank(place + first, (int)cf_min(a->together, a->lanes[i] - first), a->together);
+                found += max_in_a_bank(place + first, (int)cf_min(a->together, a->lanes[i] - first), a->together);
         }
         total += (double)found / (double)needed * a->points[s];
         least += a->points[s];

@@ -19,13 +19,13 @@
 #include "fbfft/shared_memory/signal_access.h"
 
 /* A transform that stores a frequency-major spectrum and loads one plane after the other. */
-static bool stores_pieces(const cf_tile_config *c) {
-    return c->order == CF_TILE_BY_PLANE && !c->problem.fft.transform.inverse && !c->planes_touch;
+static bool stores_pieces(const cf_shared_fft_config *c) {
+    return c->order == CF_SHARED_FFT_BY_PLANE && !c->problem.fft.transform.inverse && !c->planes_interleaved;
 }
 
 /* Forward transforms with scaled spectra: whether a block finds the scales itself. Its planes must belong to one
  * row and to whole scales. */
-static bool finds_scales(const cf_tile_config *c) {
+static bool finds_scales(const cf_shared_fft_config *c) {
     const cf_transform_desc *t = &c->problem.fft.transform;
     return !t->inverse && c->problem.scaled && c->problem.rows == 1 && c->planes % 8 == 0 &&
            t->spectrum.columns % c->planes == 0;
@@ -34,122 +34,124 @@ static bool finds_scales(const cf_tile_config *c) {
 /* With a frequency-major spectrum, neighbouring planes are moved together. Pieces that are stored are put together
  * in the L2 cache, so 8 planes are enough (64 bytes in FP32). It takes 4 planes if 8 leave room for one block
  * only, unless 4 planes are less than a sector. Pieces that are loaded should be whole cache lines. */
-static void choose_planes(cf_tile_config *c, const cf_gpu_facts *facts, int64_t lines) {
-    const bool pieces = c->order == CF_TILE_BY_PLANE, stores = stores_pieces(c);
+static void choose_planes(cf_shared_fft_config *c, const cf_gpu_properties *properties, int64_t lines) {
+    const bool pieces = c->order == CF_SHARED_FFT_BY_PLANE, stores = stores_pieces(c);
     const int few = cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype) == 2 ? 8 : 4;
     const int64_t threads = pieces && !stores ? 256 : 128;
     const int least = stores ? 8 : 16;
     c->planes = pieces ? 32 : (int)cf_max(1, threads / lines);
-    cf_tile_choose_distances(c, 16);
+    cf_shared_fft_choose_distances(c, 16);
     while (c->planes > 1 &&
-           (c->shared > facts->shared_per_block || (c->planes * lines > threads && c->planes > least) ||
-            (stores && c->planes > few && !cf_tile_two_fit(c, facts, lines)))) {
+           (c->shared > properties->shared_per_block || (c->planes * lines > threads && c->planes > least) ||
+            (stores && c->planes > few && !cf_shared_fft_two_fit(c, properties, lines)))) {
         c->planes /= 2;
-        cf_tile_choose_distances(c, 16);
+        cf_shared_fft_choose_distances(c, 16);
     }
-    cf_tile_config smaller = *c;
+    cf_shared_fft_config smaller = *c;
     while (smaller.planes > 8 && !finds_scales(&smaller))
         smaller.planes /= 2;
     if (finds_scales(&smaller) && smaller.planes < c->planes) {
         c->planes = smaller.planes;
-        cf_tile_choose_distances(c, 16);
+        cf_shared_fft_choose_distances(c, 16);
     }
     c->finds_scales = finds_scales(c);
 }
 
-static void choose_block(cf_tile_config *c, const cf_gpu_facts *facts) {
-    const int64_t lines = cf_tile_most_lines(c);
-    choose_planes(c, facts, lines);
-    cf_tile_choose_threads(c, facts, c->planes * lines, c->shared);
+static void choose_block(cf_shared_fft_config *c, const cf_gpu_properties *properties) {
+    const int64_t lines = cf_shared_fft_most_lines(c);
+    choose_planes(c, properties, lines);
+    cf_shared_fft_choose_threads(c, properties, c->planes * lines, c->shared);
 }
 
-static cf_tile_kind kind_of(const cf_tile_problem *p) {
+static cf_shared_fft_kind kind_of(const cf_shared_fft_problem *p) {
     const int64_t *basis = p->fft.transform.spectrum.basis;
     if (p->fft.complex_signal)
-        return CF_TILE_COMPLEX;
+        return CF_SHARED_FFT_COMPLEX;
     if (basis[0] * basis[1] > 1)
-        return CF_TILE_PAIRS;
-    return basis[2] % 2 == 0 ? CF_TILE_HALVES : CF_TILE_SINGLE;
+        return CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX;
+    return basis[2] % 2 == 0 ? CF_SHARED_FFT_PACKED_REAL : CF_SHARED_FFT_UNPACKED_REAL;
 }
 
-static cf_tile_order order_of(const cf_tile_problem *p) {
+static cf_shared_fft_order order_of(const cf_shared_fft_problem *p) {
     if (p->column_stride == 1 && (p->fft.transform.spectrum.columns > 1 || p->fft.layout.frequency_major))
-        return CF_TILE_BY_PLANE;
-    return p->fft.layout.axis_stride[2] == 1 ? CF_TILE_BY_COLUMN : CF_TILE_BY_ROW;
+        return CF_SHARED_FFT_BY_PLANE;
+    return p->fft.layout.axis_stride[2] == 1 ? CF_SHARED_FFT_BY_COLUMN : CF_SHARED_FFT_BY_ROW;
 }
 
-cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft) {
+cf_shared_fft_problem cf_shared_fft_problem_of(const cf_fft_problem *fft) {
     const int64_t columns = fft->transform.spectrum.columns;
     const bool major = fft->layout.frequency_major;
-    return (cf_tile_problem){.fft = *fft,
-                             .rows = 1,
-                             .scaled = cf_spectrum_is_scaled(fft->transform.spectrum.dtype),
-                             .row_stride = major ? columns : fft->layout.sample_stride,
-                             .column_split = columns,
-                             .column_stride = major ? 1 : fft->layout.channel_stride};
+    return (cf_shared_fft_problem){.fft = *fft,
+                                   .rows = 1,
+                                   .scaled = cf_spectrum_is_scaled(fft->transform.spectrum.dtype),
+                                   .row_stride = major ? columns : fft->layout.sample_stride,
+                                   .column_split = columns,
+                                   .column_stride = major ? 1 : fft->layout.channel_stride};
 }
 
-conv_fft_status cf_tile_choose_lines(const cf_tile_problem *problem, int points, int of_columns, cf_tile_config *c) {
+conv_fft_status cf_shared_fft_choose_lines(const cf_shared_fft_problem *problem, int points, int of_columns,
+                                           cf_shared_fft_config *c) {
     const int64_t *basis = problem->fft.transform.spectrum.basis;
-    CF_FORWARD(cf_tile_check_extents(&problem->fft));
+    CF_FORWARD(cf_shared_fft_check_extents(&problem->fft));
     c->problem = *problem;
     c->kind = kind_of(problem);
     for (int x = 0; x < 3; ++x)
-        cf_tile_choose_radices((int)(x == 2 && c->kind == CF_TILE_HALVES ? basis[x] / 2 : basis[x]),
-                               (x == 2 ? points : of_columns) * 4 / (int)cf_tile_number_bytes(c),
-                               cf_tile_two_along(c, x), c->radix[x]);
-    cf_tile_choose_access(c);
+        cf_shared_fft_choose_radices((int)(x == 2 && c->kind == CF_SHARED_FFT_PACKED_REAL ? basis[x] / 2 : basis[x]),
+                                     (x == 2 ? points : of_columns) * 4 / (int)cf_shared_fft_number_bytes(c),
+                                     cf_shared_fft_two_along(c, x), c->radix[x]);
+    cf_shared_fft_choose_access(c);
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status check_shared(int64_t bytes, const cf_gpu_facts *facts) {
-    if (bytes > facts->shared_per_block)
+static conv_fft_status check_shared(int64_t bytes, const cf_gpu_properties *properties) {
+    if (bytes > properties->shared_per_block)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
                        "a plane of this basis needs %lld bytes of shared memory; %s has %lld for a block",
-                       (long long)bytes, facts->name, (long long)facts->shared_per_block);
+                       (long long)bytes, properties->name, (long long)properties->shared_per_block);
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config) {
-    cf_tile_config c = {.order = order_of(problem), .rides = true};
+conv_fft_status cf_shared_fft_configure(const cf_shared_fft_problem *problem, const cf_gpu_properties *properties,
+                                        cf_shared_fft_config *config) {
+    cf_shared_fft_config c = {.order = order_of(problem), .packs_nyquist = true};
     const int64_t *basis = problem->fft.transform.spectrum.basis;
     const bool one_axis = basis[0] * basis[1] == 1;
-    CF_FORWARD(cf_tile_choose_lines(problem, one_axis ? 32 : 64, 64, &c));
-    c.direct = (c.kind == CF_TILE_PAIRS || c.kind == CF_TILE_COMPLEX) && c.order != CF_TILE_BY_ROW &&
-               (c.order == CF_TILE_BY_PLANE || !one_axis);
+    CF_FORWARD(cf_shared_fft_choose_lines(problem, one_axis ? 32 : 64, 64, &c));
+    c.direct = (c.kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX || c.kind == CF_SHARED_FFT_COMPLEX) &&
+               c.order != CF_SHARED_FFT_BY_ROW && (c.order == CF_SHARED_FFT_BY_PLANE || !one_axis);
     for (int x = 0; x < 3; ++x)
         c.direct = c.direct && problem->fft.transform.window.axis[x].count > 0;
-    choose_block(&c, facts);
-    CF_FORWARD(check_shared(c.shared, facts));
+    choose_block(&c, properties);
+    CF_FORWARD(check_shared(c.shared, properties));
     *config = c;
     return CONV_FFT_SUCCESS;
 }
 
-int64_t cf_tile_blocks(const cf_tile_config *config, int64_t planes) {
-    return cf_ceil_div(planes, config->planes) * cf_max(1, config->slabs);
+int64_t cf_shared_fft_blocks(const cf_shared_fft_config *config, int64_t planes) {
+    return cf_ceil_div(planes, config->planes) * cf_max(1, config->bin_tiles);
 }
 
-cf_tile_config cf_tile_unaligned(const cf_tile_config *config) {
-    cf_tile_config c = *config;
-    c.wide = 1;
-    c.early = 0;
+cf_shared_fft_config cf_shared_fft_unaligned(const cf_shared_fft_config *config) {
+    cf_shared_fft_config c = *config;
+    c.vector_width = 1;
+    c.alignment_shift = 0;
     return c;
 }
 
-cf_tile_call cf_tile_call_of(const cf_tile_problem *p, int64_t rows, int64_t unit) {
+cf_shared_fft_call cf_shared_fft_call_of(const cf_shared_fft_problem *p, int64_t rows, int64_t unit) {
     const cf_transform_desc *t = &p->fft.transform;
     const int64_t own = p->unit ? rows * p->unit : unit;
-    return (cf_tile_call){.planes = rows * p->rows * t->spectrum.columns,
-                          .columns = t->spectrum.columns,
-                          .row_step = 1,
-                          .sample_stride = t->tensor.sample_stride,
-                          .group_stride = t->tensor.group_stride,
-                          .row_split = p->split ? rows * p->split : INT64_MAX,
-                          .row_split_stride = own,
-                          .row_stride = p->row_stride,
-                          .column_split = p->column_split,
-                          .column_split_stride = p->column_split_stride,
-                          .column_stride = p->column_stride,
-                          .bin_unit = own,
-                          .scale = t->scale};
+    return (cf_shared_fft_call){.planes = rows * p->rows * t->spectrum.columns,
+                                .columns = t->spectrum.columns,
+                                .row_step = 1,
+                                .sample_stride = t->tensor.sample_stride,
+                                .group_stride = t->tensor.group_stride,
+                                .row_split = p->split ? rows * p->split : INT64_MAX,
+                                .row_split_stride = own,
+                                .row_stride = p->row_stride,
+                                .column_split = p->column_split,
+                                .column_split_stride = p->column_split_stride,
+                                .column_stride = p->column_stride,
+                                .bin_unit = own,
+                                .scale = t->scale};
 }

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The config of shared_memory/kernel.cuh for one transform on one GPU. It takes any basis, window and layout. */
-#ifndef CF_FBFFT_TILE_H
-#define CF_FBFFT_TILE_H
+#ifndef CF_FBFFT_SHARED_MEMORY_H
+#define CF_FBFFT_SHARED_MEMORY_H
 
 #include "cuda/driver/properties.h"
 #include "fbfft/common/desc.h"
 
-typedef enum cf_tile_kind {
-    CF_TILE_PAIRS,
-    CF_TILE_HALVES,
-    CF_TILE_SINGLE,
-    CF_TILE_COMPLEX
-} cf_tile_kind;
+typedef enum cf_shared_fft_kind {
+    CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX,
+    CF_SHARED_FFT_PACKED_REAL,
+    CF_SHARED_FFT_UNPACKED_REAL,
+    CF_SHARED_FFT_COMPLEX
+} cf_shared_fft_kind;
 
 /* The index of a spectrum in which neighbouring threads differ. */
-typedef enum cf_tile_order {
-    CF_TILE_BY_PLANE,
-    CF_TILE_BY_COLUMN,
-    CF_TILE_BY_ROW
-} cf_tile_order;
+typedef enum cf_shared_fft_order {
+    CF_SHARED_FFT_BY_PLANE,
+    CF_SHARED_FFT_BY_COLUMN,
+    CF_SHARED_FFT_BY_ROW
+} cf_shared_fft_order;
 
 /* A transform, or the part of it that one kernel computes, and where the kernel stores it. */
-typedef struct cf_tile_problem {
+typedef struct cf_shared_fft_problem {
     cf_fft_problem fft; /* the kernel uses the axis strides of its layout */
     bool sliced[3];     /* each element of this axis is a row of its own; these rows vary fastest; the basis is 1 */
     int64_t rows;       /* rows of this kernel for each row of the transform */
@@ -31,32 +31,32 @@ typedef struct cf_tile_problem {
     int64_t split, row_stride, column_split, column_split_stride, column_stride;
     int64_t unit; /* frequency-major: the unit of axis strides, for each row of the transform; 0: the caller has it */
     bool scaled;  /* rows of the spectrum have scales, which this kernel applies */
-    int abreast;  /* products: a block has a multiple of this number of planes, which are moved together; 0: any */
-} cf_tile_problem;
+    int interleaved; /* products: a block has a multiple of this number of planes, which are moved together; 0: any */
+} cf_shared_fft_problem;
 
-typedef struct cf_tile_config {
-    cf_tile_problem problem;
-    cf_tile_kind kind;
-    cf_tile_order order;
+typedef struct cf_shared_fft_config {
+    cf_shared_fft_problem problem;
+    cf_shared_fft_kind kind;
+    cf_shared_fft_order order;
     int radix[3][3];             /* of the steps along each axis; 1: no step */
     int planes, threads, blocks; /* of a block; blocks that the registers of a multiprocessor must allow */
     bool mirrors;                /* one plane is read and one is written: MirrorTask of fused/shared_memory.cuh */
     bool sums;                   /* threads keep the sums of their tasks of the last step */
     bool direct;                 /* the spectrum does not go through shared memory */
-    bool rides;                  /* PAIRS: column N2 / 2 is the imaginary part of column 0 */
+    bool packs_nyquist;          /* PAIRS: column N2 / 2 is the imaginary part of column 0 */
     bool staged;                 /* rows are copied unconverted to shared memory first */
     bool finds_scales;           /* the kernel finds the scales itself; if not, another kernel does */
-    bool planes_touch;           /* an element of one plane and that of the next plane are neighbours in memory */
+    bool planes_interleaved;     /* an element of one plane and that of the next plane are neighbours in memory */
     /* Numbers that are moved at a time, at multiples of their size: of a row, or of neighbouring planes. */
-    int wide;
-    int early; /* staged: numbers that are copied before the first point, so that the first piece is aligned */
-    int slabs; /* parts of the bins, each with blocks of its own: dft_matrix.h; 0: blocks have all bins */
+    int vector_width;
+    int alignment_shift; /* staged: numbers that are copied before the first point, so that the first piece is aligned */
+    int bin_tiles;       /* parts of the bins, each with blocks of its own: dft_matrix.h; 0: blocks have all bins */
     int64_t pitch, plane; /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;       /* bytes of a block */
-} cf_tile_config;
+} cf_shared_fft_config;
 
-/* Arguments of one launch: TileCall of geometry.cuh. */
-typedef struct cf_tile_call {
+/* Arguments of one launch: SharedFftCall of geometry.cuh. */
+typedef struct cf_shared_fft_call {
     const void *in;
     void *out;
     const void *bias;
@@ -69,73 +69,76 @@ typedef struct cf_tile_call {
     int first_block; /* in a launch that several transforms share */
     int parts;
     float *scales;
-    const float *largest;
-    int64_t scale_rows, scale_group_stride, largest_group_stride;
-} cf_tile_call;
+    const float *absmax;
+    int64_t scale_rows, scale_group_stride, absmax_group_stride;
+} cf_shared_fft_call;
 
 /* A whole transform. */
-cf_tile_problem cf_tile_problem_of(const cf_fft_problem *fft);
+cf_shared_fft_problem cf_shared_fft_problem_of(const cf_fft_problem *fft);
 
 /* NOT_SUPPORTED: a plane is too large for a block's shared memory, or an extent for 31 bits. */
-conv_fft_status cf_tile_configure(const cf_tile_problem *problem, const cf_gpu_facts *facts, cf_tile_config *config);
+conv_fft_status cf_shared_fft_configure(const cf_shared_fft_problem *problem, const cf_gpu_properties *properties,
+                                        cf_shared_fft_config *config);
 
 /* Kernels that transform planes of several signals, multiply them and transform back, all in shared memory. They
- * have `buffers` buffers of a block's planes. The configs differ only in the signal. The caller sets planes_touch,
+ * have `buffers` buffers of a block's planes. The configs differ only in the signal. The caller sets planes_interleaved,
  * and `wide` where planes touch. sums: threads keep sums in registers. *cycles: the expected cycles of a
  * multiprocessor for one plane of each signal. NOT_SUPPORTED: as above. */
-conv_fft_status cf_tile_configure_product(const cf_tile_problem *problems, int count, int buffers, bool sums,
-                                          const cf_gpu_facts *facts, cf_tile_config *configs, double *cycles);
-int64_t cf_tile_product_shared(const cf_tile_config *config, int count, int buffers);
+conv_fft_status cf_shared_fft_configure_product(const cf_shared_fft_problem *problems, int count, int buffers,
+                                                bool sums, const cf_gpu_properties *properties,
+                                                cf_shared_fft_config *configs, double *cycles);
+int64_t cf_shared_fft_product_shared(const cf_shared_fft_config *config, int count, int buffers);
 
 /* The places in shared memory that the first warps of each step access, as multiples of pitch, plane and number. */
 enum {
-    CF_TILE_WARPS = 6,
-    CF_TILE_MOST_STEPS = 9,
-    CF_TILE_MOST_ACCESSES = CF_TILE_MOST_STEPS * CF_TILE_WARPS * 2
+    CF_SHARED_FFT_WARPS = 6,
+    CF_SHARED_FFT_MAX_STEPS = 9,
+    CF_SHARED_FFT_MAX_ACCESSES = CF_SHARED_FFT_MAX_STEPS * CF_SHARED_FFT_WARPS * 2
 };
-typedef struct cf_tile_accesses {
+typedef struct cf_shared_fft_accesses {
     int together; /* lanes of one wavefront */
-    int steps, end[CF_TILE_MOST_STEPS];
-    double points[CF_TILE_MOST_STEPS];
-    int count, lanes[CF_TILE_MOST_ACCESSES];
-    int pitches[CF_TILE_MOST_ACCESSES][32], planes[CF_TILE_MOST_ACCESSES][32], numbers[CF_TILE_MOST_ACCESSES][32];
-} cf_tile_accesses;
+    int steps, end[CF_SHARED_FFT_MAX_STEPS];
+    double points[CF_SHARED_FFT_MAX_STEPS];
+    int count, lanes[CF_SHARED_FFT_MAX_ACCESSES];
+    int pitches[CF_SHARED_FFT_MAX_ACCESSES][32], planes[CF_SHARED_FFT_MAX_ACCESSES][32],
+        numbers[CF_SHARED_FFT_MAX_ACCESSES][32];
+} cf_shared_fft_accesses;
 
 /* It needs the radices and the number of planes, but no distances. */
-void cf_tile_find_accesses(const cf_tile_config *config, cf_tile_accesses *accesses);
+void cf_shared_fft_find_accesses(const cf_shared_fft_config *config, cf_shared_fft_accesses *accesses);
 
 /* Wavefronts of these accesses for each one that is needed: 1 without bank conflicts. pitch, plane: the distances
  * of lines and planes. */
-double cf_tile_wavefronts(const cf_tile_accesses *accesses, int64_t pitch, int64_t plane);
+double cf_shared_fft_wavefronts(const cf_shared_fft_accesses *accesses, int64_t pitch, int64_t plane);
 
 /* Blocks of a launch for so many planes. */
-int64_t cf_tile_blocks(const cf_tile_config *config, int64_t planes);
+int64_t cf_shared_fft_blocks(const cf_shared_fft_config *config, int64_t planes);
 
 /* The same config for a signal at any address. */
-cf_tile_config cf_tile_unaligned(const cf_tile_config *config);
+cf_shared_fft_config cf_shared_fft_unaligned(const cf_shared_fft_config *config);
 
 /* Make two configs agree for blocks of one launch: the larger number of threads, and the blocks that both allow. */
-void cf_tile_pair(cf_tile_config pair[2], const cf_gpu_facts *facts);
+void cf_shared_fft_pair(cf_shared_fft_config pair[2], const cf_gpu_properties *properties);
 
 /* The text of the kernel cf_fft, which follows the device headers. */
-void cf_tile_emit(const cf_tile_config *config, cf_text *text);
+void cf_shared_fft_emit(const cf_shared_fft_config *config, cf_text *text);
 /* Only its constants, as a struct of this name. */
-void cf_tile_emit_config(const cf_tile_config *config, const char *name, cf_text *text);
+void cf_shared_fft_emit_config(const cf_shared_fft_config *config, const char *name, cf_text *text);
 
 /* Whether every row of every plane, as far as it lies in the signal, consists of aligned pieces of so many
  * numbers. The pointers are taken as aligned. */
-bool cf_tile_has_pieces(const cf_tile_config *config, int64_t wide);
+bool cf_shared_fft_has_pieces(const cf_shared_fft_config *config, int64_t vector_width);
 
 /* Whether windows reach at most 2^30 elements along each axis, as kernels require. */
-bool cf_tile_reaches(const cf_window *window);
+bool cf_shared_fft_reaches(const cf_window *window);
 
 /* Whether some coordinate of some plane may lie outside the signal. */
-bool cf_tile_checked(const cf_axis_window *axis);
+bool cf_shared_fft_checked(const cf_axis_window *axis);
 
-void cf_tile_describe(const cf_tile_config *config, cf_text *text);
+void cf_shared_fft_describe(const cf_shared_fft_config *config, cf_text *text);
 
 /* The arguments for the first `rows` rows of the transform. unit: of the caller's spectrum. The caller fills in
  * `in` and `out`. */
-cf_tile_call cf_tile_call_of(const cf_tile_problem *problem, int64_t rows, int64_t unit);
+cf_shared_fft_call cf_shared_fft_call_of(const cf_shared_fft_problem *problem, int64_t rows, int64_t unit);
 
 #endif

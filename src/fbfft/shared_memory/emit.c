@@ -14,7 +14,7 @@ static void emit_axis(const cf_axis_window *a, bool sliced, cf_text *t) {
     cf_text_add(t, " %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %s, %s},\n", (long long)a->tiles,
                 (long long)a->tile_step, (long long)a->shifts, (long long)a->shift_step, (long long)a->phases,
                 (long long)a->phase_step, (long long)a->lower, (long long)a->upper, (long long)a->size, modes[a->mode],
-                word(cf_tile_checked(a)));
+                word(cf_shared_fft_checked(a)));
 }
 
 /* Distance between the first and the last element of a plane. */
@@ -25,7 +25,7 @@ static int64_t plane_span(const cf_fft_problem *p) {
     return span;
 }
 
-void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) {
+void cf_shared_fft_emit_config(const cf_shared_fft_config *c, const char *name, cf_text *t) {
     static const char *const kinds[] = {"PAIRS", "HALVES", "SINGLE", "COMPLEX"};
     static const char *const orders[] = {"BY_PLANE", "BY_COLUMN", "BY_ROW"};
     static const char *const storages[] = {"plain", "fp16", "bf16", "plain"};
@@ -42,7 +42,7 @@ void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) 
     for (int x = 0; x < 3; ++x)
         cf_text_add(t, "static constexpr int R%d[3] = {%d, %d, %d};\n", x, c->radix[x][0], c->radix[x][1],
                     c->radix[x][2]);
-    cf_text_add(t, "static constexpr TileAxis AXIS[3] = {\n");
+    cf_text_add(t, "static constexpr AxisWindow AXIS[3] = {\n");
     for (int x = 0; x < 3; ++x)
         emit_axis(&d->window.axis[x], c->problem.sliced[x], t);
     cf_text_add(t, "};\nstatic constexpr long long AXIS_STRIDE[3] = {%lld, %lld, %lld}, CHANNEL_STRIDE = %lld;\n",
@@ -50,22 +50,24 @@ void cf_tile_emit_config(const cf_tile_config *c, const char *name, cf_text *t) 
                 (long long)d->tensor.axis_stride[2], (long long)d->tensor.channel_stride);
     cf_text_add(t, "static constexpr long long BIN_STRIDE[3] = {%lld, %lld, %lld}, CHANNELS = %lld;\n",
                 (long long)stride[0], (long long)stride[1], (long long)stride[2], (long long)d->spectrum.channels);
-    cf_text_add(t,
-                "static constexpr bool DIRECT = %s, STAGED = %s;\nstatic constexpr int WIDE = %d, EARLY = %d;\n"
-                "static constexpr bool UNIT = %s, SCALED = %s, PLANES_TOUCH = %s, RIDES = %s, FINDS = %s;\n};\n",
-                word(c->direct), word(c->staged), c->wide, c->early, word(!c->problem.fft.layout.frequency_major),
-                word(!d->inverse && d->scale != 1.0), word(c->planes_touch), word(c->rides), word(c->finds_scales));
-    cf_text_add(t, "static_assert(Tile<%s>::SHARED == %lld, \"the planner counts otherwise\");\n", name,
+    cf_text_add(
+        t,
+        "static constexpr bool DIRECT = %s, STAGED = %s;\nstatic constexpr int VECTOR = %d, ALIGNMENT_SHIFT = %d;\n"
+        "static constexpr bool UNIT = %s, SCALED = %s, PLANES_INTERLEAVED = %s, PACKS_NYQUIST = %s, FINDS = %s;\n};\n",
+        word(c->direct), word(c->staged), c->vector_width, c->alignment_shift,
+        word(!c->problem.fft.layout.frequency_major), word(!d->inverse && d->scale != 1.0), word(c->planes_interleaved),
+        word(c->packs_nyquist), word(c->finds_scales));
+    cf_text_add(t, "static_assert(PlaneGeometry<%s>::SHARED == %lld, \"the planner counts otherwise\");\n", name,
                 (long long)c->shared);
 }
 
-void cf_tile_emit(const cf_tile_config *c, cf_text *t) {
-    cf_tile_emit_config(c, "Config", t);
+void cf_shared_fft_emit(const cf_shared_fft_config *c, cf_text *t) {
+    cf_shared_fft_emit_config(c, "Config", t);
     cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {" CF_KERNEL_WAITS
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const SharedFftCall call) {" CF_PDL_WAIT
                 "%s    "
-                "tile_%s<Config>(call);\n}\n",
-                c->threads, c->blocks, c->problem.fft.leads ? CF_KERNEL_LEADS : "",
+                "shared_fft_%s<Config>(call);\n}\n",
+                c->threads, c->blocks, c->problem.fft.leads ? CF_PDL_TRIGGER : "",
                 c->problem.fft.transform.inverse ? "inverse" : "forward");
 }
 
@@ -75,7 +77,7 @@ static void describe_radices(const int r[3], cf_text *t) {
         cf_text_add(t, "*%d", r[i]);
 }
 
-void cf_tile_describe(const cf_tile_config *c, cf_text *t) {
+void cf_shared_fft_describe(const cf_shared_fft_config *c, cf_text *t) {
     static const char *const kinds[] = {"real, rows in pairs", "real, halved", "real", "complex"};
     cf_text_add(t, "%s transform, %s, radices ", c->problem.fft.transform.inverse ? "inverse" : "forward",
                 kinds[c->kind]);
@@ -85,6 +87,6 @@ void cf_tile_describe(const cf_tile_config *c, cf_text *t) {
     }
     cf_text_add(t, "planes per block %d, threads %d, shared memory %lld bytes%s", c->planes, c->threads,
                 (long long)c->shared, c->direct ? ", spectrum through registers" : "");
-    if (c->wide > 1)
-        cf_text_add(t, ", rows by %d", c->wide);
+    if (c->vector_width > 1)
+        cf_text_add(t, ", rows by %d", c->vector_width);
 }

@@ -11,57 +11,61 @@ static int64_t line_size(const int r[3]) {
     return r[0] * mp;
 }
 
-int64_t cf_tile_number_bytes(const cf_tile_config *c) {
+int64_t cf_shared_fft_number_bytes(const cf_shared_fft_config *c) {
     return (int64_t)cf_dtype_bytes(cf_compute_dtype(c->problem.fft.transform.spectrum.dtype));
 }
 
-int64_t cf_tile_extent(const cf_tile_config *c, int x) {
+int64_t cf_shared_fft_extent(const cf_shared_fft_config *c, int x) {
     const cf_axis_window *a = &c->problem.fft.transform.window.axis[x];
     return a->count == 0 ? 0 : c->problem.sliced[x] ? 1 : (a->count - 1) * a->spread + 1;
 }
 
 /* Lines of axis 2 for each position of axis 0. */
-static int64_t rows_of(const cf_tile_config *c) {
-    const int n1 = cf_tile_points(c->radix[1]);
-    return c->kind == CF_TILE_PAIRS ? (n1 + 1) / 2 : n1;
+static int64_t rows_of(const cf_shared_fft_config *c) {
+    const int n1 = cf_shared_fft_points(c->radix[1]);
+    return c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? (n1 + 1) / 2 : n1;
 }
 
 /* Whether column N2 / 2 is stored in the imaginary part of column 0. */
-static bool rides(const cf_tile_config *c) { return c->rides && cf_tile_points(c->radix[2]) % 2 == 0; }
+static bool packs_nyquist(const cf_shared_fft_config *c) {
+    return c->packs_nyquist && cf_shared_fft_points(c->radix[2]) % 2 == 0;
+}
 
-int64_t cf_tile_least_pitch(const cf_tile_config *c) {
-    const int extra = rides(c) ? 0 : cf_tile_points(c->radix[2]) % 2 ? 1 : 2;
-    const int64_t least = line_size(c->radix[2]) + (c->kind == CF_TILE_PAIRS ? extra : 0);
+int64_t cf_shared_fft_least_pitch(const cf_shared_fft_config *c) {
+    const int extra = packs_nyquist(c) ? 0 : cf_shared_fft_points(c->radix[2]) % 2 ? 1 : 2;
+    const int64_t least = line_size(c->radix[2]) + (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? extra : 0);
     const cf_axis_window *w = &c->problem.fft.transform.window.axis[2];
-    return c->early ? cf_max(least, (w->first + w->count + c->early + 3) / 4 * 4) : least;
+    return c->alignment_shift ? cf_max(least, (w->first + w->count + c->alignment_shift + 3) / 4 * 4) : least;
 }
 
-int64_t cf_tile_columns(const cf_tile_config *c) {
-    const int n = cf_tile_points(c->radix[2]);
-    return c->kind != CF_TILE_PAIRS ? n : n / 2 + 1 - rides(c);
+int64_t cf_shared_fft_columns(const cf_shared_fft_config *c) {
+    const int n = cf_shared_fft_points(c->radix[2]);
+    return c->kind != CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? n : n / 2 + 1 - packs_nyquist(c);
 }
 
-int64_t cf_tile_least_plane(const cf_tile_config *c) { return cf_tile_points(c->radix[0]) * rows_of(c) * c->pitch; }
+int64_t cf_shared_fft_least_plane(const cf_shared_fft_config *c) {
+    return cf_shared_fft_points(c->radix[0]) * rows_of(c) * c->pitch;
+}
 
-int64_t cf_tile_shared_bytes(const cf_tile_config *c) {
-    return c->planes * (32 + c->plane * 2 * cf_tile_number_bytes(c)) +
+int64_t cf_shared_fft_shared_bytes(const cf_shared_fft_config *c) {
+    return c->planes * (32 + c->plane * 2 * cf_shared_fft_number_bytes(c)) +
            (c->problem.scaled ? 64 : 0); /* the largest value of each warp */
 }
 
-int64_t cf_tile_most_lines(const cf_tile_config *c) {
+int64_t cf_shared_fft_most_lines(const cf_shared_fft_config *c) {
     const int64_t *basis = c->problem.fft.transform.spectrum.basis;
-    const int64_t columns = cf_tile_columns(c);
-    int64_t rows = cf_tile_extent(c, 1);
-    if (c->kind == CF_TILE_PAIRS)
+    const int64_t columns = cf_shared_fft_columns(c);
+    int64_t rows = cf_shared_fft_extent(c, 1);
+    if (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX)
         rows = (rows + 1) / 2;
     int64_t most = 1;
     for (int x = 0; x < 3; ++x) {
         const int64_t others =
-            x == 2 ? cf_tile_extent(c, 0) * rows : columns * (x == 1 ? cf_tile_extent(c, 0) : basis[1]);
-        const int largest = c->radix[x][0] > c->radix[x][1] ? c->radix[x][0] : c->radix[x][1];
+            x == 2 ? cf_shared_fft_extent(c, 0) * rows : columns * (x == 1 ? cf_shared_fft_extent(c, 0) : basis[1]);
+        const int absmax = c->radix[x][0] > c->radix[x][1] ? c->radix[x][0] : c->radix[x][1];
         if (basis[x] > 1)
-            most = cf_max(
-                most, others * (cf_tile_points(c->radix[x]) / (largest > c->radix[x][2] ? largest : c->radix[x][2])));
+            most = cf_max(most, others * (cf_shared_fft_points(c->radix[x]) /
+                                          (absmax > c->radix[x][2] ? absmax : c->radix[x][2])));
     }
     return most;
 }
@@ -87,21 +91,23 @@ static int wavefronts(const int64_t place[32], int64_t number) {
 
 /* Wavefronts of a step along axis 2 and of a step along another axis, for the config's distances. It looks at a
  * few warps. */
-static int conflicts(const cf_tile_config *c) {
-    const int rows =
-                  (int)cf_max(1, cf_min(rows_of(c), (cf_tile_extent(c, 1) + 1) / (c->kind == CF_TILE_PAIRS ? 2 : 1))),
-              depth = (int)cf_max(1, cf_tile_extent(c, 0)), lines = c->planes * depth * rows;
-    const int columns = (int)cf_tile_columns(c), radix = c->radix[2][0];
-    const int64_t slab = rows_of(c) * c->pitch, step = line_size(c->radix[2]) / radix, number = cf_tile_number_bytes(c);
-    const bool one_axis = cf_tile_points(c->radix[0]) * cf_tile_points(c->radix[1]) == 1;
+static int conflicts(const cf_shared_fft_config *c) {
+    const int rows = (int)cf_max(1, cf_min(rows_of(c), (cf_shared_fft_extent(c, 1) + 1) /
+                                                           (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? 2 : 1))),
+              depth = (int)cf_max(1, cf_shared_fft_extent(c, 0)), lines = c->planes * depth * rows;
+    const int columns = (int)cf_shared_fft_columns(c), radix = c->radix[2][0];
+    const int64_t axis0_pitch = rows_of(c) * c->pitch, step = line_size(c->radix[2]) / radix,
+                  number = cf_shared_fft_number_bytes(c);
+    const bool one_axis = cf_shared_fft_points(c->radix[0]) * cf_shared_fft_points(c->radix[1]) == 1;
     int total = 0;
     for (int warp = 0; warp < 4; ++warp) {
         int64_t by_line[32], by_column[32];
         for (int lane = 0; lane < 32; ++lane) {
             const int n = 32 * warp + lane, line = n % lines, column = n % (c->planes * columns);
-            by_line[lane] = line / (depth * rows) * c->plane + line / rows % depth * slab + line % rows * c->pitch;
-            const int p = c->order == CF_TILE_BY_PLANE ? column % c->planes : column / columns;
-            const int k = c->order == CF_TILE_BY_PLANE ? column / c->planes : column % columns;
+            by_line[lane] =
+                line / (depth * rows) * c->plane + line / rows % depth * axis0_pitch + line % rows * c->pitch;
+            const int p = c->order == CF_SHARED_FFT_BY_PLANE ? column % c->planes : column / columns;
+            const int k = c->order == CF_SHARED_FFT_BY_PLANE ? column / c->planes : column % columns;
             by_column[lane] = p * c->plane + k % radix * step + k / radix;
         }
         if (!c->staged && lines >= 16)
@@ -113,15 +119,15 @@ static int conflicts(const cf_tile_config *c) {
 }
 
 /* Staged lines are read four numbers at a time. An odd number of such quads between two lines is best. */
-void cf_tile_choose_distances(cf_tile_config *c, int64_t longer) {
+void cf_shared_fft_choose_distances(cf_shared_fft_config *c, int64_t longer) {
     int best = INT32_MAX;
     int64_t pitch = 0, plane = 0;
-    const int64_t least = cf_tile_least_pitch(c);
+    const int64_t least = cf_shared_fft_least_pitch(c);
     for (int64_t i = least; i < least + 4; ++i) {
         if (c->staged && i % 4 != 2)
             continue;
         c->pitch = i;
-        for (int64_t j = cf_tile_least_plane(c); j < cf_tile_least_plane(c) + longer; ++j) {
+        for (int64_t j = cf_shared_fft_least_plane(c); j < cf_shared_fft_least_plane(c) + longer; ++j) {
             c->plane = j;
             const int cost = (c->staged && j % 2) ? INT32_MAX : conflicts(c);
             if (cost < best) {
@@ -133,5 +139,5 @@ void cf_tile_choose_distances(cf_tile_config *c, int64_t longer) {
     }
     c->pitch = pitch;
     c->plane = plane;
-    c->shared = cf_tile_shared_bytes(c);
+    c->shared = cf_shared_fft_shared_bytes(c);
 }

@@ -6,27 +6,27 @@
 #include "fbfft/shared_memory/config.h"
 
 /* Bytes of a real number in shared memory and registers. */
-int64_t cf_tile_number_bytes(const cf_tile_config *config);
+int64_t cf_shared_fft_number_bytes(const cf_shared_fft_config *config);
 
 /* Positions of axis x that may hold data. */
-int64_t cf_tile_extent(const cf_tile_config *config, int x);
+int64_t cf_shared_fft_extent(const cf_shared_fft_config *config, int x);
 
 /* Lines along the axes before the last one, for each position of those axes. */
-int64_t cf_tile_columns(const cf_tile_config *config);
+int64_t cf_shared_fft_columns(const cf_shared_fft_config *config);
 
 /* Lines of the step that has most of them, for one plane. */
-int64_t cf_tile_most_lines(const cf_tile_config *config);
+int64_t cf_shared_fft_most_lines(const cf_shared_fft_config *config);
 
 /* The smallest distance of two lines, and of two planes whose lines have the config's pitch. Both count complex
  * numbers. */
-int64_t cf_tile_least_pitch(const cf_tile_config *config);
-int64_t cf_tile_least_plane(const cf_tile_config *config);
+int64_t cf_shared_fft_least_pitch(const cf_shared_fft_config *config);
+int64_t cf_shared_fft_least_plane(const cf_shared_fft_config *config);
 
 /* Bytes of a block that transforms the config's planes. */
-int64_t cf_tile_shared_bytes(const cf_tile_config *config);
+int64_t cf_shared_fft_shared_bytes(const cf_shared_fft_config *config);
 
 /* Set pitch, plane and shared: the distances with the fewest bank conflicts. Planes may be up to `longer` complex
  * numbers longer than necessary. */
-void cf_tile_choose_distances(cf_tile_config *config, int64_t longer);
+void cf_shared_fft_choose_distances(cf_shared_fft_config *config, int64_t longer);
 
 #endif

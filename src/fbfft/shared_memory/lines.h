@@ -6,8 +6,8 @@
 #include "fbfft/shared_memory/config.h"
 
 /* points: the most that one step along axis 2 may have; of_columns: the most along the other axes. Both are for
- * FP32. The caller has set order, rides, mirrors and sums. NOT_SUPPORTED: cf_tile_check_extents(). */
-conv_fft_status cf_tile_choose_lines(const cf_tile_problem *problem, int points, int of_columns,
-                                     cf_tile_config *config);
+ * FP32. The caller has set order, rides, mirrors and sums. NOT_SUPPORTED: cf_shared_fft_check_extents(). */
+conv_fft_status cf_shared_fft_choose_lines(const cf_shared_fft_problem *problem, int points, int of_columns,
+                                           cf_shared_fft_config *config);
 
 #endif

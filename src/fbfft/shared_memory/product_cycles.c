@@ -21,18 +21,18 @@ static const double SPILLS = 1.8, /* columns of more than 48 points: a task tran
 static double step_cycles(int radix) { return radix * (0.9 * log2(radix) + 3.5) + TASK_CYCLES; }
 
 /* Cycles of all warps of a block for all steps of one signal. */
-static double block_cycles(const cf_tile_config *c) {
+static double block_cycles(const cf_shared_fft_config *c) {
     const int64_t *basis = c->problem.fft.transform.spectrum.basis;
-    int64_t rows = cf_tile_extent(c, 1);
-    if (c->kind == CF_TILE_PAIRS)
+    int64_t rows = cf_shared_fft_extent(c, 1);
+    if (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX)
         rows = (rows + 1) / 2;
-    const int64_t lines[3] = {cf_tile_columns(c) * basis[1], cf_tile_columns(c) * cf_tile_extent(c, 0),
-                              cf_tile_extent(c, 0) * rows};
-    double cycles = 3.0 * (double)cf_ceil_div(c->planes * lines[2] * cf_tile_extent(c, 2), c->threads);
+    const int64_t lines[3] = {cf_shared_fft_columns(c) * basis[1],
+                              cf_shared_fft_columns(c) * cf_shared_fft_extent(c, 0), cf_shared_fft_extent(c, 0) * rows};
+    double cycles = 3.0 * (double)cf_ceil_div(c->planes * lines[2] * cf_shared_fft_extent(c, 2), c->threads);
     for (int x = 0; x < 3; ++x)
         for (int step = 0; step < 3 && (step == 0 || c->radix[x][step] > 1) && basis[x] > 1; ++step) {
-            const int64_t tasks = c->planes * lines[x] * (cf_tile_points(c->radix[x]) / c->radix[x][step]);
-            const bool two = step == 0 && cf_tile_two_along(c, x) == CF_FIRST_TWO && c->radix[x][1] > 1 &&
+            const int64_t tasks = c->planes * lines[x] * (cf_shared_fft_points(c->radix[x]) / c->radix[x][step]);
+            const bool two = step == 0 && cf_shared_fft_two_along(c, x) == CF_FIRST_TWO && c->radix[x][1] > 1 &&
                              c->radix[x][1] * c->radix[x][2] % 2 == 0;
             const double task = step_cycles(c->radix[x][step]) * (x < 2 && c->radix[x][step] > 48 ? SPILLS : 1.0) *
                                 (x == 2 && c->staged ? QUADS : 1.0);
@@ -43,26 +43,27 @@ static double block_cycles(const cf_tile_config *c) {
 }
 
 /* Products where one factor, or the sums, are in shared memory. */
-static double sum_cycles(const cf_tile_config *c, double accesses) {
+static double sum_cycles(const cf_shared_fft_config *c, double accesses) {
     const int64_t *basis = c->problem.fft.transform.spectrum.basis;
-    return 2.0 * accesses * (double)(c->planes * cf_tile_columns(c) * basis[0] * basis[1]) / 32.0;
+    return 2.0 * accesses * (double)(c->planes * cf_shared_fft_columns(c) * basis[0] * basis[1]) / 32.0;
 }
 
 /* The warps of a multiprocessor hide each other's latency. */
-double cf_tile_product_cycles(const cf_tile_config *configs, int count, int64_t shared, const cf_gpu_facts *facts) {
-    const cf_tile_config *c = &configs[0];
-    const int64_t blocks = cf_tile_blocks_that_fit(c, shared, facts);
+double cf_shared_fft_product_cycles(const cf_shared_fft_config *configs, int count, int64_t shared,
+                                    const cf_gpu_properties *properties) {
+    const cf_shared_fft_config *c = &configs[0];
+    const int64_t blocks = cf_shared_fft_blocks_that_fit(c, shared, properties);
     /* A warp with a long radix has independent work to go on with. At a barrier, other blocks must have work. */
     const double warps = (double)(blocks * c->threads) / 32.0,
-                 alone = (c->sums ? cf_tile_last_points(c) : cf_tile_most_points(c)) >= 24 ? 10.0 : 14.0;
+                 alone = (c->sums ? cf_shared_fft_last_points(c) : cf_shared_fft_most_points(c)) >= 24 ? 10.0 : 14.0;
     const double apart = blocks > 1 ? (double)blocks / ((double)blocks + 0.06) : 0.7;
     const double hidden = warps / (warps + alone) * apart;
     double cycles = 0.0;
     for (int i = 0; i < count; ++i)
         cycles += block_cycles(&configs[i]);
     if (c->sums)
-        cycles += cf_tile_last_points(c) > 16 ? sum_cycles(c, 2.0) : 0.0;
-    if (cf_tile_last_points(c) > 12 && cf_tile_kept_numbers(c) > cf_tile_last_points(c))
+        cycles += cf_shared_fft_last_points(c) > 16 ? sum_cycles(c, 2.0) : 0.0;
+    if (cf_shared_fft_last_points(c) > 12 && cf_shared_fft_kept_numbers(c) > cf_shared_fft_last_points(c))
         cycles *= 1.3; /* compilers spill sums of several tasks of many points */
     if (!c->sums && !configs[count - 1].problem.fft.transform.inverse)
         cycles += sum_cycles(c, 4.0);

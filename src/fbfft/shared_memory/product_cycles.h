@@ -7,6 +7,7 @@
 
 /* Cycles of a multiprocessor for one plane of each of `count` signals. shared: bytes of a block. HUGE_VAL: no
  * block fits. */
-double cf_tile_product_cycles(const cf_tile_config *configs, int count, int64_t shared, const cf_gpu_facts *facts);
+double cf_shared_fft_product_cycles(const cf_shared_fft_config *configs, int count, int64_t shared,
+                                    const cf_gpu_properties *properties);
 
 #endif

@@ -16,12 +16,12 @@
 
 #include <string.h>
 
-cf_two_tasks cf_tile_two_along(const cf_tile_config *c, int x) {
-    if (x == 1 && c->kind == CF_TILE_PAIRS)
+cf_two_tasks cf_shared_fft_two_along(const cf_shared_fft_config *c, int x) {
+    if (x == 1 && c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX)
         return CF_FIRST_TWO;
     /* Sums of long lines: one block has all threads, and a short last step has tasks for all of them as well. */
     const bool sums = c->sums && c->problem.fft.transform.spectrum.basis[2] > 12288;
-    return x == 2 && c->kind == CF_TILE_HALVES && (c->mirrors || sums) ? CF_LAST_TWO : CF_NEVER_TWO;
+    return x == 2 && c->kind == CF_SHARED_FFT_PACKED_REAL && (c->mirrors || sums) ? CF_LAST_TWO : CF_NEVER_TWO;
 }
 
 /* Points that a thread holds in the largest step. */
@@ -40,7 +40,7 @@ static int badness(const int r[3], int few, cf_two_tasks two) {
     return 4 * (points > few ? points : few) + order + 64 * (r[2] > 1);
 }
 
-void cf_tile_choose_radices(int n, int most, cf_two_tasks two, int radix[3]) {
+void cf_shared_fft_choose_radices(int n, int most, cf_two_tasks two, int radix[3]) {
     int best = 1 << 30;
     radix[0] = n;
     radix[1] = radix[2] = 1;
@@ -66,9 +66,9 @@ void cf_tile_choose_radices(int n, int most, cf_two_tasks two, int radix[3]) {
     }
 }
 
-int cf_tile_most_points(const cf_tile_config *c) {
+int cf_shared_fft_most_points(const cf_shared_fft_config *c) {
     int most = 1;
     for (int x = 0; x < 3; ++x)
-        most = (int)cf_max(most, points_of(c->radix[x], cf_tile_two_along(c, x)));
+        most = (int)cf_max(most, points_of(c->radix[x], cf_shared_fft_two_along(c, x)));
     return most;
 }

@@ -6,22 +6,24 @@
 #include "fbfft/shared_memory/radices.h"
 
 /* The axis of the last step before the spectrum. */
-static int last_axis(const cf_tile_config *c) {
-    return cf_tile_points(c->radix[0]) > 1 ? 0 : cf_tile_points(c->radix[1]) > 1 || c->kind == CF_TILE_PAIRS ? 1 : 2;
+static int last_axis(const cf_shared_fft_config *c) {
+    return cf_shared_fft_points(c->radix[0]) > 1                                                   ? 0
+           : cf_shared_fft_points(c->radix[1]) > 1 || c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? 1
+                                                                                                   : 2;
 }
 
-int cf_tile_last_points(const cf_tile_config *c) {
+int cf_shared_fft_last_points(const cf_shared_fft_config *c) {
     const int x = last_axis(c), *r = c->radix[x];
     return x == 2 ? 2 : r[2] > 1 ? r[2] : r[1] > 1 ? r[1] : r[0];
 }
 
-int64_t cf_tile_kept_numbers(const cf_tile_config *c) {
+int64_t cf_shared_fft_kept_numbers(const cf_shared_fft_config *c) {
     if (!c->sums)
         return 0;
-    const int x = last_axis(c), points = cf_tile_last_points(c), n = cf_tile_points(c->radix[2]);
-    const int64_t lines =
-        x == 0 ? cf_tile_columns(c) * cf_tile_points(c->radix[1]) : cf_tile_columns(c) * cf_tile_extent(c, 0);
-    const int64_t tasks = x == 2 ? n / 2 + 1 : lines * (cf_tile_points(c->radix[x]) / points);
+    const int x = last_axis(c), points = cf_shared_fft_last_points(c), n = cf_shared_fft_points(c->radix[2]);
+    const int64_t lines = x == 0 ? cf_shared_fft_columns(c) * cf_shared_fft_points(c->radix[1])
+                                 : cf_shared_fft_columns(c) * cf_shared_fft_extent(c, 0);
+    const int64_t tasks = x == 2 ? n / 2 + 1 : lines * (cf_shared_fft_points(c->radix[x]) / points);
     return cf_ceil_div(c->planes * tasks, c->threads) * points;
 }
 
@@ -32,28 +34,29 @@ static int frequency_major_registers(int points) {
 }
 
 /* Kernels that multiply. A few spills cost less than having fewer blocks. */
-static int product_registers(const cf_tile_config *c, int points, int number) {
+static int product_registers(const cf_shared_fft_config *c, int points, int number) {
     const bool lines = last_axis(c) == 2;
-    const int kept = (int)cf_tile_kept_numbers(c) * number, step = points <= 12            ? 64
-                                                                   : points <= 18          ? 80
-                                                                   : points <= 24 && lines ? 96
-                                                                   : points <= 32          ? 128
-                                                                                           : 168;
+    const int kept = (int)cf_shared_fft_kept_numbers(c) * number, step = points <= 12            ? 64
+                                                                         : points <= 18          ? 80
+                                                                         : points <= 24 && lines ? 96
+                                                                         : points <= 32          ? 128
+                                                                                                 : 168;
     if (!c->sums)
         return step;
     if (lines)
         return (int)cf_max(step, (step < 96 ? step : 64) + 2 * kept);
     /* The sums and the factors: both factors if they are short. */
-    const bool both = cf_tile_last_points(c) <= 16;
-    const int last = 2 * kept + ((both ? 4 : 2) * cf_tile_last_points(c) + (both ? 40 : 56)) * number;
+    const bool both = cf_shared_fft_last_points(c) <= 16;
+    const int last = 2 * kept + ((both ? 4 : 2) * cf_shared_fft_last_points(c) + (both ? 40 : 56)) * number;
     return (int)cf_max(step, last <= 112 && number == 1 ? 80 : last);
 }
 
-int cf_tile_registers(const cf_tile_config *c) {
-    const int number = (int)cf_tile_number_bytes(c) / 4, points = cf_tile_most_points(c) * number;
-    if (!c->rides)
+int cf_shared_fft_registers(const cf_shared_fft_config *c) {
+    const int number = (int)cf_shared_fft_number_bytes(c) / 4, points = cf_shared_fft_most_points(c) * number;
+    if (!c->packs_nyquist)
         return product_registers(c, points, number);
-    const bool major = c->order == CF_TILE_BY_PLANE, single = c->radix[0][1] * c->radix[1][1] * c->radix[2][1] == 1;
+    const bool major = c->order == CF_SHARED_FFT_BY_PLANE,
+               single = c->radix[0][1] * c->radix[1][1] * c->radix[2][1] == 1;
     return major && single         ? frequency_major_registers(points)
            : points <= 8 && !major ? 72
            : points <= 16          ? 80

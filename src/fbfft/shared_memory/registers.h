@@ -7,13 +7,13 @@
 #include "fbfft/shared_memory/config.h"
 
 /* Registers of a thread. It needs the radices; kernels with sums also need planes and threads. */
-int cf_tile_registers(const cf_tile_config *config);
+int cf_shared_fft_registers(const cf_shared_fft_config *config);
 
 /* Points of a task in the last step before the spectrum. With one axis: 2, the pair of bins that get_bins() of
  * fused/shared_memory.cuh takes. */
-int cf_tile_last_points(const cf_tile_config *config);
+int cf_shared_fft_last_points(const cf_shared_fft_config *config);
 
 /* Complex numbers of sums that a thread keeps from one row to the next. 0: the kernel has no sums. */
-int64_t cf_tile_kept_numbers(const cf_tile_config *config);
+int64_t cf_shared_fft_kept_numbers(const cf_shared_fft_config *config);
 
 #endif

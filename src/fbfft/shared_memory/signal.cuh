@@ -6,7 +6,7 @@
 
 /* Offset of position i of axis X in the signal, or `inside` becomes false and it is that of some element. */
 template <class K, int X, class Offset> CF_DEVICE Offset offset_of(int i, int start, bool &inside) {
-    constexpr TileAxis a = K::AXIS[X];
+    constexpr AxisWindow a = K::AXIS[X];
     constexpr Offset stride = Offset(K::AXIS_STRIDE[X]);
     int e = i - a.first;
     constexpr bool all = a.spread == 1;
@@ -30,13 +30,13 @@ template <class K, int X, class Offset> CF_DEVICE Offset offset_of(int i, int st
 }
 
 /* The index of one item of a sweep over a block's lines: [P][D0][DR][DX], or with planes fastest. */
-struct TileItem {
+struct SignalItem {
     int p, i0, row, x;
 };
-template <class K> CF_DEVICE TileItem item_of(int n) {
-    typedef Tile<K> G;
-    TileItem t;
-    if constexpr (K::PLANES_TOUCH) {
+template <class K> CF_DEVICE SignalItem item_of(int n) {
+    typedef PlaneGeometry<K> G;
+    SignalItem t;
+    if constexpr (K::PLANES_INTERLEAVED) {
         t.p = n % K::P;
         n /= K::P;
         t.x = n % G::DX + G::LINE_LO;
@@ -59,8 +59,8 @@ template <class K> struct Pair {
     typename K::Offset at[2];
     bool inside[2];
 };
-template <class K> CF_DEVICE Pair<K> pair_of(const TileItem &t, const Places<K> &places) {
-    typedef Tile<K> G;
+template <class K> CF_DEVICE Pair<K> pair_of(const SignalItem &t, const Places<K> &places) {
+    typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     Pair<K> q;
     q.inside[0] = q.inside[1] = true;
@@ -94,9 +94,9 @@ template <class K> CF_DEVICE Pair<K> pair_of(const TileItem &t, const Places<K> 
     return q;
 }
 
-template <class K> CF_DEVICE int line_place(const TileItem &t) {
-    typedef Tile<K> G;
-    return t.p * G::PLANE + t.i0 * G::SLAB + t.row * G::PITCH + G::O2::time(t.x);
+template <class K> CF_DEVICE int line_place(const SignalItem &t) {
+    typedef PlaneGeometry<K> G;
+    return t.p * G::PLANE + t.i0 * G::AXIS0_PITCH + t.row * G::PITCH + G::O2::time(t.x);
 }
 
 /* Complex numbers of a signal. */
@@ -118,8 +118,8 @@ template <class K> CF_DEVICE void store_pair(typename K::Storage::bits *p, cplx 
     }
 }
 
-template <class K> CF_DEVICE void load_signal(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    typedef Tile<K> G;
+template <class K> CF_DEVICE void load_signal(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef PlaneGeometry<K> G;
     typedef typename K::Storage Storage;
     typedef const typename Storage::bits *In;
     /* Numbers that are converted take more registers on their way. */
@@ -132,7 +132,7 @@ template <class K> CF_DEVICE void load_signal(smem<cplx> z, const Places<K> &pla
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
             const int n = base + b * K::T;
-            const TileItem t = item_of<K>(n < ITEMS ? n : ITEMS - 1);
+            const SignalItem t = item_of<K>(n < ITEMS ? n : ITEMS - 1);
             const Pair<K> q = pair_of<K>(t, places);
             const In from = in + places.signal(t.p) * (K::KIND == COMPLEX ? 2 : 1);
             place[b] = line_place<K>(t);
@@ -160,31 +160,31 @@ template <class K> CF_DEVICE void put(typename K::Storage::bits *to, real value,
     K::Storage::store(to, accumulate ? value + K::Storage::load(to) : value);
 }
 
-/* STAGED: the pieces of WIDE numbers of the block's rows, as its threads share them: piece i of a thread is in some plane and row at x.
+/* STAGED: the pieces of VECTOR numbers of the block's rows, as its threads share them: piece i of a thread is in some plane and row at x.
  * What of it stays the same for a thread does not depend on i: its plane if planes touch, else its place in the row. */
-template <class K, int WIDE> struct Pieces {
-    typedef Tile<K> G;
-    static constexpr int ROWS = G::D0 * (G::template hi<1>() - G::template lo<1>()), ACROSS = G::WAIT / WIDE;
+template <class K, int VECTOR> struct Pieces {
+    typedef PlaneGeometry<K> G;
+    static constexpr int ROWS = G::D0 * (G::template hi<1>() - G::template lo<1>()), ACROSS = G::WAIT / VECTOR;
     static constexpr int WIDTH = divisor_from(K::T, ACROSS), TIMES = (ACROSS + WIDTH - 1) / WIDTH;
     static constexpr int OF_A_PLANE = K::T / K::P; /* threads; those beyond P times as many have nothing to do */
-    static constexpr int EACH = K::PLANES_TOUCH ? (ROWS * ACROSS + OF_A_PLANE - 1) / OF_A_PLANE
-                                                : (K::P * ROWS * WIDTH + K::T - 1) / K::T * TIMES;
-    static_assert(!K::PLANES_TOUCH || OF_A_PLANE > 0, "every plane has threads");
+    static constexpr int EACH = K::PLANES_INTERLEAVED ? (ROWS * ACROSS + OF_A_PLANE - 1) / OF_A_PLANE
+                                                      : (K::P * ROWS * WIDTH + K::T - 1) / K::T * TIMES;
+    static_assert(!K::PLANES_INTERLEAVED || OF_A_PLANE > 0, "every plane has threads");
     int p, row, x;
     bool exists;
     CF_DEVICE Pieces(int i) {
-        if constexpr (K::PLANES_TOUCH) {
+        if constexpr (K::PLANES_INTERLEAVED) {
             const int n = int(threadIdx.x) / K::P + i * OF_A_PLANE;
             p = int(threadIdx.x) % K::P;
             row = n / ACROSS;
-            x = n % ACROSS * WIDE;
+            x = n % ACROSS * VECTOR;
             exists = n < ROWS * ACROSS && (K::T % K::P == 0 || int(threadIdx.x) < OF_A_PLANE * K::P);
         } else {
             const int n = int(threadIdx.x) / WIDTH + i / TIMES * (K::T / WIDTH);
             const int across = int(threadIdx.x) % WIDTH + i % TIMES * WIDTH;
             p = n / ROWS;
             row = n % ROWS;
-            x = across * WIDE;
+            x = across * VECTOR;
             exists = n < K::P * ROWS && across < ACROSS;
         }
     }
@@ -196,24 +196,24 @@ template <class K> struct StagedItem {
     typename K::Offset offset;
     bool inside;
 };
-template <class K, int WIDE>
+template <class K, int VECTOR>
 CF_DEVICE StagedItem<K> staged_item(smem<cplx> z, const Places<K> &places, int p, int row, int x) {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     constexpr int ROWS = G::template hi<1>() - G::template lo<1>();
     const int i = row % ROWS + G::template lo<1>(), i0 = row / ROWS + G::template lo<0>();
     const int start = places.template start<2>(p);
     StagedItem<K> r;
-    const int point = x - K::EARLY;
-    r.inside = point + (K::EARLY ? WIDE - 1 : 0) >= G::template lo<2>() && point < G::template hi<2>();
+    const int point = x - K::ALIGNMENT_SHIFT;
+    r.inside = point + (K::ALIGNMENT_SHIFT ? VECTOR - 1 : 0) >= G::template lo<2>() && point < G::template hi<2>();
     r.offset = offset_of<K, 2, Offset>(r.inside ? point : G::template lo<2>(), start, r.inside);
     r.offset += offset_of<K, 0, Offset>(i0, places.template start<0>(p), r.inside) +
                 offset_of<K, 1, Offset>(i, places.template start<1>(p), r.inside);
-    r.shared = smem_cast<real>(z + (p * G::PLANE + i0 * G::SLAB + i / 2 * G::PITCH)) + (x + i % 2 * G::WAIT);
+    r.shared = smem_cast<real>(z + (p * G::PLANE + i0 * G::AXIS0_PITCH + i / 2 * G::PITCH)) + (x + i % 2 * G::WAIT);
     return r;
 }
 /* So many 16-bit numbers at once, between memory and shared memory, where they are FP32. */
-template <int WIDE> struct WordsOf { typedef unsigned short type; };
+template <int VECTOR> struct WordsOf { typedef unsigned short type; };
 template <> struct WordsOf<2> { typedef unsigned type; };
 template <> struct WordsOf<4> { typedef uint2 type; };
 template <class S> CF_DEVICE void put_numbers(smem<real> to, unsigned short v) { to[0] = S::number(v); }
@@ -254,9 +254,10 @@ template <class S> CF_DEVICE void store_piece(unsigned short *to, float4 v, bool
 }
 
 /* The rows are there after wait_async() and a barrier. */
-template <class K, int WIDE> CF_DEVICE void load_staged(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+template <class K, int VECTOR>
+CF_DEVICE void load_staged(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
     typedef typename K::Storage Storage;
-    typedef Pieces<K, WIDE> Piece;
+    typedef Pieces<K, VECTOR> Piece;
     const typename Storage::bits *const in = static_cast<const typename Storage::bits *>(call.in);
     if constexpr (Storage::PLAIN) {
 #pragma unroll 8
@@ -264,13 +265,13 @@ template <class K, int WIDE> CF_DEVICE void load_staged(smem<cplx> z, const Plac
             const Piece q(i);
             if (!q.exists)
                 continue;
-            const StagedItem<K> r = staged_item<K, WIDE>(z, places, q.p, q.row, q.x);
-            copy_async<WIDE>(r.shared, in + places.signal(q.p) + r.offset, r.inside);
+            const StagedItem<K> r = staged_item<K, VECTOR>(z, places, q.p, q.row, q.x);
+            copy_async<VECTOR>(r.shared, in + places.signal(q.p) + r.offset, r.inside);
         }
     } else {
         /* These pass through registers, so many have to be under way at once. */
-        typedef typename WordsOf<WIDE>::type Words;
-        constexpr int MOST = 32 / WIDE, BATCH = Piece::EACH < MOST ? Piece::EACH : MOST;
+        typedef typename WordsOf<VECTOR>::type Words;
+        constexpr int MOST = 32 / VECTOR, BATCH = Piece::EACH < MOST ? Piece::EACH : MOST;
 #pragma unroll 1
         for (int first = 0; first < Piece::EACH; first += BATCH) {
             Words v[BATCH];
@@ -279,7 +280,7 @@ template <class K, int WIDE> CF_DEVICE void load_staged(smem<cplx> z, const Plac
                 const Piece q(first + i);
                 v[i] = Words();
                 if (q.exists) {
-                    const StagedItem<K> r = staged_item<K, WIDE>(z, places, q.p, q.row, q.x);
+                    const StagedItem<K> r = staged_item<K, VECTOR>(z, places, q.p, q.row, q.x);
                     if (r.inside)
                         v[i] = __ldg(reinterpret_cast<const Words *>(in + places.signal(q.p) + r.offset));
                 }
@@ -288,21 +289,22 @@ template <class K, int WIDE> CF_DEVICE void load_staged(smem<cplx> z, const Plac
             for (int i = 0; i < BATCH; ++i) {
                 const Piece q(first + i);
                 if (q.exists)
-                    put_numbers<Storage>(staged_item<K, WIDE>(z, places, q.p, q.row, q.x).shared, v[i]);
+                    put_numbers<Storage>(staged_item<K, VECTOR>(z, places, q.p, q.row, q.x).shared, v[i]);
             }
         }
     }
 }
-template <class K, int WIDE> CF_DEVICE void store_staged(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+template <class K, int VECTOR>
+CF_DEVICE void store_staged(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
     typedef typename K::Storage::bits bits;
-    typedef Pieces<K, WIDE> Piece;
+    typedef Pieces<K, VECTOR> Piece;
     const bool accumulate = call.accumulate;
 #pragma unroll 4
     for (int i = 0; i < Piece::EACH; ++i) {
         const Piece q(i);
         if (!q.exists || q.p >= places.live)
             continue;
-        const StagedItem<K> r = staged_item<K, WIDE>(z, places, q.p, q.row, q.x);
+        const StagedItem<K> r = staged_item<K, VECTOR>(z, places, q.p, q.row, q.x);
         if (!r.inside)
             continue;
         bits *const to = static_cast<bits *>(call.out) + places.signal(q.p) + r.offset;
@@ -310,9 +312,9 @@ template <class K, int WIDE> CF_DEVICE void store_staged(smem<cplx> z, const Pla
         if (call.bias)
             bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
                                     places.channel(q.p));
-        if constexpr (WIDE > 1) {
-            typedef typename WideOf<WIDE>::type Wide;
-            const Wide waiting = smem_cast<Wide>(r.shared)[0];
+        if constexpr (VECTOR > 1) {
+            typedef typename VectorOf<VECTOR>::type Vector;
+            const Vector waiting = smem_cast<Vector>(r.shared)[0];
             store_piece<typename K::Storage>(to, plus_number(waiting, bias), accumulate);
         } else {
             const real v = r.shared[0];
@@ -321,23 +323,23 @@ template <class K, int WIDE> CF_DEVICE void store_staged(smem<cplx> z, const Pla
     }
 }
 
-template <class K> CF_DEVICE void load_planes(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+template <class K> CF_DEVICE void load_planes(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
     if constexpr (K::STAGED)
-        load_staged<K, K::WIDE>(z, places, call);
+        load_staged<K, K::VECTOR>(z, places, call);
     else
         load_signal<K>(z, places, call);
 }
 
 /* The two rows of a line, as they wait in its place; one of them may not exist. */
 template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool first, bool second) {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     constexpr int QUADS = G::WAIT / 4;
     smem<float4> rows = smem_cast<float4>(line);
     unroll<0, G::LINE>([&](auto x) { v[x] = {0, 0}; });
-    unroll<(G::LINE_LO + K::EARLY) / 4, QUADS>([&](auto q) {
+    unroll<(G::LINE_LO + K::ALIGNMENT_SHIFT) / 4, QUADS>([&](auto q) {
         const float4 none = make_float4(0, 0, 0, 0), a = first ? rows[int(q)] : none,
                      b = second ? rows[QUADS + q] : none;
-        constexpr int X = 4 * decltype(q)::value - K::EARLY;
+        constexpr int X = 4 * decltype(q)::value - K::ALIGNMENT_SHIFT;
         if constexpr (X >= G::LINE_LO && X < G::LINE_HI)
             v[X] = {a.x, b.x};
         if constexpr (X + 1 >= G::LINE_LO && X + 1 < G::LINE_HI)
@@ -349,9 +351,9 @@ template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool first,
     });
 }
 template <class K> CF_DEVICE void put_rows(smem<cplx> line, const cplx *v, real s, bool second) {
-    constexpr int QUADS = Tile<K>::WAIT / 4;
+    constexpr int QUADS = PlaneGeometry<K>::WAIT / 4;
     smem<float4> rows = smem_cast<float4>(line);
-    unroll<Tile<K>::LINE_LO / 4, QUADS>([&](auto q) {
+    unroll<PlaneGeometry<K>::LINE_LO / 4, QUADS>([&](auto q) {
         rows[int(q)] = make_float4(s * v[4 * q].x, s * v[4 * q + 1].x, s * v[4 * q + 2].x, s * v[4 * q + 3].x);
         if (second)
             rows[QUADS + q] = make_float4(s * v[4 * q].y, s * v[4 * q + 1].y, s * v[4 * q + 2].y, s * v[4 * q + 3].y);
@@ -371,15 +373,15 @@ template <int N> CF_DEVICE void write_line(smem<cplx> line, const cplx *v) {
     });
 }
 
-template <class K> CF_DEVICE void store_signal(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    typedef Tile<K> G;
+template <class K> CF_DEVICE void store_signal(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef PlaneGeometry<K> G;
     typedef typename K::Storage::bits bits;
     constexpr int ITEMS = K::P * G::D0 * G::DR * G::DX;
     const bool accumulate = call.accumulate;
     const real scale = real(call.scale);
 #pragma unroll 4
     for (int n = int(threadIdx.x); n < ITEMS; n += K::T) {
-        const TileItem t = item_of<K>(n);
+        const SignalItem t = item_of<K>(n);
         if (t.p >= places.live)
             continue;
         const Pair<K> q = pair_of<K>(t, places);

@@ -17,7 +17,7 @@ static void coordinates(const cf_axis_window *a, int64_t *low, int64_t *high) {
     *high += cf_max(a->count - 1, 0) * a->step;
 }
 
-bool cf_tile_checked(const cf_axis_window *a) {
+bool cf_shared_fft_checked(const cf_axis_window *a) {
     int64_t low, high;
     coordinates(a, &low, &high);
     return low < cf_max(a->lower, 0) || high >= cf_min(a->upper, a->size);
@@ -30,11 +30,11 @@ static bool axis_reaches(const cf_axis_window *a) {
     return low >= -most && high <= most && a->size <= most;
 }
 
-bool cf_tile_reaches(const cf_window *w) {
+bool cf_shared_fft_reaches(const cf_window *w) {
     return axis_reaches(&w->axis[0]) && axis_reaches(&w->axis[1]) && axis_reaches(&w->axis[2]);
 }
 
-conv_fft_status cf_tile_check_extents(const cf_fft_problem *p) {
+conv_fft_status cf_shared_fft_check_extents(const cf_fft_problem *p) {
     for (int x = 0; x < 3; ++x) {
         int64_t low, high;
         coordinates(&p->transform.window.axis[x], &low, &high);
@@ -46,60 +46,64 @@ conv_fft_status cf_tile_check_extents(const cf_fft_problem *p) {
     return CONV_FFT_SUCCESS;
 }
 
-static bool is_staged(const cf_tile_config *c) {
-    return c->kind == CF_TILE_PAIRS && cf_tile_number_bytes(c) == 4 && c->radix[2][1] == 1 &&
-           cf_tile_points(c->radix[2]) % 4 == 0 && cf_tile_extent(c, 2) > 0;
+static bool is_staged(const cf_shared_fft_config *c) {
+    return c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX && cf_shared_fft_number_bytes(c) == 4 && c->radix[2][1] == 1 &&
+           cf_shared_fft_points(c->radix[2]) % 4 == 0 && cf_shared_fft_extent(c, 2) > 0;
 }
 
-bool cf_tile_has_pieces(const cf_tile_config *c, int64_t wide) {
+bool cf_shared_fft_has_pieces(const cf_shared_fft_config *c, int64_t vector_width) {
     const cf_transform_desc *t = &c->problem.fft.transform;
     const cf_axis_window *w = &t->window.axis[2];
     const int64_t counts[] = {2, w->tiles, w->shifts, w->phases},
                   steps[] = {w->origin, w->tile_step, w->shift_step, w->phase_step};
-    bool whole =
-        t->tensor.axis_stride[2] == 1 && w->first % wide == 0 && w->spread == 1 && w->step == 1 && w->count % wide == 0;
-    if (cf_tile_checked(w))
-        whole = whole && w->mode == CONV_FFT_PAD_ZEROS && cf_max(w->lower, 0) % wide == 0 &&
-                cf_min(w->upper, w->size) % wide == 0;
+    bool whole = t->tensor.axis_stride[2] == 1 && w->first % vector_width == 0 && w->spread == 1 && w->step == 1 &&
+                 w->count % vector_width == 0;
+    if (cf_shared_fft_checked(w))
+        whole = whole && w->mode == CONV_FFT_PAD_ZEROS && cf_max(w->lower, 0) % vector_width == 0 &&
+                cf_min(w->upper, w->size) % vector_width == 0;
     for (int i = 0; i < 4; ++i)
-        whole = whole && (counts[i] == 1 || steps[i] % wide == 0);
+        whole = whole && (counts[i] == 1 || steps[i] % vector_width == 0);
     for (int x = 0; x < 2; ++x)
-        whole = whole && (t->window.axis[x].size == 1 || t->tensor.axis_stride[x] % wide == 0);
-    return whole && t->tensor.sample_stride % wide == 0 && t->tensor.channel_stride % wide == 0 &&
-           t->tensor.group_stride % wide == 0;
+        whole = whole && (t->window.axis[x].size == 1 || t->tensor.axis_stride[x] % vector_width == 0);
+    return whole && t->tensor.sample_stride % vector_width == 0 && t->tensor.channel_stride % vector_width == 0 &&
+           t->tensor.group_stride % vector_width == 0;
 }
 
 /* For forward transforms: whether rows can be read `wide` numbers at a time, at multiples of their size, although
  * rows begin anywhere. Returns how many numbers the first piece begins before the row, or -1. Numbers of a piece
  * outside the window are not used. */
-static int early_pieces(const cf_tile_config *c, int64_t wide) {
+static int early_pieces(const cf_shared_fft_config *c, int64_t vector_width) {
     const cf_transform_desc *t = &c->problem.fft.transform;
-    cf_tile_config even = *c;
+    cf_shared_fft_config even = *c;
     cf_axis_window *const w = &even.problem.fft.transform.window.axis[2];
     const int64_t first = w->origin - w->first;
-    const int early = (int)((first % wide + wide) % wide);
-    if (t->inverse || !c->staged || c->planes_touch || (cf_tile_checked(w) && w->mode != CONV_FFT_PAD_ZEROS) ||
-        cf_max(w->lower, 0) % wide || cf_min(w->upper, w->size) % wide || (early == 0 && w->first % wide))
+    const int alignment_shift = (int)((first % vector_width + vector_width) % vector_width);
+    if (t->inverse || !c->staged || c->planes_interleaved ||
+        (cf_shared_fft_checked(w) && w->mode != CONV_FFT_PAD_ZEROS) || cf_max(w->lower, 0) % vector_width ||
+        cf_min(w->upper, w->size) % vector_width || (alignment_shift == 0 && w->first % vector_width))
         return -1;
     w->origin = w->first = 0;
-    w->count = w->count / wide * wide;
-    return cf_tile_has_pieces(&even, wide) ? early : -1;
+    w->count = w->count / vector_width * vector_width;
+    return cf_shared_fft_has_pieces(&even, vector_width) ? alignment_shift : -1;
 }
 
-void cf_tile_choose_access(cf_tile_config *c) {
+void cf_shared_fft_choose_access(cf_shared_fft_config *c) {
     const cf_transform_desc *t = &c->problem.fft.transform;
-    c->planes_touch = t->tensor.channel_stride == 1 && t->tensor.axis_stride[2] != 1 && t->spectrum.columns > 1;
+    c->planes_interleaved = t->tensor.channel_stride == 1 && t->tensor.axis_stride[2] != 1 && t->spectrum.columns > 1;
     c->staged = is_staged(c);
     /* Kernels that multiply move rows in pieces, however long their lines are: plane_io.cuh. */
-    const bool wide = c->staged || (!c->rides && cf_tile_number_bytes(c) == 4 && !c->planes_touch &&
-                                    (c->kind == CF_TILE_PAIRS || c->kind == CF_TILE_HALVES));
-    c->wide = 1;
-    c->early = 0;
-    for (int pieces = 4; wide && pieces > c->wide; pieces /= 2) {
-        const int early = cf_tile_has_pieces(c, pieces) ? 0 : c->rides ? early_pieces(c, pieces) : -1;
-        if (early >= 0) {
-            c->wide = pieces;
-            c->early = early;
+    const bool vector_width =
+        c->staged || (!c->packs_nyquist && cf_shared_fft_number_bytes(c) == 4 && !c->planes_interleaved &&
+                      (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX || c->kind == CF_SHARED_FFT_PACKED_REAL));
+    c->vector_width = 1;
+    c->alignment_shift = 0;
+    for (int pieces = 4; vector_width && pieces > c->vector_width; pieces /= 2) {
+        const int alignment_shift = cf_shared_fft_has_pieces(c, pieces) ? 0
+                                    : c->packs_nyquist                  ? early_pieces(c, pieces)
+                                                                        : -1;
+        if (alignment_shift >= 0) {
+            c->vector_width = pieces;
+            c->alignment_shift = alignment_shift;
         }
     }
 }

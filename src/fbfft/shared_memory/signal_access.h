@@ -6,9 +6,9 @@
 #include "fbfft/shared_memory/config.h"
 
 /* NOT_SUPPORTED: the window reaches beyond 2^30 elements along an axis. */
-conv_fft_status cf_tile_check_extents(const cf_fft_problem *fft);
+conv_fft_status cf_shared_fft_check_extents(const cf_fft_problem *fft);
 
-/* Set planes_touch, staged, wide and early, from the problem, the kind, the radices and `rides`. */
-void cf_tile_choose_access(cf_tile_config *config);
+/* Set planes_interleaved, staged, wide and early, from the problem, the kind, the radices and `rides`. */
+void cf_shared_fft_choose_access(cf_shared_fft_config *config);
 
 #endif

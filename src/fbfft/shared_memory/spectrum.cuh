@@ -12,17 +12,17 @@ template <class K> CF_DEVICE long long bin_of(int k0, int k1, int k, long long u
 
 /* The place of bin (k0, k1) of column k in its plane. */
 template <class K> CF_DEVICE int bin_place(int k0, int k1, int k) {
-    typedef Tile<K> G;
-    return G::O0::frequency(k0) * G::SLAB + G::row_at(G::O1::frequency(k1), G::O2::frequency(k), G::mirror(k));
+    typedef PlaneGeometry<K> G;
+    return G::O0::frequency(k0) * G::AXIS0_PITCH + G::row_at(G::O1::frequency(k1), G::O2::frequency(k), G::mirror(k));
 }
 
-struct TileBin {
+struct SpectrumBin {
     int p, k0, k1, k;
 };
 /* n counts [P][N0][N1][columns] in the order of the spectrum in memory. */
-template <class K, int COLUMNS> CF_DEVICE TileBin bin_item(int n) {
-    typedef Tile<K> G;
-    TileBin t;
+template <class K, int COLUMNS> CF_DEVICE SpectrumBin bin_item(int n) {
+    typedef PlaneGeometry<K> G;
+    SpectrumBin t;
     if (K::ORDER == BY_PLANE) {
         t.p = n % K::P;
         n /= K::P;
@@ -49,13 +49,14 @@ template <class K, int COLUMNS> CF_DEVICE TileBin bin_item(int n) {
 
 /* Columns 0 .. COLUMNS - 1 between shared memory and the spectrum, COLUMNS being all of them or 1. HALVES: columns k and LINE - k
  * at once. */
-template <class K, int COLUMNS> CF_DEVICE void store_bins(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    typedef Tile<K> G;
+template <class K, int COLUMNS>
+CF_DEVICE void store_bins(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef PlaneGeometry<K> G;
     typedef typename K::Bins Bins;
     typename Bins::number *const out = static_cast<typename Bins::number *>(call.out);
 #pragma unroll 2
     for (int n = int(threadIdx.x); n < K::P * G::N0 * G::N1 * COLUMNS; n += K::T) {
-        const TileBin t = bin_item<K, COLUMNS>(n);
+        const SpectrumBin t = bin_item<K, COLUMNS>(n);
         if (t.p >= places.live)
             continue;
         smem<cplx> plane = z + t.p * G::PLANE;
@@ -64,13 +65,14 @@ template <class K, int COLUMNS> CF_DEVICE void store_bins(smem<cplx> z, const Pl
         const cplx a = plane[bin_place<K>(t.k0, t.k1, t.k)];
         if constexpr (K::KIND == HALVES) {
             const cplx b = plane[bin_place<K>(0, 0, t.k ? G::LINE - t.k : 0)];
-            const cplx even = half(a + conj(b)), odd = root<G::N2>(t.k) * times_minus_i(half(a - conj(b)));
+            const cplx even = times_half(a + conj(b)), odd = root<G::N2>(t.k) * times_minus_i(times_half(a - conj(b)));
             Bins::store(to + bin_of<K>(0, 0, t.k, call.bin_unit), even + odd, factor);
             Bins::store(to + bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit), conj(even - odd), factor);
-        } else if (G::RIDE && t.k == 0) {
+        } else if (G::NYQUIST_PACKED && t.k == 0) {
             const cplx b = plane[bin_place<K>(t.k0 ? G::N0 - t.k0 : 0, t.k1 ? G::N1 - t.k1 : 0, 0)];
-            Bins::store(to + bin_of<K>(t.k0, t.k1, 0, call.bin_unit), half(a + conj(b)), factor);
-            Bins::store(to + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit), times_minus_i(half(a - conj(b))), factor);
+            Bins::store(to + bin_of<K>(t.k0, t.k1, 0, call.bin_unit), times_half(a + conj(b)), factor);
+            Bins::store(to + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit), times_minus_i(times_half(a - conj(b))),
+                        factor);
         } else {
             Bins::store(to + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit), a, factor);
         }
@@ -79,17 +81,18 @@ template <class K, int COLUMNS> CF_DEVICE void store_bins(smem<cplx> z, const Pl
 
 /* Is bin (k0, k1) of column 0 or N2 / 2 its own mirror image? Its imaginary part does not count. */
 template <class K> CF_DEVICE bool own_mirror(int k0, int k1) {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     return (k0 == 0 || 2 * k0 == G::N0) && (k1 == 0 || 2 * k1 == G::N1);
 }
 
-template <class K, int COLUMNS> CF_DEVICE void load_bins(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    typedef Tile<K> G;
+template <class K, int COLUMNS>
+CF_DEVICE void load_bins(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef PlaneGeometry<K> G;
     typedef typename K::Bins Bins;
     const typename Bins::number *const in = static_cast<const typename Bins::number *>(call.in);
 #pragma unroll 4
     for (int n = int(threadIdx.x); n < K::P * G::N0 * G::N1 * COLUMNS; n += K::T) {
-        const TileBin t = bin_item<K, COLUMNS>(n);
+        const SpectrumBin t = bin_item<K, COLUMNS>(n);
         smem<cplx> plane = z + t.p * G::PLANE;
         const typename Bins::number *const from = in + places.spectrum(t.p);
         cplx a = Bins::load(from + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit));
@@ -103,7 +106,7 @@ template <class K, int COLUMNS> CF_DEVICE void load_bins(smem<cplx> z, const Pla
             if (t.k > 0)
                 plane[bin_place<K>(0, 0, G::LINE - t.k)] = conj(even - odd);
             plane[bin_place<K>(0, 0, t.k)] = even + odd;
-        } else if (G::RIDE && t.k == 0) {
+        } else if (G::NYQUIST_PACKED && t.k == 0) {
             const cplx b = Bins::load(from + bin_of<K>(t.k0, t.k1, G::N2 / 2, call.bin_unit));
             plane[bin_place<K>(t.k0, t.k1, 0)] = own_mirror<K>(t.k0, t.k1) ? cplx{a.x, b.x} : a + times_i(b);
         } else {

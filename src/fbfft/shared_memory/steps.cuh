@@ -9,8 +9,8 @@ template <class A, class B> struct Choice<false, A, B> { typedef B type; };
 
 /* One step of all lines along axis 2. */
 template <class K, int STEP, bool INVERSE>
-CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    typedef Tile<K> G;
+CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef PlaneGeometry<K> G;
     typedef Step<typename G::O2, STEP> S;
     constexpr int LINES = K::P * G::D0 * G::DR;
     constexpr bool SPECTRUM = K::DIRECT && G::LAST == 2 && S::LAST, TIME = STEP == 1;
@@ -19,7 +19,7 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &
         const int line = LINES >= 16 ? n % LINES : n / S::TASKS, t = LINES >= 16 ? n / LINES : n % S::TASKS;
         const int p = line / (G::D0 * G::DR), i0 = line / G::DR % G::D0 + G::template lo<0>(),
                   row = line % G::DR + G::ROW_LO;
-        smem<cplx> at = z + (p * G::PLANE + i0 * G::SLAB + row * G::PITCH + S::start(t));
+        smem<cplx> at = z + (p * G::PLANE + i0 * G::AXIS0_PITCH + row * G::PITCH + S::start(t));
         const long long bins = SPECTRUM ? places.spectrum(p) + bin_of<K>(0, 0, S::frequency(t), call.bin_unit) : 0;
         const long long gap = bin_of<K>(0, 0, S::FREQUENCY_GAP, call.bin_unit);
         cplx v[S::R];
@@ -62,20 +62,20 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const TileCall &
 }
 
 /* PAIRS: a column's two numbers of one line, from its places in Z to the spectra of two rows, and back. If a product follows or went before
- * (RIDES is false), an own column gives the same number twice here, and its imaginary parts back are zero already, but for rounding. */
+ * (PACKS_NYQUIST is false), an own column gives the same number twice here, and its imaginary parts back are zero already, but for rounding. */
 template <class K> CF_DEVICE void part(cplx &a, cplx &b, int k) {
     const cplx za = a, zb = b;
-    if (K::RIDES && Tile<K>::own(k)) {
-        a = {za.x, Tile<K>::RIDE ? zb.x : real(0)};
-        b = {za.y, Tile<K>::RIDE ? zb.y : real(0)};
+    if (K::PACKS_NYQUIST && PlaneGeometry<K>::own(k)) {
+        a = {za.x, PlaneGeometry<K>::NYQUIST_PACKED ? zb.x : real(0)};
+        b = {za.y, PlaneGeometry<K>::NYQUIST_PACKED ? zb.y : real(0)};
     } else {
-        a = half(za + conj(zb));
-        b = times_minus_i(half(za - conj(zb)));
+        a = times_half(za + conj(zb));
+        b = times_minus_i(times_half(za - conj(zb)));
     }
 }
 template <class K> CF_DEVICE void join(cplx &a, cplx &b, int k) {
     const cplx ra = a, rb = b;
-    if (K::RIDES && Tile<K>::own(k)) {
+    if (K::PACKS_NYQUIST && PlaneGeometry<K>::own(k)) {
         a = {ra.x, rb.x};
         b = {ra.y, rb.y};
     } else {
@@ -86,19 +86,19 @@ template <class K> CF_DEVICE void join(cplx &a, cplx &b, int k) {
 
 /* The same for all lines, where it cannot be done in registers (PARTS_AT_STEP). */
 template <class K, bool INVERSE> CF_DEVICE void part_lines(smem<cplx> z) {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
 #pragma unroll 4
     for (int n = int(threadIdx.x); n < K::P * G::D0 * G::DR * G::COLUMNS; n += K::T) {
         const int k = n % G::COLUMNS, line = n / G::COLUMNS;
         smem<cplx> at =
-            z + (line / (G::D0 * G::DR) * G::PLANE + (line / G::DR % G::D0 + G::template lo<0>()) * G::SLAB +
+            z + (line / (G::D0 * G::DR) * G::PLANE + (line / G::DR % G::D0 + G::template lo<0>()) * G::AXIS0_PITCH +
                  (line % G::DR + G::ROW_LO) * G::PITCH);
         const int f = G::O2::frequency(k), m = G::mirror(k);
         const bool both = 2 * (line % G::DR + G::ROW_LO) + 1 < G::N1;
         cplx a = at[f], b = {0, 0};
-        if (!INVERSE && !K::RIDES && G::own(k))
+        if (!INVERSE && !K::PACKS_NYQUIST && G::own(k))
             b = a;
-        else if (!INVERSE ? G::RIDE || !G::own(k) : both)
+        else if (!INVERSE ? G::NYQUIST_PACKED || !G::own(k) : both)
             b = at[m];
         if constexpr (INVERSE)
             join<K>(a, b, k);
@@ -112,7 +112,7 @@ template <class K, bool INVERSE> CF_DEVICE void part_lines(smem<cplx> z) {
 /* One task of a step of all lines along axis X, 1 or 0: task t of the line in column k; `other` is its place along the other one of
  * these axes. Where a first step of several parts rows, the task is two of them, t and t + 1, which have the rows of the same pairs. */
 template <class K, int X, int STEP> struct ColumnTask {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     typedef typename Choice<X == 0, typename G::O0, typename G::O1>::type O;
     typedef Step<O, STEP> S;
     static constexpr bool TIME = STEP == 1;                           /* next to the signal */
@@ -145,7 +145,7 @@ template <class K, int X, int STEP> struct ColumnTask {
         f = G::O2::frequency(k);
         m = G::mirror(k);
         start = S::start(t);
-        offset = p * G::PLANE + (X == 1 ? (other + G::template lo<0>()) * G::SLAB : 0);
+        offset = p * G::PLANE + (X == 1 ? (other + G::template lo<0>()) * G::AXIS0_PITCH : 0);
         plane = z + offset;
         fixed = X == 0 ? G::row_at(G::O1::frequency(other), f, m) : 0;
     }
@@ -157,7 +157,7 @@ template <class K, int X, int STEP> struct ColumnTask {
     CF_DEVICE int place(int r) const {
         if constexpr (EVEN && !TWO)
             return start / 2 * G::PITCH + r / 2 * G::PITCH + (r % 2 ? m : f);
-        return X == 0 ? (start + r * S::STRIDE) * G::SLAB + fixed : G::row_at(start + r * S::STRIDE, f, m);
+        return X == 0 ? (start + r * S::STRIDE) * G::AXIS0_PITCH + fixed : G::row_at(start + r * S::STRIDE, f, m);
     }
     /* The bin of register 0 after the last step, and the way to the next one. */
     CF_DEVICE long long bins(long long unit) const {
@@ -185,7 +185,7 @@ template <class K, int X, int STEP> struct ColumnTask {
         return has;
     }
     /* Where what belongs to the real and imaginary part of an own column comes from: with one of them for both, part() need not ask. */
-    CF_DEVICE int mirror_in() const { return !K::RIDES && G::own(k) ? f : m; }
+    CF_DEVICE int mirror_in() const { return !K::PACKS_NYQUIST && G::own(k) ? f : m; }
 
     CF_DEVICE void get(cplx *v) const {
         unroll<0, S::R>([&](auto r) {
@@ -217,7 +217,7 @@ template <class K, int X, int STEP> struct ColumnTask {
                 if constexpr (some_data<I>()) {
                     if (has_data<I>()) {
                         a = plane[even_row(I)];
-                        if (!K::RIDES || G::RIDE || !G::own(k))
+                        if (!K::PACKS_NYQUIST || G::NYQUIST_PACKED || !G::own(k))
                             b = plane[odd_row(I) - m + mirror];
                     }
                     part<K>(a, b, k);
@@ -230,7 +230,7 @@ template <class K, int X, int STEP> struct ColumnTask {
                 cplx a = {0, 0}, b = {0, 0};
                 if constexpr (decltype(pair)::value >= G::ROW_LO && decltype(pair)::value < G::ROW_HI) {
                     a = plane[pair * G::PITCH + f];
-                    if (!K::RIDES || G::RIDE || !G::own(k))
+                    if (!K::PACKS_NYQUIST || G::NYQUIST_PACKED || !G::own(k))
                         b = plane[pair * G::PITCH + mirror];
                     part<K>(a, b, k);
                 }
@@ -259,7 +259,7 @@ template <class K, int X, int STEP> struct ColumnTask {
                     join<K>(a, b, k);
                     if (has_data<I>()) {
                         plane[even_row(I)] = a;
-                        if (!K::RIDES || G::RIDE || !G::own(k))
+                        if (!K::PACKS_NYQUIST || G::NYQUIST_PACKED || !G::own(k))
                             plane[odd_row(I)] = b;
                     }
                 }
@@ -271,7 +271,7 @@ template <class K, int X, int STEP> struct ColumnTask {
                     b = v[2 * pair + 1];
                 join<K>(a, b, k);
                 plane[pair * G::PITCH + f] = a;
-                if (!K::RIDES || G::RIDE || !G::own(k))
+                if (!K::PACKS_NYQUIST || G::NYQUIST_PACKED || !G::own(k))
                     plane[pair * G::PITCH + m] = b;
             });
         } else if constexpr (TIME) {
@@ -287,15 +287,15 @@ template <class K, int X, int STEP> struct ColumnTask {
 };
 
 template <class K, int X, int STEP, bool INVERSE>
-CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall &call) {
-    typedef Tile<K> G;
+CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef PlaneGeometry<K> G;
     typedef ColumnTask<K, X, STEP> Task;
     typedef typename Task::S S;
     constexpr bool SPECTRUM = K::DIRECT && G::LAST == X && S::LAST;
 #pragma unroll 1
     for (int n = int(threadIdx.x); n < Task::COUNT; n += K::T) {
         const Task task(z, n);
-        const bool memory = SPECTRUM && !(G::RIDE && task.k == 0);
+        const bool memory = SPECTRUM && !(G::NYQUIST_PACKED && task.k == 0);
         const long long bins = SPECTRUM ? places.spectrum(task.p) + task.bins(call.bin_unit) : 0;
         const long long gap = Task::bin_gap(call.bin_unit);
         cplx v[Task::POINTS];
@@ -331,7 +331,7 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const TileCall
 }
 
 template <class K, int X, int STEP, bool INVERSE>
-CF_DEVICE void step_of(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+CF_DEVICE void step_of(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
     if constexpr (X == 2)
         line_step<K, STEP, INVERSE>(z, places, call);
     else
@@ -343,7 +343,7 @@ template <class K> struct Planes {
     typedef K Config;
     smem<cplx> z;
     const Places<K> &places;
-    const TileCall &call;
+    const SharedFftCall &call;
     template <int X, int STEP, bool INVERSE> CF_DEVICE void step() const {
         step_of<K, X, STEP, INVERSE>(z, places, call);
     }
@@ -356,7 +356,7 @@ template <int X, int STEP, bool INVERSE, class P> CF_DEVICE void step_and_wait(c
     __syncthreads();
 }
 template <int X, bool INVERSE, bool WHOLE = true, class P> CF_DEVICE void steps_of_axis(const P &planes) {
-    typedef Tile<typename P::Config> G;
+    typedef PlaneGeometry<typename P::Config> G;
     typedef
         typename Choice<X == 0, typename G::O0, typename Choice<X == 1, typename G::O1, typename G::O2>::type>::type O;
     constexpr bool PARTS = X == 1 && G::SPLIT && !G::PARTS_AT_STEP;
@@ -385,6 +385,6 @@ template <int X, bool INVERSE, bool WHOLE = true, class P> CF_DEVICE void steps_
     }
 }
 template <class K, int X, bool INVERSE, bool WHOLE = true>
-CF_DEVICE void axis_steps(smem<cplx> z, const Places<K> &places, const TileCall &call) {
+CF_DEVICE void axis_steps(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
     steps_of_axis<X, INVERSE, WHOLE>(Planes<K>{z, places, call});
 }

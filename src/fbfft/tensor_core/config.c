@@ -9,39 +9,39 @@
 enum {
     SHORT = 128, /* points of lines that are rows alone */
     SHORT_WARPS = 4,
-    PLANES = 8,         /* of an octet */
-    TABLE = 32,         /* bytes, of a plane: where it is */
-    WARPS = 64,         /* bytes, for what the warps of shared_memory/kernel.cuh find */
-    PARTS = 16,         /* of an octet, whose largest magnitudes are found: words */
-    PARTS_ABREAST = 128 /* where planes touch */
+    PLANES = 8,             /* of an octet */
+    TABLE = 32,             /* bytes, of a plane: where it is */
+    WARPS = 64,             /* bytes, for what the warps of shared_memory/kernel.cuh find */
+    PARTS = 16,             /* of an octet, whose largest magnitudes are found: words */
+    PARTS_INTERLEAVED = 128 /* where planes touch */
 };
 
 static bool is_line(const cf_transform_desc *t) { return t->spectrum.basis[0] * t->spectrum.basis[1] == 1; }
 
 static bool is_short(const cf_transform_desc *t) { return is_line(t) && t->spectrum.basis[2] <= SHORT; }
 
-/* Rows of a plane, or N1 of a line: matrix_split(). */
+/* Rows of a plane, or N1 of a line: mma_split(). */
 static int64_t rows_of(const cf_transform_desc *t) {
     const int64_t points = t->spectrum.basis[2];
     return !is_line(t) ? t->spectrum.basis[1] : points >= 2048 ? 64 : points >= 512 ? 32 : 16;
 }
 
-/* Of an octet: its part of Matrix::SHARED_FORWARD or SHARED_INVERSE. */
-static int64_t octet_bytes(const cf_tile_config *tile) {
+/* Of an octet: its part of MmaFft::SHARED_FORWARD or SHARED_INVERSE. */
+static int64_t plane_group_bytes(const cf_shared_fft_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
-    if (is_short(t)) { /* Matrix::ROW */
+    if (is_short(t)) { /* MmaFft::ROW */
         const int64_t bytes = (int64_t)cf_dtype_bytes(t->tensor.dtype), row = bytes * t->spectrum.basis[2];
-        const bool through = !tile->planes_touch && tile->wide * bytes < 8;
+        const bool through = !tile->planes_interleaved && tile->vector_width * bytes < 8;
         return PLANES * (TABLE + (through ? row + (row % 128 ? 0 : 64) : 0));
     }
     const int64_t rows = rows_of(t), columns = t->spectrum.basis[1] * t->spectrum.basis[2] / rows;
     const cf_axis_window *w = &t->window.axis[1];
     const int64_t tiles = is_line(t) ? rows / 16 : (w->first + (w->count - 1) * w->spread) / 16 - w->first / 16 + 1;
     const int64_t apart = is_line(t) && t->tensor.dtype == CONV_FFT_FP32 ? 4 : 8;
-    const int64_t words =
-        !t->inverse ? rows / 16 * (columns / 2 + 1) * (PLANES * 16 + 8) + (tile->planes_touch ? PARTS_ABREAST : PARTS)
-        : tile->planes_touch ? columns / 2 * (PLANES * 16 * tiles + 8)
-                             : PLANES * (columns / 2 * (16 * tiles + apart) + 4);
+    const int64_t words = !t->inverse ? rows / 16 * (columns / 2 + 1) * (PLANES * 16 + 8) +
+                                            (tile->planes_interleaved ? PARTS_INTERLEAVED : PARTS)
+                          : tile->planes_interleaved ? columns / 2 * (PLANES * 16 * tiles + 8)
+                                                     : PLANES * (columns / 2 * (16 * tiles + apart) + 4);
     return PLANES * TABLE + 4 * words;
 }
 
@@ -53,21 +53,22 @@ static bool is_small(const cf_transform_desc *t) {
 }
 
 /* On an H200 layers with 16 x 16 points take as long as with the kernels of shared_memory/kernel.cuh where planes do not touch, and up to 28 % less where they do. */
-bool cf_matrix_takes_plane(const int64_t n[3], bool touching) {
+bool cf_tensor_fft_takes_plane(const int64_t n[3], bool interleaved) {
     const bool large = (n[1] == 32 || n[1] == 64) && (n[2] == 32 || n[2] == 64);
-    return n[0] == 1 && (large || (touching && n[1] == 16 && n[2] == 16));
+    return n[0] == 1 && (large || (interleaved && n[1] == 16 && n[2] == 16));
 }
-bool cf_matrix_takes_line(const int64_t n[3], bool touching) {
-    return n[0] == 1 && n[1] == 1 && n[2] >= 16 && n[2] <= (touching ? SHORT : 4096) && (n[2] & (n[2] - 1)) == 0;
+bool cf_tensor_fft_takes_line(const int64_t n[3], bool interleaved) {
+    return n[0] == 1 && n[1] == 1 && n[2] >= 16 && n[2] <= (interleaved ? SHORT : 4096) && (n[2] & (n[2] - 1)) == 0;
 }
 
-bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
+bool cf_tensor_fft_suits(const cf_shared_fft_config *tile, const cf_gpu_properties *properties) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     if (is_small(t))
-        return cf_dense_suits(tile, facts);
+        return cf_dense_suits(tile, properties);
     const bool halves = t->spectrum.dtype == CONV_FFT_FP16 || t->spectrum.dtype == CONV_FFT_BF16,
-               plane = cf_matrix_takes_plane(t->spectrum.basis, tile->planes_touch),
-               line = tile->kind == CF_TILE_HALVES && cf_matrix_takes_line(t->spectrum.basis, tile->planes_touch);
+               plane = cf_tensor_fft_takes_plane(t->spectrum.basis, tile->planes_interleaved),
+               line = tile->kind == CF_SHARED_FFT_PACKED_REAL &&
+                      cf_tensor_fft_takes_line(t->spectrum.basis, tile->planes_interleaved);
     /* FP32 planes have FP16 spectra: those have scales, and as many bits as TF32. */
     const bool types = t->tensor.dtype == t->spectrum.dtype ||
                        (t->tensor.dtype == CONV_FFT_FP32 && t->spectrum.dtype == CONV_FFT_FP16);
@@ -77,49 +78,49 @@ bool cf_matrix_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
     for (int x = 0; x < 3; ++x)
         data = data && t->window.axis[x].count > 0 && !tile->problem.sliced[x];
     return halves && types && data && few && tile->problem.fft.layout.frequency_major &&
-           (line || (tile->kind == CF_TILE_PAIRS && plane)) &&
-           (!tile->planes_touch || t->spectrum.channels % PLANES == 0) && (t->inverse || t->scale == 1.0) &&
-           facts->compute_major >= 8 && octet_bytes(tile) <= facts->shared_per_block;
+           (line || (tile->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX && plane)) &&
+           (!tile->planes_interleaved || t->spectrum.channels % PLANES == 0) && (t->inverse || t->scale == 1.0) &&
+           properties->compute_major >= 8 && plane_group_bytes(tile) <= properties->shared_per_block;
 }
 
 /* Two of 16-bit planes that touch, where two blocks of one would share a multiprocessor: so they read and write whole sectors. Of lines of 256 and 512 points, whose
  * blocks would spend most of their time finding out where these are, several. */
-static int octets_of(const cf_tile_config *tile, const cf_gpu_facts *facts) {
+static int plane_groups_of(const cf_shared_fft_config *tile, const cf_gpu_properties *properties) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t *basis = t->spectrum.basis;
     if (is_short(t)) /* what a warp has registers for */
         return SHORT_WARPS * (basis[2] == SHORT && t->tensor.dtype == CONV_FFT_FP32 ? 2 : 4);
     if (is_line(t))
         return basis[2] == 256 ? 4 : basis[2] == 512 ? 2 : 1;
-    return tile->planes_touch && t->tensor.dtype != CONV_FFT_FP32 && t->spectrum.channels % (2 * PLANES) == 0 &&
-                   basis[1] == basis[2] && 2 * octet_bytes(tile) <= facts->shared_per_block
+    return tile->planes_interleaved && t->tensor.dtype != CONV_FFT_FP32 && t->spectrum.channels % (2 * PLANES) == 0 &&
+                   basis[1] == basis[2] && 2 * plane_group_bytes(tile) <= properties->shared_per_block
                ? 2
                : 1;
 }
 
 /* Numbers of a row, or planes that touch, which a lane reads or writes at once. */
-static int widest(const cf_tile_config *tile) {
+static int widest(const cf_shared_fft_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const bool floats = t->tensor.dtype == CONV_FFT_FP32;
     if (is_line(t) && !is_short(t)) { /* forward, N1 / 16 neighbours; inverse, 2 EACH, of FP32 in two pieces */
         const int rows = (int)rows_of(t), each = rows == 16 ? 2 : 4;
-        int wide = !t->inverse ? rows / 16 : floats ? each : 2 * each;
-        while (wide > 1 && !cf_tile_has_pieces(tile, wide))
-            wide /= 2;
-        return wide;
+        int vector_width = !t->inverse ? rows / 16 : floats ? each : 2 * each;
+        while (vector_width > 1 && !cf_shared_fft_has_pieces(tile, vector_width))
+            vector_width /= 2;
+        return vector_width;
     }
-    if (!tile->planes_touch)
-        return !floats && t->spectrum.basis[2] > 16 && cf_tile_has_pieces(tile, 8) ? 8
-               : cf_tile_has_pieces(tile, 4)                                       ? 4
-               : cf_tile_has_pieces(tile, 2)                                       ? 2
-                                                                                   : 1;
-    int wide = !t->inverse ? 2 : is_short(t) ? floats ? 2 : 4 : tile->planes / 4;
-    while (t->tensor.sample_stride % wide || t->tensor.group_stride % wide)
-        wide /= 2;
+    if (!tile->planes_interleaved)
+        return !floats && t->spectrum.basis[2] > 16 && cf_shared_fft_has_pieces(tile, 8) ? 8
+               : cf_shared_fft_has_pieces(tile, 4)                                       ? 4
+               : cf_shared_fft_has_pieces(tile, 2)                                       ? 2
+                                                                                         : 1;
+    int vector_width = !t->inverse ? 2 : is_short(t) ? floats ? 2 : 4 : tile->planes / 4;
+    while (t->tensor.sample_stride % vector_width || t->tensor.group_stride % vector_width)
+        vector_width /= 2;
     for (int x = 0; x < 3; ++x)
-        while (t->window.axis[x].size > 1 && t->tensor.axis_stride[x] % wide)
-            wide /= 2;
-    return wide;
+        while (t->window.axis[x].size > 1 && t->tensor.axis_stride[x] % vector_width)
+            vector_width /= 2;
+    return vector_width;
 }
 
 /* That have the registers of short lines' octets without spills. */
@@ -138,15 +139,15 @@ static int short_blocks(const cf_transform_desc *t) {
 }
 
 /* Blocks and threads that are fastest on an H200. */
-void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
+void cf_tensor_fft_configure(cf_shared_fft_config *tile, const cf_gpu_properties *properties) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t points = t->spectrum.basis[1] * t->spectrum.basis[2];
     if (is_small(t)) {
-        cf_dense_configure(tile, 0, facts);
+        cf_dense_configure(tile, 0, properties);
         return;
     }
-    const int octets = octets_of(tile, facts);
-    tile->planes = octets * PLANES;
+    const int plane_groups = plane_groups_of(tile, properties);
+    tile->planes = plane_groups * PLANES;
     tile->finds_scales = !t->inverse && cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % PLANES == 0;
     if (is_short(t)) {
         tile->threads = 32 * SHORT_WARPS;
@@ -155,53 +156,54 @@ void cf_matrix_configure(cf_tile_config *tile, const cf_gpu_facts *facts) {
         tile->threads = points == 256 || points == 4096 ? 256 : 128;
         tile->blocks = points == 256 ? 4 : points <= 1024 ? 6 : points == 2048 ? 4 : 2;
     } else {
-        tile->threads = octets * (points <= 256 ? 64 : points <= 1024 ? 128 : 256);
-        tile->blocks = (points <= 256 ? 16 : points <= 1024 ? 4 : t->spectrum.basis[1] == 32 ? 3 : 2) / octets;
+        tile->threads = plane_groups * (points <= 256 ? 64 : points <= 1024 ? 128 : 256);
+        tile->blocks = (points <= 256 ? 16 : points <= 1024 ? 4 : t->spectrum.basis[1] == 32 ? 3 : 2) / plane_groups;
     }
-    tile->wide = widest(tile);
-    tile->shared = octets * octet_bytes(tile);
+    tile->vector_width = widest(tile);
+    tile->shared = plane_groups * plane_group_bytes(tile);
     if (is_short(t)) /* where they go through shared memory */
-        tile->blocks = (int)cf_min(tile->blocks, facts->shared_per_multiprocessor /
-                                                     (tile->shared + facts->shared_reserved_per_block));
+        tile->blocks = (int)cf_min(tile->blocks, properties->shared_per_multiprocessor /
+                                                     (tile->shared + properties->shared_reserved_per_block));
 }
 
-cf_tile_config cf_matrix_unaligned(const cf_tile_config *tile) {
-    cf_tile_config c = cf_tile_unaligned(tile);
-    if (!c.slabs)
-        c.shared = c.planes / PLANES * octet_bytes(&c);
+cf_shared_fft_config cf_tensor_fft_unaligned(const cf_shared_fft_config *tile) {
+    cf_shared_fft_config c = cf_shared_fft_unaligned(tile);
+    if (!c.bin_tiles)
+        c.shared = c.planes / PLANES * plane_group_bytes(&c);
     return c;
 }
 
-void cf_matrix_emit_config(const cf_tile_config *tile, const char *name, cf_text *t) {
+void cf_tensor_fft_emit_config(const cf_shared_fft_config *tile, const char *name, cf_text *t) {
     const cf_transform_desc *d = &tile->problem.fft.transform;
-    cf_tile_config plan = *tile;
+    cf_shared_fft_config plan = *tile;
     /* What the kernels of shared_memory/kernel.cuh would take. */
     plan.shared = tile->planes * (TABLE + tile->plane * 8) + (cf_spectrum_is_scaled(d->spectrum.dtype) ? WARPS : 0);
-    cf_tile_emit_config(&plan, name, t);
+    cf_shared_fft_emit_config(&plan, name, t);
     cf_text_add(t, "static_assert(%s<%s>::SHARED%s == %lld, \"the planner counts otherwise\");\n",
-                tile->slabs ? "Dense" : "Matrix", name,
-                tile->slabs  ? ""
-                : d->inverse ? "_INVERSE"
-                             : "_FORWARD",
+                tile->bin_tiles ? "Dense" : "MmaFft", name,
+                tile->bin_tiles ? ""
+                : d->inverse    ? "_INVERSE"
+                                : "_FORWARD",
                 (long long)tile->shared);
-    if (tile->slabs)
-        cf_text_add(t, "static_assert(Dense<%s>::SLABS == %d, \"the planner counts otherwise\");\n", name, tile->slabs);
+    if (tile->bin_tiles)
+        cf_text_add(t, "static_assert(Dense<%s>::MAX_BIN_TILES == %d, \"the planner counts otherwise\");\n", name,
+                    tile->bin_tiles);
 }
 
-void cf_matrix_emit(const cf_tile_config *tile, cf_text *t) {
-    cf_matrix_emit_config(tile, "Config", t);
-    if (tile->slabs) {
+void cf_tensor_fft_emit(const cf_shared_fft_config *tile, cf_text *t) {
+    cf_tensor_fft_emit_config(tile, "Config", t);
+    if (tile->bin_tiles) {
         cf_dense_emit(tile, t);
         return;
     }
     cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {" CF_KERNEL_WAITS
-                "    matrix_%s<Config>(call);\n}\n",
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const SharedFftCall call) {" CF_PDL_WAIT
+                "    mma_%s<Config>(call);\n}\n",
                 tile->threads, tile->blocks, tile->problem.fft.transform.inverse ? "inverse" : "forward");
 }
 
-void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {
-    if (tile->slabs) {
+void cf_tensor_fft_describe(const cf_shared_fft_config *tile, cf_text *t) {
+    if (tile->bin_tiles) {
         cf_dense_describe(tile, t);
         return;
     }
@@ -209,5 +211,5 @@ void cf_matrix_describe(const cf_tile_config *tile, cf_text *t) {
                 "%s transform, real, by matrix products, planes per block %d, threads %d, shared memory %lld bytes, "
                 "%s by %d",
                 tile->problem.fft.transform.inverse ? "inverse" : "forward", tile->planes, tile->threads,
-                (long long)tile->shared, tile->planes_touch ? "planes" : "rows", tile->wide);
+                (long long)tile->shared, tile->planes_interleaved ? "planes" : "rows", tile->vector_width);
 }

@@ -7,13 +7,13 @@
 enum {
     TABLE = 32, /* bytes, of a plane: where it is */
     THREADS = 256,
-    MOST_STEPS = 9,   /* sixteen taps each; they stay in registers */
-    MOST_TURNS = 4096 /* different roots of one in the matrix */
+    MAX_STEPS = 9,      /* sixteen taps each; they stay in registers */
+    MAX_TWIDDLES = 4096 /* different roots of one in the matrix */
 };
 
 /* What Dense of the kernel has: steps of a sum, tiles of eight bins or pairs of bins, and slabs of them. */
 typedef struct dense_shape {
-    int64_t turns, steps, tiles, slabs, slab;
+    int64_t period, steps, tiles, bin_tiles, bin_tile;
     bool split;
 } dense_shape;
 
@@ -33,11 +33,11 @@ static int planes_of(const cf_transform_desc *t, int64_t steps) {
     return t->tensor.dtype == CONV_FFT_FP32 || steps > 6 || points <= 256 ? 16 : 32;
 }
 
-static int64_t turns_of(const int64_t basis[3]) {
-    int64_t turns = 1;
+static int64_t period_of(const int64_t basis[3]) {
+    int64_t period = 1;
     for (int x = 0; x < 3; ++x)
-        turns = turns / cf_gcd(turns, basis[x]) * basis[x];
-    return turns;
+        period = period / cf_gcd(period, basis[x]) * basis[x];
+    return period;
 }
 
 /* A slab's share of the matrix: so that layers of 64 x 64 and 128 x 128 windows of 9 x 9 have about as many blocks as an H200 has room for. */
@@ -47,22 +47,22 @@ static dense_shape shape_of(const cf_transform_desc *t) {
     const int64_t across = w[0].count * w[2].count, whole = steps_of(across * w[1].count);
     const int64_t halves = steps_of(across * rows_of(w[1].first, w[1].spread, w[1].count, 0)) +
                            steps_of(across * rows_of(w[1].first, w[1].spread, w[1].count, 1));
-    dense_shape s = {.turns = turns_of(basis), .split = basis[1] % 2 == 0 && halves < 2 * whole};
+    dense_shape s = {.period = period_of(basis), .split = basis[1] % 2 == 0 && halves < 2 * whole};
     s.steps = s.split ? halves : whole;
     s.tiles = cf_ceil_div(basis[0] * (s.split ? basis[1] / 2 : basis[1]) * (basis[2] / 2 + 1), 8);
-    s.slabs = cf_ceil_div(s.tiles, cf_max(1, (planes_of(t, s.steps) == 32 ? 56 : 112) / s.steps));
-    s.slab = cf_ceil_div(s.tiles, s.slabs);
+    s.bin_tiles = cf_ceil_div(s.tiles, cf_max(1, (planes_of(t, s.steps) == 32 ? 56 : 112) / s.steps));
+    s.bin_tile = cf_ceil_div(s.tiles, s.bin_tiles);
     return s;
 }
 
 bool cf_dense_takes(const int64_t basis[3], const int64_t counts[3]) {
     const int64_t taps = counts[0] * counts[1] * counts[2];
-    return turns_of(basis) <= MOST_TURNS && taps > 0 && taps <= 16 * (MOST_STEPS - 1) &&
+    return period_of(basis) <= MAX_TWIDDLES && taps > 0 && taps <= 16 * (MAX_STEPS - 1) &&
            4 * taps <= basis[0] * basis[1] * basis[2];
 }
 
-bool cf_dense_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
-    const cf_tile_problem *p = &tile->problem;
+bool cf_dense_suits(const cf_shared_fft_config *tile, const cf_gpu_properties *properties) {
+    const cf_shared_fft_problem *p = &tile->problem;
     const cf_transform_desc *t = &p->fft.transform;
     const conv_fft_dtype spectrum = t->spectrum.dtype, tensor = t->tensor.dtype;
     const bool halves = spectrum == CONV_FFT_FP16 || spectrum == CONV_FFT_BF16,
@@ -71,13 +71,13 @@ bool cf_dense_suits(const cf_tile_config *tile, const cf_gpu_facts *facts) {
                   counts[3] = {t->window.axis[0].count, t->window.axis[1].count, t->window.axis[2].count};
     const bool alone = !p->sliced[0] && !p->sliced[1] && !p->sliced[2] && p->split == 0 && p->row_stride == columns &&
                        p->column_split == columns && p->column_stride == 1;
-    if (!halves || !types || !alone || t->inverse || t->scale != 1.0 || tile->kind == CF_TILE_COMPLEX ||
-        !p->fft.layout.frequency_major || facts->compute_major < 8 || !cf_dense_takes(t->spectrum.basis, counts))
+    if (!halves || !types || !alone || t->inverse || t->scale != 1.0 || tile->kind == CF_SHARED_FFT_COMPLEX ||
+        !p->fft.layout.frequency_major || properties->compute_major < 8 || !cf_dense_takes(t->spectrum.basis, counts))
         return false;
     const dense_shape s = shape_of(t);
-    cf_tile_config own = *tile;
-    cf_dense_configure(&own, 0, facts);
-    return s.steps <= MOST_STEPS && own.shared <= facts->shared_per_block;
+    cf_shared_fft_config own = *tile;
+    cf_dense_configure(&own, 0, properties);
+    return s.steps <= MAX_STEPS && own.shared <= properties->shared_per_block;
 }
 
 /* As few as compilers spill nothing with. */
@@ -86,35 +86,37 @@ static int64_t registers_of(const cf_transform_desc *t, const dense_shape *s, in
     return cf_round_up(44 + planes / 8 * (2 * parts * s->steps + 4 * sums), 8);
 }
 
-void cf_dense_configure(cf_tile_config *tile, int threads, const cf_gpu_facts *facts) {
+void cf_dense_configure(cf_shared_fft_config *tile, int threads, const cf_gpu_properties *properties) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const dense_shape s = shape_of(t);
     const int of_warp = planes_of(t, s.steps);
-    tile->slabs = (int)s.slabs;
+    tile->bin_tiles = (int)s.bin_tiles;
     tile->threads = threads > 0 ? threads : THREADS;
     tile->planes = tile->threads / 32 * of_warp;
-    tile->wide = 1;
+    tile->vector_width = 1;
     tile->finds_scales = cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % 8 == 0;
     const int64_t part = t->tensor.dtype == CONV_FFT_FP32 ? 2 : 1,
                   stage = 8 * part * (8 * s.steps + (s.steps % 2 ? 0 : 8));
-    tile->shared = TABLE * tile->planes +
-                   4 * (cf_round_up(s.turns, 4) + 64 * s.steps + s.slab * s.steps * 128 + tile->threads / 32 * stage);
-    const int64_t by_registers = facts->registers_per_multiprocessor / (tile->threads * registers_of(t, &s, of_warp)),
-                  by_shared = facts->shared_per_multiprocessor / (tile->shared + facts->shared_reserved_per_block);
+    tile->shared = TABLE * tile->planes + 4 * (cf_round_up(s.period, 4) + 64 * s.steps + s.bin_tile * s.steps * 128 +
+                                               tile->threads / 32 * stage);
+    const int64_t by_registers =
+                      properties->registers_per_multiprocessor / (tile->threads * registers_of(t, &s, of_warp)),
+                  by_shared =
+                      properties->shared_per_multiprocessor / (tile->shared + properties->shared_reserved_per_block);
     tile->blocks = (int)cf_max(1, cf_min(by_registers, by_shared));
 }
 
 /* The matrix takes nothing from memory that others write, so it is made before what was launched earlier has ended. */
-void cf_dense_emit(const cf_tile_config *tile, cf_text *t) {
+void cf_dense_emit(const cf_shared_fft_config *tile, cf_text *t) {
     cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const TileCall call) {\n"
-                "    dense_prepare<Config>(call);" CF_KERNEL_WAITS "    dense_multiply<Config>(call);\n}\n",
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const SharedFftCall call) {\n"
+                "    dense_prepare<Config>(call);" CF_PDL_WAIT "    dense_multiply<Config>(call);\n}\n",
                 tile->threads, tile->blocks);
 }
 
-void cf_dense_describe(const cf_tile_config *tile, cf_text *t) {
+void cf_dense_describe(const cf_shared_fft_config *tile, cf_text *t) {
     cf_text_add(t,
                 "forward transform, real, by one matrix product, planes per block %d, slabs of bins %d, threads %d, "
                 "shared memory %lld bytes",
-                tile->planes, tile->slabs, tile->threads, (long long)tile->shared);
+                tile->planes, tile->bin_tiles, tile->threads, (long long)tile->shared);
 }

@@ -24,12 +24,13 @@ template <bool WHOLE> CF_DEVICE void dense_store(unsigned *to, const unsigned (&
 
 template <class K, bool WHOLE>
 CF_DEVICE void dense_bins(unsigned *out, const DenseOperands<K> &b, const DenseFactors<K> &factors, int live,
-                          const TileCall &call) {
+                          const SharedFftCall &call) {
     typedef Dense<K> D;
-    const int lane = int(threadIdx.x) % 32, g = lane / 4, slab = dense_slab<K>(call), tiles = dense_tiles<K>(slab);
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, bin_tile = dense_bin_tile<K>(call),
+              tiles = dense_tiles<K>(bin_tile);
     const long long unit = call.bin_unit, apart = bin_of<K>(0, D::DOWN, 0, unit);
     smem<uint4> from = dense_matrix<K>() + lane;
-    int line = 8 * slab * D::SLAB + g;
+    int line = 8 * bin_tile * D::BIN_TILE + g;
     unsigned *to = out + line * unit;
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile, from += 32 * D::STEPS, line += 8, to += 8 * unit) {
@@ -71,10 +72,11 @@ CF_DEVICE void dense_bins(unsigned *out, const DenseOperands<K> &b, const DenseF
 }
 
 /* Loads a warp's taps and multiplies. dense_prepare() must run before; the barrier in here waits for the matrix. */
-template <class K> CF_DEVICE void dense_multiply(const TileCall &call) {
+template <class K> CF_DEVICE void dense_multiply(const SharedFftCall &call) {
     typedef Dense<K> D;
     const int warp = int(threadIdx.x) / 32, t = int(threadIdx.x) % 4;
-    const long long first = (long long)((int(blockIdx.x) - call.first_block) / D::SLABS) * K::P + warp * D::PLANES;
+    const long long first =
+        (long long)((int(blockIdx.x) - call.first_block) / D::MAX_BIN_TILES) * K::P + warp * D::PLANES;
     const Places<K> places = dense_places<K>(call, first);
     DenseOperands<K> b;
     DenseFactors<K> factors;
@@ -95,7 +97,7 @@ template <class K> CF_DEVICE void dense_multiply(const TileCall &call) {
         dense_bins<K, false>(out, b, factors, places.live - 4 * t, call);
 }
 
-template <class K> CF_DEVICE void dense_forward(const TileCall &call) {
+template <class K> CF_DEVICE void dense_forward(const SharedFftCall &call) {
     dense_prepare<K>(call);
     dense_multiply<K>(call);
 }

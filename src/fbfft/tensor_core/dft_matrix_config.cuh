@@ -18,7 +18,7 @@
  *
  * takes half of the products. Of each step of 16 slots, lane (g, t) has slots 4 t to 4 t + 3.
  *
- * Dynamic shared memory: table of planes, twiddles (ROOTS words), turns of each slot (TURNS), the matrix of this
+ * Dynamic shared memory: table of planes, twiddles (ROOTS words), turns of each slot (TWIDDLES), the matrix of this
  * block's bins (MATRIX), and a staging buffer of each warp (STAGE). */
 #pragma once
 
@@ -28,21 +28,21 @@ __host__ __device__ constexpr int dense_common(int a, int b) { return b == 0 ? a
 __host__ __device__ constexpr int dense_multiple(int a, int b) { return a / dense_common(a, b) * b; }
 __host__ __device__ constexpr int dense_up(int n, int unit) { return (n + unit - 1) / unit; }
 /* The number of elements of an axis at even (0) or odd (1) positions. */
-__host__ __device__ constexpr int dense_rows(const TileAxis &a, int parity) {
+__host__ __device__ constexpr int dense_rows(const AxisWindow &a, int parity) {
     int rows = 0;
     for (int e = 0; e < a.count; ++e)
         rows += (a.first + e * a.spread) % 2 == parity;
     return rows;
 }
 template <bool SCALED> __host__ __device__ constexpr double dense_gain(int n) {
-    return 16 % n == 0   ? matrix_gain<SCALED>(16)
-           : 32 % n == 0 ? matrix_gain<SCALED>(32)
-           : 64 % n == 0 ? matrix_gain<SCALED>(64)
+    return 16 % n == 0   ? mma_gain<SCALED>(16)
+           : 32 % n == 0 ? mma_gain<SCALED>(32)
+           : 64 % n == 0 ? mma_gain<SCALED>(64)
                          : 1.0;
 }
 
 template <class K> struct Dense {
-    typedef Tile<K> G;
+    typedef PlaneGeometry<K> G;
     static constexpr bool SCALED = K::Bins::SCALED, FLOATS = K::Storage::PLAIN;
     static constexpr int WARPS = K::T / 32, PLANES = K::P / WARPS, HALVES = PLANES / 16,
                          EIGHTS = PLANES / 8;    /* of a warp */
@@ -64,18 +64,18 @@ template <class K> struct Dense {
     static constexpr int ACROSS = G::N2 / 2 + 1, DOWN = SPLIT ? G::N1 / 2 : G::N1;
     static constexpr int LINES = G::N0 * DOWN * ACROSS, TILES = dense_up(LINES, 8); /* of bins, or of pairs of bins */
     /* How many tiles a block makes: dft_matrix.c gives the reason. */
-    static constexpr int SLABS = dense_up(TILES, cf_max_of(1, (PLANES == 32 ? 56 : 112) / STEPS)),
-                         SLAB = dense_up(TILES, SLABS);
-    static constexpr int TURN = dense_multiple(dense_multiple(G::N0, G::N1), G::N2);
-    static constexpr float GAIN = float(dense_gain<SCALED>(TURN));
+    static constexpr int MAX_BIN_TILES = dense_up(TILES, cf_max_of(1, (PLANES == 32 ? 56 : 112) / STEPS)),
+                         BIN_TILE = dense_up(TILES, MAX_BIN_TILES);
+    static constexpr int PERIOD = dense_multiple(dense_multiple(G::N0, G::N1), G::N2);
+    static constexpr float GAIN = float(dense_gain<SCALED>(PERIOD));
     /* Words of shared memory. Distances avoid bank conflicts. */
-    static constexpr int ROOTS = dense_up(TURN, 4) * 4, TURNS = 4 * SLOTS, MATRIX = SLAB * STEPS * 128;
+    static constexpr int ROOTS = dense_up(PERIOD, 4) * 4, TWIDDLES = 4 * SLOTS, MATRIX = BIN_TILE * STEPS * 128;
     static constexpr int PITCH = PARTS * (8 * STEPS + (STEPS % 2 ? 0 : 8)), STAGE = 8 * PITCH;
-    static constexpr int SHARED = G::TABLE + 4 * (ROOTS + TURNS + MATRIX + WARPS * STAGE);
+    static constexpr int SHARED = G::TABLE + 4 * (ROOTS + TWIDDLES + MATRIX + WARPS * STAGE);
     static constexpr int FACTORS = SCALED && !FLOATS && !K::FINDS ? 4 : 1; /* of a lane's four planes */
     /* Bins are contiguous in memory in the order in which they are counted here. */
     static constexpr bool NATURAL = G::N0 == 1 && K::BIN_STRIDE[2] == 1 && (G::N1 == 1 || K::BIN_STRIDE[1] == ACROSS);
-    static_assert((PLANES == 16 || PLANES == 32) && PLANES * WARPS == K::P && !K::UNIT && TURN <= 4096,
+    static_assert((PLANES == 16 || PLANES == 32) && PLANES * WARPS == K::P && !K::UNIT && PERIOD <= 4096,
                   "the planner's choice");
 };
 
@@ -84,8 +84,8 @@ template <bool SCALED, int N> struct DenseRoots {
     unsigned of[N];
     __host__ __device__ constexpr DenseRoots() : of{} {
         for (int k = 0; k < N; ++k)
-            of[k] = matrix_word(matrix_bits<SCALED>(dense_gain<SCALED>(N) * cf_cos(k, N)),
-                                matrix_bits<SCALED>(-dense_gain<SCALED>(N) * cf_sin(k, N)));
+            of[k] = mma_word(mma_bits<SCALED>(dense_gain<SCALED>(N) * cf_cos(k, N)),
+                             mma_bits<SCALED>(-dense_gain<SCALED>(N) * cf_sin(k, N)));
     }
 };
 template <bool SCALED, int N> __device__ const DenseRoots<SCALED, N> dense_roots = DenseRoots<SCALED, N>();
@@ -141,11 +141,11 @@ template <class K> CF_DEVICE smem<unsigned> dense_words(int from) {
     return smem_cast<unsigned>(cf_dynamic_shared<char>() + Dense<K>::G::TABLE) + from;
 }
 template <class K> CF_DEVICE smem<uint4> dense_matrix() {
-    return smem_cast<uint4>(dense_words<K>(Dense<K>::ROOTS + Dense<K>::TURNS));
+    return smem_cast<uint4>(dense_words<K>(Dense<K>::ROOTS + Dense<K>::TWIDDLES));
 }
-template <class K> CF_DEVICE int dense_slab(const TileCall &call) {
-    return Dense<K>::SLABS == 1 ? 0 : (int(blockIdx.x) - call.first_block) % Dense<K>::SLABS;
+template <class K> CF_DEVICE int dense_bin_tile(const SharedFftCall &call) {
+    return Dense<K>::MAX_BIN_TILES == 1 ? 0 : (int(blockIdx.x) - call.first_block) % Dense<K>::MAX_BIN_TILES;
 }
-template <class K> CF_DEVICE int dense_tiles(int slab) {
-    return min(Dense<K>::SLAB, Dense<K>::TILES - slab * Dense<K>::SLAB);
+template <class K> CF_DEVICE int dense_tiles(int bin_tile) {
+    return min(Dense<K>::BIN_TILE, Dense<K>::TILES - bin_tile * Dense<K>::BIN_TILE);
 }

@@ -14,7 +14,7 @@
 /* Makes the table entries of a warp's planes, as find_planes() does. Their second number differs: bits 9 and up are
  * the index of the plane's scale, bit 8 is set if another plane stores this scale, and the low byte is the exponent
  * of the factor. */
-template <class K> CF_DEVICE Places<K> dense_places(const TileCall &call, long long first) {
+template <class K> CF_DEVICE Places<K> dense_places(const SharedFftCall &call, long long first) {
     typedef Dense<K> D;
     const int lane = int(threadIdx.x) % 32;
     const Places<K> places = {cf_dynamic_shared<char>() + int(threadIdx.x) / 32 * D::PLANES * 32,
@@ -36,20 +36,21 @@ template <class K> CF_DEVICE Places<K> dense_places(const TileCall &call, long l
 
 /* Sets the factor of plane p of a warp. The blocks of the first bins store the scale that undoes it. */
 template <class K>
-CF_DEVICE void dense_set_factor(const Places<K> &places, const TileCall &call, int p, float largest) {
+CF_DEVICE void dense_set_factor(const Places<K> &places, const SharedFftCall &call, int p, float absmax) {
     smem<long long> entry = smem_cast<long long>(places.table + p * 32) + 1;
     const long long known = entry[0];
-    entry[0] = known | Factor<K>::exponent(largest);
-    if ((known & 256) == 0 && dense_slab<K>(call) == 0)
-        call.scales[(long long)blockIdx.y * call.scale_group_stride + (known >> 9)] = Factor<K>::scale(largest);
+    entry[0] = known | Factor<K>::exponent(absmax);
+    if ((known & 256) == 0 && dense_bin_tile<K>(call) == 0)
+        call.scales[(long long)blockIdx.y * call.scale_group_stride + (known >> 9)] = Factor<K>::scale(absmax);
 }
 
 /* Factors from the largest values that another kernel has found for each sample. Most planes of a warp belong to one
  * sample. */
-template <class K> CF_DEVICE void dense_find_factors(const Places<K> &places, const TileCall &call, long long first) {
+template <class K>
+CF_DEVICE void dense_find_factors(const Places<K> &places, const SharedFftCall &call, long long first) {
     const int lane = int(threadIdx.x) % 32;
     long long row = call.row_first + first / call.columns, left = call.columns - first % call.columns; /* of the row */
-    float largest = 0;
+    float absmax = 0;
     for (int p = 0; p < Dense<K>::PLANES; ++p, --left) {
         if (left == 0) {
             ++row;
@@ -58,11 +59,11 @@ template <class K> CF_DEVICE void dense_find_factors(const Places<K> &places, co
         if (p < places.live && (p == 0 || left == call.columns)) {
             const long long sample = row / call.scale_rows - call.row_base / call.scale_rows;
             const float *const part =
-                call.largest + (long long)blockIdx.y * call.largest_group_stride + sample * call.parts;
-            largest = largest_of_warp(lane < call.parts ? part[lane] : 0.0f);
+                call.absmax + (long long)blockIdx.y * call.absmax_group_stride + sample * call.parts;
+            absmax = absmax_of_warp(lane < call.parts ? part[lane] : 0.0f);
         }
         if (lane == 0)
-            dense_set_factor<K>(places, call, p, largest);
+            dense_set_factor<K>(places, call, p, absmax);
     }
     __syncwarp();
 }
@@ -84,10 +85,10 @@ template <class K> CF_DEVICE int dense_plane(int eight, int g) {
 /* Which row (plane of eight) and which pair of slots a lane loads. Channels-first: four rows by eight pairs of a
  * step. Channels-last: eight rows by four pairs. */
 template <class K> CF_DEVICE int dense_load_row(int lane, int i) {
-    return K::PLANES_TOUCH ? lane % 8 : lane / 8 + i % 2 * 4;
+    return K::PLANES_INTERLEAVED ? lane % 8 : lane / 8 + i % 2 * 4;
 }
 template <class K> CF_DEVICE int dense_load_pair(int lane, int i) {
-    return K::PLANES_TOUCH ? lane / 8 + 4 * i : lane % 8 + i / 2 * 8;
+    return K::PLANES_INTERLEAVED ? lane / 8 + 4 * i : lane % 8 + i / 2 * 8;
 }
 
 /* The address in a plane to which offsets of taps are added. */
@@ -137,14 +138,14 @@ template <class K> struct DenseTaps<K, true> { float of[Dense<K>::STEPS][4]; };
 
 /* Loads half h of a warp's planes, eight planes at a time, and exchanges them through shared memory. */
 template <class K>
-CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const Places<K> &places, const TileCall &call, int h) {
+CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const Places<K> &places, const SharedFftCall &call, int h) {
     typedef Dense<K> D;
     typedef DensePair<K> Pair;
     typedef typename Pair::type Type;
     constexpr int LOADS = 2 * D::STEPS;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const typename K::Storage::bits *const signal = static_cast<const typename K::Storage::bits *>(call.in);
-    const smem<unsigned> stage = dense_words<K>(D::ROOTS + D::TURNS + D::MATRIX) + int(threadIdx.x) / 32 * D::STAGE;
+    const smem<unsigned> stage = dense_words<K>(D::ROOTS + D::TWIDDLES + D::MATRIX) + int(threadIdx.x) / 32 * D::STAGE;
     const smem<int2> offsets = smem_cast<int2>(dense_words<K>(D::ROOTS + 3 * D::SLOTS));
     const typename K::Storage::bits *from[2][2]; /* of rows i % 2 */
 #pragma unroll
@@ -188,11 +189,11 @@ CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const Places<K> &places, cons
     }
 }
 
-template <class K> CF_DEVICE float dense_largest(const DenseTaps<K, true> (&taps)[2]) {
-    return largest_of_floats<8 * Dense<K>::STEPS>([&](int i) { return taps[i % 2].of[i / 8][i / 2 % 4]; });
+template <class K> CF_DEVICE float dense_absmax(const DenseTaps<K, true> (&taps)[2]) {
+    return absmax_of_floats<8 * Dense<K>::STEPS>([&](int i) { return taps[i % 2].of[i / 8][i / 2 % 4]; });
 }
-template <class K> CF_DEVICE float dense_largest(const DenseTaps<K, false> (&taps)[2]) {
-    return largest_of_halves<4 * Dense<K>::STEPS>([&](int i) { return taps[i % 2].of[i / 4][i / 2 % 2]; });
+template <class K> CF_DEVICE float dense_absmax(const DenseTaps<K, false> (&taps)[2]) {
+    return absmax_of_fp16<4 * Dense<K>::STEPS>([&](int i) { return taps[i % 2].of[i / 4][i / 2 % 2]; });
 }
 
 /* Right operands: [part][eight planes][step]. */
@@ -215,7 +216,7 @@ CF_DEVICE void dense_operands(DenseOperands<K> &b, const DenseTaps<K, true> (&ta
         for (int i = 0; i < 2 * Dense<K>::STEPS; ++i) {
             const cplx v = {scale[e] * taps[e].of[i / 2][2 * (i % 2)], scale[e] * taps[e].of[i / 2][2 * (i % 2) + 1]};
             const unsigned high = K::Bins::pack(v.x, v.y);
-            const cplx rest = v - unpack_halves(high);
+            const cplx rest = v - unpack_fp16(high);
             b.of[0][2 * h + e][i / 2][i % 2] = high;
             b.of[1][2 * h + e][i / 2][i % 2] = K::Bins::pack(rest.x, rest.y);
         }
@@ -228,7 +229,7 @@ template <class K> struct DenseFactors { float of[Dense<K>::HALVES][Dense<K>::FA
  * that both parts keep all their bits. */
 template <class K>
 CF_DEVICE void dense_take(DenseOperands<K> &b, DenseFactors<K> &factors, const Places<K> &places,
-                          const TileCall &call) {
+                          const SharedFftCall &call) {
     typedef Dense<K> D;
     constexpr int UP = D::SCALED ? Factor<K>::SUM : 0;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -241,16 +242,16 @@ CF_DEVICE void dense_take(DenseOperands<K> &b, DenseFactors<K> &factors, const P
         for (int i = 0; i < D::FACTORS; ++i)
             factors.of[h][i] = 1 / D::GAIN;
         if constexpr (K::FINDS) { /* one scale for the eight planes of half a warp */
-            float most = dense_largest<K>(taps);
+            float most = dense_absmax<K>(taps);
 #pragma unroll
             for (int other = 1; other < 16; other *= 2)
                 most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, other));
             if (lane % 16 == 0 && 16 * h + lane / 2 < places.live)
                 dense_set_factor<K>(places, call, 16 * h + lane / 2, most);
             if constexpr (D::FLOATS)
-                scale[0] = scale[1] = matrix_power(Factor<K>::exponent(most) + UP);
+                scale[0] = scale[1] = mma_power(Factor<K>::exponent(most) + UP);
             else
-                factors.of[h][0] *= matrix_power(Factor<K>::exponent(__shfl_sync(0xffffffffu, most, t / 2 * 16)));
+                factors.of[h][0] *= mma_power(Factor<K>::exponent(__shfl_sync(0xffffffffu, most, t / 2 * 16)));
         } else if constexpr (D::SCALED) {
 #pragma unroll
             for (int e = 0; e < 2 && D::FLOATS; ++e)

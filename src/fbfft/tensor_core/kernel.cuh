@@ -8,19 +8,19 @@
 #include "fbfft/tensor_core/short_line_forward.cuh"
 #include "fbfft/tensor_core/short_line_inverse.cuh"
 
-template <class K> CF_DEVICE void matrix_forward(const TileCall &call) {
-    if constexpr (Matrix<K>::SHORT)
-        matrix_short_forward<K>(call);
-    else if constexpr (Matrix<K>::LINES)
-        matrix_line_forward<K>(call);
+template <class K> CF_DEVICE void mma_forward(const SharedFftCall &call) {
+    if constexpr (MmaFft<K>::SHORT)
+        mma_short_forward<K>(call);
+    else if constexpr (MmaFft<K>::LINES)
+        mma_line_forward<K>(call);
     else
-        matrix_plane_forward<K>(call);
+        mma_plane_forward<K>(call);
 }
-template <class K> CF_DEVICE void matrix_inverse(const TileCall &call) {
-    if constexpr (Matrix<K>::SHORT)
-        matrix_short_inverse<K>(call);
-    else if constexpr (Matrix<K>::LINES)
-        matrix_line_inverse<K>(call);
+template <class K> CF_DEVICE void mma_inverse(const SharedFftCall &call) {
+    if constexpr (MmaFft<K>::SHORT)
+        mma_short_inverse<K>(call);
+    else if constexpr (MmaFft<K>::LINES)
+        mma_line_inverse<K>(call);
     else
-        matrix_plane_inverse<K>(call);
+        mma_plane_inverse<K>(call);
 }

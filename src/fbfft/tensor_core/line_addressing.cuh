@@ -8,26 +8,26 @@
 
 #include "fbfft/tensor_core/plane.cuh"
 
-/* Whether none (matrix_empty) or all (matrix_whole) of the `points` points from x on are data. */
-template <class K> CF_DEVICE constexpr bool matrix_empty(int x, int points) {
-    return x >= Tile<K>::template hi<2>() || x + points <= Tile<K>::template lo<2>();
+/* Whether none (mma_empty) or all (mma_whole) of the `points` points from x on are data. */
+template <class K> CF_DEVICE constexpr bool mma_empty(int x, int points) {
+    return x >= PlaneGeometry<K>::template hi<2>() || x + points <= PlaneGeometry<K>::template lo<2>();
 }
-template <class K> CF_DEVICE constexpr bool matrix_whole(int x, int points) {
-    return x >= Tile<K>::template lo<2>() && x + points <= Tile<K>::template hi<2>();
+template <class K> CF_DEVICE constexpr bool mma_whole(int x, int points) {
+    return x >= PlaneGeometry<K>::template lo<2>() && x + points <= PlaneGeometry<K>::template hi<2>();
 }
 
 /* The points of signal p, counted from point `from` on: which are inside the signal, and where they are. PLAIN: they
  * are an interval of contiguous elements, which is the usual case. */
-template <class K, class Bits> struct MatrixLine {
-    typedef Tile<K> G;
+template <class K, class Bits> struct MmaLine {
+    typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
-    static constexpr TileAxis AXIS = K::AXIS[2];
+    static constexpr AxisWindow AXIS = K::AXIS[2];
     static constexpr bool PLAIN = AXIS.spread == 1 && AXIS.step == 1 && (!AXIS.checked || AXIS.mode == ZEROS);
     Bits *line; /* with PLAIN, the address of point `from` */
     int from, start, low, count;
     bool inside;
-    MatrixLine() = default;
-    CF_DEVICE MatrixLine(Bits *signal, const Places<K> &places, int p, int from_) : from(from_) {
+    MmaLine() = default;
+    CF_DEVICE MmaLine(Bits *signal, const Places<K> &places, int p, int from_) : from(from_) {
         inside = true;
         line = signal + places.signal(p) +
                offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), inside);

@@ -17,21 +17,21 @@
 
 /* Loads R neighbouring points, as they are stored in memory. Points outside the data become zero. */
 template <class K, class Line, int R>
-CF_DEVICE void matrix_neighbours(float (&v)[R], const Line &line, int x, bool whole) {
-    constexpr int WIDE = K::WIDE;
+CF_DEVICE void mma_neighbours(float (&v)[R], const Line &line, int x, bool whole) {
+    constexpr int VECTOR = K::VECTOR;
 #pragma unroll
-    for (int e = 0; e < R; e += WIDE) {
+    for (int e = 0; e < R; e += VECTOR) {
         bool in;
         const float *const from = line.at(x + e, whole, in);
 #pragma unroll
-        for (int i = 0; i < WIDE; ++i)
+        for (int i = 0; i < VECTOR; ++i)
             v[e + i] = 0;
         if (!in)
             continue;
-        if constexpr (WIDE == 4) {
+        if constexpr (VECTOR == 4) {
             const float4 q = __ldg(reinterpret_cast<const float4 *>(from));
             v[e] = q.x, v[e + 1] = q.y, v[e + 2] = q.z, v[e + 3] = q.w;
-        } else if constexpr (WIDE == 2) {
+        } else if constexpr (VECTOR == 2) {
             const float2 q = __ldg(reinterpret_cast<const float2 *>(from));
             v[e] = q.x, v[e + 1] = q.y;
         } else {
@@ -40,21 +40,21 @@ CF_DEVICE void matrix_neighbours(float (&v)[R], const Line &line, int x, bool wh
     }
 }
 template <class K, class Line, int WORDS>
-CF_DEVICE void matrix_neighbours(unsigned (&w)[WORDS], const Line &line, int x, bool whole) {
-    constexpr int R = Matrix<K>::R, WIDE = K::WIDE;
+CF_DEVICE void mma_neighbours(unsigned (&w)[WORDS], const Line &line, int x, bool whole) {
+    constexpr int R = MmaFft<K>::R, VECTOR = K::VECTOR;
 #pragma unroll
     for (int i = 0; i < WORDS; ++i)
         w[i] = 0;
 #pragma unroll
-    for (int e = 0; e < R; e += WIDE) {
+    for (int e = 0; e < R; e += VECTOR) {
         bool in;
         const unsigned short *const from = line.at(x + e, whole, in);
         if (!in)
             continue;
-        if constexpr (WIDE == 4) {
+        if constexpr (VECTOR == 4) {
             const uint2 v = __ldg(reinterpret_cast<const uint2 *>(from));
             w[0] = v.x, w[1] = v.y;
-        } else if constexpr (WIDE == 2) {
+        } else if constexpr (VECTOR == 2) {
             w[e / 2] = __ldg(reinterpret_cast<const unsigned *>(from));
         } else {
             w[e / 2] |= unsigned(__ldg(from)) << (16 * (e % 2));
@@ -64,27 +64,26 @@ CF_DEVICE void matrix_neighbours(unsigned (&w)[WORDS], const Line &line, int x, 
 
 /* Puts points e and e + 1 of a lane into the R rows that start at row R j. */
 template <class K>
-CF_DEVICE void matrix_two_points(MatrixRow<K, true> (&rows)[Matrix<K>::R], int part, int e,
-                                 const float (&first)[Matrix<K>::R], const float (&second)[Matrix<K>::R]) {
+CF_DEVICE void mma_two_points(MmaRow<K, true> (&rows)[MmaFft<K>::R], int part, int e,
+                              const float (&first)[MmaFft<K>::R], const float (&second)[MmaFft<K>::R]) {
 #pragma unroll
-    for (int r = 0; r < Matrix<K>::R; ++r) {
+    for (int r = 0; r < MmaFft<K>::R; ++r) {
         rows[r].of[part][e] = first[r];
         rows[r].of[part][e + 1] = second[r];
     }
 }
 template <class K, int WORDS>
-CF_DEVICE void matrix_two_points(MatrixRow<K, false> (&rows)[Matrix<K>::R], int part, int e,
-                                 const unsigned (&first)[WORDS], const unsigned (&second)[WORDS]) {
+CF_DEVICE void mma_two_points(MmaRow<K, false> (&rows)[MmaFft<K>::R], int part, int e, const unsigned (&first)[WORDS],
+                              const unsigned (&second)[WORDS]) {
 #pragma unroll
-    for (int r = 0; r < Matrix<K>::R; ++r)
+    for (int r = 0; r < MmaFft<K>::R; ++r)
         rows[r].of[part][e / 2] =
             r % 2 ? first[r / 2] >> 16 | (second[r / 2] & 0xffff0000u) : (first[r / 2] & 0xffffu) | second[r / 2] << 16;
 }
 
 /* Loads a lane's points of R neighbouring rows. */
-template <class K, class Line>
-CF_DEVICE void matrix_rows_of_line(MatrixRow<K> (&rows)[Matrix<K>::R], const Line &line) {
-    typedef Matrix<K> M;
+template <class K, class Line> CF_DEVICE void mma_rows_of_line(MmaRow<K> (&rows)[MmaFft<K>::R], const Line &line) {
+    typedef MmaFft<K> M;
     typedef typename Choice<K::Storage::PLAIN, float, unsigned>::type Piece;
     constexpr int PIECES = K::Storage::PLAIN ? M::R : (M::R + 1) / 2;
 #pragma unroll
@@ -93,19 +92,19 @@ CF_DEVICE void matrix_rows_of_line(MatrixRow<K> (&rows)[Matrix<K>::R], const Lin
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const int first = 4 * (i + h) * M::N1;
-            if (!matrix_empty<K>(first, 4 * M::N1))
-                matrix_neighbours<K>(piece[h], line, first, matrix_whole<K>(first, 4 * M::N1));
+            if (!mma_empty<K>(first, 4 * M::N1))
+                mma_neighbours<K>(piece[h], line, first, mma_whole<K>(first, 4 * M::N1));
         }
-        matrix_two_points<K>(rows, i / 8, i % 8, piece[0], piece[1]);
+        mma_two_points<K>(rows, i / 8, i % 8, piece[0], piece[1]);
     }
 }
 
 /* Writes columns 8 m + g of two rows j of each of the R classes to shared memory, times the twiddle w_N^nk and
  * `factor`. Column N2 / 2 is real here: it is written as FP32 numbers, times `factor` only. */
 template <class K>
-CF_DEVICE void matrix_put_line(smem<unsigned> to, const float (&sum)[Matrix<K>::R][4], float factor, int q, int m) {
-    typedef Matrix<K> M;
-    const MatrixTurns<M::N1, M::N2> &turns = matrix_turns<M::N1, M::N2>;
+CF_DEVICE void mma_put_line(smem<unsigned> to, const float (&sum)[MmaFft<K>::R][4], float factor, int q, int m) {
+    typedef MmaFft<K> M;
+    const MmaTwiddles<M::N1, M::N2> &twiddles = mma_twiddles<M::N1, M::N2>;
     const int lane = int(threadIdx.x) % 32, g = lane / 4;
     const bool first = m == 0 && g == 0;
     if (first)
@@ -113,15 +112,15 @@ CF_DEVICE void matrix_put_line(smem<unsigned> to, const float (&sum)[Matrix<K>::
         for (int r = 0; r < M::R; ++r)
             smem_cast<uint2>(to + (r * M::COLUMNS + M::N2 / 2) * M::LINE)[0] =
                 make_uint2(__float_as_uint(factor * sum[r][2]), __float_as_uint(factor * sum[r][3]));
-    MatrixRoots row = matrix_fetch(&turns.row[q][m][lane]);
+    MmaRoots row = mma_fetch(&twiddles.row[q][m][lane]);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
         row.of[i] = {factor * row.of[i].x, factor * row.of[i].y};
 #pragma unroll
     for (int r = 0; r < M::R; r += 2) {
-        MatrixRoots next = {};
+        MmaRoots next = {};
         if (M::R > 1)
-            next = matrix_fetch(&turns.next[m][g][r / 2]);
+            next = mma_fetch(&twiddles.next[m][g][r / 2]);
 #pragma unroll
         for (int c = r; c < r + 2 && c < M::R; ++c) {
             unsigned word[2];
@@ -137,73 +136,73 @@ CF_DEVICE void matrix_put_line(smem<unsigned> to, const float (&sum)[Matrix<K>::
 }
 
 template <class K>
-CF_DEVICE void matrix_line_through(const MatrixNumbers<K> (&rows)[Matrix<K>::R], const MatrixWords *table, float factor,
-                                   int q, smem<unsigned> to) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_line_through(const MmaNumbers<K> (&rows)[MmaFft<K>::R], const MmaWords *table, float factor, int q,
+                                smem<unsigned> to) {
+    typedef MmaFft<K> M;
 #pragma unroll
     for (int m = 0; m < M::N2 / 16; ++m) {
         float sum[M::R][4] = {};
 #pragma unroll
         for (int step = 0; step < M::STEPS; ++step) {
-            if (matrix_empty<K>(16 * step * M::N1, 16 * M::N1))
+            if (mma_empty<K>(16 * step * M::N1, 16 * M::N1))
                 continue;
-            const MatrixWords a = matrix_fetch(table, m * M::STEPS + step);
+            const MmaWords a = mma_fetch(table, m * M::STEPS + step);
 #pragma unroll
             for (int r = 0; r < M::R; ++r)
                 multiply_bins<typename K::Bins>(sum[r], a.of, rows[r].of[step / 2][step % 2 * 2],
                                                 rows[r].of[step / 2][step % 2 * 2 + 1]);
         }
-        matrix_put_line<K>(to, sum, factor, q, m);
+        mma_put_line<K>(to, sum, factor, q, m);
     }
 }
 
 /* Transforms rows. A task of a warp is half of the rows of one signal: j = 8 q + g are the columns of the right
  * operand. */
 template <class K>
-CF_DEVICE void matrix_line_rows(smem<unsigned> y, smem<float> parts, const Places<K> &places, const TileCall &call) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_line_rows(smem<unsigned> y, smem<float> parts, const Places<K> &places, const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const MatrixWords *const table = &matrix_rows<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
+    const MmaWords *const table = &mma_rows<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
 #pragma unroll 1
-    for (int task = matrix_warp<K>(); task < 16; task += M::WARPS) {
+    for (int task = mma_warp<K>(); task < 16; task += M::WARPS) {
         const int p = task / 2, q = task % 2;
-        MatrixRow<K> raw[M::R];
-        matrix_rows_of_line<K>(raw, MatrixLine<K, const bits>(static_cast<const bits *>(call.in), places, p,
-                                                              M::N1 * t + M::R * (8 * q + g)));
+        MmaRow<K> raw[M::R];
+        mma_rows_of_line<K>(
+            raw, MmaLine<K, const bits>(static_cast<const bits *>(call.in), places, p, M::N1 * t + M::R * (8 * q + g)));
         float whole;
         if constexpr (K::FINDS) {
-            const float most = largest_of_warp(matrix_largest<K>(raw));
-            whole = matrix_power(Factor<K>::exponent(most));
+            const float most = absmax_of_warp(mma_absmax<K>(raw));
+            whole = mma_power(Factor<K>::exponent(most));
             if (lane == 0)
                 parts[task] = most;
         }
         if constexpr (!K::FINDS)
             whole = places.factor(min(p, places.live - 1));
-        MatrixNumbers<K> rows[M::R];
+        MmaNumbers<K> rows[M::R];
 #pragma unroll
         for (int r = 0; r < M::R; ++r)
-            rows[r] = matrix_numbers<K>(raw[r], matrix_up<K>() * whole);
-        matrix_line_through<K>(rows, table, (K::Storage::PLAIN ? 1 / matrix_up<K>() : whole) / M::GAIN, q,
-                               y + (p * 16 + 8 * q + 2 * t));
+            rows[r] = mma_numbers<K>(raw[r], mma_up<K>() * whole);
+        mma_line_through<K>(rows, table, (K::Storage::PLAIN ? 1 / mma_up<K>() : whole) / M::GAIN, q,
+                            y + (p * 16 + 8 * q + 2 * t));
     }
 }
 
-/* Transforms columns; a warp takes every WARPS-th one. BOTH: matrix_stores_both() is true. */
+/* Transforms columns; a warp takes every WARPS-th one. BOTH: mma_stores_both() is true. */
 template <class K, bool BOTH>
-CF_DEVICE void matrix_line_columns_of(smem<unsigned> from, const MatrixSquare &re, const MatrixSquare &im,
-                                      unsigned *out, long long second, int live, long long unit, unsigned share) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_line_columns_of(smem<unsigned> from, const MmaSquare &re, const MmaSquare &im, unsigned *out,
+                                   long long second, int live, long long unit, unsigned share) {
+    typedef MmaFft<K> M;
     const int g = int(threadIdx.x) % 32 / 4, t = int(threadIdx.x) % 4;
     const long long down = bin_of<K>(0, 0, 8 * M::N2, unit);
-    cplx turn[2][M::R]; /* of m = g and g + 8 */
+    cplx twiddle[2][M::R]; /* of m = g and g + 8 */
 #pragma unroll
     for (int h = 0; h < 2; ++h)
 #pragma unroll
         for (int r = 1; r < M::R; ++r)
-            turn[h][r] = cf_roots<M::N1>.w[r * (g + 8 * h)];
+            twiddle[h][r] = cf_roots<M::N1>.w[r * (g + 8 * h)];
 #pragma unroll 1
-    for (int column = matrix_warp<K>(); column < M::COLUMNS; column += M::WARPS) {
+    for (int column = mma_warp<K>(); column < M::COLUMNS; column += M::WARPS) {
         float x[M::R][4] = {}, y[M::R][4] = {};
 #pragma unroll
         for (int r = 0; r < M::R; ++r) {
@@ -219,9 +218,9 @@ CF_DEVICE void matrix_line_columns_of(smem<unsigned> from, const MatrixSquare &r
             if constexpr (K::FINDS)
 #pragma unroll
                 for (int i = 0; i < 4; ++i)
-                    b[i] = product_of_halves(b[i], share);
-            matrix_column<K>(x[r], re, b);
-            matrix_column<K>(y[r], im, b);
+                    b[i] = product_of_fp16(b[i], share);
+            mma_column<K>(x[r], re, b);
+            mma_column<K>(y[r], im, b);
         }
         const int bin = column + M::N2 * g;
         unsigned *const to = out + bin_of<K>(0, 0, bin, unit), *const image =
@@ -236,7 +235,7 @@ CF_DEVICE void matrix_line_columns_of(smem<unsigned> from, const MatrixSquare &r
                 for (int r = 0; r < M::R; ++r) {
                     v[e][r] = {x[r][2 * h + e], y[r][2 * h + e]};
                     if (r > 0)
-                        v[e][r] = v[e][r] * turn[h][r];
+                        v[e][r] = v[e][r] * twiddle[h][r];
                 }
                 dft<M::R>(v[e]);
             }
@@ -248,44 +247,45 @@ CF_DEVICE void matrix_line_columns_of(smem<unsigned> from, const MatrixSquare &r
                     continue;
                 const float sign = mirrored ? -1.0f : 1.0f;
                 unsigned *const at = mirrored ? image - eighth * down : to + eighth * down;
-                matrix_store_two<BOTH>(at, second, live, K::Bins::pack(v[0][c].x, sign * v[0][c].y),
-                                       K::Bins::pack(v[1][c].x, sign * v[1][c].y));
+                mma_store_two<BOTH>(at, second, live, K::Bins::pack(v[0][c].x, sign * v[0][c].y),
+                                    K::Bins::pack(v[1][c].x, sign * v[1][c].y));
             }
         }
     }
 }
 
 template <class K>
-CF_DEVICE void matrix_line_columns(smem<unsigned> y, smem<float> parts, const Places<K> &places, const TileCall &call) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_line_columns(smem<unsigned> y, smem<float> parts, const Places<K> &places,
+                                const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     unsigned share = 0; /* rescales the words of plane g; the words from j = 4 t on belong to one half */
     if constexpr (K::FINDS)
-        share = matrix_share<K>(parts[2 * g + t / 2], matrix_octet_exponent<K>(parts, call));
-    const MatrixSquare re = matrix_square(&matrix_columns<M::SCALED, false, false, 0>.of[0][lane]);
-    const MatrixSquare im = matrix_imaginary(re);
+        share = mma_share<K>(parts[2 * g + t / 2], mma_plane_group_exponent<K>(parts, call));
+    const MmaSquare re = mma_square(&mma_columns<M::SCALED, false, false, 0>.of[0][lane]);
+    const MmaSquare im = mma_imaginary(re);
     const long long plane = places.spectrum(2 * t), second = places.spectrum(2 * t + 1) - plane;
     unsigned *const out = static_cast<unsigned *>(call.out) + plane;
     const int live = places.live - 2 * t;
-    if (matrix_stores_both<K>(places, call))
-        matrix_line_columns_of<K, true>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
+    if (mma_stores_both<K>(places, call))
+        mma_line_columns_of<K, true>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
     else
-        matrix_line_columns_of<K, false>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
+        mma_line_columns_of<K, false>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
 }
 
-template <class K> CF_DEVICE void matrix_line_forward(const TileCall &call) {
-    typedef Matrix<K> M;
+template <class K> CF_DEVICE void mma_line_forward(const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
-    smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + matrix_octet<K>() * M::FORWARD;
+    smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + mma_plane_group<K>() * M::FORWARD;
     smem<float> parts = smem_cast<float>(y + (M::FORWARD - M::PARTS));
-    const Places<K> all = find_planes<K, false>(shared, call), places = matrix_places<K>(all, matrix_octet<K>());
+    const Places<K> all = find_planes<K, false>(shared, call), places = mma_places<K>(all, mma_plane_group<K>());
     if constexpr (K::Bins::SCALED && !K::FINDS) {
         find_factors<K>(shared, call, all.live);
         __syncthreads();
     }
-    if (M::OCTETS == 1 || places.live > 0)
-        matrix_line_rows<K>(y, parts, places, call);
+    if (M::PLANE_GROUPS == 1 || places.live > 0)
+        mma_line_rows<K>(y, parts, places, call);
     __syncthreads();
-    if (M::OCTETS == 1 || places.live > 0)
-        matrix_line_columns<K>(y, parts, places, call);
+    if (M::PLANE_GROUPS == 1 || places.live > 0)
+        mma_line_columns<K>(y, parts, places, call);
 }

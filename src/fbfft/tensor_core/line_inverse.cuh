@@ -13,28 +13,26 @@
 #include "fbfft/tensor_core/line_twiddles.cuh"
 #include "fbfft/tensor_core/plane_inverse.cuh"
 
-/* The left operand of columns: as MatrixColumns, but from m = 8 on conjugated, because these words are loaded from
+/* The left operand of columns: as MmaColumns, but from m = 8 on conjugated, because these words are loaded from
  * the mirrored bins. */
-template <bool SCALED, int DOWN> struct MatrixImages {
-    MatrixWords of[2][32]; /* step, lane */
-    __host__ __device__ constexpr MatrixImages() : of{} {
-        const MatrixCosines<SCALED, 16, DOWN> roots;
+template <bool SCALED, int DOWN> struct MmaImages {
+    MmaWords of[2][32]; /* step, lane */
+    __host__ __device__ constexpr MmaImages() : of{} {
+        const MmaCosines<SCALED, 16, DOWN> roots;
         for (int step = 0; step < 2; ++step)
             for (int lane = 0; lane < 32; ++lane)
                 for (int i = 0; i < 4; ++i) {
-                    const int m = 4 * (lane % 4) + 2 * step + i / 2, turn = (lane / 4 + i % 2 * 8) * m;
+                    const int m = 4 * (lane % 4) + 2 * step + i / 2, twiddle = (lane / 4 + i % 2 * 8) * m;
                     of[step][lane].of[i] =
-                        matrix_word(roots.cos(turn), m < 8 ? matrix_minus(roots.sin(turn)) : roots.sin(turn));
+                        mma_word(roots.cos(twiddle), m < 8 ? mma_minus(roots.sin(twiddle)) : roots.sin(twiddle));
                 }
     }
 };
-template <bool SCALED, int DOWN>
-__device__ const MatrixImages<SCALED, DOWN> matrix_images = MatrixImages<SCALED, DOWN>();
+template <bool SCALED, int DOWN> __device__ const MmaImages<SCALED, DOWN> mma_images = MmaImages<SCALED, DOWN>();
 
-/* Loads a signal's words of a column, as matrix_bins(). Bins beyond N / 2 are loaded from their mirror images. */
-template <class K>
-CF_DEVICE void matrix_line_bins(unsigned *w, const unsigned *line, int column, int t, long long unit) {
-    typedef Matrix<K> M;
+/* Loads a signal's words of a column, as mma_bins(). Bins beyond N / 2 are loaded from their mirror images. */
+template <class K> CF_DEVICE void mma_line_bins(unsigned *w, const unsigned *line, int column, int t, long long unit) {
+    typedef MmaFft<K> M;
     const int bin = column + M::N2 * 4 * M::R * t;
     const unsigned *const from = line + bin_of<K>(0, 0, t < 2 ? bin : M::N1 * M::N2 - bin, unit);
     const long long down = bin_of<K>(0, 0, t < 2 ? M::N2 : -M::N2, unit);
@@ -44,18 +42,18 @@ CF_DEVICE void matrix_line_bins(unsigned *w, const unsigned *line, int column, i
 }
 
 template <class K>
-CF_DEVICE void matrix_line_bins_through(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_line_bins_through(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const unsigned *const line = static_cast<const unsigned *>(call.in) + places.spectrum(g);
     const unsigned imaginary = t < 2 ? 0x80000000u : 0x8000u; /* makes (im, -re), or from mirrored bins (-im, re) */
     /* Column N2 / 2 is transformed before column 0. The rows of both become real, and one word holds both. */
-    int column = matrix_warp<K>() > 0 ? matrix_warp<K>() : M::N2 / 2;
+    int column = mma_warp<K>() > 0 ? mma_warp<K>() : M::N2 / 2;
     unsigned next[4 * M::R];
-    matrix_line_bins<K>(next, line, column, t, call.bin_unit);
-    const MatrixSquare a = matrix_square(&matrix_images<M::SCALED, M::DOWN>.of[0][lane]);
-    cplx turn[2][M::R];
-    matrix_turns_back<K>(turn, g);
+    mma_line_bins<K>(next, line, column, t, call.bin_unit);
+    const MmaSquare a = mma_square(&mma_images<M::SCALED, M::DOWN>.of[0][lane]);
+    cplx twiddle[2][M::R];
+    mma_twiddles_back<K>(twiddle, g);
     smem<unsigned> own = z + (2 * t * M::PLANE + g);
     for (bool more = true; more;) {
         const int k = column;
@@ -66,15 +64,15 @@ CF_DEVICE void matrix_line_bins_through(smem<unsigned> z, const Places<K> &place
         column = k == M::N2 / 2 ? 0 : k + M::WARPS;
         more = column < M::N2 / 2;
         if (more)
-            matrix_line_bins<K>(next, line, column, t, call.bin_unit);
+            mma_line_bins<K>(next, line, column, t, call.bin_unit);
         if (k == 0) /* bins 0 and N / 2 */
-            matrix_mirrors(w, t);
+            mma_mirrors(w, t);
         float u[M::R][2][4] = {};
-        matrix_classes<K>(u, a, w, imaginary);
-        MatrixRoots back[M::R];
+        mma_classes<K>(u, a, w, imaginary);
+        MmaRoots back[M::R];
 #pragma unroll
         for (int r = 0; r < M::R; ++r)
-            back[r] = matrix_fetch(&matrix_returns<M::N1, M::N2>.of[k][r][g]);
+            back[r] = mma_fetch(&mma_returns<M::N1, M::N2>.of[k][r][g]);
         unsigned words[2][2][M::R]; /* h, plane 2 t or 2 t + 1, r */
 #pragma unroll
         for (int h = 0; h < 2; ++h)
@@ -85,7 +83,7 @@ CF_DEVICE void matrix_line_bins_through(smem<unsigned> z, const Places<K> &place
                 for (int c = 0; c < M::R; ++c) {
                     v[c] = {u[c][0][2 * h + e], u[c][1][2 * h + e]};
                     if (c > 0)
-                        v[c] = v[c] * turn[h][c];
+                        v[c] = v[c] * twiddle[h][c];
                 }
                 dft_inverse<M::R>(v);
 #pragma unroll
@@ -115,32 +113,32 @@ CF_DEVICE void matrix_line_bins_through(smem<unsigned> z, const Places<K> &place
 
 /* Stores COUNT numbers of a signal from point x on, plus the bias. ADDS: adds to the old contents. */
 template <class K, bool ADDS, int COUNT, class Line>
-CF_DEVICE void matrix_put_numbers(const float *v, const Line &line, int x, bool whole, float bias) {
-    constexpr int WIDE = K::WIDE < COUNT ? K::WIDE : COUNT;
+CF_DEVICE void mma_put_numbers(const float *v, const Line &line, int x, bool whole, float bias) {
+    constexpr int VECTOR = K::VECTOR < COUNT ? K::VECTOR : COUNT;
 #pragma unroll
-    for (int e = 0; e < COUNT; e += WIDE) {
+    for (int e = 0; e < COUNT; e += VECTOR) {
         bool in;
         typename K::Storage::bits *const to = line.at(x + e, whole, in);
         if (!in)
             continue;
-        float u[WIDE];
+        float u[VECTOR];
 #pragma unroll
-        for (int i = 0; i < WIDE; ++i) {
+        for (int i = 0; i < VECTOR; ++i) {
             u[i] = v[e + i] + bias;
             if (ADDS)
                 u[i] += K::Storage::load(to + i);
         }
-        matrix_write<K, WIDE>(to, u);
+        mma_write<K, VECTOR>(to, u);
     }
 }
 
 /* Stores eight rows of points through shared memory, so that neighbouring lanes store neighbouring points. v: numbers
- * of a lane as in matrix_line_points(). own: the part of shared memory whose words this task has already read. line:
+ * of a lane as in mma_line_points(). own: the part of shared memory whose words this task has already read. line:
  * starts at the lane's first point. */
 template <class K, int EACH, class Line>
-CF_DEVICE void matrix_put_through(smem<unsigned> own, const float *v, const Line &line, int begin, float bias) {
-    typedef Matrix<K> M;
-    constexpr int WIDTH = 8 * EACH, ABREAST = 32 / WIDTH; /* numbers of a row, rows at once */
+CF_DEVICE void mma_put_through(smem<unsigned> own, const float *v, const Line &line, int begin, float bias) {
+    typedef MmaFft<K> M;
+    constexpr int WIDTH = 8 * EACH, INTERLEAVED = 32 / WIDTH; /* numbers of a row, rows at once */
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     float u[2 * EACH];
 #pragma unroll
@@ -159,10 +157,10 @@ CF_DEVICE void matrix_put_through(smem<unsigned> own, const float *v, const Line
     }
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < 8; i += ABREAST) {
+    for (int i = 0; i < 8; i += INTERLEAVED) {
         const int row = i + lane / WIDTH, column = lane % WIDTH;
         bool in;
-        typename K::Storage::bits *const to = line.at(begin + M::N1 * i, matrix_whole<K>(begin, 8 * M::N1), in);
+        typename K::Storage::bits *const to = line.at(begin + M::N1 * i, mma_whole<K>(begin, 8 * M::N1), in);
         if constexpr (K::Storage::PLAIN) {
             const float number = __uint_as_float(own[row * M::WORD + column]);
             if (in)
@@ -179,18 +177,18 @@ CF_DEVICE void matrix_put_through(smem<unsigned> own, const float *v, const Line
  * Results 2 t and 2 t + 1 of EACH products are neighbours in memory; FP32 results are stored in two parts. ADDS: adds
  * to the old contents. */
 template <class K, bool ADDS>
-CF_DEVICE void matrix_line_points(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_line_points(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     constexpr bool PIECES = K::Storage::PLAIN;
     constexpr int EACH = M::R < 2 ? 2 : 4, WIDTH = 8 * EACH, TASKS = M::N1 / WIDTH;
     /* THROUGH: stores of less than eight bytes per lane would write the same sectors several times, so results go
      * through shared memory. */
-    constexpr bool THROUGH = !ADDS && K::WIDE * int(sizeof(bits)) < 8;
+    constexpr bool THROUGH = !ADDS && K::VECTOR * int(sizeof(bits)) < 8;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const MatrixWords *const table = &matrix_spots<M::SCALED, M::N2>.of[0][0][lane];
+    const MmaWords *const table = &mma_spots<M::SCALED, M::N2>.of[0][0][lane];
 #pragma unroll 1
-    for (int task = matrix_warp<K>(); task < min(places.live, 8) * TASKS; task += M::WARPS) {
+    for (int task = mma_warp<K>(); task < min(places.live, 8) * TASKS; task += M::WARPS) {
         const int p = task / TASKS, first = task % TASKS * WIDTH;
         smem<unsigned> own = z + (p * M::PLANE + first);
         smem<unsigned> from = own + (t * M::WORD + EACH * (PIECES ? g / 2 + g % 2 * 4 : g));
@@ -213,17 +211,17 @@ CF_DEVICE void matrix_line_points(smem<unsigned> z, const Places<K> &places, con
         if (call.bias)
             bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
                                     places.channel(p));
-        const MatrixLine<K, bits> line(
+        const MmaLine<K, bits> line(
             static_cast<bits *>(call.out), places, p,
             first + (THROUGH ? M::N1 * (lane / WIDTH) + lane % WIDTH : M::N1 * g + (PIECES ? 1 : 2) * EACH * t));
 #pragma unroll
         for (int n = 0; n < M::N2 / 16; ++n) {
-            if (matrix_empty<K>(16 * n * M::N1, 16 * M::N1))
+            if (mma_empty<K>(16 * n * M::N1, 16 * M::N1))
                 continue;
             float sum[EACH][4] = {};
 #pragma unroll
             for (int step = 0; step < M::STEPS; ++step) {
-                const MatrixWords a = matrix_fetch(table, n * M::STEPS + step);
+                const MmaWords a = mma_fetch(table, n * M::STEPS + step);
 #pragma unroll
                 for (int i = 0; i < EACH; ++i)
                     multiply_bins<typename K::Bins>(sum[i], a.of, b[step][0][i], b[step][1][i]);
@@ -231,36 +229,36 @@ CF_DEVICE void matrix_line_points(smem<unsigned> z, const Places<K> &places, con
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const int begin = (16 * n + 8 * half) * M::N1;
-                const bool whole = matrix_whole<K>(begin, 8 * M::N1);
-                if (matrix_empty<K>(begin, 8 * M::N1))
+                const bool whole = mma_whole<K>(begin, 8 * M::N1);
+                if (mma_empty<K>(begin, 8 * M::N1))
                     continue;
                 float v[2 * EACH];
 #pragma unroll
                 for (int i = 0; i < 2 * EACH; ++i)
                     v[i] = factor * sum[i % EACH][2 * half + i / EACH];
                 if constexpr (THROUGH) {
-                    matrix_put_through<K, EACH>(own, v, line, begin, bias);
+                    mma_put_through<K, EACH>(own, v, line, begin, bias);
                 } else if constexpr (PIECES) {
-                    matrix_put_numbers<K, ADDS, EACH>(v, line, begin, whole, bias);
-                    matrix_put_numbers<K, ADDS, EACH>(v + EACH, line, begin + 4 * EACH, whole, bias);
+                    mma_put_numbers<K, ADDS, EACH>(v, line, begin, whole, bias);
+                    mma_put_numbers<K, ADDS, EACH>(v + EACH, line, begin + 4 * EACH, whole, bias);
                 } else {
-                    matrix_put_numbers<K, ADDS, 2 * EACH>(v, line, begin, whole, bias);
+                    mma_put_numbers<K, ADDS, 2 * EACH>(v, line, begin, whole, bias);
                 }
             }
         }
     }
 }
 
-template <class K> CF_DEVICE void matrix_line_inverse(const TileCall &call) {
-    typedef Matrix<K> M;
+template <class K> CF_DEVICE void mma_line_inverse(const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
-    smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE) + matrix_octet<K>() * M::INVERSE;
-    const Places<K> places = matrix_places<K>(find_planes<K, true>(shared, call), matrix_octet<K>());
-    if (M::OCTETS == 1 || places.live > 0)
-        matrix_line_bins_through<K>(z, places, call);
+    smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE) + mma_plane_group<K>() * M::INVERSE;
+    const Places<K> places = mma_places<K>(find_planes<K, true>(shared, call), mma_plane_group<K>());
+    if (M::PLANE_GROUPS == 1 || places.live > 0)
+        mma_line_bins_through<K>(z, places, call);
     __syncthreads();
     if (call.accumulate)
-        matrix_line_points<K, true>(z, places, call);
+        mma_line_points<K, true>(z, places, call);
     else
-        matrix_line_points<K, false>(z, places, call);
+        mma_line_points<K, false>(z, places, call);
 }

@@ -18,45 +18,43 @@
 
 #include "fbfft/tensor_core/plane.cuh"
 
-struct __align__(16) MatrixRoots {
+struct __align__(16) MmaRoots {
     cplx of[2];
 };
-CF_DEVICE MatrixRoots matrix_fetch(const MatrixRoots *p) {
+CF_DEVICE MmaRoots mma_fetch(const MmaRoots *p) {
     const float4 v = __ldg(reinterpret_cast<const float4 *>(p));
     return {{{v.x, v.y}, {v.z, v.w}}};
 }
-__host__ __device__ constexpr cplx matrix_root(int k, int n) {
-    return {real(cf_cos(k % n, n)), real(-cf_sin(k % n, n))};
-}
+__host__ __device__ constexpr cplx mma_root(int k, int n) { return {real(cf_cos(k % n, n)), real(-cf_sin(k % n, n))}; }
 
 /* Forward: w_N^nk of a lane's first two rows (row), where k = 8 m + g, and w_N^rk of the R rows from each of them on
  * (next). */
-template <int N1, int N2> struct MatrixTurns {
+template <int N1, int N2> struct MmaTwiddles {
     static constexpr int R = N1 / 16;
-    MatrixRoots row[2][N2 / 16][32], next[N2 / 16][8][(R + 1) / 2]; /* row: [q][m][lane]; next: [m][g][r / 2] */
-    __host__ __device__ constexpr MatrixTurns() : row{}, next{} {
+    MmaRoots row[2][N2 / 16][32], next[N2 / 16][8][(R + 1) / 2]; /* row: [q][m][lane]; next: [m][g][r / 2] */
+    __host__ __device__ constexpr MmaTwiddles() : row{}, next{} {
         for (int m = 0; m < N2 / 16; ++m)
             for (int g = 0; g < 8; ++g) {
                 const int k = 8 * m + g;
                 for (int r = 0; r < R; ++r)
-                    next[m][g][r / 2].of[r % 2] = matrix_root(r * k, N1 * N2);
+                    next[m][g][r / 2].of[r % 2] = mma_root(r * k, N1 * N2);
                 for (int i = 0; i < 16; ++i)
-                    row[i / 8][m][4 * g + i / 2 % 4].of[i % 2] = matrix_root(R * i * k, N1 * N2);
+                    row[i / 8][m][4 * g + i / 2 % 4].of[i % 2] = mma_root(R * i * k, N1 * N2);
             }
     }
 };
-template <int N1, int N2> __device__ const MatrixTurns<N1, N2> matrix_turns = MatrixTurns<N1, N2>();
+template <int N1, int N2> __device__ const MmaTwiddles<N1, N2> mma_twiddles = MmaTwiddles<N1, N2>();
 
 /* Inverse: w_N^-nk of rows n = g + 8 h + 16 r of column k. */
-template <int N1, int N2> struct MatrixReturns {
+template <int N1, int N2> struct MmaReturns {
     static constexpr int R = N1 / 16;
-    MatrixRoots of[N2 / 2 + 1][R][8]; /* [k][r][g], with two h each */
-    __host__ __device__ constexpr MatrixReturns() : of{} {
+    MmaRoots of[N2 / 2 + 1][R][8]; /* [k][r][g], with two h each */
+    __host__ __device__ constexpr MmaReturns() : of{} {
         for (int k = 0; k <= N2 / 2; ++k)
             for (int n = 0; n < N1; ++n) {
-                const cplx w = matrix_root(n * k, N1 * N2);
+                const cplx w = mma_root(n * k, N1 * N2);
                 of[k][n / 16][n % 8].of[n / 8 % 2] = {w.x, -w.y};
             }
     }
 };
-template <int N1, int N2> __device__ const MatrixReturns<N1, N2> matrix_returns = MatrixReturns<N1, N2>();
+template <int N1, int N2> __device__ const MmaReturns<N1, N2> mma_returns = MmaReturns<N1, N2>();

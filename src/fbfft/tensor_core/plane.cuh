@@ -39,7 +39,7 @@
 
 /* The bits of v rounded to 8 bits (BF16) or 11 bits (FP16). v is 0, or a number that FP16 represents without becoming
  * denormal. */
-template <bool SCALED> __host__ __device__ constexpr unsigned matrix_bits(double v) {
+template <bool SCALED> __host__ __device__ constexpr unsigned mma_bits(double v) {
     constexpr int BITS = SCALED ? 10 : 7, BIAS = SCALED ? 15 : 127;
     double size = v < 0 ? -v : v;
     int exponent = 0;
@@ -55,7 +55,7 @@ template <bool SCALED> __host__ __device__ constexpr unsigned matrix_bits(double
 
 /* The gains are the best of a million candidates. Behind each: the RMS error of sines and cosines in units of 2^-11
  * or 2^-8. Without a gain it is about 0.25. */
-template <bool SCALED> __host__ __device__ constexpr double matrix_gain(int n) {
+template <bool SCALED> __host__ __device__ constexpr double mma_gain(int n) {
     return n == 16   ? SCALED ? 1.860340118 /* 0.03 */ : 1.132880211 /* 0.06 */
            : n == 32 ? SCALED ? 1.115195274 /* 0.08 */ : 1.624505997 /* 0.12 */
            : n == 64 ? SCALED ? 1.836933136 /* 0.18 */ : 1.869544029 /* 0.21 */
@@ -64,44 +64,44 @@ template <bool SCALED> __host__ __device__ constexpr double matrix_gain(int n) {
 }
 
 /* gain cos(2 pi k / N) / 2^DOWN. */
-template <bool SCALED, int N, int DOWN> struct MatrixCosines {
+template <bool SCALED, int N, int DOWN> struct MmaCosines {
     unsigned of[N];
-    __host__ __device__ constexpr MatrixCosines() : of{} {
+    __host__ __device__ constexpr MmaCosines() : of{} {
         for (int k = 0; k < N; ++k)
-            of[k] = matrix_bits<SCALED>(matrix_gain<SCALED>(N) * cf_cos(k, N) / (1 << DOWN));
+            of[k] = mma_bits<SCALED>(mma_gain<SCALED>(N) * cf_cos(k, N) / (1 << DOWN));
     }
     __host__ __device__ constexpr unsigned cos(int k) const { return of[(k % N + N) % N]; }
     __host__ __device__ constexpr unsigned sin(int k) const { return cos(k - N / 4); }
 };
-__host__ __device__ constexpr unsigned matrix_word(unsigned low, unsigned high) { return low | high << 16; }
-__host__ __device__ constexpr unsigned matrix_minus(unsigned bits) { return bits ^ 0x8000u; }
+__host__ __device__ constexpr unsigned mma_word(unsigned low, unsigned high) { return low | high << 16; }
+__host__ __device__ constexpr unsigned mma_minus(unsigned bits) { return bits ^ 0x8000u; }
 
 /* Which points of a row a lane has. What four lanes load or store at a time is contiguous: eight 16-bit numbers or
  * four FP32 numbers of each lane. In channels-last layout: pairs, as a product's operand has them. */
-enum MatrixWay {
-    MATRIX_SHORTS,
-    MATRIX_FLOATS,
-    MATRIX_ABREAST,
-    MATRIX_LINES
+enum MmaWay {
+    MMA_SHORTS,
+    MMA_FLOATS,
+    MMA_INTERLEAVED,
+    MMA_LINES
 };
 
 /* 1-D signals of at most this many points have rows only. */
-constexpr int MATRIX_SHORT = 128;
+constexpr int MMA_SHORT = 128;
 
 /* N1 of a 1-D signal of n points. */
-__host__ __device__ constexpr int matrix_split(int n) { return n >= 2048 ? 64 : n >= 512 ? 32 : 16; }
+__host__ __device__ constexpr int mma_split(int n) { return n >= 2048 ? 64 : n >= 512 ? 32 : 16; }
 
-template <class K> struct Matrix {
-    typedef Tile<K> G;
-    static constexpr bool ABREAST = K::PLANES_TOUCH, SHORT = K::KIND == HALVES && G::N2 <= MATRIX_SHORT,
+template <class K> struct MmaFft {
+    typedef PlaneGeometry<K> G;
+    static constexpr bool INTERLEAVED = K::PLANES_INTERLEAVED, SHORT = K::KIND == HALVES && G::N2 <= MMA_SHORT,
                           LINES = K::KIND == HALVES && !SHORT;
-    static constexpr int OCTETS = K::P / 8; /* of a block; channels-last 2, for sectors of 16 numbers */
-    static constexpr int N1 = LINES ? matrix_split(G::N2) : G::N1, N2 = LINES ? G::N2 / N1 : G::N2;
-    static constexpr int R = SHORT ? 1 : N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / (SHORT ? 1 : OCTETS);
-    static constexpr MatrixWay WAY = LINES                          ? MATRIX_LINES
-                                     : ABREAST                      ? MATRIX_ABREAST
-                                     : K::Storage::PLAIN || N2 < 32 ? MATRIX_FLOATS
-                                                                    : MATRIX_SHORTS;
+    static constexpr int PLANE_GROUPS = K::P / 8; /* of a block; channels-last 2, for sectors of 16 numbers */
+    static constexpr int N1 = LINES ? mma_split(G::N2) : G::N1, N2 = LINES ? G::N2 / N1 : G::N2;
+    static constexpr int R = SHORT ? 1 : N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / (SHORT ? 1 : PLANE_GROUPS);
+    static constexpr MmaWay WAY = LINES                          ? MMA_LINES
+                                  : INTERLEAVED                  ? MMA_INTERLEAVED
+                                  : K::Storage::PLAIN || N2 < 32 ? MMA_FLOATS
+                                                                 : MMA_SHORTS;
     static constexpr int SPAN = N2 < 32 ? 16 : 32, OWN = SPAN / 4; /* points of a part of a row; those of a lane */
     static constexpr int STEPS = N2 / 16;                          /* instructions of a product along rows */
     static constexpr int ROWS = LINES ? N1 : G::template hi<1>();
@@ -115,172 +115,171 @@ template <class K> struct Matrix {
     /* Inverse, words are [plane][column][row of the window, in tiles of 16], in channels-last layout
      * [column][row][plane]. */
     static constexpr int FIRST = LINES ? 0 : G::template lo<1>() / 16, TILES = (ROWS + 15) / 16 - FIRST;
-    static constexpr int WORD = (ABREAST ? 8 : 1) * 16 * TILES + (LINES && K::Storage::PLAIN ? 4 : 8),
+    static constexpr int WORD = (INTERLEAVED ? 8 : 1) * 16 * TILES + (LINES && K::Storage::PLAIN ? 4 : 8),
                          PLANE = N2 / 2 * WORD + 4;
-    static constexpr int PARTS = ABREAST ? 128 : 16; /* forward: parts of planes whose largest values are found */
+    static constexpr int PARTS = INTERLEAVED ? 128 : 16; /* forward: parts of planes whose largest values are found */
     static constexpr int FORWARD = R * COLUMNS * LINE + PARTS,
-                         INVERSE = ABREAST ? N2 / 2 * WORD : 8 * PLANE; /* in words */
+                         INVERSE = INTERLEAVED ? N2 / 2 * WORD : 8 * PLANE; /* in words */
     /* SHORT: EACH is the number of octets of a warp. THROUGH: numbers that cannot be moved eight bytes at a time go
      * through shared memory, so that neighbouring lanes move neighbouring numbers. ROW: words of a row there, such
      * that two rows are in different banks. */
-    static constexpr int EACH = SHORT ? OCTETS / WARPS : 1, BYTES = sizeof(typename K::Storage::bits);
-    static constexpr bool THROUGH = SHORT && !ABREAST && K::WIDE * BYTES < 8;
+    static constexpr int EACH = SHORT ? PLANE_GROUPS / WARPS : 1, BYTES = sizeof(typename K::Storage::bits);
+    static constexpr bool THROUGH = SHORT && !INTERLEAVED && K::VECTOR * BYTES < 8;
     static constexpr int ROW = BYTES * N2 / 4 + (BYTES * N2 % 128 ? 0 : 16);
-    static constexpr int SHARED_FORWARD = G::TABLE + 4 * OCTETS * (SHORT ? THROUGH * 8 * ROW : FORWARD),
-                         SHARED_INVERSE = G::TABLE + 4 * OCTETS * (SHORT ? THROUGH * 8 * ROW : INVERSE);
+    static constexpr int SHARED_FORWARD = G::TABLE + 4 * PLANE_GROUPS * (SHORT ? THROUGH * 8 * ROW : FORWARD),
+                         SHARED_INVERSE = G::TABLE + 4 * PLANE_GROUPS * (SHORT ? THROUGH * 8 * ROW : INVERSE);
     /* Inverse: columns are multiplied by 2^-DOWN, so that numbers between columns and rows are as small as bins. */
     static constexpr int DOWN = SCALED ? bits_of(N1) + 1 : 0;
     static constexpr int SUM = Factor<K>::SUM; /* forward: a bin is at most 2^SUM times the plane's largest number */
-    static constexpr float GAIN = float((SHORT ? 1 : matrix_gain<SCALED>(16)) * matrix_gain<SCALED>(N2));
-    static_assert(K::P == 8 * OCTETS && N2 % SPAN == 0 &&
-                      (SHORT ? OCTETS % (2 * WARPS) == 0
-                             : OCTETS <= (LINES     ? 4
-                                          : ABREAST ? 2
-                                                    : 1) &&
+    static constexpr float GAIN = float((SHORT ? 1 : mma_gain<SCALED>(16)) * mma_gain<SCALED>(N2));
+    static_assert(K::P == 8 * PLANE_GROUPS && N2 % SPAN == 0 &&
+                      (SHORT ? PLANE_GROUPS % (2 * WARPS) == 0
+                             : PLANE_GROUPS <= (LINES         ? 4
+                                                : INTERLEAVED ? 2
+                                                              : 1) &&
                                    N1 % 16 == 0 && WARPS % R == 0 && 16 % WARPS == 0),
                   "the planner's choice");
 };
 
 /* A thread's octet, its warp within the octet, and the planes of the octet. */
-template <class K> CF_DEVICE int matrix_octet() {
-    return Matrix<K>::OCTETS == 1 ? 0 : int(threadIdx.x) / 32 / Matrix<K>::WARPS;
+template <class K> CF_DEVICE int mma_plane_group() {
+    return MmaFft<K>::PLANE_GROUPS == 1 ? 0 : int(threadIdx.x) / 32 / MmaFft<K>::WARPS;
 }
-template <class K> CF_DEVICE int matrix_warp() {
-    return Matrix<K>::OCTETS == 1 ? int(threadIdx.x) / 32 : int(threadIdx.x) / 32 % Matrix<K>::WARPS;
+template <class K> CF_DEVICE int mma_warp() {
+    return MmaFft<K>::PLANE_GROUPS == 1 ? int(threadIdx.x) / 32 : int(threadIdx.x) / 32 % MmaFft<K>::WARPS;
 }
-template <class K> CF_DEVICE Places<K> matrix_places(const Places<K> &of_block, int octet) {
-    return {of_block.table + octet * 8 * 32, of_block.live - 8 * octet};
+template <class K> CF_DEVICE Places<K> mma_places(const Places<K> &of_block, int plane_group) {
+    return {of_block.table + plane_group * 8 * 32, of_block.live - 8 * plane_group};
 }
 
 #ifdef CF_SIMT
-CF_DEVICE unsigned matrix_transposed(unsigned w) { return simt_transposed(w); }
+CF_DEVICE unsigned mma_transposed(unsigned w) { return simt_transposed(w); }
 #else
 /* Transposes the 8 x 8 numbers (16 bits) of a warp. A lane's word has two numbers of row g. */
-CF_DEVICE unsigned matrix_transposed(unsigned w) {
+CF_DEVICE unsigned mma_transposed(unsigned w) {
     unsigned d;
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(d) : "r"(w));
     return d;
 }
 #endif
-CF_DEVICE unsigned matrix_swapped(unsigned w) { return w >> 16 | w << 16; }
+CF_DEVICE unsigned mma_swapped(unsigned w) { return w >> 16 | w << 16; }
 
 /* --------------------------------------------------------------------------------------------------------- matrices */
 
-struct __align__(16) MatrixWords {
+struct __align__(16) MmaWords {
     unsigned of[4];
 };
 
 /* The left operand of columns, for real parts. Its rows are m (forward) or j (inverse). Number e = 2 step + half of
  * lane t in a sum is 4 t + e; forward in channels-last layout it is 4 e + t. */
-template <bool SCALED, bool INVERSE, bool ABREAST, int DOWN> struct MatrixColumns {
-    MatrixWords of[2][32]; /* step, lane */
-    __host__ __device__ constexpr MatrixColumns() : of{} {
-        const MatrixCosines<SCALED, 16, DOWN> roots;
+template <bool SCALED, bool INVERSE, bool INTERLEAVED, int DOWN> struct MmaColumns {
+    MmaWords of[2][32]; /* step, lane */
+    __host__ __device__ constexpr MmaColumns() : of{} {
+        const MmaCosines<SCALED, 16, DOWN> roots;
         for (int step = 0; step < 2; ++step)
             for (int lane = 0; lane < 32; ++lane)
                 for (int i = 0; i < 4; ++i) {
                     const int t = lane % 4, e = 2 * step + i / 2;
-                    const int turn = (lane / 4 + i % 2 * 8) * (ABREAST ? 4 * e + t : 4 * t + e);
+                    const int twiddle = (lane / 4 + i % 2 * 8) * (INTERLEAVED ? 4 * e + t : 4 * t + e);
                     of[step][lane].of[i] =
-                        matrix_word(roots.cos(turn), INVERSE ? matrix_minus(roots.sin(turn)) : roots.sin(turn));
+                        mma_word(roots.cos(twiddle), INVERSE ? mma_minus(roots.sin(twiddle)) : roots.sin(twiddle));
                 }
     }
 };
-template <bool SCALED, bool INVERSE, bool ABREAST, int DOWN>
-__device__ const MatrixColumns<SCALED, INVERSE, ABREAST, DOWN>
-    matrix_columns = MatrixColumns<SCALED, INVERSE, ABREAST, DOWN>();
+template <bool SCALED, bool INVERSE, bool INTERLEAVED, int DOWN>
+__device__ const MmaColumns<SCALED, INVERSE, INTERLEAVED, DOWN>
+    mma_columns = MmaColumns<SCALED, INVERSE, INTERLEAVED, DOWN>();
 
 /* The position in a row of point i of a lane's points: eight of 32 points, or four of 16. */
-template <MatrixWay WAY> __host__ __device__ constexpr int matrix_point(int part, int t, int i) {
-    return 32 * part + (WAY == MATRIX_LINES     ? 4 * i + t
-                        : WAY == MATRIX_ABREAST ? i / 2 * 8 + 2 * t + i % 2
-                        : WAY == MATRIX_FLOATS  ? i / 4 * 16 + 4 * t + i % 4
-                                                : 8 * t + i);
+template <MmaWay WAY> __host__ __device__ constexpr int mma_point(int part, int t, int i) {
+    return 32 * part + (WAY == MMA_LINES         ? 4 * i + t
+                        : WAY == MMA_INTERLEAVED ? i / 2 * 8 + 2 * t + i % 2
+                        : WAY == MMA_FLOATS      ? i / 4 * 16 + 4 * t + i % 4
+                                                 : 8 * t + i);
 }
 
 /* The left operand of rows, forward. Rows g and g + 8 give the real and imaginary part of bin k = 8 m + g; k = 0 has
  * bin N2 / 2 instead of its imaginary part. A sum takes a lane's points 4 (step % 2) + 2 half, and the point after
  * each. */
-template <bool SCALED, int N2, MatrixWay WAY> struct MatrixRows {
-    MatrixWords of[N2 / 16][N2 / 16][32]; /* m, step, lane */
-    __host__ __device__ constexpr MatrixRows() : of{} {
-        const MatrixCosines<SCALED, N2, 0> roots;
+template <bool SCALED, int N2, MmaWay WAY> struct MmaRows {
+    MmaWords of[N2 / 16][N2 / 16][32]; /* m, step, lane */
+    __host__ __device__ constexpr MmaRows() : of{} {
+        const MmaCosines<SCALED, N2, 0> roots;
         for (int m = 0; m < N2 / 16; ++m)
             for (int step = 0; step < N2 / 16; ++step)
                 for (int lane = 0; lane < 32; ++lane)
                     for (int i = 0; i < 4; ++i) {
                         const int k = 8 * m + lane / 4;
                         const int of_lane = step % 2 * 4 + i / 2 * 2;
-                        const int point = matrix_point<WAY>(step / 2, lane % 4, of_lane),
-                                  next = matrix_point<WAY>(step / 2, lane % 4, of_lane + 1);
-                        unsigned w = matrix_word(roots.cos(point * k), roots.cos(next * k));
+                        const int point = mma_point<WAY>(step / 2, lane % 4, of_lane),
+                                  next = mma_point<WAY>(step / 2, lane % 4, of_lane + 1);
+                        unsigned w = mma_word(roots.cos(point * k), roots.cos(next * k));
                         if (i % 2)
-                            w = k > 0
-                                    ? matrix_word(matrix_minus(roots.sin(point * k)), matrix_minus(roots.sin(next * k)))
-                                    : matrix_word(roots.cos(point * (N2 / 2)), roots.cos(next * (N2 / 2)));
+                            w = k > 0 ? mma_word(mma_minus(roots.sin(point * k)), mma_minus(roots.sin(next * k)))
+                                      : mma_word(roots.cos(point * (N2 / 2)), roots.cos(next * (N2 / 2)));
                         of[m][step][lane].of[i] = w;
                     }
     }
 };
-template <bool SCALED, int N2, MatrixWay WAY>
-__device__ const MatrixRows<SCALED, N2, WAY> matrix_rows = MatrixRows<SCALED, N2, WAY>();
+template <bool SCALED, int N2, MmaWay WAY>
+__device__ const MmaRows<SCALED, N2, WAY> mma_rows = MmaRows<SCALED, N2, WAY>();
 
 /* The right operand of rows, inverse, for half of the results. Column c of product n is point 2 (n % 4) + c % 2 of
  * lane c / 2, or 2 (n % 2) + c % 2 if a lane has four points. Words of a sum are k = 16 pair + 8 step + 4 half + t,
  * for two steps at a time. */
-template <bool SCALED, int N2, MatrixWay WAY> struct MatrixPoints {
+template <bool SCALED, int N2, MmaWay WAY> struct MmaPoints {
     static constexpr int OWN = N2 < 32 ? 4 : 8, PAIRS = (N2 + 31) / 32;
-    MatrixWords of[N2 / 8][PAIRS][32]; /* n, pair of steps, lane */
-    __host__ __device__ constexpr MatrixPoints() : of{} {
-        const MatrixCosines<SCALED, N2, 0> roots;
-        const MatrixCosines<SCALED, N2, 1> halves;
+    MmaWords of[N2 / 8][PAIRS][32]; /* n, pair of steps, lane */
+    __host__ __device__ constexpr MmaPoints() : of{} {
+        const MmaCosines<SCALED, N2, 0> roots;
+        const MmaCosines<SCALED, N2, 1> halves;
         for (int n = 0; n < N2 / 8; ++n)
             for (int pair = 0; pair < PAIRS; ++pair)
                 for (int lane = 0; lane < 32; ++lane)
                     for (int e = 0; e < 4 && 4 * e < N2 / 2; ++e) {
                         const int k = 16 * pair + 4 * e + lane % 4, column = lane / 4;
-                        const int point = matrix_point<WAY>(2 * n / OWN, column / 2, 2 * n % OWN + column % 2),
-                                  turn = point * k;
-                        of[n][pair][lane].of[e] = k > 0 ? matrix_word(roots.cos(turn), matrix_minus(roots.sin(turn)))
-                                                        : matrix_word(halves.cos(0), halves.cos(point * (N2 / 2)));
+                        const int point = mma_point<WAY>(2 * n / OWN, column / 2, 2 * n % OWN + column % 2),
+                                  twiddle = point * k;
+                        of[n][pair][lane].of[e] = k > 0 ? mma_word(roots.cos(twiddle), mma_minus(roots.sin(twiddle)))
+                                                        : mma_word(halves.cos(0), halves.cos(point * (N2 / 2)));
                     }
     }
 };
-template <bool SCALED, int N2, MatrixWay WAY>
-__device__ const MatrixPoints<SCALED, N2, WAY> matrix_points = MatrixPoints<SCALED, N2, WAY>();
+template <bool SCALED, int N2, MmaWay WAY>
+__device__ const MmaPoints<SCALED, N2, WAY> mma_points = MmaPoints<SCALED, N2, WAY>();
 
 /* The same in channels-last layout, as the left operand. Its rows are 16 points; words of a sum are k = 8 step + 4
  * half + t. */
-template <bool SCALED, int N2> struct MatrixSpots {
-    MatrixWords of[N2 / 16][N2 / 16][32]; /* 16 points, step, lane */
-    __host__ __device__ constexpr MatrixSpots() : of{} {
-        const MatrixCosines<SCALED, N2, 0> roots;
-        const MatrixCosines<SCALED, N2, 1> halves;
+template <bool SCALED, int N2> struct MmaSpots {
+    MmaWords of[N2 / 16][N2 / 16][32]; /* 16 points, step, lane */
+    __host__ __device__ constexpr MmaSpots() : of{} {
+        const MmaCosines<SCALED, N2, 0> roots;
+        const MmaCosines<SCALED, N2, 1> halves;
         for (int n = 0; n < N2 / 16; ++n)
             for (int step = 0; step < N2 / 16; ++step)
                 for (int lane = 0; lane < 32; ++lane)
                     for (int i = 0; i < 4; ++i) {
                         const int point = 16 * n + i % 2 * 8 + lane / 4, k = 8 * step + i / 2 * 4 + lane % 4,
-                                  turn = point * k;
-                        of[n][step][lane].of[i] = k > 0 ? matrix_word(roots.cos(turn), matrix_minus(roots.sin(turn)))
-                                                        : matrix_word(halves.cos(0), halves.cos(point * (N2 / 2)));
+                                  twiddle = point * k;
+                        of[n][step][lane].of[i] = k > 0 ? mma_word(roots.cos(twiddle), mma_minus(roots.sin(twiddle)))
+                                                        : mma_word(halves.cos(0), halves.cos(point * (N2 / 2)));
                     }
     }
 };
-template <bool SCALED, int N2> __device__ const MatrixSpots<SCALED, N2> matrix_spots = MatrixSpots<SCALED, N2>();
+template <bool SCALED, int N2> __device__ const MmaSpots<SCALED, N2> mma_spots = MmaSpots<SCALED, N2>();
 
 /* Reads entry i of a table. `own` is the first entry of this lane; an entry has 32 lanes. */
-CF_DEVICE MatrixWords matrix_fetch(const MatrixWords *own, int i) {
+CF_DEVICE MmaWords mma_fetch(const MmaWords *own, int i) {
     const uint4 w = __ldg(reinterpret_cast<const uint4 *>(own + 32 * i));
     return {{w.x, w.y, w.z, w.w}};
 }
 
-/* The matrix of columns in registers. matrix_column(): d += this matrix times 16 words of each of eight planes. */
-struct MatrixSquare {
-    MatrixWords of[2];
+/* The matrix of columns in registers. mma_column(): d += this matrix times 16 words of each of eight planes. */
+struct MmaSquare {
+    MmaWords of[2];
 };
-CF_DEVICE MatrixSquare matrix_square(const MatrixWords *own) { return {{matrix_fetch(own, 0), matrix_fetch(own, 1)}}; }
-template <class K> CF_DEVICE void matrix_column(float d[4], const MatrixSquare &a, const unsigned b[4]) {
+CF_DEVICE MmaSquare mma_square(const MmaWords *own) { return {{mma_fetch(own, 0), mma_fetch(own, 1)}}; }
+template <class K> CF_DEVICE void mma_column(float d[4], const MmaSquare &a, const unsigned b[4]) {
     multiply_bins<typename K::Bins>(d, a.of[0].of, b[0], b[1]);
     multiply_bins<typename K::Bins>(d, a.of[1].of, b[2], b[3]);
 }

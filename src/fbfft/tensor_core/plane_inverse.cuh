@@ -9,8 +9,8 @@
 #include "fbfft/tensor_core/plane.cuh"
 
 /* Loads a lane's words of a column of one plane: bins 4 R t to 4 R t + 4 R - 1. */
-template <class K> CF_DEVICE void matrix_bins(unsigned *w, const unsigned *plane, int column, int t, long long unit) {
-    typedef Matrix<K> M;
+template <class K> CF_DEVICE void mma_bins(unsigned *w, const unsigned *plane, int column, int t, long long unit) {
+    typedef MmaFft<K> M;
     const unsigned *from = plane + bin_of<K>(0, 4 * M::R * t, column, unit);
     const long long down = bin_of<K>(0, 1, 0, unit);
 #pragma unroll
@@ -21,66 +21,66 @@ template <class K> CF_DEVICE void matrix_bins(unsigned *w, const unsigned *plane
 /* u += the products of a column's words, for each class. The matrix for real parts gives imaginary parts when words
  * are changed to (im, -re); sign: the bit that this changes. */
 template <class K>
-CF_DEVICE void matrix_classes(float (&u)[Matrix<K>::R][2][4], const MatrixSquare &a, const unsigned *w,
-                              unsigned sign = 0x80000000u) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_classes(float (&u)[MmaFft<K>::R][2][4], const MmaSquare &a, const unsigned *w,
+                           unsigned sign = 0x80000000u) {
+    typedef MmaFft<K> M;
 #pragma unroll
     for (int c = 0; c < M::R; ++c) {
         const unsigned b[4] = {w[c], w[M::R + c], w[2 * M::R + c], w[3 * M::R + c]};
-        unsigned turned[4];
+        unsigned rotated[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            turned[i] = matrix_swapped(b[i]) ^ sign;
-        matrix_column<K>(u[c][0], a, b);
-        matrix_column<K>(u[c][1], a, turned);
+            rotated[i] = mma_swapped(b[i]) ^ sign;
+        mma_column<K>(u[c][0], a, b);
+        mma_column<K>(u[c][1], a, rotated);
     }
 }
 
 /* Bins of column 0 or N2 / 2 that are their own mirror images are real: clears their imaginary parts. */
-CF_DEVICE void matrix_mirrors(unsigned *w, int t) {
+CF_DEVICE void mma_mirrors(unsigned *w, int t) {
     if (t % 2 == 0)
         w[0] = w[0] & 0xffffu;
 }
 
 /* The twiddles of the classes of rows j = g and g + 8. */
-template <class K> CF_DEVICE void matrix_turns_back(cplx (&turn)[2][Matrix<K>::R], int g) {
+template <class K> CF_DEVICE void mma_twiddles_back(cplx (&twiddle)[2][MmaFft<K>::R], int g) {
 #pragma unroll
     for (int h = 0; h < 2; ++h)
 #pragma unroll
-        for (int c = 1; c < Matrix<K>::R; ++c)
-            turn[h][c] = conj(cf_roots<Matrix<K>::N1>.w[c * (g + 8 * h)]);
+        for (int c = 1; c < MmaFft<K>::R; ++c)
+            twiddle[h][c] = conj(cf_roots<MmaFft<K>::N1>.w[c * (g + 8 * h)]);
 }
 
 template <class K>
-CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_inverse_columns(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const unsigned *const plane = static_cast<const unsigned *>(call.in) + places.spectrum(g);
     unsigned next[4 * M::R];
-    matrix_bins<K>(next, plane, matrix_warp<K>(), t, call.bin_unit);
-    const MatrixSquare a = matrix_square(&matrix_columns<M::SCALED, true, false, M::DOWN>.of[0][lane]);
-    cplx turn[2][M::R];
-    matrix_turns_back<K>(turn, g);
-    smem<unsigned> own = z + (M::ABREAST ? 8 * g + 2 * t : 2 * t * M::PLANE + g);
+    mma_bins<K>(next, plane, mma_warp<K>(), t, call.bin_unit);
+    const MmaSquare a = mma_square(&mma_columns<M::SCALED, true, false, M::DOWN>.of[0][lane]);
+    cplx twiddle[2][M::R];
+    mma_twiddles_back<K>(twiddle, g);
+    smem<unsigned> own = z + (M::INTERLEAVED ? 8 * g + 2 * t : 2 * t * M::PLANE + g);
 #pragma unroll 1
-    for (int k = matrix_warp<K>(); k < M::N2 / 2; k += M::WARPS) {
+    for (int k = mma_warp<K>(); k < M::N2 / 2; k += M::WARPS) {
         unsigned w[4 * M::R];
         float u[M::R][2][4] = {};
 #pragma unroll
         for (int i = 0; i < 4 * M::R; ++i)
             w[i] = next[i];
         if (k == 0) { /* both real columns at once, the second one times i */
-            matrix_bins<K>(next, plane, M::N2 / 2, t, call.bin_unit);
-            matrix_mirrors(w, t);
-            matrix_mirrors(next, t);
+            mma_bins<K>(next, plane, M::N2 / 2, t, call.bin_unit);
+            mma_mirrors(w, t);
+            mma_mirrors(next, t);
 #pragma unroll
             for (int i = 0; i < 4 * M::R; ++i)
-                next[i] = matrix_swapped(next[i]) ^ 0x8000u;
-            matrix_classes<K>(u, a, next);
+                next[i] = mma_swapped(next[i]) ^ 0x8000u;
+            mma_classes<K>(u, a, next);
         }
         if (k + M::WARPS < M::N2 / 2)
-            matrix_bins<K>(next, plane, k + M::WARPS, t, call.bin_unit);
-        matrix_classes<K>(u, a, w);
+            mma_bins<K>(next, plane, k + M::WARPS, t, call.bin_unit);
+        mma_classes<K>(u, a, w);
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             unsigned words[2][M::TILES]; /* of planes 2 t and 2 t + 1 */
@@ -91,7 +91,7 @@ CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places,
                 for (int c = 0; c < M::R; ++c) {
                     v[c] = {u[c][0][2 * h + e], u[c][1][2 * h + e]};
                     if (c > 0)
-                        v[c] = v[c] * turn[h][c];
+                        v[c] = v[c] * twiddle[h][c];
                 }
                 dft_inverse<M::R>(v);
 #pragma unroll
@@ -101,7 +101,7 @@ CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places,
 #pragma unroll
             for (int r = 0; r < M::TILES; ++r) {
                 const int row = 16 * r + 8 * h;
-                if constexpr (M::ABREAST) {
+                if constexpr (M::INTERLEAVED) {
                     smem_cast<uint2>(own + (k * M::WORD + 8 * row))[0] = make_uint2(words[0][r], words[1][r]);
                 } else {
                     own[k * M::WORD + row] = words[0][r];
@@ -112,22 +112,22 @@ CF_DEVICE void matrix_inverse_columns(smem<unsigned> z, const Places<K> &places,
     }
 }
 
-/* Stores WIDE numbers of a row. */
-template <class K, int WIDE> CF_DEVICE void matrix_write(float *to, const float *u) {
-    if constexpr (WIDE == 4)
+/* Stores VECTOR numbers of a row. */
+template <class K, int VECTOR> CF_DEVICE void mma_write(float *to, const float *u) {
+    if constexpr (VECTOR == 4)
         *reinterpret_cast<float4 *>(to) = make_float4(u[0], u[1], u[2], u[3]);
-    else if constexpr (WIDE == 2)
+    else if constexpr (VECTOR == 2)
         *reinterpret_cast<float2 *>(to) = make_float2(u[0], u[1]);
     else
         *to = u[0];
 }
-template <class K, int WIDE> CF_DEVICE void matrix_write(unsigned short *to, const float *u) {
-    if constexpr (WIDE == 8)
+template <class K, int VECTOR> CF_DEVICE void mma_write(unsigned short *to, const float *u) {
+    if constexpr (VECTOR == 8)
         *reinterpret_cast<uint4 *>(to) = make_uint4(K::Bins::pack(u[0], u[1]), K::Bins::pack(u[2], u[3]),
                                                     K::Bins::pack(u[4], u[5]), K::Bins::pack(u[6], u[7]));
-    else if constexpr (WIDE == 4)
+    else if constexpr (VECTOR == 4)
         *reinterpret_cast<uint2 *>(to) = make_uint2(K::Bins::pack(u[0], u[1]), K::Bins::pack(u[2], u[3]));
-    else if constexpr (WIDE == 2)
+    else if constexpr (VECTOR == 2)
         *reinterpret_cast<unsigned *>(to) = K::Bins::pack(u[0], u[1]);
     else
         *to = K::Storage::rounded(u[0]);
@@ -135,39 +135,40 @@ template <class K, int WIDE> CF_DEVICE void matrix_write(unsigned short *to, con
 
 /* Stores a lane's eight numbers of 32 points of a row. */
 template <class K>
-CF_DEVICE void matrix_put_row(const float v[8], typename K::Storage::bits *row, int part, int t, int start, float bias,
-                              bool accumulate) {
-    typedef Tile<K> G;
+CF_DEVICE void mma_put_row(const float v[8], typename K::Storage::bits *row, int part, int t, int start, float bias,
+                           bool accumulate) {
+    typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
-    constexpr int WIDE = K::WIDE;
+    constexpr int VECTOR = K::VECTOR;
 #pragma unroll
-    for (int e = 0; e < 8; e += WIDE) {
-        const int x = matrix_point<Matrix<K>::WAY>(part, t, e);
+    for (int e = 0; e < 8; e += VECTOR) {
+        const int x = mma_point<MmaFft<K>::WAY>(part, t, e);
         bool in = x >= G::template lo<2>() && x < G::template hi<2>();
         const Offset at = offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), start, in);
         if (!in)
             continue;
         typename K::Storage::bits *const to = row + at;
-        float u[WIDE];
+        float u[VECTOR];
 #pragma unroll
-        for (int i = 0; i < WIDE; ++i)
+        for (int i = 0; i < VECTOR; ++i)
             u[i] = v[e + i] + bias;
         if (accumulate) {
 #pragma unroll
-            for (int i = 0; i < WIDE; ++i)
+            for (int i = 0; i < VECTOR; ++i)
                 u[i] += K::Storage::load(to + i);
         }
-        matrix_write<K, WIDE>(to, u);
+        mma_write<K, VECTOR>(to, u);
     }
 }
 
-template <class K> CF_DEVICE void matrix_inverse_rows(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
-    typedef Matrix<K> M;
-    typedef Tile<K> G;
+template <class K>
+CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef MmaFft<K> M;
+    typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     typedef typename K::Storage::bits bits;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const MatrixWords *const table = &matrix_points<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
+    const MmaWords *const table = &mma_points<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
 #pragma unroll 1
     for (int task = int(threadIdx.x) / 32; task < places.live * M::TILES; task += M::WARPS) {
         const int p = task / M::TILES, m = task % M::TILES;
@@ -204,7 +205,7 @@ template <class K> CF_DEVICE void matrix_inverse_rows(smem<unsigned> z, const Pl
             for (int n = 0; n < 4; ++n) {
 #pragma unroll
                 for (int pair = 0; pair < M::N2 / 32; ++pair) {
-                    const MatrixWords b = matrix_fetch(table, (4 * part + n) * (M::N2 / 32) + pair);
+                    const MmaWords b = mma_fetch(table, (4 * part + n) * (M::N2 / 32) + pair);
                     multiply_bins<typename K::Bins>(sum[n], a[2 * pair], b.of[0], b.of[1]);
                     multiply_bins<typename K::Bins>(sum[n], a[2 * pair + 1], b.of[2], b.of[3]);
                 }
@@ -216,16 +217,16 @@ template <class K> CF_DEVICE void matrix_inverse_rows(smem<unsigned> z, const Pl
                 for (int i = 0; i < 8; ++i)
                     v[i] = factor * sum[i / 2][2 * h + i % 2];
                 if (inside[h])
-                    matrix_put_row<K>(v, row[h], part, t, places.template start<2>(p), bias, call.accumulate);
+                    mma_put_row<K>(v, row[h], part, t, places.template start<2>(p), bias, call.accumulate);
             }
         }
     }
 }
 
-/* Stores numbers of COUNT neighbouring planes, up to WIDE at a time. */
+/* Stores numbers of COUNT neighbouring planes, up to VECTOR at a time. */
 template <class K, int COUNT>
-CF_DEVICE void matrix_put_planes(typename K::Storage::bits *to, const float *sum, float factor, const float *bias,
-                                 bool accumulate) {
+CF_DEVICE void mma_put_planes(typename K::Storage::bits *to, const float *sum, float factor, const float *bias,
+                              bool accumulate) {
     float u[COUNT];
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
@@ -233,24 +234,24 @@ CF_DEVICE void matrix_put_planes(typename K::Storage::bits *to, const float *sum
         if (accumulate)
             u[i] += K::Storage::load(to + i);
     }
-    constexpr int PIECE = K::WIDE < COUNT ? K::WIDE : COUNT;
+    constexpr int PIECE = K::VECTOR < COUNT ? K::VECTOR : COUNT;
 #pragma unroll
     for (int i = 0; i < COUNT; i += PIECE)
-        matrix_write<K, PIECE>(to + i, u + i);
+        mma_write<K, PIECE>(to + i, u + i);
 }
 
 /* Transforms rows in channels-last layout. A task of a warp is two rows of one octet, or one row of two octets, which
  * are the right operand. places and z are those of the block. */
 template <class K>
-CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places, const TileCall &call) {
-    typedef Matrix<K> M;
-    typedef Tile<K> G;
+CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
+    typedef MmaFft<K> M;
+    typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     typedef typename K::Storage::bits bits;
-    constexpr bool TWO = M::OCTETS == 2;
+    constexpr bool TWO = M::PLANE_GROUPS == 2;
     constexpr int LO = G::template lo<1>(), HI = G::template hi<1>(), ROWS = TWO ? 1 : 2, PLANES = TWO ? 4 : 2;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, own = PLANES * t; /* planes to store */
-    const MatrixWords *const table = &matrix_spots<M::SCALED, M::N2>.of[0][0][lane];
+    const MmaWords *const table = &mma_spots<M::SCALED, M::N2>.of[0][0][lane];
     const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * places.factor(own);
     float bias[PLANES] = {};
     if (call.bias)
@@ -285,7 +286,7 @@ CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places,
             float sum[2][4] = {};
 #pragma unroll
             for (int step = 0; step < M::STEPS; ++step) {
-                const MatrixWords a = matrix_fetch(table, n * M::STEPS + step);
+                const MmaWords a = mma_fetch(table, n * M::STEPS + step);
 #pragma unroll
                 for (int h = 0; h < 2; ++h)
                     multiply_bins<typename K::Bins>(sum[h], a.of, b[h][step][0], b[h][step][1]);
@@ -310,22 +311,22 @@ CF_DEVICE void matrix_inverse_abreast(smem<unsigned> z, const Places<K> &places,
                         }
                     }
                     if (in)
-                        matrix_put_planes<K, PLANES>(row[h] + at, v, factor, bias, call.accumulate);
+                        mma_put_planes<K, PLANES>(row[h] + at, v, factor, bias, call.accumulate);
                 }
             }
         }
     }
 }
 
-template <class K> CF_DEVICE void matrix_plane_inverse(const TileCall &call) {
-    typedef Matrix<K> M;
+template <class K> CF_DEVICE void mma_plane_inverse(const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE);
     const Places<K> places = find_planes<K, true>(shared, call);
-    matrix_inverse_columns<K>(z + matrix_octet<K>() * M::INVERSE, matrix_places<K>(places, matrix_octet<K>()), call);
+    mma_inverse_columns<K>(z + mma_plane_group<K>() * M::INVERSE, mma_places<K>(places, mma_plane_group<K>()), call);
     __syncthreads();
-    if constexpr (M::ABREAST)
-        matrix_inverse_abreast<K>(z, places, call);
+    if constexpr (M::INTERLEAVED)
+        mma_inverse_interleaved<K>(z, places, call);
     else
-        matrix_inverse_rows<K>(z, places, call);
+        mma_inverse_rows<K>(z, places, call);
 }

@@ -10,9 +10,9 @@
 /* Loads the bins of signal g of each octet. Bins 0 and N / 2 are joined into one word. DENSE: all signals exist and
  * are neighbours. */
 template <class K, bool DENSE>
-CF_DEVICE void matrix_short_words(unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 / 8], const unsigned *in,
-                                  const Places<K> &places, long long unit) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_short_words(unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], const unsigned *in,
+                               const Places<K> &places, long long unit) {
+    typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const unsigned *line[M::EACH];
 #pragma unroll
@@ -31,15 +31,15 @@ CF_DEVICE void matrix_short_words(unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 /
 
 /* Writes a lane's points of a signal to the warp's part of shared memory (THROUGH). */
 template <class K>
-CF_DEVICE void matrix_short_put(const float (&v)[Matrix<K>::OWN], smem<unsigned> line, int part, int t) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_short_put(const float (&v)[MmaFft<K>::OWN], smem<unsigned> line, int part, int t) {
+    typedef MmaFft<K> M;
     if constexpr (K::Storage::PLAIN) {
 #pragma unroll
         for (int i = 0; i < M::OWN; i += 4)
-            smem_cast<float4>(line + matrix_point<M::WAY>(part, t, i))[0] =
+            smem_cast<float4>(line + mma_point<M::WAY>(part, t, i))[0] =
                 make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);
     } else {
-        smem<unsigned> to = line + matrix_point<M::WAY>(part, t, 0) / 2;
+        smem<unsigned> to = line + mma_point<M::WAY>(part, t, 0) / 2;
 #pragma unroll
         for (int i = 0; i < M::OWN; i += 4)
             smem_cast<uint2>(to + i / 2)[0] =
@@ -49,17 +49,17 @@ CF_DEVICE void matrix_short_put(const float (&v)[Matrix<K>::OWN], smem<unsigned>
 
 /* Multiplies and stores points in channels-first layout. ADDS: adds to the old contents. */
 template <class K, bool ADDS>
-CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 / 8], smem<unsigned> own,
-                                   const Places<K> &places, const TileCall &call) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], smem<unsigned> own,
+                                const Places<K> &places, const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     constexpr bool THROUGH = M::THROUGH && !ADDS;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const MatrixWords *table = &matrix_points<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
+    const MmaWords *table = &mma_points<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
     constexpr int TASK = M::OWN / 2 * ((M::STEPS + 1) / 2); /* table entries of a part */
-    constexpr int PIECE = M::WAY == MATRIX_SHORTS ? 8 : 4;  /* neighbouring points of a lane */
+    constexpr int PIECE = M::WAY == MMA_SHORTS ? 8 : 4;     /* neighbouring points of a lane */
     float factor[M::EACH], bias[M::EACH];
-    MatrixLine<K, bits> line[M::EACH];
+    MmaLine<K, bits> line[M::EACH];
 #pragma unroll
     for (int i = 0; i < M::EACH; ++i) {
         const int p = 8 * i + g;
@@ -68,20 +68,20 @@ CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K
         if (call.bias)
             bias[i] = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
                                        places.channel(p));
-        line[i] = MatrixLine<K, bits>(static_cast<bits *>(call.out), places, p, matrix_point<M::WAY>(0, t, 0));
+        line[i] = MmaLine<K, bits>(static_cast<bits *>(call.out), places, p, mma_point<M::WAY>(0, t, 0));
         if (p >= places.live)
             line[i].inside = false, line[i].count = 0;
     }
 #pragma unroll 1
     for (int part = 0; part < M::N2 / M::SPAN; ++part, table += 32 * TASK) {
-        if (matrix_empty<K>(part * M::SPAN, M::SPAN))
+        if (mma_empty<K>(part * M::SPAN, M::SPAN))
             continue;
         float sum[M::EACH / 2][M::OWN / 2][4] = {};
 #pragma unroll
         for (int n = 0; n < M::OWN / 2; ++n)
 #pragma unroll
             for (int step = 0; step < M::STEPS; step += 2) {
-                const MatrixWords b = matrix_fetch(table, n * ((M::STEPS + 1) / 2) + step / 2);
+                const MmaWords b = mma_fetch(table, n * ((M::STEPS + 1) / 2) + step / 2);
 #pragma unroll
                 for (int i = 0; i < M::EACH / 2; ++i)
 #pragma unroll
@@ -101,21 +101,20 @@ CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K
 #pragma unroll
                 for (int e = 0; e < M::OWN; ++e)
                     v[e] += bias[i];
-                matrix_short_put<K>(v, own + (8 * i + g) * M::ROW, part, t);
+                mma_short_put<K>(v, own + (8 * i + g) * M::ROW, part, t);
             } else {
 #pragma unroll
                 for (int e = 0; e < M::OWN; e += PIECE) {
                     const int begin = M::SPAN * part + 4 * e;
-                    if (!matrix_empty<K>(begin, 4 * PIECE))
-                        matrix_put_numbers<K, ADDS, PIECE>(v + e, line[i], begin, matrix_whole<K>(begin, 4 * PIECE),
-                                                           bias[i]);
+                    if (!mma_empty<K>(begin, 4 * PIECE))
+                        mma_put_numbers<K, ADDS, PIECE>(v + e, line[i], begin, mma_whole<K>(begin, 4 * PIECE), bias[i]);
                 }
             }
         }
     }
     if constexpr (THROUGH) {
         __syncwarp();
-        matrix_short_leave<K>(own, places, static_cast<bits *>(call.out));
+        mma_short_leave<K>(own, places, static_cast<bits *>(call.out));
     }
 }
 
@@ -123,16 +122,16 @@ CF_DEVICE void matrix_short_points(const unsigned (&w)[Matrix<K>::EACH][Matrix<K
  * four at a time, so that whole sectors are written. For that, lanes 2 i and 2 i + 1 exchange results: one stores
  * four signals of the first octet, the other four signals of the second. */
 template <class K, bool ADDS>
-CF_DEVICE void matrix_short_abreast(const unsigned (&w)[Matrix<K>::EACH][Matrix<K>::N2 / 8], const Places<K> &places,
-                                    const TileCall &call) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], const Places<K> &places,
+                                     const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
-    constexpr bool FOUR = K::WIDE == 4 && !K::Storage::PLAIN && !ADDS;
+    constexpr bool FOUR = K::VECTOR == 4 && !K::Storage::PLAIN && !ADDS;
     constexpr int LINES = FOUR ? M::EACH / 2 : M::EACH; /* that a lane stores */
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const MatrixWords *table = &matrix_spots<M::SCALED, M::N2>.of[0][0][lane];
+    const MmaWords *table = &mma_spots<M::SCALED, M::N2>.of[0][0][lane];
     float factor[M::EACH], bias[M::EACH][2];
-    MatrixLine<K, bits> line[LINES];
+    MmaLine<K, bits> line[LINES];
 #pragma unroll
     for (int i = 0; i < M::EACH; ++i) {
         factor[i] = float(call.scale) * (2 / M::GAIN) * places.factor(8 * i);
@@ -145,19 +144,20 @@ CF_DEVICE void matrix_short_abreast(const unsigned (&w)[Matrix<K>::EACH][Matrix<
     }
 #pragma unroll
     for (int i = 0; i < LINES; ++i) {
-        const int octet = FOUR ? 2 * i + t % 2 : i;
-        line[i] = MatrixLine<K, bits>(static_cast<bits *>(call.out) + (FOUR ? t / 2 * 4 : 2 * t), places, 8 * octet, g);
-        if (8 * octet >= places.live)
+        const int plane_group = FOUR ? 2 * i + t % 2 : i;
+        line[i] =
+            MmaLine<K, bits>(static_cast<bits *>(call.out) + (FOUR ? t / 2 * 4 : 2 * t), places, 8 * plane_group, g);
+        if (8 * plane_group >= places.live)
             line[i].inside = false, line[i].count = 0;
     }
 #pragma unroll 1
     for (int n = 0; n < M::N2 / 16; ++n, table += 32 * M::STEPS) {
-        if (matrix_empty<K>(16 * n, 16))
+        if (mma_empty<K>(16 * n, 16))
             continue;
         float sum[M::EACH][4] = {};
 #pragma unroll
         for (int step = 0; step < M::STEPS; ++step) {
-            const MatrixWords a = matrix_fetch(table, step);
+            const MmaWords a = mma_fetch(table, step);
 #pragma unroll
             for (int i = 0; i < M::EACH; ++i)
                 multiply_bins<typename K::Bins>(sum[i], a.of, w[i][2 * step], w[i][2 * step + 1]);
@@ -165,7 +165,7 @@ CF_DEVICE void matrix_short_abreast(const unsigned (&w)[Matrix<K>::EACH][Matrix<
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const int x = 16 * n + 8 * h;
-            const bool whole = matrix_whole<K>(x, 8);
+            const bool whole = mma_whole<K>(x, 8);
 #pragma unroll
             for (int i = 0; i < LINES; ++i) {
                 bool in;
@@ -182,36 +182,36 @@ CF_DEVICE void matrix_short_abreast(const unsigned (&w)[Matrix<K>::EACH][Matrix<
                     if (in)
                         *reinterpret_cast<uint2 *>(to) = t % 2 ? make_uint2(got, word[1]) : make_uint2(word[0], got);
                 } else if (in) {
-                    matrix_put_planes<K, 2>(to, sum[i] + 2 * h, factor[i], bias[i], ADDS);
+                    mma_put_planes<K, 2>(to, sum[i] + 2 * h, factor[i], bias[i], ADDS);
                 }
             }
         }
     }
 }
 
-template <class K> CF_DEVICE void matrix_short_inverse(const TileCall &call) {
-    typedef Matrix<K> M;
+template <class K> CF_DEVICE void mma_short_inverse(const SharedFftCall &call) {
+    typedef MmaFft<K> M;
     const int warp = int(threadIdx.x) / 32;
     smem<char> shared = cf_dynamic_shared<char>();
     const int plane = (int(blockIdx.x) - call.first_block) * K::P + 8 * M::EACH * warp;
-    const Places<K> places = matrix_short_places<K, true>(shared + 8 * M::EACH * 32 * warp, plane, call);
+    const Places<K> places = mma_short_places<K, true>(shared + 8 * M::EACH * 32 * warp, plane, call);
     if (places.live <= 0)
         return;
     unsigned w[M::EACH][M::N2 / 8];
     if (call.row_step == 1 && places.live >= 8 * M::EACH)
-        matrix_short_words<K, true>(w, static_cast<const unsigned *>(call.in), places, call.bin_unit);
+        mma_short_words<K, true>(w, static_cast<const unsigned *>(call.in), places, call.bin_unit);
     else
-        matrix_short_words<K, false>(w, static_cast<const unsigned *>(call.in), places, call.bin_unit);
-    if constexpr (M::ABREAST) {
+        mma_short_words<K, false>(w, static_cast<const unsigned *>(call.in), places, call.bin_unit);
+    if constexpr (M::INTERLEAVED) {
         if (call.accumulate)
-            matrix_short_abreast<K, true>(w, places, call);
+            mma_short_interleaved<K, true>(w, places, call);
         else
-            matrix_short_abreast<K, false>(w, places, call);
+            mma_short_interleaved<K, false>(w, places, call);
     } else {
         smem<unsigned> own = smem_cast<unsigned>(shared + M::G::TABLE) + 8 * M::EACH * M::ROW * warp;
         if (call.accumulate)
-            matrix_short_points<K, true>(w, own, places, call);
+            mma_short_points<K, true>(w, own, places, call);
         else
-            matrix_short_points<K, false>(w, own, places, call);
+            mma_short_points<K, false>(w, own, places, call);
     }
 }

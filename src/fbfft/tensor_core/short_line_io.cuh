@@ -27,14 +27,14 @@
 
 /* Finds the warp's signals, from signal `first` of the launch on: as find_planes() and find_factors(). */
 template <class K, bool INVERSE>
-CF_DEVICE Places<K> matrix_short_places(smem<char> table, int first, const TileCall &call) {
+CF_DEVICE Places<K> mma_short_places(smem<char> table, int first, const SharedFftCall &call) {
     constexpr int COLUMNS = int(K::CHANNELS * K::AXIS[0].phases * K::AXIS[1].phases * K::AXIS[2].phases),
-                  LINES = 8 * Matrix<K>::EACH;
+                  LINES = 8 * MmaFft<K>::EACH;
     static_assert(LINES <= 32, "a lane for a line");
     const int p = int(threadIdx.x) % 32, live = min(int(call.planes) - first, LINES);
     if (p < LINES && live > 0) {
         /* Lanes beyond the last signal repeat another one. Channels-last octets are always whole. */
-        const int plane = first + (p < live ? p : Matrix<K>::ABREAST ? p % 8 : live - 1), column = plane % COLUMNS;
+        const int plane = first + (p < live ? p : MmaFft<K>::INTERLEAVED ? p % 8 : live - 1), column = plane % COLUMNS;
         const int row = int(call.row_first) + plane / COLUMNS * int(call.row_step), own = row - int(call.row_base);
         smem<char> entry = table + p * 32;
         find_plane<K>(entry, row, column, COLUMNS, call.sample_stride, (long long)blockIdx.y * call.group_stride);
@@ -48,7 +48,7 @@ CF_DEVICE Places<K> matrix_short_places(smem<char> table, int first, const TileC
             } else if constexpr (!K::FINDS) {
                 const long long sample = row / call.scale_rows - call.row_base / call.scale_rows;
                 const float *const part =
-                    call.largest + (long long)blockIdx.y * call.largest_group_stride + sample * call.parts;
+                    call.absmax + (long long)blockIdx.y * call.absmax_group_stride + sample * call.parts;
                 float most = 0;
                 for (int i = 0; i < call.parts; ++i)
                     most = fmaxf(most, __ldg(part + i));
@@ -65,21 +65,21 @@ CF_DEVICE Places<K> matrix_short_places(smem<char> table, int first, const TileC
 
 /* THROUGH: copies a warp's signals between global memory and its part of shared memory. Neighbouring lanes move
  * neighbouring words or numbers of a signal. */
-template <int UNITS> struct MatrixAcross { static constexpr int LANES = UNITS < 32 ? UNITS : 32, LINES = 32 / LANES; };
+template <int UNITS> struct MmaAcross { static constexpr int LANES = UNITS < 32 ? UNITS : 32, LINES = 32 / LANES; };
 
 /* Loads a word of a signal from its point x on. Points outside the data become zero. */
-template <class K, class Line> CF_DEVICE unsigned matrix_short_word(const Line &line, int x, bool whole) {
-    constexpr int NUMBERS = 4 / Matrix<K>::BYTES;
+template <class K, class Line> CF_DEVICE unsigned mma_short_word(const Line &line, int x, bool whole) {
+    constexpr int NUMBERS = 4 / MmaFft<K>::BYTES;
     unsigned word = 0;
 #pragma unroll
-    for (int e = 0; e < NUMBERS; e += K::WIDE) {
+    for (int e = 0; e < NUMBERS; e += K::VECTOR) {
         bool in;
         const auto *const from = line.at(x + e, whole, in);
         if (!in)
             continue;
         if constexpr (K::Storage::PLAIN)
             word = __float_as_uint(__ldg(from));
-        else if constexpr (K::WIDE == 2)
+        else if constexpr (K::VECTOR == 2)
             word = __ldg(reinterpret_cast<const unsigned *>(from));
         else
             word |= unsigned(__ldg(from)) << 16 * e;
@@ -87,48 +87,47 @@ template <class K, class Line> CF_DEVICE unsigned matrix_short_word(const Line &
     return word;
 }
 template <class K>
-CF_DEVICE void matrix_short_bring(smem<unsigned> own, const Places<K> &places,
-                                  const typename K::Storage::bits *signal) {
-    typedef Matrix<K> M;
-    typedef MatrixAcross<M::BYTES * M::N2 / 4> A;
+CF_DEVICE void mma_short_bring(smem<unsigned> own, const Places<K> &places, const typename K::Storage::bits *signal) {
+    typedef MmaFft<K> M;
+    typedef MmaAcross<M::BYTES * M::N2 / 4> A;
     constexpr int NUMBERS = 4 / M::BYTES;
     const int lane = int(threadIdx.x) % 32;
 #pragma unroll 4
     for (int first = 0; first < 8 * M::EACH; first += A::LINES) {
         const int p = first + lane / A::LANES, word = lane % A::LANES;
-        const MatrixLine<K, const typename K::Storage::bits> line(signal, places, p, NUMBERS * word);
+        const MmaLine<K, const typename K::Storage::bits> line(signal, places, p, NUMBERS * word);
 #pragma unroll
         for (int x = 0; x < M::N2; x += NUMBERS * A::LANES) {
             constexpr int POINTS = NUMBERS * A::LANES;
             own[p * M::ROW + x / NUMBERS + word] =
-                matrix_empty<K>(x, POINTS) ? 0 : matrix_short_word<K>(line, x, matrix_whole<K>(x, POINTS));
+                mma_empty<K>(x, POINTS) ? 0 : mma_short_word<K>(line, x, mma_whole<K>(x, POINTS));
         }
     }
 }
 template <class K>
-CF_DEVICE void matrix_short_leave(smem<unsigned> own, const Places<K> &places, typename K::Storage::bits *signal) {
-    typedef Matrix<K> M;
+CF_DEVICE void mma_short_leave(smem<unsigned> own, const Places<K> &places, typename K::Storage::bits *signal) {
+    typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
-    typedef MatrixAcross<M::N2 / K::WIDE> A;
-    constexpr int WORDS = 4 / M::BYTES / K::WIDE; /* 2: half words */
+    typedef MmaAcross<M::N2 / K::VECTOR> A;
+    constexpr int WORDS = 4 / M::BYTES / K::VECTOR; /* 2: half words */
     const int lane = int(threadIdx.x) % 32, lines = min(places.live, 8 * M::EACH);
 #pragma unroll 2
     for (int first = 0; first < lines; first += A::LINES) {
         const int p = first + lane / A::LANES, unit = lane % A::LANES;
-        const MatrixLine<K, bits> line(signal, places, p, K::WIDE * unit);
+        const MmaLine<K, bits> line(signal, places, p, K::VECTOR * unit);
 #pragma unroll
-        for (int i = 0; i < M::N2 / K::WIDE; i += A::LANES) {
-            constexpr int POINTS = K::WIDE * A::LANES;
-            if (matrix_empty<K>(K::WIDE * i, POINTS))
+        for (int i = 0; i < M::N2 / K::VECTOR; i += A::LANES) {
+            constexpr int POINTS = K::VECTOR * A::LANES;
+            if (mma_empty<K>(K::VECTOR * i, POINTS))
                 continue;
             bool in;
-            bits *const to = line.at(K::WIDE * i, matrix_whole<K>(K::WIDE * i, POINTS), in);
+            bits *const to = line.at(K::VECTOR * i, mma_whole<K>(K::VECTOR * i, POINTS), in);
             if (!in || p >= lines)
                 continue;
             const unsigned word = own[p * M::ROW + (i + unit) / WORDS];
             if constexpr (K::Storage::PLAIN)
                 *to = __uint_as_float(word);
-            else if constexpr (K::WIDE == 2)
+            else if constexpr (K::VECTOR == 2)
                 *reinterpret_cast<unsigned *>(to) = word;
             else
                 *to = (unsigned short)(word >> 16 * (unit % 2));

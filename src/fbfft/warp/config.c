@@ -49,10 +49,11 @@ static int registers_of(int points, int lanes) {
     return tables[table][i].registers;
 }
 
-static void finish(cf_fft_config *c, const cf_gpu_facts *facts, int points) {
-    const int64_t by_registers = facts->registers_per_multiprocessor / (c->threads * registers_of(points, c->lanes));
-    const int64_t by_threads = facts->threads_per_multiprocessor / c->threads;
-    c->blocks = (int)cf_max(1, cf_min(cf_min(by_registers, by_threads), facts->blocks_per_multiprocessor));
+static void finish(cf_fft_config *c, const cf_gpu_properties *properties, int points) {
+    const int64_t by_registers =
+        properties->registers_per_multiprocessor / (c->threads * registers_of(points, c->lanes));
+    const int64_t by_threads = properties->threads_per_multiprocessor / c->threads;
+    c->blocks = (int)cf_max(1, cf_min(cf_min(by_registers, by_threads), properties->blocks_per_multiprocessor));
 }
 
 /* warp_line.cuh, Real2d::line_pitch. */
@@ -94,7 +95,7 @@ static int64_t shared_2d(const cf_fft_config *c) {
     return c->planes * bytes + (c->bulk ? 16 : 0);
 }
 
-static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_facts *facts) {
+static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_properties *properties) {
     const int h = c->basis[0], w = c->basis[1], lines = h > w ? h / 2 : w / 2, longest = h > w ? h : w;
     c->lanes = longest <= 128 ? choose_lanes(h, w, h % 8 || w % 8 ? 64 : 48, 36, 64) : 0;
     if (c->lanes == 0)
@@ -103,14 +104,14 @@ static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_facts *facts)
     c->planes = choose_planes(lines, c->lanes);
     c->threads = threads_of(c->planes, lines, c->lanes);
     c->quads = c->extent[0] % 2 == 0 && c->extent[1] % 2 == 0;
-    c->bulk = (c->inverse || c->quads) && longest >= (c->inverse ? 20 : 34) && facts->compute_major >= 9;
+    c->bulk = (c->inverse || c->quads) && longest >= (c->inverse ? 20 : 34) && properties->compute_major >= 9;
     c->shared = shared_2d(c);
-    finish(c, facts, longest / c->lanes);
+    finish(c, properties, longest / c->lanes);
     return CONV_FFT_SUCCESS;
 }
 
 /* real1d_warp.cuh. */
-static void configure_pairs(cf_fft_config *c, const cf_gpu_facts *facts) {
+static void configure_pairs(cf_fft_config *c, const cf_gpu_properties *properties) {
     const int half = c->basis[1] / 2, warps = 2;
     c->lanes = half < 128 ? 4 : 8;
     c->threads = 32 * warps;
@@ -118,15 +119,15 @@ static void configure_pairs(cf_fft_config *c, const cf_gpu_facts *facts) {
     const int line = (half + 2 * c->lanes + 7) / 16 * 16 + 8;
     c->shared = c->planes * (int64_t)cf_max(line, half + 1) * 8;
     c->blocks = (half < 64 ? 32 : 20) / warps;
-    c->small_batch = (int64_t)4 * facts->multiprocessors * (32 / c->lanes);
+    c->small_batch = (int64_t)4 * properties->multiprocessors * (32 / c->lanes);
 }
 
-static conv_fft_status configure_1d(cf_fft_config *c, const cf_gpu_facts *facts) {
+static conv_fft_status configure_1d(cf_fft_config *c, const cf_gpu_properties *properties) {
     const int n = c->basis[1], half = n / 2, extent = c->extent[1];
     c->quads = extent % 4 == 0;
     c->pairs = n == 64 || n == 128 || n == 256;
     if (c->pairs) {
-        configure_pairs(c, facts);
+        configure_pairs(c, properties);
         return CONV_FFT_SUCCESS;
     }
     c->lanes = choose_lanes(half, half, 32, 16, 32);
@@ -136,11 +137,11 @@ static conv_fft_status configure_1d(cf_fft_config *c, const cf_gpu_facts *facts)
     c->threads = c->planes * c->lanes;
     const int stage = (extent / 4 | 1) * 4 + (extent % 4 ? 4 : 0);
     c->shared = align16(c->planes * cf_max((half + 1) * 8, stage * 4));
-    finish(c, facts, 2 * half / c->lanes);
+    finish(c, properties, 2 * half / c->lanes);
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_fft_configure(const fbfft_desc *desc, const cf_gpu_facts *facts, cf_fft_config *config) {
+conv_fft_status cf_fft_configure(const fbfft_desc *desc, const cf_gpu_properties *properties, cf_fft_config *config) {
     cf_fft_config c = {.inverse = desc->kind == FBFFT_C2R, .rank = desc->rank, .basis = {1, 1}, .extent = {1, 1}};
     c.scaled = c.inverse || desc->scale != 1.0;
     c.aligned = true;
@@ -154,11 +155,11 @@ conv_fft_status cf_fft_configure(const fbfft_desc *desc, const cf_gpu_facts *fac
         c.basis[2 - desc->rank + a] = (int)desc->basis[a];
         c.extent[2 - desc->rank + a] = (int)(desc->extent[a] ? desc->extent[a] : desc->basis[a]);
     }
-    CF_FORWARD(desc->rank == 2 ? configure_2d(&c, facts) : configure_1d(&c, facts));
-    if (c.shared > facts->shared_per_block)
+    CF_FORWARD(desc->rank == 2 ? configure_2d(&c, properties) : configure_1d(&c, properties));
+    if (c.shared > properties->shared_per_block)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
                        "a plane of this basis needs %lld bytes of shared memory; %s has %lld for a block",
-                       (long long)c.shared, facts->name, (long long)facts->shared_per_block);
+                       (long long)c.shared, properties->name, (long long)properties->shared_per_block);
     *config = c;
     return CONV_FFT_SUCCESS;
 }
@@ -201,7 +202,7 @@ void cf_fft_emit(const cf_fft_config *c, cf_text *t) {
                 c->threads, (long long)c->shared);
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const %s *in, %s *out, real scale, long "
-                "long batch) {" CF_KERNEL_WAITS "    %s_%s%s<Config>(in, out, scale, batch);\n}\n",
+                "long batch) {" CF_PDL_WAIT "    %s_%s%s<Config>(in, out, scale, batch);\n}\n",
                 c->threads, c->blocks, c->inverse ? "cplx" : "real", c->inverse ? "real" : "cplx", body,
                 c->inverse ? "inverse" : "forward", c->pairs ? "_pairs" : "");
 }

@@ -22,7 +22,7 @@ typedef struct cf_fft_config {
 } cf_fft_config;
 
 /* NOT_SUPPORTED: no kernel for it. The desc has been checked. */
-conv_fft_status cf_fft_configure(const fbfft_desc *desc, const cf_gpu_facts *facts, cf_fft_config *config);
+conv_fft_status cf_fft_configure(const fbfft_desc *desc, const cf_gpu_properties *properties, cf_fft_config *config);
 
 /* The same for pointers of any alignment. */
 cf_fft_config cf_fft_unaligned(const cf_fft_config *config);

@@ -28,7 +28,7 @@ template <class K> struct Real1d {
 
 /* X[k] and X[H - k] from Z[k] and Z[H - k]. */
 template <int N> CF_DEVICE void split(cplx &a, cplx &b, cplx root) {
-    const cplx even = half(a + conj(b)), odd = root * times_minus_i(half(a - conj(b)));
+    const cplx even = times_half(a + conj(b)), odd = root * times_minus_i(times_half(a - conj(b)));
     a = even + odd;
     b = conj(even - odd);
 }

@@ -25,7 +25,7 @@
 template <class K> struct Pairs1d {
     static constexpr int H = K::N / 2, BINS = H + 1, A = 2 * K::L, B = H / A, COLUMNS = B / K::L;
     static constexpr int LINES_PER_WARP = 32 / K::L, T = K::LINES * K::L;
-    static constexpr bool WIDE = COLUMNS % 2 == 0; /* columns in neighbouring pairs */
+    static constexpr bool VECTOR = COLUMNS % 2 == 0; /* columns in neighbouring pairs */
     /* Rows k1 and lines in the exchange, in complex numbers: spread over the banks by 16 bytes every two rows and half of
      * all banks every line. What shared memory leaves is where loads under way wait, so no more than that. */
     static __host__ __device__ constexpr int row(int k1) { return k1 * B + k1 / 2 * 2; }
@@ -37,10 +37,10 @@ template <class K> struct Pairs1d {
 /* w_H^(k1 c), and what turns with a lane's rows k1 in the split: w_N^k1. */
 template <int N, int L> struct __align__(16) PairRoots {
     static constexpr int A = 2 * L, B = N / 2 / A;
-    cplx turn[A * B], row[2 * L];
-    __host__ __device__ constexpr PairRoots() : turn{}, row{} {
+    cplx twiddle[A * B], row[2 * L];
+    __host__ __device__ constexpr PairRoots() : twiddle{}, row{} {
         for (int i = 0; i < A * B; ++i)
-            turn[i] = {real(cf_cos(i / B * (i % B), N / 2)), real(-cf_sin(i / B * (i % B), N / 2))};
+            twiddle[i] = {real(cf_cos(i / B * (i % B), N / 2)), real(-cf_sin(i / B * (i % B), N / 2))};
         for (int l = 0; l < L; ++l) {
             row[2 * l] = {real(cf_cos(l, N)), real(-cf_sin(l, N))};
             row[2 * l + 1] = {real(cf_cos(l ? l : L, N)), real(-cf_sin(l ? l : L, N))};
@@ -70,7 +70,7 @@ template <class K> struct PairPlace {
     CF_DEVICE smem<cplx> exchange() const { return smem_cast<cplx>(own) + slot * Pairs1d<K>::LINE; }
     CF_DEVICE smem<cplx> spectrum() const { return smem_cast<cplx>(own) + line * Pairs1d<K>::BINS; }
     CF_DEVICE int column(int j) const {
-        return Pairs1d<K>::WIDE ? 2 * lane + j % 2 + j / 2 * 2 * K::L : lane + j * K::L;
+        return Pairs1d<K>::VECTOR ? 2 * lane + j % 2 + j / 2 * 2 * K::L : lane + j * K::L;
     }
 };
 
@@ -78,8 +78,8 @@ template <class K> struct PairPlace {
 template <class K, class F> CF_DEVICE void each_in_columns(F f) {
     using P = Pairs1d<K>;
     unroll<0, P::A>([&](auto r) {
-        unroll<0, P::WIDE ? P::COLUMNS / 2 : P::COLUMNS>(
-            [&](auto j) { f(Int<decltype(j)::value *(P::WIDE ? 2 : 1)>{}, r); });
+        unroll<0, P::VECTOR ? P::COLUMNS / 2 : P::COLUMNS>(
+            [&](auto j) { f(Int<decltype(j)::value *(P::VECTOR ? 2 : 1)>{}, r); });
     });
 }
 
@@ -88,7 +88,7 @@ template <class K> CF_DEVICE void pair_columns_in(cplx *v, const real *x, const 
     each_in_columns<K>([&](auto j, auto r) {
         constexpr int J = decltype(j)::value, R = decltype(r)::value, V = P::A * J + R;
         const int i = 2 * (at.column(J) + P::B * R);
-        if constexpr (K::QUADS && P::WIDE) {
+        if constexpr (K::QUADS && P::VECTOR) {
             float4 q = make_float4(0, 0, 0, 0);
             if (2 * P::B * (R + 1) <= K::IN || i < K::IN)
                 q = __ldcs(reinterpret_cast<const float4 *>(x + i));
@@ -101,7 +101,7 @@ template <class K> CF_DEVICE void pair_columns_in(cplx *v, const real *x, const 
             v[V] = {q.x, q.y};
         } else {
 #pragma unroll
-            for (int e = 0; e < (P::WIDE ? 2 : 1); ++e)
+            for (int e = 0; e < (P::VECTOR ? 2 : 1); ++e)
                 v[V + P::A * e] = {i + 2 * e < K::IN ? __ldg(x + (i + 2 * e)) : real(0),
                                    i + 2 * e + 1 < K::IN ? __ldg(x + (i + 2 * e + 1)) : real(0)};
         }
@@ -115,7 +115,7 @@ template <class K> CF_DEVICE void pair_columns_out(real *x, const cplx *v, const
         const int i = 2 * (at.column(J) + P::B * R);
         if constexpr (K::QUADS) {
             if (2 * P::B * (R + 1) <= K::IN || i < K::IN) {
-                if constexpr (P::WIDE)
+                if constexpr (P::VECTOR)
                     __stcs(reinterpret_cast<float4 *>(x + i),
                            make_float4(v[V].x, v[V].y, v[V + P::A].x, v[V + P::A].y));
                 else
@@ -123,7 +123,7 @@ template <class K> CF_DEVICE void pair_columns_out(real *x, const cplx *v, const
             }
         } else {
 #pragma unroll
-            for (int e = 0; e < (P::WIDE ? 2 : 1); ++e) {
+            for (int e = 0; e < (P::VECTOR ? 2 : 1); ++e) {
                 if (i + 2 * e < K::IN)
                     x[i + 2 * e] = v[V + P::A * e].x;
                 if (i + 2 * e + 1 < K::IN)
@@ -140,7 +140,7 @@ template <class K> CF_DEVICE void pair_columns_exchange(cplx *v, const PairPlace
     each_in_columns<K>([&](auto j, auto r) {
         constexpr int J = decltype(j)::value, R = decltype(r)::value, V = P::A * J + R;
         const int i = at.column(J) + P::row(R);
-        if constexpr (P::WIDE) {
+        if constexpr (P::VECTOR) {
             if (write) {
                 smem_cast<float4>(exchange + i)[0] = make_float4(v[V].x, v[V].y, v[V + P::A].x, v[V + P::A].y);
             } else {
@@ -172,9 +172,9 @@ template <class K> CF_DEVICE void pair_rows_exchange(cplx *v, const PairPlace<K>
 }
 
 /* The roots of a lane: they are asked for before its data, since nothing hides their way from memory in a small batch. */
-template <class K> struct PairTurns {
+template <class K> struct PairTwiddles {
     cplx w[Pairs1d<K>::COLUMNS * Pairs1d<K>::A], low, high;
-    CF_DEVICE PairTurns(const PairPlace<K> &at) {
+    CF_DEVICE PairTwiddles(const PairPlace<K> &at) {
         using P = Pairs1d<K>;
         const PairRoots<K::N, K::L> &roots = cf_pair_roots<K::N, K::L>;
         const float4 row = __ldg(reinterpret_cast<const float4 *>(roots.row) + at.lane);
@@ -182,13 +182,13 @@ template <class K> struct PairTurns {
         high = {row.z, row.w};
         each_in_columns<K>([&](auto j, auto r) {
             constexpr int J = decltype(j)::value, R = decltype(r)::value, V = P::A * J + R;
-            const cplx *turn = roots.turn + (at.column(J) + P::B * R);
-            if constexpr (R > 0 && P::WIDE) {
-                const float4 q = __ldg(reinterpret_cast<const float4 *>(turn));
+            const cplx *twiddle = roots.twiddle + (at.column(J) + P::B * R);
+            if constexpr (R > 0 && P::VECTOR) {
+                const float4 q = __ldg(reinterpret_cast<const float4 *>(twiddle));
                 w[V] = {q.x, q.y};
                 w[V + P::A] = {q.z, q.w};
             } else if constexpr (R > 0) {
-                const float2 q = __ldg(reinterpret_cast<const float2 *>(turn));
+                const float2 q = __ldg(reinterpret_cast<const float2 *>(twiddle));
                 w[V] = {q.x, q.y};
             }
         });
@@ -205,11 +205,12 @@ template <class K> struct PairTurns {
 
 /* The spectrum of a line, from a lane's rows k1 = l and A - l, or 0 and A / 2. */
 template <class K>
-CF_DEVICE void pair_split(smem<cplx> out, const cplx *a, const cplx *b, const PairTurns<K> &turns, int l, real factor) {
+CF_DEVICE void pair_split(smem<cplx> out, const cplx *a, const cplx *b, const PairTwiddles<K> &twiddles, int l,
+                          real factor) {
     using S = Pairs1d<K>;
     constexpr int A = S::A, B = S::B;
-    const cplx low = {factor * turns.low.x, factor * turns.low.y},
-               high = {factor * turns.high.x, factor * turns.high.y};
+    const cplx low = {factor * twiddles.low.x, factor * twiddles.low.y},
+               high = {factor * twiddles.high.x, factor * twiddles.high.y};
     const int k1 = l ? l : A / 2;
     smem<cplx> up_low = out + l, up_high = out + k1, down_low = out + (S::H - l), down_high = out + (S::H - k1);
     unroll<0, B>([&](auto s) {
@@ -238,11 +239,11 @@ template <class K> CF_DEVICE cplx pair_load(const cplx *from) {
 
 /* The reverse, for twice the rows. */
 template <class K>
-CF_DEVICE void pair_merge(cplx *a, cplx *b, const cplx *in, const PairTurns<K> &turns, int l, real factor) {
+CF_DEVICE void pair_merge(cplx *a, cplx *b, const cplx *in, const PairTwiddles<K> &twiddles, int l, real factor) {
     using S = Pairs1d<K>;
     constexpr int A = S::A, B = S::B;
-    const cplx low = {factor * turns.low.x, -factor * turns.low.y},
-               high = {factor * turns.high.x, -factor * turns.high.y};
+    const cplx low = {factor * twiddles.low.x, -factor * twiddles.low.y},
+               high = {factor * twiddles.high.x, -factor * twiddles.high.y};
     const int k1 = l ? l : A / 2;
     const cplx *up_low = in + l, *up_high = in + k1, *down_low = in + (S::H - l), *down_high = in + (S::H - k1);
     cplx z[B], mirror[B];
@@ -282,11 +283,11 @@ CF_DEVICE void real1d_forward_pairs(const real *__restrict__ x, cplx *__restrict
     if (at.lines <= 0)
         return;
     const int l = at.lane, line = at.line < at.lines ? at.line : at.lines - 1;
-    const PairTurns<K> turns(at);
+    const PairTwiddles<K> twiddles(at);
     cplx v[P::COLUMNS * P::A];
     pair_columns_in<K>(v, x + (at.first + line) * K::IN, at);
     unroll<0, P::COLUMNS>([&](auto j) { dft<P::A>(v + P::A * j); });
-    turns.template apply<false>(v);
+    twiddles.template apply<false>(v);
     pair_columns_exchange<K>(v, at, true);
     __syncwarp();
     cplx a[P::B], b[P::B];
@@ -296,7 +297,7 @@ CF_DEVICE void real1d_forward_pairs(const real *__restrict__ x, cplx *__restrict
     dft<P::B>(b);
     const real factor = real(0.5) * (K::SCALED ? scale : real(1));
     __syncwarp();
-    pair_split<K>(at.spectrum(), a, b, turns, l, factor);
+    pair_split<K>(at.spectrum(), a, b, twiddles, l, factor);
     __syncwarp();
     cplx *to = y + at.first * P::BINS;
     if (K::ALIGNED && at.lines == P::LINES_PER_WARP) {
@@ -320,9 +321,9 @@ CF_DEVICE void real1d_inverse_pairs(const cplx *__restrict__ y, real *__restrict
     if (at.lines <= 0)
         return;
     const int l = at.lane, line = at.line < at.lines ? at.line : at.lines - 1;
-    const PairTurns<K> turns(at);
+    const PairTwiddles<K> twiddles(at);
     cplx a[P::B], b[P::B];
-    pair_merge<K>(a, b, y + (at.first + line) * P::BINS, turns, l, scale);
+    pair_merge<K>(a, b, y + (at.first + line) * P::BINS, twiddles, l, scale);
     dft_inverse<P::B>(a);
     dft_inverse<P::B>(b);
     pair_rows_exchange<K>(a, at, l, true);
@@ -330,7 +331,7 @@ CF_DEVICE void real1d_inverse_pairs(const cplx *__restrict__ y, real *__restrict
     __syncwarp();
     cplx v[P::COLUMNS * P::A];
     pair_columns_exchange<K>(v, at, false);
-    turns.template apply<true>(v);
+    twiddles.template apply<true>(v);
     unroll<0, P::COLUMNS>([&](auto j) { dft_inverse<P::A>(v + P::A * j); });
     if (at.line < at.lines)
         pair_columns_out<K>(x + (at.first + at.line) * K::IN, v, at);

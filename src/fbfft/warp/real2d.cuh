@@ -186,7 +186,7 @@ CF_DEVICE void real2d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
 
     if constexpr (K::BULK) {
 #if !defined(CF_SIMT)
-        bulk_in<K::PLANES * K::IH / 2, 2 * K::IW *int(sizeof(real))>(
+        tma_load_pieces<K::PLANES * K::IH / 2, 2 * K::IW *int(sizeof(real))>(
             shared, [](int i) { return P::pair_at(i); }, (const char *)from, planes * (K::IH / 2),
             shared + K::PLANES * P::BYTES);
 #endif
@@ -303,17 +303,17 @@ template <class K> CF_DEVICE void read_pairs(cplx *v, smem<cplx> mid, int pair, 
 /* The wanted part of a pair of rows, staged for the copy out. */
 template <class K> CF_DEVICE void write_rows(smem<real> rows, const cplx *v, real scale, int pair, int l) {
     constexpr int R = K::W / K::L, C = R / K::L;
-    constexpr bool WIDE = C % 4 == 0 && K::IW % 4 == 0 && sizeof(real) == 4;
+    constexpr bool VECTOR = C % 4 == 0 && K::IW % 4 == 0 && sizeof(real) == 4;
     smem<real> a = rows + pair * Real2d<K>::STAGE;
     const bool second = K::IH % 2 == 0 || 2 * pair + 1 < K::IH;
     unroll<0, K::L>([&](auto j) {
 #pragma unroll
-        for (int q = 0; q < C; q += WIDE ? 4 : 1) {
+        for (int q = 0; q < C; q += VECTOR ? 4 : 1) {
             const int i = R * j + C * l + q;
             const cplx *u = v + C * j + q;
             if (R * j + R > K::IW && i >= K::IW)
                 continue;
-            if constexpr (WIDE) {
+            if constexpr (VECTOR) {
                 smem_cast<float4>(a + i)[0] =
                     make_float4(scale * u[0].x, scale * u[1].x, scale * u[2].x, scale * u[3].x);
                 if (second)
@@ -339,7 +339,7 @@ CF_DEVICE void real2d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
 
     if constexpr (K::BULK) {
 #if !defined(CF_SIMT)
-        bulk_in<K::PLANES, PLANE *int(sizeof(cplx))>(
+        tma_load_pieces<K::PLANES, PLANE *int(sizeof(cplx))>(
             shared, [](int i) { return P::plane_at(i); }, (const char *)from, planes, shared + K::PLANES * P::BYTES);
 #endif
     } else if constexpr (K::ALIGNED) {

@@ -14,12 +14,12 @@
 
 enum {
     MULTIPROCESSORS = 12,
-    MOST_LAUNCHES = 2
+    MAX_LAUNCHES = 2
 };
 
 static struct {
     int count;
-    unsigned blocks[MOST_LAUNCHES];
+    unsigned blocks[MAX_LAUNCHES];
 } launches;
 
 conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
@@ -27,7 +27,7 @@ conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch
 conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
                                         cf_cu_stream stream) {
     (void)stream;
-    if (launches.count < MOST_LAUNCHES)
+    if (launches.count < MAX_LAUNCHES)
         launches.blocks[launches.count] = launch->grid[0];
     ++launches.count;
     return bias_emulate(launch->grid[0], launch->block[0], launch->dynamic_shared, parameters[0]) == 0
@@ -241,7 +241,7 @@ static void run(const bias_case *c, cf_gpu_layers *layers) {
 }
 
 int bias_cases_run(const char *layout) {
-    cf_gpu gpu = {.facts = {.multiprocessors = MULTIPROCESSORS}};
+    cf_gpu gpu = {.properties = {.multiprocessors = MULTIPROCESSORS}};
     cf_kernel kernel = {.gpu = &gpu, .name = "cf_stage"};
     cf_gpu_layers layers = {.gpu = &gpu};
     layers.kernel[CF_KERNEL_BIAS] = &kernel;

@@ -10,14 +10,14 @@
 #include <string.h>
 
 enum {
-    MOST_CASES = 2000
+    MAX_CASES = 2000
 };
 
-static tile_case list[MOST_CASES];
+static tile_case list[MAX_CASES];
 static int count;
 
 tile_case *tile_case_add(fbfft_desc desc, int64_t batch) {
-    if (count == MOST_CASES)
+    if (count == MAX_CASES)
         abort();
     list[count] = (tile_case){.desc = desc, .batch = batch, .groups = 1};
     return &list[count++];
@@ -64,11 +64,11 @@ void tile_case_name(const tile_case *c, char *text, size_t bytes) {
                 c->forced ? " tiled" : "", c->added ? " added" : "", c->overlapping ? " overlapping" : "");
 }
 
-static test_part parts[MOST_CASES];
+static test_part parts[MAX_CASES];
 
 static void choose(void) {
-    static char text[MOST_CASES][TILE_NAME_BYTES];
-    const char *names[MOST_CASES];
+    static char text[MAX_CASES][TILE_NAME_BYTES];
+    const char *names[MAX_CASES];
     for (int i = 0; i < count; i++) {
         tile_case_name(&list[i], text[i], sizeof text[i]);
         names[i] = text[i];
@@ -109,8 +109,8 @@ int tile_case_list(const tile_case **cases) {
 /* ----------------------------------------------------------------------------------------------------- planning */
 
 static conv_fft_status plan(const tile_case *c, const char *file, cf_fft_problem *problem, cf_fft_passes *passes) {
-    cf_gpu_facts facts;
-    CF_FORWARD(cf_gpu_facts_load(file, &facts));
+    cf_gpu_properties properties;
+    CF_FORWARD(cf_gpu_properties_load(file, &properties));
     CF_FORWARD(cf_fft_resolve(&c->desc, problem));
     if (c->window) {
         cf_spectrum *s = &problem->transform.spectrum;
@@ -126,18 +126,18 @@ static conv_fft_status plan(const tile_case *c, const char *file, cf_fft_problem
         CF_FORWARD(cf_fft_signal_elements(problem, c->batch, &elements));
         problem->transform.tensor.group_stride = elements + 3 - (elements + 3) % 4 + 4;
     }
-    facts.compute_major = 8; /* async_copy.cuh has no bulk copies in the emulator */
+    properties.compute_major = 8; /* async_copy.cuh has no bulk copies in the emulator */
     if (c->shared)
-        facts.shared_per_block = c->shared;
+        properties.shared_per_block = c->shared;
     memset(passes, 0, sizeof *passes);
     if (c->forced) {
-        const cf_tile_problem whole = cf_tile_problem_of(problem);
+        const cf_shared_fft_problem whole = cf_shared_fft_problem_of(problem);
         *passes = (cf_fft_passes){.count = 1, .chunk = INT64_MAX};
-        CF_FORWARD(cf_tile_configure(&whole, &facts, &passes->pass[0].tile[0]));
-        passes->pass[0].tile[1] = cf_tile_unaligned(&passes->pass[0].tile[0]);
+        CF_FORWARD(cf_shared_fft_configure(&whole, &properties, &passes->pass[0].tile[0]));
+        passes->pass[0].tile[1] = cf_shared_fft_unaligned(&passes->pass[0].tile[0]);
         return CONV_FFT_SUCCESS;
     }
-    CF_FORWARD(cf_fft_passes_of(problem, &facts, passes));
+    CF_FORWARD(cf_fft_passes_of(problem, &properties, passes));
     if (c->chunk && passes->count > 1)
         passes->chunk = c->chunk;
     return CONV_FFT_SUCCESS;
@@ -147,12 +147,12 @@ int64_t tile_case_rows(const tile_case *c) {
     return c->batch * (c->window ? cf_window_tiles(c->window) * cf_window_shifts(c->window) : 1);
 }
 
-bool tile_case_plan(const tile_case *c, const char *facts, cf_fft_problem *problem, cf_fft_passes *passes) {
-    return plan(c, facts, problem, passes) == CONV_FFT_SUCCESS;
+bool tile_case_plan(const tile_case *c, const char *properties, cf_fft_problem *problem, cf_fft_passes *passes) {
+    return plan(c, properties, problem, passes) == CONV_FFT_SUCCESS;
 }
 
 int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass) {
     const cf_fft_pass *p = &passes->pass[pass];
     const bool signal = pass == 0, spectrum = pass + 1 == passes->count;
-    return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].wide > 1) ? 1 : 0;
+    return c->shifted && (p->plain ? signal || spectrum : signal && p->tile[0].vector_width > 1) ? 1 : 0;
 }

@@ -39,7 +39,7 @@ enum {
 void tile_case_name(const tile_case *c, char *text, size_t bytes);
 
 /* facts: the file. False: conv_fft_last_error() says why. */
-bool tile_case_plan(const tile_case *c, const char *facts, cf_fft_problem *problem, cf_fft_passes *passes);
+bool tile_case_plan(const tile_case *c, const char *properties, cf_fft_problem *problem, cf_fft_passes *passes);
 
 /* Forward transforms of layers that one launch computes, as indices of cases, after tile_case_list(). At most TILE_PAIRS; false:
  * conv_fft_last_error() says why. */
@@ -47,7 +47,7 @@ enum {
     TILE_PAIRS = 21,
     TILE_PAIR_NUMBER = 100000 /* of the first pair's kernel; cases count from 0 */
 };
-bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made);
+bool tile_pair_list(const char *properties, int pairs[TILE_PAIRS][2], int *made);
 test_part tile_pair_part(int pair);
 
 /* Rows of the spectrum. */

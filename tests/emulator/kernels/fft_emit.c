@@ -14,9 +14,9 @@ static void emit_kernel(FILE *out, int number, int pass, int variant, const cf_f
     if (p->plain)
         cf_fft_emit(&p->real[variant], &t);
     else if (p->matrix)
-        cf_matrix_emit(&p->tile[variant], &t);
+        cf_tensor_fft_emit(&p->tile[variant], &t);
     else
-        cf_tile_emit(&p->tile[variant], &t);
+        cf_shared_fft_emit(&p->tile[variant], &t);
     if (t.length >= sizeof text) {
         fprintf(stderr, "the text of kernel %d.%d is too long\n", number, pass);
         exit(1);
@@ -25,16 +25,16 @@ static void emit_kernel(FILE *out, int number, int pass, int variant, const cf_f
     fprintf(out, "#define cf_fft %s\nnamespace in_%s {\n%s}\n#undef cf_fft\n", name, name, text);
     fprintf(out, "static const Registration add_%s(%d, %d, %d, [](void **p) { ", name, number, pass, variant);
     if (!p->plain)
-        fprintf(out, "in_%s::%s(at<TileCall>(p[0])); });\n\n", name, name);
+        fprintf(out, "in_%s::%s(at<SharedFftCall>(p[0])); });\n\n", name, name);
     else
         fprintf(out, "in_%s::%s(at<const %s *>(p[0]), at<%s *>(p[1]), at<real>(p[2]), at<long long>(p[3])); });\n\n",
                 name, name, p->real[variant].inverse ? "cplx" : "real", p->real[variant].inverse ? "real" : "cplx");
 }
 
-static bool emit_pair(FILE *out, int number, const char *facts, const int sides[2]) {
+static bool emit_pair(FILE *out, int number, const char *properties, const int sides[2]) {
     const tile_case *cases;
-    cf_gpu_facts gpu;
-    cf_tile_config pair[2];
+    cf_gpu_properties gpu;
+    cf_shared_fft_config pair[2];
     char text[16384];
     cf_text t = {text, sizeof text, 0};
     int variant = 0;
@@ -42,36 +42,37 @@ static bool emit_pair(FILE *out, int number, const char *facts, const int sides[
     cf_fft_passes passes[2];
     for (int side = 0; side < 2; side++) {
         cf_fft_problem problem;
-        if (!tile_case_plan(&cases[sides[side]], facts, &problem, &passes[side]))
+        if (!tile_case_plan(&cases[sides[side]], properties, &problem, &passes[side]))
             return false;
         variant |= tile_case_variant(&cases[sides[side]], &passes[side], 0);
     }
-    if (cf_gpu_facts_load(facts, &gpu) != CONV_FFT_SUCCESS)
+    if (cf_gpu_properties_load(properties, &gpu) != CONV_FFT_SUCCESS)
         return false;
     const cf_fft_pass *const pass[2] = {&passes[0].pass[0], &passes[1].pass[0]};
     cf_fft_pair_tiles(pass, variant, &gpu, pair);
     cf_fft_emit_pair(pass, pair, &t);
     fprintf(out, "#define cf_fft pair_%d\nnamespace in_pair_%d {\n%s}\n#undef cf_fft\n", number, number, text);
-    fprintf(out,
-            "static const Registration add_pair_%d(%d, 0, %d, [](void **p) { in_pair_%d::pair_%d(at<TileCall>(p[0]), "
-            "at<TileCall>(p[1])); });\n\n",
-            number, number, variant, number, number);
+    fprintf(
+        out,
+        "static const Registration add_pair_%d(%d, 0, %d, [](void **p) { in_pair_%d::pair_%d(at<SharedFftCall>(p[0]), "
+        "at<SharedFftCall>(p[1])); });\n\n",
+        number, number, variant, number, number);
     return t.length < sizeof text;
 }
 
-static bool emit_pairs(emission *e, const char *facts) {
+static bool emit_pairs(emission *e, const char *properties) {
     int pairs[TILE_PAIRS][2], count = 0;
-    bool good = tile_pair_list(facts, pairs, &count);
+    bool good = tile_pair_list(properties, pairs, &count);
     for (int i = 0; i < count && good; i++)
         if (tile_pair_part(i) != TEST_LEFT_OUT)
-            good = emit_pair(emission_next(e, tile_pair_part(i)), TILE_PAIR_NUMBER + i, facts, pairs[i]);
+            good = emit_pair(emission_next(e, tile_pair_part(i)), TILE_PAIR_NUMBER + i, properties, pairs[i]);
     return good;
 }
 
-static bool emit_case(emission *e, const char *facts, int number, const tile_case *c) {
+static bool emit_case(emission *e, const char *properties, int number, const tile_case *c) {
     cf_fft_problem problem;
     cf_fft_passes passes;
-    if (!tile_case_plan(c, facts, &problem, &passes))
+    if (!tile_case_plan(c, properties, &problem, &passes))
         return false;
     FILE *out = emission_next(e, tile_case_part(number));
     for (int pass = 0; pass < passes.count; ++pass)

@@ -86,12 +86,12 @@ void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numb
 // Scales of the rows, and the largest magnitude of each sample, in two parts.
 struct Scales {
     int64_t eights;
-    std::vector<float> scales, largest;
+    std::vector<float> scales, absmax;
     Scales(const cf_transform_desc &t, int64_t rows, const Windows &w, const Numbers &signal)
         : eights((t.spectrum.columns + 7) / 8), scales(size_t(rows * eights)),
-          largest(size_t(2 * (rows / t.spectrum.rows_per_sample))) {
+          absmax(size_t(2 * (rows / t.spectrum.rows_per_sample))) {
         for (int64_t row = 0; row < rows; ++row) {
-            float &most = largest[size_t(row / t.spectrum.rows_per_sample * 2 + row % 2)];
+            float &most = absmax[size_t(row / t.spectrum.rows_per_sample * 2 + row % 2)];
             for (int64_t eight = 0; eight < eights; ++eight)
                 scales[size_t(row * eights + eight)] = t.inverse ? float(scale_of(t, row, eight)) : NAN;
             for (int64_t column = 0; column < t.spectrum.columns && !t.inverse; ++column)
@@ -110,7 +110,7 @@ struct Scales {
             scales.insert(scales.end(), size_t(apart), NAN);
         if (cf_gpu_transform_finds_scales(&run.transform)) // from what it loads
             return {scales.data(), nullptr, t.spectrum.scale_rows, apart, 0, 0};
-        return {scales.data(), largest.data(), t.spectrum.scale_rows, apart, 0, 2};
+        return {scales.data(), absmax.data(), t.spectrum.scale_rows, apart, 0, 2};
     }
     bool alike(int64_t groups) const {
         return groups == 1 || std::equal(scales.begin(), scales.begin() + long(scales.size() / 2),

@@ -25,29 +25,30 @@ enum {
     PAIR_KINDS = sizeof pair_ways / sizeof pair_ways[0]
 };
 /* The pass of a case that may be of such a pair, `nth` of it. */
-static bool pairs_well(const char *facts, int kind, int nth, const tile_case *c, cf_fft_passes *passes, bool *good) {
+static bool pairs_well(const char *properties, int kind, int nth, const tile_case *c, cf_fft_passes *passes,
+                       bool *good) {
     cf_fft_problem problem;
     if (!c->window || c->halves != (kind != PAIR_PLAIN) || c->desc.dtype == CONV_FFT_FP64)
         return false;
-    if (!tile_case_plan(c, facts, &problem, passes))
+    if (!tile_case_plan(c, properties, &problem, passes))
         return *good = false;
     const cf_fft_pass *const own = &passes->pass[0];
     const bool told = cf_spectrum_is_scaled(problem.transform.spectrum.dtype) && !own->tile[0].finds_scales;
-    const pair_way way = !own->matrix ? BY_STEPS : own->tile[0].slabs == 0 ? BY_AXES : BY_PRODUCT;
+    const pair_way way = !own->matrix ? BY_STEPS : own->tile[0].bin_tiles == 0 ? BY_AXES : BY_PRODUCT;
     return passes->count == 1 && !own->plain && !problem.transform.inverse && !told && way == pair_ways[kind][nth];
 }
 
-static bool next_pair(const char *facts, int kind, int *i, int pair[2], bool *good) {
+static bool next_pair(const char *properties, int kind, int *i, int pair[2], bool *good) {
     const int near = 12;
     const tile_case *list;
     const int count = tile_case_list(&list);
     cf_fft_passes passes[2];
     const cf_fft_pass *const both[2] = {&passes[0].pass[0], &passes[1].pass[0]};
     for (; *i < count; ++*i) {
-        if (!pairs_well(facts, kind, 0, &list[*i], &passes[0], good))
+        if (!pairs_well(properties, kind, 0, &list[*i], &passes[0], good))
             continue;
         for (int j = *i + 1; j < count && j <= *i + near; ++j)
-            if (pairs_well(facts, kind, 1, &list[j], &passes[1], good) && cf_fft_can_pair(both)) {
+            if (pairs_well(properties, kind, 1, &list[j], &passes[1], good) && cf_fft_can_pair(both)) {
                 pair[0] = *i;
                 pair[1] = j;
                 *i = j + 1;
@@ -84,12 +85,12 @@ static void choose_pairs(int pairs[TILE_PAIRS][2], int made) {
         take_sides(pairs[i], pair_parts[i]);
 }
 
-bool tile_pair_list(const char *facts, int pairs[TILE_PAIRS][2], int *made) {
+bool tile_pair_list(const char *properties, int pairs[TILE_PAIRS][2], int *made) {
     bool good = true;
     *made = 0;
     for (int kind = 0; kind < PAIR_KINDS; kind++)
         for (int i = 0, most = *made + TILE_PAIRS / PAIR_KINDS;
-             *made < most && next_pair(facts, kind, &i, pairs[*made], &good);)
+             *made < most && next_pair(properties, kind, &i, pairs[*made], &good);)
             ++*made;
     if (good)
         choose_pairs(pairs, *made);

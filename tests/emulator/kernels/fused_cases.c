@@ -292,7 +292,7 @@ static const fused_case all[] = {
 enum {
     COUNT = sizeof all / sizeof all[0],
     DRAWN = 40,
-    MOST_POINTS = 5000 /* of a plane: they take time */
+    MAX_POINTS = 5000 /* of a plane: they take time */
 };
 static struct {
     conv_fft_problem problem;
@@ -312,7 +312,7 @@ static bool fits(const cf_axis *axis, const cf_axis_grid *grid, int passes) {
 static bool draw_axis(generator *g, const cf_axis *axis, int passes, bool shifts, cf_axis_grid *grid) {
     *grid =
         (cf_axis_grid){.basis = 1, .tiles = random_once_in(g, 3) ? random_int(g, 2, 3) : 1, .shift_dilation = shifts};
-    while (grid->basis <= MOST_POINTS && !fits(axis, grid, passes))
+    while (grid->basis <= MAX_POINTS && !fits(axis, grid, passes))
         grid->basis = cf_next_basis(grid->basis + 1);
     for (int64_t more = random_once_in(g, 2) ? 0 : random_int(g, 1, 3); more > 0; --more)
         grid->basis = cf_next_basis(grid->basis + 1);
@@ -335,11 +335,11 @@ static bool draw_grids(generator *g, const cf_layer *made, fused_case *c, char *
     for (int a = 0; a < rank; ++a)
         cf_text_add(&t, "%s%lld", a ? "x" : " tiles=", (long long)grid[a].tiles);
     cf_text_add(&t, " dilation=%s", shifts ? "shift" : "step");
-    return points <= MOST_POINTS;
+    return points <= MAX_POINTS;
 }
 
 /* Until there is one that fused kernels take. Each seed of the run draws other ones. */
-static void draw(int number, const char *facts, fused_case *c) {
+static void draw(int number, const char *properties, fused_case *c) {
     static const int64_t shared[] = {0, 0, 6000, 12000, 40000};
     generator g = generator_create(test_seed() + (uint64_t)number);
     cf_layer made;
@@ -356,7 +356,7 @@ static void draw(int number, const char *facts, fused_case *c) {
         describe_problem(c->drawn, drawn[number].line, sizeof drawn[number].line);
         good = cf_layer_make(c->drawn, &made) == CONV_FFT_SUCCESS &&
                draw_grids(&g, &made, c, drawn[number].grid, sizeof drawn[number].grid) &&
-               fused_case_open(c, number, facts, &opened);
+               fused_case_open(c, number, properties, &opened);
         if (good)
             fused_case_close(&opened);
     }
@@ -376,14 +376,14 @@ void fused_case_name(const fused_case *c, char *text, size_t bytes) {
 
 static test_part parts[COUNT + DRAWN];
 
-int fused_case_list(const char *facts, const fused_case **cases) {
+int fused_case_list(const char *properties, const fused_case **cases) {
     static char text[COUNT + DRAWN][FUSED_NAME_BYTES];
     const char *names[COUNT + DRAWN];
     for (int i = 0; i < COUNT + DRAWN; i++) {
         if (i < COUNT)
             list[i] = all[i];
         else
-            draw(i - COUNT, facts, &list[i]);
+            draw(i - COUNT, properties, &list[i]);
         fused_case_name(&list[i], text[i], sizeof text[i]);
         names[i] = text[i];
     }

@@ -23,7 +23,7 @@ typedef struct fused_case {
 } fused_case;
 
 /* All cases. facts: the file. */
-int fused_case_list(const char *facts, const fused_case **cases);
+int fused_case_list(const char *properties, const fused_case **cases);
 
 /* What tells a case from all others, in one line; whether this run takes it, after fused_case_list(). */
 enum {
@@ -43,7 +43,7 @@ typedef struct fused_opened {
 } fused_opened;
 
 /* False: conv_fft_last_error() says why, and there is nothing to close. `opened` stays where it is. */
-bool fused_case_open(const fused_case *c, int number, const char *facts, fused_opened *opened);
+bool fused_case_open(const fused_case *c, int number, const char *properties, fused_opened *opened);
 void fused_case_close(fused_opened *opened);
 
 /* Random tensors through the passes of the case, checked as layers are. Failures are printed. */

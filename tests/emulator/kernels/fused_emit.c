@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum {
-    MOST_WRITTEN = 4000
+    MAX_WRITTEN = 4000
 };
 
 typedef struct built_kernel {
@@ -27,7 +27,7 @@ typedef struct built_kernel {
 
 static int number; /* of the case */
 static FILE *out;  /* where its kernels go */
-static uint64_t written[MOST_WRITTEN];
+static uint64_t written[MAX_WRITTEN];
 static int written_count;
 
 static void need(bool condition, const char *what) {
@@ -58,7 +58,7 @@ static bool is_written(uint64_t hash) {
     for (int i = 0; i < written_count; ++i)
         if (written[i] == hash)
             return true;
-    need(written_count < MOST_WRITTEN, "too many kernels");
+    need(written_count < MAX_WRITTEN, "too many kernels");
     written[written_count++] = hash;
     return false;
 }
@@ -117,10 +117,10 @@ conv_fft_status __wrap_cf_gpu_check_arguments(const cf_gpu *gpu, const cf_gpu_ar
 
 /* -------------------------------------------------------------------------------------------------------------- writing */
 
-static void emit(const fused_case *c, const char *facts) {
+static void emit(const fused_case *c, const char *properties) {
     static _Alignas(64) char memory[64];
     fused_opened o;
-    need(fused_case_open(c, number, facts, &o), conv_fft_last_error());
+    need(fused_case_open(c, number, properties, &o), conv_fft_last_error());
     char *const t = memory + (c->shifted ? cf_dtype_bytes(o.problem.dtype) : 0);
     char *const gw = memory + (c->shifted ? cf_dtype_bytes(o.plan->layer.gw.dtype) : 0);
     const size_t bytes = SIZE_MAX;
@@ -141,12 +141,12 @@ static void emit(const fused_case *c, const char *facts) {
 }
 
 /* The core first: kernels that it shares with others are its own. */
-static void emit_part(emission *e, test_part part, bool doubles, const char *facts, const fused_case *cases,
+static void emit_part(emission *e, test_part part, bool doubles, const char *properties, const fused_case *cases,
                       int count) {
     for (number = 0; number < count; ++number)
         if (fused_case_is_double(&cases[number]) == doubles && fused_case_part(number) == part) {
             out = emission_next(e, part);
-            emit(&cases[number], facts);
+            emit(&cases[number], properties);
         }
 }
 

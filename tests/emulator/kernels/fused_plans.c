@@ -22,7 +22,7 @@ static void set_strides(int number, conv_fft_problem *p) {
     random_strides(&g, 2 + p->rank, w, p->w_stride);
 }
 
-static conv_fft_status open_case(const fused_case *c, int number, const char *facts, fused_opened *o) {
+static conv_fft_status open_case(const fused_case *c, int number, const char *properties, fused_opened *o) {
     cf_layer made;
     cf_strategy strategy[CF_PASS_COUNT];
     char line[256];
@@ -34,16 +34,16 @@ static conv_fft_status open_case(const fused_case *c, int number, const char *fa
         CF_FORWARD(conv_fft_problem_parse(c->problem, &o->problem, NULL, 0));
     if (c->strided)
         set_strides(number, &o->problem);
-    CF_FORWARD(cf_gpu_facts_load(facts, &o->gpu.facts));
-    o->gpu.facts.multiprocessors = c->processors ? c->processors : 2;
+    CF_FORWARD(cf_gpu_properties_load(properties, &o->gpu.properties));
+    o->gpu.properties.multiprocessors = c->processors ? c->processors : 2;
     if (c->shared) {
-        o->gpu.facts.shared_per_block = c->shared;
-        o->gpu.facts.shared_per_multiprocessor = c->shared + o->gpu.facts.shared_reserved_per_block;
+        o->gpu.properties.shared_per_block = c->shared;
+        o->gpu.properties.shared_per_multiprocessor = c->shared + o->gpu.properties.shared_reserved_per_block;
     }
     if (c->older)
-        o->gpu.facts.compute_major = 8;
+        o->gpu.properties.compute_major = 8;
     if (c->memory)
-        o->gpu.facts.memory_bytes = c->memory;
+        o->gpu.properties.memory_bytes = c->memory;
     CF_FORWARD(cf_gpu_layers_create(&o->gpu, &o->device));
     snprintf(line, sizeof line, "fused %s%s spectrum=%s", c->grid, strstr(c->grid, "dilation") ? "" : " dilation=step",
              fused_case_is_double(c) ? "fp64" : "fp32");
@@ -53,8 +53,8 @@ static conv_fft_status open_case(const fused_case *c, int number, const char *fa
     return cf_plan_create(&made, o->device, c->passes, strategy, 0, &smallest, &o->plan);
 }
 
-bool fused_case_open(const fused_case *c, int number, const char *facts, fused_opened *o) {
-    if (open_case(c, number, facts, o) == CONV_FFT_SUCCESS)
+bool fused_case_open(const fused_case *c, int number, const char *properties, fused_opened *o) {
+    if (open_case(c, number, properties, o) == CONV_FFT_SUCCESS)
         return true;
     fused_case_close(o);
     return false;

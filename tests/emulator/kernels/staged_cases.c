@@ -21,7 +21,7 @@ typedef struct staged_case {
 #define SPECTRUM(product, type) \
     " dilation=step overlap=save product=" product " spectrum=" type " chunk=0 groups=0 keep=none"
 #define HALVES SPECTRUM("tensor", "fp16")
-#define WIDE SPECTRUM("tensor", "bf16")
+#define VECTOR SPECTRUM("tensor", "bf16")
 #define FLOATS SPECTRUM("loop", "fp32")
 
 static const staged_case cases[] = {
@@ -30,7 +30,7 @@ static const staged_case cases[] = {
     {"in=3x16x13x12 out=16 kernel=5x3 pad=1 math=tf32 layout=last wlayout=last", "staged basis=16x16 tiles=1x1" HALVES,
      false, 64},
     {"in=2x12x40x26 out=6 kernel=4x5 pad=2 stride=2x1 groups=2 dtype=bf16 math=half",
-     "staged basis=32x32 tiles=1x1" WIDE, true, 2},
+     "staged basis=32x32 tiles=1x1" VECTOR, true, 2},
     /* Lines, long and short, side by side and one after the other. */
     {"in=3x8x460 out=5 kernel=21 pad=10 dtype=fp16 math=half", "staged basis=512 tiles=1" HALVES, false, 64},
     {"in=5x16x50 out=8 kernel=7 pad=3 mode=reflect math=tf32 layout=last", "staged basis=64 tiles=1" HALVES, false, 4},
@@ -177,7 +177,7 @@ static void choose(bool taken[CASES]) {
     test_select("staged", names, CASES, taken);
 }
 
-int staged_cases_run(const char *facts) {
+int staged_cases_run(const char *properties) {
     bool taken[CASES];
     choose(taken);
     tolerate_fast_math();
@@ -187,14 +187,14 @@ int staged_cases_run(const char *facts) {
         cf_gpu gpu = {.ordinal = 0};
         cf_device *device = NULL;
         case_begin("the GPU", NULL);
-        if (cf_gpu_facts_load(facts, &gpu.facts) != CONV_FFT_SUCCESS) {
+        if (cf_gpu_properties_load(properties, &gpu.properties) != CONV_FFT_SUCCESS) {
             case_fail("%s", conv_fft_last_error());
             break;
         }
         if (cases[i].older)
-            gpu.facts.compute_major = 8;
+            gpu.properties.compute_major = 8;
         if (cf_gpu_layers_create(&gpu, &device) != CONV_FFT_SUCCESS ||
-            cf_gpu_stages_build(cf_gpu_layers_of(device)) != CONV_FFT_SUCCESS)
+            cf_gpu_small_kernels_build(cf_gpu_layers_of(device)) != CONV_FFT_SUCCESS)
             case_fail("%s", conv_fft_last_error());
         else
             check_case(&cases[i], device);

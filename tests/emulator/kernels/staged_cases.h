@@ -4,7 +4,7 @@
 #define SIMT_STAGED_CASES_H
 
 /* Returns how many have failed. facts: the file. */
-int staged_cases_run(const char *facts);
+int staged_cases_run(const char *properties);
 
 /* Called where a layer is done: its kernels are gone then. Returns what the first one of them did wrong, "" if nothing. */
 const char *staged_end_kernels(void);

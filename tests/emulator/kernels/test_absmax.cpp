@@ -35,7 +35,7 @@ struct shape {
         }
         return place;
     }
-    /* `call`, a StageLargest or a ScanCall, takes these axes. */
+    /* `call`, a AbsmaxCall or a ScanCall, takes these axes. */
     template <class Call> void describe(Call &call) const {
         call.elements = 1;
         for (int a = 0; a < 5; ++a) {
@@ -61,7 +61,7 @@ void check_results(const std::vector<float> &got, const std::vector<float> &expe
 
 /* Samples and groups of elements; the gaps between them have elements larger than all others. */
 void check(const shape &axes, long long samples, long long groups, int parts, bool dense, int shift, bool strange) {
-    StageLargest s = {};
+    AbsmaxCall s = {};
     numbers random;
     axes.describe(s);
     s.samples = samples, s.sample_stride = axes.size() + 3, s.group_stride = samples * s.sample_stride + 5;
@@ -69,7 +69,7 @@ void check(const shape &axes, long long samples, long long groups, int parts, bo
     std::vector<unsigned short> memory(size_t(groups * s.group_stride + shift), 0x7bff);
     std::vector<float> expected(size_t(samples * groups)), got(size_t(samples * groups * parts), NAN);
     s.data = memory.data() + shift;
-    s.largest = got.data();
+    s.absmax = got.data();
     for (long long g = 0; g < groups; ++g)
         for (long long i = 0; i < samples; ++i)
             for (long long e = 0; e < s.elements; ++e) {
@@ -79,9 +79,9 @@ void check(const shape &axes, long long samples, long long groups, int parts, bo
                 memory[size_t(shift + g * s.group_stride + i * s.sample_stride + axes.at(e))] = bits;
                 float &most = expected[size_t(g * samples + i)];
                 if (is_number(bits))
-                    most = std::max(most, std::fabs(cf_half_to_float(bits)));
+                    most = std::max(most, std::fabs(cf_fp16_to_float(bits)));
             }
-    CHECK_CLEAN(simt::launch(unsigned(groups * samples * parts), 64, 8, [&] { stage_largest(s); }));
+    CHECK_CLEAN(simt::launch(unsigned(groups * samples * parts), 64, 8, [&] { absmax_kernel(s); }));
     check_results(got, expected, 0);
 }
 
@@ -96,7 +96,7 @@ void check_floats(const shape &axes, long long samples, long long groups, int pa
     std::vector<float> memory(size_t(groups * s.group_stride + shift), 1e38f);
     std::vector<float> expected(size_t(samples * groups), 0x1p-100f), got(size_t(samples * groups * parts), NAN);
     s.data = memory.data() + shift;
-    s.largest = got.data();
+    s.absmax = got.data();
     for (long long i = 0; i < samples * groups; ++i)
         for (long long e = 0; e < s.elements; ++e) {
             float v = i % 3 == 2 ? 0 : std::ldexp(float(random.next()) - 3e4f, int(40 * (i % 4)) - 40);
@@ -106,7 +106,7 @@ void check_floats(const shape &axes, long long samples, long long groups, int pa
             if (std::isfinite(v))
                 expected[size_t(i)] = std::max(expected[size_t(i)], std::fabs(v));
         }
-    CHECK_CLEAN(simt::launch(unsigned(groups * samples * parts), 64, 8, [&] { scan_largest(s); }));
+    CHECK_CLEAN(simt::launch(unsigned(groups * samples * parts), 64, 8, [&] { absmax_of_groups(s); }));
     check_results(got, expected, 0x1p-100f);
 }
 

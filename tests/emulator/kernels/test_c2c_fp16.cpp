@@ -16,10 +16,10 @@ typedef std::complex<double> complex;
 const double PI = std::acos(-1.0);
 
 unsigned word_of(complex v) {
-    return unsigned(cf_float_to_half(float(v.real()))) | unsigned(cf_float_to_half(float(v.imag()))) << 16;
+    return unsigned(cf_float_to_fp16(float(v.real()))) | unsigned(cf_float_to_fp16(float(v.imag()))) << 16;
 }
 complex value_of(unsigned word) {
-    return {double(cf_half_to_float((unsigned short)word)), double(cf_half_to_float((unsigned short)(word >> 16)))};
+    return {double(cf_fp16_to_float((unsigned short)word)), double(cf_fp16_to_float((unsigned short)(word >> 16)))};
 }
 
 std::vector<unsigned> random_words(size_t count) {
@@ -97,7 +97,7 @@ template <int LOG, bool INV> void lines() {
     const size_t n = size_t(1) << LOG, count = 37;
     const std::vector<unsigned> in = random_words(n * count);
     std::vector<unsigned> out(n * count, POISON);
-    launch(20, C::THREADS, 0, what, [&] { half_lines<C>(in.data(), out.data(), (long long)count); });
+    launch(20, C::THREADS, 0, what, [&] { fp16_lines<C>(in.data(), out.data(), (long long)count); });
     errors e;
     for (size_t l = 0; l < count; ++l) {
         const std::vector<complex> y = transform(line_of(in, l * n, 1, n), INV ? 1 : -1);
@@ -117,9 +117,9 @@ template <int LOG> void isolated() {
     const size_t n = size_t(1) << LOG, count = 19, bad = 5;
     std::vector<unsigned> in = random_words(n * count), clean(n * count), out(n * count);
     const std::string what = "a NaN among lines of " + std::to_string(n);
-    launch(20, C::THREADS, 0, what, [&] { half_lines<C>(in.data(), clean.data(), (long long)count); });
+    launch(20, C::THREADS, 0, what, [&] { fp16_lines<C>(in.data(), clean.data(), (long long)count); });
     in[bad * n + n / 2] = POISON;
-    launch(20, C::THREADS, 0, what, [&] { half_lines<C>(in.data(), out.data(), (long long)count); });
+    launch(20, C::THREADS, 0, what, [&] { fp16_lines<C>(in.data(), out.data(), (long long)count); });
     for (size_t i = 0; i < n * count; ++i)
         CHECK(i / n == bad ? std::isnan(value_of(out[i]).real()) : out[i] == clean[i]);
 }
@@ -129,7 +129,7 @@ void isolation() { isolated<2>(), isolated<4>(), isolated<6>(), isolated<8>(); }
 
 template <int FORM_, int R1, int R2, int W, int INNER, int TURN, int FIRST, int MIDDLE, bool INV, bool MORE = false>
 struct TileConfig {
-    static constexpr int FORM = FORM_, LOG_R1 = R1, LOG_R2 = R2, LOG_W = W, LOG_INNER = INNER, LOG_TURN = TURN,
+    static constexpr int FORM = FORM_, LOG_R1 = R1, LOG_R2 = R2, LOG_W = W, LOG_INNER = INNER, LOG_TWIDDLE = TURN,
                          LOG_FIRST = FIRST, LOG_MIDDLE = MIDDLE, THREADS = R1 + R2 + W > 10 ? 64 : 32;
     static constexpr bool INVERSE = INV, AHEAD = MORE;
     static constexpr float gain(int step, int product) { return step ? 0.75f : product ? 1.25f : 0.5f; }
@@ -137,13 +137,13 @@ struct TileConfig {
 };
 
 template <int R1, int R2, int W, bool INV = false, bool MORE = false> void tile_lines() {
-    typedef TileConfig<HALF_LINES, R1, R2, W, 0, 0, 0, 0, INV, MORE> C;
+    typedef TileConfig<FP16_LINES, R1, R2, W, 0, 0, 0, 0, INV, MORE> C;
     const std::string what = "tiles of lines of " + std::to_string(1 << R1) + "*" + std::to_string(1 << R2);
     const size_t n = size_t(1) << (R1 + R2), count = (MORE ? 5 << W : 2 << W) - (W > 0); /* the last tile is not full */
     const std::vector<unsigned> in = random_words(n * count);
     std::vector<unsigned> out(n * count, POISON);
-    launch(2, C::THREADS, MORE ? HalfTile<C>::CHUNKS / 4 * 7 : HalfTile<C>::CHUNKS, what, [&] {
-        half_tile<C>(reinterpret_cast<const uint4 *>(in.data()), reinterpret_cast<uint4 *>(out.data()),
+    launch(2, C::THREADS, MORE ? Fp16Tile<C>::CHUNKS / 4 * 7 : Fp16Tile<C>::CHUNKS, what, [&] {
+        fp16_tile<C>(reinterpret_cast<const uint4 *>(in.data()), reinterpret_cast<uint4 *>(out.data()),
                      (long long)count);
     });
     errors e;
@@ -156,14 +156,14 @@ template <int R1, int R2, int W, bool INV = false, bool MORE = false> void tile_
 }
 
 template <int R1, int R2, int W, int INNER, int TURN, bool INV = false, bool MORE = false> void columns() {
-    typedef TileConfig<HALF_COLUMNS, R1, R2, W, INNER, TURN, 0, 0, INV, MORE> C;
+    typedef TileConfig<FP16_COLUMNS, R1, R2, W, INNER, TURN, 0, 0, INV, MORE> C;
     const std::string what = "columns of " + std::to_string(1 << R1) + "*" + std::to_string(1 << R2);
     const size_t n = size_t(1) << (R1 + R2), inner = size_t(1) << INNER, outer = 2;
     const std::vector<unsigned> in = random_words(outer * n * inner);
     std::vector<unsigned> out(in.size(), POISON);
     const unsigned tiles = unsigned(outer << (INNER - W));
-    launch(MORE ? 3 : tiles, C::THREADS, MORE ? HalfTile<C>::CHUNKS / 4 * 7 : HalfTile<C>::CHUNKS, what, [&] {
-        half_tile<C>(reinterpret_cast<const uint4 *>(in.data()), reinterpret_cast<uint4 *>(out.data()),
+    launch(MORE ? 3 : tiles, C::THREADS, MORE ? Fp16Tile<C>::CHUNKS / 4 * 7 : Fp16Tile<C>::CHUNKS, what, [&] {
+        fp16_tile<C>(reinterpret_cast<const uint4 *>(in.data()), reinterpret_cast<uint4 *>(out.data()),
                      (long long)(tiles) << W);
     });
     errors e;
@@ -180,13 +180,13 @@ template <int R1, int R2, int W, int INNER, int TURN, bool INV = false, bool MOR
 }
 
 template <int R1, int R2, int W, int FIRST, int MIDDLE, bool INV = false> void rows() {
-    typedef TileConfig<HALF_ROWS, R1, R2, W, 0, 0, FIRST, MIDDLE, INV> C;
+    typedef TileConfig<FP16_ROWS, R1, R2, W, 0, 0, FIRST, MIDDLE, INV> C;
     const std::string what = "rows of " + std::to_string(1 << R1) + "*" + std::to_string(1 << R2);
     const size_t n = size_t(1) << (R1 + R2), first = size_t(1) << FIRST, middle = size_t(1) << MIDDLE, outer = 2;
     const std::vector<unsigned> in = random_words(outer * n * first * middle);
     std::vector<unsigned> out(in.size(), POISON);
-    launch(unsigned(outer << (FIRST - W + MIDDLE)), C::THREADS, HalfTile<C>::CHUNKS, what,
-           [&] { half_tile<C>(reinterpret_cast<const uint4 *>(in.data()), reinterpret_cast<uint4 *>(out.data()), 0); });
+    launch(unsigned(outer << (FIRST - W + MIDDLE)), C::THREADS, Fp16Tile<C>::CHUNKS, what,
+           [&] { fp16_tile<C>(reinterpret_cast<const uint4 *>(in.data()), reinterpret_cast<uint4 *>(out.data()), 0); });
     errors e;
     for (size_t o = 0; o < outer; ++o)
         for (size_t f = 0; f < first; ++f)

@@ -17,23 +17,23 @@ namespace {
 template <class T> T &parameter(void **parameters, int i) { return *static_cast<T *>(parameters[i]); }
 
 void body(const char *kernel, void **p) {
-    if (!std::strcmp(kernel, "cf_reference_pad"))
-        reference_pad(parameter<ReferencePlanes>(p, 0), parameter<void *>(p, 1), parameter<real *>(p, 2));
-    else if (!std::strcmp(kernel, "cf_reference_crop"))
-        reference_crop(parameter<ReferencePlanes>(p, 0), parameter<real *>(p, 1), parameter<void *>(p, 2),
-                       parameter<void *>(p, 3));
-    else if (!std::strcmp(kernel, "cf_reference_to_spectrum"))
-        reference_transpose<true>(parameter<ReferencePlanes>(p, 0), parameter<cplx *>(p, 1), parameter<cplx *>(p, 2));
-    else if (!std::strcmp(kernel, "cf_reference_from_spectrum"))
-        reference_transpose<false>(parameter<ReferencePlanes>(p, 0), parameter<cplx *>(p, 1), parameter<cplx *>(p, 2));
-    else if (!std::strcmp(kernel, "cf_direct_add"))
-        direct_add(parameter<DirectAdd>(p, 0));
-    else if (!std::strcmp(kernel, "cf_direct_forward"))
-        direct_plain_forward(parameter<DirectPlain>(p, 0));
-    else if (!std::strcmp(kernel, "cf_direct_data"))
-        direct_plain_data(parameter<DirectPlain>(p, 0));
-    else if (!std::strcmp(kernel, "cf_direct_weights"))
-        direct_plain_weights(parameter<DirectPlain>(p, 0));
+    if (!std::strcmp(kernel, "cf_cufft_pad"))
+        cufft_pad(parameter<CufftPlanes>(p, 0), parameter<void *>(p, 1), parameter<real *>(p, 2));
+    else if (!std::strcmp(kernel, "cf_cufft_crop"))
+        cufft_crop(parameter<CufftPlanes>(p, 0), parameter<real *>(p, 1), parameter<void *>(p, 2),
+                   parameter<void *>(p, 3));
+    else if (!std::strcmp(kernel, "cf_cufft_to_spectrum"))
+        cufft_transpose<true>(parameter<CufftPlanes>(p, 0), parameter<cplx *>(p, 1), parameter<cplx *>(p, 2));
+    else if (!std::strcmp(kernel, "cf_cufft_from_spectrum"))
+        cufft_transpose<false>(parameter<CufftPlanes>(p, 0), parameter<cplx *>(p, 1), parameter<cplx *>(p, 2));
+    else if (!std::strcmp(kernel, "cf_cudnn_add"))
+        cudnn_add(parameter<CudnnAdd>(p, 0));
+    else if (!std::strcmp(kernel, "cf_cudnn_forward"))
+        cudnn_plain_forward(parameter<CudnnPlain>(p, 0));
+    else if (!std::strcmp(kernel, "cf_cudnn_data"))
+        cudnn_plain_data(parameter<CudnnPlain>(p, 0));
+    else if (!std::strcmp(kernel, "cf_cudnn_weights"))
+        cudnn_plain_weights(parameter<CudnnPlain>(p, 0));
     else
         CHECK_TEXT(false, kernel);
 }

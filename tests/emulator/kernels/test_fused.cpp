@@ -124,7 +124,7 @@ void cover(const std::string &what, bool seen) {
     covered().push_back({what, seen});
 }
 
-int last_radix(const cf_tile_config &c) {
+int last_radix(const cf_shared_fft_config &c) {
     const int x = c.problem.fft.transform.spectrum.basis[0] > 1 ? 0 : 1;
     return c.radix[x][2] > 1 ? c.radix[x][2] : c.radix[x][1] > 1 ? c.radix[x][1] : c.radix[x][0];
 }
@@ -137,7 +137,7 @@ bool moved(const cf_layer &layer, int pass, const cf_strategy &s) {
 // register_resident.cuh: what stays in registers, and how the rest arrives.
 void note_kept(const cf_fused_config &c) {
     static const char *const forms[] = {"scattered", "gathered", "summed"};
-    const cf_tile_config &t = c.tile[0][0];
+    const cf_shared_fft_config &t = c.tile[0][0];
     const int tasks = int(t.problem.fft.transform.spectrum.basis[2] / 2 + 1) * t.radix[1][0];
     for (const int form : {CF_FUSED_SCATTER, CF_FUSED_GATHER, CF_FUSED_WEIGHTS}) {
         const bool is = c.keeps && c.form == form;
@@ -149,31 +149,31 @@ void note_kept(const cf_fused_config &c) {
         cover(std::string("other copies of what is ") + forms[form], is && !c.bulk);
         cover(std::string("several planes of one thread ") + forms[form], is && t.planes > t.threads / tasks);
         cover(std::string("weights ahead of what is ") + forms[form],
-              is && c.spare > 0 && c.spare < (form == CF_FUSED_GATHER ? c.out : c.in));
+              is && c.prefetch > 0 && c.prefetch < (form == CF_FUSED_GATHER ? c.out : c.in));
         cover(std::string("all weights ahead of what is ") + forms[form],
-              is && c.spare == (form == CF_FUSED_GATHER ? c.out : c.in));
-        cover(std::string("no weights ahead of what is ") + forms[form], is && c.bulk && c.spare == 0);
+              is && c.prefetch == (form == CF_FUSED_GATHER ? c.out : c.in));
+        cover(std::string("no weights ahead of what is ") + forms[form], is && c.bulk && c.prefetch == 0);
     }
     cover("threads with tasks of several planes each", c.keeps && t.threads >= 2 * tasks && t.planes > 1);
     cover("planes that stay, columns of one radix", c.keeps && t.radix[1][0] == 1);
 }
 
 // nhwc_transpose.c: planes of channels, and channels of planes.
-void note_turn(const cf_fused_turn &t) {
+void note_turn(const cf_nhwc_transpose &t) {
     const bool makes = t.blocks > 0 && !t.reads;
     for (const bool x : {false, true}) {
         const std::string of = x ? " of x" : " of y";
         cover("planes made of channels" + of, t.blocks > 0 && t.reads && t.x == x);
         cover("channels made of planes" + of, makes && t.x == x);
     }
-    cover("channels turned several at a time", t.blocks > 0 && t.wide > 1 && t.tensor.dtype == CONV_FFT_FP32);
-    cover("channels turned one by one", t.blocks > 0 && t.wide == 1);
-    cover("channels of 16 bits turned", makes && t.wide == 8);
+    cover("channels turned several at a time", t.blocks > 0 && t.vector_width > 1 && t.tensor.dtype == CONV_FFT_FP32);
+    cover("channels turned one by one", t.blocks > 0 && t.vector_width == 1);
+    cover("channels of 16 bits turned", makes && t.vector_width == 8);
     cover("more channels turned than a block has", t.blocks > 0 && t.extent[1] > 32 && t.extent[1] % 32);
 }
 
 void note_config(const fused_opened &o, int pass, const cf_fused_config &c, const cf_strategy &s) {
-    const cf_tile_config &x = c.tile[0][0], &y = c.tile[1][0];
+    const cf_shared_fft_config &x = c.tile[0][0], &y = c.tile[1][0];
     const cf_window &of_x = x.problem.fft.transform.window, &of_y = y.problem.fft.transform.window;
     const std::int64_t planes = c.form == CF_FUSED_WEIGHTS ? c.groups : c.rows * c.groups;
     cover("one plane to one", c.form == CF_FUSED_SCATTER && c.in == 1 && c.out == 1);
@@ -193,13 +193,13 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
     cover("outputs parted that gather planes", c.form == CF_FUSED_GATHER && c.chunk < c.out);
     cover("weights, one by one", c.form == CF_FUSED_WEIGHTS && c.in == 1 && c.out == 1);
     note_kept(c);
-    note_turn(c.turn);
-    cover("sums of planes in registers", c.sums && x.kind == CF_TILE_PAIRS);
-    cover("sums of lines in registers", c.sums && x.kind == CF_TILE_HALVES);
+    note_turn(c.transpose);
+    cover("sums of planes in registers", c.sums && x.kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX);
+    cover("sums of lines in registers", c.sums && x.kind == CF_SHARED_FFT_PACKED_REAL);
     cover("sums of steps too long for registers to hold both factors", c.sums && last_radix(x) > 16);
     cover("sums in shared memory", c.form == CF_FUSED_WEIGHTS && !c.sums);
     const int last = x.radix[2][2] > 1 ? x.radix[2][2] : x.radix[2][1];
-    const bool mirrors = x.mirrors && x.kind == CF_TILE_HALVES && last > 1;
+    const bool mirrors = x.mirrors && x.kind == CF_SHARED_FFT_PACKED_REAL && last > 1;
     const bool odd = mirrors && x.radix[2][0] * x.radix[2][1] * x.radix[2][2] / last % 2;
     cover("mirrored tasks", mirrors && !odd);
     cover("mirrored tasks, one of them alone", odd);
@@ -218,30 +218,34 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
     cover("phases that gather", c.form == CF_FUSED_GATHER && cf_window_phases(&of_x) > 1);
     cover("phases gathered in", c.form == CF_FUSED_GATHER && cf_window_phases(&of_y) > 1);
     cover("weights of phases", c.form == CF_FUSED_WEIGHTS && cf_window_phases(&of_x) > 1);
-    cover("planes touch", x.planes_touch && y.planes_touch);
-    for (const int wide : {1, 2, 4, 8}) {
-        const bool abreast = x.planes_touch && y.planes_touch && x.wide == wide && y.wide == wide;
-        cover("channels abreast, " + std::to_string(wide), abreast);
-        cover("units beyond the last channel, " + std::to_string(wide), wide == 8 || (abreast && planes % x.planes));
-        cover("several units of channels, " + std::to_string(wide), wide == 8 || (abreast && x.planes > wide));
+    cover("planes touch", x.planes_interleaved && y.planes_interleaved);
+    for (const int vector_width : {1, 2, 4, 8}) {
+        const bool interleaved = x.planes_interleaved && y.planes_interleaved && x.vector_width == vector_width &&
+                                 y.vector_width == vector_width;
+        cover("channels abreast, " + std::to_string(vector_width), interleaved);
+        cover("units beyond the last channel, " + std::to_string(vector_width),
+              vector_width == 8 || (interleaved && planes % x.planes));
+        cover("several units of channels, " + std::to_string(vector_width),
+              vector_width == 8 || (interleaved && x.planes > vector_width));
     }
-    cover("channels abreast, staged", x.planes_touch && x.wide > 1 && x.staged);
-    cover("channels abreast, lines", x.planes_touch && x.wide > 1 && x.kind == CF_TILE_HALVES);
+    cover("channels abreast, staged", x.planes_interleaved && x.vector_width > 1 && x.staged);
+    cover("channels abreast, lines", x.planes_interleaved && x.vector_width > 1 && x.kind == CF_SHARED_FFT_PACKED_REAL);
     cover("channels abreast, FP32",
-          x.planes_touch && x.wide == 4 && x.problem.fft.transform.tensor.dtype == CONV_FFT_FP32);
+          x.planes_interleaved && x.vector_width == 4 && x.problem.fft.transform.tensor.dtype == CONV_FFT_FP32);
     cover("channels abreast, three axes",
-          x.planes_touch && x.wide > 1 && x.problem.fft.transform.spectrum.basis[0] > 1);
-    cover("rows in pairs", x.kind == CF_TILE_PAIRS);
-    cover("halved lines", x.kind == CF_TILE_HALVES);
-    cover("single lines", x.kind == CF_TILE_SINGLE);
+          x.planes_interleaved && x.vector_width > 1 && x.problem.fft.transform.spectrum.basis[0] > 1);
+    cover("rows in pairs", x.kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX);
+    cover("halved lines", x.kind == CF_SHARED_FFT_PACKED_REAL);
+    cover("single lines", x.kind == CF_SHARED_FFT_UNPACKED_REAL);
     cover("staged", x.staged);
-    cover("staged, by four", x.wide == 4 || y.wide == 4);
-    cover("staged, by two", x.wide == 2 || y.wide == 2);
-    cover("two steps, by four", x.wide == 4 && x.radix[2][1] > 1 && x.kind == CF_TILE_PAIRS);
-    cover("halved lines, by four", x.wide == 4 && x.kind == CF_TILE_HALVES);
-    cover("16 bits, by four", x.wide == 4 && x.problem.fft.transform.tensor.dtype != CONV_FFT_FP32);
+    cover("staged, by four", x.vector_width == 4 || y.vector_width == 4);
+    cover("staged, by two", x.vector_width == 2 || y.vector_width == 2);
+    cover("two steps, by four",
+          x.vector_width == 4 && x.radix[2][1] > 1 && x.kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX);
+    cover("halved lines, by four", x.vector_width == 4 && x.kind == CF_SHARED_FFT_PACKED_REAL);
+    cover("16 bits, by four", x.vector_width == 4 && x.problem.fft.transform.tensor.dtype != CONV_FFT_FP32);
     cover("rows of x moved up", s.basis[2] > 1 && moved(o.plan->layer, pass, s));
-    cover("sides of different width", x.wide != y.wide);
+    cover("sides of different width", x.vector_width != y.vector_width);
     cover("two steps along axis 0", x.radix[0][1] > 1);
     cover("two steps along axis 1", x.radix[1][1] > 1);
     cover("two steps along axis 2", x.radix[2][1] > 1);
@@ -252,13 +256,13 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
 }
 
 void note_lines(const fused_opened &o, int pass, const cf_strategy &s) {
-    cf_long_config c;
-    CHECK(cf_long_configure(&o.plan->layer, pass, &s, &o.gpu.facts, &c) == CONV_FFT_SUCCESS);
-    const std::int64_t half = cf_long_points(&c) * cf_long_pieces(&c);
+    cf_long1d_config c;
+    CHECK(cf_long1d_configure(&o.plan->layer, pass, &s, &o.gpu.properties, &c) == CONV_FFT_SUCCESS);
+    const std::int64_t half = cf_long1d_points(&c) * cf_long1d_pieces(&c);
     cover("long lines of a warp", c.one.lines > 1 && c.rows * c.groups % c.one.lines);
-    cover("long lines of a block", c.one.lines == 1 && cf_long_pieces(&c) == 1);
+    cover("long lines of a block", c.one.lines == 1 && cf_long1d_pieces(&c) == 1);
     cover("long lines of two steps", c.one.radix[2] == 1);
-    cover("long lines in pieces", cf_long_pieces(&c) > 1 && c.column[1] == 1);
+    cover("long lines in pieces", cf_long1d_pieces(&c) > 1 && c.column[1] == 1);
     cover("long lines in many pieces", c.column[1] > 1);
     cover("groups one after the other", c.together < c.groups);
     cover("one half of a line has data", c.x.count <= half && c.y.count <= half);
@@ -270,23 +274,23 @@ void note_lines(const fused_opened &o, int pass, const cf_strategy &s) {
 }
 
 void note_case(const fused_opened &o) {
-    cf_long_config both;
+    cf_long1d_config both;
     const bool shares = o.plan->shares_gy;
     if (shares)
-        CHECK(cf_long_configure(&o.plan->layer, CF_LONG_BOTH, &o.plan->pass[CF_PASS_WEIGHTS].strategy, &o.gpu.facts,
-                                &both) == CONV_FFT_SUCCESS);
-    cover("both gradients of long lines", shares && cf_long_pieces(&both) == 1);
-    cover("both gradients of long lines in pieces", shares && cf_long_pieces(&both) > 1);
+        CHECK(cf_long1d_configure(&o.plan->layer, CF_LONG1D_BOTH, &o.plan->pass[CF_PASS_WEIGHTS].strategy,
+                                  &o.gpu.properties, &both) == CONV_FFT_SUCCESS);
+    cover("both gradients of long lines", shares && cf_long1d_pieces(&both) == 1);
+    cover("both gradients of long lines in pieces", shares && cf_long1d_pieces(&both) > 1);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         cf_fused_config c;
         if (!(o.plan->passes & 1 << pass) || o.problem.batch == 0)
             continue;
         const cf_strategy &s = o.plan->pass[pass].strategy;
-        if (cf_long_serves(&o.plan->layer, pass, &s)) {
+        if (cf_long1d_serves(&o.plan->layer, pass, &s)) {
             note_lines(o, pass, s);
             continue;
         }
-        CHECK(cf_fused_configure(&o.plan->layer, pass, &s, &o.gpu.facts, &c) == CONV_FFT_SUCCESS);
+        CHECK(cf_fused_configure(&o.plan->layer, pass, &s, &o.gpu.properties, &c) == CONV_FFT_SUCCESS);
         note_config(o, pass, c, s);
     }
 }

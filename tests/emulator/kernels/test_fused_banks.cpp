@@ -14,7 +14,7 @@ template <int P_, int PLANE_, int PITCH_, int SIZE, bool STAGED_> struct Layer {
     typedef int Offset;
     static constexpr int KIND = PAIRS, ORDER = BY_COLUMN, P = P_, T = 64, PITCH = PITCH_, PLANE = PLANE_;
     static constexpr int R0[3] = {1, 1, 1}, R1[3] = {2 * SIZE, 1, 1}, R2[3] = {2 * SIZE, 1, 1};
-    static constexpr TileAxis AXIS[3] = {
+    static constexpr AxisWindow AXIS[3] = {
         {0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, ZEROS, false},
         {SIZE / 2 * 2, 1, SIZE, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, SIZE, SIZE, ZEROS, false},
         {SIZE / 2 * 2, 1, SIZE, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, SIZE, SIZE, ZEROS, false},
@@ -22,8 +22,8 @@ template <int P_, int PLANE_, int PITCH_, int SIZE, bool STAGED_> struct Layer {
     static constexpr long long AXIS_STRIDE[3] = {0, SIZE, 1}, CHANNEL_STRIDE = SIZE * SIZE;
     static constexpr long long BIN_STRIDE[3] = {2 * SIZE * (SIZE + 1), SIZE + 1, 1}, CHANNELS = 1;
     static constexpr bool DIRECT = false, STAGED = STAGED_;
-    static constexpr int WIDE = 1, EARLY = 0;
-    static constexpr bool UNIT = true, SCALED = false, PLANES_TOUCH = false, RIDES = false;
+    static constexpr int VECTOR = 1, ALIGNMENT_SHIFT = 0;
+    static constexpr bool UNIT = true, SCALED = false, PLANES_INTERLEAVED = false, PACKS_NYQUIST = false;
 };
 
 template <class K> simt::result steps_of() {
@@ -33,7 +33,7 @@ template <class K> simt::result steps_of() {
         1, K::T, K::P * K::PLANE * sizeof(cplx),
         [] {
             const smem<cplx> z = cf_dynamic_shared<cplx>();
-            const TileCall call = {};
+            const SharedFftCall call = {};
             for (int n = int(threadIdx.x); n < K::P * K::PLANE; n += K::T)
                 z[n] = cplx{real(n % 7), real(n % 5)};
             __syncthreads();

@@ -31,7 +31,7 @@ struct shape {
 };
 
 template <class B> complex value_of(unsigned word) {
-    const cplx v = B::SCALED ? unpack_halves(word) : unpack_bf16(word);
+    const cplx v = B::SCALED ? unpack_fp16(word) : unpack_bf16(word);
     return {v.x, v.y};
 }
 
@@ -47,7 +47,7 @@ template <class B> struct operand {
           words(size_t(s.groups * group_stride())), scales(size_t(s.groups * rows_ * eights)) {
         for (unsigned &w : words) {
             const float re = random.next(), im = random.next();
-            w = B::SCALED ? pack_halves(1e3f * re, 1e3f * im) : pack_bf16(re, im);
+            w = B::SCALED ? pack_fp16(1e3f * re, 1e3f * im) : pack_bf16(re, im);
         }
         /* Of what FP16 numbers below 1024 may have, 2^5 is left, and the scales say up to 3 of these powers. */
         for (float &scale : scales)
@@ -110,7 +110,7 @@ template <class P, int IN, int OUT> struct product {
     void run() {
         const operand<B> &a = P::KIND == 0 ? x : y, &b = P::KIND == 2 ? x : w;
         operand<B> &c = result();
-        HalfProductCall call = {};
+        Fp16CgemmCall call = {};
         call.a = a.words.data(), call.b = b.words.data();
         call.c = P::NARROW ? static_cast<void *>(c.words.data()) : sums.data();
         call.a_scales = a.scales.data(), call.b_scales = b.scales.data(), call.c_scales = c.scales.data();
@@ -131,7 +131,7 @@ template <class P, int IN, int OUT> struct product {
             o.order = simt::order::random;
             CHECK_CLEAN(simt::launch(
                 unsigned(tiles * together), unsigned(P::T * P::SLICES), size_t(P::SHARED),
-                [&] { half_product_run<P>(call); }, o));
+                [&] { fp16_cgemm_run<P>(call); }, o));
         }
     }
 
@@ -168,8 +168,8 @@ template <class P, int IN, int OUT> struct product {
 
 template <int KIND, int IN, int OUT, int WM, int WN, int MT, int NT, int CHUNK, class B, int SLICES = 1>
 void check(const shape &s) {
-    typedef HalfProductConfig<KIND, IN, OUT, WM, WN, MT, NT, 3, CHUNK, SLICES, B, false> P;
-    typedef HalfProductConfig<KIND, IN, OUT, WM, WN, MT, NT, 2, CHUNK, SLICES, B, KIND != 2> N;
+    typedef Fp16CgemmConfig<KIND, IN, OUT, WM, WN, MT, NT, 3, CHUNK, SLICES, B, false> P;
+    typedef Fp16CgemmConfig<KIND, IN, OUT, WM, WN, MT, NT, 2, CHUNK, SLICES, B, KIND != 2> N;
     product<P, IN, OUT> wide(s);
     product<N, IN, OUT> narrow(s);
     const double error = wide.error(), rounded = narrow.error();
@@ -189,7 +189,7 @@ void check(const shape &s) {
 /* The same of cases of which each run compiles a share. */
 template <int KIND, int IN, int OUT, int WM, int WN, int MT, int NT, int CHUNK, class B, int SLICES = 1>
 void rest(const shape &s) {
-    if constexpr (in_share<HalfProductConfig<KIND, IN, OUT, WM, WN, MT, NT, 3, CHUNK, SLICES, B, false>>())
+    if constexpr (in_share<Fp16CgemmConfig<KIND, IN, OUT, WM, WN, MT, NT, 3, CHUNK, SLICES, B, false>>())
         check<KIND, IN, OUT, WM, WN, MT, NT, CHUNK, B, SLICES>(s);
 }
 
@@ -237,7 +237,7 @@ template <class B> void blocks() {
 
 /* What a row of X (or Y) holds reaches no other row of the result: not a bit of it. */
 template <int KIND, bool NARROW> void isolated(unsigned word, float scale) {
-    typedef HalfProductConfig<KIND, 20, 24, 1, 1, 2, 4, 3, 16, 1, fp16_bins, NARROW> P;
+    typedef Fp16CgemmConfig<KIND, 20, 24, 1, 1, 2, 4, 3, 16, 1, fp16_bins, NARROW> P;
     const int bad = 3;
     product<P, 20, 24> plain({20, 1, 1, false, true, 4}), spoiled = plain;
     auto &rows = KIND == 0 ? spoiled.x : spoiled.y;
@@ -268,9 +268,9 @@ void isolation() {
 
 /* The largest bins there are: no narrow sum overflows. */
 void limits() {
-    typedef HalfProductConfig<0, 70, 24, 1, 1, 2, 4, 3, 16, 1, fp16_bins, true> P;
+    typedef Fp16CgemmConfig<0, 70, 24, 1, 1, 2, 4, 3, 16, 1, fp16_bins, true> P;
     product<P, 70, 24> p({20, 1, 1, false, true, 4});
-    const unsigned most = pack_halves(32768, 0);
+    const unsigned most = pack_fp16(32768, 0);
     for (unsigned &w : p.x.words)
         w = most;
     for (unsigned &w : p.w.words)

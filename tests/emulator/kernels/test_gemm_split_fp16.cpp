@@ -72,7 +72,7 @@ template <class P, int IN, int OUT> struct product {
     void run() {
         const operand &a = P::KIND == 0 ? x : y, &b = P::KIND == 2 ? x : w;
         operand &c = result();
-        ProductCall call = {};
+        CgemmCall call = {};
         call.a = a.data.data(), call.b = b.data.data(), call.c = c.data.data();
         call.a_bin = a.bin_stride(), call.b_bin = b.bin_stride(), call.c_bin = c.bin_stride();
         call.a_group = a.group_stride(), call.b_group = b.group_stride(), call.c_group = c.group_stride();
@@ -84,7 +84,7 @@ template <class P, int IN, int OUT> struct product {
         o.order = simt::order::random;
         CHECK_CLEAN(simt::launch(
             unsigned(tiles * s.bins * s.groups), unsigned(P::T * P::SLICES), size_t(P::SHARED),
-            [&] { product_run<P>(call); }, o));
+            [&] { cgemm_run<P>(call); }, o));
     }
 
     /* Relative to the root of the sum of squares of the terms. */
@@ -122,11 +122,11 @@ template <class P, int IN, int OUT> struct product {
 
 template <int KIND, int IN, int OUT, int WM, int WN, int MT, int NT, int PARTS, int SLICES = 1, bool GROUPED = false>
 void check(const shape &s) {
-    typedef ProductConfig<KIND, IN, OUT, WM, WN, MT, NT, 3, PARTS, SLICES, GROUPED> P;
+    typedef CgemmConfig<KIND, IN, OUT, WM, WN, MT, NT, 3, PARTS, SLICES, GROUPED> P;
     product<P, IN, OUT> p(s);
     const double error = p.error(), most = PARTS == 2 ? 1.2e-7 : 4e-4;
     char text[200];
-    std::snprintf(text, sizeof text, "kind %d, %d rows, %d and %d columns, parts %d, slices %d: error %.3g", KIND,
+    std::snprintf(text, sizeof text, "kind %d, %d rows, %d and %d columns, terms %d, slices %d: error %.3g", KIND,
                   s.rows, IN, OUT, PARTS, SLICES, error);
     if (std::getenv("PRODUCT_PRINT"))
         std::puts(text);
@@ -175,7 +175,7 @@ void blocks() {
 
 /* What a row of X (or Y) holds reaches no other row of the result: not a bit of it. */
 template <int KIND, int IN, int OUT> void isolated(float factor) {
-    typedef ProductConfig<KIND, IN, OUT, 1, 1, 2, 4, 3, 2, 1, false> P;
+    typedef CgemmConfig<KIND, IN, OUT, 1, 1, 2, 4, 3, 2, 1, false> P;
     const int bad = 3;
     product<P, IN, OUT> plain({20, 1, 1, false, true}), spoiled = plain;
     operand &rows = KIND == 0 ? spoiled.x : spoiled.y;
@@ -202,7 +202,7 @@ void isolation() {
 
 /* Rows of very different sizes, each as accurate as the others. */
 template <int KIND, int IN, int OUT> void scaled(float first, float second, double most) {
-    typedef ProductConfig<KIND, IN, OUT, 1, 1, 2, 4, 3, 2, 1, false> P;
+    typedef CgemmConfig<KIND, IN, OUT, 1, 1, 2, 4, 3, 2, 1, false> P;
     product<P, IN, OUT> p({20, 1, 1, false, true});
     operand &a = KIND == 0 ? p.x : p.y, &b = KIND == 2 ? p.x : p.w;
     for (cplx &v : a.data)
@@ -213,9 +213,9 @@ template <int KIND, int IN, int OUT> void scaled(float first, float second, doub
     CHECK_TEXT(error <= most, std::to_string(first) + " " + std::to_string(second) + ": " + std::to_string(error));
 }
 void ranges() {
-    const float largest = 0x1.fffffep127f;
-    for (const float second : {largest, 1e20f, 1.0f, 1e-20f, 1e-30f}) {
-        const float first = second == largest ? 1e-30f : 0.01f / second;
+    const float absmax = 0x1.fffffep127f;
+    for (const float second : {absmax, 1e20f, 1.0f, 1e-20f, 1e-30f}) {
+        const float first = second == absmax ? 1e-30f : 0.01f / second;
         scaled<0, 20, 24>(first, second, 1.2e-7);
         scaled<1, 20, 24>(first, second, 1.2e-7);
         scaled<2, 20, 24>(first, second, 1.2e-7);

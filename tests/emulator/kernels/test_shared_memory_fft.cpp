@@ -284,7 +284,7 @@ void all_pairs() {
         const int64_t rows[2] = {first.rows, second.rows};
         cf_gpu gpu = {};
         cf_gpu_pair *pair = nullptr;
-        CHECK_TEXT(cf_gpu_facts_load(FACTS, &gpu.facts) == CONV_FFT_SUCCESS, conv_fft_last_error());
+        CHECK_TEXT(cf_gpu_properties_load(FACTS, &gpu.properties) == CONV_FFT_SUCCESS, conv_fft_last_error());
         CHECK_TEXT(cf_gpu_pair_create(&gpu, &first.transform, &second.transform, rows, 1, &pair) == CONV_FFT_SUCCESS,
                    name);
         if (!CHECK_TEXT(pair != nullptr, name + ": so few blocks make a pair"))
@@ -320,7 +320,7 @@ void all_cases() {
             continue;
         CHECK_TEXT(c.passes == 0 || c.passes == run.transform.passes.count, name_of(c));
         CHECK_TEXT(!c.matrix || run.transform.passes.pass[0].matrix, name_of(c) + ": not by matrix products");
-        CHECK_TEXT(!c.dense || run.transform.passes.pass[0].tile[0].slabs > 0, name_of(c) + ": not by one product");
+        CHECK_TEXT(!c.dense || run.transform.passes.pass[0].tile[0].bin_tiles > 0, name_of(c) + ": not by one product");
         for (int p = 0; p < CF_FFT_MAX_PASSES; ++p)
             for (int v = 0; v < 2; ++v)
                 run.transform.kernel[p][v] = &run.kernel[p][v];
@@ -363,7 +363,7 @@ extern "C" conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, cons
     return CONV_FFT_SUCCESS;
 }
 
-static_assert(sizeof(TileCall) == sizeof(cf_tile_call), "what is launched is what the kernels take");
+static_assert(sizeof(SharedFftCall) == sizeof(cf_shared_fft_call), "what is launched is what the kernels take");
 
 int main() {
     choose_as_emitted();

@@ -80,7 +80,7 @@ conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, i
         std::snprintf(k.kernel.name, sizeof k.kernel.name, "%s", sources[i].name);
         k.kernel.gpu = gpu;
         built[i] = &k.kernel;
-        if (int64_t(sources[i].dynamic_shared) > gpu->facts.shared_per_block)
+        if (int64_t(sources[i].dynamic_shared) > gpu->properties.shared_per_block)
             note(k.kernel.name + std::string(" asks for more shared memory than there is"));
     }
     return CONV_FFT_SUCCESS;
@@ -97,7 +97,7 @@ conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch
             break;
         simt::options wanted;
         wanted.order = simt::order::random;
-        wanted.shared_limit = size_t(kernel->gpu->facts.shared_per_block);
+        wanted.shared_limit = size_t(kernel->gpu->properties.shared_per_block);
         const simt::result r = simt::launch(
             dim3(l->grid[0], l->grid[1], l->grid[2]), dim3(l->block[0], l->block[1], l->block[2]), l->dynamic_shared,
             [&] { body(parameters); }, wanted);

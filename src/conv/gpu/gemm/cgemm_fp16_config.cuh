@@ -13,7 +13,7 @@
 
 #include "conv/gpu/gemm/cgemm_split_fp16.cuh"
 
-struct HalfProductCall {
+struct Fp16CgemmCall {
     const unsigned *a, *b;
     void *c;
     const float *a_scales, *b_scales;
@@ -27,13 +27,13 @@ struct HalfProductCall {
 };
 
 /* Words from one line to the next in shared memory. In lines of one k, four lines are read at a time and must lie in
- * different banks. Either half_turn() permutes their units, or, where that would leave the line, lines are padded. */
-constexpr int half_pitch(bool dense, int chunk, int rows) { return dense ? chunk : rows % 32 == 0 ? rows : rows + 8; }
+ * different banks. Either fp16_swizzle() permutes their units, or, where that would leave the line, lines are padded. */
+constexpr int fp16_pitch(bool dense, int chunk, int rows) { return dense ? chunk : rows % 32 == 0 ? rows : rows + 8; }
 
-/* Template arguments as in ProductConfig. NARROW: the result also has 16 bits. */
+/* Template arguments as in CgemmConfig. NARROW: the result also has 16 bits. */
 template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int CHUNK_,
           int SLICES_, class BINS, bool NARROW_>
-struct HalfProductConfig {
+struct Fp16CgemmConfig {
     typedef BINS Bins;
     static constexpr int KIND = KIND_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_, MT = MT_, NT = NT_, STAGES = STAGES_,
                          CHUNK = CHUNK_, SLICES = SLICES_;
@@ -49,7 +49,7 @@ struct HalfProductConfig {
     static CF_DEVICE int row_of(int m, int half, int lane) {
         return 16 * m + (A_DENSE ? 8 * half + lane / 4 : lane / 4 * 2 + half);
     }
-    static constexpr int A_PITCH = half_pitch(A_DENSE, CHUNK, M), B_PITCH = half_pitch(B_DENSE, CHUNK, N);
+    static constexpr int A_PITCH = fp16_pitch(A_DENSE, CHUNK, M), B_PITCH = fp16_pitch(B_DENSE, CHUNK, N);
     static constexpr int A_BYTES = 4 * A_PITCH * (A_DENSE ? M : CHUNK), B_BYTES = 4 * B_PITCH * (B_DENSE ? N : CHUNK);
     /* Scale tables. TOPS: 1 / the largest scale of each line, or of each eight columns; shared by all slices. FOUND:
      * what each warp finds for eight columns. LOWS: for one part of k, how many powers of two each scale is below the

@@ -8,14 +8,14 @@
  *     other operand    line = one k, rows run along the line
  *
  * Which one applies follows from global memory: the index that runs there runs here, too. Units are permuted within
- * their line (half_turn()) so that the reads of a warp meet no bank conflicts. */
+ * their line (fp16_swizzle()) so that the reads of a warp meet no bank conflicts. */
 #pragma once
 
 #include "conv/gpu/gemm/cgemm_fp16_config.cuh"
 
 /* The permutation of units in a line: the XOR of unit numbers. It puts the accesses of a warp into different banks:
  * eight units of eight neighbouring lines if k is contiguous, otherwise single words of four lines. */
-template <class P, bool DENSE, int R> CF_DEVICE int half_turn(int line) {
+template <class P, bool DENSE, int R> CF_DEVICE int fp16_swizzle(int line) {
     if constexpr (DENSE)
         return (P::CHUNK == 16 ? line / 2 : line) % (P::CHUNK / 4);
     else
@@ -24,9 +24,9 @@ template <class P, bool DENSE, int R> CF_DEVICE int half_turn(int line) {
 
 /* Which units (four words) of R rows a thread copies. For the i-th copy, i a multiple of T: its unit and line, its
  * place in shared memory, and its offset in global memory. ROW: words of a line in global memory. */
-template <class P, bool DENSE, int R, int ROW> struct HalfUnits {
+template <class P, bool DENSE, int R, int ROW> struct Fp16Units {
     static constexpr int ACROSS = (DENSE ? P::CHUNK : R) / 4, LINES = DENSE ? R : P::CHUNK, ALL = ACROSS * LINES,
-                         PITCH = half_pitch(DENSE, P::CHUNK, R) / 4;
+                         PITCH = fp16_pitch(DENSE, P::CHUNK, R) / 4;
     /* WHOLE: the T threads cover whole lines. Then a thread has the same unit each time. EVEN: the distance between
      * two copies of a thread is also a constant in shared memory. */
     static constexpr bool WHOLE = P::T % ACROSS == 0, EVEN = WHOLE && P::T / ACROSS % (DENSE ? 8 : 4) == 0;
@@ -37,7 +37,7 @@ template <class P, bool DENSE, int R, int ROW> struct HalfUnits {
     }
     static CF_DEVICE int place(int i, int tid) {
         const int n = line(EVEN ? 0 : i, tid), u = unit(i, tid);
-        return n * PITCH + (u ^ half_turn<P, DENSE, R>(n)) + (EVEN ? i / ACROSS * PITCH : 0);
+        return n * PITCH + (u ^ fp16_swizzle<P, DENSE, R>(n)) + (EVEN ? i / ACROSS * PITCH : 0);
     }
     static CF_DEVICE long long start(int tid) { return (long long)line(0, tid) * ROW + 4 * unit(0, tid); }
     static CF_DEVICE long long next(int i, int tid) {
@@ -47,7 +47,7 @@ template <class P, bool DENSE, int R, int ROW> struct HalfUnits {
 };
 
 /* Copies four words. Source and destination are constant offsets from two addresses. */
-template <int TO, int FROM> CF_DEVICE void half_copy_near(smem<char> to, const unsigned *from) {
+template <int TO, int FROM> CF_DEVICE void fp16_copy_near(smem<char> to, const unsigned *from) {
 #ifdef CF_SIMT
     copy_async<4>(smem_cast<real>(to + TO), reinterpret_cast<const real *>(from + FROM), true);
 #else
@@ -57,17 +57,17 @@ template <int TO, int FROM> CF_DEVICE void half_copy_near(smem<char> to, const u
 #endif
 }
 template <class U, class P, int ROW, int I>
-CF_DEVICE void half_copy_even(smem<char> to, const unsigned *from, int tid) {
+CF_DEVICE void fp16_copy_even(smem<char> to, const unsigned *from, int tid) {
     if constexpr (I < U::ALL) {
         if (!U::is_beyond(I, tid))
-            half_copy_near<I / U::ACROSS * U::PITCH * 16, I / U::ACROSS * ROW>(to, from);
-        half_copy_even<U, P, ROW, I + P::T>(to, from, tid);
+            fp16_copy_near<I / U::ACROSS * U::PITCH * 16, I / U::ACROSS * ROW>(to, from);
+        fp16_copy_even<U, P, ROW, I + P::T>(to, from, tid);
     }
 }
 
 /* Hides a value from the compiler. What is computed from it is computed where it is used, and does not occupy a
  * register from tile to tile. */
-CF_DEVICE int half_again(int value) {
+CF_DEVICE int fp16_again(int value) {
 #ifndef CF_SIMT
     asm volatile("" : "+r"(value));
 #endif
@@ -75,14 +75,14 @@ CF_DEVICE int half_again(int value) {
 }
 
 /* Copies R rows of an operand's chunk to shared memory. `from`: the thread's first unit. Elements outside the operand
- * become zero. WIDE: units of 16 bytes are aligned. FULL: the whole chunk is inside the operand. */
-template <class P, bool DENSE, int R, int ROW, bool WIDE, bool FULL>
-CF_DEVICE void half_copy_as(smem<char> raw, const unsigned *from, int rows, int k0, int k_end, int tid) {
-    typedef HalfUnits<P, DENSE, R, ROW> Units;
+ * become zero. VECTOR: units of 16 bytes are aligned. FULL: the whole chunk is inside the operand. */
+template <class P, bool DENSE, int R, int ROW, bool VECTOR, bool FULL>
+CF_DEVICE void fp16_copy_as(smem<char> raw, const unsigned *from, int rows, int k0, int k_end, int tid) {
+    typedef Fp16Units<P, DENSE, R, ROW> Units;
     if constexpr (FULL && Units::EVEN) {
-        half_copy_even<Units, P, ROW, 0>(raw + 16 * Units::place(0, tid), from, tid);
+        fp16_copy_even<Units, P, ROW, 0>(raw + 16 * Units::place(0, tid), from, tid);
     } else {
-#pragma unroll(WIDE ? 64 : 1)
+#pragma unroll(VECTOR ? 64 : 1)
         for (int i = 0; i < Units::ALL; i += P::T) {
             if (Units::is_beyond(i, tid))
                 break;
@@ -91,7 +91,7 @@ CF_DEVICE void half_copy_as(smem<char> raw, const unsigned *from, int rows, int 
             const smem<real> to = smem_cast<real>(raw + 16 * Units::place(i, tid));
             const real *const p = reinterpret_cast<const real *>(from + Units::next(i, tid));
             const bool inside = FULL || (row < rows && k < k_end);
-            if (WIDE)
+            if (VECTOR)
                 copy_async<4>(to, p, inside);
             else
                 for (int j = 0; j < 4; ++j)
@@ -100,12 +100,12 @@ CF_DEVICE void half_copy_as(smem<char> raw, const unsigned *from, int rows, int 
     }
 }
 template <class P, bool DENSE, int R, int ROW>
-CF_DEVICE void half_copy(smem<char> to, const unsigned *from, int rows, int k0, int k_end, int tid, bool wide) {
+CF_DEVICE void fp16_copy(smem<char> to, const unsigned *from, int rows, int k0, int k_end, int tid, bool vector_width) {
     constexpr bool WHOLE_SUMS = !P::WEIGHTS && P::A_ROW % (P::CHUNK * P::SLICES) == 0;
-    if (wide && rows >= R && (WHOLE_SUMS || k0 + P::CHUNK <= k_end))
-        half_copy_as<P, DENSE, R, ROW, true, true>(to, from, rows, k0, k_end, tid);
-    else if (wide)
-        half_copy_as<P, DENSE, R, ROW, true, false>(to, from, rows, k0, k_end, half_again(tid));
+    if (vector_width && rows >= R && (WHOLE_SUMS || k0 + P::CHUNK <= k_end))
+        fp16_copy_as<P, DENSE, R, ROW, true, true>(to, from, rows, k0, k_end, tid);
+    else if (vector_width)
+        fp16_copy_as<P, DENSE, R, ROW, true, false>(to, from, rows, k0, k_end, fp16_again(tid));
     else
-        half_copy_as<P, DENSE, R, ROW, false, false>(to, from, rows, k0, k_end, half_again(tid));
+        fp16_copy_as<P, DENSE, R, ROW, false, false>(to, from, rows, k0, k_end, fp16_again(tid));
 }

@@ -10,38 +10,38 @@
 
 /* The address from which a thread reads its words of a chunk: in units if k is contiguous, otherwise in words. The
  * steps of a chunk differ from it by constants. */
-template <class P> CF_DEVICE int half_rows_at(unsigned chunk, int row, int lane) {
+template <class P> CF_DEVICE int fp16_rows_at(unsigned chunk, int row, int lane) {
     if constexpr (P::A_DENSE)
-        return chunk / 4 + (row + lane % 16) * (P::CHUNK / 4) + (lane / 16 ^ half_turn<P, true, P::M>(lane % 16));
+        return chunk / 4 + (row + lane % 16) * (P::CHUNK / 4) + (lane / 16 ^ fp16_swizzle<P, true, P::M>(lane % 16));
     else
-        return chunk + lane % 4 * P::A_PITCH + ((row + lane / 4 * 2) ^ (4 * half_turn<P, false, P::M>(lane)));
+        return chunk + lane % 4 * P::A_PITCH + ((row + lane / 4 * 2) ^ (4 * fp16_swizzle<P, false, P::M>(lane)));
 }
-template <class P> CF_DEVICE int half_columns_at(unsigned chunk, int column, int lane) {
+template <class P> CF_DEVICE int fp16_columns_at(unsigned chunk, int column, int lane) {
     const int of_eight = lane % 8;
     if constexpr (P::B_DENSE)
         return chunk / 4 + (column + lane / 16 * 8 + of_eight) * (P::CHUNK / 4) +
-               (lane / 8 % 2 ^ half_turn<P, true, P::N>(of_eight));
+               (lane / 8 % 2 ^ fp16_swizzle<P, true, P::N>(of_eight));
     else
-        return chunk + lane % 4 * P::B_PITCH + ((column + lane / 4) ^ (4 * half_turn<P, false, P::N>(lane)));
+        return chunk + lane % 4 * P::B_PITCH + ((column + lane / 4) ^ (4 * fp16_swizzle<P, false, P::N>(lane)));
 }
 
 /* `by` words further in a line of one k. A warp's part of the line starts at a multiple of its length, so XOR instead
  * of addition keeps the permutation. */
-template <int R> CF_DEVICE int half_further(int at, int by) { return R % 32 == 0 ? at ^ by : at + by; }
+template <int R> CF_DEVICE int fp16_further(int at, int by) { return R % 32 == 0 ? at ^ by : at + by; }
 
 /* A warp's rows of A, in the registers that mma_m16n8k16 takes. word: for the real part of the product. turned: for
  * the imaginary part. */
-template <class P> struct HalfRows { unsigned word[P::MT][4], turned[P::MT][4]; };
-template <class P> CF_DEVICE void half_rows(HalfRows<P> &a, smem<char> shared, int at, int step) {
+template <class P> struct Fp16Rows { unsigned word[P::MT][4], rotated[P::MT][4]; };
+template <class P> CF_DEVICE void fp16_rows(Fp16Rows<P> &a, smem<char> shared, int at, int step) {
 #pragma unroll
     for (int m = 0; m < P::MT; ++m) {
         if constexpr (P::A_DENSE) {
-            load_matrices(a.word[m], smem_cast<uint4>(shared) + 16 * m * (P::CHUNK / 4), at ^ 2 * step);
+            ldmatrix_x4(a.word[m], smem_cast<uint4>(shared) + 16 * m * (P::CHUNK / 4), at ^ 2 * step);
         } else {
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 const uint2 w = smem_cast<uint2>(smem_cast<unsigned>(shared) +
-                                                 half_further<P::M>(at, 16 * m))[(8 * step + 4 * i) * P::A_PITCH / 2];
+                                                 fp16_further<P::M>(at, 16 * m))[(8 * step + 4 * i) * P::A_PITCH / 2];
                 a.word[m][2 * i] = w.x;
                 a.word[m][2 * i + 1] = w.y;
             }
@@ -49,42 +49,42 @@ template <class P> CF_DEVICE void half_rows(HalfRows<P> &a, smem<char> shared, i
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const unsigned w = a.word[m][i], swapped = w >> 16 | w << 16;
-            a.turned[m][i] = P::KIND == 1 ? swapped : swapped ^ 0x80000000u;
+            a.rotated[m][i] = P::KIND == 1 ? swapped : swapped ^ 0x80000000u;
             a.word[m][i] = P::KIND == 1 ? w ^ 0x80000000u : w;
         }
     }
 }
 
 /* Two neighbouring tiles (n and n + 1) of eight columns of B, eight words of each column. */
-template <class P> CF_DEVICE void half_columns(unsigned b[4], smem<char> shared, int at, int n, int step) {
+template <class P> CF_DEVICE void fp16_columns(unsigned b[4], smem<char> shared, int at, int n, int step) {
     if constexpr (P::B_DENSE) {
-        load_matrices(b, smem_cast<uint4>(shared) + 8 * n * (P::CHUNK / 4), at ^ 2 * step);
+        ldmatrix_x4(b, smem_cast<uint4>(shared) + 8 * n * (P::CHUNK / 4), at ^ 2 * step);
     } else {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
             b[i] = (smem_cast<unsigned>(shared) +
-                    half_further<P::N>(at, (n + i / 2) * 8))[(8 * step + i % 2 * 4) * P::B_PITCH];
+                    fp16_further<P::N>(at, (n + i / 2) * 8))[(8 * step + i % 2 * 4) * P::B_PITCH];
     }
 }
 
 /* sums += the product of one chunk. chunk: its first word in shared memory. */
-template <class P> CF_DEVICE void half_chunk(ProductSums<P> &s, smem<char> shared, unsigned chunk, int warp, int lane) {
-    const int a_at = half_rows_at<P>(chunk, warp % P::WARPS_M * (16 * P::MT), lane),
-              b_at = half_columns_at<P>(chunk + P::A_BYTES / 4, warp / P::WARPS_M * (8 * P::NT), lane);
+template <class P> CF_DEVICE void fp16_chunk(CgemmSums<P> &s, smem<char> shared, unsigned chunk, int warp, int lane) {
+    const int a_at = fp16_rows_at<P>(chunk, warp % P::WARPS_M * (16 * P::MT), lane),
+              b_at = fp16_columns_at<P>(chunk + P::A_BYTES / 4, warp / P::WARPS_M * (8 * P::NT), lane);
 #pragma unroll
     for (int step = 0; step < P::CHUNK / 8; ++step) {
-        HalfRows<P> a;
-        half_rows<P>(a, shared, a_at, step);
+        Fp16Rows<P> a;
+        fp16_rows<P>(a, shared, a_at, step);
 #pragma unroll
         for (int n = 0; n < P::NT; n += 2) {
             unsigned b[4];
-            half_columns<P>(b, shared, b_at, n, step);
+            fp16_columns<P>(b, shared, b_at, n, step);
 #pragma unroll
             for (int i = 0; i < 2; ++i)
 #pragma unroll
                 for (int m = 0; m < P::MT; ++m) {
                     multiply_bins<typename P::Bins>(s.re[m][n + i], a.word[m], b[2 * i], b[2 * i + 1]);
-                    multiply_bins<typename P::Bins>(s.im[m][n + i], a.turned[m], b[2 * i], b[2 * i + 1]);
+                    multiply_bins<typename P::Bins>(s.im[m][n + i], a.rotated[m], b[2 * i], b[2 * i + 1]);
                 }
         }
     }

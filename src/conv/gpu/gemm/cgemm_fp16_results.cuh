@@ -11,7 +11,8 @@
 
 /* Stores a 16-bit result. */
 template <class P>
-CF_DEVICE void half_store(const ProductSums<P> &s, unsigned *c, int rows, int columns, int warp, int lane, bool wide) {
+CF_DEVICE void fp16_store(const CgemmSums<P> &s, unsigned *c, int rows, int columns, int warp, int lane,
+                          bool vector_width) {
     const int m0 = warp % P::WARPS_M * (16 * P::MT) + lane / 4, n0 = warp / P::WARPS_M * (8 * P::NT) + lane % 4 * 2;
     unsigned *const first = c + ((long long)m0 * P::C_ROW + n0);
 #pragma unroll
@@ -28,7 +29,7 @@ CF_DEVICE void half_store(const ProductSums<P> &s, unsigned *c, int rows, int co
                                y = P::Bins::pack(s.re[m][n][2 * half + 1], s.im[m][n][2 * half + 1]);
                 if (P::COLUMNS % P::N != 0 && column >= columns)
                     continue;
-                if (wide) { /* then the number of columns is even */
+                if (vector_width) { /* then the number of columns is even */
                     *reinterpret_cast<uint2 *>(to) = make_uint2(x, y);
                 } else {
                     to[0] = x;
@@ -41,10 +42,10 @@ CF_DEVICE void half_store(const ProductSums<P> &s, unsigned *c, int rows, int co
 
 /* The factors of sums: the scales of their row and column. For a 16-bit result, the factors also divide by the
  * largest value that is possible in the row and in the eight columns. */
-struct HalfFactors {
+struct Fp16Factors {
     smem<float> row, column, eight; /* eight: the largest possible value of eight columns */
 };
-template <class P> CF_DEVICE void half_find_factors(HalfFactors f, HalfTops a_tops, HalfTops b_tops) {
+template <class P> CF_DEVICE void fp16_find_factors(Fp16Factors f, Fp16Absmax a_tops, Fp16Absmax b_tops) {
     constexpr float DOWN = 1.0f / float(1ll << P::DOWN);
     for (int i = int(threadIdx.x); i < P::M + P::N; i += P::T * P::SLICES) {
         if (i < P::M) {
@@ -66,7 +67,7 @@ template <class P> CF_DEVICE void half_find_factors(HalfFactors f, HalfTops a_to
         }
     }
 }
-template <class P> CF_DEVICE void half_finish(ProductSums<P> &s, HalfFactors f, int warp, int lane) {
+template <class P> CF_DEVICE void fp16_finish(CgemmSums<P> &s, Fp16Factors f, int warp, int lane) {
     const int m0 = warp % P::WARPS_M * (16 * P::MT), n0 = warp / P::WARPS_M * (8 * P::NT);
     float of_row[P::MT][2];
 #pragma unroll
@@ -91,10 +92,10 @@ template <class P> CF_DEVICE void half_finish(ProductSums<P> &s, HalfFactors f, 
     }
 }
 /* Stores the scales of a 16-bit result. */
-template <class P> CF_DEVICE void half_note(float *c_scales, HalfTops a_tops, HalfFactors f, int rows, int columns) {
+template <class P> CF_DEVICE void fp16_note(float *c_scales, Fp16Absmax a_tops, Fp16Factors f, int rows, int columns) {
     constexpr float UP = float(1ll << P::DOWN);
 #pragma unroll 1
-    for (int i = half_again(int(threadIdx.x)); i < P::M * (P::N / 8); i += P::T) {
+    for (int i = fp16_again(int(threadIdx.x)); i < P::M * (P::N / 8); i += P::T) {
         const int row = i / (P::N / 8), eight = i % (P::N / 8);
         if (row < rows && 8 * eight < columns)
             c_scales[(long long)row * ((P::C_ROW + 7) / 8) + eight] = a_tops.bound[row] * f.eight[eight] * UP;

@@ -18,15 +18,15 @@
 CF_DEVICE float inverse_power(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
 
 /* For each line, or for each eight columns: 1 / the largest scale, and the largest value that a bin can have. */
-struct HalfTops {
+struct Fp16Absmax {
     smem<float> inverse, bound;
 };
 
 /* Fills `tops` if k is contiguous. Otherwise each warp writes what it finds for eight columns to `found`, and
- * half_join_tops() combines that. Returns whether a thread saw different scales in one sum; scales of zeros do not
- * count. rows: as in half_copy(). first: the thread that starts with line 0. */
+ * fp16_merge_absmax() combines that. Returns whether a thread saw different scales in one sum; scales of zeros do not
+ * count. rows: as in fp16_copy(). first: the thread that starts with line 0. */
 template <class P, bool DENSE, int R, int ROW>
-CF_DEVICE bool half_find_tops(HalfTops tops, smem<float> found, const float *scales, int rows, int k_end, int first) {
+CF_DEVICE bool fp16_find_tops(Fp16Absmax tops, smem<float> found, const float *scales, int rows, int k_end, int first) {
     constexpr int EIGHTS = (ROW + 7) / 8, ALL = P::T * P::SLICES;
     const int thread = int(threadIdx.x);
     const float least = 1.17549435e-38f; /* smallest float whose reciprocal is finite */
@@ -83,7 +83,7 @@ CF_DEVICE bool half_find_tops(HalfTops tops, smem<float> found, const float *sca
     }
     return differ;
 }
-template <class P, bool DENSE, int R> CF_DEVICE bool half_join_tops(HalfTops tops, smem<float> found) {
+template <class P, bool DENSE, int R> CF_DEVICE bool fp16_merge_absmax(Fp16Absmax tops, smem<float> found) {
     bool differ = false;
     if constexpr (!DENSE) {
         for (int eight = int(threadIdx.x); eight < R / 8; eight += P::T * P::SLICES) {
@@ -104,7 +104,7 @@ template <class P, bool DENSE, int R> CF_DEVICE bool half_join_tops(HalfTops top
 /* Fills the table of shifts for a part of k: log2 of the largest scale of the sum over each scale. 0 where there is
  * no scale. */
 template <class P, bool DENSE, int R, int ROW>
-CF_DEVICE void half_find_lows(smem<unsigned> lows, smem<float> tops, const float *scales, int rows, int k0, int k_end,
+CF_DEVICE void fp16_find_lows(smem<unsigned> lows, smem<float> tops, const float *scales, int rows, int k0, int k_end,
                               int tid) {
     constexpr int EIGHTS = (ROW + 7) / 8, ACROSS = DENSE ? P::PART / 8 : R / 8, LINES = DENSE ? R : P::PART;
     for (int i = tid; i < LINES * ACROSS / 4; i += P::T) {
@@ -125,8 +125,8 @@ CF_DEVICE void half_find_lows(smem<unsigned> lows, smem<float> tops, const float
 
 /* Rescales the words that this thread has copied to the largest scale of their line, or of their eight columns. */
 template <class P, bool DENSE, int R, int ROW>
-CF_DEVICE void half_share(smem<char> raw, smem<unsigned> lows, int k, int tid) {
-    typedef HalfUnits<P, DENSE, R, ROW> Units;
+CF_DEVICE void fp16_share(smem<char> raw, smem<unsigned> lows, int k, int tid) {
+    typedef Fp16Units<P, DENSE, R, ROW> Units;
     constexpr int ACROSS = DENSE ? P::PART / 8 : R / 8, COUNT = (Units::ALL + P::T - 1) / P::T;
     const int first = DENSE ? k % P::PART / 8 : k % P::PART * ACROSS;
     unsigned low[COUNT], all = 0;
@@ -143,10 +143,10 @@ CF_DEVICE void half_share(smem<char> raw, smem<unsigned> lows, int k, int tid) {
         if (Units::is_beyond(j * P::T, tid))
             break;
         const float share = __uint_as_float((127u - low[j]) << 23);
-        const unsigned both = pack_halves(share, share);
+        const unsigned both = pack_fp16(share, share);
         smem<uint4> words = smem_cast<uint4>(raw) + Units::place(j * P::T, tid);
         const uint4 w = words[0];
-        words[0] = make_uint4(product_of_halves(w.x, both), product_of_halves(w.y, both), product_of_halves(w.z, both),
-                              product_of_halves(w.w, both));
+        words[0] = make_uint4(product_of_fp16(w.x, both), product_of_fp16(w.y, both), product_of_fp16(w.z, both),
+                              product_of_fp16(w.w, both));
     }
 }

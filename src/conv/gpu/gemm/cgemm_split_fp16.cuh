@@ -27,7 +27,7 @@
 
 #include "conv/gpu/gemm/wgmma.cuh"
 
-struct ProductCall {
+struct CgemmCall {
     const cplx *a, *b;
     cplx *c;
     long long a_bin, b_bin, c_bin, a_group, b_group, c_group; /* strides */
@@ -37,13 +37,13 @@ struct ProductCall {
     int accumulate;
 };
 
-/* KIND: cf_product_kind. A warp computes 16 MT x 8 NT numbers of C. A block has SLICES groups of WARPS_M x WARPS_N
+/* KIND: cf_cgemm_kind. A warp computes 16 MT x 8 NT numbers of C. A block has SLICES groups of WARPS_M x WARPS_N
  * warps; these groups share the sum over k (split-K). GROUPED: four warps multiply together (wgmma). */
-template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int PARTS_,
+template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int TERMS_,
           int SLICES_, bool GROUPED_>
-struct ProductConfig {
+struct CgemmConfig {
     static constexpr int KIND = KIND_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_, MT = MT_, NT = NT_, STAGES = STAGES_,
-                         PARTS = PARTS_, SLICES = SLICES_;
+                         TERMS = TERMS_, SLICES = SLICES_;
     static constexpr bool GROUPED = GROUPED_, WEIGHTS = KIND == 2;
     static constexpr bool A_DENSE = !WEIGHTS, B_DENSE = KIND == 0; /* k is contiguous in memory */
     static constexpr int A_ROW = KIND == 0 ? IN_ : OUT_, B_ROW = IN_,
@@ -51,7 +51,7 @@ struct ProductConfig {
     static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* columns of C (n) */
     static constexpr int CHUNK = 16;                       /* values of k in a chunk */
     static constexpr int M = 16 * MT * WARPS_M, N = 8 * NT * WARPS_N, T = 32 * WARPS_M * WARPS_N;
-    static constexpr int RAW = CHUNK * (M + N) * 8, PART = CHUNK * N * 4, SPLIT = PARTS * PART;
+    static constexpr int RAW = CHUNK * (M + N) * 8, PART = CHUNK * N * 4, SPLIT = TERMS * PART;
     static constexpr int SLICE_BYTES = STAGES * RAW + SPLIT + N * 4;
     static constexpr int SHARED = SLICES * SLICE_BYTES;
     /* Row of C of a thread's sum, within its warp. */
@@ -65,9 +65,9 @@ struct ProductConfig {
 CF_DEVICE int dense_unit(int row, int unit) { return 8 * row + (unit ^ ((row & 1) << 2 | (row >> 1 & 3))); }
 CF_DEVICE int sparse_number(int k, int row, int rows) { return k * rows + (row ^ (k >> 1 & 3) << 2); }
 
-/* Copies R rows of an operand's chunk to shared memory. Elements outside the operand become zero. WIDE: units of 16
+/* Copies R rows of an operand's chunk to shared memory. Elements outside the operand become zero. VECTOR: units of 16
  * bytes are aligned. FULL: the whole chunk is inside the operand. */
-template <class P, bool DENSE, int R, int ROW, bool WIDE, bool FULL>
+template <class P, bool DENSE, int R, int ROW, bool VECTOR, bool FULL>
 CF_DEVICE void product_copy_as(smem<char> raw, const cplx *from, int rows, int k0, int k_end, int tid) {
     constexpr int UNITS = DENSE ? P::CHUNK / 2 : R / 2, LINES = DENSE ? R : P::CHUNK;
 #pragma unroll
@@ -83,7 +83,7 @@ CF_DEVICE void product_copy_as(smem<char> raw, const cplx *from, int rows, int k
         const smem<real> to = smem_cast<real>(raw + 16 * at);
         const cplx *p = from + (DENSE ? (long long)row * ROW + k : (long long)k * ROW + row);
         const bool inside = FULL || (row < rows && k < k_end);
-        if (WIDE) {
+        if (VECTOR) {
             copy_async<4>(to, &p->x, inside);
         } else {
             copy_async<2>(to, &p->x, inside);
@@ -92,10 +92,10 @@ CF_DEVICE void product_copy_as(smem<char> raw, const cplx *from, int rows, int k
     }
 }
 template <class P, bool DENSE, int R, int ROW>
-CF_DEVICE void product_copy(smem<char> raw, const cplx *from, int rows, int k0, int k_end, int tid, bool wide) {
-    if (wide && rows >= R && k0 + P::CHUNK <= k_end)
+CF_DEVICE void product_copy(smem<char> raw, const cplx *from, int rows, int k0, int k_end, int tid, bool vector_width) {
+    if (vector_width && rows >= R && k0 + P::CHUNK <= k_end)
         product_copy_as<P, DENSE, R, ROW, true, true>(raw, from, rows, k0, k_end, tid);
-    else if (wide)
+    else if (vector_width)
         product_copy_as<P, DENSE, R, ROW, true, false>(raw, from, rows, k0, k_end, tid);
     else
         product_copy_as<P, DENSE, R, ROW, false, false>(raw, from, rows, k0, k_end, tid);
@@ -117,51 +117,51 @@ CF_DEVICE float largest_of(float m, cplx v) { return max(m, max(fabsf(v.x), fabs
 
 /* The scale of a row's chunk, which brings its largest number near the end of FP16's range, and the factor that
  * undoes it. */
-struct ProductScale {
+struct CgemmScale {
     float scale, factor;
 };
-CF_DEVICE ProductScale scale_of(float largest) {
-    const unsigned exponent = max(__float_as_uint(largest) >> 23, 15u);
+CF_DEVICE CgemmScale scale_of(float absmax) {
+    const unsigned exponent = max(__float_as_uint(absmax) >> 23, 15u);
     return {__uint_as_float((127 + 127 + 14 - exponent) << 23), __uint_as_float((exponent - 14) << 23)};
 }
-template <int PARTS> CF_DEVICE void split_number(cplx v, float scale, unsigned *high, unsigned *low) {
+template <int TERMS> CF_DEVICE void split_number(cplx v, float scale, unsigned *high, unsigned *low) {
     const float re = v.x * scale, im = v.y * scale;
-    *high = pack_halves(re, im);
-    if (PARTS == 2) {
-        const cplx rounded = unpack_halves(*high);
-        *low = pack_halves(re - rounded.x, im - rounded.y);
+    *high = pack_fp16(re, im);
+    if (TERMS == 2) {
+        const cplx rounded = unpack_fp16(*high);
+        *low = pack_fp16(re - rounded.x, im - rounded.y);
     }
 }
 
 /* A warp's rows of A, split: the registers that mma_m16n8k16 takes, and the factors of the rows. Lane t of four has
  * numbers 2 t and 2 t + 1 of each eight as its words t and t + 4. B's words have the same order. */
-template <class P> struct ProductRows {
-    unsigned word[P::MT][2][P::PARTS][4];
+template <class P> struct CgemmRows {
+    unsigned word[P::MT][2][P::TERMS][4];
     float factor[P::MT][2];
 };
-template <class P> CF_DEVICE void product_rows(ProductRows<P> &a, smem<char> raw, int warp, int lane) {
+template <class P> CF_DEVICE void product_rows(CgemmRows<P> &a, smem<char> raw, int warp, int lane) {
 #pragma unroll
     for (int m = 0; m < P::MT; ++m)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int row = (warp % P::WARPS_M * P::MT + m) * 16 + lane / 4 + 8 * half;
             cplx v[2][2];
-            float largest = 0;
+            float absmax = 0;
 #pragma unroll
             for (int step = 0; step < 2; ++step) {
                 product_pair<P::A_DENSE, P::M>(raw, row, 4 * step + lane % 4, v[step]);
-                largest = largest_of(largest_of(largest, v[step][0]), v[step][1]);
+                absmax = largest_of(largest_of(absmax, v[step][0]), v[step][1]);
             }
-            largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
-            largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-            const ProductScale s = scale_of(largest);
+            absmax = max(absmax, __shfl_xor_sync(0xffffffffu, absmax, 1));
+            absmax = max(absmax, __shfl_xor_sync(0xffffffffu, absmax, 2));
+            const CgemmScale s = scale_of(absmax);
             a.factor[m][half] = s.factor;
 #pragma unroll
             for (int step = 0; step < 2; ++step)
 #pragma unroll
                 for (int i = 0; i < 2; ++i)
-                    split_number<P::PARTS>(v[step][i], s.scale, &a.word[m][step][0][half + 2 * i],
-                                           &a.word[m][step][P::PARTS - 1][half + 2 * i]);
+                    split_number<P::TERMS>(v[step][i], s.scale, &a.word[m][step][0][half + 2 * i],
+                                           &a.word[m][step][P::TERMS - 1][half + 2 * i]);
         }
 }
 
@@ -174,14 +174,14 @@ template <class P> CF_DEVICE void product_split(smem<char> raw, smem<uint4> spli
         if ((2 * P::N) % P::T != 0 && row >= P::N)
             break; /* whole warps leave, because N is a multiple of 16 */
         cplx v[4][2];
-        float largest = 0;
+        float absmax = 0;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             product_pair<P::B_DENSE, P::N>(raw, row, 4 * half + i, v[i]);
-            largest = largest_of(largest_of(largest, v[i][0]), v[i][1]);
+            absmax = largest_of(largest_of(absmax, v[i][0]), v[i][1]);
         }
-        largest = max(largest, __shfl_xor_sync(0xffffffffu, largest, 16));
-        const ProductScale s = scale_of(largest);
+        absmax = max(absmax, __shfl_xor_sync(0xffffffffu, absmax, 16));
+        const CgemmScale s = scale_of(absmax);
         if (half == 0)
             factor[row] = s.factor;
 #pragma unroll
@@ -189,16 +189,16 @@ template <class P> CF_DEVICE void product_split(smem<char> raw, smem<uint4> spli
             unsigned h[4], l[4];
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                split_number<P::PARTS>(P::KIND == 1 ? conj(v[j][i]) : v[j][i], s.scale, &h[j], &l[j]);
+                split_number<P::TERMS>(P::KIND == 1 ? conj(v[j][i]) : v[j][i], s.scale, &h[j], &l[j]);
             const int at = (row / 8 * 4 + 2 * half + i) * 8 + row % 8;
             split[at] = make_uint4(h[0], h[1], h[2], h[3]);
-            if (P::PARTS == 2)
+            if (P::TERMS == 2)
                 split[P::PART / 16 + at] = make_uint4(l[0], l[1], l[2], l[3]);
         }
     }
 }
 
-template <class P> struct ProductSums { float re[P::MT][P::NT][4], im[P::MT][P::NT][4]; };
+template <class P> struct CgemmSums { float re[P::MT][P::NT][4], im[P::MT][P::NT][4]; };
 
 /* sums += the sums of a chunk, each times the factors of its row and column. */
 CF_DEVICE void product_add(float sums[4], const float chunk[4], const float rows[2], float2 columns) {
@@ -212,35 +212,35 @@ template <class P> CF_DEVICE float2 product_columns(smem<float> factor, int warp
 
 /* sums += the product of a chunk, each warp by itself. */
 template <class P>
-CF_DEVICE void product_chunk(ProductSums<P> &s, const ProductRows<P> &a, smem<uint4> split, smem<float> factor,
-                             int warp, int lane) {
+CF_DEVICE void product_chunk(CgemmSums<P> &s, const CgemmRows<P> &a, smem<uint4> split, smem<float> factor, int warp,
+                             int lane) {
 #pragma unroll
     for (int n = 0; n < P::NT; ++n) {
-        unsigned b[P::PARTS][4], turned[P::PARTS][4];
+        unsigned b[P::TERMS][4], rotated[P::TERMS][4];
 #pragma unroll
-        for (int part = 0; part < P::PARTS; ++part) {
-            load_matrices(b[part], split + part * (P::PART / 16), (warp / P::WARPS_M * P::NT + n) * 32 + lane);
+        for (int part = 0; part < P::TERMS; ++part) {
+            ldmatrix_x4(b[part], split + part * (P::PART / 16), (warp / P::WARPS_M * P::NT + n) * 32 + lane);
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                turned[part][i] = (b[part][i] >> 16 | b[part][i] << 16) ^ 0x8000u;
+                rotated[part][i] = (b[part][i] >> 16 | b[part][i] << 16) ^ 0x8000u;
         }
         const float2 columns = product_columns<P>(factor, warp, lane, n);
 #pragma unroll
         for (int m = 0; m < P::MT; ++m) {
             float re[4] = {0, 0, 0, 0}, im[4] = {0, 0, 0, 0};
-            if constexpr (P::PARTS == 2) {
+            if constexpr (P::TERMS == 2) {
 #pragma unroll
                 for (int step = 0; step < 2; ++step) {
-                    multiply_halves(re, a.word[m][step][1], b[0][2 * step], b[0][2 * step + 1]);
-                    multiply_halves(im, a.word[m][step][1], turned[0][2 * step], turned[0][2 * step + 1]);
-                    multiply_halves(re, a.word[m][step][0], b[1][2 * step], b[1][2 * step + 1]);
-                    multiply_halves(im, a.word[m][step][0], turned[1][2 * step], turned[1][2 * step + 1]);
+                    mma_m16n8k16(re, a.word[m][step][1], b[0][2 * step], b[0][2 * step + 1]);
+                    mma_m16n8k16(im, a.word[m][step][1], rotated[0][2 * step], rotated[0][2 * step + 1]);
+                    mma_m16n8k16(re, a.word[m][step][0], b[1][2 * step], b[1][2 * step + 1]);
+                    mma_m16n8k16(im, a.word[m][step][0], rotated[1][2 * step], rotated[1][2 * step + 1]);
                 }
             }
 #pragma unroll
             for (int step = 0; step < 2; ++step) {
-                multiply_halves(re, a.word[m][step][0], b[0][2 * step], b[0][2 * step + 1]);
-                multiply_halves(im, a.word[m][step][0], turned[0][2 * step], turned[0][2 * step + 1]);
+                mma_m16n8k16(re, a.word[m][step][0], b[0][2 * step], b[0][2 * step + 1]);
+                mma_m16n8k16(im, a.word[m][step][0], rotated[0][2 * step], rotated[0][2 * step + 1]);
             }
             product_add(s.re[m][n], re, a.factor[m], columns);
             product_add(s.im[m][n], im, a.factor[m], columns);
@@ -251,25 +251,25 @@ CF_DEVICE void product_chunk(ProductSums<P> &s, const ProductRows<P> &a, smem<ui
 /* The same with four warps per instruction (wgmma): first the real parts, then the imaginary parts from changed
  * words. */
 template <class P>
-CF_DEVICE void product_chunk_grouped(ProductSums<P> &s, ProductRows<P> &a, smem<uint4> split, smem<float> factor,
-                                     int warp, int lane) {
+CF_DEVICE void product_chunk_grouped(CgemmSums<P> &s, CgemmRows<P> &a, smem<uint4> split, smem<float> factor, int warp,
+                                     int lane) {
     smem<uint4> high = split + warp / P::WARPS_M * (8 * 32), low = high + P::PART / 16;
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
         float sum[8][4];
-        group_begin();
-        if constexpr (P::PARTS == 2) {
+        wgmma_fence();
+        if constexpr (P::TERMS == 2) {
 #pragma unroll
             for (int step = 0; step < 2; ++step) {
-                group_multiply(sum, a.word[0][step][1], high + 16 * step, step == 0);
-                group_multiply(sum, a.word[0][step][0], low + 16 * step, false);
+                wgmma_mma_async(sum, a.word[0][step][1], high + 16 * step, step == 0);
+                wgmma_mma_async(sum, a.word[0][step][0], low + 16 * step, false);
             }
         }
 #pragma unroll
         for (int step = 0; step < 2; ++step)
-            group_multiply(sum, a.word[0][step][0], high + 16 * step, P::PARTS == 1 && step == 0);
-        group_commit();
-        group_wait<P::PARTS>(sum, a.word[0]);
+            wgmma_mma_async(sum, a.word[0][step][0], high + 16 * step, P::TERMS == 1 && step == 0);
+        wgmma_commit_group();
+        wgmma_wait_group<P::TERMS>(sum, a.word[0]);
 #pragma unroll
         for (int n = 0; n < P::NT; ++n)
             product_add(part == 0 ? s.re[0][n] : s.im[0][n], sum[n], a.factor[0],
@@ -278,7 +278,7 @@ CF_DEVICE void product_chunk_grouped(ProductSums<P> &s, ProductRows<P> &a, smem<
 #pragma unroll
             for (int step = 0; step < 2; ++step)
 #pragma unroll
-                for (int half = 0; half < P::PARTS; ++half)
+                for (int half = 0; half < P::TERMS; ++half)
 #pragma unroll
                     for (int i = 0; i < 4; ++i) {
                         const unsigned w = a.word[0][step][half][i];
@@ -289,7 +289,7 @@ CF_DEVICE void product_chunk_grouped(ProductSums<P> &s, ProductRows<P> &a, smem<
 }
 
 /* Adds the sums of all slices, in order, to those of slice 0. Every thread of the block must call this. */
-template <class P> CF_DEVICE void product_gather(ProductSums<P> &s, smem<float> shared, int slice, int tid) {
+template <class P> CF_DEVICE void product_gather(CgemmSums<P> &s, smem<float> shared, int slice, int tid) {
     constexpr int EACH = 8 * P::MT * P::NT;
     static_assert(P::SLICES == 1 || (P::SLICES - 1) * EACH * P::T * 4 <= P::SHARED, "room for the slices' sums");
     __syncthreads();
@@ -323,8 +323,8 @@ template <class P> CF_DEVICE void product_gather(ProductSums<P> &s, smem<float> 
 }
 
 template <class P>
-CF_DEVICE void product_store(const ProductSums<P> &s, cplx *c, int rows, int columns, int warp, int lane, bool wide,
-                             bool accumulate) {
+CF_DEVICE void product_store(const CgemmSums<P> &s, cplx *c, int rows, int columns, int warp, int lane,
+                             bool vector_width, bool accumulate) {
     const int m0 = warp % P::WARPS_M * (16 * P::MT), n0 = warp / P::WARPS_M * (8 * P::NT) + lane % 4 * 2;
 #pragma unroll
     for (int m = 0; m < P::MT; ++m)
@@ -342,7 +342,7 @@ CF_DEVICE void product_store(const ProductSums<P> &s, cplx *c, int rows, int col
                 const float sign = P::WEIGHTS ? -1.0f : 1.0f;
                 float4 v = make_float4(s.re[m][n][2 * half], sign * s.im[m][n][2 * half], s.re[m][n][2 * half + 1],
                                        sign * s.im[m][n][2 * half + 1]);
-                if (wide) { /* then the number of columns is even */
+                if (vector_width) { /* then the number of columns is even */
                     float4 *quad = reinterpret_cast<float4 *>(to);
                     *quad = accumulate ? sum_of(*quad, v) : v;
                 } else {
@@ -356,7 +356,7 @@ CF_DEVICE void product_store(const ProductSums<P> &s, cplx *c, int rows, int col
 }
 
 /* The kernel body. A block computes one tile of C of one bin of one group; the grid has one block for each. */
-template <class P> CF_DEVICE void product_run(const ProductCall &call) {
+template <class P> CF_DEVICE void cgemm_run(const CgemmCall &call) {
     const int m_all = P::WEIGHTS ? P::A_ROW : call.rows, k_all = P::WEIGHTS ? call.rows : P::A_ROW;
     const int m_tiles = (m_all + P::M - 1) / P::M, n_tiles = (P::COLUMNS + P::N - 1) / P::N;
     const int tile = (int)blockIdx.x % (m_tiles * n_tiles), matrix = call.first + (int)blockIdx.x / (m_tiles * n_tiles);
@@ -381,19 +381,19 @@ template <class P> CF_DEVICE void product_run(const ProductCall &call) {
         }
         product_commit();
     };
-    ProductSums<P> sums = {};
+    CgemmSums<P> sums = {};
     for (int chunk = 0; chunk < P::STAGES - 1; ++chunk)
         copy(chunk);
     for (int chunk = 0; chunk < chunks; ++chunk) {
         smem<char> from = raw + chunk % P::STAGES * P::RAW;
-        ProductRows<P> rows;
+        CgemmRows<P> rows;
         product_wait<P::STAGES - 2>();
         __syncthreads(); /* the chunk has arrived, and no thread reads the previous one */
         copy(chunk + P::STAGES - 1);
         product_split<P>(from + P::CHUNK * P::M * 8, split, factor, tid);
         product_rows<P>(rows, from, warp, lane);
         if constexpr (P::GROUPED)
-            group_publish<P>();
+            wgmma_fence_proxy<P>();
         __syncthreads();
         if constexpr (P::GROUPED)
             product_chunk_grouped<P>(sums, rows, split, factor, warp, lane);

@@ -7,32 +7,32 @@
 #include <limits.h>
 #include <stdlib.h>
 
-struct cf_product {
-    cf_product_config config;
+struct cf_cgemm {
+    cf_cgemm_config config;
     cf_kernel *kernel;
 };
 
-void cf_gpu_product_destroy(cf_product *product) {
+void cf_gpu_cgemm_destroy(cf_cgemm *product) {
     if (!product)
         return;
     cf_kernel_destroy(product->kernel);
     free(product);
 }
 
-static conv_fft_status make_sources(const cf_gpu *gpu, cf_product_desc *const *descs, int count, cf_source *sources) {
+static conv_fft_status make_sources(const cf_gpu *gpu, cf_cgemm_desc *const *descs, int count, cf_source *sources) {
     for (int i = 0; i < count; ++i) {
-        cf_product *const product = calloc(1, sizeof *product);
+        cf_cgemm *const product = calloc(1, sizeof *product);
         if (!product)
             return cf_fail_memory(sizeof *product, "a product");
         descs[i]->compiled = product;
-        product->config = cf_product_configure(descs[i], &gpu->facts);
-        CF_FORWARD(cf_product_source(&product->config, &sources[i]));
+        product->config = cf_cgemm_configure(descs[i], &gpu->properties);
+        CF_FORWARD(cf_cgemm_source(&product->config, &sources[i]));
     }
     return CONV_FFT_SUCCESS;
 }
 
 /* On failure the descriptions keep what was made, without kernels, to be destroyed. */
-conv_fft_status cf_gpu_products_build(cf_device *device, cf_product_desc *const *descs, int count) {
+conv_fft_status cf_gpu_cgemms_build(cf_device *device, cf_cgemm_desc *const *descs, int count) {
     cf_gpu *const gpu = cf_gpu_layers_of(device)->gpu;
     cf_source *sources = calloc((size_t)count, sizeof *sources);
     cf_kernel **kernels = calloc((size_t)count, sizeof *kernels);
@@ -51,7 +51,7 @@ conv_fft_status cf_gpu_products_build(cf_device *device, cf_product_desc *const 
     return status;
 }
 
-/* ProductCall of cgemm_split_fp16.cuh. */
+/* CgemmCall of cgemm_split_fp16.cuh. */
 typedef struct product_call {
     const void *a, *b;
     void *c;
@@ -59,15 +59,15 @@ typedef struct product_call {
     int bins, rows, first, wide_a, wide_b, wide_c, accumulate;
 } product_call;
 
-/* HalfProductCall of cgemm_fp16_config.cuh. */
-typedef struct half_call {
+/* Fp16CgemmCall of cgemm_fp16_config.cuh. */
+typedef struct fp16_call {
     const void *a, *b;
     void *c;
     const float *a_scales, *b_scales;
     float *c_scales;
     int64_t a_bin, b_bin, c_bin, a_group, b_group, c_group, a_scale_group, b_scale_group, c_scale_group;
     int bins, rows, first, matrices, wide_a, wide_b, wide_c, accumulate;
-} half_call;
+} fp16_call;
 
 /* Whether all its rows begin at multiples of so many numbers of so many bytes. */
 static bool is_wide(const cf_block *block, int64_t columns, int numbers, int bytes) {
@@ -76,32 +76,31 @@ static bool is_wide(const cf_block *block, int64_t columns, int numbers, int byt
 }
 
 /* Of both calls: what depends on the matrices of a launch is their `first`, and, unless a block has one matrix, their number. */
-static conv_fft_status launch(const cf_product *product, int64_t rows, int64_t matrices, void *call, int *first,
+static conv_fft_status launch(const cf_cgemm *product, int64_t rows, int64_t matrices, void *call, int *first,
                               int *of_launch, struct CUstream_st *stream) {
-    const cf_product_config *const c = &product->config;
-    const int64_t tiles = cf_product_tiles(c, rows), most = INT_MAX / tiles; /* matrices of one launch */
+    const cf_cgemm_config *const c = &product->config;
+    const int64_t tiles = cf_cgemm_tiles(c, rows), most = INT_MAX / tiles; /* matrices of one launch */
     /* As many blocks as there is room for, if they are whole matrices. */
-    const int64_t room = product->kernel->gpu->facts.multiprocessors * (int64_t)c->blocks / tiles;
+    const int64_t room = product->kernel->gpu->properties.multiprocessors * (int64_t)c->blocks / tiles;
     for (int64_t done = 0; done < matrices; done += most) {
         const int64_t now = cf_min(most, matrices - done);
         *first = (int)done;
         if (of_launch)
             *of_launch = (int)now;
         const int64_t together = of_launch && c->slices == 1 && room > 0 ? cf_min(now, room) : now;
-        const cf_launch shape = {{(unsigned)(together * tiles), 1, 1},
-                                 {(unsigned)cf_product_threads(c), 1, 1},
-                                 (size_t)cf_product_shared(c)};
+        const cf_launch shape = {
+            {(unsigned)(together * tiles), 1, 1}, {(unsigned)cf_cgemm_threads(c), 1, 1}, (size_t)cf_cgemm_shared(c)};
         void *parameters[] = {call};
         CF_FORWARD(cf_kernel_launch(product->kernel, &shape, parameters, stream));
     }
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status half_product(const cf_product *product, int64_t bins, int64_t rows, const cf_block *a,
-                                    const cf_block *b, const cf_block *c, const int64_t columns[3], bool accumulate,
-                                    struct CUstream_st *stream) {
+static conv_fft_status fp16_cgemm(const cf_cgemm *product, int64_t bins, int64_t rows, const cf_block *a,
+                                  const cf_block *b, const cf_block *c, const int64_t columns[3], bool accumulate,
+                                  struct CUstream_st *stream) {
     const bool narrow = product->config.narrow;
-    half_call call = {.a = a->data,
+    fp16_call call = {.a = a->data,
                       .b = b->data,
                       .c = c->data,
                       .a_scales = a->scales,
@@ -125,18 +124,18 @@ static conv_fft_status half_product(const cf_product *product, int64_t bins, int
     return launch(product, rows, bins * a->groups, &call, &call.first, &call.matrices, stream);
 }
 
-conv_fft_status cf_gpu_tensor_product(const cf_product_desc *desc, const cf_block *x, const cf_block *w,
-                                      const cf_block *y, bool accumulate, struct CUstream_st *stream) {
-    const cf_product *const product = desc->compiled;
-    const cf_block *const a = desc->kind == CF_PRODUCT_FORWARD ? x : y,
-                          *const b = desc->kind == CF_PRODUCT_BACKWARD_WEIGHTS ? x : w,
-                          *const c = desc->kind == CF_PRODUCT_FORWARD         ? y
-                                     : desc->kind == CF_PRODUCT_BACKWARD_DATA ? x
-                                                                              : w;
+conv_fft_status cf_gpu_tensor_core_cgemm(const cf_cgemm_desc *desc, const cf_block *x, const cf_block *w,
+                                         const cf_block *y, bool accumulate, struct CUstream_st *stream) {
+    const cf_cgemm *const product = desc->compiled;
+    const cf_block *const a = desc->kind == CF_CGEMM_FORWARD ? x : y,
+                          *const b = desc->kind == CF_CGEMM_BACKWARD_WEIGHTS ? x : w,
+                          *const c = desc->kind == CF_CGEMM_FORWARD         ? y
+                                     : desc->kind == CF_CGEMM_BACKWARD_DATA ? x
+                                                                            : w;
     const int64_t columns[3] = {a == y ? desc->out_columns : desc->in_columns, desc->in_columns,
                                 c == y ? desc->out_columns : desc->in_columns};
     if (product->config.dtype != CONV_FFT_FP32)
-        return half_product(product, desc->bins, x->rows, a, b, c, columns, accumulate, stream);
+        return fp16_cgemm(product, desc->bins, x->rows, a, b, c, columns, accumulate, stream);
     product_call call = {.a = a->data,
                          .b = b->data,
                          .c = c->data,
