@@ -19,7 +19,7 @@ import struct
 import sys
 from pathlib import Path
 
-OPTIONS = ["--std=c++17"]  # those of cuda/jit/nvrtc.c
+OPTIONS = ["--std=c++17", "--device-as-default-execution-space"]  # what most kernels are compiled with
 
 
 def load_nvrtc():
@@ -63,15 +63,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--arch", default="sm_90a")
-    parser.add_argument("--options", default=None, help="NVRTC options, joined by spaces, instead of the library's own")
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     given = parser.parse_args()
     nvrtc = load_nvrtc()
-    options = ["--gpu-architecture=" + given.arch, *(given.options.split() if given.options else OPTIONS)]
+    options = ["--gpu-architecture=" + given.arch, *OPTIONS]
 
     def digest(path):
-        texts = sorted(text_sections(compiled(nvrtc, path.read_bytes(), options)))
+        try:
+            cubin = compiled(nvrtc, path.read_bytes(), options)
+        except RuntimeError:  # a kernel in FP64
+            cubin = compiled(nvrtc, path.read_bytes(), [*options, "-DCF_REAL=double"])
+        texts = sorted(text_sections(cubin))
         return re.sub("-[0-9a-f]{16}$", "", path.stem), hashlib.sha256(b"".join(texts)).hexdigest(), sum(map(len, texts))
 
     found = []

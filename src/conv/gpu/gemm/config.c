@@ -225,7 +225,7 @@ cf_cgemm_config cf_cgemm_configure(const cf_cgemm_desc *desc, const cf_gpu_prope
 /* The kernel's text behind the headers. */
 static void emit(const cf_cgemm_config *c, cf_text *t) {
     const bool half = c->dtype != CONV_FFT_FP32;
-    cf_text_add(t, "typedef %sProductConfig<%d, %lld, %lld, %d, %d, %d, %d, %d, ", half ? "Fp16" : "", (int)c->kind,
+    cf_text_add(t, "typedef %sCgemmConfig<%d, %lld, %lld, %d, %d, %d, %d, %d, ", half ? "Fp16" : "", (int)c->kind,
                 (long long)c->in_columns, (long long)c->out_columns, c->warps_m, c->warps_n, c->m_tiles, c->n_tiles,
                 c->stages);
     if (half)
@@ -236,8 +236,8 @@ static void emit(const cf_cgemm_config *c, cf_text *t) {
     cf_text_add(t, "static_assert(Config::SHARED == %lld, \"as the host counts\");\n", (long long)cf_cgemm_shared(c));
     cf_text_add(
         t,
-        "extern \"C\" __global__ __launch_bounds__(%d, %d) void cf_cgemm(const %sProductCall call) {" CF_PDL_WAIT
-        "    %sproduct_run<Config>(call);\n}\n",
+        "extern \"C\" __global__ __launch_bounds__(%d, %d) void cf_cgemm(const %sCgemmCall call) {" CF_PDL_WAIT
+        "    %scgemm_run<Config>(call);\n}\n",
         cf_cgemm_threads(c), c->blocks, half ? "Fp16" : "", half ? "fp16_" : "");
 }
 
