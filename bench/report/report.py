@@ -7,8 +7,7 @@
 A table stands between two markers. For DEVICE, the name of a folder of results (cpu, h200, ...):
 
     <!-- bench:DEVICE:begin -->          ...  <!-- bench:DEVICE:end -->            every case and pass
-    <!-- bench:DEVICE-summary:begin -->  ...  <!-- bench:DEVICE-summary:end -->    one line per suite (of transforms: per
-                                                                                   kind), one column per pass
+    <!-- bench:DEVICE-summary:begin -->  ...  <!-- bench:DEVICE-summary:end -->    one line per suite or kind, one column per pass
     <!-- bench:DEVICE/summary-short:begin --> ... of that, the suites of layers in FP32, channels first, against cuDNN
     <!-- bench:DEVICE/KIND:begin -->     ...  <!-- bench:DEVICE/KIND:end -->       the transforms of a kind: 1d, 2d, padded,
                                                                                    fm, 3d, other, half
@@ -32,9 +31,7 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
 
 Tables of every case leave the suite grid out if it is long. Ours are the families staged and fused, and the tuned plan if it is of one
 of them; what merely calls cuDNN (direct) or stands for the method without our kernels (reference) is neither ours nor a baseline.
-
 Spectra that are frequency-major are compared with a copy of as many bytes: cuFFT has no such output.
-
 --check changes nothing and fails if a file is not up to date.
 """
 import argparse
