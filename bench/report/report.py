@@ -18,13 +18,13 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
     <!-- bench:DEVICE/errors-short:begin --> ... of these, one line per class and pass
     <!-- bench:DEVICE/grid:begin -->     ...  the suite grid: one line per kernel size and pass
     <!-- bench:DEVICE/kept:begin -->     ...  passes with kept spectra: what is saved of the transforms' time
-    <!-- bench:DEVICE/families:begin --> ...  where both families of our kernels were measured: the time of either, and of cuFFT's (reference)
     <!-- bench:DEVICE/stages:begin -->   ...  of each stage of our layers: its bytes and operations, what a copy and the units would
                                               take for them, and the measured time (bench_conv --stages, in stages.csv)
     <!-- bench:DEVICE/tuned:begin -->    ...  per suite and pass: the tuned plan, cuDNN's algorithms being among its candidates, against the
                                               best of them, and where it is slower by more than 3 % and 1 us
     <!-- bench:DEVICE/quality:begin -->  ...  what the cost model and quick searches choose against the best of exhaustive ones
                                               (bench_tuning, in quality.csv)
+    <!-- bench:DEVICE/warp:begin -->     ...  the warp-shuffle transforms beside those in shared memory and cuFFT (warp.csv)
     <!-- bench:DEVICE/records:begin -->  ...  the records in tuning/DEVICE: one line per network
     <!-- bench:DEVICE/products:begin --> ...  the matrix products (bench_gemm): one line per size, cuBLAS and ours
     <!-- bench:DEVICE/picture-NAME:begin --> ...  the picture DEVICE-NAME.svg that plot.py drew
@@ -43,6 +43,7 @@ import sys
 
 from results import HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, Run, copy_rate, geometric_mean, peak_rates, read_results
 from model_quality import quality_lines
+from warp_kernels import warp_lines
 from tuning_records import records_lines
 
 MARKERS = re.compile(r"(<!-- bench:([\w./-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
@@ -307,19 +308,6 @@ def summary_short_table(runs):
     return [line for line in lines if line.startswith("|")] or NOTHING
 
 
-def families_table(runs):
-    """A line per pass for which each family of our kernels has a row."""
-    names = ["ours-" + family for family in OUR_FAMILIES]
-    used = [run for run in runs if not run.kind() and not run.kept() and all(name in run.ms for name in names)]
-    if not used:
-        return NOTHING
-    heads, class_of = class_heads(used)
-    names.append("ours-reference")
-    rows = [[run.suite, run.case, *class_of(run), run.passname, *(number(run.ms[name]) if name in run.ms else "-" for name in names)]
-            for run in used]
-    return table(used, ["suite", "case", *heads, "pass", *OUR_FAMILIES, "reference"], rows)
-
-
 def tuned_table(runs):
     """A line per suite and pass with tuned plans."""
     used = [run for run in runs if "tuned" in run.ms and run.best()]
@@ -374,8 +362,8 @@ def products_table(runs):
 
 
 LAYERS = {"layers": full_table, "means": means_table, "errors": errors_table, "errors-short": errors_short_table,
-          "summary-short": summary_short_table, "grid": grid_table, "kept": kept_table, "families": families_table,
-          "stages": stages_table, "products": products_table}
+          "summary-short": summary_short_table, "grid": grid_table, "kept": kept_table,
+          "products": products_table}
 
 
 def picture(path, picture_file):
@@ -387,39 +375,41 @@ def picture(path, picture_file):
     return ["![%s](%s)" % (what, pathlib.PurePath(os.path.relpath(picture_file, path.parent)).as_posix())]
 
 
+OTHERS = {
+    "warp": lambda folder: warp_lines(folder / "warp.csv"),
+    "quality": lambda folder: quality_lines(folder / "quality.csv"),
+    "records": lambda folder: records_lines(pathlib.Path(__file__).resolve().parents[2] / "tuning" / folder.name),
+    "tuned": lambda folder: tuned_table(read_results(folder, lambda path: path.stem == "tuned")),
+    "stages": lambda folder: stages_table(read_results(folder, lambda path: path.stem == "stages"), read_results(folder)),
+}
+
+
+def table_of(folder, kind, is_summary):
+    """The lines of a table of results."""
+    if kind in OTHERS:
+        return OTHERS[kind](folder)
+    transforms = kind in KINDS
+    runs = read_results(folder, lambda path: path.stem not in OTHER_FORMS and (not kind or (path.stem == "fft") == transforms))
+    if not runs:
+        raise SystemExit("report.py: no results in %s" % folder)
+    if transforms:
+        return transform_table(runs, kind)
+    if kind:
+        return LAYERS[kind](runs)
+    return summary_table(runs) if is_summary else full_table(runs)
+
+
 def fill(text, path, results, pictures):
     """The text of the file of this path with every marked table written anew."""
     def marked(match):
         name, _, kind = match.group(2).partition("/")
         if kind.startswith("picture-") and kind.split("-")[1] in PICTURES:
             lines = picture(path, pictures / ("%s-%s.svg" % (name, kind.removeprefix("picture-"))))
-            return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
-        if kind and kind not in KINDS and kind not in LAYERS and kind not in ("tuned", "quality", "records"):
-            names = [*LAYERS, "tuned", "quality", "records", *("picture-" + word for word in PICTURES), *KINDS]
-            raise SystemExit("report.py: %s is no kind; these are: %s" % (kind, ", ".join(names)))
-        transforms = kind in KINDS
-        folder = results / name.removesuffix("-summary")
-        if kind == "quality":
-            return match.group(1) + "\n" + "\n".join(quality_lines(folder / "quality.csv")) + "\n\n" + match.group(4)
-        if kind == "records":
-            shipped = pathlib.Path(__file__).resolve().parents[2] / "tuning" / name
-            return match.group(1) + "\n" + "\n".join(records_lines(shipped)) + "\n\n" + match.group(4)
-        if kind == "tuned":
-            lines = tuned_table(read_results(folder, lambda path: path.stem == "tuned"))
-            return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
-        if kind == "stages":
-            every = read_results(folder)
-            lines = stages_table(read_results(folder, lambda path: path.stem == "stages"), every)
-            return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
-        runs = read_results(folder, lambda path: path.stem not in OTHER_FORMS and (not kind or (path.stem == "fft") == transforms))
-        if not runs:
-            raise SystemExit("report.py: no results in %s" % folder)
-        if transforms:
-            lines = transform_table(runs, kind)
-        elif kind:
-            lines = LAYERS[kind](runs)
+        elif kind and kind not in KINDS and kind not in LAYERS and kind not in OTHERS:
+            names = [*LAYERS, *OTHERS, *("picture-" + word for word in PICTURES), *KINDS]
+            raise SystemExit("report.py: %s is no kind; these are: %s" % (kind, ", ".join(dict.fromkeys(names))))
         else:
-            lines = summary_table(runs) if name.endswith("-summary") else full_table(runs)
+            lines = table_of(results / name.removesuffix("-summary"), kind, name.endswith("-summary"))
         return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
     return MARKERS.sub(marked, text)
 

@@ -84,7 +84,7 @@ class Run:
 
 
 # Files that are read by their names: budgets of stages; tuned plans, whose baselines are deterministic as these are; columns of its own.
-OTHER_FORMS = ["stages", "tuned", "quality"]
+OTHER_FORMS = ["stages", "tuned", "quality", "warp"]
 
 
 def read_results(folder, wanted=lambda path: path.stem not in OTHER_FORMS):
