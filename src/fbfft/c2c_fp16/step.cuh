@@ -132,14 +132,15 @@ template <class P> __host__ __device__ constexpr int fp16_column_of(int x, int e
     return P::B > 1 ? fp16_result<P::OUT>(0, x) : fp16_column<P::IN>(e, y);
 }
 
-/* The twiddles of a step, exp(-+2 pi i turn / 2^32) times a gain, where turn = bin * column * TURN. From one word of
+/* The twiddles of a step, exp(-+2 pi i turn / 2^32) times a gain, where turn = bin * column * TWIDDLE. From one word of
  * a chunk to the next they are multiplied by the twiddle of bin * EACH: one product instead of a sine and a cosine.
  * SPLIT: the twiddles of x = 1 are those of x = 0 times a factor that is the same for all e and y. */
 template <class C, int STEP> struct Fp16Twiddle {
     typedef Fp16Places<C, STEP> P;
     static constexpr bool BETWEEN = STEP == 0 && C::LOG_R2 > 0, LAST = !BETWEEN && C::LOG_TWIDDLE > 0;
-    static constexpr unsigned TURN = 1u << (BETWEEN ? 32 - Fp16Tile<C>::LOG_R : LAST ? 32 - C::LOG_TWIDDLE : 0);
-    static constexpr unsigned EACH = LAST || Fp16Tile<C>::LINES ? TURN : 0; /* from one word of a chunk to the next */
+    static constexpr unsigned TWIDDLE = 1u << (BETWEEN ? 32 - Fp16Tile<C>::LOG_R : LAST ? 32 - C::LOG_TWIDDLE : 0);
+    static constexpr unsigned EACH =
+        LAST || Fp16Tile<C>::LINES ? TWIDDLE : 0; /* from one word of a chunk to the next */
     static constexpr bool SPLIT = P::B == 16 && EACH > 0;
     static constexpr int X = SPLIT ? 1 : 2;
     static constexpr float GAIN = C::gain(STEP, 1);
@@ -150,7 +151,7 @@ template <class C, int STEP> struct Fp16Twiddle {
     }
     static __host__ __device__ constexpr unsigned column_of(int q) {
         const unsigned low = (unsigned)(q & ((1 << P::LOW) - 1)) * 4, high = (unsigned)(q >> P::LOW);
-        return (BETWEEN && !Fp16Tile<C>::LINES ? high : low) * TURN;
+        return (BETWEEN && !Fp16Tile<C>::LINES ? high : low) * TWIDDLE;
     }
     static __host__ __device__ constexpr unsigned own_bin(int x, int e, int y) {
         const int s = fp16_slot_of<P>(x, e, y), c = fp16_column_of<P>(x, e, y);
@@ -158,7 +159,7 @@ template <class C, int STEP> struct Fp16Twiddle {
     }
     CF_DEVICE Fp16Twiddle(int k, int q, unsigned first) {
         if constexpr (BETWEEN || LAST) {
-            const unsigned bin = bin_of(k, q), column = column_of(q) + first * TURN;
+            const unsigned bin = bin_of(k, q), column = column_of(q) + first * TWIDDLE;
 #pragma unroll
             for (int x = 0; x < X; ++x)
 #pragma unroll

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transforms by one dense DFT matrix: the product and its kernel. The method is in dft_matrix_config.cuh.
  *
- * A block computes SLAB tiles of eight bins for K::P planes. The spectrum is frequency-major: [bin][plane] words (re,
- * im). */
+ * A block computes BIN_TILE tiles of eight bins for K::P planes. The spectrum is frequency-major: [bin][plane] words
+ * (re, im). */
 #pragma once
 
 #include "fbfft/tensor_core/dft_matrix_build.cuh"

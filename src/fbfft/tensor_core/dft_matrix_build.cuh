@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transforms by one dense DFT matrix: makes the matrix in shared memory.
  *
- * A block handles SLAB tiles of eight bins. Their part of the matrix is [tile][step][lane] in units of 16 bytes,
+ * A block handles BIN_TILE tiles of eight bins. Their part of the matrix is [tile][step][lane] in units of 16 bytes,
  * which are the four registers of a left operand. All warps of the block read it. */
 #pragma once
 

@@ -5,11 +5,11 @@
  *     signal      channels-first [plane][row][point], or channels-last [row][point][plane]
  *     spectrum    [bin][plane], words of two 16-bit numbers (re, im); bin = [N1][N2 / 2 + 1]
  *
- * Eight planes are transformed together: an octet. A lane is number 4 g + t of its warp.
+ * Eight planes are transformed together: a plane group. A lane is number 4 g + t of its warp.
  *
  * Rows are real and have N2 points. Their transform is a product with one matrix. Forward, the rows of a plane are
- * the right operand; inverse, their words (re, im) are the left operand. Columns 0 and N2 / 2 of the result are real,
- * and share one word. Columns are complex and have N1 = 16 R points:
+ * the right operand; inverse, their words (re, im) are the left operand. Columns 0 and N2 / 2 of the result are
+ * real, and share one word. Columns are complex and have N1 = 16 R points:
  *
  *     forward    y[c][j] = w_N1^jc sum over r of x[j + 16 r] w_R^rc,
  *                X[R m + c] = sum over j of y[c][j] w_16^jm
@@ -20,16 +20,16 @@
  * load and store bins of neighbouring planes. The sums over r and c and the twiddles are computed in registers. c is
  * called the class of a row or bin.
  *
- * In channels-last layout ("abreast") a product along rows takes one row of all eight planes instead of eight rows of
- * one plane. A block may have two octets, each in half of its warps, so that it accesses whole 32-byte sectors; for
- * 1-D signals of 256 points it may have four.
+ * In channels-last layout ("interleaved") a product along rows takes one row of all eight planes instead of eight
+ * rows of one plane. A block may have two plane groups, each in half of its warps, so that it accesses whole 32-byte
+ * sectors; for 1-D signals of 256 points it may have four.
  *
- * 1-D signals are planes with a twiddle between rows and columns: line_twiddles.cuh. Those of at most 128 points have
- * rows only: short_line_io.cuh.
+ * 1-D signals are planes with a twiddle between rows and columns: line_twiddles.cuh. Those of at most 128 points
+ * have rows only: short_line_io.cuh.
  *
  * Rounding: numbers are rounded to 16 bits once between rows and columns, as spectra are. FP32 planes are also
- * rounded before rows. The matrices are rounded, too. They are multiplied by a gain, chosen so that its products with
- * the sines and cosines are closer to 16-bit numbers than the sines and cosines are. */
+ * rounded before rows. The matrices are rounded, too. They are multiplied by a gain, chosen so that its products
+ * with the sines and cosines are closer to 16-bit numbers than the sines and cosines are. */
 #pragma once
 
 #include "fbfft/common/fp16_dft.cuh"
@@ -120,9 +120,9 @@ template <class K> struct MmaFft {
     static constexpr int PARTS = INTERLEAVED ? 128 : 16; /* forward: parts of planes whose largest values are found */
     static constexpr int FORWARD = R * COLUMNS * LINE + PARTS,
                          INVERSE = INTERLEAVED ? N2 / 2 * WORD : 8 * PLANE; /* in words */
-    /* SHORT: EACH is the number of octets of a warp. THROUGH: numbers that cannot be moved eight bytes at a time go
-     * through shared memory, so that neighbouring lanes move neighbouring numbers. ROW: words of a row there, such
-     * that two rows are in different banks. */
+    /* SHORT: EACH is the number of plane groups of a warp. THROUGH: numbers that cannot be moved eight bytes at a
+     * time go through shared memory, so that neighbouring lanes move neighbouring numbers. ROW: words of a row
+     * there, such that two rows are in different banks. */
     static constexpr int EACH = SHORT ? PLANE_GROUPS / WARPS : 1, BYTES = sizeof(typename K::Storage::bits);
     static constexpr bool THROUGH = SHORT && !INTERLEAVED && K::VECTOR * BYTES < 8;
     static constexpr int ROW = BYTES * N2 / 4 + (BYTES * N2 % 128 ? 0 : 16);
@@ -141,7 +141,7 @@ template <class K> struct MmaFft {
                   "the planner's choice");
 };
 
-/* A thread's octet, its warp within the octet, and the planes of the octet. */
+/* A thread's plane group, its warp within the plane group, and the planes of the plane group. */
 template <class K> CF_DEVICE int mma_plane_group() {
     return MmaFft<K>::PLANE_GROUPS == 1 ? 0 : int(threadIdx.x) / 32 / MmaFft<K>::WARPS;
 }

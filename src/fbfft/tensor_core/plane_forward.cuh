@@ -167,8 +167,8 @@ CF_DEVICE void mma_forward_interleaved(smem<unsigned> y, smem<float> parts, cons
     }
 }
 
-/* Whether the planes of the octet are neighbours in the spectrum, so that each lane stores two at a time. All lanes
- * of a warp get the same answer, because they execute products together. */
+/* Whether the planes of the plane group are neighbours in the spectrum, so that each lane stores two at a time. All
+ * lanes of a warp get the same answer, because they execute products together. */
 template <class K> CF_DEVICE bool mma_stores_both(const Places<K> &places, const SharedFftCall &call) {
     const long long first = places.spectrum(0);
     return places.live >= 8 && places.spectrum(7) - first == 7 && call.bin_unit % 2 == 0 &&

@@ -240,8 +240,8 @@ CF_DEVICE void mma_put_planes(typename K::Storage::bits *to, const float *sum, f
         mma_write<K, PIECE>(to + i, u + i);
 }
 
-/* Transforms rows in channels-last layout. A task of a warp is two rows of one octet, or one row of two octets, which
- * are the right operand. places and z are those of the block. */
+/* Transforms rows in channels-last layout. A task of a warp is two rows of one plane group, or one row of two plane
+ * groups, which are the right operand. places and z are those of the block. */
 template <class K>
 CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
     typedef MmaFft<K> M;
@@ -303,7 +303,7 @@ CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const Places<K> &places
 #pragma unroll
                     for (int i = 0; i < PLANES; ++i) {
                         v[i] = sum[h][2 * half + i % 2];
-                        if constexpr (TWO) { /* both octets' results of lanes 2 (t % 2) and 2 (t % 2) + 1 */
+                        if constexpr (TWO) { /* both plane groups' results of lanes 2 (t % 2) and 2 (t % 2) + 1 */
                             const int from = lane / 4 * 4 + t % 2 * 2 + i / 2;
                             const float low = __shfl_sync(0xffffffffu, v[i], from),
                                         high = __shfl_sync(0xffffffffu, sum[1][2 * half + i % 2], from);

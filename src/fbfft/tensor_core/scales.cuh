@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scales of FP16 spectra that a kernel finds itself (K::FINDS), for octets of planes.
+/* Scales of FP16 spectra that a kernel finds itself (K::FINDS), for plane groups.
  *
- * Rows of a plane are transformed before the largest value of the octet is known. So each part of a plane (half of
- * its j, or one j in channels-last layout) first has a factor from its own numbers. Before columns are transformed,
- * words are rescaled to the smallest of these factors, which is that of the octet. */
+ * Rows of a plane are transformed before the largest value of the plane group is known. So each part of a plane
+ * (half of its j, or one j in channels-last layout) first has a factor from its own numbers. Before columns are
+ * transformed, words are rescaled to the smallest of these factors, which is that of the plane group. */
 #pragma once
 
 #include "fbfft/tensor_core/plane_load.cuh"
@@ -65,7 +65,7 @@ template <class K> CF_DEVICE float mma_absmax(const MmaRow<K, false> (&rows)[Mma
 
 CF_DEVICE float mma_power(unsigned exponent) { return __uint_as_float(exponent << 23); }
 
-/* Returns the exponent of the octet's factor to every thread, and stores the scale that undoes this factor. */
+/* Returns the exponent of the plane group's factor to every thread, and stores the scale that undoes this factor. */
 template <class K> CF_DEVICE unsigned mma_plane_group_exponent(smem<float> parts, const SharedFftCall &call) {
     constexpr int PARTS = MmaFft<K>::PARTS;
     float most = parts[int(threadIdx.x) % 32 % PARTS];
@@ -82,7 +82,7 @@ template <class K> CF_DEVICE unsigned mma_plane_group_exponent(smem<float> parts
     return exponent;
 }
 
-/* What brings words of a part to the octet's factor, in both halves of a word. */
+/* What brings words of a part to the plane group's factor, in both halves of a word. */
 template <class K> CF_DEVICE unsigned mma_share(float of_part, unsigned plane_group) {
     const float share = mma_power(unsigned(max(127 + int(plane_group) - int(Factor<K>::exponent(of_part)), 0)));
     return pack_fp16(share, share);

@@ -202,7 +202,7 @@ template <class K> CF_DEVICE void mma_short_forward(const SharedFftCall &call) {
             factor[i][e] *= K::Storage::PLAIN ? 1 / mma_up<K>() : K::FINDS ? whole : places.factor(8 * i + 2 * t + e);
         rows[i] = mma_numbers<K>(raw[i][0], mma_up<K>() * whole);
     }
-    if constexpr (K::FINDS) /* rows of the spectrum are whole octets */
+    if constexpr (K::FINDS) /* rows of the spectrum are whole plane groups */
         if (8 * lane < places.live && lane < M::EACH)
             call.scales[(long long)blockIdx.y * call.scale_group_stride + plane / 8 + lane] = found;
     unsigned *const to =

@@ -7,8 +7,8 @@
 #include "fbfft/tensor_core/line_inverse.cuh"
 #include "fbfft/tensor_core/short_line_io.cuh"
 
-/* Loads the bins of signal g of each octet. Bins 0 and N / 2 are joined into one word. DENSE: all signals exist and
- * are neighbours. */
+/* Loads the bins of signal g of each plane group. Bins 0 and N / 2 are joined into one word. DENSE: all signals
+ * exist and are neighbours. */
 template <class K, bool DENSE>
 CF_DEVICE void mma_short_words(unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], const unsigned *in,
                                const Places<K> &places, long long unit) {
@@ -118,9 +118,9 @@ CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::
     }
 }
 
-/* Multiplies and stores points in channels-last layout. FOUR: 16-bit numbers of two neighbouring octets are stored
- * four at a time, so that whole sectors are written. For that, lanes 2 i and 2 i + 1 exchange results: one stores
- * four signals of the first octet, the other four signals of the second. */
+/* Multiplies and stores points in channels-last layout. FOUR: 16-bit numbers of two neighbouring plane groups are
+ * stored four at a time, so that whole sectors are written. For that, lanes 2 i and 2 i + 1 exchange results: one
+ * stores four signals of the first plane group, the other four signals of the second. */
 template <class K, bool ADDS>
 CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], const Places<K> &places,
                                      const SharedFftCall &call) {
@@ -171,7 +171,7 @@ CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft
                 bool in;
                 bits *const to = line[i].at(x, whole, in);
                 if constexpr (FOUR) {
-                    unsigned word[2]; /* of both octets */
+                    unsigned word[2]; /* of both plane groups */
 #pragma unroll
                     for (int o = 0; o < 2; ++o) {
                         const float *const v = sum[2 * i + o] + 2 * h;

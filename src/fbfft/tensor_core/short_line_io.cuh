@@ -33,7 +33,7 @@ CF_DEVICE Places<K> mma_short_places(smem<char> table, int first, const SharedFf
     static_assert(LINES <= 32, "a lane for a line");
     const int p = int(threadIdx.x) % 32, live = min(int(call.planes) - first, LINES);
     if (p < LINES && live > 0) {
-        /* Lanes beyond the last signal repeat another one. Channels-last octets are always whole. */
+        /* Lanes beyond the last signal repeat another one. Channels-last plane groups are always whole. */
         const int plane = first + (p < live ? p : MmaFft<K>::INTERLEAVED ? p % 8 : live - 1), column = plane % COLUMNS;
         const int row = int(call.row_first) + plane / COLUMNS * int(call.row_step), own = row - int(call.row_base);
         smem<char> entry = table + p * 32;

@@ -45,7 +45,7 @@ void tile_add_matrices_behind_rows(void);
 void tile_add_matrix_lines(void);
 
 /* Windows of few data that one product transforms: bases of all kinds, one or three axes, dilation and phases, some of
- * which lack taps, planes that touch, warps and blocks of which a part is full, more than nine slabs. */
+ * which lack taps, planes that touch, warps and blocks of which a part is full, more than nine bin tiles. */
 void tile_add_dense_windows(void);
 
 /* CONV_FFT_TEST_CASE names a pair, that is, two cases. */

@@ -32,8 +32,8 @@ void tile_add_matrices(void) {
     static cf_window windows[4 * SHAPES * ROLES];
     for (int n = 0; n < 4 * SHAPES * ROLES; ++n) {
         const int role = n % ROLES, shape = n / ROLES % SHAPES;
-        const bool abreast = n >= 2 * SHAPES * ROLES, floats = n / (SHAPES * ROLES) % 2;
-        if ((shape >= 5 && !abreast) || (floats && shape % 2)) /* some abreast alone */
+        const bool interleaved = n >= 2 * SHAPES * ROLES, floats = n / (SHAPES * ROLES) % 2;
+        if ((shape >= 5 && !interleaved) || (floats && shape % 2)) /* some interleaved alone */
             continue;
         cf_window *const w = &windows[n];
         fbfft_desc d = fft_desc(2, role < 3 ? FBFFT_R2C : FBFFT_C2R, 1, 0);
@@ -47,8 +47,8 @@ void tile_add_matrices(void) {
         d.dtype = floats ? CONV_FFT_FP32 : shape % 2 == role % 2 ? CONV_FFT_FP16 : CONV_FFT_BF16;
         d.scale = d.kind == FBFFT_C2R ? 0.125 : 1;
         tile_case *c = tile_case_add(d, 2);
-        tile_case_order(c, FBFFT_FREQUENCY_MAJOR, abreast,
-                        abreast                  ? (shape + role + floats) % 2 ? 8 : 16
+        tile_case_order(c, FBFFT_FREQUENCY_MAJOR, interleaved,
+                        interleaved              ? (shape + role + floats) % 2 ? 8 : 16
                         : (shape + role / 2) % 2 ? 8
                                                  : 5);
         c->window = w;

@@ -196,7 +196,7 @@ static const fused_case all[] = {
      .grid = "basis=10x15 tiles=3x1",
      .passes = FW,
      .shifted = true},
-    /* Channels side by side that are summed; one to several, so that those of one side alone are abreast. */
+    /* Channels side by side that are summed; one to several, so that those of one side alone are interleaved. */
     {.problem = "in=3x3x14x13 out=8 kernel=3x3 pad=1 layout=last", .grid = "basis=15x16 tiles=1x1", .passes = ALL},
     {.problem = "in=2x9x12x10 out=3 kernel=3x3 pad=1 layout=last dtype=fp16",
      .grid = "basis=14x12 tiles=1x1",

@@ -127,9 +127,9 @@ void isolation() { isolated<2>(), isolated<4>(), isolated<6>(), isolated<8>(); }
 
 /* -------------------------------------------------------------------------------------------------------------- tiles */
 
-template <int FORM_, int R1, int R2, int W, int INNER, int TURN, int FIRST, int MIDDLE, bool INV, bool MORE = false>
+template <int FORM_, int R1, int R2, int W, int INNER, int TWIDDLE, int FIRST, int MIDDLE, bool INV, bool MORE = false>
 struct TileConfig {
-    static constexpr int FORM = FORM_, LOG_R1 = R1, LOG_R2 = R2, LOG_W = W, LOG_INNER = INNER, LOG_TWIDDLE = TURN,
+    static constexpr int FORM = FORM_, LOG_R1 = R1, LOG_R2 = R2, LOG_W = W, LOG_INNER = INNER, LOG_TWIDDLE = TWIDDLE,
                          LOG_FIRST = FIRST, LOG_MIDDLE = MIDDLE, THREADS = R1 + R2 + W > 10 ? 64 : 32;
     static constexpr bool INVERSE = INV, AHEAD = MORE;
     static constexpr float gain(int step, int product) { return step ? 0.75f : product ? 1.25f : 0.5f; }
@@ -155,8 +155,8 @@ template <int R1, int R2, int W, bool INV = false, bool MORE = false> void tile_
     e.check(what);
 }
 
-template <int R1, int R2, int W, int INNER, int TURN, bool INV = false, bool MORE = false> void columns() {
-    typedef TileConfig<FP16_COLUMNS, R1, R2, W, INNER, TURN, 0, 0, INV, MORE> C;
+template <int R1, int R2, int W, int INNER, int TWIDDLE, bool INV = false, bool MORE = false> void columns() {
+    typedef TileConfig<FP16_COLUMNS, R1, R2, W, INNER, TWIDDLE, 0, 0, INV, MORE> C;
     const std::string what = "columns of " + std::to_string(1 << R1) + "*" + std::to_string(1 << R2);
     const size_t n = size_t(1) << (R1 + R2), inner = size_t(1) << INNER, outer = 2;
     const std::vector<unsigned> in = random_words(outer * n * inner);
@@ -172,7 +172,7 @@ template <int R1, int R2, int W, int INNER, int TURN, bool INV = false, bool MOR
         for (size_t i = 0; i < inner; ++i) {
             const std::vector<complex> y = transform(line_of(in, o * n * inner + i, inner, n), sign);
             for (size_t k = 0; k < n; ++k) {
-                const double turn = TURN ? double(k) * double(i) / double(1 << TURN) : 0;
+                const double turn = TWIDDLE ? double(k) * double(i) / double(1 << TWIDDLE) : 0;
                 e.add(out[(o * n + k) * inner + i], C::all() * y[k] * std::polar(1.0, sign * 2 * PI * turn));
             }
         }

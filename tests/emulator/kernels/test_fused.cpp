@@ -159,7 +159,7 @@ void note_kept(const cf_fused_config &c) {
 }
 
 // nhwc_transpose.c: planes of channels, and channels of planes.
-void note_turn(const cf_nhwc_transpose &t) {
+void note_transpose(const cf_nhwc_transpose &t) {
     const bool makes = t.blocks > 0 && !t.reads;
     for (const bool x : {false, true}) {
         const std::string of = x ? " of x" : " of y";
@@ -193,7 +193,7 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
     cover("outputs parted that gather planes", c.form == CF_FUSED_GATHER && c.chunk < c.out);
     cover("weights, one by one", c.form == CF_FUSED_WEIGHTS && c.in == 1 && c.out == 1);
     note_kept(c);
-    note_turn(c.transpose);
+    note_transpose(c.transpose);
     cover("sums of planes in registers", c.sums && x.kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX);
     cover("sums of lines in registers", c.sums && x.kind == CF_SHARED_FFT_PACKED_REAL);
     cover("sums of steps too long for registers to hold both factors", c.sums && last_radix(x) > 16);
@@ -222,17 +222,18 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
     for (const int vector_width : {1, 2, 4, 8}) {
         const bool interleaved = x.planes_interleaved && y.planes_interleaved && x.vector_width == vector_width &&
                                  y.vector_width == vector_width;
-        cover("channels abreast, " + std::to_string(vector_width), interleaved);
+        cover("channels interleaved, " + std::to_string(vector_width), interleaved);
         cover("units beyond the last channel, " + std::to_string(vector_width),
               vector_width == 8 || (interleaved && planes % x.planes));
         cover("several units of channels, " + std::to_string(vector_width),
               vector_width == 8 || (interleaved && x.planes > vector_width));
     }
-    cover("channels abreast, staged", x.planes_interleaved && x.vector_width > 1 && x.staged);
-    cover("channels abreast, lines", x.planes_interleaved && x.vector_width > 1 && x.kind == CF_SHARED_FFT_PACKED_REAL);
-    cover("channels abreast, FP32",
+    cover("channels interleaved, staged", x.planes_interleaved && x.vector_width > 1 && x.staged);
+    cover("channels interleaved, lines",
+          x.planes_interleaved && x.vector_width > 1 && x.kind == CF_SHARED_FFT_PACKED_REAL);
+    cover("channels interleaved, FP32",
           x.planes_interleaved && x.vector_width == 4 && x.problem.fft.transform.tensor.dtype == CONV_FFT_FP32);
-    cover("channels abreast, three axes",
+    cover("channels interleaved, three axes",
           x.planes_interleaved && x.vector_width > 1 && x.problem.fft.transform.spectrum.basis[0] > 1);
     cover("rows in pairs", x.kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX);
     cover("halved lines", x.kind == CF_SHARED_FFT_PACKED_REAL);
