@@ -58,6 +58,29 @@ template <class F, int COUNT, int BUFFERS, class Rows, class Waiting> struct Res
                          AT_ROWS = AT_WEIGHTS + ((COUNT + F::PREFETCH) * int(U::BINS) + ROUND - 1) / ROUND * ROUND;
 };
 
+/* Transforms all inputs, one after the other, and leaves their spectra in registers. */
+template <class F>
+CF_DEVICE void resident_inputs(cplx (&x)[Resident<F>::EACH][F::IN][Resident<F>::R], const Resident<F> &mine,
+                               const FusedBlock<F> &block) {
+    typedef Resident<F> M;
+#pragma unroll 1
+    for (int c = 0; c < F::IN; ++c) {
+        smem<cplx> z = block.buffer(0);
+        fused_load<typename F::X, false>(z, block.x(c), block.in(c));
+        mine.each_task([&](auto i, int n) {
+            mine.each_plane([&](auto q, int p) {
+                cplx v[M::R];
+                last_step<M>(v, M::task(z, p, n));
+                unroll<0, F::IN>([&](auto k) {
+                    if (c == k)
+                        unroll<0, M::R>([&](auto r) { x[i * M::PLANES + q][k][r] = v[r]; });
+                });
+            });
+        });
+        __syncthreads();
+    }
+}
+
 /*
  * Few inputs, whose spectra stay in registers; many outputs. With WHOLE, two outputs are in work at a time, one of
  * them a phase ahead of the other. So one barrier serves two phases, and threads without a task in one phase have
@@ -78,22 +101,7 @@ template <class F> CF_DEVICE void resident_scatter(const FusedCall &call) {
     waiting.begin();
     block.begin();
     cplx x[M::EACH][F::IN][M::R];
-#pragma unroll 1
-    for (int c = 0; c < F::IN; ++c) {
-        smem<cplx> z = block.buffer(0);
-        fused_load<typename F::X, false>(z, block.x(c), block.in(c));
-        mine.each_task([&](auto i, int n) {
-            mine.each_plane([&](auto q, int p) {
-                cplx v[M::R];
-                last_step<M>(v, M::task(z, p, n));
-                unroll<0, F::IN>([&](auto k) {
-                    if (c == k)
-                        unroll<0, M::R>([&](auto r) { x[i * M::PLANES + q][k][r] = v[r]; });
-                });
-            });
-        });
-        __syncthreads();
-    }
+    resident_inputs<F>(x, mine, block);
     const auto buffer = [&](int o) { return block.buffer(F::WHOLE ? o & 1 : 0); };
     const auto multiply = [&](int o) {
         smem<cplx> z = buffer(o);
@@ -218,6 +226,31 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
     }
 }
 
+/* Transforms the sums of the outputs `begin` and on back, and stores them. */
+template <class F>
+CF_DEVICE void resident_outputs(const cplx (&sums)[Resident<F>::EACH][F::CHUNK][Resident<F>::R],
+                                const Resident<F> &mine, const FusedBlock<F> &block, const FusedCall &call, int begin) {
+    typedef Resident<F> M;
+    typedef typename F::Y Y;
+#pragma unroll 1
+    for (int o = 0; o < F::CHUNK; ++o) {
+        smem<cplx> z = block.buffer(0);
+        mine.each_task([&](auto i, int n) {
+            mine.each_plane([&](auto q, int p) {
+                cplx v[M::R];
+                unroll<0, F::CHUNK>([&](auto k) {
+                    if (o == k)
+                        unroll<0, M::R>([&](auto r) { v[r] = sums[i * M::PLANES + q][k][r]; });
+                });
+                first_back<M, F>(v, z, p, n);
+            });
+        });
+        __syncthreads();
+        resident_store<Y>(z, block.y(begin + o), fused_call<Y>(block.out(begin + o), block.bias(begin + o), call));
+        __syncthreads();
+    }
+}
+
 /* Many inputs; few outputs, whose sums stay in registers. */
 template <class F> CF_DEVICE void resident_gather(const FusedCall &call) {
     typedef Resident<F> M;
@@ -273,23 +306,23 @@ template <class F> CF_DEVICE void resident_gather(const FusedCall &call) {
     each_passing<M, X, F::WHOLE, false>(
         F::IN, rows, barrier + 16, fetch, waiting, buffer, [&](int) { return places; },
         [&](int c) { return block.in(c); }, add, [](int) {});
-#pragma unroll 1
-    for (int o = 0; o < F::CHUNK; ++o) {
-        smem<cplx> z = block.buffer(0);
-        mine.each_task([&](auto i, int n) {
-            mine.each_plane([&](auto q, int p) {
-                cplx v[M::R];
-                unroll<0, F::CHUNK>([&](auto k) {
-                    if (o == k)
-                        unroll<0, M::R>([&](auto r) { v[r] = sums[i * M::PLANES + q][k][r]; });
-                });
-                first_back<M, F>(v, z, p, n);
+    resident_outputs<F>(sums, mine, block, call, begin);
+}
+
+/* Stores the sums of a block's planes, [output][input][bin]. */
+template <class F, class M>
+CF_DEVICE void resident_sums_out(cplx *out, const cplx (&sums)[M::EACH][F::IN][M::R], const M &mine,
+                                 smem<cplx> buffers) {
+    typedef typename M::Task Task;
+    mine.each_task([&](auto i, int n) {
+        mine.each_plane([&](auto q, int p) {
+            const Task task(buffers, n);
+            unroll<0, F::IN>([&](auto c) {
+                cplx *const to = out + (p * F::IN + c) * M::U::BINS + task.bins(1);
+                unroll<0, M::R>([&](auto r) { to[r * M::gap()] = sums[i * M::PLANES + q][c][r]; });
             });
         });
-        __syncthreads();
-        resident_store<Y>(z, block.y(begin + o), fused_call<Y>(block.out(begin + o), block.bias(begin + o), call));
-        __syncthreads();
-    }
+    });
 }
 
 /*
@@ -359,13 +392,5 @@ template <class F> CF_DEVICE void resident_weights(const FusedCall &call) {
         count, rows, barrier + 16, fetch, x, buffer, places, [&](int) { return call.y.memory; }, add,
         [&](int i) { find(i + 2); });
     cplx *const out = call.weights + (blockIdx.y * (F::OUT * F::IN) + first_out * F::IN) * U::BINS;
-    mine.each_task([&](auto i, int n) {
-        mine.each_plane([&](auto q, int p) {
-            const Task task(buffers, n);
-            unroll<0, F::IN>([&](auto c) {
-                cplx *const to = out + (p * F::IN + c) * U::BINS + task.bins(1);
-                unroll<0, M::R>([&](auto r) { to[r * M::gap()] = sums[i * M::PLANES + q][c][r]; });
-            });
-        });
-    });
+    resident_sums_out<F, M>(out, sums, mine, buffers);
 }

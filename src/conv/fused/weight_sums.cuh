@@ -136,6 +136,17 @@ constexpr long long ROWS_OF_A_SAMPLE = K::AXIS[0]
                                            .shifts *K::AXIS[2]
                                            .shifts;
 
+/* FFT stages of the planes of both sides, all but the last one. */
+template <class F> CF_DEVICE void fused_weight_steps(smem<cplx> x, smem<cplx> y) {
+    typedef Fused<F> U;
+    const BothSides<F> both = {x, y};
+    steps_of_axis<2, false>(both);
+    if constexpr (U::AXIS < 2)
+        steps_of_axis<1, false, U::AXIS != 1>(both);
+    if constexpr (U::AXIS == 0)
+        steps_of_axis<0, false, false>(both);
+}
+
 /*
  * fused_weights with IN = CHUNK = 1. The tables of the next row are written while the planes of this row are
  * transformed. Where planes have few 16-bit elements (AHEAD), the next row is loaded to registers meanwhile, so
@@ -201,12 +212,7 @@ template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
             if (now + 1 < end)
                 find_next(now + 1);
         }
-        const BothSides<F> both = {x, y};
-        steps_of_axis<2, false>(both);
-        if constexpr (!LINES)
-            steps_of_axis<1, false, U::AXIS != 1>(both);
-        if constexpr (U::AXIS == 0)
-            steps_of_axis<0, false, false>(both);
+        fused_weight_steps<F>(x, y);
         sums.add(x, y);
         __syncthreads();
     }

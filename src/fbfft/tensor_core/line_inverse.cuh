@@ -173,6 +173,23 @@ CF_DEVICE void mma_put_through(smem<unsigned> own, const float *v, const Line &l
     }
 }
 
+/* Loads the operands of all steps of a lane: EACH neighbouring words at a time. */
+template <class M, int EACH> CF_DEVICE void mma_line_words(unsigned (&b)[M::STEPS][2][EACH], smem<unsigned> from) {
+#pragma unroll
+    for (int step = 0; step < M::STEPS; ++step)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int at = (8 * step + 4 * i) * M::WORD;
+            if constexpr (EACH == 4) {
+                const uint4 v = smem_cast<uint4>(from + at)[0];
+                b[step][i][0] = v.x, b[step][i][1] = v.y, b[step][i][2] = v.z, b[step][i][3] = v.w;
+            } else {
+                const uint2 v = smem_cast<uint2>(from + at)[0];
+                b[step][i][0] = v.x, b[step][i][1] = v.y;
+            }
+        }
+}
+
 /* Transforms rows and stores points. A task of a warp is 8 EACH rows of one signal, which are the right operand.
  * Results 2 t and 2 t + 1 of EACH products are neighbours in memory; FP32 results are stored in two parts. ADDS: adds
  * to the old contents. */
@@ -193,19 +210,7 @@ CF_DEVICE void mma_line_points(smem<unsigned> z, const Places<K> &places, const 
         smem<unsigned> own = z + (p * M::PLANE + first);
         smem<unsigned> from = own + (t * M::WORD + EACH * (PIECES ? g / 2 + g % 2 * 4 : g));
         unsigned b[M::STEPS][2][EACH];
-#pragma unroll
-        for (int step = 0; step < M::STEPS; ++step)
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const int at = (8 * step + 4 * i) * M::WORD;
-                if constexpr (EACH == 4) {
-                    const uint4 v = smem_cast<uint4>(from + at)[0];
-                    b[step][i][0] = v.x, b[step][i][1] = v.y, b[step][i][2] = v.z, b[step][i][3] = v.w;
-                } else {
-                    const uint2 v = smem_cast<uint2>(from + at)[0];
-                    b[step][i][0] = v.x, b[step][i][1] = v.y;
-                }
-            }
+        mma_line_words<M>(b, from);
         const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * places.factor(p);
         float bias = 0;
         if (call.bias)

@@ -240,6 +240,22 @@ CF_DEVICE void mma_put_planes(typename K::Storage::bits *to, const float *sum, f
         mma_write<K, PIECE>(to + i, u + i);
 }
 
+/* The results of PLANES planes in row h that this lane stores. Four planes: two plane groups are transformed by the
+ * same lanes, so lanes 2 (t % 2) and 2 (t % 2) + 1 pass on what they have of both. */
+template <int PLANES> CF_DEVICE void mma_interleaved_values(float *v, const float (&sum)[2][4], int h, int half) {
+    const int lane = int(threadIdx.x) % 32, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < PLANES; ++i) {
+        v[i] = sum[h][2 * half + i % 2];
+        if constexpr (PLANES == 4) {
+            const int from = lane / 4 * 4 + t % 2 * 2 + i / 2;
+            const float low = __shfl_sync(0xffffffffu, v[i], from),
+                        high = __shfl_sync(0xffffffffu, sum[1][2 * half + i % 2], from);
+            v[i] = t < 2 ? low : high;
+        }
+    }
+}
+
 /* Transforms rows in channels-last layout. A task of a warp is two rows of one plane group, or one row of two plane
  * groups, which are the right operand. places and z are those of the block. */
 template <class K>
@@ -300,16 +316,7 @@ CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const Places<K> &places
                     const Offset at =
                         offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), places.template start<2>(own), in);
                     float v[PLANES];
-#pragma unroll
-                    for (int i = 0; i < PLANES; ++i) {
-                        v[i] = sum[h][2 * half + i % 2];
-                        if constexpr (TWO) { /* both plane groups' results of lanes 2 (t % 2) and 2 (t % 2) + 1 */
-                            const int from = lane / 4 * 4 + t % 2 * 2 + i / 2;
-                            const float low = __shfl_sync(0xffffffffu, v[i], from),
-                                        high = __shfl_sync(0xffffffffu, sum[1][2 * half + i % 2], from);
-                            v[i] = t < 2 ? low : high;
-                        }
-                    }
+                    mma_interleaved_values<PLANES>(v, sum, h, half);
                     if (in)
                         mma_put_planes<K, PLANES>(row[h] + at, v, factor, bias, call.accumulate);
                 }
