@@ -256,7 +256,6 @@ template <class F> CF_DEVICE void resident_gather(const FusedCall &call) {
     typedef Resident<F> M;
     typedef typename M::Task Task;
     typedef typename F::X X;
-    typedef typename F::Y Y;
     typedef ResidentShared<F, F::CHUNK, F::WHOLE ? 1 : 2, WholeRows<X>, typename X::Storage::bits> Layout;
     const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
     const M mine;
