@@ -74,9 +74,9 @@ conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out,
     const cf_transform_desc *t = &plan->problem.transform;
     const void *signal = t->inverse ? out : in, *spectrum = t->inverse ? in : out;
     const char *const names[] = {"in", "out"};
-    CF_FORWARD(
-        check_pointer(names[t->inverse], signal, t->tensor.dtype, plan->problem.complex_signal, plan->problem.half));
-    CF_FORWARD(check_pointer(names[!t->inverse], spectrum, t->spectrum.dtype, true, plan->problem.half));
+    CF_FORWARD(check_pointer(names[t->inverse], signal, t->tensor.dtype, plan->problem.complex_signal,
+                             plan->problem.c2c_fp16));
+    CF_FORWARD(check_pointer(names[!t->inverse], spectrum, t->spectrum.dtype, true, plan->problem.c2c_fp16));
     const size_t needed = workspace_of(plan, batch);
     CF_REQUIRE(workspace != NULL || needed == 0, "workspace is NULL; a batch of %lld needs %zu bytes of it",
                (long long)batch, needed);

@@ -64,8 +64,8 @@ static void explained(void **state) {
         const char *words[3];
     } cases[] = {
         {1, 8, 0, {"c2c 256 from 256, fp16", "One kernel: a block holds whole lines", "lines in registers of 256"}},
-        {1, 24, 0, {"16777216", "pass 3", "by 3 kernels each"}},
-        {2, 9, 9, {"512x512", "pass 2", "columns of 512 = 256*2"}}};
+        {1, 24, 0, {"16777216", "kernel 3", "by 3 kernels each"}},
+        {2, 9, 9, {"512x512", "kernel 2", "columns of 512 = 256*2"}}};
     for (int i = 0; i < 3; ++i) {
         const fbfft_desc d = half_desc(cases[i].rank, FBFFT_C2C_FORWARD, cases[i].log0, cases[i].log1);
         char text[4096];
@@ -93,7 +93,7 @@ static void check_config(const cf_gpu_properties *properties, const fbfft_desc *
         assert_true(p->blocks * (p->shared + properties->shared_reserved_per_block) <=
                     properties->shared_per_multiprocessor);
         assert_int_equal(p->lines << p->log_n, c.points);
-        assert_true(p->most >= (p->ahead ? 1 : INT32_MAX));
+        assert_true(p->max_blocks >= (p->ahead ? 1 : INT32_MAX));
         for (int step = 0; step < 2; ++step)
             for (int product = 0; product < 2; ++product)
                 gain *= (double)p->gain[step][product];
@@ -145,7 +145,7 @@ static void longest_line(void **state) {
         cf_c2c_fp16_configure(&problem, &properties, &c);
         assert_int_equal(c.count, cases[i].passes);
         assert_int_equal(c.pass[0].ahead, cases[i].passes == 1);
-        assert_int_equal(c.waits, cases[i].passes == 2);
+        assert_int_equal(c.uses_workspace, cases[i].passes == 2);
     }
 }
 

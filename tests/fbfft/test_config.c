@@ -231,7 +231,7 @@ static void spectra_of_halves(void **unused) {
         problem.transform.spectrum.dtype = cases[i].spectrum;
         assert_int_equal(cf_fft_passes_of(&problem, &properties, &passes), CONV_FFT_SUCCESS);
         const cf_shared_fft_config *tile = passes.pass[0].tile;
-        assert_int_equal(passes.pass[0].matrix, cases[i].vector_width > 0);
+        assert_int_equal(passes.pass[0].tensor_core, cases[i].vector_width > 0);
         if (cases[i].vector_width == 0)
             continue;
         assert_int_equal(passes.count, 1);
@@ -295,7 +295,7 @@ static void one_product(void **unused) {
         assert_int_equal(tile->bin_tiles, cases[i].bin_tiles);
         if (cases[i].bin_tiles == 0)
             continue;
-        assert_true(passes.count == 1 && passes.pass[0].matrix);
+        assert_true(passes.count == 1 && passes.pass[0].tensor_core);
         assert_int_equal(tile->threads, 256);
         assert_int_equal(tile->planes, cases[i].planes);
         assert_int_equal(cf_shared_fft_blocks(tile, tile->planes + 1), 2 * cases[i].bin_tiles);
@@ -320,7 +320,7 @@ static void lines_beyond_counts(void **unused) {
         problem.transform.spectrum.dtype = CONV_FFT_BF16;
         problem.transform.spectrum.rows = ((int64_t)1 << 27) - i % 2;
         assert_int_equal(cf_fft_passes_of(&problem, &properties, &passes), CONV_FFT_SUCCESS);
-        assert_int_equal(passes.pass[0].matrix, i > 0);
+        assert_int_equal(passes.pass[0].tensor_core, i > 0);
     }
 }
 
@@ -337,7 +337,7 @@ static cf_shared_fft_config rows_of_planes(const char *file, conv_fft_dtype spec
     problem.transform.spectrum.dtype = spectrum;
     problem.transform.spectrum.scale_rows = problem.transform.spectrum.rows_per_sample;
     assert_int_equal(cf_fft_passes_of(&problem, &properties, &passes), CONV_FFT_SUCCESS);
-    assert_int_equal(passes.pass[0].matrix, spectrum == CONV_FFT_FP16);
+    assert_int_equal(passes.pass[0].tensor_core, spectrum == CONV_FFT_FP16);
     return passes.pass[0].tile[0];
 }
 

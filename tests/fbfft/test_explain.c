@@ -83,7 +83,7 @@ static void budgets_count_every_byte(void **unused) {
         const cf_fft_passes passes = plan(&d, files[0], &properties);
         const bool inverse = d.kind == FBFFT_C2R || d.kind == FBFFT_C2C_INVERSE, complex_signal = d.kind >= 2;
         const double number = d.dtype == CONV_FFT_FP64 ? 8 : 4;
-        double points = 1, signal, spectrum, read = 0, written = 0, waiting = 0, waits = 0;
+        double points = 1, signal, spectrum, read = 0, written = 0, between = 0, waits = 0;
         for (int a = 0; a < d.rank; ++a)
             points *= (double)d.basis[a];
         const double last = (double)d.basis[d.rank - 1];
@@ -95,7 +95,7 @@ static void budgets_count_every_byte(void **unused) {
             const cf_fft_occupancy o = cf_fft_occupancy_of(&passes.pass[k], &properties);
             read += b.read;
             written += b.written;
-            waiting += b.waiting;
+            between += b.between;
             waits += k + 1 < passes.count ? 2 * 6 * (double)passes.between[k] : 0;
             assert_true(b.shared > 0 && (b.operations > 0 || points == 2));
             assert_true(b.seconds[0] >= 0 && b.seconds[1] > 0 && b.seconds[2] >= 0);
@@ -106,7 +106,7 @@ static void budgets_count_every_byte(void **unused) {
             continue;
         assert_true(read == (inverse ? spectrum : signal));
         assert_true(written == (inverse ? signal : spectrum));
-        assert_true(waiting == waits);
+        assert_true(between == waits);
     }
 }
 

@@ -167,7 +167,7 @@ static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, co
         problem.transform.spectrum.dtype = d->dtype == CONV_FFT_FP32 ? CONV_FFT_FP16 : d->dtype;
     problem.transform.spectrum.scale_rows = problem.transform.spectrum.rows_per_sample; /* as x and y have it */
     assert_int_equal(cf_fft_passes_of(&problem, properties, &passes), CONV_FFT_SUCCESS);
-    assert_int_equal(passes.pass[0].matrix, halves);
+    assert_int_equal(passes.pass[0].tensor_core, halves);
     fft_describe(d, text, sizeof text);
     for (int p = 0; p < passes.count; ++p) {
         const cf_fft_pass *const pass = &passes.pass[p];
@@ -175,7 +175,7 @@ static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, co
         for (int v = 0; v < (two ? 2 : 1); ++v) {
             snprintf(kind, sizeof kind, "%s, type %d, layout %d",
                      pass->plain               ? "plain"
-                     : !pass->matrix           ? "tile"
+                     : !pass->tensor_core      ? "tile"
                      : pass->tile[0].bin_tiles ? "dense matrix"
                      : d->kind == FBFFT_R2C    ? "matrix forward"
                                                : "matrix inverse",
@@ -183,9 +183,9 @@ static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, co
             snprintf(name, sizeof name, "%s, pass %d%s%s", text, p, halves ? ", 16-bit spectrum" : "",
                      v ? ", unaligned" : "");
             nvrtc_kernel *const c = nvrtc_list_add(list, properties, allowed, kind, name);
-            assert_int_equal(pass->plain    ? cf_fft_real_source(&pass->real[v], &c->source)
-                             : pass->matrix ? cf_fft_tensor_core_source(&pass->tile[v], &c->source)
-                                            : cf_fft_shared_source(&pass->tile[v], &c->source),
+            assert_int_equal(pass->plain         ? cf_fft_real_source(&pass->real[v], &c->source)
+                             : pass->tensor_core ? cf_fft_tensor_core_source(&pass->tile[v], &c->source)
+                                                 : cf_fft_shared_source(&pass->tile[v], &c->source),
                              CONV_FFT_SUCCESS);
         }
     }

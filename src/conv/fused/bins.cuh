@@ -6,7 +6,7 @@
  * order. They are complex numbers of the kernel's arithmetic type.
  *
  * With two or three axes, a thread has the bins of one column task in registers, and no bin needs its mirror image.
- * With one axis only, a real line may be packed as half as many complex points (HALVES). Bins k and N / 2 - k of x
+ * With one axis only, a real line may be packed as half as many complex points (PACKED_REAL). Bins k and N / 2 - k of x
  * then come from the same two bins of the packed line:
  *
  *     z[n] = x[2 n] + i x[2 n + 1],      Z its spectrum of N / 2 bins
@@ -36,13 +36,13 @@ template <bool CONJUGATE> CF_DEVICE cplx weighed(cplx a, cplx w) { return a * (C
  * points to the task's first bin in the weights of input 0 and output 0.
  */
 template <class F, class A>
-CF_DEVICE void for_tasks(smem<cplx> z, const Places<typename F::X> &places, const cplx *weights, A f) {
+CF_DEVICE void for_tasks(smem<cplx> z, const PlaneTable<typename F::X> &plane_table, const cplx *weights, A f) {
     typedef Fused<F> U;
     typedef ColumnTask<typename F::X, U::AXIS, U::STEPS> Task;
 #pragma unroll 1
     for (int n = int(threadIdx.x); n < Task::COUNT; n += F::X::T) {
         const Task task(z, F::ROWS_FIRST ? spread_task<typename F::X, Task::COUNT / F::X::P>(n) : n);
-        f(task, weights + places.spectrum(task.p) + task.bins(1));
+        f(task, weights + plane_table.spectrum(task.p) + task.bins(1));
     }
 }
 
@@ -61,11 +61,11 @@ CF_DEVICE void merge_packed(cplx &a, cplx &b, const cplx *x, cplx transpose) {
     b = conj(even - odd);
 }
 
-/* Reads bin k of a plane to x[0]; x[1] is bin N / 2 - k with HALVES, else bin k again. */
+/* Reads bin k of a plane to x[0]; x[1] is bin N / 2 - k with PACKED_REAL, else bin k again. */
 template <class K> CF_DEVICE void get_bins(cplx *x, smem<cplx> plane, int k) {
     typedef PlaneGeometry<K> G;
     const cplx a = plane[G::O2::frequency(k)];
-    if constexpr (K::KIND == HALVES) {
+    if constexpr (K::KIND == PACKED_REAL) {
         split_packed(x, a, plane[G::O2::frequency(k ? G::LINE - k : 0)], root<G::N2>(k));
     } else {
         x[0] = x[1] = a;
@@ -81,7 +81,7 @@ template <class K, bool ADD> CF_DEVICE void put_bins(smem<cplx> plane, const cpl
     int mirror = G::N2 - k;
     if (k == 0)
         a.y = 0;
-    if constexpr (K::KIND == HALVES) {
+    if constexpr (K::KIND == PACKED_REAL) {
         const cplx bins[2] = {a, k ? x[1] : cplx{x[1].x, 0}};
         merge_packed(a, b, bins, root<G::N2>(k));
         mirror = G::LINE - k;
@@ -97,13 +97,14 @@ template <class K, bool ADD> CF_DEVICE void put_bins(smem<cplx> plane, const cpl
  * Calls f(plane, k, w, w1) for each of this thread's bins: offset of the plane, bin, weights of bins k and N / 2 -
  * k.
  */
-template <class F, class A> CF_DEVICE void for_bins(const Places<typename F::X> &places, const cplx *weights, A f) {
+template <class F, class A>
+CF_DEVICE void for_bins(const PlaneTable<typename F::X> &plane_table, const cplx *weights, A f) {
     typedef typename F::X K;
     typedef PlaneGeometry<K> G;
     for (int n = int(threadIdx.x); n < K::P * G::SWEEP; n += K::T) {
         const int p = n / G::SWEEP, k = n % G::SWEEP;
-        const cplx *const w = weights + places.spectrum(p);
-        f(p * G::PLANE, k, w + k, w + (K::KIND == HALVES ? G::LINE - k : k));
+        const cplx *const w = weights + plane_table.spectrum(p);
+        f(p * G::PLANE, k, w + k, w + (K::KIND == PACKED_REAL ? G::LINE - k : k));
     }
 }
 

@@ -89,7 +89,7 @@ static conv_fft_status describe_weights(const cf_layer *layer, int pass, const c
     memset(fft, 0, sizeof *fft);
     cf_transform_desc *d = &fft->transform;
     d->inverse = pass == CF_PASS_WEIGHTS;
-    fft->leads = !d->inverse; /* PDL trigger, for fused_scatter() */
+    fft->pdl_trigger = !d->inverse; /* PDL trigger, for fused_scatter() */
     /* Kernels of dense planes (fbfft/warp) cannot add to old values and have no PDL trigger. */
     fft->adds = d->inverse || (layer->in_channels == 1 && layer->out_channels == 1);
     d->tensor = d->inverse ? layer->gw : layer->w;

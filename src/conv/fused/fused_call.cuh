@@ -48,8 +48,8 @@ template <class F> struct Fused {
     static constexpr int AXIS = G::LAST, STEPS = AXIS == 0 ? G::O0::STEPS : AXIS == 1 ? G::O1::STEPS : G::O2::STEPS;
     static constexpr long long BINS = (long long)G::N0 * G::N1 * G::BINS;
     static constexpr int BUFFER = X::P * G::PLANE;
-    static constexpr bool MIRRORS =
-        AXIS == 2 && X::KIND == HALVES && STEPS > 1; /* a kernel with one input and one output then uses MirrorTask */
+    static constexpr bool MIRRORS = AXIS == 2 && X::KIND == PACKED_REAL &&
+                                    STEPS > 1; /* a kernel with one input and one output then uses MirrorTask */
     static constexpr bool HAS_PHASES_X = X::AXIS[0].phases * X::AXIS[1].phases * X::AXIS[2].phases > 1;
     static constexpr bool HAS_PHASES_Y = Y::AXIS[0].phases * Y::AXIS[1].phases * Y::AXIS[2].phases > 1;
 };
@@ -70,8 +70,8 @@ CF_DEVICE void fused_entry(smem<char> entry, const FusedSide &side, int row, int
  * the tensor.
  */
 template <class K, class F>
-CF_DEVICE Places<K> fused_places(smem<char> table, const FusedSide &side, int live, int column, int columns,
-                                 long long weights, F place) {
+CF_DEVICE PlaneTable<K> fused_places(smem<char> table, const FusedSide &side, int live, int column, int columns,
+                                     long long weights, F place) {
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
         int row, group;
         place(p < live ? p : live - 1, row, group);

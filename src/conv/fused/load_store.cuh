@@ -24,24 +24,25 @@
  * between.
  */
 template <class K>
-constexpr bool SINGLY = CAN_SWEEP<K> &&K::KIND == PAIRS &&K::Storage::PLAIN &&K::VECTOR == 1 && !K::STAGED;
+constexpr bool SINGLY =
+    CAN_SWEEP<K> &&K::KIND == TWO_ROWS_AS_COMPLEX &&K::Storage::PLAIN &&K::VECTOR == 1 && !K::STAGED;
 
 /* Starts to load planes. They are in shared memory after planes_arrive(). */
-template <class K> CF_DEVICE void planes_in(smem<cplx> z, const Places<K> &places, const void *memory) {
+template <class K> CF_DEVICE void planes_in(smem<cplx> z, const PlaneTable<K> &plane_table, const void *memory) {
     if constexpr (INTERLEAVED<K>) {
-        load_units<K>(z, places, memory);
+        load_units<K>(z, plane_table, memory);
     } else if constexpr (SINGLY<K>) {
-        load_rows<K, 1, true>(z, places, memory);
+        load_rows<K, 1, true>(z, plane_table, memory);
     } else if constexpr (FEW_SINGLES<K>) {
         Singles<K> numbers;
-        numbers.load(places, memory);
-        numbers.put(z, places);
+        numbers.load(plane_table, memory);
+        numbers.put(z, plane_table);
     } else if constexpr (CAN_SWEEP<K>) {
-        load_rows<K, K::VECTOR>(z, places, memory);
+        load_rows<K, K::VECTOR>(z, plane_table, memory);
     } else {
         SharedFftCall call = {};
         call.in = memory;
-        load_planes<K>(z, places, call);
+        load_planes<K>(z, plane_table, call);
     }
 }
 /* The planes of both sides, held in registers while they are loaded. Empty where either side has too many elements. */
@@ -49,11 +50,13 @@ template <class X, class Y, bool FEW = FEW_SINGLES<X> &&FEW_SINGLES<Y>> struct B
 template <class X, class Y> struct BothSingles<X, Y, true> {
     Singles<X> x;
     Singles<Y> y;
-    CF_DEVICE void load(const Places<X> &from_x, const void *memory_x, const Places<Y> &from_y, const void *memory_y) {
+    CF_DEVICE void load(const PlaneTable<X> &from_x, const void *memory_x, const PlaneTable<Y> &from_y,
+                        const void *memory_y) {
         x.load(from_x, memory_x);
         y.load(from_y, memory_y);
     }
-    CF_DEVICE void put(smem<cplx> to_x, const Places<X> &from_x, smem<cplx> to_y, const Places<Y> &from_y) const {
+    CF_DEVICE void put(smem<cplx> to_x, const PlaneTable<X> &from_x, smem<cplx> to_y,
+                       const PlaneTable<Y> &from_y) const {
         x.put(to_x, from_x);
         y.put(to_y, from_y);
     }
@@ -65,23 +68,23 @@ template <class... K> CF_DEVICE void planes_arrive() {
     __syncthreads();
 }
 /* Stores planes to memory. */
-template <class K> CF_DEVICE void planes_to(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+template <class K> CF_DEVICE void planes_to(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     if constexpr (INTERLEAVED<K>)
-        store_units<K>(z, places, call);
+        store_units<K>(z, plane_table, call);
     else if constexpr (CAN_SWEEP<K>)
-        store_rows<K, K::VECTOR>(z, places, call);
+        store_rows<K, K::VECTOR>(z, plane_table, call);
     else if constexpr (K::STAGED)
-        store_staged<K, K::VECTOR>(z, places, call);
+        store_staged<K, K::VECTOR>(z, plane_table, call);
     else
-        store_signal<K>(z, places, call);
+        store_signal<K>(z, plane_table, call);
 }
 /* Stores planes. The branch on accumulate stands outside, so that the compiler drops the test of each element. */
-template <class K> CF_DEVICE void planes_out(smem<cplx> z, const Places<K> &places, SharedFftCall call) {
+template <class K> CF_DEVICE void planes_out(smem<cplx> z, const PlaneTable<K> &plane_table, SharedFftCall call) {
     if (call.accumulate) {
         call.accumulate = 1;
-        planes_to<K>(z, places, call);
+        planes_to<K>(z, plane_table, call);
     } else {
-        planes_to<K>(z, places, call);
+        planes_to<K>(z, plane_table, call);
     }
 }
 
@@ -97,8 +100,9 @@ template <class K, bool WHOLE> CF_DEVICE void fused_steps(smem<cplx> z) {
         steps_of_axis<0, false, WHOLE>(planes);
 }
 /* Loads planes and transforms them. */
-template <class K, bool WHOLE> CF_DEVICE void fused_load(smem<cplx> z, const Places<K> &places, const void *memory) {
-    planes_in<K>(z, places, memory);
+template <class K, bool WHOLE>
+CF_DEVICE void fused_load(smem<cplx> z, const PlaneTable<K> &plane_table, const void *memory) {
+    planes_in<K>(z, plane_table, memory);
     planes_arrive<K>();
     fused_steps<K, WHOLE>(z);
 }
@@ -124,8 +128,9 @@ template <class K, bool WHOLE> CF_DEVICE void fused_steps_back(smem<cplx> z, con
 }
 /* Transforms planes back and stores them. */
 template <class K, bool WHOLE>
-CF_DEVICE void fused_store(smem<cplx> z, const Places<K> &places, void *memory, const void *bias, const FusedCall &c) {
+CF_DEVICE void fused_store(smem<cplx> z, const PlaneTable<K> &plane_table, void *memory, const void *bias,
+                           const FusedCall &c) {
     const SharedFftCall call = fused_call<K>(memory, bias, c);
     fused_steps_back<K, WHOLE>(z, call);
-    planes_out<K>(z, places, call);
+    planes_out<K>(z, plane_table, call);
 }

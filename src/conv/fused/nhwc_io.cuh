@@ -24,11 +24,11 @@
  */
 template <class K> struct Units {
     typedef PlaneGeometry<K> G;
-    static constexpr bool PAIRED = K::KIND == PAIRS;
+    static constexpr bool PAIRED = K::KIND == TWO_ROWS_AS_COMPLEX;
     static constexpr int VECTOR = K::VECTOR, COUNT = K::P / VECTOR;
     static_assert(K::P % VECTOR == 0, "units are whole");
     static constexpr int LO = K::STAGED ? G::template lo<2>() / 4 * 4 : G::LINE_LO,
-                         HI = K::STAGED ? G::WAIT : G::LINE_HI, ACROSS = HI - LO;
+                         HI = K::STAGED ? G::STAGED_ROW : G::LINE_HI, ACROSS = HI - LO;
     static constexpr int TOGETHER = COUNT < 16 / VECTOR ? COUNT : 16 / VECTOR; /* units that a half warp reads */
     static constexpr int SIDE = TOGETHER <= 1 ? ACROSS : 16 / TOGETHER < ACROSS ? 16 / TOGETHER : ACROSS;
     static constexpr int COLUMNS = (ACROSS + SIDE - 1) / SIDE * SIDE * COUNT;
@@ -57,8 +57,9 @@ template <class K> struct UnitColumn {
     int p, row, x, place; /* first plane; place of the point in a line */
     Offset across, second;
     bool inside, second_inside;
-    CF_DEVICE UnitColumn(const Places<K> &places, int plane, int first, int number) : p(plane), row(first), x(number) {
-        const int start = places.template start<2>(p), from = S::PAIRED ? x : 2 * x;
+    CF_DEVICE UnitColumn(const PlaneTable<K> &plane_table, int plane, int first, int number)
+        : p(plane), row(first), x(number) {
+        const int start = plane_table.template start<2>(p), from = S::PAIRED ? x : 2 * x;
         const auto find = [&](int i, bool &in) {
             in = i >= G::template lo<2>() && i < G::template hi<2>();
             return offset_of<K, 2, Offset>(in ? i : G::template lo<2>(), start, in);
@@ -85,7 +86,7 @@ template <class K> CF_DEVICE cplx get_point(smem<cplx> line, int place, int e) {
     typedef PlaneGeometry<K> G;
     smem<cplx> at = line + e * G::PLANE;
     if constexpr (K::STAGED)
-        return {smem_cast<real>(at)[place], smem_cast<real>(at)[place + G::WAIT]};
+        return {smem_cast<real>(at)[place], smem_cast<real>(at)[place + G::STAGED_ROW]};
     else
         return at[place];
 }
@@ -94,24 +95,25 @@ template <class K> CF_DEVICE void put_point(smem<cplx> line, int place, int e, c
     smem<cplx> at = line + e * G::PLANE;
     if constexpr (K::STAGED) {
         smem_cast<real>(at)[place] = v.x;
-        smem_cast<real>(at)[place + G::WAIT] = v.y;
+        smem_cast<real>(at)[place + G::STAGED_ROW] = v.y;
     } else {
         at[place] = v;
     }
 }
 
 /* Loads all planes of the block. */
-template <class K> CF_DEVICE void load_units(smem<cplx> z, const Places<K> &places, const void *memory) {
+template <class K> CF_DEVICE void load_units(smem<cplx> z, const PlaneTable<K> &plane_table, const void *memory) {
     typedef Units<K> S;
     typedef typename K::Storage Storage;
     typedef typename Storage::bits bits;
     typedef Neighbours<Storage, S::VECTOR> Numbers;
     constexpr int MOST = 128 / (2 * int(sizeof(Numbers))), BATCH = S::EACH < MOST ? S::EACH : MOST;
     S::each_column([&](int p, int row, int x) {
-        const int shown = p < places.live ? p : places.live - S::VECTOR; /* units beyond the last one repeat it */
-        const UnitColumn<K> c(places, p, row, x);
-        const Rows<K, S, STRAIGHT<K>> rows(places, shown, row);
-        const bits *const column = static_cast<const bits *>(memory) + places.signal(shown) + c.across;
+        const int shown =
+            p < plane_table.live ? p : plane_table.live - S::VECTOR; /* units beyond the last one repeat it */
+        const UnitColumn<K> c(plane_table, p, row, x);
+        const Rows<K, S, STRAIGHT<K>> rows(plane_table, shown, row);
+        const bits *const column = static_cast<const bits *>(memory) + plane_table.signal(shown) + c.across;
 #pragma unroll 1
         for (int first = 0; first < S::EACH; first += BATCH) {
             const bits *const from = column + rows.base(first);
@@ -141,7 +143,8 @@ template <class K> CF_DEVICE void load_units(smem<cplx> z, const Places<K> &plac
 }
 
 /* Stores all planes of the block, scaled, with bias, and added to the old values where wanted. */
-template <class K> CF_DEVICE void store_units(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+template <class K>
+CF_DEVICE void store_units(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef Units<K> S;
     typedef typename K::Storage Storage;
     typedef typename Storage::bits bits;
@@ -150,16 +153,16 @@ template <class K> CF_DEVICE void store_units(smem<cplx> z, const Places<K> &pla
     const bool accumulate = call.accumulate;
     const real scale = K::STAGED ? real(1) : real(call.scale); /* put_rows() has scaled staged rows */
     S::each_column([&](int p, int row, int x) {
-        const UnitColumn<K> c(places, p, row, x);
-        const Rows<K, S, STRAIGHT<K>> rows(places, p, row);
-        if (p >= places.live || !(c.inside || c.second_inside))
+        const UnitColumn<K> c(plane_table, p, row, x);
+        const Rows<K, S, STRAIGHT<K>> rows(plane_table, p, row);
+        if (p >= plane_table.live || !(c.inside || c.second_inside))
             return;
-        bits *const column = static_cast<bits *>(call.out) + places.signal(p) + c.across;
+        bits *const column = static_cast<bits *>(call.out) + plane_table.signal(p) + c.across;
         real bias[S::VECTOR];
         unroll<0, S::VECTOR>([&](auto e) {
             bias[e] = 0;
             if (call.bias)
-                bias[e] = Storage::load(static_cast<const bits *>(call.bias) + places.channel(p + e));
+                bias[e] = Storage::load(static_cast<const bits *>(call.bias) + plane_table.channel(p + e));
         });
 #pragma unroll 1
         for (int first = 0; first < S::EACH; first += BATCH) {

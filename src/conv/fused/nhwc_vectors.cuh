@@ -8,7 +8,8 @@
 #include "fbfft/shared_memory/kernel.cuh"
 
 /* Whether nhwc_io.cuh moves the planes of config K. */
-template <class K> constexpr bool INTERLEAVED = K::PLANES_INTERLEAVED && (K::KIND == PAIRS || K::KIND == HALVES);
+template <class K>
+constexpr bool INTERLEAVED = K::PLANES_INTERLEAVED && (K::KIND == TWO_ROWS_AS_COMPLEX || K::KIND == PACKED_REAL);
 
 /* V neighbouring 16-bit elements, two in a word. The second version is for FP32 and FP64. */
 template <class S, int V, bool PLAIN = S::PLAIN> struct Neighbours {

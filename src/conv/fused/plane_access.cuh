@@ -11,8 +11,8 @@
  * With at least as many slots as planes, OF_A_PLANE slots share a plane. With fewer, each slot has several whole
  * planes.
  *
- * With PAIRS, two neighbouring rows are the real and the imaginary part of one complex line, and are moved
- * together: "row" then means such a pair, and h = 0, 1 its two rows. With HALVES, two neighbouring elements of a
+ * With TWO_ROWS_AS_COMPLEX, two neighbouring rows are the real and the imaginary part of one complex line, and are moved
+ * together: "row" then means such a pair, and h = 0, 1 its two rows. With PACKED_REAL, two neighbouring elements of a
  * row are one complex point.
  */
 #pragma once
@@ -20,18 +20,19 @@
 #include "fbfft/shared_memory/kernel.cuh"
 
 /* Whether the functions of these files move the planes of config K. */
-template <class K> constexpr bool CAN_SWEEP = !K::PLANES_INTERLEAVED && (K::KIND == PAIRS || K::KIND == HALVES);
+template <class K>
+constexpr bool CAN_SWEEP = !K::PLANES_INTERLEAVED && (K::KIND == TWO_ROWS_AS_COMPLEX || K::KIND == PACKED_REAL);
 
 /* How the threads of a block share the vectors of its planes. */
 template <class K, int VECTOR_> struct Sweep {
     typedef PlaneGeometry<K> G;
-    static constexpr bool PAIRED = K::KIND == PAIRS, HALVED = K::KIND == HALVES;
+    static constexpr bool PAIRED = K::KIND == TWO_ROWS_AS_COMPLEX, HALVED = K::KIND == PACKED_REAL;
     /* VECTOR: elements that are moved at once. PIECE: elements of a vector, which has whole complex points. */
     static constexpr int VECTOR = VECTOR_, PIECE = HALVED ? cf_max_of(VECTOR, 2) : VECTOR;
     static constexpr int LO = K::STAGED ? G::template lo<2>() / 4 * 4
                               : HALVED  ? 2 * G::LINE_LO
                                         : G::LINE_LO,
-                         HI = K::STAGED ? G::WAIT
+                         HI = K::STAGED ? G::STAGED_ROW
                               : HALVED  ? 2 * G::LINE_HI
                                         : G::LINE_HI;
     static constexpr int ACROSS = (HI - LO + PIECE - 1) / PIECE;
@@ -90,11 +91,11 @@ template <class K, class S, bool ONE_STEP> struct Rows {
     int coordinate;
     Offset plane;
     bool inside_0;
-    CF_DEVICE Rows(const Places<K> &places, int p, int row) {
+    CF_DEVICE Rows(const PlaneTable<K> &plane_table, int p, int row) {
         inside_0 = true;
-        plane = offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), inside_0);
-        coordinate =
-            places.template start<1>(p) + (OF_A_PAIR * (row + G::ROW_LO) - K::AXIS[1].first) * int(K::AXIS[1].step);
+        plane = offset_of<K, 0, Offset>(G::template lo<0>(), plane_table.template start<0>(p), inside_0);
+        coordinate = plane_table.template start<1>(p) +
+                     (OF_A_PAIR * (row + G::ROW_LO) - K::AXIS[1].first) * int(K::AXIS[1].step);
     }
     CF_DEVICE Offset base(int first) const {
         return plane + Offset(coordinate) * Offset(K::AXIS_STRIDE[1]) + first * (S::OF_A_PLANE * OF_A_PAIR * STEP);
@@ -119,17 +120,17 @@ template <class K, class S, bool ONE_STEP> struct Rows {
 template <class K, class S> struct Rows<K, S, false> {
     typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
-    const Places<K> &places;
+    const PlaneTable<K> &plane_table;
     int p, row;
-    CF_DEVICE Rows(const Places<K> &from, int plane, int first) : places(from), p(plane), row(first) {}
+    CF_DEVICE Rows(const PlaneTable<K> &from, int plane, int first) : plane_table(from), p(plane), row(first) {}
     CF_DEVICE Offset base(int) const { return 0; }
     CF_DEVICE Offset find(int i, int h, bool &in) const {
         const int n = row + i * S::OF_A_PLANE, line = n % G::DR + G::ROW_LO, position = S::PAIRED ? 2 * line + h : line;
         const bool data = position >= G::template lo<1>() && position < G::template hi<1>();
         in = data;
         const Offset at =
-            offset_of<K, 1, Offset>(data ? position : G::template lo<1>(), places.template start<1>(p), in);
-        return at + offset_of<K, 0, Offset>(n / G::DR + G::template lo<0>(), places.template start<0>(p), in);
+            offset_of<K, 1, Offset>(data ? position : G::template lo<1>(), plane_table.template start<1>(p), in);
+        return at + offset_of<K, 0, Offset>(n / G::DR + G::template lo<0>(), plane_table.template start<0>(p), in);
     }
     CF_DEVICE Offset at(int, int i, int h) const {
         bool in;
@@ -179,8 +180,9 @@ template <class K, int VECTOR> struct Column {
     int p, row, x, place[S::PIECE]; /* places of the points in a line */
     Offset across, second;
     bool inside, second_inside;
-    CF_DEVICE Column(const Places<K> &places, int plane, int first, int number) : p(plane), row(first), x(number) {
-        const int start = places.template start<2>(p);
+    CF_DEVICE Column(const PlaneTable<K> &plane_table, int plane, int first, int number)
+        : p(plane), row(first), x(number) {
+        const int start = plane_table.template start<2>(p);
         const auto find = [&](int i, bool &in) {
             in = i >= G::template lo<2>() && i < G::template hi<2>();
             return offset_of<K, 2, Offset>(in ? i : G::template lo<2>(), start, in);

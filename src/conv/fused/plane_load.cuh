@@ -5,7 +5,7 @@
  *     load_rows()     elements are held in registers for a batch of rows; with ASYNC, cp.async copies them
  *     Singles         few 16-bit elements: all are loaded to registers before the first one is used
  *
- *     shared memory, STAGED     a line holds its two rows unchanged, one behind the other; row 1 begins at element WAIT
+ *     shared memory, STAGED     a line holds its two rows unchanged, one behind the other; row 1 begins at element STAGED_ROW
  *     shared memory, else       complex points in the order of the FFT's first step (G::O2::time())
  */
 #pragma once
@@ -39,8 +39,9 @@ template <int VECTOR, int TO, int FROM> CF_DEVICE void copy_near(smem<real> to, 
  * that are not STAGED then take one element at a time.
  */
 template <class K, int VECTOR, bool ASYNC = K::STAGED &&K::Storage::PLAIN>
-CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memory) {
-    static_assert(!ASYNC || K::STAGED || (K::KIND == PAIRS && VECTOR == 1), "numbers of two rows stand side by side");
+CF_DEVICE void load_rows(smem<cplx> z, const PlaneTable<K> &plane_table, const void *memory) {
+    static_assert(!ASYNC || K::STAGED || (K::KIND == TWO_ROWS_AS_COMPLEX && VECTOR == 1),
+                  "numbers of two rows stand side by side");
     typedef Sweep<K, VECTOR> S;
     typedef PlaneGeometry<K> G;
     typedef typename K::Storage::bits bits;
@@ -50,9 +51,9 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
     constexpr long long STEP = K::AXIS[1].step * K::AXIS_STRIDE[1], FAR = 2 * BATCH * S::OF_A_PLANE * STEP;
     constexpr bool NEAR = STRAIGHT<K> && FAR < 1 << 20 && FAR > -(1 << 20);
     S::each_column([&](int p, int row, int x) {
-        const Column<K, VECTOR> c(places, p, row, x);
-        const Rows<K, S, STRAIGHT<K>> rows(places, p, row);
-        const bits *const column = static_cast<const bits *>(memory) + places.signal(p) + c.across;
+        const Column<K, VECTOR> c(plane_table, p, row, x);
+        const Rows<K, S, STRAIGHT<K>> rows(plane_table, p, row);
+        const bits *const column = static_cast<const bits *>(memory) + plane_table.signal(p) + c.across;
 #pragma unroll 1
         for (int first = 0; first < S::EACH; first += BATCH) {
             const bits *const from = column + rows.base(first);
@@ -67,8 +68,8 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
                         return;
                     unroll<0, 2>([&](auto h) {
                         constexpr int H = decltype(h)::value;
-                        copy_near<VECTOR, 2 * B * G::PITCH + H *(K::STAGED ? G::WAIT : 1), int((2 * B + H) * STEP)>(
-                            to, from, c.inside && rows.inside(row, i, h));
+                        copy_near<VECTOR, 2 * B * G::PITCH + H *(K::STAGED ? G::STAGED_ROW : 1),
+                                  int((2 * B + H) * STEP)>(to, from, c.inside && rows.inside(row, i, h));
                     });
                 });
                 continue;
@@ -82,7 +83,7 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
                     smem<real> to = smem_cast<real>(K::STAGED ? line : line + c.place[0]) + (K::STAGED ? x : 0);
                     unroll<0, 2>([&](auto h) {
                         const bool in = c.inside && rows.inside(row, i, h);
-                        copy_async<VECTOR>(to + h * (K::STAGED ? G::WAIT : 1),
+                        copy_async<VECTOR>(to + h * (K::STAGED ? G::STAGED_ROW : 1),
                                            in ? from + rows.at(first, i, h) : column, in);
                     });
                 });
@@ -107,7 +108,7 @@ CF_DEVICE void load_rows(smem<cplx> z, const Places<K> &places, const void *memo
                 unroll<0, S::PIECE>([&](auto e) {
                     if constexpr (K::STAGED) {
                         smem_cast<real>(line)[x + e] = u[e];
-                        smem_cast<real>(line)[x + e + G::WAIT] = u[S::PIECE + e];
+                        smem_cast<real>(line)[x + e + G::STAGED_ROW] = u[S::PIECE + e];
                     } else if constexpr (S::PAIRED) {
                         line[c.place[e]] = {u[e], u[S::PIECE + e]};
                     } else if constexpr (S::PIECE / 2 > decltype(e)::value) {
@@ -128,15 +129,15 @@ template <class K> constexpr int singles_of_thread() {
 }
 /* Whether elements have 16 bits, are loaded one at a time, and are few enough for registers. */
 template <class K>
-constexpr bool FEW_SINGLES = CAN_SWEEP<K> &&K::KIND == PAIRS && !K::Storage::PLAIN && K::VECTOR == 1 && !K::STAGED &&
-                             singles_of_thread<K>() <= 16;
+constexpr bool FEW_SINGLES = CAN_SWEEP<K> &&K::KIND == TWO_ROWS_AS_COMPLEX && !K::Storage::PLAIN && K::VECTOR == 1 &&
+                             !K::STAGED && singles_of_thread<K>() <= 16;
 /* All elements of a thread in registers: load() issues all loads, put() writes to shared memory. */
 template <class K> struct Singles {
     typedef Sweep<K, 1> S;
     typedef typename K::Storage Storage;
     typedef typename Storage::bits bits;
     unsigned v[S::PLANES][S::TIMES][S::EACH][2];
-    CF_DEVICE void load(const Places<K> &places, const void *memory) {
+    CF_DEVICE void load(const PlaneTable<K> &plane_table, const void *memory) {
         unroll<0, S::PLANES * S::TIMES>([&](auto n) {
             constexpr int Q = decltype(n)::value / S::TIMES, J = decltype(n)::value % S::TIMES;
             int p, row, x;
@@ -144,9 +145,10 @@ template <class K> struct Singles {
             const bool exists = S::find(Q, J, p, row, x);
             p = exists ? p : 0;
             row = exists ? row : 0;
-            const Column<K, 1> c(places, p, row, exists ? x : S::LO);
-            const Rows<K, S, STRAIGHT<K>> rows(places, p, row);
-            const bits *const from = static_cast<const bits *>(memory) + places.signal(p) + c.across + rows.base(0);
+            const Column<K, 1> c(plane_table, p, row, exists ? x : S::LO);
+            const Rows<K, S, STRAIGHT<K>> rows(plane_table, p, row);
+            const bits *const from =
+                static_cast<const bits *>(memory) + plane_table.signal(p) + c.across + rows.base(0);
             unroll<0, S::EACH>([&](auto i) {
                 unroll<0, 2>([&](auto h) {
                     v[Q][J][i][h] = 0;
@@ -156,13 +158,13 @@ template <class K> struct Singles {
             });
         });
     }
-    CF_DEVICE void put(smem<cplx> z, const Places<K> &places) const {
+    CF_DEVICE void put(smem<cplx> z, const PlaneTable<K> &plane_table) const {
         unroll<0, S::PLANES * S::TIMES>([&](auto n) {
             constexpr int Q = decltype(n)::value / S::TIMES, J = decltype(n)::value % S::TIMES;
             int p, row, x;
             if (!S::find(Q, J, p, row, x))
                 return;
-            const Column<K, 1> c(places, p, row, x);
+            const Column<K, 1> c(plane_table, p, row, x);
             unroll<0, S::EACH>([&](auto i) {
                 if (c.exists(i))
                     z[c.offset(i) + c.place[0]] = {Storage::number(bits(v[Q][J][i][0])),

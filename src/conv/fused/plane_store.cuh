@@ -42,7 +42,7 @@ CF_DEVICE void put_numbers(typename K::Storage::bits *to, const real *v, typenam
 
 /* Stores all planes of the block. */
 template <class K, int VECTOR>
-CF_DEVICE void store_rows(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void store_rows(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef Sweep<K, VECTOR> S;
     typedef PlaneGeometry<K> G;
     typedef typename K::Storage::bits bits;
@@ -50,14 +50,14 @@ CF_DEVICE void store_rows(smem<cplx> z, const Places<K> &places, const SharedFft
     const bool accumulate = call.accumulate;
     const real scale = K::STAGED ? real(1) : real(call.scale); /* put_rows() has scaled staged rows */
     S::each_column([&](int p, int row, int x) {
-        const Column<K, VECTOR> c(places, p, row, x);
-        const Rows<K, S, STRAIGHT<K>> rows(places, p, row);
-        if (p >= places.live || !(c.inside || c.second_inside))
+        const Column<K, VECTOR> c(plane_table, p, row, x);
+        const Rows<K, S, STRAIGHT<K>> rows(plane_table, p, row);
+        if (p >= plane_table.live || !(c.inside || c.second_inside))
             return;
-        bits *const column = static_cast<bits *>(call.out) + places.signal(p) + c.across;
+        bits *const column = static_cast<bits *>(call.out) + plane_table.signal(p) + c.across;
         real bias = 0;
         if (call.bias)
-            bias = K::Storage::load(static_cast<const bits *>(call.bias) + places.channel(p));
+            bias = K::Storage::load(static_cast<const bits *>(call.bias) + plane_table.channel(p));
 #pragma unroll 1
         for (int first = 0; first < S::EACH; first += BATCH) {
             bits *const to = column + rows.base(first);
@@ -73,7 +73,7 @@ CF_DEVICE void store_rows(smem<cplx> z, const Places<K> &places, const SharedFft
                 unroll<0, S::PIECE>([&](auto e) {
                     if constexpr (K::STAGED) {
                         v[e] = in[0] ? smem_cast<real>(line)[x + e] : real(0);
-                        v[S::PIECE + e] = in[ROWS - 1] ? smem_cast<real>(line)[x + e + G::WAIT] : real(0);
+                        v[S::PIECE + e] = in[ROWS - 1] ? smem_cast<real>(line)[x + e + G::STAGED_ROW] : real(0);
                     } else if constexpr (S::PAIRED) {
                         const cplx a = line[c.place[e]];
                         v[e] = a.x;

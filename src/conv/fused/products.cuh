@@ -22,7 +22,7 @@ template <class F, class Task> CF_DEVICE void put_back(smem<cplx> z, const Task 
 
 /* One input, one output: the product replaces the input's planes in z. */
 template <class F>
-CF_DEVICE void multiply_in_place(smem<cplx> z, const Places<typename F::X> &places, const cplx *weights) {
+CF_DEVICE void multiply_in_place(smem<cplx> z, const PlaneTable<typename F::X> &plane_table, const cplx *weights) {
     typedef Fused<F> U;
     if constexpr (U::MIRRORS) {
         typedef MirrorTask<typename F::X> Task;
@@ -30,7 +30,7 @@ CF_DEVICE void multiply_in_place(smem<cplx> z, const Places<typename F::X> &plac
 #pragma unroll 1
         for (int n = int(threadIdx.x); n < Task::COUNT; n += F::X::T) {
             const Task task(z, n);
-            const cplx *const at = weights + places.spectrum(task.p);
+            const cplx *const at = weights + plane_table.spectrum(task.p);
             cplx v[Task::R], w[Task::R];
             task.get(v, w);
             dft<Task::R>(v);
@@ -49,7 +49,7 @@ CF_DEVICE void multiply_in_place(smem<cplx> z, const Places<typename F::X> &plac
             task.put(v, w);
         }
     } else if constexpr (U::AXIS == 2) {
-        for_bins<F>(places, weights, [&](int plane, int k, const cplx *w, const cplx *w1) {
+        for_bins<F>(plane_table, weights, [&](int plane, int k, const cplx *w, const cplx *w1) {
             cplx x[2];
             get_bins<typename F::X>(x, z + plane, k);
             x[0] = weighed<F::CONJUGATE>(x[0], get_weight(w));
@@ -58,7 +58,7 @@ CF_DEVICE void multiply_in_place(smem<cplx> z, const Places<typename F::X> &plac
         });
     } else {
         typedef ColumnTask<typename F::X, U::AXIS, U::STEPS> Task;
-        for_tasks<F>(z, places, weights, [&](const Task &task, const cplx *w) {
+        for_tasks<F>(z, plane_table, weights, [&](const Task &task, const cplx *w) {
             constexpr int R = Task::S::R;
             cplx v[R];
             get_column(v, task);
@@ -73,10 +73,11 @@ CF_DEVICE void multiply_in_place(smem<cplx> z, const Places<typename F::X> &plac
 
 /* to = first inverse step of the sum over inputs. The whole spectrum of input c is at z + c * BUFFER. */
 template <class F>
-CF_DEVICE void sum_inputs(smem<cplx> to, smem<cplx> z, const Places<typename F::X> &places, const cplx *weights) {
+CF_DEVICE void sum_inputs(smem<cplx> to, smem<cplx> z, const PlaneTable<typename F::X> &plane_table,
+                          const cplx *weights) {
     typedef Fused<F> U;
     if constexpr (U::AXIS == 2) {
-        for_bins<F>(places, weights, [&](int plane, int k, const cplx *w, const cplx *w1) {
+        for_bins<F>(plane_table, weights, [&](int plane, int k, const cplx *w, const cplx *w1) {
             cplx sum[2] = {{0, 0}, {0, 0}};
             for (int c = 0; c < F::IN; ++c) {
                 cplx x[2];
@@ -88,7 +89,7 @@ CF_DEVICE void sum_inputs(smem<cplx> to, smem<cplx> z, const Places<typename F::
         });
     } else {
         typedef ColumnTask<typename F::X, U::AXIS, U::STEPS> Task;
-        for_tasks<F>(z, places, weights, [&](const Task &task, const cplx *w) {
+        for_tasks<F>(z, plane_table, weights, [&](const Task &task, const cplx *w) {
             constexpr int R = Task::S::R;
             cplx v[R];
             unroll<0, R>([&](auto r) { v[r] = {0, 0}; });
@@ -109,10 +110,11 @@ CF_DEVICE void sum_inputs(smem<cplx> to, smem<cplx> z, const Places<typename F::
 
 /* Ends the forward transform of one input in z, and adds its product to the sum of each output at at + o * BUFFER. */
 template <class F, bool FIRST>
-CF_DEVICE void add_input(smem<cplx> at, smem<cplx> z, const Places<typename F::X> &places, const cplx *weights) {
+CF_DEVICE void add_input(smem<cplx> at, smem<cplx> z, const PlaneTable<typename F::X> &plane_table,
+                         const cplx *weights) {
     typedef Fused<F> U;
     if constexpr (U::AXIS == 2) {
-        for_bins<F>(places, weights, [&](int plane, int k, const cplx *w, const cplx *w1) {
+        for_bins<F>(plane_table, weights, [&](int plane, int k, const cplx *w, const cplx *w1) {
             cplx x[2];
             get_bins<typename F::X>(x, z + plane, k);
             for (int o = 0; o < F::CHUNK; ++o) {
@@ -123,7 +125,7 @@ CF_DEVICE void add_input(smem<cplx> at, smem<cplx> z, const Places<typename F::X
         });
     } else {
         typedef ColumnTask<typename F::X, U::AXIS, U::STEPS> Task;
-        for_tasks<F>(z, places, weights, [&](const Task &task, const cplx *w) {
+        for_tasks<F>(z, plane_table, weights, [&](const Task &task, const cplx *w) {
             constexpr int R = Task::S::R;
             cplx v[R];
             get_column(v, task);
@@ -157,7 +159,7 @@ template <class F, bool FIRST> CF_DEVICE void add_row(smem<cplx> at, smem<cplx> 
                 u[0] = u[0] * conj(y[0]);
                 u[1] = u[1] * conj(y[1]);
                 /* put_bins() leaves out a factor 1 / 2, because inverses do. No inverse follows here. */
-                if constexpr (K::KIND == HALVES) {
+                if constexpr (K::KIND == PACKED_REAL) {
                     u[0] = times_half(u[0]);
                     u[1] = times_half(u[1]);
                 }

@@ -164,7 +164,7 @@ template <class Task, int I> CF_DEVICE bool has_pair(const Task &task) {
  * two rows.
  */
 template <class Task> CF_DEVICE void get_column(cplx *v, const Task &task) {
-    if constexpr (Task::PARTS) {
+    if constexpr (Task::SPLITS) {
         typedef typename Task::G G;
         const ColumnPlaces<Task> at(task, true);
         unroll<0, Task::TWO ? Task::S::R : G::ROWS>([&](auto i) {
@@ -185,7 +185,7 @@ template <class Task> CF_DEVICE void get_column(cplx *v, const Task &task) {
 }
 /* The points that an inverse step ends with. The last step along axis 1 merges the spectra of two rows. */
 template <class Task> CF_DEVICE void put_column(const cplx *v, const Task &task) {
-    if constexpr (Task::PARTS) {
+    if constexpr (Task::SPLITS) {
         typedef typename Task::G G;
         const ColumnPlaces<Task> at(task);
         unroll<0, Task::TWO ? Task::S::R : G::ROWS>([&](auto i) {
@@ -194,7 +194,7 @@ template <class Task> CF_DEVICE void put_column(const cplx *v, const Task &task)
                 cplx a = v[A], b = {0, 0};
                 if constexpr (B < Task::POINTS)
                     b = v[B];
-                if (has_pair<Task, I>(task)) { /* the Hermitian merge join() */
+                if (has_pair<Task, I>(task)) { /* the Hermitian merge: hermitian_merge() */
                     at.even[I * at.GAP] = {a.x - b.y, a.y + b.x};
                     at.odd[I * at.GAP] = {a.x + b.y, b.x - a.y};
                 }
@@ -256,5 +256,5 @@ template <class K> struct BlockPlanes {
     template <int X, int STEP, bool INVERSE> CF_DEVICE void step() const {
         step_of_planes<K, X, STEP, INVERSE>(z, call);
     }
-    template <bool INVERSE> CF_DEVICE void part() const { part_lines<K, INVERSE>(z); }
+    template <bool INVERSE> CF_DEVICE void hermitian_split() const { split_lines<K, INVERSE>(z); }
 };

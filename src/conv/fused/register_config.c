@@ -41,7 +41,7 @@ typedef struct resident_shape {
     const cf_shared_fft_problem *passing;
 } resident_shape;
 
-/* ----------------------------------------------------------------------------------------------------------- whole rows */
+/* ------------------------------------------------------------------------------------------------------- whole rows */
 
 /* Whether what ends in the middle of 16 bytes, of 16-bit numbers, may be read with the rest of these: it is not the tensor's end. */
 static bool ends_whole(const cf_transform_desc *t) {
@@ -80,7 +80,7 @@ static int64_t bytes_of_rows(const resident_shape *s, const way *w) {
     return number == 4 ? numbers * 4 : (numbers + unit) * (s->c->form == CF_FUSED_SCATTER && !packs ? 4 : number);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- counting */
+/* --------------------------------------------------------------------------------------------------------- counting */
 
 /* Of the instructions of a step of so many points; twiddles: another step lies between it and the spectrum. */
 static double step_instructions(int points, bool twiddles) {
@@ -168,7 +168,7 @@ static int prefetch_of(const resident_shape *s, const way *w) {
     return s->c->bulk ? (int)cf_min(s->few, room / (2 * s->number * s->c->bins)) : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- choosing */
+/* --------------------------------------------------------------------------------------------------------- choosing */
 
 /* Outputs of a block, and how many blocks' turns the multiprocessor with most of them has. Each part of the outputs transforms the inputs again. */
 static double period_of(const resident_shape *s, way *w) {
@@ -230,7 +230,7 @@ static conv_fft_status choose(const resident_shape *s, way *best) {
                                    : cf_fail(CONV_FFT_NOT_SUPPORTED, "a thread has no registers for planes that stay");
 }
 
-/* ------------------------------------------------------------------------------------------------------------ the config */
+/* ------------------------------------------------------------------------------------------------------- the config */
 
 static void fill_tiles(const resident_shape *s, const way *w, cf_fused_config *c, const cf_shared_fft_config base[2]) {
     for (int side = 0; side < 2; ++side) {

@@ -28,11 +28,11 @@
 #include "conv/fused/whole_rows_fft.cuh"
 
 /* Starts to load planes, by cp.async where that is possible. They are there after resident_arrive(). */
-template <class K> CF_DEVICE void resident_in(smem<cplx> z, const Places<K> &places, const void *memory) {
-    if constexpr (CAN_SWEEP<K> && K::Storage::PLAIN && K::KIND == PAIRS)
-        load_rows<K, K::STAGED ? K::VECTOR : 1, true>(z, places, memory);
+template <class K> CF_DEVICE void resident_in(smem<cplx> z, const PlaneTable<K> &plane_table, const void *memory) {
+    if constexpr (CAN_SWEEP<K> && K::Storage::PLAIN && K::KIND == TWO_ROWS_AS_COMPLEX)
+        load_rows<K, K::STAGED ? K::VECTOR : 1, true>(z, plane_table, memory);
     else
-        planes_in<K>(z, places, memory);
+        planes_in<K>(z, plane_table, memory);
 }
 CF_DEVICE void resident_arrive() {
     wait_async();
@@ -40,9 +40,10 @@ CF_DEVICE void resident_arrive() {
 }
 
 /* All inverse steps but the first, and the store. A barrier must follow before the planes are changed. */
-template <class K> CF_DEVICE void resident_store(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+template <class K>
+CF_DEVICE void resident_store(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     fused_steps_back<K, false>(z, call);
-    planes_out<K>(z, places, call);
+    planes_out<K>(z, plane_table, call);
 }
 
 /*
@@ -124,7 +125,7 @@ template <class F> CF_DEVICE void resident_scatter(const FusedCall &call) {
     const auto to = [&](int o) { return fused_call<Y>(block.out(begin + o), block.bias(begin + o), call); };
     if constexpr (F::WHOLE) {
         typedef LineTask<Y, 1> Line;
-        const Places<Y> places = block.y(0);
+        const PlaneTable<Y> plane_table = block.y(0);
         multiply(0);
         __syncthreads();
         waiting.fetch(1);
@@ -142,10 +143,10 @@ template <class F> CF_DEVICE void resident_scatter(const FusedCall &call) {
             waiting.fetch(o + 2);
             if (more)
                 aligned_columns<Y, true, Line::COUNT>(buffer(o + 1));
-            lines_to_rows<Y>(buffer(o), rows, places, to(o));
+            lines_to_rows<Y>(buffer(o), rows, plane_table, to(o));
             tma_store_wait();
             __syncthreads();
-            WholeRows<Y>::put(rows, places, to(o));
+            WholeRows<Y>::put(rows, plane_table, to(o));
         }
         if (in_last_warp<Y>() >= 0)
             tma_store_wait_read();
@@ -178,11 +179,11 @@ template <class F> CF_DEVICE void resident_scatter(const FusedCall &call) {
 template <class M, class K, bool WHOLE, bool AHEAD, class Fetch, class Weights, class Buffer, class Where, class Memory,
           class Add, class Noted>
 CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetch fetch, const Weights &weights,
-                            Buffer buffer, Where places, Memory memory, Add add, Noted noted) {
+                            Buffer buffer, Where plane_table, Memory memory, Add add, Noted noted) {
     typedef LineTask<K, 1> Line;
     if constexpr (WHOLE && AHEAD) {
         mbarrier_wait(barrier, 0);
-        lines_from_rows<K>(buffer(0), rows, places(0), memory(0));
+        lines_from_rows<K>(buffer(0), rows, plane_table(0), memory(0));
         __syncthreads();
         fetch(1);
         noted(0);
@@ -196,13 +197,13 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
             aligned_columns<K, false, Line::COUNT>(buffer(i));
             if (more) {
                 mbarrier_wait(barrier, i + 1);
-                lines_from_rows<K>(buffer(i + 1), rows, places(i + 1), memory(i + 1));
+                lines_from_rows<K>(buffer(i + 1), rows, plane_table(i + 1), memory(i + 1));
             }
             __syncthreads();
             fetch(i + 2);
         } else if constexpr (WHOLE) {
             mbarrier_wait(barrier, i);
-            lines_from_rows<K>(buffer(i), rows, places(i), memory(i));
+            lines_from_rows<K>(buffer(i), rows, plane_table(i), memory(i));
             __syncthreads();
             fetch(i + 1);
             noted(i);
@@ -265,7 +266,7 @@ template <class F> CF_DEVICE void resident_gather(const FusedCall &call) {
     smem<char> barrier = smem_cast<char>(rows + Layout::ROWS);
     const WaitingWeights<F, F::CHUNK, F::W_OUT, F::W_IN> waiting = {block.buffer(0) + Layout::AT_WEIGHTS, barrier,
                                                                     weights, F::IN};
-    const Places<X> places = {block.shared, block.live};
+    const PlaneTable<X> plane_table = {block.shared, block.live};
     const auto buffer = [&](int c) { return block.buffer(F::WHOLE ? 0 : c & 1); };
     const auto fetch = [&](int c) {
         if (c >= F::IN)
@@ -273,7 +274,7 @@ template <class F> CF_DEVICE void resident_gather(const FusedCall &call) {
         if constexpr (!F::WHOLE)
             resident_in<X>(buffer(c), block.x(c), block.in(c));
         else
-            WholeRows<X>::get(rows, places, block.in(c), barrier + 16);
+            WholeRows<X>::get(rows, plane_table, block.in(c), barrier + 16);
     };
     if constexpr (F::BULK)
         if (threadIdx.x == 0)
@@ -303,7 +304,7 @@ template <class F> CF_DEVICE void resident_gather(const FusedCall &call) {
     fetch(0);
     __syncthreads();
     each_passing<M, X, F::WHOLE, false>(
-        F::IN, rows, barrier + 16, fetch, waiting, buffer, [&](int) { return places; },
+        F::IN, rows, barrier + 16, fetch, waiting, buffer, [&](int) { return plane_table; },
         [&](int c) { return block.in(c); }, add, [](int) {});
     resident_outputs<F>(sums, mine, block, call, begin);
 }
@@ -346,20 +347,20 @@ template <class F> CF_DEVICE void resident_weights(const FusedCall &call) {
     const WaitingWeights<F, F::IN, U::BINS, F::IN *U::BINS> x = {
         buffers + Layout::AT_WEIGHTS, barrier, static_cast<const cplx *>(call.x.memory) + begin * (F::IN * U::BINS),
         count};
-    const auto places = [&](int i) { return Places<K>{shared + (i & 1) * U::G::TABLE, K::P}; };
+    const auto plane_table = [&](int i) { return PlaneTable<K>{shared + (i & 1) * U::G::TABLE, K::P}; };
     const auto buffer = [&](int i) { return buffers + (i & 1) * U::BUFFER; };
     const auto find = [&](int i) {
         const int p = in_last_warp<K>();
         if (i < count && p >= 0 && p < K::P)
-            fused_entry<K>(places(i).table + p * 32, call.y, int(begin) + i, 0, first_out + p, F::OUT, 0);
+            fused_entry<K>(plane_table(i).table + p * 32, call.y, int(begin) + i, 0, first_out + p, F::OUT, 0);
     };
     const auto fetch = [&](int i) {
         if (i >= count)
             return;
         if constexpr (!F::WHOLE)
-            resident_in<K>(buffer(i), places(i), call.y.memory);
+            resident_in<K>(buffer(i), plane_table(i), call.y.memory);
         else
-            WholeRows<K>::get(rows, places(i), call.y.memory, barrier + 16);
+            WholeRows<K>::get(rows, plane_table(i), call.y.memory, barrier + 16);
     };
     if constexpr (F::BULK)
         if (threadIdx.x == 0)
@@ -388,7 +389,7 @@ template <class F> CF_DEVICE void resident_weights(const FusedCall &call) {
         });
     };
     each_passing<M, K, F::WHOLE, true>(
-        count, rows, barrier + 16, fetch, x, buffer, places, [&](int) { return call.y.memory; }, add,
+        count, rows, barrier + 16, fetch, x, buffer, plane_table, [&](int) { return call.y.memory; }, add,
         [&](int i) { find(i + 2); });
     cplx *const out = call.weights + (blockIdx.y * (F::OUT * F::IN) + first_out * F::IN) * U::BINS;
     resident_sums_out<F, M>(out, sums, mine, buffers);

@@ -58,20 +58,20 @@ template <class F> struct FusedBlock {
         group = int(F::ROWS_FIRST ? n / m : n % m);
     }
     template <class K>
-    CF_DEVICE Places<K> places(smem<char> table, const FusedSide &side, int column, int columns) const {
+    CF_DEVICE PlaneTable<K> plane_table(smem<char> table, const FusedSide &side, int column, int columns) const {
         return fused_places<K>(table, side, live, column, columns, (long long)F::IN * F::OUT * U::BINS,
                                [&](int p, int &row, int &group) { place(p, row, group); });
     }
     /* Without phases, one table serves all columns, and in() or out() gives the pointer of each. */
-    CF_DEVICE Places<typename F::X> x(int column) const {
+    CF_DEVICE PlaneTable<typename F::X> x(int column) const {
         if (U::HAS_PHASES_X && column > 0)
-            return places<typename F::X>(shared, call.x, column, F::IN);
+            return plane_table<typename F::X>(shared, call.x, column, F::IN);
         return {shared, live};
     }
-    CF_DEVICE Places<typename F::Y> y(int column) const {
+    CF_DEVICE PlaneTable<typename F::Y> y(int column) const {
         if (U::HAS_PHASES_Y && column > 0) {
             __syncthreads(); /* stores still read the table of the last column */
-            return places<typename F::Y>(shared + U::G::TABLE, call.y, column, F::OUT);
+            return plane_table<typename F::Y>(shared + U::G::TABLE, call.y, column, F::OUT);
         }
         return {shared + U::G::TABLE, live};
     }
@@ -152,7 +152,7 @@ template <class F> CF_DEVICE void fused_weights(const FusedCall &call) {
     smem<char> shared = cf_dynamic_shared<char>();
     smem<cplx> buffers = smem_cast<cplx>(shared + 2 * U::G::TABLE), z = buffers + F::IN * U::BUFFER,
                sums = z + U::BUFFER;
-    Places<typename F::Y> gy = {shared + U::G::TABLE, live};
+    PlaneTable<typename F::Y> gy = {shared + U::G::TABLE, live};
     const int first_out = int(blockIdx.z) * F::CHUNK;
 #pragma unroll 1
     for (long long now = begin; now < end; ++now) {
@@ -163,7 +163,8 @@ template <class F> CF_DEVICE void fused_weights(const FusedCall &call) {
 #pragma unroll 1
         for (int c = 0; c < F::IN; ++c) {
             const int column = U::HAS_PHASES_X ? c : 0;
-            const Places<typename F::X> x = fused_places<typename F::X>(shared, call.x, live, column, F::IN, 0, place);
+            const PlaneTable<typename F::X> x =
+                fused_places<typename F::X>(shared, call.x, live, column, F::IN, 0, place);
             fused_load<typename F::X, true>(buffers + c * U::BUFFER, x,
                                             channel_of<typename F::X>(call.x.memory, c, U::HAS_PHASES_X));
         }

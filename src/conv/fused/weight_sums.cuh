@@ -38,9 +38,9 @@ template <class F> struct BothSides {
         step_of_planes<Config, A, STEP, INVERSE>(x, call);
         step_of_planes<Y, A, STEP, INVERSE, tasks_of_step<Config, A, STEP>()>(y, call);
     }
-    template <bool INVERSE> CF_DEVICE void part() const {
-        part_lines<Config, INVERSE>(x);
-        part_lines<Y, INVERSE>(y);
+    template <bool INVERSE> CF_DEVICE void hermitian_split() const {
+        split_lines<Config, INVERSE>(x);
+        split_lines<Y, INVERSE>(y);
     }
 };
 
@@ -81,11 +81,11 @@ template <class F> struct ThreadSums<F, false> {
             });
         });
     }
-    CF_DEVICE void store(cplx *out, const Places<typename F::Y> &places, smem<cplx> y) const {
+    CF_DEVICE void store(cplx *out, const PlaneTable<typename F::Y> &plane_table, smem<cplx> y) const {
         each([&](auto i, int n) {
             const TaskY task(y, n);
-            cplx *const to = out + places.spectrum(task.p) + task.bins(1);
-            if (task.p < places.live)
+            cplx *const to = out + plane_table.spectrum(task.p) + task.bins(1);
+            if (task.p < plane_table.live)
                 unroll<0, R>([&](auto r) { to[r * TaskY::bin_gap(1)] = sum[i * R + r]; });
         });
     }
@@ -111,13 +111,13 @@ template <class F> struct ThreadSums<F, true> {
             sum[2 * i + 1] = plus_product(sum[2 * i + 1], v[1], u[1]);
         });
     }
-    CF_DEVICE void store(cplx *out, const Places<K> &places, smem<cplx>) const {
+    CF_DEVICE void store(cplx *out, const PlaneTable<K> &plane_table, smem<cplx>) const {
         each([&](auto i, int p, int k) {
-            cplx *const to = out + places.spectrum(p);
-            if (p >= places.live)
+            cplx *const to = out + plane_table.spectrum(p);
+            if (p >= plane_table.live)
                 return;
             to[k] = sum[2 * i];
-            if (K::KIND == HALVES)
+            if (K::KIND == PACKED_REAL)
                 to[G::LINE - k] = sum[2 * i + 1];
         });
     }
@@ -162,8 +162,8 @@ template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
     const long long begin = call.rows * blockIdx.y / call.slices, end = call.rows * (blockIdx.y + 1) / call.slices;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<cplx> x = smem_cast<cplx>(shared + 2 * U::G::TABLE), y = x + U::BUFFER;
-    const Places<X> from_x = {shared, live};
-    const Places<Y> from_y = {shared + U::G::TABLE, live};
+    const PlaneTable<X> from_x = {shared, live};
+    const PlaneTable<Y> from_y = {shared + U::G::TABLE, live};
     const auto find = [&](long long now) {
         const auto place = [&](int p, int &row, int &group) {
             row = int(now);

@@ -30,7 +30,7 @@ template <class K> struct WholeRows {
     typedef PlaneGeometry<K> G;
     typedef typename K::Storage Storage;
     typedef typename Storage::bits bits;
-    static constexpr bool SERVES = G::O2::STEPS == 2 && G::O1::STEPS == 2 && G::PARTS_AT_STEP && G::D0 == 1;
+    static constexpr bool SERVES = G::O2::STEPS == 2 && G::O1::STEPS == 2 && G::SPLITS_AT_STEP && G::D0 == 1;
     static constexpr int WIDTH = int(K::AXIS[2].size), UNIT = 16 / int(sizeof(bits));
     /* Elements of a plane's staging area. 16-bit planes have one chunk more, because they may start inside one. */
     static constexpr long long SIZE =
@@ -48,35 +48,36 @@ template <class K> struct WholeRows {
      * Calls f(first, at, count): plane p has elements first .. first + count - 1 of its channel, and they are
      * staged from `at` on.
      */
-    template <class F> static CF_DEVICE void of_plane(const Places<K> &places, int p, F f) {
-        const int start = places.template start<1>(p), low = start > LOW ? start : LOW,
+    template <class F> static CF_DEVICE void of_plane(const PlaneTable<K> &plane_table, int p, F f) {
+        const int start = plane_table.template start<1>(p), low = start > LOW ? start : LOW,
                   high = start + K::AXIS[1].count < HIGH ? start + K::AXIS[1].count : HIGH;
         if (low < high)
             f(low * WIDTH, p * int(SIZE) + (low - start) * WIDTH, (high - low) * WIDTH);
     }
     /* How many elements element n of plane p is behind a multiple of 16 bytes in memory. */
-    static CF_DEVICE int beyond(const Places<K> &places, const void *memory, int p, int n) {
+    static CF_DEVICE int beyond(const PlaneTable<K> &plane_table, const void *memory, int p, int n) {
         if constexpr (Storage::PLAIN)
             return 0;
         else
-            return (int(reinterpret_cast<size_t>(memory) / sizeof(bits)) + int(places.signal(p)) + n) & (UNIT - 1);
+            return (int(reinterpret_cast<size_t>(memory) / sizeof(bits)) + int(plane_table.signal(p)) + n) & (UNIT - 1);
     }
     /* By how many elements the staged plane is moved, so that 16-byte chunks of shared memory are chunks of memory. */
-    static CF_DEVICE int shift(const Places<K> &places, const void *memory, int p) {
-        return beyond(places, memory, p, places.template start<1>(p) * WIDTH);
+    static CF_DEVICE int shift(const PlaneTable<K> &plane_table, const void *memory, int p) {
+        return beyond(plane_table, memory, p, plane_table.template start<1>(p) * WIDTH);
     }
     /* Starts to load the planes to the staging area. */
-    static CF_DEVICE void get(smem<real> rows, const Places<K> &places, const void *memory, smem<char> barrier) {
+    static CF_DEVICE void get(smem<real> rows, const PlaneTable<K> &plane_table, const void *memory,
+                              smem<char> barrier) {
         constexpr int BYTES = int(sizeof(bits));
         const int p = in_last_warp<K>();
         if (p < 0 || p >= K::P)
             return;
         int bytes = 0;
         smem<char> to = smem_cast<char>(rows);
-        const bits *from = static_cast<const bits *>(memory) + places.signal(p);
-        of_plane(places, p, [&](int first, int at, int count) {
-            const int before = beyond(places, memory, p, first), all = before + count;
-            to = to + (at + shift(places, memory, p) - before) * BYTES;
+        const bits *from = static_cast<const bits *>(memory) + plane_table.signal(p);
+        of_plane(plane_table, p, [&](int first, int at, int count) {
+            const int before = beyond(plane_table, memory, p, first), all = before + count;
+            to = to + (at + shift(plane_table, memory, p) - before) * BYTES;
             from += first - before;
             bytes = (Storage::PLAIN ? all : (all + UNIT - 1) / UNIT * UNIT) * BYTES;
         });
@@ -85,25 +86,25 @@ template <class K> struct WholeRows {
             tma_load(to, from, bytes, barrier);
     }
     /* Stores the staged planes: by one thread for each plane, with PACKS by two, or by all threads. */
-    static CF_DEVICE void put(smem<real> rows, const Places<K> &places, const SharedFftCall &call) {
+    static CF_DEVICE void put(smem<real> rows, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
         if constexpr (Storage::PLAIN) {
             const int p = in_last_warp<K>();
-            if (p < 0 || p >= places.live)
+            if (p < 0 || p >= plane_table.live)
                 return;
-            of_plane(places, p, [&](int first, int at, int count) {
-                tma_store(static_cast<real *>(call.out) + places.signal(p) + first, smem_cast<char>(rows + at),
+            of_plane(plane_table, p, [&](int first, int at, int count) {
+                tma_store(static_cast<real *>(call.out) + plane_table.signal(p) + first, smem_cast<char>(rows + at),
                           count * int(sizeof(real)));
             });
         } else if constexpr (PACKS) {
             static_assert(K::P <= 16, "a warp has two threads for each");
             const int n = in_last_warp<K>(), p = n % 16;
-            if (n < 0 || p >= places.live)
+            if (n < 0 || p >= plane_table.live)
                 return;
-            of_plane(places, p, [&](int first, int at, int count) {
+            of_plane(plane_table, p, [&](int first, int at, int count) {
                 constexpr int BYTES = int(sizeof(bits));
-                bits *const to = static_cast<bits *>(call.out) + places.signal(p) + first;
-                smem<char> from = smem_cast<char>(rows) + (at + shift(places, call.out, p)) * BYTES;
-                const int before = (UNIT - beyond(places, call.out, p, first)) % UNIT,
+                bits *const to = static_cast<bits *>(call.out) + plane_table.signal(p) + first;
+                smem<char> from = smem_cast<char>(rows) + (at + shift(plane_table, call.out, p)) * BYTES;
+                const int before = (UNIT - beyond(plane_table, call.out, p, first)) % UNIT,
                           whole = (count - before) / UNIT * UNIT, end = before + whole;
                 if (n < 16) {
                     if (whole > 0)
@@ -117,9 +118,9 @@ template <class K> struct WholeRows {
             });
         } else {
 #pragma unroll 1
-            for (int p = 0; p < places.live; ++p)
-                of_plane(places, p, [&](int first, int at, int count) {
-                    bits *const to = static_cast<bits *>(call.out) + places.signal(p) + first;
+            for (int p = 0; p < plane_table.live; ++p)
+                of_plane(plane_table, p, [&](int first, int at, int count) {
+                    bits *const to = static_cast<bits *>(call.out) + plane_table.signal(p) + first;
 #pragma unroll 2
                     for (int n = 4 * int(threadIdx.x); n < count; n += 4 * K::T) {
                         const float4 four = smem_cast<float4>(rows + at)[n / 4];

@@ -63,7 +63,7 @@ template <class K, int STEP, bool INVERSE, int OTHERS = 0> CF_DEVICE void step_o
 }
 /* The first forward step, from staged rows. Rows and points outside the window are zero. */
 template <class K>
-CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const void *memory) {
+CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const PlaneTable<K> &plane_table, const void *memory) {
     typedef PlaneGeometry<K> G;
     typedef WholeRows<K> W;
     typedef LineTask<K, 1> Task;
@@ -73,11 +73,11 @@ CF_DEVICE void lines_from_rows(smem<cplx> z, smem<real> rows, const Places<K> &p
         const Task task(below<Task::COUNT>(n));
         if (!task.exists)
             continue;
-        const int c = places.template start<1>(task.p) + 2 * task.row - G::template lo<1>();
+        const int c = plane_table.template start<1>(task.p) + 2 * task.row - G::template lo<1>();
         const bool first = task.has(0) && c >= W::LOW && c < W::HIGH,
                    second = task.has(1) && c + 1 >= W::LOW && c + 1 < W::HIGH;
-        const typename W::Read from(rows,
-                                    task.waits() + task.t - G::template lo<2>() + W::shift(places, memory, task.p));
+        const typename W::Read from(rows, task.waits() + task.t - G::template lo<2>() +
+                                              W::shift(plane_table, memory, task.p));
         cplx v[S::R];
         unroll<0, S::R>([&](auto r) {
             constexpr int GAP = decltype(r)::value * S::TIME_GAP;
@@ -105,7 +105,8 @@ template <class K> CF_DEVICE real old_number(typename K::Storage::bits bits) {
 }
 /* The last inverse step, to staged rows. With ACCUMULATE it adds the old elements, which it reads from memory. */
 template <class K, bool ACCUMULATE>
-CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const PlaneTable<K> &plane_table,
+                                const SharedFftCall &call) {
     typedef PlaneGeometry<K> G;
     typedef WholeRows<K> W;
     typedef LineTask<K, 1> Task;
@@ -126,18 +127,18 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
         step_of_data<typename Task::O, 1, true>(v, task.t);
         real bias = 0;
         if (call.bias)
-            bias = K::Storage::load(static_cast<const typename W::bits *>(call.bias) + places.channel(task.p));
+            bias = K::Storage::load(static_cast<const typename W::bits *>(call.bias) + plane_table.channel(task.p));
         unroll<0, S::R>([&](auto r) { v[r] = {scale * v[r].x + bias, scale * v[r].y + bias}; });
-        const int c = places.template start<1>(task.p) + 2 * task.row - G::template lo<1>(),
+        const int c = plane_table.template start<1>(task.p) + 2 * task.row - G::template lo<1>(),
                   x = task.t - G::template lo<2>();
         smem<real> to = rows + (task.waits() + x);
         const typename W::bits *const old =
-            static_cast<const typename W::bits *>(call.out) + places.signal(task.p) + (long long)c * W::WIDTH + x;
+            static_cast<const typename W::bits *>(call.out) + plane_table.signal(task.p) + (long long)c * W::WIDTH + x;
         const int odd = task.t % 2;
         const unsigned which = which_fp16(odd);
         smem<unsigned> words = smem_cast<unsigned>(rows);
         if constexpr (W::PACKS)
-            words = words + (task.waits() + W::shift(places, call.out, task.p) + x + odd * (W::WIDTH - 1)) / 2;
+            words = words + (task.waits() + W::shift(plane_table, call.out, task.p) + x + odd * (W::WIDTH - 1)) / 2;
         const bool mine = task.exists && task.has(odd);
         unroll<0, S::R>([&](auto r) {
             constexpr int GAP = decltype(r)::value * S::TIME_GAP;
@@ -172,10 +173,11 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const Places<K> &
 }
 
 template <class K>
-CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const PlaneTable<K> &plane_table,
+                             const SharedFftCall &call) {
     constexpr bool ADDS = K::Storage::PLAIN || WholeRows<K>::PACKS; /* else WholeRows::put() adds */
     if (call.accumulate && ADDS)
-        lines_to_rows_of<K, ADDS>(z, rows, places, call);
+        lines_to_rows_of<K, ADDS>(z, rows, plane_table, call);
     else
-        lines_to_rows_of<K, false>(z, rows, places, call);
+        lines_to_rows_of<K, false>(z, rows, plane_table, call);
 }

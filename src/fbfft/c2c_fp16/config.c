@@ -10,21 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -------------------------------------------------------------------------------------------------------------- passes */
+/* ----------------------------------------------------------------------------------------------------------- passes */
 
 enum {
-    LOG_SHORTEST_TILE = 10, /* words of which a warp has a unit */
-    LOG_LINES_TILE = 12,    /* of lines in a tile; longer ones have their own */
+    LOG_SHORTEST_TILE = 10, /* words, of which each warp has a part */
+    LOG_LINES_TILE = 12,    /* a tile may have several lines up to this length; longer lines have a tile each */
     LOG_USUAL_TILE = 14,
-    LOG_LONGEST_LINE = 14, /* in a tile of several blocks; longer ones take several passes */
+    /* the longest line in a tile of several blocks per multiprocessor; longer ones need several kernels */
+    LOG_LONGEST_LINE = 14,
     LOG_LINE_AHEAD =
-        15, /* in the tile of a multiprocessor's only block, which brings most of the next line while it works */
+        15, /* the longest line if a multiprocessor has one block, which prefetches most of the next line */
     LOG_LONGEST_STEP = 8,
-    LOG_LONGEST_OF_TWO = 11, /* points of a pass where two make a line */
-    LOG_SECTOR = 3,          /* words of a sector: pieces of memory that are read or written are no shorter */
+    LOG_LONGEST_OF_TWO = 11, /* points of a kernel if two kernels make a line */
+    LOG_SECTOR = 3,          /* words of a sector; memory accesses are not smaller */
     WARP = 32,
     THREADS = 128,
-    REGISTERS = 128, /* that a thread is given */
+    REGISTERS = 128, /* of a thread */
     ENTRY_BYTES = 4,
     CHUNK_BYTES = 1 << 30
 };
@@ -40,7 +41,7 @@ static int log_of(int64_t n) {
 
 void cf_c2c_fp16_finish(const cf_gpu_properties *properties, cf_c2c_fp16_pass *p) {
     const int64_t by_registers = properties->registers_per_multiprocessor / (p->threads * REGISTERS);
-    p->most = INT32_MAX;
+    p->max_blocks = INT32_MAX;
     if (p->form == CF_C2C_FP16_WARPS) {
         const int64_t warp_lines = (int64_t)p->each * p->rounds * (p->log_n == 4 ? 16 : p->log_n < 8 ? 8 : 1);
         p->block_lines = p->log_n < 4 ? (int64_t)p->threads * p->each : p->threads / 32 * warp_lines;
@@ -55,14 +56,14 @@ void cf_c2c_fp16_finish(const cf_gpu_properties *properties, cf_c2c_fp16_pass *p
         properties->shared_per_multiprocessor / (p->shared + properties->shared_reserved_per_block);
     p->blocks = (int)cf_max(1, cf_min(by_registers, by_shared));
     if (p->ahead)
-        p->most = (int64_t)p->blocks * properties->multiprocessors;
+        p->max_blocks = (int64_t)p->blocks * properties->multiprocessors;
 }
 
 static bool has_ahead(const cf_gpu_properties *properties, int log_tile) {
     return ((int64_t)ENTRY_BYTES << log_tile) / 4 * 7 <= properties->shared_per_block;
 }
 
-/* Lines one after the other. */
+/* The kernel for dense lines. */
 static cf_c2c_fp16_pass lines_pass(int log_n) {
     static const int each[] = {0, 2, 1, 1, 1, 1, 4, 1, 2, 2};
     if (log_n < 10)
@@ -73,8 +74,10 @@ static cf_c2c_fp16_pass lines_pass(int log_n) {
                               .ahead = log_n == LOG_LINE_AHEAD};
 }
 
-/* As many columns as make a tile, but whole sectors, and no more than there are. */
-static int tile_columns(int log_n, int most) { return (int)cf_min(most, cf_max(LOG_SECTOR, LOG_USUAL_TILE - log_n)); }
+/* As many columns as make a tile, at least whole sectors, and at most all columns. */
+static int tile_columns(int log_n, int log_columns) {
+    return (int)cf_min(log_columns, cf_max(LOG_SECTOR, LOG_USUAL_TILE - log_n));
+}
 
 static cf_c2c_fp16_pass columns_pass(int log_n, int log_inner, int log_twiddle) {
     return (cf_c2c_fp16_pass){.form = CF_C2C_FP16_COLUMNS,
@@ -92,11 +95,13 @@ static cf_c2c_fp16_pass rows_pass(int log_n, int log_first, int log_middle) {
                               .log_middle = log_middle};
 }
 
-/* A line of N = N1 N2 (N3): columns of N1 points, turned, then rows of N2, or columns of N2 and rows of N3. */
+/* Divide a line of N = N1 N2 (N3) points: columns of N1 points with twiddles, then rows of N2, or columns of N2 and
+ * rows of N3. */
 static void long_line(int log_n, cf_c2c_fp16_config *c) {
-    /* Columns of up to 256 points are cheapest: they take one step. Rows may have two, as long as pieces of columns are no sectors yet. */
+    /* Columns of up to 256 points are the cheapest, because they take one step. Rows may take two, as long as
+     * accesses to columns are smaller than a sector. */
     static const int firsts[] = {7, 8, 8, 8, 8, 10, 10, 11};
-    c->waits = true;
+    c->uses_workspace = true;
     if (log_n <= 2 * LOG_LONGEST_OF_TWO) {
         const int first = firsts[log_n - LOG_LONGEST_LINE - 1];
         c->count = 2;
@@ -111,12 +116,13 @@ static void long_line(int log_n, cf_c2c_fp16_config *c) {
     c->pass[2] = rows_pass(third, first, second);
 }
 
-/* A block that has a multiprocessor to itself has twice the usual ones: with more, they have too few registers. */
+/* A block that has a multiprocessor to itself has twice as many threads as usual. With more, they would have too few
+ * registers. */
 static int threads_of(const cf_c2c_fp16_pass *p) {
-    const int most = p->ahead ? 2 * THREADS : THREADS;
+    const int max_threads = p->ahead ? 2 * THREADS : THREADS;
     if (p->form == CF_C2C_FP16_WARPS)
         return THREADS;
-    return (int)cf_min(most, cf_max(WARP, WARP << (p->log_n + p->log_w) >> (LOG_SHORTEST_TILE + 1)));
+    return (int)cf_min(max_threads, cf_max(WARP, WARP << (p->log_n + p->log_w) >> (LOG_SHORTEST_TILE + 1)));
 }
 
 static int64_t lines_of(const cf_c2c_fp16_config *c, const cf_c2c_fp16_pass *p) { return c->points >> p->log_n; }
@@ -148,9 +154,9 @@ void cf_c2c_fp16_configure(const cf_fft_problem *problem, const cf_gpu_propertie
     *config = c;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- gains */
+/* ------------------------------------------------------------------------------------------------------------ gains */
 
-/* The products of a pass in order: their points and where their gains are. */
+/* The products of a kernel in order: their points and the addresses of their gains. */
 static int products_of(cf_c2c_fp16_pass *p, int log_points[4], float *gains[4]) {
     int count = 0;
     for (int step = 0; step < 2; ++step) {
@@ -190,7 +196,7 @@ void cf_c2c_fp16_set_gains(cf_c2c_fp16_config *c, double scale) {
     *last = (float)(ldexp(scale, halvings) * (double)*last);
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- text */
+/* ------------------------------------------------------------------------------------------------------------- text */
 
 static void emit(const cf_c2c_fp16_config *c, const cf_c2c_fp16_pass *p, cf_text *t) {
     const bool warps = p->form == CF_C2C_FP16_WARPS;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-    NUMBER_BYTES = 4 /* of a pair */
+    NUMBER_BYTES = 4 /* of a complex number */
 };
 
 static conv_fft_status build(cf_gpu *gpu, cf_c2c_fp16_plan *plan) {
@@ -47,7 +47,7 @@ void cf_c2c_fp16_plan_destroy(cf_c2c_fp16_plan *plan) {
 
 size_t cf_c2c_fp16_plan_workspace(const cf_c2c_fp16_plan *plan, int64_t entries) {
     const cf_c2c_fp16_config *c = &plan->config;
-    if (!c->waits || entries == 0)
+    if (!c->uses_workspace || entries == 0)
         return 0;
     return (size_t)(cf_min(c->chunk, entries) * c->points * NUMBER_BYTES) + CF_C2C_FP16_ALIGNMENT - 1;
 }
@@ -61,17 +61,17 @@ static conv_fft_status launch(const cf_c2c_fp16_plan *plan, int i, const void *i
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld lines; one call takes at most %lld", lines,
                        (long long)INT32_MAX * p->block_lines);
     const cf_launch shape = {
-        {(unsigned)cf_min(blocks, p->most), 1, 1}, {(unsigned)p->threads, 1, 1}, (size_t)p->shared};
+        {(unsigned)cf_min(blocks, p->max_blocks), 1, 1}, {(unsigned)p->threads, 1, 1}, (size_t)p->shared};
     void *parameters[] = {&in, &out, &lines};
     return cf_kernel_launch(plan->kernel[i], &shape, parameters, stream);
 }
 
 static conv_fft_status run_chunk(const cf_c2c_fp16_plan *plan, const char *in, char *out, int64_t entries,
-                                 char *waiting, struct CUstream_st *stream) {
+                                 char *intermediate, struct CUstream_st *stream) {
     const cf_c2c_fp16_config *c = &plan->config;
     const char *from = in;
     for (int i = 0; i < c->count; ++i) {
-        char *const to = c->waits && i + 1 < c->count ? waiting : out;
+        char *const to = c->uses_workspace && i + 1 < c->count ? intermediate : out;
         CF_FORWARD(launch(plan, i, from, to, entries, stream));
         from = to;
     }
@@ -85,12 +85,12 @@ conv_fft_status cf_c2c_fp16_plan_run(const cf_c2c_fp16_plan *plan, const void *i
     const cf_gpu_argument arguments[] = {
         {"in", in, bytes}, {"out", out, bytes}, {"workspace", workspace, cf_c2c_fp16_plan_workspace(plan, entries)}};
     CF_FORWARD(cf_gpu_check_arguments(plan->kernel[0]->gpu, arguments, 3, stream));
-    char *const waiting =
+    char *const intermediate =
         (char *)(((uintptr_t)workspace + CF_C2C_FP16_ALIGNMENT - 1) / CF_C2C_FP16_ALIGNMENT * CF_C2C_FP16_ALIGNMENT);
     for (int64_t done = 0; done < entries; done += cf_min(c->chunk, entries - done)) {
         const int64_t offset = done * c->points * NUMBER_BYTES;
         CF_FORWARD(run_chunk(plan, (const char *)in + offset, (char *)out + offset, cf_min(c->chunk, entries - done),
-                             waiting, stream));
+                             intermediate, stream));
     }
     return CONV_FFT_SUCCESS;
 }

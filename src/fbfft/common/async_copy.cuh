@@ -90,7 +90,7 @@ template <int N, bool ALIGNED> CF_DEVICE void read_reals(float *to, smem<float> 
  * (8 bytes of shared memory at `barrier`) counts the bytes. All threads of the block must call this. It returns when
  * all pieces have arrived. */
 template <int PIECES, int BYTES, class F>
-CF_DEVICE void tma_load_pieces(smem<char> to, F place, const char *from, int pieces, smem<char> barrier) {
+CF_DEVICE void tma_load_chunks(smem<char> to, F place, const char *from, int pieces, smem<char> barrier) {
     const unsigned bar = (unsigned)__cvta_generic_to_shared(barrier);
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(bar) : "memory");

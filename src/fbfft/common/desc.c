@@ -28,11 +28,11 @@ conv_fft_status cf_fft_check_kind(int rank, int kind) {
 static bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 static conv_fft_status check_fp16_axis(const fbfft_desc *d, int a) {
-    const int64_t n = d->basis[a], least = d->rank == 1 ? 2 : FP16_MIN_AXIS,
-                  most = d->rank == 1 ? FP16_MAX_LINE : FP16_MAX_AXIS;
-    CF_REQUIRE(is_power_of_two(n) && n >= least && n <= most,
+    const int64_t n = d->basis[a], min_points = d->rank == 1 ? 2 : FP16_MIN_AXIS,
+                  limit = d->rank == 1 ? FP16_MAX_LINE : FP16_MAX_AXIS;
+    CF_REQUIRE(is_power_of_two(n) && n >= min_points && n <= limit,
                "basis[%d] is %lld; it must be a power of two in %lld to %lld where the spectrum is FP16", a,
-               (long long)n, (long long)least, (long long)most);
+               (long long)n, (long long)min_points, (long long)limit);
     CF_REQUIRE(d->extent[a] == 0 || d->extent[a] == n,
                "extent[%d] is %lld; it must be 0 or %lld, the basis, where the spectrum is FP16", a,
                (long long)d->extent[a], (long long)n);
@@ -45,7 +45,7 @@ static conv_fft_status check_fp16_axis(const fbfft_desc *d, int a) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Complex transforms from FP16 to FP16 have few forms. */
+/* Complex transforms from FP16 to FP16 support few forms. */
 static conv_fft_status check_fp16(const fbfft_desc *d) {
     CF_REQUIRE(d->kind == FBFFT_C2C_FORWARD || d->kind == FBFFT_C2C_INVERSE,
                "kind is %d; it must be FBFFT_C2C_FORWARD (2) or FBFFT_C2C_INVERSE (3) where the spectrum is FP16",
@@ -75,8 +75,9 @@ static conv_fft_status check_spectrum(const fbfft_desc *d) {
 }
 
 static conv_fft_status check_scalars(const fbfft_desc *d, bool inverse) {
-    const double most = d->dtype == CONV_FFT_FP64 ? DBL_MAX : FLT_MAX;
-    CF_REQUIRE(fabs(d->scale) <= most, "scale is %g; it must be a finite number from %g to %g", d->scale, -most, most);
+    const double limit = d->dtype == CONV_FFT_FP64 ? DBL_MAX : FLT_MAX;
+    CF_REQUIRE(fabs(d->scale) <= limit, "scale is %g; it must be a finite number from %g to %g", d->scale, -limit,
+               limit);
     CF_FORWARD(cf_check_range("channels", -1, d->channels, 1, CF_MAX_ELEMENTS));
     CF_FORWARD(cf_check_range("dtype", -1, d->dtype, CONV_FFT_FP32, CONV_FFT_FP64));
     CF_FORWARD(cf_check_range("layout", -1, d->layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
@@ -97,7 +98,8 @@ static bool is_basis(int64_t n) {
     return n == 1;
 }
 
-/* Only zeros and the edge element go on without end, and what repeats; a mirror shows one period on each side. */
+/* Zeros, the edge element and a repeated signal continue without end. A reflected signal has one period on each
+ * side. */
 static conv_fft_status check_reflection(int a, int64_t size, int64_t first, int64_t last) {
     CF_REQUIRE(first >= 1 - size,
                "offset[%d] is %lld; it must be at least %lld where the signal of %lld points is reflected", a,
@@ -124,7 +126,7 @@ static conv_fft_status resolve_axis(const fbfft_desc *d, int a, int64_t *basis, 
     CF_FORWARD(cf_check_range("offset", a, d->offset[a], -CF_MAX_ELEMENTS, CF_MAX_ELEMENTS));
     CF_FORWARD(cf_check_range("step", a, d->step[a], 1, CF_MAX_ELEMENTS));
     const int64_t size = d->size[a] ? d->size[a] : count;
-    int64_t last = count - 1; /* reached from the offset, and then counted from element 0 */
+    int64_t last = count - 1; /* element of the window's last point: the offset, then counted from element 0 */
     CF_REQUIRE(cf_multiply(&last, d->step[a]) && last <= CF_MAX_ELEMENTS,
                "step[%d] is %lld for %lld points; (points - 1) * step must be at most %lld", a, (long long)d->step[a],
                (long long)count, (long long)CF_MAX_ELEMENTS);
@@ -191,7 +193,7 @@ conv_fft_status cf_fft_resolve(const fbfft_desc *desc, cf_fft_problem *problem) 
     t->scale = desc->scale;
     p.complex_signal = desc->kind == FBFFT_C2C_FORWARD || desc->kind == FBFFT_C2C_INVERSE;
     CF_FORWARD(check_scalars(desc, t->inverse));
-    p.half = desc->spectrum == CONV_FFT_FP16;
+    p.c2c_fp16 = desc->spectrum == CONV_FFT_FP16;
     for (int i = 0; i < 3; ++i) {
         const int a = i - (3 - desc->rank);
         t->spectrum.basis[i] = 1;
@@ -207,7 +209,7 @@ conv_fft_status cf_fft_resolve(const fbfft_desc *desc, cf_fft_problem *problem) 
     return CONV_FFT_SUCCESS;
 }
 
-/* Extents and strides {sample, channel, axes} of the signal. */
+/* Extents of the signal, and its strides {sample, channel, axes}. */
 static void signal_shape(const cf_fft_problem *p, int64_t batch, int64_t extents[5], int64_t strides[5]) {
     const cf_tensor *tensor = &p->transform.tensor;
     extents[0] = batch;

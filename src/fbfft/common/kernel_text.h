@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text that the compiler gets: the device headers that all kernels share, further headers, and a kernel. */
+/* The text of a kernel for the compiler: the device headers that all kernels share, further headers, and the kernel. */
 #ifndef CF_FBFFT_KERNEL_TEXT_H
 #define CF_FBFFT_KERNEL_TEXT_H
 
@@ -8,7 +8,7 @@
 /* Join cf_fbfft_kernel_text, `headers` and `kernel`. The caller frees *text. OUT_OF_MEMORY. */
 conv_fft_status cf_fbfft_join_text(const char *headers, const char *kernel, char **text);
 
-/* The same for a kernel in a buffer. INTERNAL_ERROR: the buffer was too small for the kernel. */
+/* The same for a kernel in a buffer. INTERNAL_ERROR: the kernel did not fit the buffer. */
 conv_fft_status cf_fbfft_join_emitted(const char *headers, const cf_text *kernel, char **text);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* One line: the transform, without leading axes of one point, and what runs it. */
+/* One line of text: the transform, without leading axes of one point, and the code that runs it. */
 static void describe(const cf_device *cpu, const cf_fft_problem *p, cf_text *line) {
     const cf_transform_desc *t = &p->transform;
     const int64_t *n = t->spectrum.basis;
@@ -18,7 +18,7 @@ static void describe(const cf_device *cpu, const cf_fft_problem *p, cf_text *lin
         cf_text_add(line, "%s%lld", a > first ? "x" : "", (long long)n[a]);
     for (int a = first; a < 3; ++a)
         cf_text_add(line, "%s%lld", a > first ? "x" : " from ", (long long)t->window.axis[a].count);
-    cf_text_add(line, "%s; %s", p->half ? " of FP16" : "", cf_cpu_description(cpu));
+    cf_text_add(line, "%s; %s", p->c2c_fp16 ? " of FP16" : "", cf_cpu_description(cpu));
 }
 
 conv_fft_status cf_fft_cpu_create(cf_device *cpu, const cf_fft_problem *problem, fbfft_plan **result) {
@@ -27,8 +27,9 @@ conv_fft_status cf_fft_cpu_create(cf_device *cpu, const cf_fft_problem *problem,
         return cf_fail_memory(sizeof *plan, "a plan");
     const cf_transform_desc *t = &problem->transform;
     const conv_fft_status status =
-        problem->half ? cf_cpu_c2c_fp16_create(cpu, t->spectrum.basis + 1, t->inverse, t->scale, &plan->cpu_c2c_fp16)
-                      : cf_cpu_planes_create(cpu, t, problem->complex_signal, &plan->cpu);
+        problem->c2c_fp16
+            ? cf_cpu_c2c_fp16_create(cpu, t->spectrum.basis + 1, t->inverse, t->scale, &plan->cpu_c2c_fp16)
+            : cf_cpu_planes_create(cpu, t, problem->complex_signal, &plan->cpu);
     if (status != CONV_FFT_SUCCESS) {
         free(plan);
         return status;
@@ -42,14 +43,14 @@ conv_fft_status cf_fft_cpu_create(cf_device *cpu, const cf_fft_problem *problem,
 }
 
 void cf_fft_cpu_destroy(fbfft_plan *plan) {
-    if (plan->problem.half)
+    if (plan->problem.c2c_fp16)
         cf_cpu_c2c_fp16_destroy(plan->cpu_c2c_fp16);
     else
         cf_cpu_planes_destroy(plan->cpu);
     free(plan);
 }
 
-/* Channels are more planes. */
+/* Each channel of a batch entry is a plane. */
 static int64_t planes_of(const fbfft_plan *plan, int64_t batch) {
     return batch * plan->problem.transform.spectrum.channels;
 }
@@ -57,11 +58,11 @@ static int64_t planes_of(const fbfft_plan *plan, int64_t batch) {
 size_t cf_fft_cpu_workspace(const fbfft_plan *plan, int64_t batch) {
     if (batch == 0)
         return 0;
-    return plan->problem.half ? cf_cpu_c2c_fp16_scratch(plan->cpu_c2c_fp16, planes_of(plan, batch))
-                              : cf_cpu_planes_scratch(plan->cpu, batch);
+    return plan->problem.c2c_fp16 ? cf_cpu_c2c_fp16_scratch(plan->cpu_c2c_fp16, planes_of(plan, batch))
+                                  : cf_cpu_planes_scratch(plan->cpu, batch);
 }
 
-/* The strides of a frequency-major spectrum follow from the batch. */
+/* The strides of a frequency-major spectrum depend on the batch. */
 static cf_cpu_strides strides_of(const cf_fft_problem *p, int64_t batch) {
     const cf_fft_layout *l = &p->layout;
     const cf_spectrum *s = &p->transform.spectrum;
@@ -75,7 +76,7 @@ static cf_cpu_strides strides_of(const cf_fft_problem *p, int64_t batch) {
 }
 
 void cf_fft_cpu_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch, void *workspace) {
-    if (plan->problem.half)
+    if (plan->problem.c2c_fp16)
         cf_cpu_c2c_fp16_run(plan->cpu_c2c_fp16, in, out, planes_of(plan, batch), workspace);
     else
         cf_cpu_planes_run(plan->cpu, in, out, batch, strides_of(&plan->problem, batch), workspace);

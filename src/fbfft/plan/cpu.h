@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans on the CPU: what plan.h has for a GPU. */
+/* Plans on the CPU. plan.h has the same for a GPU. */
 #ifndef CF_FBFFT_CPU_H
 #define CF_FBFFT_CPU_H
 

@@ -6,11 +6,11 @@
 #include "fbfft/c2c_fp16/plan.h"
 
 enum {
-    USUAL_POINTS = 1 << 28, /* of a batch, unless it is given */
+    USUAL_POINTS = 1 << 28, /* of a batch, unless the batch is given */
     WARP = 32
 };
 
-/* ---------------------------------------------------------------------------------------------------------- headings */
+/* --------------------------------------------------------------------------------------------------------- headings */
 
 static int first_axis(const cf_fft_problem *p) {
     const int64_t *n = p->transform.spectrum.basis;
@@ -42,28 +42,28 @@ static void add_heading(cf_text *t, const cf_fft_problem *p, const cf_gpu_proper
                 rates.memory / 1e9, rates.shared / 1e12, rates.arithmetic / 1e12);
 }
 
-/* ----------------------------------------------------------------------------------------------------- why: the passes */
+/* -------------------------------------------------------------------------------------------------- why: the passes */
 
 static double max_between(const cf_fft_passes *passes) {
     return (double)cf_max(passes->between[0], passes->count > 2 ? passes->between[1] : 0);
 }
 
-/* After a whole plane was tried: why it is not one kernel. */
+/* Why the transform is not one kernel. A whole plane is tried first. */
 static void why_passes(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties,
                        const cf_fft_passes *passes) {
     if (passes->count == 1) {
-        cf_text_add(t, "\nOne kernel: a plane fits a block's shared memory, so memory is passed once.\n");
+        cf_text_add(t, "\nOne kernel: a plane fits a block's shared memory, so memory is read and written once.\n");
         return;
     }
     const cf_shared_fft_problem whole = cf_shared_fft_problem_of(p);
     cf_shared_fft_config tile;
-    cf_text_add(t, "\n%d kernels, one axis going to one of its own: ", passes->count);
+    cf_text_add(t, "\n%d kernels, because one axis needs a kernel of its own: ", passes->count);
     if (cf_shared_fft_configure(&whole, properties, &tile) != CONV_FFT_SUCCESS)
         cf_text_add(t, "%s.\n", conv_fft_last_error());
     else
-        cf_text_add(t, "as many planes as fit side by side, %d, make pieces of less than %d bytes of the spectrum.\n",
+        cf_text_add(t, "%d planes fit a block, and accesses to the spectrum would be smaller than %d bytes.\n",
                     tile.planes, CF_FFT_SECTOR);
-    cf_text_add(t, "%lld batch entries at a time go through all of them: %.1f MB wait between two.\n",
+    cf_text_add(t, "%lld batch entries at a time go through all kernels, with %.1f MB between two kernels.\n",
                 (long long)passes->chunk, (double)passes->chunk * max_between(passes) / 1e6);
 }
 
@@ -75,13 +75,15 @@ static void why_radices(cf_text *t, const cf_shared_fft_config *c) {
         const int *r = c->radix[x], n = r[0] * r[1] * r[2];
         if (n > 1 && r[1] == 1)
             cf_text_add(
-                t, "    radices    %d points in one step: a thread's registers hold them, nothing is exchanged\n", n);
+                t,
+                "    radices    %d points in one step: a thread's registers hold them, and threads exchange nothing\n",
+                n);
         else if (n > 1 && r[2] == 1)
             cf_text_add(t,
                         "    radices    %d points in two steps of %d and %d: too many for a thread; the largest step "
-                        "decides on registers,\n               so about equal ones%s\n",
+                        "decides on registers,\n               so they are about equal%s\n",
                         n, r[0], r[1],
-                        r[0] % 8 == 0 ? "; the first a multiple of 8, so that neighbours meet different banks" : "");
+                        r[0] % 8 == 0 ? "; the first is a multiple of 8, so that neighbours use different banks" : "");
         else if (n > 1)
             cf_text_add(t,
                         "    radices    %d points in three steps of %d, %d and %d: two would take too many registers\n",
@@ -94,26 +96,28 @@ static void why_tile(cf_text *t, const cf_shared_fft_config *c) {
     why_radices(t, c);
     if (c->order == CF_SHARED_FFT_BY_PLANE)
         cf_text_add(t,
-                    "    planes     %d: side by side they make pieces of %lld bytes of the spectrum, as long as a "
-                    "block of so many lines is not too large\n",
+                    "    planes     %d: accesses to the spectrum have %lld bytes; more planes would make the "
+                    "block too large\n",
                     c->planes, (long long)(c->planes * number));
     else
         cf_text_add(t, "    planes     %d: as many as give a block four warps, at least one\n", c->planes);
     cf_text_add(t, "    threads    %d: one for each line of the longest step, as registers allow\n", c->threads);
     if (c->direct)
-        cf_text_add(t, "    spectrum   straight between registers and memory: neighbouring threads hold neighbours\n");
+        cf_text_add(t,
+                    "    spectrum   moves between registers and memory: neighbouring threads hold neighbouring bins\n");
     else
-        cf_text_add(t, "    spectrum   by way of shared memory: the threads of the last step hold no neighbours\n");
+        cf_text_add(t, "    spectrum   moves through shared memory: neighbouring threads of the last step hold no "
+                       "neighbouring bins\n");
     if (c->staged && c->vector_width > 1)
         cf_text_add(t,
-                    "    rows       wait in shared memory as they come, %d bytes at a time: all of them begin at "
-                    "multiples of that\n",
+                    "    rows       are copied unconverted to shared memory, %d bytes at a time: all of them begin "
+                    "at multiples of that\n",
                     4 * c->vector_width);
     else if (c->staged)
-        cf_text_add(t, "    rows       wait in shared memory as they come, number by number\n");
+        cf_text_add(t, "    rows       are copied unconverted to shared memory, number by number\n");
 }
 
-/* ------------------------------------------------------------------------------- why: real1d.cuh, real1d_warp.cuh, real2d.cuh */
+/* --------------------------------------------------------------------- why: real1d.cuh, real1d_warp.cuh, real2d.cuh */
 
 static void why_plain(cf_text *t, const cf_fft_config *c) {
     cf_text_add(t, "    kernel     of dense real planes in FP32: %s\n",
@@ -121,23 +125,23 @@ static void why_plain(cf_text *t, const cf_fft_config *c) {
                 : c->rank == 1 ? "a line of N as a complex one of N / 2 (real1d.cuh)"
                                : "two real rows make one complex line (real2d.cuh)");
     if (c->lanes == 1)
-        cf_text_add(t, "    lanes      1: a thread's registers hold a line, nothing is exchanged\n");
+        cf_text_add(t, "    lanes      1: a thread's registers hold a line, and threads exchange nothing\n");
     else
         cf_text_add(t, "    lanes      %d a line: %s\n", c->lanes,
                     c->pairs ? "their square divides it, and one thread a line would be too slow"
-                             : "as few as leave a thread few enough points to spill little or nothing");
+                             : "fewer would leave a thread too many points, and registers would spill");
     cf_text_add(t, "    %s     %d a block: %s\n", c->rank == 1 ? "lines " : "planes", c->planes,
-                c->rank == 1 && c->pairs ? "of two warps; large batches: of one, to keep most loads under way"
+                c->rank == 1 && c->pairs ? "in two warps; large batches: in one, which keeps the most loads under way"
                 : c->rank == 1           ? "enough that few blocks are idle"
                 : c->planes == 1         ? "its lines fill most of their warps"
                                          : "as many as fill the threads of up to four warps");
     cf_text_add(t, "    copies     %s\n",
-                c->bulk    ? "in bulk: those of one block overlap the arithmetic of others"
+                c->bulk    ? "TMA bulk copies: those of one block overlap the arithmetic of others"
                 : c->quads ? "16 bytes at a time"
-                           : "of single numbers: what is read does not begin at multiples of 16 bytes");
+                           : "single numbers: rows do not begin at multiples of 16 bytes");
 }
 
-/* ---------------------------------------------------------------------------------------------------------- one kernel */
+/* ------------------------------------------------------------------------------------------------------- one kernel */
 
 static void add_occupancy(cf_text *t, const cf_fft_pass *pass, const cf_gpu_properties *properties, int64_t planes) {
     const cf_fft_occupancy o = cf_fft_occupancy_of(pass, properties);
@@ -170,7 +174,7 @@ static void add_kernel(cf_text *t, const cf_fft_passes *passes, int i, int numbe
     add_occupancy(t, pass, properties, cf_min(passes->chunk, batch) * p->rows * p->fft.transform.spectrum.columns);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the budget */
+/* ------------------------------------------------------------------------------------------------------- the budget */
 
 static int longest_of(const double seconds[3]) {
     int longest = 0;
@@ -182,31 +186,31 @@ static int longest_of(const double seconds[3]) {
 static void add_budget(cf_text *t, const cf_fft_passes *passes, const cf_gpu_properties *properties, int64_t batch) {
     static const char *const limits[] = {"memory", "shared memory", "arithmetic"};
     const bool inverse = passes->pass[0].tile[0].problem.fft.transform.inverse;
-    double least = 0, copy = 0;
+    double min_blocks = 0, copy = 0;
     cf_text_add(
-        t, "\nbudget        read MB   written MB   waiting MB    shared MB        Mops    memory ms    shared ms   "
+        t, "\nbudget        read MB   written MB   between MB    shared MB        Mops    memory ms    shared ms   "
            "arithm. ms\n");
     for (int step = 0; step < passes->count; ++step) {
         const int i = inverse ? passes->count - 1 - step : step;
         const cf_fft_budget b = cf_fft_budget_of(passes, i, properties, batch);
         const int longest = longest_of(b.seconds);
         cf_text_add(t, "kernel %d %12.2f %12.2f %12.2f %12.1f %11.1f %12.4f %12.4f %12.4f   bound by %s\n", step + 1,
-                    b.read / 1e6, b.written / 1e6, b.waiting / 1e6, b.shared / 1e6, b.operations / 1e6,
+                    b.read / 1e6, b.written / 1e6, b.between / 1e6, b.shared / 1e6, b.operations / 1e6,
                     b.seconds[0] * 1e3, b.seconds[1] * 1e3, b.seconds[2] * 1e3, limits[longest]);
-        least += b.seconds[longest];
+        min_blocks += b.seconds[longest];
         copy += b.copy_seconds;
     }
-    cf_text_add(t, "at least %.4f ms; a copy of the same bytes takes %.4f ms, %.2f of it\n", least * 1e3, copy * 1e3,
-                copy / least);
-    cf_text_add(t,
-                "memory: elements read and bins written (or the reverse) once; waiting: left and taken again between "
-                "kernels.\nThe three times overlap: a kernel takes at least the longest. Launches, "
-                "latency and the arithmetic of addresses are not counted.\n");
+    cf_text_add(t, "at least %.4f ms; a copy of the same bytes takes %.4f ms, %.2f of it\n", min_blocks * 1e3,
+                copy * 1e3, copy / min_blocks);
+    cf_text_add(t, "memory: elements are read and bins are written (or the reverse) once; between: numbers "
+                   "that one kernel writes and the next one reads.\nThe three times overlap: a kernel takes at least "
+                   "the longest. Launches, "
+                   "latency and the arithmetic of addresses are not counted.\n");
 }
 
 /* --------------------------------------------------------------------------------------------------- pairs of FP16 */
 
-/* Memory alone is counted: products on tensor cores take a small part of their rate. */
+/* Only memory is counted. Products on tensor cores are far from their rate. */
 static void add_c2c_fp16(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch) {
     cf_c2c_fp16_config c;
     cf_c2c_fp16_configure(p, properties, &c);
@@ -214,14 +218,14 @@ static void add_c2c_fp16(cf_text *t, const cf_fft_problem *p, const cf_gpu_prope
                  copy = bytes / cf_fft_rates_of(properties, p->transform.spectrum.dtype).memory;
     const int kernels = c.count;
     cf_text_add(t, "\n%s\n",
-                c.count == 1 ? "One kernel: a block holds whole lines, so memory is passed once."
-                             : "A line or plane is more than a block holds: each pass reads and writes all of it.");
+                c.count == 1 ? "One kernel: a block holds whole lines, so memory is read and written once."
+                             : "A line or plane is too large for a block: each kernel reads and writes all of it.");
     for (int i = 0; i < c.count; ++i) {
-        cf_text_add(t, "\npass %d: ", i + 1);
+        cf_text_add(t, "\nkernel %d: ", i + 1);
         cf_c2c_fp16_describe(&c.pass[i], t);
         cf_text_add(t, "\n    blocks     %d at a time on a multiprocessor\n", c.pass[i].blocks);
     }
-    cf_text_add(t, "\nbudget        %.2f MB read, as many written, by %d %s\n", bytes / 2e6, kernels,
+    cf_text_add(t, "\nbudget        %.2f MB read and as many written, by %d %s\n", bytes / 2e6, kernels,
                 kernels > 1 ? "kernels each" : "kernel");
     cf_text_add(t, "at least %.4f ms; a copy of the same bytes takes %.4f ms, %.2f of it\n", copy * 1e3 * kernels,
                 copy * 1e3, 1.0 / kernels);
@@ -234,7 +238,7 @@ conv_fft_status cf_fft_explain(const cf_fft_problem *p, const cf_gpu_properties 
     if (batch == 0)
         batch = cf_max(1, USUAL_POINTS / (n[0] * n[1] * n[2] * p->transform.spectrum.columns));
     CF_FORWARD(cf_fft_check_batch(p, batch));
-    if (p->half) {
+    if (p->c2c_fp16) {
         add_heading(t, p, properties, batch);
         add_c2c_fp16(t, p, properties, batch);
         return CONV_FFT_SUCCESS;

@@ -52,7 +52,7 @@ static conv_fft_status pair_source(const cf_gpu_pair *pair, int variant, cf_sour
     cf_text t = {tail, sizeof tail, 0};
     cf_fft_emit_pair(pass, tile, &t);
     const bool doubles = tile[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source(pass[0]->matrix || pass[1]->matrix ? cf_tensor_fft_kernel_text : "", &t, doubles,
+    return make_source(pass[0]->tensor_core || pass[1]->tensor_core ? cf_tensor_fft_kernel_text : "", &t, doubles,
                        cf_max(tile[0].shared, tile[1].shared), source);
 }
 
@@ -60,21 +60,22 @@ enum {
     MAX_GROUPS = 65535 /* blocks along the second axis of a grid */
 };
 
-/* ---------------------------------------------------------------------------------------------------------- creation */
+/* --------------------------------------------------------------------------------------------------------- creation */
 
-/* How many: complex numbers stand at multiples of their size, which suits kernels that do not move more at a time. */
+/* The number of variants. Complex numbers are always aligned to their size; kernels that move one number at a time
+ * need no second variant. */
 static int variants(const cf_fft_pass *pass) { return pass->plain || pass->tile[0].vector_width > 1 ? 2 : 1; }
 static int pair_variants(const cf_gpu_pair *pair) {
     return (int)cf_max(variants(&pair->transform[0]->passes.pass[0]), variants(&pair->transform[1]->passes.pass[0]));
 }
 
-static conv_fft_status make_sources(const cf_gpu_transform *t, int most, cf_source *sources, int *count) {
+static conv_fft_status make_sources(const cf_gpu_transform *t, int max_variants, cf_source *sources, int *count) {
     for (int i = 0; i < t->passes.count; ++i) {
         const cf_fft_pass *pass = &t->passes.pass[i];
-        for (int v = 0; v < cf_min(most, variants(pass)); ++v) {
-            CF_FORWARD(pass->plain    ? cf_fft_real_source(&pass->real[v], &sources[*count])
-                       : pass->matrix ? cf_fft_tensor_core_source(&pass->tile[v], &sources[*count])
-                                      : cf_fft_shared_source(&pass->tile[v], &sources[*count]));
+        for (int v = 0; v < cf_min(max_variants, variants(pass)); ++v) {
+            CF_FORWARD(pass->plain         ? cf_fft_real_source(&pass->real[v], &sources[*count])
+                       : pass->tensor_core ? cf_fft_tensor_core_source(&pass->tile[v], &sources[*count])
+                                           : cf_fft_shared_source(&pass->tile[v], &sources[*count]));
             ++*count;
         }
     }
@@ -88,10 +89,11 @@ conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *tr
     };
     const int max_variants = aligned ? 1 : 2;
     int total = 0, next = 0;
-    const size_t most = (size_t)(count + pair_count) * EACH;
-    cf_source *sources = calloc(most, sizeof *sources);
-    cf_kernel **kernels = calloc(most, sizeof *kernels);
-    conv_fft_status status = sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory(most * sizeof *sources, "kernels");
+    const size_t max_sources = (size_t)(count + pair_count) * EACH;
+    cf_source *sources = calloc(max_sources, sizeof *sources);
+    cf_kernel **kernels = calloc(max_sources, sizeof *kernels);
+    conv_fft_status status =
+        sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory(max_sources * sizeof *sources, "kernels");
     for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
         status = make_sources(transforms[i], max_variants, sources, &total);
     for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
@@ -137,7 +139,7 @@ void cf_gpu_transform_destroy(cf_gpu_transform *t) {
     free(t);
 }
 
-/* Waves of blocks that a transform's only kernel takes. */
+/* Waves of blocks of a transform that has one kernel. */
 static double waves(const cf_gpu *gpu, const cf_shared_fft_config *tile, int64_t rows, int64_t groups) {
     const int64_t planes = rows * tile->problem.fft.transform.spectrum.columns;
     return (double)(cf_shared_fft_blocks(tile, planes) * groups) /
@@ -147,7 +149,7 @@ static double waves(const cf_gpu *gpu, const cf_shared_fft_config *tile, int64_t
 conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *first, const cf_gpu_transform *second,
                                    const int64_t rows[2], int64_t groups, cf_gpu_pair **result) {
     const cf_gpu_transform *const transform[2] = {first, second};
-    const double few_waves = 4.0;
+    const double fits_few_waves = 4.0;
     bool gains = false;
     *result = NULL;
     for (int i = 0; i < 2; ++i) {
@@ -155,7 +157,7 @@ conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *fi
         if (transform[i]->passes.count > 1 || own->plain || transform[i]->problem.transform.inverse ||
             groups > MAX_GROUPS || rows[i] <= 0)
             return CONV_FFT_SUCCESS;
-        gains = gains || waves(gpu, &own->tile[0], rows[i], groups) <= few_waves;
+        gains = gains || waves(gpu, &own->tile[0], rows[i], groups) <= fits_few_waves;
     }
     const cf_fft_pass *const pass[2] = {&first->passes.pass[0], &second->passes.pass[0]};
     if (!gains || !cf_fft_can_pair(pass))
@@ -185,7 +187,7 @@ void cf_gpu_transform_describe(const cf_gpu_transform *t, cf_text *line) {
         cf_text_add(line, "%s", i ? "\n" : "");
         if (pass->plain)
             cf_fft_describe(&pass->real[0], line);
-        else if (pass->matrix)
+        else if (pass->tensor_core)
             cf_tensor_fft_describe(&pass->tile[0], line);
         else
             cf_shared_fft_describe(&pass->tile[0], line);
@@ -193,11 +195,11 @@ void cf_gpu_transform_describe(const cf_gpu_transform *t, cf_text *line) {
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- running */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 static int64_t chunk_of(const cf_gpu_transform *t, int64_t rows) { return cf_min(t->passes.chunk, rows); }
 
-/* What waits behind pass i. */
+/* Bytes between kernel i and the next. */
 static size_t between_bytes(const cf_gpu_transform *t, int i, int64_t rows) {
     return cf_align((size_t)(t->passes.between[i] * chunk_of(t, rows)));
 }
@@ -237,7 +239,7 @@ static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant
     return CONV_FFT_SUCCESS;
 }
 
-/* Planes one after the other: rows are samples, and there is one group. */
+/* Dense planes. Rows are samples, and there is one group. */
 static conv_fft_status launch_plain(const cf_gpu_transform *t, int i, int variant, const cf_shared_fft_call *call,
                                     struct CUstream_st *stream) {
     const cf_fft_config real = cf_fft_for_batch(&t->passes.pass[i].real[variant], call->planes);
@@ -264,8 +266,8 @@ static void set_scales(const cf_row_scales *s, int64_t first, int64_t base, cf_s
     call->parts = s->parts;
 }
 
-/* The last pass of an inverse, for rows that overlap: as many at a time as do not; but one at a time where a row is many slices, which a
- * step cannot pass over. */
+/* The last kernel of an inverse whose rows overlap: each launch has as many rows as do not overlap. If a row is many
+ * slices, each launch has one row, because a launch's row step cannot skip slices. */
 static conv_fft_status launch_ordered(const cf_gpu_transform *t, int variant, cf_shared_fft_call call, int64_t first,
                                       int64_t rows, int64_t groups, struct CUstream_st *stream) {
     const cf_transform_desc *d = &t->problem.transform;
@@ -283,7 +285,8 @@ static conv_fft_status launch_ordered(const cf_gpu_transform *t, int variant, cf
     return CONV_FFT_SUCCESS;
 }
 
-/* One pass over `rows` rows of the transform from `first` on. The signal's own pass finds them by their number. */
+/* Run one kernel over `rows` rows of the transform from `first` on. The kernel that accesses the signal finds rows by
+ * their number. */
 static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_transform_call *c, int64_t first,
                                 int64_t rows, const void *signal, const void *spectrum, int64_t groups,
                                 struct CUstream_st *stream) {
@@ -292,8 +295,8 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
     const bool inverse = t->problem.transform.inverse;
     const uintptr_t moved = (uintptr_t)signal | (pass->plain ? (uintptr_t)spectrum : 0);
     const unsigned element = (unsigned)cf_dtype_bytes(t->problem.transform.tensor.dtype),
-                   piece = pass->plain ? 16 : element * (unsigned)pass->tile[0].vector_width;
-    const int variant = variants(pass) > 1 && moved % piece ? 1 : 0;
+                   batch = pass->plain ? 16 : element * (unsigned)pass->tile[0].vector_width;
+    const int variant = variants(pass) > 1 && moved % batch ? 1 : 0;
     cf_shared_fft_call call = cf_shared_fft_call_of(p, rows, c->unit);
     if (pass->plain && i == 0)
         signal = (const char *)signal + first * t->problem.transform.tensor.sample_stride * (int64_t)sizeof(float);
@@ -314,18 +317,18 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
     return launch_tile(t, i, variant, call, groups, stream);
 }
 
-/* The rows from `first` on, in one go, of one group if there are several passes. */
+/* Run all kernels over the rows from `first` on. If there are several kernels, this is for one group. */
 static conv_fft_status run_rows(const cf_gpu_transform *t, const cf_gpu_transform_call *c, int64_t first, int64_t rows,
                                 const char *signal, const char *spectrum, struct CUstream_st *stream) {
     const int count = t->passes.count;
-    char *wait[CF_FFT_MAX_PASSES - 1] = {NULL};
-    wait[0] = (char *)cf_align((size_t)c->scratch);
+    char *ordered[CF_FFT_MAX_PASSES - 1] = {NULL};
+    ordered[0] = (char *)cf_align((size_t)c->scratch);
     if (count > 2)
-        wait[1] = wait[0] + between_bytes(t, 0, c->rows);
+        ordered[1] = ordered[0] + between_bytes(t, 0, c->rows);
     for (int step = 0; step < count; ++step) {
         const int i = t->problem.transform.inverse ? count - 1 - step : step;
-        CF_FORWARD(run_pass(t, i, c, first, rows, i == 0 ? signal : wait[i - 1], i + 1 == count ? spectrum : wait[i],
-                            count > 1 ? 1 : c->groups, stream));
+        CF_FORWARD(run_pass(t, i, c, first, rows, i == 0 ? signal : ordered[i - 1],
+                            i + 1 == count ? spectrum : ordered[i], count > 1 ? 1 : c->groups, stream));
     }
     return CONV_FFT_SUCCESS;
 }

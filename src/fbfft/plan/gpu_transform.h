@@ -9,44 +9,46 @@
 typedef struct cf_gpu_transform {
     cf_fft_problem problem;
     cf_fft_passes passes;
-    cf_kernel *kernel[CF_FFT_MAX_PASSES][2]; /* for aligned pointers, for others: NULL if no run has such */
+    cf_kernel *kernel[CF_FFT_MAX_PASSES][2]; /* for aligned pointers, and for others; NULL: no run needs it */
 } cf_gpu_transform;
 
-/* Two forward transforms of one kernel each, computed by one launch. */
+/* Two forward transforms of one kernel each. One launch computes both. */
 typedef struct cf_gpu_pair {
     const cf_gpu_transform *transform[2];
-    cf_shared_fft_config tile[2][2]; /* for aligned pointers, for others; of the first transform, of the second */
+    cf_shared_fft_config tile[2][2]; /* [transform][variant: for aligned pointers, for others] */
     cf_kernel *kernel[2];
 } cf_gpu_pair;
 
-/* Planned, but not compiled: its scratch is known. */
+/* Plan a transform without compiling it. Its scratch is known then. */
 conv_fft_status cf_gpu_transform_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_gpu_transform **transform);
-/* Compile and load several side by side. aligned: tensors of all runs begin at multiples of 16 bytes. On failure none can run. */
+/* Compile and load several transforms at the same time. aligned: tensors of all runs begin at multiples of 16 bytes.
+ * After a failure no transform can run. */
 conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
                                         cf_gpu_pair *const *pairs, int pair_count, bool aligned);
-void cf_gpu_transform_destroy(cf_gpu_transform *transform); /* NULL is allowed. No run of it may be pending */
+void cf_gpu_transform_destroy(cf_gpu_transform *transform); /* NULL is allowed; no run of it may be pending */
 
-/* Planned, but not compiled. *pair = NULL where one launch gains nothing: one of them has several kernels, or both fill the GPU several
- * times over. rows, groups: how many each will be run with. The transforms outlive it; they need not be compiled. */
+/* Plan a pair without compiling it. *pair is NULL if one launch gains nothing: a transform has several kernels, or
+ * both fill the GPU several times over. rows, groups: those of each run. The transforms must outlive the pair; they
+ * need not be compiled. */
 conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *first, const cf_gpu_transform *second,
                                    const int64_t rows[2], int64_t groups, cf_gpu_pair **pair);
-void cf_gpu_pair_destroy(cf_gpu_pair *pair); /* NULL is allowed. No run of it may be pending */
+void cf_gpu_pair_destroy(cf_gpu_pair *pair); /* NULL is allowed; no run of it may be pending */
 
-/* Forward, of scaled spectra: whether its kernel finds the scales, and notes them. */
+/* Forward, scaled spectra: whether the kernel finds the scales and stores them. */
 bool cf_gpu_transform_finds_scales(const cf_gpu_transform *transform);
 
-/* Bytes of scratch of a run over so many rows. */
+/* Bytes of scratch of a run over this many rows. */
 size_t cf_gpu_transform_scratch(const cf_gpu_transform *transform, int64_t rows);
 
 void cf_gpu_transform_describe(const cf_gpu_transform *transform, cf_text *text);
 
-/* Rows from `first` on, of so many groups. */
+/* Rows from `first` on, of this many groups. */
 typedef struct cf_gpu_transform_call {
     const void *signal; /* element 0 of sample 0; written by the inverse */
     const void *spectrum;
     int64_t first, rows;
-    int64_t base;                 /* the row that the spectrum begins with */
-    int64_t unit;                 /* frequency-major: complex numbers from a bin to the next */
+    int64_t base;                 /* the row with which the spectrum begins */
+    int64_t unit;                 /* frequency-major: distance of two bins, in complex numbers */
     int64_t groups, group_stride; /* of the spectrum, in complex numbers */
     cf_row_scales scales;         /* of FP16 spectra */
     const void *bias;             /* inverse: of all channels, or NULL */
@@ -60,7 +62,7 @@ conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *transform, const cf
 conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_call call[2],
                                 struct CUstream_st *stream);
 
-/* The source of a kernel; its text is to be freed, and outlives it. OUT_OF_MEMORY. */
+/* The source of a kernel. The caller frees its text after the source. OUT_OF_MEMORY. */
 conv_fft_status cf_fft_real_source(const cf_fft_config *config, cf_source *source);
 conv_fft_status cf_fft_shared_source(const cf_shared_fft_config *config, cf_source *source);
 conv_fft_status cf_fft_tensor_core_source(const cf_shared_fft_config *config, cf_source *source);

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * If planes are too large, the slowest axis that is left goes to a kernel of its own, as complex lines, and the others are
- * transformed for each of its elements: those become slices. What lies between the two,
+ * If planes are too large for a block, the slowest axis that is left gets a kernel of its own. That kernel transforms
+ * complex lines. The other axes are transformed for each element of that axis: each element is a slice. The numbers
+ * between the two kernels are stored as
  *
- *     [row][slice][column][bins of the inner axes]       or, frequency-major,       [bins of the inner axes][row][slice][column]
+ *     [row][slice][column][bins of the inner axes]       or, frequency-major,       [bins of the inner
+ *     axes][row][slice][column]
  *
- * is written and read in pieces of neighbours. Samples that take much memory there go through all kernels before others do. Few
- * enough that the L2 cache keeps what lies between would be a loss: on an H200 pairs of 256 x 256 kernels took 1.4 times as long with
- * 24 MB at a time as with everything at once, for the launches cost more than the cache saves.
+ * Both kernels move whole groups of neighbours. If samples need much memory there, a chunk of them goes through all
+ * kernels before the next chunk. Chunks that fit the L2 cache would be too small: on an H200, pairs of 256 x 256
+ * kernels took 1.4 times as long with 24 MB at a time as with everything at once, because launches cost more than the
+ * cache saves.
  *
- * Of spectra in 16 bits, numbers between two kernels have 16 bits as well, without scales of their own: going forward, the kernel that has the
- * signal applies those of the spectrum, and the other one leaves out as many powers of two as sums of its axis may grow by, which the scales
- * know (Factor of shared_memory/addressing.cuh). Back from FP16, where results may be far below what they could be, nothing is left to leave out, and
- * those between stay FP32. A third kernel would round once more, beyond the errors that layers promise.
+ * With 16-bit spectra, the numbers between two kernels have 16 bits as well, and no scales of their own. Forward, the
+ * kernel that reads the signal applies the scales of the spectrum. The other kernel divides by a power of two, as large
+ * as the sums of its axis may grow; the scales include that power (Factor of shared_memory/addressing.cuh). In the
+ * inverse from FP16, results may be much smaller than possible, so nothing can be divided, and the numbers between the
+ * kernels stay FP32. A third kernel would round once more, and errors would exceed what layers promise.
  */
 #include "fbfft/plan/kernel_split.h"
 
@@ -24,8 +28,8 @@
 #include <string.h>
 
 enum {
-    CHUNK = 4,          /* times the L2 cache: between two kernels */
-    SHORT_POINTS = 256, /* of planes that blocks of different kernels may have side by side */
+    CHUNK = 4,          /* numbers between two kernels, in sizes of the L2 cache */
+    SHORT_POINTS = 256, /* largest plane for which blocks of different kernels may share a launch */
     MAX_THREADS = 512
 };
 
@@ -38,7 +42,7 @@ static int64_t last_bins(const cf_fft_problem *p) {
     return p->complex_signal ? n : n / 2 + 1;
 }
 
-/* The transform of one axis of complex numbers alone; the caller fills in where they are. */
+/* The transform of one axis of complex numbers. The caller fills in their addresses. */
 static void one_axis(cf_shared_fft_problem *p, int x, int64_t points) {
     static const cf_axis_window none = {
         .spread = 1, .count = 1, .step = 1, .tiles = 1, .shifts = 1, .phases = 1, .upper = 1, .size = 1};
@@ -70,7 +74,7 @@ static int64_t power_from(int64_t n) {
     return power;
 }
 
-/* p = inner and then outer, which does axis x. The axes before x have one point. */
+/* Divide p into two kernels: `inner`, then `outer`, which transforms axis x. The axes before x have one point. */
 static void split(const cf_shared_fft_problem *p, int x, cf_shared_fft_problem *inner, cf_shared_fft_problem *outer) {
     const cf_transform_desc *t = &p->fft.transform;
     const int64_t points = t->window.axis[x].count, basis = t->spectrum.basis[x], columns = t->spectrum.columns;
@@ -114,7 +118,7 @@ static void split(const cf_shared_fft_problem *p, int x, cf_shared_fft_problem *
     o->tensor.sample_stride = points * o->tensor.axis_stride[2];
 }
 
-/* Real planes one after the other, spectra too, in FP32: the description of them. */
+/* Whether planes are real, dense and FP32, and spectra too. If so, *desc describes them. */
 static bool is_plain(const cf_shared_fft_problem *p, fbfft_desc *desc) {
     const cf_transform_desc *t = &p->fft.transform;
     const int64_t *basis = t->spectrum.basis;
@@ -159,15 +163,16 @@ static conv_fft_status configure(const cf_shared_fft_problem *p, const cf_gpu_pr
         return CONV_FFT_SUCCESS;
     }
     CF_FORWARD(cf_shared_fft_configure(p, properties, &pass->tile[0]));
-    pass->matrix = cf_tensor_fft_suits(&pass->tile[0], properties);
-    if (pass->matrix)
+    pass->tensor_core = cf_tensor_fft_suits(&pass->tile[0], properties);
+    if (pass->tensor_core)
         cf_tensor_fft_configure(&pass->tile[0], properties);
-    /* Pieces of a frequency-major spectrum that are no whole sectors cost more than a further kernel. */
+    /* A frequency-major spectrum whose accesses are smaller than a sector costs more than a further kernel. */
     const int64_t *basis = p->fft.transform.spectrum.basis;
     if (p->fft.layout.frequency_major && basis[0] * basis[1] > 1 &&
         CF_FFT_SECTOR / complex_bytes(p) > pass->tile[0].planes)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes are too large for whole sectors of a frequency-major spectrum");
-    pass->tile[1] = pass->matrix ? cf_tensor_fft_unaligned(&pass->tile[0]) : cf_shared_fft_unaligned(&pass->tile[0]);
+    pass->tile[1] =
+        pass->tensor_core ? cf_tensor_fft_unaligned(&pass->tile[0]) : cf_shared_fft_unaligned(&pass->tile[0]);
     return CONV_FFT_SUCCESS;
 }
 
@@ -181,43 +186,43 @@ conv_fft_status cf_fft_passes_of(const cf_fft_problem *problem, const cf_gpu_pro
         while (x < 2 && left.fft.transform.spectrum.basis[x] == 1)
             ++x;
         if (x == 2)
-            return CONV_FFT_NOT_SUPPORTED; /* as cf_shared_fft_configure said */
+            return CONV_FFT_NOT_SUPPORTED; /* cf_shared_fft_configure() has set the message */
         if (count > 0 && cf_dtype_bytes(problem->transform.spectrum.dtype) == 2)
             return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                           "planes of this basis take three kernels; of 16-bit spectra there are two at most");
+                           "planes of this basis need three kernels; transforms with 16-bit spectra have at most two");
         split(&left, x, &inner, &outer);
         CF_FORWARD(configure(&outer, properties, &found[count]));
         ++count;
         left = inner;
     }
-    /* Found from the outermost on. */
+    /* The kernels were found from the outermost to the innermost. */
     r.count = count + 1;
     for (int i = 0; i <= count; ++i)
         r.pass[i] = found[count - i];
-    int64_t most = 1;
+    int64_t max_bytes = 1;
     for (int i = 0; i < count; ++i) {
         const cf_shared_fft_problem *p = &r.pass[i].tile[0].problem;
         const int64_t *basis = p->fft.transform.spectrum.basis;
         r.between[i] =
             p->rows * p->fft.transform.spectrum.columns * basis[0] * basis[1] * last_bins(&p->fft) * complex_bytes(p);
-        most = cf_max(most, r.between[i]);
+        max_bytes = cf_max(max_bytes, r.between[i]);
     }
-    r.chunk = count > 0 ? cf_max(1, CHUNK * cf_min(properties->l2_bytes, INT32_MAX) / most) : INT64_MAX;
+    r.chunk = count > 0 ? cf_max(1, CHUNK * cf_min(properties->l2_bytes, INT32_MAX) / max_bytes) : INT64_MAX;
     *passes = r;
     return CONV_FFT_SUCCESS;
 }
 
-/* Of planes as small as these a thread has few registers in either kernel, and a launch takes as long as its work. */
+/* Small planes need few registers in either kernel, and the launch takes as long as the work. */
 static bool is_short(const cf_fft_pass *pass) {
     const int64_t *basis = pass->tile[0].problem.fft.transform.spectrum.basis;
     return basis[1] > 1 && basis[0] * basis[1] * basis[2] <= SHORT_POINTS;
 }
 
-/* Threads for blocks of both: matrix products want a power of two. */
+/* Threads for blocks of both transforms. Matrix products need a power of two. */
 static int threads_of(const cf_fft_pass *const pass[2]) {
-    const int most = (int)cf_max(pass[0]->tile[0].threads, pass[1]->tile[0].threads);
+    const int max_threads = (int)cf_max(pass[0]->tile[0].threads, pass[1]->tile[0].threads);
     int threads = 32;
-    while (threads < most)
+    while (threads < max_threads)
         threads *= 2;
     return threads;
 }
@@ -225,9 +230,9 @@ static int threads_of(const cf_fft_pass *const pass[2]) {
 static bool is_dense(const cf_fft_pass *pass) { return pass->tile[0].bin_tiles > 0; }
 
 bool cf_fft_can_pair(const cf_fft_pass *const pass[2]) {
-    if (pass[0]->matrix != pass[1]->matrix || is_dense(pass[0]) != is_dense(pass[1]))
+    if (pass[0]->tensor_core != pass[1]->tensor_core || is_dense(pass[0]) != is_dense(pass[1]))
         return is_short(pass[0]) && is_short(pass[1]) && threads_of(pass) <= MAX_THREADS;
-    return !pass[0]->matrix || pass[0]->tile[0].threads == pass[1]->tile[0].threads;
+    return !pass[0]->tensor_core || pass[0]->tile[0].threads == pass[1]->tile[0].threads;
 }
 
 void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_gpu_properties *properties,
@@ -236,14 +241,14 @@ void cf_fft_pair_tiles(const cf_fft_pass *const pass[2], int variant, const cf_g
         pair[i] = pass[i]->tile[variant];
     if (is_dense(pass[0]) || is_dense(pass[1])) {
         const int dense = is_dense(pass[1]);
-        if (!is_dense(pass[1 - dense])) /* any number of warps will do */
+        if (!is_dense(pass[1 - dense])) /* any number of warps is possible */
             cf_dense_configure(&pair[dense], pair[1 - dense].threads, properties);
         pair[0].blocks = pair[1].blocks = (int)cf_min(pair[0].blocks, pair[1].blocks);
         return;
     }
-    if (pass[0]->matrix != pass[1]->matrix)
+    if (pass[0]->tensor_core != pass[1]->tensor_core)
         pair[0].threads = threads_of(pass);
-    if (!pass[0]->matrix || !pass[1]->matrix)
+    if (!pass[0]->tensor_core || !pass[1]->tensor_core)
         cf_shared_fft_pair(pair, properties);
 }
 
@@ -251,8 +256,8 @@ void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_shared_fft_conf
     static const char *const name[2] = {"First", "Second"};
     const char *kernel[2];
     for (int i = 0; i < 2; ++i) {
-        kernel[i] = is_dense(pass[i]) ? "dense" : pass[i]->matrix ? "mma" : "shared_fft";
-        if (pass[i]->matrix)
+        kernel[i] = is_dense(pass[i]) ? "dense" : pass[i]->tensor_core ? "mma" : "shared_fft";
+        if (pass[i]->tensor_core)
             cf_tensor_fft_emit_config(&pair[i], name[i], text);
         else
             cf_shared_fft_emit_config(&pair[i], name[i], text);

@@ -18,12 +18,12 @@ static conv_fft_status create(cf_gpu *gpu, fbfft_plan *plan) {
 }
 
 static conv_fft_status create_c2c_fp16(cf_gpu *gpu, fbfft_plan *plan) {
-    CF_FORWARD(cf_c2c_fp16_plan_create(gpu, &plan->problem, &plan->half));
+    CF_FORWARD(cf_c2c_fp16_plan_create(gpu, &plan->problem, &plan->c2c_fp16));
     cf_text text = {plan->description, sizeof plan->description, 0};
-    for (int i = 0; i < plan->half->config.count; ++i) {
+    for (int i = 0; i < plan->c2c_fp16->config.count; ++i) {
         cf_text_add(&text, "%s", i ? "\n" : "");
-        cf_c2c_fp16_describe(&plan->half->config.pass[i], &text);
-        cf_text_add(&text, "; registers %d", plan->half->kernel[i]->registers);
+        cf_c2c_fp16_describe(&plan->c2c_fp16->config.pass[i], &text);
+        cf_text_add(&text, "; registers %d", plan->c2c_fp16->kernel[i]->registers);
     }
     return CONV_FFT_SUCCESS;
 }
@@ -33,7 +33,7 @@ conv_fft_status cf_fft_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, f
     if (!plan)
         return cf_fail_memory(sizeof *plan, "a plan");
     plan->problem = *problem;
-    const conv_fft_status status = problem->half ? create_c2c_fp16(gpu, plan) : create(gpu, plan);
+    const conv_fft_status status = problem->c2c_fp16 ? create_c2c_fp16(gpu, plan) : create(gpu, plan);
     if (status != CONV_FFT_SUCCESS)
         free(plan);
     else
@@ -44,28 +44,28 @@ conv_fft_status cf_fft_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, f
 void cf_fft_plan_destroy(fbfft_plan *plan) {
     if (!plan)
         return;
-    if (plan->problem.half)
-        cf_c2c_fp16_plan_destroy(plan->half);
+    if (plan->problem.c2c_fp16)
+        cf_c2c_fp16_plan_destroy(plan->c2c_fp16);
     else
         cf_gpu_transform_destroy(plan->gpu);
     free(plan);
 }
 
-/* Channels are more entries. */
+/* Each channel of a batch entry is a plane. */
 static int64_t planes_of(const fbfft_plan *plan, int64_t batch) {
     return batch * plan->problem.transform.spectrum.channels;
 }
 
 size_t cf_fft_plan_workspace(const fbfft_plan *plan, int64_t batch) {
-    return plan->problem.half ? cf_c2c_fp16_plan_workspace(plan->half, planes_of(plan, batch))
-                              : cf_gpu_transform_scratch(plan->gpu, batch);
+    return plan->problem.c2c_fp16 ? cf_c2c_fp16_plan_workspace(plan->c2c_fp16, planes_of(plan, batch))
+                                  : cf_gpu_transform_scratch(plan->gpu, batch);
 }
 
 conv_fft_status cf_fft_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch, void *workspace,
                                struct CUstream_st *stream) {
     const cf_transform_desc *t = &plan->problem.transform;
-    if (plan->problem.half)
-        return cf_c2c_fp16_plan_run(plan->half, in, out, planes_of(plan, batch), workspace, stream);
+    if (plan->problem.c2c_fp16)
+        return cf_c2c_fp16_plan_run(plan->c2c_fp16, in, out, planes_of(plan, batch), workspace, stream);
     const cf_gpu_transform_call call = {.signal = t->inverse ? out : in,
                                         .spectrum = t->inverse ? in : out,
                                         .rows = batch,

@@ -12,13 +12,13 @@ struct fbfft_plan {
     union {
         cf_transform *cpu;
         cf_gpu_transform *gpu;
-        cf_cpu_c2c_fp16 *cpu_c2c_fp16; /* of problem.half */
-        cf_c2c_fp16_plan *half;
+        cf_cpu_c2c_fp16 *cpu_c2c_fp16; /* for problem.c2c_fp16 */
+        cf_c2c_fp16_plan *c2c_fp16;
     };
     char description[1024];
 };
 
-/* On a GPU; cpu.h has the same for the CPU. Arguments have been checked. */
+/* Create a plan on a GPU; cpu.h has the same for the CPU. Arguments have been checked. */
 conv_fft_status cf_fft_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, fbfft_plan **plan);
 void cf_fft_plan_destroy(fbfft_plan *plan);
 size_t cf_fft_plan_workspace(const fbfft_plan *plan, int64_t batch);

@@ -11,9 +11,9 @@ enum {
 
 static const double copy_efficiency = 0.87;
 
-/* -------------------------------------------------------------------------------------------------------------- rates */
+/* ------------------------------------------------------------------------------------------------------------ rates */
 
-/* Of a multiprocessor: operations per cycle. 8.0, 9.0 and 10.0 are the GPUs of servers. */
+/* Operations of a multiprocessor per cycle. GPUs of compute capability 8.0, 9.0 and 10.0 are those of servers. */
 static int lanes_of(const cf_gpu_properties *properties, conv_fft_dtype compute) {
     const bool of_a_server = properties->compute_minor == 0 && properties->compute_major <= 10;
     if (compute == CONV_FFT_FP64)
@@ -29,9 +29,9 @@ cf_fft_rates cf_fft_rates_of(const cf_gpu_properties *properties, conv_fft_dtype
                           .arithmetic = lanes_of(properties, compute) * cycles};
 }
 
-/* --------------------------------------------------------------------------------------------------------- operations */
+/* ------------------------------------------------------------------------------------------------------- operations */
 
-/* As cf_factor() of register_dft.cuh. */
+/* The same as cf_factor() of register_dft.cuh. */
 static int factor_of(int n) {
     static const int primes[] = {2, 3, 5, 7};
     if (n % 8 == 0 && n >= 64)
@@ -47,10 +47,10 @@ static int factor_of(int n) {
 enum {
     COMPLEX_ADD = 2,
     COMPLEX_MULTIPLY = 4,
-    PART_PAIR = 8 /* two numbers of a line into those of its two rows, or back */
+    SPLIT_PAIR = 8 /* Hermitian split or merge of two numbers */
 };
 
-/* Of n points in registers. */
+/* Operations of n points in registers. */
 static double dft_operations(int n) {
     if (n == 1)
         return 0;
@@ -78,10 +78,10 @@ static double line_operations(const int r[3]) {
 static int product(const int r[3]) { return r[0] * r[1] * r[2]; }
 static int steps(const int r[3]) { return (r[0] > 1) + (r[1] > 1) + (r[2] > 1); }
 
-/* ----------------------------------------------------------------------------------------------------- one plane's work */
+/* ------------------------------------------------------------------------------------------------- one plane's work */
 
 typedef struct work {
-    double shared, operations; /* numbers of shared memory, in complex ones; operations */
+    double shared, operations; /* complex numbers that go through shared memory; operations */
 } work;
 
 static int64_t data_points(const cf_shared_fft_problem *p, int x) {
@@ -89,36 +89,36 @@ static int64_t data_points(const cf_shared_fft_problem *p, int x) {
     return p->sliced[x] ? cf_min(a->count, 1) : a->count > 0 ? (a->count - 1) * a->spread + 1 : 0;
 }
 
-/* Of a plane of the kernel. */
+/* Bins of a plane of the kernel. */
 static double bins_of(const cf_shared_fft_problem *p) {
     const int64_t *n = p->fft.transform.spectrum.basis;
     const int64_t last = p->fft.complex_signal ? n[2] : n[2] / 2 + 1;
     return (double)(n[0] * n[1] * last);
 }
 
-/* shared_memory/kernel.cuh. */
+/* The work of shared_memory/kernel.cuh. */
 static work tile_work(const cf_shared_fft_config *c) {
     const bool pairs = c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX;
     const int64_t *n = c->problem.fft.transform.spectrum.basis;
     const double line = product(c->radix[2]), columns = pairs ? (double)((n[2] + 1) / 2) : line;
     const double depth = (double)data_points(&c->problem, 0), rows = (double)data_points(&c->problem, 1);
     const double lines = depth * (pairs ? (double)(((int64_t)rows + 1) / 2) : rows);
-    const double axis1 = depth * columns, axis0 = (double)n[1] * columns; /* lines along them */
+    const double axis1 = depth * columns, axis0 = (double)n[1] * columns; /* lines along axis 1 and axis 0 */
     work w = {.shared = lines * line + bins_of(&c->problem) * (c->direct ? -1 : 1)};
     w.shared += 2 * steps(c->radix[2]) * lines * line;
     w.operations = lines * line_operations(c->radix[2]);
     if (pairs) {
-        w.operations += lines * columns * PART_PAIR;
+        w.operations += lines * columns * SPLIT_PAIR;
         w.shared += steps(c->radix[1]) > 1 ? 2 * lines * line : 0;
     } else if (!c->problem.fft.complex_signal) {
-        w.operations += bins_of(&c->problem) * PART_PAIR;
+        w.operations += bins_of(&c->problem) * SPLIT_PAIR;
     }
     w.shared += 2 * steps(c->radix[1]) * axis1 * (double)n[1] + 2 * steps(c->radix[0]) * axis0 * (double)n[0];
     w.operations += axis1 * line_operations(c->radix[1]) + axis0 * line_operations(c->radix[0]);
     return w;
 }
 
-/* A line on several lanes: the exchange, by shuffles, takes half of its numbers log2(lanes) times. */
+/* A line on several lanes. Each of the log2(lanes) shuffles moves half of its numbers. */
 static work lanes_work(int n, int lanes) {
     const int radix[3] = {lanes, n / lanes, 1};
     double rounds = 0;
@@ -127,32 +127,33 @@ static work lanes_work(int n, int lanes) {
     return (work){.shared = rounds * n / 2, .operations = line_operations(radix)};
 }
 
-/* real2d.cuh: rows and their transforms, then those of the columns, through shared memory. */
+/* real2d.cuh: rows and their transforms, then columns and theirs, through shared memory. */
 static work plane_work(const cf_fft_config *c) {
     const double pairs = (c->extent[0] + 1) / 2, w = c->basis[1], h = c->basis[0];
     const work row = lanes_work(c->basis[1], c->lanes), column = lanes_work(c->basis[0], c->lanes);
     return (work){.shared = 2 * (pairs * c->extent[1] + pairs * w + h * (w / 2 + 1)) + pairs * row.shared +
                             w / 2 * column.shared,
-                  .operations = pairs * (row.operations + w / 2 * PART_PAIR) + w / 2 * column.operations};
+                  .operations = pairs * (row.operations + w / 2 * SPLIT_PAIR) + w / 2 * column.operations};
 }
 
-/* real1d.cuh, real1d_warp.cuh: a real line as a complex one of half the length, through shared memory but for PAIRS. */
+/* real1d.cuh and real1d_warp.cuh: a real line as a complex line of half the length. In real1d.cuh it goes through
+ * shared memory. */
 static work short_line_work(const cf_fft_config *c) {
     const int half = c->basis[1] / 2;
     const double bins = half + 1;
     if (c->pairs) {
         const int radix[3] = {2 * c->lanes, half / (2 * c->lanes), 1};
         return (work){.shared = 2 * half + (c->inverse ? 0 : 2 * bins),
-                      .operations = line_operations(radix) + bins * PART_PAIR};
+                      .operations = line_operations(radix) + bins * SPLIT_PAIR};
     }
     const work line = lanes_work(half, c->lanes);
     return (work){.shared = c->extent[1] + 2 * half + 2 * bins + line.shared,
-                  .operations = line.operations + bins * PART_PAIR};
+                  .operations = line.operations + bins * SPLIT_PAIR};
 }
 
-/* -------------------------------------------------------------------------------------------------------- the budget */
+/* ------------------------------------------------------------------------------------------------------- the budget */
 
-/* Points of an axis that lie in the signal. */
+/* Points of an axis that lie inside the signal. */
 static int64_t inside(const cf_axis_window *a) {
     if (a->mode != CONV_FFT_PAD_ZEROS || a->count == 0)
         return a->count;
@@ -175,15 +176,15 @@ cf_fft_budget cf_fft_budget_of(const cf_fft_passes *passes, int i, const cf_gpu_
                    : pass->real[0].rank > 1 ? plane_work(&pass->real[0])
                                             : short_line_work(&pass->real[0]);
     cf_fft_budget b = {.shared = planes * w.shared * 2 * number, .operations = planes * w.operations};
-    *(i == 0 ? t->inverse ? &b.written : &b.read : &b.waiting) += signal;
-    *(i + 1 == passes->count ? t->inverse ? &b.read : &b.written : &b.waiting) += spectrum;
+    *(i == 0 ? t->inverse ? &b.written : &b.read : &b.between) += signal;
+    *(i + 1 == passes->count ? t->inverse ? &b.read : &b.written : &b.between) += spectrum;
     const cf_fft_rates rates = cf_fft_rates_of(properties, t->spectrum.dtype);
     int64_t between = 0;
     for (int k = 0; k + 1 < passes->count; ++k)
         between = cf_max(between, passes->between[k]);
     const bool cached = (double)between * (double)cf_min(rows, passes->chunk) <= (double)properties->l2_bytes / 2;
     b.copy_seconds = (b.read + b.written) / rates.memory;
-    b.seconds[0] = b.copy_seconds + (cached ? 0 : b.waiting / rates.memory);
+    b.seconds[0] = b.copy_seconds + (cached ? 0 : b.between / rates.memory);
     b.seconds[1] = b.shared / rates.shared;
     b.seconds[2] = b.operations / rates.arithmetic;
     return b;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the planes of a block are in memory, and the factors of FP16 spectra. */
+/* The addresses of the planes of a block in memory, and the factors of FP16 spectra. */
 #pragma once
 
 #include "fbfft/shared_memory/geometry.cuh"
 
-/* Table entry of plane p: signal offset, spectrum offset, start of each axis; in 8, 8 and 3 x 4 bytes, then the channel. Where spectra
- * are SCALED, the low byte of the second is the exponent of a factor, as FP32 has it. */
-template <class K> struct Places {
+/* The entry of plane p has 32 bytes: the signal's offset (8 bytes), the spectrum's offset (8), the start along each
+ * axis (3 x 4), the channel (4). If spectra are SCALED, the low byte of the spectrum's offset is the exponent of a
+ * factor, in the encoding of FP32. */
+template <class K> struct PlaneTable {
     smem<char> table;
-    int live; /* planes of this block; table entries beyond repeat the last one */
+    int live; /* planes of this block; entries after these repeat the last one */
     CF_DEVICE long long signal(int p) const { return smem_cast<long long>(table + p * 32)[0]; }
     CF_DEVICE long long spectrum(int p) const {
         const long long entry = smem_cast<long long>(table + p * 32)[1];
         return K::Bins::SCALED ? entry >> 8 : entry;
     }
-    /* What the bins of the plane are multiplied by on their way to memory, or what undoes that. */
+    /* The bins of the plane are multiplied by this when they are stored. For the inverse, it undoes that. */
     CF_DEVICE real factor(int p) const {
         if constexpr (K::Bins::SCALED)
             return real(__uint_as_float((unsigned(smem_cast<long long>(table + p * 32)[1]) & 255u) << 23));
@@ -44,12 +45,12 @@ template <class K, int X, class Index> CF_DEVICE int start_of(Index &slice, Inde
     return int(start);
 }
 
-/* Rows of this kernel that one row of the whole transform is. */
+/* Rows of this kernel that belong to one row of the whole transform. */
 template <class K> __host__ __device__ constexpr long long slices_of() {
     return K::AXIS[0].slices * K::AXIS[1].slices * K::AXIS[2].slices;
 }
 
-/* Where a plane's signal is: all of an entry but the place of its spectrum. */
+/* Find the signal of a plane: all of an entry except the spectrum's offset. */
 template <class K, class Index>
 CF_DEVICE void find_plane(smem<char> entry, Index row, Index column, Index columns, long long sample_stride,
                           long long base) {
@@ -73,7 +74,7 @@ template <class K> CF_DEVICE float *scale_of_plane(const SharedFftCall &call, lo
                           (row - call.row_base) / slices_of<K>() * ((call.columns + 7) / 8) + column / 8);
 }
 
-template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> table, const SharedFftCall &call) {
+template <class K, bool INVERSE> CF_DEVICE PlaneTable<K> find_planes(smem<char> table, const SharedFftCall &call) {
     const long long first = ((long long)blockIdx.x - call.first_block) * K::P, left = call.planes - first;
     const int live = left < K::P ? int(left) : K::P;
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
@@ -98,32 +99,33 @@ template <class K, bool INVERSE> CF_DEVICE Places<K> find_planes(smem<char> tabl
     return {table, live};
 }
 
-/* Forward, of SCALED spectra: the exponent, as FP32 has it, of the power of two under which no bin leaves FP16's range where this is a plane's
- * largest magnitude, for a bin is at most the sum of its elements. Only every fourth power counts, so that planes of one layer mostly have the same;
- * FP16 has exponents enough. */
+/* Forward, SCALED spectra: find a power of two such that no bin leaves the range of FP16. A bin is at most the sum of
+ * the plane's elements, and absmax is the largest of these. The result is the exponent in the encoding of FP32. Only
+ * every fourth power is used, so that most planes of a layer get the same one. FP16 has enough exponents for that. */
 template <class K> struct Factor {
     typedef PlaneGeometry<K> G;
     static constexpr int TOP = 15, SUM = bits_of((long long)G::D0 * (G::template hi<1>() - G::template lo<1>()) *
                                                  (G::template hi<2>() - G::template lo<2>()));
-    static constexpr int LEAST =
-        K::Storage::PLAIN ? 27 : 103; /* of numbers that have scales of FP32, or of FP16's smallest one */
-    static CF_DEVICE int magnitude(float absmax) { return max(int(__float_as_uint(absmax) >> 23), LEAST) - 126; }
-    /* Numbers near one, uniform or normal, are between the same two. */
+    /* The smallest exponent whose scale FP32 can store. FP16 signals: the exponent of the smallest FP16 number. */
+    static constexpr int MIN_EXPONENT = K::Storage::PLAIN ? 27 : 103;
+    static CF_DEVICE int magnitude(float absmax) { return max(int(__float_as_uint(absmax) >> 23), MIN_EXPONENT) - 126; }
+    /* Numbers near one get the same exponent, whether uniform or normal. */
     static CF_DEVICE int counted(float absmax) { return ((magnitude(absmax) + 4) >> 2) * 4 - 1; }
-    /* By which the kernel of the axis that is slices here makes its sums smaller (fbfft/plan/kernel_split.c). */
+    /* The kernel of the sliced axis makes its sums smaller by this exponent (fbfft/plan/kernel_split.c). */
     static constexpr int GROWTH = bits_of(slices_of<K>());
     static CF_DEVICE unsigned exponent(float absmax) {
         return unsigned(max(127 + TOP - SUM - counted(absmax), 1 + GROWTH));
     }
-    /* What undoes it, and behind its exponent by how many powers of two bins are smaller than they might be (storage.cuh). Zeros have none,
-     * and bear on no others where these are summed. */
+    /* The number that undoes the factor. The bits after its exponent say by how many powers of two the bins are
+     * smaller than they could be (storage.cuh). A plane of zeros has scale zero. So it does not affect the scale of a
+     * sum of planes. */
     static CF_DEVICE float scale(float absmax) {
         const unsigned less = unsigned(counted(absmax) - magnitude(absmax));
         return absmax > 0 ? __uint_as_float((254 + GROWTH - exponent(absmax)) << 23 | less << 21) : 0.0f;
     }
 };
 
-/* A plane's factor, for its bins; of every eighth column, what undoes it is noted. */
+/* Set the factor of a plane for its bins. For every eighth column, store the number that undoes it. */
 template <class K>
 CF_DEVICE void set_factor(smem<char> table, const SharedFftCall &call, int p, long long plane, float absmax) {
     const unsigned exponent = Factor<K>::exponent(absmax);
@@ -134,7 +136,8 @@ CF_DEVICE void set_factor(smem<char> table, const SharedFftCall &call, int p, lo
         *scale_of_plane<K>(call, row, column) = Factor<K>::scale(absmax);
 }
 
-/* Factors of what another kernel has found: a warp has a plane, a lane a part of the row's sample. They are there after a barrier. */
+/* Compute the factors from the maxima that another kernel has found. Each warp takes one plane; each lane reads one
+ * part of the row's sample. The factors are valid after a barrier. */
 template <class K> CF_DEVICE void find_factors(smem<char> table, const SharedFftCall &call, int live) {
     const long long first = ((long long)blockIdx.x - call.first_block) * K::P;
     const int lane = int(threadIdx.x) % 32;

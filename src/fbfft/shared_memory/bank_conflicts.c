@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bank conflicts of shared_memory/kernel.cuh. The tasks are counted as the kernel counts them. */
+/* Bank conflicts of shared_memory/kernel.cuh. Tasks are counted as the kernel counts them. */
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "fbfft/shared_memory/config.h"
@@ -37,7 +37,7 @@ static int start_of(const order *o, int i, int t) {
 typedef struct plane_shape {
     const cf_shared_fft_config *c;
     order o[3];
-    int depth, rows, columns, mirror_of_0; /* lines with data; columns; place of the mirror image of column 0 */
+    int depth, rows, columns, mirror_of_0; /* lines with data; columns; the place of column 0's mirror image */
     bool pairs, packs_nyquist;
 } plane_shape;
 
@@ -58,7 +58,7 @@ static plane_shape shape_of(const cf_shared_fft_config *c) {
     return s;
 }
 
-/* The place of a lane in the memory of the block: multiples of pitch, plane and number. */
+/* The place of a lane in the block's memory, as multiples of pitch, plane and number. */
 typedef struct lane_place {
     int pitches, planes, numbers;
 } lane_place;
@@ -82,7 +82,7 @@ static lane_place row_place(const plane_shape *s, int s1, int k) {
     return (lane_place){.pitches = s1 / 2, .numbers = m};
 }
 
-/* Whether a thread does two tasks at a time. It does in the first step of columns that also split pairs of rows. */
+/* Whether a thread does two tasks at a time: the first step of columns does, if it also splits pairs of rows. */
 static bool two_at_a_time(const plane_shape *s, int x, int i) {
     return x == 1 && s->pairs && i == 0 && s->o[1].steps > 1 && s->o[1].m % 2 == 0;
 }
@@ -115,7 +115,7 @@ static lane_place place_of(const plane_shape *s, int x, int i, int n, int r) {
     return place;
 }
 
-/* The first warps of a step, and two of its registers. */
+/* Add the accesses of the first warps of a step, for two of its registers. */
 static void add_accesses(const plane_shape *s, int x, int i, cf_shared_fft_accesses *a) {
     const int tasks = tasks_of(s, x, i);
     for (int first = 0; first < tasks && first < 32 * CF_SHARED_FFT_WARPS; first += 32)
@@ -136,7 +136,7 @@ void cf_shared_fft_find_accesses(const cf_shared_fft_config *c, cf_shared_fft_ac
     a->count = a->steps = 0;
     for (int x = 0; x < 3; ++x)
         for (int i = 0; i < s.o[x].steps && s.o[x].n > 1; ++i) {
-            if (x == 2 && c->staged) /* staged lines are read as quads; choose_distances() sees to them */
+            if (x == 2 && c->staged) /* staged lines are read as quads: see cf_shared_fft_choose_distances() */
                 continue;
             add_accesses(&s, x, i, a);
             a->end[a->steps] = a->count;
@@ -145,9 +145,9 @@ void cf_shared_fft_find_accesses(const cf_shared_fft_config *c, cf_shared_fft_ac
         }
 }
 
-/* The most places in one bank, among lanes of one wavefront. */
+/* The largest number of different places in one bank, among the lanes of one wavefront. */
 static int max_in_a_bank(const int *place, int lanes, int banks) {
-    int seen[16][16], count[16] = {0}, most = 0;
+    int seen[16][16], count[16] = {0}, max_count = 0;
     for (int lane = 0; lane < lanes; ++lane) {
         const int bank = place[lane] & (banks - 1);
         int j = 0;
@@ -155,13 +155,13 @@ static int max_in_a_bank(const int *place, int lanes, int banks) {
             ++j;
         seen[bank][j] = place[lane];
         count[bank] += j == count[bank];
-        most = count[bank] > most ? count[bank] : most;
+        max_count = count[bank] > max_count ? count[bank] : max_count;
     }
-    return most;
+    return max_count;
 }
 
 double cf_shared_fft_wavefronts(const cf_shared_fft_accesses *a, int64_t pitch, int64_t plane) {
-    double total = 0.0, least = 0.0;
+    double total = 0.0, ideal = 0.0;
     for (int s = 0, i = 0; s < a->steps; ++s) {
         int found = 0, needed = 0;
         for (; i < a->end[s]; ++i) {
@@ -172,7 +172,7 @@ double cf_shared_fft_wavefronts(const cf_shared_fft_accesses *a, int64_t pitch, 
                 found += max_in_a_bank(place + first, (int)cf_min(a->together, a->lanes[i] - first), a->together);
         }
         total += (double)found / (double)needed * a->points[s];
-        least += a->points[s];
+        ideal += a->points[s];
     }
-    return least > 0.0 ? total / least : 1.0;
+    return ideal > 0.0 ? total / ideal : 1.0;
 }

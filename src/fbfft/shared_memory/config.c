@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a block is chosen for a transform. product_config.c chooses for kernels that multiply between two transforms.
+ * The choice of a block for a transform. product_config.c chooses for kernels that multiply between two transforms.
  *
- * planes    A frequency-major spectrum that is stored: as many planes as a block of 128 threads has lines for, but at
- *           least 8. It is 4 if no two blocks of 8 planes fit a multiprocessor. A frequency-major spectrum that is
- *           loaded, or channels that are neighbours in memory: as many planes as 256 threads have lines for, but at
- *           least 16, if they fit. Other spectra: as many planes as give a block four warps.
+ * planes    A frequency-major spectrum that is stored: as many planes as a block of 128 threads has lines for, at least
+ *           8. It has 4 if no two blocks of 8 planes fit a multiprocessor. A frequency-major spectrum that is loaded,
+ *           or interleaved channels: as many planes as 256 threads have lines for, at least 16, if they fit. Other
+ *           spectra: as many planes as give a block four warps.
  * threads   One thread for each line of the longest step, as far as registers allow.
  */
 #include "fbfft/shared_memory/config.h"
@@ -18,32 +18,31 @@
 #include "fbfft/shared_memory/radices.h"
 #include "fbfft/shared_memory/signal_access.h"
 
-/* A transform that stores a frequency-major spectrum and loads one plane after the other. */
-static bool stores_pieces(const cf_shared_fft_config *c) {
+/* Whether a transform stores a frequency-major spectrum and loads planes one after the other. */
+static bool stores_major(const cf_shared_fft_config *c) {
     return c->order == CF_SHARED_FFT_BY_PLANE && !c->problem.fft.transform.inverse && !c->planes_interleaved;
 }
 
-/* Forward transforms with scaled spectra: whether a block finds the scales itself. Its planes must belong to one
- * row and to whole scales. */
+/* Whether a block finds the scales itself: forward, if its planes belong to one row and fill whole scales. */
 static bool finds_scales(const cf_shared_fft_config *c) {
     const cf_transform_desc *t = &c->problem.fft.transform;
     return !t->inverse && c->problem.scaled && c->problem.rows == 1 && c->planes % 8 == 0 &&
            t->spectrum.columns % c->planes == 0;
 }
 
-/* With a frequency-major spectrum, neighbouring planes are moved together. Pieces that are stored are put together
- * in the L2 cache, so 8 planes are enough (64 bytes in FP32). It takes 4 planes if 8 leave room for one block
- * only, unless 4 planes are less than a sector. Pieces that are loaded should be whole cache lines. */
+/* In a frequency-major spectrum, neighbouring planes are moved together. Stores are combined in the L2 cache, so 8
+ * planes are enough (64 bytes in FP32). A block has 4 planes if only one block of 8 would fit, unless 4 planes are
+ * less than a sector. Loads should be whole cache lines. */
 static void choose_planes(cf_shared_fft_config *c, const cf_gpu_properties *properties, int64_t lines) {
-    const bool pieces = c->order == CF_SHARED_FFT_BY_PLANE, stores = stores_pieces(c);
-    const int few = cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype) == 2 ? 8 : 4;
-    const int64_t threads = pieces && !stores ? 256 : 128;
-    const int least = stores ? 8 : 16;
-    c->planes = pieces ? 32 : (int)cf_max(1, threads / lines);
+    const bool major = c->order == CF_SHARED_FFT_BY_PLANE, stores = stores_major(c);
+    const int min_planes = cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype) == 2 ? 8 : 4;
+    const int64_t threads = major && !stores ? 256 : 128;
+    const int preferred = stores ? 8 : 16;
+    c->planes = major ? 32 : (int)cf_max(1, threads / lines);
     cf_shared_fft_choose_distances(c, 16);
     while (c->planes > 1 &&
-           (c->shared > properties->shared_per_block || (c->planes * lines > threads && c->planes > least) ||
-            (stores && c->planes > few && !cf_shared_fft_two_fit(c, properties, lines)))) {
+           (c->shared > properties->shared_per_block || (c->planes * lines > threads && c->planes > preferred) ||
+            (stores && c->planes > min_planes && !cf_shared_fft_two_fit(c, properties, lines)))) {
         c->planes /= 2;
         cf_shared_fft_choose_distances(c, 16);
     }
@@ -58,7 +57,7 @@ static void choose_planes(cf_shared_fft_config *c, const cf_gpu_properties *prop
 }
 
 static void choose_block(cf_shared_fft_config *c, const cf_gpu_properties *properties) {
-    const int64_t lines = cf_shared_fft_most_lines(c);
+    const int64_t lines = cf_shared_fft_max_lines(c);
     choose_planes(c, properties, lines);
     cf_shared_fft_choose_threads(c, properties, c->planes * lines, c->shared);
 }

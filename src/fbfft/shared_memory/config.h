@@ -25,13 +25,13 @@ typedef struct cf_shared_fft_problem {
     cf_fft_problem fft; /* the kernel uses the axis strides of its layout */
     bool sliced[3];     /* each element of this axis is a row of its own; these rows vary fastest; the basis is 1 */
     int64_t rows;       /* rows of this kernel for each row of the transform */
-    /* The place of bin 0 of (row, column). Frequency-major, where the transform has S / split rows:
-     * row / S * unit + row % S * row_stride + column. Other layouts:
-     * row * row_stride + column / column_split * column_split_stride + column % column_split * column_stride. */
+    /* The address of bin 0 of (row, column). Frequency-major, where the transform has S / split rows: row / S * unit
+     * + row % S * row_stride + column. Other layouts: row * row_stride + column / column_split * column_split_stride
+     * + column % column_split * column_stride. */
     int64_t split, row_stride, column_split, column_split_stride, column_stride;
     int64_t unit; /* frequency-major: the unit of axis strides, for each row of the transform; 0: the caller has it */
     bool scaled;  /* rows of the spectrum have scales, which this kernel applies */
-    int interleaved; /* products: a block has a multiple of this number of planes, which are moved together; 0: any */
+    int interleaved; /* products: the planes of a block are a multiple of this and are moved together; 0: any number */
 } cf_shared_fft_problem;
 
 typedef struct cf_shared_fft_config {
@@ -39,18 +39,18 @@ typedef struct cf_shared_fft_config {
     cf_shared_fft_kind kind;
     cf_shared_fft_order order;
     int radix[3][3];             /* of the steps along each axis; 1: no step */
-    int planes, threads, blocks; /* of a block; blocks that the registers of a multiprocessor must allow */
+    int planes, threads, blocks; /* of a block; blocks: that the registers of a multiprocessor must allow */
     bool mirrors;                /* one plane is read and one is written: MirrorTask of fused/shared_memory.cuh */
-    bool sums;                   /* threads keep the sums of their tasks of the last step */
+    bool sums;                   /* threads hold the sums of their tasks of the last step */
     bool direct;                 /* the spectrum does not go through shared memory */
-    bool packs_nyquist;          /* PAIRS: column N2 / 2 is the imaginary part of column 0 */
+    bool packs_nyquist;          /* TWO_ROWS_AS_COMPLEX: column N2 / 2 is the imaginary part of column 0 */
     bool staged;                 /* rows are copied unconverted to shared memory first */
     bool finds_scales;           /* the kernel finds the scales itself; if not, another kernel does */
-    bool planes_interleaved;     /* an element of one plane and that of the next plane are neighbours in memory */
-    /* Numbers that are moved at a time, at multiples of their size: of a row, or of neighbouring planes. */
+    bool planes_interleaved;     /* channels-last: elements of neighbouring planes are neighbours in memory */
+    /* Numbers of an aligned access, along a row or across neighbouring planes. */
     int vector_width;
-    int alignment_shift; /* staged: numbers that are copied before the first point, so that the first piece is aligned */
-    int bin_tiles;       /* parts of the bins, each with blocks of its own: dft_matrix.h; 0: blocks have all bins */
+    int alignment_shift;  /* staged: numbers copied before the first point, so that the first vector is aligned */
+    int bin_tiles;        /* parts of the bins, each with blocks of its own: dft_matrix.h; 0: blocks have all bins */
     int64_t pitch, plane; /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;       /* bytes of a block */
 } cf_shared_fft_config;
@@ -80,9 +80,9 @@ cf_shared_fft_problem cf_shared_fft_problem_of(const cf_fft_problem *fft);
 conv_fft_status cf_shared_fft_configure(const cf_shared_fft_problem *problem, const cf_gpu_properties *properties,
                                         cf_shared_fft_config *config);
 
-/* Kernels that transform planes of several signals, multiply them and transform back, all in shared memory. They
- * have `buffers` buffers of a block's planes. The configs differ only in the signal. The caller sets planes_interleaved,
- * and `wide` where planes touch. sums: threads keep sums in registers. *cycles: the expected cycles of a
+/* Kernels that transform planes of several signals, multiply them and transform back, all in shared memory. A block
+ * has `buffers` buffers of its planes. The configs differ only in the signal. The caller sets planes_interleaved, and
+ * vector_width if planes are interleaved. sums: threads hold sums in registers. *cycles: the expected cycles of a
  * multiprocessor for one plane of each signal. NOT_SUPPORTED: as above. */
 conv_fft_status cf_shared_fft_configure_product(const cf_shared_fft_problem *problems, int count, int buffers,
                                                 bool sums, const cf_gpu_properties *properties,
@@ -104,30 +104,31 @@ typedef struct cf_shared_fft_accesses {
         numbers[CF_SHARED_FFT_MAX_ACCESSES][32];
 } cf_shared_fft_accesses;
 
-/* It needs the radices and the number of planes, but no distances. */
+/* The config needs radices and the number of planes, but no distances. */
 void cf_shared_fft_find_accesses(const cf_shared_fft_config *config, cf_shared_fft_accesses *accesses);
 
-/* Wavefronts of these accesses for each one that is needed: 1 without bank conflicts. pitch, plane: the distances
- * of lines and planes. */
+/* Wavefronts of these accesses, divided by those needed without bank conflicts. pitch, plane: the distances of lines
+ * and planes. */
 double cf_shared_fft_wavefronts(const cf_shared_fft_accesses *accesses, int64_t pitch, int64_t plane);
 
-/* Blocks of a launch for so many planes. */
+/* Blocks of a launch for this many planes. */
 int64_t cf_shared_fft_blocks(const cf_shared_fft_config *config, int64_t planes);
 
 /* The same config for a signal at any address. */
 cf_shared_fft_config cf_shared_fft_unaligned(const cf_shared_fft_config *config);
 
-/* Make two configs agree for blocks of one launch: the larger number of threads, and the blocks that both allow. */
+/* Make two configs agree for blocks of one launch: they get the larger number of threads, and the blocks that both
+ * allow. */
 void cf_shared_fft_pair(cf_shared_fft_config pair[2], const cf_gpu_properties *properties);
 
 /* The text of the kernel cf_fft, which follows the device headers. */
 void cf_shared_fft_emit(const cf_shared_fft_config *config, cf_text *text);
-/* Only its constants, as a struct of this name. */
+/* Print only its constants, as a struct of this name. */
 void cf_shared_fft_emit_config(const cf_shared_fft_config *config, const char *name, cf_text *text);
 
-/* Whether every row of every plane, as far as it lies in the signal, consists of aligned pieces of so many
- * numbers. The pointers are taken as aligned. */
-bool cf_shared_fft_has_pieces(const cf_shared_fft_config *config, int64_t vector_width);
+/* Whether every row of every plane, inside the signal, consists of aligned vectors of this width. The pointers are
+ * taken as aligned. */
+bool cf_shared_fft_has_vectors(const cf_shared_fft_config *config, int64_t vector_width);
 
 /* Whether windows reach at most 2^30 elements along each axis, as kernels require. */
 bool cf_shared_fft_reaches(const cf_window *window);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The constants of a kernel of shared_memory/kernel.cuh as the compiler reads them, and the same for people. */
+/* Print the constants of a kernel of shared_memory/kernel.cuh for the compiler and for people. */
 #include "core/arith.h"
 #include "cuda/jit/nvrtc.h"
 #include "fbfft/shared_memory/config.h"
@@ -26,7 +26,7 @@ static int64_t plane_span(const cf_fft_problem *p) {
 }
 
 void cf_shared_fft_emit_config(const cf_shared_fft_config *c, const char *name, cf_text *t) {
-    static const char *const kinds[] = {"PAIRS", "HALVES", "SINGLE", "COMPLEX"};
+    static const char *const kinds[] = {"TWO_ROWS_AS_COMPLEX", "PACKED_REAL", "UNPACKED_REAL", "COMPLEX"};
     static const char *const orders[] = {"BY_PLANE", "BY_COLUMN", "BY_ROW"};
     static const char *const storages[] = {"plain", "fp16", "bf16", "plain"};
     static const char *const bins[] = {"plain_bins", "fp16_numbers", "bf16_bins", "plain_bins"}, *const scaled[] = {
@@ -57,7 +57,7 @@ void cf_shared_fft_emit_config(const cf_shared_fft_config *c, const char *name, 
         word(c->direct), word(c->staged), c->vector_width, c->alignment_shift,
         word(!c->problem.fft.layout.frequency_major), word(!d->inverse && d->scale != 1.0), word(c->planes_interleaved),
         word(c->packs_nyquist), word(c->finds_scales));
-    cf_text_add(t, "static_assert(PlaneGeometry<%s>::SHARED == %lld, \"the planner counts otherwise\");\n", name,
+    cf_text_add(t, "static_assert(PlaneGeometry<%s>::SHARED == %lld, \"the host counts otherwise\");\n", name,
                 (long long)c->shared);
 }
 
@@ -67,7 +67,7 @@ void cf_shared_fft_emit(const cf_shared_fft_config *c, cf_text *t) {
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const SharedFftCall call) {" CF_PDL_WAIT
                 "%s    "
                 "shared_fft_%s<Config>(call);\n}\n",
-                c->threads, c->blocks, c->problem.fft.leads ? CF_PDL_TRIGGER : "",
+                c->threads, c->blocks, c->problem.fft.pdl_trigger ? CF_PDL_TRIGGER : "",
                 c->problem.fft.transform.inverse ? "inverse" : "forward");
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line of N = A B C points that stays where it is while it is transformed, in up to three steps by different threads.
+ * A line of N = A B C points is transformed in place by up to three steps. Different threads do different steps.
  *
  *     step 1    a DFT over a, stride B C:   j = (B C) a + m  ->  k = a' + A k'    and a twiddle w_N^(m a')
  *     step 2    a DFT over b, stride C:     m = C b + c      ->  k' = b' + B k''  and a twiddle w_BC^(c b')
  *     step 3    a DFT over c
  *
- * Each step writes its results where it found its points, so frequencies end up out of order, and whoever reads them asks
- * frequency(k). The inverse runs the steps backwards. With PAD, pieces of B C and of C points are an odd
- * distance apart, so that threads side by side meet different banks.
+ * Each step writes its results where it read its points. So frequencies are out of order at the end; frequency(k) is
+ * the place of bin k. The inverse does the steps in reverse order. With PAD, groups of B C points and groups of C
+ * points are an odd distance apart, so that neighbouring threads use different banks.
  */
 #pragma once
 
@@ -21,12 +21,12 @@ template <int A_, int B_, int C_, bool PAD> struct Order {
     static constexpr int frequency(int k) { return k % A * MP + k / A % B * CP + k / (A * B); }
 };
 
-/* One step: R points at `stride`, `tasks` of them a line; task t begins at start(t). Its points are time indices or frequencies
- * low(t) + r * gap of the whole line. */
+/* One step. A task transforms R points at distance `stride`; a line has `tasks` of them. Task t begins at start(t).
+ * Its points are time indices or frequencies low(t) + r * gap of the whole line. */
 template <class O, int STEP> struct Step {
     static constexpr int R = STEP == 1 ? O::A : STEP == 2 ? O::B : O::C;
     static constexpr int TASKS = O::N / R, STRIDE = STEP == 1 ? O::MP : STEP == 2 ? O::CP : 1;
-    static constexpr bool LAST = STEP == O::STEPS; /* it leaves frequencies */
+    static constexpr bool LAST = STEP == O::STEPS; /* its results are frequencies */
     static CF_DEVICE int start(int t) {
         if constexpr (STEP == 1)
             return t / O::C * O::CP + t % O::C;
@@ -35,9 +35,9 @@ template <class O, int STEP> struct Step {
         else
             return t / O::B * O::MP + t % O::B * O::CP;
     }
-    static constexpr int TIME_GAP = O::M; /* of step 1: point r is j = t + r * TIME_GAP */
+    static constexpr int TIME_GAP = O::M; /* step 1: point r is j = t + r * TIME_GAP */
     static constexpr int FREQUENCY_GAP = O::N / R;
-    static CF_DEVICE int frequency(int t) { /* of the last step: bin r is k = frequency(t) + r * FREQUENCY_GAP */
+    static CF_DEVICE int frequency(int t) { /* last step: bin r is k = frequency(t) + r * FREQUENCY_GAP */
         if constexpr (STEP == 1)
             return 0;
         else if constexpr (STEP == 2)
@@ -47,7 +47,7 @@ template <class O, int STEP> struct Step {
     }
 };
 
-/* exp(-2 pi i k / N), 0 <= k < N. Long tables are products of a coarse and a fine one. */
+/* exp(-2 pi i k / N), 0 <= k < N. A long table is the product of a coarse and a fine one. */
 template <int N, int COUNT> struct FirstRoots {
     cplx w[COUNT];
     __host__ __device__ constexpr FirstRoots() : w{} {
@@ -74,7 +74,8 @@ template <int N> CF_DEVICE cplx root(int k) {
     }
 }
 
-/* exp(-2 pi i m r / N) for the tasks m of a step of R points, those of one task side by side, two at a time. */
+/* exp(-2 pi i m r / N) for the tasks m of a step of R points. The roots of one task are neighbours and are loaded in
+ * pairs. */
 struct __align__(4 * sizeof(real)) RootPair {
     cplx first, second;
 };
@@ -90,8 +91,8 @@ template <int N, int R> struct StepRoots {
 };
 template <int N, int R> __device__ const StepRoots<N, R> cf_step_roots = StepRoots<N, R>();
 
-/* w[r] = exp(-2 pi i m r / N), 0 < r < R. A long table is many lines of memory, which the threads of a warp ask for one by one: two numbers
- * are looked up, the others are products. */
+/* w[r] = exp(-2 pi i m r / N), 0 < r < R. In a long table the roots of a warp are in many cache lines, each loaded on
+ * its own. So two roots are loaded, and the others are products of these. */
 template <int N, int R> CF_DEVICE void powers(cplx *w, int m) {
     w[1] = root<N>(m);
     if constexpr (R > 4)
@@ -126,7 +127,7 @@ template <class O, int STEP, bool INVERSE> CF_DEVICE void step_twiddles(cplx *v,
         }
     }
 }
-/* Forward, the first step: only the first DATA points of the line are not zero. */
+/* The first step, forward. Only the first DATA points of the line are not zero. */
 template <class O, int STEP, bool INVERSE, int DATA = O::N> CF_DEVICE void step_transform(cplx *v, int t) {
     if constexpr (INVERSE) {
         step_twiddles<O, STEP, true>(v, t);

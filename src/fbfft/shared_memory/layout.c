@@ -5,7 +5,7 @@
 #include "core/dtype.h"
 #include "fbfft/shared_memory/radices.h"
 
-/* Complex numbers that a line of axis 2 takes, in the order of in_place_order.cuh. */
+/* Complex numbers of a line of axis 2, in the order of in_place_order.cuh. */
 static int64_t line_size(const int r[3]) {
     const int64_t m = (int64_t)r[1] * r[2], cp = r[2] > 1 ? r[2] | 1 : r[2], mp = m > 1 ? (r[1] * cp) | 1 : r[1] * cp;
     return r[0] * mp;
@@ -31,11 +31,11 @@ static bool packs_nyquist(const cf_shared_fft_config *c) {
     return c->packs_nyquist && cf_shared_fft_points(c->radix[2]) % 2 == 0;
 }
 
-int64_t cf_shared_fft_least_pitch(const cf_shared_fft_config *c) {
+int64_t cf_shared_fft_min_pitch(const cf_shared_fft_config *c) {
     const int extra = packs_nyquist(c) ? 0 : cf_shared_fft_points(c->radix[2]) % 2 ? 1 : 2;
-    const int64_t least = line_size(c->radix[2]) + (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? extra : 0);
+    const int64_t min_pitch = line_size(c->radix[2]) + (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? extra : 0);
     const cf_axis_window *w = &c->problem.fft.transform.window.axis[2];
-    return c->alignment_shift ? cf_max(least, (w->first + w->count + c->alignment_shift + 3) / 4 * 4) : least;
+    return c->alignment_shift ? cf_max(min_pitch, (w->first + w->count + c->alignment_shift + 3) / 4 * 4) : min_pitch;
 }
 
 int64_t cf_shared_fft_columns(const cf_shared_fft_config *c) {
@@ -43,31 +43,31 @@ int64_t cf_shared_fft_columns(const cf_shared_fft_config *c) {
     return c->kind != CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? n : n / 2 + 1 - packs_nyquist(c);
 }
 
-int64_t cf_shared_fft_least_plane(const cf_shared_fft_config *c) {
+int64_t cf_shared_fft_min_plane(const cf_shared_fft_config *c) {
     return cf_shared_fft_points(c->radix[0]) * rows_of(c) * c->pitch;
 }
 
 int64_t cf_shared_fft_shared_bytes(const cf_shared_fft_config *c) {
     return c->planes * (32 + c->plane * 2 * cf_shared_fft_number_bytes(c)) +
-           (c->problem.scaled ? 64 : 0); /* the largest value of each warp */
+           (c->problem.scaled ? 64 : 0); /* the absmax of each warp */
 }
 
-int64_t cf_shared_fft_most_lines(const cf_shared_fft_config *c) {
+int64_t cf_shared_fft_max_lines(const cf_shared_fft_config *c) {
     const int64_t *basis = c->problem.fft.transform.spectrum.basis;
     const int64_t columns = cf_shared_fft_columns(c);
     int64_t rows = cf_shared_fft_extent(c, 1);
     if (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX)
         rows = (rows + 1) / 2;
-    int64_t most = 1;
+    int64_t max_lines = 1;
     for (int x = 0; x < 3; ++x) {
         const int64_t others =
             x == 2 ? cf_shared_fft_extent(c, 0) * rows : columns * (x == 1 ? cf_shared_fft_extent(c, 0) : basis[1]);
-        const int absmax = c->radix[x][0] > c->radix[x][1] ? c->radix[x][0] : c->radix[x][1];
+        const int max_radix = c->radix[x][0] > c->radix[x][1] ? c->radix[x][0] : c->radix[x][1];
         if (basis[x] > 1)
-            most = cf_max(most, others * (cf_shared_fft_points(c->radix[x]) /
-                                          (absmax > c->radix[x][2] ? absmax : c->radix[x][2])));
+            max_lines = cf_max(max_lines, others * (cf_shared_fft_points(c->radix[x]) /
+                                                    (max_radix > c->radix[x][2] ? max_radix : c->radix[x][2])));
     }
-    return most;
+    return max_lines;
 }
 
 /* Wavefronts of one access of a warp to complex numbers at these places. */
@@ -77,20 +77,20 @@ static int wavefronts(const int64_t place[32], int64_t number) {
     for (int lane = 0; lane < 32; ++lane)
         at[lane] = (int)place[lane];
     for (int first = 0; first < 32; first += together) {
-        int most = 1;
+        int max_conflicts = 1;
         for (int i = first; i < first + together; ++i) {
             int others = 0;
             for (int j = first; j < first + together; ++j)
                 others += (((at[i] ^ at[j]) & (together - 1)) == 0) & (at[i] != at[j]);
-            most = 1 + others > most ? 1 + others : most;
+            max_conflicts = 1 + others > max_conflicts ? 1 + others : max_conflicts;
         }
-        total += most;
+        total += max_conflicts;
     }
     return total;
 }
 
-/* Wavefronts of a step along axis 2 and of a step along another axis, for the config's distances. It looks at a
- * few warps. */
+/* Wavefronts of a step along axis 2 and of a step along another axis, for the config's distances. Only the first
+ * warps are counted. */
 static int conflicts(const cf_shared_fft_config *c) {
     const int rows = (int)cf_max(1, cf_min(rows_of(c), (cf_shared_fft_extent(c, 1) + 1) /
                                                            (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? 2 : 1))),
@@ -118,16 +118,16 @@ static int conflicts(const cf_shared_fft_config *c) {
     return total;
 }
 
-/* Staged lines are read four numbers at a time. An odd number of such quads between two lines is best. */
+/* Staged lines are read four numbers at a time. The distance of two lines should be an odd number of such quads. */
 void cf_shared_fft_choose_distances(cf_shared_fft_config *c, int64_t longer) {
     int best = INT32_MAX;
     int64_t pitch = 0, plane = 0;
-    const int64_t least = cf_shared_fft_least_pitch(c);
-    for (int64_t i = least; i < least + 4; ++i) {
+    const int64_t min_pitch = cf_shared_fft_min_pitch(c);
+    for (int64_t i = min_pitch; i < min_pitch + 4; ++i) {
         if (c->staged && i % 4 != 2)
             continue;
         c->pitch = i;
-        for (int64_t j = cf_shared_fft_least_plane(c); j < cf_shared_fft_least_plane(c) + longer; ++j) {
+        for (int64_t j = cf_shared_fft_min_plane(c); j < cf_shared_fft_min_plane(c) + longer; ++j) {
             c->plane = j;
             const int cost = (c->staged && j % 2) ? INT32_MAX : conflicts(c);
             if (cost < best) {

@@ -9,9 +9,9 @@ bool cf_shared_fft_two_fit(const cf_shared_fft_config *c, const cf_gpu_propertie
            2 * c->planes * lines * cf_shared_fft_registers(c) <= properties->registers_per_multiprocessor;
 }
 
-/* Blocks that the registers allow. Kernels that multiply have few warps, and each quarter of a multiprocessor
- * takes whole warps. If not even one block fits, it may still do with fewer registers. */
-static int64_t room_for(const cf_shared_fft_config *c, const cf_gpu_properties *properties) {
+/* The number of blocks that the registers allow. Each quarter of a multiprocessor takes whole warps; that matters for
+ * kernels that multiply, which have few warps. If not even one block fits, fewer registers may still be enough. */
+static int64_t blocks_by_registers(const cf_shared_fft_config *c, const cf_gpu_properties *properties) {
     const int64_t all = properties->registers_per_multiprocessor, registers = cf_shared_fft_registers(c);
     if (c->packs_nyquist)
         return all / (c->threads * registers);
@@ -21,7 +21,7 @@ static int64_t room_for(const cf_shared_fft_config *c, const cf_gpu_properties *
 
 int64_t cf_shared_fft_blocks_that_fit(const cf_shared_fft_config *c, int64_t shared,
                                       const cf_gpu_properties *properties) {
-    const int64_t by_registers = room_for(c, properties),
+    const int64_t by_registers = blocks_by_registers(c, properties),
                   by_shared = properties->shared_per_multiprocessor / (shared + properties->shared_reserved_per_block),
                   by_threads = properties->threads_per_multiprocessor / c->threads;
     return cf_min(cf_min(by_registers, by_shared), cf_min(by_threads, properties->blocks_per_multiprocessor));
@@ -30,8 +30,8 @@ int64_t cf_shared_fft_blocks_that_fit(const cf_shared_fft_config *c, int64_t sha
 void cf_shared_fft_choose_threads(cf_shared_fft_config *c, const cf_gpu_properties *properties, int64_t total,
                                   int64_t shared) {
     const int64_t registers = cf_shared_fft_registers(c),
-                  most = cf_max(32, cf_min(512, properties->registers_per_multiprocessor / registers / 32 * 32));
-    c->threads = (int)(cf_ceil_div(cf_ceil_div(total, cf_ceil_div(total, most)), 32) * 32);
+                  max_threads = cf_max(32, cf_min(512, properties->registers_per_multiprocessor / registers / 32 * 32));
+    c->threads = (int)(cf_ceil_div(cf_ceil_div(total, cf_ceil_div(total, max_threads)), 32) * 32);
     c->blocks = (int)cf_max(1, cf_shared_fft_blocks_that_fit(c, shared, properties));
 }
 

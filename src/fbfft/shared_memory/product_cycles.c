@@ -11,13 +11,13 @@
 #include <math.h>
 
 enum {
-    TASK_CYCLES = 10 /* forty instructions that find the points of a task */
+    TASK_CYCLES = 10 /* about forty instructions that find the points of a task */
 };
-static const double SPILLS = 1.8, /* columns of more than 48 points: a task transforms twice so many */
+static const double SPILLS = 1.8, /* columns of more than 48 points: each task transforms twice as many */
     QUADS = 0.85;                 /* staged rows, which are read four numbers at a time */
 
-/* Cycles that a warp spends on a task of so many points. A multiprocessor issues four instructions a cycle. Each
- * point goes through shared memory twice, sixteen points a cycle. */
+/* Cycles that a warp spends on a task of this many points. A multiprocessor issues four instructions a cycle. Each
+ * point goes through shared memory twice, at sixteen points a cycle. */
 static double step_cycles(int radix) { return radix * (0.9 * log2(radix) + 3.5) + TASK_CYCLES; }
 
 /* Cycles of all warps of a block for all steps of one signal. */
@@ -42,7 +42,7 @@ static double block_cycles(const cf_shared_fft_config *c) {
     return cycles * c->threads / 32.0;
 }
 
-/* Products where one factor, or the sums, are in shared memory. */
+/* Cycles of products if one factor or the sums are in shared memory. */
 static double sum_cycles(const cf_shared_fft_config *c, double accesses) {
     const int64_t *basis = c->problem.fft.transform.spectrum.basis;
     return 2.0 * accesses * (double)(c->planes * cf_shared_fft_columns(c) * basis[0] * basis[1]) / 32.0;
@@ -53,9 +53,9 @@ double cf_shared_fft_product_cycles(const cf_shared_fft_config *configs, int cou
                                     const cf_gpu_properties *properties) {
     const cf_shared_fft_config *c = &configs[0];
     const int64_t blocks = cf_shared_fft_blocks_that_fit(c, shared, properties);
-    /* A warp with a long radix has independent work to go on with. At a barrier, other blocks must have work. */
+    /* A warp with a long radix has independent instructions to issue. At a barrier, other blocks must have work. */
     const double warps = (double)(blocks * c->threads) / 32.0,
-                 alone = (c->sums ? cf_shared_fft_last_points(c) : cf_shared_fft_most_points(c)) >= 24 ? 10.0 : 14.0;
+                 alone = (c->sums ? cf_shared_fft_last_points(c) : cf_shared_fft_max_points(c)) >= 24 ? 10.0 : 14.0;
     const double apart = blocks > 1 ? (double)blocks / ((double)blocks + 0.06) : 0.7;
     const double hidden = warps / (warps + alone) * apart;
     double cycles = 0.0;
@@ -63,10 +63,10 @@ double cf_shared_fft_product_cycles(const cf_shared_fft_config *configs, int cou
         cycles += block_cycles(&configs[i]);
     if (c->sums)
         cycles += cf_shared_fft_last_points(c) > 16 ? sum_cycles(c, 2.0) : 0.0;
-    if (cf_shared_fft_last_points(c) > 12 && cf_shared_fft_kept_numbers(c) > cf_shared_fft_last_points(c))
-        cycles *= 1.3; /* compilers spill sums of several tasks of many points */
+    if (cf_shared_fft_last_points(c) > 12 && cf_shared_fft_register_sums(c) > cf_shared_fft_last_points(c))
+        cycles *= 1.3; /* compilers spill the sums of several tasks with many points */
     if (!c->sums && !configs[count - 1].problem.fft.transform.inverse)
         cycles += sum_cycles(c, 4.0);
-    /* The warps of a block share what they read of the weights. */
+    /* The warps of a block share the weights that they read. */
     return blocks > 0 ? cycles / c->planes / hidden * (c->threads == 32 ? 1.06 : 1.0) : HUGE_VAL;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the radices are chosen.
+ * The choice of radices.
  *
- * One step      The points of a line fit the registers of a thread. Nothing is exchanged.
- * Two steps     Longer lines. Both radices are about equal. The first is a multiple of 8 if possible, so that
+ * One step      The points of a line fit the registers of a thread. Threads exchange nothing.
+ * Two steps     For longer lines. The radices are about equal. The first is a multiple of 8 if possible, so that
  *               neighbouring threads use different banks of shared memory. With one axis only, two steps begin at 33
- *               points: more threads share the little work of a line.
- * Three steps   Lines for which two steps would need too many registers.
- * Columns       Of pairs of rows. The first radix is small and leaves an even number, because a thread holds both
- *               rows of its pairs.
+ *               points: a line has little work, and more threads share it.
+ * Three steps   For lines whose two steps would need too many registers.
+ * Columns       Columns of pairs of rows. The first radix is small, and the other factor is even, because a thread
+ *               holds both rows of its pairs.
  */
 #include "fbfft/shared_memory/radices.h"
 
@@ -19,7 +19,7 @@
 cf_two_tasks cf_shared_fft_two_along(const cf_shared_fft_config *c, int x) {
     if (x == 1 && c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX)
         return CF_FIRST_TWO;
-    /* Sums of long lines: one block has all threads, and a short last step has tasks for all of them as well. */
+    /* Sums of long lines: one block has all threads, and a short last step has tasks for all of them. */
     const bool sums = c->sums && c->problem.fft.transform.spectrum.basis[2] > 12288;
     return x == 2 && c->kind == CF_SHARED_FFT_PACKED_REAL && (c->mirrors || sums) ? CF_LAST_TWO : CF_NEVER_TWO;
 }
@@ -34,17 +34,17 @@ static int points_of(const int r[3], cf_two_tasks two) {
     return (int)cf_max(points[0], cf_max(points[1], points[2]));
 }
 
-/* Larger is worse. The points of a thread decide how many registers it needs, once they are more than `few`. */
-static int badness(const int r[3], int few, cf_two_tasks two) {
+/* Larger is worse. The points of a thread decide how many registers it needs if they are more than min_points. */
+static int badness(const int r[3], int min_points, cf_two_tasks two) {
     const int points = points_of(r, two), order = two == CF_FIRST_TWO ? 40 * (r[1] * r[2] % 2) : r[0] % 8 != 0;
-    return 4 * (points > few ? points : few) + order + 64 * (r[2] > 1);
+    return 4 * (points > min_points ? points : min_points) + order + 64 * (r[2] > 1);
 }
 
-void cf_shared_fft_choose_radices(int n, int most, cf_two_tasks two, int radix[3]) {
+void cf_shared_fft_choose_radices(int n, int max_points, cf_two_tasks two, int radix[3]) {
     int best = 1 << 30;
     radix[0] = n;
     radix[1] = radix[2] = 1;
-    if (n <= most)
+    if (n <= max_points)
         return;
     for (int a = 2; a < n; ++a) {
         if (n % a)
@@ -53,9 +53,9 @@ void cf_shared_fft_choose_radices(int n, int most, cf_two_tasks two, int radix[3
             const int r[3] = {a, n / a % b ? 1 : b, n / a % b ? n / a : n / a / b};
             if (r[1] == 1 && r[2] > 1)
                 continue;
-            const int bad = badness(r, most < 16 ? 8 : 16, two);
-            /* Equal choices: a short last step is better for columns, a long first step for lines that fit
-             * registers. */
+            const int bad = badness(r, max_points < 16 ? 8 : 16, two);
+            /* If two choices are equal: a short last step is better for columns; a long first step is better for
+             * lines that fit registers. */
             const bool equal =
                 bad == best && (two == CF_FIRST_TWO || (two == CF_LAST_TWO && a > radix[0] && points_of(r, two) <= 16));
             if (bad < best || equal) {
@@ -66,9 +66,9 @@ void cf_shared_fft_choose_radices(int n, int most, cf_two_tasks two, int radix[3
     }
 }
 
-int cf_shared_fft_most_points(const cf_shared_fft_config *c) {
-    int most = 1;
+int cf_shared_fft_max_points(const cf_shared_fft_config *c) {
+    int max_points = 1;
     for (int x = 0; x < 3; ++x)
-        most = (int)cf_max(most, points_of(c->radix[x], cf_shared_fft_two_along(c, x)));
-    return most;
+        max_points = (int)cf_max(max_points, points_of(c->radix[x], cf_shared_fft_two_along(c, x)));
+    return max_points;
 }

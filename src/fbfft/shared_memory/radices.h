@@ -16,12 +16,12 @@ typedef enum cf_two_tasks {
 cf_two_tasks cf_shared_fft_two_along(const cf_shared_fft_config *config, int x);
 
 /* Choose the radices of n points. A single step may have at most so many points. */
-void cf_shared_fft_choose_radices(int n, int most, cf_two_tasks two, int radix[3]);
+void cf_shared_fft_choose_radices(int n, int max_points, cf_two_tasks two, int radix[3]);
 
 /* Points of the axis that has these radices. */
 static inline int cf_shared_fft_points(const int r[3]) { return r[0] * r[1] * r[2]; }
 
 /* The largest number of points that a thread holds in any step. */
-int cf_shared_fft_most_points(const cf_shared_fft_config *config);
+int cf_shared_fft_max_points(const cf_shared_fft_config *config);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "fbfft/shared_memory/addressing.cuh"
 
-/* Offset of position i of axis X in the signal, or `inside` becomes false and it is that of some element. */
+/* The offset of position i of axis X in the signal. If i lies outside, `inside` becomes false and the offset is that
+ * of some other element. */
 template <class K, int X, class Offset> CF_DEVICE Offset offset_of(int i, int start, bool &inside) {
     constexpr AxisWindow a = K::AXIS[X];
     constexpr Offset stride = Offset(K::AXIS_STRIDE[X]);
@@ -29,7 +30,7 @@ template <class K, int X, class Offset> CF_DEVICE Offset offset_of(int i, int st
     return in ? Offset(c) * stride : Offset(0);
 }
 
-/* The index of one item of a sweep over a block's lines: [P][D0][DR][DX], or with planes fastest. */
+/* The index of one item of a loop over a block's lines: [P][D0][DR][DX], or with planes fastest. */
 struct SignalItem {
     int p, i0, row, x;
 };
@@ -54,20 +55,20 @@ template <class K> CF_DEVICE SignalItem item_of(int n) {
     return t;
 }
 
-/* Offsets of the one or two numbers of an item. */
+/* The offsets of the one or two numbers of an item. */
 template <class K> struct Pair {
     typename K::Offset at[2];
     bool inside[2];
 };
-template <class K> CF_DEVICE Pair<K> pair_of(const SignalItem &t, const Places<K> &places) {
+template <class K> CF_DEVICE Pair<K> pair_of(const SignalItem &t, const PlaneTable<K> &plane_table) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     Pair<K> q;
     q.inside[0] = q.inside[1] = true;
     bool common = true;
-    const Offset o0 = offset_of<K, 0, Offset>(t.i0, places.template start<0>(t.p), common);
-    const int s1 = places.template start<1>(t.p), s2 = places.template start<2>(t.p);
-    if constexpr (K::KIND == PAIRS) {
+    const Offset o0 = offset_of<K, 0, Offset>(t.i0, plane_table.template start<0>(t.p), common);
+    const int s1 = plane_table.template start<1>(t.p), s2 = plane_table.template start<2>(t.p);
+    if constexpr (K::KIND == TWO_ROWS_AS_COMPLEX) {
         const Offset o2 = offset_of<K, 2, Offset>(t.x, s2, common);
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
@@ -76,7 +77,7 @@ template <class K> CF_DEVICE Pair<K> pair_of(const SignalItem &t, const Places<K
             q.inside[h] = common && data;
             q.at[h] = o0 + o2 + offset_of<K, 1, Offset>(data ? i : G::template lo<1>(), s1, q.inside[h]);
         }
-    } else if constexpr (K::KIND == HALVES) {
+    } else if constexpr (K::KIND == PACKED_REAL) {
         const Offset o1 = offset_of<K, 1, Offset>(t.row, s1, common);
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
@@ -99,7 +100,7 @@ template <class K> CF_DEVICE int line_place(const SignalItem &t) {
     return t.p * G::PLANE + t.i0 * G::AXIS0_PITCH + t.row * G::PITCH + G::O2::time(t.x);
 }
 
-/* Complex numbers of a signal. */
+/* Access to two numbers of a signal at once. */
 template <class K> CF_DEVICE cplx load_pair(const typename K::Storage::bits *p) {
     typedef typename K::Storage S;
     if constexpr (S::PLAIN) {
@@ -118,11 +119,12 @@ template <class K> CF_DEVICE void store_pair(typename K::Storage::bits *p, cplx 
     }
 }
 
-template <class K> CF_DEVICE void load_signal(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+template <class K>
+CF_DEVICE void load_signal(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Storage Storage;
     typedef const typename Storage::bits *In;
-    /* Numbers that are converted take more registers on their way. */
+    /* Numbers that are converted need more registers while they are loaded. */
     constexpr int ITEMS = K::P * G::D0 * G::DR * G::DX, BATCH = Storage::PLAIN ? 8 : 4;
     const In in = static_cast<In>(call.in);
     const real scale = real(call.scale);
@@ -133,8 +135,8 @@ template <class K> CF_DEVICE void load_signal(smem<cplx> z, const Places<K> &pla
         for (int b = 0; b < BATCH; ++b) {
             const int n = base + b * K::T;
             const SignalItem t = item_of<K>(n < ITEMS ? n : ITEMS - 1);
-            const Pair<K> q = pair_of<K>(t, places);
-            const In from = in + places.signal(t.p) * (K::KIND == COMPLEX ? 2 : 1);
+            const Pair<K> q = pair_of<K>(t, plane_table);
+            const In from = in + plane_table.signal(t.p) * (K::KIND == COMPLEX ? 2 : 1);
             place[b] = line_place<K>(t);
             if constexpr (K::KIND == COMPLEX) {
                 v[b] = load_pair<K>(from + 2 * q.at[0]);
@@ -143,7 +145,7 @@ template <class K> CF_DEVICE void load_signal(smem<cplx> z, const Places<K> &pla
                 v[b].x = Storage::load(from + q.at[0]);
                 v[b].x = q.inside[0] ? v[b].x : real(0);
                 v[b].y = 0;
-                if constexpr (K::KIND != SINGLE) {
+                if constexpr (K::KIND != UNPACKED_REAL) {
                     v[b].y = Storage::load(from + q.at[1]);
                     v[b].y = q.inside[1] ? v[b].y : real(0);
                 }
@@ -160,19 +162,20 @@ template <class K> CF_DEVICE void put(typename K::Storage::bits *to, real value,
     K::Storage::store(to, accumulate ? value + K::Storage::load(to) : value);
 }
 
-/* STAGED: the pieces of VECTOR numbers of the block's rows, as its threads share them: piece i of a thread is in some plane and row at x.
- * What of it stays the same for a thread does not depend on i: its plane if planes touch, else its place in the row. */
-template <class K, int VECTOR> struct Pieces {
+/* STAGED: the rows of the block are divided into vectors of VECTOR numbers, and these among the threads. Vector i of
+ * a thread is in plane p, in `row`, and begins at x. For a given thread, one of these does not depend on i: the plane
+ * if planes are interleaved, else x. */
+template <class K, int VECTOR> struct RowVectors {
     typedef PlaneGeometry<K> G;
-    static constexpr int ROWS = G::D0 * (G::template hi<1>() - G::template lo<1>()), ACROSS = G::WAIT / VECTOR;
+    static constexpr int ROWS = G::D0 * (G::template hi<1>() - G::template lo<1>()), ACROSS = G::STAGED_ROW / VECTOR;
     static constexpr int WIDTH = divisor_from(K::T, ACROSS), TIMES = (ACROSS + WIDTH - 1) / WIDTH;
-    static constexpr int OF_A_PLANE = K::T / K::P; /* threads; those beyond P times as many have nothing to do */
+    static constexpr int OF_A_PLANE = K::T / K::P; /* threads of a plane; other threads have no work */
     static constexpr int EACH = K::PLANES_INTERLEAVED ? (ROWS * ACROSS + OF_A_PLANE - 1) / OF_A_PLANE
                                                       : (K::P * ROWS * WIDTH + K::T - 1) / K::T * TIMES;
     static_assert(!K::PLANES_INTERLEAVED || OF_A_PLANE > 0, "every plane has threads");
     int p, row, x;
     bool exists;
-    CF_DEVICE Pieces(int i) {
+    CF_DEVICE RowVectors(int i) {
         if constexpr (K::PLANES_INTERLEAVED) {
             const int n = int(threadIdx.x) / K::P + i * OF_A_PLANE;
             p = int(threadIdx.x) % K::P;
@@ -190,29 +193,30 @@ template <class K, int VECTOR> struct Pieces {
     }
 };
 
-/* Where a piece stands and waits: x counts what waits of its row. */
+/* The addresses of a vector in shared memory and in the signal. x counts numbers of the staged row. */
 template <class K> struct StagedItem {
     smem<real> shared;
     typename K::Offset offset;
     bool inside;
 };
 template <class K, int VECTOR>
-CF_DEVICE StagedItem<K> staged_item(smem<cplx> z, const Places<K> &places, int p, int row, int x) {
+CF_DEVICE StagedItem<K> staged_item(smem<cplx> z, const PlaneTable<K> &plane_table, int p, int row, int x) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     constexpr int ROWS = G::template hi<1>() - G::template lo<1>();
     const int i = row % ROWS + G::template lo<1>(), i0 = row / ROWS + G::template lo<0>();
-    const int start = places.template start<2>(p);
+    const int start = plane_table.template start<2>(p);
     StagedItem<K> r;
     const int point = x - K::ALIGNMENT_SHIFT;
     r.inside = point + (K::ALIGNMENT_SHIFT ? VECTOR - 1 : 0) >= G::template lo<2>() && point < G::template hi<2>();
     r.offset = offset_of<K, 2, Offset>(r.inside ? point : G::template lo<2>(), start, r.inside);
-    r.offset += offset_of<K, 0, Offset>(i0, places.template start<0>(p), r.inside) +
-                offset_of<K, 1, Offset>(i, places.template start<1>(p), r.inside);
-    r.shared = smem_cast<real>(z + (p * G::PLANE + i0 * G::AXIS0_PITCH + i / 2 * G::PITCH)) + (x + i % 2 * G::WAIT);
+    r.offset += offset_of<K, 0, Offset>(i0, plane_table.template start<0>(p), r.inside) +
+                offset_of<K, 1, Offset>(i, plane_table.template start<1>(p), r.inside);
+    r.shared =
+        smem_cast<real>(z + (p * G::PLANE + i0 * G::AXIS0_PITCH + i / 2 * G::PITCH)) + (x + i % 2 * G::STAGED_ROW);
     return r;
 }
-/* So many 16-bit numbers at once, between memory and shared memory, where they are FP32. */
+/* The type of VECTOR 16-bit numbers that move at once. In shared memory they are FP32. */
 template <int VECTOR> struct WordsOf { typedef unsigned short type; };
 template <> struct WordsOf<2> { typedef unsigned type; };
 template <> struct WordsOf<4> { typedef uint2 type; };
@@ -229,93 +233,93 @@ template <class S> CF_DEVICE void put_numbers(smem<real> to, uint2 v) {
 }
 template <class S> CF_DEVICE unsigned word_of(float2 v) { return S::rounded(v.x) | (unsigned)S::rounded(v.y) << 16; }
 
-/* A piece of a row to memory, rounded if need be. */
-template <class S> CF_DEVICE void store_piece(float *to, float4 v, bool accumulate) {
-    float4 *const piece = reinterpret_cast<float4 *>(to);
-    *piece = accumulate ? sum_of(v, *piece) : v;
+/* Store a vector of a row in memory. It is rounded if the signal is FP16 or BF16. */
+template <class S> CF_DEVICE void store_vector(float *to, float4 v, bool accumulate) {
+    float4 *const vector = reinterpret_cast<float4 *>(to);
+    *vector = accumulate ? sum_of(v, *vector) : v;
 }
-template <class S> CF_DEVICE void store_piece(float *to, float2 v, bool accumulate) {
-    float2 *const piece = reinterpret_cast<float2 *>(to);
-    *piece = accumulate ? sum_of(v, *piece) : v;
+template <class S> CF_DEVICE void store_vector(float *to, float2 v, bool accumulate) {
+    float2 *const vector = reinterpret_cast<float2 *>(to);
+    *vector = accumulate ? sum_of(v, *vector) : v;
 }
-template <class S> CF_DEVICE void store_piece(unsigned short *to, float2 v, bool accumulate) {
-    unsigned *const piece = reinterpret_cast<unsigned *>(to);
-    *piece = word_of<S>(accumulate ? sum_of(v, numbers_of<S>(*piece)) : v);
+template <class S> CF_DEVICE void store_vector(unsigned short *to, float2 v, bool accumulate) {
+    unsigned *const vector = reinterpret_cast<unsigned *>(to);
+    *vector = word_of<S>(accumulate ? sum_of(v, numbers_of<S>(*vector)) : v);
 }
-template <class S> CF_DEVICE void store_piece(unsigned short *to, float4 v, bool accumulate) {
-    uint2 *const piece = reinterpret_cast<uint2 *>(to);
+template <class S> CF_DEVICE void store_vector(unsigned short *to, float4 v, bool accumulate) {
+    uint2 *const vector = reinterpret_cast<uint2 *>(to);
     float2 a = make_float2(v.x, v.y), b = make_float2(v.z, v.w);
     if (accumulate) {
-        const uint2 old = *piece;
+        const uint2 old = *vector;
         a = sum_of(a, numbers_of<S>(old.x));
         b = sum_of(b, numbers_of<S>(old.y));
     }
-    *piece = make_uint2(word_of<S>(a), word_of<S>(b));
+    *vector = make_uint2(word_of<S>(a), word_of<S>(b));
 }
 
-/* The rows are there after wait_async() and a barrier. */
+/* The rows are in shared memory after wait_async() and a barrier. */
 template <class K, int VECTOR>
-CF_DEVICE void load_staged(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void load_staged(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef typename K::Storage Storage;
-    typedef Pieces<K, VECTOR> Piece;
+    typedef RowVectors<K, VECTOR> Vectors;
     const typename Storage::bits *const in = static_cast<const typename Storage::bits *>(call.in);
     if constexpr (Storage::PLAIN) {
 #pragma unroll 8
-        for (int i = 0; i < Piece::EACH; ++i) {
-            const Piece q(i);
+        for (int i = 0; i < Vectors::EACH; ++i) {
+            const Vectors q(i);
             if (!q.exists)
                 continue;
-            const StagedItem<K> r = staged_item<K, VECTOR>(z, places, q.p, q.row, q.x);
-            copy_async<VECTOR>(r.shared, in + places.signal(q.p) + r.offset, r.inside);
+            const StagedItem<K> r = staged_item<K, VECTOR>(z, plane_table, q.p, q.row, q.x);
+            copy_async<VECTOR>(r.shared, in + plane_table.signal(q.p) + r.offset, r.inside);
         }
     } else {
-        /* These pass through registers, so many have to be under way at once. */
+        /* These numbers pass through registers, so many loads must be under way at once. */
         typedef typename WordsOf<VECTOR>::type Words;
-        constexpr int MOST = 32 / VECTOR, BATCH = Piece::EACH < MOST ? Piece::EACH : MOST;
+        constexpr int MAX_LOADS = 32 / VECTOR, BATCH = Vectors::EACH < MAX_LOADS ? Vectors::EACH : MAX_LOADS;
 #pragma unroll 1
-        for (int first = 0; first < Piece::EACH; first += BATCH) {
+        for (int first = 0; first < Vectors::EACH; first += BATCH) {
             Words v[BATCH];
 #pragma unroll
             for (int i = 0; i < BATCH; ++i) {
-                const Piece q(first + i);
+                const Vectors q(first + i);
                 v[i] = Words();
                 if (q.exists) {
-                    const StagedItem<K> r = staged_item<K, VECTOR>(z, places, q.p, q.row, q.x);
+                    const StagedItem<K> r = staged_item<K, VECTOR>(z, plane_table, q.p, q.row, q.x);
                     if (r.inside)
-                        v[i] = __ldg(reinterpret_cast<const Words *>(in + places.signal(q.p) + r.offset));
+                        v[i] = __ldg(reinterpret_cast<const Words *>(in + plane_table.signal(q.p) + r.offset));
                 }
             }
 #pragma unroll
             for (int i = 0; i < BATCH; ++i) {
-                const Piece q(first + i);
+                const Vectors q(first + i);
                 if (q.exists)
-                    put_numbers<Storage>(staged_item<K, VECTOR>(z, places, q.p, q.row, q.x).shared, v[i]);
+                    put_numbers<Storage>(staged_item<K, VECTOR>(z, plane_table, q.p, q.row, q.x).shared, v[i]);
             }
         }
     }
 }
 template <class K, int VECTOR>
-CF_DEVICE void store_staged(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void store_staged(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef typename K::Storage::bits bits;
-    typedef Pieces<K, VECTOR> Piece;
+    typedef RowVectors<K, VECTOR> Vectors;
     const bool accumulate = call.accumulate;
 #pragma unroll 4
-    for (int i = 0; i < Piece::EACH; ++i) {
-        const Piece q(i);
-        if (!q.exists || q.p >= places.live)
+    for (int i = 0; i < Vectors::EACH; ++i) {
+        const Vectors q(i);
+        if (!q.exists || q.p >= plane_table.live)
             continue;
-        const StagedItem<K> r = staged_item<K, VECTOR>(z, places, q.p, q.row, q.x);
+        const StagedItem<K> r = staged_item<K, VECTOR>(z, plane_table, q.p, q.row, q.x);
         if (!r.inside)
             continue;
-        bits *const to = static_cast<bits *>(call.out) + places.signal(q.p) + r.offset;
+        bits *const to = static_cast<bits *>(call.out) + plane_table.signal(q.p) + r.offset;
         real bias = 0;
         if (call.bias)
             bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                    places.channel(q.p));
+                                    plane_table.channel(q.p));
         if constexpr (VECTOR > 1) {
             typedef typename VectorOf<VECTOR>::type Vector;
-            const Vector waiting = smem_cast<Vector>(r.shared)[0];
-            store_piece<typename K::Storage>(to, plus_number(waiting, bias), accumulate);
+            const Vector staged = smem_cast<Vector>(r.shared)[0];
+            store_vector<typename K::Storage>(to, plus_number(staged, bias), accumulate);
         } else {
             const real v = r.shared[0];
             put<K>(to, v + bias, accumulate);
@@ -323,17 +327,18 @@ CF_DEVICE void store_staged(smem<cplx> z, const Places<K> &places, const SharedF
     }
 }
 
-template <class K> CF_DEVICE void load_planes(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+template <class K>
+CF_DEVICE void load_planes(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     if constexpr (K::STAGED)
-        load_staged<K, K::VECTOR>(z, places, call);
+        load_staged<K, K::VECTOR>(z, plane_table, call);
     else
-        load_signal<K>(z, places, call);
+        load_signal<K>(z, plane_table, call);
 }
 
-/* The two rows of a line, as they wait in its place; one of them may not exist. */
+/* Read the two staged rows of a line. One of them may not exist. */
 template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool first, bool second) {
     typedef PlaneGeometry<K> G;
-    constexpr int QUADS = G::WAIT / 4;
+    constexpr int QUADS = G::STAGED_ROW / 4;
     smem<float4> rows = smem_cast<float4>(line);
     unroll<0, G::LINE>([&](auto x) { v[x] = {0, 0}; });
     unroll<(G::LINE_LO + K::ALIGNMENT_SHIFT) / 4, QUADS>([&](auto q) {
@@ -351,7 +356,7 @@ template <class K> CF_DEVICE void get_rows(cplx *v, smem<cplx> line, bool first,
     });
 }
 template <class K> CF_DEVICE void put_rows(smem<cplx> line, const cplx *v, real s, bool second) {
-    constexpr int QUADS = PlaneGeometry<K>::WAIT / 4;
+    constexpr int QUADS = PlaneGeometry<K>::STAGED_ROW / 4;
     smem<float4> rows = smem_cast<float4>(line);
     unroll<PlaneGeometry<K>::LINE_LO / 4, QUADS>([&](auto q) {
         rows[int(q)] = make_float4(s * v[4 * q].x, s * v[4 * q + 1].x, s * v[4 * q + 2].x, s * v[4 * q + 3].x);
@@ -359,7 +364,7 @@ template <class K> CF_DEVICE void put_rows(smem<cplx> line, const cplx *v, real 
             rows[QUADS + q] = make_float4(s * v[4 * q].y, s * v[4 * q + 1].y, s * v[4 * q + 2].y, s * v[4 * q + 3].y);
     });
 }
-/* A line of complex numbers, two at a time. */
+/* Read a line of complex numbers, two at a time. */
 template <int N> CF_DEVICE void read_line(cplx *v, smem<cplx> line) {
     unroll<0, N / 2>([&](auto i) {
         const float4 a = smem_cast<float4>(line)[int(i)];
@@ -373,7 +378,8 @@ template <int N> CF_DEVICE void write_line(smem<cplx> line, const cplx *v) {
     });
 }
 
-template <class K> CF_DEVICE void store_signal(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+template <class K>
+CF_DEVICE void store_signal(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Storage::bits bits;
     constexpr int ITEMS = K::P * G::D0 * G::DR * G::DX;
@@ -382,16 +388,16 @@ template <class K> CF_DEVICE void store_signal(smem<cplx> z, const Places<K> &pl
 #pragma unroll 4
     for (int n = int(threadIdx.x); n < ITEMS; n += K::T) {
         const SignalItem t = item_of<K>(n);
-        if (t.p >= places.live)
+        if (t.p >= plane_table.live)
             continue;
-        const Pair<K> q = pair_of<K>(t, places);
-        bits *const to = static_cast<bits *>(call.out) + places.signal(t.p) * (K::KIND == COMPLEX ? 2 : 1);
+        const Pair<K> q = pair_of<K>(t, plane_table);
+        bits *const to = static_cast<bits *>(call.out) + plane_table.signal(t.p) * (K::KIND == COMPLEX ? 2 : 1);
         cplx v = z[line_place<K>(t)];
-        const real factor = scale * places.factor(t.p);
+        const real factor = scale * plane_table.factor(t.p);
         v = {factor * v.x, factor * v.y};
         if (K::KIND != COMPLEX && call.bias) {
             const real bias = K::Storage::load(static_cast<const bits *>(call.bias) +
-                                               (long long)blockIdx.y * K::CHANNELS + places.channel(t.p));
+                                               (long long)blockIdx.y * K::CHANNELS + plane_table.channel(t.p));
             v = {v.x + bias, v.y + bias};
         }
         if constexpr (K::KIND == COMPLEX) {
@@ -401,7 +407,7 @@ template <class K> CF_DEVICE void store_signal(smem<cplx> z, const Places<K> &pl
         } else {
             if (q.inside[0])
                 put<K>(to + q.at[0], v.x, accumulate);
-            if (K::KIND != SINGLE && q.inside[1])
+            if (K::KIND != UNPACKED_REAL && q.inside[1])
                 put<K>(to + q.at[1], v.y, accumulate);
         }
     }

@@ -24,10 +24,10 @@ bool cf_shared_fft_checked(const cf_axis_window *a) {
 }
 
 static bool axis_reaches(const cf_axis_window *a) {
-    const int64_t most = (int64_t)1 << 30;
+    const int64_t limit = (int64_t)1 << 30;
     int64_t low, high;
     coordinates(a, &low, &high);
-    return low >= -most && high <= most && a->size <= most;
+    return low >= -limit && high <= limit && a->size <= limit;
 }
 
 bool cf_shared_fft_reaches(const cf_window *w) {
@@ -51,7 +51,7 @@ static bool is_staged(const cf_shared_fft_config *c) {
            cf_shared_fft_points(c->radix[2]) % 4 == 0 && cf_shared_fft_extent(c, 2) > 0;
 }
 
-bool cf_shared_fft_has_pieces(const cf_shared_fft_config *c, int64_t vector_width) {
+bool cf_shared_fft_has_vectors(const cf_shared_fft_config *c, int64_t vector_width) {
     const cf_transform_desc *t = &c->problem.fft.transform;
     const cf_axis_window *w = &t->window.axis[2];
     const int64_t counts[] = {2, w->tiles, w->shifts, w->phases},
@@ -69,10 +69,9 @@ bool cf_shared_fft_has_pieces(const cf_shared_fft_config *c, int64_t vector_widt
            t->tensor.group_stride % vector_width == 0;
 }
 
-/* For forward transforms: whether rows can be read `wide` numbers at a time, at multiples of their size, although
- * rows begin anywhere. Returns how many numbers the first piece begins before the row, or -1. Numbers of a piece
- * outside the window are not used. */
-static int early_pieces(const cf_shared_fft_config *c, int64_t vector_width) {
+/* Forward: whether rows can be read as aligned vectors although rows begin anywhere. Returns how many numbers before
+ * the row the first vector begins, or -1. Numbers of a vector outside the window are not used. */
+static int shift_for_vectors(const cf_shared_fft_config *c, int64_t vector_width) {
     const cf_transform_desc *t = &c->problem.fft.transform;
     cf_shared_fft_config even = *c;
     cf_axis_window *const w = &even.problem.fft.transform.window.axis[2];
@@ -84,25 +83,25 @@ static int early_pieces(const cf_shared_fft_config *c, int64_t vector_width) {
         return -1;
     w->origin = w->first = 0;
     w->count = w->count / vector_width * vector_width;
-    return cf_shared_fft_has_pieces(&even, vector_width) ? alignment_shift : -1;
+    return cf_shared_fft_has_vectors(&even, vector_width) ? alignment_shift : -1;
 }
 
 void cf_shared_fft_choose_access(cf_shared_fft_config *c) {
     const cf_transform_desc *t = &c->problem.fft.transform;
     c->planes_interleaved = t->tensor.channel_stride == 1 && t->tensor.axis_stride[2] != 1 && t->spectrum.columns > 1;
     c->staged = is_staged(c);
-    /* Kernels that multiply move rows in pieces, however long their lines are: plane_io.cuh. */
-    const bool vector_width =
+    /* Kernels that multiply move rows as vectors, whatever the length of their lines: fused/plane_load.cuh. */
+    const bool has_vectors =
         c->staged || (!c->packs_nyquist && cf_shared_fft_number_bytes(c) == 4 && !c->planes_interleaved &&
                       (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX || c->kind == CF_SHARED_FFT_PACKED_REAL));
     c->vector_width = 1;
     c->alignment_shift = 0;
-    for (int pieces = 4; vector_width && pieces > c->vector_width; pieces /= 2) {
-        const int alignment_shift = cf_shared_fft_has_pieces(c, pieces) ? 0
-                                    : c->packs_nyquist                  ? early_pieces(c, pieces)
+    for (int width = 4; has_vectors && width > c->vector_width; width /= 2) {
+        const int alignment_shift = cf_shared_fft_has_vectors(c, width) ? 0
+                                    : c->packs_nyquist                  ? shift_for_vectors(c, width)
                                                                         : -1;
         if (alignment_shift >= 0) {
-            c->vector_width = pieces;
+            c->vector_width = width;
             c->alignment_shift = alignment_shift;
         }
     }

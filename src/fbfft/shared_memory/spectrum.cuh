@@ -47,23 +47,23 @@ template <class K, int COLUMNS> CF_DEVICE SpectrumBin bin_item(int n) {
     return t;
 }
 
-/* Columns 0 .. COLUMNS - 1 between shared memory and the spectrum, COLUMNS being all of them or 1. HALVES: columns k and LINE - k
- * at once. */
+/* Copy columns 0 .. COLUMNS - 1 between shared memory and the spectrum. COLUMNS is 1 or all of them. With
+ * PACKED_REAL, columns k and LINE - k are copied at once. */
 template <class K, int COLUMNS>
-CF_DEVICE void store_bins(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void store_bins(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Bins Bins;
     typename Bins::number *const out = static_cast<typename Bins::number *>(call.out);
 #pragma unroll 2
     for (int n = int(threadIdx.x); n < K::P * G::N0 * G::N1 * COLUMNS; n += K::T) {
         const SpectrumBin t = bin_item<K, COLUMNS>(n);
-        if (t.p >= places.live)
+        if (t.p >= plane_table.live)
             continue;
         smem<cplx> plane = z + t.p * G::PLANE;
-        typename Bins::number *const to = out + places.spectrum(t.p);
-        const real factor = places.factor(t.p);
+        typename Bins::number *const to = out + plane_table.spectrum(t.p);
+        const real factor = plane_table.factor(t.p);
         const cplx a = plane[bin_place<K>(t.k0, t.k1, t.k)];
-        if constexpr (K::KIND == HALVES) {
+        if constexpr (K::KIND == PACKED_REAL) {
             const cplx b = plane[bin_place<K>(0, 0, t.k ? G::LINE - t.k : 0)];
             const cplx even = times_half(a + conj(b)), odd = root<G::N2>(t.k) * times_minus_i(times_half(a - conj(b)));
             Bins::store(to + bin_of<K>(0, 0, t.k, call.bin_unit), even + odd, factor);
@@ -79,14 +79,14 @@ CF_DEVICE void store_bins(smem<cplx> z, const Places<K> &places, const SharedFft
     }
 }
 
-/* Is bin (k0, k1) of column 0 or N2 / 2 its own mirror image? Its imaginary part does not count. */
+/* Whether bin (k0, k1) of column 0 or N2 / 2 is its own mirror image. Its imaginary part is ignored. */
 template <class K> CF_DEVICE bool own_mirror(int k0, int k1) {
     typedef PlaneGeometry<K> G;
     return (k0 == 0 || 2 * k0 == G::N0) && (k1 == 0 || 2 * k1 == G::N1);
 }
 
 template <class K, int COLUMNS>
-CF_DEVICE void load_bins(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void load_bins(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Bins Bins;
     const typename Bins::number *const in = static_cast<const typename Bins::number *>(call.in);
@@ -94,9 +94,9 @@ CF_DEVICE void load_bins(smem<cplx> z, const Places<K> &places, const SharedFftC
     for (int n = int(threadIdx.x); n < K::P * G::N0 * G::N1 * COLUMNS; n += K::T) {
         const SpectrumBin t = bin_item<K, COLUMNS>(n);
         smem<cplx> plane = z + t.p * G::PLANE;
-        const typename Bins::number *const from = in + places.spectrum(t.p);
+        const typename Bins::number *const from = in + plane_table.spectrum(t.p);
         cplx a = Bins::load(from + bin_of<K>(t.k0, t.k1, t.k, call.bin_unit));
-        if constexpr (K::KIND == HALVES) {
+        if constexpr (K::KIND == PACKED_REAL) {
             cplx b = Bins::load(from + bin_of<K>(0, 0, G::LINE - t.k, call.bin_unit));
             if (t.k == 0) {
                 a = {a.x, 0};
@@ -113,7 +113,7 @@ CF_DEVICE void load_bins(smem<cplx> z, const Places<K> &places, const SharedFftC
             if (G::REAL && G::own(t.k) && own_mirror<K>(t.k0, t.k1))
                 a.y = 0;
             plane[bin_place<K>(t.k0, t.k1, t.k)] = a;
-            if (K::KIND == SINGLE && t.k > 0)
+            if (K::KIND == UNPACKED_REAL && t.k > 0)
                 plane[bin_place<K>(0, 0, G::N2 - t.k)] = conj(a);
         }
     }

@@ -9,7 +9,7 @@ template <class A, class B> struct Choice<false, A, B> { typedef B type; };
 
 /* One step of all lines along axis 2. */
 template <class K, int STEP, bool INVERSE>
-CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void line_step(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef PlaneGeometry<K> G;
     typedef Step<typename G::O2, STEP> S;
     constexpr int LINES = K::P * G::D0 * G::DR;
@@ -20,7 +20,7 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const SharedFftC
         const int p = line / (G::D0 * G::DR), i0 = line / G::DR % G::D0 + G::template lo<0>(),
                   row = line % G::DR + G::ROW_LO;
         smem<cplx> at = z + (p * G::PLANE + i0 * G::AXIS0_PITCH + row * G::PITCH + S::start(t));
-        const long long bins = SPECTRUM ? places.spectrum(p) + bin_of<K>(0, 0, S::frequency(t), call.bin_unit) : 0;
+        const long long bins = SPECTRUM ? plane_table.spectrum(p) + bin_of<K>(0, 0, S::frequency(t), call.bin_unit) : 0;
         const long long gap = bin_of<K>(0, 0, S::FREQUENCY_GAP, call.bin_unit);
         cplx v[S::R];
         const bool first = G::template lo<1>() % 2 == 0 || 2 * row >= G::template lo<1>();
@@ -29,7 +29,7 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const SharedFftC
             if constexpr (INVERSE) {
                 read_line<S::R>(v, at);
                 dft_inverse<S::R>(v);
-                put_rows<K>(at, v, real(call.scale) * places.factor(p), second);
+                put_rows<K>(at, v, real(call.scale) * plane_table.factor(p), second);
             } else {
                 get_rows<K>(v, at, first, second);
                 if (K::SCALED)
@@ -52,18 +52,19 @@ CF_DEVICE void line_step(smem<cplx> z, const Places<K> &places, const SharedFftC
         unroll<0, S::R>([&](auto r) {
             const int j = t + r * S::TIME_GAP;
             if constexpr (SPECTRUM && !INVERSE) {
-                if (p < places.live)
+                if (p < plane_table.live)
                     K::Bins::store(static_cast<typename K::Bins::number *>(call.out) + bins + r * gap, v[r],
-                                   places.factor(p));
+                                   plane_table.factor(p));
             } else if (!(TIME && INVERSE && (j < G::LINE_LO || j >= G::LINE_HI)))
                 at[r * S::STRIDE] = v[r];
         });
     }
 }
 
-/* PAIRS: a column's two numbers of one line, from its places in Z to the spectra of two rows, and back. If a product follows or went before
- * (PACKS_NYQUIST is false), an own column gives the same number twice here, and its imaginary parts back are zero already, but for rounding. */
-template <class K> CF_DEVICE void part(cplx &a, cplx &b, int k) {
+/* TWO_ROWS_AS_COMPLEX: the Hermitian split of one column of one line, from two places of Z to the spectra of two
+ * rows. If a product follows (PACKS_NYQUIST is false), both inputs of an own column are the same number.
+ * hermitian_merge() is the inverse; after a product, the imaginary parts of an own column are zero but for rounding. */
+template <class K> CF_DEVICE void hermitian_split(cplx &a, cplx &b, int k) {
     const cplx za = a, zb = b;
     if (K::PACKS_NYQUIST && PlaneGeometry<K>::own(k)) {
         a = {za.x, PlaneGeometry<K>::NYQUIST_PACKED ? zb.x : real(0)};
@@ -73,7 +74,7 @@ template <class K> CF_DEVICE void part(cplx &a, cplx &b, int k) {
         b = times_minus_i(times_half(za - conj(zb)));
     }
 }
-template <class K> CF_DEVICE void join(cplx &a, cplx &b, int k) {
+template <class K> CF_DEVICE void hermitian_merge(cplx &a, cplx &b, int k) {
     const cplx ra = a, rb = b;
     if (K::PACKS_NYQUIST && PlaneGeometry<K>::own(k)) {
         a = {ra.x, rb.x};
@@ -84,8 +85,9 @@ template <class K> CF_DEVICE void join(cplx &a, cplx &b, int k) {
     }
 }
 
-/* The same for all lines, where it cannot be done in registers (PARTS_AT_STEP). */
-template <class K, bool INVERSE> CF_DEVICE void part_lines(smem<cplx> z) {
+/* Split or merge all lines in shared memory. It is used where no step can do it in registers (SPLITS_AT_STEP is
+ * false). */
+template <class K, bool INVERSE> CF_DEVICE void split_lines(smem<cplx> z) {
     typedef PlaneGeometry<K> G;
 #pragma unroll 4
     for (int n = int(threadIdx.x); n < K::P * G::D0 * G::DR * G::COLUMNS; n += K::T) {
@@ -101,30 +103,31 @@ template <class K, bool INVERSE> CF_DEVICE void part_lines(smem<cplx> z) {
         else if (!INVERSE ? G::NYQUIST_PACKED || !G::own(k) : both)
             b = at[m];
         if constexpr (INVERSE)
-            join<K>(a, b, k);
+            hermitian_merge<K>(a, b, k);
         else
-            part<K>(a, b, k);
+            hermitian_split<K>(a, b, k);
         at[f] = a;
         at[m] = b;
     }
 }
 
-/* One task of a step of all lines along axis X, 1 or 0: task t of the line in column k; `other` is its place along the other one of
- * these axes. Where a first step of several parts rows, the task is two of them, t and t + 1, which have the rows of the same pairs. */
+/* One task of a step of all lines along axis X, 1 or 0: task t of the line in column k. `other` is the line's place
+ * along the other of these axes. If the first of several steps splits rows, the task is two tasks, t and t + 1, which
+ * have the two rows of the same pairs. */
 template <class K, int X, int STEP> struct ColumnTask {
     typedef PlaneGeometry<K> G;
     typedef typename Choice<X == 0, typename G::O0, typename G::O1>::type O;
     typedef Step<O, STEP> S;
-    static constexpr bool TIME = STEP == 1;                           /* next to the signal */
-    static constexpr bool PARTS = X == 1 && TIME && G::PARTS_AT_STEP; /* and rows are parted on the way */
-    static constexpr bool TWO = PARTS && O::STEPS > 1;
+    static constexpr bool TIME = STEP == 1;                             /* the step nearest to the signal */
+    static constexpr bool SPLITS = X == 1 && TIME && G::SPLITS_AT_STEP; /* the step also splits or merges rows */
+    static constexpr bool TWO = SPLITS && O::STEPS > 1;
     static constexpr int TASKS = S::TASKS / (TWO ? 2 : 1), POINTS = S::R * (TWO ? 2 : 1);
     static constexpr int OTHERS = X == 1 ? G::D0 : G::N1, COUNT = K::P * G::COLUMNS * OTHERS * TASKS;
     static constexpr int LO = G::template lo<X>(), HI = G::template hi<X>();
-    /* Of PAIRS, lines are stored whole. */
-    static constexpr int KEEP_LO = X == 1 && G::SPLIT ? 2 * G::ROW_LO : LO,
-                         KEEP_HI = X == 1 && G::SPLIT ? 2 * G::ROW_HI : HI;
-    /* Tasks begin with an even row: places of register r follow from r. */
+    /* Lines of TWO_ROWS_AS_COMPLEX are stored whole. */
+    static constexpr int STORE_LO = X == 1 && G::SPLIT ? 2 * G::ROW_LO : LO,
+                         STORE_HI = X == 1 && G::SPLIT ? 2 * G::ROW_HI : HI;
+    /* Tasks begin with an even row, so the place of register r depends only on r. */
     static constexpr bool EVEN = X == 1 && G::SPLIT && (TWO || (STEP == 2 && O::C == 1 && O::B % 2 == 0));
     int p, k, other, t, f, m, start, fixed, offset; /* of the plane */
     smem<cplx> plane;
@@ -159,7 +162,7 @@ template <class K, int X, int STEP> struct ColumnTask {
             return start / 2 * G::PITCH + r / 2 * G::PITCH + (r % 2 ? m : f);
         return X == 0 ? (start + r * S::STRIDE) * G::AXIS0_PITCH + fixed : G::row_at(start + r * S::STRIDE, f, m);
     }
-    /* The bin of register 0 after the last step, and the way to the next one. */
+    /* The bin of register 0 after the last step, and the distance to the next register's bin. */
     CF_DEVICE long long bins(long long unit) const {
         const int first = S::frequency(t);
         return bin_of<K>(X == 0 ? first : 0, X == 0 ? other : first, k, unit);
@@ -168,10 +171,10 @@ template <class K, int X, int STEP> struct ColumnTask {
         return bin_of<K>(X == 0 ? S::FREQUENCY_GAP : 0, X == 0 ? 0 : S::FREQUENCY_GAP, 0, unit);
     }
 
-    /* TWO: the places of register r and of S::R + r, where t is even and O::M as well. */
+    /* TWO: the places of register r and of register S::R + r. t and O::M are even. */
     CF_DEVICE int even_row(int r) const { return t / 2 * G::PITCH + r * (O::M / 2) * G::PITCH + f; }
     CF_DEVICE int odd_row(int r) const { return t / 2 * G::PITCH + r * (O::M / 2) * G::PITCH + m; }
-    /* Some task has data there, or each, or this one. */
+    /* Whether some task has data there; whether this task has. */
     template <int I> static constexpr bool some_data() {
         return (I + 1) * (O::M / 2) > G::ROW_LO && I * (O::M / 2) < G::ROW_HI;
     }
@@ -184,7 +187,8 @@ template <class K, int X, int STEP> struct ColumnTask {
             has = has && t / 2 + FIRST < G::ROW_HI;
         return has;
     }
-    /* Where what belongs to the real and imaginary part of an own column comes from: with one of them for both, part() need not ask. */
+    /* The place of the second input of hermitian_split(). An own column uses its first input twice, so
+     * hermitian_split() needs no test. */
     CF_DEVICE int mirror_in() const { return !K::PACKS_NYQUIST && G::own(k) ? f : m; }
 
     CF_DEVICE void get(cplx *v) const {
@@ -201,13 +205,13 @@ template <class K, int X, int STEP> struct ColumnTask {
                 plane[odd_row(r)] = v[S::R + r];
         });
     }
-    /* The step's arithmetic; forward, only DATA points of the axis are not zero. */
+    /* The arithmetic of the step. Forward, only the first DATA points of the axis are not zero. */
     template <bool INVERSE, int DATA = O::N> CF_DEVICE void transform(cplx *v) const {
         step_transform<O, STEP, INVERSE, DATA>(v, t);
         if constexpr (TWO)
             step_transform<O, STEP, INVERSE, DATA>(v + S::R, t + 1);
     }
-    /* What a forward step begins with. */
+    /* Read the inputs of a forward step. */
     CF_DEVICE void get_forward(cplx *v) const {
         const int mirror = mirror_in();
         if constexpr (TWO) {
@@ -220,19 +224,19 @@ template <class K, int X, int STEP> struct ColumnTask {
                         if (!K::PACKS_NYQUIST || G::NYQUIST_PACKED || !G::own(k))
                             b = plane[odd_row(I) - m + mirror];
                     }
-                    part<K>(a, b, k);
+                    hermitian_split<K>(a, b, k);
                 }
                 v[r] = a;
                 v[S::R + r] = b;
             });
-        } else if constexpr (PARTS) {
+        } else if constexpr (SPLITS) {
             unroll<0, G::ROWS>([&](auto pair) {
                 cplx a = {0, 0}, b = {0, 0};
                 if constexpr (decltype(pair)::value >= G::ROW_LO && decltype(pair)::value < G::ROW_HI) {
                     a = plane[pair * G::PITCH + f];
                     if (!K::PACKS_NYQUIST || G::NYQUIST_PACKED || !G::own(k))
                         b = plane[pair * G::PITCH + mirror];
-                    part<K>(a, b, k);
+                    hermitian_split<K>(a, b, k);
                 }
                 v[2 * pair] = a;
                 if constexpr (2 * decltype(pair)::value + 1 < G::N1)
@@ -249,14 +253,14 @@ template <class K, int X, int STEP> struct ColumnTask {
             get(v);
         }
     }
-    /* Where an inverse step ends. */
+    /* Write the results of an inverse step. */
     CF_DEVICE void put_inverse(const cplx *v) const {
         if constexpr (TWO) {
             unroll<0, S::R>([&](auto r) {
                 constexpr int I = decltype(r)::value;
                 cplx a = v[r], b = v[S::R + r];
                 if constexpr (some_data<I>()) {
-                    join<K>(a, b, k);
+                    hermitian_merge<K>(a, b, k);
                     if (has_data<I>()) {
                         plane[even_row(I)] = a;
                         if (!K::PACKS_NYQUIST || G::NYQUIST_PACKED || !G::own(k))
@@ -264,12 +268,12 @@ template <class K, int X, int STEP> struct ColumnTask {
                     }
                 }
             });
-        } else if constexpr (PARTS) {
+        } else if constexpr (SPLITS) {
             unroll<G::ROW_LO, G::ROW_HI>([&](auto pair) {
                 cplx a = v[2 * pair], b = {0, 0};
                 if constexpr (2 * decltype(pair)::value + 1 < G::N1)
                     b = v[2 * pair + 1];
-                join<K>(a, b, k);
+                hermitian_merge<K>(a, b, k);
                 plane[pair * G::PITCH + f] = a;
                 if (!K::PACKS_NYQUIST || G::NYQUIST_PACKED || !G::own(k))
                     plane[pair * G::PITCH + m] = b;
@@ -277,7 +281,7 @@ template <class K, int X, int STEP> struct ColumnTask {
         } else if constexpr (TIME) {
             unroll<0, S::R>([&](auto r) {
                 const int j = t + r * S::TIME_GAP;
-                if (j >= KEEP_LO && j < KEEP_HI)
+                if (j >= STORE_LO && j < STORE_HI)
                     plane[place(r)] = v[r];
             });
         } else {
@@ -287,7 +291,7 @@ template <class K, int X, int STEP> struct ColumnTask {
 };
 
 template <class K, int X, int STEP, bool INVERSE>
-CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void column_step(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef PlaneGeometry<K> G;
     typedef ColumnTask<K, X, STEP> Task;
     typedef typename Task::S S;
@@ -296,11 +300,12 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const SharedFf
     for (int n = int(threadIdx.x); n < Task::COUNT; n += K::T) {
         const Task task(z, n);
         const bool memory = SPECTRUM && !(G::NYQUIST_PACKED && task.k == 0);
-        const long long bins = SPECTRUM ? places.spectrum(task.p) + task.bins(call.bin_unit) : 0;
+        const long long bins = SPECTRUM ? plane_table.spectrum(task.p) + task.bins(call.bin_unit) : 0;
         const long long gap = Task::bin_gap(call.bin_unit);
         cplx v[Task::POINTS];
         if constexpr (SPECTRUM && INVERSE) {
-            /* Imaginary parts of bins that are their own mirror images reach imaginary parts alone, and join() drops those. */
+            /* Bins that are their own mirror image need no test: their imaginary parts only reach imaginary parts,
+             * and hermitian_merge() drops those. */
             if (memory) {
                 const typename K::Bins::number *from = static_cast<const typename K::Bins::number *>(call.in) + bins;
                 unroll<0, S::R>([&](auto r) { v[r] = K::Bins::load(from + r * gap); });
@@ -316,8 +321,8 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const SharedFf
         if constexpr (SPECTRUM && !INVERSE) {
             if (memory) {
                 typename K::Bins::number *to = static_cast<typename K::Bins::number *>(call.out) + bins;
-                const real factor = places.factor(task.p);
-                if (task.p < places.live)
+                const real factor = plane_table.factor(task.p);
+                if (task.p < plane_table.live)
                     unroll<0, S::R>([&](auto r) { K::Bins::store(to + r * gap, v[r], factor); });
             } else {
                 task.put(v);
@@ -331,26 +336,26 @@ CF_DEVICE void column_step(smem<cplx> z, const Places<K> &places, const SharedFf
 }
 
 template <class K, int X, int STEP, bool INVERSE>
-CF_DEVICE void step_of(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void step_of(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     if constexpr (X == 2)
-        line_step<K, STEP, INVERSE>(z, places, call);
+        line_step<K, STEP, INVERSE>(z, plane_table, call);
     else
-        column_step<K, X, STEP, INVERSE>(z, places, call);
+        column_step<K, X, STEP, INVERSE>(z, plane_table, call);
 }
 
-/* The planes of a block, whose steps run side by side. Where planes of several kinds do, they have a class of their own. */
+/* The planes of a block. Their steps run together. Blocks with planes of several kinds have a class of their own. */
 template <class K> struct Planes {
     typedef K Config;
     smem<cplx> z;
-    const Places<K> &places;
+    const PlaneTable<K> &plane_table;
     const SharedFftCall &call;
     template <int X, int STEP, bool INVERSE> CF_DEVICE void step() const {
-        step_of<K, X, STEP, INVERSE>(z, places, call);
+        step_of<K, X, STEP, INVERSE>(z, plane_table, call);
     }
-    template <bool INVERSE> CF_DEVICE void part() const { part_lines<K, INVERSE>(z); }
+    template <bool INVERSE> CF_DEVICE void hermitian_split() const { split_lines<K, INVERSE>(z); }
 };
 
-/* All steps of one axis, each followed by a barrier; those next to the spectrum only if WHOLE. */
+/* All steps of one axis, each followed by a barrier. The step next to the spectrum runs only if WHOLE. */
 template <int X, int STEP, bool INVERSE, class P> CF_DEVICE void step_and_wait(const P &planes) {
     planes.template step<X, STEP, INVERSE>();
     __syncthreads();
@@ -359,9 +364,9 @@ template <int X, bool INVERSE, bool WHOLE = true, class P> CF_DEVICE void steps_
     typedef PlaneGeometry<typename P::Config> G;
     typedef
         typename Choice<X == 0, typename G::O0, typename Choice<X == 1, typename G::O1, typename G::O2>::type>::type O;
-    constexpr bool PARTS = X == 1 && G::SPLIT && !G::PARTS_AT_STEP;
-    if constexpr (PARTS && !INVERSE) {
-        planes.template part<false>();
+    constexpr bool SPLITS = X == 1 && G::SPLIT && !G::SPLITS_AT_STEP;
+    if constexpr (SPLITS && !INVERSE) {
+        planes.template hermitian_split<false>();
         __syncthreads();
     }
     if constexpr (INVERSE) {
@@ -379,12 +384,12 @@ template <int X, bool INVERSE, bool WHOLE = true, class P> CF_DEVICE void steps_
         if constexpr (O::STEPS > 2 && WHOLE)
             step_and_wait<X, 3, false>(planes);
     }
-    if constexpr (PARTS && INVERSE) {
-        planes.template part<true>();
+    if constexpr (SPLITS && INVERSE) {
+        planes.template hermitian_split<true>();
         __syncthreads();
     }
 }
 template <class K, int X, bool INVERSE, bool WHOLE = true>
-CF_DEVICE void axis_steps(smem<cplx> z, const Places<K> &places, const SharedFftCall &call) {
-    steps_of_axis<X, INVERSE, WHOLE>(Planes<K>{z, places, call});
+CF_DEVICE void axis_steps(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+    steps_of_axis<X, INVERSE, WHOLE>(Planes<K>{z, plane_table, call});
 }

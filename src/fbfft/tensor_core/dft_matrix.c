@@ -5,13 +5,14 @@
 #include "cuda/jit/nvrtc.h"
 
 enum {
-    TABLE = 32, /* bytes, of a plane: where it is */
+    TABLE = 32, /* bytes of the table entry of a plane */
     THREADS = 256,
-    MAX_STEPS = 9,      /* sixteen taps each; they stay in registers */
-    MAX_TWIDDLES = 4096 /* different roots of one in the matrix */
+    MAX_STEPS = 9,      /* of sixteen taps each; they stay in registers */
+    MAX_TWIDDLES = 4096 /* different roots of unity in the matrix */
 };
 
-/* What Dense of the kernel has: steps of a sum, tiles of eight bins or pairs of bins, and slabs of them. */
+/* The numbers that Dense of the kernel computes too: steps of a sum, tiles of eight bins or pairs of bins, and bin
+ * tiles. */
 typedef struct dense_shape {
     int64_t period, steps, tiles, bin_tiles, bin_tile;
     bool split;
@@ -27,7 +28,8 @@ static int64_t rows_of(int64_t first, int64_t spread, int64_t count, int64_t par
     return rows;
 }
 
-/* Of a warp. More operands than these leave threads no registers, and planes that share a launch with others had better have few. */
+/* Planes of a warp. With more operands, threads have too few registers. Planes that share a launch with others should
+ * be few. */
 static int planes_of(const cf_transform_desc *t, int64_t steps) {
     const int64_t points = t->spectrum.basis[0] * t->spectrum.basis[1] * t->spectrum.basis[2];
     return t->tensor.dtype == CONV_FFT_FP32 || steps > 6 || points <= 256 ? 16 : 32;
@@ -40,7 +42,8 @@ static int64_t period_of(const int64_t basis[3]) {
     return period;
 }
 
-/* A slab's share of the matrix: so that layers of 64 x 64 and 128 x 128 windows of 9 x 9 have about as many blocks as an H200 has room for. */
+/* The part of the matrix that a bin tile has. Layers of 64 x 64 and 128 x 128 with windows of 9 x 9 then have about
+ * as many blocks as an H200 can run at once. */
 static dense_shape shape_of(const cf_transform_desc *t) {
     const int64_t *basis = t->spectrum.basis;
     const cf_axis_window *w = t->window.axis;
@@ -80,7 +83,7 @@ bool cf_dense_suits(const cf_shared_fft_config *tile, const cf_gpu_properties *p
     return s.steps <= MAX_STEPS && own.shared <= properties->shared_per_block;
 }
 
-/* As few as compilers spill nothing with. */
+/* The smallest number of registers with which compilers spill nothing. */
 static int64_t registers_of(const cf_transform_desc *t, const dense_shape *s, int planes) {
     const int64_t parts = t->tensor.dtype == CONV_FFT_FP32 ? 2 : 1, sums = s->split ? 2 : 1;
     return cf_round_up(44 + planes / 8 * (2 * parts * s->steps + 4 * sums), 8);
@@ -106,7 +109,7 @@ void cf_dense_configure(cf_shared_fft_config *tile, int threads, const cf_gpu_pr
     tile->blocks = (int)cf_max(1, cf_min(by_registers, by_shared));
 }
 
-/* The matrix takes nothing from memory that others write, so it is made before what was launched earlier has ended. */
+/* The matrix does not depend on memory that other kernels write, so the kernel makes it before its PDL wait. */
 void cf_dense_emit(const cf_shared_fft_config *tile, cf_text *t) {
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const SharedFftCall call) {\n"
@@ -116,7 +119,7 @@ void cf_dense_emit(const cf_shared_fft_config *tile, cf_text *t) {
 
 void cf_dense_describe(const cf_shared_fft_config *tile, cf_text *t) {
     cf_text_add(t,
-                "forward transform, real, by one matrix product, planes per block %d, slabs of bins %d, threads %d, "
+                "forward transform, real, by one matrix product, planes per block %d, tiles of bins %d, threads %d, "
                 "shared memory %lld bytes",
                 tile->planes, tile->bin_tiles, tile->threads, (long long)tile->shared);
 }

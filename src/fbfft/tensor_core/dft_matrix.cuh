@@ -77,24 +77,24 @@ template <class K> CF_DEVICE void dense_multiply(const SharedFftCall &call) {
     const int warp = int(threadIdx.x) / 32, t = int(threadIdx.x) % 4;
     const long long first =
         (long long)((int(blockIdx.x) - call.first_block) / D::MAX_BIN_TILES) * K::P + warp * D::PLANES;
-    const Places<K> places = dense_places<K>(call, first);
+    const PlaneTable<K> plane_table = dense_places<K>(call, first);
     DenseOperands<K> b;
     DenseFactors<K> factors;
-    if (places.live > 0) {
+    if (plane_table.live > 0) {
         if constexpr (D::SCALED && !K::FINDS)
-            dense_find_factors<K>(places, call, first);
-        dense_take<K>(b, factors, places, call);
+            dense_find_factors<K>(plane_table, call, first);
+        dense_take<K>(b, factors, plane_table, call);
     }
     __syncthreads();
-    if (places.live <= 0)
+    if (plane_table.live <= 0)
         return;
     unsigned *const out = static_cast<unsigned *>(call.out) + (call.row_first - call.row_base) * call.columns + first +
                           (long long)blockIdx.y * call.spectrum_group_stride + 4 * t;
-    const bool whole = places.live % 4 == 0 && call.bin_unit % 4 == 0 && (unsigned long long)out % 16 == 0;
+    const bool whole = plane_table.live % 4 == 0 && call.bin_unit % 4 == 0 && (unsigned long long)out % 16 == 0;
     if (whole)
-        dense_bins<K, true>(out, b, factors, places.live - 4 * t, call);
+        dense_bins<K, true>(out, b, factors, plane_table.live - 4 * t, call);
     else
-        dense_bins<K, false>(out, b, factors, places.live - 4 * t, call);
+        dense_bins<K, false>(out, b, factors, plane_table.live - 4 * t, call);
 }
 
 template <class K> CF_DEVICE void dense_forward(const SharedFftCall &call) {

@@ -14,30 +14,30 @@
 /* Makes the table entries of a warp's planes, as find_planes() does. Their second number differs: bits 9 and up are
  * the index of the plane's scale, bit 8 is set if another plane stores this scale, and the low byte is the exponent
  * of the factor. */
-template <class K> CF_DEVICE Places<K> dense_places(const SharedFftCall &call, long long first) {
+template <class K> CF_DEVICE PlaneTable<K> dense_places(const SharedFftCall &call, long long first) {
     typedef Dense<K> D;
     const int lane = int(threadIdx.x) % 32;
-    const Places<K> places = {cf_dynamic_shared<char>() + int(threadIdx.x) / 32 * D::PLANES * 32,
-                              int(min(call.planes - first, (long long)D::PLANES))};
-    if (lane < D::PLANES && places.live > 0) {
-        const long long plane = first + min(lane, places.live - 1);
+    const PlaneTable<K> plane_table = {cf_dynamic_shared<char>() + int(threadIdx.x) / 32 * D::PLANES * 32,
+                                       int(min(call.planes - first, (long long)D::PLANES))};
+    if (lane < D::PLANES && plane_table.live > 0) {
+        const long long plane = first + min(lane, plane_table.live - 1);
         /* A 64-bit division takes about a hundred instructions. */
         const long long of_rows =
             call.planes > 0x7fffffff ? plane / call.columns : (long long)(unsigned(plane) / unsigned(call.columns));
         const long long row = call.row_first + of_rows, column = plane - of_rows * call.columns;
-        smem<char> entry = places.table + lane * 32;
+        smem<char> entry = plane_table.table + lane * 32;
         find_plane<K>(entry, row, column, call.columns, call.sample_stride, (long long)blockIdx.y * call.group_stride);
         const long long scale = (row - call.row_base) * ((call.columns + 7) / 8) + column / 8;
-        smem_cast<long long>(entry)[1] = (2 * scale + (column % 8 != 0 || lane >= places.live)) << 8;
+        smem_cast<long long>(entry)[1] = (2 * scale + (column % 8 != 0 || lane >= plane_table.live)) << 8;
     }
     __syncwarp();
-    return places;
+    return plane_table;
 }
 
 /* Sets the factor of plane p of a warp. The blocks of the first bins store the scale that undoes it. */
 template <class K>
-CF_DEVICE void dense_set_factor(const Places<K> &places, const SharedFftCall &call, int p, float absmax) {
-    smem<long long> entry = smem_cast<long long>(places.table + p * 32) + 1;
+CF_DEVICE void dense_set_factor(const PlaneTable<K> &plane_table, const SharedFftCall &call, int p, float absmax) {
+    smem<long long> entry = smem_cast<long long>(plane_table.table + p * 32) + 1;
     const long long known = entry[0];
     entry[0] = known | Factor<K>::exponent(absmax);
     if ((known & 256) == 0 && dense_bin_tile<K>(call) == 0)
@@ -47,7 +47,7 @@ CF_DEVICE void dense_set_factor(const Places<K> &places, const SharedFftCall &ca
 /* Factors from the largest values that another kernel has found for each sample. Most planes of a warp belong to one
  * sample. */
 template <class K>
-CF_DEVICE void dense_find_factors(const Places<K> &places, const SharedFftCall &call, long long first) {
+CF_DEVICE void dense_find_factors(const PlaneTable<K> &plane_table, const SharedFftCall &call, long long first) {
     const int lane = int(threadIdx.x) % 32;
     long long row = call.row_first + first / call.columns, left = call.columns - first % call.columns; /* of the row */
     float absmax = 0;
@@ -56,14 +56,14 @@ CF_DEVICE void dense_find_factors(const Places<K> &places, const SharedFftCall &
             ++row;
             left = call.columns;
         }
-        if (p < places.live && (p == 0 || left == call.columns)) {
+        if (p < plane_table.live && (p == 0 || left == call.columns)) {
             const long long sample = row / call.scale_rows - call.row_base / call.scale_rows;
             const float *const part =
                 call.absmax + (long long)blockIdx.y * call.absmax_group_stride + sample * call.parts;
             absmax = absmax_of_warp(lane < call.parts ? part[lane] : 0.0f);
         }
         if (lane == 0)
-            dense_set_factor<K>(places, call, p, absmax);
+            dense_set_factor<K>(plane_table, call, p, absmax);
     }
     __syncwarp();
 }
@@ -93,21 +93,21 @@ template <class K> CF_DEVICE int dense_load_pair(int lane, int i) {
 
 /* The address in a plane to which offsets of taps are added. */
 template <class K>
-CF_DEVICE const typename K::Storage::bits *dense_start(const typename K::Storage::bits *signal, const Places<K> &places,
-                                                       int p) {
+CF_DEVICE const typename K::Storage::bits *dense_start(const typename K::Storage::bits *signal,
+                                                       const PlaneTable<K> &plane_table, int p) {
     typedef typename K::Offset Offset;
-    signal += places.signal(p);
+    signal += plane_table.signal(p);
     if constexpr (Dense<K>::ALIKE)
-        signal += Offset(places.template start<0>(p)) * Offset(K::AXIS_STRIDE[0]) +
-                  Offset(places.template start<1>(p)) * Offset(K::AXIS_STRIDE[1]) +
-                  Offset(places.template start<2>(p)) * Offset(K::AXIS_STRIDE[2]);
+        signal += Offset(plane_table.template start<0>(p)) * Offset(K::AXIS_STRIDE[0]) +
+                  Offset(plane_table.template start<1>(p)) * Offset(K::AXIS_STRIDE[1]) +
+                  Offset(plane_table.template start<2>(p)) * Offset(K::AXIS_STRIDE[2]);
     return dense_hide(signal);
 }
 
 /* Loads a number of plane p, or 0. data: whether the slot has a tap. */
 template <class K>
-CF_DEVICE typename K::Storage::bits dense_load(const typename K::Storage::bits *from, const Places<K> &places, int p,
-                                               int slot, int offset, bool data) {
+CF_DEVICE typename K::Storage::bits dense_load(const typename K::Storage::bits *from, const PlaneTable<K> &plane_table,
+                                               int p, int slot, int offset, bool data) {
     typename K::Storage::bits v = 0;
     if constexpr (Dense<K>::ALIKE) {
         if (data)
@@ -116,9 +116,9 @@ CF_DEVICE typename K::Storage::bits dense_load(const typename K::Storage::bits *
         typedef typename K::Offset Offset;
         const DenseTap tap = dense_tap<K>(slot);
         bool inside = data;
-        Offset at = offset_of<K, 2, Offset>(dense_position<K, 2>(tap.e2), places.template start<2>(p), inside);
-        at += offset_of<K, 1, Offset>(dense_position<K, 1>(tap.e1), places.template start<1>(p), inside);
-        at += offset_of<K, 0, Offset>(dense_position<K, 0>(tap.e0), places.template start<0>(p), inside);
+        Offset at = offset_of<K, 2, Offset>(dense_position<K, 2>(tap.e2), plane_table.template start<2>(p), inside);
+        at += offset_of<K, 1, Offset>(dense_position<K, 1>(tap.e1), plane_table.template start<1>(p), inside);
+        at += offset_of<K, 0, Offset>(dense_position<K, 0>(tap.e0), plane_table.template start<0>(p), inside);
         if (inside)
             v = __ldg(from + at);
     }
@@ -138,7 +138,7 @@ template <class K> struct DenseTaps<K, true> { float of[Dense<K>::STEPS][4]; };
 
 /* Loads half h of a warp's planes, eight planes at a time, and exchanges them through shared memory. */
 template <class K>
-CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const Places<K> &places, const SharedFftCall &call, int h) {
+CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const PlaneTable<K> &plane_table, const SharedFftCall &call, int h) {
     typedef Dense<K> D;
     typedef DensePair<K> Pair;
     typedef typename Pair::type Type;
@@ -151,7 +151,7 @@ CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const Places<K> &places, cons
 #pragma unroll
     for (int e = 0; e < 4; ++e)
         from[e / 2][e % 2] =
-            dense_start<K>(signal, places, dense_plane<K>(2 * h + e / 2, dense_load_row<K>(lane, e % 2)));
+            dense_start<K>(signal, plane_table, dense_plane<K>(2 * h + e / 2, dense_load_row<K>(lane, e % 2)));
     Type v[2][LOADS];
 #pragma unroll
     for (int i = 0; i < LOADS; ++i) {
@@ -163,8 +163,8 @@ CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const Places<K> &places, cons
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
             const int p = dense_plane<K>(2 * h + e, dense_load_row<K>(lane, i));
-            v[e][i] = Pair::of(dense_load<K>(from[e][i % 2], places, p, 2 * pair, offset.x, first),
-                               dense_load<K>(from[e][i % 2], places, p, 2 * pair + 1, offset.y, second));
+            v[e][i] = Pair::of(dense_load<K>(from[e][i % 2], plane_table, p, 2 * pair, offset.x, first),
+                               dense_load<K>(from[e][i % 2], plane_table, p, 2 * pair + 1, offset.y, second));
         }
     }
 #pragma unroll
@@ -228,7 +228,7 @@ template <class K> struct DenseFactors { float of[Dense<K>::HALVES][Dense<K>::FA
 /* Loads a warp's operands. Finds and stores the scales. FP32 numbers are multiplied up to the end of FP16's range, so
  * that both parts keep all their bits. */
 template <class K>
-CF_DEVICE void dense_take(DenseOperands<K> &b, DenseFactors<K> &factors, const Places<K> &places,
+CF_DEVICE void dense_take(DenseOperands<K> &b, DenseFactors<K> &factors, const PlaneTable<K> &plane_table,
                           const SharedFftCall &call) {
     typedef Dense<K> D;
     constexpr int UP = D::SCALED ? Factor<K>::SUM : 0;
@@ -236,7 +236,7 @@ CF_DEVICE void dense_take(DenseOperands<K> &b, DenseFactors<K> &factors, const P
 #pragma unroll
     for (int h = 0; h < D::HALVES; ++h) {
         DenseTaps<K> taps[2];
-        dense_taps<K>(taps, places, call, h);
+        dense_taps<K>(taps, plane_table, call, h);
         float scale[2] = {1, 1};
 #pragma unroll
         for (int i = 0; i < D::FACTORS; ++i)
@@ -246,8 +246,8 @@ CF_DEVICE void dense_take(DenseOperands<K> &b, DenseFactors<K> &factors, const P
 #pragma unroll
             for (int other = 1; other < 16; other *= 2)
                 most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, other));
-            if (lane % 16 == 0 && 16 * h + lane / 2 < places.live)
-                dense_set_factor<K>(places, call, 16 * h + lane / 2, most);
+            if (lane % 16 == 0 && 16 * h + lane / 2 < plane_table.live)
+                dense_set_factor<K>(plane_table, call, 16 * h + lane / 2, most);
             if constexpr (D::FLOATS)
                 scale[0] = scale[1] = mma_power(Factor<K>::exponent(most) + UP);
             else
@@ -255,10 +255,10 @@ CF_DEVICE void dense_take(DenseOperands<K> &b, DenseFactors<K> &factors, const P
         } else if constexpr (D::SCALED) {
 #pragma unroll
             for (int e = 0; e < 2 && D::FLOATS; ++e)
-                scale[e] = places.factor(dense_plane<K>(2 * h + e, g)) * float(1ll << UP);
+                scale[e] = plane_table.factor(dense_plane<K>(2 * h + e, g)) * float(1ll << UP);
 #pragma unroll
             for (int i = 0; i < D::FACTORS && !D::FLOATS; ++i)
-                factors.of[h][i] *= places.factor(16 * h + 4 * t + i);
+                factors.of[h][i] *= plane_table.factor(16 * h + 4 * t + i);
         }
         if constexpr (D::FLOATS)
             factors.of[h][0] *= 1 / float(1ll << UP);

@@ -27,12 +27,12 @@ template <class K, class Bits> struct MmaLine {
     int from, start, low, count;
     bool inside;
     MmaLine() = default;
-    CF_DEVICE MmaLine(Bits *signal, const Places<K> &places, int p, int from_) : from(from_) {
+    CF_DEVICE MmaLine(Bits *signal, const PlaneTable<K> &plane_table, int p, int from_) : from(from_) {
         inside = true;
-        line = signal + places.signal(p) +
-               offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), inside);
-        line += offset_of<K, 1, Offset>(G::template lo<1>(), places.template start<1>(p), inside);
-        start = places.template start<2>(p);
+        line = signal + plane_table.signal(p) +
+               offset_of<K, 0, Offset>(G::template lo<0>(), plane_table.template start<0>(p), inside);
+        line += offset_of<K, 1, Offset>(G::template lo<1>(), plane_table.template start<1>(p), inside);
+        start = plane_table.template start<2>(p);
         low = G::template lo<2>();
         int high = G::template hi<2>();
         if constexpr (PLAIN) {

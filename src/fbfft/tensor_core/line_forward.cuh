@@ -159,7 +159,8 @@ CF_DEVICE void mma_line_through(const MmaNumbers<K> (&rows)[MmaFft<K>::R], const
 /* Transforms rows. A task of a warp is half of the rows of one signal: j = 8 q + g are the columns of the right
  * operand. */
 template <class K>
-CF_DEVICE void mma_line_rows(smem<unsigned> y, smem<float> parts, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void mma_line_rows(smem<unsigned> y, smem<float> parts, const PlaneTable<K> &plane_table,
+                             const SharedFftCall &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -168,8 +169,8 @@ CF_DEVICE void mma_line_rows(smem<unsigned> y, smem<float> parts, const Places<K
     for (int task = mma_warp<K>(); task < 16; task += M::WARPS) {
         const int p = task / 2, q = task % 2;
         MmaRow<K> raw[M::R];
-        mma_rows_of_line<K>(
-            raw, MmaLine<K, const bits>(static_cast<const bits *>(call.in), places, p, M::N1 * t + M::R * (8 * q + g)));
+        mma_rows_of_line<K>(raw, MmaLine<K, const bits>(static_cast<const bits *>(call.in), plane_table, p,
+                                                        M::N1 * t + M::R * (8 * q + g)));
         float whole;
         if constexpr (K::FINDS) {
             const float most = absmax_of_warp(mma_absmax<K>(raw));
@@ -178,7 +179,7 @@ CF_DEVICE void mma_line_rows(smem<unsigned> y, smem<float> parts, const Places<K
                 parts[task] = most;
         }
         if constexpr (!K::FINDS)
-            whole = places.factor(min(p, places.live - 1));
+            whole = plane_table.factor(min(p, plane_table.live - 1));
         MmaNumbers<K> rows[M::R];
 #pragma unroll
         for (int r = 0; r < M::R; ++r)
@@ -255,7 +256,7 @@ CF_DEVICE void mma_line_columns_of(smem<unsigned> from, const MmaSquare &re, con
 }
 
 template <class K>
-CF_DEVICE void mma_line_columns(smem<unsigned> y, smem<float> parts, const Places<K> &places,
+CF_DEVICE void mma_line_columns(smem<unsigned> y, smem<float> parts, const PlaneTable<K> &plane_table,
                                 const SharedFftCall &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -264,10 +265,10 @@ CF_DEVICE void mma_line_columns(smem<unsigned> y, smem<float> parts, const Place
         share = mma_share<K>(parts[2 * g + t / 2], mma_plane_group_exponent<K>(parts, call));
     const MmaSquare re = mma_square(&mma_columns<M::SCALED, false, false, 0>.of[0][lane]);
     const MmaSquare im = mma_imaginary(re);
-    const long long plane = places.spectrum(2 * t), second = places.spectrum(2 * t + 1) - plane;
+    const long long plane = plane_table.spectrum(2 * t), second = plane_table.spectrum(2 * t + 1) - plane;
     unsigned *const out = static_cast<unsigned *>(call.out) + plane;
-    const int live = places.live - 2 * t;
-    if (mma_stores_both<K>(places, call))
+    const int live = plane_table.live - 2 * t;
+    if (mma_stores_both<K>(plane_table, call))
         mma_line_columns_of<K, true>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
     else
         mma_line_columns_of<K, false>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
@@ -278,14 +279,15 @@ template <class K> CF_DEVICE void mma_line_forward(const SharedFftCall &call) {
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + mma_plane_group<K>() * M::FORWARD;
     smem<float> parts = smem_cast<float>(y + (M::FORWARD - M::PARTS));
-    const Places<K> all = find_planes<K, false>(shared, call), places = mma_places<K>(all, mma_plane_group<K>());
+    const PlaneTable<K> all = find_planes<K, false>(shared, call),
+                        plane_table = mma_places<K>(all, mma_plane_group<K>());
     if constexpr (K::Bins::SCALED && !K::FINDS) {
         find_factors<K>(shared, call, all.live);
         __syncthreads();
     }
-    if (M::PLANE_GROUPS == 1 || places.live > 0)
-        mma_line_rows<K>(y, parts, places, call);
+    if (M::PLANE_GROUPS == 1 || plane_table.live > 0)
+        mma_line_rows<K>(y, parts, plane_table, call);
     __syncthreads();
-    if (M::PLANE_GROUPS == 1 || places.live > 0)
-        mma_line_columns<K>(y, parts, places, call);
+    if (M::PLANE_GROUPS == 1 || plane_table.live > 0)
+        mma_line_columns<K>(y, parts, plane_table, call);
 }

@@ -42,10 +42,10 @@ template <class K> CF_DEVICE void mma_line_bins(unsigned *w, const unsigned *lin
 }
 
 template <class K>
-CF_DEVICE void mma_line_bins_through(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void mma_line_bins_through(smem<unsigned> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const unsigned *const line = static_cast<const unsigned *>(call.in) + places.spectrum(g);
+    const unsigned *const line = static_cast<const unsigned *>(call.in) + plane_table.spectrum(g);
     const unsigned imaginary = t < 2 ? 0x80000000u : 0x8000u; /* makes (im, -re), or from mirrored bins (-im, re) */
     /* Column N2 / 2 is transformed before column 0. The rows of both become real, and one word holds both. */
     int column = mma_warp<K>() > 0 ? mma_warp<K>() : M::N2 / 2;
@@ -194,7 +194,7 @@ template <class M, int EACH> CF_DEVICE void mma_line_words(unsigned (&b)[M::STEP
  * Results 2 t and 2 t + 1 of EACH products are neighbours in memory; FP32 results are stored in two parts. ADDS: adds
  * to the old contents. */
 template <class K, bool ADDS>
-CF_DEVICE void mma_line_points(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void mma_line_points(smem<unsigned> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     constexpr bool PIECES = K::Storage::PLAIN;
@@ -205,19 +205,19 @@ CF_DEVICE void mma_line_points(smem<unsigned> z, const Places<K> &places, const 
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const MmaWords *const table = &mma_spots<M::SCALED, M::N2>.of[0][0][lane];
 #pragma unroll 1
-    for (int task = mma_warp<K>(); task < min(places.live, 8) * TASKS; task += M::WARPS) {
+    for (int task = mma_warp<K>(); task < min(plane_table.live, 8) * TASKS; task += M::WARPS) {
         const int p = task / TASKS, first = task % TASKS * WIDTH;
         smem<unsigned> own = z + (p * M::PLANE + first);
         smem<unsigned> from = own + (t * M::WORD + EACH * (PIECES ? g / 2 + g % 2 * 4 : g));
         unsigned b[M::STEPS][2][EACH];
         mma_line_words<M>(b, from);
-        const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * places.factor(p);
+        const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * plane_table.factor(p);
         float bias = 0;
         if (call.bias)
             bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                    places.channel(p));
+                                    plane_table.channel(p));
         const MmaLine<K, bits> line(
-            static_cast<bits *>(call.out), places, p,
+            static_cast<bits *>(call.out), plane_table, p,
             first + (THROUGH ? M::N1 * (lane / WIDTH) + lane % WIDTH : M::N1 * g + (PIECES ? 1 : 2) * EACH * t));
 #pragma unroll
         for (int n = 0; n < M::N2 / 16; ++n) {
@@ -258,12 +258,12 @@ template <class K> CF_DEVICE void mma_line_inverse(const SharedFftCall &call) {
     typedef MmaFft<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE) + mma_plane_group<K>() * M::INVERSE;
-    const Places<K> places = mma_places<K>(find_planes<K, true>(shared, call), mma_plane_group<K>());
-    if (M::PLANE_GROUPS == 1 || places.live > 0)
-        mma_line_bins_through<K>(z, places, call);
+    const PlaneTable<K> plane_table = mma_places<K>(find_planes<K, true>(shared, call), mma_plane_group<K>());
+    if (M::PLANE_GROUPS == 1 || plane_table.live > 0)
+        mma_line_bins_through<K>(z, plane_table, call);
     __syncthreads();
     if (call.accumulate)
-        mma_line_points<K, true>(z, places, call);
+        mma_line_points<K, true>(z, plane_table, call);
     else
-        mma_line_points<K, false>(z, places, call);
+        mma_line_points<K, false>(z, plane_table, call);
 }

@@ -93,8 +93,8 @@ __host__ __device__ constexpr int mma_split(int n) { return n >= 2048 ? 64 : n >
 
 template <class K> struct MmaFft {
     typedef PlaneGeometry<K> G;
-    static constexpr bool INTERLEAVED = K::PLANES_INTERLEAVED, SHORT = K::KIND == HALVES && G::N2 <= MMA_SHORT,
-                          LINES = K::KIND == HALVES && !SHORT;
+    static constexpr bool INTERLEAVED = K::PLANES_INTERLEAVED, SHORT = K::KIND == PACKED_REAL && G::N2 <= MMA_SHORT,
+                          LINES = K::KIND == PACKED_REAL && !SHORT;
     static constexpr int PLANE_GROUPS = K::P / 8; /* of a block; channels-last 2, for sectors of 16 numbers */
     static constexpr int N1 = LINES ? mma_split(G::N2) : G::N1, N2 = LINES ? G::N2 / N1 : G::N2;
     static constexpr int R = SHORT ? 1 : N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / (SHORT ? 1 : PLANE_GROUPS);
@@ -148,7 +148,7 @@ template <class K> CF_DEVICE int mma_plane_group() {
 template <class K> CF_DEVICE int mma_warp() {
     return MmaFft<K>::PLANE_GROUPS == 1 ? int(threadIdx.x) / 32 : int(threadIdx.x) / 32 % MmaFft<K>::WARPS;
 }
-template <class K> CF_DEVICE Places<K> mma_places(const Places<K> &of_block, int plane_group) {
+template <class K> CF_DEVICE PlaneTable<K> mma_places(const PlaneTable<K> &of_block, int plane_group) {
     return {of_block.table + plane_group * 8 * 32, of_block.live - 8 * plane_group};
 }
 

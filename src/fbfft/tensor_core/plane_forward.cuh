@@ -70,7 +70,7 @@ template <class K> CF_DEVICE constexpr float mma_up() { return float(1ll << MmaF
 /* Transforms rows in channels-first layout. A task of a warp is half of the rows of a plane: j = 8 q + g are the
  * columns of the right operand. */
 template <class K>
-CF_DEVICE void mma_forward_rows(smem<unsigned> y, smem<float> parts, const Places<K> &places,
+CF_DEVICE void mma_forward_rows(smem<unsigned> y, smem<float> parts, const PlaneTable<K> &plane_table,
                                 const SharedFftCall &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -81,7 +81,8 @@ CF_DEVICE void mma_forward_rows(smem<unsigned> y, smem<float> parts, const Place
         MmaRow<K> raw[M::LIVE];
 #pragma unroll
         for (int r = 0; r < M::LIVE; ++r)
-            mma_row<K>(raw[r], places, static_cast<const typename K::Storage::bits *>(call.in) + places.signal(p), p,
+            mma_row<K>(raw[r], plane_table,
+                       static_cast<const typename K::Storage::bits *>(call.in) + plane_table.signal(p), p,
                        8 * q + g + 16 * r, t);
         float whole;
         if constexpr (K::FINDS) {
@@ -91,7 +92,7 @@ CF_DEVICE void mma_forward_rows(smem<unsigned> y, smem<float> parts, const Place
                 parts[task] = most;
         }
         if constexpr (!K::FINDS)
-            whole = places.factor(min(p, places.live - 1));
+            whole = plane_table.factor(min(p, plane_table.live - 1));
         const float factor = (K::Storage::PLAIN ? 1 / mma_up<K>() : whole) / M::GAIN;
         MmaNumbers<K> rows[M::LIVE];
 #pragma unroll
@@ -146,13 +147,13 @@ CF_DEVICE void mma_forward_spot(const MmaRow<K> (&raw)[MmaFft<K>::LIVE], int j, 
     mma_rows_through<K>(rows, table, twiddle, y + (8 * j + 2 * t));
 }
 template <class K>
-CF_DEVICE void mma_forward_interleaved(smem<unsigned> y, smem<float> parts, const Places<K> &places,
+CF_DEVICE void mma_forward_interleaved(smem<unsigned> y, smem<float> parts, const PlaneTable<K> &plane_table,
                                        const SharedFftCall &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, t = lane % 4;
     const MmaWords *const table = &mma_rows<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
     const typename K::Storage::bits *const signal =
-        static_cast<const typename K::Storage::bits *>(call.in) + places.signal(0);
+        static_cast<const typename K::Storage::bits *>(call.in) + plane_table.signal(0);
 #pragma unroll 1
     for (int j = mma_warp<K>(); j < 16; j += M::BATCH * M::WARPS) {
         MmaRow<K> raw[M::BATCH][M::LIVE];
@@ -160,7 +161,7 @@ CF_DEVICE void mma_forward_interleaved(smem<unsigned> y, smem<float> parts, cons
         for (int i = 0; i < M::BATCH; ++i)
 #pragma unroll
             for (int r = 0; r < M::LIVE; ++r)
-                mma_row<K>(raw[i][r], places, signal, 0, j + i * M::WARPS + 16 * r, t);
+                mma_row<K>(raw[i][r], plane_table, signal, 0, j + i * M::WARPS + 16 * r, t);
 #pragma unroll
         for (int i = 0; i < M::BATCH; ++i)
             mma_forward_spot<K>(raw[i], j + i * M::WARPS, table, y, parts);
@@ -169,9 +170,9 @@ CF_DEVICE void mma_forward_interleaved(smem<unsigned> y, smem<float> parts, cons
 
 /* Whether the planes of the plane group are neighbours in the spectrum, so that each lane stores two at a time. All
  * lanes of a warp get the same answer, because they execute products together. */
-template <class K> CF_DEVICE bool mma_stores_both(const Places<K> &places, const SharedFftCall &call) {
-    const long long first = places.spectrum(0);
-    return places.live >= 8 && places.spectrum(7) - first == 7 && call.bin_unit % 2 == 0 &&
+template <class K> CF_DEVICE bool mma_stores_both(const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+    const long long first = plane_table.spectrum(0);
+    return plane_table.live >= 8 && plane_table.spectrum(7) - first == 7 && call.bin_unit % 2 == 0 &&
            reinterpret_cast<size_t>(static_cast<const unsigned *>(call.out) + first) % 8 == 0;
 }
 
@@ -230,7 +231,7 @@ CF_DEVICE void mma_forward_class(smem<unsigned> from, const MmaSquare &re, const
 }
 
 template <class K>
-CF_DEVICE void mma_forward_columns(smem<unsigned> y, smem<float> parts, const Places<K> &places,
+CF_DEVICE void mma_forward_columns(smem<unsigned> y, smem<float> parts, const PlaneTable<K> &plane_table,
                                    const SharedFftCall &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, warp = mma_warp<K>(), c = warp % M::R;
@@ -245,12 +246,12 @@ CF_DEVICE void mma_forward_columns(smem<unsigned> y, smem<float> parts, const Pl
     }
     const MmaSquare re = mma_square(&mma_columns<M::SCALED, false, M::INTERLEAVED, 0>.of[0][lane]);
     const MmaSquare im = mma_imaginary(re);
-    const long long plane = places.spectrum(2 * t), second = places.spectrum(2 * t + 1) - plane;
+    const long long plane = plane_table.spectrum(2 * t), second = plane_table.spectrum(2 * t + 1) - plane;
     unsigned *const out = static_cast<unsigned *>(call.out) + plane;
-    const int live = places.live - 2 * t, first = warp / M::R;
+    const int live = plane_table.live - 2 * t, first = warp / M::R;
     unsigned *const to = out + bin_of<K>(0, M::R * g + c, first, call.bin_unit);
     smem<unsigned> from = y + (c * M::COLUMNS * M::LINE + (M::INTERLEAVED ? 8 * t + g : 4 * lane));
-    if (mma_stores_both<K>(places, call))
+    if (mma_stores_both<K>(plane_table, call))
         mma_forward_class<K, true>(from, re, im, to, second, live, first, call.bin_unit, share);
     else
         mma_forward_class<K, false>(from, re, im, to, second, live, first, call.bin_unit, share);
@@ -261,15 +262,16 @@ template <class K> CF_DEVICE void mma_plane_forward(const SharedFftCall &call) {
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + mma_plane_group<K>() * M::FORWARD;
     smem<float> parts = smem_cast<float>(y + (M::FORWARD - M::PARTS));
-    const Places<K> all = find_planes<K, false>(shared, call), places = mma_places<K>(all, mma_plane_group<K>());
+    const PlaneTable<K> all = find_planes<K, false>(shared, call),
+                        plane_table = mma_places<K>(all, mma_plane_group<K>());
     if constexpr (K::Bins::SCALED && !K::FINDS) {
         find_factors<K>(shared, call, all.live);
         __syncthreads();
     }
     if constexpr (M::INTERLEAVED)
-        mma_forward_interleaved<K>(y, parts, places, call);
+        mma_forward_interleaved<K>(y, parts, plane_table, call);
     else
-        mma_forward_rows<K>(y, parts, places, call);
+        mma_forward_rows<K>(y, parts, plane_table, call);
     __syncthreads();
-    mma_forward_columns<K>(y, parts, places, call);
+    mma_forward_columns<K>(y, parts, plane_table, call);
 }

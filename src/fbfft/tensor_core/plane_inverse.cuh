@@ -52,10 +52,10 @@ template <class K> CF_DEVICE void mma_twiddles_back(cplx (&twiddle)[2][MmaFft<K>
 }
 
 template <class K>
-CF_DEVICE void mma_inverse_columns(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void mma_inverse_columns(smem<unsigned> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const unsigned *const plane = static_cast<const unsigned *>(call.in) + places.spectrum(g);
+    const unsigned *const plane = static_cast<const unsigned *>(call.in) + plane_table.spectrum(g);
     unsigned next[4 * M::R];
     mma_bins<K>(next, plane, mma_warp<K>(), t, call.bin_unit);
     const MmaSquare a = mma_square(&mma_columns<M::SCALED, true, false, M::DOWN>.of[0][lane]);
@@ -162,7 +162,7 @@ CF_DEVICE void mma_put_row(const float v[8], typename K::Storage::bits *row, int
 }
 
 template <class K>
-CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef MmaFft<K> M;
     typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
@@ -170,7 +170,7 @@ CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const Places<K> &places, const
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const MmaWords *const table = &mma_points<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
 #pragma unroll 1
-    for (int task = int(threadIdx.x) / 32; task < places.live * M::TILES; task += M::WARPS) {
+    for (int task = int(threadIdx.x) / 32; task < plane_table.live * M::TILES; task += M::WARPS) {
         const int p = task / M::TILES, m = task % M::TILES;
         smem<unsigned> from = z + (p * M::PLANE + 16 * m + g + t * M::WORD);
         unsigned a[M::STEPS][4];
@@ -179,22 +179,22 @@ CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const Places<K> &places, const
 #pragma unroll
             for (int i = 0; i < 4; ++i)
                 a[step][i] = from[(8 * step + i / 2 * 4) * M::WORD + i % 2 * 8];
-        const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * places.factor(p);
+        const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * plane_table.factor(p);
         float bias = 0;
         if (call.bias)
             bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                    places.channel(p));
+                                    plane_table.channel(p));
         bool always = true;
-        const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), always);
-        bits *const signal = static_cast<bits *>(call.out) + places.signal(p) + plane;
+        const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), plane_table.template start<0>(p), always);
+        bits *const signal = static_cast<bits *>(call.out) + plane_table.signal(p) + plane;
         bits *row[2];
         bool inside[2];
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const int j = 16 * (M::FIRST + m) + g + 8 * h;
             inside[h] = always && j >= G::template lo<1>() && j < G::template hi<1>();
-            row[h] = signal + offset_of<K, 1, Offset>(inside[h] ? j : G::template lo<1>(), places.template start<1>(p),
-                                                      inside[h]);
+            row[h] = signal + offset_of<K, 1, Offset>(inside[h] ? j : G::template lo<1>(),
+                                                      plane_table.template start<1>(p), inside[h]);
         }
 #pragma unroll
         for (int part = 0; part < M::N2 / 32; ++part) {
@@ -217,7 +217,7 @@ CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const Places<K> &places, const
                 for (int i = 0; i < 8; ++i)
                     v[i] = factor * sum[i / 2][2 * h + i % 2];
                 if (inside[h])
-                    mma_put_row<K>(v, row[h], part, t, places.template start<2>(p), bias, call.accumulate);
+                    mma_put_row<K>(v, row[h], part, t, plane_table.template start<2>(p), bias, call.accumulate);
             }
         }
     }
@@ -259,7 +259,7 @@ template <int PLANES> CF_DEVICE void mma_interleaved_values(float *v, const floa
 /* Transforms rows in channels-last layout. A task of a warp is two rows of one plane group, or one row of two plane
  * groups, which are the right operand. places and z are those of the block. */
 template <class K>
-CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const Places<K> &places, const SharedFftCall &call) {
+CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef MmaFft<K> M;
     typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
@@ -268,16 +268,16 @@ CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const Places<K> &places
     constexpr int LO = G::template lo<1>(), HI = G::template hi<1>(), ROWS = TWO ? 1 : 2, PLANES = TWO ? 4 : 2;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, own = PLANES * t; /* planes to store */
     const MmaWords *const table = &mma_spots<M::SCALED, M::N2>.of[0][0][lane];
-    const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * places.factor(own);
+    const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * plane_table.factor(own);
     float bias[PLANES] = {};
     if (call.bias)
 #pragma unroll
         for (int i = 0; i < PLANES; ++i)
             bias[i] = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                       places.channel(own + i));
+                                       plane_table.channel(own + i));
     bool always = true;
-    const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(own), always);
-    bits *const signal = static_cast<bits *>(call.out) + places.signal(own) + plane;
+    const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), plane_table.template start<0>(own), always);
+    bits *const signal = static_cast<bits *>(call.out) + plane_table.signal(own) + plane;
 #pragma unroll 1
     for (int first = LO + ROWS * (int(threadIdx.x) / 32); first < HI; first += ROWS * (K::T / 32)) {
         unsigned b[2][M::STEPS][2];
@@ -287,7 +287,7 @@ CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const Places<K> &places
         for (int h = 0; h < 2; ++h) {
             const int next = TWO ? 0 : h, j = first + next < HI ? first + next : first;
             inside[h] = always && first + next < HI;
-            row[h] = signal + offset_of<K, 1, Offset>(j, places.template start<1>(own), inside[h]);
+            row[h] = signal + offset_of<K, 1, Offset>(j, plane_table.template start<1>(own), inside[h]);
             smem<unsigned> from = z + ((TWO ? h * M::INVERSE : 0) + t * M::WORD + 8 * (j - 16 * M::FIRST) + g);
 #pragma unroll
             for (int step = 0; step < M::STEPS; ++step)
@@ -314,7 +314,7 @@ CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const Places<K> &places
                 for (int h = 0; h < ROWS; ++h) {
                     bool in = inside[h] && x >= G::template lo<2>() && x < G::template hi<2>();
                     const Offset at =
-                        offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), places.template start<2>(own), in);
+                        offset_of<K, 2, Offset>(in ? x : G::template lo<2>(), plane_table.template start<2>(own), in);
                     float v[PLANES];
                     mma_interleaved_values<PLANES>(v, sum, h, half);
                     if (in)
@@ -329,11 +329,12 @@ template <class K> CF_DEVICE void mma_plane_inverse(const SharedFftCall &call) {
     typedef MmaFft<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE);
-    const Places<K> places = find_planes<K, true>(shared, call);
-    mma_inverse_columns<K>(z + mma_plane_group<K>() * M::INVERSE, mma_places<K>(places, mma_plane_group<K>()), call);
+    const PlaneTable<K> plane_table = find_planes<K, true>(shared, call);
+    mma_inverse_columns<K>(z + mma_plane_group<K>() * M::INVERSE, mma_places<K>(plane_table, mma_plane_group<K>()),
+                           call);
     __syncthreads();
     if constexpr (M::INTERLEAVED)
-        mma_inverse_interleaved<K>(z, places, call);
+        mma_inverse_interleaved<K>(z, plane_table, call);
     else
-        mma_inverse_rows<K>(z, places, call);
+        mma_inverse_rows<K>(z, plane_table, call);
 }

@@ -108,22 +108,22 @@ template <class K> using MmaNumbers = MmaRow<K, false>;
 
 /* Loads row j of a plane; in channels-last layout, of all eight planes. */
 template <class K>
-CF_DEVICE void mma_row(MmaRow<K> &row, const Places<K> &places, const typename K::Storage::bits *signal, int p, int j,
-                       int t) {
+CF_DEVICE void mma_row(MmaRow<K> &row, const PlaneTable<K> &plane_table, const typename K::Storage::bits *signal, int p,
+                       int j, int t) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
     constexpr int SPAN = MmaFft<K>::SPAN;
     bool inside = j >= G::template lo<1>() && j < G::template hi<1>();
-    Offset at = offset_of<K, 1, Offset>(inside ? j : G::template lo<1>(), places.template start<1>(p), inside);
-    at += offset_of<K, 0, Offset>(G::template lo<0>(), places.template start<0>(p), inside);
+    Offset at = offset_of<K, 1, Offset>(inside ? j : G::template lo<1>(), plane_table.template start<1>(p), inside);
+    at += offset_of<K, 0, Offset>(G::template lo<0>(), plane_table.template start<0>(p), inside);
 #pragma unroll
     for (int part = 0; part < MmaFft<K>::N2 / SPAN; ++part) {
         const bool any = inside && SPAN * part < G::template hi<2>() && SPAN * part + SPAN > G::template lo<2>();
         if constexpr (MmaFft<K>::INTERLEAVED)
             mma_load_interleaved<K>(row.of[part], signal + at, any, part, int(threadIdx.x) % 32 / 4, t,
-                                    places.template start<2>(p));
+                                    plane_table.template start<2>(p));
         else
-            mma_load<K>(row.of[part], signal + at, any, part, t, places.template start<2>(p));
+            mma_load<K>(row.of[part], signal + at, any, part, t, plane_table.template start<2>(p));
     }
 }
 

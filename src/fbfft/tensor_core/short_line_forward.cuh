@@ -161,14 +161,14 @@ template <class K> CF_DEVICE void mma_short_forward(const SharedFftCall &call) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
     smem<char> shared = cf_dynamic_shared<char>();
     const int plane = (int(blockIdx.x) - call.first_block) * K::P + 8 * M::EACH * warp;
-    const Places<K> places = mma_short_places<K, false>(shared + 8 * M::EACH * 32 * warp, plane, call);
+    const PlaneTable<K> plane_table = mma_short_places<K, false>(shared + 8 * M::EACH * 32 * warp, plane, call);
     const bits *const signal = static_cast<const bits *>(call.in);
-    if (places.live <= 0)
+    if (plane_table.live <= 0)
         return;
     MmaRow<K> raw[M::EACH][1];
     if constexpr (M::THROUGH) {
         smem<unsigned> own = smem_cast<unsigned>(shared + M::G::TABLE) + 8 * M::EACH * M::ROW * warp;
-        mma_short_bring<K>(own, places, signal);
+        mma_short_bring<K>(own, plane_table, signal);
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < M::EACH; ++i)
@@ -177,12 +177,13 @@ template <class K> CF_DEVICE void mma_short_forward(const SharedFftCall &call) {
 #pragma unroll
         for (int i = 0; i < M::EACH; ++i)
             mma_short_interleaved_values<K>(raw[i][0],
-                                            MmaLine<K, const bits>(signal + (K::Storage::PLAIN ? g : 2 * t), places,
-                                                                   8 * i, K::Storage::PLAIN ? 2 * t : g));
+                                            MmaLine<K, const bits>(signal + (K::Storage::PLAIN ? g : 2 * t),
+                                                                   plane_table, 8 * i, K::Storage::PLAIN ? 2 * t : g));
     } else {
 #pragma unroll
         for (int i = 0; i < M::EACH; ++i)
-            mma_short_load<K>(raw[i][0], MmaLine<K, const bits>(signal, places, 8 * i + g, mma_point<M::WAY>(0, t, 0)));
+            mma_short_load<K>(raw[i][0],
+                              MmaLine<K, const bits>(signal, plane_table, 8 * i + g, mma_point<M::WAY>(0, t, 0)));
     }
     MmaNumbers<K> rows[M::EACH];
     float factor[M::EACH][2], found = 0;
@@ -195,20 +196,22 @@ template <class K> CF_DEVICE void mma_short_forward(const SharedFftCall &call) {
             whole = mma_power(Factor<K>::exponent(most));
             found = lane == i ? Factor<K>::scale(most) : found;
         } else if constexpr (M::SCALED) {
-            whole = places.factor(8 * i + g);
+            whole = plane_table.factor(8 * i + g);
         }
 #pragma unroll
         for (int e = 0; e < 2 && M::SCALED; ++e)
-            factor[i][e] *= K::Storage::PLAIN ? 1 / mma_up<K>() : K::FINDS ? whole : places.factor(8 * i + 2 * t + e);
+            factor[i][e] *= K::Storage::PLAIN ? 1 / mma_up<K>()
+                            : K::FINDS        ? whole
+                                              : plane_table.factor(8 * i + 2 * t + e);
         rows[i] = mma_numbers<K>(raw[i][0], mma_up<K>() * whole);
     }
     if constexpr (K::FINDS) /* rows of the spectrum are whole plane groups */
-        if (8 * lane < places.live && lane < M::EACH)
+        if (8 * lane < plane_table.live && lane < M::EACH)
             call.scales[(long long)blockIdx.y * call.scale_group_stride + plane / 8 + lane] = found;
     unsigned *const to =
         static_cast<unsigned *>(call.out) + (long long)blockIdx.y * call.spectrum_group_stride + (plane + 2 * t);
-    if (places.live >= 8 * M::EACH && call.bin_unit % 2 == 0 && reinterpret_cast<size_t>(to) % 8 == 0)
-        mma_short_bins<K, true>(rows, factor, to, places.live - 2 * t, call.bin_unit);
+    if (plane_table.live >= 8 * M::EACH && call.bin_unit % 2 == 0 && reinterpret_cast<size_t>(to) % 8 == 0)
+        mma_short_bins<K, true>(rows, factor, to, plane_table.live - 2 * t, call.bin_unit);
     else
-        mma_short_bins<K, false>(rows, factor, to, places.live - 2 * t, call.bin_unit);
+        mma_short_bins<K, false>(rows, factor, to, plane_table.live - 2 * t, call.bin_unit);
 }

@@ -11,13 +11,13 @@
  * exist and are neighbours. */
 template <class K, bool DENSE>
 CF_DEVICE void mma_short_words(unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], const unsigned *in,
-                               const Places<K> &places, long long unit) {
+                               const PlaneTable<K> &plane_table, long long unit) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const unsigned *line[M::EACH];
 #pragma unroll
     for (int i = 0; i < M::EACH; ++i)
-        line[i] = i == 0 || !DENSE ? in + places.spectrum(8 * i + g) : line[0] + 8 * i;
+        line[i] = i == 0 || !DENSE ? in + plane_table.spectrum(8 * i + g) : line[0] + 8 * i;
 #pragma unroll
     for (int k = 0; k < M::N2 / 8; ++k)
 #pragma unroll
@@ -50,7 +50,7 @@ CF_DEVICE void mma_short_put(const float (&v)[MmaFft<K>::OWN], smem<unsigned> li
 /* Multiplies and stores points in channels-first layout. ADDS: adds to the old contents. */
 template <class K, bool ADDS>
 CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], smem<unsigned> own,
-                                const Places<K> &places, const SharedFftCall &call) {
+                                const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     constexpr bool THROUGH = M::THROUGH && !ADDS;
@@ -63,13 +63,13 @@ CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::
 #pragma unroll
     for (int i = 0; i < M::EACH; ++i) {
         const int p = 8 * i + g;
-        factor[i] = float(call.scale) * (2 / M::GAIN) * places.factor(p);
+        factor[i] = float(call.scale) * (2 / M::GAIN) * plane_table.factor(p);
         bias[i] = 0;
         if (call.bias)
             bias[i] = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                       places.channel(p));
-        line[i] = MmaLine<K, bits>(static_cast<bits *>(call.out), places, p, mma_point<M::WAY>(0, t, 0));
-        if (p >= places.live)
+                                       plane_table.channel(p));
+        line[i] = MmaLine<K, bits>(static_cast<bits *>(call.out), plane_table, p, mma_point<M::WAY>(0, t, 0));
+        if (p >= plane_table.live)
             line[i].inside = false, line[i].count = 0;
     }
 #pragma unroll 1
@@ -114,7 +114,7 @@ CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::
     }
     if constexpr (THROUGH) {
         __syncwarp();
-        mma_short_leave<K>(own, places, static_cast<bits *>(call.out));
+        mma_short_leave<K>(own, plane_table, static_cast<bits *>(call.out));
     }
 }
 
@@ -122,8 +122,8 @@ CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::
  * stored four at a time, so that whole sectors are written. For that, lanes 2 i and 2 i + 1 exchange results: one
  * stores four signals of the first plane group, the other four signals of the second. */
 template <class K, bool ADDS>
-CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], const Places<K> &places,
-                                     const SharedFftCall &call) {
+CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8],
+                                     const PlaneTable<K> &plane_table, const SharedFftCall &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     constexpr bool FOUR = K::VECTOR == 4 && !K::Storage::PLAIN && !ADDS;
@@ -134,20 +134,20 @@ CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft
     MmaLine<K, bits> line[LINES];
 #pragma unroll
     for (int i = 0; i < M::EACH; ++i) {
-        factor[i] = float(call.scale) * (2 / M::GAIN) * places.factor(8 * i);
+        factor[i] = float(call.scale) * (2 / M::GAIN) * plane_table.factor(8 * i);
 #pragma unroll
         for (int e = 0; e < 2; ++e)
-            bias[i][e] = call.bias
-                             ? K::Storage::load(static_cast<const bits *>(call.bias) +
-                                                (long long)blockIdx.y * K::CHANNELS + places.channel(8 * i + 2 * t + e))
-                             : 0.0f;
+            bias[i][e] = call.bias ? K::Storage::load(static_cast<const bits *>(call.bias) +
+                                                      (long long)blockIdx.y * K::CHANNELS +
+                                                      plane_table.channel(8 * i + 2 * t + e))
+                                   : 0.0f;
     }
 #pragma unroll
     for (int i = 0; i < LINES; ++i) {
         const int plane_group = FOUR ? 2 * i + t % 2 : i;
-        line[i] =
-            MmaLine<K, bits>(static_cast<bits *>(call.out) + (FOUR ? t / 2 * 4 : 2 * t), places, 8 * plane_group, g);
-        if (8 * plane_group >= places.live)
+        line[i] = MmaLine<K, bits>(static_cast<bits *>(call.out) + (FOUR ? t / 2 * 4 : 2 * t), plane_table,
+                                   8 * plane_group, g);
+        if (8 * plane_group >= plane_table.live)
             line[i].inside = false, line[i].count = 0;
     }
 #pragma unroll 1
@@ -194,24 +194,24 @@ template <class K> CF_DEVICE void mma_short_inverse(const SharedFftCall &call) {
     const int warp = int(threadIdx.x) / 32;
     smem<char> shared = cf_dynamic_shared<char>();
     const int plane = (int(blockIdx.x) - call.first_block) * K::P + 8 * M::EACH * warp;
-    const Places<K> places = mma_short_places<K, true>(shared + 8 * M::EACH * 32 * warp, plane, call);
-    if (places.live <= 0)
+    const PlaneTable<K> plane_table = mma_short_places<K, true>(shared + 8 * M::EACH * 32 * warp, plane, call);
+    if (plane_table.live <= 0)
         return;
     unsigned w[M::EACH][M::N2 / 8];
-    if (call.row_step == 1 && places.live >= 8 * M::EACH)
-        mma_short_words<K, true>(w, static_cast<const unsigned *>(call.in), places, call.bin_unit);
+    if (call.row_step == 1 && plane_table.live >= 8 * M::EACH)
+        mma_short_words<K, true>(w, static_cast<const unsigned *>(call.in), plane_table, call.bin_unit);
     else
-        mma_short_words<K, false>(w, static_cast<const unsigned *>(call.in), places, call.bin_unit);
+        mma_short_words<K, false>(w, static_cast<const unsigned *>(call.in), plane_table, call.bin_unit);
     if constexpr (M::INTERLEAVED) {
         if (call.accumulate)
-            mma_short_interleaved<K, true>(w, places, call);
+            mma_short_interleaved<K, true>(w, plane_table, call);
         else
-            mma_short_interleaved<K, false>(w, places, call);
+            mma_short_interleaved<K, false>(w, plane_table, call);
     } else {
         smem<unsigned> own = smem_cast<unsigned>(shared + M::G::TABLE) + 8 * M::EACH * M::ROW * warp;
         if (call.accumulate)
-            mma_short_points<K, true>(w, own, places, call);
+            mma_short_points<K, true>(w, own, plane_table, call);
         else
-            mma_short_points<K, false>(w, own, places, call);
+            mma_short_points<K, false>(w, own, plane_table, call);
     }
 }

@@ -27,7 +27,7 @@
 
 /* Finds the warp's signals, from signal `first` of the launch on: as find_planes() and find_factors(). */
 template <class K, bool INVERSE>
-CF_DEVICE Places<K> mma_short_places(smem<char> table, int first, const SharedFftCall &call) {
+CF_DEVICE PlaneTable<K> mma_short_places(smem<char> table, int first, const SharedFftCall &call) {
     constexpr int COLUMNS = int(K::CHANNELS * K::AXIS[0].phases * K::AXIS[1].phases * K::AXIS[2].phases),
                   LINES = 8 * MmaFft<K>::EACH;
     static_assert(LINES <= 32, "a lane for a line");
@@ -87,7 +87,8 @@ template <class K, class Line> CF_DEVICE unsigned mma_short_word(const Line &lin
     return word;
 }
 template <class K>
-CF_DEVICE void mma_short_bring(smem<unsigned> own, const Places<K> &places, const typename K::Storage::bits *signal) {
+CF_DEVICE void mma_short_bring(smem<unsigned> own, const PlaneTable<K> &plane_table,
+                               const typename K::Storage::bits *signal) {
     typedef MmaFft<K> M;
     typedef MmaAcross<M::BYTES * M::N2 / 4> A;
     constexpr int NUMBERS = 4 / M::BYTES;
@@ -95,7 +96,7 @@ CF_DEVICE void mma_short_bring(smem<unsigned> own, const Places<K> &places, cons
 #pragma unroll 4
     for (int first = 0; first < 8 * M::EACH; first += A::LINES) {
         const int p = first + lane / A::LANES, word = lane % A::LANES;
-        const MmaLine<K, const typename K::Storage::bits> line(signal, places, p, NUMBERS * word);
+        const MmaLine<K, const typename K::Storage::bits> line(signal, plane_table, p, NUMBERS * word);
 #pragma unroll
         for (int x = 0; x < M::N2; x += NUMBERS * A::LANES) {
             constexpr int POINTS = NUMBERS * A::LANES;
@@ -105,16 +106,17 @@ CF_DEVICE void mma_short_bring(smem<unsigned> own, const Places<K> &places, cons
     }
 }
 template <class K>
-CF_DEVICE void mma_short_leave(smem<unsigned> own, const Places<K> &places, typename K::Storage::bits *signal) {
+CF_DEVICE void mma_short_leave(smem<unsigned> own, const PlaneTable<K> &plane_table,
+                               typename K::Storage::bits *signal) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     typedef MmaAcross<M::N2 / K::VECTOR> A;
     constexpr int WORDS = 4 / M::BYTES / K::VECTOR; /* 2: half words */
-    const int lane = int(threadIdx.x) % 32, lines = min(places.live, 8 * M::EACH);
+    const int lane = int(threadIdx.x) % 32, lines = min(plane_table.live, 8 * M::EACH);
 #pragma unroll 2
     for (int first = 0; first < lines; first += A::LINES) {
         const int p = first + lane / A::LANES, unit = lane % A::LANES;
-        const MmaLine<K, bits> line(signal, places, p, K::VECTOR * unit);
+        const MmaLine<K, bits> line(signal, plane_table, p, K::VECTOR * unit);
 #pragma unroll
         for (int i = 0; i < M::N2 / K::VECTOR; i += A::LANES) {
             constexpr int POINTS = K::VECTOR * A::LANES;

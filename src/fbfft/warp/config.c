@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The choices, and why. They come from trials on an H200; bench/results/ has what they reach.
+ * The choices and their reasons. The figures were measured on an H200.
  *
- * lanes     One thread a line up to 64 points: no exchange at all, and few enough instructions to stay at the rate of
- *           memory; but two from 56 x 56 on where a thread's points then are whole pairs of rows. Longer lines: as few
- *           lanes as leave at most 36 points a thread (rank 1: 16), more spill registers.
- * planes    As many as fill the lanes of a block of up to four warps, few blocks being idle otherwise; one plane if a
- *           plane's lines fill most of their warps.
- * blocks    What the registers of a thread allow; with these numbers the compiler
- *           spills nothing, or little: tests/fbfft/test_config.c has the bounds.
- * bulk      Bulk copies for planes of 20 x 20 (forward: 34 x 34) and more, so that copies of one block overlap the
- *           arithmetic of others.
- * pairs     Rank 1, where the lanes divide a line evenly and one thread a line would be too slow. Blocks of one warp keep
- *           the most loads under way; the few of a small batch are quicker to start by twos.
+ * lanes     A line is one 1-D transform. A line of up to 64 points has one thread. It exchanges nothing, and it has so
+ *           few instructions that memory limits the speed. Planes of 56 x 56 and more have two threads a line where
+ *           each thread then has whole pairs of rows. Longer lines have the fewest lanes that leave at most 36 points
+ *           to a thread (rank 1: 16). With more points, registers spill.
+ * planes    Blocks have at most four warps, and few of their threads are idle. A block has one plane if the lines of
+ *           one plane fill most of its warps.
+ * blocks    As many as the registers of a thread allow. With these numbers the compiler spills little or nothing:
+ *           tests/fbfft/test_config.c has the bounds.
+ * bulk      TMA bulk copies for planes of 20 x 20 and more (forward: 34 x 34). Copies of one block then overlap the
+ *           arithmetic of other blocks.
+ * pairs     The kernel of real1d_warp.cuh, for rank 1, where the lanes divide a line evenly and one thread a line would
+ *           be too slow. Blocks of one warp keep the most loads under way. Small batches have few blocks; blocks of two
+ *           warps start faster there.
  */
 #include "fbfft/warp/config.h"
 
@@ -21,9 +23,9 @@
 
 static int64_t align16(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 
-/* Lanes of lines of n points: a power of two whose square divides every line's length. */
-static int choose_lanes(int n, int other, int longest, int preferred, int most) {
-    const int limits[2] = {preferred, most};
+/* The number of lanes of a line of n points: a power of two whose square divides n and `other`. 0: there is none. */
+static int choose_lanes(int n, int other, int longest, int preferred, int max_points) {
+    const int limits[2] = {preferred, max_points};
     if (n <= longest && other <= longest)
         return 1;
     for (int i = 0; i < 2; ++i) {
@@ -56,7 +58,7 @@ static void finish(cf_fft_config *c, const cf_gpu_properties *properties, int po
     c->blocks = (int)cf_max(1, cf_min(cf_min(by_registers, by_threads), properties->blocks_per_multiprocessor));
 }
 
-/* warp_line.cuh, Real2d::line_pitch. */
+/* The same number as Real2d::line_pitch() of real2d.cuh. */
 static int line_pitch(int n, int lanes) {
     while (lanes <= 2 ? n % 2 == 0 : n % (2 * lanes) != lanes / 2)
         ++n;
@@ -68,7 +70,7 @@ static int threads_of(int planes, int lines, int lanes) { return (planes * lines
 static int choose_planes(int lines, int lanes) {
     int best = 1;
     if (lines * lanes > 16) {
-        /* Four fifths of the threads at work are enough. */
+        /* Four fifths of the threads must have work. */
         for (int planes = 1; planes <= 3; ++planes) {
             if (5 * planes * lines * lanes >= 4 * threads_of(planes, lines, lanes))
                 return planes;
@@ -76,10 +78,10 @@ static int choose_planes(int lines, int lanes) {
         return 1;
     }
     for (int planes = 2; planes <= 8; ++planes) {
-        /* Threads per line at work; a larger block must be better, not equal. */
+        /* Threads for each line that has work. A larger block must be better, not equal. */
         const int64_t waste = threads_of(planes, lines, lanes) * (int64_t)best,
-                      least = threads_of(best, lines, lanes) * (int64_t)planes;
-        if (waste < least)
+                      best_waste = threads_of(best, lines, lanes) * (int64_t)planes;
+        if (waste < best_waste)
             best = planes;
     }
     return best;
@@ -110,7 +112,7 @@ static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_properties *p
     return CONV_FFT_SUCCESS;
 }
 
-/* real1d_warp.cuh. */
+/* The kernel of real1d_warp.cuh. */
 static void configure_pairs(cf_fft_config *c, const cf_gpu_properties *properties) {
     const int half = c->basis[1] / 2, warps = 2;
     c->lanes = half < 128 ? 4 : 8;

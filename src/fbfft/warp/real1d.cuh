@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Real transforms of lines of N points (N even) in one pass over memory.
+ * Real 1-D transforms of N points (N even), in one kernel. A line is one such transform.
  *
- * A line is read as H = N / 2 complex numbers z[i] = x[2i] + i x[2i + 1]. Their transform Z gives that of x by Hermitian
- * symmetry: X[k] = E[k] + w_N^k O[k], E[k] = (Z[k] + conj Z[H - k]) / 2, O[k] = (Z[k] - conj Z[H - k]) / 2i. So no two
- * lines share anything.
+ * A line is read as H = N / 2 complex numbers z[i] = x[2i] + i x[2i + 1]. Their transform Z gives the transform of x by
+ * Hermitian symmetry:
  *
- * A Config K has: N; IN, the points that hold data (forward) or are wanted (inverse); L, lanes per line; LINES per block, a
- * multiple of 32 / L; SCALED, false if a forward transform's scale is 1; ALIGNED, true if spectra start at multiples of 16 bytes;
- * QUADS, true if lines of IN do, too.
+ *     X[k] = E[k] + w_N^k O[k],   E[k] = (Z[k] + conj Z[H - k]) / 2,   O[k] = (Z[k] - conj Z[H - k]) / 2i
+ *
+ * So lines share nothing.
+ *
+ * Constants of a config K:
+ *
+ *     N, IN       points of the transform; points that hold data (forward) or are wanted (inverse)
+ *     L           lanes of a line
+ *     LINES       lines of a block, a multiple of 32 / L
+ *     SCALED      false if the scale of a forward transform is 1
+ *     ALIGNED     spectra begin at multiples of 16 bytes
+ *     QUADS       signals of IN points begin at multiples of 16 bytes
  *
  * Memory: real [line][IN]; spectrum [line][N / 2 + 1].
  */
@@ -19,7 +27,8 @@
 
 template <class K> struct Real1d {
     static constexpr int H = K::N / 2, BINS = H + 1, T = K::LINES * K::L, LINES_PER_WARP = 32 / K::L;
-    static constexpr int STAGE = (K::IN / 4 | 1) * 4 + (K::IN % 4 ? 4 : 0); /* of lines of reals */
+    /* Distance of two signals in shared memory, in reals. */
+    static constexpr int STAGE = (K::IN / 4 | 1) * 4 + (K::IN % 4 ? 4 : 0);
     static constexpr int SHARED =
         (K::LINES * cf_max_of(BINS * int(sizeof(cplx)), STAGE *int(sizeof(real))) + 15) / 16 * 16;
     static CF_DEVICE int line_at(int i) { return i * STAGE * int(sizeof(real)); }
@@ -32,7 +41,7 @@ template <int N> CF_DEVICE void split(cplx &a, cplx &b, cplx root) {
     a = even + odd;
     b = conj(even - odd);
 }
-/* Twice Z[k] and Z[H - k] from X[k] and X[H - k]; `root` as above. */
+/* Twice Z[k] and Z[H - k] from X[k] and X[H - k]; `root` as in split(). */
 CF_DEVICE void merge(cplx &a, cplx &b, cplx root) {
     const cplx even = a + conj(b), odd = times_i(conj(root) * (a - conj(b)));
     a = even + odd;
@@ -60,21 +69,21 @@ CF_DEVICE void real1d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
     cplx v[R];
     smem<real> own = smem_cast<real>(shared + P::line_at(line < lines ? line : 0));
     unroll<0, K::L>([&](auto j) {
-        real piece[2 * C];
+        real points[2 * C];
         if constexpr (2 * (R * j + R) <= K::IN) {
-            read_reals<2 * C, K::IN % 4 == 0>(piece, own + 2 * (R * j + C * lane));
+            read_reals<2 * C, K::IN % 4 == 0>(points, own + 2 * (R * j + C * lane));
         } else {
 #pragma unroll
             for (int q = 0; q < 2 * C; ++q) {
                 const int i = 2 * (R * j + C * lane) + q;
-                piece[q] = 2 * R * j < K::IN && i < K::IN ? own[i] : real(0);
+                points[q] = 2 * R * j < K::IN && i < K::IN ? own[i] : real(0);
             }
         }
 #pragma unroll
         for (int q = 0; q < C; ++q) {
-            v[C * j + q] = {piece[2 * q], piece[2 * q + 1]};
+            v[C * j + q] = {points[2 * q], points[2 * q + 1]};
             if (K::SCALED)
-                v[C * j + q] = {scale * piece[2 * q], scale * piece[2 * q + 1]};
+                v[C * j + q] = {scale * points[2 * q], scale * points[2 * q + 1]};
         }
     });
     __syncthreads();
@@ -166,7 +175,7 @@ CF_DEVICE void real1d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
             smem<cplx> z = spectrum + n / PAIRS * P::BINS;
             cplx a = z[k], b = z[P::H - k];
             if (k == 0) {
-                a = {a.x, 0}; /* the imaginary parts of bins 0 and N / 2 do not count */
+                a = {a.x, 0}; /* bins 0 and N / 2 are real; their imaginary parts are ignored */
                 b = {b.x, 0};
             }
             merge(a, b, cf_roots<K::N>.w[k]);

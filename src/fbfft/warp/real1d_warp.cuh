@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Real transforms of lines of N points, 4 L^2 a divisor of N, by warps that share nothing: no barrier of a block.
+ * Real 1-D transforms of N points by warps that share nothing. 4 L^2 divides N. No barrier of a block is needed.
  *
- * As in real1d.cuh a line is H = N / 2 complex numbers z[i], and Hermitian symmetry splits their transform Z. With
- * A = 2 L and B = H / A:
+ * As in real1d.cuh, a line is H = N / 2 complex numbers z[i], and Hermitian symmetry splits their transform Z.
+ * With A = 2 L and B = H / A, a line is a matrix of A rows and B columns:
  *
- *     z[c + B r]      a lane has all r < A of B / L columns c, and reads (writes) them in memory itself
- *     Z[k1 + A k2]    a lane p has all k2 < B of rows k1 = p and k1 = A - p; lane 0 of rows 0 and A / 2
+ *     z[c + B r]      a lane has B / L columns c with all r < A, and reads or writes them in memory itself
+ *     Z[k1 + A k2]    lane p has rows k1 = p and k1 = A - p with all k2 < B; lane 0 has rows 0 and A / 2
  *
- * so that Z[k] and Z[H - k] meet in one lane and one exchange, in shared memory, is enough. A line's lanes are neighbours.
+ * So Z[k] and Z[H - k] meet in one lane, and one exchange in shared memory is enough.
+ * The lanes of a line are neighbours.
  *
- * Real lines are read and written in whole sectors that way. A spectrum's pieces are not aligned: reading them finds the
- * rest of a sector in the first-level cache, but writing them would cost, so the forward transform gathers the spectra of
- * a warp in shared memory.
+ * Signals are read and written in whole sectors that way. Rows of a spectrum are not aligned to sectors. Reads find the
+ * rest of a sector in the L1 cache. Writes of parts of sectors would be slow, so the forward transform collects the
+ * spectra of a warp in shared memory first.
  *
- * A Config K is that of real1d.cuh; but a launch may have blocks of fewer warps than LINES asks for.
+ * A config K is that of real1d.cuh. The blocks of a launch may have fewer warps than LINES needs.
  *
  * Memory: real [line][IN]; spectrum [line][N / 2 + 1].
  */
@@ -25,16 +26,17 @@
 template <class K> struct Pairs1d {
     static constexpr int H = K::N / 2, BINS = H + 1, A = 2 * K::L, B = H / A, COLUMNS = B / K::L;
     static constexpr int LINES_PER_WARP = 32 / K::L, T = K::LINES * K::L;
-    static constexpr bool VECTOR = COLUMNS % 2 == 0; /* columns in neighbouring pairs */
-    /* Rows k1 and lines in the exchange, in complex numbers: spread over the banks by 16 bytes every two rows and half of
-     * all banks every line. What shared memory leaves is where loads under way wait, so no more than that. */
+    static constexpr bool VECTOR = COLUMNS % 2 == 0; /* a lane's columns are neighbouring pairs */
+    /* Distances of rows k1 and of lines in the exchange, in complex numbers. Two rows are 16 bytes apart in the
+     * banks, two lines half of all banks. Loads under way need the L1 cache, which has what shared memory leaves. So
+     * the distances are no larger than that. */
     static __host__ __device__ constexpr int row(int k1) { return k1 * B + k1 / 2 * 2; }
     static constexpr int LINE = (row(A) + 7) / 16 * 16 + 8;
     static constexpr int WARP_BYTES = LINES_PER_WARP * cf_max_of(LINE, BINS) * int(sizeof(cplx));
     static constexpr int SHARED = T / 32 * WARP_BYTES;
 };
 
-/* w_H^(k1 c), and what turns with a lane's rows k1 in the split: w_N^k1. */
+/* w_H^(k1 c), and the factor of the split that depends on a lane's row k1: w_N^k1. */
 template <int N, int L> struct __align__(16) PairRoots {
     static constexpr int A = 2 * L, B = N / 2 / A;
     cplx twiddle[A * B], row[2 * L];
@@ -49,13 +51,13 @@ template <int N, int L> struct __align__(16) PairRoots {
 };
 template <int N, int L> __device__ const PairRoots<N, L> cf_pair_roots = PairRoots<N, L>();
 
-/* Where a thread stands. */
+/* The place of a thread. */
 template <class K> struct PairPlace {
-    long long first; /* line of its warp */
-    int lines;       /* that its warp has; not positive: none */
-    int slot, line;  /* of the warp: where it exchanges, and which it is: the order spreads lines over the banks */
+    long long first; /* the first line of the warp */
+    int lines;       /* lines of the warp; none if it is not positive */
+    int slot, line;  /* slot of the warp's exchange; line of the warp. The order spreads lines over the banks. */
     int lane;
-    smem<char> own; /* of the warp */
+    smem<char> own; /* shared memory of the warp */
     CF_DEVICE PairPlace(long long batch) {
         using P = Pairs1d<K>;
         constexpr int M = P::LINES_PER_WARP;
@@ -74,7 +76,7 @@ template <class K> struct PairPlace {
     }
 };
 
-/* f(j, r, c + B r) for the numbers of a lane's columns, by twos where columns are neighbours. */
+/* f(j, r, c + B r) for the numbers of a lane's columns. Neighbouring columns come in pairs. */
 template <class K, class F> CF_DEVICE void each_in_columns(F f) {
     using P = Pairs1d<K>;
     unroll<0, P::A>([&](auto r) {
@@ -133,7 +135,7 @@ template <class K> CF_DEVICE void pair_columns_out(real *x, const cplx *v, const
     });
 }
 
-/* Numbers c and, if columns are neighbours, c + 1 of row k1 for all the lane's columns and k1 = r: f(place, v). */
+/* f(place, v) for number c of row k1, and for c + 1 if columns are neighbours; for all columns of the lane, k1 = r. */
 template <class K> CF_DEVICE void pair_columns_exchange(cplx *v, const PairPlace<K> &at, bool write) {
     using P = Pairs1d<K>;
     smem<cplx> exchange = at.exchange();
@@ -171,7 +173,7 @@ template <class K> CF_DEVICE void pair_rows_exchange(cplx *v, const PairPlace<K>
     }
 }
 
-/* The roots of a lane: they are asked for before its data, since nothing hides their way from memory in a small batch. */
+/* The twiddles of a lane. They are loaded before its data: in a small batch nothing hides their latency. */
 template <class K> struct PairTwiddles {
     cplx w[Pairs1d<K>::COLUMNS * Pairs1d<K>::A], low, high;
     CF_DEVICE PairTwiddles(const PairPlace<K> &at) {
@@ -203,7 +205,7 @@ template <class K> struct PairTwiddles {
     }
 };
 
-/* The spectrum of a line, from a lane's rows k1 = l and A - l, or 0 and A / 2. */
+/* The spectrum of a line, from a lane's rows k1 = l and A - l; lane 0 has rows 0 and A / 2. */
 template <class K>
 CF_DEVICE void pair_split(smem<cplx> out, const cplx *a, const cplx *b, const PairTwiddles<K> &twiddles, int l,
                           real factor) {
@@ -226,7 +228,7 @@ CF_DEVICE void pair_split(smem<cplx> out, const cplx *a, const cplx *b, const Pa
         out[S::H / 2] = cplx{2 * factor * a[B / 2].x, -2 * factor * a[B / 2].y};
 }
 
-/* One number of a spectrum; only ALIGNED promises that it is. */
+/* One number of a spectrum. It is aligned to 8 bytes only if ALIGNED. */
 template <class K> CF_DEVICE cplx pair_load(const cplx *from) {
     if constexpr (K::ALIGNED) {
         const float2 q = __ldg(reinterpret_cast<const float2 *>(from));
@@ -237,7 +239,7 @@ template <class K> CF_DEVICE cplx pair_load(const cplx *from) {
     }
 }
 
-/* The reverse, for twice the rows. */
+/* The inverse of that. It gives the rows multiplied by two. */
 template <class K>
 CF_DEVICE void pair_merge(cplx *a, cplx *b, const cplx *in, const PairTwiddles<K> &twiddles, int l, real factor) {
     using S = Pairs1d<K>;
@@ -253,7 +255,7 @@ CF_DEVICE void pair_merge(cplx *a, cplx *b, const cplx *in, const PairTwiddles<K
         mirror[s] = pair_load<K>((2 * s < B ? down_low : down_high) - A * s);
     }
     const cplx middle = pair_load<K>(in + S::H / 2), twice = {2 * factor * middle.x, -2 * factor * middle.y};
-    if (l == 0) { /* the imaginary parts of bins 0 and N / 2 do not count */
+    if (l == 0) { /* bins 0 and N / 2 are real; their imaginary parts are ignored */
         z[0].y = 0;
         mirror[0].y = 0;
     }

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Real transforms of H x W planes in one pass over memory.
+ * Real 2-D transforms of H x W planes, in one kernel.
  *
- * A block has PLANES planes in shared memory. Two real rows are the real and imaginary part of one complex row, so H
- * rows are H / 2 lines of W points. Columns 0 and W / 2 of their spectrum belong to real signals and are packed the
- * same way, so W / 2 + 1 columns are W / 2 lines of H points. Only rows of one plane share a line.
+ * A block has PLANES planes in shared memory. Two real rows are the real and the imaginary part of one complex line. So
+ * H rows are H / 2 lines of W points. Columns 0 and W / 2 of their spectrum are transforms of real numbers. They are
+ * packed the same way, so W / 2 + 1 columns are W / 2 lines of H points. A line has rows of one plane only.
  *
  *     forward   rows -> shared -> lines of W in registers -> shared -> lines of H in registers -> shared -> spectrum
- *     inverse   the same backwards
+ *     inverse   the same steps in reverse order
  *
- * The lanes of a line are 32 / L apart (warp_line.cuh), so neighbouring lanes hold neighbouring rows or columns; pitches keep
- * them in different banks.
+ * The lanes of a line are 32 / L apart (warp_line.cuh). So neighbouring lanes hold neighbouring rows or columns. The
+ * pitches put these into different banks.
  *
- * A Config K has: H, W (both even); IH, IW, rows and columns that hold data (forward) or are wanted (inverse), the
- * others being zero or dropped; L; PLANES; ALIGNED, true if planes of a spectrum
- * start at multiples of 16 bytes; QUADS, true if pairs of rows do, too; BULK, true for bulk copies; SCALED, false if a forward transform's scale is 1.
+ * Constants of a config K:
+ *
+ *     H, W        points of the transform, both even
+ *     IH, IW      rows and columns that hold data (forward) or are wanted (inverse); others are zero or dropped
+ *     L           lanes of a line
+ *     PLANES      planes of a block
+ *     ALIGNED     planes of a spectrum begin at multiples of 16 bytes
+ *     QUADS       pairs of rows begin at multiples of 16 bytes
+ *     BULK        input comes by TMA bulk copies
+ *     SCALED      false if the scale of a forward transform is 1
  *
  * Memory: real [plane][IH][IW]; spectrum [plane][H][W / 2 + 1], ky before kx.
  */
@@ -32,21 +39,21 @@ template <class K> struct Real2d {
             ++n;
         return n;
     }
-    static constexpr int MID = line_pitch(K::W + 1);      /* of lines of W, in complex numbers */
-    static constexpr int STAGE = (2 * K::IW + 7) / 4 * 4; /* of pairs of rows, in reals */
+    static constexpr int MID = line_pitch(K::W + 1);      /* distance of two lines of W points, in complex numbers */
+    static constexpr int STAGE = (2 * K::IW + 7) / 4 * 4; /* distance of two pairs of rows, in reals */
     static constexpr int REAL_BYTES = DATA_PAIRS * STAGE * int(sizeof(real));
     static constexpr int BYTES =
         (cf_max_of(cf_max_of(PAIRS * MID, K::H *BINS) * int(sizeof(cplx)), REAL_BYTES) + 15) / 16 * 16;
     static constexpr int SHARED = K::PLANES * BYTES + (K::BULK ? 16 : 0);
 
-    /* Byte in shared memory of a pair of rows, the pairs of all planes counted through. */
+    /* The byte in shared memory where pair i of rows begins. i counts the pairs of all planes. */
     static CF_DEVICE int pair_at(int i) {
         return i / (K::IH / 2) * BYTES + i % (K::IH / 2) * STAGE * int(sizeof(real));
     }
     static CF_DEVICE int plane_at(int i) { return i * BYTES; }
 };
 
-/* Where a thread stands: its plane in the block, its line there, its lane in the line. */
+/* The place of a thread: its plane in the block, its line in the plane, its lane in the line. */
 template <class K> struct Place {
     int plane, line, lane;
     CF_DEVICE Place() {
@@ -58,29 +65,29 @@ template <class K> struct Place {
     }
 };
 
-/* f(plane, i), i < COUNT, for the planes whose line 0 is one of the warp's, shared among its threads. Only that warp
- * touches column 0, so the block need not wait. */
+/* f(plane, i), i < COUNT, for the planes whose line 0 belongs to this warp. The threads of the warp share the work. No
+ * other warp accesses column 0, so no barrier of the block is needed. */
 template <class K, int COUNT, class F> CF_DEVICE void for_column_0(int planes, F f) {
     using P = Real2d<K>;
-    constexpr int EACH = P::LINES_PER_WARP, MOST = K::PLANES == 1 ? 1 : (EACH + P::LINES - 1) / P::LINES;
+    constexpr int EACH = P::LINES_PER_WARP, MAX_PLANES = K::PLANES == 1 ? 1 : (EACH + P::LINES - 1) / P::LINES;
     const int begin = (int)threadIdx.x / 32 * EACH, first = (begin + P::LINES - 1) / P::LINES;
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < (MOST * COUNT + 31) / 32; ++i) {
+    for (int i = 0; i < (MAX_PLANES * COUNT + 31) / 32; ++i) {
         const int n = i * 32 + (int)threadIdx.x % 32, plane = first + n / COUNT;
-        if (n < MOST * COUNT && plane < planes && plane * P::LINES < begin + EACH)
+        if (n < MAX_PLANES * COUNT && plane < planes && plane * P::LINES < begin + EACH)
             f(plane, n % COUNT);
     }
     __syncwarp();
 }
 
-/* Line `pair` of complex rows, in time order (warp_line.cuh), from staged rows; zero beyond IW and IH. */
+/* Complex line `pair` in time order (warp_line.cuh), from the staged rows. It is zero beyond IW and IH. */
 template <class K> CF_DEVICE void read_rows(cplx *v, smem<real> rows, int pair, int l) {
     constexpr int R = K::W / K::L, C = R / K::L;
     const bool second = K::IH % 2 == 0 || 2 * pair + 1 < K::IH;
     smem<real> a = rows + pair * Real2d<K>::STAGE;
     unroll<0, K::L>([&](auto j) {
-        constexpr bool WHOLE = R * j + R <= K::IW; /* all lanes' pieces hold data */
+        constexpr bool WHOLE = R * j + R <= K::IW; /* every lane has data in all of these points */
         if constexpr (WHOLE) {
             real even[C], odd[C];
             read_reals<C, K::IW % 4 == 0 && R % 4 == 0>(even, a + (R * j + C * l));
@@ -102,8 +109,9 @@ template <class K> CF_DEVICE void read_rows(cplx *v, smem<real> rows, int pair, 
     });
 }
 
-/* A line of a pair of rows, for read_pair(). Numbers 0 and W / 2 belong to two real columns; they are put where the two
- * halves of a number stand, so that column 0 comes out as their sum, the second one times i. */
+/* Store the transform of a pair of rows for read_pair(). Bins 0 and W / 2 belong to two real columns. They are stored
+ * where read_pair() looks for a bin and its mirror image. So column 0 is the first real column plus i times the
+ * second. */
 template <class K> CF_DEVICE void write_line(smem<cplx> line, const cplx *v, int l, real scale) {
     constexpr int R = K::W / K::L; /* even */
 #pragma unroll
@@ -119,7 +127,7 @@ template <class K> CF_DEVICE void write_line(smem<cplx> line, const cplx *v, int
     }
 }
 
-/* Two elements of column k from the line of a pair of rows: Hermitian symmetry separates the rows. */
+/* Two elements of column k from the line of a pair of rows. Hermitian symmetry separates the rows. */
 template <class K> CF_DEVICE void read_pair(cplx &even, cplx &odd, smem<cplx> mid, int pair, int k) {
     const cplx a = mid[pair * Real2d<K>::MID + k], b = mid[pair * Real2d<K>::MID + (K::W - k)];
     even = {real(0.5) * (a.x + b.x), real(0.5) * (a.y - b.y)};
@@ -154,15 +162,15 @@ template <class K> CF_DEVICE void read_column(cplx *v, smem<cplx> mid, int k, in
     });
 }
 
-/* The spectrum's column k into shared memory [ky][kx]; column 0 still with column W / 2. */
+/* Store column k of the spectrum in shared memory [ky][kx]. Column 0 still contains column W / 2. */
 template <class K> CF_DEVICE void write_column(smem<cplx> out, const cplx *v, int k, int l) {
 #pragma unroll
     for (int r = 0; r < K::H / K::L; ++r)
         out[(l + K::L * r) * Real2d<K>::BINS + k] = v[r];
 }
 
-/* Columns 0 and W / 2 apart. */
-template <class K> CF_DEVICE void separate_columns(smem<char> shared, int planes) {
+/* Separate columns 0 and W / 2. */
+template <class K> CF_DEVICE void split_columns(smem<char> shared, int planes) {
     for_column_0<K, K::H / 2 + 1>(planes, [&](int plane, int ky) {
         smem<cplx> out = smem_cast<cplx>(shared + plane * Real2d<K>::BYTES);
         smem<cplx> row = out + ky * Real2d<K>::BINS, mirror = out + (ky ? K::H - ky : 0) * Real2d<K>::BINS;
@@ -186,7 +194,7 @@ CF_DEVICE void real2d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
 
     if constexpr (K::BULK) {
 #if !defined(CF_SIMT)
-        tma_load_pieces<K::PLANES * K::IH / 2, 2 * K::IW *int(sizeof(real))>(
+        tma_load_chunks<K::PLANES * K::IH / 2, 2 * K::IW *int(sizeof(real))>(
             shared, [](int i) { return P::pair_at(i); }, (const char *)from, planes * (K::IH / 2),
             shared + K::PLANES * P::BYTES);
 #endif
@@ -220,7 +228,7 @@ CF_DEVICE void real2d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
     line_forward<K::H, K::L, K::IH>(v, at.lane);
     if (live && at.line < P::COLUMNS)
         write_column<K>(smem_cast<cplx>(own), v, at.line, at.lane);
-    separate_columns<K>(shared, planes);
+    split_columns<K>(shared, planes);
     __syncthreads();
 
     constexpr int PLANE = K::H * P::BINS;
@@ -236,11 +244,11 @@ CF_DEVICE void real2d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
 
 /* ---------------------------------------------------------------------------------------------- inverse */
 
-/* Between the directions a pair of rows holds, for each column k < W / 2, its two numbers side by side. Column 0 still
- * packs columns 0 and W / 2: real parts belong to column 0, imaginary ones to W / 2. */
+/* Between the two steps, a pair of rows holds two neighbouring numbers for each column k < W / 2. Column 0 still
+ * contains column W / 2: its real parts belong to column 0, its imaginary parts to column W / 2. */
 template <class K> struct Inverse2d : Real2d<K> {
     using P = Real2d<K>;
-    static constexpr int MID = P::COLUMNS | 1; /* of pairs of rows, in pairs of numbers */
+    static constexpr int MID = P::COLUMNS | 1; /* distance of two pairs of rows, in pairs of numbers */
     static constexpr int BYTES = cf_max_of(P::BYTES, P::PAIRS *MID * 2 * int(sizeof(cplx)));
     static constexpr int SHARED = K::PLANES * BYTES + (K::BULK ? 16 : 0);
     static CF_DEVICE int pair_at(int i) {
@@ -249,8 +257,9 @@ template <class K> struct Inverse2d : Real2d<K> {
     static CF_DEVICE int plane_at(int i) { return i * BYTES; }
 };
 
-/* Columns 0 and W / 2 together. Four of their bins are real for real planes; the imaginary parts do not count. */
-template <class K> CF_DEVICE void join_columns(smem<char> shared, int planes) {
+/* Pack columns 0 and W / 2 into column 0. For real planes four of their bins are real; the imaginary parts of these are
+ * ignored. */
+template <class K> CF_DEVICE void merge_columns(smem<char> shared, int planes) {
     for_column_0<K, K::H>(planes, [&](int plane, int ky) {
         smem<cplx> row = smem_cast<cplx>(shared + plane * Inverse2d<K>::BYTES) + ky * Real2d<K>::BINS;
         const cplx first = row[0], last = row[K::W / 2];
@@ -284,7 +293,7 @@ template <class K> CF_DEVICE void write_pairs(smem<cplx> mid, const cplx *v, int
     });
 }
 
-/* Line `pair` in frequency order: Z = A + i B of its rows' spectra, which are Hermitian. */
+/* Line `pair` in frequency order: Z = A + i B, where A and B are the Hermitian spectra of its two rows. */
 template <class K> CF_DEVICE void read_pairs(cplx *v, smem<cplx> mid, int pair, int l) {
     constexpr int R = K::W / K::L; /* even */
     unroll<0, R>([&](auto r) {
@@ -300,7 +309,7 @@ template <class K> CF_DEVICE void read_pairs(cplx *v, smem<cplx> mid, int pair, 
     });
 }
 
-/* The wanted part of a pair of rows, staged for the copy out. */
+/* Stage the wanted part of a pair of rows for the copy to memory. */
 template <class K> CF_DEVICE void write_rows(smem<real> rows, const cplx *v, real scale, int pair, int l) {
     constexpr int R = K::W / K::L, C = R / K::L;
     constexpr bool VECTOR = C % 4 == 0 && K::IW % 4 == 0 && sizeof(real) == 4;
@@ -339,7 +348,7 @@ CF_DEVICE void real2d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
 
     if constexpr (K::BULK) {
 #if !defined(CF_SIMT)
-        tma_load_pieces<K::PLANES, PLANE *int(sizeof(cplx))>(
+        tma_load_chunks<K::PLANES, PLANE *int(sizeof(cplx))>(
             shared, [](int i) { return P::plane_at(i); }, (const char *)from, planes, shared + K::PLANES * P::BYTES);
 #endif
     } else if constexpr (K::ALIGNED) {
@@ -357,7 +366,7 @@ CF_DEVICE void real2d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
     const bool live = at.plane < planes, row = live && at.line < P::DATA_PAIRS, column = live && at.line < P::COLUMNS;
     smem<char> own = shared + (live ? at.plane : 0) * P::BYTES;
     cplx v[cf_max_of(K::H, K::W) / K::L];
-    join_columns<K>(shared, planes);
+    merge_columns<K>(shared, planes);
     if (column)
         read_spectrum<K>(v, smem_cast<cplx>(own), at.line, at.lane);
     __syncthreads();

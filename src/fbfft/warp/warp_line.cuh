@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line of N points on L lanes of a warp, R = N / L registers each, L a power of two and L^2 a divisor of N.
+ * A line is one complex 1-D transform of N points on L lanes of a warp. A lane has R = N / L points in registers.
+ * L is a power of two, and L^2 divides N.
  *
- * The lanes of a line are 32 / L apart: neighbouring lanes hold neighbouring lines, so that shared memory is read and
- * written without bank conflicts. With C = R / L, lane l holds
+ * The lanes of a line are 32 / L apart. So neighbouring lanes hold neighbouring lines, and accesses to shared memory
+ * have no bank conflicts. With C = R / L, lane l holds
  *
- *     in time        x[R j + C l + q]  in register C j + q,   j < L, q < C:  pieces of C contiguous points
+ *     in time        x[R j + C l + q]  in register C j + q,   j < L, q < C   (C contiguous points for each j)
  *     in frequency   X[l + L k]        in register k,         k < R
  *
- * Forward: a DFT over j, an exchange that gives lane l all points m = C l' + q of the sub-transform k1 = l, twiddles
- * w_N^(l m), a DFT over m. The inverse runs the same steps backwards.
+ * The forward transform has four steps:
+ *     1. a DFT over j;
+ *     2. an exchange that gives lane l all points m = C l' + q of the sub-transform k1 = l;
+ *     3. twiddles w_N^(l m);
+ *     4. a DFT over m.
+ * The inverse does the same steps in reverse order.
  */
 #pragma once
 
 #include "fbfft/common/register_dft.cuh"
 
-/* v[i * S] of lane l <-> v[l * S] of lane i, for i, l < L: an L x L transpose in log2 L rounds of shuffles. */
+/* Swap v[i * S] of lane l and v[l * S] of lane i, for i, l < L. This transposes an L x L matrix in log2 L shuffles. */
 template <int L, int S> CF_DEVICE void transpose_lanes(cplx *v, int l) {
 #pragma unroll
     for (int m = 1; m < L; m <<= 1) {
@@ -34,7 +39,7 @@ template <int L, int S> CF_DEVICE void transpose_lanes(cplx *v, int l) {
     }
 }
 
-/* w_N^(l m) at L m + l: a lane finds its factors at constant distances. */
+/* w_N^(l m) is stored at L m + l. So the factors of a lane have a constant distance. */
 template <int N, int L> struct LaneRoots {
     cplx w[N];
     __host__ __device__ constexpr LaneRoots() : w{} {
@@ -46,7 +51,7 @@ template <int N, int L> struct LaneRoots {
 };
 template <int N, int L> __device__ const LaneRoots<N, L> cf_lane_roots = LaneRoots<N, L>();
 
-/* v[m] *= w_N^(l m), or its conjugate, for the first D of them. */
+/* v[m] *= w_N^(l m), or its conjugate, for the first D elements of the line. */
 template <int N, int L, bool INVERSE, int D = N / L> CF_DEVICE void lane_twiddles(cplx *v, int l) {
     if constexpr (L == 2) {
         if (l == 1)
@@ -66,14 +71,14 @@ template <int N, int L, bool INVERSE, int D = N / L> CF_DEVICE void lane_twiddle
 
 /* Only the first D points of the line are not zero. */
 template <int N, int L, int D = N> CF_DEVICE void line_forward(cplx *v, int l) {
-    constexpr int R = N / L, C = R / L, PIECES = (D + R - 1) / R, POINTS = D < R ? D : R;
+    constexpr int R = N / L, C = R / L, DATA_STEPS = (D + R - 1) / R, POINTS = D < R ? D : R;
     if constexpr (L > 1) {
-        /* Points m = C l' + q of a sub-transform that are not zero have q < POINTS, as all q have if a piece is full. */
+        /* Points m = C l' + q of a sub-transform that are not zero have q < POINTS. */
         unroll<0, C>([&](auto q) {
             if constexpr (POINTS > decltype(q)::value) {
                 cplx u[L];
-                unroll<0, PIECES>([&](auto j) { u[j] = v[C * j + q]; });
-                dft<L, PIECES>(u);
+                unroll<0, DATA_STEPS>([&](auto j) { u[j] = v[C * j + q]; });
+                dft<L, DATA_STEPS>(u);
                 unroll<0, L>([&](auto j) { v[C * j + q] = u[j]; });
                 transpose_lanes<L, C>(v + q, l);
             } else {

@@ -13,7 +13,7 @@ static void emit_kernel(FILE *out, int number, int pass, int variant, const cf_f
     cf_text t = {text, sizeof text, 0};
     if (p->plain)
         cf_fft_emit(&p->real[variant], &t);
-    else if (p->matrix)
+    else if (p->tensor_core)
         cf_tensor_fft_emit(&p->tile[variant], &t);
     else
         cf_shared_fft_emit(&p->tile[variant], &t);

@@ -34,7 +34,7 @@ static bool pairs_well(const char *properties, int kind, int nth, const tile_cas
         return *good = false;
     const cf_fft_pass *const own = &passes->pass[0];
     const bool told = cf_spectrum_is_scaled(problem.transform.spectrum.dtype) && !own->tile[0].finds_scales;
-    const pair_way way = !own->matrix ? BY_STEPS : own->tile[0].bin_tiles == 0 ? BY_AXES : BY_PRODUCT;
+    const pair_way way = !own->tensor_core ? BY_STEPS : own->tile[0].bin_tiles == 0 ? BY_AXES : BY_PRODUCT;
     return passes->count == 1 && !own->plain && !problem.transform.inverse && !told && way == pair_ways[kind][nth];
 }
 

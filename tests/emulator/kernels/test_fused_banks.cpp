@@ -12,7 +12,7 @@ template <int P_, int PLANE_, int PITCH_, int SIZE, bool STAGED_> struct Layer {
     typedef plain Storage;
     typedef plain_bins Bins;
     typedef int Offset;
-    static constexpr int KIND = PAIRS, ORDER = BY_COLUMN, P = P_, T = 64, PITCH = PITCH_, PLANE = PLANE_;
+    static constexpr int KIND = TWO_ROWS_AS_COMPLEX, ORDER = BY_COLUMN, P = P_, T = 64, PITCH = PITCH_, PLANE = PLANE_;
     static constexpr int R0[3] = {1, 1, 1}, R1[3] = {2 * SIZE, 1, 1}, R2[3] = {2 * SIZE, 1, 1};
     static constexpr AxisWindow AXIS[3] = {
         {0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, ZEROS, false},

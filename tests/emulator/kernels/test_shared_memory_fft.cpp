@@ -319,7 +319,7 @@ void all_cases() {
                         conv_fft_last_error()))
             continue;
         CHECK_TEXT(c.passes == 0 || c.passes == run.transform.passes.count, name_of(c));
-        CHECK_TEXT(!c.matrix || run.transform.passes.pass[0].matrix, name_of(c) + ": not by matrix products");
+        CHECK_TEXT(!c.matrix || run.transform.passes.pass[0].tensor_core, name_of(c) + ": not by matrix products");
         CHECK_TEXT(!c.dense || run.transform.passes.pass[0].tile[0].bin_tiles > 0, name_of(c) + ": not by one product");
         for (int p = 0; p < CF_FFT_MAX_PASSES; ++p)
             for (int v = 0; v < 2; ++v)
