@@ -4,8 +4,8 @@
 
 #include "conv/plan/run.h"
 
-/* On a GPU: everything that a call of these passes touches is memory that it can access, and the stream is one of its
- * own (cuda/driver/pointer_check.h). INVALID_ARGUMENT names the argument. On the CPU: SUCCESS. */
+/* GPU: check that the GPU can access all memory that a call of these passes uses, and that the stream belongs to its
+ * context (cuda/driver/pointer_check.h). INVALID_ARGUMENT: the sentence names the argument. CPU: SUCCESS. */
 conv_fft_status cf_check_call_memory(const conv_fft_plan *plan, int set, const cf_call *call);
 
 #endif

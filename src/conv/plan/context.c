@@ -26,7 +26,7 @@ static conv_fft_status open_gpu(const conv_fft_context_options *options, int ord
     return CONV_FFT_SUCCESS;
 }
 
-/* Whatever stands in the way, the GPU that was asked for by number is not usable. */
+/* If a GPU was asked for by number, every failure means that this GPU is not usable. */
 static conv_fft_status open_numbered(const conv_fft_context_options *options, conv_fft_context *context) {
     const conv_fft_status status = open_gpu(options, options->device, "it was asked for", context);
     if (status != CONV_FFT_LIBRARY_MISSING && status != CONV_FFT_NOT_SUPPORTED && status != CONV_FFT_NO_DEVICE)
@@ -40,7 +40,7 @@ static bool has_kernels(const cf_gpu *gpu) {
     return gpu->jit.library.usable || cf_cache_folder_trim(cf_cubin_cache_folder(gpu->cache), -1).files > 0;
 }
 
-/* GPU 0, or the reason why it is the CPU. */
+/* Open GPU 0, or the CPU and say why. */
 static conv_fft_status open_either(const conv_fft_context_options *options, conv_fft_context *context) {
     char why[400];
     const conv_fft_status status = open_gpu(options, 0, "the first one that is usable", context);

@@ -9,11 +9,11 @@
 typedef struct cf_tuner cf_tuner;
 
 struct conv_fft_context {
-    int ordinal; /* GPU, or CONV_FFT_DEVICE_CPU */
+    int ordinal; /* number of the GPU, or CONV_FFT_DEVICE_CPU */
     conv_fft_log_level log_level;
-    cf_device *device; /* of layers */
+    cf_device *device; /* the operations of layers */
     cf_gpu *gpu;       /* NULL on the CPU */
-    cf_tuner *tuner;   /* of src/autotune, which makes and destroys it; NULL: no records */
+    cf_tuner *tuner;   /* src/autotune makes and destroys it; NULL: no records */
     char description[512];
 };
 

@@ -23,14 +23,14 @@ static cf_workspace lay_out(const conv_fft_plan *plan, int set, int64_t rows) {
     return family_of(plan, first_pass(set))->workspace(plan, set, rows);
 }
 
-/* Rows of the set's spectra in all, and those of one sample. */
+/* Rows of the spectra of these passes: of the whole batch, and of one sample. */
 static int64_t all_rows(const conv_fft_plan *plan, int set, int64_t *per_sample) {
     const cf_spectrum *y = &plan->pass[first_pass(set)].spectrum[CF_Y];
     *per_sample = y->rows_per_sample;
     return y->rows;
 }
 
-/* The chunk that the strategies ask for: whole samples, or a part of one. */
+/* The chunk that the strategies ask for: whole samples, or a part of one sample. */
 static int64_t wanted_rows(const conv_fft_plan *plan, int set) {
     int64_t per_sample, rows = all_rows(plan, set, &per_sample);
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
@@ -41,17 +41,18 @@ static int64_t wanted_rows(const conv_fft_plan *plan, int set) {
     return rows > per_sample ? rows / per_sample * per_sample : rows;
 }
 
-/* The largest chunk up to `most` rows whose workspace is within the limit, or -1. */
-static int64_t fitting_rows(const conv_fft_plan *plan, int set, int64_t most, uint64_t limit) {
-    if (lay_out(plan, set, most).bytes <= limit)
-        return most;
+/* The largest chunk of at most max_rows rows whose workspace is within the limit, or -1. */
+static int64_t fitting_rows(const conv_fft_plan *plan, int set, int64_t max_rows, uint64_t limit) {
+    if (lay_out(plan, set, max_rows).bytes <= limit)
+        return max_rows;
     int64_t unit, low = 0;
     all_rows(plan, set, &unit);
-    if (most <= unit || lay_out(plan, set, unit).bytes > limit) {
-        most = cf_min(most, unit);
+    if (max_rows <= unit || lay_out(plan, set, unit).bytes > limit) {
+        max_rows = cf_min(max_rows, unit);
         unit = 1;
     }
-    for (int64_t high = most / unit; high - low > 1;) { /* low units fit (or are none), high do not */
+    /* The workspace of `low` units is within the limit (or low is 0), that of `high` units is not. */
+    for (int64_t high = max_rows / unit; high - low > 1;) {
         const int64_t middle = low + (high - low) / 2;
         if (lay_out(plan, set, middle * unit).bytes <= limit)
             low = middle;
@@ -61,7 +62,7 @@ static int64_t fitting_rows(const conv_fft_plan *plan, int set, int64_t most, ui
     return low > 0 ? low * unit : -1;
 }
 
-/* Sets of passes that run as one: the single passes, and both backward passes if they share. */
+/* Whether these passes run in one call: single passes do, and both backward passes if they share work. */
 static bool runs_as_one(const conv_fft_plan *plan, int set) {
     if ((set & plan->passes) != set)
         return false;
@@ -108,7 +109,7 @@ static conv_fft_status prepare(conv_fft_plan *plan) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Whether every call transforms both operands of the pass, and whole. */
+/* Whether every call transforms both operands of the pass completely. */
 static bool reads_whole(const conv_fft_plan *plan, int pass) {
     if (plan->pass[pass].strategy.family != CF_FAMILY_STAGED || plan->pass[pass].strategy.keep ||
         plan->chunk_groups < plan->layer.groups || plan->layer.batch == 0)
@@ -134,7 +135,8 @@ static conv_fft_status make_pairs(conv_fft_plan *plan) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Whether some call runs this transform by itself. When both gradients share that of gy, x is transformed after gx is stored. */
+/* Whether some call runs this transform alone. If both gradients share the transform of gy, x is transformed after gx
+ * is stored. */
 static bool runs_alone(const conv_fft_plan *plan, const cf_transform *transform) {
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
         const cf_pass_plan *pass = &plan->pass[i];
@@ -148,7 +150,7 @@ static bool runs_alone(const conv_fft_plan *plan, const cf_transform *transform)
     return false;
 }
 
-/* All at once: where transforms are compiled, that goes side by side. */
+/* Build all transforms at once, because they are compiled in parallel. */
 static conv_fft_status build(conv_fft_plan *plan) {
     cf_transform *transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
     cf_pair *pairs[CF_PASS_COUNT];
@@ -176,15 +178,15 @@ static conv_fft_status build(conv_fft_plan *plan) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Fewer groups at a time cost no work, so they give way before rows do. */
-static conv_fft_status fit_groups(conv_fft_plan *plan, uint64_t limit) {
+/* Reduce the groups of a chunk before its rows, because fewer groups cost no extra work. */
+static conv_fft_status limit_groups(conv_fft_plan *plan, uint64_t limit) {
     const int64_t wanted = plan->chunk_groups;
     while (!whole_fits(plan, limit) && plan->chunk_groups > 1) {
         plan->chunk_groups = cf_smaller_divisor(plan->layer.groups, plan->chunk_groups);
     }
     if (plan->chunk_groups == wanted)
         return CONV_FFT_SUCCESS;
-    release(plan); /* the padded scratch of gx depends on the groups at a time */
+    release(plan); /* the padded scratch of gx depends on the groups of a chunk */
     return prepare(plan);
 }
 
@@ -211,7 +213,7 @@ conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest) {
         (unsigned long long)limit, (unsigned long long)smallest);
 }
 
-static conv_fft_status fit_rows(conv_fft_plan *plan, uint64_t limit, uint64_t *smallest) {
+static conv_fft_status limit_rows(conv_fft_plan *plan, uint64_t limit, uint64_t *smallest) {
     for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
         if (!runs_as_one(plan, set))
             continue;
@@ -240,7 +242,8 @@ static cf_bias_desc describe_bias(const cf_layer *layer) {
     return bias;
 }
 
-/* Who sums gbias: the spectrum of gy, or a stage of its own, to whose scratch no chunk gives way. */
+/* Choose what sums gbias: the spectrum of gy, or a stage of its own. Chunks do not become smaller for the scratch of
+ * that stage. */
 static void place_bias(conv_fft_plan *plan, uint64_t limit) {
     const cf_device *device = plan->device;
     plan->bias_scratch = device->ops->bias_scratch ? device->ops->bias_scratch(device, &plan->bias) : 0;
@@ -294,9 +297,9 @@ static conv_fft_status create(const cf_layer *layer, cf_device *device, int pass
         plan->chunk_groups = cf_smaller_divisor(layer->groups, plan->chunk_groups);
     if ((status = prepare(plan)) != CONV_FFT_SUCCESS)
         goto done;
-    if ((status = fit_groups(plan, limit)) != CONV_FFT_SUCCESS)
+    if ((status = limit_groups(plan, limit)) != CONV_FFT_SUCCESS)
         goto done;
-    if ((status = fit_rows(plan, limit, smallest)) != CONV_FFT_SUCCESS)
+    if ((status = limit_rows(plan, limit, smallest)) != CONV_FFT_SUCCESS)
         goto done;
     for (int i = 0; i < CF_PASS_COUNT; ++i)
         plan->pass[i].strategy.groups = plan->chunk_groups;
@@ -349,7 +352,7 @@ int64_t cf_plan_spectrum_bytes(const conv_fft_plan *plan, conv_fft_operand opera
             return -2;
     }
     if (!reader->transform[index])
-        return -2; /* of a family without spectra that could be kept */
+        return -2; /* the family has no spectra that a caller could keep */
     const cf_spectrum *s = &reader->spectrum[index];
     return (int64_t)cf_spectrum_bytes(s, s->groups, s->rows);
 }

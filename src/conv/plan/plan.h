@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan: the three passes of a layer, each by its strategy, ready to run.
+ * A plan has the three passes of a layer, each with its strategy, ready to run.
  *
- * THE PASS TABLE. Per bin, rows r (batch x shifts x tiles), input columns c (phases x channels), output columns o:
+ * THE PASS TABLE. Per bin, with rows r (batch x shifts x tiles), input columns c (phases x channels), output columns o:
  *
- *     pass              reads    writes   product (core/device_ops.h)                summed
+ *     pass              reads    writes   product (core/device_ops.h)                summed over
  *     forward           x, w     y        Y[r][o]  = sum_c X[r][c] conj(W[o][c])     c
  *     backward data     gy, w    gx       GX[r][c] = sum_o GY[r][o] W[o][c]          o
  *     backward weights  gy, x    gw       GW[o][c] = sum_r conj(GY[r][o]) X[r][c]    r
  *
- * Transforms are shared through a list: passes that describe the same one get the same pointer, so "the spectrum of gy is
- * the same in both backward passes" is a comparison of pointers.
+ * Passes share transforms. A list holds all transforms; passes with equal descriptions get the same pointer. So both
+ * backward passes read the same spectrum of gy exactly if their pointers are equal.
  */
 #ifndef CF_CONV_PLAN_H
 #define CF_CONV_PLAN_H
@@ -24,9 +24,9 @@ enum {
     CF_PASS_DATA,
     CF_PASS_WEIGHTS,
     CF_PASS_COUNT
-}; /* 1 << pass is its conv_fft_pass */
+}; /* conv_fft_pass is 1 << pass */
 
-/* Operands of a pass, and the roles their transforms play in it. */
+/* The operands of a pass. Each has a role, which chooses its window. */
 enum {
     CF_X,
     CF_W,
@@ -35,8 +35,8 @@ enum {
 };
 
 typedef struct cf_pass_row {
-    int result;                     /* operand that is written; the other two are read */
-    cf_role role[CF_OPERAND_COUNT]; /* windows */
+    int result;                     /* the operand that is written; the other two are read */
+    cf_role role[CF_OPERAND_COUNT]; /* roles of the operands */
     cf_cgemm_kind product;
     const char *name;
 } cf_pass_row;
@@ -45,28 +45,29 @@ extern const cf_pass_row cf_pass_table[CF_PASS_COUNT];
 
 /* How gx is stored. */
 typedef enum cf_gx_store {
-    CF_GX_DIRECT, /* every element once */
-    CF_GX_ZEROED, /* gx is zeroed first: not every element is reached, or tiles add up in gx itself */
-    CF_GX_FOLDED  /* tiles add up in a padded scratch of the compute type, which is folded into gx */
+    CF_GX_DIRECT, /* every element is stored once */
+    CF_GX_ZEROED, /* gx is cleared first, because some elements are not reached or tiles are added in gx itself */
+    CF_GX_FOLDED  /* tiles are added in a padded scratch of the compute type, which is then folded into gx */
 } cf_gx_store;
 
 typedef struct cf_pass_plan {
     cf_strategy strategy;
-    cf_spectrum spectrum[CF_OPERAND_COUNT]; /* rows of x and y: all of them */
+    cf_spectrum spectrum[CF_OPERAND_COUNT]; /* rows of x and y: those of the whole batch */
     cf_transform *transform[CF_OPERAND_COUNT];
-    cf_pair *pair; /* staged: transforms both operands that are read, X before W before Y; NULL: one after the other */
+    cf_pair
+        *pair; /* staged: transforms both operands that are read, X before W before Y; NULL: each has its own launch */
     cf_cgemm_desc product;
     cf_gx_store gx_store;
     int64_t gx_phases; /* staged: rows that the inverse makes of one row of gx; 1 without segments */
     cf_fold_desc fold;
-    void *state; /* of families other than staged, to which all above but the strategy belongs */
+    void *state; /* of families other than staged, which use nothing above but the strategy */
 } cf_pass_plan;
 
-/* The workspace of a call: offsets in bytes. */
+/* The workspace of a call, as offsets in bytes. */
 typedef struct cf_workspace {
-    int64_t rows;         /* chunk: whole samples' rows, or a part of one sample's */
-    size_t w, gw, x, y;   /* spectra; that of gx stands in x */
-    size_t fold, scratch; /* padded gx; the device's own */
+    int64_t rows;         /* rows of a chunk: those of whole samples, or a part of one sample's */
+    size_t w, gw, x, y;   /* spectra; gx uses the place of x */
+    size_t fold, scratch; /* padded gx; scratch of the device */
     size_t bytes;
 } cf_workspace;
 
@@ -81,35 +82,36 @@ struct conv_fft_plan {
     cf_layer layer;
     cf_device *device;
     int passes;
-    bool
-        aligned_only; /* for a search: its tensors begin at multiples of 16 bytes, and kernels for others are not compiled */
+    /* For a search: tensors begin at multiples of 16 bytes, and kernels for other tensors are not compiled. */
+    bool aligned_only;
     bool trusted; /* calls do not ask the driver about memory and stream */
     cf_pass_plan pass[CF_PASS_COUNT];
     bool shares_gy; /* both backward passes read the same spectrum of gy */
     cf_bias_desc bias;
-    size_t bias_scratch;                           /* that its sum takes, if the workspace has so much */
-    bool sums_bias[CONV_FFT_BACKWARD + 1];         /* per set of passes: cf_family.sums_bias() */
+    size_t bias_scratch;                           /* scratch of its sum, if the workspace is large enough */
+    bool sums_bias[CONV_FFT_BACKWARD + 1];         /* for each set of passes: cf_family.sums_bias() */
     int64_t chunk_groups;                          /* divides the groups */
-    cf_workspace workspace[CONV_FFT_BACKWARD + 1]; /* per set of passes that may run in one call */
+    cf_workspace workspace[CONV_FFT_BACKWARD + 1]; /* for each set of passes that may run in one call */
     cf_transform_entry transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
     int transform_count;
-    double tuned_seconds[CONV_FFT_BACKWARD + 1]; /* per set of passes: as the tuner measured them; 0: it did not */
+    double tuned_seconds[CONV_FFT_BACKWARD + 1]; /* for each set of passes, as the tuner measured; 0: it did not */
 };
 
-/* strategy[p] is read for the passes of the set. INVALID_ARGUMENT: a strategy is infeasible, or it needs more than the limit (0: none) with
- * the smallest chunks, and then *smallest is what it needs. */
+/* strategy[p] is read for the passes of the set. INVALID_ARGUMENT: a strategy is infeasible, or it needs more than
+ * the limit (0: none) even with the smallest chunks; *smallest is then what it needs. */
 conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
                                const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
                                conv_fft_plan **plan);
-/* The same for a search, whose tensors begin at multiples of 16 bytes: kernels for others are not compiled. A call with such a tensor is
- * NOT_SUPPORTED. */
+/* The same for a search. Its tensors begin at multiples of 16 bytes, and kernels for other tensors are not compiled.
+ * A call with such a tensor is NOT_SUPPORTED. */
 conv_fft_status cf_plan_create_aligned_only(const cf_layer *layer, cf_device *device, int passes,
                                             const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
                                             uint64_t *smallest, conv_fft_plan **plan);
 conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest);
 void cf_plan_destroy(conv_fft_plan *plan);
 
-/* Bytes of the whole spectrum of an operand; -1: no pass of the plan reads it; -2: its passes read different ones. */
+/* Bytes of the whole spectrum of an operand. -1: no pass of the plan reads it. -2: its passes read different
+ * spectra. */
 int64_t cf_plan_spectrum_bytes(const conv_fft_plan *plan, conv_fft_operand operand);
 
 /* The first pass of the plan that reads the operand's spectrum, or NULL. */

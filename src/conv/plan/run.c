@@ -35,11 +35,12 @@ void cf_stage_done(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind
     stage_times->status = plan->device->ops->timer_mark(stage_times->timer, stage_times->count, call->stream);
 }
 
-/* Before all else, so that its scratch may be anything of the workspace. */
+/* The bias comes first, so that its scratch may use the whole workspace. */
 static conv_fft_status run_bias(const conv_fft_plan *plan, int set, const cf_call *call) {
-    const bool room = plan->layer.batch > 0 && plan->workspace[set].bytes >= CF_WORKSPACE_SLACK + plan->bias_scratch;
+    const bool has_scratch =
+        plan->layer.batch > 0 && plan->workspace[set].bytes >= CF_WORKSPACE_SLACK + plan->bias_scratch;
     const uintptr_t address = (uintptr_t)call->workspace;
-    void *const scratch = room ? (char *)call->workspace + (cf_align(address) - address) : NULL;
+    void *const scratch = has_scratch ? (char *)call->workspace + (cf_align(address) - address) : NULL;
     CF_FORWARD(plan->device->ops->bias_gradient(plan->device, &plan->bias, call->gy, call->gbias,
                                                 call->flags & CONV_FFT_ACCUMULATE_GBIAS, scratch, call->stream));
     cf_stage_done(plan, call, CF_STAGE_BIAS);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a plan: the arguments of a call, and the stages whose time a profile shows. */
+/* How a plan runs: the arguments of a call, and the stages that a profile times. */
 #ifndef CF_CONV_RUN_H
 #define CF_CONV_RUN_H
 
 #include "conv/plan/plan.h"
 
-/* X(name, text): every stage a call can have, in the order in which descriptions list them. */
+/* X(name, text): every stage that a call can have, in the order of descriptions. */
 #define CF_STAGE_LIST(X)          \
     X(BIAS, "sum gbias")          \
     X(LOAD_W, "transform w")      \
@@ -30,32 +30,33 @@ typedef enum cf_stage_kind {
 
 extern const char *const cf_stage_names[CF_STAGE_COUNT];
 
-/* The stages of a measured call in the order in which they ran: stage[i] ended at mark i + 1 of the timer. */
+/* The stages of a measured call in the order in which they ran. stage[i] ended at mark i + 1 of the timer. */
 typedef struct cf_stage_times {
     cf_timer *timer;
     cf_stage_kind *stage;
     int count, capacity;
-    conv_fft_status status; /* the first failure of a mark; of no call */
+    conv_fft_status status; /* the first failure of a mark */
 } cf_stage_times;
 
 typedef struct cf_call {
-    const void *x, *w, *bias, *gy; /* x and w: NULL if the kept spectrum is read */
+    const void *x, *w, *bias, *gy; /* x and w are NULL if a kept spectrum is read */
     void *y, *gx, *gw, *gbias;     /* NULL: not wanted */
-    void *x_spectrum, *w_spectrum; /* kept, or NULL */
+    void *x_spectrum, *w_spectrum; /* kept spectra, or NULL */
     unsigned flags;
     void *workspace;
-    bool after_data; /* by the same call, the gradient of x was made just before, in this workspace */
+    bool after_data; /* the same call has just computed gx in this workspace */
     struct CUstream_st *stream;
     cf_stage_times *stage_times; /* NULL: not measured */
 } cf_call;
 
-/* The stage ends here, if the call is measured. */
+/* Mark the end of a stage if the call is measured. */
 void cf_stage_done(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind stage);
 
-/* Run a set of passes: FORWARD, or any of BACKWARD_DATA, BACKWARD_WEIGHTS, or 0 for the gradient of the bias alone. */
+/* Run a set of passes: FORWARD, or any of BACKWARD_DATA and BACKWARD_WEIGHTS, or 0 for the gradient of the bias
+ * alone. */
 conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call);
 
-/* The whole spectrum of w. */
+/* Compute the whole spectrum of w. */
 conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum, void *workspace,
                                          struct CUstream_st *stream);
 

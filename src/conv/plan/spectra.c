@@ -40,7 +40,7 @@ cf_order cf_strategy_order(const cf_layer *layer, const cf_strategy *s) {
         const cf_axis_grid grid = cf_strategy_grid(s, a);
         const cf_unit unit = cf_unit_of(&layer->axis[a], &grid);
         tiles = tiles || cf_window_overlaps(&gx.axis[a]);
-        /* Tiles of the fastest axes do not meet, whatever the phase. */
+        /* Tiles of the fastest axes do not overlap, whatever the phase. */
         beside = beside && !cf_window_overlaps(&gx.axis[a]) && !cf_unit_is_cut(&unit);
         order.beside *= beside ? gx.axis[a].tiles : 1;
     }
@@ -48,7 +48,7 @@ cf_order cf_strategy_order(const cf_layer *layer, const cf_strategy *s) {
     return order;
 }
 
-/* The gradient of the weights is a sum of chunks of rows, which 16 bits would round again and again. */
+/* The gradient of the weights is a sum over chunks of rows. Sums of 16 bits would be rounded for each chunk. */
 static conv_fft_dtype result_dtype(int pass, conv_fft_dtype spectrum) {
     return pass == CF_PASS_WEIGHTS ? cf_compute_dtype(spectrum) : spectrum;
 }

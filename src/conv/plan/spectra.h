@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a strategy with a basis and tiles makes of a layer: windows and spectra of its operands, and how gx is stored. */
+/* Windows and spectra of the operands of a layer, for a strategy with a basis and tiles; and how gx is stored. */
 #ifndef CF_CONV_PLAN_SPECTRA_H
 #define CF_CONV_PLAN_SPECTRA_H
 
 #include "conv/plan/plan.h"
 #include "conv/plan/run.h"
 
-/* Limit of one spectrum, and of the padded gx, in bytes. No sum of such sizes overflows, nor does scratch for many threads. */
+/* Limit of one spectrum, and of the padded gx, in bytes. Sums of such sizes do not overflow, nor does scratch for
+ * many threads. */
 #define CF_SPECTRUM_MAX_BYTES ((int64_t)1 << 46)
 
-/* The spectra of a pass. False: one of them exceeds CF_SPECTRUM_MAX_BYTES. */
+/* Find the spectra of a pass. False: one of them exceeds CF_SPECTRUM_MAX_BYTES. */
 bool cf_strategy_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy,
                          cf_spectrum spectrum[CF_OPERAND_COUNT]);
 
-/* Reason text for layers that are too large for a strategy with any basis. */
+/* Reason text for problems that are too large for any transform size. */
 extern const char cf_strategy_too_large[];
 
-/* The type of 16-bit spectra that tensor cores may multiply for this layer. False: the layer has none. FP16 spectra with their scales keep as
- * many bits of FP32 tensors as TF32 does. */
+/* Find the type of 16-bit spectra that tensor cores may multiply for this layer. False: there is none. For FP32
+ * tensors, FP16 spectra with their scales keep as many bits as TF32. */
 bool cf_layer_16bit_spectrum(const cf_layer *layer, conv_fft_dtype *spectrum);
 
 /* The window of an operand in a role. */
@@ -26,7 +27,7 @@ cf_window cf_strategy_window(const cf_layer *layer, const cf_strategy *strategy,
 /* Whether the strategy divides the taps of an axis into segments. */
 bool cf_strategy_has_segments(const cf_layer *layer, const cf_strategy *strategy);
 
-/* Which rows of gx overlap, in the words of a cf_transform_desc. Where taps are in segments, these are phases of rows. */
+/* Which rows of gx overlap, in the terms of cf_transform_desc. If taps are in segments, these are phases of rows. */
 typedef struct cf_order {
     int64_t ordered, beside, between;
 } cf_order;
@@ -35,7 +36,8 @@ cf_order cf_strategy_order(const cf_layer *layer, const cf_strategy *strategy);
 /* How the gradient of x is stored. */
 cf_gx_store cf_strategy_gx_store(const cf_layer *layer, const cf_strategy *strategy);
 
-/* Set the gradient of the weights to zero where no product reaches all of it: for an empty batch, or where taps meet only padding. */
+/* Set the gradient of the weights to zero where products do not reach all of it: for an empty batch, or if some taps
+ * meet only padding. */
 conv_fft_status cf_zero_weights(const conv_fft_plan *plan, const cf_call *call);
 
 #endif

@@ -12,11 +12,11 @@ static const char *const family_words[CF_FAMILY_COUNT + 1] = {[CF_FAMILY_STAGED]
 static const char *const dilation_words[] = {"step", "shift", NULL};
 static const char *const overlap_words[] = {"save", "add", NULL};
 static const char *const product_words[] = {"blas", "loop", "tensor", NULL};
-static const char *const spectrum_words[] = {"fp32", "fp16", "bf16", "fp64",
-                                             NULL}; /* at the values of conv_fft_dtype */
+static const char *const spectrum_words[] = {"fp32", "fp16", "bf16", "fp64", NULL}; /* indexed by conv_fft_dtype */
 static const char *const keep_words[] = {"none", "x", "w", "xw", NULL};
 
-/* The fields in their order; a line without one that its family has is refused, but for SEGMENTS, which tells of nothing then. */
+/* The fields in their order. A line must have every field of its family, except SEGMENTS, whose default is no
+ * segments. */
 enum {
     BASIS,
     TILES,

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A strategy: one way to compute one pass, as a plain struct and as a line of text with its fields in fixed order:
+ * A strategy is one way to compute one pass. It is a plain struct, and a line of text with its fields in fixed order:
  *
  *     staged basis=64x64 tiles=1x1 dilation=shift overlap=save product=blas spectrum=fp32 chunk=128 groups=1 keep=none
  *
  * basis, tiles   per axis of the problem (tiling/tiling.h)
- * segments       that the taps of each axis are cut into (tiling/tiling.h); the field is left out where it is 1 for all
+ * segments       into which the taps of each axis are divided (tiling/tiling.h); left out if it is 1 for all axes
  * dilation       step: dilated taps in the basis; shift: a smaller dense problem per output phase
- * overlap        save or add: how tiles of backward data meet
- * product        blas, loop, or tensor: tensor cores, of split numbers with math FP32, of rounded ones with TF32 and HALF
- * spectrum       fp32 or fp64, the type of the arithmetic; with math HALF and product=tensor also that of the tensors, fp16 or bf16, where
- *                the sums over rows that make gw stay in FP32
- * chunk          rows (batch x shifts x tiles) of x and y whose spectra exist at a time; 0 = all
- * groups         groups whose spectra exist at a time; 0 = all
+ * overlap        save or add: how tiles of backward data overlap
+ * product        blas, loop or tensor. tensor: tensor cores, with split numbers for math FP32, with rounded numbers for
+ *                TF32 and HALF
+ * spectrum       fp32 or fp64, the type of the arithmetic. With math HALF and product=tensor it may be the type of the
+ *                tensors, fp16 or bf16; sums over rows that make gw stay in FP32.
+ * chunk          rows (batch x shifts x tiles) of x and y whose spectra exist at the same time; 0: all
+ * groups         groups whose spectra exist at the same time; 0: all
  * keep           none, x, w or xw: spectra that the caller may keep
  *
- * and those of other families, each with fields of its own:
+ * Lines of other families have fields of their own:
  *
  *     fused basis=72x72 tiles=1x1 dilation=step spectrum=fp32
  *     reference basis=64x64 chunk=128
@@ -27,7 +28,7 @@
 #include "conv/problem/layer.h"
 #include "core/device_ops.h"
 
-/* One way to compute a pass; conv/plan/family.h. */
+/* The ids of families: conv/plan/family.h. */
 typedef enum cf_family_id {
     CF_FAMILY_STAGED,
     CF_FAMILY_FUSED,
@@ -41,12 +42,12 @@ typedef enum cf_family_id {
 typedef struct cf_strategy {
     cf_family_id family;
     int64_t basis[3], tiles[3]; /* of the three internal axes */
-    int64_t segments[3];        /* 0 and 1: the whole kernel */
+    int64_t segments[3];        /* 0 and 1: the whole kernel is one segment */
     bool shift_dilation, overlap_add;
     cf_cgemm_variant product;
     conv_fft_dtype spectrum;
     int64_t chunk, groups;
-    int keep; /* set of conv_fft_operand */
+    int keep; /* a set of conv_fft_operand */
     char algorithm[CF_ALGORITHM_BYTES];
 } cf_strategy;
 

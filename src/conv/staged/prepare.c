@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `staged`: transform -> product per bin -> inverse, through spectra in the workspace. What it needs at plan time. */
+/* Family `staged`: transform, product per bin, inverse, through spectra in the workspace. This file makes what a plan
+ * needs. */
 #include "conv/staged/staged.h"
 
 #include "conv/gpu/device.h"
@@ -40,7 +41,7 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
         *why = "backward data has segments with dilation=shift or with several tiles, not with both";
         if (cf_window_tiles(&gx) > 1 && cf_window_shifts(&gx) > 1)
             return false;
-        *why = "backward data has no segments with spectra of FP16, whose scales serve whole rows";
+        *why = "backward data has no segments with spectra of FP16, because a scale is for a whole row";
         if (cf_spectrum_is_scaled(s->spectrum))
             return false;
     }
@@ -55,7 +56,7 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
     return fits && padded <= CF_SPECTRUM_MAX_BYTES && cf_strategy_spectra(layer, pass, s, spectrum);
 }
 
-/* The kernels of a GPU count elements of an axis in 32 bits. */
+/* GPU kernels count elements of an axis in 32 bits. */
 static bool within_reach(const cf_layer *layer, int pass, const cf_strategy *s) {
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         const cf_window window = cf_strategy_window(layer, s, cf_pass_table[pass].role[operand]);
@@ -72,21 +73,21 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
         if (device->tensor_flops <= 0.0)
             return false;
         *why = "its products are too large for tensor cores";
-        const int64_t most = (int64_t)1 << 30;
-        if (!cf_strategy_spectra(layer, pass, s, spectrum) || spectrum[CF_X].rows > most ||
-            spectrum[CF_X].columns > most || spectrum[CF_Y].columns > most ||
-            spectrum[CF_X].bins > most / spectrum[CF_X].groups)
+        const int64_t limit = (int64_t)1 << 30;
+        if (!cf_strategy_spectra(layer, pass, s, spectrum) || spectrum[CF_X].rows > limit ||
+            spectrum[CF_X].columns > limit || spectrum[CF_Y].columns > limit ||
+            spectrum[CF_X].bins > limit / spectrum[CF_X].groups)
             return false;
     }
     *why = cf_strategy_too_large;
     if (cf_gpu_of_layers(device) && !within_reach(layer, pass, s))
         return false;
-    *why = "the GPU has no transforms that large (256 points an axis; of one axis 16384, in FP64 8192; in 16 bits "
-           "what two kernels do); longer kernels take segments";
+    *why = "the basis is too large for the GPU's transforms (256 points an axis; with one axis 16384, in FP64 8192; "
+           "with 16-bit spectra, two kernels); longer kernels need segments";
     return device->ops->transforms(device, s->basis, s->spectrum);
 }
 
-/* Turn the description of gx's inverse into one that stores into the padded scratch, and describe the fold. */
+/* Change the description of gx's inverse so that it stores into the padded scratch, and describe the fold. */
 static void fold_gx(const conv_fft_plan *plan, cf_pass_plan *pass, cf_transform_desc *gx) {
     const cf_layer *layer = &plan->layer;
     cf_fold_desc *fold = &pass->fold;
@@ -115,8 +116,8 @@ static void fold_gx(const conv_fft_plan *plan, cf_pass_plan *pass, cf_transform_
     t->sample_stride = plan->chunk_groups * t->group_stride;
 }
 
-/* Segments of gx overlap, so they are stored one after the other, as tiles are: the product's [row][phase][channel] is read as
- * [row, phase][channel]. */
+/* Segments of gx overlap, so they are stored one after the other, as tiles are. The product's [row][phase][channel]
+ * is read as [row, phase][channel]. */
 static void phases_as_rows(cf_pass_plan *pass, cf_transform_desc *gx) {
     cf_spectrum *s = &gx->spectrum;
     pass->gx_phases = cf_window_phases(&gx->window);
@@ -134,7 +135,7 @@ static bool axes_equal(const cf_axis_window *a, const cf_axis_window *b) {
            a->lower == b->lower && a->upper == b->upper && a->size == b->size && a->mode == b->mode;
 }
 
-/* Equal descriptions of transforms of the same operand of the same layer. */
+/* Whether two descriptions of transforms of the same operand are equal. */
 static bool descs_equal(const cf_transform_desc *a, const cf_transform_desc *b) {
     for (int i = 0; i < 3; ++i) {
         if (a->spectrum.basis[i] != b->spectrum.basis[i] || !axes_equal(&a->window.axis[i], &b->window.axis[i]))
@@ -207,8 +208,8 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Bytes of the part of a spectrum that `rows` rows and one chunk of groups have. */
-static size_t part(const conv_fft_plan *plan, const cf_spectrum *s, int64_t rows) {
+/* Bytes that `rows` rows and one chunk of groups have in a spectrum. */
+static size_t chunk_bytes(const conv_fft_plan *plan, const cf_spectrum *s, int64_t rows) {
     return cf_align(cf_spectrum_bytes(s, plan->chunk_groups, rows));
 }
 
@@ -222,9 +223,9 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
         const cf_pass_plan *pass = &plan->pass[i];
         const cf_spectrum *s = pass->spectrum;
         size_t *own = i == CF_PASS_WEIGHTS ? &gw : &w;
-        *own = part(plan, &s[CF_W], s[CF_W].rows);
-        x = (size_t)cf_max((int64_t)x, (int64_t)part(plan, &s[CF_X], rows));
-        y = (size_t)cf_max((int64_t)y, (int64_t)part(plan, &s[CF_Y], rows));
+        *own = chunk_bytes(plan, &s[CF_W], s[CF_W].rows);
+        x = (size_t)cf_max((int64_t)x, (int64_t)chunk_bytes(plan, &s[CF_X], rows));
+        y = (size_t)cf_max((int64_t)y, (int64_t)chunk_bytes(plan, &s[CF_Y], rows));
         if (i == CF_PASS_DATA && pass->gx_store == CF_GX_FOLDED) {
             const int64_t samples = cf_max(1, rows / s[CF_X].rows_per_sample);
             const cf_fold_desc *f = &pass->fold;
@@ -233,7 +234,7 @@ static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) 
                 cf_dtype_bytes(f->scratch_dtype));
         }
         for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
-            /* The weights serve all chunks. */
+            /* The spectrum of the weights serves all chunks. */
             const int64_t own_rows = operand == CF_W                        ? s[CF_W].rows
                                      : operand == CF_X && i == CF_PASS_DATA ? rows * pass->gx_phases
                                                                             : rows;

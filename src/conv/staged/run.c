@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running staged passes. Loops, outermost first: chunks of groups, chunks of rows, passes:
+ * How staged passes run. The loops, outermost first, are chunks of groups, chunks of rows, passes:
  *
  *     for each chunk of groups
  *         w -> W                                      (forward, backward data)
@@ -11,7 +11,7 @@
  *             x -> X,  GW += GY* X                    (backward weights)
  *         GW -> gw
  *
- * A pass with a pair makes both spectra that it reads by one launch, where the second one stands here.
+ * If a pass has a pair, one launch makes both spectra that the pass reads, at the place of the second one here.
  */
 #include "conv/staged/staged.h"
 
@@ -19,7 +19,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 
-/* What one call carries from step to step. */
+/* The state of one call. */
 typedef struct runner {
     const conv_fft_plan *plan;
     const cf_call *call;
@@ -34,7 +34,7 @@ static char *complex_at(const cf_spectrum *s, void *base, int64_t index) {
     return (char *)base + index * 2 * (int64_t)cf_dtype_bytes(s->dtype);
 }
 
-/* The current chunk of an operand's spectrum, in the workspace or, if `kept`, in the caller's whole spectrum. */
+/* The current chunk of an operand's spectrum: in the workspace, or in the caller's whole kept spectrum. */
 static cf_block chunk_of(const runner *r, const cf_spectrum *s, bool is_w, size_t offset, void *kept) {
     cf_block block = {
         .group = r->group, .groups = r->groups, .row = is_w ? 0 : r->row, .rows = is_w ? s->rows : r->rows};
@@ -51,7 +51,7 @@ static cf_block chunk_of(const runner *r, const cf_spectrum *s, bool is_w, size_
     return block;
 }
 
-/* Transform an operand's chunk, unless `tensor` is NULL and its kept spectrum is there already. */
+/* Transform a chunk of an operand. If `tensor` is NULL, its kept spectrum exists already. */
 static conv_fft_status load(runner *r, const cf_pass_plan *pass, int operand, const void *tensor, cf_block block,
                             cf_stage_kind stage) {
     if (!tensor)
@@ -62,7 +62,7 @@ static conv_fft_status load(runner *r, const cf_pass_plan *pass, int operand, co
     return CONV_FFT_SUCCESS;
 }
 
-/* The same of both operands that a pass with a pair reads, in the order of its pair. */
+/* Transform both operands of a pass with a pair, in the order of the pair. */
 static conv_fft_status load_pair(runner *r, const cf_pass_plan *pass, const void *first, cf_block first_block,
                                  const void *second, cf_block second_block, cf_stage_kind stage) {
     const void *const tensors[2] = {first, second};
@@ -105,14 +105,15 @@ static conv_fft_status forward_rows(runner *r) {
     return store(r, pass, CF_Y, y, r->call->y, (cf_origin){0, 0}, r->call->bias, false, CF_STAGE_STORE_Y);
 }
 
-/* Inverse of the current chunk of GX. */
+/* Store the current chunk of GX in gx. */
 static conv_fft_status store_gx(runner *r, cf_block gx, void *tensor, cf_origin origin, bool accumulate) {
     gx.row *= r->data->gx_phases;
     gx.rows *= r->data->gx_phases;
     return store(r, r->data, CF_X, gx, tensor, origin, NULL, accumulate, CF_STAGE_STORE_GX);
 }
 
-/* gx of the current chunk through the padded scratch: cleared at a sample's first rows, folded after its last. */
+/* Store the current chunk of gx through the padded scratch. It is cleared at a sample's first rows and folded after
+ * its last. */
 static conv_fft_status fold_rows(runner *r, cf_block gx) {
     const cf_pass_plan *pass = r->data;
     const cf_device_ops *ops = r->plan->device->ops;
@@ -151,7 +152,7 @@ bool cf_staged_sums_bias(const conv_fft_plan *plan, int set) {
     return covers;
 }
 
-/* The real parts of bin 0, summed over rows: one column of each group, or one group of all columns. */
+/* Sum the real parts of bin 0 over rows: one column of each group, or one group of all columns. */
 static conv_fft_status sum_bias(const runner *r, cf_block gy) {
     const conv_fft_plan *plan = r->plan;
     const cf_spectrum *s = &r->weights->spectrum[CF_Y];
@@ -200,7 +201,7 @@ static conv_fft_status backward_rows(runner *r, bool first) {
     return CONV_FFT_SUCCESS;
 }
 
-/* All rows, in chunks of whole samples or of parts of one sample. */
+/* Run all rows, in chunks of whole samples or of parts of one sample. */
 static conv_fft_status all_rows(runner *r, const cf_spectrum *y) {
     for (r->row = 0; r->row < y->rows; r->row += r->rows) {
         r->rows = cf_min(r->ws.rows, y->rows - r->row);
