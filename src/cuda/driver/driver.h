@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CUDA driver, libcuda: the functions that we call, declared here so that no CUDA header is needed, and what their
- * results mean. tests/checks/cuda_declarations.c compares all of it with CUDA's own headers.
+ * The CUDA driver, libcuda: the functions that the library calls, and what their results mean. They are declared here,
+ * so that no CUDA header is needed. tests/checks/cuda_declarations.c compares the declarations with CUDA's headers.
  */
 #ifndef CF_DEVICE_DRIVER_H
 #define CF_DEVICE_DRIVER_H
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* The enumerations of CUDA, passed as numbers of the same type. */
+/* CUDA's enumerations, as integers of the same type. */
 typedef unsigned cf_cu_result, cf_cu_attribute, cf_cu_function_attribute, cf_cu_capture_mode, cf_cu_pointer_attribute;
 typedef int cf_cu_device;
 typedef unsigned long long cf_cu_pointer; /* device memory */
@@ -56,12 +56,12 @@ enum {
 };
 #undef CF_CU_ENUMERATOR
 
-/* What cuLaunchKernelEx() reads: laid out as CUlaunchConfig and CUlaunchAttribute. */
+/* The argument of cuLaunchKernelEx(), with the layout of CUlaunchConfig and CUlaunchAttribute. */
 typedef struct cf_cu_launch_attribute {
     unsigned id;
     union {
         int value;
-        uint64_t room[8];
+        uint64_t padding[8];
     };
 } cf_cu_launch_attribute;
 typedef struct cf_cu_launch_config {
@@ -119,7 +119,7 @@ typedef struct cf_cu_launch_config {
     X(cuEventElapsedTime, cuEventElapsedTime, (float *ms, cf_cu_event start, cf_cu_event end))                      \
     X(cuEventDestroy, cuEventDestroy_v2, (cf_cu_event event))
 
-/* Least version that the library works with: CUDA 12.0. */
+/* The oldest driver that the library works with: CUDA 12.0. */
 #define CF_DRIVER_MIN_VERSION 12000
 
 typedef struct cf_driver {
@@ -133,7 +133,7 @@ typedef struct cf_driver {
 /* Open libcuda and initialise it. LIBRARY_MISSING; NO_DEVICE: the driver works but has no GPU; DEVICE_ERROR. */
 conv_fft_status cf_driver_open(cf_driver *driver, const cf_search *search);
 
-/* SUCCESS, or a failure with a sentence made of the call, the name of the result and its meaning. */
+/* SUCCESS, or a failure. Its sentence has the call, the name of the result and its meaning. */
 conv_fft_status cf_driver_status(const cf_driver *driver, cf_cu_result result, const char *call);
 #define CF_CU(driver, call, ...) cf_driver_status(driver, (driver)->call(__VA_ARGS__), #call)
 

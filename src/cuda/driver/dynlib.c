@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Below the folders that these variables name, then the usual ones. */
+/* Folders below those that these variables name, then the usual ones. */
 static const char *const roots[] = {"CUDA_PATH", "CUDA_HOME"};
 static const char *const usual_folders[] = {
     "/usr/local/cuda/lib64",
@@ -28,11 +28,11 @@ typedef struct opening {
     int driver_version;
     void *table;
     cf_library *library;
-    char reason[512]; /* why the first copy that exists does not do */
+    char reason[512]; /* why the first copy that exists cannot be used */
 } opening;
 
-/* dlsym returns an object pointer; POSIX promises that its bytes are those of the function pointer. Returns the name of
- * the first function that is not there, or NULL. */
+/* dlsym returns an object pointer; POSIX promises that its bytes are those of the function pointer. Returns the name
+ * of the first missing function, or NULL. */
 static const char *fill_table(const opening *o, void *handle) {
     const char *missing = NULL;
     for (size_t i = 0; i < o->spec->symbol_count; ++i) {
@@ -54,7 +54,7 @@ static void name_file(const opening *o, void *handle, const char *path, char *fi
     snprintf(file, bytes, "%s", found ? info.dli_fname : path);
 }
 
-static void keep_first_reason(opening *o, const char *reason) {
+static void note_first_reason(opening *o, const char *reason) {
     if (!o->reason[0])
         snprintf(o->reason, sizeof o->reason, "%s", reason);
 }
@@ -64,7 +64,7 @@ static bool take(opening *o, void *handle, const char *path) {
     char reason[sizeof o->reason];
     name_file(o, handle, path, library->file, sizeof library->file);
     const char *const missing = fill_table(o, handle);
-    /* The version says more than a missing function does, so it is asked first. */
+    /* The version is checked first, because it explains more than a missing function does. */
     if (!o->spec->accept(o->table, o->driver_version, library)) {
         snprintf(reason, sizeof reason, "%.200s (%.250s)", library->problem, library->file);
     } else if (missing) {
@@ -73,7 +73,7 @@ static bool take(opening *o, void *handle, const char *path) {
     } else {
         return true;
     }
-    keep_first_reason(o, reason);
+    note_first_reason(o, reason);
     dlclose(handle);
     return false;
 }
@@ -83,9 +83,9 @@ static bool try_file(opening *o, const char *path, int flags) {
     if (handle)
         return take(o, handle, path);
     const char *const message = dlerror();
-    /* A file that is there but cannot be loaded is worth a word, a place where there is none is not. */
+    /* A file that exists but cannot be loaded is reported. A folder without the file is not. */
     if (message && path[0] == '/' && access(path, F_OK) == 0)
-        keep_first_reason(o, message);
+        note_first_reason(o, message);
     return false;
 }
 
@@ -128,7 +128,7 @@ static bool try_usual(opening *o) {
     return false;
 }
 
-static bool try_places(opening *o, const cf_search *search) {
+static bool try_all(opening *o, const cf_search *search) {
     if (!search->only_folders && try_sonames(o, RTLD_NOLOAD))
         return true;
     if (search->folders && try_folders(o, search->folders))
@@ -140,7 +140,7 @@ conv_fft_status cf_library_open(cf_library *library, const cf_library_spec *spec
                                 int driver_version, void *table) {
     opening o = {.spec = spec, .driver_version = driver_version, .table = table, .library = library};
     *library = (cf_library){0};
-    library->usable = try_places(&o, search);
+    library->usable = try_all(&o, search);
     if (library->usable) {
         library->problem[0] = '\0';
         return CONV_FFT_SUCCESS;

@@ -27,7 +27,7 @@ static conv_fft_status open_device(cf_gpu *gpu) {
 
 static conv_fft_status open_handle_pools(cf_gpu *gpu, const cf_gpu_options *options) {
     gpu->search = options->search;
-    if (options->search.folders) { /* of the environment, which may change */
+    if (options->search.folders) { /* the environment owns them and may change */
         gpu->folders = strdup(options->search.folders);
         if (!gpu->folders)
             return cf_fail_memory(strlen(options->search.folders) + 1, "the folders of libraries");
@@ -39,7 +39,7 @@ static conv_fft_status open_handle_pools(cf_gpu *gpu, const cf_gpu_options *opti
     CF_FORWARD(cf_cublas_create(gpu, &gpu->cublas));
     CF_FORWARD(cf_cudnn_create(gpu, &gpu->cudnn));
     CF_FORWARD(cf_cufft_create(gpu, &gpu->cufft));
-    /* Without it the cache may still have every kernel that is asked for. */
+    /* Without NVRTC, the cache may still have every kernel that is needed. */
     if (cf_jit_open(&gpu->jit, &options->search, gpu->driver.version, options->log_level) != CONV_FFT_SUCCESS)
         cf_log(options->log_level, CONV_FFT_LOG_INFO, "NVRTC is missing, so only kernels of the cache can be used: %s",
                gpu->jit.library.problem);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One GPU of this process: driver, facts, compiler, kernel cache, libraries. All of it belongs to the struct, nothing to the
- * process, and after cf_gpu_open() any number of threads may use it.
+ * One GPU of this process: driver, properties, compiler, kernel cache, libraries. All of it belongs to the struct, and
+ * nothing to the process. After cf_gpu_open() any number of threads may use it.
  *
- * The device's primary context is used, the one that CUDA's runtime has: pointers and streams are shared with every other
- * CUDA user of the process. Every function here makes the context current for its own duration.
+ * It uses the device's primary context, as the CUDA runtime does. So pointers and streams are shared with every other
+ * CUDA user of the process. Every function here makes the context current while it runs.
  */
 #ifndef CF_DEVICE_GPU_H
 #define CF_DEVICE_GPU_H
@@ -23,10 +23,10 @@ typedef struct cf_gpu {
     char architecture[CF_ARCHITECTURE_BYTES];
     cf_jit jit; /* jit.library.usable: new kernels can be compiled */
     cf_cubin_cache *cache;
-    cf_cublas *cublas; /* this and the next two are opened when they are first needed */
+    cf_cublas *cublas; /* these libraries are opened at first use */
     cf_cudnn *cudnn;
     cf_cufft *cufft;
-    cf_search search; /* in these folders, which it owns */
+    cf_search search; /* where libraries are searched; the GPU owns the folders */
     char *folders;
     conv_fft_log_level log_level;
     cf_cu_device device;
@@ -35,30 +35,30 @@ typedef struct cf_gpu {
 
 typedef struct cf_gpu_options {
     int ordinal;
-    const char *cache_directory; /* NULL: as cf_cache_folder_open() finds it */
+    const char *cache_directory; /* NULL: cf_cache_folder_open() finds it */
     conv_fft_log_level log_level;
     cf_search search; /* cf_search_default() */
 } cf_gpu_options;
 
-/* The least compute capability that kernels are written for. */
+/* The smallest compute capability that kernels are written for. */
 #define CF_GPU_MIN_COMPUTE_MAJOR 8
 
-/* A missing NVRTC is no failure. LIBRARY_MISSING: no driver, or one too old. NO_DEVICE: no such GPU. NOT_SUPPORTED: its
- * compute capability is too low. OUT_OF_MEMORY, DEVICE_ERROR. */
+/* A missing NVRTC is not a failure. LIBRARY_MISSING: there is no driver, or it is too old. NO_DEVICE: there is no
+ * such GPU. NOT_SUPPORTED: its compute capability is too low. OUT_OF_MEMORY, DEVICE_ERROR. */
 conv_fft_status cf_gpu_open(const cf_gpu_options *options, cf_gpu **gpu);
 void cf_gpu_close(cf_gpu *gpu);
 
-/* Make the context current until cf_gpu_leave(), for calls into CUDA that no function of src/cuda makes. */
+/* Make the context current until cf_gpu_leave(). This is for calls into CUDA outside src/cuda. */
 conv_fft_status cf_gpu_enter(const cf_gpu *gpu);
 void cf_gpu_leave(const cf_gpu *gpu);
 
-/* cf_gpu_leave(), then `status`: the end of what cf_gpu_enter() began. */
+/* Call cf_gpu_leave(), then return `status`. */
 static inline conv_fft_status cf_gpu_left(const cf_gpu *gpu, conv_fft_status status) {
     cf_gpu_leave(gpu);
     return status;
 }
 
-/* Return what one call of the driver gives, made with the context current. */
+/* Make one call of the driver with the context current, and return its result. */
 #define CF_GPU_RETURN(gpu, call, ...)                                      \
     do {                                                                   \
         CF_FORWARD(cf_gpu_enter(gpu));                                     \

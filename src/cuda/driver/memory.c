@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/driver/memory.h"
 
-/* On all systems with CUDA, a device pointer is an integer of the size of a pointer. */
+/* On all systems with CUDA, a device pointer is an integer with the size of a pointer. */
 static cf_cu_pointer number(const void *memory) { return (cf_cu_pointer)(uintptr_t)memory; }
 
 conv_fft_status cf_gpu_allocate(const cf_gpu *gpu, size_t bytes, void **memory) {

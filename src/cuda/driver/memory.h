@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device memory, streams and events. Copies and fills are enqueued on the stream and return at once. Host memory
- * must not change until the stream has copied it. */
+/* Device memory, streams and events. Copies and fills are enqueued on the stream, and the functions return at once.
+ * Host memory must not change until the stream has copied it. */
 #ifndef CF_DEVICE_MEMORY_H
 #define CF_DEVICE_MEMORY_H
 
@@ -17,7 +17,7 @@ conv_fft_status cf_gpu_copy(const cf_gpu *gpu, void *to, const void *from, size_
 /* Set every byte to the value. */
 conv_fft_status cf_gpu_fill(const cf_gpu *gpu, void *memory, unsigned char value, size_t bytes, cf_cu_stream stream);
 
-/* Create a stream that does not wait for the default stream. */
+/* Create a stream that does not synchronise with the default stream. */
 conv_fft_status cf_gpu_stream_create(const cf_gpu *gpu, cf_cu_stream *stream);
 conv_fft_status cf_gpu_synchronize(const cf_gpu *gpu, cf_cu_stream stream);
 void cf_gpu_stream_destroy(const cf_gpu *gpu, cf_cu_stream stream);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/driver/pointer_check.h"
 
-/* What the driver says of an address. It writes numbers of four or eight bytes, and leaves zeros for an address that
- * it does not know. */
+/* What the driver says of an address. It writes numbers of four or eight bytes, and zeros for an address that it does
+ * not know. */
 typedef struct attributes {
     uint64_t type, device_pointer, managed, ordinal, plain, start, size;
 } attributes;
@@ -19,15 +19,16 @@ static conv_fft_status read_attributes(const cf_gpu *gpu, const void *pointer, a
         CF_CU_POINTER_DEVICE_ORDINAL, CF_CU_POINTER_IS_LEGACY_IPC_CAPABLE, CF_CU_POINTER_RANGE_START,
         CF_CU_POINTER_RANGE_SIZE};
     *a = (attributes){0};
-    void *places[ATTRIBUTES] = {&a->type, &a->device_pointer, &a->managed, &a->ordinal, &a->plain, &a->start, &a->size};
+    void *results[ATTRIBUTES] = {&a->type,  &a->device_pointer, &a->managed, &a->ordinal,
+                                 &a->plain, &a->start,          &a->size};
     const cf_cu_result result =
-        gpu->driver.cuPointerGetAttributes(ATTRIBUTES, wanted, places, (cf_cu_pointer)(uintptr_t)pointer);
+        gpu->driver.cuPointerGetAttributes(ATTRIBUTES, wanted, results, (cf_cu_pointer)(uintptr_t)pointer);
     return result == CF_CU_INVALID_VALUE ? CONV_FFT_SUCCESS
                                          : cf_driver_status(&gpu->driver, result, "cuPointerGetAttributes");
 }
 
-/* The driver gives no device pointer for what no kernel of this context may access; what has been mapped or shared
- * with access rights of its own may have one less than it has rights. */
+/* The driver gives no device pointer for memory that no kernel of this context may access. Memory that was mapped or
+ * shared with access rights of its own may have a device pointer without these rights. */
 static bool has_rights(const cf_gpu *gpu, const void *pointer) {
     uint64_t flags = 0;
     return gpu->driver.cuPointerGetAttribute(&flags, CF_CU_POINTER_ACCESS_FLAGS, (cf_cu_pointer)(uintptr_t)pointer) ==

@@ -11,7 +11,7 @@ typedef struct fact {
     const char *key;
     size_t offset;
     cf_cu_attribute attribute;
-    int least;
+    int minimum;
 } fact;
 
 #define CF_FACT(field, number, cuda_name, min_value) {#field, offsetof(cf_gpu_properties, field), number, min_value},
@@ -19,7 +19,7 @@ static const fact list[] = {CF_GPU_PROPERTIES(CF_FACT)};
 #undef CF_FACT
 
 enum {
-    FACTS = sizeof list / sizeof list[0]
+    PROPERTIES = sizeof list / sizeof list[0]
 };
 
 static int64_t *at(cf_gpu_properties *properties, size_t offset) {
@@ -32,7 +32,7 @@ conv_fft_status cf_gpu_properties_read(const cf_driver *driver, cf_cu_device dev
     CF_FORWARD(CF_CU(driver, cuDeviceGetName, properties->name, (int)sizeof properties->name, device));
     CF_FORWARD(CF_CU(driver, cuDeviceTotalMem, &bytes, device));
     properties->memory_bytes = (int64_t)bytes;
-    for (int i = 0; i < FACTS; ++i) {
+    for (int i = 0; i < PROPERTIES; ++i) {
         int value = 0;
         CF_FORWARD(CF_CU(driver, cuDeviceGetAttribute, &value, list[i].attribute, device));
         *at(properties, list[i].offset) = value;
@@ -40,7 +40,8 @@ conv_fft_status cf_gpu_properties_read(const cf_driver *driver, cf_cu_device dev
     return CONV_FFT_SUCCESS;
 }
 
-/* Reading a file: one bit of `seen` per fact, then memory_bytes, then name. */
+/* The state while a file is read. `seen` has one bit for each property, then one for memory_bytes, then one for
+ * name. */
 typedef struct reading {
     const char *path;
     int line;
@@ -49,13 +50,13 @@ typedef struct reading {
 } reading;
 
 enum {
-    MEMORY = FACTS,
-    NAME = FACTS + 1,
-    KEYS = FACTS + 2
+    MEMORY = PROPERTIES,
+    NAME = PROPERTIES + 1,
+    KEYS = PROPERTIES + 2
 };
 
 static const char *key_of(int index) {
-    return index < FACTS ? list[index].key : index == MEMORY ? "memory_bytes" : "name";
+    return index < PROPERTIES ? list[index].key : index == MEMORY ? "memory_bytes" : "name";
 }
 
 static int find_key(const char *key) {
@@ -75,15 +76,15 @@ static conv_fft_status read_value(reading *r, int index, const char *text) {
     char *end;
     errno = 0;
     const long long value = strtoll(text, &end, 10);
-    const int least = index == MEMORY ? 1 : list[index].least;
-    CF_REQUIRE(isdigit((unsigned char)*text) && *end == '\0' && errno == 0 && value >= least,
+    const int minimum = index == MEMORY ? 1 : list[index].minimum;
+    CF_REQUIRE(isdigit((unsigned char)*text) && *end == '\0' && errno == 0 && value >= minimum,
                "%s:%d: %s is \"%.40s\"; it must be a whole number from %d on", r->path, r->line, key_of(index), text,
-               least);
+               minimum);
     *at(r->properties, index == MEMORY ? offsetof(cf_gpu_properties, memory_bytes) : list[index].offset) = value;
     return CONV_FFT_SUCCESS;
 }
 
-/* Cuts white space off both ends. */
+/* Remove white space at both ends. */
 static char *trim(char *text) {
     text += strspn(text, " \t\r\n");
     size_t length = strlen(text);
@@ -139,7 +140,7 @@ conv_fft_status cf_gpu_properties_load(const char *path, cf_gpu_properties *prop
 void cf_gpu_properties_format(const cf_gpu_properties *properties, const char *indent, cf_text *text) {
     cf_text_add(text, "%sname=%s\n%smemory_bytes=%lld\n", indent, properties->name, indent,
                 (long long)properties->memory_bytes);
-    for (int i = 0; i < FACTS; ++i) {
+    for (int i = 0; i < PROPERTIES; ++i) {
         int64_t value;
         memcpy(&value, (const char *)properties + list[i].offset, sizeof value);
         cf_text_add(text, "%s%s=%lld\n", indent, list[i].key, (long long)value);
@@ -147,7 +148,7 @@ void cf_gpu_properties_format(const cf_gpu_properties *properties, const char *i
 }
 
 void cf_gpu_architecture(const cf_gpu_properties *properties, char architecture[CF_ARCHITECTURE_BYTES]) {
-    /* From 9.0 on, the letter gives the instructions that only this very generation has. */
+    /* From 9.0 on, the letter `a` selects instructions that only this generation has. */
     snprintf(architecture, CF_ARCHITECTURE_BYTES, "sm_%d%d%s", (int)properties->compute_major % 100,
              (int)properties->compute_minor % 100, properties->compute_major >= 9 ? "a" : "");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a GPU is: the numbers that planning needs, as data. They come from the driver, or from a text file for a GPU that
- * is not there, so that planning can be tried and kernels can be compiled for it.
+ * The properties of a GPU that planning needs. They come from the driver, or from a text file for a GPU that is not
+ * there: planning can then be tried, and kernels can be compiled for it.
  */
 #ifndef CF_CUDA_PROPERTIES_H
 #define CF_CUDA_PROPERTIES_H
@@ -9,7 +9,7 @@
 #include "core/text.h"
 #include "cuda/driver/driver.h"
 
-/* X(field and key of the file, CUdevice_attribute, its CUDA name after CU_DEVICE_ATTRIBUTE_, least value) */
+/* X(field and key of the file, CUdevice_attribute, its CUDA name after CU_DEVICE_ATTRIBUTE_, smallest value) */
 #define CF_GPU_PROPERTIES(X)                                                  \
     X(compute_major, 75, COMPUTE_CAPABILITY_MAJOR, 1)                         \
     X(compute_minor, 76, COMPUTE_CAPABILITY_MINOR, 0)                         \
@@ -28,21 +28,21 @@
 typedef struct cf_gpu_properties {
     char name[128];
     int64_t memory_bytes;
-#define CF_FACT_MEMBER(field, attribute, cuda_name, least) int64_t field;
-    CF_GPU_PROPERTIES(CF_FACT_MEMBER)
-#undef CF_FACT_MEMBER
+#define CF_PROPERTY_MEMBER(field, attribute, cuda_name, minimum) int64_t field;
+    CF_GPU_PROPERTIES(CF_PROPERTY_MEMBER)
+#undef CF_PROPERTY_MEMBER
 } cf_gpu_properties;
 
 conv_fft_status cf_gpu_properties_read(const cf_driver *driver, cf_cu_device device, cf_gpu_properties *properties);
 
-/* A file of key=value lines, `#` starts a comment: name, memory_bytes and every fact above, each once. IO_ERROR: it cannot
- * be read. INVALID_ARGUMENT: the sentence names file, line and key. */
+/* Read a file of key=value lines; `#` starts a comment. It has name, memory_bytes and every property above once.
+ * IO_ERROR: the file cannot be read. INVALID_ARGUMENT: the sentence names file, line and key. */
 conv_fft_status cf_gpu_properties_load(const char *path, cf_gpu_properties *properties);
 
-/* The facts as such a file, each line after `indent`. */
+/* Write the properties in the format of such a file, each line after `indent`. */
 void cf_gpu_properties_format(const cf_gpu_properties *properties, const char *indent, cf_text *text);
 
-/* What kernels are compiled for: "sm_80", "sm_90a". */
+/* The architecture that kernels are compiled for: "sm_80", "sm_90a". */
 #define CF_ARCHITECTURE_BYTES 16
 void cf_gpu_architecture(const cf_gpu_properties *properties, char architecture[CF_ARCHITECTURE_BYTES]);
 

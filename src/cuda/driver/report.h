@@ -5,8 +5,9 @@
 #include "core/text.h"
 #include "cuda/driver/dynlib.h"
 
-/* For people: every CUDA library with file and version, or why it is missing and how to get it; every GPU with its facts,
- * as a file for cf_gpu_properties_load() has them; the cache directory and its state. Makes nothing, on no GPU and on no disk. */
+/* A report for people: every CUDA library with its file and version, or why it is missing and how to get it; every
+ * GPU with its properties, in the format of cf_gpu_properties_load(); the cache directory and its state. It creates
+ * nothing on a GPU or on disk. */
 void cf_device_report(const cf_search *search, const char *cache_directory, cf_text *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several kernels are compiled and loaded together, through the cache. */
+/* Several kernels are compiled and loaded together, with the cache. */
 #include "cuda/jit/kernel.h"
 
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static conv_fft_status compile_missing(build *b) {
     return status;
 }
 
-/* Copy the machine code of an equal source before this one, unless this one has its own. */
+/* Copy the machine code of an equal, earlier source, unless this source has its own. */
 static conv_fft_status share(build *b, int i) {
     cf_cubin *to = &b->cubins[i];
     const cf_cubin *from = &b->cubins[b->twin[i]];
@@ -85,7 +85,7 @@ static conv_fft_status share(build *b, int i) {
 
 static bool find(build *b, int i) { return cf_cubin_cache_find(b->cache, &b->keys[i], &b->cubins[i]); }
 
-/* Look in the cache for all kernels that no other thread compiles, and compile those that are missing. When a
+/* Look in the cache for all kernels that no other thread is compiling, and compile those that are missing. When a
  * claim ends, the kernel is in the cache. */
 static conv_fft_status compile_claimed(build *b) {
     for (int i = 0; i < b->count; ++i) {
@@ -118,8 +118,8 @@ static conv_fft_status make_cubins(build *b) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Load what is not loaded yet. A kernel from the cache may be for another GPU, or damaged although its checksum is
- * right. Kernels that the driver refuses are compiled again. */
+/* Load kernels that are not loaded yet. A kernel from the cache may be for another GPU, or damaged although its
+ * checksum is right. Kernels that the driver refuses are compiled again. */
 static conv_fft_status load(build *b, cf_gpu *gpu, cf_kernel **kernels) {
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int i = 0; i < b->count; ++i) {

@@ -15,7 +15,8 @@
 
 /* ---- where it is */
 
-/* A relative XDG_CACHE_HOME is invalid, says its specification. A relative HOME would name a different place each time. */
+/* A relative XDG_CACHE_HOME is invalid by its specification. A relative HOME would name a different directory each
+ * time. */
 static bool find_path(const char *directory, char *path, size_t bytes) {
     const char *const own = directory ? directory : cf_environment("CONV_FFT_CACHE_DIR");
     const char *const xdg = cf_environment("XDG_CACHE_HOME"), *const home = cf_environment("HOME");
@@ -32,15 +33,15 @@ static bool find_path(const char *directory, char *path, size_t bytes) {
     return false;
 }
 
-/* mkdir -p, for the user alone. */
+/* The same as mkdir -p, for this user only. */
 static void make_directories(const char *path) {
-    char part[1024];
-    for (size_t i = 1; path[i - 1] && i < sizeof part; ++i) {
+    char prefix[1024];
+    for (size_t i = 1; path[i - 1] && i < sizeof prefix; ++i) {
         if (path[i] != '/' && path[i] != '\0')
             continue;
-        memcpy(part, path, i);
-        part[i] = '\0';
-        mkdir(part, 0700);
+        memcpy(prefix, path, i);
+        prefix[i] = '\0';
+        mkdir(prefix, 0700);
     }
 }
 
@@ -101,18 +102,18 @@ typedef struct entry {
 
 typedef struct listing {
     entry *entries;
-    size_t count, room;
+    size_t count, capacity;
     int64_t bytes;
 } listing;
 
 static bool append(listing *list, const entry *added) {
-    if (list->count == list->room) {
-        const size_t room = list->room ? 2 * list->room : 64;
-        entry *const grown = realloc(list->entries, room * sizeof *grown);
+    if (list->count == list->capacity) {
+        const size_t capacity = list->capacity ? 2 * list->capacity : 64;
+        entry *const grown = realloc(list->entries, capacity * sizeof *grown);
         if (!grown)
             return false;
         list->entries = grown;
-        list->room = room;
+        list->capacity = capacity;
     }
     list->entries[list->count++] = *added;
     list->bytes += added->bytes;
@@ -147,7 +148,7 @@ static int by_use(const void *left, const void *right) {
 }
 
 cf_cache_usage cf_cache_folder_trim(const cf_cache_folder *folder, int64_t limit) {
-    /* A descriptor of its own: reading moves the position, which duplicates share. */
+    /* This descriptor is opened, not duplicated: reading moves the position, and duplicates share it. */
     const int descriptor = openat(folder->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const directory = descriptor >= 0 ? fdopendir(descriptor) : NULL;
     if (!directory) {

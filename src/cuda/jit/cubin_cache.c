@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kernel in memory. The list begins with the one used last. */
+/* A kernel in memory. The list begins with the kernel used last. */
 typedef struct entry entry;
 struct entry {
     entry *next;
@@ -14,7 +14,8 @@ struct entry {
     cf_cubin cubin;
 };
 
-/* A kernel that a thread compiles. Those of equal hashes count as one: a thread may wait in vain, and then compile. */
+/* A kernel that a thread is compiling. Kernels of equal hashes count as one: a thread may wait in vain, and then
+ * compile its own. */
 typedef struct claim claim;
 struct claim {
     claim *next;
@@ -25,10 +26,10 @@ struct cf_cubin_cache {
     cf_cache_folder folder;
     int64_t limit;
     conv_fft_log_level log_level;
-    pthread_mutex_t mutex; /* of what follows */
+    pthread_mutex_t mutex; /* guards what follows */
     entry *entries;
     claim *claims;
-    pthread_cond_t released; /* a claim */
+    pthread_cond_t released; /* a claim was released */
     unsigned serial;
     bool warned;
 };
@@ -93,7 +94,7 @@ static bool copy(const void *data, size_t bytes, void *result) {
     return true;
 }
 
-/* Takes the entry of the key out of the list. The mutex is held. */
+/* Remove the entry of the key from the list. The mutex is held. */
 static entry *take(cf_cubin_cache *cache, const cf_cubin_key *key) {
     for (entry **at = &cache->entries; *at; at = &(*at)->next) {
         entry *const e = *at;
@@ -120,7 +121,7 @@ static bool recall(cf_cubin_cache *cache, const cf_cubin_key *key, cf_cubin *cub
     return found;
 }
 
-/* Too little memory to remember it is no failure: it is compiled again. */
+/* If there is too little memory to remember a kernel, it is compiled again. This is not a failure. */
 static void remember(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cubin *cubin) {
     entry *const e = calloc(1, sizeof *e);
     if (!e)
@@ -192,7 +193,7 @@ static claim **claim_of(cf_cubin_cache *cache, const cf_cubin_key *key) {
     return at;
 }
 
-/* Too little memory for a claim is no failure: another thread may compile the same. */
+/* If there is too little memory for a claim, another thread may compile the same kernel. This is not a failure. */
 bool cf_cubin_cache_claim(cf_cubin_cache *cache, const cf_cubin_key *key) {
     pthread_mutex_lock(&cache->mutex);
     claim **const at = claim_of(cache, key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiled kernels, kept in the cache directory from process to process. Kernels that cannot be written there are kept in
- * memory, with one warning. Any number of threads and processes may use one directory at once.
+ * Compiled kernels, stored in the cache directory for later processes. Kernels that cannot be written there stay in
+ * memory, with one warning. Any number of threads and processes may use one directory at the same time.
  */
 #ifndef CF_DEVICE_CUBIN_CACHE_H
 #define CF_DEVICE_CUBIN_CACHE_H
@@ -13,8 +13,8 @@
 
 typedef struct cf_cubin_cache cf_cubin_cache;
 
-/* directory as in cf_cache_folder_open(). limit: bytes that the kernels may have, on disk and in memory each. A directory
- * that cannot be used is a warning, not a failure. OUT_OF_MEMORY. */
+/* directory: see cf_cache_folder_open(). limit: bytes of all kernels on disk, and of all kernels in memory. A
+ * directory that cannot be used causes a warning, not a failure. OUT_OF_MEMORY. */
 conv_fft_status cf_cubin_cache_create(const char *directory, int64_t limit, conv_fft_log_level log_level,
                                       cf_cubin_cache **cache);
 void cf_cubin_cache_destroy(cf_cubin_cache *cache);
@@ -24,8 +24,8 @@ bool cf_cubin_cache_find(cf_cubin_cache *cache, const cf_cubin_key *key, cf_cubi
 void cf_cubin_cache_store(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cubin *cubin,
                           const char *nvrtc_version);
 
-/* Threads that want one kernel at the same time: the first one to claim it compiles it, stores it and releases it; the others wait until then, and
- * look for it again. A thread that waits holds no claims. */
+/* For threads that need one kernel at the same time. The first thread claims it, compiles it, stores it and releases
+ * it. The others wait until then, and look for it again. A thread that waits holds no claims. */
 bool cf_cubin_cache_claim(cf_cubin_cache *cache, const cf_cubin_key *key);
 void cf_cubin_cache_release(cf_cubin_cache *cache, const cf_cubin_key *key);
 void cf_cubin_cache_wait(cf_cubin_cache *cache, const cf_cubin_key *key);

@@ -25,7 +25,7 @@ static void add_line(cf_cubin_key *key, const char *line) {
     key->bytes += bytes + 1;
 }
 
-/* Lines: architecture, each option, an empty one, the text. */
+/* Hash these lines: architecture, each option, an empty line, the text. */
 cf_cubin_key cf_cubin_key_of(const char *architecture, const cf_source *source) {
     cf_cubin_key key = {.hash = CF_HASH_START};
     add_line(&key, architecture);
@@ -59,7 +59,7 @@ bool cf_cubin_is_temporary(const char *name) { return strncmp(name, temporary_pr
 enum {
     VERSION = 2, /* of the format */
     HEADER_BYTES = 160,
-    LARGEST = 64 << 20 /* file, and machine code */
+    MAX_BYTES = 64 << 20 /* bytes of a file, and of machine code */
 };
 
 typedef struct header {
@@ -74,14 +74,14 @@ static int format_header(const header *h, char *line) {
                     VERSION, h->nvrtc, h->key.hash, h->key.crc, h->key.bytes, h->cubin_bytes);
 }
 
-/* The end of the line: of its beginning, and of all that follows it. */
+/* The end of the line: a checksum of its beginning and of all that follows it. */
 static size_t format_checksum(const char *line, size_t length, const void *body, size_t bytes, char end[24]) {
     const unsigned long crc = crc32_z(0, (const unsigned char *)line, length);
     return (size_t)snprintf(end, 24, " crc=%08lx\n", crc32_z(crc, body, bytes));
 }
 
-/* Reads the line at the start of a file and checks that it is what format_header() and format_checksum() would write. Where the body
- * begins; 0: another line. */
+/* Read the line at the start of a file, and check that format_header() and format_checksum() would write the same.
+ * Returns where the body begins; 0: it is another line. */
 static size_t read_header(const char *file, size_t bytes, header *h) {
     char start[HEADER_BYTES], line[HEADER_BYTES], end[24];
     snprintf(start, sizeof start, "%.*s", (int)(bytes < sizeof start ? bytes : sizeof start - 1), file);
@@ -89,7 +89,7 @@ static size_t read_header(const char *file, size_t bytes, header *h) {
                &h->key.hash, &h->key.crc, &h->key.bytes, &h->cubin_bytes) != 5)
         return 0;
     const size_t length = (size_t)format_header(h, line), body = length + strlen(" crc=01234567\n");
-    if (body > bytes || h->cubin_bytes == 0 || h->cubin_bytes > LARGEST)
+    if (body > bytes || h->cubin_bytes == 0 || h->cubin_bytes > MAX_BYTES)
         return 0;
     const size_t rest = format_checksum(line, length, file + body, bytes - body, end);
     return memcmp(file, line, length) == 0 && memcmp(file + length, end, rest) == 0 ? body : 0;
@@ -97,7 +97,7 @@ static size_t read_header(const char *file, size_t bytes, header *h) {
 
 /* ---- reading */
 
-/* Whether it begins as such files do, but with another number than VERSION. */
+/* Whether the file begins as such files do, but with another number than VERSION. */
 static bool is_of_another_version(const char *file, size_t bytes) {
     char start[32], after;
     int version;
@@ -105,7 +105,7 @@ static bool is_of_another_version(const char *file, size_t bytes) {
     return sscanf(start, "conv_fft cubin %9d%c", &version, &after) == 2 && after == ' ' && version != VERSION;
 }
 
-/* The machine code is the caller's to free where it was found. */
+/* If it is found, the caller frees the machine code. */
 static cf_cubin_found unpack(const char *content, size_t bytes, cf_cubin_key *key, cf_cubin *cubin) {
     header h;
     const size_t body = read_header(content, bytes, &h);
@@ -126,7 +126,7 @@ static cf_cubin_found unpack(const char *content, size_t bytes, cf_cubin_key *ke
 }
 
 static cf_cubin_found read_content(int file, const struct stat *status, cf_cubin_key *key, cf_cubin *cubin) {
-    if (status->st_size <= 0 || status->st_size > LARGEST)
+    if (status->st_size <= 0 || status->st_size > MAX_BYTES)
         return CF_CUBIN_DAMAGED;
     const size_t bytes = (size_t)status->st_size;
     char *const content = malloc(bytes);
@@ -138,7 +138,7 @@ static cf_cubin_found read_content(int file, const struct stat *status, cf_cubin
     return found;
 }
 
-/* NONBLOCK: a pipe of that name must not stop us. */
+/* NONBLOCK: a pipe of that name must not block the process. */
 static cf_cubin_found read_file(int directory, const char *name, bool use, cf_cubin_key *key, cf_cubin *cubin,
                                 const char **why) {
     const int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -155,7 +155,7 @@ static cf_cubin_found read_file(int directory, const char *name, bool use, cf_cu
     else if ((*why = cf_distrust(&status)) == NULL)
         found = read_content(file, &status, key, cubin);
     if (found == CF_CUBIN_FOUND && use)
-        futimens(file, NULL); /* fails in a read-only directory, where nothing is removed either */
+        futimens(file, NULL); /* fails in a read-only directory, from which nothing is removed either */
     close(file);
     return found;
 }
@@ -188,7 +188,7 @@ bool cf_cubin_file_is_whole(int directory, const char *name) {
 
 static bool write_content(int file, const cf_cubin_key *key, const cf_cubin *cubin, const char *nvrtc_version) {
     header h = {.key = *key, .cubin_bytes = cubin->bytes};
-    if (cubin->bytes == 0 || cubin->bytes > LARGEST) {
+    if (cubin->bytes == 0 || cubin->bytes > MAX_BYTES) {
         errno = EFBIG;
         return false;
     }
@@ -214,7 +214,7 @@ bool cf_cubin_file_write(int directory, const cf_cubin_key *key, const cf_cubin 
                          unsigned serial) {
     char name[CF_CUBIN_NAME_BYTES], temporary[96];
     cf_cubin_name(key, name);
-    /* Processes of several hosts or containers may share the directory, hence the clock. */
+    /* The clock is part of the name because processes of several hosts or containers may share the directory. */
     snprintf(temporary, sizeof temporary, "%s%ld-%u-%016" PRIx64, temporary_prefix, (long)getpid(), serial,
              (uint64_t)(cf_clock_seconds() * 1e9));
     const int file = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

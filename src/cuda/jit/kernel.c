@@ -17,11 +17,11 @@ static conv_fft_status read_attributes(cf_kernel *k) {
 }
 
 static conv_fft_status allow_shared(const cf_kernel *k, size_t bytes) {
-    const int64_t most = k->gpu->properties.shared_per_block - k->static_shared;
-    if ((int64_t)bytes > most)
+    const int64_t limit = k->gpu->properties.shared_per_block - k->static_shared;
+    if ((int64_t)bytes > limit)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
                        "kernel %s asks for %zu bytes of shared memory; GPU %d (%s) has %lld for it", k->name, bytes,
-                       k->gpu->ordinal, k->gpu->properties.name, (long long)most);
+                       k->gpu->ordinal, k->gpu->properties.name, (long long)limit);
     if (bytes == 0)
         return CONV_FFT_SUCCESS;
     return CF_CU(&k->gpu->driver, cuFuncSetAttribute, k->function, CF_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES, (int)bytes);

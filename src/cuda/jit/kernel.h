@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels, which are built from source text and launched. */
+/* Kernels: built from source text, loaded, and launched. */
 #ifndef CF_DEVICE_KERNEL_H
 #define CF_DEVICE_KERNEL_H
 
@@ -9,17 +9,18 @@
 typedef struct cf_kernel {
     const cf_gpu *gpu;
     char name[64];
-    int registers, local_bytes; /* for a thread; local memory holds spills, indexed arrays and the stack */
-    int static_shared;          /* bytes of a block, without those that a launch asks for */
-    bool overlaps;              /* a launch may begin before the kernel in front of it ends; the kernel waits itself */
+    int registers, local_bytes; /* of a thread; local memory holds spills, indexed arrays and the stack */
+    int static_shared;          /* bytes of a block, without dynamic shared memory */
+    bool overlaps;              /* the kernel has a PDL wait, so a launch may begin before the previous kernel ends */
     cf_cu_module module;
     cf_cu_function function;
 } cf_kernel;
 
-/* Load kernels onto the GPU. Their machine code comes from the cache, or is compiled, several at the same time,
- * and stored there. If the driver refuses machine code from the cache, it is compiled again. After a failure no
- * kernel is left. LIBRARY_MISSING: a kernel is not in the cache, and there is no NVRTC. COMPILE_ERROR.
- * OUT_OF_MEMORY. DEVICE_ERROR. NOT_SUPPORTED: a kernel asks for more shared memory than the GPU has. */
+/* Load kernels onto the GPU. Their machine code comes from the cache. If it is not there, it is compiled, several
+ * kernels at the same time, and stored there. If the driver refuses machine code from the cache, the kernel is
+ * compiled again. After a failure no kernel is left. LIBRARY_MISSING: a kernel is not in the cache, and there is no
+ * NVRTC. COMPILE_ERROR. OUT_OF_MEMORY. DEVICE_ERROR. NOT_SUPPORTED: a kernel asks for more shared memory than the GPU
+ * has. */
 conv_fft_status cf_kernels_build(cf_gpu *gpu, const cf_source *sources, int count, cf_kernel **kernels);
 void cf_kernel_destroy(cf_kernel *kernel); /* NULL is allowed; no launch may be running */
 
@@ -29,7 +30,7 @@ conv_fft_status cf_kernel_load(const cf_gpu *gpu, const cf_cubin *cubin, const c
 
 typedef struct cf_launch {
     unsigned grid[3], block[3]; /* x, y, z */
-    size_t dynamic_shared;      /* at most what the source named */
+    size_t dynamic_shared;      /* at most what the source asked for */
 } cf_launch;
 
 /* parameters: the address of each parameter of the kernel, in order. The message of a failure names the kernel.

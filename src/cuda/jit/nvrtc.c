@@ -80,8 +80,8 @@ static char *read_log(const cf_jit *jit, cf_nvrtc_program program) {
     return log;
 }
 
-static void keep_file(const cf_jit *jit, const char *directory, const cf_source *source, const char *suffix,
-                      const char *text) {
+static void write_source(const cf_jit *jit, const char *directory, const cf_source *source, const char *suffix,
+                         const char *text) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s-%016" PRIx64 "%s", directory, source->name,
              cf_hash(source->text, strlen(source->text)), suffix);
@@ -94,9 +94,9 @@ static void keep_file(const cf_jit *jit, const char *directory, const cf_source 
                path);
 }
 
-/* The first lines of the log, as one sentence. */
+/* Return the first lines of the log as one sentence. */
 static conv_fft_status compile_error(const cf_jit *jit, const cf_source *source, const char *architecture,
-                                     const char *log, bool kept) {
+                                     const char *log, bool has_source) {
     char lines[640];
     snprintf(lines, sizeof lines, "%s", log ? log : "no log");
     for (char *end = lines + strlen(lines); end > lines && (end[-1] == '\n' || end[-1] == ' '); --end)
@@ -104,8 +104,8 @@ static conv_fft_status compile_error(const cf_jit *jit, const cf_source *source,
     for (char *at = lines; (at = strchr(at, '\n')) != NULL;)
         *at = ' ';
     return cf_fail(CONV_FFT_COMPILE_ERROR, "kernel %s did not compile for %s with NVRTC %s%s: %s", source->name,
-                   architecture, jit->library.version, kept ? "" : " (CONV_FFT_KEEP_SOURCE=directory keeps its source)",
-                   lines);
+                   architecture, jit->library.version,
+                   has_source ? "" : " (CONV_FFT_KEEP_SOURCE=directory keeps its source)", lines);
 }
 
 static conv_fft_status take_cubin(const cf_jit *jit, cf_nvrtc_program program, cf_cubin *cubin) {
@@ -130,8 +130,8 @@ static conv_fft_status compile_program(const cf_jit *jit, cf_nvrtc_program progr
     cubin->log = read_log(jit, program);
     const char *const directory = cf_environment("CONV_FFT_KEEP_SOURCE");
     if (directory) {
-        keep_file(jit, directory, source, ".cu", source->text);
-        keep_file(jit, directory, source, ".log", cubin->log ? cubin->log : "");
+        write_source(jit, directory, source, ".cu", source->text);
+        write_source(jit, directory, source, ".log", cubin->log ? cubin->log : "");
     }
     if (result != 0)
         return compile_error(jit, source, architecture, cubin->log, directory != NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVRTC, CUDA's run-time compiler: kernel text in, machine code of one architecture (a cubin) out. Needs no GPU. */
+/* NVRTC, CUDA's run-time compiler. It compiles kernel text to machine code of one architecture (a cubin). It needs no
+ * GPU. */
 #ifndef CF_DEVICE_JIT_H
 #define CF_DEVICE_JIT_H
 
@@ -34,8 +35,9 @@ typedef struct cf_jit {
 #define CF_SOURCE_MAX_OPTIONS 8
 
 /*
- * First statement of a kernel: what was launched before has ended, and its results are there. Launches of a kernel that waits itself may
- * begin before, on GPUs that have the instruction (compute capability 9.0), which hides about a microsecond of each.
+ * PDL wait, the first statement of a kernel: the kernel launched before has ended, and its results are visible. Kernels
+ * that wait may be launched before that one ends, on GPUs with programmatic dependent launch (compute capability 9.0).
+ * This hides about a microsecond of each launch.
  */
 #define CF_PDL_WAIT                                                \
     "\n#if __CUDA_ARCH__ >= 900\n"                                 \
@@ -43,8 +45,9 @@ typedef struct cf_jit {
     "#endif\n"
 
 /*
- * Behind it: what is launched next, and waits itself, may begin as soon as all blocks of this kernel have, while they work. Such a kernel may
- * do without this one's results until it waits: all that was there before this one began is there.
+ * PDL trigger, after the wait: the next kernel, if it waits itself, may begin as soon as all blocks of this kernel have
+ * begun, and run beside them. Until it waits, it must not use results of this kernel. Results of earlier kernels are
+ * visible.
  */
 #define CF_PDL_TRIGGER                                                          \
     "\n#if __CUDA_ARCH__ >= 900\n"                                              \
@@ -53,30 +56,32 @@ typedef struct cf_jit {
 
 /* The text of one kernel. */
 typedef struct cf_source {
-    const char *name;                           /* of the kernel in the text, extern "C" */
-    const char *text;                           /* complete: it includes no file */
-    const char *options[CF_SOURCE_MAX_OPTIONS]; /* for NVRTC, besides architecture and language; NULL ends them */
-    size_t dynamic_shared;                      /* bytes that its launches may ask for; not part of the compilation */
+    const char *name;                           /* of the kernel in the text; it is extern "C" */
+    const char *text;                           /* the complete text; it includes no file */
+    const char *options[CF_SOURCE_MAX_OPTIONS]; /* options of NVRTC besides architecture and language; NULL ends them */
+    size_t dynamic_shared;                      /* bytes that launches may ask for; not part of the compilation */
 } cf_source;
 
-/* Machine code, and what the compiler said of it. Begin with {0}. */
+/* Machine code, and the compiler's log. Begin with {0}. */
 typedef struct cf_cubin {
     void *data;
     size_t bytes;
-    char *log; /* NULL: nothing, or not compiled by this process */
+    char *log; /* NULL: empty, or not compiled by this process */
 } cf_cubin;
 
 void cf_cubin_clear(cf_cubin *cubin);
 
-/* Open the newest NVRTC that the driver (0: none) can take code from. LIBRARY_MISSING: as jit->library.problem says. */
+/* Open the newest NVRTC whose code the driver can load (0: there is no driver). LIBRARY_MISSING: jit->library.problem
+ * says why. */
 conv_fft_status cf_jit_open(cf_jit *jit, const cf_search *search, int driver_version, conv_fft_log_level log_level);
 
 /* The options that every kernel is compiled with, besides the architecture. */
 extern const char *const cf_jit_options[];
 
-/* Compile sources, some at once on a thread each. What compiled stays in cubins, which begin as {0}, also if others failed.
- * COMPILE_ERROR: the sentence holds the first lines of the compiler's log. If CONV_FFT_KEEP_SOURCE names a directory, each
- * text is kept there with its log. LIBRARY_MISSING: there is no NVRTC. OUT_OF_MEMORY. */
+/* Compile sources in parallel, several threads with one source each. Cubins begin as {0}. Those that compiled stay in
+ * them even if others failed. COMPILE_ERROR: the sentence has the first lines of the compiler's log. If
+ * CONV_FFT_KEEP_SOURCE names a directory, each text is written there with its log. LIBRARY_MISSING: there is no
+ * NVRTC. OUT_OF_MEMORY. */
 conv_fft_status cf_jit_compile(const cf_jit *jit, const char *architecture, const cf_source *const *sources, int count,
                                cf_cubin *const *cubins);
 

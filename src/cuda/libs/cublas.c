@@ -81,7 +81,7 @@ void cf_cublas_destroy(cf_cublas *cublas) {
     free(cublas);
 }
 
-/* A new stream takes the workspace away, hence the order. */
+/* The stream is set first, because setting it resets the workspace. */
 static conv_fft_status set_up(const cf_cublas_guard *guard, cf_cu_stream stream, cf_cublas_math math, void *workspace,
                               size_t bytes) {
     CF_FORWARD(CF_CUBLAS(guard->call, cublasSetStream, guard->handle, stream));
@@ -89,7 +89,7 @@ static conv_fft_status set_up(const cf_cublas_guard *guard, cf_cu_stream stream,
     return CF_CUBLAS(guard->call, cublasSetMathMode, guard->handle, math);
 }
 
-/* With the context current. */
+/* The context is current. */
 static conv_fft_status lend(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace, size_t bytes,
                             cf_cublas_guard *guard) {
     cf_handle *h = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuBLAS: its table, opened when it is first needed (that takes a while), and a pool of its handles. */
+/* cuBLAS: the table of its functions, opened at first use (which takes a while), and a pool of its handles. */
 #ifndef CF_DEVICE_CUBLAS_H
 #define CF_DEVICE_CUBLAS_H
 
@@ -60,29 +60,29 @@ typedef struct cf_cublas_functions {
 #undef CF_CUBLAS_MEMBER
 } cf_cublas_functions;
 
-/* Only the library: which, or why not. */
+/* Open only the library; `library` says which one, or why there is none. */
 conv_fft_status cf_cublas_open(cf_library *library, cf_cublas_functions *functions, const cf_search *search,
                                int driver_version);
 
 /* The pool of a GPU. Creating it opens nothing. */
 conv_fft_status cf_cublas_create(const cf_gpu *gpu, cf_cublas **cublas);
-void cf_cublas_destroy(cf_cublas *cublas); /* NULL is allowed. Every handle is back */
+void cf_cublas_destroy(cf_cublas *cublas); /* NULL is allowed; no handle may be in use */
 
-/* What one user holds from acquire to release. The GPU's context is current meanwhile. */
+/* What one user holds from acquire to release. Meanwhile the GPU's context is current. */
 typedef struct cf_cublas_guard {
     const cf_cublas_functions *call;
     cf_cublas_handle handle;
     struct cf_handle *pooled;
 } cf_cublas_guard;
 
-/* A handle on this stream, with memory of the caller to work in (cuBLAS then allocates none, and results do not depend on
- * what else it does). A handle is made if none is free: take and release one when planning, so that running finds one.
- * LIBRARY_MISSING, OUT_OF_MEMORY, DEVICE_ERROR. */
+/* Take a handle on this stream. The caller gives it memory to work in, so cuBLAS allocates none, and results do not
+ * depend on other work. If no handle is free, one is made. Plans acquire and release one when they are made, so that
+ * runs find a free one. LIBRARY_MISSING, OUT_OF_MEMORY, DEVICE_ERROR. */
 conv_fft_status cf_cublas_guard_acquire(cf_cublas *cublas, cf_cu_stream stream, cf_cublas_math math, void *workspace,
                                         size_t bytes, cf_cublas_guard *guard);
 void cf_cublas_guard_release(cf_cublas *cublas, cf_cublas_guard *guard);
 
-/* SUCCESS, or a failure whose sentence names the call and the result. */
+/* SUCCESS, or a failure whose sentence names the call and its result. */
 conv_fft_status cf_cublas_status(const cf_cublas_functions *functions, cf_cublas_result result, const char *call);
 #define CF_CUBLAS(functions, name, ...) cf_cublas_status(functions, (functions)->name(__VA_ARGS__), #name)
 

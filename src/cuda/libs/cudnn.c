@@ -37,7 +37,7 @@ static const cf_library_spec spec = {
     .accept = accept,
 };
 
-/* cuDNN looks for cuBLAS in the loader's own places only, or finds the copy that is loaded. */
+/* cuDNN finds cuBLAS only if the loader finds it, or if it is loaded already. So cuBLAS is loaded first. */
 conv_fft_status cf_cudnn_open(cf_library *library, cf_cudnn_functions *functions, const cf_search *search,
                               int driver_version) {
     cf_library cublas;
@@ -94,7 +94,7 @@ const cf_library *cf_cudnn_library(cf_cudnn *cudnn) {
     return &cudnn->pool.library;
 }
 
-/* With the context current. */
+/* The context is current. */
 static conv_fft_status lend(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_guard *guard) {
     cf_handle *h = NULL;
     CF_FORWARD(cf_handle_pool_take(&cudnn->pool, &h));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuDNN, both of its interfaces: the graphs of its backend and the old calls with an algorithm by number. Declared
- * here so that no header of it is needed; tests/checks/cudnn_declarations.c compares all of it with cuDNN's own
- * headers (9.19; what is used here is the same in cuDNN 8). Opened when it is first needed, with a pool of its
+ * cuDNN with both of its interfaces: the graph API, and the legacy API, whose calls take an algorithm by number. All is
+ * declared here, so that no cuDNN header is needed. tests/checks/cudnn_declarations.c compares the declarations with
+ * cuDNN's headers (9.19; what is used here is the same in cuDNN 8). The library is opened at first use. A pool has its
  * handles.
  */
 #ifndef CF_DEVICE_CUDNN_H
@@ -18,9 +18,9 @@ typedef struct cudnnContext *cf_cudnn_handle;
 typedef struct cudnnTensorStruct *cf_cudnn_tensor_desc;
 typedef struct cudnnFilterStruct *cf_cudnn_filter_desc;
 typedef struct cudnnConvolutionStruct *cf_cudnn_convolution_desc;
-typedef void *cf_cudnn_descriptor; /* of the graphs */
+typedef void *cf_cudnn_descriptor; /* of the graph API */
 
-/* The enumerations, passed as numbers of the same type. */
+/* cuDNN's enumerations, as integers of the same type. */
 typedef unsigned cf_cudnn_status, cf_cudnn_type, cf_cudnn_format, cf_cudnn_mode, cf_cudnn_math, cf_cudnn_algorithm,
     cf_cudnn_attribute, cf_cudnn_attribute_type, cf_cudnn_descriptor_type, cf_cudnn_property;
 
@@ -131,7 +131,7 @@ enum {
 };
 #undef CF_CUDNN_ENUMERATOR
 
-/* What the old calls say of an algorithm: cudnnConvolutionFwdAlgoPerf_t, and the same of the other passes. */
+/* What the legacy API says of an algorithm: cudnnConvolutionFwdAlgoPerf_t, and the same for the other passes. */
 typedef struct cf_cudnn_performance {
     cf_cudnn_algorithm algorithm;
     cf_cudnn_status status;
@@ -142,7 +142,7 @@ typedef struct cf_cudnn_performance {
     int reserved[3];
 } cf_cudnn_performance;
 
-/* X(member, parameters); the members have the names of the exported symbols, and return a status. */
+/* X(member, parameters). The members have the names of the exported symbols and return a status. */
 #define CF_CUDNN_FUNCTIONS(X)                                                                                          \
     X(cudnnGetProperty, (cf_cudnn_property property, int *value))                                                      \
     X(cudnnCreate, (cf_cudnn_handle * handle))                                                                         \
@@ -195,7 +195,7 @@ typedef struct cf_cudnn_performance {
                                  cf_cudnn_attribute_type type, int64_t wanted, int64_t * count, void *values))         \
     X(cudnnBackendExecute, (cf_cudnn_handle handle, cf_cudnn_descriptor plan, cf_cudnn_descriptor variant_pack))
 
-/* The same for those that write what they say of algorithms, with the type of that for each pass. */
+/* The same for functions that write what they say of algorithms, with the type of that for each pass. */
 #define CF_CUDNN_RANKINGS(X, forward, data, filter)                                                                    \
     X(cudnnGetConvolutionForwardAlgorithm_v7,                                                                          \
       (cf_cudnn_handle handle, cf_cudnn_tensor_desc x, cf_cudnn_filter_desc w, cf_cudnn_convolution_desc convolution,  \
@@ -216,33 +216,34 @@ typedef struct cf_cudnn_functions {
 #undef CF_CUDNN_MEMBER
 } cf_cudnn_functions;
 
-/* Only the library: which, or why not. */
+/* Open only the library; `library` says which one, or why there is none. */
 conv_fft_status cf_cudnn_open(cf_library *library, cf_cudnn_functions *functions, const cf_search *search,
                               int driver_version);
 
 /* The pool of a GPU. Creating it opens nothing. */
 conv_fft_status cf_cudnn_create(const cf_gpu *gpu, cf_cudnn **cudnn);
-void cf_cudnn_destroy(cf_cudnn *cudnn); /* NULL is allowed. Every handle is back */
+void cf_cudnn_destroy(cf_cudnn *cudnn); /* NULL is allowed; no handle may be in use */
 
-/* The library, opened if it was not tried before: its version, or why it is missing. Lives as long as the pool. */
+/* The library, which is opened if it was not tried before: its version, or why it is missing. It lives as long as the
+ * pool. */
 const cf_library *cf_cudnn_library(cf_cudnn *cudnn);
 
-/* What one user holds from acquire to release. The GPU's context is current meanwhile, and the thread's capture mode
- * relaxed: cuDNN may load kernels when it first runs them. */
+/* What one user holds from acquire to release. Meanwhile the GPU's context is current and the thread's capture mode
+ * is relaxed, because cuDNN may load kernels when it first runs them. */
 typedef struct cf_cudnn_guard {
     const cf_cudnn_functions *call;
     cf_cudnn_handle handle;
     struct cf_handle *pooled;
-    cf_cu_capture_mode mode; /* of before */
+    cf_cu_capture_mode mode; /* the capture mode to restore */
 } cf_cudnn_guard;
 
-/* A handle on this stream. A handle is made if none is free: take and release one when planning, so that running
- * finds one. LIBRARY_MISSING, OUT_OF_MEMORY, DEVICE_ERROR. */
+/* Take a handle on this stream. If none is free, one is made. Plans acquire and release one when they are made, so
+ * that runs find a free one. LIBRARY_MISSING, OUT_OF_MEMORY, DEVICE_ERROR. */
 conv_fft_status cf_cudnn_guard_acquire(cf_cudnn *cudnn, cf_cu_stream stream, cf_cudnn_guard *guard);
 void cf_cudnn_guard_release(cf_cudnn *cudnn, cf_cudnn_guard *guard);
 
-/* SUCCESS; NOT_SUPPORTED: cuDNN says that it does not do this, or could not compile a kernel of its own; DEVICE_ERROR. The
- * sentence names the call and the result. */
+/* SUCCESS. NOT_SUPPORTED: cuDNN does not support this, or could not compile a kernel of its own. DEVICE_ERROR. The
+ * sentence names the call and its result. */
 conv_fft_status cf_cudnn_check(const cf_cudnn_functions *functions, cf_cudnn_status status, const char *call);
 #define CF_CUDNN(functions, name, ...) cf_cudnn_check(functions, (functions)->name(__VA_ARGS__), #name)
 

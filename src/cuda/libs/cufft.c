@@ -14,7 +14,7 @@ static bool accept(const void *table, int driver_version, cf_library *library) {
     for (unsigned i = 0; i < 3 && functions->cufftGetProperty; ++i)
         functions->cufftGetProperty(i, &version[i]);
     snprintf(library->version, sizeof library->version, "%d.%d.%d", version[0], version[1], version[2]);
-    return cf_library_fits(library, "cuFFT", version[0] + 1, driver_version); /* cuFFT 11 is of CUDA 12 */
+    return cf_library_fits(library, "cuFFT", version[0] + 1, driver_version); /* cuFFT 11 belongs to CUDA 12 */
 }
 
 static const char *const sonames[] = {"libcufft.so.12", "libcufft.so.11", NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuFFT: its table, opened when it is first needed, and plans of batches of real transforms. */
+/* cuFFT: the table of its functions, opened at first use, and plans of batches of real transforms. */
 #ifndef CF_DEVICE_CUFFT_H
 #define CF_DEVICE_CUFFT_H
 
@@ -24,7 +24,7 @@ enum {
 };
 #undef CF_CUFFT_ENUMERATOR
 
-/* X(member, parameters); the members have the names of the exported symbols, and return a result. */
+/* X(member, parameters). The members have the names of the exported symbols and return a result. */
 #define CF_CUFFT_FUNCTIONS(X)                                                                                          \
     X(cufftGetProperty, (cf_cufft_property property, int *value))                                                      \
     X(cufftCreate, (cf_cufft_handle * plan))                                                                           \
@@ -46,26 +46,27 @@ typedef struct cf_cufft_functions {
 #undef CF_CUFFT_MEMBER
 } cf_cufft_functions;
 
-/* Only the library: which, or why not. */
+/* Open only the library; `library` says which one, or why there is none. */
 conv_fft_status cf_cufft_open(cf_library *library, cf_cufft_functions *functions, const cf_search *search,
                               int driver_version);
 
 /* The library of a GPU. Creating it opens nothing. */
 conv_fft_status cf_cufft_create(const cf_gpu *gpu, cf_cufft **cufft);
-void cf_cufft_destroy(cf_cufft *cufft); /* NULL is allowed. Every plan is gone */
+void cf_cufft_destroy(cf_cufft *cufft); /* NULL is allowed; all plans must have been destroyed */
 
-/* Opened if it was not tried before: its version, or why it is missing. Lives as long as `cufft`. */
+/* The library, which is opened if it was not tried before: its version, or why it is missing. It lives as long as
+ * `cufft`. */
 const cf_library *cf_cufft_library(cf_cufft *cufft);
 
-/* `batch` transforms of real numbers [batch][n0][n1][n2] to complex ones [batch][n0][n1][n2 / 2 + 1], or back
- * (neither scales). Both are dense; leading extents are 1 where there are fewer than three axes. */
+/* `batch` transforms of real numbers [batch][n0][n1][n2] to complex numbers [batch][n0][n1][n2 / 2 + 1], or back.
+ * Neither scales. Both are dense. With fewer than three axes, leading extents are 1. */
 typedef struct cf_cufft_plan cf_cufft_plan;
 
 /* LIBRARY_MISSING, OUT_OF_MEMORY, DEVICE_ERROR. */
 conv_fft_status cf_cufft_plan_create(cf_cufft *cufft, const int64_t n[3], int64_t batch, bool inverse, bool doubles,
                                      cf_cufft_plan **plan);
 void cf_cufft_plan_destroy(cf_cufft_plan *plan);            /* NULL is allowed */
-size_t cf_cufft_plan_work_bytes(const cf_cufft_plan *plan); /* of the memory that a run works in */
+size_t cf_cufft_plan_work_bytes(const cf_cufft_plan *plan); /* bytes of memory that a run works in */
 
 /* The inverse may overwrite `in`. A plan serves one thread at a time. */
 conv_fft_status cf_cufft_plan_run(const cf_cufft_plan *plan, void *in, void *out, void *work, cf_cu_stream stream);

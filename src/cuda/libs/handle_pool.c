@@ -6,19 +6,19 @@
 void cf_handle_pool_begin(cf_handle_pool *pool) { pthread_mutex_init(&pool->mutex, NULL); }
 
 void cf_handle_pool_end(cf_handle_pool *pool) {
-    const bool entered = pool->spares && cf_gpu_enter(pool->gpu) == CONV_FFT_SUCCESS;
-    while (pool->spares) {
-        cf_handle *const next = pool->spares->next;
-        pool->destroy(pool->table, pool->spares->handle);
-        free(pool->spares);
-        pool->spares = next;
+    const bool entered = pool->free_handles && cf_gpu_enter(pool->gpu) == CONV_FFT_SUCCESS;
+    while (pool->free_handles) {
+        cf_handle *const next = pool->free_handles->next;
+        pool->destroy(pool->table, pool->free_handles->handle);
+        free(pool->free_handles);
+        pool->free_handles = next;
     }
     if (entered)
         cf_gpu_leave(pool->gpu);
     pthread_mutex_destroy(&pool->mutex);
 }
 
-/* With the mutex. */
+/* The mutex is held. */
 static conv_fft_status open_once(cf_handle_pool *s) {
     if (s->library.usable)
         return CONV_FFT_SUCCESS;
@@ -52,17 +52,17 @@ static conv_fft_status make(const cf_handle_pool *s, cf_handle **made) {
 conv_fft_status cf_handle_pool_take(cf_handle_pool *pool, cf_handle **taken) {
     pthread_mutex_lock(&pool->mutex);
     const conv_fft_status status = open_once(pool);
-    *taken = pool->spares;
+    *taken = pool->free_handles;
     if (*taken)
-        pool->spares = (*taken)->next;
+        pool->free_handles = (*taken)->next;
     pthread_mutex_unlock(&pool->mutex);
     return status == CONV_FFT_SUCCESS && !*taken ? make(pool, taken) : status;
 }
 
 void cf_handle_pool_put(cf_handle_pool *pool, cf_handle *handle) {
     pthread_mutex_lock(&pool->mutex);
-    handle->next = pool->spares;
-    pool->spares = handle;
+    handle->next = pool->free_handles;
+    pool->free_handles = handle;
     pthread_mutex_unlock(&pool->mutex);
 }
 
