@@ -7,10 +7,10 @@
 #include <string.h>
 
 enum {
-    MOST = 256
+    MAX_ALGORITHMS = 256
 };
 
-/* What has been visited: heuristics repeat one another. */
+/* Algorithms that have been visited. Heuristics repeat one another. */
 typedef struct listing {
     bool (*visit)(const cf_strategy *strategy, void *user);
     void *user;
@@ -18,7 +18,7 @@ typedef struct listing {
     int pass;
     bool more;
     int count;
-    char text[MOST][CF_ALGORITHM_BYTES];
+    char text[MAX_ALGORITHMS][CF_ALGORITHM_BYTES];
 } listing;
 
 static bool offer(const char *text, void *user) {
@@ -27,7 +27,7 @@ static bool offer(const char *text, void *user) {
     for (int i = 0; i < l->count; ++i)
         if (strcmp(l->text[i], text) == 0)
             return true;
-    if (l->count == MOST)
+    if (l->count == MAX_ALGORITHMS)
         return false;
     strcpy(l->text[l->count++], text);
     memset(&s, 0, sizeof s);
@@ -42,7 +42,8 @@ static bool offer(const char *text, void *user) {
     return l->more;
 }
 
-/* What heuristics name, then the old calls, then every engine there is: a failure of one of them leaves the others. */
+/* List what the heuristics name, then the legacy API's algorithms, then every engine. If one of them fails, the
+ * others are still listed. */
 static void list(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, listing *l) {
     cf_cudnn_graph_each(guard, pass, false, offer, l);
     if (l->more)

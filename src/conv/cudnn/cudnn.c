@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `direct`: what a plan and a call need of it. */
+/* Family `direct` (cuDNN): what a plan and a call need. */
 #include "conv/cudnn/cudnn.h"
 
 #include "conv/gpu/device.h"
@@ -16,20 +16,21 @@ enum {
     ADD,
     PLAIN,
     KERNELS,
-    WORK_ALIGNMENT = 256 /* as fresh memory of CUDA has */
+    WORK_ALIGNMENT = 256 /* as memory of cudaMalloc has */
 };
 
-/* plan->pass[].state: one of graph and old, or none for an empty batch. */
+/* plan->pass[].state. It has `graph` or `old`, or neither for an empty batch. */
 typedef struct cudnn_state {
     cf_gpu *gpu;
     cf_cudnn_pass pass;
     cf_cudnn_graph *graph;
     cf_cudnn_legacy *old;
-    size_t workspace, scratch; /* scratch: a result that is then added, for engines that cannot accumulate */
+    /* scratch: engines that cannot accumulate write their result there, and it is then added */
+    size_t workspace, scratch;
     cf_kernel *kernel[KERNELS];
 } cudnn_state;
 
-/* ---- making it */
+/* ---- creation */
 
 static conv_fft_status make_algorithm(cudnn_state *s, const char *text) {
     cf_cudnn_guard guard;
@@ -127,7 +128,7 @@ cf_workspace cf_cudnn_workspace(const conv_fft_plan *plan, int set, int64_t rows
     return ws;
 }
 
-/* ---- running it */
+/* ---- running */
 
 static conv_fft_status add(const cudnn_state *s, void *data, const void *other, const void *bias, bool keep,
                            struct CUstream_st *stream) {
@@ -155,7 +156,7 @@ static conv_fft_status run_algorithm(const cudnn_state *s, void *const memory[CF
     return status;
 }
 
-/* A sum that starts with the bias, or with the old contents, is rounded once, if the algorithm can do that. */
+/* If the algorithm can accumulate, a sum that starts with the bias or with the old contents is rounded once. */
 static conv_fft_status run_cudnn(const cudnn_state *s, void *memory[CF_OPERAND_COUNT], const cf_workspace *ws,
                                  const cf_call *call, const void *bias, bool accumulate) {
     const int result = cf_pass_table[s->pass.index].result;
@@ -222,7 +223,7 @@ conv_fft_status cf_cudnn_run(const conv_fft_plan *plan, int set, const cf_call *
     const cudnn_state *s = plan->pass[pass].state;
     if (plan->layer.batch == 0)
         return pass == CF_PASS_WEIGHTS ? cf_zero_weights(plan, call) : CONV_FFT_SUCCESS;
-    /* cuDNN and the kernels take all three as memory that may be written, and write the result only. */
+    /* cuDNN and the kernels take all three operands as memory that may be written. They write the result only. */
     void *memory[CF_OPERAND_COUNT] = {pass == CF_PASS_DATA ? call->gx : (void *)(uintptr_t)call->x,
                                       pass == CF_PASS_WEIGHTS ? call->gw : (void *)(uintptr_t)call->w,
                                       pass == CF_PASS_FORWARD ? call->y : (void *)(uintptr_t)call->gy};

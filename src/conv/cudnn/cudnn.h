@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Family `direct`: one algorithm of cuDNN for a whole pass, so that a tuned layer is never slower than what cuDNN
- * has. What its files share. Only algorithms that cuDNN itself calls deterministic. The strategy names one:
+ * Family `direct`: one algorithm of cuDNN computes a whole pass. So a tuned layer is never slower than cuDNN. This
+ * header has what the files of the family share. Only algorithms that cuDNN calls deterministic are used. The strategy
+ * names one:
  *
- *     graph:29               an engine of the graph interface by its global index, with its own settings
- *     graph:29:k2=27,k13=1   the same with knobs by number; the same cuDNN makes the same of it
- *     old:FFT_TILING:fma     an algorithm of the old calls, and the mathematics it may use: fma, default or tensor-op
+ *     graph:29               an engine of the graph API by its global index, with its default settings
+ *     graph:29:k2=27,k13=1   the same with knobs by number; the same version of cuDNN makes the same plan of it
+ *     old:FFT_TILING:fma     an algorithm of the legacy API, and its math type: fma, default or tensor-op
  *
- * Kernels of cuDNN may read 16 bytes at a time. Where a pointer of a call is not so aligned, a plain kernel of our
- * own computes the pass instead, correctly and slowly.
+ * cuDNN's kernels may read 16 bytes at a time. If a pointer of a call is not aligned to 16 bytes, a plain kernel of
+ * this library computes the pass instead. It is correct and slow.
  */
 #ifndef CF_CONV_CUDNN_H
 #define CF_CONV_CUDNN_H
@@ -19,13 +20,13 @@
 #include <pthread.h>
 
 enum {
-    CF_CUDNN_AXES = 5, /* samples, channels, and two or three more: a line is a plane of one row */
+    CF_CUDNN_AXES = 5, /* samples, channels, and two or three axes; a 1-D signal is a plane of one row */
     CF_CUDNN_ALIGNMENT = 16
 };
 
 typedef struct cf_cudnn_operand {
     conv_fft_dtype dtype;
-    bool last; /* channels are the fastest axis */
+    bool last; /* channels-last */
     int64_t extents[CF_CUDNN_AXES], strides[CF_CUDNN_AXES];
 } cf_cudnn_operand;
 
@@ -36,18 +37,18 @@ typedef struct cf_cudnn_pass {
     int64_t pad_before[3], pad_after[3], stride[3], dilation[3];
     int64_t groups;
     conv_fft_math math;
-    bool any_order; /* for comparisons, never for plans: algorithms that are not deterministic too */
+    bool any_order; /* for comparisons, never for plans: algorithms that are not deterministic are allowed */
 } cf_cudnn_pass;
 
-/* False: cuDNN has no word for it, as the clause says. */
+/* False: cuDNN cannot express the pass; *why is a clause. */
 bool cf_cudnn_pass_make(const cf_layer *layer, int index, cf_cudnn_pass *pass, const char **why);
 
 cf_cudnn_type cf_cudnn_type_of(conv_fft_dtype dtype);
-/* Several engines of cuDNN 9.19 take uneven padding and give wrong gradients, and one takes single channels of 16 bits and gives wrong
- * outputs; its heuristics do not survive every padding. */
+/* False: cuDNN gives wrong results. Several engines of cuDNN 9.19 accept uneven padding and give wrong gradients. One
+ * accepts single channels of 16 bits and gives wrong outputs. Its heuristics crash for some paddings. */
 bool cf_cudnn_is_trusted(const cf_cudnn_pass *pass, const char **why);
 
-/* Beyond 3 taps an axis Winograd's transforms lose up to four digits, which is more than FP32 allows. */
+/* With more than 3 taps an axis, Winograd transforms lose up to four digits, which is too much for FP32. */
 static inline bool cf_cudnn_loses_bits(const cf_cudnn_pass *p) {
     if (p->math != CONV_FFT_MATH_FP32 || p->operand[CF_X].dtype != CONV_FFT_FP32)
         return false;
@@ -59,7 +60,7 @@ static inline bool cf_cudnn_loses_bits(const cf_cudnn_pass *p) {
 
 static inline bool cf_cudnn_doubles(const cf_cudnn_pass *p) { return p->math == CONV_FFT_MATH_FP64; }
 
-/* ---- engines of the graph interface */
+/* ---- engines of the graph API */
 
 enum {
     CF_CUDNN_KNOBS = 24
@@ -73,20 +74,20 @@ typedef struct cf_cudnn_engine {
 } cf_cudnn_engine;
 
 bool cf_cudnn_engine_parse(const char *text, cf_cudnn_engine *engine);
-/* False: it does not fit. */
+/* Write the text of an engine. False: it does not fit. */
 bool cf_cudnn_engine_format(const cf_cudnn_engine *engine, char text[CF_ALGORITHM_BYTES]);
 
-/* Descriptors of cuDNN's graphs that live and end together; children go on living beside what they were put into. */
+/* Descriptors of cuDNN's graph API that are destroyed together. A descriptor must outlive those that contain it. */
 typedef struct cf_cudnn_descriptors {
     const cf_cudnn_functions *call;
     cf_cudnn_descriptor owned[CF_CUDNN_KNOBS + 16];
     int count;
 } cf_cudnn_descriptors;
 
-/* The descriptor of an operation of one node; result = convolution + accumulate * result. */
+/* Make a graph of one operation. result = convolution + accumulate * result. */
 conv_fft_status cf_cudnn_descriptors_graph(cf_cudnn_descriptors *descriptors, cf_cudnn_handle handle,
                                            const cf_cudnn_pass *pass, bool accumulate, cf_cudnn_descriptor *graph);
-/* An engine of a graph, which tells its notes, and its configuration. */
+/* Make an engine of a graph, which has notes, and its configuration. */
 conv_fft_status cf_cudnn_descriptors_engine(cf_cudnn_descriptors *descriptors, cf_cudnn_descriptor graph,
                                             const cf_cudnn_engine *engine, cf_cudnn_descriptor *made,
                                             cf_cudnn_descriptor *configuration);
@@ -94,11 +95,12 @@ conv_fft_status cf_cudnn_descriptors_add(cf_cudnn_descriptors *descriptors, cf_c
                                          cf_cudnn_descriptor *made);
 void cf_cudnn_descriptors_end(cf_cudnn_descriptors *descriptors);
 
-/* Deterministic, and of the accuracy that the math mode promises, by the engine's own notes. Else *why is a clause. */
+/* Whether the engine is deterministic, and as accurate as the math mode needs, by its own notes. If not, *why is a
+ * clause. */
 bool cf_cudnn_engine_fits(const cf_cudnn_functions *call, const cf_cudnn_pass *pass, cf_cudnn_descriptor engine,
                           const char **why);
 
-/* Plans of one engine, without accumulation and, where that is wanted and it can, with. */
+/* Plans of one engine, without accumulation and, if wanted and possible, with it. */
 typedef struct cf_cudnn_graph {
     pthread_mutex_t mutex; /* a plan serves one thread at a time */
     cf_cudnn_descriptors descriptors[2];
@@ -112,12 +114,12 @@ void cf_cudnn_graph_destroy(cf_cudnn_graph *graph); /* NULL is allowed */
 conv_fft_status cf_cudnn_graph_run(cf_cudnn_graph *graph, const cf_cudnn_guard *guard,
                                    void *const memory[CF_OPERAND_COUNT], void *workspace, bool accumulate);
 
-/* Engines that fit: those that the heuristics name, by mode, the best first; `all`: every engine there is. */
+/* Visit engines that fit: those that a heuristic mode names, the best first; with `all`, every engine. */
 typedef bool (*cf_cudnn_visit)(const char *text, void *user);
 conv_fft_status cf_cudnn_graph_each(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, bool all,
                                     cf_cudnn_visit visit, void *user);
 
-/* ---- algorithms of the old calls */
+/* ---- algorithms of the legacy API */
 
 typedef struct cf_cudnn_legacy {
     cf_cudnn_tensor_desc tensor[CF_OPERAND_COUNT]; /* of x and y */
@@ -135,11 +137,12 @@ void cf_cudnn_legacy_destroy(cf_cudnn_legacy *old); /* NULL is allowed */
 conv_fft_status cf_cudnn_legacy_run(const cf_cudnn_legacy *old, const cf_cudnn_guard *guard, const cf_cudnn_pass *pass,
                                     void *const memory[CF_OPERAND_COUNT], void *workspace, bool accumulate);
 
-/* Algorithms that call themselves deterministic, as cuDNN ranks them. */
+/* Visit algorithms that cuDNN calls deterministic, in cuDNN's order. */
 conv_fft_status cf_cudnn_legacy_each(const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, cf_cudnn_visit visit,
                                      void *user);
 
-/* They take int, and one padding for both sides. Else *why is a clause. */
+/* Whether the legacy API can express the pass: sizes are int, and both sides of an axis have one padding. If not,
+ * *why is a clause. */
 bool cf_cudnn_legacy_fits(const cf_cudnn_pass *pass, const char **why);
 
 CF_FAMILY_DECLARE(cf_cudnn);

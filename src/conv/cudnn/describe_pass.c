@@ -23,10 +23,10 @@ static bool has_strides(const cf_cudnn_operand *o, int axes, const int64_t strid
     return true;
 }
 
-/* Weights of one channel are in both layouts: cuDNN likes the one that the tensors have. */
+/* Weights of one channel fit both layouts. cuDNN prefers the layout of the tensors. */
 static bool make_operand(const cf_tensor *t, const int64_t extents[5], int axes, conv_fft_layout layout,
                          cf_cudnn_operand *o) {
-    const int first = 5 - axes; /* axes that count, among three */
+    const int first = 5 - axes; /* the first used axis of three */
     int64_t strides[CF_CUDNN_AXES] = {t->sample_stride, t->channel_stride};
     o->dtype = t->dtype;
     o->extents[0] = extents[0];
@@ -35,8 +35,8 @@ static bool make_operand(const cf_tensor *t, const int64_t extents[5], int axes,
         o->extents[a] = extents[first + a];
         strides[a] = t->axis_stride[first + a - 2];
     }
-    for (int turn = 0; turn < 2; ++turn) {
-        o->last = (layout == CONV_FFT_CHANNELS_LAST) != (turn == 1);
+    for (int other = 0; other < 2; ++other) {
+        o->last = (layout == CONV_FFT_CHANNELS_LAST) != (other == 1);
         dense_strides(o, axes);
         if (has_strides(o, axes, strides))
             return true;
@@ -53,7 +53,7 @@ bool cf_cudnn_pass_make(const cf_layer *layer, int index, cf_cudnn_pass *pass, c
     pass->axes = p->rank == 3 ? 5 : 4;
     pass->groups = layer->groups;
     pass->math = p->math;
-    const int first = 5 - pass->axes; /* of three axes */
+    const int first = 5 - pass->axes; /* the first used axis of three */
     for (int a = 0; a < pass->axes - 2; ++a)
         pass->stride[a] = pass->dilation[a] = 1;
     for (int a = 0; a < p->rank; ++a) {

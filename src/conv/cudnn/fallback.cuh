@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What family `direct` needs beside cuDNN: sums of whole tensors, and each pass as its definition says, for tensors
- * that cuDNN does not take. */
+/* Kernels that family `direct` needs besides cuDNN: sums of whole tensors, and each pass by its definition, for
+ * tensors that cuDNN does not take. */
 #pragma once
 
 #include "conv/gpu/tensor.cuh"
 
-/* data = keep * data + other + bias[channel], over a dense tensor as it lies in memory. other, bias: may be NULL. */
+/* data = keep * data + other + bias[channel] over a dense tensor. other and bias may be NULL. */
 struct CudnnAdd {
     void *data;
     const void *other, *bias;
-    long long count, channels, inner; /* elements; of them `inner` in a row have one channel */
+    long long count, channels, inner; /* elements; channels; neighbouring elements of one channel */
     int type, keep;
 };
 template <typename INDEX> CF_DEVICE void cudnn_add_as(const CudnnAdd &a) {
@@ -25,19 +25,19 @@ template <typename INDEX> CF_DEVICE void cudnn_add_as(const CudnnAdd &a) {
     }
 }
 CF_DEVICE void cudnn_add(const CudnnAdd &a) {
-    if (a.count < (1ll << 31)) /* with a step more it stays below 2^32 */
+    if (a.count < (1ll << 31)) /* With one more grid stride the index stays below 2^32. */
         cudnn_add_as<unsigned>(a);
     else
         cudnn_add_as<unsigned long long>(a);
 }
 
-/* Any pass, one number of the result per thread. Tensors have extents {samples, channels of all groups, axes}, w
+/* Any pass, one number of the result per thread. Tensors have extents {samples, channels of all groups, axes}. w has
  * {output channels, input channels of a group, taps}. */
 struct CudnnPlain {
     TensorView x, w, y;
     void *x_data, *w_data, *y_data;
     const void *bias;
-    long long in, out; /* channels of a group */
+    long long in, out; /* of a group */
     long long pad[3], stride[3], dilation[3];
     int accumulate;
 };
@@ -46,12 +46,12 @@ CF_DEVICE long long place(const TensorView &t, long long sample, long long chann
     return sample * t.stride[0] + channel / t.channels * t.group_stride + channel % t.channels * t.stride[1] +
            i * t.stride[2] + j * t.stride[3] + k * t.stride[4];
 }
-/* The position of x that output o and tap k meet at, or -1. */
+/* The position of x that belongs to output o and tap k, or -1. */
 CF_DEVICE long long input_of(const CudnnPlain &p, int axis, long long o, long long k) {
     const long long i = o * p.stride[axis] + k * p.dilation[axis] - p.pad[axis];
     return i < p.x.extent[2 + axis] ? (i < 0 ? -1 : i) : -1;
 }
-/* The output for which tap k meets position i of x, or -1. */
+/* The output whose tap k belongs to position i of x, or -1. */
 CF_DEVICE long long output_of(const CudnnPlain &p, int axis, long long i, long long k) {
     const long long o = i + p.pad[axis] - k * p.dilation[axis];
     return o < 0 || o % p.stride[axis] != 0 || o / p.stride[axis] >= p.y.extent[2 + axis] ? -1 : o / p.stride[axis];

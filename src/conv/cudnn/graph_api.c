@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuDNN's graphs, here of one convolution: an engine by its index becomes a plan, with and without accumulation. */
+/* cuDNN's graph API. A graph here has one convolution. An engine, named by its index, becomes a plan, with and
+ * without accumulation. */
 #include "conv/cudnn/cudnn.h"
 
 #include "core/text.h"
@@ -85,7 +86,7 @@ static conv_fft_status finalize(const cf_cudnn_descriptors *descriptors, cf_cudn
 
 /* ---- the graph */
 
-/* Operands are known to cuDNN by their numbers, from 1. */
+/* cuDNN identifies operands by numbers, from 1. */
 static conv_fft_status add_tensor(cf_cudnn_descriptors *descriptors, const cf_cudnn_pass *p, int operand,
                                   cf_cudnn_descriptor *made) {
     const cf_cudnn_operand *o = &p->operand[operand];
@@ -120,7 +121,7 @@ static conv_fft_status add_convolution(cf_cudnn_descriptors *descriptors, const 
     return finalize(descriptors, *made);
 }
 
-/* The operations of the three passes differ in names only. */
+/* The operations of the three passes differ only in names. */
 static const struct operation {
     cf_cudnn_descriptor_type type;
     cf_cudnn_attribute convolution, operand[CF_OPERAND_COUNT], alpha, beta;
@@ -145,8 +146,8 @@ static const struct operation {
 static conv_fft_status set_factor(const cf_cudnn_descriptors *descriptors, const cf_cudnn_pass *p,
                                   cf_cudnn_descriptor d, cf_cudnn_attribute attribute, bool one) {
     const float single = one;
-    const double wide = one;
-    return cf_cudnn_doubles(p) ? set(descriptors, d, attribute, CF_CUDNN_TYPE_DOUBLE, 1, &wide)
+    const double one_as_double = one;
+    return cf_cudnn_doubles(p) ? set(descriptors, d, attribute, CF_CUDNN_TYPE_DOUBLE, 1, &one_as_double)
                                : set(descriptors, d, attribute, CF_CUDNN_TYPE_FLOAT, 1, &single);
 }
 
@@ -201,7 +202,7 @@ conv_fft_status cf_cudnn_descriptors_engine(cf_cudnn_descriptors *descriptors, c
     return finalize(descriptors, *configuration);
 }
 
-/* FP32 leaves no room for TF32, nor do 16-bit tensors for sums of 16 bits; for doubles tensor cores are as good. */
+/* FP32 may not use TF32, and 16-bit tensors may not be summed in 16 bits. For FP64, tensor cores are as accurate. */
 bool cf_cudnn_engine_fits(const cf_cudnn_functions *call, const cf_cudnn_pass *pass, cf_cudnn_descriptor engine,
                           const char **why) {
     unsigned notes[MAX_NOTES];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engines of cuDNN's graphs for a pass: heuristics name some with their knobs, and all can be counted through. */
+/* The engines of cuDNN's graph API for a pass. Heuristics name some with their knobs; all engines can be enumerated. */
 #include "conv/cudnn/cudnn.h"
 
 enum {
     MAX_CONFIGURATIONS = 32 /* of one heuristic */
 };
 
-/* One enumeration. */
+/* The state of one enumeration. */
 typedef struct tour {
     const cf_cudnn_guard *guard;
     const cf_cudnn_pass *pass;
@@ -35,7 +35,7 @@ static void destroy(const tour *t, cf_cudnn_descriptor d) {
         t->guard->call->cudnnBackendDestroyDescriptor(d);
 }
 
-/* None, if it tells of none. */
+/* Read the knobs of a configuration. There are none if it reports none. */
 static bool read_knobs(const tour *t, cf_cudnn_descriptor configuration, cf_cudnn_engine *engine) {
     cf_cudnn_descriptor choices[CF_CUDNN_KNOBS];
     int64_t count = 0, one;
@@ -55,7 +55,7 @@ static bool read_knobs(const tour *t, cf_cudnn_descriptor configuration, cf_cudn
     return good;
 }
 
-/* False: enough. What does not fit is passed over. */
+/* Visit an engine if it fits. False: the visitor wants no more. */
 static bool offer(const tour *t, cf_cudnn_descriptor engine, cf_cudnn_engine *e) {
     char text[CF_ALGORITHM_BYTES];
     const char *why;
@@ -98,7 +98,7 @@ static bool each_of_mode(const tour *t, unsigned mode) {
     return more;
 }
 
-/* Every engine with the settings that it has of itself. */
+/* Visit every engine with its default settings. */
 static bool each_engine(const tour *t) {
     int64_t engines = 0, one;
     bool more = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The old calls of cuDNN: an algorithm by number for each pass. */
+/* The legacy API of cuDNN: an algorithm by number for each pass. */
 #include "conv/cudnn/cudnn.h"
 
 #include "core/text.h"
@@ -12,7 +12,7 @@ enum {
     MAX_RESULTS = 32
 };
 
-/* By the numbers of the algorithms. */
+/* The names, indexed by the numbers of the algorithms. */
 static const char *const forward_names[] = {
     "IMPLICIT_GEMM", "IMPLICIT_PRECOMP_GEMM", "GEMM", "DIRECT", "FFT", "FFT_TILING",
     "WINOGRAD",      "WINOGRAD_NONFUSED",     NULL};
@@ -34,7 +34,7 @@ enum {
     MATHS
 };
 
-/* What the math mode allows: the default of FP32 is TF32. Bit m: maths[m]. */
+/* Math types that the math mode allows. Bit m stands for maths[m]. cuDNN's default for FP32 is TF32. */
 static unsigned allowed_maths(const cf_cudnn_pass *p) {
     if (p->operand[CF_X].dtype == CONV_FFT_FP32)
         return p->math == CONV_FFT_MATH_TF32 ? 1u << DEFAULT : 1u << FMA;
@@ -126,7 +126,7 @@ static conv_fft_status use_math(const cf_cudnn_legacy *old, int math) {
     return CF_CUDNN(old->call, cudnnSetConvolutionMathType, old->convolution, maths[math].math);
 }
 
-/* What cuDNN says of all algorithms of the pass with this math, the fastest in its opinion first. */
+/* What cuDNN says of all algorithms of the pass with this math type, the fastest in its opinion first. */
 static conv_fft_status rank(const cf_cudnn_legacy *old, const cf_cudnn_guard *guard, int pass,
                             cf_cudnn_performance results[MAX_RESULTS], int *count) {
     *count = 0;
@@ -239,7 +239,7 @@ conv_fft_status cf_cudnn_legacy_run(const cf_cudnn_legacy *old, const cf_cudnn_g
 
 /* ---- all of them */
 
-/* False: enough. */
+/* Visit the algorithms of one math type. False: the visitor wants no more. */
 static bool each_of_math(cf_cudnn_legacy *old, const cf_cudnn_guard *guard, const cf_cudnn_pass *pass, int math,
                          cf_cudnn_visit visit, void *user) {
     cf_cudnn_performance results[MAX_RESULTS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plan needs of family `reference`. */
+/* Family `reference` (cuFFT): what a plan needs. */
 #include "conv/cufft/state.h"
 #include "conv/gpu/device.h"
 #include "conv/plan/spectra.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNIT_BYTES ((int64_t)64 << 20) /* of padded planes */
+#define UNIT_BYTES ((int64_t)64 << 20) /* bytes of the padded planes that are transformed at once */
 
 cf_cufft_axis cf_cufft_axis_of(const cf_layer *layer, int axis) {
     const conv_fft_problem *p = &layer->problem;
@@ -26,7 +26,7 @@ cf_cufft_axis cf_cufft_axis_of(const cf_layer *layer, int axis) {
                            .dilation = p->dilation[own]};
 }
 
-/* One tile serves all three passes: wrapped products meet only zeros. */
+/* One tile is enough for all three passes: where products wrap around, they meet only zeros. */
 static int64_t min_basis(const cf_cufft_axis *a) {
     return cf_max(cf_max(a->input + cf_max(a->pad_before, a->pad_after), a->kernel), a->output);
 }
@@ -170,7 +170,7 @@ void cf_cufft_release(conv_fft_plan *plan, int pass) {
     free(s);
 }
 
-static size_t part(const cf_spectrum *s, int64_t rows) {
+static size_t chunk_bytes(const cf_spectrum *s, int64_t rows) {
     return cf_align((size_t)(s->groups * s->bins * rows * s->columns) * 2 * cf_dtype_bytes(s->dtype));
 }
 
@@ -180,9 +180,9 @@ cf_workspace cf_cufft_workspace(const conv_fft_plan *plan, int set, int64_t rows
                                                                            : CF_PASS_WEIGHTS];
     const cf_cufft_state *s = pass->state;
     cf_workspace ws = {.rows = rows};
-    ws.x = part(&pass->spectrum[CF_W], pass->spectrum[CF_W].rows);
-    ws.y = ws.x + part(&pass->spectrum[CF_X], rows);
-    ws.scratch = ws.y + part(&pass->spectrum[CF_Y], rows);
+    ws.x = chunk_bytes(&pass->spectrum[CF_W], pass->spectrum[CF_W].rows);
+    ws.y = ws.x + chunk_bytes(&pass->spectrum[CF_X], rows);
+    ws.scratch = ws.y + chunk_bytes(&pass->spectrum[CF_Y], rows);
     ws.bytes = ws.scratch + s->padded + s->bins + s->work + CF_WORKSPACE_SLACK;
     return ws;
 }
@@ -195,7 +195,7 @@ conv_fft_status cf_cufft_candidates(const cf_layer *layer, cf_device *device, in
     memset(&before, 0, sizeof before);
     s.family = CF_FAMILY_CUFFT;
     s.spectrum = layer->compute;
-    /* The smallest basis, the next one that is even on the last axis, and the next power of two. */
+    /* Candidates: the smallest basis, the next one that is even on the last axis, and the next power of two. */
     for (int choice = 0; choice < 3; ++choice) {
         for (int a = 0; a < 3; ++a) {
             const cf_cufft_axis axis = cf_cufft_axis_of(layer, a);

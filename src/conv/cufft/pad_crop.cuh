@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `reference`: the steps between a tensor and what cuFFT works on, one after the other and each through
- * memory, as in section 3 of the fbfft paper. */
+/* Family `reference`: the steps between a tensor and cuFFT. Each is a kernel of its own and goes through memory, as
+ * in section 3 of the fbfft paper. */
 #pragma once
 
 #include "conv/gpu/tensor.cuh"
 
-/* Planes of a tensor in the order of three indices (a, b, c), c fastest; those from `first` on stand one behind the
- * other in the memory that cuFFT works on. */
+/* Planes of a tensor, counted by three indices (a, b, c), c fastest. The planes from `first` on are dense in the
+ * memory of cuFFT. */
 struct CufftPlanes {
     long long first, count, b, c;
     long long tensor[3], spectrum[3];      /* strides of a, b, c */
-    long long extent[3], stride[3], at[3]; /* of the tensor's axes: element e of an axis stands at position e + at */
+    long long extent[3], stride[3], at[3]; /* of the tensor's axes: element e of an axis is at position e + at */
     long long basis[3], bins, bin_stride;
     int type, accumulate;
     double scale;
@@ -25,7 +25,7 @@ CF_DEVICE long long offset_of(const long long index[3], const long long stride[3
     return index[0] * stride[0] + index[1] * stride[1] + index[2] * stride[2];
 }
 
-/* An explicitly padded copy. */
+/* Copy planes of the tensor to their padded form. */
 CF_DEVICE void cufft_pad(const CufftPlanes &p, const void *tensor, real *padded) {
     const long long points = p.basis[0] * p.basis[1] * p.basis[2], count = p.count * points;
     const long long step = (long long)gridDim.x * blockDim.x;
@@ -46,7 +46,7 @@ CF_DEVICE void cufft_pad(const CufftPlanes &p, const void *tensor, real *padded)
     }
 }
 
-/* What the tensor has of the padded copy, scaled. `bias` (by b and c) may be NULL. */
+/* Copy the tensor's part of padded planes back, scaled. `bias` (indexed by b and c) may be NULL. */
 CF_DEVICE void cufft_crop(const CufftPlanes &p, const real *padded, void *tensor, const void *bias) {
     const long long elements = p.extent[0] * p.extent[1] * p.extent[2], count = p.count * elements;
     const long long step = (long long)gridDim.x * blockDim.x;
@@ -65,8 +65,8 @@ CF_DEVICE void cufft_crop(const CufftPlanes &p, const real *padded, void *tensor
     }
 }
 
-/* [plane][bin] to the frequency-major spectrum, or back, by squares of 32 x 32 in shared memory: a block has 32 x 8
- * threads. */
+/* Transpose [plane][bin] to the frequency-major spectrum, or back, in squares of 32 x 32 in shared memory. A block
+ * has 32 x 8 threads. */
 template <bool TO_SPECTRUM> CF_DEVICE void cufft_transpose(const CufftPlanes &p, cplx *planes, cplx *spectrum) {
     smem<cplx> tile = cf_dynamic_shared<cplx>();
     const long long across = (p.bins + 31) / 32, down = (p.count + 31) / 32;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running passes of family `reference`. */
+/* How passes of family `reference` run. */
 #include "conv/cufft/state.h"
 #include "conv/gpu/device.h"
 #include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
-/* CufftPlanes of pad_crop.cuh. */
+/* The same struct as CufftPlanes of pad_crop.cuh. */
 typedef struct planes {
     int64_t first, count, b, c;
     int64_t tensor[3], spectrum[3];
@@ -41,8 +41,8 @@ static const cf_tensor *tensor_of(const runner *r, int operand) {
     return operand == CF_X ? &l->x : operand == CF_Y ? &l->y : gradient ? &l->gw : &l->w;
 }
 
-/* Planes of x and y are counted by (row, group, column), those of w, as they lie in its tensor, by (group, row,
- * column). */
+/* Planes of x and y are counted by (row, group, column). Planes of w are counted by (group, row, column), the order
+ * of its tensor. */
 static planes planes_of(const runner *r, int operand, const cf_block *block) {
     const cf_spectrum *s = &r->pass->spectrum[operand];
     const cf_tensor *t = tensor_of(r, operand);
@@ -81,10 +81,10 @@ static conv_fft_status launch(const runner *r, int kernel, int64_t work, planes 
                               void *third) {
     const cf_cufft_state *s = r->state;
     const bool square = kernel >= CF_CUFFT_TO_SPECTRUM;
-    const int64_t most = s->gpu->properties.multiprocessors * 32;
+    const int64_t max_blocks = s->gpu->properties.multiprocessors * 32;
     const int64_t blocks = square ? cf_ceil_div(p->bins, 32) * cf_ceil_div(p->count, 32) : cf_ceil_div(work, 256);
     const size_t shared = square ? 32 * 33 * 2 * cf_dtype_bytes(r->plan->layer.compute) : 0;
-    const cf_launch shape = {{(unsigned)cf_max(1, cf_min(blocks, most)), 1, 1}, {256, 1, 1}, shared};
+    const cf_launch shape = {{(unsigned)cf_max(1, cf_min(blocks, max_blocks)), 1, 1}, {256, 1, 1}, shared};
     void *parameters[] = {p, &first, &second, &third};
     return cf_kernel_launch(s->kernel[kernel], &shape, parameters, r->call->stream);
 }
@@ -98,7 +98,7 @@ static conv_fft_status transform(const runner *r, const cf_cufft_plan *plan, voi
     return status;
 }
 
-/* cuFFT always transforms a whole unit: what stands behind the last planes is of no account. */
+/* cuFFT always transforms a whole unit. What is behind the last plane is ignored. */
 static conv_fft_status load(const runner *r, int operand, const void *tensor, cf_stage_kind stage) {
     cf_block block = block_of(r, operand);
     planes p = planes_of(r, operand, &block);

@@ -20,13 +20,14 @@ enum {
 typedef struct cf_cufft_state {
     cf_gpu *gpu;
     pthread_mutex_t mutex; /* a plan of cuFFT serves one thread at a time */
-    int64_t unit;          /* planes that cuFFT transforms at once; NULL plans, and none, for an empty batch */
+    /* planes that cuFFT transforms at once; for an empty batch there are none, and plans are NULL */
+    int64_t unit;
     cf_cufft_plan *forward, *inverse;
-    size_t padded, bins, work; /* bytes of the unit's memory, one part behind the other */
+    size_t padded, bins, work; /* bytes of the parts of the unit's memory, in this order */
     cf_kernel *kernel[CF_CUFFT_KERNELS];
 } cf_cufft_state;
 
-/* The problem's own axis in the place of the three that the pipeline has; its kernel untrimmed. */
+/* The problem's own axis, at its place among the three axes of the pipeline. Its kernel is not trimmed. */
 typedef struct cf_cufft_axis {
     int64_t input, kernel, output, pad_before, pad_after, stride, dilation;
 } cf_cufft_axis;
