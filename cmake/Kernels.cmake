@@ -37,9 +37,9 @@ conv_fft_embed(cf_fused_kernel_text fused_text conv/fused/plane_access
                conv/fused/nhwc_vectors conv/fused/nhwc_io conv/fused/nhwc_transpose conv/fused/fused_call
                conv/fused/load_store conv/fused/bins conv/fused/products conv/fused/shared_memory conv/fused/weight_sums
                conv/fused/add_slices conv/fused/register_tasks conv/fused/packed_words conv/fused/bulk_copy
-               conv/fused/prefetch_weights conv/fused/whole_rows conv/fused/whole_rows_fft conv/fused/register_resident
-               conv/long1d/butterfly_tree conv/long1d/line_geometry conv/long1d/root_tables conv/long1d/line_fft
-               conv/long1d/line_io conv/long1d/line conv/long1d/four_step)
+               conv/fused/prefetch_weights conv/fused/whole_rows conv/fused/whole_rows_fft conv/fused/register_resident)
+conv_fft_embed(cf_long1d_kernel_text long1d_text conv/long1d/butterfly_tree conv/long1d/line_geometry conv/long1d/root_tables
+               conv/long1d/line_fft conv/long1d/line_io conv/long1d/line conv/long1d/four_step)
 conv_fft_embed(cf_cgemm_kernel_text product_text ${mma} conv/gpu/gemm/wgmma
                conv/gpu/gemm/cgemm_split_fp16 conv/gpu/gemm/cgemm_fp16_config conv/gpu/gemm/cgemm_fp16_copy
                conv/gpu/gemm/cgemm_fp16_scales conv/gpu/gemm/cgemm_fp16_multiply conv/gpu/gemm/cgemm_fp16_results

@@ -472,7 +472,7 @@ typedef struct conv_fft_tune_record {
     conv_fft_pass pass;   /**< the set of passes that was tuned together */
     double ms;            /**< measured, of the set, without bias and gbias */
     double predicted_ms;  /**< by the cost model */
-    double direct_ms;     /**< measured, of the best direct algorithms of another library; negative: none */
+    double direct_ms;     /**< measured, of the best algorithms of another library; negative: none */
     uint64_t workspace_bytes;
     uint64_t workspace_class; /**< 0, or the power of two at or below the limit it was tuned for */
     int keep;                 /**< set of conv_fft_operand that the caller keeps */

@@ -38,7 +38,7 @@ static const char help[] =
     "  --tune          also measure the plan that the library finds by measurement (tuned). cuDNN then uses\n"
     "                  deterministic algorithms only, as tuned plans do. Write to a file of its own, tuned.csv\n"
     "  --families      also measure the best candidate of each family of the library, by the cost model, and of the\n"
-    "                  family reference\n"
+    "                  family cufft\n"
     "  --stages        instead of passes, measure each stage of the library: bytes, operations and time by its\n"
     "                  profile, without a flush. Write to a file of its own, stages.csv\n"
     "  --threads N     CPU threads of everything that is measured (default: that of OpenMP)\n"

@@ -29,8 +29,8 @@ A table stands between two markers. For DEVICE, the name of a folder of results 
     <!-- bench:DEVICE/products:begin --> ...  the matrix products (bench_gemm): one line per size, cuBLAS and ours
     <!-- bench:DEVICE/picture-NAME:begin --> ...  the picture DEVICE-NAME.svg that plot.py drew
 
-Tables of every case leave the suite grid out if it is long. Ours are the families staged and fused, and the tuned plan if it is of one
-of them; what merely calls cuDNN (direct) or stands for the method without our kernels (reference) is neither ours nor a baseline.
+Tables of every case leave the suite grid out if it is long. Ours are the families staged, fused and long1d, and the tuned plan if it is of
+one of them. The families cudnn and cufft, which call other libraries, are neither ours nor a baseline.
 Spectra that are frequency-major are compared with a copy of as many bytes: cuFFT has no such output.
 --check changes nothing and fails if a file is not up to date.
 """

@@ -3,6 +3,7 @@
 #include "autotune/model/cost_model.h"
 #include "autotune/search/bench_buffers.h"
 #include "autotune/tune.h"
+#include "conv/plan/family.h"
 #include "core/arith.h"
 
 #include <stdio.h>
@@ -32,10 +33,10 @@ static void model_set(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF_
         cost[CF_STAGE_BIAS] = cf_model_bias(plan, set);
 }
 
-/* Fused kernels of both gradients (conv/long1d/long1d.h). */
+/* Whether one kernel computes both gradients. */
 static bool is_one_kernel(const conv_fft_plan *plan, int set) {
     return set == CONV_FFT_BACKWARD && plan->shares_gy &&
-           plan->pass[CF_PASS_WEIGHTS].strategy.family == CF_FAMILY_FUSED;
+           plan->pass[CF_PASS_WEIGHTS].strategy.family->search_space == CF_SEARCH_KERNELS;
 }
 
 /* Stages that one launch does, as cf_staged_run() and cf_long1d_run() mark them: the last of them is left, under the names of all. */

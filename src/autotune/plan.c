@@ -33,7 +33,8 @@ static conv_fft_status read_forced(planning *p) {
         if (!line || !(p->options->passes & 1 << pass))
             continue;
         CF_FORWARD(cf_strategy_parse(line, p->layer.problem.rank, &p->strategy[pass]));
-        if (p->strategy[pass].family == CF_FAMILY_STAGED)
+        cf_strategy_resolve(&p->layer, pass, &p->strategy[pass]);
+        if (p->strategy[pass].family->fields & 1u << CF_FIELD_KEEP)
             p->strategy[pass].keep |= p->options->keep;
         p->chosen |= 1 << pass;
     }
@@ -78,7 +79,8 @@ static bool read_record(const planning *p, const cf_record *record, cf_strategy 
             continue;
         if (cf_strategy_parse(record->strategy[pass], p->layer.problem.rank, s) != CONV_FFT_SUCCESS)
             return false;
-        const cf_family *family = cf_families[s->family];
+        cf_strategy_resolve(&p->layer, pass, s);
+        const cf_family *family = s->family;
         if (!family->feasible(&p->layer, pass, s, &why) ||
             !family->runs_on(p->context->device, &p->layer, pass, s, &why))
             return false;

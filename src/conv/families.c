@@ -3,13 +3,9 @@
 #include "conv/cudnn/cudnn.h"
 #include "conv/cufft/cufft.h"
 #include "conv/fused/fused.h"
+#include "conv/long1d/long1d.h"
 #include "conv/staged/staged.h"
 
-static const cf_family cudnn = CF_FAMILY_OF(cf_cudnn), cufft = CF_FAMILY_OF(cf_cufft);
-
-const cf_family *const cf_families[CF_FAMILY_COUNT] = {
-    [CF_FAMILY_STAGED] = &cf_staged_family,
-    [CF_FAMILY_FUSED] = &cf_fused_family,
-    [CF_FAMILY_CUFFT] = &cufft,
-    [CF_FAMILY_CUDNN] = &cudnn,
+const cf_family *const cf_families[] = {
+    &cf_staged_family, &cf_fused_family, &cf_long1d_family, &cf_cufft_family, &cf_cudnn_family, NULL,
 };

@@ -53,9 +53,9 @@ static bool times_are_invented;
 static const char *const fast_direct[CF_PASS_COUNT] = {"", "graph:0", "old:ALGO_1:fma"};
 
 static double invented_ms(const cf_strategy *s, int pass) {
-    if (s->family == CF_FAMILY_CUDNN)
+    if (s->family == cf_family_named("cudnn"))
         return strcmp(s->algorithm, fast_direct[pass]) == 0 ? 1.0 : 1.5;
-    return s->family == CF_FAMILY_STAGED && pass == CF_PASS_DATA ? 0.5 : 1.6;
+    return s->family == cf_family_named("staged") && pass == CF_PASS_DATA ? 0.5 : 1.6;
 }
 
 /* Plans of each set of passes that were made before anything was timed. */
@@ -123,7 +123,7 @@ typedef struct verdicts {
 
 static int note_verdict(const conv_fft_tune_candidate *c, void *user) {
     verdicts *v = user;
-    v->timed += strncmp(c->strategy, "direct ", 7) == 0 && c->measured_ms >= 0.0;
+    v->timed += strncmp(c->strategy, "cudnn ", 6) == 0 && c->measured_ms >= 0.0;
     v->failed += strcmp(c->verdict, "it does not run") == 0;
     return 0;
 }
@@ -160,12 +160,12 @@ typedef struct mixtures {
 static int note_mixture(const conv_fft_tune_candidate *c, void *user) {
     mixtures *m = user;
     char pair[256];
-    snprintf(pair, sizeof pair, "direct algorithm=%s; direct algorithm=%s", fast_direct[1], fast_direct[2]);
+    snprintf(pair, sizeof pair, "cudnn algorithm=%s; cudnn algorithm=%s", fast_direct[1], fast_direct[2]);
     m->list_direct += strcmp(c->strategy, pair) == 0;
     if (c->measured_ms < 0.0)
         return 0;
     m->best = c->measured_ms < m->best ? c->measured_ms : m->best;
-    if (strncmp(c->strategy, "direct ", 7) == 0 && strstr(c->strategy, "; direct "))
+    if (strncmp(c->strategy, "cudnn ", 6) == 0 && strstr(c->strategy, "; cudnn "))
         m->direct = c->measured_ms < m->direct ? c->measured_ms : m->direct;
     return 0;
 }

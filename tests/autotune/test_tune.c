@@ -126,8 +126,8 @@ static void records_that_do_not_suit(void **state) {
         STAGED_LINE("24", "1"),
         STAGED_LINE("24x24x24", "1x1x1"),
         STAGED_LINE("4194304x4194304", "1x1"),
-        "direct algorithm=old:FFT:fma",
-        "reference basis=24x24 chunk=1",
+        "cudnn algorithm=old:FFT:fma",
+        "cufft basis=24x24 chunk=1",
     };
     const int count = (int)(sizeof bad / sizeof bad[0]);
     for (int i = 0; i < count; ++i) {

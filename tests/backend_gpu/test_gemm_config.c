@@ -10,6 +10,7 @@
 
 #include "autotune/search/candidates.h"
 #include "conv/gpu/gemm/config.h"
+#include "conv/plan/family.h"
 #include "support/error_text.h"
 #include "support/fake_context.h"
 #include "support/fake_gpu.h"
@@ -113,7 +114,7 @@ static int count_products(const conv_fft_context *context, const char *line, int
     int halves = 0;
     for (size_t i = 0; i < list.count; ++i) {
         const cf_strategy *const s = &list.items[i].strategy[CF_PASS_FORWARD];
-        if (s->family != CF_FAMILY_STAGED)
+        if (s->family != cf_family_named("staged"))
             continue;
         ++count[s->product];
         halves += s->spectrum == made.x.dtype && s->spectrum != made.compute;

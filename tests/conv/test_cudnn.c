@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `direct` on substitutes of the GPU and of cuDNN (tests/fakes/cudnn.c says what it can): which problems and
+/* Family `cudnn` on substitutes of the GPU and of cuDNN (tests/fakes/cudnn.c says what it can): which problems and
  * algorithms it takes, what it lists, and what its calls hand to cuDNN. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "conv/cudnn/cudnn.h"
+#include "conv/plan/family.h"
 #include "fakes/fake.h"
 #include "support/error_text.h"
 #include "support/fake_context.h"
@@ -23,7 +24,7 @@ static const fake_cudnn *cudnn_state(void) {
     return inside_fake(FAKES "/with_cudnn/libcudnn.so.9", "fake_cudnn_state");
 }
 
-#define ALGORITHM "direct algorithm="
+#define ALGORITHM "cudnn algorithm="
 #define DENSE "in=2x8x12x13 out=16 kernel=3x3 pad=1"
 
 /* ---------------------------------------------------------------------------------------------------- what it takes */
@@ -74,7 +75,7 @@ static void strides(void **state) {
     const int64_t spaced[] = {8 * 12 * 14, 12 * 14, 14, 1};
     conv_fft_plan_options_init(&options);
     options.passes = CONV_FFT_FORWARD;
-    options.strategy[0] = "direct algorithm=graph:0";
+    options.strategy[0] = "cudnn algorithm=graph:0";
     memcpy(p.x_stride, spaced, sizeof spaced);
     EXPECT_INVALID(conv_fft_plan_create(context, &p, &options, &plan), "dense tensors only");
     fake_context_destroy(context);
@@ -140,7 +141,7 @@ static bool visit(const cf_strategy *strategy, void *user) {
     list *l = user;
     char line[256];
     cf_strategy_format(strategy, 2, line, sizeof line);
-    strcat(strcat(l->text, line + strlen("direct algorithm=")), " ");
+    strcat(strcat(l->text, line + strlen("cudnn algorithm=")), " ");
     return ++l->count < l->most;
 }
 
@@ -149,7 +150,7 @@ static list candidates(conv_fft_context *context, const char *line, int pass, in
     cf_layer checked;
     list l = {.most = most};
     assert_int_equal(cf_layer_make(&p, &checked), CONV_FFT_SUCCESS);
-    assert_int_equal(cf_families[CF_FAMILY_CUDNN]->candidates(&checked, context->device, pass, visit, &l),
+    assert_int_equal(cf_family_named("cudnn")->candidates(&checked, context->device, pass, visit, &l),
                      CONV_FFT_SUCCESS);
     assert_int_equal(cudnn_state()->descriptors, 0);
     return l;
@@ -180,7 +181,7 @@ static void described(void **state) {
     conv_fft_plan *plan = good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, ALGORITHM "graph:0:k2=27");
     conv_fft_description d;
     assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &d), CONV_FFT_SUCCESS);
-    assert_string_equal(d.strategy, "direct algorithm=graph:0:k2=27");
+    assert_string_equal(d.strategy, "cudnn algorithm=graph:0:k2=27");
     assert_int_equal(d.stage_count, 1);
     assert_string_equal(d.stages[0].name, "convolve y");
     assert_true(d.predicted_ms < 0 && d.stages[0].predicted_ms < 0 && d.stages[0].measured_ms < 0);
@@ -207,7 +208,7 @@ static void workspace_limit(void **state) {
     size_t bytes;
     conv_fft_plan_options_init(&options);
     options.passes = CONV_FFT_FORWARD;
-    options.strategy[0] = "direct algorithm=graph:0";
+    options.strategy[0] = "cudnn algorithm=graph:0";
     options.workspace_limit = 1279; /* 1000 bytes, aligned at both ends */
     EXPECT_INVALID(conv_fft_plan_create(context, &p, &options, &plan), "workspace_limit is 1279", "at least 1280");
     options.workspace_limit = 1280;
@@ -232,5 +233,5 @@ int main(void) {
         IN_SCRATCH(feasible), IN_SCRATCH(strides),   IN_SCRATCH(refused_algorithms), IN_SCRATCH(without_cudnn),
         IN_SCRATCH(listed),   IN_SCRATCH(described), IN_SCRATCH(workspace_limit),    IN_SCRATCH(kernels),
     };
-    return cmocka_run_group_tests_name("family direct", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("family cudnn", tests, NULL, NULL);
 }

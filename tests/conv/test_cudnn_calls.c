@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of family `direct` on substitutes of the GPU and of cuDNN: what they hand to cuDNN, and what they do without it. */
+/* Calls of family `cudnn` on substitutes of the GPU and of cuDNN: what they hand to cuDNN, and what they do without it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static const fake_cudnn *cudnn_state(void) {
     return inside_fake(FAKES "/with_cudnn/libcudnn.so.9", "fake_cudnn_state");
 }
 
-#define ALGORITHM "direct algorithm="
+#define ALGORITHM "cudnn algorithm="
 #define DENSE "in=2x8x12x13 out=16 kernel=3x3 pad=1"
 
 /* What a call did. */
@@ -166,5 +166,5 @@ int main(void) {
         IN_SCRATCH(unaligned),
         IN_SCRATCH(empty_batch),
     };
-    return cmocka_run_group_tests_name("calls of family direct", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("calls of family cudnn", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `reference` on substitutes of the GPU, cuFFT and cuBLAS: which problems it takes, what it lists, what its
+/* Family `cufft` on substitutes of the GPU, cuFFT and cuBLAS: which problems it takes, what it lists, what its
  * calls launch. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,21 +30,21 @@ static void feasible(void **state) {
     static const struct {
         const char *line, *strategy, *why; /* NULL: it is feasible */
     } cases[] = {
-        {DENSE, "reference basis=14x14 chunk=0", NULL},
-        {DENSE, "reference basis=14x15 chunk=2", NULL},
-        {"in=5x8x40 out=16 kernel=7 pad=6:1 dtype=fp64", "reference basis=48 chunk=0", NULL},
-        {"in=2x8x6x7x8 out=12 kernel=3x2x3 groups=4", "reference basis=6x7x8 chunk=0", NULL},
-        {DENSE " math=tf32", "reference basis=16x16 chunk=0", NULL},
-        {"in=5x8x12x13 out=16 kernel=3x4 pad=20", "reference basis=50x50 chunk=0", NULL},
-        {DENSE, "reference basis=12x14 chunk=0", "a basis is too small"},
-        {DENSE, "reference basis=13x14 chunk=0", "powers of 2, 3, 5 and 7"},
-        {DENSE " stride=2", "reference basis=16x16 chunk=0", "no stride and no dilation"},
-        {DENSE " dilation=2", "reference basis=16x16 chunk=0", "no stride and no dilation"},
-        {DENSE " mode=circular", "reference basis=16x16 chunk=0", "pads with zeros only"},
-        {DENSE " layout=last", "reference basis=16x16 chunk=0", "channels first"},
-        {DENSE " wlayout=last", "reference basis=16x16 chunk=0", "channels first"},
-        {DENSE " dtype=fp16", "reference basis=16x16 chunk=0", "FP32 and FP64"},
-        {"in=5x8x12x1 out=16 kernel=3x1", "reference basis=16x1 chunk=0", "at least 2 for cuFFT"},
+        {DENSE, "cufft basis=14x14 chunk=0", NULL},
+        {DENSE, "cufft basis=14x15 chunk=2", NULL},
+        {"in=5x8x40 out=16 kernel=7 pad=6:1 dtype=fp64", "cufft basis=48 chunk=0", NULL},
+        {"in=2x8x6x7x8 out=12 kernel=3x2x3 groups=4", "cufft basis=6x7x8 chunk=0", NULL},
+        {DENSE " math=tf32", "cufft basis=16x16 chunk=0", NULL},
+        {"in=5x8x12x13 out=16 kernel=3x4 pad=20", "cufft basis=50x50 chunk=0", NULL},
+        {DENSE, "cufft basis=12x14 chunk=0", "a basis is too small"},
+        {DENSE, "cufft basis=13x14 chunk=0", "powers of 2, 3, 5 and 7"},
+        {DENSE " stride=2", "cufft basis=16x16 chunk=0", "no stride and no dilation"},
+        {DENSE " dilation=2", "cufft basis=16x16 chunk=0", "no stride and no dilation"},
+        {DENSE " mode=circular", "cufft basis=16x16 chunk=0", "pads with zeros only"},
+        {DENSE " layout=last", "cufft basis=16x16 chunk=0", "channels first"},
+        {DENSE " wlayout=last", "cufft basis=16x16 chunk=0", "channels first"},
+        {DENSE " dtype=fp16", "cufft basis=16x16 chunk=0", "FP32 and FP64"},
+        {"in=5x8x12x1 out=16 kernel=3x1", "cufft basis=16x1 chunk=0", "at least 2 for cuFFT"},
     };
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -62,15 +62,15 @@ static void feasible(void **state) {
 static void without_libraries(void **state) {
     conv_fft_plan *plan;
     conv_fft_context *context = fake_context_create(FAKES_PLAIN, *state, false);
-    EXPECT(NOT_SUPPORTED, forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "reference basis=16x16 chunk=0", 0, &plan),
+    EXPECT(NOT_SUPPORTED, forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "cufft basis=16x16 chunk=0", 0, &plan),
            "libcufft.so.12 was not found", "pip install nvidia-cufft");
     fake_context_destroy(context);
     context = fake_context_create(FAKES "/good:" FAKES "/with_cudnn", *state, false);
-    EXPECT(NOT_SUPPORTED, forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "reference basis=16x16 chunk=0", 0, &plan),
+    EXPECT(NOT_SUPPORTED, forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "cufft basis=16x16 chunk=0", 0, &plan),
            "cuBLAS is missing");
     fake_context_destroy(context);
     context = test_context(1);
-    EXPECT(NOT_SUPPORTED, forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "reference basis=16x16 chunk=0", 0, &plan),
+    EXPECT(NOT_SUPPORTED, forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "cufft basis=16x16 chunk=0", 0, &plan),
            "cuFFT needs a GPU");
     conv_fft_context_destroy(context);
 }
@@ -79,10 +79,10 @@ static void without_libraries(void **state) {
 static void failing(void **state) {
     conv_fft_plan *plan;
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
-    EXPECT(OUT_OF_MEMORY,
-           forced_plan(context, "in=13x1x8x8 out=1 kernel=3x3", CONV_FFT_ALL_PASSES, "reference basis=8x8 chunk=0", 0,
-                       &plan),
-           "cufftMakePlanMany64 failed with result 2 of cuFFT");
+    EXPECT(
+        OUT_OF_MEMORY,
+        forced_plan(context, "in=13x1x8x8 out=1 kernel=3x3", CONV_FFT_ALL_PASSES, "cufft basis=8x8 chunk=0", 0, &plan),
+        "cufftMakePlanMany64 failed with result 2 of cuFFT");
     assert_int_equal(cufft_state()->plans, 0);
     fake_context_destroy(context);
 }
@@ -98,10 +98,10 @@ static void listed(void **state) {
     static const struct {
         const char *line, *list;
     } cases[] = {
-        {DENSE, "reference basis=14x14 chunk=0; reference basis=16x16 chunk=0; "},
-        {"in=5x8x12x15 out=16 kernel=3x4", "reference basis=12x15 chunk=0; reference basis=12x16 chunk=0; reference "
+        {DENSE, "cufft basis=14x14 chunk=0; cufft basis=16x16 chunk=0; "},
+        {"in=5x8x12x15 out=16 kernel=3x4", "cufft basis=12x15 chunk=0; cufft basis=12x16 chunk=0; cufft "
                                            "basis=16x16 chunk=0; "},
-        {"in=5x8x8x8 out=16 kernel=3x4", "reference basis=8x8 chunk=0; "},
+        {"in=5x8x8x8 out=16 kernel=3x4", "cufft basis=8x8 chunk=0; "},
         {DENSE " stride=2", ""},
     };
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
@@ -111,7 +111,7 @@ static void listed(void **state) {
         cf_layer checked;
         char list[1024] = "";
         assert_int_equal(cf_layer_make(&p, &checked), CONV_FFT_SUCCESS);
-        assert_int_equal(cf_families[CF_FAMILY_CUFFT]->candidates(&checked, context->device, CF_PASS_DATA, visit, list),
+        assert_int_equal(cf_family_named("cufft")->candidates(&checked, context->device, CF_PASS_DATA, visit, list),
                          CONV_FFT_SUCCESS);
         assert_string_equal(list, cases[i].list);
     }
@@ -121,10 +121,10 @@ static void listed(void **state) {
 static void described(void **state) {
     static const char *const names[] = {"transform w", "transform x", "product y", "inverse y"};
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
-    conv_fft_plan *plan = good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "reference basis=16x14 chunk=2");
+    conv_fft_plan *plan = good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "cufft basis=16x14 chunk=2");
     conv_fft_description d;
     assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &d), CONV_FFT_SUCCESS);
-    assert_string_equal(d.strategy, "reference basis=16x14 chunk=2");
+    assert_string_equal(d.strategy, "cufft basis=16x14 chunk=2");
     assert_true(d.basis[0] == 16 && d.basis[1] == 14 && d.tiles[0] == 1);
     assert_int_equal(d.stage_count, 4);
     for (int i = 0; i < 4; i++) {
@@ -143,7 +143,7 @@ static void calls(void **state) {
     static const struct {
         const char *chunk;
         int chunks;
-    } cases[] = {{"reference basis=16x16 chunk=0", 1}, {"reference basis=16x16 chunk=2", 3}};
+    } cases[] = {{"cufft basis=16x16 chunk=0", 1}, {"cufft basis=16x16 chunk=2", 3}};
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     const conv_fft_problem p = test_problem(DENSE);
     generator g = test_generator(1);
@@ -172,16 +172,16 @@ static void workspace_limits(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     conv_fft_plan *plan;
     conv_fft_description d;
-    EXPECT_INVALID(forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "reference basis=16x16 chunk=0", 1, &plan),
+    EXPECT_INVALID(forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "cufft basis=16x16 chunk=0", 1, &plan),
                    "workspace_limit is 1 bytes");
     const uint64_t least = largest_number(conv_fft_last_error());
-    assert_int_equal(forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "reference basis=16x16 chunk=0", least, &plan),
+    assert_int_equal(forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "cufft basis=16x16 chunk=0", least, &plan),
                      CONV_FFT_SUCCESS);
     assert_int_equal(conv_fft_plan_describe(plan, CONV_FFT_FORWARD, &d), CONV_FFT_SUCCESS);
-    assert_string_equal(d.strategy, "reference basis=16x16 chunk=1");
+    assert_string_equal(d.strategy, "cufft basis=16x16 chunk=1");
     assert_true(d.workspace_bytes <= least);
     conv_fft_plan_destroy(plan);
-    EXPECT_INVALID(forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "reference basis=16x16 chunk=0", least - 1, &plan),
+    EXPECT_INVALID(forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "cufft basis=16x16 chunk=0", least - 1, &plan),
                    "at least");
     fake_context_destroy(context);
 }
@@ -189,9 +189,9 @@ static void workspace_limits(void **state) {
 /* The kernels compile in both precisions, where there is a compiler. */
 static void kernels(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, true);
-    conv_fft_plan_destroy(good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "reference basis=16x16 chunk=0"));
+    conv_fft_plan_destroy(good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "cufft basis=16x16 chunk=0"));
     conv_fft_plan_destroy(
-        good_forced_plan(context, DENSE " dtype=fp64", CONV_FFT_ALL_PASSES, "reference basis=16x16 chunk=0"));
+        good_forced_plan(context, DENSE " dtype=fp64", CONV_FFT_ALL_PASSES, "cufft basis=16x16 chunk=0"));
     fake_context_destroy(context);
 }
 
@@ -203,5 +203,5 @@ int main(void) {
         IN_SCRATCH(listed),           IN_SCRATCH(described),         IN_SCRATCH(calls),
         IN_SCRATCH(workspace_limits), IN_SCRATCH(kernels),
     };
-    return cmocka_run_group_tests_name("family reference", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("family cufft", tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "autotune/search/search_space.h"
 #include "conv/fused/fused.h"
 #include "conv/gpu/backend.h"
+#include "conv/plan/family.h"
 #include "support/kernel_cases.h"
 
 /* Whether the pass can be cut for this GPU; what is then chosen is what the GPU has. */
@@ -20,7 +21,7 @@ static bool cut(int i, int pass, const cf_gpu_properties *properties, cf_fused_c
     cf_strategy strategy;
     const char *why;
     fused_make(fused_cases[i].problem, fused_cases[i].grid, &layer, &strategy);
-    if (!cf_families[CF_FAMILY_FUSED]->feasible(&layer, pass, &strategy, &why))
+    if (!cf_family_named("fused")->feasible(&layer, pass, &strategy, &why))
         fail_msg("%s, %s, pass %d: %s", fused_cases[i].problem, fused_cases[i].grid, pass, why);
     const conv_fft_status status = cf_fused_configure(&layer, pass, &strategy, properties, c);
     if (status == CONV_FFT_NOT_SUPPORTED)
@@ -190,7 +191,7 @@ static void gradients_share_planes_of_gy(void **unused) {
         assert_true(saved > (double)transpose.bytes / (2.0 * device->bandwidth));
         /* A pass of another family makes no planes. */
         staged = s;
-        staged.family = CF_FAMILY_STAGED;
+        staged.family = cf_family_named("staged");
         assert_true(cf_model_shared_transpose(&layer, device, &staged, &s) <= 0.0);
         assert_true(cf_model_shared_transpose(&layer, device, &s, &staged) <= 0.0);
     }

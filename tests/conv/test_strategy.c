@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "conv/plan/plan.h"
 #include "conv/plan/strategy.h"
+#include "conv/problem/parse.h"
 
 static void round_trip(void **unused) {
     (void)unused;
@@ -29,10 +31,10 @@ static void round_trip(void **unused) {
          "keep=none",
          2},
         {"staged basis=8x6 tiles=2x2 dilation=step overlap=add product=blas spectrum=fp32 chunk=1 groups=2 keep=w", 2},
-        {"reference basis=64x64 chunk=128", 2},
-        {"reference basis=1x7x16 chunk=0", 3},
-        {"direct algorithm=graph:29:k2=27,k13=-1", 2},
-        {"direct algorithm=old:FFT_TILING:fma", 1},
+        {"cufft basis=64x64 chunk=128", 2},
+        {"cufft basis=1x7x16 chunk=0", 3},
+        {"cudnn algorithm=graph:29:k2=27,k13=-1", 2},
+        {"cudnn algorithm=old:FFT_TILING:fma", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         cf_strategy s;
@@ -77,19 +79,48 @@ static void spacing(void **unused) {
     assert_string_equal(text, plain);
 }
 
+/* Words of older records, and the family that takes a layer in place of another. */
+static void old_words(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *problem, *old, *now;
+    } cases[] = {
+        {"in=2x3x8x8 out=4 kernel=3x3", "direct algorithm=old:GEMM:fma", "cudnn algorithm=old:GEMM:fma"},
+        {"in=2x3x8x8 out=4 kernel=3x3", "reference basis=8x8 chunk=1", "cufft basis=8x8 chunk=1"},
+        {"in=4x8x1024 out=8 groups=8 kernel=9 pad=4", "fused basis=2048 tiles=1 dilation=step spectrum=fp32",
+         "long1d basis=2048 tiles=1 dilation=step spectrum=fp32"},
+        {"in=4x8x1024 out=8 groups=4 kernel=9 pad=4", "fused basis=2048 tiles=1 dilation=step spectrum=fp32",
+         "fused basis=2048 tiles=1 dilation=step spectrum=fp32"},
+        {"in=4x8x1024 out=8 groups=8 kernel=9 pad=4", "fused basis=1200 tiles=1 dilation=step spectrum=fp32",
+         "fused basis=1200 tiles=1 dilation=step spectrum=fp32"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        conv_fft_problem p;
+        cf_layer layer;
+        cf_strategy s;
+        char text[256];
+        assert_int_equal(conv_fft_problem_parse(cases[i].problem, &p, NULL, 0), CONV_FFT_SUCCESS);
+        assert_int_equal(cf_layer_make(&p, &layer), CONV_FFT_SUCCESS);
+        assert_int_equal(cf_strategy_parse(cases[i].old, p.rank, &s), CONV_FFT_SUCCESS);
+        cf_strategy_resolve(&layer, CF_PASS_FORWARD, &s);
+        cf_strategy_format(&s, p.rank, text, sizeof text);
+        assert_string_equal(text, cases[i].now);
+    }
+}
+
 static void wrong_lines(void **unused) {
     (void)unused;
     static const struct {
         const char *line, *sentence;
     } cases[] = {
         {"", "is not a family"},
-        {"fast basis=8x8", "\"fast\" is not a family"},
-        {"reference basis=8x8", "the line ends where chunk= is expected"},
-        {"reference basis=8x8 tiles=1x1 chunk=1", "\"tiles=1x1\" stands where chunk= is expected"},
-        {"reference basis=8x8 chunk=-1", "chunk is -1"},
-        {"direct", "the line ends where algorithm= is expected"},
-        {"direct algorithm=", "algorithm has 0 bytes; it must have 1 to 159"},
-        {"direct algorithm=graph:1 basis=8x8", "\"basis=8x8\" follows the last field"},
+        {"fast basis=8x8", "\"fast\" is not a family; it must be staged, fused, long1d, cufft or cudnn"},
+        {"cufft basis=8x8", "the line ends where chunk= is expected"},
+        {"cufft basis=8x8 tiles=1x1 chunk=1", "\"tiles=1x1\" stands where chunk= is expected"},
+        {"cufft basis=8x8 chunk=-1", "chunk is -1"},
+        {"cudnn", "the line ends where algorithm= is expected"},
+        {"cudnn algorithm=", "algorithm has 0 bytes; it must have 1 to 159"},
+        {"cudnn algorithm=graph:1 basis=8x8", "\"basis=8x8\" follows the last field"},
         {"staged", "the line ends where basis= is expected"},
         {"staged tiles=1x1", "\"tiles=1x1\" stands where basis= is expected"},
         {"staged basis=8 tiles=1x1", "basis is \"8\"; it must have 2 numbers"},
@@ -120,7 +151,7 @@ static void wrong_lines(void **unused) {
     assert_non_null(strstr(conv_fft_last_error(), "basis is \"8x8\"; it must have 1 number"));
     assert_null(strstr(conv_fft_last_error(), "numbers"));
 
-    char line[400] = "direct algorithm=";
+    char line[400] = "cudnn algorithm=";
     memset(line + strlen(line), 'x', 160);
     assert_int_equal(cf_strategy_parse(line, 2, &one), CONV_FFT_INVALID_ARGUMENT);
     assert_non_null(strstr(conv_fft_last_error(), "algorithm has 160 bytes; it must have 1 to 159"));
@@ -134,10 +165,8 @@ static void wrong_lines(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),
-        cmocka_unit_test(without_segments),
-        cmocka_unit_test(spacing),
-        cmocka_unit_test(wrong_lines),
+        cmocka_unit_test(round_trip), cmocka_unit_test(without_segments), cmocka_unit_test(spacing),
+        cmocka_unit_test(old_words),  cmocka_unit_test(wrong_lines),
     };
     return cmocka_run_group_tests_name("strategy", tests, NULL, NULL);
 }

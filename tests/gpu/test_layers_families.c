@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Families `reference` and `direct` on a GPU: every candidate of every pass, over the named and over random problems,
+ * Families `cufft` and `cudnn` on a GPU: every candidate of every pass, over the named and over random problems,
  * against the definition; captured into graphs; by threads.
  *
  * The reference must be as accurate as our own families. What cuDNN offers is compared with what its number formats
@@ -35,7 +35,13 @@ enum {
     RANDOM = 200
 };
 
-static struct { atomic_int run, unsupported; } counted[CF_FAMILY_COUNT];
+enum {
+    CUFFT,
+    CUDNN,
+    FAMILIES
+};
+static const char *const names[FAMILIES] = {"cufft", "cudnn"};
+static struct { atomic_int run, unsupported; } counted[FAMILIES];
 
 typedef struct candidates {
     int count, rank;
@@ -53,7 +59,7 @@ static candidates candidates_of(int family, const conv_fft_problem *p, int pass)
     cf_layer checked;
     cf_device *const device = device_context()->device;
     if (cf_layer_make(p, &checked) != CONV_FFT_SUCCESS || device->ops->prepare(device) != CONV_FFT_SUCCESS ||
-        cf_families[family]->candidates(&checked, device, pass, visit, &c) != CONV_FFT_SUCCESS)
+        cf_family_named(names[family])->candidates(&checked, device, pass, visit, &c) != CONV_FFT_SUCCESS)
         case_fail("candidates: %s", conv_fft_last_error());
     return c;
 }
@@ -69,7 +75,7 @@ static void check_candidate(layer *l, int family, int pass, const char *line) {
     options.passes = strategy_passes[pass];
     options.strategy[pass] = line;
     const conv_fft_status status = conv_fft_plan_create(device_context(), &l->problem, &options, &plan);
-    if (status == CONV_FFT_NOT_SUPPORTED && family == CF_FAMILY_CUDNN) {
+    if (status == CONV_FFT_NOT_SUPPORTED && family == CUDNN) {
         counted[family].unsupported++;
         return;
     }
@@ -86,7 +92,7 @@ static void check_candidate(layer *l, int family, int pass, const char *line) {
 static void check_reference(layer *l) {
     candidates c[3];
     for (int pass = 0; pass < 3; pass++)
-        c[pass] = candidates_of(CF_FAMILY_CUFFT, &l->problem, pass);
+        c[pass] = candidates_of(CUFFT, &l->problem, pass);
     for (int i = 0; i < 2 * c[0].count; i++) {
         conv_fft_plan_options options;
         char text[1024], problem[512], line[3][256];
@@ -102,7 +108,7 @@ static void check_reference(layer *l) {
         if (plan)
             layer_check_all(l, plan);
         conv_fft_plan_destroy(plan);
-        counted[CF_FAMILY_CUFFT].run++;
+        counted[CUFFT].run++;
     }
 }
 
@@ -113,9 +119,9 @@ static void check_problem(const conv_fft_problem *p, uint64_t seed) {
         tensor_align(turn ? 64 : 0);
         layer l = layer_create(p, &g);
         for (int pass = 0; pass < 3; pass++) {
-            const candidates c = candidates_of(CF_FAMILY_CUDNN, p, pass);
+            const candidates c = candidates_of(CUDNN, p, pass);
             for (int i = 0; i < (turn ? c.count : c.count < 1 ? c.count : 1); i++)
-                check_candidate(&l, CF_FAMILY_CUDNN, pass, c.line[i]);
+                check_candidate(&l, CUDNN, pass, c.line[i]);
         }
         if (turn)
             check_reference(&l);
@@ -135,7 +141,7 @@ static void check_random(int64_t i, void *unused) {
 
 static void report(const char *what) {
     print_message("%s: reference ran %d times; of cuDNN %d algorithms ran, %d it does not support\n", what,
-                  counted[CF_FAMILY_CUFFT].run, counted[CF_FAMILY_CUDNN].run, counted[CF_FAMILY_CUDNN].unsupported);
+                  counted[CUFFT].run, counted[CUDNN].run, counted[CUDNN].unsupported);
     assert_int_equal(case_failures(), 0);
 }
 
@@ -150,7 +156,7 @@ static void named(void **state) {
     free(problems);
     report("named problems");
     if (taken > 20) /* the libraries are there, and the families take most problems */
-        assert_true(counted[CF_FAMILY_CUFFT].run > taken / 4 && counted[CF_FAMILY_CUDNN].run > taken);
+        assert_true(counted[CUFFT].run > taken / 4 && counted[CUDNN].run > taken);
 }
 
 static void random_problems(void **state) {
@@ -253,7 +259,7 @@ static void graphs(void **state) {
     NEED_DEVICE(state);
     strategies s;
     int captured = 0;
-    for (int family = CF_FAMILY_CUFFT; family <= CF_FAMILY_CUDNN; family++)
+    for (int family = CUFFT; family <= CUDNN; family++)
         for (int from = 0; from < MOST && pick(family, LAYER, from, &s); from++, captured++) {
             print_message("%s; %s; %s\n", s.line[0], s.line[1], s.line[2]);
             check_graph(&s);
@@ -265,9 +271,9 @@ static void threads(void **state) {
     NEED_DEVICE(state);
     strategies s;
     tensor_align(64);
-    assert_true(pick(CF_FAMILY_CUFFT, LAYER, 0, &s));
+    assert_true(pick(CUFFT, LAYER, 0, &s));
     threads_share_forced(device_context(), LAYER, &s);
-    for (int from = 0; from < 6 && pick(CF_FAMILY_CUDNN, LAYER, from, &s); from++) {
+    for (int from = 0; from < 6 && pick(CUDNN, LAYER, from, &s); from++) {
         print_message("%s; %s; %s\n", s.line[0], s.line[1], s.line[2]);
         threads_share_forced(device_context(), LAYER, &s);
     }
@@ -277,7 +283,7 @@ static void threads(void **state) {
 static void profiles(void **state) {
     NEED_DEVICE(state);
     strategies s;
-    for (int family = CF_FAMILY_CUFFT; family <= CF_FAMILY_CUDNN; family++) {
+    for (int family = CUFFT; family <= CUDNN; family++) {
         const conv_fft_problem p = test_problem(LAYER);
         conv_fft_plan_options options;
         conv_fft_description d;

@@ -64,6 +64,7 @@ void fused_make(const char *problem, const char *grid, cf_layer *layer, cf_strat
     assert_int_equal(cf_layer_make(&p, layer), CONV_FFT_SUCCESS);
     snprintf(line, sizeof line, "fused %s dilation=step spectrum=%s", grid, p.dtype == CONV_FFT_FP64 ? "fp64" : "fp32");
     assert_int_equal(cf_strategy_parse(line, p.rank, strategy), CONV_FFT_SUCCESS);
+    cf_strategy_resolve(layer, 0, strategy);
 }
 
 static const int64_t product_sizes[PRODUCT_SIZES][5] = {/* groups, bins, rows, in, out */

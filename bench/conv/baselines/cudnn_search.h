@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search for the fastest cuDNN algorithm of a pass. It uses the library's own family `direct`. */
+/* The search for the fastest cuDNN algorithm of a pass. It uses the library's own family `cudnn`. */
 #ifndef BENCH_CUDNN_SEARCH_H
 #define BENCH_CUDNN_SEARCH_H
 

@@ -224,7 +224,9 @@ bool bench_staged_open(bench_impl *impl, const bench_job *job) { return open_fam
 
 bool bench_fused_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "fused "); }
 
-bool bench_reference_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "reference "); }
+bool bench_long1d_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "long1d "); }
+
+bool bench_cufft_family_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "cufft "); }
 
 /* ---- a profile of it */
 

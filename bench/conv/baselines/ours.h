@@ -13,7 +13,8 @@ bool bench_tuned_open(bench_impl *impl, const bench_job *job);
 /* The best candidate of one family by the cost model. It writes no message if there is none. */
 bool bench_staged_open(bench_impl *impl, const bench_job *job);
 bool bench_fused_open(bench_impl *impl, const bench_job *job);
-bool bench_reference_open(bench_impl *impl, const bench_job *job); /* cuFFT */
+bool bench_long1d_open(bench_impl *impl, const bench_job *job);
+bool bench_cufft_family_open(bench_impl *impl, const bench_job *job);
 
 /* The plan of a pass with kept spectra, used without them: every run makes the spectra. */
 bool bench_unkept_open(bench_impl *impl, const bench_job *job);

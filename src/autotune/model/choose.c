@@ -33,7 +33,7 @@ typedef struct search {
 
 /* Cost of one pass with the best product; HUGE_VAL if infeasible. */
 static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[CF_STAGE_COUNT]) {
-    const cf_family *family = cf_families[s->family];
+    const cf_family *family = s->family;
     const char *why;
     if (!family->feasible(q->layer, pass, s, &why) || !family->runs_on(q->device, q->layer, pass, s, &why)) {
         if (q->why != cf_strategy_too_large) /* of other bases this is true, too */
@@ -94,21 +94,21 @@ static void consider(search *q, const cf_strategy *base) {
     }
 }
 
-static void consider_fused(search *q, const cf_strategy *base) {
+static void consider_fused(search *q, const cf_strategy *base, const cf_family *family) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         cf_stage_cost cost[CF_STAGE_COUNT];
         const char *why;
         cf_strategy s = *base;
-        s.family = CF_FAMILY_FUSED;
+        s.family = family;
         if (pass == CF_PASS_DATA)
             cf_space_set_tiles(q->layer, true, &s);
-        if (!(q->passes & 1 << pass) || !cf_families[CF_FAMILY_FUSED]->feasible(q->layer, pass, &s, &why))
+        cf_strategy_resolve(q->layer, pass, &s);
+        if (!(q->passes & 1 << pass) || !s.family->feasible(q->layer, pass, &s, &why))
             continue;
         cf_model_pass(q->layer, q->device, pass, &s, cost);
         const double seconds = cf_model_seconds(cost);
         /* Asked last, for that takes longest. */
-        if (seconds < q->fused_seconds[pass] &&
-            cf_families[CF_FAMILY_FUSED]->runs_on(q->device, q->layer, pass, &s, &why)) {
+        if (seconds < q->fused_seconds[pass] && s.family->runs_on(q->device, q->layer, pass, &s, &why)) {
             q->fused_seconds[pass] = seconds;
             q->fused[pass] = s;
         }
@@ -167,6 +167,7 @@ static void consider_spectra(search *q, const cf_strategy *base) {
 }
 
 static void search_dilation(search *q, bool shift) {
+    const cf_family *kernels = cf_space_family(CF_SEARCH_KERNELS);
     cf_space_bases list[3];
     cf_space_bases_of(q->layer, q->device, shift, list);
     for (int i = 0; i < list[0].count; ++i)
@@ -175,8 +176,8 @@ static void search_dilation(search *q, bool shift) {
                 const int64_t basis[3] = {list[0].basis[i], list[1].basis[j], list[2].basis[k]};
                 const cf_strategy s = cf_space_strategy(q->layer, basis, shift, q->keep);
                 consider_spectra(q, &s);
-                if (q->fuses)
-                    consider_fused(q, &s);
+                if (q->fuses && kernels)
+                    consider_fused(q, &s, kernels);
             }
 }
 
@@ -203,7 +204,7 @@ static conv_fft_status choose(search *q) {
     if (q->fuses ? !take_fused(q) : q->best == HUGE_VAL)
         return no_strategy(q);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if ((q->passes & 1 << pass) && q->strategy[pass].family == CF_FAMILY_STAGED)
+        if ((q->passes & 1 << pass) && q->strategy[pass].family->search_space == CF_SEARCH_SPECTRA)
             cf_space_choose_chunks(q->layer, q->device, pass, &q->strategy[pass]);
     }
     return CONV_FFT_SUCCESS;

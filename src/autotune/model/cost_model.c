@@ -57,16 +57,16 @@ static void model_cufft(cf_stage_cost cost[CF_STAGE_COUNT]) {
 void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                    cf_stage_cost cost[CF_STAGE_COUNT]) {
     memset(cost, 0, CF_STAGE_COUNT * sizeof *cost);
-    if (strategy->family == CF_FAMILY_FUSED) {
+    if (strategy->family->search_space == CF_SEARCH_KERNELS) {
         cf_cost_fused(layer, device, pass, strategy, cost);
         return;
     }
-    if (strategy->family == CF_FAMILY_CUDNN) {
+    if (strategy->family->baseline) {
         model_cudnn(layer, pass, cost);
         return;
     }
     cf_cost_staged(layer, device, pass, strategy, cost);
-    if (strategy->family == CF_FAMILY_CUFFT)
+    if (strategy->family->library)
         model_cufft(cost);
 }
 
@@ -81,9 +81,8 @@ cf_cgemm_variant cf_model_product(const cf_layer *layer, const cf_device *device
         cf_strategy s = *strategy;
         cf_stage_cost cost[CF_STAGE_COUNT];
         s.product = variants[i];
-        if ((s.product == CF_CGEMM_BLAS && !device->has_blas) ||
-            !cf_families[s.family]->feasible(layer, pass, &s, &why) ||
-            !cf_families[s.family]->runs_on(device, layer, pass, &s, &why))
+        if ((s.product == CF_CGEMM_BLAS && !device->has_blas) || !s.family->feasible(layer, pass, &s, &why) ||
+            !s.family->runs_on(device, layer, pass, &s, &why))
             continue;
         cf_model_pass(layer, device, pass, &s, cost);
         if (cf_model_seconds(cost) < least) {

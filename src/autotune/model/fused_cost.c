@@ -53,7 +53,7 @@ static double with_transpose(const cf_layer *layer, const cf_device *device, int
 }
 
 static bool is_resident(const cf_layer *layer, int pass, const cf_strategy *s) {
-    if (s->family != CF_FAMILY_FUSED)
+    if (!s->family || s->family->search_space != CF_SEARCH_KERNELS || s->family->replaces)
         return false;
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_strategy_spectra(layer, pass, s, spectrum);

@@ -32,6 +32,6 @@ conv_fft_status cf_candidates_add_fused(const cf_tuning_job *job, bool shift, cf
 conv_fft_status cf_candidates_add_mixed(const cf_tuning_job *job, cf_candidates *list);
 
 /* candidates_family.c: the strategies that a family names itself. OUT_OF_MEMORY. */
-conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, cf_family_id family, cf_candidates *list);
+conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_family *family, cf_candidates *list);
 
 #endif

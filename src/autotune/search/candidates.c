@@ -32,7 +32,7 @@ int cf_candidate_first_pass(int passes) {
     return pass;
 }
 
-cf_family_id cf_candidate_family(const cf_tuning_job *job, const cf_candidate *c) {
+const cf_family *cf_candidate_family(const cf_tuning_job *job, const cf_candidate *c) {
     return c->strategy[cf_candidate_first_pass(job->passes)].family;
 }
 
@@ -56,18 +56,18 @@ conv_fft_status cf_candidates_add(const cf_candidate *c, cf_candidates *list) {
 
 bool cf_candidate_suits(const cf_tuning_job *job, int pass, const cf_strategy *s) {
     const char *why;
-    const cf_family *family = cf_families[s->family];
+    const cf_family *family = s->family;
     if (!family->feasible(job->layer, pass, s, &why) ||
         !family->runs_on(job->context->device, job->layer, pass, s, &why))
         return false;
-    return s->family != CF_FAMILY_STAGED || job->workspace_limit == 0 ||
+    return family->search_space != CF_SEARCH_SPECTRA || job->workspace_limit == 0 ||
            cf_space_smallest_bytes(job->layer, pass, s) <= (double)job->workspace_limit;
 }
 
 /* Whether both gradients read the same spectrum of gy. */
 static bool shares_gy(const cf_candidate *c) {
     const cf_strategy *data = &c->strategy[CF_PASS_DATA], *weights = &c->strategy[CF_PASS_WEIGHTS];
-    return data->family == CF_FAMILY_STAGED && weights->family == CF_FAMILY_STAGED &&
+    return data->family == weights->family && data->family->search_space == CF_SEARCH_SPECTRA &&
            memcmp(data->basis, weights->basis, sizeof data->basis) == 0 &&
            memcmp(data->tiles, weights->tiles, sizeof data->tiles) == 0 &&
            data->shift_dilation == weights->shift_dilation && (data->overlap_add || !cf_strategy_has_tiles(data));
@@ -160,10 +160,10 @@ conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *list
     }
     if (status == CONV_FFT_SUCCESS)
         status = add_choice(job, list);
-    /* Only staged strategies have spectra that a caller can keep. */
-    for (int family = 0; family < CF_FAMILY_COUNT && status == CONV_FFT_SUCCESS && job->keep == 0; ++family) {
-        if (cf_families[family]->candidates && !(job->own_kernels && family == CF_FAMILY_CUDNN))
-            status = cf_candidates_add_family(job, (cf_family_id)family, list);
+    /* Families that list their strategies have no spectra that a caller can keep. */
+    for (int i = 0; cf_families[i] && status == CONV_FFT_SUCCESS && job->keep == 0; ++i) {
+        if (cf_families[i]->candidates && !(job->own_kernels && cf_families[i]->baseline))
+            status = cf_candidates_add_family(job, cf_families[i], list);
     }
     if (status == CONV_FFT_SUCCESS)
         status = cf_candidates_sort(list);

@@ -67,6 +67,6 @@ double cf_candidates_predict(const cf_tuning_job *job, const cf_candidate *candi
 int cf_candidate_first_pass(int passes);
 
 /* The family of a candidate's first pass. */
-cf_family_id cf_candidate_family(const cf_tuning_job *job, const cf_candidate *candidate);
+const cf_family *cf_candidate_family(const cf_tuning_job *job, const cf_candidate *candidate);
 
 #endif

@@ -25,7 +25,7 @@ static bool gather(const cf_strategy *strategy, void *user) {
 
 /* The passes of such a family share nothing. Candidate n has strategy n of each pass, or the last one if a pass
  * has fewer. */
-conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, cf_family_id family, cf_candidates *list) {
+conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_family *family, cf_candidates *list) {
     gathering *g = calloc(CF_PASS_COUNT, sizeof *g);
     if (!g)
         return cf_fail_memory(CF_PASS_COUNT * sizeof *g, "candidates of a family");
@@ -37,7 +37,7 @@ conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, cf_family_id 
             continue;
         g[pass].job = job;
         g[pass].pass = pass;
-        status = cf_families[family]->candidates(job->layer, job->context->device, pass, gather, &g[pass]);
+        status = family->candidates(job->layer, job->context->device, pass, gather, &g[pass]);
         /* These families are other libraries. If one does not work here, it has no candidates, and the search goes
          * on. */
         if (status != CONV_FFT_OUT_OF_MEMORY)

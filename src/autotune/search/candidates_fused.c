@@ -10,15 +10,16 @@
 
 #include <math.h>
 
-static void plain_fused(const cf_tuning_job *job, const cf_strategy *plain, cf_candidate *c) {
+static void plain_fused(const cf_tuning_job *job, const cf_family *family, const cf_strategy *plain, cf_candidate *c) {
     *c = cf_candidate_new();
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         cf_strategy *s = &c->strategy[pass];
         *s = *plain;
-        s->family = CF_FAMILY_FUSED;
+        s->family = family;
         s->keep = 0;
         if (pass == CF_PASS_DATA)
             cf_space_set_tiles(job->layer, true, s);
+        cf_strategy_resolve(job->layer, pass, s);
     }
 }
 
@@ -26,7 +27,7 @@ static bool is_feasible(const cf_tuning_job *job, const cf_candidate *c) {
     const char *why;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         if ((job->passes & 1 << pass) &&
-            !cf_families[CF_FAMILY_FUSED]->feasible(job->layer, pass, &c->strategy[pass], &why))
+            !c->strategy[pass].family->feasible(job->layer, pass, &c->strategy[pass], &why))
             return false;
     return true;
 }
@@ -41,6 +42,9 @@ static bool all_suit(const cf_tuning_job *job, const cf_candidate *c) {
 /* Find all that are feasible, with predictions. */
 static conv_fft_status find_fused(const cf_tuning_job *job, bool shift, cf_candidates *found) {
     cf_space_bases bases[3];
+    const cf_family *family = cf_space_family(CF_SEARCH_KERNELS);
+    if (!family)
+        return CONV_FFT_SUCCESS;
     cf_space_bases_of(job->layer, job->context->device, shift, bases);
     for (int i = 0; i < bases[0].count; ++i)
         for (int j = 0; j < bases[1].count; ++j)
@@ -48,7 +52,7 @@ static conv_fft_status find_fused(const cf_tuning_job *job, bool shift, cf_candi
                 const int64_t basis[3] = {bases[0].basis[i], bases[1].basis[j], bases[2].basis[k]};
                 const cf_strategy plain = cf_space_strategy(job->layer, basis, shift, 0);
                 cf_candidate c;
-                plain_fused(job, &plain, &c);
+                plain_fused(job, family, &plain, &c);
                 if (!is_feasible(job, &c))
                     continue;
                 c.predicted = cf_candidates_predict(job, &c);
@@ -89,8 +93,8 @@ conv_fft_status cf_candidates_add_mixed(const cf_tuning_job *job, cf_candidates 
         return CONV_FFT_SUCCESS;
     for (size_t i = 0; i < list->count; ++i) {
         const cf_candidate *c = &list->items[i];
-        const cf_family_id family = cf_candidate_family(job, c);
-        const int kind = family == CF_FAMILY_STAGED ? 0 : family == CF_FAMILY_FUSED ? 1 : -1;
+        const cf_search_space space = cf_candidate_family(job, c)->search_space;
+        const int kind = space == CF_SEARCH_SPECTRA ? 0 : space == CF_SEARCH_KERNELS ? 1 : -1;
         if (kind >= 0 && (!best[kind] || c->predicted < best[kind]->predicted))
             best[kind] = c;
     }

@@ -2,6 +2,8 @@
 /* The best few candidates of a list. */
 #include "autotune/search/candidate_sources.h"
 
+#include "conv/plan/family.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -29,15 +31,27 @@ static bool same_bases(const cf_tuning_job *job, const cf_candidate *a, const cf
            memcmp(x->basis, y->basis, sizeof x->basis) == 0;
 }
 
+/* The family as which a search finds the strategy. */
+static const cf_family *searched_as(const cf_strategy *s) {
+    return s->family->replaces ? cf_family_named(s->family->replaces) : s->family;
+}
+
+/* Whether one of the first `count` candidates is of the same family, and dilation as steps or shifts likewise. */
+static bool is_known(const cf_tuning_job *job, const cf_candidates *list, size_t count, const cf_candidate *c) {
+    const int pass = cf_candidate_first_pass(job->passes);
+    for (size_t i = 0; i < count; ++i) {
+        const cf_strategy *s = &list->items[i].strategy[pass];
+        if (searched_as(s) == searched_as(&c->strategy[pass]) && s->shift_dilation == c->strategy[pass].shift_dilation)
+            return true;
+    }
+    return false;
+}
+
 size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *list, size_t most) {
     size_t chosen = 0, unknown = 0;
-    bool seen[CF_FAMILY_COUNT][2] = {{false}}; /* [1]: dilation as shifts */
     for (size_t i = 0; i < list->count; ++i) {
-        const bool shift = list->items[i].strategy[cf_candidate_first_pass(job->passes)].shift_dilation;
-        bool *const known = &seen[cf_candidate_family(job, &list->items[i])][shift];
-        if (*known || list->items[i].predicted == HUGE_VAL)
+        if (list->items[i].predicted == HUGE_VAL || is_known(job, list, chosen, &list->items[i]))
             continue;
-        *known = true;
         move_to(list, i, chosen++);
     }
     for (size_t i = chosen; i < list->count && chosen < most; ++i) {

@@ -2,9 +2,11 @@
 /*
  * Of passes that are tuned together, each may be fastest in another way: an algorithm of cuDNN for one gradient, a fused kernel for the
  * other. Lists of candidates hold few such mixtures, for there would be too many. Here each pass of every candidate is timed alone, and the
- * best of each make one candidate more, those of family direct another one.
+ * best of each make one candidate more, those of other libraries make another one.
  */
 #include "autotune/search/elimination.h"
+
+#include "conv/plan/family.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,7 +33,7 @@ static conv_fft_status time_pass(cf_elimination *r, const conv_fft_plan *plan, i
     return CONV_FFT_SUCCESS;
 }
 
-/* The fastest strategy of each pass, and of those of family direct, which may have none: what another library does at best is what a record
+/* The fastest strategy of each pass, and of those of other libraries, which may have none: what another library does at best is what a record
  * compares with, and n-th algorithms of two passes need not be the fastest ones together. */
 static conv_fft_status best_of_passes(cf_elimination *r, cf_candidate *mixed, cf_candidate *direct, bool *has_direct) {
     *has_direct = true;
@@ -46,7 +48,7 @@ static conv_fft_status best_of_passes(cf_elimination *r, cf_candidate *mixed, cf
             CF_FORWARD(time_pass(r, r->list->items[i].plan, pass, &seconds));
             if (i == 0 || seconds < least)
                 least = seconds, mixed->strategy[pass] = *s;
-            if (s->family == CF_FAMILY_CUDNN && seconds < least_direct)
+            if (s->family->baseline && seconds < least_direct)
                 least_direct = seconds, direct->strategy[pass] = *s;
         }
         *has_direct = *has_direct && least_direct < HUGE_VAL;

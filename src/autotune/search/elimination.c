@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "autotune/search/elimination.h"
 
+#include "conv/plan/family.h"
 #include "core/clock.h"
 #include "core/thread_pool.h"
 
@@ -265,8 +266,7 @@ static void drop_slow(cf_elimination *r, double factor) {
 bool cf_elimination_spares(const cf_elimination *r, const cf_candidate *c, conv_fft_status status) {
     bool foreign = false;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        const cf_family_id family = c->strategy[pass].family;
-        foreign = foreign || ((r->job->passes & 1 << pass) && (family == CF_FAMILY_CUDNN || family == CF_FAMILY_CUFFT));
+        foreign = foreign || ((r->job->passes & 1 << pass) && c->strategy[pass].family->library);
     }
     return status == CONV_FFT_NOT_SUPPORTED || status == CONV_FFT_LIBRARY_MISSING ||
            (foreign && status == CONV_FFT_DEVICE_ERROR);

@@ -3,6 +3,7 @@
 
 #include "autotune/records/library_versions.h"
 #include "autotune/search/verify.h"
+#include "conv/plan/family.h"
 #include "core/clock.h"
 
 #include <math.h>
@@ -298,9 +299,9 @@ conv_fft_status cf_search_run(cf_tuning_search *s, double seconds) {
     return status;
 }
 
-static bool is_direct(const cf_tuning_job *job, const cf_candidate *c) {
+static bool is_baseline(const cf_tuning_job *job, const cf_candidate *c) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if ((job->passes & 1 << pass) && c->strategy[pass].family != CF_FAMILY_CUDNN)
+        if ((job->passes & 1 << pass) && !c->strategy[pass].family->baseline)
             return false;
     }
     return true;
@@ -329,7 +330,7 @@ conv_fft_status cf_search_record(const cf_tuning_search *search, conv_fft_tuning
             continue;
         ++record->candidates;
         const double ms = 1e3 * c->measured;
-        if (is_direct(job, c) && (record->direct_ms < 0.0 || ms < record->direct_ms))
+        if (is_baseline(job, c) && (record->direct_ms < 0.0 || ms < record->direct_ms))
             record->direct_ms = ms;
     }
     return CONV_FFT_SUCCESS;

@@ -221,10 +221,17 @@ void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *s) {
     }
 }
 
+const cf_family *cf_space_family(cf_search_space space) {
+    for (int i = 0; cf_families[i]; ++i)
+        if (cf_families[i]->search_space == space && !cf_families[i]->replaces)
+            return cf_families[i];
+    return NULL;
+}
+
 cf_strategy cf_space_strategy(const cf_layer *layer, const int64_t basis[3], bool shift, int keep) {
     cf_strategy s;
     memset(&s, 0, sizeof s);
-    s.family = CF_FAMILY_STAGED;
+    s.family = cf_space_family(CF_SEARCH_SPECTRA);
     s.shift_dilation = shift;
     s.spectrum = layer->compute;
     s.keep = keep;

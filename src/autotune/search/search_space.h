@@ -3,7 +3,7 @@
 #ifndef CF_AUTOTUNE_SPACE_H
 #define CF_AUTOTUNE_SPACE_H
 
-#include "conv/plan/plan.h"
+#include "conv/plan/family.h"
 
 enum {
     CF_SPACE_MAX_BASES = 16,
@@ -33,6 +33,9 @@ int64_t cf_space_segments(const cf_axis *axis, bool shift, int64_t basis);
 
 /* Tiles of the outputs, or with `own` of x, for the strategy's bases. */
 void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *strategy);
+
+/* The family that is searched so. cf_strategy_resolve() may give its strategies to other families. NULL: there is none. */
+const cf_family *cf_space_family(cf_search_space space);
 
 /* The strategy of these bases, with the segments that they need and tiles of the outputs. */
 cf_strategy cf_space_strategy(const cf_layer *layer, const int64_t basis[3], bool shift, int keep);

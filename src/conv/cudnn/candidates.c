@@ -31,7 +31,7 @@ static bool offer(const char *text, void *user) {
         return false;
     strcpy(l->text[l->count++], text);
     memset(&s, 0, sizeof s);
-    s.family = CF_FAMILY_CUDNN;
+    s.family = &cf_cudnn_family;
     for (int a = 0; a < 3; ++a)
         s.basis[a] = s.tiles[a] = 1;
     strcpy(s.algorithm, text);

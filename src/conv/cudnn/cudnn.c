@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `direct` (cuDNN): what a plan and a call need. */
+/* Family `cudnn`: what a plan and a call need. */
 #include "conv/cudnn/cudnn.h"
 
 #include "conv/gpu/device.h"

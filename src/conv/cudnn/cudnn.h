@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Family `direct`: one algorithm of cuDNN computes a whole pass. So a tuned layer is never slower than cuDNN. This
+ * Family `cudnn`: one algorithm of cuDNN computes a whole pass. So a tuned layer is never slower than cuDNN. This
  * header has what the files of the family share. Only algorithms that cuDNN calls deterministic are used. The strategy
  * names one:
  *
@@ -145,6 +145,18 @@ conv_fft_status cf_cudnn_legacy_each(const cf_cudnn_guard *guard, const cf_cudnn
  * *why is a clause. */
 bool cf_cudnn_legacy_fits(const cf_cudnn_pass *pass, const char **why);
 
-CF_FAMILY_DECLARE(cf_cudnn);
+extern const cf_family cf_cudnn_family;
+
+/* Its operations (conv/plan/family.h). */
+bool cf_cudnn_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);
+bool cf_cudnn_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
+                      const char **why);
+conv_fft_status cf_cudnn_prepare(conv_fft_plan *plan, int pass);
+conv_fft_status cf_cudnn_build(conv_fft_plan *plan, int pass);
+void cf_cudnn_release(conv_fft_plan *plan, int pass);
+cf_workspace cf_cudnn_workspace(const conv_fft_plan *plan, int set, int64_t rows);
+conv_fft_status cf_cudnn_run(const conv_fft_plan *plan, int set, const cf_call *call);
+conv_fft_status cf_cudnn_candidates(const cf_layer *layer, cf_device *device, int pass,
+                                    bool (*visit)(const cf_strategy *strategy, void *user), void *user);
 
 #endif

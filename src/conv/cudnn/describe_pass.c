@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which problems and devices family `direct` takes, and a pass in cuDNN's terms. */
+/* Which problems and devices family `cudnn` takes, and a pass in cuDNN's terms. */
 #include "conv/cudnn/cudnn.h"
 #include "conv/gpu/device.h"
 

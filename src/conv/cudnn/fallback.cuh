@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that family `direct` needs besides cuDNN: sums of whole tensors, and each pass by its definition, for
+/* Kernels that family `cudnn` needs besides cuDNN: sums of whole tensors, and each pass by its definition, for
  * tensors that cuDNN does not take. */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `reference` (cuFFT): what a plan needs. */
+/* Family `cufft`: what a plan needs. */
 #include "conv/cufft/state.h"
 #include "conv/gpu/device.h"
 #include "conv/plan/spectra.h"
@@ -107,7 +107,7 @@ static conv_fft_status make_transforms(const conv_fft_plan *plan, const cf_pass_
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_cufft_prepare(conv_fft_plan *plan, int index) {
+static conv_fft_status prepare(conv_fft_plan *plan, int index) {
     cf_pass_plan *pass = &plan->pass[index];
     cf_cufft_state *s = calloc(1, sizeof *s);
     if (!s)
@@ -126,7 +126,7 @@ conv_fft_status cf_cufft_prepare(conv_fft_plan *plan, int index) {
     return plan->layer.batch > 0 ? make_transforms(plan, pass, s) : CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_cufft_build(conv_fft_plan *plan, int pass) {
+static conv_fft_status build(conv_fft_plan *plan, int pass) {
 #define KERNEL(name, parameters, call) \
     "extern \"C\" __global__ void " name "(const CufftPlanes p, " parameters ") {" CF_PDL_WAIT call "; }"
     static const char *const names[CF_CUFFT_KERNELS] = {"cf_cufft_pad", "cf_cufft_crop", "cf_cufft_to_spectrum",
@@ -157,7 +157,7 @@ conv_fft_status cf_cufft_build(conv_fft_plan *plan, int pass) {
     return status;
 }
 
-void cf_cufft_release(conv_fft_plan *plan, int pass) {
+static void release(conv_fft_plan *plan, int pass) {
     cf_cufft_state *s = plan->pass[pass].state;
     plan->pass[pass].state = NULL;
     if (!s)
@@ -174,7 +174,7 @@ static size_t chunk_bytes(const cf_spectrum *s, int64_t rows) {
     return cf_align((size_t)(s->groups * s->bins * rows * s->columns) * 2 * cf_dtype_bytes(s->dtype));
 }
 
-cf_workspace cf_cufft_workspace(const conv_fft_plan *plan, int set, int64_t rows) {
+static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) {
     const cf_pass_plan *pass = &plan->pass[set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
                                            : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
                                                                            : CF_PASS_WEIGHTS];
@@ -193,7 +193,7 @@ conv_fft_status cf_cufft_candidates(const cf_layer *layer, cf_device *device, in
     const char *why;
     memset(&s, 0, sizeof s);
     memset(&before, 0, sizeof before);
-    s.family = CF_FAMILY_CUFFT;
+    s.family = &cf_cufft_family;
     s.spectrum = layer->compute;
     /* Candidates: the smallest basis, the next one that is even on the last axis, and the next power of two. */
     for (int choice = 0; choice < 3; ++choice) {
@@ -213,3 +213,22 @@ conv_fft_status cf_cufft_candidates(const cf_layer *layer, cf_device *device, in
     }
     return CONV_FFT_SUCCESS;
 }
+
+static const char *library_version(const cf_device *device) {
+    const cf_gpu *gpu = cf_gpu_of_layers(device);
+    return gpu ? cf_cufft_library(gpu->cufft)->version : NULL;
+}
+
+const cf_family cf_cufft_family = {.name = "cufft",
+                                   .old_name = "reference",
+                                   .fields = 1u << CF_FIELD_BASIS | 1u << CF_FIELD_CHUNK,
+                                   .library = "cufft",
+                                   .library_version = library_version,
+                                   .feasible = cf_cufft_feasible,
+                                   .runs_on = cf_cufft_runs_on,
+                                   .prepare = prepare,
+                                   .build = build,
+                                   .release = release,
+                                   .workspace = workspace,
+                                   .run = cf_cufft_run,
+                                   .candidates = cf_cufft_candidates};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `reference`: the steps between a tensor and cuFFT. Each is a kernel of its own and goes through memory, as
+/* Family `cufft`: the steps between a tensor and cuFFT. Each is a kernel of its own and goes through memory, as
  * in section 3 of the fbfft paper. */
 #pragma once
 

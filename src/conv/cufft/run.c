@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How passes of family `reference` run. */
+/* How passes of family `cufft` run. */
 #include "conv/cufft/state.h"
 #include "conv/gpu/device.h"
 #include "conv/plan/spectra.h"

@@ -17,44 +17,14 @@ enum {
     MAX_KERNELS = 5 /* cf_fused_kernels() */
 };
 
-bool cf_fused_feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
-    if (!cf_families[CF_FAMILY_STAGED]->feasible(layer, pass, s, why))
-        return false;
-    *why = "its tiles do not overlap where they are stored, and it has no segments";
-    if (s->overlap_add || cf_strategy_has_segments(layer, s))
-        return false;
-    *why = "its gradient of x does not fold padding back";
-    if (pass == CF_PASS_DATA && cf_strategy_gx_store(layer, s) == CF_GX_FOLDED)
-        return false;
-    *why = "a window of the signal or of the weights is empty";
-    static const cf_role roles[] = {CF_ROLE_X, CF_ROLE_W, CF_ROLE_Y, CF_ROLE_GX, CF_ROLE_GY};
-    for (int i = 0; i < (int)(sizeof roles / sizeof roles[0]); ++i) {
-        const cf_window w = cf_strategy_window(layer, s, roles[i]);
-        for (int a = 0; a < 3; ++a)
-            if (w.axis[a].count == 0)
-                return false;
-    }
-    return true;
-}
-
-bool cf_fused_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s,
-                      const char **why) {
+static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     cf_fused_config config;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
     *why = "fused kernels need a GPU";
     if (!gpu)
         return false;
-    *why = "its lines do not fit the shared memory of a block";
-    cf_long1d_config lines;
-    if (cf_long1d_serves(layer, pass, s))
-        return layer->batch == 0 || cf_long1d_configure(layer, pass, s, &gpu->properties, &lines) == CONV_FFT_SUCCESS;
     *why = "its planes do not fit the shared memory of a block";
     return layer->batch == 0 || cf_fused_configure(layer, pass, s, &gpu->properties, &config) == CONV_FFT_SUCCESS;
-}
-
-bool cf_fused_shares_gy(const conv_fft_plan *plan) {
-    const cf_fused_state *state = plan->pass[CF_PASS_WEIGHTS].state;
-    return state && state->both;
 }
 
 /* The layout of spectra: [row][column][bin], bins in natural order. */
@@ -106,7 +76,7 @@ static conv_fft_status describe_weights(const cf_layer *layer, int pass, const c
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_fused_prepare(conv_fft_plan *plan, int pass) {
+static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
     cf_fused_state *state = calloc(1, sizeof *state);
     if (!state)
         return cf_fail_memory(sizeof *state, "a fused pass");
@@ -116,11 +86,6 @@ conv_fft_status cf_fused_prepare(conv_fft_plan *plan, int pass) {
     const cf_strategy *s = &plan->pass[pass].strategy;
     cf_fft_problem fft;
     state->gpu = cf_gpu_of_layers(plan->device);
-    if (cf_long1d_serves(&plan->layer, pass, s)) {
-        if (pass == CF_PASS_WEIGHTS && cf_long1d_serves_both(plan))
-            CF_FORWARD(cf_long1d_create(state->gpu, &plan->layer, CF_LONG1D_BOTH, s, &state->both));
-        return cf_long1d_create(state->gpu, &plan->layer, pass, s, &state->lines);
-    }
     CF_FORWARD(cf_fused_configure(&plan->layer, pass, s, &state->gpu->properties, &state->config));
     CF_FORWARD(describe_weights(&plan->layer, pass, s, &fft));
     CF_FORWARD(cf_gpu_transform_create(state->gpu, &fft, &state->weights));
@@ -170,7 +135,7 @@ static cf_kernel **place_of(cf_fused_state *state, int kernel) {
     return kernel < adds ? &state->kernel[kernel] : kernel < turns ? &state->add : &state->transpose[kernel - turns];
 }
 
-conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
+static conv_fft_status build(conv_fft_plan *plan, int pass) {
     cf_fused_state *state = plan->pass[pass].state;
     const cf_fused_config *c = &state->config;
     cf_source sources[MAX_KERNELS];
@@ -178,10 +143,6 @@ conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
     int count = 0;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
-    if (state->lines) {
-        CF_FORWARD(state->both ? cf_long1d_build(state->both) : CONV_FFT_SUCCESS);
-        return cf_long1d_build(state->lines);
-    }
     cf_gpu_transform *const transforms[] = {state->weights, state->inputs};
     CF_FORWARD(cf_gpu_transforms_build(state->gpu, transforms, state->inputs ? 2 : 1, NULL, 0, plan->aligned_only));
     memset(sources, 0, sizeof sources);
@@ -202,12 +163,10 @@ conv_fft_status cf_fused_build(conv_fft_plan *plan, int pass) {
     return status;
 }
 
-void cf_fused_release(conv_fft_plan *plan, int pass) {
+static void release(conv_fft_plan *plan, int pass) {
     cf_fused_state *state = plan->pass[pass].state;
     if (!state)
         return;
-    cf_long1d_destroy(state->lines);
-    cf_long1d_destroy(state->both);
     cf_gpu_transform_destroy(state->weights);
     cf_gpu_transform_destroy(state->inputs);
     cf_kernel_destroy(state->kernel[0]);
@@ -219,25 +178,26 @@ void cf_fused_release(conv_fft_plan *plan, int pass) {
     plan->pass[pass].state = NULL;
 }
 
-cf_workspace cf_fused_workspace(const conv_fft_plan *plan, int set, int64_t rows) {
+static cf_workspace workspace(const conv_fft_plan *plan, int set, int64_t rows) {
     cf_workspace ws = {.rows = rows};
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
         const cf_fused_state *state = plan->pass[i].state;
-        if (!(set & 1 << i) || !state || (set == CONV_FFT_BACKWARD && i == CF_PASS_DATA))
+        if (!(set & 1 << i) || !state)
             continue;
         ws.scratch = cf_fused_planes_bytes(state) + state->spectra + state->of_x;
         ws.bytes = ws.scratch + state->scratch + CF_WORKSPACE_SLACK;
-        if (state->lines)
-            ws.bytes = cf_long1d_bytes(set == CONV_FFT_BACKWARD ? state->both : state->lines) + CF_WORKSPACE_SLACK;
     }
     return ws;
 }
 
-const cf_family cf_fused_family = {.feasible = cf_fused_feasible,
-                                   .runs_on = cf_fused_runs_on,
-                                   .prepare = cf_fused_prepare,
-                                   .build = cf_fused_build,
-                                   .release = cf_fused_release,
-                                   .workspace = cf_fused_workspace,
-                                   .run = cf_fused_run,
-                                   .shares_gy = cf_fused_shares_gy};
+const cf_family cf_fused_family = {.name = "fused",
+                                   .fields = 1u << CF_FIELD_BASIS | 1u << CF_FIELD_TILES | 1u << CF_FIELD_DILATION |
+                                             1u << CF_FIELD_SPECTRUM,
+                                   .search_space = CF_SEARCH_KERNELS,
+                                   .feasible = cf_strategy_suits_kernel,
+                                   .runs_on = runs_on,
+                                   .prepare = prepare,
+                                   .build = build,
+                                   .release = release,
+                                   .workspace = workspace,
+                                   .run = cf_fused_run};

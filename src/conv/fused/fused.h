@@ -10,8 +10,7 @@
 
 /* Its candidates are the tuner's, with the bases and tiles of staged ones. */
 extern const cf_family cf_fused_family;
-CF_FAMILY_DECLARE(cf_fused);
-bool cf_fused_shares_gy(const conv_fft_plan *plan);
+conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *call);
 
 typedef enum cf_fused_form {
     CF_FUSED_SCATTER,

@@ -62,7 +62,7 @@ static bool transposes_gy(const cf_fused_state *state) {
 /* Whether backward data, in the same call, has left the transposed gy in the workspace. */
 static bool has_planes(const conv_fft_plan *plan, const cf_call *c) {
     const cf_pass_plan *data = &plan->pass[CF_PASS_DATA];
-    return c->after_data && data->strategy.family == CF_FAMILY_FUSED && transposes_gy(data->state);
+    return c->after_data && data->strategy.family == &cf_fused_family && transposes_gy(data->state);
 }
 
 /* Transposes the tensor of a side, unless that is made already. The kernel then reads the planes in its place. */
@@ -140,19 +140,12 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
     const bool data = set & CONV_FFT_BACKWARD_DATA, accumulate = data && (c->flags & CONV_FFT_ACCUMULATE_GX);
     if (pass == CF_PASS_WEIGHTS)
         CF_FORWARD(cf_zero_weights(plan, c));
-    if (data && !accumulate && cf_strategy_gx_store(layer, &plan->pass[CF_PASS_DATA].strategy) == CF_GX_ZEROED) {
-        int64_t x[5], y[5], w[5];
-        cf_layer_extents(layer, x, y, w);
-        CF_FORWARD(plan->device->ops->zero(plan->device, &layer->x, x, c->gx, c->stream));
-    }
+    if (data)
+        CF_FORWARD(cf_zero_gx(plan, c));
     if (layer->batch == 0)
         return CONV_FFT_SUCCESS;
     char *const workspace = (char *)cf_align((size_t)c->workspace), *const spectra =
                                                                         workspace + cf_fused_planes_bytes(state);
-    if (set == CONV_FFT_BACKWARD)
-        return cf_long1d_run(plan, CF_LONG1D_BOTH, state->both, c, workspace);
-    if (state->lines)
-        return cf_long1d_run(plan, pass, state->lines, c, workspace);
     if (pass == CF_PASS_WEIGHTS)
         return run_weights(plan, state, c, workspace);
     CF_FORWARD(transform_weights(state, c->w, spectra, false, c->stream));

@@ -4,15 +4,12 @@
 #define CF_CONV_FUSED_STATE_H
 
 #include "conv/fused/fused.h"
-#include "conv/long1d/long1d.h"
 #include "core/arith.h"
 #include "fbfft/plan/gpu_transform.h"
 
 /* plan->pass[].state */
 typedef struct cf_fused_state {
     cf_gpu *gpu;
-    cf_long1d *lines; /* the pass by kernels for long signals, which then use nothing below; or NULL */
-    cf_long1d *both;  /* backward weights only: the same for both gradients in one call; or NULL */
     cf_fused_config config;
     cf_gpu_transform *weights;     /* w to its spectrum, or the gradient's spectrum to gw */
     cf_gpu_transform *inputs;      /* backward weights by register_resident.cuh: x to its spectrum; else NULL */

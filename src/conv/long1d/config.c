@@ -56,13 +56,9 @@ bool cf_long1d_serves(const cf_layer *layer, int pass, const cf_strategy *s) {
            fits_int(a->kernel, pass == CF_PASS_WEIGHTS ? &layer->gw : &layer->w);
 }
 
-bool cf_long1d_serves_both(const conv_fft_plan *plan) {
-    const cf_strategy *data = &plan->pass[CF_PASS_DATA].strategy, *weights = &plan->pass[CF_PASS_WEIGHTS].strategy;
-    return (plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && plan->layer.batch > 0 &&
-           data->family == CF_FAMILY_FUSED && weights->family == CF_FAMILY_FUSED &&
-           data->basis[2] == weights->basis[2] && data->basis[2] >= MIN_FOR_BOTH &&
-           cf_long1d_serves(&plan->layer, CF_PASS_DATA, data) &&
-           cf_long1d_serves(&plan->layer, CF_PASS_WEIGHTS, weights);
+bool cf_long1d_serves_both(const cf_layer *layer, const cf_strategy *data, const cf_strategy *weights) {
+    return layer->batch > 0 && data->basis[2] == weights->basis[2] && data->basis[2] >= MIN_FOR_BOTH &&
+           cf_long1d_serves(layer, CF_PASS_DATA, data) && cf_long1d_serves(layer, CF_PASS_WEIGHTS, weights);
 }
 
 static cf_long1d_side side_of(const cf_tensor *t, int64_t count) {
@@ -226,7 +222,7 @@ static void add_kernel(const cf_long1d_config *c, cf_long1d_stage stage, cf_text
                 "W;\nstatic constexpr int LINES = %d;\nstatic constexpr bool CONJUGATE = %s, GROUPS_FIRST = %s;\n};\n",
                 s->lines, c->conjugate ? "true" : "false", c->groups_first ? "true" : "false");
     cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fused(const Long1dCall call) {" CF_PDL_WAIT
+                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_long1d(const Long1dCall call) {" CF_PDL_WAIT
                 "    "
                 "%s<Problem>(call);\n}\n",
                 threads_of(c, stage), blocks, kernels[stage].function);
@@ -237,8 +233,8 @@ conv_fft_status cf_long1d_source(const cf_long1d_config *c, cf_long1d_stage stag
     cf_text t = {tail, sizeof tail, 0};
     add_kernel(c, stage, &t);
     char *text;
-    CF_FORWARD(cf_fbfft_join_emitted(cf_fused_kernel_text, &t, &text));
+    CF_FORWARD(cf_fbfft_join_emitted(cf_long1d_kernel_text, &t, &text));
     *source = (cf_source){
-        .name = "cf_fused", .text = text, .options = {CF_FFT_OPTION, NULL}, .dynamic_shared = shared_of(c, stage)};
+        .name = "cf_long1d", .text = text, .options = {CF_FFT_OPTION, NULL}, .dynamic_shared = shared_of(c, stage)};
     return CONV_FFT_SUCCESS;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The form of `fused` for long signals: depthwise, one axis, one tile of a power of two, FP32 arithmetic (long1d/line.cuh). A basis of 2 H real
+ * Family `long1d`, for long signals: depthwise, one axis, one tile of a power of two, FP32 arithmetic (long1d/line.cuh). A basis of 2 H real
  * numbers is a line of H complex ones; lines that no block holds are cut into pieces, and go through memory in between (four_step.cuh).
  */
 #ifndef CF_CONV_LONG1D_H
@@ -53,10 +53,12 @@ typedef struct cf_long1d_config {
     int64_t rows, groups, together, slices;
 } cf_long1d_config;
 
-/* Whether the form computes this pass. */
+extern const cf_family cf_long1d_family;
+
+/* Whether its kernels compute this pass. */
 bool cf_long1d_serves(const cf_layer *layer, int pass, const cf_strategy *strategy);
-/* Whether it computes both gradients of the plan as one. */
-bool cf_long1d_serves_both(const conv_fft_plan *plan);
+/* Whether they compute both gradients as one. */
+bool cf_long1d_serves_both(const cf_layer *layer, const cf_strategy *data, const cf_strategy *weights);
 /* pass: or CF_LONG1D_BOTH. NOT_SUPPORTED: the GPU has too little shared memory for a block, or there are too many lines. */
 conv_fft_status cf_long1d_configure(const cf_layer *layer, int pass, const cf_strategy *strategy,
                                     const cf_gpu_properties *properties, cf_long1d_config *config);

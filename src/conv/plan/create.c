@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cf_family *family_of(const conv_fft_plan *plan, int pass) {
-    return cf_families[plan->pass[pass].strategy.family];
-}
+static const cf_family *family_of(const conv_fft_plan *plan, int pass) { return plan->pass[pass].strategy.family; }
 
 static int first_pass(int set) {
     int pass = 0;
@@ -102,17 +100,24 @@ static conv_fft_status prepare(conv_fft_plan *plan) {
             CF_FORWARD(family_of(plan, i)->prepare(plan, i));
     }
     const cf_pass_plan *data = &plan->pass[CF_PASS_DATA], *weights = &plan->pass[CF_PASS_WEIGHTS];
-    bool (*const asked)(const conv_fft_plan *) = family_of(plan, CF_PASS_DATA)->shares_gy;
-    plan->shares_gy =
-        (plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && data->strategy.family == weights->strategy.family &&
-        (asked ? asked(plan) : data->transform[CF_Y] && data->transform[CF_Y] == weights->transform[CF_Y]);
+    plan->shares_gy = false;
+    if ((plan->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD && data->strategy.family == weights->strategy.family) {
+        bool (*const asked)(const conv_fft_plan *) = data->strategy.family->shares_gy;
+        plan->shares_gy =
+            asked ? asked(plan) : data->transform[CF_Y] && data->transform[CF_Y] == weights->transform[CF_Y];
+    }
     return CONV_FFT_SUCCESS;
 }
 
-/* Whether every call transforms both operands of the pass completely. */
+/* Whether the pass goes through spectra in the workspace. */
+static bool has_spectra(const conv_fft_plan *plan, int pass) {
+    return family_of(plan, pass)->search_space == CF_SEARCH_SPECTRA;
+}
+
+/* Whether every call transforms both operands of the pass, and whole. */
 static bool reads_whole(const conv_fft_plan *plan, int pass) {
-    if (plan->pass[pass].strategy.family != CF_FAMILY_STAGED || plan->pass[pass].strategy.keep ||
-        plan->chunk_groups < plan->layer.groups || plan->layer.batch == 0)
+    if (!has_spectra(plan, pass) || plan->pass[pass].strategy.keep || plan->chunk_groups < plan->layer.groups ||
+        plan->layer.batch == 0)
         return false;
     for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
         int64_t per_sample;
@@ -166,8 +171,7 @@ static conv_fft_status build(conv_fft_plan *plan) {
     cf_cgemm_desc *products[CF_PASS_COUNT];
     int count = 0;
     for (int i = 0; i < CF_PASS_COUNT; ++i)
-        if ((plan->passes & 1 << i) && plan->pass[i].strategy.family == CF_FAMILY_STAGED &&
-            plan->pass[i].strategy.product == CF_CGEMM_TENSOR)
+        if ((plan->passes & 1 << i) && has_spectra(plan, i) && plan->pass[i].strategy.product == CF_CGEMM_TENSOR)
             products[count++] = &plan->pass[i].product;
     if (count > 0)
         CF_FORWARD(plan->device->ops->products_build(plan->device, products, count));
@@ -274,12 +278,14 @@ static conv_fft_status create(const cf_layer *layer, cf_device *device, int pass
     plan->chunk_groups = layer->groups;
     const uint64_t limit = workspace_limit ? workspace_limit : UINT64_MAX;
     conv_fft_status status = CONV_FFT_SUCCESS;
+    for (int i = 0; i < CF_PASS_COUNT; ++i)
+        if (passes & 1 << i)
+            plan->pass[i].strategy = strategy[i];
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
         if (!(passes & 1 << i))
             continue;
         const char *why = "";
-        plan->pass[i].strategy = strategy[i];
-        const cf_family *family = cf_families[strategy[i].family];
+        const cf_family *family = strategy[i].family;
         if (!family->feasible(layer, i, &strategy[i], &why)) {
             status = cf_fail(CONV_FFT_INVALID_ARGUMENT, "the strategy for %s does not suit the problem: %s",
                              cf_pass_table[i].name, why);

@@ -1,13 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A family is one way to compute passes. A strategy names its family. Other code calls these operations and does not
- * ask which family it is. */
+/* A family is one way to compute passes. A strategy names it. Other code asks it, and never compares which one it is. */
 #ifndef CF_CONV_FAMILY_H
 #define CF_CONV_FAMILY_H
 
 #include "conv/plan/plan.h"
 #include "conv/plan/run.h"
 
-typedef struct cf_family {
+/* How a search finds strategies of a family. */
+typedef enum cf_search_space {
+    CF_SEARCH_LISTED,  /* the family lists them: cf_family.candidates(), or none */
+    CF_SEARCH_SPECTRA, /* bases and tiles, each with every product, overlap and chunk: spectra are in the workspace */
+    CF_SEARCH_KERNELS  /* bases and tiles: one kernel computes a pass, and spectra are not in the workspace */
+} cf_search_space;
+
+struct cf_family {
+    const char *name;
+    const char *old_name; /* in older strategy lines; NULL: the same */
+    /* The family in whose place this one computes every pass for which it is feasible; NULL: none. Both have the same fields. */
+    const char *replaces;
+    unsigned fields; /* bit f: its strategy line has field f, CF_FIELD_BASIS etc. */
+    cf_search_space search_space;
+    /* It runs whole convolutions of another library. Records keep the best time of such strategies (direct_ms), and
+     * plans with own_kernels do without them. */
+    bool baseline;
+    const char *library; /* the library that it needs besides CUDA's own and cuBLAS; NULL: none */
+    /* The version of that library. NULL: the device has no such library. */
+    const char *(*library_version)(const cf_device *device);
     /* True if the strategy computes the pass; otherwise *why is a clause. */
     bool (*feasible)(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);
     /* True if the device can run a feasible strategy; otherwise *why is a clause. */
@@ -22,8 +40,7 @@ typedef struct cf_family {
     /* Lay out the workspace of prepared passes that run in one call, with chunks of at most `rows` rows. */
     cf_workspace (*workspace)(const conv_fft_plan *plan, int set, int64_t rows);
     conv_fft_status (*run)(const conv_fft_plan *plan, int set, const cf_call *call);
-    /* Call `visit` with strategies that are worth timing, the most promising first, until it returns false. NULL: the
-     * tuner makes them from bases and tiles of the axes. */
+    /* Call `visit` with the strategies that are worth a try, the most promising first, until it returns false. */
     conv_fft_status (*candidates)(const cf_layer *layer, cf_device *device, int pass,
                                   bool (*visit)(const cf_strategy *strategy, void *user), void *user);
     /* Whether both gradients of a prepared plan run as one. NULL: they do if they share the spectrum of gy. */
@@ -31,28 +48,12 @@ typedef struct cf_family {
     /* Whether a run of these passes, which include backward weights, also gives the gradient of the bias. NULL: it
      * never does. */
     bool (*sums_bias)(const conv_fft_plan *plan, int set);
-} cf_family;
+};
 
-/* All families, by cf_family_id: conv/families.c. */
-extern const cf_family *const cf_families[CF_FAMILY_COUNT];
+/* All of them, and NULL behind the last one: conv/families.c. */
+extern const cf_family *const cf_families[];
 
-/* Declares the functions of a family, and initialises its struct, by its prefix. The family has all functions but
- * shares_gy and sums_bias. */
-#define CF_FAMILY_DECLARE(prefix)                                                                                \
-    bool prefix##_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);      \
-    bool prefix##_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy, \
-                          const char **why);                                                                     \
-    conv_fft_status prefix##_prepare(conv_fft_plan *plan, int pass);                                             \
-    conv_fft_status prefix##_build(conv_fft_plan *plan, int pass);                                               \
-    void prefix##_release(conv_fft_plan *plan, int pass);                                                        \
-    cf_workspace prefix##_workspace(const conv_fft_plan *plan, int set, int64_t rows);                           \
-    conv_fft_status prefix##_run(const conv_fft_plan *plan, int set, const cf_call *call);                       \
-    conv_fft_status prefix##_candidates(const cf_layer *layer, cf_device *device, int pass,                      \
-                                        bool (*visit)(const cf_strategy *strategy, void *user), void *user)
-#define CF_FAMILY_OF(prefix)                                                                                         \
-    {                                                                                                                \
-        prefix##_feasible, prefix##_runs_on, prefix##_prepare, prefix##_build, prefix##_release, prefix##_workspace, \
-            prefix##_run, prefix##_candidates, NULL, NULL                                                            \
-    }
+/* The family of this name, new or old; NULL: there is none. */
+const cf_family *cf_family_named(const char *name);
 
 #endif

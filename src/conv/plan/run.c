@@ -55,15 +55,15 @@ conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) 
     if (set == CONV_FFT_BACKWARD && !plan->shares_gy) {
         cf_call weights = *call;
         weights.after_data = true;
-        CF_FORWARD(cf_families[plan->pass[CF_PASS_DATA].strategy.family]->run(plan, CONV_FFT_BACKWARD_DATA, call));
-        return cf_families[plan->pass[CF_PASS_WEIGHTS].strategy.family]->run(plan, CONV_FFT_BACKWARD_WEIGHTS, &weights);
+        CF_FORWARD(plan->pass[CF_PASS_DATA].strategy.family->run(plan, CONV_FFT_BACKWARD_DATA, call));
+        return plan->pass[CF_PASS_WEIGHTS].strategy.family->run(plan, CONV_FFT_BACKWARD_WEIGHTS, &weights);
     }
     if (set == 0)
         return CONV_FFT_SUCCESS;
     const int pass = set == CONV_FFT_FORWARD        ? CF_PASS_FORWARD
                      : set & CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
                                                     : CF_PASS_WEIGHTS;
-    return cf_families[plan->pass[pass].strategy.family]->run(plan, set, call);
+    return plan->pass[pass].strategy.family->run(plan, set, call);
 }
 
 conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum, void *workspace,

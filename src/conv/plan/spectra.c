@@ -123,3 +123,13 @@ conv_fft_status cf_zero_weights(const conv_fft_plan *plan, const cf_call *call) 
         return CONV_FFT_SUCCESS;
     return plan->device->ops->zero(plan->device, &plan->layer.gw, w, call->gw, call->stream);
 }
+
+conv_fft_status cf_zero_gx(const conv_fft_plan *plan, const cf_call *c) {
+    const cf_layer *layer = &plan->layer;
+    int64_t x[5], y[5], w[5];
+    if ((c->flags & CONV_FFT_ACCUMULATE_GX) ||
+        cf_strategy_gx_store(layer, &plan->pass[CF_PASS_DATA].strategy) != CF_GX_ZEROED)
+        return CONV_FFT_SUCCESS;
+    cf_layer_extents(layer, x, y, w);
+    return plan->device->ops->zero(plan->device, &layer->x, x, c->gx, c->stream);
+}

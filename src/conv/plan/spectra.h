@@ -36,8 +36,15 @@ cf_order cf_strategy_order(const cf_layer *layer, const cf_strategy *strategy);
 /* How the gradient of x is stored. */
 cf_gx_store cf_strategy_gx_store(const cf_layer *layer, const cf_strategy *strategy);
 
-/* Set the gradient of the weights to zero where products do not reach all of it: for an empty batch, or if some taps
- * meet only padding. */
+/* Whether the strategy computes the pass through spectra; otherwise *why is a clause. */
+bool cf_strategy_suits_spectra(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);
+/* The same for one kernel that transforms, multiplies and transforms back. */
+bool cf_strategy_suits_kernel(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);
+
+/* Set the gradient of x to zero where a pass does not reach all of it, unless it accumulates. */
+conv_fft_status cf_zero_gx(const conv_fft_plan *plan, const cf_call *call);
+
+/* Set the gradient of the weights to zero where no product reaches all of it: for an empty batch, or where taps meet only padding. */
 conv_fft_status cf_zero_weights(const conv_fft_plan *plan, const cf_call *call);
 
 #endif

@@ -1,70 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv/plan/strategy.h"
 
+#include "conv/plan/family.h"
 #include "conv/problem/parse.h"
 
 #include <string.h>
 
-static const char *const family_words[CF_FAMILY_COUNT + 1] = {[CF_FAMILY_STAGED] = "staged",
-                                                              [CF_FAMILY_FUSED] = "fused",
-                                                              [CF_FAMILY_CUFFT] = "reference",
-                                                              [CF_FAMILY_CUDNN] = "direct"};
 static const char *const dilation_words[] = {"step", "shift", NULL};
 static const char *const overlap_words[] = {"save", "add", NULL};
 static const char *const product_words[] = {"blas", "loop", "tensor", NULL};
 static const char *const spectrum_words[] = {"fp32", "fp16", "bf16", "fp64", NULL}; /* indexed by conv_fft_dtype */
 static const char *const keep_words[] = {"none", "x", "w", "xw", NULL};
 
-/* The fields in their order. A line must have every field of its family, except SEGMENTS, whose default is no
- * segments. */
-enum {
-    BASIS,
-    TILES,
-    SEGMENTS,
-    DILATION,
-    OVERLAP,
-    PRODUCT,
-    SPECTRUM,
-    CHUNK,
-    GROUPS,
-    KEEP,
-    ALGORITHM,
-    FIELD_COUNT
-};
+/* A line must have every field of its family. Only CF_FIELD_SEGMENTS may be left out. It stands for 1 then. */
 static const struct {
     const char *key;
     const char *const *words; /* NULL: numbers */
-} fields[FIELD_COUNT] = {
-    [BASIS] = {"basis", NULL},
-    [TILES] = {"tiles", NULL},
-    [SEGMENTS] = {"segments", NULL},
-    [DILATION] = {"dilation", dilation_words},
-    [OVERLAP] = {"overlap", overlap_words},
-    [PRODUCT] = {"product", product_words},
-    [SPECTRUM] = {"spectrum", spectrum_words},
-    [CHUNK] = {"chunk", NULL},
-    [GROUPS] = {"groups", NULL},
-    [KEEP] = {"keep", keep_words},
-    [ALGORITHM] = {"algorithm", NULL},
-};
-
-/* Bit f: the family has field f. */
-static const unsigned family_fields[CF_FAMILY_COUNT] = {
-    [CF_FAMILY_STAGED] = (1u << (KEEP + 1)) - 1,
-    [CF_FAMILY_FUSED] = 1u << BASIS | 1u << TILES | 1u << DILATION | 1u << SPECTRUM,
-    [CF_FAMILY_CUFFT] = 1u << BASIS | 1u << CHUNK,
-    [CF_FAMILY_CUDNN] = 1u << ALGORITHM,
+} fields[CF_FIELD_COUNT] = {
+    [CF_FIELD_BASIS] = {"basis", NULL},
+    [CF_FIELD_TILES] = {"tiles", NULL},
+    [CF_FIELD_SEGMENTS] = {"segments", NULL},
+    [CF_FIELD_DILATION] = {"dilation", dilation_words},
+    [CF_FIELD_OVERLAP] = {"overlap", overlap_words},
+    [CF_FIELD_PRODUCT] = {"product", product_words},
+    [CF_FIELD_SPECTRUM] = {"spectrum", spectrum_words},
+    [CF_FIELD_CHUNK] = {"chunk", NULL},
+    [CF_FIELD_GROUPS] = {"groups", NULL},
+    [CF_FIELD_KEEP] = {"keep", keep_words},
+    [CF_FIELD_ALGORITHM] = {"algorithm", NULL},
 };
 
 static int word_of(const cf_strategy *s, int field) {
     switch (field) {
-    case DILATION:
+    case CF_FIELD_DILATION:
         return s->shift_dilation;
-    case OVERLAP:
+    case CF_FIELD_OVERLAP:
         return s->overlap_add;
-    case PRODUCT:
+    case CF_FIELD_PRODUCT:
         return s->product;
-    case SPECTRUM:
+    case CF_FIELD_SPECTRUM:
         return s->spectrum;
     default:
         return s->keep;
@@ -76,23 +50,23 @@ static bool has_segments(const cf_strategy *s) {
 }
 
 static const int64_t *axes_of(const cf_strategy *s, int field) {
-    return field == BASIS ? s->basis : field == TILES ? s->tiles : s->segments;
+    return field == CF_FIELD_BASIS ? s->basis : field == CF_FIELD_TILES ? s->tiles : s->segments;
 }
 
 void cf_strategy_format(const cf_strategy *s, int rank, char *text, size_t bytes) {
     cf_text t = {text, bytes, 0};
-    cf_text_add(&t, "%s", family_words[s->family]);
-    for (int field = 0; field < FIELD_COUNT; ++field) {
-        if (!(family_fields[s->family] & 1u << field) || (field == SEGMENTS && !has_segments(s)))
+    cf_text_add(&t, "%s", s->family->name);
+    for (int field = 0; field < CF_FIELD_COUNT; ++field) {
+        if (!(s->family->fields & 1u << field) || (field == CF_FIELD_SEGMENTS && !has_segments(s)))
             continue;
-        if (field == BASIS || field == TILES || field == SEGMENTS)
+        if (field == CF_FIELD_BASIS || field == CF_FIELD_TILES || field == CF_FIELD_SEGMENTS)
             cf_text_axes(&t, fields[field].key, rank, axes_of(s, field) + 3 - rank);
-        else if (field == ALGORITHM)
+        else if (field == CF_FIELD_ALGORITHM)
             cf_text_add(&t, " algorithm=%s", s->algorithm);
         else if (fields[field].words)
             cf_text_add(&t, " %s=%s", fields[field].key, fields[field].words[word_of(s, field)]);
         else
-            cf_text_add(&t, " %s=%lld", fields[field].key, (long long)(field == CHUNK ? s->chunk : s->groups));
+            cf_text_add(&t, " %s=%lld", fields[field].key, (long long)(field == CF_FIELD_CHUNK ? s->chunk : s->groups));
     }
 }
 
@@ -125,38 +99,54 @@ static conv_fft_status read_field(int field, const char *value, int rank, cf_str
         CF_REQUIRE(word >= 0, "strategy: \"%s\" is not a value of %s", value, fields[field].key);
     }
     switch (field) {
-    case BASIS:
+    case CF_FIELD_BASIS:
         return read_axes("basis", value, rank, s->basis);
-    case TILES:
+    case CF_FIELD_TILES:
         return read_axes("tiles", value, rank, s->tiles);
-    case SEGMENTS:
+    case CF_FIELD_SEGMENTS:
         return read_axes("segments", value, rank, s->segments);
-    case DILATION:
+    case CF_FIELD_DILATION:
         s->shift_dilation = word;
         break;
-    case OVERLAP:
+    case CF_FIELD_OVERLAP:
         s->overlap_add = word;
         break;
-    case PRODUCT:
+    case CF_FIELD_PRODUCT:
         s->product = (cf_cgemm_variant)word;
         break;
-    case SPECTRUM:
+    case CF_FIELD_SPECTRUM:
         s->spectrum = (conv_fft_dtype)word;
         break;
-    case CHUNK:
+    case CF_FIELD_CHUNK:
         return read_count("chunk", value, &s->chunk);
-    case GROUPS:
+    case CF_FIELD_GROUPS:
         return read_count("groups", value, &s->groups);
-    case KEEP:
+    case CF_FIELD_KEEP:
         s->keep = word;
         break;
-    case ALGORITHM:
+    case CF_FIELD_ALGORITHM:
         CF_REQUIRE(*value && strlen(value) < sizeof s->algorithm,
                    "strategy: algorithm has %zu bytes; it must have 1 to %zu", strlen(value), sizeof s->algorithm - 1);
         strcpy(s->algorithm, value);
         break;
     }
     return CONV_FFT_SUCCESS;
+}
+
+const cf_family *cf_family_named(const char *name) {
+    for (int i = 0; cf_families[i]; ++i)
+        if (strcmp(name, cf_families[i]->name) == 0 ||
+            (cf_families[i]->old_name && strcmp(name, cf_families[i]->old_name) == 0))
+            return cf_families[i];
+    return NULL;
+}
+
+static conv_fft_status fail_family(const char *word) {
+    char names[128];
+    cf_text t = {names, sizeof names, 0};
+    for (int i = 0; cf_families[i]; ++i)
+        cf_text_add(&t, "%s%s", i == 0 ? "" : cf_families[i + 1] ? ", " : " or ", cf_families[i]->name);
+    return cf_fail(CONV_FFT_INVALID_ARGUMENT, "strategy: \"%s\" is not a family; it must be %s", word, names);
 }
 
 conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strategy) {
@@ -169,10 +159,10 @@ conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strat
     for (int a = 0; a < 3; ++a)
         s.basis[a] = s.tiles[a] = s.segments[a] = 1;
     char *next = text + strspn(text, " ");
-    for (int field = -1; field < FIELD_COUNT; ++field) {
-        if (field >= 0 && !(family_fields[s.family] & 1u << field))
+    for (int field = -1; field < CF_FIELD_COUNT; ++field) {
+        if (field >= 0 && !(s.family->fields & 1u << field))
             continue;
-        if (field == SEGMENTS && strncmp(next, "segments=", 9) != 0)
+        if (field == CF_FIELD_SEGMENTS && strncmp(next, "segments=", 9) != 0)
             continue;
         char *word = next;
         next += strcspn(next, " ");
@@ -180,10 +170,9 @@ conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strat
             *next++ = '\0';
         next += strspn(next, " ");
         if (field < 0) {
-            const int family = cf_text_word(family_words, word);
-            CF_REQUIRE(family >= 0, "strategy: \"%s\" is not a family; it must be staged, fused, reference or direct",
-                       word);
-            s.family = (cf_family_id)family;
+            s.family = cf_family_named(word);
+            if (!s.family)
+                return fail_family(word);
             continue;
         }
         CF_REQUIRE(*word, "strategy: the line ends where %s= is expected", fields[field].key);
@@ -195,4 +184,14 @@ conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strat
     CF_REQUIRE(*next == '\0', "strategy: \"%s\" follows the last field", next);
     *strategy = s;
     return CONV_FFT_SUCCESS;
+}
+
+void cf_strategy_resolve(const cf_layer *layer, int pass, cf_strategy *s) {
+    const char *why;
+    for (int i = 0; cf_families[i]; ++i)
+        if (cf_families[i]->replaces && strcmp(cf_families[i]->replaces, s->family->name) == 0 &&
+            cf_families[i]->feasible(layer, pass, s, &why)) {
+            s->family = cf_families[i];
+            return;
+        }
 }

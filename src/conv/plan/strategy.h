@@ -19,8 +19,12 @@
  * Lines of other families have fields of their own:
  *
  *     fused basis=72x72 tiles=1x1 dilation=step spectrum=fp32
- *     reference basis=64x64 chunk=128
- *     direct algorithm=graph:29:k2=27,k13=1       (conv/cudnn/cudnn.h)
+ *     long1d basis=2048 tiles=1 dilation=step spectrum=fp32
+ *     cufft basis=64x64 chunk=128
+ *     cudnn algorithm=graph:29:k2=27,k13=1       (conv/cudnn/cudnn.h)
+ *
+ * Lines of older records name some families otherwise: `reference` is cufft, `direct` is cudnn, and `fused` is long1d
+ * where that family computes the layer (cf_strategy_resolve()).
  */
 #ifndef CF_CONV_STRATEGY_H
 #define CF_CONV_STRATEGY_H
@@ -28,19 +32,29 @@
 #include "conv/problem/layer.h"
 #include "core/device_ops.h"
 
-/* The ids of families: conv/plan/family.h. */
-typedef enum cf_family_id {
-    CF_FAMILY_STAGED,
-    CF_FAMILY_FUSED,
-    CF_FAMILY_CUFFT,
-    CF_FAMILY_CUDNN,
-    CF_FAMILY_COUNT
-} cf_family_id;
+/* One way to compute a pass; conv/plan/family.h. */
+typedef struct cf_family cf_family;
+
+/* The fields of a strategy line, in their order. */
+enum {
+    CF_FIELD_BASIS,
+    CF_FIELD_TILES,
+    CF_FIELD_SEGMENTS,
+    CF_FIELD_DILATION,
+    CF_FIELD_OVERLAP,
+    CF_FIELD_PRODUCT,
+    CF_FIELD_SPECTRUM,
+    CF_FIELD_CHUNK,
+    CF_FIELD_GROUPS,
+    CF_FIELD_KEEP,
+    CF_FIELD_ALGORITHM,
+    CF_FIELD_COUNT
+};
 
 #define CF_ALGORITHM_BYTES 160
 
 typedef struct cf_strategy {
-    cf_family_id family;
+    const cf_family *family;
     int64_t basis[3], tiles[3]; /* of the three internal axes */
     int64_t segments[3];        /* 0 and 1: the whole kernel is one segment */
     bool shift_dilation, overlap_add;
@@ -52,6 +66,8 @@ typedef struct cf_strategy {
 } cf_strategy;
 
 conv_fft_status cf_strategy_parse(const char *line, int rank, cf_strategy *strategy);
+/* Give a strategy to the family that computes this pass in place of the family that it names, if there is one. */
+void cf_strategy_resolve(const cf_layer *layer, int pass, cf_strategy *strategy);
 void cf_strategy_format(const cf_strategy *strategy, int rank, char *text, size_t bytes);
 
 static inline cf_axis_grid cf_strategy_grid(const cf_strategy *s, int axis) {

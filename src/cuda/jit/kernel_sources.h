@@ -14,6 +14,7 @@ extern const char cf_tensor_fft_kernel_text[];
 
 /* conv/fused and conv/long1d. */
 extern const char cf_fused_kernel_text[];
+extern const char cf_long1d_kernel_text[];
 
 /* conv/gpu/gemm: products per frequency on tensor cores. */
 extern const char cf_cgemm_kernel_text[];

@@ -59,7 +59,7 @@ static void check_added_bias(conv_fft_context *context, const char *line) {
     layer l = layer_create(&p, &g);
     conv_fft_plan_options_init(&options);
     options.passes = CONV_FFT_FORWARD;
-    options.strategy[0] = "direct algorithm=graph:0";
+    options.strategy[0] = "cudnn algorithm=graph:0";
     conv_fft_plan *plan = test_plan(context, &p, &options);
     guarded ws = layer_workspace(&l, plan, CONV_FFT_FORWARD);
     tensor_poison(&l.y.tensor);
@@ -82,14 +82,14 @@ int family_cases_run(const char *cache_directory) {
     static const struct {
         const char *line, *strategy;
     } reference[] = {
-        {"in=5x3x6x7 out=4 kernel=3x4 pad=1", "reference basis=7x8 chunk=0"},
-        {"in=5x3x6x7 out=4 kernel=3x4 pad=1", "reference basis=8x9 chunk=2"},
-        {"in=3x6x5x9 out=8 kernel=2x3 pad=0:2x3:1 groups=2", "reference basis=8x12 chunk=1"},
-        {"in=2x40x4x4 out=36 kernel=3x3 pad=1", "reference basis=5x5 chunk=0"},
-        {"in=3x5x20 out=3 kernel=7 pad=6:0", "reference basis=27 chunk=2"},
-        {"in=2x3x4x3x5 out=2 kernel=2x3x2 pad=1", "reference basis=5x4x6 chunk=0"},
-        {"in=2x3x5x4 out=4 kernel=3x2 pad=6", "reference basis=15x15 chunk=0"},
-        {"in=4x6x7x6 out=6 kernel=3x3 pad=1 groups=6", "reference basis=8x7 chunk=3"},
+        {"in=5x3x6x7 out=4 kernel=3x4 pad=1", "cufft basis=7x8 chunk=0"},
+        {"in=5x3x6x7 out=4 kernel=3x4 pad=1", "cufft basis=8x9 chunk=2"},
+        {"in=3x6x5x9 out=8 kernel=2x3 pad=0:2x3:1 groups=2", "cufft basis=8x12 chunk=1"},
+        {"in=2x40x4x4 out=36 kernel=3x3 pad=1", "cufft basis=5x5 chunk=0"},
+        {"in=3x5x20 out=3 kernel=7 pad=6:0", "cufft basis=27 chunk=2"},
+        {"in=2x3x4x3x5 out=2 kernel=2x3x2 pad=1", "cufft basis=5x4x6 chunk=0"},
+        {"in=2x3x5x4 out=4 kernel=3x2 pad=6", "cufft basis=15x15 chunk=0"},
+        {"in=4x6x7x6 out=6 kernel=3x3 pad=1 groups=6", "cufft basis=8x7 chunk=3"},
     };
     static const char *const plain[] = {
         "in=2x3x6x7 out=4 kernel=3x4 pad=1",
@@ -104,7 +104,7 @@ int family_cases_run(const char *cache_directory) {
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
     for (int i = 0; i < 3; i++)
-        options.strategy[i] = "reference basis=8x8 chunk=0";
+        options.strategy[i] = "cufft basis=8x8 chunk=0";
     plan = test_plan(context, &p, &options); /* the substitutes are open from here on */
     conv_fft_plan_destroy(plan);
     ((fake_cufft *)inside_fake(FAKES "/with_cudnn/libcufft.so.12", "fake_cufft_state"))->computes = 1;
@@ -112,7 +112,7 @@ int family_cases_run(const char *cache_directory) {
     for (size_t i = 0; i < sizeof reference / sizeof reference[0]; i++)
         check(context, reference[i].line, reference[i].strategy, 0);
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        check(context, plain[i], "direct algorithm=graph:0", 0);
+        check(context, plain[i], "cudnn algorithm=graph:0", 0);
     check_added_bias(context, "in=3x3x6x7 out=5 kernel=3x4 pad=1");
     check_added_bias(context, "in=3x3x6x7 out=5 kernel=3x4 pad=1 layout=last dtype=fp16");
     check_added_bias(context, "in=2x3x6x7x3 out=5 kernel=3x4x1 pad=1x1x0 dtype=fp64");

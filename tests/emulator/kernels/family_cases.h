@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Families `reference` and `direct` with their own kernels in the emulator, and substitutes of cuFFT and cuBLAS that
+/* Families `cufft` and `cudnn` with their own kernels in the emulator, and substitutes of cuFFT and cuBLAS that
  * compute. */
 #ifndef SIMT_FAMILY_CASES_H
 #define SIMT_FAMILY_CASES_H

@@ -74,8 +74,11 @@ conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch
         return CONV_FFT_SUCCESS;
     char name[64];
     snprintf(name, sizeof name, "kernel_%d_%d", number, written_count);
-    fprintf(out, "#define cf_fused %s\nnamespace in_%s {\n%s}\n#undef cf_fused\n", name, name,
-            text + strlen(cf_fbfft_kernel_text) + strlen(cf_fused_kernel_text));
+    const char *const own = text + strlen(cf_fbfft_kernel_text);
+    const bool is_long = strncmp(own, cf_long1d_kernel_text, strlen(cf_long1d_kernel_text)) == 0;
+    const char *const entry = is_long ? "cf_long1d" : "cf_fused";
+    fprintf(out, "#define %s %s\nnamespace in_%s {\n%s}\n#undef %s\n", entry, name, name,
+            own + strlen(is_long ? cf_long1d_kernel_text : cf_fused_kernel_text), entry);
     fprintf(out, "static const Registration add_%s(0x%llxull, in_%s::%s);\n\n", name, (unsigned long long)hash, name,
             name);
     return CONV_FFT_SUCCESS;

@@ -48,8 +48,10 @@ static conv_fft_status open_case(const fused_case *c, int number, const char *pr
     snprintf(line, sizeof line, "fused %s%s spectrum=%s", c->grid, strstr(c->grid, "dilation") ? "" : " dilation=step",
              fused_case_is_double(c) ? "fp64" : "fp32");
     CF_FORWARD(cf_layer_make(&o->problem, &made));
-    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         CF_FORWARD(cf_strategy_parse(line, o->problem.rank, &strategy[pass]));
+        cf_strategy_resolve(&made, pass, &strategy[pass]);
+    }
     return cf_plan_create(&made, o->device, c->passes, strategy, 0, &smallest, &o->plan);
 }
 

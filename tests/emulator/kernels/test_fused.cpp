@@ -287,7 +287,7 @@ void note_case(const fused_opened &o) {
         if (!(o.plan->passes & 1 << pass) || o.problem.batch == 0)
             continue;
         const cf_strategy &s = o.plan->pass[pass].strategy;
-        if (cf_long1d_serves(&o.plan->layer, pass, &s)) {
+        if (s.family == &cf_long1d_family) {
             note_lines(o, pass, s);
             continue;
         }
