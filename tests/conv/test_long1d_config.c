@@ -58,7 +58,7 @@ static conv_fft_status configure(int i, int pass, const cf_gpu_properties *prope
     const conv_fft_status status = cf_long1d_configure(&layer, pass, &strategy, properties, c);
     if (status != CONV_FFT_SUCCESS)
         return status;
-    assert_int_equal(2 * cf_long1d_points(c) * cf_long1d_pieces(c), strategy.basis[2]);
+    assert_int_equal(2 * cf_long1d_points(c) * cf_long1d_parts(c), strategy.basis[2]);
     assert_true(c->together > 0 && c->together <= c->groups && c->slices > 0 && c->slices <= c->rows);
     for (int stage = 0; stage < CF_LONG1D_STAGES; ++stage) {
         if (!c->stage[stage])

@@ -130,7 +130,7 @@ void cf_cost_fused(const cf_layer *layer, const cf_device *device, int pass, con
                      share * rows * groups * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0),
                  products = 8.0 * rows * groups * in * out * bins;
     /* Long lines go through memory twice more, in pieces. */
-    const double pieces = lines && points > 2.0 * CF_LONG1D_MOST_POINTS ? 4.0 * rows * groups * plane : 0.0;
+    const double pieces = lines && points > 2.0 * CF_LONG1D_MAX_POINTS ? 4.0 * rows * groups * plane : 0.0;
     const double bytes = cf_cost_elements(x) * (double)cf_dtype_bytes(layer->x.dtype) * again +
                          cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype) + pieces;
     const double spectra = groups * in * out * plane;

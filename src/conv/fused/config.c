@@ -2,16 +2,17 @@
 /*
  * The choices of a fused pass.
  *
- * form      Of forward and backward data, the side with fewer columns stays in shared memory; the other passes by.
- * sums      Of the gradient of the weights: in the registers of the threads that have the products, where they have room for them and a block
- *           takes one plane of each side; else in shared memory.
- * chunk     Outputs of one block. Where sums stay in shared memory, the number that costs least, for each block transforms the inputs again;
- *           else all of them, or fewer where blocks are too few to fill the GPU.
- * keeps     Where few columns of one group are on one side, they stay in registers, if that finds room for them.
- * turn      What passes by then are planes, if need be of a copy.
- * slices    Weights: parts of the rows that blocks sum on their own, as many as fill the GPU once or twice.
- * spread    Planes so far apart in shared memory that neighbouring threads may have one task of neighbouring planes.
- * abreast   Where the channels of a point stand side by side, threads move several of them at once.
+ * form      Forward and backward data: the side with fewer columns stays in shared memory; the other is streamed.
+ * sums      Backward weights: threads hold sums in registers if there are enough registers and a block takes one plane
+ *           of each side. Otherwise sums are in shared memory.
+ * chunk     Outputs of one block. If sums stay in shared memory, it is the number that costs least, because each block
+ *           transforms the inputs again. Otherwise it is all of them, or fewer if blocks are too few to fill the GPU.
+ * keeps     If one side has few columns in one group, its planes stay in registers, if they fit.
+ * transpose The streamed side is then planes; an NHWC tensor is copied to planes first.
+ * slices    Backward weights: parts of the rows. Blocks sum each part on their own. There are as many as fill the GPU
+ *           once or twice.
+ * spread    Planes are so far apart in shared memory that neighbouring threads may have one task of neighbouring
+ * planes. interleaved   If channels of a point are neighbours (NHWC), threads move several of them at once.
  */
 #include "conv/fused/fused.h"
 
@@ -24,13 +25,14 @@
 #include <string.h>
 
 enum {
-    MAX_GRID = 65535, /* along the later axes */
+    MAX_GRID = 65535, /* of the second and third axis */
     WAVES = 2,
-    SECTOR = 32,        /* bytes of memory */
+    SECTOR = 32,        /* bytes */
     MAX_SUMS = 64 << 20 /* bytes of the slices' sums */
 };
 
-/* Places of both windows to move up by, so that rows of the first one begin with a multiple of `unit`; 0 if there is no room for it. */
+/* The alignment shift of both windows, with which rows of the first one begin with a multiple of `unit`. 0: there is
+ * no space for it. */
 static int64_t moved_by(const cf_axis_window *x, const cf_axis_window *w, int64_t basis, int64_t unit) {
     const int64_t by = (unit - x->first % unit) % unit;
     const bool fits =
@@ -77,14 +79,14 @@ static cf_shared_fft_problem side_of(const cf_layer *layer, int pass, const cf_s
     return cf_shared_fft_problem_of(&fft);
 }
 
-/* What the kernels read and what they write; weights: x and gy. */
+/* What the kernels read and write. Backward weights: x and gy. */
 static void find_sides(const cf_layer *layer, int pass, const cf_strategy *s, cf_shared_fft_problem problems[2]) {
     const bool data = pass == CF_PASS_DATA;
     problems[0] = side_of(layer, pass, s, data ? CF_Y : CF_X, false);
     problems[1] = side_of(layer, pass, s, data ? CF_X : CF_Y, pass != CF_PASS_WEIGHTS);
 }
 
-/* Planes of neighbouring groups are neighbours in memory, element by element. */
+/* Whether planes of neighbouring groups are interleaved in memory. */
 static bool touches(const cf_tensor *t) { return t->group_stride == 1 && t->axis_stride[2] != 1; }
 
 static int buffers_of(const cf_fused_config *c) {
@@ -98,29 +100,31 @@ static int buffers_of(const cf_fused_config *c) {
     }
 }
 
-/* Channels that threads may move at once: up to sixteen bytes, each time at a multiple of their size. 0: planes do not touch. */
+/* Channels that threads may move at once: at most sixteen bytes, always aligned to their size. 0: planes are not
+ * interleaved. */
 static int max_interleaved(const cf_fused_config *c, const cf_tensor *t) {
     if (c->rows_first || !touches(t))
         return 0;
-    int most = 16 / (int)cf_dtype_bytes(t->dtype);
+    int width = 16 / (int)cf_dtype_bytes(t->dtype);
     const int64_t strides[] = {c->groups, t->sample_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]};
     for (size_t i = 0; i < sizeof strides / sizeof strides[0]; ++i)
-        while (strides[i] % most)
-            most /= 2;
-    return most;
+        while (strides[i] % width)
+            width /= 2;
+    return width;
 }
 
 static int64_t number_bytes(const cf_shared_fft_problem *p) {
     return (int64_t)cf_dtype_bytes(p->fft.transform.tensor.dtype);
 }
 
-/* Whether blocks of so many groups have hardly more of them than there are. */
+/* Whether blocks of this many groups waste hardly any of their planes. */
 static bool fills_groups(const cf_fused_config *c, int planes) {
     return planes <= 1 || 8 * cf_ceil_div(c->groups, planes) * planes <= 9 * c->groups;
 }
 
-/* Planes that touch: memory is read and written by sectors, so a block has all channels of one where there is room for them, which counts more
- * than how many blocks there are. Sums in registers leave room for half of them. unit: what planes that do not touch are to be a multiple of. */
+/* Interleaved planes: memory is accessed by sectors, so a block has all channels of a sector if they fit. This
+ * matters more than the number of blocks. Sums in registers leave space for half of them. unit: planes that are not
+ * interleaved are a multiple of this. */
 static conv_fft_status configure_units(cf_fused_config *c, const cf_shared_fft_problem problems[2], int unit,
                                        const cf_gpu_properties *properties) {
     cf_shared_fft_config tile[2];
@@ -129,9 +133,9 @@ static conv_fft_status configure_units(cf_fused_config *c, const cf_shared_fft_p
                                 max_interleaved(c, &p[1].fft.transform.tensor)};
     conv_fft_status status = CONV_FFT_NOT_SUPPORTED;
     const bool weights = c->form == CF_FUSED_WEIGHTS;
-    const int most = weights ? SECTOR / 2 : SECTOR;
-    const int least = interleaved[0] || interleaved[1] ? 1 : most; /* else all tries are the same */
-    for (int together = most; status == CONV_FFT_NOT_SUPPORTED && together >= least; together /= 2) {
+    const int max_bytes = weights ? SECTOR / 2 : SECTOR;
+    const int min_bytes = interleaved[0] || interleaved[1] ? 1 : max_bytes; /* otherwise all tries are the same */
+    for (int together = max_bytes; status == CONV_FFT_NOT_SUPPORTED && together >= min_bytes; together /= 2) {
         for (int side = 0; side < 2; ++side)
             p[side].interleaved = interleaved[side] ? (int)cf_max(1, together / number_bytes(&p[side])) : unit;
         if (weights && (!fills_groups(c, p[0].interleaved) || !fills_groups(c, p[1].interleaved)))
@@ -150,8 +154,8 @@ static conv_fft_status configure_units(cf_fused_config *c, const cf_shared_fft_p
     return CONV_FFT_SUCCESS;
 }
 
-/* Planes so far apart that a half warp may have a task of each without two of them in one bank (SPREAD of pruned_fft.cuh), if that leaves as
- * many blocks. */
+/* Put planes so far apart that a half warp may have one task of each of them without bank conflicts (SPREAD of
+ * pruned_fft.cuh), if as many blocks fit then. */
 static bool spread_planes(cf_fused_config *c, const cf_gpu_properties *properties) {
     const double shared_part = 0.4; /* of the cycles, as in fbfft/shared_memory/product_config.c */
     const cf_shared_fft_config *t = &c->tile[0][0];
@@ -178,8 +182,8 @@ static bool spread_planes(cf_fused_config *c, const cf_gpu_properties *propertie
     return true;
 }
 
-/* Registers of a thread that short lines take, most of whose points hold no data, by the disassembly; the tile planner counts lines that are full. 0:
- * it is not known better. */
+/* Registers of a thread for short lines, most of whose points hold no data, from the disassembly. fbfft/shared_memory
+ * assumes full lines. 0: use its figure. */
 static int registers_of(const cf_fused_config *c) {
     const cf_shared_fft_config *t = &c->tile[0][0];
     const int64_t *basis = t->problem.fft.transform.spectrum.basis, points = cf_max(basis[1], basis[2]);
@@ -189,7 +193,8 @@ static int registers_of(const cf_fused_config *c) {
     if (c->form != CF_FUSED_WEIGHTS)
         return points <= 18 ? 72 : 0;
     const bool one_task = c->sums && t->planes * (basis[2] / 2 + 1) <= t->threads;
-    /* 16 points fit into 96, but ten blocks instead of eight, of which each has less on its way and adds a slice, were 7 % slower. */
+    /* 16 points fit 96 registers. But ten blocks instead of eight were 7 % slower: each has fewer loads under way,
+     * and adds a slice. */
     return !one_task || points > 20 ? 0 : 128;
 }
 
@@ -202,26 +207,26 @@ static void allow_more_blocks(cf_fused_config *c, const cf_gpu_properties *prope
     if (registers == 0)
         return;
     const int64_t warps = properties->registers_per_multiprocessor / SCHEDULERS / (32 * registers) * SCHEDULERS;
-    const int64_t room =
+    const int64_t by_registers =
         cf_min(properties->shared_per_multiprocessor / (c->shared + properties->shared_reserved_per_block),
                properties->threads_per_multiprocessor / threads);
-    const int64_t blocks = cf_min(cf_min(room, properties->blocks_per_multiprocessor), 32 * warps / threads);
+    const int64_t blocks = cf_min(cf_min(by_registers, properties->blocks_per_multiprocessor), 32 * warps / threads);
     if (blocks <= c->tile[0][0].blocks)
         return;
     for (int i = 0; i < 4; ++i)
         c->tile[i / 2][i % 2].blocks = (int)blocks;
 }
 
-/* As many planes as cost least, or eights of them, which can be spread. */
+/* Choose the number of planes that costs least, or multiples of eight, which can be spread. */
 static conv_fft_status configure_tiles(cf_fused_config *c, const cf_shared_fft_problem problems[2],
                                        const cf_gpu_properties *properties) {
     enum {
-        FEW = 4
+        MAX_HELD = 4
     };
     cf_fused_config eights = *c;
     CF_FORWARD(configure_units(c, problems, 0, properties));
     const cf_shared_fft_config *t = &c->tile[0][0];
-    if (t->planes > FEW && t->planes % 8 && !t->planes_interleaved && !c->tile[1][0].planes_interleaved &&
+    if (t->planes > MAX_HELD && t->planes % 8 && !t->planes_interleaved && !c->tile[1][0].planes_interleaved &&
         configure_units(&eights, problems, 8, properties) == CONV_FFT_SUCCESS && eights.tile[0][0].blocks > 1 &&
         spread_planes(&eights, properties) && eights.cycles < c->cycles)
         *c = eights;
@@ -231,12 +236,12 @@ static conv_fft_status configure_tiles(cf_fused_config *c, const cf_shared_fft_p
     return CONV_FFT_SUCCESS;
 }
 
-/* Blocks that run at once. */
+/* Blocks that run at the same time. */
 static int64_t wave(const cf_fused_config *c, const cf_gpu_properties *properties) {
     return (int64_t)properties->multiprocessors * c->tile[0][0].blocks;
 }
 
-/* The outputs of one block that cost least: every part of them transforms the inputs again. */
+/* Choose the number of outputs of one block that costs least. Each group of outputs transforms the inputs again. */
 static conv_fft_status choose_chunk(cf_fused_config *c, const cf_shared_fft_problem problems[2],
                                     const cf_gpu_properties *properties) {
     double best = HUGE_VAL;
@@ -272,15 +277,16 @@ static int64_t max_slices(const cf_fused_config *c, conv_fft_dtype dtype) {
     return cf_max(1, cf_min(MAX_SUMS / bytes, cf_min(c->rows, MAX_GRID)));
 }
 
-/* With which the blocks are done first: in each of their turns, the rows of a slice, and about half of another one to begin and to write the sums. Of
- * equals the fewest, for others add them. */
-static int64_t slices_of(const cf_fused_config *c, int64_t others, int64_t wave, int64_t most) {
-    int64_t best = 1, least = INT64_MAX;
-    for (int64_t n = 1; n <= cf_min(most, cf_ceil_div(WAVES * wave, others)); ++n) {
+/* The number of slices with which the blocks end first. Blocks run in waves. Each block sums the rows of a slice, and
+ * needs about half a row more to begin and to write its sums. Of equal choices the fewest slices, because another
+ * kernel adds them. */
+static int64_t slices_of(const cf_fused_config *c, int64_t others, int64_t wave, int64_t limit) {
+    int64_t best = 1, min_cost = INT64_MAX;
+    for (int64_t n = 1; n <= cf_min(limit, cf_ceil_div(WAVES * wave, others)); ++n) {
         const int64_t cost = cf_ceil_div(n * others, wave) * (2 * cf_ceil_div(c->rows, n) + 1);
-        if (cost >= least)
+        if (cost >= min_cost)
             continue;
-        least = cost;
+        min_cost = cost;
         best = n;
     }
     return best;
@@ -290,7 +296,7 @@ static conv_fft_status configure_weights(cf_fused_config *c, const cf_shared_fft
                                          const cf_gpu_properties *properties) {
     cf_fused_config single = *c;
     const conv_fft_status chosen = choose_chunk(c, problems, properties);
-    /* By the disassembly; where planes do not touch, it is as the tile planner counts. */
+    /* From the disassembly. If planes are not interleaved, fbfft/shared_memory's figure is right. */
     const double in_shared = c->tile[0][0].planes_interleaved ? 1.1 : 1.0;
     if (choose_single(&single, problems, properties) == CONV_FFT_SUCCESS &&
         (chosen != CONV_FFT_SUCCESS ||
@@ -311,7 +317,7 @@ static conv_fft_status configure_product(cf_fused_config *c, const cf_shared_fft
     if (c->form == CF_FUSED_GATHER)
         CF_FORWARD(choose_chunk(c, problems, properties));
     CF_FORWARD(configure_tiles(c, problems, properties));
-    /* Too few blocks to fill the GPU. */
+    /* There are too few blocks to fill the GPU. */
     while (c->chunk > 4 * c->in &&
            cf_ceil_div(planes, c->tile[0][0].planes) * (c->out / c->chunk) < wave(c, properties))
         c->chunk = (int)cf_smaller_divisor(c->out, c->chunk);
@@ -319,7 +325,7 @@ static conv_fft_status configure_product(cf_fused_config *c, const cf_shared_fft
     return configure_tiles(c, problems, properties);
 }
 
-/* Planes that stay in registers, where what passes by is planes as well. */
+/* Configure a kernel whose planes stay in registers, with a streamed side of planes. */
 static conv_fft_status configure_resident(const cf_layer *layer, int pass, const cf_strategy *s,
                                           const cf_gpu_properties *properties, cf_fused_config *c) {
     cf_layer planes = *layer;
@@ -337,11 +343,11 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
                                    const cf_gpu_properties *properties, cf_fused_config *config) {
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_strategy_spectra(layer, pass, s, spectrum);
-    const int64_t columns = spectrum[CF_X].columns, outputs = spectrum[CF_Y].columns, most = 1 << 20;
+    const int64_t columns = spectrum[CF_X].columns, outputs = spectrum[CF_Y].columns, limit = 1 << 20;
     cf_fused_config c = {.conjugate = pass == CF_PASS_FORWARD, .bins = spectrum[CF_X].bins, .slices = 1};
-    if (columns > most || outputs > most)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED, "a group has %lld and %lld columns; fused kernels take %lld",
-                       (long long)columns, (long long)outputs, (long long)most);
+    if (columns > limit || outputs > limit)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "a group has %lld and %lld columns; fused kernels take at most %lld",
+                       (long long)columns, (long long)outputs, (long long)limit);
     if (spectrum[CF_Y].rows > INT32_MAX / layer->groups)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld planes of %lld groups each; fused kernels take 2^31 of them",
                        (long long)spectrum[CF_Y].rows, (long long)layer->groups);

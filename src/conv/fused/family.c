@@ -128,18 +128,20 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
     return CONV_FFT_SUCCESS;
 }
 
-/* Where the state has kernel number `kernel` of cf_fused_source(). */
-static cf_kernel **place_of(cf_fused_state *state, int kernel) {
+/* The place of kernel number `kernel` of cf_fused_source() in the state. */
+static cf_kernel **slot_of(cf_fused_state *state, int kernel) {
     const cf_fused_config *c = &state->config;
-    const int adds = cf_fused_variants(c), turns = adds + (c->slices > 1);
-    return kernel < adds ? &state->kernel[kernel] : kernel < turns ? &state->add : &state->transpose[kernel - turns];
+    const int adds = cf_fused_variants(c), transposes = adds + (c->slices > 1);
+    return kernel < adds         ? &state->kernel[kernel]
+           : kernel < transposes ? &state->add
+                                 : &state->transpose[kernel - transposes];
 }
 
 static conv_fft_status build(conv_fft_plan *plan, int pass) {
     cf_fused_state *state = plan->pass[pass].state;
     const cf_fused_config *c = &state->config;
     cf_source sources[MAX_KERNELS];
-    cf_kernel *kernels[MAX_KERNELS] = {NULL}, **places[MAX_KERNELS];
+    cf_kernel *kernels[MAX_KERNELS] = {NULL}, **slots[MAX_KERNELS];
     int count = 0;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
@@ -148,17 +150,17 @@ static conv_fft_status build(conv_fft_plan *plan, int pass) {
     memset(sources, 0, sizeof sources);
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (int i = 0; status == CONV_FFT_SUCCESS && i < cf_fused_kernels(c); ++i) {
-        cf_kernel **const place = place_of(state, i);
-        if (plan->aligned_only && (place == &state->kernel[1] || place == &state->transpose[1]))
+        cf_kernel **const slot = slot_of(state, i);
+        if (plan->aligned_only && (slot == &state->kernel[1] || slot == &state->transpose[1]))
             continue;
         status = cf_fused_source(c, i, &sources[count]);
-        places[count++] = place;
+        slots[count++] = slot;
     }
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(state->gpu, sources, count, kernels);
     for (int i = 0; i < count; ++i) {
         free((char *)sources[i].text);
-        *places[i] = kernels[i];
+        *slots[i] = kernels[i];
     }
     return status;
 }

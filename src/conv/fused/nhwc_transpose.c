@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensor of many channels of a dense layer whose few planes stay in registers (register_resident.cuh), where the channels of a point stand side by side.
- * Such kernels take one channel after the other, and would move a sector of memory for each number. So a kernel before or behind them makes planes
- * of it (turn of nhwc_transpose.cuh), which stand in the workspace, in the type that the kernels compute in: rows of these are pieces of
- * memory also where the tensor has 16 bits.
+ * Register-resident kernels (register_resident.cuh) stream one channel after another. In an NHWC tensor they would move
+ * a sector of memory for each number. So a kernel before or after them transposes the tensor to planes or from planes
+ * (nhwc_transpose.cuh). The planes are in the workspace, in the type of the arithmetic, so that rows are aligned also
+ * if the tensor has 16 bits.
  */
 #include "conv/fused/fused.h"
 
@@ -15,18 +15,18 @@
 #include <string.h>
 
 enum {
-    SECTOR = 32, /* bytes of memory */
-    ACROSS = 32, /* Turn of nhwc_transpose.cuh */
+    SECTOR = 32, /* bytes */
+    ACROSS = 32, /* the same as in nhwc_transpose.cuh */
     POINTS = 128,
     QUAD = 16 /* bytes */
 };
 
-/* Which tensor passes by: x and gx, or y and gy. */
+/* Whether the streamed tensor is x or gx, not y or gy. */
 static bool is_x(int pass, cf_fused_form form) {
     return pass == CF_PASS_FORWARD ? form == CF_FUSED_GATHER : pass == CF_PASS_DATA && form == CF_FUSED_SCATTER;
 }
 
-/* Channels of one point, as many as its distances from others are multiples of. */
+/* Channels of one point that can move at once: all strides of the tensor are multiples of this number. */
 static int widest(const cf_tensor *t, int64_t channels) {
     const int64_t distances[] = {channels, t->sample_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]};
     int vector_width = 16 / (int)cf_dtype_bytes(t->dtype);
@@ -36,7 +36,7 @@ static int widest(const cf_tensor *t, int64_t channels) {
     return vector_width;
 }
 
-/* Of a whole sample. */
+/* Whether the elements of a sample are dense. */
 static bool is_near(const cf_tensor *t, const int64_t size[3]) {
     int64_t span = 0;
     for (int a = 0; a < 3; ++a)
@@ -58,7 +58,7 @@ cf_nhwc_transpose cf_nhwc_transpose_of(const cf_layer *layer, int pass, const cf
     const int64_t number = (int64_t)cf_dtype_bytes(dtype);
     const bool together = layer->groups == 1 && t->channel_stride == 1 && t->axis_stride[2] != 1 &&
                           extent[1] * (int64_t)cf_dtype_bytes(t->dtype) >= SECTOR;
-    /* Elements of gx that no tap meets have no plane's numbers. */
+    /* Elements of gx that no tap reaches have no numbers in the planes. */
     const bool whole = pass != CF_PASS_DATA || !x || cf_strategy_gx_store(layer, s) == CF_GX_DIRECT;
     if (!together || !whole || points >= INT32_MAX || extent[0] == 0)
         return transpose;
@@ -101,7 +101,7 @@ void cf_nhwc_transpose_emit(const cf_nhwc_transpose *transpose, int variant, cf_
                 transpose->reads ? "to" : "from");
 }
 
-/* TransposeCall of nhwc_transpose.cuh. */
+/* The same struct as TransposeCall of nhwc_transpose.cuh. */
 typedef struct transpose_call {
     const void *from;
     void *to;

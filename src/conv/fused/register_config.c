@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a pass is cut whose few planes stay in registers (register_resident.cuh): the radices, planes and threads of a block that cost fewest cycles by
- * a count of instructions. What passes by goes through the same phases again and again, with a barrier after each, and a block has
- * nearly a multiprocessor for itself: a phase takes as long as the scheduler does that has most warps of it. Numbers are from profiles on an H200.
+ * The config of a register-resident kernel (register_resident.cuh): radices, planes and threads of a block with the
+ * fewest cycles, by a count of instructions. Streamed planes go through the same phases again and again, with a barrier
+ * after each. A block has most of a multiprocessor. So a phase takes as long as the scheduler with the most warps. The
+ * figures are from profiles on an H200.
  */
 #include "conv/fused/fused.h"
 
@@ -13,37 +14,38 @@
 #include <string.h>
 
 enum {
-    MAX_FEW = 8,     /* planes that stay */
-    MAX_POINTS = 20, /* of a task, both rows of its pairs */
+    MAX_HELD = 8,    /* planes that stay in registers */
+    MAX_POINTS = 20, /* of a task, for both rows of its pairs */
     MAX_PLANES = 8,
     MAX_THREADS = 1024,
-    FEW_SPILLS = 12, /* registers that cost less than threads that find no room */
-    SCHEDULERS = 4   /* of a multiprocessor */
+    CHEAP_SPILLS = 12, /* registers whose spills cost less than having fewer threads */
+    SCHEDULERS = 4     /* of a multiprocessor */
 };
 
-/* One way to share a block. */
-typedef struct way {
-    int columns[2], lines[2]; /* radices; products follow the second one of columns */
+/* One candidate. */
+typedef struct candidate {
+    int columns[2], lines[2]; /* radices; products follow the second radix of columns */
     int planes, threads, blocks, chunk;
-    int prefetch; /* planes of bins that come ahead */
+    int prefetch; /* planes of bins that are loaded ahead */
     bool whole;
     int64_t pitch;
-    double cycles; /* of the whole pass, by the multiprocessor that has most of it */
-} way;
+    double cycles; /* of the whole pass, on the multiprocessor with the most work */
+} candidate;
 
-/* What all ways have in common. */
+/* What all candidates have in common. */
 typedef struct resident_shape {
     const cf_fused_config *c;
     const cf_gpu_properties *properties;
-    int64_t basis[3], columns, pairs; /* of a plane; pairs: of rows with data, of the side that passes by */
-    int few, number;                  /* planes that stay; bytes */
-    bool whole;                       /* tiles of what passes by have whole rows */
+    int64_t basis[3], columns, pairs; /* of a plane; pairs: of rows with data, on the streamed side */
+    int held, number;                 /* planes that stay in registers; bytes of a number */
+    bool whole;                       /* blocks of the streamed side have whole rows */
     const cf_shared_fft_problem *passing;
 } resident_shape;
 
 /* ------------------------------------------------------------------------------------------------------- whole rows */
 
-/* Whether what ends in the middle of 16 bytes, of 16-bit numbers, may be read with the rest of these: it is not the tensor's end. */
+/* Whether a vector of 16 bytes that ends behind a 16-bit window may be read whole, because the tensor does not end
+ * there. */
 static bool ends_whole(const cf_transform_desc *t) {
     const int64_t plane = t->window.axis[1].size * t->window.axis[2].size;
     return t->tensor.dtype == CONV_FFT_FP32 ||
@@ -51,7 +53,7 @@ static bool ends_whole(const cf_transform_desc *t) {
             ((t->spectrum.channels - 1) * t->tensor.channel_stride + plane) % 8 == 0);
 }
 
-/* Whether tiles have whole rows, and those of each are a piece of memory of whole quads. */
+/* Whether tiles have whole rows, and the rows of each tile are contiguous in whole vectors of 16 bytes. */
 static bool has_whole_rows(const cf_shared_fft_problem *p, bool reads) {
     const cf_transform_desc *t = &p->fft.transform;
     const cf_axis_window *x = &t->window.axis[2], *y = &t->window.axis[1];
@@ -70,8 +72,8 @@ static bool has_whole_rows(const cf_shared_fft_problem *p, bool reads) {
     return whole;
 }
 
-/* The rows of a plane that wait; bytes. WholeRows of whole_rows.cuh. */
-static int64_t bytes_of_rows(const resident_shape *s, const way *w) {
+/* Bytes of the staged rows of a plane: WholeRows of whole_rows.cuh. */
+static int64_t bytes_of_rows(const resident_shape *s, const candidate *w) {
     const cf_transform_desc *t = &s->passing->fft.transform;
     const int64_t number = (int64_t)cf_dtype_bytes(t->tensor.dtype), unit = 16 / number,
                   numbers = cf_round_up(t->window.axis[1].count * t->window.axis[2].size, unit);
@@ -82,25 +84,25 @@ static int64_t bytes_of_rows(const resident_shape *s, const way *w) {
 
 /* --------------------------------------------------------------------------------------------------------- counting */
 
-/* Of the instructions of a step of so many points; twiddles: another step lies between it and the spectrum. */
+/* Instructions of a step of this many points. twiddles: another step is between it and the spectrum. */
 static double step_instructions(int points, bool twiddles) {
     return points * (2.2 * log2(points > 1 ? points : 2) + 2.5 + (twiddles ? 4.5 : 0.0)) + 30.0;
 }
 
-/* Cycles of tasks that a block shares. */
-static double phase(const way *w, double tasks, double instructions) {
+/* Cycles of tasks that the threads of a block share. */
+static double phase(const candidate *w, double tasks, double instructions) {
     const double warps = w->threads / 32.0, full = floor(tasks / w->threads),
                  rest = ceil((tasks - full * w->threads) / 32.0);
     const double waves = full * ceil(warps / SCHEDULERS) + ceil(rest / SCHEDULERS);
     return waves * instructions * (1.0 + 2.0 * SCHEDULERS / warps) + 120.0;
 }
 
-/* Step by step, as the kernels go. */
-static double cycles_of(const resident_shape *s, const way *w) {
+/* The steps in the order of the kernels. */
+static double cycles_of(const resident_shape *s, const candidate *w) {
     const int a = w->columns[0], b = w->columns[1], r = w->lines[0], q = w->lines[1];
     const int64_t lines = w->whole ? cf_round_up(s->pairs * w->planes, 8) : s->pairs * w->planes,
-                  columns = s->columns * w->planes, most = s->columns * a;
-    const int sets = (int)cf_max(1, cf_min(w->threads / most, w->planes)), each = (int)cf_ceil_div(w->planes, sets);
+                  columns = s->columns * w->planes, tasks = s->columns * a;
+    const int sets = (int)cf_max(1, cf_min(w->threads / tasks, w->planes)), each = (int)cf_ceil_div(w->planes, sets);
     double alone = 0.0;
     if (q > 1)
         alone += phase(w, (double)(lines * r), step_instructions(q, false));
@@ -109,69 +111,72 @@ static double cycles_of(const resident_shape *s, const way *w) {
         alone += phase(w, (double)(lines * r * q) / 2.0, 14.0);
     if (a > 1)
         alone += phase(w, (double)(columns * b) / 2.0, 2.0 * step_instructions(a, true) + 4.0 * a);
-    alone += phase(w, (double)(most * sets), b * (s->few * (4.0 * each + 1.0)) + each * step_instructions(b, a > 1));
+    alone += phase(w, (double)(tasks * sets), b * (s->held * (4.0 * each + 1.0)) + each * step_instructions(b, a > 1));
     return alone;
 }
 
-/* What a thread needs: numbers that stay, and those of its longest task; NVRTC takes a few more than there are. */
-static int64_t registers_of(const resident_shape *s, const way *w) {
+/* Registers of a thread: for numbers that stay, and for its longest task. NVRTC uses a few more than these. */
+static int64_t registers_of(const resident_shape *s, const candidate *w) {
     const int64_t tasks = s->columns * w->columns[0], sets = cf_max(1, cf_min(w->threads / tasks, w->planes)),
                   each = cf_ceil_div(w->planes, sets);
-    const int64_t resident = cf_ceil_div(tasks, w->threads) * each * s->few * w->columns[1],
+    const int64_t resident = cf_ceil_div(tasks, w->threads) * each * s->held * w->columns[1],
                   points = cf_max(2 * w->columns[0], cf_max(w->lines[0], w->lines[1]));
     return (2 * resident + cf_max(2 * points + 34, 2 * w->columns[1] * each + 30)) * (s->number / 4);
 }
 
-/* Registers that a thread may have, with so many blocks: a scheduler has whole warps. */
-static int64_t registers_for(const resident_shape *s, const way *w) {
+/* Registers that a thread may have with this many blocks. A scheduler has whole warps. */
+static int64_t registers_for(const resident_shape *s, const candidate *w) {
     const int64_t warps = cf_ceil_div((int64_t)w->threads / 32 * w->blocks, SCHEDULERS);
     return cf_min(255, s->properties->registers_per_multiprocessor / SCHEDULERS / (32 * warps) / 8 * 8);
 }
 
-/* Places of a line of two steps: Order of in_place_order.cuh; those of column N / 2 and, for rows in pairs, of column 0 stand behind. */
-static int64_t min_pitch(const way *w) {
+/* Complex numbers of a line of two steps (Order of in_place_order.cuh). Column N / 2 and, if rows are pairs, column 0
+ * have extra places at the end. */
+static int64_t min_pitch(const candidate *w) {
     const int r = w->lines[0], q = w->lines[1];
     return (q > 1 ? r * (q | 1) : r) + (r * q % 2 ? 1 : 2);
 }
 
-/* Whole rows: eight lines by four tasks meet no bank twice where lines are two places apart, but for turns of sixteen. */
-static int64_t pitch_of(const way *w) {
+/* Whole rows: eight lines by four tasks have no bank conflicts if lines are two places apart, but for periods of
+ * sixteen. */
+static int64_t pitch_of(const candidate *w) {
     int64_t pitch = min_pitch(w);
     while (w->whole ? pitch % 16 != 2 && pitch % 16 != 14 : w->lines[1] > 1 ? pitch % 2 == 0 : pitch % 4 != 2)
         ++pitch;
     return pitch - min_pitch(w) < 8 ? pitch : min_pitch(w);
 }
 
-static int64_t plane_of(const resident_shape *s, const way *w) { return (s->basis[1] + 1) / 2 * w->pitch; }
+static int64_t plane_of(const resident_shape *s, const candidate *w) { return (s->basis[1] + 1) / 2 * w->pitch; }
 
-/* ResidentShared of register_resident.cuh. */
-static int64_t shared_with(const resident_shape *s, const way *w, bool whole) {
+/* The same as ResidentShared of register_resident.cuh. */
+static int64_t shared_with(const resident_shape *s, const candidate *w, bool whole) {
     const int64_t round = 8 / s->number, buffers = s->c->form == (whole ? CF_FUSED_GATHER : CF_FUSED_SCATTER) ? 1 : 2;
     return w->planes * 64 +
            2 * s->number *
                (cf_round_up(buffers * w->planes * plane_of(s, w), round) +
-                cf_round_up((s->few + w->prefetch) * s->c->bins, round)) +
+                cf_round_up((s->held + w->prefetch) * s->c->bins, round)) +
            (whole ? w->planes * bytes_of_rows(s, w) : 0) + 3 * 8;
 }
-/* Where pointers are not aligned, rows are moved number by number. */
-static int64_t shared_of(const resident_shape *s, const way *w) {
+/* If pointers are not aligned, rows are moved number by number. */
+static int64_t shared_of(const resident_shape *s, const candidate *w) {
     const int64_t other = shared_with(s, w, false);
     return w->whole ? cf_max(other, shared_with(s, w, true)) : other;
 }
 
-/* Bins to come ahead have the shared memory that is left, which is handed out in units. */
-static int prefetch_of(const resident_shape *s, const way *w) {
+/* Bins that are loaded ahead use the shared memory that is left, which is allocated in units. */
+static int prefetch_of(const resident_shape *s, const candidate *w) {
     const int64_t unit = 128,
                   each = s->properties->shared_per_multiprocessor / w->blocks / unit * unit -
                          s->properties->shared_reserved_per_block,
-                  room = cf_min(each, s->properties->shared_per_block) - shared_of(s, w);
-    return s->c->bulk ? (int)cf_min(s->few, room / (2 * s->number * s->c->bins)) : 0;
+                  left = cf_min(each, s->properties->shared_per_block) - shared_of(s, w);
+    return s->c->bulk ? (int)cf_min(s->held, left / (2 * s->number * s->c->bins)) : 0;
 }
 
 /* --------------------------------------------------------------------------------------------------------- choosing */
 
-/* Outputs of a block, and how many blocks' turns the multiprocessor with most of them has. Each part of the outputs transforms the inputs again. */
-static double period_of(const resident_shape *s, way *w) {
+/* Choose the outputs of a block. Returns how many waves of blocks the multiprocessor with the most of them runs. Each
+ * group of outputs transforms the inputs again. */
+static double period_of(const resident_shape *s, candidate *w) {
     const cf_fused_config *c = s->c;
     const int64_t wave = s->properties->multiprocessors * w->blocks, blocks = cf_ceil_div(c->rows, w->planes);
     w->chunk = c->form == CF_FUSED_WEIGHTS ? w->planes : c->out;
@@ -183,33 +188,33 @@ static double period_of(const resident_shape *s, way *w) {
     return (double)(cf_ceil_div(blocks * (c->out / w->chunk), wave) * w->blocks) * each;
 }
 
-/* With the most blocks that fit; false: none does. */
-static bool weigh(const resident_shape *s, way *w) {
+/* Compute the cycles with the largest number of blocks that fits. False: no block fits. */
+static bool weigh(const resident_shape *s, candidate *w) {
     const int64_t shared = shared_of(s, w);
     if (shared > s->properties->shared_per_block)
         return false;
     w->blocks =
         (int)cf_min(s->properties->shared_per_multiprocessor / (shared + s->properties->shared_reserved_per_block),
                     s->properties->threads_per_multiprocessor / w->threads);
-    while (w->blocks > 0 && registers_for(s, w) + FEW_SPILLS < registers_of(s, w))
+    while (w->blocks > 0 && registers_for(s, w) + CHEAP_SPILLS < registers_of(s, w))
         --w->blocks;
     if (w->blocks == 0)
         return false;
-    /* All multiprocessors at once read about sixteen bytes of the L2 cache in a cycle, each. */
-    const double alone = cycles_of(s, w), reads = (double)(s->few * s->c->bins * 2 * s->number) / 16.0;
+    /* All multiprocessors at once read about sixteen bytes of the L2 cache per cycle each. */
+    const double alone = cycles_of(s, w), reads = (double)(s->held * s->c->bins * 2 * s->number) / 16.0;
     w->cycles = fmax(alone / pow(w->blocks, 0.6), reads) * period_of(s, w);
     return true;
 }
 
-/* Whether n is r[0] * r[1], neither longer than a thread's registers. */
-static bool part(int64_t n, int first, int most, int r[2]) {
+/* Whether n is r[0] * r[1] with r[0] = first and no factor above the limit. */
+static bool divide(int64_t n, int first, int limit, int r[2]) {
     r[0] = first;
     r[1] = (int)(n / first);
-    return n % first == 0 && r[0] <= most && r[1] <= most;
+    return n % first == 0 && r[0] <= limit && r[1] <= limit;
 }
 
-/* Threads and planes for these radices. */
-static void choose_block(const resident_shape *s, way next, way *best) {
+/* Choose threads and planes for these radices. */
+static void choose_block(const resident_shape *s, candidate next, candidate *best) {
     next.whole = s->whole && next.lines[1] > 1 && next.columns[0] > 1 && next.columns[1] % 2 == 0;
     next.pitch = pitch_of(&next);
     for (next.planes = 1; next.planes <= MAX_PLANES; ++next.planes)
@@ -219,20 +224,22 @@ static void choose_block(const resident_shape *s, way next, way *best) {
                 *best = next;
 }
 
-static conv_fft_status choose(const resident_shape *s, way *best) {
-    way next = *best;
+static conv_fft_status choose(const resident_shape *s, candidate *best) {
+    candidate next = *best;
     for (int a = 1; a <= MAX_POINTS / 2; ++a)
         for (int r = 1; r <= MAX_POINTS; ++r)
-            if (part(s->basis[1], a, MAX_POINTS, next.columns) && (a == 1 || next.columns[1] % 2 == 0) &&
-                (part(s->basis[2], r, MAX_POINTS, next.lines) && (r > 1) && next.lines[1] <= next.lines[0]))
+            if (divide(s->basis[1], a, MAX_POINTS, next.columns) && (a == 1 || next.columns[1] % 2 == 0) &&
+                (divide(s->basis[2], r, MAX_POINTS, next.lines) && (r > 1) && next.lines[1] <= next.lines[0]))
                 choose_block(s, next, best);
-    return best->cycles < HUGE_VAL ? CONV_FFT_SUCCESS
-                                   : cf_fail(CONV_FFT_NOT_SUPPORTED, "a thread has no registers for planes that stay");
+    return best->cycles < HUGE_VAL
+               ? CONV_FFT_SUCCESS
+               : cf_fail(CONV_FFT_NOT_SUPPORTED, "a thread has too few registers for planes that stay there");
 }
 
 /* ------------------------------------------------------------------------------------------------------- the config */
 
-static void fill_tiles(const resident_shape *s, const way *w, cf_fused_config *c, const cf_shared_fft_config base[2]) {
+static void fill_tiles(const resident_shape *s, const candidate *w, cf_fused_config *c,
+                       const cf_shared_fft_config base[2]) {
     for (int side = 0; side < 2; ++side) {
         cf_shared_fft_config *const t = &c->tile[side][0];
         *t = base[side];
@@ -250,12 +257,12 @@ static void fill_tiles(const resident_shape *s, const way *w, cf_fused_config *c
     }
 }
 
-/* So many slices that blocks fill the multiprocessors in each of their turns, but for the last few. */
-static int64_t slices_of(const resident_shape *s, const way *w, int64_t most) {
+/* The number of slices with which blocks fill the multiprocessors in each wave but the last. */
+static int64_t slices_of(const resident_shape *s, const candidate *w, int64_t max_slices) {
     const int64_t parts = s->c->out / w->planes, wave = s->properties->multiprocessors * w->blocks;
     int64_t best = 1;
     double filled = 0.0;
-    for (int64_t n = 1; n <= cf_min(most, cf_ceil_div(8 * wave, parts)); ++n) {
+    for (int64_t n = 1; n <= cf_min(max_slices, cf_ceil_div(8 * wave, parts)); ++n) {
         const double waves = (double)cf_ceil_div(n * parts, wave), full = (double)(n * parts) / (waves * (double)wave);
         if (full * (1.0 - 0.004 * waves) > filled) {
             filled = full * (1.0 - 0.004 * waves);
@@ -269,16 +276,17 @@ conv_fft_status cf_resident_configure(cf_fused_config *c, const cf_shared_fft_pr
                                       const cf_gpu_properties *properties, int64_t max_slices) {
     const cf_spectrum *spectrum = &problems[0].fft.transform.spectrum;
     cf_shared_fft_config base[2];
-    way w = {.cycles = HUGE_VAL};
+    candidate w = {.cycles = HUGE_VAL};
     resident_shape s = {.c = c,
                         .properties = properties,
                         .columns = spectrum->basis[2] / 2 + 1,
-                        .few = c->form == CF_FUSED_GATHER ? c->out : c->in,
+                        .held = c->form == CF_FUSED_GATHER ? c->out : c->in,
                         .number = (int)cf_dtype_bytes(spectrum->dtype),
                         .passing = &problems[c->form != CF_FUSED_GATHER]};
     memcpy(s.basis, spectrum->basis, sizeof s.basis);
-    if (c->groups > 1 || s.few > MAX_FEW || c->in * c->out == 1 || s.basis[0] > 1 || s.basis[1] < 2)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED, "planes stay in registers where few columns of one group have two axes");
+    if (c->groups > 1 || s.held > MAX_HELD || c->in * c->out == 1 || s.basis[0] > 1 || s.basis[1] < 2)
+        return cf_fail(CONV_FFT_NOT_SUPPORTED,
+                       "planes stay in registers only if there are two axes and one side has few columns in one group");
     const cf_axis_window *rows = &s.passing->fft.transform.window.axis[1];
     const int64_t last = rows->first + (rows->count - 1) * rows->spread;
     s.pairs = last / 2 - rows->first / 2 + 1;

@@ -24,7 +24,7 @@ static fused_side side_of(const cf_tensor *t, const void *memory) {
     return (fused_side){memory, t->sample_stride, t->group_stride};
 }
 
-/* The weights to their spectra, or in backward weights the spectra of gw to gw. */
+/* Transform the weights to their spectra; in backward weights, the spectra of gw to gw. */
 static conv_fft_status transform_weights(const cf_fused_state *state, const void *tensor, char *spectra,
                                          bool accumulate, struct CUstream_st *stream) {
     const cf_gpu_transform_call call = {.signal = tensor,
@@ -40,7 +40,7 @@ static size_t bytes_at_once(const cf_shared_fft_config *tile) {
     return (size_t)tile->vector_width * cf_dtype_bytes(tile->problem.fft.transform.tensor.dtype);
 }
 
-/* Launches the fused kernel: the variant for aligned pointers, if they are. */
+/* Launch the fused kernel: the variant for aligned pointers if they are aligned. */
 static conv_fft_status launch(const cf_fused_state *state, fused_call *call, struct CUstream_st *stream) {
     const cf_fused_config *c = &state->config;
     const size_t unit[2] = {bytes_at_once(&c->tile[0][0]), bytes_at_once(&c->tile[1][0])};
@@ -59,13 +59,13 @@ static bool transposes_gy(const cf_fused_state *state) {
     return t->blocks > 0 && t->reads && !t->x;
 }
 
-/* Whether backward data, in the same call, has left the transposed gy in the workspace. */
+/* Whether backward data of the same call has left the transposed gy in the workspace. */
 static bool has_planes(const conv_fft_plan *plan, const cf_call *c) {
     const cf_pass_plan *data = &plan->pass[CF_PASS_DATA];
     return c->after_data && data->strategy.family == &cf_fused_family && transposes_gy(data->state);
 }
 
-/* Transposes the tensor of a side, unless that is made already. The kernel then reads the planes in its place. */
+/* Transpose the tensor of a side, unless that was done before. The kernel then reads the planes. */
 static conv_fft_status make_planes(const cf_fused_state *state, fused_side *side, char *planes, bool made,
                                    struct CUstream_st *stream) {
     const cf_nhwc_transpose *t = &state->config.transpose;
@@ -111,8 +111,8 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const cf_fused_sta
 }
 
 /*
- * Launches the fused kernel, with a transpose before it (of what it reads) or after it (of what it writes). Bias
- * and accumulation are applied where the tensor is written, by the kernel or by the transpose.
+ * Launch the fused kernel, and a transpose before it (of what it reads) or after it (of what it writes). Bias and
+ * accumulation are applied where the tensor is written, by the kernel or by the transpose.
  */
 static conv_fft_status launch_transposed(const cf_fused_state *state, fused_call *call, char *transposed,
                                          struct CUstream_st *stream) {

@@ -12,7 +12,7 @@ typedef struct cf_fused_state {
     cf_gpu *gpu;
     cf_fused_config config;
     cf_gpu_transform *weights;     /* w to its spectrum, or the gradient's spectrum to gw */
-    cf_gpu_transform *inputs;      /* backward weights by register_resident.cuh: x to its spectrum; else NULL */
+    cf_gpu_transform *inputs;      /* backward weights by register_resident.cuh: x to its spectrum; otherwise NULL */
     cf_kernel *kernel[2];          /* for aligned pointers, for others */
     cf_kernel *add;                /* adds slices; NULL: there is one slice */
     cf_kernel *transpose[2];       /* transposes, for aligned pointers and for others; NULL: there is none */
@@ -20,16 +20,16 @@ typedef struct cf_fused_state {
 } cf_fused_state;
 
 /*
- * How slices are added. Many slices are added in batches, by a kernel with a PDL trigger, so that the next kernel
- * begins beside it. On an H200 that pays for ConvNeXt's 56x56 (11 slices; channels last 54), but costs RepLKNet's
- * 13x13 (8 slices) a fifth.
+ * Whether slices are added in batches, by a kernel with a PDL trigger, so that the next kernel may begin beside it. On
+ * an H200 this is faster for ConvNeXt's 56x56 (11 slices; channels-last 54), but a fifth slower for RepLKNet's 13x13 (8
+ * slices). So only many slices are added that way.
  */
 static inline bool cf_fused_has_many_slices(const cf_fused_config *c) { return c->slices > 8; }
 static inline int cf_fused_adding_threads(const cf_fused_config *c) { return cf_fused_has_many_slices(c) ? 128 : 256; }
 
 /*
- * Bytes of transposed planes, at the beginning of the workspace. A call for both gradients leaves the planes of gy
- * there for its second pass.
+ * Bytes of transposed planes at the beginning of the workspace. A call for both gradients leaves the planes of gy there
+ * for its second pass.
  */
 static inline size_t cf_fused_planes_bytes(const cf_fused_state *state) {
     return cf_align(state->config.transpose.bytes);

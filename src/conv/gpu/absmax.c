@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Largest magnitudes, from which the scales of FP16 spectra follow. */
+/* The largest magnitudes of a tensor. The scales of FP16 spectra follow from them. */
 #include "conv/gpu/device.h"
 
 #include "core/arith.h"
 #include "core/dtype.h"
 
 enum {
-    MAX_PARTS = 32, /* of a sample: a lane of a warp reads one part later */
-    PART = 8192     /* elements of a part, about */
+    MAX_PARTS = 32,      /* of a sample; later a warp reads one part per lane */
+    PART_ELEMENTS = 8192 /* about so many elements of a part */
 };
 
 static int64_t scales_of(const cf_transform_desc *d, int64_t rows) {
     return cf_ceil_div(rows, cf_max(1, d->spectrum.scale_rows)) + 1;
 }
 
-static int parts_of(int64_t elements) { return (int)cf_max(1, cf_min(MAX_PARTS, cf_ceil_div(elements, PART))); }
+static int parts_of(int64_t elements) {
+    return (int)cf_max(1, cf_min(MAX_PARTS, cf_ceil_div(elements, PART_ELEMENTS)));
+}
 
 size_t cf_gpu_absmax_scratch(const cf_transform_desc *d) {
     const cf_spectrum *s = &d->spectrum;
@@ -42,7 +44,7 @@ conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d,
     const int64_t first = block->row / s->scale_rows,
                   samples = (block->row + block->rows - 1) / s->scale_rows - first + 1,
                   rows = s->scale_rows / s->rows_per_sample; /* of the tensor */
-    struct {                                                 /* AbsmaxCall and ScanCall of absmax.cuh */
+    struct {                                                 /* the same as AbsmaxCall and ScanCall of absmax.cuh */
         const void *data;
         float *absmax;
         int64_t samples, sample_stride, group_stride, extent[5], stride[5], elements;

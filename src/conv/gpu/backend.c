@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device: its operations, its transforms, what the cost model may expect of it. */
+/* A GPU as a device: its operations, its transforms, and what the cost model may expect of it. */
 #include "conv/gpu/backend.h"
 
 #include "conv/gpu/device.h"
@@ -24,7 +24,8 @@ struct cf_pair {
     cf_gpu_pair *gpu;
 };
 
-/* The kernels of the small stages, and a handle of cuBLAS, so that no call has to make one. Without cuBLAS our own kernels do. */
+/* Build the kernels of the small operations, and make a handle of cuBLAS, so that no call has to make one. Without
+ * cuBLAS the library's own kernels are used. */
 static conv_fft_status prepare(cf_device *device) {
     cf_gpu_layers *layers = cf_gpu_layers_of(device);
     pthread_mutex_lock(&layers->mutex);
@@ -65,18 +66,18 @@ static conv_fft_status transform_create(cf_device *device, const cf_transform_de
     return status;
 }
 
-/* Whether another kernel looks for the largest numbers first. */
+/* Whether another kernel finds the largest magnitudes first. */
 static bool scans(const cf_transform *t) {
     return !t->desc.inverse && cf_spectrum_is_scaled(t->desc.spectrum.dtype) && !cf_gpu_transform_finds_scales(t->gpu);
 }
 
-/* The descriptions agree in the groups. */
+/* The descriptions have the same groups. */
 static conv_fft_status pair_create(cf_device *device, const cf_transform *first, const cf_transform *second,
                                    cf_pair **result) {
     const int64_t rows[2] = {first->desc.spectrum.rows, second->desc.spectrum.rows};
     cf_gpu_pair *gpu = NULL;
     *result = NULL;
-    if (scans(first) || scans(second)) /* these wait for what comes before each */
+    if (scans(first) || scans(second)) /* each of these needs a kernel before it */
         return CONV_FFT_SUCCESS;
     CF_FORWARD(cf_gpu_pair_create(cf_gpu_layers_of(device)->gpu, first->gpu, second->gpu, rows,
                                   first->desc.spectrum.groups, &gpu));
@@ -124,14 +125,14 @@ static void transform_destroy(cf_transform *t) {
     free(t);
 }
 
-/* Of what that kernel finds; behind it is the transform's own scratch. */
+/* Bytes of what that kernel finds. The transform's own scratch follows. */
 static size_t absmax_bytes(const cf_transform *t) { return scans(t) ? cf_align(cf_gpu_absmax_scratch(&t->desc)) : 0; }
 
 static size_t transform_scratch(const cf_transform *t, int64_t rows) {
     return absmax_bytes(t) + cf_gpu_transform_scratch(t->gpu, rows);
 }
 
-/* The tensor pointer stands for the origin; kernels count rows and groups of the whole tensor. */
+/* The tensor pointer is that of the origin. Kernels count rows and groups of the whole tensor. */
 static cf_gpu_transform_call call_of(const cf_transform *t, const void *tensor, cf_origin origin, const cf_block *block,
                                      void *scratch) {
     const cf_tensor *s = &t->desc.tensor;
@@ -184,24 +185,24 @@ static conv_fft_status clear(cf_device *device, void *memory, size_t bytes, stru
     return bytes ? cf_gpu_fill(cf_gpu_layers_of(device)->gpu, memory, 0, bytes, stream) : CONV_FFT_SUCCESS;
 }
 
-/* In 16 bits, those of one kernel, where eight planes side by side fit a block, pieces of spectra that are whole sectors; or of two, one of which
- * does the slowest axis. */
+/* Whether there are transforms with 16-bit spectra: one kernel, if eight planes fit a block and accesses to spectra
+ * are whole sectors; or two kernels, one of which transforms the slowest axis. */
 static bool has_short_transforms(const cf_device *device, const int64_t basis[3]) {
-    const int64_t room = ((const cf_gpu_layers *)device)->gpu->properties.shared_per_block;
+    const int64_t capacity = ((const cf_gpu_layers *)device)->gpu->properties.shared_per_block;
     const int64_t inner[3] = {1, basis[0] > 1 ? basis[1] : 1, basis[2]};
     const int64_t *const blocks[2] = {basis, inner};
     for (int i = 0; i < 2; ++i) {
         const int64_t *n = blocks[i];
         const int64_t rows =
             cf_tensor_fft_takes_line(n, false) ? 1 : n[1] + 1; /* even lines are half as many complex numbers */
-        const int64_t gaps = n[2] > 64 ? 22 : 6;               /* of a line; between steps, too, where it takes two */
-        if (8 * 4 * n[0] * rows * (n[2] + gaps) <= room)
+        const int64_t gaps = n[2] > 64 ? 22 : 6;               /* extra places of a line, also between two steps */
+        if (8 * 4 * n[0] * rows * (n[2] + gaps) <= capacity)
             return true;
     }
     return false;
 }
 
-/* As kernel_split.c cuts them: long lines stand alone. */
+/* The same division as in kernel_split.c: long lines get a kernel of their own. */
 static bool has_transforms(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype) {
     const bool line = basis[0] * basis[1] == 1;
     if (cf_dtype_bytes(dtype) == 2 && !has_short_transforms(device, basis))
@@ -243,8 +244,8 @@ cf_gpu *cf_gpu_of_layers(const cf_device *device) {
     return device->ops == &operations ? ((const cf_gpu_layers *)device)->gpu : NULL;
 }
 
-/* Rates that only rank strategies, as shares of what the facts promise, from profiles of layers on an H200: a transform's arithmetic,
- * large complex products in FP32, and memory. */
+/* Rates that rank strategies, as shares of what the GPU's properties promise: a transform's arithmetic, large complex
+ * products in FP32, and memory. From profiles of layers on an H200. */
 static void set_properties(cf_device *device, const cf_gpu_properties *properties) {
     const double lanes = 128.0 * (double)properties->multiprocessors * (double)properties->clock_khz * 1e3;
     device->flops = device->fused_flops = 0.4 * lanes;
@@ -253,9 +254,9 @@ static void set_properties(cf_device *device, const cf_gpu_properties *propertie
     device->overlaps = true;
     device->bandwidth = 0.6 * 2e3 * (double)properties->memory_clock_khz * (double)properties->memory_bus_bits / 8;
     device->stage_seconds = 4e-6;
-    device->row_unit = 4;        /* rows that go four numbers at a time */
-    device->line_points = 64;    /* beyond, a line goes through shared memory once more */
-    device->plane_points = 4096; /* beyond, eight planes side by side do not fit a multiprocessor */
+    device->row_unit = 4;        /* rows that move four numbers at a time */
+    device->line_points = 64;    /* longer lines go through shared memory once more */
+    device->plane_points = 4096; /* of larger planes, eight do not fit a multiprocessor */
     device->ordered_seconds = 4e-5;
     device->chunk_bytes = device->group_bytes = 2e9;
     device->threads = (int)(properties->multiprocessors * 64);

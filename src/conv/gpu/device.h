@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the GPU's stages share. */
+/* What the files of the GPU's operations share. */
 #ifndef CF_CONV_GPU_STAGES_H
 #define CF_CONV_GPU_STAGES_H
 
@@ -15,7 +15,7 @@ enum {
     CF_GPU_ABSMAX_MAX_THREADS = 1024
 };
 
-/* Shared memory of bias.cuh, in bytes: so many sums of each thread, and one more. */
+/* Bytes of shared memory of bias.cuh: this many sums of each thread, and one more. */
 static inline size_t cf_gpu_bias_shared(int64_t sums, int64_t threads) {
     return (size_t)(sums * (threads + 1) + threads) * sizeof(double);
 }
@@ -27,14 +27,14 @@ enum {
     CF_KERNEL_FOLD,
     CF_KERNEL_ABSMAX, /* of FP16 tensors: absmax.cuh */
     CF_KERNEL_SCAN,   /* the same of FP32 tensors */
-    CF_KERNEL_CGEMM,  /* + kind, + 3 for FP64 */
+    CF_KERNEL_CGEMM,  /* + kind; + 3 for FP64 */
     CF_KERNEL_COUNT = CF_KERNEL_CGEMM + 6
 };
 
 typedef struct cf_gpu_layers {
     cf_device base;
     cf_gpu *gpu;
-    pthread_mutex_t mutex; /* until it is prepared */
+    pthread_mutex_t mutex; /* held until the device is prepared */
     bool prepared;
     cf_kernel *kernel[CF_KERNEL_COUNT];
 } cf_gpu_layers;
@@ -47,10 +47,11 @@ cf_gpu *cf_gpu_of_layers(const cf_device *device);
 /* Compile them. */
 conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers);
 
-/* Give a source its text: cf_gpu_kernel_text, with `tail` behind it. The text is to be freed. OUT_OF_MEMORY. */
+/* Give a source its text: cf_gpu_kernel_text, followed by `tail`. The caller frees the text. OUT_OF_MEMORY. */
 conv_fft_status cf_gpu_small_text(const char *tail, cf_source *source);
 
-/* As many blocks as cover `work` threads, up to a number that keeps any GPU busy: the kernels go round. `second` may be NULL. */
+/* Launch as many blocks as cover `work` threads, up to a number that fills any GPU; the kernels have grid-stride
+ * loops. `second` may be NULL. */
 conv_fft_status cf_gpu_small_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
                                     struct CUstream_st *stream);
 
@@ -66,11 +67,11 @@ int64_t cf_view_elements(const cf_tensor_view *tensor);
 
 conv_fft_status cf_gpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                              bool accumulate, struct CUstream_st *stream);
-/* By our own kernels: bins of all groups, which must follow one another without gaps. */
+/* Products by the library's own kernels. The bins of all groups must follow one another without gaps. */
 conv_fft_status cf_gpu_small_cgemm(cf_gpu_layers *layers, const cf_cgemm_desc *desc, const cf_block *x,
                                    const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
                                    struct CUstream_st *stream);
-/* On tensor cores, by what was compiled for the description. */
+/* Products on tensor cores, by kernels that were compiled for the description. */
 conv_fft_status cf_gpu_cgemms_build(cf_device *device, cf_cgemm_desc *const *descs, int count);
 void cf_gpu_cgemm_destroy(cf_cgemm *product);
 conv_fft_status cf_gpu_tensor_core_cgemm(const cf_cgemm_desc *desc, const cf_block *x, const cf_block *w,
@@ -83,7 +84,7 @@ size_t cf_gpu_bias_scratch(const cf_device *device, const cf_bias_desc *desc);
 conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream);
 
-/* The largest magnitudes of parts of each scale's elements, of what a transform of FP16 spectra reads: scratch, and how it is to be read.
+/* Find the largest magnitudes of the elements of each scale, for a transform to FP16 spectra. scratch receives them.
  * signal: element 0 of sample 0 of the block's first group. */
 size_t cf_gpu_absmax_scratch(const cf_transform_desc *desc);
 conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *desc, const void *signal,

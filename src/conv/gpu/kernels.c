@@ -57,8 +57,8 @@ conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers) {
 
 conv_fft_status cf_gpu_small_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
                                     struct CUstream_st *stream) {
-    const int64_t most = kernel->gpu->properties.multiprocessors * 32;
-    const int64_t blocks = cf_max(1, cf_min(cf_ceil_div(work, CF_GPU_OP_THREADS), most));
+    const int64_t max_blocks = kernel->gpu->properties.multiprocessors * 32;
+    const int64_t blocks = cf_max(1, cf_min(cf_ceil_div(work, CF_GPU_OP_THREADS), max_blocks));
     const cf_launch shape = {{(unsigned)blocks, 1, 1}, {CF_GPU_OP_THREADS, 1, 1}, 0};
     void *parameters[] = {parameter, second};
     return cf_kernel_launch(kernel, &shape, parameters, stream);

@@ -5,7 +5,7 @@
 
 conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream) {
-    struct { /* FoldCall of padding_fold.cuh */
+    struct { /* the same as FoldCall of padding_fold.cuh */
         cf_tensor_view gx;
         const void *scratch;
         void *data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv/gpu/device.h"
 
-/* SmallGemmCall of small_gemm.cuh; groups must follow their bins without gaps. */
+/* The same struct as SmallGemmCall of small_gemm.cuh. Groups must follow one another without gaps. */
 typedef struct small_gemm {
     void *x, *w, *y;
     int64_t bins, rows, in, out, x_stride, w_stride, y_stride;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What measuring needs on a GPU: its memory, and events in its streams. */
+/* What measuring needs on a GPU: memory, and events in streams. */
 #include "conv/gpu/device.h"
 #include "cuda/driver/memory.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a pass over long signals is cut, and the text of its kernels. */
+/* How a pass over long signals is divided into blocks, and the text of its kernels. */
 #include "conv/long1d/long1d.h"
 
 #include "core/arith.h"
@@ -13,16 +13,16 @@
 
 enum {
     MIN_POINTS = 1024,
-    MIN_FOR_BOTH = 4096, /* basis; shorter lines were measured to be faster one gradient after the other */
+    MIN_FOR_BOTH = 4096, /* basis; for shorter signals, one gradient after the other was measured to be faster */
     MAX_LINE = 1 << 20
 };
 
-/* For lines of 1024, 2048, 4096 and 8192 points. Threads hold a step's points in registers, so blocks are few. */
+/* For lines of 1024, 2048, 4096 and 8192 points. Threads hold a step's points in registers, so few blocks fit. */
 static const cf_long1d_steps steps_of_one[] = {
     {{32, 32, 1}, 32, 4, 4}, {{8, 16, 16}, 128, 1, 5}, {{16, 16, 16}, 256, 1, 4}, {{32, 16, 16}, 256, 1, 2}};
 static const cf_long1d_steps steps_of_two[] = {
     {{16, 8, 8}, 32, 1, 8}, {{8, 16, 16}, 64, 1, 4}, {{16, 16, 16}, 128, 1, 2}, {{32, 16, 16}, 256, 1, 1}};
-/* By the number of pieces, 2 to 128. */
+/* Radices of columns, by the number of parts, 2 to 128. */
 static const struct {
     int radix[2], threads;
 } columns[] = {{{2, 1}, 256}, {{4, 1}, 256}, {{8, 1}, 256}, {{16, 1}, 128},
@@ -48,7 +48,7 @@ bool cf_long1d_serves(const cf_layer *layer, int pass, const cf_strategy *s) {
         return false;
     if (basis < 2 * MIN_POINTS || basis > 2 * MAX_LINE || (basis & (basis - 1)) != 0)
         return false;
-    /* What wraps around meets nothing that is kept. */
+    /* Numbers that wrap around reach no output that is stored. */
     const int64_t before = a->input + a->pad_before, after = a->output + a->kernel - 1 - a->pad_before;
     if (cf_max(a->input, a->output) > basis || cf_max(before, after) > basis)
         return false;
@@ -69,11 +69,11 @@ static int64_t pitch(const cf_long1d_steps *s) {
     const int *r = s->radix;
     return r[2] > 1 ? r[1] * (r[2] + 2) + (r[2] < 16 ? 8 : 0) : r[1] + 2;
 }
-/* Of shared memory, for one line. */
+/* Bytes of shared memory for one line. */
 static int64_t line_bytes(const cf_long1d_steps *s) { return s->radix[0] * pitch(s) * 8; }
 
 static void choose_stages(cf_long1d_config *c, int pass) {
-    const bool cut = cf_long1d_pieces(c) > 1, both = pass == CF_LONG1D_BOTH, weights = both || pass == CF_PASS_WEIGHTS,
+    const bool cut = cf_long1d_parts(c) > 1, both = pass == CF_LONG1D_BOTH, weights = both || pass == CF_PASS_WEIGHTS,
                multiplies = pass != CF_PASS_WEIGHTS;
     c->stage[CF_LONG1D_CUT_X] = cut;
     c->stage[CF_LONG1D_CUT_W] = cut && multiplies;
@@ -87,20 +87,23 @@ static void choose_stages(cf_long1d_config *c, int pass) {
     c->stage[CF_LONG1D_GRADIENT] = weights;
 }
 
-/* Groups at a time: as many as give all that is in memory on the way a gigabyte, or a small part of what the GPU has. More of them hardly
- * gain, and pieces that stay in the cache between kernels gain less than the more launches cost. */
+/* Groups of a chunk: as many as need a gigabyte between kernels, or a small share of the GPU's memory. Larger chunks
+ * gain hardly anything. Smaller chunks would stay in the L2 cache, but the additional launches cost more. */
 static int64_t groups_together(const cf_long1d_config *c, const cf_gpu_properties *properties) {
-    const int64_t most = cf_min((int64_t)1 << 30, properties->memory_bytes / 32),
+    const int64_t max_bytes = cf_min((int64_t)1 << 30, properties->memory_bytes / 32),
                   lines = c->stage[CF_LONG1D_CUT_Y]   ? 2 * c->rows + 2 * c->stage[CF_LONG1D_BOTH_SUMS]
                           : c->stage[CF_LONG1D_CUT_X] ? c->rows + 1
                                                       : 1;
-    return cf_max(1, cf_min(c->groups, most / (lines * cf_long1d_points(c) * cf_long1d_pieces(c) * 8)));
+    return cf_max(1, cf_min(c->groups, max_bytes / (lines * cf_long1d_points(c) * cf_long1d_parts(c) * 8)));
 }
 
-/* Lines that a block holds are not cut. Others gain by short pieces, until columns take two steps for them. */
+/* Lines that fit a block are not divided. Other lines are faster with short parts, until columns need two steps for
+ * them. */
 static int64_t points_of(int64_t line) {
-    const int64_t few = 16, short_points = CF_LONG1D_MOST_POINTS / 2;
-    return line <= CF_LONG1D_MOST_POINTS ? line : line <= few * short_points ? short_points : CF_LONG1D_MOST_POINTS;
+    const int64_t max_short_parts = 16, short_points = CF_LONG1D_MAX_POINTS / 2;
+    return line <= CF_LONG1D_MAX_POINTS             ? line
+           : line <= max_short_parts * short_points ? short_points
+                                                    : CF_LONG1D_MAX_POINTS;
 }
 
 conv_fft_status cf_long1d_configure(const cf_layer *layer, int pass, const cf_strategy *s,
@@ -135,19 +138,19 @@ conv_fft_status cf_long1d_configure(const cf_layer *layer, int pass, const cf_st
     if (lines > properties->shared_per_block)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "lines of %lld points take %lld bytes; a block has %lld",
                        (long long)points, (long long)lines, (long long)properties->shared_per_block);
-    if (c.rows > INT32_MAX / (c.together * cf_max(tiles, cf_long1d_pieces(&c))))
+    if (c.rows > INT32_MAX / (c.together * cf_max(tiles, cf_long1d_parts(&c))))
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "%lld samples of %lld groups are too many blocks of one kernel",
                        (long long)c.rows, (long long)c.together);
     if (sums) {
-        /* Sums are parted only where blocks would be too few. */
-        const int64_t blocks = c.together * cf_long1d_pieces(&c), wave = properties->multiprocessors * c.two.blocks;
+        /* Sums are divided only if blocks would be too few otherwise. */
+        const int64_t blocks = c.together * cf_long1d_parts(&c), wave = properties->multiprocessors * c.two.blocks;
         c.slices = cf_max(1, cf_min(c.rows, wave / blocks));
     }
     *config = c;
     return CONV_FFT_SUCCESS;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- kernels */
+/* ---------------------------------------------------------------------------------------------------------- kernels */
 
 static const struct {
     const char *function;
@@ -160,11 +163,11 @@ static const struct {
     [CF_LONG1D_JOIN_Y] = {"y_of_columns", true, false},      [CF_LONG1D_JOIN_W] = {"weights_of_columns", true, false},
     [CF_LONG1D_JOIN_GX] = {"gx_of_columns", true, false}};
 
-/* Spectra are in the order of the steps of whoever reads them. */
+/* A spectrum is in the order of the steps of the kernel that reads it. */
 static const cf_long1d_steps *steps_of(const cf_long1d_config *c, cf_long1d_stage stage) {
     return kernels[stage].two || c->stage[CF_LONG1D_BOTH_SUMS] ? &c->two : &c->one;
 }
-/* Kernels whose blocks have two lines. */
+/* Whether a block of the kernel has two lines. */
 static bool has_two(cf_long1d_stage stage) { return stage == CF_LONG1D_SUMS || stage == CF_LONG1D_BOTH_SUMS; }
 static int threads_of(const cf_long1d_config *c, cf_long1d_stage stage) {
     const cf_long1d_steps *s = steps_of(c, stage);
@@ -175,13 +178,13 @@ static int threads_of(const cf_long1d_config *c, cf_long1d_stage stage) {
 static size_t shared_of(const cf_long1d_config *c, cf_long1d_stage stage) {
     const cf_long1d_steps *s = steps_of(c, stage);
     if (kernels[stage].columns)
-        return c->column[1] > 1 ? (size_t)cf_long1d_pieces(c) * 32 * 8 : 0;
+        return c->column[1] > 1 ? (size_t)cf_long1d_parts(c) * 32 * 8 : 0;
     return (size_t)line_bytes(s) * (size_t)(has_two(stage) ? 2 : stage == CF_LONG1D_LINES ? s->lines : 1);
 }
 
 cf_launch cf_long1d_launch(const cf_long1d_config *c, cf_long1d_stage stage, int64_t groups) {
     const bool weights = stage == CF_LONG1D_CUT_W || stage == CF_LONG1D_JOIN_W;
-    int64_t blocks = groups * cf_long1d_pieces(c);
+    int64_t blocks = groups * cf_long1d_parts(c);
     if (kernels[stage].columns)
         blocks = groups * (weights ? 1 : c->rows) * (cf_long1d_points(c) / (c->column[1] > 1 ? 32 : c->column_threads));
     else if (stage == CF_LONG1D_LINES)
@@ -195,8 +198,8 @@ static const char *storage_of(conv_fft_dtype dtype) {
     return dtype == CONV_FFT_FP16 ? "fp16" : dtype == CONV_FFT_BF16 ? "bf16" : "plain";
 }
 
-static void add_side(const char *name, const cf_long1d_side *side, bool pieces, int64_t pad, cf_text *t) {
-    if (pieces)
+static void add_side(const char *name, const cf_long1d_side *side, bool parts, int64_t pad, cf_text *t) {
+    if (parts)
         cf_text_add(t, "struct %s {\ntypedef pieces Storage;\n};\n", name);
     else
         cf_text_add(t,
@@ -206,13 +209,13 @@ static void add_side(const char *name, const cf_long1d_side *side, bool pieces, 
 }
 
 static void add_kernel(const cf_long1d_config *c, cf_long1d_stage stage, cf_text *t) {
-    const bool pieces = cf_long1d_pieces(c) > 1 && !kernels[stage].columns;
+    const bool parts = cf_long1d_parts(c) > 1 && !kernels[stage].columns;
     const cf_long1d_steps *s = steps_of(c, stage);
     const bool gradient = stage == CF_LONG1D_GRADIENT || stage == CF_LONG1D_JOIN_W;
     const int blocks = stage == CF_LONG1D_LINES || has_two(stage) ? s->blocks : 2;
-    add_side("SideX", &c->x, pieces, 0, t);
-    add_side("SideY", &c->y, pieces, 0, t);
-    add_side("SideW", gradient ? &c->gw : &c->w, pieces, c->pad, t);
+    add_side("SideX", &c->x, parts, 0, t);
+    add_side("SideY", &c->y, parts, 0, t);
+    add_side("SideW", gradient ? &c->gw : &c->w, parts, c->pad, t);
     cf_text_add(t, "struct Steps {\nstatic constexpr int R1 = %d, R2 = %d, R3 = %d, T = %d;\n};\n", s->radix[0],
                 s->radix[1], s->radix[2], s->threads);
     cf_text_add(t, "struct Cut {\nstatic constexpr int A1 = %d, A2 = %d, H = %lld, T = %d;\n};\n", c->column[0],

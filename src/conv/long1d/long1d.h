@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Family `long1d`, for long signals: depthwise, one axis, one tile of a power of two, FP32 arithmetic (long1d/line.cuh). A basis of 2 H real
- * numbers is a line of H complex ones; lines that no block holds are cut into pieces, and go through memory in between (four_step.cuh).
+ * Family `long1d`, for long signals: depthwise, one axis, one tile of a power of two, FP32 arithmetic (long1d/line.cuh).
+ * A basis of 2 H real numbers is a line of H complex numbers. Lines that do not fit a block are divided by the four-step
+ * method and go through memory in between (four_step.cuh).
  */
 #ifndef CF_CONV_LONG1D_H
 #define CF_CONV_LONG1D_H
@@ -10,29 +11,30 @@
 #include "cuda/jit/kernel.h"
 
 enum {
-    CF_LONG1D_MOST_POINTS = 8192 /* of a line that is not cut */
+    CF_LONG1D_MAX_POINTS = 8192 /* of a line that is not divided */
 };
 
-/* In place of a pass: both gradients of a call, which then transforms gy once. */
+/* In place of a pass: both gradients of a call. gy is then transformed once. */
 #define CF_LONG1D_BOTH CF_PASS_COUNT
 
-/* What the kernels of a pass do; x is what it reads (weights, both: x), y what it writes (weights, both: gy). */
+/* The kernels of a pass. x is read (backward weights and both: x), y is written (backward weights and both: gy). */
 typedef enum cf_long1d_stage {
-    CF_LONG1D_CUT_W, /* cut: signals to pieces */
+    CF_LONG1D_CUT_W, /* CUT: signals to the parts of the four-step method */
     CF_LONG1D_CUT_X,
     CF_LONG1D_CUT_Y,
     CF_LONG1D_SPECTRA,   /* of w */
-    CF_LONG1D_LINES,     /* of y from those of x and spectra of w */
+    CF_LONG1D_LINES,     /* y, from the lines of x and the spectra of w */
     CF_LONG1D_SUMS,      /* spectra of gw */
-    CF_LONG1D_BOTH_SUMS, /* the same, and lines of gx from those of gy and spectra of w */
+    CF_LONG1D_BOTH_SUMS, /* the same, and gx, from the lines of gy and the spectra of w */
     CF_LONG1D_GRADIENT,
-    CF_LONG1D_JOIN_Y, /* join: pieces to signals */
+    CF_LONG1D_JOIN_Y, /* JOIN: parts to signals */
     CF_LONG1D_JOIN_W,
-    CF_LONG1D_JOIN_GX, /* of both */
+    CF_LONG1D_JOIN_GX, /* of both gradients */
     CF_LONG1D_STAGES
 } cf_long1d_stage;
 
-/* How a line is transformed: H = radix[0] radix[1] radix[2], by `threads`; blocks that share a multiprocessor. */
+/* How a line is transformed: H = radix[0] radix[1] radix[2], by `threads` threads; blocks that share a
+ * multiprocessor. */
 typedef struct cf_long1d_steps {
     int radix[3], threads, lines, blocks;
 } cf_long1d_steps;
@@ -44,12 +46,12 @@ typedef struct cf_long1d_side {
 
 typedef struct cf_long1d_config {
     bool stage[CF_LONG1D_STAGES];
-    cf_long1d_steps one, two; /* of one line to a block's threads; of one to half of them */
-    int column[2];            /* radices of columns; 1, 1: lines fit */
+    cf_long1d_steps one, two; /* for one line per block; for two lines per block, each by half of its threads */
+    int column[2];            /* radices of columns; 1, 1: lines fit a block */
     int column_threads;
     cf_long1d_side x, y, w, gw;
     int64_t pad;
-    bool conjugate, groups_first; /* neighbouring lines differ in the group */
+    bool conjugate, groups_first; /* groups_first: neighbouring lines differ in the group */
     int64_t rows, groups, together, slices;
 } cf_long1d_config;
 
@@ -59,18 +61,19 @@ extern const cf_family cf_long1d_family;
 bool cf_long1d_serves(const cf_layer *layer, int pass, const cf_strategy *strategy);
 /* Whether they compute both gradients as one. */
 bool cf_long1d_serves_both(const cf_layer *layer, const cf_strategy *data, const cf_strategy *weights);
-/* pass: or CF_LONG1D_BOTH. NOT_SUPPORTED: the GPU has too little shared memory for a block, or there are too many lines. */
+/* pass: may be CF_LONG1D_BOTH. NOT_SUPPORTED: the GPU has too little shared memory for a block, or there are too many
+ * lines. */
 conv_fft_status cf_long1d_configure(const cf_layer *layer, int pass, const cf_strategy *strategy,
                                     const cf_gpu_properties *properties, cf_long1d_config *config);
 
-static inline int64_t cf_long1d_points(const cf_long1d_config *c) { /* of a piece */
+static inline int64_t cf_long1d_points(const cf_long1d_config *c) { /* of a part */
     return (int64_t)c->one.radix[0] * c->one.radix[1] * c->one.radix[2];
 }
-static inline int64_t cf_long1d_pieces(const cf_long1d_config *c) { return (int64_t)c->column[0] * c->column[1]; }
+static inline int64_t cf_long1d_parts(const cf_long1d_config *c) { return (int64_t)c->column[0] * c->column[1]; }
 
-/* A kernel's block, and how many of them `groups` groups take. */
+/* The launch of a kernel for `groups` groups. */
 cf_launch cf_long1d_launch(const cf_long1d_config *config, cf_long1d_stage stage, int64_t groups);
-/* Its source; the text is to be freed, and outlives it. OUT_OF_MEMORY. */
+/* The source of a kernel. The caller frees its text after the source. OUT_OF_MEMORY. */
 conv_fft_status cf_long1d_source(const cf_long1d_config *config, cf_long1d_stage stage, cf_source *source);
 
 /* A pass of a plan, or both gradients. */
@@ -81,7 +84,7 @@ conv_fft_status cf_long1d_create(cf_gpu *gpu, const cf_layer *layer, int pass, c
 conv_fft_status cf_long1d_build(cf_long1d *l);
 void cf_long1d_destroy(cf_long1d *l); /* NULL is allowed */
 size_t cf_long1d_bytes(const cf_long1d *l);
-/* memory: cf_long1d_bytes(). */
+/* memory: of cf_long1d_bytes() bytes. */
 conv_fft_status cf_long1d_run(const conv_fft_plan *plan, int pass, const cf_long1d *l, const cf_call *call,
                               char *memory);
 

@@ -46,9 +46,9 @@ void cf_long1d_destroy(cf_long1d *l) {
     free(l);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- running */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
-/* Long1dTensor and Long1dCall of line_io.cuh. */
+/* The same structs as Long1dTensor and Long1dCall of line_io.cuh. */
 typedef struct long1d_tensor {
     void *memory;
     int64_t sample_stride, group_stride;
@@ -56,47 +56,47 @@ typedef struct long1d_tensor {
 typedef struct long1d_call {
     long1d_tensor x, y, w, gx;
     const void *bias;
-    void *spectra, *sums, *pieces;
+    void *spectra, *sums, *parts;
     int64_t rows, groups, slices;
     int accumulate;
 } long1d_call;
 
-/* Bytes of so many spectra of each group at a time; of all lines of x or y of these, cut. */
+/* Bytes of this many spectra for each group of a chunk; bytes of the parts of all lines of x or y. */
 static size_t bytes_of(const cf_long1d_config *c, int64_t lines) {
-    return cf_align((size_t)(c->together * cf_long1d_pieces(c) * cf_long1d_points(c) * 8 * lines));
+    return cf_align((size_t)(c->together * cf_long1d_parts(c) * cf_long1d_points(c) * 8 * lines));
 }
 static size_t spectra_bytes(const cf_long1d_config *c) { return c->stage[CF_LONG1D_SPECTRA] ? bytes_of(c, 1) : 0; }
 static size_t sums_bytes(const cf_long1d_config *c) {
     return c->stage[CF_LONG1D_GRADIENT] ? bytes_of(c, c->slices) : 0;
 }
-static size_t pieces_bytes(const cf_long1d_config *c) { return c->stage[CF_LONG1D_CUT_X] ? bytes_of(c, c->rows) : 0; }
+static size_t parts_bytes(const cf_long1d_config *c) { return c->stage[CF_LONG1D_CUT_X] ? bytes_of(c, c->rows) : 0; }
 
 size_t cf_long1d_bytes(const cf_long1d *l) {
     const cf_long1d_config *c = &l->config;
-    return spectra_bytes(c) + sums_bytes(c) + pieces_bytes(c) * (c->stage[CF_LONG1D_GRADIENT] ? 2 : 1);
+    return spectra_bytes(c) + sums_bytes(c) + parts_bytes(c) * (c->stage[CF_LONG1D_GRADIENT] ? 2 : 1);
 }
 
-/* One kernel over `groups` groups. Pieces are in the place of whatever is cut: those of x, and those of gy behind them. */
+/* Launch one kernel for `groups` groups. The parts of x come first in memory, those of gy after them. */
 static conv_fft_status launch(const cf_long1d *l, cf_long1d_stage stage, const long1d_call *call, int64_t groups,
                               struct CUstream_st *stream) {
     const cf_long1d_config *config = &l->config;
     const cf_launch shape = cf_long1d_launch(config, stage, groups);
-    const int64_t cut = cf_long1d_pieces(config), points = cf_long1d_points(config);
+    const int64_t cut = cf_long1d_parts(config), points = cf_long1d_points(config);
     const bool lines = stage >= CF_LONG1D_SPECTRA && stage <= CF_LONG1D_GRADIENT;
-    char *const pieces = call->pieces, *const of_gy = pieces + pieces_bytes(config);
+    char *const parts = call->parts, *const of_gy = parts + parts_bytes(config);
     long1d_call c = *call;
     if (stage == CF_LONG1D_CUT_W)
-        c.pieces = c.spectra;
+        c.parts = c.spectra;
     if (stage == CF_LONG1D_JOIN_W)
-        c.pieces = c.sums;
+        c.parts = c.sums;
     if (stage == CF_LONG1D_CUT_Y || stage == CF_LONG1D_JOIN_GX)
-        c.pieces = of_gy;
+        c.parts = of_gy;
     c.groups = lines ? groups * cut : groups;
     if (stage == CF_LONG1D_CUT_W || stage == CF_LONG1D_JOIN_W)
         c.rows = 1;
     if (lines && cut > 1) {
-        c.x = (long1d_tensor){pieces, points, c.rows * points};
-        c.y = c.gx = (long1d_tensor){stage == CF_LONG1D_LINES ? pieces : of_gy, points, c.rows * points};
+        c.x = (long1d_tensor){parts, points, c.rows * points};
+        c.y = c.gx = (long1d_tensor){stage == CF_LONG1D_LINES ? parts : of_gy, points, c.rows * points};
         c.w = (long1d_tensor){stage == CF_LONG1D_SPECTRA ? c.spectra : c.sums, 0, points};
         c.bias = NULL;
         c.accumulate = 0;
@@ -105,7 +105,7 @@ static conv_fft_status launch(const cf_long1d *l, cf_long1d_stage stage, const l
     return cf_kernel_launch(l->kernel[stage], &shape, parameters, stream);
 }
 
-/* Those stages of a list that the pass has. */
+/* Launch the stages of a list that the pass has. */
 static conv_fft_status launch_all(const cf_long1d *l, const cf_long1d_stage *stages, int count, const long1d_call *call,
                                   int64_t groups, struct CUstream_st *stream) {
     for (int i = 0; i < count; ++i)
@@ -142,7 +142,7 @@ static long1d_tensor tensor_of(const cf_tensor *t, const void *memory, int64_t g
                            t->group_stride};
 }
 
-/* From the first tap that meets the signal on. */
+/* The taps, from the first one that meets the signal. */
 static long1d_tensor taps_of(const cf_layer *layer, const cf_tensor *t, const void *memory, int64_t group) {
     long1d_tensor taps = tensor_of(t, memory, group);
     if (memory)
@@ -165,7 +165,7 @@ conv_fft_status cf_long1d_run(const conv_fft_plan *plan, int pass, const cf_long
                             .w = taps_of(layer, &layer->w, c->w, g),
                             .spectra = memory,
                             .sums = memory + spectra_bytes(config),
-                            .pieces = memory + spectra_bytes(config) + sums_bytes(config),
+                            .parts = memory + spectra_bytes(config) + sums_bytes(config),
                             .rows = config->rows,
                             .slices = config->slices,
                             .accumulate = !forward && (c->flags & CONV_FFT_ACCUMULATE_GX)};

@@ -321,14 +321,14 @@ static conv_fft_status run_pass(const cf_gpu_transform *t, int i, const cf_gpu_t
 static conv_fft_status run_rows(const cf_gpu_transform *t, const cf_gpu_transform_call *c, int64_t first, int64_t rows,
                                 const char *signal, const char *spectrum, struct CUstream_st *stream) {
     const int count = t->passes.count;
-    char *ordered[CF_FFT_MAX_PASSES - 1] = {NULL};
-    ordered[0] = (char *)cf_align((size_t)c->scratch);
+    char *between[CF_FFT_MAX_PASSES - 1] = {NULL};
+    between[0] = (char *)cf_align((size_t)c->scratch);
     if (count > 2)
-        ordered[1] = ordered[0] + between_bytes(t, 0, c->rows);
+        between[1] = between[0] + between_bytes(t, 0, c->rows);
     for (int step = 0; step < count; ++step) {
         const int i = t->problem.transform.inverse ? count - 1 - step : step;
-        CF_FORWARD(run_pass(t, i, c, first, rows, i == 0 ? signal : ordered[i - 1],
-                            i + 1 == count ? spectrum : ordered[i], count > 1 ? 1 : c->groups, stream));
+        CF_FORWARD(run_pass(t, i, c, first, rows, i == 0 ? signal : between[i - 1],
+                            i + 1 == count ? spectrum : between[i], count > 1 ? 1 : c->groups, stream));
     }
     return CONV_FFT_SUCCESS;
 }

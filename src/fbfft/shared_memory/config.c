@@ -19,7 +19,7 @@
 #include "fbfft/shared_memory/signal_access.h"
 
 /* Whether a transform stores a frequency-major spectrum and loads planes one after the other. */
-static bool stores_major(const cf_shared_fft_config *c) {
+static bool stores_frequency_major(const cf_shared_fft_config *c) {
     return c->order == CF_SHARED_FFT_BY_PLANE && !c->problem.fft.transform.inverse && !c->planes_interleaved;
 }
 
@@ -34,7 +34,7 @@ static bool finds_scales(const cf_shared_fft_config *c) {
  * planes are enough (64 bytes in FP32). A block has 4 planes if only one block of 8 would fit, unless 4 planes are
  * less than a sector. Loads should be whole cache lines. */
 static void choose_planes(cf_shared_fft_config *c, const cf_gpu_properties *properties, int64_t lines) {
-    const bool major = c->order == CF_SHARED_FFT_BY_PLANE, stores = stores_major(c);
+    const bool major = c->order == CF_SHARED_FFT_BY_PLANE, stores = stores_frequency_major(c);
     const int min_planes = cf_dtype_bytes(c->problem.fft.transform.spectrum.dtype) == 2 ? 8 : 4;
     const int64_t threads = major && !stores ? 256 : 128;
     const int preferred = stores ? 8 : 16;

@@ -259,11 +259,11 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
 void note_lines(const fused_opened &o, int pass, const cf_strategy &s) {
     cf_long1d_config c;
     CHECK(cf_long1d_configure(&o.plan->layer, pass, &s, &o.gpu.properties, &c) == CONV_FFT_SUCCESS);
-    const std::int64_t half = cf_long1d_points(&c) * cf_long1d_pieces(&c);
+    const std::int64_t half = cf_long1d_points(&c) * cf_long1d_parts(&c);
     cover("long lines of a warp", c.one.lines > 1 && c.rows * c.groups % c.one.lines);
-    cover("long lines of a block", c.one.lines == 1 && cf_long1d_pieces(&c) == 1);
+    cover("long lines of a block", c.one.lines == 1 && cf_long1d_parts(&c) == 1);
     cover("long lines of two steps", c.one.radix[2] == 1);
-    cover("long lines in pieces", cf_long1d_pieces(&c) > 1 && c.column[1] == 1);
+    cover("long lines in pieces", cf_long1d_parts(&c) > 1 && c.column[1] == 1);
     cover("long lines in many pieces", c.column[1] > 1);
     cover("groups one after the other", c.together < c.groups);
     cover("one half of a line has data", c.x.count <= half && c.y.count <= half);
@@ -280,8 +280,8 @@ void note_case(const fused_opened &o) {
     if (shares)
         CHECK(cf_long1d_configure(&o.plan->layer, CF_LONG1D_BOTH, &o.plan->pass[CF_PASS_WEIGHTS].strategy,
                                   &o.gpu.properties, &both) == CONV_FFT_SUCCESS);
-    cover("both gradients of long lines", shares && cf_long1d_pieces(&both) == 1);
-    cover("both gradients of long lines in pieces", shares && cf_long1d_pieces(&both) > 1);
+    cover("both gradients of long lines", shares && cf_long1d_parts(&both) == 1);
+    cover("both gradients of long lines in pieces", shares && cf_long1d_parts(&both) > 1);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         cf_fused_config c;
         if (!(o.plan->passes & 1 << pass) || o.problem.batch == 0)
