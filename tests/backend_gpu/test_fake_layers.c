@@ -181,7 +181,8 @@ static void large_bases(void **state) {
                       edited, sizeof edited);
         edit_strategy(edited, "basis", cases[i].beyond, line, sizeof line);
         options.strategy[0] = line;
-        EXPECT(NOT_SUPPORTED, conv_fft_plan_create(context, &p, &options, &plan), "too large for the GPU's transforms", "device");
+        EXPECT(NOT_SUPPORTED, conv_fft_plan_create(context, &p, &options, &plan), "too large for the GPU's transforms",
+               "device");
         edit_strategy(edited, "basis", cases[i].absmax, line, sizeof line);
         plan = test_plan(context, &p, &options);
         assert_non_null(plan);

@@ -152,7 +152,7 @@ static bool reads_planes_of_gy(const cf_layer *layer, int pass, const cf_strateg
                                const cf_gpu_properties *properties) {
     cf_fused_config c;
     assert_int_equal(cf_fused_configure(layer, pass, s, properties, &c), CONV_FFT_SUCCESS);
-    return c.keeps && c.transpose.blocks > 0 && c.transpose.reads && !c.transpose.x;
+    return c.resident && c.transpose.blocks > 0 && c.transpose.reads && !c.transpose.x;
 }
 static void gradients_share_planes_of_gy(void **unused) {
     (void)unused;

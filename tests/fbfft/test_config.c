@@ -371,7 +371,7 @@ static void text_that_is_cut(void **unused) {
     cf_text_add(&t, "\n");
     assert_int_equal(cf_fbfft_join_emitted("", &t, &text), CONV_FFT_INTERNAL_ERROR);
     assert_null(text);
-    assert_non_null(strstr(conv_fft_last_error(), "has 12 bytes; its buffer has room for 11"));
+    assert_non_null(strstr(conv_fft_last_error(), "has 12 bytes; its buffer has 11"));
 }
 
 int main(void) {

@@ -7,7 +7,7 @@
  *           of each side. Otherwise sums are in shared memory.
  * chunk     Outputs of one block. If sums stay in shared memory, it is the number that costs least, because each block
  *           transforms the inputs again. Otherwise it is all of them, or fewer if blocks are too few to fill the GPU.
- * keeps     If one side has few columns in one group, its planes stay in registers, if they fit.
+ * resident  If one side has few columns in one group, its planes stay in registers, if they fit.
  * transpose The streamed side is then planes; an NHWC tensor is copied to planes first.
  * slices    Backward weights: parts of the rows. Blocks sum each part on their own. There are as many as fill the GPU
  *           once or twice.
@@ -395,6 +395,6 @@ void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
     cf_text_add(t,
                 "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fused(const FusedCall call) {%s    "
                 "%s_%s<Problem>(call);\n}\n",
-                c->tile[0][0].threads, c->tile[0][0].blocks, late ? "\n" : CF_PDL_WAIT, c->keeps ? "resident" : "fused",
-                kernels[c->form]);
+                c->tile[0][0].threads, c->tile[0][0].blocks, late ? "\n" : CF_PDL_WAIT,
+                c->resident ? "resident" : "fused", kernels[c->form]);
 }

@@ -93,7 +93,7 @@ static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
     state->spectra =
         cf_align((size_t)(c->slices * c->groups * c->in * c->out * c->bins) * 2 * cf_dtype_bytes(s->spectrum));
     state->scratch = cf_align(cf_gpu_transform_scratch(state->weights, fft.transform.spectrum.rows));
-    if (!c->keeps || pass != CF_PASS_WEIGHTS)
+    if (!c->resident || pass != CF_PASS_WEIGHTS)
         return CONV_FFT_SUCCESS;
     describe_inputs(&plan->layer, s, &fft);
     CF_FORWARD(cf_gpu_transform_create(state->gpu, &fft, &state->inputs));

@@ -34,7 +34,7 @@ typedef struct cf_fused_config {
     cf_fused_form form;
     bool conjugate, rows_first;
     bool sums;        /* backward weights: threads hold the sums, not shared memory */
-    bool keeps;       /* register_resident.cuh: few planes stay in registers */
+    bool resident;    /* register_resident.cuh: few planes stay in registers */
     bool bulk, whole; /* of register-resident kernels */
     int prefetch;     /* of register-resident kernels: planes of bins that are loaded ahead */
     /* columns per group of what is read and written (backward weights: of x and gy); outputs of one block */

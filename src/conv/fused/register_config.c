@@ -296,7 +296,7 @@ conv_fft_status cf_resident_configure(cf_fused_config *c, const cf_shared_fft_pr
     CF_FORWARD(choose(&s, &w));
     w.prefetch = prefetch_of(&s, &w);
     fill_tiles(&s, &w, c, base);
-    c->keeps = c->rows_first = true;
+    c->resident = c->rows_first = true;
     c->whole = w.whole;
     c->shared = shared_of(&s, &w);
     c->chunk = w.chunk;

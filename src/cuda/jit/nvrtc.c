@@ -90,7 +90,7 @@ static void write_source(const cf_jit *jit, const char *directory, const cf_sour
     if (file >= 0)
         close(file);
     if (!written)
-        cf_log(jit->log_level, CONV_FFT_LOG_WARNING, "%s could not be written: the source of this kernel is not kept",
+        cf_log(jit->log_level, CONV_FFT_LOG_WARNING, "%s could not be written: the source of this kernel is not stored",
                path);
 }
 

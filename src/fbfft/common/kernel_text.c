@@ -19,7 +19,7 @@ conv_fft_status cf_fbfft_join_text(const char *headers, const char *kernel, char
 
 conv_fft_status cf_fbfft_join_emitted(const char *headers, const cf_text *kernel, char **text) {
     if (kernel->length >= kernel->bytes)
-        return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has room for %zu",
+        return cf_fail(CONV_FFT_INTERNAL_ERROR, "the text of a kernel has %zu bytes; its buffer has %zu",
                        kernel->length, kernel->bytes - 1);
     return cf_fbfft_join_text(headers, kernel->text, text);
 }

@@ -57,7 +57,7 @@ template <class K> CF_DEVICE float absmax_loaded(smem<cplx> z) {
 /* FINDS: compute the factor of the block's planes from what the block has loaded. All planes belong to one row. */
 template <class K>
 CF_DEVICE void find_own_factor(smem<char> table, smem<float> warps, smem<cplx> z, const SharedFftCall &call) {
-    static_assert(K::P % 8 == 0 && K::T <= 512, "whole scales, and room for what warps find");
+    static_assert(K::P % 8 == 0 && K::T <= 512, "whole scales, and space for the maxima of warps");
     float largest_so_far = absmax_loaded<K>(z);
     largest_so_far = absmax_of_warp(largest_so_far);
     if (threadIdx.x % 32 == 0)

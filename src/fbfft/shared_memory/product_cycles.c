@@ -56,8 +56,8 @@ double cf_shared_fft_product_cycles(const cf_shared_fft_config *configs, int cou
     /* A warp with a long radix has independent instructions to issue. At a barrier, other blocks must have work. */
     const double warps = (double)(blocks * c->threads) / 32.0,
                  alone = (c->sums ? cf_shared_fft_last_points(c) : cf_shared_fft_max_points(c)) >= 24 ? 10.0 : 14.0;
-    const double apart = blocks > 1 ? (double)blocks / ((double)blocks + 0.06) : 0.7;
-    const double hidden = warps / (warps + alone) * apart;
+    const double barriers = blocks > 1 ? (double)blocks / ((double)blocks + 0.06) : 0.7;
+    const double hidden = warps / (warps + alone) * barriers;
     double cycles = 0.0;
     for (int i = 0; i < count; ++i)
         cycles += block_cycles(&configs[i]);

@@ -48,10 +48,10 @@ static dense_shape shape_of(const cf_transform_desc *t) {
     const int64_t *basis = t->spectrum.basis;
     const cf_axis_window *w = t->window.axis;
     const int64_t across = w[0].count * w[2].count, whole = steps_of(across * w[1].count);
-    const int64_t halves = steps_of(across * rows_of(w[1].first, w[1].spread, w[1].count, 0)) +
-                           steps_of(across * rows_of(w[1].first, w[1].spread, w[1].count, 1));
-    dense_shape s = {.period = period_of(basis), .split = basis[1] % 2 == 0 && halves < 2 * whole};
-    s.steps = s.split ? halves : whole;
+    const int64_t split_steps = steps_of(across * rows_of(w[1].first, w[1].spread, w[1].count, 0)) +
+                                steps_of(across * rows_of(w[1].first, w[1].spread, w[1].count, 1));
+    dense_shape s = {.period = period_of(basis), .split = basis[1] % 2 == 0 && split_steps < 2 * whole};
+    s.steps = s.split ? split_steps : whole;
     s.tiles = cf_ceil_div(basis[0] * (s.split ? basis[1] / 2 : basis[1]) * (basis[2] / 2 + 1), 8);
     s.bin_tiles = cf_ceil_div(s.tiles, cf_max(1, (planes_of(t, s.steps) == 32 ? 56 : 112) / s.steps));
     s.bin_tile = cf_ceil_div(s.tiles, s.bin_tiles);
@@ -68,13 +68,13 @@ bool cf_dense_suits(const cf_shared_fft_config *tile, const cf_gpu_properties *p
     const cf_shared_fft_problem *p = &tile->problem;
     const cf_transform_desc *t = &p->fft.transform;
     const conv_fft_dtype spectrum = t->spectrum.dtype, tensor = t->tensor.dtype;
-    const bool halves = spectrum == CONV_FFT_FP16 || spectrum == CONV_FFT_BF16,
+    const bool is_16bit = spectrum == CONV_FFT_FP16 || spectrum == CONV_FFT_BF16,
                types = tensor == spectrum || (tensor == CONV_FFT_FP32 && spectrum == CONV_FFT_FP16);
     const int64_t columns = t->spectrum.columns,
                   counts[3] = {t->window.axis[0].count, t->window.axis[1].count, t->window.axis[2].count};
     const bool alone = !p->sliced[0] && !p->sliced[1] && !p->sliced[2] && p->split == 0 && p->row_stride == columns &&
                        p->column_split == columns && p->column_stride == 1;
-    if (!halves || !types || !alone || t->inverse || t->scale != 1.0 || tile->kind == CF_SHARED_FFT_COMPLEX ||
+    if (!is_16bit || !types || !alone || t->inverse || t->scale != 1.0 || tile->kind == CF_SHARED_FFT_COMPLEX ||
         !p->fft.layout.frequency_major || properties->compute_major < 8 || !cf_dense_takes(t->spectrum.basis, counts))
         return false;
     const dense_shape s = shape_of(t);

@@ -140,7 +140,7 @@ void note_kept(const cf_fused_config &c) {
     const cf_shared_fft_config &t = c.tile[0][0];
     const int tasks = int(t.problem.fft.transform.spectrum.basis[2] / 2 + 1) * t.radix[1][0];
     for (const int form : {CF_FUSED_SCATTER, CF_FUSED_GATHER, CF_FUSED_WEIGHTS}) {
-        const bool is = c.keeps && c.form == form;
+        const bool is = c.resident && c.form == form;
         cover(std::string("whole rows ") + forms[form], is && c.whole);
         cover(std::string("whole rows of 16 bits ") + forms[form],
               is && c.whole && c.tile[form != CF_FUSED_GATHER][0].problem.fft.transform.tensor.dtype != CONV_FFT_FP32);
@@ -154,8 +154,8 @@ void note_kept(const cf_fused_config &c) {
               is && c.prefetch == (form == CF_FUSED_GATHER ? c.out : c.in));
         cover(std::string("no weights ahead of what is ") + forms[form], is && c.bulk && c.prefetch == 0);
     }
-    cover("threads with tasks of several planes each", c.keeps && t.threads >= 2 * tasks && t.planes > 1);
-    cover("planes that stay, columns of one radix", c.keeps && t.radix[1][0] == 1);
+    cover("threads with tasks of several planes each", c.resident && t.threads >= 2 * tasks && t.planes > 1);
+    cover("planes that stay, columns of one radix", c.resident && t.radix[1][0] == 1);
 }
 
 // nhwc_transpose.c: planes of channels, and channels of planes.
@@ -177,17 +177,17 @@ void note_config(const fused_opened &o, int pass, const cf_fused_config &c, cons
     const cf_window &of_x = x.problem.fft.transform.window, &of_y = y.problem.fft.transform.window;
     const std::int64_t planes = c.form == CF_FUSED_WEIGHTS ? c.groups : c.rows * c.groups;
     cover("one plane to one", c.form == CF_FUSED_SCATTER && c.in == 1 && c.out == 1);
-    for (const bool keeps : {false, true}) {
-        const bool scatter = c.keeps == keeps && c.form == CF_FUSED_SCATTER,
-                   gather = c.keeps == keeps && c.form == CF_FUSED_GATHER,
-                   weights = c.keeps == keeps && c.form == CF_FUSED_WEIGHTS;
-        const auto what = [&](const char *text) { return keeps ? std::string(text) + ", which stay" : text; };
+    for (const bool resident : {false, true}) {
+        const bool scatter = c.resident == resident && c.form == CF_FUSED_SCATTER,
+                   gather = c.resident == resident && c.form == CF_FUSED_GATHER,
+                   weights = c.resident == resident && c.form == CF_FUSED_WEIGHTS;
+        const auto what = [&](const char *text) { return resident ? std::string(text) + ", which stay" : text; };
         cover(what("one plane to several"), scatter && c.in == 1 && c.out > 1);
         cover(what("several planes to more"), scatter && c.in > 1 && c.chunk == c.out);
         cover(what("outputs parted that planes scatter to"), scatter && c.chunk < c.out);
         cover(what("several planes to one"), gather && c.out == 1);
         cover(what("several planes to fewer"), gather && c.out > 1 && c.chunk == c.out);
-        cover(what("weights, several"), weights && c.in > 1 && (keeps || c.chunk == c.out) && c.out > 1);
+        cover(what("weights, several"), weights && c.in > 1 && (resident || c.chunk == c.out) && c.out > 1);
         cover(what("outputs parted of weights"), weights && c.chunk < c.out);
     }
     cover("outputs parted that gather planes", c.form == CF_FUSED_GATHER && c.chunk < c.out);
