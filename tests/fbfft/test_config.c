@@ -239,13 +239,13 @@ static void spectra_of_halves(void **unused) {
         assert_int_equal(tile[1].vector_width, 1);
         const bool two =
             d.layout == LAST && d.channels % 16 == 0 && d.dtype != CONV_FFT_FP32 && d.basis[0] == d.basis[1];
-        const int plane groups = d.rank == 2         ? 1 + two
+        const int plane_groups = d.rank == 2         ? 1 + two
                                  : d.basis[0] == 128 ? d.dtype == CONV_FFT_FP32 ? 8 : 16
                                  : d.basis[0] < 128  ? 16
                                  : d.basis[0] == 256 ? 4
                                  : d.basis[0] == 512 ? 2
                                                      : 1;
-        assert_int_equal(tile[0].planes, 8 * plane groups);
+        assert_int_equal(tile[0].planes, 8 * plane_groups);
         assert_true(tile[0].blocks * tile[0].shared <= properties.shared_per_multiprocessor);
     }
 }
