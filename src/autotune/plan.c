@@ -302,7 +302,7 @@ static conv_fft_status make(planning *p, conv_fft_plan **plan) {
 /* Passes with different numbers of tiles share kept spectra of w, which pieces of rows could bring to different places; and CPUs have none. */
 static conv_fft_status make_layer(planning *p, const conv_fft_problem *problem) {
     CF_FORWARD(cf_layer_make(problem, &p->layer));
-    if (!p->context->device->overlaps || (p->options->keep & CONV_FFT_OPERAND_W))
+    if (!p->context->device->is_gpu || (p->options->keep & CONV_FFT_OPERAND_W))
         p->layer.axis[2].piece = 0;
     return CONV_FFT_SUCCESS;
 }

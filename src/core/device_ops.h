@@ -84,6 +84,13 @@ typedef struct cf_origin {
 
 typedef struct cf_device cf_device;
 
+/* An argument of a call, and the bytes from it on that the call may touch. */
+typedef struct cf_memory_argument {
+    const char *name;
+    const void *pointer; /* NULL: not given */
+    size_t bytes;        /* 0: it is not touched */
+} cf_memory_argument;
+
 typedef struct cf_device_ops {
     /* What takes long and every plan needs, done once; planning begins with it. */
     conv_fft_status (*prepare)(cf_device *device);
@@ -131,6 +138,10 @@ typedef struct cf_device_ops {
     conv_fft_status (*zero)(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream);
 
+    /* INVALID_ARGUMENT: the device cannot work on these arguments in this stream. NULL: it can work on all. */
+    conv_fft_status (*check_arguments)(const cf_device *device, const cf_memory_argument *arguments, int count,
+                                       struct CUstream_st *stream);
+
     /* What measuring needs. Memory of the device, written from the host's at once: */
     conv_fft_status (*allocate)(cf_device *device, size_t bytes, void **memory);
     conv_fft_status (*write)(cf_device *device, void *memory, const void *host, size_t bytes);
@@ -153,7 +164,7 @@ struct cf_device {
     double tensor_flops;  /* the same on tensor cores, as accurate as FP32; 0: the device has none */
     double bandwidth;     /* bytes per second */
     double stage_seconds; /* fixed cost of one stage */
-    bool overlaps;        /* arithmetic goes on while memory is read and written: the longer of the two counts */
+    bool is_gpu;          /* arithmetic goes on while memory is read and written: the longer of the two counts */
     /* Transforms reach `flops` where the last axis is a multiple of row_unit and no axis is longer than line_points, at half that
      * else. Spectra of a basis of more than plane_points, of several axes, are written and read once more; those in 16 bits where eight
      * planes do not fit a multiprocessor. */

@@ -35,8 +35,6 @@ ONLY = {"cpu": {"core"}, "tiling": {"core"}}  # they include these alone
 NEVER = {"api": FAMILIES | {"cpu"}, "autotune": FAMILIES | {"cpu"}}  # they ask the table of families
 # What is against the order, and why it is so. One that is no longer needed is a fault.
 EXCEPTIONS = {
-    ("autotune", "conv/fused"): "the cost model counts their kernels' steps",
-    ("autotune", "conv/long1d"): "the same",
     ("cuda/driver", "cuda/jit"): "a cf_gpu owns its cache of compiled kernels",
     ("cuda/driver", "cuda/libs"): "a cf_gpu owns its pools of library handles",
 }

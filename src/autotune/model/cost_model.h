@@ -6,11 +6,7 @@
 #ifndef CF_AUTOTUNE_MODEL_H
 #define CF_AUTOTUNE_MODEL_H
 
-#include "conv/plan/run.h"
-
-typedef struct cf_stage_cost {
-    double bytes, operations, seconds; /* seconds negative: no prediction, as for `direct` and `reference` */
-} cf_stage_cost;
+#include "conv/plan/cost/stage_cost.h"
 
 /* Costs of a feasible strategy for one pass. Stages that the pass does not have are zero. */
 void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
@@ -20,8 +16,7 @@ void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, con
 cf_cgemm_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
                                   const cf_strategy *strategy);
 
-/* The time that a call for both gradients saves where both fused kernels read gy as planes (conv/fused/fused.c): gy is
- * transposed once. Else 0. */
+/* The time that a call for both gradients saves against one call for each (cf_family.saved_seconds()). */
 double cf_model_shared_transpose(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
                                  const cf_strategy *weights);
 

@@ -20,4 +20,5 @@ const cf_family cf_cudnn_family = {.name = "cudnn",
                                    .release = cf_cudnn_release,
                                    .workspace = cf_cudnn_workspace,
                                    .run = cf_cudnn_run,
+                                   .predict = cf_cudnn_predict,
                                    .candidates = cf_cudnn_candidates};

@@ -231,4 +231,5 @@ const cf_family cf_cufft_family = {.name = "cufft",
                                    .release = release,
                                    .workspace = workspace,
                                    .run = cf_cufft_run,
+                                   .predict = cf_cufft_predict,
                                    .candidates = cf_cufft_candidates};

@@ -19,6 +19,8 @@ extern const cf_family cf_cufft_family;
 bool cf_cufft_feasible(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);
 bool cf_cufft_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
                       const char **why);
+void cf_cufft_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                      cf_stage_cost cost[CF_STAGE_COUNT]);
 conv_fft_status cf_cufft_run(const conv_fft_plan *plan, int set, const cf_call *call);
 conv_fft_status cf_cufft_candidates(const cf_layer *layer, cf_device *device, int pass,
                                     bool (*visit)(const cf_strategy *strategy, void *user), void *user);

@@ -202,4 +202,6 @@ const cf_family cf_fused_family = {.name = "fused",
                                    .build = build,
                                    .release = release,
                                    .workspace = workspace,
-                                   .run = cf_fused_run};
+                                   .run = cf_fused_run,
+                                   .predict = cf_fused_predict,
+                                   .saved_seconds = cf_fused_saved_seconds};

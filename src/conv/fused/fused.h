@@ -10,6 +10,10 @@
 
 /* The tuner makes its candidates from the bases and tiles of staged ones. */
 extern const cf_family cf_fused_family;
+void cf_fused_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                      cf_stage_cost cost[CF_STAGE_COUNT]);
+double cf_fused_saved_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                              const cf_strategy *weights);
 conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *call);
 
 typedef enum cf_fused_form {

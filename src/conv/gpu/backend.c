@@ -6,6 +6,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/driver/memory.h"
+#include "cuda/driver/pointer_check.h"
 #include "cuda/libs/cublas.h"
 #include "fbfft/plan/gpu_transform.h"
 #include "fbfft/tensor_core/config.h"
@@ -211,6 +212,11 @@ static bool has_transforms(const cf_device *device, const int64_t basis[3], conv
     return basis[0] <= longest && basis[1] <= longest && basis[2] <= longest;
 }
 
+static conv_fft_status check_arguments(const cf_device *device, const cf_memory_argument *arguments, int count,
+                                       struct CUstream_st *stream) {
+    return cf_gpu_check_arguments(((const cf_gpu_layers *)device)->gpu, arguments, count, stream);
+}
+
 static const cf_device_ops operations = {
     .prepare = prepare,
     .transforms = has_transforms,
@@ -231,6 +237,7 @@ static const cf_device_ops operations = {
     .bias_scratch = cf_gpu_bias_scratch,
     .clear = clear,
     .zero = cf_gpu_zero,
+    .check_arguments = check_arguments,
     .allocate = cf_gpu_layers_allocate,
     .write = cf_gpu_layers_write,
     .release = cf_gpu_layers_release,
@@ -251,7 +258,7 @@ static void set_properties(cf_device *device, const cf_gpu_properties *propertie
     device->flops = device->fused_flops = 0.4 * lanes;
     device->product_flops = 1.6 * lanes;
     device->tensor_flops = 3.1 * lanes;
-    device->overlaps = true;
+    device->is_gpu = true;
     device->bandwidth = 0.6 * 2e3 * (double)properties->memory_clock_khz * (double)properties->memory_bus_bits / 8;
     device->stage_seconds = 4e-6;
     device->row_unit = 4;        /* rows that move four numbers at a time */

@@ -118,4 +118,5 @@ const cf_family cf_long1d_family = {.name = "long1d",
                                     .release = release,
                                     .workspace = workspace,
                                     .run = run,
+                                    .predict = cf_long1d_predict,
                                     .shares_gy = shares_gy};

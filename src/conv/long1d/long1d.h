@@ -56,6 +56,8 @@ typedef struct cf_long1d_config {
 } cf_long1d_config;
 
 extern const cf_family cf_long1d_family;
+void cf_long1d_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                       cf_stage_cost cost[CF_STAGE_COUNT]);
 
 /* Whether its kernels compute this pass. */
 bool cf_long1d_serves(const cf_layer *layer, int pass, const cf_strategy *strategy);

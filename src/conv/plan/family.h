@@ -3,6 +3,7 @@
 #ifndef CF_CONV_FAMILY_H
 #define CF_CONV_FAMILY_H
 
+#include "conv/plan/cost/stage_cost.h"
 #include "conv/plan/plan.h"
 #include "conv/plan/run.h"
 
@@ -40,6 +41,12 @@ struct cf_family {
     /* Lay out the workspace of prepared passes that run in one call, with chunks of at most `rows` rows. */
     cf_workspace (*workspace)(const conv_fft_plan *plan, int set, int64_t rows);
     conv_fft_status (*run)(const conv_fft_plan *plan, int set, const cf_call *call);
+    /* Costs of a feasible strategy: all stages that the pass has. The others are zero before the call. */
+    void (*predict)(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                    cf_stage_cost cost[CF_STAGE_COUNT]);
+    /* The time that a call for both gradients saves, each by a strategy of this family. NULL: none. */
+    double (*saved_seconds)(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                            const cf_strategy *weights);
     /* Call `visit` with the strategies that are worth a try, the most promising first, until it returns false. */
     conv_fft_status (*candidates)(const cf_layer *layer, cf_device *device, int pass,
                                   bool (*visit)(const cf_strategy *strategy, void *user), void *user);

@@ -3,7 +3,6 @@
  * needs. */
 #include "conv/staged/staged.h"
 
-#include "conv/gpu/device.h"
 #include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -35,7 +34,7 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
             return false;
     }
     *why = cf_strategy_too_large;
-    if (cf_gpu_of_layers(device) && !within_reach(layer, pass, s))
+    if (device->is_gpu && !within_reach(layer, pass, s))
         return false;
     *why = "the basis is too large for the GPU's transforms (256 points an axis; with one axis 16384, in FP64 8192; "
            "with 16-bit spectra, two kernels); longer kernels need segments";
@@ -215,4 +214,5 @@ const cf_family cf_staged_family = {.name = "staged",
                                     .prepare = prepare,
                                     .workspace = workspace,
                                     .run = cf_staged_run,
+                                    .predict = cf_cost_spectra,
                                     .sums_bias = cf_staged_sums_bias};

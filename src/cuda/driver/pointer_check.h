@@ -4,14 +4,10 @@
 #ifndef CF_DEVICE_POINTER_H
 #define CF_DEVICE_POINTER_H
 
+#include "core/device_ops.h"
 #include "cuda/driver/gpu.h"
 
-/* An argument of a call: its address, and how many bytes from there the call may access. */
-typedef struct cf_gpu_argument {
-    const char *name;
-    const void *pointer; /* NULL: not given */
-    size_t bytes;        /* 0: it is not accessed */
-} cf_gpu_argument;
+typedef cf_memory_argument cf_gpu_argument;
 
 /*
  * INVALID_ARGUMENT: the sentence names the argument. CUDA does not know the address (memory of the host, or memory that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The costs of the products of all bins. Most figures are from measurements on an H200. */
-#include "autotune/model/stage_cost.h"
+#include "conv/plan/cost/stage_cost.h"
 
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -13,7 +13,7 @@
  * Other products take a sixth of that. */
 cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectrum s[CF_OPERAND_COUNT],
                               cf_cgemm_variant variant, conv_fft_math math) {
-    const double term = device->overlaps ? (variant == CF_CGEMM_LOOP ? 0.15e-6 : 0.025e-6) : 0.0;
+    const double term = device->is_gpu ? (variant == CF_CGEMM_LOOP ? 0.15e-6 : 0.025e-6) : 0.0;
     const double rows = (double)cf_max(1, s[CF_X].rows), in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
@@ -41,10 +41,10 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
     } else if (variant == CF_CGEMM_BLAS) {
         rate = device->product_flops * large * (tf32 ? 2.4 : 1.0);
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
-        narrow = device->overlaps ? 1.0 + 2.0 / fmin(rows, fmin(in, out)) : 1.0;
+        narrow = device->is_gpu ? 1.0 + 2.0 / fmin(rows, fmin(in, out)) : 1.0;
     } else {
         if (in * out > 1)
-            rate = device->product_flops * (device->overlaps ? 0.03 : 0.2);
+            rate = device->product_flops * (device->is_gpu ? 0.03 : 0.2);
     }
     cf_stage_cost cost = cf_cost_of(device, bytes, operations, rate);
     /* Fitted to measured products. A transform has left part of their operands in the cache. */

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Costs that the files of the cost model share. */
-#ifndef CF_AUTOTUNE_STAGE_COST_H
-#define CF_AUTOTUNE_STAGE_COST_H
+/* Costs of stages, for the predictions of families. */
+#ifndef CF_CONV_PLAN_STAGE_COST_H
+#define CF_CONV_PLAN_STAGE_COST_H
 
-#include "autotune/model/cost_model.h"
+#include "conv/plan/run.h"
+
+typedef struct cf_stage_cost {
+    double bytes, operations, seconds; /* seconds negative: no prediction, as for `cudnn` and `cufft` */
+} cf_stage_cost;
 
 /* A stage that moves so many bytes and computes so many operations at a rate. A GPU does both at the same time. */
 cf_stage_cost cf_cost_of(const cf_device *device, double bytes, double operations, double rate);
@@ -38,11 +42,19 @@ bool cf_cost_is_large(const cf_device *device, const cf_spectrum *spectrum);
 cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectrum spectrum[CF_OPERAND_COUNT],
                               cf_cgemm_variant variant, conv_fft_math math);
 
-/* staged_cost.c and fused_cost.c: all stages of a pass. */
-void cf_cost_staged(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
-                    cf_stage_cost cost[CF_STAGE_COUNT]);
-void cf_cost_fused(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
-                   cf_stage_cost cost[CF_STAGE_COUNT]);
+/* spectra_cost.c: all stages of a pass through spectra in the workspace. */
+void cf_cost_spectra(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                     cf_stage_cost cost[CF_STAGE_COUNT]);
+
+/* A transform of the weights of a pass that one kernel computes, or of their gradient. `spectra`, `tensor`: bytes. `number`: bytes of
+ * one number. `points`: of the basis. */
+cf_stage_cost cf_cost_weights(const cf_device *device, double spectra, double tensor, double number, double points);
+
+/* Bytes of the weights that a pass reads or writes. */
+double cf_cost_weight_bytes(const cf_layer *layer, int pass);
+
+/* A stage whose bytes and operations are known, and whose time is not. */
+cf_stage_cost cf_cost_unpredicted(double bytes, double operations);
 
 /* The stage of a pass that is computed as a whole. */
 extern const cf_stage_kind cf_cost_whole_passes[CF_PASS_COUNT];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stages of family `fused`. Most figures are from profiles on an H200. */
-#include "autotune/model/stage_cost.h"
-
-#include "autotune/model/fused_share.h"
 #include "conv/fused/fused.h"
-#include "conv/long1d/long1d.h"
+
+#include "conv/fused/predict_share.h"
+#include "conv/plan/cost/stage_cost.h"
 #include "conv/plan/spectra.h"
 #include "core/dtype.h"
 
@@ -53,15 +52,14 @@ static double with_transpose(const cf_layer *layer, const cf_device *device, int
 }
 
 static bool is_resident(const cf_layer *layer, int pass, const cf_strategy *s) {
-    if (!s->family || s->family->search_space != CF_SEARCH_KERNELS || s->family->replaces)
-        return false;
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_strategy_spectra(layer, pass, s, spectrum);
     return resident_channels(layer, pass, s, (double)spectrum[CF_X].columns, (double)spectrum[CF_Y].columns) > 0.0;
 }
 
-double cf_model_shared_transpose(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
-                                 const cf_strategy *weights) {
+/* Both kernels read gy as planes: gy is transposed once. */
+double cf_fused_saved_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *data,
+                              const cf_strategy *weights) {
     if (!is_resident(layer, CF_PASS_DATA, data) || !is_resident(layer, CF_PASS_WEIGHTS, weights))
         return 0.0;
     const cf_nhwc_transpose of_data = cf_nhwc_transpose_of(layer, CF_PASS_DATA, data),
@@ -101,8 +99,8 @@ static double resident_seconds(const cf_device *device, int pass, const cf_strat
 }
 
 /* Tensors and the spectra of the weights go through memory once. Each block of sums of gw transforms x again. */
-void cf_cost_fused(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
-                   cf_stage_cost cost[CF_STAGE_COUNT]) {
+void cf_fused_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                      cf_stage_cost cost[CF_STAGE_COUNT]) {
     cf_spectrum s[CF_OPERAND_COUNT];
     int64_t x[5], y[5], w[5];
     cf_strategy_spectra(layer, pass, strategy, s);
@@ -113,29 +111,22 @@ void cf_cost_fused(const cf_layer *layer, const cf_device *device, int pass, con
                  groups = (double)layer->groups;
     /* Rates: gradients of weights keep sums in registers. Large planes leave room for fewer threads. Products of
      * several channels read all weights for every plane. */
-    const bool lines = cf_long1d_serves(layer, pass, strategy);
-    const double rate =
-        device->fused_flops *
-        (lines ? 2.1
-               : (in * out > 1 ? 0.7 : 1.45) / (pass == CF_PASS_WEIGHTS ? 1.4 : 1.0) / (plane > 30e3 ? 1.4 : 1.0));
-    const double few = lines ? 0.0 : resident_channels(layer, pass, strategy, in, out);
+    const double rate = device->fused_flops * ((in * out > 1 ? 0.7 : 1.45) / (pass == CF_PASS_WEIGHTS ? 1.4 : 1.0) /
+                                               (plane > 30e3 ? 1.4 : 1.0));
+    const double few = resident_channels(layer, pass, strategy, in, out);
     double chunk = out;
     if (pass == CF_PASS_WEIGHTS && few == 0.0) /* the sums have about 100 kB of shared memory */
         chunk = fmin(out, fmax(1.0, floor((110e3 / plane - in - 1.0) / in)));
     const double again = out / chunk;
-    double share = in * out == 1.0 && !lines ? cf_cost_plane_share(layer, s[CF_X].basis) : 1.0;
-    if (in * out == 1.0 && !lines)
+    double share = in * out == 1.0 ? cf_cost_plane_share(layer, s[CF_X].basis) : 1.0;
+    if (in * out == 1.0)
         share *= cf_cost_channels_last_share(layer, pass, s[CF_X].basis, plane);
     const double transforms =
                      share * rows * groups * (again * in + out) * points * (2.5 * log2(points > 2 ? points : 2) + 1.0),
                  products = 8.0 * rows * groups * in * out * bins;
-    /* Long lines go through memory twice more, in pieces. */
-    const double pieces = lines && points > 2.0 * CF_LONG1D_MAX_POINTS ? 4.0 * rows * groups * plane : 0.0;
     const double bytes = cf_cost_elements(x) * (double)cf_dtype_bytes(layer->x.dtype) * again +
-                         cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype) + pieces;
+                         cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype);
     const double spectra = groups * in * out * plane;
-    const double tensor =
-        cf_cost_elements(w) * (double)cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype);
     cf_stage_cost whole = cf_cost_of(device, bytes + spectra, transforms + (in * out > 1 ? 4.0 : 1.0) * products, rate);
     whole.operations = transforms + products;
     if (few > 0.0)
@@ -143,10 +134,10 @@ void cf_cost_fused(const cf_layer *layer, const cf_device *device, int pass, con
             with_transpose(layer, device, pass, strategy,
                            fmax((bytes + spectra) / device->bandwidth,
                                 resident_seconds(device, pass, strategy, whole.operations, rows, in, out, few, plane)));
-    else if (!lines)
+    else
         whole.seconds = fmax(whole.seconds, fused_chain(device, pass, points, rows,
                                                         ceil(groups / fmax(1.0, 20e3 / plane)), in, out, chunk));
     cost[cf_cost_whole_passes[pass]] = whole;
     cost[pass == CF_PASS_WEIGHTS ? CF_STAGE_STORE_GW : CF_STAGE_LOAD_W] =
-        cf_cost_of(device, spectra + tensor, 2.5 * spectra / number * log2(points > 2 ? points : 2), device->flops);
+        cf_cost_weights(device, spectra, cf_cost_weight_bytes(layer, pass), number, points);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "autotune/model/fused_share.h"
+#include "conv/fused/predict_share.h"
 
 #include "core/arith.h"
 #include "core/dtype.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stages of family `staged`. */
-#include "autotune/model/stage_cost.h"
+/* The stages of a pass through spectra in the workspace. */
+#include "conv/plan/cost/stage_cost.h"
 
 #include "conv/plan/spectra.h"
 #include "core/arith.h"
@@ -22,7 +22,7 @@ static double later_chunks(const cf_layer *layer, const cf_spectrum *x, const cf
  * blocks have neighbouring shifts, which share sectors. */
 static double sector_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *s,
                              const cf_tensor *tensor, int64_t columns, double tensor_bytes) {
-    if (!device->overlaps || tensor->axis_stride[2] != 1 || columns < 8)
+    if (!device->is_gpu || tensor->axis_stride[2] != 1 || columns < 8)
         return 0.0;
     const double shifts = (double)cf_unit_make(&layer->axis[2], s->shift_dilation).shifts;
     const double sector = 32.0 / (double)cf_dtype_bytes(tensor->dtype);
@@ -54,8 +54,8 @@ static void add_gx_store(const cf_layer *layer, const cf_device *device, const c
         cost[CF_STAGE_STORE_GX].seconds += bytes / device->bandwidth;
 }
 
-void cf_cost_staged(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
-                    cf_stage_cost cost[CF_STAGE_COUNT]) {
+void cf_cost_spectra(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                     cf_stage_cost cost[CF_STAGE_COUNT]) {
     static const cf_stage_kind loads[CF_OPERAND_COUNT] = {CF_STAGE_LOAD_X, CF_STAGE_LOAD_W, CF_STAGE_LOAD_GY};
     static const cf_stage_kind stores[CF_PASS_COUNT] = {CF_STAGE_STORE_Y, CF_STAGE_STORE_GX, CF_STAGE_STORE_GW};
     static const cf_stage_kind products[CF_PASS_COUNT] = {CF_STAGE_PRODUCT_Y, CF_STAGE_PRODUCT_GX, CF_STAGE_PRODUCT_GW};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The costs of transforms. Most figures are from measurements on an H200. */
-#include "autotune/model/stage_cost.h"
+#include "conv/plan/cost/stage_cost.h"
 
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -19,7 +19,7 @@ bool cf_cost_is_large(const cf_device *device, const cf_spectrum *s) {
     const int64_t points = s->basis[0] * s->basis[1] * s->basis[2];
     return points > cf_max(cf_max(s->basis[0], s->basis[1]), s->basis[2]) &&
            (cf_dtype_bytes(s->dtype) > 2 ? points > device->plane_points
-                                         : device->overlaps && !planes_fit(s, CF_SCALE_COLUMNS));
+                                         : device->is_gpu && !planes_fit(s, CF_SCALE_COLUMNS));
 }
 
 /* Whether the tensor-core FFT applies (fbfft/tensor_core/config.h): a 16-bit spectrum, not w, and a supported
@@ -63,7 +63,7 @@ static double two_kernel_factor(int operand, const cf_placement *place) {
 /* The factor of planes with 16-bit spectra that are parts of larger planes. */
 static double part_factor(const cf_device *device, const cf_spectrum *s, int operand, double points,
                           const cf_placement *place) {
-    const bool part = !place->whole && s->basis[0] == 1 && s->basis[1] > 1 && operand != CF_W && device->overlaps &&
+    const bool part = !place->whole && s->basis[0] == 1 && s->basis[1] > 1 && operand != CF_W && device->is_gpu &&
                       cf_dtype_bytes(s->dtype) == 2;
     return !part ? 1.0 : points <= 256.0 ? 2.0 : 1.25;
 }
@@ -78,7 +78,7 @@ cf_stage_cost cf_cost_transform(const cf_device *device, const cf_spectrum *s, i
     const double line = longest > device->line_points && !products ? 2.0 : 1.0;
     const double passes = cf_cost_is_large(device, s) ? 3.0 : 1.0;
     /* Three axes in one kernel, whose windows overlap in short rows. */
-    const double solid = device->overlaps && s->basis[0] > 1 && passes == 1.0 ? 1.7 : 1.0;
+    const double solid = device->is_gpu && s->basis[0] > 1 && passes == 1.0 ? 1.7 : 1.0;
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
     /* Load and store handle the positions of the basis one by one. `least` is the count of instructions that a
@@ -95,7 +95,7 @@ cf_stage_cost cf_cost_transform(const cf_device *device, const cf_spectrum *s, i
     if (s->basis[1] > 1 && !two)
         cost.seconds = fmax(cost.seconds, cf_cost_plane_seconds(device, points) + device->stage_seconds);
     /* Planes and long lines in channels-last layout are read as single numbers of several lines. */
-    const bool strided = device->overlaps && tensor->channel_stride == 1 && tensor->axis_stride[2] != 1 &&
+    const bool strided = device->is_gpu && tensor->channel_stride == 1 && tensor->axis_stride[2] != 1 &&
                          (s->basis[1] > 1 || points > 512.0);
     if (strided && s->columns > 8 && !products)
         cost.seconds = 1.4 * (cost.seconds - device->stage_seconds) + device->stage_seconds;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Corrections of the fused model for single channels. */
-#ifndef CF_AUTOTUNE_FUSED_SHARE_H
-#define CF_AUTOTUNE_FUSED_SHARE_H
+#ifndef CF_CONV_FUSED_PREDICT_SHARE_H
+#define CF_CONV_FUSED_PREDICT_SHARE_H
 
 #include "conv/plan/run.h"
 

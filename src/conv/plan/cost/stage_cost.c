@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conv/plan/cost/stage_cost.h"
+
+#include "core/dtype.h"
+
+#include <math.h>
+
+const cf_stage_kind cf_cost_whole_passes[CF_PASS_COUNT] = {CF_STAGE_CONVOLVE_Y, CF_STAGE_CONVOLVE_GX,
+                                                           CF_STAGE_CONVOLVE_GW};
+
+cf_stage_cost cf_cost_of(const cf_device *device, double bytes, double operations, double rate) {
+    const double working = operations / rate, moving = bytes / device->bandwidth;
+    return (cf_stage_cost){bytes, operations,
+                           (device->is_gpu ? fmax(working, moving) : working + moving) + device->stage_seconds};
+}
+
+double cf_cost_elements(const int64_t extents[5]) {
+    double product = 1.0;
+    for (int i = 0; i < 5; ++i)
+        product *= (double)extents[i];
+    return product;
+}
+
+/* From an H200. */
+double cf_cost_plane_seconds(const cf_device *device, double points) {
+    return device->is_gpu ? 4.5e-9 * fmax(0.0, points - 300.0) : 0.0;
+}
+
+cf_stage_cost cf_cost_weights(const cf_device *device, double spectra, double tensor, double number, double points) {
+    return cf_cost_of(device, spectra + tensor, 2.5 * spectra / number * log2(points > 2 ? points : 2), device->flops);
+}
+
+double cf_cost_weight_bytes(const cf_layer *layer, int pass) {
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(layer, x, y, w);
+    return cf_cost_elements(w) * (double)cf_dtype_bytes(pass == CF_PASS_WEIGHTS ? layer->gw.dtype : layer->w.dtype);
+}
+
+cf_stage_cost cf_cost_unpredicted(double bytes, double operations) { return (cf_stage_cost){bytes, operations, -1.0}; }
