@@ -156,7 +156,8 @@ typedef struct cf_device_ops {
 /* What a plan needs to know of a device; each device's own struct begins with it. */
 struct cf_device {
     const cf_device_ops *ops;
-    int threads; /* that a call may use, >= 1 */
+    const struct cf_calibration *calibration; /* core/calibration.h; NULL: the device is no GPU */
+    int threads;                              /* that a call may use, >= 1 */
     bool has_blas;
     double flops;         /* per second, for the cost model: transforms */
     double fused_flops;   /* the same in kernels that transform both ways; 0: the device has none */

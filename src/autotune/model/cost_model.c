@@ -3,6 +3,7 @@
 
 #include "conv/plan/cost/stage_cost.h"
 #include "conv/plan/family.h"
+#include "core/calibration.h"
 #include "core/dtype.h"
 
 #include <math.h>
@@ -62,8 +63,8 @@ cf_stage_cost cf_model_bias(const conv_fft_plan *plan, int set) {
     const cf_device *device = plan->device;
     const double bytes = (bins ? 2.0 : 1.0) * numbers * (double)cf_dtype_bytes(dtype);
     cf_stage_cost cost = cf_cost_of(device, bytes, numbers, device->flops);
-    /* From an H200: 19 MB take 16 microseconds, 51 MB take 31, in one launch or two. */
-    if (device->is_gpu && !bins)
-        cost.seconds = fmax(numbers / device->flops, bytes / (0.8 * device->bandwidth)) + 2.0 * device->stage_seconds;
+    if (device->calibration && !bins)
+        cost.seconds = fmax(numbers / device->flops, bytes / (device->calibration->bias_rate * device->bandwidth)) +
+                       2.0 * device->stage_seconds;
     return cost;
 }

@@ -2,6 +2,8 @@
 /* A GPU as a device: its operations, its transforms, and what the cost model may expect of it. */
 #include "conv/gpu/backend.h"
 
+#include "conv/gpu/calibration.h"
+
 #include "conv/gpu/device.h"
 #include "core/arith.h"
 #include "core/dtype.h"
@@ -251,21 +253,23 @@ cf_gpu *cf_gpu_of_layers(const cf_device *device) {
     return device->ops == &operations ? ((const cf_gpu_layers *)device)->gpu : NULL;
 }
 
-/* Rates that rank strategies, as shares of what the GPU's properties promise: a transform's arithmetic, large complex
- * products in FP32, and memory. From profiles of layers on an H200. */
+/* Rates that only rank strategies, as shares of what the GPU's properties promise: a transform's arithmetic,
+ * large complex products in FP32, and memory. */
 static void set_properties(cf_device *device, const cf_gpu_properties *properties) {
     const double lanes = 128.0 * (double)properties->multiprocessors * (double)properties->clock_khz * 1e3;
-    device->flops = device->fused_flops = 0.4 * lanes;
-    device->product_flops = 1.6 * lanes;
-    device->tensor_flops = 3.1 * lanes;
+    const cf_calibration *c = device->calibration = cf_calibration_of(properties->name);
+    device->flops = device->fused_flops = c->transform_rate * lanes;
+    device->product_flops = c->product_rate * lanes;
+    device->tensor_flops = c->tensor_rate * lanes;
     device->is_gpu = true;
-    device->bandwidth = 0.6 * 2e3 * (double)properties->memory_clock_khz * (double)properties->memory_bus_bits / 8;
-    device->stage_seconds = 4e-6;
+    device->bandwidth =
+        c->memory_rate * 2e3 * (double)properties->memory_clock_khz * (double)properties->memory_bus_bits / 8;
+    device->stage_seconds = c->stage_seconds;
     device->row_unit = 4;        /* rows that move four numbers at a time */
     device->line_points = 64;    /* longer lines go through shared memory once more */
     device->plane_points = 4096; /* of larger planes, eight do not fit a multiprocessor */
-    device->ordered_seconds = 4e-5;
-    device->chunk_bytes = device->group_bytes = 2e9;
+    device->ordered_seconds = c->ordered_seconds;
+    device->chunk_bytes = device->group_bytes = c->chunk_bytes;
     device->threads = (int)(properties->multiprocessors * 64);
 }
 

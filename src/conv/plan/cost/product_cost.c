@@ -3,6 +3,7 @@
 #include "conv/plan/cost/stage_cost.h"
 
 #include "core/arith.h"
+#include "core/calibration.h"
 #include "core/dtype.h"
 
 #include <math.h>
@@ -13,7 +14,8 @@
  * Other products take a sixth of that. */
 cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectrum s[CF_OPERAND_COUNT],
                               cf_cgemm_variant variant, conv_fft_math math) {
-    const double term = device->is_gpu ? (variant == CF_CGEMM_LOOP ? 0.15e-6 : 0.025e-6) : 0.0;
+    const cf_calibration *c = device->calibration; /* every device with tensor cores has it */
+    const double term = c ? (variant == CF_CGEMM_LOOP ? c->loop_term : c->product_term) : 0.0;
     const double rows = (double)cf_max(1, s[CF_X].rows), in = (double)s[CF_X].columns, out = (double)s[CF_Y].columns;
     const double count = (double)s[CF_X].bins * (double)s[CF_X].groups;
     const double operations = 8.0 * count * rows * in * out;
@@ -35,20 +37,20 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
                              ceil((pass == CF_PASS_DATA ? in : out) / 64.0),
                      room = device->threads / 16.0 / tiles;
         sum /= fmax(1.0, floor(fmin(fmin(room, 4.0), depth / 64.0)));
-        rate = device->tensor_flops * large * (halves ? 2.2 : rounds ? 1.5 : 1.0);
+        rate = device->tensor_flops * large * (halves ? c->tensor_16bit_rate : rounds ? c->tensor_rounded_rate : 1.0);
         calls =
             halves ? device->stage_seconds : 0.0; /* kernels wait for their first numbers and have little to multiply */
     } else if (variant == CF_CGEMM_BLAS) {
-        rate = device->product_flops * large * (tf32 ? 2.4 : 1.0);
+        rate = device->product_flops * large * (tf32 ? c->blas_tf32_rate : 1.0);
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
-        narrow = device->is_gpu ? 1.0 + 2.0 / fmin(rows, fmin(in, out)) : 1.0;
+        narrow = c ? 1.0 + c->narrow_share / fmin(rows, fmin(in, out)) : 1.0;
     } else {
         if (in * out > 1)
-            rate = device->product_flops * (device->is_gpu ? 0.03 : 0.2);
+            rate = device->product_flops * (c ? c->loop_rate : 0.2);
     }
     cf_stage_cost cost = cf_cost_of(device, bytes, operations, rate);
     /* Fitted to measured products. A transform has left part of their operands in the cache. */
-    const double cached = variant == CF_CGEMM_TENSOR && halves ? 0.8 : 1.0;
+    const double cached = variant == CF_CGEMM_TENSOR && halves ? c->cached_share : 1.0;
     cost.seconds = fmax(cost.seconds * narrow * cached + calls, sum + device->stage_seconds);
     return cost;
 }

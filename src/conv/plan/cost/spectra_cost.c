@@ -4,6 +4,7 @@
 
 #include "conv/plan/spectra.h"
 #include "core/arith.h"
+#include "core/calibration.h"
 #include "core/dtype.h"
 
 #include <math.h>
@@ -22,11 +23,11 @@ static double later_chunks(const cf_layer *layer, const cf_spectrum *x, const cf
  * blocks have neighbouring shifts, which share sectors. */
 static double sector_seconds(const cf_layer *layer, const cf_device *device, const cf_strategy *s,
                              const cf_tensor *tensor, int64_t columns, double tensor_bytes) {
-    if (!device->is_gpu || tensor->axis_stride[2] != 1 || columns < 8)
+    if (!device->calibration || tensor->axis_stride[2] != 1 || columns < 8)
         return 0.0;
     const double shifts = (double)cf_unit_make(&layer->axis[2], s->shift_dilation).shifts;
     const double sector = 32.0 / (double)cf_dtype_bytes(tensor->dtype);
-    return 0.8 * (fmin(shifts, sector) - 1.0) * tensor_bytes / device->bandwidth;
+    return device->calibration->sector_share * (fmin(shifts, sector) - 1.0) * tensor_bytes / device->bandwidth;
 }
 
 /* The time to store gx: kernels that must run one after the other, and padding that is folded. */

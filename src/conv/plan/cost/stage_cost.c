@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv/plan/cost/stage_cost.h"
 
+#include "core/calibration.h"
 #include "core/dtype.h"
 
 #include <math.h>
@@ -21,9 +22,9 @@ double cf_cost_elements(const int64_t extents[5]) {
     return product;
 }
 
-/* From an H200. */
 double cf_cost_plane_seconds(const cf_device *device, double points) {
-    return device->is_gpu ? 4.5e-9 * fmax(0.0, points - 300.0) : 0.0;
+    const cf_calibration *c = device->calibration;
+    return c ? c->plane_point_seconds * fmax(0.0, points - c->plane_points) : 0.0;
 }
 
 cf_stage_cost cf_cost_weights(const cf_device *device, double spectra, double tensor, double number, double points) {

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was measured on one GPU, for the cost model. Each measured GPU has a table (conv/gpu/calibration_NAME.c). */
+#ifndef CF_CORE_CALIBRATION_H
+#define CF_CORE_CALIBRATION_H
+
+typedef struct cf_calibration {
+    const char *device; /* a part of the GPU's name, as the driver gives it */
+    /* Rates, as shares of an FMA per lane and clock, and of the memory's peak. */
+    double transform_rate, product_rate, tensor_rate, memory_rate;
+    double stage_seconds, ordered_seconds; /* cf_device */
+    double chunk_bytes;                    /* of spectra that are worked on at a time */
+    /* The time before a block can begin its next plane, for each point beyond `plane_points`. */
+    double plane_point_seconds, plane_points;
+    double sector_share;               /* of the time of a sector that other blocks read again */
+    double bias_rate;                  /* of a sum over gy, as a share of the bandwidth */
+    double loop_term, product_term;    /* seconds of a term of a sum in a product: by a loop, by others */
+    double loop_rate;                  /* of products by a loop, as a share of product_flops */
+    double blas_tf32_rate;             /* of cuBLAS with TF32, against FP32 */
+    double tensor_16bit_rate;          /* of 16-bit spectra on tensor cores, against FP32 accuracy */
+    double tensor_rounded_rate;        /* of FP32 spectra that are rounded to one FP16 number */
+    double narrow_share, cached_share; /* of cuBLAS where matrices are narrow; of 16-bit products from the cache */
+} cf_calibration;
+
+#endif
