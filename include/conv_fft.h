@@ -179,14 +179,35 @@ CONV_FFT_API conv_fft_status conv_fft_devices_report(char *text, size_t bytes, s
 
 #define CONV_FFT_MAX_RANK 3
 
+/**
+ * Every enumeration below is one list X(name, value, word, ...): the enumerator, its number, its word in problem lines.
+ * The enum, the parser, the printer and the range checks come from the list.
+ */
+
+/** The list of element types: X(name, value, word, bytes of an element, bits of the significand). */
+#define CONV_FFT_DTYPE_LIST(X)                                   \
+    X(FP32, 0, "fp32", 4, 24)                                    \
+    X(FP16, 1, "fp16", 2, 11) /* IEEE 754 binary16 */            \
+    X(BF16, 2, "bf16", 2, 8)  /* the upper half of a binary32 */ \
+    X(FP64, 3, "fp64", 8, 53)
+
+#define CONV_FFT_DTYPE_ENUM(name, value, word, bytes, bits) CONV_FFT_##name = value,
 /** Type of the elements of x, w, bias, y and their gradients. */
 typedef enum conv_fft_dtype {
-    CONV_FFT_FP32 = 0,
-    CONV_FFT_FP16 = 1, /**< IEEE 754 binary16 */
-    CONV_FFT_BF16 = 2, /**< the upper half of a binary32 */
-    CONV_FFT_FP64 = 3,
-    CONV_FFT_DTYPE_SAME = -1 /**< conv_fft_problem.weight_grad_dtype: the same as dtype */
+    CONV_FFT_DTYPE_LIST(CONV_FFT_DTYPE_ENUM) /* CONV_FFT_FP32, ... */
+    CONV_FFT_DTYPE_SAME = -1                 /**< conv_fft_problem.weight_grad_dtype: the same as dtype */
 } conv_fft_dtype;
+#undef CONV_FFT_DTYPE_ENUM
+
+/** The list of math modes: X(name, value, word). */
+#define CONV_FFT_MATH_LIST(X)                                                                                   \
+    X(DEFAULT, 0, "default") /* FP64 for FP64 tensors, else FP32 */                                             \
+    X(FP32, 1, "fp32")       /* error like that of a direct FP32 convolution */                                 \
+    X(TF32, 2, "tf32")       /* factors of 11 bits: error at most about twice that of cuDNN's TF32 */           \
+    X(HALF, 3, "half")       /* 16-bit spectra where faster, FP32 sums: error at most 3 times one rounding's */ \
+    X(FP64, 4, "fp64")
+
+#define CONV_FFT_MATH_ENUM(name, value, word) CONV_FFT_MATH_##name = value,
 
 /**
  * The arithmetic inside. Allowed: FP32 tensors: FP32, TF32. FP16 and BF16 tensors: FP32, HALF. FP64 tensors: FP64.
@@ -196,26 +217,35 @@ typedef enum conv_fft_dtype {
  * transformed beside them, the error is that of the large ones.
  */
 typedef enum conv_fft_math {
-    CONV_FFT_MATH_DEFAULT = 0, /**< the first of the dtype's list above */
-    CONV_FFT_MATH_FP32 = 1,    /**< error like that of a direct FP32 convolution */
-    CONV_FFT_MATH_TF32 = 2,    /**< factors of 11 bits: error at most about twice that of cuDNN's TF32 */
-    CONV_FFT_MATH_HALF = 3,    /**< spectra of 16 bits where faster, FP32 sums: error at most 3 times one rounding's */
-    CONV_FFT_MATH_FP64 = 4
+    CONV_FFT_MATH_LIST(CONV_FFT_MATH_ENUM) /* CONV_FFT_MATH_DEFAULT, ... */
 } conv_fft_math;
+#undef CONV_FFT_MATH_ENUM
 
+/** The list of padding modes: X(name, value, word). */
+#define CONV_FFT_PADDING_LIST(X)                                                                  \
+    X(ZEROS, 0, "zeros")                                                                          \
+    X(CIRCULAR, 1, "circular")   /* x[i + D] = x[i]; padding at most D on each side */            \
+    X(REFLECT, 2, "reflect")     /* mirrored without repeating the edge; padding at most D - 1 */ \
+    X(REPLICATE, 3, "replicate") /* the edge element; any padding */
+
+#define CONV_FFT_PADDING_ENUM(name, value, word) CONV_FFT_PAD_##name = value,
 /** What x is taken to be outside its extent (the gradients are the exact adjoints). */
 typedef enum conv_fft_padding {
-    CONV_FFT_PAD_ZEROS = 0,
-    CONV_FFT_PAD_CIRCULAR = 1, /**< x[i + D] = x[i]; padding at most D on each side */
-    CONV_FFT_PAD_REFLECT = 2,  /**< mirrored without repeating the edge; padding at most D - 1 */
-    CONV_FFT_PAD_REPLICATE = 3 /**< the edge element; any padding */
+    CONV_FFT_PADDING_LIST(CONV_FFT_PADDING_ENUM) /* CONV_FFT_PAD_ZEROS, ... */
 } conv_fft_padding;
+#undef CONV_FFT_PADDING_ENUM
 
+/** The list of layouts: X(name, value, word). */
+#define CONV_FFT_LAYOUT_LIST(X) \
+    X(FIRST, 0, "first")        \
+    X(LAST, 1, "last")
+
+#define CONV_FFT_LAYOUT_ENUM(name, value, word) CONV_FFT_CHANNELS_##name = value,
 /** Order of a dense tensor, drawn at the top of this file. */
 typedef enum conv_fft_layout {
-    CONV_FFT_CHANNELS_FIRST = 0,
-    CONV_FFT_CHANNELS_LAST = 1
+    CONV_FFT_LAYOUT_LIST(CONV_FFT_LAYOUT_ENUM) /* CONV_FFT_CHANNELS_FIRST, ... */
 } conv_fft_layout;
+#undef CONV_FFT_LAYOUT_ENUM
 
 /** One convolution layer. Start from conv_fft_problem_init(); entries of unused axes are ignored. */
 typedef struct conv_fft_problem {
@@ -274,14 +304,20 @@ CONV_FFT_API conv_fft_status conv_fft_problem_format(const conv_fft_problem *p, 
 
 /* --------------------------------------------------------------------------------------------- plan */
 
+/** The list of passes: X(name, value, text). The three passes first, then sets of them, which are sums. */
+#define CONV_FFT_PASS_LIST(X)                                                                        \
+    X(FORWARD, 1, "forward")                                                                         \
+    X(BACKWARD_DATA, 2, "backward data")                                                             \
+    X(BACKWARD_WEIGHTS, 4, "backward weights")                                                       \
+    X(BACKWARD, 6, "both gradients") /* data and weights in one call, sharing the transform of gy */ \
+    X(ALL_PASSES, 7, "all passes")
+
+#define CONV_FFT_PASS_ENUM(name, value, text) CONV_FFT_##name = value,
 /** Passes; a set is their sum. */
 typedef enum conv_fft_pass {
-    CONV_FFT_FORWARD = 1,
-    CONV_FFT_BACKWARD_DATA = 2,
-    CONV_FFT_BACKWARD_WEIGHTS = 4,
-    CONV_FFT_BACKWARD = 6, /**< data and weights in one call, sharing the transform of gy */
-    CONV_FFT_ALL_PASSES = 7
+    CONV_FFT_PASS_LIST(CONV_FFT_PASS_ENUM) /* CONV_FFT_FORWARD, ... */
 } conv_fft_pass;
+#undef CONV_FFT_PASS_ENUM
 
 typedef enum conv_fft_tuning {
     CONV_FFT_TUNE_CACHED = 0, /**< default: a tuning record if there is one, else the cost model */

@@ -2,6 +2,19 @@
 #include "core/window.h"
 
 #include "core/arith.h"
+#include "core/strides.h"
+
+int64_t cf_padding_reach(conv_fft_padding mode, int64_t size) {
+    switch (mode) {
+    case CONV_FFT_PAD_ZEROS:
+    case CONV_FFT_PAD_CIRCULAR:
+    case CONV_FFT_PAD_REPLICATE:
+        break;
+    case CONV_FFT_PAD_REFLECT:
+        return size - 1;
+    }
+    return CF_MAX_ELEMENTS;
+}
 
 int64_t cf_window_index(const cf_axis_window *a, int64_t coordinate) {
     if (coordinate < a->lower || coordinate >= a->upper)

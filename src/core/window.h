@@ -38,6 +38,9 @@ static inline int64_t cf_window_start(const cf_axis_window *a, int64_t tile, int
     return a->origin + tile * a->tile_step + shift * a->shift_step + phase * a->phase_step;
 }
 
+/* How far outside of [0, size) a padding mode defines a value, on each side. */
+int64_t cf_padding_reach(conv_fft_padding mode, int64_t size);
+
 /* Tensor index of a coordinate, or -1. */
 int64_t cf_window_index(const cf_axis_window *a, int64_t coordinate);
 

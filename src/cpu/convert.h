@@ -23,6 +23,11 @@ static inline float cf_bits_float(uint32_t bits) {
     return u.value;
 }
 
+/* The list of 16-bit types: X(name, to float, from float). Loads and stores of tensors have one loop for each. */
+#define CF_16_BIT_LIST(X)                       \
+    X(FP16, cf_fp16_to_float, cf_float_to_fp16) \
+    X(BF16, cf_bfloat_to_float, cf_float_to_bfloat)
+
 static inline float cf_bfloat_to_float(uint16_t b) { return cf_bits_float((uint32_t)b << 16); }
 
 static inline uint16_t cf_float_to_bfloat(float value) {

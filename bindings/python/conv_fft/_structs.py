@@ -7,9 +7,10 @@ MAX_RANK = 3
 MAX_STAGES = 12
 
 DEVICE_AUTO, DEVICE_CPU = -1, -2
-DTYPES = {"float32": 0, "float16": 1, "bfloat16": 2, "float64": 3}
-DTYPE_NAMES = {number: name for name, number in DTYPES.items()}
+# The lists of the header, in its order; test_library.py compares them.
 ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
+DTYPES = {name: number for number, name in enumerate(ITEM_BYTES)}
+DTYPE_NAMES = tuple(DTYPES)
 DTYPE_SAME = -1
 MATHS = {"default": 0, "fp32": 1, "tf32": 2, "half": 3, "fp64": 4}
 PADDINGS = {"zeros": 0, "circular": 1, "reflect": 2, "replicate": 3}

@@ -46,23 +46,41 @@ def test_structs_are_those_of_the_header(tmp_path):
     assert said == [str(number) for number in wanted]
 
 
+def listed(text, name):
+    """The rows of the header's list CONV_FFT_name_LIST."""
+    (body,) = re.findall(r"#define CONV_FFT_%s_LIST\(X\)((?:.*\\\n)*.*)" % name, text)
+    return [re.split(r",\s*", row.replace('"', "")) for row in re.findall(r"X\((.*?)\)", body)]
+
+
+@needs_header
+def test_tables_are_the_lists_of_the_header():
+    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)
+    for name, table in {"MATH": structs.MATHS, "PADDING": structs.PADDINGS, "LAYOUT": structs.LAYOUTS}.items():
+        assert {word: int(value) for _, value, word in listed(text, name)} == table, name
+    types = listed(text, "DTYPE")
+    assert len(types) == len(structs.DTYPES)
+    for (_, value, word, size, _bits), (name, number) in zip(types, structs.DTYPES.items()):
+        assert (number, structs.ITEM_BYTES[name]) == (int(value), int(size)), name
+        assert name.replace("float", "f" if name[0] == "b" else "fp") == word, name
+    for name, value, _text in listed(text, "PASS"):
+        short = "all" if name == "ALL_PASSES" else name.lower()
+        assert getattr(structs, name) == structs.PASSES[short] == int(value), name
+    assert len(structs.PASSES) == len(listed(text, "PASS"))
+
+
 @needs_header
 def test_constants_and_calls_are_those_of_the_header():
     text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)
     numbers = {name: int(value) for name, value in re.findall(r"\bCONV_FFT_(\w+)\s*=?\s+(-?\d+)\b", text)}
-    lists = {"": [structs.DTYPES, {"fp32": 0, "fp16": 1, "bf16": 2, "fp64": 3}], "MATH_": structs.MATHS, "PAD_": structs.PADDINGS,
-             "CHANNELS_": structs.LAYOUTS, "TUNE_": structs.TUNINGS, "KEEP_": structs.POLICIES}
-    assert list(structs.DTYPES.values()) == [numbers[name] for name in ("FP32", "FP16", "BF16", "FP64")]
-    for prefix, table in lists.items():
-        for name, value in (table.items() if prefix else ()):
+    for prefix, table in {"TUNE_": structs.TUNINGS, "KEEP_": structs.POLICIES}.items():
+        for name, value in table.items():
             assert numbers[prefix + name.upper()] == value, prefix + name
-    for name in ("MAX_RANK", "MAX_STAGES", "ABI", "DEVICE_AUTO", "DEVICE_CPU", "DTYPE_SAME", "FORWARD", "BACKWARD_DATA",
-                 "BACKWARD_WEIGHTS", "BACKWARD", "ALL_PASSES", "ACCUMULATE_GX", "ACCUMULATE_GW", "ACCUMULATE_GBIAS"):
+    for name in ("MAX_RANK", "MAX_STAGES", "ABI", "DEVICE_AUTO", "DEVICE_CPU", "DTYPE_SAME", "ACCUMULATE_GX", "ACCUMULATE_GW",
+                 "ACCUMULATE_GBIAS"):
         assert getattr(structs, name) == numbers[name], name
-    statuses = {name: int(value) for name, value in re.findall(r"X\((\w+), (\d+), \"", text)}
-    assert {number: name.replace("_", " ") for name, number in statuses.items() if number}.keys() == errors.BY_STATUS.keys()
-    assert errors.NAMES == {number: said for number, said in ((int(n), t) for n, t in re.findall(r"X\(\w+, (\d+), \"(.*?)\"\)", text))
-                            if number}
+    statuses = {int(value): said for _, value, said in listed(text, "STATUS")}
+    assert set(statuses) - {0} == set(errors.BY_STATUS)
+    assert errors.NAMES == {number: said for number, said in statuses.items() if number}
     declared = set(re.findall(r"\b(conv_fft_\w+)\(", re.sub(r"#define.*", "", text)))
     unused = {"conv_fft_backward_data", "conv_fft_backward_weights", "conv_fft_plan_spectrum", "conv_fft_transform_weights",
               "conv_fft_forward_kept", "conv_fft_backward_kept"}

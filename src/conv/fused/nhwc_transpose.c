@@ -11,6 +11,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/nvrtc.h"
+#include "fbfft/common/kernel_text.h"
 
 #include <string.h>
 
@@ -82,12 +83,11 @@ cf_nhwc_transpose cf_nhwc_transpose_of(const cf_layer *layer, int pass, const cf
 }
 
 void cf_nhwc_transpose_emit(const cf_nhwc_transpose *transpose, int variant, cf_text *t) {
-    static const char *const storages[] = {"plain", "fp16", "bf16", "plain"};
     const int64_t *const e = transpose->extent, *const stride = transpose->tensor.axis_stride;
     cf_text_add(t,
                 "struct Tensor {\ntypedef %s Storage;\ntypedef %s Offset;\nstatic constexpr int CHANNELS = %lld, "
                 "VECTOR = %d;\n",
-                storages[transpose->tensor.dtype], is_near(&transpose->tensor, e + 2) ? "int" : "long long",
+                cf_storage_name(transpose->tensor.dtype), is_near(&transpose->tensor, e + 2) ? "int" : "long long",
                 (long long)e[1], variant == 0 ? transpose->vector_width : 1);
     cf_text_add(
         t,

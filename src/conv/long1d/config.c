@@ -194,10 +194,6 @@ cf_launch cf_long1d_launch(const cf_long1d_config *c, cf_long1d_stage stage, int
                        shared_of(c, stage)};
 }
 
-static const char *storage_of(conv_fft_dtype dtype) {
-    return dtype == CONV_FFT_FP16 ? "fp16" : dtype == CONV_FFT_BF16 ? "bf16" : "plain";
-}
-
 static void add_side(const char *name, const cf_long1d_side *side, bool parts, int64_t pad, cf_text *t) {
     if (parts)
         cf_text_add(t, "struct %s {\ntypedef pieces Storage;\n};\n", name);
@@ -205,7 +201,8 @@ static void add_side(const char *name, const cf_long1d_side *side, bool parts, i
         cf_text_add(t,
                     "struct %s {\ntypedef %s Storage;\nstatic constexpr int COUNT = %lld, STRIDE = %lld, PAD = "
                     "%lld;\n};\n",
-                    name, storage_of(side->dtype), (long long)side->count, (long long)side->stride, (long long)pad);
+                    name, cf_storage_name(side->dtype), (long long)side->count, (long long)side->stride,
+                    (long long)pad);
 }
 
 static void add_kernel(const cf_long1d_config *c, cf_long1d_stage stage, cf_text *t) {

@@ -3,13 +3,13 @@
 
 #include "conv/plan/family.h"
 #include "conv/problem/parse.h"
+#include "core/words.h"
 
 #include <string.h>
 
 static const char *const dilation_words[] = {"step", "shift", NULL};
 static const char *const overlap_words[] = {"save", "add", NULL};
 static const char *const product_words[] = {"blas", "loop", "tensor", NULL};
-static const char *const spectrum_words[] = {"fp32", "fp16", "bf16", "fp64", NULL}; /* indexed by conv_fft_dtype */
 static const char *const keep_words[] = {"none", "x", "w", "xw", NULL};
 
 /* A line must have every field of its family. Only CF_FIELD_SEGMENTS may be left out. It stands for 1 then. */
@@ -23,7 +23,7 @@ static const struct {
     [CF_FIELD_DILATION] = {"dilation", dilation_words},
     [CF_FIELD_OVERLAP] = {"overlap", overlap_words},
     [CF_FIELD_PRODUCT] = {"product", product_words},
-    [CF_FIELD_SPECTRUM] = {"spectrum", spectrum_words},
+    [CF_FIELD_SPECTRUM] = {"spectrum", cf_dtype_words},
     [CF_FIELD_CHUNK] = {"chunk", NULL},
     [CF_FIELD_GROUPS] = {"groups", NULL},
     [CF_FIELD_KEEP] = {"keep", keep_words},

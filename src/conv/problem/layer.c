@@ -4,6 +4,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "core/strides.h"
+#include "core/words.h"
 
 #include <string.h>
 
@@ -26,35 +27,31 @@ static conv_fft_status check_scalars(const conv_fft_problem *p) {
                (long long)p->in_channels, (long long)p->groups);
     CF_REQUIRE(p->out_channels % p->groups == 0, "out_channels is %lld; it must be a multiple of groups (%lld)",
                (long long)p->out_channels, (long long)p->groups);
-    CF_FORWARD(cf_check_range("padding", -1, (int)p->padding, CONV_FFT_PAD_ZEROS, CONV_FFT_PAD_REPLICATE));
-    CF_FORWARD(
-        cf_check_range("tensor_layout", -1, (int)p->tensor_layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
-    CF_FORWARD(
-        cf_check_range("weight_layout", -1, (int)p->weight_layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
-    CF_FORWARD(cf_check_range("dtype", -1, p->dtype, CONV_FFT_FP32, CONV_FFT_FP64));
-    CF_FORWARD(cf_check_range("weight_grad_dtype", -1, p->weight_grad_dtype, CONV_FFT_DTYPE_SAME, CONV_FFT_FP64));
-    CF_FORWARD(cf_check_range("math", -1, (int)p->math, CONV_FFT_MATH_DEFAULT, CONV_FFT_MATH_FP64));
+    CF_FORWARD(cf_check_range("padding", -1, (int)p->padding, 0, CF_PADDING_COUNT - 1));
+    CF_FORWARD(cf_check_range("tensor_layout", -1, (int)p->tensor_layout, 0, CF_LAYOUT_COUNT - 1));
+    CF_FORWARD(cf_check_range("weight_layout", -1, (int)p->weight_layout, 0, CF_LAYOUT_COUNT - 1));
+    CF_FORWARD(cf_check_range("dtype", -1, p->dtype, 0, CF_DTYPE_COUNT - 1));
+    CF_FORWARD(cf_check_range("weight_grad_dtype", -1, p->weight_grad_dtype, CONV_FFT_DTYPE_SAME, CF_DTYPE_COUNT - 1));
+    CF_FORWARD(cf_check_range("math", -1, (int)p->math, 0, CF_MATH_COUNT - 1));
     for (int i = 0; i < 4; ++i)
         CF_FORWARD(cf_check_range("reserved", i, p->reserved[i], 0, 0));
     return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status resolve_types(conv_fft_problem *p) {
-    static const char *const dtypes[] = {"FP32", "FP16", "BF16", "FP64"};
-    static const char *const maths[] = {"DEFAULT", "FP32", "TF32", "HALF", "FP64"};
-    const bool half = p->dtype == CONV_FFT_FP16 || p->dtype == CONV_FFT_BF16;
+    const bool half = cf_dtype_is_16_bit(p->dtype);
     if (p->weight_grad_dtype == CONV_FFT_DTYPE_SAME)
         p->weight_grad_dtype = p->dtype;
     CF_REQUIRE(p->weight_grad_dtype == p->dtype || (half && p->weight_grad_dtype == CONV_FFT_FP32),
-               "weight_grad_dtype is %s for %s tensors; it must be the same type%s", dtypes[p->weight_grad_dtype],
-               dtypes[p->dtype], half ? " or FP32" : "");
+               "weight_grad_dtype is %s for %s tensors; it must be the same type%s",
+               cf_dtype_names[p->weight_grad_dtype], cf_dtype_names[p->dtype], half ? " or FP32" : "");
     if (p->math == CONV_FFT_MATH_DEFAULT)
         p->math = p->dtype == CONV_FFT_FP64 ? CONV_FFT_MATH_FP64 : CONV_FFT_MATH_FP32;
     const bool fits = p->dtype == CONV_FFT_FP64       ? p->math == CONV_FFT_MATH_FP64
                       : p->math == CONV_FFT_MATH_FP32 ? true
                       : half                          ? p->math == CONV_FFT_MATH_HALF
                                                       : p->math == CONV_FFT_MATH_TF32;
-    CF_REQUIRE(fits, "math is %s for %s tensors; it must be %s", maths[p->math], dtypes[p->dtype],
+    CF_REQUIRE(fits, "math is %s for %s tensors; it must be %s", cf_math_names[p->math], cf_dtype_names[p->dtype],
                p->dtype == CONV_FFT_FP64 ? "FP64"
                : half                    ? "FP32 or HALF"
                                          : "FP32 or TF32");
@@ -66,9 +63,8 @@ static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis
     CF_FORWARD(cf_check_range("kernel", a, p->kernel[a], 1, CF_MAX_ELEMENTS));
     CF_FORWARD(cf_check_range("stride", a, p->stride[a], 1, CF_MAX_ELEMENTS));
     CF_FORWARD(cf_check_range("dilation", a, p->dilation[a], 1, CF_MAX_ELEMENTS));
-    const int64_t most = p->padding == CONV_FFT_PAD_CIRCULAR  ? p->input[a]
-                         : p->padding == CONV_FFT_PAD_REFLECT ? p->input[a] - 1
-                                                              : CF_MAX_ELEMENTS;
+    /* Circular padding could go on, but the gradient's fold takes one period on each side. */
+    const int64_t most = p->padding == CONV_FFT_PAD_CIRCULAR ? p->input[a] : cf_padding_reach(p->padding, p->input[a]);
     CF_FORWARD(cf_check_range("pad_before", a, p->pad_before[a], 0, most));
     CF_FORWARD(cf_check_range("pad_after", a, p->pad_after[a], 0, most));
     int64_t reach = p->kernel[a] - 1;

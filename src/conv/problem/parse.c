@@ -4,17 +4,12 @@
 #include "conv/problem/layer.h"
 
 #include "core/arith.h"
+#include "core/words.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Words of the enumerations, at their values. */
-static const char *const padding_words[] = {"zeros", "circular", "reflect", "replicate", NULL};
-static const char *const layout_words[] = {"first", "last", NULL};
-static const char *const dtype_words[] = {"fp32", "fp16", "bf16", "fp64", NULL};
-static const char *const math_words[] = {"default", "fp32", "tf32", "half", "fp64", NULL};
 
 int cf_text_word(const char *const *words, const char *value) {
     for (int i = 0; words[i]; ++i) {
@@ -182,8 +177,8 @@ static conv_fft_status read_number_field(int field, const char *value, conv_fft_
 
 static conv_fft_status read_word_field(int field, const char *value, conv_fft_problem *p) {
     static const char *const *const words[FIELD_COUNT] = {
-        [MODE] = padding_words, [LAYOUT] = layout_words, [WLAYOUT] = layout_words,
-        [DTYPE] = dtype_words,  [GW] = dtype_words,      [MATH] = math_words};
+        [MODE] = cf_padding_words, [LAYOUT] = cf_layout_words, [WLAYOUT] = cf_layout_words,
+        [DTYPE] = cf_dtype_words,  [GW] = cf_dtype_words,      [MATH] = cf_math_words};
     int word = CONV_FFT_DTYPE_SAME;
     if (field != GW || strcmp(value, "same") != 0)
         CF_FORWARD(read_word(field_words[field], value, words[field], &word));
@@ -292,14 +287,14 @@ conv_fft_status cf_problem_format(const cf_layer *layer, char *text, size_t byte
         if (p->pad_after[a] != p->pad_before[a])
             cf_text_add(&t, ":%lld", (long long)p->pad_after[a]);
     }
-    cf_text_add(&t, " groups=%lld mode=%s layout=%s", (long long)p->groups, padding_words[p->padding],
-                layout_words[p->tensor_layout]);
+    cf_text_add(&t, " groups=%lld mode=%s layout=%s", (long long)p->groups, cf_padding_words[p->padding],
+                cf_layout_words[p->tensor_layout]);
     if (p->weight_layout != p->tensor_layout)
-        cf_text_add(&t, " wlayout=%s", layout_words[p->weight_layout]);
-    cf_text_add(&t, " dtype=%s", dtype_words[p->dtype]);
+        cf_text_add(&t, " wlayout=%s", cf_layout_words[p->weight_layout]);
+    cf_text_add(&t, " dtype=%s", cf_dtype_words[p->dtype]);
     if (p->weight_grad_dtype != p->dtype)
-        cf_text_add(&t, " gw=%s", dtype_words[p->weight_grad_dtype]);
-    cf_text_add(&t, " math=%s", math_words[p->math]);
+        cf_text_add(&t, " gw=%s", cf_dtype_words[p->weight_grad_dtype]);
+    cf_text_add(&t, " math=%s", cf_math_words[p->math]);
     CF_REQUIRE(t.length < bytes, "bytes is %zu; this problem line needs %zu", bytes, t.length + 1);
     memcpy(text, line, t.length + 1);
     return CONV_FFT_SUCCESS;

@@ -4,6 +4,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "core/strides.h"
+#include "core/words.h"
 
 #include <float.h>
 #include <math.h>
@@ -79,10 +80,10 @@ static conv_fft_status check_scalars(const fbfft_desc *d, bool inverse) {
     CF_REQUIRE(fabs(d->scale) <= limit, "scale is %g; it must be a finite number from %g to %g", d->scale, -limit,
                limit);
     CF_FORWARD(cf_check_range("channels", -1, d->channels, 1, CF_MAX_ELEMENTS));
-    CF_FORWARD(cf_check_range("dtype", -1, d->dtype, CONV_FFT_FP32, CONV_FFT_FP64));
-    CF_FORWARD(cf_check_range("layout", -1, d->layout, CONV_FFT_CHANNELS_FIRST, CONV_FFT_CHANNELS_LAST));
+    CF_FORWARD(cf_check_range("dtype", -1, d->dtype, 0, CF_DTYPE_COUNT - 1));
+    CF_FORWARD(cf_check_range("layout", -1, d->layout, 0, CF_LAYOUT_COUNT - 1));
     CF_FORWARD(cf_check_range("order", -1, d->order, FBFFT_NATURAL, FBFFT_FREQUENCY_MAJOR));
-    CF_FORWARD(cf_check_range("padding", -1, d->padding, CONV_FFT_PAD_ZEROS, CONV_FFT_PAD_REPLICATE));
+    CF_FORWARD(cf_check_range("padding", -1, d->padding, 0, CF_PADDING_COUNT - 1));
     CF_REQUIRE(!inverse || d->padding == CONV_FFT_PAD_ZEROS,
                "padding is %d; it must be CONV_FFT_PAD_ZEROS (0) for transforms that write a signal", (int)d->padding);
     CF_FORWARD(check_spectrum(d));
@@ -98,16 +99,15 @@ static bool is_basis(int64_t n) {
     return n == 1;
 }
 
-/* Zeros, the edge element and a repeated signal continue without end. A reflected signal has one period on each
- * side. */
-static conv_fft_status check_reflection(int a, int64_t size, int64_t first, int64_t last) {
-    CF_REQUIRE(first >= 1 - size,
+/* A mirror shows the signal once on each side, so the window may not reach further. `reach` is that of the mode. */
+static conv_fft_status check_reflection(int a, int64_t size, int64_t reach, int64_t first, int64_t last) {
+    CF_REQUIRE(first >= -reach,
                "offset[%d] is %lld; it must be at least %lld where the signal of %lld points is reflected", a,
-               (long long)first, (long long)(1 - size), (long long)size);
-    CF_REQUIRE(last <= 2 * (size - 1),
+               (long long)first, (long long)-reach, (long long)size);
+    CF_REQUIRE(last <= size - 1 + reach,
                "offset[%d] is %lld, and the last point of the window %lld; it must be at most %lld where the signal of "
                "%lld points is reflected",
-               a, (long long)first, (long long)last, (long long)(2 * (size - 1)), (long long)size);
+               a, (long long)first, (long long)last, (long long)(size - 1 + reach), (long long)size);
     return CONV_FFT_SUCCESS;
 }
 
@@ -131,8 +131,9 @@ static conv_fft_status resolve_axis(const fbfft_desc *d, int a, int64_t *basis, 
                "step[%d] is %lld for %lld points; (points - 1) * step must be at most %lld", a, (long long)d->step[a],
                (long long)count, (long long)CF_MAX_ELEMENTS);
     last += d->offset[a];
-    if (d->padding == CONV_FFT_PAD_REFLECT)
-        CF_FORWARD(check_reflection(a, size, d->offset[a], last));
+    const int64_t reach = cf_padding_reach(d->padding, size);
+    if (reach < CF_MAX_ELEMENTS)
+        CF_FORWARD(check_reflection(a, size, reach, d->offset[a], last));
     *basis = n;
     *axis = (cf_axis_window){.spread = 1,
                              .count = count,

@@ -23,3 +23,7 @@ conv_fft_status cf_fbfft_join_emitted(const char *headers, const cf_text *kernel
                        kernel->length, kernel->bytes - 1);
     return cf_fbfft_join_text(headers, kernel->text, text);
 }
+
+const char *cf_storage_name(conv_fft_dtype dtype) {
+    return dtype == CONV_FFT_FP16 ? "fp16" : dtype == CONV_FFT_BF16 ? "bf16" : "plain";
+}

@@ -3,6 +3,7 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "core/words.h"
 #include "fbfft/c2c_fp16/plan.h"
 
 enum {
@@ -25,14 +26,13 @@ static void add_axes(cf_text *t, const cf_fft_problem *p, bool points) {
 
 static void add_heading(cf_text *t, const cf_fft_problem *p, const cf_gpu_properties *properties, int64_t batch) {
     static const char *const kinds[] = {"r2c", "c2r", "c2c", "c2c-inverse"};
-    static const char *const types[] = {"fp32", "fp16", "bf16", "fp64"};
     const cf_transform_desc *d = &p->transform;
     const cf_fft_rates rates = cf_fft_rates_of(properties, d->spectrum.dtype);
     cf_text_add(t, "%s ", kinds[2 * p->complex_signal + d->inverse]);
     add_axes(t, p, false);
     cf_text_add(t, d->inverse ? " to " : " from ");
     add_axes(t, p, true);
-    cf_text_add(t, ", %s, %lld %s, batch %lld%s\n", types[d->tensor.dtype], (long long)d->spectrum.columns,
+    cf_text_add(t, ", %s, %lld %s, batch %lld%s\n", cf_dtype_words[d->tensor.dtype], (long long)d->spectrum.columns,
                 d->spectrum.columns > 1 ? "channels" : "channel", (long long)batch,
                 p->layout.frequency_major ? ", frequency-major" : "");
     cf_text_add(t,

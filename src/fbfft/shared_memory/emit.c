@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Print the constants of a kernel of shared_memory/kernel.cuh for the compiler and for people. */
 #include "core/arith.h"
+#include "core/words.h"
 #include "cuda/jit/nvrtc.h"
+#include "fbfft/common/kernel_text.h"
 #include "fbfft/shared_memory/config.h"
 
 static const char *word(bool value) { return value ? "true" : "false"; }
 
 static void emit_axis(const cf_axis_window *a, bool sliced, cf_text *t) {
-    static const char *const modes[] = {"ZEROS", "CIRCULAR", "REFLECT", "REPLICATE"};
     const int64_t count = sliced && a->count > 0 ? 1 : a->count, slices = sliced ? cf_max(a->count, 1) : 1;
     cf_text_add(t, "    {%lld, %lld, %lld, %lld, %lld, %lld,", (long long)(sliced ? 0 : a->first), (long long)a->spread,
                 (long long)count, (long long)a->origin, (long long)a->step, (long long)slices);
     cf_text_add(t, " %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %s, %s},\n", (long long)a->tiles,
                 (long long)a->tile_step, (long long)a->shifts, (long long)a->shift_step, (long long)a->phases,
-                (long long)a->phase_step, (long long)a->lower, (long long)a->upper, (long long)a->size, modes[a->mode],
-                word(cf_shared_fft_checked(a)));
+                (long long)a->phase_step, (long long)a->lower, (long long)a->upper, (long long)a->size,
+                cf_padding_names[a->mode], word(cf_shared_fft_checked(a)));
 }
 
 /* Distance between the first and the last element of a plane. */
@@ -28,14 +29,14 @@ static int64_t plane_span(const cf_fft_problem *p) {
 void cf_shared_fft_emit_config(const cf_shared_fft_config *c, const char *name, cf_text *t) {
     static const char *const kinds[] = {"TWO_ROWS_AS_COMPLEX", "PACKED_REAL", "UNPACKED_REAL", "COMPLEX"};
     static const char *const orders[] = {"BY_PLANE", "BY_COLUMN", "BY_ROW"};
-    static const char *const storages[] = {"plain", "fp16", "bf16", "plain"};
     static const char *const bins[] = {"plain_bins", "fp16_numbers", "bf16_bins", "plain_bins"}, *const scaled[] = {
                                                                                                      "scaled_bins",
                                                                                                      "fp16_bins"};
     const cf_transform_desc *d = &c->problem.fft.transform;
     const int64_t *stride = c->problem.fft.layout.axis_stride;
     cf_text_add(t, "struct %s {\ntypedef %s Storage;\ntypedef %s Bins;\ntypedef %s Offset;\n", name,
-                storages[d->tensor.dtype], c->problem.scaled ? scaled[d->spectrum.dtype] : bins[d->spectrum.dtype],
+                cf_storage_name(d->tensor.dtype),
+                c->problem.scaled ? scaled[d->spectrum.dtype] : bins[d->spectrum.dtype],
                 plane_span(&c->problem.fft) < INT32_MAX ? "int" : "long long");
     cf_text_add(t, "static constexpr int KIND = %s, ORDER = %s, P = %d, T = %d, PITCH = %lld, PLANE = %lld;\n",
                 kinds[c->kind], orders[c->order], c->planes, c->threads, (long long)c->pitch, (long long)c->plane);
