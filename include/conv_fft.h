@@ -18,8 +18,8 @@
  *     2. conv_fft_problem_init()       fill in the layer
  *     3. conv_fft_plan_create()        once per layer: chooses a strategy, compiles; may be slow
  *     4. conv_fft_plan_workspace()     the caller allocates that many bytes
- *     5. conv_fft_forward(), conv_fft_backward()   as often as wanted: these allocate nothing, but for a handle of cuBLAS, cuDNN or
- *        cuFFT when more calls than before need one at the same time
+ *     5. conv_fft_forward(), conv_fft_backward()   as often as wanted. Calls allocate no memory. One exception:
+ *        when more calls run at the same time than ever before, one more handle of cuBLAS, cuDNN or cuFFT is created
  *
  * TENSORS, as C arrays. D1..Dr are the rank spatial extents (rank 1, 2 or 3), K1..Kr those of the kernel,
  * M1..Mr those of the output (conv_fft_problem_output()):
@@ -130,7 +130,7 @@ enum {
     CONV_FFT_DEVICE_CPU = -2
 };
 
-/** What the library writes to the standard error stream. The environment variable CONV_FFT_LOG (1..3) is the default. */
+/** What the library writes to standard error. The environment variable CONV_FFT_LOG (1..3) is the default. */
 typedef enum conv_fft_log_level {
     CONV_FFT_LOG_DEFAULT = 0, /**< CONV_FFT_LOG, else warnings */
     CONV_FFT_LOG_SILENT = 1,
@@ -143,8 +143,8 @@ typedef struct conv_fft_context_options {
     int device;                   /**< CONV_FFT_DEVICE_AUTO (default), CONV_FFT_DEVICE_CPU, or a GPU ordinal */
     int threads;                  /**< CPU threads a call may use, to 4096; 0 (default): OpenMP's maximum now */
     conv_fft_log_level log_level; /**< default CONV_FFT_LOG_DEFAULT */
-    const char *
-        cache_directory; /**< NULL (default): CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft */
+    /** NULL (default): CONV_FFT_CACHE_DIR, else $XDG_CACHE_HOME/conv_fft, else ~/.cache/conv_fft */
+    const char *cache_directory;
     int64_t reserved[4]; /**< zero */
 } conv_fft_context_options;
 
@@ -165,13 +165,15 @@ CONV_FFT_API void conv_fft_context_destroy(conv_fft_context *context);
 /** The GPU's ordinal, or CONV_FFT_DEVICE_CPU; CONV_FFT_DEVICE_AUTO if context is NULL. */
 CONV_FFT_API int conv_fft_context_device(const conv_fft_context *context);
 
-/** One line: the device, the libraries in use, and why this device was chosen. "" if context is NULL. Lives as long as the context. */
+/** One line: the device, the libraries in use, and why this device was chosen. "" if context is NULL. Lives as long as
+ * the context. */
 CONV_FFT_API const char *conv_fft_context_description(const conv_fft_context *context);
 
 /**
- * For people: every CUDA library with its version and file, or why it cannot be used and how to get it; every GPU and its properties;
- * the directory of compiled kernels. `bytes` (0 or more) bytes of text are written, terminated; *needed (may be NULL) receives how many
- * the whole takes. Makes no context and no file. INVALID_ARGUMENT: text is NULL, and bytes is not 0.
+ * For people: every CUDA library with its version and file, or why it cannot be used and how to get it; every GPU and
+ * its properties; the directory of compiled kernels. `bytes` (0 or more) bytes of text are written, terminated;
+ * *needed (may be NULL) receives how many the whole takes. Makes no context and no file. INVALID_ARGUMENT: text is
+ * NULL, and bytes is not 0.
  */
 CONV_FFT_API conv_fft_status conv_fft_devices_report(char *text, size_t bytes, size_t *needed);
 
@@ -266,8 +268,9 @@ typedef struct conv_fft_problem {
     conv_fft_dtype weight_grad_dtype; /**< of gw and gbias: SAME (default), dtype itself, or FP32 for 16-bit tensors */
     conv_fft_math math;               /**< default DEFAULT */
     /** Element strides; all zero (default) = dense in the layout above. x and gx: {batch, channel, axes};
-     *  y and gy likewise; w and gw: {out_channel, in_channel, axes}. A set that is not all zero must be >= 0 and name every
-     *  axis of extent > 1 of a tensor that is written, each being greater than what all smaller ones reach together; 0 repeats an input. */
+     *  y and gy likewise; w and gw: {out_channel, in_channel, axes}. A set that is not all zero must be >= 0 and name
+     *  every axis of extent > 1 of a tensor that is written, each being greater than what all smaller ones reach
+     *  together; 0 repeats an input. */
     int64_t x_stride[2 + CONV_FFT_MAX_RANK];
     int64_t y_stride[2 + CONV_FFT_MAX_RANK];
     int64_t w_stride[2 + CONV_FFT_MAX_RANK];
@@ -278,28 +281,31 @@ typedef struct conv_fft_problem {
 CONV_FFT_API conv_fft_status conv_fft_problem_init(conv_fft_problem *p, int rank);
 
 /**
- * The output's spatial extents: output[a] = (D + pad_before + pad_after - (K - 1) * dilation - 1) / stride + 1, for a < rank.
- * Checks the whole problem. INVALID_ARGUMENT: a field is out of range (this includes a kernel larger than the padded input
- * and products of extents from 2^59 on), or a pointer is NULL.
+ * The output's spatial extents: output[a] = (D + pad_before + pad_after - (K - 1) * dilation - 1) / stride + 1, for a
+ * < rank. Checks the whole problem. INVALID_ARGUMENT: a field is out of range (this includes a kernel larger than the
+ * padded input and products of extents from 2^59 on), or a pointer is NULL.
  */
 CONV_FFT_API conv_fft_status conv_fft_problem_output(const conv_fft_problem *p, int64_t output[CONV_FFT_MAX_RANK]);
 
 /**
  * Read a problem line: an optional name, then key=value fields in any order; what is omitted has its default.
  *
- *     L1 in=128x3x128x128 out=96 kernel=11x11 stride=1 dilation=1 pad=0 groups=1 mode=zeros layout=first dtype=fp32 math=fp32
+ *     L1 in=128x3x128x128 out=96 kernel=11x11 stride=1 dilation=1 pad=0 groups=1 mode=zeros layout=first
+ *        dtype=fp32 math=fp32
  *
- * in=BATCHxCHANNELSxD1x.. (required; it gives the rank); out=channels (omitted: those of in); kernel, stride, dilation, pad: one number for all axes or one per axis joined by x;
- * pad=a:b is asymmetric (before:after), pad=same keeps the extent for stride 1 (more after, if it cannot be even);
- * mode=zeros|circular|reflect|replicate; layout=first|last (tensors and weights), wlayout=first|last (weights alone);
- * dtype=fp32|fp16|bf16|fp64; gw=same|fp32|fp16|bf16|fp64; math=fp32|tf32|half|fp64. `#` starts a comment.
- * name (may be NULL) receives the name, terminated. An empty or comment line gives rank 0 and succeeds.
+ * in=BATCHxCHANNELSxD1x.. (required; it gives the rank); out=channels (omitted: those of in); kernel, stride,
+ * dilation, pad: one number for all axes or one per axis joined by x; pad=a:b is asymmetric (before:after), pad=same
+ * keeps the extent for stride 1 (more after, if it cannot be even); mode=zeros|circular|reflect|replicate;
+ * layout=first|last (tensors and weights), wlayout=first|last (weights alone); dtype=fp32|fp16|bf16|fp64;
+ * gw=same|fp32|fp16|bf16|fp64; math=fp32|tf32|half|fp64. `#` starts a comment. name (may be NULL) receives the name,
+ * terminated. An empty or comment line gives rank 0 and succeeds.
  * INVALID_ARGUMENT: names the field that is wrong; also a name that needs more than name_bytes.
  */
 CONV_FFT_API conv_fft_status conv_fft_problem_parse(const char *line, conv_fft_problem *p, char *name,
                                                     size_t name_bytes);
 
-/** Write the problem line (without a name; strides are not part of it). INVALID_ARGUMENT: invalid problem, or `bytes` too small (1024 suffice). */
+/** Write the problem line (without a name; strides are not part of it). INVALID_ARGUMENT: invalid problem, or `bytes`
+ * too small (1024 suffice). */
 CONV_FFT_API conv_fft_status conv_fft_problem_format(const conv_fft_problem *p, char *text, size_t bytes);
 
 /* --------------------------------------------------------------------------------------------- plan */
@@ -338,15 +344,19 @@ typedef struct conv_fft_plan_options {
     int passes;               /**< set of conv_fft_pass; default CONV_FFT_ALL_PASSES */
     conv_fft_tuning tuning;   /**< default CONV_FFT_TUNE_CACHED */
     uint64_t workspace_limit; /**< bytes that no pass may exceed; 0 (default): no limit */
-    int keep; /**< set of conv_fft_operand whose spectra will be kept; default 0. Strategies are then chosen that have them
-               *   and share them, which those of a GPU need not */
-    /** Milliseconds that measuring may take for one plan, compiling what is timed included; 0 (default): 10,000 for _MEASURE, no bound for
-     *  _EXHAUSTIVE. With too few to time two candidates the cost model decides, with a warning, and no record is kept. */
+    /** Set of conv_fft_operand whose spectra will be kept; default 0. Then only strategies are chosen that have these
+     * spectra and share them. On a GPU other strategies may be faster. */
+    int keep;
+    /** Milliseconds that measuring may take for one plan, compiling included; 0 (default): 10,000 for _MEASURE, no
+     * limit for _EXHAUSTIVE. If the time does not suffice for two candidates, the cost model decides, with a warning,
+     * and no record is kept. */
     int64_t tune_milliseconds;
     int tune_again; /**< 1: measure even where there is a record; default 0 */
-    int trusted; /**< 1: calls do not ask CUDA about their pointers and stream, which takes microseconds; wrong ones are then
-                  *   undefined behaviour. For callers that know what they pass, as bindings of frameworks do. Default 0 */
-    /** Strategy lines (conv_fft_description.strategy) to use instead of choosing: forward, backward data, backward weights. NULL: choose. */
+    /** 1: calls do not ask CUDA about their pointers and stream, which would take microseconds. A wrong pointer is then
+     * undefined behaviour. For callers that know their pointers, such as bindings of frameworks. Default 0. */
+    int trusted;
+    /** Strategy lines (conv_fft_description.strategy) to use instead of choosing: forward, backward data, backward
+     * weights. NULL: choose. */
     const char *strategy[3];
     int64_t own_kernels; /**< conv_fft_tune_candidates(): 1: no algorithm of cuDNN takes part; default 0 */
     int64_t reserved[3]; /**< zero */
@@ -360,9 +370,10 @@ CONV_FFT_API conv_fft_status conv_fft_plan_options_init(conv_fft_plan_options *o
 
 /**
  * Make a plan. options may be NULL (defaults). The problem is copied. All choosing, tuning and compiling happens here.
- * INVALID_ARGUMENT: a field of the problem or of the options (the sentence names it); also a workspace limit below the problem's
- * needs, of which the sentence gives a sufficient one; also a problem that nothing here runs (the sentence says which limit). OUT_OF_MEMORY. NOT_SUPPORTED: a
- * forced strategy that this device does not have. On a GPU also LIBRARY_MISSING, COMPILE_ERROR, DEVICE_ERROR.
+ * INVALID_ARGUMENT: a field of the problem or of the options (the sentence names it); also a workspace limit below the
+ * problem's needs, of which the sentence gives a sufficient one; also a problem that nothing here runs (the sentence
+ * says which limit). OUT_OF_MEMORY. NOT_SUPPORTED: a forced strategy that this device does not have. On a GPU also
+ * LIBRARY_MISSING, COMPILE_ERROR, DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,
                                                   const conv_fft_plan_options *options, conv_fft_plan **plan);
@@ -371,8 +382,9 @@ CONV_FFT_API conv_fft_status conv_fft_plan_create(conv_fft_context *context, con
 CONV_FFT_API void conv_fft_plan_destroy(conv_fft_plan *plan);
 
 /**
- * Bytes of workspace that calls of `pass` need (one of CONV_FFT_FORWARD, _BACKWARD_DATA, _BACKWARD_WEIGHTS, _BACKWARD). The
- * contents need not be kept between calls. INVALID_ARGUMENT: a NULL, or a pass that the plan was not made for.
+ * Bytes of workspace that calls of `pass` need (one of CONV_FFT_FORWARD, _BACKWARD_DATA, _BACKWARD_WEIGHTS,
+ * _BACKWARD). The contents need not be kept between calls. INVALID_ARGUMENT: a NULL, or a pass that the plan was not
+ * made for.
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_workspace(const conv_fft_plan *plan, conv_fft_pass pass, size_t *bytes);
 
@@ -405,8 +417,9 @@ CONV_FFT_API conv_fft_status conv_fft_plan_describe(const conv_fft_plan *plan, c
                                                     conv_fft_description *description);
 
 /**
- * Describe a pass and measure its stages: runs it `repeats` (1..1000) times on random data in memory of its own, with a bias, and gives
- * the median time of each stage. Synchronises. INVALID_ARGUMENT as above; OUT_OF_MEMORY; DEVICE_ERROR.
+ * Describe a pass and measure its stages: runs it `repeats` (1..1000) times on random data in memory of its own, with
+ * a bias, and gives the median time of each stage. Synchronises. INVALID_ARGUMENT as above; OUT_OF_MEMORY;
+ * DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_profile(const conv_fft_plan *plan, conv_fft_pass pass, int repeats,
                                               conv_fft_description *description);
@@ -421,21 +434,23 @@ enum {
 };
 
 /**
- * y = conv(x, w) + bias. bias may be NULL. A batch of 0 succeeds and touches nothing; x, y and workspace may be NULL then.
+ * y = conv(x, w) + bias. bias may be NULL. A batch of 0 succeeds and touches nothing; x, y and workspace may be NULL
+ * then.
  * INVALID_ARGUMENT: plan made without CONV_FFT_FORWARD; x, w or y NULL or misaligned; workspace NULL or smaller than
- * conv_fft_plan_workspace() says (the sentence gives both sizes); on a GPU also memory that it cannot access (ordinary memory
- * of the host, freed, of another GPU) or that ends too early, and a stream of another CUDA context: all that CUDA can tell
- * without waiting. NOT_SUPPORTED, DEVICE_ERROR: GPU contexts.
+ * conv_fft_plan_workspace() says (the sentence gives both sizes); on a GPU also memory that it cannot access (ordinary
+ * memory of the host, freed, of another GPU) or that ends too early, and a stream of another CUDA context: all that
+ * CUDA can tell without waiting. NOT_SUPPORTED, DEVICE_ERROR: GPU contexts.
  */
 CONV_FFT_API conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const void *x, const void *w, const void *bias,
                                               void *y, void *workspace, size_t workspace_bytes,
                                               struct CUstream_st *stream);
 
 /**
- * The gradients; any of gx, gw, gbias may be NULL (not wanted). x may be NULL if gw is, w may be NULL if gx is. gx needs
- * CONV_FFT_BACKWARD_DATA in the plan, gw needs CONV_FFT_BACKWARD_WEIGHTS, gbias either. Workspace: that of CONV_FFT_BACKWARD, or of the
- * one pass that is asked for; gbias alone needs none. flags: sum of CONV_FFT_ACCUMULATE_*: add to the old contents.
- * A batch of 0 sets gw and gbias to zero (unless they accumulate); the other tensors and the workspace may be NULL then. Errors as conv_fft_forward().
+ * The gradients; any of gx, gw, gbias may be NULL (not wanted). x may be NULL if gw is, w may be NULL if gx is. gx
+ * needs CONV_FFT_BACKWARD_DATA in the plan, gw needs CONV_FFT_BACKWARD_WEIGHTS, gbias either. Workspace: that of
+ * CONV_FFT_BACKWARD, or of the one pass that is asked for; gbias alone needs none. flags: sum of
+ * CONV_FFT_ACCUMULATE_*: add to the old contents. A batch of 0 sets gw and gbias to zero (unless they accumulate); the
+ * other tensors and the workspace may be NULL then. Errors as conv_fft_forward().
  */
 CONV_FFT_API conv_fft_status conv_fft_backward(const conv_fft_plan *plan, const void *x, const void *w, const void *gy,
                                                void *gx, void *gw, void *gbias, unsigned flags, void *workspace,
@@ -456,27 +471,30 @@ CONV_FFT_API conv_fft_status conv_fft_backward_weights(const conv_fft_plan *plan
 /**
  * Bytes of the whole spectrum of x or w, for the calls below. The spectrum belongs to this plan, in a form of its own.
  * INVALID_ARGUMENT: a NULL, an unknown operand, or one that no pass of the plan reads.
- * NOT_SUPPORTED: the plan's passes have none in common: the operand was not named in options.keep, or strategies were forced that are
- * not `staged` or differ in basis, tiles or dilation.
+ * NOT_SUPPORTED: the plan's passes have none in common: the operand was not named in options.keep, or strategies were
+ * forced that are not `staged` or differ in basis, tiles or dilation.
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_spectrum(const conv_fft_plan *plan, conv_fft_operand operand, size_t *bytes);
 
-/** The spectrum of w, for inference or for several calls with the same weights. Workspace: that of CONV_FFT_FORWARD, or of
- * CONV_FFT_BACKWARD_DATA if the plan has no forward pass, for an empty batch too. Errors as conv_fft_forward() and conv_fft_plan_spectrum(). */
+/** The spectrum of w, for inference or for several calls with the same weights. Workspace: that of CONV_FFT_FORWARD,
+ * or of CONV_FFT_BACKWARD_DATA if the plan has no forward pass, for an empty batch too. Errors as conv_fft_forward()
+ * and conv_fft_plan_spectrum(). */
 CONV_FFT_API conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum,
                                                         void *workspace, size_t workspace_bytes,
                                                         struct CUstream_st *stream);
 
 /**
- * conv_fft_forward() with caller-owned spectra (conv_fft_plan_spectrum() bytes each; NULL = not kept). One rule for x and for w, here and
- * in conv_fft_backward_kept(): tensor and spectrum given: the tensor is read and its spectrum stored; tensor NULL: the spectrum is read.
- * Errors as there; INVALID_ARGUMENT also for a misaligned spectrum, and for one that the plan does not share.
+ * conv_fft_forward() with caller-owned spectra (conv_fft_plan_spectrum() bytes each; NULL = not kept). One rule for x
+ * and for w, here and in conv_fft_backward_kept(): tensor and spectrum given: the tensor is read and its spectrum
+ * stored; tensor NULL: the spectrum is read. Errors as there; INVALID_ARGUMENT also for a misaligned spectrum, and for
+ * one that the plan does not share.
  */
 CONV_FFT_API conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, const void *w,
                                                    const void *bias, void *y, void *x_spectrum, void *w_spectrum,
                                                    void *workspace, size_t workspace_bytes, struct CUstream_st *stream);
 
-/** conv_fft_backward() with caller-owned spectra of x (read for gw) and w (read for gx). Errors as conv_fft_forward_kept(). */
+/** conv_fft_backward() with caller-owned spectra of x (read for gw) and w (read for gx). Errors as
+ * conv_fft_forward_kept(). */
 CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x, const void *w,
                                                     const void *gy, void *gx, void *gw, void *gbias, unsigned flags,
                                                     void *x_spectrum, void *w_spectrum, void *workspace,
@@ -484,14 +502,19 @@ CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, c
 
 /* ------------------------------------------------------------------------------------------- tuning */
 
-/* A tuning record says which strategies were the fastest on this device for one problem, batch included. Passes that share transforms are
- * tuned together: a plan for both gradients looks for a record of CONV_FFT_BACKWARD, one for a single gradient for its own, else for that of both, one whose spectra of x or w are kept for a record of
- * all its passes. Records come from what this context has tuned or loaded, else from the cache directory, else from the folders of
- * the environment variable CONV_FFT_TUNE_PATH (joined by colons; every *.jsonl in them, read only). They are hints: one whose
- * strategy does not suit, or needs more workspace than is allowed, is passed over. Files are text, one record a line; docs/tuning.md
- * has the rules. CONV_FFT_RECORD names a file that collects the problem lines for which a plan found no record.
+/* A tuning record names the fastest measured strategies for one problem (batch included) on one device.
  *
- * On the CPU records are of its processor, its number of threads, and whether OpenBLAS is there. */
+ * Passes that share transforms are tuned together. A plan for both gradients looks for a record of CONV_FFT_BACKWARD. A
+ * plan for one gradient looks for a record of its own, then for one of CONV_FFT_BACKWARD. A plan that keeps spectra
+ * looks for a record of all its passes.
+ *
+ * A plan searches for records in this order: those that this context has tuned or loaded; the cache directory; the
+ * folders in the environment variable CONV_FFT_TUNE_PATH (joined by colons; every *.jsonl in them is read, none is
+ * written). Records are hints: a plan skips a record whose strategy does not suit or needs more workspace than
+ * allowed. Files are text with one record per line; docs/tuning.md has the rules. CONV_FFT_RECORD names a file that
+ * collects the problem lines for which a plan found no record.
+ *
+ * On a CPU, records belong to a processor, a number of threads, and OpenBLAS being there or not. */
 
 /** Which of two records for one problem stays. */
 typedef enum conv_fft_tune_policy {
@@ -531,39 +554,42 @@ typedef int (*conv_fft_tune_visit)(const conv_fft_tune_record *record, void *use
 typedef int (*conv_fft_tune_progress)(int64_t done, int64_t total, void *user);
 
 /**
- * Read records from a file into the context, in the place of those it has for the same problems. The cache directory stays as it is.
- * IO_ERROR: the file cannot be read, or holds no record of this device. OUT_OF_MEMORY.
+ * Read records from a file into the context, in the place of those it has for the same problems. The cache directory
+ * stays as it is. IO_ERROR: the file cannot be read, or holds no record of this device. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_load(conv_fft_context *context, const char *path);
 /**
- * Write all records that the context has to a file, all of it or nothing. IO_ERROR: it cannot be written, or what is there is not a file of
- * tuning records of this version. OUT_OF_MEMORY.
+ * Write all records that the context has to a file, all of it or nothing. IO_ERROR: it cannot be written, or what is
+ * there is not a file of tuning records of this version. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_save(conv_fft_context *context, const char *path);
 /**
- * Read records from a file into the context and its cache directory; `policy` decides where both have one. Errors as conv_fft_tune_load();
- * IO_ERROR also if the directory cannot be written: the context has the records then, and the next process has not.
+ * Read records from a file into the context and its cache directory; `policy` decides where both have one. Errors as
+ * conv_fft_tune_load(); IO_ERROR also if the directory cannot be written: the context has the records then, and the
+ * next process has not.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_merge(conv_fft_context *context, const char *path,
                                                  conv_fft_tune_policy policy);
-/** Write the records of `count` problems to a file; that some have none is a warning. INVALID_ARGUMENT: a problem is. Errors as
- * conv_fft_tune_save(). */
+/** Write the records of `count` problems to a file; that some have none is a warning. INVALID_ARGUMENT: a problem is.
+ * Errors as conv_fft_tune_save(). */
 CONV_FFT_API conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path,
                                                   const conv_fft_problem *problems, int64_t count);
-/** Call `visit` for every record that a plan could find, in the order of the problem lines. CANCELLED: it returned non-zero. OUT_OF_MEMORY. */
+/** Call `visit` for every record that a plan could find, in the order of the problem lines. CANCELLED: it returned
+ * non-zero. OUT_OF_MEMORY. */
 CONV_FFT_API conv_fft_status conv_fft_tune_foreach(conv_fft_context *context, conv_fft_tune_visit visit, void *user);
 /** OUT_OF_MEMORY. */
 CONV_FFT_API conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tune_statistics *statistics);
 /**
- * For people: the files of records in a cache directory (NULL: the default one) with the device and the number of records of each, every
- * line and kernel that cannot be verified, and how many kernels there are. `bytes` (0 or more) bytes of text are written, terminated; *needed
- * and *damaged (each may be NULL) receive how many the whole takes, and the number of such lines and kernels. IO_ERROR: there is no usable
- * directory. INVALID_ARGUMENT: text is NULL, and bytes is not 0. OUT_OF_MEMORY.
+ * For people: the files of records in a cache directory (NULL: the default one) with the device and the number of
+ * records of each, every line and kernel that cannot be verified, and how many kernels there are. `bytes` (0 or more)
+ * bytes of text are written, terminated; *needed and *damaged (each may be NULL) receive how many the whole takes, and
+ * the number of such lines and kernels. IO_ERROR: there is no usable directory. INVALID_ARGUMENT: text is NULL, and
+ * bytes is not 0. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_cache_report(const char *directory, char *text, size_t bytes, size_t *needed,
                                                    int64_t *damaged);
-/** Remove the records and kernels of a cache directory (NULL: the default one); *removed (may be NULL) counts the files. Files of records of
- * another version stay. IO_ERROR. */
+/** Remove the records and kernels of a cache directory (NULL: the default one); *removed (may be NULL) counts the
+ * files. Files of records of another version stay. IO_ERROR. */
 CONV_FFT_API conv_fft_status conv_fft_cache_clear(const char *directory, int64_t *removed);
 
 /** One candidate as conv_fft_tune_candidates() shows it; the texts live during the callback. */
@@ -580,21 +606,22 @@ typedef struct conv_fft_tune_candidate {
 typedef int (*conv_fft_candidate_visit)(const conv_fft_tune_candidate *candidate, void *user);
 
 /**
- * Show the candidates for a problem, those of each set of passes after another, the best first. With a tuning mode of MEASURE or
- * EXHAUSTIVE they are timed, which looks at no record and makes none. options may be NULL (the cost model's predictions).
- * CANCELLED: visit returned non-zero. INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR.
+ * Show the candidates for a problem, those of each set of passes after another, the best first. With a tuning mode of
+ * MEASURE or EXHAUSTIVE they are timed, which looks at no record and makes none. options may be NULL (the cost model's
+ * predictions). CANCELLED: visit returned non-zero. INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_candidates(conv_fft_context *context, const conv_fft_problem *problem,
                                                       const conv_fft_plan_options *options,
                                                       conv_fft_candidate_visit visit, void *user);
 
 /**
- * Tune a list of problems (a network) and keep the records. options may be NULL; a mode of CACHED or OFF means MEASURE. Problems that have
- * a record already are passed over, so a list that was interrupted goes on where it was. An invalid problem is found before anything is
- * tuned; one that fails later does not stop the others. count: 0 to 2^20.
- * progress (may be NULL) is called by this thread before the first problem, after each, and with the same numbers again between the steps
- * of a search, so that it ends one within a step: compiling a candidate or timing it once. CANCELLED: it returned non-zero; what was
- * decided before has its records. Otherwise the first failure, whose sentence names the problem.
+ * Tune a list of problems (a network) and keep the records. options may be NULL; a mode of CACHED or OFF means
+ * MEASURE. Problems that have a record already are passed over, so a list that was interrupted goes on where it was.
+ * An invalid problem is found before anything is tuned; one that fails later does not stop the others. count: 0 to
+ * 2^20. progress (may be NULL) is called by this thread before the first problem, after each, and with the same
+ * numbers again between the steps of a search, so that it ends one within a step: compiling a candidate or timing it
+ * once. CANCELLED: it returned non-zero; what was decided before has its records. Otherwise the first failure, whose
+ * sentence names the problem.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems,
                                                     int64_t count, const conv_fft_plan_options *options,

@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * fbfft.h - batched small FFTs of 1 to 3 axes with implicit zero padding, clipped outputs and a layout of your choice on
- * both sides, after Vasilache et al., "Fast Convolutional Nets With fbfft" (arXiv 1412.7580, section 5).
+ * fbfft.h - batched small FFTs of 1 to 3 axes with implicit zero padding, clipped outputs and a layout of your choice
+ * on both sides, after Vasilache et al., "Fast Convolutional Nets With fbfft" (arXiv 1412.7580, section 5).
  *
  *     fbfft_desc_init(&d, 2, FBFFT_R2C);  d.basis[0] = d.basis[1] = 64;  d.extent[0] = d.extent[1] = 9;
  *     fbfft_plan_create(context, &d, &plan);                          once; compiles, may be slow
  *     fbfft_plan_workspace(plan, batch, &bytes);                      0 where one kernel of a GPU does it
  *     fbfft_execute(plan, images, spectra, batch, ws, bytes, stream); enqueues one kernel, or a few
  *
- * A transform goes between a signal and its spectrum. Per axis N is the basis, D the extent; E = N but for the last axis of
- * a real signal, where by Hermitian symmetry E = N / 2 + 1. B = batch, C = channels. As C arrays, unless strides say otherwise,
+ * A transform goes between a signal and its spectrum. Per axis N is the basis, D the extent; E = N but for the last
+ * axis of a real signal, where by Hermitian symmetry E = N / 2 + 1. B = batch, C = channels. As C arrays, unless
+ * strides say otherwise,
  *
  *     signal       [B][C][S1]..[Sr]     CHANNELS_FIRST             spectrum     [B][C][E1]..[Er]     NATURAL
  *                  [B][S1]..[Sr][C]     CHANNELS_LAST                           [B][C][Er]..[E1]     TRANSPOSED
  *                                                                               [E1]..[Er][B][C]     FREQUENCY_MAJOR
  *
  * of reals (dtype) or pairs {re, im} of dtype; the spectrum is pairs {re, im} of float, of double for FP64.
- * The D points of an axis are a window of the signal: point i is element offset + i * step; what lies outside 0..S-1 is what
- * `padding` says when it is read, and dropped when it is written. By default the window is the whole signal: S = D.
+ * The D points of an axis are a window of the signal: point i is element offset + i * step. A read outside 0..S-1
+ * gives what `padding` says; a write there is dropped. By default the window is the whole signal: S = D.
  *
- *     R2C, C2C_FORWARD   spectrum[k] = scale * sum_i signal[i] exp(-2 pi i (k1 i1 / N1 + ..)), the signal being zero from D to N
- *     C2R, C2C_INVERSE   signal[i] = scale * sum_k spectrum[k] exp(+2 pi i ..) for i < D, the sum over all N bins. C2R: imaginary
- *                        parts of bins that are real for real signals do not count. scale = 1 / (N1 .. Nr) inverts the forward one.
+ *     R2C, C2C_FORWARD   spectrum[k] = scale * sum_i signal[i] exp(-2 pi i (k1 i1 / N1 + ..)); from D to N the signal
+ *                        counts as zero
+ *     C2R, C2C_INVERSE   signal[i] = scale * sum_k spectrum[k] exp(+2 pi i ..) for i < D; the sum is over all N bins.
+ *                        scale = 1 / (N1 .. Nr) inverts the forward transform. C2R ignores the imaginary parts of
+ *                        bins that are real for real signals.
  *
- * With a spectrum of FP16, tensor cores transform pairs of FP16 into pairs of FP16: C2C of dtype FP16, rank 1 of 2 to 2^24 points or
- * rank 2 of axes of 32 to 2048, powers of two, all other fields but scale and channels at their defaults; in and out are multiples of
- * 16 bytes. Products are summed in FP32 and rounded to FP16 up to six times on the way (relative errors of 2e-4 to 6e-4); what exceeds 65504 becomes Inf: N ones have a bin of
- * N. A scale below 1 is applied in powers of two along the way, in proportion to the points done: with 1 / N, nothing on the way
- * exceeds sqrt(2) times the largest component of the input.
+ * FP16 SPECTRA. With spectrum = FP16, tensor cores transform complex FP16 numbers into complex FP16 numbers. Limits:
+ * kind C2C, dtype FP16, sizes that are powers of two: 2 to 2^24 for rank 1, 32 to 2048 per axis for rank 2. All other
+ * fields but scale and channels have their defaults. in and out are aligned to 16 bytes. Sums are FP32; results are
+ * rounded to FP16 up to six times (relative errors of 2e-4 to 6e-4). Values above 65504 become Inf: N ones have a bin
+ * of N. A scale below 1 is applied in powers of two in between, in proportion to the points done. With a scale of 1 /
+ * N no intermediate value exceeds sqrt(2) times the largest component of the input.
  *
- * Statuses, conv_fft_last_error(), streams and thread-sharing are as in conv_fft.h; memory is the context's device's. Input,
- * output and workspace may not overlap; the input is not written. The alignment of one number suffices, real or complex (16 bytes are faster).
- * No two planes (batch entry, channel) share arithmetic: a NaN stays in its own.
+ * Statuses, conv_fft_last_error(), streams and thread-sharing are as in conv_fft.h; memory is the context's device's.
+ * Input, output and workspace may not overlap; the input is not written. The alignment of one number suffices, real or
+ * complex (16 bytes are faster). No two planes (batch entry, channel) share arithmetic: a NaN stays in its own.
  */
 #ifndef FBFFT_H
 #define FBFFT_H
@@ -85,8 +89,8 @@ typedef struct fbfft_plan fbfft_plan;
 CONV_FFT_API conv_fft_status fbfft_desc_init(fbfft_desc *desc, int rank, fbfft_kind kind);
 
 /**
- * Make a plan; the context must outlive it. INVALID_ARGUMENT: the sentence names the field. NOT_SUPPORTED: a plane is too large
- * for this device. LIBRARY_MISSING, COMPILE_ERROR, OUT_OF_MEMORY, DEVICE_ERROR.
+ * Make a plan; the context must outlive it. INVALID_ARGUMENT: the sentence names the field. NOT_SUPPORTED: a plane is
+ * too large for this device. LIBRARY_MISSING, COMPILE_ERROR, OUT_OF_MEMORY, DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status fbfft_plan_create(conv_fft_context *context, const fbfft_desc *desc, fbfft_plan **plan);
 
@@ -96,23 +100,24 @@ CONV_FFT_API void fbfft_plan_destroy(fbfft_plan *plan);
 /** How it is computed: a line for each kernel. "" if plan is NULL. Lives as long as the plan. */
 CONV_FFT_API const char *fbfft_plan_description(const fbfft_plan *plan);
 
-/** *bytes of workspace, of any alignment, that an execution of `batch` planes per channel needs. INVALID_ARGUMENT: NULL, or a negative batch. */
+/** *bytes of workspace, of any alignment, that an execution of `batch` planes per channel needs. INVALID_ARGUMENT:
+ * NULL, or a negative batch. */
 CONV_FFT_API conv_fft_status fbfft_plan_workspace(const fbfft_plan *plan, int64_t batch, size_t *bytes);
 
 /**
- * Enqueue the transform of `batch` >= 0 entries from `in` to `out`. The workspace may be NULL if none is needed; one workspace serves one
- * execution at a time. INVALID_ARGUMENT: a NULL or misaligned pointer, a negative batch, too small a workspace. NOT_SUPPORTED: more planes
- * than a GPU has blocks for in one launch, at least 2^31. DEVICE_ERROR.
+ * Enqueue the transform of `batch` >= 0 entries from `in` to `out`. The workspace may be NULL if none is needed; one
+ * workspace serves one execution at a time. INVALID_ARGUMENT: a NULL or misaligned pointer, a negative batch, too
+ * small a workspace. NOT_SUPPORTED: more planes than a GPU has blocks for in one launch, at least 2^31. DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *in, void *out, int64_t batch,
                                            void *workspace, size_t bytes, struct CUstream_st *stream);
 
 /**
- * For people: the kernels that a plan would have, why, and the bytes, operations and least times of `batch` entries (0: as many as have
- * about 2^28 points). Nothing is compiled. The GPU is the context's, or if context is NULL that of a file of key=value lines, as
- * conv_fft_devices_report() shows them: none is needed. text, bytes, needed: as there.
- * INVALID_ARGUMENT; NOT_SUPPORTED: too large a plane for the GPU, one of compute capability below 8.0, or a context of the
- * CPU; IO_ERROR: no such file.
+ * For people: the kernels that a plan would have, why, and the bytes, operations and least times of `batch` entries
+ * (0: as many as have about 2^28 points). Nothing is compiled. The GPU is the context's, or if context is NULL that of
+ * a file of key=value lines, as conv_fft_devices_report() shows them: none is needed. text, bytes, needed: as there.
+ * INVALID_ARGUMENT; NOT_SUPPORTED: too large a plane for the GPU, one of compute capability below 8.0, or a context of
+ * the CPU; IO_ERROR: no such file.
  */
 CONV_FFT_API conv_fft_status fbfft_explain(const conv_fft_context *context, const char *facts_file,
                                            const fbfft_desc *desc, int64_t batch, char *text, size_t bytes,

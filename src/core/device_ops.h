@@ -21,8 +21,9 @@ typedef struct cf_transform_desc {
     cf_window window;
     cf_spectrum spectrum;
     double scale; /* factor of the results; 1 / product of the basis makes the inverse the inverse */
-    /* Inverse: rows of one sample overlap, so they are stored one after the other, but for those that are a multiple of `ordered` rows
-     * apart (a divisor of rows_per_sample; 0 and 1: none overlap), and in each beside * between rows those `between` rows apart. */
+    /* Inverse only. Rows of one sample may write the same elements; such rows are stored in order. Rows do not overlap
+     * if their distance is a multiple of `ordered` (a divisor of rows_per_sample; 0 and 1: no rows overlap). Among
+     * each beside * between rows, rows at a distance of `between` do not overlap either. */
     int64_t ordered, beside, between;
 } cf_transform_desc;
 
@@ -37,24 +38,25 @@ typedef enum cf_cgemm_kind {
 typedef enum cf_cgemm_variant {
     CF_CGEMM_BLAS,
     CF_CGEMM_LOOP,
-    CF_CGEMM_TENSOR, /* tensor cores, by kernels of our own: of FP32 spectra, on devices with tensor_flops */
+    CF_CGEMM_TENSOR, /* the library's own kernels on tensor cores, on devices with tensor_flops */
     CF_CGEMM_VARIANTS
 } cf_cgemm_variant;
 
-typedef struct cf_cgemm cf_cgemm; /* each device's own: what variant TENSOR has compiled */
+typedef struct cf_cgemm cf_cgemm; /* the compiled kernel of variant TENSOR; each device has its own type */
 
 typedef struct cf_cgemm_desc {
     cf_cgemm_kind kind;
     cf_cgemm_variant variant;
-    conv_fft_dtype dtype;                  /* of one real part; 16 bits: variant TENSOR */
-    conv_fft_dtype result_dtype;           /* the same of what is written */
-    conv_fft_math math;                    /* TF32: devices that have it may round products to it */
+    conv_fft_dtype dtype;                  /* of a real part that is read; 16-bit types: variant TENSOR only */
+    conv_fft_dtype result_dtype;           /* of a real part that is written */
+    conv_fft_math math;                    /* TF32 and HALF allow rounded factors */
     int64_t bins, in_columns, out_columns; /* columns of X and of Y */
-    int64_t rows, groups;                  /* of X and Y in all: what is compiled is chosen by them */
-    cf_cgemm *compiled;                    /* variant TENSOR: by products_build */
+    int64_t rows, groups;                  /* of X and Y in total; they choose the compiled kernel */
+    cf_cgemm *compiled;                    /* variant TENSOR: made by products_build */
 } cf_cgemm_desc;
 
-/* Sum of scratch[sample][channel][padded axes] (compute type, dense) over the padded positions of each element of `tensor`. */
+/* Sum of scratch[sample][channel][padded axes] (compute type, dense) over the padded positions of each element of
+ * `tensor`. */
 typedef struct cf_fold_desc {
     cf_tensor tensor;
     conv_fft_dtype scratch_dtype;
@@ -75,7 +77,7 @@ typedef struct cf_bias_desc {
 
 typedef struct cf_transform cf_transform; /* each device's own */
 typedef struct cf_pair cf_pair;           /* two forward transforms, computed by one launch */
-typedef struct cf_timer cf_timer;         /* marks in a stream, and what time passed between them */
+typedef struct cf_timer cf_timer;         /* marks in a stream, and the time between them */
 
 /* Where a call's tensor block starts: the tensor pointer stands for this sample and group. */
 typedef struct cf_origin {
@@ -92,47 +94,49 @@ typedef struct cf_memory_argument {
 } cf_memory_argument;
 
 typedef struct cf_device_ops {
-    /* What takes long and every plan needs, done once; planning begins with it. */
+    /* Slow work that every plan needs. It is done once, before the first plan. */
     conv_fft_status (*prepare)(cf_device *device);
     /* Whether the device has transforms of this basis, computed in this type. */
     bool (*transforms)(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype);
-    /* Made, it tells what scratch it takes; built with others, it runs. On failure of a build they may only be destroyed. */
+    /* A created transform can say how much scratch it needs. It can run after transforms_build. After a build that
+     * failed it can only be destroyed. */
     conv_fft_status (*transform_create)(cf_device *device, const cf_transform_desc *desc, cf_transform **transform);
-    /* Of whole spectra of all groups. *pair = NULL: nothing would be gained. The transforms outlive it. The operation and those of pairs
-     * below are NULL where the device has no pairs. */
+    /* A pair covers whole spectra of all groups. *pair = NULL: a pair would not be faster. Both transforms must outlive
+     * the pair. This operation and the other ones of pairs are NULL if the device has no pairs. */
     conv_fft_status (*pair_create)(cf_device *device, const cf_transform *first, const cf_transform *second,
                                    cf_pair **pair);
-    /* aligned: tensors of all runs begin at multiples of 16 bytes. */
+    /* aligned: in every run the tensors begin at multiples of 16 bytes. */
     conv_fft_status (*transforms_build)(cf_device *device, cf_transform *const *transforms, int count,
                                         cf_pair *const *pairs, int pair_count, bool aligned);
     void (*transform_destroy)(cf_transform *transform);
     void (*pair_destroy)(cf_pair *pair); /* NULL is allowed */
-    /* Compile what descriptions of variant TENSOR need, side by side. NULL: the device has no such products. */
+    /* Compile the kernels of all descriptions of variant TENSOR, in parallel. NULL: the device has no such products. */
     conv_fft_status (*products_build)(cf_device *device, cf_cgemm_desc *const *descs, int count);
     void (*product_destroy)(cf_cgemm *product); /* NULL is allowed */
-    /* Bytes of scratch that a run of the transform of so many rows may use. */
+    /* Bytes of scratch that a run of `rows` rows may use. */
     size_t (*transform_scratch)(const cf_transform *transform, int64_t rows);
 
     /* block <- transform of the windows of tensor. */
     conv_fft_status (*forward)(const cf_transform *transform, const void *tensor, cf_origin origin, cf_block block,
                                void *scratch, struct CUstream_st *stream);
-    /* The same of both transforms of a pair; it takes no scratch. */
+    /* The same for both transforms of a pair. It needs no scratch. */
     conv_fft_status (*forward_pair)(const cf_pair *pair, const void *const tensor[2], const cf_block block[2],
                                     struct CUstream_st *stream);
-    /* tensor <- windows of the inverse of block (+ bias[channel]) (+ old contents). bias, indexed over all groups, may be NULL. */
+    /* tensor <- windows of the inverse of block (+ bias[channel]) (+ old contents). `channel` counts over all groups.
+     * bias may be NULL. */
     conv_fft_status (*inverse)(const cf_transform *transform, cf_block block, void *tensor, cf_origin origin,
                                const void *bias, bool accumulate, void *scratch, struct CUstream_st *stream);
-    /* One product per bin and group of the blocks, which cover the same groups; `accumulate` adds to the result's old contents.
-     * Blocks of X and Y cover the same rows, that of W all its rows. */
+    /* One product per bin and group. The three blocks cover the same groups. The blocks of X and Y cover the same rows,
+     * the block of W covers all rows of W. `accumulate` adds to the result's old contents. */
     conv_fft_status (*product)(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                                bool accumulate, struct CUstream_st *stream);
-    /* samples and groups counted from the pointers. scratch: [samples][groups * channels][padded]. */
+    /* Samples and groups count from the pointers. scratch: [samples][groups * channels][padded]. */
     conv_fft_status (*fold)(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream);
-    /* scratch: of bias_scratch() bytes at a multiple of 64, or NULL, where the sum may take longer. */
+    /* scratch: bias_scratch() bytes, aligned to 64, or NULL: then the sum may take longer. */
     conv_fft_status (*bias_gradient)(cf_device *device, const cf_bias_desc *desc, const void *gy, void *gbias,
                                      bool accumulate, void *scratch, struct CUstream_st *stream);
-    size_t (*bias_scratch)(const cf_device *device, const cf_bias_desc *desc); /* NULL: it takes none */
+    size_t (*bias_scratch)(const cf_device *device, const cf_bias_desc *desc); /* NULL: no scratch is used */
     conv_fft_status (*clear)(cf_device *device, void *memory, size_t bytes, struct CUstream_st *stream);
     /* tensor <- 0 over all its elements: extents {samples, channels, axes}. */
     conv_fft_status (*zero)(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
@@ -142,22 +146,23 @@ typedef struct cf_device_ops {
     conv_fft_status (*check_arguments)(const cf_device *device, const cf_memory_argument *arguments, int count,
                                        struct CUstream_st *stream);
 
-    /* What measuring needs. Memory of the device, written from the host's at once: */
+    /* For measuring. Device memory; `write` copies from host memory and returns when the copy is done. */
     conv_fft_status (*allocate)(cf_device *device, size_t bytes, void **memory);
     conv_fft_status (*write)(cf_device *device, void *memory, const void *host, size_t bytes);
     void (*release)(cf_device *device, void *memory);
-    /* Marks 0, 1, ... are set in this order, and may be set again; seconds are those since the mark before, which it waits for. */
+    /* Marks 0, 1, ... are set in this order and may be set again. timer_seconds waits for a mark and gives the seconds
+     * since the mark before it. */
     conv_fft_status (*timer_create)(cf_device *device, cf_timer **timer);
     void (*timer_destroy)(cf_timer *timer); /* NULL is allowed */
     conv_fft_status (*timer_mark)(cf_timer *timer, int mark, struct CUstream_st *stream);
     conv_fft_status (*timer_seconds)(cf_timer *timer, int mark, double *seconds);
 } cf_device_ops;
 
-/* What a plan needs to know of a device; each device's own struct begins with it. */
+/* What a plan knows of a device. Each device's own struct begins with this one. */
 struct cf_device {
     const cf_device_ops *ops;
     const struct cf_calibration *calibration; /* core/calibration.h; NULL: the device is no GPU */
-    int threads;                              /* that a call may use, >= 1 */
+    int threads;                              /* a call uses at most so many, >= 1 */
     bool has_blas;
     double flops;         /* per second, for the cost model: transforms */
     double fused_flops;   /* the same in kernels that transform both ways; 0: the device has none */
@@ -166,13 +171,13 @@ struct cf_device {
     double bandwidth;     /* bytes per second */
     double stage_seconds; /* fixed cost of one stage */
     bool is_gpu;          /* arithmetic goes on while memory is read and written: the longer of the two counts */
-    /* Transforms reach `flops` where the last axis is a multiple of row_unit and no axis is longer than line_points, at half that
-     * else. Spectra of a basis of more than plane_points, of several axes, are written and read once more; those in 16 bits where eight
-     * planes do not fit a multiprocessor. */
+    /* Transforms reach `flops` if the last axis is a multiple of row_unit and no axis is longer than line_points;
+     * otherwise they reach half of it. Spectra of several axes with more than plane_points points are written and read
+     * once more. So are 16-bit spectra of which eight planes do not fit a multiprocessor. */
     int64_t row_unit, line_points, plane_points;
-    double
-        ordered_seconds; /* for each tile of a sample, where tiles are stored in order; for each tile if spectra are large */
-    double chunk_bytes, group_bytes; /* of spectra that are worked on at a time */
+    /* Cost of each tile of a sample if tiles are stored in order; of each tile if spectra are large. */
+    double ordered_seconds;
+    double chunk_bytes, group_bytes; /* bytes of spectra that are processed at a time */
 };
 
 #endif

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* A variable that names files; NULL if it is unset or empty, or where a program runs with more rights than its caller. */
+/* A variable that names files. NULL: it is unset or empty, or the program has more rights than its caller. */
 static inline const char *cf_environment(const char *name) {
 #if defined(__GLIBC__)
     const char *const value = secure_getenv(name);

@@ -37,12 +37,14 @@ typedef struct cf_block {
     void *data;
     int64_t group, groups, row, rows;
     int64_t bin_stride, group_stride; /* complex elements */
-    /* FP16: [groups][rows'][columns / 8, rounded up], each for eight columns, as power_of_scale() of storage.cuh reads it. */
+    /* FP16: [groups][rows'][ceil(columns / 8)]. One scale serves eight columns; power_of_scale() of storage.cuh reads
+     * it. */
     float *scales;
     int64_t scale_stride; /* from group to group */
 } cf_block;
 
-/* FP16 alone has too few exponents for spectra, so each eight columns of a row have a scale: as many planes as one block of a transform has. */
+/* The exponent range of FP16 is too small for spectra. So every eight columns of a row share a scale. Eight is the
+ * number of planes that one block of a tensor-core transform has. */
 #define CF_SCALE_COLUMNS 8
 static inline bool cf_spectrum_is_scaled(conv_fft_dtype dtype) { return dtype == CONV_FFT_FP16; }
 
@@ -50,7 +52,7 @@ static inline int64_t cf_spectrum_row_scales(const cf_spectrum *s) {
     return cf_spectrum_is_scaled(s->dtype) ? (s->columns + CF_SCALE_COLUMNS - 1) / CF_SCALE_COLUMNS : 0;
 }
 
-/* The scales stand behind the numbers. */
+/* Scales are stored behind the spectrum. */
 static inline float *cf_spectrum_scales(const cf_spectrum *s, void *data, int64_t groups, int64_t rows) {
     return cf_spectrum_is_scaled(s->dtype) ? (float *)data + groups * s->bins * rows * s->columns : NULL;
 }
@@ -60,8 +62,9 @@ static inline size_t cf_spectrum_bytes(const cf_spectrum *s, int64_t groups, int
            ((size_t)(s->bins * s->columns * number) + (size_t)cf_spectrum_row_scales(s) * sizeof(float));
 }
 
-/* What a transform of FP16 spectra knows of them: scales[group][row][eight columns], the first row being that of the block; and, going forward
- * where it does not find them, the largest magnitudes of `parts` parts of each sample, [group][sample][part]. */
+/* The scales of FP16 spectra, scales[group][row][eight columns]; the first row is the first row of the block. A forward
+ * transform that does not compute the scales itself gets them from absmax[group][sample][part], the largest magnitude
+ * in each of `parts` parts of a sample. */
 typedef struct cf_row_scales {
     float *scales;
     const float *absmax;

@@ -6,8 +6,9 @@
 #include "core/status.h"
 
 /*
- * Call do_one(user, i) for all i < count, the least first, from this thread and others, as many as there are processors. All are done, whatever
- * fails; the status of the first i that failed, with its sentence, which is this thread's then. OUT_OF_MEMORY.
+ * Call do_one(user, i) for all i < count, in increasing order, on this thread and on further ones, as many as there are
+ * processors. A failure does not stop the others. Returns the status of the first i that failed; its sentence becomes
+ * this thread's last error. OUT_OF_MEMORY.
  */
 conv_fft_status cf_workers_run(int count, conv_fft_status (*do_one)(void *user, int i), void *user);
 

@@ -4,7 +4,8 @@
  *
  * Padding, tiling, cropping, zero extension, dilation and the phases of a stride are all fields of this one struct; the
  * guarded load of a transform and the guarded store of an inverse read nothing else. Per axis, element e of tile t, in
- * shift s (an output phase of a dilation, part of the batch) and phase p (an input phase of a stride, part of the channels):
+ * shift s (an output phase of a dilation, part of the batch) and phase p (an input phase of a stride, part of the
+ * channels):
  *
  *     basis position   first + e * spread                                              0 <= e < count
  *     coordinate       origin + e * step + t * tile_step + s * shift_step + p * phase_step

@@ -102,7 +102,8 @@ const cf_kernels *const *cf_cpu_kernels_list(int *count) {
     return all_kernels + first;
 }
 
-/* The threads of OpenMP do not survive a fork, and GNU's waits for them without end: a child of a process that has them has one thread. */
+/* OpenMP's threads do not survive a fork, and GNU's OpenMP would wait for them forever. So a child process computes on
+ * one thread if its parent has used several. */
 static atomic_bool has_threads, forked;
 static pthread_once_t watched = PTHREAD_ONCE_INIT;
 
@@ -123,9 +124,10 @@ int cf_cpu_threads(const cf_device *device, int64_t pieces, double work) {
     return threads;
 }
 
-/* Measured on a two-core server with AVX-512, FP32, one thread. They only rank strategies, so one set of ratios serves every
- * CPU: transforms in the cache per set of kernels, large products by OpenBLAS (which picks its own instruction set), a stream of
- * reads and writes (memory is shared, so it does not grow with many threads), and waking the threads. */
+/* Measured on a two-core server with AVX-512, FP32, one thread. They only rank strategies, so one set of ratios serves
+ * every CPU: transforms in the cache per set of kernels, large products by OpenBLAS (which picks its own instruction
+ * set), a stream of reads and writes (memory is shared, so it does not grow with many threads), and waking the
+ * threads. */
 static void set_properties(cf_cpu_device *device, int rank) { /* rank: of its kernels, 0 for the baseline */
     static const double flops[] = {15e9, 25e9, 30e9};
     const double threads = device->base.threads;

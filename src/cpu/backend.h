@@ -13,8 +13,9 @@ void cf_cpu_destroy(cf_device *device);
 /* One line: instruction set, threads, BLAS. Lives as long as the device. */
 const char *cf_cpu_description(const cf_device *device);
 
-/* Transforms of fbfft.h: of any number of rows (batch entries), of complex signals too, whose spectra have all their bins, and
- * with a stride of the spectrum for everything. A tensor's elements are pairs if they are complex; `bins` counts all of them. */
+/* Transforms of fbfft.h: of any number of rows (batch entries), of complex signals too, whose spectra have all their
+ * bins, and with a stride of the spectrum for everything. A tensor's elements are pairs if they are complex; `bins`
+ * counts all of them. */
 typedef struct cf_cpu_strides {
     int64_t row, column, bin[3]; /* complex numbers */
 } cf_cpu_strides;

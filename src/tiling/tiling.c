@@ -17,7 +17,8 @@ void cf_axis_trim(cf_axis *axis) {
     axis->pad_before -= first * axis->dilation;
 }
 
-/* The taps of a phase in so many segments. Some lengths reach not all taps in equal steps; then segments are a little longer. */
+/* The taps of a phase in so many segments. Some lengths reach not all taps in equal steps; then segments are a little
+ * longer. */
 static void cut(int64_t kernel, int64_t segments, cf_unit *u) {
     int64_t taps = cf_ceil_div(u->taps, segments);
     while (cf_gcd(taps, u->tap_step) != 1)
@@ -51,7 +52,8 @@ cf_unit cf_unit_of(const cf_axis *axis, const cf_axis_grid *grid) {
         u.high = u.inputs;
         return u;
     }
-    /* Position u of shift a and of the phase whose first tap is t is x[(u shifts + a) stride + t dilation - pad_before]. */
+    /* Position u of shift a and of the phase whose first tap is t is x
+     * [(u shifts + a) stride + t dilation - pad_before]. */
     const int64_t step = times(u.shifts, axis->stride), first = u.first_phase * u.phase_taps;
     const int64_t last = first + (u.phases - 1) * u.phase_taps;
     const int64_t reach = times(u.shifts - 1, axis->stride) + last * axis->dilation;
@@ -103,7 +105,8 @@ typedef struct lead {
     int64_t lengths, counts; /* of tiles, and of elements that are loaded: multiples of these */
 } lead;
 
-/* Tiles of this length leave none without results, and what is loaded and what is stored fit the basis: positions that wrap around come to those before. */
+/* True if every tile of this length has results, and if what is loaded and stored fits the basis. Positions that wrap
+ * around are counted too. */
 static bool has_room(const cf_unit *unit, const cf_axis_grid *grid, cf_role result, const lead *l) {
     const int64_t length = cf_round_up(tile_length(unit, grid, result), l->lengths),
                   results = result == CF_ROLE_GX ? unit->high - unit->low : unit->outputs;
@@ -309,8 +312,9 @@ bool cf_window_covers(const cf_axis_window *window) {
     /* Circular padding by wrap-around stores each index once, some through negative coordinates. */
     if (window->lower < 0 && window->upper - window->lower == window->size)
         return true;
-    /* No two phases, shifts or tiles store the same index, so counting suffices; tiles that do not overlap follow each other
-     * without gaps, as one long tile. Where there are very many phases, storing zeros first costs less than counting. */
+    /* No two phases, shifts or tiles store the same index, so counting suffices; tiles that do not overlap follow each
+     * other without gaps, as one long tile. Where there are very many phases, storing zeros first costs less than
+     * counting. */
     if (window->shifts > 65536 / window->phases)
         return false;
     cf_axis_window whole = *window;

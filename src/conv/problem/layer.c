@@ -154,7 +154,8 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
     l.x.group_stride = l.x.channel_stride * l.in_channels;
     l.y.group_stride = l.y.channel_stride * l.out_channels;
     l.w.group_stride = l.w.sample_stride * l.out_channels;
-    /* Kernels move sixteen bytes; lines begin where sectors do, too. Lines of spectra in FP32, and FP64, are moved number by number. */
+    /* Kernels move vectors of 16 bytes. 1-D transforms with 16-bit spectra also begin at sectors of 32 bytes. 1-D
+     * transforms with FP32 spectra, and FP64, are moved number by number. */
     const int64_t number = (int64_t)cf_dtype_bytes(p->dtype);
     const bool halves = p->math == CONV_FFT_MATH_TF32 || p->math == CONV_FFT_MATH_HALF;
     l.axis[2].alone = p->rank == 1;

@@ -68,7 +68,8 @@ static pair root_of(const cf_cpu_c2c_fp16 *h, int64_t k, int64_t n) {
     return (pair){(float)(a.re * b.re - a.im * b.im), (float)(a.re * b.im + a.im * b.re)};
 }
 
-/* One step of lines of n points of which `stride` are interleaved: sums to the front of their pair of places, turned differences behind. */
+/* One radix-2 stage of `stride` interleaved transforms of n points. The first half of the outputs are sums, the second
+ * half are differences times twiddles. */
 static void step(const cf_cpu_c2c_fp16 *h, const pair *from, pair *to, int64_t n, int64_t stride, int threads) {
     const int64_t middle = n / 2;
     CF_PARALLEL_FOR_STATIC(threads)
@@ -84,7 +85,8 @@ static void step(const cf_cpu_c2c_fp16 *h, const pair *from, pair *to, int64_t n
     }
 }
 
-/* One axis of a plane: `outer` times n points of `inner` interleaved lines. Returns where the result is, one of the two. */
+/* One axis of a plane: `outer` times n points of `inner` interleaved transforms. Returns the buffer that has the
+ * result. */
 static pair *axis(const cf_cpu_c2c_fp16 *h, pair *data, pair *other, int64_t outer, int64_t n, int64_t inner,
                   int threads) {
     pair *from = data, *to = other;

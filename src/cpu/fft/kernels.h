@@ -2,12 +2,13 @@
 /*
  * The hot loops, compiled once per instruction set and once each for float and double, and what they work on.
  *
- * A unit is up to CF_MAX_LANES planes (one row and column of a spectrum each) that are transformed together, one per lane:
- * lanes are the fastest index of every array inside, so all loops over lanes vectorise and no lane meets another one.
+ * A unit is up to CF_MAX_LANES planes (one row and column of a spectrum each) that are transformed together, one per
+ * lane: lanes are the fastest index of every array inside, so all loops over lanes vectorise and lanes share no
+ * arithmetic.
  *
  *     tensor --load--> line [position][lane] --axis 2--> work [i0][i1][re, im][k2][lane] --axes 1, 0--> spectrum block
  *
- * and back for the inverse. A complex line is [position][re, im][lane], and nothing of it is redundant: all bins are there.
+ * and back for the inverse. A complex line is [position][re, im][lane]. It holds all bins.
  */
 #ifndef CF_CPU_KERNELS_H
 #define CF_CPU_KERNELS_H

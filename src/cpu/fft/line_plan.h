@@ -4,7 +4,8 @@
  *
  * With n = radix * m points left at stride s, a pass takes, for p < m and q < s,
  *
- *     y[q + s * (radix * p + j)] = w^(p * j) * sum_k x[q + s * (p + m * k)] exp(-2 pi i j k / radix),  w = exp(-2 pi i / n)
+ *     y[q + s * (radix * p + j)] = w^(p * j) * sum_k x[q + s * (p + m * k)] exp(-2 pi i j k / radix)
+ *     with w = exp(-2 pi i / n)
  *
  * and leaves s * radix interleaved transforms of m points.
  */

@@ -84,7 +84,8 @@ static int64_t offset_of(const cf_call *call, place at) {
     return element * call->transform->parts;
 }
 
-/* Add a lane to the last run, or start a run with it. Whether lanes are neighbours in the tensor never changes in a run. */
+/* Add a lane to the last run, or start a run with it. Whether lanes are neighbours in the tensor never changes in a
+ * run. */
 static void add_to_runs(cf_unit *unit, const cf_call *call, place at, int lane) {
     const cf_spectrum *spectrum = &call->transform->desc.spectrum;
     const int64_t row = at.row % spectrum->rows_per_sample, phase = at.column / spectrum->channels;

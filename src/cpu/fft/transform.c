@@ -9,11 +9,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The lines in work should stay in a core's first-level cache. A unit as a whole need not stay in any: full vectors and long
- * pieces of each bin gain more than a smaller unit would, up to a size that is a burden on the workspace. */
+/* The lines in work should stay in a core's first-level cache. A unit as a whole need not stay in any: full vectors
+ * and long pieces of each bin gain more than a smaller unit would, up to a size that is a burden on the workspace. */
 static const size_t batch_bytes = 1 << 14, unit_bytes = 8 << 20;
 
-/* A spectrum beyond this is written past the caches: its bins are far apart, and it would be gone before the product. */
+/* A spectrum beyond this is written past the caches: its bins are far apart, and the caches
+ * would lose it before the product reads it. */
 static const int64_t stream_bytes = 8 << 20;
 
 static conv_fft_status check_window(const cf_transform_desc *desc) {
@@ -47,8 +48,8 @@ static void set_sizes(cf_transform *t) {
     t->thread_bytes = t->work_bytes + 3 * t->line_bytes + t->border_bytes;
 }
 
-/* As many lanes as fill the widest vectors; fewer where there are fewer planes, or where a unit would be too large, but then
- * still `least` cache lines of each bin, or one lane. */
+/* As many lanes as fill the widest vectors; fewer where there are fewer planes, or where a unit would be too large,
+ * but then still `least` cache lines of each bin, or one lane. */
 static void choose_lanes(cf_transform *t, int64_t planes, int least) {
     const int line = (int)(64 / (2 * cf_dtype_bytes(t->dtype)));
     t->lanes = (int)cf_max(1, cf_min(2 * line, planes));

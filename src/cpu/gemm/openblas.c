@@ -51,8 +51,8 @@ static void describe(void *library, const char *path, char *text, size_t bytes) 
     snprintf(text, bytes, "OpenBLAS%s%s from %s", version[0] ? " " : "", version, path);
 }
 
-/* A library that was opened is never closed: OpenBLAS may have started threads, which must not lose their code. A further
- * device gets the same copy again from the loader, so nothing accumulates. */
+/* A library that was opened is never closed: OpenBLAS may have started threads, which must not lose their code. A
+ * further device gets the same copy again from the loader, so nothing accumulates. */
 static bool try_library(cf_blas *blas, const char *path, char *text, size_t bytes) {
     void *const library = open_library(path);
     if (!library)
@@ -65,8 +65,9 @@ static bool try_library(cf_blas *blas, const char *path, char *text, size_t byte
     CF_LOOK_UP(get_threads, library, "openblas_get_num_threads");
     if (!found.cgemm || !found.zgemm || !get_parallel || !get_threads)
         return false;
-    /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products (seen with
-     * Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which stays on one thread inside our parallel loops. */
+    /* 0: serial. Its packing buffers have no lock, so two calls at once, ours or the caller's, give wrong products
+     * (seen with Debian's 0.3.21). 1: threads of its own. 2: OpenMP, which stays on one thread inside our parallel
+     * loops. */
     if (get_parallel() == 0)
         return false;
     found.own_threads = get_parallel() == 1 && get_threads() > 1;
