@@ -194,7 +194,8 @@ bench-gpu:
 plots:
 	scripts/setup.sh plots
 	$(PYTHON) bench/report/plot.py
-	$(PYTHON) bench/report/report.py README.md docs/performance/cpu.md docs/performance/h200.md docs/tuning.md
+	$(PYTHON) bench/report/report.py README.md docs/performance/cpu.md docs/performance/h200.md docs/tuning.md \
+	    src/fbfft/warp/README.md
 
 # Most of the time goes into NVRTC where the kernel cache is empty. What each list took and left out is printed.
 test-gpu-long: export CONV_FFT_TEST_SHARE = $(or $(GIVEN_SHARE),100)

@@ -10,12 +10,12 @@ static atomic_llong nanoseconds;
 double __wrap_cf_clock_seconds(void) { return 1e-9 * (double)atomic_fetch_add(&nanoseconds, 1000); }
 
 conv_fft_status __real_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
-                                               const cf_bench_buffers_sizes *sizes, cf_bench_buffers *rig);
+                                               const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
 conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
-                                               const cf_bench_buffers_sizes *sizes, cf_bench_buffers *rig) {
+                                               const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers) {
     cf_bench_buffers_sizes small = *sizes;
     small.flush = small.flush ? 4096 : 0;
-    return __real_cf_bench_buffers_create(device, gpu, layer, passes, &small, rig);
+    return __real_cf_bench_buffers_create(device, gpu, layer, passes, &small, buffers);
 }
 
 void clock_advance(double seconds) { atomic_fetch_add(&nanoseconds, (long long)(1e9 * seconds)); }

@@ -11,7 +11,7 @@
 double __wrap_cf_clock_seconds(void);
 /* With a page to write between runs, where the library writes more than fits a cache. */
 conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
-                                               const cf_bench_buffers_sizes *sizes, cf_bench_buffers *rig);
+                                               const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
 
 /** May be called by any thread. */
 void clock_advance(double seconds);

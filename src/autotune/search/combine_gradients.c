@@ -69,7 +69,7 @@ static bool takes_part(const cf_elimination *r, const cf_candidate *mixed) {
     return false;
 }
 
-/* Whether it runs with the memory that the rig has. */
+/* Whether it runs with the memory that the benchmark buffers have. */
 static bool fits(cf_elimination *r, cf_candidate *c) {
     const int set = r->job->passes & CONV_FFT_BACKWARD;
     c->workspace = c->plan->workspace[set].bytes;

@@ -121,7 +121,7 @@ static conv_fft_status make_one_plan(void *user, int i) {
     return CONV_FFT_SUCCESS;
 }
 
-/* What the rig must have room for; NULL, or why the candidate cannot take part. */
+/* What the benchmark buffers must have room for; NULL, or why the candidate cannot take part. */
 static const char *take_sizes(cf_elimination *r, cf_candidate *c) {
     cf_bench_buffers_sizes *sizes = &r->sizes;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A race of candidates: their plans and a rig, and rounds in which all that are still in it are timed in turns. */
+/* Successive elimination of candidates: their plans, benchmark buffers, and rounds that time the remaining ones in turns. */
 #ifndef CF_AUTOTUNE_ELIMINATION_H
 #define CF_AUTOTUNE_ELIMINATION_H
 
@@ -32,7 +32,7 @@ extern const char cf_elimination_untried[];
  * `end` allows. On a GPU that is compiling, which all processors share, so that one race's slowest kernel keeps no other race waiting. */
 conv_fft_status cf_eliminations_plan(cf_elimination *const eliminations[], int count, conv_fft_tuning mode, double end);
 
-/* The rig, for those that have plans. */
+/* The benchmark buffers, for those that have plans. */
 conv_fft_status cf_elimination_open(cf_elimination *elimination, double end);
 void cf_elimination_close(cf_elimination *elimination);
 

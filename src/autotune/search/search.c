@@ -72,7 +72,7 @@ static cf_candidate *verifier_of(cf_elimination *r, cf_candidate *winner, bool *
     return found;
 }
 
-/* Run a candidate, which may have no plan any more. *ran is false if it needs more memory than the rig has, or does not run here. */
+/* Run a candidate, which may have no plan any more. *ran is false if it needs more memory than the benchmark buffers have, or does not run here. */
 static conv_fft_status agrees_with(cf_elimination *r, const cf_snapshot *results, cf_candidate *c, bool *ran,
                                    bool *agrees) {
     const cf_tuning_job *job = r->job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether two plans of one layer compute the same, on the random tensors of a rig. */
+/* Whether two plans of one layer compute the same, on the random tensors of benchmark buffers. */
 #ifndef CF_AUTOTUNE_VERIFY_H
 #define CF_AUTOTUNE_VERIFY_H
 

@@ -19,7 +19,7 @@ void cf_long1d_predict(const cf_layer *layer, const cf_device *device, int pass,
     const double number = (double)cf_dtype_bytes(s[CF_X].dtype), line = 2.0 * number * (double)s[CF_X].bins;
     const double transforms = rows * groups * 2.0 * points * (2.5 * log2(points) + 1.0),
                  products = 8.0 * rows * groups * (double)s[CF_X].bins;
-    const double pieces = points > 2.0 * CF_LONG1D_MOST_POINTS ? 4.0 * rows * groups * line : 0.0;
+    const double pieces = points > 2.0 * CF_LONG1D_MAX_POINTS ? 4.0 * rows * groups * line : 0.0;
     const double bytes = cf_cost_elements(x) * (double)cf_dtype_bytes(layer->x.dtype) +
                          cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype) + pieces;
     const double spectra = groups * line;
