@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""conv_fft.torch's layers and functions against torch's own. Over random ones: test_torch_random_layers.py."""
+"""conv_fft.torch's layers and functions against torch's own. Over random ones: test_torch_layers_random.py."""
 import re
 import threading
 
