@@ -6,7 +6,7 @@
  */
 #include "fft/baselines.h"
 
-#include "cuda/jit/kernel.h"
+#include "cuda/jit/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "api/check.h"
 #include "autotune/records/record_store.h"
 #include "autotune/tune.h"
-#include "conv/plan/call_check.h"
 #include "conv/plan/family.h"
 #include "conv/problem/parse.h"
 #include "core/dtype.h"
@@ -278,8 +277,7 @@ conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, 
                           .w_spectrum = w_spectrum,
                           .workspace = workspace,
                           .stream = stream};
-    CF_FORWARD(cf_check_call_memory(plan, CONV_FFT_FORWARD, &call));
-    return cf_run(plan, CONV_FFT_FORWARD, &call);
+    return cf_run_checked(plan, CONV_FFT_FORWARD, &call);
 }
 
 conv_fft_status conv_fft_forward(const conv_fft_plan *plan, const void *x, const void *w, const void *bias, void *y,
@@ -320,8 +318,7 @@ conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, const void *x,
                           .flags = flags,
                           .workspace = workspace,
                           .stream = stream};
-    CF_FORWARD(cf_check_call_memory(plan, set, &call));
-    return cf_run(plan, set, &call);
+    return cf_run_checked(plan, set, &call);
 }
 
 conv_fft_status conv_fft_backward(const conv_fft_plan *plan, const void *x, const void *w, const void *gy, void *gx,
@@ -380,6 +377,5 @@ conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void
     /* Weights are there without samples too. */
     CF_FORWARD(check_room(plan->workspace[set].bytes, set, workspace, workspace_bytes));
     const cf_call call = {.w = w, .w_spectrum = w_spectrum, .workspace = workspace, .stream = stream};
-    CF_FORWARD(cf_check_call_memory(plan, set, &call));
-    return cf_run_transform_weights(plan, w, w_spectrum, workspace, stream);
+    return cf_run_transform_weights(plan, set, &call);
 }

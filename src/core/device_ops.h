@@ -8,6 +8,7 @@
 #ifndef CF_CORE_STAGE_H
 #define CF_CORE_STAGE_H
 
+#include "core/recording.h"
 #include "core/spectrum.h"
 #include "core/status.h"
 #include "core/window.h"
@@ -145,6 +146,18 @@ typedef struct cf_device_ops {
     /* INVALID_ARGUMENT: the device cannot work on these arguments in this stream. NULL: it can work on all. */
     conv_fft_status (*check_arguments)(const cf_device *device, const cf_memory_argument *arguments, int count,
                                        struct CUstream_st *stream);
+
+    /* Between record_begin and record_end, the run operations of this thread are recorded and not done. They get the
+     * addresses of core/recording.h. NULL is returned if one of them cannot be recorded. These operations are NULL if
+     * the device records nothing. */
+    void (*record_begin)(cf_device *device);
+    cf_recording *(*record_end)(cf_device *device);
+    /* Do what was recorded, on an address or NULL for each argument. Before that, check_arguments if `checks` is not
+     * NULL. */
+    conv_fft_status (*record_run)(const cf_device *device, const cf_recording *recording,
+                                  const cf_memory_argument checks[CF_ARGUMENT_COUNT],
+                                  const void *const arguments[CF_ARGUMENT_COUNT], struct CUstream_st *stream);
+    void (*record_destroy)(cf_recording *recording); /* NULL is allowed */
 
     /* For measuring. Device memory; `write` copies from host memory and returns when the copy is done. */
     conv_fft_status (*allocate)(cf_device *device, size_t bytes, void **memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels on a substitute GPU are compiled once, kept, loaded and launched. Failures are tested too. */
 #include "cuda/driver/memory.h"
-#include "cuda/jit/kernel.h"
+#include "cuda/jit/launch.h"
 #include "fakes/fake.h"
 #include "support/fake_gpu.h"
 #include "support/temp_dirs.h"

@@ -119,6 +119,7 @@ cf_cu_result cuCtxPushCurrent_v2(cf_cu_context pushed) {
     if ((void *)pushed != &context)
         return INVALID_CONTEXT;
     ++fake_cuda_state.depth;
+    ++fake_cuda_state.entered;
     return 0;
 }
 cf_cu_result cuCtxPopCurrent_v2(cf_cu_context *popped) {

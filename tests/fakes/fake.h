@@ -6,11 +6,11 @@
 
 #include <stdatomic.h>
 
-/* Of fake_cuda_state: what is open at the moment; so far: how many kernels were launched, and may begin early, and how often
- * memory was taken and given back and the host waited. */
+/* Of fake_cuda_state: what is open at the moment; so far: how many kernels were launched, and may begin early, and how
+ * often memory was taken and given back, the host waited, and the context was made current. */
 typedef struct fake_cuda {
     atomic_int retained, depth, modules, allocations;
-    atomic_int launches, overlapping, taken, freed, waits;
+    atomic_int launches, overlapping, taken, freed, waits, entered;
     /* What cuPointerGetAttributes() says, by number, of one address; every other one is plain memory of GPU 0 without bounds. */
     const void *special;
     unsigned long long attribute[32];

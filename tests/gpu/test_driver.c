@@ -2,7 +2,7 @@
 /* src/cuda on a real GPU: memory, compile, launch, events, a warm cache, cuBLAS. Skipped where there is none. */
 #include "core/clock.h"
 #include "cuda/driver/memory.h"
-#include "cuda/jit/kernel.h"
+#include "cuda/jit/launch.h"
 #include "cuda/libs/cublas.h"
 #include "support/cuda_calls.h"
 #include "support/gpu.h"

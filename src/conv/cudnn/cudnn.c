@@ -6,6 +6,7 @@
 #include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/launch.h"
 #include "cuda/jit/nvrtc.h"
 
 #include <stdio.h>
@@ -142,7 +143,7 @@ static conv_fft_status add(const cudnn_state *s, void *data, const void *other, 
     } a = {data, other, bias, elements_of(&s->pass, result), o->extents[1], 1, (int)o->dtype, keep};
     for (int axis = 2; axis < s->pass.axes && !o->last; ++axis)
         a.inner *= o->extents[axis];
-    return cf_gpu_small_launch(s->kernel[ADD], a.count, &a, NULL, stream);
+    return cf_gpu_small_launch(s->kernel[ADD], a.count, NULL, &a, NULL, stream);
 }
 
 static conv_fft_status run_algorithm(const cudnn_state *s, void *const memory[CF_OPERAND_COUNT], void *workspace,
@@ -206,8 +207,8 @@ static conv_fft_status run_plain(const conv_fft_plan *plan, const cudnn_state *s
         p.stride[own] = s->pass.stride[a];
         p.dilation[own] = s->pass.dilation[a];
     }
-    return cf_gpu_small_launch(s->kernel[PLAIN], elements_of(&s->pass, cf_pass_table[s->pass.index].result), &p, NULL,
-                               stream);
+    return cf_gpu_small_launch(s->kernel[PLAIN], elements_of(&s->pass, cf_pass_table[s->pass.index].result), NULL, &p,
+                               NULL, stream);
 }
 
 static bool aligned(void *const memory[CF_OPERAND_COUNT]) {
@@ -221,6 +222,8 @@ conv_fft_status cf_cudnn_run(const conv_fft_plan *plan, int set, const cf_call *
     static const cf_stage_kind stages[] = {CF_STAGE_CONVOLVE_Y, CF_STAGE_CONVOLVE_GX, CF_STAGE_CONVOLVE_GW};
     const int pass = pass_of(set);
     const cudnn_state *s = plan->pass[pass].state;
+    if (cf_recording_refused())
+        return CONV_FFT_SUCCESS;
     if (plan->layer.batch == 0)
         return pass == CF_PASS_WEIGHTS ? cf_zero_weights(plan, call) : CONV_FFT_SUCCESS;
     /* cuDNN and the kernels take all three operands as memory that may be written. They write the result only. */

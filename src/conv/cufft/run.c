@@ -5,6 +5,7 @@
 #include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/launch.h"
 
 /* The same struct as CufftPlanes of pad_crop.cuh. */
 typedef struct planes {
@@ -84,7 +85,7 @@ static conv_fft_status launch(const runner *r, int kernel, int64_t work, planes 
     const int64_t max_blocks = s->gpu->properties.multiprocessors * 32;
     const int64_t blocks = square ? cf_ceil_div(p->bins, 32) * cf_ceil_div(p->count, 32) : cf_ceil_div(work, 256);
     const size_t shared = square ? 32 * 33 * 2 * cf_dtype_bytes(r->plan->layer.compute) : 0;
-    const cf_launch shape = {{(unsigned)cf_max(1, cf_min(blocks, max_blocks)), 1, 1}, {256, 1, 1}, shared};
+    const cf_launch shape = {{(unsigned)cf_max(1, cf_min(blocks, max_blocks)), 1, 1}, {256, 1, 1}, shared, NULL};
     void *parameters[] = {p, &first, &second, &third};
     return cf_kernel_launch(s->kernel[kernel], &shape, parameters, r->call->stream);
 }
@@ -161,6 +162,8 @@ conv_fft_status cf_cufft_run(const conv_fft_plan *plan, int set, const cf_call *
     const int pass = set == CONV_FFT_FORWARD         ? CF_PASS_FORWARD
                      : set == CONV_FFT_BACKWARD_DATA ? CF_PASS_DATA
                                                      : CF_PASS_WEIGHTS;
+    if (cf_recording_refused())
+        return CONV_FFT_SUCCESS;
     const uintptr_t address = (uintptr_t)call->workspace;
     runner r = {.plan = plan,
                 .call = call,

@@ -10,6 +10,7 @@
 #include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/launch.h"
 #include "cuda/jit/nvrtc.h"
 #include "fbfft/common/kernel_text.h"
 
@@ -106,8 +107,13 @@ typedef struct transpose_call {
     const void *from;
     void *to;
     const void *bias;
-    int accumulate;
+    int accumulate, unused;
 } transpose_call;
+
+static const cf_parameter transpose_parameters[] = {{sizeof(transpose_call), CF_ADDRESS(transpose_call, from) |
+                                                                                 CF_ADDRESS(transpose_call, to) |
+                                                                                 CF_ADDRESS(transpose_call, bias)},
+                                                    {0, 0}};
 
 conv_fft_status cf_nhwc_transpose_run(const cf_nhwc_transpose *transpose, cf_kernel *const kernels[2],
                                       const void *tensor, void *planes, const void *bias, bool accumulate,
@@ -117,7 +123,8 @@ conv_fft_status cf_nhwc_transpose_run(const cf_nhwc_transpose *transpose, cf_ker
                            .bias = bias,
                            .accumulate = accumulate};
     const size_t unit = (size_t)transpose->vector_width * cf_dtype_bytes(transpose->tensor.dtype);
-    const cf_launch shape = {{(unsigned)transpose->blocks, 1, 1}, {256, 1, 1}, (size_t)transpose->shared};
+    const cf_launch shape = {
+        {(unsigned)transpose->blocks, 1, 1}, {256, 1, 1}, (size_t)transpose->shared, transpose_parameters};
     void *parameters[] = {&call};
     return cf_kernel_launch(kernels[transpose->vector_width > 1 && (uintptr_t)tensor % unit != 0], &shape, parameters,
                             stream);

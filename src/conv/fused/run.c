@@ -5,6 +5,7 @@
 #include "conv/fused/state.h"
 #include "conv/plan/spectra.h"
 #include "core/dtype.h"
+#include "cuda/jit/launch.h"
 
 /* The same structs as FusedSide and FusedCall of fused_call.cuh. */
 typedef struct fused_side {
@@ -17,8 +18,14 @@ typedef struct fused_call {
     void *weights;
     int64_t rows, groups, slices;
     double scale;
-    int accumulate;
+    int accumulate, unused;
 } fused_call;
+
+static const cf_parameter fused_parameters[] = {
+    {sizeof(fused_call), CF_ADDRESS(fused_call, x.memory) | CF_ADDRESS(fused_call, y.memory) |
+                             CF_ADDRESS(fused_call, bias) | CF_ADDRESS(fused_call, weights)},
+    {0, 0}};
+static const cf_parameter add_parameters[] = {{sizeof(void *), 1}, {sizeof(int64_t), 0}, {sizeof(int64_t), 0}, {0, 0}};
 
 static fused_side side_of(const cf_tensor *t, const void *memory) {
     return (fused_side){memory, t->sample_stride, t->group_stride};
@@ -48,7 +55,8 @@ static conv_fft_status launch(const cf_fused_state *state, fused_call *call, str
                          (uintptr_t)call->y.memory % (c->whole ? 16 : unit[1]) == 0;
     const cf_launch shape = {{(unsigned)c->blocks, (unsigned)c->slices, (unsigned)(c->out / c->chunk)},
                              {(unsigned)c->tile[0][0].threads, 1, 1},
-                             (size_t)c->shared};
+                             (size_t)c->shared,
+                             fused_parameters};
     void *parameters[] = {call};
     return cf_kernel_launch(state->kernel[cf_fused_variants(c) > 1 && !aligned], &shape, parameters, stream);
 }
@@ -100,7 +108,7 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const cf_fused_sta
     if (state->add) {
         int64_t count = config->groups * config->in * config->out * config->bins, slices = config->slices;
         const unsigned threads = (unsigned)cf_fused_adding_threads(config);
-        const cf_launch shape = {{(unsigned)cf_ceil_div(count, threads), 1, 1}, {threads, 1, 1}, 0};
+        const cf_launch shape = {{(unsigned)cf_ceil_div(count, threads), 1, 1}, {threads, 1, 1}, 0, add_parameters};
         void *parameters[] = {&spectra, &count, &slices};
         CF_FORWARD(cf_kernel_launch(state->add, &shape, parameters, c->stream));
     }

@@ -4,6 +4,7 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/launch.h"
 
 enum {
     MAX_PARTS = 32,      /* of a sample; later a warp reads one part per lane */
@@ -37,6 +38,17 @@ static bool is_dense(const int64_t extent[5], const int64_t stride[5]) {
     return next == elements;
 }
 
+/* The same as AbsmaxCall and ScanCall of absmax.cuh. */
+typedef struct absmax_call {
+    const void *data;
+    float *absmax;
+    int64_t samples, sample_stride, group_stride, extent[5], stride[5], elements;
+    int parts, dense;
+} absmax_call;
+
+static const cf_parameter absmax_parameters[] = {
+    {sizeof(absmax_call), CF_ADDRESS(absmax_call, data) | CF_ADDRESS(absmax_call, absmax)}, {0, 0}};
+
 conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d, const void *signal,
                               const cf_block *block, void *scratch, cf_row_scales *scales, struct CUstream_st *stream) {
     const cf_spectrum *s = &d->spectrum;
@@ -44,19 +56,15 @@ conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d,
     const int64_t first = block->row / s->scale_rows,
                   samples = (block->row + block->rows - 1) / s->scale_rows - first + 1,
                   rows = s->scale_rows / s->rows_per_sample; /* of the tensor */
-    struct {                                                 /* the same as AbsmaxCall and ScanCall of absmax.cuh */
-        const void *data;
-        float *absmax;
-        int64_t samples, sample_stride, group_stride, extent[5], stride[5], elements;
-        int parts, dense;
-    } l = {.data = (const char *)signal + first * rows * t->sample_stride * (int64_t)cf_dtype_bytes(t->dtype),
-           .absmax = (float *)cf_align((size_t)scratch),
-           .samples = samples,
-           .sample_stride = rows * t->sample_stride,
-           .group_stride = t->group_stride,
-           .extent = {rows, s->channels, d->window.axis[0].size, d->window.axis[1].size, d->window.axis[2].size},
-           .stride = {t->sample_stride, t->channel_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
-           .elements = 1};
+    absmax_call l = {
+        .data = (const char *)signal + first * rows * t->sample_stride * (int64_t)cf_dtype_bytes(t->dtype),
+        .absmax = (float *)cf_align((size_t)scratch),
+        .samples = samples,
+        .sample_stride = rows * t->sample_stride,
+        .group_stride = t->group_stride,
+        .extent = {rows, s->channels, d->window.axis[0].size, d->window.axis[1].size, d->window.axis[2].size},
+        .stride = {t->sample_stride, t->channel_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
+        .elements = 1};
     for (int a = 0; a < 5; ++a)
         l.elements *= l.extent[a];
     l.parts = parts_of(l.elements);
@@ -73,7 +81,8 @@ conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d,
                        (long long)(block->groups * samples), INT32_MAX / l.parts);
     const unsigned threads =
         blocks < layers->gpu->properties.multiprocessors ? CF_GPU_ABSMAX_MAX_THREADS : CF_GPU_OP_THREADS;
-    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {threads, 1, 1}, threads / 32 * sizeof(unsigned)};
+    const cf_launch shape = {
+        {(unsigned)blocks, 1, 1}, {threads, 1, 1}, threads / 32 * sizeof(unsigned), absmax_parameters};
     void *parameters[] = {&l};
     return cf_kernel_launch(layers->kernel[t->dtype == CONV_FFT_FP32 ? CF_KERNEL_SCAN : CF_KERNEL_ABSMAX], &shape,
                             parameters, stream);

@@ -9,6 +9,7 @@
 #include "core/dtype.h"
 #include "cuda/driver/memory.h"
 #include "cuda/driver/pointer_check.h"
+#include "cuda/jit/launch.h"
 #include "cuda/libs/cublas.h"
 #include "fbfft/plan/gpu_transform.h"
 #include "fbfft/tensor_core/config.h"
@@ -185,7 +186,7 @@ static conv_fft_status inverse(const cf_transform *t, cf_block block, void *tens
 }
 
 static conv_fft_status clear(cf_device *device, void *memory, size_t bytes, struct CUstream_st *stream) {
-    return bytes ? cf_gpu_fill(cf_gpu_layers_of(device)->gpu, memory, 0, bytes, stream) : CONV_FFT_SUCCESS;
+    return bytes ? cf_clear_launch(cf_gpu_layers_of(device)->gpu, memory, bytes, stream) : CONV_FFT_SUCCESS;
 }
 
 /* Whether there are transforms with 16-bit spectra: one kernel, if eight planes fit a block and accesses to spectra
@@ -219,6 +220,28 @@ static conv_fft_status check_arguments(const cf_device *device, const cf_memory_
     return cf_gpu_check_arguments(((const cf_gpu_layers *)device)->gpu, arguments, count, stream);
 }
 
+static void record_begin(cf_device *device) {
+    (void)device;
+    cf_recording_begin();
+}
+
+static cf_recording *record_end(cf_device *device) {
+    (void)device;
+    return cf_recording_end();
+}
+
+static conv_fft_status record_run(const cf_device *device, const cf_recording *recording,
+                                  const cf_memory_argument checks[CF_ARGUMENT_COUNT],
+                                  const void *const arguments[CF_ARGUMENT_COUNT], struct CUstream_st *stream) {
+    const cf_gpu *const gpu = ((const cf_gpu_layers *)device)->gpu;
+    CF_FORWARD(cf_gpu_enter(gpu));
+    conv_fft_status status =
+        checks ? cf_gpu_check_in_context(gpu, checks, CF_ARGUMENT_COUNT, stream) : CONV_FFT_SUCCESS;
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_recording_launch(recording, arguments, stream);
+    return cf_gpu_left(gpu, status);
+}
+
 static const cf_device_ops operations = {
     .prepare = prepare,
     .transforms = has_transforms,
@@ -240,6 +263,10 @@ static const cf_device_ops operations = {
     .clear = clear,
     .zero = cf_gpu_zero,
     .check_arguments = check_arguments,
+    .record_begin = record_begin,
+    .record_end = record_end,
+    .record_run = record_run,
+    .record_destroy = cf_recording_destroy,
     .allocate = cf_gpu_layers_allocate,
     .write = cf_gpu_layers_write,
     .release = cf_gpu_layers_release,

@@ -4,6 +4,7 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/launch.h"
 
 #include <string.h>
 
@@ -34,8 +35,11 @@ typedef struct sum_bias {
     const void *data;
     void *result;
     int64_t extent[4], stride[4], channel_stride, channels, chunks, end;
-    int type, result_type, accumulate, down, size, lanes, parts;
+    int type, result_type, accumulate, down, size, lanes, parts, unused;
 } sum_bias;
+
+static const cf_parameter bias_parameters[] = {
+    {sizeof(sum_bias), CF_ADDRESS(sum_bias, data) | CF_ADDRESS(sum_bias, result)}, {0, 0}};
 
 /* Whether chunks of this many elements, from the first of every row on, are aligned to their size. */
 static bool is_aligned(const sum_bias *b, int64_t size) {
@@ -152,7 +156,8 @@ static conv_fft_status launch_bias(cf_gpu_layers *layers, sum_bias *b, int64_t t
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "there are %lld channels; the gradient of the bias takes at most %d",
                        (long long)b->channels, INT32_MAX);
     const unsigned threads = blocks > enough ? BIAS_THREADS : 2 * BIAS_THREADS;
-    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {threads, 1, 1}, cf_gpu_bias_shared(b->size, threads)};
+    const cf_launch shape = {
+        {(unsigned)blocks, 1, 1}, {threads, 1, 1}, cf_gpu_bias_shared(b->size, threads), bias_parameters};
     void *parameters[] = {b};
     return cf_kernel_launch(layers->kernel[CF_KERNEL_BIAS], &shape, parameters, stream);
 }

@@ -51,14 +51,14 @@ conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers);
 conv_fft_status cf_gpu_small_text(const char *tail, cf_source *source);
 
 /* Launch as many blocks as cover `work` threads, up to a number that fills any GPU; the kernels have grid-stride
- * loops. `second` may be NULL. */
-conv_fft_status cf_gpu_small_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
-                                    struct CUstream_st *stream);
+ * loops. `second` may be NULL. types: as in cf_launch.parameters. */
+conv_fft_status cf_gpu_small_launch(const cf_kernel *kernel, int64_t work, const cf_parameter *types, void *parameter,
+                                    void *second, struct CUstream_st *stream);
 
 /* TensorView of tensor.cuh. */
 typedef struct cf_tensor_view {
     int64_t extent[5], stride[5], group_stride, channels;
-    int type;
+    int type, unused;
 } cf_tensor_view;
 
 cf_tensor_view cf_tensor_view_of(const cf_tensor *tensor, int64_t samples, int64_t groups, int64_t channels,

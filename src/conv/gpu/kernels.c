@@ -4,6 +4,7 @@
 
 #include "core/arith.h"
 #include "cuda/jit/kernel_sources.h"
+#include "cuda/jit/launch.h"
 #include "cuda/jit/nvrtc.h"
 #include "fbfft/common/kernel_text.h"
 
@@ -55,11 +56,11 @@ conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers) {
     return status;
 }
 
-conv_fft_status cf_gpu_small_launch(const cf_kernel *kernel, int64_t work, void *parameter, void *second,
-                                    struct CUstream_st *stream) {
+conv_fft_status cf_gpu_small_launch(const cf_kernel *kernel, int64_t work, const cf_parameter *types, void *parameter,
+                                    void *second, struct CUstream_st *stream) {
     const int64_t max_blocks = kernel->gpu->properties.multiprocessors * 32;
     const int64_t blocks = cf_max(1, cf_min(cf_ceil_div(work, CF_GPU_OP_THREADS), max_blocks));
-    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {CF_GPU_OP_THREADS, 1, 1}, 0};
+    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {CF_GPU_OP_THREADS, 1, 1}, 0, types};
     void *parameters[] = {parameter, second};
     return cf_kernel_launch(kernel, &shape, parameters, stream);
 }
@@ -81,6 +82,7 @@ int64_t cf_view_elements(const cf_tensor_view *s) {
 conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const int64_t extents[5], void *data,
                             struct CUstream_st *stream) {
     cf_tensor_view s = cf_tensor_view_of(tensor, extents[0], 1, extents[1], extents + 2);
-    return cf_gpu_small_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_ZERO], cf_view_elements(&s), &s, &data,
+    static const cf_parameter types[] = {{sizeof s, 0}, {sizeof data, 1}, {0, 0}};
+    return cf_gpu_small_launch(cf_gpu_layers_of(device)->kernel[CF_KERNEL_ZERO], cf_view_elements(&s), types, &s, &data,
                                stream);
 }

@@ -191,7 +191,8 @@ cf_launch cf_long1d_launch(const cf_long1d_config *c, cf_long1d_stage stage, int
         blocks = cf_ceil_div(blocks * c->rows, c->one.lines);
     return (cf_launch){{(unsigned)blocks, has_two(stage) ? (unsigned)c->slices : 1, 1},
                        {(unsigned)threads_of(c, stage), 1, 1},
-                       shared_of(c, stage)};
+                       shared_of(c, stage),
+                       NULL};
 }
 
 static void add_side(const char *name, const cf_long1d_side *side, bool parts, int64_t pad, cf_text *t) {

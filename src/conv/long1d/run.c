@@ -4,6 +4,7 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/launch.h"
 
 #include <stdlib.h>
 
@@ -58,8 +59,15 @@ typedef struct long1d_call {
     const void *bias;
     void *spectra, *sums, *parts;
     int64_t rows, groups, slices;
-    int accumulate;
+    int accumulate, unused;
 } long1d_call;
+
+static const cf_parameter parameters_of_call[] = {
+    {sizeof(long1d_call), CF_ADDRESS(long1d_call, x.memory) | CF_ADDRESS(long1d_call, y.memory) |
+                              CF_ADDRESS(long1d_call, w.memory) | CF_ADDRESS(long1d_call, gx.memory) |
+                              CF_ADDRESS(long1d_call, bias) | CF_ADDRESS(long1d_call, spectra) |
+                              CF_ADDRESS(long1d_call, sums) | CF_ADDRESS(long1d_call, parts)},
+    {0, 0}};
 
 /* Bytes of this many spectra for each group of a chunk; bytes of the parts of all lines of x or y. */
 static size_t bytes_of(const cf_long1d_config *c, int64_t lines) {
@@ -80,7 +88,8 @@ size_t cf_long1d_bytes(const cf_long1d *l) {
 static conv_fft_status launch(const cf_long1d *l, cf_long1d_stage stage, const long1d_call *call, int64_t groups,
                               struct CUstream_st *stream) {
     const cf_long1d_config *config = &l->config;
-    const cf_launch shape = cf_long1d_launch(config, stage, groups);
+    cf_launch shape = cf_long1d_launch(config, stage, groups);
+    shape.parameters = parameters_of_call;
     const int64_t cut = cf_long1d_parts(config), points = cf_long1d_points(config);
     const bool lines = stage >= CF_LONG1D_SPECTRA && stage <= CF_LONG1D_GRADIENT;
     char *const parts = call->parts, *const of_gy = parts + parts_bytes(config);

@@ -2,6 +2,7 @@
 #include "conv/plan/plan.h"
 
 #include "conv/plan/family.h"
+#include "conv/plan/run.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -77,6 +78,12 @@ static bool whole_fits(const conv_fft_plan *plan, uint64_t limit) {
 }
 
 static void release(conv_fft_plan *plan) {
+    for (int set = 0; set <= CONV_FFT_BACKWARD; ++set)
+        for (int i = 0; i < 2; ++i) {
+            if (plan->recording[set][i])
+                plan->device->ops->record_destroy(plan->recording[set][i]);
+            plan->recording[set][i] = NULL;
+        }
     for (int i = 0; i < CF_PASS_COUNT; ++i) {
         if ((plan->passes & 1 << i) && family_of(plan, i)->release)
             family_of(plan, i)->release(plan, i);
@@ -263,6 +270,21 @@ static void place_bias(conv_fft_plan *plan, uint64_t limit) {
     }
 }
 
+static void count_argument_bytes(conv_fft_plan *plan) {
+    const cf_layer *const l = &plan->layer;
+    size_t *const bytes = plan->argument_bytes;
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(l, x, y, w);
+    bytes[CF_ARGUMENT_X] = bytes[CF_ARGUMENT_GX] = cf_tensor_bytes(&l->x, x);
+    bytes[CF_ARGUMENT_Y] = bytes[CF_ARGUMENT_GY] = cf_tensor_bytes(&l->y, y);
+    bytes[CF_ARGUMENT_W] = cf_tensor_bytes(&l->w, w);
+    bytes[CF_ARGUMENT_GW] = cf_tensor_bytes(&l->gw, w);
+    bytes[CF_ARGUMENT_BIAS] = l->batch > 0 ? (size_t)y[1] * cf_dtype_bytes(l->y.dtype) : 0;
+    bytes[CF_ARGUMENT_GBIAS] = (size_t)y[1] * cf_dtype_bytes(l->gw.dtype);
+    bytes[CF_ARGUMENT_X_SPECTRUM] = (size_t)cf_max(0, cf_plan_spectrum_bytes(plan, CONV_FFT_OPERAND_X));
+    bytes[CF_ARGUMENT_W_SPECTRUM] = (size_t)cf_max(0, cf_plan_spectrum_bytes(plan, CONV_FFT_OPERAND_W));
+}
+
 static conv_fft_status create(const cf_layer *layer, cf_device *device, int passes,
                               const cf_strategy strategy[CF_PASS_COUNT], bool aligned_only, uint64_t workspace_limit,
                               uint64_t *smallest, conv_fft_plan **result) {
@@ -312,6 +334,8 @@ static conv_fft_status create(const cf_layer *layer, cf_device *device, int pass
     place_bias(plan, limit);
     if ((status = build(plan)) != CONV_FFT_SUCCESS)
         goto done;
+    count_argument_bytes(plan);
+    cf_run_record(plan);
     *result = plan;
     return CONV_FFT_SUCCESS;
 done:

@@ -47,7 +47,8 @@ static conv_fft_status run_bias(const conv_fft_plan *plan, int set, const cf_cal
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) {
+/* Let the families run. */
+static conv_fft_status run_stages(const conv_fft_plan *plan, int set, const cf_call *call) {
     if (call->stage_times)
         CF_FORWARD(plan->device->ops->timer_mark(call->stage_times->timer, 0, call->stream));
     if (call->gbias && !plan->sums_bias[set])
@@ -66,16 +67,105 @@ conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) 
     return plan->pass[pass].strategy.family->run(plan, set, call);
 }
 
-conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum, void *workspace,
-                                         struct CUstream_st *stream) {
+/* The bytes that a call may touch from each of its arguments on. */
+static void list_arguments(const conv_fft_plan *plan, int set, const cf_call *call,
+                           cf_memory_argument arguments[CF_ARGUMENT_COUNT]) {
+#define CF_CALL_ARGUMENT(NAME, name) \
+    arguments[CF_ARGUMENT_##NAME] = (cf_memory_argument){#name, call->name, plan->argument_bytes[CF_ARGUMENT_##NAME]};
+    CF_ARGUMENT_LIST(CF_CALL_ARGUMENT)
+#undef CF_CALL_ARGUMENT
+    if (!(set & (CONV_FFT_FORWARD | CONV_FFT_BACKWARD_WEIGHTS)))
+        arguments[CF_ARGUMENT_X].bytes = 0;
+    if (!(set & (CONV_FFT_FORWARD | CONV_FFT_BACKWARD_DATA)))
+        arguments[CF_ARGUMENT_W].bytes = 0;
+    if (set && (plan->layer.batch > 0 || call->workspace))
+        arguments[CF_ARGUMENT_WORKSPACE].bytes = plan->workspace[set].bytes;
+}
+
+/* The recording that does what the call asks for, or NULL. arguments: its addresses. */
+static const cf_recording *recording_of(const conv_fft_plan *plan, int set, const cf_call *call,
+                                        const void *arguments[CF_ARGUMENT_COUNT]) {
+    const cf_recording *const recording = plan->recording[set][call->gbias != NULL];
+    if (!recording || call->flags || call->x_spectrum || call->w_spectrum || call->stage_times)
+        return NULL;
+    uintptr_t bits = 0;
+#define CF_CALL_ADDRESS(NAME, name)             \
+    arguments[CF_ARGUMENT_##NAME] = call->name; \
+    bits |= CF_ARGUMENT_##NAME == CF_ARGUMENT_WORKSPACE ? 0 : (uintptr_t)call->name;
+    CF_ARGUMENT_LIST(CF_CALL_ADDRESS)
+#undef CF_CALL_ADDRESS
+    arguments[CF_ARGUMENT_WORKSPACE] = (const void *)cf_align((size_t)call->workspace);
+    return bits % CF_RECORDED_ALIGNMENT == 0 ? recording : NULL;
+}
+
+conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) {
+    const void *arguments[CF_ARGUMENT_COUNT];
+    const cf_recording *const recording = recording_of(plan, set, call, arguments);
+    return recording ? plan->device->ops->record_run(plan->device, recording, NULL, arguments, call->stream)
+                     : run_stages(plan, set, call);
+}
+
+static conv_fft_status check_arguments(const conv_fft_plan *plan, int set, const cf_call *call) {
+    cf_memory_argument checks[CF_ARGUMENT_COUNT];
+    if (!plan->device->ops->check_arguments || plan->trusted)
+        return CONV_FFT_SUCCESS;
+    list_arguments(plan, set, call, checks);
+    return plan->device->ops->check_arguments(plan->device, checks, CF_ARGUMENT_COUNT, call->stream);
+}
+
+conv_fft_status cf_run_checked(const conv_fft_plan *plan, int set, const cf_call *call) {
+    const void *arguments[CF_ARGUMENT_COUNT];
+    const cf_recording *const recording = recording_of(plan, set, call, arguments);
+    if (recording) { /* one operation of the device, so that it is entered once */
+        cf_memory_argument checks[CF_ARGUMENT_COUNT];
+        list_arguments(plan, set, call, checks);
+        return plan->device->ops->record_run(plan->device, recording, plan->trusted ? NULL : checks, arguments,
+                                             call->stream);
+    }
+    CF_FORWARD(check_arguments(plan, set, call));
+    return run_stages(plan, set, call);
+}
+
+static void record_set(conv_fft_plan *plan, int set, bool with_gbias) {
+    cf_call call = {.stream = NULL};
+#define CF_RECORDED_ARGUMENT(NAME, name) call.name = cf_recorded_address(CF_ARGUMENT_##NAME);
+    CF_ARGUMENT_LIST(CF_RECORDED_ARGUMENT)
+#undef CF_RECORDED_ARGUMENT
+    call.x_spectrum = call.w_spectrum = NULL;
+    if (!with_gbias)
+        call.gbias = NULL;
+    plan->device->ops->record_begin(plan->device);
+    const conv_fft_status status = run_stages(plan, set, &call);
+    cf_recording *recording = plan->device->ops->record_end(plan->device);
+    if (status != CONV_FFT_SUCCESS) { /* the call itself will report it */
+        plan->device->ops->record_destroy(recording);
+        recording = NULL;
+    }
+    plan->recording[set][with_gbias] = recording;
+}
+
+void cf_run_record(conv_fft_plan *plan) {
+    if (!plan->device->ops->record_begin)
+        return;
+    for (int set = 1; set <= CONV_FFT_BACKWARD; ++set) {
+        const bool is_call = set == CONV_FFT_FORWARD || !(set & CONV_FFT_FORWARD);
+        if (!is_call || (set & plan->passes) != set)
+            continue;
+        record_set(plan, set, false);
+        if (set & CONV_FFT_BACKWARD)
+            record_set(plan, set, true);
+    }
+}
+
+conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, int set, const cf_call *call) {
+    CF_FORWARD(check_arguments(plan, set, call));
     const cf_pass_plan *pass = cf_plan_reader(plan, CF_W);
-    const int set = plan->passes & CONV_FFT_FORWARD ? CONV_FFT_FORWARD : CONV_FFT_BACKWARD_DATA;
     const cf_spectrum *s = &pass->spectrum[CF_W];
-    cf_block block = {.data = w_spectrum, .groups = s->groups, .rows = s->rows, .bin_stride = s->rows * s->columns};
+    cf_block block = {
+        .data = call->w_spectrum, .groups = s->groups, .rows = s->rows, .bin_stride = s->rows * s->columns};
     block.group_stride = s->bins * block.bin_stride;
-    block.scales = cf_spectrum_scales(s, w_spectrum, s->groups, s->rows);
+    block.scales = cf_spectrum_scales(s, call->w_spectrum, s->groups, s->rows);
     block.scale_stride = s->rows * cf_spectrum_row_scales(s);
-    const uintptr_t address = (uintptr_t)workspace;
-    char *scratch = (char *)workspace + (cf_align(address) - address) + plan->workspace[set].scratch;
-    return plan->device->ops->forward(pass->transform[CF_W], w, (cf_origin){0, 0}, block, scratch, stream);
+    char *scratch = (char *)cf_align((size_t)call->workspace) + plan->workspace[set].scratch;
+    return plan->device->ops->forward(pass->transform[CF_W], call->w, (cf_origin){0, 0}, block, scratch, call->stream);
 }

@@ -53,11 +53,16 @@ typedef struct cf_call {
 void cf_stage_done(const conv_fft_plan *plan, const cf_call *call, cf_stage_kind stage);
 
 /* Run a set of passes: FORWARD, or any of BACKWARD_DATA and BACKWARD_WEIGHTS, or 0 for the gradient of the bias
- * alone. */
+ * alone. If the plan has recorded the launches of such a call, they are launched. Otherwise the families run. */
 conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call);
 
-/* Compute the whole spectrum of w. */
-conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, const void *w, void *w_spectrum, void *workspace,
-                                         struct CUstream_st *stream);
+/* The same after a check of the arguments. INVALID_ARGUMENT: the device cannot work on one of them. */
+conv_fft_status cf_run_checked(const conv_fft_plan *plan, int set, const cf_call *call);
+
+/* Record the launches of all calls that a plan is for, without flags and kept spectra. The plan is complete otherwise. */
+void cf_run_record(conv_fft_plan *plan);
+
+/* Compute the whole spectrum of w, after a check of the arguments. The workspace is that of the set. */
+conv_fft_status cf_run_transform_weights(const conv_fft_plan *plan, int set, const cf_call *call);
 
 #endif

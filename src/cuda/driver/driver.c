@@ -54,9 +54,7 @@ static conv_fft_status meaning(cf_cu_result result) {
     }
 }
 
-conv_fft_status cf_driver_status(const cf_driver *driver, cf_cu_result result, const char *call) {
-    if (result == 0)
-        return CONV_FFT_SUCCESS;
+conv_fft_status cf_driver_fail(const cf_driver *driver, cf_cu_result result, const char *call) {
     const char *name = NULL, *text = NULL;
     driver->cuGetErrorName(result, &name);
     driver->cuGetErrorString(result, &text);

@@ -133,8 +133,13 @@ typedef struct cf_driver {
 /* Open libcuda and initialise it. LIBRARY_MISSING; NO_DEVICE: the driver works but has no GPU; DEVICE_ERROR. */
 conv_fft_status cf_driver_open(cf_driver *driver, const cf_search *search);
 
-/* SUCCESS, or a failure. Its sentence has the call, the name of the result and its meaning. */
-conv_fft_status cf_driver_status(const cf_driver *driver, cf_cu_result result, const char *call);
+/* A failure. Its sentence has the call, the name of the result and its meaning. */
+conv_fft_status cf_driver_fail(const cf_driver *driver, cf_cu_result result, const char *call);
+
+/* SUCCESS, or that failure. */
+static inline conv_fft_status cf_driver_status(const cf_driver *driver, cf_cu_result code, const char *call) {
+    return code == 0 ? CONV_FFT_SUCCESS : cf_driver_fail(driver, code, call);
+}
 #define CF_CU(driver, call, ...) cf_driver_status(driver, (driver)->call(__VA_ARGS__), #call)
 
 #endif

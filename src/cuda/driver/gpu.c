@@ -72,10 +72,3 @@ void cf_gpu_close(cf_gpu *gpu) {
     free(gpu->folders);
     free(gpu);
 }
-
-conv_fft_status cf_gpu_enter(const cf_gpu *gpu) { return CF_CU(&gpu->driver, cuCtxPushCurrent, gpu->context); }
-
-void cf_gpu_leave(const cf_gpu *gpu) {
-    cf_cu_context left;
-    gpu->driver.cuCtxPopCurrent(&left);
-}

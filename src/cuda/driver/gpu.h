@@ -49,8 +49,13 @@ conv_fft_status cf_gpu_open(const cf_gpu_options *options, cf_gpu **gpu);
 void cf_gpu_close(cf_gpu *gpu);
 
 /* Make the context current until cf_gpu_leave(). This is for calls into CUDA outside src/cuda. */
-conv_fft_status cf_gpu_enter(const cf_gpu *gpu);
-void cf_gpu_leave(const cf_gpu *gpu);
+static inline conv_fft_status cf_gpu_enter(const cf_gpu *gpu) {
+    return CF_CU(&gpu->driver, cuCtxPushCurrent, gpu->context);
+}
+static inline void cf_gpu_leave(const cf_gpu *gpu) {
+    cf_cu_context left;
+    gpu->driver.cuCtxPopCurrent(&left);
+}
 
 /* Call cf_gpu_leave(), then return `status`. */
 static inline conv_fft_status cf_gpu_left(const cf_gpu *gpu, conv_fft_status status) {

@@ -90,12 +90,11 @@ static conv_fft_status check_stream(const cf_gpu *gpu, cf_cu_stream stream) {
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_gpu_check_arguments(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
-                                       cf_cu_stream stream) {
-    CF_FORWARD(cf_gpu_enter(gpu));
-    conv_fft_status status = check_stream(gpu, stream);
-    for (int i = 0; i < count && status == CONV_FFT_SUCCESS; ++i)
+conv_fft_status cf_gpu_check_in_context(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
+                                        cf_cu_stream stream) {
+    CF_FORWARD(check_stream(gpu, stream));
+    for (int i = 0; i < count; ++i)
         if (arguments[i].pointer && arguments[i].bytes > 0)
-            status = check_argument(gpu, &arguments[i]);
-    return cf_gpu_left(gpu, status);
+            CF_FORWARD(check_argument(gpu, &arguments[i]));
+    return CONV_FFT_SUCCESS;
 }

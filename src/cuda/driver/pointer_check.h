@@ -19,7 +19,12 @@ typedef cf_memory_argument cf_gpu_argument;
  * stream: INVALID_ARGUMENT if it belongs to another context than the GPU's primary one. Default streams fit any
  * context.
  */
-conv_fft_status cf_gpu_check_arguments(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
-                                       cf_cu_stream stream);
+conv_fft_status cf_gpu_check_in_context(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
+                                        cf_cu_stream stream); /* the context is current */
+static inline conv_fft_status cf_gpu_check_arguments(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
+                                                     cf_cu_stream stream) {
+    CF_FORWARD(cf_gpu_enter(gpu));
+    return cf_gpu_left(gpu, cf_gpu_check_in_context(gpu, arguments, count, stream));
+}
 
 #endif

@@ -67,13 +67,9 @@ void cf_kernel_destroy(cf_kernel *kernel) {
     free(kernel);
 }
 
-conv_fft_status cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
-                                 cf_cu_stream stream) {
-    if (!kernel)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                       "no kernel was compiled for tensors that begin between multiples of 16 bytes");
+conv_fft_status cf_kernel_start(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
+                                cf_cu_stream stream) {
     const cf_driver *const driver = &kernel->gpu->driver;
-    CF_FORWARD(cf_gpu_enter(kernel->gpu));
     cf_cu_launch_attribute attribute = {.id = CF_CU_LAUNCH_OVERLAPS, .value = 1};
     cf_cu_launch_config config = {.dynamic_shared_bytes = (unsigned)launch->dynamic_shared,
                                   .stream = stream,
@@ -83,7 +79,6 @@ conv_fft_status cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launc
     memcpy(config.block, launch->block, sizeof config.block);
     const cf_cu_result result =
         driver->cuLaunchKernelEx((const struct CUlaunchConfig_st *)&config, kernel->function, parameters, NULL);
-    cf_gpu_leave(kernel->gpu);
     if (result == 0)
         return CONV_FFT_SUCCESS;
     char call[128];

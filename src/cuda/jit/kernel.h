@@ -28,14 +28,28 @@ void cf_kernel_destroy(cf_kernel *kernel); /* NULL is allowed; no launch may be 
 conv_fft_status cf_kernel_load(const cf_gpu *gpu, const cf_cubin *cubin, const cf_source *source, cf_kernel **kernel,
                                bool *refused);
 
+/* A parameter of a kernel. */
+typedef struct cf_parameter {
+    unsigned bytes;     /* 0: there is no further parameter */
+    uint64_t addresses; /* bit i: the i-th word of 8 bytes is an address */
+} cf_parameter;
+
+/* The bit of a struct's member that is an address. */
+#define CF_ADDRESS(type, member) ((uint64_t)1 << offsetof(type, member) / 8)
+
+enum {
+    CF_MAX_PARAMETERS = 8
+};
+
 typedef struct cf_launch {
-    unsigned grid[3], block[3]; /* x, y, z */
-    size_t dynamic_shared;      /* at most what the source asked for */
+    unsigned grid[3], block[3];     /* x, y, z */
+    size_t dynamic_shared;          /* bytes, at most what the source asked for */
+    const cf_parameter *parameters; /* the kernel's, for a recording; NULL: the launch cannot be recorded */
 } cf_launch;
 
-/* parameters: the address of each parameter of the kernel, in order. The message of a failure names the kernel.
- * NOT_SUPPORTED: kernel is NULL, because a plan for aligned tensors has no kernel for tensors at any address. */
-conv_fft_status cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
-                                 cf_cu_stream stream);
+/* Launch a kernel at once. The context is current. parameters: the address of each parameter of the kernel, in order.
+ * The message of a failure names the kernel. cf_kernel_launch() of launch.h makes the context current first. */
+conv_fft_status cf_kernel_start(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
+                                cf_cu_stream stream);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "core/arith.h"
 #include "cuda/driver/pointer_check.h"
+#include "cuda/jit/launch.h"
 
 #include <stdlib.h>
 
@@ -61,7 +62,7 @@ static conv_fft_status launch(const cf_c2c_fp16_plan *plan, int i, const void *i
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld lines; one call takes at most %lld", lines,
                        (long long)INT32_MAX * p->block_lines);
     const cf_launch shape = {
-        {(unsigned)cf_min(blocks, p->max_blocks), 1, 1}, {(unsigned)p->threads, 1, 1}, (size_t)p->shared};
+        {(unsigned)cf_min(blocks, p->max_blocks), 1, 1}, {(unsigned)p->threads, 1, 1}, (size_t)p->shared, NULL};
     void *parameters[] = {&in, &out, &lines};
     return cf_kernel_launch(plan->kernel[i], &shape, parameters, stream);
 }

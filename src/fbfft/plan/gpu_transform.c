@@ -4,6 +4,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/kernel_sources.h"
+#include "cuda/jit/launch.h"
 #include "fbfft/common/kernel_text.h"
 
 #include <stdlib.h>
@@ -211,6 +212,15 @@ size_t cf_gpu_transform_scratch(const cf_gpu_transform *t, int64_t rows) {
     return bytes > 0 ? bytes + 63 : 0;
 }
 
+static const cf_parameter real_parameters[] = {
+    {sizeof(void *), 1}, {sizeof(void *), 1}, {sizeof(float), 0}, {sizeof(long long), 0}, {0, 0}};
+#define CALL_ADDRESSES                                                                                                 \
+    (CF_ADDRESS(cf_shared_fft_call, in) | CF_ADDRESS(cf_shared_fft_call, out) | CF_ADDRESS(cf_shared_fft_call, bias) | \
+     CF_ADDRESS(cf_shared_fft_call, scales) | CF_ADDRESS(cf_shared_fft_call, absmax))
+static const cf_parameter tile_parameters[] = {{sizeof(cf_shared_fft_call), CALL_ADDRESSES}, {0, 0}};
+static const cf_parameter pair_parameters[] = {
+    {sizeof(cf_shared_fft_call), CALL_ADDRESSES}, {sizeof(cf_shared_fft_call), CALL_ADDRESSES}, {0, 0}};
+
 static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant, cf_shared_fft_call call,
                                    int64_t groups, struct CUstream_st *stream) {
     const cf_shared_fft_config *tile = &t->passes.pass[i].tile[variant];
@@ -224,7 +234,8 @@ static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant
                        (long long)call.planes, (long long)INT32_MAX / cf_max(1, tile->bin_tiles) * tile->planes);
     for (int64_t group = 0; group < groups; group += MAX_GROUPS) {
         const unsigned many = (unsigned)cf_min(MAX_GROUPS, groups - group);
-        const cf_launch shape = {{(unsigned)blocks, many, 1}, {(unsigned)tile->threads, 1, 1}, (size_t)tile->shared};
+        const cf_launch shape = {
+            {(unsigned)blocks, many, 1}, {(unsigned)tile->threads, 1, 1}, (size_t)tile->shared, tile_parameters};
         void *parameters[] = {&call};
         CF_FORWARD(cf_kernel_launch(t->kernel[i][variant], &shape, parameters, stream));
         call.in = (const char *)call.in + MAX_GROUPS * in * (int64_t)(t->problem.transform.inverse ? spectrum : signal);
@@ -247,7 +258,8 @@ static conv_fft_status launch_plain(const cf_gpu_transform *t, int i, int varian
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
                        (long long)call->planes, (long long)INT32_MAX * real.planes);
-    const cf_launch shape = {{(unsigned)blocks, 1, 1}, {(unsigned)real.threads, 1, 1}, (size_t)real.shared};
+    const cf_launch shape = {
+        {(unsigned)blocks, 1, 1}, {(unsigned)real.threads, 1, 1}, (size_t)real.shared, real_parameters};
     float scale = (float)call->scale;
     long long planes = call->planes;
     const void *in = call->in;
@@ -388,7 +400,8 @@ conv_fft_status cf_gpu_pair_run(const cf_gpu_pair *pair, const cf_gpu_transform_
     const cf_shared_fft_config *tile = pair->tile[variant];
     const cf_launch shape = {{(unsigned)blocks, (unsigned)c[0].groups, 1},
                              {(unsigned)tile[0].threads, 1, 1},
-                             (size_t)cf_max(tile[0].shared, tile[1].shared)};
+                             (size_t)cf_max(tile[0].shared, tile[1].shared),
+                             pair_parameters};
     void *parameters[] = {&call[0], &call[1]};
     return cf_kernel_launch(pair->kernel[variant], &shape, parameters, stream);
 }

@@ -67,7 +67,7 @@ typedef struct cf_shared_fft_call {
     double scale;
     int accumulate;
     int first_block; /* in a launch that several transforms share */
-    int parts;
+    int parts, unused;
     float *scales;
     const float *absmax;
     int64_t scale_rows, scale_group_stride, absmax_group_stride;

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
-                                        cf_cu_stream stream);
-conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
-                                        cf_cu_stream stream) {
+conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
+                                       cf_cu_stream stream);
+conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
+                                       cf_cu_stream stream) {
     (void)stream;
     return family_emulate(kernel->name, launch->grid, launch->block, launch->dynamic_shared, parameters) == 0
                ? CONV_FFT_SUCCESS

@@ -41,11 +41,11 @@ static void need(bool condition, const char *what) {
 
 conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, int count, cf_kernel **kernels);
 conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, int count, cf_kernel **kernels) {
-    (void)gpu;
     for (int i = 0; i < count; ++i) {
         built_kernel *const k = malloc(sizeof *k + strlen(sources[i].text) + 1);
         need(k, "no memory");
         strcpy(k->text, sources[i].text);
+        k->kernel = (cf_kernel){.gpu = gpu};
         kernels[i] = &k->kernel;
     }
     return CONV_FFT_SUCCESS;
@@ -63,10 +63,10 @@ static bool is_written(uint64_t hash) {
     return false;
 }
 
-conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
-                                        cf_cu_stream stream);
-conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
-                                        cf_cu_stream stream) {
+conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
+                                       cf_cu_stream stream);
+conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
+                                       cf_cu_stream stream) {
     (void)launch, (void)parameters, (void)stream;
     const char *const text = ((const built_kernel *)(const void *)kernel)->text;
     const uint64_t hash = fused_text_hash(text);
@@ -110,10 +110,10 @@ conv_fft_status __wrap_cf_gpu_zero(cf_device *device, const cf_tensor *tensor, c
 }
 
 /* Memory is the host's. */
-conv_fft_status __wrap_cf_gpu_check_arguments(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
-                                              cf_cu_stream stream);
-conv_fft_status __wrap_cf_gpu_check_arguments(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
-                                              cf_cu_stream stream) {
+conv_fft_status __wrap_cf_gpu_check_in_context(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
+                                               cf_cu_stream stream);
+conv_fft_status __wrap_cf_gpu_check_in_context(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
+                                               cf_cu_stream stream) {
     (void)gpu, (void)arguments, (void)count, (void)stream;
     return CONV_FFT_SUCCESS;
 }

@@ -3,6 +3,7 @@
 #include "kernels/fused_cases.h"
 
 #include "conv/gpu/backend.h"
+#include "kernels/no_driver.h"
 #include "support/layer.h"
 
 #include <stdio.h>
@@ -35,6 +36,7 @@ static conv_fft_status open_case(const fused_case *c, int number, const char *pr
     if (c->strided)
         set_strides(number, &o->problem);
     CF_FORWARD(cf_gpu_properties_load(properties, &o->gpu.properties));
+    no_driver(&o->gpu);
     o->gpu.properties.multiprocessors = c->processors ? c->processors : 2;
     if (c->shared) {
         o->gpu.properties.shared_per_block = c->shared;

@@ -13,7 +13,7 @@
 #include <functional>
 #include <utility>
 
-/* The parameters are those of cf_kernel_launch(). */
+/* The parameters are those of cf_kernel_start(). */
 typedef std::function<void(void **parameters)> fused_body;
 
 template <class... A, std::size_t... I>

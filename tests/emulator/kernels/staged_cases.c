@@ -4,6 +4,7 @@
 #include "conv/gpu/backend.h"
 #include "conv/gpu/device.h"
 #include "conv/plan/plan.h"
+#include "kernels/no_driver.h"
 #include "support/layer.h"
 #include "support/selection.h"
 
@@ -185,6 +186,7 @@ int staged_cases_run(const char *properties) {
         if (!taken[i])
             continue;
         cf_gpu gpu = {.ordinal = 0};
+        no_driver(&gpu);
         cf_device *device = NULL;
         case_begin("the GPU", NULL);
         if (cf_gpu_properties_load(properties, &gpu.properties) != CONV_FFT_SUCCESS) {

@@ -10,6 +10,7 @@ extern "C" {
 #include "conv/long1d/long1d.h"
 #include "conv/plan/spectra.h"
 #include "cuda/driver/pointer_check.h"
+#include "cuda/jit/launch.h"
 #include "fbfft/plan/gpu_transform.h"
 #include "kernels/fused_cases.h"
 #include "reference/dtype.h"
@@ -332,9 +333,11 @@ Registration::Registration(std::uint64_t hash, fused_body body) { kernels().push
 
 // ---- in the place of the library's own
 
-extern "C" conv_fft_status __wrap_cf_kernels_build(cf_gpu *, const cf_source *sources, int count, cf_kernel **built) {
+extern "C" conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, int count,
+                                                   cf_kernel **built) {
     for (int i = 0; i < count; ++i) {
         run.built.push_back({});
+        run.built.back().kernel.gpu = gpu;
         const std::uint64_t hash = fused_text_hash(sources[i].text);
         for (const Kernel &k : kernels())
             if (k.hash == hash)
@@ -346,8 +349,8 @@ extern "C" conv_fft_status __wrap_cf_kernels_build(cf_gpu *, const cf_source *so
 
 extern "C" void __wrap_cf_kernel_destroy(cf_kernel *) {}
 
-extern "C" conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *shape, void **parameters,
-                                                   cf_cu_stream) {
+extern "C" conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch *shape, void **parameters,
+                                                  cf_cu_stream) {
     for (const Built &b : run.built) {
         if (&b.kernel != kernel || !b.registered)
             continue;
@@ -372,6 +375,8 @@ extern "C" conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *, cf_gpu_trans
 
 extern "C" conv_fft_status __wrap_cf_gpu_transform_run(const cf_gpu_transform *transform,
                                                        const cf_gpu_transform_call *call, struct CUstream_st *) {
+    if (cf_recording_refused())
+        return CONV_FFT_SUCCESS;
     CHECK(call->first == 0 && call->base == 0 && call->groups == 1 && !call->bias);
     transform_weights(transform->problem, *call);
     return CONV_FFT_SUCCESS;
@@ -379,6 +384,8 @@ extern "C" conv_fft_status __wrap_cf_gpu_transform_run(const cf_gpu_transform *t
 
 extern "C" conv_fft_status __wrap_cf_gpu_zero(cf_device *, const cf_tensor *tensor, const std::int64_t extents[5],
                                               void *data, struct CUstream_st *) {
+    if (cf_recording_refused())
+        return CONV_FFT_SUCCESS;
     const std::int64_t strides[] = {tensor->sample_stride, tensor->channel_stride, tensor->axis_stride[0],
                                     tensor->axis_stride[1], tensor->axis_stride[2]};
     std::int64_t count = 1;
@@ -394,7 +401,7 @@ extern "C" conv_fft_status __wrap_cf_gpu_zero(cf_device *, const cf_tensor *tens
     return CONV_FFT_SUCCESS;
 }
 
-extern "C" conv_fft_status __wrap_cf_gpu_check_arguments(const cf_gpu *, const cf_gpu_argument *, int, cf_cu_stream) {
+extern "C" conv_fft_status __wrap_cf_gpu_check_in_context(const cf_gpu *, const cf_gpu_argument *, int, cf_cu_stream) {
     return CONV_FFT_SUCCESS;
 }
 

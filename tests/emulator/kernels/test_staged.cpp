@@ -88,7 +88,7 @@ conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, i
 
 void __wrap_cf_kernel_destroy(cf_kernel *) {}
 
-conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch *l, void **parameters, cf_cu_stream) {
+conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch *l, void **parameters, cf_cu_stream) {
     for (const Kernel &k : kernels) {
         if (&k.kernel != kernel)
             continue;
@@ -108,7 +108,7 @@ conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch
     return cf_fail(CONV_FFT_COMPILE_ERROR, "%s does not compile, or is not of this plan", kernel->name);
 }
 
-conv_fft_status __wrap_cf_gpu_check_arguments(const cf_gpu *, const cf_gpu_argument *, int, cf_cu_stream) {
+conv_fft_status __wrap_cf_gpu_check_in_context(const cf_gpu *, const cf_gpu_argument *, int, cf_cu_stream) {
     return CONV_FFT_SUCCESS;
 }
 

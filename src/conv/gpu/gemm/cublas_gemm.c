@@ -4,6 +4,7 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/launch.h"
 #include "cuda/libs/cublas.h"
 
 #include <limits.h>
@@ -77,6 +78,8 @@ conv_fft_status cf_gpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_bl
         }
         return CONV_FFT_SUCCESS;
     }
+    if (cf_recording_refused())
+        return CONV_FFT_SUCCESS;
     cf_cublas_guard guard;
     const cf_cublas_math math = desc->math == CONV_FFT_MATH_TF32 ? CF_CUBLAS_TF32_MATH : CF_CUBLAS_DEFAULT_MATH;
     CF_FORWARD(cf_cublas_guard_acquire(layers->gpu->cublas, stream, math, NULL, 0, &guard));

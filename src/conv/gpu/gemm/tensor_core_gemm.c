@@ -3,6 +3,7 @@
 #include "conv/gpu/device.h"
 #include "conv/gpu/gemm/config.h"
 #include "core/arith.h"
+#include "cuda/jit/launch.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ typedef struct product_call {
     const void *a, *b;
     void *c;
     int64_t a_bin, b_bin, c_bin, a_group, b_group, c_group;
-    int bins, rows, first, wide_a, wide_b, wide_c, accumulate;
+    int bins, rows, first, wide_a, wide_b, wide_c, accumulate, unused;
 } product_call;
 
 /* Fp16CgemmCall of cgemm_fp16_config.cuh. */
@@ -68,6 +69,15 @@ typedef struct fp16_call {
     int64_t a_bin, b_bin, c_bin, a_group, b_group, c_group, a_scale_group, b_scale_group, c_scale_group;
     int bins, rows, first, matrices, wide_a, wide_b, wide_c, accumulate;
 } fp16_call;
+
+static const cf_parameter product_parameters[] = {
+    {sizeof(product_call), CF_ADDRESS(product_call, a) | CF_ADDRESS(product_call, b) | CF_ADDRESS(product_call, c)},
+    {0, 0}};
+static const cf_parameter fp16_parameters[] = {
+    {sizeof(fp16_call), CF_ADDRESS(fp16_call, a) | CF_ADDRESS(fp16_call, b) | CF_ADDRESS(fp16_call, c) |
+                            CF_ADDRESS(fp16_call, a_scales) | CF_ADDRESS(fp16_call, b_scales) |
+                            CF_ADDRESS(fp16_call, c_scales)},
+    {0, 0}};
 
 /* Whether all its rows begin at multiples of so many numbers of so many bytes. */
 static bool is_wide(const cf_block *block, int64_t columns, int numbers, int bytes) {
@@ -88,8 +98,10 @@ static conv_fft_status launch(const cf_cgemm *product, int64_t rows, int64_t mat
         if (of_launch)
             *of_launch = (int)now;
         const int64_t together = of_launch && c->slices == 1 && room > 0 ? cf_min(now, room) : now;
-        const cf_launch shape = {
-            {(unsigned)(together * tiles), 1, 1}, {(unsigned)cf_cgemm_threads(c), 1, 1}, (size_t)cf_cgemm_shared(c)};
+        const cf_launch shape = {{(unsigned)(together * tiles), 1, 1},
+                                 {(unsigned)cf_cgemm_threads(c), 1, 1},
+                                 (size_t)cf_cgemm_shared(c),
+                                 of_launch ? fp16_parameters : product_parameters};
         void *parameters[] = {call};
         CF_FORWARD(cf_kernel_launch(product->kernel, &shape, parameters, stream));
     }
