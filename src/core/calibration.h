@@ -19,6 +19,13 @@ typedef struct cf_calibration {
     double tensor_16bit_rate;          /* of 16-bit spectra on tensor cores, against FP32 accuracy */
     double tensor_rounded_rate;        /* of FP32 spectra that are rounded to one FP16 number */
     double narrow_share, cached_share; /* of cuBLAS where matrices are narrow; of 16-bit products from the cache */
+    double scale_seconds;              /* for each plane of a 16-bit spectrum whose scale another kernel has found */
+    double dense_rate;                 /* of transforms of w by a dense matrix, against tensor_flops */
+    double long1d_rate;                /* of family long1d, against fused_flops */
+    /* What a block of a fused kernel does one after the other: transform a plane, multiply two spectra. */
+    double fused_plane_seconds, fused_product_seconds;
+    double resident_plane_seconds; /* the same for a plane of a register-resident kernel */
+    double slice_seconds;          /* to add one slice of gw to the sum */
 } cf_calibration;
 
 #endif

@@ -5,22 +5,27 @@
 #include "conv/fused/predict_share.h"
 #include "conv/plan/cost/stage_cost.h"
 #include "conv/plan/spectra.h"
+#include "core/calibration.h"
 #include "core/dtype.h"
 
 #include <math.h>
 
 /* The sums of the parts of gw are added one after the other. */
-static double add_seconds(double slices) { return slices > 1.0 ? 0.05e-6 * slices : 0.0; }
+static double add_seconds(const cf_device *device, double slices) {
+    return slices > 1.0 ? device->calibration->slice_seconds * slices : 0.0;
+}
 
 /* The time of what a block does one after the other: it transforms the planes of its channels, and multiplies each
  * with each. Small dense problems take only this time. */
 static double fused_chain(const cf_device *device, int pass, double points, double rows, double blocks, double in,
                           double out, double chunk) {
-    const double plane = 3e-6 + 0.15 * cf_cost_plane_seconds(device, points), product = 0.25e-6;
+    const cf_calibration *const c = device->calibration;
+    const double plane = c->fused_plane_seconds + 0.15 * cf_cost_plane_seconds(device, points),
+                 product = c->fused_product_seconds;
     if (pass != CF_PASS_WEIGHTS)
         return (in + out) * plane + in * out * product;
     const double slices = fmin(rows, fmax(1.0, device->threads / 8.0 / (blocks * out / chunk)));
-    return ceil(rows / slices) * ((in + chunk) * plane + in * chunk * product) + add_seconds(slices);
+    return ceil(rows / slices) * ((in + chunk) * plane + in * chunk * product) + add_seconds(device, slices);
 }
 
 /* The channels whose spectra or sums stay in registers (register_resident.cuh). 0: the kernel is another one. */
@@ -76,7 +81,7 @@ static double resident_seconds(const cf_device *device, int pass, const cf_strat
     static const double to_many[2] = {1.05, 1.33}, to_few[2] = {0.75, 1.06}, weights[2] = {1.05, 1.24};
     const bool sums = (pass == CF_PASS_FORWARD) == (in > out);
     const double *rates = pass == CF_PASS_WEIGHTS ? weights : sums ? to_few : to_many;
-    const double step = 2.3e-6, multiprocessors = device->threads / 64.0;
+    const double step = device->calibration->resident_plane_seconds, multiprocessors = device->threads / 64.0;
     /* Fewer fit if planes are larger than those of L1, or if there are more channels. */
     const double large = (plane > 22e3 ? 1.5 : 1.0) * (few > 3.0 ? 1.5 : 1.0);
     const double work = large * operations / (device->fused_flops * rates[s->tiles[2] == 1]);
@@ -90,7 +95,8 @@ static double resident_seconds(const cf_device *device, int pass, const cf_strat
     const double slices = fmin(rows, fmax(1.0, 2.0 * multiprocessors / out)), rounds = ceil(rows / slices),
                  few_rounds = 32.0;
     if (pass == CF_PASS_WEIGHTS)
-        chain = (fmin(rounds, few_rounds) * 2.0 + fmax(0.0, rounds - few_rounds) * 1.5) * step + add_seconds(slices);
+        chain = (fmin(rounds, few_rounds) * 2.0 + fmax(0.0, rounds - few_rounds) * 1.5) * step +
+                add_seconds(device, slices);
     double spectra = 0.0;
     if (pass == CF_PASS_WEIGHTS)
         spectra = 2.0 * rows * in * plane / device->bandwidth + device->stage_seconds +

@@ -23,4 +23,11 @@ const cf_calibration cf_calibration_h200 = {
     .tensor_rounded_rate = 1.5,
     .narrow_share = 2.0,
     .cached_share = 0.8,
+    .scale_seconds = 0.2e-9,
+    .dense_rate = 2.2,
+    .long1d_rate = 2.1,
+    .fused_plane_seconds = 3e-6,
+    .fused_product_seconds = 0.25e-6,
+    .resident_plane_seconds = 2.3e-6,
+    .slice_seconds = 0.05e-6,
 };

@@ -3,12 +3,13 @@
 
 #include "conv/plan/cost/stage_cost.h"
 #include "conv/plan/spectra.h"
+#include "core/calibration.h"
 #include "core/dtype.h"
 
 #include <math.h>
 
 /* Tensors and the spectra of the weights go through memory once. Lines that no block holds go through it twice more, in
- * pieces. The rate is from profiles on an H200. */
+ * pieces. */
 void cf_long1d_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                        cf_stage_cost cost[CF_STAGE_COUNT]) {
     cf_spectrum s[CF_OPERAND_COUNT];
@@ -23,8 +24,8 @@ void cf_long1d_predict(const cf_layer *layer, const cf_device *device, int pass,
     const double bytes = cf_cost_elements(x) * (double)cf_dtype_bytes(layer->x.dtype) +
                          cf_cost_elements(y) * (double)cf_dtype_bytes(layer->y.dtype) + pieces;
     const double spectra = groups * line;
-    cost[cf_cost_whole_passes[pass]] =
-        cf_cost_of(device, bytes + spectra, transforms + products, 2.1 * device->fused_flops);
+    cost[cf_cost_whole_passes[pass]] = cf_cost_of(device, bytes + spectra, transforms + products,
+                                                  device->calibration->long1d_rate * device->fused_flops);
     cost[pass == CF_PASS_WEIGHTS ? CF_STAGE_STORE_GW : CF_STAGE_LOAD_W] =
         cf_cost_weights(device, spectra, cf_cost_weight_bytes(layer, pass), number, points);
 }

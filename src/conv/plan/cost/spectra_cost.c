@@ -87,7 +87,8 @@ void cf_cost_spectra(const cf_layer *layer, const cf_device *device, int pass, c
         if (!result && cf_spectrum_is_scaled(s[operand].dtype) && !cf_cost_finds_scales(&s[operand], dense)) {
             own->bytes += tensor;
             own->seconds += tensor / device->bandwidth + 2.0 * device->stage_seconds +
-                            0.2e-9 * (double)s[operand].groups * (double)s[operand].rows * (double)s[operand].columns;
+                            device->calibration->scale_seconds * (double)s[operand].groups * (double)s[operand].rows *
+                                (double)s[operand].columns;
         }
     }
     cost[products[pass]] = cf_cost_product(device, pass, s, strategy->product, layer->problem.math);

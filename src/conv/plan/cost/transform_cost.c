@@ -3,6 +3,7 @@
 #include "conv/plan/cost/stage_cost.h"
 
 #include "core/arith.h"
+#include "core/calibration.h"
 #include "core/dtype.h"
 #include "fbfft/tensor_core/config.h"
 #include "fbfft/tensor_core/dft_matrix.h"
@@ -114,7 +115,8 @@ bool cf_cost_dense_transform(const cf_device *device, const cf_spectrum *s, cons
     const double terms = (double)cf_round_up(taps, 16) * (tensor->dtype == CONV_FFT_FP32 ? 2.0 : 1.0),
                  share = s->basis[1] % 2 == 0 && taps > 16 ? 0.5 : 1.0;
     *cost = cf_cost_of(device, tensor_bytes + planes * (double)s->bins * 4.0,
-                       4.0 * planes * (double)s->bins * terms * share, 2.2 * device->tensor_flops);
+                       4.0 * planes * (double)s->bins * terms * share,
+                       device->calibration->dense_rate * device->tensor_flops);
     cost->seconds += device->stage_seconds; /* blocks make the matrix before they multiply */
     return true;
 }
