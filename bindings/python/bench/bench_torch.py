@@ -1,25 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of whole networks with torch's layers, and after conv_fft.torch.convert(); layers beside what torch offers for
-them; what a call costs beside its kernels.
+"""Times training steps of whole networks with torch's layers and after conv_fft.torch.convert(), single layers beside
+torch's implementations, and the cost of a call besides its kernels.
 
-    python bench_torch.py [--case replknet31b-b32 ...] [--precision fp32 tf32 fp16 ...] [--tune MS] [--gpus N] [--out torch.csv]
+    python bench_torch.py [--case replknet31b-b32 ...] [--precision fp32 tf32 fp16 ...] [--tune MS] [--gpus N]
+                          [--out torch.csv]
     python bench_torch.py --layers longconv depthwise [--case L4096 ...] [--precision fp32 ...] [--out torch.csv]
     python bench_torch.py --overhead
 
-A step is forward, loss, backward and an update by SGD with momentum, on random images; torch may search cuDNN's algorithms
-(cudnn.benchmark, --search). fp16 and bf16: autocast. Both networks start from the same parameters; their losses stand side by side. The
-median of the steps that fit into --seconds, by device events. convert() measures each layer and keeps the faster; --tune lets
-conv_fft.autotune() measure strategies first, that many milliseconds for each plan. Rows of a file are replaced case by case.
---gpus: data-parallel training (DDP over NCCL), each GPU with a batch of the case's size, on one GPU and on that many; rows
-step-gpusN.
+A step is forward, loss, backward and an update by SGD with momentum, on random images. torch may search cuDNN's
+algorithms (cudnn.benchmark, --search). fp16 and bf16 use autocast. Both networks start from the same parameters, and
+both losses are printed. A time is the median of the steps that fit into --seconds, by device events. convert() measures
+each layer and takes the faster one. With --tune, conv_fft.autotune() measures strategies first, for that many
+milliseconds per plan. Rows of a file are replaced case by case. --gpus adds data-parallel training (DDP over NCCL) on
+one GPU and on that many, each with a batch of the case's size: rows step-gpusN.
 
---layers: the layers of networks/longconv.txt beside torch.fft (rfft of both, padded to twice the length, product, irfft), and of
-networks/depthwise.txt beside torch's own convolution: its depthwise kernels and cuDNN's (searched for, as above), in both memory
-formats, the fastest of them for each row; which one it was stands in the row. Passes: forward, and training (forward and both
-gradients); eagerly, calls following each other, and -graph: replayed, 256 MiB written before each, so that nothing is in the cache.
-Of depthwise layers each gradient alone as well: bprop-graph, accgrad-graph.
-What would take more than --limit seconds a call is left out. Errors are those of the first four channels, against double precision."""
+--layers times the layers of networks/longconv.txt beside torch.fft (rfft of both, padded to twice the length, product,
+irfft), and those of networks/depthwise.txt beside torch's convolution: its depthwise kernels and cuDNN's (searched as
+above), in both memory formats. A row has the fastest of these and names it. Passes: forward, and training (forward and
+both gradients); depthwise layers also each gradient alone (bprop-graph, accgrad-graph). Calls are eager and follow each
+other; those of -graph are replayed, with 256 MiB written before each so that the cache holds no operands.
+Calls that take more than --limit seconds are left out. Errors are relative to double precision, of the first four
+channels."""
 import argparse
 import datetime
 import pathlib
@@ -37,7 +39,7 @@ COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strat
 
 
 def write(path, rows, commit, how, suite="steps"):
-    """The rows of a case and precision take the place of older ones; a header goes with the last of its rows."""
+    """Replaces older rows of the same case and precision. A header is removed with the last of its rows."""
     keys = {tuple(row[:6]) for row in rows}
     kept, header = [], []
     for line in path.read_text().splitlines()[1:] if path.exists() else []:
@@ -49,27 +51,33 @@ def write(path, rows, commit, how, suite="steps"):
     cudnn = torch.backends.cudnn.version() or 0
     header = ["# suite %s, commit %s, %s" % (suite, commit, datetime.date.today()),
               "# device: %s, CUDA %s" % (torch.cuda.get_device_name(), torch.version.cuda),
-              "# libraries: conv_fft %s, torch %s, cuDNN %d.%d.%d" % (conv_fft.__version__, torch.__version__, cudnn // 10000, cudnn // 100 % 100,
-                                                                      cudnn % 100),
+              "# libraries: conv_fft %s, torch %s, cuDNN %d.%d.%d"
+              % (conv_fft.__version__, torch.__version__, cudnn // 10000, cudnn // 100 % 100, cudnn % 100),
               "# median of " + how]
     path.write_text("\n".join([COLUMNS, *kept, *header, *(",".join(row) for row in rows)]) + "\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", nargs="*", help="networks (%s), or with --layers the names of some; all" % ", ".join(networks.CASES))
-    parser.add_argument("--precision", nargs="*", default=["fp32", "tf32", "fp16"], choices=["fp32", "tf32", "fp16", "bf16"])
+    parser.add_argument("--case", nargs="*", help="networks (%s), or with --layers the names of some; all"
+                        % ", ".join(networks.CASES))
+    parser.add_argument("--precision", nargs="*", default=["fp32", "tf32", "fp16"],
+                        choices=["fp32", "tf32", "fp16", "bf16"])
     parser.add_argument("--layout", default="first", choices=["first", "last"])
     parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--least", type=int, default=2, help="the smallest kernel that convert() may look at (default 2)")
-    parser.add_argument("--search", type=int, default=10, metavar="N", help="algorithms of cuDNN that torch may try for each layer "
+    parser.add_argument("--least", type=int, default=2,
+                        help="the smallest kernel that convert() may look at (default 2)")
+    parser.add_argument("--search", type=int, default=10, metavar="N",
+                        help="algorithms of cuDNN that torch may try for each layer "
                         "(cudnn.benchmark_limit; 0: cudnn.benchmark off, as it is unless asked for)")
     parser.add_argument("--gpus", type=int, default=1, help="train on that many GPUs too, instead")
     parser.add_argument("--steps", type=int, default=10, help="with --gpus: how many are measured (default 10)")
     parser.add_argument("--tune", type=int, default=0, metavar="MS")
     parser.add_argument("--graph", action="store_true", help="the steps as CUDA graphs too: the device's time alone")
-    parser.add_argument("--layers", nargs="+", choices=["longconv", "depthwise"], default=[], help="single layers instead of networks")
-    parser.add_argument("--limit", type=float, default=2.0, help="with --layers: the longest call that is measured, in seconds (default 2)")
+    parser.add_argument("--layers", nargs="+", choices=["longconv", "depthwise"], default=[],
+                        help="single layers instead of networks")
+    parser.add_argument("--limit", type=float, default=2.0,
+                        help="with --layers: the longest call that is measured, in seconds (default 2)")
     parser.add_argument("--overhead", action="store_true", help="the cost of a call, instead of the networks")
     parser.add_argument("--table", action="store_true", help="print what convert() says")
     parser.add_argument("--out", type=pathlib.Path)
@@ -77,7 +85,8 @@ def main():
     options = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("bench_torch.py: there is no GPU")
-    commit = options.commit or subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    commit = options.commit or subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True,
+                                              text=True).stdout.strip()
     if options.overhead:
         print_overhead()
         return
@@ -87,9 +96,10 @@ def main():
             for precision in options.precision if name in layers else ():
                 rows = run_layer(suite, name, layers[name], precision, options)
                 if options.out:
-                    write(options.out, rows, commit, "eager calls, and of replayed graphs after 256 MiB written, %g s each, by device "
-                          "events, cudnn.benchmark of %d; torch: the fastest of its ways" % (options.seconds / 2, options.search),
-                          "torch-" + suite)
+                    write(options.out, rows, commit,
+                          "eager calls, and of replayed graphs after 256 MiB written, %g s each, by device "
+                          "events, cudnn.benchmark of %d; torch: the fastest of its ways"
+                          % (options.seconds / 2, options.search), "torch-" + suite)
     unknown = set(options.case or ()) - set(networks.CASES)
     if unknown and not options.layers:
         parser.error("--case: %s; these are: %s" % (", ".join(unknown), ", ".join(networks.CASES)))

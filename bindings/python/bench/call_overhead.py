@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call costs beside its kernels."""
+"""The cost of a call besides its kernels."""
 import time
 
 import conv_fft.torch
@@ -9,8 +9,9 @@ from torch import nn
 
 
 def print_overhead():
-    """Prints the microseconds of a small layer called eagerly, and of its kernels alone, as a graph replays them; the processor's time
-    of the calling thread and of all of them, which other work on the host changes less; and of backward passes in the calling thread."""
+    """Prints the microseconds of a small layer: called eagerly, of its kernels alone in a replayed graph, and of
+    backward passes in the calling thread. It also prints processor times, of the calling thread and of all threads, on
+    which other work of the host has less influence."""
     calls = 200
     torch.backends.cudnn.allow_tf32 = False
     for impl, kind in (("torch", nn.Conv2d), ("ours", conv_fft.torch.Conv2d)):
@@ -37,13 +38,14 @@ def print_overhead():
         with torch.no_grad():
             gy = torch.randn_like(layer(x))
         found = {}
-        for name, run, grad in (("forward", forward, False), ("forward-recorded", forward, True), ("forward+backward", both, True),
-                                ("forward+gradients", gradients, True), ("the same in one thread", gradients_here, True)):
+        for name, run, grad in (("forward", forward, False), ("forward-recorded", forward, True),
+                                ("forward+backward", both, True), ("forward+gradients", gradients, True),
+                                ("the same in one thread", gradients_here, True)):
             with torch.set_grad_enabled(grad):
                 found[name] = median_ms(run, 0.5) / calls * 1e3
                 thread, process = [], []
                 for _ in range(7):
-                    torch.cuda.synchronize()  # it spins, which is not counted
+                    torch.cuda.synchronize()  # this spins, and its time must not count
                     begin = time.thread_time(), time.process_time()
                     run()
                     thread.append(time.thread_time() - begin[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of the networks of bindings/python/examples, with torch's layers and after conv_fft.torch.convert()."""
+"""Training steps of the networks of ../examples, with torch's layers and after conv_fft.torch.convert()."""
 import contextlib
 import copy
 import pathlib
@@ -25,7 +25,7 @@ class Training:
             self.x = self.x.to(memory_format=torch.channels_last if len(shape) == 4 else torch.channels_last_3d)
         self.labels = torch.randint(classes, labels, device="cuda", generator=generator)
         self.model, self.dtype = model, AUTOCAST.get(precision)
-        # The fused update has the least to do for the host, and GradScaler need not wait for the device with it.
+        # The fused update costs the host least, and with it GradScaler does not wait for the device.
         self.optimiser = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, fused=True)
         self.scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16")
         self.losses = []
@@ -34,7 +34,7 @@ class Training:
         return torch.autocast("cuda", dtype=self.dtype) if self.dtype else contextlib.nullcontext()
 
     def graphed_step(self):
-        """A replay of the step, without the scaling of AMP's losses, which asks the device for a number."""
+        """A replay of the step. It leaves out AMP's scaling of losses, which reads a number back from the device."""
         self.scaler = torch.amp.GradScaler("cuda", enabled=False)
         self.optimiser.zero_grad()
         stream = torch.cuda.Stream()
@@ -62,12 +62,13 @@ def make_model(case, last):
     torch.manual_seed(0)
     model = networks.CASES[case][0]().cuda()
     if last:
-        model = model.to(memory_format=torch.channels_last if len(networks.CASES[case][1]) == 4 else torch.channels_last_3d)
+        model = model.to(memory_format=torch.channels_last if len(networks.CASES[case][1]) == 4
+                         else torch.channels_last_3d)
     return model
 
 
 class Clock:
-    """Says where the time of a case goes."""
+    """Prints how long each part of a case takes."""
 
     def __init__(self):
         self.begin = time.perf_counter()
@@ -102,7 +103,7 @@ def run_case(case, precision, last, options):
         found["step", name] = median_ms(training.step, options.seconds)
         clock.note("steps of " + name)
     first, again = (torch.stack(t.losses[:7]).double() for t in (theirs, ours))
-    # In the file this stands where layers have their error. It grows from step to step, as rounding does in training.
+    # The file has this in the column of errors. It grows from step to step, as rounding errors do in training.
     difference = ((first[0] - again[0]).abs() / first[0]).item()
     print("#   %d of %d layers changed; the loss of the first step differs by %.1e, that of the seventh by %.1e" % (
         len(table.changed), len(table), difference, (first[6] - again[6]).abs() / first[6]))
@@ -117,5 +118,7 @@ def run_case(case, precision, last, options):
         print("#   %s: torch %.2f ms, ours %.2f ms: %.2fx" % (kind, found[kind, "torch"], found[kind, "ours"],
                                                              found[kind, "torch"] / found[kind, "ours"]), flush=True)
     layout = "last" if last else "first"
-    return [["steps", case, kind, precision, layout, name, "%.4f" % ms, "0", "%.2e" % (difference if name == "ours" else 0),
-             "%d of %d layers" % (len(table.changed), len(table)) if name == "ours" else ""] for (kind, name), ms in found.items()]
+    return [["steps", case, kind, precision, layout, name, "%.4f" % ms, "0",
+             "%.2e" % (difference if name == "ours" else 0),
+             "%d of %d layers" % (len(table.changed), len(table)) if name == "ours" else ""]
+            for (kind, name), ms in found.items()]

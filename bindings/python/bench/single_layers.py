@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single layers of networks/*.txt beside what torch offers for them."""
+"""Single layers of networks/*.txt beside torch's implementations."""
 import pathlib
 import time
 
@@ -24,7 +24,8 @@ def layers_of(suite):
             name, text = line.split(None, 1)
             problem = conv_fft.Problem.parse(text)
             p, rank = problem.struct, problem.rank
-            found[name] = (problem.input_shape, problem.weight_shape, (tuple(p.stride[:rank]), (*p.pad_before[:rank], *p.pad_after[:rank]),
+            found[name] = (problem.input_shape, problem.weight_shape,
+                           (tuple(p.stride[:rank]), (*p.pad_before[:rank], *p.pad_after[:rank]),
                                                                        tuple(p.dilation[:rank]), p.groups, 0))
     return found
 
@@ -40,19 +41,20 @@ def by_torch(x, w, config):
 
 
 def by_torch_fft(x, w, config):
-    """Of causal 1-D depthwise layers, for taps in reverse order, as a convolution has them."""
+    """Causal 1-D depthwise layers by torch.fft. The taps are in the order of a convolution, not a correlation."""
     size = 2 * x.shape[-1]
     xs, ws = (torch.fft.rfft(t if t.dtype is torch.float64 else t.float(), n=size) for t in (x, w[:, 0]))
     return torch.fft.irfft(xs * ws, n=size)[..., :x.shape[-1]].to(x.dtype)
 
 
 class Layer:
-    """A function of one layer, with its operands."""
+    """One layer and its operands."""
 
     def __init__(self, function, shapes, dtype, last):
         self.function, (x_shape, w_shape, self.config) = function, shapes
         generator = torch.Generator(device="cuda").manual_seed(1)
-        self.x, self.w = (torch.randn(shape, device="cuda", generator=generator).to(dtype) for shape in (x_shape, w_shape))
+        self.x, self.w = (torch.randn(shape, device="cuda", generator=generator).to(dtype)
+                          for shape in (x_shape, w_shape))
         self.w /= self.w[0].numel() ** 0.5
         if function is by_torch_fft:
             self.w = self.w.flip(-1)
@@ -75,23 +77,25 @@ class Layer:
         return (y, *torch.autograd.grad(y, (self.x, self.w), self.gy))
 
     def gradient(self, of_x):
-        """One of the two, without the graph of autograd."""
+        """One of both gradients, without autograd."""
         wanted = [of_x, not of_x, False]
         x, w, (stride, pads, dilation, groups, mode) = self.x.detach(), self.w.detach(), self.config
         if self.function is by_conv_fft:
             return torch.ops.conv_fft.backward(self.gy, x, w, stride, pads, dilation, groups, mode, wanted)
         rank = len(stride)
-        return torch.ops.aten.convolution_backward(self.gy, x, w, None, stride, pads[:rank], dilation, False, [0] * rank, groups, wanted)
+        return torch.ops.aten.convolution_backward(self.gy, x, w, None, stride, pads[:rank], dilation, False,
+                                                   [0] * rank, groups, wanted)
 
     def passes(self):
         """{name: (a call, whether it is measured eagerly as well)}."""
         found = {"forward": (self.forward_alone, True), "training": (self.training, True)}
         if self.function is by_torch_fft or self.is_long():
             return found
-        return {**found, "bprop": (lambda: self.gradient(True), False), "accgrad": (lambda: self.gradient(False), False)}
+        return {**found, "bprop": (lambda: self.gradient(True), False),
+                "accgrad": (lambda: self.gradient(False), False)}
 
     def errors(self, passes):
-        """{pass: error}, relative, of the first channels; the larger of both gradients' for both."""
+        """{pass: relative error of the first channels}. For both gradients it is the larger of the two errors."""
         few = min(4, self.w.shape[0])
         of_x, of_w = (slice(None), slice(few)), slice(few)
         x, w = (t.detach()[part].double().contiguous().requires_grad_() for t, part in ((self.x, of_x), (self.w, of_w)))
@@ -114,7 +118,7 @@ class Layer:
 
 
 def times_of(layer, passes, options):
-    """{pass: milliseconds}, eagerly and replayed."""
+    """{pass: milliseconds} of eager calls and of replayed graphs."""
     found = {}
     for name in passes:
         run, eager = layer.passes()[name]
@@ -125,7 +129,7 @@ def times_of(layer, passes, options):
 
 
 def bearable(function, shapes, dtype, last, options):
-    """The passes that take less than the limit: an image tells, before a search for algorithms runs each of them on all."""
+    """The passes that take less than the limit. One image shows that, before cuDNN's search runs them on all images."""
     (x_shape, *rest), search, names = shapes, torch.backends.cudnn.benchmark, []
     torch.backends.cudnn.benchmark = False
     try:
@@ -182,13 +186,14 @@ def run_layer(suite, name, shapes, precision, options):
         if conv_fft.torch.fallbacks():
             raise SystemExit("bench_torch.py: %s is left to torch: %s" % (name, conv_fft.torch.fallbacks()))
         found, error = times_of(layer, layer.passes(), options), layer.errors(("training",))
-        plans = {"forward": (1, "forward"), "training": (6, "backward"), "bprop": (2, "backward_data"), "accgrad": (4, "backward_weights")}
+        plans = {"forward": (1, "forward"), "training": (6, "backward"), "bprop": (2, "backward_data"),
+                 "accgrad": (4, "backward_weights")}
         for passname, ms in found.items():
             kind, layout = passname.removesuffix("-graph"), "last" if last else "first"
             number, described = plans[kind]
             plan = _entry.look_up(layer.x, layer.w, None, shapes[2], number).plans[number]
-            rows.append(["torch-" + suite, name, passname, precision, layout, "ours", "%.4f" % ms, str(plan.workspace[number]),
-                         "%.2e" % error[kind], plan.describe(described)["strategy"]])
+            rows.append(["torch-" + suite, name, passname, precision, layout, "ours", "%.4f" % ms,
+                         str(plan.workspace[number]), "%.2e" % error[kind], plan.describe(described)["strategy"]])
             line = "#   %s %s: ours %.4f ms" % (layout, passname, ms)
             if passname in best:
                 theirs, what = best[passname]

@@ -9,7 +9,7 @@ AUTOCAST = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 def median_ms(run, seconds, warm_up=2, least=5, most=200):
-    """Of runs that follow each other as in training: the host waits for the device after the last."""
+    """The median milliseconds of consecutive runs, as in training: the host waits for the device after the last."""
     for _ in range(warm_up):
         run()
     torch.cuda.synchronize()
@@ -24,7 +24,7 @@ def median_ms(run, seconds, warm_up=2, least=5, most=200):
 
 
 def graphed_ms(run, seconds, least=5, most=100):
-    """The median of replays that find nothing in the cache."""
+    """The median of replays with a cold cache."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

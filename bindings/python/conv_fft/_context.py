@@ -17,7 +17,7 @@ _contexts = {}
 
 
 def wheel_folders() -> List[str]:
-    """The folders of the CUDA libraries that pip installed (nvidia/*/lib), as those that torch and JAX bring."""
+    """The folders of CUDA libraries that pip installed (nvidia/*/lib). Wheels of torch and JAX bring such libraries."""
     try:
         spec = importlib.util.find_spec("nvidia")
     except (ImportError, ValueError):
@@ -27,7 +27,7 @@ def wheel_folders() -> List[str]:
 
 
 def name_wheel_folders():
-    """The library looks in CONV_FFT_LIBRARY_PATH for what the process has not loaded yet; what the user named there comes first."""
+    """Append the folders of wheels to CONV_FFT_LIBRARY_PATH. The library searches it for what is not loaded yet."""
     named = [folder for folder in os.environ.get("CONV_FFT_LIBRARY_PATH", "").split(":") if folder]
     added = [folder for folder in wheel_folders() if folder not in named and ":" not in folder]
     if added:
@@ -81,7 +81,7 @@ def context(device: Union[str, int] = "auto") -> Context:
             if number != structs.DEVICE_CPU:
                 name_wheel_folders()
             made = Context(number)
-            # AUTO is an alias of what it became.
+            # AUTO is a second key of the context that it chose.
             _contexts.setdefault(made.device, made)
             _contexts[number] = _contexts[made.device]
         return _contexts[number]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two things that the CUDA driver itself is asked for: to wait for a device, and which device an address is of."""
+"""The two direct uses of the CUDA driver: to wait for a device, and to find the device of an address."""
 import ctypes
 
 _driver = []
@@ -18,7 +18,9 @@ def _within(device, function):
     """The driver's result of a call with the primary context of a device."""
     driver = _open()
     handle, context = ctypes.c_int(), ctypes.c_void_p()
-    if driver.cuDeviceGet(ctypes.byref(handle), device) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle):
+    if driver.cuDeviceGet(ctypes.byref(handle), device):
+        return 1
+    if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle):
         return 1
     driver.cuCtxPushCurrent_v2(context)
     try:
@@ -29,8 +31,8 @@ def _within(device, function):
 
 
 def synchronize(device):
-    """Wait for all work of a device; False if it cannot be waited for, as while a graph is captured."""
-    mode = ctypes.c_int(2)  # relaxed: a capture by another thread is left alone
+    """Wait for all work of a device. Returns False if that is not possible, as while a graph is captured."""
+    mode = ctypes.c_int(2)  # relaxed: a capture by another thread goes on undisturbed
     try:
         _open().cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
         try:
@@ -42,8 +44,8 @@ def synchronize(device):
 
 
 def device_of(pointer):
-    """The ordinal of the GPU that an address is of."""
+    """The ordinal of the GPU that owns the memory at an address."""
     ordinal = ctypes.c_int()
     if _open().cuPointerGetAttribute(ctypes.byref(ordinal), 9, ctypes.c_uint64(pointer)):  # DEVICE_ORDINAL
-        raise ValueError("0x%x is no memory of a GPU" % pointer)
+        raise ValueError("the address 0x%x is not in the memory of a GPU" % pointer)
     return ordinal.value

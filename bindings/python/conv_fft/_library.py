@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds libconv_fft, checks that it is the one these bindings were written for, and turns statuses into exceptions.
+"""Finds libconv_fft, checks that its binary interface is that of these bindings, and turns statuses into exceptions.
 
-Looked for in this order: the file that the environment variable CONV_FFT_LIBRARY names, the package's own folder, the system's
-loader by soname. Nothing here needs a GPU, a driver or any CUDA library."""
+The file is the one that the environment variable CONV_FFT_LIBRARY names; else the one in the package's own folder;
+else the one that the system's loader finds by soname. This module needs no GPU, no driver and no CUDA library."""
 import ctypes
 import os
 import threading
@@ -46,7 +46,7 @@ def _load():
 
 
 def _written_bytes(function, *arguments):
-    """How many bytes an _init function fills in: the size of the library's struct, as its last field is zeroed."""
+    """The size of the library's struct: the number of bytes that its _init function writes. The last field is 0."""
     size = 4096
     memory = (ctypes.c_ubyte * size)(*([0xA5] * size))
     function(ctypes.addressof(memory), *arguments)
@@ -54,24 +54,24 @@ def _written_bytes(function, *arguments):
 
 
 def _check_version(found, path, written_for):
-    """An older library may lack what these modules rely on, and one of another major version may mean something else."""
+    """Refuses a library that is older than the package or has another major version."""
     library, package = ([int(part) for part in text.split(".")[:2]] for text in (found, written_for))
     if library[0] != package[0] or library < package:
-        raise ImportError("conv_fft: %s is version %s; this package (%s) is of version %s and needs one as new, of the same major "
-                          "version" % (path, found, __file__, written_for))
+        raise ImportError("conv_fft: %s is version %s; this package (%s) is version %s and needs a library that is as "
+                          "new and of the same major version" % (path, found, __file__, written_for))
 
 
 def _check(library, path):
     abi = library.conv_fft_version_abi()
     if abi != structs.ABI:
-        raise ImportError("conv_fft: %s has binary interface %d; these bindings (%s) are written for %d. Install both from one version"
-                          % (path, abi, __file__, structs.ABI))
+        raise ImportError("conv_fft: %s has binary interface %d; these bindings (%s) are written for %d. "
+                          "Install both from one version" % (path, abi, __file__, structs.ABI))
     sizes = {structs.Problem: _written_bytes(library.conv_fft_problem_init, structs.MAX_RANK),
              structs.PlanOptions: _written_bytes(library.conv_fft_plan_options_init),
              structs.ContextOptions: _written_bytes(library.conv_fft_context_options_init)}
     for struct, size in sizes.items():
         if ctypes.sizeof(struct) != size:
-            raise ImportError("conv_fft: %s has a struct %s of %d bytes, these bindings (%s) one of %d" %
+            raise ImportError("conv_fft: %s has a struct %s of %d bytes; in these bindings (%s) it has %d bytes" %
                               (path, struct.__name__, size, __file__, ctypes.sizeof(struct)))
 
 
@@ -97,7 +97,7 @@ def check(status):
 
 
 def report(function, before=(), after=()):
-    """The whole text of a report function with a buffer, its bytes and the bytes needed between its other parameters."""
+    """The text of a report function. Its parameters: `before`, a buffer, its bytes, the bytes needed, `after`."""
     needed = ctypes.c_size_t()
     check(function(*before, None, 0, ctypes.byref(needed), *after))
     text = ctypes.create_string_buffer(needed.value + 4096)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The structs and constants of conv_fft.h (ABI 1), in its order."""
-from ctypes import POINTER, CFUNCTYPE, Structure, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import (POINTER, CFUNCTYPE, Structure, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint,
+                    c_uint64, c_void_p)
 
 ABI = 1
 MAX_RANK = 3
@@ -17,8 +18,8 @@ PADDINGS = {"zeros": 0, "circular": 1, "reflect": 2, "replicate": 3}
 LAYOUTS = {"first": 0, "last": 1}
 TUNINGS = {"cached": 0, "off": 1, "measure": 2, "exhaustive": 3}
 FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS, BACKWARD, ALL_PASSES = 1, 2, 4, 6, 7
-PASSES = {"forward": FORWARD, "backward_data": BACKWARD_DATA, "backward_weights": BACKWARD_WEIGHTS, "backward": BACKWARD,
-          "all": ALL_PASSES}
+PASSES = {"forward": FORWARD, "backward_data": BACKWARD_DATA, "backward_weights": BACKWARD_WEIGHTS,
+          "backward": BACKWARD, "all": ALL_PASSES}
 ACCUMULATE_GX, ACCUMULATE_GW, ACCUMULATE_GBIAS = 1, 2, 4
 POLICIES = {"fastest": 0, "newest": 1, "mine": 2, "theirs": 3}
 
@@ -28,21 +29,22 @@ Reserved = c_int64 * 4
 
 
 class ContextOptions(Structure):
-    _fields_ = [("device", c_int), ("threads", c_int), ("log_level", c_int), ("cache_directory", c_char_p), ("reserved", Reserved)]
-
-
-class Problem(Structure):
-    _fields_ = [("rank", c_int), ("batch", c_int64), ("in_channels", c_int64), ("out_channels", c_int64), ("groups", c_int64),
-                ("input", Axes), ("kernel", Axes), ("stride", Axes), ("dilation", Axes), ("pad_before", Axes), ("pad_after", Axes),
-                ("padding", c_int), ("tensor_layout", c_int), ("weight_layout", c_int), ("dtype", c_int),
-                ("weight_grad_dtype", c_int), ("math", c_int), ("x_stride", Strides), ("y_stride", Strides), ("w_stride", Strides),
+    _fields_ = [("device", c_int), ("threads", c_int), ("log_level", c_int), ("cache_directory", c_char_p),
                 ("reserved", Reserved)]
 
 
+class Problem(Structure):
+    _fields_ = [("rank", c_int), ("batch", c_int64), ("in_channels", c_int64), ("out_channels", c_int64),
+                ("groups", c_int64), ("input", Axes), ("kernel", Axes), ("stride", Axes), ("dilation", Axes),
+                ("pad_before", Axes), ("pad_after", Axes), ("padding", c_int), ("tensor_layout", c_int),
+                ("weight_layout", c_int), ("dtype", c_int), ("weight_grad_dtype", c_int), ("math", c_int),
+                ("x_stride", Strides), ("y_stride", Strides), ("w_stride", Strides), ("reserved", Reserved)]
+
+
 class PlanOptions(Structure):
-    _fields_ = [("passes", c_int), ("tuning", c_int), ("workspace_limit", c_uint64), ("keep", c_int), ("tune_milliseconds", c_int64),
-                ("tune_again", c_int), ("trusted", c_int), ("strategy", c_char_p * 3), ("own_kernels", c_int64),
-                ("reserved", c_int64 * 3)]
+    _fields_ = [("passes", c_int), ("tuning", c_int), ("workspace_limit", c_uint64), ("keep", c_int),
+                ("tune_milliseconds", c_int64), ("tune_again", c_int), ("trusted", c_int), ("strategy", c_char_p * 3),
+                ("own_kernels", c_int64), ("reserved", c_int64 * 3)]
 
 
 class Stage(Structure):
@@ -51,18 +53,20 @@ class Stage(Structure):
 
 
 class Description(Structure):
-    _fields_ = [("strategy", c_char * 256), ("basis", Axes), ("tiles", Axes), ("shares_gy", c_int), ("workspace_bytes", c_uint64),
-                ("predicted_ms", c_double), ("measured_ms", c_double), ("stage_count", c_int), ("stages", Stage * MAX_STAGES)]
+    _fields_ = [("strategy", c_char * 256), ("basis", Axes), ("tiles", Axes), ("shares_gy", c_int),
+                ("workspace_bytes", c_uint64), ("predicted_ms", c_double), ("measured_ms", c_double),
+                ("stage_count", c_int), ("stages", Stage * MAX_STAGES)]
 
 
 class TuneRecord(Structure):
-    _fields_ = [("problem", c_char_p), ("strategy", c_char_p), ("pass_", c_int), ("ms", c_double), ("predicted_ms", c_double),
-                ("direct_ms", c_double), ("workspace_bytes", c_uint64), ("workspace_class", c_uint64), ("keep", c_int),
-                ("candidates", c_int64), ("tuning", c_int)]
+    _fields_ = [("problem", c_char_p), ("strategy", c_char_p), ("pass_", c_int), ("ms", c_double),
+                ("predicted_ms", c_double), ("direct_ms", c_double), ("workspace_bytes", c_uint64),
+                ("workspace_class", c_uint64), ("keep", c_int), ("candidates", c_int64), ("tuning", c_int)]
 
 
 class TuneStatistics(Structure):
-    _fields_ = [("records", c_int64), ("hits", c_int64), ("misses", c_int64), ("unusable", c_int64), ("corrupt", c_int64)]
+    _fields_ = [("records", c_int64), ("hits", c_int64), ("misses", c_int64), ("unusable", c_int64),
+                ("corrupt", c_int64)]
 
 
 class TuneCandidate(Structure):

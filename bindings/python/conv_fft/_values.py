@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What callers pass on its way into C, where numbers would lose bits and texts end at a zero without a word."""
+"""Checks of values before they go to C, which would cut a large number, or a text at a zero byte, silently."""
 import os
 from operator import index
 

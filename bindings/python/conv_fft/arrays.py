@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of other packages without copies: where their elements are, the stream of their work, and memory from their allocators.
+"""Arrays of other packages without copies: their addresses, their streams, and memory from their allocators.
 
-NumPy arrays are host memory; those of torch may be; CuPy's, numba's and JAX's on a GPU are device memory, as is anything else that
-speaks DLPack or `__cuda_array_interface__`. A package is imported only if the caller has imported it."""
+NumPy arrays are in host memory. Arrays of torch, CuPy, numba, JAX and others with DLPack or `__cuda_array_interface__`
+may be in device memory. A package is imported only if the caller has imported it."""
 import contextlib
 import ctypes
 
@@ -12,12 +12,13 @@ from ._library import check, lib
 
 
 class View:
-    """Where an array is. strides count elements; device is -2 for the host."""
+    """The place of an array in memory. strides count elements; device is -2 for the host."""
 
     __slots__ = ("pointer", "shape", "strides", "dtype", "device", "owner")
 
     def __init__(self, pointer, shape, strides, dtype, device, owner):
-        self.pointer, self.shape, self.strides, self.dtype, self.device, self.owner = pointer, shape, strides, dtype, device, owner
+        self.pointer, self.shape, self.strides = pointer, shape, strides
+        self.dtype, self.device, self.owner = dtype, device, owner
 
 
 def dense(shape):
@@ -30,19 +31,22 @@ def dense(shape):
 
 
 def is_dense(shape, strides):
-    """Axes of extent 1 may have any stride."""
+    """Whether an array is C-contiguous. Axes of extent 1 may have any stride."""
     return all(extent <= 1 or one == other for extent, one, other in zip(shape, strides, dense(shape))) or 0 in shape
 
 
 def _reach(seen, period):
-    """How many bytes an array goes on for, but for what is along strides that are multiples of a period."""
+    """The bytes from the first to the last element, without axes whose stride is a multiple of a period."""
     item = structs.ITEM_BYTES[seen.dtype]
-    return item * (1 + sum([stride * (extent - 1) for stride, extent in zip(seen.strides, seen.shape) if stride * item % period]))
+    return item * (1 + sum([stride * (extent - 1) for stride, extent in zip(seen.strides, seen.shape)
+                            if stride * item % period]))
 
 
 def apart(one, other):
-    """Whether two views without negative strides share no byte: one ends before the other begins, or in each period of a stride they
-    lie side by side, as some channels of a buffer and others do. What this does not see is counted as shared."""
+    """Whether two views without negative strides share no byte.
+
+    True if one ends before the other begins, or if they are disjoint within each period of a stride, as different
+    channels of one buffer are. Other disjoint views are reported as shared."""
     for period in (1 << 62, *(stride * structs.ITEM_BYTES[one.dtype] for stride in one.strides if stride)):
         if _reach(one, period) <= (other.pointer - one.pointer) % period <= period - _reach(other, period):
             return True
@@ -50,34 +54,35 @@ def apart(one, other):
 
 
 def address_of_stream(stream):
-    """The handle behind an int, or a stream of torch, CuPy or numba."""
+    """The handle of a stream: an int, or a stream of torch, CuPy or numba."""
     for name in ("cuda_stream", "ptr", "handle"):
         stream = getattr(stream, name, stream)
     return getattr(stream, "value", stream) or 0
 
 
 class Kind:
-    """What is alike for most packages."""
+    """What most packages have in common."""
 
     def target(self, a):
-        """The View of an array that the caller names for a result."""
+        """The View of the caller's array for a result."""
         return self.view(a)
 
     def dense(self, name, seen):
         """The View of the same elements in a dense array."""
         if not is_dense(seen.shape, seen.strides):
-            raise ValueError("%s has the element strides %s; it must be dense where gx and gw are both wanted" % (name, seen.strides))
+            raise ValueError("%s has the element strides %s; it must be dense if gx and gw are both needed"
+                             % (name, seen.strides))
         return seen
 
     def stream(self, like):
         return 0
 
     def on(self, stream, like):
-        """Where memory is taken from that is used on a stream."""
+        """A context in which memory is allocated for use on a stream."""
         return contextlib.nullcontext()
 
     def written(self, a):
-        """The caller's own array has a result."""
+        """Called when a result stands in the caller's own array."""
 
     def finish(self, result, device):
         return result
@@ -89,17 +94,19 @@ class Numpy(Kind):
         if not isinstance(a, numpy.ndarray):
             raise TypeError("an array is of type %s beside NumPy arrays" % type(a).__name__)
         item = a.itemsize or 1
-        # Strides that are all 0 mean dense in C, where a bias has none.
+        # In the C API strides that are all 0 mean dense, and a bias has no strides.
         if (not (a.flags.aligned and a.dtype.isnative) or any(stride % item or stride < 0 for stride in a.strides)
                 or a.size > 1 and (not any(a.strides) or a.ndim == 1 and a.strides != (item,))):
             a = numpy.array(a, a.dtype.newbyteorder("="), order="C")
-        return View(a.ctypes.data, a.shape, tuple(stride // item for stride in a.strides), a.dtype.name, structs.DEVICE_CPU, a)
+        return View(a.ctypes.data, a.shape, tuple(stride // item for stride in a.strides), a.dtype.name,
+                    structs.DEVICE_CPU, a)
 
     def target(self, a):
         seen = self.view(a)
         if not a.flags.writeable or seen.owner is not a:
-            raise ValueError("an array for results is read-only, not aligned, in foreign byte order, or has strides that are negative, "
-                             "all 0 or, of a gbias, not dense")
+            raise ValueError("an array for results has shape %s, element type %s and byte strides %s; it must be "
+                             "writable, aligned and in native byte order, with strides that are not negative and not "
+                             "all 0; gbias must be dense" % (a.shape, a.dtype, a.strides))
         return seen
 
     def dense(self, name, seen):
@@ -122,21 +129,21 @@ class Torch(Kind):
         import torch
         if not isinstance(a, torch.Tensor):
             raise TypeError("an array is of type %s beside torch tensors" % type(a).__name__)
-        a = a.detach().resolve_neg()  # of the imaginary part of a conjugate the memory holds the negative
+        a = a.detach().resolve_neg()  # a tensor may be the negative of its memory, as the imaginary part of a conjugate
         device = a.device.index if a.device.type == "cuda" else structs.DEVICE_CPU
         if a.device.type not in ("cuda", "cpu"):
-            raise TypeError("a tensor is on the device %s; it must be on a CUDA GPU or the CPU" % a.device)
+            raise TypeError("a tensor is on the device %s; it must be on a CUDA GPU or on the CPU" % a.device)
         return View(a.data_ptr(), tuple(a.shape), tuple(a.stride()), str(a.dtype).partition(".")[2], device, a)
 
     def target(self, a):
         seen = self.view(a)
         if a.is_neg():
-            raise ValueError("a tensor for results is the negative of its memory (torch.Tensor.is_neg)")
+            raise ValueError("a tensor for results has is_neg() True; its memory must hold its values")
         return seen
 
     def written(self, a):
         import torch
-        torch.autograd.graph.increment_version(a)  # so that autograd does not use what it saved of the tensor
+        torch.autograd.graph.increment_version(a)  # autograd then refuses values of the tensor that it saved before
 
     def empty(self, shape, dtype, like):
         import torch
@@ -158,15 +165,19 @@ class Torch(Kind):
         return torch.cuda.stream(torch.cuda.ExternalStream(stream, device=like.device))
 
 
+# The interface's names of types. It has none for bfloat16.
+_TYPESTRS = {"<f%d" % size: name for name, size in structs.ITEM_BYTES.items() if name != "bfloat16"}
+
+
 class Interface(Kind):
-    """Arrays with `__cuda_array_interface__`, or with DLPack where they have only that."""
+    """Arrays with `__cuda_array_interface__`, or with DLPack only."""
 
     def view(self, a):
         described = getattr(a, "__cuda_array_interface__", None)
         if described is None:
             return _dlpack.view(a, View, dense)
         shape = tuple(described["shape"])
-        dtype = {"<f4": "float32", "<f2": "float16", "<f8": "float64"}.get(described["typestr"], described["typestr"])
+        dtype = _TYPESTRS.get(described["typestr"], described["typestr"])
         item = int(described["typestr"][2:]) or 1
         strides = described.get("strides")
         strides = dense(shape) if strides is None else tuple(stride // item for stride in strides)
@@ -178,19 +189,20 @@ class Interface(Kind):
         return _cuda.device_of(pointer) if pointer else 0
 
     def stream(self, like):
-        """That which the array's producer names; the legacy default stream if it names none."""
+        """The stream that the array's producer names; the legacy default stream if it names none."""
         described = getattr(like.owner, "__cuda_array_interface__", None) or {}
         return described.get("stream") or 0
 
     def empty(self, shape, dtype, like):
-        raise TypeError("arrays of type %s can be read, but not made: name the results with out=" % type(like.owner).__name__)
+        raise TypeError("arrays are of type %s, which cannot be created: pass arrays for the results by out="
+                        % type(like.owner).__name__)
 
     def memory(self, size, like):
         if like.device < 0:
             memory = ctypes.create_string_buffer(size)
             return ctypes.addressof(memory), memory
-        raise TypeError("the workspace cannot be taken from arrays of type %s: use Plan with torch, CuPy, numba or JAX arrays"
-                        % type(like.owner).__name__)
+        raise TypeError("arrays are of type %s, which cannot allocate a workspace: pass torch, CuPy, numba or JAX "
+                        "arrays" % type(like.owner).__name__)
 
 
 class Cupy(Interface):
@@ -225,7 +237,7 @@ class Cupy(Interface):
 
 
 class Numba(Interface):
-    """numba frees memory with a call that waits for the device, so a workspace may go while it is in use."""
+    """numba waits for the device before it frees memory, so the caller may drop a workspace that is in use."""
 
     def empty(self, shape, dtype, like):
         from numba import cuda
@@ -238,16 +250,17 @@ class Numba(Interface):
 
 
 class Jax(Interface):
-    """JAX has streams of its own and arrays that never change. So the work is done on the legacy default stream, which waits for
-    the inputs and is waited for; results are written into fresh arrays that nobody else has seen yet."""
+    """JAX has its own streams and immutable arrays. So the work runs on the legacy default stream, which waits for the
+    inputs, and the call waits for the work. Results are written into new arrays that nobody else has seen yet."""
 
     def view(self, a):
         if not hasattr(a, "__dlpack_device__"):
-            raise TypeError("%s has no elements yet: a call within jax.jit, grad or vmap is not possible" % type(a).__name__)
+            raise TypeError("an array is a %s, which has no elements yet: call outside jax.jit, grad and vmap"
+                            % type(a).__name__)
         return _dlpack.view(a, View, dense, stream=1)
 
     def target(self, a):
-        raise TypeError("JAX arrays never change: out= cannot name one")
+        raise TypeError("out has a JAX array, which is immutable: leave out= away")
 
     def stream(self, like):
         return 0
@@ -266,11 +279,12 @@ class Jax(Interface):
 
     def finish(self, result, device):
         if device >= 0 and not _cuda.synchronize(device):
-            raise RuntimeError("GPU %d cannot be waited for" % device)
+            raise RuntimeError("waiting for GPU %d failed" % device)
         return result
 
 
-_kinds = {"numpy": Numpy(), "torch": Torch(), "cupy": Cupy(), "numba": Numba(), "numba_cuda": Numba(), "jaxlib": Jax(), "jax": Jax()}
+_kinds = {"numpy": Numpy(), "torch": Torch(), "cupy": Cupy(), "numba": Numba(), "numba_cuda": Numba(), "jaxlib": Jax(),
+          "jax": Jax()}
 _other = Interface()
 
 
@@ -281,12 +295,12 @@ def kind_of(a):
             return found
     if hasattr(a, "__cuda_array_interface__") or hasattr(a, "__dlpack__"):
         return _other
-    raise TypeError("%s is no array of NumPy, torch, CuPy, numba or JAX, and has neither __dlpack__ nor __cuda_array_interface__"
-                    % type(a).__name__)
+    raise TypeError("%s is no array of NumPy, torch, CuPy, numba or JAX, and has neither __dlpack__ nor "
+                    "__cuda_array_interface__" % type(a).__name__)
 
 
 def _expect(plan, name, seen, shape, strides, last):
-    """The view has the shape, type, device and order of elements that the plan was made for."""
+    """Raises unless a view has the shape, the device and the strides of the plan."""
     strides = tuple(strides[:len(shape)])
     if seen.shape != tuple(shape):
         raise ValueError("%s has the shape %s; the plan is for %s" % (name, seen.shape, tuple(shape)))
@@ -317,9 +331,10 @@ class _Operands:
         self.plan, self.kind = plan, kind_of(first)
         p, problem = plan.problem.struct, plan.problem
         self.like = None
-        self.held = []  # (name, View): copies that a view made live until the call has been made
+        self.held = []  # (name, View): keeps copies that a view made alive until the call returns
         self.named = []  # the caller's arrays for results
-        self.rules = {"x": (problem.input_shape, p.x_stride, p.tensor_layout), "w": (problem.weight_shape, p.w_stride, p.weight_layout),
+        self.rules = {"x": (problem.input_shape, p.x_stride, p.tensor_layout),
+                      "w": (problem.weight_shape, p.w_stride, p.weight_layout),
                       "y": (plan.output_shape, p.y_stride, p.tensor_layout), "bias": ((p.out_channels,), (0,), 0)}
 
     def address(self, name, a, what, dtype):
@@ -340,7 +355,8 @@ class _Operands:
         fresh = a is None
         if fresh:
             if any(strides):
-                raise ValueError("%s has element strides of its own in this plan: name it with out=" % name)
+                raise ValueError("%s has the element strides %s in this plan: pass an array for it by out="
+                                 % (name, tuple(strides)))
             a = self.kind.empty(shape, dtype, self.like)
             seen = self.kind.view(a)
         else:
@@ -350,7 +366,7 @@ class _Operands:
         if not fresh:
             for other_name, other in self.held:
                 if not apart(seen, other):
-                    raise ValueError("out has %s in memory of %s; it must be in memory of its own" % (name, other_name))
+                    raise ValueError("out has %s in memory of %s; it must share no memory" % (name, other_name))
             self.held.append((name, seen))
             self.named.append(a)
         return a, seen.pointer
@@ -368,7 +384,8 @@ class _Operands:
 def forward(plan, x, w, bias, out, stream):
     operands = _Operands(plan, x)
     dtype = plan.problem.dtype
-    addresses = [operands.address("x", x, "x", dtype), operands.address("w", w, "w", dtype), operands.address("bias", bias, "bias", dtype)]
+    addresses = [operands.address("x", x, "x", dtype), operands.address("w", w, "w", dtype),
+                 operands.address("bias", bias, "bias", dtype)]
     stream = operands.kind.stream(operands.like) if stream is None else address_of_stream(stream)
     with operands.kind.on(stream, operands.like):
         y, y_address = operands.result("y", out, "y", dtype)
@@ -379,10 +396,10 @@ def forward(plan, x, w, bias, out, stream):
 
 
 def gradients(names, argument):
-    """The gradients that an argument names: x, w and bias, or one of them alone."""
+    """The set of gradients that an argument names: several of x, w and bias, or one as a str."""
     found = {names} if isinstance(names, str) else set(names)
     if not found <= {"x", "w", "bias"}:
-        raise ValueError("%s is %r; it must name gradients, of 'x', 'w' and 'bias'" % (argument, names))
+        raise ValueError("%s is %r; it must name some of 'x', 'w' and 'bias'" % (argument, names))
     return found
 
 
@@ -397,15 +414,15 @@ def backward(plan, x, w, gy, need, out, accumulate, stream):
     addresses = [operands.address("gy", gy, "y", problem.dtype)]
     addresses[:0] = [operands.address(name, a, name, problem.dtype) for name, a in (("x", x), ("w", w))]
     kinds = {"x": problem.dtype, "w": problem.weight_grad_dtype, "bias": problem.weight_grad_dtype}
-    flags = sum(flag for name, flag in (("x", 1), ("w", 2), ("bias", 4)) if name in accumulate)
+    flags = sum(getattr(structs, "ACCUMULATE_G" + name.upper()) for name in accumulate)
     pass_ = (structs.BACKWARD_DATA if "x" in need else 0) | (structs.BACKWARD_WEIGHTS if "w" in need else 0)
     stream = operands.kind.stream(operands.like) if stream is None else address_of_stream(stream)
     with operands.kind.on(stream, operands.like):
         made = {name: operands.result("g" + name, out.get(name), name, kinds[name]) if name in need else (None, None)
                 for name in ("x", "w", "bias")}
         size, workspace, held = operands.workspace(pass_) if pass_ else (0, None, None)
-        check(lib.conv_fft_backward(plan.handle, *addresses, *(made[name][1] for name in ("x", "w", "bias")), flags, workspace, size,
-                                    stream))
+        check(lib.conv_fft_backward(plan.handle, *addresses, *(made[name][1] for name in ("x", "w", "bias")), flags,
+                                    workspace, size, stream))
         del held
     operands.finish(None)
     return tuple(made[name][0] for name in ("x", "w", "bias"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tuning records: those of a device in this process, and those in the cache directory (docs/tuning.md).
+"""Tuning records of a device in this process, and of the cache directory (docs/tuning.md).
 
-`device` is that of Plan: "cpu", "cuda:N", a GPU's number, or "auto". Every call raises conv_fft.Error: FileError for a file that
-cannot be read or written or is no file of records, NoDevice for a GPU that is not there."""
+`device` is that of Plan: "cpu", "cuda:N", a GPU's number, or "auto". Every call raises conv_fft.Error: FileError for
+a file that cannot be read or written or is no file of records, NoDevice for a GPU that does not exist."""
 from __future__ import annotations
 
 import ctypes
@@ -25,7 +25,7 @@ def _path(path):
 
 
 def load(path: Path, device: Device = "auto") -> None:
-    """Read records from a file into this process, in the place of those it has for the same problems."""
+    """Read records from a file into this process. They replace its records of the same problems."""
     check(lib.conv_fft_tune_load(context(device).handle, _path(path)))
 
 
@@ -35,7 +35,10 @@ def save(path: Path, device: Device = "auto") -> None:
 
 
 def merge(path: Path, policy: str = "fastest", device: Device = "auto") -> None:
-    """Read records from a file into this process and the cache directory; policy: "fastest", "newest", "mine" or "theirs"."""
+    """Read records from a file into this process and the cache directory.
+
+    policy: which of two records of one problem stays: "fastest", "newest", "mine" (the cache's), "theirs" (the
+    file's)."""
     check(lib.conv_fft_tune_merge(context(device).handle, _path(path), named(structs.POLICIES, policy, "policy")))
 
 
@@ -47,9 +50,14 @@ def export(path: Path, problems: Problems, device: Device = "auto") -> None:
 
 
 def records(device: Device = "auto") -> List[Dict[str, Any]]:
-    """All records that this process has, as dicts, in the order of the problem lines: problem and strategy (lines), passes (bits:
-    1 forward, 2 gradient of the data, 4 of the weights), ms (measured), predicted_ms, direct_ms (milliseconds of cuDNN's best; None:
-    not measured), workspace_bytes, and how the search was made: workspace_class, keep, candidates, tuning."""
+    """All records that this process has, as dicts, in the order of the problem lines.
+
+    problem, strategy   lines
+    passes              bits: 1 forward, 2 backward data, 4 backward weights
+    ms, predicted_ms    milliseconds, measured and predicted
+    direct_ms           milliseconds of cuDNN's fastest algorithm; None: not measured
+    workspace_bytes     of the strategy
+    workspace_class, keep, candidates, tuning   how the search was made"""
     found = []
 
     def visit(pointer, _):
@@ -65,8 +73,8 @@ def records(device: Device = "auto") -> List[Dict[str, Any]]:
 
 
 def stats(device: Device = "auto") -> Dict[str, int]:
-    """Counters of this process: records it has, hits and misses of plans that looked for one, unusable ones that were found (of
-    another library or GPU), and corrupt lines."""
+    """Counters of this process: its records, hits and misses of plans, unusable records (of another library or GPU),
+    and corrupt lines."""
     counters = structs.TuneStatistics()
     check(lib.conv_fft_tune_stats(context(device).handle, ctypes.byref(counters)))
     return {name: getattr(counters, name) for name, _ in structs.TuneStatistics._fields_}
@@ -78,7 +86,8 @@ def report(directory: Optional[Path] = None) -> str:
 
 
 def clear(directory: Optional[Path] = None) -> int:
-    """Remove the records and kernels of a cache directory (None: the default one); the number of files that went."""
+    """Remove the records and kernels of a cache directory (None: the default one). Returns how many files it
+    removed."""
     removed = ctypes.c_int64()
     check(lib.conv_fft_cache_clear(_path(directory), ctypes.byref(removed)))
     return removed.value

@@ -3,7 +3,7 @@
 
 
 class Error(RuntimeError):
-    """What a call of the library failed with. `str(error)` is its sentence; `status` the number, `name` its short text."""
+    """An error of the library. `str(error)` is its sentence, `status` its number, `name` the number's short text."""
 
     status = -1
 
@@ -13,13 +13,13 @@ class Error(RuntimeError):
 
 
 class InvalidArgument(Error, ValueError):
-    """An argument is out of range; the sentence names it, its value and what is allowed."""
+    """An argument is out of range. The sentence names the argument, its value and the allowed range."""
 
     status = 1
 
 
 class NotSupported(Error, NotImplementedError):
-    """This device or build cannot do it."""
+    """This device or build does not support the call."""
 
     status = 2
 
@@ -31,7 +31,7 @@ class OutOfMemory(Error, MemoryError):
 
 
 class NoDevice(Error):
-    """The GPU that was asked for is not usable."""
+    """The requested GPU is not usable."""
 
     status = 4
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions as calls: plans are made once per kind of call and kept."""
+"""Convolutions as calls. A plan is made once for each kind of call, and stays in `plans`."""
 from __future__ import annotations
 
 from typing import Any, Optional, Sequence, Tuple
@@ -11,7 +11,7 @@ from .problem import Axes, Padding, Problem
 
 
 def _strides(seen, last):
-    """None for a dense array, else its element strides as a Problem has them."""
+    """None for a dense array, else its element strides in the order of Problem."""
     if arrays.is_dense(seen.shape, seen.strides):
         return None
     return (seen.strides[0], seen.strides[-1], *seen.strides[1:-1]) if last else seen.strides
@@ -20,14 +20,14 @@ def _strides(seen, last):
 def _plan(passes, x_shape, w_shape, seen, options, *, x=None, w=None, y=None):
     layout, weight_layout = options.get("layout", "first"), options.get("weight_layout")
     last, weights_last = layout == "last", (weight_layout or layout) == "last"
-    problem = Problem(x_shape, w_shape, dtype=seen.dtype, x_stride=x and _strides(x, last), w_stride=w and _strides(w, weights_last),
-                      y_stride=y and _strides(y, last), **options)
+    problem = Problem(x_shape, w_shape, dtype=seen.dtype, x_stride=x and _strides(x, last),
+                      w_stride=w and _strides(w, weights_last), y_stride=y and _strides(y, last), **options)
     return plans.get(problem, seen.device, passes)
 
 
-def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padding = 0, dilation: Axes = 1, groups: int = 1,
-            padding_mode: str = "zeros", layout: str = "first", weight_layout: Optional[str] = None, math: str = "default",
-            out: Any = None, stream: Any = None) -> Any:
+def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padding = 0, dilation: Axes = 1,
+            groups: int = 1, padding_mode: str = "zeros", layout: str = "first", weight_layout: Optional[str] = None,
+            math: str = "default", out: Any = None, stream: Any = None) -> Any:
     """y = conv(x, w) + bias: the cross-correlation of deep-learning frameworks.
 
     x       (N, C, D1..Dr), r = 1..3; for layout "last" (N, D1..Dr, C)
@@ -36,43 +36,47 @@ def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padd
     out     the result, of y's shape (N, K, M1..Mr) or (N, M1..Mr, K); None: a new array
     The other arguments are those of Problem; `stream` is that of Plan.forward.
 
-    Arrays: NumPy, torch, CuPy, numba or JAX; all of one package, device and type (float32, float16, bfloat16, float64). Strides must not
-    be negative nor all 0, and a bias is dense. None is copied, but NumPy arrays whose strides are others, in foreign byte order or not
-    aligned. `out` may not share memory with the others. No gradient is recorded: conv_fft.torch does that.
+    Arrays are of NumPy, torch, CuPy, numba or JAX, all of one package, device and type (float32, float16, bfloat16,
+    float64). No stride may be negative, not all may be 0, and a bias must be dense. Arrays are not copied, except NumPy
+    arrays that break these rules, are not aligned, or have foreign byte order. `out` must not share memory with the
+    other arrays. No gradient is recorded: conv_fft.torch does that.
     Raises TypeError and ValueError for arrays that do not fit, conv_fft.Error for what the library refuses."""
     kind = arrays.kind_of(x)
     x_seen, w_seen = kind.view(x), kind.view(w)
     y_seen = None if out is None else kind.target(out)
     plan = _plan(structs.FORWARD, x_seen.shape, w_seen.shape, x_seen,
-                 dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode, layout=layout,
-                      weight_layout=weight_layout, math=math), x=x_seen, w=w_seen, y=y_seen)
+                 dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode,
+                      layout=layout, weight_layout=weight_layout, math=math), x=x_seen, w=w_seen, y=y_seen)
     return plan.forward(x_seen.owner, w_seen.owner, bias, out=out, stream=stream)
 
 
-def backward(gy: Any, x: Any, w: Any, *, need: Sequence[str] = ("x", "w", "bias"), stride: Axes = 1, padding: Padding = 0,
-             dilation: Axes = 1, groups: int = 1, padding_mode: str = "zeros", layout: str = "first",
-             weight_layout: Optional[str] = None, math: str = "default", weight_grad_dtype: Optional[str] = None,
-             stream: Any = None) -> Tuple[Any, Any, Any]:
-    """The gradients (gx, gw, gbias) of a loss with the gradient gy in y; None for what `need` does not name ("x", "w", "bias", or several).
+def backward(gy: Any, x: Any, w: Any, *, need: Sequence[str] = ("x", "w", "bias"), stride: Axes = 1,
+             padding: Padding = 0, dilation: Axes = 1, groups: int = 1, padding_mode: str = "zeros",
+             layout: str = "first", weight_layout: Optional[str] = None, math: str = "default",
+             weight_grad_dtype: Optional[str] = None, stream: Any = None) -> Tuple[Any, Any, Any]:
+    """The gradients (gx, gw, gbias) of a loss from gy, its gradient for y.
 
     gy      of y's shape, (N, K, M1..Mr) or (N, M1..Mr, K)
-    gx, gw, gbias   new, of the shapes of x, w and (K,); gw and gbias of `weight_grad_dtype`: "float32", or None for that of w
-    The other shapes and arguments are those of `forward`, and so are the errors. x and w are both needed: where only one gradient is
-    wanted, the other array tells its shape. For both gradients they must be dense; NumPy arrays that are not are copied."""
+    need    the wanted gradients: "x", "w", "bias", or several of them; the others are None
+    gx, gw, gbias       new arrays, of the shapes of x, w and (K,)
+    weight_grad_dtype   the type of gw and gbias: "float32", or None for the type of w
+    The other shapes, arguments and errors are those of `forward`. Always pass both x and w: they also give the shapes.
+    For gx and gw in one call both must be dense; NumPy arrays that are not dense are copied."""
     need = arrays.gradients(need, "need")
     kind = arrays.kind_of(gy)
     gy_seen, x_seen, w_seen = kind.view(gy), kind.view(x), kind.view(w)
     passes = (structs.BACKWARD_DATA if "x" in need else 0) | (structs.BACKWARD_WEIGHTS if "w" in need else 0)
     strides = {}
     if {"x", "w"} <= need:
-        # Each is read, and strides of it would be those of its gradient.
+        # Each is read, and its gradient has the same strides.
         x_seen, w_seen = kind.dense("x", x_seen), kind.dense("w", w_seen)
     elif "w" in need:
         strides["x"] = x_seen
     elif "x" in need:
         strides["w"] = w_seen
     plan = _plan(passes or structs.BACKWARD_DATA, x_seen.shape, w_seen.shape, gy_seen,
-                 dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode, layout=layout,
-                      weight_layout=weight_layout, math=math, weight_grad_dtype=weight_grad_dtype), y=gy_seen, **strides)
-    return plan.backward(x_seen.owner if "w" in need else None, w_seen.owner if "x" in need else None, gy_seen.owner, need=need,
-                         stream=stream)
+                 dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode,
+                      layout=layout, weight_layout=weight_layout, math=math, weight_grad_dtype=weight_grad_dtype),
+                 y=gy_seen, **strides)
+    return plan.backward(x_seen.owner if "w" in need else None, w_seen.owner if "x" in need else None, gy_seen.owner,
+                         need=need, stream=stream)

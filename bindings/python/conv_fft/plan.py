@@ -14,31 +14,33 @@ from ._library import check, lib, lock
 from ._values import c_string, integer, named
 from .problem import Problem, as_problem
 
-# What plans are made with unless the caller says otherwise: the last of these. conv_fft.autotune() has one here for as long as it lasts.
+# The last of these holds the defaults of new plans. conv_fft.autotune() appends its own while it is active.
 tunings = [{"tuning": "cached", "tune_milliseconds": 0}]
 # Called with the Problem of every plan that is made.
 observers = []
 
 
 class Plan:
-    """How one layer is computed on one device. Immutable: any number of threads may run it at once.
+    """How one layer is computed on one device. A plan is immutable: any number of threads may run it at once.
 
     problem     a Problem, or a problem line
     device      "cpu", "cuda:N", a GPU's number, or "auto": GPU 0 if it is usable, else the CPU
-    passes      what it will be asked for: "forward", "backward_data", "backward_weights", "backward" or "all"
-    tuning      "cached" (a tuning record, else the cost model), "off", "measure" or "exhaustive"; None: "cached", or within
-                conv_fft.autotune() what that says
+    passes      the passes that it can run: "forward", "backward_data", "backward_weights", "backward" or "all"
+    tuning      "cached" (a tuning record, else the cost model), "off", "measure" or "exhaustive"; None: "cached", or
+                the
+                mode of conv_fft.autotune() within it
     workspace_limit     bytes that no pass may exceed; 0: no limit
-    tune_milliseconds   that measuring may take; 0: 10,000 for "measure", no bound for "exhaustive"
-    tune_again          measure even where there is a record
-    trusted             calls do not ask CUDA about their addresses: some microseconds less for those who know what they pass
-    strategies          strategy lines to use instead of choosing: forward, backward data, backward weights; None: choose
+    tune_milliseconds   time limit of measuring; 0: 10,000 for "measure", no limit for "exhaustive"
+    tune_again          measure even if there is a record
+    trusted             calls do not check their addresses with CUDA, which saves some microseconds
+    strategies          strategy lines to use: forward, backward data, backward weights; None: choose
 
-    Making one chooses, tunes and compiles, and may take seconds. Raises conv_fft.Error."""
+    The constructor chooses, tunes and compiles, which may take seconds. Raises conv_fft.Error."""
 
-    def __init__(self, problem: Union[Problem, str], device: Union[str, int] = "auto", *, passes: Union[str, int] = "all",
-                 tuning: Optional[str] = None, workspace_limit: int = 0, tune_milliseconds: Optional[int] = None,
-                 tune_again: bool = False, trusted: bool = False, strategies: Optional[Sequence[Optional[str]]] = None):
+    def __init__(self, problem: Union[Problem, str], device: Union[str, int] = "auto", *,
+                 passes: Union[str, int] = "all", tuning: Optional[str] = None, workspace_limit: int = 0,
+                 tune_milliseconds: Optional[int] = None, tune_again: bool = False, trusted: bool = False,
+                 strategies: Optional[Sequence[Optional[str]]] = None):
         self.handle = None
         _destroy_retired()
         self.problem = as_problem(problem)
@@ -52,10 +54,11 @@ class Plan:
         options.workspace_limit = integer(workspace_limit, "workspace_limit", 0, 2 ** 64 - 1)
         default = tunings[-1]
         options.tuning = named(structs.TUNINGS, default["tuning"] if tuning is None else tuning, "tuning")
-        options.tune_milliseconds = integer(default["tune_milliseconds"] if tune_milliseconds is None else tune_milliseconds,
-                                            "tune_milliseconds")
+        options.tune_milliseconds = integer(default["tune_milliseconds"] if tune_milliseconds is None
+                                            else tune_milliseconds, "tune_milliseconds")
         if strategies is not None and not (isinstance(strategies, (list, tuple)) and len(strategies) <= 3):
-            raise ValueError("strategies is %r; it must be None or a list of at most three, each a strategy line or None" % (strategies,))
+            raise ValueError("strategies is %r; it must be None or a list of at most three strategy lines or None"
+                             % (strategies,))
         for number, strategy in enumerate(strategies or ()):
             options.strategy[number] = c_string(strategy, "strategies") if strategy else None
         handle = ctypes.c_void_p()
@@ -73,56 +76,62 @@ class Plan:
         return size.value
 
     def forward(self, x: Any, w: Any, bias: Any = None, *, out: Any = None, stream: Any = None) -> Any:
-        """y = conv(x, w) + bias, a new array like x or `out`, whose memory must be its own. Shapes as in Problem; bias has the shape (K,).
+        """y = conv(x, w) + bias, in a new array like x, or in `out`. Shapes as in Problem; bias has the shape (K,).
 
-        Arrays are those of one framework, on the plan's device. On a GPU the work is enqueued on `stream` (an address or an
-        object of the framework; None: the framework's current stream) and the call returns. Raises TypeError and ValueError for
-        arrays that are not what the plan was made for, conv_fft.Error for what the device reports."""
+        Arrays are those of one framework, on the plan's device. `out` must not share memory with the others. On a GPU
+        the
+        call enqueues its work on `stream` and returns; `stream` is an address or an object of the framework (None: the
+        framework's current stream). Raises TypeError and ValueError for arrays that do not fit the plan, conv_fft.Error
+        for errors of the device."""
         return arrays.forward(self, x, w, bias, out, stream)
 
-    def backward(self, x: Any, w: Any, gy: Any, *, need: Sequence[str] = ("x", "w", "bias"), out: Optional[Mapping[str, Any]] = None,
-                 accumulate: Sequence[str] = (), stream: Any = None) -> Tuple[Any, Any, Any]:
-        """The gradients (gx, gw, gbias) for gy, the gradient of y; None for what `need` does not name.
+    def backward(self, x: Any, w: Any, gy: Any, *, need: Sequence[str] = ("x", "w", "bias"),
+                 out: Optional[Mapping[str, Any]] = None, accumulate: Sequence[str] = (),
+                 stream: Any = None) -> Tuple[Any, Any, Any]:
+        """The gradients (gx, gw, gbias) for gy, the gradient of y; those that `need` does not name are None.
 
-        Shapes as in Problem; gbias has the shape (K,). x may be None if "w" is not needed, w if "x" is not. `out` maps those of the
-        names x, w, bias that are needed to arrays for the results; `accumulate` names those of them to add to. Streams, memory and
-        errors as in `forward`."""
+        Shapes as in Problem; gbias has the shape (K,). x may be None if "w" is not needed, and w if "x" is not needed.
+        `out` maps names of needed gradients ("x", "w", "bias") to arrays for the results. `accumulate` names the arrays
+        of
+        `out` to which results are added. Streams, memory and errors are as in `forward`."""
         return arrays.backward(self, x, w, gy, need, out or {}, accumulate, stream)
 
     def describe(self, pass_: str = "forward") -> Dict[str, Any]:
-        """What the plan does in a pass, as a dict: strategy (its line), basis and tiles (per axis), shares_gy, workspace_bytes,
-        predicted_ms and measured_ms (milliseconds; None: not known), and stages: dicts with name, bytes, operations, and the same
-        times. Raises conv_fft.Error for a pass that the plan was not made for."""
+        """How the plan computes a pass, as a dict: strategy (its line), basis and tiles (per axis), shares_gy,
+        workspace_bytes, predicted_ms and measured_ms (milliseconds; None: not known), and stages: dicts with name,
+        bytes, operations, predicted_ms and measured_ms. Raises conv_fft.Error for a pass that the plan does not
+        have."""
         return self._description(lib.conv_fft_plan_describe, pass_)
 
     def profile(self, pass_: str = "forward", repeats: int = 10) -> Dict[str, Any]:
-        """The same with the measured milliseconds of each stage, on random data. Waits for the device."""
+        """As `describe`, with the measured milliseconds of each stage on random data. Waits for the device."""
         return self._description(lib.conv_fft_profile, pass_, integer(repeats, "repeats", 1, 2 ** 31 - 1))
 
     def _description(self, function, pass_, *more):
         d = structs.Description()
         check(function(self.handle, named(structs.PASSES, pass_, "pass_"), *more, ctypes.byref(d)))
         rank = self.problem.rank
-        stages = [{"name": s.name.decode(), "bytes": s.bytes, "operations": s.operations, "predicted_ms": _known(s.predicted_ms),
-                   "measured_ms": _known(s.measured_ms)} for s in d.stages[:d.stage_count]]
+        stages = [{"name": s.name.decode(), "bytes": s.bytes, "operations": s.operations,
+                   "predicted_ms": _known(s.predicted_ms), "measured_ms": _known(s.measured_ms)}
+                  for s in d.stages[:d.stage_count]]
         return {"strategy": d.strategy.decode(), "basis": tuple(d.basis[:rank]), "tiles": tuple(d.tiles[:rank]),
-                "shares_gy": bool(d.shares_gy), "workspace_bytes": d.workspace_bytes, "predicted_ms": _known(d.predicted_ms),
-                "measured_ms": _known(d.measured_ms), "stages": stages}
+                "shares_gy": bool(d.shares_gy), "workspace_bytes": d.workspace_bytes,
+                "predicted_ms": _known(d.predicted_ms), "measured_ms": _known(d.measured_ms), "stages": stages}
 
     def close(self) -> None:
-        """Give the plan back. Nothing may use it any more; a GPU is waited for."""
+        """Free the plan, which nothing may use any more. Waits for the GPU."""
         handle, self.handle = self.handle, None
-        # A GPU that cannot be waited for may still need the kernels: then they stay.
+        # A GPU that cannot be waited for may still run the kernels: then the plan is not freed.
         if handle and (self.device < 0 or _cuda.synchronize(self.device)):
             lib.conv_fft_plan_destroy(handle)
 
     def __del__(self, ending=sys.is_finalizing):
-        # At the end of the process what this needs may be gone already, and everything is given back anyway.
+        # At the end of the process the modules may be gone already, and all memory is freed anyway.
         handle = getattr(self, "handle", None)
         if handle and not ending():
             _retired.append((self.device, handle))
 
-    # A copy would give the same handle back twice.
+    # A copy would free the same handle twice.
     def __copy__(self):
         return self
 
@@ -130,7 +139,7 @@ class Plan:
         return self
 
     def __reduce__(self):
-        raise TypeError("a Plan belongs to its process; pickle its problem, and make the plan again where that is read")
+        raise TypeError("a Plan belongs to its process; pickle its problem, and make a new plan from that")
 
     def __enter__(self):
         return self
@@ -142,8 +151,8 @@ class Plan:
         return "Plan(%r on %s)" % (self.problem, "the CPU" if self.device < 0 else "GPU %d" % self.device)
 
 
-# Plans that nobody holds any more. A GPU must be waited for, which a graph's capture does not allow, and this may happen within one;
-# so they go when the next plan is made.
+# Handles of plans that nobody holds any more. To free one needs to wait for its GPU, and a plan may be dropped while a
+# graph is captured, which does not allow that. So they are freed when the next plan is made.
 _retired = []
 
 
@@ -165,9 +174,10 @@ def _known(ms):
 
 
 class PlanCache:
-    """The least recently used plans go when there are more than `limit`. Threads may share it.
+    """A cache of at most `limit` plans, which drops the least recently used. Threads may share it.
 
-    The layers of conv_fft.torch hold theirs as well, by kinds of calls; all of these go when there are `conv_fft.plans.limit` kinds."""
+    The layers of conv_fft.torch also hold their plans, by kinds of calls. They drop all of them when there are
+    `conv_fft.plans.limit` kinds."""
 
     def __init__(self, limit: int = 1024):
         self.limit = limit
@@ -189,7 +199,7 @@ class PlanCache:
         return plan
 
     def clear(self) -> None:
-        """Forget all plans; those in use elsewhere live on there."""
+        """Forget all plans. A plan that somebody else holds stays usable."""
         with lock:
             self.plans.clear()
 

@@ -15,7 +15,7 @@ Shape = Sequence[int]
 
 
 def _each(value, count):
-    """The elements of a sequence; of what is none, so many times itself."""
+    """The elements of a sequence; any other value is repeated `count` times."""
     try:
         return tuple(value)
     except TypeError:
@@ -30,7 +30,7 @@ def _per_axis(value, rank, name):
 
 
 def pads(padding, kernel, stride, dilation):
-    """Padding before and after each axis, of an int, one int or pair (before, after) per axis, "same" or "valid"."""
+    """Padding before and after each axis, from an int, one int or pair (before, after) per axis, "same" or "valid"."""
     rank = len(kernel)
     pairs = []
     if not isinstance(padding, str):
@@ -39,16 +39,18 @@ def pads(padding, kernel, stride, dilation):
         pairs = [(0, 0)] * rank
     elif padding == "same":
         if any(step != 1 for step in stride):
-            raise ValueError("padding is 'same' and stride is %r; the output keeps its extent for stride 1 only" % (tuple(stride),))
+            raise ValueError("padding is 'same' and stride is %r; padding 'same' needs stride 1"
+                             % (tuple(stride),))
         both = [(taps - 1) * step for taps, step in zip(kernel, dilation)]
         pairs = [(pad // 2, pad - pad // 2) for pad in both]
     if len(pairs) != rank or any(len(pair) != 2 for pair in pairs):
-        raise ValueError("padding is %r; it must be an int, %d ints or pairs (before, after), 'same' or 'valid'" % (padding, rank))
+        raise ValueError("padding is %r; it must be an int, %d ints or pairs (before, after), 'same' or 'valid'"
+                         % (padding, rank))
     return tuple(integer(pair[0], "padding") for pair in pairs), tuple(integer(pair[1], "padding") for pair in pairs)
 
 
 class Problem:
-    """A convolution layer: shapes, how it is computed, nothing about a device.
+    """A convolution layer: shapes and arithmetic, nothing about a device.
 
     input_shape     of x: (N, C, D1..Dr) for layout "first", (N, D1..Dr, C) for "last"; r is 1, 2 or 3
     weight_shape    of w: (K, C/groups, T1..Tr), for weight_layout "last" (K, T1..Tr, C/groups)
@@ -58,15 +60,18 @@ class Problem:
     dtype           "float32", "float16", "bfloat16" or "float64": of all tensors
     weight_grad_dtype   of gw and gbias: None (dtype) or "float32" for 16-bit tensors
     math            "default", "fp32", "tf32", "half" or "fp64": the arithmetic inside (conv_fft.h)
-    x_stride, y_stride, w_stride   element strides {batch, channel, axes} ({out, in, axes} of w); None: dense in the layout
+    x_stride, y_stride, w_stride   element strides {batch, channel, axes} (of w {out, in, axes}); None: dense in the
+                                   layout
 
-    y has the shape (N, K, M1..Mr), or (N, M1..Mr, K): `output_shape`. Two problems with the same fields are equal and hash
-    alike. Raises ValueError for a value that cannot be one; what the library refuses, it refuses in `output_shape` and Plan."""
+    y has the shape (N, K, M1..Mr), or (N, M1..Mr, K): `output_shape`. Two problems with the same fields are equal and
+    have the same hash. Raises ValueError for a value of the wrong kind or range. The library checks the whole problem
+    in `output_shape` and in Plan."""
 
-    def __init__(self, input_shape: Shape, weight_shape: Shape, *, stride: Axes = 1, padding: Padding = 0, dilation: Axes = 1,
-                 groups: int = 1, padding_mode: str = "zeros", layout: str = "first", weight_layout: Optional[str] = None,
-                 dtype: str = "float32", weight_grad_dtype: Optional[str] = None, math: str = "default",
-                 x_stride: Optional[Shape] = None, y_stride: Optional[Shape] = None, w_stride: Optional[Shape] = None):
+    def __init__(self, input_shape: Shape, weight_shape: Shape, *, stride: Axes = 1, padding: Padding = 0,
+                 dilation: Axes = 1, groups: int = 1, padding_mode: str = "zeros", layout: str = "first",
+                 weight_layout: Optional[str] = None, dtype: str = "float32", weight_grad_dtype: Optional[str] = None,
+                 math: str = "default", x_stride: Optional[Shape] = None, y_stride: Optional[Shape] = None,
+                 w_stride: Optional[Shape] = None):
         x, w = _each(input_shape, 0), _each(weight_shape, 0)
         rank = len(x) - 2
         if rank not in (1, 2, 3) or len(w) != rank + 2:
@@ -76,7 +81,8 @@ class Problem:
         w = _channels_second(w, named(structs.LAYOUTS, weight_layout, "weight_layout"), "weight_shape")
         groups = integer(groups, "groups", 1)
         if x[1] != w[1] * groups:
-            raise ValueError("input_shape has %d channels and weight_shape %d for each of %d groups" % (x[1], w[1], groups))
+            raise ValueError("input_shape has %d channels and weight_shape %d for each of %d groups"
+                             % (x[1], w[1], groups))
         p = structs.Problem()
         check(lib.conv_fft_problem_init(ctypes.byref(p), rank))
         p.batch, p.in_channels, p.out_channels, p.groups = x[0], x[1], w[0], groups
@@ -94,25 +100,26 @@ class Problem:
         p.padding = named(structs.PADDINGS, padding_mode, "padding_mode")
         p.tensor_layout, p.weight_layout = structs.LAYOUTS[layout], structs.LAYOUTS[weight_layout]
         p.dtype = named(structs.DTYPES, dtype, "dtype")
-        p.weight_grad_dtype = structs.DTYPE_SAME if weight_grad_dtype is None else named(structs.DTYPES, weight_grad_dtype,
-                                                                                         "weight_grad_dtype")
+        p.weight_grad_dtype = structs.DTYPE_SAME
+        if weight_grad_dtype is not None:
+            p.weight_grad_dtype = named(structs.DTYPES, weight_grad_dtype, "weight_grad_dtype")
         p.math = named(structs.MATHS, math, "math")
         self.struct = p
         self._key = None
 
     @classmethod
     def parse(cls, line: str) -> Problem:
-        """The problem of a line as `in=8x16x32x32 out=32 kernel=9x9 pad=same` (conv_fft_problem_parse() has the fields)."""
+        """The problem of a line such as `in=8x16x32x32 out=32 kernel=9x9 pad=same`. See conv_fft_problem_parse()."""
         made = cls.__new__(cls)
         made.struct, made._key = structs.Problem(), None
         check(lib.conv_fft_problem_parse(c_string(line, "line"), ctypes.byref(made.struct), None, 0))
         if made.struct.rank == 0:
-            raise ValueError("the line has no problem")
+            raise ValueError("line is %r; it must hold a problem" % (line,))
         return made
 
     @property
     def line(self) -> str:
-        """The problem as a line; element strides are not part of it."""
+        """The problem as a line. Element strides are not part of the line."""
         text = ctypes.create_string_buffer(1024)
         check(lib.conv_fft_problem_format(ctypes.byref(self.struct), text, len(text)))
         return text.value.decode()
@@ -142,7 +149,7 @@ class Problem:
 
     @property
     def output_shape(self) -> Tuple[int, ...]:
-        """Of y, in the problem's layout. Raises InvalidArgument if the problem is none: the whole of it is checked."""
+        """The shape of y in the problem's layout. Checks the whole problem; raises InvalidArgument if it is wrong."""
         p = self.struct
         extents = structs.Axes()
         check(lib.conv_fft_problem_output(ctypes.byref(p), extents))
@@ -150,7 +157,7 @@ class Problem:
 
     @property
     def key(self) -> bytes:
-        """The bytes of the C struct: what equality and hashing go by."""
+        """The bytes of the C struct. Equality and hash use them."""
         if self._key is None:
             self._key = bytes(self.struct)
         return self._key
@@ -169,7 +176,7 @@ class Problem:
 
 
 def as_problem(problem):
-    """Of a Problem or a problem line."""
+    """The Problem, from a Problem or a problem line."""
     if isinstance(problem, Problem):
         return problem
     if isinstance(problem, str):

@@ -3,8 +3,8 @@
 
     python -m conv_fft.record [--out layers.txt] script.py [arguments of the script]
 
-Recorded are the convolutions of torch - its own layers and calls as well as conv_fft.torch's, transposed ones too - and the plans that
-conv_fft itself makes, each kind once, in the order of their first use, with the number of calls behind it."""
+It records the convolutions and transposed convolutions of torch and of conv_fft.torch, layers and calls, and the plans
+that conv_fft makes. Each kind is one line with its number of calls, in the order of first use."""
 import argparse
 import collections
 import contextlib
@@ -21,7 +21,7 @@ from .problem import Problem
 class Recorder:
     def __init__(self):
         self.counts = collections.OrderedDict()
-        self.inside = []  # modules whose call is noted already
+        self.inside = []  # running modules whose call is recorded already
 
     def note_plan(self, problem):
         """A plan is made once, for any number of calls."""
@@ -44,7 +44,7 @@ class Recorder:
 
 @contextlib.contextmanager
 def _torch_calls(recorder):
-    """Notes torch's convolutions: calls of functions, and those of modules, whose padding modes are not seen in a function's call."""
+    """Records torch's convolutions: calls of functions, and of modules, whose padding modes no function sees."""
     import torch
     from torch import nn
     from torch.overrides import TorchFunctionMode
@@ -55,7 +55,8 @@ def _torch_calls(recorder):
 
     def note(x, w, stride, padding, dilation, groups, mode):
         kind = w.device.type
-        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) and x.dtype != torch.float64 else x.dtype
+        autocasts = torch.is_autocast_enabled(kind) and x.dtype != torch.float64
+        dtype = torch.get_autocast_dtype(kind) if autocasts else x.dtype
         config = functional.config_of(w.shape, stride, padding, dilation, groups, mode)
         if config is None or dtype not in _entry.DTYPES:
             return
@@ -64,11 +65,12 @@ def _torch_calls(recorder):
         last = _entry.is_last(x) or _entry.is_last(w)
         order = (lambda shape: (shape[0], *shape[2:], shape[1])) if last else tuple
         shape = tuple(x.shape) if x.dim() == rank + 2 else (1, *x.shape)
+        tf32 = dtype == torch.float32 and _entry.allows_tf32() and kind == "cuda"
         try:
-            problem = Problem(order(shape), order(tuple(w.shape)), stride=stride, padding=tuple(zip(pads[:rank], pads[rank:])),
-                              dilation=dilation, groups=groups, padding_mode=_entry.MODES[mode], layout="last" if last else "first",
-                              dtype=_entry.DTYPES[dtype], math="tf32" if dtype == torch.float32 and _entry.allows_tf32() and kind == "cuda"
-                              else "default")
+            problem = Problem(order(shape), order(tuple(w.shape)), stride=stride,
+                              padding=tuple(zip(pads[:rank], pads[rank:])), dilation=dilation, groups=groups,
+                              padding_mode=_entry.MODES[mode], layout="last" if last else "first",
+                              dtype=_entry.DTYPES[dtype], math="tf32" if tf32 else "default")
         except ValueError:
             return
         recorder.note(problem)
@@ -77,7 +79,7 @@ def _torch_calls(recorder):
         note(input, weight, stride, padding, dilation, groups, 0)
 
     def of_transposed(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-        """The convolution whose gradient of the data this is."""
+        """Records the convolution whose data gradient the call computes."""
         config = functional.config_of(weight.shape, stride, padding, dilation, groups, 0)
         if config is not None and input.dim() == weight.dim():
             more = functional.per_axis(output_padding, len(config[0]))
@@ -85,7 +87,8 @@ def _torch_calls(recorder):
                 return  # a call that will fail, or whose numbers are tensors
             extents = [max(extent, 0) for extent in functional.transposed_extents(input, weight, config, more)]
             form = _entry.FORMATS[input.dim()] if _entry.is_last(input) else torch.contiguous_format
-            x = torch.empty((input.shape[0], weight.shape[1] * groups, *extents), dtype=input.dtype, device="meta", memory_format=form)
+            x = torch.empty((input.shape[0], weight.shape[1] * groups, *extents), dtype=input.dtype, device="meta",
+                            memory_format=form)
             note(x, weight, stride, padding, dilation, groups, 0)
 
     calls = {**dict.fromkeys((torch.conv1d, torch.conv2d, torch.conv3d), of_call),
@@ -98,8 +101,9 @@ def _torch_calls(recorder):
             return function(*args, **(kwargs or {}))
 
     def enter(layer, arguments):
-        # One that is called by keyword, or has no weight yet, is not seen here, but its function's call is.
-        if isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d)) and arguments and not nn.parameter.is_lazy(layer.weight):
+        # A layer that is called by keyword, or has no weight yet, is recorded by its function's call.
+        convolution = isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d))
+        if convolution and arguments and not nn.parameter.is_lazy(layer.weight):
             note(arguments[0], layer.weight, layer.stride, layer.padding, layer.dilation, layer.groups,
                  _entry.MODES.index(layer.padding_mode))
             inside.append(layer)
@@ -134,12 +138,12 @@ def main():
         with watch:
             runpy.run_path(options.script, run_name="__main__")
     finally:
-        if recorder.counts:  # else what the file has is worth more
+        if recorder.counts:  # otherwise an older file is left as it is
             with open(options.out, "w", encoding="utf-8") as file:
                 file.write(recorder.text(options.script))
             print("%s: %d kinds of layers" % (options.out, len(recorder.counts)), file=sys.stderr)
         else:
-            print("%s has no layers: %s is not written" % (options.script, options.out), file=sys.stderr)
+            print("%s ran no convolution: %s is not written" % (options.script, options.out), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks with large kernels, of plain torch modules: the shapes of published ones, without what does not cost time."""
+"""Networks with large kernels, of plain torch modules: those layers of published networks that take most time."""
 import torch
 from torch import nn
 
@@ -10,7 +10,7 @@ def _normed(into, out, kernel, stride=1, groups=1, act=True):
 
 
 class LargeKernel(nn.Module):
-    """A large depthwise layer and, while training, a 5x5 one beside it."""
+    """A large depthwise layer and, in training, a parallel one of 5x5."""
 
     def __init__(self, channels, kernel):
         super().__init__()
@@ -24,8 +24,8 @@ class LargeKernel(nn.Module):
 class RepLKBlock(nn.Module):
     def __init__(self, channels, kernel):
         super().__init__()
-        self.body = nn.Sequential(nn.BatchNorm2d(channels), _normed(channels, channels, 1), LargeKernel(channels, kernel), nn.ReLU(),
-                                  _normed(channels, channels, 1, act=False))
+        self.body = nn.Sequential(nn.BatchNorm2d(channels), _normed(channels, channels, 1),
+                                  LargeKernel(channels, kernel), nn.ReLU(), _normed(channels, channels, 1, act=False))
         self.feed = nn.Sequential(nn.BatchNorm2d(channels), _normed(channels, 4 * channels, 1, act=False), nn.GELU(),
                                   _normed(4 * channels, channels, 1, act=False))
 
@@ -37,11 +37,13 @@ class RepLKBlock(nn.Module):
 def replknet31b(classes=1000):
     """RepLKNet-31B (Ding et al., arXiv 2203.06717), for images of 224x224."""
     widths, depths, kernels = (128, 256, 512, 1024), (2, 2, 18, 2), (31, 29, 27, 13)
-    layers = [_normed(3, 128, 3, 2), _normed(128, 128, 3, groups=128), _normed(128, 128, 1), _normed(128, 128, 3, 2, groups=128)]
+    layers = [_normed(3, 128, 3, 2), _normed(128, 128, 3, groups=128), _normed(128, 128, 1),
+              _normed(128, 128, 3, 2, groups=128)]
     for stage, (width, depth, kernel) in enumerate(zip(widths, depths, kernels)):
         layers += [RepLKBlock(width, kernel) for _ in range(depth)]
         if stage < 3:
-            layers += [_normed(width, widths[stage + 1], 1), _normed(widths[stage + 1], widths[stage + 1], 3, 2, groups=widths[stage + 1])]
+            wider = widths[stage + 1]
+            layers += [_normed(width, wider, 1), _normed(wider, wider, 3, 2, groups=wider)]
     return nn.Sequential(*layers, nn.BatchNorm2d(1024), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1024, classes))
 
 
@@ -81,7 +83,8 @@ def convnext_t(classes=1000):
 
 def _twice(into, between, out, kernel):
     return nn.Sequential(*(layer for a, b in ((into, between), (between, out))
-                           for layer in (nn.Conv3d(a, b, kernel, padding=kernel // 2, bias=False), nn.BatchNorm3d(b), nn.ReLU())))
+                           for layer in (nn.Conv3d(a, b, kernel, padding=kernel // 2, bias=False), nn.BatchNorm3d(b),
+                                         nn.ReLU())))
 
 
 class UNet3d(nn.Module):
@@ -89,9 +92,11 @@ class UNet3d(nn.Module):
 
     def __init__(self, kernel=5, width=32):
         super().__init__()
-        self.down = nn.ModuleList([_twice(1, width, 2 * width, kernel), _twice(2 * width, 2 * width, 4 * width, kernel)])
+        self.down = nn.ModuleList([_twice(1, width, 2 * width, kernel),
+                                   _twice(2 * width, 2 * width, 4 * width, kernel)])
         self.bottom = _twice(4 * width, 4 * width, 8 * width, kernel)
-        self.up = nn.ModuleList([_twice(12 * width, 4 * width, 4 * width, kernel), _twice(6 * width, 2 * width, 2 * width, kernel)])
+        self.up = nn.ModuleList([_twice(12 * width, 4 * width, 4 * width, kernel),
+                                 _twice(6 * width, 2 * width, 2 * width, kernel)])
         self.last = nn.Conv3d(2 * width, 2, 1)
 
     def forward(self, x):

@@ -5,11 +5,12 @@
     python train.py [--model replknet convnext unet3d longconv] [--steps 100] [--edge 128] [--device cuda]
                     [--out FOLDER]
 
-A network is trained three times from the same parameters on the same batches of handwritten digits (data/digits.csv.gz): as images,
-as a volume in which to find them, or pixel by pixel as a sequence. Once with torch's layers; once with conv_fft's in place of the large
-ones; and once more with torch's, the same large ones in double precision, so that their results are rounded only once. How far a curve
-lies from this last one is what rounding within these layers makes of training: the noise that torch's own layers have, and conv_fft's.
-Written: losses.csv, and its curves as losses.svg (curves.py)."""
+Each network is trained three times, from the same parameters and on the same batches of handwritten digits
+(data/digits.csv.gz). The digits are images, or bodies in a volume, or sequences of pixels. The first training uses
+torch's layers. The second uses conv_fft's for the large layers. The third uses torch's, with the large layers in double
+precision, so that their results are rounded only once. The distance of a curve from the third shows the effect of
+rounding within the large layers, of torch and of conv_fft.
+The script writes losses.csv, and the curves as losses.svg (curves.py)."""
 import argparse
 import copy
 import csv
@@ -25,7 +26,7 @@ try:
     from torch import nn
     from torch.nn import functional as F
 except ImportError:
-    sys.exit("train.py: torch is not installed; with it this trains the same networks with torch's layers and with conv_fft's")
+    sys.exit("train.py: torch is not installed; this script trains networks with torch's layers and with conv_fft's")
 try:
     import conv_fft.torch
 except ImportError as error:
@@ -33,11 +34,11 @@ except ImportError as error:
 import networks  # noqa: E402
 
 DIGITS = pathlib.Path(__file__).resolve().parents[3] / "data" / "digits.csv.gz"
-HELD_OUT = 8  # one in so many of the inputs is not trained on
+HELD_OUT = 8  # one of this many inputs is not used in training
 
 
 def digits(edge):
-    """(1797, 1, edge, edge) images of mean 0, enlarged, and what they show."""
+    """(1797, 1, edge, edge) enlarged images of mean 0, and their labels."""
     with gzip.open(DIGITS, "rt") as file:
         rows = torch.tensor([[float(cell) for cell in row] for row in csv.reader(file)])
     images = rows[:, :64].reshape(-1, 1, 8, 8)
@@ -45,14 +46,14 @@ def digits(edge):
 
 
 class LongConvolution(nn.Module):
-    """A causal convolution as long as the sequence, channel by channel, then a mix of the channels."""
+    """A causal depthwise convolution as long as the sequence, then a 1x1 convolution over the channels."""
 
     def __init__(self, channels, length):
         super().__init__()
         self.length = length
         self.norm = nn.GroupNorm(1, channels)
         self.long = nn.Conv1d(channels, channels, length, padding=length - 1, groups=channels)
-        # Taps fade with their age, or the sum of so many would be noise.
+        # Taps decay with their age. Without that the sum of so many taps would be noise.
         self.long.weight.data.mul_(8 * torch.exp(torch.linspace(-5, 0, length)))
         self.mix = nn.Conv1d(channels, channels, 1)
 
@@ -61,22 +62,24 @@ class LongConvolution(nn.Module):
 
 
 def make_replknet(images, labels):
-    net = nn.Sequential(nn.Conv2d(1, 32, 3, 2, 1), networks.RepLKBlock(32, 31), nn.Conv2d(32, 64, 3, 2, 1), networks.RepLKBlock(64, 27),
-                        nn.BatchNorm2d(64), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+    net = nn.Sequential(nn.Conv2d(1, 32, 3, 2, 1), networks.RepLKBlock(32, 31), nn.Conv2d(32, 64, 3, 2, 1),
+                        networks.RepLKBlock(64, 27), nn.BatchNorm2d(64), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                        nn.Linear(64, 10))
     return net, images, labels
 
 
 def make_convnext(images, labels):
-    net = nn.Sequential(nn.Conv2d(1, 96, 2, 2), networks.ChannelNorm(96), networks.ConvNeXtBlock(96), networks.ConvNeXtBlock(96),
-                        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(96, 10))
+    net = nn.Sequential(nn.Conv2d(1, 96, 2, 2), networks.ChannelNorm(96), networks.ConvNeXtBlock(96),
+                        networks.ConvNeXtBlock(96), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(96, 10))
     for block in net:
         if isinstance(block, networks.ConvNeXtBlock):
-            block.scale.data.fill_(1)  # blocks of deep networks start with next to nothing; two would stay so for these few steps
+            # ConvNeXt starts with a tiny scale, with which two blocks would learn nothing in so few steps.
+            block.scale.data.fill_(1)
     return net, images, labels
 
 
 def make_unet3d(images, labels):
-    """Digits as bodies of half the volume's depth, at random places in noise; label 1 where there is ink."""
+    """Digits as bodies of half the volume's depth, at random places in noise. Label 1 marks the bodies."""
     edge, count = images.shape[-1] // 4, 64
     shapes = F.interpolate(images[:count], edge, mode="bilinear")[:, :, None].expand(-1, -1, edge // 2, -1, -1)
     volumes = torch.zeros(count, 1, edge, 3 * edge // 2, 3 * edge // 2)
@@ -89,8 +92,8 @@ def make_unet3d(images, labels):
 def make_longconv(images, labels):
     pixels = F.interpolate(images, images.shape[-1] // 2, mode="bilinear").flatten(2)
     length = pixels.shape[-1]
-    net = nn.Sequential(nn.Conv1d(1, 32, 1), LongConvolution(32, length), LongConvolution(32, length), nn.AdaptiveAvgPool1d(1),
-                        nn.Flatten(), nn.Linear(32, 10))
+    net = nn.Sequential(nn.Conv1d(1, 32, 1), LongConvolution(32, length), LongConvolution(32, length),
+                        nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(32, 10))
     return net, pixels, labels
 
 
@@ -98,9 +101,10 @@ MODELS = {"replknet": make_replknet, "convnext": make_convnext, "unet3d": make_u
 
 
 def compute_exactly(layer):
-    """Have one of torch's convolutions compute in double precision. Its parameters, and what comes of it, stay as they are."""
+    """Let a convolution of torch compute in double precision. The types of its parameters and result do not change."""
     convolve = layer._conv_forward
-    layer._conv_forward = lambda x, w, bias: convolve(x.double(), w.double(), None if bias is None else bias.double()).float()
+    double = lambda t: None if t is None else t.double()  # noqa: E731
+    layer._conv_forward = lambda x, w, bias: convolve(double(x), double(w), double(bias)).float()
 
 
 def train(model, inputs, labels, steps, batch, device):
@@ -123,18 +127,18 @@ def train(model, inputs, labels, steps, batch, device):
 
 @torch.no_grad()
 def accuracy(model, inputs, labels, device):
-    """The share of images, or of a volume's elements, that a trained network tells rightly."""
+    """The share of images, or of a volume's elements, that a trained network classifies correctly."""
     model.eval()
     return (model(inputs.to(device)).argmax(1).cpu() == labels).float().mean().item()
 
 
 def difference(curve, other):
-    """Root of the mean square of relative differences."""
+    """The root mean square of relative differences."""
     return (sum((a / b - 1) ** 2 for a, b in zip(curve, other)) / len(other)) ** 0.5
 
 
 def compare(name, options):
-    """Trains a network with torch's layers, ours, and exact ones; prints what came of it; returns rows for losses.csv."""
+    """Trains a network with torch's layers, ours, and exact ones; prints a summary; returns rows for losses.csv."""
     torch.manual_seed(0)
     theirs, inputs, labels = MODELS[name](*digits(options.edge))
     theirs = theirs.to(options.device)
@@ -146,7 +150,7 @@ def compare(name, options):
     begin = time.perf_counter()
     table = conv_fft.torch.convert(ours, lambda _, layer: max(layer.kernel_size) >= 5, repeats=0,
                                    inputs=(inputs[:batch].to(options.device),))
-    ours.load_state_dict(theirs.state_dict())  # statistics of normalisations have seen the batch of convert()
+    ours.load_state_dict(theirs.state_dict())  # convert() ran a batch, which changed statistics of normalisations
     ready = time.perf_counter() - begin
     for layer in table.changed:
         compute_exactly(exact.get_submodule(layer))
@@ -178,12 +182,13 @@ def main():
     parser.add_argument("--model", choices=list(MODELS), nargs="+", default=list(MODELS))
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--batch", type=int, default=32, help="images or sequences; of volumes a quarter")
-    parser.add_argument("--edge", type=int, default=128, help="pixels that images are enlarged to; of sequences and volumes fewer")
+    parser.add_argument("--edge", type=int, default=128,
+                        help="pixels that images are enlarged to; of sequences and volumes fewer")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/examples"))
     options = parser.parse_args()
-    torch.backends.cudnn.allow_tf32 = False  # of both alike, so that the curves can be compared
-    torch.backends.cudnn.benchmark = True  # torch's layers at their best
+    torch.backends.cudnn.allow_tf32 = False  # for both, so that the curves can be compared
+    torch.backends.cudnn.benchmark = True  # torch then takes its fastest algorithms
     rows = []
     for name in options.model:
         rows += compare(name, options)

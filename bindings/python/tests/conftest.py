@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share. Those that need torch or a GPU are skipped, and counted, where there is none."""
+"""Common parts of the tests. Tests that need torch or a GPU are skipped, and counted, on machines without it."""
 import collections
 import os
 import tempfile
 
-# Records and kernels of the user who runs the tests change no result. GPU tests may name a folder with kernels of their own.
+# The user's records and kernels must not change a result. GPU tests may name another folder with compiled kernels.
 os.environ.setdefault("CONV_FFT_CACHE_DIR", tempfile.mkdtemp(prefix="conv_fft-tests-"))
 os.environ["CONV_FFT_TUNE_PATH"] = os.environ["CONV_FFT_RECORD"] = ""
 os.environ.setdefault("OMP_NUM_THREADS", "2")
@@ -31,7 +31,7 @@ def pytest_configure():
 
 
 def pytest_collection_modifyitems(items):
-    """Whole files of tests need torch; they import it within their tests."""
+    """Skips files of tests that need torch. They import it within their tests."""
     for item in items:
         if item.path.name.startswith("test_torch") and not HAS_TORCH:
             item.add_marker(pytest.mark.skip(reason="no torch 2.6 or newer"))
@@ -39,7 +39,8 @@ def pytest_collection_modifyitems(items):
 
 def pytest_terminal_summary(terminalreporter):
     """How many tests were skipped, by reason."""
-    reasons = collections.Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    reasons = collections.Counter(report.longrepr[2].removeprefix("Skipped: ")
+                                  for report in terminalreporter.getreports("skipped"))
     for reason, count in reasons.most_common():
         terminalreporter.write_line("skipped: %d: %s" % (count, reason))
     terminalreporter.write_line("seed of this run: CONV_FFT_TEST_SEED=%d" % SEED)

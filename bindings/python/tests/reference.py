@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layer as its definition has it, in double precision, by loops over the kernel's taps; no FFT, no torch."""
+"""The layer by its definition, in double precision, with loops over the kernel's taps; no FFT, no torch."""
 import itertools
 
 import numpy
@@ -12,7 +12,7 @@ def padded(x, before, after, mode="zeros"):
 
 
 def _windows(x, kernel, stride, dilation, extents):
-    """For each tap: its index, and the elements of the padded x that it meets."""
+    """For each tap: its index, and the elements of the padded x that it multiplies."""
     for tap in itertools.product(*map(range, kernel)):
         yield tap, (slice(None), slice(None), *(slice(t * d, t * d + (m - 1) * s + 1, s)
                                                for t, d, s, m in zip(tap, dilation, stride, extents)))
@@ -45,7 +45,8 @@ def weight_gradient(x, gy, w_shape, stride, before, after, dilation, groups, mod
         seen = x[where]
         for group in range(groups):
             gw[(slice(group * out, (group + 1) * out), slice(None), *tap)] = numpy.einsum(
-                "ncp,nkp->kc", _flat(seen[:, group * share:(group + 1) * share]), _flat(gy[:, group * out:(group + 1) * out]))
+                "ncp,nkp->kc", _flat(seen[:, group * share:(group + 1) * share]),
+                _flat(gy[:, group * out:(group + 1) * out]))
     return gw
 
 
@@ -64,6 +65,7 @@ def data_gradient(x_shape, gy, w, stride, before, after, dilation, groups):
 
 
 def close(found, exact, magnitude, bound):
-    """norm(found - exact) <= bound * norm(magnitude), where magnitude is the same sum of absolute values. NaN is not close."""
+    """norm(found - exact) <= bound * norm(magnitude), where magnitude is the sum of absolute values. NaN fails."""
     error = numpy.linalg.norm((numpy.asarray(found, dtype=float) - exact).ravel())
-    assert error <= bound * numpy.linalg.norm(magnitude.ravel()), "error %.3g, norm %.3g" % (error, numpy.linalg.norm(magnitude.ravel()))
+    norm = numpy.linalg.norm(magnitude.ravel())
+    assert error <= bound * norm, "error %.3g, norm %.3g" % (error, norm)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples do without torch: say so, and draw what others have measured."""
+"""The examples without torch: train.py says that torch is missing, and curves.py draws a file of losses."""
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -9,7 +9,8 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", "import sys; sys.path.insert(0, %r); %s" % (str(EXAMPLES), code)], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-c", "import sys; sys.path.insert(0, %r); %s" % (str(EXAMPLES), code)],
+                          capture_output=True, text=True)
 
 
 def test_a_missing_torch_is_named():
@@ -20,7 +21,8 @@ def test_a_missing_torch_is_named():
 def test_curves_are_drawn(tmp_path):
     text = "# a <device>\nmodel,layers,step_ms,accuracy,losses\n"
     for name in ("one", "two", "three"):
-        text += '%s,torch,1.5,0.5,2 1 0.5 -0.25\n%s,conv_fft,0.5,0.5,2 1 0.4 -0.2\n%s,"torch, exact",1.5,0.5,2 1 0.5 0.1\n' % ((name,) * 3)
+        text += ('%s,torch,1.5,0.5,2 1 0.5 -0.25\n%s,conv_fft,0.5,0.5,2 1 0.4 -0.2\n'
+                 '%s,"torch, exact",1.5,0.5,2 1 0.5 0.1\n' % ((name,) * 3))
     (tmp_path / "losses.csv").write_text(text)
     ended = run("import curves; curves.draw(%r, %r)" % (str(tmp_path / "losses.csv"), str(tmp_path / "losses.svg")))
     assert ended.returncode == 0, ended.stderr

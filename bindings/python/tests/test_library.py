@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bindings agree with the header; another library is refused; importing needs next to nothing."""
+"""The bindings agree with the header, refuse another library, and import no package."""
 import ctypes
 import importlib
 import os
@@ -37,10 +37,12 @@ def test_structs_are_those_of_the_header(tmp_path):
         lines.append('printf("%%zu\\n", sizeof(%s));' % name)
         wanted.append(ctypes.sizeof(struct))
         for field, *_ in struct._fields_:
-            lines.append('printf("%%zu %%zu\\n", offsetof(%s, %s), sizeof((%s){0}.%s));' % (name, c_name(field), name, c_name(field)))
+            lines.append('printf("%%zu %%zu\\n", offsetof(%s, %s), sizeof((%s){0}.%s));'
+                         % (name, c_name(field), name, c_name(field)))
             wanted.append("%d %d" % (getattr(struct, field).offset, getattr(struct, field).size))
     source = tmp_path / "layout.c"
-    source.write_text('#include <conv_fft.h>\n#include <stdio.h>\nint main(void) {\n%s\nreturn 0; }\n' % "\n".join(lines))
+    source.write_text('#include <conv_fft.h>\n#include <stdio.h>\nint main(void) {\n%s\nreturn 0; }\n'
+                      % "\n".join(lines))
     subprocess.run(["cc", "-std=c11", "-I%s" % HEADER.parent, str(source), "-o", str(tmp_path / "layout")], check=True)
     said = subprocess.run([str(tmp_path / "layout")], capture_output=True, text=True, check=True).stdout.splitlines()
     assert said == [str(number) for number in wanted]
@@ -75,24 +77,25 @@ def test_constants_and_calls_are_those_of_the_header():
     for prefix, table in {"TUNE_": structs.TUNINGS, "KEEP_": structs.POLICIES}.items():
         for name, value in table.items():
             assert numbers[prefix + name.upper()] == value, prefix + name
-    for name in ("MAX_RANK", "MAX_STAGES", "ABI", "DEVICE_AUTO", "DEVICE_CPU", "DTYPE_SAME", "ACCUMULATE_GX", "ACCUMULATE_GW",
-                 "ACCUMULATE_GBIAS"):
+    for name in ("MAX_RANK", "MAX_STAGES", "ABI", "DEVICE_AUTO", "DEVICE_CPU", "DTYPE_SAME", "ACCUMULATE_GX",
+                 "ACCUMULATE_GW", "ACCUMULATE_GBIAS"):
         assert getattr(structs, name) == numbers[name], name
     statuses = {int(value): said for _, value, said in listed(text, "STATUS")}
     assert set(statuses) - {0} == set(errors.BY_STATUS)
     assert errors.NAMES == {number: said for number, said in statuses.items() if number}
     declared = set(re.findall(r"\b(conv_fft_\w+)\(", re.sub(r"#define.*", "", text)))
-    unused = {"conv_fft_backward_data", "conv_fft_backward_weights", "conv_fft_plan_spectrum", "conv_fft_transform_weights",
-              "conv_fft_forward_kept", "conv_fft_backward_kept"}
+    unused = {"conv_fft_backward_data", "conv_fft_backward_weights", "conv_fft_plan_spectrum",
+              "conv_fft_transform_weights", "conv_fft_forward_kept", "conv_fft_backward_kept"}
     assert declared - unused == set(structs.CALLS) | set(structs.OTHERS)
-    # As many parameters as in the header.
+    # The number of parameters is that of the header.
     for name, parameters in structs.CALLS.items():
         (found,) = re.findall(r"\b%s\((.*?)\);" % name, text, re.S)
         assert len(found.split(",")) == len(parameters), name
 
 
 def run_python(code, **environment):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment})
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env={**os.environ, **environment})
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
@@ -103,10 +106,12 @@ def test_another_library_is_refused(tmp_path, text, said):
     source.write_text("".join("int %s(void) { return 99; }\n" % name for name in names))
     subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(tmp_path / "fake.so")], check=True)
     ended = run_python("import conv_fft", CONV_FFT_LIBRARY=str(tmp_path / "fake.so"))
-    assert ended.returncode == 1 and "ImportError" in ended.stderr and said in ended.stderr and "fake.so" in ended.stderr
+    assert ended.returncode == 1 and "ImportError" in ended.stderr
+    assert said in ended.stderr and "fake.so" in ended.stderr
 
 
-@pytest.mark.parametrize("found, good", [("1.4.0", True), ("1.4.9", True), ("1.5.0", True), ("1.3.9", False), ("2.4.0", False)])
+@pytest.mark.parametrize("found, good", [("1.4.0", True), ("1.4.9", True), ("1.5.0", True), ("1.3.9", False),
+                                         ("2.4.0", False)])
 def test_an_older_library_is_refused(found, good):
     from conv_fft import _library
     if good:
@@ -140,20 +145,23 @@ def test_everything_that_is_public_says_what_it_is():
     assert ("conv_fft.cache", "merge") in public
     for module, name in public:
         found = getattr(importlib.import_module(module), name)
-        assert not callable(found) or vars(found).get("__doc__", found.__doc__), "%s.%s has no docstring" % (module, name)
+        has_text = not callable(found) or vars(found).get("__doc__", found.__doc__)
+        assert has_text, "%s.%s has no docstring" % (module, name)
 
 
 def test_import_brings_no_package_with_it():
-    ended = run_python("import sys, conv_fft; print([name for name in ('torch', 'numpy', 'cupy', 'jax', 'numba') if name in sys.modules])")
+    ended = run_python("import sys, conv_fft; packages = 'torch', 'numpy', 'cupy', 'jax', 'numba'; "
+                       "print([name for name in packages if name in sys.modules])")
     assert ended.stdout.strip() == "[]", ended.stderr
 
 
 def test_problem_lines():
     line = "in=8x16x32x30 out=32 kernel=9x3 stride=1x2 pad=4:4x1:0 groups=2 mode=circular dtype=bf16"
     problem = conv_fft.Problem.parse(line)
-    assert problem.input_shape == (8, 16, 32, 30) and problem.weight_shape == (32, 8, 9, 3) and problem.output_shape == (8, 32, 32, 15)
-    same = conv_fft.Problem((8, 16, 32, 30), (32, 8, 9, 3), stride=(1, 2), padding=((4, 4), (1, 0)), groups=2, padding_mode="circular",
-                            dtype="bfloat16")
+    assert problem.input_shape == (8, 16, 32, 30)
+    assert problem.weight_shape == (32, 8, 9, 3) and problem.output_shape == (8, 32, 32, 15)
+    same = conv_fft.Problem((8, 16, 32, 30), (32, 8, 9, 3), stride=(1, 2), padding=((4, 4), (1, 0)), groups=2,
+                            padding_mode="circular", dtype="bfloat16")
     assert same == problem and hash(same) == hash(problem) and conv_fft.Problem.parse(same.line).line == problem.line
     last = conv_fft.Problem((8, 32, 30, 16), (32, 9, 3, 16), layout="last")
     assert last.output_shape == (8, 24, 28, 32) and "layout=last" in last.line
@@ -172,14 +180,15 @@ def test_devices_and_contexts():
 
 
 def test_folders_of_wheels_come_after_what_the_user_named(tmp_path, monkeypatch):
-    """Files that look like those of pip's CUDA packages are found, and named to the library."""
+    """The folders of pip's CUDA packages are found, and added to CONV_FFT_LIBRARY_PATH."""
     (tmp_path / "nvidia" / "cublas" / "lib").mkdir(parents=True)
     (tmp_path / "nvidia" / "cublas" / "lib" / "libcublas.so.13").touch()
     (tmp_path / "nvidia" / "__init__.py").touch()  # before any other package of this name
     (tmp_path / "nvidia" / "empty" / "lib").mkdir(parents=True)
     code = ("import os, conv_fft\nconv_fft.devices()\nconv_fft.devices()\n"
             "print(os.environ['CONV_FFT_LIBRARY_PATH'])")
-    ended = run_python(code, PYTHONPATH="%s:%s" % (tmp_path, os.environ.get("PYTHONPATH", "")), CONV_FFT_LIBRARY_PATH="/named")
+    ended = run_python(code, PYTHONPATH="%s:%s" % (tmp_path, os.environ.get("PYTHONPATH", "")),
+                       CONV_FFT_LIBRARY_PATH="/named")
     folders = ended.stdout.strip().split(":")
     assert folders[0] == "/named" and folders.count(str(tmp_path / "nvidia" / "cublas" / "lib")) == 1
     assert not any("empty" in folder for folder in folders)

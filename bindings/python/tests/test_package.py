@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel, where the variable CONV_FFT_WHEEL names one, and what README.md and docs/python.md show."""
+"""The wheel, if the variable CONV_FFT_WHEEL names one, and the examples of README.md and docs/python.md."""
 import os
 import re
 import subprocess
@@ -19,7 +19,7 @@ def test_wheel_is_small_and_for_every_python():
     assert re.search(r"-py3-none-(manylinux|linux)_\w+\.whl$", WHEEL)
     assert Path(WHEEL).stat().st_size < 15 * 2 ** 20
     names = zipfile.ZipFile(WHEEL).namelist()
-    assert "conv_fft/lib/libconv_fft.so" in names and "conv_fft/torch/__init__.py" in names and "conv_fft/py.typed" in names
+    assert {"conv_fft/lib/libconv_fft.so", "conv_fft/torch/__init__.py", "conv_fft/py.typed"} <= set(names)
     written = zipfile.ZipFile(WHEEL).read("conv_fft/_version.py").decode()
     assert re.search(r'^version = "%s"$' % re.escape(Path(WHEEL).name.split("-")[1]), written, re.M)
     assert not [name for name in names if "cuda" in name.lower() and name.endswith(".so") or name.startswith("include")]
@@ -27,11 +27,12 @@ def test_wheel_is_small_and_for_every_python():
 
 @pytest.mark.skipif(not WHEEL, reason="CONV_FFT_WHEEL names no wheel")
 def test_wheel_works_in_a_fresh_environment(tmp_path):
-    """Without NumPy, a compiler, or anything that is found by a path of this machine."""
+    """The wheel works without NumPy, a compiler, and this machine's search paths."""
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     python = str(tmp_path / "venv" / "bin" / "python")
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", WHEEL], check=True)
-    environment = {name: value for name, value in os.environ.items() if name not in ("CONV_FFT_LIBRARY", "PYTHONPATH", "LD_LIBRARY_PATH")}
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("CONV_FFT_LIBRARY", "PYTHONPATH", "LD_LIBRARY_PATH")}
     code = ("import conv_fft, array; plan = conv_fft.Plan('in=1x1x8 kernel=3 pad=same', 'cpu');"
             "x = array.array('f', range(8)); w = array.array('f', [0, 1, 0]); y = array.array('f', [9] * 8);"
             "ws = bytearray(plan.workspace[1]); at = lambda a: a.buffer_info()[0];"
@@ -48,7 +49,8 @@ def snippets():
         text = path.read_text() if path.exists() else ""
         for number, code in enumerate(re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S), 1):
             yield pytest.param(code, id="%s-%d" % (page, number),
-                               marks=pytest.mark.skipif("torch" in code and not HAS_TORCH, reason="no torch 2.6 or newer"))
+                               marks=pytest.mark.skipif("torch" in code and not HAS_TORCH,
+                                                        reason="no torch 2.6 or newer"))
 
 
 @pytest.mark.parametrize("code", list(snippets()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""convert(), revert() and what belongs to them."""
+"""convert(), revert() and python -m conv_fft.record."""
 import contextlib
 import subprocess
 import sys
@@ -17,8 +17,9 @@ if HAS_TORCH:
 
 def network(device):
     torch.manual_seed(0)
-    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Sequential(nn.Conv2d(8, 8, 9, padding=4, groups=8)),
-                         nn.Conv2d(8, 8, 11, padding=5), nn.Conv2d(8, 8, 11, padding=5)).to(device)
+    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(),
+                         nn.Sequential(nn.Conv2d(8, 8, 9, padding=4, groups=8)), nn.Conv2d(8, 8, 11, padding=5),
+                         nn.Conv2d(8, 8, 11, padding=5)).to(device)
 
 
 def kinds(net):
@@ -61,8 +62,9 @@ def test_convert_by_measurement(device):
         assert row.torch_ms > 0 and row.ours_ms > 0
         assert (row.decision == "changed") == (row.ours_ms + (0.02 if device == "cuda" else 0) < row.torch_ms)
     assert table[2].ours_ms == table[3].ours_ms
-    # Measurements leave no gradient behind, and take none away.
-    assert all(p.grad is None for p in list(net.parameters())[1:]) and torch.equal(net[0].weight.grad, torch.ones_like(net[0].weight))
+    # Measurements add no gradient and remove none.
+    assert all(p.grad is None for p in list(net.parameters())[1:])
+    assert torch.equal(net[0].weight.grad, torch.ones_like(net[0].weight))
     net.eval()
     assert len(ours.convert(ours.revert(net), inputs=(x,))) == 4
 
@@ -81,7 +83,7 @@ def test_inputs_are_seen_however_a_layer_is_called(device):
 
 @contextlib.contextmanager
 def plans_made():
-    """The threads in which plans are made, while none is known yet."""
+    """The threads that make plans. All plans are forgotten before."""
     made = []
     conv_fft.tuning.forget_plans()
     conv_fft.plan.observers.append(lambda problem: made.append(threading.current_thread()))
@@ -140,20 +142,26 @@ def test_autotune_measures_what_runs_in_it(device):
 def test_record_writes_the_layers_of_a_script(tmp_path):
     (tmp_path / "neighbour.py").write_text("steps = 2\n")
     script = tmp_path / "train.py"
-    script.write_text("import conv_fft.torch, neighbour, sys, torch\nfrom torch import nn\nassert sys.argv[1:] == ['--steps', '2']\n"
-                      "net = nn.Sequential(nn.Conv2d(3, 4, 5, padding='same', padding_mode='circular'), nn.LazyConv2d(4, 3, groups=4))\n"
+    script.write_text("import conv_fft.torch, neighbour, sys, torch\nfrom torch import nn\n"
+                      "assert sys.argv[1:] == ['--steps', '2']\n"
+                      "net = nn.Sequential(nn.Conv2d(3, 4, 5, padding='same', padding_mode='circular'),\n"
+                      "                    nn.LazyConv2d(4, 3, groups=4))\n"
                       "for _ in range(neighbour.steps):\n    net(torch.randn(2, 3, 12, 12)).sum().backward()\n"
                       "nn.functional.conv1d(torch.randn(1, 2, 50), torch.randn(3, 2, 9), stride=2)\n"
                       "nn.Conv1d(2, 3, 5)(input=torch.randn(1, 2, 50))\n"
                       "for package in (nn, conv_fft.torch):\n"
                       "    package.ConvTranspose1d(3, 2, 4, stride=2, output_padding=1)(torch.randn(1, 3, 10))\n"
                       "try:\n"
-                      "    torch.conv_transpose1d(torch.ones(1, 1, 9), torch.ones(1, 1, 3), output_padding=torch.tensor(0))\n"
+                      "    torch.conv_transpose1d(torch.ones(1, 1, 9), torch.ones(1, 1, 3),\n"
+                      "                           output_padding=torch.tensor(0))\n"
                       "except RuntimeError:\n    pass\n")  # torch 2.6 refuses such a tensor itself; newer ones take it
     out = tmp_path / "layers.txt"
-    subprocess.run([sys.executable, "-m", "conv_fft.record", "--out", str(out), str(script), "--steps", "2"], check=True, timeout=200)
+    subprocess.run([sys.executable, "-m", "conv_fft.record", "--out", str(out), str(script), "--steps", "2"],
+                   check=True, timeout=200)
     lines = [line for line in out.read_text().splitlines() if not line.startswith("#")]
     problems = [conv_fft.Problem.parse(line) for line in lines]
-    # A transposed layer is the gradient of the one whose input has the shape of its output.
-    assert [problem.input_shape for problem in problems] == [(2, 3, 12, 12), (2, 4, 12, 12), (1, 2, 50), (1, 2, 50), (1, 2, 23)]
-    assert "mode=circular" in problems[0].line and problems[2].struct.stride[0] == 2 and "x2" in lines[0] and "x2" in lines[1]
+    # A transposed layer is the data gradient of the layer whose input has the shape of its output.
+    assert [problem.input_shape for problem in problems] == [(2, 3, 12, 12), (2, 4, 12, 12), (1, 2, 50), (1, 2, 50),
+                                                             (1, 2, 23)]
+    assert "mode=circular" in problems[0].line and problems[2].struct.stride[0] == 2
+    assert "x2" in lines[0] and "x2" in lines[1]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two processes train in parallel, over gloo on the CPU and over NCCL on two GPUs: records of one serve both, gradients are equal and
-those of one process."""
+"""Two processes train in parallel, over gloo on the CPU and over NCCL on two GPUs. Both use the records of one, and
+their gradients equal those of a single process."""
 import os
 import subprocess
 import sys
@@ -25,8 +25,8 @@ RANK = textwrap.dedent("""
     device = torch.device("cpu") if kind == "cpu" else torch.device("cuda", rank)
     if kind == "cuda":
         torch.cuda.set_device(device)
-    dist.init_process_group("gloo" if kind == "cpu" else "nccl", init_method="file://" + os.path.join(folder, "store"), rank=rank,
-                            world_size=2)
+    dist.init_process_group("gloo" if kind == "cpu" else "nccl", rank=rank, world_size=2,
+                            init_method="file://" + os.path.join(folder, "store"))
     torch.manual_seed(0)
     net = torch.nn.Sequential(conv_fft.torch.Conv2d(3, 4, 5, padding=2), torch.nn.Tanh(),
                               conv_fft.torch.Conv2d(4, 4, 9, padding=4, groups=4)).double().to(device)
@@ -40,7 +40,7 @@ RANK = textwrap.dedent("""
     assert count >= 4, count
     before = conv_fft.cache.stats(device)["hits"]
     parallel = DistributedDataParallel(net)
-    for _ in range(2):  # of the second step the gradients are reduced in the order of the first
+    for _ in range(2):  # the second step reduces gradients in the order in which the first made them
         net.zero_grad()
         parallel(mine).square().sum().backward()
     assert conv_fft.cache.stats(device)["hits"] >= before + 4
@@ -59,13 +59,14 @@ RANK = textwrap.dedent("""
 """)
 
 
-@pytest.mark.parametrize("kind", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not TWO_GPUS, reason="no two GPUs"))])
+@pytest.mark.parametrize("kind", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not TWO_GPUS,
+                                                                                       reason="no two GPUs"))])
 def test_two_ranks(kind, tmp_path):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if kind == "cpu":
         environment["CUDA_VISIBLE_DEVICES"] = ""
-    ranks = [subprocess.Popen([sys.executable, "-c", RANK, str(rank), str(tmp_path), kind], env=environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) for rank in range(2)]
+    ranks = [subprocess.Popen([sys.executable, "-c", RANK, str(rank), str(tmp_path), kind], env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(2)]
     for number, rank in enumerate(ranks):
         said, error = rank.communicate(timeout=200)
         assert "rank %d good" % number in said, error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples run, and train both networks alike."""
+"""The examples run, and both trainings have the same losses."""
 import re
 import subprocess
 import sys
@@ -13,8 +13,9 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 @pytest.mark.parametrize("model", ["replknet", "convnext", "unet3d", "longconv"])
 def test_train(model, device, tmp_path):
-    ended = subprocess.run([sys.executable, str(EXAMPLES / "train.py"), "--model", model, "--steps", "3", "--batch", "2", "--edge", "32", "--device",
-                            device, "--out", str(tmp_path)], capture_output=True, text=True, timeout=300)
+    ended = subprocess.run([sys.executable, str(EXAMPLES / "train.py"), "--model", model, "--steps", "3", "--batch",
+                            "2", "--edge", "32", "--device", device, "--out", str(tmp_path)], capture_output=True,
+                           text=True, timeout=300)
     assert ended.returncode == 0, ended.stderr
     assert re.search(r"[1-9]\d* of its \d+ layers changed", ended.stdout), ended.stdout
     lines = (tmp_path / "losses.csv").read_text().splitlines()

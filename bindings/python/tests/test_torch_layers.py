@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""conv_fft.torch's layers and functions against torch's own. Over random ones: test_torch_layers_random.py."""
+"""conv_fft.torch's layers and functions against torch's own. Random layers are in test_torch_layers_random.py."""
 import re
 import threading
 
@@ -37,11 +37,12 @@ def test_functional(device):
         data = x.flatten(2 + rank - 1) if rank < 3 else x
         w = torch.randn(4, 3, *(3,) * rank, device=device, dtype=torch.float64)
         mine, theirs = (getattr(place, "conv%dd" % rank) for place in (ours.functional, nn.functional))
-        assert_close(mine(data, w, None, 2, 1, groups=2), theirs(data, w, None, 2, 1, groups=2), torch.float64, "conv%dd" % rank)
+        assert_close(mine(data, w, None, 2, 1, groups=2), theirs(data, w, None, 2, 1, groups=2), torch.float64,
+                     "conv%dd" % rank)
         w = w.transpose(0, 1).repeat(2, 1, *(1,) * rank)
         mine, theirs = (getattr(place, "conv_transpose%dd" % rank) for place in (ours.functional, nn.functional))
-        assert_close(mine(data, w, stride=2, output_padding=1), theirs(data, w, stride=2, output_padding=1), torch.float64,
-                     "conv_transpose%dd" % rank)
+        assert_close(mine(data, w, stride=2, output_padding=1), theirs(data, w, stride=2, output_padding=1),
+                     torch.float64, "conv_transpose%dd" % rank)
 
 
 def test_unbatched(device):
@@ -53,13 +54,17 @@ def test_unbatched(device):
 
 
 def test_what_is_torchs_stays_torchs(device):
-    """Where the library does not do a case the result is torch's; where torch raises, so do we."""
+    """A case that the library does not support has torch's result. Calls raise where torch's do."""
     same = dict(device=device)
     empty = torch.randn(0, 3, 9, 9, **same)
-    for x, layer in [(empty, ours.Conv2d(3, 4, 3, **same)), (empty.contiguous(memory_format=torch.channels_last), ours.Conv2d(3, 4, 3, **same)),
-                     (empty[..., 0], ours.Conv1d(3, 4, 3, **same)), (empty[..., None], ours.Conv3d(3, 4, (3, 3, 1), **same)),
-                     (torch.randn(2, 3, 9, 9, dtype=torch.complex64, **same), ours.Conv2d(3, 4, 3, dtype=torch.complex64, **same)),
-                     (empty, ours.ConvTranspose2d(3, 4, 3, **same)), (empty[..., 0], ours.ConvTranspose1d(3, 4, 3, **same))]:
+    for x, layer in [(empty, ours.Conv2d(3, 4, 3, **same)),
+                     (empty.contiguous(memory_format=torch.channels_last), ours.Conv2d(3, 4, 3, **same)),
+                     (empty[..., 0], ours.Conv1d(3, 4, 3, **same)),
+                     (empty[..., None], ours.Conv3d(3, 4, (3, 3, 1), **same)),
+                     (torch.randn(2, 3, 9, 9, dtype=torch.complex64, **same),
+                      ours.Conv2d(3, 4, 3, dtype=torch.complex64, **same)),
+                     (empty, ours.ConvTranspose2d(3, 4, 3, **same)),
+                     (empty[..., 0], ours.ConvTranspose1d(3, 4, 3, **same))]:
         theirs = type(layer).__mro__[2](3, 4, layer.kernel_size, dtype=layer.weight.dtype, **same)
         theirs.load_state_dict(layer.state_dict())
         torch.testing.assert_close(layer(x), theirs(x))
@@ -69,8 +74,8 @@ def test_what_is_torchs_stays_torchs(device):
             assert not layer.weight.grad.any() and not layer.bias.grad.any()
     assert "empty" in " ".join(ours.fallbacks().values())
     layer = ours.Conv2d(3, 4, 5, **same)
-    for wrong in (torch.randn(2, 3, 4, 9, **same), torch.randn(2, 2, 9, 9, **same), torch.randn(2, 3, 9, 9, **same).double(),
-                  torch.randn(3, 9, **same)):
+    for wrong in (torch.randn(2, 3, 4, 9, **same), torch.randn(2, 2, 9, 9, **same),
+                  torch.randn(2, 3, 9, 9, **same).double(), torch.randn(3, 9, **same)):
         with pytest.raises(RuntimeError):
             layer(wrong)
     meta = ours.Conv2d(3, 4, 5, device="meta")
@@ -94,7 +99,7 @@ def test_torch_does_what_there_is_no_memory_for(device, monkeypatch):
     monkeypatch.setattr(_entry.Entry, "_place", fail)
     for one, other in zip(passes(), exact):
         assert_close(one, other, torch.float64, "without memory")
-    # The backward pass of that graph tries it too, then the layer is torch's.
+    # The backward pass of that graph tries the library too. Then torch computes the layer.
     assert len(calls) == 2 and "no memory" in ours.fallbacks().values()
     passes()
     assert len(calls) == 2
@@ -110,7 +115,7 @@ def test_constructor_state_and_initialisation():
     assert all(torch.equal(a, b) for a, b in zip(mine.parameters(), theirs.parameters()))
     assert repr(mine) == repr(theirs)
     mine(torch.randn(1, 4, 9, 9))
-    mine.padding_mode = theirs.padding_mode = "zeros"  # what is changed after the first call counts
+    mine.padding_mode = theirs.padding_mode = "zeros"  # changes after the first call count
     mine.weight = theirs.weight = nn.Parameter(torch.randn(6, 2, 7, 4))
     x = torch.randn(1, 4, 9, 9)
     torch.testing.assert_close(mine(x), theirs(x), rtol=1e-4, atol=1e-4)
@@ -120,7 +125,7 @@ def test_constructor_state_and_initialisation():
 
 
 def test_what_a_layer_remembers(device, monkeypatch):
-    """Of its last call: it must not outlive what it was for."""
+    """A layer's memory of its last call must not outlive the tensors and parameters of that call."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     layer = ours.Conv2d(4, 4, 5, padding=2).to(device)
     x = torch.randn(2, 4, 9, 9, device=device)
@@ -137,8 +142,10 @@ def test_what_a_layer_remembers(device, monkeypatch):
     finally:
         conv_fft.plan.observers.remove(made.append)
     for change in (lambda: layer.half(), lambda: layer.double(), lambda: layer.to(memory_format=torch.channels_last),
-                   lambda: setattr(layer, "bias", None), lambda: setattr(layer.weight, "data", layer.weight.detach().flip(0).float()),
-                   lambda: setattr(layer, "weight", nn.Parameter(torch.randn(4, 4, 3, 7, device=device, dtype=torch.float64))),
+                   lambda: setattr(layer, "bias", None),
+                   lambda: setattr(layer.weight, "data", layer.weight.detach().flip(0).float()),
+                   lambda: setattr(layer, "weight",
+                                   nn.Parameter(torch.randn(4, 4, 3, 7, device=device, dtype=torch.float64))),
                    lambda: setattr(layer, "dilation", (2, 1))):
         layer(x.to(layer.weight.dtype))
         change()
@@ -161,14 +168,16 @@ def test_layers_hold_plans_of_so_many_kinds_of_calls(device, monkeypatch):
 
 
 def test_numbers_that_torch_takes_or_refuses(device):
-    """A tensor without axes is a number where torch takes it for one (2.6 does so for groups alone). A truth value is no number."""
+    """A tensor without axes is a number where torch accepts one (2.6: for groups only). A bool is no number."""
     x, w = torch.randn(1, 2, 9, 9, device=device), torch.randn(2, 2, 3, 3, device=device)
     one = torch.tensor(1)
     for name, more in (("conv2d", {}), ("conv_transpose2d", {"output_padding": (0, False, torch.tensor(0))})):
         mine, theirs = getattr(ours.functional, name), getattr(nn.functional, name)
-        for argument, (good, *others) in {"padding": (1, True, one), "stride": (1, True, one), "dilation": (1, True, one),
-                                          "groups": (1, True, 1.0, None, "1", one), **more}.items():
-            torch.testing.assert_close(mine(x, w, **{argument: good}), theirs(x, w, **{argument: good}), rtol=1e-4, atol=1e-4)
+        for argument, (good, *others) in {"padding": (1, True, one), "stride": (1, True, one),
+                                          "dilation": (1, True, one), "groups": (1, True, 1.0, None, "1", one),
+                                          **more}.items():
+            torch.testing.assert_close(mine(x, w, **{argument: good}), theirs(x, w, **{argument: good}), rtol=1e-4,
+                                       atol=1e-4)
             for other in others:
                 if isinstance(other, torch.Tensor):
                     try:
@@ -280,7 +289,8 @@ def test_tf32_is_obeyed(device, monkeypatch):
 
 @pytest.mark.parametrize("device", [GPU])
 def test_large_tensors(device):
-    """More than 2^31 elements in x, y and their gradients. All images but the last are empty, so that it alone decides what comes."""
+    """x, y and their gradients have more than 2^31 elements. All images but the last are 0, so only it has an
+    effect."""
     if torch.cuda.get_device_properties(0).total_memory < 120 * 2 ** 30:
         pytest.skip("needs 120 GiB")
     conv_fft.tuning.forget_plans()

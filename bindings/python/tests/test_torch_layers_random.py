@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""conv_fft.torch's layers against torch's own in double precision, over random ones."""
+"""Random layers of conv_fft.torch against torch's own in double precision."""
 import concurrent.futures
 import os
 
@@ -16,13 +16,13 @@ if HAS_TORCH:
 
 # Random layers of each kind and type.
 COUNT = int(os.environ.get("CONV_FFT_TEST_COUNT", "60"))
-PARTS = 5  # of as many tests, which different processes may run
-ALIKE = 6  # so many random layers in a row have the same kernels
+PARTS = 5  # the number of tests, which different processes may run
+ALIKE = 6  # this many random layers in a row have the same kernels
 KINDS = ["Conv1d", "Conv2d", "Conv3d"]
 
 
 def draw(generator, rank):
-    """Arguments of a layer, and the channels and extents of an input, that exist."""
+    """Valid random arguments of a layer, with the channels and extents of an input."""
     pick = chooser(generator)
 
     def axes(*choices):
@@ -37,17 +37,17 @@ def draw(generator, rank):
         wide = [0] * rank if isinstance(padding, str) else [padding] * rank if isinstance(padding, int) else padding
         spans = [(k - 1) * (dilation if dilation == 1 else dilation[a]) + 1 for a, k in enumerate(kernel)]
         fits = all(n + 2 * p >= s for n, p, s in zip(extent, wide, spans))
-        # Reflection needs more than its padding.
+        # Reflection needs an extent larger than its padding.
         most = [max(p, s // 2 + 1) for p, s in zip(wide, spans)] if padding == "same" else wide
         if fits and (mode == "zeros" or all(p < n for p, n in zip(most, extent))):
             break
-    layer = dict(in_channels=into, out_channels=out, kernel_size=kernel, stride=stride, padding=padding, dilation=dilation,
-                 groups=groups, padding_mode=mode)
+    layer = dict(in_channels=into, out_channels=out, kernel_size=kernel, stride=stride, padding=padding,
+                 dilation=dilation, groups=groups, padding_mode=mode)
     return layer, (into, *extent)
 
 
 def arranged(x, how):
-    """The same numbers, lying otherwise."""
+    """A tensor with the same values and other strides."""
     if how == "last" and x.dim() > 3:
         return x.contiguous(memory_format=_entry.FORMATS[x.dim()])
     if how == "last":
@@ -60,15 +60,16 @@ def arranged(x, how):
 
 
 def check_random_layer(kind, dtype, device, seed, shared):
-    """One module and what it is given: drawn, and compared with torch in FP64. Of `shared` seeds in a row the layers are alike, but
-    for the bias, the number of images, the gradients that are asked for and how gy lies: what a kernel need not be compiled for."""
+    """Draws a module and its input, and compares it with torch in FP64. Of `shared` seeds in a row the layers differ
+    only in the bias, the number of images, the requested gradients and the strides of gy, which need no new kernel."""
     generator = torch.Generator().manual_seed(1000 * KINDS.index(kind) + seed // shared)
     arguments, shape = draw(generator, KINDS.index(kind) + 1)
     how = chooser(generator)("first", "last", "gaps")
     weight_last = chooser(generator)(False, False, True) and len(shape) > 2
     generator = torch.Generator().manual_seed(seed)
     pick = chooser(generator)
-    arguments["bias"], batch, asked = pick(True, False), pick(1, 2, 3, 5), [pick(False, True, True, True) for _ in range(3)]
+    arguments["bias"], batch = pick(True, False), pick(1, 2, 3, 5)
+    asked = [pick(False, True, True, True) for _ in range(3)]
     exact = getattr(nn, kind)(**arguments, dtype=torch.float64)
     taps = exact.weight[0].numel()
     with torch.no_grad():
@@ -86,9 +87,11 @@ def check_random_layer(kind, dtype, device, seed, shared):
     if weight_last:
         mine.to(memory_format=_entry.FORMATS[x.dim()])
     wanted, gy = results(exact, x.double().requires_grad_(asked[2]), None)
-    found, _ = results(mine, arranged(x, how).requires_grad_(asked[2]), arranged(gy.to(dtype), pick("first", "last", "gaps")))
+    found, _ = results(mine, arranged(x, how).requires_grad_(asked[2]),
+                       arranged(gy.to(dtype), pick("first", "last", "gaps")))
     line = "seed %d: %s(%s), input %s, %s" % (seed, kind, arguments, x.shape, how)
-    assert found[0].shape == wanted[0].shape and found[0].dtype == dtype and len(found) == 1 + sum(t.requires_grad for t in mine.parameters()) + asked[2]
+    assert found[0].shape == wanted[0].shape and found[0].dtype == dtype
+    assert len(found) == 1 + sum(t.requires_grad for t in mine.parameters()) + asked[2]
     for one, other, name in zip(found, wanted, ("y", "gradient 1", "gradient 2", "gradient 3")):
         assert_close(one, other, dtype, "%s: %s" % (line, name))
 
@@ -100,7 +103,7 @@ def test_random_layers(kind, dtype, part, device, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     conv_fft.tuning.forget_plans()
     on_gpu = device == "cuda"
-    # On a GPU the time goes into compiling: threads share it, and layers that are alike their kernels.
+    # On a GPU compiling takes most of the time. So it runs in several threads, and similar layers share their kernels.
     with concurrent.futures.ThreadPoolExecutor(4 if on_gpu else 1) as pool:
         jobs = [pool.submit(check_random_layer, kind, getattr(torch, dtype), device, seed, ALIKE if on_gpu else 1)
                 for seed in range(SEED + part * COUNT // PARTS, SEED + (part + 1) * COUNT // PARTS)]
@@ -115,8 +118,9 @@ def test_random_transposed_layers(rank, device):
     for seed in range(SEED, SEED + COUNT // 2):
         pick = chooser(torch.Generator().manual_seed(seed // 3))
         stride, groups = pick(1, 2, 3), pick(1, 1, 2)
-        arguments = dict(in_channels=groups * pick(1, 2), out_channels=groups * pick(1, 2, 3), kernel_size=pick(2, 3, 4, 5),
-                         stride=stride, padding=pick(0, 1), output_padding=pick(*range(stride)), dilation=pick(1, 2), groups=groups)
+        arguments = dict(in_channels=groups * pick(1, 2), out_channels=groups * pick(1, 2, 3),
+                         kernel_size=pick(2, 3, 4, 5), stride=stride, padding=pick(0, 1),
+                         output_padding=pick(*range(stride)), dilation=pick(1, 2), groups=groups)
         extents = [pick(3, 5, 6) for _ in range(rank)]
         generator = torch.Generator().manual_seed(seed)
         pick = chooser(generator)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch asks of an operator: fake tensors, compile, autograd twice, autocast, torch.func, graphs, serialisation."""
+"""The operators in PyTorch: fake tensors, compile, autograd twice, autocast, torch.func, graphs, serialisation."""
 import concurrent.futures
 import copy
 import io
@@ -13,12 +13,13 @@ if HAS_TORCH:
     from torch import nn
 
 # stride, padding before and after, dilation, groups, mode.
-PARAMETERS = [((1, 1), (1, 1, 1, 1), (1, 1), 2, 0), ((2, 1), (2, 0, 1, 3), (1, 2), 1, 0), ((1, 1), (1, 2, 2, 1), (1, 1), 2, 1),
-              ((1, 1), (2, 2, 2, 2), (1, 1), 4, 2), ((1, 2), (1, 1, 1, 1), (1, 1), 1, 3)]
+PARAMETERS = [((1, 1), (1, 1, 1, 1), (1, 1), 2, 0), ((2, 1), (2, 0, 1, 3), (1, 2), 1, 0),
+              ((1, 1), (1, 2, 2, 1), (1, 1), 2, 1), ((1, 1), (2, 2, 2, 2), (1, 1), 4, 2),
+              ((1, 2), (1, 1, 1, 1), (1, 1), 1, 3)]
 
 
 def side_by_side(device, *calls):
-    """The first calls of a test, which on a GPU compile its kernels: most of its time, if one were compiled after the other."""
+    """Makes the first calls of a test in parallel. On a GPU they compile its kernels, which takes most of its time."""
     if device == "cuda":
         with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
             for job in [pool.submit(call) for call in calls]:
@@ -26,14 +27,15 @@ def side_by_side(device, *calls):
 
 
 def operands(parameters, device, last=False):
-    """Few elements: gradcheck() makes two calls for each of them."""
+    """Small tensors, as gradcheck() makes two calls for each element."""
     torch.manual_seed(0)
     groups = parameters[3]
     x = torch.randn(2, 4, 5, 4, dtype=torch.float64, device=device)
     w = torch.randn(4, 4 // groups, 3, 3, dtype=torch.float64, device=device)
     if last:
         x, w = (t.contiguous(memory_format=torch.channels_last) for t in (x, w))
-    return x.requires_grad_(), w.requires_grad_(), torch.randn(4, dtype=torch.float64, device=device, requires_grad=True)
+    bias = torch.randn(4, dtype=torch.float64, device=device, requires_grad=True)
+    return x.requires_grad_(), w.requires_grad_(), bias
 
 
 @pytest.mark.parametrize("last", [False, True])
@@ -54,13 +56,15 @@ def test_opcheck(parameters, last, device):
 @pytest.mark.parametrize("parameters", PARAMETERS)
 def test_gradcheck(parameters, device):
     x, w, bias = operands(parameters, device)
-    for call in (lambda *t: torch.ops.conv_fft.forward(*t, *parameters), lambda *t: ours.functional.convolution(*t, parameters)):
+    for call in (lambda *t: torch.ops.conv_fft.forward(*t, *parameters),
+                 lambda *t: ours.functional.convolution(*t, parameters)):
         assert torch.autograd.gradcheck(call, (x, w, bias))
         assert torch.autograd.gradgradcheck(call, (x, w, bias))
     gy = torch.randn_like(torch.ops.conv_fft.forward(x, w, None, *parameters)).requires_grad_()
     if parameters[4] == 0:
         assert torch.autograd.gradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [5, 4], *parameters), (gy, w))
-        assert torch.autograd.gradgradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [5, 4], *parameters), (gy, w))
+        assert torch.autograd.gradgradcheck(lambda *t: torch.ops.conv_fft.backward_data(*t, [5, 4], *parameters),
+                                            (gy, w))
 
 
 def test_a_gradient_that_does_not_fit_is_refused(device):
@@ -171,14 +175,15 @@ def test_func(device):
     _, tangent = torch.func.jvp(layer, (x,), (x,))
     torch.testing.assert_close(tangent, theirs(x) - theirs(torch.zeros_like(x)))
     torch._dynamo.reset()
-    compiled = torch.compile(lambda parameters: torch.func.grad(lambda p: loss(layer)(p, x))(parameters), fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(lambda parameters: torch.func.grad(lambda p: loss(layer)(p, x))(parameters),
+                             fullgraph=True, backend="aot_eager")
     parameters = {name: p.detach() for name, p in layer.named_parameters()}
     for name, gradient in torch.func.grad(lambda p: loss(theirs)(p, x))(parameters).items():
         torch.testing.assert_close(compiled(parameters)[name], gradient)
 
 
 def test_many_gradients_at_once(device):
-    """vmap over backward passes, of which neither x nor w knows."""
+    """vmap over backward passes: gy is batched, x and w are not."""
     found = {}
     for kind in (nn.Conv2d, ours.Conv2d):
         torch.manual_seed(1)
@@ -214,10 +219,11 @@ def other_tracers():
 
 @pytest.mark.parametrize("trace", other_tracers())
 def test_other_tracers(trace, device, monkeypatch):
-    net = nn.Sequential(ours.Conv2d(3, 4, 5, padding="same", padding_mode="circular"), nn.ReLU(), ours.Conv2d(4, 4, 3, groups=2),
+    net = nn.Sequential(ours.Conv2d(3, 4, 5, padding="same", padding_mode="circular"), nn.ReLU(),
+                        ours.Conv2d(4, 4, 3, groups=2),
                         ours.ConvTranspose2d(4, 2, 4, stride=2, output_padding=1)).double().to(device)
     x = torch.randn(2, 3, 9, 9, dtype=torch.float64, device=device)
-    y = net(x)  # what layers remember of it is no part of a trace
+    y = net(x)  # a trace must not contain what the layers remember of this call
     torch.testing.assert_close(trace(net, x, monkeypatch)(x), y)
     assert type(net[0]) is ours.Conv2d
 
@@ -257,15 +263,16 @@ def test_inference_mode_and_leaf_gradients(device):
         y = layer(x)
     assert y.is_inference() and not layer(x).is_inference()
     torch.testing.assert_close(y, layer(x).detach())
-    # gy of a sum is expanded, without memory of its own.
+    # gy of a sum is an expanded scalar.
     layer(x).sum().backward()
     torch.testing.assert_close(layer.bias.grad, torch.full((4,), 100.0, device=device))
 
 
 @pytest.mark.parametrize("device", [GPU])
 def test_cuda_graph(device):
-    """A whole training step is captured, and replayed on other data."""
-    net = nn.Sequential(ours.Conv2d(3, 16, 7, padding=3), nn.ReLU(), ours.Conv2d(16, 16, 13, padding=6, groups=16)).cuda()
+    """A whole training step is captured and replayed on other data."""
+    net = nn.Sequential(ours.Conv2d(3, 16, 7, padding=3), nn.ReLU(),
+                        ours.Conv2d(16, 16, 13, padding=6, groups=16)).cuda()
     twin = copy.deepcopy(net)
     x, wide = torch.randn(4, 3, 32, 32, device="cuda"), torch.randn(4, 16, 32, 32, device="cuda", requires_grad=True)
     side_by_side(device, lambda: net[0](x), lambda: net[2](wide))
@@ -276,11 +283,11 @@ def test_cuda_graph(device):
         for model in (graphed, twin):
             model.zero_grad()
             model(data).square().sum().backward()
-        # The gradients of a graph lie in its memory, so they are looked at before it runs again.
+        # The gradients of a graph are in its memory, so they are compared before it runs again.
         for p, q in zip(graphed.parameters(), twin.parameters()):
             torch.testing.assert_close(p.grad, q.grad)
         torch.testing.assert_close(graphed(data), twin(data))
-    # A kind of call that has no plan yet, within a capture: torch does it, and the capture lives.
+    # torch computes a call without a plan within a capture, and the capture stays valid.
     layer = ours.Conv2d(3, 5, 9, padding=4).cuda()
     nn.functional.conv2d(x, layer.weight, layer.bias, padding=4)
     torch.cuda.synchronize()

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""conv_fft for PyTorch: layers and calls that take the place of torch's.
+"""conv_fft for PyTorch: layers and functions that replace torch's.
 
     import conv_fft.torch
     table = conv_fft.torch.convert(model, inputs=(x,))      layers that become faster, in place; revert(model) undoes it
     layer = conv_fft.torch.Conv2d(384, 384, 31, padding="same", groups=384)
     y = conv_fft.torch.functional.conv2d(x, w, padding=15, groups=384)
 
-Autograd (twice, too), autocast, torch.compile, CUDA graphs, channels_last, torch.backends.cudnn.allow_tf32 and the deterministic mode
-work as with torch's layers; results are always the same bits. `fallbacks()` lists the kinds of calls left to torch, and why."""
+Autograd (also twice), autocast, torch.compile, CUDA graphs, channels_last, torch.backends.cudnn.allow_tf32 and the
+deterministic mode work as with torch's layers. Equal inputs always give the same bits. `fallbacks()` lists the kinds of
+calls that torch computes, and why."""
 import torch as _torch
 
 if tuple(int(part) for part in _torch.__version__.split("+")[0].split(".")[:2]) < (2, 6):
@@ -25,5 +26,5 @@ def fallbacks():
     return dict(found)
 
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Conversion", "convert", "fallbacks",
-           "functional", "revert", "share_records"]
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Conversion",
+           "convert", "fallbacks", "functional", "revert", "share_records"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One kind of call - shapes, strides, type, device, parameters - with everything that can be known before the tensors are."""
+"""One kind of call (shapes, strides, type, device, parameters) and all that it needs but the tensors' addresses."""
 import functools
 import threading
 
@@ -12,17 +12,17 @@ from ..errors import Error
 from ..plan import plans
 from ..problem import Problem
 
-DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float64: "float64"}
+DTYPES = {getattr(torch, name): name for name in structs.DTYPES}
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 ONE = (1,)
-MODES = ("zeros", "circular", "reflect", "replicate")
+MODES = tuple(structs.PADDINGS)
 
 _forward, _backward = lib.conv_fft_forward, lib.conv_fft_backward
 _capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None) or (lambda: False)
 _float32 = torch.float32
 _device_now = getattr(torch._C, "_cuda_getDevice", None) or (lambda: -1)
 
-# What torch allows convolutions of FP32 tensors on a GPU.
+# The arithmetic that torch allows for convolutions of FP32 tensors on a GPU.
 if hasattr(torch._C, "_get_fp32_precision_getter"):
     precision = functools.partial(torch._C._get_fp32_precision_getter, "cuda", "conv")
 else:
@@ -44,13 +44,14 @@ def _empty_strided(shape, strides, dtype, device):
     return torch.empty_strided(shape, strides, dtype=dtype, device=device)
 
 
-# What the code that torch.compile generates allocates with takes half as long as torch.empty_strided(). It knows the current GPU only.
+# The allocators of torch.compile's generated code take half as long as torch.empty_strided(). They serve the current
+# GPU only.
 _guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 _empty_cpu, _empty_cuda = (getattr(_guards, "_empty_strided_" + kind, None) for kind in ("cpu", "cuda"))
 
 
 def is_last(t):
-    """In torch's channels_last, and not in both formats at once."""
+    """Whether a tensor is in torch's channels_last format, and not contiguous as well."""
     return t.dim() in FORMATS and not t.is_contiguous() and t.is_contiguous(memory_format=FORMATS[t.dim()])
 
 
@@ -69,19 +70,19 @@ def _lies(shape, strides, last):
 
 
 class Placement:
-    """How a tensor of the caller's strides reaches the library: as it lies, or as a contiguous copy."""
+    """How the library reads a tensor with the caller's strides: in place, or from a contiguous copy."""
 
     def __init__(self, shape, strides):
         self.shape = tuple(shape)
         self.first = _lies(shape, strides, False)
-        # A tensor that is both is taken for the usual one.
+        # A tensor in both formats counts as channels first.
         self.last = not self.first and _lies(shape, strides, True)
         self.copied = not (self.first or self.last)
         self.strides = dense_strides(shape, self.last)
 
 
 class Entry:
-    """Runs the passes of one kind of call. Plans are made by `prepare`; a call after that only fills in addresses."""
+    """Runs the passes of one kind of call. `prepare` makes the plans; a later call only fills in addresses."""
 
     def __init__(self, x_shape, x_strides, w_shape, w_strides, dtype, device, config, math, y_last):
         stride, pads, dilation, groups, mode = config
@@ -92,9 +93,10 @@ class Entry:
         layout = "last" if y_last else "first"
         in_order = (lambda shape: (shape[0], *shape[2:], shape[1])) if y_last else tuple
         w_order = (lambda shape: (shape[0], *shape[2:], shape[1])) if self.w.last else tuple
-        self.problem = Problem(in_order(self.x.shape), w_order(self.w.shape), stride=stride, padding=tuple(zip(pads[:rank], pads[rank:])),
-                               dilation=dilation, groups=groups, padding_mode=MODES[mode], layout=layout,
-                               weight_layout="last" if self.w.last else "first", dtype=DTYPES[dtype], math=math,
+        self.problem = Problem(in_order(self.x.shape), w_order(self.w.shape), stride=stride,
+                               padding=tuple(zip(pads[:rank], pads[rank:])), dilation=dilation, groups=groups,
+                               padding_mode=MODES[mode], layout=layout, dtype=DTYPES[dtype], math=math,
+                               weight_layout="last" if self.w.last else "first",
                                x_stride=self.x.strides if self.x.last != y_last else None)
         y = self.problem.output_shape
         self.y_shape = (y[0], y[-1], *y[1:-1]) if y_last else y
@@ -108,7 +110,7 @@ class Entry:
     def prepare(self, passes):
         """Make the plan of a set of passes. Raises conv_fft.Error."""
         if passes not in self.handles:
-            # Of two threads that come here at once both take the plan that is kept.
+            # Two threads that come here at once take the same plan, the one that is stored first.
             plan = self.plans.setdefault(passes, plans.get(self.problem, self.number, passes, trusted=True))
             self.bytes[passes] = plan.workspace[passes]
             self.handles[passes] = plan.handle
@@ -118,7 +120,7 @@ class Entry:
         stream = None
         if number >= 0:
             stream = current_stream(number)
-            if stream and _capturing():  # never on the default stream
+            if stream and _capturing():  # the default stream is never captured
                 _captured.update(self.plans.values())
             elif 0 < size <= SMALL:
                 try:
@@ -140,16 +142,18 @@ class Entry:
         number = self.number
         empty = self.here if number < 0 or _device_now() == number else self.anywhere
         y = empty(self.y_shape, self.y_strides, self.dtype)
-        workspace, size, stream, held = self._place(self.bytes[1], number, empty)  # held until the call has been made
-        status = _forward(self.handles[1], x.data_ptr(), w.data_ptr(), None if bias is None else bias.data_ptr(), y.data_ptr(),
-                          workspace, size, stream)
+        # `held` keeps the workspace alive until the call returns.
+        workspace, size, stream, held = self._place(self.bytes[1], number, empty)
+        status = _forward(self.handles[1], x.data_ptr(), w.data_ptr(), None if bias is None else bias.data_ptr(),
+                          y.data_ptr(), workspace, size, stream)
         if status:
             raise failure(status)
         return y
 
     def backward(self, gy, x, w, need_x, need_w, need_bias):
-        """(gx, gw, gbias), None for what is not needed; None if gy has no memory of its own. x is read for gw, w for gx; either may
-        be None otherwise."""
+        """(gx, gw, gbias), with None for those that are not needed. Returns None if gy has no memory of its own.
+
+        x is read for gw, and w for gx. One that is not read may be None."""
         if gy.is_neg():
             gy = gy.resolve_neg()
         try:
@@ -158,7 +162,7 @@ class Entry:
             gy_at = gy.data_ptr()
         except torch.cuda.OutOfMemoryError:
             raise
-        except RuntimeError:  # the many gradients of vmap, or of torch.autograd.grad(is_grads_batched=True)
+        except RuntimeError:  # gy is batched by vmap, or by torch.autograd.grad(is_grads_batched=True)
             return None
         number, dtype = self.number, self.dtype
         empty = self.here if number < 0 or _device_now() == number else self.anywhere
@@ -193,13 +197,13 @@ class Entry:
         return gx, gw, gbias
 
 
-# A workspace of at most this many bytes is kept, one for each thread and stream, rather than asked for at each call.
+# Each thread holds one workspace of this size per stream. Calls that need no more use it and allocate nothing.
 SMALL = 4 << 20
 _kept = threading.local()
 
 
 def _keep_workspace(number, stream, device):
-    """Kernels of one stream follow each other, and a call enqueues all of its own before its thread makes the next."""
+    """A workspace for one thread and stream. Calls of one thread run in order in a stream, so they can share it."""
     kept = _kept.__dict__
     if len(kept) > 64:
         kept.clear()
@@ -208,17 +212,17 @@ def _keep_workspace(number, stream, device):
     return found
 
 
-# Plans whose kernels are part of a captured graph: it may be replayed as long as the process lives.
+# Plans whose kernels are part of a captured graph. They are never freed, as the graph may be replayed at any time.
 _captured = set()
-# Kinds of calls that torch itself computes, and why.
+# The kinds of calls that torch computes, and why.
 fallbacks = {}
 _entries = {}
 _lock = threading.Lock()
-_epoch = object()  # part of every key: with another one all that sites remember is out of date
+_epoch = object()  # part of every key; a new one makes all entries that sites hold out of date
 
 
 class Site:
-    """A place that calls again and again, as a layer: what it was with its last call. Copies and files of it are empty."""
+    """What a layer remembers of its last call: its key and its entry. A copied or unpickled Site is empty."""
 
     __slots__ = ("described", "config", "last")
 
@@ -241,16 +245,18 @@ tuning.forgetters.append(forget)
 
 
 def look_up(x, w, bias, config, need, site=None):
-    """The Entry of a call, with the plans that it needs; None where torch has to do it.
+    """The Entry of a call, with the plans that it needs; None if torch has to compute the call.
 
-    config  (stride, pads before then after, dilation, groups, mode), need the passes of the gradients that will be wanted."""
+    config  (stride, pads before then after, dilation, groups, mode)
+    need    bits of the passes of the gradients that will be needed"""
     dtype = x.dtype
-    # That a tensor is contiguous is known sooner than its strides are.
-    key = (x.shape, x.is_contiguous() or x.stride(), w.shape, w.is_contiguous() or w.stride(), dtype, w.dtype, x.device, w.device, config,
-           need, dtype is _float32 and precision(), None if bias is None else (bias.dtype, bias.shape, bias.device), _epoch)
+    # is_contiguous() is faster than stride().
+    key = (x.shape, x.is_contiguous() or x.stride(), w.shape, w.is_contiguous() or w.stride(), dtype, w.dtype, x.device,
+           w.device, config, need, dtype is _float32 and precision(),
+           None if bias is None else (bias.dtype, bias.shape, bias.device), _epoch)
     if site is not None:
         last = site.last
-        if last[0] == key:  # takes less than its hash
+        if last[0] == key:  # faster than to hash the key
             return last[1]
     try:
         entry = _entries[key]
@@ -262,16 +268,16 @@ def look_up(x, w, bias, config, need, site=None):
 
 
 def entry_of(x, w, config, device):
-    """The Entry of a call on a device, without plans yet; of x and w only what describes them is looked at."""
+    """The Entry of a call on a device, without plans yet. Only the shapes, strides and types of x and w are read."""
     math = "tf32" if device.type == "cuda" and x.dtype == torch.float32 and allows_tf32() else "default"
     return Entry(x.shape, x.stride(), w.shape, w.stride(), x.dtype, device, config, math, is_last(x) or is_last(w))
 
 
 def _make(key, x, w, bias, config, need):
     if x.dim() != w.dim():
-        return None  # unbatched, or wrong
+        return None  # x is unbatched or wrong
     if x.is_cuda and _capturing():
-        return None  # kernels cannot be loaded now, and the same call outside a capture can have them
+        return None  # a capture does not allow to load kernels; the same call outside of it gets an entry
     reason = _unsuitable(x, w, bias, config[3])
     entry = None
     if reason is None:
@@ -292,7 +298,8 @@ def _make(key, x, w, bias, config, need):
 
 
 def give_up(entry, error):
-    """Leave the calls of an entry to torch from now on: mostly its workspace does not fit, and trying that each time is slow."""
+    """Leave all later calls of an entry to torch. Usually its workspace does not fit, and each new try would be
+    slow."""
     global _epoch
     with _lock:
         _epoch = object()
@@ -303,7 +310,7 @@ def give_up(entry, error):
 
 
 def _unsuitable(x, w, bias, groups):
-    """Why torch has to do it, whatever the library can, or has to say what is wrong; None if neither."""
+    """Why torch has to compute a call or report its error, whatever the library supports; None if it need not."""
     if x.dtype not in DTYPES:
         return "tensors are of %s" % x.dtype
     if x.device.type not in ("cuda", "cpu"):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registered operators conv_fft::forward, ::backward and ::backward_data: what torch.compile, export and modes see, each with a
-fake implementation and differentiable by the others.
+"""The registered operators conv_fft::forward, ::backward and ::backward_data, which torch.compile, export and modes
+see.
 
-stride, dilation: one per axis. padding: before each axis, then after each. mode: 0 zeros, 1 circular, 2 reflect, 3 replicate. What
-the library does not do these compute with torch."""
+Each has a fake implementation, and its gradient consists of the others. stride, dilation: one per axis. padding: before
+each axis, then after each. mode: an index of _entry.MODES. torch computes the calls that the library does not
+support."""
 import torch
 import torch.nn.functional as F
 
@@ -11,18 +12,19 @@ from . import _entry
 from ..errors import Error
 
 _library = torch.library.Library("conv_fft", "DEF")
-_tags = tuple(tag for tag in (getattr(torch.Tag, name, None) for name in ("pt2_compliant_tag", "needs_fixed_stride_order")) if tag)
+_tags = tuple(tag for tag in (getattr(torch.Tag, name, None)
+                              for name in ("pt2_compliant_tag", "needs_fixed_stride_order")) if tag)
 _parameters = "int[] stride, int[] padding, int[] dilation, int groups, int mode"
 _library.define("forward(Tensor x, Tensor w, Tensor? bias, %s) -> Tensor" % _parameters, tags=_tags)
-# Gradients that are not wanted come back empty. x and w are read for each other's gradient only.
-_library.define("backward(Tensor gy, Tensor x, Tensor w, %s, bool[] wanted) -> (Tensor, Tensor, Tensor)" % _parameters, tags=_tags)
+# Gradients that are not wanted are returned empty. x is read for the gradient of w only, and w for that of x only.
+_library.define("backward(Tensor gy, Tensor x, Tensor w, %s, bool[] wanted) -> (Tensor, Tensor, Tensor)"
+                % _parameters, tags=_tags)
 # The gradient of an x of `size` spatial extents: a transposed convolution.
 _library.define("backward_data(Tensor gy, Tensor w, SymInt[] size, %s) -> Tensor" % _parameters, tags=_tags)
 
-_MODES = {1: "circular", 2: "reflect", 3: "replicate"}
 _CONVOLUTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 _Tensor, _recording = torch.Tensor, torch.is_grad_enabled
-# After these torch computes the same.
+# After one of these torch computes the call.
 FAILURES = (Error, torch.cuda.OutOfMemoryError)
 
 
@@ -31,13 +33,13 @@ def _config(stride, padding, dilation, groups, mode):
 
 
 def by_torch(x, w, bias, stride, padding, dilation, groups, mode):
-    """The same convolution by torch's own means."""
+    """The same convolution, computed by torch."""
     rank = len(stride)
     before, after = padding[:rank], padding[rank:]
     if mode == 0 and tuple(before) == tuple(after):
         return _CONVOLUTIONS[rank](x, w, bias, stride, before, dilation, groups)
     pairs = [pad for axis in reversed(range(rank)) for pad in (before[axis], after[axis])]
-    x = F.pad(x, pairs, mode=_MODES[mode]) if mode else F.pad(x, pairs)
+    x = F.pad(x, pairs, mode=_entry.MODES[mode]) if mode else F.pad(x, pairs)
     return _CONVOLUTIONS[rank](x, w, bias, stride, 0, dilation, groups)
 
 
@@ -52,7 +54,7 @@ def _gradients_by_torch(gy, x, w, config, wanted):
 
 
 def gradients(gy, x, w, config, wanted):
-    """(gx, gw, gbias), None for what is not wanted. Called where no graph is recorded."""
+    """(gx, gw, gbias), with None for those that are not wanted. Called only while autograd records nothing."""
     need = (2 if wanted[0] else 0) | (4 if wanted[1] else 0)
     entry = _entry.look_up(x, w, None, config, need)
     if entry is not None:
@@ -88,7 +90,7 @@ def _forward(x, w, bias, stride, padding, dilation, groups, mode):
 
 
 def _check_gradient(gy, x, w, stride, padding, dilation):
-    """Autograd gives what fits; a caller of the operator might not."""
+    """Autograd passes a gy that fits. Other callers of the operator might not."""
     shape = (x.shape[0], w.shape[0], *output_extents(x, w, stride, padding, dilation))
     if tuple(gy.shape) != shape or gy.dtype != x.dtype or gy.device != x.device:
         raise RuntimeError("gy has the shape %s, type %s and device %s; it must have %s, %s and %s" %
@@ -104,7 +106,8 @@ def _backward(gy, x, w, stride, padding, dilation, groups, mode, wanted):
 
 
 def _gradient_formats(x, w):
-    return [_entry.FORMATS[t.dim()] if _entry.is_last(t) else torch.contiguous_format for t in (x, w)] + [torch.contiguous_format]
+    return [_entry.FORMATS[t.dim()] if _entry.is_last(t) else torch.contiguous_format
+            for t in (x, w)] + [torch.contiguous_format]
 
 
 def _input_shape(gy, w, size, groups):
@@ -114,7 +117,7 @@ def _input_shape(gy, w, size, groups):
 def _backward_data(gy, w, size, stride, padding, dilation, groups, mode):
     last = _entry.is_last(gy) or _entry.is_last(w)
     form = _entry.FORMATS[gy.dim()] if last else torch.contiguous_format
-    # x is only looked at for its shape and strides.
+    # Only the shape and the strides of x are read.
     x = torch.empty(_input_shape(gy, w, size, groups), dtype=w.dtype, device=w.device, memory_format=form)
     _check_gradient(gy, x, w, stride, padding, dilation)
     with torch.no_grad():
@@ -186,7 +189,7 @@ def _backward_context(ctx, inputs, output):
 
 
 def _backward_gradient(ctx, ggx, ggw, ggbias):
-    """Of gx = T(gy, w), gw = W(gy, x) and gbias = sum gy, all linear in gy."""
+    """The gradients of gx = T(gy, w), gw = W(gy, x) and gbias = sum gy, which are all linear in gy."""
     gy, x, w = ctx.saved_tensors
     forward, backward = torch.ops.conv_fft.forward, torch.ops.conv_fft.backward
     ggx, ggw, ggbias = (gg if want else None for gg, want in zip((ggx, ggw, ggbias), ctx.wanted))
@@ -211,7 +214,9 @@ def _data_context(ctx, inputs, output):
 def _data_gradient(ctx, ggx):
     gy, w = ctx.saved_tensors
     to_gy = torch.ops.conv_fft.forward(ggx, w, None, *ctx.parameters) if ctx.needs_input_grad[0] else None
-    to_w = torch.ops.conv_fft.backward(gy, ggx, w, *ctx.parameters, [False, True, False])[1] if ctx.needs_input_grad[1] else None
+    to_w = None
+    if ctx.needs_input_grad[1]:
+        to_w = torch.ops.conv_fft.backward(gy, ggx, w, *ctx.parameters, [False, True, False])[1]
     return (to_gy, to_w, *(None,) * 6)
 
 
@@ -221,8 +226,8 @@ torch.library.register_autograd("conv_fft::backward_data", _data_gradient, setup
 
 
 class Convolution(torch.autograd.Function):
-    """The eager call: without the dispatcher's cost on the way down. Differentiated once it calls the library; where its gradient
-    is to be differentiated again, the operators."""
+    """The eager call, which saves the cost of torch's dispatcher. Its backward calls the library; if autograd records
+    the backward, it calls the operators."""
 
     @staticmethod
     def forward(ctx, x, w, bias, entry):

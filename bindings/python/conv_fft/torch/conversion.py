@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole models: torch's layers become ours, and back, in place."""
+"""Whole models: turns torch's layers into ours, and back, in place."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -18,10 +18,11 @@ from .modules import OURS, THEIRS
 
 
 class Row:
-    """One layer: its name, what it is, "changed" or "kept", why, and milliseconds of both (None: not measured)."""
+    """One layer: its name, its type, "changed" or "kept", why, and milliseconds of both (None: not measured)."""
 
     def __init__(self, name, layer):
-        self.name, self.layer, self.decision, self.why, self.torch_ms, self.ours_ms = name, layer, "kept", "", None, None
+        self.name, self.layer, self.decision, self.why = name, layer, "kept", ""
+        self.torch_ms, self.ours_ms = None, None
 
 
 class Conversion(list):
@@ -37,19 +38,22 @@ class Conversion(list):
         def ms(value):
             return "" if value is None else "%.3f" % value
         lines = [("layer", "", "torch ms", "ours ms", "", "")]
-        lines += [(row.name or "(the model)", row.layer, ms(row.torch_ms), ms(row.ours_ms), row.decision, row.why) for row in self]
+        lines += [(row.name or "(the model)", row.layer, ms(row.torch_ms), ms(row.ours_ms), row.decision, row.why)
+                  for row in self]
         widths = [max(len(line[column]) for line in lines) for column in range(5)]
-        return "\n".join("  ".join((*(cell.rjust(width) if 2 <= column < 4 else cell.ljust(width)
-                                      for column, (cell, width) in enumerate(zip(line, widths))), line[5])).rstrip() for line in lines)
+        padded = [[cell.rjust(width) if 2 <= column < 4 else cell.ljust(width)
+                   for column, (cell, width) in enumerate(zip(line, widths))] for line in lines]
+        return "\n".join("  ".join((*cells, line[5])).rstrip() for cells, line in zip(padded, lines))
 
 
 def _described(layer):
-    text = "%s(%d, %d, %s" % (type(layer).__name__, layer.in_channels, layer.out_channels, "x".join(map(str, layer.kernel_size)))
+    text = "%s(%d, %d, %s" % (type(layer).__name__, layer.in_channels, layer.out_channels,
+                              "x".join(map(str, layer.kernel_size)))
     return text + (", groups=%d)" % layer.groups if layer.groups > 1 else ")")
 
 
 def worthwhile(name, layer):
-    """The rule where nothing is measured: depthwise kernels of 7 taps and more on an axis, others of 9; in volumes of 5 and 5."""
+    """The rule without measurements: kernels with an axis of at least 9 taps (depthwise: 7; in volumes: 5)."""
     longest = max(layer.kernel_size)
     if len(layer.kernel_size) == 3:
         return longest >= 5
@@ -57,19 +61,20 @@ def worthwhile(name, layer):
 
 
 def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.Module], bool]] = None, *,
-            inputs: Union[tuple, torch.Tensor, None] = None, repeats: int = 5, dtype: Optional[torch.dtype] = None) -> Conversion:
-    """Turn torch's convolution layers of a model into ours where that pays, in place; returns a Conversion, a table to print.
+            inputs: Union[tuple, torch.Tensor, None] = None, repeats: int = 5,
+            dtype: Optional[torch.dtype] = None) -> Conversion:
+    """Turn convolution layers of a model into ours if that is faster, in place. Returns a Conversion, a table to print.
 
-    predicate   called with (name, layer): may this layer be changed? None: any, if it is measured; else `worthwhile`
-    inputs      arguments for the model (a tuple, or a tensor): it is run once to see each layer's input, then both implementations
-                of each layer are timed on it - with the gradients if the model is in training mode - and the faster stays
-                (torch's, on a GPU, unless ours is faster by the 0.02 ms that it costs the host more). In training mode that run
-                counts in the statistics of normalisations, as any. None: nothing is measured
-    repeats     measurements of each; the median counts. 0: nothing is measured, but the plans are made now, side by side
-    dtype       the autocast type of the run; None: that of the `torch.autocast` that surrounds the call, if any
+    predicate   called with (name, layer): may this layer be changed? None: any that is measured, else `worthwhile`
+    inputs      arguments for the model (a tuple, or a tensor). The model runs once to record each layer's input, then
+                both implementations of each layer are timed on random data (with gradients in training mode). The
+                faster one stays; on a GPU ours must win by 0.02 ms, its extra cost on the host. In training mode that
+                run updates the statistics of normalisations. None: nothing is measured
+    repeats     measurements of each; the median counts. 0: nothing is measured, but the plans are made now, in parallel
+    dtype       the autocast type of the run; None: that of the surrounding `torch.autocast`, if any
 
-    Layers that are alike are measured once. Parameters, hooks and buffers stay the same objects, so optimisers stay valid. Compile
-    a model after this, not before. Subclasses of torch's layers, and layers that are ours already, are left alone."""
+    Equal layers are measured once. Parameters, hooks and buffers stay the same objects, so optimisers stay valid.
+    Compile a model after this, not before. Subclasses of torch's layers, and layers of ours, are left alone."""
     table = Conversion()
     table.model = model
     layers = {}
@@ -105,7 +110,8 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
 
 
 def _inputs_of(model, layers, inputs):
-    """What each layer is called with first, as (shape, strides, dtype, device), not the tensor: a model's do not all fit at once."""
+    """The first input of each layer as (shape, strides, dtype, device, requires_grad). The tensors themselves might not
+    all fit the memory."""
     seen = {}
 
     def note(layer, arguments, named):
@@ -124,17 +130,19 @@ def _inputs_of(model, layers, inputs):
 
 
 def _prepare(seen, training):
-    """Make the plans of all layers at once: it is compiling, mostly, and one layer's leave most of a host's processors idle.
-
-    Not while plans are to measure strategies, which would disturb each other."""
+    """Make the plans of all layers in parallel, as most of the time is spent compiling. If plans measure strategies, do
+    nothing: measurements would disturb each other."""
     if tunings[-1]["tuning"] != "cached":
         return
     jobs = {}
     for layer, (shape, strides, dtype, device, needs_grad) in seen.items():
-        config = None if layer.transposed else functional.config_of(layer.weight.shape, layer.stride, layer.padding, layer.dilation,
-                                                                    layer.groups, _entry.MODES.index(layer.padding_mode))
-        x, w = functional.autocast(device.type, torch.empty_strided(shape, strides, dtype=dtype, device="meta"), layer.weight.to("meta"))
-        if config is None or x.dim() != w.dim() or x.dtype != w.dtype or x.dtype not in _entry.DTYPES or device.type not in ("cuda", "cpu"):
+        if layer.transposed or device.type not in ("cuda", "cpu"):
+            continue
+        config = functional.config_of(layer.weight.shape, layer.stride, layer.padding, layer.dilation, layer.groups,
+                                      _entry.MODES.index(layer.padding_mode))
+        x, w = functional.autocast(device.type, torch.empty_strided(shape, strides, dtype=dtype, device="meta"),
+                                   layer.weight.to("meta"))
+        if config is None or x.dim() != w.dim() or x.dtype != w.dtype or x.dtype not in _entry.DTYPES:
             continue
         need = (2 if training and needs_grad else 0) | (4 if training and layer.weight.requires_grad else 0)
         for passes in {1, need} - {0}:
@@ -142,7 +150,7 @@ def _prepare(seen, training):
 
     def make(job):
         (*_, config, device, passes), (x, w) = job
-        with contextlib.suppress(Error, ValueError):  # the layer's own call will meet it
+        with contextlib.suppress(Error, ValueError):  # the layer's own call will handle the error
             _entry.entry_of(x, w, config, device).prepare(passes)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -150,12 +158,13 @@ def _prepare(seen, training):
 
 
 def _measure(layer, row, seen, repeats, training):
-    """Time both implementations of a layer; what is faster is the row's decision. The layer stays torch's."""
+    """Time both implementations of a layer and write the decision into the row. The layer stays torch's."""
     if seen is None:
         row.why = "not called"
         return
     shape, strides, dtype, device, needs_grad = seen
-    x = torch.empty_strided(shape, strides, dtype=dtype, device=device).normal_().requires_grad_(training and needs_grad)
+    x = torch.empty_strided(shape, strides, dtype=dtype, device=device).normal_()
+    x.requires_grad_(training and needs_grad)
     theirs = type(layer)
     kept = [(p, p.grad) for p in layer.parameters()]
     hooks = _without_hooks(layer)
@@ -177,7 +186,7 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 
 
 def _without_hooks(layer):
-    """A measurement is no call that the model's hooks should hear of."""
+    """Remove and return a layer's hooks, which must not see the calls of a measurement."""
     hooks = {name: dict(getattr(layer, name)) for name in _HOOKS}
     for name in _HOOKS:
         getattr(layer, name).clear()
@@ -189,14 +198,14 @@ def _restore_hooks(layer, hooks):
         getattr(layer, name).update(found)
 
 
-# What a layer of ours costs the host more than torch's (docs/python.md): a gain of the device that is smaller would be lost where a
-# model keeps the host busier than its device.
+# The extra host time of a layer of ours (docs/python.md). A smaller gain of the device would be lost in a model that
+# keeps the host busier than the device.
 HOST_MS = 0.02
 PAUSE = 2_000_000  # cycles of the device: about a millisecond
 
 
 def _time(layer, x, repeats, training):
-    """The median milliseconds of a pass, or of both."""
+    """The median milliseconds of the forward pass, in training mode of forward and backward."""
     gradient = None
 
     def run():
@@ -211,7 +220,7 @@ def _time(layer, x, repeats, training):
     for _ in range(repeats + 2):
         if x.is_cuda:
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            # The device is kept busy until all is enqueued, so that its own time counts, as in the middle of a network.
+            # The device is busy until all is enqueued, so only its own time counts, as in the middle of a network.
             torch.cuda._sleep(PAUSE)
             begin.record()
             run()

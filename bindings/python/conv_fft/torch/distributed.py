@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data-parallel training: all ranks have to choose alike, or the slowest choice sets the pace of every step."""
+"""Data-parallel training. All ranks have to choose the same strategies, as the slowest rank decides the time of a
+step."""
 from __future__ import annotations
 
 import os
@@ -12,14 +13,15 @@ from ..tuning import forget_plans
 
 
 def share_records(source: int = 0, group=None, device="auto") -> int:
-    """Give the tuning records of rank `source` to all ranks of a group, and have them make their plans anew from these.
+    """Give the tuning records of rank `source` to all ranks of a group, and let them make new plans from these.
 
         if dist.get_rank() == 0:
             with conv_fft.autotune():
                 model(x).sum().backward()
         conv_fft.torch.share_records()
 
-    `device` is this rank's. A collective call; returns the number of records. The cache directories stay as they are."""
+    `device` is this rank's. All ranks have to call. Returns the number of records. Cache directories are not
+    changed."""
     message = [None]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "records.jsonl")

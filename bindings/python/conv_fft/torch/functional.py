@@ -18,19 +18,19 @@ _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _strided, _recording = torch.strided, torch.is_grad_enabled
 _look_up = _entry.look_up
 _compiling = torch.compiler.is_compiling
-# autograd.Function.apply() without what serves torch.func, which never gets there.
+# autograd.Function.apply() without its support of torch.func, whose calls never use it.
 _apply = super(torch.autograd.Function, _ops.Convolution).apply
 _functorch = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _modes_active = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _tracing = torch._C._get_tracing_state
 _for_onnx = torch.onnx.is_in_onnx_export  # ONNX has torch's operators only
-# Cheaper than to ask for one kind of device; where torch lacks it, that is asked.
+# Faster than to ask for one kind of device. A torch without it asks for the kind.
 _autocasts = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 _AXES = {1: _single, 2: _pair, 3: _triple}
 
 
 def _pads(padding, kernel, stride, dilation):
-    """Before each axis, then after; None where torch has to say what is wrong."""
+    """Padding before each axis, then after; None if torch has to report an error."""
     if isinstance(padding, str):
         if padding == "valid":
             return (0,) * (2 * len(kernel))
@@ -46,15 +46,15 @@ def _numbers(*tuples):
 
 
 def per_axis(value, rank):
-    """A tuple of what is given for all axes or for each."""
+    """A tuple with one value per axis, from one value for all axes or one for each."""
     try:
         return tuple(_AXES[rank](value))
-    except TypeError:  # a tensor without axes, which torch takes for a number
+    except TypeError:  # a tensor without axes, which torch accepts as a number
         return ()
 
 
 def config_of(weight_shape, stride, padding, dilation, groups, mode):
-    """The parameters of a layer as the operators take them; None where torch has to say what is wrong."""
+    """The parameters of a layer as the operators take them; None if torch has to report an error."""
     rank = len(weight_shape) - 2
     if rank not in _AXES:
         return None
@@ -63,7 +63,9 @@ def config_of(weight_shape, stride, padding, dilation, groups, mode):
     if {len(stride), len(dilation), rank if isinstance(padding, str) else len(padding)} != {rank}:
         return None
     pads = _pads(padding, weight_shape[2:], stride, dilation)
-    if pads is None or not _numbers(stride, dilation, pads, (groups,)) or min(pads) < 0 or min(stride) < 1 or min(dilation) < 1:
+    if pads is None or not _numbers(stride, dilation, pads, (groups,)):
+        return None
+    if min(pads) < 0 or min(stride) < 1 or min(dilation) < 1:
         return None
     return stride, pads, dilation, groups, mode
 
@@ -73,18 +75,21 @@ def autocast(kind, *tensors):
     if (kind != "cuda" and kind != "cpu") or not torch.is_autocast_enabled(kind):
         return tensors
     to = torch.get_autocast_dtype(kind)
-    return [t if t is None or t.dtype is to or t.dtype is torch.float64 or not t.is_floating_point() else t.to(to) for t in tensors]
+    return [t if t is None or t.dtype is to or t.dtype is torch.float64 or not t.is_floating_point() else t.to(to)
+            for t in tensors]
 
 
 def _fits(x, w, bias, groups):
-    """Shapes and types that torch accepts too; of the others it will say itself what is wrong."""
+    """Whether torch accepts the shapes and types too. For others torch reports the error."""
     return (x.dim() == w.dim() and x.shape[1] == w.shape[1] * groups and w.shape[0] % groups == 0
-            and x.dtype == w.dtype and x.dtype in _entry.DTYPES and x.device == w.device and x.device.type in ("cuda", "cpu")
-            and (bias is None or (bias.dtype == w.dtype and bias.device == w.device and tuple(bias.shape) == (w.shape[0],))))
+            and x.dtype == w.dtype and x.dtype in _entry.DTYPES and x.device == w.device
+            and x.device.type in ("cuda", "cpu")
+            and (bias is None
+                 or (bias.dtype == w.dtype and bias.device == w.device and tuple(bias.shape) == (w.shape[0],))))
 
 
 def _other(x, w, bias, config):
-    """The calls that are not plain ones: unbatched, and what torch.compile, export and dispatch modes see: the operator."""
+    """Unbatched calls, and calls under torch.compile, export and dispatch modes, which have to see the operator."""
     if x.dim() == w.dim() - 1:
         y = convolution(x.unsqueeze(0), w, bias, config)
         return y if y is NotImplemented else y.squeeze(0)
@@ -94,7 +99,7 @@ def _other(x, w, bias, config):
 
 
 def convolution(x, w, bias, config):
-    """The convolution with the parameters of `config_of`, or NotImplemented where torch has to do it."""
+    """The convolution with the parameters of `config_of`, or NotImplemented if torch has to compute it."""
     if not isinstance(x, Tensor):
         return NotImplemented  # a proxy of torch.fx
     if _compiling() or _tracing() is not None:
@@ -103,7 +108,7 @@ def convolution(x, w, bias, config):
 
 
 def eager(x, w, bias, config, site=None):
-    """The same where nothing is compiled or traced, for a _entry.Site."""
+    """As `convolution`, for a call that is neither compiled nor traced, of an _entry.Site."""
     if _autocasts() and isinstance(x, Tensor):
         x, w, bias = autocast(x.device.type, x, w, bias)
     if (_modes_active() or type(x) not in _PLAIN or type(w) not in _PLAIN or x.layout is not _strided or _functorch()
@@ -130,7 +135,9 @@ def eager(x, w, bias, config, site=None):
 
 
 def _conv(rank, x, w, bias, stride, padding, dilation, groups):
-    config = config_of(w.shape, stride, padding, dilation, groups, 0) if isinstance(w, Tensor) and w.dim() == rank + 2 else None
+    config = None
+    if isinstance(w, Tensor) and w.dim() == rank + 2:
+        config = config_of(w.shape, stride, padding, dilation, groups, 0)
     y = NotImplemented if config is None else convolution(x, w, bias, config)
     return _CONVOLUTIONS[rank](x, w, bias, stride, padding, dilation, groups) if y is NotImplemented else y
 
@@ -139,46 +146,50 @@ _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 
 
-def conv1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1, padding: Union[Axes, str] = 0,
-           dilation: Axes = 1, groups: int = 1) -> Tensor:
+def conv1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1,
+           padding: Union[Axes, str] = 0, dilation: Axes = 1, groups: int = 1) -> Tensor:
     """torch.nn.functional.conv1d()."""
     return _conv(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1, padding: Union[Axes, str] = 0,
-           dilation: Axes = 1, groups: int = 1) -> Tensor:
+def conv2d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1,
+           padding: Union[Axes, str] = 0, dilation: Axes = 1, groups: int = 1) -> Tensor:
     """torch.nn.functional.conv2d()."""
     return _conv(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1, padding: Union[Axes, str] = 0,
-           dilation: Axes = 1, groups: int = 1) -> Tensor:
+def conv3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1,
+           padding: Union[Axes, str] = 0, dilation: Axes = 1, groups: int = 1) -> Tensor:
     """torch.nn.functional.conv3d()."""
     return _conv(3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def transposed_extents(x, w, config, more):
-    """Of the output of a transposed convolution with `more` elements of output padding for each axis."""
+    """The extents of the output of a transposed convolution with `more` elements of output padding on each axis."""
     step, pads, dilated = config[:3]
-    return [(x.shape[2 + a] - 1) * step[a] - 2 * pads[a] + dilated[a] * (w.shape[2 + a] - 1) + more[a] + 1 for a in range(len(step))]
+    return [(x.shape[2 + a] - 1) * step[a] - 2 * pads[a] + dilated[a] * (w.shape[2 + a] - 1) + more[a] + 1
+            for a in range(len(step))]
 
 
 def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
-    """The transposed convolution as the gradient of a convolution's input, or NotImplemented where torch has to do it."""
+    """The transposed convolution as a convolution's data gradient, or NotImplemented if torch has to compute it."""
     if not isinstance(x, Tensor) or not isinstance(w, Tensor):
         return NotImplemented  # proxies of torch.fx
     rank = w.dim() - 2
     config = config_of(w.shape, stride, padding, dilation, groups, 0)
     more = () if config is None else per_axis(output_padding, rank)
-    if (config is None or isinstance(padding, str) or groups < 1 or len(more) != rank or not _numbers(more) or any(not 0 <= m < step for m, step in zip(more, config[0]))):
+    if (config is None or isinstance(padding, str) or groups < 1 or len(more) != rank or not _numbers(more)
+            or any(not 0 <= m < step for m, step in zip(more, config[0]))):
         return NotImplemented
     x, w, bias = autocast(x.device.type, x, w, bias)
     unbatched = x.dim() == w.dim() - 1
     if unbatched:
         x = x.unsqueeze(0)
-    if (x.dim() != w.dim() or x.shape[1] != w.shape[0] or w.shape[0] % groups or x.dtype != w.dtype or x.device != w.device
-            or x.dtype not in _entry.DTYPES or x.device.type not in ("cuda", "cpu") or _functorch() or forward_ad._current_level >= 0
-            or (bias is not None and (bias.dtype != w.dtype or tuple(bias.shape) != (w.shape[1] * groups,))) or x.layout is not torch.strided or _tracing() is not None or _for_onnx()
+    if (x.dim() != w.dim() or x.shape[1] != w.shape[0] or w.shape[0] % groups or x.dtype != w.dtype
+            or x.device != w.device or x.dtype not in _entry.DTYPES or x.device.type not in ("cuda", "cpu")
+            or (bias is not None and (bias.dtype != w.dtype or tuple(bias.shape) != (w.shape[1] * groups,)))
+            or x.layout is not torch.strided or _functorch() or forward_ad._current_level >= 0
+            or _tracing() is not None or _for_onnx()
             or not (torch.compiler.is_compiling() or _modes_active() or type(x) in _PLAIN and type(w) in _PLAIN)):
         return NotImplemented
     size = transposed_extents(x, w, config, more)
@@ -194,7 +205,9 @@ def _conv_transpose(rank, x, w, bias, stride, padding, output_padding, groups, d
     y = NotImplemented
     if isinstance(w, Tensor) and w.dim() == rank + 2:
         y = transposed(x, w, bias, stride, padding, output_padding, groups, dilation)
-    return _TRANSPOSED[rank](x, w, bias, stride, padding, output_padding, groups, dilation) if y is NotImplemented else y
+    if y is NotImplemented:
+        y = _TRANSPOSED[rank](x, w, bias, stride, padding, output_padding, groups, dilation)
+    return y
 
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Axes = 1, padding: Axes = 0,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch's convolution layers, computed by conv_fft where it can.
 
-Subclasses: the constructor, parameters, state_dict and initialisation are torch's, and so is the result wherever the library does
-not do a case (an empty tensor, complex numbers, torch.func, ...). Nothing raises where torch works."""
+The layers are subclasses: constructor, parameters, state_dict and initialisation are torch's. torch computes the cases
+that the library does not support (an empty tensor, complex numbers, torch.func, ...). No call raises that torch
+accepts."""
 import types
 from typing import List, Optional
 
@@ -22,7 +23,8 @@ def _config_of(weight_shape, stride, padding, dilation, groups, mode):
 
 def _named(function):
     """A method of torch's under the name by which torch.jit.script() looks for it."""
-    return types.FunctionType(function.__code__, function.__globals__, "_of_torch", function.__defaults__, function.__closure__)
+    return types.FunctionType(function.__code__, function.__globals__, "_of_torch", function.__defaults__,
+                              function.__closure__)
 
 
 class _Convolution:
@@ -31,7 +33,8 @@ class _Convolution:
         if torch.jit.is_scripting():
             return self._of_torch(input, self.weight, self.bias)
         else:
-            # As torch's, but past nn.Module.__getattr__(), which takes its time; a weight that is no parameter (any more) is left to it.
+            # nn.Module.__getattr__() is slow, so parameters are read directly. torch reads a weight that is no
+            # parameter.
             parameters = self._parameters
             if _compiling() or "weight" not in parameters or "bias" not in parameters:
                 return super().forward(input)
@@ -43,7 +46,7 @@ class _Convolution:
             config = _config_of(weight.shape, self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
             if config is not None:
                 y = functional.convolution(input, weight, bias, config)
-        elif _tracing() is None:  # when traced, extents are tensors, and nothing may be kept
+        elif _tracing() is None:  # while traced, extents are tensors, and no site may hold them
             described = (weight.shape, self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
             site = self.__dict__.get("_conv_fft_site")
             if site is None or site.described != described:
@@ -76,9 +79,10 @@ class _Transposed:
         if torch.jit.is_scripting():
             return self._of_torch(input, output_size)
         else:
-            more = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, len(self.kernel_size),
-                                        self.dilation)
-            y = functional.transposed(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
+            more = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size,
+                                        len(self.kernel_size), self.dilation)
+            y = functional.transposed(input, self.weight, self.bias, self.stride, self.padding, more, self.groups,
+                                      self.dilation)
             return super().forward(input, output_size) if y is NotImplemented else y
 
 
