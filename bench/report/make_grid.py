@@ -4,7 +4,7 @@
 
     python3 bench/report/make_grid.py > networks/grid.txt
 
-The draw is a partial Fisher-Yates shuffle by a small linear congruential generator written out here, so that every version
+The draw is a partial Fisher-Yates shuffle. Its linear congruential generator is written out here, so that every version
 of Python gives the same file.
 """
 import itertools
@@ -37,9 +37,10 @@ def draw(items, count, seed):
 def main():
     grid = list(itertools.product(BATCH, PLANES, PLANES, KERNEL, OUTPUT))
     assert len(grid) == 8232
-    print("# %d of the %d configurations of Table 2 in Vasilache et al. (arXiv 1412.7580, section 4.1), seed %d, in the order of"
-          % (COUNT, len(grid), SEED))
-    print("# the draw: the first n lines are a random sample too. Names: number, kernel, output extent, planes f x f', batch.")
+    print("# %d of the %d configurations of Table 2 in Vasilache et al. (arXiv 1412.7580, section 4.1), seed %d, "
+          "in the order of" % (COUNT, len(grid), SEED))
+    print("# the draw: the first n lines are a random sample too. "
+          "Names: number, kernel, output extent, planes f x f', batch.")
     print("# Written by bench/report/make_grid.py.")
     for number, (batch, planes_in, planes_out, kernel, output) in enumerate(draw(grid, COUNT, SEED), 1):
         extent = output + kernel - 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of bench_tuning, in quality.csv: how far the strategies of the modes off and measure are behind the exhaustive winner."""
+"""The results of bench_tuning in quality.csv compare strategies of the modes off and measure with the exhaustive
+winner."""
 import csv
 
 from results import geometric_mean
@@ -9,14 +10,15 @@ MODES = ["off", "measure"]
 
 
 def read_quality(path):
-    """The conditions, and the rows as dicts; times of strategies that the exhaustive search did not time are negative."""
+    """The conditions, and the rows as dicts. A negative time means that the exhaustive search did not time a
+    strategy."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     if not lines:
         return [], []
     if lines[0].split(",") != COLUMNS:
         raise SystemExit("%s: the first line must name the columns %s" % (path, ",".join(COLUMNS)))
     first = next((i for i, line in enumerate(lines) if i > 0 and not line.startswith("#")), len(lines))
-    conditions = [line.lstrip("# ") for line in lines[1:first]]  # behind the rows stand sums, which are made here
+    conditions = [line.lstrip("# ") for line in lines[1:first]]  # comments after the rows hold sums
     rows = [dict(zip(COLUMNS, row)) for row in csv.reader(line for line in lines[1:] if not line.startswith("#"))]
     for row in rows:
         for name in COLUMNS[2:9]:
@@ -25,7 +27,7 @@ def read_quality(path):
 
 
 def ratios_of(rows, mode):
-    """Times of the mode's strategies over the winners', where both were timed; case and pass with each."""
+    """(ratio, case, pass) for each row with both times: the time of the mode's strategy over that of the winner."""
     return [(row[mode + "_ms"] / row["winner_ms"], row["case"], row["pass"]) for row in rows
             if row[mode + "_ms"] >= 0 and row["winner_ms"] > 0]
 
@@ -37,7 +39,8 @@ def quality_lines(path):
         return ["Nothing measured yet."]
     cases = list(dict.fromkeys(row["case"] for row in rows))
     lines = ["Measured with: %s." % "; ".join(dict.fromkeys(conditions)), "",
-             "| mode | passes | decisions | geometric mean | within 1.05x | within 1.25x | within 2x | worst | not timed |",
+             "| mode | passes | decisions | geometric mean | within 1.05x | within 1.25x | within 2x | worst "
+             "| not timed |",
              "|---|---|---:|---:|---:|---:|---:|---|---:|"]
     for mode in MODES:
         for name in ["forward", "backward", None]:
@@ -45,14 +48,17 @@ def quality_lines(path):
             found = ratios_of(of_set, mode)
             if not found:
                 continue
-            within = ["%.0f %%" % (100 * sum(ratio <= limit for ratio, _, _ in found) / len(found)) for limit in (1.05, 1.25, 2)]
+            within = ["%.0f %%" % (100 * sum(ratio <= limit for ratio, _, _ in found) / len(found))
+                      for limit in (1.05, 1.25, 2)]
             worst = max(found)
             lines.append("| %s | %s | %d | %.3f | %s | %.2f (%s, %s) | %d |" % (
-                mode, name or "both", len(found), geometric_mean([ratio for ratio, _, _ in found]), " | ".join(within), *worst,
-                len(of_set) - len(found)))
-    lines += ["", "The winners were predicted at most %.2fx slower than the best prediction." % max(row["reach"] for row in rows)]
-    seconds = {mode: sum({row["case"]: row[mode + "_s"] for row in rows}.values()) for mode in ("measure", "exhaustive")}
-    lines += ["", "%d cases. The exhaustive searches timed %d strategies in %.0f s, those of mode `measure` took %.0f s, %.1f %% of that."
-              % (len(cases), sum(row["timed"] for row in rows), seconds["exhaustive"], seconds["measure"],
-                 100 * seconds["measure"] / seconds["exhaustive"])]
+                mode, name or "both", len(found), geometric_mean([ratio for ratio, _, _ in found]), " | ".join(within),
+                *worst, len(of_set) - len(found)))
+    lines += ["", "The winners were predicted at most %.2fx slower than the best prediction."
+              % max(row["reach"] for row in rows)]
+    seconds = {mode: sum({row["case"]: row[mode + "_s"] for row in rows}.values())
+               for mode in ("measure", "exhaustive")}
+    lines += ["", "%d cases. The exhaustive searches timed %d strategies in %.0f s, those of mode `measure` took "
+              "%.0f s, %.1f %% of that." % (len(cases), sum(row["timed"] for row in rows), seconds["exhaustive"],
+                                            seconds["measure"], 100 * seconds["measure"] / seconds["exhaustive"])]
     return lines

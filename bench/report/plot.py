@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of measured times, from the results that bench_conv and bench_fft keep. Needs matplotlib.
+"""Draws the pictures of measured times from the results of bench_conv and bench_fft. It needs matplotlib.
 
     python3 bench/report/plot.py [DEVICE ...] [--results bench/results] [--out docs/pictures] [--format svg]
 
-For each DEVICE (a folder of results; all by default), as far as there are results:
+It draws these for each DEVICE (a folder of results; all by default) that has the results:
 
-    DEVICE-layers.svg             per suite, layer and pass: the time of the best baseline over ours (also -layers-CLASS.svg)
-    DEVICE-fft.svg                1-D and 2-D transforms: the time of a copy of as many bytes over that of ours and of cuFFT
-    DEVICE-grid.svg               suite grid: the same ratio over problem size and output extent, a map for each kernel size,
-                                  averaged over the passes, as in Figures 1-6 of the fbfft paper (arXiv 1412.7580)
-    DEVICE-roofline.svg           our FP32 layers: operations per second over operations per byte, both counted as the
-                                  library's cost model counts them for the strategy that was used; below the roof of the
-                                  fastest measured copy, of the FP32 units that tests/data/gpus tells (dashed) and of FP32
-                                  products on tensor cores
+    DEVICE-layers.svg    per suite, layer and pass: the time of the best baseline over ours (also -layers-CLASS.svg)
+    DEVICE-fft.svg       1-D and 2-D transforms: the time of a copy of as many bytes over that of ours and of cuFFT
+    DEVICE-grid.svg      suite grid: the time of the best baseline over ours, by problem size and output extent, a map
+                         for each kernel size, averaged over the passes, as in Figures 1-6 of the fbfft paper
+                         (arXiv 1412.7580)
+    DEVICE-roofline.svg  our FP32 layers: operations per second over operations per byte, both counted as in the
+                         library's cost model for the strategy that was used. The roof is that of the fastest measured
+                         copy, of the FP32 units by tests/data/gpus (dashed) and of FP32 products on tensor cores
 
 The same results give the same files.
 """
@@ -45,7 +45,8 @@ def times_text(value, _=None):
 
 def ratio_axis(axis, low, high):
     """A logarithmic axis of ratios that shows 1."""
-    axis.axes.set(**{axis.axis_name + "scale": "log", axis.axis_name + "lim": (min(low, 0.9) / 1.1, max(high, 1.1) * 1.1)})
+    limits = min(low, 0.9) / 1.1, max(high, 1.1) * 1.1
+    axis.axes.set(**{axis.axis_name + "scale": "log", axis.axis_name + "lim": limits})
     axis.set_major_locator(ticker.FixedLocator(RATIO_TICKS))
     axis.set_minor_locator(ticker.NullLocator())
     axis.set_major_formatter(times_text)
@@ -83,7 +84,7 @@ def draw_layers(runs):
 # ---- transforms
 
 def draw_fft(runs):
-    """A line per implementation and direction, a panel per rank; of each extent the largest batch."""
+    """A line per implementation and direction, a panel per rank. Each extent shows its largest batch."""
     panels = {kind: {} for kind in ("1d", "2d")}
     for run in runs:
         size = results.transform_size(run) if run.kind() in panels else None
@@ -103,7 +104,8 @@ def draw_fft(runs):
         ax.xaxis.set_major_locator(ticker.FixedLocator([n for n in extents if n & (n - 1) == 0]))
         ax.xaxis.set_major_formatter(lambda value, _: "%d" % value)
         ax.tick_params(axis="x", labelsize=7)
-        ax.set_title("%s: n%s points" % (results.KINDS[kind], " x n" if kind == "2d" else ""), loc="left", fontweight="bold")
+        ax.set_title("%s: n%s points" % (results.KINDS[kind], " x n" if kind == "2d" else ""), loc="left",
+                     fontweight="bold")
         ax.set_xlabel("n")
         ax.set_ylim(0, 1.1)
         ax.axhline(1, color="black", linewidth=0.8)
@@ -116,7 +118,7 @@ def draw_fft(runs):
 # ---- the grid
 
 def grid_points(runs):
-    """By kernel extent: (problem size, output extent) -> the ratios of all passes of all cases there."""
+    """{kernel extent: {(problem size, output extent): the ratios of all passes of its cases}}."""
     maps = {}
     for run in runs:
         match = re.fullmatch(r"g\d+-k(\d+)-o(\d+)-f(\d+)x(\d+)-s(\d+)", run.case)  # no scaled case
@@ -143,7 +145,8 @@ def draw_grid(runs):
         ax.set_yscale("log", base=10)
         ax.xaxis.set_major_locator(ticker.FixedLocator([1, 2, 4, 8, 16, 32, 64]))
         ax.xaxis.set_major_formatter(lambda value, _: "%d" % value)
-        ax.set_title("%d x %d kernel: %d of %d faster" % (kernel, kernel, sum(v >= 1 for v in values), len(values)), loc="left")
+        ax.set_title("%d x %d kernel: %d of %d faster" % (kernel, kernel, sum(v >= 1 for v in values), len(values)),
+                     loc="left")
         ax.grid(color="#dddddd", linewidth=0.6)
     for ax in axes[:, 0]:
         ax.set_ylabel("problem size  S f f'")
@@ -160,7 +163,7 @@ def draw_grid(runs):
 # ---- roofline
 
 def problem_of(run):
-    """The fields of the layer's line in networks/, by name; None if it is not there."""
+    """The fields of the layer's line in networks/, by name; None if there is no such line."""
     for path in results.suite_files(run.suite):
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
             words = line.split("#")[0].split()
@@ -183,7 +186,7 @@ def output_extents(fields, data, kernel, stride):
 
 
 class Counts:
-    """Numbers of a layer in a strategy, from the layer's fields and the strategy's options."""
+    """The counts of a layer's planes, points and elements, from the layer's fields and the strategy's options."""
 
     def __init__(self, fields, options, precision):
         self.batch, inputs, *data = extents_of(fields["in"])
@@ -194,10 +197,12 @@ class Counts:
         self.points, self.bins = math.prod(basis), math.prod(basis[:-1]) * (basis[-1] // 2 + 1)
         self.rows = self.batch * math.prod(tiles)
         self.inputs, self.outputs = inputs // self.groups * phases, outputs // self.groups  # planes of a row and group
-        self.tensors = {"x": self.batch * inputs * math.prod(data), "w": outputs * inputs // self.groups * math.prod(kernel),
+        self.tensors = {"x": self.batch * inputs * math.prod(data),
+                        "w": outputs * inputs // self.groups * math.prod(kernel),
                         "y": self.batch * outputs * math.prod(output_extents(fields, data, kernel, stride))}
-        self.planes = {"x": self.rows * inputs * phases, "w": outputs * inputs // self.groups * phases, "y": self.rows * outputs}
-        # Tiles by overlap-save cut gy in another way for each gradient.
+        self.planes = {"x": self.rows * inputs * phases, "w": outputs * inputs // self.groups * phases,
+                       "y": self.rows * outputs}
+        # With overlap-save each gradient divides gy into other tiles.
         self.shares_gy = math.prod(tiles) == 1 or options.get("overlap") == "add"
 
     def products(self):
@@ -219,7 +224,8 @@ def staged_work(counts, passname):
 
 
 def fused_work(counts, passname):
-    """Tensors, and the weights' spectra as they are written and read; x again for each chunk of sums of gw that fits a block."""
+    """Bytes of the tensors, and of the weights' spectra, written and read. For gw, x counts once for each chunk of sums
+    that fits a block."""
     plane, again = 8 * counts.bins, 1
     if passname == "accgrad":
         chunk = min(counts.outputs, max(1, (110e3 / plane - counts.inputs - 1) // counts.inputs))
@@ -232,7 +238,8 @@ def fused_work(counts, passname):
 
 
 def work(run):
-    """Operations and bytes of our strategy in this pass, counted as src/autotune/model/cost_model.c does; None if they cannot be told."""
+    """Operations and bytes of our strategy in this pass, counted as in src/autotune/model/cost_model.c; None if
+    unknown."""
     fields, (family, *words) = problem_of(run), run.strategy[run.ours()].split(" ")
     options = dict(word.split("=", 1) for word in words)
     if fields is None or family not in results.OUR_FAMILIES or "dilation" in fields or "basis" not in options:
@@ -264,7 +271,8 @@ def draw_roofline(points, memory, peaks):
         ax.plot(at, [min(x * memory, peak) * 1e-12 for x in at], line, color="black", linewidth=1)
     handles = [pyplot.Line2D([], [], marker=marker, linestyle="", color="#888888", label=suite)
                for marker, suite in zip("os^DvP*X", suites)]
-    handles += [pyplot.Line2D([], [], marker="o", linestyle="", color=COLOURS[name], label=name) for name in LAYER_PASSES]
+    handles += [pyplot.Line2D([], [], marker="o", linestyle="", color=COLOURS[name], label=name)
+                for name in LAYER_PASSES]
     ax.legend(handles=handles, frameon=False, ncols=2, loc="lower right")
     ax.set_xlabel("operations per byte of the stages' tensors and spectra")
     ax.set_ylabel("TFLOP/s")
@@ -278,7 +286,7 @@ def draw_roofline(points, memory, peaks):
 # ---- files
 
 def pictures_of(device, runs):
-    """Names and how to draw them, as far as there are results."""
+    """The names of the pictures that have results, and the functions that draw them."""
     layers = [run for run in runs if not run.kind() and not run.kept() and run.ours() and run.best()]
     plain = [run for run in layers if run.suite != "grid" and run.passname in LAYER_PASSES]
     for key in dict.fromkeys((run.precision, run.layout) for run in plain):
@@ -312,7 +320,8 @@ def main():
             for name, draw in pictures_of(device, results.read_results(arguments.results / device)):
                 path = arguments.out / ("%s.%s" % (name, arguments.format))
                 figure = draw()
-                figure.savefig(path, dpi=110, metadata={"Date": None} if arguments.format == "svg" else {"Software": None})
+                figure.savefig(path, dpi=110, metadata={"Date": None} if arguments.format == "svg"
+                               else {"Software": None})
                 pyplot.close(figure)
                 print(path)
                 drawn += 1

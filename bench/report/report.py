@@ -6,32 +6,32 @@
 
 A table stands between two markers. For DEVICE, the name of a folder of results (cpu, h200, ...):
 
-    <!-- bench:DEVICE:begin -->          ...  <!-- bench:DEVICE:end -->            every case and pass
-    <!-- bench:DEVICE-summary:begin -->  ...  <!-- bench:DEVICE-summary:end -->    one line per suite or kind, one column per pass
-    <!-- bench:DEVICE/summary-short:begin --> ... of that, the suites of layers in FP32, channels first, against cuDNN
-    <!-- bench:DEVICE/KIND:begin -->     ...  <!-- bench:DEVICE/KIND:end -->       the transforms of a kind: 1d, 2d, padded,
-                                                                                   fm, 3d, other, half
-    <!-- bench:DEVICE/layers:begin -->   ...  every case and pass that is no transform
-    <!-- bench:DEVICE/means:begin -->    ...  per layer: the geometric mean over its passes, and what the joint backward pass
-                                              gains over its halves
-    <!-- bench:DEVICE/errors:begin -->   ...  per layer and class: the errors of ours and of cuDNN in each pass
-    <!-- bench:DEVICE/errors-short:begin --> ... of these, one line per class and pass
-    <!-- bench:DEVICE/grid:begin -->     ...  the suite grid: one line per kernel size and pass
-    <!-- bench:DEVICE/kept:begin -->     ...  passes with kept spectra: what is saved of the transforms' time
-    <!-- bench:DEVICE/stages:begin -->   ...  of each stage of our layers: its bytes and operations, what a copy and the units would
-                                              take for them, and the measured time (bench_conv --stages, in stages.csv)
-    <!-- bench:DEVICE/tuned:begin -->    ...  per suite and pass: the tuned plan, cuDNN's algorithms being among its candidates, against the
-                                              best of them, and where it is slower by more than 3 % and 1 us
-    <!-- bench:DEVICE/quality:begin -->  ...  what the cost model and quick searches choose against the best of exhaustive ones
-                                              (bench_tuning, in quality.csv)
-    <!-- bench:DEVICE/warp:begin -->     ...  the warp-shuffle transforms beside those in shared memory and cuFFT (warp.csv)
-    <!-- bench:DEVICE/records:begin -->  ...  the records in tuning/DEVICE: one line per network
-    <!-- bench:DEVICE/products:begin --> ...  the matrix products (bench_gemm): one line per size, cuBLAS and ours
-    <!-- bench:DEVICE/picture-NAME:begin --> ...  the picture DEVICE-NAME.svg that plot.py drew
+    <!-- bench:NAME:begin -->  ...  <!-- bench:NAME:end -->
 
-Tables of every case leave the suite grid out if it is long. Ours are the families staged, fused and long1d, and the tuned plan if it is of
-one of them. The families cudnn and cufft, which call other libraries, are neither ours nor a baseline.
-Spectra that are frequency-major are compared with a copy of as many bytes: cuFFT has no such output.
+    DEVICE                  every case and pass
+    DEVICE-summary          one line per suite or kind, one column per pass
+    DEVICE/summary-short    of that, the suites of layers in FP32, channels first, against cuDNN
+    DEVICE/KIND             the transforms of a kind: 1d, 2d, padded, fm, 3d, other, half
+    DEVICE/layers           every case and pass that is no transform
+    DEVICE/means            per layer: the geometric mean over its passes, and the gain of the joint backward pass
+    DEVICE/errors           per layer and class: the errors of ours and of cuDNN in each pass
+    DEVICE/errors-short     of these, one line per class and pass
+    DEVICE/grid             the suite grid: one line per kernel size and pass
+    DEVICE/kept             passes with kept spectra: the saved part of the transforms' time
+    DEVICE/stages           per stage of our layers: its bytes and operations, the times that a copy and the units would
+                            take for them, and the measured time (bench_conv --stages, in stages.csv)
+    DEVICE/tuned            per suite and pass: the tuned plan against cuDNN's fastest algorithm, which is one of its
+                            candidates, and the number of layers where it is slower by more than 3 % and 1 us
+    DEVICE/quality          the choices of the cost model and of quick searches, against the best of exhaustive searches
+                            (bench_tuning, in quality.csv)
+    DEVICE/warp             the warp-shuffle transforms beside those in shared memory and cuFFT (warp.csv)
+    DEVICE/records          the records in tuning/DEVICE: one line per network
+    DEVICE/products         the matrix products (bench_gemm): one line per size, cuBLAS and ours
+    DEVICE/picture-NAME     the picture DEVICE-NAME.svg that plot.py drew
+
+Tables of every case leave the suite grid out if it is long. Ours are the families staged, fused and long1d, and the
+tuned plan if it is of one of them. The families cudnn and cufft, which call other libraries, are neither ours nor a
+baseline. Frequency-major spectra are compared with a copy of as many bytes, as cuFFT has no such output.
 --check changes nothing and fails if a file is not up to date.
 """
 import argparse
@@ -41,9 +41,11 @@ import re
 import statistics
 import sys
 
-from results import HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, Run, copy_rate, geometric_mean, peak_rates, read_results
+from results import (HALVES, KINDS, LONG_GRID, OTHER_FORMS, OUR_FAMILIES, PASSES, PRECISIONS, Run, copy_rate,
+                     geometric_mean, peak_rates, read_results)
 from model_quality import quality_lines
 from warp_kernels import warp_lines
+from tables import class_heads, conditions_text, number, ratio_text, short, table
 from tuning_records import records_lines
 
 MARKERS = re.compile(r"(<!-- bench:([\w./-]+):begin -->\n)(.*?)(<!-- bench:\2:end -->)", re.DOTALL)
@@ -51,55 +53,9 @@ NOTHING = ["No results yet."]
 ERROR_PASSES = ["fprop", "bprop", "accgrad"]
 PICTURES = {"layers": "the time of the best baseline over ours, for each layer and pass",
             "fft": "the rate of transforms over that of a copy, ours and cuFFT's",
-            "grid": "the time of the best baseline over ours, over problem size and output extent, for each kernel size",
+            "grid": "the time of the best baseline over ours, over problem size and output extent, "
+                    "for each kernel size",
             "roofline": "operations per second over operations per byte of our layers, and the device's roof"}
-
-
-def number(value):
-    return "%.3g" % value if value < 1000 else "%.0f" % value
-
-
-def ratio_text(ratio):
-    """Two digits, bold where we are faster."""
-    return "**%.2f**" % ratio if ratio >= 1 else "%.2g" % ratio
-
-
-def short(ratio):
-    return "%.2g" % ratio if ratio < 99.5 else "%.0f" % ratio
-
-
-def joined(lines):
-    """The distinct items of lists, commas in parentheses aside."""
-    return ", ".join(dict.fromkeys(item for line in lines for item in re.split(r", (?![^(]*\))", line)))
-
-
-def conditions_text(runs):
-    """The distinct commits, devices and libraries, and how it was timed, if no more than two ways."""
-    lines = list(dict.fromkeys(line for run in runs for line in run.conditions))
-    of = lambda head: [line[len(head):] for line in lines if line.startswith(head)]
-    made = sorted({tuple(reversed(line.rsplit(", commit ", 1)[1].split(", "))) for line in of("suite ") if ", commit " in line})
-    commits, days = dict.fromkeys(commit for _, commit in made), [day for day, _ in made]
-    parts = ["commit%s %s" % ("s" * (len(commits) > 1), ", ".join(commits)) if commits else "",
-             " to ".join(dict.fromkeys(days[:1] + days[-1:])), joined(of("device: ")), joined(of("libraries: "))]
-    notes = [line for line in lines if not line.startswith(("suite ", "device: ", "libraries: "))]
-    ways = [line for line in notes if line.startswith("median")]
-    parts += notes if len(ways) <= 2 else ["%d ways of timing, each at the head of its results in bench/results" % len(ways)]
-    return ["Measured with: %s." % "; ".join(part for part in parts if part), ""]
-
-
-TEXTS = {"suite", "case", "precision", "layout", "pass", "kernel", "worst", "best"}
-
-
-def table(runs, heads, rows):
-    """Markdown; columns that hold no text are set to the right."""
-    rule = "".join("---|" if head in TEXTS else "---:|" for head in heads)
-    return conditions_text(runs) + ["| %s |" % " | ".join(heads), "|" + rule, *("| %s |" % " | ".join(row) for row in rows)]
-
-
-def class_heads(runs):
-    """Columns for the class, where there is more than one."""
-    several = any(run.precision != "fp32" or run.layout != "first" for run in runs)
-    return (["precision", "layout"], lambda run: [run.precision, run.layout]) if several else ([], lambda run: [])
 
 
 def full_table(runs):
@@ -113,7 +69,8 @@ def full_table(runs):
         ours = run.ours()
         times = [number(run.ms[name]) if name in run.ms else "-" for name in names]
         rows.append([run.suite, run.case, *class_of(run), run.passname, number(run.ms[ours]) if ours else "-", *times,
-                     ratio_text(run.ratio()) if ours and run.best() else "-", "%.1e" % run.error[ours] if ours else "-"])
+                     ratio_text(run.ratio()) if ours and run.best() else "-",
+                     "%.1e" % run.error[ours] if ours else "-"])
     return table(runs, ["suite", "case", *heads, "pass", "ours", *names, "best / ours", "error of ours"], rows)
 
 
@@ -137,8 +94,9 @@ def joint_gain(passes):
 def means_table(runs):
     """A line per layer: our ratio in each pass, their geometric mean, and the gain of the joint backward pass."""
     grid = len({run.case for run in runs if run.suite == "grid"})
+    # The torch suites have other passes.
     layers = {key: passes for key, passes in layers_of(runs).items()
-              if (key[0] != "grid" or grid <= LONG_GRID) and not key[0].startswith("torch-")}  # these have passes of their own
+              if (key[0] != "grid" or grid <= LONG_GRID) and not key[0].startswith("torch-")}
     used = [run for passes in layers.values() for run in passes.values()]
     names = ["fprop", "bprop", "accgrad"]
     heads, class_of = class_heads(used)
@@ -161,8 +119,9 @@ def means_table(runs):
 
 
 def compared(runs):
-    """The passes of layers whose errors are known of ours and of cuDNN in the same class."""
-    return [run for run in runs if not run.kind() and not run.kept() and run.passname in ERROR_PASSES and run.ours() and "cudnn" in run.error]
+    """The passes of layers that have errors both of ours and of cuDNN in the same class."""
+    return [run for run in runs if not run.kind() and not run.kept() and run.passname in ERROR_PASSES and run.ours()
+            and "cudnn" in run.error]
 
 
 def error_pair(run):
@@ -180,12 +139,15 @@ def errors_table(runs):
     if not layers:
         return NOTHING
     used = [run for passes in layers.values() for run in passes.values()]
-    rows = [[*key, *(error_pair(passes[name]) if name in passes else "-" for name in ERROR_PASSES)] for key, passes in layers.items()]
-    return table(used, ["suite", "case", "precision", "layout", *(name + ": ours, cuDNN" for name in ERROR_PASSES)], rows)
+    rows = [[*key, *(error_pair(passes[name]) if name in passes else "-" for name in ERROR_PASSES)]
+            for key, passes in layers.items()]
+    return table(used, ["suite", "case", "precision", "layout", *(name + ": ours, cuDNN" for name in ERROR_PASSES)],
+                 rows)
 
 
 def errors_short_table(runs):
-    """A line per class and pass: medians and largest errors, and where ours is the largest multiple of cuDNN's."""
+    """A line per class and pass: medians and largest errors, and the case with the largest multiple of cuDNN's
+    error."""
     groups, used = {}, compared(runs)
     for run in used:
         groups.setdefault((run.precision, run.passname), []).append(run)
@@ -197,10 +159,10 @@ def errors_short_table(runs):
         pairs = [(run.error[run.ours()], run.error["cudnn"]) for run in members]
         medians, largest = ([f(errors) for errors in zip(*pairs)] for f in (statistics.median, max))
         multiples = [(ours / cudnn, run.case) for (ours, cudnn), run in zip(pairs, members) if cudnn > 0]
-        rows.append([precision, passname, "%d" % len(members), "%.1e, %.1e" % tuple(medians), "%.1e, %.1e" % tuple(largest),
-                     "%.2g (%s)" % max(multiples) if multiples else "-"])
+        rows.append([precision, passname, "%d" % len(members), "%.1e, %.1e" % tuple(medians),
+                     "%.1e, %.1e" % tuple(largest), "%.2g (%s)" % max(multiples) if multiples else "-"])
     heads = ["precision", "pass", "layers", "median: ours, cuDNN", "largest: ours, cuDNN", "ours / cuDNN at most"]
-    return table(used, heads, rows)[len(conditions_text(used)):]  # times are not in it
+    return table(used, heads, rows)[len(conditions_text(used)):]  # the table has no times, so it needs no conditions
 
 
 def grid_table(runs):
@@ -217,14 +179,16 @@ def grid_table(runs):
     lines = table(used, ["suite", "pass", "kernel", *SUMMARY], rows)
     large = [run for run in used if int(re.search(r"-k(\d+)-", run.case).group(1)) >= 9]
     means = []
-    for least, words in ((0, "over all"), (20, "where the best baseline takes 20 microseconds or more"), (50, "from 50"), (100, "from 100")):
+    for least, words in ((0, "over all"), (20, "where the best baseline takes 20 microseconds or more"),
+                         (50, "from 50"), (100, "from 100")):
         ratios = [run.ratio() for run in large if run.ms[run.best()] >= 1e-3 * least]
         means += ["%s %s" % (ratio_text(geometric_mean(ratios)), words)] if ratios else []
     return lines + (["", "Geometric means from 9x9 up: %s." % ", ".join(means)] if means else [])
 
 
 def kept_table(runs):
-    """A line per pass with kept spectra: the same plan with and without them, and what is saved of the transforms' time."""
+    """A line per pass with kept spectra: the same plan with and without them, and the saved part of the transforms'
+    time."""
     used = [run for run in runs if run.kept() and run.ours() and "unkept" in run.ms and run.ms.get("transforms", 0) > 0]
     if not used:
         return NOTHING
@@ -232,8 +196,8 @@ def kept_table(runs):
     rows = []
     for run in used:
         kept, unkept, transforms = run.ms[run.ours()], run.ms["unkept"], run.ms["transforms"]
-        rows.append([run.suite, run.case, *class_of(run), run.passname.removesuffix("-kept"), number(unkept), number(kept),
-                     number(transforms), "%.0f %%" % (100 * (unkept - kept) / transforms)])
+        rows.append([run.suite, run.case, *class_of(run), run.passname.removesuffix("-kept"), number(unkept),
+                     number(kept), number(transforms), "%.0f %%" % (100 * (unkept - kept) / transforms)])
     return table(used, ["suite", "case", *heads, "pass", "spectra made", "spectra kept", "their transforms",
                         "saved of the transforms"], rows)
 
@@ -280,7 +244,8 @@ def summary_cell(members, cases):
 
 
 def summary_table(runs):
-    """A line per suite (of transforms: per kind) and class, a column per pass; a table for those that have passes in common."""
+    """A line per suite (of transforms: per kind) and class, a column per pass. Suites with common passes share a
+    table."""
     groups, tables, used = {}, [], [run for run in runs if run.ours() and run.best() and not run.kept()]
     for run in used:
         groups.setdefault(run.group(), {}).setdefault(run.passname, []).append(run)
@@ -302,7 +267,7 @@ def summary_table(runs):
 
 
 def summary_short_table(runs):
-    """Of the summary, the layers in FP32, channels first, that cuDNN computes too, without what they were measured with."""
+    """The summary of layers in FP32, channels first, that cuDNN computes too, without the conditions of measurement."""
     used = [run for run in runs if run.precision == "fp32" and run.layout == "first" and "cudnn" in run.ms]
     lines = summary_table(used) if used else NOTHING
     return [line for line in lines if line.startswith("|")] or NOTHING
@@ -317,7 +282,8 @@ def tuned_table(runs):
     for group, passname in dict.fromkeys((run.group(), run.passname) for run in used):
         of_row = [run for run in used if (run.group(), run.passname) == (group, passname)]
         ratios = {run.case: run.ms[run.best()] / run.ms["tuned"] for run in of_row}
-        slower = [run.case for run in of_row if run.ms["tuned"] > max(1.03 * run.ms[run.best()], run.ms[run.best()] + 1e-3)]
+        best = {run.case: run.ms[run.best()] for run in of_row}
+        slower = [run.case for run in of_row if run.ms["tuned"] > max(1.03 * best[run.case], best[run.case] + 1e-3)]
         ours = sum(run.strategy["tuned"].split(" ")[0] in OUR_FAMILIES for run in of_row)
         worst = min(ratios, key=ratios.get)
         rows.append([group, passname, str(len(of_row)), str(ours), ratio_text(geometric_mean(list(ratios.values()))),
@@ -326,7 +292,8 @@ def tuned_table(runs):
 
 
 def stages_table(runs, results):
-    """A line per stage: what a copy of its bytes takes, and its operations on the FP32 units, or of products on tensor cores, there."""
+    """A line per stage: the time of a copy of its bytes, and that of its operations on the FP32 units or tensor
+    cores."""
     used = [run for run in runs if run.stages]
     if not used:
         return NOTHING
@@ -339,14 +306,16 @@ def stages_table(runs, results):
             peak = (peaks[-1] if tensor else peaks[0]) if peaks else None
             copy, units = 1e3 * moved / rate if rate else None, 1e3 * operations / peak if peak else None
             rows.append([run.suite, run.case, *class_of(run), run.passname, name, number(moved / 1e6),
-                         number(copy) if copy else "-", number(operations / 1e9), number(units) if units else "-", number(ms),
-                         "%.2f" % (ms / copy) if copy else "-", "%.2f" % (ms / max(copy, units)) if copy and units else "-"])
-    return table(used, ["suite", "case", *heads, "pass", "stage", "MB", "of a copy, ms", "Gflop", "of the units, ms", "measured, ms",
-                        "measured / copy", "measured / the larger"], rows)
+                         number(copy) if copy else "-", number(operations / 1e9), number(units) if units else "-",
+                         number(ms), "%.2f" % (ms / copy) if copy else "-",
+                         "%.2f" % (ms / max(copy, units)) if copy and units else "-"])
+    return table(used, ["suite", "case", *heads, "pass", "stage", "MB", "of a copy, ms", "Gflop", "of the units, ms",
+                        "measured, ms", "measured / copy", "measured / the larger"], rows)
 
 
 def products_table(runs):
-    """A line per size of matrix products and class: both libraries' times of the three passes, and the largest of their errors."""
+    """A line per size of matrix products and class: both libraries' times of the three passes, and their largest
+    errors."""
     sizes, used = {}, [run for run in runs if run.suite == "gemm" and run.ours() and "cublas" in run.ms]
     if not used:
         return NOTHING
@@ -358,7 +327,8 @@ def products_table(runs):
         times = [", ".join(number(run.ms[name(run)]) for run in members) for name in (lambda run: "cublas", Run.ours)]
         errors = ["%.1e" % max(run.error[name(run)] for run in members) for name in (lambda run: "cublas", Run.ours)]
         rows.append([case, precision, *times, *errors])
-    return table(used, ["case", "precision", "cuBLAS: fprop, bprop, accgrad", "ours", "error of cuBLAS", "error of ours"], rows)
+    return table(used, ["case", "precision", "cuBLAS: fprop, bprop, accgrad", "ours", "error of cuBLAS",
+                        "error of ours"], rows)
 
 
 LAYERS = {"layers": full_table, "means": means_table, "errors": errors_table, "errors-short": errors_short_table,
@@ -367,7 +337,7 @@ LAYERS = {"layers": full_table, "means": means_table, "errors": errors_table, "e
 
 
 def picture(path, picture_file):
-    """A line that shows the picture in the file of this path."""
+    """A line of Markdown that shows a picture in the file of this path."""
     if not picture_file.exists():
         return ["No picture yet."]
     name = picture_file.stem.split("-")
@@ -380,7 +350,8 @@ OTHERS = {
     "quality": lambda folder: quality_lines(folder / "quality.csv"),
     "records": lambda folder: records_lines(pathlib.Path(__file__).resolve().parents[2] / "tuning" / folder.name),
     "tuned": lambda folder: tuned_table(read_results(folder, lambda path: path.stem == "tuned")),
-    "stages": lambda folder: stages_table(read_results(folder, lambda path: path.stem == "stages"), read_results(folder)),
+    "stages": lambda folder: stages_table(read_results(folder, lambda path: path.stem == "stages"),
+                                          read_results(folder)),
 }
 
 
@@ -389,7 +360,8 @@ def table_of(folder, kind, is_summary):
     if kind in OTHERS:
         return OTHERS[kind](folder)
     transforms = kind in KINDS
-    runs = read_results(folder, lambda path: path.stem not in OTHER_FORMS and (not kind or (path.stem == "fft") == transforms))
+    runs = read_results(folder, lambda path: path.stem not in OTHER_FORMS
+                        and (not kind or (path.stem == "fft") == transforms))
     if not runs:
         raise SystemExit("report.py: no results in %s" % folder)
     if transforms:
@@ -400,14 +372,15 @@ def table_of(folder, kind, is_summary):
 
 
 def fill(text, path, results, pictures):
-    """The text of the file of this path with every marked table written anew."""
+    """The text of the file of this path with new contents of all its tables."""
     def marked(match):
         name, _, kind = match.group(2).partition("/")
         if kind.startswith("picture-") and kind.split("-")[1] in PICTURES:
             lines = picture(path, pictures / ("%s-%s.svg" % (name, kind.removeprefix("picture-"))))
         elif kind and kind not in KINDS and kind not in LAYERS and kind not in OTHERS:
             names = [*LAYERS, *OTHERS, *("picture-" + word for word in PICTURES), *KINDS]
-            raise SystemExit("report.py: %s is no kind; these are: %s" % (kind, ", ".join(dict.fromkeys(names))))
+            raise SystemExit("report.py: the kind is %s; it must be one of %s"
+                             % (kind, ", ".join(dict.fromkeys(names))))
         else:
             lines = table_of(results / name.removesuffix("-summary"), kind, name.endswith("-summary"))
         return match.group(1) + "\n" + "\n".join(lines) + "\n\n" + match.group(4)
@@ -426,7 +399,7 @@ def main():
     for path in arguments.files:
         old = path.read_text(encoding="utf-8")
         if not MARKERS.search(old):
-            raise SystemExit("report.py: %s has no line <!-- bench:DEVICE:begin --> with its end" % path)
+            raise SystemExit("report.py: %s must have a line <!-- bench:DEVICE:begin --> and its end" % path)
         new = fill(old, path.resolve(), arguments.results, arguments.pictures.resolve())
         if new != old and arguments.check:
             print("report.py: %s is not up to date" % path, file=sys.stderr)

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench_conv and bench_fft measured, as report.py and plot.py use it."""
+"""Reads the results of bench_conv and bench_fft for report.py and plot.py."""
 import csv
 import math
 import pathlib
 import re
 
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy".split(",")
-SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv", "torch-depthwise", "torch-longconv", "steps"]
-PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "forward", "forward-graph", "bprop-graph", "accgrad-graph", "training",
-          "training-graph", "step", "step-graph", "step-gpus1", "step-gpus2"]
+SUITES = ["fft", "table4", "nets", "grid", "volumes", "signals", "depthwise", "longconv", "torch-depthwise",
+          "torch-longconv", "steps"]
+PASSES = ["fprop", "bprop", "accgrad", "backward", "r2c", "c2r", "c2c", "forward", "forward-graph", "bprop-graph",
+          "accgrad-graph", "training", "training-graph", "step", "step-graph", "step-gpus1", "step-gpus2"]
 HALVES = ["bprop", "accgrad"]
 PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp64"]
 KINDS = {"1d": "1-D", "2d": "2-D", "padded": "of padded planes", "fm": "frequency-major, against a copy", "3d": "3-D",
@@ -32,7 +33,8 @@ class Run:
     def add(self, row):
         if row["impl"].startswith("stage "):
             budget = re.fullmatch(r"(\d+) bytes (\d+) operations of (.*)", row["strategy"])
-            self.stages.append((row["impl"].removeprefix("stage "), float(row["ms"]), int(budget[1]), int(budget[2]), budget[3]))
+            self.stages.append((row["impl"].removeprefix("stage "), float(row["ms"]), int(budget[1]), int(budget[2]),
+                                budget[3]))
             return
         self.ms[row["impl"]] = float(row["ms"])
         self.error[row["impl"]] = float(row["rel_l2"])
@@ -49,7 +51,7 @@ class Run:
         return self.suite, self.case, self.precision, self.layout
 
     def group(self):
-        """The suite, and the class if it is not the usual one."""
+        """The suite, and the class unless it is FP32 with channels first."""
         label = self.suite
         if self.kind():
             return "%s %s" % (label, KINDS.get(self.kind(), self.kind()))
@@ -61,7 +63,7 @@ class Run:
         return self.passname.endswith("-kept")
 
     def kind(self):
-        """Of a transform: a key of KINDS; else None."""
+        """The kind of a transform, a key of KINDS; None for layers."""
         if self.suite != "fft":
             return None
         if self.precision == "fp16":
@@ -71,10 +73,11 @@ class Run:
         return "fm" if "-fm" in self.case else "padded" if "-from" in self.case else self.case[:2]
 
     def baselines(self):
-        return [name for name in self.ms if name not in ("tuned", "copy", "unkept", "transforms") and not name.startswith("ours")]
+        return [name for name in self.ms if name not in ("tuned", "copy", "unkept", "transforms")
+                and not name.startswith("ours")]
 
     def best(self):
-        """Name of the fastest baseline that does the same, or None."""
+        """Name of the fastest baseline, or None."""
         names = [name for name in self.ms if name == "copy"] if self.kind() == "fm" else self.baselines()
         return min(names, key=self.ms.get, default=None)
 
@@ -83,13 +86,13 @@ class Run:
         return self.ms[self.best()] / self.ms[self.ours()]
 
 
-# Files that are read by their names: budgets of stages; tuned plans, whose baselines are deterministic as these are; columns of its own.
+# Files that only their own tables read: budgets of stages, tuned plans (their baselines are deterministic, too), and
+# files with other columns.
 OTHER_FORMS = ["stages", "tuned", "quality", "warp"]
 
 
 def read_results(folder, wanted=lambda path: path.stem not in OTHER_FORMS):
-    """All runs of a device in the suites' order, each with the conditions it was measured under. Budgets of stages are in a file of
-    their own."""
+    """All runs of a device in the suites' order, each with the conditions of its measurement."""
     runs = {}
     for path in filter(wanted, sorted(folder.glob("*.csv"))):
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -109,7 +112,8 @@ def read_results(folder, wanted=lambda path: path.stem not in OTHER_FORMS):
 
 
 def take_exact(runs):
-    """An algorithm of cuDNN in FP32 serves where TF32 is allowed, too: the time of the faster one, as not every search came that far."""
+    """Replaces times of cuDNN in TF32 by those in FP32 if these are faster. TF32 allows FP32 algorithms, but not every
+    search reached them."""
     for (suite, case, passname, precision, layout), run in runs.items():
         exact = runs.get((suite, case, passname, "fp32", layout))
         if precision == "tf32" and exact and exact.ms.get("cudnn", math.inf) < run.ms.get("cudnn", 0):
@@ -118,7 +122,7 @@ def take_exact(runs):
 
 
 def in_order(runs):
-    """By suite, by a case's place in the suite's file (else its first appearance), by class, by pass."""
+    """Sorts by suite, by a case's place in the suite's file (else its first appearance), by class, by pass."""
     def place(name, names):
         return (names.index(name), "") if name in names else (len(names), name)
     kinds = list(KINDS)
@@ -130,7 +134,7 @@ def in_order(runs):
     def case_place(run):
         if run.kind() == "half":  # measured in another order
             return [int(number) for number in re.findall(r"\d+", run.case)[:2]]
-        # A scaled case is named after the whole one: L2-b1-c32.
+        # A scaled case has the name of the full case and a suffix: L2-b1-c32.
         fitting = [i for i, name in enumerate(files[run.suite]) if run.case == name or run.case.startswith(name + "-")]
         return [fitting[-1] if fitting else len(files[run.suite]), first[run.suite, run.case]]
     return sorted(runs, key=lambda run: (place(run.suite, SUITES), place(run.kind() or "", kinds), case_place(run),
@@ -139,8 +143,9 @@ def in_order(runs):
 
 
 def suite_files(suite):
-    """The files of its layers."""
-    return [NETWORKS / (name + ".txt") for name in {"nets": ["alexnet", "overfeat_fast"]}.get(suite, [suite.removeprefix("torch-")])]
+    """The files of a suite's layers."""
+    return [NETWORKS / (name + ".txt")
+            for name in {"nets": ["alexnet", "overfeat_fast"]}.get(suite, [suite.removeprefix("torch-")])]
 
 
 def file_order(suite):
@@ -157,7 +162,7 @@ def geometric_mean(values):
 # ---- limits of the device
 
 def transform_size(run):
-    """Of a square transform of a large batch: its extent and its batch; else None."""
+    """The extent and the batch of a square transform of a large batch; None for other cases."""
     match = re.fullmatch(r"[12]d-n(\d+)(?:x(\d+))?-b(\d+)", run.case)
     return (int(match[1]), int(match[3])) if match and match[2] in (None, match[1]) else None
 
@@ -174,14 +179,16 @@ def copy_rate(runs):
     return max(rates, default=None)
 
 
-# Multiply-adds of FP16 numbers per cycle and multiprocessor, twice, by compute capability; an FP32 product takes three.
+# FP16 operations (a multiply-add counts as two) per cycle and multiprocessor, by compute capability. An FP32 product
+# takes three products of FP16 numbers.
 TENSOR_OPERATIONS = {"8": 2048, "9": 4096}
 
 
 def peak_rates(runs):
-    """Operations per second, by the facts of the device that the results name: of the FP32 units, and of FP32 products on tensor
-    cores; those that are not known are left out."""
-    names = {line.split(": ", 1)[1].split(",")[0] for run in runs for line in run.conditions if line.startswith("device: ")}
+    """Operations per second of the FP32 units, and of FP32 products on tensor cores, from the properties of the device
+    that the results name. Unknown rates are left out."""
+    names = {line.split(": ", 1)[1].split(",")[0] for run in runs for line in run.conditions
+             if line.startswith("device: ")}
     for path in sorted(FACTS.glob("*.txt")):
         facts = dict(re.findall(r"^(\w+)\s*[=:]\s*(.+)$", path.read_text(encoding="utf-8"), re.MULTILINE))
         if facts.get("name") in names and "multiprocessors" in facts and "clock_khz" in facts:

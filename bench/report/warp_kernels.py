@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the warp-shuffle transforms beside those in shared memory and cuFFT, from warp.csv (src/fbfft/warp/README.md)."""
+"""The table of warp-shuffle transforms, beside those in shared memory and cuFFT, from warp.csv
+(src/fbfft/warp/README.md)."""
 import csv
 
 
 def warp_lines(path):
-    """Lines of Markdown: for each size and rank, the time over that of a copy of as many bytes."""
+    """Markdown: for each size and rank, the time divided by that of a copy of as many bytes."""
     if not path.exists():
         return ["No results yet."]
     text = path.read_text().splitlines()
@@ -13,7 +14,8 @@ def warp_lines(path):
     ms = {(row["case"].rsplit("-b", 1)[0], row["pass"], row["impl"]): float(row["ms"]) for row in rows}
     names = [(impl, name) for impl, name in (("ours", "warp"), ("shared_memory", "shared memory"), ("cufft", "cuFFT"))]
     heads = ["%s %s" % (name, passname.upper()) for passname in ("r2c", "c2r") for _, name in names]
-    lines = ["Measured with: %s." % "; ".join(notes), "", "| transform | %s |" % " | ".join(heads), "|---|%s" % ("---:|" * len(heads))]
+    lines = ["Measured with: %s." % "; ".join(notes), "", "| transform | %s |" % " | ".join(heads),
+             "|---|%s" % ("---:|" * len(heads))]
     for case in dict.fromkeys(key[0] for key in ms):
         cells = []
         for passname in ("r2c", "c2r"):
