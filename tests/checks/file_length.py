@@ -20,8 +20,6 @@ EXCEPTIONS = {
     "src/conv/fused/plane_load.cuh: load_rows": "divided, it compiles to other machine code",
     "src/conv/fused/register_resident.cuh: resident_scatter": "to be divided",
     "src/conv/gpu/gemm/cgemm_fp16.cuh: fp16_cgemm_run": "one loop over tiles, whose lambdas share registers",
-    "src/fbfft/warp/real1d.cuh: real1d_forward": "to be divided",
-    "src/fbfft/warp/real1d.cuh: real1d_inverse": "to be divided",
 }
 
 # What may hold braces and hashes that mean nothing.

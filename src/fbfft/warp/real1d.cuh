@@ -48,26 +48,9 @@ CF_DEVICE void merge(cplx &a, cplx &b, cplx root) {
     b = conj(even - odd);
 }
 
-template <class K>
-CF_DEVICE void real1d_forward(const real *__restrict__ x, cplx *__restrict__ y, real scale, long long batch) {
-    using P = Real1d<K>;
-    constexpr int R = P::H / K::L, C = R / K::L;
-    const long long first = (long long)blockIdx.x * K::LINES;
-    const int lines = batch - first >= K::LINES ? K::LINES : (int)(batch - first);
-    smem<char> shared = cf_dynamic_shared<char>();
-    const real *from = x + first * K::IN;
-    if constexpr (K::QUADS) {
-        copy_in<P::T, K::LINES, K::IN *int(sizeof(real))>(
-            shared, [](int i) { return P::line_at(i); }, (const char *)from, lines);
-    } else {
-        for (int n = (int)threadIdx.x; n < lines * K::IN; n += P::T)
-            smem_cast<real>(shared + P::line_at(n / K::IN))[n % K::IN] = __ldg(from + n);
-    }
-    __syncthreads();
-    const int line = (int)threadIdx.x / 32 * P::LINES_PER_WARP + (int)threadIdx.x % P::LINES_PER_WARP;
-    const int lane = (int)threadIdx.x % 32 / P::LINES_PER_WARP;
-    cplx v[R];
-    smem<real> own = smem_cast<real>(shared + P::line_at(line < lines ? line : 0));
+/* A lane's points of a line, two reals in one complex number. `own`: the line in shared memory; zeros follow it. */
+template <class K> CF_DEVICE void line_in(cplx *v, smem<real> own, int lane, real scale) {
+    constexpr int R = Real1d<K>::H / K::L, C = R / K::L;
     unroll<0, K::L>([&](auto j) {
         real points[2 * C];
         if constexpr (2 * (R * j + R) <= K::IN) {
@@ -86,10 +69,31 @@ CF_DEVICE void real1d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
                 v[C * j + q] = {scale * points[2 * q], scale * points[2 * q + 1]};
         }
     });
-    __syncthreads();
-    line_forward<P::H, K::L, (K::IN + 1) / 2>(v, lane);
+}
 
-    smem<cplx> spectrum = smem_cast<cplx>(shared);
+/* The inverse of line_in(). */
+template <class K> CF_DEVICE void line_out(smem<real> own, const cplx *v, int lane, real scale) {
+    constexpr int R = Real1d<K>::H / K::L, C = R / K::L;
+    unroll<0, K::L>([&](auto j) {
+#pragma unroll
+        for (int q = 0; q < C; ++q) {
+            const int i = 2 * (R * j + C * lane + q);
+            const cplx z = {scale * v[C * j + q].x, scale * v[C * j + q].y};
+            if (i + 1 < K::IN && K::IN % 2 == 0)
+                smem_cast<cplx>(own)[i / 2] = z;
+            else {
+                if (i < K::IN)
+                    own[i] = z.x;
+                if (i + 1 < K::IN)
+                    own[i + 1] = z.y;
+            }
+        }
+    });
+}
+
+/* The spectra of a block in shared memory, from the lanes' transforms of half the points. */
+template <class K> CF_DEVICE void split_block(smem<cplx> spectrum, cplx *v, int line, int lane) {
+    using P = Real1d<K>;
     smem<cplx> out = spectrum + line * P::BINS;
     if constexpr (K::L == 1) {
         const cplx z = v[0];
@@ -107,7 +111,7 @@ CF_DEVICE void real1d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
             out[k] = v[k];
     } else {
 #pragma unroll
-        for (int r = 0; r < R; ++r)
+        for (int r = 0; r < P::H / K::L; ++r)
             out[lane + K::L * r] = v[r];
         __syncthreads();
         constexpr int PAIRS = P::H / 2 + 1;
@@ -121,38 +125,11 @@ CF_DEVICE void real1d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
             z[k] = a;
         }
     }
-    __syncthreads();
-    constexpr int BLOCK = K::LINES * P::BINS * int(sizeof(cplx));
-    cplx *to = y + first * P::BINS;
-    if (K::ALIGNED && lines == K::LINES && BLOCK % 16 == 0) {
-        copy_out<P::T, 1, BLOCK / 16 * 16>((char *)to, shared, [](int i) { return P::block_at(i); }, 1);
-    } else {
-        for (int n = (int)threadIdx.x; n < lines * P::BINS * 2; n += P::T)
-            reinterpret_cast<real *>(to)[n] = smem_cast<real>(shared)[n];
-    }
 }
 
-template <class K>
-CF_DEVICE void real1d_inverse(const cplx *__restrict__ y, real *__restrict__ x, real scale, long long batch) {
+/* The inverse of split_block(). Imaginary parts of bins 0 and N / 2 are ignored. */
+template <class K> CF_DEVICE void merge_block(cplx *v, smem<cplx> spectrum, int line, int lane) {
     using P = Real1d<K>;
-    constexpr int R = P::H / K::L, C = R / K::L;
-    const long long first = (long long)blockIdx.x * K::LINES;
-    const int lines = batch - first >= K::LINES ? K::LINES : (int)(batch - first);
-    smem<char> shared = cf_dynamic_shared<char>();
-    smem<cplx> spectrum = smem_cast<cplx>(shared);
-    const cplx *from = y + first * P::BINS;
-    constexpr int BLOCK = K::LINES * P::BINS * int(sizeof(cplx));
-    if (K::ALIGNED && lines == K::LINES && BLOCK % 16 == 0) {
-        copy_in<P::T, 1, BLOCK / 16 * 16>(
-            shared, [](int i) { return P::block_at(i); }, (const char *)from, 1);
-    } else {
-        for (int n = (int)threadIdx.x; n < K::LINES * P::BINS * 2; n += P::T)
-            smem_cast<real>(shared)[n] = n < lines * P::BINS * 2 ? reinterpret_cast<const real *>(from)[n] : real(0);
-    }
-    __syncthreads();
-    const int line = (int)threadIdx.x / 32 * P::LINES_PER_WARP + (int)threadIdx.x % P::LINES_PER_WARP;
-    const int lane = (int)threadIdx.x % 32 / P::LINES_PER_WARP;
-    cplx v[R];
     smem<cplx> in = spectrum + line * P::BINS;
     if constexpr (K::L == 1) {
 #pragma unroll
@@ -175,7 +152,7 @@ CF_DEVICE void real1d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
             smem<cplx> z = spectrum + n / PAIRS * P::BINS;
             cplx a = z[k], b = z[P::H - k];
             if (k == 0) {
-                a = {a.x, 0}; /* bins 0 and N / 2 are real; their imaginary parts are ignored */
+                a = {a.x, 0};
                 b = {b.x, 0};
             }
             merge(a, b, cf_roots<K::N>.w[k]);
@@ -185,27 +162,67 @@ CF_DEVICE void real1d_inverse(const cplx *__restrict__ y, real *__restrict__ x, 
         }
         __syncthreads();
 #pragma unroll
-        for (int r = 0; r < R; ++r)
+        for (int r = 0; r < P::H / K::L; ++r)
             v[r] = in[lane + K::L * r];
     }
+}
+
+template <class K>
+CF_DEVICE void real1d_forward(const real *__restrict__ x, cplx *__restrict__ y, real scale, long long batch) {
+    using P = Real1d<K>;
+    const long long first = (long long)blockIdx.x * K::LINES;
+    const int lines = batch - first >= K::LINES ? K::LINES : (int)(batch - first);
+    smem<char> shared = cf_dynamic_shared<char>();
+    const real *from = x + first * K::IN;
+    if constexpr (K::QUADS) {
+        copy_in<P::T, K::LINES, K::IN *int(sizeof(real))>(
+            shared, [](int i) { return P::line_at(i); }, (const char *)from, lines);
+    } else {
+        for (int n = (int)threadIdx.x; n < lines * K::IN; n += P::T)
+            smem_cast<real>(shared + P::line_at(n / K::IN))[n % K::IN] = __ldg(from + n);
+    }
+    __syncthreads();
+    const int line = (int)threadIdx.x / 32 * P::LINES_PER_WARP + (int)threadIdx.x % P::LINES_PER_WARP;
+    const int lane = (int)threadIdx.x % 32 / P::LINES_PER_WARP;
+    cplx v[P::H / K::L];
+    line_in<K>(v, smem_cast<real>(shared + P::line_at(line < lines ? line : 0)), lane, scale);
+    __syncthreads();
+    line_forward<P::H, K::L, (K::IN + 1) / 2>(v, lane);
+    split_block<K>(smem_cast<cplx>(shared), v, line, lane);
+    __syncthreads();
+    constexpr int BLOCK = K::LINES * P::BINS * int(sizeof(cplx));
+    cplx *to = y + first * P::BINS;
+    if (K::ALIGNED && lines == K::LINES && BLOCK % 16 == 0) {
+        copy_out<P::T, 1, BLOCK / 16 * 16>((char *)to, shared, [](int i) { return P::block_at(i); }, 1);
+    } else {
+        for (int n = (int)threadIdx.x; n < lines * P::BINS * 2; n += P::T)
+            reinterpret_cast<real *>(to)[n] = smem_cast<real>(shared)[n];
+    }
+}
+
+template <class K>
+CF_DEVICE void real1d_inverse(const cplx *__restrict__ y, real *__restrict__ x, real scale, long long batch) {
+    using P = Real1d<K>;
+    const long long first = (long long)blockIdx.x * K::LINES;
+    const int lines = batch - first >= K::LINES ? K::LINES : (int)(batch - first);
+    smem<char> shared = cf_dynamic_shared<char>();
+    const cplx *from = y + first * P::BINS;
+    constexpr int BLOCK = K::LINES * P::BINS * int(sizeof(cplx));
+    if (K::ALIGNED && lines == K::LINES && BLOCK % 16 == 0) {
+        copy_in<P::T, 1, BLOCK / 16 * 16>(
+            shared, [](int i) { return P::block_at(i); }, (const char *)from, 1);
+    } else {
+        for (int n = (int)threadIdx.x; n < K::LINES * P::BINS * 2; n += P::T)
+            smem_cast<real>(shared)[n] = n < lines * P::BINS * 2 ? reinterpret_cast<const real *>(from)[n] : real(0);
+    }
+    __syncthreads();
+    const int line = (int)threadIdx.x / 32 * P::LINES_PER_WARP + (int)threadIdx.x % P::LINES_PER_WARP;
+    const int lane = (int)threadIdx.x % 32 / P::LINES_PER_WARP;
+    cplx v[P::H / K::L];
+    merge_block<K>(v, smem_cast<cplx>(shared), line, lane);
     __syncthreads();
     line_inverse<P::H, K::L>(v, lane);
-    smem<real> own = smem_cast<real>(shared + P::line_at(line));
-    unroll<0, K::L>([&](auto j) {
-#pragma unroll
-        for (int q = 0; q < C; ++q) {
-            const int i = 2 * (R * j + C * lane + q);
-            const cplx z = {scale * v[C * j + q].x, scale * v[C * j + q].y};
-            if (i + 1 < K::IN && K::IN % 2 == 0)
-                smem_cast<cplx>(own)[i / 2] = z;
-            else {
-                if (i < K::IN)
-                    own[i] = z.x;
-                if (i + 1 < K::IN)
-                    own[i + 1] = z.y;
-            }
-        }
-    });
+    line_out<K>(smem_cast<real>(shared + P::line_at(line)), v, lane, scale);
     __syncthreads();
     real *to = x + first * K::IN;
     if constexpr (K::QUADS) {
