@@ -238,8 +238,7 @@ def fused_work(counts, passname):
 
 
 def work(run):
-    """Operations and bytes of our strategy in this pass, counted as in src/autotune/model/cost_model.c; None if
-    unknown."""
+    """Operations and bytes of our strategy in this pass, counted as in src/conv/plan/cost; None if unknown."""
     fields, (family, *words) = problem_of(run), run.strategy[run.ours()].split(" ")
     options = dict(word.split("=", 1) for word in words)
     if fields is None or family not in results.OUR_FAMILIES or "dilation" in fields or "basis" not in options:
