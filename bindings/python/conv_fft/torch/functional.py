@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.nn.functional's convolutions, with the same arguments and results, computed by conv_fft where it can."""
+"""torch.nn.functional's convolutions, with the same arguments and results, computed by conv_fft if supported."""
 from __future__ import annotations
 
 from typing import Optional, Sequence, Union

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's convolution layers, computed by conv_fft where it can.
+"""torch's convolution layers, computed by conv_fft if supported.
 
 The layers are subclasses: constructor, parameters, state_dict and initialisation are torch's. torch computes the cases
 that the library does not support (an empty tensor, complex numbers, torch.func, ...). No call raises that torch
@@ -57,19 +57,19 @@ class _Convolution:
 
 
 class Conv1d(_Convolution, nn.Conv1d):
-    """torch.nn.Conv1d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+    """torch.nn.Conv1d: arguments, parameters and results are its own, computed by conv_fft if supported."""
 
     _of_torch = _named(nn.Conv1d._conv_forward)
 
 
 class Conv2d(_Convolution, nn.Conv2d):
-    """torch.nn.Conv2d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+    """torch.nn.Conv2d: arguments, parameters and results are its own, computed by conv_fft if supported."""
 
     _of_torch = _named(nn.Conv2d._conv_forward)
 
 
 class Conv3d(_Convolution, nn.Conv3d):
-    """torch.nn.Conv3d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+    """torch.nn.Conv3d: arguments, parameters and results are its own, computed by conv_fft if supported."""
 
     _of_torch = _named(nn.Conv3d._conv_forward)
 
@@ -87,19 +87,19 @@ class _Transposed:
 
 
 class ConvTranspose1d(_Transposed, nn.ConvTranspose1d):
-    """torch.nn.ConvTranspose1d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+    """torch.nn.ConvTranspose1d: arguments, parameters and results are its own, computed by conv_fft if supported."""
 
     _of_torch = _named(nn.ConvTranspose1d.forward)
 
 
 class ConvTranspose2d(_Transposed, nn.ConvTranspose2d):
-    """torch.nn.ConvTranspose2d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+    """torch.nn.ConvTranspose2d: arguments, parameters and results are its own, computed by conv_fft if supported."""
 
     _of_torch = _named(nn.ConvTranspose2d.forward)
 
 
 class ConvTranspose3d(_Transposed, nn.ConvTranspose3d):
-    """torch.nn.ConvTranspose3d: arguments, parameters and results are its own, computed by conv_fft where it can."""
+    """torch.nn.ConvTranspose3d: arguments, parameters and results are its own, computed by conv_fft if supported."""
 
     _of_torch = _named(nn.ConvTranspose3d.forward)
 
