@@ -69,17 +69,17 @@ def main():
                         help="the smallest kernel that convert() may look at (default 2)")
     parser.add_argument("--search", type=int, default=10, metavar="N",
                         help="algorithms of cuDNN that torch may try for each layer "
-                        "(cudnn.benchmark_limit; 0: cudnn.benchmark off, as it is unless asked for)")
-    parser.add_argument("--gpus", type=int, default=1, help="train on that many GPUs too, instead")
-    parser.add_argument("--steps", type=int, default=10, help="with --gpus: how many are measured (default 10)")
+                        "(cudnn.benchmark_limit; 0: cudnn.benchmark off, as is torch's default)")
+    parser.add_argument("--gpus", type=int, default=1, help="data-parallel training on one GPU and on that many")
+    parser.add_argument("--steps", type=int, default=10, help="with --gpus: how many steps are measured (default 10)")
     parser.add_argument("--tune", type=int, default=0, metavar="MS")
-    parser.add_argument("--graph", action="store_true", help="the steps as CUDA graphs too: the device's time alone")
+    parser.add_argument("--graph", action="store_true", help="also measure steps as CUDA graphs (device time only)")
     parser.add_argument("--layers", nargs="+", choices=["longconv", "depthwise"], default=[],
                         help="single layers instead of networks")
     parser.add_argument("--limit", type=float, default=2.0,
                         help="with --layers: the longest call that is measured, in seconds (default 2)")
     parser.add_argument("--overhead", action="store_true", help="the cost of a call, instead of the networks")
-    parser.add_argument("--table", action="store_true", help="print what convert() says")
+    parser.add_argument("--table", action="store_true", help="print the table of convert()")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--commit")
     options = parser.parse_args()

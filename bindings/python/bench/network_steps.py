@@ -116,7 +116,7 @@ def run_case(case, precision, last, options):
         clock.note("graphs")
     for kind in ("step", "step-graph")[:1 + options.graph]:
         print("#   %s: torch %.2f ms, ours %.2f ms: %.2fx" % (kind, found[kind, "torch"], found[kind, "ours"],
-                                                             found[kind, "torch"] / found[kind, "ours"]), flush=True)
+                                                              found[kind, "torch"] / found[kind, "ours"]), flush=True)
     layout = "last" if last else "first"
     return [["steps", case, kind, precision, layout, name, "%.4f" % ms, "0",
              "%.2e" % (difference if name == "ours" else 0),

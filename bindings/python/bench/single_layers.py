@@ -26,7 +26,7 @@ def layers_of(suite):
             p, rank = problem.struct, problem.rank
             found[name] = (problem.input_shape, problem.weight_shape,
                            (tuple(p.stride[:rank]), (*p.pad_before[:rank], *p.pad_after[:rank]),
-                                                                       tuple(p.dilation[:rank]), p.groups, 0))
+                            tuple(p.dilation[:rank]), p.groups, 0))
     return found
 
 
@@ -184,7 +184,7 @@ def run_layer(suite, name, shapes, precision, options):
         layer = Layer(by_conv_fft, shapes, dtype, last)
         layer.training()
         if conv_fft.torch.fallbacks():
-            raise SystemExit("bench_torch.py: %s is left to torch: %s" % (name, conv_fft.torch.fallbacks()))
+            raise SystemExit("bench_torch.py: torch computes %s itself: %s" % (name, conv_fft.torch.fallbacks()))
         found, error = times_of(layer, layer.passes(), options), layer.errors(("training",))
         plans = {"forward": (1, "forward"), "training": (6, "backward"), "bprop": (2, "backward_data"),
                  "accgrad": (4, "backward_weights")}

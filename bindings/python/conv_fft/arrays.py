@@ -92,7 +92,7 @@ class Numpy(Kind):
     def view(self, a):
         import numpy
         if not isinstance(a, numpy.ndarray):
-            raise TypeError("an array is of type %s beside NumPy arrays" % type(a).__name__)
+            raise TypeError("an array is of type %s; it must be a NumPy array, as others are" % type(a).__name__)
         item = a.itemsize or 1
         # In the C API strides that are all 0 mean dense, and a bias has no strides.
         if (not (a.flags.aligned and a.dtype.isnative) or any(stride % item or stride < 0 for stride in a.strides)
@@ -128,7 +128,7 @@ class Torch(Kind):
     def view(self, a):
         import torch
         if not isinstance(a, torch.Tensor):
-            raise TypeError("an array is of type %s beside torch tensors" % type(a).__name__)
+            raise TypeError("an array is of type %s; it must be a torch tensor, as others are" % type(a).__name__)
         a = a.detach().resolve_neg()  # a tensor may be the negative of its memory, as the imaginary part of a conjugate
         device = a.device.index if a.device.type == "cuda" else structs.DEVICE_CPU
         if a.device.type not in ("cuda", "cpu"):
@@ -305,7 +305,7 @@ def _expect(plan, name, seen, shape, strides, last):
     if seen.shape != tuple(shape):
         raise ValueError("%s has the shape %s; the plan is for %s" % (name, seen.shape, tuple(shape)))
     if seen.device != plan.device:
-        raise ValueError("%s is %s; the plan is for %s" % (name, _place(seen.device), _place(plan.device)))
+        raise ValueError("%s is in %s; the plan is for %s" % (name, _place(seen.device), _place(plan.device)))
     if any(strides):
         wanted = (strides[0], *strides[2:], strides[1]) if last else strides
         good = all(extent <= 1 or one == other for extent, one, other in zip(shape, seen.strides, wanted))
@@ -408,7 +408,8 @@ def backward(plan, x, w, gy, need, out, accumulate, stream):
     given = {name for name in gradients(out, "out") if out[name] is not None}
     for names, argument, most, other in ((given, "out", need, "need"), (accumulate, "accumulate", given, "out")):
         if not names <= most:
-            raise ValueError("%s names %s, which %s does not" % (argument, " and ".join(sorted(names - most)), other))
+            raise ValueError("%s names %s, which %s does not name"
+                             % (argument, " and ".join(sorted(names - most)), other))
     operands = _Operands(plan, gy)
     problem = plan.problem
     addresses = [operands.address("gy", gy, "y", problem.dtype)]

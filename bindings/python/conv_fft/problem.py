@@ -81,8 +81,8 @@ class Problem:
         w = _channels_second(w, named(structs.LAYOUTS, weight_layout, "weight_layout"), "weight_shape")
         groups = integer(groups, "groups", 1)
         if x[1] != w[1] * groups:
-            raise ValueError("input_shape has %d channels and weight_shape %d for each of %d groups"
-                             % (x[1], w[1], groups))
+            raise ValueError("input_shape has %d channels; it must have %d, as weight_shape has %d for each of %d "
+                             "groups" % (x[1], w[1] * groups, w[1], groups))
         p = structs.Problem()
         check(lib.conv_fft_problem_init(ctypes.byref(p), rank))
         p.batch, p.in_channels, p.out_channels, p.groups = x[0], x[1], w[0], groups

@@ -181,9 +181,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=list(MODELS), nargs="+", default=list(MODELS))
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=32, help="images or sequences; of volumes a quarter")
+    parser.add_argument("--batch", type=int, default=32, help="images or sequences; a quarter as many volumes")
     parser.add_argument("--edge", type=int, default=128,
-                        help="pixels that images are enlarged to; of sequences and volumes fewer")
+                        help="images are enlarged to this many pixels; sequences and volumes to fewer")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/examples"))
     options = parser.parse_args()

@@ -15,7 +15,7 @@ def _windows(x, kernel, stride, dilation, extents):
     """For each tap: its index, and the elements of the padded x that it multiplies."""
     for tap in itertools.product(*map(range, kernel)):
         yield tap, (slice(None), slice(None), *(slice(t * d, t * d + (m - 1) * s + 1, s)
-                                               for t, d, s, m in zip(tap, dilation, stride, extents)))
+                                                for t, d, s, m in zip(tap, dilation, stride, extents)))
 
 
 def forward(x, w, bias, stride, before, after, dilation, groups, mode="zeros"):
