@@ -4,7 +4,7 @@
 function(conv_fft_embed variable output)
   set(text "")
   foreach(header IN LISTS ARGN)
-    set(path "${PROJECT_SOURCE_DIR}/src/${header}.cuh")
+    set(path "${PROJECT_SOURCE_DIR}/src/${header}")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${path}")
     file(READ "${path}" content)
     string(REGEX REPLACE "#(include|pragma once)[^\n]*\n" "" content "${content}")
@@ -17,32 +17,40 @@ function(conv_fft_embed variable output)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/${output}.c" CONTENT "${source}" @ONLY)
 endfunction()
 
-set(mma fbfft/common/mma)
-conv_fft_embed(cf_fbfft_kernel_text kernel_text fbfft/common/platform fbfft/common/complex
-               fbfft/common/register_dft fbfft/warp/warp_line fbfft/common/async_copy fbfft/warp/real2d fbfft/warp/real1d
-               fbfft/warp/real1d_warp fbfft/common/storage fbfft/shared_memory/in_place_order
-               fbfft/shared_memory/geometry fbfft/shared_memory/addressing fbfft/shared_memory/signal fbfft/shared_memory/spectrum
-               fbfft/shared_memory/steps fbfft/shared_memory/kernel)
-conv_fft_embed(cf_c2c_fp16_kernel_text half_text ${mma} fbfft/common/fp16_dft
-               fbfft/c2c_fp16/lines fbfft/c2c_fp16/step fbfft/c2c_fp16/tile)
-conv_fft_embed(cf_tensor_fft_kernel_text matrix_text ${mma} fbfft/common/fp16_dft
-               fbfft/tensor_core/plane fbfft/tensor_core/plane_load fbfft/tensor_core/scales fbfft/tensor_core/plane_forward
-               fbfft/tensor_core/plane_inverse fbfft/tensor_core/line_twiddles fbfft/tensor_core/line_addressing
-               fbfft/tensor_core/line_forward fbfft/tensor_core/line_inverse fbfft/tensor_core/dft_matrix_config
-               fbfft/tensor_core/dft_matrix_build fbfft/tensor_core/dft_matrix_taps fbfft/tensor_core/dft_matrix
-               fbfft/tensor_core/short_line_io fbfft/tensor_core/short_line_forward fbfft/tensor_core/short_line_inverse
-               fbfft/tensor_core/kernel)
-conv_fft_embed(cf_fused_kernel_text fused_text conv/fused/plane_access
-               conv/fused/plane_load conv/fused/plane_store conv/fused/pruned_dft conv/fused/pruned_fft
-               conv/fused/nhwc_vectors conv/fused/nhwc_io conv/fused/nhwc_transpose conv/fused/fused_call
-               conv/fused/load_store conv/fused/bins conv/fused/products conv/fused/shared_memory conv/fused/weight_sums
-               conv/fused/add_slices conv/fused/register_tasks conv/fused/packed_words conv/fused/bulk_copy
-               conv/fused/prefetch_weights conv/fused/whole_rows conv/fused/whole_rows_fft conv/fused/register_resident)
-conv_fft_embed(cf_long1d_kernel_text long1d_text conv/long1d/butterfly_tree conv/long1d/line_geometry conv/long1d/root_tables
-               conv/long1d/line_fft conv/long1d/line_io conv/long1d/line conv/long1d/four_step)
-conv_fft_embed(cf_cgemm_kernel_text product_text ${mma} conv/gpu/gemm/wgmma
-               conv/gpu/gemm/cgemm_split_fp16 conv/gpu/gemm/cgemm_fp16_config conv/gpu/gemm/cgemm_fp16_copy
-               conv/gpu/gemm/cgemm_fp16_scales conv/gpu/gemm/cgemm_fp16_multiply conv/gpu/gemm/cgemm_fp16_results
-               conv/gpu/gemm/cgemm_fp16)
-conv_fft_embed(cf_gpu_kernel_text stage_text conv/gpu/tensor conv/gpu/absmax conv/gpu/bias
-               conv/gpu/padding_fold conv/gpu/small_gemm conv/cudnn/fallback conv/cufft/pad_crop)
+set(mma fbfft/common/mma.cuh)
+conv_fft_embed(cf_fbfft_kernel_text kernel_text fbfft/common/platform.cuh fbfft/common/complex.cuh
+               fbfft/common/register_dft.cuh fbfft/warp/warp_line.cuh fbfft/common/async_copy.cuh
+               fbfft/warp/real2d.cuh fbfft/warp/real1d.cuh fbfft/warp/real1d_warp.cuh fbfft/common/storage.cuh
+               fbfft/shared_memory/in_place_order.cuh fbfft/shared_memory/call.h fbfft/shared_memory/geometry.cuh
+               fbfft/shared_memory/addressing.cuh fbfft/shared_memory/signal.cuh fbfft/shared_memory/spectrum.cuh
+               fbfft/shared_memory/steps.cuh fbfft/shared_memory/kernel.cuh)
+conv_fft_embed(cf_c2c_fp16_kernel_text half_text ${mma} fbfft/common/fp16_dft.cuh fbfft/c2c_fp16/lines.cuh
+               fbfft/c2c_fp16/step.cuh fbfft/c2c_fp16/tile.cuh)
+conv_fft_embed(cf_tensor_fft_kernel_text matrix_text ${mma} fbfft/common/fp16_dft.cuh fbfft/tensor_core/plane.cuh
+               fbfft/tensor_core/plane_load.cuh fbfft/tensor_core/scales.cuh fbfft/tensor_core/plane_forward.cuh
+               fbfft/tensor_core/plane_inverse.cuh fbfft/tensor_core/line_twiddles.cuh
+               fbfft/tensor_core/line_addressing.cuh fbfft/tensor_core/line_forward.cuh
+               fbfft/tensor_core/line_inverse.cuh fbfft/tensor_core/dft_matrix_config.cuh
+               fbfft/tensor_core/dft_matrix_build.cuh fbfft/tensor_core/dft_matrix_taps.cuh
+               fbfft/tensor_core/dft_matrix.cuh fbfft/tensor_core/short_line_io.cuh
+               fbfft/tensor_core/short_line_forward.cuh fbfft/tensor_core/short_line_inverse.cuh
+               fbfft/tensor_core/kernel.cuh)
+conv_fft_embed(cf_fused_kernel_text fused_text conv/fused/plane_access.cuh conv/fused/plane_load.cuh
+               conv/fused/plane_store.cuh conv/fused/pruned_dft.cuh conv/fused/pruned_fft.cuh
+               conv/fused/nhwc_vectors.cuh conv/fused/nhwc_io.cuh conv/fused/call.h conv/fused/nhwc_transpose.cuh
+               conv/fused/fused_call.cuh conv/fused/load_store.cuh conv/fused/bins.cuh conv/fused/products.cuh
+               conv/fused/shared_memory.cuh conv/fused/weight_sums.cuh conv/fused/add_slices.cuh
+               conv/fused/register_tasks.cuh conv/fused/packed_words.cuh conv/fused/bulk_copy.cuh
+               conv/fused/prefetch_weights.cuh conv/fused/whole_rows.cuh conv/fused/whole_rows_fft.cuh
+               conv/fused/register_resident.cuh)
+conv_fft_embed(cf_long1d_kernel_text long1d_text conv/long1d/butterfly_tree.cuh conv/long1d/line_geometry.cuh
+               conv/long1d/root_tables.cuh conv/long1d/line_fft.cuh conv/long1d/call.h conv/long1d/line_io.cuh
+               conv/long1d/line.cuh conv/long1d/four_step.cuh)
+conv_fft_embed(cf_cgemm_kernel_text product_text ${mma} conv/gpu/gemm/call.h conv/gpu/gemm/wgmma.cuh
+               conv/gpu/gemm/cgemm_split_fp16.cuh conv/gpu/gemm/cgemm_fp16_config.cuh
+               conv/gpu/gemm/cgemm_fp16_copy.cuh conv/gpu/gemm/cgemm_fp16_scales.cuh
+               conv/gpu/gemm/cgemm_fp16_multiply.cuh conv/gpu/gemm/cgemm_fp16_results.cuh
+               conv/gpu/gemm/cgemm_fp16.cuh)
+conv_fft_embed(cf_gpu_kernel_text stage_text conv/gpu/call.h conv/cudnn/call.h conv/cufft/call.h conv/gpu/tensor.cuh
+               conv/gpu/absmax.cuh conv/gpu/bias.cuh conv/gpu/padding_fold.cuh conv/gpu/small_gemm.cuh
+               conv/cudnn/fallback.cuh conv/cufft/pad_crop.cuh)

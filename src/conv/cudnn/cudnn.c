@@ -2,6 +2,7 @@
 /* Family `cudnn`: what a plan and a call need. */
 #include "conv/cudnn/cudnn.h"
 
+#include "conv/cudnn/call.h"
 #include "conv/gpu/device.h"
 #include "conv/plan/spectra.h"
 #include "core/arith.h"
@@ -77,8 +78,8 @@ conv_fft_status cf_cudnn_prepare(conv_fft_plan *plan, int pass) {
 conv_fft_status cf_cudnn_build(conv_fft_plan *plan, int pass) {
 #define KERNEL(name, parameter, call) \
     "extern \"C\" __global__ void " name "(const " parameter ") {" CF_PDL_WAIT call "; }"
-#define PLAIN_KERNEL(pass) KERNEL("cf_cudnn_" pass, "CudnnPlain p", "cudnn_plain_" pass "(p)")
-    static const char *const tails[1 + CF_PASS_COUNT] = {KERNEL("cf_cudnn_add", "CudnnAdd a", "cudnn_add(a)"),
+#define PLAIN_KERNEL(pass) KERNEL("cf_cudnn_" pass, "cf_cudnn_plain_call p", "cudnn_plain_" pass "(p)")
+    static const char *const tails[1 + CF_PASS_COUNT] = {KERNEL("cf_cudnn_add", "cf_cudnn_add_call a", "cudnn_add(a)"),
                                                          PLAIN_KERNEL("forward"), PLAIN_KERNEL("data"),
                                                          PLAIN_KERNEL("weights")};
 #undef PLAIN_KERNEL
@@ -135,12 +136,7 @@ static conv_fft_status add(const cudnn_state *s, void *data, const void *other, 
                            struct CUstream_st *stream) {
     const int result = cf_pass_table[s->pass.index].result;
     const cf_cudnn_operand *o = &s->pass.operand[result];
-    struct { /* CudnnAdd */
-        void *data;
-        const void *other, *bias;
-        int64_t count, channels, inner;
-        int type, keep;
-    } a = {data, other, bias, elements_of(&s->pass, result), o->extents[1], 1, (int)o->dtype, keep};
+    cf_cudnn_add_call a = {data, other, bias, elements_of(&s->pass, result), o->extents[1], 1, (int)o->dtype, keep};
     for (int axis = 2; axis < s->pass.axes && !o->last; ++axis)
         a.inner *= o->extents[axis];
     return cf_gpu_small_launch(s->kernel[ADD], a.count, NULL, &a, NULL, stream);
@@ -183,24 +179,19 @@ static conv_fft_status run_plain(const conv_fft_plan *plan, const cudnn_state *s
     const cf_layer *l = &plan->layer;
     int64_t x[5], y[5], w[5];
     cf_layer_extents(l, x, y, w);
-    struct { /* CudnnPlain */
-        cf_tensor_view x, w, y;
-        void *x_data, *w_data, *y_data;
-        const void *bias;
-        int64_t in, out, pad[3], stride[3], dilation[3];
-        int accumulate;
-    } p = {.x = cf_tensor_view_of(&l->x, l->batch, l->groups, l->in_channels, x + 2),
-           .w = cf_tensor_view_of(s->pass.index == CF_PASS_WEIGHTS ? &l->gw : &l->w, w[0], 1, w[1], w + 2),
-           .y = cf_tensor_view_of(&l->y, l->batch, l->groups, l->out_channels, y + 2),
-           .x_data = memory[CF_X],
-           .w_data = memory[CF_W],
-           .y_data = memory[CF_Y],
-           .bias = bias,
-           .in = l->in_channels,
-           .out = l->out_channels,
-           .stride = {1, 1, 1},
-           .dilation = {1, 1, 1},
-           .accumulate = accumulate};
+    cf_cudnn_plain_call p = {
+        .x = cf_tensor_view_of(&l->x, l->batch, l->groups, l->in_channels, x + 2),
+        .w = cf_tensor_view_of(s->pass.index == CF_PASS_WEIGHTS ? &l->gw : &l->w, w[0], 1, w[1], w + 2),
+        .y = cf_tensor_view_of(&l->y, l->batch, l->groups, l->out_channels, y + 2),
+        .x_data = memory[CF_X],
+        .w_data = memory[CF_W],
+        .y_data = memory[CF_Y],
+        .bias = bias,
+        .in = l->in_channels,
+        .out = l->out_channels,
+        .stride = {1, 1, 1},
+        .dilation = {1, 1, 1},
+        .accumulate = accumulate};
     for (int a = 0; a < s->pass.axes - 2; ++a) {
         const int own = 5 - s->pass.axes + a;
         p.pad[own] = s->pass.pad_before[a];

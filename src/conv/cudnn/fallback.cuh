@@ -3,16 +3,10 @@
  * tensors that cuDNN does not take. */
 #pragma once
 
+#include "conv/cudnn/call.h"
 #include "conv/gpu/tensor.cuh"
 
-/* data = keep * data + other + bias[channel] over a dense tensor. other and bias may be NULL. */
-struct CudnnAdd {
-    void *data;
-    const void *other, *bias;
-    long long count, channels, inner; /* elements; channels; neighbouring elements of one channel */
-    int type, keep;
-};
-template <typename INDEX> CF_DEVICE void cudnn_add_as(const CudnnAdd &a) {
+template <typename INDEX> CF_DEVICE void cudnn_add_as(const cf_cudnn_add_call &a) {
     const INDEX count = INDEX(a.count), step = INDEX(gridDim.x) * INDEX(blockDim.x);
     const INDEX channels = INDEX(a.channels), inner = INDEX(a.inner);
     for (INDEX i = INDEX(blockIdx.x) * INDEX(blockDim.x) + INDEX(threadIdx.x); i < count; i += step) {
@@ -24,43 +18,34 @@ template <typename INDEX> CF_DEVICE void cudnn_add_as(const CudnnAdd &a) {
         store_as(a.data, (long long)i, a.type, value);
     }
 }
-CF_DEVICE void cudnn_add(const CudnnAdd &a) {
+CF_DEVICE void cudnn_add(const cf_cudnn_add_call &a) {
     if (a.count < (1ll << 31)) /* With one more grid stride the index stays below 2^32. */
         cudnn_add_as<unsigned>(a);
     else
         cudnn_add_as<unsigned long long>(a);
 }
 
-/* Any pass, one number of the result per thread. Tensors have extents {samples, channels of all groups, axes}. w has
- * {output channels, input channels of a group, taps}. */
-struct CudnnPlain {
-    TensorView x, w, y;
-    void *x_data, *w_data, *y_data;
-    const void *bias;
-    long long in, out; /* of a group */
-    long long pad[3], stride[3], dilation[3];
-    int accumulate;
-};
-CF_DEVICE long long place(const TensorView &t, long long sample, long long channel, long long i, long long j,
+CF_DEVICE long long place(const cf_tensor_view &t, long long sample, long long channel, long long i, long long j,
                           long long k) {
     return sample * t.stride[0] + channel / t.channels * t.group_stride + channel % t.channels * t.stride[1] +
            i * t.stride[2] + j * t.stride[3] + k * t.stride[4];
 }
 /* The position of x that belongs to output o and tap k, or -1. */
-CF_DEVICE long long input_of(const CudnnPlain &p, int axis, long long o, long long k) {
+CF_DEVICE long long input_of(const cf_cudnn_plain_call &p, int axis, long long o, long long k) {
     const long long i = o * p.stride[axis] + k * p.dilation[axis] - p.pad[axis];
     return i < p.x.extent[2 + axis] ? (i < 0 ? -1 : i) : -1;
 }
 /* The output whose tap k belongs to position i of x, or -1. */
-CF_DEVICE long long output_of(const CudnnPlain &p, int axis, long long i, long long k) {
+CF_DEVICE long long output_of(const cf_cudnn_plain_call &p, int axis, long long i, long long k) {
     const long long o = i + p.pad[axis] - k * p.dilation[axis];
     return o < 0 || o % p.stride[axis] != 0 || o / p.stride[axis] >= p.y.extent[2 + axis] ? -1 : o / p.stride[axis];
 }
-CF_DEVICE void store_plain(const CudnnPlain &p, const TensorView &t, void *data, long long at, double sum) {
+CF_DEVICE void store_plain(const cf_cudnn_plain_call &p, const cf_tensor_view &t, void *data, long long at,
+                           double sum) {
     store_as(data, at, t.type, p.accumulate ? sum + load_as(data, at, t.type) : sum);
 }
 
-CF_DEVICE void cudnn_plain_forward(const CudnnPlain &p) {
+CF_DEVICE void cudnn_plain_forward(const cf_cudnn_plain_call &p) {
     const long long count = count_of(p.y), step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
         long long e[5];
@@ -80,7 +65,7 @@ CF_DEVICE void cudnn_plain_forward(const CudnnPlain &p) {
         store_plain(p, p.y, p.y_data, at, sum);
     }
 }
-CF_DEVICE void cudnn_plain_data(const CudnnPlain &p) {
+CF_DEVICE void cudnn_plain_data(const cf_cudnn_plain_call &p) {
     const long long count = count_of(p.x), step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
         long long e[5];
@@ -100,7 +85,7 @@ CF_DEVICE void cudnn_plain_data(const CudnnPlain &p) {
         store_plain(p, p.x, p.x_data, at, sum);
     }
 }
-CF_DEVICE void cudnn_plain_weights(const CudnnPlain &p) {
+CF_DEVICE void cudnn_plain_weights(const cf_cudnn_plain_call &p) {
     const long long count = count_of(p.w), step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
         long long e[5];

@@ -128,7 +128,7 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
 
 static conv_fft_status build(conv_fft_plan *plan, int pass) {
 #define KERNEL(name, parameters, call) \
-    "extern \"C\" __global__ void " name "(const CufftPlanes p, " parameters ") {" CF_PDL_WAIT call "; }"
+    "extern \"C\" __global__ void " name "(const cf_cufft_planes p, " parameters ") {" CF_PDL_WAIT call "; }"
     static const char *const names[CF_CUFFT_KERNELS] = {"cf_cufft_pad", "cf_cufft_crop", "cf_cufft_to_spectrum",
                                                         "cf_cufft_from_spectrum"};
     static const char *const tails[CF_CUFFT_KERNELS] = {

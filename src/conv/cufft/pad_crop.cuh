@@ -3,19 +3,10 @@
  * in section 3 of the fbfft paper. */
 #pragma once
 
+#include "conv/cufft/call.h"
 #include "conv/gpu/tensor.cuh"
 
-/* Planes of a tensor, counted by three indices (a, b, c), c fastest. The planes from `first` on are dense in the
- * memory of cuFFT. */
-struct CufftPlanes {
-    long long first, count, b, c;
-    long long tensor[3], spectrum[3];      /* strides of a, b, c */
-    long long extent[3], stride[3], at[3]; /* of the tensor's axes: element e of an axis is at position e + at */
-    long long basis[3], bins, bin_stride;
-    int type, accumulate;
-    double scale;
-};
-CF_DEVICE void plane_of(const CufftPlanes &p, long long n, long long index[3]) {
+CF_DEVICE void plane_of(const cf_cufft_planes &p, long long n, long long index[3]) {
     n += p.first;
     index[2] = n % p.c;
     index[1] = n / p.c % p.b;
@@ -26,7 +17,7 @@ CF_DEVICE long long offset_of(const long long index[3], const long long stride[3
 }
 
 /* Copy planes of the tensor to their padded form. */
-CF_DEVICE void cufft_pad(const CufftPlanes &p, const void *tensor, real *padded) {
+CF_DEVICE void cufft_pad(const cf_cufft_planes &p, const void *tensor, real *padded) {
     const long long points = p.basis[0] * p.basis[1] * p.basis[2], count = p.count * points;
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
@@ -47,7 +38,7 @@ CF_DEVICE void cufft_pad(const CufftPlanes &p, const void *tensor, real *padded)
 }
 
 /* Copy the tensor's part of padded planes back, scaled. `bias` (indexed by b and c) may be NULL. */
-CF_DEVICE void cufft_crop(const CufftPlanes &p, const real *padded, void *tensor, const void *bias) {
+CF_DEVICE void cufft_crop(const cf_cufft_planes &p, const real *padded, void *tensor, const void *bias) {
     const long long elements = p.extent[0] * p.extent[1] * p.extent[2], count = p.count * elements;
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
@@ -67,7 +58,7 @@ CF_DEVICE void cufft_crop(const CufftPlanes &p, const real *padded, void *tensor
 
 /* Transpose [plane][bin] to the frequency-major spectrum, or back, in squares of 32 x 32 in shared memory. A block
  * has 32 x 8 threads. */
-template <bool TO_SPECTRUM> CF_DEVICE void cufft_transpose(const CufftPlanes &p, cplx *planes, cplx *spectrum) {
+template <bool TO_SPECTRUM> CF_DEVICE void cufft_transpose(const cf_cufft_planes &p, cplx *planes, cplx *spectrum) {
     smem<cplx> tile = cf_dynamic_shared<cplx>();
     const long long across = (p.bins + 31) / 32, down = (p.count + 31) / 32;
     const int lane = int(threadIdx.x) % 32, row = int(threadIdx.x) / 32;

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How passes of family `cufft` run. */
+#include "conv/cufft/call.h"
 #include "conv/cufft/state.h"
 #include "conv/gpu/device.h"
 #include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/launch.h"
-
-/* The same struct as CufftPlanes of pad_crop.cuh. */
-typedef struct planes {
-    int64_t first, count, b, c;
-    int64_t tensor[3], spectrum[3];
-    int64_t extent[3], stride[3], at[3];
-    int64_t basis[3], bins, bin_stride;
-    int type, accumulate;
-    double scale;
-} planes;
 
 typedef struct runner {
     const conv_fft_plan *plan;
@@ -44,11 +35,11 @@ static const cf_tensor *tensor_of(const runner *r, int operand) {
 
 /* Planes of x and y are counted by (row, group, column). Planes of w are counted by (group, row, column), the order
  * of its tensor. */
-static planes planes_of(const runner *r, int operand, const cf_block *block) {
+static cf_cufft_planes planes_of(const runner *r, int operand, const cf_block *block) {
     const cf_spectrum *s = &r->pass->spectrum[operand];
     const cf_tensor *t = tensor_of(r, operand);
     const bool w = operand == CF_W;
-    planes p = {
+    cf_cufft_planes p = {
         .b = w ? block->rows : s->groups,
         .c = s->columns,
         .tensor = {w ? t->group_stride : t->sample_stride, w ? t->sample_stride : t->group_stride, t->channel_stride},
@@ -78,7 +69,7 @@ static int64_t plane_count(const runner *r, int operand, const cf_block *block) 
     return block->groups * block->rows * r->pass->spectrum[operand].columns;
 }
 
-static conv_fft_status launch(const runner *r, int kernel, int64_t work, planes *p, void *first, void *second,
+static conv_fft_status launch(const runner *r, int kernel, int64_t work, cf_cufft_planes *p, void *first, void *second,
                               void *third) {
     const cf_cufft_state *s = r->state;
     const bool square = kernel >= CF_CUFFT_TO_SPECTRUM;
@@ -102,7 +93,7 @@ static conv_fft_status transform(const runner *r, const cf_cufft_plan *plan, voi
 /* cuFFT always transforms a whole unit. What is behind the last plane is ignored. */
 static conv_fft_status load(const runner *r, int operand, const void *tensor, cf_stage_kind stage) {
     cf_block block = block_of(r, operand);
-    planes p = planes_of(r, operand, &block);
+    cf_cufft_planes p = planes_of(r, operand, &block);
     const int64_t count = plane_count(r, operand, &block), points = p.basis[0] * p.basis[1] * p.basis[2];
     void *const padded = r->base + r->ws.scratch, *const bins = (char *)padded + r->state->padded;
     for (p.first = 0; p.first < count; p.first += p.count) {
@@ -118,7 +109,7 @@ static conv_fft_status load(const runner *r, int operand, const void *tensor, cf
 static conv_fft_status store(const runner *r, int operand, void *tensor, const void *bias, bool accumulate,
                              cf_stage_kind stage) {
     cf_block block = block_of(r, operand);
-    planes p = planes_of(r, operand, &block);
+    cf_cufft_planes p = planes_of(r, operand, &block);
     const int64_t count = plane_count(r, operand, &block), elements = p.extent[0] * p.extent[1] * p.extent[2];
     void *const padded = r->base + r->ws.scratch, *const bins = (char *)padded + r->state->padded;
     p.accumulate = accumulate;

@@ -17,22 +17,8 @@
  */
 #pragma once
 
+#include "conv/fused/call.h"
 #include "fbfft/shared_memory/kernel.cuh"
-
-/* One tensor: its first element, and the distances between samples and between groups, in elements. */
-struct FusedSide {
-    const void *memory;
-    long long sample_stride, group_stride;
-};
-/* Arguments of one launch. The host has the same struct in run.c. */
-struct FusedCall {
-    FusedSide x, y;
-    const void *bias; /* one element per channel of all groups, in Y's type; may be null */
-    cplx *weights;    /* spectra of w; kernels of the gradient of the weights write their sums here */
-    long long rows, groups, slices;
-    double scale; /* factor of what is written; the gradient of the weights does not use it */
-    int accumulate;
-};
 
 /*
  * Sizes of problem F. AXIS is the last axis of the forward transform, and STEPS its number of FFT steps: the
@@ -58,7 +44,7 @@ template <class F> struct Fused {
 
 /* Writes one entry. weights: complex numbers between the weight spectra of neighbouring groups. */
 template <class K>
-CF_DEVICE void fused_entry(smem<char> entry, const FusedSide &side, int row, int group, int column, int columns,
+CF_DEVICE void fused_entry(smem<char> entry, const cf_fused_side &side, int row, int group, int column, int columns,
                            long long weights) {
     find_plane<K>(entry, row, column, columns, side.sample_stride, group * side.group_stride);
     smem_cast<long long>(entry)[1] = group * weights;
@@ -70,7 +56,7 @@ CF_DEVICE void fused_entry(smem<char> entry, const FusedSide &side, int row, int
  * the tensor.
  */
 template <class K, class F>
-CF_DEVICE PlaneTable<K> fused_places(smem<char> table, const FusedSide &side, int live, int column, int columns,
+CF_DEVICE PlaneTable<K> fused_places(smem<char> table, const cf_fused_side &side, int live, int column, int columns,
                                      long long weights, F place) {
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
         int row, group;
@@ -82,7 +68,7 @@ CF_DEVICE PlaneTable<K> fused_places(smem<char> table, const FusedSide &side, in
 }
 /* Writes the tables of column 0 of both sides. The caller must add a barrier. */
 template <class X, class Y, class F>
-CF_DEVICE void fused_tables(smem<char> x, smem<char> y, const FusedCall &call, int live, int in, int out,
+CF_DEVICE void fused_tables(smem<char> x, smem<char> y, const cf_fused_call &call, int live, int in, int out,
                             long long weights, F place) {
     for (int p = int(threadIdx.x); p < X::P; p += X::T) {
         int row, group;

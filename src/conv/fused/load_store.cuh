@@ -40,7 +40,7 @@ template <class K> CF_DEVICE void planes_in(smem<cplx> z, const PlaneTable<K> &p
     } else if constexpr (CAN_SWEEP<K>) {
         load_rows<K, K::VECTOR>(z, plane_table, memory);
     } else {
-        SharedFftCall call = {};
+        cf_shared_fft_call call = {};
         call.in = memory;
         load_planes<K>(z, plane_table, call);
     }
@@ -68,7 +68,8 @@ template <class... K> CF_DEVICE void planes_arrive() {
     __syncthreads();
 }
 /* Stores planes to memory. */
-template <class K> CF_DEVICE void planes_to(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+template <class K>
+CF_DEVICE void planes_to(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     if constexpr (INTERLEAVED<K>)
         store_units<K>(z, plane_table, call);
     else if constexpr (CAN_SWEEP<K>)
@@ -79,7 +80,7 @@ template <class K> CF_DEVICE void planes_to(smem<cplx> z, const PlaneTable<K> &p
         store_signal<K>(z, plane_table, call);
 }
 /* Stores planes. The branch on accumulate stands outside, so that the compiler drops the test of each element. */
-template <class K> CF_DEVICE void planes_out(smem<cplx> z, const PlaneTable<K> &plane_table, SharedFftCall call) {
+template <class K> CF_DEVICE void planes_out(smem<cplx> z, const PlaneTable<K> &plane_table, cf_shared_fft_call call) {
     if (call.accumulate) {
         call.accumulate = 1;
         planes_to<K>(z, plane_table, call);
@@ -91,7 +92,7 @@ template <class K> CF_DEVICE void planes_out(smem<cplx> z, const PlaneTable<K> &
 /* The FFT steps of a forward transform. Without WHOLE, the last step of the last axis is left to the product. */
 template <class K, bool WHOLE> CF_DEVICE void fused_steps(smem<cplx> z) {
     typedef PlaneGeometry<K> G;
-    const SharedFftCall call = {};
+    const cf_shared_fft_call call = {};
     const BlockPlanes<K> planes = {z, call};
     steps_of_axis<2, false, WHOLE || G::LAST != 2>(planes);
     if constexpr (G::LAST <= 1)
@@ -108,8 +109,8 @@ CF_DEVICE void fused_load(smem<cplx> z, const PlaneTable<K> &plane_table, const 
 }
 
 /* The arguments with which the functions of fbfft/shared_memory store planes. */
-template <class K> CF_DEVICE SharedFftCall fused_call(void *memory, const void *bias, const FusedCall &c) {
-    SharedFftCall call = {};
+template <class K> CF_DEVICE cf_shared_fft_call fused_call(void *memory, const void *bias, const cf_fused_call &c) {
+    cf_shared_fft_call call = {};
     call.out = memory;
     call.bias = bias;
     call.scale = c.scale;
@@ -117,7 +118,7 @@ template <class K> CF_DEVICE SharedFftCall fused_call(void *memory, const void *
     return call;
 }
 /* The FFT steps of an inverse transform. Without WHOLE, the product has already done the first step. */
-template <class K, bool WHOLE> CF_DEVICE void fused_steps_back(smem<cplx> z, const SharedFftCall &call) {
+template <class K, bool WHOLE> CF_DEVICE void fused_steps_back(smem<cplx> z, const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     const BlockPlanes<K> planes = {z, call};
     if constexpr (G::LAST == 0)
@@ -129,8 +130,8 @@ template <class K, bool WHOLE> CF_DEVICE void fused_steps_back(smem<cplx> z, con
 /* Transforms planes back and stores them. */
 template <class K, bool WHOLE>
 CF_DEVICE void fused_store(smem<cplx> z, const PlaneTable<K> &plane_table, void *memory, const void *bias,
-                           const FusedCall &c) {
-    const SharedFftCall call = fused_call<K>(memory, bias, c);
+                           const cf_fused_call &c) {
+    const cf_shared_fft_call call = fused_call<K>(memory, bias, c);
     fused_steps_back<K, WHOLE>(z, call);
     planes_out<K>(z, plane_table, call);
 }

@@ -144,7 +144,7 @@ template <class K> CF_DEVICE void load_units(smem<cplx> z, const PlaneTable<K> &
 
 /* Stores all planes of the block, scaled, with bias, and added to the old values where wanted. */
 template <class K>
-CF_DEVICE void store_units(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void store_units(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef Units<K> S;
     typedef typename K::Storage Storage;
     typedef typename Storage::bits bits;

@@ -5,6 +5,7 @@
  * (nhwc_transpose.cuh). The planes are in the workspace, in the type of the arithmetic, so that rows are aligned also
  * if the tensor has 16 bits.
  */
+#include "conv/fused/call.h"
 #include "conv/fused/fused.h"
 
 #include "conv/plan/spectra.h"
@@ -96,32 +97,25 @@ void cf_nhwc_transpose_emit(const cf_nhwc_transpose *transpose, int variant, cf_
         "%lld, AXIS[3] = {%lld, %lld, %lld};\n};\n",
         (long long)e[2], (long long)e[3], (long long)e[4], (long long)transpose->tensor.sample_stride,
         (long long)transpose->planes.channel_stride, (long long)stride[0], (long long)stride[1], (long long)stride[2]);
-    cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(256) cf_fused(const TransposeCall call) {" CF_PDL_WAIT
-                "    nhwc_%s_planes<Tensor>(call);\n}\n",
-                transpose->reads ? "to" : "from");
+    cf_text_add(
+        t,
+        "extern \"C\" __global__ void __launch_bounds__(256) cf_fused(const cf_transpose_call call) {" CF_PDL_WAIT
+        "    nhwc_%s_planes<Tensor>(call);\n}\n",
+        transpose->reads ? "to" : "from");
 }
 
-/* The same struct as TransposeCall of nhwc_transpose.cuh. */
-typedef struct transpose_call {
-    const void *from;
-    void *to;
-    const void *bias;
-    int accumulate, unused;
-} transpose_call;
-
-static const cf_parameter transpose_parameters[] = {{sizeof(transpose_call), CF_ADDRESS(transpose_call, from) |
-                                                                                 CF_ADDRESS(transpose_call, to) |
-                                                                                 CF_ADDRESS(transpose_call, bias)},
-                                                    {0, 0}};
+static const cf_parameter transpose_parameters[] = {
+    {sizeof(cf_transpose_call),
+     CF_ADDRESS(cf_transpose_call, from) | CF_ADDRESS(cf_transpose_call, to) | CF_ADDRESS(cf_transpose_call, bias)},
+    {0, 0}};
 
 conv_fft_status cf_nhwc_transpose_run(const cf_nhwc_transpose *transpose, cf_kernel *const kernels[2],
                                       const void *tensor, void *planes, const void *bias, bool accumulate,
                                       struct CUstream_st *stream) {
-    transpose_call call = {.from = transpose->reads ? tensor : planes,
-                           .to = transpose->reads ? planes : (void *)(uintptr_t)tensor,
-                           .bias = bias,
-                           .accumulate = accumulate};
+    cf_transpose_call call = {.from = transpose->reads ? tensor : planes,
+                              .to = transpose->reads ? planes : (void *)(uintptr_t)tensor,
+                              .bias = bias,
+                              .accumulate = accumulate};
     const size_t unit = (size_t)transpose->vector_width * cf_dtype_bytes(transpose->tensor.dtype);
     const cf_launch shape = {
         {(unsigned)transpose->blocks, 1, 1}, {256, 1, 1}, (size_t)transpose->shared, transpose_parameters};

@@ -19,15 +19,9 @@
  */
 #pragma once
 
+#include "conv/fused/call.h"
 #include "conv/fused/nhwc_vectors.cuh"
 
-/* Arguments of one launch. The host has the same struct in nhwc_transpose.c. */
-struct TransposeCall {
-    const void *from;
-    void *to;
-    const void *bias; /* one element per channel, in the tensor's type; may be null */
-    int accumulate;
-};
 /* Which elements a block and a thread have. */
 template <class T> struct Transpose {
     typedef typename T::Storage Storage;
@@ -99,7 +93,7 @@ template <class S> CF_DEVICE void put_sixteen(unsigned short *to, const Neighbou
 }
 #endif
 /* Planes to tensor, with bias, and added to the old values where wanted. */
-template <class T> CF_DEVICE void nhwc_from_planes(const TransposeCall &call) {
+template <class T> CF_DEVICE void nhwc_from_planes(const cf_transpose_call &call) {
     typedef Transpose<T> G;
     const G at;
     smem<real> tile = cf_dynamic_shared<real>();
@@ -137,7 +131,7 @@ template <class T> CF_DEVICE void nhwc_from_planes(const TransposeCall &call) {
     });
 }
 /* Tensor to planes. */
-template <class T> CF_DEVICE void nhwc_to_planes(const TransposeCall &call) {
+template <class T> CF_DEVICE void nhwc_to_planes(const cf_transpose_call &call) {
     typedef Transpose<T> G;
     const G at;
     smem<real> tile = cf_dynamic_shared<real>();

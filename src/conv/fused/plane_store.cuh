@@ -42,7 +42,7 @@ CF_DEVICE void put_numbers(typename K::Storage::bits *to, const real *v, typenam
 
 /* Stores all planes of the block. */
 template <class K, int VECTOR>
-CF_DEVICE void store_rows(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void store_rows(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef Sweep<K, VECTOR> S;
     typedef PlaneGeometry<K> G;
     typedef typename K::Storage::bits bits;

@@ -51,7 +51,7 @@ constexpr int ROW_TASKS =
 
 /* One step along axis 2, with a barrier to follow. STAGED lines hold two rows, which are made complex on the way. */
 template <class K, int STEP, bool INVERSE, int OTHERS = 0>
-CF_DEVICE void step_along_rows(smem<cplx> z, const SharedFftCall &call) {
+CF_DEVICE void step_along_rows(smem<cplx> z, const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     typedef Step<typename G::O2, STEP> S;
     constexpr int OF_A_PLANE = G::D0 * G::DR, LINES = K::P * OF_A_PLANE;
@@ -241,7 +241,7 @@ template <class K, int X, int STEP> constexpr int tasks_of_step() {
 }
 /* One step along axis X. */
 template <class K, int X, int STEP, bool INVERSE, int OTHERS = 0>
-CF_DEVICE void step_of_planes(smem<cplx> z, const SharedFftCall &call) {
+CF_DEVICE void step_of_planes(smem<cplx> z, const cf_shared_fft_call &call) {
     if constexpr (X == 2)
         step_along_rows<K, STEP, INVERSE, OTHERS>(z, call);
     else
@@ -252,7 +252,7 @@ CF_DEVICE void step_of_planes(smem<cplx> z, const SharedFftCall &call) {
 template <class K> struct BlockPlanes {
     typedef K Config;
     smem<cplx> z;
-    const SharedFftCall &call;
+    const cf_shared_fft_call &call;
     template <int X, int STEP, bool INVERSE> CF_DEVICE void step() const {
         step_of_planes<K, X, STEP, INVERSE>(z, call);
     }

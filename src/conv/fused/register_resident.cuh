@@ -41,7 +41,7 @@ CF_DEVICE void resident_arrive() {
 
 /* All inverse steps but the first, and the store. A barrier must follow before the planes are changed. */
 template <class K>
-CF_DEVICE void resident_store(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void resident_store(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     fused_steps_back<K, false>(z, call);
     planes_out<K>(z, plane_table, call);
 }
@@ -87,7 +87,7 @@ CF_DEVICE void resident_inputs(cplx (&x)[Resident<F>::EACH][F::IN][Resident<F>::
  * them a phase ahead of the other. So one barrier serves two phases, and threads without a task in one phase have
  * one in the other.
  */
-template <class F> CF_DEVICE void resident_scatter(const FusedCall &call) {
+template <class F> CF_DEVICE void resident_scatter(const cf_fused_call &call) {
     typedef Resident<F> M;
     typedef typename M::Task Task;
     typedef typename F::Y Y;
@@ -230,7 +230,8 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
 /* Transforms the sums of the outputs `begin` and on back, and stores them. */
 template <class F>
 CF_DEVICE void resident_outputs(const cplx (&sums)[Resident<F>::EACH][F::CHUNK][Resident<F>::R],
-                                const Resident<F> &mine, const FusedBlock<F> &block, const FusedCall &call, int begin) {
+                                const Resident<F> &mine, const FusedBlock<F> &block, const cf_fused_call &call,
+                                int begin) {
     typedef Resident<F> M;
     typedef typename F::Y Y;
 #pragma unroll 1
@@ -253,7 +254,7 @@ CF_DEVICE void resident_outputs(const cplx (&sums)[Resident<F>::EACH][F::CHUNK][
 }
 
 /* Many inputs; few outputs, whose sums stay in registers. */
-template <class F> CF_DEVICE void resident_gather(const FusedCall &call) {
+template <class F> CF_DEVICE void resident_gather(const cf_fused_call &call) {
     typedef Resident<F> M;
     typedef typename M::Task Task;
     typedef typename F::X X;
@@ -330,7 +331,7 @@ CF_DEVICE void resident_sums_out(cplx *out, const cplx (&sums)[M::EACH][F::IN][M
  * kernel has written the spectra of x, [row][input][bin]. The two tables are of two rows of gy: one in use, and the
  * next one.
  */
-template <class F> CF_DEVICE void resident_weights(const FusedCall &call) {
+template <class F> CF_DEVICE void resident_weights(const cf_fused_call &call) {
     typedef typename F::Y K;
     typedef Resident<F, K> M;
     typedef typename M::U U;

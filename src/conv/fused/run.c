@@ -2,33 +2,20 @@
 /* Calls of fused passes: the transform of the weights, transposes, the fused kernel, and the sum of slices. */
 #include "conv/fused/fused.h"
 
+#include "conv/fused/call.h"
 #include "conv/fused/state.h"
 #include "conv/plan/spectra.h"
 #include "core/dtype.h"
 #include "cuda/jit/launch.h"
 
-/* The same structs as FusedSide and FusedCall of fused_call.cuh. */
-typedef struct fused_side {
-    const void *memory;
-    int64_t sample_stride, group_stride;
-} fused_side;
-typedef struct fused_call {
-    fused_side x, y;
-    const void *bias;
-    void *weights;
-    int64_t rows, groups, slices;
-    double scale;
-    int accumulate, unused;
-} fused_call;
-
 static const cf_parameter fused_parameters[] = {
-    {sizeof(fused_call), CF_ADDRESS(fused_call, x.memory) | CF_ADDRESS(fused_call, y.memory) |
-                             CF_ADDRESS(fused_call, bias) | CF_ADDRESS(fused_call, weights)},
+    {sizeof(cf_fused_call), CF_ADDRESS(cf_fused_call, x.memory) | CF_ADDRESS(cf_fused_call, y.memory) |
+                                CF_ADDRESS(cf_fused_call, bias) | CF_ADDRESS(cf_fused_call, weights)},
     {0, 0}};
 static const cf_parameter add_parameters[] = {{sizeof(void *), 1}, {sizeof(int64_t), 0}, {sizeof(int64_t), 0}, {0, 0}};
 
-static fused_side side_of(const cf_tensor *t, const void *memory) {
-    return (fused_side){memory, t->sample_stride, t->group_stride};
+static cf_fused_side side_of(const cf_tensor *t, const void *memory) {
+    return (cf_fused_side){memory, t->sample_stride, t->group_stride};
 }
 
 /* Transform the weights to their spectra; in backward weights, the spectra of gw to gw. */
@@ -48,7 +35,7 @@ static size_t bytes_at_once(const cf_shared_fft_config *tile) {
 }
 
 /* Launch the fused kernel: the variant for aligned pointers if they are aligned. */
-static conv_fft_status launch(const cf_fused_state *state, fused_call *call, struct CUstream_st *stream) {
+static conv_fft_status launch(const cf_fused_state *state, cf_fused_call *call, struct CUstream_st *stream) {
     const cf_fused_config *c = &state->config;
     const size_t unit[2] = {bytes_at_once(&c->tile[0][0]), bytes_at_once(&c->tile[1][0])};
     const bool aligned = (uintptr_t)call->x.memory % (c->whole ? 16 : unit[0]) == 0 &&
@@ -74,7 +61,7 @@ static bool has_planes(const conv_fft_plan *plan, const cf_call *c) {
 }
 
 /* Transpose the tensor of a side, unless that was done before. The kernel then reads the planes. */
-static conv_fft_status make_planes(const cf_fused_state *state, fused_side *side, char *planes, bool made,
+static conv_fft_status make_planes(const cf_fused_state *state, cf_fused_side *side, char *planes, bool made,
                                    struct CUstream_st *stream) {
     const cf_nhwc_transpose *t = &state->config.transpose;
     if (!made)
@@ -87,12 +74,12 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const cf_fused_sta
                                    char *workspace) {
     char *spectra = workspace + cf_fused_planes_bytes(state);
     const cf_fused_config *config = &state->config;
-    fused_call call = {.x = side_of(&plan->layer.x, c->x),
-                       .y = side_of(&plan->layer.y, c->gy),
-                       .weights = spectra,
-                       .rows = config->rows,
-                       .groups = config->groups,
-                       .slices = config->slices};
+    cf_fused_call call = {.x = side_of(&plan->layer.x, c->x),
+                          .y = side_of(&plan->layer.y, c->gy),
+                          .weights = (void *)spectra,
+                          .rows = config->rows,
+                          .groups = config->groups,
+                          .slices = config->slices};
     if (state->inputs) {
         const cf_gpu_transform_call inputs = {.signal = c->x,
                                               .spectrum = spectra + state->spectra,
@@ -122,7 +109,7 @@ static conv_fft_status run_weights(const conv_fft_plan *plan, const cf_fused_sta
  * Launch the fused kernel, and a transpose before it (of what it reads) or after it (of what it writes). Bias and
  * accumulation are applied where the tensor is written, by the kernel or by the transpose.
  */
-static conv_fft_status launch_transposed(const cf_fused_state *state, fused_call *call, char *transposed,
+static conv_fft_status launch_transposed(const cf_fused_state *state, cf_fused_call *call, char *transposed,
                                          struct CUstream_st *stream) {
     const cf_nhwc_transpose *t = &state->config.transpose;
     if (t->blocks == 0)
@@ -131,7 +118,7 @@ static conv_fft_status launch_transposed(const cf_fused_state *state, fused_call
         CF_FORWARD(make_planes(state, &call->x, transposed, false, stream));
         return launch(state, call, stream);
     }
-    fused_call planes = *call;
+    cf_fused_call planes = *call;
     planes.y = side_of(&t->planes, transposed);
     planes.bias = NULL;
     planes.accumulate = 0;
@@ -159,15 +146,15 @@ conv_fft_status cf_fused_run(const conv_fft_plan *plan, int set, const cf_call *
     CF_FORWARD(transform_weights(state, c->w, spectra, false, c->stream));
     cf_stage_done(plan, c, CF_STAGE_LOAD_W);
     const int64_t *basis = plan->pass[pass].strategy.basis;
-    fused_call call = {.x = data ? side_of(&layer->y, c->gy) : side_of(&layer->x, c->x),
-                       .y = data ? side_of(&layer->x, c->gx) : side_of(&layer->y, c->y),
-                       .bias = c->bias,
-                       .weights = spectra,
-                       .rows = state->config.rows,
-                       .groups = state->config.groups,
-                       .slices = 1,
-                       .scale = 1.0 / ((double)basis[0] * (double)basis[1] * (double)basis[2]),
-                       .accumulate = accumulate};
+    cf_fused_call call = {.x = data ? side_of(&layer->y, c->gy) : side_of(&layer->x, c->x),
+                          .y = data ? side_of(&layer->x, c->gx) : side_of(&layer->y, c->y),
+                          .bias = c->bias,
+                          .weights = (void *)spectra,
+                          .rows = state->config.rows,
+                          .groups = state->config.groups,
+                          .slices = 1,
+                          .scale = 1.0 / ((double)basis[0] * (double)basis[1] * (double)basis[2]),
+                          .accumulate = accumulate};
     CF_FORWARD(launch_transposed(state, &call, workspace, c->stream));
     cf_stage_done(plan, c, data ? CF_STAGE_CONVOLVE_GX : CF_STAGE_CONVOLVE_Y);
     return CONV_FFT_SUCCESS;

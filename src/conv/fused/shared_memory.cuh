@@ -45,9 +45,9 @@ template <class K> CF_DEVICE const void *channel_of(const void *memory, int colu
 template <class F> struct FusedBlock {
     typedef Fused<F> U;
     smem<char> shared;
-    const FusedCall &call;
+    const cf_fused_call &call;
     int first, live;
-    CF_DEVICE FusedBlock(smem<char> memory, const FusedCall &c) : shared(memory), call(c) {
+    CF_DEVICE FusedBlock(smem<char> memory, const cf_fused_call &c) : shared(memory), call(c) {
         first = int(blockIdx.x) * F::X::P;
         const int left = int(c.rows * c.groups) - first;
         live = left < F::X::P ? left : F::X::P;
@@ -58,7 +58,7 @@ template <class F> struct FusedBlock {
         group = int(F::ROWS_FIRST ? n / m : n % m);
     }
     template <class K>
-    CF_DEVICE PlaneTable<K> plane_table(smem<char> table, const FusedSide &side, int column, int columns) const {
+    CF_DEVICE PlaneTable<K> plane_table(smem<char> table, const cf_fused_side &side, int column, int columns) const {
         return fused_places<K>(table, side, live, column, columns, (long long)F::IN * F::OUT * U::BINS,
                                [&](int p, int &row, int &group) { place(p, row, group); });
     }
@@ -95,7 +95,7 @@ template <class F> struct FusedBlock {
 };
 
 /* Few inputs, many outputs. The spectra of the inputs stay in shared memory. */
-template <class F> CF_DEVICE void fused_scatter(const FusedCall &call) {
+template <class F> CF_DEVICE void fused_scatter(const cf_fused_call &call) {
     typedef Fused<F> U;
     const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
     block.begin();
@@ -122,7 +122,7 @@ template <class F> CF_DEVICE void fused_scatter(const FusedCall &call) {
 }
 
 /* Many inputs, few outputs. The sums of the outputs stay in shared memory. */
-template <class F> CF_DEVICE void fused_gather(const FusedCall &call) {
+template <class F> CF_DEVICE void fused_gather(const cf_fused_call &call) {
     typedef Fused<F> U;
     const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
     block.begin();
@@ -144,7 +144,7 @@ template <class F> CF_DEVICE void fused_gather(const FusedCall &call) {
 }
 
 /* A block has the P groups from blockIdx.x * P on, and the rows of slice blockIdx.y. */
-template <class F> CF_DEVICE void fused_weights(const FusedCall &call) {
+template <class F> CF_DEVICE void fused_weights(const cf_fused_call &call) {
     typedef Fused<F> U;
     const long long first = (long long)blockIdx.x * F::X::P, left = call.groups - first;
     const int live = left < F::X::P ? int(left) : F::X::P;
@@ -182,7 +182,7 @@ template <class F> CF_DEVICE void fused_weights(const FusedCall &call) {
     }
 #pragma unroll 1
     for (int i = 0; i < F::IN * F::CHUNK; ++i) {
-        SharedFftCall out = {};
+        cf_shared_fft_call out = {};
         out.out = call.weights + (blockIdx.y * call.groups * (F::IN * F::OUT) + first_out * F::IN + i) * U::BINS;
         store_bins<typename F::Y, U::G::SWEEP>(sums + i * U::BUFFER, gy, out);
     }

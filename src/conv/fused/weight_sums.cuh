@@ -34,7 +34,7 @@ template <class F> struct BothSides {
     typedef typename F::Y Y;
     smem<cplx> x, y;
     template <int A, int STEP, bool INVERSE> CF_DEVICE void step() const {
-        const SharedFftCall call = {};
+        const cf_shared_fft_call call = {};
         step_of_planes<Config, A, STEP, INVERSE>(x, call);
         step_of_planes<Y, A, STEP, INVERSE, tasks_of_step<Config, A, STEP>()>(y, call);
     }
@@ -152,7 +152,7 @@ template <class F> CF_DEVICE void fused_weight_steps(smem<cplx> x, smem<cplx> y)
  * transformed. Where planes have few 16-bit elements (AHEAD), the next row is loaded to registers meanwhile, so
  * that the block does not wait for memory.
  */
-template <class F> CF_DEVICE void fused_weight(const FusedCall &call) {
+template <class F> CF_DEVICE void fused_weight(const cf_fused_call &call) {
     typedef Fused<F> U;
     typedef typename F::X X;
     typedef typename F::Y Y;

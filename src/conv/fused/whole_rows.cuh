@@ -86,7 +86,7 @@ template <class K> struct WholeRows {
             tma_load(to, from, bytes, barrier);
     }
     /* Stores the staged planes: by one thread for each plane, with PACKS by two, or by all threads. */
-    static CF_DEVICE void put(smem<real> rows, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+    static CF_DEVICE void put(smem<real> rows, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
         if constexpr (Storage::PLAIN) {
             const int p = in_last_warp<K>();
             if (p < 0 || p >= plane_table.live)

@@ -106,7 +106,7 @@ template <class K> CF_DEVICE real old_number(typename K::Storage::bits bits) {
 /* The last inverse step, to staged rows. With ACCUMULATE it adds the old elements, which it reads from memory. */
 template <class K, bool ACCUMULATE>
 CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const PlaneTable<K> &plane_table,
-                                const SharedFftCall &call) {
+                                const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     typedef WholeRows<K> W;
     typedef LineTask<K, 1> Task;
@@ -174,7 +174,7 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const PlaneTable<
 
 template <class K>
 CF_DEVICE void lines_to_rows(smem<cplx> z, smem<real> rows, const PlaneTable<K> &plane_table,
-                             const SharedFftCall &call) {
+                             const cf_shared_fft_call &call) {
     constexpr bool ADDS = K::Storage::PLAIN || WholeRows<K>::PACKS; /* else WholeRows::put() adds */
     if (call.accumulate && ADDS)
         lines_to_rows_of<K, ADDS>(z, rows, plane_table, call);

@@ -25,7 +25,7 @@ size_t cf_gpu_absmax_scratch(const cf_transform_desc *d) {
 }
 
 /* Whether elements of these extents are neighbours, in any order of their axes. */
-static bool is_dense(const int64_t extent[5], const int64_t stride[5]) {
+static bool is_dense(const long long extent[5], const long long stride[5]) {
     int64_t elements = 1, next = 1;
     for (int a = 0; a < 5; ++a)
         elements *= extent[a];
@@ -38,16 +38,8 @@ static bool is_dense(const int64_t extent[5], const int64_t stride[5]) {
     return next == elements;
 }
 
-/* The same as AbsmaxCall and ScanCall of absmax.cuh. */
-typedef struct absmax_call {
-    const void *data;
-    float *absmax;
-    int64_t samples, sample_stride, group_stride, extent[5], stride[5], elements;
-    int parts, dense;
-} absmax_call;
-
 static const cf_parameter absmax_parameters[] = {
-    {sizeof(absmax_call), CF_ADDRESS(absmax_call, data) | CF_ADDRESS(absmax_call, absmax)}, {0, 0}};
+    {sizeof(cf_absmax_call), CF_ADDRESS(cf_absmax_call, data) | CF_ADDRESS(cf_absmax_call, absmax)}, {0, 0}};
 
 conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d, const void *signal,
                               const cf_block *block, void *scratch, cf_row_scales *scales, struct CUstream_st *stream) {
@@ -56,7 +48,7 @@ conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d,
     const int64_t first = block->row / s->scale_rows,
                   samples = (block->row + block->rows - 1) / s->scale_rows - first + 1,
                   rows = s->scale_rows / s->rows_per_sample; /* of the tensor */
-    absmax_call l = {
+    cf_absmax_call l = {
         .data = (const char *)signal + first * rows * t->sample_stride * (int64_t)cf_dtype_bytes(t->dtype),
         .absmax = (float *)cf_align((size_t)scratch),
         .samples = samples,
@@ -84,6 +76,6 @@ conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d,
     const cf_launch shape = {
         {(unsigned)blocks, 1, 1}, {threads, 1, 1}, threads / 32 * sizeof(unsigned), absmax_parameters};
     void *parameters[] = {&l};
-    return cf_kernel_launch(layers->kernel[t->dtype == CONV_FFT_FP32 ? CF_KERNEL_SCAN : CF_KERNEL_ABSMAX], &shape,
-                            parameters, stream);
+    return cf_kernel_launch(layers->kernel[t->dtype == CONV_FFT_FP32 ? CF_KERNEL_ABSMAX_FP32 : CF_KERNEL_ABSMAX_FP16],
+                            &shape, parameters, stream);
 }

@@ -71,7 +71,7 @@ static conv_fft_status transform_create(cf_device *device, const cf_transform_de
 }
 
 /* Whether another kernel finds the largest magnitudes first. */
-static bool scans(const cf_transform *t) {
+static bool finds_absmax_first(const cf_transform *t) {
     return !t->desc.inverse && cf_spectrum_is_scaled(t->desc.spectrum.dtype) && !cf_gpu_transform_finds_scales(t->gpu);
 }
 
@@ -81,7 +81,7 @@ static conv_fft_status pair_create(cf_device *device, const cf_transform *first,
     const int64_t rows[2] = {first->desc.spectrum.rows, second->desc.spectrum.rows};
     cf_gpu_pair *gpu = NULL;
     *result = NULL;
-    if (scans(first) || scans(second)) /* each of these needs a kernel before it */
+    if (finds_absmax_first(first) || finds_absmax_first(second)) /* each of these needs a kernel before it */
         return CONV_FFT_SUCCESS;
     CF_FORWARD(cf_gpu_pair_create(cf_gpu_layers_of(device)->gpu, first->gpu, second->gpu, rows,
                                   first->desc.spectrum.groups, &gpu));
@@ -130,7 +130,9 @@ static void transform_destroy(cf_transform *t) {
 }
 
 /* Bytes of what that kernel finds. The transform's own scratch follows. */
-static size_t absmax_bytes(const cf_transform *t) { return scans(t) ? cf_align(cf_gpu_absmax_scratch(&t->desc)) : 0; }
+static size_t absmax_bytes(const cf_transform *t) {
+    return finds_absmax_first(t) ? cf_align(cf_gpu_absmax_scratch(&t->desc)) : 0;
+}
 
 static size_t transform_scratch(const cf_transform *t, int64_t rows) {
     return absmax_bytes(t) + cf_gpu_transform_scratch(t->gpu, rows);
@@ -159,7 +161,7 @@ static conv_fft_status forward(const cf_transform *t, const void *tensor, cf_ori
     cf_gpu_transform_call call = call_of(t, tensor, origin, &block, scratch);
     if (block.rows == 0)
         return CONV_FFT_SUCCESS;
-    if (scans(t))
+    if (finds_absmax_first(t))
         CF_FORWARD(
             cf_gpu_absmax(cf_gpu_layers_of(t->device), &t->desc, call.signal, &block, scratch, &call.scales, stream));
     call.scratch = (char *)scratch + absmax_bytes(t);

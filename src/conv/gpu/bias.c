@@ -14,7 +14,7 @@ enum {
 };
 
 /* Merge axes where one continues the other. They become the last of the four. */
-static void merge_axes(int64_t extent[4], int64_t stride[4]) {
+static void merge_axes(long long extent[4], long long stride[4]) {
     int last = 3;
     for (int a = 2; a >= 0; --a) {
         if (extent[last] == 1 || stride[a] == extent[last] * stride[last]) {
@@ -30,19 +30,11 @@ static void merge_axes(int64_t extent[4], int64_t stride[4]) {
         extent[last] = 1, stride[last] = 0;
 }
 
-/* The same struct as BiasCall of bias.cuh. */
-typedef struct sum_bias {
-    const void *data;
-    void *result;
-    int64_t extent[4], stride[4], channel_stride, channels, chunks, end;
-    int type, result_type, accumulate, down, size, lanes, parts, unused;
-} sum_bias;
-
 static const cf_parameter bias_parameters[] = {
-    {sizeof(sum_bias), CF_ADDRESS(sum_bias, data) | CF_ADDRESS(sum_bias, result)}, {0, 0}};
+    {sizeof(cf_bias_call), CF_ADDRESS(cf_bias_call, data) | CF_ADDRESS(cf_bias_call, result)}, {0, 0}};
 
 /* Whether chunks of this many elements, from the first of every row on, are aligned to their size. */
-static bool is_aligned(const sum_bias *b, int64_t size) {
+static bool is_aligned(const cf_bias_call *b, int64_t size) {
     bool aligned = (uintptr_t)b->data % 16 == 0;
     for (int a = 0; a < 4; ++a)
         aligned = aligned && (b->extent[a] == 1 || b->stride[a] % size == 0 || (a == 3 && b->stride[3] == 1));
@@ -79,7 +71,7 @@ static int64_t bias_parts(const cf_gpu *gpu, int64_t tiles, double bytes, int64_
 /* Decide how blocks share the sum. has_scratch: there is memory for partial sums, b->channels numbers for each part.
  * Dense rows of channels whose size is not a multiple of a chunk's are counted as longer rows of more channels, which
  * are summed again. Returns the tiles. */
-static int64_t shape_bias(const cf_gpu *gpu, sum_bias *b, bool has_scratch) {
+static int64_t shape_bias(const cf_gpu *gpu, cf_bias_call *b, bool has_scratch) {
     const int64_t bytes = (int64_t)cf_dtype_bytes((conv_fft_dtype)b->type), size = 16 / bytes;
     const double all = (double)b->channels * (double)b->extent[0] * (double)b->extent[1] * (double)b->extent[2] *
                        (double)b->extent[3] * (double)bytes;
@@ -121,17 +113,17 @@ static int64_t shape_bias(const cf_gpu *gpu, sum_bias *b, bool has_scratch) {
     return tiles;
 }
 
-static sum_bias bias_of(const cf_bias_desc *desc, const void *gy, void *gbias, bool accumulate) {
+static cf_bias_call bias_of(const cf_bias_desc *desc, const void *gy, void *gbias, bool accumulate) {
     const cf_tensor *t = &desc->tensor;
-    sum_bias b = {.data = gy,
-                  .result = gbias,
-                  .extent = {desc->samples, desc->size[0], desc->size[1], desc->size[2]},
-                  .stride = {t->sample_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
-                  .channel_stride = t->channel_stride,
-                  .channels = desc->channels,
-                  .type = (int)t->dtype,
-                  .result_type = (int)desc->result_dtype,
-                  .accumulate = accumulate};
+    cf_bias_call b = {.data = gy,
+                      .result = gbias,
+                      .extent = {desc->samples, desc->size[0], desc->size[1], desc->size[2]},
+                      .stride = {t->sample_stride, t->axis_stride[0], t->axis_stride[1], t->axis_stride[2]},
+                      .channel_stride = t->channel_stride,
+                      .channels = desc->channels,
+                      .type = (int)t->dtype,
+                      .result_type = (int)desc->result_dtype,
+                      .accumulate = accumulate};
     merge_axes(b.extent, b.stride);
     return b;
 }
@@ -142,7 +134,7 @@ size_t cf_gpu_bias_scratch(const cf_device *device, const cf_bias_desc *desc) {
     if (desc->channels == 0)
         return 0;
     for (uintptr_t address = 0; address < 16; address += 8) { /* for an aligned address, and for another */
-        sum_bias b = bias_of(desc, (const void *)address, NULL, false);
+        cf_bias_call b = bias_of(desc, (const void *)address, NULL, false);
         shape_bias(gpu, &b, true);
         const size_t numbers = (size_t)b.parts * (size_t)b.channels;
         max_numbers = numbers > (size_t)desc->channels && numbers > max_numbers ? numbers : max_numbers;
@@ -150,7 +142,7 @@ size_t cf_gpu_bias_scratch(const cf_device *device, const cf_bias_desc *desc) {
     return max_numbers * sizeof(double);
 }
 
-static conv_fft_status launch_bias(cf_gpu_layers *layers, sum_bias *b, int64_t tiles, struct CUstream_st *stream) {
+static conv_fft_status launch_bias(cf_gpu_layers *layers, cf_bias_call *b, int64_t tiles, struct CUstream_st *stream) {
     const int64_t blocks = tiles * b->parts, enough = layers->gpu->properties.multiprocessors;
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "there are %lld channels; the gradient of the bias takes at most %d",
@@ -167,7 +159,7 @@ conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
     cf_gpu_layers *layers = cf_gpu_layers_of(device);
     if (desc->channels == 0)
         return CONV_FFT_SUCCESS;
-    sum_bias b = bias_of(desc, gy, gbias, accumulate);
+    cf_bias_call b = bias_of(desc, gy, gbias, accumulate);
     int64_t tiles = shape_bias(layers->gpu, &b, scratch != NULL);
     const int64_t sums = b.parts * (b.channels / desc->channels);
     if (sums > 1) { /* of each channel */
@@ -175,15 +167,15 @@ conv_fft_status cf_gpu_bias_gradient(cf_device *device, const cf_bias_desc *desc
         b.result_type = CONV_FFT_FP64;
         b.accumulate = false;
         CF_FORWARD(launch_bias(layers, &b, tiles, stream));
-        b = (sum_bias){.data = scratch,
-                       .result = gbias,
-                       .extent = {1, 1, 1, sums},
-                       .stride = {0, 0, 0, desc->channels},
-                       .channel_stride = 1,
-                       .channels = desc->channels,
-                       .type = CONV_FFT_FP64,
-                       .result_type = (int)desc->result_dtype,
-                       .accumulate = accumulate};
+        b = (cf_bias_call){.data = scratch,
+                           .result = gbias,
+                           .extent = {1, 1, 1, sums},
+                           .stride = {0, 0, 0, desc->channels},
+                           .channel_stride = 1,
+                           .channels = desc->channels,
+                           .type = CONV_FFT_FP64,
+                           .result_type = (int)desc->result_dtype,
+                           .accumulate = accumulate};
         tiles = shape_bias(layers->gpu, &b, false);
     }
     return launch_bias(layers, &b, tiles, stream);

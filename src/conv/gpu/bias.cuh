@@ -16,16 +16,6 @@
 
 #include "conv/gpu/tensor.cuh"
 
-/* Arguments of a launch. */
-struct BiasCall {
-    const void *data;
-    void *result;
-    long long extent[4], stride[4]; /* of the summed axes; the last one is a row, or all count rows if `down` */
-    long long channel_stride, channels;
-    long long chunks; /* of a row (the last may be empty); `down`: side by side, or single channels */
-    long long end;    /* end of the data: elements before it may be read */
-    int type, result_type, accumulate, down, size, lanes, parts;
-};
 constexpr int BIAS_AHEAD = 4, BIAS_GROUPS = 32, BIAS_MAX = 8;
 
 struct BiasFp16 {
@@ -74,13 +64,13 @@ template <int N, class T> CF_DEVICE T bias_tree(T (&v)[N]) {
 struct BiasPart {
     long long first, end, from, to;
 };
-CF_DEVICE BiasPart bias_share(const BiasCall &b, int part, int last, long long units) {
+CF_DEVICE BiasPart bias_share(const cf_bias_call &b, int part, int last, long long units) {
     const long long places = b.extent[0] * b.extent[1] * (last == 3 ? b.extent[2] : 1);
     if (places == 1)
         return {0, 1, units * part / b.parts, units * (part + 1) / b.parts};
     return {places * part / b.parts, places * (part + 1) / b.parts, 0, units};
 }
-CF_DEVICE long long bias_place(const BiasCall &b, long long place, int last) {
+CF_DEVICE long long bias_place(const cf_bias_call &b, long long place, int last) {
     long long at = 0;
 #pragma unroll 1
     for (int a = last - 1; place > 0; --a) {
@@ -92,7 +82,7 @@ CF_DEVICE long long bias_place(const BiasCall &b, long long place, int last) {
 
 /* A thread's sum of 16-byte chunks of one channel. Of a chunk that reaches beyond its row, only the elements of the
  * row count. */
-template <int TYPE> CF_DEVICE double bias_rows(const BiasCall &b, long long channel, int part) {
+template <int TYPE> CF_DEVICE double bias_rows(const cf_bias_call &b, long long channel, int part) {
     typedef BiasChunk<TYPE> Chunk;
     typedef typename Chunk::element element;
     constexpr int N = Chunk::SIZE, WHOLE = N << 8;
@@ -152,7 +142,7 @@ template <int TYPE> CF_DEVICE double bias_rows(const BiasCall &b, long long chan
 
 /* A lane's sums of every lines-th row, of a chunk of channels or of one channel. */
 template <int TYPE>
-CF_DEVICE void bias_chunk_down(const BiasCall &b, int part, long long chunk, int line, int lines,
+CF_DEVICE void bias_chunk_down(const cf_bias_call &b, int part, long long chunk, int line, int lines,
                                double (&sum)[BIAS_MAX]) {
     typedef BiasChunk<TYPE> Chunk;
     constexpr int N = Chunk::SIZE;
@@ -185,7 +175,7 @@ CF_DEVICE void bias_chunk_down(const BiasCall &b, int part, long long chunk, int
     }
 }
 template <int TYPE>
-CF_DEVICE double bias_channel_down(const BiasCall &b, int part, long long channel, int line, int lines) {
+CF_DEVICE double bias_channel_down(const cf_bias_call &b, int part, long long channel, int line, int lines) {
     constexpr int AHEAD = 2 * BIAS_AHEAD;
     typedef typename BiasChunk<TYPE>::number number;
     double sum = 0;
@@ -237,7 +227,7 @@ CF_DEVICE double bias_lines(const double (&own)[BIAS_MAX], int size, int lanes, 
 
 /* The sums of one thread. */
 template <int TYPE>
-CF_DEVICE void bias_own(const BiasCall &b, int tile, int part, int line, int lines, double (&sum)[BIAS_MAX]) {
+CF_DEVICE void bias_own(const cf_bias_call &b, int tile, int part, int line, int lines, double (&sum)[BIAS_MAX]) {
     const long long place = (long long)tile * b.lanes + int(threadIdx.x) % b.lanes;
     if (!b.down)
         sum[0] = bias_rows<TYPE>(b, tile, part);
@@ -246,7 +236,7 @@ CF_DEVICE void bias_own(const BiasCall &b, int tile, int part, int line, int lin
     else if (line < lines && place < b.chunks)
         sum[0] = bias_channel_down<TYPE>(b, part, place, line, lines);
 }
-CF_DEVICE void sum_bias(const BiasCall &b) {
+CF_DEVICE void sum_bias(const cf_bias_call &b) {
     const int tiles = int(gridDim.x) / b.parts, tile = int(blockIdx.x) % tiles, part = int(blockIdx.x) / tiles;
     const int thread = int(threadIdx.x), lines = int(blockDim.x) / b.lanes, line = thread / b.lanes;
     double sum[BIAS_MAX] = {};

@@ -4,6 +4,7 @@
 #define CF_CONV_GPU_STAGES_H
 
 #include "conv/gpu/backend.h"
+#include "conv/gpu/call.h"
 #include "cuda/jit/kernel.h"
 
 #include <pthread.h>
@@ -25,9 +26,9 @@ enum {
     CF_KERNEL_ZERO,
     CF_KERNEL_BIAS,
     CF_KERNEL_FOLD,
-    CF_KERNEL_ABSMAX, /* of FP16 tensors: absmax.cuh */
-    CF_KERNEL_SCAN,   /* the same of FP32 tensors */
-    CF_KERNEL_CGEMM,  /* + kind; + 3 for FP64 */
+    CF_KERNEL_ABSMAX_FP16, /* absmax.cuh */
+    CF_KERNEL_ABSMAX_FP32,
+    CF_KERNEL_CGEMM, /* + kind; + 3 for FP64 */
     CF_KERNEL_COUNT = CF_KERNEL_CGEMM + 6
 };
 
@@ -54,12 +55,6 @@ conv_fft_status cf_gpu_small_text(const char *tail, cf_source *source);
  * loops. `second` may be NULL. types: as in cf_launch.parameters. */
 conv_fft_status cf_gpu_small_launch(const cf_kernel *kernel, int64_t work, const cf_parameter *types, void *parameter,
                                     void *second, struct CUstream_st *stream);
-
-/* TensorView of tensor.cuh. */
-typedef struct cf_tensor_view {
-    int64_t extent[5], stride[5], group_stride, channels;
-    int type, unused;
-} cf_tensor_view;
 
 cf_tensor_view cf_tensor_view_of(const cf_tensor *tensor, int64_t samples, int64_t groups, int64_t channels,
                                  const int64_t size[3]);

@@ -11,21 +11,22 @@
 #include <stdlib.h>
 
 static const char *const tails[CF_KERNEL_COUNT] = {
-    [CF_KERNEL_ZERO] =
-        "extern \"C\" __global__ void cf_stage(const TensorView t, void *data) {" CF_PDL_WAIT "clear_view(t, data); }",
+    [CF_KERNEL_ZERO] = "extern \"C\" __global__ void cf_stage(const cf_tensor_view t, void *data) {" CF_PDL_WAIT
+                       "clear_view(t, data); }",
     [CF_KERNEL_BIAS] =
-        "extern \"C\" __global__ void __launch_bounds__(1024) cf_stage(const BiasCall b) {" CF_PDL_WAIT CF_PDL_TRIGGER
-        "sum_bias(b); }",
-    [CF_KERNEL_FOLD] = "extern \"C\" __global__ void cf_stage(const FoldCall f) {" CF_PDL_WAIT "fold_padding(f); }",
-    [CF_KERNEL_ABSMAX] =
-        "extern \"C\" __global__ void cf_stage(const AbsmaxCall s) {" CF_PDL_WAIT "absmax_kernel(s); }",
-    [CF_KERNEL_SCAN] = "extern \"C\" __global__ void cf_stage(const ScanCall s) {" CF_PDL_WAIT "absmax_of_groups(s); }",
+        "extern \"C\" __global__ void __launch_bounds__(1024) cf_stage(const cf_bias_call b) {" CF_PDL_WAIT
+            CF_PDL_TRIGGER "sum_bias(b); }",
+    [CF_KERNEL_FOLD] = "extern \"C\" __global__ void cf_stage(const cf_fold_call f) {" CF_PDL_WAIT "fold_padding(f); }",
+    [CF_KERNEL_ABSMAX_FP16] =
+        "extern \"C\" __global__ void cf_stage(const cf_absmax_call s) {" CF_PDL_WAIT "absmax_fp16(s); }",
+    [CF_KERNEL_ABSMAX_FP32] =
+        "extern \"C\" __global__ void cf_stage(const cf_absmax_call s) {" CF_PDL_WAIT "absmax_fp32(s); }",
     [CF_KERNEL_CGEMM] =
-        "extern \"C\" __global__ void cf_stage(const SmallGemmCall s) {" CF_PDL_WAIT "small_gemm_forward(s); }",
+        "extern \"C\" __global__ void cf_stage(const cf_small_gemm_call s) {" CF_PDL_WAIT "small_gemm_forward(s); }",
     [CF_KERNEL_CGEMM + 1] =
-        "extern \"C\" __global__ void cf_stage(const SmallGemmCall s) {" CF_PDL_WAIT "small_gemm_data(s); }",
+        "extern \"C\" __global__ void cf_stage(const cf_small_gemm_call s) {" CF_PDL_WAIT "small_gemm_data(s); }",
     [CF_KERNEL_CGEMM + 2] =
-        "extern \"C\" __global__ void cf_stage(const SmallGemmCall s) {" CF_PDL_WAIT "small_gemm_weights(s); }",
+        "extern \"C\" __global__ void cf_stage(const cf_small_gemm_call s) {" CF_PDL_WAIT "small_gemm_weights(s); }",
 };
 
 conv_fft_status cf_gpu_small_text(const char *tail, cf_source *source) {
@@ -44,7 +45,7 @@ conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers) {
             (cf_source){.name = "cf_stage",
                         .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
                         .dynamic_shared = i == CF_KERNEL_BIAS ? cf_gpu_bias_shared(8, CF_GPU_BIAS_MAX_THREADS)
-                                          : i == CF_KERNEL_ABSMAX || i == CF_KERNEL_SCAN
+                                          : i == CF_KERNEL_ABSMAX_FP16 || i == CF_KERNEL_ABSMAX_FP32
                                               ? CF_GPU_ABSMAX_MAX_THREADS / 32 * sizeof(unsigned)
                                               : 0};
         status = cf_gpu_small_text(tails[doubles ? i - 3 : i], &sources[i]);

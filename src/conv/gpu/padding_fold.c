@@ -3,24 +3,15 @@
 
 #include <string.h>
 
-/* The same as FoldCall of padding_fold.cuh. */
-typedef struct fold_call {
-    cf_tensor_view gx;
-    const void *scratch;
-    void *data;
-    int64_t pad[3], padded[3];
-    int mode, type, accumulate, unused;
-} fold_call;
-
 conv_fft_status cf_gpu_fold(cf_device *device, const cf_fold_desc *desc, const void *scratch, int64_t samples,
                             int64_t groups, void *tensor, bool accumulate, struct CUstream_st *stream) {
-    fold_call f = {.gx = cf_tensor_view_of(&desc->tensor, samples, groups, desc->channels, desc->size),
-                   .scratch = scratch,
-                   .data = tensor,
-                   .mode = (int)desc->mode,
-                   .type = (int)desc->scratch_dtype,
-                   .accumulate = accumulate};
-    static const cf_parameter types[] = {{sizeof f, CF_ADDRESS(fold_call, scratch) | CF_ADDRESS(fold_call, data)},
+    cf_fold_call f = {.gx = cf_tensor_view_of(&desc->tensor, samples, groups, desc->channels, desc->size),
+                      .scratch = scratch,
+                      .data = tensor,
+                      .mode = (int)desc->mode,
+                      .type = (int)desc->scratch_dtype,
+                      .accumulate = accumulate};
+    static const cf_parameter types[] = {{sizeof f, CF_ADDRESS(cf_fold_call, scratch) | CF_ADDRESS(cf_fold_call, data)},
                                          {0, 0}};
     memcpy(f.pad, desc->pad, sizeof f.pad);
     memcpy(f.padded, desc->padded, sizeof f.padded);

@@ -8,18 +8,8 @@
 
 #include "conv/gpu/tensor.cuh"
 
-/* The arguments (cf_fold_desc). Each element gathers the padded positions that were filled from it, in increasing
- * order. So the result does not depend on timing. */
-struct FoldCall {
-    TensorView gx;
-    const void *scratch;
-    void *data;
-    long long pad[3], padded[3];
-    int mode, type, accumulate; /* type: of scratch */
-};
-
 /* The next position after `last` on an axis that was filled from `element`; the padded extent if there is none. */
-CF_DEVICE long long next_position(const FoldCall &f, int axis, long long element, long long last) {
+CF_DEVICE long long next_position(const cf_fold_call &f, int axis, long long element, long long last) {
     const long long size = f.gx.extent[2 + axis], pad = f.pad[axis], padded = f.padded[axis], own = element + pad;
     const long long mirrored = pad + 2 * (size - 1) - element;
     long long next = padded;
@@ -36,7 +26,7 @@ CF_DEVICE long long next_position(const FoldCall &f, int axis, long long element
     }
     return min(next, padded);
 }
-CF_DEVICE void fold_padding(const FoldCall &f) {
+CF_DEVICE void fold_padding(const cf_fold_call &f) {
     const long long count = count_of(f.gx), step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
         long long e[5];

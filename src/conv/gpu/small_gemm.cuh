@@ -6,18 +6,10 @@
 
 #include "conv/gpu/tensor.cuh"
 
-/* The arguments. A thread computes one number of the result. Backward weights sums over rows, and a warp computes one
- * number. */
-struct SmallGemmCall {
-    const cplx *x, *w, *y;
-    long long bins, rows, in, out;          /* bins of all groups; rows of X and Y */
-    long long x_stride, w_stride, y_stride; /* from one bin to the next */
-    int accumulate;
-};
 CF_DEVICE cplx times_conj(cplx a, cplx b) { return a * conj(b); }
 CF_DEVICE void add_to(cplx *p, cplx v, int accumulate) { *p = accumulate ? *p + v : v; }
 
-CF_DEVICE void small_gemm_forward(const SmallGemmCall &s) {
+CF_DEVICE void small_gemm_forward(const cf_small_gemm_call &s) {
     const long long count = s.bins * s.rows * s.out, step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
         const long long o = n % s.out, r = n / s.out % s.rows, bin = n / (s.out * s.rows);
@@ -25,10 +17,10 @@ CF_DEVICE void small_gemm_forward(const SmallGemmCall &s) {
         cplx sum = {0, 0};
         for (long long c = 0; c < s.in; ++c)
             sum = sum + times_conj(x[c], w[c]);
-        add_to(const_cast<cplx *>(s.y) + bin * s.y_stride + r * s.out + o, sum, s.accumulate);
+        add_to(s.y + bin * s.y_stride + r * s.out + o, sum, s.accumulate);
     }
 }
-CF_DEVICE void small_gemm_data(const SmallGemmCall &s) {
+CF_DEVICE void small_gemm_data(const cf_small_gemm_call &s) {
     const long long count = s.bins * s.rows * s.in, step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
         const long long c = n % s.in, r = n / s.in % s.rows, bin = n / (s.in * s.rows);
@@ -36,10 +28,10 @@ CF_DEVICE void small_gemm_data(const SmallGemmCall &s) {
         cplx sum = {0, 0};
         for (long long o = 0; o < s.out; ++o)
             sum = sum + y[o] * w[o * s.in];
-        add_to(const_cast<cplx *>(s.x) + bin * s.x_stride + r * s.in + c, sum, s.accumulate);
+        add_to(s.x + bin * s.x_stride + r * s.in + c, sum, s.accumulate);
     }
 }
-CF_DEVICE void small_gemm_weights(const SmallGemmCall &s) {
+CF_DEVICE void small_gemm_weights(const cf_small_gemm_call &s) {
     const long long count = s.bins * s.in * s.out, step = (long long)gridDim.x * (blockDim.x / 32);
     const int lane = int(threadIdx.x) % 32;
     for (long long n = (long long)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; n < count; n += step) {
@@ -51,6 +43,6 @@ CF_DEVICE void small_gemm_weights(const SmallGemmCall &s) {
         for (int other = 16; other > 0; other /= 2)
             sum = sum + cplx{__shfl_xor_sync(0xffffffffu, sum.x, other), __shfl_xor_sync(0xffffffffu, sum.y, other)};
         if (lane == 0)
-            add_to(const_cast<cplx *>(s.w) + bin * s.w_stride + o * s.in + c, sum, s.accumulate);
+            add_to(s.w + bin * s.w_stride + o * s.in + c, sum, s.accumulate);
     }
 }

@@ -5,6 +5,7 @@
  * layer. */
 #pragma once
 
+#include "conv/gpu/call.h"
 #include "fbfft/common/storage.cuh"
 
 enum ViewType {
@@ -33,13 +34,7 @@ CF_DEVICE void store_as(void *p, long long i, int type, double value) {
             type == FP16 ? cf_float_to_fp16(float(value)) : cf_float_to_bf16(float(value));
 }
 
-/* A tensor: elements are counted in the order {sample, channel, three axes}, the last axis fastest. */
-struct TensorView {
-    long long extent[5], stride[5], group_stride,
-        channels; /* channels of a group; stride[1] is from channel to channel in a group */
-    int type;
-};
-CF_DEVICE long long element_of(const TensorView &t, long long n, long long index[5]) {
+CF_DEVICE long long element_of(const cf_tensor_view &t, long long n, long long index[5]) {
     for (int a = 4; a >= 0; --a) {
         index[a] = n % t.extent[a];
         n /= t.extent[a];
@@ -50,12 +45,12 @@ CF_DEVICE long long element_of(const TensorView &t, long long n, long long index
         at += index[a] * t.stride[a];
     return at;
 }
-CF_DEVICE long long count_of(const TensorView &t) {
+CF_DEVICE long long count_of(const cf_tensor_view &t) {
     return t.extent[0] * t.extent[1] * t.extent[2] * t.extent[3] * t.extent[4];
 }
 
 /* Sets every element to zero. Memory between elements keeps its contents. */
-CF_DEVICE void clear_view(const TensorView &t, void *data) {
+CF_DEVICE void clear_view(const cf_tensor_view &t, void *data) {
     const long long count = count_of(t), step = (long long)gridDim.x * blockDim.x;
     for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
         long long index[5];

@@ -79,7 +79,7 @@ template <class C> struct ColumnPlace {
     typedef Columns<C> G;
     int m, warp;
     long long group, sample, rows;
-    CF_DEVICE explicit ColumnPlace(const Long1dCall &call) {
+    CF_DEVICE explicit ColumnPlace(const cf_long1d_call &call) {
         const unsigned line = blockIdx.x / G::TILES;
         m = int(blockIdx.x) % G::TILES * G::LANES + int(threadIdx.x) % G::LANES;
         warp = int(threadIdx.x) / G::LANES;
@@ -107,7 +107,7 @@ CF_DEVICE void put_column(cplx *pieces, const ColumnPlace<C> &at, const cplx *v,
 
 /* From a signal or weights to pieces. COLUMN: Long1dColumn or TapColumn. */
 template <class COLUMN, class C, class LINE>
-CF_DEVICE void column_forward(const Long1dCall &call, const ColumnPlace<C> &at, LINE line) {
+CF_DEVICE void column_forward(const cf_long1d_call &call, const ColumnPlace<C> &at, LINE line) {
     typedef Columns<C> G;
 #pragma unroll
     for (int i = 0; i < G::A2 / G::WARPS; ++i) {
@@ -119,7 +119,7 @@ CF_DEVICE void column_forward(const Long1dCall &call, const ColumnPlace<C> &at, 
         if constexpr (G::TWO) {
             unroll<0, G::A1>([&](auto p) { at.shared(p, b)[0] = v[p]; });
         } else {
-            put_column<C, G::A>(call.pieces, at, v, 0, 0, 1);
+            put_column<C, G::A>(call.parts, at, v, 0, 0, 1);
         }
     }
     if constexpr (G::TWO) {
@@ -131,14 +131,14 @@ CF_DEVICE void column_forward(const Long1dCall &call, const ColumnPlace<C> &at, 
             cplx v[G::A2];
             unroll<0, G::A2>([&](auto b) { v[b] = at.shared(p1, b)[0]; });
             tree<G::A2, false>(v, roots, roots);
-            put_column<C, G::A2>(call.pieces, at, v, p1 * G::A2, cf_reversed(p1, G::A1), G::A1);
+            put_column<C, G::A2>(call.parts, at, v, p1 * G::A2, cf_reversed(p1, G::A1), G::A1);
         }
     }
 }
 
 /* From pieces to a signal or weights. */
 template <class COLUMN, class C, class LINE>
-CF_DEVICE void column_backward(const Long1dCall &call, const ColumnPlace<C> &at, LINE line, real bias) {
+CF_DEVICE void column_backward(const cf_long1d_call &call, const ColumnPlace<C> &at, LINE line, real bias) {
     typedef Columns<C> G;
     if constexpr (G::TWO) {
         const NodeRoots<G::A2, G::H> roots(at.m);
@@ -147,7 +147,7 @@ CF_DEVICE void column_backward(const Long1dCall &call, const ColumnPlace<C> &at,
             const int p1 = at.warp + i * G::WARPS;
             cplx v[G::A2];
             unroll<0, G::A2>([&](auto p) {
-                v[cf_reversed(decltype(p)::value, G::A2)] = get_piece(call.pieces + at.piece(p1 * G::A2 + p));
+                v[cf_reversed(decltype(p)::value, G::A2)] = get_piece(call.parts + at.piece(p1 * G::A2 + p));
             });
             tree<G::A2, true>(v, roots, roots);
             unroll<0, G::A2>([&](auto p) { at.shared(p1, cf_reversed(decltype(p)::value, G::A2))[0] = v[p]; });
@@ -163,7 +163,7 @@ CF_DEVICE void column_backward(const Long1dCall &call, const ColumnPlace<C> &at,
             if constexpr (G::TWO)
                 v[K1] = at.shared(p, b)[0];
             else
-                v[K1] = get_piece(call.pieces + at.piece(p));
+                v[K1] = get_piece(call.parts + at.piece(p));
         });
         cplx factor = unit<4 * G::N>(at.m * (G::A - 1) - b * G::H);
         factor.x *= real(1.0 / G::A);
@@ -184,21 +184,21 @@ template <class F, class S> struct ColumnOf {
     typedef TapColumn<S, G::N, G::N / G::A1> Taps;
 };
 
-template <class F> CF_DEVICE void columns_of_x(const Long1dCall &call) {
+template <class F> CF_DEVICE void columns_of_x(const cf_long1d_call &call) {
     const ColumnPlace<typename F::C> at(call);
     column_forward<typename ColumnOf<F, typename F::X>::Signal>(call, at,
                                                                 long_line<typename F::X>(call.x, at.group, at.sample));
 }
-template <class F> CF_DEVICE void columns_of_y(const Long1dCall &call) {
+template <class F> CF_DEVICE void columns_of_y(const cf_long1d_call &call) {
     const ColumnPlace<typename F::C> at(call);
     column_forward<typename ColumnOf<F, typename F::Y>::Signal>(call, at,
                                                                 long_line<typename F::Y>(call.y, at.group, at.sample));
 }
-template <class F> CF_DEVICE void columns_of_weights(const Long1dCall &call) {
+template <class F> CF_DEVICE void columns_of_weights(const cf_long1d_call &call) {
     const ColumnPlace<typename F::C> at(call);
     column_forward<typename ColumnOf<F, typename F::W>::Taps>(call, at, long_line<typename F::W>(call.w, at.group, 0));
 }
-template <class F> CF_DEVICE void y_of_columns(const Long1dCall &call) {
+template <class F> CF_DEVICE void y_of_columns(const cf_long1d_call &call) {
     typedef typename F::Y::Storage Storage;
     const ColumnPlace<typename F::C> at(call);
     const real bias =
@@ -206,12 +206,12 @@ template <class F> CF_DEVICE void y_of_columns(const Long1dCall &call) {
     column_backward<typename ColumnOf<F, typename F::Y>::Signal>(
         call, at, long_line<typename F::Y>(call.y, at.group, at.sample), bias);
 }
-template <class F> CF_DEVICE void gx_of_columns(const Long1dCall &call) {
+template <class F> CF_DEVICE void gx_of_columns(const cf_long1d_call &call) {
     const ColumnPlace<typename F::C> at(call);
     column_backward<typename ColumnOf<F, typename F::X>::Signal>(
         call, at, long_line<typename F::X>(call.gx, at.group, at.sample), 0);
 }
-template <class F> CF_DEVICE void weights_of_columns(const Long1dCall &call) {
+template <class F> CF_DEVICE void weights_of_columns(const cf_long1d_call &call) {
     const ColumnPlace<typename F::C> at(call);
     column_backward<typename ColumnOf<F, typename F::W>::Taps>(call, at, long_line<typename F::W>(call.w, at.group, 0),
                                                                0);

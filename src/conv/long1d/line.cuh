@@ -31,7 +31,7 @@
 #include "conv/long1d/line_io.cuh"
 
 /* The spectrum of the weights of group blockIdx.x. */
-template <class F> CF_DEVICE void long1d_spectra(const Long1dCall &call) {
+template <class F> CF_DEVICE void long1d_spectra(const cf_long1d_call &call) {
     typedef typename F::K K;
     typedef Long1d<K> G;
     typedef TapColumn<typename F::W, G::H, G::M> Taps;
@@ -102,7 +102,7 @@ CF_DEVICE void fetch_early(const typename S::Storage::bits *line, int thread, in
  * group, which read the same weights. With GROUPS_FIRST they have lines of one sample, whose elements are
  * interleaved in memory.
  */
-template <class F> CF_DEVICE void long_lines(const Long1dCall &call) {
+template <class F> CF_DEVICE void long_lines(const cf_long1d_call &call) {
     typedef typename F::K K;
     typedef Long1d<K> G;
     typedef Long1dColumn<typename F::X, G::H, G::M> X;
@@ -110,9 +110,9 @@ template <class F> CF_DEVICE void long_lines(const Long1dCall &call) {
     const int t = int(threadIdx.x) % G::T;
     smem<cplx> z = cf_dynamic_shared<cplx>() + int(threadIdx.x) / G::T * G::SIZE;
     const unsigned line = blockIdx.x * F::LINES + threadIdx.x / G::T;
-    if (F::LINES > 1 && line >= call.lines()) /* no barrier follows: warps share nothing */
+    if (F::LINES > 1 && line >= signals_of(call)) /* no barrier follows: warps share nothing */
         return;
-    const unsigned group = call.group<F>(line), sample = call.sample<F>(line);
+    const unsigned group = group_of<F>(call, line), sample = sample_of<F>(call, line);
     first_forward<K, X>(z, t, long_line<typename F::X>(call.x, group, sample));
     middle_forward<K>(z, t);
     multiply_tasks<F>(z, t, reinterpret_cast<const float4 *>(call.spectra + (long long)group * G::H));
@@ -162,7 +162,7 @@ template <class K> struct Long1dSums {
  * The loop over the samples of slice blockIdx.y, for group blockIdx.x. Half of the threads do the first step of x,
  * the other half that of gy. Then all threads call after(sample).
  */
-template <class F, class A> CF_DEVICE void long_rows(const Long1dCall &call, A after) {
+template <class F, class A> CF_DEVICE void long_rows(const cf_long1d_call &call, A after) {
     typedef typename F::K K;
     typedef Long1d<K> G;
     typedef Long1dColumn<typename F::X, G::H, G::M> X;
@@ -189,7 +189,7 @@ template <class F, class A> CF_DEVICE void long_rows(const Long1dCall &call, A a
 }
 
 /* Sums over the samples of a slice, for the gradient of the weights. */
-template <class F> CF_DEVICE void long1d_sums(const Long1dCall &call) {
+template <class F> CF_DEVICE void long1d_sums(const cf_long1d_call &call) {
     typedef typename F::K K;
     Long1dSums<K> sums = {};
     long_rows<F>(call, [&](long long) { sums.add(cf_dynamic_shared<cplx>(), [](int, cplx *) {}); });
@@ -200,7 +200,7 @@ template <class F> CF_DEVICE void long1d_sums(const Long1dCall &call) {
  * The same sums, and the gradient of x: each spectrum of gy is also multiplied by that of the weights and
  * transformed back.
  */
-template <class F> CF_DEVICE void long1d_both(const Long1dCall &call) {
+template <class F> CF_DEVICE void long1d_both(const cf_long1d_call &call) {
     typedef typename F::K K;
     typedef Long1d<K> G;
     typedef Long1dColumn<typename F::X, G::H, G::M> X;
@@ -225,7 +225,7 @@ template <class F> CF_DEVICE void long1d_both(const Long1dCall &call) {
  * Adds the slices of group blockIdx.x, always in the same order, and transforms the sum back to the gradient of the
  * weights.
  */
-template <class F> CF_DEVICE void long1d_gradient(const Long1dCall &call) {
+template <class F> CF_DEVICE void long1d_gradient(const cf_long1d_call &call) {
     typedef typename F::K K;
     typedef Long1d<K> G;
     smem<cplx> z = cf_dynamic_shared<cplx>();

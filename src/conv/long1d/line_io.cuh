@@ -17,31 +17,17 @@
  */
 #pragma once
 
+#include "conv/long1d/call.h"
 #include "conv/long1d/line_geometry.cuh"
 
-/* One tensor: its first element, and the distances between samples and between groups, in elements. */
-struct Long1dTensor {
-    void *memory;
-    long long sample_stride, group_stride;
-};
-/*
- * Arguments of one launch. The host has the same struct in run.c. Lines are [group][sample], or with GROUPS_FIRST
- * [sample][group].
- */
-struct Long1dCall {
-    Long1dTensor x, y, w, gx; /* gx: only where one kernel computes both gradients */
-    const void *bias;         /* one element per group; may be null */
-    cplx *spectra, *sums, *pieces;
-    long long rows, groups, slices;
-    int accumulate;
-    CF_DEVICE unsigned lines() const { return unsigned(rows * groups); }
-    template <class F> CF_DEVICE unsigned group(unsigned line) const {
-        return F::GROUPS_FIRST ? line % unsigned(groups) : line / unsigned(rows);
-    }
-    template <class F> CF_DEVICE unsigned sample(unsigned line) const {
-        return F::GROUPS_FIRST ? line / unsigned(groups) : line % unsigned(rows);
-    }
-};
+/* The number of signals of a launch, and the group and sample of a signal. */
+CF_DEVICE unsigned signals_of(const cf_long1d_call &call) { return unsigned(call.rows * call.groups); }
+template <class F> CF_DEVICE unsigned group_of(const cf_long1d_call &call, unsigned signal) {
+    return F::GROUPS_FIRST ? signal % unsigned(call.groups) : signal / unsigned(call.rows);
+}
+template <class F> CF_DEVICE unsigned sample_of(const cf_long1d_call &call, unsigned signal) {
+    return F::GROUPS_FIRST ? signal / unsigned(call.groups) : signal % unsigned(call.rows);
+}
 
 /* Storage of a side that is in pieces: H complex numbers for each line, neighbouring samples side by side. */
 struct pieces {
@@ -106,7 +92,7 @@ template <class S, int H, int M> struct Long1dColumn<S, H, M, pieces> {
     }
 };
 /* The first element of a line. */
-template <class S> CF_DEVICE auto long_line(const Long1dTensor &t, long long group, long long sample) {
+template <class S> CF_DEVICE auto long_line(const cf_long1d_tensor &t, long long group, long long sample) {
     return static_cast<typename S::Storage::bits *>(t.memory) + group * t.group_stride + sample * t.sample_stride;
 }
 

@@ -2,6 +2,7 @@
 /* A pass over long signals: its kernels, its memory, its launches. */
 #include "conv/long1d/long1d.h"
 
+#include "conv/long1d/call.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/launch.h"
@@ -49,24 +50,11 @@ void cf_long1d_destroy(cf_long1d *l) {
 
 /* ---------------------------------------------------------------------------------------------------------- running */
 
-/* The same structs as Long1dTensor and Long1dCall of line_io.cuh. */
-typedef struct long1d_tensor {
-    void *memory;
-    int64_t sample_stride, group_stride;
-} long1d_tensor;
-typedef struct long1d_call {
-    long1d_tensor x, y, w, gx;
-    const void *bias;
-    void *spectra, *sums, *parts;
-    int64_t rows, groups, slices;
-    int accumulate, unused;
-} long1d_call;
-
 static const cf_parameter parameters_of_call[] = {
-    {sizeof(long1d_call), CF_ADDRESS(long1d_call, x.memory) | CF_ADDRESS(long1d_call, y.memory) |
-                              CF_ADDRESS(long1d_call, w.memory) | CF_ADDRESS(long1d_call, gx.memory) |
-                              CF_ADDRESS(long1d_call, bias) | CF_ADDRESS(long1d_call, spectra) |
-                              CF_ADDRESS(long1d_call, sums) | CF_ADDRESS(long1d_call, parts)},
+    {sizeof(cf_long1d_call), CF_ADDRESS(cf_long1d_call, x.memory) | CF_ADDRESS(cf_long1d_call, y.memory) |
+                                 CF_ADDRESS(cf_long1d_call, w.memory) | CF_ADDRESS(cf_long1d_call, gx.memory) |
+                                 CF_ADDRESS(cf_long1d_call, bias) | CF_ADDRESS(cf_long1d_call, spectra) |
+                                 CF_ADDRESS(cf_long1d_call, sums) | CF_ADDRESS(cf_long1d_call, parts)},
     {0, 0}};
 
 /* Bytes of this many spectra for each group of a chunk; bytes of the parts of all lines of x or y. */
@@ -85,28 +73,28 @@ size_t cf_long1d_bytes(const cf_long1d *l) {
 }
 
 /* Launch one kernel for `groups` groups. The parts of x come first in memory, those of gy after them. */
-static conv_fft_status launch(const cf_long1d *l, cf_long1d_stage stage, const long1d_call *call, int64_t groups,
+static conv_fft_status launch(const cf_long1d *l, cf_long1d_stage stage, const cf_long1d_call *call, int64_t groups,
                               struct CUstream_st *stream) {
     const cf_long1d_config *config = &l->config;
     cf_launch shape = cf_long1d_launch(config, stage, groups);
     shape.parameters = parameters_of_call;
     const int64_t cut = cf_long1d_parts(config), points = cf_long1d_points(config);
     const bool lines = stage >= CF_LONG1D_SPECTRA && stage <= CF_LONG1D_GRADIENT;
-    char *const parts = call->parts, *const of_gy = parts + parts_bytes(config);
-    long1d_call c = *call;
+    char *const parts = (void *)call->parts, *const of_gy = parts + parts_bytes(config);
+    cf_long1d_call c = *call;
     if (stage == CF_LONG1D_CUT_W)
         c.parts = c.spectra;
     if (stage == CF_LONG1D_JOIN_W)
         c.parts = c.sums;
     if (stage == CF_LONG1D_CUT_Y || stage == CF_LONG1D_JOIN_GX)
-        c.parts = of_gy;
+        c.parts = (void *)of_gy;
     c.groups = lines ? groups * cut : groups;
     if (stage == CF_LONG1D_CUT_W || stage == CF_LONG1D_JOIN_W)
         c.rows = 1;
     if (lines && cut > 1) {
-        c.x = (long1d_tensor){parts, points, c.rows * points};
-        c.y = c.gx = (long1d_tensor){stage == CF_LONG1D_LINES ? parts : of_gy, points, c.rows * points};
-        c.w = (long1d_tensor){stage == CF_LONG1D_SPECTRA ? c.spectra : c.sums, 0, points};
+        c.x = (cf_long1d_tensor){parts, points, c.rows * points};
+        c.y = c.gx = (cf_long1d_tensor){stage == CF_LONG1D_LINES ? parts : of_gy, points, c.rows * points};
+        c.w = (cf_long1d_tensor){stage == CF_LONG1D_SPECTRA ? c.spectra : c.sums, 0, points};
         c.bias = NULL;
         c.accumulate = 0;
     }
@@ -115,8 +103,8 @@ static conv_fft_status launch(const cf_long1d *l, cf_long1d_stage stage, const l
 }
 
 /* Launch the stages of a list that the pass has. */
-static conv_fft_status launch_all(const cf_long1d *l, const cf_long1d_stage *stages, int count, const long1d_call *call,
-                                  int64_t groups, struct CUstream_st *stream) {
+static conv_fft_status launch_all(const cf_long1d *l, const cf_long1d_stage *stages, int count,
+                                  const cf_long1d_call *call, int64_t groups, struct CUstream_st *stream) {
     for (int i = 0; i < count; ++i)
         if (l->config.stage[stages[i]])
             CF_FORWARD(launch(l, stages[i], call, groups, stream));
@@ -124,7 +112,7 @@ static conv_fft_status launch_all(const cf_long1d *l, const cf_long1d_stage *sta
 }
 
 static conv_fft_status run_groups(const conv_fft_plan *plan, int pass, const cf_long1d *l, const cf_call *c,
-                                  const long1d_call *call, const long1d_call *last, int64_t groups) {
+                                  const cf_long1d_call *call, const cf_long1d_call *last, int64_t groups) {
     static const cf_long1d_stage weights[] = {CF_LONG1D_CUT_W, CF_LONG1D_SPECTRA},
                                  middle[] = {CF_LONG1D_CUT_X,     CF_LONG1D_CUT_Y,  CF_LONG1D_LINES,  CF_LONG1D_SUMS,
                                              CF_LONG1D_BOTH_SUMS, CF_LONG1D_JOIN_Y, CF_LONG1D_JOIN_GX},
@@ -145,15 +133,15 @@ static conv_fft_status run_groups(const conv_fft_plan *plan, int pass, const cf_
     return CONV_FFT_SUCCESS;
 }
 
-static long1d_tensor tensor_of(const cf_tensor *t, const void *memory, int64_t group) {
+static cf_long1d_tensor tensor_of(const cf_tensor *t, const void *memory, int64_t group) {
     const int64_t bytes = (int64_t)cf_dtype_bytes(t->dtype);
-    return (long1d_tensor){memory ? (char *)memory + group * t->group_stride * bytes : NULL, t->sample_stride,
-                           t->group_stride};
+    return (cf_long1d_tensor){memory ? (char *)memory + group * t->group_stride * bytes : NULL, t->sample_stride,
+                              t->group_stride};
 }
 
 /* The taps, from the first one that meets the signal. */
-static long1d_tensor taps_of(const cf_layer *layer, const cf_tensor *t, const void *memory, int64_t group) {
-    long1d_tensor taps = tensor_of(t, memory, group);
+static cf_long1d_tensor taps_of(const cf_layer *layer, const cf_tensor *t, const void *memory, int64_t group) {
+    cf_long1d_tensor taps = tensor_of(t, memory, group);
     if (memory)
         taps.memory =
             (char *)taps.memory + layer->axis[2].first_tap * t->axis_stride[2] * (int64_t)cf_dtype_bytes(t->dtype);
@@ -166,21 +154,21 @@ conv_fft_status cf_long1d_run(const conv_fft_plan *plan, int pass, const cf_long
     const bool forward = pass == CF_PASS_FORWARD, data = pass == CF_PASS_DATA;
     for (int64_t g = 0; g < config->groups; g += config->together) {
         const int64_t groups = cf_min(config->together, config->groups - g);
-        long1d_call call = {.x = data ? tensor_of(&layer->y, c->gy, g) : tensor_of(&layer->x, c->x, g),
-                            .y = data      ? tensor_of(&layer->x, c->gx, g)
-                                 : forward ? tensor_of(&layer->y, c->y, g)
-                                           : tensor_of(&layer->y, c->gy, g),
-                            .gx = tensor_of(&layer->x, c->gx, g),
-                            .w = taps_of(layer, &layer->w, c->w, g),
-                            .spectra = memory,
-                            .sums = memory + spectra_bytes(config),
-                            .parts = memory + spectra_bytes(config) + sums_bytes(config),
-                            .rows = config->rows,
-                            .slices = config->slices,
-                            .accumulate = !forward && (c->flags & CONV_FFT_ACCUMULATE_GX)};
+        cf_long1d_call call = {.x = data ? tensor_of(&layer->y, c->gy, g) : tensor_of(&layer->x, c->x, g),
+                               .y = data      ? tensor_of(&layer->x, c->gx, g)
+                                    : forward ? tensor_of(&layer->y, c->y, g)
+                                              : tensor_of(&layer->y, c->gy, g),
+                               .gx = tensor_of(&layer->x, c->gx, g),
+                               .w = taps_of(layer, &layer->w, c->w, g),
+                               .spectra = (void *)memory,
+                               .sums = (void *)(memory + spectra_bytes(config)),
+                               .parts = (void *)(memory + spectra_bytes(config) + sums_bytes(config)),
+                               .rows = config->rows,
+                               .slices = config->slices,
+                               .accumulate = !forward && (c->flags & CONV_FFT_ACCUMULATE_GX)};
         if (forward && c->bias)
             call.bias = (const char *)c->bias + g * (int64_t)cf_dtype_bytes(layer->y.dtype);
-        long1d_call last = call;
+        cf_long1d_call last = call;
         last.w = taps_of(layer, &layer->gw, c->gw, g);
         last.accumulate = (c->flags & CONV_FFT_ACCUMULATE_GW) != 0;
         CF_FORWARD(run_groups(plan, pass, l, c, &call, &last, groups));

@@ -69,12 +69,12 @@ CF_DEVICE void find_plane(smem<char> entry, Index row, Index column, Index colum
     smem_cast<int>(entry)[7] = int(channel);
 }
 
-template <class K> CF_DEVICE float *scale_of_plane(const SharedFftCall &call, long long row, long long column) {
+template <class K> CF_DEVICE float *scale_of_plane(const cf_shared_fft_call &call, long long row, long long column) {
     return call.scales + ((long long)blockIdx.y * call.scale_group_stride +
                           (row - call.row_base) / slices_of<K>() * ((call.columns + 7) / 8) + column / 8);
 }
 
-template <class K, bool INVERSE> CF_DEVICE PlaneTable<K> find_planes(smem<char> table, const SharedFftCall &call) {
+template <class K, bool INVERSE> CF_DEVICE PlaneTable<K> find_planes(smem<char> table, const cf_shared_fft_call &call) {
     const long long first = ((long long)blockIdx.x - call.first_block) * K::P, left = call.planes - first;
     const int live = left < K::P ? int(left) : K::P;
     for (int p = int(threadIdx.x); p < K::P; p += K::T) {
@@ -127,7 +127,7 @@ template <class K> struct Factor {
 
 /* Set the factor of a plane for its bins. For every eighth column, store the number that undoes it. */
 template <class K>
-CF_DEVICE void set_factor(smem<char> table, const SharedFftCall &call, int p, long long plane, float absmax) {
+CF_DEVICE void set_factor(smem<char> table, const cf_shared_fft_call &call, int p, long long plane, float absmax) {
     const unsigned exponent = Factor<K>::exponent(absmax);
     smem<unsigned> low = smem_cast<unsigned>(table + (p * 32 + 8));
     low[0] = low[0] | exponent;
@@ -138,7 +138,7 @@ CF_DEVICE void set_factor(smem<char> table, const SharedFftCall &call, int p, lo
 
 /* Compute the factors from the maxima that another kernel has found. Each warp takes one plane; each lane reads one
  * part of the row's sample. The factors are valid after a barrier. */
-template <class K> CF_DEVICE void find_factors(smem<char> table, const SharedFftCall &call, int live) {
+template <class K> CF_DEVICE void find_factors(smem<char> table, const cf_shared_fft_call &call, int live) {
     const long long first = ((long long)blockIdx.x - call.first_block) * K::P;
     const int lane = int(threadIdx.x) % 32;
     for (int p = int(threadIdx.x) / 32; p < live; p += K::T / 32) {

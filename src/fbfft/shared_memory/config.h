@@ -5,6 +5,7 @@
 
 #include "cuda/driver/properties.h"
 #include "fbfft/common/desc.h"
+#include "fbfft/shared_memory/call.h"
 
 typedef enum cf_shared_fft_kind {
     CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX,
@@ -54,24 +55,6 @@ typedef struct cf_shared_fft_config {
     int64_t pitch, plane; /* distances of lines and planes in shared memory, complex numbers */
     int64_t shared;       /* bytes of a block */
 } cf_shared_fft_config;
-
-/* Arguments of one launch: SharedFftCall of geometry.cuh. */
-typedef struct cf_shared_fft_call {
-    const void *in;
-    void *out;
-    const void *bias;
-    int64_t planes, columns, row_first, row_step, row_base;
-    int64_t sample_stride, group_stride;
-    int64_t row_split, row_split_stride, row_stride, column_split, column_split_stride, column_stride;
-    int64_t bin_unit, spectrum_group_stride;
-    double scale;
-    int accumulate;
-    int first_block; /* in a launch that several transforms share */
-    int parts, unused;
-    float *scales;
-    const float *absmax;
-    int64_t scale_rows, scale_group_stride, absmax_group_stride;
-} cf_shared_fft_call;
 
 /* A whole transform. */
 cf_shared_fft_problem cf_shared_fft_problem_of(const cf_fft_problem *fft);

@@ -38,6 +38,7 @@
 #pragma once
 
 #include "fbfft/common/storage.cuh"
+#include "fbfft/shared_memory/call.h"
 #include "fbfft/shared_memory/in_place_order.cuh"
 
 enum SignalKind {
@@ -65,33 +66,6 @@ struct AxisWindow {
     long long origin, step, slices, tiles, tile_step, shifts, shift_step, phases, phase_step, lower, upper, size;
     int mode;
     bool checked; /* some coordinate of some plane may lie outside the signal */
-};
-
-/* Arguments of one launch. A plane is (row r, column c) of the spectrum; `planes` counts columns first. With
- * q = r - row_base, the plane's bin 0 is at
- *     q / row_split * row_split_stride + q % row_split * row_stride
- *     + c / column_split * column_split_stride + c % column_split * column_stride. */
-struct SharedFftCall {
-    const void *in;
-    void *out;
-    const void *bias;          /* inverse: one number per channel, of the signal's type; may be null */
-    long long planes, columns; /* columns: of one row */
-    long long row_first, row_step,
-        row_base; /* plane p is in row row_first + p / columns * row_step; the spectrum begins with row row_base */
-    long long sample_stride, group_stride; /* of the signal */
-    /* Strides of the spectrum, in complex numbers. */
-    long long row_split, row_split_stride, row_stride, column_split, column_split_stride, column_stride;
-    long long bin_unit, spectrum_group_stride;
-    double scale;
-    int accumulate;
-    int first_block; /* the first block of this transform in the launch */
-    /* SCALED spectra: scales[group][row][column / 8] undo the power of two of eight columns each. Forward, the kernel
-     * computes them from absmax[group][sample][part], the largest magnitudes of at most 32 parts of each sample,
-     * unless it FINDS them itself. A sample has scale_rows rows. Sample 0 contains row row_base. */
-    int parts;
-    float *scales;
-    const float *absmax;
-    long long scale_rows, scale_group_stride, absmax_group_stride;
 };
 
 /* The smallest divisor of n that is not below `at_least`; n if there is none. */

@@ -56,7 +56,7 @@ template <class K> CF_DEVICE float absmax_loaded(smem<cplx> z) {
 
 /* FINDS: compute the factor of the block's planes from what the block has loaded. All planes belong to one row. */
 template <class K>
-CF_DEVICE void find_own_factor(smem<char> table, smem<float> warps, smem<cplx> z, const SharedFftCall &call) {
+CF_DEVICE void find_own_factor(smem<char> table, smem<float> warps, smem<cplx> z, const cf_shared_fft_call &call) {
     static_assert(K::P % 8 == 0 && K::T <= 512, "whole scales, and space for the maxima of warps");
     float largest_so_far = absmax_loaded<K>(z);
     largest_so_far = absmax_of_warp(largest_so_far);
@@ -73,7 +73,7 @@ CF_DEVICE void find_own_factor(smem<char> table, smem<float> warps, smem<cplx> z
 
 /* ----------------------------------------------------------------------------------------------------- kernels */
 
-template <class K> CF_DEVICE void shared_fft_forward(const SharedFftCall &call) {
+template <class K> CF_DEVICE void shared_fft_forward(const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<cplx> z = smem_cast<cplx>(shared + G::TABLE);
@@ -112,7 +112,7 @@ template <class K> CF_DEVICE void shared_fft_forward(const SharedFftCall &call) 
     }
 }
 
-template <class K> CF_DEVICE void shared_fft_inverse(const SharedFftCall &call) {
+template <class K> CF_DEVICE void shared_fft_inverse(const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     if constexpr (!G::EMPTY) {
         smem<char> shared = cf_dynamic_shared<char>();

@@ -120,7 +120,7 @@ template <class K> CF_DEVICE void store_pair(typename K::Storage::bits *p, cplx 
 }
 
 template <class K>
-CF_DEVICE void load_signal(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void load_signal(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Storage Storage;
     typedef const typename Storage::bits *In;
@@ -259,7 +259,7 @@ template <class S> CF_DEVICE void store_vector(unsigned short *to, float4 v, boo
 
 /* The rows are in shared memory after wait_async() and a barrier. */
 template <class K, int VECTOR>
-CF_DEVICE void load_staged(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void load_staged(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef typename K::Storage Storage;
     typedef RowVectors<K, VECTOR> Vectors;
     const typename Storage::bits *const in = static_cast<const typename Storage::bits *>(call.in);
@@ -299,7 +299,7 @@ CF_DEVICE void load_staged(smem<cplx> z, const PlaneTable<K> &plane_table, const
     }
 }
 template <class K, int VECTOR>
-CF_DEVICE void store_staged(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void store_staged(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef typename K::Storage::bits bits;
     typedef RowVectors<K, VECTOR> Vectors;
     const bool accumulate = call.accumulate;
@@ -328,7 +328,7 @@ CF_DEVICE void store_staged(smem<cplx> z, const PlaneTable<K> &plane_table, cons
 }
 
 template <class K>
-CF_DEVICE void load_planes(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void load_planes(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     if constexpr (K::STAGED)
         load_staged<K, K::VECTOR>(z, plane_table, call);
     else
@@ -379,7 +379,7 @@ template <int N> CF_DEVICE void write_line(smem<cplx> line, const cplx *v) {
 }
 
 template <class K>
-CF_DEVICE void store_signal(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void store_signal(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Storage::bits bits;
     constexpr int ITEMS = K::P * G::D0 * G::DR * G::DX;

@@ -50,7 +50,7 @@ template <class K, int COLUMNS> CF_DEVICE SpectrumBin bin_item(int n) {
 /* Copy columns 0 .. COLUMNS - 1 between shared memory and the spectrum. COLUMNS is 1 or all of them. With
  * PACKED_REAL, columns k and LINE - k are copied at once. */
 template <class K, int COLUMNS>
-CF_DEVICE void store_bins(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void store_bins(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Bins Bins;
     typename Bins::number *const out = static_cast<typename Bins::number *>(call.out);
@@ -86,7 +86,7 @@ template <class K> CF_DEVICE bool own_mirror(int k0, int k1) {
 }
 
 template <class K, int COLUMNS>
-CF_DEVICE void load_bins(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void load_bins(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     typedef typename K::Bins Bins;
     const typename Bins::number *const in = static_cast<const typename Bins::number *>(call.in);

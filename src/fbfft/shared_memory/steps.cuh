@@ -9,7 +9,7 @@ template <class A, class B> struct Choice<false, A, B> { typedef B type; };
 
 /* One step of all lines along axis 2. */
 template <class K, int STEP, bool INVERSE>
-CF_DEVICE void line_step(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void line_step(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     typedef Step<typename G::O2, STEP> S;
     constexpr int LINES = K::P * G::D0 * G::DR;
@@ -291,7 +291,7 @@ template <class K, int X, int STEP> struct ColumnTask {
 };
 
 template <class K, int X, int STEP, bool INVERSE>
-CF_DEVICE void column_step(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void column_step(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     typedef ColumnTask<K, X, STEP> Task;
     typedef typename Task::S S;
@@ -336,7 +336,7 @@ CF_DEVICE void column_step(smem<cplx> z, const PlaneTable<K> &plane_table, const
 }
 
 template <class K, int X, int STEP, bool INVERSE>
-CF_DEVICE void step_of(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void step_of(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     if constexpr (X == 2)
         line_step<K, STEP, INVERSE>(z, plane_table, call);
     else
@@ -348,7 +348,7 @@ template <class K> struct Planes {
     typedef K Config;
     smem<cplx> z;
     const PlaneTable<K> &plane_table;
-    const SharedFftCall &call;
+    const cf_shared_fft_call &call;
     template <int X, int STEP, bool INVERSE> CF_DEVICE void step() const {
         step_of<K, X, STEP, INVERSE>(z, plane_table, call);
     }
@@ -390,6 +390,6 @@ template <int X, bool INVERSE, bool WHOLE = true, class P> CF_DEVICE void steps_
     }
 }
 template <class K, int X, bool INVERSE, bool WHOLE = true>
-CF_DEVICE void axis_steps(smem<cplx> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void axis_steps(smem<cplx> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     steps_of_axis<X, INVERSE, WHOLE>(Planes<K>{z, plane_table, call});
 }

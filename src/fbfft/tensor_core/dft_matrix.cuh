@@ -24,7 +24,7 @@ template <bool WHOLE> CF_DEVICE void dense_store(unsigned *to, const unsigned (&
 
 template <class K, bool WHOLE>
 CF_DEVICE void dense_bins(unsigned *out, const DenseOperands<K> &b, const DenseFactors<K> &factors, int live,
-                          const SharedFftCall &call) {
+                          const cf_shared_fft_call &call) {
     typedef Dense<K> D;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, bin_tile = dense_bin_tile<K>(call),
               tiles = dense_tiles<K>(bin_tile);
@@ -72,7 +72,7 @@ CF_DEVICE void dense_bins(unsigned *out, const DenseOperands<K> &b, const DenseF
 }
 
 /* Loads a warp's taps and multiplies. dense_prepare() must run before; the barrier in here waits for the matrix. */
-template <class K> CF_DEVICE void dense_multiply(const SharedFftCall &call) {
+template <class K> CF_DEVICE void dense_multiply(const cf_shared_fft_call &call) {
     typedef Dense<K> D;
     const int warp = int(threadIdx.x) / 32, t = int(threadIdx.x) % 4;
     const long long first =
@@ -97,7 +97,7 @@ template <class K> CF_DEVICE void dense_multiply(const SharedFftCall &call) {
         dense_bins<K, false>(out, b, factors, plane_table.live - 4 * t, call);
 }
 
-template <class K> CF_DEVICE void dense_forward(const SharedFftCall &call) {
+template <class K> CF_DEVICE void dense_forward(const cf_shared_fft_call &call) {
     dense_prepare<K>(call);
     dense_multiply<K>(call);
 }

@@ -24,7 +24,7 @@ template <class K> CF_DEVICE unsigned dense_root(smem<unsigned> roots, unsigned 
 }
 
 /* Makes the matrix of this block's bins, [tile][step][lane]. It is there after a barrier. */
-template <class K> CF_DEVICE void dense_prepare(const SharedFftCall &call) {
+template <class K> CF_DEVICE void dense_prepare(const cf_shared_fft_call &call) {
     typedef Dense<K> D;
     typedef typename D::G G;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, bin_tile = dense_bin_tile<K>(call);

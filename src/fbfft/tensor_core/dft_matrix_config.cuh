@@ -143,7 +143,7 @@ template <class K> CF_DEVICE smem<unsigned> dense_words(int from) {
 template <class K> CF_DEVICE smem<uint4> dense_matrix() {
     return smem_cast<uint4>(dense_words<K>(Dense<K>::ROOTS + Dense<K>::TWIDDLES));
 }
-template <class K> CF_DEVICE int dense_bin_tile(const SharedFftCall &call) {
+template <class K> CF_DEVICE int dense_bin_tile(const cf_shared_fft_call &call) {
     return Dense<K>::MAX_BIN_TILES == 1 ? 0 : (int(blockIdx.x) - call.first_block) % Dense<K>::MAX_BIN_TILES;
 }
 template <class K> CF_DEVICE int dense_tiles(int bin_tile) {

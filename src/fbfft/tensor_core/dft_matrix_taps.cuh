@@ -14,7 +14,7 @@
 /* Makes the table entries of a warp's planes, as find_planes() does. Their second number differs: bits 9 and up are
  * the index of the plane's scale, bit 8 is set if another plane stores this scale, and the low byte is the exponent
  * of the factor. */
-template <class K> CF_DEVICE PlaneTable<K> dense_places(const SharedFftCall &call, long long first) {
+template <class K> CF_DEVICE PlaneTable<K> dense_places(const cf_shared_fft_call &call, long long first) {
     typedef Dense<K> D;
     const int lane = int(threadIdx.x) % 32;
     const PlaneTable<K> plane_table = {cf_dynamic_shared<char>() + int(threadIdx.x) / 32 * D::PLANES * 32,
@@ -36,7 +36,7 @@ template <class K> CF_DEVICE PlaneTable<K> dense_places(const SharedFftCall &cal
 
 /* Sets the factor of plane p of a warp. The blocks of the first bins store the scale that undoes it. */
 template <class K>
-CF_DEVICE void dense_set_factor(const PlaneTable<K> &plane_table, const SharedFftCall &call, int p, float absmax) {
+CF_DEVICE void dense_set_factor(const PlaneTable<K> &plane_table, const cf_shared_fft_call &call, int p, float absmax) {
     smem<long long> entry = smem_cast<long long>(plane_table.table + p * 32) + 1;
     const long long known = entry[0];
     entry[0] = known | Factor<K>::exponent(absmax);
@@ -47,7 +47,7 @@ CF_DEVICE void dense_set_factor(const PlaneTable<K> &plane_table, const SharedFf
 /* Factors from the largest values that another kernel has found for each sample. Most planes of a warp belong to one
  * sample. */
 template <class K>
-CF_DEVICE void dense_find_factors(const PlaneTable<K> &plane_table, const SharedFftCall &call, long long first) {
+CF_DEVICE void dense_find_factors(const PlaneTable<K> &plane_table, const cf_shared_fft_call &call, long long first) {
     const int lane = int(threadIdx.x) % 32;
     long long row = call.row_first + first / call.columns, left = call.columns - first % call.columns; /* of the row */
     float absmax = 0;
@@ -138,7 +138,8 @@ template <class K> struct DenseTaps<K, true> { float of[Dense<K>::STEPS][4]; };
 
 /* Loads half h of a warp's planes, eight planes at a time, and exchanges them through shared memory. */
 template <class K>
-CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const PlaneTable<K> &plane_table, const SharedFftCall &call, int h) {
+CF_DEVICE void dense_taps(DenseTaps<K> (&taps)[2], const PlaneTable<K> &plane_table, const cf_shared_fft_call &call,
+                          int h) {
     typedef Dense<K> D;
     typedef DensePair<K> Pair;
     typedef typename Pair::type Type;
@@ -229,7 +230,7 @@ template <class K> struct DenseFactors { float of[Dense<K>::HALVES][Dense<K>::FA
  * that both parts keep all their bits. */
 template <class K>
 CF_DEVICE void dense_take(DenseOperands<K> &b, DenseFactors<K> &factors, const PlaneTable<K> &plane_table,
-                          const SharedFftCall &call) {
+                          const cf_shared_fft_call &call) {
     typedef Dense<K> D;
     constexpr int UP = D::SCALED ? Factor<K>::SUM : 0;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;

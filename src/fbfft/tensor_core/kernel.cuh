@@ -8,7 +8,7 @@
 #include "fbfft/tensor_core/short_line_forward.cuh"
 #include "fbfft/tensor_core/short_line_inverse.cuh"
 
-template <class K> CF_DEVICE void mma_forward(const SharedFftCall &call) {
+template <class K> CF_DEVICE void mma_forward(const cf_shared_fft_call &call) {
     if constexpr (MmaFft<K>::SHORT)
         mma_short_forward<K>(call);
     else if constexpr (MmaFft<K>::LINES)
@@ -16,7 +16,7 @@ template <class K> CF_DEVICE void mma_forward(const SharedFftCall &call) {
     else
         mma_plane_forward<K>(call);
 }
-template <class K> CF_DEVICE void mma_inverse(const SharedFftCall &call) {
+template <class K> CF_DEVICE void mma_inverse(const cf_shared_fft_call &call) {
     if constexpr (MmaFft<K>::SHORT)
         mma_short_inverse<K>(call);
     else if constexpr (MmaFft<K>::LINES)

@@ -160,7 +160,7 @@ CF_DEVICE void mma_line_through(const MmaNumbers<K> (&rows)[MmaFft<K>::R], const
  * operand. */
 template <class K>
 CF_DEVICE void mma_line_rows(smem<unsigned> y, smem<float> parts, const PlaneTable<K> &plane_table,
-                             const SharedFftCall &call) {
+                             const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -257,7 +257,7 @@ CF_DEVICE void mma_line_columns_of(smem<unsigned> from, const MmaSquare &re, con
 
 template <class K>
 CF_DEVICE void mma_line_columns(smem<unsigned> y, smem<float> parts, const PlaneTable<K> &plane_table,
-                                const SharedFftCall &call) {
+                                const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     unsigned share = 0; /* rescales the words of plane g; the words from j = 4 t on belong to one half */
@@ -274,7 +274,7 @@ CF_DEVICE void mma_line_columns(smem<unsigned> y, smem<float> parts, const Plane
         mma_line_columns_of<K, false>(y + 4 * lane, re, im, out, second, live, call.bin_unit, share);
 }
 
-template <class K> CF_DEVICE void mma_line_forward(const SharedFftCall &call) {
+template <class K> CF_DEVICE void mma_line_forward(const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + mma_plane_group<K>() * M::FORWARD;

@@ -42,7 +42,8 @@ template <class K> CF_DEVICE void mma_line_bins(unsigned *w, const unsigned *lin
 }
 
 template <class K>
-CF_DEVICE void mma_line_bins_through(smem<unsigned> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void mma_line_bins_through(smem<unsigned> z, const PlaneTable<K> &plane_table,
+                                     const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const unsigned *const line = static_cast<const unsigned *>(call.in) + plane_table.spectrum(g);
@@ -194,7 +195,7 @@ template <class M, int EACH> CF_DEVICE void mma_line_words(unsigned (&b)[M::STEP
  * Results 2 t and 2 t + 1 of EACH products are neighbours in memory; FP32 results are stored in two parts. ADDS: adds
  * to the old contents. */
 template <class K, bool ADDS>
-CF_DEVICE void mma_line_points(smem<unsigned> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void mma_line_points(smem<unsigned> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     constexpr bool PIECES = K::Storage::PLAIN;
@@ -254,7 +255,7 @@ CF_DEVICE void mma_line_points(smem<unsigned> z, const PlaneTable<K> &plane_tabl
     }
 }
 
-template <class K> CF_DEVICE void mma_line_inverse(const SharedFftCall &call) {
+template <class K> CF_DEVICE void mma_line_inverse(const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE) + mma_plane_group<K>() * M::INVERSE;

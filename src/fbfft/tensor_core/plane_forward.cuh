@@ -71,7 +71,7 @@ template <class K> CF_DEVICE constexpr float mma_up() { return float(1ll << MmaF
  * columns of the right operand. */
 template <class K>
 CF_DEVICE void mma_forward_rows(smem<unsigned> y, smem<float> parts, const PlaneTable<K> &plane_table,
-                                const SharedFftCall &call) {
+                                const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const MmaWords *const table = &mma_rows<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
@@ -148,7 +148,7 @@ CF_DEVICE void mma_forward_spot(const MmaRow<K> (&raw)[MmaFft<K>::LIVE], int j, 
 }
 template <class K>
 CF_DEVICE void mma_forward_interleaved(smem<unsigned> y, smem<float> parts, const PlaneTable<K> &plane_table,
-                                       const SharedFftCall &call) {
+                                       const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, t = lane % 4;
     const MmaWords *const table = &mma_rows<M::SCALED, M::N2, M::WAY>.of[0][0][lane];
@@ -170,7 +170,7 @@ CF_DEVICE void mma_forward_interleaved(smem<unsigned> y, smem<float> parts, cons
 
 /* Whether the planes of the plane group are neighbours in the spectrum, so that each lane stores two at a time. All
  * lanes of a warp get the same answer, because they execute products together. */
-template <class K> CF_DEVICE bool mma_stores_both(const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+template <class K> CF_DEVICE bool mma_stores_both(const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     const long long first = plane_table.spectrum(0);
     return plane_table.live >= 8 && plane_table.spectrum(7) - first == 7 && call.bin_unit % 2 == 0 &&
            reinterpret_cast<size_t>(static_cast<const unsigned *>(call.out) + first) % 8 == 0;
@@ -232,7 +232,7 @@ CF_DEVICE void mma_forward_class(smem<unsigned> from, const MmaSquare &re, const
 
 template <class K>
 CF_DEVICE void mma_forward_columns(smem<unsigned> y, smem<float> parts, const PlaneTable<K> &plane_table,
-                                   const SharedFftCall &call) {
+                                   const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, warp = mma_warp<K>(), c = warp % M::R;
     unsigned share[4] = {0, 0, 0, 0}; /* rescales the words of plane g; the words from j = 4 t on belong to one half */
@@ -257,7 +257,7 @@ CF_DEVICE void mma_forward_columns(smem<unsigned> y, smem<float> parts, const Pl
         mma_forward_class<K, false>(from, re, im, to, second, live, first, call.bin_unit, share);
 }
 
-template <class K> CF_DEVICE void mma_plane_forward(const SharedFftCall &call) {
+template <class K> CF_DEVICE void mma_plane_forward(const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> y = smem_cast<unsigned>(shared + M::G::TABLE) + mma_plane_group<K>() * M::FORWARD;

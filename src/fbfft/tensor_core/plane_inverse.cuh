@@ -52,7 +52,7 @@ template <class K> CF_DEVICE void mma_twiddles_back(cplx (&twiddle)[2][MmaFft<K>
 }
 
 template <class K>
-CF_DEVICE void mma_inverse_columns(smem<unsigned> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void mma_inverse_columns(smem<unsigned> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const unsigned *const plane = static_cast<const unsigned *>(call.in) + plane_table.spectrum(g);
@@ -162,7 +162,7 @@ CF_DEVICE void mma_put_row(const float v[8], typename K::Storage::bits *row, int
 }
 
 template <class K>
-CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
@@ -259,7 +259,8 @@ template <int PLANES> CF_DEVICE void mma_interleaved_values(float *v, const floa
 /* Transforms rows in channels-last layout. A task of a warp is two rows of one plane group, or one row of two plane
  * groups, which are the right operand. places and z are those of the block. */
 template <class K>
-CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const PlaneTable<K> &plane_table,
+                                       const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     typedef PlaneGeometry<K> G;
     typedef typename K::Offset Offset;
@@ -325,7 +326,7 @@ CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const PlaneTable<K> &pl
     }
 }
 
-template <class K> CF_DEVICE void mma_plane_inverse(const SharedFftCall &call) {
+template <class K> CF_DEVICE void mma_plane_inverse(const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     smem<char> shared = cf_dynamic_shared<char>();
     smem<unsigned> z = smem_cast<unsigned>(shared + M::G::TABLE);

@@ -66,7 +66,7 @@ template <class K> CF_DEVICE float mma_absmax(const MmaRow<K, false> (&rows)[Mma
 CF_DEVICE float mma_power(unsigned exponent) { return __uint_as_float(exponent << 23); }
 
 /* Returns the exponent of the plane group's factor to every thread, and stores the scale that undoes this factor. */
-template <class K> CF_DEVICE unsigned mma_plane_group_exponent(smem<float> parts, const SharedFftCall &call) {
+template <class K> CF_DEVICE unsigned mma_plane_group_exponent(smem<float> parts, const cf_shared_fft_call &call) {
     constexpr int PARTS = MmaFft<K>::PARTS;
     float most = parts[int(threadIdx.x) % 32 % PARTS];
 #pragma unroll

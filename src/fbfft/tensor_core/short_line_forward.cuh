@@ -155,7 +155,7 @@ CF_DEVICE void mma_short_bins(const MmaNumbers<K> (&rows)[MmaFft<K>::EACH], cons
     }
 }
 
-template <class K> CF_DEVICE void mma_short_forward(const SharedFftCall &call) {
+template <class K> CF_DEVICE void mma_short_forward(const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;

@@ -50,7 +50,7 @@ CF_DEVICE void mma_short_put(const float (&v)[MmaFft<K>::OWN], smem<unsigned> li
 /* Multiplies and stores points in channels-first layout. ADDS: adds to the old contents. */
 template <class K, bool ADDS>
 CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8], smem<unsigned> own,
-                                const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+                                const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     constexpr bool THROUGH = M::THROUGH && !ADDS;
@@ -123,7 +123,7 @@ CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::
  * stores four signals of the first plane group, the other four signals of the second. */
 template <class K, bool ADDS>
 CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::N2 / 8],
-                                     const PlaneTable<K> &plane_table, const SharedFftCall &call) {
+                                     const PlaneTable<K> &plane_table, const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     typedef typename K::Storage::bits bits;
     constexpr bool FOUR = K::VECTOR == 4 && !K::Storage::PLAIN && !ADDS;
@@ -189,7 +189,7 @@ CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft
     }
 }
 
-template <class K> CF_DEVICE void mma_short_inverse(const SharedFftCall &call) {
+template <class K> CF_DEVICE void mma_short_inverse(const cf_shared_fft_call &call) {
     typedef MmaFft<K> M;
     const int warp = int(threadIdx.x) / 32;
     smem<char> shared = cf_dynamic_shared<char>();

@@ -27,7 +27,7 @@
 
 /* Finds the warp's signals, from signal `first` of the launch on: as find_planes() and find_factors(). */
 template <class K, bool INVERSE>
-CF_DEVICE PlaneTable<K> mma_short_places(smem<char> table, int first, const SharedFftCall &call) {
+CF_DEVICE PlaneTable<K> mma_short_places(smem<char> table, int first, const cf_shared_fft_call &call) {
     constexpr int COLUMNS = int(K::CHANNELS * K::AXIS[0].phases * K::AXIS[1].phases * K::AXIS[2].phases),
                   LINES = 8 * MmaFft<K>::EACH;
     static_assert(LINES <= 32, "a lane for a line");

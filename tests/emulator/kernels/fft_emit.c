@@ -25,7 +25,7 @@ static void emit_kernel(FILE *out, int number, int pass, int variant, const cf_f
     fprintf(out, "#define cf_fft %s\nnamespace in_%s {\n%s}\n#undef cf_fft\n", name, name, text);
     fprintf(out, "static const Registration add_%s(%d, %d, %d, [](void **p) { ", name, number, pass, variant);
     if (!p->plain)
-        fprintf(out, "in_%s::%s(at<SharedFftCall>(p[0])); });\n\n", name, name);
+        fprintf(out, "in_%s::%s(at<cf_shared_fft_call>(p[0])); });\n\n", name, name);
     else
         fprintf(out, "in_%s::%s(at<const %s *>(p[0]), at<%s *>(p[1]), at<real>(p[2]), at<long long>(p[3])); });\n\n",
                 name, name, p->real[variant].inverse ? "cplx" : "real", p->real[variant].inverse ? "real" : "cplx");
@@ -52,11 +52,11 @@ static bool emit_pair(FILE *out, int number, const char *properties, const int s
     cf_fft_pair_tiles(pass, variant, &gpu, pair);
     cf_fft_emit_pair(pass, pair, &t);
     fprintf(out, "#define cf_fft pair_%d\nnamespace in_pair_%d {\n%s}\n#undef cf_fft\n", number, number, text);
-    fprintf(
-        out,
-        "static const Registration add_pair_%d(%d, 0, %d, [](void **p) { in_pair_%d::pair_%d(at<SharedFftCall>(p[0]), "
-        "at<SharedFftCall>(p[1])); });\n\n",
-        number, number, variant, number, number);
+    fprintf(out,
+            "static const Registration add_pair_%d(%d, 0, %d, [](void **p) { "
+            "in_pair_%d::pair_%d(at<cf_shared_fft_call>(p[0]), "
+            "at<cf_shared_fft_call>(p[1])); });\n\n",
+            number, number, variant, number, number);
     return t.length < sizeof text;
 }
 

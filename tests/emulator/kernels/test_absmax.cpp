@@ -35,7 +35,7 @@ struct shape {
         }
         return place;
     }
-    /* `call`, a AbsmaxCall or a ScanCall, takes these axes. */
+    /* `call` takes these axes. */
     template <class Call> void describe(Call &call) const {
         call.elements = 1;
         for (int a = 0; a < 5; ++a) {
@@ -61,7 +61,7 @@ void check_results(const std::vector<float> &got, const std::vector<float> &expe
 
 /* Samples and groups of elements; the gaps between them have elements larger than all others. */
 void check(const shape &axes, long long samples, long long groups, int parts, bool dense, int shift, bool strange) {
-    AbsmaxCall s = {};
+    cf_absmax_call s = {};
     numbers random;
     axes.describe(s);
     s.samples = samples, s.sample_stride = axes.size() + 3, s.group_stride = samples * s.sample_stride + 5;
@@ -81,14 +81,14 @@ void check(const shape &axes, long long samples, long long groups, int parts, bo
                 if (is_number(bits))
                     most = std::max(most, std::fabs(cf_fp16_to_float(bits)));
             }
-    CHECK_CLEAN(simt::launch(unsigned(groups * samples * parts), 64, 8, [&] { absmax_kernel(s); }));
+    CHECK_CLEAN(simt::launch(unsigned(groups * samples * parts), 64, 8, [&] { absmax_fp16(s); }));
     check_results(got, expected, 0);
 }
 
 /* FP32: as above; samples of nothing but zeros, or of what is no number, have the least magnitude. */
 void check_floats(const shape &axes, long long samples, long long groups, int parts, bool dense, int shift,
                   bool strange) {
-    ScanCall s = {};
+    cf_absmax_call s = {};
     numbers random;
     axes.describe(s);
     s.samples = samples, s.sample_stride = axes.size() + 3, s.group_stride = samples * s.sample_stride + 5;
@@ -106,7 +106,7 @@ void check_floats(const shape &axes, long long samples, long long groups, int pa
             if (std::isfinite(v))
                 expected[size_t(i)] = std::max(expected[size_t(i)], std::fabs(v));
         }
-    CHECK_CLEAN(simt::launch(unsigned(groups * samples * parts), 64, 8, [&] { absmax_of_groups(s); }));
+    CHECK_CLEAN(simt::launch(unsigned(groups * samples * parts), 64, 8, [&] { absmax_fp32(s); }));
     check_results(got, expected, 0x1p-100f);
 }
 

@@ -18,7 +18,7 @@ void others() { CHECK(bias_cases_run("other") == 0); }
 
 extern "C" int bias_emulate(unsigned blocks, unsigned threads, size_t shared, const void *call) {
     const unsigned before = simt_failures;
-    CHECK_CLEAN(simt::launch(blocks, threads, shared, [&] { sum_bias(*static_cast<const BiasCall *>(call)); }));
+    CHECK_CLEAN(simt::launch(blocks, threads, shared, [&] { sum_bias(*static_cast<const cf_bias_call *>(call)); }));
     return simt_failures == before ? 0 : 1;
 }
 

@@ -18,22 +18,22 @@ template <class T> T &parameter(void **parameters, int i) { return *static_cast<
 
 void body(const char *kernel, void **p) {
     if (!std::strcmp(kernel, "cf_cufft_pad"))
-        cufft_pad(parameter<CufftPlanes>(p, 0), parameter<void *>(p, 1), parameter<real *>(p, 2));
+        cufft_pad(parameter<cf_cufft_planes>(p, 0), parameter<void *>(p, 1), parameter<real *>(p, 2));
     else if (!std::strcmp(kernel, "cf_cufft_crop"))
-        cufft_crop(parameter<CufftPlanes>(p, 0), parameter<real *>(p, 1), parameter<void *>(p, 2),
+        cufft_crop(parameter<cf_cufft_planes>(p, 0), parameter<real *>(p, 1), parameter<void *>(p, 2),
                    parameter<void *>(p, 3));
     else if (!std::strcmp(kernel, "cf_cufft_to_spectrum"))
-        cufft_transpose<true>(parameter<CufftPlanes>(p, 0), parameter<cplx *>(p, 1), parameter<cplx *>(p, 2));
+        cufft_transpose<true>(parameter<cf_cufft_planes>(p, 0), parameter<cplx *>(p, 1), parameter<cplx *>(p, 2));
     else if (!std::strcmp(kernel, "cf_cufft_from_spectrum"))
-        cufft_transpose<false>(parameter<CufftPlanes>(p, 0), parameter<cplx *>(p, 1), parameter<cplx *>(p, 2));
+        cufft_transpose<false>(parameter<cf_cufft_planes>(p, 0), parameter<cplx *>(p, 1), parameter<cplx *>(p, 2));
     else if (!std::strcmp(kernel, "cf_cudnn_add"))
-        cudnn_add(parameter<CudnnAdd>(p, 0));
+        cudnn_add(parameter<cf_cudnn_add_call>(p, 0));
     else if (!std::strcmp(kernel, "cf_cudnn_forward"))
-        cudnn_plain_forward(parameter<CudnnPlain>(p, 0));
+        cudnn_plain_forward(parameter<cf_cudnn_plain_call>(p, 0));
     else if (!std::strcmp(kernel, "cf_cudnn_data"))
-        cudnn_plain_data(parameter<CudnnPlain>(p, 0));
+        cudnn_plain_data(parameter<cf_cudnn_plain_call>(p, 0));
     else if (!std::strcmp(kernel, "cf_cudnn_weights"))
-        cudnn_plain_weights(parameter<CudnnPlain>(p, 0));
+        cudnn_plain_weights(parameter<cf_cudnn_plain_call>(p, 0));
     else
         CHECK_TEXT(false, kernel);
 }

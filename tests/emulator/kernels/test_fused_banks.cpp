@@ -33,7 +33,7 @@ template <class K> simt::result steps_of() {
         1, K::T, K::P * K::PLANE * sizeof(cplx),
         [] {
             const smem<cplx> z = cf_dynamic_shared<cplx>();
-            const SharedFftCall call = {};
+            const cf_shared_fft_call call = {};
             for (int n = int(threadIdx.x); n < K::P * K::PLANE; n += K::T)
                 z[n] = cplx{real(n % 7), real(n % 5)};
             __syncthreads();

@@ -110,7 +110,7 @@ template <class P, int IN, int OUT> struct product {
     void run() {
         const operand<B> &a = P::KIND == 0 ? x : y, &b = P::KIND == 2 ? x : w;
         operand<B> &c = result();
-        Fp16CgemmCall call = {};
+        cf_fp16_cgemm_call call = {};
         call.a = a.words.data(), call.b = b.words.data();
         call.c = P::NARROW ? static_cast<void *>(c.words.data()) : sums.data();
         call.a_scales = a.scales.data(), call.b_scales = b.scales.data(), call.c_scales = c.scales.data();

@@ -72,7 +72,7 @@ template <class P, int IN, int OUT> struct product {
     void run() {
         const operand &a = P::KIND == 0 ? x : y, &b = P::KIND == 2 ? x : w;
         operand &c = result();
-        CgemmCall call = {};
+        cf_cgemm_call call = {};
         call.a = a.data.data(), call.b = b.data.data(), call.c = c.data.data();
         call.a_bin = a.bin_stride(), call.b_bin = b.bin_stride(), call.c_bin = c.bin_stride();
         call.a_group = a.group_stride(), call.b_group = b.group_stride(), call.c_group = c.group_stride();

@@ -17,9 +17,9 @@
 /* The matrix (bin of a group) that a block computes, and the step to its next one. */
 struct Fp16Bin {
     int bin, group;
-    CF_DEVICE Fp16Bin(const Fp16CgemmCall &call, int matrix)
+    CF_DEVICE Fp16Bin(const cf_fp16_cgemm_call &call, int matrix)
         : bin((call.first + matrix) % call.bins), group((call.first + matrix) / call.bins) {}
-    CF_DEVICE void next(const Fp16CgemmCall &call, int step) {
+    CF_DEVICE void next(const cf_fp16_cgemm_call &call, int step) {
         for (bin += step; bin >= call.bins; bin -= call.bins)
             ++group;
     }
@@ -85,7 +85,7 @@ CF_APART void fp16_search_part(const float *a_scales, const float *b_scales, int
 
 /* The kernel body. A block computes one tile of C for several matrices. It loads the first chunks of the next matrix
  * while it multiplies and stores the current one. The grid has the same number of blocks for each tile. */
-template <class P> CF_DEVICE void fp16_cgemm_run(const Fp16CgemmCall &call) {
+template <class P> CF_DEVICE void fp16_cgemm_run(const cf_fp16_cgemm_call &call) {
     constexpr int A_EIGHTS = (P::A_ROW + 7) / 8, B_EIGHTS = (P::B_ROW + 7) / 8, C_EIGHTS = (P::C_ROW + 7) / 8;
     const int m_all = P::WEIGHTS ? P::A_ROW : call.rows, k_all = P::WEIGHTS ? call.rows : P::A_ROW;
     const int m_tiles = (m_all + P::M - 1) / P::M, n_tiles = (P::COLUMNS + P::N - 1) / P::N;

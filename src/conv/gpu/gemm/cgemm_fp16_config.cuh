@@ -13,19 +13,6 @@
 
 #include "conv/gpu/gemm/cgemm_split_fp16.cuh"
 
-struct Fp16CgemmCall {
-    const unsigned *a, *b;
-    void *c;
-    const float *a_scales, *b_scales;
-    float *c_scales;
-    long long a_bin, b_bin, c_bin, a_group, b_group, c_group; /* strides */
-    long long a_scale_group, b_scale_group, c_scale_group;
-    int bins, rows;             /* bins of a group; rows of X and Y */
-    int first, matrices;        /* this launch's matrices, counted over the bins of all groups */
-    int wide_a, wide_b, wide_c; /* all rows start at multiples of 16 bytes, those of a 16-bit result at 8 */
-    int accumulate;
-};
-
 /* Words from one line to the next in shared memory. In lines of one k, four lines are read at a time and must lie in
  * different banks. Either fp16_swizzle() permutes their units, or, where that would leave the line, lines are padded. */
 constexpr int fp16_pitch(bool dense, int chunk, int rows) { return dense ? chunk : rows % 32 == 0 ? rows : rows + 8; }

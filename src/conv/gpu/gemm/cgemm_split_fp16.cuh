@@ -25,17 +25,8 @@
  * results denormal. */
 #pragma once
 
+#include "conv/gpu/gemm/call.h"
 #include "conv/gpu/gemm/wgmma.cuh"
-
-struct CgemmCall {
-    const cplx *a, *b;
-    cplx *c;
-    long long a_bin, b_bin, c_bin, a_group, b_group, c_group; /* strides */
-    int bins, rows;                                           /* bins of a group; rows of X and Y */
-    int first;                  /* first matrix of this launch, counted over the bins of all groups */
-    int wide_a, wide_b, wide_c; /* all rows start at multiples of 16 bytes */
-    int accumulate;
-};
 
 /* KIND: cf_cgemm_kind. A warp computes 16 MT x 8 NT numbers of C. A block has SLICES groups of WARPS_M x WARPS_N
  * warps; these groups share the sum over k (split-K). GROUPED: four warps multiply together (wgmma). */
@@ -356,7 +347,7 @@ CF_DEVICE void product_store(const CgemmSums<P> &s, cplx *c, int rows, int colum
 }
 
 /* The kernel body. A block computes one tile of C of one bin of one group; the grid has one block for each. */
-template <class P> CF_DEVICE void cgemm_run(const CgemmCall &call) {
+template <class P> CF_DEVICE void cgemm_run(const cf_cgemm_call &call) {
     const int m_all = P::WEIGHTS ? P::A_ROW : call.rows, k_all = P::WEIGHTS ? call.rows : P::A_ROW;
     const int m_tiles = (m_all + P::M - 1) / P::M, n_tiles = (P::COLUMNS + P::N - 1) / P::N;
     const int tile = (int)blockIdx.x % (m_tiles * n_tiles), matrix = call.first + (int)blockIdx.x / (m_tiles * n_tiles);

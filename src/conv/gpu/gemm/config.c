@@ -234,10 +234,11 @@ static void emit(const cf_cgemm_config *c, cf_text *t) {
     else
         cf_text_add(t, "%d, %d, %s> Config;\n", c->terms, c->slices, c->grouped ? "true" : "false");
     cf_text_add(t, "static_assert(Config::SHARED == %lld, \"as the host counts\");\n", (long long)cf_cgemm_shared(c));
-    cf_text_add(t,
-                "extern \"C\" __global__ __launch_bounds__(%d, %d) void cf_cgemm(const %sCgemmCall call) {" CF_PDL_WAIT
-                "    %scgemm_run<Config>(call);\n}\n",
-                cf_cgemm_threads(c), c->blocks, half ? "Fp16" : "", half ? "fp16_" : "");
+    cf_text_add(
+        t,
+        "extern \"C\" __global__ __launch_bounds__(%d, %d) void cf_cgemm(const cf_%scgemm_call call) {" CF_PDL_WAIT
+        "    %scgemm_run<Config>(call);\n}\n",
+        cf_cgemm_threads(c), c->blocks, half ? "fp16_" : "", half ? "fp16_" : "");
 }
 
 conv_fft_status cf_cgemm_source(const cf_cgemm_config *c, cf_source *source) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products on tensor cores: their kernels, and what they are launched with. */
 #include "conv/gpu/device.h"
+#include "conv/gpu/gemm/call.h"
 #include "conv/gpu/gemm/config.h"
 #include "core/arith.h"
 #include "cuda/jit/launch.h"
@@ -52,31 +53,14 @@ conv_fft_status cf_gpu_cgemms_build(cf_device *device, cf_cgemm_desc *const *des
     return status;
 }
 
-/* CgemmCall of cgemm_split_fp16.cuh. */
-typedef struct product_call {
-    const void *a, *b;
-    void *c;
-    int64_t a_bin, b_bin, c_bin, a_group, b_group, c_group;
-    int bins, rows, first, wide_a, wide_b, wide_c, accumulate, unused;
-} product_call;
-
-/* Fp16CgemmCall of cgemm_fp16_config.cuh. */
-typedef struct fp16_call {
-    const void *a, *b;
-    void *c;
-    const float *a_scales, *b_scales;
-    float *c_scales;
-    int64_t a_bin, b_bin, c_bin, a_group, b_group, c_group, a_scale_group, b_scale_group, c_scale_group;
-    int bins, rows, first, matrices, wide_a, wide_b, wide_c, accumulate;
-} fp16_call;
-
 static const cf_parameter product_parameters[] = {
-    {sizeof(product_call), CF_ADDRESS(product_call, a) | CF_ADDRESS(product_call, b) | CF_ADDRESS(product_call, c)},
+    {sizeof(cf_cgemm_call), CF_ADDRESS(cf_cgemm_call, a) | CF_ADDRESS(cf_cgemm_call, b) | CF_ADDRESS(cf_cgemm_call, c)},
     {0, 0}};
 static const cf_parameter fp16_parameters[] = {
-    {sizeof(fp16_call), CF_ADDRESS(fp16_call, a) | CF_ADDRESS(fp16_call, b) | CF_ADDRESS(fp16_call, c) |
-                            CF_ADDRESS(fp16_call, a_scales) | CF_ADDRESS(fp16_call, b_scales) |
-                            CF_ADDRESS(fp16_call, c_scales)},
+    {sizeof(cf_fp16_cgemm_call), CF_ADDRESS(cf_fp16_cgemm_call, a) | CF_ADDRESS(cf_fp16_cgemm_call, b) |
+                                     CF_ADDRESS(cf_fp16_cgemm_call, c) | CF_ADDRESS(cf_fp16_cgemm_call, a_scales) |
+                                     CF_ADDRESS(cf_fp16_cgemm_call, b_scales) |
+                                     CF_ADDRESS(cf_fp16_cgemm_call, c_scales)},
     {0, 0}};
 
 /* Whether all its rows begin at multiples of so many numbers of so many bytes. */
@@ -112,27 +96,27 @@ static conv_fft_status fp16_cgemm(const cf_cgemm *product, int64_t bins, int64_t
                                   const cf_block *b, const cf_block *c, const int64_t columns[3], bool accumulate,
                                   struct CUstream_st *stream) {
     const bool narrow = product->config.narrow;
-    fp16_call call = {.a = a->data,
-                      .b = b->data,
-                      .c = c->data,
-                      .a_scales = a->scales,
-                      .b_scales = b->scales,
-                      .c_scales = c->scales,
-                      .a_bin = a->bin_stride,
-                      .b_bin = b->bin_stride,
-                      .c_bin = c->bin_stride,
-                      .a_group = a->group_stride,
-                      .b_group = b->group_stride,
-                      .c_group = c->group_stride,
-                      .a_scale_group = a->scale_stride,
-                      .b_scale_group = b->scale_stride,
-                      .c_scale_group = c->scale_stride,
-                      .bins = (int)bins,
-                      .rows = (int)rows,
-                      .wide_a = is_wide(a, columns[0], 4, 4),
-                      .wide_b = is_wide(b, columns[1], 4, 4),
-                      .wide_c = narrow ? is_wide(c, columns[2], 2, 4) : is_wide(c, columns[2], 2, 8),
-                      .accumulate = accumulate};
+    cf_fp16_cgemm_call call = {.a = a->data,
+                               .b = b->data,
+                               .c = c->data,
+                               .a_scales = a->scales,
+                               .b_scales = b->scales,
+                               .c_scales = c->scales,
+                               .a_bin = a->bin_stride,
+                               .b_bin = b->bin_stride,
+                               .c_bin = c->bin_stride,
+                               .a_group = a->group_stride,
+                               .b_group = b->group_stride,
+                               .c_group = c->group_stride,
+                               .a_scale_group = a->scale_stride,
+                               .b_scale_group = b->scale_stride,
+                               .c_scale_group = c->scale_stride,
+                               .bins = (int)bins,
+                               .rows = (int)rows,
+                               .wide_a = is_wide(a, columns[0], 4, 4),
+                               .wide_b = is_wide(b, columns[1], 4, 4),
+                               .wide_c = narrow ? is_wide(c, columns[2], 2, 4) : is_wide(c, columns[2], 2, 8),
+                               .accumulate = accumulate};
     return launch(product, rows, bins * a->groups, &call, &call.first, &call.matrices, stream);
 }
 
@@ -148,20 +132,20 @@ conv_fft_status cf_gpu_tensor_core_cgemm(const cf_cgemm_desc *desc, const cf_blo
                                 c == y ? desc->out_columns : desc->in_columns};
     if (product->config.dtype != CONV_FFT_FP32)
         return fp16_cgemm(product, desc->bins, x->rows, a, b, c, columns, accumulate, stream);
-    product_call call = {.a = a->data,
-                         .b = b->data,
-                         .c = c->data,
-                         .a_bin = a->bin_stride,
-                         .b_bin = b->bin_stride,
-                         .c_bin = c->bin_stride,
-                         .a_group = a->group_stride,
-                         .b_group = b->group_stride,
-                         .c_group = c->group_stride,
-                         .bins = (int)desc->bins,
-                         .rows = (int)x->rows,
-                         .wide_a = is_wide(a, columns[0], 2, 8),
-                         .wide_b = is_wide(b, columns[1], 2, 8),
-                         .wide_c = is_wide(c, columns[2], 2, 8),
-                         .accumulate = accumulate};
+    cf_cgemm_call call = {.a = a->data,
+                          .b = b->data,
+                          .c = c->data,
+                          .a_bin = a->bin_stride,
+                          .b_bin = b->bin_stride,
+                          .c_bin = c->bin_stride,
+                          .a_group = a->group_stride,
+                          .b_group = b->group_stride,
+                          .c_group = c->group_stride,
+                          .bins = (int)desc->bins,
+                          .rows = (int)x->rows,
+                          .wide_a = is_wide(a, columns[0], 2, 8),
+                          .wide_b = is_wide(b, columns[1], 2, 8),
+                          .wide_c = is_wide(c, columns[2], 2, 8),
+                          .accumulate = accumulate};
     return launch(product, x->rows, desc->bins * x->groups, &call, &call.first, NULL, stream);
 }
