@@ -7,6 +7,8 @@
 
 Every file starts with its licence (SPDX), after a "#!" line if there is one. The library (src/) never ends the
 process and prints nothing: no exit, abort, printf and relatives; only core/log.c writes, to the standard error stream.
+Entry points of kernels are text of device headers (.cuh), so no C file has the word __global__. A struct of a call.h,
+which host, kernels and emulator share, is defined there only.
 """
 import re
 import sys
@@ -17,6 +19,7 @@ SUFFIXES = {".c", ".h", ".inc", ".cuh", ".py", ".sh", ".cmake", ".in"}
 NAMES = {"CMakeLists.txt", "Makefile", "run"}
 FORBIDDEN = re.compile(r"\b(v?f?printf|f?puts|f?putc|putchar|fwrite|perror|_?_?exit|_Exit|quick_exit|abort)\s*\(")
 MAY_WRITE = {"fputs"}
+SHARED_STRUCT = re.compile(r"^typedef struct (\w+) \{", re.M)
 NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
 
 
@@ -33,6 +36,21 @@ def faults_in(name, text):
         for match in FORBIDDEN.finditer(code := code_of(text)):
             if name != "src/core/log.c" or match.group(1) not in MAY_WRITE:
                 yield f"{name}:{code.count(chr(10), 0, match.start()) + 1}: {match.group(1)}() has no place in the library"
+        if "__global__" in text:
+            yield f"{name}: __global__; the entry points of kernels stand in device headers"
+
+
+def struct_faults(texts):
+    """texts: name and text of each file of src. A second definition has the same name in any spelling: fooCall, foo_call."""
+    def plain(name):
+        return name.removeprefix("cf_").replace("_", "").lower()
+
+    shared = {plain(struct): (struct, name) for name, text in texts if name.endswith("/call.h")
+              for struct in SHARED_STRUCT.findall(text)}
+    for name, text in texts:
+        for struct in re.findall(r"\bstruct (\w+) \{", text):
+            if plain(struct) in shared and name != shared[plain(struct)][1]:
+                yield f"{name}: struct {struct} is that of {shared[plain(struct)][1]}"
 
 
 def faults(root):
@@ -41,6 +59,8 @@ def faults(root):
     files += [root / "CMakeLists.txt", root / "Makefile"]
     for path in files:
         yield from faults_in(path.relative_to(root).as_posix(), path.read_text())
+    yield from struct_faults([(path.relative_to(root).as_posix(), path.read_text()) for path in files
+                              if path.is_relative_to(root / "src")])
     sources = "".join(path.read_text() for path in (root / "tests").rglob("*.c*") if path.is_file())
     yield from failed_faults((root / "tests/data/failed.txt").read_text(), sources)
 
@@ -64,11 +84,18 @@ def self_test():
         (1, "tests/a.c", "int a;\n" + licence),
         (1, "src/core/status.c", licence + "fputs(text, stderr);\n"),
         (1, "src/core/log.c", licence + "printf(text);\n"),
+        (1, "src/a.c", licence + "const char *entry = \"__global__ void f() {}\";\n"),
+        (0, "src/a.cuh", licence + "__global__ void f() {}\n"),
     ]
     cases += [(1, "src/a.c", licence + f"x = 1;\n    {call} (1);\n") for call in ("printf", "fprintf", "exit", "abort", "puts")]
     for expected, text in [(0, "# a\nlines: b c\n"), (1, "lanes: b\n"), (1, "lines b\n")]:
         if len(list(failed_faults(text, 'test_select("lines", names)'))) != expected:
             yield f"failed.txt: expected {expected} faults in\n{text}"
+    call = ("src/a/call.h", "typedef struct cf_fold_call {\n    int a;\n} cf_fold_call;\n")
+    for expected, other in [(0, ("src/a/b.c", "struct fold_cal {\n")), (1, ("src/a/b.c", "typedef struct fold_call {\n")),
+                            (1, ("src/a/b.cuh", "struct FoldCall {\n"))]:
+        if len(list(struct_faults([call, other]))) != expected:
+            yield f"structs: expected {expected} faults in {other}"
     for expected, name, text in cases:
         found = list(faults_in(name, text))
         if len(found) != expected:

@@ -63,7 +63,7 @@ static void built_and_launched(void **state) {
 /* Kernels that wait themselves are launched early, and no others. */
 static void launched_early(void **state) {
     static const cf_source two[] = {
-        {.name = "first", .text = "extern \"C\" __global__ void first() {" CF_PDL_WAIT "}"},
+        {.name = "first", .text = "extern \"C\" __global__ void first() {}", .pdl_wait = true},
         {.name = "second", .text = "extern \"C\" __global__ void second() {}"},
     };
     cf_gpu *const gpu = good_gpu(*state);

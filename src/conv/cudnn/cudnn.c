@@ -76,14 +76,9 @@ conv_fft_status cf_cudnn_prepare(conv_fft_plan *plan, int pass) {
 }
 
 conv_fft_status cf_cudnn_build(conv_fft_plan *plan, int pass) {
-#define KERNEL(name, parameter, call) \
-    "extern \"C\" __global__ void " name "(const " parameter ") {" CF_PDL_WAIT call "; }"
-#define PLAIN_KERNEL(pass) KERNEL("cf_cudnn_" pass, "cf_cudnn_plain_call p", "cudnn_plain_" pass "(p)")
-    static const char *const tails[1 + CF_PASS_COUNT] = {KERNEL("cf_cudnn_add", "cf_cudnn_add_call a", "cudnn_add(a)"),
-                                                         PLAIN_KERNEL("forward"), PLAIN_KERNEL("data"),
-                                                         PLAIN_KERNEL("weights")};
-#undef PLAIN_KERNEL
-#undef KERNEL
+    static const char *const entries[1 + CF_PASS_COUNT] = {"CF_CUDNN_ADD_KERNEL", "CF_CUDNN_PLAIN_KERNEL(forward)",
+                                                           "CF_CUDNN_PLAIN_KERNEL(data)",
+                                                           "CF_CUDNN_PLAIN_KERNEL(weights)"};
     static const char *const names[] = {"cf_cudnn_add", "cf_cudnn_forward", "cf_cudnn_data", "cf_cudnn_weights"};
     cudnn_state *s = plan->pass[pass].state;
     cf_source sources[KERNELS] = {{0}};
@@ -91,7 +86,7 @@ conv_fft_status cf_cudnn_build(conv_fft_plan *plan, int pass) {
     for (int i = 0; i < KERNELS && status == CONV_FFT_SUCCESS; ++i) {
         const int kernel = i == ADD ? 0 : 1 + pass;
         sources[i] = (cf_source){.name = names[kernel], .options = {"--device-as-default-execution-space"}};
-        status = cf_gpu_small_text(tails[kernel], &sources[i]);
+        status = cf_gpu_small_text(entries[kernel], &sources[i]);
     }
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(s->gpu, sources, KERNELS, s->kernel);

@@ -104,3 +104,15 @@ CF_DEVICE void cudnn_plain_weights(const cf_cudnn_plain_call &p) {
         store_plain(p, p.w, p.w_data, at, sum);
     }
 }
+
+/* The entry points. PASS: forward, data or weights. */
+#define CF_CUDNN_ADD_KERNEL                                              \
+    extern "C" __global__ void cf_cudnn_add(const cf_cudnn_add_call a) { \
+        cf_pdl_wait();                                                   \
+        cudnn_add(a);                                                    \
+    }
+#define CF_CUDNN_PLAIN_KERNEL(PASS)                                           \
+    extern "C" __global__ void cf_cudnn_##PASS(const cf_cudnn_plain_call p) { \
+        cf_pdl_wait();                                                        \
+        cudnn_plain_##PASS(p);                                                \
+    }

@@ -127,18 +127,10 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
 }
 
 static conv_fft_status build(conv_fft_plan *plan, int pass) {
-#define KERNEL(name, parameters, call) \
-    "extern \"C\" __global__ void " name "(const cf_cufft_planes p, " parameters ") {" CF_PDL_WAIT call "; }"
     static const char *const names[CF_CUFFT_KERNELS] = {"cf_cufft_pad", "cf_cufft_crop", "cf_cufft_to_spectrum",
                                                         "cf_cufft_from_spectrum"};
-    static const char *const tails[CF_CUFFT_KERNELS] = {
-        KERNEL("cf_cufft_pad", "const void *tensor, real *padded", "cufft_pad(p, tensor, padded)"),
-        KERNEL("cf_cufft_crop", "const real *padded, void *tensor, const void *bias",
-               "cufft_crop(p, padded, tensor, bias)"),
-        KERNEL("cf_cufft_to_spectrum", "cplx *planes, cplx *spectrum", "cufft_transpose<true>(p, planes, spectrum)"),
-        KERNEL("cf_cufft_from_spectrum", "cplx *planes, cplx *spectrum", "cufft_transpose<false>(p, planes, spectrum)"),
-    };
-#undef KERNEL
+    static const char *const entries[CF_CUFFT_KERNELS] = {
+        "CF_CUFFT_PAD_KERNEL", "CF_CUFFT_CROP_KERNEL", "CF_CUFFT_TO_SPECTRUM_KERNEL", "CF_CUFFT_FROM_SPECTRUM_KERNEL"};
     cf_cufft_state *s = plan->pass[pass].state;
     cf_source sources[CF_CUFFT_KERNELS] = {{0}};
     const bool doubles = plan->layer.compute == CONV_FFT_FP64;
@@ -148,7 +140,7 @@ static conv_fft_status build(conv_fft_plan *plan, int pass) {
             (cf_source){.name = names[i],
                         .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
                         .dynamic_shared = i >= CF_CUFFT_TO_SPECTRUM ? 32 * 33 * (doubles ? 16u : 8u) : 0};
-        status = cf_gpu_small_text(tails[i], &sources[i]);
+        status = cf_gpu_small_text(entries[i], &sources[i]);
     }
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(s->gpu, sources, CF_CUFFT_KERNELS, s->kernel);

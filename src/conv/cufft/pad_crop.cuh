@@ -83,3 +83,26 @@ template <bool TO_SPECTRUM> CF_DEVICE void cufft_transpose(const cf_cufft_planes
         __syncthreads();
     }
 }
+
+/* The entry points. */
+#define CF_CUFFT_PAD_KERNEL                                                                              \
+    extern "C" __global__ void cf_cufft_pad(const cf_cufft_planes p, const void *tensor, real *padded) { \
+        cf_pdl_wait();                                                                                   \
+        cufft_pad(p, tensor, padded);                                                                    \
+    }
+#define CF_CUFFT_CROP_KERNEL                                                                            \
+    extern "C" __global__ void cf_cufft_crop(const cf_cufft_planes p, const real *padded, void *tensor, \
+                                             const void *bias) {                                        \
+        cf_pdl_wait();                                                                                  \
+        cufft_crop(p, padded, tensor, bias);                                                            \
+    }
+#define CF_CUFFT_TO_SPECTRUM_KERNEL                                                                          \
+    extern "C" __global__ void cf_cufft_to_spectrum(const cf_cufft_planes p, cplx *planes, cplx *spectrum) { \
+        cf_pdl_wait();                                                                                       \
+        cufft_transpose<true>(p, planes, spectrum);                                                          \
+    }
+#define CF_CUFFT_FROM_SPECTRUM_KERNEL                                                                          \
+    extern "C" __global__ void cf_cufft_from_spectrum(const cf_cufft_planes p, cplx *planes, cplx *spectrum) { \
+        cf_pdl_wait();                                                                                         \
+        cufft_transpose<false>(p, planes, spectrum);                                                           \
+    }

@@ -34,3 +34,12 @@ template <int BATCH> CF_DEVICE void fused_add_slices(cplx *sums, long long count
     }
     sums[i] = sum;
 }
+
+/* The entry point. */
+#define CF_ADD_SLICES_KERNEL(THREADS, BATCH, PDL_TRIGGER)                                                           \
+    extern "C" __global__ void __launch_bounds__(THREADS) cf_fused(cplx *sums, long long count, long long slices) { \
+        cf_pdl_wait();                                                                                              \
+        if (PDL_TRIGGER)                                                                                            \
+            cf_pdl_trigger();                                                                                       \
+        fused_add_slices<BATCH>(sums, count, slices);                                                               \
+    }

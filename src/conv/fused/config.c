@@ -389,12 +389,6 @@ void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
                 "static constexpr int PREFETCH = %d;\n",
                 (long long)c->in_stride, (long long)c->out_stride, c->bulk ? "true" : "false", whole ? "true" : "false",
                 c->prefetch);
-    if (late)
-        cf_text_add(t, "static CF_DEVICE void wait() {" CF_PDL_WAIT "}\n");
-    cf_text_add(t, "};\n");
-    cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fused(const cf_fused_call call) {%s    "
-                "%s_%s<Problem>(call);\n}\n",
-                c->tile[0][0].threads, c->tile[0][0].blocks, late ? "\n" : CF_PDL_WAIT,
-                c->resident ? "resident" : "fused", kernels[c->form]);
+    cf_text_add(t, "};\nCF_FUSED_KERNEL(%s_%s, %d, %d, %s)\n", c->resident ? "resident" : "fused", kernels[c->form],
+                c->tile[0][0].threads, c->tile[0][0].blocks, late ? "true" : "false");
 }

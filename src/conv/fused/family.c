@@ -110,11 +110,8 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
     char tail[8192];
     cf_text t = {tail, sizeof tail, 0};
     if (adds)
-        cf_text_add(&t,
-                    "extern \"C\" __global__ void __launch_bounds__(%d) cf_fused(cplx *sums, long long count, "
-                    "long long slices) {" CF_PDL_WAIT "%s    fused_add_slices<%d>(sums, count, slices);\n}\n",
-                    cf_fused_adding_threads(c), cf_fused_has_many_slices(c) ? CF_PDL_TRIGGER : "",
-                    cf_fused_has_many_slices(c) ? 16 : 1);
+        cf_text_add(&t, "CF_ADD_SLICES_KERNEL(%d, %d, %s)\n", cf_fused_adding_threads(c),
+                    cf_fused_has_many_slices(c) ? 16 : 1, cf_fused_has_many_slices(c) ? "true" : "false");
     else if (transpose >= 0)
         cf_nhwc_transpose_emit(&c->transpose, transpose, &t);
     else
@@ -124,7 +121,8 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
     *source = (cf_source){.name = "cf_fused",
                           .text = text,
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
-                          .dynamic_shared = adds ? 0 : (size_t)(transpose >= 0 ? c->transpose.shared : c->shared)};
+                          .dynamic_shared = adds ? 0 : (size_t)(transpose >= 0 ? c->transpose.shared : c->shared),
+                          .pdl_wait = true};
     return CONV_FFT_SUCCESS;
 }
 

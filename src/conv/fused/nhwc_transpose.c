@@ -97,11 +97,7 @@ void cf_nhwc_transpose_emit(const cf_nhwc_transpose *transpose, int variant, cf_
         "%lld, AXIS[3] = {%lld, %lld, %lld};\n};\n",
         (long long)e[2], (long long)e[3], (long long)e[4], (long long)transpose->tensor.sample_stride,
         (long long)transpose->planes.channel_stride, (long long)stride[0], (long long)stride[1], (long long)stride[2]);
-    cf_text_add(
-        t,
-        "extern \"C\" __global__ void __launch_bounds__(256) cf_fused(const cf_transpose_call call) {" CF_PDL_WAIT
-        "    nhwc_%s_planes<Tensor>(call);\n}\n",
-        transpose->reads ? "to" : "from");
+    cf_text_add(t, "CF_NHWC_TRANSPOSE_KERNEL(%s)\n", transpose->reads ? "to" : "from");
 }
 
 static const cf_parameter transpose_parameters[] = {

@@ -155,3 +155,10 @@ template <class T> CF_DEVICE void nhwc_to_planes(const cf_transpose_call &call) 
             put_sixteen(to + i * G::QUAD_GAP, out);
     });
 }
+
+/* The entry point. DIRECTION: to or from (planes). */
+#define CF_NHWC_TRANSPOSE_KERNEL(DIRECTION)                                                    \
+    extern "C" __global__ void __launch_bounds__(256) cf_fused(const cf_transpose_call call) { \
+        cf_pdl_wait();                                                                         \
+        nhwc_##DIRECTION##_planes<Tensor>(call);                                               \
+    }

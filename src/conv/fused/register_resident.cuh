@@ -395,3 +395,14 @@ template <class F> CF_DEVICE void resident_weights(const cf_fused_call &call) {
     cplx *const out = call.weights + (blockIdx.y * (F::OUT * F::IN) + first_out * F::IN) * U::BINS;
     resident_sums_out<F, M>(out, sums, mine, buffers);
 }
+
+/*
+ * The entry point of all fused kernels. FUNCTION: a function of this file or of shared_memory.cuh. With PDL_WAIT_LATE the
+ * function itself has the PDL wait.
+ */
+#define CF_FUSED_KERNEL(FUNCTION, THREADS, BLOCKS, PDL_WAIT_LATE)   \
+    CF_KERNEL(THREADS, BLOCKS) cf_fused(const cf_fused_call call) { \
+        if (!PDL_WAIT_LATE)                                         \
+            cf_pdl_wait();                                          \
+        FUNCTION<Problem>(call);                                    \
+    }

@@ -29,8 +29,9 @@
  *     CONJUGATE         whether products take the conjugate of the weights
  *     W_IN, W_OUT       distance between the weights of neighbouring inputs, and of neighbouring outputs, in bins
  *     ROWS_FIRST        whether neighbouring planes of a block are of neighbouring rows
- *     wait()            PDL wait (CF_PDL_WAIT of cuda/jit/nvrtc.h), only with one input and one output: such a
- *                       kernel loads x while the weights are still being transformed
+ *
+ * With one input and one output, the PDL wait comes late: such a kernel loads x while the weights are still being
+ * transformed.
  */
 #pragma once
 
@@ -103,7 +104,7 @@ template <class F> CF_DEVICE void fused_scatter(const cf_fused_call &call) {
         smem<cplx> z = block.buffer(0);
         constexpr bool WHOLE = U::AXIS == 2 && !U::MIRRORS;
         fused_load<typename F::X, WHOLE>(z, block.x(0), block.in(0));
-        F::wait(); /* only the weights may be late: the signal was complete before their transform began */
+        cf_pdl_wait(); /* only the weights may be late: the signal was complete before their transform began */
         multiply_in_place<F>(z, block.x(0), call.weights);
         fused_store<typename F::Y, WHOLE>(z, block.y(0), block.out(0), block.bias(0), call);
     } else {

@@ -124,3 +124,15 @@ CF_DEVICE void absmax_fp32(const cf_absmax_call &s) {
     if (threadIdx.x == 0)
         s.absmax[blockIdx.x] = __uint_as_float(max(largest, MIN_EXPONENT << 23));
 }
+
+/* The entry points. */
+#define CF_ABSMAX_FP16_KERNEL                                     \
+    extern "C" __global__ void cf_stage(const cf_absmax_call s) { \
+        cf_pdl_wait();                                            \
+        absmax_fp16(s);                                           \
+    }
+#define CF_ABSMAX_FP32_KERNEL                                     \
+    extern "C" __global__ void cf_stage(const cf_absmax_call s) { \
+        cf_pdl_wait();                                            \
+        absmax_fp32(s);                                           \
+    }

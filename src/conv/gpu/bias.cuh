@@ -255,3 +255,11 @@ CF_DEVICE void sum_bias(const cf_bias_call &b) {
     const long long at = part * b.channels + channel;
     store_as(b.result, at, b.result_type, b.accumulate ? total + load_as(b.result, at, b.result_type) : total);
 }
+
+/* The entry point. */
+#define CF_BIAS_KERNEL                                                                  \
+    extern "C" __global__ void __launch_bounds__(1024) cf_stage(const cf_bias_call b) { \
+        cf_pdl_wait();                                                                  \
+        cf_pdl_trigger();                                                               \
+        sum_bias(b);                                                                    \
+    }

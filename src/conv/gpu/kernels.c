@@ -10,29 +10,23 @@
 
 #include <stdlib.h>
 
-static const char *const tails[CF_KERNEL_COUNT] = {
-    [CF_KERNEL_ZERO] = "extern \"C\" __global__ void cf_stage(const cf_tensor_view t, void *data) {" CF_PDL_WAIT
-                       "clear_view(t, data); }",
-    [CF_KERNEL_BIAS] =
-        "extern \"C\" __global__ void __launch_bounds__(1024) cf_stage(const cf_bias_call b) {" CF_PDL_WAIT
-            CF_PDL_TRIGGER "sum_bias(b); }",
-    [CF_KERNEL_FOLD] = "extern \"C\" __global__ void cf_stage(const cf_fold_call f) {" CF_PDL_WAIT "fold_padding(f); }",
-    [CF_KERNEL_ABSMAX_FP16] =
-        "extern \"C\" __global__ void cf_stage(const cf_absmax_call s) {" CF_PDL_WAIT "absmax_fp16(s); }",
-    [CF_KERNEL_ABSMAX_FP32] =
-        "extern \"C\" __global__ void cf_stage(const cf_absmax_call s) {" CF_PDL_WAIT "absmax_fp32(s); }",
-    [CF_KERNEL_CGEMM] =
-        "extern \"C\" __global__ void cf_stage(const cf_small_gemm_call s) {" CF_PDL_WAIT "small_gemm_forward(s); }",
-    [CF_KERNEL_CGEMM + 1] =
-        "extern \"C\" __global__ void cf_stage(const cf_small_gemm_call s) {" CF_PDL_WAIT "small_gemm_data(s); }",
-    [CF_KERNEL_CGEMM + 2] =
-        "extern \"C\" __global__ void cf_stage(const cf_small_gemm_call s) {" CF_PDL_WAIT "small_gemm_weights(s); }",
+/* The entry points, which the device headers define as macros. */
+static const char *const entries[CF_KERNEL_COUNT] = {
+    [CF_KERNEL_ZERO] = "CF_CLEAR_KERNEL",
+    [CF_KERNEL_BIAS] = "CF_BIAS_KERNEL",
+    [CF_KERNEL_FOLD] = "CF_FOLD_KERNEL",
+    [CF_KERNEL_ABSMAX_FP16] = "CF_ABSMAX_FP16_KERNEL",
+    [CF_KERNEL_ABSMAX_FP32] = "CF_ABSMAX_FP32_KERNEL",
+    [CF_KERNEL_CGEMM] = "CF_SMALL_GEMM_KERNEL(forward)",
+    [CF_KERNEL_CGEMM + 1] = "CF_SMALL_GEMM_KERNEL(data)",
+    [CF_KERNEL_CGEMM + 2] = "CF_SMALL_GEMM_KERNEL(weights)",
 };
 
-conv_fft_status cf_gpu_small_text(const char *tail, cf_source *source) {
+conv_fft_status cf_gpu_small_text(const char *entry, cf_source *source) {
     char *text;
-    CF_FORWARD(cf_fbfft_join_text(cf_gpu_kernel_text, tail, &text));
+    CF_FORWARD(cf_fbfft_join_text(cf_gpu_kernel_text, entry, &text));
     source->text = text;
+    source->pdl_wait = true;
     return CONV_FFT_SUCCESS;
 }
 
@@ -48,7 +42,7 @@ conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers) {
                                           : i == CF_KERNEL_ABSMAX_FP16 || i == CF_KERNEL_ABSMAX_FP32
                                               ? CF_GPU_ABSMAX_MAX_THREADS / 32 * sizeof(unsigned)
                                               : 0};
-        status = cf_gpu_small_text(tails[doubles ? i - 3 : i], &sources[i]);
+        status = cf_gpu_small_text(entries[doubles ? i - 3 : i], &sources[i]);
     }
     if (status == CONV_FFT_SUCCESS)
         status = cf_kernels_build(layers->gpu, sources, CF_KERNEL_COUNT, layers->kernel);

@@ -40,3 +40,10 @@ CF_DEVICE void fold_padding(const cf_fold_call &f) {
         store_as(f.data, at, f.gx.type, f.accumulate ? sum + load_as(f.data, at, f.gx.type) : sum);
     }
 }
+
+/* The entry point. */
+#define CF_FOLD_KERNEL                                          \
+    extern "C" __global__ void cf_stage(const cf_fold_call f) { \
+        cf_pdl_wait();                                          \
+        fold_padding(f);                                        \
+    }

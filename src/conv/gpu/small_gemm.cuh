@@ -46,3 +46,10 @@ CF_DEVICE void small_gemm_weights(const cf_small_gemm_call &s) {
             add_to(s.w + bin * s.w_stride + o * s.in + c, sum, s.accumulate);
     }
 }
+
+/* The entry point. KIND: forward, data or weights. */
+#define CF_SMALL_GEMM_KERNEL(KIND)                                    \
+    extern "C" __global__ void cf_stage(const cf_small_gemm_call s) { \
+        cf_pdl_wait();                                                \
+        small_gemm_##KIND(s);                                         \
+    }

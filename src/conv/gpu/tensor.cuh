@@ -57,3 +57,10 @@ CF_DEVICE void clear_view(const cf_tensor_view &t, void *data) {
         store_as(data, element_of(t, n, index), t.type, 0);
     }
 }
+
+/* The entry point of clear_view(). */
+#define CF_CLEAR_KERNEL                                                       \
+    extern "C" __global__ void cf_stage(const cf_tensor_view t, void *data) { \
+        cf_pdl_wait();                                                        \
+        clear_view(t, data);                                                  \
+    }

@@ -222,12 +222,7 @@ static void add_kernel(const cf_long1d_config *c, cf_long1d_stage stage, cf_text
                 "struct Problem {\ntypedef Steps K;\ntypedef Cut C;\ntypedef SideX X;\ntypedef SideY Y;\ntypedef SideW "
                 "W;\nstatic constexpr int LINES = %d;\nstatic constexpr bool CONJUGATE = %s, GROUPS_FIRST = %s;\n};\n",
                 s->lines, c->conjugate ? "true" : "false", c->groups_first ? "true" : "false");
-    cf_text_add(
-        t,
-        "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_long1d(const cf_long1d_call call) {" CF_PDL_WAIT
-        "    "
-        "%s<Problem>(call);\n}\n",
-        threads_of(c, stage), blocks, kernels[stage].function);
+    cf_text_add(t, "CF_LONG1D_KERNEL(%s, %d, %d)\n", kernels[stage].function, threads_of(c, stage), blocks);
 }
 
 conv_fft_status cf_long1d_source(const cf_long1d_config *c, cf_long1d_stage stage, cf_source *source) {
@@ -236,7 +231,10 @@ conv_fft_status cf_long1d_source(const cf_long1d_config *c, cf_long1d_stage stag
     add_kernel(c, stage, &t);
     char *text;
     CF_FORWARD(cf_fbfft_join_emitted(cf_long1d_kernel_text, &t, &text));
-    *source = (cf_source){
-        .name = "cf_long1d", .text = text, .options = {CF_FFT_OPTION, NULL}, .dynamic_shared = shared_of(c, stage)};
+    *source = (cf_source){.name = "cf_long1d",
+                          .text = text,
+                          .options = {CF_FFT_OPTION, NULL},
+                          .dynamic_shared = shared_of(c, stage),
+                          .pdl_wait = true};
     return CONV_FFT_SUCCESS;
 }

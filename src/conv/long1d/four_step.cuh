@@ -216,3 +216,10 @@ template <class F> CF_DEVICE void weights_of_columns(const cf_long1d_call &call)
     column_backward<typename ColumnOf<F, typename F::W>::Taps>(call, at, long_line<typename F::W>(call.w, at.group, 0),
                                                                0);
 }
+
+/* The entry point of all kernels of this folder. */
+#define CF_LONG1D_KERNEL(FUNCTION, THREADS, BLOCKS)                   \
+    CF_KERNEL(THREADS, BLOCKS) cf_long1d(const cf_long1d_call call) { \
+        cf_pdl_wait();                                                \
+        FUNCTION<Problem>(call);                                      \
+    }

@@ -44,8 +44,7 @@ conv_fft_status cf_kernel_load(const cf_gpu *gpu, const cf_cubin *cubin, const c
     if (!k)
         return cf_fail_memory(sizeof *k, "a kernel");
     k->gpu = gpu;
-    k->overlaps = strstr(source->text, CF_PDL_WAIT) && gpu->properties.compute_major >= 9 &&
-                  gpu->driver.version >= OVERLAPS_IN_GRAPHS;
+    k->overlaps = source->pdl_wait && gpu->properties.compute_major >= 9 && gpu->driver.version >= OVERLAPS_IN_GRAPHS;
     snprintf(k->name, sizeof k->name, "%s", source->name);
     conv_fft_status status = cf_gpu_enter(gpu);
     if (status == CONV_FFT_SUCCESS)

@@ -34,32 +34,13 @@ typedef struct cf_jit {
 
 #define CF_SOURCE_MAX_OPTIONS 8
 
-/*
- * PDL wait, the first statement of a kernel: the kernel launched before has ended, and its results are visible. Kernels
- * that wait may be launched before that one ends, on GPUs with programmatic dependent launch (compute capability 9.0).
- * This hides about a microsecond of each launch.
- */
-#define CF_PDL_WAIT                                                \
-    "\n#if __CUDA_ARCH__ >= 900\n"                                 \
-    "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n" \
-    "#endif\n"
-
-/*
- * PDL trigger, after the wait: the next kernel, if it waits itself, may begin as soon as all blocks of this kernel have
- * begun, and run beside them. Until it waits, it must not use results of this kernel. Results of earlier kernels are
- * visible.
- */
-#define CF_PDL_TRIGGER                                                          \
-    "\n#if __CUDA_ARCH__ >= 900\n"                                              \
-    "    asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n" \
-    "#endif\n"
-
 /* The text of one kernel. */
 typedef struct cf_source {
     const char *name;                           /* of the kernel in the text; it is extern "C" */
     const char *text;                           /* the complete text; it includes no file */
     const char *options[CF_SOURCE_MAX_OPTIONS]; /* options of NVRTC besides architecture and language; NULL ends them */
     size_t dynamic_shared;                      /* bytes that launches may ask for; not part of the compilation */
+    bool pdl_wait; /* the kernel has a PDL wait (fbfft/common/platform.cuh); not part of the compilation */
 } cf_source;
 
 /* Machine code, and the compiler's log. Begin with {0}. */

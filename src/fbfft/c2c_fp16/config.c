@@ -218,11 +218,8 @@ static void emit(const cf_c2c_fp16_config *c, const cf_c2c_fp16_pass *p, cf_text
                 "    return step == 0 ? product == 0 ? float(%.9g) : float(%.9g) : product == 0 ? float(%.9g) : "
                 "float(%.9g);\n}\n};\n",
                 (double)p->gain[0][0], (double)p->gain[0][1], (double)p->gain[1][0], (double)p->gain[1][1]);
-    cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_c2c_fp16(const void *in, void *out, "
-                "long long lines) {" CF_PDL_WAIT
-                "    %s<Config>(static_cast<const %s *>(in), static_cast<%s *>(out), lines);\n}\n",
-                p->threads, p->blocks, warps ? "fp16_lines" : "fp16_tile", number, number);
+    cf_text_add(t, "CF_C2C_FP16_KERNEL(%s, %s, %d, %d)\n", warps ? "fp16_lines" : "fp16_tile", number, p->threads,
+                p->blocks);
 }
 
 conv_fft_status cf_c2c_fp16_source(const cf_c2c_fp16_config *config, int pass, cf_source *source) {
@@ -234,6 +231,7 @@ conv_fft_status cf_c2c_fp16_source(const cf_c2c_fp16_config *config, int pass, c
     *source = (cf_source){.name = "cf_c2c_fp16",
                           .text = text,
                           .options = {"--device-as-default-execution-space"},
+                          .pdl_wait = true,
                           .dynamic_shared = (size_t)config->pass[pass].shared};
     return CONV_FFT_SUCCESS;
 }

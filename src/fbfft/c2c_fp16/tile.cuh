@@ -225,3 +225,10 @@ template <class C> CF_DEVICE void fp16_tile(const uint4 *in, uint4 *out, long lo
     __syncthreads();
     fp16_tile_end(tile, out, block);
 }
+
+/* The entry point. FUNCTION: fp16_lines or fp16_tile. NUMBER: the type of a complex number. */
+#define CF_C2C_FP16_KERNEL(FUNCTION, NUMBER, THREADS, BLOCKS)                                 \
+    CF_KERNEL(THREADS, BLOCKS) cf_c2c_fp16(const void *in, void *out, long long lines) {      \
+        cf_pdl_wait();                                                                        \
+        FUNCTION<Config>(static_cast<const NUMBER *>(in), static_cast<NUMBER *>(out), lines); \
+    }

@@ -22,7 +22,7 @@ typedef struct cf_fft_problem {
     bool complex_signal;
     bool c2c_fp16; /* signal and spectrum are complex FP16 numbers: c2c_fp16/plan.h */
     bool adds;     /* some call of the inverse accumulates or adds a bias */
-    /* the kernel that reads the spectrum has work before its PDL wait: CF_PDL_TRIGGER of cuda/jit/nvrtc.h */
+    /* the kernel that reads the spectrum has work before its PDL wait: cf_pdl_trigger() of common/platform.cuh */
     bool pdl_trigger;
     cf_fft_layout layout;
 } cf_fft_problem;

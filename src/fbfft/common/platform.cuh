@@ -23,6 +23,31 @@ template <class T> __device__ __forceinline__ T *cf_dynamic_shared() {
 #define CF_APART __device__ __noinline__
 #endif
 
+/* The head of a kernel whose blocks have so many threads. A multiprocessor must have registers for BLOCKS blocks. */
+#define CF_KERNEL(THREADS, BLOCKS) extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+
+/*
+ * Programmatic dependent launch (PDL), on GPUs of compute capability 9.0. PDL wait, the first statement of a kernel: the
+ * kernel launched before has ended, and its results are visible. Kernels that wait may be launched before that one ends
+ * (cf_source.pdl_wait). This hides about a microsecond of each launch.
+ */
+CF_DEVICE void cf_pdl_wait() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/*
+ * PDL trigger, after the wait: the next kernel, if it waits itself, may begin as soon as all blocks of this kernel have
+ * begun, and run beside them. Until it waits, it must not use results of this kernel. Results of earlier kernels are
+ * visible.
+ */
+CF_DEVICE void cf_pdl_trigger() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* unroll<B, E>(f) calls f(Int<B>{}), ..., f(Int<E - 1>{}): a loop whose index is a constant, so that arrays stay in
  * registers and twiddles become immediate operands. */
 template <int I> struct Int {

@@ -16,7 +16,8 @@ static conv_fft_status make_source(const char *headers, const cf_text *tail, boo
     *source = (cf_source){.name = "cf_fft",
                           .text = text,
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
-                          .dynamic_shared = (size_t)shared};
+                          .dynamic_shared = (size_t)shared,
+                          .pdl_wait = true};
     return CONV_FFT_SUCCESS;
 }
 

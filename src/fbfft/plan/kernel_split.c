@@ -262,11 +262,5 @@ void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_shared_fft_conf
         else
             cf_shared_fft_emit_config(&pair[i], name[i], text);
     }
-    cf_text_add(text,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const cf_shared_fft_call first, const "
-                "cf_shared_fft_call "
-                "second) {" CF_PDL_WAIT
-                "    if (int(blockIdx.x) < second.first_block)\n        %s_forward<First>(first);\n"
-                "    else\n        %s_forward<Second>(second);\n}\n",
-                pair[0].threads, pair[0].blocks, kernel[0], kernel[1]);
+    cf_text_add(text, "CF_FFT_PAIR_KERNEL(%s, %s, %d, %d)\n", kernel[0], kernel[1], pair[0].threads, pair[0].blocks);
 }

@@ -64,13 +64,8 @@ void cf_shared_fft_emit_config(const cf_shared_fft_config *c, const char *name, 
 
 void cf_shared_fft_emit(const cf_shared_fft_config *c, cf_text *t) {
     cf_shared_fft_emit_config(c, "Config", t);
-    cf_text_add(
-        t,
-        "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const cf_shared_fft_call call) {" CF_PDL_WAIT
-        "%s    "
-        "shared_fft_%s<Config>(call);\n}\n",
-        c->threads, c->blocks, c->problem.fft.pdl_trigger ? CF_PDL_TRIGGER : "",
-        c->problem.fft.transform.inverse ? "inverse" : "forward");
+    cf_text_add(t, "CF_SHARED_FFT_KERNEL(%s, %d, %d, %s)\n", c->problem.fft.transform.inverse ? "inverse" : "forward",
+                c->threads, c->blocks, word(c->problem.fft.pdl_trigger));
 }
 
 static void describe_radices(const int r[3], cf_text *t) {

@@ -133,3 +133,22 @@ template <class K> CF_DEVICE void shared_fft_inverse(const cf_shared_fft_call &c
             store_signal<K>(z, plane_table, call);
     }
 }
+
+/* The entry point. DIRECTION: forward or inverse. PDL_TRIGGER: whether the next kernel may begin beside this one. */
+#define CF_SHARED_FFT_KERNEL(DIRECTION, THREADS, BLOCKS, PDL_TRIGGER)  \
+    CF_KERNEL(THREADS, BLOCKS) cf_fft(const cf_shared_fft_call call) { \
+        cf_pdl_wait();                                                 \
+        if (PDL_TRIGGER)                                               \
+            cf_pdl_trigger();                                          \
+        shared_fft_##DIRECTION<Config>(call);                          \
+    }
+
+/* Two forward transforms in one launch: the blocks of First come first. FIRST, SECOND: shared_fft, mma or dense. */
+#define CF_FFT_PAIR_KERNEL(FIRST, SECOND, THREADS, BLOCKS)                                               \
+    CF_KERNEL(THREADS, BLOCKS) cf_fft(const cf_shared_fft_call first, const cf_shared_fft_call second) { \
+        cf_pdl_wait();                                                                                   \
+        if (int(blockIdx.x) < second.first_block)                                                        \
+            FIRST##_forward<First>(first);                                                               \
+        else                                                                                             \
+            SECOND##_forward<Second>(second);                                                            \
+    }

@@ -199,11 +199,8 @@ void cf_tensor_fft_emit(const cf_shared_fft_config *tile, cf_text *t) {
         cf_dense_emit(tile, t);
         return;
     }
-    cf_text_add(
-        t,
-        "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const cf_shared_fft_call call) {" CF_PDL_WAIT
-        "    mma_%s<Config>(call);\n}\n",
-        tile->threads, tile->blocks, tile->problem.fft.transform.inverse ? "inverse" : "forward");
+    cf_text_add(t, "CF_TENSOR_FFT_KERNEL(%s, %d, %d)\n", tile->problem.fft.transform.inverse ? "inverse" : "forward",
+                tile->threads, tile->blocks);
 }
 
 void cf_tensor_fft_describe(const cf_shared_fft_config *tile, cf_text *t) {

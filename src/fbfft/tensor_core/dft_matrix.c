@@ -109,12 +109,8 @@ void cf_dense_configure(cf_shared_fft_config *tile, int threads, const cf_gpu_pr
     tile->blocks = (int)cf_max(1, cf_min(by_registers, by_shared));
 }
 
-/* The matrix does not depend on memory that other kernels write, so the kernel makes it before its PDL wait. */
 void cf_dense_emit(const cf_shared_fft_config *tile, cf_text *t) {
-    cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const cf_shared_fft_call call) {\n"
-                "    dense_prepare<Config>(call);" CF_PDL_WAIT "    dense_multiply<Config>(call);\n}\n",
-                tile->threads, tile->blocks);
+    cf_text_add(t, "CF_DENSE_FFT_KERNEL(%d, %d)\n", tile->threads, tile->blocks);
 }
 
 void cf_dense_describe(const cf_shared_fft_config *tile, cf_text *t) {

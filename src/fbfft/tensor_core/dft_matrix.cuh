@@ -101,3 +101,11 @@ template <class K> CF_DEVICE void dense_forward(const cf_shared_fft_call &call) 
     dense_prepare<K>(call);
     dense_multiply<K>(call);
 }
+
+/* The entry point. The matrix does not depend on memory that other kernels write, so it is made before the PDL wait. */
+#define CF_DENSE_FFT_KERNEL(THREADS, BLOCKS)                           \
+    CF_KERNEL(THREADS, BLOCKS) cf_fft(const cf_shared_fft_call call) { \
+        dense_prepare<Config>(call);                                   \
+        cf_pdl_wait();                                                 \
+        dense_multiply<Config>(call);                                  \
+    }

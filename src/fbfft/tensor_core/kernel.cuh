@@ -24,3 +24,10 @@ template <class K> CF_DEVICE void mma_inverse(const cf_shared_fft_call &call) {
     else
         mma_plane_inverse<K>(call);
 }
+
+/* The entry point. DIRECTION: forward or inverse. */
+#define CF_TENSOR_FFT_KERNEL(DIRECTION, THREADS, BLOCKS)               \
+    CF_KERNEL(THREADS, BLOCKS) cf_fft(const cf_shared_fft_call call) { \
+        cf_pdl_wait();                                                 \
+        mma_##DIRECTION<Config>(call);                                 \
+    }

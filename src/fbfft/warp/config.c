@@ -202,11 +202,9 @@ void cf_fft_emit(const cf_fft_config *c, cf_text *t) {
     cf_text_add(t, "typedef %s<Config> Sizes;\n", sizes);
     cf_text_add(t, "static_assert(Sizes::T == %d && Sizes::SHARED == %lld, \"the planner counts otherwise\");\n",
                 c->threads, (long long)c->shared);
-    cf_text_add(t,
-                "extern \"C\" __global__ void __launch_bounds__(%d, %d) cf_fft(const %s *in, %s *out, real scale, long "
-                "long batch) {" CF_PDL_WAIT "    %s_%s%s<Config>(in, out, scale, batch);\n}\n",
-                c->threads, c->blocks, c->inverse ? "cplx" : "real", c->inverse ? "real" : "cplx", body,
-                c->inverse ? "inverse" : "forward", c->pairs ? "_pairs" : "");
+    cf_text_add(t, "CF_WARP_FFT_KERNEL(%s_%s%s, %s, %s, %d, %d)\n", body, c->inverse ? "inverse" : "forward",
+                c->pairs ? "_pairs" : "", c->inverse ? "cplx" : "real", c->inverse ? "real" : "cplx", c->threads,
+                c->blocks);
 }
 
 void cf_fft_describe(const cf_fft_config *c, cf_text *t) {

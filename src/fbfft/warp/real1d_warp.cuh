@@ -338,3 +338,10 @@ CF_DEVICE void real1d_inverse_pairs(const cplx *__restrict__ y, real *__restrict
     if (at.line < at.lines)
         pair_columns_out<K>(x + (at.first + at.line) * K::IN, v, at);
 }
+
+/* The entry point of all kernels of this folder. IN, OUT: real and cplx, or the other way. */
+#define CF_WARP_FFT_KERNEL(FUNCTION, IN, OUT, THREADS, BLOCKS)                               \
+    CF_KERNEL(THREADS, BLOCKS) cf_fft(const IN *in, OUT *out, real scale, long long batch) { \
+        cf_pdl_wait();                                                                       \
+        FUNCTION<Config>(in, out, scale, batch);                                             \
+    }

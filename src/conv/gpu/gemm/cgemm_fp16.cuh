@@ -199,3 +199,10 @@ template <class P> CF_DEVICE void fp16_cgemm_run(const cf_fp16_cgemm_call &call)
             part = UNKNOWN;
     }
 }
+
+/* The entry point of both kinds of product. PREFIX: fp16_, or nothing. */
+#define CF_CGEMM_KERNEL(PREFIX, THREADS, BLOCKS)                              \
+    CF_KERNEL(THREADS, BLOCKS) cf_cgemm(const cf_##PREFIX##cgemm_call call) { \
+        cf_pdl_wait();                                                        \
+        PREFIX##cgemm_run<Config>(call);                                      \
+    }

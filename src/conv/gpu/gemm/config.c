@@ -234,11 +234,7 @@ static void emit(const cf_cgemm_config *c, cf_text *t) {
     else
         cf_text_add(t, "%d, %d, %s> Config;\n", c->terms, c->slices, c->grouped ? "true" : "false");
     cf_text_add(t, "static_assert(Config::SHARED == %lld, \"as the host counts\");\n", (long long)cf_cgemm_shared(c));
-    cf_text_add(
-        t,
-        "extern \"C\" __global__ __launch_bounds__(%d, %d) void cf_cgemm(const cf_%scgemm_call call) {" CF_PDL_WAIT
-        "    %scgemm_run<Config>(call);\n}\n",
-        cf_cgemm_threads(c), c->blocks, half ? "fp16_" : "", half ? "fp16_" : "");
+    cf_text_add(t, "CF_CGEMM_KERNEL(%s, %d, %d)\n", half ? "fp16_" : "", cf_cgemm_threads(c), c->blocks);
 }
 
 conv_fft_status cf_cgemm_source(const cf_cgemm_config *c, cf_source *source) {
@@ -249,6 +245,7 @@ conv_fft_status cf_cgemm_source(const cf_cgemm_config *c, cf_source *source) {
     *source = (cf_source){.name = "cf_cgemm",
                           .text = text,
                           .options = {"--device-as-default-execution-space", NULL},
-                          .dynamic_shared = (size_t)cf_cgemm_shared(c)};
+                          .dynamic_shared = (size_t)cf_cgemm_shared(c),
+                          .pdl_wait = true};
     return CONV_FFT_SUCCESS;
 }
