@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""documents.py ROOT: relative links of the documents lead somewhere, and README.md is short.
+"""documents.py ROOT: relative links and the files that documents name exist, and README.md is short.
+
+A file is a name between backticks, with a folder, and a suffix of FILE. It is looked for beside the document, at the
+top, and in src.
 
 documents.py --self-test: each rule finds a fault that is put into a small tree.
 """
@@ -13,6 +16,8 @@ README_LINES = 180
 TABLE_ROWS = 15
 FOLDERS = ["docs", "bench", "bindings", "data", "src", "tests"]
 LINK = re.compile(r"\]\(([^()\s]+)\)")
+FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:c|h|cuh|inc|md|py|txt|cmake|cpp|sh))`")
+MADE_LATER = ("build/", "bench/out")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 # Seven or more hexadecimal digits, letters and digits mixed.
 COMMIT = re.compile(r"\b(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}\b")
@@ -45,6 +50,14 @@ def link_faults(root):
                 yield f"{page.relative_to(root)}: {path or page.name} has no heading for #{anchor}"
 
 
+def file_faults(root):
+    for page in documents(root):
+        for name in FILE.findall(page.read_text(encoding="utf-8")):
+            places = (page.parent / name, root / name, root / "src" / name)
+            if not name.startswith(MADE_LATER) and not any(place.exists() for place in places):
+                yield f"{page.relative_to(root)}: there is no file {name}"
+
+
 def readme_faults(root):
     text = (root / "README.md").read_text(encoding="utf-8")
     if text.count("\n") > README_LINES:
@@ -58,12 +71,12 @@ def readme_faults(root):
 
 
 def faults(root):
-    return [*link_faults(root), *readme_faults(root)]
+    return [*link_faults(root), *file_faults(root), *readme_faults(root)]
 
 
 def self_test():
     good = "# A page\n[here](#a-page) [there](docs/b.md#second-head) [away](https://x.y/z)\n```c\na[0](b)\n```\n| a |\n|---|\n| 1 |\n"
-    bad = {"[no](docs/c.md)\n": "leads nowhere", "[no](docs/b.md#third)\n": "no heading", "\n" * 200: "lines",
+    bad = {"[no](docs/c.md)\n": "leads nowhere", "[no](docs/b.md#third)\n": "no heading", "`docs/d.md`\n": "no file", "\n" * 200: "lines",
            "| a |\n" * 20: "rows", "commit 1a2b3c4 did it\n": "looks like a commit"}
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)

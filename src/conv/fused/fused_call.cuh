@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arguments of the fused kernels, the sizes that all of them share, and the table that says where the planes of a
- * block are.
+ * The sizes that all fused kernels share, and the table that says where the planes of a block are. call.h has their
+ * arguments.
  *
  * A plane is one channel of one row, for one group. A row is a sample, or one tile or shift of a sample. A column
  * is a channel of a group, or one phase of a channel where a stride splits it into phases.
