@@ -31,7 +31,7 @@ static inline int64_t cf_gcd(int64_t a, int64_t b) {
     return a;
 }
 
-/* *product *= factor; false, and *product unchanged, beyond 63 bits. */
+/* *product *= factor. If the result exceeds 63 bits, *product stays unchanged, and false is returned. */
 static inline bool cf_multiply(int64_t *product, int64_t factor) {
     if (factor != 0 && *product > INT64_MAX / factor)
         return false;
@@ -46,7 +46,7 @@ static inline bool cf_add(int64_t *sum, int64_t term) {
     return true;
 }
 
-/* The least multiple of unit from n on. */
+/* The smallest multiple of unit that is not below n. */
 static inline int64_t cf_round_up(int64_t n, int64_t unit) { return cf_ceil_div(n, unit) * unit; }
 static inline size_t cf_align(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 

@@ -7,8 +7,8 @@ typedef struct cf_calibration {
     const char *device; /* a part of the GPU's name, as the driver gives it */
     /* Rates, as shares of an FMA per lane and clock, and of the memory's peak. */
     double transform_rate, product_rate, tensor_rate, memory_rate;
-    double stage_seconds, ordered_seconds; /* cf_device */
-    double chunk_bytes;                    /* of spectra that are worked on at a time */
+    double stage_seconds, ordered_seconds; /* see cf_device in device_ops.h */
+    double chunk_bytes;                    /* bytes of spectra that are processed at a time */
     /* The time before a block can begin its next plane, for each point beyond `plane_points`. */
     double plane_point_seconds, plane_points;
     double sector_share;               /* of the time of a sector that other blocks read again */
@@ -22,7 +22,7 @@ typedef struct cf_calibration {
     double scale_seconds;              /* for each plane of a 16-bit spectrum whose scale another kernel has found */
     double dense_rate;                 /* of transforms of w by a dense matrix, against tensor_flops */
     double long1d_rate;                /* of family long1d, against fused_flops */
-    /* What a block of a fused kernel does one after the other: transform a plane, multiply two spectra. */
+    /* The two steps of a block of a fused kernel: transform a plane, multiply two spectra. */
     double fused_plane_seconds, fused_product_seconds;
     double resident_plane_seconds; /* the same for a plane of a register-resident kernel */
     double slice_seconds;          /* to add one slice of gw to the sum */

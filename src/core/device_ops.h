@@ -2,7 +2,7 @@
 /*
  * The stage interface: what a device must do for the pipeline transform -> product -> inverse.
  *
- * `conv` builds passes from these operations and knows no device behind them. Objects are made at plan time; the run
+ * `conv` builds passes from these operations, and does not know the device. Objects are made at plan time. The run
  * operations allocate nothing, and touch only their arguments and `scratch`.
  */
 #ifndef CF_CORE_STAGE_H
@@ -21,7 +21,7 @@ typedef struct cf_transform_desc {
     cf_tensor tensor;
     cf_window window;
     cf_spectrum spectrum;
-    double scale; /* factor of the results; 1 / product of the basis makes the inverse the inverse */
+    double scale; /* factor of the results; a true inverse has 1 / product of the basis */
     /* Inverse only. Rows of one sample may write the same elements; such rows are stored in order. Rows do not overlap
      * if their distance is a multiple of `ordered` (a divisor of rows_per_sample; 0 and 1: no rows overlap). Among
      * each beside * between rows, rows at a distance of `between` do not overlap either. */
@@ -175,7 +175,7 @@ typedef struct cf_device_ops {
 struct cf_device {
     const cf_device_ops *ops;
     const struct cf_calibration *calibration; /* core/calibration.h; NULL: the device is no GPU */
-    int threads;                              /* a call uses at most so many, >= 1 */
+    int threads;                              /* the maximum that a call uses, >= 1 */
     bool has_blas;
     double flops;         /* per second, for the cost model: transforms */
     double fused_flops;   /* the same in kernels that transform both ways; 0: the device has none */
@@ -183,7 +183,7 @@ struct cf_device {
     double tensor_flops;  /* the same on tensor cores, as accurate as FP32; 0: the device has none */
     double bandwidth;     /* bytes per second */
     double stage_seconds; /* fixed cost of one stage */
-    bool is_gpu;          /* arithmetic goes on while memory is read and written: the longer of the two counts */
+    bool is_gpu;          /* computing overlaps memory traffic: the longer of the two times counts */
     /* Transforms reach `flops` if the last axis is a multiple of row_unit and no axis is longer than line_points;
      * otherwise they reach half of it. Spectra of several axes with more than plane_points points are written and read
      * once more. So are 16-bit spectra of which eight planes do not fit a multiprocessor. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recorded calls. A plan runs each call once while it is created, on addresses that stand for the caller's arguments. The
- * device notes what it would launch. A call then launches the recorded work with its own addresses.
+ * Recorded calls. A plan runs each call once while it is created, on addresses that stand for the caller's arguments.
+ * The device notes what it would launch. A call then launches the recorded work with its own addresses.
  */
 #ifndef CF_CORE_RECORDING_H
 #define CF_CORE_RECORDING_H

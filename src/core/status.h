@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statuses, the thread's last error, and the return-if macros that keep the happy path at the left margin. */
+/* Statuses, the thread's last error, and the macros that return after a failure. */
 #ifndef CF_CORE_STATUS_H
 #define CF_CORE_STATUS_H
 

@@ -55,7 +55,8 @@ conv_fft_status cf_strides_resolve(const char *field, const char *name, const in
     return CONV_FFT_SUCCESS;
 }
 
-/* Every axis of extent > 1, in order of stride, must step over all that the faster ones reach. */
+/* Axes are visited in order of stride. The stride of an axis must exceed the offset of the last element that the axes
+ * before it reach together. Axes of extent 1 do not count. */
 conv_fft_status cf_strides_check_distinct(const char *field, const char *name, const int64_t strides[5],
                                           const int64_t extents[5]) {
     bool done[5] = {false};
@@ -69,11 +70,11 @@ conv_fft_status cf_strides_check_distinct(const char *field, const char *name, c
         done[next] = true;
         if (extents[next] <= 1)
             continue;
-        CF_REQUIRE(
-            strides[next] > reach,
-            "%s holds the stride %lld where at least %lld is needed, more than all smaller ones reach together: %s is "
-            "written, and its elements must be sure not to share a place",
-            field, (long long)strides[next], (long long)(reach + 1), name);
+        CF_REQUIRE(strides[next] > reach,
+                   "%s holds the stride %lld; it must be at least %lld, beyond what the smaller strides reach "
+                   "together, because "
+                   "%s is written, and no two of its elements may share an address",
+                   field, (long long)strides[next], (long long)(reach + 1), name);
         reach += (extents[next] - 1) * strides[next];
     }
     return CONV_FFT_SUCCESS;

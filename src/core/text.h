@@ -4,7 +4,7 @@
 
 #include "core/status.h"
 
-/* A text that grows in a buffer of fixed size; `length` goes on counting when it is full. */
+/* A text that grows in a buffer of fixed size. When the buffer is full, `length` keeps counting. */
 typedef struct cf_text {
     char *text;
     size_t bytes, length;

@@ -11,7 +11,7 @@ enum {
     MAX_THREADS = 64
 };
 
-/* A status, and on failure its sentence, which a thread cannot leave as its own. */
+/* A status, and after a failure its message. A thread's own last error would be lost when the thread ends. */
 typedef struct outcome {
     conv_fft_status status;
     char sentence[1024];
@@ -36,7 +36,7 @@ static void *take_turns(void *argument) {
     return NULL;
 }
 
-/* Threads that cannot be had are done without. */
+/* If a thread cannot be started, the other threads do its work. */
 static void run(work *w) {
     pthread_t threads[MAX_THREADS];
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);

@@ -45,7 +45,7 @@ int64_t cf_padding_reach(conv_fft_padding mode, int64_t size);
 /* Tensor index of a coordinate, or -1. */
 int64_t cf_window_index(const cf_axis_window *a, int64_t coordinate);
 
-/* index[e] for e < count; returns the number of e before which every index from the end is -1 (0: nothing there). */
+/* Fill index[e] for e < count. Returns 1 + the last e whose index is not -1, or 0 if all indices are -1. */
 int64_t cf_window_fill(const cf_axis_window *a, int64_t tile, int64_t shift, int64_t phase, int64_t *index);
 
 /* Number of elements e of one tile whose coordinate lies in [0, size). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The enumerations of conv_fft.h as words: for every list, a NULL-terminated table at the enumerators' values. */
+/* The enumerations of conv_fft.h as words. Each has a NULL-terminated table, indexed by the enumerators. */
 #ifndef CF_CORE_WORDS_H
 #define CF_CORE_WORDS_H
 

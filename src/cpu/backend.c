@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU device: its operations, its kernels, what the cost model may expect of it. */
+/* The CPU device: its operations, its kernels, and its speeds for the cost model. */
 #include "cpu/backend.h"
 
 #include "core/arith.h"
@@ -60,7 +60,7 @@ static const cf_device_ops operations = {
     .timer_seconds = cf_cpu_timer_seconds,
 };
 
-/* Best first; a CPU that runs one of them runs all that follow. */
+/* Best first. A CPU that runs one set also runs all sets after it. */
 static const cf_kernels *const all_kernels[] = {
 #ifdef CF_HAVE_AVX512
     &cf_kernels_avx512,
@@ -72,7 +72,8 @@ static const cf_kernels *const all_kernels[] = {
 };
 
 #if defined(CF_HAVE_AVX2) || defined(CF_HAVE_AVX512)
-/* Not every supported compiler knows this feature by name. That the system keeps the registers, AVX2's test says. */
+/* Not every supported compiler knows this feature by name. The test for AVX2 has checked that the system saves the
+ * registers. */
 static bool has_half_conversions(void) {
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
@@ -114,20 +115,20 @@ static void child_begins(void) {
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, child_begins); }
 
-int cf_cpu_threads(const cf_device *device, int64_t pieces, double work) {
-    const double least = 5e4; /* some ten microseconds on one thread */
-    if (work < least || atomic_load_explicit(&forked, memory_order_relaxed))
+int cf_cpu_threads(const cf_device *device, int64_t tasks, double work) {
+    const double min_work = 5e4; /* about ten microseconds on one thread */
+    if (work < min_work || atomic_load_explicit(&forked, memory_order_relaxed))
         return 1;
-    const int threads = (int)cf_max(1, cf_min(device->threads, pieces));
+    const int threads = (int)cf_max(1, cf_min(device->threads, tasks));
     if (threads > 1)
         atomic_store_explicit(&has_threads, true, memory_order_relaxed);
     return threads;
 }
 
-/* Measured on a two-core server with AVX-512, FP32, one thread. They only rank strategies, so one set of ratios serves
- * every CPU: transforms in the cache per set of kernels, large products by OpenBLAS (which picks its own instruction
- * set), a stream of reads and writes (memory is shared, so it does not grow with many threads), and waking the
- * threads. */
+/* Speeds measured on a two-core server with AVX-512, FP32, one thread. They only rank strategies, so one set of ratios
+ * serves every CPU. Transforms: in the cache, per set of kernels. Products: large ones by OpenBLAS, which chooses its
+ * own instruction set. Bandwidth: a stream of reads and writes; threads share it, so it does not grow with many of
+ * them. stage_seconds: the time to wake the threads. */
 static void set_properties(cf_cpu_device *device, int rank) { /* rank: of its kernels, 0 for the baseline */
     static const double flops[] = {15e9, 25e9, 30e9};
     const double threads = device->base.threads;

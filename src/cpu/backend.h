@@ -6,16 +6,15 @@
 #include "core/device_ops.h"
 #include "core/log.h"
 
-/* threads that a call may use; 0: OpenMP's maximum now. OUT_OF_MEMORY. */
+/* threads: the number that a call may use; 0: OpenMP's current maximum. OUT_OF_MEMORY. */
 conv_fft_status cf_cpu_create(int threads, conv_fft_log_level level, cf_device **device);
 void cf_cpu_destroy(cf_device *device);
 
 /* One line: instruction set, threads, BLAS. Lives as long as the device. */
 const char *cf_cpu_description(const cf_device *device);
 
-/* Transforms of fbfft.h: of any number of rows (batch entries), of complex signals too, whose spectra have all their
- * bins, and with a stride of the spectrum for everything. A tensor's elements are pairs if they are complex; `bins`
- * counts all of them. */
+/* The transforms of fbfft.h. They take any number of rows (batch entries), and every dimension of the spectrum has a
+ * stride. Signals may be complex: then an element of the tensor is two numbers, and the spectrum has all bins. */
 typedef struct cf_cpu_strides {
     int64_t row, column, bin[3]; /* complex numbers */
 } cf_cpu_strides;
@@ -25,11 +24,11 @@ conv_fft_status cf_cpu_planes_create(cf_device *device, const cf_transform_desc 
 void cf_cpu_planes_destroy(cf_transform *transform);
 /* Bytes that a run over `rows` rows may use. */
 size_t cf_cpu_planes_scratch(const cf_transform *transform, int64_t rows);
-/* From tensor to spectrum, or if the transform is an inverse one from spectrum to tensor. */
+/* From tensor to spectrum; an inverse transform: from spectrum to tensor. */
 void cf_cpu_planes_run(const cf_transform *transform, const void *in, void *out, int64_t rows, cf_cpu_strides strides,
                        void *scratch);
 
-/* The same of dense planes of FP16 pairs on both sides, whose axes are powers of two of at most 2^24. */
+/* Transforms from and to dense planes of complex FP16 numbers. The axes are powers of two, at most 2^24. */
 typedef struct cf_cpu_c2c_fp16 cf_cpu_c2c_fp16;
 conv_fft_status cf_cpu_c2c_fp16_create(const cf_device *device, const int64_t basis[2], bool inverse, double scale,
                                        cf_cpu_c2c_fp16 **half);

@@ -11,14 +11,15 @@ enum {
     CF_BIAS_CHUNK = 64
 }; /* elements of axis 2 that are loaded at once */
 
-/* sum += value; what that rounds away is kept beside the sum, for numbers in double are no more precise than it. */
+/* sum += value. The rounding errors are collected in *lost: FP64 elements are as precise as the sum itself. */
 static inline void add_exactly(double *sum, double *lost, double value) {
     const double whole = *sum + value, part = whole - *sum;
     *lost += (*sum - (whole - part)) + (value - part);
     *sum = whole;
 }
 
-/* sum[lane] += the elements of one row, in double; its own part first, so that no long sum meets single elements. */
+/* sum[lane] += the elements of one row, in double. The row is summed on its own first, so that single elements are not
+ * added to a long sum. */
 static void add_row(const cf_real_kernels *kernels, conv_fft_dtype dtype, cf_piece piece, int64_t length, double *sum,
                     double *lost) {
     double line[CF_BIAS_CHUNK * CF_MAX_LANES];

@@ -16,9 +16,9 @@ typedef struct cf_cpu_device {
 
 static inline const cf_cpu_device *cf_cpu(const cf_device *device) { return (const cf_cpu_device *)device; }
 
-/* Threads for `work` (floating-point operations or bytes, whichever is more) in `pieces` that can run side by side: one
- * thread while waking others would cost more than it saves. */
-int cf_cpu_threads(const cf_device *device, int64_t pieces, double work);
+/* The number of threads for `work`, the larger number of floating-point operations and bytes, in `tasks` that can run
+ * in parallel. It is one if waking other threads would cost more than it saves. */
+int cf_cpu_threads(const cf_device *device, int64_t tasks, double work);
 
 /* Every set of kernels that was built and that this CPU can run, best first; `*count` of them. */
 const cf_kernels *const *cf_cpu_kernels_list(int *count);

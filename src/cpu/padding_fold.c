@@ -23,13 +23,14 @@ static fold_run run_of(int64_t low, int64_t high, int64_t base, int64_t sign, in
     return (fold_run){low - first, base + sign * low, cf_max(0, high - low), 1, sign};
 }
 
-/* All positions [low, high), filled from one element; none if it is outside the chunk. */
+/* The positions [low, high), all filled from one element. There are none if the element is outside the chunk. */
 static fold_run repeated(int64_t element, int64_t low, int64_t high, int64_t first, int64_t count) {
     const bool inside = element >= first && element < first + count;
     return (fold_run){element - first, low, inside ? high - low : 0, 0, 1};
 }
 
-/* The padding before, the elements themselves, the padding after. The padding is at most one period or mirror image. */
+/* Three runs: the padding before, the elements themselves, the padding after. The padding is at most one period or
+ * mirror image. */
 static void set_runs(const cf_fold_desc *desc, int64_t first, int64_t count, fold_run run[3]) {
     const int64_t size = desc->size[2], pad = desc->pad[2], padded = desc->padded[2];
     const int64_t after = padded - pad - size;
@@ -53,7 +54,7 @@ static void set_runs(const cf_fold_desc *desc, int64_t first, int64_t count, fol
     }
 }
 
-/* The least position > last of an outer axis that was filled from the element; its extent if there is none. */
+/* The smallest position > last of an outer axis that was filled from the element, or the axis's extent. */
 static int64_t next_position(const cf_fold_desc *desc, int axis, int64_t element, int64_t last) {
     const int64_t size = desc->size[axis], pad = desc->pad[axis], padded = desc->padded[axis];
     const int64_t own = element + pad, mirrored = pad + 2 * (size - 1) - element;

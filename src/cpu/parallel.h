@@ -13,8 +13,7 @@
 /* A region on `threads` threads, and a for loop that they share inside it. */
 #define CF_PARALLEL(threads) CF_PRAGMA(omp parallel num_threads(threads))
 #define CF_SHARED_FOR CF_PRAGMA(omp for schedule(static))
-/* Inside a region: what is called from here starts no threads of its own. The setting belongs to the calling thread's
- * task in the region, and ends with it. */
+/* Inside a region: functions that this thread calls start no threads of their own. The setting ends with the region. */
 static inline void cf_no_further_threads(void) { omp_set_num_threads(1); }
 static inline int cf_thread_index(void) { return omp_get_thread_num(); }
 static inline int cf_thread_limit(void) { return omp_get_max_threads(); }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What measuring needs on the CPU: the C library's memory, and the steady clock. */
+/* Memory and timers for measurements on the CPU: the C library's memory, and the steady clock. */
 #include "core/clock.h"
 #include "cpu/device.h"
 

@@ -17,8 +17,8 @@ void cf_axis_trim(cf_axis *axis) {
     axis->pad_before -= first * axis->dilation;
 }
 
-/* The taps of a phase in so many segments. Some lengths reach not all taps in equal steps; then segments are a little
- * longer. */
+/* Divide the taps of a phase into segments. With some lengths, equal steps do not reach all taps; then segments are a
+ * little longer. */
 static void cut(int64_t kernel, int64_t segments, cf_unit *u) {
     int64_t taps = cf_ceil_div(u->taps, segments);
     while (cf_gcd(taps, u->tap_step) != 1)
@@ -30,7 +30,7 @@ static void cut(int64_t kernel, int64_t segments, cf_unit *u) {
     u->taps = u->phase_taps = taps;
 }
 
-/* Of positions, which are far below: where shifts are many and empty, they are nowhere. */
+/* A product of positions. Only shifts without elements have products that large; any large position serves them. */
 static int64_t times(int64_t a, int64_t b) { return cf_multiply(&a, b) ? a : INT64_MAX / 4; }
 
 cf_unit cf_unit_of(const cf_axis *axis, const cf_axis_grid *grid) {
@@ -68,7 +68,7 @@ cf_unit cf_unit_make(const cf_axis *axis, bool shift_dilation) {
     return cf_unit_of(axis, &whole);
 }
 
-/* Circular padding served by the wrap-around of the basis itself. */
+/* True if the wrap-around of the basis is the circular padding. */
 static bool wraps(const cf_axis *axis, const cf_unit *unit, int64_t basis) {
     return axis->mode == CONV_FFT_PAD_CIRCULAR && basis == axis->input && axis->stride == 1 && unit->shifts == 1 &&
            !cf_unit_is_cut(unit) && unit->extent <= basis && unit->outputs <= basis;
@@ -81,7 +81,7 @@ int64_t cf_basis_one_tile(const cf_axis *axis, const cf_unit *unit) {
     return cf_max(data, cf_max(unit->extent, unit->outputs));
 }
 
-/* Outputs per tile, or for gx by overlap-save positions of x per tile. */
+/* Outputs per tile. For gx by overlap-save: positions of x per tile. */
 static int64_t tile_length(const cf_unit *unit, const cf_axis_grid *grid, cf_role role) {
     const bool own = (role == CF_ROLE_GY || role == CF_ROLE_GX) && !grid->overlap_add;
     return cf_max(1, cf_ceil_div(own ? unit->high - unit->low : unit->outputs, grid->tiles));
@@ -98,45 +98,46 @@ bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result)
     return tile_length(&unit, grid, result) + unit.extent - 1 <= grid->basis;
 }
 
-/* What makes rows begin where pieces do. */
-typedef struct lead {
-    int64_t by;              /* places that x, its gradient and w move up */
-    int64_t back;            /* elements that gy of bprop's own tiles begins earlier */
-    int64_t lengths, counts; /* of tiles, and of elements that are loaded: multiples of these */
-} lead;
+/* Shifts that align rows to vectors. */
+typedef struct alignment {
+    int64_t by;      /* positions by which x, its gradient and w move up: the alignment shift */
+    int64_t back;    /* elements by which gy of backward data's own tiles begins earlier */
+    int64_t lengths; /* the length of a tile is a multiple of this */
+    int64_t counts;  /* the number of loaded elements is a multiple of this */
+} alignment;
 
-/* True if every tile of this length has results, and if what is loaded and stored fits the basis. Positions that wrap
- * around are counted too. */
-static bool has_room(const cf_unit *unit, const cf_axis_grid *grid, cf_role result, const lead *l) {
+/* True if every tile of this length has results, and if all loaded and stored positions fit the basis. Positions that
+ * wrap around are counted too. */
+static bool fits_basis(const cf_unit *unit, const cf_axis_grid *grid, cf_role result, const alignment *l) {
     const int64_t length = cf_round_up(tile_length(unit, grid, result), l->lengths),
                   results = result == CF_ROLE_GX ? unit->high - unit->low : unit->outputs;
     return cf_ceil_div(results, length) == grid->tiles &&
            length + cf_round_up(unit->extent - 1 + l->by, l->counts) <= grid->basis;
 }
 
-/* In every pass with this grid, so that these can share spectra of w. */
-static bool leads(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
+/* True if the alignment fits every pass with this grid, so that all passes can share spectra of w. */
+static bool fits_all_passes(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const alignment *l) {
     if (grid->tiles == 1)
         return unit->high + l->by <= grid->basis && unit->extent + l->by <= grid->basis;
     cf_axis_grid save = *grid;
     save.overlap_add = false;
     const bool y = cf_grid_fits(axis, &save, CF_ROLE_Y), gx = cf_grid_fits(axis, &save, CF_ROLE_GX);
-    return (!y || has_room(unit, &save, CF_ROLE_Y, l)) && (!gx || has_room(unit, &save, CF_ROLE_GX, l));
+    return (!y || fits_basis(unit, &save, CF_ROLE_Y, l)) && (!gx || fits_basis(unit, &save, CF_ROLE_GX, l));
 }
 
-static lead lead_of(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
-    static const lead none = {0, 0, 1, 1};
+static alignment alignment_of(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
+    static const alignment none = {0, 0, 1, 1};
     if (axis->mode != CONV_FFT_PAD_ZEROS || axis->stride != 1 || unit->shifts != 1 || unit->phases != 1 ||
         unit->low != axis->pad_before || unit->low >= unit->high)
         return none;
     for (int64_t n = axis->piece; n > 1; n /= 2) {
-        const lead l = {cf_mod(-axis->pad_before, n), cf_mod(axis->pad_before - (unit->extent - 1), n), n, n};
-        if (axis->input % n == 0 && leads(axis, unit, grid, &l))
+        const alignment l = {cf_mod(-axis->pad_before, n), cf_mod(axis->pad_before - (unit->extent - 1), n), n, n};
+        if (axis->input % n == 0 && fits_all_passes(axis, unit, grid, &l))
             return l;
     }
-    for (int64_t n = axis->piece; n > 1; n /= 2) { /* those of y alone */
-        const lead l = {0, 0, n, 1};
-        if (axis->output % n == 0 && leads(axis, unit, grid, &l))
+    for (int64_t n = axis->piece; n > 1; n /= 2) { /* align rows of y only */
+        const alignment l = {0, 0, n, 1};
+        if (axis->output % n == 0 && fits_all_passes(axis, unit, grid, &l))
             return l;
     }
     return none;
@@ -152,7 +153,7 @@ static bool meets(const cf_axis *axis) {
         if (first < axis->output && first * axis->stride + offset < axis->input)
             return true;
     }
-    return axis->kernel > 4096; /* then it costs only rounding noise to say so */
+    return axis->kernel > 4096; /* not searched further: a wrong `true` costs only rounding noise */
 }
 
 /* Positions u of x, from `from` on. */
@@ -170,14 +171,14 @@ static cf_axis_window positions(const cf_axis *axis, const cf_unit *unit, int64_
     const bool zeros = axis->mode == CONV_FFT_PAD_ZEROS;
     w.lower = zeros ? 0 : -axis->pad_before;
     w.upper = zeros ? axis->input : axis->input + axis->pad_after;
-    /* Nothing of x counts then; not loading it makes all results exactly zero instead of rounding noise. */
+    /* If no tap meets x, x is not loaded. Then all results are exactly zero, without rounding noise. */
     if (!meets(axis))
         w.upper = w.lower;
     w.tiles = 1;
     return w;
 }
 
-static cf_axis_window window_x(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
+static cf_axis_window window_x(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const alignment *l) {
     cf_axis_window w = positions(axis, unit, 0);
     if (grid->tiles == 1) {
         const int64_t high = cf_min(grid->basis, unit->high);
@@ -200,11 +201,12 @@ static cf_axis_window window_x(const cf_axis *axis, const cf_unit *unit, const c
     return w;
 }
 
-static cf_axis_window window_gx(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
+static cf_axis_window window_gx(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid,
+                                const alignment *l) {
     if (grid->tiles == 1)
         return window_x(axis, unit, grid, l);
-    if (grid->overlap_add) { /* what x has earlier and later has no gradient */
-        const lead none = {0, 0, l->lengths, 1};
+    if (grid->overlap_add) { /* positions that only alignment adds to x have no gradient */
+        const alignment none = {0, 0, l->lengths, 1};
         cf_axis_window w = window_x(axis, unit, grid, &none);
         w.first = l->by;
         return w;
@@ -217,7 +219,7 @@ static cf_axis_window window_gx(const cf_axis *axis, const cf_unit *unit, const 
     return w;
 }
 
-static cf_axis_window window_w(const cf_axis *axis, const cf_unit *unit, const lead *l) {
+static cf_axis_window window_w(const cf_axis *axis, const cf_unit *unit, const alignment *l) {
     cf_axis_window w = {0};
     w.first = l->by;
     w.spread = unit->spread;
@@ -247,7 +249,7 @@ static cf_axis_window outputs(const cf_axis *axis, const cf_unit *unit, int64_t 
     return w;
 }
 
-static cf_axis_window window_y(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
+static cf_axis_window window_y(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const alignment *l) {
     const int64_t length = tile_length(unit, grid, CF_ROLE_Y);
     cf_axis_window w = outputs(axis, unit, 0, grid->tiles > 1 ? cf_round_up(length, l->lengths) : length);
     w.tiles = grid->tiles;
@@ -255,7 +257,8 @@ static cf_axis_window window_y(const cf_axis *axis, const cf_unit *unit, const c
     return w;
 }
 
-static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const lead *l) {
+static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid,
+                                const alignment *l) {
     if (grid->tiles == 1 || grid->overlap_add)
         return window_y(axis, unit, grid, l);
     const int64_t length = cf_round_up(tile_length(unit, grid, CF_ROLE_GY), l->lengths);
@@ -268,12 +271,12 @@ static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const 
 
 int64_t cf_grid_piece(const cf_axis *axis, const cf_axis_grid *grid) {
     const cf_unit unit = cf_unit_of(axis, grid);
-    return lead_of(axis, &unit, grid).counts;
+    return alignment_of(axis, &unit, grid).counts;
 }
 
 cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid, cf_role role) {
     const cf_unit unit = cf_unit_of(axis, grid);
-    const lead l = lead_of(axis, &unit, grid);
+    const alignment l = alignment_of(axis, &unit, grid);
     switch (role) {
     case CF_ROLE_X:
         return window_x(axis, &unit, grid, &l);

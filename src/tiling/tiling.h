@@ -2,13 +2,13 @@
 /*
  * Tile geometry: how one axis of a layer becomes basis tiles, for all three passes. Integers only.
  *
- * STRIDE AND DILATION LEAVE FIRST. With stride s, dilation d, g = gcd(s, d), s' = s/g, d' = d/g and o the output index,
+ * STRIDE AND DILATION ARE REMOVED FIRST. With stride s, dilation d, g = gcd(s, d), s' = s/g, d' = d/g and o the output index,
  *
  *     y[o] = sum_{c < min(s', K)} sum_j w[c + j s'] x_c[o + j d'],        x_c[i] = x[i s + c d - pad]
  *
- * since tap c + j s' reads o s + (c + j s') d = (o + j d') s + c d. Phase c is one more input channel; phases without
- * taps do not exist, and what they would read has a zero gradient. What remains of the dilation, d', is either a step
- * of the taps in the basis (spread = d') or leaves too: outputs o = a + d' b of one shift a see only
+ * since tap c + j s' reads o s + (c + j s') d = (o + j d') s + c d. Phase c is one more input channel. Phases without
+ * taps do not exist; elements of x that only they would read have a zero gradient. The rest of the dilation, d', is
+ * either a step of the taps in the basis (spread = d') or is removed too: outputs o = a + d' b of one shift a see only
  * x_c[a + d' (b + j)], so each shift is one more sample with dense taps (spread = 1).
  *
  * THE UNIT PROBLEM of an axis is then, for every phase and shift, with taps J, Keff = (J - 1) spread + 1, outputs M and
@@ -17,9 +17,9 @@
  *     y[b] = sum_j w[j] x[b + j spread],     0 <= b < M
  *
  * ONE TILE of basis N is exact for all passes if products that wrap around meet only zeros: x is zero outside [low,
- * high), so N >= max(high, U - low, Keff, M) for zero padding. Where padding carries data N >= U, but for circular
- * padding with N = D, stride 1, Keff <= D and M <= D the wrap-around is the padding itself and x is loaded without
- * any.
+ * high), so N >= max(high, U - low, Keff, M) for zero padding. If padding carries data, N >= U. One exception: for
+ * circular padding with N = D, the extent of x, stride 1, Keff <= D and M <= D, the wrap-around is the padding itself,
+ * and x is loaded without padding.
  *
  * SEVERAL TILES: tile t yields outputs [t L, t L + L), L = ceil(M / tiles), from inputs [t L, t L + L + Keff - 1)
  * (overlap-save); that many positions must fit N. accGrad sums over the tiles the products of the same x windows with
@@ -31,8 +31,8 @@
  * basis. Position u holds the element u - pad. So x, its gradient and w all move up in the basis by A, the alignment
  * shift, and A + pad is a multiple of the vector width. The results stay where they are. With several tiles x begins A
  * elements earlier, gy of bprop begins earlier by as many as needed, and L is a multiple of the width too. If the basis
- * has too little room, the width becomes smaller, down to one. So A, and the place of w, may depend on the number of
- * tiles.
+ * is too small for that, the width becomes smaller, down to one. So A, and the position of w, may depend on the number
+ * of tiles.
  *
  * SEGMENTS cut the taps, so that Keff fits a basis that the whole kernel does not. Where the stride leaves one phase,
  * segment q holds taps [q P, (q + 1) P) and is an input channel like a phase:
@@ -40,9 +40,10 @@
  *     y[b] = sum_q sum_{j < P} w_q[j] x_q[b + j spread],     w_q[j] = w[q P + j],     x_q[i] = x[i + q P spread]
  *
  * Both together are again one row of phases in equal steps, if P is coprime to s': phase q holds taps q P + j s', j <
- * P. For tap k, j = k / s' modulo P and q = (k - j s') / P, so each tap is in one phase. q runs from the least with a
- * tap that is not negative, -floor((P - 1) s' / P), to floor((K - 1) / P); taps outside the kernel are zero. Unlike
- * those of a stride, the positions of x that such phases read overlap, so their gradients of x add up.
+ * P. For tap k, j = k / s' modulo P and q = (k - j s') / P, so each tap is in one phase. q runs from
+ * -floor((P - 1) s' / P), the smallest with a tap that is not negative, to floor((K - 1) / P); taps outside the kernel
+ * are zero. Such phases read overlapping positions of x, which phases of a stride do not. So their gradients of x add
+ * up.
  */
 #ifndef CF_TILING_TILING_H
 #define CF_TILING_TILING_H
@@ -56,21 +57,22 @@ typedef struct cf_axis {
     int64_t input, kernel, stride, dilation, pad_before, pad_after, output;
     int64_t first_tap; /* of the tensor's taps, the first that counts; `kernel` counts from there */
     conv_fft_padding mode;
-    int64_t piece; /* elements, a power of two, that kernels like to move at once; 0 and 1: one */
+    int64_t piece; /* the preferred vector width, a power of two; 0 and 1: one element */
     bool alone;    /* the layer's only axis */
 } cf_axis;
 
-/* Leave out taps at both ends that meet only zero padding: a kernel of 31 over 7 points with padding 15 has 13 taps
- * that count. They would cost basis and add rounding noise; their gradient is zero. pad_before becomes that of the
- * first tap that counts, and can be negative. A kernel that meets nothing at all stays as it is. */
+/* Leave out taps at both ends that meet only zero padding. They would need a larger basis and add rounding noise, and
+ * their gradient is zero. Example: of a kernel of 31 taps over 7 points with padding 15, 13 taps count. pad_before
+ * becomes the padding before the first tap that counts, and can be negative. A kernel of which no tap meets x stays as
+ * it is. */
 void cf_axis_trim(cf_axis *axis);
 
 /* The choice for one axis. */
 typedef struct cf_axis_grid {
     int64_t basis, tiles;
     bool overlap_add;    /* bprop with several tiles */
-    bool shift_dilation; /* the dilation left as shifts, not as spread */
-    int64_t segments;    /* that the taps of a phase are cut into; 0 and 1: none */
+    bool shift_dilation; /* the dilation becomes shifts, not spread */
+    int64_t segments;    /* the number of segments of the taps of a phase; 0 and 1: the taps are not cut */
 } cf_axis_grid;
 
 typedef struct cf_unit {
@@ -82,7 +84,7 @@ typedef struct cf_unit {
     int64_t low, high; /* x can be non-zero in positions [low, high) only */
 } cf_unit;
 
-/* What a window is for. */
+/* The operand of a window. */
 typedef enum cf_role {
     CF_ROLE_X,  /* load x: forward and backward weights */
     CF_ROLE_W,  /* load w, store gw: all passes */
@@ -91,13 +93,13 @@ typedef enum cf_role {
     CF_ROLE_GX, /* store gx: backward data */
 } cf_role;
 
-/* Of the whole kernel. */
+/* The unit problem of the whole kernel. */
 cf_unit cf_unit_make(const cf_axis *axis, bool shift_dilation);
 
-/* As the grid cuts it. With as many segments as need be, phases hold one tap each. */
+/* The unit problem with the segments of the grid. With enough segments, each phase holds one tap. */
 cf_unit cf_unit_of(const cf_axis *axis, const cf_axis_grid *grid);
 
-/* True if the taps are cut: there are more phases than those of the stride, and they overlap in x. */
+/* True if the taps are cut: there are more phases than the stride makes, and the phases overlap in x. */
 static inline bool cf_unit_is_cut(const cf_unit *unit) { return unit->phases > unit->tap_step; }
 
 /* The smallest N that serves every pass with one tile (not rounded to a product of small primes). */
@@ -113,14 +115,14 @@ int64_t cf_grid_piece(const cf_axis *axis, const cf_axis_grid *grid);
 /* The window of an operand. The grid must fit the pass. */
 cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid, cf_role role);
 
-/* The same elements, row by row, where the phases of a sample's tiles are tiles themselves, behind (faster than) what
- * was in its rows. A window has two numbers for them, so it may have shifts or tiles, not both. */
+/* A window of the same elements whose phases have become tiles. Former tiles become shifts, which are slower. So the
+ * window may have shifts or tiles, not both. */
 cf_axis_window cf_window_phases_as_tiles(const cf_axis_window *window);
 
-/* True if stored windows meet: several of their elements have the same coordinate. */
+/* True if stored windows overlap: several of their elements have the same coordinate. */
 bool cf_window_overlaps(const cf_axis_window *window);
 
-/* True if every index of the tensor is stored through the window exactly once (without folding). Of phases that do not
+/* True if every index of the tensor is stored through the window exactly once (without folding). The phases must not
  * overlap. */
 bool cf_window_covers(const cf_axis_window *window);
 

@@ -278,7 +278,7 @@ static void test_wrong_lines(void **state) {
         {"in=1x1x3 out=1 math=fp16", "math"},
         {"in=1x1x3 out=1 dtype=fp32 math=half", "math"},
         {"in=1x1x3 out=1 kernal=3", "kernal"},
-        {"in=1x1x3 out=1 out=2", "the field out stands twice"},
+        {"in=1x1x3 out=1 out=2", "the field out is given twice"},
         {"in=1x1x3 out=1 stray", "stray"},
         {"in=1x1x3 out=1 =3", "field"},
     };

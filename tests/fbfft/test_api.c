@@ -159,8 +159,8 @@ static void bad_strides_on(conv_fft_context *context) {
     BAD(stride[2] = INT64_MAX, "stride[2]", "0 to", "");
     BAD(stride[3] = INT64_MAX / 16, "stride[3]", "elements away", "");
     /* All elements of all rows, one upon the other; 0 is what the others are. */
-    BAD_OF(FBFFT_C2R, stride[3] = 1, "stride holds the stride 0", "written", "share a place");
-    BAD_OF(FBFFT_C2C_INVERSE, stride[2] = 9, "stride holds the stride 0", "written", "share a place");
+    BAD_OF(FBFFT_C2R, stride[3] = 1, "stride holds the stride 0", "written", "share an address");
+    BAD_OF(FBFFT_C2C_INVERSE, stride[2] = 9, "stride holds the stride 0", "written", "share an address");
     fbfft_desc d = fft_desc(2, FBFFT_C2R, 16, 9);
     d.channels = 4;
     d.stride[0] = 1000;

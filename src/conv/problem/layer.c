@@ -63,10 +63,11 @@ static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis
     CF_FORWARD(cf_check_range("kernel", a, p->kernel[a], 1, CF_MAX_ELEMENTS));
     CF_FORWARD(cf_check_range("stride", a, p->stride[a], 1, CF_MAX_ELEMENTS));
     CF_FORWARD(cf_check_range("dilation", a, p->dilation[a], 1, CF_MAX_ELEMENTS));
-    /* Circular padding could go on, but the gradient's fold takes one period on each side. */
-    const int64_t most = p->padding == CONV_FFT_PAD_CIRCULAR ? p->input[a] : cf_padding_reach(p->padding, p->input[a]);
-    CF_FORWARD(cf_check_range("pad_before", a, p->pad_before[a], 0, most));
-    CF_FORWARD(cf_check_range("pad_after", a, p->pad_after[a], 0, most));
+    /* Circular padding could be longer, but the fold of the gradient takes one period on each side. */
+    const int64_t max_pad =
+        p->padding == CONV_FFT_PAD_CIRCULAR ? p->input[a] : cf_padding_reach(p->padding, p->input[a]);
+    CF_FORWARD(cf_check_range("pad_before", a, p->pad_before[a], 0, max_pad));
+    CF_FORWARD(cf_check_range("pad_after", a, p->pad_after[a], 0, max_pad));
     int64_t reach = p->kernel[a] - 1;
     CF_REQUIRE(cf_multiply(&reach, p->dilation[a]) && reach < CF_MAX_ELEMENTS,
                "kernel[%d] is %lld with dilation %lld; (kernel - 1) * dilation must stay below %lld", a,
@@ -79,7 +80,7 @@ static conv_fft_status make_axis(const conv_fft_problem *p, int a, cf_axis *axis
     axis->input = p->input[a];
     axis->kernel = p->kernel[a];
     axis->stride = p->stride[a];
-    axis->dilation = p->kernel[a] > 1 ? p->dilation[a] : 1; /* one tap has none, whatever it says */
+    axis->dilation = p->kernel[a] > 1 ? p->dilation[a] : 1; /* one tap has no dilation */
     axis->pad_before = p->pad_before[a];
     axis->pad_after = p->pad_after[a];
     axis->mode = p->pad_before[a] + p->pad_after[a] ? p->padding : CONV_FFT_PAD_ZEROS;
@@ -115,7 +116,7 @@ void cf_layer_extents(const cf_layer *l, int64_t x[5], int64_t y[5], int64_t w[5
         y[2 + a] = l->axis[a].output;
         w[2 + a] = 1;
     }
-    const int rank = l->problem.rank; /* the taps of the tensor, not only those that count */
+    const int rank = l->problem.rank; /* w has all taps, also those that were trimmed */
     for (int a = 0; a < rank; ++a)
         w[5 - rank + a] = l->problem.kernel[a];
 }
@@ -155,12 +156,12 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
     l.y.group_stride = l.y.channel_stride * l.out_channels;
     l.w.group_stride = l.w.sample_stride * l.out_channels;
     /* Kernels move vectors of 16 bytes. 1-D transforms with 16-bit spectra also begin at sectors of 32 bytes. 1-D
-     * transforms with FP32 spectra, and FP64, are moved number by number. */
-    const int64_t number = (int64_t)cf_dtype_bytes(p->dtype);
-    const bool halves = p->math == CONV_FFT_MATH_TF32 || p->math == CONV_FFT_MATH_HALF;
+     * transforms with FP32 spectra, and FP64 tensors, are moved number by number. */
+    const int64_t element_bytes = (int64_t)cf_dtype_bytes(p->dtype);
+    const bool spectra_16_bit = p->math == CONV_FFT_MATH_TF32 || p->math == CONV_FFT_MATH_HALF;
     l.axis[2].alone = p->rank == 1;
-    if (number <= 4 && (p->rank > 1 || halves) && l.x.axis_stride[2] == 1 && l.y.axis_stride[2] == 1)
-        l.axis[2].piece = (p->rank > 1 ? 16 : 32) / number;
+    if (element_bytes <= 4 && (p->rank > 1 || spectra_16_bit) && l.x.axis_stride[2] == 1 && l.y.axis_stride[2] == 1)
+        l.axis[2].piece = (p->rank > 1 ? 16 : 32) / element_bytes;
     l.gw = l.w;
     l.gw.dtype = p->weight_grad_dtype;
     *layer = l;

@@ -21,7 +21,7 @@ void cf_problem_defaults(conv_fft_problem *problem, int rank);
 /* INVALID_ARGUMENT names the field, its value and its range. */
 conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer);
 
-/* The tensors that `passes` write may not hold two elements in one place. */
+/* INVALID_ARGUMENT: a tensor that `passes` write may have two elements at one address. */
 conv_fft_status cf_layer_check_written(const cf_layer *layer, int passes);
 
 /* Extents {samples, channels, axes} of x, y and w over all groups. */

@@ -29,15 +29,15 @@ static const char *read_number(const char *at, int64_t *number) {
     return end == at || errno == ERANGE ? NULL : end;
 }
 
-/* After read_number. */
+/* The failure after read_number() returned NULL, or after other text followed the number. */
 static conv_fft_status not_numbers(const char *key, const char *value, const char *wanted) {
     CF_REQUIRE(errno != ERANGE, "%s is \"%s\"; a number in it is out of range: it must fit 63 bits", key, value);
     return cf_fail(CONV_FFT_INVALID_ARGUMENT, "%s is \"%s\"; it must be %s", key, value, wanted);
 }
 
-conv_fft_status cf_text_numbers(const char *key, const char *value, int most, int64_t *numbers, int *count) {
+conv_fft_status cf_text_numbers(const char *key, const char *value, int max_count, int64_t *numbers, int *count) {
     const char *at = value;
-    for (*count = 0; *count < most;) {
+    for (*count = 0; *count < max_count;) {
         const char *end = read_number(at, &numbers[*count]);
         if (!end)
             break;
@@ -49,8 +49,8 @@ conv_fft_status cf_text_numbers(const char *key, const char *value, int most, in
         at = end + 1;
     }
     char wanted[64] = "a whole number";
-    if (most > 1)
-        snprintf(wanted, sizeof wanted, "1 to %d whole numbers joined by x", most);
+    if (max_count > 1)
+        snprintf(wanted, sizeof wanted, "1 to %d whole numbers joined by x", max_count);
     return not_numbers(key, value, wanted);
 }
 
@@ -212,7 +212,7 @@ static conv_fft_status note_field(char *word, char *equals, const char **values)
     char list[128];
     list_words(field_words, list, sizeof list);
     CF_REQUIRE(field >= 0, "unknown field \"%s\"; fields are %s", word, list);
-    CF_REQUIRE(!values[field], "the field %s stands twice", word);
+    CF_REQUIRE(!values[field], "the field %s is given twice", word);
     values[field] = equals + 1;
     return CONV_FFT_SUCCESS;
 }

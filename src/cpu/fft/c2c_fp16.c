@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planes of FP16 pairs with axes of powers of two, as long as a GPU has them: radix 2 after Stockham, in FP32. */
+/* Transforms of planes of complex FP16 numbers whose axes are powers of two: radix-2 Stockham stages in FP32. */
 #include "core/arith.h"
 #include "cpu/convert.h"
 #include "cpu/device.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum {
-    COARSE_BITS = 12 /* an angle is the sum of a multiple of 2^-12 of a turn, and a smaller one */
+    COARSE_BITS = 12 /* an angle is the sum of a multiple of 2^-12 of a full circle, and of a smaller angle */
 };
 
 typedef struct pair {
@@ -25,7 +25,7 @@ struct cf_cpu_c2c_fp16 {
     int64_t basis[2];
     bool inverse;
     double scale;
-    root coarse[1 << COARSE_BITS], fine[1 << COARSE_BITS]; /* of 2^-12, 2^-24 of a turn */
+    root coarse[1 << COARSE_BITS], fine[1 << COARSE_BITS]; /* steps: 2^-12 and 2^-24 of a full circle */
 };
 
 conv_fft_status cf_cpu_c2c_fp16_create(const cf_device *device, const int64_t basis[2], bool inverse, double scale,
@@ -52,7 +52,8 @@ void cf_cpu_c2c_fp16_destroy(cf_cpu_c2c_fp16 *h) { free(h); }
 
 static int64_t points_of(const cf_cpu_c2c_fp16 *h) { return h->basis[0] * h->basis[1]; }
 
-/* Planes that are transformed side by side. With fewer than there are threads, these share the work on each. */
+/* The number of planes that are transformed at the same time. If there are fewer planes than threads, all threads share
+ * the work on one plane. */
 static int planes_at_once(const cf_cpu_c2c_fp16 *h, int64_t planes) {
     return planes >= h->device->threads ? h->device->threads : 1;
 }

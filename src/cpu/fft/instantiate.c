@@ -14,7 +14,7 @@
 #define CF_PRAGMA(text) _Pragma(#text)
 #define CF_SIMD CF_PRAGMA(omp simd)
 
-/* Whole, aligned lines of 64 bytes to memory, past the caches where the instruction set can. */
+/* Copy whole, aligned cache lines (64 bytes) to memory, bypassing the caches if the instruction set can. */
 static inline void stream_lines(void *to, const void *from, size_t bytes) {
 #if defined(__SSE2__)
     for (size_t i = 0; i < bytes; i += 16)
@@ -24,14 +24,14 @@ static inline void stream_lines(void *to, const void *from, size_t bytes) {
 #endif
 }
 
-/* Before another thread may read what was streamed. */
+/* Must be called before another thread reads streamed data. */
 static inline void stream_end(void) {
 #if defined(__SSE2__)
     _mm_sfence();
 #endif
 }
 
-/* Square blocks of one 16-byte register a row: into[c][r] = from[r][c]. */
+/* Transpose a square block with one 16-byte register per row: into[c][r] = from[r][c]. */
 typedef float float_row __attribute__((vector_size(16)));
 typedef double double_row __attribute__((vector_size(16)));
 

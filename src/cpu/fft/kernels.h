@@ -25,7 +25,7 @@ struct cf_transform {
     cf_transform_desc desc;
     conv_fft_dtype dtype; /* of the computation */
     int parts;            /* numbers of one element of the tensor: 1, or 2 if these are complex */
-    bool halved;          /* real lines of even length: transformed as pairs of points */
+    bool halved;          /* real lines of even length are transformed as complex lines of half the length */
     cf_line_plan line[3]; /* complex lengths; axis 2: half the basis if halved */
     void *twiddles[3];
     void *roots;      /* exp(-2 pi i k / basis[2]), k <= basis[2] / 4; halved lines */
@@ -42,11 +42,11 @@ typedef struct cf_range {
     int64_t used_low, used_high; /* every e with an index lies here */
 } cf_range;
 
-/* Lanes of one row in their samples and one phase, whose windows therefore have the same ranges. */
+/* Lanes whose planes have the same row within the sample and the same phase. So their windows have the same ranges. */
 typedef struct cf_run {
     int lane, lanes;
     int64_t row, phase;
-    bool adjacent; /* each lane's elements stand beside those of the lane before */
+    bool adjacent; /* neighbouring lanes are neighbours in the tensor */
     cf_range range[3];
 } cf_run;
 

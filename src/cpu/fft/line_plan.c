@@ -30,7 +30,7 @@ conv_fft_status cf_line_plan_init(cf_line_plan *plan, int64_t length) {
         if (radix == 0)
             break;
         const int64_t m = length / s / radix;
-        plan->pass[plan->passes++] = (cf_line_pass){.radix = radix, .m = m, .s = s, .twiddle = plan->twiddles};
+        plan->stage[plan->stages++] = (cf_line_stage){.radix = radix, .m = m, .s = s, .twiddle = plan->twiddles};
         plan->twiddles += m * (radix - 1);
         s *= radix;
     }
@@ -64,11 +64,11 @@ void cf_root_of_unity(int64_t k, int64_t n, conv_fft_dtype dtype, void *complex,
 }
 
 void cf_line_plan_twiddles(const cf_line_plan *plan, conv_fft_dtype dtype, void *twiddles) {
-    for (int i = 0; i < plan->passes; ++i) {
-        const cf_line_pass *pass = &plan->pass[i];
-        const int64_t n = pass->m * pass->radix;
-        for (int64_t p = 0; p < pass->m; ++p)
-            for (int j = 1; j < pass->radix; ++j)
-                cf_root_of_unity(p * j, n, dtype, twiddles, pass->twiddle + p * (pass->radix - 1) + j - 1);
+    for (int i = 0; i < plan->stages; ++i) {
+        const cf_line_stage *stage = &plan->stage[i];
+        const int64_t n = stage->m * stage->radix;
+        for (int64_t p = 0; p < stage->m; ++p)
+            for (int j = 1; j < stage->radix; ++j)
+                cf_root_of_unity(p * j, n, dtype, twiddles, stage->twiddle + p * (stage->radix - 1) + j - 1);
     }
 }

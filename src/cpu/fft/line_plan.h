@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a complex DFT of one length is computed: Stockham passes, which leave the result in natural order.
+ * How a complex DFT of one length is computed: Stockham stages, which leave the result in natural order.
  *
- * With n = radix * m points left at stride s, a pass takes, for p < m and q < s,
+ * With n = radix * m points left at stride s, a stage takes, for p < m and q < s,
  *
  *     y[q + s * (radix * p + j)] = w^(p * j) * sum_k x[q + s * (p + m * k)] exp(-2 pi i j k / radix)
  *     with w = exp(-2 pi i / n)
@@ -14,21 +14,21 @@
 
 #include "core/status.h"
 
-/* 3^39 < 2^63: no length has more passes. */
+/* 3^39 < 2^63: no length has more stages. */
 enum {
-    CF_MAX_PASSES = 40
+    CF_MAX_STAGES = 40
 };
 
-typedef struct cf_line_pass {
+typedef struct cf_line_stage {
     int radix;
     int64_t m, s;
-    int64_t twiddle; /* index of the pass's twiddles: [p][j - 1] complex, 1 <= j < radix */
-} cf_line_pass;
+    int64_t twiddle; /* index of the stage's twiddles: [p][j - 1] complex, 1 <= j < radix */
+} cf_line_stage;
 
 typedef struct cf_line_plan {
     int64_t length;
-    int passes;
-    cf_line_pass pass[CF_MAX_PASSES];
+    int stages;
+    cf_line_stage stage[CF_MAX_STAGES];
     int64_t twiddles; /* complex numbers in all */
 } cf_line_plan;
 

@@ -4,7 +4,7 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 
-/* The axis' part of a mixed-radix number of three digits, axis 2 fastest. */
+/* The three digits of a mixed-radix number, axis 2 fastest. */
 static void split_digits(int64_t number, const int64_t extent[3], int64_t digit[3]) {
     digit[2] = number % extent[2];
     digit[1] = number / extent[2] % extent[1];
@@ -59,7 +59,7 @@ static void set_ranges(cf_unit *unit, const cf_transform *t, cf_run *run) {
     }
 }
 
-/* Position in the block of a lane: the plane's group, row and column, all but the group absolute. */
+/* The plane of a lane. The group counts from the block's first group. Row and column count from 0. */
 typedef struct place {
     int64_t group, row, column;
 } place;
@@ -101,7 +101,7 @@ static void add_to_runs(cf_unit *unit, const cf_call *call, place at, int lane) 
     ++run->lanes;
 }
 
-/* The same for the places in the spectrum. */
+/* Add a lane to the last segment, or start a segment with it. */
 static void add_to_segments(cf_unit *unit, const cf_call *call, place at, int lane) {
     const int64_t offset = at.group * call->block.group_stride + (at.row - call->block.row) * call->strides.row +
                            at.column * call->strides.column;

@@ -21,8 +21,8 @@ typedef struct cf_call {
     int64_t units;
 } cf_call;
 
-/* Lanes of the given unit, in the row `step` of each of their samples if ordered (else 0); memory from the thread's
- * part of the scratch. */
+/* Set the lanes of unit `index`. If ordered, they hold row `step` of their samples; else `step` is 0. Memory comes from
+ * the thread's part of the scratch. */
 void cf_unit_set(cf_unit *unit, const cf_call *call, int64_t index, int64_t step, int thread);
 
 #endif

@@ -9,12 +9,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The lines in work should stay in a core's first-level cache. A unit as a whole need not stay in any: full vectors
- * and long pieces of each bin gain more than a smaller unit would, up to a size that is a burden on the workspace. */
+/* The lines being transformed should stay in a core's first-level cache. A whole unit need not stay in a cache: full
+ * vectors and long runs of each bin gain more than a smaller unit would. Its limit keeps the workspace small. */
 static const size_t batch_bytes = 1 << 14, unit_bytes = 8 << 20;
 
-/* A spectrum beyond this is written past the caches: its bins are far apart, and the caches
- * would lose it before the product reads it. */
+/* A larger spectrum is written past the caches: its bins are far apart, and the caches would lose it before the product
+ * reads it. */
 static const int64_t stream_bytes = 8 << 20;
 
 static conv_fft_status check_window(const cf_transform_desc *desc) {
@@ -48,13 +48,13 @@ static void set_sizes(cf_transform *t) {
     t->thread_bytes = t->work_bytes + 3 * t->line_bytes + t->border_bytes;
 }
 
-/* As many lanes as fill the widest vectors; fewer where there are fewer planes, or where a unit would be too large,
- * but then still `least` cache lines of each bin, or one lane. */
-static void choose_lanes(cf_transform *t, int64_t planes, int least) {
+/* Lanes fill the widest vectors. There are fewer if there are fewer planes, or if a unit would be too large. In that
+ * case a unit still has `min_lines` cache lines of each bin, or one lane. */
+static void choose_lanes(cf_transform *t, int64_t planes, int min_lines) {
     const int line = (int)(64 / (2 * cf_dtype_bytes(t->dtype)));
     t->lanes = (int)cf_max(1, cf_min(2 * line, planes));
     set_sizes(t);
-    for (int lanes = line; lanes >= cf_max(1, least * line) && t->thread_bytes > unit_bytes; lanes /= 2) {
+    for (int lanes = line; lanes >= cf_max(1, min_lines * line) && t->thread_bytes > unit_bytes; lanes /= 2) {
         t->lanes = (int)cf_min(t->lanes, lanes);
         set_sizes(t);
     }
@@ -133,7 +133,7 @@ void cf_cpu_transform_destroy(cf_transform *transform) {
 void cf_cpu_planes_destroy(cf_transform *transform) { cf_cpu_transform_destroy(transform); }
 
 size_t cf_cpu_transform_scratch(const cf_transform *transform, int64_t rows) {
-    (void)rows; /* threads have one plane each, however few there are */
+    (void)rows; /* each thread has memory for one unit, also if there are fewer units than threads */
     return (size_t)transform->device->threads * transform->thread_bytes + 63;
 }
 
@@ -149,7 +149,7 @@ static double plane_flops(const cf_transform *t) {
     return 2.5 * t->parts * points * log2(points + 1);
 }
 
-/* What a block of the stage interface says by two strides. */
+/* All strides of a block of the stage interface. */
 static cf_cpu_strides strides_of(const cf_transform *t, const cf_block *block) {
     return (cf_cpu_strides){
         .row = t->desc.spectrum.columns,

@@ -60,10 +60,12 @@ static char *bin_of(cf_block block, int64_t group, int64_t bin, size_t complex_b
     return (char *)block.data + (group * block.group_stride + bin * block.bin_stride) * (int64_t)complex_bytes;
 }
 
-/* OpenBLAS with threads of its own uses them beyond this many products of a matrix; up to it, our threads do better. */
+/* An OpenBLAS with threads of its own uses them for matrix products with more multiplications than this. For smaller
+ * products, the threads of this library are faster. */
 static const double own_threads_from = 4 * 65536;
 
-/* With fewer bins than threads, the rows of each result are dealt out too. The parts depend on the device alone. */
+/* If there are fewer bins than threads, threads also share the rows of each result. The parts depend on the device
+ * alone. */
 static void product_blas(const cf_cpu_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                          bool accumulate, int threads) {
     const size_t complex_bytes = 2 * cf_dtype_bytes(desc->dtype);

@@ -23,7 +23,7 @@ static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTL
 static void *find_symbol(void *library, const char *name) { return dlsym(library, name); }
 #endif
 
-/* Debian keeps one folder per threading variant; the OpenMP one fits best below our own parallel loops. */
+/* Debian has one folder per threading variant. The OpenMP variant comes first: its threads are the same as ours. */
 static const char *const candidates[] = {
     "/usr/lib/x86_64-linux-gnu/openblas-openmp/libopenblas.so.0",
     "/usr/lib/aarch64-linux-gnu/openblas-openmp/libopenblas.so.0",
@@ -51,8 +51,8 @@ static void describe(void *library, const char *path, char *text, size_t bytes) 
     snprintf(text, bytes, "OpenBLAS%s%s from %s", version[0] ? " " : "", version, path);
 }
 
-/* A library that was opened is never closed: OpenBLAS may have started threads, which must not lose their code. A
- * further device gets the same copy again from the loader, so nothing accumulates. */
+/* A library that was opened is never closed: OpenBLAS may have started threads, which must not lose their code. The
+ * loader gives further devices the same copy. */
 static bool try_library(cf_blas *blas, const char *path, char *text, size_t bytes) {
     void *const library = open_library(path);
     if (!library)

@@ -21,7 +21,7 @@ typedef struct cf_blas {
     bool own_threads;            /* it runs threads of its own: call it from one thread at a time */
 } cf_blas;
 
-/* text receives what was found, for people. */
+/* text: name, version and path of the library that was found, for people. */
 void cf_blas_open(cf_blas *blas, char *text, size_t bytes);
 
 #endif
