@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Device headers as texts in the library, for the compiler at run time. The headers stand in the order of their includes;
-# their #include lines are left out. src/cuda/jit/kernel_sources.h declares the texts.
+# Device headers as texts in the library, for the compiler at run time. The headers are in the order of their includes.
+# Their #include lines are left out. src/cuda/jit/kernel_sources.h declares the texts.
 function(conv_fft_embed variable output)
   set(text "")
   foreach(header IN LISTS ARGN)

@@ -9,8 +9,9 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${src}/*.c")
 list(REMOVE_ITEM sources ${cpu_sources})
 list(REMOVE_ITEM cpu_sources "${cpu_kernels}")
 include(cmake/Kernels.cmake)
-list(APPEND sources "${PROJECT_BINARY_DIR}/kernel_text.c" "${PROJECT_BINARY_DIR}/stage_text.c" "${PROJECT_BINARY_DIR}/fused_text.c" "${PROJECT_BINARY_DIR}/long1d_text.c"
-     "${PROJECT_BINARY_DIR}/product_text.c" "${PROJECT_BINARY_DIR}/half_text.c" "${PROJECT_BINARY_DIR}/matrix_text.c")
+list(APPEND sources "${PROJECT_BINARY_DIR}/kernel_text.c" "${PROJECT_BINARY_DIR}/stage_text.c"
+     "${PROJECT_BINARY_DIR}/fused_text.c" "${PROJECT_BINARY_DIR}/long1d_text.c" "${PROJECT_BINARY_DIR}/product_text.c"
+     "${PROJECT_BINARY_DIR}/half_text.c" "${PROJECT_BINARY_DIR}/matrix_text.c")
 
 check_c_compiler_flag(-ffp-contract=fast CONV_FFT_HAS_FP_CONTRACT)
 check_c_compiler_flag(-fopenmp-simd CONV_FFT_HAS_OPENMP_SIMD)
@@ -24,7 +25,8 @@ function(conv_fft_add_objects target)
   add_library(${target} OBJECT ${ARGN})
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${src}")
-  target_link_libraries(${target} PRIVATE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_C>)
+  target_link_libraries(${target} PRIVATE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON
+                        $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_C>)
   set(object_targets ${object_targets} ${target} PARENT_SCOPE)
 endfunction()
 
@@ -60,7 +62,8 @@ file(GLOB public_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/*.h")
 
 function(conv_fft_finish_library target)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${public_headers})
-  target_link_libraries(${target} PRIVATE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON ${CMAKE_DL_LIBS} m $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_C>)
+  target_link_libraries(${target} PRIVATE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON ${CMAKE_DL_LIBS} m
+                        $<TARGET_NAME_IF_EXISTS:OpenMP::OpenMP_C>)
 endfunction()
 
 add_library(conv_fft ${objects})

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# The library as the Python package holds it (pyproject.toml): one file without version links, which a wheel cannot have,
-# and beside it the libraries that it is linked with and that a system without compilers may lack.
+# The library in the Python package (pyproject.toml). It is one file, because a wheel cannot have version links. The
+# package also has the linked libraries that a system without compilers may lack.
 set_property(TARGET conv_fft PROPERTY VERSION)
 set_property(TARGET conv_fft PROPERTY SOVERSION)
 set_target_properties(conv_fft PROPERTIES INSTALL_RPATH "$ORIGIN")
-install(TARGETS conv_fft LIBRARY DESTINATION conv_fft/lib COMPONENT python FILE_SET HEADERS DESTINATION include COMPONENT headers)
+install(TARGETS conv_fft LIBRARY DESTINATION conv_fft/lib COMPONENT python
+        FILE_SET HEADERS DESTINATION include COMPONENT headers)
 
 install(CODE "set(library \"$<TARGET_FILE:conv_fft>\")" COMPONENT python)
 install(CODE [[

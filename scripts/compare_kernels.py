@@ -75,7 +75,8 @@ def main():
         except RuntimeError:  # a kernel in FP64
             cubin = compiled(nvrtc, path.read_bytes(), [*options, "-DCF_REAL=double"])
         texts = sorted(text_sections(cubin))
-        return re.sub("-[0-9a-f]{16}$", "", path.stem), hashlib.sha256(b"".join(texts)).hexdigest(), sum(map(len, texts))
+        name = re.sub("-[0-9a-f]{16}$", "", path.stem)
+        return name, hashlib.sha256(b"".join(texts)).hexdigest(), sum(map(len, texts))
 
     found = []
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:

@@ -6,8 +6,9 @@
     convert_words.py --self-test
 
     strategy lines    direct -> cudnn, reference -> cufft
-                      fused -> long1d where that family computes the layer: one axis, one tile, a power of two from 2048 on
-    names in results  ours-direct -> ours-cudnn, ours-reference -> ours-cufft, ours-fused -> ours-long1d with such a line
+                      fused -> long1d for layers of family long1d: one axis, one tile, a power of two from 2048 on
+    names in results  ours-direct -> ours-cudnn, ours-reference -> ours-cufft,
+                      ours-fused -> ours-long1d with such a line
 
 A line of records begins with the CRC-32 of the rest of it, which is computed again. All other digits of a file must be
 the same before and after, or the file is left as it is.

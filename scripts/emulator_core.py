@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The core lists of the emulator's tests (tests/data/core), and how much of the kernels' text they reach.
 
-    scripts/emulator_core.py collect BUILD OUT.json.gz     run the programs of a build with CONV_FFT_EMULATOR_COVERAGE=ON, and note
-                                                           for each case which lines of kernels and which features it reaches
-    scripts/emulator_core.py choose NOTES.json.gz [NAME]   write the lists: for each line and each feature a case, the cheapest first
-    scripts/emulator_core.py report NOTES.json.gz [FILE]   what the core lists reach, beside all cases and those that FILE names;
-                                                           status 1 where the core reaches less than 95 % of the lines
-NAME: a file of names that the lists begin with (cases that faults need). A line counts as reached where a basic block begins on it."""
+    scripts/emulator_core.py collect BUILD OUT.json.gz     run the programs of a build that has
+                                                           CONV_FFT_EMULATOR_COVERAGE=ON, and note the lines of kernels
+                                                           and the features that each case reaches
+    scripts/emulator_core.py choose NOTES.json.gz [NAME]   write the lists: for each line and each feature a case, the
+                                                           cheapest first
+    scripts/emulator_core.py report NOTES.json.gz [FILE]   what the core lists reach, compared with all cases and with
+                                                           the cases that FILE names; status 1 if the core reaches less
+                                                           than 95 % of the lines
+NAME: a file of names that the lists begin with (cases that faults need). A line is reached if a basic block that
+begins on it is reached."""
 import bisect
 import collections
 import gzip
@@ -98,9 +102,11 @@ def features_of(name, case):
         found |= {"%s %s" % (way, dtype), "%s %s %s" % (way, order, layout), "%s %s %s" % (dtype, order, bits),
                   "%s %s rank %d" % (way, mode, len(basis)), "%s %s %s" % (mode, dtype, bits),
                   "%s corners %s %s" % (way, "".join("eo"[int(n) % 2] for n in basis), order)}
-        for word in ("shifted", "added", "overlapping", "groups", "chunk", "tiles ", "shifts", "phases", "tiled", "window"):
+        for word in ("shifted", "added", "overlapping", "groups", "chunk", "tiles ", "shifts", "phases", "tiled",
+                     "window"):
             if word in name:
-                found |= {"%s %s" % (word, way), "%s %s" % (word, dtype), "%s %s" % (word, bits), "%s %s" % (word, order)}
+                found |= {"%s %s" % (word, way), "%s %s" % (word, dtype), "%s %s" % (word, bits),
+                          "%s %s" % (word, order)}
     elif case["list"] == "fused":
         passes = re.search(r"passes (\d)", name).group(1)
         dtype = (re.search(r"dtype=(\w+)", name) or [0, "fp32"])[1]
@@ -112,7 +118,8 @@ def features_of(name, case):
 def choose(notes, first):
     reached, chosen = set(), []
     elements = {name: set(case["lines"]) | features_of(name, case) for name, case in notes.items()}
-    elements = {name: found for name, found in elements.items() if not name.startswith("drawn ")}  # other seeds have others
+    elements = {name: found for name, found in elements.items()
+                if not name.startswith("drawn ")}  # other seeds have others
     for name in first:
         if name not in elements:
             sys.exit("emulator_core.py: no case has the name \"%s\"" % name)
@@ -143,7 +150,8 @@ def core_names():
     found = []
     for path in sorted((ROOT / "tests/data/core").glob("*.txt")):
         if path.stem in ("tile", "tile_pairs", "fused"):
-            found += [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+            found += [line for line in path.read_text(encoding="utf-8").splitlines()
+                      if line and not line.startswith("#")]
     return found
 
 
@@ -155,7 +163,8 @@ def report(notes, other):
     rows = [("all cases", list(notes)), ("the core", core_names())]
     missing = [name for name in rows[1][1] if name not in notes]
     if missing:
-        sys.exit("emulator_core.py: the notes have no case of the name \"%s\", and lack %d of the core" % (missing[0], len(missing)))
+        sys.exit("emulator_core.py: the notes have no case named \"%s\"; they lack %d cases of the core"
+                 % (missing[0], len(missing)))
     if other:
         rows.append((Path(other).name, Path(other).read_text(encoding="utf-8").splitlines()))
     sets = [lines_of(notes, names) for _, names in rows]
@@ -165,7 +174,8 @@ def report(notes, other):
         print("%-28s %6d %6d %8d" % (title, len(names), len(lines), blocks))
     files = collections.Counter(line.split(":")[0] for line in sets[0])
     for name in sorted(files):
-        print("    %-24s" % name + "".join(" %6d" % sum(line.startswith(name + ":") for line in lines) for lines in sets))
+        print("    %-24s" % name + "".join(" %6d" % sum(line.startswith(name + ":") for line in lines)
+                                           for lines in sets))
     lost = sorted(sets[0] - sets[1])
     print("not reached by the core: %s" % (" ".join(lost[:40]) or "nothing"))
     percent = 100 * len(sets[1]) / len(sets[0])
@@ -184,8 +194,8 @@ def main():
         if sys.argv[1] == "report":
             return report(notes, other)
         first = [n for n in Path(other).read_text(encoding="utf-8").splitlines() if n and n[0] != "#"] if other else []
-        write_lists(notes, choose(notes, first), "# By scripts/emulator_core.py choose: for each line of a kernel and each feature "
-                    "a case.\n")
+        write_lists(notes, choose(notes, first),
+                    "# By scripts/emulator_core.py choose: for each line of a kernel and each feature a case.\n")
         return 0
     print(__doc__, file=sys.stderr)
     return 2

@@ -82,7 +82,8 @@ class Names:
         names = sorted(self.paths, key=len, reverse=True)
         self.path_pattern = re.compile(r"(?<![\w/.-])((?:\.\./)*)(" + "|".join(map(re.escape, names)) + r")(?![\w/-])")
         names = sorted(self.bare, key=len, reverse=True)
-        self.bare_pattern = re.compile(r"(?<![\w/.*-])(" + "|".join(map(re.escape, names)) + r")(?!\w)") if names else None
+        self.bare_pattern = re.compile(r"(?<![\w/.*-])(" + "|".join(map(re.escape,
+            names)) + r")(?!\w)") if names else None
         self.tests = {}
         for old, new in moves.items():
             if re.match(r"tests/(simt/)?test_\w+\.(c|cpp)$", old):
@@ -95,7 +96,8 @@ class Names:
     def include(self, path, name):
         """What an include line of the file (at its old place) says now."""
         own = os.path.normpath(os.path.join(os.path.dirname(path), name))
-        for old in (own, "src/" + name, "tests/" + name, "tests/simt/" + name, "tests/support/" + name, "bench/" + name):
+        for old in (own, "src/" + name, "tests/" + name, "tests/simt/" + name, "tests/support/" + name,
+                    "bench/" + name):
             if (ROOT / old).exists() or old in self.moves:
                 if old not in self.moves and not (old == own and path in self.moves):
                     return name

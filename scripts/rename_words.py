@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NOT_TEXT = ("bench/results/", "tuning/", "docs/", "data/", "scripts/house_", "scripts/move_files.py", "scripts/rename_words.py")
+NOT_TEXT = ("bench/results/", "tuning/", "docs/", "data/", "scripts/house_", "scripts/move_files.py",
+            "scripts/rename_words.py")
 CODE = (".c", ".h", ".cuh", ".cpp", ".inc")
 NAME = re.compile(r"[A-Za-z_]\w*")
 TEXT_OR_NAME = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|#\s*include[^\n]*|[A-Za-z_]\w*', re.S)
@@ -45,7 +46,8 @@ def renamed(name, sections):
 def main():
     sections = list(read_sections())
     everywhere = [s for s in sections if s[0] == "all"]
-    names = subprocess.run(["git", "-C", ROOT, "ls-files"], check=True, capture_output=True, text=True).stdout.split("\n")
+    names = subprocess.run(["git", "-C", ROOT, "ls-files"], check=True, capture_output=True,
+                           text=True).stdout.split("\n")
     for name in filter(None, names):
         path = ROOT / name
         if name.startswith(NOT_TEXT) or path.is_symlink() or path.suffix in (".gz", ".svg", ".png", ".csv"):

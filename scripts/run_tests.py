@@ -6,8 +6,9 @@
 
 --label, --without   tests that have, or do not have, a label that this regular expression matches
 --pattern            tests whose names match this regular expression
---skip-unchanged     tests of this label are left out, by name and count, where nothing that they depend on changed since all of them last
-                     passed in this build folder. Never where CI or ALL is set in the environment
+--skip-unchanged     leaves out the tests of this label, and prints their names and number, if nothing that they depend
+                     on has changed since all of them last passed in this build folder. It has no effect if the
+                     environment sets CI or ALL
 Status 2: nothing matches, or a word is not understood."""
 import argparse
 import hashlib
@@ -60,7 +61,8 @@ def commands_of(folder):
     """The words of each test's command; CTest itself does not tell them before the program is built."""
     found = {}
     for file in folder.rglob("CTestTestfile.cmake"):
-        for name, rest in re.findall(r'^add_test\((?:\[=*\[)?"?([^\]" ]+)(?:\]=*\])?"? (.*)\)$', file.read_text(encoding="utf-8"), re.M):
+        for name, rest in re.findall(r'^add_test\((?:\[=*\[)?"?([^\]" ]+)(?:\]=*\])?"? (.*)\)$',
+                                     file.read_text(encoding="utf-8"), re.M):
             found[name] = re.findall(r'"((?:[^"\\]|\\.)*)"', rest)
     return found
 
@@ -69,7 +71,8 @@ def targets_of(folder, tests):
     """The files of the build that the commands of the tests name. What is installed is the library and its program."""
     listing = run(["ninja", "-C", str(folder), "-t", "targets", "all"], stdout=subprocess.PIPE, text=True).stdout
     known = {line.split(": ")[0] for line in listing.splitlines()}
-    wanted = {name for name in ("conv_fft", "conv-fft") if name in known and any("consumer" in t["name"] for t in tests)}
+    wanted = {name for name in ("conv_fft", "conv-fft") if name in known
+              and any("consumer" in t["name"] for t in tests)}
     commands = commands_of(folder)
     for test in tests:
         for word in commands[test["name"]]:
@@ -128,7 +131,8 @@ def words():
 
 
 def check_selection():
-    """The words of tests/support/selection.h, before anything is built. CMake reads them, too, and knows decimal seeds alone."""
+    """Check the variables of tests/support/selection.h before the build. CMake reads them too, and knows decimal seeds
+    only."""
     seed, share = os.environ.get("CONV_FFT_TEST_SEED", ""), os.environ.get("CONV_FFT_TEST_SHARE", "")
     if seed:
         if not re.fullmatch("0x[0-9a-fA-F]+|0|[1-9][0-9]*", seed) or int(seed, 0) >= 1 << 64:

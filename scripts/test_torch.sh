@@ -12,7 +12,8 @@
 # On a machine that cannot make the folder it prints `test-torch: SKIPPED: reason` and succeeds.
 set -eu
 release=trixie
-packages='python3-torch python3-numpy python3-pytest python3-pip python3-venv python3-setuptools libpython3-dev libtorch-dev g++'
+packages='python3-torch python3-numpy python3-pytest python3-pip python3-venv python3-setuptools'
+packages="$packages libpython3-dev libtorch-dev g++"
 mirror=${MIRROR:-http://deb.debian.org/debian}
 source=$(cd "$(dirname "$0")/.." && pwd)
 root=${CONV_FFT_TORCH_ROOT:-$source/build/torch-root}

@@ -195,7 +195,7 @@ def prepare(options, folder):
     can catch nothing, and are left out."""
     base = Copy(folder, 0, options)
     chosen = [os.environ.get(f"CONV_FFT_TEST_{name}") or "usual" for name in ("SEED", "SHARE")]
-    times = folder / f"times_{'_'.join(chosen)}.json"  # other cases take other times, and one of them may fail by itself
+    times = folder / f"times_{'_'.join(chosen)}.json"  # other cases take other times, and one may fail without a fault
     top = [entry.name for entry in os.scandir(ROOT)]
     changed = mirror(ROOT, base.tree, skip=[n for n in top if n.startswith("build") or n not in PARTS] + ["build"])
     known = json.loads(times.read_text()) if times.exists() else {}

@@ -48,7 +48,7 @@ static inline float cf_fp16_to_float(uint16_t h) {
 
 static inline uint16_t cf_float_to_fp16(float value) {
     const uint32_t bits = cf_float_bits(value), twice = bits << 1;
-    /* Too large values become Inf. Then the sum with a power of two keeps exactly the bits of FP16, correctly rounded. */
+    /* Too large values become Inf. Then the sum with a power of two keeps the bits of FP16, correctly rounded. */
     const float scaled = (fabsf(value) * 0x1p+112f) * 0x1p-110f;
     const uint32_t exponent = twice & 0xFF000000u;
     const uint32_t bias = exponent < 0x71000000u ? 0x71000000u : exponent;

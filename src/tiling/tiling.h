@@ -2,7 +2,7 @@
 /*
  * Tile geometry: how one axis of a layer becomes basis tiles, for all three passes. Integers only.
  *
- * STRIDE AND DILATION ARE REMOVED FIRST. With stride s, dilation d, g = gcd(s, d), s' = s/g, d' = d/g and o the output index,
+ * STRIDE AND DILATION ARE REMOVED FIRST. With stride s, dilation d, g = gcd(s, d), s' = s/g, d' = d/g, output index o:
  *
  *     y[o] = sum_{c < min(s', K)} sum_j w[c + j s'] x_c[o + j d'],        x_c[i] = x[i s + c d - pad]
  *

@@ -244,7 +244,8 @@ static void test_empty_batch(void **state) {
     conv_fft_plan_destroy(empty);
 }
 
-/* A child of a process that has computed on several threads computes the same with its parent's plan and with its own. */
+/* After a plan has run on several threads, a child process computes the same results with its parent's plan and with a
+ * plan of its own. */
 static int run_child(const conv_fft_problem *p, layer *l, const conv_fft_plan *parents, const guarded *ws) {
     const tensor *y = &l->y.tensor;
     const size_t bytes = (size_t)y->count * sizeof(float);

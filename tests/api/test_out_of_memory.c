@@ -151,8 +151,8 @@ static conv_fft_status make_transform(void *argument) {
     return status;
 }
 
-/* Each allocation fails, but under sanitizers every seventh, and of searches that make the same ones for candidate after candidate every
- * third: which ones, the seed decides. With a share of 100 % it is each one everywhere. */
+/* Each allocation fails once. Under sanitizers only every seventh fails, and every third in searches, which allocate
+ * alike for each candidate; the seed chooses them. With a share of 100 % all of them fail. */
 static int step_of_failures(int count) {
     if (test_share() == 100)
         return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A search that is ended at any of its steps: nothing runs after that, and what was decided before is kept. On the CPU. */
+/* A search on the CPU is ended at each of its steps. Nothing runs after that, and earlier decisions are kept. */
 #include "conv/plan/run.h"
 #include "support/layer.h"
 #include "support/selection.h"

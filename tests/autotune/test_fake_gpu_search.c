@@ -170,8 +170,9 @@ static int note_mixture(const conv_fft_tune_candidate *c, void *user) {
     return 0;
 }
 
-/* cuDNN names algorithms for each gradient, and the n-th of both make a candidate. Its best algorithms of both race as well, also where
- * the fastest of all is another mixture: what is said of cuDNN's time is true then. */
+/* cuDNN ranks algorithms for each gradient. The n-th algorithms of both gradients make one candidate. The best
+ * algorithm of each gradient is timed too, also if another combination is the fastest, so that the time reported for
+ * cuDNN is true. */
 static void best_of_another_library(void **state) {
     conv_fft_context context;
     conv_fft_problem p;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tuning records of a GPU and what the model chooses for one, on the substitute one of tests/fakes, which computes nothing. */
+/* Tuning records of a GPU, and the choices of the cost model for it, on the substitute GPU of tests/fakes, which
+ * computes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,9 +107,9 @@ static void of_this_gpu(void **state) {
     close_context(&context);
 }
 
-/* Where the math mode allows them, large layers get spectra in 16 bits, of bases that are transformed by matrix products, but not those
- * whose tiles were measured to be slow; both gradients then read one spectrum of gy. Dilated signals stay whole where their
- * numbers share sectors, and small dilated planes do not. */
+/* If the math mode allows it, large layers get 16-bit spectra with bases of the tensor-core FFT, except for tiles that
+ * were measured to be slow. Both gradients then read one spectrum of gy. Dilated signals stay whole if their elements
+ * share sectors; small dilated planes do not. */
 static void choices(void **state) {
     static const struct {
         const char *line, *spectrum, *part;
@@ -217,8 +218,8 @@ static void shipped_records_suit(void **state) {
 
 /* ---- libraries in trouble */
 
-/* Records of cuDNN's algorithms are as little a reason for a plan to fail as any others, where that library is there and does not start:
- * the plan is made without them, which is said and counted. */
+/* A plan does not fail if cuDNN cannot start, although there are records of its algorithms. The plan is made without
+ * them, with a message and a count. */
 static void records_of_a_library_that_does_not_start(void **state) {
     static const char *const folders[] = {FAKES "/good:" FAKES "/with_cudnn", FAKES "/good:" FAKES "/failing_cudnn"};
     char model[3][256], chosen[3][256], found[3][256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of a cache directory: several processes at once, some killed; a full disk; directories that cannot be written or must
- * not be trusted; network file systems; CONV_FFT_TUNE_PATH. */
+/* The records of a cache directory: several processes at the same time, some of them killed; a full disk; directories
+ * that cannot be written or must not be trusted; network file systems; CONV_FFT_TUNE_PATH. */
 #include "support/disk_full.h"
 #include "support/records.h"
 #include "support/temp_dirs.h"
@@ -75,8 +75,8 @@ enum {
     LIFE_RECORDS = 1000
 };
 
-/* Append records and report each that is said to be written. Then lives end, but those that are to be killed wait for that, so that
- * none comes too late for it. */
+/* Append records and report each one that was written. Then exit; a process that is to be killed waits for that, so
+ * that the signal never comes too late. */
 static void live(const char *directory, int life, int report, bool ends) {
     cf_record_cache cache = test_cache(directory, "A");
     for (int i = 0; i < (ends ? RECORDS : LIFE_RECORDS); ++i) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of tuning records that are truncated, altered, of another device or version, or hostile; and how they are written. */
+/* Files of tuning records: truncated, altered, hostile, or of another device or version; and how files are written. */
 #include "support/records.h"
 #include "support/temp_dirs.h"
 

@@ -33,7 +33,8 @@ static cf_record_key key_of(const char *line, int passes, int keep, uint64_t lim
     return key;
 }
 
-/* Every field of the problem, and all else that a decision depends on, is part of the key; what is spelled otherwise is not. */
+/* The key has every field of the problem and everything else that a decision depends on. Another spelling gives the
+ * same key. */
 static void keys(void **state) {
     (void)state;
     static const char *const lines[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tuner of a context: which of several records it finds, what a merge keeps, what it says where nothing can be kept. */
+/* The tuner of a context: which of several records it finds, what a merge keeps, and its message if nothing can be
+ * kept. */
 #include "autotune/records/record_store.h"
 #include "support/records.h"
 #include "support/temp_dirs.h"
@@ -51,7 +52,8 @@ static int count_shown(conv_fft_context *context) {
     return count;
 }
 
-/* A record that needs a library in a version that is not here hides no other, whichever is newer, and is hidden by none. */
+/* A record that needs a library version that is not installed never hides another record, and no other record hides
+ * it. */
 static void library_versions(void **state) {
     conv_fft_context *context = context_in(*state);
     cf_record plain = test_record(1, 1.0, 0), old = plain, found;
@@ -97,7 +99,7 @@ static void merged_libraries(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* The policy `newest` is about the times of measuring, over files and over lines, in any order; and those times stay true. */
+/* The policy `newest` compares the times of measuring, across files and lines in any order. The times stay true. */
 static void newest_of_all(void **state) {
     cf_record old = test_record(1, 1.0, 1000), new = test_record(1, 2.0, 2000);
     cf_record *const orders[2][2] = {{&old, &new}, {&new, &old}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches on the CPU: which candidates are timed, refused, combined and chosen, and what ends a search. The clock is that of
- * test_tune.c. */
+/* Searches on the CPU: which candidates are timed, refused, combined and chosen, and what ends a search. The clock is
+ * that of test_tune.c. */
 #include "autotune/search/elimination.h"
 #include "core/clock.h"
 #include "support/layer.h"
@@ -71,7 +71,8 @@ static void candidates_are_shown(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* Of a dilated layer both ways are timed, though by the model five of one are the best, and the other may be hopeless. */
+/* A dilated layer can be computed with shifts or with spread taps. Both ways are timed, even if the five best
+ * candidates of the model all use the same way. */
 static void both_ways_of_dilation(void **state) {
     static const char *const lines[] = {"in=2x4x64x64 out=4 kernel=3x3 dilation=16 pad=16",
                                         "in=2x4x64x64 out=4 kernel=5x5 dilation=2",
@@ -217,7 +218,7 @@ static void too_little_time(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* A search of a hundred candidates, all of them slow, ends with the time it has, and the time of one pass is not that of the other. */
+/* A search of a hundred slow candidates ends when its time is over. Each pass has its own time. */
 static void time_runs_out(void **state) {
     conv_fft_context *context = tuning_context(*state);
     conv_fft_plan_options options = options_with(CONV_FFT_TUNE_EXHAUSTIVE);

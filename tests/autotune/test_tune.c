@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measured tuning on the CPU: records are made, found again, passed over where they do not suit, and never wrong. What is measured is time of
- * a clock that only the runs move, so that every seed has other winners, and nothing here waits. */
+/* Measured tuning on the CPU: records are made, found again, ignored where they do not fit, and never wrong. The clock
+ * moves only when a plan runs, so each seed has other winners, and nothing here waits. */
 #include "support/layer.h"
 #include "support/temp_dirs.h"
 #include "support/tuning.h"
@@ -166,7 +166,8 @@ static void records_and_limits(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* One gradient alone, as of a network's first layer, does what the record of both says of it, unless it is to be measured itself. */
+/* One gradient alone, as in a network's first layer, uses its part of the record of both gradients, unless it is
+ * measured itself. */
 static void halves_of_records(void **state) {
     conv_fft_context *context = tuning_context(*state);
     const char *const both[] = {NULL, STAGED_LINE("24x24", "1x1"), STAGED_LINE("25x25", "1x1")};

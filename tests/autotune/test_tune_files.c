@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of problems that are tuned, files of records that are saved, loaded and merged, and problems that have no record. The clock
- * is that of test_tune.c. */
+/* Lists of problems that are tuned; files of records that are saved, loaded and merged; problems that have no record.
+ * The clock is that of test_tune.c. */
 #include "support/layer.h"
 #include "support/temp_dirs.h"
 #include "support/tuning.h"
@@ -165,7 +165,8 @@ static void missed_problems(void **state) {
     free(text);
 }
 
-/* One rank tunes and exports; the others, processes of their own, load the file and choose the same without measuring. */
+/* One rank tunes and exports. The other ranks are processes of their own: they load the file and choose the same
+ * without measuring. */
 static int be_a_rank(const char *file, const char *directory) {
     conv_fft_context *context = tuning_context(directory);
     if (conv_fft_tune_load(context, file) != CONV_FFT_SUCCESS)

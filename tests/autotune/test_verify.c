@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What counts as a proof of a winner's results where passes are tuned together: another way of every one of them. On the CPU. */
+/* The proof of a winner's results if passes are tuned together: every pass is also computed in another way. On the
+ * CPU. */
 #include "autotune/search/search.h"
 #include "conv/plan/run.h"
 #include "support/layer.h"

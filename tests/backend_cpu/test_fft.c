@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU's transforms, with every set of kernels that this CPU runs: all lengths, several axes, random windows and crops. */
+/* The CPU's transforms, with every set of kernels that this CPU can run: all lengths, several axes, random windows and
+ * crops. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

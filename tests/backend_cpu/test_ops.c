@@ -131,7 +131,8 @@ static void check_bias(generator *g, conv_fft_dtype dtype, conv_fft_dtype result
                      CONV_FFT_SUCCESS);
     for (int c = 0; c < 35; ++c) {
         const double actual = ref_load(result, (char *)sum + (size_t)c * ref_dtype_size(result));
-        /* The sum is exact but for its last bits, far below a plain FP32 sum's error; adding to old contents rounds once more. */
+        /* The sum is exact except for its last bits, far below the error of a plain FP32 sum. Adding to old contents
+         * rounds once more. */
         if (!(fabs(actual - expected[c]) <= 2 * ref_dtype_roundoff(result) * (fabs(expected[c]) + 1) + 1e-12))
             fail_msg("channel %d is %g, expected %g", c, actual, expected[c]);
     }
@@ -154,7 +155,8 @@ static void test_bias(void **state) {
     }
 }
 
-/* Of numbers that are all alike, whose rounding errors add up: a sum that went on and on would be wrong by a million of them. */
+/* All numbers are equal, so their rounding errors add up: one long FP32 sum of a million numbers would be clearly
+ * wrong. */
 static void test_long_bias(void **state) {
     (void)state;
     const int64_t count = 10000000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of layers on the substitute GPU of tests/fakes, which computes nothing: what they launch, with which strategies, with kept
- * spectra and for both gradients. */
+/* Calls of layers on the substitute GPU of tests/fakes, which computes nothing: what they launch with each strategy,
+ * with kept spectra, and for both gradients. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,8 +42,8 @@ static void call_both(layer *l, const conv_fft_plan *plan) {
     assert_true(release_workspace(&forward, "conv_fft_forward") && release_workspace(&back, "conv_fft_backward"));
 }
 
-/* The same with spectra that the caller keeps: the one of w made first, then stored by the forward call with that of x, and
- * both read by the backward call. */
+/* The same with kept spectra: a call of its own makes the spectrum of w, the forward call makes the spectrum of x, and
+ * the backward call reads both. */
 static void call_kept(layer *l, const conv_fft_plan *plan) {
     guarded forward = layer_workspace(l, plan, CONV_FFT_FORWARD), back = layer_workspace(l, plan, CONV_FFT_BACKWARD);
     const void *x = l->x.tensor.memory.data, *w = l->w.tensor.memory.data;
@@ -66,7 +66,7 @@ static void call_kept(layer *l, const conv_fft_plan *plan) {
                 release_workspace(&back, "conv_fft_backward_kept"));
 }
 
-/* Calls launch in their stream, and that is all: they load nothing, compile nothing, take and free no memory of the device, and never
+/* Calls only launch in their stream. They load nothing, compile nothing, allocate and free no device memory, and never
  * wait. */
 static void check_calls(conv_fft_context *context, const char *line, int keep,
                         void (*call)(layer *, const conv_fft_plan *), int least) {
@@ -107,7 +107,7 @@ static void calls(void **state) {
     fake_context_destroy(context);
 }
 
-/* What the counters count when somebody does take memory and wait: a profile, which has memory and events of its own. */
+/* The counters see a profile, which allocates memory, uses events and waits. */
 static void counters(void **state) {
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     const fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
@@ -149,9 +149,10 @@ static backward_launches count_backward(layer *l, const conv_fft_plan *plan) {
     "staged basis=" basis " tiles=" tiles " dilation=step overlap=" overlap \
     " product=loop spectrum=fp32 chunk=0 groups=0 keep="
 
-/* gy is transformed once for both gradients: a launch less than the halves take. Tiles by overlap-save cut gy in another way
- * for each of them; by overlap-add they store gx one tile after the other, over zeros. Where one launch makes both spectra of
- * each half, the joint call makes those of w and gy so, and that of x by itself. */
+/* gy is transformed once for both gradients, which saves a launch. With overlap-save, the tiles of gy differ between
+ * the gradients. With overlap-add, gx is zeroed, and its tiles are added one after the other. If each gradient alone
+ * makes two spectra in one launch, the joint call makes the spectra of w and gy in one launch, and the spectrum of x in
+ * another. */
 static void joint_backward(void **state) {
     static const struct {
         const char *data, *weights;
@@ -189,7 +190,8 @@ static void joint_backward(void **state) {
     fake_context_destroy(context);
 }
 
-/* Of few channels beside many, in channels last, fused kernels take planes of gy: for both gradients these are made once, if both take them. */
+/* Layers with channels last and few channels on one side: fused kernels read planes of gy. For both gradients these
+ * planes are made once, if both gradients read them. */
 static void joint_backward_planes(void **state) {
     static const char fused[] = "fused basis=24x20 tiles=1x1 dilation=step spectrum=fp32";
     static const struct {
@@ -257,9 +259,10 @@ static void product_variants(void **state) {
     fake_context_destroy(context);
 }
 
-/* ---------------------------------------------------------------------------------------------- kept spectra and pairs */
+/* ------------------------------------------------------------------------------------------- kept spectra and pairs */
 
-/* Spectra can be kept of what options.keep names, and then no launch transforms both operands, whoever chose the strategies. */
+/* The operands that options.keep names can be kept. Then no launch transforms both operands, with chosen and with given
+ * strategies. */
 static void kept_or_paired(void **state) {
     static const char forced[] = "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 "
                                  "chunk=0 groups=0 keep=none";
@@ -325,7 +328,8 @@ static int launches_in_chunks(conv_fft_context *context, int chunk) {
     return count;
 }
 
-/* One launch transforms x and w where a call has all rows at once. In chunks, w is transformed once, before the first of them. */
+/* One launch transforms x and w if a call processes all rows at once. In chunks, w is transformed once, before the
+ * first chunk. */
 static void chunks_have_no_pairs(void **state) {
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     assert_int_equal(launches_in_chunks(context, 0), 3);     /* x and w, product, y */

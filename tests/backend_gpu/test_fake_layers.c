@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers on the substitute GPU of tests/fakes, which computes nothing: plans of every kind, what they compile and load, and
- * what is refused. Their calls: test_fake_calls.c. */
+/* Layers on the substitute GPU of tests/fakes, which computes nothing: plans of every kind, what they compile and load,
+ * and what is refused. Their calls are in test_fake_calls.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,7 +141,7 @@ static void workspace_limits(void **state) {
     fake_context_destroy(context);
 }
 
-/* ---------------------------------------------------------------------------------------------------- what is missing */
+/* -------------------------------------------------------------------------------------------------- what is missing */
 
 static void without_blas(void **state) {
     conv_fft_context *context = fake_context_create(WITHOUT_BLAS, *state, false);

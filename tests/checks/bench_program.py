@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_program.py PROGRAM: parts of a suite that bench_conv measures in several processes or runs end in one file of results,
-each row once; what is there already is not measured again; options that make no sense are refused."""
+"""bench_program.py PROGRAM
+
+bench_conv may measure parts of a suite in several processes or runs. They all write one file of results, each row once.
+Rows that exist are not measured again. Options that make no sense are refused.
+"""
 import csv
 import re
 import subprocess
@@ -19,7 +22,8 @@ def command(folder, *arguments):
 
 
 def run(folder, *arguments):
-    return subprocess.run(command(folder, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+    return subprocess.run(command(folder, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=100)
 
 
 def rows_of(path):
@@ -39,7 +43,8 @@ def part_faults(folder):
     if any([shard.wait(timeout=100) for shard in shards]):
         yield "a shard fails"
     keys = keys_of(rows_of(out), "case", "pass", "impl")
-    if len(keys) != len(set(keys)) or {key[:2] for key in keys} != {(name, of) for name in NAMES for of in ("fprop", "accgrad")}:
+    expected = {(name, of) for name in NAMES for of in ("fprop", "accgrad")}
+    if len(keys) != len(set(keys)) or {key[:2] for key in keys} != expected:
         yield f"two shards give {sorted(keys)}"
 
     before = out.read_text()
@@ -72,12 +77,14 @@ def stage_faults(folder):
     ended = run(folder, "--stages", "--pass", "fprop,backward", "--case", "b", "--out", str(out))
     rows = rows_of(out)
     names = {passname: [row["impl"] for row in rows if row["pass"] == passname] for passname in ("fprop", "backward")}
-    if ended.returncode != 0 or names["fprop"] != ["stage transform w", "stage transform x", "stage product y", "stage inverse y"]:
+    if ended.returncode != 0 or names["fprop"] != ["stage transform w", "stage transform x", "stage product y",
+                                                   "stage inverse y"]:
         yield f"stages: {ended.stderr}, {names}"
     if not {"stage transform gy", "stage product gx", "stage product gw"} <= set(names["backward"]):
         yield f"stages of both gradients: {names}"
     yield from (f"a stage without a budget: {row}" for row in rows
-                if not re.match(r"[1-9]\d* bytes [1-9]\d* operations of staged ", row["strategy"]) or float(row["ms"]) < 0)
+                if not re.match(r"[1-9]\d* bytes [1-9]\d* operations of staged ", row["strategy"])
+                or float(row["ms"]) < 0)
 
 
 def family_faults(folder):
@@ -101,8 +108,10 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         (folder / "layers.txt").write_text("".join(
-            f"{name} in=2x2x{extent}x9 out=3 kernel=3x2 stride={1 + extent % 2} pad=1:0\n" for extent, name in enumerate(NAMES, 6)))
-        found = [*part_faults(folder), *kept_faults(folder), *stage_faults(folder), *family_faults(folder), *refusal_faults(folder)]
+            f"{name} in=2x2x{extent}x9 out=3 kernel=3x2 stride={1 + extent % 2} pad=1:0\n"
+            for extent, name in enumerate(NAMES, 6)))
+        found = [*part_faults(folder), *kept_faults(folder), *stage_faults(folder), *family_faults(folder),
+                 *refusal_faults(folder)]
     print("\n".join(found) or "bench_conv: good")
     return 1 if found else 0
 

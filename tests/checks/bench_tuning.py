@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_tuning.py PROGRAM: bench_tuning compares the modes off and measure with mode exhaustive, and refuses wrong options."""
+"""bench_tuning.py PROGRAM
+
+bench_tuning compares the modes off and measure with mode exhaustive, and refuses wrong options.
+"""
 import os
 import re
 import subprocess
@@ -12,7 +15,8 @@ COLUMNS = "case,pass,winner_ms,off_ms,measure_ms,timed,reach,measure_s,exhaustiv
 
 
 def run(directory, *arguments):
-    environment = {**os.environ, "CONV_FFT_CACHE_DIR": os.path.join(directory, "cache"), "CONV_FFT_TUNE_PATH": "", "CONV_FFT_RECORD": ""}
+    environment = {**os.environ, "CONV_FFT_CACHE_DIR": os.path.join(directory, "cache"), "CONV_FFT_TUNE_PATH": "",
+                   "CONV_FFT_RECORD": ""}
     return subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True, timeout=100)
 
 
@@ -22,11 +26,13 @@ def faults(directory):
         file.write("a in=1x2x9x9 kernel=3x3\nb in=1x2x10x10 kernel=3x3\n")
     ended = run(directory, "--device=cpu", "--count=1", path)
     rows = re.findall("^(a|b),(forward|backward),", ended.stdout, re.M)
-    if ended.returncode != 0 or not ended.stdout.startswith(COLUMNS + "\n# CPU") or rows != [("a", "forward"), ("a", "backward")]:
+    begins = ended.stdout.startswith(COLUMNS + "\n# CPU")
+    if ended.returncode != 0 or not begins or rows != [("a", "forward"), ("a", "backward")]:
         yield f"one layer: status {ended.returncode}, {ended.stdout!r}, {ended.stderr!r}"
     if not re.search("^# measure took ", ended.stdout, re.M):
         yield f"no times of the searches: {ended.stdout!r}"
-    for status, arguments in [(0, ["--help"]), (2, []), (2, ["--again", path]), (2, ["--count=0", path]), (2, ["--device=gpu", path]),
+    for status, arguments in [(0, ["--help"]), (2, []), (2, ["--again", path]), (2, ["--count=0", path]),
+                              (2, ["--device=gpu", path]),
                               (1, [os.path.join(directory, "missing")])]:
         ended = run(directory, *arguments)
         if ended.returncode != status or bool(ended.stderr) != (status != 0):

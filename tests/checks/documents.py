@@ -75,9 +75,10 @@ def faults(root):
 
 
 def self_test():
-    good = "# A page\n[here](#a-page) [there](docs/b.md#second-head) [away](https://x.y/z)\n```c\na[0](b)\n```\n| a |\n|---|\n| 1 |\n"
-    bad = {"[no](docs/c.md)\n": "leads nowhere", "[no](docs/b.md#third)\n": "no heading", "`docs/d.md`\n": "no file", "\n" * 200: "lines",
-           "| a |\n" * 20: "rows", "commit 1a2b3c4 did it\n": "looks like a commit"}
+    good = ("# A page\n[here](#a-page) [there](docs/b.md#second-head) [away](https://x.y/z)\n```c\na[0](b)\n```\n"
+            "| a |\n|---|\n| 1 |\n")
+    bad = {"[no](docs/c.md)\n": "leads nowhere", "[no](docs/b.md#third)\n": "no heading", "`docs/d.md`\n": "no file",
+           "\n" * 200: "lines", "| a |\n" * 20: "rows", "commit 1a2b3c4 did it\n": "looks like a commit"}
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         (root / "docs").mkdir()

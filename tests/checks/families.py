@@ -66,14 +66,17 @@ def faults(root):
 
 def self_test():
     family = 'const cf_family cf_%s_family = {.name = "%s"};\n'
-    good = {"conv/families.c": '#include "conv/one/one.h"\n#include "conv/two/two.h"\nx = {&cf_one_family, &cf_two_family};\n',
+    good = {"conv/families.c": '#include "conv/one/one.h"\n#include "conv/two/two.h"\n'
+                               'x = {&cf_one_family, &cf_two_family};\n',
             "conv/one/family.c": family % ("one", "one"),
-            "conv/two/family.c": 'const cf_family cf_two_family = {.name = "two", .old_name = "other", .replaces = "one"};\n'}
+            "conv/two/family.c": 'const cf_family cf_two_family = '
+                                 '{.name = "two", .old_name = "other", .replaces = "one"};\n'}
     cases = [(0, {}), (0, {"autotune/a.c": '/* "one" */ s->family->baseline; f("one more");\n'}),
              (0, {"conv/one/run.c": 's->family == &cf_one_family && strcmp(name, "one");\n'}),
              (1, {"autotune/a.c": "s->family == &cf_one_family;\n"}), (1, {"autotune/a.c": 'strcmp(name, "one");\n'}),
              (1, {"autotune/a.c": 'strncmp(line, "two ", 4);\n'}), (1, {"conv/plan/a.c": 'strcmp(name, "other");\n'}),
-             (1, {"conv/one/run.c": "s->family == &cf_two_family;\n"}), (1, {"conv/one/run.c": 'strcmp(name, "two");\n'}),
+             (1, {"conv/one/run.c": "s->family == &cf_two_family;\n"}),
+             (1, {"conv/one/run.c": 'strcmp(name, "two");\n'}),
              (1, {"conv/two/family.c": "int nothing;\n"})]
     for expected, more in cases:
         with tempfile.TemporaryDirectory() as folder:

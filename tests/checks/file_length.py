@@ -13,7 +13,8 @@ from pathlib import Path
 FOLDERS = ("src", "include", "tests", "tools", "bench", "bindings", "examples", "scripts")
 SUFFIXES = {".c", ".h", ".cuh", ".cpp", ".inc", ".py"}
 MAX_FILE = 450
-MAX_FUNCTION = {".c": 60, ".h": 60, ".inc": 60, ".cuh": 70}  # of src, from the first line of the signature to the last brace
+# Lines of a function in src, from the first line of the signature to the last brace.
+MAX_FUNCTION = {".c": 60, ".h": 60, ".inc": 60, ".cuh": 70}
 # Files and functions ("FILE: FUNCTION") that may be longer, and why. One that is no longer needed is a fault.
 EXCEPTIONS = {
     "include/conv_fft.h": "the header is the manual",
@@ -90,11 +91,15 @@ def self_test():
         return head + " {\n" + "    a++;\n" * (lines - 2) + "}\n"
 
     full = "\n" * MAX_FILE
-    trees = [(1, {}, {}), (0, {}, {"src/a.c": full}), (1, {}, {"src/a.c": full + "\n"}), (0, {"src/a.c": ""}, {"src/a.c": full + "\n"}),
-             (1, {"src/a.c": ""}, {"src/a.c": full}), (1, {"src/b.c": ""}, {"src/a.c": full}), (0, {}, {"src/a.txt": full + "\n", "src/a.c": ""})]
+    trees = [(1, {}, {}), (0, {}, {"src/a.c": full}), (1, {}, {"src/a.c": full + "\n"}),
+             (0, {"src/a.c": ""}, {"src/a.c": full + "\n"}),
+             (1, {"src/a.c": ""}, {"src/a.c": full}), (1, {"src/b.c": ""}, {"src/a.c": full}),
+             (0, {}, {"src/a.txt": full + "\n", "src/a.c": ""})]
     trees += [(1, {}, {folder + "/a/b" + suffix: full + "\n"}) for folder in FOLDERS for suffix in sorted(SUFFIXES)]
-    trees += [(0, {}, {"src/a.c": function(60)}), (1, {}, {"src/a.c": function(61)}), (1, {}, {"src/a.h": function(61)}),
-              (0, {}, {"tests/a.c": function(61)}), (0, {}, {"src/a.cuh": function(70)}), (1, {}, {"src/a.cuh": function(71)}),
+    trees += [(0, {}, {"src/a.c": function(60)}), (1, {}, {"src/a.c": function(61)}),
+              (1, {}, {"src/a.h": function(61)}),
+              (0, {}, {"tests/a.c": function(61)}), (0, {}, {"src/a.cuh": function(70)}),
+              (1, {}, {"src/a.cuh": function(71)}),
               (0, {"src/a.c: f": ""}, {"src/a.c": function(61)}), (1, {"src/a.c: f": ""}, {"src/a.c": function(60)}),
               (1, {"src/a.c: g": "", "src/a.c: f": ""}, {"src/a.c": function(61)})]
     # What stands before, behind or around a function belongs to no function; what stands within does.
@@ -102,12 +107,15 @@ def self_test():
         "namespace cf {\n" + function(71) + "}\n", "struct a {\n" + function(71, "__device__ int f() const") + "};\n",
         function(71, "template <int N>\n__device__ void f(int (&a)[N])").replace("a++;\n", "", 1) + function(70),
         function(70, "__global__ void __launch_bounds__(N) f(\n    int a)"), function(71, "int f(int a) /* { */"),
-        function(71).replace("a++;", "if (a) { a++; }"), function(40) + "#if A\nint f() {\n#else\nint g() {\n#endif\n}\n" + function(80),
+        function(71).replace("a++;", "if (a) { a++; }"),
+        function(40) + "#if A\nint f() {\n#else\nint g() {\n#endif\n}\n" + function(80),
          function(71).replace("a++;", "int b[] = {1};"))]
     trees += [(0, {}, {"src/a.c": text}) for text in (
         "int a[] = {\n" + "    1,\n" * 100 + "};\n", "typedef struct a {\n" + "    int b;\n" * 100 + "} a;\n",
-        "#define A(x) \\\n" + "    { x(1) } \\\n" * 100 + "\n" + function(60), "/*" + "\n" * 100 + "*/\n" + function(60),
-        "int f(int a);\n" + "\n" * 100 + function(60), function(40) + function(40), "const char *a = \"{\";\n" + function(40) + function(40))]
+        "#define A(x) \\\n" + "    { x(1) } \\\n" * 100 + "\n" + function(60),
+        "/*" + "\n" * 100 + "*/\n" + function(60),
+        "int f(int a);\n" + "\n" * 100 + function(60), function(40) + function(40),
+        "const char *a = \"{\";\n" + function(40) + function(40))]
     for expected, exceptions, tree in trees:
         with tempfile.TemporaryDirectory() as folder:
             for name, text in tree.items():

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# header_compiles.sh HEADER...: each public header compiles alone, as C99, C11 and C++17, with every compiler that is here.
+# header_compiles.sh HEADER...: each public header compiles alone, as C99, C11 and C++17, with every installed compiler.
 set -eu
 tried=' '
 

@@ -86,7 +86,8 @@ def faults(root, exceptions):
 def self_test():
     """The expected number of faults, exceptions, and files with what each includes."""
     good = {"api/a.c": "autotune/b/c.h", "autotune/b/c.h": "conv/plan/d.h", "conv/plan/d.h": "fbfft/warp/e.h",
-            "fbfft/warp/e.h": "fbfft/common/f.h", "fbfft/common/f.h": "cpu/g/h.h", "cpu/g/h.h": "core/i.h", "core/i.h": "conv_fft.h",
+            "fbfft/warp/e.h": "fbfft/common/f.h", "fbfft/common/f.h": "cpu/g/h.h", "cpu/g/h.h": "core/i.h",
+            "core/i.h": "conv_fft.h",
             "conv/families.c": "conv/fused/j.h", "conv/fused/j.h": "cuda/libs/k.h", "cuda/libs/k.h": "cuda/jit/l.h",
             "cuda/jit/l.h": "cuda/driver/m.h", "cuda/driver/m.h": "core/i.h"}
     trees = [(0, {}, good), (1, {}, {}), (1, {("cpu", "core"): ""}, {"core/a.h": "conv_fft.h"}),
@@ -95,7 +96,8 @@ def self_test():
         ("core/a.c", "tiling/b.h"), ("tiling/a.c", "cpu/b.h"), ("cpu/a.c", "cuda/jit/b.h"), ("cpu/a.c", "tiling/b.h"),
         ("api/a.c", "cpu/b.h"), ("api/a.c", "conv/staged/b.h"), ("autotune/model/a.c", "conv/cudnn/b.h"),
         ("conv/fused/a.c", "conv/staged/b.h"), ("conv/fused/a.c", "conv/b.h"), ("conv/plan/a.c", "conv/fused/b.h"),
-        ("conv/plan/a.c", "api/b.h"), ("fbfft/common/a.c", "fbfft/warp/b.h"), ("fbfft/warp/a.c", "fbfft/shared_memory/b.h"),
+        ("conv/plan/a.c", "api/b.h"), ("fbfft/common/a.c", "fbfft/warp/b.h"),
+        ("fbfft/warp/a.c", "fbfft/shared_memory/b.h"),
         ("cuda/driver/a.c", "cuda/jit/b.h"), ("cuda/jit/a.c", "cuda/libs/b.h")]]
     trees += [(1, {}, {name: "conv_fft.h"}) for name in ("extra/a.c", "a.c", "fbfft/a.c")]
     trees += [(1, {}, {"core/a.c": "b.h"})]

@@ -47,9 +47,11 @@ def unused_option_faults():
     unused = [*(("devices", option) for option in ["--file=/dev/null", "--measure=1", "--workspace-limit=1"]),
               *(("explain", "fft", "8", option) for option in ["--file=/dev/null", "--measure=1", "--threads=1"]),
               *(("explain", "fft", "8", option) for option in ["--candidates=1", "--mode=measure", "--milliseconds=1"]),
-              ("tune", "/dev/null", "--measure=1"), ("tune", "/dev/null", "--policy=mine"), ("bench", "/dev/null", "--again"),
+              ("tune", "/dev/null", "--measure=1"), ("tune", "/dev/null", "--policy=mine"),
+              ("bench", "/dev/null", "--again"),
               ("cache", "list", "--count=1"), ("cache", "list", "--device=7"),
-              *(("cache", *action, "--policy=mine") for action in (["list"], ["show"], ["export", "/dev/null"], ["clear"], ["verify"])),
+              *(("cache", *action, "--policy=mine")
+                for action in (["list"], ["show"], ["export", "/dev/null"], ["clear"], ["verify"])),
               ("devices", "--facts=" + FACTS), ("explain", "in=1x1x9", "--facts=" + FACTS),
               ("explain", "fft", "8", "--device=cpu", "--facts=" + FACTS)]
     for arguments in unused:
@@ -86,7 +88,8 @@ def fft_faults():
     """Words behind `explain fft`, the status, and what standard output (0) or standard error must say."""
     cases = [
         ("64x64", 0, "r2c 64x64 from 64x64, fp32, 1 channel, batch 65536\n"),
-        ("64x64 from=9 channels=16 order=frequency-major batch=3", 0, "from 9x9, fp32, 16 channels, batch 3, frequency-major\n"),
+        ("64x64 from=9 channels=16 order=frequency-major batch=3", 0,
+         "from 9x9, fp32, 16 channels, batch 3, frequency-major\n"),
         ("16x64x64 kind=c2r from=9x9x9", 0, "kernel 2: "),
         ("45 kind=c2c dtype=fp64", 0, "\nbudget "),
         ("128 kind=c2c-inverse layout=last channels=4", 0, "c2c-inverse 128 to 128"),

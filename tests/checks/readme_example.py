@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""readme_example.py ROOT LIBRARY WORK: the first C example of README.md compiles as given, links, and prints what README.md says.
+"""readme_example.py ROOT LIBRARY WORK
 
-It must stand within the first 100 lines and have at most 20 lines that are not blank. What it prints must stand in
-README.md as an indented block. CC in the environment is the compiler.
+The first C example of README.md compiles as given, links, and prints what README.md says. It must be within the first
+100 lines and have at most 20 lines that are not blank. Its output must be in README.md as an indented block. CC in the
+environment is the compiler.
 """
 import os
 import re

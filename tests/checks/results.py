@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""results.py ROOT tables|pictures: what bench/report/report.py and bench/report/plot.py make of a small file of results written here.
+"""results.py ROOT tables|pictures
 
-pictures ends with 77, which CTest counts as skipped, where matplotlib is missing.
+The tables of bench/report/report.py and the pictures of bench/report/plot.py, for small files of results written here.
+Without matplotlib, `pictures` ends with status 77, which CTest counts as skipped.
 """
 import importlib.util
 import os
@@ -21,7 +22,8 @@ LATER = """# suite grid, commit %s, 2000-01-0%d
 # median of %d
 # a note
 """
-STAGED = "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=128 groups=1 keep=none"
+STAGED = ("staged basis=16x16 tiles=1x1 dilation=step overlap=save product=blas spectrum=fp32 chunk=128 groups=1 "
+          "keep=none")
 COLUMNS = "suite,case,pass,precision,layout,impl,ms,workspace_bytes,rel_l2,strategy\n"
 
 
@@ -40,19 +42,22 @@ def layer(suite, case, ours, baseline, **of_class):
 
 
 def write_results(folder):
-    """layers: L4 before L2, two classes, kept spectra, a pass by both families; a grid that is long; products; stages, of 1 ms of a
-    copy; transforms; tuned plans in a file of their own."""
+    """Layers (L4 before L2, two classes, kept spectra, a pass by both families), a long grid, products, stages (with a
+    copy of 1 ms), transforms, and tuned plans in a file of their own."""
     conv = [COLUMNS, HEADER % "table4", *layer("table4", "L4", 1, 4), *layer("table4", "L2", 2, 1),
             *layer("table4", "L4", 1, 2, precision="fp16", layout="last")]
     for impl, ms in (("ours-staged", 0.8), ("unkept", 1), ("transforms", 0.25)):
         conv.append(row("table4", "L4", "fprop-kept", impl, ms, STAGED))
-    conv.append(row("table4", "L2", "fprop", "ours-fused", 3, "fused basis=16x16 tiles=1x1 dilation=step spectrum=fp32"))
-    conv += [row("gemm", "9-8x7x6", "fprop", impl, ms, "products") for impl, ms in (("ours", 1), ("cublas", 3), ("copy", 0.5))]
+    conv.append(row("table4", "L2", "fprop", "ours-fused", 3,
+                    "fused basis=16x16 tiles=1x1 dilation=step spectrum=fp32"))
+    conv += [row("gemm", "9-8x7x6", "fprop", impl, ms, "products")
+             for impl, ms in (("ours", 1), ("cublas", 3), ("copy", 0.5))]
     stages = [COLUMNS, HEADER % "table4"]
     for name, strategy in (('"stage transform w, x"', STAGED), ("stage product y", STAGED.replace("blas", "tensor"))):
         stages.append(row("table4", "L4", "fprop", name, 2, "589824 bytes 66908160000 operations of " + strategy))
     (folder / "stages.csv").write_text("".join(stages))
-    conv += [row("signals", "k31", "fprop", impl, ms, STAGED) for impl, ms in (("ours-staged", 2), ("tuned", 1.1), ("cudnn", 1))]
+    conv += [row("signals", "k31", "fprop", impl, ms, STAGED)
+             for impl, ms in (("ours-staged", 2), ("tuned", 1.1), ("cudnn", 1))]
     for i in range(44):
         if i % 12 == 1:  # four headers, of two commits and three ways
             conv.append(LATER % (("c0ffee", "f00d")[i > 12], i // 12 + 2, min(3, i // 12 + 1)))
@@ -74,12 +79,15 @@ def write_results(folder):
 
 
 def table_faults(results, folder):
-    kinds = ["some-gpu-summary", *("some-gpu/" + kind for kind in ("layers", "means", "errors", "errors-short", "summary-short", "grid", "kept", "stages", "products", "tuned", "quality", "records", "warp", "1d", "fm", "picture-layers", "picture-grid"))]
+    parts = ("layers", "means", "errors", "errors-short", "summary-short", "grid", "kept", "stages", "products",
+             "tuned", "quality", "records", "warp", "1d", "fm", "picture-layers", "picture-grid")
+    kinds = ["some-gpu-summary", *("some-gpu/" + part for part in parts)]
     page, picture = folder / "page.md", folder / "pictures" / "some-gpu-layers.svg"
     picture.parent.mkdir()
     picture.touch()
     page.write_text("".join("<!-- bench:%s:begin -->\n<!-- bench:%s:end -->\n" % (kind, kind) for kind in kinds))
-    command = [sys.executable, str(ROOT / "bench" / "report" / "report.py"), str(page), "--results", str(results), "--pictures",
+    command = [sys.executable, str(ROOT / "bench" / "report" / "report.py"), str(page), "--results", str(results),
+               "--pictures",
                str(picture.parent)]
     if subprocess.run([*command, "--check"], stderr=subprocess.DEVNULL).returncode == 0:
         yield "--check takes empty tables for good ones"
@@ -88,10 +96,13 @@ def table_faults(results, folder):
     text = page.read_text()
     head = "Measured with: commit%s; NVIDIA H200, driver 1%s."
     wanted = [head % (" c0ffee; 2000-01-01", ""),
-              head % ("s c0ffee, f00d; 2000-01-01 to 2000-01-05", "; one 1, two 2 (a, b); 3 ways of timing, each at the head of its results in bench/results"),
+              head % ("s c0ffee, f00d; 2000-01-01 to 2000-01-05",
+                      "; one 1, two 2 (a, b); 3 ways of timing, each at the head of its results in bench/results"),
               "| table4 | L4 | fp32 | first | fprop | 1 | - | 4 | **4.00** | 1.0e-07 |",  # family cudnn is not ours
-              "| suite | cases | fprop | bprop | accgrad | backward |", "| table4, fp16, channels last | 1 | **2.00** | **2.00** | **2.00** | **2.00** |",
-              "summary-short:begin -->\n\n| suite | cases | fprop | bprop | accgrad | backward |\n|---|---:|---|---|---|---|\n| table4 | 2 | ",
+              "| suite | cases | fprop | bprop | accgrad | backward |",
+              "| table4, fp16, channels last | 1 | **2.00** | **2.00** | **2.00** | **2.00** |",
+              "summary-short:begin -->\n\n| suite | cases | fprop | bprop | accgrad | backward |\n"
+              "|---|---:|---|---|---|---|\n| table4 | 2 | ",
               "| table4 | 2 | **1.41** (0.5 to 4, 1 of 2 faster) | **1.41** (0.5 to 4, 1 of 2 faster) |",
               "| table4 | L2 | fp32 | first | 0.5 | 0.5 | 0.5 | 0.5 | 1.33 |",
               "Geometric means over the layers of each suite: table4 **1.41**; table4, fp16, channels last **2.00**.",
@@ -123,18 +134,21 @@ def work_faults():
     import plot
 
     def work(passname, strategy):
-        of = {"suite": "table4", "case": "L4", "pass": passname, "precision": "fp32", "layout": "first", "impl": "ours", "ms": 1, "rel_l2": 0,
+        of = {"suite": "table4", "case": "L4", "pass": passname, "precision": "fp32", "layout": "first", "impl": "ours",
+              "ms": 1, "rel_l2": 0,
               "strategy": strategy}
         run = measured.Run(of)
         run.add(of)
         return plot.work(run)
 
     tiled = STAGED.replace("tiles=1x1", "tiles=2x2")
-    for name, strategy, shared in (("tiles", tiled, False), ("one tile", STAGED, True), ("added", tiled.replace("save", "add"), True)):
+    for name, strategy, shared in (("tiles", tiled, False), ("one tile", STAGED, True),
+                                   ("added", tiled.replace("save", "add"), True)):
         halves, both = [work(name, strategy) for name in measured.HALVES], work("backward", strategy)
         if (both == tuple(map(sum, zip(*halves)))) == shared:
             yield "%s: both gradients are %s, their halves %s" % (name, both, halves)
-    if not all(work(name, "fused basis=16x16 tiles=1x1 dilation=step spectrum=fp32") for name in ("fprop", "accgrad", "backward")):
+    if not all(work(name, "fused basis=16x16 tiles=1x1 dilation=step spectrum=fp32")
+               for name in ("fprop", "accgrad", "backward")):
         yield "fused passes are not counted"
 
 
@@ -142,7 +156,8 @@ def picture_faults(results, folder):
     environment = dict(os.environ, MPLCONFIGDIR=str(folder))
     pictures = []
     for name in ("first", "second"):
-        command = [sys.executable, str(ROOT / "bench" / "report" / "plot.py"), "--results", str(results.parent), "--out", str(folder / name)]
+        command = [sys.executable, str(ROOT / "bench" / "report" / "plot.py"), "--results", str(results.parent),
+                   "--out", str(folder / name)]
         if name == "second":
             (results.parent / "nothing").mkdir()
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
@@ -151,7 +166,8 @@ def picture_faults(results, folder):
     if set(pictures[0]) != wanted:
         yield "the pictures are %s, not %s" % (sorted(pictures[0]), sorted(wanted))
     yield from work_faults()
-    yield from ("%s is no picture" % name for name, data in pictures[0].items() if not data.rstrip().endswith(b"</svg>"))
+    yield from ("%s is no picture" % name for name, data in pictures[0].items()
+                if not data.rstrip().endswith(b"</svg>"))
     if pictures[0] != pictures[1]:
         yield "the same results give other pictures"
 

@@ -6,16 +6,20 @@
     source_rules.py --self-test  check that each rule finds what it forbids
 
 Every file starts with its licence (SPDX), after a "#!" line if there is one. The library (src/) never ends the
-process and prints nothing: no exit, abort, printf and relatives; only core/log.c writes, to the standard error stream.
-Entry points of kernels are text of device headers (.cuh), so no C file has the word __global__. A struct of a call.h,
-which host, kernels and emulator share, is defined there only.
+process and prints nothing: it calls no exit, abort, printf or similar functions. Only core/log.c writes, to the
+standard error stream. Entry points of kernels are text of device headers (.cuh), so no C file has the word __global__.
+A struct of a call.h, which host, kernels and emulator share, is defined there only. In NARROW, no line is longer than
+120 columns.
 """
 import re
 import sys
 from pathlib import Path
 
 FOLDERS = ["src", "include", "tools", "examples", "bindings", "bench", "tests", "cmake", "scripts", ".ci"]
-SUFFIXES = {".c", ".h", ".inc", ".cuh", ".py", ".sh", ".cmake", ".in"}
+# Files and folders whose lines end before column 120.
+NARROW = ("src/core/", "src/cpu/", "src/cuda/", "src/tiling/", "src/conv/problem/", "tests/", "examples/", "scripts/",
+          "cmake/", "CMakeLists.txt")
+SUFFIXES = {".c", ".h", ".inc", ".cuh", ".cpp", ".py", ".sh", ".cmake", ".in"}
 NAMES = {"CMakeLists.txt", "Makefile", "run"}
 FORBIDDEN = re.compile(r"\b(v?f?printf|f?puts|f?putc|putchar|fwrite|perror|_?_?exit|_Exit|quick_exit|abort)\s*\(")
 MAY_WRITE = {"fputs"}
@@ -32,16 +36,21 @@ def faults_in(name, text):
     head = [line for line in text.split("\n")[:2] if not line.startswith("#!")]
     if not head or "SPDX-License-Identifier: Apache-2.0" not in head[0]:
         yield f"{name}:1: no SPDX line"
+    if name.startswith(NARROW):
+        for number, line in enumerate(text.split("\n"), 1):
+            if len(line) > 120:
+                yield f"{name}:{number}: {len(line)} columns; at most 120 are allowed"
     if name.startswith("src/") and not name.endswith(".cuh"):
         for match in FORBIDDEN.finditer(code := code_of(text)):
             if name != "src/core/log.c" or match.group(1) not in MAY_WRITE:
-                yield f"{name}:{code.count(chr(10), 0, match.start()) + 1}: {match.group(1)}() has no place in the library"
+                line = code.count("\n", 0, match.start()) + 1
+                yield f"{name}:{line}: {match.group(1)}() is forbidden in the library"
         if "__global__" in text:
             yield f"{name}: __global__; the entry points of kernels stand in device headers"
 
 
 def struct_faults(texts):
-    """texts: name and text of each file of src. A second definition has the same name in any spelling: fooCall, foo_call."""
+    """texts: name and text of each file of src. A second definition has the same name, as fooCall or foo_call."""
     def plain(name):
         return name.removeprefix("cf_").replace("_", "").lower()
 
@@ -83,11 +92,14 @@ def self_test():
         (0, "scripts/a.sh", "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"),
         (1, "tests/a.c", "int a;\n" + licence),
         (1, "src/core/status.c", licence + "fputs(text, stderr);\n"),
+        (0, "tests/a.c", licence + "x" * 120 + "\n"),
+        (1, "tests/a.c", licence + "x" * 121 + "\n"),
         (1, "src/core/log.c", licence + "printf(text);\n"),
         (1, "src/a.c", licence + "const char *entry = \"__global__ void f() {}\";\n"),
         (0, "src/a.cuh", licence + "__global__ void f() {}\n"),
     ]
-    cases += [(1, "src/a.c", licence + f"x = 1;\n    {call} (1);\n") for call in ("printf", "fprintf", "exit", "abort", "puts")]
+    cases += [(1, "src/a.c", licence + f"x = 1;\n    {call} (1);\n")
+              for call in ("printf", "fprintf", "exit", "abort", "puts")]
     for expected, text in [(0, "# a\nlines: b c\n"), (1, "lanes: b\n"), (1, "lines b\n")]:
         if len(list(failed_faults(text, 'test_select("lines", names)'))) != expected:
             yield f"failed.txt: expected {expected} faults in\n{text}"

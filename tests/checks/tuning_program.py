@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tuning_program.py PROGRAM ROOT: conv-fft tune, explain, cache and bench on the CPU: good lines run beside bad ones, an interrupted run goes
-on where it was, two at once lose nothing, records survive export, clear and merge, damage is found; every line of networks/ is a problem,
-and every file of tuning/ has whole records of its network."""
+"""tuning_program.py PROGRAM ROOT
+
+conv-fft tune, explain, cache and bench on the CPU: bad lines do not stop good ones, an interrupted run is continued,
+two runs at once lose nothing, records survive export, clear and merge, and damage is found. Every line of networks/ is
+a problem, and every file of tuning/ has whole records of its network.
+"""
 import json
 import os
 import pty
@@ -36,7 +39,8 @@ class Place:
         return self.path(name)
 
     def start(self, *arguments):
-        return subprocess.Popen([PROGRAM, *arguments], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        return subprocess.Popen([PROGRAM, *arguments], env=self.environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE,
                                 text=True)
 
     def run(self, *arguments):
@@ -55,7 +59,8 @@ def expect(place, arguments, status, output="", error=""):
     """The faults of a run: its status, and patterns that its output and its messages must have."""
     ended = place.run(*arguments)
     said = f"conv-fft {' '.join(arguments)}: status {ended.returncode}, {ended.stdout!r}, {ended.stderr!r}"
-    if ended.returncode != status or not re.search(output, ended.stdout, re.M) or not re.search(error, ended.stderr, re.M):
+    texts_fit = re.search(output, ended.stdout, re.M) and re.search(error, ended.stderr, re.M)
+    if ended.returncode != status or not texts_fit:
         yield said
 
 
@@ -68,7 +73,8 @@ def tune_faults(place):
     yield from expect(place, ["tune", "--device=cpu", place.path("missing")], 1, "^$", "cannot read")
     yield from expect(place, ["tune", "--device=cpu", place.directory], 1, "^$", "cannot read")
     yield from expect(place, ["tune", "--device=cpu", place.path("missing"), net], 1, "^b +forward", "cannot read")
-    yield from expect(place, ["tune", "--device=cpu", place.write("none.txt", "# nothing\n")], 1, "^$", "there is no problem line")
+    yield from expect(place, ["tune", "--device=cpu", place.write("none.txt", "# nothing\n")], 1, "^$",
+                      "there is no problem line")
     # One that has records already is not measured again; with too little time the cost model decides, and says so.
     before = place.records()
     good = place.write("good.txt", LAYERS[0])
@@ -83,7 +89,8 @@ def tune_faults(place):
     if rows != ["line-1", "x", "y"]:
         yield f"rows of repeated lines: {rows}"
     # Without the device that was asked for nothing runs, and bad lines are named all the same.
-    yield from expect(place, ["tune", "--device=1023", net], 1, "^$", "net.txt:3: (.|\\n)*net.txt:5: (.|\\n)*no context: options.device is 1023")
+    yield from expect(place, ["tune", "--device=1023", net], 1, "^$",
+                      "net.txt:3: (.|\\n)*net.txt:5: (.|\\n)*no context: options.device is 1023")
     large = place.write("large.txt", "large in=8x32x64x64 out=32 kernel=5x5")
     yield from expect(place, ["tune", "--device=cpu", "--milliseconds=1", large], 0, "the cost model's",
                       "tuning forward of in=8x32x64x64 .*too short to time.*; the cost model decides$")
@@ -91,7 +98,7 @@ def tune_faults(place):
 
 
 def limit_faults(place):
-    """Records for programs with a workspace limit: those of no limit do where they fit, and are made where they do not."""
+    """Programs with a workspace limit use records without a limit if these fit, and make new records if not."""
     net = place.write("net.txt", "a in=4x4x40x41 kernel=5x5")
     yield from expect(place, ["tune", "--device=cpu", net], 0)
     least = min(record["workspace"] for record in place.records())
@@ -127,7 +134,8 @@ def on_terminal(place, *arguments):
 
 
 def progress_faults(place):
-    """A bar, and how long the rest will take: at most, before anything is measured; by what was measured; and nothing for what is known."""
+    """The progress bar tells the time left: an upper limit before the first measurement, then an estimate from the
+    measurements. Layers that have records take none."""
     net = place.write("net.txt", "\n".join([*LAYERS[:2], "large in=64x64x64x64 out=64 kernel=5x5"]))
     status, said = on_terminal(place, "tune", "--device=cpu", "--milliseconds=2000", net)
     bars = re.findall(r"\r\x1b\[K\[(#*)\.*\] (\d)/3 (\w+), (\d+) s(?:, (at most )?(\d+) min (\d\d) s left)?\r", said)
@@ -143,7 +151,8 @@ def progress_faults(place):
     if status != 0 or "[" + 30 * "." + "] 0/2 a, 0 s, 0 min 00 s left" not in said or "at most" in said:
         yield f"progress of what is known: status {status}, {said!r}"
     # Without a bound nobody knows, before a layer has been measured.
-    status, said = on_terminal(place, "tune", "--device=cpu", "--again", "--mode=exhaustive", place.write("small.txt", LAYERS[0]))
+    status, said = on_terminal(place, "tune", "--device=cpu", "--again", "--mode=exhaustive",
+                               place.write("small.txt", LAYERS[0]))
     if status != 0 or "0/1 a, 0 s\r" not in said or "left" in said:
         yield f"progress without a bound: status {status}, {said!r}"
 
@@ -160,7 +169,8 @@ def interrupt_faults(place):
     _, said = first.communicate(timeout=100)
     records = len(place.records())
     counted = re.search(f"interrupted after (\\d+) of {count} layers; the same command goes on from there", said)
-    if first.returncode != 1 or not counted or not 2 <= records < 2 * count or int(counted[1]) not in (records // 2, records // 2 - 1):
+    if first.returncode != 1 or not counted or not 2 <= records < 2 * count \
+            or int(counted[1]) not in (records // 2, records // 2 - 1):
         yield f"interrupted: status {first.returncode}, {records} records, {said!r}"
     wanted = records // 2 + 2
     again = place.run("tune", "--device=cpu", f"--count={wanted}", net)
@@ -183,7 +193,8 @@ def stop_faults(place):
     """A signal ends a search between two steps, and a second one at once."""
     running = start_long(place)
     _, said = running.communicate(timeout=100)
-    if running.returncode != 1 or "stopping" not in said or "interrupted after 0 of 1 layers" not in said or place.records():
+    stopped = "stopping" in said and "interrupted after 0 of 1 layers" in said
+    if running.returncode != 1 or not stopped or place.records():
         yield f"a signal: status {running.returncode}, {said!r}, {len(place.records())} records"
     running = start_long(place)
     if "stopping" not in running.stderr.readline() + running.stderr.readline():
@@ -222,11 +233,14 @@ def explain_faults(place):
                       "\\Aconv-fft: [^\n]*net.txt:2: there is a byte 0x00[^\n]*\n\\Z")
     # Without options: why the winner won, and which others there are.
     words = LAYERS[2].split()
-    yield from expect(place, ["explain", "--device=cpu", *words], 0, "^  forward: chosen by the cost model(.|\n)*^  backward.*cost model")
+    yield from expect(place, ["explain", "--device=cpu", *words], 0,
+                      "^  forward: chosen by the cost model(.|\n)*^  backward.*cost model")
     yield from expect(place, ["tune", "--device=cpu", place.write("c.txt", LAYERS[2])], 0)
     yield from expect(place, ["explain", "--device=cpu", *words], 0,
-                      "^  forward: chosen by a tuning record, [0-9.]+ ms, the best of [0-9]+ candidates timed in mode measure\n  backward.*record")
-    yield from expect(place, ["explain", "--device=cpu", *words], 0, r"candidates, forward\n(.*\n)+ +the cost model's first")
+                      "^  forward: chosen by a tuning record, [0-9.]+ ms, the best of [0-9]+ candidates timed in mode "
+                      "measure\n  backward.*record")
+    yield from expect(place, ["explain", "--device=cpu", *words], 0,
+                      r"candidates, forward\n(.*\n)+ +the cost model's first")
     yield from expect(place, ["explain", "--device=cpu", "--milliseconds=9", *words], 2, "^$", "only with --mode")
 
 
@@ -248,8 +262,10 @@ def cache_faults(place):
     os.chmod(place.path("cache"), 0o700)
     yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^0 records of this device$")
     absent = place.write("absent.txt", "z in=1x2x12x12 kernel=3x3")
-    yield from expect(place, ["cache", "export", "--device=cpu", place.path("none.jsonl"), absent], 0, "^$", "1 of 1 problems have no")
-    yield from expect(place, ["cache", "merge", "--device=cpu", place.path("none.jsonl")], 1, "^$", "no tuning record of this device")
+    yield from expect(place, ["cache", "export", "--device=cpu", place.path("none.jsonl"), absent], 0, "^$",
+                      "1 of 1 problems have no")
+    yield from expect(place, ["cache", "merge", "--device=cpu", place.path("none.jsonl")], 1, "^$",
+                      "no tuning record of this device")
     yield from expect(place, ["cache", "merge", "--device=cpu", some], 0)
     yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^2 records of this device$")
     yield from expect(place, ["cache", "merge", "--device=cpu", "--policy=mine", all_file], 0)
@@ -260,11 +276,13 @@ def cache_faults(place):
         file.write("garbage\n")
         content = '"problem":"of a later kind"}'
         file.write(f'{{"crc":"{zlib.crc32(content.encode()):08x}",{content}\n')
-    yield from expect(place, ["cache", "verify"], 1, r"jsonl:8: its CRC is wrong(.|\n)*jsonl:9: it is whole(.|\n)*^2 lines or kernels cannot")
+    yield from expect(place, ["cache", "verify"], 1,
+                      r"jsonl:8: its CRC is wrong(.|\n)*jsonl:9: it is whole(.|\n)*^2 lines or kernels cannot")
     yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^6 records of this device$")
     with open(os.path.join(place.path("cache"), "0123456789abcdef.cubin"), "w", encoding="ascii") as file:
         file.write("garbage\n")
-    yield from expect(place, ["cache", "verify"], 1, "0123456789abcdef.cubin: a kernel that is damaged(.|\n)*^3 lines or kernels cannot")
+    yield from expect(place, ["cache", "verify"], 1,
+                      "0123456789abcdef.cubin: a kernel that is damaged(.|\n)*^3 lines or kernels cannot")
     for wrong in [[], ["unheard-of"], ["list", "more"], ["merge"], ["export"]]:
         yield from expect(place, ["cache", *wrong], 2, "^$", "^conv-fft: ")
 
@@ -298,19 +316,21 @@ def network_faults(place):
         explained = place.run("explain", "--device=cpu", "--file=" + os.path.join(ROOT, "networks", name))
         if explained.returncode != 0:
             yield f"networks/{name}: {explained.stderr}"
-        yield from shipped_faults(place, name.removesuffix(".txt"), set(re.findall("^\\S+ (in=.*)$", explained.stdout, re.M)))
+        yield from shipped_faults(place, name.removesuffix(".txt"),
+                                  set(re.findall("^\\S+ (in=.*)$", explained.stdout, re.M)))
 
 
 def shipped_faults(place, network, problems):
-    """The records of a network in tuning/: no line is damaged, none is of another problem, and most problems have those of forward and of
-    both gradients (a search that had too little time leaves none)."""
+    """The records of a network in tuning/: no line is damaged, each is of a problem of the network, and most problems
+    have records of forward and of both gradients. (A search with too little time leaves none.)"""
     for device in sorted(os.listdir(os.path.join(ROOT, "tuning"))):
         path = os.path.join(ROOT, "tuning", device, network + ".jsonl")
         if not os.path.exists(path):
             continue
         os.makedirs(place.path("shipped"), mode=0o700, exist_ok=True)
         shutil.copy(path, place.path(f"shipped/tuning-{network}.jsonl"))
-        verified = subprocess.run([PROGRAM, "cache", "verify"], env={**place.environment, "CONV_FFT_CACHE_DIR": place.path("shipped")},
+        verified = subprocess.run([PROGRAM, "cache", "verify"],
+                                  env={**place.environment, "CONV_FFT_CACHE_DIR": place.path("shipped")},
                                   capture_output=True, text=True, timeout=100)
         if verified.returncode != 0:
             yield f"{path}: {verified.stdout}"
@@ -325,7 +345,8 @@ def shipped_faults(place, network, problems):
 
 def main():
     found = []
-    for check in [tune_faults, limit_faults, progress_faults, interrupt_faults, stop_faults, together_faults, explain_faults, cache_faults, path_faults, network_faults]:
+    for check in [tune_faults, limit_faults, progress_faults, interrupt_faults, stop_faults, together_faults,
+                  explain_faults, cache_faults, path_faults, network_faults]:
         with tempfile.TemporaryDirectory() as directory:
             found += check(Place(directory))
     print("\n".join(found) or "tuning program: good")

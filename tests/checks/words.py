@@ -10,20 +10,26 @@ import sys
 import tempfile
 from pathlib import Path
 
-FOLDERS = ["src", "include", "tests", "bench", "tools", "bindings", "examples", "docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+FOLDERS = ["src", "include", "tests", "bench", "tools", "bindings", "examples", "docs", "README.md", "CONTRIBUTING.md",
+           "CHANGELOG.md"]
 SUFFIXES = {".c", ".h", ".cuh", ".cpp", ".inc", ".py", ".md"}
 # Not checked: this file, results and what the build makes, and what was tried when the words were others.
 LEFT_OUT = {"tests/checks/words.py", "docs/performance/log.md"}
 
 # Words that are refused wherever they stand, also as a part of a name (octet_bytes, OctetCall).
-WORDS = {"abreast": "interleaved (NHWC)", "octet": "plane group", "octets": "plane groups", "slab": "bin tile", "slabs": "bin tiles",
-         "rig": "benchmark buffers", "bag": "descriptors", "lap": "stage time", "laps": "stage times", "rides": "packs Nyquist into DC"}
+WORDS = {"abreast": "interleaved (NHWC)", "octet": "plane group", "octets": "plane groups", "slab": "bin tile",
+         "slabs": "bin tiles",
+         "rig": "benchmark buffers", "bag": "descriptors", "lap": "stage time", "laps": "stage times",
+         "rides": "packs Nyquist into DC"}
 # Words that are refused as a part of a name only; as English words they are good.
-NAME_WORDS = {"turn": "transpose, twiddle, try or iteration", "turns": "the same", "turned": "the same", "waits": "PDL wait",
+NAME_WORDS = {"turn": "transpose, twiddle, try or iteration", "turns": "the same", "turned": "the same",
+              "waits": "PDL wait",
               "leads": "PDL trigger", "lease": "guard"}
 IDIOMS = re.compile(r"in_turns?|takes?_turns")
-PREFIXES = ["cf_long_", "cf_kept_", "kept_gather", "kept_scatter", "kept_weights", "kept_store", "cf_matrix", "cf_half_", "cf_tile_", "cf_race",
-            "cf_rig", "cf_missed", "cf_direct", "cf_reference", "cf_product", "cf_service", "cf_stage_ops", "cf_gpu_facts", "matrix_line",
+PREFIXES = ["cf_long_", "cf_kept_", "kept_gather", "kept_scatter", "kept_weights", "kept_store", "cf_matrix",
+            "cf_half_", "cf_tile_", "cf_race",
+            "cf_rig", "cf_missed", "cf_direct", "cf_reference", "cf_product", "cf_service", "cf_stage_ops",
+            "cf_gpu_facts", "matrix_line",
             "matrix_short", "half_tile", "bulk_get", "bulk_put", "CF_KERNEL_WAIT", "CF_KERNEL_LEAD"]
 # (file, word or name): why it stays. One that is no longer needed is a fault; there may be at most 20.
 EXCEPTIONS = {("src/cpu/fft/instantiate.c", "cf_product_"): "CF_FN(product) makes the name"}
@@ -80,10 +86,14 @@ def faults(root, exceptions):
 
 def self_test():
     """The expected number of faults, exceptions, and a text."""
-    good = "/* It takes turns, turns 90 degrees, waits for the return, and missed nothing. */ int return_code, stride, PARTS;"
-    cases = [(0, {}, good), (1, {}, "int octet_bytes;"), (1, {}, "struct OctetCall;"), (1, {}, "channels abreast"), (1, {}, "int turn_call;"),
-             (1, {}, "enum { TURNS };"), (1, {}, "cf_long_run();"), (1, {}, "kept_gather"), (0, {("src/a.c", "slab"): ""}, "slab slab"),
-             (1, {("src/a.c", "slab"): ""}, "good"), (1, {("src/b.c", "slab"): ""}, "good"), (1, {("src/b.c", "slab"): "", }, good)]
+    good = ("/* It takes turns, turns 90 degrees, waits for the return, and missed nothing. */ "
+            "int return_code, stride, PARTS;")
+    cases = [(0, {}, good), (1, {}, "int octet_bytes;"), (1, {}, "struct OctetCall;"), (1, {}, "channels abreast"),
+             (1, {}, "int turn_call;"),
+             (1, {}, "enum { TURNS };"), (1, {}, "cf_long_run();"), (1, {}, "kept_gather"),
+             (0, {("src/a.c", "slab"): ""}, "slab slab"),
+             (1, {("src/a.c", "slab"): ""}, "good"), (1, {("src/b.c", "slab"): ""}, "good"),
+             (1, {("src/b.c", "slab"): "", }, good)]
     for expected, exceptions, text in cases:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "src").mkdir()

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of family `cudnn` on substitutes of the GPU and of cuDNN: what they hand to cuDNN, and what they do without it. */
+/* Calls of family `cudnn` on substitutes of the GPU and of cuDNN: what they pass to cuDNN, and what they do
+ * themselves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A new family is one source file and one line in the table: dummy_family.c, and the table here, which takes the place of
- * conv/families.c. Plans take it by its strategy line, the model predicts it, and searches list it. */
+/* A new family is one source file and one line in the table: dummy_family.c, and the table here, which replaces
+ * conv/families.c. Plans accept it in strategy lines, the cost model predicts it, and searches list it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

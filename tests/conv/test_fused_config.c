@@ -105,8 +105,8 @@ static void channels_are_moved_together(void **unused) {
         }
 }
 
-/* Of single channels in one tile, bases that are a little longer than need be, where the model finds those cheaper whose lines take fewer
- * operations. */
+/* For single channels in one tile, the model may choose a basis slightly above the minimum, if transforms of that
+ * length take fewer operations. */
 static void longer_bases_are_offered(void **unused) {
     (void)unused;
     static const struct {
@@ -147,7 +147,7 @@ static void longer_bases_are_offered(void **unused) {
     cf_gpu_layers_destroy(device);
 }
 
-/* What both gradients save by reading gy as planes that are made once: something where both have kernels that read them. */
+/* Making planes of gy once for both gradients saves time exactly if kernels of both gradients read such planes. */
 static bool reads_planes_of_gy(const cf_layer *layer, int pass, const cf_strategy *s,
                                const cf_gpu_properties *properties) {
     cf_fused_config c;

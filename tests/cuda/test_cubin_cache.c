@@ -135,7 +135,8 @@ static void crafted_sizes(void **state) {
     cf_cubin_cache_destroy(cache);
 }
 
-/* A sound file under the name of another key; the same where the hashes are equal, and only the CRC or the length is not. */
+/* A valid file under the name of another key is refused, also if the hashes are equal and only the CRC or the length
+ * differs. */
 static void other_key(void **state) {
     cf_cubin_cache *const cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
     const cf_cubin_key key = cache_key("b kernel");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bulk copies of compute capability 9.0: what comes to shared memory is there when a thread waits for the phase of the barrier that counts its
- * bytes, and not before; what leaves it is read when the thread that has begun the copy waits for that. Until then the bytes that come are the
- * fill, and whoever touches them is reported, as is a thread that reads them behind the wait of another one without a barrier between. */
+/* Bulk copies of compute capability 9.0. Bytes arrive in shared memory when a thread waits for the barrier phase that
+ * counts them. Stored bytes are read when the thread that began the copy waits for it. Before a copy ends, its
+ * destination holds the fill, and an access to it is reported. A thread that reads after the wait of another thread,
+ * without a barrier between, is reported too. */
 #include "state.h"
 
 namespace simt {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which places of a program each case reaches: kernels are compiled with -fsanitize-coverage=trace-pc, and each basic block calls
-// __sanitizer_cov_trace_pc(). scripts/emulator_core.py reads the file SIMT_COVERAGE: a line `case NAME` or `feature TEXT`, or an address
-// of the case above it, in hexadecimal.
+// Which places of a program each case reaches: kernels are compiled with -fsanitize-coverage=trace-pc, and each basic
+// block calls __sanitizer_cov_trace_pc(). scripts/emulator_core.py reads the file SIMT_COVERAGE. It has lines `case
+// NAME` and `feature TEXT`, and after a case the addresses that it reached, in hexadecimal.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -43,8 +43,8 @@ enum class kind {
     mask,           /* __syncwarp or shuffle whose mask misses its caller, or names lanes that do not arrive */
     shuffle_source, /* shuffle from a lane that its mask does not name */
     shuffle_width,  /* shuffle over a width that is no power of two up to 32 */
-    divergence, /* lanes of a warp at different matrix instructions, or at different calls of the function that has it */
-    bulk,       /* a bulk copy, or a barrier of such copies, that is not used as it must be */
+    divergence,     /* lanes of a warp at different matrix instructions, or at different calls of their function */
+    bulk,           /* a bulk copy, or a barrier of such copies, that is not used as it must be */
 };
 
 struct options {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix instructions of a whole warp, made of shuffles; PTX wants all lanes at the same one (.aligned). Included by simt.h. */
+/* Matrix instructions of a whole warp, made of shuffles. In PTX all lanes must execute the same one (.aligned).
+ * Included by simt.h. */
 #ifndef SIMT_MATRIX_H
 #define SIMT_MATRIX_H
 

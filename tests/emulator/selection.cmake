@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DFOLDER=... -P selection.cmake, in every build: what the environment asks of the emulator's tests (tests/support/selection.h), in
-# selection.txt, by which sources of kernels are written again, and in share.h, for the tests that choose while they are compiled.
-# A file whose content stays the same is not touched.
+# cmake -DFOLDER=... -P selection.cmake, in every build: writes the selection of cases (tests/support/selection.h) to
+# two files. If selection.txt changes, the sources of kernels are written again. share.h is for tests that select cases
+# while they are compiled. A file whose content stays the same is not touched.
 set(seed "$ENV{CONV_FFT_TEST_SEED}")
 set(share "$ENV{CONV_FFT_TEST_SHARE}")
 if(seed STREQUAL "")

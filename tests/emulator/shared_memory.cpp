@@ -5,7 +5,8 @@
 
 namespace simt {
 
-/* Whether something that `thread` did at `time`, in the current epoch, is ordered before what the current thread does. */
+/* Whether the access of `thread` at `time`, in the current epoch, is ordered before the current thread's next
+ * access. */
 static bool is_before(unsigned thread, std::uint32_t time) {
     if (thread == now.current)
         return true;

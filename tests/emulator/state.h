@@ -63,8 +63,8 @@ struct word {
 
 const std::uint16_t several_warps = 0xffff;
 
-/* As the epoch of a word's write: it is on its way. As a word's writer, from here on: a bulk copy of the barrier of this number, in the phase that
- * the clock says. */
+/* Two special values. As the epoch of a word's write: the bytes are still being copied. As a word's writer, from this
+ * value on: a bulk copy of this barrier's number, in the phase that the clock says. */
 const std::uint32_t on_its_way = 0xffffffff;
 const std::uint16_t bulk_writer = 0x8000;
 

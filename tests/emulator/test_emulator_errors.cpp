@@ -296,8 +296,8 @@ static void test_report() {
 
 /* ---- bulk copies */
 
-/* A pipeline as kernels have it: thread 0 brings two rows of 64 bytes, one after the other, everybody reads each, and thread 0 sends away what
- * was made of the second one. */
+/* A pipeline as in kernels: thread 0 copies two rows of 64 bytes to shared memory one after the other, all threads read
+ * each row, and thread 0 copies out what was made of the second row. */
 struct steps {
     bool begun = true, waited = true, waited_again = true, parity = true, order = true, expected = true, fenced = true,
          read = true;

@@ -63,8 +63,8 @@ static void complete(warp *w, group *g) {
     *g = w->groups[--w->group_count];
 }
 
-/* The calls that the running thread is in, as one number: their return addresses, which follow frame pointers up its stack.
- * Code that a compiler has in line has an address for each place that calls it. */
+/* The call stack of the running thread as one number, made of return addresses found by frame pointers. Code that is
+ * inlined has an address for each place that calls it. */
 [[gnu::noinline]] static std::uint64_t path_of_calls() {
     std::uint64_t path = 1;
 #if defined(__x86_64__) || defined(__aarch64__)

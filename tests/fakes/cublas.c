@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cuBLAS that computes nothing unless it is asked to, but remembers how its handles are set up. As in the real one, a new stream takes the
- * workspace away. */
+/* A substitute of cuBLAS. It computes only if a test asks for it, but remembers how its handles are set up. As in the
+ * real library, setting a stream resets the workspace. */
 #include "cuda/libs/cublas.h"
 #include "fake.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A libcuda with one GPU that exists in host memory. Its kernels do nothing, but for one named "first", which stores the
- * number of its threads at its first parameter. */
+/* A libcuda with one GPU that exists in host memory. Its kernels do nothing, except for a kernel named "first", which
+ * stores its number of threads at its first parameter. */
 #include "cuda/driver/properties.h"
 #include "fake.h"
 

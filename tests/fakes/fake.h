@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a test can ask a substitute library about itself, through dlsym(). Plans are made by several threads at once, as the
- * real libraries allow: whatever a call notes is atomic. */
+/* What a test can read from a substitute library, through dlsym(). Several threads make plans at the same time, so all
+ * members that calls change are atomic. */
 #ifndef TEST_FAKE_H
 #define TEST_FAKE_H
 
@@ -11,19 +11,20 @@
 typedef struct fake_cuda {
     atomic_int retained, depth, modules, allocations;
     atomic_int launches, overlapping, taken, freed, waits, entered;
-    /* What cuPointerGetAttributes() says, by number, of one address; every other one is plain memory of GPU 0 without bounds. */
+    /* The answers of cuPointerGetAttributes() for one address, by attribute number. All other addresses are plain
+     * memory of GPU 0 without bounds. */
     const void *special;
     unsigned long long attribute[32];
     const void *foreign_stream; /* of another context */
-    /* The stream that a test expects; how many launches, copies, fills and events went to another one; the event that the host waited
-     * for last. */
+    /* The stream that a test expects; the number of launches, copies, fills and events in other streams; the event that
+     * the host waited for last. */
     const void *expected_stream;
     atomic_int elsewhere;
     void *_Atomic waited_for;
 } fake_cuda;
 
-/* Of fake_cublas_state: handles that exist, batches of products that were computed so far, and what the last handle that was
- * asked about works with. */
+/* Members of fake_cublas_state: the number of handles, the number of batched products computed, and the settings of the
+ * handle that was read last. */
 typedef struct fake_cublas {
     atomic_int handles, products;
     void *_Atomic stream, *_Atomic workspace;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fbfft.h without a GPU: defaults, and bad arguments one at a time, on the CPU and on the substitute GPU of tests/fakes, where
- * nothing is computed. */
+/* fbfft.h without a GPU: defaults, and bad arguments one at a time, on the CPU and on the substitute GPU of
+ * tests/fakes, which computes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -83,7 +83,7 @@ static void others_are_refused(void **unused) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- passes */
+/* ----------------------------------------------------------------------------------------------------------- passes */
 
 static int passes_of(fbfft_desc d, const cf_gpu_properties *properties) {
     cf_fft_problem problem;
@@ -153,7 +153,7 @@ static void few_passes_beyond(void **unused) {
     expect_passes(fft_desc(3, FBFFT_R2C, 256, 0), 3, &h200);
 }
 
-/* ------------------------------------------------------------------------------------------------- spectra in 16 bits */
+/* ----------------------------------------------------------------------------------------------- spectra in 16 bits */
 
 #define LAST CONV_FFT_CHANNELS_LAST
 #define MAJOR FBFFT_FREQUENCY_MAJOR
@@ -355,7 +355,7 @@ static void scales(void **unused) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------------- text */
+/* ------------------------------------------------------------------------------------------------------------- text */
 
 /* A kernel whose text does not fit its buffer is an error. It is never compiled without its end. */
 static void text_that_is_cut(void **unused) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fbfft.h on the CPU against the definition: every basis, every kind, type, layout and window, and random combinations of
- * them; then what it promises beyond accuracy. */
+/* fbfft.h on the CPU against the definition: every basis, kind, type, layout and window, and random combinations of
+ * them; then the other promises of fbfft.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fbfft_explain(): what it says is what the planner chose, its budget is what a transform must move; no GPU is needed. */
+/* fbfft_explain(): it reports the planner's choice, and its budget is the memory traffic of the transform. No GPU is
+ * needed. */
 #include "fbfft/plan/roofline.h"
 
 #include <setjmp.h>

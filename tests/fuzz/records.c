@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a file of tuning records: nothing is read beyond them, what is accepted can be written and read again, its texts can be
- * parsed or are refused, and a good line behind them is read whatever stands before it. With an odd first byte each line is given
- * the CRC that it should have, so that what stands behind the CRC is reached as well.
+ * Any bytes as a file of tuning records. Nothing is read beyond them. Accepted records can be written and read again,
+ * and their texts are parsed or refused. A good line after the bytes is always read. If the first byte is odd, each
+ * line gets its right CRC, so that the code after the check of the CRC is reached too.
  */
 #include "autotune/records/record_file.h"
 #include "conv/problem/parse.h"

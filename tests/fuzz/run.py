@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Run a libFuzzer program from the seeds and the dictionary beside this file. It fails if the program finds something, and also if coverage
-did not lead it: then its inputs would be noise, and no finding would mean nothing. Where it begins follows CONV_FFT_TEST_SEED."""
+"""Run a libFuzzer program from the seeds and the dictionary beside this file.
+
+It fails if the program finds something. It also fails if coverage did not guide the program, because then its inputs
+are noise, and finding nothing proves nothing. CONV_FFT_TEST_SEED chooses where it begins.
+"""
 import argparse
 import base64
 import os
@@ -13,7 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MAX_SECONDS = 86400
-MIN_GROWTH = 1.1  # edges of the library in the end, over those that the seeds reach; a program without its coverage stays at 1
+MIN_GROWTH = 1.1  # edges reached at the end, over edges that the seeds reach; without coverage the program stays at 1
 MIN_EDGES = 300
 
 
@@ -43,7 +46,8 @@ def edges(pattern, text):
 def fuzz(program, seconds, corpus, findings):
     """The exit status of the test."""
     grown = any(corpus.iterdir())  # by an earlier run: this one may find nothing new
-    command = [program, f"-max_total_time={seconds}", "-max_len=8192", f"-seed={seed_of_run()}", f"-dict={HERE / 'records.dict'}",
+    command = [program, f"-max_total_time={seconds}", "-max_len=8192", f"-seed={seed_of_run()}",
+               f"-dict={HERE / 'records.dict'}",
                f"-artifact_prefix={findings}/", str(corpus), str(HERE / "seeds")]
     ended = subprocess.run(command, capture_output=True, text=True, errors="replace")
     said = ended.stderr
@@ -51,13 +55,15 @@ def fuzz(program, seconds, corpus, findings):
         sys.stdout.write(said)
         for found in findings.glob("*-*"):
             if found.name.startswith(("crash-", "leak-", "oom-", "timeout-")):
-                print(f"replay: echo {base64.b64encode(found.read_bytes()).decode()} | base64 -d > input; {program} input")
+                data = base64.b64encode(found.read_bytes()).decode()
+                print(f"replay: echo {data} | base64 -d > input; {program} input")
         return 1
     begin, end = edges(r"INITED", said), edges(r"DONE", said)
     print(said[-600:])
     print(f"edges of the library: {begin} by the seeds{' and the corpus' if grown else ''}, {end} in the end")
     if begin == 0 or end < MIN_EDGES or (not grown and end < MIN_GROWTH * begin):
-        print(f"coverage did not lead the search: at least {MIN_EDGES} edges, and {MIN_GROWTH} times those of the seeds, are expected")
+        print(f"coverage did not guide the search: at least {MIN_EDGES} edges are expected, and {MIN_GROWTH} times the "
+              "edges of the seeds")
         return 1
     return 0
 
@@ -66,7 +72,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program")
     parser.add_argument("--seconds", type=seconds_of, default=20)
-    parser.add_argument("--corpus", type=Path, help="a folder that keeps what was found for later runs, and inputs that failed")
+    parser.add_argument("--corpus", type=Path, help="a folder that keeps new and failed inputs for later runs")
     options = parser.parse_args()
     if options.corpus:
         try:

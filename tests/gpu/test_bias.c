@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of the bias on a GPU against sums in double: few channels and many, in both layouts, with scratch and without, onto old
- * contents or not. The same bits each time, also on two streams at once. How fast it is, is printed. */
+/* The gradient of the bias on a GPU against sums in double: few and many channels, both layouts, with and without
+ * scratch and accumulation. The bits are the same each time, also on two streams at once. The speed is printed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

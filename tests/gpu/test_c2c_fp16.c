@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FP16 pairs on tensor cores: every length, planes, both directions, against the definition; planes apart from one another; range,
- * the way back, streams and threads. */
+/* Transforms from FP16 to FP16 on tensor cores against the definition: every length, planes, both directions; planes do
+ * not mix; range, round trips, streams and threads. */
 #include "support/c2c_fp16_cases.h"
 #include "support/gpu.h"
 

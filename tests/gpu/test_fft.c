@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fbfft on a GPU against the definition: every basis, kind, type, layout and window, random combinations of them, batches,
- * alignments, and more than 2^31 elements. */
+/* fbfft on a GPU against the definition: every basis, kind, type, layout and window, random combinations of them,
+ * batches, alignments, and more than 2^31 elements. */
 #include "cuda/driver/memory.h"
 #include "support/case_list.h"
 #include "support/compare.h"
@@ -116,7 +116,7 @@ static void scale(void **state) {
 
 /* ------------------------------------------------------------------------------------- more than 2^31 elements */
 
-/* Of either side, in bytes: rows (all channels of an entry) lie side by side, in frequency-major spectra once for each bin. */
+/* Bytes of a side. All channels of an entry lie together; in frequency-major spectra, once for each bin. */
 typedef struct side {
     int64_t runs, row;
 } side;
@@ -268,8 +268,8 @@ static void check_huge_case(int64_t i, void *argument) {
         run->left_out = true;
 }
 
-/* More than 2^31 numbers on either side, 17 to 20 GB in all: the kernels of plain lines and planes, those of all others (in natural
- * order and frequency-major), and several passes over a part of the batch at a time. */
+/* More than 2^31 numbers on either side, 17 to 20 GB in all: the warp kernels, the shared-memory kernel (natural order
+ * and frequency-major), and several kernels that process a part of the batch at a time. */
 static void huge(void **state) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fbfft.h promises beyond accuracy, on a GPU: planes apart from one another, linearity, energy, impulses, the way back,
- * bad arguments, many streams and threads. */
+/* The other promises of fbfft.h on a GPU: planes do not mix, linearity, energy, impulses, round trips, bad arguments,
+ * many streams and threads. */
 #include "support/case_list.h"
 #include "support/fft_rules.h"
 #include "support/gpu.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products per bin on a GPU, by tensor cores, cuBLAS and our loops, against sums in double: sizes that fill no tile, groups with gaps,
- * pointers that are aligned to no more than a number, sums into old contents. Split products are about as accurate as cuBLAS's FP32. */
+/* Products per frequency on a GPU, by tensor cores, cuBLAS and plain loops, against sums in double: sizes that fill no
+ * tile, groups with gaps, pointers aligned to one number only, accumulation. Split products are about as accurate as
+ * FP32 products of cuBLAS. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of layers on a GPU: memory of the device, streams and threads, empty batches, profiles. Graphs: test_layers_graphs.c. */
+/* Calls of layers on a GPU: device memory, streams and threads, empty batches, profiles. Graphs are in
+ * test_layers_graphs.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +69,7 @@ static void device_memory_too(void **state) {
     tensor_align(0);
 }
 
-/* ------------------------------------------------------------------------------------------------ streams and threads */
+/* ---------------------------------------------------------------------------------------------- streams and threads */
 
 static void shared_plan(void **state) {
     NEED_DEVICE(state);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers on a GPU whose spectra are in 16 bits: all ways to run them, samples apart from one another, the same bits again, zeros.
- * Inputs near the limits of FP16: test_layers_fp16_limits.c. */
+/* Layers on a GPU with 16-bit spectra: every strategy, samples do not mix, calls repeat to the bit, zeros. Inputs near
+ * the limits of FP16 are in test_layers_fp16_limits.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,7 +106,7 @@ static void ways(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* -------------------------------------------------------------------------------------------- samples and properties */
+/* ------------------------------------------------------------------------------------------- samples and properties */
 
 #define LINE "in=4x24x400 out=16 kernel=25 pad=12"
 #define VOLUME "in=4x8x18x20x20 out=16 kernel=3x3x3 pad=1"
@@ -209,8 +209,8 @@ static void isolation(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* The layer in each class and with each kind of transform: one tile, two tiles, matrix products, the same of channels that are side by side, of
- * small planes of such, of lines, volumes by two kernels, short lines, and those of channels that are side by side. */
+/* The layer in each class and with each kind of transform: one tile, two tiles, tensor-core FFTs of planes, small
+ * planes and rows in both layouts, volumes by two kernels, short rows. */
 enum {
     KINDS = 9
 };

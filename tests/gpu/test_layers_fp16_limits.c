@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers on a GPU whose spectra are in 16 bits, of inputs near the limits of FP16 and, with FP16 spectra of FP32 tensors, beyond,
- * sample by sample against what a direct convolution would round. */
+/* Layers on a GPU with 16-bit spectra and inputs near the limits of FP16, or beyond them for FP32 tensors. Each sample
+ * is compared with the rounding of a direct convolution. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,8 +35,8 @@ static double outlier(generator *g, int64_t sample, int64_t channel) {
     return (void)sample, (void)channel, random_once_in(g, 500) ? 30000 : random_value(g);
 }
 
-/* Numbers that FP16 has none for, samples of all sizes that FP32 has, and channels far below their sample's largest whose weights make up for
- * it. */
+/* Numbers that FP16 does not have; samples of every magnitude that FP32 has; channels far below their sample's largest
+ * one, with large weights. */
 static double huge(generator *g, int64_t sample, int64_t channel) {
     return (void)sample, (void)channel, random_value(g) * 0x1p56;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of layers on a GPU as CUDA graphs: what they capture, how many kernels a pass launches, and what replays compute. */
+/* CUDA graphs of layer calls on a GPU: what they capture, how many kernels a pass launches, and what replays
+ * compute. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -228,8 +229,8 @@ static size_t count_nodes(const cuda_calls *calls, const char *line, conv_fft_pa
     return count;
 }
 
-/* L4 as it is planned, L5 in one tile, and a small layer with the kernels of L5: three launches for a pass, and of the small ones six for both
- * gradients, of which one makes the spectra of w and of the gy that they share, and one that of x. */
+/* L4 as planned, L5 in one tile, and a small layer with the kernels of L5. A pass takes three launches. Both gradients
+ * of the small layer take six: one makes the spectra of w and gy, and one makes the spectrum of x. */
 static void launches_of_passes(void **state) {
     NEED_DEVICE(state);
     static const struct {

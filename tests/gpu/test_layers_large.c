@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers on a GPU that are large in one way or another: more groups, bins or channels than a grid has blocks along an axis,
- * transforms of several kernels, many rows. */
+/* Large layers on a GPU: more groups, bins or channels than the blocks of a grid axis, transforms of several kernels,
+ * many rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

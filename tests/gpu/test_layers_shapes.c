@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The named problems of shapes/ on a GPU, as test_conv_shapes runs them on the CPU, and once more with aligned tensors. */
+/* The named problems of shapes/ on a GPU, as test_conv_shapes runs them on the CPU, and once more with aligned
+ * tensors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

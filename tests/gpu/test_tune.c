@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measured tuning on a GPU: what wins is right, is found again by another context and by other processes, and kept spectra are shared. */
+/* Measured tuning on a GPU: winners are right, other contexts and other processes find them, and kept spectra are
+ * shared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -163,7 +164,7 @@ static int be_rank(const char *directory, const char *records, const char *to) {
     return 0;
 }
 
-/* The program itself, with an argument for each parameter of be_rank(): a process that forks may not use CUDA in the child. */
+/* Run this program again, with an argument for each parameter of be_rank(): a forked child must not use CUDA. */
 static pid_t start_rank(const char *directory, const char *records, const char *to) {
     const pid_t child = fork();
     if (child == 0) {
@@ -173,7 +174,8 @@ static pid_t start_rank(const char *directory, const char *records, const char *
     return child;
 }
 
-/* Ranks with directories of their own get a file of records, and one reads those of the directory that they were written to. */
+/* Ranks with directories of their own get a file of records. One rank reads the records of the directory that they were
+ * written to. */
 static void other_processes_choose_alike(void **state) {
     NEED_DEVICE(state);
     conv_fft_context *tuner = another_context();

@@ -7,7 +7,7 @@ how=$1
 directory=$2
 here=$(cd "$(dirname "$0")" && pwd)
 
-# The tree is staged under DESTDIR and used from there: what is installed holds no absolute path of its prefix.
+# The tree is installed under DESTDIR, moved and used: installed files have no absolute path of their prefix.
 install_tree() {
     rm -rf "$WORK/stage" "$2"
     DESTDIR="$WORK/stage" "$CMAKE" --install "$1" --prefix /opt/conv_fft
@@ -16,7 +16,8 @@ install_tree() {
 
 use_find_package() {
     rm -rf "$2"
-    "$CMAKE" -S "$here/find_package" -B "$2" -G Ninja -DCMAKE_PREFIX_PATH="$1" -DVERSION="$VERSION" -DCMAKE_C_COMPILER="$CC"
+    "$CMAKE" -S "$here/find_package" -B "$2" -G Ninja -DCMAKE_PREFIX_PATH="$1" -DVERSION="$VERSION" \
+        -DCMAKE_C_COMPILER="$CC"
     "$CMAKE" --build "$2"
     "$2/consumer"
 }

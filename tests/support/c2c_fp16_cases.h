@@ -14,8 +14,8 @@ void half_add_lines(fft_list *list, int first, int last);
 /* Squares and rectangles of at most 2^most points, with channels too. */
 void half_add_planes(fft_list *list, int most);
 
-/* With a scale of 1 / N nothing overflows on the way: all points near the largest FP16 number have that as bin 0, and other bins below a
- * thousandth of it. Without a scale, that bin is Inf. */
+/* With a scale of 1 / N no step overflows: if all points are near the largest FP16 number, bin 0 is near it too, and
+ * all other bins are below a thousandth of it. Without a scale, bin 0 is Inf. */
 void half_check_range(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc);
 /* Pointers that are no multiples of 16 bytes are refused. */
 void half_check_alignment(conv_fft_context *context);

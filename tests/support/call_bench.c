@@ -79,7 +79,8 @@ call_places call_places_of(call_bench *b) {
                          b->backward.data};
 }
 
-/* Both calls with kept spectra: that of w is made by a call of its own, that of x by the forward call; backward reads both. */
+/* Both calls with kept spectra: a call of its own makes the spectrum of w, forward makes that of x, and backward reads
+ * both. */
 static conv_fft_status enqueue_kept(const call_bench *b, const call_places *p, cf_cu_stream stream) {
     void *const x = b->x_spectrum.data, *const w = b->w_spectrum.data;
     CF_FORWARD(conv_fft_transform_weights(b->plan, p->w, w, p->forward, b->forward.bytes, stream));

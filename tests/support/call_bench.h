@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both calls of a layer on the device of support/device.h, with everything that they read and write. What fails is a failure of the
+/* Both calls of a layer on the device of support/device.h, with all their memory. A failed call is a failure of the
  * test. */
 #ifndef TEST_CALL_BENCH_H
 #define TEST_CALL_BENCH_H

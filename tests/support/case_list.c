@@ -62,7 +62,7 @@ void side_by_side(int64_t count, void (*check)(int64_t, void *), void *argument)
         pthread_join(threads[i], NULL);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- lists */
+/* ------------------------------------------------------------------------------------------------------------ lists */
 
 void case_list_add(case_list *list, const char *format, ...) {
     char name[NAME_BYTES];

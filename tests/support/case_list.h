@@ -3,7 +3,7 @@
  *
  *     CONV_FFT_TEST_CASE     only the cases whose names contain this text; a list that has none of them takes none
  *     CONV_FFT_TEST_LOG      anything: each case prints its list, its name and its seconds
- *     CONV_FFT_TEST_THREADS  1 to 64: threads of cases that run side by side; one for each processor where it is not set
+ *     CONV_FFT_TEST_THREADS  1 to 64: threads that run cases in parallel; not set: one for each processor
  */
 #ifndef TEST_CASE_LIST_H
 #define TEST_CASE_LIST_H

@@ -44,10 +44,11 @@ static const tolerance_row tolerances[] = {
     {CONV_FFT_BF16, CONV_FFT_MATH_HALF, {BF16_EPS, BF16_NORM, FP32_EPS, 30}},
 };
 
-/* Half of the ratios that FP32 may have: products are rounded so and, where spectra are in FP16, these, but no sum is. */
+/* Half of the ratio that FP32 may have: products are rounded to TF32 and, with FP16 spectra, spectra are rounded, but
+ * sums are not. */
 static const tolerance tf32_allowed = {TF32_EPS, 6, TF32_EPS, 15};
-/* The contract of spectra in 16 bits, of results that a direct convolution rounds to the same type; what else is wrong, an element shows.
- * An FP32 result may be of either type. */
+/* The contract of 16-bit spectra, relative to a direct convolution whose results are rounded to the same type. Other
+ * errors show in single elements. An FP32 result may be of either type. */
 static const tolerance fp16_allowed = {FP16_EPS, 3, FP16_EPS, 15}, bf16_allowed = {BF16_EPS, 3, BF16_EPS, 15};
 static bool has_fast_math;
 

@@ -47,13 +47,15 @@ comparison compare_tensor(const tensor *actual, const double *expected, const do
 /** Compare two numbers of the adjoint identity, each with its norm-wise error bound for one eps. */
 bool compare_products(double a, double b, double bound_for_one_eps, double limit, double *ratio);
 
-/** Start a case of the calling thread: each of its failures prints `text` and a line that replays it. `variables` as in test_replay(). */
+/** Start a case of this thread: each of its failures prints `text` and a line that replays it. `variables` as in
+ * test_replay(). */
 void case_begin(const char *text, const char *variables);
 /** The name of the calling thread's case in its list, which replays it; NULL: it has none. */
 void case_name(const char *name);
 /** Print a failure and count it. Always false. */
 bool case_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/** Whether this run takes case `i`: every `step`-th one from one on that the seed chooses, or all of them with a share of 100 %. */
+/** Whether this run takes case `i`: every `step`-th case, from one that the seed chooses; all cases with a share of 100
+ * %. */
 bool case_in_turn(int64_t i, int64_t step);
 /** If this program fails, its last line is the command that repeats it. */
 void replay_on_failure(void);

@@ -24,7 +24,8 @@ setting simple_setting(const int64_t basis[3], conv_fft_dtype dtype, int64_t sam
     return s;
 }
 
-/* Derived fields: strides, spectrum extents, scale. A block of rows [row, row + rows), groups [group, group + groups). */
+/* Fill in derived fields: strides, extents of the spectrum, scale. The block has rows [row, row + rows) of groups
+ * [group, group + groups). */
 static void complete(setting *s, conv_fft_layout layout, int64_t row, int64_t rows, int64_t group, int64_t groups) {
     cf_transform_desc *d = &s->desc;
     cf_spectrum *f = &d->spectrum;

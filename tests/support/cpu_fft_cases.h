@@ -22,7 +22,8 @@ setting simple_setting(const int64_t basis[3], conv_fft_dtype dtype, int64_t sam
 /** Derived fields: strides, extents of the spectrum, scale; a block of everything. */
 void complete_whole(setting *s, conv_fft_layout layout);
 
-/** Random extents, windows, padding modes, layouts, types and blocks. An inverse that is not ordered stores no element twice. */
+/** Random extents, windows, padding modes, layouts, types and blocks. An inverse that is not ordered stores each
+ * element at most once. */
 setting random_setting(generator *g, bool inverse, bool ordered);
 
 #endif

@@ -189,7 +189,8 @@ double forward_error(cf_cpu_device *device, const setting *s, generator *g) {
     return worst;
 }
 
-/* A random plane's spectrum into the block; and its points, as the inverse has to store them, into the expected tensor. */
+/* Write a random plane's spectrum to the block, and its points to the expected tensor as the inverse must store
+ * them. */
 static void add_plane(const setting *s, int64_t number, generator *g, void *spectrum, const double *bias,
                       double *expected) {
     const int64_t *b = s->desc.spectrum.basis, points = b[0] * b[1] * b[2], row = b[2] / 2 + 1;

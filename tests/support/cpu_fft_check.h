@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU's transforms against the definition: planes are filled by the rules in core/window.h, written down here again, and
- * transformed by the O(n^2) DFT in double. */
+/* The CPU's transforms against the definition: planes are filled by the rules of core/window.h, written here a second
+ * time, and transformed by the O(n^2) DFT in double. */
 #ifndef TEST_CPU_CHECK_H
 #define TEST_CPU_CHECK_H
 
@@ -13,7 +13,8 @@ double spectrum_tolerance(const setting *s);
 /** Transform random tensors; the largest relative error over the planes. */
 double forward_error(cf_cpu_device *device, const setting *s, generator *g);
 
-/** Whether the inverse stores what the planes say, adds the bias, adds to old contents or never reads them, and writes nothing else. */
+/** Whether the inverse stores the planes, adds the bias, adds to old contents or never reads them, and writes nothing
+ * else. */
 bool check_inverse(cf_cpu_device *device, const setting *s, generator *g, bool with_bias, bool accumulate);
 
 /** A transform and its scratch, full of a byte pattern. The caller frees both. Ends the program on failure. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device that a program's tests of layers run on: the CPU or GPU 0. On a GPU tensors and workspaces are memory of the
- * host that the GPU reads and writes in place, so that tests look at them as on the CPU; every thread but the first has a
- * stream of its own, and what a call has enqueued is waited for before its results are looked at. */
+/* The device that a program's tests of layers run on: the CPU or GPU 0. For a GPU, tensors and workspaces are host
+ * memory that the GPU accesses in place, so tests read them as on the CPU. Every thread except the first has its own
+ * stream. A test waits for a call before it reads the results. */
 #ifndef TEST_DEVICE_H
 #define TEST_DEVICE_H
 
@@ -33,9 +33,9 @@ struct CUstream_st *device_stream(void);
 /* Wait for all work of the calling thread's stream. */
 conv_fft_status device_wait(void);
 
-/* check(i, argument) for cases of the list, which becomes empty. On a GPU the cases that are taken run side by side, since
- * compiling their kernels takes most of the time. On the CPU all cases run, one after the other. Nothing of cmocka may be
- * called in check(). Returns how many have run. */
+/* check(i, argument) for all cases of the list, which becomes empty. On a GPU the selected cases run in parallel,
+ * because compiling their kernels takes most of the time. On the CPU all cases run one after the other. check() must
+ * not call cmocka. Returns how many cases ran. */
 int64_t device_each(case_list *list, void (*check)(int64_t i, void *argument), void *argument);
 
 #endif

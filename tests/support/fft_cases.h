@@ -9,15 +9,15 @@
 typedef struct fft_list {
     fft_case *cases;
     int count, capacity;
-    bool
-        one_by_one; /* so that the library has all threads; otherwise cases run, and their kernels compile, side by side */
+    bool one_by_one; /* the library has all threads; otherwise cases run and compile in parallel */
 } fft_list;
 
 /* Both devices must support it, but for what a GPU's shared memory may be too small for. */
 fft_case *fft_list_add(fft_list *list, fbfft_desc desc, int64_t batch);
 
-/* Prints the failures and a line about all, fails the test if there are any, and empties the list. On a GPU `what` is the
- * name of a list of cases, and those that test_select() takes run; on the CPU all run. Returns how many are supported. */
+/* Print the failures and a summary, fail the test if there are failures, and empty the list. On a GPU `what` is the
+ * name of a list of cases, and the cases that test_select() takes run. On the CPU all cases run. Returns how many are
+ * supported. */
 int fft_list_check(fft_list *list, const char *what, const cf_gpu *gpu, conv_fft_context *context);
 
 /* True for products of 2, 3, 5 and 7. */

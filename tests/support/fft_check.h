@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms of fbfft.h on either device, compared with the definition. Nothing here is cmocka's: threads may call all of it. */
+/* Transforms of fbfft.h on either device, compared with the definition. Nothing here calls cmocka, so any thread may
+ * call it. */
 #ifndef TEST_FBFFT_CHECK_H
 #define TEST_FBFFT_CHECK_H
 
 #include "cuda/driver/gpu.h"
 #include "support/fft_definition.h"
 
-/* Host arrays through a plan. The device's memory is this call's own, between canaries; `shift` bytes off a multiple of 256;
- * outputs and workspace begin as NaN. `out` becomes all of the output's memory, gaps included. */
+/* Run host arrays through a plan. The call allocates the device's memory, between canaries, `shift` bytes beyond a
+ * multiple of 256. Outputs and workspace begin as NaN. `out` becomes a copy of all output memory, with its gaps. */
 typedef struct fft_run {
     const cf_gpu *gpu; /* NULL: the CPU */
     const fbfft_plan *plan;
@@ -39,8 +40,8 @@ typedef struct fft_outcome {
     char variables[128];
 } fft_outcome;
 
-/* Makes the plan, runs it on random planes, and compares a sample of them; all outputs must be finite, and nothing else of
- * the output's memory written. gpu NULL: the context is on the CPU. */
+/* Make the plan, run it on random planes, and compare a sample of them. All outputs must be finite, and no other output
+ * memory may be written. gpu NULL: the context is on the CPU. */
 void fft_check_case(const cf_gpu *gpu, conv_fft_context *context, const fft_case *c, fft_outcome *outcome);
 
 /* The same basis and extent on every axis. extent 0: the basis. */

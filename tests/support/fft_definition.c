@@ -242,7 +242,7 @@ static int64_t point_of_output(const fft_shape *s, int64_t i) {
     return point;
 }
 
-/* Adds the error of output i, `expected` being the value without the scale, and returns whether there is such an output. */
+/* Add the error of output i, whose value without the scale is `expected`. Returns whether there is such an output. */
 static bool compare_output(const fft_shape *s, const void *out, int64_t at, const double expected[2],
                            fft_errors *errors) {
     const conv_fft_dtype type = fft_out_type(s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fbfft.h says about a transform, written down again: where elements stand, what a transform of them is. All of it by
- * the definition in double, nothing shared with the library. Not cmocka's: threads may call all of it. */
+/* The statements of fbfft.h on a transform, written a second time: the places of elements, and their transform. All
+ * by the definition in double, and nothing shared with the library. Nothing here calls cmocka, so any thread may
+ * call it. */
 #ifndef TEST_FBFFT_SHAPE_H
 #define TEST_FBFFT_SHAPE_H
 
@@ -38,8 +39,8 @@ static inline int64_t fft_out_bytes(const fft_shape *s, int64_t batch) {
 static inline conv_fft_dtype fft_in_type(const fft_shape *s) { return s->inverse ? s->spectrum_type : s->signal_type; }
 static inline conv_fft_dtype fft_out_type(const fft_shape *s) { return s->inverse ? s->signal_type : s->spectrum_type; }
 
-/* Planes are numbered entry * channels + channel. Offsets in bytes of point i of the window, numbered with the last axis
- * fastest, and of a bin, numbered alike in a natural spectrum. The first is -1 if there is no such element. */
+/* Planes are numbered entry * channels + channel. Offsets in bytes: of point i of the window, last axis fastest, or -1
+ * if there is no such element; and of a bin of a natural spectrum, numbered the same way. */
 int64_t fft_point_at(const fft_shape *s, int64_t plane, int64_t i);
 int64_t fft_bin_at(const fft_shape *s, int64_t batch, int64_t plane, int64_t bin);
 /* The same of what is read or written, and how many there are of it, and numbers in each. */
@@ -56,13 +57,13 @@ int fft_bin_weight(const fft_shape *s, int64_t i);
 /* NaN in every byte: of memory that is not to be read, or has to be written. */
 #define FFT_POISON 0xFF
 
-/* Uniform numbers in -1..1 in all that is read, NaN in the rest. Spectra of real signals are Hermitian but for the imaginary
- * parts that do not count. */
+/* Uniform numbers in -1..1 in all elements that are read, NaN in the others. Spectra of real signals are Hermitian,
+ * except for imaginary parts that do not count. */
 void fft_random_input(const fft_shape *s, uint64_t seed, int64_t batch, void *in);
 
-/* Sums of squares of errors and of what they are relative to: as many times the mean square of the results over the whole
- * basis, which a few clipped outputs may all be far below by chance. An error of a 16-bit number is what one rounding does
- * not explain. */
+/* Sums of squares: of errors, and of the values that they are relative to. Those are the mean square of the results
+ * over the whole basis, because a few clipped outputs may all be small by chance. For a 16-bit number, one rounding is
+ * not counted as error. */
 typedef struct fft_errors {
     double error, norm;
 } fft_errors;

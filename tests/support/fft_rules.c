@@ -334,7 +334,7 @@ void fft_check_arguments(conv_fft_context *context) {
         check_types(context, (conv_fft_dtype)dtype);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- lists */
+/* ------------------------------------------------------------------------------------------------------------ lists */
 
 void fft_rule_list_add(fft_rule_list *list, const fbfft_desc *desc) {
     char text[FFT_TEXT_BYTES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fbfft.h promises beyond accuracy, for any transform on either device (gpu NULL: the CPU): each fails the test. */
+/* The promises of fbfft.h other than accuracy, for any transform on either device (gpu NULL: the CPU). Each fails the
+ * test. */
 #ifndef TEST_FBFFT_RULES_H
 #define TEST_FBFFT_RULES_H
 
@@ -22,8 +23,8 @@ void fft_bench_run(const fft_bench *b);
 void fft_check_isolation(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc);
 /* Of FP32 or FP64. */
 void fft_check_linearity(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc);
-/* Forward, windows whole and without padding: the energy of a spectrum is N times that of its signal, and an impulse at the
- * origin has a spectrum of ones. */
+/* Forward, with whole windows and no padding: the energy of a spectrum is N times that of its signal, and an impulse at
+ * the origin has a spectrum of ones. */
 void fft_check_energy_and_impulse(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc);
 /* Forward, and then back with 1 / N of its scale: the signal again. */
 void fft_check_there_and_back(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc);

@@ -22,8 +22,8 @@ int gpu_teardown(void **state);
 #define WITH_GPU(test) cmocka_unit_test_setup_teardown(test, gpu_setup, gpu_teardown)
 #define WITH_EMPTY_CACHE(test) cmocka_unit_test_setup_teardown(test, gpu_setup_empty, gpu_teardown)
 
-/* First statement of main(). In the environment, patterns of names with * and ?: CONV_FFT_TEST_ONLY, the tests to run, and
- * CONV_FFT_TEST_SKIP, those not to. */
+/* First statement of main(). Two environment variables are patterns of names with * and ?: CONV_FFT_TEST_ONLY has the
+ * tests that run, and CONV_FFT_TEST_SKIP the tests that do not. */
 void gpu_read_filters(void);
 
 /* The directory of the kernel cache. */

@@ -14,7 +14,8 @@ enum {
 };
 extern const char *const half_classes[HALF_CLASSES];
 
-/* The ways that the library has for the problem, with spectra of the type of the tensors, or FP16. False: there are none. */
+/* The library's strategies for the problem with spectra of the tensors' type, or FP16. Returns false if there are
+ * none. */
 bool half_strategies(const conv_fft_problem *p, int64_t tiles, const char *overlap, const char *dilation,
                      strategies *s);
 /* Bases whose transforms are matrix products, with one tile. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What no call may mix: samples, groups, tiles that do not read the same elements, and what memory held before. In every way
- * to compute the layer. */
+/* What no call may mix, for every strategy: samples, groups, tiles that do not read the same elements, and earlier
+ * contents of memory. */
 #include "support/layer_properties.h"
 
 #include <setjmp.h>
@@ -26,7 +26,8 @@ static conv_fft_plan *plan_of(const conv_fft_problem *p, const conv_fft_plan_opt
     return test_plan(device_context(), p, options);
 }
 
-/* All outputs of a layer, without checks; the workspace starts with every byte `fill`. False is a failure of the case. */
+/* All outputs of a layer, without checks. Every byte of the workspace starts as `fill`. Returns false after a failure
+ * of the case. */
 static bool run_all(layer *l, const conv_fft_plan *plan, int fill) {
     guarded forward = layer_workspace(l, plan, CONV_FFT_FORWARD),
             backward = layer_workspace(l, plan, CONV_FFT_BACKWARD);
@@ -234,8 +235,8 @@ static bool tile_reads(const tiled_axis *a, int64_t o, int64_t e) {
     return e >= first - a->reach && e < first + a->length + a->reach;
 }
 
-/* The input at `spoiled` (sample, group, position) is a NaN: so is every output of the tiles of its sample and group that
- * read it, and no other output has changed. */
+/* The input at `spoiled` (sample, group, position) is a NaN. So is every output of the tiles of its sample and group
+ * that read it, and no other output has changed. */
 static void check_spread(const tensor *now, const tensor *before, const tiled_axis *axes, int64_t channels,
                          int64_t group_channels, const int64_t spoiled[4]) {
     const int64_t plane = axes[0].extent * axes[1].extent;

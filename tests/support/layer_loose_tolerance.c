@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* In FP32, what bench_conv takes as that class: some engines of cuDNN transform 5x5 kernels as Winograd does, which costs 5e-5. */
+/* The FP32 tolerance of bench_conv for this class: some engines of cuDNN compute 5x5 kernels by Winograd, with an error
+ * of 5e-5. */
 static double allowed(conv_fft_dtype dtype, conv_fft_math math) {
     return dtype == CONV_FFT_FP64                                     ? 1e-12
            : dtype == CONV_FFT_FP16                                   ? 4e-3

@@ -18,7 +18,7 @@ enum {
     ALIGNED = 64
 };
 
-/* ---------------------------------------------------------------------------------------------------- named problems */
+/* --------------------------------------------------------------------------------------------------- named problems */
 
 static bool check_with(layer *l, const conv_fft_plan_options *options) {
     conv_fft_plan *plan = test_plan(device_context(), &l->problem, options);
@@ -63,18 +63,20 @@ bool check_named_problem(const named_problem *named) {
     return ok;
 }
 
-/* --------------------------------------------------------------------------------------------------- random problems */
+/* -------------------------------------------------------------------------------------------------- random problems */
 
 enum {
     MAX_FAILURES = 10
 };
-/* Most problems are small: nearly every way to be wrong has a small example, and many of these are tried in the time of a large one. */
+/* Most problems are small: nearly every error shows in a small example, and many of those take the time of one large
+ * problem. */
 static const double few_products = 1e4, max_products = 1e6;
 
 /* What the run has covered. */
 static struct { atomic_llong problems, cut, limited, kept, partial, aligned; } covered;
 
-/* Strategies whose taps are in segments, where a small basis holds them. Those of kept spectra have one basis for all passes. */
+/* Strategies with segments of taps, if a small basis holds the segments. Strategies of kept spectra have one basis for
+ * all passes. */
 static void cut_taps(const conv_fft_problem *p, generator *g, conv_fft_plan_options *options, strategies *s) {
     static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"},
                              *const products[] = {"blas", "loop"};

@@ -11,8 +11,8 @@ bool check_named_problem(const named_problem *named);
 /** The random problem of this seed in all passes, with random options. */
 void check_random_problem(uint64_t seed);
 
-/** Random problems from test_seed() on, CONV_FFT_TEST_COUNT (`count`) of them, of which a GPU has a share, until there are too many
- * failures. False if there was a failure. Prints what has been covered. */
+/** CONV_FFT_TEST_COUNT (`count`) random problems from test_seed() on, a share of them on a GPU, until there are too
+ * many failures. Returns false after a failure. Prints what was covered. */
 bool check_random_problems(uint64_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold of layers on device_context() without a reference, and whatever the memory around them holds: tests for
+/* Properties of layers on device_context() that need no reference and hold for any contents of other memory: tests for
  * cmocka. */
 #ifndef TEST_LAYER_PROPERTIES_H
 #define TEST_LAYER_PROPERTIES_H
@@ -15,7 +15,7 @@ void property_isolation(void **state);
 void property_determinism(void **state);
 void property_spread(void **state);
 
-/* Two of them for one layer and one way to compute it; it needs several samples. They call nothing of cmocka: what they find are
+/* Two of these checks, for one layer of several samples and one strategy. They do not call cmocka: what they find are
  * failures of a case. */
 void check_isolation(const conv_fft_problem *p, const conv_fft_plan_options *options);
 void check_determinism(const conv_fft_problem *p, const conv_fft_plan_options *options);

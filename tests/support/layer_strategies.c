@@ -95,7 +95,8 @@ static const struct {
     {"in=2x4x9x10x11 out=4 kernel=3x2x3 pad=1 groups=4", 2},
 };
 
-/* Under sanitizers each run takes some of the cases, and the seed says which; 5 has no common divisor with the numbers of ways. */
+/* Under sanitizers each run takes some cases, chosen by the seed. 5 has no common divisor with the numbers of
+ * strategies. */
 enum {
     STEP = TEST_AMOUNT(1, 5)
 };
@@ -140,7 +141,7 @@ void ways_tiled(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- segments */
+/* --------------------------------------------------------------------------------------------------------- segments */
 
 static const char *const cut_problems[] = {
     "in=2x3x40 out=4 kernel=9 pad=4",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every way to compute a layer on device_context() gives the layer: tiles, overlap, dilation, products, chunks. Tests for
+/* Every strategy computes the same layer on device_context(): tiles, overlap, dilation, products, chunks. Tests for
  * cmocka. */
 #ifndef TEST_LAYER_WAYS_H
 #define TEST_LAYER_WAYS_H

@@ -13,7 +13,8 @@ typedef struct generator {
 } generator;
 
 generator generator_create(uint64_t seed);
-/** Part `number` of a program's random values: other ones with every CONV_FFT_TEST_SEED. A program that fails then says how it is replayed. */
+/** Random values of part `number` of a program. They change with CONV_FFT_TEST_SEED. If the program fails then, it
+ * prints how to replay it. */
 generator test_generator(uint64_t number);
 uint64_t random_bits(generator *g);
 /** low..high, both included. */

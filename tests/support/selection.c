@@ -112,7 +112,8 @@ static bool mark(const case_name *sorted, int count, const char *name, test_part
     return found;
 }
 
-/* Marks the cases that a file names: all of its lines, or those that begin with `prefix`. A file that does not exist names none. */
+/* Mark the cases that a file names: all of its lines, or the lines with this prefix. A file that does not exist names
+ * no case. */
 static void mark_file(const char *path, const char *prefix, const case_name *sorted, int count, test_part *part) {
     FILE *file = fopen(path, "r");
     if (!file) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cases of a list one run takes: the core, the cases that ever failed, and a share of the rest that changes with the seed.
+/* Which cases of a list one run takes: the core, the cases that ever failed, and a share of the other cases. The share
+ * changes with the seed.
  *
- *     CONV_FFT_TEST_SEED    a whole number of up to 64 bits; the Makefile takes it from the commit; 1 where it is not set
+ *     CONV_FFT_TEST_SEED    a whole number of up to 64 bits; the Makefile takes it from the commit; not set: 1
  *     CONV_FFT_TEST_SHARE   percent of the rest, 10 to 100, or `core`: no share; 10 where it is not set
  *     CONV_FFT_TEST_CASE    only the cases whose names contain this text
  *
- * The core of a list is tests/data/core/LIST.txt, a name per line. tests/data/failed.txt has a line `LIST: NAME` for each case that ever
- * failed. A name in one of these files that no case has is an error, and so is a value that a variable cannot have: the program prints the
- * sentence and ends with status 2. Cases that are drawn have names that begin with `drawn` or `seed`: in failed.txt such a name counts only in
- * runs that draw it. To keep such a case for all runs, make it one of the list's own. */
+ * The core of a list is tests/data/core/LIST.txt, a name per line. tests/data/failed.txt has a line `LIST: NAME` for
+ * each case that ever failed. A name in these files that no case has is an error, and so is an invalid value of a
+ * variable: the program prints a message and ends with status 2. Names of random cases begin with `drawn` or `seed`. In
+ * failed.txt such a name counts only in runs that draw it. To run such a case always, add it to the list itself. */
 #ifndef TEST_SELECTION_H
 #define TEST_SELECTION_H
 
@@ -23,8 +24,8 @@ extern "C" {
 /** The seed of this run. */
 uint64_t test_seed(void);
 
-/** The command that runs something again: `make replay` with the preset of this build, this program, the seed, and the share where one is set.
- * `variables` (NULL: none) are what else chooses it, as assignments; a seed among them takes the place of this run's. */
+/** The command that runs something again: `make replay` with this build's preset, this program, the seed, and the share
+ * if one is set. `variables` (NULL: none) are further assignments; a seed among them replaces the seed of this run. */
 void test_replay(char *text, size_t bytes, const char *variables);
 
 /** The share of this run in percent; 0: the core alone. */
@@ -36,9 +37,10 @@ typedef enum test_part {
     TEST_SHARE
 } test_part;
 
-/** Sets part[i] for each of `count` cases by their names, prints one line of counts to stderr, and returns how many are taken. The share is
- * exact: of n cases that are neither in the core nor among the failed ones, the ceil(n * share / 100) with the smallest hash of name and
- * seed. So the same seed takes the same cases, wherever they stand in the list. */
+/** Set part[i] for each of `count` cases by their names, print one line of counts to stderr, and return how many are
+ * taken. The share is exact: of n cases that are neither in the core nor among the failed ones, it takes the ceil(n
+ * * share / 100) cases with the smallest hash of name and seed. So a seed takes the same cases in any order of the
+ * list. */
 int test_parts(const char *list, const char *const *names, int count, test_part *part);
 
 /** The same for who only asks which cases are taken. */

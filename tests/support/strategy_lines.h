@@ -28,8 +28,8 @@ void edit_strategy(const char *line, const char *key, const char *value, char *o
 bool find_strategies(conv_fft_context *context, const conv_fft_problem *p, int64_t tiles, const char *overlap,
                      const char *dilation, const char *product, strategies *out);
 
-/** The same with the taps of each axis cut into this many segments, or into single taps where these are fewer. The plan must
- * not be one with segments by itself. */
+/** The same with the taps of each axis cut into `segments` segments, or into single taps if there are fewer. The plan
+ * must not have segments already. */
 bool find_cut_strategies(conv_fft_context *context, const conv_fft_problem *p, int64_t tiles, int64_t segments,
                          const char *overlap, const char *dilation, const char *product, strategies *out);
 

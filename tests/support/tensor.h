@@ -37,8 +37,8 @@ typedef struct tensor {
     guarded memory;
 } tensor;
 
-/** Tensors that the calling thread makes from now on start at multiples of so many bytes: a power of two, at most 64. 0, as
- * at first: of one element, and of no larger power of two. */
+/** From now on, tensors that this thread makes start at multiples of `bytes`, a power of two of at most 64. 0 is the
+ * default: they start at a multiple of their element size, and of no larger power of two. */
 void tensor_align(size_t bytes);
 /** The alignment of such a tensor whose elements have so many bytes. */
 size_t tensor_alignment(size_t element);

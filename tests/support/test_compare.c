@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compare function reports what is broken, and passes what is not. Kept results of NVRTC are those of the same kernel, or none. */
+/* The compare function reports wrong results and accepts right ones. Kept results of NVRTC belong to the same kernel,
+ * or are not used. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

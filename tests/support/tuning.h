@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts that tune, on the CPU: plans and what they chose, counts, records put by hand. What fails is a failure of the test. */
+/* Contexts that tune on the CPU: plans and their choices, counts, records written by hand. A failed step is a failure
+ * of the test. */
 #ifndef TEST_TUNING_H
 #define TEST_TUNING_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A clock that only the test moves, so that what is measured and how long a search takes depend on no machine. A program that repeats these
- * declarations has the functions in place of those of the library. */
+/* A clock that only the test moves, so that measured times and the length of a search do not depend on the machine. In
+ * a program that repeats these declarations, these functions replace those of the library. */
 #ifndef TEST_VIRTUAL_CLOCK_H
 #define TEST_VIRTUAL_CLOCK_H
 
@@ -16,8 +16,8 @@ conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *
 /** May be called by any thread. */
 void clock_advance(double seconds);
 
-/** What a run of these passes of a plan takes: more with larger bases, times 1 to 8 by the strategy and the seed of the run. So each seed
- * has winners of its own. */
+/** The time of a run of these passes of a plan: it grows with the basis, and is multiplied by 1 to 8, depending on
+ * strategy and seed. So each seed has other winners. */
 double clock_seconds_of(const conv_fft_plan *plan, int passes);
 
 #endif

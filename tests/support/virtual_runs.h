@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Staged passes on the CPU that take the time of virtual_clock.h. A program that repeats these declarations has the functions in place
- * of those of the library. */
+/* Staged passes on the CPU that take the time of virtual_clock.h. In a program that repeats these declarations, these
+ * functions replace those of the library. */
 #ifndef TEST_VIRTUAL_RUNS_H
 #define TEST_VIRTUAL_RUNS_H
 

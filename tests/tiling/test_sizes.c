@@ -17,7 +17,8 @@ static bool whole_pieces(const cf_axis_window *w, int64_t piece) {
            (w->tiles == 1 || w->tile_step % piece == 0);
 }
 
-/* Where the basis has room rows begin in memory and in the basis where pieces do, in all passes; w moves up for it. Else pieces are smaller. */
+/* If the basis is large enough, rows begin at multiples of the vector width, in memory and in the basis, for all
+ * passes; w moves up for that. Otherwise the vector width becomes smaller. */
 static void rows_begin_where_pieces_do(void **unused) {
     (void)unused;
     static const struct {
@@ -52,7 +53,8 @@ static void rows_begin_where_pieces_do(void **unused) {
     }
 }
 
-/* Lines get a few tiles more for that, as many as that takes and no more than an eighth; planes and numbers that nothing moves together none. */
+/* Rows get more tiles for that if necessary, but at most an eighth more. Planes do not, nor do elements that are never
+ * moved as vectors. */
 static void lines_have_tiles_of_pieces(void **unused) {
     (void)unused;
     int more = 0;
@@ -142,7 +144,8 @@ static void bases(void **unused) {
     assert_int_equal(cf_next_basis(INT64_MAX), 0);
 }
 
-/* Spectra of FP16 have a scale for each eight columns of a row, begun or whole, behind their numbers; others have none. */
+/* FP16 spectra have a scale for each started group of eight columns of a row, behind their numbers. Other spectra have
+ * no scales. */
 static void spectrum_sizes(void **unused) {
     (void)unused;
     enum {

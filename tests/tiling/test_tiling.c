@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tile geometry against the definition of the layer, on one axis, in integers: every operand is loaded through its windows
- * into a basis, multiplied by plain circular correlation, and stored through its windows. Exact or wrong.
+ * The tile geometry against the definition of the layer, on one axis, in integers. Every operand is loaded through its
+ * windows into a basis, multiplied by plain circular correlation, and stored through its windows. Results are exact.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -24,7 +24,8 @@ enum {
     MAX_BASIS = 512
 };
 
-/* Of the case under way. Case i of a run has the seed CONV_FFT_TEST_SEED + i, so that it is replayed with that seed and a count of 1. */
+/* State of the current case. Case i of a run has the seed CONV_FFT_TEST_SEED + i: that seed and a count of 1 replay
+ * it. */
 static generator state;
 static uint64_t current;
 static bool under_way;

@@ -35,8 +35,8 @@ conv_fft_status __wrap_cf_kernel_launch(const cf_kernel *kernel, const cf_launch
                : cf_fail(CONV_FFT_DEVICE_ERROR, "kernel %s does what it must not", kernel->name);
 }
 
-/* Samples, channels, axes; the order of the strides; elements between what would be neighbours; elements that the first one is away from
- * a multiple of 64 bytes; launches with scratch. */
+/* Samples, channels, axes; order of the strides; gaps between neighbours, in elements; offset of the first element from
+ * a multiple of 64 bytes, in elements; launches with scratch. */
 typedef struct bias_case {
     const char *layout;
     conv_fft_dtype dtype, result;

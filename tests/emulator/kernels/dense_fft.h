@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of real transforms, run by the emulator and compared with the definition in double: in random thread order,
-// with races, bounds, uninitialised reads and barriers checked. Their compilation takes long, so several programs have the cases, and of
-// those that are called rest_... each run compiles a share (in_share.h).
+// The kernels of real transforms, run by the emulator and compared with the definition in double: in random thread
+// order, with checks of races, bounds, uninitialised reads and barriers. They take long to compile, so the cases are
+// divided among several programs. Of the programs named rest_..., each run compiles a share (in_share.h).
 #ifndef SIMT_REAL_H
 #define SIMT_REAL_H
 

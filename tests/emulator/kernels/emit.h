@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C++ sources that a program writes for the emulator: PREFIX_core_N.cpp, which change only with the kernels, PREFIX_share_N.cpp, which change
- * with the seed, too, and PREFIX_selection.cpp, which says what the cases were chosen by. A file whose text stays the same is not touched. */
+/* C++ sources that a program writes for the emulator. PREFIX_core_N.cpp change only with the kernels,
+ * PREFIX_share_N.cpp also with the seed, and PREFIX_selection.cpp says how the cases were chosen. A file whose text is
+ * unchanged is not written again. */
 #ifndef SIMT_EMIT_H
 #define SIMT_EMIT_H
 

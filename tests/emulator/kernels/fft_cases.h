@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms whose kernels fft_emit.c writes and test_shared_memory_fft*.cpp run in the emulator: the list, and what the planner makes of it. */
+/* The list of transforms whose kernels fft_emit.c writes and test_shared_memory_fft*.cpp run in the emulator, and the
+ * planner's choices for them. */
 #ifndef SIMT_TILE_CASES_H
 #define SIMT_TILE_CASES_H
 
@@ -41,8 +42,8 @@ void tile_case_name(const tile_case *c, char *text, size_t bytes);
 /* facts: the file. False: conv_fft_last_error() says why. */
 bool tile_case_plan(const tile_case *c, const char *properties, cf_fft_problem *problem, cf_fft_passes *passes);
 
-/* Forward transforms of layers that one launch computes, as indices of cases, after tile_case_list(). At most TILE_PAIRS; false:
- * conv_fft_last_error() says why. */
+/* Pairs of forward transforms of layers that one launch computes, as indices of cases, after tile_case_list(). At most
+ * TILE_PAIRS. On false, conv_fft_last_error() has the reason. */
 enum {
     TILE_PAIRS = 21,
     TILE_PAIR_NUMBER = 100000 /* of the first pair's kernel; cases count from 0 */

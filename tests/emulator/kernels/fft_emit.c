@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_emit FACTS float|double CORE SHARE PREFIX: the kernels of the cases that this run takes, as the planner chooses them, in so many C++
- * sources of the core and of the share (emit.h); fft_registration.h explains them. */
+/* tile_emit FACTS float|double CORE SHARE PREFIX: write the kernels of this run's cases, as the planner chooses them,
+ * to CORE sources of the core and SHARE sources of the share (emit.h); fft_registration.h explains the sources. */
 #include "kernels/emit.h"
 #include "kernels/fft_cases.h"
 

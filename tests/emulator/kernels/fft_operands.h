@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers' transforms read and write, by the definition: random inputs, exact results, and scales of 16-bit spectra.
+// The operands of layers' transforms by the definition: random inputs, exact results, and scales of 16-bit spectra.
 #ifndef SIMT_TILE_OPERANDS_H
 #define SIMT_TILE_OPERANDS_H
 
@@ -118,7 +118,8 @@ struct Scales {
     }
 };
 
-// What is rounded on the way back from a spectrum is as large as the results, in whose few points the spectrum's energy comes together.
+// The rounding error of an inverse is relative to the results: the energy of the spectrum is concentrated in their few
+// points.
 double gathered(const cf_transform_desc &t) {
     double ratio = 1;
     for (int a = 0; a < 3 && t.inverse; ++a)

@@ -10,8 +10,8 @@ bool tile_pair_is_wanted(void) {
     return only && strstr(only, " | ");
 }
 
-/* The next pair of forward layers from case *i on: spectra in FP32, or in 16 bits, each by the steps of shared_memory/steps.cuh, by matrix
- * products along the axes, or by one product. */
+/* The next pair of forward layers from case *i on: with FP32 or 16-bit spectra, by FFT stages of shared_memory, by
+ * tensor-core FFT along the axes, or by one dense matrix. */
 typedef enum pair_way {
     BY_STEPS,
     BY_AXES,

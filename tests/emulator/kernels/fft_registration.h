@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sources of fft_emit.c are made of: a kernel's text, its name made unique, in a namespace; and a Registration of it. */
+/* The parts of a source of fft_emit.c: the text of a kernel with a unique name, in a namespace, and its
+ * Registration. */
 #ifndef SIMT_TILE_H
 #define SIMT_TILE_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The case under way of a program that runs emitted transforms: its kernels, its memory, and the call of cf_gpu_transform_run().
+// The current case of a program that runs emitted transforms: its kernels, its memory, and the call of
+// cf_gpu_transform_run().
 #ifndef SIMT_TILE_RUN_H
 #define SIMT_TILE_RUN_H
 

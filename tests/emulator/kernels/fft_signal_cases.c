@@ -19,8 +19,8 @@ static void set_added(tile_case *c) {
     c->groups = real_signal ? 2 : 1;
 }
 
-/* Every basis from 2 to 256 in both directions, whole and in part; order, type and layout by turns. Whole ones are sometimes the planner's,
- * for which shared_memory/kernel.cuh need not be the best. */
+/* Every basis from 2 to 256 in both directions, with whole windows and parts; order, type and layout alternate. For
+ * whole windows the planner may choose another kernel than shared_memory/kernel.cuh. */
 static void lines(void) {
     static const conv_fft_dtype types[] = {CONV_FFT_FP32, CONV_FFT_FP32, CONV_FFT_FP16, CONV_FFT_FP32, CONV_FFT_BF16};
     for (int64_t n = 2, i = 0; n <= 256; ++n) {
@@ -51,8 +51,8 @@ static void long_lines(void) {
     }
 }
 
-/* Every basis from 2 to 256 on both axes and in both directions, whole and in part. Where planes are too large for a block these take two
- * passes. */
+/* Every basis from 2 to 256 on both axes and in both directions, with whole windows and parts. Planes too large for a
+ * block take two kernels. */
 static void squares(void) {
     for (int64_t n = 2, i = 0; n <= 256; ++n) {
         const int64_t parts[] = {n - 1, (n + 2) / 3, n / 2 + 1};
@@ -100,7 +100,8 @@ static void rectangles(void) {
     }
 }
 
-/* Real planes in natural order that are too large for a block: the real size, and small ones where blocks have little memory. */
+/* Real planes in natural order that are too large for a block: the real size, and small planes for blocks with little
+ * memory. */
 static void two_kernels(conv_fft_dtype dtype) {
     static const int64_t planes[][2] = {{256, 256}, {12, 16}, {16, 12}, {48, 64}, {256, 250}, {4, 30}, {30, 14}};
     for (int i = 0; i < 28; ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers' transforms by the definition: for every row and column the points of its window (core/window.h), on the whole basis.
+// Layers' transforms by the definition: for every row and column the points of its window (core/window.h), on the whole
+// basis.
 #ifndef SIMT_TILE_WINDOWS_H
 #define SIMT_TILE_WINDOWS_H
 

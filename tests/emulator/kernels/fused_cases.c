@@ -89,8 +89,8 @@ static const fused_case all[] = {
      .shifted = true,
      .shared = 40000,
      .processors = 2},
-    /* Planes that stay in registers: one, tasks of several planes or several tasks of a plane for a thread, whole rows, a GPU without bulk
-     * copies. */
+    /* Register-resident kernels: a thread has one plane, several planes or a part of a plane; whole rows; a GPU without
+     * bulk copies. */
     {.problem = "in=9x1x16x16 out=6 kernel=3x3", .grid = "basis=18x18 tiles=1x1", .passes = FD, .processors = 1},
     {.problem = "in=9x3x20x20 out=8 kernel=5x5 pad=2", .grid = "basis=24x24 tiles=1x1", .passes = ALL, .processors = 1},
     {.problem = "in=3x3x20x16 out=4 kernel=5x5 pad=2", .grid = "basis=12x20 tiles=3x1", .passes = ALL},
@@ -98,7 +98,7 @@ static const fused_case all[] = {
     {.problem = "in=3x3x5x14 out=4 kernel=3x3 pad=1", .grid = "basis=7x16 tiles=1x1", .passes = ALL},
     {.problem = "in=4x2x54x54 out=4 kernel=5x5", .grid = "basis=54x54 tiles=1x1", .passes = ALL, .processors = 1},
     {.problem = "in=3x3x16x16 out=8 kernel=5x5", .grid = "basis=16x16 tiles=1x1", .passes = ALL, .older = true},
-    /* Whole rows of 16-bit numbers: planes of 16 bytes, rows and planes that end in the middle of them, a tensor that does. */
+    /* Whole rows of 16-bit elements: planes of 16 bytes; rows, planes and a tensor that end inside 16 bytes. */
     {.problem = "in=3x3x20x16 out=4 kernel=5x5 pad=2 dtype=fp16", .grid = "basis=12x20 tiles=3x1", .passes = ALL},
     {.problem = "in=3x3x18x14 out=4 kernel=5x5 dtype=bf16", .grid = "basis=10x16 tiles=3x1", .passes = ALL},
     {.problem = "in=4x2x54x54 out=4 kernel=5x5 dtype=fp16",
@@ -157,7 +157,8 @@ static const fused_case all[] = {
      .grid = "basis=14x14 tiles=1x1",
      .passes = ALL},
     {.problem = "in=3x10x21 out=10 groups=10 kernel=4 pad=2 layout=last", .grid = "basis=25 tiles=1", .passes = FW},
-    /* Channels side by side: as many at once as alignment allows, units beyond the last channel, pointers at any place. */
+    /* Channels last: as many channels at once as alignment allows, channel groups beyond the last channel, pointers at
+     * any address. */
     {.problem = "in=3x24x13x12 out=24 groups=24 kernel=4x3 pad=2:0x1:3 layout=last dtype=fp16",
      .grid = "basis=16x16 tiles=1x1",
      .passes = ALL},
@@ -202,8 +203,8 @@ static const fused_case all[] = {
      .grid = "basis=14x12 tiles=1x1",
      .passes = ALL,
      .shifted = true},
-    /* Many channels side by side, of which a kernel makes planes: all at once, few, a part of a block, whole blocks; gradients of x that have no
-     * planes for what no tap meets. */
+    /* Channels last with many channels, from which a kernel makes planes: all channels at once, few, a part of a block,
+     * whole blocks; gradients of x without planes for positions that no tap meets. */
     {.problem = "in=3x3x20x16 out=40 kernel=5x5 pad=2 layout=last dtype=fp16",
      .grid = "basis=12x20 tiles=3x1",
      .passes = ALL},
@@ -220,7 +221,8 @@ static const fused_case all[] = {
     {.problem = "in=2x8x12x11 out=16 groups=8 kernel=3x3 pad=1 layout=last dtype=bf16",
      .grid = "basis=14x15 tiles=1x1",
      .passes = ALL},
-    /* Threads side by side have neighbouring planes; data that end with the basis, in lines of two and of three primes. */
+    /* Neighbouring threads have neighbouring planes. Data end with the basis. Lengths have two and three prime
+     * factors. */
     {.problem = "in=16x3x7x7 out=3 groups=3 kernel=13x13 pad=6", .grid = "basis=14x15 tiles=1x1", .passes = ALL},
     {.problem = "in=16x3x7x7 out=3 groups=3 kernel=13x13 pad=6", .grid = "basis=14x14 tiles=1x1", .passes = ALL},
     {.problem = "in=3x3x20x22 out=3 groups=3 kernel=9x15 pad=4x7", .grid = "basis=30x42 tiles=1x1", .passes = ALL},
@@ -287,7 +289,7 @@ static const fused_case all[] = {
      .passes = ALL},
 };
 
-/* ----------------------------------------------------------------------------------------------------- cases by chance */
+/* -------------------------------------------------------------------------------------------------- cases by chance */
 
 enum {
     COUNT = sizeof all / sizeof all[0],

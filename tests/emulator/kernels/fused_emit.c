@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fused_emit FACTS float|double CORE SHARE PREFIX: the kernels that the cases of this run launch, in so many C++ sources of the core and of
- * the share (emit.h); fused.h explains them. The library's own calls are made, with pointers that nothing follows: what they would build and
- * launch is written down. */
+/* fused_emit FACTS float|double CORE SHARE PREFIX: write the kernels that the cases of this run launch to CORE sources
+ * of the core and SHARE sources of the share (emit.h); fused.h explains them. The library's own functions are called
+ * with pointers that are never read. Their builds and launches are recorded. */
 #include "kernels/emit.h"
 #include "kernels/fused_cases.h"
 
@@ -37,7 +37,7 @@ static void need(bool condition, const char *what) {
     exit(1);
 }
 
-/* ----------------------------------------------------------------------------------- in the place of the library's own */
+/* -------------------------------------------------------------------------------- in the place of the library's own */
 
 conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, int count, cf_kernel **kernels);
 conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, int count, cf_kernel **kernels) {
@@ -118,7 +118,7 @@ conv_fft_status __wrap_cf_gpu_check_in_context(const cf_gpu *gpu, const cf_gpu_a
     return CONV_FFT_SUCCESS;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- writing */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 static void emit(const fused_case *c, const char *properties) {
     static _Alignas(64) char memory[64];

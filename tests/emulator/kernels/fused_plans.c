@@ -76,7 +76,7 @@ uint64_t fused_text_hash(const char *text) {
     return hash;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- checking */
+/* --------------------------------------------------------------------------------------------------------- checking */
 
 bool fused_case_check(const fused_case *c, int number, const fused_opened *o) {
     char text[FUSED_NAME_BYTES], variables[FUSED_NAME_BYTES + 100];
@@ -96,7 +96,8 @@ bool fused_case_check(const fused_case *c, int number, const fused_opened *o) {
     if (call.gx || call.gw)
         good = layer_check_backward(&l, o->plan, &call) && good;
     call.separate = !call.separate;
-    /* Kernels for both gradients at once, and for one; planes of gy that one gradient leaves to the other, and that each makes. */
+    /* Kernels for both gradients at once, and for one; planes of gy that one gradient makes for the other, and planes
+     * that each gradient makes itself. */
     if (o->plan->shares_gy ||
         (call.gx && call.gw && o->problem.tensor_layout == CONV_FFT_CHANNELS_LAST && o->problem.groups == 1))
         good = layer_check_backward(&l, o->plan, &call) && good;

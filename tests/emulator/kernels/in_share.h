@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that instantiate kernels themselves: what is compiled beside a fixed core changes with the seed (selection.cmake), a case by its type.
+// For tests that instantiate kernels themselves: a fixed core of cases is always compiled, and others as the seed
+// chooses (selection.cmake). A case is identified by its type.
 #ifndef SIMT_IN_SHARE_H
 #define SIMT_IN_SHARE_H
 
@@ -7,7 +8,8 @@
 
 #include <cstdint>
 
-/** Whether this run takes the case that K stands for. To be asked by `if constexpr` in a template, so that others are not compiled. */
+/** Whether this run takes the case of type K. A template asks it by `if constexpr`, so that other cases are not
+ * compiled. */
 template <class K> constexpr bool in_share() {
     std::uint64_t h =
         0xcbf29ce484222325u; // FNV-1a of the type's name, then splitmix64 with the seed, as in support/selection.c

@@ -93,8 +93,8 @@ static double *run_pass(layer *l, const conv_fft_plan *plan, conv_fft_pass pass,
     return values;
 }
 
-/* An infinity in channel 1 of the last sample is seen, and leaves the bits of all other samples as they are; of the gradient of the weights,
- * all other channels. */
+/* An infinity in channel 1 of the last sample reaches its results, and does not change a bit of other samples. For the
+ * gradient of the weights, it does not change other channels. */
 static void check_infinity(layer *l, const conv_fft_plan *plan, conv_fft_pass pass) {
     const bool weights = pass == CONV_FFT_BACKWARD_WEIGHTS;
     operand *const in = pass == CONV_FFT_BACKWARD_DATA ? &l->gy : &l->x;

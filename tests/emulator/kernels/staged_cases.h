@@ -6,7 +6,7 @@
 /* Returns how many have failed. facts: the file. */
 int staged_cases_run(const char *properties);
 
-/* Called where a layer is done: its kernels are gone then. Returns what the first one of them did wrong, "" if nothing. */
+/* Called after a layer, when its kernels are gone. Returns the first error of its kernels, or "". */
 const char *staged_end_kernels(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The largest magnitudes of FP16 and FP32 samples, run by the emulator: dense ones at any address, strided ones, and what is no number. */
+/* The largest magnitudes of FP16 and FP32 samples, run by the emulator: dense samples at any address, strided samples,
+ * NaN and Inf. */
 #include "check.h"
 #include "conv/gpu/absmax.cuh"
 

@@ -125,7 +125,7 @@ template <int LOG> void isolated() {
 }
 void isolation() { isolated<2>(), isolated<4>(), isolated<6>(), isolated<8>(); }
 
-/* -------------------------------------------------------------------------------------------------------------- tiles */
+/* ------------------------------------------------------------------------------------------------------------ tiles */
 
 template <int FORM_, int R1, int R2, int W, int INNER, int TWIDDLE, int FIRST, int MIDDLE, bool INV, bool MORE = false>
 struct TileConfig {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv/fused/shared_memory.cuh and the plans of its family: cf_fused_run() itself, whose launches go to the emulator. The weights' spectra come from the
-// definition of the transform, in double.
+// conv/fused/shared_memory.cuh and the plans of its family: cf_fused_run() itself, with launches in the emulator.
+// Spectra of the weights are computed by the definition of the transform, in double.
 #include "check.h"
 #include "kernels/emitted.h"
 #include "kernels/fft_windows.h"

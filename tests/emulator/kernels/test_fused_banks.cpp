@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SPREAD of conv/fused/pruned_fft.cuh: steps of planes that are so far apart meet no bank twice, and of planes a number nearer or further they do. */
+/* SPREAD of conv/fused/pruned_fft.cuh: with this distance between planes, FFT stages have no bank conflicts. With a
+ * distance that is one number larger or smaller, they have. */
 #include "check.h"
 #include "simt.h"
 

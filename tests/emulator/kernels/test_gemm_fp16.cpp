@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The products of 16-bit spectra, run by the emulator and compared with sums in double of what the words and scales say. */
+/* The products of 16-bit spectra, run by the emulator, against sums in double over the stored numbers times their
+ * scales. */
 #include "check.h"
 #include "conv/gpu/gemm/cgemm_fp16.cuh"
 #include "kernels/in_share.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dft_of() of conv/fused/pruned_dft.cuh, in double, against the definition: lines of many lengths, with data at all points, at few, and with gaps. What
- * has no data holds no number, and must not be read. */
+/* dft_of() of conv/fused/pruned_dft.cuh, in double, against the definition: many lengths, with data at all points, at
+ * few points, and with gaps. Points without data are uninitialised and must not be read. */
 #define CF_REAL double
 
 #include "check.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shared_memory/kernel.cuh, and the plans that cut a transform into passes: cf_gpu_transform_run() itself, whose launches go to the emulator.
+// shared_memory/kernel.cuh, and plans that divide a transform into kernels: cf_gpu_transform_run() itself, with
+// launches in the emulator.
 #include "check.h"
 #include "kernels/emitted.h"
 #include "kernels/fft_operands.h"
@@ -217,7 +218,8 @@ struct Side {
     size_t size = 0;
 };
 
-// A NaN or an infinity leaves the spectra of all other planes as they are, but that the scale of its eight may be another one.
+// A NaN or an infinity does not change the spectra of other planes. Only the scale that it shares with seven other
+// planes may change.
 void check_spoiled(const tile_case &c, int number) {
     const Side side(c, number);
     const cf_fft_problem &p = side.transform.problem;
