@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The everyday commands. Each first makes sure of its packages (scripts/setup.sh), then leaves the work to CMake's
-# presets; build trees are build/<preset>.
+# The everyday commands. Each first installs or checks its packages (scripts/setup.sh), and then uses CMake's presets.
+# Build trees are build/<preset>.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -10,21 +10,21 @@ RESULTS ?= build/bench
 BENCH_SCALE ?= --max-gflop 1 --seconds 0.2
 BUILD = cmake --build --parallel $(JOBS) --preset
 BENCH = build/release/bench/bench_conv $(BENCH_SCALE)
-# Of the first GPU, for example nvidia-h200.
+# The name of the first GPU, for example nvidia-h200.
 GPU_NAME = $(shell nvidia-smi --id=0 --query-gpu=name --format=csv,noheader 2>/dev/null | tr 'A-Z ' 'a-z-')
 GPU_RESULTS ?= bench/results/$(GPU_NAME)
 GPU_BENCH = build/release/bench/bench_conv --device 0 --out $(GPU_RESULTS)/conv.csv
 GPU_STAGES = build/release/bench/bench_conv --device 0 --stages --out $(GPU_RESULTS)/stages.csv
 GPU_TUNED = build/release/bench/bench_conv --device 0 --tune --seconds 0.05 --search 0.4 --out $(GPU_RESULTS)/tuned.csv
 PYTHON ?= python3
-# What builds and tests the Python package; a torch that $(PYTHON) has is seen from within.
+# The environment that builds and tests the Python package. It can import a torch that $(PYTHON) has.
 VENV = build/python/venv
 WHEELS = build/python/wheels
-# What a wheel is made from.
+# The sources of a wheel.
 WHEEL_SOURCES = CMakeLists.txt LICENSE README.md pyproject.toml bindings/python/conv_fft cmake include src
 SUITES = --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt \
     --suite volumes=networks/volumes.txt --suite signals=networks/signals.txt
-# What changes from commit to commit in the tests (tests/support/selection.h).
+# The commit chooses the seed of the tests (tests/support/selection.h).
 GIVEN_SEED := $(CONV_FFT_TEST_SEED)
 GIVEN_SHARE := $(CONV_FFT_TEST_SHARE)
 CONV_FFT_TEST_SEED ?= $(shell commit=$$(git rev-parse --short=12 HEAD 2>/dev/null) && echo 0x$$commit || echo 1)
@@ -40,13 +40,13 @@ help:
 	@echo '                   of the rest that the commit chooses; ALL=1: also what has passed and did not change'
 	@echo 'make test-long     every case, every sanitizer: hours'
 	@echo 'make replay        T=TEST CONV_FFT_TEST_SEED=... CONV_FFT_TEST_CASE=...: what a failing case prints'
-	@echo '                   CONV_FFT_TEST_SEED and CONV_FFT_TEST_SHARE choose the cases of all tests: tests/support/selection.h;'
-	@echo '                   a case that has failed joins tests/data/failed.txt, which every run takes'
+	@echo '                   CONV_FFT_TEST_SEED and CONV_FFT_TEST_SHARE choose the cases of all tests (see'
+	@echo '                   tests/support/selection.h); every run takes the cases of tests/data/failed.txt'
 	@echo 'make test-torch    the tests of the Python package with torch for CPUs, in a Debian 13 of their own; needs root'
 	@echo 'make mutants       faults put into the library one at a time, which the tests must catch; hours'
 	@echo 'make python        the Python wheel, into $(WHEELS)'
 	@echo 'make bench         benchmarks on this machine; results in $(RESULTS)'
-	@echo 'make bench-gpu     those of transforms and layers on the first GPU; results in bench/results'
+	@echo 'make bench-gpu     benchmarks of transforms and layers on the first GPU; results in bench/results'
 	@echo 'make plots         pictures and tables of all results, into docs and README.md'
 	@echo 'make test-gpu      the tests on a GPU: a core of cases and a share of the rest; test-gpu-long: every case'
 	@echo 'make gpu-sanitize  the GPU tests under compute-sanitizer'
@@ -62,26 +62,27 @@ demo:
 
 check:
 	scripts/setup.sh build test
-	CONV_FFT_TEST_SHARE=$${CONV_FFT_TEST_SHARE:-core} CONV_FFT_TEST_COUNT=$${CONV_FFT_TEST_COUNT:-500} $(TEST) dev --label '^quick$$' --pattern '$(T)'
+	CONV_FFT_TEST_SHARE=$${CONV_FFT_TEST_SHARE:-core} CONV_FFT_TEST_COUNT=$${CONV_FFT_TEST_COUNT:-500} \
+	    $(TEST) dev --label '^quick$$' --pattern '$(T)'
 
-# One test, or those that match, in the plain build or that of preset P.
+# The tests that match T, in the build of preset P (default: dev).
 replay:
 	@test -n '$(T)' || { echo 'make replay: T=TEST is missing' >&2 && exit 2; }
 	scripts/setup.sh build test
 	$(TEST) $(or $(P),dev) --pattern '^($(T))$$'
 
-# What covers most comes last: its closing lines end the output.
+# The phase with the most tests comes last, so that its summary ends the output.
 test:
 	$(SEED_LINE)
 	$(MAKE) test-fuzz test-threads test-python test-plain test-sanitize || status=$$?; $(SAY_SEED); exit $${status:-0}
 
-# Every case, all sanitizers, the seed of the day, ten minutes of fuzzing, what the core lists reach, and the faults.
+# Every case, all sanitizers, the seed of the day, ten minutes of fuzzing, the coverage of the core lists, and mutants.
 test-long: export CONV_FFT_TEST_SHARE = $(or $(GIVEN_SHARE),100)
 test-long: export CONV_FFT_TEST_SEED = $(or $(GIVEN_SEED),$(shell date +%Y%m%d))
 test-long:
 	$(SEED_LINE)
-	$(MAKE) --keep-going test-fuzz test-threads test-python test-plain test-torch emulator-coverage test-sanitize-all fuzz-long \
-	    test-mutants || status=$$?; $(SAY_SEED); exit $${status:-0}
+	$(MAKE) --keep-going test-fuzz test-threads test-python test-plain test-torch emulator-coverage \
+	    test-sanitize-all fuzz-long test-mutants || status=$$?; $(SAY_SEED); exit $${status:-0}
 
 test-sanitize-all:
 	scripts/setup.sh build test
@@ -90,16 +91,17 @@ test-sanitize-all:
 fuzz-long: test-fuzz
 	python3 -B tests/fuzz/run.py --seconds 600 --corpus build/fuzz-corpus build/fuzz/tests/fuzz/fuzz_records
 
-# The faults must be caught by what `make test` takes.
+# The tests that `make test` runs must catch the mutants.
 test-mutants: export CONV_FFT_TEST_SHARE = 10
 test-mutants: mutants
 
-# Which lines of kernels the core lists of the emulator reach, beside all cases.
+# Which lines of kernels the emulator's core lists reach, compared with all cases.
 emulator-coverage:
 	scripts/setup.sh build test
 	cmake --preset coverage
 	CONV_FFT_TEST_SHARE=100 cmake --build build/coverage --parallel $(JOBS) \
-	    --target emulator_test_shared_memory_fft emulator_test_shared_memory_fft_double emulator_test_fused emulator_test_fused_double
+	    --target emulator_test_shared_memory_fft emulator_test_shared_memory_fft_double \
+	    emulator_test_fused emulator_test_fused_double
 	scripts/emulator_core.py collect build/coverage build/coverage/notes.json.gz
 	scripts/emulator_core.py report build/coverage/notes.json.gz
 
@@ -115,7 +117,7 @@ test-threads:
 	scripts/setup.sh build test
 	$(TEST) tsan --label '^threads$$'
 
-# What no other phase runs: without sanitizers.
+# Tests that no other phase runs, without sanitizers.
 test-plain:
 	scripts/setup.sh build test
 	cmake --preset dev
@@ -123,12 +125,12 @@ test-plain:
 	found=$$(scripts/nvrtc.sh build/dev/tools/conv-fft) && \
 	    CONV_FFT_TEST_REQUIRE="$$CONV_FFT_TEST_REQUIRE $$found" $(TEST) dev --without '^(sanitize|gpu)$$'
 
-# Each mutant builds and tests by itself, so as many run side by side as there are pairs of cores.
+# Each mutant is built and tested on its own, so one mutant runs on every two cores.
 mutants:
 	scripts/setup.sh build test
 	scripts/mutants.py --jobs $$((($(JOBS) + 1) / 2)) --out build/mutants/table.txt
 
-# auditwheel gives the wheel the tag of the oldest glibc that it runs with.
+# auditwheel adds the tag of the oldest glibc that the wheel works with.
 python: python-packages $(WHEELS)/made
 
 python-packages:
@@ -184,20 +186,21 @@ bench-gpu:
 	$(GPU_BENCH) $(SUITES) --class bf16
 	$(GPU_BENCH) $(SUITES) --class bf16 --layout last
 	$(GPU_BENCH) --suite grid=networks/grid.txt --seconds 0.05 --search 1
-	$(GPU_TUNED) --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt --suite nets=networks/overfeat_fast.txt
+	$(GPU_TUNED) --suite table4=networks/table4.txt --suite nets=networks/alexnet.txt \
+	    --suite nets=networks/overfeat_fast.txt
 	$(GPU_TUNED) --suite grid=networks/grid.txt --count 48
 	$(GPU_STAGES) --suite networks/table4.txt
 	$(GPU_STAGES) --suite networks/volumes.txt --case c32-n64-k7
 	$(GPU_STAGES) --suite networks/signals.txt --case k1023
 
-# The pictures and tables of what has been measured: docs/pictures, README.md, docs/performance, docs/tuning.md.
+# Pictures and tables of all results: docs/pictures, README.md, docs/performance, docs/tuning.md.
 plots:
 	scripts/setup.sh plots
 	$(PYTHON) bench/report/plot.py
 	$(PYTHON) bench/report/report.py README.md docs/performance/cpu.md docs/performance/h200.md docs/tuning.md \
 	    src/fbfft/warp/README.md
 
-# Most of the time goes into NVRTC where the kernel cache is empty. What each list took and left out is printed.
+# If the kernel cache is empty, NVRTC takes most of the time. The output says how many cases of each list ran.
 test-gpu-long: export CONV_FFT_TEST_SHARE = $(or $(GIVEN_SHARE),100)
 test-gpu test-gpu-long:
 	@nvidia-smi --list-gpus 2>/dev/null || { echo 'make $@: there is no GPU' >&2 && exit 1; }
@@ -229,4 +232,6 @@ clean:
 
 .NOTPARALLEL:
 FORCE:
-.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long test-sanitize-all fuzz-long test-mutants emulator-coverage mutants python python-packages bench bench-gpu plots test-gpu test-gpu-long gpu-sanitize install format clean
+.PHONY: help demo check replay test test-sanitize test-fuzz test-threads test-python test-plain test-torch test-long \
+    test-sanitize-all fuzz-long test-mutants emulator-coverage mutants python python-packages bench bench-gpu plots \
+    test-gpu test-gpu-long gpu-sanitize install format clean

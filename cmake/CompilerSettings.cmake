@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What every target of this project is compiled with.
+# The compiler settings of all targets of this project.
 include(CheckCCompilerFlag)
 
 set(CMAKE_C_STANDARD 11)
@@ -21,7 +21,7 @@ if(CONV_FFT_SANITIZE)
   add_link_options(${sanitize_options})
 endif()
 
-# OFF means that POSIX and GNU names must be asked for: clock_gettime, dlopen, getopt_long.
+# OFF: sources define the feature macros for POSIX and GNU functions (clock_gettime, dlopen, getopt_long).
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   add_compile_definitions(_GNU_SOURCE)
 endif()

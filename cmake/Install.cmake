@@ -12,7 +12,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/ConvFFTConfigVersion.cma
 install(FILES "${PROJECT_BINARY_DIR}/ConvFFTConfig.cmake" "${PROJECT_BINARY_DIR}/ConvFFTConfigVersion.cmake"
         DESTINATION "${package_directory}")
 
-# The prefix is found from the place of the .pc file, so that an installed tree can be moved.
+# The prefix is relative to the .pc file, so that an installed tree can be moved.
 file(RELATIVE_PATH pc_to_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
 set(pc_private_libs -lm -lz -ljansson ${CMAKE_THREAD_LIBS_INIT})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The library: objects compiled once, archived twice. conv_fft is what is installed; conv_fft_static shows tests the
-# internals too, and lets them replace malloc.
+# The library: objects compiled once, for two libraries. conv_fft is installed. conv_fft_static gives tests access to
+# internal functions, and lets them replace malloc.
 
 set(src "${PROJECT_SOURCE_DIR}/src")
 set(cpu_kernels "${src}/cpu/fft/instantiate.c")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Usage: scripts/check_bare_debian.sh DIRECTORY [TARGET...]
 #
-# Proves that the sources need nothing but make: debootstraps the least Debian 12 into DIRECTORY (new or empty; about
-# 2 GB when done), copies the tree there and runs `make TARGET` in it, by default demo and test. Needs root and
-# debootstrap. MIRROR in the environment: another archive than deb.debian.org.
+# Proves that the sources need nothing but make. It installs a minimal Debian 12 with debootstrap into DIRECTORY (new or
+# empty; about 2 GB in the end), copies the tree there and runs `make TARGET` in it, by default demo and test. It needs
+# root and debootstrap. MIRROR in the environment: another archive than deb.debian.org.
 set -eu
 mirror=${MIRROR:-http://deb.debian.org/debian}
 source=$(cd "$(dirname "$0")/.." && pwd)
@@ -22,7 +22,7 @@ debootstrap --variant=minbase --include=make bookworm "$root" "$mirror"
 mkdir "$root/conv_fft"
 (cd "$source" && tar -c --exclude=./.git --exclude='./build*' .) | tar -x -C "$root/conv_fft"
 
-# The compilers' run-time libraries look at /proc and /dev.
+# The compilers' run-time libraries read /proc and /dev.
 unmount() { umount "$root/dev" "$root/proc" 2>/dev/null || true; }
 trap unmount EXIT
 mount -t proc proc "$root/proc"

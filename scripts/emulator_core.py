@@ -89,7 +89,8 @@ def collect(build, out):
 # ------------------------------------------------------------------------------------------------------------ choosing
 
 def features_of(name, case):
-    """What a list is to have a case for, beside lines: type, order, padding mode, corner bins (even and odd axes)."""
+    """The features that a list must have a case for, besides lines: type, order, padding mode, corner bins (even and
+    odd axes)."""
     found = {"noted " + f for f in case["features"]}
     kind = re.match(r"(r2c|c2r|c2c inverse|c2c) (\w+)", name)
     mode = next((m for m in ("circular", "reflect", "replicate") if m in name), "zeros")

@@ -109,7 +109,7 @@ class Run:
 
 
 def report(results, equivalent, options, out):
-    """The table, what it comes to, and the survivors last. Whether all is well."""
+    """Print the table, its totals and the surviving mutants. Returns whether none survived."""
     say = lambda text="": print(text, file=out)
     say(HEADING)
     for result in results:

@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# What the emulator's programs are made of and run: they make whole plans, so nearly all of src is in them.
+# The sources of the emulator's programs. They make whole plans, so they include nearly all of src.
 DEPENDED = ("include", "src", "tests", "cmake", "CMakeLists.txt", "CMakePresets.json")
 NOT_DEPENDED = ("tests/checks", "tests/package", "tests/fuzz", "tests/mutants")
 
@@ -58,7 +58,7 @@ def chosen(tests, label, without, pattern):
 
 
 def commands_of(folder):
-    """The words of each test's command; CTest itself does not tell them before the program is built."""
+    """The words of each test's command. CTest itself does not list them before the program is built."""
     found = {}
     for file in folder.rglob("CTestTestfile.cmake"):
         for name, rest in re.findall(r'^add_test\((?:\[=*\[)?"?([^\]" ]+)(?:\]=*\])?"? (.*)\)$',
@@ -68,7 +68,7 @@ def commands_of(folder):
 
 
 def targets_of(folder, tests):
-    """The files of the build that the commands of the tests name. What is installed is the library and its program."""
+    """The files of the build that the tests' commands name. Tests of the installation need library and program."""
     listing = run(["ninja", "-C", str(folder), "-t", "targets", "all"], stdout=subprocess.PIPE, text=True).stdout
     known = {line.split(": ")[0] for line in listing.splitlines()}
     wanted = {name for name in ("conv_fft", "conv-fft") if name in known

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Usage: scripts/setup.sh [build] [test] [python] [torch] [bench] [plots]
 #
-# Makes sure that the packages of the named groups are there. Root (or a sudo that asks for no password) installs what
-# is missing; anyone else gets the command to run, and nothing is changed. make itself is the one package that `make`
-# cannot install: apt-get install make.
+# Makes sure that the packages of the named groups are installed. Root (or a sudo without password) installs missing
+# ones. Other users get the command to run, and nothing is changed. Only make itself must be installed before:
+# apt-get install make.
 set -eu
 
 # group  Debian 12               Ubuntu 24.04            what for
@@ -75,6 +75,6 @@ fi
 
 echo "setup.sh: installing$missing"
 apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300"
-# The lists are fetched only if they do not know a package, or name a version that the archive no longer has.
+# The package lists are fetched only if a package is not in them, or if the archive no longer has its version.
 $apt install -s $missing >/dev/null 2>&1 || $apt update
 $apt install -y --no-install-recommends $missing || { $apt update && $apt install -y --no-install-recommends $missing; }

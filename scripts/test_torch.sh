@@ -5,7 +5,7 @@
 # Runs the tests of the Python package with torch for CPUs. The first run makes a Debian 13 with torch 2.6 in a folder
 # (1.9 GB; needs root, debootstrap and Debian's archive). Later runs use that folder again.
 #
-#     CONV_FFT_TORCH_ROOT     the folder; build/torch-root where it is not set
+#     CONV_FFT_TORCH_ROOT     the folder; not set: build/torch-root
 #     MIRROR                  another archive than deb.debian.org
 #     CONV_FFT_TEST_REQUIRE   a list of words; with the word torch, a machine that cannot make the folder is an error
 #
@@ -17,7 +17,7 @@ packages="$packages libpython3-dev libtorch-dev g++"
 mirror=${MIRROR:-http://deb.debian.org/debian}
 source=$(cd "$(dirname "$0")/.." && pwd)
 root=${CONV_FFT_TORCH_ROOT:-$source/build/torch-root}
-# What a root was made of. It is the last file of a new root, so a root that has it is whole.
+# The list of the root's packages. It is the last file of a new root, so a root that has it is complete.
 stamp="$release $packages"
 
 fail() { echo "test_torch.sh: $1" >&2 && exit 1; }
@@ -38,7 +38,7 @@ esac
 [ "$(id -u)" -eq 0 ] || skip 'only root can make a Debian and change into it'
 unshare --mount true 2>/dev/null || skip 'this machine does not let root mount (unshare --mount failed)'
 
-# The mounts are in a namespace of their own. They end with the command, however it ends, and nobody else sees them.
+# The mounts are in a namespace of their own. They end with the command, and no other process sees them.
 inside() {
     unshare --mount sh -euc '
         root=$1 && shift
@@ -53,7 +53,7 @@ fill_root() {
         inside "$new" apt-get install -y --no-install-recommends $packages
 }
 
-# Made beside its place, and renamed when it is whole. An archive that does not answer is asked a second time.
+# A root is made under another name and renamed when it is complete. If the archive does not answer, it is asked again.
 make_root() {
     command -v debootstrap >/dev/null || skip 'debootstrap is missing (apt-get install debootstrap)'
     mkdir -p "$(dirname "$root")"
@@ -71,7 +71,7 @@ make_root() {
 if [ "$(cat "$root/conv_fft_root" 2>/dev/null)" = "$stamp" ]; then
     echo "test-torch: $root is used again"
 else
-    # A root of other packages makes way. Anything else in this place is not ours to remove.
+    # A root with other packages is replaced. If the path is anything else, it is not removed.
     if [ -f "$root/conv_fft_root" ]; then
         rm -rf --one-file-system "$root"
     elif [ -n "$(ls -A "$root" 2>/dev/null)" ]; then
@@ -80,7 +80,7 @@ else
     make_root
 fi
 
-# A copy of the tree and an environment of their own, so that runs at the same time do not meet.
+# Each run has its own copy of the tree and its own environment, so that parallel runs do not disturb each other.
 run=$(mktemp -d "$root/run-XXXXXX")
 trap 'rm -rf --one-file-system "$run"' EXIT
 in=/$(basename "$run")

@@ -15,7 +15,7 @@ from pathlib import Path
 from mutation.faults import ROOT, Refused
 
 BUILD = "build/dev"
-# What a build and its tests need of the tree.
+# The parts of the tree that a build and its tests need.
 PARTS = {"CMakeLists.txt", "CMakePresets.json", "cmake", "include", "src", "tests", "tools", "README.md", "examples",
          "bindings", "networks", "tuning", "data", "pyproject.toml"}
 CONFIGURE = ["cmake", "--preset", "dev", "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g0",
@@ -93,7 +93,7 @@ RUNNING = set()  # groups of processes
 
 
 def stop(number, frame):
-    """Ends what was started, which is in sessions of its own."""
+    """End all started processes. Each is in a session of its own."""
     for group in list(RUNNING):
         os.killpg(group, signal.SIGKILL)
     os._exit(128 + number)

@@ -10,7 +10,7 @@ HAND, EQUIVALENT = ROOT / "tests/mutants/hand.txt", ROOT / "tests/mutants/equiva
 
 
 class Refused(Exception):
-    """What is wrong with the arguments or the lists, as one sentence."""
+    """An error in the arguments or the lists, as one sentence."""
 
 
 class Mutant:
@@ -199,7 +199,7 @@ def sources():
 # ----------------------------------------------------------------------------------------------------------- self-test
 
 def self_check():
-    """What is wrong with the lists, or with this program."""
+    """The errors of the lists, or of this program."""
     hand = read_hand(HAND.read_text(), lambda path: (ROOT / path).read_text())
     read_equivalent(EQUIVALENT.read_text())
     if len(hand) < 25:

@@ -28,16 +28,16 @@ conv_fft_status cf_strides_resolve(const char *field, const char *name, const in
     for (int i = 0; i < 2 + rank; ++i)
         dense = dense && given[i] == 0;
     if (dense) {
-        int order[5] = {0}, places = 0; /* fastest first */
+        int order[5] = {0}, count = 0; /* fastest first */
         if (layout == CONV_FFT_CHANNELS_LAST)
-            order[places++] = 1;
+            order[count++] = 1;
         for (int i = 1 + rank; i >= 2; --i)
-            order[places++] = i;
+            order[count++] = i;
         if (layout == CONV_FFT_CHANNELS_FIRST)
-            order[places++] = 1;
-        order[places++] = 0;
+            order[count++] = 1;
+        order[count++] = 0;
         int64_t stride = 1;
-        for (int i = 0; i < places; ++i) {
+        for (int i = 0; i < count; ++i) {
             strides[order[i]] = stride;
             stride *= cf_max(1, extents[order[i]]);
         }

@@ -7,8 +7,8 @@
 void cf_text_add(cf_text *t, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    const size_t room = t->length < t->bytes ? t->bytes - t->length : 0;
-    const int wanted = vsnprintf(room ? t->text + t->length : NULL, room, format, arguments);
+    const size_t capacity = t->length < t->bytes ? t->bytes - t->length : 0;
+    const int wanted = vsnprintf(capacity ? t->text + t->length : NULL, capacity, format, arguments);
     va_end(arguments);
     if (wanted > 0)
         t->length += (size_t)wanted;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bad problems, options and handles, one at a time: the status, and a sentence that names the field, its value and the
- * range. */
+/* Bad problems, options and handles, one at a time: the status, and a message that names the field, its value and the
+ * allowed range. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static conv_fft_problem good_problem(void) {
     return p;
 }
 
-/* Every call that takes a problem refuses it, and leaves what it would have written. */
+/* Every call that takes a problem refuses it, and leaves its outputs unchanged. */
 static void expect_bad(const conv_fft_problem *p, const char *a, const char *b, const char *c) {
     int64_t output[3] = {-7, -7, -7};
     char text[512] = "#";
@@ -89,7 +89,7 @@ static void test_kernel_and_padding(void **state) {
     BAD(padding = CONV_FFT_PAD_CIRCULAR; p.pad_after[0] = 10, "pad_after[0]", "10", "0 to 9");
 }
 
-/* Every pair of types that the header does not allow, and none that it does. */
+/* Every combination of types is refused if the header does not allow it, and accepted if it does. */
 static void test_types(void **state) {
     (void)state;
     static const char *const names[] = {"FP32", "FP16", "BF16", "FP64"};
@@ -121,7 +121,7 @@ static void test_types(void **state) {
     }
 }
 
-/* Products beyond 63 bits, each alone, and single fields at the end of the type. */
+/* Products beyond 63 bits, one at a time, and single fields at the limit of their type. */
 static void test_overflow(void **state) {
     (void)state;
     const int64_t big = (int64_t)1 << 40;
@@ -142,7 +142,7 @@ static void test_overflow(void **state) {
     BAD(y_stride[0] = (int64_t)1 << 62; p.y_stride[1] = (int64_t)1 << 62, "y_stride", "", "");
 }
 
-/* A tensor that is written must not have two elements in one place; one that is only read may. */
+/* A tensor that is written must not have two elements at one address. A tensor that is only read may. */
 static void expect_bad_stride(conv_fft_problem p, int pass, const char *name, const char *written) {
     conv_fft_plan_options options;
     conv_fft_plan *plan = NULL;
@@ -301,7 +301,7 @@ static void test_tuning_arguments(void **state) {
     EXPECT_INVALID(conv_fft_tune_export(context, "file", &p, 1), "problems[0]", "groups", "0");
 }
 
-static void test_texts(void **state) {
+static void test_problem_texts(void **state) {
     (void)state;
     char version[32];
     snprintf(version, sizeof version, "%d.%d.%d", CONV_FFT_VERSION_MAJOR, CONV_FFT_VERSION_MINOR,
@@ -342,7 +342,7 @@ int main(void) {
         cmocka_unit_test(test_no_such_gpu),
         cmocka_unit_test(test_context_properties),
         cmocka_unit_test(test_tuning_arguments),
-        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_problem_texts),
     };
     return cmocka_run_group_tests(tests, create_context, destroy_context);
 }

@@ -19,7 +19,7 @@ static layer the_layer;
 static conv_fft_plan *plan;       /* all passes, spectra kept */
 static conv_fft_plan *plan_of[8]; /* by its passes */
 
-/* Every argument of every call; good values first. */
+/* Every argument of every call, with good values. */
 typedef struct arguments {
     const conv_fft_plan *plan;
     const void *x, *w, *bias, *gy;
@@ -103,7 +103,7 @@ static void assert_nothing_written(void) {
         assert_nothing_written();              \
     } while (0)
 
-/* The next address, which no element but one of one byte may have. */
+/* The next address. Only an element of one byte may be there. */
 #define ODD(pointer) ((void *)((uintptr_t)(pointer) + 1))
 #define HALF(pointer) ((void *)((char *)(pointer) + 4)) /* into a complex number */
 
@@ -171,7 +171,7 @@ static void test_misaligned(void **state) {
     BAD_CALL(transform_weights, w_spectrum = HALF(a.w_spectrum), "w_spectrum is", "multiple of 8");
 }
 
-/* One byte less than a pass needs: the sentence gives both sizes. */
+/* One byte less than a pass needs is refused with a message that has both sizes. */
 static void test_small_workspace(void **state) {
     (void)state;
     static const struct {
@@ -224,7 +224,7 @@ static void test_flags(void **state) {
     BAD_CALL(backward_weights, flags = 16, "flags", "16", "1");
 }
 
-/* An empty batch needs no tensors but those that are set to zero. */
+/* For an empty batch, only the tensors that are set to zero are needed. */
 static void test_empty_batch(void **state) {
     (void)state;
     conv_fft_problem p;

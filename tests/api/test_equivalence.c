@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every way to compute a layer gives the layer: tiles, overlap, products, chunks, threads. */
+/* Every strategy computes the same layer: tiles, overlap, products, chunks, threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

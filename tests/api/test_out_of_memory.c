@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocation failure at every allocation in turn. The linker sends the library's calls (and the test's) here: it is
- * called with
- * --wrap for each name below that begins with __wrap_. */
+/* Each allocation fails in turn. Names below that begin with __wrap_ replace the functions that the library and the
+ * test call (linker option --wrap). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +52,7 @@ void *__wrap_malloc(size_t bytes) { return allowed() ? counted(__real_malloc(byt
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes) { return allowed() ? counted(__real_calloc(count, bytes)) : NULL; }
 
-/* A block that moves is one block still. */
+/* A block that moves still counts as one block. */
 void *__wrap_realloc(void *memory, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes) {
     if (!allowed())
@@ -159,7 +158,7 @@ static int step_of_failures(int count) {
     return TEST_AMOUNT(1, 7) * (count > 100 ? 3 : 1);
 }
 
-/* How many allocations the call makes. */
+/* The number of allocations of a call. */
 static int count_allocations(make_and_undo call, void *argument) {
     arm(INT_MAX, false);
     const conv_fft_status status = call(argument);
@@ -170,7 +169,7 @@ static int count_allocations(make_and_undo call, void *argument) {
     return calls;
 }
 
-/* Fail allocation 0, 1, 2, .. of those that the call makes. */
+/* Let allocation 0, 1, 2, ... of the call fail. */
 static void fail_each(make_and_undo call, void *argument, bool persistently) {
     const int count = count_allocations(call, argument), step = step_of_failures(count);
     replay_on_failure();
@@ -232,7 +231,7 @@ static void test_plan_create(void **state) {
     }
 }
 
-/* Plans of fbfft.h; then one is run, with the first allocation failing. */
+/* Plans of fbfft.h. One of them is run while the first allocation would fail. */
 static void test_transform(void **state) {
     (void)state;
     transform t = {.context = test_context(2)};
@@ -268,7 +267,7 @@ static void test_profile(void **state) {
     conv_fft_context_destroy(s.context);
 }
 
-/* No allocation while a layer runs: the very first would fail. */
+/* A call of a layer allocates nothing: the first allocation would fail. */
 static void test_calls_allocate_nothing(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -298,8 +297,8 @@ static void test_calls_allocate_nothing(void **state) {
     }
 }
 
-/* That the wrapping works at all. */
-static void test_wrapping(void **state) {
+/* The replaced functions are called. */
+static void test_allocations_are_intercepted(void **state) {
     (void)state;
     arm(1, false);
     void *volatile first = malloc(1);
@@ -315,9 +314,12 @@ static void test_wrapping(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrapping),    cmocka_unit_test(test_context_create),
-        cmocka_unit_test(test_plan_create), cmocka_unit_test(test_transform),
-        cmocka_unit_test(test_profile),     cmocka_unit_test(test_calls_allocate_nothing),
+        cmocka_unit_test(test_allocations_are_intercepted),
+        cmocka_unit_test(test_context_create),
+        cmocka_unit_test(test_plan_create),
+        cmocka_unit_test(test_transform),
+        cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_calls_allocate_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void test_plan_options(void **state) {
     EXPECT_INVALID(conv_fft_plan_create(context, &the_layer.problem, NULL, NULL), "plan", "NULL");
 }
 
-/* A forced strategy that the layer cannot have, for each pass. */
+/* A given strategy that does not fit the layer, for each pass. */
 static void test_forced_strategies(void **state) {
     (void)state;
     const strategies good = chosen_strategies(context, &the_layer.problem);
@@ -75,7 +75,7 @@ static void test_forced_strategies(void **state) {
     }
 }
 
-/* The sentence gives the least limit; that one works, one byte less does not and says the same. */
+/* The message gives the smallest limit. That limit works; with one byte less the message is the same. */
 static void test_workspace_limit(void **state) {
     (void)state;
     conv_fft_plan_options options;
@@ -94,8 +94,8 @@ static void test_workspace_limit(void **state) {
     conv_fft_plan_destroy(made);
 }
 
-/* A limit below what the fastest plan needs costs some of its speed, and no more: not one tile for each output. */
-static void test_limited_speed(void **state) {
+/* A workspace limit below the needs of the fastest plan costs only some speed: tiles do not become one output each. */
+static void test_limit_costs_little_speed(void **state) {
     (void)state;
     conv_fft_problem p;
     conv_fft_plan_options options;
@@ -147,7 +147,7 @@ static void test_queries(void **state) {
     assert_int_equal(d.stage_count, 77);
 }
 
-/* What a product of 40 bins takes: matrices of 2 x 3, 5 x 3 and 2 x 5 complex numbers. */
+/* The budget of a product of 40 bins: matrices of 2 x 3, 5 x 3 and 2 x 5 complex numbers. */
 static void test_counted_product(void **state) {
     (void)state;
     conv_fft_problem p;
@@ -173,8 +173,8 @@ static void test_counted_product(void **state) {
     conv_fft_plan_destroy(made);
 }
 
-/* Passes with different bases have no spectrum in common. */
-static void test_different_spectra(void **state) {
+/* Passes with different bases cannot share a spectrum. */
+static void test_different_bases_share_no_spectrum(void **state) {
     (void)state;
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
@@ -224,9 +224,12 @@ static int destroy_all(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan_options),      cmocka_unit_test(test_forced_strategies),
-        cmocka_unit_test(test_workspace_limit),   cmocka_unit_test(test_queries),
-        cmocka_unit_test(test_different_spectra), cmocka_unit_test(test_limited_speed),
+        cmocka_unit_test(test_plan_options),
+        cmocka_unit_test(test_forced_strategies),
+        cmocka_unit_test(test_workspace_limit),
+        cmocka_unit_test(test_queries),
+        cmocka_unit_test(test_different_bases_share_no_spectrum),
+        cmocka_unit_test(test_limit_costs_little_speed),
         cmocka_unit_test(test_counted_product),
     };
     return cmocka_run_group_tests(tests, create_all, destroy_all);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One plan used by several threads at once gives the bits of one thread; plans come and go meanwhile. */
+/* Several threads use one plan at the same time and get the same bits as one thread. Meanwhile plans are made and
+ * destroyed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,7 @@ static void test_plans_meanwhile(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* cmocka's assertions belong to the main thread, so a thread counts its failures. */
+/* cmocka's assertions work in the main thread only, so a thread counts its failures. */
 typedef struct job {
     int number, failures;
     pthread_t thread;
@@ -72,7 +73,7 @@ static void test_contexts(void **state) {
     run_jobs(jobs, create_contexts);
 }
 
-/* Each thread fails in a way of its own and reads its own sentence. */
+/* Each thread fails in its own way and reads its own message. */
 static void *misuse(void *argument) {
     job *j = argument;
     char expected[32];
@@ -86,7 +87,7 @@ static void *misuse(void *argument) {
     return NULL;
 }
 
-static void test_last_error(void **state) {
+static void test_last_error_of_each_thread(void **state) {
     (void)state;
     conv_fft_problem p;
     assert_int_equal(conv_fft_problem_init(&p, 77), CONV_FFT_INVALID_ARGUMENT);
@@ -102,7 +103,7 @@ int main(void) {
         cmocka_unit_test(test_shared_plan),
         cmocka_unit_test(test_plans_meanwhile),
         cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_last_error),
+        cmocka_unit_test(test_last_error_of_each_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

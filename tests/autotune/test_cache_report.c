@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of a cache directory, and what is removed from it. */
+/* The report on a cache directory, and which files are removed from it. */
 #include "cuda/jit/cubin_file.h"
 #include "support/records.h"
 #include "support/temp_dirs.h"
@@ -21,7 +21,7 @@ static int64_t report(const char *directory, char text[4096]) {
     return damaged;
 }
 
-/* A kernel in the directory; its path. */
+/* Write a kernel to the directory and return its path. */
 static const char *write_kernel(const char *directory) {
     static const char content[] = "not run here";
     const cf_source source = {.text = "extern \"C\" __global__ void k() {}", .options = {"-DA=1"}};
@@ -36,7 +36,7 @@ static const char *write_kernel(const char *directory) {
     return scratch_path(directory, name);
 }
 
-/* Every byte of a kernel's file counts, and so do its name, its length and who can write it. */
+/* Verification depends on every byte of a kernel's file, its name, its length and its permissions. */
 static void kernels_are_verified(void **state) {
     char text[4096];
     const char *path = write_kernel(*state);
@@ -68,8 +68,8 @@ static void kernels_are_verified(void **state) {
     free(bad);
 }
 
-/* Looking at a kernel is no use of it: what is used least recently goes first. */
-static void looking_is_no_use(void **state) {
+/* Listing a kernel does not count as its use. The kernel used least recently is removed first. */
+static void listing_is_not_a_use(void **state) {
     char text[4096];
     const char *path = write_kernel(*state);
     const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
@@ -80,8 +80,8 @@ static void looking_is_no_use(void **state) {
     assert_int_equal(status.st_mtime, 1000);
 }
 
-/* A file that this version may not understand is nobody's to remove but its writer's. */
-static void only_ours_is_removed(void **state) {
+/* Files of other versions are not removed: this version may not understand them. */
+static void other_versions_are_not_removed(void **state) {
     static const struct { int version, abi; /* as far from ours */ } headers[] = {{0, 0}, {1, 0}, {0, 1}};
     char line[CF_LINE_BYTES], name[32], *text = test_file_text("B", 2);
     for (int i = 0; i < 3; ++i) {
@@ -115,8 +115,8 @@ static void only_ours_is_removed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(kernels_are_verified),
-        IN_SCRATCH(looking_is_no_use),
-        IN_SCRATCH(only_ours_is_removed),
+        IN_SCRATCH(listing_is_not_a_use),
+        IN_SCRATCH(other_versions_are_not_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 
 static const char line[] = "in=1x2x9x9 kernel=3x3";
 
-/* Calls of the progress so far, the one that cancels (0: none), and runs of passes after it. */
+/* Calls of `progress` so far, the number of the call that cancels (0: none), and runs of passes after it. */
 static int calls, cancel_at, runs_after;
 
 static int follow(int64_t done, int64_t total, void *user) {
@@ -50,7 +50,7 @@ static int64_t records_in(const char *directory) {
     return s.records;
 }
 
-/* Both problems in an empty directory, ended at the call with this number. */
+/* Tune both problems in an empty directory, and cancel at this call of `progress`. */
 static conv_fft_status tune(const char *directory, int at) {
     conv_fft_problem problems[2];
     conv_fft_context *context = context_in(directory);
@@ -65,7 +65,7 @@ static conv_fft_status tune(const char *directory, int at) {
     return status;
 }
 
-static void every_step(void **state) {
+static void cancelled_at_every_step(void **state) {
     enum {
         STRIDE = TEST_AMOUNT(3, 17) /* of the steps that are tried: a search has some thirty */
     };
@@ -83,7 +83,7 @@ static void every_step(void **state) {
         assert_int_equal(calls, at);
         assert_int_equal(runs_after, 0);
         assert_in_range(records, 0, 4);
-        /* The number of steps differs a little from search to search: those that fall behind drop out. */
+        /* The number of steps differs a little from search to search. */
         assert_true(records + 1 >= before);
         snprintf(sentence, sizeof sentence, "progress ended the tuning after %d of 2 problems", (int)(records / 2));
         assert_non_null(strstr(conv_fft_last_error(), sentence));
@@ -92,13 +92,13 @@ static void every_step(void **state) {
     }
     assert_int_equal(status, CONV_FFT_SUCCESS);
     print_message("          %d steps\n", calls);
-    /* Within each of the four searches. */
+    /* Cancel within each of the four searches. */
     for (int records = 0; records < 4; ++records)
         assert_true(seen[records]);
 }
 
-/* What a cancelled run left undone is done by the next one, which measures nothing twice. */
-static void goes_on(void **state) {
+/* The next run completes a cancelled one, and measures nothing twice. */
+static void next_run_continues(void **state) {
     conv_fft_status status = CONV_FFT_CANCELLED;
     int runs = 0, most = 0;
     assert_int_equal(tune(scratch_path(*state, "whole"), 0), CONV_FFT_SUCCESS);
@@ -117,8 +117,8 @@ static void goes_on(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(every_step),
-        IN_SCRATCH(goes_on),
+        IN_SCRATCH(cancelled_at_every_step),
+        IN_SCRATCH(next_run_continues),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches on the substitute GPU of tests/fakes: candidates that compute nothing or fail, those of cuDNN, and what is
- * compiled before anything is timed. */
+/* Searches on the substitute GPU of tests/fakes: candidates that compute nothing or fail, candidates of cuDNN, and
+ * which kernels are compiled before timing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What cuDNN does in some tests: it fails while it runs, or takes its time to say which algorithms it has. */
+/* The behaviour of cuDNN in some tests: it fails while it runs, or needs time to list its algorithms. */
 static bool fails_running;
 static double answers_late; /* seconds */
 
@@ -47,7 +47,8 @@ conv_fft_status __wrap_cf_cudnn_candidates(const cf_layer *l, cf_device *d, int 
     return __real_cf_cudnn_candidates(l, d, pass, visit, user);
 }
 
-/* Invented times: a candidate of cuDNN is fast for one gradient or for the other, and a staged one for that of x. */
+/* Invented times: one cuDNN candidate is fast for one gradient, another for the other gradient, and a staged candidate
+ * is fast for the gradient of x. */
 static bool times_are_invented;
 
 static const char *const fast_direct[CF_PASS_COUNT] = {"", "graph:0", "old:ALGO_1:fma"};
@@ -58,7 +59,7 @@ static double invented_ms(const cf_strategy *s, int pass) {
     return s->family == cf_family_named("staged") && pass == CF_PASS_DATA ? 0.5 : 1.6;
 }
 
-/* Plans of each set of passes that were made before anything was timed. */
+/* The number of plans of each set of passes that were made before the first timing. */
 static atomic_int made_first[CONV_FFT_FORWARD | CONV_FFT_BACKWARD];
 static bool timed_already;
 
@@ -94,8 +95,8 @@ conv_fft_status __wrap_cf_bench_buffers_time(const cf_bench_buffers *buffers, co
     return status;
 }
 
-/* A GPU whose kernels compute nothing: every result is zero, and nothing of it is believed. */
-static void nothing_is_no_result(void **state) {
+/* The kernels of this GPU compute nothing. Every result is zero, so no candidate is accepted. */
+static void zero_results_are_refused(void **state) {
     char measured[3][256], model[3][256];
     conv_fft_context context;
     conv_fft_tune_statistics s;
@@ -128,8 +129,8 @@ static int note_verdict(const conv_fft_tune_candidate *c, void *user) {
     return 0;
 }
 
-/* A candidate of another library that fails while it runs ends no search. */
-static void candidates_that_fail(void **state) {
+/* If a candidate of another library fails while it runs, the search goes on. */
+static void failing_candidates_end_no_search(void **state) {
     conv_fft_context context;
     conv_fft_problem p;
     conv_fft_plan_options options;
@@ -173,7 +174,7 @@ static int note_mixture(const conv_fft_tune_candidate *c, void *user) {
 /* cuDNN ranks algorithms for each gradient. The n-th algorithms of both gradients make one candidate. The best
  * algorithm of each gradient is timed too, also if another combination is the fastest, so that the time reported for
  * cuDNN is true. */
-static void best_of_another_library(void **state) {
+static void best_cudnn_algorithms_are_combined(void **state) {
     conv_fft_context context;
     conv_fft_problem p;
     conv_fft_plan_options options;
@@ -193,8 +194,8 @@ static void best_of_another_library(void **state) {
     close_context(&context);
 }
 
-/* The time that another library takes to name its algorithms is a part of what is allowed. */
-static void asking_takes_time(void **state) {
+/* The time that another library needs to list its algorithms counts as time of the search. */
+static void listing_algorithms_takes_time(void **state) {
     conv_fft_context context;
     conv_fft_problem p;
     conv_fft_plan_options options;
@@ -218,7 +219,7 @@ static void asking_takes_time(void **state) {
     close_context(&context);
 }
 
-/* No set of passes waits for its kernels while another one races. */
+/* Kernels of all sets of passes are compiled before the first timing. */
 static void sets_are_compiled_together(void **state) {
     conv_fft_context context;
     char strategy[3][256];
@@ -245,7 +246,8 @@ static int follow(int64_t done, int64_t total, void *user) {
     return ++p->calls == p->cancel_at;
 }
 
-/* While all processors compile, only the caller's thread is asked whether to go on, and its answer ends the others. */
+/* While all processors compile, only the caller's thread asks `progress` whether to go on. Its answer also stops the
+ * other threads. */
 static void cancelled_while_compiling(void **state) {
     conv_fft_context context;
     conv_fft_problem p;
@@ -264,7 +266,8 @@ static void cancelled_while_compiling(void **state) {
     assert_true(nothing_open(FAKES "/good/libcuda.so.1"));
 }
 
-/* Plans of searches have kernels for tensors at multiples of 16 bytes alone, those that are used for others, too. */
+/* Plans of a search have kernels for aligned tensors only (multiples of 16 bytes). Plans for use also have kernels for
+ * other tensors. */
 static void searches_take_aligned_tensors(void **state) {
     static const char strategy[] = "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 "
                                    "chunk=2 groups=1 keep=none";
@@ -307,12 +310,9 @@ static void searches_take_aligned_tensors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(nothing_is_no_result),
-        IN_SCRATCH(sets_are_compiled_together),
-        IN_SCRATCH(cancelled_while_compiling),
-        IN_SCRATCH(candidates_that_fail),
-        IN_SCRATCH(asking_takes_time),
-        IN_SCRATCH(best_of_another_library),
+        IN_SCRATCH(zero_results_are_refused),      IN_SCRATCH(sets_are_compiled_together),
+        IN_SCRATCH(cancelled_while_compiling),     IN_SCRATCH(failing_candidates_end_no_search),
+        IN_SCRATCH(listing_algorithms_takes_time), IN_SCRATCH(best_cudnn_algorithms_are_combined),
         IN_SCRATCH(searches_take_aligned_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

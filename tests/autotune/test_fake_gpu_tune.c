@@ -22,7 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A record of each set of passes that are tuned together. */
+/* Make a record for each set of passes that are tuned together. */
 static conv_fft_status keep_records(conv_fft_context *context, char strategy[3][256]) {
     conv_fft_problem p;
     cf_layer checked;
@@ -52,7 +52,7 @@ static conv_fft_status keep_records(conv_fft_context *context, char strategy[3][
     return status;
 }
 
-/* A warmed directory that cannot be written serves a process without NVRTC: records and kernels, without a word. */
+/* A directory with records and kernels that cannot be written serves a process without NVRTC, without a message. */
 static void read_only_without_compiler(void **state) {
     char chosen[3][256], found[3][256];
     conv_fft_context context, later;
@@ -88,8 +88,8 @@ static void read_only_without_compiler(void **state) {
         assert_string_equal(chosen[pass], found[pass]);
 }
 
-/* Its records are those of its name, compute capability and multiprocessors. */
-static void of_this_gpu(void **state) {
+/* Records belong to a GPU of the same name, compute capability and number of multiprocessors. */
+static void records_belong_to_one_kind_of_gpu(void **state) {
     char strategy[3][256], name[1024];
     conv_fft_context context;
     assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
@@ -110,7 +110,7 @@ static void of_this_gpu(void **state) {
 /* If the math mode allows it, large layers get 16-bit spectra with bases of the tensor-core FFT, except for tiles that
  * were measured to be slow. Both gradients then read one spectrum of gy. Dilated signals stay whole if their elements
  * share sectors; small dilated planes do not. */
-static void choices(void **state) {
+static void strategies_of_large_layers(void **state) {
     static const struct {
         const char *line, *spectrum, *part;
     } cases[] = {{"in=128x64x64x64 out=64 kernel=9x9 dtype=fp16 math=half", "spectrum=fp16", "basis=64x64"},
@@ -145,8 +145,8 @@ static void choices(void **state) {
     close_context(&context);
 }
 
-/* What the kernels of a GPU cannot count is refused with the reason, nothing being forced. */
-static void too_long_signals(void **state) {
+/* A layer whose sizes exceed the counters of GPU kernels is refused with the reason, if no strategy is given. */
+static void too_long_signals_are_refused(void **state) {
     conv_fft_context context;
     char strategy[3][256];
     assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
@@ -195,8 +195,9 @@ static conv_fft_status check_shipped(const cf_file_line *l, void *user) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Those of an H200, which the substitute GPU has the facts of: each names strategies that there are and that suit. */
-static void shipped_records_suit(void **state) {
+/* The shipped records of an H200, whose properties the substitute GPU has. Each record names strategies that exist and
+ * that fit its problem. */
+static void shipped_records_are_usable(void **state) {
     static const char folder[] = "../tuning/nvidia-h200";
     conv_fft_context context;
     assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
@@ -220,7 +221,7 @@ static void shipped_records_suit(void **state) {
 
 /* A plan does not fail if cuDNN cannot start, although there are records of its algorithms. The plan is made without
  * them, with a message and a count. */
-static void records_of_a_library_that_does_not_start(void **state) {
+static void library_that_does_not_start(void **state) {
     static const char *const folders[] = {FAKES "/good:" FAKES "/with_cudnn", FAKES "/good:" FAKES "/failing_cudnn"};
     char model[3][256], chosen[3][256], found[3][256];
     conv_fft_tune_statistics s;
@@ -250,8 +251,8 @@ static void records_of_a_library_that_does_not_start(void **state) {
     }
 }
 
-/* Lines of a power of two have spectra in 16 bits up to 4,096 points. */
-static void lines_of_16_bits(void **state) {
+/* Rows of a power of two have 16-bit spectra, up to 4,096 points. */
+static void rows_have_16_bit_spectra(void **state) {
     conv_fft_context context;
     conv_fft_problem p;
     assert_int_equal(open_context(FAKES "/good", *state, &context), CONV_FFT_SUCCESS);
@@ -278,13 +279,10 @@ static void lines_of_16_bits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(read_only_without_compiler),
-        IN_SCRATCH(of_this_gpu),
-        IN_SCRATCH(choices),
-        IN_SCRATCH(too_long_signals),
-        IN_SCRATCH(shipped_records_suit),
-        IN_SCRATCH(records_of_a_library_that_does_not_start),
-        IN_SCRATCH(lines_of_16_bits),
+        IN_SCRATCH(read_only_without_compiler), IN_SCRATCH(records_belong_to_one_kind_of_gpu),
+        IN_SCRATCH(strategies_of_large_layers), IN_SCRATCH(too_long_signals_are_refused),
+        IN_SCRATCH(shipped_records_are_usable), IN_SCRATCH(library_that_does_not_start),
+        IN_SCRATCH(rows_have_16_bit_spectra),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

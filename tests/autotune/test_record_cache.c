@@ -24,7 +24,7 @@
 
 ssize_t __wrap_write(int file, const void *data, size_t bytes); /* support/disk_full.c */
 
-/* What fstatfs() says the file system is; 0: what it is. */
+/* The file system type that fstatfs() returns; 0: the real one. */
 static long file_system;
 
 int __real_fstatfs(int file, struct statfs *status);
@@ -36,7 +36,7 @@ int __wrap_fstatfs(int file, struct statfs *status) {
     return result;
 }
 
-/* Time for others between a write that failed and what is done about it. */
+/* A pause between a failed write and its repair, so that other writers come between. */
 static long before_truncation; /* nanoseconds */
 
 int __real_ftruncate(int file, off_t bytes);
@@ -117,7 +117,7 @@ static void nothing_reported_is_lost(void **state) {
         kill(writers[victim], SIGKILL);
         assert_int_equal(waitpid(writers[victim], &how, 0), writers[victim]);
         assert_true(WIFSIGNALED(how));
-        /* The last ones take the places of all the others, in turn, and stay. */
+        /* The last killed writers replace all earlier ones and stay. */
         const bool last = ++killed > LIVES - WRITERS;
         writers[victim] = spawn(directory, lives, report[1], last);
     }
@@ -147,8 +147,8 @@ static void nothing_reported_is_lost(void **state) {
     cf_record_cache_clear(&cache);
 }
 
-/* A writer that fails takes its part of a line back, and nothing that another has written meanwhile. */
-static void failing_beside_others(void **state) {
+/* After a failed write, a writer removes its own part of a line, but nothing that another process wrote meanwhile. */
+static void failed_write_keeps_lines_of_others(void **state) {
     int report[2];
     assert_int_equal(pipe(report), 0);
     fcntl(report[1], F_SETPIPE_SZ, 1 << 20);
@@ -185,8 +185,8 @@ static void failing_beside_others(void **state) {
     assert_int_equal(records_in_cache(*state, "A", NULL), 2 * RECORDS);
 }
 
-/* A file that another line would make too large to be read is left, and the line goes to a shard. */
-static void file_that_is_full(void **state) {
+/* If a line would make a file too large to be read, the line goes to a shard. */
+static void full_file_makes_a_shard(void **state) {
     cf_record_cache cache = test_cache(*state, "A");
     assert_true(append(&cache, 1));
     char path[1024];
@@ -201,8 +201,8 @@ static void file_that_is_full(void **state) {
     assert_int_equal(records_in_cache(*state, "A", NULL), 3);
 }
 
-/* A process that was stopped while it held the lock: the others write shards. */
-static void lock_that_is_held(void **state) {
+/* A process is stopped while it holds the lock. Other processes write shards. */
+static void held_lock_makes_a_shard(void **state) {
     cf_record_cache cache = test_cache(*state, "A");
     assert_true(append(&cache, 1));
     const int lock = open(scratch_path(*state, "tuning.lock"), O_RDWR);
@@ -301,8 +301,8 @@ static void directory_others_can_write(void **state) {
     assert_int_equal(records_in_cache(*state, "A", NULL), 1);
 }
 
-/* A link in the place of our file is not followed by a writer. */
-static void link_instead_of_file(void **state) {
+/* A writer does not follow a link that has the name of the file. */
+static void links_are_not_followed(void **state) {
     const char *directory = scratch_path(*state, "cache"), *victim = scratch_path(*state, "victim");
     cf_record_cache cache = test_cache(directory, "A");
     assert_true(append(&cache, 1));
@@ -319,7 +319,7 @@ static void link_instead_of_file(void **state) {
     assert_int_equal(records_in_cache(directory, "A", NULL), 1);
 }
 
-/* A later version has a file of the same name: it stays as it is, and our records go beside it. */
+/* A later version has a file of the same name. It stays unchanged, and new records go to a file beside it. */
 static void file_of_a_later_version(void **state) {
     cf_record_cache cache = test_cache(*state, "A");
     assert_true(append(&cache, 1));
@@ -397,7 +397,7 @@ static void tune_path(void **state) {
     cf_record_cache_clear(&cache);
 }
 
-/* Of a directory that an older interface has written, every record is read. New ones go to a file of their own. */
+/* All records that an older interface has written to the directory are read. New records go to a new file. */
 static void older_interfaces(void **state) {
     cf_record_cache older = test_cache(*state, "A");
     cf_record r = test_record(1, 1.0, 1);
@@ -426,14 +426,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(kept_from_process_to_process),
         IN_SCRATCH(nothing_reported_is_lost),
-        IN_SCRATCH(failing_beside_others),
-        IN_SCRATCH(file_that_is_full),
-        IN_SCRATCH(lock_that_is_held),
+        IN_SCRATCH(failed_write_keeps_lines_of_others),
+        IN_SCRATCH(full_file_makes_a_shard),
+        IN_SCRATCH(held_lock_makes_a_shard),
         IN_SCRATCH(network_file_system),
         IN_SCRATCH(full_disk),
         IN_SCRATCH(read_only),
         IN_SCRATCH(directory_others_can_write),
-        IN_SCRATCH(link_instead_of_file),
+        IN_SCRATCH(links_are_not_followed),
         IN_SCRATCH(file_of_a_later_version),
         IN_SCRATCH(newest_of_the_directory_counts),
         IN_SCRATCH(tune_path),

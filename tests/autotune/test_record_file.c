@@ -32,7 +32,7 @@ static void joined_files(void **state) {
     free(second);
 }
 
-/* Cut at every length: all whole lines are read, and at most one is damaged. */
+/* The file is cut at every length: all whole lines are read, and at most one line is damaged. */
 static void truncated(void **state) {
     const char *path = scratch_path(*state, "cut.jsonl");
     char *text = test_file_text("A", 4);
@@ -63,7 +63,7 @@ static void other_versions(void **state) {
         cf_file_counts counts;
         assert_int_equal(records_in_file(path, "A", &counts), 0);
         assert_int_equal(counts.foreign, 3);
-        /* Nothing of ours is appended. */
+        /* No record of this device is appended. */
         const cf_fingerprint mine = test_fingerprint("A");
         const cf_record r = test_record(9, 1.0, 1);
         assert_int_equal(cf_record_file_append(AT_FDCWD, path, &mine, &r), CONV_FFT_IO_ERROR);
@@ -110,7 +110,7 @@ static void hostile_files(void **state) {
     cf_file_counts counts;
     assert_int_equal(records_in_file(zeros, "A", &counts), 0);
     assert_int_equal(counts.damaged, 1);
-    /* Brackets as deep as a line is long, behind a right CRC. */
+    /* Brackets as deep as a line is long, with a right CRC. */
     char brackets[CF_LINE_BYTES - 64], line[CF_LINE_BYTES];
     memset(brackets, '[', sizeof brackets);
     memcpy(brackets, "\"a\":", 4);
@@ -138,7 +138,7 @@ static void appended(void **state) {
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-/* A writer was killed within its line, even within the first: the next record stands on a line of its own. */
+/* A writer was killed within a line, possibly the first. The next record begins on a new line. */
 static void after_a_torn_line(void **state) {
     const char *path = scratch_path(*state, "torn.jsonl");
     const cf_fingerprint f = test_fingerprint("A");
@@ -156,7 +156,7 @@ static void after_a_torn_line(void **state) {
     free(text);
 }
 
-static void strangers_files_are_left(void **state) {
+static void other_files_are_not_touched(void **state) {
     const char *path = scratch_path(*state, "letter.txt");
     static const char *const strangers[] = {"Dear reader,\n", "{\"some\":\"json\"}\n", "{", "\n\n", "{\"crc\":12}\n"};
     const cf_fingerprint f = test_fingerprint("A");
@@ -195,7 +195,7 @@ int main(void) {
         IN_SCRATCH(joined_files),      IN_SCRATCH(truncated),
         IN_SCRATCH(other_versions),    IN_SCRATCH(records_without_header),
         IN_SCRATCH(hostile_files),     IN_SCRATCH(appended),
-        IN_SCRATCH(after_a_torn_line), IN_SCRATCH(strangers_files_are_left),
+        IN_SCRATCH(after_a_torn_line), IN_SCRATCH(other_files_are_not_touched),
         IN_SCRATCH(written_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tuning records: their keys, the set in memory, the text of a line. Files of them: test_record_file.c. */
+/* Tuning records: their keys, the set in memory, the text of a line. Files of records are in test_record_file.c. */
 #include "conv/plan/strategy.h"
 #include "support/records.h"
 
@@ -35,7 +35,7 @@ static cf_record_key key_of(const char *line, int passes, int keep, uint64_t lim
 
 /* The key has every field of the problem and everything else that a decision depends on. Another spelling gives the
  * same key. */
-static void keys(void **state) {
+static void keys_have_every_field(void **state) {
     (void)state;
     static const char *const lines[] = {
         "in=2x4x12x13 kernel=3x3",
@@ -122,19 +122,19 @@ static void policies(void **state) {
         assert_int_equal(cf_record_replaces(&slow_new, &fast_old, cases[i].policy), cases[i].slow_replaces_fast);
         assert_int_equal(cf_record_replaces(&fast_old, &slow_new, cases[i].policy), cases[i].fast_replaces_slow);
     }
-    /* Equal times: the strategy decides, whoever comes first. */
+    /* With equal times the strategy decides, in either order. */
     cf_record a = fast_old, b = fast_old;
     strcpy(b.strategy[0], "staged basis=99");
     assert_int_not_equal(cf_record_replaces(&a, &b, CONV_FFT_KEEP_NEWEST),
                          cf_record_replaces(&b, &a, CONV_FFT_KEEP_NEWEST));
     assert_false(cf_record_replaces(&a, &a, CONV_FFT_KEEP_NEWEST));
-    /* Of one place, the last decided, though it was measured before the other. */
+    /* Among records of one place the last one is taken, even if it was measured first. */
     cf_record chosen = fast_old;
     chosen.decided = 30;
     assert_true(cf_record_replaces(&chosen, &slow_new, CF_KEEP_LATEST));
     assert_false(cf_record_replaces(&slow_new, &chosen, CF_KEEP_LATEST));
     assert_false(cf_record_replaces(&chosen, &slow_new, CONV_FFT_KEEP_NEWEST));
-    /* The place a record comes from outranks its time. */
+    /* The place of a record counts more than its time. */
     b = slow_new;
     a.rank = 1;
     assert_true(cf_record_replaces(&a, &b, CONV_FFT_KEEP_NEWEST));
@@ -178,7 +178,8 @@ static void round_trip(void **state) {
     assert_string_equal(header.driver, "CUDA 13.0");
 }
 
-/* Records belong to a device of one name and one kind, and to one version; a new driver does not make them foreign. */
+/* Records belong to a device of one name and one kind, and to one library version. A new driver does not invalidate
+ * them. */
 static void equal_devices(void **state) {
     (void)state;
     const cf_fingerprint f = test_fingerprint("NVIDIA H200");
@@ -197,7 +198,7 @@ static void equal_devices(void **state) {
     assert_false(cf_fingerprint_equal(&f, &other));
 }
 
-/* Records outlive the interface that they were written with. Those of a later one are left to it. */
+/* Records of an older interface are read. Records of a later interface are left alone. */
 static void older_interfaces(void **state) {
     (void)state;
     const cf_fingerprint written = test_fingerprint("NVIDIA H200");
@@ -213,7 +214,7 @@ static void older_interfaces(void **state) {
     assert_false(cf_fingerprint_reads(&device, &written));
 }
 
-/* The records that come with the library are all read after the next change of its interface, and their lines parse. */
+/* After the next change of the interface, all shipped records are still read, and their lines parse. */
 static void shipped_records_after_a_bump(void **state) {
     (void)state;
     cf_fingerprint device = test_fingerprint("NVIDIA H200");
@@ -247,7 +248,7 @@ static void shipped_records_after_a_bump(void **state) {
     assert_true(files > 0);
 }
 
-/* Any one byte of a line that changes makes it no record: the CRC sees it. So does a line cut short anywhere. */
+/* A line with one changed byte is no record, because its CRC is wrong. Neither is a line that is cut anywhere. */
 static void every_byte_counts(void **state) {
     (void)state;
     const cf_record r = test_record(3, 1.5, 99);
@@ -272,8 +273,8 @@ static void every_byte_counts(void **state) {
     "\"problem\":\"in=1x1x9\",\"passes\":1,\"keep\":0,\"workspace_class\":0,\"strategy\":[\"staged\"],\"ms\":1," \
     "\"predicted_ms\":1,\"workspace\":0,\"candidates\":2,\"mode\":2,\"written\":5"
 
-/* Lines whose CRC is right but whose content is not what it should be. */
-static void understood_or_not(void **state) {
+/* Lines with a right CRC and wrong content. */
+static void wrong_content_is_refused(void **state) {
     (void)state;
     static const struct {
         const char *content;
@@ -305,7 +306,7 @@ static void understood_or_not(void **state) {
         if (cf_line_read(line, length, &header, &record) != cases[i].kind)
             fail_msg("%s is read as %d", line, (int)cf_line_read(line, length, &header, &record));
     }
-    /* Each field of a record, replaced by what it may not be. */
+    /* Each field of a record is replaced by an invalid value. */
     static const struct {
         const char *from, *to;
     } bad[] = {
@@ -346,11 +347,11 @@ static void understood_or_not(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workspace_classes), cmocka_unit_test(keys),
+        cmocka_unit_test(workspace_classes), cmocka_unit_test(keys_have_every_field),
         cmocka_unit_test(sets_are_sorted),   cmocka_unit_test(policies),
         cmocka_unit_test(round_trip),        cmocka_unit_test(equal_devices),
         cmocka_unit_test(older_interfaces),  cmocka_unit_test(shipped_records_after_a_bump),
-        cmocka_unit_test(every_byte_counts), cmocka_unit_test(understood_or_not),
+        cmocka_unit_test(every_byte_counts), cmocka_unit_test(wrong_content_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

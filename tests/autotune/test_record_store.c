@@ -82,7 +82,7 @@ static void library_versions(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* A merged record of a library that is not here neither loses to one that is usable, nor comes before it. */
+/* A merged record of a library that is not installed neither loses to a usable record nor comes before it. */
 static void merged_libraries(void **state) {
     const char *file = scratch_path(*state, "file.jsonl");
     conv_fft_context *context = context_in(scratch_path(*state, "cache"));
@@ -100,7 +100,7 @@ static void merged_libraries(void **state) {
 }
 
 /* The policy `newest` compares the times of measuring, across files and lines in any order. The times stay true. */
-static void newest_of_all(void **state) {
+static void newest_policy_compares_times(void **state) {
     cf_record old = test_record(1, 1.0, 1000), new = test_record(1, 2.0, 2000);
     cf_record *const orders[2][2] = {{&old, &new}, {&new, &old}};
     for (int order = 0; order < 2; ++order) {
@@ -127,8 +127,8 @@ static void newest_of_all(void **state) {
     }
 }
 
-/* What a merge has chosen stays chosen for the next process, though what it was chosen before was measured later. */
-static void chosen_before_newer(void **state) {
+/* The next process uses the choice of a merge, although the other record was measured later. */
+static void merged_choice_comes_before_newer(void **state) {
     const char *file = scratch_path(*state, "file.jsonl"), *directory = scratch_path(*state, "cache");
     cf_record mine = test_record(1, 2.0, 0), theirs = test_record(1, 1.0, 1000), *list[] = {&theirs}, found;
     conv_fft_context *context = context_in(directory);
@@ -160,8 +160,8 @@ static void merged_into_memory_alone(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* Ranks with records of their own: what is loaded comes before them, even if it was measured and decided earlier. */
-static void loaded_before_own(void **state) {
+/* Ranks have records of their own. Loaded records come before them, even if they were measured or decided earlier. */
+static void loaded_records_come_first(void **state) {
     const char *file = scratch_path(*state, "file.jsonl");
     cf_record shared = test_record(1, 1.0, 1000), *list[] = {&shared}, found;
     for (int rank = 0; rank < 3; ++rank) {
@@ -184,7 +184,7 @@ static void loaded_before_own(void **state) {
     }
 }
 
-/* A file without a record is no success: a rank that loads it would choose as if it had not. */
+/* Loading a file without records fails: otherwise a rank would choose as if it had not loaded it. */
 static void files_without_records(void **state) {
     const char *file = scratch_path(*state, "file.jsonl");
     conv_fft_context *context = context_in(scratch_path(*state, "cache"));
@@ -206,8 +206,8 @@ static void files_without_records(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* More than can be kept: the plan that was tuned is made, and the directory stays as it is. */
-static void no_room(void **state) {
+/* With too many records to keep, the tuned plan is still made, and the directory stays as it is. */
+static void too_many_records(void **state) {
     const char *file = scratch_path(*state, "file.jsonl"), *directory = scratch_path(*state, "cache");
     char *text = malloc((size_t)(CF_RECORDS_MAX + 1) * 512), *at = text;
     assert_non_null(text);
@@ -242,8 +242,8 @@ static void no_room(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* What another process has tuned meanwhile is found after a refresh; damage is counted once. */
-static void refreshed(void **state) {
+/* A refresh finds the records that another process has made meanwhile. Damage is counted once. */
+static void refresh_finds_new_records(void **state) {
     conv_fft_context *a = context_in(*state), *b = context_in(*state);
     const cf_record first = test_record(1, 1.0, 0), second = test_record(2, 1.0, 0);
     cf_record found;
@@ -267,8 +267,8 @@ static void refreshed(void **state) {
     conv_fft_context_destroy(b);
 }
 
-/* Lines of missed problems stand alone, also behind a part of one that a full disk has left. */
-static void noted_behind_a_torn_line(void **state) {
+/* The untuned log has whole lines, also after a full disk left a part of a line. */
+static void untuned_log_after_a_torn_line(void **state) {
     static const char before[] = "in=1x1x8 kernel=3\nin=1x1x", after[] = "\nrecord-1\nrecord-2\n";
     const char *file = scratch_path(*state, "missed.txt");
     conv_fft_context *context = context_in(scratch_path(*state, "cache"));
@@ -302,14 +302,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(library_versions),
         IN_SCRATCH(merged_libraries),
-        IN_SCRATCH(newest_of_all),
-        IN_SCRATCH(chosen_before_newer),
+        IN_SCRATCH(newest_policy_compares_times),
+        IN_SCRATCH(merged_choice_comes_before_newer),
         IN_SCRATCH(merged_into_memory_alone),
-        IN_SCRATCH(loaded_before_own),
+        IN_SCRATCH(loaded_records_come_first),
         IN_SCRATCH(files_without_records),
-        IN_SCRATCH(no_room),
-        IN_SCRATCH(refreshed),
-        IN_SCRATCH(noted_behind_a_torn_line),
+        IN_SCRATCH(too_many_records),
+        IN_SCRATCH(refresh_finds_new_records),
+        IN_SCRATCH(untuned_log_after_a_torn_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

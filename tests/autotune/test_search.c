@@ -90,13 +90,13 @@ static void both_ways_of_dilation(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* A strategy that is the fastest because it computes something else never wins. */
+/* A fast strategy that computes wrong results never wins. */
 static void wrong_candidates_are_refused(void **state) {
     conv_fft_context *context = tuning_context(*state);
     const conv_fft_problem p = problem_of(tuned_line);
     conv_fft_plan_options options = options_with(CONV_FFT_TUNE_EXHAUSTIVE);
     options.passes = CONV_FFT_FORWARD;
-    /* That of the best prediction, which every search tries. */
+    /* The strategy with the best prediction, which every search tries. */
     seen s = {0};
     conv_fft_plan *plan = NULL;
     conv_fft_description d;
@@ -131,7 +131,8 @@ static void take_bases(cf_candidate *c, int data, int weights) {
     }
 }
 
-/* Two candidates, each of which wastes nearly all its time in one of the gradients, make a third that does not. */
+/* Two candidates each lose nearly all their time in one of the gradients. The search combines them to a third one that
+ * does not. */
 static void combine(const char *directory, bool refuse) {
     conv_fft_context *context = tuning_context(directory);
     const conv_fft_problem p = problem_of("in=2x3x12x12 out=3 kernel=3x3");
@@ -179,10 +180,10 @@ static void combine(const char *directory, bool refuse) {
 
 static void best_passes_are_combined(void **state) { combine(*state, false); }
 
-/* What was timed and refused does not come back, or the race would never end. */
-static void refused_mixtures_stay_out(void **state) { combine(*state, true); }
+/* A candidate that was timed and refused is not combined again. Otherwise the search would not end. */
+static void refused_combinations_do_not_return(void **state) { combine(*state, true); }
 
-/* Tensors that are longer than what the host makes of random numbers have them again, up to their last element. */
+/* Tensors longer than the host's random numbers repeat them, up to the last element. */
 static void long_tensors_are_filled(void **state) {
     conv_fft_context *context = tuning_context(*state);
     const conv_fft_problem p = problem_of("in=1x1x3000x3500 kernel=3x3");
@@ -219,7 +220,7 @@ static void too_little_time(void **state) {
 }
 
 /* A search of a hundred slow candidates ends when its time is over. Each pass has its own time. */
-static void time_runs_out(void **state) {
+static void search_ends_in_time(void **state) {
     conv_fft_context *context = tuning_context(*state);
     conv_fft_plan_options options = options_with(CONV_FFT_TUNE_EXHAUSTIVE);
     options.tune_milliseconds = 1200;
@@ -232,7 +233,7 @@ static void time_runs_out(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* Of a search whose candidates all take 20 ms: workspaces of the winner and of those as fast. */
+/* Workspaces in a search whose candidates all take 20 ms: of the winner, and of candidates that are as fast. */
 typedef struct tied {
     uint64_t chosen, others[256];
     int chosen_count, count;
@@ -250,8 +251,8 @@ static int note_tie(const conv_fft_tune_candidate *c, void *user) {
     return 0;
 }
 
-/* Among times that are the same within 2 %, the smallest workspace wins. */
-static void ties(void **state) {
+/* Among candidates whose times are equal within 2 %, the smallest workspace wins. */
+static void smallest_workspace_wins_ties(void **state) {
     conv_fft_context *context = tuning_context(*state);
     const conv_fft_problem p = problem_of(tuned_line);
     conv_fft_plan_options options = options_with(CONV_FFT_TUNE_MEASURE);
@@ -271,8 +272,8 @@ static void ties(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* Candidates that the limit keeps out leave their places to others. */
-static void limited_searches(void **state) {
+/* If the workspace limit excludes candidates, others are tried instead. */
+static void limit_excludes_candidates(void **state) {
     conv_fft_context *context = tuning_context(*state);
     conv_fft_plan_options options = options_with(CONV_FFT_TUNE_MEASURE);
     options.workspace_limit = 300000;
@@ -290,12 +291,12 @@ int main(void) {
         IN_SCRATCH(both_ways_of_dilation),
         IN_SCRATCH(wrong_candidates_are_refused),
         IN_SCRATCH(best_passes_are_combined),
-        IN_SCRATCH(refused_mixtures_stay_out),
+        IN_SCRATCH(refused_combinations_do_not_return),
         IN_SCRATCH(long_tensors_are_filled),
         IN_SCRATCH(too_little_time),
-        IN_SCRATCH(time_runs_out),
-        IN_SCRATCH(ties),
-        IN_SCRATCH(limited_searches),
+        IN_SCRATCH(search_ends_in_time),
+        IN_SCRATCH(smallest_workspace_wins_ties),
+        IN_SCRATCH(limit_excludes_candidates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,13 +49,13 @@ static void measured_once(void **state) {
     EXPECT_COUNTS(context, 2, 2, 0, 0);
     assert_string_equal(later.text, tuned.text);
     assert_true(later.forward_ms > 0.99 * tuned.forward_ms && later.forward_ms < 1.01 * tuned.forward_ms);
-    /* Another batch is another problem. */
+    /* Another batch size makes another problem. */
     choose(context, "in=3x4x20x21 out=6 kernel=3x4 pad=1", &cached);
     EXPECT_COUNTS(context, 2, 2, 2, 0);
     conv_fft_context_destroy(context);
 }
 
-/* Tuned plans compute what they should, whatever won. */
+/* Tuned plans compute right results, whatever strategy won. */
 static void tuned_layers_are_right(void **state) {
     static const char *const lines[] = {
         "in=2x4x20x21 out=6 kernel=3x4 pad=1 groups=2",
@@ -112,7 +112,7 @@ static void better_modes_measure_again(void **state) {
 
 /* ---- records as hints */
 
-static void records_that_do_not_suit(void **state) {
+static void unfit_records_are_ignored(void **state) {
     conv_fft_context *context = tuning_context(*state);
     const conv_fft_plan_options off = options_with(CONV_FFT_TUNE_OFF);
     const choice model = choose(context, tuned_line, &off);
@@ -168,7 +168,7 @@ static void records_and_limits(void **state) {
 
 /* One gradient alone, as in a network's first layer, uses its part of the record of both gradients, unless it is
  * measured itself. */
-static void halves_of_records(void **state) {
+static void one_gradient_uses_the_joint_record(void **state) {
     conv_fft_context *context = tuning_context(*state);
     const char *const both[] = {NULL, STAGED_LINE("24x24", "1x1"), STAGED_LINE("25x25", "1x1")};
     const char *const own[] = {NULL, NULL, STAGED_LINE("27x27", "1x1")};
@@ -197,7 +197,7 @@ static void halves_of_records(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* Spectra that are kept tie all passes together; a record that breaks the tie is no use. */
+/* With kept spectra, all passes need strategies that share a spectrum. A record that does not is ignored. */
 static void kept_spectra(void **state) {
     conv_fft_context *context = tuning_context(*state);
     conv_fft_plan_options options = options_with(CONV_FFT_TUNE_MEASURE);
@@ -233,9 +233,9 @@ int main(void) {
         IN_SCRATCH(measured_once),
         IN_SCRATCH(tuned_layers_are_right),
         IN_SCRATCH(better_modes_measure_again),
-        IN_SCRATCH(records_that_do_not_suit),
+        IN_SCRATCH(unfit_records_are_ignored),
         IN_SCRATCH(records_and_limits),
-        IN_SCRATCH(halves_of_records),
+        IN_SCRATCH(one_gradient_uses_the_joint_record),
         IN_SCRATCH(kept_spectra),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

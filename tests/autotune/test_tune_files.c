@@ -50,7 +50,7 @@ static void lists_are_cancelled_and_continued(void **state) {
     assert_int_equal(conv_fft_tune_problems(context, list, 3, &options, follow, &p), CONV_FFT_SUCCESS);
     assert_int_equal(p.last, 3);
     EXPECT_COUNTS(context, 6, 4, 6, 0);
-    /* One that cannot be made does not stop the others. */
+    /* A plan that cannot be made does not stop the others. */
     options.workspace_limit = 1;
     list[1] = problem_of("in=0x2x11x11 kernel=3x3");
     assert_int_equal(conv_fft_tune_problems(context, list, 3, &options, NULL, NULL), CONV_FFT_INVALID_ARGUMENT);
@@ -102,8 +102,8 @@ static void files(void **state) {
     conv_fft_context_destroy(b);
 }
 
-/* A merge decides what the next process finds, whatever is older or newer in the directory. */
-static void merges_last(void **state) {
+/* The choice of a merge comes before older and newer records of the directory. */
+static void merged_choice_comes_first(void **state) {
     const char *here = scratch_path(*state, "here"), *file = scratch_path(*state, "file.jsonl");
     const char *const fast[] = {STAGED_LINE("24x24", "1x1"), NULL, NULL}, *const slow[] = {STAGED_LINE("25x25", "1x1"),
                                                                                            NULL, NULL};
@@ -127,7 +127,7 @@ static void merges_last(void **state) {
     }
 }
 
-static void missed_problems(void **state) {
+static void untuned_log(void **state) {
     const char *log = scratch_path(*state, "missed.txt");
     setenv("CONV_FFT_RECORD", log, 1);
     conv_fft_context *context = tuning_context(*state);
@@ -215,8 +215,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(lists_are_cancelled_and_continued),
         IN_SCRATCH(files),
-        IN_SCRATCH(merges_last),
-        IN_SCRATCH(missed_problems),
+        IN_SCRATCH(merged_choice_comes_first),
+        IN_SCRATCH(untuned_log),
         IN_SCRATCH(several_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void add(cf_candidates *list, int data, int weights) {
     assert_int_equal(cf_candidates_insert(list, list->count, &c), CONV_FFT_SUCCESS);
 }
 
-/* Search a list for both gradients; bases of the winner, 0 if there is none. */
+/* Search a list for both gradients. Returns the bases of the winner, or 0 if there is none. */
 static void winner_of(const char *directory, cf_candidates *list, int64_t *data, int64_t *weights) {
     conv_fft_context *context = test_context_in(directory, 1);
     conv_fft_problem p;
@@ -63,8 +63,9 @@ static void winner_of(const char *directory, cf_candidates *list, int64_t *data,
     conv_fft_context_destroy(context);
 }
 
-/* The same wrong way in both candidates is no proof, though another pass of them differs. */
-static void what_is_common_proves_nothing(void **state) {
+/* Two candidates that compute one pass in the same wrong way do not prove each other, although their other passes
+ * differ. */
+static void common_errors_prove_nothing(void **state) {
     cf_candidates list = {0};
     int64_t data, weights;
     add(&list, 14, WRONG_BASIS);
@@ -74,7 +75,7 @@ static void what_is_common_proves_nothing(void **state) {
     assert_int_equal(weights, 0);
 }
 
-static void right_ones_are_found_beside_them(void **state) {
+static void right_candidates_win(void **state) {
     cf_candidates list = {0};
     int64_t data, weights;
     add(&list, 14, WRONG_BASIS);
@@ -90,8 +91,8 @@ static void right_ones_are_found_beside_them(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(what_is_common_proves_nothing),
-        IN_SCRATCH(right_ones_are_found_beside_them),
+        IN_SCRATCH(common_errors_prove_nothing),
+        IN_SCRATCH(right_candidates_win),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

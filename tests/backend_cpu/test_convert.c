@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversions of 16-bit numbers: all patterns, and the numbers around every middle between two of them. */
+/* Conversions of 16-bit numbers: all patterns, and the numbers around every midpoint between two of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static cf_cpu_device *device;
 
 static bool same_bits(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
 
-/* All 16-bit patterns, and from each the numbers just below, at and above the middle to the next one. */
+/* All 16-bit patterns, and for each the numbers just below, at and above the midpoint to the next one. */
 static void test_conversions(void **state) {
     (void)state;
     for (uint32_t bits = 0; bits < 65536; ++bits) {

@@ -60,7 +60,7 @@ static void several_axes(void) {
         check_basis(large[i], CONV_FFT_FP32, 1);
 }
 
-/* Case i of a run has the seed CONV_FFT_TEST_SEED + i, so that it is replayed with that seed and a count of 1. */
+/* Case i of a run has the seed CONV_FFT_TEST_SEED + i: that seed and a count of 1 replay it. */
 static uint64_t count_of_random(void) { return environment_number("CONV_FFT_TEST_COUNT", 2000); }
 
 static void fail_random(uint64_t seed, double error) {
@@ -92,7 +92,7 @@ static void random_crops(void) {
     }
 }
 
-/* A NaN in one plane leaves the bits of every other one. */
+/* A NaN in one plane does not change a bit of other planes. */
 static void isolation(void) {
     generator g = test_generator(7);
     setting s = simple_setting((int64_t[3]){1, 12, 10}, CONV_FFT_FP32, 4, 5);
@@ -128,7 +128,7 @@ static void isolation(void) {
     free(dirty);
 }
 
-/* A spectrum that is large enough to be written past the caches, against the same in two smaller halves. */
+/* A spectrum large enough to be written past the caches equals the same spectrum in two smaller halves. */
 static void large_spectrum(void) {
     generator g = test_generator(8);
     setting s = simple_setting((int64_t[3]){1, 16, 16}, CONV_FFT_FP32, 600, 16);

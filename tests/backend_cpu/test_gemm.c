@@ -52,7 +52,7 @@ static void add_product(double sum[2], const double *a, const double *b, bool co
     sum[1] += a[0] * b[1] + ai * b[0];
 }
 
-/* Element (i, j) of one bin's result. */
+/* Element (i, j) of one bin's result, by the definition. */
 static void defined_product(const cf_cgemm_desc *d, const matrix m[3], int64_t g, int64_t b, int64_t i, int64_t j,
                             double sum[2]) {
     const matrix *x = &m[0], *w = &m[1], *y = &m[2];
@@ -131,7 +131,7 @@ static void test_products(void **state) {
     with_all_kernels(device, products);
 }
 
-/* One large bin: its result is dealt out to the threads. */
+/* One large bin: threads share the rows of its result. */
 static void test_large_product(void **state) {
     (void)state;
     generator g = test_generator(4);
@@ -143,7 +143,7 @@ static void test_large_product(void **state) {
             1, 67, false);
 }
 
-/* Sums over rows of numbers that are all alike, whose rounding errors add up. */
+/* Sums over rows of equal numbers, so that rounding errors add up. */
 static void long1d_sums(void) {
     for (int columns = 1; columns <= 3; columns += 2) {
         const int64_t rows = 100000;
@@ -175,7 +175,7 @@ static void test_long_sums(void **state) {
     with_all_kernels(device, long1d_sums);
 }
 
-/* The settings of the caller's OpenMP are as before. */
+/* The caller's OpenMP settings do not change. */
 static void test_settings(void **state) {
     (void)state;
 #ifdef _OPENMP

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU's small stages against their definitions in double: fold, gradient of the bias, zeros. */
+/* The CPU's small operations against their definitions in double: fold, gradient of the bias, zeros. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void check_fold(generator *g, conv_fft_dtype dtype, conv_fft_padding mode
                      CONV_FFT_SUCCESS);
     for (int64_t i = 0; i < count; ++i) {
         const double actual = ref_load(dtype, (char *)data + (size_t)i * ref_dtype_size(dtype));
-        /* Replicated corners are sums of many. */
+        /* Corners with replicated padding are sums of many elements. */
         const double bound = 4 * ref_dtype_roundoff(dtype) * (fabs(expected[i]) + 8) +
                              4 * ref_dtype_roundoff(d.scratch_dtype) * magnitude[i];
         if (!(fabs(actual - expected[i]) <= bound))
@@ -171,7 +171,7 @@ static void test_long_bias(void **state) {
         .tensor = {
             .dtype = CONV_FFT_FP64, .sample_stride = count, .channel_stride = count, .axis_stride = {count, count, 1}}};
     assert_int_equal(device->base.ops->bias_gradient(&device->base, &d, gy, &sum, false, NULL, NULL), CONV_FFT_SUCCESS);
-    /* count times what is next to 0.1, which fma() finds without error */
+    /* count times the number next to 0.1; fma() gives the rounding error exactly */
     const double product = (double)count * 0.1, rest = fma((double)count, 0.1, -product);
     assert_true(fabs(sum - product - rest) <= 2 * ref_dtype_roundoff(CONV_FFT_FP64) * product);
     free(gy);
@@ -179,7 +179,7 @@ static void test_long_bias(void **state) {
 
 static void test_zeros(void **state) {
     (void)state;
-    /* Every second element of the last axis; the others keep their contents. */
+    /* Every second element of the last axis is cleared. The others keep their contents. */
     const cf_tensor t = {
         .dtype = CONV_FFT_FP32, .sample_stride = 120, .channel_stride = 60, .axis_stride = {30, 10, 2}};
     const int64_t extents[5] = {2, 2, 2, 3, 5};

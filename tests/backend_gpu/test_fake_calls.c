@@ -24,11 +24,11 @@ static int products(void) {
     return ((const fake_cublas *)inside_fake(FAKES "/with_cublas/libcublas.so.13", "fake_cublas_state"))->products;
 }
 
-/* The stream of the calls, which need not exist. */
+/* The stream of the calls. It need not exist. */
 static char stream;
 #define STREAM ((struct CUstream_st *)(void *)&stream)
 
-/* One forward and one backward call; the memory is the host's, and nothing looks at it. */
+/* One forward and one backward call. The memory is host memory, and nothing reads it. */
 static void call_both(layer *l, const conv_fft_plan *plan) {
     guarded forward = layer_workspace(l, plan, CONV_FFT_FORWARD), back = layer_workspace(l, plan, CONV_FFT_BACKWARD);
     const void *x = l->x.tensor.memory.data, *w = l->w.tensor.memory.data;
@@ -108,7 +108,7 @@ static void calls(void **state) {
 }
 
 /* The counters see a profile, which allocates memory, uses events and waits. */
-static void counters(void **state) {
+static void counters_see_a_profile(void **state) {
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     const fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
     const conv_fft_problem p = test_problem(fake_layer_lines[0]);
@@ -223,7 +223,7 @@ static void joint_backward_planes(void **state) {
     fake_context_destroy(context);
 }
 
-/* What the strategy says is what runs. */
+/* The product that the strategy names is the one that runs. */
 static void product_variants(void **state) {
     static const char *const variants[] = {"blas", "loop", "tensor"};
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
@@ -263,7 +263,7 @@ static void product_variants(void **state) {
 
 /* The operands that options.keep names can be kept. Then no launch transforms both operands, with chosen and with given
  * strategies. */
-static void kept_or_paired(void **state) {
+static void kept_spectra_exclude_pairs(void **state) {
     static const char forced[] = "staged basis=16x16 tiles=1x1 dilation=step overlap=save product=loop spectrum=fp32 "
                                  "chunk=0 groups=0 keep=none";
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
@@ -302,7 +302,7 @@ static void kept_or_paired(void **state) {
     fake_context_destroy(context);
 }
 
-/* Launches of a forward call in chunks of so many rows; 0: all at once. */
+/* The number of launches of a forward call in chunks of `chunk` rows; 0: all rows at once. */
 static int launches_in_chunks(conv_fft_context *context, int chunk) {
     const conv_fft_problem p = test_problem("in=4x8x12x13 out=16 kernel=3x3 pad=1");
     char line[256];
@@ -343,11 +343,11 @@ static void chunks_have_no_pairs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(calls),
-        IN_SCRATCH(counters),
+        IN_SCRATCH(counters_see_a_profile),
         IN_SCRATCH(joint_backward),
         IN_SCRATCH(joint_backward_planes),
         IN_SCRATCH(product_variants),
-        IN_SCRATCH(kept_or_paired),
+        IN_SCRATCH(kept_spectra_exclude_pairs),
         IN_SCRATCH(chunks_have_no_pairs),
     };
     return cmocka_run_group_tests_name("calls on the substitute GPU", tests, NULL, NULL);

@@ -21,7 +21,7 @@
 
 /* ----------------------------------------------------------------------------------------------------------- plans */
 
-/* Every pass has its workspace and its description, whose strategy makes the same plan again. */
+/* Every pass has a workspace and a description. Its strategy makes the same plan again. */
 static void check_described(conv_fft_context *context, const conv_fft_problem *p, const conv_fft_plan *plan) {
     static const conv_fft_pass passes[] = {CONV_FFT_FORWARD, CONV_FFT_BACKWARD_DATA, CONV_FFT_BACKWARD_WEIGHTS,
                                            CONV_FFT_BACKWARD};
@@ -62,8 +62,8 @@ static void plans(void **state) {
     fake_context_destroy(context);
 }
 
-/* Passes share kept spectra of w whatever their tiles are, though tiles decide where rows begin. */
-static void resident_weights(void **state) {
+/* Passes share kept spectra of w for all numbers of tiles, although tiles decide where rows begin. */
+static void passes_share_spectra_of_w(void **state) {
     static const char *const layers[] = {
         "in=3x64x40x40 out=64 kernel=12x12 pad=3", "in=2x4x248x248 out=4 kernel=11x11 pad=1",
         "in=2x8x104x104 out=8 kernel=27x27 pad=21", "in=1x8x4320 out=8 kernel=30 pad=3 math=tf32",
@@ -119,7 +119,7 @@ static void plans_by_threads(void **state) {
 }
 
 static void workspace_limits(void **state) {
-    /* No limit is a reason for cuFFT or cuDNN, which are here. */
+    /* A workspace limit never leads to cuFFT or cuDNN, which are available here. */
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     for (int i = 0; i < 6; i++) {
         const conv_fft_problem p =
@@ -154,8 +154,8 @@ static void without_blas(void **state) {
     fake_context_destroy(context);
 }
 
-/* Transforms that are too large are not chosen, and refused if they are forced. */
-static void large_bases(void **state) {
+/* Transforms that are too large are not chosen, and are refused if a strategy names them. */
+static void large_bases_are_refused(void **state) {
     static const struct {
         const char *line, *absmax, *beyond;
     } cases[] = {
@@ -191,8 +191,8 @@ static void large_bases(void **state) {
     fake_context_destroy(context);
 }
 
-/* What no family runs is refused with the limit that it meets. */
-static void beyond_memory(void **state) {
+/* A problem that no family can run is refused with the limit that it exceeds. */
+static void problems_beyond_memory_are_refused(void **state) {
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     const conv_fft_problem p = test_problem("in=1x1x1048576x1048576 out=1 kernel=500000x500000 pad=1 mode=reflect");
     conv_fft_plan *plan = NULL;
@@ -201,8 +201,8 @@ static void beyond_memory(void **state) {
     fake_context_destroy(context);
 }
 
-/* Kernels beyond our own transforms are cut into segments; those that fit are not. */
-static void long_kernel(void **state) {
+/* Kernels larger than the library's transforms are cut into segments. Smaller kernels are not. */
+static void long_kernels_are_cut(void **state) {
     static const struct {
         const char *line, *segments;
     } cases[] = {
@@ -230,8 +230,8 @@ static void long_kernel(void **state) {
     fake_context_destroy(context);
 }
 
-/* Every public way to a context on a GPU makes layers. */
-static void public_context(void **state) {
+/* Every public way to create a context on a GPU gives one that makes layers. */
+static void public_contexts_make_layers(void **state) {
     conv_fft_context_options options;
     conv_fft_context *context = NULL;
     conv_fft_plan *plan = NULL;
@@ -257,14 +257,14 @@ static void public_context(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(plans),
-        IN_SCRATCH(resident_weights),
+        IN_SCRATCH(passes_share_spectra_of_w),
         IN_SCRATCH(plans_by_threads),
         IN_SCRATCH(workspace_limits),
         IN_SCRATCH(without_blas),
-        IN_SCRATCH(large_bases),
-        IN_SCRATCH(beyond_memory),
-        IN_SCRATCH(long_kernel),
-        IN_SCRATCH(public_context),
+        IN_SCRATCH(large_bases_are_refused),
+        IN_SCRATCH(problems_beyond_memory_are_refused),
+        IN_SCRATCH(long_kernels_are_cut),
+        IN_SCRATCH(public_contexts_make_layers),
     };
     return cmocka_run_group_tests_name("layers on the substitute GPU", tests, NULL, NULL);
 }

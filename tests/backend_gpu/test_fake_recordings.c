@@ -92,7 +92,7 @@ static bool logs_agree(const launch_log *a, const launch_log *b) {
 
 /* ---- the calls */
 
-/* Addresses that nothing looks at: the substitute computes nothing, and the plans are trusted. */
+/* Addresses that nothing reads: the substitute computes nothing, and the plans are trusted. */
 static char *address(int argument, size_t shift) {
     return (char *)(uintptr_t)(0x10000000000 + 0x100000000 * (uintptr_t)argument + shift);
 }
@@ -184,7 +184,7 @@ static void recorded_calls_launch_the_same(void **state) {
 
 /* ---- the context */
 
-/* The context is made current once: with the pointers checked, and in a plan whose caller is trusted. */
+/* The context is made current once per call, with and without checks of pointers. */
 static void context_is_entered_once(void **state) {
     conv_fft_context *context = fake_context_create(WITH_BLAS, *state, false);
     const fake_cuda *const driver = inside_fake(DRIVER, "fake_cuda_state");
@@ -212,7 +212,7 @@ static void context_is_entered_once(void **state) {
 
 static const cf_source one_kernel = {.name = "first", .text = "extern \"C\" __global__ void first() {}"};
 
-static void refused(void **state) {
+static void unrecordable_calls_are_refused(void **state) {
     static const cf_parameter types[] = {{sizeof(void *), 1}, {0, 0}}, large[] = {{65 * 8, 0}, {0, 0}};
     cf_gpu *const gpu = good_gpu(*state);
     cf_kernel *kernel;
@@ -251,7 +251,7 @@ static void refused(void **state) {
 }
 
 /* Offsets of either sign, an argument that is NULL, and a word that is no address. */
-static void addresses(void **state) {
+static void addresses_are_replaced(void **state) {
     static const cf_parameter types[] = {{4 * sizeof(uint64_t), 7}, {sizeof(int), 0}, {0, 0}};
     cf_gpu *const gpu = good_gpu(*state);
     cf_kernel *kernel;
@@ -294,8 +294,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(recorded_calls_launch_the_same, scratch_create, scratch_remove),
         cmocka_unit_test_setup_teardown(context_is_entered_once, scratch_create, scratch_remove),
-        cmocka_unit_test_setup_teardown(refused, scratch_create, scratch_remove),
-        cmocka_unit_test_setup_teardown(addresses, scratch_create, scratch_remove),
+        cmocka_unit_test_setup_teardown(unrecordable_calls_are_refused, scratch_create, scratch_remove),
+        cmocka_unit_test_setup_teardown(addresses_are_replaced, scratch_create, scratch_remove),
     };
     return cmocka_run_group_tests_name("recordings", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products on tensor cores without a GPU: how they are cut, who may have them and where the cost model wants them.
- * nvrtc/test_gemm.c compiles their kernels. What they compute is in emulator/kernels/test_gemm_split_fp16.cpp and
- * gpu/test_gemm.c. */
+/* Products on tensor cores without a GPU: their tiles, which layers may use them, and where the cost model chooses
+ * them. nvrtc/test_gemm.c compiles their kernels. emulator/kernels/test_gemm_split_fp16.cpp and gpu/test_gemm.c test
+ * their results. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@
 
 /* ------------------------------------------------------------------------------------------------------------- cuts */
 
-static void cuts_fit_the_gpu(void **unused) {
+static void tiles_fit_the_gpu(void **unused) {
     (void)unused;
     cf_gpu_properties gpus[] = {gpu_properties_of("data/gpus/h200.txt"), gpu_properties_of("data/gpus/a100.txt"),
                                 gpu_properties_of("data/gpus/a100.txt")};
@@ -46,10 +46,10 @@ static void cuts_fit_the_gpu(void **unused) {
             assert_int_equal(c.terms, d.dtype == CONV_FFT_FP32 && d.math == CONV_FFT_MATH_FP32 ? 2 : 1);
             assert_true(!c.grouped || c.dtype == CONV_FFT_FP32);
             assert_int_equal(c.narrow, c.dtype == CONV_FFT_FP16 && c.kind != CF_CGEMM_BACKWARD_WEIGHTS);
-            /* Every number of the result has a block, and no block has none. */
+            /* Blocks cover the whole result, and no block is empty. */
             const int m = cf_cgemm_rows(&c), n = cf_cgemm_columns(&c);
             assert_int_equal(cf_cgemm_tiles(&c, d.rows), ((rows + m - 1) / m) * ((columns + n - 1) / n));
-            /* What is compiled for the whole batch runs parts of it, too. */
+            /* A kernel that is compiled for the whole batch also runs parts of it. */
             assert_true(cf_cgemm_tiles(&c, 1) >= 1);
         }
 }
@@ -57,7 +57,7 @@ static void cuts_fit_the_gpu(void **unused) {
 /* -------------------------------------------------------------------------------------------------------------
  * plans */
 
-static void refused(void **state) {
+static void wrong_products_are_refused(void **state) {
     conv_fft_context *context = fake_context_create(LIBRARIES, *state, false);
     conv_fft_plan *plan = NULL;
     EXPECT_INVALID(forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5 dtype=fp64", CONV_FFT_FORWARD,
@@ -66,7 +66,7 @@ static void refused(void **state) {
     plan = good_forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5 dtype=fp16", CONV_FFT_ALL_PASSES,
                             STRATEGY("tensor", "fp32"));
     conv_fft_plan_destroy(plan);
-    /* In 16 bits: with the layer's consent, in its type, on tensor cores. */
+    /* 16-bit spectra need a math mode that allows them, the tensors' type, and tensor cores. */
     EXPECT_INVALID(forced_plan(context, "in=2x4x12x12 out=4 kernel=5x5 dtype=fp16", CONV_FFT_FORWARD,
                                STRATEGY("tensor", "fp16"), 0, &plan),
                    "spectrum", "arithmetic");
@@ -102,7 +102,7 @@ static void refused_on_the_cpu(void **unused) {
     conv_fft_context_destroy(context);
 }
 
-/* How many staged candidates have each product; returned are those of 16-bit spectra. */
+/* The number of staged candidates with each product. Returns how many have 16-bit spectra. */
 static int count_products(const conv_fft_context *context, const char *line, int count[CF_CGEMM_VARIANTS]) {
     const conv_fft_problem p = test_problem(line);
     cf_layer made;
@@ -137,8 +137,8 @@ static void candidates(void **state) {
     fake_context_destroy(context);
 }
 
-/* Dense layers of many channels have their products on tensor cores, depthwise ones and doubles have not. */
-static void choice(void **state) {
+/* Dense layers with many channels use products on tensor cores. Depthwise layers and FP64 layers do not. */
+static void cost_model_chooses_products(void **state) {
     static const struct {
         const char *line, *product;
     } cases[] = {{"in=128x64x64x64 out=64 kernel=9x9", " product=tensor "},
@@ -162,11 +162,9 @@ static void choice(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_fit_the_gpu),
-        cmocka_unit_test(refused_on_the_cpu),
-        IN_SCRATCH(refused),
-        IN_SCRATCH(candidates),
-        IN_SCRATCH(choice),
+        cmocka_unit_test(tiles_fit_the_gpu),     cmocka_unit_test(refused_on_the_cpu),
+        IN_SCRATCH(wrong_products_are_refused),  IN_SCRATCH(candidates),
+        IN_SCRATCH(cost_model_chooses_products),
     };
     return cmocka_run_group_tests_name("products on tensor cores", tests, NULL, NULL);
 }

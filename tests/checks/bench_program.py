@@ -88,7 +88,7 @@ def stage_faults(folder):
 
 
 def family_faults(folder):
-    """The CPU has one family: its best candidate is what the library chooses, and has one row."""
+    """The CPU has one family. The library chooses its best candidate, which has one row."""
     out = folder / "families.csv"
     ended = run(folder, "--families", "--pass", "fprop,backward", "--case", "b", "--out", str(out))
     ours = [row["pass"] for row in rows_of(out) if row["impl"].startswith("ours")]

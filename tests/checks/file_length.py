@@ -23,7 +23,7 @@ EXCEPTIONS = {
     "src/conv/gpu/gemm/cgemm_fp16.cuh: fp16_cgemm_run": "one loop over tiles, whose lambdas share registers",
 }
 
-# What may hold braces and hashes that mean nothing.
+# Comments and literals: their braces and hashes do not count.
 NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'|'\\.[^'\n]*'""", re.S)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 CONTAINER = re.compile(r"\b(?:namespace|extern|struct|class|union|enum)\b[^()=]*$")
@@ -35,7 +35,7 @@ def blanks(match):
 
 
 def functions(text):
-    """(name, lines) of each function that is defined in a text of C or CUDA. Lambdas are lines of theirs."""
+    """(name, lines) of each function that is defined in a text of C or CUDA. Lambdas are part of their function."""
     code = DIRECTIVE.sub(blanks, NOT_CODE.sub(blanks, text))
     inside, begin, name, first = [], 0, None, 0  # open braces: whether each is that of a container
     for at, char in ((match.start(), match.group()) for match in re.finditer("[;{}]", code)):
@@ -102,7 +102,7 @@ def self_test():
               (1, {}, {"src/a.cuh": function(71)}),
               (0, {"src/a.c: f": ""}, {"src/a.c": function(61)}), (1, {"src/a.c: f": ""}, {"src/a.c": function(60)}),
               (1, {"src/a.c: g": "", "src/a.c: f": ""}, {"src/a.c": function(61)})]
-    # What stands before, behind or around a function belongs to no function; what stands within does.
+    # Text before, after or around a function does not count as its lines.
     trees += [(1, {}, {"src/a.cuh": text}) for text in (
         "namespace cf {\n" + function(71) + "}\n", "struct a {\n" + function(71, "__device__ int f() const") + "};\n",
         function(71, "template <int N>\n__device__ void f(int (&a)[N])").replace("a++;\n", "", 1) + function(70),

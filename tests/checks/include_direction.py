@@ -33,7 +33,7 @@ LINE = {folder: line for line, folders in enumerate(ORDER) for folder in folders
 FAMILIES = {"conv/staged", "conv/fused", "conv/long1d", "conv/cudnn", "conv/cufft"}
 ONLY = {"cpu": {"core"}, "tiling": {"core"}}  # they include these alone
 NEVER = {"api": FAMILIES | {"cpu"}, "autotune": FAMILIES | {"cpu"}}  # they ask the table of families
-# What is against the order, and why it is so. One that is no longer needed is a fault.
+# Exceptions from the order, with their reasons. An exception that is no longer needed is a fault.
 EXCEPTIONS = {
     ("cuda/driver", "cuda/jit"): "a cf_gpu owns its cache of compiled kernels",
     ("cuda/driver", "cuda/libs"): "a cf_gpu owns its pools of library handles",
@@ -43,7 +43,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 
 
 def folder_of(path):
-    """The longest folder of ORDER that has the file; of others their own."""
+    """The longest folder of ORDER that has the file. If there is none, the file's own folder."""
     parents = [parent.as_posix() for parent in path.parents]
     return next((parent for parent in parents if parent in LINE), parents[0])
 

@@ -21,7 +21,7 @@ def run(*arguments, stdout=subprocess.PIPE):
 
 
 def refusal(command, option):
-    """What is said first about an option, its name left out; "" if it says nothing."""
+    """The first message about an option, without the option's name; "" if there is no message."""
     said = run(*command, option).stderr.split("\n")[0]
     return said.replace(option.split("=")[0].lstrip("-"), "NAME")
 
@@ -125,7 +125,7 @@ def output_faults():
 
 
 def spread_faults():
-    """What is said of a NaN's spread is of the forward pass's tiles."""
+    """The text about the spread of a NaN has the tiles of the forward pass."""
     for problem, tiled in (("in=1x1x9 out=1 kernel=9", False), ("in=1x3x64x64 out=4 kernel=3x3 pad=1", True)):
         said = run("explain", "--device=cpu", problem).stdout
         tiles = math.prod(int(n) for n in re.search(r"  forward\n.*\n.*, tiles ([\dx]+),", said)[1].split("x"))

@@ -33,7 +33,7 @@ def row(suite, case, passname, impl, ms, strategy="", precision="fp32", layout="
 
 
 def layer(suite, case, ours, baseline, **of_class):
-    """Four passes; the joint one saves a quarter of its halves. A family that is not ours would be faster."""
+    """Four passes. The joint pass takes a quarter less than its two halves. A foreign family would be faster."""
     for passname, factor in (("fprop", 1), ("bprop", 1), ("accgrad", 1), ("backward", 1.5)):
         yield row(suite, case, passname, "ours-staged", ours * factor, STAGED, **of_class)
         yield row(suite, case, passname, "tuned", 0.5 * ours * factor, "cudnn engine=1", **of_class)
@@ -128,7 +128,7 @@ def table_faults(results, folder):
 
 
 def work_faults():
-    """What the roofline counts: gy once more where overlap-save tiles cut it in two ways, and fused passes too."""
+    """The roofline counts gy twice if overlap-save tiles cut it in two ways, also in fused passes."""
     sys.path.insert(0, str(ROOT / "bench" / "report"))
     import results as measured
     import plot

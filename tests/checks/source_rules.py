@@ -18,7 +18,7 @@ from pathlib import Path
 FOLDERS = ["src", "include", "tools", "examples", "bindings", "bench", "tests", "cmake", "scripts", ".ci"]
 # Files and folders whose lines end before column 120.
 NARROW = ("src/core/", "src/cpu/", "src/cuda/", "src/tiling/", "src/conv/problem/", "tests/", "examples/", "scripts/",
-          "cmake/", "CMakeLists.txt")
+          "cmake/", "CMakeLists.txt", "Makefile")
 SUFFIXES = {".c", ".h", ".inc", ".cuh", ".cpp", ".py", ".sh", ".cmake", ".in"}
 NAMES = {"CMakeLists.txt", "Makefile", "run"}
 FORBIDDEN = re.compile(r"\b(v?f?printf|f?puts|f?putc|putchar|fwrite|perror|_?_?exit|_Exit|quick_exit|abort)\s*\(")
@@ -75,7 +75,7 @@ def faults(root):
 
 
 def failed_faults(text, sources):
-    """A line of failed.txt whose list no test has would keep nothing."""
+    """A line of failed.txt is useless if no test has its list."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#") and f'"{line.split(": ")[0]}"' not in sources:
             yield f"tests/data/failed.txt:{number}: no list has the name {line.split(': ')[0]}"

@@ -75,20 +75,20 @@ def tune_faults(place):
     yield from expect(place, ["tune", "--device=cpu", place.path("missing"), net], 1, "^b +forward", "cannot read")
     yield from expect(place, ["tune", "--device=cpu", place.write("none.txt", "# nothing\n")], 1, "^$",
                       "there is no problem line")
-    # One that has records already is not measured again; with too little time the cost model decides, and says so.
+    # A layer with records is not measured again. With too little time the cost model decides, with a message.
     before = place.records()
     good = place.write("good.txt", LAYERS[0])
     yield from expect(place, ["tune", "--device=cpu", good], 0, "^a +forward +[0-9.]+ ")
     if place.records() != before:
         yield "tune measures what has a record"
-    # It says what it measures on. The lines of a record log may repeat; layers of a network may be alike.
+    # The device is printed. Lines of a record log may repeat, and layers of a network may be equal.
     yield from expect(place, ["tune", "--device=cpu", good], 0, r"\A# CPU")
     line = LAYERS[0].removeprefix("a ")
     log = place.write("log.txt", "\n".join([line] * 3 + ["x " + line, "x " + line, "y " + line, line]))
     rows = re.findall("^(\\S+) +forward", place.run("tune", "--device=cpu", log).stdout, re.M)
     if rows != ["line-1", "x", "y"]:
         yield f"rows of repeated lines: {rows}"
-    # Without the device that was asked for nothing runs, and bad lines are named all the same.
+    # Without the requested device nothing runs. Bad lines are reported nevertheless.
     yield from expect(place, ["tune", "--device=1023", net], 1, "^$",
                       "net.txt:3: (.|\\n)*net.txt:5: (.|\\n)*no context: options.device is 1023")
     large = place.write("large.txt", "large in=8x32x64x64 out=32 kernel=5x5")
@@ -111,7 +111,7 @@ def limit_faults(place):
     made = [record for record in place.records() if record["workspace_class"] == 1 << limit.bit_length() - 1]
     if tuned.returncode != 0 or len(rows) != 2 or len(made) != 2 or any(int(bytes) > limit for _, bytes in rows):
         yield f"a limit of {limit}: status {tuned.returncode}, {tuned.stdout!r}, {tuned.stderr!r}, {made}"
-    # Without one, those from before are shown.
+    # Without a limit, the earlier records are shown.
     shown = place.run("tune", "--device=cpu", net).stdout
     if not all(f" {record['workspace']} " in shown for record in place.records() if not record["workspace_class"]):
         yield f"after a limit: {shown!r}"
@@ -150,7 +150,7 @@ def progress_faults(place):
     status, said = on_terminal(place, "tune", "--device=cpu", known)
     if status != 0 or "[" + 30 * "." + "] 0/2 a, 0 s, 0 min 00 s left" not in said or "at most" in said:
         yield f"progress of what is known: status {status}, {said!r}"
-    # Without a bound nobody knows, before a layer has been measured.
+    # Without a limit there is no estimate before a layer has been measured.
     status, said = on_terminal(place, "tune", "--device=cpu", "--again", "--mode=exhaustive",
                                place.write("small.txt", LAYERS[0]))
     if status != 0 or "0/1 a, 0 s\r" not in said or "left" in said:
@@ -158,7 +158,7 @@ def progress_faults(place):
 
 
 def interrupt_faults(place):
-    """Behind some layers, whose rows have been printed; the layer that is under way may have one record already."""
+    """Interrupted after some layers, whose rows have been printed. The current layer may have one record already."""
     count = 200
     net = place.write("many.txt", "".join(f"l{i} in=1x2x{9 + i}x9 kernel=3x3\n" for i in range(count)))
     first = place.start("tune", "--device=cpu", net)
@@ -206,7 +206,7 @@ def stop_faults(place):
 
 
 def together_faults(place):
-    """Two at once: each row in both tables, each problem in the directory."""
+    """Two runs at the same time: each row is in both tables, each problem in the directory."""
     net = place.write("many.txt", "".join(f"l{i} in=1x2x{9 + i}x9 kernel=3x3\n" for i in range(8)))
     both = [place.start("tune", "--device=cpu", net) for _ in range(2)]
     for one in both:
@@ -231,7 +231,7 @@ def explain_faults(place):
     text = LAYERS[0].encode() + b" # gr\xc3\xb6\xc3\x9fer\nb in=1x2x9x9 # \0 out=3\n"
     yield from expect(place, ["bench", "--device=cpu", "--measure=1", place.write("net.txt", text)], 1, "^a ",
                       "\\Aconv-fft: [^\n]*net.txt:2: there is a byte 0x00[^\n]*\n\\Z")
-    # Without options: why the winner won, and which others there are.
+    # Without options: the reason for the choice, and the other candidates.
     words = LAYERS[2].split()
     yield from expect(place, ["explain", "--device=cpu", *words], 0,
                       "^  forward: chosen by the cost model(.|\n)*^  backward.*cost model")
@@ -288,7 +288,7 @@ def cache_faults(place):
 
 
 def path_faults(place):
-    """Records of a read-only folder are found, and what is missed is noted as lines that tune can read."""
+    """Records of a read-only folder are found. Problems without a record are written as lines that tune can read."""
     one, two = place.write("one.txt", LAYERS[0]), place.write("two.txt", "\n".join(LAYERS[:2]))
     yield from expect(place, ["tune", "--device=cpu", one], 0)
     shipped = place.path("shipped")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `cudnn` on substitutes of the GPU and of cuDNN (tests/fakes/cudnn.c says what it can): which problems and
- * algorithms it takes, what it lists, and what its calls hand to cuDNN. */
+/* Family `cudnn` on substitutes of the GPU and of cuDNN (tests/fakes/cudnn.c lists its algorithms): which problems and
+ * algorithms the family takes, what it lists, and what its calls pass to cuDNN. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static const fake_cudnn *cudnn_state(void) {
 
 /* ---------------------------------------------------------------------------------------------------- what it takes */
 
-static void feasible(void **state) {
+static void feasible_problems(void **state) {
     static const char *const lines[] = {
         DENSE,
         "in=2x8x40 out=16 kernel=7 pad=3 stride=2",
@@ -117,7 +117,7 @@ static void refused_algorithms(void **state) {
     fake_context_destroy(context);
 }
 
-/* Without cuDNN the library works, and the family says what is missing; so does it on the CPU. */
+/* Without cuDNN the library works, and the family says what is missing. On the CPU it says that it needs a GPU. */
 static void without_cudnn(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_PLAIN, *state, false);
     conv_fft_plan *plan;
@@ -156,7 +156,7 @@ static list candidates(conv_fft_context *context, const char *line, int pass, in
     return l;
 }
 
-static void listed(void **state) {
+static void candidates_are_listed(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     list l = candidates(context, DENSE, CF_PASS_FORWARD, 99);
     assert_string_equal(l.text, "graph:0:k2=27,k13=-1 graph:0 old:FFT_TILING:fma old:IMPLICIT_PRECOMP_GEMM:fma "
@@ -176,7 +176,7 @@ static void listed(void **state) {
     fake_context_destroy(context);
 }
 
-static void described(void **state) {
+static void plan_is_described(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     conv_fft_plan *plan = good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, ALGORITHM "graph:0:k2=27");
     conv_fft_description d;
@@ -219,7 +219,7 @@ static void workspace_limit(void **state) {
     fake_context_destroy(context);
 }
 
-/* The kernels compile, where there is a compiler. */
+/* The kernels compile if there is a compiler. */
 static void kernels(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, true);
     conv_fft_plan_destroy(good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, ALGORITHM "graph:0"));
@@ -230,8 +230,10 @@ static void kernels(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(feasible), IN_SCRATCH(strides),   IN_SCRATCH(refused_algorithms), IN_SCRATCH(without_cudnn),
-        IN_SCRATCH(listed),   IN_SCRATCH(described), IN_SCRATCH(workspace_limit),    IN_SCRATCH(kernels),
+        IN_SCRATCH(feasible_problems),     IN_SCRATCH(strides),
+        IN_SCRATCH(refused_algorithms),    IN_SCRATCH(without_cudnn),
+        IN_SCRATCH(candidates_are_listed), IN_SCRATCH(plan_is_described),
+        IN_SCRATCH(workspace_limit),       IN_SCRATCH(kernels),
     };
     return cmocka_run_group_tests_name("family cudnn", tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static const fake_cudnn *cudnn_state(void) {
 #define ALGORITHM "cudnn algorithm="
 #define DENSE "in=2x8x12x13 out=16 kernel=3x3 pad=1"
 
-/* What a call did. */
+/* The effects of a call. */
 typedef struct done {
     int runs, launches;
     float beta;
@@ -60,7 +60,8 @@ static conv_fft_status weights(const conv_fft_plan *plan, layer *l, guarded *ws,
                                      NULL, flags, ws->data, ws->bytes, NULL);
 }
 
-/* Biases and old contents go through beta where the algorithm can, else through a kernel. */
+/* Biases and old contents are passed by beta if the algorithm supports that. Otherwise a kernel of the library adds
+ * them. */
 static void check_calls(conv_fft_context *context, const char *algorithm, bool adds) {
     const conv_fft_problem p = test_problem(DENSE);
     generator g = test_generator(1);
@@ -124,8 +125,8 @@ static void old_calls(void **state) {
     fake_context_destroy(context);
 }
 
-/* What cuDNN might not read goes to a kernel of our own. */
-static void unaligned(void **state) {
+/* For tensors that cuDNN might not be able to read, a kernel of the library runs. */
+static void unaligned_tensors(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     conv_fft_plan *plan = good_forced_plan(context, DENSE, CONV_FFT_FORWARD, ALGORITHM "graph:0");
     float *memory = test_alloc(1 << 20);
@@ -164,7 +165,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(calls),
         IN_SCRATCH(old_calls),
-        IN_SCRATCH(unaligned),
+        IN_SCRATCH(unaligned_tensors),
         IN_SCRATCH(empty_batch),
     };
     return cmocka_run_group_tests_name("calls of family cudnn", tests, NULL, NULL);

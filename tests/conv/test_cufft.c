@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `cufft` on substitutes of the GPU, cuFFT and cuBLAS: which problems it takes, what it lists, what its
+/* Family `cufft` on substitutes of the GPU, cuFFT and cuBLAS: which problems it takes, what it lists, and what its
  * calls launch. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static int products(void) {
 
 #define DENSE "in=5x8x12x13 out=16 kernel=3x4 pad=1"
 
-static void feasible(void **state) {
+static void feasible_problems(void **state) {
     static const struct {
         const char *line, *strategy, *why; /* NULL: it is feasible */
     } cases[] = {
@@ -75,8 +75,8 @@ static void without_libraries(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* 13 planes are too many for the substitute. */
-static void failing(void **state) {
+/* The substitute of cuFFT fails for 13 planes. */
+static void failing_cufft_plans(void **state) {
     conv_fft_plan *plan;
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     EXPECT(
@@ -94,7 +94,7 @@ static bool visit(const cf_strategy *strategy, void *user) {
     return true;
 }
 
-static void listed(void **state) {
+static void candidates_are_listed(void **state) {
     static const struct {
         const char *line, *list;
     } cases[] = {
@@ -118,7 +118,7 @@ static void listed(void **state) {
     fake_context_destroy(context);
 }
 
-static void described(void **state) {
+static void plan_is_described(void **state) {
     static const char *const names[] = {"transform w", "transform x", "product y", "inverse y"};
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, false);
     conv_fft_plan *plan = good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "cufft basis=16x14 chunk=2");
@@ -186,7 +186,7 @@ static void workspace_limits(void **state) {
     fake_context_destroy(context);
 }
 
-/* The kernels compile in both precisions, where there is a compiler. */
+/* The kernels compile in both precisions if there is a compiler. */
 static void kernels(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_ALL, *state, true);
     conv_fft_plan_destroy(good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, "cufft basis=16x16 chunk=0"));
@@ -199,9 +199,9 @@ static void kernels(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(feasible),         IN_SCRATCH(without_libraries), IN_SCRATCH(failing),
-        IN_SCRATCH(listed),           IN_SCRATCH(described),         IN_SCRATCH(calls),
-        IN_SCRATCH(workspace_limits), IN_SCRATCH(kernels),
+        IN_SCRATCH(feasible_problems),     IN_SCRATCH(without_libraries), IN_SCRATCH(failing_cufft_plans),
+        IN_SCRATCH(candidates_are_listed), IN_SCRATCH(plan_is_described), IN_SCRATCH(calls),
+        IN_SCRATCH(workspace_limits),      IN_SCRATCH(kernels),
     };
     return cmocka_run_group_tests_name("family cufft", tests, NULL, NULL);
 }

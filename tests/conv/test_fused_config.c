@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fused passes are cut; no GPU is needed. nvrtc/test_fused.c compiles their kernels. */
+/* The configuration of fused passes; no GPU is needed. nvrtc/test_fused.c compiles their kernels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "conv/plan/family.h"
 #include "support/kernel_cases.h"
 
-/* Whether the pass can be cut for this GPU; what is then chosen is what the GPU has. */
+/* Whether the pass has a configuration for this GPU. If so, the GPU has the resources that it needs. */
 static bool cut(int i, int pass, const cf_gpu_properties *properties, cf_fused_config *c) {
     cf_layer layer;
     cf_strategy strategy;
@@ -51,7 +51,7 @@ static void passes_are_cut_for_the_gpu(void **unused) {
                     fail_msg("%s: %s, pass %d: %s", gpus[g].name, fused_cases[i].problem, pass, conv_fft_last_error());
 }
 
-/* A pass that needs more is refused; whatever is accepted fits. */
+/* A pass that needs more shared memory than the GPU has is refused, and an accepted pass fits. */
 static void little_shared_memory(void **unused) {
     (void)unused;
     cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
@@ -70,7 +70,7 @@ static void little_shared_memory(void **unused) {
     assert_true(accepted > 0 && refused > 0);
 }
 
-/* Channels that stand side by side: as many at once as there are in sixteen bytes, at multiples of their size. */
+/* Channels-last tensors are moved by vectors of up to 16 bytes, whose size divides that of a row. */
 static void channels_are_moved_together(void **unused) {
     (void)unused;
     static const struct {
@@ -184,7 +184,7 @@ static void gradients_share_planes_of_gy(void **unused) {
             fail_msg("%s: %g seconds are saved", cases[i].problem, saved);
         if (!cases[i].shared)
             continue;
-        /* It is what one of the passes takes for it, which is no faster than memory. */
+        /* The time saved is the time that one pass needs for it, which is no faster than memory. */
         const cf_nhwc_transpose transpose = cf_nhwc_transpose_of(&layer, CF_PASS_WEIGHTS, &s);
         cf_model_pass(&layer, device, CF_PASS_WEIGHTS, &s, cost);
         assert_true(saved < cf_model_seconds(cost));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which layers have the fused form for long signals, and how their passes are cut; no GPU is needed.
- * nvrtc/test_long1d.c compiles their kernels. */
+/* Which layers family long1d takes, and the configuration of their passes; no GPU is needed. nvrtc/test_long1d.c
+ * compiles their kernels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,11 +22,11 @@ static void serves_long_lines_of_single_channels(void **unused) {
         {"in=4x8x1024 out=8 groups=8 kernel=1024 pad=1023:0 dtype=bf16", "basis=4096 tiles=1", true},
         {"in=1x1x2048 out=1 kernel=1", "basis=2048 tiles=1", true},
         {"in=1x1x1048576 out=1 kernel=1048576 pad=1048575:0", "basis=2097152 tiles=1", true},
-        /* One sample more would wrap around. */
+        /* With one sample more, results would wrap around. */
         {"in=4x8x1500 out=8 groups=8 kernel=1097 pad=548", "basis=2048 tiles=1", true},
         {"in=4x8x1500 out=8 groups=8 kernel=1099 pad=549", "basis=2048 tiles=1", false},
         {"in=4x8x1500 out=8 groups=8 kernel=1099 pad=548:549", "basis=2048 tiles=1", false},
-        /* What it has no kernels for. */
+        /* Layers that the family has no kernels for. */
         {"in=4x8x500 out=8 groups=8 kernel=500 pad=499:0", "basis=1024 tiles=1", false},
         {"in=4x8x1000 out=8 groups=8 kernel=1000 pad=999:0", "basis=2000 tiles=1", false},
         {"in=1x1x2000000 out=1 kernel=2000000 pad=1999999:0", "basis=4194304 tiles=1", false},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Problem lines: every field read and written, and what is wrong named. */
+/* Problem lines: every field is read and written, and errors are named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +109,7 @@ static void test_axes(void **state) {
     assert_axes(output, 9, 9, 9);
 }
 
-static void test_nothing_on_the_line(void **state) {
+static void test_empty_lines(void **state) {
     (void)state;
     static const char *const lines[] = {"", "   \t ", "# comment", "   # in=1x1x1", "\n", "  \r\n"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
@@ -123,7 +123,7 @@ static void test_spacing(void **state) {
     assert_memory_equal(&plain, &spaced, sizeof plain);
 }
 
-/* The name fits, or the call says so; bytes past name_bytes are never written. */
+/* The name fits, or the call fails. Bytes beyond name_bytes are never written. */
 static void test_name(void **state) {
     (void)state;
     conv_fft_problem p;
@@ -140,7 +140,7 @@ static void test_name(void **state) {
     assert_string_equal(name, "");
 }
 
-/* Every field that a line has, by value: padding bytes of the struct are nobody's. */
+/* Every field of a line, by value, because padding bytes of the struct may differ. */
 static void assert_same_problem(const conv_fft_problem *a, const conv_fft_problem *b) {
     assert_int_equal(a->rank, b->rank);
     assert_int_equal(a->batch, b->batch);
@@ -204,7 +204,7 @@ static void test_format_size(void **state) {
     assert_int_equal(text[bytes], '#');
 }
 
-/* The longest numbers there are still fit the 512 bytes that the header names. */
+/* The longest numbers fit the 512 bytes that the header promises. */
 static void test_format_longest(void **state) {
     (void)state;
     char line[512];
@@ -308,18 +308,10 @@ static void test_long_line(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_field),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_axes),
-        cmocka_unit_test(test_nothing_on_the_line),
-        cmocka_unit_test(test_spacing),
-        cmocka_unit_test(test_name),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_format_size),
-        cmocka_unit_test(test_format_longest),
-        cmocka_unit_test(test_wrong_lines),
-        cmocka_unit_test(test_long_line),
+        cmocka_unit_test(test_every_field),    cmocka_unit_test(test_defaults),    cmocka_unit_test(test_words),
+        cmocka_unit_test(test_axes),           cmocka_unit_test(test_empty_lines), cmocka_unit_test(test_spacing),
+        cmocka_unit_test(test_name),           cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_format_size),
+        cmocka_unit_test(test_format_longest), cmocka_unit_test(test_wrong_lines), cmocka_unit_test(test_long_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

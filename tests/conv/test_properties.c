@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold without a reference, and for every way to compute the same layer. */
+/* Properties that need no reference, for every strategy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

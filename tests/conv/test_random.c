@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Seeded random problems over the whole space, each compared with the reference in all passes and by the adjoint
- * identity. Problem i of a run has the seed CONV_FFT_TEST_SEED + i, so that one problem is replayed with that seed and
- * a count of 1. */
+/* Seeded random problems of all kinds, each compared with the reference in all passes and by the adjoint identity.
+ * Problem i of a run has the seed CONV_FFT_TEST_SEED + i: that seed and a count of 1 replay it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The named problems of shapes/, one test each: all passes, with and without bias, accumulated, kept, and in the least
- * workspace. */
+/* The named problems of shapes/, one test each: all passes, with and without bias, accumulated, with kept spectra, and
+ * in the smallest workspace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strategy line: round trips, and every way to get it wrong. */
+/* The strategy line: round trips, and every kind of error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,8 +47,8 @@ static void round_trip(void **unused) {
     }
 }
 
-/* Lines of before there were segments have none, and what has none says nothing of them. */
-static void without_segments(void **unused) {
+/* Old lines without the field `segments` have none, and strategies without segments do not write it. */
+static void lines_without_segments(void **unused) {
     (void)unused;
     cf_strategy s;
     char text[256];
@@ -65,7 +65,7 @@ static void without_segments(void **unused) {
         assert_int_equal(s.segments[a], 1);
 }
 
-/* Spaces around and between the fields do not matter, how many they are neither. */
+/* Any number of spaces may be around and between the fields. */
 static void spacing(void **unused) {
     (void)unused;
     const char *plain = "staged basis=8 tiles=2 dilation=step overlap=add product=blas spectrum=fp32 chunk=1 groups=2 "
@@ -79,7 +79,7 @@ static void spacing(void **unused) {
     assert_string_equal(text, plain);
 }
 
-/* Words of older records, and the family that takes a layer in place of another. */
+/* Words of older records, and the family that takes over layers of another one. */
 static void old_words(void **unused) {
     (void)unused;
     static const struct {
@@ -165,8 +165,9 @@ static void wrong_lines(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip), cmocka_unit_test(without_segments), cmocka_unit_test(spacing),
-        cmocka_unit_test(old_words),  cmocka_unit_test(wrong_lines),
+        cmocka_unit_test(round_trip),  cmocka_unit_test(lines_without_segments),
+        cmocka_unit_test(spacing),     cmocka_unit_test(old_words),
+        cmocka_unit_test(wrong_lines),
     };
     return cmocka_run_group_tests_name("strategy", tests, NULL, NULL);
 }

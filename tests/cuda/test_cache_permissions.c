@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel cache where it must not trust a file, or cannot write one. */
+/* The kernel cache with files that it must not trust, and without permission or space to write. */
 #include "support/disk_full.h"
 #include "support/kernel_cache.h"
 #include "support/temp_dirs.h"
@@ -79,8 +79,8 @@ static void not_a_file(void **state) {
     cf_cubin_cache_destroy(cache);
 }
 
-/* Only root can make a file of another user. */
-static void of_another_user(void **state) {
+/* Only root can create a file of another user. */
+static void file_of_another_user(void **state) {
     if (geteuid() != 0)
         skip();
     cf_cubin_cache *cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
@@ -101,7 +101,7 @@ static void of_another_user(void **state) {
     assert_true(directory_has(*state, "a kernel"));
 }
 
-/* A warmed directory gives its kernels; new ones stay in memory, with one warning. */
+/* A read-only directory gives its kernels. New kernels stay in memory, with one warning. */
 static void read_only(void **state) {
     unprivileged_begin(*state);
     cf_cubin_cache *cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
@@ -127,7 +127,7 @@ static void read_only(void **state) {
     assert_int_equal(scratch_count(*state, "", NULL), 1);
 }
 
-static void cannot_be_made(void **state) {
+static void directory_that_cannot_be_made(void **state) {
     unprivileged_begin(*state);
     chmod(*state, 0500);
     capture_begin();
@@ -144,7 +144,7 @@ static void cannot_be_made(void **state) {
         strstr(said, "a/b cannot be opened: No such file or directory; compiled kernels are kept in memory only"));
 }
 
-/* Full after any number of bytes: nothing half-written is found or left. */
+/* The disk is full after any number of bytes: no partial file is found or left. */
 static void disk_full(void **state) {
     cf_cubin_cache *const cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
     capture_begin();
@@ -174,9 +174,9 @@ int main(void) {
         WITH_SCRATCH(directory_others_can_write),
         WITH_SCRATCH(file_others_can_write),
         WITH_SCRATCH(not_a_file),
-        WITH_SCRATCH(of_another_user),
+        WITH_SCRATCH(file_of_another_user),
         WITH_SCRATCH(read_only),
-        WITH_SCRATCH(cannot_be_made),
+        WITH_SCRATCH(directory_that_cannot_be_made),
         WITH_SCRATCH(disk_full),
     };
     return cmocka_run_group_tests_name("device cache trust", tests, NULL, NULL);

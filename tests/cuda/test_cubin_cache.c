@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel cache: what it gives back, what it takes for damaged, and how large it grows. */
+/* The kernel cache: stored kernels are found again, damaged files are not used, and its size is limited. */
 #include "support/kernel_cache.h"
 #include "support/temp_dirs.h"
 
@@ -33,7 +33,7 @@ static void stored_and_found(void **state) {
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-/* Architecture, options and text each make another kernel; so does what stands where. */
+/* Another architecture, option or text makes another kernel. So does the same text as another part of the source. */
 static void key_covers_everything(void **state) {
     (void)state;
     const cf_source sources[] = {
@@ -66,7 +66,7 @@ static void key_covers_everything(void **state) {
     }
 }
 
-/* Cut at every length, and every byte changed: never found, and compiling again repairs it. */
+/* A file that is cut at any length or has any byte changed is never found. Compiling again repairs it. */
 static void damaged(void **state) {
     cf_cubin_cache *const cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
     cache_store(cache, "a kernel");
@@ -98,7 +98,7 @@ static void damaged(void **state) {
     free(bad);
 }
 
-/* The file's first line with one field replaced, and a checksum that says so. */
+/* Replace one field of the file's first line, and compute its checksum again. */
 static void forge(const char *path, const char *field, const char *value) {
     size_t bytes;
     char line[256], end[24], *const file = scratch_read(path, &bytes);
@@ -118,7 +118,7 @@ static void forge(const char *path, const char *field, const char *value) {
     free(file);
 }
 
-/* Sizes that the machine code does not have, the checksum being right. */
+/* Wrong sizes of machine code, with a right checksum. */
 static void crafted_sizes(void **state) {
     static const char *const sizes[] = {"0", "1", "255", "257", "100000000", "18446744073709551611", "-1"};
     cf_cubin_cache *const cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
@@ -137,7 +137,7 @@ static void crafted_sizes(void **state) {
 
 /* A valid file under the name of another key is refused, also if the hashes are equal and only the CRC or the length
  * differs. */
-static void other_key(void **state) {
+static void file_of_another_key(void **state) {
     cf_cubin_cache *const cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
     const cf_cubin_key key = cache_key("b kernel");
     char path[1024], name[CF_CUBIN_NAME_BYTES], value[64];
@@ -156,8 +156,8 @@ static void other_key(void **state) {
     cf_cubin_cache_destroy(cache);
 }
 
-/* Machine code compresses; files are as small as that. */
-static void compressed(void **state) {
+/* Machine code is compressed in files. */
+static void files_are_compressed(void **state) {
     cf_cubin_cache *const cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
     const cf_cubin_key key = cache_key("large");
     struct stat status;
@@ -275,7 +275,7 @@ static void location(void **state) {
     assert_non_null(strstr(folder.problem, "set CONV_FFT_CACHE_DIR or HOME"));
 }
 
-/* Threads and processes that store and find the same kernels at once see them whole or not at all. */
+/* Threads and processes store and find the same kernels at the same time. They see whole kernels or none. */
 static void *hammer(void *argument) {
     for (int i = 0; i < 40; ++i) {
         char text[] = "a kernel";
@@ -286,7 +286,7 @@ static void *hammer(void *argument) {
     return NULL;
 }
 
-static void at_once(void **state) {
+static void threads_and_processes(void **state) {
     const pid_t child = fork();
     cf_cubin_cache *const cache = cache_in(*state, CF_CUBIN_CACHE_LIMIT);
     if (child == 0) {
@@ -310,11 +310,16 @@ static void at_once(void **state) {
 int main(void) {
     umask(0);
     const struct CMUnitTest tests[] = {
-        WITH_SCRATCH(stored_and_found), cmocka_unit_test(key_covers_everything),
-        WITH_SCRATCH(damaged),          WITH_SCRATCH(crafted_sizes),
-        WITH_SCRATCH(other_key),        WITH_SCRATCH(compressed),
-        WITH_SCRATCH(bounded_on_disk),  WITH_SCRATCH(bounded_in_memory),
-        WITH_SCRATCH(location),         WITH_SCRATCH(at_once),
+        WITH_SCRATCH(stored_and_found),
+        cmocka_unit_test(key_covers_everything),
+        WITH_SCRATCH(damaged),
+        WITH_SCRATCH(crafted_sizes),
+        WITH_SCRATCH(file_of_another_key),
+        WITH_SCRATCH(files_are_compressed),
+        WITH_SCRATCH(bounded_on_disk),
+        WITH_SCRATCH(bounded_in_memory),
+        WITH_SCRATCH(location),
+        WITH_SCRATCH(threads_and_processes),
     };
     return cmocka_run_group_tests_name("device cache", tests, NULL, NULL);
 }

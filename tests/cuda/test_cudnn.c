@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuDNN and cuFFT: missing, incomplete, too new, failing; handles and plans, by substitutes. */
+/* cuDNN and cuFFT: missing, incomplete, too new, failing; their handles and plans. All with substitutes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void libraries(void **state) {
     assert_string_equal(library.version, "12.0.0");
 }
 
-/* A GPU works without them, and says the same each time it is asked. */
+/* A GPU works without these libraries, and reports the same each time. */
 static void missing(void **state) {
     cf_gpu *const gpu = good_gpu(*state);
     const int64_t n[3] = {1, 8, 8};

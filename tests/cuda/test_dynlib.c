@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries that are missing, too old, too new, damaged or incomplete, and which of several is taken. */
+/* Libraries that are missing, too old, too new, damaged or incomplete, and which of several copies is used. */
 #include "cuda/jit/nvrtc.h"
 #include "cuda/libs/cublas.h"
 #include "support/temp_dirs.h"
@@ -44,7 +44,7 @@ static void good(void **state) {
     assert_string_equal(jit.library.file, FAKES "/good/libnvrtc.so.13");
 }
 
-/* The sentence says what is missing, why, and how to get it. */
+/* The message says which library is missing, why, and how to get it. */
 static void refused(const char *sentence, conv_fft_status status, const char *why, const char *how) {
     assert_int_equal(status, CONV_FFT_LIBRARY_MISSING);
     assert_says(conv_fft_last_error(), " is missing: ");
@@ -98,7 +98,8 @@ static void newer_than_driver(void **state) {
     const conv_fft_status status = open_jit(FAKES "/newer", driver.version, &jit);
     refused(jit.library.problem, status, "NVRTC 13.0 is of CUDA 13, newer than the driver, which has CUDA 12.4",
             "nvidia-cuda-nvrtc-cu12");
-    /* A newer minor version of the driver's major is no problem, nor is an older one where both are there. */
+    /* A newer minor version than the driver's works, and if both major versions are installed, the older one is
+     * used. */
     assert_int_equal(open_jit(FAKES "/both", 12040, &jit), CONV_FFT_SUCCESS);
     assert_string_equal(jit.library.version, "12.6");
     assert_int_equal(open_jit(FAKES "/both", 13000, &jit), CONV_FFT_SUCCESS);
@@ -129,7 +130,7 @@ static void no_gpu(void **state) {
                         "cuInit failed with CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected");
 }
 
-/* A library of the test's own: what the search does, apart from what CUDA's libraries are. */
+/* A library of the test itself: the search without CUDA's libraries. */
 typedef struct table {
     cf_cu_result (*cuDriverGetVersion)(int *version);
 } table;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A GPU with substitutes of its libraries: opening, memory, events, the cuBLAS pool. What is opened is closed, and each
- * failure has its status and sentence. */
+/* A GPU with substitutes of its libraries: opening, memory, events, the pool of cuBLAS handles. Everything opened is
+ * closed, and each failure has its status and message. */
 #include "cuda/driver/memory.h"
 #include "cuda/libs/cublas.h"
 #include "fakes/fake.h"

@@ -60,7 +60,7 @@ static void built_and_launched(void **state) {
     close_gpu(gpu);
 }
 
-/* Kernels that wait themselves are launched early, and no others. */
+/* Kernels with a PDL wait are launched early. Other kernels are not. */
 static void launched_early(void **state) {
     static const cf_source two[] = {
         {.name = "first", .text = "extern \"C\" __global__ void first() {}", .pdl_wait = true},
@@ -98,7 +98,7 @@ static void *build_all(void *argument) {
     return NULL;
 }
 
-/* Each of several threads compiles what no other one does, and waits for the rest. */
+/* Several threads need the same kernels. Each kernel is compiled once, and the other threads wait for it. */
 static void compiled_once_by_threads(void **state) {
     enum {
         THREADS = 8
@@ -136,7 +136,7 @@ static void warm_cache(void **state) {
     close_gpu(gpu);
 }
 
-/* A warmed, read-only directory serves a process without NVRTC. */
+/* A read-only directory with all kernels serves a process without NVRTC. */
 static void without_compiler(void **state) {
     unprivileged_begin(*state);
     cf_gpu *gpu;
@@ -168,8 +168,8 @@ static void without_compiler(void **state) {
     assert_true(nothing_open(FAKES "/driver_only/libcuda.so.1"));
 }
 
-/* A kernel in the cache that is sound, but not code for this GPU: it is forgotten and compiled again. */
-static void of_another_gpu(void **state) {
+/* A valid kernel of the cache that is not code for this GPU is removed and compiled again. */
+static void code_of_another_gpu(void **state) {
     static const char *const codes[] = {FAKE_CUBIN "sm_80 text", "no machine code"};
     for (int i = 0; i < 2; ++i) {
         cf_gpu *gpu = good_gpu(*state);
@@ -187,7 +187,7 @@ static void of_another_gpu(void **state) {
         assert_int_equal(fake_compilations() - before, i == 0 ? 3 : 1);
         destroy(kernels, 3);
 
-        /* Without a compiler the driver's own sentence is what is left. */
+        /* Without a compiler, the message of the driver remains. */
         cf_cubin_cache_store(gpu->cache, &key, &wrong, "13.0");
         close_gpu(gpu);
         assert_int_equal(open_gpu(FAKES "/driver_only", *state, 0, &gpu), CONV_FFT_SUCCESS);
@@ -229,7 +229,7 @@ static void build_failures(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_SCRATCH(built_and_launched), WITH_SCRATCH(warm_cache),       WITH_SCRATCH(compiled_once_by_threads),
-        WITH_SCRATCH(launched_early),     WITH_SCRATCH(without_compiler), WITH_SCRATCH(of_another_gpu),
+        WITH_SCRATCH(launched_early),     WITH_SCRATCH(without_compiler), WITH_SCRATCH(code_of_another_gpu),
         WITH_SCRATCH(build_failures),
     };
     return cmocka_run_group_tests_name("device kernel", tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling: errors, sources kept on request, several at once; and the real NVRTC, where there is one. */
+/* Compiling: errors, sources kept on request, several kernels at the same time; and the real NVRTC if it is
+ * installed. */
 #include "cuda/jit/hash.h"
 #include "cuda/jit/nvrtc.h"
 #include "support/temp_dirs.h"
@@ -78,8 +79,8 @@ static void error_and_kept_source(void **state) {
     free(log);
 }
 
-/* The first of several errors is reported, and what did compile is there. */
-static void several_at_once(void **state) {
+/* The first of several errors is reported. The kernels that compiled are returned. */
+static void errors_of_several_kernels(void **state) {
     (void)state;
     enum {
         COUNT = 40
@@ -153,7 +154,8 @@ static void real_compiler(void **state) {
     assert_says("gpu-architecture");
 }
 
-/* Any of our own options would be an error if NVRTC did not know it, and threads of it do not disturb each other. */
+/* NVRTC knows all options of the library (unknown ones are errors), and threads that compile do not disturb each
+ * other. */
 static void real_compiler_in_threads(void **state) {
     (void)state;
     cf_jit jit;
@@ -184,7 +186,7 @@ static void real_compiler_in_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_SCRATCH(error_and_kept_source), cmocka_unit_test(several_at_once),          WITH_SCRATCH(no_compiler),
+        WITH_SCRATCH(error_and_kept_source), cmocka_unit_test(errors_of_several_kernels), WITH_SCRATCH(no_compiler),
         cmocka_unit_test(real_compiler),     cmocka_unit_test(real_compiler_in_threads),
     };
     return cmocka_run_group_tests_name("device JIT", tests, NULL, NULL);

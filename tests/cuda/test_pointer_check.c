@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pointers and streams that a GPU cannot work with, by a substitute driver: what is refused, and in which words. */
+/* Pointers and streams that a GPU cannot use, with a substitute driver: which are refused, and with which message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 static fake_cuda *driver(void) { return inside_fake(FAKES "/good/libcuda.so.1", "fake_cuda_state"); }
 
-/* The substitute's word about one address, as CUDA would have it of memory of this kind. */
+/* Set the substitute driver's answers about one address. */
 static void describe(const void *pointer, unsigned type, int ordinal, const void *device_pointer) {
     memset(driver()->attribute, 0, sizeof driver()->attribute);
     driver()->special = pointer;
@@ -42,7 +42,8 @@ static void addresses(void **state) {
                    "not to ordinary memory of the host, nor to memory that has been freed");
     assert_int_equal(cf_gpu_check_arguments(gpu, none, 2, NULL), CONV_FFT_SUCCESS);
 
-    /* Managed; page-locked, seen at its own address and at another; page-locked but not mapped. */
+    /* Managed memory; page-locked memory at its own device address and at another one; page-locked memory that is not
+     * mapped. */
     describe(memory, CF_CU_MEMORY_OF_HOST, 0, NULL);
     set(CF_CU_POINTER_IS_MANAGED, 1);
     assert_int_equal(cf_gpu_check_arguments(gpu, &one, 1, NULL), CONV_FFT_SUCCESS);
@@ -53,7 +54,7 @@ static void addresses(void **state) {
     describe(memory, CF_CU_MEMORY_OF_HOST, 0, NULL);
     EXPECT_INVALID(cf_gpu_check_arguments(gpu, &one, 1, NULL), "memory of the host that GPU 0 cannot access");
 
-    /* Of another GPU: without and with peer access, and with rights of its own. */
+    /* Memory of another GPU: without and with peer access, and with access rights of its own. */
     describe(memory, CF_CU_MEMORY_OF_DEVICE, 1, NULL);
     EXPECT_INVALID(cf_gpu_check_arguments(gpu, &one, 1, NULL), "x is 0x", "memory of GPU 1; it must be of GPU 0",
                    "peer access");
@@ -77,7 +78,7 @@ static void bounds(void **state) {
     assert_int_equal(cf_gpu_check_arguments(gpu, &exact, 1, NULL), CONV_FFT_SUCCESS);
     EXPECT_INVALID(cf_gpu_check_arguments(gpu, &beyond, 1, NULL), "gw is 0x",
                    "40 bytes are left in its allocation from there, and the call needs 41");
-    /* Of memory that is mapped piece by piece, or of a pool, bounds do not count; nor do such as make no sense. */
+    /* For memory that is mapped in parts or comes from a pool, bounds do not count. Neither do impossible bounds. */
     set(CF_CU_POINTER_IS_LEGACY_IPC_CAPABLE, 0);
     assert_int_equal(cf_gpu_check_arguments(gpu, &beyond, 1, NULL), CONV_FFT_SUCCESS);
     set(CF_CU_POINTER_IS_LEGACY_IPC_CAPABLE, 1);
@@ -102,8 +103,8 @@ static void streams(void **state) {
     close_gpu(gpu);
 }
 
-/* Every argument of every call is looked at, by its own name and size, and only if the call touches it. */
-static void layers(void **state) {
+/* Every argument of every call is checked with its own name and size, but only if the call uses it. */
+static void pointers_of_layer_calls(void **state) {
     static const char *const names[] = {"x", "w", "bias", "y", "gy", "gx", "gw", "gbias", "workspace"};
     conv_fft_context *context = fake_context_create(FAKES_PLAIN, *state, false);
     const conv_fft_problem p = test_problem("in=2x8x12x13 out=16 kernel=3x3 pad=1 dtype=fp16 gw=fp32");
@@ -152,7 +153,7 @@ static void layers(void **state) {
 }
 
 /* The calls of a layer refuse a stream of another context before they launch anything. */
-static void layers_streams(void **state) {
+static void streams_of_layer_calls(void **state) {
     conv_fft_context *context = fake_context_create(FAKES_PLAIN, *state, false);
     const conv_fft_problem p = test_problem("in=2x8x12x13 out=16 kernel=3x3 pad=1");
     generator g = test_generator(1);
@@ -236,8 +237,13 @@ static void transforms(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(addresses),      IN_SCRATCH(bounds),       IN_SCRATCH(streams),    IN_SCRATCH(layers),
-        IN_SCRATCH(layers_streams), IN_SCRATCH(kept_spectra), IN_SCRATCH(transforms),
+        IN_SCRATCH(addresses),
+        IN_SCRATCH(bounds),
+        IN_SCRATCH(streams),
+        IN_SCRATCH(pointers_of_layer_calls),
+        IN_SCRATCH(streams_of_layer_calls),
+        IN_SCRATCH(kept_spectra),
+        IN_SCRATCH(transforms),
     };
     return cmocka_run_group_tests_name("pointers", tests, NULL, NULL);
 }

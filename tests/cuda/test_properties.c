@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts of GPUs that are not there. */
+/* Properties of GPUs that are not installed. */
 #include "cuda/driver/properties.h"
 #include "support/temp_dirs.h"
 
@@ -41,7 +41,7 @@ static void round_trip(void **state) {
     assert_memory_equal(&properties, &again, sizeof properties);
 }
 
-/* The H200's file with one line changed, its first occurrence of `from`. */
+/* The file of the H200 with the first occurrence of `from` replaced. */
 static void broken(const char *directory, const char *from, const char *to, const char *sentence) {
     size_t bytes;
     char *const good = scratch_read("data/gpus/h200.txt", &bytes), *const at = strstr(good, from);
@@ -68,7 +68,7 @@ static void malformed(void **state) {
     broken(*state, "=132", "= 132 SMs", "\"132 SMs\"; it must be a whole number");
     broken(*state, "=132", "=99999999999999999999", "must be a whole number");
     broken(*state, "=132", "", ":5: \"multiprocessors\" is not key=value");
-    broken(*state, "multiprocessors", "multiprocessor", ":5: \"multiprocessor\" is not a fact of a GPU");
+    broken(*state, "multiprocessors", "multiprocessor", ":5: \"multiprocessor\" is not a property of a GPU");
     broken(*state, "compute_minor=0\n", "compute_major=9\n", ":4: compute_major is given twice");
     broken(*state, "NVIDIA H200\n", "\n", "name must have 1 to 127 bytes");
     char line[600];

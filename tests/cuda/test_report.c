@@ -27,7 +27,7 @@ static void says(const char *part) {
         fail_msg("the report does not say \"%s\":\n%s", part, said);
 }
 
-static void everything(void **state) {
+static void report_with_everything(void **state) {
     scratch_write(scratch_path(*state, "0123456789abcdef.cubin"), said, 12345);
     scratch_write(scratch_path(*state, "records.jsonl"), said, 1000);
     report(FAKES "/good:" FAKES "/with_cublas", *state);
@@ -44,7 +44,7 @@ static void everything(void **state) {
     assert_null(strstr(said, "no GPU"));
 }
 
-static void nothing(void **state) {
+static void report_without_a_gpu(void **state) {
     const char *const absent = scratch_path(*state, "absent");
     report(*state, absent);
     says("  CUDA driver  missing    libcuda.so.1 was not found; install NVIDIA's GPU driver");
@@ -54,7 +54,7 @@ static void nothing(void **state) {
     assert_int_not_equal(access(absent, F_OK), 0);
 }
 
-static void problems(void **state) {
+static void report_with_problems(void **state) {
     chmod(*state, 0777);
     report(FAKES "/no_gpu", *state);
     says("  CUDA driver  13.0 ");
@@ -90,9 +90,9 @@ static void public_function(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_SCRATCH(everything),
-        WITH_SCRATCH(nothing),
-        WITH_SCRATCH(problems),
+        WITH_SCRATCH(report_with_everything),
+        WITH_SCRATCH(report_without_a_gpu),
+        WITH_SCRATCH(report_with_problems),
         WITH_SCRATCH(public_function),
     };
     return cmocka_run_group_tests_name("device report", tests, NULL, NULL);

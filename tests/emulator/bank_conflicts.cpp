@@ -9,13 +9,13 @@ namespace simt {
 void record_access(std::uint32_t offset, unsigned bytes, unsigned alignment, bool write) {
     if (!now.wanted.banks)
         return;
-    /* The compiler splits an access that its type does not promise to be aligned. */
+    /* The compiler splits an access whose type does not promise its alignment. */
     const unsigned piece = alignment < bytes ? alignment : bytes;
     for (unsigned i = 0; i < bytes; i += piece)
         now.trace[now.current].push_back({now.last[now.current], offset + i, static_cast<std::uint8_t>(piece), write});
 }
 
-/* Wavefronts for the lanes that go together: all for 4 bytes, half a warp for 8, a quarter for 16. */
+/* The lanes that share a wavefront: all lanes for 4 bytes, half a warp for 8, a quarter for 16. */
 static unsigned wavefronts_of(const access *const *lanes, unsigned count) {
     std::uint32_t words[32][32];
     unsigned used[32] = {}, most = 0;
@@ -52,7 +52,7 @@ static bank_counts *row_of(const access &a) {
     return &rows->back().counts;
 }
 
-/* Lanes whose accesses differ in kind have diverged: one request for each kind. */
+/* Lanes whose accesses differ in kind have diverged. Each kind makes one request. */
 static void count_step(const std::vector<access> *traces, std::size_t step) {
     for (unsigned kind = 0; kind < 6; kind++) {
         const unsigned bytes = 4u << kind / 2;

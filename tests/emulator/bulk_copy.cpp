@@ -25,7 +25,7 @@ static bulk_barrier *barrier_at(std::ptrdiff_t offset) {
     return nullptr;
 }
 
-/* Others must be behind a barrier of the block: they only read the place where it is. */
+/* Other threads must be behind a barrier of the block, even if they only use the address. */
 static void use(const bulk_barrier &b) {
     unsigned char object[8];
     load_shared(b.offset, 8, 8, object);
@@ -33,7 +33,7 @@ static void use(const bulk_barrier &b) {
 
 static bool is_over(const bulk_barrier &b) { return b.missing == 0 && b.asked == b.expected; }
 
-/* The phase that is over: its bytes are there, and who waits goes on. */
+/* The phase ends: its bytes have arrived, and waiting threads go on. */
 static void complete(bulk_barrier *b) {
     const unsigned number = static_cast<unsigned>(b - now.bulk_barriers.data());
     for (const bulk_copy &c : b->coming)
@@ -94,7 +94,7 @@ void mbarrier_wait(std::ptrdiff_t barrier, int parity) {
     /* The phase before this one has the other parity. */
     if (static_cast<int>(b->phases & 1) == parity && is_over(*b))
         complete(b);
-    /* It knows of no later phase, though that may be over when its turn comes. */
+    /* The thread knows of no later phase, even if a later one has ended before it runs. */
     std::uint32_t known = b->phases;
     if (static_cast<int>(b->phases & 1) == parity) {
         known++;

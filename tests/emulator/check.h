@@ -47,7 +47,7 @@ struct simt_test {
     void (*run)();
 };
 
-/** A test that checks nothing has failed. */
+/** A test without checks has failed. */
 inline int run_tests(std::initializer_list<simt_test> tests) {
     unsigned passed = 0, failed = 0;
     for (const simt_test &test : tests) {

@@ -28,7 +28,7 @@ static fiber *left; /* the fiber that the latest switch has left */
 
 extern "C" void simt_switch_stack(void **left_pointer, void *pointer);
 
-/* Registers that a call preserves go on the stack; the rest is the caller's matter. */
+/* The registers that a call preserves are saved on the stack. The caller saves the others. */
 asm(".pushsection .text\n"
     ".type simt_switch_stack, @function\n"
     "simt_switch_stack:\n"
@@ -50,7 +50,7 @@ asm(".pushsection .text\n"
     ".size simt_switch_stack, .-simt_switch_stack\n"
     ".popsection\n");
 
-/* What simt_switch_stack() takes from a new stack: six registers, the entry, and 0 for the entry's caller. */
+/* simt_switch_stack() takes these from a new stack: six registers, the entry, and 0 for the entry's caller. */
 static void prepare(fiber *f, std::size_t bytes, void (*entry)()) {
     void **top = reinterpret_cast<void **>(static_cast<char *>(f->memory) + bytes);
     std::memset(top - 8, 0, 8 * sizeof *top);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks that take turns on one CPU thread. */
+/* Stacks that run alternately on one CPU thread. */
 #ifndef SIMT_FIBER_H
 #define SIMT_FIBER_H
 
@@ -15,7 +15,7 @@
 
 namespace simt {
 
-/* Either the caller's own stack, as it is when first left, or one that fiber_create() gives. */
+/* The caller's own stack when it is first left, or a stack of fiber_create(). */
 struct fiber {
 #ifdef SIMT_UCONTEXT
     ucontext_t context;
@@ -28,15 +28,15 @@ struct fiber {
     void *fake_stack = nullptr;
 };
 
-/** Make `f` start at `entry`, which never returns, when it is first switched to. A fiber left halfway can be made anew.
- * Stacks start at different places of a page for different `number`s, so that they do not compete for cache lines.
- * False if memory is short. */
+/** Make `f` start at `entry`, which never returns, when it is first switched to. A fiber that was left can be made
+ * again. With different `number`s, stacks start at different offsets in a page, so that they do not compete for cache
+ * lines. Returns false if there is too little memory. */
 bool fiber_create(fiber *f, unsigned number, void (*entry)());
 
-/** Leave `from`, which is running, and go on with `to`. Returns when another fiber goes on with `from`. */
+/** Leave the running fiber `from` and continue `to`. Returns when another fiber continues `from`. */
 void fiber_switch(fiber *from, fiber *to);
 
-/** To be called first in a fiber's entry. */
+/** A fiber's entry calls this first. */
 void fiber_started();
 
 } // namespace simt

@@ -62,9 +62,9 @@ struct error {
     std::string text;
 };
 
-/* The i-th accesses that the lanes of a warp make after a common barrier or shuffle count as one request. That is exact
- * where the lanes do not diverge. A request takes one wavefront at best for 4-byte accesses, two for 8-byte and four
- * for 16-byte ones; a further wavefront for every further word in the same bank. */
+/* The i-th accesses of the lanes of a warp after a common barrier or shuffle count as one request. That is exact if the
+ * lanes do not diverge. At best a request takes one wavefront for 4-byte accesses, two for 8-byte and four for 16-byte
+ * accesses. Each further word in the same bank takes another wavefront. */
 struct bank_counts {
     std::uint64_t requests = 0, wavefronts = 0, ideal = 0;
     unsigned worst = 0; /* most wavefronts in place of one */
@@ -76,7 +76,7 @@ struct site { /* of a barrier or shuffle */
     int line;
 };
 
-/* The counts of what follows one barrier or shuffle, by kind of access. */
+/* The counts of accesses after one barrier or shuffle, by kind of access. */
 struct bank_row {
     site after; /* file is null at the start of the kernel */
     unsigned bytes;
@@ -99,7 +99,7 @@ struct result {
 result run(dim3 grid, dim3 block, std::size_t shared_bytes, void (*body)(void *), void *argument,
            const options &wanted);
 
-/** Call `body` once for every thread of every block, with threadIdx and the others set. */
+/** Call `body` once for every thread of every block, with threadIdx and the other variables set. */
 template <class Body>
 result launch(dim3 grid, dim3 block, std::size_t shared_bytes, Body &&body, const options &wanted = options()) {
     using callable = std::remove_reference_t<Body>;

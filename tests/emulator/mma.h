@@ -14,7 +14,7 @@ inline void simt_ldmatrix_x4(unsigned r[4], smem<uint4> from, int unit) {
     }
 }
 
-/* movmatrix.trans: of the 8 x 8 numbers of 16 bits whose row l / 4 has lane l's word in place l % 4. */
+/* movmatrix.trans: lane l holds word l % 4 of row l / 4 of an 8 x 8 matrix of 16-bit numbers. */
 inline unsigned simt_transposed(unsigned word) {
     const int lane = static_cast<int>(threadIdx.x % 32), column = lane / 4, row = lane % 4 * 2;
     simt::whole_warp();
@@ -24,13 +24,13 @@ inline unsigned simt_transposed(unsigned word) {
     return (low >> shift & 0xffffu) | (high >> shift & 0xffffu) << 16;
 }
 
-/* Toward zero, as tensor cores leave a sum. */
+/* Round toward zero, as tensor cores round a sum. */
 inline float simt_cut(double value) {
     const float nearest = static_cast<float>(value);
     return std::fabs(static_cast<double>(nearest)) > std::fabs(value) ? std::nextafter(nearest, 0.0f) : nearest;
 }
 
-/* The products of two pairs of 16-bit numbers, which double holds exactly. */
+/* The sum of the products of two pairs of 16-bit numbers. Each product is exact in double. */
 inline double simt_dot(unsigned a, unsigned b, float (*number)(unsigned short)) {
     const auto half = [number](unsigned word, int shift) {
         return static_cast<double>(number(static_cast<unsigned short>(word >> shift)));
@@ -38,13 +38,13 @@ inline double simt_dot(unsigned a, unsigned b, float (*number)(unsigned short)) 
     return half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16);
 }
 
-/* What the lanes of each warp bring to a product; where they meet orders nothing else, other than a barrier. */
+/* The operands of each warp's lanes. Lanes that meet for a product are ordered by nothing else but a barrier. */
 struct simt_operands {
     unsigned a[4], b[2];
 };
 inline simt_operands simt_brought[32][32];
 
-/* mma.m16n8k16 of such numbers with sums in FP32. */
+/* mma.m16n8k16 of these numbers, with sums in FP32. */
 inline void simt_multiply(float d[4], const unsigned a[4], unsigned b0, unsigned b1, float (*number)(unsigned short)) {
     const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, column = lane % 4 * 2;
     simt_operands *const all = simt_brought[threadIdx.x / 32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device functions of numbers that the host has under another name, or not at all. */
+/* Device functions of numbers that have another name on the host, or none. */
 #ifndef SIMT_NUMERIC_H
 #define SIMT_NUMERIC_H
 
@@ -24,7 +24,7 @@ inline float max(float a, float b) { return std::fmax(a, b); }
 inline double min(double a, double b) { return std::fmin(a, b); }
 inline double max(double a, double b) { return std::fmax(a, b); }
 
-/* sin(pi x) and cos(pi x): quarter turns are taken off exactly, so that multiples of 1/2 give 0, 1 and -1. */
+/* sin(pi x) and cos(pi x). Quarter circles are subtracted exactly, so that multiples of 1/2 give 0, 1 and -1. */
 template <class T> inline void simt_sincospi(T x, T *sine, T *cosine) {
     const long double pi = 3.14159265358979323846264338327950288L;
     const long double turn = std::remainder(static_cast<long double>(x), 2.0L), quarters = std::rint(2 * turn);
@@ -53,7 +53,7 @@ inline std::uint32_t simt_bits_of(float value) {
 inline std::uint32_t __float_as_uint(float value) { return simt_bits_of(value); }
 inline float __uint_as_float(std::uint32_t bits) { return simt_float_of(bits); }
 
-/* Storage formats as the device's cvt.rn converts them: to nearest, ties to even; NaN becomes 0x7fff. */
+/* Conversions to storage formats as the device's cvt.rn: to nearest, ties to even; NaN becomes 0x7fff. */
 
 inline float cf_fp16_to_float(unsigned short half) {
     const std::uint32_t sign = (half & 0x8000u) << 16, exponent = half >> 10 & 31u, fraction = half & 0x3ffu;

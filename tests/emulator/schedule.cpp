@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which thread runs next, barriers of the block, and what to say when no thread can run. A warp goes on as far as it
- * can before the next one starts: the most unequal progress that barriers allow. */
+/* Which thread runs next, barriers of the block, and the report if no thread can run. A warp runs as far as it can
+ * before the next one starts: that is the most unequal progress that barriers allow. */
 #include "state.h"
 
 #include <utility>
@@ -34,7 +34,7 @@ void wake(warp *w, std::uint32_t lanes) {
         w->ready |= 1u << now.place_of[__builtin_ctz(lanes)];
 }
 
-/* The first warp in the order that has a thread to run, the one that is running before all. */
+/* The first warp in the order that has a thread to run. The running warp comes first. */
 static warp *warp_to_run() {
     if (now.own && now.own->ready)
         return now.own;

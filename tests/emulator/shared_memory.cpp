@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared memory: every word remembers who wrote it and who has read it since, so that accesses which no barrier orders
- * are found whatever order the threads ran in. */
+/* Shared memory. Every word remembers its writer and its readers since then. So accesses that no barrier orders are
+ * found, in whatever order the threads ran. */
 #include "state.h"
 
 namespace simt {
@@ -69,7 +69,7 @@ static void note_writer(word *w) {
 /* ---- one access */
 
 static bool is_inside(std::ptrdiff_t offset, unsigned bytes, unsigned alignment, const char *verb) {
-    /* An address before the start becomes a huge one. */
+    /* An address before the start becomes a very large offset. */
     const bool fits = now.shared_bytes >= bytes && static_cast<std::size_t>(offset) <= now.shared_bytes - bytes;
     const bool aligned = offset % static_cast<std::ptrdiff_t>(alignment) == 0;
     if (!fits)
@@ -109,7 +109,7 @@ void load_shared(std::ptrdiff_t offset, unsigned bytes, unsigned alignment, void
     }
 }
 
-/* Words that are written: by the current thread, or, from now on, by a bulk copy that it begins. */
+/* Words that the current thread writes, or that a bulk copy which it begins will write. */
 static void note_writes(std::size_t first, std::size_t count, bool bulk) {
     bool faulty = false;
     for (std::size_t i = first; i < first + count; i++) {

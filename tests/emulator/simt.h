@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What device headers see in place of CUDA: keywords, built-in variables and types, barriers, shuffles, shared memory.
- * Shared memory is reached through smem<T> alone, so that every access is checked; s[i] is a reference that converts
- * to T and can be assigned, but has no members. An access has 4, 8 or 16 bytes; a pointer to anything else can be moved
- * and cast. */
+/* The substitutes of CUDA for device headers: keywords, built-in variables and types, barriers, shuffles, shared
+ * memory. Shared memory is accessed only through smem<T>, so that every access is checked. s[i] is a reference that
+ * converts to T and can be assigned, but has no members. An access has 4, 8 or 16 bytes. A pointer to another type can
+ * only be moved and cast. */
 #ifndef SIMT_SIMT_H
 #define SIMT_SIMT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that are wrong on purpose: each is reported as what it is, whatever the order of threads, and the emulator
- * works on afterwards. */
+/* Kernels with errors. Each error is reported as what it is, in every order of threads, and the emulator works
+ * afterwards. */
 #include "check.h"
 #include "simt.h"
 
@@ -8,7 +8,7 @@ static smem<int> shared_ints() { return cf_dynamic_shared<int>(); }
 
 static int lane_number() { return static_cast<int>(threadIdx.x % 32); }
 
-/* All errors are of the kind expected, in every order. */
+/* All errors have the expected kind, in every order. */
 template <class Kernel> static void expect(simt::kind what, unsigned threads, std::size_t bytes, Kernel kernel) {
     for (simt::order order : {simt::order::ascending, simt::order::descending, simt::order::random}) {
         simt::options wanted;
@@ -68,7 +68,7 @@ static void test_uninitialized() {
                                                   const float2 value = cf_dynamic_shared<float2>()[0];
                                                   (void)value;
     });
-    /* What an earlier block has left there does not count. */
+    /* Contents that an earlier block has left do not count. */
     const simt::result later = simt::launch(2, 1, 4, [] {
         if (blockIdx.x == 0)
             shared_ints()[0] = 1;
@@ -88,7 +88,7 @@ enum class between {
     block_barrier
 };
 
-/* Every thread writes its element, and then reads the one that is `distance` on. */
+/* Every thread writes its element, and then reads the element `distance` further. */
 static void write_then_read(int distance, between step) {
     const smem<int> s = shared_ints();
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -118,7 +118,7 @@ static void test_read_races() {
     CHECK_CLEAN(simt::launch(2, 64, 256, [] { write_then_read(0, between::nothing); }));
 }
 
-/* Everyone reads, then one writes: in the same warp, in another, and after a barrier that misses some readers. */
+/* All threads read, then one writes: in the same warp, in another one, and after a barrier without some readers. */
 static void read_then_write(unsigned writer, unsigned mask, bool whole_block) {
     const smem<int> s = shared_ints();
     if (threadIdx.x == 0)
@@ -228,7 +228,7 @@ static void test_shuffle_arguments() {
     expect(simt::kind::shuffle_width, 32, 0, [] { (void)__shfl_sync(~0u, 1, 0, 12); });
 }
 
-/* A product of the whole warp, and its rows' sums; zeros are as good as any. */
+/* A product of the whole warp and its row sums. Zeros are sufficient. */
 [[gnu::noinline]] static float multiply_once(float start) {
     const unsigned a[4] = {};
     float d[4] = {start, start, start, start};
@@ -383,7 +383,7 @@ static void test_bulk_copies() {
     s = steps();
     s.read = false;
     expect_bulk(simt::kind::bulk, s);
-    /* What leaves is read when that is waited for, and not before. */
+    /* Copied bytes are read when the thread waits for them, and not before. */
     alignas(16) float to[4] = {};
     CHECK_CLEAN(simt::launch(1, 1, 16, [&] {
         const smem<float> floats = cf_dynamic_shared<float>();

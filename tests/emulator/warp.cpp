@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* __syncwarp and shuffles: lanes named by a mask meet, exchange values, and go on. */
+/* __syncwarp and shuffles: the lanes of a mask meet, exchange values, and go on. */
 #include "state.h"
 
 namespace simt {
@@ -10,7 +10,7 @@ const char *name_of(operation what) {
     return names[static_cast<int>(what)];
 }
 
-/* A lane knows its own time best, so the newest time of a lane in the mask is its own. */
+/* A lane knows its own time best, so the newest known time of a lane in the mask is its own. */
 void order_lanes(warp *w, std::uint32_t mask) {
     std::uint32_t newest[32];
     for (unsigned b = 0; b < 32; b++) {
@@ -82,7 +82,7 @@ static void complete(warp *w, group *g) {
     return path;
 }
 
-/* False if the caller is not in the mask, and so meets nobody. */
+/* Returns false if the caller is not in the mask, and so meets no lane. */
 static bool meet(operation what, unsigned bytes, std::uint32_t mask, site where, std::uint64_t path = 0) {
     warp *w = now.own;
     const unsigned lane = now.lane;
@@ -111,7 +111,7 @@ void whole_warp() { meet(operation::aligned, 0, ~0u, now.last[now.current], path
 
 void sync_warp(unsigned mask, site where) { meet(operation::sync_warp, 0, mask, where); }
 
-/* The lane that a value comes from: the caller's own where the segment ends. As PTX shfl defines it. */
+/* The lane that a value comes from, as PTX defines shfl; at the end of a segment it is the caller. */
 static int source_lane(operation what, int lane, int argument, int width) {
     const int first = lane & ~(width - 1), last = first + width - 1;
     int source = lane;

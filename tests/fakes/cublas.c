@@ -90,5 +90,5 @@ cf_cublas_result cublasCgemmStridedBatched CF_CUBLAS_GEMM(struct float2) {
     }
 NO_PRODUCT(cublasZgemmStridedBatched, struct double2)
 
-/* This one is looked for, never called. */
+/* The library looks for this function and never calls it. */
 int cublasGemmStridedBatchedEx;

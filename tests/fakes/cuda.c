@@ -27,7 +27,7 @@ enum {
 fake_cuda fake_cuda_state;
 static char context, module, first;
 
-/* Of an H200. */
+/* The properties of an H200. */
 #define FACT(field, number, cuda_name, least) fact_##field = number,
 enum {
     CF_GPU_PROPERTIES(FACT)
@@ -168,7 +168,7 @@ cf_cu_result cuFuncSetAttribute(cf_cu_function function, cf_cu_function_attribut
     (void)function;
     return attribute == CF_CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES && value > 0 ? 0 : INVALID_VALUE;
 }
-/* Memory of the device, which the host cannot touch: no address of a program has this bit. */
+/* Device memory, which the host cannot access. No host address has this bit. */
 #define FAKE_DEVICE ((cf_cu_pointer)1 << 62)
 static void *behind(cf_cu_pointer memory) { return (void *)(uintptr_t)(memory & ~FAKE_DEVICE); }
 
@@ -239,7 +239,7 @@ static unsigned long long attribute_of(cf_cu_pointer memory, cf_cu_pointer_attri
            : attribute == CF_CU_POINTER_DEVICE_POINTER ? memory
                                                        : 0;
 }
-/* Addresses and sizes have eight bytes, all else has four. */
+/* Addresses and sizes have eight bytes, other attributes four. */
 static void store_attribute(void *data, cf_cu_pointer_attribute attribute, unsigned long long value) {
     const bool wide = attribute == CF_CU_POINTER_DEVICE_POINTER || attribute == CF_CU_POINTER_RANGE_START ||
                       attribute == CF_CU_POINTER_RANGE_SIZE;

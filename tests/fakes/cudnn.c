@@ -33,7 +33,7 @@ struct cudnnContext {
     cf_cu_stream stream;
 };
 
-/* What is set in a descriptor goes on into those that it is set in. */
+/* A descriptor that is set in another one passes its attributes on to it. */
 typedef struct descriptor {
     cf_cudnn_descriptor_type type;
     bool finalized;
@@ -160,7 +160,7 @@ cf_cudnn_status cudnnBackendSetAttribute(cf_cudnn_descriptor given, cf_cudnn_att
     return 0;
 }
 
-/* Two configurations of engine 0, with knobs and without, one of engine 2 between them; the first once more. */
+/* Two configurations of engine 0, with and without knobs, one of engine 2 between them, and the first one again. */
 static int64_t heuristics(int64_t wanted, descriptor *const *results) {
     static const int64_t engines[] = {0, 2, 0, 0};
     for (int i = 0; i < 4 && i < wanted; ++i) {
@@ -286,7 +286,7 @@ cf_cudnn_status cudnnSetConvolutionMathType(cf_cudnn_convolution_desc convolutio
     return 0;
 }
 
-/* 5, 1 and 0, and one number that nobody knows. */
+/* Algorithms 5, 1 and 0, and one unknown number. */
 static cf_cudnn_status rank(bool forward, int wanted, int *count, cf_cudnn_performance *results) {
     static const cf_cudnn_algorithm order[] = {5, 1, 77, 0, 3};
     *count = 5;

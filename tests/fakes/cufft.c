@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cuFFT that transforms nothing unless it is asked to, and remembers its plans. */
+/* A substitute of cuFFT. It transforms only if a test asks for it, and remembers its plans. */
 #include "cuda/libs/cufft.h"
 #include "fake.h"
 
@@ -13,7 +13,7 @@ enum {
 };
 static struct plan { long long n[3], batch; /* leading extents are 1 */ } plans[MAX_PLANS];
 
-/* Of one plane, by the definition. */
+/* The transform of one plane, by the definition. */
 static void transform(const struct plan *p, const float *in, float *out, bool inverse) {
     const long long rows = p->n[2] / 2 + 1, points = p->n[0] * p->n[1] * p->n[2];
     const double turn = 6.283185307179586476925286766559;
@@ -31,7 +31,7 @@ static void transform(const struct plan *p, const float *in, float *out, bool in
                 im -= sin(angle) * in[i];
                 continue;
             }
-            /* The other half of the bins is the conjugate of what stands opposite. */
+            /* The other half of the bins has the conjugates of the mirrored bins. */
             const bool there = e[2] < rows;
             const long long s[3] = {there ? e[0] : (p->n[0] - e[0]) % p->n[0],
                                     there ? e[1] : (p->n[1] - e[1]) % p->n[1], there ? e[2] : p->n[2] - e[2]};

@@ -6,8 +6,8 @@
 
 #include <stdatomic.h>
 
-/* Of fake_cuda_state: what is open at the moment; so far: how many kernels were launched, and may begin early, and how
- * often memory was taken and given back, the host waited, and the context was made current. */
+/* fake_cuda_state: what is open now; and counts so far: launched kernels, early launches, allocations, frees, waits of
+ * the host, and how often the context was made current. */
 typedef struct fake_cuda {
     atomic_int retained, depth, modules, allocations;
     atomic_int launches, overlapping, taken, freed, waits, entered;
@@ -23,8 +23,8 @@ typedef struct fake_cuda {
     void *_Atomic waited_for;
 } fake_cuda;
 
-/* Members of fake_cublas_state: the number of handles, the number of batched products computed, and the settings of the
- * handle that was read last. */
+/* fake_cublas_state: the number of handles, the number of batched products computed, and the settings of the handle
+ * that was read last. */
 typedef struct fake_cublas {
     atomic_int handles, products;
     void *_Atomic stream, *_Atomic workspace;
@@ -35,7 +35,7 @@ typedef struct fake_cublas {
 /* A workspace of this size makes the substitute cuBLAS run out of memory. */
 #define FAKE_CUBLAS_FAILING_BYTES 13
 
-/* Of fake_cudnn_state: what exists at the moment; what was planned and run so far; what the last run worked with. */
+/* fake_cudnn_state: what exists now; what was planned and run so far; the pointers of the last run. */
 typedef struct fake_cudnn {
     atomic_int handles, descriptors, plans, runs;
     const void *_Atomic pointers[3]; /* x or gx, w or gw, y or gy */
@@ -44,7 +44,7 @@ typedef struct fake_cudnn {
     atomic_uint math;
 } fake_cudnn;
 
-/* Of fake_cufft_state: plans that exist, that were made and that were run so far; the last one that was made or run. */
+/* fake_cufft_state: the numbers of plans that exist, were made and were run; the plan that was made or run last. */
 typedef struct fake_cufft {
     atomic_int plans, made, runs, rank;
     atomic_llong batch;
@@ -55,9 +55,10 @@ typedef struct fake_cufft {
 /* A batch of this size makes the substitute cuFFT run out of memory. */
 #define FAKE_CUFFT_FAILING_BATCH 13
 
-/* fake_nvrtc_compilations is an atomic_int: since the library was opened. */
+/* fake_nvrtc_compilations is an atomic_int: compilations since the library was opened. */
 
-/* What the substitute compiler makes, before the architecture: its driver takes nothing else. */
+/* Machine code of the substitute compiler: this text, then the architecture. The substitute driver accepts nothing
+ * else. */
 #define FAKE_CUBIN "FAKE CUBIN "
 /* Device memory of the substitute GPU. */
 #define FAKE_MEMORY (1 << 20)

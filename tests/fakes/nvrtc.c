@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An NVRTC whose machine code is the text itself, and for which a text with #error does not compile. Asked for
- * registers, it says that the kernel has 40, and spills the number of bytes behind the word `spills=` in the text. */
+/* A substitute of NVRTC. Its machine code is the text itself, and a text with #error does not compile. Its log says
+ * that the kernel has 40 registers, and spills the number of bytes behind the word `spills=` in the text. */
 #include "cuda/jit/nvrtc.h"
 #include "fake.h"
 

@@ -66,7 +66,7 @@ static void bad_defaults(void **state) {
     assert_memory_equal(&d, &before, sizeof d);
 }
 
-/* The plan is refused with this status and these words, and the handle stays as it is. */
+/* The plan is refused with this status and these words in its message, and the handle stays unchanged. */
 static void expect_refused(conv_fft_context *context, const fbfft_desc *d, conv_fft_status status, const char *a,
                            const char *b, const char *c) {
     char there;
@@ -77,7 +77,7 @@ static void expect_refused(conv_fft_context *context, const fbfft_desc *d, conv_
     assert_ptr_equal(plan, marker);
 }
 
-/* A 16x16 transform from 9x9 of one kind, with an assignment. */
+/* A 16x16 transform of a 9x9 window of one kind, with one wrong assignment. */
 #define BAD_OF(of_kind, assignment, a, b, c)                             \
     do {                                                                 \
         fbfft_desc d = fft_desc(2, of_kind, 16, 9);                      \
@@ -136,7 +136,7 @@ static void bad_axes_on(conv_fft_context *context) {
     expect_refused(context, &line, CONV_FFT_INVALID_ARGUMENT, "basis[0] is 16382", "2, 3, 5 and 7", "1 to 16384");
 }
 
-/* Windows that are reflected must be reached from the signal; any others may be anywhere. */
+/* Reflected windows must be within reach of the signal. All others may be anywhere. */
 static void bad_windows_on(conv_fft_context *context) {
     fbfft_desc d = fft_desc(1, FBFFT_R2C, 16, 9);
     d.padding = CONV_FFT_PAD_REFLECT;
@@ -158,7 +158,7 @@ static void bad_strides_on(conv_fft_context *context) {
     BAD(stride[3] = -1, "stride[3] is -1", "0 to", "");
     BAD(stride[2] = INT64_MAX, "stride[2]", "0 to", "");
     BAD(stride[3] = INT64_MAX / 16, "stride[3]", "elements away", "");
-    /* All elements of all rows, one upon the other; 0 is what the others are. */
+    /* All elements of all rows at one address; stride 0 stands for the dense stride. */
     BAD_OF(FBFFT_C2R, stride[3] = 1, "stride holds the stride 0", "written", "share an address");
     BAD_OF(FBFFT_C2C_INVERSE, stride[2] = 9, "stride holds the stride 0", "written", "share an address");
     fbfft_desc d = fft_desc(2, FBFFT_C2R, 16, 9);
@@ -183,7 +183,7 @@ static void bad_fields_on(conv_fft_context *context) {
     bad_strides_on(context);
 }
 
-/* What is wrong with a transform is said on any device, before what is missing. */
+/* Every device first reports wrong fields, and then missing support. */
 static void bad_fields(void **state) {
     conv_fft_context *cpu = create_context(CONV_FFT_DEVICE_CPU, NULL), *gpu = substitute_gpu(state);
     bad_fields_on(cpu);
@@ -205,7 +205,7 @@ static void unused_axes(void **state) {
     conv_fft_context_destroy(cpu);
 }
 
-/* Batch entries that would meet are refused when it is known how many there are. */
+/* Batch entries that would overlap are refused when the batch size is known. */
 static void interleaved_batch(void **state) {
     (void)state;
     conv_fft_context *const cpu = create_context(CONV_FFT_DEVICE_CPU, NULL);
@@ -227,7 +227,7 @@ static void interleaved_batch(void **state) {
     conv_fft_context_destroy(cpu);
 }
 
-/* On the substitute GPU the good executions only launch. */
+/* On the substitute GPU, good calls only launch. */
 static void execution(void **state) {
     conv_fft_context *const gpu = substitute_gpu(state);
     const fbfft_desc d = fft_desc(1, FBFFT_R2C, 16, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FP16 pairs: what is refused, what is planned for a GPU, and the CPU's results against the definition. */
+/* Transforms from FP16 to FP16: what is refused, what is planned for a GPU, and the CPU's results against the
+ * definition. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +58,7 @@ static void refusals(void **state) {
         BAD(1, reserved[i] = 1, "reserved", "1", "0");
 }
 
-static void explained(void **state) {
+static void plan_is_explained(void **state) {
     (void)state;
     static const struct {
         int rank, log0, log1;
@@ -78,7 +79,8 @@ static void explained(void **state) {
 
 /* ------------------------------------------------------------------------------------------------------------ plans */
 
-/* Every point goes through some pass once on each axis, blocks fit the GPU, and the gains make up the scale. */
+/* Each point is transformed by exactly one kernel on each axis, blocks fit the GPU, and the gains multiply to the
+ * scale. */
 static void check_config(const cf_gpu_properties *properties, const fbfft_desc *d) {
     cf_fft_problem problem;
     cf_c2c_fp16_config c;
@@ -128,7 +130,7 @@ static void plans(void **state) {
     check_plans("data/gpus/a100.txt");
 }
 
-/* 2^15 points are one pass where a block can have 7/4 of them in shared memory. */
+/* 2^15 points take one kernel if a block has shared memory for 7/4 of them. */
 static void longest_line(void **state) {
     (void)state;
     static const struct {
@@ -165,7 +167,7 @@ static void planes(void **state) {
     fft_list_check(&list, "planes", NULL, context);
 }
 
-/* In FP32: what one rounding of the result does not explain is far below what tensor cores may have. */
+/* In FP32, the error beyond one rounding of the result is far below the error that tensor cores may have. */
 static void accuracy(void **state) {
     (void)state;
     for (int log = 2; log <= 14; log += 4) {
@@ -205,7 +207,7 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(explained),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(refusals), cmocka_unit_test(plan_is_explained),
                                        cmocka_unit_test(plans),    cmocka_unit_test(longest_line),
                                        cmocka_unit_test(lines),    cmocka_unit_test(planes),
                                        cmocka_unit_test(accuracy), cmocka_unit_test(rules)};

@@ -36,7 +36,7 @@ static void powers_of_two_have_kernels(void **unused) {
                 const fbfft_desc line = transform(1, (fbfft_kind)kind, 1, w, 1, 0);
                 cf_fft_config c;
                 assert_int_equal(cf_fft_configure(&line, &gpus[g], &c), CONV_FFT_SUCCESS);
-                /* Lines of more than 64 points have several lanes, whose square must divide both axes. */
+                /* Rows of more than 64 points have several lanes. Their square must divide both axes. */
                 for (int h = 2; h <= 128 && w <= 128; h *= 2) {
                     if ((h > 64 && w < 4) || (w > 64 && h < 4))
                         continue;
@@ -50,7 +50,7 @@ static void powers_of_two_have_kernels(void **unused) {
         }
 }
 
-/* One lane computes a line, but two where both axes are multiples of 8 and one has more than 48 points. */
+/* One lane computes a row. Two lanes do if both axes are multiples of 8 and one has more than 48 points. */
 static void planes_of_up_to_64_points_have_kernels(void **unused) {
     (void)unused;
     const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
@@ -114,8 +114,8 @@ static void expect_passes(fbfft_desc d, int expected, const cf_gpu_properties *p
     }
 }
 
-/* What fits an H200's shared memory is read and written once. */
-static void one_pass_as_promised(void **unused) {
+/* A transform that fits the shared memory of an H200 is read and written once. */
+static void one_kernel_if_shared_memory_fits(void **unused) {
     (void)unused;
     const cf_gpu_properties h200 = gpu_properties_of("data/gpus/h200.txt");
     for (int64_t n = 1; n <= 16384; ++n)
@@ -123,7 +123,7 @@ static void one_pass_as_promised(void **unused) {
             expect_passes(fft_desc(1, FBFFT_R2C, n, 0), 1, &h200);
     for (int64_t h = 1; h <= 128; ++h)
         for (int64_t w = 1; w <= 128; ++w) {
-            /* Squares, the tallest, the widest, and some others. */
+            /* Squares, the tallest and the widest planes, and some others. */
             if (!fft_is_basis(h) || !fft_is_basis(w) || (h != w && h != 128 && w != 128 && (h + 3 * w) % 8))
                 continue;
             fbfft_desc d = fft_desc(2, FBFFT_R2C, h, 0);
@@ -141,7 +141,7 @@ static void one_pass_as_promised(void **unused) {
         }
 }
 
-static void few_passes_beyond(void **unused) {
+static void few_kernels_for_larger_transforms(void **unused) {
     (void)unused;
     const cf_gpu_properties h200 = gpu_properties_of("data/gpus/h200.txt");
     expect_passes(fft_desc(2, FBFFT_R2C, 256, 0), 2, &h200);
@@ -158,8 +158,8 @@ static void few_passes_beyond(void **unused) {
 #define LAST CONV_FFT_CHANNELS_LAST
 #define MAJOR FBFFT_FREQUENCY_MAJOR
 
-/* Which 16-bit spectra come from matrix products, and in what pieces signals go. */
-static void spectra_of_halves(void **unused) {
+/* Which 16-bit spectra are computed by tensor-core FFT, and the vector width of their signals. */
+static void tensor_core_fft_for_16_bit_spectra(void **unused) {
     (void)unused;
     static const struct {
         int basis[2], size[2], vector_width; /* 0: by steps */
@@ -250,8 +250,8 @@ static void spectra_of_halves(void **unused) {
     }
 }
 
-/* Windows of few data that one product transforms, and how blocks share them: 256 planes each, or 128. */
-static void one_product(void **unused) {
+/* Small windows that one dense matrix transforms, and how blocks share the planes: 256 each, or 128. */
+static void dense_matrix_for_small_windows(void **unused) {
     (void)unused;
     static const struct {
         int basis[2], size[2], bin_tiles, planes; /* 0: otherwise */
@@ -304,8 +304,8 @@ static void one_product(void **unused) {
     }
 }
 
-/* Kernels of short lines count them in 32 bits. */
-static void lines_beyond_counts(void **unused) {
+/* Kernels of short rows count them in 32 bits. */
+static void short_rows_beyond_32_bits(void **unused) {
     (void)unused;
     const cf_gpu_properties properties = gpu_properties_of("data/gpus/h200.txt");
     static const int64_t points[] = {64, 256};
@@ -341,8 +341,8 @@ static cf_shared_fft_config rows_of_planes(const char *file, conv_fft_dtype spec
     return passes.pass[0].tile[0];
 }
 
-/* Blocks that find the scales of their planes: whole scales, of one row. */
-static void scales(void **unused) {
+/* Blocks that compute the scales of their planes have whole scales, of one row. */
+static void blocks_with_scales(void **unused) {
     static const int64_t channels[] = {8, 24, 128, 12, 7};
     static const char *const files[] = {"data/gpus/h200.txt", "data/gpus/a100.txt"};
     (void)unused;
@@ -358,7 +358,7 @@ static void scales(void **unused) {
 /* ------------------------------------------------------------------------------------------------------------- text */
 
 /* A kernel whose text does not fit its buffer is an error. It is never compiled without its end. */
-static void text_that_is_cut(void **unused) {
+static void cut_text_is_an_error(void **unused) {
     (void)unused;
     char buffer[12], *text = NULL;
     cf_text t = {buffer, sizeof buffer, 0};
@@ -379,13 +379,13 @@ int main(void) {
         cmocka_unit_test(powers_of_two_have_kernels),
         cmocka_unit_test(planes_of_up_to_64_points_have_kernels),
         cmocka_unit_test(others_are_refused),
-        cmocka_unit_test(one_pass_as_promised),
-        cmocka_unit_test(few_passes_beyond),
-        cmocka_unit_test(spectra_of_halves),
-        cmocka_unit_test(one_product),
-        cmocka_unit_test(lines_beyond_counts),
-        cmocka_unit_test(scales),
-        cmocka_unit_test(text_that_is_cut),
+        cmocka_unit_test(one_kernel_if_shared_memory_fits),
+        cmocka_unit_test(few_kernels_for_larger_transforms),
+        cmocka_unit_test(tensor_core_fft_for_16_bit_spectra),
+        cmocka_unit_test(dense_matrix_for_small_windows),
+        cmocka_unit_test(short_rows_beyond_32_bits),
+        cmocka_unit_test(blocks_with_scales),
+        cmocka_unit_test(cut_text_is_an_error),
     };
     return cmocka_run_group_tests_name("fbfft config", tests, NULL, NULL);
 }

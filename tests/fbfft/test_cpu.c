@@ -67,7 +67,7 @@ static void random_cases(void **state) {
     fft_list_check(&list, "random", NULL, context);
 }
 
-/* The other sets of kernels that this CPU runs. */
+/* Random cases for the other sets of kernels that this CPU can run. */
 static void fewer_random_cases(void) {
     fft_list list = {0};
     fft_add_random(&list, 100, 1024);
@@ -81,7 +81,7 @@ static void all_kernels(void **state) {
     with_all_kernels((cf_cpu_device *)context->device, fewer_random_cases);
 }
 
-/* Planes enough for both threads and for stores past the caches; and one that is too large for full units. */
+/* Enough planes for both threads and for stores past the caches; and a plane that is too large for full units. */
 static void large(void **state) {
     (void)state;
     fft_list list = {.one_by_one = true};
@@ -114,7 +114,7 @@ static fbfft_desc with(fbfft_desc d, int64_t channels, conv_fft_layout layout, f
     return d;
 }
 
-/* Some of each kind. */
+/* A few transforms of each kind. */
 static void each(void (*check)(const cf_gpu *, conv_fft_context *, const fbfft_desc *), fbfft_kind kind, bool half) {
     const fbfft_desc descs[] = {
         fft_desc(1, kind, 16, 0),
@@ -148,7 +148,7 @@ static void energy_and_impulse(void **state) {
     each(fft_check_energy_and_impulse, FBFFT_C2C_FORWARD, true);
 }
 
-static void there_and_back(void **state) {
+static void inverse_of_forward(void **state) {
     (void)state;
     each(fft_check_there_and_back, FBFFT_R2C, true);
     each(fft_check_there_and_back, FBFFT_C2C_FORWARD, true);
@@ -170,11 +170,21 @@ static void arguments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines),          cmocka_unit_test(long_lines),  cmocka_unit_test(planes),
-        cmocka_unit_test(volumes),        cmocka_unit_test(layouts),     cmocka_unit_test(windows),
-        cmocka_unit_test(random_cases),   cmocka_unit_test(all_kernels), cmocka_unit_test(large),
-        cmocka_unit_test(isolation),      cmocka_unit_test(linearity),   cmocka_unit_test(energy_and_impulse),
-        cmocka_unit_test(there_and_back), cmocka_unit_test(threads),     cmocka_unit_test(arguments),
+        cmocka_unit_test(lines),
+        cmocka_unit_test(long_lines),
+        cmocka_unit_test(planes),
+        cmocka_unit_test(volumes),
+        cmocka_unit_test(layouts),
+        cmocka_unit_test(windows),
+        cmocka_unit_test(random_cases),
+        cmocka_unit_test(all_kernels),
+        cmocka_unit_test(large),
+        cmocka_unit_test(isolation),
+        cmocka_unit_test(linearity),
+        cmocka_unit_test(energy_and_impulse),
+        cmocka_unit_test(inverse_of_forward),
+        cmocka_unit_test(threads),
+        cmocka_unit_test(arguments),
     };
     context = test_context(2);
     const int failures = cmocka_run_group_tests_name("fbfft on the CPU", tests, NULL, NULL);

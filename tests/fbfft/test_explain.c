@@ -33,7 +33,7 @@ static cf_fft_passes plan(const fbfft_desc *d, const char *file, cf_gpu_properti
     return passes;
 }
 
-/* Transforms of all kinds, one after the other; false: no further one. */
+/* The i-th transform, over all kinds. Returns false after the last one. */
 static bool next(int i, fbfft_desc *d) {
     static const struct {
         int rank;
@@ -75,7 +75,7 @@ static void everything_is_explained(void **unused) {
         }
 }
 
-/* Each element and each bin crosses memory once, and what waits is left and taken. */
+/* Each element and each bin crosses memory once, and intermediate results are written and read. */
 static void budgets_count_every_byte(void **unused) {
     (void)unused;
     fbfft_desc d;
@@ -111,8 +111,8 @@ static void budgets_count_every_byte(void **unused) {
     }
 }
 
-/* A window half outside: what is not there is not read. */
-static void windows_count_what_is_there(void **unused) {
+/* Half of the window is outside of the signal. Elements outside are not read. */
+static void windows_count_existing_elements(void **unused) {
     (void)unused;
     fbfft_desc d = transform(2, FBFFT_R2C, 16, 16, 1);
     cf_gpu_properties properties;
@@ -167,7 +167,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_explained),
         cmocka_unit_test(budgets_count_every_byte),
-        cmocka_unit_test(windows_count_what_is_there),
+        cmocka_unit_test(windows_count_existing_elements),
         cmocka_unit_test(arguments_are_checked),
     };
     return cmocka_run_group_tests_name("fbfft explain", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The families as strategy lines know them: names and fields. Their code is not linked, because readers of records do
- * not call it. */
+/* The names and fields of the families, as strategy lines have them. Their code is not linked, because readers of
+ * records do not call it. */
 #include "conv/plan/family.h"
 
 static bool never(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why) {

@@ -52,7 +52,7 @@ static conv_fft_status see(const cf_file_line *line, void *user) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Give every line that has room for it a right CRC. */
+/* Give every line that is long enough a right CRC. */
 static void seal(char *text, size_t bytes) {
     for (size_t at = 0; at < bytes;) {
         const char *end = memchr(text + at, '\n', bytes - at);

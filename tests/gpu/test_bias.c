@@ -103,7 +103,7 @@ static void run(const setting *s, int which, bool room, bool accumulate, cf_cu_s
                      CONV_FFT_SUCCESS);
 }
 
-/* What is there, having been written once or, added to it, twice. */
+/* Check the result after one call, or after a second one that adds to it. */
 static void check(const setting *s, const bias_case *c, int which, double times) {
     char *const got = test_alloc(s->result_bytes);
     const size_t bytes = ref_dtype_size(c->result);
@@ -140,7 +140,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Median of what a sum of data in no cache takes, with the launches and the time between two events. */
+/* The median time of a sum over data that are in no cache, with the launches and the time between two events. */
 static float measure(const setting *s, bool room) {
     float ms[RUNS];
     cf_cu_event start, end;

@@ -18,7 +18,7 @@ static void lines(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* One after the other: the definition in double takes as much memory as it takes time. */
+/* One after the other: the definition in double takes much memory and time. */
 static void long_lines(void **state) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);
@@ -37,7 +37,7 @@ static void planes(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* One of each kind of kernel, and both kinds of steps. */
+/* One of each kind of kernel, and both kinds of FFT stages. */
 static const int shapes[][3] = {{1, 1, 0},  {1, 3, 0},  {1, 4, 0},  {1, 5, 0},  {1, 7, 0},  {1, 8, 0}, {1, 9, 0},
                                 {1, 10, 0}, {1, 12, 0}, {1, 14, 0}, {1, 15, 0}, {1, 16, 0}, {2, 5, 5}, {2, 6, 9}};
 
@@ -58,7 +58,7 @@ static void each(void **state, const char *name, fft_rule *rule, int most, int l
 }
 
 static void isolation(void **state) { each(state, "gpu_half_isolation", fft_check_isolation, 16, FBFFT_C2C_INVERSE); }
-static void there_and_back(void **state) {
+static void inverse_of_forward(void **state) {
     each(state, "gpu_half_there_and_back", fft_check_there_and_back, 16, FBFFT_C2C_FORWARD);
 }
 static void energy_and_impulse(void **state) {
@@ -77,9 +77,10 @@ static void alignment(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {WITH_GPU(lines),     WITH_GPU(long_lines),     WITH_GPU(planes),
-                                       WITH_GPU(isolation), WITH_GPU(there_and_back), WITH_GPU(energy_and_impulse),
-                                       WITH_GPU(range),     WITH_GPU(alignment),      WITH_GPU(streams_and_threads)};
+    const struct CMUnitTest tests[] = {
+        WITH_GPU(lines),     WITH_GPU(long_lines),         WITH_GPU(planes),
+        WITH_GPU(isolation), WITH_GPU(inverse_of_forward), WITH_GPU(energy_and_impulse),
+        WITH_GPU(range),     WITH_GPU(alignment),          WITH_GPU(streams_and_threads)};
     gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* src/cuda on a real GPU: memory, compile, launch, events, a warm cache, cuBLAS. Skipped where there is none. */
+/* src/cuda on a real GPU: memory, compilation, launches, events, a filled cache, cuBLAS. Skipped without a GPU. */
 #include "core/clock.h"
 #include "cuda/driver/memory.h"
 #include "cuda/jit/launch.h"
@@ -29,7 +29,7 @@ static void properties(void **state) {
     cf_text report = {.text = text, .bytes = sizeof text};
     cf_gpu_properties_format(f, "", &report);
     print_message("%s", text);
-    /* What the file form says can be read again: no fact is missing or out of range. */
+    /* The properties can be written as a file and read again: none is missing or out of range. */
     cf_gpu_properties again;
     const char *const path = scratch_path(gpu_cache_directory(), "facts.txt");
     scratch_write(path, text, report.length);
@@ -86,7 +86,7 @@ static const cf_source sources[] = {
              "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
              "    if (i < n) y[i] += a * x[i];\n"
              "}\n"},
-    /* Reverses blocks of 8192 numbers in 64 KiB of shared memory, more than a kernel has without asking. */
+    /* Reverses blocks of 8192 numbers in 64 KiB of shared memory. A kernel must ask for that much. */
     {.name = "reverse",
      .text = "extern __shared__ double tile[];\n"
              "extern \"C\" __global__ void reverse(const double *x, double *y) {\n"
@@ -196,8 +196,9 @@ static void large_shared_memory(void **state) {
     free(host);
 }
 
-/* Cubins of a GPU of another generation, and no cubins: the cache forgets them and they are compiled again. */
-static void of_another_gpu(void **state) {
+/* The cache has machine code for another GPU generation, or invalid code. It is removed, and the kernels are compiled
+ * again. */
+static void code_of_another_gpu(void **state) {
     NEED_GPU(state);
     need_compiler(gpu);
     cf_cubin other = {0}, *targets[] = {&other};
@@ -264,7 +265,7 @@ int main(void) {
         WITH_GPU(out_of_memory),
         WITH_EMPTY_CACHE(compile_and_launch),
         WITH_GPU(large_shared_memory),
-        WITH_EMPTY_CACHE(of_another_gpu),
+        WITH_EMPTY_CACHE(code_of_another_gpu),
         WITH_GPU(cublas),
     };
     gpu_read_filters();

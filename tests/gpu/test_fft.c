@@ -56,7 +56,7 @@ static void random_cases(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* Larger than the definition is quick for. */
+/* Transforms that are too large for a complete comparison with the definition. */
 static void large(void **state) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);
@@ -72,7 +72,7 @@ static void large(void **state) {
     conv_fft_context_destroy(context);
 }
 
-/* Pointers one number off, on either side, and batches that no block divides. */
+/* Pointers moved by one number on either side, and batches that do not fill the last block. */
 static void batches_and_alignment(void **state) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);
@@ -136,7 +136,7 @@ static side side_of(const fft_shape *s, bool spectrum, int64_t bytes) {
     return (side){runs, bytes / runs};
 }
 
-/* Copies row `at` of `rows` in memory of the host to a batch of one. */
+/* Copy row `at` of `rows` in host memory to a batch of one. */
 static void take_row(const side *l, const char *from, int64_t rows, int64_t at, char *to) {
     for (int64_t r = 0; r < l->runs; ++r)
         memcpy(to + r * l->row, from + (r * rows + at) * l->row, (size_t)l->row);
@@ -149,7 +149,7 @@ static conv_fft_status download_row(const cf_gpu *gpu, const side *l, const char
     return cf_gpu_synchronize(gpu, NULL);
 }
 
-/* Fills device memory with the rows of the block, over and over. */
+/* Fill device memory with the rows of the block, again and again. */
 static conv_fft_status repeat_block(const cf_gpu *gpu, const huge_case *c, const char *block, char *to) {
     const size_t block_bytes = (size_t)(c->block * c->in.row), bytes = (size_t)(c->batch * c->in.row);
     for (int64_t r = 0; r < c->in.runs; ++r, to += bytes, block += block_bytes) {
@@ -176,7 +176,7 @@ static void compare_near(const cf_gpu *gpu, const huge_case *c, const char *bloc
     free(values);
 }
 
-/* Rows near the ends, near element 2^31 and 2^30 of either side, and some others. */
+/* Rows near the ends, near elements 2^31 and 2^30 of either side, and some others. */
 static double error_of_samples(const cf_gpu *gpu, const huge_case *c, const char *block, const char *out) {
     fft_errors errors = {0};
     generator g = generator_create(31);

@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-/* Every kind of kernel: one lane a line and several, few lines a block and many, whole and padded, any layout. */
+/* Every kind of kernel: one and several lanes per row, few and many rows per block, whole and padded windows, all
+ * layouts. */
 static const struct {
     int rank;
     int64_t basis, extent, channels;
@@ -52,7 +53,7 @@ static fbfft_desc shape_desc(int i, fbfft_kind kind) {
     return d;
 }
 
-/* For all shapes in some kinds, none of which may be refused; signals of 16 bits only if `half`. */
+/* Check all shapes for some kinds. None may be refused. 16-bit signals are included only if `half`. */
 static void each(void **state, const char *name, fft_rule *rule, int first_kind, int kind_step, bool half) {
     NEED_GPU(state);
     NEED_CONTEXT(gpu);
@@ -72,7 +73,7 @@ static void linearity(void **state) { each(state, "gpu_fbfft_linearity", fft_che
 static void energy_and_impulse(void **state) {
     each(state, "gpu_fbfft_energy", fft_check_energy_and_impulse, FBFFT_R2C, FBFFT_C2C_FORWARD, true);
 }
-static void there_and_back(void **state) {
+static void inverse_of_forward(void **state) {
     each(state, "gpu_fbfft_there_and_back", fft_check_there_and_back, FBFFT_R2C, FBFFT_C2C_FORWARD, true);
 }
 static void streams_and_threads(void **state) {
@@ -88,8 +89,8 @@ static void arguments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_GPU(isolation),      WITH_GPU(linearity), WITH_GPU(energy_and_impulse),
-        WITH_GPU(there_and_back), WITH_GPU(arguments), WITH_GPU(streams_and_threads),
+        WITH_GPU(isolation),          WITH_GPU(linearity), WITH_GPU(energy_and_impulse),
+        WITH_GPU(inverse_of_forward), WITH_GPU(arguments), WITH_GPU(streams_and_threads),
     };
     gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("fbfft on a GPU, rules", tests, NULL, NULL));

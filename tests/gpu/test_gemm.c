@@ -71,7 +71,7 @@ static double complex defined(const cf_cgemm_desc *d, const matrices m[3], int64
     return sum;
 }
 
-/* The result on the device begins as NaN, or as `values` if it is added to. */
+/* The result on the device begins as NaN, or as `values` if the product is added to it. */
 static void upload(const cf_gpu *gpu, const matrices *m, bool poison) {
     if (poison)
         assert_int_equal(cf_gpu_fill(gpu, m->block.data, 0xff, (size_t)m->count * sizeof(number), NULL),
@@ -81,7 +81,7 @@ static void upload(const cf_gpu *gpu, const matrices *m, bool poison) {
                          CONV_FFT_SUCCESS);
 }
 
-/* ||got - exact|| / ||exact||. Nothing but the result is written. */
+/* ||got - exact|| / ||exact||. Only the result may be written. */
 static double compare(const cf_gpu *gpu, const cf_cgemm_desc *d, const matrices m[3], const double complex *exact,
                       const matrices *result, bool accumulate) {
     const size_t bytes = (size_t)result->count * sizeof(number);
@@ -108,7 +108,7 @@ static double compare(const cf_gpu *gpu, const cf_cgemm_desc *d, const matrices 
     return sqrt(errors / norm);
 }
 
-/* Errors of the three variants, as accurate as FP32 and as TF32. */
+/* Errors of the three variants, with the accuracy of FP32 and of TF32. */
 static void check(const cf_gpu *gpu, generator *g, cf_cgemm_desc d, bool accumulate, int64_t shift) {
     static const cf_cgemm_variant variants[] = {CF_CGEMM_BLAS, CF_CGEMM_TENSOR, CF_CGEMM_LOOP};
     const int64_t rows = d.rows;
@@ -140,7 +140,7 @@ static void check(const cf_gpu *gpu, generator *g, cf_cgemm_desc d, bool accumul
     print_message("kind %d, %d bins of %d x %d, %d: blas %.2e, tensor %.2e, loop %.2e; TF32: blas %.2e, tensor %.2e\n",
                   (int)d.kind, (int)d.bins, (int)rows, (int)d.in_columns, (int)d.out_columns, error[0][0], error[0][1],
                   error[0][2], error[1][0], error[1][1]);
-    /* Short sums may cancel, and have only the few roundings of the split, which long ones do not notice. */
+    /* Short sums may cancel, and consist of few roundings of the split, which are small in long sums. */
     assert_true(error[0][1] <= 1.5 * error[0][0] + (depth < 16 ? 4e-7 : 3e-8));
     assert_true(error[0][0] <= 1e-6 && error[0][2] <= 1e-6);
     assert_true(error[1][0] <= 1e-3 && error[1][1] <= 5e-4 && error[1][2] <= 1e-6);

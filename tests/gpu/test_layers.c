@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_properties on a GPU. */
+/* The tests of conv/test_properties.c on a GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -21,7 +21,7 @@ enum {
 
 /* -------------------------------------------------------------------------------------------- memory of the device */
 
-/* All of it, canaries included, at the same alignment. */
+/* Copy the memory to the device, with its canaries, at the same alignment. */
 static void *upload(const guarded *m, void **base) {
     const cf_gpu *const gpu = device_gpu();
     assert_success(cf_gpu_allocate(gpu, m->total, base));
@@ -29,7 +29,7 @@ static void *upload(const guarded *m, void **base) {
     return (char *)*base + (m->data - m->base);
 }
 
-/* The bits of a run in the device's own memory are those of one in the host's, canaries and gaps included. */
+/* A run in device memory gives the same bits as a run in host memory, also in canaries and gaps. */
 static void check_device_memory(const char *line) {
     const cf_gpu *const gpu = device_gpu();
     call_bench b = call_bench_create(line, NULL, 0);
@@ -59,7 +59,7 @@ static void check_device_memory(const char *line) {
     call_bench_destroy(&b);
 }
 
-static void device_memory_too(void **state) {
+static void device_memory_gives_same_bits(void **state) {
     NEED_DEVICE(state);
     for (int i = 0; i < CALL_LINES; i++)
         check_device_memory(call_lines[i]);
@@ -124,7 +124,7 @@ static void empty_batch(void **state) {
 
 /* -------------------------------------------------------------------------------------------------------- profiles */
 
-/* The last test: an illegal access leaves no GPU to work with. */
+/* This test is the last one: after an illegal access the GPU cannot be used. */
 static void profiles(void **state) {
     NEED_DEVICE(state);
     for (int i = 0; i <= CALL_LINES; i++) { /* the last one has tensors that go to the device in several pieces */
@@ -145,8 +145,11 @@ static void profiles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_memory_too), cmocka_unit_test(shared_plan), cmocka_unit_test(plans_meanwhile),
-        cmocka_unit_test(empty_batch),       cmocka_unit_test(profiles),
+        cmocka_unit_test(device_memory_gives_same_bits),
+        cmocka_unit_test(shared_plan),
+        cmocka_unit_test(plans_meanwhile),
+        cmocka_unit_test(empty_batch),
+        cmocka_unit_test(profiles),
     };
     gpu_read_filters();
     return gpu_exit_status(

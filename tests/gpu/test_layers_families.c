@@ -88,7 +88,7 @@ static void check_candidate(layer *l, int family, int pass, const char *line) {
     counted[family].run++;
 }
 
-/* All passes by the reference, in the accuracy of our own families, whole and in chunks. */
+/* All passes by family cufft, whole and in chunks, with the accuracy that the library's own families must have. */
 static void check_reference(layer *l) {
     candidates c[3];
     for (int pass = 0; pass < 3; pass++)
@@ -112,7 +112,7 @@ static void check_reference(layer *l) {
     }
 }
 
-/* Tensors at multiples of 64 bytes go to cuDNN; others, once, to our own kernel. */
+/* Tensors aligned to 64 bytes go to cuDNN. Other tensors go to a kernel of the library, in one test. */
 static void check_problem(const conv_fft_problem *p, uint64_t seed) {
     for (int turn = 0; turn < 2; turn++) {
         generator g = generator_create(seed);
@@ -179,7 +179,7 @@ static void random_problems(void **state) {
             fail_msg("%s", conv_fft_last_error());                                                               \
     } while (0)
 
-/* A graph of both calls, made before the algorithm has ever run, gives what the calls give. */
+/* A graph of both calls, captured before the algorithm has ever run, gives the same results as the calls. */
 static void check_graph(const strategies *s) {
     const cuda_calls calls = cuda_calls_of(device_gpu());
     const conv_fft_problem p = test_problem(LAYER);
@@ -234,7 +234,7 @@ static void check_graph(const strategies *s) {
     tensor_align(0);
 }
 
-/* The first candidates that make a plan, from candidate `from` on: false if there are none. */
+/* The first candidates that make a plan, starting with candidate `from`. Returns false if there are none. */
 static bool pick(int family, const char *line, int from, strategies *s) {
     const conv_fft_problem p = test_problem(line);
     for (int pass = 0; pass < 3; pass++) {

@@ -40,7 +40,7 @@ enum {
     WAYS = 2
 };
 
-/* One layer in whole chunks, or few rows and groups at a time, or with kept spectra. */
+/* One layer in one chunk, or in chunks of few rows and groups, or with kept spectra. */
 static void check_chunks(layer *l, const strategies *whole, bool kept) {
     static const char *const chunks[] = {"0", "1", "5", "0"}, *const groups[] = {"0", "1", "2", "0"};
     for (int i = 0; i < (kept ? 4 : 3); i++) {
@@ -65,7 +65,7 @@ static void check_chunks(layer *l, const strategies *whole, bool kept) {
     }
 }
 
-/* Each problem of each class and in two ways, with one tile and with the most. */
+/* Each problem in each class, with two strategies, with one tile and with the largest number of tiles. */
 typedef struct way_case {
     char line[256];
     int number, way;
@@ -87,7 +87,7 @@ static void check_way(int64_t i, void *cases) {
     layer_destroy(&l);
 }
 
-static void ways(void **state) {
+static void strategies_in_chunks(void **state) {
     NEED_DEVICE(state);
     case_list list = {.name = "gpu_layers_half_ways"};
     way_case cases[PROBLEMS * 2 * HALF_CLASSES * WAYS];
@@ -112,7 +112,7 @@ static void ways(void **state) {
 #define VOLUME "in=4x8x18x20x20 out=16 kernel=3x3x3 pad=1"
 #define SHORT_LINE "in=4x24x56 out=16 kernel=5 pad=2"
 
-/* Samples that a NaN, an infinity or huge numbers stand in: all others keep every bit, forward and backward. */
+/* Some samples have a NaN, an infinity or huge numbers. All other samples keep every bit, forward and backward. */
 enum {
     ISOLATIONS = 48
 };
@@ -126,7 +126,7 @@ static const char *const isolated[ISOLATIONS / 6] = {HALF_LAYER " dtype=fp16 mat
                                                      SHORT_LINE " dtype=fp16 math=half layout=last"};
 static const double bad[] = {65504, INFINITY, NAN};
 
-/* NULL: as the library finds one, for 1 or 2 tiles. */
+/* NULL: the library finds a basis, for 1 or 2 tiles. */
 static const char *basis_of(int kind, int rank) {
     return kind < 6     ? NULL
            : rank == 3  ? (kind % 2 ? "24x24x24" : "20x36x36")
@@ -137,7 +137,7 @@ static const char *basis_of(int kind, int rank) {
                         : "32x32";
 }
 
-/* What a pass computes, forward or the gradient of x, in `values`. False is a failure of the case. */
+/* The result of a pass, forward or the gradient of x, in `values`. Returns false after a failure of the case. */
 static bool run_pass(layer *l, const conv_fft_plan *plan, bool data, double *values) {
     result *const out = data ? &l->gx : &l->y;
     guarded ws = layer_workspace(l, plan, data ? CONV_FFT_BACKWARD_DATA : CONV_FFT_FORWARD);
@@ -152,7 +152,7 @@ static bool run_pass(layer *l, const conv_fft_plan *plan, bool data, double *val
     return release_workspace(&ws, "a call") && good;
 }
 
-/* How many values of sample 2 differ, and how many of all others. */
+/* Count the values of sample 2 that differ, and those of all other samples. */
 static void check_samples(const result *out, const double *before, const double *after) {
     const int64_t slice = out->tensor.count / out->tensor.extent[0];
     int64_t own = 0, others = 0;
@@ -224,7 +224,7 @@ static const char *line_of(int i, char line[256]) {
     return line;
 }
 
-/* False is a failure of the case, which begins here. */
+/* Returns false after a failure of the case, which begins here. */
 static bool layer_of(int i, conv_fft_problem *p, strategies *s) {
     const int kind = i % KINDS;
     char line[256];
@@ -246,7 +246,7 @@ static void each_layer(const char *name, void (*check)(int64_t, void *)) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* Samples apart from one another in the words of support/layer_properties.h, and the same bits again. */
+/* Samples do not mix, and calls repeat to the bit, by the checks of support/layer_properties.h. */
 static void check_properties(int64_t i, void *unused) {
     (void)unused;
     strategies s;
@@ -265,7 +265,7 @@ static void properties(void **state) {
 
 static double nothing(generator *g, int64_t sample, int64_t channel) { return (void)g, (void)sample, (void)channel, 0; }
 
-/* Of zeros come zeros, and no NaN, however small the gradient of the outputs is beside them. */
+/* Zeros give zeros and no NaN, also if the gradient of the outputs is very small. */
 static void check_zeros(int64_t i, void *unused) {
     (void)unused;
     strategies s;
@@ -297,7 +297,7 @@ int main(void) {
         cmocka_unit_test(isolation),
         cmocka_unit_test(properties),
         cmocka_unit_test(zeros),
-        cmocka_unit_test(ways),
+        cmocka_unit_test(strategies_in_chunks),
     };
     gpu_read_filters();
     return gpu_exit_status(

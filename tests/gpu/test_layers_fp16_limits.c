@@ -53,14 +53,14 @@ static double high_channels(generator *g, int64_t sample, int64_t channel) {
     return (void)sample, ldexp(random_value(g), channel % 2 ? 10 : -4);
 }
 
-/* To 11 bits, as TF32 rounds factors. */
+/* Rounded to 11 bits, as TF32 rounds factors. */
 static double rounded(double v) {
     int exponent;
     const double fraction = frexp(v, &exponent);
     return ldexp(nearbyint(ldexp(fraction, 11)), exponent - 11);
 }
 
-/* Error of a slice over that of rounding it, once. */
+/* The error of a slice, divided by the error of rounding it once. */
 static double error_ratio(const result *r, int64_t first, int64_t count) {
     double error = 0, rounding = 0;
     for (int64_t i = first; i < first + count; i++) {
@@ -75,7 +75,7 @@ static double error_ratio(const result *r, int64_t first, int64_t count) {
     return error == 0 ? 0 : sqrt(error / rounding);
 }
 
-/* What the operands are filled with. */
+/* The contents of the operands. */
 typedef struct contents {
     const char *name;
     number_maker x, w, gy;
@@ -150,7 +150,7 @@ static void add_limit(limit_list *list, limit_case c, const contents *with) {
                   with->name);
 }
 
-/* All contents of the layer of LIMITS, with FP16 and with FP32 tensors. */
+/* All contents, in the layer LIMITS with FP16 tensors and with FP32 tensors. */
 static void add_all_limits(limit_list *list, const char *layout, const char *basis, int64_t tiles) {
     limit_case c = {.of = LIMITS, .basis = basis, .tiles = tiles};
     snprintf(c.line, sizeof c.line, LIMITS " layout=%s", layout);
@@ -191,7 +191,7 @@ typedef struct layer_basis {
     const char *line, *basis;
 } layer_basis;
 
-/* The layer with contents of this name. */
+/* Add the layer with the contents of this name. */
 static void add_layer(limit_list *list, const layer_basis *of, limit_case c, const char *name) {
     const bool is_float = test_problem(of->line).dtype == CONV_FFT_FP32;
     const contents *with = is_float ? float_contents : half_contents;
@@ -238,7 +238,7 @@ static void limits_of_matrices(void **state) {
     check_limit_list(&list);
 }
 
-/* With one tile. extremes: those of FP16, too. */
+/* With one tile. extremes: also contents at the limits of FP16. */
 static void add_one_tile(limit_list *list, const layer_basis *of, bool extremes) {
     static const char *const few[] = {"ordinary",         "samples of all sizes", "outliers",
                                       "65504 everywhere", "tiny by large",        "gradients of all sizes"};
@@ -282,7 +282,7 @@ static void limits_of_lines(void **state) {
     check_limit_list(&list);
 }
 
-/* Planes and volumes that two kernels transform, between which numbers have 16 bits. */
+/* Planes and volumes that two kernels transform. Numbers between the kernels have 16 bits. */
 static void limits_of_two_kernels(void **state) {
     NEED_DEVICE(state);
     static const layer_basis cases[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family fused on a GPU: forced strategies of all kinds of problems, against the reference. */
+/* Family fused on a GPU: given strategies for all kinds of problems, against the reference. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-/* Each with bases that hold it in so many tiles; NULL: none. */
+/* Each problem with grids of different numbers of tiles; NULL ends them. */
 static const struct {
     const char *line, *grids[3];
 } problems[] = {
@@ -82,7 +82,7 @@ static const struct {
     {"in=5x8x100 out=3 kernel=9 pad=4 dtype=fp16", {"basis=108 tiles=1", "basis=27 tiles=6", NULL}},
 };
 
-/* Backward data of padding that folds back is not fused's. */
+/* Family fused does not compute backward data if the padding must be folded. */
 static bool is_fused(const conv_fft_problem *p, int pass) { return pass != 1 || p->padding == CONV_FFT_PAD_ZEROS; }
 
 /* A problem and one of its grids. */

@@ -32,7 +32,7 @@ static cuda_graph capture(const cuda_calls *calls, call_bench *b, cf_cu_stream s
     return graph;
 }
 
-/* Kernels and fills, no copies, no memory of its own. */
+/* A graph has kernels and fills, no copies and no memory of its own. */
 static size_t check_nodes(const cuda_calls *calls, cuda_graph graph, const char *line) {
     enum {
         MOST = 32768 /* the least workspace takes a sample, a tile and a group at a time */
@@ -103,8 +103,8 @@ static void check_graph(const cuda_calls *calls, const char *line, const conv_ff
     call_bench_destroy(&b);
 }
 
-/* Both operands of a small pass are transformed by one launch; product and inverse are one each. */
-static void small_layers(void **state) {
+/* One launch transforms both operands of a small pass. Product and inverse take one launch each. */
+static void small_passes_take_three_launches(void **state) {
     NEED_DEVICE(state);
     static const char *const small[] = {"in=3x8x12x13 out=10 kernel=3x4 pad=1",
                                         "in=2x6x9x10 out=4 kernel=3x3 groups=2 layout=last dtype=fp16",
@@ -160,8 +160,8 @@ static void graphs(void **state) {
     cf_gpu_leave(device_gpu());
 }
 
-/* A plan in chunks of the least workspace; calls that add to gradients; kept spectra; every kind of strategy. */
-static void graphs_of_ways(void **state) {
+/* A plan with the smallest workspace, calls that accumulate gradients, kept spectra, and every kind of strategy. */
+static void graphs_of_strategies(void **state) {
     NEED_DEVICE(state);
     static const char *const line = "in=7x6x12x13 out=9 kernel=3x4 pad=1 groups=3";
     const unsigned all = CONV_FFT_ACCUMULATE_GX | CONV_FFT_ACCUMULATE_GW | CONV_FFT_ACCUMULATE_GBIAS;
@@ -193,7 +193,7 @@ static void graphs_of_ways(void **state) {
     cf_gpu_leave(device_gpu());
 }
 
-/* Nodes of one call; the memory is real, but nothing runs. */
+/* The number of nodes of one captured call. The memory exists, but nothing runs. */
 static size_t count_nodes(const cuda_calls *calls, const char *line, conv_fft_pass pass, const char *strategy,
                           cf_cu_stream stream) {
     const size_t most = (size_t)32 << 20; /* of each tensor */
@@ -264,9 +264,9 @@ static void launches_of_passes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs),
-        cmocka_unit_test(graphs_of_ways),
+        cmocka_unit_test(graphs_of_strategies),
         cmocka_unit_test(launches_of_passes),
-        cmocka_unit_test(small_layers),
+        cmocka_unit_test(small_passes_take_three_launches),
     };
     gpu_read_filters();
     return gpu_exit_status(

@@ -72,7 +72,7 @@ static void large(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* Each product for layers for which only one of them is good. */
+/* Each product, for layers that only one of them suits. */
 static void check_products(int64_t i, void *unused) {
     static const char *const products[] = {"blas", "loop", "tensor"};
     (void)unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_conv_random on a GPU: fewer problems, since each has its own kernels. */
+/* The random problems of conv/test_random.c on a GPU. There are fewer, because each has its own kernels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_equivalence on a GPU: forced strategies and workspace limits. */
+/* The tests of api/test_equivalence.c on a GPU: given strategies and workspace limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a real driver says of addresses and streams: each is taken or refused as cuda/driver/pointer_check.h has it. */
+/* Pointers and streams of all kinds with a real driver: accepted or refused as cuda/driver/pointer_check.h says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What only this test calls, from the driver that the GPU was opened with. */
+/* Functions that only this test calls, from the driver that the GPU was opened with. */
 static void *symbol(const cf_gpu *gpu, const char *name) {
     void *const library = dlopen(gpu->driver.library.file, RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(library);
@@ -45,7 +45,7 @@ static conv_fft_status check(const cf_gpu *gpu, const void *pointer, size_t byte
     return cf_gpu_check_arguments(gpu, &argument, 1, NULL);
 }
 
-static void plain(void **state) {
+static void plain_memory(void **state) {
     NEED_GPU(state);
     enum {
         BYTES = 100000
@@ -83,8 +83,8 @@ static void of_the_host(void **state) {
     cf_gpu_leave(gpu);
 }
 
-/* Of a pool, in the order of a stream. */
-static void pooled(void **state) {
+/* Memory of a pool, allocated in stream order. */
+static void memory_of_a_pool(void **state) {
     NEED_GPU(state);
     GET(gpu, cuMemAllocAsync, (cf_cu_pointer * memory, size_t bytes, cf_cu_stream stream));
     GET(gpu, cuMemFreeAsync, (cf_cu_pointer memory, cf_cu_stream stream));
@@ -103,9 +103,9 @@ static void pooled(void **state) {
     cf_gpu_stream_destroy(gpu, stream);
 }
 
-/* Pieces mapped one behind the other into a reserved range, as allocators with segments that grow do it: a tensor may
- * lie across. */
-static void mapped(void **state) {
+/* Several allocations are mapped one after the other into a reserved range, as growing allocators do it. A tensor may
+ * cross a boundary. */
+static void mapped_memory(void **state) {
     NEED_GPU(state);
     struct location {
         unsigned type;
@@ -171,7 +171,7 @@ static void streams(void **state) {
         assert_int_equal(cf_gpu_check_arguments(gpu, &argument, 1, (cf_cu_stream)handle), CONV_FFT_SUCCESS);
     assert_int_equal(cf_gpu_check_arguments(gpu, &argument, 1, own), CONV_FFT_SUCCESS);
 
-    /* Asking does no harm to a capture in the strictest mode, whatever stream or pointer is asked about. */
+    /* The check does not disturb a capture in the strictest mode, for any stream and pointer. */
     assert_int_equal(cf_gpu_enter(gpu), CONV_FFT_SUCCESS);
     CALL(cuStreamBeginCapture_v2(own, 0));
     assert_int_equal(cf_gpu_check_arguments(gpu, &argument, 1, own), CONV_FFT_SUCCESS);
@@ -190,8 +190,8 @@ static void streams(void **state) {
     cf_gpu_free(gpu, memory);
 }
 
-/* Of a second GPU: refused until peer access is given, where there is one. */
-static void peers(void **state) {
+/* Memory of a second GPU is refused until peer access is enabled. Skipped without a second GPU. */
+static void memory_of_another_gpu(void **state) {
     NEED_GPU(state);
     int count = 0, possible = 0;
     CALL(gpu->driver.cuDeviceGetCount(&count));
@@ -221,8 +221,8 @@ static void peers(void **state) {
     CALL(gpu->driver.cuDevicePrimaryCtxRelease(second));
 }
 
-/* What a call pays for it: five pointers and a stream. */
-static void cost(void **state) {
+/* The time of a check for one call: five pointers and a stream. */
+static void time_of_a_check(void **state) {
     NEED_GPU(state);
     enum {
         ROUNDS = 20000
@@ -246,8 +246,8 @@ static void cost(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_GPU(plain),   WITH_GPU(of_the_host), WITH_GPU(pooled), WITH_GPU(mapped),
-        WITH_GPU(streams), WITH_GPU(peers),       WITH_GPU(cost),
+        WITH_GPU(plain_memory), WITH_GPU(of_the_host),           WITH_GPU(memory_of_a_pool), WITH_GPU(mapped_memory),
+        WITH_GPU(streams),      WITH_GPU(memory_of_another_gpu), WITH_GPU(time_of_a_check),
     };
     gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("pointers on a GPU", tests, NULL, NULL));

@@ -37,7 +37,7 @@ static conv_fft_tune_statistics statistics_of(conv_fft_context *context) {
     return s;
 }
 
-/* A folder of its own, since other programs that run meanwhile must not find its records. */
+/* A folder of its own, so that programs that run at the same time do not find its records. */
 static const char *cache_directory(void) { return scratch_path(gpu_cache_directory(), "tune"); }
 
 static conv_fft_context *another_context(void) {
@@ -50,7 +50,7 @@ static conv_fft_context *another_context(void) {
     return context;
 }
 
-/* What an earlier run of the program has left is not what this one tunes. */
+/* Remove the records of an earlier run of this program. */
 static int forget_records(void **state) {
     char name[1024];
     (void)state;
@@ -127,7 +127,7 @@ enum {
     TEXT_BYTES = 4096
 };
 
-/* The strategies of all passes of the lines, and how many of the plans' look-ups found a record. */
+/* The strategies of all passes of the lines, and how many look-ups found a record. */
 static void describe_plans(conv_fft_context *context, char text[TEXT_BYTES]) {
     size_t used = 0;
     for (int i = 0; i < SHARED; ++i) {
@@ -145,7 +145,7 @@ static void describe_plans(conv_fft_context *context, char text[TEXT_BYTES]) {
     snprintf(text + used, TEXT_BYTES - used, "%lld found, %lld missed\n", (long long)s.hits, (long long)s.misses);
 }
 
-/* What a rank does: read the records that it was sent (none if they are in its directory), and write down its plans. */
+/* A rank reads the records that it was sent (none if they are in its directory) and writes down its plans. */
 static int be_rank(const char *directory, const char *records, const char *to) {
     conv_fft_context_options options;
     conv_fft_context *context = NULL;

@@ -16,9 +16,9 @@
 #define TRANSPOSED FBFFT_TRANSPOSED
 #define MAJOR FBFFT_FREQUENCY_MAJOR
 
-/* What the pipeline and the benchmarks use most, and one of every kind of kernel; each in both directions. `spills`
- * in bytes where the compiler trades a few registers for occupancy: all others promise none, and no other local
- * memory. */
+/* The transforms that layers and benchmarks use most, and one of every kind of kernel, each in both directions.
+ * `spills` are bytes, for kernels where the compiler uses fewer registers for more occupancy. All other kernels must
+ * have no spills and no other local memory. */
 static const struct {
     int rank;
     int64_t basis[3], extent[3];
@@ -156,7 +156,7 @@ static fbfft_desc problem_of(int i, int inverse) {
     return d;
 }
 
-/* The kernels of a transform, as gpu_transform.c builds them, also those for pointers of less alignment. */
+/* The kernels of a transform, as gpu_transform.c builds them, with those for less aligned pointers. */
 static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, const cf_gpu_properties *properties,
                           int allowed) {
     cf_fft_problem problem;
@@ -191,7 +191,8 @@ static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, co
     }
 }
 
-/* One of `step` transforms and directions, so that all lists together compile in minutes; odd, for both directions. */
+/* Every `step`-th transform and direction, so that all lists together compile in minutes. An odd step covers both
+ * directions. */
 static void add_for(nvrtc_list *list, const char *file, int step) {
     const cf_gpu_properties properties = gpu_properties_of(file);
     for (int i = 0; i < 2 * TRANSFORMS; i += step) {

@@ -31,7 +31,7 @@ static void add_pass(nvrtc_list *list, const layer_case *from, int pass, const c
     }
 }
 
-/* One of `step` cases, so that all lists together compile in minutes. */
+/* Every `step`-th case, so that all lists together compile in minutes. */
 static void add_for(nvrtc_list *list, const char *file, int step) {
     const cf_gpu_properties properties = gpu_properties_of(file);
     for (int i = 0; i < fused_case_count; i += step)

@@ -15,7 +15,7 @@ enum {
     ALLOWED = 128 /* bytes of spills, outside of the inner loops, where registers are traded for occupancy */
 };
 
-/* One of `step` cases, so that all lists together compile in minutes. */
+/* Every `step`-th case, so that all lists together compile in minutes. */
 static void add_for(nvrtc_list *list, const char *file, int step) {
     static const char *const kinds[] = {[CF_CGEMM_FORWARD] = "forward",
                                         [CF_CGEMM_BACKWARD_DATA] = "backward data",

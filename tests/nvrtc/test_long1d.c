@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVRTC compiles the kernels of fused passes over long signals without many spills. */
+/* NVRTC compiles the kernels of family long1d without many spills. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void add_pass(nvrtc_list *list, const layer_case *from, int pass, const c
     }
 }
 
-/* One of `step` cases, so that all lists together compile in minutes. */
+/* Every `step`-th case, so that all lists together compile in minutes. */
 static void add_for(nvrtc_list *list, const char *file, int step) {
     const cf_gpu_properties properties = gpu_properties_of(file);
     for (int i = 0; i < long_case_count; i += step)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program outside the project: the installed header and library, nothing else. Runs one small layer on the CPU. */
+/* A program outside of the project, which uses only the installed header and library. It runs one small layer on the
+ * CPU. */
 #include <conv_fft.h>
 
 #include <math.h>

@@ -97,7 +97,7 @@ static void convolve_planes(const ref_shape *s, conv_fft_pass pass, const tap_li
         }
 }
 
-/* The same terms in all passes: a gradient is the adjoint because it runs through the same list. */
+/* All passes sum the same list of terms. So each gradient is the adjoint. */
 static void convolve(const ref_shape *s, conv_fft_pass pass, const double *x, const double *w, const double *y,
                      double *out, int64_t out_count) {
     const int64_t x_plane = volume(s->input), w_plane = volume(s->kernel), y_plane = volume(s->output);

@@ -21,10 +21,10 @@ ref_shape ref_shape_of(const conv_fft_problem *problem);
 int64_t ref_input_count(const ref_shape *s);
 int64_t ref_weight_count(const ref_shape *s);
 int64_t ref_output_count(const ref_shape *s);
-/** Products in one pass; those with a zero of the padding count too. */
+/** Multiplications of one pass, including those with zeros of the padding. */
 double ref_products(const ref_shape *s);
 
-/** Where x[i] comes from for an i outside 0..extent-1; negative: it is zero. */
+/** The index that x[i] is copied from if i is outside of 0..extent-1; negative: x[i] is zero. */
 int64_t ref_source(conv_fft_padding padding, int64_t i, int64_t extent);
 
 /** The three passes. Each sets its last argument. */

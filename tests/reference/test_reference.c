@@ -67,7 +67,7 @@ static void test_bf16(void **state) {
 
 /* ---- the reference */
 
-/* Small integers by hand: x = 1 2 3, w = 1 10, one zero before and after; then the gradients of gy = 1 0 0 100. */
+/* Small integers by hand: x = 1 2 3, w = 1 10, one zero on each side; then the gradients of gy = 1 0 0 100. */
 static void test_reference_by_hand(void **state) {
     (void)state;
     conv_fft_problem p = {.rank = 1, .batch = 1, .in_channels = 1, .out_channels = 1, .groups = 1};
@@ -100,7 +100,7 @@ static void test_padding_modes(void **state) {
                 assert_int_equal(ref_source((conv_fft_padding)mode, i, 3), expected[mode][i + 3]);
 }
 
-/* y = IDFT(DFT(x) conj(DFT(w))) where the padding is circular and the kernel as long as the input. */
+/* y = IDFT(DFT(x) conj(DFT(w))) if the padding is circular and the kernel as long as the input. */
 static void test_circular_theorem(void **state) {
     (void)state;
     enum {

@@ -21,7 +21,7 @@ fbfft_desc half_desc(int rank, fbfft_kind kind, int log0, int log1) {
     return d;
 }
 
-/* Odd batches, so that no block is full, and one entry. */
+/* Odd batches, so that no block is full, and a batch of one. */
 void half_add_lines(fft_list *list, int first, int last) {
     static const int64_t batches[] = {1, 3, 37, 1501};
     for (int log = first; log <= last; ++log)

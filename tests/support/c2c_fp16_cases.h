@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms of FP16 pairs into FP16 pairs, for tests on either device (gpu NULL: the CPU). */
+/* Transforms from FP16 to FP16, for tests on either device (gpu NULL: the CPU). */
 #ifndef TEST_HALF_CASES_H
 #define TEST_HALF_CASES_H
 
 #include "support/fft_cases.h"
 #include "support/fft_rules.h"
 
-/* Axes of 2^log[0] (and 2^log[1] if rank is 2) points. The scale keeps results of random numbers as large as these. */
+/* Axes of 2^log[0] (and 2^log[1] if rank is 2) points. The scale keeps results about as large as the inputs. */
 fbfft_desc half_desc(int rank, fbfft_kind kind, int log0, int log1);
 
 /* Both directions of lines of 2^first to 2^last points, in several batches. */
@@ -17,7 +17,7 @@ void half_add_planes(fft_list *list, int most);
 /* With a scale of 1 / N no step overflows: if all points are near the largest FP16 number, bin 0 is near it too, and
  * all other bins are below a thousandth of it. Without a scale, bin 0 is Inf. */
 void half_check_range(const cf_gpu *gpu, conv_fft_context *context, const fbfft_desc *desc);
-/* Pointers that are no multiples of 16 bytes are refused. */
+/* Pointers that are not multiples of 16 bytes are refused. */
 void half_check_alignment(conv_fft_context *context);
 
 #endif

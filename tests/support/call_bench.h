@@ -16,10 +16,10 @@ enum {
     CALL_LINES = 5,
     CALL_RESULTS = 4 /* y, gx, gw, gbias */
 };
-/* Products by cuBLAS and by our own kernel, a fold, transforms of several passes, all types and layouts. */
+/* Products by cuBLAS and by the library's kernels, a fold, transforms of several kernels, all types and layouts. */
 extern const char *const call_lines[CALL_LINES];
 
-/* A layer with its plan and its workspaces, and what its calls are like: with these flags, or with kept spectra. */
+/* A layer with its plan and its workspaces. Its calls have these flags, or kept spectra. */
 typedef struct call_bench {
     layer layer;
     conv_fft_plan *plan;
@@ -40,7 +40,7 @@ void call_bench_destroy(call_bench *b);
 call_places call_places_of(call_bench *b);
 result *call_result(layer *l, int r);
 
-/* Results become NaN, or the old contents where the calls add to them. */
+/* Results become NaN, or the old contents if the calls add to them. */
 void call_reset(call_bench *b);
 /* Both calls, one after the other. */
 conv_fft_status call_enqueue(const call_bench *b, const call_places *p, struct CUstream_st *stream);

@@ -89,7 +89,7 @@ void case_list_clear(case_list *list) {
     *list = (case_list){.name = list->name};
 }
 
-/* The cases that are taken, and what is done with them. */
+/* The selected cases and their check. */
 typedef struct chosen {
     const case_list *list;
     int *index;
@@ -108,7 +108,7 @@ static void check_one(int64_t n, void *argument) {
         fprintf(stderr, "%s: %s: %.3f s\n", c->list->name, name, cf_clock_seconds() - start);
 }
 
-/* A program has several lists, and CONV_FFT_TEST_CASE means cases of one of them. */
+/* A program has several lists. CONV_FFT_TEST_CASE may name cases of another list. */
 static bool is_left_out(const case_list *list) {
     const char *const only = getenv("CONV_FFT_TEST_CASE");
     bool found = !only || !*only;

@@ -16,23 +16,23 @@ typedef struct case_list {
     int count, capacity;
 } case_list;
 
-/** The name of the next case. It describes the case and does not depend on the case's place in the list. */
+/** Add a case with this name. It describes the case and does not depend on the case's position in the list. */
 void case_list_add(case_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** check(i, argument) for each case i that is taken, one after the other. Empties the list. Returns how many were
- * taken. */
+/** Call check(i, argument) for each selected case i, one after the other, and empty the list. Returns how many were
+ * selected. */
 int case_list_each(case_list *list, void (*check)(int64_t i, void *argument), void *argument);
 
-/** The same on several threads. Nothing of cmocka may be called in check(). */
+/** The same on several threads. check() must not call cmocka. */
 int case_list_side_by_side(case_list *list, void (*check)(int64_t i, void *argument), void *argument);
 
 /** Empties the list. */
 void case_list_clear(case_list *list);
 
-/** All lists so far together have taken so many cases. */
+/** The number of selected cases of all lists so far. */
 int case_list_taken(void);
 
-/** check(i, argument) for all i below `count` on several threads. */
+/** Call check(i, argument) for all i below `count` on several threads. */
 void side_by_side(int64_t count, void (*check)(int64_t i, void *argument), void *argument);
 
 #endif

@@ -94,7 +94,7 @@ static void print_index(const tensor *t, int64_t index, char *text, size_t bytes
         used += (size_t)snprintf(text + used, bytes - used, "[%lld]", (long long)at[d]);
 }
 
-/* Elements that nothing reaches (magnitude 0) do not count. */
+/* Elements that no product reaches (magnitude 0) do not count. */
 static double rms_of(const double *values, int64_t count) {
     int64_t nonzero = 0;
     for (int64_t i = 0; i < count; i++)
@@ -102,7 +102,7 @@ static double rms_of(const double *values, int64_t count) {
     return nonzero ? norm_of(values, count) / sqrt((double)nonzero) : 0;
 }
 
-/* The element whose error is largest against its bound. A NaN is larger than everything. */
+/* Find the element whose error is largest relative to its bound. A NaN counts as larger than everything. */
 static void compare_elements(const tensor *actual, const double *expected, const double *magnitude, tolerance allowed,
                              comparison *c) {
     const double round = ref_dtype_roundoff(actual->dtype), floor = ref_dtype_floor(actual->dtype);
@@ -162,7 +162,7 @@ bool compare_products(double a, double b, double bound_for_one_eps, double limit
     return *ratio <= limit;
 }
 
-/* Threads run cases side by side. */
+/* Several threads run cases in parallel. */
 static _Thread_local char current_case[2048];
 static _Thread_local char current_variables[1024];
 static _Thread_local const char *current_name;
@@ -195,7 +195,7 @@ static void print_replay_of(int status, void *unused) {
         print_replay();
 }
 
-/* A sanitizer that has found something ends the program at once, but calls this. */
+/* A sanitizer that found an error ends the program at once, after a call of this. */
 __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)(void));
 
 static void prepare_replay(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one compare function of the suite, the table of tolerances, and the report of a failure. */
+/* The only compare function of the tests, the table of tolerances, and reports of failures. */
 #ifndef TEST_HARNESS_H
 #define TEST_HARNESS_H
 
@@ -18,16 +18,17 @@ typedef struct tolerance {
     double compute, element; /* compute: unit roundoff of the arithmetic inside */
 } tolerance;
 
-/** The one table. `dtype` is that of the tensor compared, so an FP32 gw of FP16 tensors counts as FP32. */
+/** The table of tolerances. `dtype` is the type of the compared tensor, so an FP32 gw of FP16 tensors counts as
+ * FP32. */
 tolerance tolerance_of(conv_fft_dtype dtype, conv_fft_math math);
 
-/* Devices with TF32 and HALF, which are FP32 elsewhere: their rounding of products and spectra, from now on. */
+/* From now on, TF32 and HALF allow rounded products and spectra, as on a GPU. Other devices compute them as FP32. */
 void tolerate_fast_math(void);
 
-/** Least share of non-zeros in an expected tensor that proves something. */
+/** The smallest share of non-zeros in an expected tensor for a meaningful comparison. */
 #define DEFAULT_SHARE 0.25
 
-/** The smaller of two amounts of work under sanitizers, where everything takes five to ten times as long. */
+/** An amount of work, and a smaller one for sanitizers, which make everything five to ten times as slow. */
 #define TEST_AMOUNT(plain, sanitized) (TEST_SANITIZED ? (sanitized) : (plain))
 
 typedef struct comparison {
@@ -39,8 +40,8 @@ typedef struct comparison {
     char text[320];       /* one sentence; set in any case */
 } comparison;
 
-/** Compare `actual` with expected[count]. magnitude[count] as above. An expected tensor with fewer non-zeros than
- * `share` fails. */
+/** Compare `actual` with expected[count] and magnitude[count], as above. If `expected` has a smaller share of non-zeros
+ * than `share`, that is a failure. */
 comparison compare_tensor(const tensor *actual, const double *expected, const double *magnitude, conv_fft_math math,
                           double share);
 
@@ -50,14 +51,14 @@ bool compare_products(double a, double b, double bound_for_one_eps, double limit
 /** Start a case of this thread: each of its failures prints `text` and a line that replays it. `variables` as in
  * test_replay(). */
 void case_begin(const char *text, const char *variables);
-/** The name of the calling thread's case in its list, which replays it; NULL: it has none. */
+/** Set the name of this thread's case in its list, for its replay; NULL: it has none. */
 void case_name(const char *name);
 /** Print a failure and count it. Always false. */
 bool case_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** Whether this run takes case `i`: every `step`-th case, from one that the seed chooses; all cases with a share of 100
  * %. */
 bool case_in_turn(int64_t i, int64_t step);
-/** If this program fails, its last line is the command that repeats it. */
+/** If this program fails, its last line of output is the command that repeats it. */
 void replay_on_failure(void);
 /** Failures since the program started. */
 int case_failures(void);

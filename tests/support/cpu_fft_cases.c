@@ -80,7 +80,7 @@ static void random_axis(generator *g, cf_axis_window *a, int64_t basis, bool inv
     a->upper = a->size + random_int(g, -1, most);
     if (!inverse)
         return;
-    /* No two tiles, shifts or phases may meet: tiles lie side by side, and there is nothing else. */
+    /* Tiles must not overlap. They are adjacent, and there are no shifts and phases. */
     a->shifts = a->phases = 1;
     if (!ordered)
         a->tile_step = cf_max(1, a->count * a->step);

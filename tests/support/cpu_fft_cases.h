@@ -6,7 +6,7 @@
 #include "core/device_ops.h"
 #include "support/random_problems.h"
 
-/* Everything about one transform and the block of the spectrum that a call covers. */
+/* One transform, and the block of the spectrum that a call covers. */
 typedef struct setting {
     cf_transform_desc desc;
     int64_t samples, groups;         /* of the tensor */
@@ -16,10 +16,10 @@ typedef struct setting {
     int64_t planes;
 } setting;
 
-/** A window of everything, one tile, one group; to be completed. */
+/** The whole window, one tile, one group; to be completed. */
 setting simple_setting(const int64_t basis[3], conv_fft_dtype dtype, int64_t samples, int64_t channels);
 
-/** Derived fields: strides, extents of the spectrum, scale; a block of everything. */
+/** Fill in derived fields: strides, extents of the spectrum, scale; the block is the whole spectrum. */
 void complete_whole(setting *s, conv_fft_layout layout);
 
 /** Random extents, windows, padding modes, layouts, types and blocks. An inverse that is not ordered stores each

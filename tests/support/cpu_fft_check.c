@@ -41,7 +41,7 @@ static int64_t digit(int64_t number, int axis, int64_t e1, int64_t e2) {
     return axis == 2 ? number % e2 : axis == 1 ? number / e2 % e1 : number / e2 / e1;
 }
 
-/* Plane number -> group, row, column of the block; then for each tensor element the basis point that it stands at. */
+/* A plane of the block: its group, row and column, and the tensor index at each basis position. */
 typedef struct plane {
     int64_t group, row, column;
     int64_t *index[3]; /* per axis and basis position: tensor index or -1 */
@@ -81,7 +81,7 @@ static void plane_destroy(plane *p) {
         free(p->index[a]);
 }
 
-/* Tensor element at a basis point, -1 if none. */
+/* The tensor element at a basis point, or -1. */
 static int64_t plane_element(const setting *s, const plane *p, int64_t i0, int64_t i1, int64_t i2) {
     const int64_t *stride = s->desc.tensor.axis_stride;
     if (p->index[0][i0] < 0 || p->index[1][i1] < 0 || p->index[2][i2] < 0)
@@ -113,7 +113,7 @@ static void transform_plane(const int64_t b[3], double *data) {
 
 double spectrum_tolerance(const setting *s) { return s->desc.spectrum.dtype == CONV_FFT_FP64 ? 4e-15 : 3e-7; }
 
-/* Pointer to the tensor of a call: its first element is that of s->origin. */
+/* Offset of the tensor pointer of a call, which points to the first element of s->origin. */
 static int64_t origin_offset(const setting *s) {
     return s->origin.sample * s->desc.tensor.sample_stride + s->origin.group * s->desc.tensor.group_stride;
 }
@@ -219,7 +219,7 @@ static void add_plane(const setting *s, int64_t number, generator *g, void *spec
     free(data);
 }
 
-/* Which elements the windows name. */
+/* The elements that the windows contain. */
 static bool *stored_elements(const setting *s) {
     const int64_t *b = s->desc.spectrum.basis;
     bool *stored = test_alloc((size_t)s->elements);
@@ -260,7 +260,7 @@ bool check_inverse(cf_cpu_device *device, const setting *s, generator *g, bool w
                                              with_bias ? stored_bias : NULL, accumulate, (char *)scratch + 1, NULL));
     for (size_t i = 0; i < count && ok; ++i) {
         const double actual = ref_load(dtype, elements + i * size), error = fabs(actual - expected[i]);
-        /* Each of several overlapping tiles may round once more. */
+        /* Overlapping tiles may each round once more. */
         const double allowed = (8 * ref_dtype_roundoff(dtype) + 2 * spectrum_tolerance(s)) * (fabs(expected[i]) + 4);
         ok = stored[i] ? error <= allowed : error == 0;
         if (!ok)

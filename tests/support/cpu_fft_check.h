@@ -7,7 +7,7 @@
 #include "cpu/device.h"
 #include "support/cpu_fft_cases.h"
 
-/** What the error of a spectrum may be, relative to its norm. */
+/** The largest allowed error of a spectrum, relative to its norm. */
 double spectrum_tolerance(const setting *s);
 
 /** Transform random tensors; the largest relative error over the planes. */
@@ -17,10 +17,10 @@ double forward_error(cf_cpu_device *device, const setting *s, generator *g);
  * else. */
 bool check_inverse(cf_cpu_device *device, const setting *s, generator *g, bool with_bias, bool accumulate);
 
-/** A transform and its scratch, full of a byte pattern. The caller frees both. Ends the program on failure. */
+/** Make a transform and its scratch, filled with a byte pattern. The caller frees both. A failure ends the program. */
 cf_transform *test_transform(cf_cpu_device *device, const setting *s, void **scratch);
 
-/** Run a check with each set of kernels that this CPU runs. */
+/** Run a check with each set of kernels that this CPU can run. */
 void with_all_kernels(cf_cpu_device *device, void (*check)(void));
 
 /** count random numbers, as stored in the type and as doubles. The caller frees. */

@@ -108,7 +108,8 @@ conv_fft_status device_wait(void) { return device_gpu() ? cf_gpu_synchronize(gpu
 
 /* ---------------------------------------------------------------------------------------------------------- memory */
 
-/* What nobody holds, by size: powers of two. Locking pages takes long, and freeing them waits for the whole GPU. */
+/* Free blocks of memory, by size: powers of two. They are kept, because locking pages takes long, and unlocking waits
+ * for the whole GPU. */
 typedef struct spare {
     struct spare *next;
 } spare;

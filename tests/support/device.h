@@ -8,7 +8,8 @@
 #include "cuda/driver/gpu.h"
 #include "support/case_list.h"
 
-/* Group setup and teardown of cmocka: device_context() from now on, NULL if there is no GPU, or no compiler for it. */
+/* Group setup and teardown of cmocka. After setup there is device_context(), or NULL without a GPU or a compiler for
+ * it. */
 int device_cpu_setup(void **state);
 int device_gpu_setup(void **state);
 int device_teardown(void **state);
@@ -17,15 +18,15 @@ conv_fft_context *device_context(void);
 /* NULL on the CPU. */
 cf_gpu *device_gpu(void);
 
-/* First line of a test that may have no device. */
+/* First line of a test that may run without a device. */
 #define NEED_DEVICE(state) \
     (void)(state);         \
     if (!device_context()) \
     skip()
 
-/* Memory that host and device use in place; never NULL. Before a setup it is malloc()'s. */
+/* Memory that host and device share; never NULL. Before a setup it comes from malloc(). */
 void *device_memory(size_t bytes);
-/* `bytes` as they were asked for. */
+/* `bytes` is the size of the allocation. */
 void device_memory_free(void *memory, size_t bytes);
 
 /* The calling thread's stream; NULL on the CPU and in the thread of the setup. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A disk that is full. A program that declares __wrap_write (CMakeLists.txt looks for that) writes to this one. */
+/* A full disk. A program that declares __wrap_write (CMakeLists.txt finds that) writes to it. */
 #ifndef TEST_DISK_H
 #define TEST_DISK_H
 
-/** Room in bytes; negative, as at first: a real disk. */
+/** Free bytes; negative, the default: the real disk. */
 extern long disk_room;
 
 #endif

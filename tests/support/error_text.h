@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a refused call must leave: its status and a sentence. For cmocka programs; include cmocka.h first. */
+/* Checks of a refused call: its status and its message. For cmocka programs; include cmocka.h first. */
 #ifndef TEST_SENTENCE_H
 #define TEST_SENTENCE_H
 
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* `parts` ends with NULL; each must stand in the sentence. */
+/* `parts` ends with NULL; the message must contain each part. */
 static inline void expect_refused_(conv_fft_status status, conv_fft_status wanted, const char *const *parts,
                                    const char *call, const char *file, int line) {
     if (status != wanted) {
@@ -22,7 +22,7 @@ static inline void expect_refused_(conv_fft_status status, conv_fft_status wante
         }
 }
 
-/** The call is refused with this status (without its prefix), and the sentence has all the texts that follow. */
+/** The call is refused with this status (written without its prefix), and the message contains all of the texts. */
 #define EXPECT(status, call, ...) \
     expect_refused_(call, CONV_FFT_##status, (const char *const[]){__VA_ARGS__, NULL}, #call, __FILE__, __LINE__)
 

@@ -5,16 +5,16 @@
 
 #include "cuda/driver/gpu.h"
 
-/* With the libraries of a folder of tests/fakes and no others. *gpu is NULL on failure. */
+/* Open it with the libraries of a folder of tests/fakes and no others. *gpu is NULL on failure. */
 conv_fft_status open_gpu(const char *fakes, const char *cache, int ordinal, cf_gpu **gpu);
-/* The one of FAKES/good; anything else ends the program. */
+/* Open it with FAKES/good. A failure ends the program. */
 cf_gpu *good_gpu(const char *cache);
 
-/* A variable of a substitute library that is open already. */
+/* A variable of a substitute library that is already open. */
 void *inside_fake(const char *file, const char *variable);
 /* Compilations of FAKES/good so far. */
 int fake_compilations(void);
-/* Nothing of this libcuda is open: no context, no module, no memory. */
+/* True if this libcuda has no open context, no module and no memory. */
 bool nothing_open(const char *driver);
 
 #define assert_says(part)                                                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A context with tuning records on the substitute GPU of tests/fakes, of which any part may fail to open. */
+/* A context with tuning records on the substitute GPU of tests/fakes. Any part of it may fail to open. */
 #ifndef TEST_FAKE_TUNING_H
 #define TEST_FAKE_TUNING_H
 
@@ -8,11 +8,11 @@
 /* A small layer. */
 extern const char fake_tuned_line[];
 
-/* CONV_FFT_SUCCESS if all of it opens. */
+/* CONV_FFT_SUCCESS if everything opens. */
 conv_fft_status open_context(const char *libraries, const char *directory, conv_fft_context *context);
 void close_context(conv_fft_context *context);
 
-/* Plan a layer; strategies of all passes. */
+/* Plan a problem; `strategy` receives the strategies of all passes. */
 conv_fft_status plan_problem(conv_fft_context *context, const char *problem, conv_fft_tuning tuning,
                              char strategy[3][256]);
 /* The layer of fake_tuned_line. */

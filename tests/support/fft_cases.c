@@ -18,7 +18,7 @@
 
 static bool is_power_of_two(int64_t n) { return (n & (n - 1)) == 0; }
 
-/* Lines of doubles this long are too large for the shared memory of some GPUs. */
+/* FP64 rows of this length are too large for the shared memory of some GPUs. */
 static bool may_be_refused(const fbfft_desc *d) {
     return d->rank == 1 && d->dtype == CONV_FFT_FP64 && d->basis[0] > 8192;
 }
@@ -53,7 +53,7 @@ static void check_of(int64_t i, void *argument) {
     }
 }
 
-/* On a GPU those that are taken, on the CPU all. Returns how many. */
+/* Check the selected cases on a GPU, all cases on the CPU. Returns how many. */
 static int check_cases(checking *run, const char *name) {
     case_list names = {.name = name};
     char text[FFT_TEXT_BYTES];
@@ -152,7 +152,7 @@ void fft_add_planes(fft_list *list, fbfft_kind kind, conv_fft_dtype dtype) {
         }
         add(list, dtype, d, 5);
     }
-    /* What weights of convolutions look like. */
+    /* Windows as the weights of convolutions have them. */
     add(list, dtype, fft_desc(2, kind, 64, 9), 131);
     add(list, dtype, fft_desc(2, kind, 16, 5), 131);
     add(list, dtype, fft_desc(2, kind, 32, 1), 7);
@@ -228,7 +228,7 @@ static void random_window(generator *g, fbfft_desc *d, int a) {
     const int64_t points = d->extent[a] ? d->extent[a] : d->basis[a];
     d->step[a] = random_once_in(g, 3) ? random_int(g, 1, 4) : 1;
     const int64_t reach = (points - 1) * d->step[a];
-    /* What is reflected must be reached from it. */
+    /* Reflected windows must be within reach of the signal. */
     const int64_t least = d->padding == CONV_FFT_PAD_REFLECT ? (reach + 2) / 3 + 1 : 1;
     d->size[a] = random_int(g, least, least + reach + 3);
     int64_t low = -reach - 2, high = d->size[a] + 1;

@@ -26,7 +26,7 @@ static size_t total_of(const guarded_memory *m) { return m->before + m->bytes + 
 
 static void *start_of(const guarded_memory *m) { return m->base ? m->base + m->before : NULL; }
 
-/* On the host, what is only read has nothing behind it: sanitizers see when that is read. */
+/* In host memory, nothing follows an input, so sanitizers see reads beyond it. */
 static conv_fft_status allocate(const fft_run *r, int64_t bytes, int shift, bool read, guarded_memory *m) {
     m->before = (size_t)(GUARD + shift);
     m->bytes = (size_t)bytes;
@@ -73,7 +73,7 @@ static bool poisoned(const unsigned char *bytes, size_t count) {
     return true;
 }
 
-/* All of it as it is on the device now; to be freed. NULL: the last error says why. */
+/* A copy of the whole memory as it is on the device now; the caller frees it. NULL: the last error says why. */
 static unsigned char *fetch(const fft_run *r, const guarded_memory *m) {
     unsigned char *const host = test_alloc(total_of(m));
     if (download(r, host, m->base, total_of(m)) == CONV_FFT_SUCCESS)
@@ -142,7 +142,7 @@ bool fft_run_planes(const fft_run *r, char text[FFT_TEXT_BYTES]) {
 
 /* ------------------------------------------------------------------------------------------------------ whole cases */
 
-/* First, last and random planes, as many as half a second allows. */
+/* The first, the last and random planes, as many as half a second allows. */
 static double sample(const fft_shape *s, const fft_run *r, uint64_t seed) {
     const int64_t all = r->batch * s->channels, points = fft_basis_points(s);
     const int64_t cost = points * (s->basis[0] + s->basis[1] + s->basis[2]), most = ((int64_t)1 << 20) / cost;
@@ -224,7 +224,7 @@ fbfft_desc fft_desc(int rank, fbfft_kind kind, int64_t basis, int64_t extent) {
     return d;
 }
 
-/* " name 1x2x3", or nothing if all are the default. */
+/* " name 1x2x3", or nothing if all numbers are the default. */
 static void add_numbers(cf_text *t, const char *name, const int64_t *numbers, int count, int64_t usual) {
     bool all_usual = true;
     for (int i = 0; i < count; ++i)

@@ -21,7 +21,7 @@ typedef struct fft_run {
 } fft_run;
 
 #define FFT_TEXT_BYTES 320
-/* False: `text` says why. A written input or canary is a failure. */
+/* On false, `text` has the reason. Writing an input or a canary is a failure. */
 bool fft_run_planes(const fft_run *run, char text[FFT_TEXT_BYTES]);
 
 typedef struct fft_case {
@@ -46,13 +46,13 @@ void fft_check_case(const cf_gpu *gpu, conv_fft_context *context, const fft_case
 
 /* The same basis and extent on every axis. extent 0: the basis. */
 fbfft_desc fft_desc(int rank, fbfft_kind kind, int64_t basis, int64_t extent);
-/* "r2c 64x64 from 9x9", and whatever is not the default. */
+/* "r2c 64x64 from 9x9", and all values that are not the default. */
 void fft_describe(const fbfft_desc *desc, char *text, size_t bytes);
 
 /* A context on GPU 0 with the cache directory of support/gpu.h. NULL: the last error says why. */
 conv_fft_context *fft_gpu_context(void);
 
-/* First lines of a test, after NEED_GPU: a variable `context`, or the test is skipped since nothing can be compiled. */
+/* First line of a test after NEED_GPU: defines `context`, or skips the test if there is no compiler. */
 #define NEED_CONTEXT(gpu)                                                    \
     if (!(gpu)->jit.library.usable) {                                        \
         print_message("NVRTC is missing: %s\n", (gpu)->jit.library.problem); \

@@ -59,7 +59,7 @@ static int64_t product(const int64_t extent[3]) { return extent[0] * extent[1] *
 
 int64_t fft_basis_points(const fft_shape *s) { return product(s->basis); }
 
-/* The axis' digit of a number whose last digit is the fastest. */
+/* The digit of an axis in a mixed-radix number whose last digit is the fastest. */
 static int64_t digit(int64_t number, const int64_t extent[3], int axis) {
     for (int a = 2; a > axis; --a)
         number /= extent[a];
@@ -82,7 +82,7 @@ int64_t fft_spectrum_bytes(const fft_shape *s, int64_t batch) {
     return batch * s->channels * product(s->bins) * complex_bytes(s);
 }
 
-/* Index of the signal's element at a coordinate, by the text of conv_fft_padding; -1 if none. */
+/* Index of the signal's element at a coordinate, as the header describes conv_fft_padding; -1 if there is none. */
 static int64_t index_of(conv_fft_padding padding, int64_t at, int64_t size) {
     if (at >= 0 && at < size)
         return at;
@@ -134,14 +134,14 @@ int64_t fft_out_at(const fft_shape *s, int64_t batch, int64_t plane, int64_t i) 
 
 /* ------------------------------------------------------------------------------------------------- bins and mirrors */
 
-/* Among the bins of the last axis that are stored. */
+/* Whether the mirror image of this bin of the last axis is stored. */
 static bool has_stored_mirror(const fft_shape *s, int64_t last) { return last == 0 || 2 * last == s->basis[2]; }
 
 int fft_bin_weight(const fft_shape *s, int64_t i) {
     return s->complex_signal || has_stored_mirror(s, i % s->bins[2]) ? 1 : 2;
 }
 
-/* Number of the basis point -k, for a bin k as a basis point. */
+/* The basis point -k of a bin k. */
 static int64_t mirror(const fft_shape *s, int64_t i) {
     int64_t number = 0;
     for (int a = 0; a < 3; ++a)
@@ -184,7 +184,7 @@ void fft_random_input(const fft_shape *s, uint64_t seed, int64_t batch, void *in
 
 /* --------------------------------------------------------------------------------------------------- the definition */
 
-/* What is transformed, on the whole basis, as pairs. */
+/* The input on the whole basis, as complex numbers. */
 static void fill_basis(const fft_shape *s, int64_t batch, int64_t plane, const void *in, double *x) {
     const int64_t count = product(s->basis);
     memset(x, 0, (size_t)count * 2 * sizeof *x);
@@ -264,7 +264,7 @@ enum {
     LINE_WORK = 1 << 28
 };
 
-/* A line is too long for all its outputs. */
+/* For lines that are too long to compare all outputs: compare a sample. */
 static int64_t compare_long_line(const fft_shape *s, int64_t batch, int64_t plane, const double *x, const void *out,
                                  fft_errors *errors) {
     uint64_t bits; /* of random values, so that other values have other outputs compared */

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* A description with every default filled in. Its axes are aligned to the right: those of rank 2 are axes 1 and 2. */
+/* A description with every default filled in. Axes are aligned to the right: the axes of rank 2 are axes 1 and 2. */
 typedef struct fft_shape {
     bool inverse, complex_signal;
     conv_fft_dtype signal_type, spectrum_type; /* of one number */
@@ -43,7 +43,7 @@ static inline conv_fft_dtype fft_out_type(const fft_shape *s) { return s->invers
  * if there is no such element; and of a bin of a natural spectrum, numbered the same way. */
 int64_t fft_point_at(const fft_shape *s, int64_t plane, int64_t i);
 int64_t fft_bin_at(const fft_shape *s, int64_t batch, int64_t plane, int64_t bin);
-/* The same of what is read or written, and how many there are of it, and numbers in each. */
+/* The number of elements that are read or written, and of numbers in each. */
 int64_t fft_in_count(const fft_shape *s);
 int64_t fft_in_at(const fft_shape *s, int64_t batch, int64_t plane, int64_t i);
 int fft_in_numbers(const fft_shape *s);
@@ -51,10 +51,10 @@ int64_t fft_out_count(const fft_shape *s);
 int64_t fft_out_at(const fft_shape *s, int64_t batch, int64_t plane, int64_t i);
 int fft_out_numbers(const fft_shape *s);
 
-/* How often bin i counts in a sum over all bins: twice if only one of it and its mirror image is stored. */
+/* The weight of bin i in a sum over all bins: 2 if it is stored and its mirror image is not, else 1. */
 int fft_bin_weight(const fft_shape *s, int64_t i);
 
-/* NaN in every byte: of memory that is not to be read, or has to be written. */
+/* NaN in every byte, for memory that must not be read or must be written. */
 #define FFT_POISON 0xFF
 
 /* Uniform numbers in -1..1 in all elements that are read, NaN in the others. Spectra of real signals are Hermitian,
@@ -67,15 +67,15 @@ void fft_random_input(const fft_shape *s, uint64_t seed, int64_t batch, void *in
 typedef struct fft_errors {
     double error, norm;
 } fft_errors;
-/* Of long lines, a sample of the outputs. */
+/* For long lines, a sample of the outputs is compared. */
 void fft_compare_plane(const fft_shape *s, int64_t batch, int64_t plane, const void *in, const void *out,
                        fft_errors *errors);
 /* NaN if an output was NaN. */
 double fft_relative_error(const fft_errors *errors);
-/* What it may be. */
+/* The largest allowed relative error. */
 double fft_tolerance(const fft_shape *s);
 
-/* Whether every output is a finite number; poisons them all. */
+/* Whether every output is a finite number. All outputs become NaN. */
 bool fft_take_outputs(const fft_shape *s, int64_t batch, void *out);
 
 #endif

@@ -87,7 +87,7 @@ static void *copy_of(const void *memory, int64_t bytes) {
 
 /* ---------------------------------------------------------------------------------------------------- properties */
 
-/* Of one plane: all outputs finite, all with the bits that they have in `clean`. */
+/* Whether all outputs of a plane are finite, and whether they have the same bits as in `clean`. */
 static void look_at_plane(const fft_bench *b, int64_t plane, const char *clean, bool *finite, bool *same) {
     const size_t bytes = ref_dtype_size(fft_out_type(&b->shape));
     *finite = *same = true;
@@ -122,7 +122,7 @@ void fft_check_isolation(const cf_gpu *gpu, conv_fft_context *context, const fbf
     fft_bench_destroy(&b);
 }
 
-/* What `number` gives for every number of a plane, in one order for all layouts. */
+/* All numbers of a plane, in one order for all layouts. */
 static double *numbers(const fft_bench *b, bool input) {
     const int64_t planes = planes_of(b), count = input ? fft_in_count(&b->shape) : fft_out_count(&b->shape);
     const int parts = input ? fft_in_numbers(&b->shape) : fft_out_numbers(&b->shape);
@@ -232,7 +232,7 @@ enum {
     ROUNDS = 12
 };
 
-/* One thread: its own stream, its own memory, the plan of all. */
+/* One thread: its own stream and memory; all threads share the plan. */
 typedef struct worker {
     const fft_bench *b;
     char text[FFT_TEXT_BYTES];
@@ -277,7 +277,7 @@ void fft_check_threads(const cf_gpu *gpu, conv_fft_context *context, const fbfft
     fft_bench_destroy(&b);
 }
 
-/* Host pointers do on either device: nothing is read or written before the arguments have been checked. */
+/* Host pointers work on either device: arguments are checked before memory is accessed. */
 static void check_types(conv_fft_context *context, conv_fft_dtype dtype) {
     _Alignas(16) char in[256], out[256], workspace[256];
     for (int kind = 0; kind < 4; ++kind) {
@@ -326,7 +326,7 @@ void fft_check_arguments(conv_fft_context *context) {
     EXPECT_INVALID(fbfft_execute(plan, in, out, -1, NULL, 0, NULL), "batch is -1");
     EXPECT_INVALID(fbfft_execute(plan, in, out, INT64_MIN, NULL, 0, NULL), "batch is -9223372036854775808");
     EXPECT_INVALID(fbfft_execute(plan, in, out, INT64_MAX / 16, NULL, 0, NULL), "batch is 576460752303423487");
-    /* Nothing is looked at. */
+    /* An empty batch accesses no memory. */
     assert_success(fbfft_execute(plan, NULL, NULL, 0, NULL, 0, NULL));
     assert_success(fbfft_execute(plan, in + 1, out + 1, 0, NULL, 0, NULL));
     fbfft_plan_destroy(plan);

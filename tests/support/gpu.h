@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests on a real GPU, programs test_gpu_*.c. The GPU is opened for each test. Compiled kernels are kept in the folder
- * CONV_FFT_TEST_CACHE, which programs and runs share. Where that is not set, each test has a new, empty folder. */
+/* Tests on a real GPU, programs gpu_test_*. The GPU is opened for each test. Compiled kernels are kept in the folder
+ * CONV_FFT_TEST_CACHE, which programs and runs share. If that is not set, each test has a new, empty folder. */
 #ifndef TEST_GPU_H
 #define TEST_GPU_H
 
 #include "cuda/driver/gpu.h"
 
-/* Setup and teardown of cmocka: *state is a cf_gpu, or NULL without a GPU. That there is none is the only way to get no
- * GPU: one that is there but does not open is a failure. */
+/* Setup and teardown of cmocka: *state is a cf_gpu, or NULL if the machine has no GPU. A GPU that does not open is a
+ * failure. */
 int gpu_setup(void **state);
-/* With an empty kernel cache in any case. */
+/* Always with an empty kernel cache. */
 int gpu_setup_empty(void **state);
 int gpu_teardown(void **state);
 
-/* First line of a test: a variable `gpu`, or the test is skipped. */
+/* First line of a test: defines `gpu`, or skips the test. */
 #define NEED_GPU(state)           \
     cf_gpu *const gpu = *(state); \
     if (!gpu)                     \

@@ -27,7 +27,7 @@ cf_cubin_key cache_key(const char *text) {
     return cf_cubin_key_of("sm_90a", &source);
 }
 
-/* Bytes that do not compress. */
+/* Machine code that does not compress. */
 static void write_code(const char *text, char code[CODE_BYTES]) {
     uint32_t number = (uint32_t)text[0];
     for (int i = 0; i < CODE_BYTES; ++i) {

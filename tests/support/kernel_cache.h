@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels for tests of the cache: its first letter determines the 256 bytes that are the machine code of a text. */
+/* Kernels for tests of the cache. The machine code of a text has 256 bytes, which its first letter determines. */
 #ifndef TEST_CACHE_H
 #define TEST_CACHE_H
 
@@ -7,12 +7,12 @@
 
 /* A cache that warns on the standard error stream. */
 cf_cubin_cache *cache_in(const char *directory, int64_t limit);
-/* For sm_90a, without options. */
+/* The key for sm_90a, without options. */
 cf_cubin_key cache_key(const char *text);
 void cache_store(cf_cubin_cache *cache, const char *text);
-/* Found, and with the right machine code: anything else ends the program. */
+/* Whether the kernel is found. Wrong machine code ends the program. */
 bool cache_has(cf_cubin_cache *cache, const char *text);
-/* The same, of a new cache in this directory. */
+/* The same for a new cache in this directory. */
 bool directory_has(const char *directory, const char *text);
 
 #endif

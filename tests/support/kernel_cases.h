@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes and products whose launches test_*_config.c check and whose kernels test_compile_*.c compile. */
+/* Passes and products: test_*_config.c check their launches, and nvrtc/test_*.c compile their kernels. */
 #ifndef TEST_KERNEL_CASES_H
 #define TEST_KERNEL_CASES_H
 
@@ -13,18 +13,18 @@ typedef struct layer_case {
     int passes;                 /* as bits of conv_fft_pass */
 } layer_case;
 
-/* What the fused family is for, and one of every kind of its kernels. */
+/* Typical layers of family fused, and one of every kind of its kernels. */
 extern const layer_case fused_cases[];
 extern const int fused_case_count;
 
-/* A signal of every length that the kernels for long signals have. */
+/* A signal of every length that the kernels of family long1d have. */
 extern const layer_case long_cases[];
 extern const int long_case_count;
 
 /* The layer, and the strategy of the fused family for it. */
 void fused_make(const char *problem, const char *grid, cf_layer *layer, cf_strategy *strategy);
 
-/* Products on tensor cores: cases 0 to PRODUCT_CASES - 1 are all sizes, types and kinds. */
+/* Products on tensor cores: cases 0 to PRODUCT_CASES - 1 cover all sizes, types and kinds. */
 enum {
     PRODUCT_SIZES = 9,
     PRODUCT_TYPES = 5,
@@ -32,7 +32,7 @@ enum {
 };
 cf_cgemm_desc product_case(int i);
 
-/* The facts of a GPU from a file. */
+/* The properties of a GPU from a file. */
 cf_gpu_properties gpu_properties_of(const char *file);
 
 #endif

@@ -131,9 +131,9 @@ static double one(double value) {
     return 1;
 }
 
-/* Elements that no product reaches are zero by right: a stride larger than the kernel, outputs inside the zero padding.
- * Where they are many, the share of non-zeros that proves something is that of the elements that a convolution of ones
- * reaches. */
+/* Elements that no product reaches are rightly zero, for instance with a stride larger than the kernel, or for outputs
+ * inside the zero padding. If there are many of them, the required share of non-zeros is the share of elements that a
+ * convolution of ones reaches. */
 static void set_shares(layer *l) {
     result *results[] = {&l->y, &l->gx, &l->gw, &l->gbias};
     bool sparse = false;

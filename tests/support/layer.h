@@ -13,8 +13,8 @@ typedef struct operand {
     double *values;
 } operand;
 
-/** A tensor that calls write, what it should hold, the same of absolute values, and its old contents for the accumulate
- * flags. */
+/** A tensor that calls write: its expected values, the same sums over absolute values, and its old contents for the
+ * accumulate flags. */
 typedef struct result {
     const char *name;
     tensor tensor;
@@ -34,7 +34,7 @@ typedef struct layer {
 layer layer_create(const conv_fft_problem *problem, generator *g);
 void layer_destroy(layer *l);
 
-/** Replace values of an operand by `values` and compute the expected results anew. */
+/** Replace the values of an operand, and compute the expected results again. */
 void layer_set(layer *l, operand *o, const double *values);
 void layer_compute_expected(layer *l);
 
@@ -45,24 +45,25 @@ typedef struct backward_call {
     unsigned flags;     /* CONV_FFT_ACCUMULATE_* */
 } backward_call;
 
-/* Each runs a call and checks status, results, canaries, workspace, and that nothing else was written. False on
- * failure. */
+/* Each runs a call and checks status, results, canaries and workspace, and that nothing else was written. Returns false
+ * on failure. */
 bool layer_check_forward(layer *l, const conv_fft_plan *plan, bool with_bias);
 bool layer_check_backward(layer *l, const conv_fft_plan *plan, const backward_call *call);
-/** The adjoint identity between what y (without bias), gx and gw hold now. */
+/** The adjoint identity between the current contents of y (without bias), gx and gw. */
 bool layer_check_adjoint(layer *l);
 /** Forward, joint backward and adjoint identity; then with bias, separate calls and accumulate flags. */
 bool layer_check_all(layer *l, const conv_fft_plan *plan);
-/** Forward that stores both spectra, then forward and backward that read them and no tensor, then with w's alone. */
+/** Forward stores both spectra. Then forward and backward read both spectra and no tensor; then only the spectrum of
+ * w. */
 bool layer_check_kept(layer *l, const conv_fft_plan *plan);
 
-/* The parts of those checks. `call` names the call in messages. */
+/* Parts of these checks. `call` is the name of the call in messages. */
 
 /** Workspace of exactly the size that `pass` needs. */
 guarded layer_workspace(const layer *l, const conv_fft_plan *plan, conv_fft_pass pass);
-/** Free it; false if bytes beside it were written. */
+/** Free it. Returns false if bytes beside it were written. */
 bool release_workspace(guarded *workspace, const char *call);
-/** The call was a success, and so is what it has enqueued, which is waited for. */
+/** Wait for the call's work, and check that both the call and the work succeeded. */
 bool check_status(conv_fft_status status, const char *call);
 /** No input tensor has changed. */
 bool check_inputs(const layer *l, const char *call);
@@ -71,23 +72,23 @@ bool check_result(const layer *l, const result *r, const double *extra, const ch
 
 /** A CPU context with this many threads (0: default). Ends the program if there is none. */
 conv_fft_context *test_context(int threads);
-/** The same with a cache directory of its own. */
+/** The same with its own cache directory. */
 conv_fft_context *test_context_in(const char *directory, int threads);
-/** A problem line; a new case begins with it. Ends the program if it is bad. */
+/** Parse a problem line and begin a new case with it. A bad line ends the program. */
 conv_fft_problem test_problem(const char *line);
-/** Plan of a layer; a failure is reported as one of the case and gives NULL. options may be NULL. */
+/** Make a plan of a layer. A failure is a failure of the case and gives NULL. options may be NULL. */
 conv_fft_plan *test_plan(conv_fft_context *context, const conv_fft_problem *problem,
                          const conv_fft_plan_options *options);
-/** The least workspace_limit for these passes, taken from the sentence about one that is too low. Zero if there is no
- * such sentence. */
+/** The smallest workspace_limit for these passes, from the message about a limit that is too low. Zero if there is no
+ * such message. */
 uint64_t smallest_workspace_limit(conv_fft_context *context, const conv_fft_problem *problem,
                                   const conv_fft_plan_options *options);
-/** The largest number in a sentence. */
+/** The largest number in a text. */
 uint64_t largest_number(const char *text);
 /** Problem line with custom strides, for messages. */
 void describe_problem(const conv_fft_problem *problem, char *text, size_t bytes);
 
-/** The worst ratios seen by the checks above, one line. */
+/** Print the worst ratios of the checks above in one line. */
 void print_worst_ratios(const char *title);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Worst ratios by the arithmetic inside, which has units of its own, and the type of the compared tensor. */
+/* Worst ratios, by the arithmetic inside, whose roundoffs differ, and the type of the compared tensor. */
 static const char *const arithmetics[] = {"", "tf32 ", "half "};
 static struct { double norm, element, adjoint; } worst[3][4];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -81,7 +81,7 @@ bool check_result(const layer *l, const result *r, const double *extra, const ch
     free(magnitude);
     note_ratios(l->problem.math, r->tensor.dtype, c.norm_ratio, c.element_ratio, 0);
     bool ok = c.ok || case_fail("%s: %s: %s", call, r->name, c.text);
-    /* An FP32 gw is no worse than one of the tensors' type would be, which support/compare.c does not know. */
+    /* The error of an FP32 gw must also fit the tensors' type. support/compare.c does not know that type. */
     const tolerance own = tolerance_of(r->tensor.dtype, l->problem.math),
                     tensors = tolerance_of(l->problem.dtype, l->problem.math);
     if (c.ok && !(c.norm_ratio * own.eps <= tensors.norm * tensors.eps))
@@ -114,7 +114,7 @@ bool layer_check_forward(layer *l, const conv_fft_plan *plan, bool with_bias) {
     return ok;
 }
 
-/* NaN, or the old contents if the call adds to them. */
+/* Fill with NaN, or with the old contents if the call adds to them. */
 static void prepare(result *r, bool accumulate) {
     if (accumulate)
         tensor_set(&r->tensor, r->old);
@@ -185,7 +185,7 @@ bool layer_check_backward(layer *l, const conv_fft_plan *plan, const backward_ca
     return check_inputs(l, call) && ok;
 }
 
-/* <a, b> of what two tensors hold. */
+/* The product <a, b> of the contents of two tensors. */
 static double product_of(const double *values, const tensor *t) {
     double sum = 0;
     for (int64_t i = 0; i < t->count; i++)
@@ -193,7 +193,7 @@ static double product_of(const double *values, const tensor *t) {
     return sum;
 }
 
-/* The error of <values, r> when r has an error of one eps in the norm. */
+/* The error of <values, r> if r has an error of one eps in the norm. */
 static double bound_of(const double *values, const result *r, conv_fft_math math) {
     double squares = 0, magnitudes = 0;
     for (int64_t i = 0; i < r->tensor.count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers whose spectra are in 16 bits: their strategies, plans and contents. */
+/* Layers with 16-bit spectra: their strategies, plans and contents. */
 #ifndef TEST_LAYER_FP16_H
 #define TEST_LAYER_FP16_H
 
@@ -8,7 +8,7 @@
 
 #define HALF_LAYER "in=4x24x20x20 out=16 kernel=5x5 pad=2"
 
-/* What a problem line says of a layer with such spectra. */
+/* Parts of problem lines for such layers. */
 enum {
     HALF_CLASSES = 3
 };
@@ -18,15 +18,15 @@ extern const char *const half_classes[HALF_CLASSES];
  * none. */
 bool half_strategies(const conv_fft_problem *p, int64_t tiles, const char *overlap, const char *dilation,
                      strategies *s);
-/* Bases whose transforms are matrix products, with one tile. */
+/* Strategies whose bases are transformed by tensor-core FFT, with one tile. */
 bool matrix_strategies(const conv_fft_problem *p, const char *basis, strategies *s);
-/* Of any rank, whatever the model would choose. */
+/* Strategies for any rank, whatever the cost model would choose. */
 bool one_tile_strategies(const conv_fft_problem *p, const char *basis, strategies *s);
 
 conv_fft_plan_options half_options(const strategies *s);
 conv_fft_plan *half_plan(const conv_fft_problem *p, const strategies *s, int passes);
 
-/* Makes the numbers of an operand. */
+/* Makes numbers of an operand. */
 typedef double (*number_maker)(generator *g, int64_t sample, int64_t channel);
 double small_number(generator *g, int64_t sample, int64_t channel);
 double tiny_number(generator *g, int64_t sample, int64_t channel);   /* subnormal in FP16 */

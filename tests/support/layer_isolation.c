@@ -58,7 +58,8 @@ enum {
 };
 static const char *const products[FUSED] = {"blas", "loop", "tensor"};
 
-/* Options that force a way on all passes, with lines in `s`. False: it does not compute this layer on this device. */
+/* Options that force a strategy on all passes, with lines in `s`. Returns false if it does not compute this layer on
+ * this device. */
 static bool force_way(const conv_fft_problem *p, int way, strategies *s, conv_fft_plan_options *options) {
     const strategies chosen = chosen_strategies(device_context(), p);
     *s = fused_strategies(&chosen);
@@ -73,11 +74,12 @@ static bool force_way(const conv_fft_problem *p, int way, strategies *s, conv_ff
     return status == CONV_FFT_SUCCESS;
 }
 
-/* Few, since each way has kernels of its own. */
+/* Only a few layers, because each strategy has kernels of its own. */
 static const char *const every_way[] = {"in=5x3x9x10 out=4 kernel=3x3 pad=1",
                                         "in=4x6x9x10 out=6 kernel=5x5 pad=2 groups=6 layout=last"};
 
-/* Matrix products and our loops compute every layer on every device; a GPU has the others, for these lines. */
+/* cuBLAS products and plain loops work for every layer on every device. A GPU has the other strategies for these
+ * layers. */
 static void check_one_way(int64_t i, void *check) {
     const conv_fft_problem p = test_problem(every_way[i / WAYS]);
     const int way = (int)i % WAYS;
@@ -89,7 +91,7 @@ static void check_one_way(int64_t i, void *check) {
         case_fail("%s: way %d does not compute it", every_way[i / WAYS], way);
 }
 
-/* In every way but that which is chosen. On a GPU side by side, since compiling takes most of the time. */
+/* Check all strategies but the chosen one, on a GPU in parallel, because compiling takes most of the time. */
 static void in_all_ways(layer_check check) {
     const int64_t count = WAYS * (int64_t)(sizeof every_way / sizeof every_way[0]);
     if (device_gpu())
@@ -102,7 +104,7 @@ static void in_all_ways(layer_check check) {
 
 static double spoil(double value, int kind) { return kind == 0 ? NAN : kind == 1 ? INFINITY : value * 1e6; }
 
-/* Sample `bad` of x and gy is spoiled; every other sample of y and gx keeps its bits. */
+/* Sample `bad` of x and gy is spoiled. All other samples of y and gx keep their bits. */
 static bool check_one_spoiled(layer *l, const conv_fft_plan *plan, const tensor *y, const tensor *gx, int64_t bad,
                               int kind) {
     const int64_t samples = l->problem.batch, x_size = l->x.tensor.count / samples, y_size = y->count / samples;
@@ -188,7 +190,7 @@ void property_isolation(void **state) {
     assert_int_equal(case_failures(), 0);
 }
 
-/* The same bits again, from a workspace that held something else. */
+/* A second run gives the same bits, with other old contents of the workspace. */
 void check_determinism(const conv_fft_problem *p, const conv_fft_plan_options *options) {
     generator g = test_generator(22);
     layer l = layer_create(p, &g);
@@ -224,12 +226,12 @@ void property_determinism(void **state) {
 
 /* ---- how far a NaN spreads */
 
-/* Outputs of one axis, padded so that there are as many as inputs, in tiles of `length`. */
+/* One axis with as many outputs as inputs, in tiles of `length`. */
 typedef struct tiled_axis {
     int64_t extent, reach, length;
 } tiled_axis;
 
-/* Does the tile of output o read input e? */
+/* Whether the tile of output o reads input e. */
 static bool tile_reads(const tiled_axis *a, int64_t o, int64_t e) {
     const int64_t first = o / a->length * a->length;
     return e >= first - a->reach && e < first + a->length + a->reach;
@@ -251,7 +253,7 @@ static void check_spread(const tensor *now, const tensor *before, const tiled_ax
     }
 }
 
-/* What a plan says of its tiles is what `conv-fft explain` tells of the spread. */
+/* The description of a plan has the number of tiles. `conv-fft explain` tells from it how far a NaN spreads. */
 static void check_tiles(const conv_fft_plan *plan, conv_fft_pass pass, int64_t tiles, const conv_fft_problem *p) {
     conv_fft_description d;
     assert_int_equal(conv_fft_plan_describe(plan, pass, &d), CONV_FFT_SUCCESS);
@@ -259,7 +261,7 @@ static void check_tiles(const conv_fft_plan *plan, conv_fft_pass pass, int64_t t
         assert_int_equal(d.tiles[a], tiles);
 }
 
-/* A single NaN, in x and in gy, at several positions: in the middle of tiles, near their edges and in the corners. */
+/* A single NaN in x and in gy, at several positions: in the middle of tiles, near their edges, and in the corners. */
 static void check_spread_of(const conv_fft_problem *p, const conv_fft_plan_options *options, int64_t tiles) {
     enum {
         POSITIONS = 7

@@ -7,7 +7,7 @@ typedef struct kept {
     guarded x, w;
 } kept;
 
-/* Mostly no better aligned than the header asks for: one complex number. */
+/* Usually aligned only as the header requires: to one complex number. */
 static guarded create_spectrum(const layer *l, const conv_fft_plan *plan, conv_fft_operand which) {
     size_t bytes = 0;
     check_status(conv_fft_plan_spectrum(plan, which, &bytes), "conv_fft_plan_spectrum");

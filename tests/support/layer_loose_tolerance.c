@@ -16,7 +16,7 @@ static double allowed(conv_fft_dtype dtype, conv_fft_math math) {
                                                                       : 1e-4;
 }
 
-/* Norm of the error, against the norm of the same sum over absolute values. */
+/* Norm of the error, relative to the norm of the same sum over absolute values. */
 bool layer_check_roughly(const layer *l, const result *r, const double *extra, const char *call) {
     double error = 0, size = 0;
     for (int64_t i = 0; i < r->tensor.count; i++) {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kernels of a GPU come in variants for aligned tensors and for all others; what a CPU does depends on nothing. */
+/* A GPU has kernels for aligned tensors and for other tensors. A CPU has the same for both. */
 enum {
     ALIGNED = 64
 };
@@ -72,7 +72,7 @@ enum {
  * problem. */
 static const double few_products = 1e4, max_products = 1e6;
 
-/* What the run has covered. */
+/* Counts of what the run has covered. */
 static struct { atomic_llong problems, cut, limited, kept, partial, aligned; } covered;
 
 /* Strategies with segments of taps, if a small basis holds the segments. Strategies of kept spectra have one basis for
@@ -89,7 +89,7 @@ static void cut_taps(const conv_fft_problem *p, generator *g, conv_fft_plan_opti
     covered.cut += strstr(s->line[0], " segments=") != NULL;
 }
 
-/* A subset of the gradients, with a random choice of what adds to its old contents. */
+/* Some of the gradients, with random flags for accumulation. */
 static bool check_subset(layer *l, const conv_fft_plan *plan, generator *g) {
     const int64_t wanted = random_int(g, 1, 7);
     const backward_call call = {.gx = wanted & 1,
@@ -101,7 +101,7 @@ static bool check_subset(layer *l, const conv_fft_plan *plan, generator *g) {
     return layer_check_backward(l, plan, &call);
 }
 
-/* A limit between the least that is possible and what the plan would take without one. */
+/* A limit between the smallest possible one and the workspace of a plan without a limit. */
 static void limit_workspace(const conv_fft_problem *p, conv_fft_plan_options *options, generator *g) {
     conv_fft_plan *plan = test_plan(device_context(), p, options);
     size_t most = 0;

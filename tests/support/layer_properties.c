@@ -23,7 +23,7 @@ static conv_fft_plan *plan_of(const conv_fft_problem *p, const conv_fft_plan_opt
 
 /* ---- linearity, impulse, shift */
 
-/* y of some x, w of layer l, no bias. */
+/* y of layer l for this x, without bias. */
 static tensor forward_of(layer *l, const conv_fft_plan *plan, const double *x) {
     tensor_set(&l->x.tensor, x);
     guarded workspace = layer_workspace(l, plan, CONV_FFT_FORWARD);
@@ -65,7 +65,7 @@ void property_linearity(void **state) {
     layer_destroy(&l);
 }
 
-/* A single 1 in x puts the reversed kernel of its channel into y, by the definition and nothing else. */
+/* By the definition, a single 1 in x gives the reversed kernel of its channel in y. */
 static void check_impulse(layer *l, const conv_fft_plan *plan, int64_t sample, int64_t channel, int64_t position) {
     const conv_fft_problem *p = &l->problem;
     const int64_t M = l->shape.output[2], K = p->kernel[0], count = l->y.tensor.count;
@@ -101,7 +101,7 @@ void property_impulse(void **state) {
     layer_destroy(&l);
 }
 
-/* On a circle, moving x moves y. */
+/* With circular padding, a shift of x shifts y. */
 void property_shift(void **state) {
     NEED_DEVICE(state);
     enum {
@@ -145,7 +145,7 @@ void property_accumulate(void **state) {
     layer_destroy(&l);
 }
 
-/* Zero strides repeat an input that is only read. */
+/* Strides of zero repeat an input that is only read. */
 void property_repeated_input(void **state) {
     NEED_DEVICE(state);
     conv_fft_problem p = test_problem("in=3x4x12 out=5 kernel=5 pad=2");

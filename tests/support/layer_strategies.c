@@ -22,8 +22,8 @@ static conv_fft_plan *plan_of(const conv_fft_problem *p, const conv_fft_plan_opt
     return plan;
 }
 
-/* All but the chunk, which a plan rounds to whole samples or parts of one, and the groups, which must divide those of
- * the layer. */
+/* The plan has these strategies, except for chunk and groups: a plan rounds the chunk to whole samples or parts of one,
+ * and groups must divide the layer's groups. */
 static bool check_described(const conv_fft_plan *plan, const strategies *s) {
     conv_fft_description d;
     for (int pass = 0; pass < 3; pass++) {
@@ -52,7 +52,7 @@ static bool check_forced(layer *l, const strategies *s) {
     return ok;
 }
 
-/* Spectra of x and w that the caller keeps; the bases of the passes are the same if there is one tile. */
+/* With kept spectra of x and w; with one tile all passes have the same basis. */
 static bool check_kept_forced(layer *l, const strategies *s) {
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
@@ -79,7 +79,7 @@ static strategies with_chunk(const strategies *s, const char *chunk, const char 
 static const char *const overlaps[] = {"save", "add"}, *const dilations[] = {"step", "shift"},
                          *const products[] = {"blas", "loop"};
 
-/* Each with the number of tiles it must be possible with. */
+/* Each problem with the number of tiles that must be possible. */
 static const struct {
     const char *line;
     int64_t tiles;
@@ -106,7 +106,7 @@ enum {
     WAYS = 4
 };
 
-/* One problem in one way, with every number of tiles. */
+/* One problem with one overlap and dilation, with every number of tiles. */
 static void check_tiled(int64_t i, void *unused) {
     (void)unused;
     if (!case_in_turn(i, STEP))
@@ -163,7 +163,7 @@ enum {
     CUT_WAYS = 3 * 3 * 2 * 2 /* segments, tiles, overlap, dilation */
 };
 
-/* One problem with its taps in two and three segments or in single taps. */
+/* One problem with its taps in two and three segments, or in single taps. */
 typedef struct cut_case {
     int number, segments, tiles;
     bool add, shift;
@@ -180,7 +180,8 @@ static bool cut_case_of(int i, cut_case *c) {
                     .add = way / 9 % 2,
                     .shift = way / 18 != 0};
     const bool dilated = test_problem(cut_problems[c->number]).dilation[0] > 1;
-    /* There is nothing to shift or to add; or gradients of x have no room for shifts, tiles and segments. */
+    /* Without dilation there is nothing to shift, and with one tile nothing to add. Windows of gradients of x cannot
+     * have shifts, tiles and segments at once. */
     return !(c->shift && (!dilated || c->tiles > 1)) && !(c->add && c->tiles == 1);
 }
 
@@ -223,7 +224,7 @@ void ways_cut(void **state) {
     assert_true(device_gpu() || cut_cases > 100 / STEP / 2);
 }
 
-/* All workspace limits from the least to the most give the same layer. */
+/* All workspace limits from the smallest to the largest give the same layer. */
 void ways_chunked(void **state) {
     NEED_DEVICE(state);
     static const char *const lines[] = {"in=7x6x12x13 out=9 kernel=3x4 pad=1 groups=3",

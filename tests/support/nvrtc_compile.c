@@ -63,7 +63,7 @@ static void path_of(const char *folder, key k, char path[4096]) {
     snprintf(path, 4096, "%s/%016" PRIx64 "%016" PRIx64 ".txt", folder, k.a, k.b);
 }
 
-/* One line: what it is of, the figures, and a hash of all this. */
+/* One line: its key, its figures, and a hash of both. */
 static int write_entry(key k, const nvrtc_result *r, char entry[ENTRY_BYTES]) {
     int length = snprintf(entry, ENTRY_BYTES,
                           "nvrtc-result 1 %016" PRIx64 "%016" PRIx64 " stack=%d spills=%d registers=%d milliseconds=%d",
@@ -80,7 +80,7 @@ static bool read_kept(const char *path, key k, nvrtc_result *result) {
     const ssize_t bytes = read(file, entry, sizeof entry - 1);
     close(file);
     nvrtc_result r;
-    /* The same figures make the same entry: whatever differs from it was not written here, or not for this kernel. */
+    /* The figures are formatted again. If the text differs, the entry is damaged or belongs to another kernel. */
     if (bytes <= 0 || sscanf(entry, "nvrtc-result 1 %*32s stack=%d spills=%d registers=%d milliseconds=%d", &r.stack,
                              &r.spills, &r.registers, &r.milliseconds) != 4)
         return false;
@@ -91,8 +91,8 @@ static bool read_kept(const char *path, key k, nvrtc_result *result) {
     return true;
 }
 
-/* Written beside its place and renamed, so that a reader never finds a part. A result that cannot be kept is made
- * again next time. */
+/* The entry is written to a temporary file and renamed, so that a reader never finds a part. A result that cannot be
+ * kept is computed again next time. */
 static void keep(const char *folder, const char *path, key k, const nvrtc_result *result) {
     char entry[ENTRY_BYTES], beside[4096 + 32];
     const int length = write_entry(k, result, entry);
@@ -202,7 +202,7 @@ static bool check(const cf_jit *jit, nvrtc_kernel *kernel) {
 
 /* ---------------------------------------------------------------------------------------------------------- core */
 
-/* Registers that the launch bounds leave, less those used. */
+/* Registers that the launch bounds allow, minus those used. */
 static int registers_left(const nvrtc_kernel *kernel) {
     const char *const bounds = strstr(kernel->source.text, "__launch_bounds__(");
     int threads = 0, blocks = 1;
@@ -212,7 +212,7 @@ static int registers_left(const nvrtc_kernel *kernel) {
     return (most < 255 ? most : 255) - kernel->result.registers;
 }
 
-/* By bytes that are left, then registers, then time. */
+/* Order by bytes left, then registers left, then time. */
 static int compare_nearness(const void *a, const void *b) {
     const nvrtc_kernel *const kernels[2] = {*(const nvrtc_kernel *const *)a, *(const nvrtc_kernel *const *)b};
     int left[2][3];
@@ -228,7 +228,7 @@ static int compare_nearness(const void *a, const void *b) {
     return strcmp(kernels[0]->name, kernels[1]->name);
 }
 
-/* The one of each kind that compiles fastest, and those nearest to their limits. */
+/* The kernel of each kind that compiles fastest, and the kernels nearest to their limits. */
 static void write_core(const nvrtc_list *list) {
     char path[4096];
     bool *const taken = test_alloc((size_t)list->count * sizeof *taken);
@@ -289,15 +289,15 @@ static int order_of(const nvrtc_kernel *p, const nvrtc_kernel *q) {
     return order ? order : strcmp(p->source.text, q->source.text);
 }
 
-/* The same kernels stay in the order of the list. */
+/* Equal kernels keep the order of the list. */
 static int compare_sources(const void *a, const void *b) {
     const nvrtc_kernel *const p = *(const nvrtc_kernel *const *)a, *const q = *(const nvrtc_kernel *const *)b;
     const int order = order_of(p, q);
     return order ? order : p < q ? -1 : p > q;
 }
 
-/* Different cases may have the same kernel. It is compiled once, for the first of them, with the least that one of
- * them allows. */
+/* Different cases may have the same kernel. It is compiled once, for the first of them, with the smallest of their
+ * limits. */
 static void remove_doubles(nvrtc_list *list) {
     nvrtc_kernel **const sorted = test_alloc((size_t)list->count * sizeof *sorted);
     for (int i = 0; i < list->count; ++i)

@@ -18,7 +18,7 @@ static uint64_t mix(uint64_t z) {
     return z ^ z >> 31;
 }
 
-/* Mixed, or the generators of neighbouring seeds would run through the same numbers. */
+/* The seed is mixed, because generators of neighbouring seeds would otherwise give the same numbers. */
 generator generator_create(uint64_t seed) { return (generator){mix(seed + 1)}; }
 
 generator test_generator(uint64_t number) {
@@ -139,8 +139,8 @@ static void random_all_strides(generator *g, conv_fft_problem *p) {
         random_strides(g, dims, w, p->w_stride);
 }
 
-/* True if some output of the axis reads an element of x, not padding alone. A layer of which this does not hold
- * computes zero: there is nothing that an error could be relative to. */
+/* True if some output of the axis reads an element of x and not only padding. Otherwise a layer computes zero, and
+ * errors cannot be relative. */
 static bool reads_input(const ref_shape *s, int a) {
     for (int64_t m = 0; m < s->output[a]; m++)
         for (int64_t k = 0; k < s->kernel[a]; k++)

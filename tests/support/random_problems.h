@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/** A generator of its own for every case, so that a case can be replayed alone. */
+/** Every case has its own generator, so that a case can be replayed alone. */
 typedef struct generator {
     uint64_t state;
 } generator;
@@ -25,10 +25,10 @@ bool random_once_in(generator *g, int64_t n);
 double random_value(generator *g);
 void random_values(generator *g, int64_t count, double *values);
 
-/** A valid problem of at most `products` products per pass, from the whole space of the library. */
+/** A valid random problem of any kind, with at most `products` multiplications per pass. */
 conv_fft_problem random_problem(generator *g, double products);
 
-/** Dense strides as conv_fft_problem names them: {first, second, axes}. */
+/** Dense strides in the order of conv_fft_problem: {first, second, axes}. */
 void layout_strides(conv_fft_layout layout, int dims, const int64_t *extent, int64_t *stride);
 
 /** Strides of a random order of the dimensions, with gaps after some of them. */
@@ -39,8 +39,8 @@ typedef struct named_problem {
     conv_fft_problem problem;
 } named_problem;
 
-/** All problems of the files *.txt of a folder, in the order of the files' names. The caller frees. Ends the program if
- * a line is bad. */
+/** All problems of the files *.txt of a folder, in the order of the files' names. The caller frees them. A bad line
+ * ends the program. */
 named_problem *read_problems(const char *folder, int64_t *count);
 
 #endif

@@ -5,18 +5,18 @@
 
 #include "autotune/records/record_cache.h"
 
-/* A device that is not here. */
+/* A device that is not installed. */
 cf_fingerprint test_fingerprint(const char *device);
 /* A record of the forward pass of problem number `number`. */
 cf_record test_record(int number, double ms, int64_t written);
 
-/* A file's text: a header of the device, and records 0 to count - 1 of 1 ms. To be freed. */
+/* The text of a file: a header of the device, and records 0 to count - 1, of 1 ms. The caller frees it. */
 char *test_file_text(const char *device, int count);
 
-/* A line with a right CRC around any content; its length. */
+/* A line with a right CRC around any content. Returns its length. */
 size_t test_sealed_line(const char *content, char line[CF_LINE_BYTES]);
 
-/* Records of the device that a file or a directory of the cache holds; 0 if it cannot be read. counts may be NULL. */
+/* The number of records of the device in a file or a cache directory; 0 if it cannot be read. counts may be NULL. */
 size_t records_in_file(const char *path, const char *device, cf_file_counts *counts);
 size_t records_in_cache(const char *directory, const char *device, int64_t *corrupt);
 

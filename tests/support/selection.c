@@ -96,7 +96,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(((const case_name *)a)->name, ((const case_name *)b)->name);
 }
 
-/* Marks every case with this name; false if there is none. */
+/* Mark every case with this name. Returns false if there is none. */
 static bool mark(const case_name *sorted, int count, const char *name, test_part *part) {
     int low = 0, high = count;
     while (low < high) {
@@ -172,7 +172,7 @@ static int count_core(const test_part *part, int count) {
     return core;
 }
 
-/* Only the cases whose names contain `text`. */
+/* Select only the cases whose names contain `text`. */
 static int take_named(const char *list, const char *text, const char *const *names, int count, test_part *part) {
     int found = 0;
     for (int i = 0; i < count; i++) {

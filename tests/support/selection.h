@@ -28,7 +28,7 @@ uint64_t test_seed(void);
  * if one is set. `variables` (NULL: none) are further assignments; a seed among them replaces the seed of this run. */
 void test_replay(char *text, size_t bytes, const char *variables);
 
-/** The share of this run in percent; 0: the core alone. */
+/** The share of this run in percent; 0: only the core. */
 int test_share(void);
 
 typedef enum test_part {
@@ -43,7 +43,7 @@ typedef enum test_part {
  * list. */
 int test_parts(const char *list, const char *const *names, int count, test_part *part);
 
-/** The same for who only asks which cases are taken. */
+/** The same, if only the selected cases matter. */
 int test_select(const char *list, const char *const *names, int count, bool *taken);
 
 #ifdef __cplusplus

@@ -97,7 +97,8 @@ static bool find_basis(conv_fft_context *context, const conv_fft_problem *p, int
     return false;
 }
 
-/* The line with the field `segments` behind `tiles`; axes have at most one for each tap. As it is where none is cut. */
+/* The line with the field `segments` behind `tiles`. An axis has at most one segment for each tap. If no axis is cut,
+ * the line stays the same. */
 static void add_segments(const char *line, const conv_fft_problem *p, int64_t segments, char *out, size_t bytes) {
     char field[64] = " segments=";
     size_t used = strlen(field);

@@ -14,17 +14,17 @@ typedef struct strategies {
     char line[3][256];
 } strategies;
 
-/** What the library chooses by itself among staged strategies. Ends the program if it cannot. */
+/** The staged strategies that the library chooses. If there are none, the program ends. */
 strategies chosen_strategies(conv_fft_context *context, const conv_fft_problem *p);
 
-/** Of staged strategies the fused ones with the same basis, tiles and dilation. */
+/** The fused strategies with the basis, tiles and dilation of these staged ones. */
 strategies fused_strategies(const strategies *staged);
 
-/** Write to `out` the line with the value of `key` replaced. Ends the program if it has no such key. */
+/** Write the line to `out` with another value for `key`. A missing key ends the program. */
 void edit_strategy(const char *line, const char *key, const char *value, char *out, size_t bytes);
 
-/** For each pass the smallest basis, the same on every axis, with which this many tiles on every axis are possible.
- * False if there is none up to 128. */
+/** For each pass the smallest basis, equal on all axes, with which each axis can have this many tiles. Returns false if
+ * there is none up to 128. */
 bool find_strategies(conv_fft_context *context, const conv_fft_problem *p, int64_t tiles, const char *overlap,
                      const char *dilation, const char *product, strategies *out);
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A test that cannot set itself up proves nothing. */
+/* A test whose setup fails proves nothing. */
 static void need(bool condition, const char *what) {
     if (condition)
         return;

@@ -9,7 +9,7 @@
 
 #define TENSOR_MAX_DIMS (2 + CONV_FFT_MAX_RANK)
 
-/** malloc() that ends the test program when it fails; never NULL. */
+/** malloc() that ends the program on failure; never NULL. */
 void *test_alloc(size_t bytes);
 
 /** `bytes` at `data`, between canaries, all filled with a byte pattern; memory of support/device.h. */
@@ -21,10 +21,10 @@ typedef struct guarded {
 /** Filled and remembered. `data` is a multiple of `alignment`, but of no larger power of two. */
 guarded guarded_create(size_t bytes, size_t alignment);
 void guarded_destroy(guarded *g);
-/** What is there now is what the checks compare with. */
+/** Later checks compare with the current contents. */
 void guarded_remember(guarded *g);
 bool guarded_untouched(const guarded *g);
-/** True if nothing but the inside has changed. */
+/** True if only the memory between the canaries has changed. */
 bool guarded_canaries_intact(const guarded *g);
 
 /** A tensor; dims are {batch, channel, axes}, {out_channel, in_channel, axes} or {out_channel}. */
@@ -40,7 +40,7 @@ typedef struct tensor {
 /** From now on, tensors that this thread makes start at multiples of `bytes`, a power of two of at most 64. 0 is the
  * default: they start at a multiple of their element size, and of no larger power of two. */
 void tensor_align(size_t bytes);
-/** The alignment of such a tensor whose elements have so many bytes. */
+/** The alignment of such a tensor with elements of this size. */
 size_t tensor_alignment(size_t element);
 
 /** Strides in elements, >= 0. All-zero strides: dense, the last dimension fastest. */
@@ -60,9 +60,9 @@ void tensor_poison(tensor *t);
 /** values[count]. */
 void tensor_get(const tensor *t, double *dense);
 
-/** True if no byte has changed since it was remembered. */
+/** True if no byte has changed since tensor_set() or tensor_poison(). */
 bool tensor_untouched(const tensor *t);
-/** True if no byte but those of the elements has changed. */
+/** True if only bytes of elements have changed. */
 bool tensor_gaps_intact(const tensor *t);
 /** True if both have the same bits in elements first..first+count-1. */
 bool tensor_same_bits(const tensor *a, const tensor *b, int64_t first, int64_t count);

@@ -37,7 +37,7 @@ static conv_fft_problem small_problem(void) {
 
 /* ---- the compare function */
 
-/* A computation in FP32 with the reference as its result, to be broken. */
+/* A right FP32 result, which the tests then change. */
 typedef struct subject {
     ref_shape shape;
     double *x, *w, *expected, *magnitude, *broken;
@@ -161,7 +161,7 @@ static void test_one_element_off(void **state) {
     assert_false(passes(s));
 }
 
-/* In a tensor so large that the norm does not notice. */
+/* In a tensor so large that its norm does not show the error. */
 static void test_one_element_off_in_many(void **state) {
     (void)state;
     const int64_t extent[] = {4, 4, 50000}, count = 800000, bad = 123456;
@@ -196,7 +196,7 @@ static void test_not_accumulated(void **state) {
     free(sum);
 }
 
-static void test_proves_nothing(void **state) {
+static void test_too_few_non_zeros(void **state) {
     subject *s = *state;
     for (int64_t i = 0; i < s->y.count; i++)
         s->broken[i] = s->expected[i] = i % 5 == 0 ? s->expected[i] : 0;
@@ -299,7 +299,7 @@ static int run_list(bool threads) {
     return taken;
 }
 
-/* Each case that is taken is checked once, on one thread and on several. */
+/* Each selected case is checked once, on one thread and on several. */
 static void test_case_lists(void **state) {
     (void)state;
     for (int threads = 0; threads < 2; threads++) {
@@ -337,7 +337,7 @@ static kept resident_in(void **state) {
     return k;
 }
 
-/* How many compilations it takes to get this kernel's result, which is checked. */
+/* The number of compilations that this kernel's result takes. The result is checked. */
 static int compilations_of(const kept *k, const char *architecture, const char *text, const char *option, int spills) {
     const cf_source source = {.name = "kernel", .text = text, .options = {option}};
     nvrtc_result result = {0};
@@ -372,8 +372,8 @@ static void test_failures_are_not_kept(void **state) {
     }
 }
 
-/* An entry is cut short, changed in each of its bytes, made longer, and that of another kernel. */
-static void test_bad_results_are_made_again(void **state) {
+/* An entry is cut, changed in each of its bytes, made longer, or replaced by the entry of another kernel. */
+static void test_bad_results_are_compiled_again(void **state) {
     const kept k = resident_in(state);
     char path[1024], other_path[1024];
     size_t bytes = 0, other_bytes = 0;
@@ -419,7 +419,7 @@ int main(void) {
         WITH_SUBJECT(test_one_element_off),
         cmocka_unit_test(test_one_element_off_in_many),
         WITH_SUBJECT(test_not_accumulated),
-        WITH_SUBJECT(test_proves_nothing),
+        WITH_SUBJECT(test_too_few_non_zeros),
         cmocka_unit_test(test_wrong_gradient_type),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_canaries),
@@ -427,7 +427,7 @@ int main(void) {
         cmocka_unit_test(test_case_lists),
         IN_SCRATCH(test_results_are_kept),
         IN_SCRATCH(test_failures_are_not_kept),
-        IN_SCRATCH(test_bad_results_are_made_again),
+        IN_SCRATCH(test_bad_results_are_compiled_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 /* A small layer. */
 extern const char tuned_line[];
 
-/* Of two threads, with virtual runs that are as usual. */
+/* A context of two threads, whose runs take virtual time. */
 conv_fft_context *tuning_context(const char *directory);
 conv_fft_problem problem_of(const char *line);
 conv_fft_plan_options options_with(conv_fft_tuning tuning);
@@ -33,7 +33,7 @@ conv_fft_tune_statistics statistics_of(conv_fft_context *context);
         assert_int_equal(s_.corrupt, 0);                                                            \
     } while (0)
 
-/* A record as if it had been measured; a strategy is NULL where the passes do not have it. */
+/* Add a record as if it had been measured. The strategy of a pass that the record does not have is NULL. */
 void put_record(conv_fft_context *context, const char *line, int passes, int keep, uint64_t limit, uint64_t workspace,
                 const char *const strategy[3]);
 

@@ -7,9 +7,9 @@
 #include "autotune/search/bench_buffers.h"
 #include "conv/plan/run.h"
 
-/* A microsecond more with every look at it, as if that took time. */
+/* Each call advances the clock by a microsecond. */
 double __wrap_cf_clock_seconds(void);
-/* With a page to write between runs, where the library writes more than fits a cache. */
+/* A page is written between runs, instead of more data than fit a cache. */
 conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
                                                const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
 

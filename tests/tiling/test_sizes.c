@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes that grids have: pieces that rows begin at, tiles for these, segments of a kernel, bases, bytes of spectra. */
+/* Sizes of grids: vector widths, tiles that fit them, segments of a kernel, bases, bytes of spectra. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static bool whole_pieces(const cf_axis_window *w, int64_t piece) {
 
 /* If the basis is large enough, rows begin at multiples of the vector width, in memory and in the basis, for all
  * passes; w moves up for that. Otherwise the vector width becomes smaller. */
-static void rows_begin_where_pieces_do(void **unused) {
+static void rows_begin_at_vectors(void **unused) {
     (void)unused;
     static const struct {
         int64_t input, kernel, pad, basis, tiles, expected;
@@ -55,7 +55,7 @@ static void rows_begin_where_pieces_do(void **unused) {
 
 /* Rows get more tiles for that if necessary, but at most an eighth more. Planes do not, nor do elements that are never
  * moved as vectors. */
-static void lines_have_tiles_of_pieces(void **unused) {
+static void tiles_of_rows_fit_vectors(void **unused) {
     (void)unused;
     int more = 0;
     for (int64_t basis = 16; basis <= 1024; basis *= 2)
@@ -102,7 +102,7 @@ static void lines_have_tiles_of_pieces(void **unused) {
     assert_int_equal(cf_space_tiles(&signal, &grid, false), (1 << 30) / 56 + 1);
 }
 
-/* Segments are as long as asked for, or a little longer where a stride wants it, and each has a tap that counts. */
+/* Segments are as long as requested, or a little longer if a stride needs it. Each has a tap that counts. */
 static void segments(void **unused) {
     (void)unused;
     for (int64_t kernel = 1; kernel <= 40; ++kernel)
@@ -179,8 +179,8 @@ static void spectrum_sizes(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_begin_where_pieces_do),
-        cmocka_unit_test(lines_have_tiles_of_pieces),
+        cmocka_unit_test(rows_begin_at_vectors),
+        cmocka_unit_test(tiles_of_rows_fit_vectors),
         cmocka_unit_test(segments),
         cmocka_unit_test(bases),
         cmocka_unit_test(spectrum_sizes),

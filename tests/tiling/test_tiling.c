@@ -153,7 +153,7 @@ typedef enum product {
     CONVOLVE
 } product;
 
-/* c[i] += sum_j b[j] a[i + j] or a[i - j], indices modulo n: what a product of spectra computes. */
+/* c[i] += sum_j b[j] a[i + j] or a[i - j], with indices modulo n, as a product of spectra computes it. */
 static void circular(product kind, int64_t n, const int64_t *a, const int64_t *b, int64_t *c) {
     for (int64_t j = 0; j < n; ++j) {
         if (b[j] == 0)
@@ -311,7 +311,7 @@ static void geometry_equals_definition(void **unused) {
     }
 }
 
-/* The elements of a row and phase stay the same where phases become tiles, in the order (shift or tile, phase). */
+/* If phases become tiles, the elements of a row and phase stay the same, in the order (shift or tile, phase). */
 static void phases_as_tiles(void **unused) {
     (void)unused;
     const uint64_t count = count_of(TEST_AMOUNT(20000, 2000));
@@ -335,7 +335,7 @@ static void phases_as_tiles(void **unused) {
     under_way = false;
 }
 
-/* The rules of the smallest basis are tight: one less is refused or wrong. Here: refused. */
+/* The rules of the smallest basis are tight: a basis that is smaller by one is refused. */
 static void smaller_basis_is_refused(void **unused) {
     (void)unused;
     const uint64_t count = count_of(TEST_AMOUNT(20000, 2000));

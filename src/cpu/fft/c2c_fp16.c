@@ -118,15 +118,15 @@ static void run_plane(const cf_cpu_c2c_fp16 *h, const uint16_t *in, uint16_t *ou
 void cf_cpu_c2c_fp16_run(const cf_cpu_c2c_fp16 *h, const void *in, void *out, int64_t planes, void *scratch) {
     const int64_t points = points_of(h);
     const double work = 10.0 * (double)points * log2((double)points);
-    pair *const room = (pair *)cf_align((size_t)scratch);
+    pair *const buffers = (pair *)cf_align((size_t)scratch);
     if (planes_at_once(h, planes) == 1) {
         for (int64_t i = 0; i < planes; ++i)
-            run_plane(h, (const uint16_t *)in + 2 * i * points, (uint16_t *)out + 2 * i * points, room,
+            run_plane(h, (const uint16_t *)in + 2 * i * points, (uint16_t *)out + 2 * i * points, buffers,
                       cf_cpu_threads(h->device, points / 2, work));
         return;
     }
     CF_PARALLEL_FOR(cf_cpu_threads(h->device, planes, work * (double)planes))
     for (int64_t i = 0; i < planes; ++i)
         run_plane(h, (const uint16_t *)in + 2 * i * points, (uint16_t *)out + 2 * i * points,
-                  room + 2 * points * cf_thread_index(), 1);
+                  buffers + 2 * points * cf_thread_index(), 1);
 }

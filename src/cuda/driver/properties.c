@@ -103,7 +103,7 @@ static conv_fft_status read_line(reading *r, char *line) {
     CF_REQUIRE(equals, "%s:%d: \"%.40s\" is not key=value", r->path, r->line, key);
     *equals = '\0';
     const int index = find_key(trim(key));
-    CF_REQUIRE(index >= 0, "%s:%d: \"%.40s\" is not a fact of a GPU", r->path, r->line, trim(key));
+    CF_REQUIRE(index >= 0, "%s:%d: \"%.40s\" is not a property of a GPU", r->path, r->line, trim(key));
     CF_REQUIRE(!(r->seen >> index & 1), "%s:%d: %s is given twice", r->path, r->line, key_of(index));
     r->seen |= (uint32_t)1 << index;
     return read_value(r, index, trim(equals + 1));

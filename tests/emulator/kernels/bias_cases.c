@@ -51,7 +51,7 @@ typedef struct bias_case {
 #define FP64 CONV_FFT_FP64
 
 static const bias_case cases[] = {
-    /* Few channels, in parts; a multiple of 8 elements in a row, and not. */
+    /* Few channels in parts; rows of a multiple of 8 elements, and other rows. */
     {"first", FP16, FP32, {1, 1, 1, 500, 600}, {0}, 0, 2},
     {"first", FP16, FP32, {7, 1, 1, 200, 203}, {0}, 3, 2},
     {"first", FP16, FP16, {3, 1, 1, 5, 7}, {0}, 0, 1},
@@ -63,7 +63,7 @@ static const bias_case cases[] = {
     {"first", FP32, FP32, {5, 3, 1, 3, 5}, {0}, 0, 1},
     {"first", FP64, FP64, {10, 3, 3, 19, 57}, {0}, 1, 2},
     {"first", FP64, FP64, {2, 3, 2, 3, 5}, {0}, 0, 1},
-    /* As many as multiprocessors, and more. */
+    /* As many channels as multiprocessors, and more. */
     {"first", FP16, FP32, {2, 12, 1, 8, 8}, {0}, 0, 1},
     {"first", FP16, FP32, {3, 64, 1, 7, 7}, {0}, 0, 1},
     {"first", BF16, FP32, {3, 64, 1, 24, 24}, {0}, 0, 1},
@@ -71,7 +71,7 @@ static const bias_case cases[] = {
     {"first", FP16, FP32, {2, 513, 1, 3, 3}, {0}, 0, 1},
     {"first", BF16, FP32, {1, 513, 1, 2, 3}, {0}, 2, 1},
     {"first", FP64, FP64, {2, 513, 1, 1, 3}, {0}, 0, 1},
-    /* Rows, planes and channels that are not dense. */
+    /* Rows, planes and channels with gaps. */
     {"first", FP16, FP32, {4, 3, 2, 5, 16}, {0, 8, 0, 8, 0}, 0, 1},
     {"first", FP16, FP32, {6, 2, 2, 60, 301}, {24, 7, 5, 3, 0}, 1, 2},
     {"first", FP16, FP32, {2, 2, 1, 4, 8}, {0, 4, 0, 0, 0}, 0, 1},
@@ -116,7 +116,7 @@ static const bias_case cases[] = {
 #undef FP32
 #undef FP64
 
-/* What a call works on; `reach`: from the first element to the end of the last. */
+/* The operands of a call. `reach`: elements from the first to the end of the last. */
 typedef struct operands {
     int64_t stride[5], reach, count;
     char *memory, *data, *result, *scratch;
@@ -141,7 +141,7 @@ static void place(const bias_case *c, operands *o) {
         o->reach = 0;
 }
 
-/* Whole numbers, so that no sum in FP64 is rounded, with what FP32 would lose beside them. */
+/* Whole numbers that FP64 sums do not round, and that FP32 sums would. */
 static double number(const bias_case *c, int64_t element, int64_t elements) {
     const double small = (double)((element * 37 + element / 11) % 15 - 6);
     const bool wide = c->dtype == CONV_FFT_FP32 || c->dtype == CONV_FFT_FP64;
@@ -217,7 +217,7 @@ static void run(const bias_case *c, cf_gpu_layers *layers) {
     memset(&o, 0, sizeof o);
     const size_t bytes = ref_dtype_size(c->dtype);
     place(c, &o);
-    /* Nothing behind the last element: an access there is for the sanitizer to see. */
+    /* No memory follows the last element, so that a sanitizer sees accesses there. */
     const size_t before = 64 + (size_t)c->shift * bytes, all = before + (size_t)o.reach * bytes;
     if (posix_memalign((void **)&o.memory, 64, all))
         abort();

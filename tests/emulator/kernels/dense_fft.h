@@ -29,7 +29,7 @@ inline std::vector<float> random_reals(size_t count, unsigned seed) {
     return v;
 }
 
-// The definition, axis by axis: O(n^2) along each.
+// The transform by the definition, axis by axis: O(n^2) along each.
 inline std::vector<complex> transform(const std::vector<complex> &in, int h, int w, double sign) {
     const double turn = sign * 2 * std::acos(-1.0);
     std::vector<complex> rows(in.size()), out(in.size());
@@ -76,7 +76,7 @@ inline std::vector<float> spectra_of(const Shape &s, const std::vector<float> &x
     return std::vector<float>(expected.begin(), expected.end());
 }
 
-// Bins that are their own mirror images are real: the imaginary parts that an inverse finds there do not count.
+// Bins that are their own mirror images are real. An inverse ignores their imaginary parts.
 inline void spoil_own_bins(const Shape &s, std::vector<float> &spectra) {
     const size_t bins = size_t(s.w / 2 + 1);
     for (size_t p = 0; p < size_t(s.batch); ++p)
@@ -137,7 +137,7 @@ template <class K> void line(int batch) {
         [=](const cplx *y, float *x) { real1d_inverse<K>(y, x, 1.0f / K::N, batch); }, "1-D");
 }
 
-// A launch may have blocks of one warp.
+// Some launches have blocks of one warp.
 template <class K> void pairs(int batch, int warps = Pairs1d<K>::T / 32) {
     typedef Pairs1d<K> P;
     check_both(

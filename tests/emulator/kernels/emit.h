@@ -21,13 +21,13 @@ typedef struct emission {
     size_t bytes[2][EMIT_MAX_UNITS];
 } emission;
 
-/* Every source begins with #include "header". Ends the program where there is no memory. */
+/* Every source begins with #include "header". The program ends if memory is missing. */
 void emission_open(emission *e, const char *prefix, const char *header, int core_units, int share_units);
 
-/* The source that the next case of this part goes to, by turns. */
+/* The source for the next case of this part. Sources alternate. */
 FILE *emission_next(emission *e, test_part part);
 
-/* Writes the files. Returns the exit status of the program. */
+/* Write the files. Returns the exit status of the program. */
 int emission_close(emission *e);
 
 #endif

@@ -45,7 +45,7 @@ static void check(conv_fft_context *context, const char *line, const char *strat
     tensor_align(0);
 }
 
-/* The substitute of cuDNN leaves the result as it is: with a bias it is the bias, added once. */
+/* The substitute of cuDNN does not change the result. So y must be the bias, added once. */
 static void check_added_bias(conv_fft_context *context, const char *line) {
     conv_fft_problem p;
     conv_fft_plan_options options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the list of fft_cases.h is built of. Each function adds cases to it. */
+/* Functions that add cases to the list of fft_cases.h. */
 #ifndef SIMT_TILE_CASE_BUILDERS_H
 #define SIMT_TILE_CASE_BUILDERS_H
 
@@ -11,10 +11,10 @@ void tile_case_order(tile_case *c, int64_t order, bool channels_last, int64_t ch
 
 void tile_add_signals(void);
 void tile_add_double_signals(void);
-/* Everything that a description can say, by chance: other ones for each seed. */
+/* Random cases over everything that a description can say. Each seed has others. */
 void tile_add_drawn(void);
 
-/* An axis of a layer, and what of it is transformed. */
+/* An axis of a layer, and its transform. */
 typedef struct layer_axis {
     int64_t basis, input, kernel, stride, dilation, pad;
     int64_t tiles;
@@ -25,32 +25,33 @@ typedef struct layer_axis {
 
 cf_axis_window layer_axis_window(const layer_axis *l, cf_role role);
 
-/* What every operand of a layer is: rank and axes by turns. halves: 16-bit spectra; cut: planes and volumes of these in
- * two kernels. */
+/* Every operand of a layer; ranks and axes alternate. halves: 16-bit spectra; cut: their planes and volumes in two
+ * kernels. */
 void tile_add_layers(conv_fft_dtype dtype, bool halves, bool cut, int every);
-/* Rows that begin between multiples of four numbers and wait in pieces that do not: padding on one side or both, tiles,
+/* Rows that begin between multiples of four elements, while vectors are aligned: padding on one or both sides, tiles,
  * spectra of either size. */
 void tile_add_early_rows(void);
-/* Rows of 16-bit numbers that are stored four at a time, onto what is there. */
+/* Rows of 16-bit elements that are stored four at a time and added to old contents. */
 void tile_add_added_rows(void);
-/* Columns of two steps in front of odd rows: the first step back reads bins whose imaginary parts do not count. */
+/* Columns of two FFT stages before odd rows: the first stage of the inverse reads bins whose imaginary parts do not
+ * count. */
 void tile_add_own_mirrors(void);
 
-/* Planes whose 16-bit spectra matrix products make: whole, in part, in pieces of each width, tiled, padded, with blocks
- * that are not full; then planes that touch. */
+/* Planes with 16-bit spectra by tensor-core FFT: whole and partial windows, every vector width, tiles, padding, partly
+ * filled blocks; then channels-last planes. */
 void tile_add_matrices(void);
 /* The gradient of x begins behind the first 16 rows of the basis. */
 void tile_add_matrices_behind_rows(void);
-/* The same of lines, of which short ones may touch. */
+/* The same for rows, of which short ones may be channels-last. */
 void tile_add_matrix_lines(void);
 
-/* Windows of few data that one product transforms: bases of all kinds, one or three axes, dilation and phases, some of
- * which lack taps, planes that touch, warps and blocks of which a part is full, more than nine bin tiles. */
+/* Small windows that one dense matrix transforms: bases of all kinds, one to three axes, dilation, phases (some without
+ * taps), channels-last planes, partly filled warps and blocks, more than nine bin tiles. */
 void tile_add_dense_windows(void);
 
-/* CONV_FFT_TEST_CASE names a pair, that is, two cases. */
+/* Whether CONV_FFT_TEST_CASE names a pair of cases. */
 bool tile_pair_is_wanted(void);
-/* The run takes this case for a pair, if not for more. */
+/* Select this case for a pair, unless it is selected already. */
 void tile_case_take(int number, test_part part);
 
 #endif

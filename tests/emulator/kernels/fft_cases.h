@@ -26,20 +26,21 @@ typedef struct tile_case {
     bool drawn;              /* by the seed of the run */
 } tile_case;
 
-/* All cases, those of both programs. */
+/* All cases of both programs. */
 int tile_case_list(const tile_case **cases);
 static inline bool tile_case_is_double(const tile_case *c) { return c->desc.dtype == CONV_FFT_FP64; }
 
-/* Whether this run takes a case, after tile_case_list() and tile_pair_list(), which takes the cases of its pairs. */
+/* Whether this run takes a case. Valid after tile_case_list() and tile_pair_list(), which selects the cases of its
+ * pairs. */
 test_part tile_case_part(int number);
 
-/* What tells a case from all others, in one line. */
+/* A line that identifies a case. */
 enum {
     TILE_NAME_BYTES = 512
 };
 void tile_case_name(const tile_case *c, char *text, size_t bytes);
 
-/* facts: the file. False: conv_fft_last_error() says why. */
+/* facts: the file of the GPU's properties. On false, conv_fft_last_error() has the reason. */
 bool tile_case_plan(const tile_case *c, const char *properties, cf_fft_problem *problem, cf_fft_passes *passes);
 
 /* Pairs of forward transforms of layers that one launch computes, as indices of cases, after tile_case_list(). At most
@@ -51,10 +52,10 @@ enum {
 bool tile_pair_list(const char *properties, int pairs[TILE_PAIRS][2], int *made);
 test_part tile_pair_part(int pair);
 
-/* Rows of the spectrum. */
+/* The number of rows of the spectrum. */
 int64_t tile_case_rows(const tile_case *c);
 
-/* The variant of a pass that memory of this case leads to: what waits between passes is always aligned. */
+/* The variant of a kernel that the memory of this case needs. Memory between kernels is always aligned. */
 int tile_case_variant(const tile_case *c, const cf_fft_passes *passes, int pass);
 
 #endif

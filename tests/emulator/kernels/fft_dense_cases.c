@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms that one product makes. */
+/* Transforms by one dense matrix. */
 #include "kernels/fft_case_builders.h"
 
 #include "support/fft_cases.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms of layers' operands, through windows. */
+/* Transforms of the operands of layers, with windows. */
 #include "kernels/fft_case_builders.h"
 
 #include "support/fft_cases.h"
@@ -31,7 +31,7 @@ cf_axis_window layer_axis_window(const layer_axis *l, cf_role role) {
                           .pad_before = l->pad,
                           .pad_after = l->pad,
                           .output = (l->input + 2 * l->pad - reach) / l->stride + 1,
-                          /* Gradients of other padding go to a scratch that covers it. */
+                          /* Gradients with other padding go to a scratch that covers the padding. */
                           .mode = l->mode,
                           .piece = l->piece};
     cf_axis folded = axis;
@@ -70,7 +70,7 @@ void tile_add_layers(conv_fft_dtype dtype, bool halves, bool cut, int every) {
             w->axis[x] = none;
             if (a < 0)
                 continue;
-            /* Volumes get small axes. */
+            /* Axes of volumes are small. */
             const layer_axis *l = &layer_axes[rank == 3 && a < 2 ? (a ? 10 : 8) : (first + 3 * a) % AXES];
             w->axis[x] = layer_axis_window(l, roles[i % 6]);
             overlapping = overlapping || (l->overlap_add && l->tiles > 1);
@@ -88,7 +88,7 @@ void tile_add_layers(conv_fft_dtype dtype, bool halves, bool cut, int every) {
             d.scale = d.kind == FBFFT_R2C ? 1 : d.scale;
         }
         tile_case *c = tile_case_add(d, rank == 1 ? 5 : 2);
-        /* Of spectra in 16 bits, some with whole scales. */
+        /* Some of the 16-bit spectra have whole scales. */
         tile_case_order(c, FBFFT_FREQUENCY_MAJOR, i % 5 == 1, halves && i / 7 % 2 ? 8 * (i % 2 + 1) : i % 3 + 1);
         c->window = w;
         c->overlapping = overlapping && roles[i % 6] == CF_ROLE_GX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms that matrix products along the axes make, to 16-bit spectra. */
+/* Tensor-core FFTs, whose spectra have 16 bits. */
 #include "kernels/fft_case_builders.h"
 
 #include "support/fft_cases.h"

@@ -11,7 +11,7 @@
 
 namespace {
 
-// Numbers of one type, of which some have a value.
+// Numbers of one type. Some have a value.
 struct Numbers {
     conv_fft_dtype type;
     std::vector<double> value;
@@ -31,12 +31,12 @@ struct Numbers {
     }
 };
 
-// What eight columns of a row of an FP16 spectrum are to be multiplied by, where they are read.
+// The factor of eight columns of a row of an FP16 spectrum when they are read.
 double scale_of(const cf_transform_desc &t, int64_t row, int64_t eight) {
     return t.inverse && cf_spectrum_is_scaled(t.spectrum.dtype) ? std::ldexp(1.0, int((row + 3 * eight) % 5) - 2) : 1;
 }
 
-// Inputs by chance, and what becomes of them. Norms are as in fft_compare_plane().
+// Random inputs and their exact results. Norms are as in fft_compare_plane().
 void fill_layer(const Windows &w, const cf_transform_desc &t, int64_t rows, Numbers &signal, Numbers &spectrum,
                 fft_errors &errors) {
     const bool scaled = cf_spectrum_is_scaled(t.spectrum.dtype);
@@ -103,7 +103,7 @@ struct Scales {
     double of_bin(int64_t plane, int64_t columns) const {
         return power_of_scale(scales[size_t(plane / columns * eights + plane % columns / 8)]);
     }
-    // Groups are alike.
+    // All groups are equal.
     cf_row_scales of(const cf_transform_desc &t, int64_t groups) {
         const int64_t apart = int64_t(scales.size());
         for (int64_t group = 1; group < groups; ++group)
@@ -127,7 +127,7 @@ double gathered(const cf_transform_desc &t) {
     return std::sqrt(ratio);
 }
 
-// A second group of the signal, with the other sign.
+// Append a second group with the opposite sign.
 void append_negated(const Numbers &signal, int64_t apart, Bytes &in) {
     Numbers other = signal;
     for (double &v : other.value)
@@ -137,7 +137,7 @@ void append_negated(const Numbers &signal, int64_t apart, Bytes &in) {
     in.insert(in.end(), bytes.begin(), bytes.end());
 }
 
-// Whether the second group of spectra is the first one with the other sign; then it is poisoned.
+// Whether the second group of spectra is the first one with the opposite sign. The second group is then poisoned.
 bool take_negated(const Numbers &spectrum, unsigned char *first) {
     const size_t unit = ref_dtype_size(spectrum.type), count = spectrum.value.size();
     bool good = true;

@@ -24,7 +24,7 @@ enum {
     PAIR_PLAIN, /* the first one; of the others spectra have 16 bits */
     PAIR_KINDS = sizeof pair_ways / sizeof pair_ways[0]
 };
-/* The pass of a case that may be of such a pair, `nth` of it. */
+/* The kernel of a case that may be part number `nth` of such a pair. */
 static bool pairs_well(const char *properties, int kind, int nth, const tile_case *c, cf_fft_passes *passes,
                        bool *good) {
     cf_fft_problem problem;
@@ -60,7 +60,7 @@ static bool next_pair(const char *properties, int kind, int *i, int pair[2], boo
 
 static test_part pair_parts[TILE_PAIRS];
 
-/* A pair is compared with what the kernels of its cases make, so these are taken, too. */
+/* A pair is compared with the kernels of its cases, so these cases are selected too. */
 static void take_sides(const int pair[2], test_part part) {
     for (int side = 0; side < 2 && part != TEST_LEFT_OUT; side++)
         tile_case_take(pair[side], part);

@@ -38,7 +38,7 @@ double rounded(double x, conv_fft_dtype type) {
 }
 double random_rounded(generator &g, conv_fft_dtype type) { return rounded(random_value(&g), type); }
 
-// What a launch needs to be found again, and what went wrong in it.
+// The current launch's case, and the errors of the launch.
 struct Run {
     const tile_case *c;
     int number;
@@ -52,7 +52,7 @@ constexpr double BIAS = 0.625;
 double held(int64_t at) { return double(at % 61) / 32 - 1; } // what an accumulating transform adds to
 double bias_of(int64_t group, int64_t channel) { return BIAS - double(group) - 0.25 * double(channel); }
 
-// Memory between guards, off by some bytes. With sanitizers there is none behind it: they see more.
+// Memory between guards, at an offset of some bytes. With sanitizers there is no guard behind it: sanitizers find more.
 class Memory {
   public:
     Memory(size_t bytes, size_t shift, const Bytes *content)
@@ -84,7 +84,7 @@ class Memory {
     unsigned char *base;
 };
 
-// All rows, in one go or in the order of rows of which so many overlap.
+// All rows at once, or in the order that overlapping rows need.
 conv_fft_status execute(cf_gpu_transform_call call, int64_t rows, int64_t ordered) {
     run.transform.problem.transform.ordered = ordered;
     call.first = 0;
@@ -92,7 +92,7 @@ conv_fft_status execute(cf_gpu_transform_call call, int64_t rows, int64_t ordere
     return cf_gpu_transform_run(&run.transform, &call, nullptr);
 }
 
-// Sometimes the even rows go before the odd ones; planes one after the other have no rows.
+// Sometimes even rows are processed before odd ones. Channels-first planes have no rows.
 int64_t overlapping_rows(int64_t rows) {
     return run.number % 3 == 0 && rows % 2 == 0 && run.transform.problem.transform.inverse &&
                    !run.transform.passes.pass[0].plain

@@ -9,10 +9,10 @@
 
 static bool is_inverse(fbfft_kind kind) { return kind == FBFFT_C2R || kind == FBFFT_C2C_INVERSE; }
 
-/* The inverse of a forward kind, or itself. */
+/* The kind for this direction. */
 static fbfft_kind directed(fbfft_kind kind, bool inverse) { return (fbfft_kind)((int)kind + inverse); }
 
-/* What layers ask of real transforms. */
+/* Real transforms as layers use them. */
 static void set_added(tile_case *c) {
     const bool real_signal = c->desc.kind == FBFFT_R2C || c->desc.kind == FBFFT_C2R;
     c->added = c->desc.kind == FBFFT_C2R;
@@ -78,7 +78,7 @@ static int64_t random_basis(generator *g) {
     return n;
 }
 
-/* Of 60 shapes, in both directions. */
+/* Rectangles of 60 shapes, in both directions. */
 static void rectangles(void) {
     generator g = generator_create(1);
     int64_t basis[2] = {1, 1};
@@ -147,7 +147,7 @@ static void volumes(conv_fft_dtype dtype) {
     }
 }
 
-/* Planes and volumes that GPUs with little shared memory transform in several passes. */
+/* Planes and volumes that need several kernels on GPUs with little shared memory. */
 static void several_passes(conv_fft_dtype dtype) {
     static const int64_t planes[][2] = {{12, 16}, {15, 14}, {16, 20}, {20, 9}}, volumes[][3] = {{6, 8, 12}, {5, 9, 7}};
     for (int i = 0; i < 72; ++i) {
@@ -166,7 +166,8 @@ static void several_passes(conv_fft_dtype dtype) {
         tile_case *c = tile_case_add(d, i % 4 + 2);
         tile_case_order(c, order, i % 7 == 3, order == 2 || i % 7 == 3 ? 3 : i % 2 + 1);
         c->passes = passes;
-        /* Frequency-major, a block must have room for planes of whole sectors: as many bytes of either type. */
+        /* Frequency-major, a block must hold planes that fill whole sectors, of the same number of bytes for either
+         * type. */
         const bool major = order == FBFFT_FREQUENCY_MAJOR, sectors = major && (rank == 2 ? i % 2 : passes == 2);
         if (sectors)
             c->shared = rank == 2 ? 3000 : 4000;

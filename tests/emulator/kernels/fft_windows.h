@@ -19,7 +19,7 @@ class Windows {
             points *= t.spectrum.basis[a];
     }
 
-    // Visits (basis point, element of the signal) of a row and a column.
+    // Visit (basis point, element of the signal) of a row and a column.
     template <class F> void each_point(int64_t row, int64_t column, F f) const {
         int64_t start[3], rest = row, phase = column / t.spectrum.channels;
         for (int a = 2; a >= 0; --a)
@@ -45,7 +45,7 @@ class Windows {
         }
     }
 
-    // Visits (place in the spectrum, basis point, the point of its mirror image).
+    // Visit (place in the spectrum, basis point, the point of its mirror image).
     template <class F> void each_bin(int64_t row, int64_t column, F f) const {
         const int64_t *const n = t.spectrum.basis, last = n[2] / 2 + 1;
         for (int64_t k0 = 0; k0 < n[0]; ++k0)
@@ -57,7 +57,7 @@ class Windows {
                 }
     }
 
-    // Pairs on the basis.
+    // Complex zeros for the whole basis.
     std::vector<double> zeros() const { return std::vector<double>(size_t(2 * points)); }
     void transform(std::vector<double> &x) const {
         for (int a = 0, inner = int(points); a < 3; ++a) {

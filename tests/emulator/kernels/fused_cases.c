@@ -18,7 +18,7 @@ enum {
 };
 
 static const fused_case all[] = {
-    /* Lines: halved, whole because they are odd; one step, two, three. */
+    /* Rows: packed real, and unpacked because they are odd; one, two and three FFT stages. */
     {.problem = "in=5x7x40 out=7 groups=7 kernel=9 pad=4", .grid = "basis=48 tiles=1", .passes = FW},
     {.problem = "in=5x7x40 out=7 groups=7 kernel=6 pad=4:1", .grid = "basis=45 tiles=1", .passes = DW, .shifted = true},
     {.problem = "in=3x3x100 out=5 kernel=9 pad=4", .grid = "basis=24 tiles=7", .passes = ALL},
@@ -26,7 +26,7 @@ static const fused_case all[] = {
     {.problem = "in=2x3x300 out=3 groups=3 kernel=300 pad=299:0", .grid = "basis=600 tiles=1", .passes = ALL},
     {.problem = "in=3x2x130 out=2 groups=2 kernel=120 pad=119:0", .grid = "basis=256 tiles=1", .passes = ALL},
     {.problem = "in=1x1x1250 out=1 kernel=1250 pad=1249:0", .grid = "basis=2500 tiles=1", .passes = F},
-    /* Long signals: lines of a warp, of a block, cut into pieces; taps that wrap around, outputs in both halves. */
+    /* Long signals: rows of a warp and of a block, four-step; taps that wrap around, outputs in both halves. */
     {.problem = "in=3x3x1000 out=3 groups=3 kernel=1000 pad=999:0", .grid = "basis=2048 tiles=1", .passes = ALL},
     {.problem = "in=5x2x1500 out=2 groups=2 kernel=501 pad=250",
      .grid = "basis=2048 tiles=1",
@@ -53,7 +53,7 @@ static const fused_case all[] = {
      .grid = "basis=524288 tiles=1",
      .passes = ALL,
      .memory = 192 << 20},
-    /* Planes, one channel to one: even, odd, powers of two, two steps. */
+    /* Planes, one channel to one: even and odd bases, powers of two, two FFT stages. */
     {.problem = "in=5x7x20x20 out=7 groups=7 kernel=5x5 pad=2", .grid = "basis=24x24 tiles=1x1", .passes = FW},
     {.problem = "in=5x7x20x20 out=7 groups=7 kernel=5x5 pad=2",
      .grid = "basis=24x24 tiles=1x1",
@@ -68,7 +68,7 @@ static const fused_case all[] = {
     {.problem = "in=2x2x8x60 out=2 groups=2 kernel=3x13 pad=1x6", .grid = "basis=9x75 tiles=1x1", .passes = ALL},
     {.problem = "in=2x3x7x1 out=3 groups=3 kernel=2x1", .grid = "basis=8x1 tiles=1x1", .passes = FW},
     {.problem = "in=2x3x7x7 out=3 groups=3 kernel=15x15 pad=7", .grid = "basis=14x15 tiles=1x1", .passes = DW},
-    /* More channels: each to several, groups of some, few to many, many to few. */
+    /* More channels: one to several, groups, few to many, many to few. */
     {.problem = "in=3x5x12x14 out=15 groups=5 kernel=7x5 pad=3x2", .grid = "basis=15x16 tiles=1x1", .passes = ALL},
     {.problem = "in=2x6x12x11 out=9 groups=3 kernel=3x4", .grid = "basis=14x15 tiles=1x1", .passes = ALL},
     {.problem = "in=2x6x12x11 out=9 groups=3 kernel=3x4 pad=1x0", .grid = "basis=8x9 tiles=2x2", .passes = ALL},
@@ -77,7 +77,7 @@ static const fused_case all[] = {
     {.problem = "in=2x9x9x10 out=8 kernel=3x3", .grid = "basis=12x12 tiles=1x1", .passes = F, .shared = 5000},
     {.problem = "in=2x3x9x10 out=4 kernel=3x3 pad=1", .grid = "basis=12x12 tiles=1x1", .passes = W, .shared = 16000},
     {.problem = "in=7x2x18 out=6 kernel=3 pad=1", .grid = "basis=20 tiles=1", .passes = W, .shared = 5000},
-    /* Many processors: outputs are parted, and every row is a slice. */
+    /* Many multiprocessors: outputs are divided, and every row is a slice. */
     {.problem = "in=2x2x12x12 out=16 kernel=3x3 pad=1",
      .grid = "basis=14x14 tiles=1x1",
      .passes = FW,
@@ -106,7 +106,7 @@ static const fused_case all[] = {
      .passes = ALL,
      .processors = 1},
     {.problem = "in=3x3x16x16 out=3 kernel=3x3 dtype=fp16", .grid = "basis=16x16 tiles=1x1", .passes = ALL},
-    /* The same for few warps; bins ahead for all of the next plane's products, for some, for none. */
+    /* The same with few warps; weights are prefetched for all products of the next plane, for some, for none. */
     {.problem = "in=2x3x70x128 out=12 kernel=11x11", .grid = "basis=40x128 tiles=2x1", .passes = FW, .processors = 1},
     {.problem = "in=2x3x70x128 out=12 kernel=11x11 dtype=fp16",
      .grid = "basis=40x128 tiles=2x1",
@@ -136,7 +136,7 @@ static const fused_case all[] = {
      .passes = ALL},
     {.problem = "in=2x1x15x16 out=6 kernel=3x4 stride=1x2 pad=1", .grid = "basis=18x10 tiles=1x1", .passes = FD},
     {.problem = "in=2x2x11x12 out=2 groups=2 kernel=1x2 stride=2x3", .grid = "basis=6x5 tiles=1x1", .passes = ALL},
-    /* Dilation, as a step and as shifts. */
+    /* Dilation as steps and as shifts. */
     {.problem = "in=2x4x18x20 out=4 groups=4 kernel=3x4 dilation=2x3 pad=3",
      .grid = "basis=24x27 tiles=1x1",
      .passes = ALL},
@@ -197,7 +197,7 @@ static const fused_case all[] = {
      .grid = "basis=10x15 tiles=3x1",
      .passes = FW,
      .shifted = true},
-    /* Channels side by side that are summed; one to several, so that those of one side alone are interleaved. */
+    /* Channels last with sums over channels; one channel to several, so that only one side is interleaved. */
     {.problem = "in=3x3x14x13 out=8 kernel=3x3 pad=1 layout=last", .grid = "basis=15x16 tiles=1x1", .passes = ALL},
     {.problem = "in=2x9x12x10 out=3 kernel=3x3 pad=1 layout=last dtype=fp16",
      .grid = "basis=14x12 tiles=1x1",
@@ -234,7 +234,7 @@ static const fused_case all[] = {
      .grid = "basis=10x16 tiles=1x1",
      .passes = ALL,
      .strided = true},
-    /* Numbers of 16 bits. */
+    /* 16-bit elements. */
     {.problem = "in=3x4x14x16 out=4 groups=4 kernel=5x5 pad=2 dtype=fp16",
      .grid = "basis=18x20 tiles=1x1",
      .passes = ALL},
@@ -245,7 +245,7 @@ static const fused_case all[] = {
     {.problem = "in=16x3x7x7 out=3 groups=3 kernel=13x13 pad=6 dtype=fp16",
      .grid = "basis=14x14 tiles=1x1",
      .passes = ALL},
-    /* Sums over several samples, of which one is loaded while another one is transformed. */
+    /* Sums over several samples. One sample is loaded while another one is transformed. */
     {.problem = "in=15x9x7x7 out=9 groups=9 kernel=13x13 pad=6 dtype=fp16",
      .grid = "basis=14x14 tiles=1x1",
      .passes = W,
@@ -267,7 +267,7 @@ static const fused_case all[] = {
     {.problem = "in=2x2x6x1x9 out=2 groups=2 kernel=3x1x3", .grid = "basis=7x1x12 tiles=1x1x1", .passes = ALL},
     {.problem = "in=2x2x5x6x1 out=2 groups=2 kernel=2x3x1", .grid = "basis=6x7x1 tiles=1x1x1", .passes = FW},
     {.problem = "in=1x2x60x3x4 out=2 groups=2 kernel=11x2x3", .grid = "basis=70x4x6 tiles=1x1x1", .passes = DW},
-    /* Doubles. */
+    /* FP64. */
     {.problem = "in=5x3x20 out=3 groups=3 kernel=5 pad=2 dtype=fp64", .grid = "basis=24 tiles=1", .passes = ALL},
     {.problem = "in=3x2x30 out=4 kernel=5 stride=2 pad=2 dtype=fp64", .grid = "basis=21 tiles=1", .passes = ALL},
     {.problem = "in=3x5x20x20 out=5 groups=5 kernel=5x5 pad=2 dtype=fp64",
@@ -310,7 +310,7 @@ static bool fits(const cf_axis *axis, const cf_axis_grid *grid, int passes) {
     return true;
 }
 
-/* As small as the passes allow, or a little larger. */
+/* The smallest size that the passes allow, or a little larger. */
 static bool draw_axis(generator *g, const cf_axis *axis, int passes, bool shifts, cf_axis_grid *grid) {
     *grid =
         (cf_axis_grid){.basis = 1, .tiles = random_once_in(g, 3) ? random_int(g, 2, 3) : 1, .shift_dilation = shifts};
@@ -340,7 +340,7 @@ static bool draw_grids(generator *g, const cf_layer *made, fused_case *c, char *
     return points <= MAX_POINTS;
 }
 
-/* Until there is one that fused kernels take. Each seed of the run draws other ones. */
+/* Draw until fused kernels support the case. Each seed draws others. */
 static void draw(int number, const char *properties, fused_case *c) {
     static const int64_t shared[] = {0, 0, 6000, 12000, 40000};
     generator g = generator_create(test_seed() + (uint64_t)number);

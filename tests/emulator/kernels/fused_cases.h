@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers whose fused kernels fused_emit.c writes and test_fused*.cpp run in the emulator: the list, and their plans. */
+/* Layers whose fused kernels fused_emit.c writes and test_fused*.cpp run in the emulator: their list and plans. */
 #ifndef SIMT_FUSED_CASES_H
 #define SIMT_FUSED_CASES_H
 
@@ -22,10 +22,10 @@ typedef struct fused_case {
     int64_t processors;            /* so few that there are blocks enough; 0: 2 */
 } fused_case;
 
-/* All cases. facts: the file. */
+/* All cases. facts: the file of the GPU's properties. */
 int fused_case_list(const char *properties, const fused_case **cases);
 
-/* What tells a case from all others, in one line; whether this run takes it, after fused_case_list(). */
+/* A line that identifies a case, and whether this run takes it. Valid after fused_case_list(). */
 enum {
     FUSED_NAME_BYTES = 1024
 };
@@ -34,7 +34,7 @@ test_part fused_case_part(int number);
 
 static inline bool fused_case_is_double(const fused_case *c) { return strstr(c->problem, "fp64") != NULL; }
 
-/* A case with a plan for a GPU that is not there. */
+/* A case with a plan for a GPU that is not installed. */
 typedef struct fused_opened {
     conv_fft_problem problem;
     cf_gpu gpu;
@@ -42,14 +42,14 @@ typedef struct fused_opened {
     conv_fft_plan *plan;
 } fused_opened;
 
-/* False: conv_fft_last_error() says why, and there is nothing to close. `opened` stays where it is. */
+/* On false, conv_fft_last_error() has the reason, and there is nothing to close. `opened` must not move. */
 bool fused_case_open(const fused_case *c, int number, const char *properties, fused_opened *opened);
 void fused_case_close(fused_opened *opened);
 
-/* Random tensors through the passes of the case, checked as layers are. Failures are printed. */
+/* Run random tensors through the passes of the case, and check them as layers are checked. Failures are printed. */
 bool fused_case_check(const fused_case *c, int number, const fused_opened *opened);
 
-/* By which a kernel's text is found again. */
+/* The hash by which the text of a kernel is found. */
 uint64_t fused_text_hash(const char *text);
 
 #endif

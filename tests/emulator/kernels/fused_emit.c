@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fused_emit FACTS float|double CORE SHARE PREFIX: write the kernels that the cases of this run launch to CORE sources
- * of the core and SHARE sources of the share (emit.h); fused.h explains them. The library's own functions are called
- * with pointers that are never read. Their builds and launches are recorded. */
+ * of the core and SHARE sources of the share (emit.h). fused_registration.h explains the sources. The library's own
+ * functions are called with pointers that are never read. Their builds and launches are recorded. */
 #include "kernels/emit.h"
 #include "kernels/fused_cases.h"
 
@@ -84,7 +84,7 @@ conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch 
     return CONV_FFT_SUCCESS;
 }
 
-/* Transforms of the weights have tests of their own. */
+/* Transforms of the weights have their own tests. */
 conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
                                                cf_gpu_pair *const *pairs, int pair_count, bool aligned);
 conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
@@ -109,7 +109,7 @@ conv_fft_status __wrap_cf_gpu_zero(cf_device *device, const cf_tensor *tensor, c
     return CONV_FFT_SUCCESS;
 }
 
-/* Memory is the host's. */
+/* All memory is host memory. */
 conv_fft_status __wrap_cf_gpu_check_in_context(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
                                                cf_cu_stream stream);
 conv_fft_status __wrap_cf_gpu_check_in_context(const cf_gpu *gpu, const cf_gpu_argument *arguments, int count,
@@ -143,7 +143,7 @@ static void emit(const fused_case *c, const char *properties) {
     fused_case_close(&o);
 }
 
-/* The core first: kernels that it shares with others are its own. */
+/* The core is written first: a kernel that core and share have in common belongs to the core. */
 static void emit_part(emission *e, test_part part, bool doubles, const char *properties, const fused_case *cases,
                       int count) {
     for (number = 0; number < count; ++number)

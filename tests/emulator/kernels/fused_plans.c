@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans of fused cases, for a GPU that is not there, and the checks of what they compute. */
+/* Plans of fused cases for a GPU that is not installed, and checks of their results. */
 #include "kernels/fused_cases.h"
 
 #include "conv/gpu/backend.h"

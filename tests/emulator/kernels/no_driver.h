@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A GPU that is not there: its context can be made current, and that does nothing. */
+/* A GPU that is not installed. Making its context current does nothing. */
 #ifndef TEST_NO_DRIVER_H
 #define TEST_NO_DRIVER_H
 

@@ -26,13 +26,13 @@ typedef struct staged_case {
 #define FLOATS SPECTRUM("loop", "fp32")
 
 static const staged_case cases[] = {
-    /* Planes on tensor cores, either layout; w by one product. */
+    /* Tensor-core FFTs of planes in both layouts; w by one dense matrix. */
     {"in=3x16x37x41 out=10 kernel=5x3 pad=same dtype=fp16 math=half", "staged basis=64x64 tiles=1x1" HALVES, false, 64},
     {"in=3x16x13x12 out=16 kernel=5x3 pad=1 math=tf32 layout=last wlayout=last", "staged basis=16x16 tiles=1x1" HALVES,
      false, 64},
     {"in=2x12x40x26 out=6 kernel=4x5 pad=2 stride=2x1 groups=2 dtype=bf16 math=half",
      "staged basis=32x32 tiles=1x1" VECTOR, true, 2},
-    /* Lines, long and short, side by side and one after the other. */
+    /* Rows, long and short, channels last and channels first. */
     {"in=3x8x460 out=5 kernel=21 pad=10 dtype=fp16 math=half", "staged basis=512 tiles=1" HALVES, false, 64},
     {"in=5x16x50 out=8 kernel=7 pad=3 mode=reflect math=tf32 layout=last", "staged basis=64 tiles=1" HALVES, false, 4},
     /* Volumes in two kernels; tiles. */
@@ -53,7 +53,7 @@ static const staged_case cases[] = {
     {"in=4x8x26x30 out=16 kernel=5x3 pad=2x1 dtype=fp16 math=half layout=last",
      "staged basis=32x32 tiles=1x1 dilation=step overlap=save product=tensor spectrum=fp16 chunk=2 groups=0 keep=xw",
      false, 64},
-    /* FP32, products of split numbers too, and FP64. */
+    /* FP32, also with products of split terms, and FP64. */
     {"in=3x20x17x19 out=12 kernel=4x3 pad=1", "staged basis=20x20 tiles=1x1" SPECTRUM("tensor", "fp32"), false, 64},
     {"in=3x5x19x23 out=4 kernel=5x4 pad=3:1x2 mode=circular layout=last", "staged basis=12x15 tiles=3x3" FLOATS, true,
      4},
@@ -73,7 +73,7 @@ static conv_fft_plan *plan_of(const staged_case *c, const conv_fft_problem *prob
     return plan;
 }
 
-/* What a pass computes, in memory that the caller frees. */
+/* The result of a pass, in memory that the caller frees. */
 static double *run_pass(layer *l, const conv_fft_plan *plan, conv_fft_pass pass, result *r) {
     const void *const x = l->x.tensor.memory.data, *const w = l->w.tensor.memory.data,
                       *const gy = l->gy.tensor.memory.data;
@@ -167,7 +167,7 @@ enum {
     NAME_BYTES = 600
 };
 
-/* Which of the cases this run takes, by their lines. */
+/* The cases that this run takes, by their lines. */
 static void choose(bool taken[CASES]) {
     static char text[CASES][NAME_BYTES];
     const char *names[CASES];

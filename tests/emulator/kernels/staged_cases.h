@@ -3,7 +3,7 @@
 #ifndef SIMT_STAGED_CASES_H
 #define SIMT_STAGED_CASES_H
 
-/* Returns how many have failed. facts: the file. */
+/* Returns the number of failures. facts: the file of the GPU's properties. */
 int staged_cases_run(const char *properties);
 
 /* Called after a layer, when its kernels are gone. Returns the first error of its kernels, or "". */

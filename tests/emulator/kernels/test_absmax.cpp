@@ -16,18 +16,18 @@ struct numbers {
 
 bool is_number(unsigned short bits) { return (bits & 0x7fff) < 0x7c00; }
 
-/* Five axes of a sample, or of one of its groups. */
+/* The five axes of a sample, or of one of its groups. */
 struct shape {
     long long extent[5], stride[5];
 
-    /* From the first element to the end of the last one. */
+    /* Elements from the first to the end of the last one. */
     long long size() const {
         long long n = 1;
         for (int a = 0; a < 5; ++a)
             n += (extent[a] - 1) * stride[a];
         return n;
     }
-    /* Where an element is from the first one. */
+    /* Offset of an element from the first one. */
     long long at(long long element) const {
         long long place = 0;
         for (int a = 4; a >= 0; --a) {
@@ -47,7 +47,7 @@ struct shape {
     }
 };
 
-/* The largest of the parts' results is what is expected of each sample; each is at least `least`. */
+/* The largest result of a sample's parts must be the expected one. Each result is at least `least`. */
 void check_results(const std::vector<float> &got, const std::vector<float> &expected, float least) {
     const size_t parts = got.size() / expected.size();
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -60,7 +60,7 @@ void check_results(const std::vector<float> &got, const std::vector<float> &expe
     }
 }
 
-/* Samples and groups of elements; the gaps between them have elements larger than all others. */
+/* Samples and groups of elements. The gaps between them have larger elements than all others. */
 void check(const shape &axes, long long samples, long long groups, int parts, bool dense, int shift, bool strange) {
     cf_absmax_call s = {};
     numbers random;
@@ -86,7 +86,7 @@ void check(const shape &axes, long long samples, long long groups, int parts, bo
     check_results(got, expected, 0);
 }
 
-/* FP32: as above; samples of nothing but zeros, or of what is no number, have the least magnitude. */
+/* FP32: as above. Samples of zeros only, or of NaN and Inf only, have the smallest magnitude. */
 void check_floats(const shape &axes, long long samples, long long groups, int parts, bool dense, int shift,
                   bool strange) {
     cf_absmax_call s = {};

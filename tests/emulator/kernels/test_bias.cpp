@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of the bias in the shapes that the stage itself chooses: bias_cases.c has the cases. */
+/* The gradient of the bias with the launches that the library chooses. bias_cases.c has the cases. */
 #include "check.h"
 
 #include <conv/gpu/bias.cuh>

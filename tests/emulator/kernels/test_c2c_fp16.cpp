@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transforms of FP16 pairs on tensor cores, run by the emulator and compared with a transform in double. */
+/* Transforms from FP16 to FP16 on tensor cores, run by the emulator and compared with a transform in double. */
 #include "check.h"
 #include "fbfft/c2c_fp16/lines.cuh"
 #include "fbfft/c2c_fp16/tile.cuh"
@@ -36,7 +36,7 @@ std::vector<unsigned> random_words(size_t count) {
     return words;
 }
 
-/* Even and odd points by themselves. */
+/* Recursion over the even and odd points. */
 std::vector<complex> transform(const std::vector<complex> &x, int sign) {
     const size_t n = x.size();
     if (n == 1)
@@ -52,7 +52,7 @@ std::vector<complex> transform(const std::vector<complex> &x, int sign) {
     return y;
 }
 
-/* Points of a line stand `stride` apart in memory. */
+/* Points of a row are `stride` apart in memory. */
 std::vector<complex> line_of(const std::vector<unsigned> &words, size_t first, size_t stride, size_t n) {
     std::vector<complex> line(n);
     for (size_t i = 0; i < n; ++i)
@@ -111,7 +111,7 @@ void short_lines() { lines<1, false>(), lines<2, true>(), lines<3, false>(), lin
 void eights() { lines<4, false>(), lines<4, true>(), lines<5, false>(), lines<6, true>(), lines<7, false>(); }
 void long_lines() { lines<8, false>(), lines<8, true>(), lines<9, false>(), lines<9, true>(); }
 
-/* A NaN stays in its line: the others have the bits that they have without it. */
+/* A NaN stays in its row. The other rows keep their bits. */
 template <int LOG> void isolated() {
     typedef LinesConfig<LOG, false> C;
     const size_t n = size_t(1) << LOG, count = 19, bad = 5;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of families `cufft` and `cudnn`, as their own calls launch them: family_cases.c has the problems. */
+/* The kernels of families `cufft` and `cudnn`, launched by the families themselves. family_cases.c has the problems. */
 #include "check.h"
 
 #include <conv/cudnn/fallback.cuh>

@@ -30,7 +30,7 @@ std::vector<Kernel> &kernels() {
     return all;
 }
 
-// What the library has built, and what went wrong in a launch.
+// The kernels that the library has built, and the error of a launch.
 struct Built {
     cf_kernel kernel;
     const Kernel *registered;
@@ -53,7 +53,7 @@ struct Spectrum {
     const cf_fft_problem &problem;
     unsigned char *memory;
     conv_fft_dtype type() const { return problem.transform.spectrum.dtype; }
-    // Visits (place, point of the basis, the point of its mirror image) of a row and a column.
+    // Visit (place, point of the basis, the point of its mirror image) of a row and a column.
     template <class F> void each_bin(std::int64_t row, std::int64_t column, F f) const {
         const std::int64_t *const n = problem.transform.spectrum.basis, *const stride = problem.layout.axis_stride;
         const std::int64_t first = row * problem.layout.sample_stride + column * problem.layout.channel_stride;
@@ -135,7 +135,7 @@ bool moved(const cf_layer &layer, int pass, const cf_strategy &s) {
            cf_strategy_window(&layer, &s, cf_pass_table[pass].role[CF_X]).axis[2].first;
 }
 
-// register_resident.cuh: what stays in registers, and how the rest arrives.
+// register_resident.cuh: which planes stay in registers, and how the others are loaded.
 void note_kept(const cf_fused_config &c) {
     static const char *const forms[] = {"scattered", "gathered", "summed"};
     const cf_shared_fft_config &t = c.tile[0][0];
@@ -320,7 +320,7 @@ void all_cases() {
     }
 }
 
-// Doubles are too few to have everything, and so is a case that is replayed.
+// FP64 has too few cases to cover everything, and so has the replay of one case.
 void cases_cover() {
     const bool demanded = sizeof(real) == 4 && !*emitted_selection[2][1];
     for (const Covered &c : covered())

@@ -8,7 +8,7 @@
 
 namespace {
 
-/* Layers of RepLKNet: images of so many rows and columns at the end of a basis of twice as many. */
+/* Layers of RepLKNet: images of SIZE rows and columns at the end of a basis of twice that size. */
 template <int P_, int PLANE_, int PITCH_, int SIZE, bool STAGED_> struct Layer {
     typedef plain Storage;
     typedef plain_bins Bins;

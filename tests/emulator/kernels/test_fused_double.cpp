@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same for layers in double, which are another program's: kernels of both types have the same names.
+// The same for FP64 layers. They are another program, because kernels of both types have the same names.
 #include "kernels/test_fused.cpp"

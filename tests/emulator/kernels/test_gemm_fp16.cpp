@@ -36,7 +36,7 @@ template <class B> complex value_of(unsigned word) {
     return {v.x, v.y};
 }
 
-/* [group][bin][row][column], with a gap behind each group, and scales [group][row] of every eight columns. */
+/* [group][bin][row][column], with a gap behind each group, and scales [group][row] of each eight columns. */
 template <class B> struct operand {
     int rows, columns, bins, groups, eights;
     std::vector<unsigned> words;
@@ -50,10 +50,10 @@ template <class B> struct operand {
             const float re = random.next(), im = random.next();
             w = B::SCALED ? pack_fp16(1e3f * re, 1e3f * im) : pack_bf16(re, im);
         }
-        /* Of what FP16 numbers below 1024 may have, 2^5 is left, and the scales say up to 3 of these powers. */
+        /* FP16 numbers here are below 1024, which leaves 2^5 of the range. Scales use up to 3 of these powers. */
         for (float &scale : scales)
             scale = !B::SCALED ? 1.0f : std::ldexp(1.0f + 0.25f * float(random.below(4)), -random.below(s.spread + 1));
-        /* Some are of zeros, and none. */
+        /* Some scales belong to zeros, and are zero. */
         for (size_t i = 0; i < scales.size() && s.spread > 0 && B::SCALED; ++i)
             if (random.below(9) == 0)
                 empty(i);
@@ -123,7 +123,7 @@ template <class P, int IN, int OUT> struct product {
         call.wide_b = b.columns % 4 == 0 && s.wide, call.wide_c = c.columns % 2 == 0 && s.wide,
         call.accumulate = s.accumulate;
         const int tiles = (c.rows + P::M - 1) / P::M * ((c.columns + P::N - 1) / P::N), all = s.bins * s.groups;
-        /* Blocks have several matrices, of several groups, in launches that need not begin with a group. */
+        /* Blocks have several matrices of several groups, in launches that need not begin with a group. */
         const int most = s.shared ? (2 * all + 2) / 3 : all;
         for (call.first = 0; call.first < all; call.first += most) {
             call.matrices = std::min(most, all - call.first);
@@ -136,7 +136,7 @@ template <class P, int IN, int OUT> struct product {
         }
     }
 
-    /* Relative to the root of the sum of squares of the terms. */
+    /* The error relative to the root of the sum of squares of the terms. */
     double error() {
         const std::vector<cplx> before = sums;
         const std::vector<unsigned> old = result().words;
@@ -180,14 +180,14 @@ void check(const shape &s) {
                   s.rows, IN, OUT, SLICES, error, rounded);
     if (std::getenv("PRODUCT_PRINT"))
         std::puts(text);
-    /* Words far below others of their sum lose bits. */
+    /* Numbers far below others of their sum lose bits. */
     const int depth = KIND == 0 ? IN : KIND == 1 ? OUT : s.rows;
     const double lost = B::SCALED && s.spread > 0 ? 1e-4 : depth > 200 ? 2e-6 : 5e-7; /* sums are cut, not rounded */
     CHECK_TEXT(error <= lost, text);
     CHECK_TEXT(rounded <= (KIND == 2 ? lost : roundoff), text);
 }
 
-/* The same of cases of which each run compiles a share. */
+/* The same for cases of which each run compiles a share. */
 template <int KIND, int IN, int OUT, int WM, int WN, int MT, int NT, int CHUNK, class B, int SLICES = 1>
 void rest(const shape &s) {
     if constexpr (in_share<Fp16CgemmConfig<KIND, IN, OUT, WM, WN, MT, NT, 3, CHUNK, SLICES, B, false>>())
@@ -210,7 +210,7 @@ template <class B> void odd() {
     tile<1, 20, 12, B>({19, 3, 3, false, true, 3});
     tile<2, 20, 12, B>({19, 3, 3, true, true, 3});
     tile<0, 20, 12, B>({19, 3, 1, false, true, 3, false});
-    /* Longer sums than a table of scales has. */
+    /* Sums that are longer than a table of scales. */
     tile<0, 530, 5, B>({9, 1, 1, false, true, 3});
     rest_tile<1, 5, 530, B>({9, 2, 1, false, true, 3});
     rest_tile<2, 12, 7, B>({300, 2, 1, false, true, 3});
@@ -236,7 +236,7 @@ template <class B> void blocks() {
     rest<2, 6, 96, 3, 1, 2, 2, 32, B>({70, 2, 1, false, true, 4});
 }
 
-/* What a row of X (or Y) holds reaches no other row of the result: not a bit of it. */
+/* A row of X (or Y) does not change a bit of the other rows of the result. */
 template <int KIND, bool NARROW> void isolated(unsigned word, float scale) {
     typedef Fp16CgemmConfig<KIND, 20, 24, 1, 1, 2, 4, 3, 16, 1, fp16_bins, NARROW> P;
     const int bad = 3;
@@ -267,7 +267,7 @@ void isolation() {
     }
 }
 
-/* The largest bins there are: no narrow sum overflows. */
+/* The largest possible bins: no sum in 16 bits overflows. */
 void limits() {
     typedef Fp16CgemmConfig<0, 70, 24, 1, 1, 2, 4, 3, 16, 1, fp16_bins, true> P;
     product<P, 70, 24> p({20, 1, 1, false, true, 4});

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The products on tensor cores, run by the emulator and compared with sums in double. */
+/* Products of split terms on tensor cores, run by the emulator and compared with sums in double. */
 #include "check.h"
 #include "conv/gpu/gemm/cgemm_split_fp16.cuh"
 
@@ -87,7 +87,7 @@ template <class P, int IN, int OUT> struct product {
             [&] { cgemm_run<P>(call); }, o));
     }
 
-    /* Relative to the root of the sum of squares of the terms. */
+    /* The error relative to the root of the sum of squares of the terms. */
     double error() {
         const operand before = result();
         if (!s.accumulate)
@@ -159,7 +159,7 @@ void slices() {
     check<1, 20, 70, 1, 2, 2, 4, 2, 2>({40, 1, 1, false, true});
 }
 
-/* Several warps, and groups of them that multiply as one. */
+/* Several warps, and warpgroups that multiply together. */
 void blocks() {
     check<0, 70, 40, 4, 1, 2, 8, 2>({130, 1, 1, false, true});
     check<1, 70, 72, 2, 2, 1, 2, 2>({40, 1, 1, false, true});
@@ -173,7 +173,7 @@ void blocks() {
     check<2, 33, 70, 4, 1, 1, 8, 2, 1, true>({40, 2, 1, true, false});
 }
 
-/* What a row of X (or Y) holds reaches no other row of the result: not a bit of it. */
+/* A row of X (or Y) does not change a bit of the other rows of the result. */
 template <int KIND, int IN, int OUT> void isolated(float factor) {
     typedef CgemmConfig<KIND, IN, OUT, 1, 1, 2, 4, 3, 2, 1, false> P;
     const int bad = 3;
@@ -200,7 +200,7 @@ void isolation() {
     }
 }
 
-/* Rows of very different sizes, each as accurate as the others. */
+/* Rows of very different magnitude are equally accurate. */
 template <int KIND, int IN, int OUT> void scaled(float first, float second, double most) {
     typedef CgemmConfig<KIND, IN, OUT, 1, 1, 2, 4, 3, 2, 1, false> P;
     product<P, IN, OUT> p({20, 1, 1, false, true});

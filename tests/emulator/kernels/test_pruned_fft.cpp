@@ -67,13 +67,13 @@ template <int N> void rest_length() {
 template <int... N> void check_lengths() { (check_length<N>(), ...); }
 template <int... N> void rest_lengths() { (rest_length<N>(), ...); }
 
-/* Every factor, in one step, two and three; a share of the others. */
+/* Every factor in one, two and three FFT stages; a share of the other cases. */
 void lines() {
     check_lengths<2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 21, 28, 36>();
     rest_lengths<14, 18, 20, 24, 25, 27, 30, 32, 35, 40, 42, 45, 48, 49, 54, 56, 60, 63, 64>();
 }
 
-/* Every task once, whatever SPREAD is. */
+/* Every task is executed once, for any SPREAD. */
 template <int P_, int PLANE_, int PITCH_, bool STAGED_> struct Planes_ {
     static constexpr int P = P_, PLANE = PLANE_, PITCH = PITCH_;
     static constexpr bool STAGED = STAGED_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// real1d.cuh: every length of a short line, as the planner has them one lane each, and longer ones on several lanes.
+// real1d.cuh: every length of short rows, with one lane each as the planner chooses them, and longer rows on several
+// lanes.
 #include "kernels/dense_fft.h"
 
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// real1d_warp.cuh: full and partly filled warps, blocks of one warp and of two, whole and padded lines, aligned or not.
+// real1d_warp.cuh: full and partly filled warps, blocks of one and of two warps, whole and padded rows, aligned and
+// not.
 #include "kernels/dense_fft.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// real2d.cuh: squares whose lines fill warps; small ones that take the same ways, and a share of the large ones.
+// real2d.cuh: squares whose rows fill warps; small squares with the same code paths, and a share of the large ones.
 #include "kernels/dense_fft.h"
 
 namespace {
@@ -9,7 +9,7 @@ void one_lane() {
     rest_square<36, 1, 3>(), rest_square<40, 1, 3>(), rest_square<42, 1, 1>(), rest_square<48, 1, 1>();
     rest_square<50, 1, 1>(), rest_square<54, 1, 1>(), rest_square<60, 1, 1>();
 }
-// Lanes that hold whole pairs of rows and such that do not, and blocks whose planes share warps.
+// Lanes that hold whole pairs of rows and lanes that do not, and blocks whose planes share warps.
 void several_lanes() {
     square<12, 2, 3>(), square<16, 2, 2>(), square<16, 4, 3>();
     rest_square<32, 2, 1>(), rest_square<32, 4, 2>(), rest_square<56, 2, 1>(), rest_square<64, 2, 1>();

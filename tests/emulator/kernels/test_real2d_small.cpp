@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// real2d.cuh: squares, one lane a line, several planes a block.
+// real2d.cuh: squares with one lane per row and several planes per block.
 #include "kernels/dense_fft.h"
 
 namespace {

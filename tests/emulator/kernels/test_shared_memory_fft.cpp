@@ -17,7 +17,7 @@ extern "C" {
 
 namespace {
 
-// Visits (plane, output, offset of it) of one group.
+// Visit (plane, output, its offset) of one group.
 template <class F> void each_output(const fft_shape &s, int64_t batch, F f) {
     for (int64_t p = 0; p < batch * s.channels; ++p)
         for (int64_t i = 0; i < fft_out_count(&s); ++i)
@@ -167,7 +167,7 @@ void check_layer(const tile_case &c) {
     CHECK_TEXT(source.guards_intact() && scratch.guards_intact(), name + ": guards have been written");
 }
 
-// One operand of a pair, and what its own kernel makes of it.
+// One operand of a pair, and the result of its own kernel.
 struct Side {
     Side(const tile_case &which, int number) : c(which), rows(tile_case_rows(&which)) {
         run = Run{&c, number, {}, {}, {}};
@@ -265,13 +265,13 @@ void check_spoiled(const tile_case &c, int number) {
 const tile_case *cases;
 int case_count, pairs[TILE_PAIRS][2], pair_count;
 
-// Before all else, since it chooses the cases; pairs are in float.
+// This test is first, because it selects the cases. Pairs are in FP32.
 void lists() {
     case_count = tile_case_list(&cases);
     CHECK_TEXT(sizeof(real) == 8 || tile_pair_list(FACTS, pairs, &pair_count), conv_fft_last_error());
 }
 
-// One launch leaves the same bits as two, and nothing else.
+// One launch writes the same bits as two, and nothing else.
 void all_pairs() {
     CHECK(pair_count > 0);
     for (int i = 0; i < pair_count; ++i) {
