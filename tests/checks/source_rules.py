@@ -104,7 +104,8 @@ def self_test():
         if len(list(failed_faults(text, 'test_select("lines", names)'))) != expected:
             yield f"failed.txt: expected {expected} faults in\n{text}"
     call = ("src/a/call.h", "typedef struct cf_fold_call {\n    int a;\n} cf_fold_call;\n")
-    for expected, other in [(0, ("src/a/b.c", "struct fold_cal {\n")), (1, ("src/a/b.c", "typedef struct fold_call {\n")),
+    for expected, other in [(0, ("src/a/b.c", "struct fold_cal {\n")),
+                            (1, ("src/a/b.c", "typedef struct fold_call {\n")),
                             (1, ("src/a/b.cuh", "struct FoldCall {\n"))]:
         if len(list(struct_faults([call, other]))) != expected:
             yield f"structs: expected {expected} faults in {other}"
