@@ -72,8 +72,7 @@ conv_fft_status cf_strides_check_distinct(const char *field, const char *name, c
             continue;
         CF_REQUIRE(strides[next] > reach,
                    "%s holds the stride %lld; it must be at least %lld, beyond what the smaller strides reach "
-                   "together, because "
-                   "%s is written, and no two of its elements may share an address",
+                   "together: %s is written, and no two of its elements may share an address",
                    field, (long long)strides[next], (long long)(reach + 1), name);
         reach += (extents[next] - 1) * strides[next];
     }
