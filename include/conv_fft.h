@@ -97,7 +97,7 @@ struct CUstream_st;
     X(INTERNAL_ERROR, 10, "internal error")
 
 #define CONV_FFT_STATUS_ENUM(name, value, text) CONV_FFT_##name = value,
-/** What a call returns. Zero is success. */
+/** The result of a call. Zero is success. */
 typedef enum conv_fft_status {
     CONV_FFT_STATUS_LIST(CONV_FFT_STATUS_ENUM)
 } conv_fft_status;
@@ -130,7 +130,8 @@ enum {
     CONV_FFT_DEVICE_CPU = -2
 };
 
-/** What the library writes to standard error. The environment variable CONV_FFT_LOG (1..3) is the default. */
+/** The messages that the library writes to standard error. The environment variable CONV_FFT_LOG (1..3) is the
+ * default. */
 typedef enum conv_fft_log_level {
     CONV_FFT_LOG_DEFAULT = 0, /**< CONV_FFT_LOG, else warnings */
     CONV_FFT_LOG_SILENT = 1,
@@ -154,7 +155,7 @@ CONV_FFT_API conv_fft_status conv_fft_context_options_init(conv_fft_context_opti
 /**
  * Create a context. options may be NULL (defaults). With CONV_FFT_DEVICE_AUTO the CPU is taken when no GPU is
  * usable; conv_fft_context_device() says which and why.
- * INVALID_ARGUMENT, OUT_OF_MEMORY; NO_DEVICE: the GPU asked for by number is not usable.
+ * INVALID_ARGUMENT, OUT_OF_MEMORY; NO_DEVICE: the GPU with the given number is not usable.
  */
 CONV_FFT_API conv_fft_status conv_fft_context_create(const conv_fft_context_options *options,
                                                      conv_fft_context **context);
@@ -170,10 +171,10 @@ CONV_FFT_API int conv_fft_context_device(const conv_fft_context *context);
 CONV_FFT_API const char *conv_fft_context_description(const conv_fft_context *context);
 
 /**
- * For people: every CUDA library with its version and file, or why it cannot be used and how to get it; every GPU and
- * its properties; the directory of compiled kernels. `bytes` (0 or more) bytes of text are written, terminated;
- * *needed (may be NULL) receives how many the whole takes. Makes no context and no file. INVALID_ARGUMENT: text is
- * NULL, and bytes is not 0.
+ * A report about the machine: every CUDA library with its version and file, or why it cannot be used and how to get
+ * it; every GPU and its properties; the directory of compiled kernels. At most `bytes` (0 or more) bytes of text are
+ * written, terminated. *needed (may be NULL) receives the bytes of the whole text. Makes no context and no file.
+ * INVALID_ARGUMENT: text is NULL, and bytes is not 0.
  */
 CONV_FFT_API conv_fft_status conv_fft_devices_report(char *text, size_t bytes, size_t *needed);
 
@@ -215,8 +216,7 @@ typedef enum conv_fft_dtype {
  * The arithmetic inside. Allowed: FP32 tensors: FP32, TF32. FP16 and BF16 tensors: FP32, HALF. FP64 tensors: FP64.
  * The CPU computes TF32 and HALF in FP32.
  * Errors are norm-wise: ||y - y_exact|| <= c * eps * || |x| conv |w| ||, norms over a tensor; docs/numerics.md
- * tabulates c. The bound is that of a transform: where few products reach the result and others, far larger, are
- * transformed beside them, the error is that of the large ones.
+ * tabulates c. Small results beside much larger ones in the same transform have the error of the large ones.
  */
 typedef enum conv_fft_math {
     CONV_FFT_MATH_LIST(CONV_FFT_MATH_ENUM) /* CONV_FFT_MATH_DEFAULT, ... */
@@ -231,7 +231,7 @@ typedef enum conv_fft_math {
     X(REPLICATE, 3, "replicate") /* the edge element; any padding */
 
 #define CONV_FFT_PADDING_ENUM(name, value, word) CONV_FFT_PAD_##name = value,
-/** What x is taken to be outside its extent (the gradients are the exact adjoints). */
+/** The values of x outside its extent. The gradients are the exact adjoints. */
 typedef enum conv_fft_padding {
     CONV_FFT_PADDING_LIST(CONV_FFT_PADDING_ENUM) /* CONV_FFT_PAD_ZEROS, ... */
 } conv_fft_padding;
@@ -288,7 +288,7 @@ CONV_FFT_API conv_fft_status conv_fft_problem_init(conv_fft_problem *p, int rank
 CONV_FFT_API conv_fft_status conv_fft_problem_output(const conv_fft_problem *p, int64_t output[CONV_FFT_MAX_RANK]);
 
 /**
- * Read a problem line: an optional name, then key=value fields in any order; what is omitted has its default.
+ * Read a problem line: an optional name, then key=value fields in any order. Omitted fields have their defaults.
  *
  *     L1 in=128x3x128x128 out=96 kernel=11x11 stride=1 dilation=1 pad=0 groups=1 mode=zeros layout=first
  *        dtype=fp32 math=fp32
@@ -299,7 +299,7 @@ CONV_FFT_API conv_fft_status conv_fft_problem_output(const conv_fft_problem *p, 
  * layout=first|last (tensors and weights), wlayout=first|last (weights alone); dtype=fp32|fp16|bf16|fp64;
  * gw=same|fp32|fp16|bf16|fp64; math=fp32|tf32|half|fp64. `#` starts a comment. name (may be NULL) receives the name,
  * terminated. An empty or comment line gives rank 0 and succeeds.
- * INVALID_ARGUMENT: names the field that is wrong; also a name that needs more than name_bytes.
+ * INVALID_ARGUMENT: a field is wrong (the sentence names it), or the name needs more than name_bytes.
  */
 CONV_FFT_API conv_fft_status conv_fft_problem_parse(const char *line, conv_fft_problem *p, char *name,
                                                     size_t name_bytes);
@@ -328,9 +328,10 @@ typedef enum conv_fft_pass {
 typedef enum conv_fft_tuning {
     CONV_FFT_TUNE_CACHED = 0, /**< default: a tuning record if there is one, else the cost model */
     CONV_FFT_TUNE_OFF = 1,    /**< the cost model alone */
-    CONV_FFT_TUNE_MEASURE =
-        2, /**< a record if there is one, else time the best few of the cost model, and keep a record */
-    CONV_FFT_TUNE_EXHAUSTIVE = 3 /**< the same with every candidate that the cost model does not find hopeless */
+    /** A record if there is one, else time the best few candidates of the cost model, and keep a record. */
+    CONV_FFT_TUNE_MEASURE = 2,
+    /** The same with every candidate that the cost model predicts within 3 times the best. */
+    CONV_FFT_TUNE_EXHAUSTIVE = 3
 } conv_fft_tuning;
 
 /** Operands whose spectra a caller may keep. A set is their sum. */
@@ -358,7 +359,7 @@ typedef struct conv_fft_plan_options {
     /** Strategy lines (conv_fft_description.strategy) to use instead of choosing: forward, backward data, backward
      * weights. NULL: choose. */
     const char *strategy[3];
-    int64_t own_kernels; /**< conv_fft_tune_candidates(): 1: no algorithm of cuDNN takes part; default 0 */
+    int64_t own_kernels; /**< 1: conv_fft_tune_candidates() lists no algorithm of cuDNN; default 0 */
     int64_t reserved[3]; /**< zero */
 } conv_fft_plan_options;
 
@@ -370,9 +371,9 @@ CONV_FFT_API conv_fft_status conv_fft_plan_options_init(conv_fft_plan_options *o
 
 /**
  * Make a plan. options may be NULL (defaults). The problem is copied. All choosing, tuning and compiling happens here.
- * INVALID_ARGUMENT: a field of the problem or of the options (the sentence names it); also a workspace limit below the
- * problem's needs, of which the sentence gives a sufficient one; also a problem that nothing here runs (the sentence
- * says which limit). OUT_OF_MEMORY. NOT_SUPPORTED: a forced strategy that this device does not have. On a GPU also
+ * INVALID_ARGUMENT: a field of the problem or of the options is wrong (the sentence names it); the workspace limit is
+ * too small (the sentence gives a sufficient one); or no strategy runs the problem here (the sentence says which limit
+ * it exceeds). OUT_OF_MEMORY. NOT_SUPPORTED: a forced strategy does not run on this device. On a GPU also
  * LIBRARY_MISSING, COMPILE_ERROR, DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,
@@ -399,7 +400,7 @@ typedef struct conv_fft_stage {
     double measured_ms;  /**< by conv_fft_profile(); negative: not measured */
 } conv_fft_stage;
 
-/** What a plan does in one pass. */
+/** The strategy, memory and stages of one pass of a plan. */
 typedef struct conv_fft_description {
     char strategy[256]; /**< the strategy line; for CONV_FFT_BACKWARD that of the weights pass */
     int64_t basis[CONV_FFT_MAX_RANK];
@@ -526,26 +527,26 @@ typedef enum conv_fft_tune_policy {
 
 /** One record as conv_fft_tune_foreach() shows it; the texts live during the callback. */
 typedef struct conv_fft_tune_record {
-    const char *problem; /**< problem line; element strides of a problem that has its own stand behind it as comments */
+    const char *problem;  /**< problem line; element strides, if the problem has them, follow as comments */
     const char *strategy; /**< strategy line; of several passes: joined by "; ", in the order of conv_fft_pass */
     conv_fft_pass pass;   /**< the set of passes that was tuned together */
     double ms;            /**< measured, of the set, without bias and gbias */
     double predicted_ms;  /**< by the cost model */
     double direct_ms;     /**< measured, of the best algorithms of another library; negative: none */
     uint64_t workspace_bytes;
-    uint64_t workspace_class; /**< 0, or the power of two at or below the limit it was tuned for */
+    uint64_t workspace_class; /**< the power of two at or below the workspace limit of the tuning; 0: no limit */
     int keep;                 /**< set of conv_fft_operand that the caller keeps */
-    int64_t candidates;       /**< that were timed */
+    int64_t candidates;       /**< the number of timed candidates */
     conv_fft_tuning tuning;   /**< _MEASURE or _EXHAUSTIVE */
 } conv_fft_tune_record;
 
 /** Counters since the context was created. */
 typedef struct conv_fft_tune_statistics {
-    int64_t records;  /**< that the context has now */
-    int64_t hits;     /**< plans' look-ups that a record answered: one for each set of passes tuned together */
-    int64_t misses;   /**< and those that none did */
-    int64_t unusable; /**< misses where there was a record, but its strategy does not suit or fit */
-    int64_t corrupt;  /**< lines and files that could not be verified, and were skipped */
+    int64_t records;  /**< records of the context now */
+    int64_t hits;     /**< look-ups of plans that found a usable record: one for each set of passes tuned together */
+    int64_t misses;   /**< look-ups of plans that found no usable record */
+    int64_t unusable; /**< misses with a record that does not run here or needs too much workspace */
+    int64_t corrupt;  /**< lines and files that cannot be verified; they are skipped */
 } conv_fft_tune_statistics;
 
 /** Return non-zero to stop. */
@@ -554,37 +555,37 @@ typedef int (*conv_fft_tune_visit)(const conv_fft_tune_record *record, void *use
 typedef int (*conv_fft_tune_progress)(int64_t done, int64_t total, void *user);
 
 /**
- * Read records from a file into the context, in the place of those it has for the same problems. The cache directory
- * stays as it is. IO_ERROR: the file cannot be read, or holds no record of this device. OUT_OF_MEMORY.
+ * Read records from a file into the context. They replace its records of the same problems. The cache directory is not
+ * changed. IO_ERROR: the file cannot be read, or holds no record of this device. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_load(conv_fft_context *context, const char *path);
 /**
- * Write all records that the context has to a file, all of it or nothing. IO_ERROR: it cannot be written, or what is
- * there is not a file of tuning records of this version. OUT_OF_MEMORY.
+ * Write all records of the context to a file, completely or not at all. IO_ERROR: the file cannot be written, or `path`
+ * exists and is not a file of tuning records of this version. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_save(conv_fft_context *context, const char *path);
 /**
- * Read records from a file into the context and its cache directory; `policy` decides where both have one. Errors as
- * conv_fft_tune_load(); IO_ERROR also if the directory cannot be written: the context has the records then, and the
- * next process has not.
+ * Read records from a file into the context and its cache directory. `policy` decides if both have a record of one
+ * problem. Errors as conv_fft_tune_load(). IO_ERROR also if the directory cannot be written: then only this context has
+ * the records.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_merge(conv_fft_context *context, const char *path,
                                                  conv_fft_tune_policy policy);
-/** Write the records of `count` problems to a file; that some have none is a warning. INVALID_ARGUMENT: a problem is.
- * Errors as conv_fft_tune_save(). */
+/** Write the records of `count` problems to a file. Problems without a record cause a warning. INVALID_ARGUMENT: a
+ * problem is invalid. Errors as conv_fft_tune_save(). */
 CONV_FFT_API conv_fft_status conv_fft_tune_export(conv_fft_context *context, const char *path,
                                                   const conv_fft_problem *problems, int64_t count);
-/** Call `visit` for every record that a plan could find, in the order of the problem lines. CANCELLED: it returned
+/** Call `visit` for every record that a plan can find, in the order of the problem lines. CANCELLED: `visit` returned
  * non-zero. OUT_OF_MEMORY. */
 CONV_FFT_API conv_fft_status conv_fft_tune_foreach(conv_fft_context *context, conv_fft_tune_visit visit, void *user);
-/** OUT_OF_MEMORY. */
+/** Read the counters. OUT_OF_MEMORY. */
 CONV_FFT_API conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tune_statistics *statistics);
 /**
- * For people: the files of records in a cache directory (NULL: the default one) with the device and the number of
- * records of each, every line and kernel that cannot be verified, and how many kernels there are. `bytes` (0 or more)
- * bytes of text are written, terminated; *needed and *damaged (each may be NULL) receive how many the whole takes, and
- * the number of such lines and kernels. IO_ERROR: there is no usable directory. INVALID_ARGUMENT: text is NULL, and
- * bytes is not 0. OUT_OF_MEMORY.
+ * A report about a cache directory (NULL: the default one): its files of records with their device and number of
+ * records, every line and kernel that cannot be verified, and the number of kernels. At most `bytes` (0 or more) bytes
+ * of text are written, terminated. *needed (may be NULL) receives the bytes of the whole text, *damaged (may be NULL)
+ * the number of lines and kernels that cannot be verified. IO_ERROR: there is no usable directory. INVALID_ARGUMENT:
+ * text is NULL, and bytes is not 0. OUT_OF_MEMORY.
  */
 CONV_FFT_API conv_fft_status conv_fft_cache_report(const char *directory, char *text, size_t bytes, size_t *needed,
                                                    int64_t *damaged);
@@ -596,9 +597,9 @@ CONV_FFT_API conv_fft_status conv_fft_cache_clear(const char *directory, int64_t
 typedef struct conv_fft_tune_candidate {
     conv_fft_pass pass;       /**< the set of passes that is tuned together */
     const char *strategy;     /**< strategy line; of several passes: joined by "; " */
-    double predicted_ms;      /**< by the cost model; negative: it knows nothing of the family */
+    double predicted_ms;      /**< by the cost model; negative: it has no prediction for the family */
     double measured_ms;       /**< negative: not timed */
-    uint64_t workspace_bytes; /**< 0: not known, no plan was made */
+    uint64_t workspace_bytes; /**< 0: not known, because no plan was made */
     const char *verdict;      /**< why it was chosen, or was not */
 } conv_fft_tune_candidate;
 
@@ -606,9 +607,9 @@ typedef struct conv_fft_tune_candidate {
 typedef int (*conv_fft_candidate_visit)(const conv_fft_tune_candidate *candidate, void *user);
 
 /**
- * Show the candidates for a problem, those of each set of passes after another, the best first. With a tuning mode of
- * MEASURE or EXHAUSTIVE they are timed, which looks at no record and makes none. options may be NULL (the cost model's
- * predictions). CANCELLED: visit returned non-zero. INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR.
+ * Show the candidates for a problem, one set of passes after another, the best candidate first. With tuning MEASURE or
+ * EXHAUSTIVE they are timed. No record is read or written. options may be NULL: predictions of the cost model.
+ * CANCELLED: visit returned non-zero. INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_ERROR.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_candidates(conv_fft_context *context, const conv_fft_problem *problem,
                                                       const conv_fft_plan_options *options,
@@ -616,12 +617,11 @@ CONV_FFT_API conv_fft_status conv_fft_tune_candidates(conv_fft_context *context,
 
 /**
  * Tune a list of problems (a network) and keep the records. options may be NULL; a mode of CACHED or OFF means
- * MEASURE. Problems that have a record already are passed over, so a list that was interrupted goes on where it was.
- * An invalid problem is found before anything is tuned; one that fails later does not stop the others. count: 0 to
- * 2^20. progress (may be NULL) is called by this thread before the first problem, after each, and with the same
- * numbers again between the steps of a search, so that it ends one within a step: compiling a candidate or timing it
- * once. CANCELLED: it returned non-zero; what was decided before has its records. Otherwise the first failure, whose
- * sentence names the problem.
+ * MEASURE. Problems with a record are skipped, so an interrupted list can be continued. All problems are checked
+ * before the first is tuned. If tuning one problem fails, the others are still tuned. count: 0 to 2^20. progress (may
+ * be NULL) is called by this thread before the first problem, after each problem, and between the steps of a search,
+ * that is, after a candidate is compiled or timed once. CANCELLED: progress returned non-zero; finished searches have
+ * their records. Otherwise the status of the first failure; its sentence names the problem.
  */
 CONV_FFT_API conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft_problem *problems,
                                                     int64_t count, const conv_fft_plan_options *options,

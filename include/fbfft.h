@@ -5,7 +5,7 @@
  *
  *     fbfft_desc_init(&d, 2, FBFFT_R2C);  d.basis[0] = d.basis[1] = 64;  d.extent[0] = d.extent[1] = 9;
  *     fbfft_plan_create(context, &d, &plan);                          once; compiles, may be slow
- *     fbfft_plan_workspace(plan, batch, &bytes);                      0 where one kernel of a GPU does it
+ *     fbfft_plan_workspace(plan, batch, &bytes);                      0 if one kernel of a GPU suffices
  *     fbfft_execute(plan, images, spectra, batch, ws, bytes, stream); enqueues one kernel, or a few
  *
  * A transform goes between a signal and its spectrum. Per axis N is the basis, D the extent; E = N but for the last
@@ -74,15 +74,16 @@ typedef struct fbfft_desc {
     int64_t size[CONV_FFT_MAX_RANK];   /**< S, >= 1; 0 (default): D */
     int64_t offset[CONV_FFT_MAX_RANK]; /**< of the window; may be negative; default 0 */
     int64_t step[CONV_FFT_MAX_RANK];   /**< >= 1; default 1 */
-    conv_fft_padding padding;          /**< default ZEROS, which transforms that write a signal must have. REFLECT: the
-                                            window reaches at most S - 1 beyond each end */
+    /** Default ZEROS. Transforms that write a signal must have ZEROS. REFLECT: the window reaches at most S - 1 beyond
+     * each end. */
+    conv_fft_padding padding;
     /** Of the signal in elements: {batch, channel, axes}, >= 0; all zero (default): dense. */
     int64_t stride[2 + CONV_FFT_MAX_RANK];
-    conv_fft_dtype spectrum; /**< FP32 (default): as drawn above. FP16: pairs {re, im} of FP16, see there */
+    conv_fft_dtype spectrum; /**< FP32 (default): as drawn above. FP16: pairs {re, im} of FP16, see FP16 SPECTRA */
     int64_t reserved[3];     /**< zero */
 } fbfft_desc;
 
-/** Compiled for one transform and one device; the batch is free. Immutable. */
+/** A transform compiled for one device, for any batch. Immutable. */
 typedef struct fbfft_plan fbfft_plan;
 
 /** Fill in the defaults. INVALID_ARGUMENT: desc is NULL, rank is not 1..3, or kind is unknown. */
@@ -97,11 +98,11 @@ CONV_FFT_API conv_fft_status fbfft_plan_create(conv_fft_context *context, const 
 /** NULL is allowed. No execution of the plan may be pending. */
 CONV_FFT_API void fbfft_plan_destroy(fbfft_plan *plan);
 
-/** How it is computed: a line for each kernel. "" if plan is NULL. Lives as long as the plan. */
+/** One line for each kernel of the plan. "" if plan is NULL. Lives as long as the plan. */
 CONV_FFT_API const char *fbfft_plan_description(const fbfft_plan *plan);
 
-/** *bytes of workspace, of any alignment, that an execution of `batch` planes per channel needs. INVALID_ARGUMENT:
- * NULL, or a negative batch. */
+/** Set *bytes to the workspace that an execution of `batch` planes per channel needs, at any alignment.
+ * INVALID_ARGUMENT: a NULL, or a negative batch. */
 CONV_FFT_API conv_fft_status fbfft_plan_workspace(const fbfft_plan *plan, int64_t batch, size_t *bytes);
 
 /**
@@ -113,11 +114,12 @@ CONV_FFT_API conv_fft_status fbfft_execute(const fbfft_plan *plan, const void *i
                                            void *workspace, size_t bytes, struct CUstream_st *stream);
 
 /**
- * For people: the kernels that a plan would have, why, and the bytes, operations and least times of `batch` entries
- * (0: as many as have about 2^28 points). Nothing is compiled. The GPU is the context's, or if context is NULL that of
- * a file of key=value lines, as conv_fft_devices_report() shows them: none is needed. text, bytes, needed: as there.
- * INVALID_ARGUMENT; NOT_SUPPORTED: too large a plane for the GPU, one of compute capability below 8.0, or a context of
- * the CPU; IO_ERROR: no such file.
+ * A report about the kernels that a plan would have, the reasons for them, and the bytes, operations and shortest
+ * possible times of `batch` entries (0: about 2^28 points). Nothing is compiled. The GPU is that of the context. If
+ * context is NULL, facts_file describes the GPU in key=value lines, as conv_fft_devices_report() prints them, and no
+ * GPU is needed. text, bytes, needed: as in conv_fft_devices_report(). INVALID_ARGUMENT; NOT_SUPPORTED: the plane is
+ * too large for the GPU, its compute capability is below 8.0, or the context is a CPU's; IO_ERROR: the file cannot be
+ * read.
  */
 CONV_FFT_API conv_fft_status fbfft_explain(const conv_fft_context *context, const char *facts_file,
                                            const fbfft_desc *desc, int64_t batch, char *text, size_t bytes,

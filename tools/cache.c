@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv-fft cache: the records and kernels that are kept on disk. */
+/* conv-fft cache: the records and kernels on disk. */
 #include "main.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ static int list(int verify) {
     int64_t damaged = 0;
     if (conv_fft_cache_report(NULL, NULL, 0, &bytes, &damaged) != CONV_FFT_SUCCESS)
         return library_error("no cache");
-    char *text = malloc(bytes + 1024); /* the files may grow meanwhile */
+    char *text = malloc(bytes + 1024); /* the report may grow before the second call */
     if (!text) {
         fputs("conv-fft: out of memory for the report\n", stderr);
         return 1;
@@ -69,7 +69,7 @@ static int merge(const options *o, conv_fft_context *context, char **files, int 
     return failed;
 }
 
-/* All records, or those of networks. */
+/* Export all records, or the records of networks. */
 static int export(conv_fft_context *context, char **words, int count) {
     if (count == 0)
         return usage_error("cache export needs the name of a file to write", NULL);

@@ -21,9 +21,9 @@ static int refuse(const char *key, const char *value, const char *wanted) {
     return 2;
 }
 
-/* 1 to `most` whole numbers joined by x. Returns how many; 0: it is something else. */
-static int read_numbers(const char *value, int most, int64_t *numbers) {
-    for (int count = 0; count < most; value++) {
+/* Read 1 to max_count whole numbers joined by x. Returns their number; 0: the text is something else. */
+static int read_numbers(const char *value, int max_count, int64_t *numbers) {
+    for (int count = 0; count < max_count; value++) {
         char *end;
         errno = 0;
         numbers[count++] = strtoll(value, &end, 10);
@@ -42,7 +42,7 @@ static int read_number(const char *key, const char *value, int64_t *number) {
     return read_numbers(value, 1, number) ? 0 : refuse(key, value, "a whole number below 2^63");
 }
 
-/* One number for all axes, or one for each. */
+/* Read one number for all axes, or one for each axis. */
 static int read_axes(const char *key, const char *value, int rank, int64_t *axes) {
     const int count = read_numbers(value, rank, axes);
     char wanted[64];
@@ -54,7 +54,7 @@ static int read_axes(const char *key, const char *value, int rank, int64_t *axes
     return 0;
 }
 
-/* Negative: none of them; a message has been written. */
+/* The index of the word. Negative: it is none of them; a message has been written. */
 static int read_word(const char *key, const char *value, const char *const *words) {
     char wanted[96] = "one of ";
     for (int i = 0; words[i]; i++) {
@@ -66,7 +66,7 @@ static int read_word(const char *key, const char *value, const char *const *word
     return -1;
 }
 
-/* The library calls it the extent. */
+/* Read the field `from`, the extent of the data. */
 static int read_from(const char *value, fbfft_desc *d) {
     const int failed = read_axes("from", value, d->rank, d->extent);
     for (int a = 0; a < d->rank && !failed; a++) {
@@ -99,7 +99,7 @@ static int read_field(const char *key, const char *value, fbfft_desc *d, int64_t
     while (names[field] && strcmp(names[field], key) != 0)
         field++;
     if (!names[field])
-        return usage_error("no field of an fft", key);
+        return usage_error("not a field of an fft", key);
     const int word = read_word(key, value, words[field]);
     if (word < 0)
         return 2;
@@ -119,7 +119,7 @@ static int read_field(const char *key, const char *value, fbfft_desc *d, int64_t
 static int read_words(char **words, int count, fbfft_desc *d, int64_t *batch) {
     int64_t basis[CONV_FFT_MAX_RANK];
     if (count == 0)
-        return usage_error("explain fft needs a basis, 64x64 say", NULL);
+        return usage_error("explain fft needs a basis, for example 64x64", NULL);
     const int rank = read_numbers(words[0], CONV_FFT_MAX_RANK, basis);
     if (rank == 0)
         return refuse("the basis", words[0], "1 to 3 whole numbers joined by x");
@@ -133,7 +133,7 @@ static int read_words(char **words, int count, fbfft_desc *d, int64_t *batch) {
         snprintf(key, sizeof key, "%.*s", (int)(equals - words[i]), words[i]);
         for (int before = 1; before < i; before++)
             if (strncmp(words[before], words[i], strlen(key) + 1) == 0)
-                return usage_error("the field stands twice", key);
+                return usage_error("the field is given twice", key);
         const int failed = read_field(key, equals + 1, d, batch);
         if (failed)
             return failed;
@@ -141,7 +141,7 @@ static int read_words(char **words, int count, fbfft_desc *d, int64_t *batch) {
     return 0;
 }
 
-/* The GPU is `context`'s, or that of the file. */
+/* Explain for the GPU of the context, or of the file of properties. */
 static int print(const conv_fft_context *context, const char *properties, const fbfft_desc *d, int64_t batch) {
     char text[16384];
     size_t needed;
@@ -169,7 +169,7 @@ int explain_fft(const options *o, char **words, int count) {
     if (failed)
         return failed;
     if (conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU)
-        failed = usage_error("explain fft is about GPUs; name a usable one with --device, or its --facts", NULL);
+        failed = usage_error("explain fft needs a GPU; name a usable one with --device, or a file with --facts", NULL);
     else
         failed = print(context, NULL, &d, batch);
     conv_fft_context_destroy(context);

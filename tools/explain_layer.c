@@ -41,7 +41,7 @@ static void print_description(const char *pass, const conv_fft_description *d, i
     print_times(d->predicted_ms, d->measured_ms);
 }
 
-/* ---- who has chosen */
+/* ---- the source of the choice */
 
 static const char *set_name(conv_fft_pass set) {
     return set == CONV_FFT_FORWARD ? "forward" : set == CONV_FFT_BACKWARD ? "backward, both gradients" : "all passes";
@@ -76,7 +76,7 @@ static int print_source(conv_fft_context *context, const conv_fft_plan *plan, co
             return layer_error(layer);
         deciding by = {layer->text, sets[i], d.measured_ms, d.measured_ms < 0};
         if (by.found)
-            printf("  %s: chosen by the cost model, for no tuning record suits\n", set_name(sets[i]));
+            printf("  %s: chosen by the cost model, because no tuning record can be used\n", set_name(sets[i]));
         else if (conv_fft_tune_foreach(context, print_deciding, &by) != CONV_FFT_SUCCESS)
             return library_error("no records");
     }
@@ -99,7 +99,7 @@ static void print_nan_reach(const conv_fft_problem *p, const conv_fft_descriptio
 
 typedef struct listing {
     conv_fft_pass set;
-    int shown, most;
+    int shown, max_shown;
 } listing;
 
 static int print_candidate(const conv_fft_tune_candidate *c, void *user) {
@@ -110,7 +110,7 @@ static int print_candidate(const conv_fft_tune_candidate *c, void *user) {
         printf("  candidates, %s\n    %13s %12s %15s  strategy, and why it was chosen or not\n", set_name(c->pass),
                "predicted ms", "measured ms", "workspace bytes");
     }
-    if (l->shown++ >= l->most)
+    if (l->shown++ >= l->max_shown)
         return 0;
     printf("    ");
     if (c->predicted_ms >= 0)
@@ -135,7 +135,7 @@ static int explain_candidates(const options *o, conv_fft_context *context, const
     po.workspace_limit = (uint64_t)o->workspace_limit;
     po.tuning = o->mode;
     po.tune_milliseconds = o->milliseconds;
-    listing l = {.most = (int)o->candidates};
+    listing l = {.max_shown = (int)o->candidates};
     const conv_fft_status status = conv_fft_tune_candidates(context, &layer->problem, &po, print_candidate, &l);
     return status == CONV_FFT_SUCCESS ? 0 : layer_error(layer);
 }

@@ -15,7 +15,7 @@ typedef struct options {
     conv_fft_tuning mode; /* CONV_FFT_TUNE_OFF: not given */
     conv_fft_tune_policy policy;
     char *file, *properties;
-    char given[OPTIONS_MOST + 1]; /* the letters of the options that were given: tools/main.c */
+    char given[OPTIONS_MAX + 1]; /* the letters of the options that were given: tools/main.c */
 } options;
 
 /* 0, or an exit status: an option was given whose letter is not in `takes`. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bad line gets a message and is left out. */
+/* For a bad line, a message is written, and the line is skipped. */
 #include "network.h"
 
 #include "message.h"
@@ -9,15 +9,15 @@
 #include <string.h>
 
 static int add(network *n, const layer_line *layer) {
-    if (n->count == n->room) {
-        const int64_t room = n->room ? 2 * n->room : 64;
-        layer_line *grown = realloc(n->layers, (size_t)room * sizeof *grown);
+    if (n->count == n->capacity) {
+        const int64_t capacity = n->capacity ? 2 * n->capacity : 64;
+        layer_line *grown = realloc(n->layers, (size_t)capacity * sizeof *grown);
         if (!grown) {
             fprintf(stderr, "%s: out of memory for the lines of %s\n", program_name, layer->file);
             return 1;
         }
         n->layers = grown;
-        n->room = room;
+        n->capacity = capacity;
     }
     n->layers[n->count++] = *layer;
     return 0;
@@ -100,7 +100,7 @@ static int read_file(const char *file, network *n) {
     return failed;
 }
 
-int network_read_all(char *const *files, int count, int64_t most, network *n) {
+int network_read_all(char *const *files, int count, int64_t max_layers, network *n) {
     *n = (network){0};
     int failed = 0;
     for (int i = 0; i < count; ++i) {
@@ -112,8 +112,8 @@ int network_read_all(char *const *files, int count, int64_t most, network *n) {
                 count > 1 ? " and the others" : "");
         failed = 1;
     }
-    if (most > 0 && n->count > most)
-        n->count = most;
+    if (max_layers > 0 && n->count > max_layers)
+        n->count = max_layers;
     return failed;
 }
 

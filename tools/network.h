@@ -14,8 +14,8 @@ typedef struct layer_line {
 
 typedef struct network {
     layer_line *layers;
-    int64_t count, room;
-    int64_t bad; /* lines that are no problem; a message named the file and the number of each */
+    int64_t count, capacity;
+    int64_t bad; /* lines that are no problem; a message has named the file and line number of each */
 } network;
 
 /* Read a line of `length` bytes into `layer`. Its file and line number are set. 0, or an exit status; then a
@@ -25,10 +25,10 @@ int layer_read(const char *text, size_t length, layer_line *layer);
 /* Write the library's last error and the place of the layer. Returns the exit status. */
 int layer_error(const layer_line *layer);
 
-/* Read the problems of files, at most `most` if that is positive. A line is left out if it says the same as an
- * earlier line and has no name or the same name. 0, or an exit status: a file cannot be read, or no file has a
- * problem. The problems of other files are there in either case. */
-int network_read_all(char *const *files, int count, int64_t most, network *n);
+/* Read the problems of files, at most max_layers (0: all). A line with the problem of an earlier line is skipped,
+ * unless it has another name. 0, or an exit status: a file cannot be read, or no file has a problem. On failure, the
+ * problems of the readable files are still in n. */
+int network_read_all(char *const *files, int count, int64_t max_layers, network *n);
 void network_free(network *n);
 
 #endif

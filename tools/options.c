@@ -83,8 +83,8 @@ enum {
 };
 
 options_result options_read(const option_rule *rules, const char *help, const char *version, int argc, char **argv,
-                            void *options, char given[OPTIONS_MOST + 1], int *first) {
-    struct option table[OPTIONS_MOST + 3];
+                            void *options, char given[OPTIONS_MAX + 1], int *first) {
+    struct option table[OPTIONS_MAX + 3];
     int count = 0;
     for (; rules[count].letter; ++count)
         table[count] =
@@ -94,7 +94,7 @@ options_result options_read(const option_rule *rules, const char *help, const ch
     if (version)
         table[count++] = (struct option){"version", no_argument, NULL, VERSION};
     table[count] = (struct option){NULL, 0, NULL, 0};
-    memset(given, 0, OPTIONS_MOST + 1);
+    memset(given, 0, OPTIONS_MAX + 1);
     for (int letter; (letter = getopt_long(argc, argv, "", table, NULL)) != -1;) {
         if (letter == HELP || letter == VERSION) {
             fputs(letter == HELP ? help : version, stdout);

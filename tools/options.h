@@ -26,9 +26,9 @@ typedef struct option_rule {
     bool (*read)(const char *text, void *options); /* false: the value is wrong, and the parser writes a message */
 } option_rule;
 
-/* The most options that a table may have. */
+/* The maximum number of options in a table. */
 enum {
-    OPTIONS_MOST = 32
+    OPTIONS_MAX = 32
 };
 
 typedef enum options_result {
@@ -40,7 +40,7 @@ typedef enum options_result {
 /* Read the options of a command line. --help prints `help`, --version prints `version` (NULL: no such option).
  * given: the letters of the options that were given, each once. *first: index of the first word that is no option. */
 options_result options_read(const option_rule *rules, const char *help, const char *version, int argc, char **argv,
-                            void *options, char given[OPTIONS_MOST + 1], int *first);
+                            void *options, char given[OPTIONS_MAX + 1], int *first);
 
 /* Read auto, cpu or the number of a GPU. False: it is none of these. */
 bool option_device(const char *text, int *device);

@@ -29,15 +29,14 @@ static void format_time(double seconds, char text[32]) {
         snprintf(text, 32, "%d min %02d s", (int)minutes, (int)(whole % 60));
 }
 
-/* Layers that have their records cost no time, so only the others tell how long the rest will take. Before the
- * first of them is measured there is what each may take at most. "" if nothing is known, or the last one takes
- * longer than was thought. */
+/* Estimate the time that is left. Layers with records take no time. Each other layer takes the mean of the measured
+ * layers, or before the first measurement, the limit for one layer. "": there is no estimate, or it was too short. */
 static void estimate(const progress *p, double now, char text[64]) {
     const bool busy = !p->known[p->at];
     int64_t later = 0;
     for (int64_t i = p->at + 1; i < p->total; ++i)
         later += !p->known[i];
-    const double each = p->measured > 0 ? p->seconds / (double)p->measured : p->most;
+    const double each = p->measured > 0 ? p->seconds / (double)p->measured : p->max_seconds;
     const double here = busy ? fmax(0.0, each - (now - p->began)) : 0.0, seconds = here + each * (double)later;
     char left[32];
     text[0] = '\0';
@@ -47,7 +46,7 @@ static void estimate(const progress *p, double now, char text[64]) {
     snprintf(text, 64, ", %s%s left", p->measured > 0 || seconds == 0.0 ? "" : "at most ", left);
 }
 
-/* The cursor returns to the beginning of the line, so that a message of the library takes the bar's place. */
+/* The cursor returns to the beginning of the line, so that a message of the library overwrites the bar. */
 static void show(progress *p) {
     char bar[WIDTH + 1], left[64];
     const int filled = (int)(p->at * WIDTH / p->total);

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 typedef struct progress {
-    const bool *known; /* for each layer: it has its records and takes no time */
+    const bool *known; /* for each layer: it has its records, so it takes no time */
     int64_t total;
-    double most; /* seconds that a layer may take; 0: any */
-    /* The layers that were measured so far, and the seconds that they took. */
+    double max_seconds; /* of one layer; 0: no limit */
+    /* The number of layers measured so far, and their seconds. */
     int64_t measured;
     double seconds;
     /* The current layer. */

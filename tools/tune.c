@@ -192,7 +192,7 @@ static double max_seconds(const options *o) {
 static int tune_network(const options *o, conv_fft_context *context, const network *n) {
     table t = {.limit = (uint64_t)o->workspace_limit};
     bool *known = find_recorded(o, context, n);
-    progress p = {.known = known, .total = n->count, .most = max_seconds(o)};
+    progress p = {.known = known, .total = n->count, .max_seconds = max_seconds(o)};
     int failed = 0;
     if (!known) {
         fputs("conv-fft: out of memory for the progress\n", stderr);

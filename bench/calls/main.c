@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_calls measures what a call costs the host. See --help. */
+/* bench_calls measures the time that a call takes on the host. See --help. */
 #include "conv_fft.h"
 #include "core/clock.h"
 #include "cuda/driver/memory.h"
@@ -48,7 +48,7 @@ static conv_fft_status call(const conv_fft_plan *plan, const layer_memory *m, bo
 static conv_fft_status host_time(const cf_gpu *gpu, const conv_fft_plan *plan, const layer_memory *m, bool forward,
                                  cf_cu_stream stream, double *us) {
     static double times[REPEATS];
-    for (int i = -10; i < REPEATS; ++i) { /* the first ones warm up */
+    for (int i = -10; i < REPEATS; ++i) { /* negative i: to warm up */
         const double start = cf_clock_seconds();
         for (int k = 0; k < CALLS; ++k)
             CF_FORWARD(call(plan, m, forward, stream));

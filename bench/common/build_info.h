@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* The commit of the build: `given`, or if that is NULL what git says here. */
+/* The commit of the build: `given`. NULL: `git describe` in the working directory. */
 void bench_commit(const char *given, char *text, size_t bytes);
 
 /* Today. */

@@ -109,8 +109,8 @@ static bool copy_old(FILE *old, FILE *out, const char *path, const row_key *keys
     return !ferror(old);
 }
 
-/* In quotes if it has commas: names of stages of two tensors, the knobs of cuDNN's engines. No text has quotes of
- * its own. */
+/* Write a text, in quotes if it has commas: names of stages with two tensors, knobs of cuDNN's engines. No text has
+ * quotes. */
 static void write_text(FILE *out, const char *text) { fprintf(out, strchr(text, ',') ? "\"%s\"" : "%s", text); }
 
 static void write_part(FILE *out, const bench_part *part) {

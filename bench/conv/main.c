@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_conv measures the passes of convolution layers by the library and its baselines. See --help. */
 #include "common/message.h"
+#include "common/program.h"
 #include "conv/run.h"
-#include "tools/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,14 +160,8 @@ int main(int argc, char **argv) {
                        .device = CONV_FFT_DEVICE_CPU,
                        .class = &bench_classes[0],
                        .search = DEFAULT_SEARCH_SECONDS};
-    char given[OPTIONS_MOST + 1];
-    int first;
-    const options_result result = options_read(rules, help, NULL, argc, argv, &o, given, &first);
-    if (result != OPTIONS_GOOD)
-        return result == OPTIONS_SHOWN ? EXIT_SUCCESS : EXIT_FAILURE;
-    if (first < argc) {
-        bench_message("unexpected argument %s; see bench_conv --help", argv[first]);
-        return EXIT_FAILURE;
-    }
+    int status;
+    if (!bench_options_read(rules, help, argc, argv, &o, &status))
+        return status;
     return check_options(&o) && bench_run(&o) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

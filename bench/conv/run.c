@@ -20,7 +20,7 @@
 
 #define CPU_SECONDS 0.5
 #define GPU_SECONDS 0.2
-#define PREPARED 16 /* cases whose kernels are compiled together; a run that is cut off then has rows */
+#define PREPARED 16 /* cases whose kernels are compiled together; not all, so that an aborted run has rows */
 
 /* Give the case the class and the layout of the options. */
 static bool set_case(bench_case *layer, const bench_options *o) {
@@ -45,8 +45,8 @@ static bool is_done(const bench_session *run, const bench_case *layer) {
     return true;
 }
 
-/* Leaves in the suite what is asked for, as it is to be run. False: nothing is there to choose from, or it cannot
- * be set. */
+/* Leave only the chosen cases in the suite, and reduce them to the limit. False: there is no such case, or a case
+ * cannot be reduced. */
 static bool choose_cases(const bench_session *run, const char *argument, bench_suite *suite) {
     const bench_options *o = run->o;
     const size_t total = suite->count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library is compared with. */
+/* The implementations that the library is compared with. */
 #ifndef BENCH_FFT_BASELINES_H
 #define BENCH_FFT_BASELINES_H
 
@@ -7,7 +7,7 @@
 
 conv_fft_status fft_cufft_alone_open(fft_impl *impl);
 
-/* With a copy into or out of whole planes. */
+/* cuFFT with a copy into or out of whole planes. */
 conv_fft_status fft_cufft_padded_open(fft_impl *impl);
 
 /* A copy in device memory of half the bytes that are read and written. */

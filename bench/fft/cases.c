@@ -82,7 +82,7 @@ static void add_others(suite *s) {
     }
     for (int n = 0; n < 3; n++)
         add(s, cube(3, volumes[n]), 28);
-    /* A number has twice the bytes, so there are half as many. */
+    /* A number has twice the bytes, so the batch has half as many numbers. */
     for (int n = 0; n < 3; n++) {
         fft_case c = cube(complex_cases[n].rank, complex_cases[n].n);
         c.complex_signal = true;
@@ -99,8 +99,8 @@ static void add_c2c_fp16(suite *s, int rank, int64_t n) {
     add(s, c, 27);
 }
 
-/* As in the tables of tcFFT (arXiv 2104.11471), one entry at least: 512 MB each way. Those that take several
- * passes over memory come first: a run that is cut off has them. */
+/* The cases of the tables of tcFFT (arXiv 2104.11471): 512 MB each way, at least one transform. Cases with several
+ * passes over memory come first, so that an aborted run has them. */
 static void add_halves(suite *s) {
     for (int64_t n = 512; n >= 256; n /= 2)
         add_c2c_fp16(s, 2, n);

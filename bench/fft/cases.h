@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Planes of a basis, and the part of them that holds data (forward) or is wanted (inverse). There are always three
- * axes. Axes that the rank lacks come first and have one point. */
+/* Planes of a basis, and the part of each plane that holds data (forward) or is wanted (inverse). There are always
+ * three axes. Axes that the rank lacks come first and have one point. */
 typedef struct fft_case {
     char name[80];
     int rank;

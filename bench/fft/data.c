@@ -135,10 +135,10 @@ static void *arranged(const fft_job *job, bool major) {
     return memory;
 }
 
-/* Fill each piece of `whole` bytes by repeating its first `bytes` bytes. */
+/* Fill each part of `whole` bytes by repeating its first `bytes` bytes. */
 static conv_fft_status repeat(const fft_job *job, const char *from, size_t bytes, char *to, size_t whole,
-                              int64_t pieces) {
-    for (int64_t i = 0; i < pieces; i++, from += bytes, to += whole) {
+                              int64_t parts) {
+    for (int64_t i = 0; i < parts; i++, from += bytes, to += whole) {
         CF_FORWARD(cf_gpu_upload(job->gpu, to, from, bytes, job->stream));
         for (size_t done = bytes; done < whole; done *= 2)
             CF_FORWARD(cf_gpu_copy(job->gpu, to + done, to, done < whole - done ? done : whole - done, job->stream));
@@ -147,13 +147,12 @@ static conv_fft_status repeat(const fft_job *job, const char *from, size_t bytes
 }
 
 static conv_fft_status upload(const fft_job *job, bool major, void *to) {
-    const int64_t pieces = major ? fft_bins(job->c) : 1;
+    const int64_t parts = major ? fft_bins(job->c) : 1;
     const size_t bytes = (size_t)(job->block_planes * in_numbers(job)) * fft_number_bytes(job->c);
     void *const from = arranged(job, major);
     if (!from)
         return cf_fail_memory(bytes, "random numbers");
-    const conv_fft_status status =
-        repeat(job, from, bytes / (size_t)pieces, to, job->in_bytes / (size_t)pieces, pieces);
+    const conv_fft_status status = repeat(job, from, bytes / (size_t)parts, to, job->in_bytes / (size_t)parts, parts);
     free(from);
     return status;
 }
@@ -161,9 +160,9 @@ static conv_fft_status upload(const fft_job *job, bool major, void *to) {
 conv_fft_status fft_natural_input(const fft_job *job, void *to) { return upload(job, false, to); }
 
 static conv_fft_status create(fft_job *job) {
-    const int64_t numbers = in_numbers(job), fitting = BLOCK_FLOATS / numbers, most = fitting > 1 ? fitting : 1,
+    const int64_t numbers = in_numbers(job), fitting = BLOCK_FLOATS / numbers, max_planes = fitting > 1 ? fitting : 1,
                   planes = fft_planes(job->c);
-    job->block_planes = planes < most ? planes : most;
+    job->block_planes = planes < max_planes ? planes : max_planes;
     const size_t bytes = (size_t)(job->block_planes * numbers) * sizeof *job->block;
     job->block = malloc(bytes);
     if (!job->block)

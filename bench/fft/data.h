@@ -16,7 +16,7 @@ typedef struct fft_job {
     cf_cu_stream stream;
     void *in, *out; /* device memory; `in` is never written to */
     size_t in_bytes, out_bytes;
-    float *block; /* on the host: the first planes of `in`, in natural order; the others repeat them */
+    float *block; /* on the host: the first planes of `in`, in natural order; further planes repeat them */
     int64_t block_planes;
     double *expected; /* sampled planes, in natural order */
 } fft_job;

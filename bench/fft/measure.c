@@ -47,7 +47,8 @@ conv_fft_status fft_measure(const fft_timer *timer, fft_impl *impls, size_t coun
     float samples[FFT_MAX_IMPLS][MAX_REPEATS], warm;
     for (int r = -WARM_UPS; r < timer->repeats; r++)
         for (size_t k = 0; k < count; k++) {
-            const size_t i = (k + (size_t)(r + WARM_UPS)) % count; /* so that none always follows the same one */
+            /* The order rotates, so that no implementation always follows the same one. */
+            const size_t i = (k + (size_t)(r + WARM_UPS)) % count;
             CF_FORWARD(run_once(timer, &impls[i], r < 0 ? &warm : &samples[i][r]));
         }
     for (size_t i = 0; i < count; i++)

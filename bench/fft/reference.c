@@ -21,34 +21,34 @@ static void transform(const sweep *s, const double *roots, const double *in, dou
     for (int64_t o = 0; o < s->outer; o++)
         for (int64_t k = 0; k < s->wanted; k++) {
             double *const y = out + 2 * (o * s->wanted + k) * s->inner;
-            int64_t turn = 0; /* j k mod n */
+            int64_t root = 0; /* j k mod n */
             for (int64_t j = 0; j < s->used; j++) {
                 const double *const x = in + 2 * (o * s->used + j) * s->inner;
-                const double re = roots[2 * turn], im = s->sign * roots[2 * turn + 1];
+                const double re = roots[2 * root], im = s->sign * roots[2 * root + 1];
                 for (int64_t i = 0; i < s->inner; i++) {
                     y[2 * i] += x[2 * i] * re - x[2 * i + 1] * im;
                     y[2 * i + 1] += x[2 * i + 1] * re + x[2 * i] * im;
                 }
-                turn = turn + k < s->n ? turn + k : turn + k - s->n;
+                root = root + k < s->n ? root + k : root + k - s->n;
             }
         }
 }
 
 enum {
-    LONGEST_DEFINITION = 1024, /* longer lines are halved */
-    MIN_HALVED = 16            /* until they have fewer points than this */
+    LONGEST_DEFINITION = 1024, /* longer rows are halved */
+    MIN_HALVED = 16            /* rows with fewer points are not halved */
 };
 
-/* out[k] = sum over j < n of in[j * stride] exp(-2 pi i j k / n), roots being those of `all` points: even and odd
- * points by themselves. room: for n pairs. */
+/* out[k] = sum over j < n of in[j * stride] exp(-2 pi i j k / n), from the transforms of even and odd points. roots: of
+ * `all` points. scratch: n pairs. */
 static void halve(int64_t n, int64_t stride, int64_t all, const double *roots, const double *in, double *out,
-                  double *room) {
+                  double *scratch) {
     if (n >= MIN_HALVED) {
         const int64_t half = n / 2;
-        halve(half, 2 * stride, all, roots, in, room, out);
-        halve(half, 2 * stride, all, roots, in + 2 * stride, room + 2 * half, out + 2 * half);
+        halve(half, 2 * stride, all, roots, in, scratch, out);
+        halve(half, 2 * stride, all, roots, in + 2 * stride, scratch + 2 * half, out + 2 * half);
         for (int64_t k = 0; k < half; k++) {
-            const double *const e = room + 2 * k, *const o = e + 2 * half, *const w = roots + 2 * (k * (all / n));
+            const double *const e = scratch + 2 * k, *const o = e + 2 * half, *const w = roots + 2 * (k * (all / n));
             const double re = o[0] * w[0] + o[1] * w[1], im = o[1] * w[0] - o[0] * w[1];
             out[2 * k] = e[0] + re;
             out[2 * k + 1] = e[1] + im;
@@ -69,17 +69,17 @@ static void halve(int64_t n, int64_t stride, int64_t all, const double *roots, c
     }
 }
 
-/* Of axis x, the axes in front of it having `before` points and those behind it `behind`. */
+/* Transform axis x. The axes in front of it have `before` points, and the axes behind it `behind`. */
 static void along(const fft_case *c, int x, bool inverse, int64_t before, int64_t behind, double *roots,
-                  const double *in, double *out, double *room) {
+                  const double *in, double *out, double *scratch) {
     const int64_t n = c->basis[x], stored = x == 2 ? fft_last_bins(c) : n;
-    const double turn = 2 * acos(-1.0) / (double)n;
+    const double angle = 2 * acos(-1.0) / (double)n;
     for (int64_t i = 0; i < n; i++) {
-        roots[2 * i] = cos(turn * (double)i);
-        roots[2 * i + 1] = sin(turn * (double)i);
+        roots[2 * i] = cos(angle * (double)i);
+        roots[2 * i + 1] = sin(angle * (double)i);
     }
     if (c->halves && n > LONGEST_DEFINITION) { /* a whole line */
-        halve(n, 1, n, roots, in, out, room);
+        halve(n, 1, n, roots, in, out, scratch);
         return;
     }
     const sweep s = {.n = n,

@@ -47,7 +47,7 @@ size_t gemm_bytes(const gemm_job *job, int operand) {
     return gemm_most_bytes(job->c, operand) / (is_half(job, operand) ? 2 : 1);
 }
 
-/* The right factor is W, or X. It has each number four times, in 16 bits. */
+/* The right factor is W or X. In 16 bits, it has each number four times. */
 size_t gemm_spread_bytes(const gemm_job *job) {
     return gemm_most_bytes(job->c, job->kind == CF_CGEMM_BACKWARD_WEIGHTS ? 0 : 1);
 }
@@ -62,14 +62,14 @@ float gemm_number(const gemm_job *job, uint16_t bits) {
     return job->precision == GEMM_FP16 ? cf_fp16_to_float(bits) : cf_bfloat_to_float(bits);
 }
 
-/* Fill with copies of one block, each from another start. */
+/* Fill memory with copies of one block. Each copy begins at another place of the block. */
 static conv_fft_status upload(const gemm_job *job, void *to, size_t all, size_t shift, const void *block,
                               size_t bytes) {
     conv_fft_status status = CONV_FFT_SUCCESS;
     for (size_t done = 0; done < all && status == CONV_FFT_SUCCESS; shift = (shift + 37) % 1024) {
-        const size_t offset = 64 * shift, piece = bytes - offset < all - done ? bytes - offset : all - done;
-        status = cf_gpu_upload(job->gpu, (char *)to + done, (const char *)block + offset, piece, job->stream);
-        done += piece;
+        const size_t offset = 64 * shift, step = bytes - offset < all - done ? bytes - offset : all - done;
+        status = cf_gpu_upload(job->gpu, (char *)to + done, (const char *)block + offset, step, job->stream);
+        done += step;
     }
     return status;
 }
@@ -150,8 +150,8 @@ static double complex exact(const gemm_job *job, number *const m[3], int64_t row
     return sum;
 }
 
-/* Words of two 16-bit numbers become complex ones, the last first, for they take less room; each eight columns of
- * FP16 have their scale. */
+/* Convert words of two 16-bit numbers to complex numbers in place. The last word comes first, because the results are
+ * longer. In FP16, eight columns share a scale. */
 static conv_fft_status widen(const gemm_job *job, int operand, number *m) {
     const int64_t rows = rows_of(job->c, operand), columns = columns_of(job->c, operand);
     for (int64_t i = rows * columns - 1; i >= 0; i--) {

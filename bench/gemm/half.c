@@ -46,14 +46,14 @@ conv_fft_status gemm_half_cublas(const gemm_job *job) {
     const shape s = shape_of(job);
     const cf_cublas_type half = job->precision == GEMM_FP16 ? CUDA_R_16F : CUDA_R_16BF;
     const float alpha = gemm_scale(job) * gemm_scale(job), zero = 0;
-    cf_cublas_guard lease;
-    CF_FORWARD(cf_cublas_guard_acquire(job->gpu->cublas, job->stream, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &lease));
+    cf_cublas_guard guard;
+    CF_FORWARD(cf_cublas_guard_acquire(job->gpu->cublas, job->stream, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &guard));
     const conv_fft_status status = CF_CUBLAS(
-        lease.call, cublasGemmStridedBatchedEx, lease.handle, CF_CUBLAS_OP_N,
+        guard.call, cublasGemmStridedBatchedEx, guard.handle, CF_CUBLAS_OP_N,
         s.turned ? CF_CUBLAS_OP_T : CF_CUBLAS_OP_N, (int)s.n, (int)s.m, (int)s.k, &alpha, job->spread, half, (int)s.n,
         s.n * s.k, s.a, half, (int)(s.turned ? s.m : s.k), s.m * s.k, &zero, s.c, s.wide ? CUDA_R_32F : half, (int)s.n,
         s.m * s.n, (int)job->c->bins, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-    cf_cublas_guard_release(job->gpu->cublas, &lease);
+    cf_cublas_guard_release(job->gpu->cublas, &guard);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_gemm measures the products per frequency of layers, and those of cuBLAS. See --help. */
 #include "common/message.h"
+#include "common/program.h"
 #include "gemm/run.h"
-#include "tools/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ typedef struct main_options {
     bool list;
 } main_options;
 
-/* False: the program ends with *status. */
+/* Read the options. False: the program ends with *status. */
 static bool parse(int argc, char **argv, main_options *o, int *status) {
 #define AT(member) offsetof(main_options, member)
     static const option_rule rules[] = {
@@ -39,14 +39,8 @@ static bool parse(int argc, char **argv, main_options *o, int *status) {
         {0, OPTION_FLAG, NULL, 0, 0, 0, NULL, NULL},
     };
 #undef AT
-    char given[OPTIONS_MOST + 1];
-    int first;
     *o = (main_options){.list = false};
-    const options_result result = options_read(rules, help, NULL, argc, argv, o, given, &first);
-    *status = result == OPTIONS_SHOWN ? EXIT_SUCCESS : EXIT_FAILURE;
-    if (result == OPTIONS_GOOD && first < argc)
-        bench_message("unexpected argument %s; see bench_gemm --help", argv[first]);
-    return result == OPTIONS_GOOD && first == argc;
+    return bench_options_read(rules, help, argc, argv, o, status);
 }
 
 int main(int argc, char **argv) {

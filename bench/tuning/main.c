@@ -19,7 +19,7 @@ static const char help[] =
     "  --threads N             CPU threads (default: all that OpenMP gives)\n"
     "  --count N               take the first N layers only\n"
     "  --milliseconds N        time for the quick search of one layer (default 10000)\n"
-    "  --workspace-limit BYTES the most workspace of a pass (default: no limit)\n"
+    "  --workspace-limit BYTES the largest workspace of a pass (default: no limit)\n"
     "  --help                  print this text\n";
 
 static bool read_device(const char *text, void *to) { return option_device(text, &((quality_options *)to)->device); }
@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
     };
 #undef AT
     quality_options o = {.device = CONV_FFT_DEVICE_AUTO};
-    char given[OPTIONS_MOST + 1];
+    char given[OPTIONS_MAX + 1];
     int first;
     const options_result result = options_read(rules, help, NULL, argc, argv, &o, given, &first);
     if (result != OPTIONS_GOOD)

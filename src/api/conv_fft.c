@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public functions of conv_fft.h but those about tuning: check the arguments, one call down. */
+/* The public functions of conv_fft.h except for tuning. They check the arguments and call down once. */
 #include "api/check.h"
 #include "autotune/records/record_store.h"
 #include "autotune/tune.h"
@@ -177,7 +177,7 @@ static const char *pass_name(int set) {
     return set >= 0 && set <= 7 ? names[set] : "out of range";
 }
 
-/* The plan was made for all passes of the set. */
+/* Check that the plan was made for all passes of the set. */
 static conv_fft_status check_made_for(const conv_fft_plan *plan, int set) {
     CF_REQUIRE((plan->passes & set) == set, "pass is %s; the plan was made for passes %d (%s)", pass_name(set),
                plan->passes, pass_name(plan->passes));
@@ -230,14 +230,14 @@ static conv_fft_status check_tensor(const char *name, const void *pointer, conv_
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status check_room(size_t needed, int set, const void *workspace, size_t bytes) {
+static conv_fft_status check_workspace_bytes(size_t needed, int set, const void *workspace, size_t bytes) {
     CF_REQUIRE(bytes >= needed, "workspace_bytes is %zu; %s needs at least %zu", bytes, pass_name(set), needed);
     CF_REQUIRE(workspace != NULL || needed == 0, "workspace is NULL; it must point to %zu bytes", needed);
     return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status check_workspace(const conv_fft_plan *plan, int set, const void *workspace, size_t bytes) {
-    return check_room(set && plan->layer.batch > 0 ? plan->workspace[set].bytes : 0, set, workspace, bytes);
+    return check_workspace_bytes(set && plan->layer.batch > 0 ? plan->workspace[set].bytes : 0, set, workspace, bytes);
 }
 
 /* One rule for x and w: the tensor is read, or if it is NULL the kept spectrum. */
@@ -374,8 +374,8 @@ conv_fft_status conv_fft_transform_weights(const conv_fft_plan *plan, const void
     REQUIRE_POINTER(w_spectrum);
     CF_FORWARD(check_kept(plan, "w", CONV_FFT_OPERAND_W, w, plan->layer.w.dtype, w_spectrum, false));
     const int set = plan->passes & CONV_FFT_FORWARD ? CONV_FFT_FORWARD : CONV_FFT_BACKWARD_DATA;
-    /* Weights are there without samples too. */
-    CF_FORWARD(check_room(plan->workspace[set].bytes, set, workspace, workspace_bytes));
+    /* With a batch of 0, the weights still exist. */
+    CF_FORWARD(check_workspace_bytes(plan->workspace[set].bytes, set, workspace, workspace_bytes));
     const cf_call call = {.w = w, .w_spectrum = w_spectrum, .workspace = workspace, .stream = stream};
     return cf_run_transform_weights(plan, set, &call);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every public function of fbfft.h: check the arguments, one call down. */
+/* The public functions of fbfft.h. They check the arguments and call down once. */
 #include "conv/plan/context.h"
 #include "core/dtype.h"
 #include "fbfft/plan/cpu.h"

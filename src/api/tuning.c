@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public functions of conv_fft.h about tuning: check the arguments, one call down. */
+/* The public functions of conv_fft.h about tuning. They check the arguments and call down once. */
 #include "api/check.h"
 #include "autotune/records/cache_report.h"
 #include "autotune/records/record_store.h"
@@ -30,14 +30,14 @@ conv_fft_status conv_fft_tune_merge(conv_fft_context *context, const char *path,
     return cf_tuner_merge(context->tuner, path, policy);
 }
 
-/* The last failure, with the number of the problem before its sentence. */
+/* Put the number of the problem before the sentence of the last failure. */
 static conv_fft_status fail_at(int64_t index, conv_fft_status status) {
     char why[900];
     snprintf(why, sizeof why, "%s", conv_fft_last_error());
     return cf_fail(status, "problems[%lld]: %s", (long long)index, why);
 }
 
-/* The problems as layers, in memory that the caller frees. A failure names the problem's number. */
+/* Make layers of the problems. The caller frees them. The sentence of a failure names the problem. */
 static conv_fft_status make_layers(const conv_fft_problem *problems, int64_t count, cf_layer **layers) {
     CF_REQUIRE(count >= 0 && count <= 1 << 20, "count is %lld; it must be 0 to %d", (long long)count, 1 << 20);
     CF_REQUIRE(problems != NULL || count == 0, "problems is NULL; it must point to %lld problems", (long long)count);
@@ -78,7 +78,7 @@ conv_fft_status conv_fft_tune_stats(const conv_fft_context *context, conv_fft_tu
     return cf_tuner_statistics(context->tuner, statistics);
 }
 
-/* Where a list of problems is, for its progress to be asked during a search too. */
+/* The state of a list of problems. The progress function is also called during a search. */
 typedef struct tuning {
     conv_fft_tune_progress progress; /* may be NULL */
     void *user;
@@ -107,7 +107,7 @@ conv_fft_status conv_fft_tune_problems(conv_fft_context *context, const conv_fft
     }
     if (own.tuning < CONV_FFT_TUNE_MEASURE)
         own.tuning = CONV_FFT_TUNE_MEASURE;
-    cf_layer *layers = NULL; /* all problems are good before the first is tuned */
+    cf_layer *layers = NULL; /* checks all problems before the first is tuned */
     CF_FORWARD(make_layers(problems, count, &layers));
     free(layers);
     char first_error[900] = "";

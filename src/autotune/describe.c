@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The costs of a set of passes; what both backward passes need is counted once if they share it. */
+/* The costs of a set of passes. Stages that both gradients share are counted once. */
 static void model_set(const conv_fft_plan *plan, int set, cf_stage_cost cost[CF_STAGE_COUNT]) {
     memset(cost, 0, CF_STAGE_COUNT * sizeof *cost);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
@@ -39,7 +39,8 @@ static bool is_one_kernel(const conv_fft_plan *plan, int set) {
            plan->pass[CF_PASS_WEIGHTS].strategy.family->search_space == CF_SEARCH_KERNELS;
 }
 
-/* Stages that one launch does, as cf_staged_run() and cf_long1d_run() mark them: the last of them is left, under the names of all. */
+/* Add the cost of stage `gone` to stage `left`: one launch computes both, and cf_staged_run() and cf_long1d_run()
+ * mark only the later stage. */
 static void join(const conv_fft_plan *plan, cf_stage_kind gone, cf_stage_kind left,
                  cf_stage_cost cost[CF_STAGE_COUNT]) {
     cost[left].bytes += cost[gone].bytes;
@@ -109,7 +110,7 @@ void cf_describe(const conv_fft_plan *plan, int set, const double *seconds, conv
     *description = d;
 }
 
-/* One run; seconds per stage, `stride` of them apart. */
+/* Run once. seconds[stage * stride] is set for every stage. */
 static conv_fft_status measure(const conv_fft_plan *plan, int set, const cf_call *call, double *seconds, int stride) {
     cf_stage_times *stage_times = call->stage_times;
     stage_times->count = 0;
@@ -135,7 +136,7 @@ conv_fft_status cf_profile(const conv_fft_plan *plan, int set, int repeats, conv
     if (status == CONV_FFT_SUCCESS)
         status = cf_bench_buffers_create(plan->device, NULL, &plan->layer, set, &sizes, &buffers);
     stage_times.timer = buffers.timer;
-    for (int run = -1; status == CONV_FFT_SUCCESS && run < repeats; ++run) { /* the first one warms up */
+    for (int run = -1; status == CONV_FFT_SUCCESS && run < repeats; ++run) { /* run -1 warms up */
         cf_call call = cf_bench_buffers_call(&buffers, set);
         call.bias = set & CONV_FFT_FORWARD ? buffers.bias.data : NULL;
         call.gbias = set & CONV_FFT_BACKWARD_WEIGHTS ? buffers.gbias.data : NULL;

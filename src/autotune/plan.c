@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a plan: strategies that the caller names, then those of records or of a measured search, then the model's. */
+/* Making a plan. The strategy of a pass is named by the caller, or comes from a record, a measured search or the
+ * model. */
 #include "autotune/model/choose.h"
 #include "autotune/records/library_versions.h"
 #include "autotune/records/record_store.h"
@@ -7,12 +8,13 @@
 #include "autotune/tune.h"
 #include "conv/plan/family.h"
 #include "core/clock.h"
+#include "core/words.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What is known of a plan before it is made. */
+/* The state of a plan before it is made. */
 typedef struct planning {
     conv_fft_context *context;
     const conv_fft_plan_options *options;
@@ -20,11 +22,11 @@ typedef struct planning {
     cf_layer layer;
     int chosen; /* passes that have a strategy */
     cf_strategy strategy[CF_PASS_COUNT];
-    int tuned;         /* of those, the ones from records and searches */
+    int tuned;         /* passes whose strategy is from a record or a search */
     int hits;          /* records that were found */
-    cf_record_key key; /* of the last one */
+    cf_record_key key; /* of the last record that was found */
     double seconds[CONV_FFT_BACKWARD + 1];
-    double end; /* of measuring, by the clock */
+    double end; /* of measuring: a time of cf_clock_seconds() */
 } planning;
 
 static conv_fft_status read_forced(planning *p) {
@@ -41,7 +43,7 @@ static conv_fft_status read_forced(planning *p) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Passes that are one decision: both gradients, which share the transform of gy, and all passes if spectra are kept. */
+/* Both gradients are one set, since they share the transform of gy. All passes are one set if spectra are kept. */
 int cf_tuned_together(int passes, int keep, int sets[2]) {
     int count = 0;
     if (keep && passes) {
@@ -67,7 +69,7 @@ static cf_tuning_job job_of(const planning *p, int set) {
 
 /* ---- records */
 
-/* The strategies of a record, if they exist, suit and fit. */
+/* Read the strategies of a record. False: one is unknown, does not run here, or needs too much workspace. */
 static bool read_record(const planning *p, const cf_record *record, cf_strategy strategy[CF_PASS_COUNT]) {
     const uint64_t limit = p->options->workspace_limit;
     if (limit && record->workspace_bytes > limit)
@@ -102,16 +104,17 @@ static void adopt(planning *p, int set, const cf_record *record, const cf_strate
 }
 
 enum {
-    MAX_RECORDS = 4 /* that may tell one set of passes */
+    MAX_RECORDS = 4 /* records that may have strategies for one set of passes */
 };
 
 /*
- * The records that tell a set of passes: of the limit's class, then without a limit; for one gradient, where nothing is to be measured, then of
- * both together. Those that this process was given come before those of files, whatever they tell.
+ * Find the records with strategies for a set of passes. First records of the limit's class, then records without a
+ * limit. For one gradient, if nothing will be measured, then records of both gradients. Records that were made in this
+ * process or given to it come before all records of files.
  */
 static conv_fft_status find_records(planning *p, const cf_record_key *key, cf_record found[MAX_RECORDS], int *count) {
-    const bool half = key->passes == CONV_FFT_BACKWARD_DATA || key->passes == CONV_FFT_BACKWARD_WEIGHTS;
-    const int sets = half && p->options->tuning < CONV_FFT_TUNE_MEASURE ? 2 : 1;
+    const bool one_gradient = key->passes == CONV_FFT_BACKWARD_DATA || key->passes == CONV_FFT_BACKWARD_WEIGHTS;
+    const int sets = one_gradient && p->options->tuning < CONV_FFT_TUNE_MEASURE ? 2 : 1;
     *count = 0;
     for (int i = 0; i < 2 * sets; ++i) {
         cf_record_key tried = *key;
@@ -132,7 +135,7 @@ static conv_fft_status find_records(planning *p, const cf_record_key *key, cf_re
     return CONV_FFT_SUCCESS;
 }
 
-/* The first of them that can be used; *event says what came of it. */
+/* Find the first usable record. *event says whether there is one. */
 static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record *record, cf_tuner_event *event,
                                cf_strategy strategy[CF_PASS_COUNT]) {
     cf_record found[MAX_RECORDS];
@@ -150,7 +153,7 @@ static conv_fft_status look_up(planning *p, const cf_record_key *key, cf_record 
 
 /* ---- searches */
 
-/* Sets of passes that have no record, or are measured again. */
+/* The searches for sets of passes that have no record, or are measured again. */
 typedef struct sought {
     int count;
     cf_tuning_search search[2];
@@ -162,21 +165,16 @@ static void end_searches(sought *s) {
         cf_search_end(&s->search[i]);
 }
 
-/* What is left of the time. */
+/* The seconds for the next search: an equal share of the time that is left. */
 static double seconds_of(const planning *p, int sets_left) {
     return fmax(0.0, p->end - cf_clock_seconds()) / sets_left;
 }
 
-/* A search has decided nothing: for which layer, why, and who decides then. */
+/* Log that a search has not decided: the layer, the reason, and what decides instead. */
 static void warn(const planning *p, const cf_record_key *key, const char *why) {
-    const int set = key->passes;
-    const char *const passes = set == CONV_FFT_FORWARD            ? "forward"
-                               : set == CONV_FFT_BACKWARD         ? "both gradients"
-                               : set == CONV_FFT_BACKWARD_DATA    ? "backward data"
-                               : set == CONV_FFT_BACKWARD_WEIGHTS ? "backward weights"
-                                                                  : "the passes";
-    cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning %s of %.300s: %.500s; %s", passes, key->problem, why,
-           (p->chosen & set) == set ? "the record from before stays" : "the cost model decides");
+    cf_log(p->context->log_level, CONV_FFT_LOG_WARNING, "tuning %s of %.300s: %.500s; %s", cf_pass_text(key->passes),
+           key->problem, why,
+           (p->chosen & key->passes) == key->passes ? "the older record stays" : "the cost model decides");
 }
 
 static conv_fft_status search(planning *p, const cf_record_key *key, double seconds, cf_tuning_search *s) {
@@ -208,7 +206,7 @@ static conv_fft_status search_all(planning *p, sought *s) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Adopt what a record says; if it is to be measured, begin that. */
+/* Adopt the strategies of a record. If the set is to be measured, begin a search. */
 static conv_fft_status tune_set(planning *p, int set, sought *s) {
     const conv_fft_tuning mode = p->options->tuning;
     cf_record_key key;
@@ -227,7 +225,7 @@ static conv_fft_status tune_set(planning *p, int set, sought *s) {
     const bool enough = event == CF_TUNER_HIT && record.mode >= mode && !p->options->tune_again;
     if (mode < CONV_FFT_TUNE_MEASURE || enough)
         return CONV_FFT_SUCCESS;
-    if (!p->options->tune_again) { /* another process may have measured it by now */
+    if (!p->options->tune_again) { /* another process may have measured the set by now */
         CF_FORWARD(cf_tuner_refresh(p->context->tuner));
         CF_FORWARD(look_up(p, &key, &record, &event, strategy));
         if (event == CF_TUNER_HIT) {
@@ -269,7 +267,7 @@ static conv_fft_status tune(planning *p) {
 
 /* ---- the plan */
 
-/* The spectra that the caller keeps are shared by the passes that read them. */
+/* Whether the passes can share the spectra that the caller keeps. */
 static bool keeps(const conv_fft_plan *plan, int keep) {
     return (!(keep & CONV_FFT_OPERAND_X) || cf_plan_spectrum_bytes(plan, CONV_FFT_OPERAND_X) != -2) &&
            (!(keep & CONV_FFT_OPERAND_W) || cf_plan_spectrum_bytes(plan, CONV_FFT_OPERAND_W) != -2);
@@ -286,11 +284,12 @@ static conv_fft_status make(planning *p, conv_fft_plan **plan) {
     cf_plan_destroy(made);
     if (!p->tuned || status == CONV_FFT_OUT_OF_MEMORY)
         return status;
-    /* A record is a hint: without it, then. That goes for a library that does not start here, too; where the device itself has failed the
-     * next attempt says so. */
+    /* A record is only a hint, so the cost model chooses instead, also if a library does not start here. If the device
+     * itself has failed, the next try fails too. */
     if (status != CONV_FFT_SUCCESS)
         cf_log(p->context->log_level, CONV_FFT_LOG_WARNING,
-               "tuning: what was measured cannot be used here: %s; the cost model decides", conv_fft_last_error());
+               "tuning: the measured strategies cannot be used here: %s; the cost model decides",
+               conv_fft_last_error());
     for (; p->hits > 0; --p->hits)
         cf_tuner_count(p->context->tuner, &p->key, CF_TUNER_WITHDRAWN);
     p->chosen &= ~p->tuned;
@@ -299,7 +298,8 @@ static conv_fft_status make(planning *p, conv_fft_plan **plan) {
     return make(p, plan);
 }
 
-/* Passes with different numbers of tiles share kept spectra of w, which pieces of rows could bring to different places; and CPUs have none. */
+/* The alignment shift depends on the number of tiles, so passes with different tiles could not share a kept spectrum
+ * of w. CPUs need no alignment. */
 static conv_fft_status make_layer(planning *p, const conv_fft_problem *problem) {
     CF_FORWARD(cf_layer_make(problem, &p->layer));
     if (!p->context->device->is_gpu || (p->options->keep & CONV_FFT_OPERAND_W))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element types: their size, and the type that the CPU computes in. */
+/* Element types: their size and precision, and the type that the CPU computes in. */
 #ifndef CF_CORE_DTYPE_H
 #define CF_CORE_DTYPE_H
 
@@ -11,6 +11,14 @@ static inline size_t cf_dtype_bytes(conv_fft_dtype type) {
 #define CF_BYTES(name, value, word, bytes, bits) [value] = bytes,
     static const unsigned char table[] = {CONV_FFT_DTYPE_LIST(CF_BYTES)};
 #undef CF_BYTES
+    return table[type];
+}
+
+/* Bits of the significand, the implicit one included: a rounding error is at most 2^-bits. */
+static inline int cf_dtype_significand_bits(conv_fft_dtype type) {
+#define CF_BITS(name, value, word, bytes, bits) [value] = bits,
+    static const unsigned char table[] = {CONV_FFT_DTYPE_LIST(CF_BITS)};
+#undef CF_BITS
     return table[type];
 }
 

@@ -150,7 +150,7 @@ static void untuned_log(void **state) {
     choose(context, "in=1x2x9x9 kernel=3x3", NULL);
     const char *said = capture_end();
     unsetenv("CONV_FFT_RECORD");
-    assert_int_equal(occurrences(said, "CONV_FFT_RECORD names /no/such/folder/file"), 1);
+    assert_int_equal(occurrences(said, "CONV_FFT_RECORD: the file /no/such/folder/file"), 1);
     conv_fft_context_destroy(context);
     size_t bytes;
     char *text = scratch_read(log, &bytes);

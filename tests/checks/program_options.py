@@ -103,8 +103,8 @@ def fft_faults():
         ("64x64 batch=0", 2, 'batch is "0"; it must be at least 1'),
         ("64x64 channels=0", 1, "channels is 0; it must be"),
         ("64x64 batch=99999999999999999999", 2, "a whole number below 2^63"),
-        ("64x64 from=9x9 from=9x9", 2, "stands twice: from"),
-        ("64x64 out=3", 2, "no field of an fft: out"),
+        ("64x64 from=9x9 from=9x9", 2, "is given twice: from"),
+        ("64x64 out=3", 2, "not a field of an fft: out"),
         ("64x64 9x9", 2, "not a key=value field of an fft: 9x9"),
     ]
     for words, status, part in cases:

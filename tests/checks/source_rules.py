@@ -17,8 +17,9 @@ from pathlib import Path
 
 FOLDERS = ["src", "include", "tools", "examples", "bindings", "bench", "tests", "cmake", "scripts", ".ci"]
 # Files and folders whose lines end before column 120.
-NARROW = ("src/core/", "src/cpu/", "src/cuda/", "src/tiling/", "src/conv/problem/", "tests/", "examples/", "scripts/",
-          "cmake/", "CMakeLists.txt", "Makefile")
+NARROW = ("include/", "src/api/", "src/autotune/", "src/conv/plan/", "src/conv/problem/", "src/core/", "src/cpu/",
+          "src/cuda/", "src/tiling/", "tools/", "bench/", "bindings/", "tests/", "examples/", "scripts/", "cmake/",
+          "CMakeLists.txt", "Makefile")
 SUFFIXES = {".c", ".h", ".inc", ".cuh", ".cpp", ".py", ".sh", ".cmake", ".in"}
 NAMES = {"CMakeLists.txt", "Makefile", "run"}
 FORBIDDEN = re.compile(r"\b(v?f?printf|f?puts|f?putc|putchar|fwrite|perror|_?_?exit|_Exit|quick_exit|abort)\s*\(")

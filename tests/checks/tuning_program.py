@@ -277,7 +277,7 @@ def cache_faults(place):
         content = '"problem":"of a later kind"}'
         file.write(f'{{"crc":"{zlib.crc32(content.encode()):08x}",{content}\n')
     yield from expect(place, ["cache", "verify"], 1,
-                      r"jsonl:8: its CRC is wrong(.|\n)*jsonl:9: it is whole(.|\n)*^2 lines or kernels cannot")
+                      r"jsonl:8: its CRC is wrong(.|\n)*jsonl:9: its CRC is right(.|\n)*^2 lines or kernels cannot")
     yield from expect(place, ["cache", "show", "--device=cpu"], 0, "^6 records of this device$")
     with open(os.path.join(place.path("cache"), "0123456789abcdef.cubin"), "w", encoding="ascii") as file:
         file.write("garbage\n")

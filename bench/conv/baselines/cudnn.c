@@ -21,7 +21,7 @@
 #define LONGEST_MS 10000.0
 
 struct bench_cudnn {
-    cudnn_unit *units[3]; /* one for each pass of the current case; NULL: not asked for yet */
+    cudnn_unit *units[3]; /* one for each pass of the current case; NULL: not searched yet */
 };
 
 struct bench_cudnn *bench_cudnn_create(const bench_gpu *g) {
@@ -180,7 +180,7 @@ bool bench_cudnn_open(bench_impl *impl, const bench_job *job) {
     }
     if (open_units(p, job) && ready_all(impl, p))
         return true;
-    bench_message("cudnn %s: no way to compute this layer", job->layer->name);
+    bench_message("cudnn %s: no algorithm computes this layer", job->layer->name);
     close_cudnn(impl);
     return false;
 }

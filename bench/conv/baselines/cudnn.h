@@ -12,7 +12,7 @@ void bench_cudnn_destroy(bench_gpu *g);
 
 bool bench_cudnn_open(bench_impl *impl, const bench_job *job);
 
-/* Forget what was found for the passes of a case. Until then it is kept. */
+/* Free the algorithms that were found for the passes of a case. */
 void bench_cudnn_forget(bench_gpu *g);
 
 const char *bench_cudnn_version(const bench_gpu *g); /* "9.19.0", "none" */

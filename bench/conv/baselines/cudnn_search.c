@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define SHORT_RUNS 2
-#define GIVE_UP_MS 50.0 /* give up after one run that takes longer, and is so many times slower than the best: */
+#define GIVE_UP_MS 50.0 /* a run that is longer than this and GIVE_UP_RATIO times the best is not repeated */
 #define GIVE_UP_RATIO 5
 #define FINAL_RATIO 1.25 /* algorithms within this ratio of the best run again */
 #define FINAL_RUNS 7
@@ -17,12 +17,12 @@
 conv_fft_status cudnn_way_run(const cudnn_unit *u, const cudnn_way *way) {
     cf_cudnn *const cudnn = u->gpu->gpu->cudnn;
     void *const workspace = u->gpu->scratch;
-    cf_cudnn_guard lease;
-    CF_FORWARD(cf_cudnn_guard_acquire(cudnn, u->gpu->stream, &lease));
+    cf_cudnn_guard guard;
+    CF_FORWARD(cf_cudnn_guard_acquire(cudnn, u->gpu->stream, &guard));
     const conv_fft_status status = way->graph
-                                       ? cf_cudnn_graph_run(way->graph, &lease, u->memory, workspace, false)
-                                       : cf_cudnn_legacy_run(way->old, &lease, &u->direct, u->memory, workspace, false);
-    cf_cudnn_guard_release(cudnn, &lease);
+                                       ? cf_cudnn_graph_run(way->graph, &guard, u->memory, workspace, false)
+                                       : cf_cudnn_legacy_run(way->old, &guard, &u->direct, u->memory, workspace, false);
+    cf_cudnn_guard_release(cudnn, &guard);
     return status;
 }
 
@@ -92,7 +92,7 @@ static bool seen(cudnn_unit *u, const char *text) {
     return false;
 }
 
-/* Time an algorithm, and keep it if it runs. False: there is no time or room for others. */
+/* Time an algorithm, and keep it if it runs. False: there is no time or place for more. */
 static bool consider(cudnn_unit *u, cudnn_way *way) {
     if (!time_shortly(u, way)) {
         if (u->gpu->verbose)
@@ -111,7 +111,7 @@ static bool consider(cudnn_unit *u, cudnn_way *way) {
 /* A search, and the handle that it uses. */
 typedef struct search {
     cudnn_unit *u;
-    const cf_cudnn_guard *lease;
+    const cf_cudnn_guard *guard;
 } search;
 
 /* No message: algorithms that are not supported are left out. */
@@ -122,10 +122,10 @@ static bool visit(const char *text, void *user) {
         return true;
     bench_copy(way.text, sizeof way.text, text);
     if (strncmp(text, "old:", 4) == 0 &&
-        cf_cudnn_legacy_create(s->lease, &s->u->direct, text, &way.old) == CONV_FFT_SUCCESS)
+        cf_cudnn_legacy_create(s->guard, &s->u->direct, text, &way.old) == CONV_FFT_SUCCESS)
         way.workspace_bytes = way.old->workspace;
     else if (strncmp(text, "graph:", 6) == 0 &&
-             cf_cudnn_graph_create(s->lease, &s->u->direct, text, false, &way.graph) == CONV_FFT_SUCCESS)
+             cf_cudnn_graph_create(s->guard, &s->u->direct, text, false, &way.graph) == CONV_FFT_SUCCESS)
         way.workspace_bytes = way.graph->workspace;
     else
         return bench_now_ms() < s->u->deadline_ms;
@@ -139,7 +139,7 @@ static int compare_ways(const void *a, const void *b) {
 
 static void sort_ways(cudnn_unit *u) { qsort(u->ways, (size_t)u->count, sizeof u->ways[0], compare_ways); }
 
-/* Run those again that two runs could not tell apart. */
+/* Run algorithms again whose first two runs were equally fast. */
 static void run_final(cudnn_unit *u) {
     const double limit = u->count > 0 ? FINAL_RATIO * u->ways[0].ms : 0;
     for (int i = 0; i < u->count && u->ways[i].ms <= limit; i++) {
@@ -185,15 +185,15 @@ void cudnn_search(cudnn_unit *u, const bench_job *job) {
     const double start = bench_now_ms();
     u->deadline_ms = start + 1e3 * u->gpu->search_seconds;
     cf_cudnn *const cudnn = u->gpu->gpu->cudnn;
-    cf_cudnn_guard lease;
-    search s = {u, &lease};
+    cf_cudnn_guard guard;
+    search s = {u, &guard};
     int algorithms = 0;
-    if (bench_good(cf_cudnn_guard_acquire(cudnn, u->gpu->stream, &lease), "cudnn")) {
-        cf_cudnn_legacy_each(&lease, &u->direct, visit, &s);
+    if (bench_good(cf_cudnn_guard_acquire(cudnn, u->gpu->stream, &guard), "cudnn")) {
+        cf_cudnn_legacy_each(&guard, &u->direct, visit, &s);
         algorithms = u->count;
         for (int all = 0; all < 2 && u->count < CUDNN_MAX_WAYS && bench_now_ms() < u->deadline_ms; all++)
-            cf_cudnn_graph_each(&lease, &u->direct, all, visit, &s);
-        cf_cudnn_guard_release(cudnn, &lease);
+            cf_cudnn_graph_each(&guard, &u->direct, all, visit, &s);
+        cf_cudnn_guard_release(cudnn, &guard);
     }
     const int count = u->count;
     u->cut_short = count == CUDNN_MAX_WAYS || bench_now_ms() >= u->deadline_ms;

@@ -27,16 +27,15 @@ typedef struct cudnn_unit {
     conv_fft_pass pass;
     cf_cudnn_pass direct;
     void *memory[CF_OPERAND_COUNT]; /* x or gx, w or gw, y or gy */
-    double deadline_ms;             /* no other way is tried after this time */
-    bool cut_short;                 /* there was no time to try all ways */
+    double deadline_ms;             /* no other algorithm is tried after this time */
+    bool cut_short;                 /* there was no time to try all algorithms */
     cudnn_way ways[CUDNN_MAX_WAYS];
     int count;                     /* after sorting, the first is the best */
     uint64_t seen[CUDNN_MAX_SEEN]; /* hashes of texts */
     int seen_count;
 } cudnn_unit;
 
-/* Find the algorithms that compute in the class, best first. What was found is written to the standard error
- * stream. */
+/* Find the algorithms that compute in the class, best first. Write them to the standard error stream. */
 void cudnn_search(cudnn_unit *u, const bench_job *job);
 conv_fft_status cudnn_way_run(const cudnn_unit *u, const cudnn_way *way);
 void cudnn_way_close(const cudnn_unit *u, cudnn_way *way);

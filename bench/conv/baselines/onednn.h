@@ -7,7 +7,7 @@
 
 bool bench_onednn_open(bench_impl *impl, const bench_job *job);
 
-/* Without the reorders between its own layouts and the plain ones. */
+/* Without the reorders between oneDNN's layouts and the plain layout. */
 bool bench_onednn_blocked_open(bench_impl *impl, const bench_job *job);
 
 /* "oneDNN 2.6.3", or "no oneDNN". */

@@ -23,7 +23,7 @@ typedef struct ours {
     void *workspace;
     size_t bytes;
     struct CUstream_st *stream;
-    bool reads;                    /* it reads kept spectra */
+    bool reads;                    /* the pass reads kept spectra */
     void *x_spectrum, *w_spectrum; /* the spectra that the pass reads */
 } ours;
 
@@ -228,7 +228,7 @@ bool bench_long1d_open(bench_impl *impl, const bench_job *job) { return open_fam
 
 bool bench_cufft_family_open(bench_impl *impl, const bench_job *job) { return open_family(impl, job, "cufft "); }
 
-/* ---- a profile of it */
+/* ---- a profile */
 
 bool bench_ours_profile(const bench_job *job, conv_fft_description *description) {
     const int repeats = job->gpu ? GPU_REPEATS : CPU_REPEATS;
@@ -274,7 +274,7 @@ typedef struct preparation {
     const bench_case *cases;
     size_t count;
     unsigned pass_set;
-    atomic_size_t next; /* all cases of a pass before the next pass, so that kernels of several passes are made once */
+    atomic_size_t next; /* all cases of one pass come before the next pass: kernels of several passes are made once */
 } preparation;
 
 static void *prepare_plans(void *argument) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The choice by the cost model: per axis a few bases with the tiles they need, all combinations of the axes, dilation
- * as step or as shifts; all passes of a plan get the same basis, so that they can share spectra.
+ * The choice by the cost model. It considers a few bases per axis with the tiles they need, all combinations of the
+ * axes, and dilation as step or as shifts. All passes of a plan get the same basis, so that they can share spectra.
  */
 #include "autotune/model/choose.h"
 
@@ -24,11 +24,11 @@ typedef struct search {
     bool smallest; /* look for the smallest workspace instead of the least time */
     double best;
     cf_strategy strategy[CF_PASS_COUNT];
-    /* Of each pass on its own, where fused kernels may be chosen. */
+    /* The best fused strategy of each pass, if fused kernels may be chosen. */
     bool fuses;
     double fused_seconds[CF_PASS_COUNT];
     cf_strategy fused[CF_PASS_COUNT];
-    const char *why; /* a staged strategy does not run; NULL: the last one does */
+    const char *why; /* why the last staged strategy does not run; NULL: it runs */
 } search;
 
 /* Cost of one pass with the best product; HUGE_VAL if infeasible. */
@@ -36,7 +36,7 @@ static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[
     const cf_family *family = s->family;
     const char *why;
     if (!family->feasible(q->layer, pass, s, &why) || !family->runs_on(q->device, q->layer, pass, s, &why)) {
-        if (q->why != cf_strategy_too_large) /* of other bases this is true, too */
+        if (q->why != cf_strategy_too_large) /* this reason holds for all bases */
             q->why = why;
         return HUGE_VAL;
     }
@@ -51,7 +51,8 @@ static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[
     return cf_model_seconds(cost);
 }
 
-/* Both ways of backward data; overlap-add shares the transform of gy with backward weights. */
+/* The cost of backward data, by overlap-save or overlap-add. Overlap-add shares the transform of gy with backward
+ * weights. */
 static double data_cost(search *q, cf_strategy *s) {
     cf_stage_cost cost[CF_STAGE_COUNT] = {{0}};
     cf_strategy add = *s, save = *s;
@@ -107,7 +108,7 @@ static void consider_fused(search *q, const cf_strategy *base, const cf_family *
             continue;
         cf_model_pass(q->layer, q->device, pass, &s, cost);
         const double seconds = cf_model_seconds(cost);
-        /* Asked last, for that takes longest. */
+        /* runs_on() takes the longest, so it is called last. */
         if (seconds < q->fused_seconds[pass] && s.family->runs_on(q->device, q->layer, pass, &s, &why)) {
             q->fused_seconds[pass] = seconds;
             q->fused[pass] = s;
@@ -115,7 +116,7 @@ static void consider_fused(search *q, const cf_strategy *base, const cf_family *
     }
 }
 
-/* What a pass costs as it was chosen; *gy: its transform of gy. */
+/* Seconds of a pass with the chosen strategy. *gy: the part for the transform of gy. */
 static double staged_seconds(const search *q, int pass, double *gy) {
     cf_stage_cost cost[CF_STAGE_COUNT];
     if (!(q->passes & 1 << pass))
@@ -125,9 +126,9 @@ static double staged_seconds(const search *q, int pass, double *gy) {
     return cf_model_seconds(cost);
 }
 
-/* Fused kernels where they cost less, or where there is no staged strategy; false if some pass has neither. The
- * gradients are considered together, since staged ones share the transform of gy, and fused ones may share its
- * planes; but each one's best fused strategy is its own. */
+/* Take fused strategies for passes where they cost less, or that have no staged strategy. False: some pass has neither.
+ * Both gradients are considered together: staged strategies share the transform of gy, and fused ones may share its
+ * planes. */
 static bool take_fused(search *q) {
     double staged[CF_PASS_COUNT], gy = 0.0;
     const bool have_staged = q->best < HUGE_VAL;
@@ -156,7 +157,7 @@ static bool take_fused(search *q) {
     return least < HUGE_VAL;
 }
 
-/* With spectra in as many bits as the layer's arithmetic has, and in 16 where tensor cores may multiply these. */
+/* Consider spectra in the type of the layer's arithmetic, and 16-bit spectra if tensor cores can multiply them. */
 static void consider_spectra(search *q, const cf_strategy *base) {
     cf_strategy s = *base;
     consider(q, &s);
@@ -210,7 +211,7 @@ static conv_fft_status choose(search *q) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Choose for the passes of the search, and make the plan. *smallest is set if only the limit was in the way. */
+/* Choose for the passes of the search, and make the plan. *smallest is set if only the workspace limit was exceeded. */
 static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv_fft_plan_options *options,
                                 uint64_t *smallest, conv_fft_plan **plan) {
     *smallest = 0;
@@ -230,14 +231,15 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
     q.passes = options->passes & ~chosen;
     memcpy(q.strategy, strategy, sizeof q.strategy);
 
-    /* The fastest, in chunks that fit; else the fastest of those with less to hold; else the one with least. */
+    /* Try the fastest strategy, in chunks that fit; then faster ones with less workspace; then the smallest
+     * workspace. */
     uint64_t fastest, over, least;
     q.limit = UINT64_MAX;
     conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
     if (fastest == 0 || q.passes == 0)
         return status;
-    /* What a plan needs besides its spectra is known when it is made: where that is too much, something smaller is
-     * tried. */
+    /* The memory of a plan besides its spectra is known only when the plan is made. If it is too much, try with a lower
+     * limit for spectra. */
     for (q.limit = options->workspace_limit;; q.limit -= q.limit / 4) {
         status = try_plan(context, &q, options, &over, plan);
         if (status != CONV_FFT_INVALID_ARGUMENT)

@@ -15,10 +15,10 @@ typedef struct walk {
     DIR *files;
     cf_text *text;
     int64_t damaged;
-    /* of one file */
+    /* of the file that is being read */
     const char *name;
     int64_t records, headers, bad;
-    bool other; /* some header is of another version */
+    bool other_version; /* some header is of another version */
     char device[160];
 } walk;
 
@@ -46,7 +46,8 @@ static conv_fft_status count_line(const cf_file_line *line, void *user) {
     walk *w = user;
     if (line->kind == CF_LINE_HEADER) {
         ++w->headers;
-        w->other = w->other || line->header->version != CF_RECORD_FORMAT || line->header->abi > CONV_FFT_ABI;
+        w->other_version =
+            w->other_version || line->header->version != CF_RECORD_FORMAT || line->header->abi > CONV_FFT_ABI;
         memcpy(w->device, line->header->device, sizeof w->device);
     }
     const bool bad = line->kind == CF_LINE_DAMAGED || line->kind == CF_LINE_UNKNOWN;
@@ -54,15 +55,15 @@ static conv_fft_status count_line(const cf_file_line *line, void *user) {
     w->bad += bad;
     if (bad && w->text)
         cf_text_add(w->text, "  %s:%lld: %s\n", w->name, (long long)line->number,
-                    line->kind == CF_LINE_DAMAGED ? "its CRC is wrong: the line was cut short or altered"
-                                                  : "it is whole, but not a record that this version understands");
+                    line->kind == CF_LINE_DAMAGED ? "its CRC is wrong: the line is incomplete or was altered"
+                                                  : "its CRC is right, but this version does not understand it");
     return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status read_file(walk *w, const char *name) {
     w->name = name;
     w->records = w->headers = w->bad = 0;
-    w->other = false;
+    w->other_version = false;
     w->device[0] = '\0';
     return cf_record_file_scan(w->folder.descriptor, name, NULL, count_line, w);
 }
@@ -74,7 +75,7 @@ conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *d
     cf_text_add(text, "%s\n", w.folder.path);
     for (const struct dirent *item; status == CONV_FFT_SUCCESS && (item = readdir(w.files)) != NULL;) {
         if (cf_cubin_is_name(item->d_name) && !cf_cubin_file_is_whole(w.folder.descriptor, item->d_name)) {
-            cf_text_add(text, "  %s: a kernel that is damaged, or not to be trusted\n", item->d_name);
+            cf_text_add(text, "  %s: a kernel that is damaged or not trusted\n", item->d_name);
             ++w.damaged;
         }
         if (!cf_record_cache_is_name(item->d_name))
@@ -89,7 +90,7 @@ conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *d
         w.damaged += w.bad;
         cf_text_add(text, "  %s: %lld records, %s%s%s\n", item->d_name, (long long)w.records,
                     w.device[0] ? w.device : "no device", w.bad ? ", with lines that cannot be verified" : "",
-                    w.other ? ", of another version" : "");
+                    w.other_version ? ", of another version" : "");
     }
     const cf_cache_usage kernels = cf_cache_folder_trim(&w.folder, -1);
     cf_text_add(text, "  %lld compiled kernels, %lld bytes\n", (long long)kernels.files, (long long)kernels.bytes);
@@ -98,23 +99,23 @@ conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *d
     return status;
 }
 
-/* An empty file is what a writer leaves that is killed before its first line. */
+/* Whether the file has records of this version only. An empty file also counts: its writer was killed early. */
 static bool is_ours(walk *w, const char *name) {
     struct stat status;
     if (fstatat(w->folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
         status.st_size == 0)
         return true;
-    return read_file(w, name) == CONV_FFT_SUCCESS && w->headers > 0 && !w->other;
+    return read_file(w, name) == CONV_FFT_SUCCESS && w->headers > 0 && !w->other_version;
 }
 
-/* Kernels go as a whole; records under their lock, so that no writer adds to a file that is on its way out. */
+/* Removes under the lock of the records, so that no writer appends to a file that is being removed. */
 conv_fft_status cf_cache_clear(const char *directory, int64_t *removed) {
     walk w = {.text = NULL};
     CF_FORWARD(open_walk(directory, &w));
     const int lock = cf_record_cache_lock(&w.folder);
     if (lock < 0) {
         close_walk(&w);
-        return cf_fail(CONV_FFT_IO_ERROR, "the records in %s cannot be removed: their lock is not to be had",
+        return cf_fail(CONV_FFT_IO_ERROR, "the records in %s cannot be removed: another process holds their lock",
                        w.folder.path);
     }
     int64_t count = 0;

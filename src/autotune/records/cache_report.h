@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a cache directory holds, for people, and its removal. */
+/* A report about the contents of a cache directory, and their removal. */
 #ifndef CF_AUTOTUNE_CACHE_REPORT_H
 #define CF_AUTOTUNE_CACHE_REPORT_H
 
 #include "core/text.h"
 
-/* directory as in cf_cache_folder_open(). One line for each file of records, one for each bad line of it, one for each bad kernel, one for
- * all kernels. *damaged counts the lines and kernels that cannot be verified. IO_ERROR: the directory cannot be used. */
+/* The report has one line for each file of records, for each bad line of it, for each bad kernel, and for all
+ * kernels together. *damaged counts lines and kernels that cannot be verified. directory: as in
+ * cf_cache_folder_open(). IO_ERROR: the directory cannot be used. */
 conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *damaged);
 
-/* Remove records, kernels and what killed writers left; *removed counts the files. A file of records that is not wholly understood stays: of
- * another version, without a header, or too large to be read. */
+/* Remove records, kernels and temporary files of killed writers; *removed counts the files. Files of records of another
+ * version, without a header, or too large to be read stay. */
 conv_fft_status cf_cache_clear(const char *directory, int64_t *removed);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Printable ASCII alone, as records have it; runs of blanks become one. */
+/* Leave printable ASCII only, as in records. Runs of blanks become one blank. */
 static void clean(char *text) {
     char *to = text;
     for (const char *from = text; *from; ++from) {
@@ -20,7 +20,7 @@ static void clean(char *text) {
     *to = '\0';
 }
 
-/* "model name : ..." of Linux; elsewhere processors are told apart by their threads alone. */
+/* Read "model name : ..." of /proc/cpuinfo. Without it, processors differ by their number of threads only. */
 static void processor_name(char *name, size_t bytes) {
     snprintf(name, bytes, "CPU");
     FILE *file = fopen("/proc/cpuinfo", "re");

@@ -27,7 +27,7 @@ static int family_count(void) {
     return count;
 }
 
-/* Records name the libraries of the last families first. */
+/* In reverse order of families, as in existing records. */
 void cf_libraries_of(const conv_fft_context *context, int passes, const cf_strategy strategy[CF_PASS_COUNT],
                      char text[CF_RECORD_LIBRARY_BYTES]) {
     cf_text t = {text, CF_RECORD_LIBRARY_BYTES, 0};

@@ -51,7 +51,7 @@ static bool ends_as_records(const char *name) {
     return length > end && name[0] != '.' && strcmp(name + length - end, ".jsonl") == 0;
 }
 
-/* Every file of records in a directory; `stem`: of this device's alone, "" of all. */
+/* Read all files of records in a directory whose names begin with `stem`. */
 static conv_fft_status read_folder(cf_record_cache *cache, int folder, const char *stem, int rank, cf_records *records,
                                    int64_t *corrupt) {
     const int descriptor = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -90,8 +90,8 @@ static conv_fft_status read_path(cf_record_cache *cache, cf_records *records, in
             close(folder);
             CF_FORWARD(status);
         } else if (length) {
-            cf_log(cache->log_level, CONV_FFT_LOG_WARNING,
-                   "CONV_FFT_TUNE_PATH names %.900s, which cannot be opened: %s", name, strerror(errno));
+            cf_log(cache->log_level, CONV_FFT_LOG_WARNING, "CONV_FFT_TUNE_PATH: the folder %.900s cannot be opened: %s",
+                   name, strerror(errno));
         }
         at += length + (at[length] == ':');
     }
@@ -134,7 +134,7 @@ conv_fft_status cf_record_cache_read_again(cf_record_cache *cache, cf_records *r
 
 /* ---- writing */
 
-/* File systems on which flock and appends of several hosts cannot be relied upon. */
+/* Network file systems: flock() and appends of several hosts are not reliable there. */
 static bool is_network(int descriptor) {
 #if defined(__linux__)
     static const unsigned long network[] = {0x6969 /* NFS */,        0x517b /* SMB */,        0xfe534d42 /* SMB 2 */,
@@ -157,7 +157,7 @@ int cf_record_cache_lock(const cf_cache_folder *folder) {
         openat(folder->descriptor, "tuning.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (file < 0)
         return -1;
-    /* A writer holds it for less than a millisecond; one that was stopped must not stop us. */
+    /* A writer holds the lock for less than a millisecond. A stopped writer must not block this process. */
     const double end = cf_clock_seconds() + 2.0;
     while (flock(file, LOCK_EX | LOCK_NB) != 0) {
         if ((errno != EWOULDBLOCK && errno != EINTR) || cf_clock_seconds() > end) {
@@ -169,7 +169,7 @@ int cf_record_cache_lock(const cf_cache_folder *folder) {
     return file;
 }
 
-/* Closing alone would leave it to a process that was forked meanwhile, for as long as that lives. */
+/* Unlock before closing: a process that was forked meanwhile would keep the lock. */
 void cf_record_cache_unlock(int lock) {
     flock(lock, LOCK_UN);
     close(lock);

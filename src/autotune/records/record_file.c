@@ -17,7 +17,7 @@ static conv_fft_status fail_errno(const char *what, const char *name) {
 
 /* ---- reading */
 
-/* A pipe must not make us wait. */
+/* O_NONBLOCK: opening a pipe must not block. */
 static conv_fft_status open_to_read(int directory, const char *name, int *file, int64_t *bytes) {
     *file = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*file < 0)
@@ -66,7 +66,7 @@ conv_fft_status cf_record_file_scan(int directory, const char *name, const cf_fi
     CF_FORWARD(open_to_read(directory, name, &file, &bytes));
     char *text = malloc((size_t)bytes + 1);
     conv_fft_status status = text ? CONV_FFT_SUCCESS : cf_fail_memory((size_t)bytes + 1, "a file of tuning records");
-    /* What is appended meanwhile is for the next reader. */
+    /* Lines that are appended meanwhile are not read. */
     if (status == CONV_FFT_SUCCESS && !cf_read_all(file, text, (size_t)bytes))
         status = errno ? fail_errno("read", name)
                        : cf_fail(CONV_FFT_IO_ERROR, "the tuning records %s cannot be read: they became shorter", name);
@@ -114,7 +114,7 @@ conv_fft_status cf_record_file_read(int directory, const char *name, const cf_fi
 
 typedef enum first_line {
     FIRST_HEADER, /* of any version and device */
-    FIRST_TORN,   /* the beginning of a line, or a line with a wrong CRC: its writer was killed */
+    FIRST_TORN,   /* an incomplete line, or a line with a wrong CRC: its writer was killed */
     FIRST_OTHER
 } first_line;
 
@@ -132,7 +132,7 @@ static first_line read_first_line(int file, cf_fingerprint *header) {
     return kind == CF_LINE_DAMAGED && memcmp(text, beginning, compared) == 0 ? FIRST_TORN : FIRST_OTHER;
 }
 
-/* A file that is there and holds something else is not ours to replace. */
+/* A file with other contents must not be replaced. */
 static conv_fft_status check_replaceable(const char *path) {
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0)
@@ -146,7 +146,7 @@ static conv_fft_status check_replaceable(const char *path) {
     if (ours)
         return CONV_FFT_SUCCESS;
     return cf_fail(CONV_FFT_IO_ERROR,
-                   "%s is there and is not a file of tuning records of this version; it is left alone", path);
+                   "%s exists and is not a file of tuning records of this version; it is not replaced", path);
 }
 
 static conv_fft_status write_lines(int file, const char *path, const cf_fingerprint *device, cf_record *const *records,
@@ -176,7 +176,7 @@ conv_fft_status cf_record_file_write(const char *path, const cf_fingerprint *dev
     if (file < 0)
         return fail_errno("written", path);
     conv_fft_status status = write_lines(file, path, device, records, count);
-    fchmod(file, 0644); /* what is exported is for others to read */
+    fchmod(file, 0644); /* other users may read exported records */
     if (close(file) != 0 && status == CONV_FFT_SUCCESS)
         status = fail_errno("written", path);
     if (status == CONV_FFT_SUCCESS && rename(temporary, path) != 0)
@@ -186,14 +186,15 @@ conv_fft_status cf_record_file_write(const char *path, const cf_fingerprint *dev
     return status;
 }
 
-/* Put the text at the end; if not all of it gets there, nothing does. */
+/* Append the text. If it cannot be written completely, cut the file to its old length. */
 static conv_fft_status put_at_end(int file, const char *name, const char *text, size_t bytes, off_t end) {
     if (cf_write_all(file, text, bytes))
         return CONV_FFT_SUCCESS;
     const int error = errno;
     if (ftruncate(file, end) != 0)
-        return cf_fail(CONV_FFT_IO_ERROR, "the tuning records %s cannot be written, and a part of a line is left: %s",
-                       name, strerror(error));
+        return cf_fail(CONV_FFT_IO_ERROR,
+                       "the tuning records %s cannot be written; a part of a line is left at its end: %s", name,
+                       strerror(error));
     errno = error;
     return fail_errno("written", name);
 }
@@ -208,8 +209,8 @@ static conv_fft_status append_to(int file, const char *name, const cf_fingerprin
     const first_line first = status.st_size > 0 ? read_first_line(file, &header) : FIRST_TORN;
     if (first == FIRST_OTHER || (first == FIRST_HEADER && !cf_fingerprint_equal(&header, device)))
         return cf_fail(CONV_FFT_IO_ERROR,
-                       "the tuning records %s begin with a line that this version does not understand; they are left "
-                       "alone",
+                       "the tuning records %s begin with a line that this version does not understand; nothing is "
+                       "appended",
                        name);
     char last = '\n';
     if (status.st_size > 0 && pread(file, &last, 1, status.st_size - 1) == 1 && last != '\n')

@@ -31,7 +31,7 @@ bool cf_fingerprint_reads(const cf_fingerprint *device, const cf_fingerprint *he
 
 /* ---- reading */
 
-/* Plain ASCII of at most bytes - 1 characters: texts of records end up on terminals. */
+/* Copy printable ASCII of at most bytes - 1 characters. Nothing else: these texts are printed on terminals. */
 static bool copy_text(const json_t *value, char *text, size_t bytes) {
     const char *from = json_string_value(value);
     if (!from || json_string_length(value) >= bytes)
@@ -112,7 +112,7 @@ static bool read_header(const json_t *object, cf_fingerprint *header) {
     if (!format || strcmp(format, format_name) != 0 || !read_whole(object, "version", INT64_MAX, &header->version) ||
         !read_whole(object, "abi", INT64_MAX, &header->abi))
         return false;
-    /* What a later version says of its device may be different. */
+    /* A later version may describe its device differently. */
     const bool device = read_text(object, "device", header->device, sizeof header->device) &&
                         read_text(object, "kind", header->kind, sizeof header->kind);
     read_text(object, "driver", header->driver, sizeof header->driver);
@@ -149,18 +149,18 @@ cf_line_kind cf_line_read(const char *line, size_t length, cf_fingerprint *heade
 
 /* ---- writing */
 
-/* Takes the object. */
+/* Write the object as a line, and release it. */
 static conv_fft_status write_line(json_t *object, char *line) {
     const int start = snprintf(line, CF_LINE_BYTES, "%s00000000\",", before_crc);
     char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(object);
     if (!text)
         return cf_fail_memory(CF_LINE_BYTES, "the text of a tuning record");
-    const size_t length = strlen(text) - 1, room = CF_LINE_BYTES - (size_t)start - 2;
-    if (length > room) {
+    const size_t length = strlen(text) - 1, capacity = CF_LINE_BYTES - (size_t)start - 2;
+    if (length > capacity) {
         free(text);
         return cf_fail(CONV_FFT_INTERNAL_ERROR, "a tuning record takes %zu bytes; at most %zu are allowed", length,
-                       room);
+                       capacity);
     }
     memcpy(line + start, text + 1, length); /* without its opening brace */
     memcpy(line + start + length, "\n", 2);

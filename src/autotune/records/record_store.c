@@ -13,12 +13,12 @@
 #include <time.h>
 
 struct cf_tuner {
-    const conv_fft_context *context; /* which owns it */
+    const conv_fft_context *context; /* the owner */
     conv_fft_log_level log_level;
-    pthread_mutex_t mutex; /* of what follows */
+    pthread_mutex_t mutex; /* for all members below */
     cf_record_cache cache;
     cf_records records;
-    bool read; /* the files have been */
+    bool read; /* the files have been read */
     conv_fft_tune_statistics statistics;
     cf_untuned untuned;
     bool full_said;
@@ -56,7 +56,7 @@ static conv_fft_status unlocked(cf_tuner *tuner, conv_fft_status status) {
     return status;
 }
 
-/* Lock, with all files read. On failure the lock is not held. */
+/* Lock the tuner, and read the files if they are not read yet. On failure the lock is not held. */
 static conv_fft_status lock_ready(cf_tuner *tuner) {
     pthread_mutex_lock(&tuner->mutex);
     if (tuner->read)
@@ -68,12 +68,12 @@ static conv_fft_status lock_ready(cf_tuner *tuner) {
     tuner->statistics.corrupt += corrupt;
     tuner->read = true;
     if (corrupt)
-        cf_log(tuner->log_level, CONV_FFT_LOG_INFO,
-               "%lld lines of tuning records could not be verified; they are skipped", (long long)corrupt);
+        cf_log(tuner->log_level, CONV_FFT_LOG_INFO, "%lld lines of tuning records cannot be verified; they are skipped",
+               (long long)corrupt);
     return CONV_FFT_SUCCESS;
 }
 
-/* Of the records of a key that differ in the libraries they need: one whose libraries are here, else any. */
+/* The records of a key differ in the libraries they need. Returns one whose libraries are installed, else any. */
 static const cf_record *best_of(const cf_tuner *tuner, const cf_record_key *key) {
     size_t count;
     cf_record *const *of_key = cf_records_of(&tuner->records, key, &count);
@@ -114,7 +114,7 @@ static int64_t microseconds_now(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* A decision made now, which comes before all older ones of its key. In memory. */
+/* Add a record that was decided now, in memory. It replaces older records of its key. */
 static conv_fft_status decide(cf_tuner *tuner, cf_record *record, int64_t now) {
     size_t count;
     cf_record *const *of_key = cf_records_of(&tuner->records, &record->key, &count);
@@ -135,9 +135,9 @@ static conv_fft_status put(cf_tuner *tuner, const cf_record *record) {
         cf_record_cache_append(&tuner->cache, &measured);
     if (status != CONV_FFT_NOT_SUPPORTED)
         return status;
-    /* No room: a hint less must not stop a plan. */
+    /* The memory for records is full. A plan does not fail because of that. */
     if (!tuner->full_said)
-        cf_log(tuner->log_level, CONV_FFT_LOG_WARNING, "%s; what is tuned now is not kept", conv_fft_last_error());
+        cf_log(tuner->log_level, CONV_FFT_LOG_WARNING, "%s; new records are not kept", conv_fft_last_error());
     tuner->full_said = true;
     return CONV_FFT_SUCCESS;
 }
@@ -159,18 +159,18 @@ void cf_tuner_count(cf_tuner *tuner, const cf_record_key *key, cf_tuner_event ev
     pthread_mutex_unlock(&tuner->mutex);
 }
 
-/* ---- what the public calls do */
+/* ---- public calls */
 
 typedef struct incoming {
     cf_tuner *tuner;
-    bool load; /* into memory alone, in place of what is there */
+    bool load; /* into memory only, in place of older records */
     conv_fft_tune_policy policy;
     int64_t taken, others; /* records of this device, and other lines */
-    int64_t not_kept;      /* merged into memory alone: the cache directory cannot be written */
+    int64_t not_kept;      /* merged into memory only: the cache directory cannot be written */
 } incoming;
 
-/* The record that an incoming one must win against: one that needs a library in a version that is not here is no rival of one that can be
- * used. */
+/* The record that an incoming one is compared with. A usable record is not compared with one whose libraries are not
+ * installed. */
 static const cf_record *rival_of(const cf_tuner *tuner, const cf_record *theirs) {
     size_t count;
     cf_records_of(&tuner->records, &theirs->key, &count);
@@ -213,10 +213,10 @@ static conv_fft_status take_file(cf_tuner *tuner, const char *path, bool load, c
     if (status == CONV_FFT_SUCCESS && in.not_kept > 0) {
         char why[900];
         snprintf(why, sizeof why, "%s", conv_fft_last_error());
-        return unlocked(tuner,
-                        cf_fail(CONV_FFT_IO_ERROR,
-                                "%lld of the records of %.500s are in memory, and not in the cache directory: %s",
-                                (long long)in.not_kept, path, why));
+        return unlocked(
+            tuner, cf_fail(CONV_FFT_IO_ERROR,
+                           "%lld records of %.500s are kept in memory only; the cache directory cannot be written: %s",
+                           (long long)in.not_kept, path, why));
     }
     return unlocked(tuner, status);
 }
@@ -243,7 +243,7 @@ static bool is_of(const cf_record *record, const cf_record_key *keys, int64_t co
     return false;
 }
 
-/* That others will find nothing for some problems is better known before the file has been sent around. */
+/* Warn about problems without a record, before the file is given to others. */
 static void say_missing(const cf_tuner *tuner, const char *path, const cf_record_key *keys, int64_t count) {
     int64_t missing = 0;
     for (int64_t i = 0; i < count; ++i) {
@@ -305,7 +305,7 @@ static int show(const cf_record *r, conv_fft_tune_visit visit, void *user) {
     return visit(&shown, user);
 }
 
-/* The records that plans find. The callback may call the library, so it sees a copy. */
+/* Visit the records that plans find. The callback may call the library, so the records are copied first. */
 conv_fft_status cf_tuner_foreach(cf_tuner *tuner, conv_fft_tune_visit visit, void *user) {
     CF_FORWARD(lock_ready(tuner));
     const cf_records *all = &tuner->records;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 uint64_t cf_workspace_class(uint64_t limit) {
-    if (limit > UINT64_C(1) << 62) /* more than there can be; a text holds 63 bits */
+    if (limit > UINT64_C(1) << 62) /* larger than any memory; the text format holds 63 bits */
         return UINT64_C(1) << 62;
     while (limit & (limit - 1))
         limit &= limit - 1;
@@ -61,7 +61,7 @@ static int compare(const cf_record *record, const cf_record_key *key, const char
     return order ? order : strcmp(record->library, library);
 }
 
-/* Place of the first record that does not stand before the key and the library. */
+/* The index of the first record that is not before the key and the library. */
 static size_t place_of(const cf_records *records, const cf_record_key *key, const char *library) {
     size_t low = 0, high = records->count;
     while (low < high) {
@@ -88,7 +88,7 @@ cf_record *cf_records_find(const cf_records *records, const cf_record_key *key, 
     return at < records->count && compare(records->items[at], key, library) == 0 ? records->items[at] : NULL;
 }
 
-/* Faster, else of the strategies that stand first in the alphabet. */
+/* Whether a is faster. At equal times, the order of the strategy lines decides. */
 static bool is_faster(const cf_record *a, const cf_record *b) {
     if (a->ms != b->ms)
         return a->ms < b->ms;
@@ -117,15 +117,15 @@ bool cf_record_replaces(const cf_record *theirs, const cf_record *mine, conv_fft
     }
 }
 
-static conv_fft_status make_room(cf_records *records) {
-    if (records->count < records->room)
+static conv_fft_status grow(cf_records *records) {
+    if (records->count < records->capacity)
         return CONV_FFT_SUCCESS;
-    const size_t room = records->room ? 2 * records->room : 16;
-    cf_record **grown = realloc(records->items, room * sizeof *grown);
+    const size_t capacity = records->capacity ? 2 * records->capacity : 16;
+    cf_record **grown = realloc(records->items, capacity * sizeof *grown);
     if (!grown)
-        return cf_fail_memory(room * sizeof *grown, "tuning records");
+        return cf_fail_memory(capacity * sizeof *grown, "tuning records");
     records->items = grown;
-    records->room = room;
+    records->capacity = capacity;
     return CONV_FFT_SUCCESS;
 }
 
@@ -142,9 +142,8 @@ conv_fft_status cf_records_add(cf_records *records, const cf_record *record, con
         return CONV_FFT_SUCCESS;
     }
     if (records->count >= CF_RECORDS_MAX)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED, "there are %d tuning records already, the most that are kept",
-                       CF_RECORDS_MAX);
-    CF_FORWARD(make_room(records));
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "there are %d tuning records already; no more are kept", CF_RECORDS_MAX);
+    CF_FORWARD(grow(records));
     cf_record *added = malloc(sizeof *added);
     if (!added)
         return cf_fail_memory(sizeof *added, "a tuning record");

@@ -19,25 +19,25 @@ void cf_untuned_clear(cf_untuned *untuned) {
     *untuned = (cf_untuned){0};
 }
 
-/* False if it has been noted, or cannot be remembered. */
+/* Whether the problem is new. Also false if there is no memory to remember it. */
 static bool is_first(cf_untuned *untuned, uint64_t hash) {
     for (size_t i = 0; i < untuned->count; ++i) {
         if (untuned->noted[i] == hash)
             return false;
     }
-    if (untuned->count == untuned->room) {
-        const size_t room = untuned->room ? 2 * untuned->room : 64;
-        uint64_t *grown = realloc(untuned->noted, room * sizeof *grown);
+    if (untuned->count == untuned->capacity) {
+        const size_t capacity = untuned->capacity ? 2 * untuned->capacity : 64;
+        uint64_t *grown = realloc(untuned->noted, capacity * sizeof *grown);
         if (!grown)
             return false;
         untuned->noted = grown;
-        untuned->room = room;
+        untuned->capacity = capacity;
     }
     untuned->noted[untuned->count++] = hash;
     return true;
 }
 
-/* A full disk, or a writer that was killed, may have left a part of a line. */
+/* Whether the file ends with an incomplete line. A full disk or a killed writer may leave one. */
 static bool ends_within_line(int file, const char *path) {
     struct stat status;
     char last = '\n';
@@ -63,7 +63,7 @@ void cf_untuned_note(cf_untuned *untuned, conv_fft_log_level level, const char *
              strchr(problem, '#') ? "# not of a plain layout: " : "", problem);
     const bool written = file >= 0 && cf_write_all(file, line, strlen(line));
     if (!written && !untuned->failed)
-        cf_log(level, CONV_FFT_LOG_WARNING, "CONV_FFT_RECORD names %.700s, which cannot be written: %s", path,
+        cf_log(level, CONV_FFT_LOG_WARNING, "CONV_FFT_RECORD: the file %.700s cannot be written: %s", path,
                strerror(errno));
     untuned->failed = untuned->failed || !written;
     if (file >= 0)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Random values of magnitude 0.5 to 1 and either sign: never zeros, whose products would cost less power and time. */
+/* Random values of magnitude 0.5 to 1 and either sign. Zeros would take less power and time. */
 static void make_random(conv_fft_dtype dtype, void *data, size_t bytes) {
     uint64_t state = 1;
     for (size_t at = 0; at + cf_dtype_bytes(dtype) <= bytes; at += cf_dtype_bytes(dtype)) {
@@ -38,19 +38,19 @@ static void make_random(conv_fft_dtype dtype, void *data, size_t bytes) {
 
 enum {
     BLOCK = 1 << 24, /* bytes of random values, which repeat */
-    GPU_FLUSHES = 5  /* more than 0.1 ms in which the host launches the pass: or its launches would be timed */
+    GPU_FLUSHES = 5  /* take more than 0.1 ms, in which the host launches the pass: launches are not timed then */
 };
 
 static conv_fft_status fill_random(cf_device *device, conv_fft_dtype dtype, void *memory, size_t bytes, char *block) {
-    const size_t piece = bytes < BLOCK ? bytes : BLOCK;
-    make_random(dtype, block, piece);
-    for (size_t done = 0; done < bytes; done += piece)
-        CF_FORWARD(
-            device->ops->write(device, (char *)memory + done, block, bytes - done < piece ? bytes - done : piece));
+    const size_t step = bytes < BLOCK ? bytes : BLOCK;
+    make_random(dtype, block, step);
+    for (size_t done = 0; done < bytes; done += step)
+        CF_FORWARD(device->ops->write(device, (char *)memory + done, block, bytes - done < step ? bytes - done : step));
     return CONV_FFT_SUCCESS;
 }
 
-/* Parts follow each other; without memory, only the bytes are counted. They stay at SIZE_MAX / 16, more than there can be. */
+/* Take the next part of the memory. Without memory, only count bytes. *used is at most SIZE_MAX / 16: no memory is so
+ * large. */
 static cf_part take(const cf_bench_buffers *buffers, size_t *used, size_t bytes) {
     const cf_part part = {buffers->memory ? (char *)buffers->memory + *used : NULL, bytes};
     *used = bytes < SIZE_MAX / 16 - *used ? *used + cf_align(bytes) : SIZE_MAX / 16;
@@ -127,7 +127,7 @@ cf_call cf_bench_buffers_call(const cf_bench_buffers *buffers, int set) {
     call.gy = buffers->gy.data;
     call.gx = set & CONV_FFT_BACKWARD_DATA ? buffers->gx.data : NULL;
     call.gw = set & CONV_FFT_BACKWARD_WEIGHTS ? buffers->gw.data : NULL;
-    if (buffers->passes & CONV_FFT_FORWARD) { /* which has stored the spectra that are kept */
+    if (buffers->passes & CONV_FFT_FORWARD) { /* the forward pass has stored the kept spectra */
         call.x = call.x_spectrum ? NULL : call.x;
         call.w = call.w_spectrum ? NULL : call.w;
     }

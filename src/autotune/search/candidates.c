@@ -42,13 +42,13 @@ bool cf_candidate_variants_equal(const cf_strategy *a, const cf_strategy *b) {
 }
 
 conv_fft_status cf_candidates_add(const cf_candidate *c, cf_candidates *list) {
-    if (list->count == list->room) {
-        const size_t room = list->room ? 2 * list->room : 64;
-        cf_candidate *grown = realloc(list->items, room * sizeof *grown);
+    if (list->count == list->capacity) {
+        const size_t capacity = list->capacity ? 2 * list->capacity : 64;
+        cf_candidate *grown = realloc(list->items, capacity * sizeof *grown);
         if (!grown)
-            return cf_fail_memory(room * sizeof *grown, "candidates of a search");
+            return cf_fail_memory(capacity * sizeof *grown, "candidates of a search");
         list->items = grown;
-        list->room = room;
+        list->capacity = capacity;
     }
     list->items[list->count++] = *c;
     return CONV_FFT_SUCCESS;

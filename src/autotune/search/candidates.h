@@ -45,17 +45,17 @@ typedef struct cf_candidate {
 
 typedef struct cf_candidates {
     cf_candidate *items;
-    size_t count, room;
+    size_t count, capacity;
 } cf_candidates;
 
 /* Make all candidates, best prediction first. OUT_OF_MEMORY. */
 conv_fft_status cf_candidates_make(const cf_tuning_job *job, cf_candidates *candidates);
 void cf_candidates_clear(cf_candidates *candidates);
 
-/* Move the candidates to the front that a search of at most `most` times: first the best of each family, with
+/* Move the candidates to the front that a search of at most `max_count` times: first the best of each family, with
  * dilation as step and as shifts. Then the best others, at most two with the same bases. Behind these stand some
  * candidates of families without predictions. Returns the number of candidates that were moved. */
-size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *candidates, size_t most);
+size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *candidates, size_t max_count);
 
 /* Insert a candidate at a place. OUT_OF_MEMORY: the list is as it was. */
 conv_fft_status cf_candidates_insert(cf_candidates *candidates, size_t at, const cf_candidate *candidate);

@@ -23,14 +23,14 @@ static bool gather(const cf_strategy *strategy, void *user) {
     return g->count < MAX_OF_FAMILY;
 }
 
-/* The passes of such a family share nothing. Candidate n has strategy n of each pass, or the last one if a pass
+/* The passes of these families share nothing. Candidate n has strategy n of each pass, or the last one if a pass
  * has fewer. */
 conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_family *family, cf_candidates *list) {
     gathering *g = calloc(CF_PASS_COUNT, sizeof *g);
     if (!g)
         return cf_fail_memory(CF_PASS_COUNT * sizeof *g, "candidates of a family");
     conv_fft_status status = CONV_FFT_SUCCESS;
-    int most = 0;
+    int max_count = 0;
     bool complete = true;
     for (int pass = 0; pass < CF_PASS_COUNT && status == CONV_FFT_SUCCESS; ++pass) {
         if (!(job->passes & 1 << pass))
@@ -43,9 +43,9 @@ conv_fft_status cf_candidates_add_family(const cf_tuning_job *job, const cf_fami
         if (status != CONV_FFT_OUT_OF_MEMORY)
             status = CONV_FFT_SUCCESS;
         complete = complete && g[pass].count > 0;
-        most = (int)cf_max(most, g[pass].count);
+        max_count = (int)cf_max(max_count, g[pass].count);
     }
-    for (int i = 0; i < most && complete && status == CONV_FFT_SUCCESS; ++i) {
+    for (int i = 0; i < max_count && complete && status == CONV_FFT_SUCCESS; ++i) {
         cf_candidate c = cf_candidate_new();
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
             if (job->passes & 1 << pass)

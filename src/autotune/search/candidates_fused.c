@@ -39,7 +39,7 @@ static bool all_suit(const cf_tuning_job *job, const cf_candidate *c) {
     return true;
 }
 
-/* Find all that are feasible, with predictions. */
+/* Find all feasible fused strategies and predict their times. */
 static conv_fft_status find_fused(const cf_tuning_job *job, bool shift, cf_candidates *found) {
     cf_space_bases bases[3];
     const cf_family *family = cf_space_family(CF_SEARCH_KERNELS);
@@ -61,7 +61,7 @@ static conv_fft_status find_fused(const cf_tuning_job *job, bool shift, cf_candi
     return CONV_FFT_SUCCESS;
 }
 
-/* Looking for a kernel takes longer than everything else here, so it comes last, and for the best only. */
+/* Looking for a kernel takes the longest. So only strategies with the best predictions are asked for one. */
 conv_fft_status cf_candidates_add_fused(const cf_tuning_job *job, bool shift, cf_candidates *list) {
     enum {
         MAX_FUSED = 32

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The best few candidates of a list. */
+/* The candidates that a search times. */
 #include "autotune/search/candidate_sources.h"
 
 #include "conv/plan/family.h"
@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    MAX_UNKNOWN =
-        16 /* candidates without predictions; the order in which families name them says little of their times */
+    /* Candidates without predictions. Their order in the list says little about their times. */
+    MAX_UNKNOWN = 16
 };
 
 static void move_to(cf_candidates *list, size_t from, size_t to) {
@@ -47,14 +47,14 @@ static bool is_known(const cf_tuning_job *job, const cf_candidates *list, size_t
     return false;
 }
 
-size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *list, size_t most) {
+size_t cf_candidates_select(const cf_tuning_job *job, cf_candidates *list, size_t max_count) {
     size_t chosen = 0, unknown = 0;
     for (size_t i = 0; i < list->count; ++i) {
         if (list->items[i].predicted == HUGE_VAL || is_known(job, list, chosen, &list->items[i]))
             continue;
         move_to(list, i, chosen++);
     }
-    for (size_t i = chosen; i < list->count && chosen < most; ++i) {
+    for (size_t i = chosen; i < list->count && chosen < max_count; ++i) {
         int alike = 0;
         for (size_t k = 0; k < chosen; ++k)
             alike += same_bases(job, &list->items[k], &list->items[i]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Of passes that are tuned together, each may be fastest in another way: an algorithm of cuDNN for one gradient, a fused kernel for the
- * other. Lists of candidates hold few such mixtures, for there would be too many. Here each pass of every candidate is timed alone, and the
- * best of each make one candidate more, those of other libraries make another one.
+ * Both gradients are tuned together, but each may be fastest in another family: an algorithm of cuDNN for one, a fused
+ * kernel for the other. There are too many such combinations to list them all. Here each gradient of every candidate is
+ * timed alone. The fastest strategies of both gradients make one more candidate. The fastest ones of other libraries
+ * make another one.
  */
 #include "autotune/search/elimination.h"
 
@@ -13,10 +14,10 @@
 
 enum {
     RUNS = 3,
-    SHORT_RUNS = 9 /* below CF_ELIMINATION_SHORT */
+    SHORT_RUNS = 9 /* if the first run takes less than CF_ELIMINATION_SHORT */
 };
 
-/* Seconds of one pass; HUGE_VAL: its workspace has no room here. */
+/* Set *seconds to the time of one pass. HUGE_VAL: the benchmark buffers are too small for its workspace. */
 static conv_fft_status time_pass(cf_elimination *r, const conv_fft_plan *plan, int pass, double *seconds) {
     cf_bench_buffers alone = r->buffers;
     double times[SHORT_RUNS];
@@ -33,12 +34,13 @@ static conv_fft_status time_pass(cf_elimination *r, const conv_fft_plan *plan, i
     return CONV_FFT_SUCCESS;
 }
 
-/* The fastest strategy of each pass, and of those of other libraries, which may have none: what another library does at best is what a record
- * compares with, and n-th algorithms of two passes need not be the fastest ones together. */
+/* Find the fastest strategy of each pass, and the fastest one of other libraries, if there is one. A record compares
+ * with the best time of another library. In lists of candidates, the n-th algorithms of two passes are together, and
+ * those need not be the fastest ones. */
 static conv_fft_status best_of_passes(cf_elimination *r, cf_candidate *mixed, cf_candidate *direct, bool *has_direct) {
     *has_direct = true;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        double least = HUGE_VAL, least_direct = HUGE_VAL;
+        double fastest = HUGE_VAL, fastest_direct = HUGE_VAL;
         if (!(r->job->passes & 1 << pass))
             continue;
         for (size_t i = 0; i < r->count && !cf_elimination_is_late(r); ++i) {
@@ -46,17 +48,17 @@ static conv_fft_status best_of_passes(cf_elimination *r, cf_candidate *mixed, cf
             double seconds;
             CF_FORWARD(cf_elimination_go_on(r));
             CF_FORWARD(time_pass(r, r->list->items[i].plan, pass, &seconds));
-            if (i == 0 || seconds < least)
-                least = seconds, mixed->strategy[pass] = *s;
-            if (s->family->baseline && seconds < least_direct)
-                least_direct = seconds, direct->strategy[pass] = *s;
+            if (i == 0 || seconds < fastest)
+                fastest = seconds, mixed->strategy[pass] = *s;
+            if (s->family->baseline && seconds < fastest_direct)
+                fastest_direct = seconds, direct->strategy[pass] = *s;
         }
-        *has_direct = *has_direct && least_direct < HUGE_VAL;
+        *has_direct = *has_direct && fastest_direct < HUGE_VAL;
     }
     return CONV_FFT_SUCCESS;
 }
 
-/* Whether it is in the race, or was: one that was refused would only be refused again, and again. */
+/* Whether the candidate takes part already, or did: a refused candidate would be refused again. */
 static bool takes_part(const cf_elimination *r, const cf_candidate *mixed) {
     for (size_t i = 0; i < r->list->count; ++i) {
         bool same = i < r->count || r->list->items[i].measured >= 0.0;
@@ -69,13 +71,14 @@ static bool takes_part(const cf_elimination *r, const cf_candidate *mixed) {
     return false;
 }
 
-/* Whether it runs with the memory that the benchmark buffers have. */
+/* Whether the candidate runs with the memory of the benchmark buffers. */
 static bool fits(cf_elimination *r, cf_candidate *c) {
     const int set = r->job->passes & CONV_FFT_BACKWARD;
     c->workspace = c->plan->workspace[set].bytes;
     return c->workspace <= r->buffers.workspace.bytes && cf_bench_buffers_run(&r->buffers, c->plan) == CONV_FFT_SUCCESS;
 }
 
+/* Let the combination take part, if it can. */
 static conv_fft_status enter(cf_elimination *r, cf_candidate *mixed) {
     const cf_tuning_job *job = r->job;
     uint64_t smallest = 0;
@@ -97,7 +100,8 @@ static conv_fft_status enter(cf_elimination *r, cf_candidate *mixed) {
     return added == CONV_FFT_OUT_OF_MEMORY ? added : CONV_FFT_SUCCESS;
 }
 
-/* Both gradients come in one call; spectra that are kept, or a forward pass, tie passes in ways that times of single ones do not show. */
+/* Only for both gradients of one call: kept spectra and a forward pass make passes depend on each other, and times of
+ * single passes do not show that. */
 conv_fft_status cf_elimination_combine(cf_elimination *r) {
     const cf_tuning_job *job = r->job;
     cf_candidate mixed = {.measured = -1.0, .predicted = HUGE_VAL}, direct = mixed;

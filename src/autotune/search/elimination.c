@@ -10,16 +10,16 @@
 #include <string.h>
 
 enum {
-    BEST_FEW = 5,         /* that mode `measure` times: more find little (docs/tuning.md) */
-    MAX_EXHAUSTIVE = 128, /* that mode `exhaustive` times */
+    MAX_MEASURED = 5,     /* candidates that mode `measure` times; more gain little (docs/tuning.md) */
+    MAX_EXHAUSTIVE = 128, /* candidates that mode `exhaustive` times */
     ROUNDS = 7,
-    SHORT_ROUNDS = 15, /* where the best is below CF_ELIMINATION_SHORT */
+    SHORT_ROUNDS = 15, /* if the best time is below CF_ELIMINATION_SHORT */
     CPU_FLUSH_BYTES = 32 << 20
 };
 
-/* A prediction this many times the best one is hopeless: the model is far better than that. */
+/* Candidates whose prediction is this many times the best one are not timed: the model errs by less. */
 #define HOPELESS 3.0
-/* Slower by this much after one or two runs, and after more. */
+/* Candidates slower than the best by these factors drop out: after one or two runs, and after more. */
 #define FAR_BEHIND 1.7
 #define BEHIND 1.15
 
@@ -36,18 +36,19 @@ conv_fft_status cf_elimination_go_on(cf_elimination *r) {
                                     : CONV_FFT_SUCCESS;
 }
 
-/* ---- who takes part */
+/* ---- candidates that take part */
 
-/* An exhaustive search times all that a quick one does, too. */
-static size_t choose_field(const cf_tuning_job *job, conv_fft_tuning mode, cf_candidates *list) {
+/* Move the candidates that the mode times to the front, and return their number. An exhaustive search also times all
+ * candidates of a quick one. */
+static size_t choose_timed(const cf_tuning_job *job, conv_fft_tuning mode, cf_candidates *list) {
     const double best = list->count ? list->items[0].predicted : 0.0;
-    const size_t few = cf_candidates_select(job, list, BEST_FEW);
-    size_t unknown = 0, count = few; /* of the others, those of families that the model does not know are all timed */
+    const size_t selected = cf_candidates_select(job, list, MAX_MEASURED);
+    size_t unknown = 0, count = selected;
     if (mode == CONV_FFT_TUNE_MEASURE)
-        return few;
-    for (size_t i = few; i < list->count; ++i)
+        return selected;
+    for (size_t i = selected; i < list->count; ++i) /* all candidates without predictions are timed */
         unknown += list->items[i].predicted == HUGE_VAL;
-    for (size_t i = few; i < list->count; ++i) {
+    for (size_t i = selected; i < list->count; ++i) {
         const cf_candidate moved = list->items[i];
         const bool known = moved.predicted < HUGE_VAL;
         if (known && (moved.predicted > HOPELESS * best || count + unknown >= MAX_EXHAUSTIVE))
@@ -66,16 +67,15 @@ static uint64_t workspace_of(const conv_fft_plan *plan, int passes) {
     return bytes;
 }
 
-/* What a candidate costs in spectra that the caller keeps; false if it has none to keep. */
 bool cf_elimination_held_bytes(const cf_elimination *r, const conv_fft_plan *plan, conv_fft_operand operand,
-                               size_t *most) {
+                               size_t *max_bytes) {
     if (!(r->job->keep & operand))
         return true;
     const int64_t bytes = cf_plan_spectrum_bytes(plan, operand);
     if (bytes == -1) /* no pass of the set reads it */
         return true;
-    if (bytes > (int64_t)*most)
-        *most = (size_t)bytes;
+    if (bytes > (int64_t)*max_bytes)
+        *max_bytes = (size_t)bytes;
     return bytes >= 0;
 }
 
@@ -89,16 +89,16 @@ void cf_elimination_drop(cf_elimination *r, size_t i, const char *verdict) {
     r->list->items[--r->count] = dropped;
 }
 
-/* A plan on its way. */
+/* A plan to make. */
 typedef struct order {
     cf_elimination *elimination;
-    size_t place;    /* of the candidate */
-    const char *why; /* that keeps it out of the race, NULL if nothing does */
+    size_t place;    /* of the candidate in its list */
+    const char *why; /* why the candidate cannot take part; NULL: it can */
 } order;
 
 typedef struct planning {
     order *orders;
-    double half; /* by the clock: compiling may take half of the time */
+    double half; /* a time of cf_clock_seconds(): compiling may take half of the time */
 } planning;
 
 static conv_fft_status make_one_plan(void *user, int i) {
@@ -107,7 +107,7 @@ static conv_fft_status make_one_plan(void *user, int i) {
     const cf_tuning_job *job = o->elimination->job;
     cf_candidate *c = &o->elimination->list->items[o->place];
     uint64_t smallest = 0;
-    CF_FORWARD(cf_elimination_go_on(p->orders[0].elimination)); /* one answer ends all */
+    CF_FORWARD(cf_elimination_go_on(p->orders[0].elimination)); /* one interruption ends all searches */
     if (o->place >= 2 && cf_clock_seconds() > p->half) {
         o->why = out_of_time;
         return CONV_FFT_SUCCESS;
@@ -121,7 +121,7 @@ static conv_fft_status make_one_plan(void *user, int i) {
     return CONV_FFT_SUCCESS;
 }
 
-/* What the benchmark buffers must have room for; NULL, or why the candidate cannot take part. */
+/* Enlarge the sizes of the benchmark buffers for the candidate. Returns NULL, or why it cannot take part. */
 static const char *take_sizes(cf_elimination *r, cf_candidate *c) {
     cf_bench_buffers_sizes *sizes = &r->sizes;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
@@ -136,7 +136,8 @@ static const char *take_sizes(cf_elimination *r, cf_candidate *c) {
     return NULL;
 }
 
-/* Those that have no plans yet, the best of each race before the others; returns how many there are. */
+/* List the candidates without plans: the best ones of all eliminations, then the second ones, and so on. Returns their
+ * number. */
 static size_t give_orders(cf_elimination *const eliminations[], int count, order *orders) {
     size_t given = 0;
     for (size_t next = 0, before = SIZE_MAX; given != before; ++next) {
@@ -148,14 +149,14 @@ static size_t give_orders(cf_elimination *const eliminations[], int count, order
     return given;
 }
 
-/* As many plans as the time allows. */
+/* Make as many plans as the time allows. */
 static conv_fft_status make_plans(cf_elimination *const eliminations[], int count, double half) {
-    size_t room = 1;
+    size_t capacity = 1;
     for (int i = 0; i < count; ++i)
-        room += eliminations[i]->count - eliminations[i]->planned;
-    planning p = {calloc(room, sizeof *p.orders), half};
+        capacity += eliminations[i]->count - eliminations[i]->planned;
+    planning p = {calloc(capacity, sizeof *p.orders), half};
     if (!p.orders)
-        return cf_fail_memory(room * sizeof *p.orders, "a search");
+        return cf_fail_memory(capacity * sizeof *p.orders, "a search");
     const size_t given = give_orders(eliminations, count, p.orders);
     conv_fft_status status = CONV_FFT_SUCCESS;
     if (eliminations[0]->job->context->gpu)
@@ -174,7 +175,7 @@ static conv_fft_status make_plans(cf_elimination *const eliminations[], int coun
     return status;
 }
 
-/* In the place of those that cannot take part, the best of the others; whether any wait for their plans. */
+/* Replace candidates that cannot take part by the next best ones. Returns whether some candidates need plans. */
 static bool fill_up(cf_elimination *r) {
     for (size_t i = r->count; i < r->list->count && r->count < r->wanted; ++i) {
         const cf_candidate moved = r->list->items[i];
@@ -193,8 +194,8 @@ conv_fft_status cf_eliminations_plan(cf_elimination *const eliminations[], int c
     for (int i = 0; i < count; ++i) {
         cf_elimination *r = eliminations[i];
         r->searcher = pthread_self();
-        r->count = choose_field(r->job, mode, r->list);
-        r->wanted = mode == CONV_FFT_TUNE_MEASURE && r->count > BEST_FEW ? BEST_FEW : r->count;
+        r->count = choose_timed(r->job, mode, r->list);
+        r->wanted = mode == CONV_FFT_TUNE_MEASURE && r->count > MAX_MEASURED ? MAX_MEASURED : r->count;
     }
     while (more) {
         CF_FORWARD(make_plans(eliminations, count, half));
@@ -205,7 +206,7 @@ conv_fft_status cf_eliminations_plan(cf_elimination *const eliminations[], int c
     return CONV_FFT_SUCCESS;
 }
 
-/* Where there is too little memory for all workspaces, the largest drop out. */
+/* Make the buffers. If the memory is too small for all workspaces, candidates with the largest one drop out. */
 static conv_fft_status make_buffers(cf_elimination *r) {
     cf_bench_buffers_sizes *sizes = &r->sizes;
     const cf_gpu *gpu = r->job->context->gpu;
@@ -219,23 +220,23 @@ static conv_fft_status make_buffers(cf_elimination *r) {
         }
         if (status != CONV_FFT_OUT_OF_MEMORY || r->count <= 1)
             return status;
-        const size_t most = sizes->workspace;
+        const size_t largest = sizes->workspace;
         sizes->workspace = 0;
         for (size_t i = 0; i < r->count;) {
             const size_t own = (size_t)r->list->items[i].workspace;
-            if (own == most && r->count > 1) {
+            if (own == largest && r->count > 1) {
                 cf_elimination_drop(r, i, "not timed: the device has too little memory for its workspace");
                 continue;
             }
             sizes->workspace = own > sizes->workspace ? own : sizes->workspace;
             ++i;
         }
-        if (sizes->workspace == most)
+        if (sizes->workspace == largest)
             return status;
     }
 }
 
-/* ---- the race */
+/* ---- the rounds */
 
 static double median_of(const cf_candidate *c) {
     double times[sizeof c->times / sizeof c->times[0]];
@@ -262,7 +263,8 @@ static void drop_slow(cf_elimination *r, double factor) {
     }
 }
 
-/* What another library says of its own troubles is no word on the device: if that is lost, the next candidate says so. */
+/* A device error of another library's algorithm need not mean that the device failed. If it did, the next candidate
+ * fails too. */
 bool cf_elimination_spares(const cf_elimination *r, const cf_candidate *c, conv_fft_status status) {
     bool foreign = false;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
@@ -272,7 +274,7 @@ bool cf_elimination_spares(const cf_elimination *r, const cf_candidate *c, conv_
            (foreign && status == CONV_FFT_DEVICE_ERROR);
 }
 
-/* Each runs once to warm up, which also shows whether it runs at all. */
+/* Run each candidate once, to warm up and to see whether it runs at all. */
 static conv_fft_status warm_up(cf_elimination *r) {
     for (size_t i = 0; i < r->count;) {
         if (i >= 2 && cf_elimination_is_late(r)) {

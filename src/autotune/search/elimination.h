@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Successive elimination of candidates: their plans, benchmark buffers, and rounds that time the remaining ones in turns. */
+/* Successive elimination of candidates: their plans, benchmark buffers, and rounds that time the remaining ones. */
 #ifndef CF_AUTOTUNE_ELIMINATION_H
 #define CF_AUTOTUNE_ELIMINATION_H
 
@@ -9,52 +9,54 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Seconds below which the steps of a timer blur what is measured: such runs are repeated more often. */
+/* Seconds. Shorter runs are repeated more often, because the resolution of the timer affects their times. */
 #define CF_ELIMINATION_SHORT 1e-4
 
 typedef struct cf_elimination {
     const cf_tuning_job *job;
     cf_candidates *list;
-    size_t count;   /* the first so many are in the race */
-    size_t wanted;  /* so many are to be in it */
-    size_t planned; /* the first so many have plans */
-    double end;     /* by the clock */
+    size_t count;   /* the first `count` candidates of the list take part */
+    size_t wanted;  /* candidates that are to take part */
+    size_t planned; /* the first `planned` candidates have plans */
+    double end;     /* a time of cf_clock_seconds() */
     cf_bench_buffers_sizes sizes;
     cf_bench_buffers buffers;
-    pthread_t searcher;  /* who asks whether to go on; plans are made by other threads too */
-    atomic_bool stopped; /* not to go on */
+    pthread_t searcher;  /* the thread that asks for an interruption; other threads also make plans */
+    atomic_bool stopped; /* the interruption was wanted */
 } cf_elimination;
 
-/* The verdict on candidates that nothing was done about. */
+/* The verdict on candidates that were not selected. */
 extern const char cf_elimination_untried[];
 
-/* Take in those that the mode times, best predictions first, and make their plans: of all races together, as many as half of the time until
- * `end` allows. On a GPU that is compiling, which all processors share, so that one race's slowest kernel keeps no other race waiting. */
+/* Select the candidates that the mode times, best prediction first, and make their plans, within half of the time
+ * until `end`. On a GPU this compiles kernels. All threads take kernels of all eliminations from one list, so that
+ * none waits for the slowest kernel of another. */
 conv_fft_status cf_eliminations_plan(cf_elimination *const eliminations[], int count, conv_fft_tuning mode, double end);
 
-/* The benchmark buffers, for those that have plans. */
+/* Make the benchmark buffers for the candidates that have plans. */
 conv_fft_status cf_elimination_open(cf_elimination *elimination, double end);
 void cf_elimination_close(cf_elimination *elimination);
 
 bool cf_elimination_is_late(const cf_elimination *elimination);
 
-/* CANCELLED: the job's interruption is wanted. To be asked before every step that takes a while. */
+/* CANCELLED: the job's interruption is wanted. Called before every step that takes long. */
 conv_fft_status cf_elimination_go_on(cf_elimination *elimination);
 
-/* Where both gradients are tuned together: add the one that has the fastest strategy of each, unless it is there. All must have run. */
+/* If both gradients are tuned together: add a candidate with the fastest strategy of each. All candidates must have
+ * run. */
 conv_fft_status cf_elimination_combine(cf_elimination *elimination);
 
-/* Time all, in turns and from cold caches; those that fall behind drop out. The others have `measured`, the median. */
+/* Time all candidates in rounds, from cold caches. Slow ones drop out. The rest have their median in `measured`. */
 conv_fft_status cf_elimination_run(cf_elimination *elimination);
 
-/* Take candidate i out, for a reason; it goes behind the others. */
+/* Take candidate i out, with its verdict, and move it behind the candidates that take part. */
 void cf_elimination_drop(cf_elimination *elimination, size_t i, const char *verdict);
 
-/* Whether a failure of a candidate is its own: it drops out, and the search goes on. */
+/* Whether the failure of a candidate only drops this candidate. False: it ends the search. */
 bool cf_elimination_spares(const cf_elimination *elimination, const cf_candidate *candidate, conv_fft_status status);
 
-/* Raise *most to the bytes that the plan keeps of the operand, if the job keeps it; false if it has no spectrum to keep. */
+/* If the job keeps the operand's spectrum: raise *max_bytes to its size. False: the plan has no spectrum to keep. */
 bool cf_elimination_held_bytes(const cf_elimination *elimination, const conv_fft_plan *plan, conv_fft_operand operand,
-                               size_t *most);
+                               size_t *max_bytes);
 
 #endif

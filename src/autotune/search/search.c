@@ -13,15 +13,16 @@
 
 enum {
     OTHER_FAMILY = 100, /* independence of candidates of different families */
-    VERIFIERS = 3       /* that a winner is compared with, until one agrees */
+    VERIFIERS = 3       /* candidates with which a winner is compared at most, until one agrees */
 };
 
-/* Times that are apart by less are the same. */
+/* Two times whose ratio is smaller count as equal. */
 #define TIE 1.02
 
 /* ---- the decision */
 
-/* Faster, or alike and of a smaller workspace, or else of the better prediction. Times are compared in steps of a tie with the best. */
+/* The faster candidate. If both are as fast as the best time, the one with the smaller workspace; then the faster one,
+ * then the one with the better prediction. */
 static const cf_candidate *better(const cf_candidate *a, const cf_candidate *b, double best) {
     const bool a_ties = a->measured <= TIE * best, b_ties = b->measured <= TIE * best;
     if (a_ties != b_ties)
@@ -33,7 +34,7 @@ static const cf_candidate *better(const cf_candidate *a, const cf_candidate *b, 
     return a->predicted <= b->predicted ? a : b;
 }
 
-/* How independent two ways of one pass are; 0: they are too alike to say anything. */
+/* How independent two strategies of one pass are. 0: comparing their results proves nothing. */
 static int pass_independence(const cf_strategy *x, const cf_strategy *y) {
     int differences = 0;
     if (x->family != y->family)
@@ -44,35 +45,37 @@ static int pass_independence(const cf_strategy *x, const cf_strategy *y) {
            (x->overlap_add != y->overlap_add);
 }
 
-/* Of two candidates: as of that pass in which they are the most alike, for what is common to both proves nothing of it. */
+/* The independence of two candidates: the minimum over the passes. */
 static int independence(const cf_elimination *r, const cf_candidate *a, const cf_candidate *b) {
-    int least = OTHER_FAMILY;
+    int minimum = OTHER_FAMILY;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         const int own =
             r->job->passes & 1 << pass ? pass_independence(&a->strategy[pass], &b->strategy[pass]) : OTHER_FAMILY;
-        least = own < least ? own : least;
+        minimum = own < minimum ? own : minimum;
     }
-    return least;
+    return minimum;
 }
 
-/* The most independent candidate that was not tried, of those that have run if there is one: they are compiled. NULL: there is none. */
+/* The most independent candidate that was not tried. Timed candidates are preferred, because their kernels are
+ * compiled. NULL: there is none. */
 static cf_candidate *verifier_of(cf_elimination *r, cf_candidate *winner, bool *tried) {
     cf_candidate *found = NULL;
-    int most = 0;
+    int highest = 0;
     for (size_t i = 0; i < r->list->count; ++i) {
         cf_candidate *c = &r->list->items[i];
         int own = c == winner || tried[i] ? 0 : independence(r, winner, c);
         if (own > 0 && c->measured >= 0.0)
             own += OTHER_FAMILY / 2;
-        if (own > most)
-            most = own, found = c;
+        if (own > highest)
+            highest = own, found = c;
     }
     if (found)
         tried[found - r->list->items] = true;
     return found;
 }
 
-/* Run a candidate, which may have no plan any more. *ran is false if it needs more memory than the benchmark buffers have, or does not run here. */
+/* Run a candidate and compare its results. Its plan may be gone. *ran is false if the benchmark buffers are too
+ * small for it, or if it does not run here. */
 static conv_fft_status agrees_with(cf_elimination *r, const cf_snapshot *results, cf_candidate *c, bool *ran,
                                    bool *agrees) {
     const cf_tuning_job *job = r->job;
@@ -102,11 +105,11 @@ static conv_fft_status agrees_with(cf_elimination *r, const cf_snapshot *results
     return status;
 }
 
-static const char refusal[] = "refused: its results differ from those of other ways",
-                  unverified[] = "refused: there was no other way to compare its results with";
+static const char refusal[] = "refused: its results differ from those of other strategies",
+                  unverified[] = "refused: there was no other strategy to compare its results with";
 
-/* Where another family can run the problem, one of it must agree; else another way of the same one. *why: the verdict on a winner that is not
- * verified. */
+/* If another family can run the problem, one of its strategies must agree; else another strategy of the same family.
+ * *why: the verdict on a winner that is not verified. */
 static conv_fft_status verify(cf_elimination *r, cf_candidate *winner, bool *verified, const char **why) {
     cf_snapshot results = {0};
     bool *tried = calloc(r->list->count, sizeof *tried);
@@ -131,7 +134,7 @@ static conv_fft_status verify(cf_elimination *r, cf_candidate *winner, bool *ver
     return status;
 }
 
-/* The best of the race by time and workspace; NULL: nobody is left. *best is the least time. */
+/* The best candidate by time and workspace. NULL: none is left. *best is the shortest time. */
 static cf_candidate *leader_of(const cf_elimination *r, double *best) {
     cf_candidate *leader = NULL;
     *best = HUGE_VAL;
@@ -144,7 +147,8 @@ static cf_candidate *leader_of(const cf_elimination *r, double *best) {
     return leader;
 }
 
-/* The best one of the race whose results are verified goes to the front, or *decided stays false. *refused: how many were not. */
+/* Move the best verified candidate to the front. If none is verified, *decided stays false. *refused: the number of
+ * refused candidates. */
 static conv_fft_status decide(cf_elimination *r, bool *decided, int *refused) {
     double best;
     *refused = 0;
@@ -159,7 +163,7 @@ static conv_fft_status decide(cf_elimination *r, bool *decided, int *refused) {
         }
         for (size_t i = 0; i < r->count; ++i)
             r->list->items[i].verdict = r->list->items[i].measured <= TIE * best
-                                            ? "as fast, but of a larger workspace or a later prediction"
+                                            ? "as fast, but with a larger workspace or a slower prediction"
                                             : "slower";
         const cf_candidate first = *leader;
         memmove(&r->list->items[1], &r->list->items[0], at * sizeof first);
@@ -173,7 +177,7 @@ static conv_fft_status decide(cf_elimination *r, bool *decided, int *refused) {
     return CONV_FFT_SUCCESS;
 }
 
-/* All that were timed and not refused, with their plans, are in the race. */
+/* Let all timed candidates take part again, except the refused ones, and make their plans again. */
 static conv_fft_status call_back(cf_elimination *r) {
     const cf_tuning_job *job = r->job;
     r->count = 0;
@@ -194,7 +198,7 @@ static conv_fft_status call_back(cf_elimination *r) {
     return CONV_FFT_SUCCESS;
 }
 
-/* Refuse all that differ from the first one that is verified. */
+/* Refuse all candidates that differ from the first verified one. */
 static conv_fft_status refuse_wrong(cf_elimination *r) {
     bool verified = false;
     const char *why;
@@ -219,7 +223,7 @@ static conv_fft_status refuse_wrong(cf_elimination *r) {
     return status;
 }
 
-/* Wrong results may come fast: those that fell behind a refused candidate race again, without it and its like. */
+/* A refused candidate may have been fast. The candidates that dropped out because of it are timed again. */
 static conv_fft_status eliminate_again(cf_elimination *r) {
     CF_FORWARD(call_back(r));
     CF_FORWARD(refuse_wrong(r));
@@ -279,12 +283,12 @@ conv_fft_status cf_search_run(cf_tuning_search *s, double seconds) {
     cf_candidates *list = &s->list;
     s->decided = false;
     conv_fft_status status = cf_elimination_open(r, cf_clock_seconds() + seconds);
-    /* With no time left for a second candidate there is nothing to compare. */
+    /* A single candidate out of several is no comparison. */
     const bool compares = !cf_elimination_is_late(r) && (r->count > 1 || list->count == 1);
     if (r->count == 0)
         snprintf(s->why, sizeof s->why, "none of %zu strategies could be prepared", list->count);
     else if (!compares && !cf_elimination_is_late(r))
-        snprintf(s->why, sizeof s->why, "one of %zu strategies could be prepared within options.workspace_limit",
+        snprintf(s->why, sizeof s->why, "only one of %zu strategies could be prepared within options.workspace_limit",
                  list->count);
     else if (!compares)
         snprintf(s->why, sizeof s->why,

@@ -9,23 +9,24 @@
 #include <math.h>
 #include <string.h>
 
-/* A few tiles more where lines then come in pieces of half a sector, or with twice as many more a quarter of one. Short ones gain most; rows
- * of planes wait in shared memory, wherever they begin. results: that the tiles have. */
-static int64_t in_pieces(const cf_axis *axis, const cf_axis_grid *grid, int64_t tiles, int64_t results) {
+/* Add a few tiles if the rows of tiles can then be moved in vectors of half a sector, or, with twice as many added
+ * tiles, of a quarter of a sector. Short bases gain most. Only 1-D layers gain: planes go through shared memory,
+ * where a row may begin anywhere. results: outputs, or positions of x, that the tiles cover together. */
+static int64_t tiles_for_vectors(const cf_axis *axis, const cf_axis_grid *grid, int64_t tiles, int64_t results) {
     enum {
-        ROOM = 3 /* pieces at most that what begins early takes of a tile */
+        MAX_SHIFT = 3 /* vectors of a tile that the alignment shift may take */
     };
     const cf_unit unit = cf_unit_of(axis, grid);
     cf_axis_grid g = *grid;
     for (int part = 2; part <= 4 && axis->alone && axis->piece >= 2 * part; part *= 2) {
-        const int64_t piece = axis->piece / part, most = tiles + tiles / (grid->basis > 128 ? 32 : 8) * part / 4;
+        const int64_t vector = axis->piece / part, max_tiles = tiles + tiles / (grid->basis > 128 ? 32 : 8) * part / 4;
         g.tiles = tiles;
-        if (cf_grid_piece(axis, &g) >= piece)
+        if (cf_grid_piece(axis, &g) >= vector)
             return tiles;
-        for (int64_t early = 0; early < ROOM; ++early) {
-            const int64_t length = ((grid->basis - unit.extent + 1) / piece - early) * piece;
+        for (int64_t shift = 0; shift < MAX_SHIFT; ++shift) {
+            const int64_t length = ((grid->basis - unit.extent + 1) / vector - shift) * vector;
             g.tiles = length > 0 ? cf_ceil_div(results, length) : INT64_MAX;
-            if (g.tiles > tiles && g.tiles <= cf_min(unit.inputs, most) && cf_grid_piece(axis, &g) >= piece)
+            if (g.tiles > tiles && g.tiles <= cf_min(unit.inputs, max_tiles) && cf_grid_piece(axis, &g) >= vector)
                 return g.tiles;
         }
     }
@@ -43,10 +44,10 @@ int64_t cf_space_tiles(const cf_axis *axis, const cf_axis_grid *grid, bool own) 
         return 0;
     /* One tile does not fit, so there are at least two, even if gx alone is short. */
     const int64_t results = own ? unit.high - unit.low : unit.outputs, tiles = cf_max(2, cf_ceil_div(results, length));
-    return tiles <= unit.inputs ? in_pieces(axis, grid, tiles, results) : 0;
+    return tiles <= unit.inputs ? tiles_for_vectors(axis, grid, tiles, results) : 0;
 }
 
-/* Tiles with the whole kernel. */
+/* The tiles of a basis that holds the whole kernel. */
 static int64_t whole_tiles(const cf_axis *axis, bool shift, int64_t basis, bool own) {
     const cf_axis_grid grid = {.basis = basis, .shift_dilation = shift};
     return cf_space_tiles(axis, &grid, own);
@@ -60,12 +61,12 @@ int64_t cf_space_segments(const cf_axis *axis, bool shift, int64_t basis) {
     const cf_unit whole = cf_unit_of(axis, &grid);
     if (whole.extent <= basis)
         return 1;
-    /* With the least that fit, tiles yield few outputs; with three times as many, most of what they transform. */
-    const int64_t least = cf_ceil_div(whole.extent, basis);
+    /* With the fewest segments, a tile has few outputs. With three times as many, most points of a tile are outputs. */
+    const int64_t min_segments = cf_ceil_div(whole.extent, basis);
     int64_t best = 1;
     double smallest = HUGE_VAL;
     for (int i = 0; i < STEPS; ++i) {
-        grid.segments = cf_min(least + cf_ceil_div(least * i, 4), whole.taps);
+        grid.segments = cf_min(min_segments + cf_ceil_div(min_segments * i, 4), whole.taps);
         const cf_unit unit = cf_unit_of(axis, &grid);
         const int64_t tiles = cf_space_tiles(axis, &grid, false);
         const double size = ((double)tiles + 1.0) * ((double)unit.phases + 1.0); /* x, y and w */
@@ -84,12 +85,13 @@ static bool contains(const cf_space_bases *list, int64_t basis) {
     return false;
 }
 
-/* For positions of x, the least bases with as many tiles as outputs have with those of the list, the longest ones first. */
+/* For each basis of the list, the longest first: add the smallest basis with as many tiles for positions of x as that
+ * basis has for outputs. */
 static void add_for_x(const cf_axis *axis, bool shift, int64_t whole, cf_space_bases *list) {
     enum {
-        MOST = 3
+        MAX_ADDED = 3
     };
-    for (int i = list->count - 1, added = 0; i >= 0 && added < MOST && list->count < CF_SPACE_MAX_BASES; --i) {
+    for (int i = list->count - 1, added = 0; i >= 0 && added < MAX_ADDED && list->count < CF_SPACE_MAX_BASES; --i) {
         int64_t n = list->basis[i];
         const int64_t tiles = whole_tiles(axis, shift, n, false);
         while (n && n < whole && whole_tiles(axis, shift, n, true) > tiles)
@@ -101,19 +103,19 @@ static void add_for_x(const cf_axis *axis, bool shift, int64_t whole, cf_space_b
     }
 }
 
-void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int most, cf_space_bases *list) {
+void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int max_count, cf_space_bases *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_next_basis(cf_basis_one_tile(axis, &unit));
-    double least = HUGE_VAL;
+    double smallest = HUGE_VAL;
     list->count = 0;
     for (int64_t n = cf_next_basis(unit.extent); n && n <= whole; n = cf_next_basis(n + 1)) {
         const int64_t tiles = whole_tiles(axis, shift, n, false);
-        if (tiles == 0 || (double)tiles * (double)n >= least)
+        if (tiles == 0 || (double)tiles * (double)n >= smallest)
             continue;
-        least = (double)tiles * (double)n;
-        if (list->count == most) { /* keep the smallest and the largest ones */
-            memmove(&list->basis[most / 2], &list->basis[most / 2 + 1],
-                    (size_t)(most - most / 2 - 1) * sizeof list->basis[0]);
+        smallest = (double)tiles * (double)n;
+        if (list->count == max_count) { /* drop the middle one */
+            memmove(&list->basis[max_count / 2], &list->basis[max_count / 2 + 1],
+                    (size_t)(max_count - max_count / 2 - 1) * sizeof list->basis[0]);
             --list->count;
         }
         list->basis[list->count++] = n;
@@ -129,7 +131,8 @@ void cf_space_collect(const cf_axis *axis, bool shift, int64_t row_unit, int mos
     }
 }
 
-/* Lines of single channels have kernels that take powers of two alone (conv/long1d/long1d.h): the least that holds the axis, be it larger. */
+/* 1-D layers of single channels have kernels for powers of two only (conv/long1d/long1d.h). Add the smallest power that
+ * holds the axis, even if it is larger than other bases. */
 static void add_power(const cf_axis *axis, bool shift, cf_space_bases *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_basis_one_tile(axis, &unit);
@@ -143,8 +146,8 @@ static void add_power(const cf_axis *axis, bool shift, cf_space_bases *list) {
     list->basis[list->count - 1] = n;
 }
 
-/* Planes of single channels stay in one block, where a basis that is a little longer than need be may take fewer operations: parts without a
- * common divisor need no twiddles (conv/fused/pruned_dft.cuh). */
+/* A plane of a single channel stays in one block. There a slightly longer basis may take fewer operations: factors
+ * without a common divisor need no twiddles (conv/fused/pruned_dft.cuh). */
 static void add_longer(const cf_axis *axis, bool shift, int64_t longest, cf_space_bases *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_next_basis(cf_basis_one_tile(axis, &unit)), next = cf_next_basis(whole + 1);
@@ -153,18 +156,19 @@ static void add_longer(const cf_axis *axis, bool shift, int64_t longest, cf_spac
         list->basis[list->count++] = next;
 }
 
-/* The device's longest transform of axis a in planes of the layer, where axes of one tap may be cut into lines. */
+/* The device's longest transform of axis a in planes of the layer. Axes with one tap can be cut into rows. */
 static int64_t longest_of(const cf_layer *layer, const cf_device *device, int a) {
-    const int64_t most = (int64_t)1 << 24;
+    const int64_t max_basis = (int64_t)1 << 24;
     int64_t basis[3];
     for (int i = 0; i < 3; ++i)
         basis[i] = layer->axis[i].kernel > 1 ? 2 : 1;
-    for (basis[a] = 2; basis[a] < most; basis[a] *= 2)
+    for (basis[a] = 2; basis[a] < max_basis; basis[a] *= 2)
         if (!device->ops->transforms(device, basis, layer->compute))
             return basis[a] / 2;
     return INT64_MAX;
 }
 
+/* Add bases for a kernel that is cut into segments. */
 static void add_cut(const cf_axis *axis, bool shift, int64_t longest, cf_space_bases *list) {
     static const int eighths[] = {8, 6, 5, 4, 3};
     enum {
@@ -183,8 +187,10 @@ static void add_cut(const cf_axis *axis, bool shift, int64_t longest, cf_space_b
     list->count = count;
 }
 
-/* Spectra in 16 bits of these bases have transforms by matrix products (fbfft/tensor_core/config.h), which are worth somewhat longer axes. */
-static void add_matrices(const cf_axis *axis, bool shift, int64_t first, int64_t last, int more, cf_space_bases *list) {
+/* With 16-bit spectra, tensor cores transform these bases (fbfft/tensor_core/config.h). That is worth a longer
+ * basis. */
+static void add_tensor_core(const cf_axis *axis, bool shift, int64_t first, int64_t last, int more,
+                            cf_space_bases *list) {
     const cf_unit unit = cf_unit_make(axis, shift);
     const int64_t whole = cf_basis_one_tile(axis, &unit);
     for (int64_t n = first; n <= last; n *= 2)
@@ -209,9 +215,9 @@ void cf_space_bases_of(const cf_layer *layer, const cf_device *device, bool shif
     conv_fft_dtype in_short;
     const bool halves = device->tensor_flops > 0.0 && cf_layer_16bit_spectrum(layer, &in_short);
     for (int a = 1; a < 3 && halves && layer->problem.rank == 2; ++a)
-        add_matrices(&layer->axis[a], shift, 32, 64, 0, &bases[a]);
+        add_tensor_core(&layer->axis[a], shift, 32, 64, 0, &bases[a]);
     if (halves && layer->problem.rank == 1)
-        add_matrices(&layer->axis[2], shift, 16, 4096, CF_SPACE_MAX_LINES, &bases[2]);
+        add_tensor_core(&layer->axis[2], shift, 16, 4096, CF_SPACE_MAX_POWERS, &bases[2]);
 }
 
 void cf_space_set_tiles(const cf_layer *layer, bool own, cf_strategy *s) {

@@ -5,7 +5,7 @@
 
 #include "autotune/search/bench_buffers.h"
 
-/* Results of a plan, on the host: all of them, or the first, a middle and the last part of large ones. */
+/* Results of a plan, on the host. Of a large result, the first, a middle and the last part. */
 typedef struct cf_snapshot {
     char *data;
     size_t bytes;
@@ -15,8 +15,8 @@ typedef struct cf_snapshot {
 conv_fft_status cf_snapshot_take(const cf_bench_buffers *buffers, const conv_fft_plan *plan, cf_snapshot *snapshot);
 void cf_snapshot_clear(cf_snapshot *snapshot);
 
-/* Whether two snapshots agree as closely as two computations of the layer's precision do: the norm of the difference of each result, and
- * every element. A NaN agrees with nothing. */
+/* Whether two snapshots agree as closely as two computations in the layer's precision: the norm of each result's
+ * difference, and every element. A NaN agrees with nothing. */
 bool cf_snapshots_agree(const cf_bench_buffers *buffers, const cf_layer *layer, const cf_snapshot *a,
                         const cf_snapshot *b);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A family is one way to compute passes. A strategy names it. Other code asks it, and never compares which one it is. */
+/* A family is one way to compute passes. A strategy names its family. Other code calls its operations and never
+ * compares families. */
 #ifndef CF_CONV_FAMILY_H
 #define CF_CONV_FAMILY_H
 
@@ -17,14 +18,15 @@ typedef enum cf_search_space {
 struct cf_family {
     const char *name;
     const char *old_name; /* in older strategy lines; NULL: the same */
-    /* The family in whose place this one computes every pass for which it is feasible; NULL: none. Both have the same fields. */
+    /* The name of another family with the same fields: this one replaces it for every pass that it can compute.
+     * NULL: none. */
     const char *replaces;
     unsigned fields; /* bit f: its strategy line has field f, CF_FIELD_BASIS etc. */
     cf_search_space search_space;
-    /* It runs whole convolutions of another library. Records keep the best time of such strategies (direct_ms), and
-     * plans with own_kernels do without them. */
+    /* The family runs whole convolutions of another library. Records keep the best time of such strategies
+     * (direct_ms), and plans with own_kernels do without them. */
     bool baseline;
-    const char *library; /* the library that it needs besides CUDA's own and cuBLAS; NULL: none */
+    const char *library; /* the library that the family needs besides CUDA's own and cuBLAS; NULL: none */
     /* The version of that library. NULL: the device has no such library. */
     const char *(*library_version)(const cf_device *device);
     /* True if the strategy computes the pass; otherwise *why is a clause. */
@@ -32,16 +34,15 @@ struct cf_family {
     /* True if the device can run a feasible strategy; otherwise *why is a clause. */
     bool (*runs_on)(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
                     const char **why);
-    /* prepare: find out what the pass needs, so that the workspace can be laid out. build: what takes long, after
-     * that. */
+    /* prepare: set the sizes that the layout of the workspace needs. build: then do what takes long. */
     conv_fft_status (*prepare)(conv_fft_plan *plan, int pass);
     conv_fft_status (*build)(conv_fft_plan *plan, int pass); /* NULL: nothing */
-    /* Free what prepare and build have made, which may be nothing. prepare may follow. */
+    /* Free everything that prepare and build have made. prepare may be called again. */
     void (*release)(conv_fft_plan *plan, int pass); /* NULL: nothing */
     /* Lay out the workspace of prepared passes that run in one call, with chunks of at most `rows` rows. */
     cf_workspace (*workspace)(const conv_fft_plan *plan, int set, int64_t rows);
     conv_fft_status (*run)(const conv_fft_plan *plan, int set, const cf_call *call);
-    /* Costs of a feasible strategy: all stages that the pass has. The others are zero before the call. */
+    /* Set the costs of all stages that a pass with a feasible strategy has. The costs are zero before the call. */
     void (*predict)(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                     cf_stage_cost cost[CF_STAGE_COUNT]);
     /* The time that a call for both gradients saves, each by a strategy of this family. NULL: none. */
@@ -57,7 +58,7 @@ struct cf_family {
     bool (*sums_bias)(const conv_fft_plan *plan, int set);
 };
 
-/* All of them, and NULL behind the last one: conv/families.c. */
+/* All families, and NULL at the end: conv/families.c. */
 extern const cf_family *const cf_families[];
 
 /* The family of this name, new or old; NULL: there is none. */

@@ -54,13 +54,13 @@ typedef struct cf_pass_plan {
     cf_strategy strategy;
     cf_spectrum spectrum[CF_OPERAND_COUNT]; /* rows of x and y: those of the whole batch */
     cf_transform *transform[CF_OPERAND_COUNT];
-    cf_pair
-        *pair; /* staged: transforms both operands that are read, X before W before Y; NULL: each has its own launch */
+    /* staged: transforms both operands that are read, in the order X, W, Y. NULL: each has its own launch. */
+    cf_pair *pair;
     cf_cgemm_desc product;
     cf_gx_store gx_store;
     int64_t gx_phases; /* staged: rows that the inverse makes of one row of gx; 1 without segments */
     cf_fold_desc fold;
-    void *state; /* of families other than staged, which use nothing above but the strategy */
+    void *state; /* of families other than staged; these use only the strategy above */
 } cf_pass_plan;
 
 /* The workspace of a call, as offsets in bytes. */
@@ -97,11 +97,11 @@ struct conv_fft_plan {
     cf_recording *recording[CONV_FFT_BACKWARD + 1][2];
     cf_transform_entry transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
     int transform_count;
-    double tuned_seconds[CONV_FFT_BACKWARD + 1]; /* for each set of passes, as the tuner measured; 0: it did not */
+    double tuned_seconds[CONV_FFT_BACKWARD + 1]; /* measured by the tuner, for each set of passes; 0: not measured */
 };
 
 /* strategy[p] is read for the passes of the set. INVALID_ARGUMENT: a strategy is infeasible, or it needs more than
- * the limit (0: none) even with the smallest chunks; *smallest is then what it needs. */
+ * the limit (0: none) even with the smallest chunks; *smallest is then the needed size. */
 conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
                                const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
                                conv_fft_plan **plan);

@@ -59,7 +59,8 @@ conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call);
 /* The same after a check of the arguments. INVALID_ARGUMENT: the device cannot work on one of them. */
 conv_fft_status cf_run_checked(const conv_fft_plan *plan, int set, const cf_call *call);
 
-/* Record the launches of all calls that a plan is for, without flags and kept spectra. The plan is complete otherwise. */
+/* Record the launches of all calls of a plan, without flags and kept spectra. Everything else of the plan is
+ * complete. */
 void cf_run_record(conv_fft_plan *plan);
 
 /* Compute the whole spectrum of w, after a check of the arguments. The workspace is that of the set. */

@@ -41,10 +41,11 @@ bool cf_strategy_suits_spectra(const cf_layer *layer, int pass, const cf_strateg
 /* The same for one kernel that transforms, multiplies and transforms back. */
 bool cf_strategy_suits_kernel(const cf_layer *layer, int pass, const cf_strategy *strategy, const char **why);
 
-/* Set the gradient of x to zero where a pass does not reach all of it, unless it accumulates. */
+/* Set the gradient of x to zero if a pass does not reach all of it, unless it accumulates. */
 conv_fft_status cf_zero_gx(const conv_fft_plan *plan, const cf_call *call);
 
-/* Set the gradient of the weights to zero where no product reaches all of it: for an empty batch, or where taps meet only padding. */
+/* Set the gradient of the weights to zero if no product reaches all of it: the batch is empty, or taps meet only
+ * padding. */
 conv_fft_status cf_zero_weights(const conv_fft_plan *plan, const cf_call *call);
 
 #endif

@@ -8,10 +8,13 @@
 
 #include <math.h>
 
-/* Matrix products reach their full rate when all three extents are large. On an H200: - Products that may be
- * rounded to TF32 are faster. - Where matrices are a few numbers wide, cuBLAS takes up to three times as long as
- * its bytes need. - A loop takes as long for a term of its sum as the numbers need from memory, a few at a time.
- * Other products take a sixth of that. */
+/*
+ * Matrix products reach their full rate when all three extents are large. On an H200:
+ *
+ *     Products that may be rounded to TF32 are faster.
+ *     If matrices are a few numbers wide, cuBLAS takes up to three times as long as its bytes need.
+ *     For a term of its sum, a loop takes as long as loading the numbers. Other products take a sixth of that.
+ */
 cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectrum s[CF_OPERAND_COUNT],
                               cf_cgemm_variant variant, conv_fft_math math) {
     const cf_calibration *c = device->calibration; /* every device with tensor cores has it */

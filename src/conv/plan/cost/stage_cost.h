@@ -20,9 +20,9 @@ double cf_cost_plane_seconds(const cf_device *device, double points);
 
 /* The geometry of a window, as far as it decides how fast a transform moves the tensor. */
 typedef struct cf_placement {
-    bool whole;  /* there is one tile */
-    bool pieces; /* rows of x can be moved eight bytes at a time, or the layout is channels-last */
-    bool odd;    /* tiles overlap along rows and do not all begin at multiples of four numbers */
+    bool whole;   /* there is one tile */
+    bool vectors; /* rows of x can be moved eight bytes at a time, or the layout is channels-last */
+    bool odd;     /* tiles overlap along rows and do not all begin at multiples of four numbers */
 } cf_placement;
 
 /* transform_cost.c: the transform of an operand. n real points count 2.5 n log2 n operations. */
@@ -46,14 +46,14 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
 void cf_cost_spectra(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                      cf_stage_cost cost[CF_STAGE_COUNT]);
 
-/* A transform of the weights of a pass that one kernel computes, or of their gradient. `spectra`, `tensor`: bytes. `number`: bytes of
- * one number. `points`: of the basis. */
+/* The transform of the weights of a fused pass, or of their gradient. spectra, tensor: bytes. number: bytes of one
+ * number. points: of the basis. */
 cf_stage_cost cf_cost_weights(const cf_device *device, double spectra, double tensor, double number, double points);
 
 /* Bytes of the weights that a pass reads or writes. */
 double cf_cost_weight_bytes(const cf_layer *layer, int pass);
 
-/* A stage whose bytes and operations are known, and whose time is not. */
+/* A stage without a predicted time. */
 cf_stage_cost cf_cost_unpredicted(double bytes, double operations);
 
 /* The stage of a pass that is computed as a whole. */

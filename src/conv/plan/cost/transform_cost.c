@@ -51,7 +51,7 @@ static double transform_rate(const cf_device *device, const cf_spectrum *s, int 
  * in pieces of all or of a part of a signal. Long lines: a block has one of them. */
 static double line_factor(double points, const cf_placement *place) {
     if (points < 256.0)
-        return !place->pieces ? 1.7 : place->whole ? 0.95 : 1.45;
+        return !place->vectors ? 1.7 : place->whole ? 0.95 : 1.45;
     return points >= 2048.0 ? 1.3 : 1.0;
 }
 
