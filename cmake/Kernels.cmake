@@ -18,23 +18,23 @@ function(conv_fft_embed variable output)
 endfunction()
 
 set(mma fbfft/common/mma.cuh)
-conv_fft_embed(cf_fbfft_kernel_text kernel_text fbfft/common/platform.cuh fbfft/common/complex.cuh
-               fbfft/common/register_dft.cuh fbfft/warp/warp_line.cuh fbfft/common/async_copy.cuh
+conv_fft_embed(cf_fbfft_kernel_text kernel_text core/host_device.h fbfft/common/platform.cuh fbfft/common/complex.cuh
+               fbfft/common/register_dft.cuh fbfft/warp/warp_line.cuh fbfft/warp/geometry.h fbfft/common/async_copy.cuh
                fbfft/warp/real2d.cuh fbfft/warp/real1d.cuh fbfft/warp/real1d_warp.cuh fbfft/common/storage.cuh
-               fbfft/shared_memory/in_place_order.cuh fbfft/shared_memory/call.h fbfft/shared_memory/geometry.cuh
-               fbfft/shared_memory/addressing.cuh fbfft/shared_memory/signal.cuh fbfft/shared_memory/spectrum.cuh
-               fbfft/shared_memory/steps.cuh fbfft/shared_memory/kernel.cuh)
+               fbfft/shared_memory/geometry.h fbfft/shared_memory/in_place_order.cuh fbfft/shared_memory/call.h
+               fbfft/shared_memory/geometry.cuh fbfft/shared_memory/addressing.cuh fbfft/shared_memory/signal.cuh
+               fbfft/shared_memory/spectrum.cuh fbfft/shared_memory/steps.cuh fbfft/shared_memory/kernel.cuh)
 conv_fft_embed(cf_c2c_fp16_kernel_text half_text ${mma} fbfft/common/fp16_dft.cuh fbfft/c2c_fp16/lines.cuh
                fbfft/c2c_fp16/step.cuh fbfft/c2c_fp16/tile.cuh)
-conv_fft_embed(cf_tensor_fft_kernel_text matrix_text ${mma} fbfft/common/fp16_dft.cuh fbfft/tensor_core/plane.cuh
-               fbfft/tensor_core/plane_load.cuh fbfft/tensor_core/scales.cuh fbfft/tensor_core/plane_forward.cuh
-               fbfft/tensor_core/plane_inverse.cuh fbfft/tensor_core/line_twiddles.cuh
-               fbfft/tensor_core/line_addressing.cuh fbfft/tensor_core/line_forward.cuh
-               fbfft/tensor_core/line_inverse.cuh fbfft/tensor_core/dft_matrix_config.cuh
-               fbfft/tensor_core/dft_matrix_build.cuh fbfft/tensor_core/dft_matrix_taps.cuh
-               fbfft/tensor_core/dft_matrix.cuh fbfft/tensor_core/short_line_io.cuh
-               fbfft/tensor_core/short_line_forward.cuh fbfft/tensor_core/short_line_inverse.cuh
-               fbfft/tensor_core/kernel.cuh)
+conv_fft_embed(cf_tensor_fft_kernel_text matrix_text ${mma} fbfft/common/fp16_dft.cuh fbfft/tensor_core/geometry.h
+               fbfft/tensor_core/plane.cuh fbfft/tensor_core/plane_load.cuh fbfft/tensor_core/scales.cuh
+               fbfft/tensor_core/plane_forward.cuh fbfft/tensor_core/plane_inverse.cuh
+               fbfft/tensor_core/line_twiddles.cuh fbfft/tensor_core/line_addressing.cuh
+               fbfft/tensor_core/line_forward.cuh fbfft/tensor_core/line_inverse.cuh
+               fbfft/tensor_core/dft_matrix_config.cuh fbfft/tensor_core/dft_matrix_build.cuh
+               fbfft/tensor_core/dft_matrix_taps.cuh fbfft/tensor_core/dft_matrix.cuh
+               fbfft/tensor_core/short_line_io.cuh fbfft/tensor_core/short_line_forward.cuh
+               fbfft/tensor_core/short_line_inverse.cuh fbfft/tensor_core/kernel.cuh)
 conv_fft_embed(cf_fused_kernel_text fused_text conv/fused/plane_access.cuh conv/fused/plane_load.cuh
                conv/fused/plane_store.cuh conv/fused/pruned_dft.cuh conv/fused/pruned_fft.cuh
                conv/fused/nhwc_vectors.cuh conv/fused/nhwc_io.cuh conv/fused/call.h conv/fused/nhwc_transpose.cuh
@@ -43,14 +43,13 @@ conv_fft_embed(cf_fused_kernel_text fused_text conv/fused/plane_access.cuh conv/
                conv/fused/register_tasks.cuh conv/fused/packed_words.cuh conv/fused/bulk_copy.cuh
                conv/fused/prefetch_weights.cuh conv/fused/whole_rows.cuh conv/fused/whole_rows_fft.cuh
                conv/fused/register_resident.cuh)
-conv_fft_embed(cf_long1d_kernel_text long1d_text conv/long1d/butterfly_tree.cuh conv/long1d/line_geometry.cuh
-               conv/long1d/root_tables.cuh conv/long1d/line_fft.cuh conv/long1d/call.h conv/long1d/line_io.cuh
-               conv/long1d/line.cuh conv/long1d/four_step.cuh)
-conv_fft_embed(cf_cgemm_kernel_text product_text ${mma} conv/gpu/gemm/call.h conv/gpu/gemm/wgmma.cuh
-               conv/gpu/gemm/cgemm_split_fp16.cuh conv/gpu/gemm/cgemm_fp16_config.cuh
+conv_fft_embed(cf_long1d_kernel_text long1d_text conv/long1d/butterfly_tree.cuh conv/long1d/geometry.h
+               conv/long1d/line_geometry.cuh conv/long1d/root_tables.cuh conv/long1d/line_fft.cuh conv/long1d/call.h
+               conv/long1d/line_io.cuh conv/long1d/line.cuh conv/long1d/four_step.cuh)
+conv_fft_embed(cf_cgemm_kernel_text product_text ${mma} conv/gpu/gemm/call.h conv/gpu/gemm/geometry.h
+               conv/gpu/gemm/wgmma.cuh conv/gpu/gemm/cgemm_split_fp16.cuh conv/gpu/gemm/cgemm_fp16_config.cuh
                conv/gpu/gemm/cgemm_fp16_copy.cuh conv/gpu/gemm/cgemm_fp16_scales.cuh
-               conv/gpu/gemm/cgemm_fp16_multiply.cuh conv/gpu/gemm/cgemm_fp16_results.cuh
-               conv/gpu/gemm/cgemm_fp16.cuh)
+               conv/gpu/gemm/cgemm_fp16_multiply.cuh conv/gpu/gemm/cgemm_fp16_results.cuh conv/gpu/gemm/cgemm_fp16.cuh)
 conv_fft_embed(cf_gpu_kernel_text stage_text conv/gpu/call.h conv/cudnn/call.h conv/cufft/call.h conv/gpu/tensor.cuh
                conv/gpu/absmax.cuh conv/gpu/bias.cuh conv/gpu/padding_fold.cuh conv/gpu/small_gemm.cuh
                conv/cudnn/fallback.cuh conv/cufft/pad_crop.cuh)

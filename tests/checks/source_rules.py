@@ -8,8 +8,8 @@
 Every file starts with its licence (SPDX), after a "#!" line if there is one. The library (src/) never ends the
 process and prints nothing: it calls no exit, abort, printf or similar functions. Only core/log.c writes, to the
 standard error stream. Entry points of kernels are text of device headers (.cuh), so no C file has the word __global__.
-A struct of a call.h, which host, kernels and emulator share, is defined there only. In NARROW, no line is longer than
-120 columns.
+Host, kernels and emulator share call.h and geometry.h. A struct of these is defined there only, and no C file prints a
+static_assert that compares sizes of the host with those of a kernel. In NARROW, no line is longer than 120 columns.
 """
 import re
 import sys
@@ -24,6 +24,7 @@ SUFFIXES = {".c", ".h", ".inc", ".cuh", ".cpp", ".py", ".sh", ".cmake", ".in"}
 NAMES = {"CMakeLists.txt", "Makefile", "run"}
 FORBIDDEN = re.compile(r"\b(v?f?printf|f?puts|f?putc|putchar|fwrite|perror|_?_?exit|_Exit|quick_exit|abort)\s*\(")
 MAY_WRITE = {"fputs"}
+SHARED_NAMES = ("/call.h", "/geometry.h")
 SHARED_STRUCT = re.compile(r"^typedef struct (\w+) \{", re.M)
 NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
 
@@ -48,6 +49,8 @@ def faults_in(name, text):
                 yield f"{name}:{line}: {match.group(1)}() is forbidden in the library"
         if "__global__" in text:
             yield f"{name}: __global__; the entry points of kernels stand in device headers"
+        if "static_assert" in text:
+            yield f"{name}: static_assert; sizes that host and kernels need stand in a geometry.h"
 
 
 def struct_faults(texts):
@@ -55,7 +58,7 @@ def struct_faults(texts):
     def plain(name):
         return name.removeprefix("cf_").replace("_", "").lower()
 
-    shared = {plain(struct): (struct, name) for name, text in texts if name.endswith("/call.h")
+    shared = {plain(struct): (struct, name) for name, text in texts if name.endswith(SHARED_NAMES)
               for struct in SHARED_STRUCT.findall(text)}
     for name, text in texts:
         for struct in re.findall(r"\bstruct (\w+) \{", text):
@@ -98,6 +101,7 @@ def self_test():
         (1, "src/core/log.c", licence + "printf(text);\n"),
         (1, "src/a.c", licence + "const char *entry = \"__global__ void f() {}\";\n"),
         (0, "src/a.cuh", licence + "__global__ void f() {}\n"),
+        (1, "src/a.c", licence + "const char *same = \"static_assert(SIZE == %d);\";\n"),
     ]
     cases += [(1, "src/a.c", licence + f"x = 1;\n    {call} (1);\n")
               for call in ("printf", "fprintf", "exit", "abort", "puts")]

@@ -2,6 +2,7 @@
 /* How a pass over long signals is divided into blocks, and the text of its kernels. */
 #include "conv/long1d/long1d.h"
 
+#include "conv/long1d/geometry.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/kernel_sources.h"
@@ -65,12 +66,10 @@ static cf_long1d_side side_of(const cf_tensor *t, int64_t count) {
     return (cf_long1d_side){t->dtype, count, t->axis_stride[2]};
 }
 
-static int64_t pitch(const cf_long1d_steps *s) {
-    const int *r = s->radix;
-    return r[2] > 1 ? r[1] * (r[2] + 2) + (r[2] < 16 ? 8 : 0) : r[1] + 2;
-}
 /* Bytes of shared memory for one line. */
-static int64_t line_bytes(const cf_long1d_steps *s) { return s->radix[0] * pitch(s) * 8; }
+static int64_t line_bytes(const cf_long1d_steps *s) {
+    return (int64_t)cf_long1d_layout_of(s->radix[0], s->radix[1], s->radix[2]).size * 8;
+}
 
 static void choose_stages(cf_long1d_config *c, int pass) {
     const bool cut = cf_long1d_parts(c) > 1, both = pass == CF_LONG1D_BOTH, weights = both || pass == CF_PASS_WEIGHTS,
@@ -134,7 +133,7 @@ conv_fft_status cf_long1d_configure(const cf_layer *layer, int pass, const cf_st
     choose_stages(&c, pass);
     c.together = groups_together(&c, properties);
     const int64_t lines = cf_max(line_bytes(&c.one) * c.one.lines, sums ? 2 * line_bytes(&c.two) : 0),
-                  tiles = cuts > 0 ? points / 32 : 1;
+                  tiles = cuts > 0 ? points / CF_LONG1D_LANES : 1;
     if (lines > properties->shared_per_block)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "lines of %lld points take %lld bytes; a block has %lld",
                        (long long)points, (long long)lines, (long long)properties->shared_per_block);
@@ -178,7 +177,7 @@ static int threads_of(const cf_long1d_config *c, cf_long1d_stage stage) {
 static size_t shared_of(const cf_long1d_config *c, cf_long1d_stage stage) {
     const cf_long1d_steps *s = steps_of(c, stage);
     if (kernels[stage].columns)
-        return c->column[1] > 1 ? (size_t)cf_long1d_parts(c) * 32 * 8 : 0;
+        return (size_t)cf_long1d_column_size(c->column[0], c->column[1]) * 8;
     return (size_t)line_bytes(s) * (size_t)(has_two(stage) ? 2 : stage == CF_LONG1D_LINES ? s->lines : 1);
 }
 
@@ -186,7 +185,8 @@ cf_launch cf_long1d_launch(const cf_long1d_config *c, cf_long1d_stage stage, int
     const bool weights = stage == CF_LONG1D_CUT_W || stage == CF_LONG1D_JOIN_W;
     int64_t blocks = groups * cf_long1d_parts(c);
     if (kernels[stage].columns)
-        blocks = groups * (weights ? 1 : c->rows) * (cf_long1d_points(c) / (c->column[1] > 1 ? 32 : c->column_threads));
+        blocks = groups * (weights ? 1 : c->rows) *
+                 (cf_long1d_points(c) / (c->column[1] > 1 ? CF_LONG1D_LANES : c->column_threads));
     else if (stage == CF_LONG1D_LINES)
         blocks = cf_ceil_div(blocks * c->rows, c->one.lines);
     return (cf_launch){{(unsigned)blocks, has_two(stage) ? (unsigned)c->slices : 1, 1},

@@ -22,11 +22,11 @@
 #include "conv/long1d/line_fft.cuh"
 #include "conv/long1d/line_io.cuh"
 
-/* Sizes. LANES: columns of a block; TILES: blocks of a line; BYTES: shared memory. */
+/* Sizes. LANES: columns of a block; TILES: blocks of a line. */
 template <class C> struct Columns {
     static constexpr int A1 = C::A1, A2 = C::A2, A = A1 * A2, H = C::H, N = A * H, T = C::T;
     static constexpr bool TWO = A2 > 1;
-    static constexpr int LANES = TWO ? 32 : T, WARPS = T / LANES, TILES = H / LANES, BYTES = TWO ? A * LANES * 8 : 0;
+    static constexpr int LANES = TWO ? CF_LONG1D_LANES : T, WARPS = T / LANES, TILES = H / LANES;
     static_assert(H % LANES == 0 && A1 % WARPS == 0 && A2 % WARPS == 0, "threads share the work evenly");
 };
 

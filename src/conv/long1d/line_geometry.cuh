@@ -10,10 +10,11 @@
  *     after step 2      [p1][p2][c]         in registers with two steps
  *     after step 3      [p1][p2][p3]        in registers: bin k = k1 + R1 k2 + R1 R2 k3, k1 = cf_reversed(p1, R1) etc.
  *
- * Rows are padded, to avoid bank conflicts: place (p1, b, c) is at p1 * MP + b * CP + c.
+ * Place (p1, b, c) is at p1 * MP + b * CP + c (geometry.h).
  */
 #pragma once
 
+#include "conv/long1d/geometry.h"
 #include "fbfft/common/complex.cuh"
 
 /*
@@ -24,12 +25,8 @@ template <class K> struct Long1d {
     static constexpr int R1 = K::R1, R2 = K::R2, R3 = K::R3, T = K::T;
     static constexpr bool THREE = R3 > 1;
     static constexpr int H = R1 * R2 * R3, M = R2 * R3, LAST = THREE ? R3 : R2, TASKS = H / LAST;
-    /*
-     * The distance of rows of LAST points is an odd multiple of 16 bytes. With short rows (R3 < 16), pieces p1 are
-     * padded as well.
-     */
-    static constexpr int CP = THREE ? R3 + 2 : 1, MP = THREE ? R2 * CP + (R3 < 16 ? 8 : 0) : R2 + 2;
-    static constexpr int SIZE = R1 * MP, BYTES = SIZE * int(sizeof(cplx));
+    static constexpr cf_long1d_layout LAYOUT = cf_long1d_layout_of(R1, R2, R3);
+    static constexpr int CP = LAYOUT.row, MP = LAYOUT.piece, SIZE = LAYOUT.size;
     static constexpr int FIRST_EACH = M / T, LAST_EACH = TASKS / T;
     static_assert(FIRST_EACH * T == M && LAST_EACH * T == TASKS, "threads share the work evenly");
     /* Place of point m of piece p1, after step 1; place of the first point of a task of the last step. */

@@ -257,10 +257,7 @@ void cf_fft_emit_pair(const cf_fft_pass *const pass[2], const cf_shared_fft_conf
     const char *kernel[2];
     for (int i = 0; i < 2; ++i) {
         kernel[i] = is_dense(pass[i]) ? "dense" : pass[i]->tensor_core ? "mma" : "shared_fft";
-        if (pass[i]->tensor_core)
-            cf_tensor_fft_emit_config(&pair[i], name[i], text);
-        else
-            cf_shared_fft_emit_config(&pair[i], name[i], text);
+        cf_shared_fft_emit_config(&pair[i], name[i], text);
     }
     cf_text_add(text, "CF_FFT_PAIR_KERNEL(%s, %s, %d, %d)\n", kernel[0], kernel[1], pair[0].threads, pair[0].blocks);
 }

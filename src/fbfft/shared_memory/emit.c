@@ -58,8 +58,6 @@ void cf_shared_fft_emit_config(const cf_shared_fft_config *c, const char *name, 
         word(c->direct), word(c->staged), c->vector_width, c->alignment_shift,
         word(!c->problem.fft.layout.frequency_major), word(!d->inverse && d->scale != 1.0), word(c->planes_interleaved),
         word(c->packs_nyquist), word(c->finds_scales));
-    cf_text_add(t, "static_assert(PlaneGeometry<%s>::SHARED == %lld, \"the host counts otherwise\");\n", name,
-                (long long)c->shared);
 }
 
 void cf_shared_fft_emit(const cf_shared_fft_config *c, cf_text *t) {

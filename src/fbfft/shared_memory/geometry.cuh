@@ -86,13 +86,11 @@ template <class K> struct PlaneGeometry {
      * several steps has both rows of its pairs. */
     static constexpr bool SPLITS_AT_STEP = SPLIT && (O1::STEPS == 1 || O1::M % 2 == 0);
     static constexpr int BINS = REAL ? N2 / 2 + 1 : N2;
-    /* Column N2 / 2 is packed into column 0. */
-    static constexpr bool NYQUIST_PACKED = K::PACKS_NYQUIST && SPLIT && N2 % 2 == 0;
-    static constexpr int COLUMNS = SPLIT ? BINS - NYQUIST_PACKED : LINE; /* lines along axes 1 and 0 */
-    /* Extra places at the end of a line. */
-    static constexpr int EXTRA = !SPLIT || NYQUIST_PACKED ? 0 : 1 + (N2 % 2 == 0);
+    static constexpr cf_shared_fft_plane LAYOUT = cf_shared_fft_plane_of(SPLIT, K::PACKS_NYQUIST, N1, N2, LINE);
+    static constexpr bool NYQUIST_PACKED = LAYOUT.nyquist_packed;
+    static constexpr int COLUMNS = LAYOUT.columns, EXTRA = LAYOUT.extra;
     static constexpr int SWEEP = K::KIND == PACKED_REAL ? LINE / 2 + 1 : K::KIND == UNPACKED_REAL ? BINS : COLUMNS;
-    static constexpr int ROWS = SPLIT ? (N1 + 1) / 2 : N1;
+    static constexpr int ROWS = LAYOUT.rows;
     static constexpr int LAST = N0 > 1            ? 0
                                 : N1 > 1 || SPLIT ? 1
                                                   : 2; /* the axis of the last step before the spectrum */
@@ -113,8 +111,8 @@ template <class K> struct PlaneGeometry {
     static constexpr int PITCH = K::PITCH, AXIS0_PITCH = ROWS * PITCH,
                          PLANE = K::PLANE; /* distances of lines, of positions of axis 0, and of planes */
     static_assert(PITCH >= O2::SIZE + EXTRA && PLANE >= N0 * AXIS0_PITCH, "the planner's distances");
-    static constexpr int TABLE = K::P * 32; /* bytes of the table of planes */
-    static constexpr int SHARED = TABLE + K::P * PLANE * int(sizeof(cplx)) + (K::Bins::SCALED ? 64 : 0);
+    static constexpr int TABLE = K::P * CF_SHARED_FFT_TABLE; /* bytes of the table of planes */
+    static constexpr int SHARED = int(cf_shared_fft_block_bytes(K::P, PLANE, sizeof(cplx), K::Bins::SCALED));
 
     /* The place, within one position of axis 0, of row position s1 and column place f. The odd row of a pair is at
      * the mirror place m. */

@@ -13,10 +13,12 @@
 #pragma once
 
 #include "fbfft/common/register_dft.cuh"
+#include "fbfft/shared_memory/geometry.h"
 
 template <int A_, int B_, int C_, bool PAD> struct Order {
     static constexpr int A = A_, B = B_, C = C_, M = B * C, N = A * M, STEPS = 1 + (M > 1) + (C > 1);
-    static constexpr int CP = PAD && C > 1 ? C | 1 : C, MP = PAD && M > 1 ? (B *CP) | 1 : B *CP, SIZE = A * MP;
+    static constexpr cf_shared_fft_line LAYOUT = cf_shared_fft_line_of(A, B, C, PAD);
+    static constexpr int CP = LAYOUT.c_pitch, MP = LAYOUT.bc_pitch, SIZE = LAYOUT.size;
     static constexpr int time(int j) { return j / M * MP + j % M / C * CP + j % C; }
     static constexpr int frequency(int k) { return k % A * MP + k / A % B * CP + k / (A * B); }
 };

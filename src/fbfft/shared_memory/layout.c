@@ -3,12 +3,19 @@
 
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "fbfft/shared_memory/geometry.h"
 #include "fbfft/shared_memory/radices.h"
 
-/* Complex numbers of a line of axis 2, in the order of in_place_order.cuh. */
-static int64_t line_size(const int r[3]) {
-    const int64_t m = (int64_t)r[1] * r[2], cp = r[2] > 1 ? r[2] | 1 : r[2], mp = m > 1 ? (r[1] * cp) | 1 : r[1] * cp;
-    return r[0] * mp;
+/* A line of axis 2, in the order of in_place_order.cuh. */
+static cf_shared_fft_line line_of(const cf_shared_fft_config *c) {
+    const int *r = c->radix[2];
+    return cf_shared_fft_line_of(r[0], r[1], r[2], true);
+}
+
+static cf_shared_fft_plane plane_of(const cf_shared_fft_config *c) {
+    const int points = cf_shared_fft_points(c->radix[2]);
+    return cf_shared_fft_plane_of(c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX, c->packs_nyquist,
+                                  cf_shared_fft_points(c->radix[1]), points, points);
 }
 
 int64_t cf_shared_fft_number_bytes(const cf_shared_fft_config *c) {
@@ -20,36 +27,20 @@ int64_t cf_shared_fft_extent(const cf_shared_fft_config *c, int x) {
     return a->count == 0 ? 0 : c->problem.sliced[x] ? 1 : (a->count - 1) * a->spread + 1;
 }
 
-/* Lines of axis 2 for each position of axis 0. */
-static int64_t rows_of(const cf_shared_fft_config *c) {
-    const int n1 = cf_shared_fft_points(c->radix[1]);
-    return c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? (n1 + 1) / 2 : n1;
-}
-
-/* Whether column N2 / 2 is stored in the imaginary part of column 0. */
-static bool packs_nyquist(const cf_shared_fft_config *c) {
-    return c->packs_nyquist && cf_shared_fft_points(c->radix[2]) % 2 == 0;
-}
-
 int64_t cf_shared_fft_min_pitch(const cf_shared_fft_config *c) {
-    const int extra = packs_nyquist(c) ? 0 : cf_shared_fft_points(c->radix[2]) % 2 ? 1 : 2;
-    const int64_t min_pitch = line_size(c->radix[2]) + (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? extra : 0);
+    const int64_t min_pitch = line_of(c).size + plane_of(c).extra;
     const cf_axis_window *w = &c->problem.fft.transform.window.axis[2];
     return c->alignment_shift ? cf_max(min_pitch, (w->first + w->count + c->alignment_shift + 3) / 4 * 4) : min_pitch;
 }
 
-int64_t cf_shared_fft_columns(const cf_shared_fft_config *c) {
-    const int n = cf_shared_fft_points(c->radix[2]);
-    return c->kind != CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? n : n / 2 + 1 - packs_nyquist(c);
-}
+int64_t cf_shared_fft_columns(const cf_shared_fft_config *c) { return plane_of(c).columns; }
 
 int64_t cf_shared_fft_min_plane(const cf_shared_fft_config *c) {
-    return cf_shared_fft_points(c->radix[0]) * rows_of(c) * c->pitch;
+    return (int64_t)cf_shared_fft_points(c->radix[0]) * plane_of(c).rows * c->pitch;
 }
 
 int64_t cf_shared_fft_shared_bytes(const cf_shared_fft_config *c) {
-    return c->planes * (32 + c->plane * 2 * cf_shared_fft_number_bytes(c)) +
-           (c->problem.scaled ? 64 : 0); /* the absmax of each warp */
+    return cf_shared_fft_block_bytes(c->planes, c->plane, 2 * (int)cf_shared_fft_number_bytes(c), c->problem.scaled);
 }
 
 int64_t cf_shared_fft_max_lines(const cf_shared_fft_config *c) {
@@ -92,12 +83,12 @@ static int wavefronts(const int64_t place[32], int64_t number) {
 /* Wavefronts of a step along axis 2 and of a step along another axis, for the config's distances. Only the first
  * warps are counted. */
 static int conflicts(const cf_shared_fft_config *c) {
-    const int rows = (int)cf_max(1, cf_min(rows_of(c), (cf_shared_fft_extent(c, 1) + 1) /
-                                                           (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? 2 : 1))),
+    const int64_t all_rows = plane_of(c).rows;
+    const int rows = (int)cf_max(1, cf_min(all_rows, (cf_shared_fft_extent(c, 1) + 1) /
+                                                         (c->kind == CF_SHARED_FFT_TWO_ROWS_AS_COMPLEX ? 2 : 1))),
               depth = (int)cf_max(1, cf_shared_fft_extent(c, 0)), lines = c->planes * depth * rows;
     const int columns = (int)cf_shared_fft_columns(c), radix = c->radix[2][0];
-    const int64_t axis0_pitch = rows_of(c) * c->pitch, step = line_size(c->radix[2]) / radix,
-                  number = cf_shared_fft_number_bytes(c);
+    const int64_t axis0_pitch = all_rows * c->pitch, step = line_of(c).bc_pitch, number = cf_shared_fft_number_bytes(c);
     const bool one_axis = cf_shared_fft_points(c->radix[0]) * cf_shared_fft_points(c->radix[1]) == 1;
     int total = 0;
     for (int warp = 0; warp < 4; ++warp) {

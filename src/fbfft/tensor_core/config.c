@@ -4,45 +4,42 @@
 #include "core/arith.h"
 #include "core/dtype.h"
 #include "cuda/jit/nvrtc.h"
+#include "fbfft/shared_memory/geometry.h"
 #include "fbfft/tensor_core/dft_matrix.h"
+#include "fbfft/tensor_core/geometry.h"
 
 enum {
-    SHORT = 128, /* points of the longest line that one warp transforms as a single row */
     SHORT_WARPS = 4,
-    PLANES = 8,              /* of a plane group */
-    TABLE = 32,              /* bytes of the table entry of a plane */
-    WARPS = 64,              /* bytes for the maxima of the warps of shared_memory/kernel.cuh */
-    MAXIMA = 16,             /* words for the maxima of a plane group */
-    MAXIMA_INTERLEAVED = 128 /* the same if planes are interleaved */
+    PLANES = 8 /* of a plane group */
 };
 
 static bool is_line(const cf_transform_desc *t) { return t->spectrum.basis[0] * t->spectrum.basis[1] == 1; }
 
-static bool is_short(const cf_transform_desc *t) { return is_line(t) && t->spectrum.basis[2] <= SHORT; }
+static bool is_short(const cf_transform_desc *t) { return is_line(t) && t->spectrum.basis[2] <= CF_TENSOR_FFT_SHORT; }
 
-/* Rows of a plane, or N1 of a line: mma_split(). */
-static int64_t rows_of(const cf_transform_desc *t) {
-    const int64_t points = t->spectrum.basis[2];
-    return !is_line(t) ? t->spectrum.basis[1] : points >= 2048 ? 64 : points >= 512 ? 32 : 16;
+/* Rows of a plane, or N1 of a line. */
+static int rows_of(const cf_transform_desc *t) {
+    return is_line(t) ? cf_tensor_fft_split((int)t->spectrum.basis[2]) : (int)t->spectrum.basis[1];
 }
 
-/* Bytes of a plane group: its part of MmaFft::SHARED_FORWARD or SHARED_INVERSE. */
+/* Bytes of a plane group. */
 static int64_t plane_group_bytes(const cf_shared_fft_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
-    if (is_short(t)) { /* the same as MmaFft::ROW */
-        const int64_t bytes = (int64_t)cf_dtype_bytes(t->tensor.dtype), row = bytes * t->spectrum.basis[2];
-        const bool through = !tile->planes_interleaved && tile->vector_width * bytes < 8;
-        return PLANES * (TABLE + (through ? row + (row % 128 ? 0 : 64) : 0));
+    const int bytes = (int)cf_dtype_bytes(t->tensor.dtype), rows = rows_of(t), points = (int)t->spectrum.basis[2];
+    int words = 0;
+    if (is_short(t)) {
+        if (cf_tensor_fft_through(tile->planes_interleaved, tile->vector_width, bytes))
+            words = PLANES * cf_tensor_fft_short_row(bytes, points);
+    } else {
+        const cf_axis_window *w = &t->window.axis[1];
+        const int columns = (int)(t->spectrum.basis[1] * points / rows);
+        const int64_t end = w->first + (w->count - 1) * w->spread + 1;
+        const int tiles = is_line(t) ? rows / 16 : cf_tensor_fft_row_tiles((int)w->first, (int)end);
+        const cf_tensor_fft_layout l = cf_tensor_fft_layout_of(tile->planes_interleaved, is_line(t),
+                                                               t->tensor.dtype == CONV_FFT_FP32, rows, columns, tiles);
+        words = t->inverse ? l.inverse : l.forward;
     }
-    const int64_t rows = rows_of(t), columns = t->spectrum.basis[1] * t->spectrum.basis[2] / rows;
-    const cf_axis_window *w = &t->window.axis[1];
-    const int64_t tiles = is_line(t) ? rows / 16 : (w->first + (w->count - 1) * w->spread) / 16 - w->first / 16 + 1;
-    const int64_t apart = is_line(t) && t->tensor.dtype == CONV_FFT_FP32 ? 4 : 8;
-    const int64_t words = !t->inverse ? rows / 16 * (columns / 2 + 1) * (PLANES * 16 + 8) +
-                                            (tile->planes_interleaved ? MAXIMA_INTERLEAVED : MAXIMA)
-                          : tile->planes_interleaved ? columns / 2 * (PLANES * 16 * tiles + 8)
-                                                     : PLANES * (columns / 2 * (16 * tiles + apart) + 4);
-    return PLANES * TABLE + 4 * words;
+    return PLANES * CF_SHARED_FFT_TABLE + 4 * words;
 }
 
 /* Forward: whether a window is as small as a layer's weights. The steps of shared_memory/steps.cuh then leave out
@@ -60,7 +57,8 @@ bool cf_tensor_fft_takes_plane(const int64_t n[3], bool interleaved) {
     return n[0] == 1 && (large || (interleaved && n[1] == 16 && n[2] == 16));
 }
 bool cf_tensor_fft_takes_line(const int64_t n[3], bool interleaved) {
-    return n[0] == 1 && n[1] == 1 && n[2] >= 16 && n[2] <= (interleaved ? SHORT : 4096) && (n[2] & (n[2] - 1)) == 0;
+    return n[0] == 1 && n[1] == 1 && n[2] >= 16 && n[2] <= (interleaved ? CF_TENSOR_FFT_SHORT : 4096) &&
+           (n[2] & (n[2] - 1)) == 0;
 }
 
 bool cf_tensor_fft_suits(const cf_shared_fft_config *tile, const cf_gpu_properties *properties) {
@@ -92,7 +90,7 @@ static int plane_groups_of(const cf_shared_fft_config *tile, const cf_gpu_proper
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const int64_t *basis = t->spectrum.basis;
     if (is_short(t)) /* as many as the registers of a warp allow */
-        return SHORT_WARPS * (basis[2] == SHORT && t->tensor.dtype == CONV_FFT_FP32 ? 2 : 4);
+        return SHORT_WARPS * (basis[2] == CF_TENSOR_FFT_SHORT && t->tensor.dtype == CONV_FFT_FP32 ? 2 : 4);
     if (is_line(t))
         return basis[2] == 256 ? 4 : basis[2] == 512 ? 2 : 1;
     return tile->planes_interleaved && t->tensor.dtype != CONV_FFT_FP32 && t->spectrum.channels % (2 * PLANES) == 0 &&
@@ -106,7 +104,7 @@ static int widest(const cf_shared_fft_config *tile) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
     const bool floats = t->tensor.dtype == CONV_FFT_FP32;
     if (is_line(t) && !is_short(t)) { /* forward, N1 / 16 neighbours; inverse, 2 EACH, in FP32 as two vectors */
-        const int rows = (int)rows_of(t), each = rows == 16 ? 2 : 4;
+        const int rows = rows_of(t), each = rows == 16 ? 2 : 4;
         int vector_width = !t->inverse ? rows / 16 : floats ? each : 2 * each;
         while (vector_width > 1 && !cf_shared_fft_has_vectors(tile, vector_width))
             vector_width /= 2;
@@ -130,7 +128,7 @@ static int widest(const cf_shared_fft_config *tile) {
 static int short_blocks(const cf_transform_desc *t) {
     const bool floats = t->tensor.dtype == CONV_FFT_FP32;
     switch (t->spectrum.basis[2]) {
-    case SHORT:
+    case CF_TENSOR_FFT_SHORT:
         return t->inverse && !floats ? 3 : 4;
     case 64:
         return t->inverse || floats ? 4 : 6;
@@ -176,25 +174,8 @@ cf_shared_fft_config cf_tensor_fft_unaligned(const cf_shared_fft_config *tile) {
     return c;
 }
 
-void cf_tensor_fft_emit_config(const cf_shared_fft_config *tile, const char *name, cf_text *t) {
-    const cf_transform_desc *d = &tile->problem.fft.transform;
-    cf_shared_fft_config plan = *tile;
-    /* The shared memory that the kernels of shared_memory/kernel.cuh would need. */
-    plan.shared = tile->planes * (TABLE + tile->plane * 8) + (cf_spectrum_is_scaled(d->spectrum.dtype) ? WARPS : 0);
-    cf_shared_fft_emit_config(&plan, name, t);
-    cf_text_add(t, "static_assert(%s<%s>::SHARED%s == %lld, \"the host counts otherwise\");\n",
-                tile->bin_tiles ? "Dense" : "MmaFft", name,
-                tile->bin_tiles ? ""
-                : d->inverse    ? "_INVERSE"
-                                : "_FORWARD",
-                (long long)tile->shared);
-    if (tile->bin_tiles)
-        cf_text_add(t, "static_assert(Dense<%s>::MAX_BIN_TILES == %d, \"the host counts otherwise\");\n", name,
-                    tile->bin_tiles);
-}
-
 void cf_tensor_fft_emit(const cf_shared_fft_config *tile, cf_text *t) {
-    cf_tensor_fft_emit_config(tile, "Config", t);
+    cf_shared_fft_emit_config(tile, "Config", t);
     if (tile->bin_tiles) {
         cf_dense_emit(tile, t);
         return;

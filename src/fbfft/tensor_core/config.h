@@ -23,8 +23,6 @@ cf_shared_fft_config cf_tensor_fft_unaligned(const cf_shared_fft_config *tile);
 
 /* The text of the kernel cf_fft. It follows the device headers. */
 void cf_tensor_fft_emit(const cf_shared_fft_config *tile, cf_text *text);
-/* Print only its constants, as cf_shared_fft_emit_config() does. */
-void cf_tensor_fft_emit_config(const cf_shared_fft_config *tile, const char *name, cf_text *text);
 
 void cf_tensor_fft_describe(const cf_shared_fft_config *tile, cf_text *text);
 

@@ -3,30 +3,14 @@
 
 #include "core/arith.h"
 #include "cuda/jit/nvrtc.h"
+#include "fbfft/shared_memory/geometry.h"
+#include "fbfft/tensor_core/geometry.h"
 
 enum {
-    TABLE = 32, /* bytes of the table entry of a plane */
     THREADS = 256,
     MAX_STEPS = 9,      /* of sixteen taps each; they stay in registers */
     MAX_TWIDDLES = 4096 /* different roots of unity in the matrix */
 };
-
-/* The numbers that Dense of the kernel computes too: steps of a sum, tiles of eight bins or pairs of bins, and bin
- * tiles. */
-typedef struct dense_shape {
-    int64_t period, steps, tiles, bin_tiles, bin_tile;
-    bool split;
-} dense_shape;
-
-static int64_t steps_of(int64_t taps) { return cf_ceil_div(taps, 16); }
-
-/* Elements at even (0) or odd (1) positions. */
-static int64_t rows_of(int64_t first, int64_t spread, int64_t count, int64_t parity) {
-    int64_t rows = 0;
-    for (int64_t e = 0; e < count; ++e)
-        rows += (first + e * spread) % 2 == parity;
-    return rows;
-}
 
 /* Planes of a warp. With more operands, threads have too few registers. Planes that share a launch with others should
  * be few. */
@@ -35,27 +19,12 @@ static int planes_of(const cf_transform_desc *t, int64_t steps) {
     return t->tensor.dtype == CONV_FFT_FP32 || steps > 6 || points <= 256 ? 16 : 32;
 }
 
-static int64_t period_of(const int64_t basis[3]) {
-    int64_t period = 1;
-    for (int x = 0; x < 3; ++x)
-        period = period / cf_gcd(period, basis[x]) * basis[x];
-    return period;
-}
+static int64_t period_of(const int64_t basis[3]) { return cf_dense_period(basis[0], basis[1], basis[2]); }
 
-/* The part of the matrix that a bin tile has. Layers of 64 x 64 and 128 x 128 with windows of 9 x 9 then have about
- * as many blocks as an H200 can run at once. */
-static dense_shape shape_of(const cf_transform_desc *t) {
-    const int64_t *basis = t->spectrum.basis;
+static cf_dense_sum sum_of(const cf_transform_desc *t) {
     const cf_axis_window *w = t->window.axis;
-    const int64_t across = w[0].count * w[2].count, whole = steps_of(across * w[1].count);
-    const int64_t split_steps = steps_of(across * rows_of(w[1].first, w[1].spread, w[1].count, 0)) +
-                                steps_of(across * rows_of(w[1].first, w[1].spread, w[1].count, 1));
-    dense_shape s = {.period = period_of(basis), .split = basis[1] % 2 == 0 && split_steps < 2 * whole};
-    s.steps = s.split ? split_steps : whole;
-    s.tiles = cf_ceil_div(basis[0] * (s.split ? basis[1] / 2 : basis[1]) * (basis[2] / 2 + 1), 8);
-    s.bin_tiles = cf_ceil_div(s.tiles, cf_max(1, (planes_of(t, s.steps) == 32 ? 56 : 112) / s.steps));
-    s.bin_tile = cf_ceil_div(s.tiles, s.bin_tiles);
-    return s;
+    return cf_dense_sum_of(t->spectrum.basis[1], (int)w[1].first, (int)w[1].spread, (int)w[0].count, (int)w[1].count,
+                           (int)w[2].count);
 }
 
 bool cf_dense_takes(const int64_t basis[3], const int64_t counts[3]) {
@@ -77,31 +46,31 @@ bool cf_dense_suits(const cf_shared_fft_config *tile, const cf_gpu_properties *p
     if (!is_16bit || !types || !alone || t->inverse || t->scale != 1.0 || tile->kind == CF_SHARED_FFT_COMPLEX ||
         !p->fft.layout.frequency_major || properties->compute_major < 8 || !cf_dense_takes(t->spectrum.basis, counts))
         return false;
-    const dense_shape s = shape_of(t);
     cf_shared_fft_config own = *tile;
     cf_dense_configure(&own, 0, properties);
-    return s.steps <= MAX_STEPS && own.shared <= properties->shared_per_block;
+    return sum_of(t).steps <= MAX_STEPS && own.shared <= properties->shared_per_block;
 }
 
 /* The smallest number of registers with which compilers spill nothing. */
-static int64_t registers_of(const cf_transform_desc *t, const dense_shape *s, int planes) {
+static int64_t registers_of(const cf_transform_desc *t, const cf_dense_sum *s, int planes) {
     const int64_t parts = t->tensor.dtype == CONV_FFT_FP32 ? 2 : 1, sums = s->split ? 2 : 1;
     return cf_round_up(44 + planes / 8 * (2 * parts * s->steps + 4 * sums), 8);
 }
 
 void cf_dense_configure(cf_shared_fft_config *tile, int threads, const cf_gpu_properties *properties) {
     const cf_transform_desc *t = &tile->problem.fft.transform;
-    const dense_shape s = shape_of(t);
+    const cf_dense_sum s = sum_of(t);
     const int of_warp = planes_of(t, s.steps);
-    tile->bin_tiles = (int)s.bin_tiles;
+    const int64_t *basis = t->spectrum.basis;
+    const cf_dense_bins bins = cf_dense_bins_of(basis[0], basis[1], basis[2], s.split, s.steps, of_warp);
+    tile->bin_tiles = (int)bins.bin_tiles;
     tile->threads = threads > 0 ? threads : THREADS;
     tile->planes = tile->threads / 32 * of_warp;
     tile->vector_width = 1;
     tile->finds_scales = cf_spectrum_is_scaled(t->spectrum.dtype) && t->spectrum.columns % 8 == 0;
-    const int64_t part = t->tensor.dtype == CONV_FFT_FP32 ? 2 : 1,
-                  stage = 8 * part * (8 * s.steps + (s.steps % 2 ? 0 : 8));
-    tile->shared = TABLE * tile->planes + 4 * (cf_round_up(s.period, 4) + 64 * s.steps + s.bin_tile * s.steps * 128 +
-                                               tile->threads / 32 * stage);
+    const int parts = t->tensor.dtype == CONV_FFT_FP32 ? 2 : 1;
+    const cf_dense_layout l = cf_dense_layout_of(period_of(basis), s.steps, bins.bin_tile, parts, tile->threads / 32);
+    tile->shared = (int64_t)CF_SHARED_FFT_TABLE * tile->planes + 4 * (int64_t)l.words;
     const int64_t by_registers =
                       properties->registers_per_multiprocessor / (tile->threads * registers_of(t, &s, of_warp)),
                   by_shared =

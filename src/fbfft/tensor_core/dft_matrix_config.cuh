@@ -24,16 +24,6 @@
 
 #include "fbfft/tensor_core/plane.cuh"
 
-__host__ __device__ constexpr int dense_common(int a, int b) { return b == 0 ? a : dense_common(b, a % b); }
-__host__ __device__ constexpr int dense_multiple(int a, int b) { return a / dense_common(a, b) * b; }
-__host__ __device__ constexpr int dense_up(int n, int unit) { return (n + unit - 1) / unit; }
-/* The number of elements of an axis at even (0) or odd (1) positions. */
-__host__ __device__ constexpr int dense_rows(const AxisWindow &a, int parity) {
-    int rows = 0;
-    for (int e = 0; e < a.count; ++e)
-        rows += (a.first + e * a.spread) % 2 == parity;
-    return rows;
-}
 template <bool SCALED> __host__ __device__ constexpr double dense_gain(int n) {
     return 16 % n == 0   ? mma_gain<SCALED>(16)
            : 32 % n == 0 ? mma_gain<SCALED>(32)
@@ -48,12 +38,9 @@ template <class K> struct Dense {
                          EIGHTS = PLANES / 8;    /* of a warp */
     static constexpr int PARTS = FLOATS ? 2 : 1; /* how many 16-bit numbers stand for one number */
     static constexpr int C0 = K::AXIS[0].count, C1 = K::AXIS[1].count, C2 = K::AXIS[2].count;
-    static constexpr int EVEN = dense_rows(K::AXIS[1], 0), ODD = dense_rows(K::AXIS[1], 1);
-    static constexpr int WHOLE_STEPS = dense_up(C0 * C1 * C2, 16), EVEN_STEPS = dense_up(C0 * EVEN * C2, 16),
-                         ODD_STEPS = dense_up(C0 * ODD * C2, 16);
-    static constexpr bool SPLIT = G::N1 % 2 == 0 && EVEN_STEPS + ODD_STEPS < 2 * WHOLE_STEPS;
-    static constexpr int FIRST = SPLIT ? EVEN_STEPS : WHOLE_STEPS; /* steps of even positions, or all steps */
-    static constexpr int STEPS = SPLIT ? EVEN_STEPS + ODD_STEPS : WHOLE_STEPS, SLOTS = 16 * STEPS;
+    static constexpr cf_dense_sum SUM = cf_dense_sum_of(G::N1, K::AXIS[1].first, K::AXIS[1].spread, C0, C1, C2);
+    static constexpr int EVEN = SUM.even, ODD = SUM.odd, FIRST = SUM.first, STEPS = SUM.steps, SLOTS = 16 * STEPS;
+    static constexpr bool SPLIT = SUM.split;
     /* How many slots have taps: of the first steps, and of the others. */
     static constexpr int FIRST_TAPS = C0 * (SPLIT ? EVEN : C1) * C2, LAST_TAPS = SPLIT ? C0 * ODD * C2 : 0;
     /* A warp makes the operands of PIECE steps of a tile at a time. */
@@ -62,16 +49,14 @@ template <class K> struct Dense {
     static constexpr bool ALIKE =
         sizeof(typename K::Offset) == 4 && !K::AXIS[0].checked && !K::AXIS[1].checked && !K::AXIS[2].checked;
     static constexpr int ACROSS = G::N2 / 2 + 1, DOWN = SPLIT ? G::N1 / 2 : G::N1;
-    static constexpr int LINES = G::N0 * DOWN * ACROSS, TILES = dense_up(LINES, 8); /* of bins, or of pairs of bins */
-    /* How many tiles a block makes: dft_matrix.c gives the reason. */
-    static constexpr int MAX_BIN_TILES = dense_up(TILES, cf_max_of(1, (PLANES == 32 ? 56 : 112) / STEPS)),
-                         BIN_TILE = dense_up(TILES, MAX_BIN_TILES);
-    static constexpr int PERIOD = dense_multiple(dense_multiple(G::N0, G::N1), G::N2);
+    static constexpr cf_dense_bins BINS = cf_dense_bins_of(G::N0, G::N1, G::N2, SPLIT, STEPS, PLANES);
+    static constexpr int LINES = G::N0 * DOWN * ACROSS, TILES = int(BINS.tiles), MAX_BIN_TILES = int(BINS.bin_tiles),
+                         BIN_TILE = BINS.bin_tile;
+    static constexpr int PERIOD = int(cf_dense_period(G::N0, G::N1, G::N2));
     static constexpr float GAIN = float(dense_gain<SCALED>(PERIOD));
-    /* Words of shared memory. Distances avoid bank conflicts. */
-    static constexpr int ROOTS = dense_up(PERIOD, 4) * 4, TWIDDLES = 4 * SLOTS, MATRIX = BIN_TILE * STEPS * 128;
-    static constexpr int PITCH = PARTS * (8 * STEPS + (STEPS % 2 ? 0 : 8)), STAGE = 8 * PITCH;
-    static constexpr int SHARED = G::TABLE + 4 * (ROOTS + TWIDDLES + MATRIX + WARPS * STAGE);
+    static constexpr cf_dense_layout LAYOUT = cf_dense_layout_of(PERIOD, STEPS, BIN_TILE, PARTS, WARPS);
+    static constexpr int ROOTS = LAYOUT.roots, TWIDDLES = LAYOUT.twiddles, PITCH = LAYOUT.pitch, STAGE = LAYOUT.stage,
+                         MATRIX = LAYOUT.matrix, SHARED = G::TABLE + 4 * LAYOUT.words;
     static constexpr int FACTORS = SCALED && !FLOATS && !K::FINDS ? 4 : 1; /* of a lane's four planes */
     /* Bins are contiguous in memory in the order in which they are counted here. */
     static constexpr bool NATURAL = G::N0 == 1 && K::BIN_STRIDE[2] == 1 && (G::N1 == 1 || K::BIN_STRIDE[1] == ACROSS);

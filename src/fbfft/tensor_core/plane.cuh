@@ -34,6 +34,7 @@
 
 #include "fbfft/common/fp16_dft.cuh"
 #include "fbfft/shared_memory/kernel.cuh"
+#include "fbfft/tensor_core/geometry.h"
 
 /* ------------------------------------------------------------------------------------------------------- arithmetic */
 
@@ -85,18 +86,13 @@ enum MmaWay {
     MMA_LINES
 };
 
-/* 1-D signals of at most this many points have rows only. */
-constexpr int MMA_SHORT = 128;
-
-/* N1 of a 1-D signal of n points. */
-__host__ __device__ constexpr int mma_split(int n) { return n >= 2048 ? 64 : n >= 512 ? 32 : 16; }
-
 template <class K> struct MmaFft {
     typedef PlaneGeometry<K> G;
-    static constexpr bool INTERLEAVED = K::PLANES_INTERLEAVED, SHORT = K::KIND == PACKED_REAL && G::N2 <= MMA_SHORT,
+    static constexpr bool INTERLEAVED = K::PLANES_INTERLEAVED,
+                          SHORT = K::KIND == PACKED_REAL && G::N2 <= CF_TENSOR_FFT_SHORT,
                           LINES = K::KIND == PACKED_REAL && !SHORT;
     static constexpr int PLANE_GROUPS = K::P / 8; /* of a block; channels-last 2, for sectors of 16 numbers */
-    static constexpr int N1 = LINES ? mma_split(G::N2) : G::N1, N2 = LINES ? G::N2 / N1 : G::N2;
+    static constexpr int N1 = LINES ? cf_tensor_fft_split(G::N2) : G::N1, N2 = LINES ? G::N2 / N1 : G::N2;
     static constexpr int R = SHORT ? 1 : N1 / 16, COLUMNS = N2 / 2 + 1, WARPS = K::T / 32 / (SHORT ? 1 : PLANE_GROUPS);
     static constexpr MmaWay WAY = LINES                          ? MMA_LINES
                                   : INTERLEAVED                  ? MMA_INTERLEAVED
@@ -109,23 +105,17 @@ template <class K> struct MmaFft {
     /* Channels-last: how many tasks a warp loads at once, if it has few. */
     static constexpr int BATCH = R > 1 ? 1 : WARPS < 4 ? 4 : 16 / WARPS;
     static constexpr bool SCALED = K::Bins::SCALED;
-    /* Distances in shared memory, chosen to avoid bank conflicts. Forward, words are [class][column][plane][j], in
-     * channels-last layout [class][column][j][plane]. */
-    static constexpr int LINE = 8 * 16 + 8;
-    /* Inverse, words are [plane][column][row of the window, in tiles of 16], in channels-last layout
-     * [column][row][plane]. */
-    static constexpr int FIRST = LINES ? 0 : G::template lo<1>() / 16, TILES = (ROWS + 15) / 16 - FIRST;
-    static constexpr int WORD = (INTERLEAVED ? 8 : 1) * 16 * TILES + (LINES && K::Storage::PLAIN ? 4 : 8),
-                         PLANE = N2 / 2 * WORD + 4;
-    static constexpr int PARTS = INTERLEAVED ? 128 : 16; /* forward: parts of planes whose largest values are found */
-    static constexpr int FORWARD = R * COLUMNS * LINE + PARTS,
-                         INVERSE = INTERLEAVED ? N2 / 2 * WORD : 8 * PLANE; /* in words */
-    /* SHORT: EACH is the number of plane groups of a warp. THROUGH: numbers that cannot be moved eight bytes at a
-     * time go through shared memory, so that neighbouring lanes move neighbouring numbers. ROW: words of a row
-     * there, such that two rows are in different banks. */
+    /* Inverse: the tiles of 16 rows in the window. */
+    static constexpr int FIRST = LINES ? 0 : G::template lo<1>() / 16,
+                         TILES = LINES ? N1 / 16 : cf_tensor_fft_row_tiles(G::template lo<1>(), ROWS);
+    static constexpr cf_tensor_fft_layout LAYOUT =
+        cf_tensor_fft_layout_of(INTERLEAVED, LINES, K::Storage::PLAIN, N1, N2, TILES);
+    static constexpr int LINE = LAYOUT.line, PARTS = LAYOUT.parts, WORD = LAYOUT.column, PLANE = LAYOUT.plane,
+                         FORWARD = LAYOUT.forward, INVERSE = LAYOUT.inverse;
+    /* SHORT: EACH is the number of plane groups of a warp. ROW: words of a row in shared memory. */
     static constexpr int EACH = SHORT ? PLANE_GROUPS / WARPS : 1, BYTES = sizeof(typename K::Storage::bits);
-    static constexpr bool THROUGH = SHORT && !INTERLEAVED && K::VECTOR * BYTES < 8;
-    static constexpr int ROW = BYTES * N2 / 4 + (BYTES * N2 % 128 ? 0 : 16);
+    static constexpr bool THROUGH = SHORT && cf_tensor_fft_through(INTERLEAVED, K::VECTOR, BYTES);
+    static constexpr int ROW = cf_tensor_fft_short_row(BYTES, N2);
     static constexpr int SHARED_FORWARD = G::TABLE + 4 * PLANE_GROUPS * (SHORT ? THROUGH * 8 * ROW : FORWARD),
                          SHARED_INVERSE = G::TABLE + 4 * PLANE_GROUPS * (SHORT ? THROUGH * 8 * ROW : INVERSE);
     /* Inverse: columns are multiplied by 2^-DOWN, so that numbers between columns and rows are as small as bins. */

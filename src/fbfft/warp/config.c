@@ -20,8 +20,7 @@
 
 #include "core/arith.h"
 #include "cuda/jit/nvrtc.h"
-
-static int64_t align16(int64_t bytes) { return (bytes + 15) / 16 * 16; }
+#include "fbfft/warp/geometry.h"
 
 /* The number of lanes of a line of n points: a power of two whose square divides n and `other`. 0: there is none. */
 static int choose_lanes(int n, int other, int longest, int preferred, int max_points) {
@@ -58,29 +57,20 @@ static void finish(cf_fft_config *c, const cf_gpu_properties *properties, int po
     c->blocks = (int)cf_max(1, cf_min(cf_min(by_registers, by_threads), properties->blocks_per_multiprocessor));
 }
 
-/* The same number as Real2d::line_pitch() of real2d.cuh. */
-static int line_pitch(int n, int lanes) {
-    while (lanes <= 2 ? n % 2 == 0 : n % (2 * lanes) != lanes / 2)
-        ++n;
-    return n;
-}
-
-static int threads_of(int planes, int lines, int lanes) { return (planes * lines * lanes + 31) / 32 * 32; }
-
 static int choose_planes(int lines, int lanes) {
     int best = 1;
     if (lines * lanes > 16) {
         /* Four fifths of the threads must have work. */
         for (int planes = 1; planes <= 3; ++planes) {
-            if (5 * planes * lines * lanes >= 4 * threads_of(planes, lines, lanes))
+            if (5 * planes * lines * lanes >= 4 * cf_fft_threads_2d(planes, lines, lanes))
                 return planes;
         }
         return 1;
     }
     for (int planes = 2; planes <= 8; ++planes) {
         /* Threads for each line that has work. A larger block must be better, not equal. */
-        const int64_t waste = threads_of(planes, lines, lanes) * (int64_t)best,
-                      best_waste = threads_of(best, lines, lanes) * (int64_t)planes;
+        const int64_t waste = cf_fft_threads_2d(planes, lines, lanes) * (int64_t)best,
+                      best_waste = cf_fft_threads_2d(best, lines, lanes) * (int64_t)planes;
         if (waste < best_waste)
             best = planes;
     }
@@ -88,13 +78,8 @@ static int choose_planes(int lines, int lanes) {
 }
 
 static int64_t shared_2d(const cf_fft_config *c) {
-    const int h = c->basis[0], w = c->basis[1], pairs = h / 2, bins = w / 2 + 1;
-    const int64_t spectrum = cf_max(pairs * line_pitch(w + 1, c->lanes), h * bins) * 8;
-    const int64_t staged = (int64_t)((c->extent[0] + 1) / 2) * ((2 * c->extent[1] + 7) / 4 * 4) * 4;
-    int64_t bytes = align16(cf_max(spectrum, staged));
-    if (c->inverse)
-        bytes = cf_max(bytes, (int64_t)pairs * ((w / 2) | 1) * 16);
-    return c->planes * bytes + (c->bulk ? 16 : 0);
+    const cf_fft_layout_2d l = cf_fft_layout_2d_of(c->basis[0], c->basis[1], c->extent[0], c->extent[1], c->lanes);
+    return cf_fft_shared_2d(c->planes, c->inverse ? l.inverse_bytes : l.bytes, c->bulk);
 }
 
 static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_properties *properties) {
@@ -104,7 +89,7 @@ static conv_fft_status configure_2d(cf_fft_config *c, const cf_gpu_properties *p
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "basis is %dx%d; this version has no kernel for lines of this length", h,
                        w);
     c->planes = choose_planes(lines, c->lanes);
-    c->threads = threads_of(c->planes, lines, c->lanes);
+    c->threads = cf_fft_threads_2d(c->planes, lines, c->lanes);
     c->quads = c->extent[0] % 2 == 0 && c->extent[1] % 2 == 0;
     c->bulk = (c->inverse || c->quads) && longest >= (c->inverse ? 20 : 34) && properties->compute_major >= 9;
     c->shared = shared_2d(c);
@@ -118,8 +103,7 @@ static void configure_pairs(cf_fft_config *c, const cf_gpu_properties *propertie
     c->lanes = half < 128 ? 4 : 8;
     c->threads = 32 * warps;
     c->planes = c->threads / c->lanes;
-    const int line = (half + 2 * c->lanes + 7) / 16 * 16 + 8;
-    c->shared = c->planes * (int64_t)cf_max(line, half + 1) * 8;
+    c->shared = cf_fft_pair_bytes(c->planes, c->basis[1], c->lanes);
     c->blocks = (half < 64 ? 32 : 20) / warps;
     c->small_batch = (int64_t)4 * properties->multiprocessors * (32 / c->lanes);
 }
@@ -137,8 +121,7 @@ static conv_fft_status configure_1d(cf_fft_config *c, const cf_gpu_properties *p
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "basis is %d; this version has no kernel for lines of this length", n);
     c->planes = n < 32 ? 128 : 32;
     c->threads = c->planes * c->lanes;
-    const int stage = (extent / 4 | 1) * 4 + (extent % 4 ? 4 : 0);
-    c->shared = align16(c->planes * cf_max((half + 1) * 8, stage * 4));
+    c->shared = cf_fft_shared_1d(c->planes, n, extent);
     finish(c, properties, 2 * half / c->lanes);
     return CONV_FFT_SUCCESS;
 }
@@ -168,9 +151,9 @@ conv_fft_status cf_fft_configure(const fbfft_desc *desc, const cf_gpu_properties
 
 cf_fft_config cf_fft_unaligned(const cf_fft_config *config) {
     cf_fft_config c = *config;
-    if (c.bulk)
-        c.shared -= 16;
     c.aligned = c.quads = c.bulk = false;
+    if (c.rank == 2)
+        c.shared = shared_2d(&c);
     return c;
 }
 
@@ -188,7 +171,6 @@ static const char *word(bool value) { return value ? "true" : "false"; }
 
 void cf_fft_emit(const cf_fft_config *c, cf_text *t) {
     const char *const body = c->rank == 1 ? "real1d" : "real2d";
-    const char *const sizes = c->pairs ? "Pairs1d" : c->rank == 1 ? "Real1d" : c->inverse ? "Inverse2d" : "Real2d";
     cf_text_add(t, "struct Config {\n");
     if (c->rank == 2)
         cf_text_add(t, "static constexpr int H = %d, W = %d, IH = %d, IW = %d, PLANES = %d;\n", c->basis[0],
@@ -199,9 +181,6 @@ void cf_fft_emit(const cf_fft_config *c, cf_text *t) {
         t,
         "static constexpr int L = %d;\nstatic constexpr bool ALIGNED = %s, QUADS = %s, BULK = %s, SCALED = %s;\n};\n",
         c->lanes, word(c->aligned), word(c->quads), word(c->bulk), word(c->scaled));
-    cf_text_add(t, "typedef %s<Config> Sizes;\n", sizes);
-    cf_text_add(t, "static_assert(Sizes::T == %d && Sizes::SHARED == %lld, \"the planner counts otherwise\");\n",
-                c->threads, (long long)c->shared);
     cf_text_add(t, "CF_WARP_FFT_KERNEL(%s_%s%s, %s, %s, %d, %d)\n", body, c->inverse ? "inverse" : "forward",
                 c->pairs ? "_pairs" : "", c->inverse ? "cplx" : "real", c->inverse ? "real" : "cplx", c->threads,
                 c->blocks);

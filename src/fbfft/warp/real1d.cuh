@@ -23,14 +23,12 @@
 #pragma once
 
 #include "fbfft/common/async_copy.cuh"
+#include "fbfft/warp/geometry.h"
 #include "fbfft/warp/warp_line.cuh"
 
 template <class K> struct Real1d {
     static constexpr int H = K::N / 2, BINS = H + 1, T = K::LINES * K::L, LINES_PER_WARP = 32 / K::L;
-    /* Distance of two signals in shared memory, in reals. */
-    static constexpr int STAGE = (K::IN / 4 | 1) * 4 + (K::IN % 4 ? 4 : 0);
-    static constexpr int SHARED =
-        (K::LINES * cf_max_of(BINS * int(sizeof(cplx)), STAGE *int(sizeof(real))) + 15) / 16 * 16;
+    static constexpr int STAGE = cf_fft_stage_1d(K::IN), SHARED = cf_fft_shared_1d(K::LINES, K::N, K::IN);
     static CF_DEVICE int line_at(int i) { return i * STAGE * int(sizeof(real)); }
     static CF_DEVICE int block_at(int i) { return 0 * i; }
 };

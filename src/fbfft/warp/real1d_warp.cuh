@@ -27,13 +27,9 @@ template <class K> struct Pairs1d {
     static constexpr int H = K::N / 2, BINS = H + 1, A = 2 * K::L, B = H / A, COLUMNS = B / K::L;
     static constexpr int LINES_PER_WARP = 32 / K::L, T = K::LINES * K::L;
     static constexpr bool VECTOR = COLUMNS % 2 == 0; /* a lane's columns are neighbouring pairs */
-    /* Distances of rows k1 and of lines in the exchange, in complex numbers. Two rows are 16 bytes apart in the
-     * banks, two lines half of all banks. Loads under way need the L1 cache, which has what shared memory leaves. So
-     * the distances are no larger than that. */
-    static __host__ __device__ constexpr int row(int k1) { return k1 * B + k1 / 2 * 2; }
-    static constexpr int LINE = (row(A) + 7) / 16 * 16 + 8;
-    static constexpr int WARP_BYTES = LINES_PER_WARP * cf_max_of(LINE, BINS) * int(sizeof(cplx));
-    static constexpr int SHARED = T / 32 * WARP_BYTES;
+    static __host__ __device__ constexpr int row(int k1) { return cf_fft_pair_row(K::N, K::L, k1); }
+    static constexpr int LINE = cf_fft_pair_line(K::N, K::L);
+    static constexpr int WARP_BYTES = cf_fft_pair_bytes(LINES_PER_WARP, K::N, K::L), SHARED = T / 32 * WARP_BYTES;
 };
 
 /* w_H^(k1 c), and the factor of the split that depends on a lane's row k1: w_N^k1. */

@@ -28,23 +28,16 @@
 #pragma once
 
 #include "fbfft/common/async_copy.cuh"
+#include "fbfft/warp/geometry.h"
 #include "fbfft/warp/warp_line.cuh"
 
 template <class K> struct Real2d {
     static constexpr int PAIRS = K::H / 2, DATA_PAIRS = (K::IH + 1) / 2, COLUMNS = K::W / 2, BINS = K::W / 2 + 1;
     static constexpr int LINES = cf_max_of(PAIRS, COLUMNS), LINES_PER_WARP = 32 / K::L;
-    static constexpr int T = (K::PLANES * LINES + LINES_PER_WARP - 1) / LINES_PER_WARP * 32;
-    static __host__ __device__ constexpr int line_pitch(int n) {
-        while (K::L <= 2 ? n % 2 == 0 : n % (2 * K::L) != K::L / 2)
-            ++n;
-        return n;
-    }
-    static constexpr int MID = line_pitch(K::W + 1);      /* distance of two lines of W points, in complex numbers */
-    static constexpr int STAGE = (2 * K::IW + 7) / 4 * 4; /* distance of two pairs of rows, in reals */
-    static constexpr int REAL_BYTES = DATA_PAIRS * STAGE * int(sizeof(real));
-    static constexpr int BYTES =
-        (cf_max_of(cf_max_of(PAIRS * MID, K::H *BINS) * int(sizeof(cplx)), REAL_BYTES) + 15) / 16 * 16;
-    static constexpr int SHARED = K::PLANES * BYTES + (K::BULK ? 16 : 0);
+    static constexpr int T = cf_fft_threads_2d(K::PLANES, LINES, K::L);
+    static constexpr cf_fft_layout_2d LAYOUT = cf_fft_layout_2d_of(K::H, K::W, K::IH, K::IW, K::L);
+    static constexpr int MID = LAYOUT.line_pitch, STAGE = LAYOUT.stage, BYTES = LAYOUT.bytes;
+    static constexpr int SHARED = cf_fft_shared_2d(K::PLANES, BYTES, K::BULK);
 
     /* The byte in shared memory where pair i of rows begins. i counts the pairs of all planes. */
     static CF_DEVICE int pair_at(int i) {
@@ -248,9 +241,8 @@ CF_DEVICE void real2d_forward(const real *__restrict__ x, cplx *__restrict__ y, 
  * contains column W / 2: its real parts belong to column 0, its imaginary parts to column W / 2. */
 template <class K> struct Inverse2d : Real2d<K> {
     using P = Real2d<K>;
-    static constexpr int MID = P::COLUMNS | 1; /* distance of two pairs of rows, in pairs of numbers */
-    static constexpr int BYTES = cf_max_of(P::BYTES, P::PAIRS *MID * 2 * int(sizeof(cplx)));
-    static constexpr int SHARED = K::PLANES * BYTES + (K::BULK ? 16 : 0);
+    static constexpr int MID = P::LAYOUT.pair_pitch, BYTES = P::LAYOUT.inverse_bytes;
+    static constexpr int SHARED = cf_fft_shared_2d(K::PLANES, BYTES, K::BULK);
     static CF_DEVICE int pair_at(int i) {
         return i / (K::IH / 2) * BYTES + i % (K::IH / 2) * P::STAGE * int(sizeof(real));
     }

@@ -13,10 +13,6 @@
 
 #include "conv/gpu/gemm/cgemm_split_fp16.cuh"
 
-/* Words from one line to the next in shared memory. In lines of one k, four lines are read at a time and must lie in
- * different banks. Either fp16_swizzle() permutes their units, or, where that would leave the line, lines are padded. */
-constexpr int fp16_pitch(bool dense, int chunk, int rows) { return dense ? chunk : rows % 32 == 0 ? rows : rows + 8; }
-
 /* Template arguments as in CgemmConfig. NARROW: the result also has 16 bits. */
 template <int KIND_, int IN_, int OUT_, int WARPS_M_, int WARPS_N_, int MT_, int NT_, int STAGES_, int CHUNK_,
           int SLICES_, class BINS, bool NARROW_>
@@ -30,27 +26,20 @@ struct Fp16CgemmConfig {
     static constexpr int A_ROW = KIND == 0 ? IN_ : OUT_, B_ROW = IN_,
                          C_ROW = KIND == 0 ? OUT_ : IN_;   /* row lengths in memory */
     static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* columns of C (n) */
-    static constexpr int M = 16 * MT * WARPS_M, N = 8 * NT * WARPS_N, T = 32 * WARPS_M * WARPS_N;
+    static constexpr int M = cf_cgemm_tile_rows(MT, WARPS_M), N = cf_cgemm_tile_columns(NT, WARPS_N),
+                         T = cf_cgemm_tile_threads(WARPS_M, WARPS_N);
     /* Row of C of a thread's sum, within its warp. If lines are one k each, a thread reads two neighbouring words of
      * a line at once, so its two rows are neighbours. */
     static CF_DEVICE int row_of(int m, int half, int lane) {
         return 16 * m + (A_DENSE ? 8 * half + lane / 4 : lane / 4 * 2 + half);
     }
-    static constexpr int A_PITCH = fp16_pitch(A_DENSE, CHUNK, M), B_PITCH = fp16_pitch(B_DENSE, CHUNK, N);
-    static constexpr int A_BYTES = 4 * A_PITCH * (A_DENSE ? M : CHUNK), B_BYTES = 4 * B_PITCH * (B_DENSE ? N : CHUNK);
-    /* Scale tables. TOPS: 1 / the largest scale of each line, or of each eight columns; shared by all slices. FOUND:
-     * what each warp finds for eight columns. LOWS: for one part of k, how many powers of two each scale is below the
-     * largest. FACTORS: what sums are multiplied by. */
-    static constexpr int A_TOPS = A_DENSE ? M : M / 8, B_TOPS = B_DENSE ? N : N / 8, WARPS = T * SLICES / 32,
-                         FOUND = 16, ALL_FOUND = 2 * FOUND * WARPS * (!A_DENSE + !B_DENSE);
-    static constexpr int PART = WEIGHTS || A_ROW > 512 ? 256 : (A_ROW + CHUNK - 1) / CHUNK *CHUNK,
-                         A_LOWS = M * PART / 8, B_LOWS = N * PART / 8;
-    static constexpr int FACTORS = M + N + N / 8;
-    static constexpr int TABLES =
-        SCALED ? (4 * (FACTORS + 2 * (A_TOPS + B_TOPS) + ALL_FOUND + WARPS) + 127) / 128 * 128 : 0;
-    static constexpr int RAW = A_BYTES + B_BYTES;
-    static constexpr int SLICE_BYTES = STAGES * RAW + (SCALED ? (A_LOWS + B_LOWS + 127) / 128 * 128 : 0),
-                         SHARED = TABLES + SLICES * SLICE_BYTES;
+    static constexpr int WARPS = T * SLICES / 32, FOUND = CF_CGEMM_FOUND;
+    static constexpr cf_fp16_cgemm_layout LAYOUT =
+        cf_fp16_cgemm_layout_of(KIND, M, N, WARPS, CHUNK, STAGES, SLICES, A_ROW, SCALED);
+    static constexpr int A_PITCH = LAYOUT.a_pitch, B_PITCH = LAYOUT.b_pitch, A_BYTES = LAYOUT.a_bytes, RAW = LAYOUT.raw;
+    static constexpr int A_TOPS = LAYOUT.a_tops, B_TOPS = LAYOUT.b_tops, ALL_FOUND = LAYOUT.found, PART = LAYOUT.part,
+                         A_LOWS = LAYOUT.a_lows, FACTORS = LAYOUT.factors, TABLES = LAYOUT.tables;
+    static constexpr int SLICE_BYTES = LAYOUT.slice, SHARED = LAYOUT.shared;
     static_assert((CHUNK == 16 || CHUNK == 32) && NT % 2 == 0 && MT <= 2, "whole instructions");
     static_assert(!(NARROW && WEIGHTS), "sums over rows are added to");
     static_assert(SLICES == 1 || (SLICES - 1) * 8 * MT * NT * T * 4 <= SLICES * SLICE_BYTES,

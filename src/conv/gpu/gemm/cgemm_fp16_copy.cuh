@@ -26,7 +26,7 @@ template <class P, bool DENSE, int R> CF_DEVICE int fp16_swizzle(int line) {
  * place in shared memory, and its offset in global memory. ROW: words of a line in global memory. */
 template <class P, bool DENSE, int R, int ROW> struct Fp16Units {
     static constexpr int ACROSS = (DENSE ? P::CHUNK : R) / 4, LINES = DENSE ? R : P::CHUNK, ALL = ACROSS * LINES,
-                         PITCH = fp16_pitch(DENSE, P::CHUNK, R) / 4;
+                         PITCH = cf_fp16_cgemm_pitch(DENSE, P::CHUNK, R) / 4;
     /* WHOLE: the T threads cover whole lines. Then a thread has the same unit each time. EVEN: the distance between
      * two copies of a thread is also a constant in shared memory. */
     static constexpr bool WHOLE = P::T % ACROSS == 0, EVEN = WHOLE && P::T / ACROSS % (DENSE ? 8 : 4) == 0;

@@ -26,6 +26,7 @@
 #pragma once
 
 #include "conv/gpu/gemm/call.h"
+#include "conv/gpu/gemm/geometry.h"
 #include "conv/gpu/gemm/wgmma.cuh"
 
 /* KIND: cf_cgemm_kind. A warp computes 16 MT x 8 NT numbers of C. A block has SLICES groups of WARPS_M x WARPS_N
@@ -40,11 +41,12 @@ struct CgemmConfig {
     static constexpr int A_ROW = KIND == 0 ? IN_ : OUT_, B_ROW = IN_,
                          C_ROW = KIND == 0 ? OUT_ : IN_;   /* row lengths in memory */
     static constexpr int COLUMNS = KIND == 0 ? OUT_ : IN_; /* columns of C (n) */
-    static constexpr int CHUNK = 16;                       /* values of k in a chunk */
-    static constexpr int M = 16 * MT * WARPS_M, N = 8 * NT * WARPS_N, T = 32 * WARPS_M * WARPS_N;
-    static constexpr int RAW = CHUNK * (M + N) * 8, PART = CHUNK * N * 4, SPLIT = TERMS * PART;
-    static constexpr int SLICE_BYTES = STAGES * RAW + SPLIT + N * 4;
-    static constexpr int SHARED = SLICES * SLICE_BYTES;
+    static constexpr int CHUNK = CF_CGEMM_CHUNK;
+    static constexpr int M = cf_cgemm_tile_rows(MT, WARPS_M), N = cf_cgemm_tile_columns(NT, WARPS_N),
+                         T = cf_cgemm_tile_threads(WARPS_M, WARPS_N);
+    static constexpr cf_cgemm_layout LAYOUT = cf_cgemm_layout_of(M, N, STAGES, TERMS, SLICES);
+    static constexpr int RAW = LAYOUT.raw, PART = LAYOUT.part, SPLIT = LAYOUT.split, SLICE_BYTES = LAYOUT.slice,
+                         SHARED = LAYOUT.shared;
     /* Row of C of a thread's sum, within its warp. */
     static CF_DEVICE int row_of(int m, int half, int lane) { return 16 * m + 8 * half + lane / 4; }
     static_assert(!GROUPED || (MT == 1 && NT == 8 && WARPS_M % 4 == 0), "groups of four warps have 64 x 64");

@@ -13,35 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    CHUNK = 16, /* of FP32, as in the kernel */
-    FOUND = 16  /* as in Fp16CgemmConfig */
-};
-
-int cf_cgemm_threads(const cf_cgemm_config *c) { return 32 * c->warps_m * c->warps_n * c->slices; }
-
-/* As Fp16CgemmConfig has it. */
-static int64_t fp16_shared(const cf_cgemm_config *c) {
-    const int64_t m = cf_cgemm_rows(c), n = cf_cgemm_columns(c);
-    const bool a_dense = c->kind != CF_CGEMM_BACKWARD_WEIGHTS, b_dense = c->kind == CF_CGEMM_FORWARD;
-    const int64_t a = c->chunk * (a_dense || m % 32 == 0 ? m : m + 8),
-                  b = c->chunk * (b_dense || n % 32 == 0 ? n : n + 8);
-    const int64_t raw = c->stages * 4 * (a + b);
-    if (!cf_spectrum_is_scaled(c->dtype))
-        return c->slices * raw;
-    const int64_t k = b_dense ? c->in_columns : c->out_columns,
-                  part = !a_dense || k > 512 ? 256 : cf_ceil_div(k, c->chunk) * c->chunk;
-    const int64_t tops = (a_dense ? m : m / 8) + (b_dense ? n : n / 8), warps = cf_cgemm_threads(c) / 32;
-    const int64_t found = 2 * FOUND * warps * (!a_dense + !b_dense), lows = (m + n) * part / 8,
-                  tables = 4 * (m + n + n / 8 + 2 * tops + found + warps);
-    return c->slices * (raw + cf_ceil_div(lows, 128) * 128) + cf_ceil_div(tables, 128) * 128;
-}
+int cf_cgemm_threads(const cf_cgemm_config *c) { return cf_cgemm_tile_threads(c->warps_m, c->warps_n) * c->slices; }
 
 int64_t cf_cgemm_shared(const cf_cgemm_config *c) {
-    if (c->dtype != CONV_FFT_FP32)
-        return fp16_shared(c);
-    const int64_t m = cf_cgemm_rows(c), n = cf_cgemm_columns(c);
-    return c->slices * (c->stages * (m + n) * CHUNK * 8 + n * (c->terms * CHUNK * 4 + 4));
+    const int m = cf_cgemm_rows(c), n = cf_cgemm_columns(c);
+    if (c->dtype == CONV_FFT_FP32)
+        return cf_cgemm_layout_of(m, n, c->stages, c->terms, c->slices).shared;
+    const int64_t a_row = c->kind == CF_CGEMM_FORWARD ? c->in_columns : c->out_columns;
+    return cf_fp16_cgemm_layout_of((int)c->kind, m, n, cf_cgemm_threads(c) / 32, c->chunk, c->stages, c->slices, a_row,
+                                   cf_spectrum_is_scaled(c->dtype))
+        .shared;
 }
 
 /* Extents of the result. */
@@ -88,9 +69,9 @@ static int row_warps(int64_t rows) {
 }
 
 static void set_blocks(cf_cgemm_config *c, int64_t depth, const cf_gpu_properties *properties) {
-    const int kept = c->dtype != CONV_FFT_FP32 ? 64
-                     : depth > 2 * CHUNK       ? 104
-                                               : 80,
+    const int kept = c->dtype != CONV_FFT_FP32    ? 64
+                     : depth > 2 * CF_CGEMM_CHUNK ? 104
+                                                  : 80,
               registers = c->grouped ? 168 : kept + 8 * c->m_tiles * c->n_tiles;
     c->blocks =
         (int)cf_max(1, cf_min(16, properties->registers_per_multiprocessor / (registers * cf_cgemm_threads(c))));
@@ -105,7 +86,7 @@ static void cut_result(cf_cgemm_config *c, int64_t rows, int64_t columns, int64_
     c->warps_n = 1;
     c->n_tiles = column_tiles(columns);
     const bool large =
-        halves % 2 == 0 && depth > 2 * CHUNK && c->n_tiles > 4 && blocks > 6 * properties->multiprocessors;
+        halves % 2 == 0 && depth > 2 * CF_CGEMM_CHUNK && c->n_tiles > 4 && blocks > 6 * properties->multiprocessors;
     c->grouped = properties->compute_major == 9 && rows > 32 && c->n_tiles == 8 && !(large && c->terms == 1);
     c->m_tiles = large && !c->grouped ? 2 : 1;
     c->warps_m = c->grouped || c->m_tiles == 2 ? 4 : row_warps(rows);
@@ -140,7 +121,7 @@ static int max_warps(const cf_cgemm_config *c, int64_t depth) {
  * more columns. */
 static void cut_half(cf_cgemm_config *c, int64_t rows, int64_t columns, int64_t depth, int64_t matrices,
                      const cf_gpu_properties *properties) {
-    c->chunk = depth > CHUNK ? 2 * CHUNK : CHUNK;
+    c->chunk = depth > CF_CGEMM_CHUNK ? 2 * CF_CGEMM_CHUNK : CF_CGEMM_CHUNK;
     const int most = max_warps(c, depth);
     double least = HUGE_VAL;
     cf_cgemm_config now = *c;
@@ -191,7 +172,7 @@ cf_cgemm_config cf_cgemm_configure(const cf_cgemm_desc *desc, const cf_gpu_prope
                          .out_columns = desc->out_columns,
                          .dtype = desc->dtype,
                          .narrow = desc->dtype != CONV_FFT_FP32 && desc->result_dtype == desc->dtype,
-                         .chunk = CHUNK,
+                         .chunk = CF_CGEMM_CHUNK,
                          .terms = desc->math == CONV_FFT_MATH_TF32 || desc->math == CONV_FFT_MATH_HALF ? 1 : 2,
                          .warps_m = 1,
                          .warps_n = 1,
@@ -233,7 +214,6 @@ static void emit(const cf_cgemm_config *c, cf_text *t) {
                     c->dtype == CONV_FFT_FP16 ? "fp16_bins" : "bf16_bins", c->narrow ? "true" : "false");
     else
         cf_text_add(t, "%d, %d, %s> Config;\n", c->terms, c->slices, c->grouped ? "true" : "false");
-    cf_text_add(t, "static_assert(Config::SHARED == %lld, \"as the host counts\");\n", (long long)cf_cgemm_shared(c));
     cf_text_add(t, "CF_CGEMM_KERNEL(%s, %d, %d)\n", half ? "fp16_" : "", cf_cgemm_threads(c), c->blocks);
 }
 

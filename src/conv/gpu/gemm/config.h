@@ -3,6 +3,7 @@
 #ifndef CF_CONV_CGEMM_CONFIG_H
 #define CF_CONV_CGEMM_CONFIG_H
 
+#include "conv/gpu/gemm/geometry.h"
 #include "core/device_ops.h"
 #include "cuda/driver/properties.h"
 #include "cuda/jit/nvrtc.h"
@@ -23,8 +24,9 @@ typedef struct cf_cgemm_config {
     int blocks;           /* at once on a multiprocessor, for the compiler */
 } cf_cgemm_config;
 
-static inline int cf_cgemm_rows(const cf_cgemm_config *c) { return 16 * c->m_tiles * c->warps_m; } /* of a block */
-static inline int cf_cgemm_columns(const cf_cgemm_config *c) { return 8 * c->n_tiles * c->warps_n; }
+/* Of a block. */
+static inline int cf_cgemm_rows(const cf_cgemm_config *c) { return cf_cgemm_tile_rows(c->m_tiles, c->warps_m); }
+static inline int cf_cgemm_columns(const cf_cgemm_config *c) { return cf_cgemm_tile_columns(c->n_tiles, c->warps_n); }
 
 cf_cgemm_config cf_cgemm_configure(const cf_cgemm_desc *desc, const cf_gpu_properties *properties);
 
