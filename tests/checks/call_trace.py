@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A forward call on a GPU passes few files. Usage: call_trace.py PROGRAM ROOT
 
-Runs the program (call_trace.c) for layers of several families. addr2line says in which file each function stands.
+Runs the program (call_trace.c) for layers of several kinds. addr2line says in which file each function stands.
 Inline functions of headers are not counted. The files of each call are printed in the order of the first entry.
 """
 
@@ -13,10 +13,10 @@ import tempfile
 
 MAX_FILES = 6
 LAYERS = {
-    "staged": "in=8x64x32x32 out=64 kernel=5x5 pad=2 math=default",
-    "staged, 16-bit spectra": "in=8x64x32x32 out=64 kernel=7x7 pad=3 dtype=fp16 math=half",
-    "fused": "in=8x64x56x56 out=64 groups=64 kernel=7x7 pad=3",
-    "long1d": "in=8x64x4096 out=64 groups=64 kernel=1024 pad=1023:0",
+    "dense": "in=8x64x32x32 out=64 kernel=5x5 pad=2 math=default",
+    "dense, 16-bit spectra": "in=8x64x32x32 out=64 kernel=7x7 pad=3 dtype=fp16 math=half",
+    "depthwise": "in=8x64x56x56 out=64 groups=64 kernel=7x7 pad=3",
+    "depthwise, long signals": "in=8x64x4096 out=64 groups=64 kernel=1024 pad=1023:0",
 }
 
 
