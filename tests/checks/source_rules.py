@@ -17,8 +17,7 @@ from pathlib import Path
 
 FOLDERS = ["src", "include", "tools", "examples", "bindings", "bench", "tests", "cmake", "scripts", ".ci"]
 # Files and folders whose lines end before column 120.
-NARROW = ("include/", "src/api/", "src/autotune/", "src/conv/plan/", "src/conv/problem/", "src/core/", "src/cpu/",
-          "src/cuda/", "src/tiling/", "tools/", "bench/", "bindings/", "tests/", "examples/", "scripts/", "cmake/",
+NARROW = ("include/", "src/", "tools/", "bench/", "bindings/", "tests/", "examples/", "scripts/", "cmake/",
           "CMakeLists.txt", "Makefile")
 SUFFIXES = {".c", ".h", ".inc", ".cuh", ".cpp", ".py", ".sh", ".cmake", ".in"}
 NAMES = {"CMakeLists.txt", "Makefile", "run"}

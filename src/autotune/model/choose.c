@@ -137,7 +137,7 @@ static bool take_fused(search *q) {
     const double transpose =
         cf_model_shared_transpose(q->layer, q->device, &q->fused[CF_PASS_DATA], &q->fused[CF_PASS_WEIGHTS]);
     int best = 0;
-    double least = HUGE_VAL;
+    double min_seconds = HUGE_VAL;
     for (int set = 0; set < 1 << CF_PASS_COUNT; ++set) { /* passes that are fused */
         double seconds = 0.0;
         for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
@@ -146,15 +146,15 @@ static bool take_fused(search *q) {
             seconds -= gy;
         if ((set & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD)
             seconds -= transpose;
-        if ((set & q->passes) == set && seconds < least) {
-            least = seconds;
+        if ((set & q->passes) == set && seconds < min_seconds) {
+            min_seconds = seconds;
             best = set;
         }
     }
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         if (best & 1 << pass)
             q->strategy[pass] = q->fused[pass];
-    return least < HUGE_VAL;
+    return min_seconds < HUGE_VAL;
 }
 
 /* Consider spectra in the type of the layer's arithmetic, and 16-bit spectra if tensor cores can multiply them. */
@@ -233,7 +233,7 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
 
     /* Try the fastest strategy, in chunks that fit; then faster ones with less workspace; then the smallest
      * workspace. */
-    uint64_t fastest, over, least;
+    uint64_t fastest, over, smallest;
     q.limit = UINT64_MAX;
     conv_fft_status status = try_plan(context, &q, options, &fastest, plan);
     if (fastest == 0 || q.passes == 0)
@@ -248,10 +248,10 @@ conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer,
             break;
     }
     q.smallest = true;
-    status = try_plan(context, &q, options, &least, plan);
-    if (least == 0 && status != CONV_FFT_INVALID_ARGUMENT)
+    status = try_plan(context, &q, options, &smallest, plan);
+    if (smallest == 0 && status != CONV_FFT_INVALID_ARGUMENT)
         return status;
-    return cf_fail_workspace_limit(options->workspace_limit, least == 0 || fastest < least ? fastest : least);
+    return cf_fail_workspace_limit(options->workspace_limit, smallest == 0 || fastest < smallest ? fastest : smallest);
 }
 
 conv_fft_status cf_choose_strategies(const cf_device *device, const cf_layer *layer, int keep,

@@ -27,7 +27,7 @@ cf_cgemm_variant cf_model_product(const cf_layer *layer, const cf_device *device
     /* If several cost the same, the first is taken. */
     static const cf_cgemm_variant variants[] = {CF_CGEMM_LOOP, CF_CGEMM_TENSOR, CF_CGEMM_BLAS};
     cf_cgemm_variant best = CF_CGEMM_LOOP;
-    double least = HUGE_VAL;
+    double min_seconds = HUGE_VAL;
     for (int i = 0; i < CF_CGEMM_VARIANTS; ++i) {
         const char *why;
         cf_strategy s = *strategy;
@@ -37,8 +37,8 @@ cf_cgemm_variant cf_model_product(const cf_layer *layer, const cf_device *device
             !s.family->runs_on(device, layer, pass, &s, &why))
             continue;
         cf_model_pass(layer, device, pass, &s, cost);
-        if (cf_model_seconds(cost) < least) {
-            least = cf_model_seconds(cost);
+        if (cf_model_seconds(cost) < min_seconds) {
+            min_seconds = cf_model_seconds(cost);
             best = s.product;
         }
     }

@@ -49,12 +49,12 @@ static bool read_text(const json_t *object, const char *key, char *text, size_t 
     return copy_text(json_object_get(object, key), text, bytes);
 }
 
-static bool read_whole(const json_t *object, const char *key, int64_t most, int64_t *number) {
+static bool read_whole(const json_t *object, const char *key, int64_t max_value, int64_t *number) {
     const json_t *value = json_object_get(object, key);
     if (!json_is_integer(value))
         return false;
     *number = json_integer_value(value);
-    return *number >= 0 && *number <= most;
+    return *number >= 0 && *number <= max_value;
 }
 
 /* Milliseconds, up to a month of them. */

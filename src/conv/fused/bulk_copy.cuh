@@ -29,8 +29,8 @@ CF_DEVICE void tma_store_wait_read() { simt::tma_store_wait_read(); }
 #else
 CF_DEVICE unsigned shared_address(smem<char> p) { return (unsigned)__cvta_generic_to_shared(p); }
 /*
- * Initialises the mbarrier. A phase of it ends when `threads` threads have called mbarrier_expect_tx() and all their bytes
- * are there.
+ * Initialises the mbarrier. A phase of it ends when `threads` threads have called mbarrier_expect_tx() and all their
+ * bytes are there.
  */
 CF_DEVICE void mbarrier_init(smem<char> barrier, int threads) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(threads) : "memory");

@@ -11,9 +11,9 @@
  * With at least as many slots as planes, OF_A_PLANE slots share a plane. With fewer, each slot has several whole
  * planes.
  *
- * With TWO_ROWS_AS_COMPLEX, two neighbouring rows are the real and the imaginary part of one complex line, and are moved
- * together: "row" then means such a pair, and h = 0, 1 its two rows. With PACKED_REAL, two neighbouring elements of a
- * row are one complex point.
+ * With TWO_ROWS_AS_COMPLEX, two neighbouring rows are the real and the imaginary part of one complex line, and are
+ * moved together: "row" then means such a pair, and h = 0, 1 its two rows. With PACKED_REAL, two neighbouring elements
+ * of a row are one complex point.
  */
 #pragma once
 

@@ -5,7 +5,8 @@
  *     load_rows()     elements are held in registers for a batch of rows; with ASYNC, cp.async copies them
  *     Singles         few 16-bit elements: all are loaded to registers before the first one is used
  *
- *     shared memory, STAGED     a line holds its two rows unchanged, one behind the other; row 1 begins at element STAGED_ROW
+ *     shared memory, STAGED     a line holds its two rows unchanged, one behind the other; row 1 begins at
+ *                               element STAGED_ROW
  *     shared memory, else       complex points in the order of the FFT's first step (G::O2::time())
  */
 #pragma once

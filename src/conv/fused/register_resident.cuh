@@ -8,7 +8,8 @@
  *     resident_gather      sums of CHUNK outputs                    inputs
  *     resident_weights     sums of P outputs with all IN inputs     gy and the spectra of x, row by row
  *
- * In resident_scatter and resident_gather, a block has P rows of one group. In resident_weights, its P planes are of P outputs.
+ * In resident_scatter and resident_gather, a block has P rows of one group. In resident_weights, its P planes are of P
+ * outputs.
  *
  *     shared memory     | table | table | 1 or 2 buffers of P planes | ring of weights | staged rows | mbarriers |
  *     registers         [task and plane of the thread][channel that stays][point of the task]
@@ -397,8 +398,8 @@ template <class F> CF_DEVICE void resident_weights(const cf_fused_call &call) {
 }
 
 /*
- * The entry point of all fused kernels. FUNCTION: a function of this file or of shared_memory.cuh. With PDL_WAIT_LATE the
- * function itself has the PDL wait.
+ * The entry point of all fused kernels. FUNCTION: a function of this file or of shared_memory.cuh. With PDL_WAIT_LATE
+ * the function itself has the PDL wait.
  */
 #define CF_FUSED_KERNEL(FUNCTION, THREADS, BLOCKS, PDL_WAIT_LATE)   \
     CF_KERNEL(THREADS, BLOCKS) cf_fused(const cf_fused_call call) { \

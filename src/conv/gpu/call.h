@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arguments of the small kernels of conv/gpu, for the host, the kernels and the emulator. Strides are in elements. A
- * type is a conv_fft_dtype. `unused`: the struct has no padding.
+ * The arguments of the small kernels of conv/gpu, for the host, the kernels and the emulator. Strides are in elements.
+ * A type is a conv_fft_dtype. `unused`: the struct has no padding.
  */
 #ifndef CF_CONV_GPU_CALL_H
 #define CF_CONV_GPU_CALL_H

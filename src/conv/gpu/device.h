@@ -48,7 +48,8 @@ cf_gpu *cf_gpu_of_layers(const cf_device *device);
 /* Compile them. */
 conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers);
 
-/* Give a source its text: cf_gpu_kernel_text, followed by the macro `entry`. The caller frees the text. OUT_OF_MEMORY. */
+/* Give a source its text: cf_gpu_kernel_text, followed by the macro `entry`. The caller frees the text.
+ * OUT_OF_MEMORY. */
 conv_fft_status cf_gpu_small_text(const char *entry, cf_source *source);
 
 /* Launch as many blocks as cover `work` threads, up to a number that fills any GPU; the kernels have grid-stride

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Family `long1d`, for long signals: depthwise, one axis, one tile of a power of two, FP32 arithmetic (long1d/line.cuh).
- * A basis of 2 H real numbers is a line of H complex numbers. Lines that do not fit a block are divided by the four-step
- * method and go through memory in between (four_step.cuh).
+ * Family `long1d`, for long signals: depthwise, one axis, one tile of a power of two, FP32 arithmetic
+ * (long1d/line.cuh). A basis of 2 H real numbers is a line of H complex numbers. Lines that do not fit a block are
+ * divided by the four-step method and go through memory in between (four_step.cuh).
  */
 #ifndef CF_CONV_LONG1D_H
 #define CF_CONV_LONG1D_H

@@ -27,9 +27,9 @@ template <class T> __device__ __forceinline__ T *cf_dynamic_shared() {
 #define CF_KERNEL(THREADS, BLOCKS) extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 /*
- * Programmatic dependent launch (PDL), on GPUs of compute capability 9.0. PDL wait, the first statement of a kernel: the
- * kernel launched before has ended, and its results are visible. Kernels that wait may be launched before that one ends
- * (cf_source.pdl_wait). This hides about a microsecond of each launch.
+ * Programmatic dependent launch (PDL), on GPUs of compute capability 9.0. PDL wait, the first statement of a kernel:
+ * the kernel launched before has ended, and its results are visible. Kernels that wait may be launched before that one
+ * ends (cf_source.pdl_wait). This hides about a microsecond of each launch.
  */
 CF_DEVICE void cf_pdl_wait() {
 #if __CUDA_ARCH__ >= 900

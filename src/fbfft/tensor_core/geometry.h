@@ -6,7 +6,7 @@
 
 #include "core/host_device.h"
 
-/* ---------------------------------------------------------------------------------------------- planes and long lines */
+/* -------------------------------------------------------------------------------------------- planes and long lines */
 
 enum {
     CF_TENSOR_FFT_SHORT = 128 /* 1-D signals of at most this many points are short: one row, in registers of a warp */
@@ -52,7 +52,7 @@ CF_CONSTEXPR int cf_tensor_fft_short_row(int bytes, int points) {
     return bytes * points / 4 + (bytes * points % 128 ? 0 : 16);
 }
 
-/* ------------------------------------------------------------------------------------------ one product: dft_matrix.cuh */
+/* -------------------------------------------------------------------------------------- one product: dft_matrix.cuh */
 
 CF_CONSTEXPR long long cf_dense_up(long long n, long long unit) { return (n + unit - 1) / unit; }
 
@@ -98,8 +98,8 @@ typedef struct cf_dense_bins {
     int bin_tile;               /* tiles of a block */
 } cf_dense_bins;
 
-/* planes: of a warp. Layers of 64 x 64 and 128 x 128 with windows of 9 x 9 then have about as many blocks as an H200 can
- * run at once. */
+/* planes: of a warp. Layers of 64 x 64 and 128 x 128 with windows of 9 x 9 then have about as many blocks as an H200
+ * can run at once. */
 CF_CONSTEXPR cf_dense_bins cf_dense_bins_of(long long n0, long long n1, long long n2, bool split, int steps,
                                             int planes) {
     cf_dense_bins b = {0, 0, 0};

@@ -9,7 +9,7 @@
 CF_CONSTEXPR int cf_fft_larger(int a, int b) { return a > b ? a : b; }
 CF_CONSTEXPR int cf_fft_align16(int bytes) { return (bytes + 15) / 16 * 16; }
 
-/* ------------------------------------------------------------------------------------------------ planes: real2d.cuh */
+/* ----------------------------------------------------------------------------------------------- planes: real2d.cuh */
 
 /* The threads of a block: whole warps. */
 CF_CONSTEXPR int cf_fft_threads_2d(int planes, int lines, int lanes) { return (planes * lines * lanes + 31) / 32 * 32; }
@@ -43,7 +43,7 @@ CF_CONSTEXPR int cf_fft_shared_2d(int planes, int plane_bytes, bool bulk) {
     return planes * plane_bytes + (bulk ? 16 : 0);
 }
 
-/* ------------------------------------------------------------------------------------------------- lines: real1d.cuh */
+/* ------------------------------------------------------------------------------------------------ lines: real1d.cuh */
 
 /* Distance of two signals of `extent` points, in real numbers. */
 CF_CONSTEXPR int cf_fft_stage_1d(int extent) { return (extent / 4 | 1) * 4 + (extent % 4 ? 4 : 0); }
@@ -53,7 +53,7 @@ CF_CONSTEXPR int cf_fft_shared_1d(int lines, int n, int extent) {
     return cf_fft_align16(lines * cf_fft_larger((n / 2 + 1) * 8, cf_fft_stage_1d(extent) * 4));
 }
 
-/* -------------------------------------------------------------------------------------------- lines: real1d_warp.cuh */
+/* ------------------------------------------------------------------------------------------- lines: real1d_warp.cuh */
 
 /*
  * A line of n / 2 complex points is an array of rows for the exchange between lanes. Two rows are 16 bytes apart in the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arguments of products on tensor cores, for the host, the kernels and the emulator. The operands a, b and c are those
- * of cgemm_split_fp16.cuh. Strides are in complex numbers, those of scales in scales.
+ * The arguments of products on tensor cores, for the host, the kernels and the emulator. The operands a, b and c are
+ * those of cgemm_split_fp16.cuh. Strides are in complex numbers, those of scales in scales.
  */
 #ifndef CF_CONV_GPU_GEMM_CALL_H
 #define CF_CONV_GPU_GEMM_CALL_H

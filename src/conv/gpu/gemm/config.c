@@ -38,30 +38,32 @@ int64_t cf_cgemm_tiles(const cf_cgemm_config *c, int64_t rows) {
     return cf_ceil_div(result_rows(c, rows), cf_cgemm_rows(c)) * cf_ceil_div(result_columns(c), cf_cgemm_columns(c));
 }
 
-/* Tiles of eight columns that a warp has: few beyond the result, and many that share what is read of its rows. */
+/* The tiles of eight columns of a warp. The largest share of their columns lies in the result. Of equal shares, more
+ * tiles are better: they share the numbers that are read of a row. */
 static int column_tiles(int64_t columns) {
     int best = 2;
-    double least = 0.0;
+    double max_share = 0.0;
     for (int tiles = 2; tiles <= 8; tiles += 2) {
         const double share = (double)columns / (double)(cf_ceil_div(columns, 8 * tiles) * 8 * tiles);
-        if (share >= least) {
-            least = share;
+        if (share >= max_share) {
+            max_share = share;
             best = tiles;
         }
     }
     return best;
 }
 
-/* Warps along the rows, sixteen for each: the most, up to four, that have few beyond the result; six where that makes one block. */
+/* The warps along the rows, with sixteen rows each. The largest share of their rows lies in the result. Of equal
+ * shares, more warps are better, up to four. Six warps are taken where they make one block. */
 static int row_warps(int64_t rows) {
     static const int counts[] = {1, 2, 3, 6, 4};
     int best = 1;
-    double least = 0.0;
+    double max_share = 0.0;
     for (int i = 0; i < 5; ++i) {
         const int64_t block = 16 * counts[i];
         const double share = (double)rows / (double)(cf_ceil_div(rows, block) * block);
-        if (share >= least) {
-            least = share;
+        if (share >= max_share) {
+            max_share = share;
             best = counts[i];
         }
     }
@@ -77,9 +79,10 @@ static void set_blocks(cf_cgemm_config *c, int64_t depth, const cf_gpu_propertie
         (int)cf_max(1, cf_min(16, properties->registers_per_multiprocessor / (registers * cf_cgemm_threads(c))));
 }
 
-/* Four warps in a group have 64 x 64 numbers. Others have warps of their own, which take longer for split numbers; rounded ones wait for
- * the L2 cache, whose bytes 128 rows share better, where there are blocks enough for several turns. Short sums and narrow results wait
- * for memory, and many small blocks are best. */
+/* A group of four warps has 64 x 64 numbers and multiplies with wgmma. Other warps multiply alone, which takes longer
+ * for split numbers. Rounded numbers are limited by the L2 cache. There a block of 128 rows shares more of what is
+ * read, where each multiprocessor gets several blocks. Short sums and narrow results are limited by memory, so many
+ * small blocks are best for them. */
 static void cut_result(cf_cgemm_config *c, int64_t rows, int64_t columns, int64_t depth, int64_t matrices,
                        const cf_gpu_properties *properties) {
     const int64_t halves = cf_ceil_div(rows, 64), blocks = halves / 2 * cf_ceil_div(columns, 64) * matrices;
@@ -92,8 +95,8 @@ static void cut_result(cf_cgemm_config *c, int64_t rows, int64_t columns, int64_
     c->warps_m = c->grouped || c->m_tiles == 2 ? 4 : row_warps(rows);
 }
 
-/* Cycles for eight terms of each sum of all matrices. 40 bytes come to a multiprocessor through the L2 cache in one, and four warps issue an
- * instruction each in one and a half; the one that has most blocks counts. */
+/* Cycles for eight terms of each sum of all matrices, on the multiprocessor with most blocks. In one cycle 40 bytes
+ * come to it through the L2 cache. In one and a half cycles each of four warps issues an instruction. */
 static double fp16_cycles(const cf_cgemm_config *c, int64_t rows, int64_t columns, int64_t matrices,
                           const cf_gpu_properties *properties) {
     const int64_t m = cf_cgemm_rows(c), n = cf_cgemm_columns(c),
@@ -103,41 +106,47 @@ static double fp16_cycles(const cf_cgemm_config *c, int64_t rows, int64_t column
            (0.8 * (double)(m + n) + 0.375 * c->warps_m * c->warps_n * instructions);
 }
 
-/* Warps of a block, of 16-bit spectra: with four there are four blocks, of which three go on where one ends its tile or waits at a barrier. Eight
- * of them, two blocks, read fewer bytes, which pays where a tile is long. Measured on an H200: sums of 512 terms gain 4 to 5% in FP16 and
- * nothing in BF16; shorter ones lose, of 128 terms 7% in FP16 and 21 to 28% in BF16. Gradients of weights gain in BF16, where tiles have short
- * ends, 2 to 6% with results of 128 or 512 columns (of 384: 2% less). In FP16 they gain 7% with 512 x 512 results of 64 terms, the only such shape that was
- * measured; with 128 terms they lost 6 to 10%, when blocks of eight warps still waited more often for scales (fp16_find_tops()). Of a tile that stores as
- * many bytes as it reads, memory takes the stores at its own rate, and what is read through the L2 cache is what can become less. */
+/*
+ * The most warps of a block, for 16-bit spectra. With four warps, a multiprocessor has four blocks. Three of them go on
+ * while one ends its tile or waits at a barrier. With eight warps it has two blocks, which read fewer bytes. That is
+ * faster where sums are long. Measured on an H200, eight warps against four:
+ *
+ *     forward, backward data     512 terms: FP16 4 to 5 % faster, BF16 the same
+ *                                128 terms: FP16 7 % slower, BF16 21 to 28 % slower
+ *     backward weights, BF16     128 or 512 columns: 2 to 6 % faster. 384 columns: 2 % slower
+ *     backward weights, FP16     512 x 512 results of 64 terms: 7 % faster. 128 terms: 6 to 10 % slower
+ *
+ * Where a tile stores as many bytes as it reads, memory limits the stores, and only the reads can become fewer.
+ */
 static int max_warps(const cf_cgemm_config *c, int64_t depth) {
     if (c->kind != CF_CGEMM_BACKWARD_WEIGHTS)
         return depth >= 512 ? 8 : 4;
-    /* Of four warps' 64 x 64 numbers. */
+    /* The bytes of a block of four warps, which has 64 x 64 numbers. */
     const int64_t side = 64, read = 2 * side * depth * 4, stored = side * side * 8;
     return !cf_spectrum_is_scaled(c->dtype) || stored >= read ? 8 : 4;
 }
 
-/* Of 16-bit spectra: warps of up to 32 x 32 numbers, sixteen of which have all registers; of large blocks that cost the same, the one with
- * more columns. */
-static void cut_half(cf_cgemm_config *c, int64_t rows, int64_t columns, int64_t depth, int64_t matrices,
+/* The blocks of 16-bit spectra. A warp has up to 32 x 32 numbers; sixteen such warps take all registers. Of blocks of
+ * eight warps that cost the same, the one with more columns is taken. */
+static void cut_fp16(cf_cgemm_config *c, int64_t rows, int64_t columns, int64_t depth, int64_t matrices,
                      const cf_gpu_properties *properties) {
     c->chunk = depth > CF_CGEMM_CHUNK ? 2 * CF_CGEMM_CHUNK : CF_CGEMM_CHUNK;
-    const int most = max_warps(c, depth);
-    double least = HUGE_VAL;
+    const int warps = max_warps(c, depth);
+    double min_cycles = HUGE_VAL;
     cf_cgemm_config now = *c;
     for (now.warps_n = 1; now.warps_n <= 4; ++now.warps_n)
-        for (now.warps_m = 1; now.warps_m <= 4 && now.warps_m * now.warps_n <= most; ++now.warps_m)
+        for (now.warps_m = 1; now.warps_m <= 4 && now.warps_m * now.warps_n <= warps; ++now.warps_m)
             for (now.m_tiles = 1; now.m_tiles <= 2; ++now.m_tiles)
                 for (now.n_tiles = 2; now.n_tiles <= 4; now.n_tiles += 2) {
                     const double cycles = fp16_cycles(&now, rows, columns, matrices, properties);
-                    if (cycles < least || (cycles <= least && now.warps_m * now.warps_n == 8)) {
-                        least = cycles;
+                    if (cycles < min_cycles || (cycles <= min_cycles && now.warps_m * now.warps_n == 8)) {
+                        min_cycles = cycles;
                         *c = now;
                     }
                 }
 }
 
-/* Where blocks are fewer than multiprocessors: smaller ones. */
+/* Smaller blocks, for results that have fewer blocks than the GPU has multiprocessors. */
 static void cut_smaller(cf_cgemm_config *c) {
     c->grouped = false;
     c->m_tiles = c->warps_n = 1;
@@ -145,21 +154,22 @@ static void cut_smaller(cf_cgemm_config *c) {
     c->warps_m = (int)cf_min(c->warps_m, 2);
 }
 
-/* Groups of warps that share a sum, as many as a multiprocessor would have blocks, if blocks are too few for that and sums are long. */
+/* The groups of warps that share a sum. If there are too few blocks and sums are long, there are as many groups as a
+ * multiprocessor could have blocks. */
 static int slices_of(const cf_cgemm_config *c, int64_t blocks, int64_t depth, const cf_gpu_properties *properties) {
-    const int64_t room = properties->multiprocessors * c->blocks / blocks,
-                  most = cf_min(c->blocks, 512 / cf_cgemm_threads(c));
-    return (int)cf_max(1, cf_min(cf_min(room, most), depth / (4 * c->chunk)));
+    const int64_t free_blocks = properties->multiprocessors * c->blocks / blocks,
+                  max_slices = cf_min(c->blocks, 512 / cf_cgemm_threads(c));
+    return (int)cf_max(1, cf_min(cf_min(free_blocks, max_slices), depth / (4 * c->chunk)));
 }
 
-/* As many as leave room for the blocks, and as there are chunks. */
+/* The stages of the pipeline: at most one for each chunk, and so many that all blocks of a multiprocessor fit. */
 static void set_stages(cf_cgemm_config *c, int64_t depth, int64_t blocks, const cf_gpu_properties *properties) {
-    /* The gradient of the weights with 128 rows has no registers left for a fourth one, in FP32. */
-    const int most = c->m_tiles == 2 && c->kind == CF_CGEMM_BACKWARD_WEIGHTS && c->dtype == CONV_FFT_FP32 ? 3 : 4;
-    /* Of 16-bit spectra, those that are short are all on their way at once, and those of a block's next matrix. */
+    /* In FP32, the gradient of the weights with 128 rows has no registers left for a fourth stage. */
+    const int max_stages = c->m_tiles == 2 && c->kind == CF_CGEMM_BACKWARD_WEIGHTS && c->dtype == CONV_FFT_FP32 ? 3 : 4;
+    /* Short sums of 16-bit spectra: all chunks are copied at once, and those of the block's next matrix, too. */
     const bool half = c->dtype != CONV_FFT_FP32, more = half && blocks > properties->multiprocessors * c->blocks;
     const int64_t chunks = cf_ceil_div(depth, c->chunk) + half;
-    c->stages = more ? most : (int)cf_max(2, cf_min(most, chunks));
+    c->stages = more ? max_stages : (int)cf_max(2, cf_min(max_stages, chunks));
     while (c->stages > 2 && (cf_cgemm_shared(c) > properties->shared_per_block ||
                              c->blocks * (cf_cgemm_shared(c) + properties->shared_reserved_per_block) >
                                  properties->shared_per_multiprocessor))
@@ -182,7 +192,7 @@ cf_cgemm_config cf_cgemm_configure(const cf_cgemm_desc *desc, const cf_gpu_prope
                           : desc->kind == CF_CGEMM_BACKWARD_DATA ? desc->out_columns
                                                                  : rows;
     if (c.dtype != CONV_FFT_FP32)
-        cut_half(&c, result_rows(&c, rows), result_columns(&c), depth, matrices, properties);
+        cut_fp16(&c, result_rows(&c, rows), result_columns(&c), depth, matrices, properties);
     else
         cut_result(&c, result_rows(&c, rows), result_columns(&c), depth, matrices, properties);
     if (cf_cgemm_tiles(&c, rows) * matrices < properties->multiprocessors)

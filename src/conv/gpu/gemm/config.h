@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the kernels of products on tensor cores (cgemm_split_fp16.cuh, cgemm_fp16.cuh) are cut for a product and a GPU. */
+/* How the kernels of products on tensor cores (cgemm_split_fp16.cuh, cgemm_fp16.cuh) are cut for a product and a
+ * GPU. */
 #ifndef CF_CONV_CGEMM_CONFIG_H
 #define CF_CONV_CGEMM_CONFIG_H
 

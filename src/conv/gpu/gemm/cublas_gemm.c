@@ -9,7 +9,8 @@
 
 #include <limits.h>
 
-/* In cuBLAS's terms, column major: c (m x n) (+)= op(a) op(b), summed over k. A row-major matrix is its own transpose here. */
+/* A product in cuBLAS's terms, where matrices are column-major: c (m x n) (+)= op(a) op(b), summed over k. A row-major
+ * matrix is its own transpose here. */
 typedef struct gemm {
     cf_cublas_operation a_operation, b_operation;
     int64_t m, n, k;

@@ -40,7 +40,8 @@ CF_CONSTEXPR cf_cgemm_layout cf_cgemm_layout_of(int m, int n, int stages, int te
 }
 
 /* 16-bit spectra: words from one line to the next. In lines of one k, four lines are read at a time and must lie in
- * different banks. Either fp16_swizzle() permutes their units, or, where that would leave the line, lines are padded. */
+ * different banks. Either fp16_swizzle() permutes their units, or, where that would leave the line, lines are padded.
+ * */
 CF_CONSTEXPR int cf_fp16_cgemm_pitch(bool dense, int chunk, int rows) {
     return dense ? chunk : rows % 32 == 0 ? rows : rows + 8;
 }

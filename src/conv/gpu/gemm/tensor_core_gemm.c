@@ -69,7 +69,8 @@ static bool is_wide(const cf_block *block, int64_t columns, int numbers, int byt
            block->bin_stride % numbers == 0 && (block->groups == 1 || block->group_stride % numbers == 0);
 }
 
-/* Of both calls: what depends on the matrices of a launch is their `first`, and, unless a block has one matrix, their number. */
+/* Launch for all matrices. first, of_launch: the members of the call that depend on the launch, its first matrix and
+ * the number of its matrices. of_launch is NULL where a block has one matrix. */
 static conv_fft_status launch(const cf_cgemm *product, int64_t rows, int64_t matrices, void *call, int *first,
                               int *of_launch, struct CUstream_st *stream) {
     const cf_cgemm_config *const c = &product->config;

@@ -24,7 +24,7 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
     const double operations = 8.0 * count * rows * in * out;
     const bool tf32 = math == CONV_FFT_MATH_TF32 && device->tensor_flops > 0.0;
     const bool rounds = tf32 || math == CONV_FFT_MATH_HALF; /* FP32 values to one FP16 value each */
-    const bool halves = cf_dtype_bytes(s[CF_X].dtype) == 2 || cf_dtype_bytes(s[CF_Y].dtype) == 2;
+    const bool has_16_bits = cf_dtype_bytes(s[CF_X].dtype) == 2 || cf_dtype_bytes(s[CF_Y].dtype) == 2;
     const double large = (rows / (rows + 4)) * (in / (in + 4)) * (out / (out + 4));
     double bytes = 0.0;
     for (int i = 0; i < CF_OPERAND_COUNT; ++i) {
@@ -38,11 +38,13 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
          * least 64 terms. */
         const double tiles = count * ceil((pass == CF_PASS_WEIGHTS ? in : rows) / 64.0) *
                              ceil((pass == CF_PASS_DATA ? in : out) / 64.0),
-                     room = device->threads / 16.0 / tiles;
-        sum /= fmax(1.0, floor(fmin(fmin(room, 4.0), depth / 64.0)));
-        rate = device->tensor_flops * large * (halves ? c->tensor_16bit_rate : rounds ? c->tensor_rounded_rate : 1.0);
-        calls =
-            halves ? device->stage_seconds : 0.0; /* kernels wait for their first numbers and have little to multiply */
+                     free_groups = device->threads / 16.0 / tiles;
+        sum /= fmax(1.0, floor(fmin(fmin(free_groups, 4.0), depth / 64.0)));
+        rate = device->tensor_flops * large *
+               (has_16_bits ? c->tensor_16bit_rate
+                : rounds    ? c->tensor_rounded_rate
+                            : 1.0);
+        calls = has_16_bits ? device->stage_seconds : 0.0; /* the first numbers come late, and little is multiplied */
     } else if (variant == CF_CGEMM_BLAS) {
         rate = device->product_flops * large * (tf32 ? c->blas_tf32_rate : 1.0);
         calls = 0.4e-6 * count / device->threads; /* a library call and its packing */
@@ -53,7 +55,7 @@ cf_stage_cost cf_cost_product(const cf_device *device, int pass, const cf_spectr
     }
     cf_stage_cost cost = cf_cost_of(device, bytes, operations, rate);
     /* Fitted to measured products. A transform has left part of their operands in the cache. */
-    const double cached = variant == CF_CGEMM_TENSOR && halves ? c->cached_share : 1.0;
+    const double cached = variant == CF_CGEMM_TENSOR && has_16_bits ? c->cached_share : 1.0;
     cost.seconds = fmax(cost.seconds * narrow * cached + calls, sum + device->stage_seconds);
     return cost;
 }

@@ -12,8 +12,8 @@
 
 /* Whether so many planes with 16-bit spectra fit the shared memory of a multiprocessor. */
 static bool planes_fit(const cf_spectrum *s, int planes) {
-    const double plane = 8.0 * (double)(s->basis[0] * s->basis[1] * (s->basis[2] / 2 + 1)), most = 200e3;
-    return planes * plane <= most;
+    const double plane = 8.0 * (double)(s->basis[0] * s->basis[1] * (s->basis[2] / 2 + 1)), shared_bytes = 200e3;
+    return planes * plane <= shared_bytes;
 }
 
 bool cf_cost_is_large(const cf_device *device, const cf_spectrum *s) {
@@ -82,17 +82,17 @@ cf_stage_cost cf_cost_transform(const cf_device *device, const cf_spectrum *s, i
     const double solid = device->is_gpu && s->basis[0] > 1 && passes == 1.0 ? 1.7 : 1.0;
     const double operations = planes * 2.5 * points * log2(points > 2 ? points : 2) * odd * line;
     const double spectrum_bytes = passes * planes * (double)s->bins * 2.0 * (double)cf_dtype_bytes(s->dtype);
-    /* Load and store handle the positions of the basis one by one. `least` is the count of instructions that a
+    /* Load and store handle the positions of the basis one by one. `extra` is the count of instructions that a
      * line on tensor cores takes whatever its length. Short lines have rows only. */
-    const double least = !lines ? 0.0 : points < 256.0 ? 400.0 : 17e3;
-    cf_stage_cost cost = cf_cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * (points + least),
+    const double extra = !lines ? 0.0 : points < 256.0 ? 400.0 : 17e3;
+    cf_stage_cost cost = cf_cost_of(device, tensor_bytes + spectrum_bytes, operations + planes * (points + extra),
                                     transform_rate(device, s, operand, tensor));
     const double line_blocks = lines ? line_factor(points, place) : 1.0;
     const double parts = part_factor(device, s, operand, points, place);
     const bool two = cf_cost_is_large(device, s) && cf_dtype_bytes(s->dtype) == 2;
-    const double halves = two ? two_kernel_factor(operand, place) : 1.0;
+    const double two_kernels = two ? two_kernel_factor(operand, place) : 1.0;
     cost.seconds =
-        solid * halves * line_blocks * parts * (cost.seconds - device->stage_seconds) + device->stage_seconds;
+        solid * two_kernels * line_blocks * parts * (cost.seconds - device->stage_seconds) + device->stage_seconds;
     if (s->basis[1] > 1 && !two)
         cost.seconds = fmax(cost.seconds, cf_cost_plane_seconds(device, points) + device->stage_seconds);
     /* Planes and long lines in channels-last layout are read as single numbers of several lines. */
