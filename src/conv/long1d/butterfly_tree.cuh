@@ -147,7 +147,8 @@ template <int R, bool INVERSE, int COUNT = R / 2> struct LoadedRoots {
         });
     }
     CF_DEVICE void deepen() {
-        unroll<STORED, R / 2>([&](auto e) { w[e] = twiddle < INVERSE ? -1 : 1, 8 > (w[e - (R / 2 - STORED)]); });
+        constexpr int POWER = INVERSE ? -1 : 1;
+        unroll<STORED, R / 2>([&](auto e) { w[e] = twiddle<POWER, 8>(w[e - (R / 2 - STORED)]); });
     }
     CF_DEVICE LoadedRoots() {}
 };

@@ -171,17 +171,17 @@ template <class F, class A> CF_DEVICE void long_rows(const cf_long1d_call &call,
     smem<cplx> own = cf_dynamic_shared<cplx>() + side * G::SIZE;
     const long long group = blockIdx.x, begin = call.rows * blockIdx.y / call.slices,
                     end = call.rows * (blockIdx.y + 1) / call.slices;
-    constexpr bool ALIGNMENT_SHIFT = !X::PIECES && X::STRIDE == 1 && Y::STRIDE == 1 &&
-                                     G::H <= 4096; /* beyond, prefetching was measured to cost more than it gains */
+    constexpr bool PREFETCHES = !X::PIECES && X::STRIDE == 1 && Y::STRIDE == 1 &&
+                                G::H <= 4096; /* beyond, prefetching was measured to cost more than it gains */
 #pragma unroll 1
     for (long long sample = begin; sample < end; ++sample) {
         if (side == 0)
             first_forward<K, X>(own, t, long_line<typename F::X>(call.x, group, sample));
         else
             first_forward<K, Y>(own, t, long_line<typename F::Y>(call.y, group, sample));
-        if (ALIGNMENT_SHIFT && sample + 1 < end && side == 0)
+        if (PREFETCHES && sample + 1 < end && side == 0)
             fetch_early<typename F::X, X::COUNT>(long_line<typename F::X>(call.x, group, sample + 1), t, G::T);
-        else if (ALIGNMENT_SHIFT && sample + 1 < end)
+        else if (PREFETCHES && sample + 1 < end)
             fetch_early<typename F::Y, Y::COUNT>(long_line<typename F::Y>(call.y, group, sample + 1), t, G::T);
         after(sample);
         __syncthreads();

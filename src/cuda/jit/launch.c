@@ -86,6 +86,8 @@ static bool has_room(void **array, size_t element, int used, int count, int *cap
 /* Copy one parameter, and note which of its words are addresses. */
 static bool record_parameter(cf_recording *r, const void *value, const cf_parameter *type) {
     const int words = (int)(type->bytes + 7) / 8;
+    if (r->launches[r->launch_count].words + words > MAX_WORDS)
+        return false;
     if (!has_room((void **)&r->words, sizeof *r->words, r->word_count, words, &r->word_capacity) ||
         !has_room((void **)&r->patches, sizeof *r->patches, r->patch_count, words, &r->patch_capacity))
         return false;
@@ -117,7 +119,8 @@ static bool record(recorded_launch launch, void **parameters) {
     for (int i = 0; types[i].bytes > 0; ++i)
         if (!record_parameter(r, parameters[i], &types[i]))
             return false;
-    return r->launches[r->launch_count++].words <= MAX_WORDS;
+    ++r->launch_count;
+    return true;
 }
 
 conv_fft_status cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launch, void **parameters,

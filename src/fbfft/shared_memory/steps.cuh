@@ -112,8 +112,8 @@ template <class K, bool INVERSE> CF_DEVICE void split_lines(smem<cplx> z) {
 }
 
 /* One task of a step of all lines along axis X, 1 or 0: task t of the line in column k. `other` is the line's place
- * along the other of these axes. If the first of several steps splits rows, the task is two tasks, t and t + 1, which
- * have the two rows of the same pairs. */
+ * along the other of these axes. If the first of several steps splits rows, the task is two tasks, t and t + 1.
+ * Task t has the first row of the lines and task t + 1 the second row, so that one thread can split them. */
 template <class K, int X, int STEP> struct ColumnTask {
     typedef PlaneGeometry<K> G;
     typedef typename Choice<X == 0, typename G::O0, typename G::O1>::type O;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entry points of the tensor-core FFT: which of its three methods a configuration takes.
+/* Entry points of the tensor-core FFT: which of its methods a configuration takes.
  *
  * Short 1-D signals take one product with the whole matrix (short_line_io.cuh), longer ones rows, twiddles and
  * columns (line_twiddles.cuh), and planes take rows and columns (plane.cuh). */

@@ -9,7 +9,8 @@
  *
  * Rows are real and have N2 points. Their transform is a product with one matrix. Forward, the rows of a plane are
  * the right operand; inverse, their words (re, im) are the left operand. Columns 0 and N2 / 2 of the result are
- * real, and share one word. Columns are complex and have N1 = 16 R points:
+ * real, and share one word. Columns are complex and have N1 = 16 R points. Row n = j + 16 r and bin k = R m + c, with
+ * j and m from 0 to 15, r and c from 0 to R - 1:
  *
  *     forward    y[c][j] = w_N1^jc sum over r of x[j + 16 r] w_R^rc,
  *                X[R m + c] = sum over j of y[c][j] w_16^jm

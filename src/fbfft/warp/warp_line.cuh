@@ -57,7 +57,8 @@ template <int N, int L, bool INVERSE, int D = N / L> CF_DEVICE void lane_twiddle
         if (l == 1)
             unroll<1, D>([&](auto m) {
                 constexpr int M = decltype(m)::value;
-                v[m] = twiddle < INVERSE ? -M : M, N > (v[m]);
+                constexpr int POWER = INVERSE ? -M : M;
+                v[m] = twiddle<POWER, N>(v[m]);
             });
     } else {
         const cplx *const root = cf_lane_roots<N, L>.w + l;

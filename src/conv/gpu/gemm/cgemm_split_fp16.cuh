@@ -7,11 +7,12 @@
  *     backward data        1      Y    W    X    output columns (without conj)
  *     backward weights     2      Y    X    W    rows (result conjugated)
  *
- * Matrices are row-major in memory: [group][bin][row][column], complex FP32. K runs along rows of memory ("dense")
- * except for W in backward data and for both operands in backward weights.
+ * The operand Y of a backward pass is the spectrum of gy, and a result X or W is that of gx or gw. Matrices are
+ * row-major in memory: [group][bin][row][column], complex FP32. K runs along rows of memory ("dense") except for W in
+ * backward data and for both operands in backward weights.
  *
- * Tensor cores multiply FP16. With PARTS 2 each number is split into two FP16 numbers, x = high + low, which is as
- * accurate as FP32 in a sum. With PARTS 1 it is rounded to one, which keeps as many bits as TF32. CHUNK numbers of a
+ * Tensor cores multiply FP16. With TERMS 2 each number is split into two FP16 numbers, x = high + low, which is as
+ * accurate as FP32 in a sum. With TERMS 1 it is rounded to one, which keeps as many bits as TF32. CHUNK numbers of a
  * row have a common scale, a power of two taken from the largest of them. So FP16's exponent range suffices, and no
  * row affects another.
  *
