@@ -37,12 +37,13 @@ conv_fft_embed(cf_tensor_fft_kernel_text matrix_text ${mma} fbfft/common/fp16_df
                fbfft/tensor_core/short_line_inverse.cuh fbfft/tensor_core/kernel.cuh)
 conv_fft_embed(cf_fused_kernel_text fused_text conv/fused/plane_access.cuh conv/fused/plane_load.cuh
                conv/fused/plane_store.cuh conv/fused/pruned_dft.cuh conv/fused/pruned_fft.cuh
-               conv/fused/nhwc_vectors.cuh conv/fused/nhwc_io.cuh conv/fused/call.h conv/fused/nhwc_transpose.cuh
+               conv/fused/nhwc_vectors.cuh conv/fused/nhwc_io.cuh conv/fused/call.h conv/fused/geometry.h
+               conv/fused/nhwc_transpose.cuh
                conv/fused/fused_call.cuh conv/fused/load_store.cuh conv/fused/bins.cuh conv/fused/products.cuh
                conv/fused/shared_memory.cuh conv/fused/weight_sums.cuh conv/fused/add_slices.cuh
                conv/fused/register_tasks.cuh conv/fused/packed_words.cuh conv/fused/bulk_copy.cuh
                conv/fused/prefetch_weights.cuh conv/fused/whole_rows.cuh conv/fused/whole_rows_fft.cuh
-               conv/fused/register_resident.cuh)
+               conv/fused/register_resident.cuh conv/fused/kernel.cuh)
 conv_fft_embed(cf_long1d_kernel_text long1d_text conv/long1d/butterfly_tree.cuh conv/long1d/geometry.h
                conv/long1d/line_geometry.cuh conv/long1d/root_tables.cuh conv/long1d/line_fft.cuh conv/long1d/call.h
                conv/long1d/line_io.cuh conv/long1d/line.cuh conv/long1d/four_step.cuh)

@@ -56,7 +56,7 @@ static int show(conv_fft_context *context) {
     int64_t count = 0;
     if (conv_fft_tune_foreach(context, print_record, &count) != CONV_FFT_SUCCESS)
         return library_error("no records");
-    printf("%" PRId64 " records of this device\n", count);
+    printf("%" PRId64 " record%s of this device\n", count, count == 1 ? "" : "s");
     return 0;
 }
 

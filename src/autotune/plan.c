@@ -303,7 +303,7 @@ static conv_fft_status make(planning *p, conv_fft_plan **plan) {
 static conv_fft_status make_layer(planning *p, const conv_fft_problem *problem) {
     CF_FORWARD(cf_layer_make(problem, &p->layer));
     if (!p->context->device->is_gpu || (p->options->keep & CONV_FFT_OPERAND_W))
-        p->layer.axis[2].piece = 0;
+        p->layer.axis[2].max_vector = 0;
     return CONV_FFT_SUCCESS;
 }
 

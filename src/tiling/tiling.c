@@ -130,12 +130,12 @@ static alignment alignment_of(const cf_axis *axis, const cf_unit *unit, const cf
     if (axis->mode != CONV_FFT_PAD_ZEROS || axis->stride != 1 || unit->shifts != 1 || unit->phases != 1 ||
         unit->low != axis->pad_before || unit->low >= unit->high)
         return none;
-    for (int64_t n = axis->piece; n > 1; n /= 2) {
+    for (int64_t n = axis->max_vector; n > 1; n /= 2) {
         const alignment l = {cf_mod(-axis->pad_before, n), cf_mod(axis->pad_before - (unit->extent - 1), n), n, n};
         if (axis->input % n == 0 && fits_all_passes(axis, unit, grid, &l))
             return l;
     }
-    for (int64_t n = axis->piece; n > 1; n /= 2) { /* align rows of y only */
+    for (int64_t n = axis->max_vector; n > 1; n /= 2) { /* align rows of y only */
         const alignment l = {0, 0, n, 1};
         if (axis->output % n == 0 && fits_all_passes(axis, unit, grid, &l))
             return l;
@@ -269,7 +269,7 @@ static cf_axis_window window_gy(const cf_axis *axis, const cf_unit *unit, const 
     return w;
 }
 
-int64_t cf_grid_piece(const cf_axis *axis, const cf_axis_grid *grid) {
+int64_t cf_grid_vector_width(const cf_axis *axis, const cf_axis_grid *grid) {
     const cf_unit unit = cf_unit_of(axis, grid);
     return alignment_of(axis, &unit, grid).counts;
 }

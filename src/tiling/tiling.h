@@ -57,8 +57,8 @@ typedef struct cf_axis {
     int64_t input, kernel, stride, dilation, pad_before, pad_after, output;
     int64_t first_tap; /* of the tensor's taps, the first that counts; `kernel` counts from there */
     conv_fft_padding mode;
-    int64_t piece; /* the preferred vector width, a power of two; 0 and 1: one element */
-    bool alone;    /* the layer's only axis */
+    int64_t max_vector; /* elements that one access of a row should move, a power of two; 0 and 1: one element */
+    bool only_axis;     /* the layer has no other */
 } cf_axis;
 
 /* Leave out taps at both ends that meet only zero padding. They would need a larger basis and add rounding noise, and
@@ -110,7 +110,7 @@ bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result)
 
 /* The vector width: elements of a row that can be moved at once, aligned in memory and in the basis. The grid must fit
  * a pass. */
-int64_t cf_grid_piece(const cf_axis *axis, const cf_axis_grid *grid);
+int64_t cf_grid_vector_width(const cf_axis *axis, const cf_axis_grid *grid);
 
 /* The window of an operand. The grid must fit the pass. */
 cf_axis_window cf_axis_window_make(const cf_axis *axis, const cf_axis_grid *grid, cf_role role);

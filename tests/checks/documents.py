@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""documents.py ROOT: relative links and the files that documents name exist, and README.md is short.
+"""documents.py ROOT: relative links and the files that documents name exist, tables have a header, and README.md is
+short.
 
 A file is a name between backticks, with a folder, and a suffix of FILE. It is looked for beside the document, at the
 top, and in src.
@@ -18,6 +19,8 @@ FOLDERS = ["docs", "bench", "bindings", "data", "src", "tests"]
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:c|h|cuh|inc|md|py|txt|cmake|cpp|sh))`")
 MADE_LATER = ("build/", "bench/out")
+TABLE = re.compile(r"(?:^\|.*\n)+", re.M)
+RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+$")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 # Seven or more hexadecimal digits, letters and digits mixed.
 COMMIT = re.compile(r"\b(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}\b")
@@ -58,11 +61,20 @@ def file_faults(root):
                 yield f"{page.relative_to(root)}: there is no file {name}"
 
 
+def table_faults(root):
+    for page in documents(root):
+        for table in TABLE.findall(page.read_text(encoding="utf-8")):
+            rows = table.splitlines()
+            rules = [number for number, row in enumerate(rows) if RULE.match(row)]
+            if rules != [1]:
+                yield f"{page.relative_to(root)}: the table that begins with {rows[0][:40]!r} has no header"
+
+
 def readme_faults(root):
     text = (root / "README.md").read_text(encoding="utf-8")
     if text.count("\n") > README_LINES:
         yield f"README.md has {text.count(chr(10))} lines; at most {README_LINES} are allowed"
-    for table in re.findall(r"(?:^\|.*\n)+", text, re.M):
+    for table in TABLE.findall(text):
         rows = table.count("\n") - 2
         if rows > TABLE_ROWS:
             yield f"README.md: a table has {rows} rows; at most {TABLE_ROWS} are allowed"
@@ -71,14 +83,16 @@ def readme_faults(root):
 
 
 def faults(root):
-    return [*link_faults(root), *file_faults(root), *readme_faults(root)]
+    return [*link_faults(root), *file_faults(root), *table_faults(root), *readme_faults(root)]
 
 
 def self_test():
     good = ("# A page\n[here](#a-page) [there](docs/b.md#second-head) [away](https://x.y/z)\n```c\na[0](b)\n```\n"
             "| a |\n|---|\n| 1 |\n")
     bad = {"[no](docs/c.md)\n": "leads nowhere", "[no](docs/b.md#third)\n": "no heading", "`docs/d.md`\n": "no file",
-           "\n" * 200: "lines", "| a |\n" * 20: "rows", "commit 1a2b3c4 did it\n": "looks like a commit"}
+           "\n" * 200: "lines", "| a |\n|---|\n" + "| a |\n" * 20: "rows",
+           "|---|\n| a |\n": "no header", "| a |\n| b |\n": "no header",
+           "commit 1a2b3c4 did it\n": "looks like a commit"}
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         (root / "docs").mkdir()

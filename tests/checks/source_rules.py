@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 FOLDERS = ["src", "include", "tools", "examples", "bindings", "bench", "tests", "cmake", "scripts", ".ci"]
-# Files and folders whose lines end before column 120.
+# Files and folders whose lines have at most 120 columns.
 NARROW = ("include/", "src/", "tools/", "bench/", "bindings/", "tests/", "examples/", "scripts/", "cmake/",
           "CMakeLists.txt", "Makefile")
 SUFFIXES = {".c", ".h", ".inc", ".cuh", ".cpp", ".py", ".sh", ".cmake", ".in"}

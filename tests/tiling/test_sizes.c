@@ -37,10 +37,10 @@ static void rows_begin_at_vectors(void **unused) {
                               .pad_after = cases[i].pad,
                               .output = cases[i].input + 2 * cases[i].pad - cases[i].kernel + 1,
                               .mode = CONV_FFT_PAD_ZEROS,
-                              .piece = 16};
+                              .max_vector = 16};
         const cf_axis_grid grid = {.basis = cases[i].basis, .tiles = cases[i].tiles};
         assert_true(cf_grid_fits(&axis, &grid, CF_ROLE_Y) && cf_grid_fits(&axis, &grid, CF_ROLE_GX));
-        const int64_t piece = cf_grid_piece(&axis, &grid);
+        const int64_t piece = cf_grid_vector_width(&axis, &grid);
         const cf_axis_window w = cf_axis_window_make(&axis, &grid, CF_ROLE_W);
         if (piece != cases[i].expected)
             print_error("case %d: pieces of %d, not of %d\n", (int)i, (int)piece, (int)cases[i].expected);
@@ -68,23 +68,23 @@ static void tiles_of_rows_fit_vectors(void **unused) {
                                 .pad_before = pad,
                                 .output = 16384 + pad - kernel + 1,
                                 .mode = CONV_FFT_PAD_ZEROS,
-                                .alone = true};
+                                .only_axis = true};
                 for (int own = 0; own < 2; ++own) {
                     cf_axis_grid grid = {.basis = basis};
-                    axis.piece = 1;
+                    axis.max_vector = 1;
                     const int64_t least = cf_space_tiles(&axis, &grid, own);
-                    axis.piece = 16;
+                    axis.max_vector = 16;
                     grid.tiles = least;
-                    const int64_t before = cf_grid_piece(&axis, &grid);
+                    const int64_t before = cf_grid_vector_width(&axis, &grid);
                     grid.tiles = cf_space_tiles(&axis, &grid, own);
                     assert_true(grid.tiles >= least && grid.tiles <= least + least / (basis > 128 ? 32 : 8));
                     assert_true(cf_grid_fits(&axis, &grid, own ? CF_ROLE_GX : CF_ROLE_Y));
                     if (grid.tiles > least)
-                        assert_true(before < 8 && cf_grid_piece(&axis, &grid) >= 4);
+                        assert_true(before < 8 && cf_grid_vector_width(&axis, &grid) >= 4);
                     more += grid.tiles > least;
-                    axis.alone = false;
+                    axis.only_axis = false;
                     assert_int_equal(cf_space_tiles(&axis, &grid, own), least);
-                    axis.alone = true;
+                    axis.only_axis = true;
                 }
             }
     assert_true(more > 100);
@@ -96,8 +96,8 @@ static void tiles_of_rows_fit_vectors(void **unused) {
                             .pad_after = 1,
                             .output = 1 << 30,
                             .mode = CONV_FFT_PAD_ZEROS,
-                            .piece = 16,
-                            .alone = true};
+                            .max_vector = 16,
+                            .only_axis = true};
     const cf_axis_grid grid = {.basis = 64};
     assert_int_equal(cf_space_tiles(&signal, &grid, false), (1 << 30) / 56 + 1);
 }

@@ -84,7 +84,7 @@ static void random_layer(layer *l) {
         a->kernel = pick(1, 9);
         a->stride = pick(0, 1) ? 1 : pick(2, 5);
         a->dilation = pick(1, 5);
-        a->piece = 1 << pick(0, 3);
+        a->max_vector = 1 << pick(0, 3);
         a->mode = (conv_fft_padding)pick(0, 3);
         const int64_t most = a->mode == CONV_FFT_PAD_CIRCULAR  ? a->input
                              : a->mode == CONV_FFT_PAD_REFLECT ? a->input - 1

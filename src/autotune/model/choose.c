@@ -184,8 +184,8 @@ static void search_dilation(search *q, bool shift) {
 
 static conv_fft_status no_strategy(const search *q) {
     if (!q->why || q->limit != UINT64_MAX)
-        return cf_fail(CONV_FFT_INVALID_ARGUMENT,
-                       "no strategy for this problem has spectra within options.workspace_limit, or within 64 TiB");
+        return cf_fail(CONV_FFT_INVALID_ARGUMENT, "no strategy for this problem has spectra within %s",
+                       q->limit == UINT64_MAX ? "64 TiB" : "options.workspace_limit");
     int64_t spans[3];
     for (int a = 0; a < 3; ++a)
         spans[a] = (q->layer->axis[a].kernel - 1) * q->layer->axis[a].dilation + 1;

@@ -88,12 +88,13 @@ conv_fft_status cf_cache_report(const char *directory, cf_text *text, int64_t *d
             continue;
         }
         w.damaged += w.bad;
-        cf_text_add(text, "  %s: %lld records, %s%s%s\n", item->d_name, (long long)w.records,
-                    w.device[0] ? w.device : "no device", w.bad ? ", with lines that cannot be verified" : "",
-                    w.other_version ? ", of another version" : "");
+        cf_text_add(text, "  %s: %lld record%s, %s%s%s\n", item->d_name, (long long)w.records,
+                    w.records == 1 ? "" : "s", w.device[0] ? w.device : "no device",
+                    w.bad ? ", with lines that cannot be verified" : "", w.other_version ? ", of another version" : "");
     }
     const cf_cache_usage kernels = cf_cache_folder_trim(&w.folder, -1);
-    cf_text_add(text, "  %lld compiled kernels, %lld bytes\n", (long long)kernels.files, (long long)kernels.bytes);
+    cf_text_add(text, "  %lld compiled kernel%s, %lld bytes\n", (long long)kernels.files, kernels.files == 1 ? "" : "s",
+                (long long)kernels.bytes);
     close_walk(&w);
     *damaged = w.damaged;
     return status;

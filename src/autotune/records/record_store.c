@@ -213,10 +213,10 @@ static conv_fft_status take_file(cf_tuner *tuner, const char *path, bool load, c
     if (status == CONV_FFT_SUCCESS && in.not_kept > 0) {
         char why[900];
         snprintf(why, sizeof why, "%s", conv_fft_last_error());
-        return unlocked(
-            tuner, cf_fail(CONV_FFT_IO_ERROR,
-                           "%lld records of %.500s are kept in memory only; the cache directory cannot be written: %s",
-                           (long long)in.not_kept, path, why));
+        return unlocked(tuner, cf_fail(CONV_FFT_IO_ERROR,
+                                       "the cache directory cannot be written, so records of %.500s are kept in memory "
+                                       "only (%lld of them): %s",
+                                       path, (long long)in.not_kept, why));
     }
     return unlocked(tuner, status);
 }

@@ -18,15 +18,17 @@ static int64_t tiles_for_vectors(const cf_axis *axis, const cf_axis_grid *grid, 
     };
     const cf_unit unit = cf_unit_of(axis, grid);
     cf_axis_grid g = *grid;
-    for (int part = 2; part <= 4 && axis->alone && axis->piece >= 2 * part; part *= 2) {
-        const int64_t vector = axis->piece / part, max_tiles = tiles + tiles / (grid->basis > 128 ? 32 : 8) * part / 4;
+    for (int part = 2; part <= 4 && axis->only_axis && axis->max_vector >= 2 * part; part *= 2) {
+        const int64_t vector = axis->max_vector / part,
+                      max_tiles = tiles + tiles / (grid->basis > 128 ? 32 : 8) * part / 4;
         g.tiles = tiles;
-        if (cf_grid_piece(axis, &g) >= vector)
+        if (cf_grid_vector_width(axis, &g) >= vector)
             return tiles;
         for (int64_t shift = 0; shift < MAX_SHIFT; ++shift) {
             const int64_t length = ((grid->basis - unit.extent + 1) / vector - shift) * vector;
             g.tiles = length > 0 ? cf_ceil_div(results, length) : INT64_MAX;
-            if (g.tiles > tiles && g.tiles <= cf_min(unit.inputs, max_tiles) && cf_grid_piece(axis, &g) >= vector)
+            if (g.tiles > tiles && g.tiles <= cf_min(unit.inputs, max_tiles) &&
+                cf_grid_vector_width(axis, &g) >= vector)
                 return g.tiles;
         }
     }

@@ -48,15 +48,15 @@ CF_DEVICE void for_tasks(smem<cplx> z, const PlaneTable<typename F::X> &plane_ta
 
 /* -------------------------------------------------------------------------------------------------- one axis only */
 
-/* Two bins of x from two bins of Z, as in the head of this file. turn is exp(-2 pi i k / N). */
-CF_DEVICE void split_packed(cplx *x, cplx a, cplx b, cplx transpose) {
-    const cplx even = times_half(a + conj(b)), odd = transpose * times_minus_i(times_half(a - conj(b)));
+/* Two bins of x from two bins of Z, as in the head of this file. twiddle_k is exp(-2 pi i k / N). */
+CF_DEVICE void split_packed(cplx *x, cplx a, cplx b, cplx twiddle_k) {
+    const cplx even = times_half(a + conj(b)), odd = twiddle_k * times_minus_i(times_half(a - conj(b)));
     x[0] = even + odd;
     x[1] = conj(even - odd);
 }
 /* The inverse of split_packed(), without the factor 1 / 2. */
-CF_DEVICE void merge_packed(cplx &a, cplx &b, const cplx *x, cplx transpose) {
-    const cplx even = x[0] + conj(x[1]), odd = times_i(conj(transpose) * (x[0] - conj(x[1])));
+CF_DEVICE void merge_packed(cplx &a, cplx &b, const cplx *x, cplx twiddle_k) {
+    const cplx even = x[0] + conj(x[1]), odd = times_i(conj(twiddle_k) * (x[0] - conj(x[1])));
     a = even + odd;
     b = conj(even - odd);
 }
@@ -147,10 +147,10 @@ template <class K> struct MirrorTask {
      */
     template <class A> CF_DEVICE void each_pair(cplx *v, cplx *w, A g) const {
         if (f > 0) {
-            const cplx transpose = root<G::N2>(f);
+            const cplx twiddle_f = root<G::N2>(f);
             unroll<0, R>([&](auto r) {
                 constexpr int I = decltype(r)::value;
-                g(f + I * GAP, v[I], w[R - 1 - I], twiddle<I * GAP, G::N2>(transpose));
+                g(f + I * GAP, v[I], w[R - 1 - I], twiddle<I * GAP, G::N2>(twiddle_f));
             });
             return;
         }

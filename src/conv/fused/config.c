@@ -377,18 +377,20 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
 
 void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
     const char *const kernels[] = {"scatter", "gather", c->sums ? "weight" : "weights"};
-    const bool whole = c->whole && variant == 0, late = c->form == CF_FUSED_SCATTER && c->in == 1 && c->out == 1;
+    const bool whole_rows = c->whole_rows && variant == 0,
+               late = c->form == CF_FUSED_SCATTER && c->in == 1 && c->out == 1;
     cf_shared_fft_emit_config(&c->tile[0][variant], "SideX", t);
     cf_shared_fft_emit_config(&c->tile[1][variant], "SideY", t);
     cf_text_add(t,
                 "struct Problem {\ntypedef SideX X;\ntypedef SideY Y;\nstatic constexpr int IN = %d, OUT = %d, CHUNK = "
                 "%d;\nstatic constexpr bool CONJUGATE = %s, ROWS_FIRST = %s;\n",
                 c->in, c->out, c->chunk, c->conjugate ? "true" : "false", c->rows_first ? "true" : "false");
-    cf_text_add(t,
-                "static constexpr long long W_IN = %lld, W_OUT = %lld;\nstatic constexpr bool BULK = %s, WHOLE = %s;\n"
-                "static constexpr int PREFETCH = %d;\n",
-                (long long)c->in_stride, (long long)c->out_stride, c->bulk ? "true" : "false", whole ? "true" : "false",
-                c->prefetch);
+    cf_text_add(
+        t,
+        "static constexpr long long W_IN = %lld, W_OUT = %lld;\nstatic constexpr bool BULK = %s, WHOLE_ROWS = %s;\n"
+        "static constexpr int PREFETCH = %d;\n",
+        (long long)c->in_stride, (long long)c->out_stride, c->bulk ? "true" : "false", whole_rows ? "true" : "false",
+        c->prefetch);
     cf_text_add(t, "};\nCF_FUSED_KERNEL(%s_%s, %d, %d, %s)\n", c->resident ? "resident" : "fused", kernels[c->form],
                 c->tile[0][0].threads, c->tile[0][0].blocks, late ? "true" : "false");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Family `fused`: transform, product, sum over channels and inverse in one kernel (shared_memory.cuh). */
+/* Family `fused`: one kernel transforms signals, multiplies, sums and transforms back (shared_memory.cuh). */
 #ifndef CF_CONV_FUSED_H
 #define CF_CONV_FUSED_H
 
@@ -37,10 +37,10 @@ typedef struct cf_nhwc_transpose {
 typedef struct cf_fused_config {
     cf_fused_form form;
     bool conjugate, rows_first;
-    bool sums;        /* backward weights: threads hold the sums, not shared memory */
-    bool resident;    /* register_resident.cuh: few planes stay in registers */
-    bool bulk, whole; /* of register-resident kernels */
-    int prefetch;     /* of register-resident kernels: planes of bins that are loaded ahead */
+    bool sums;             /* backward weights: threads hold the sums, not shared memory */
+    bool resident;         /* register_resident.cuh: few planes stay in registers */
+    bool bulk, whole_rows; /* of register-resident kernels */
+    int prefetch;          /* of register-resident kernels: planes of bins that are loaded ahead */
     /* columns per group of what is read and written (backward weights: of x and gy); outputs of one block */
     int in, out, chunk;
     int64_t in_stride, out_stride; /* distance, in bins, of the weights of two inputs, and of two outputs */
@@ -82,7 +82,7 @@ void cf_fused_emit(const cf_fused_config *config, int variant, cf_text *text);
 
 /* The number of different variants of the kernel. */
 static inline int cf_fused_variants(const cf_fused_config *c) {
-    return c->tile[0][0].vector_width > 1 || c->tile[1][0].vector_width > 1 || c->whole ? 2 : 1;
+    return c->tile[0][0].vector_width > 1 || c->tile[1][0].vector_width > 1 || c->whole_rows ? 2 : 1;
 }
 /* The number of kernels: the variants; if there are several slices, one that adds them; and those of the transpose. */
 static inline int cf_fused_kernels(const cf_fused_config *c) {

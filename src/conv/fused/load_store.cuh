@@ -89,23 +89,23 @@ template <class K> CF_DEVICE void planes_out(smem<cplx> z, const PlaneTable<K> &
     }
 }
 
-/* The FFT steps of a forward transform. Without WHOLE, the last step of the last axis is left to the product. */
-template <class K, bool WHOLE> CF_DEVICE void fused_steps(smem<cplx> z) {
+/* The FFT steps of a forward transform. Without ALL_STEPS, the last step of the last axis is left to the product. */
+template <class K, bool ALL_STEPS> CF_DEVICE void fused_steps(smem<cplx> z) {
     typedef PlaneGeometry<K> G;
     const cf_shared_fft_call call = {};
     const BlockPlanes<K> planes = {z, call};
-    steps_of_axis<2, false, WHOLE || G::LAST != 2>(planes);
+    steps_of_axis<2, false, ALL_STEPS || G::LAST != 2>(planes);
     if constexpr (G::LAST <= 1)
-        steps_of_axis<1, false, WHOLE || G::LAST != 1>(planes);
+        steps_of_axis<1, false, ALL_STEPS || G::LAST != 1>(planes);
     if constexpr (G::LAST == 0)
-        steps_of_axis<0, false, WHOLE>(planes);
+        steps_of_axis<0, false, ALL_STEPS>(planes);
 }
 /* Loads planes and transforms them. */
-template <class K, bool WHOLE>
+template <class K, bool ALL_STEPS>
 CF_DEVICE void fused_load(smem<cplx> z, const PlaneTable<K> &plane_table, const void *memory) {
     planes_in<K>(z, plane_table, memory);
     planes_arrive<K>();
-    fused_steps<K, WHOLE>(z);
+    fused_steps<K, ALL_STEPS>(z);
 }
 
 /* The arguments with which the functions of fbfft/shared_memory store planes. */
@@ -117,21 +117,21 @@ template <class K> CF_DEVICE cf_shared_fft_call fused_call(void *memory, const v
     call.accumulate = c.accumulate;
     return call;
 }
-/* The FFT steps of an inverse transform. Without WHOLE, the product has already done the first step. */
-template <class K, bool WHOLE> CF_DEVICE void fused_steps_back(smem<cplx> z, const cf_shared_fft_call &call) {
+/* The FFT steps of an inverse transform. Without ALL_STEPS, the product has already done the first step. */
+template <class K, bool ALL_STEPS> CF_DEVICE void fused_steps_back(smem<cplx> z, const cf_shared_fft_call &call) {
     typedef PlaneGeometry<K> G;
     const BlockPlanes<K> planes = {z, call};
     if constexpr (G::LAST == 0)
-        steps_of_axis<0, true, WHOLE>(planes);
+        steps_of_axis<0, true, ALL_STEPS>(planes);
     if constexpr (G::LAST <= 1)
-        steps_of_axis<1, true, WHOLE || G::LAST != 1>(planes);
-    steps_of_axis<2, true, WHOLE || G::LAST != 2>(planes);
+        steps_of_axis<1, true, ALL_STEPS || G::LAST != 1>(planes);
+    steps_of_axis<2, true, ALL_STEPS || G::LAST != 2>(planes);
 }
 /* Transforms planes back and stores them. */
-template <class K, bool WHOLE>
+template <class K, bool ALL_STEPS>
 CF_DEVICE void fused_store(smem<cplx> z, const PlaneTable<K> &plane_table, void *memory, const void *bias,
                            const cf_fused_call &c) {
     const cf_shared_fft_call call = fused_call<K>(memory, bias, c);
-    fused_steps_back<K, WHOLE>(z, call);
+    fused_steps_back<K, ALL_STEPS>(z, call);
     planes_out<K>(z, plane_table, call);
 }

@@ -91,7 +91,7 @@ static double resident_seconds(const cf_device *device, int pass, const cf_strat
         chain *= fmax(1.0, 0.75 * ceil(rows / multiprocessors));
     if (pass == CF_PASS_FORWARD)
         chain = (in + fmin(out, fmax(4.0 * few, out * rows / 2.0 / multiprocessors))) * step;
-    /* With many rows, each row is a phase ahead of the row before. */
+    /* With many rows, each row is an interval ahead of the row before. */
     const double slices = fmin(rows, fmax(1.0, 2.0 * multiprocessors / out)), rounds = ceil(rows / slices),
                  few_rounds = 32.0;
     if (pass == CF_PASS_WEIGHTS)

@@ -21,7 +21,7 @@
  * GAP: distance in memory between the COUNT planes of bins of one plane. STEP: between those of plane i and of
  * plane i + 1.
  */
-template <class F, int COUNT, long long GAP, long long STEP> struct WaitingWeights {
+template <class F, int COUNT, long long GAP, long long STEP> struct PrefetchRing {
     typedef Fused<F> U;
     static constexpr int BINS = int(U::BINS), BYTES = BINS * int(sizeof(cplx)), PLACES = COUNT + F::PREFETCH;
     static_assert(F::PREFETCH <= COUNT && (F::BULK || F::PREFETCH == 0), "one plane ahead");

@@ -35,14 +35,14 @@ CF_DEVICE void multiply_in_place(smem<cplx> z, const PlaneTable<typename F::X> &
             task.get(v, w);
             dft<Task::R>(v);
             dft<Task::R>(w);
-            task.each_pair(v, w, [&](int k, cplx &a, cplx &b, cplx transpose) {
+            task.each_pair(v, w, [&](int k, cplx &a, cplx &b, cplx twiddle_k) {
                 cplx x[2];
-                split_packed(x, a, b, transpose);
+                split_packed(x, a, b, twiddle_k);
                 x[0] = weighed<F::CONJUGATE>(x[0], get_weight(at + k));
                 x[1] = weighed<F::CONJUGATE>(x[1], get_weight(at + (G::LINE - k)));
                 if (k == 0)
                     x[0].y = x[1].y = 0;
-                merge_packed(a, b, x, transpose);
+                merge_packed(a, b, x, twiddle_k);
             });
             dft_inverse<Task::R>(v);
             dft_inverse<Task::R>(w);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The config of a register-resident kernel (register_resident.cuh): radices, planes and threads of a block with the
- * fewest cycles, by a count of instructions. Streamed planes go through the same phases again and again, with a barrier
- * after each. A block has most of a multiprocessor. So a phase takes as long as the scheduler with the most warps. The
- * figures are from profiles on an H200.
+ * fewest cycles, by a count of instructions. Streamed planes go through the same steps again and again, with a barrier
+ * after each. A block has most of a multiprocessor. So an interval between two barriers takes as long as the scheduler
+ * with the most warps. The figures are from profiles on an H200.
  */
 #include "conv/fused/fused.h"
 
+#include "conv/fused/geometry.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "fbfft/shared_memory/geometry.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,7 +29,7 @@ typedef struct candidate {
     int columns[2], lines[2]; /* radices; products follow the second radix of columns */
     int planes, threads, blocks, chunk;
     int prefetch; /* planes of bins that are loaded ahead */
-    bool whole;
+    bool whole_rows;
     int64_t pitch;
     double cycles; /* of the whole pass, on the multiprocessor with the most work */
 } candidate;
@@ -38,8 +40,8 @@ typedef struct resident_shape {
     const cf_gpu_properties *properties;
     int64_t basis[3], columns, pairs; /* of a plane; pairs: of rows with data, on the streamed side */
     int held, number;                 /* planes that stay in registers; bytes of a number */
-    bool whole;                       /* blocks of the streamed side have whole rows */
-    const cf_shared_fft_problem *passing;
+    bool whole_rows;                  /* blocks of the streamed side have whole rows */
+    const cf_shared_fft_problem *streamed;
 } resident_shape;
 
 /* ------------------------------------------------------------------------------------------------------- whole rows */
@@ -72,14 +74,13 @@ static bool has_whole_rows(const cf_shared_fft_problem *p, bool reads) {
     return whole;
 }
 
-/* Bytes of the staged rows of a plane: WholeRows of whole_rows.cuh. */
+/* Bytes of the staged rows of a plane. */
 static int64_t bytes_of_rows(const resident_shape *s, const candidate *w) {
-    const cf_transform_desc *t = &s->passing->fft.transform;
-    const int64_t number = (int64_t)cf_dtype_bytes(t->tensor.dtype), unit = 16 / number,
-                  numbers = cf_round_up(t->window.axis[1].count * t->window.axis[2].size, unit);
+    const cf_transform_desc *t = &s->streamed->fft.transform;
     const cf_axis_window *x = &t->window.axis[2];
-    const bool packs = x->size % 2 == 0 && x->first % 2 == 0 && w->lines[1] % 4 == 0;
-    return number == 4 ? numbers * 4 : (numbers + unit) * (s->c->form == CF_FUSED_SCATTER && !packs ? 4 : number);
+    const int bytes = (int)cf_dtype_bytes(t->tensor.dtype);
+    const bool converted = s->c->form == CF_FUSED_SCATTER && !cf_whole_rows_pack(bytes, x->size, x->first, w->lines[1]);
+    return cf_whole_rows_size(t->window.axis[1].count * x->size, bytes) * (converted ? s->number : bytes);
 }
 
 /* --------------------------------------------------------------------------------------------------------- counting */
@@ -90,7 +91,7 @@ static double step_instructions(int points, bool twiddles) {
 }
 
 /* Cycles of tasks that the threads of a block share. */
-static double phase(const candidate *w, double tasks, double instructions) {
+static double interval(const candidate *w, double tasks, double instructions) {
     const double warps = w->threads / 32.0, full = floor(tasks / w->threads),
                  rest = ceil((tasks - full * w->threads) / 32.0);
     const double waves = full * ceil(warps / SCHEDULERS) + ceil(rest / SCHEDULERS);
@@ -100,19 +101,20 @@ static double phase(const candidate *w, double tasks, double instructions) {
 /* The steps in the order of the kernels. */
 static double cycles_of(const resident_shape *s, const candidate *w) {
     const int a = w->columns[0], b = w->columns[1], r = w->lines[0], q = w->lines[1];
-    const int64_t lines = w->whole ? cf_round_up(s->pairs * w->planes, 8) : s->pairs * w->planes,
+    const int64_t lines = w->whole_rows ? cf_round_up(s->pairs * w->planes, 8) : s->pairs * w->planes,
                   columns = s->columns * w->planes, tasks = s->columns * a;
     const int sets = (int)cf_max(1, cf_min(w->threads / tasks, w->planes)), each = (int)cf_ceil_div(w->planes, sets);
-    double alone = 0.0;
+    double cycles = 0.0;
     if (q > 1)
-        alone += phase(w, (double)(lines * r), step_instructions(q, false));
-    alone += phase(w, (double)(lines * q), step_instructions(r, q > 1) + (w->whole ? r : 0));
-    if (!w->whole)
-        alone += phase(w, (double)(lines * r * q) / 2.0, 14.0);
+        cycles += interval(w, (double)(lines * r), step_instructions(q, false));
+    cycles += interval(w, (double)(lines * q), step_instructions(r, q > 1) + (w->whole_rows ? r : 0));
+    if (!w->whole_rows)
+        cycles += interval(w, (double)(lines * r * q) / 2.0, 14.0);
     if (a > 1)
-        alone += phase(w, (double)(columns * b) / 2.0, 2.0 * step_instructions(a, true) + 4.0 * a);
-    alone += phase(w, (double)(tasks * sets), b * (s->held * (4.0 * each + 1.0)) + each * step_instructions(b, a > 1));
-    return alone;
+        cycles += interval(w, (double)(columns * b) / 2.0, 2.0 * step_instructions(a, true) + 4.0 * a);
+    cycles +=
+        interval(w, (double)(tasks * sets), b * (s->held * (4.0 * each + 1.0)) + each * step_instructions(b, a > 1));
+    return cycles;
 }
 
 /* Registers of a thread: for numbers that stay, and for its longest task. NVRTC uses a few more than these. */
@@ -130,37 +132,35 @@ static int64_t registers_for(const resident_shape *s, const candidate *w) {
     return cf_min(255, s->properties->registers_per_multiprocessor / SCHEDULERS / (32 * warps) / 8 * 8);
 }
 
-/* Complex numbers of a line of two steps (Order of in_place_order.cuh). Column N / 2 and, if rows are pairs, column 0
- * have extra places at the end. */
 static int64_t min_pitch(const candidate *w) {
     const int r = w->lines[0], q = w->lines[1];
-    return (q > 1 ? r * (q | 1) : r) + (r * q % 2 ? 1 : 2);
+    return cf_shared_fft_line_of(r, q, 1, true).size + cf_shared_fft_plane_of(true, false, 1, r * q, r * q).extra;
 }
 
 /* Whole rows: eight lines by four tasks have no bank conflicts if lines are two places apart, but for periods of
  * sixteen. */
 static int64_t pitch_of(const candidate *w) {
     int64_t pitch = min_pitch(w);
-    while (w->whole ? pitch % 16 != 2 && pitch % 16 != 14 : w->lines[1] > 1 ? pitch % 2 == 0 : pitch % 4 != 2)
+    while (w->whole_rows ? pitch % 16 != 2 && pitch % 16 != 14 : w->lines[1] > 1 ? pitch % 2 == 0 : pitch % 4 != 2)
         ++pitch;
     return pitch - min_pitch(w) < 8 ? pitch : min_pitch(w);
 }
 
-static int64_t plane_of(const resident_shape *s, const candidate *w) { return (s->basis[1] + 1) / 2 * w->pitch; }
+static int64_t plane_of(const resident_shape *s, const candidate *w) {
+    return cf_shared_fft_plane_of(true, false, (int)s->basis[1], 0, 0).rows * w->pitch;
+}
 
-/* The same as ResidentShared of register_resident.cuh. */
-static int64_t shared_with(const resident_shape *s, const candidate *w, bool whole) {
-    const int64_t round = 8 / s->number, buffers = s->c->form == (whole ? CF_FUSED_GATHER : CF_FUSED_SCATTER) ? 1 : 2;
-    return w->planes * 64 +
-           2 * s->number *
-               (cf_round_up(buffers * w->planes * plane_of(s, w), round) +
-                cf_round_up((s->held + w->prefetch) * s->c->bins, round)) +
-           (whole ? w->planes * bytes_of_rows(s, w) : 0) + 3 * 8;
+static int64_t shared_with(const resident_shape *s, const candidate *w, bool whole_rows) {
+    const int64_t buffers = s->c->form == (whole_rows ? CF_FUSED_GATHER : CF_FUSED_SCATTER) ? 1 : 2;
+    const int64_t ring = (s->held + w->prefetch) * s->c->bins;
+    const cf_resident_offsets at = cf_resident_offsets_of(buffers * w->planes * plane_of(s, w), ring, 2 * s->number);
+    return w->planes * 2 * CF_SHARED_FFT_TABLE + 2 * s->number * at.rows +
+           (whole_rows ? w->planes * bytes_of_rows(s, w) : 0) + CF_RESIDENT_BARRIERS;
 }
 /* If pointers are not aligned, rows are moved number by number. */
 static int64_t shared_of(const resident_shape *s, const candidate *w) {
     const int64_t other = shared_with(s, w, false);
-    return w->whole ? cf_max(other, shared_with(s, w, true)) : other;
+    return w->whole_rows ? cf_max(other, shared_with(s, w, true)) : other;
 }
 
 /* Bins that are loaded ahead use the shared memory that is left, which is allocated in units. */
@@ -201,8 +201,8 @@ static bool weigh(const resident_shape *s, candidate *w) {
     if (w->blocks == 0)
         return false;
     /* All multiprocessors at once read about sixteen bytes of the L2 cache per cycle each. */
-    const double alone = cycles_of(s, w), reads = (double)(s->held * s->c->bins * 2 * s->number) / 16.0;
-    w->cycles = fmax(alone / pow(w->blocks, 0.6), reads) * period_of(s, w);
+    const double cycles = cycles_of(s, w), reads = (double)(s->held * s->c->bins * 2 * s->number) / 16.0;
+    w->cycles = fmax(cycles / pow(w->blocks, 0.6), reads) * period_of(s, w);
     return true;
 }
 
@@ -215,7 +215,7 @@ static bool divide(int64_t n, int first, int limit, int r[2]) {
 
 /* Choose threads and planes for these radices. */
 static void choose_block(const resident_shape *s, candidate next, candidate *best) {
-    next.whole = s->whole && next.lines[1] > 1 && next.columns[0] > 1 && next.columns[1] % 2 == 0;
+    next.whole_rows = s->whole_rows && next.lines[1] > 1 && next.columns[0] > 1 && next.columns[1] % 2 == 0;
     next.pitch = pitch_of(&next);
     for (next.planes = 1; next.planes <= MAX_PLANES; ++next.planes)
         for (next.threads = 64; next.threads <= MAX_THREADS; next.threads += 32)
@@ -282,22 +282,22 @@ conv_fft_status cf_resident_configure(cf_fused_config *c, const cf_shared_fft_pr
                         .columns = spectrum->basis[2] / 2 + 1,
                         .held = c->form == CF_FUSED_GATHER ? c->out : c->in,
                         .number = (int)cf_dtype_bytes(spectrum->dtype),
-                        .passing = &problems[c->form != CF_FUSED_GATHER]};
+                        .streamed = &problems[c->form != CF_FUSED_GATHER]};
     memcpy(s.basis, spectrum->basis, sizeof s.basis);
     if (c->groups > 1 || s.held > MAX_HELD || c->in * c->out == 1 || s.basis[0] > 1 || s.basis[1] < 2)
         return cf_fail(CONV_FFT_NOT_SUPPORTED,
                        "planes stay in registers only if there are two axes and one side has few columns in one group");
-    const cf_axis_window *rows = &s.passing->fft.transform.window.axis[1];
+    const cf_axis_window *rows = &s.streamed->fft.transform.window.axis[1];
     const int64_t last = rows->first + (rows->count - 1) * rows->spread;
     s.pairs = last / 2 - rows->first / 2 + 1;
     c->bulk = properties->compute_major >= 9 && (c->bins % 2 == 0 || s.number == 8);
-    s.whole = c->bulk && s.number == 4 && has_whole_rows(s.passing, c->form != CF_FUSED_SCATTER);
+    s.whole_rows = c->bulk && s.number == 4 && has_whole_rows(s.streamed, c->form != CF_FUSED_SCATTER);
     CF_FORWARD(cf_shared_fft_configure_product(problems, 2, 2, false, properties, base, &c->cycles));
     CF_FORWARD(choose(&s, &w));
     w.prefetch = prefetch_of(&s, &w);
     fill_tiles(&s, &w, c, base);
     c->resident = c->rows_first = true;
-    c->whole = w.whole;
+    c->whole_rows = w.whole_rows;
     c->shared = shared_of(&s, &w);
     c->chunk = w.chunk;
     c->prefetch = w.prefetch;

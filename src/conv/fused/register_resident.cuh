@@ -3,24 +3,24 @@
  * A whole pass in one kernel, with the spectra or sums of few planes in registers. For layers with one group and
  * few channels on one side, such as the first layer of a network.
  *
- *     kernel           stays in registers                       comes one plane after the other
+ *     kernel               stays in registers                       streamed, one plane after the other
  *     resident_scatter     spectra of all IN inputs                 outputs, CHUNK of them
  *     resident_gather      sums of CHUNK outputs                    inputs
  *     resident_weights     sums of P outputs with all IN inputs     gy and the spectra of x, row by row
  *
- * In resident_scatter and resident_gather, a block has P rows of one group. In resident_weights, its P planes are of P
- * outputs.
+ * In resident_scatter and resident_gather, a block has P rows (samples or tiles) of one group. In resident_weights, its
+ * P planes are of P outputs.
  *
  *     shared memory     | table | table | 1 or 2 buffers of P planes | ring of weights | staged rows | mbarriers |
  *     registers         [task and plane of the thread][channel that stays][point of the task]
  *
  * The host prints a problem F as for shared_memory.cuh, and also:
  *
- *     BULK      whether bulk copies move the weights (compute capability 9.0)
- *     PREFETCH     how many planes of weights are loaded ahead (prefetch_weights.cuh)
- *     WHOLE     whether rows are staged (whole_rows.cuh); it needs BULK
+ *     BULK           whether bulk copies move the weights (compute capability 9.0)
+ *     PREFETCH       how many planes of weights are loaded ahead (prefetch_weights.cuh)
+ *     WHOLE_ROWS     whether rows of a plane are copied as one piece (whole_rows.cuh); it needs BULK
  *
- * What limits the speed are instructions: see "phase" in register_tasks.cuh.
+ * What limits the speed are instructions: see "interval" in register_tasks.cuh.
  */
 #pragma once
 
@@ -47,17 +47,14 @@ CF_DEVICE void resident_store(smem<cplx> z, const PlaneTable<K> &plane_table, co
     planes_out<K>(z, plane_table, call);
 }
 
-/*
- * Offsets in the shared memory behind the tables, in complex numbers: ring of weights, staged rows (of ROWS
- * numbers).
- */
-template <class F, int COUNT, int BUFFERS, class Rows, class Waiting> struct ResidentShared {
+/* Offsets in the shared memory behind the tables (geometry.h). ROWS: numbers of the staged rows. */
+template <class F, int COUNT, int BUFFERS, class Rows, class Staged> struct ResidentShared {
     typedef Fused<F> U;
-    static_assert(!F::WHOLE || (F::BULK && Rows::SERVES), "two steps along both axes");
-    static constexpr int ROWS = F::WHOLE ? int(Rows::SIZE * F::X::P * sizeof(Waiting) / sizeof(real)) : 0,
-                         ROUND = 16 / int(sizeof(cplx));
-    static constexpr int AT_WEIGHTS = (BUFFERS * U::BUFFER + ROUND - 1) / ROUND * ROUND,
-                         AT_ROWS = AT_WEIGHTS + ((COUNT + F::PREFETCH) * int(U::BINS) + ROUND - 1) / ROUND * ROUND;
+    static_assert(!F::WHOLE_ROWS || (F::BULK && Rows::SERVES), "two steps along both axes");
+    static constexpr int ROWS = F::WHOLE_ROWS ? int(Rows::SIZE * F::X::P * sizeof(Staged) / sizeof(real)) : 0;
+    static constexpr cf_resident_offsets AT =
+        cf_resident_offsets_of(BUFFERS * U::BUFFER, (COUNT + F::PREFETCH) * U::BINS, int(sizeof(cplx)));
+    static constexpr int AT_WEIGHTS = int(AT.weights), AT_ROWS = int(AT.rows);
 };
 
 /* Transforms all inputs, one after the other, and leaves their spectra in registers. */
@@ -84,36 +81,70 @@ CF_DEVICE void resident_inputs(cplx (&x)[Resident<F>::EACH][F::IN][Resident<F>::
 }
 
 /*
- * Few inputs, whose spectra stay in registers; many outputs. With WHOLE, two outputs are in work at a time, one of
- * them a phase ahead of the other. So one barrier serves two phases, and threads without a task in one phase have
- * one in the other.
+ * The loop over `count` outputs whose rows are stored as one piece (whole_rows.cuh). multiply(o) leaves the product of
+ * output o in buffer(o), after its first inverse step. Two outputs are in work at a time, one of them an interval ahead
+ * of the other. So one barrier serves both, and threads without a task of one output have one of the other.
+ *
+ *     weights     ring of what multiply(o) multiplies with
+ *     to(o)       the arguments of the store of output o
  */
+template <class M, class Y, class Weights, class Buffer, class Multiply, class To>
+CF_DEVICE void resident_store_rows(int count, smem<real> rows, const Weights &weights, Buffer buffer,
+                                   const PlaneTable<Y> &plane_table, Multiply multiply, To to) {
+    typedef LineTask<Y, 1> Line;
+    multiply(0);
+    __syncthreads();
+    weights.fetch(1);
+    aligned_columns<Y, true>(buffer(0));
+    __syncthreads();
+#pragma unroll 1
+    for (int o = 0; o < count; ++o) {
+        const bool more = o + 1 < count;
+        if (more)
+            multiply(o + 1);
+        step_of_lines<Y, 2, true, M::BUSY>(buffer(o));
+        if (in_last_warp<Y>() >= 0)
+            tma_store_wait_read();
+        __syncthreads();
+        weights.fetch(o + 2);
+        if (more)
+            aligned_columns<Y, true, Line::COUNT>(buffer(o + 1));
+        lines_to_rows<Y>(buffer(o), rows, plane_table, to(o));
+        tma_store_wait();
+        __syncthreads();
+        WholeRows<Y>::put(rows, plane_table, to(o));
+    }
+    if (in_last_warp<Y>() >= 0)
+        tma_store_wait_read();
+}
+
+/* Few inputs, whose spectra stay in registers; many outputs, stored one after the other. */
 template <class F> CF_DEVICE void resident_scatter(const cf_fused_call &call) {
     typedef Resident<F> M;
     typedef typename M::Task Task;
     typedef typename F::Y Y;
-    typedef ResidentShared<F, F::IN, F::WHOLE ? 2 : 1, WholeRows<Y>, typename WholeRows<Y>::Waiting> Layout;
+    typedef ResidentShared<F, F::IN, F::WHOLE_ROWS ? 2 : 1, WholeRows<Y>, typename WholeRows<Y>::Staged> Layout;
     const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
     const M mine;
     const int begin = int(blockIdx.z) * F::CHUNK;
     smem<real> rows = smem_cast<real>(block.buffer(0) + Layout::AT_ROWS);
     smem<char> barrier = smem_cast<char>(rows + Layout::ROWS);
-    const WaitingWeights<F, F::IN, F::W_IN, F::W_OUT> waiting = {block.buffer(0) + Layout::AT_WEIGHTS, barrier,
-                                                                 call.weights + begin * F::W_OUT, F::CHUNK};
-    waiting.begin();
+    const PrefetchRing<F, F::IN, F::W_IN, F::W_OUT> ring = {block.buffer(0) + Layout::AT_WEIGHTS, barrier,
+                                                            call.weights + begin * F::W_OUT, F::CHUNK};
+    ring.begin();
     block.begin();
     cplx x[M::EACH][F::IN][M::R];
     resident_inputs<F>(x, mine, block);
-    const auto buffer = [&](int o) { return block.buffer(F::WHOLE ? o & 1 : 0); };
+    const auto buffer = [&](int o) { return block.buffer(F::WHOLE_ROWS ? o & 1 : 0); };
     const auto multiply = [&](int o) {
         smem<cplx> z = buffer(o);
-        const int first = waiting.first(o);
-        waiting.wait(o);
+        const int first = ring.first(o);
+        ring.wait(o);
         mine.each_task([&](auto i, int n) {
             cplx v[M::PLANES][M::R];
             unroll<0, M::PLANES * M::R>([&](auto r) { v[r / M::R][r % M::R] = {0, 0}; });
             unroll<0, F::IN>([&](auto c) {
-                smem<cplx> at = waiting.place(first, c) + int(Task(z, n).bins(1));
+                smem<cplx> at = ring.place(first, c) + int(Task(z, n).bins(1));
                 unroll<0, M::R>([&](auto r) {
                     const cplx w = at[r * M::gap()];
                     unroll<0, M::PLANES>(
@@ -124,33 +155,8 @@ template <class F> CF_DEVICE void resident_scatter(const cf_fused_call &call) {
         });
     };
     const auto to = [&](int o) { return fused_call<Y>(block.out(begin + o), block.bias(begin + o), call); };
-    if constexpr (F::WHOLE) {
-        typedef LineTask<Y, 1> Line;
-        const PlaneTable<Y> plane_table = block.y(0);
-        multiply(0);
-        __syncthreads();
-        waiting.fetch(1);
-        aligned_columns<Y, true>(buffer(0));
-        __syncthreads();
-#pragma unroll 1
-        for (int o = 0; o < F::CHUNK; ++o) {
-            const bool more = o + 1 < F::CHUNK;
-            if (more)
-                multiply(o + 1);
-            step_of_lines<Y, 2, true, M::BUSY>(buffer(o));
-            if (in_last_warp<Y>() >= 0)
-                tma_store_wait_read();
-            __syncthreads();
-            waiting.fetch(o + 2);
-            if (more)
-                aligned_columns<Y, true, Line::COUNT>(buffer(o + 1));
-            lines_to_rows<Y>(buffer(o), rows, plane_table, to(o));
-            tma_store_wait();
-            __syncthreads();
-            WholeRows<Y>::put(rows, plane_table, to(o));
-        }
-        if (in_last_warp<Y>() >= 0)
-            tma_store_wait_read();
+    if constexpr (F::WHOLE_ROWS) {
+        resident_store_rows<M, Y>(F::CHUNK, rows, ring, buffer, block.y(0), multiply, to);
     } else {
 #pragma unroll 1
         for (int o = 0; o < F::CHUNK; ++o) {
@@ -158,43 +164,44 @@ template <class F> CF_DEVICE void resident_scatter(const cf_fused_call &call) {
             __syncthreads();
             multiply(o);
             __syncthreads();
-            waiting.fetch(o + 1);
+            ring.fetch(o + 1);
             resident_store<Y>(buffer(o), block.y(begin + o), to(o));
         }
     }
 }
 
 /*
- * The loop over `count` planes that are read one after the other. Transforms each but for its last step, then calls
- * add(i).
+ * The loop over `count` streamed planes, which are read one after the other. It transforms plane i but for its last
+ * step, and then calls add(i).
  *
  *     fetch(i)               starts to load plane i. The caller has called fetch(0).
  *     weights                ring of what add(i) multiplies with
  *     buffer(i)              where plane i is transformed
- *     places(i), memory(i)   the table and the memory of plane i
- *     noted(i)               is called after the last use of places(i)
+ *     plane_table(i)         the table of plane i
+ *     memory(i)              the memory of plane i
+ *     after_use(i)           is called after the last use of plane_table(i)
  *
- * AHEAD: one plane is a phase ahead of the other, as in resident_scatter. It is slower where the compiler spills
- * registers.
+ * AHEAD: one plane is an interval ahead of the other, as in resident_store_rows(). It is slower where the compiler
+ * spills registers.
  */
-template <class M, class K, bool WHOLE, bool AHEAD, class Fetch, class Weights, class Buffer, class Where, class Memory,
-          class Add, class Noted>
-CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetch fetch, const Weights &weights,
-                            Buffer buffer, Where plane_table, Memory memory, Add add, Noted noted) {
+template <class M, class K, bool WHOLE_ROWS, bool AHEAD, class Fetch, class Weights, class Buffer, class Tables,
+          class Memory, class Add, class AfterUse>
+CF_DEVICE void for_streamed(int count, smem<real> rows, smem<char> barrier, Fetch fetch, const Weights &weights,
+                            Buffer buffer, Tables plane_table, Memory memory, Add add, AfterUse after_use) {
     typedef LineTask<K, 1> Line;
-    if constexpr (WHOLE && AHEAD) {
+    if constexpr (WHOLE_ROWS && AHEAD) {
         mbarrier_wait(barrier, 0);
         lines_from_rows<K>(buffer(0), rows, plane_table(0), memory(0));
         __syncthreads();
         fetch(1);
-        noted(0);
+        after_use(0);
         step_of_lines<K, 2, false>(buffer(0));
         __syncthreads();
     }
 #pragma unroll 1
     for (int i = 0; i < count; ++i) {
         const bool more = i + 1 < count;
-        if constexpr (WHOLE && AHEAD) {
+        if constexpr (WHOLE_ROWS && AHEAD) {
             aligned_columns<K, false, Line::COUNT>(buffer(i));
             if (more) {
                 mbarrier_wait(barrier, i + 1);
@@ -202,12 +209,12 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
             }
             __syncthreads();
             fetch(i + 2);
-        } else if constexpr (WHOLE) {
+        } else if constexpr (WHOLE_ROWS) {
             mbarrier_wait(barrier, i);
             lines_from_rows<K>(buffer(i), rows, plane_table(i), memory(i));
             __syncthreads();
             fetch(i + 1);
-            noted(i);
+            after_use(i);
             step_of_lines<K, 2, false>(buffer(i));
             __syncthreads();
             aligned_columns<K, false>(buffer(i));
@@ -215,16 +222,16 @@ CF_DEVICE void each_passing(int count, smem<real> rows, smem<char> barrier, Fetc
         } else {
             resident_arrive();
             fetch(i + 1);
-            noted(i);
+            after_use(i);
             fused_steps<K, false>(buffer(i));
         }
         add(i);
-        if (WHOLE && AHEAD && more)
+        if (WHOLE_ROWS && AHEAD && more)
             step_of_lines<K, 2, false, M::BUSY>(buffer(i + 1));
         __syncthreads();
         weights.fetch(i + 1);
-        if (WHOLE && AHEAD)
-            noted(i + 1);
+        if (WHOLE_ROWS && AHEAD)
+            after_use(i + 1);
     }
 }
 
@@ -259,21 +266,21 @@ template <class F> CF_DEVICE void resident_gather(const cf_fused_call &call) {
     typedef Resident<F> M;
     typedef typename M::Task Task;
     typedef typename F::X X;
-    typedef ResidentShared<F, F::CHUNK, F::WHOLE ? 1 : 2, WholeRows<X>, typename X::Storage::bits> Layout;
+    typedef ResidentShared<F, F::CHUNK, F::WHOLE_ROWS ? 1 : 2, WholeRows<X>, typename X::Storage::bits> Layout;
     const FusedBlock<F> block(cf_dynamic_shared<char>(), call);
     const M mine;
     const int begin = int(blockIdx.z) * F::CHUNK;
     const cplx *const weights = call.weights + begin * F::W_OUT;
     smem<real> rows = smem_cast<real>(block.buffer(0) + Layout::AT_ROWS);
     smem<char> barrier = smem_cast<char>(rows + Layout::ROWS);
-    const WaitingWeights<F, F::CHUNK, F::W_OUT, F::W_IN> waiting = {block.buffer(0) + Layout::AT_WEIGHTS, barrier,
-                                                                    weights, F::IN};
+    const PrefetchRing<F, F::CHUNK, F::W_OUT, F::W_IN> ring = {block.buffer(0) + Layout::AT_WEIGHTS, barrier, weights,
+                                                               F::IN};
     const PlaneTable<X> plane_table = {block.shared, block.live};
-    const auto buffer = [&](int c) { return block.buffer(F::WHOLE ? 0 : c & 1); };
+    const auto buffer = [&](int c) { return block.buffer(F::WHOLE_ROWS ? 0 : c & 1); };
     const auto fetch = [&](int c) {
         if (c >= F::IN)
             return;
-        if constexpr (!F::WHOLE)
+        if constexpr (!F::WHOLE_ROWS)
             resident_in<X>(buffer(c), block.x(c), block.in(c));
         else
             WholeRows<X>::get(rows, plane_table, block.in(c), barrier + 16);
@@ -281,20 +288,20 @@ template <class F> CF_DEVICE void resident_gather(const cf_fused_call &call) {
     if constexpr (F::BULK)
         if (threadIdx.x == 0)
             mbarrier_init(barrier + 16, X::P);
-    waiting.begin();
+    ring.begin();
     block.begin();
     cplx sums[M::EACH][F::CHUNK][M::R];
     unroll<0, M::EACH * F::CHUNK * M::R>([&](auto n) {
         sums[n / (F::CHUNK * M::R)][n / M::R % F::CHUNK][n % M::R] = {0, 0};
     });
     const auto add = [&](int c) {
-        const int first = waiting.first(c);
-        waiting.wait(c);
+        const int first = ring.first(c);
+        ring.wait(c);
         mine.each_task([&](auto i, int n) {
             cplx v[M::PLANES][M::R];
             mine.each_plane([&](auto q, int p) { last_step<M>(v[q], M::task(buffer(c), p, n)); });
             unroll<0, F::CHUNK>([&](auto o) {
-                smem<cplx> at = waiting.place(first, o) + int(Task(buffer(c), n).bins(1));
+                smem<cplx> at = ring.place(first, o) + int(Task(buffer(c), n).bins(1));
                 unroll<0, M::R>([&](auto r) {
                     const cplx w = at[r * M::gap()];
                     unroll<0, M::PLANES>(
@@ -305,8 +312,8 @@ template <class F> CF_DEVICE void resident_gather(const cf_fused_call &call) {
     };
     fetch(0);
     __syncthreads();
-    each_passing<M, X, F::WHOLE, false>(
-        F::IN, rows, barrier + 16, fetch, waiting, buffer, [&](int) { return plane_table; },
+    for_streamed<M, X, F::WHOLE_ROWS, false>(
+        F::IN, rows, barrier + 16, fetch, ring, buffer, [&](int) { return plane_table; },
         [&](int c) { return block.in(c); }, add, [](int) {});
     resident_outputs<F>(sums, mine, block, call, begin);
 }
@@ -346,7 +353,7 @@ template <class F> CF_DEVICE void resident_weights(const cf_fused_call &call) {
     smem<char> barrier = smem_cast<char>(rows + Layout::ROWS);
     const M mine;
     const int count = int(end - begin);
-    const WaitingWeights<F, F::IN, U::BINS, F::IN *U::BINS> x = {
+    const PrefetchRing<F, F::IN, U::BINS, F::IN *U::BINS> x = {
         buffers + Layout::AT_WEIGHTS, barrier, static_cast<const cplx *>(call.x.memory) + begin * (F::IN * U::BINS),
         count};
     const auto plane_table = [&](int i) { return PlaneTable<K>{shared + (i & 1) * U::G::TABLE, K::P}; };
@@ -359,7 +366,7 @@ template <class F> CF_DEVICE void resident_weights(const cf_fused_call &call) {
     const auto fetch = [&](int i) {
         if (i >= count)
             return;
-        if constexpr (!F::WHOLE)
+        if constexpr (!F::WHOLE_ROWS)
             resident_in<K>(buffer(i), plane_table(i), call.y.memory);
         else
             WholeRows<K>::get(rows, plane_table(i), call.y.memory, barrier + 16);
@@ -390,20 +397,9 @@ template <class F> CF_DEVICE void resident_weights(const cf_fused_call &call) {
             });
         });
     };
-    each_passing<M, K, F::WHOLE, true>(
+    for_streamed<M, K, F::WHOLE_ROWS, true>(
         count, rows, barrier + 16, fetch, x, buffer, plane_table, [&](int) { return call.y.memory; }, add,
         [&](int i) { find(i + 2); });
     cplx *const out = call.weights + (blockIdx.y * (F::OUT * F::IN) + first_out * F::IN) * U::BINS;
     resident_sums_out<F, M>(out, sums, mine, buffers);
 }
-
-/*
- * The entry point of all fused kernels. FUNCTION: a function of this file or of shared_memory.cuh. With PDL_WAIT_LATE
- * the function itself has the PDL wait.
- */
-#define CF_FUSED_KERNEL(FUNCTION, THREADS, BLOCKS, PDL_WAIT_LATE)   \
-    CF_KERNEL(THREADS, BLOCKS) cf_fused(const cf_fused_call call) { \
-        if (!PDL_WAIT_LATE)                                         \
-            cf_pdl_wait();                                          \
-        FUNCTION<Problem>(call);                                    \
-    }

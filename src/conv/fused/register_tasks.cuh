@@ -11,8 +11,8 @@
  *
  * With one set, a thread may have several tasks (TIMES) of each plane.
  *
- * A phase is what a block does between two barriers. It takes as long as the warp with most work. So single threads
- * that serve the whole block are in the last warp, which has no products, and tasks of a second kind in a phase
+ * An interval is what a block does between two barriers. It takes as long as the warp with most work. So single threads
+ * that serve the whole block are in the last warp, which has no products, and tasks of a second kind in an interval
  * begin with the threads that have none of the first kind.
  */
 #pragma once
@@ -27,12 +27,12 @@
  */
 template <class K> CF_DEVICE int aligned_task(int i, int tasks) {
     typedef PlaneGeometry<K> G;
-    constexpr int COLUMNS = G::COLUMNS, WHOLE = COLUMNS / 16 * 16, REST = COLUMNS - WHOLE;
-    if constexpr (REST == 0 || WHOLE == 0 || G::O2::A % 16 != 0) {
+    constexpr int COLUMNS = G::COLUMNS, ALIGNED = COLUMNS / 16 * 16, REST = COLUMNS - ALIGNED;
+    if constexpr (REST == 0 || ALIGNED == 0 || G::O2::A % 16 != 0) {
         return i;
     } else {
-        const int all = tasks / COLUMNS * WHOLE, j = i - all;
-        return i < all ? i / WHOLE * COLUMNS + i % WHOLE : j / REST * COLUMNS + WHOLE + j % REST;
+        const int all = tasks / COLUMNS * ALIGNED, j = i - all;
+        return i < all ? i / ALIGNED * COLUMNS + i % ALIGNED : j / REST * COLUMNS + ALIGNED + j % REST;
     }
 }
 
@@ -48,7 +48,7 @@ template <int LIMIT> CF_DEVICE int below(int n) {
 template <class K> CF_DEVICE int in_last_warp() { return int(threadIdx.x) - (K::T - 32); }
 
 /*
- * This thread's first task in a phase where the first OTHERS threads, counted round the block, have a task of
+ * This thread's first task in an interval where the first OTHERS threads, counted round the block, have a task of
  * another kind.
  */
 template <int T, int OTHERS> CF_DEVICE int first_behind() {
@@ -56,7 +56,7 @@ template <int T, int OTHERS> CF_DEVICE int first_behind() {
     return n < 0 ? n + T : n;
 }
 
-/* The step along axis 1 in the order of aligned_task(), in a phase with OTHERS tasks of another kind. */
+/* The step along axis 1 in the order of aligned_task(), in an interval with OTHERS tasks of another kind. */
 template <class K, bool INVERSE, int OTHERS = 0> CF_DEVICE void aligned_columns(smem<cplx> z) {
     typedef ColumnTask<K, 1, 1> Task;
 #pragma unroll 1
@@ -85,7 +85,7 @@ template <class F, class X = typename F::X> struct Resident {
     static constexpr int SETS = T < 2 * TASKS ? 1 : T / TASKS < X::P ? T / TASKS : X::P;
     static constexpr int TIMES = (TASKS + T - 1) / T, PLANES = (X::P + SETS - 1) / SETS, EACH = TIMES * PLANES;
     static constexpr bool ALL = SETS == 1 ? TASKS % T == 0 : SETS * TASKS == T;
-    static constexpr int BUSY = SETS * TASKS; /* tasks that are counted against the threads of a phase */
+    static constexpr int BUSY = SETS * TASKS; /* tasks that are counted against the threads of an interval */
     int set, first;
     CF_DEVICE Resident() : set(SETS == 1 ? 0 : int(threadIdx.x) / TASKS), first(int(threadIdx.x) - set * TASKS) {}
     /* Calls f(i, n) for the i-th task of this thread, which is task n of a plane in the order of aligned_task(). */

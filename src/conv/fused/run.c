@@ -38,8 +38,8 @@ static size_t bytes_at_once(const cf_shared_fft_config *tile) {
 static conv_fft_status launch(const cf_fused_state *state, cf_fused_call *call, struct CUstream_st *stream) {
     const cf_fused_config *c = &state->config;
     const size_t unit[2] = {bytes_at_once(&c->tile[0][0]), bytes_at_once(&c->tile[1][0])};
-    const bool aligned = (uintptr_t)call->x.memory % (c->whole ? 16 : unit[0]) == 0 &&
-                         (uintptr_t)call->y.memory % (c->whole ? 16 : unit[1]) == 0;
+    const bool aligned = (uintptr_t)call->x.memory % (c->whole_rows ? 16 : unit[0]) == 0 &&
+                         (uintptr_t)call->y.memory % (c->whole_rows ? 16 : unit[1]) == 0;
     const cf_launch shape = {{(unsigned)c->blocks, (unsigned)c->slices, (unsigned)(c->out / c->chunk)},
                              {(unsigned)c->tile[0][0].threads, 1, 1},
                              (size_t)c->shared,

@@ -2,9 +2,14 @@
 /*
  * A whole pass in one kernel, with spectra and sums in shared memory. A reader begins here.
  *
- * Each kernel loads planes, transforms them, multiplies their spectra with those of the weights, sums over
- * channels, transforms back and stores. Spectra of signals never reach memory. Another kernel has transformed the
- * weights before.
+ * Forward and backward data: a kernel loads planes, transforms them, multiplies their spectra with those of the
+ * weights, sums over channels, transforms back and stores. Another kernel has transformed the weights before.
+ *
+ * Backward weights: a kernel loads planes of x and gy, transforms both, multiplies the spectra, and sums over the rows
+ * of a slice. It stores the sums, which are spectra of gw. Other kernels add the slices and transform back.
+ *
+ * Layers correlate: y[m] = sum over k of x[m + k] w[k]. So Y = X conj(W). The gradients are GX = GY W and
+ * GW = X conj(GY).
  *
  *     kernel            buffers of shared memory            loop                         used for
  *     fused_scatter     spectra of IN inputs, one output    over CHUNK outputs           forward of few inputs
@@ -16,10 +21,12 @@
  * has kernels that keep spectra or sums of few planes in registers.
  *
  *     shared memory     | table of X | table of Y | buffer 0: P planes | buffer 1 | ...
- *     weights           [group][output][input][bin], or with slices of rows [slice][group][output][input][bin]
+ *     weights           [group][output][input][bin]; sums of backward weights [slice][group][output][input][bin]
  *
- * The P planes of a block differ in the row and the group. With ROWS_FIRST, neighbouring planes are of neighbouring
- * rows, else of neighbouring groups. blockIdx.x counts blocks of P planes, blockIdx.z chunks of CHUNK outputs.
+ * A row is a sample, or one tile or shift of a sample. Forward and backward data: the P planes of a block differ in the
+ * row and the group. With ROWS_FIRST, neighbouring planes are of neighbouring rows, else of neighbouring groups.
+ * Backward weights: the P planes are of P groups, and blockIdx.y counts slices. blockIdx.x counts blocks of P planes,
+ * blockIdx.z chunks of CHUNK outputs.
  *
  * The host prints a problem F (config.c) with:
  *
@@ -102,11 +109,11 @@ template <class F> CF_DEVICE void fused_scatter(const cf_fused_call &call) {
     block.begin();
     if constexpr (F::IN == 1 && F::OUT == 1) {
         smem<cplx> z = block.buffer(0);
-        constexpr bool WHOLE = U::AXIS == 2 && !U::MIRRORS;
-        fused_load<typename F::X, WHOLE>(z, block.x(0), block.in(0));
+        constexpr bool ALL_STEPS = U::AXIS == 2 && !U::MIRRORS;
+        fused_load<typename F::X, ALL_STEPS>(z, block.x(0), block.in(0));
         cf_pdl_wait(); /* only the weights may be late: the signal was complete before their transform began */
         multiply_in_place<F>(z, block.x(0), call.weights);
-        fused_store<typename F::Y, WHOLE>(z, block.y(0), block.out(0), block.bias(0), call);
+        fused_store<typename F::Y, ALL_STEPS>(z, block.y(0), block.out(0), block.bias(0), call);
     } else {
 #pragma unroll 1
         for (int c = 0; c < F::IN; ++c)

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "conv/fused/bulk_copy.cuh"
+#include "conv/fused/geometry.h"
 #include "conv/fused/plane_store.cuh"
 #include "conv/fused/register_tasks.cuh"
 
@@ -32,18 +33,13 @@ template <class K> struct WholeRows {
     typedef typename Storage::bits bits;
     static constexpr bool SERVES = G::O2::STEPS == 2 && G::O1::STEPS == 2 && G::SPLITS_AT_STEP && G::D0 == 1;
     static constexpr int WIDTH = int(K::AXIS[2].size), UNIT = 16 / int(sizeof(bits));
-    /* Elements of a plane's staging area. 16-bit planes have one chunk more, because they may start inside one. */
-    static constexpr long long SIZE =
-        ((long long)K::AXIS[1].count * WIDTH + UNIT - 1) / UNIT * UNIT + (Storage::PLAIN ? 0 : UNIT);
+    /* Elements of a plane's staging area. */
+    static constexpr long long SIZE = cf_whole_rows_size((long long)K::AXIS[1].count * WIDTH, int(sizeof(bits)));
     static constexpr int LOW = int(K::AXIS[1].lower > 0 ? K::AXIS[1].lower : 0),
                          HIGH = int(K::AXIS[1].upper < K::AXIS[1].size ? K::AXIS[1].upper : K::AXIS[1].size);
-    /*
-     * Whether two tasks with neighbouring points are in one warp, so that they can make words of two elements
-     * (packed_words.cuh).
-     */
     static constexpr bool PACKS =
-        !Storage::PLAIN && WIDTH % 2 == 0 && G::LINE_LO % 2 == 0 && Step<typename G::O2, 1>::TASKS % 4 == 0;
-    typedef typename Choice<PACKS, bits, real>::type Waiting; /* the type of elements that are to be written */
+        cf_whole_rows_pack(int(sizeof(bits)), WIDTH, G::LINE_LO, Step<typename G::O2, 1>::TASKS);
+    typedef typename Choice<PACKS, bits, real>::type Staged; /* the type of elements that are to be written */
     /*
      * Calls f(first, at, count): plane p has elements first .. first + count - 1 of its channel, and they are
      * staged from `at` on.

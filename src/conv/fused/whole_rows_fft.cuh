@@ -45,7 +45,7 @@ template <class K, int STEP> struct LineTask {
     }
 };
 
-/* One step of all lines, in place, in a phase with OTHERS tasks of another kind (first_behind()). */
+/* One step of all lines, in place, in an interval with OTHERS tasks of another kind (first_behind()). */
 template <class K, int STEP, bool INVERSE, int OTHERS = 0> CF_DEVICE void step_of_lines(smem<cplx> z) {
     typedef LineTask<K, STEP> Task;
     typedef typename Task::S S;

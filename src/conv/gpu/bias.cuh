@@ -85,7 +85,7 @@ CF_DEVICE long long bias_place(const cf_bias_call &b, long long place, int last)
 template <int TYPE> CF_DEVICE double bias_rows(const cf_bias_call &b, long long channel, int part) {
     typedef BiasChunk<TYPE> Chunk;
     typedef typename Chunk::element element;
-    constexpr int N = Chunk::SIZE, WHOLE = N << 8;
+    constexpr int N = Chunk::SIZE, FULL = N << 8;
     const element *const data = static_cast<const element *>(b.data);
     const int chunks = int(b.chunks), length = int(b.extent[3]), threads = int(blockDim.x);
     const int chunk_step = threads % chunks;
@@ -107,7 +107,7 @@ template <int TYPE> CF_DEVICE double bias_rows(const cf_bias_call &b, long long 
                 const element *const from = row + ((long long)chunk * N - before);
                 const bool whole = first == 0 && last == N;
                 q[j] = {};
-                counts[j] = WHOLE;
+                counts[j] = FULL;
                 if (ahead > j * threads && first < last) {
                     if (whole || (from >= data && from + N <= data + b.end)) {
                         q[j] = __ldg(reinterpret_cast<const typename Chunk::vector *>(from));
@@ -129,7 +129,7 @@ template <int TYPE> CF_DEVICE double bias_rows(const cf_bias_call &b, long long 
             for (int j = 0; j < BIAS_AHEAD; ++j) {
                 typename Chunk::number v[N];
                 bias_numbers<TYPE>(q[j], v);
-                if (counts[j] != WHOLE)
+                if (counts[j] != FULL)
 #pragma unroll
                     for (int i = 0; i < N; ++i)
                         v[i] = i >= (counts[j] & 0xff) && i < counts[j] >> 8 ? v[i] : 0;

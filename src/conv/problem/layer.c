@@ -159,9 +159,9 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
      * transforms with FP32 spectra, and FP64 tensors, are moved number by number. */
     const int64_t element_bytes = (int64_t)cf_dtype_bytes(p->dtype);
     const bool spectra_16_bit = p->math == CONV_FFT_MATH_TF32 || p->math == CONV_FFT_MATH_HALF;
-    l.axis[2].alone = p->rank == 1;
+    l.axis[2].only_axis = p->rank == 1;
     if (element_bytes <= 4 && (p->rank > 1 || spectra_16_bit) && l.x.axis_stride[2] == 1 && l.y.axis_stride[2] == 1)
-        l.axis[2].piece = (p->rank > 1 ? 16 : 32) / element_bytes;
+        l.axis[2].max_vector = (p->rank > 1 ? 16 : 32) / element_bytes;
     l.gw = l.w;
     l.gw.dtype = p->weight_grad_dtype;
     *layer = l;

@@ -34,6 +34,23 @@
  *
  * Rows of zeros are neither loaded nor transformed. Rows with data are positions [LO, HI) of each axis. The inverse
  * does all of this in reverse order.
+ *
+ * The host prints a struct of constants K (emit.c):
+ *
+ *     Storage, Bins         types of a tensor's element and of a bin in memory (fbfft/common/storage.cuh)
+ *     Offset                type of offsets in the spectrum: int or long long
+ *     KIND, ORDER           what a line contains; the index of a spectrum in which neighbouring threads differ
+ *     P, T                  planes and threads of a block
+ *     PITCH, PLANE          distances of lines and of planes, in complex numbers
+ *     R0, R1, R2            radices of the steps along each axis; 1: no such step
+ *     AXIS                  the window of each axis
+ *     AXIS_STRIDE, CHANNEL_STRIDE, CHANNELS, BIN_STRIDE     distances in memory, and the number of channels
+ *     DIRECT, STAGED, ALIGNMENT_SHIFT, PACKS_NYQUIST        as above
+ *     VECTOR                numbers that one access moves
+ *     UNIT                  whether bins of a plane are contiguous (a spectrum that is not frequency-major)
+ *     SCALED                whether the forward transform multiplies by a factor
+ *     PLANES_INTERLEAVED    whether planes of neighbouring channels are interleaved in memory (NHWC)
+ *     FINDS                 whether the kernel finds the scales of a 16-bit spectrum
  */
 #pragma once
 

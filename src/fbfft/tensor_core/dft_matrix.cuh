@@ -8,10 +8,10 @@
 #include "fbfft/tensor_core/dft_matrix_build.cuh"
 #include "fbfft/tensor_core/dft_matrix_taps.cuh"
 
-/* Stores four neighbouring planes of a bin, of which `live` exist. WHOLE: all four or none exist, and the address is
+/* Stores four neighbouring planes of a bin, of which `live` exist. ALL_FOUR: all four or none exist, and the address is
  * aligned to 16 bytes. */
-template <bool WHOLE> CF_DEVICE void dense_store(unsigned *to, const unsigned (&w)[4], int live) {
-    if constexpr (WHOLE) {
+template <bool ALL_FOUR> CF_DEVICE void dense_store(unsigned *to, const unsigned (&w)[4], int live) {
+    if constexpr (ALL_FOUR) {
         if (live > 0)
             *reinterpret_cast<uint4 *>(to) = make_uint4(w[0], w[1], w[2], w[3]);
     } else {
@@ -22,7 +22,7 @@ template <bool WHOLE> CF_DEVICE void dense_store(unsigned *to, const unsigned (&
     }
 }
 
-template <class K, bool WHOLE>
+template <class K, bool ALL_FOUR>
 CF_DEVICE void dense_bins(unsigned *out, const DenseOperands<K> &b, const DenseFactors<K> &factors, int live,
                           const cf_shared_fft_call &call) {
     typedef Dense<K> D;
@@ -64,9 +64,9 @@ CF_DEVICE void dense_bins(unsigned *out, const DenseOperands<K> &b, const DenseF
                                   : K::Bins::pack(v.x, v.y);
                 difference[i] = K::Bins::pack(v.x - factor * y[i % 2], v.y - factor * y[2 + i % 2]);
             }
-            dense_store<WHOLE>(to + 16 * h, sum, live - 16 * h);
+            dense_store<ALL_FOUR>(to + 16 * h, sum, live - 16 * h);
             if (D::SPLIT)
-                dense_store<WHOLE>(to + (16 * h + apart), difference, live - 16 * h);
+                dense_store<ALL_FOUR>(to + (16 * h + apart), difference, live - 16 * h);
         }
     }
 }

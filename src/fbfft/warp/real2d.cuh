@@ -80,8 +80,8 @@ template <class K> CF_DEVICE void read_rows(cplx *v, smem<real> rows, int pair, 
     const bool second = K::IH % 2 == 0 || 2 * pair + 1 < K::IH;
     smem<real> a = rows + pair * Real2d<K>::STAGE;
     unroll<0, K::L>([&](auto j) {
-        constexpr bool WHOLE = R * j + R <= K::IW; /* every lane has data in all of these points */
-        if constexpr (WHOLE) {
+        constexpr bool ALL_LANES = R * j + R <= K::IW; /* every lane has data in all of these points */
+        if constexpr (ALL_LANES) {
             real even[C], odd[C];
             read_reals<C, K::IW % 4 == 0 && R % 4 == 0>(even, a + (R * j + C * l));
             read_reals<C, K::IW % 4 == 0 && R % 4 == 0>(odd, a + (K::IW * (second ? 1 : 0) + R * j + C * l));

@@ -33,7 +33,7 @@ cf_axis_window layer_axis_window(const layer_axis *l, cf_role role) {
                           .output = (l->input + 2 * l->pad - reach) / l->stride + 1,
                           /* Gradients with other padding go to a scratch that covers the padding. */
                           .mode = l->mode,
-                          .piece = l->piece};
+                          .max_vector = l->piece};
     cf_axis folded = axis;
     if (!zeros) {
         folded.input += 2 * l->pad;

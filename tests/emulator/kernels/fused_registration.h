@@ -4,9 +4,8 @@
 #ifndef SIMT_FUSED_H
 #define SIMT_FUSED_H
 
-#include "conv/fused/add_slices.cuh"
+#include "conv/fused/kernel.cuh"
 #include "conv/fused/nhwc_transpose.cuh"
-#include "conv/fused/register_resident.cuh"
 #include "conv/fused/weight_sums.cuh"
 #include "conv/long1d/four_step.cuh"
 #include "conv/long1d/line.cuh"

@@ -142,11 +142,12 @@ void note_kept(const cf_fused_config &c) {
     const int tasks = int(t.problem.fft.transform.spectrum.basis[2] / 2 + 1) * t.radix[1][0];
     for (const int form : {CF_FUSED_SCATTER, CF_FUSED_GATHER, CF_FUSED_WEIGHTS}) {
         const bool is = c.resident && c.form == form;
-        cover(std::string("whole rows ") + forms[form], is && c.whole);
+        cover(std::string("whole rows ") + forms[form], is && c.whole_rows);
         cover(std::string("whole rows of 16 bits ") + forms[form],
-              is && c.whole && c.tile[form != CF_FUSED_GATHER][0].problem.fft.transform.tensor.dtype != CONV_FFT_FP32);
-        cover(std::string("parts of rows ") + forms[form], is && !c.whole);
-        cover(std::string("bulk copies of what is ") + forms[form], is && c.bulk && !c.whole);
+              is && c.whole_rows &&
+                  c.tile[form != CF_FUSED_GATHER][0].problem.fft.transform.tensor.dtype != CONV_FFT_FP32);
+        cover(std::string("parts of rows ") + forms[form], is && !c.whole_rows);
+        cover(std::string("bulk copies of what is ") + forms[form], is && c.bulk && !c.whole_rows);
         cover(std::string("other copies of what is ") + forms[form], is && !c.bulk);
         cover(std::string("several planes of one thread ") + forms[form], is && t.planes > t.threads / tasks);
         cover(std::string("weights ahead of what is ") + forms[form],

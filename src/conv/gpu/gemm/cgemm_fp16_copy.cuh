@@ -27,11 +27,11 @@ template <class P, bool DENSE, int R> CF_DEVICE int fp16_swizzle(int line) {
 template <class P, bool DENSE, int R, int ROW> struct Fp16Units {
     static constexpr int ACROSS = (DENSE ? P::CHUNK : R) / 4, LINES = DENSE ? R : P::CHUNK, ALL = ACROSS * LINES,
                          PITCH = cf_fp16_cgemm_pitch(DENSE, P::CHUNK, R) / 4;
-    /* WHOLE: the T threads cover whole lines. Then a thread has the same unit each time. EVEN: the distance between
-     * two copies of a thread is also a constant in shared memory. */
-    static constexpr bool WHOLE = P::T % ACROSS == 0, EVEN = WHOLE && P::T / ACROSS % (DENSE ? 8 : 4) == 0;
-    static CF_DEVICE int unit(int i, int tid) { return (WHOLE ? tid : i + tid) % ACROSS; }
-    static CF_DEVICE int line(int i, int tid) { return WHOLE ? tid / ACROSS + i / ACROSS : (i + tid) / ACROSS; }
+    /* WHOLE_LINES: the T threads cover whole lines. Then a thread has the same unit each time. EVEN: the distance
+     * between two copies of a thread is also a constant in shared memory. */
+    static constexpr bool WHOLE_LINES = P::T % ACROSS == 0, EVEN = WHOLE_LINES && P::T / ACROSS % (DENSE ? 8 : 4) == 0;
+    static CF_DEVICE int unit(int i, int tid) { return (WHOLE_LINES ? tid : i + tid) % ACROSS; }
+    static CF_DEVICE int line(int i, int tid) { return WHOLE_LINES ? tid / ACROSS + i / ACROSS : (i + tid) / ACROSS; }
     static CF_DEVICE bool is_beyond(int i, int tid) {
         return ALL % P::T != 0 && i + P::T > ALL && line(i, tid) >= LINES;
     }
@@ -41,8 +41,8 @@ template <class P, bool DENSE, int R, int ROW> struct Fp16Units {
     }
     static CF_DEVICE long long start(int tid) { return (long long)line(0, tid) * ROW + 4 * unit(0, tid); }
     static CF_DEVICE long long next(int i, int tid) {
-        return WHOLE ? (long long)(i / ACROSS) * ROW
-                     : (long long)(line(i, tid) - line(0, tid)) * ROW + 4 * (unit(i, tid) - unit(0, tid));
+        return WHOLE_LINES ? (long long)(i / ACROSS) * ROW
+                           : (long long)(line(i, tid) - line(0, tid)) * ROW + 4 * (unit(i, tid) - unit(0, tid));
     }
 };
 

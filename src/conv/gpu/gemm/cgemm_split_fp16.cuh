@@ -46,7 +46,7 @@ struct CgemmConfig {
     static constexpr int M = cf_cgemm_tile_rows(MT, WARPS_M), N = cf_cgemm_tile_columns(NT, WARPS_N),
                          T = cf_cgemm_tile_threads(WARPS_M, WARPS_N);
     static constexpr cf_cgemm_layout LAYOUT = cf_cgemm_layout_of(M, N, STAGES, TERMS, SLICES);
-    static constexpr int RAW = LAYOUT.raw, PART = LAYOUT.part, SPLIT = LAYOUT.split, SLICE_BYTES = LAYOUT.slice,
+    static constexpr int RAW = LAYOUT.raw, TERM = LAYOUT.term, SPLIT = LAYOUT.split, SLICE_BYTES = LAYOUT.slice,
                          SHARED = LAYOUT.shared;
     /* Row of C of a thread's sum, within its warp. */
     static CF_DEVICE int row_of(int m, int half, int lane) { return 16 * m + 8 * half + lane / 4; }
@@ -66,10 +66,11 @@ CF_DEVICE void product_copy_as(smem<char> raw, const cplx *from, int rows, int k
     constexpr int UNITS = DENSE ? P::CHUNK / 2 : R / 2, LINES = DENSE ? R : P::CHUNK;
 #pragma unroll
     for (int i = 0; i < UNITS * LINES; i += P::T) {
-        /* WHOLE: the T threads cover whole lines. Then a thread has the same unit each time, and line distances are
-         * constants. */
-        constexpr bool WHOLE = P::T % UNITS == 0;
-        const int unit = (WHOLE ? tid : i + tid) % UNITS, line = WHOLE ? tid / UNITS + i / UNITS : (i + tid) / UNITS;
+        /* WHOLE_LINES: the T threads cover whole lines. Then a thread has the same unit each time, and line distances
+         * are constants. */
+        constexpr bool WHOLE_LINES = P::T % UNITS == 0;
+        const int unit = (WHOLE_LINES ? tid : i + tid) % UNITS,
+                  line = WHOLE_LINES ? tid / UNITS + i / UNITS : (i + tid) / UNITS;
         const int row = DENSE ? line : 2 * unit, k = k0 + (DENSE ? 2 * unit : line);
         if (UNITS * LINES % P::T != 0 && line >= LINES)
             break;
@@ -159,7 +160,7 @@ template <class P> CF_DEVICE void product_rows(CgemmRows<P> &a, smem<char> raw, 
         }
 }
 
-/* Splits B's chunk into shared memory, as [part][row / 8][unit of four words][row % 8], with the factors of its rows.
+/* Splits B's chunk into shared memory, as [term][row / 8][unit of four words][row % 8], with the factors of its rows.
  * Two threads, 16 lanes apart, have one row. */
 template <class P> CF_DEVICE void product_split(smem<char> raw, smem<uint4> split, smem<float> factor, int tid) {
 #pragma unroll
@@ -187,7 +188,7 @@ template <class P> CF_DEVICE void product_split(smem<char> raw, smem<uint4> spli
             const int at = (row / 8 * 4 + 2 * half + i) * 8 + row % 8;
             split[at] = make_uint4(h[0], h[1], h[2], h[3]);
             if (P::TERMS == 2)
-                split[P::PART / 16 + at] = make_uint4(l[0], l[1], l[2], l[3]);
+                split[P::TERM / 16 + at] = make_uint4(l[0], l[1], l[2], l[3]);
         }
     }
 }
@@ -212,11 +213,11 @@ CF_DEVICE void product_chunk(CgemmSums<P> &s, const CgemmRows<P> &a, smem<uint4>
     for (int n = 0; n < P::NT; ++n) {
         unsigned b[P::TERMS][4], rotated[P::TERMS][4];
 #pragma unroll
-        for (int part = 0; part < P::TERMS; ++part) {
-            ldmatrix_x4(b[part], split + part * (P::PART / 16), (warp / P::WARPS_M * P::NT + n) * 32 + lane);
+        for (int term = 0; term < P::TERMS; ++term) {
+            ldmatrix_x4(b[term], split + term * (P::TERM / 16), (warp / P::WARPS_M * P::NT + n) * 32 + lane);
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                rotated[part][i] = (b[part][i] >> 16 | b[part][i] << 16) ^ 0x8000u;
+                rotated[term][i] = (b[term][i] >> 16 | b[term][i] << 16) ^ 0x8000u;
         }
         const float2 columns = product_columns<P>(factor, warp, lane, n);
 #pragma unroll
@@ -247,9 +248,9 @@ CF_DEVICE void product_chunk(CgemmSums<P> &s, const CgemmRows<P> &a, smem<uint4>
 template <class P>
 CF_DEVICE void product_chunk_grouped(CgemmSums<P> &s, CgemmRows<P> &a, smem<uint4> split, smem<float> factor, int warp,
                                      int lane) {
-    smem<uint4> high = split + warp / P::WARPS_M * (8 * 32), low = high + P::PART / 16;
+    smem<uint4> high = split + warp / P::WARPS_M * (8 * 32), low = high + P::TERM / 16;
 #pragma unroll
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 2; ++part) { /* real, imaginary */
         float sum[8][4];
         wgmma_fence();
         if constexpr (P::TERMS == 2) {

@@ -23,7 +23,7 @@ CF_CONSTEXPR int cf_cgemm_tile_threads(int warps_m, int warps_n) { return 32 * w
 /* FP32 spectra. All sizes are in bytes. */
 typedef struct cf_cgemm_layout {
     int raw;    /* a chunk of both operands, as in memory */
-    int part;   /* one FP16 term of a chunk of b */
+    int term;   /* one FP16 term of a chunk of b */
     int split;  /* all terms of a chunk of b */
     int slice;  /* a group of warps: raw chunks of all stages, terms of b, a scale for each column */
     int shared; /* a block */
@@ -32,16 +32,15 @@ typedef struct cf_cgemm_layout {
 CF_CONSTEXPR cf_cgemm_layout cf_cgemm_layout_of(int m, int n, int stages, int terms, int slices) {
     cf_cgemm_layout l = {0, 0, 0, 0, 0};
     l.raw = CF_CGEMM_CHUNK * (m + n) * 8;
-    l.part = CF_CGEMM_CHUNK * n * 4;
-    l.split = terms * l.part;
+    l.term = CF_CGEMM_CHUNK * n * 4;
+    l.split = terms * l.term;
     l.slice = stages * l.raw + l.split + n * 4;
     l.shared = slices * l.slice;
     return l;
 }
 
 /* 16-bit spectra: words from one line to the next. In lines of one k, four lines are read at a time and must lie in
- * different banks. Either fp16_swizzle() permutes their units, or, where that would leave the line, lines are padded.
- * */
+ * different banks. fp16_swizzle() permutes their units. If that would leave the line, lines are padded instead. */
 CF_CONSTEXPR int cf_fp16_cgemm_pitch(bool dense, int chunk, int rows) {
     return dense ? chunk : rows % 32 == 0 ? rows : rows + 8;
 }

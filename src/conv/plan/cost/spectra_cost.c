@@ -69,8 +69,8 @@ void cf_cost_spectra(const cf_layer *layer, const cf_device *device, int pass, c
     const cf_axis_grid grid = cf_strategy_grid(strategy, 2);
     const int64_t number = (int64_t)cf_dtype_bytes(layer->x.dtype);
     cf_placement place = {.whole = strategy->tiles[0] == 1 && strategy->tiles[1] == 1 && strategy->tiles[2] == 1,
-                          .vectors =
-                              layer->x.axis_stride[2] != 1 || cf_grid_piece(&layer->axis[2], &grid) * number >= 8};
+                          .vectors = layer->x.axis_stride[2] != 1 ||
+                                     cf_grid_vector_width(&layer->axis[2], &grid) * number >= 8};
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         const bool result = cf_pass_table[pass].result == operand;
         cf_stage_cost *const own = &cost[result ? stores[pass] : loads[operand]];
