@@ -34,9 +34,10 @@
  * memory count bytes.
  *
  * POINTERS  On a GPU context tensors, workspace and spectra are device memory; on a CPU context host memory.
- *     The alignment of one element suffices for every pointer (spectra: one complex number, 8 bytes, or 16 for
- *     FP64 tensors; workspace: any), though on a GPU tensors at multiples of 16 bytes are faster. No output may
- *     overlap an input or another output, and the workspace may overlap nothing.
+ *     On a CPU the alignment of one element suffices for every pointer. On a GPU x, w, y and their gradients begin at
+ *     multiples of 16 bytes, as all allocations do; with conv_fft_plan_options.any_alignment one element suffices.
+ *     bias and gbias: one element. Spectra: one complex number, 8 bytes, or 16 for FP64 tensors. Workspace: any.
+ *     No output may overlap an input or another output, and the workspace may overlap nothing.
  * STREAMS   `stream` is a CUstream or cudaStream_t (NULL: the default stream). Work is enqueued and the call
  *     returns; nothing synchronises. On a CPU context the stream is ignored and the work is done on return.
  * THREADS   A context and a plan are immutable after creation: any number of threads may use one at once,
@@ -360,7 +361,10 @@ typedef struct conv_fft_plan_options {
      * weights. NULL: choose. */
     const char *strategy[3];
     int64_t own_kernels; /**< 1: conv_fft_tune_candidates() lists no algorithm of cuDNN; default 0 */
-    int64_t reserved[3]; /**< zero */
+    /** 1: on a GPU tensors may begin at any element, not only at multiples of 16 bytes. More kernels are compiled, and
+     * calls with such tensors are slower. Default 0. */
+    int64_t any_alignment;
+    int64_t reserved[2]; /**< zero */
 } conv_fft_plan_options;
 
 /** A compiled, tuned layer. Immutable. */

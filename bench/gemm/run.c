@@ -172,7 +172,10 @@ static conv_fft_status run_job(session *run, const gemm_job *job) {
                                   .rows = c->rows,
                                   .groups = 1};
     cf_cgemm_desc *const ours = &desc[OURS];
-    conv_fft_status status = device->ops->products_build(device, &ours, 1);
+    cf_build_list *list = NULL;
+    conv_fft_status status = device->ops->build_begin(device, &list);
+    if (status == CONV_FFT_SUCCESS)
+        status = device->ops->build_end(list, device->ops->products_list(device, &ours, 1, list));
     if (status == CONV_FFT_SUCCESS)
         status = measure_job(run, job, desc);
     device->ops->product_destroy(desc[OURS].compiled);

@@ -145,7 +145,9 @@ conv_fft_status cf_check_plan_options(const conv_fft_plan_options *options) {
                options->trusted);
     CF_REQUIRE(options->own_kernels == 0 || options->own_kernels == 1, "options.own_kernels is %lld; it must be 0 or 1",
                (long long)options->own_kernels);
-    return check_reserved(options->reserved, 3);
+    CF_REQUIRE(options->any_alignment == 0 || options->any_alignment == 1,
+               "options.any_alignment is %lld; it must be 0 or 1", (long long)options->any_alignment);
+    return check_reserved(options->reserved, 2);
 }
 
 conv_fft_status conv_fft_plan_create(conv_fft_context *context, const conv_fft_problem *problem,

@@ -53,7 +53,7 @@ typedef struct cf_cgemm_desc {
     conv_fft_math math;                    /* TF32 and HALF allow rounded factors */
     int64_t bins, in_columns, out_columns; /* columns of X and of Y */
     int64_t rows, groups;                  /* of X and Y in total; they choose the compiled kernel */
-    cf_cgemm *compiled;                    /* variant TENSOR: made by products_build */
+    cf_cgemm *compiled;                    /* variant TENSOR: made by products_list */
 } cf_cgemm_desc;
 
 /* Sum of scratch[sample][channel][padded axes] (compute type, dense) over the padded positions of each element of
@@ -76,9 +76,10 @@ typedef struct cf_bias_desc {
     int64_t size[3];
 } cf_bias_desc;
 
-typedef struct cf_transform cf_transform; /* each device's own */
-typedef struct cf_pair cf_pair;           /* two forward transforms, computed by one launch */
-typedef struct cf_timer cf_timer;         /* marks in a stream, and the time between them */
+typedef struct cf_transform cf_transform;   /* each device's own */
+typedef struct cf_pair cf_pair;             /* two forward transforms, computed by one launch */
+typedef struct cf_build_list cf_build_list; /* what a plan must have compiled */
+typedef struct cf_timer cf_timer;           /* marks in a stream, and the time between them */
 
 /* Where a call's tensor block starts: the tensor pointer stands for this sample and group. */
 typedef struct cf_origin {
@@ -94,25 +95,38 @@ typedef struct cf_memory_argument {
     size_t bytes;        /* 0: it is not touched */
 } cf_memory_argument;
 
+/* Operations that only some plans call. */
+typedef enum cf_operation {
+    CF_OPERATION_ZERO = 1,
+    CF_OPERATION_FOLD = 2,
+    CF_OPERATION_BIAS_GRADIENT = 4
+} cf_operation;
+
 typedef struct cf_device_ops {
     /* Slow work that every plan needs. It is done once, before the first plan. */
     conv_fft_status (*prepare)(cf_device *device);
     /* Whether the device has transforms of this basis, computed in this type. */
     bool (*transforms)(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype);
-    /* A created transform can say how much scratch it needs. It can run after transforms_build. After a build that
-     * failed it can only be destroyed. */
+    /* A created transform can say how much scratch it needs. It can run after it was built. After a build that failed
+     * it can only be destroyed. */
     conv_fft_status (*transform_create)(cf_device *device, const cf_transform_desc *desc, cf_transform **transform);
     /* A pair covers whole spectra of all groups. *pair = NULL: a pair would not be faster. Both transforms must outlive
      * the pair. This operation and the other ones of pairs are NULL if the device has no pairs. */
     conv_fft_status (*pair_create)(cf_device *device, const cf_transform *first, const cf_transform *second,
                                    cf_pair **pair);
-    /* aligned: in every run the tensors begin at multiples of 16 bytes. */
-    conv_fft_status (*transforms_build)(cf_device *device, cf_transform *const *transforms, int count,
-                                        cf_pair *const *pairs, int pair_count, bool aligned);
+    /* All that a plan needs is listed first, and then compiled together. build_end compiles it if `status` is SUCCESS,
+     * and returns the first failure. If the device compiles nothing, these five operations are NULL. */
+    conv_fft_status (*build_begin)(cf_device *device, cf_build_list **list);
+    conv_fft_status (*build_end)(cf_build_list *list, conv_fft_status status);
+    /* List what the transforms need. aligned: in every run the tensors begin at multiples of 16 bytes. */
+    conv_fft_status (*transforms_list)(cf_device *device, cf_transform *const *transforms, int count,
+                                       cf_pair *const *pairs, int pair_count, bool aligned, cf_build_list *list);
+    /* List what the products need. */
+    conv_fft_status (*products_list)(cf_device *device, cf_cgemm_desc *const *descs, int count, cf_build_list *list);
+    /* List what these operations need, a set of cf_operation. */
+    conv_fft_status (*operations_list)(cf_device *device, unsigned operations, cf_build_list *list);
     void (*transform_destroy)(cf_transform *transform);
-    void (*pair_destroy)(cf_pair *pair); /* NULL is allowed */
-    /* Compile the kernels of all descriptions of variant TENSOR, in parallel. NULL: the device has no such products. */
-    conv_fft_status (*products_build)(cf_device *device, cf_cgemm_desc *const *descs, int count);
+    void (*pair_destroy)(cf_pair *pair);        /* NULL is allowed */
     void (*product_destroy)(cf_cgemm *product); /* NULL is allowed */
     /* Bytes of scratch that a run of `rows` rows may use. */
     size_t (*transform_scratch)(const cf_transform *transform, int64_t rows);

@@ -19,17 +19,6 @@ static conv_fft_status nothing_to_prepare(cf_device *device) {
     return CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status nothing_to_build(cf_device *device, cf_transform *const *transforms, int count,
-                                        cf_pair *const *pairs, int pair_count, bool aligned) {
-    (void)device;
-    (void)transforms;
-    (void)count;
-    (void)pairs;
-    (void)pair_count;
-    (void)aligned;
-    return CONV_FFT_SUCCESS;
-}
-
 static bool any_basis(const cf_device *device, const int64_t basis[3], conv_fft_dtype dtype) {
     (void)device;
     (void)basis;
@@ -41,7 +30,6 @@ static const cf_device_ops operations = {
     .prepare = nothing_to_prepare,
     .transforms = any_basis,
     .transform_create = cf_cpu_transform_create,
-    .transforms_build = nothing_to_build,
     .transform_destroy = cf_cpu_transform_destroy,
     .transform_scratch = cf_cpu_transform_scratch,
     .forward = cf_cpu_forward,

@@ -20,9 +20,9 @@
 double __wrap_cf_clock_seconds(void);
 conv_fft_status __wrap_cf_bench_buffers_create(cf_device *device, const cf_gpu *gpu, const cf_layer *layer, int passes,
                                                const cf_bench_buffers_sizes *sizes, cf_bench_buffers *buffers);
-conv_fft_status __wrap_cf_plan_create_aligned_only(const cf_layer *l, cf_device *device, int passes,
-                                                   const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                                   uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status __wrap_cf_plan_create(const cf_layer *l, cf_device *device, int passes,
+                                      const cf_strategy strategy[CF_PASS_COUNT], bool any_alignment,
+                                      uint64_t workspace_limit, uint64_t *smallest, conv_fft_plan **plan);
 conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
 
 /* "x24 " */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels on a substitute GPU are compiled once, kept, loaded and launched. Failures are tested too. */
 #include "cuda/driver/memory.h"
+#include "cuda/jit/build_list.h"
 #include "cuda/jit/launch.h"
 #include "fakes/fake.h"
 #include "support/fake_gpu.h"
@@ -10,6 +11,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -54,7 +56,8 @@ static void built_and_launched(void **state) {
     assert_int_equal(cf_kernel_launch(kernels[1], &launch, parameters, NULL), CONV_FFT_DEVICE_ERROR);
     assert_says("the launch of kernel second failed with CUDA_ERROR_OTHER (1): what went wrong");
     assert_int_equal(cf_kernel_launch(NULL, &launch, parameters, NULL), CONV_FFT_NOT_SUPPORTED);
-    assert_says("no kernel was compiled for tensors that begin between multiples of 16 bytes");
+    assert_says("no kernel was compiled for addresses that are no multiples of 16 bytes; options.any_alignment of the "
+                "plan does that");
     cf_gpu_free(gpu, memory);
     destroy(kernels, 3);
     close_gpu(gpu);
@@ -224,13 +227,62 @@ static void build_failures(void **state) {
     close_gpu(gpu);
 }
 
+static cf_source owned(const char *name, int work) {
+    const cf_source source = {.name = name, .work = work, .text = malloc(96)};
+    assert_non_null(source.text);
+    snprintf((char *)(uintptr_t)source.text, 96, "extern \"C\" __global__ void %s() {}", name);
+    return source;
+}
+
+/* A list gives each kernel to its slot. A shared slot that has a kernel keeps it. After a failure no slot has one. */
+static void lists_of_kernels(void **state) {
+    cf_gpu *const gpu = good_gpu(*state);
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    cf_kernel *own[40] = {NULL}, *shared = NULL;
+    for (int turn = 0; turn < 2; ++turn) {
+        cf_build_list *list = NULL;
+        cf_kernel *const before = shared;
+        assert_int_equal(cf_build_list_create(gpu, &list), CONV_FFT_SUCCESS);
+        for (int i = 0; i < 40; ++i) {
+            const cf_source source = owned(i % 2 ? "second" : "first", i);
+            assert_int_equal(cf_build_list_add(list, &source, &own[i], NULL), CONV_FFT_SUCCESS);
+        }
+        const cf_source third = owned("third", 100);
+        assert_int_equal(cf_build_list_add(list, &third, &shared, &mutex), CONV_FFT_SUCCESS);
+        assert_true(shared == before && (turn || !own[0]));
+        assert_int_equal(cf_build_list_end(list, CONV_FFT_SUCCESS), CONV_FFT_SUCCESS);
+        assert_true(shared && (!before || shared == before));
+        for (int i = 0; i < 40; ++i) {
+            assert_string_equal(own[i]->name, i % 2 ? "second" : "first");
+            cf_kernel_destroy(own[i]);
+            own[i] = NULL;
+        }
+    }
+    cf_build_list *list = NULL;
+    const cf_source broken = {.name = "broken", .text = strdup("\n#error of the test\n")}, good = owned("first", 0);
+    assert_int_equal(cf_build_list_create(gpu, &list), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_build_list_add(list, &good, &own[0], NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_build_list_add(list, &broken, &own[1], NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_build_list_end(list, CONV_FFT_SUCCESS), CONV_FFT_COMPILE_ERROR);
+    assert_true(!own[0] && !own[1]);
+    assert_int_equal(cf_build_list_create(gpu, &list), CONV_FFT_SUCCESS);
+    const int before = fake_compilations();
+    const cf_source unused = owned("unused", 0);
+    assert_int_equal(cf_build_list_add(list, &unused, &own[0], NULL), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_build_list_end(list, CONV_FFT_OUT_OF_MEMORY), CONV_FFT_OUT_OF_MEMORY);
+    assert_true(!own[0] && fake_compilations() == before);
+    cf_kernel_destroy(shared);
+    pthread_mutex_destroy(&mutex);
+    close_gpu(gpu);
+}
+
 #define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_SCRATCH(built_and_launched), WITH_SCRATCH(warm_cache),       WITH_SCRATCH(compiled_once_by_threads),
         WITH_SCRATCH(launched_early),     WITH_SCRATCH(without_compiler), WITH_SCRATCH(code_of_another_gpu),
-        WITH_SCRATCH(build_failures),
+        WITH_SCRATCH(build_failures),     WITH_SCRATCH(lists_of_kernels),
     };
     return cmocka_run_group_tests_name("device kernel", tests, NULL, NULL);
 }

@@ -360,17 +360,21 @@ static void blocks_with_scales(void **unused) {
 /* A kernel whose text does not fit its buffer is an error. It is never compiled without its end. */
 static void cut_text_is_an_error(void **unused) {
     (void)unused;
-    char buffer[12], *text = NULL;
+    char buffer[12];
     cf_text t = {buffer, sizeof buffer, 0};
+    cf_source source = {.name = "f"};
     cf_text_add(&t, "void f(%s", "");
     cf_text_add(&t, ") {}");
-    assert_int_equal(cf_fbfft_join_emitted("/* headers */", &t, &text), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_fbfft_set_text(&source, "/* headers */", &t), CONV_FFT_SUCCESS);
+    char *const text = cf_source_join(&source);
+    assert_non_null(text);
     assert_non_null(strstr(text, "/* headers */void f() {}"));
     free(text);
-    text = NULL;
+    free((char *)(uintptr_t)source.text);
+    source.text = NULL;
     cf_text_add(&t, "\n");
-    assert_int_equal(cf_fbfft_join_emitted("", &t, &text), CONV_FFT_INTERNAL_ERROR);
-    assert_null(text);
+    assert_int_equal(cf_fbfft_set_text(&source, NULL, &t), CONV_FFT_INTERNAL_ERROR);
+    assert_null(source.text);
     assert_non_null(strstr(conv_fft_last_error(), "has 12 bytes; its buffer has 11"));
 }
 

@@ -231,7 +231,12 @@ static void gradients(void **state) {
     bias_run r = {.gpu = gpu};
     case_list list = {.name = "gpu_bias"};
     assert_int_equal(cf_gpu_layers_create(gpu, &r.device), CONV_FFT_SUCCESS);
-    assert_int_equal(r.device->ops->prepare(r.device), CONV_FFT_SUCCESS);
+    cf_build_list *list_of_kernels = NULL;
+    assert_int_equal(r.device->ops->build_begin(r.device, &list_of_kernels), CONV_FFT_SUCCESS);
+    assert_int_equal(
+        r.device->ops->build_end(list_of_kernels,
+                                 r.device->ops->operations_list(r.device, CF_OPERATION_BIAS_GRADIENT, list_of_kernels)),
+        CONV_FFT_SUCCESS);
     for (int i = 0; i < CASES; i++)
         case_list_add(&list, "%lldx%lldx%lldx%lld layout=%s dtype=%s result=%s shift=%d", (long long)cases[i].samples,
                       (long long)cases[i].channels, (long long)cases[i].height, (long long)cases[i].width,

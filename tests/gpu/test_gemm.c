@@ -132,8 +132,10 @@ static void check(const cf_gpu *gpu, generator *g, cf_cgemm_desc d, bool accumul
             cf_cgemm_desc own = d, *const built = &own;
             own.variant = variants[v];
             own.math = math ? CONV_FFT_MATH_TF32 : CONV_FFT_MATH_FP32;
-            if (own.variant == CF_CGEMM_TENSOR)
-                assert_int_equal(device->ops->products_build(device, &built, 1), CONV_FFT_SUCCESS);
+            cf_build_list *list = NULL;
+            assert_int_equal(device->ops->build_begin(device, &list), CONV_FFT_SUCCESS);
+            assert_int_equal(device->ops->build_end(list, device->ops->products_list(device, &built, 1, list)),
+                             CONV_FFT_SUCCESS);
             error[math][v] = compare(gpu, &own, m, exact, result, accumulate);
             device->ops->product_destroy(own.compiled);
         }

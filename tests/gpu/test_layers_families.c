@@ -74,6 +74,7 @@ static void check_candidate(layer *l, int family, int pass, const char *line) {
     case_begin(text, NULL);
     options.passes = strategy_passes[pass];
     options.strategy[pass] = line;
+    options.any_alignment = tensor_alignment(1) < 16;
     const conv_fft_status status = conv_fft_plan_create(device_context(), &l->problem, &options, &plan);
     if (status == CONV_FFT_NOT_SUPPORTED && family == CUDNN) {
         counted[family].unsupported++;

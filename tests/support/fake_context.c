@@ -47,6 +47,7 @@ conv_fft_status forced_plan(conv_fft_context *context, const char *line, int pas
     const conv_fft_problem p = test_problem(line);
     conv_fft_plan_options options;
     conv_fft_plan_options_init(&options);
+    options.any_alignment = tensor_alignment(1) < 16;
     options.passes = passes;
     options.workspace_limit = workspace_limit;
     for (int i = 0; i < 3; i++)

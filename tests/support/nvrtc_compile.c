@@ -55,6 +55,8 @@ static key key_of(const cf_jit *jit, const char *architecture, const cf_source *
         add_to_key(&k, cf_jit_options[i]);
     for (int i = 0; i < CF_SOURCE_MAX_OPTIONS && source->options[i]; ++i)
         add_to_key(&k, source->options[i]);
+    for (int i = 0; i < CF_SOURCE_MAX_HEADERS && source->headers[i]; ++i)
+        add_to_key(&k, source->headers[i]);
     add_to_key(&k, source->text);
     return k;
 }
@@ -204,10 +206,12 @@ static bool check(const cf_jit *jit, nvrtc_kernel *kernel) {
 
 /* Registers that the launch bounds allow, minus those used. */
 static int registers_left(const nvrtc_kernel *kernel) {
-    const char *const bounds = strstr(kernel->source.text, "__launch_bounds__(");
+    const char *entry = strstr(kernel->source.text, "_KERNEL(");
     int threads = 0, blocks = 1;
-    assert_non_null(bounds);
-    assert_true(sscanf(bounds, "__launch_bounds__(%d, %d", &threads, &blocks) >= 1 && threads > 0 && blocks > 0);
+    assert_non_null(entry);
+    while (entry && sscanf(entry, ", %d, %d", &threads, &blocks) < 1 && sscanf(entry, "_KERNEL(%d", &threads) < 1)
+        entry = strchr(entry + 1, ',');
+    assert_true(threads > 0 && blocks > 0);
     const int most = 65536 / (threads * blocks) / 8 * 8;
     return (most < 255 ? most : 255) - kernel->result.registers;
 }
@@ -286,6 +290,9 @@ static int order_of(const nvrtc_kernel *p, const nvrtc_kernel *q) {
     for (int i = 0; order == 0 && i < CF_SOURCE_MAX_OPTIONS && (p->source.options[i] || q->source.options[i]); ++i)
         order =
             strcmp(p->source.options[i] ? p->source.options[i] : "", q->source.options[i] ? q->source.options[i] : "");
+    for (int i = 0; order == 0 && i < CF_SOURCE_MAX_HEADERS && (p->source.headers[i] || q->source.headers[i]); ++i)
+        order =
+            strcmp(p->source.headers[i] ? p->source.headers[i] : "", q->source.headers[i] ? q->source.headers[i] : "");
     return order ? order : strcmp(p->source.text, q->source.text);
 }
 

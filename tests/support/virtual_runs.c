@@ -7,14 +7,14 @@
 
 virtual_run_state virtual_runs;
 
-conv_fft_status __real_cf_plan_create_aligned_only(const cf_layer *l, cf_device *device, int passes,
-                                                   const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                                   uint64_t *smallest, conv_fft_plan **plan);
-conv_fft_status __wrap_cf_plan_create_aligned_only(const cf_layer *l, cf_device *device, int passes,
-                                                   const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                                   uint64_t *smallest, conv_fft_plan **plan) {
+conv_fft_status __real_cf_plan_create(const cf_layer *l, cf_device *device, int passes,
+                                      const cf_strategy strategy[CF_PASS_COUNT], bool any_alignment,
+                                      uint64_t workspace_limit, uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status __wrap_cf_plan_create(const cf_layer *l, cf_device *device, int passes,
+                                      const cf_strategy strategy[CF_PASS_COUNT], bool any_alignment,
+                                      uint64_t workspace_limit, uint64_t *smallest, conv_fft_plan **plan) {
     clock_advance(1e-3);
-    return __real_cf_plan_create_aligned_only(l, device, passes, strategy, workspace_limit, smallest, plan);
+    return __real_cf_plan_create(l, device, passes, strategy, any_alignment, workspace_limit, smallest, plan);
 }
 
 conv_fft_status __real_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);

@@ -15,9 +15,9 @@ typedef struct virtual_run_state {
 extern virtual_run_state virtual_runs;
 
 /* Making a plan takes virtual time. */
-conv_fft_status __wrap_cf_plan_create_aligned_only(const cf_layer *l, cf_device *device, int passes,
-                                                   const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                                   uint64_t *smallest, conv_fft_plan **plan);
+conv_fft_status __wrap_cf_plan_create(const cf_layer *l, cf_device *device, int passes,
+                                      const cf_strategy strategy[CF_PASS_COUNT], bool any_alignment,
+                                      uint64_t workspace_limit, uint64_t *smallest, conv_fft_plan **plan);
 /* A run takes the time of clock_seconds_of(). */
 conv_fft_status __wrap_cf_staged_run(const conv_fft_plan *plan, int set, const cf_call *call);
 

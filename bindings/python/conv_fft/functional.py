@@ -17,12 +17,14 @@ def _strides(seen, last):
     return (seen.strides[0], seen.strides[-1], *seen.strides[1:-1]) if last else seen.strides
 
 
-def _plan(passes, x_shape, w_shape, seen, options, *, x=None, w=None, y=None):
+def _plan(passes, x_shape, w_shape, seen, options, views, *, x=None, w=None, y=None):
     layout, weight_layout = options.get("layout", "first"), options.get("weight_layout")
     last, weights_last = layout == "last", (weight_layout or layout) == "last"
     problem = Problem(x_shape, w_shape, dtype=seen.dtype, x_stride=x and _strides(x, last),
                       w_stride=w and _strides(w, weights_last), y_stride=y and _strides(y, last), **options)
-    return plans.get(problem, seen.device, passes)
+    # On a GPU most arrays begin at multiples of 16 bytes. A plan for others has more kernels.
+    aligned = seen.device < 0 or not any(view and view.pointer % 16 for view in views)
+    return plans.get(problem, seen.device, passes, any_alignment=not aligned)
 
 
 def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padding = 0, dilation: Axes = 1,
@@ -46,7 +48,8 @@ def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padd
     y_seen = None if out is None else kind.target(out)
     plan = _plan(structs.FORWARD, x_seen.shape, w_seen.shape, x_seen,
                  dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode,
-                      layout=layout, weight_layout=weight_layout, math=math), x=x_seen, w=w_seen, y=y_seen)
+                      layout=layout, weight_layout=weight_layout, math=math),
+                 (x_seen, w_seen, y_seen), x=x_seen, w=w_seen, y=y_seen)
     return plan.forward(x_seen.owner, w_seen.owner, bias, out=out, stream=stream)
 
 
@@ -77,6 +80,6 @@ def backward(gy: Any, x: Any, w: Any, *, need: Sequence[str] = ("x", "w", "bias"
     plan = _plan(passes or structs.BACKWARD_DATA, x_seen.shape, w_seen.shape, gy_seen,
                  dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode,
                       layout=layout, weight_layout=weight_layout, math=math, weight_grad_dtype=weight_grad_dtype),
-                 y=gy_seen, **strides)
+                 (x_seen, w_seen, gy_seen), y=gy_seen, **strides)
     return plan.backward(x_seen.owner if "w" in need else None, w_seen.owner if "x" in need else None, gy_seen.owner,
                          need=need, stream=stream)

@@ -34,13 +34,14 @@ class Plan:
     tune_again          measure even if there is a record
     trusted             calls do not check their addresses with CUDA, which saves some microseconds
     strategies          strategy lines to use: forward, backward data, backward weights; None: choose
+    any_alignment       on a GPU arrays may begin at any element, not only at multiples of 16 bytes; more is compiled
 
     The constructor chooses, tunes and compiles, which may take seconds. Raises conv_fft.Error."""
 
     def __init__(self, problem: Union[Problem, str], device: Union[str, int] = "auto", *,
                  passes: Union[str, int] = "all", tuning: Optional[str] = None, workspace_limit: int = 0,
                  tune_milliseconds: Optional[int] = None, tune_again: bool = False, trusted: bool = False,
-                 strategies: Optional[Sequence[Optional[str]]] = None):
+                 strategies: Optional[Sequence[Optional[str]]] = None, any_alignment: bool = False):
         self.handle = None
         _destroy_retired()
         self.problem = as_problem(problem)
@@ -51,6 +52,7 @@ class Plan:
         options = structs.PlanOptions()
         check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
         options.passes, options.tune_again, options.trusted = self.passes, bool(tune_again), bool(trusted)
+        options.any_alignment = bool(any_alignment)
         options.workspace_limit = integer(workspace_limit, "workspace_limit", 0, 2 ** 64 - 1)
         default = tunings[-1]
         options.tuning = named(structs.TUNINGS, default["tuning"] if tuning is None else tuning, "tuning")
@@ -183,15 +185,16 @@ class PlanCache:
         self.limit = limit
         self.plans = OrderedDict()
 
-    def get(self, problem: Problem, device: Union[str, int], passes: int, trusted: bool = False) -> Plan:
+    def get(self, problem: Problem, device: Union[str, int], passes: int, trusted: bool = False,
+            any_alignment: bool = False) -> Plan:
         """The plan of a problem for a device and a set of passes, made if there is none yet."""
-        key = (problem.key, device, passes, trusted)
+        key = (problem.key, device, passes, trusted, any_alignment)
         with lock:
             plan = self.plans.get(key)
             if plan is not None:
                 self.plans.move_to_end(key)
                 return plan
-        plan = Plan(problem, device, passes=passes, trusted=trusted)
+        plan = Plan(problem, device, passes=passes, trusted=trusted, any_alignment=any_alignment)
         with lock:
             plan = self.plans.setdefault(key, plan)
             while len(self.plans) > self.limit:

@@ -217,8 +217,8 @@ static conv_fft_status try_plan(conv_fft_context *context, search *q, const conv
     *smallest = 0;
     if (q->passes)
         CF_FORWARD(choose(q));
-    return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->workspace_limit, smallest,
-                          plan);
+    return cf_plan_create(q->layer, context->device, options->passes, q->strategy, options->any_alignment == 1,
+                          options->workspace_limit, smallest, plan);
 }
 
 conv_fft_status cf_choose_plan(conv_fft_context *context, const cf_layer *layer, const conv_fft_plan_options *options,

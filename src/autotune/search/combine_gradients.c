@@ -84,8 +84,8 @@ static conv_fft_status enter(cf_elimination *r, cf_candidate *mixed) {
     uint64_t smallest = 0;
     if (takes_part(r, mixed) || cf_elimination_is_late(r))
         return CONV_FFT_SUCCESS;
-    const conv_fft_status status = cf_plan_create_aligned_only(
-        job->layer, job->context->device, job->passes, mixed->strategy, job->workspace_limit, &smallest, &mixed->plan);
+    const conv_fft_status status = cf_plan_create(job->layer, job->context->device, job->passes, mixed->strategy, false,
+                                                  job->workspace_limit, &smallest, &mixed->plan);
     if (status == CONV_FFT_OUT_OF_MEMORY)
         return status;
     if (status != CONV_FFT_SUCCESS)

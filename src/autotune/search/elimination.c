@@ -112,8 +112,8 @@ static conv_fft_status make_one_plan(void *user, int i) {
         o->why = out_of_time;
         return CONV_FFT_SUCCESS;
     }
-    const conv_fft_status status = cf_plan_create_aligned_only(job->layer, job->context->device, job->passes,
-                                                               c->strategy, job->workspace_limit, &smallest, &c->plan);
+    const conv_fft_status status = cf_plan_create(job->layer, job->context->device, job->passes, c->strategy, false,
+                                                  job->workspace_limit, &smallest, &c->plan);
     if (status == CONV_FFT_OUT_OF_MEMORY)
         return status;
     if (status != CONV_FFT_SUCCESS)

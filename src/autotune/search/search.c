@@ -84,8 +84,8 @@ static conv_fft_status agrees_with(cf_elimination *r, const cf_snapshot *results
     *ran = *agrees = false;
     CF_FORWARD(cf_elimination_go_on(r));
     if (!c->plan) {
-        const conv_fft_status made = cf_plan_create_aligned_only(
-            job->layer, job->context->device, job->passes, c->strategy, r->buffers.workspace.bytes, &smallest, &own);
+        const conv_fft_status made = cf_plan_create(job->layer, job->context->device, job->passes, c->strategy, false,
+                                                    r->buffers.workspace.bytes, &smallest, &own);
         if (made != CONV_FFT_SUCCESS)
             return made == CONV_FFT_OUT_OF_MEMORY ? made : CONV_FFT_SUCCESS;
     }
@@ -188,8 +188,8 @@ static conv_fft_status call_back(cf_elimination *r) {
             continue;
         CF_FORWARD(cf_elimination_go_on(r));
         if (!c->plan)
-            CF_FORWARD(cf_plan_create_aligned_only(job->layer, job->context->device, job->passes, c->strategy,
-                                                   job->workspace_limit, &smallest, &c->plan));
+            CF_FORWARD(cf_plan_create(job->layer, job->context->device, job->passes, c->strategy, false,
+                                      job->workspace_limit, &smallest, &c->plan));
         c->runs = 0;
         const cf_candidate moved = *c;
         memmove(&r->list->items[r->count + 1], &r->list->items[r->count], (i - r->count) * sizeof moved);

@@ -75,24 +75,19 @@ conv_fft_status cf_cudnn_prepare(conv_fft_plan *plan, int pass) {
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_cudnn_build(conv_fft_plan *plan, int pass) {
+conv_fft_status cf_cudnn_list(conv_fft_plan *plan, int pass, cf_build_list *list) {
     static const char *const entries[1 + CF_PASS_COUNT] = {"CF_CUDNN_ADD_KERNEL", "CF_CUDNN_PLAIN_KERNEL(forward)",
                                                            "CF_CUDNN_PLAIN_KERNEL(data)",
                                                            "CF_CUDNN_PLAIN_KERNEL(weights)"};
     static const char *const names[] = {"cf_cudnn_add", "cf_cudnn_forward", "cf_cudnn_data", "cf_cudnn_weights"};
     cudnn_state *s = plan->pass[pass].state;
-    cf_source sources[KERNELS] = {{0}};
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; i < KERNELS && status == CONV_FFT_SUCCESS; ++i) {
+    for (int i = 0; i < KERNELS; ++i) {
         const int kernel = i == ADD ? 0 : 1 + pass;
-        sources[i] = (cf_source){.name = names[kernel], .options = {"--device-as-default-execution-space"}};
-        status = cf_gpu_small_text(entries[kernel], &sources[i]);
+        cf_source source = {.name = names[kernel], .options = {"--device-as-default-execution-space"}};
+        CF_FORWARD(cf_gpu_small_text(entries[kernel], &source));
+        CF_FORWARD(cf_build_list_add(list, &source, &s->kernel[i], NULL));
     }
-    if (status == CONV_FFT_SUCCESS)
-        status = cf_kernels_build(s->gpu, sources, KERNELS, s->kernel);
-    for (int i = 0; i < KERNELS; ++i)
-        free((char *)(uintptr_t)sources[i].text);
-    return status;
+    return CONV_FFT_SUCCESS;
 }
 
 void cf_cudnn_release(conv_fft_plan *plan, int pass) {

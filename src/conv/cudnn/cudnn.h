@@ -152,7 +152,7 @@ bool cf_cudnn_feasible(const cf_layer *layer, int pass, const cf_strategy *strat
 bool cf_cudnn_runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
                       const char **why);
 conv_fft_status cf_cudnn_prepare(conv_fft_plan *plan, int pass);
-conv_fft_status cf_cudnn_build(conv_fft_plan *plan, int pass);
+conv_fft_status cf_cudnn_list(conv_fft_plan *plan, int pass, cf_build_list *list);
 void cf_cudnn_release(conv_fft_plan *plan, int pass);
 cf_workspace cf_cudnn_workspace(const conv_fft_plan *plan, int set, int64_t rows);
 void cf_cudnn_predict(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,

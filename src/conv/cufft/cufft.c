@@ -126,27 +126,21 @@ static conv_fft_status prepare(conv_fft_plan *plan, int index) {
     return plan->layer.batch > 0 ? make_transforms(plan, pass, s) : CONV_FFT_SUCCESS;
 }
 
-static conv_fft_status build(conv_fft_plan *plan, int pass) {
+static conv_fft_status list_kernels(conv_fft_plan *plan, int pass, cf_build_list *list) {
     static const char *const names[CF_CUFFT_KERNELS] = {"cf_cufft_pad", "cf_cufft_crop", "cf_cufft_to_spectrum",
                                                         "cf_cufft_from_spectrum"};
     static const char *const entries[CF_CUFFT_KERNELS] = {
         "CF_CUFFT_PAD_KERNEL", "CF_CUFFT_CROP_KERNEL", "CF_CUFFT_TO_SPECTRUM_KERNEL", "CF_CUFFT_FROM_SPECTRUM_KERNEL"};
     cf_cufft_state *s = plan->pass[pass].state;
-    cf_source sources[CF_CUFFT_KERNELS] = {{0}};
     const bool doubles = plan->layer.compute == CONV_FFT_FP64;
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; i < CF_CUFFT_KERNELS && status == CONV_FFT_SUCCESS; ++i) {
-        sources[i] =
-            (cf_source){.name = names[i],
-                        .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
-                        .dynamic_shared = i >= CF_CUFFT_TO_SPECTRUM ? 32 * 33 * (doubles ? 16u : 8u) : 0};
-        status = cf_gpu_small_text(entries[i], &sources[i]);
+    for (int i = 0; i < CF_CUFFT_KERNELS; ++i) {
+        cf_source source = {.name = names[i],
+                            .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
+                            .dynamic_shared = i >= CF_CUFFT_TO_SPECTRUM ? 32 * 33 * (doubles ? 16u : 8u) : 0};
+        CF_FORWARD(cf_gpu_small_text(entries[i], &source));
+        CF_FORWARD(cf_build_list_add(list, &source, &s->kernel[i], NULL));
     }
-    if (status == CONV_FFT_SUCCESS)
-        status = cf_kernels_build(s->gpu, sources, CF_CUFFT_KERNELS, s->kernel);
-    for (int i = 0; i < CF_CUFFT_KERNELS; ++i)
-        free((char *)(uintptr_t)sources[i].text);
-    return status;
+    return CONV_FFT_SUCCESS;
 }
 
 static void release(conv_fft_plan *plan, int pass) {
@@ -219,7 +213,7 @@ const cf_family cf_cufft_family = {.name = "cufft",
                                    .feasible = cf_cufft_feasible,
                                    .runs_on = cf_cufft_runs_on,
                                    .prepare = prepare,
-                                   .build = build,
+                                   .list_kernels = list_kernels,
                                    .release = release,
                                    .workspace = workspace,
                                    .run = cf_cufft_run,

@@ -6,16 +6,13 @@
 #include "conv/gpu/device.h"
 #include "conv/plan/spectra.h"
 #include "core/dtype.h"
+#include "cuda/jit/build_list.h"
 #include "cuda/jit/kernel_sources.h"
 #include "cuda/jit/nvrtc.h"
 #include "fbfft/common/kernel_text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    MAX_KERNELS = 5 /* cf_fused_kernels() */
-};
 
 static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     cf_fused_config config;
@@ -116,14 +113,11 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
         cf_nhwc_transpose_emit(&c->transpose, transpose, &t);
     else
         cf_fused_emit(c, kernel, &t);
-    char *text;
-    CF_FORWARD(cf_fbfft_join_emitted(cf_fused_kernel_text, &t, &text));
     *source = (cf_source){.name = "cf_fused",
-                          .text = text,
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
                           .dynamic_shared = adds ? 0 : (size_t)(transpose >= 0 ? c->transpose.shared : c->shared),
                           .pdl_wait = true};
-    return CONV_FFT_SUCCESS;
+    return cf_fbfft_set_text(source, cf_fused_kernel_text, &t);
 }
 
 /* The place of kernel number `kernel` of cf_fused_source() in the state. */
@@ -135,32 +129,22 @@ static cf_kernel **slot_of(cf_fused_state *state, int kernel) {
                                  : &state->transpose[kernel - transposes];
 }
 
-static conv_fft_status build(conv_fft_plan *plan, int pass) {
+static conv_fft_status list_kernels(conv_fft_plan *plan, int pass, cf_build_list *list) {
     cf_fused_state *state = plan->pass[pass].state;
     const cf_fused_config *c = &state->config;
-    cf_source sources[MAX_KERNELS];
-    cf_kernel *kernels[MAX_KERNELS] = {NULL}, **slots[MAX_KERNELS];
-    int count = 0;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
     cf_gpu_transform *const transforms[] = {state->weights, state->inputs};
-    CF_FORWARD(cf_gpu_transforms_build(state->gpu, transforms, state->inputs ? 2 : 1, NULL, 0, plan->aligned_only));
-    memset(sources, 0, sizeof sources);
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; status == CONV_FFT_SUCCESS && i < cf_fused_kernels(c); ++i) {
+    CF_FORWARD(cf_gpu_transforms_list(transforms, state->inputs ? 2 : 1, NULL, 0, !plan->any_alignment, list));
+    for (int i = 0; i < cf_fused_kernels(c); ++i) {
         cf_kernel **const slot = slot_of(state, i);
-        if (plan->aligned_only && (slot == &state->kernel[1] || slot == &state->transpose[1]))
+        cf_source source;
+        if (!plan->any_alignment && (slot == &state->kernel[1] || slot == &state->transpose[1]))
             continue;
-        status = cf_fused_source(c, i, &sources[count]);
-        slots[count++] = slot;
+        CF_FORWARD(cf_fused_source(c, i, &source));
+        CF_FORWARD(cf_build_list_add(list, &source, slot, NULL));
     }
-    if (status == CONV_FFT_SUCCESS)
-        status = cf_kernels_build(state->gpu, sources, count, kernels);
-    for (int i = 0; i < count; ++i) {
-        free((char *)sources[i].text);
-        *slots[i] = kernels[i];
-    }
-    return status;
+    return CONV_FFT_SUCCESS;
 }
 
 static void release(conv_fft_plan *plan, int pass) {
@@ -197,7 +181,7 @@ const cf_family cf_fused_family = {.name = "fused",
                                    .feasible = cf_strategy_suits_kernel,
                                    .runs_on = runs_on,
                                    .prepare = prepare,
-                                   .build = build,
+                                   .list_kernels = list_kernels,
                                    .release = release,
                                    .workspace = workspace,
                                    .run = cf_fused_run,

@@ -41,6 +41,10 @@ static bool is_dense(const long long extent[5], const long long stride[5]) {
 static const cf_parameter absmax_parameters[] = {
     {sizeof(cf_absmax_call), CF_ADDRESS(cf_absmax_call, data) | CF_ADDRESS(cf_absmax_call, absmax)}, {0, 0}};
 
+int cf_gpu_absmax_kernel(const cf_transform_desc *d) {
+    return d->tensor.dtype == CONV_FFT_FP32 ? CF_KERNEL_ABSMAX_FP32 : CF_KERNEL_ABSMAX_FP16;
+}
+
 conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d, const void *signal,
                               const cf_block *block, void *scratch, cf_row_scales *scales, struct CUstream_st *stream) {
     const cf_spectrum *s = &d->spectrum;
@@ -76,6 +80,5 @@ conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *d,
     const cf_launch shape = {
         {(unsigned)blocks, 1, 1}, {threads, 1, 1}, threads / 32 * sizeof(unsigned), absmax_parameters};
     void *parameters[] = {&l};
-    return cf_kernel_launch(layers->kernel[t->dtype == CONV_FFT_FP32 ? CF_KERNEL_ABSMAX_FP32 : CF_KERNEL_ABSMAX_FP16],
-                            &shape, parameters, stream);
+    return cf_kernel_launch(layers->kernel[cf_gpu_absmax_kernel(d)], &shape, parameters, stream);
 }

@@ -28,15 +28,12 @@ struct cf_pair {
     cf_gpu_pair *gpu;
 };
 
-/* Build the kernels of the small operations, and make a handle of cuBLAS, so that no call has to make one. Without
- * cuBLAS the library's own kernels are used. */
+/* Make a handle of cuBLAS, so that no call has to make one. Without cuBLAS the library's own kernels are used. */
 static conv_fft_status prepare(cf_device *device) {
     cf_gpu_layers *layers = cf_gpu_layers_of(device);
     pthread_mutex_lock(&layers->mutex);
-    conv_fft_status status = CONV_FFT_SUCCESS;
     if (!layers->prepared) {
         cf_cublas_guard guard;
-        status = cf_gpu_small_kernels_build(layers);
         if (cf_cublas_guard_acquire(layers->gpu->cublas, NULL, CF_CUBLAS_DEFAULT_MATH, NULL, 0, &guard) ==
             CONV_FFT_SUCCESS) {
             cf_cublas_guard_release(layers->gpu->cublas, &guard);
@@ -45,10 +42,10 @@ static conv_fft_status prepare(cf_device *device) {
             cf_log(layers->gpu->log_level, CONV_FFT_LOG_WARNING, "products of many channels will be slow: %s",
                    conv_fft_last_error());
         }
-        layers->prepared = status == CONV_FFT_SUCCESS;
+        layers->prepared = true;
     }
     pthread_mutex_unlock(&layers->mutex);
-    return status;
+    return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status transform_create(cf_device *device, const cf_transform_desc *desc, cf_transform **result) {
@@ -104,22 +101,38 @@ static void pair_destroy(cf_pair *pair) {
     free(pair);
 }
 
-static conv_fft_status transforms_build(cf_device *device, cf_transform *const *transforms, int count,
-                                        cf_pair *const *pairs, int pair_count, bool aligned) {
-    cf_gpu_transform **gpu = malloc((size_t)(count + 1) * sizeof(cf_gpu_transform *));
-    cf_gpu_pair **gpu_pairs = malloc((size_t)(pair_count + 1) * sizeof(cf_gpu_pair *));
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    if (!gpu || !gpu_pairs)
-        status = cf_fail_memory((size_t)(count + pair_count) * sizeof(cf_gpu_transform *), "transforms");
-    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
-        gpu[i] = transforms[i]->gpu;
-    for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
-        gpu_pairs[i] = pairs[i]->gpu;
-    if (status == CONV_FFT_SUCCESS)
-        status = cf_gpu_transforms_build(cf_gpu_layers_of(device)->gpu, gpu, count, gpu_pairs, pair_count, aligned);
-    free(gpu);
-    free(gpu_pairs);
-    return status;
+static conv_fft_status build_begin(cf_device *device, cf_build_list **list) {
+    return cf_build_list_create(cf_gpu_layers_of(device)->gpu, list);
+}
+
+static conv_fft_status transforms_list(cf_device *device, cf_transform *const *transforms, int count,
+                                       cf_pair *const *pairs, int pair_count, bool aligned, cf_build_list *list) {
+    for (int i = 0; i < count; ++i) {
+        CF_FORWARD(cf_gpu_transforms_list(&transforms[i]->gpu, 1, NULL, 0, aligned, list));
+        if (finds_absmax_first(transforms[i]))
+            CF_FORWARD(
+                cf_gpu_small_kernel_list(cf_gpu_layers_of(device), cf_gpu_absmax_kernel(&transforms[i]->desc), list));
+    }
+    for (int i = 0; i < pair_count; ++i)
+        CF_FORWARD(cf_gpu_transforms_list(NULL, 0, &pairs[i]->gpu, 1, aligned, list));
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status products_list(cf_device *device, cf_cgemm_desc *const *descs, int count, cf_build_list *list) {
+    for (int i = 0; i < count; ++i)
+        CF_FORWARD(cf_gpu_cgemm_list(device, descs[i], list));
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status operations_list(cf_device *device, unsigned operations, cf_build_list *list) {
+    cf_gpu_layers *const layers = cf_gpu_layers_of(device);
+    if (operations & CF_OPERATION_ZERO)
+        CF_FORWARD(cf_gpu_small_kernel_list(layers, CF_KERNEL_ZERO, list));
+    if (operations & CF_OPERATION_FOLD)
+        CF_FORWARD(cf_gpu_small_kernel_list(layers, CF_KERNEL_FOLD, list));
+    if (operations & CF_OPERATION_BIAS_GRADIENT)
+        CF_FORWARD(cf_gpu_small_kernel_list(layers, CF_KERNEL_BIAS, list));
+    return CONV_FFT_SUCCESS;
 }
 
 static void transform_destroy(cf_transform *t) {
@@ -248,12 +261,15 @@ static const cf_device_ops operations = {
     .prepare = prepare,
     .transforms = has_transforms,
     .transform_create = transform_create,
-    .transforms_build = transforms_build,
+    .build_begin = build_begin,
+    .build_end = cf_build_list_end,
+    .transforms_list = transforms_list,
+    .operations_list = operations_list,
     .transform_destroy = transform_destroy,
     .pair_create = pair_create,
     .pair_destroy = pair_destroy,
     .transform_scratch = transform_scratch,
-    .products_build = cf_gpu_cgemms_build,
+    .products_list = products_list,
     .product_destroy = cf_gpu_cgemm_destroy,
     .forward = forward,
     .forward_pair = forward_pair,

@@ -5,7 +5,7 @@
 
 #include "conv/gpu/backend.h"
 #include "conv/gpu/call.h"
-#include "cuda/jit/kernel.h"
+#include "cuda/jit/build_list.h"
 
 #include <pthread.h>
 
@@ -35,9 +35,9 @@ enum {
 typedef struct cf_gpu_layers {
     cf_device base;
     cf_gpu *gpu;
-    pthread_mutex_t mutex; /* held until the device is prepared */
+    pthread_mutex_t mutex; /* guards what follows */
     bool prepared;
-    cf_kernel *kernel[CF_KERNEL_COUNT];
+    cf_kernel *kernel[CF_KERNEL_COUNT]; /* shared by all plans; NULL: no plan has needed it. Once set it stays */
 } cf_gpu_layers;
 
 static inline cf_gpu_layers *cf_gpu_layers_of(cf_device *device) { return (cf_gpu_layers *)device; }
@@ -45,10 +45,10 @@ static inline cf_gpu_layers *cf_gpu_layers_of(cf_device *device) { return (cf_gp
 /* NULL: the device is no GPU. */
 cf_gpu *cf_gpu_of_layers(const cf_device *device);
 
-/* Compile them. */
-conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers);
+/* List one of them, unless the device has it. */
+conv_fft_status cf_gpu_small_kernel_list(cf_gpu_layers *layers, int kernel, cf_build_list *list);
 
-/* Give a source its text: cf_gpu_kernel_text, followed by the macro `entry`. The caller frees the text.
+/* Give a source its text: cf_gpu_kernel_text, followed by the macro `entry`. The caller frees source->text.
  * OUT_OF_MEMORY. */
 conv_fft_status cf_gpu_small_text(const char *entry, cf_source *source);
 
@@ -67,8 +67,11 @@ conv_fft_status cf_gpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_bl
 conv_fft_status cf_gpu_small_cgemm(cf_gpu_layers *layers, const cf_cgemm_desc *desc, const cf_block *x,
                                    const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
                                    struct CUstream_st *stream);
-/* Products on tensor cores, by kernels that were compiled for the description. */
-conv_fft_status cf_gpu_cgemms_build(cf_device *device, cf_cgemm_desc *const *descs, int count);
+/* List the kernel of a product, if it needs one. */
+conv_fft_status cf_gpu_cgemm_list(cf_device *device, cf_cgemm_desc *desc, cf_build_list *list);
+conv_fft_status cf_gpu_small_cgemm_list(cf_gpu_layers *layers, const cf_cgemm_desc *desc, cf_build_list *list);
+conv_fft_status cf_gpu_tensor_core_cgemm_list(cf_device *device, cf_cgemm_desc *desc, cf_build_list *list);
+/* Products on tensor cores, by a kernel that was compiled for the description. */
 void cf_gpu_cgemm_destroy(cf_cgemm *product);
 conv_fft_status cf_gpu_tensor_core_cgemm(const cf_cgemm_desc *desc, const cf_block *x, const cf_block *w,
                                          const cf_block *y, bool accumulate, struct CUstream_st *stream);
@@ -83,6 +86,7 @@ conv_fft_status cf_gpu_zero(cf_device *device, const cf_tensor *tensor, const in
 /* Find the largest magnitudes of the elements of each scale, for a transform to FP16 spectra. scratch receives them.
  * signal: element 0 of sample 0 of the block's first group. */
 size_t cf_gpu_absmax_scratch(const cf_transform_desc *desc);
+int cf_gpu_absmax_kernel(const cf_transform_desc *desc); /* CF_KERNEL_ABSMAX_FP16 or _FP32 */
 conv_fft_status cf_gpu_absmax(cf_gpu_layers *layers, const cf_transform_desc *desc, const void *signal,
                               const cf_block *block, void *scratch, cf_row_scales *scales, struct CUstream_st *stream);
 

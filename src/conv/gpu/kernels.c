@@ -23,32 +23,28 @@ static const char *const entries[CF_KERNEL_COUNT] = {
 };
 
 conv_fft_status cf_gpu_small_text(const char *entry, cf_source *source) {
-    char *text;
-    CF_FORWARD(cf_fbfft_join_text(cf_gpu_kernel_text, entry, &text));
-    source->text = text;
+    char tail[128];
+    cf_text t = {tail, sizeof tail, 0};
+    cf_text_add(&t, "%s", entry);
     source->pdl_wait = true;
-    return CONV_FFT_SUCCESS;
+    return cf_fbfft_set_text(source, cf_gpu_kernel_text, &t);
 }
 
-conv_fft_status cf_gpu_small_kernels_build(cf_gpu_layers *layers) {
-    cf_source sources[CF_KERNEL_COUNT] = {{0}};
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; i < CF_KERNEL_COUNT && status == CONV_FFT_SUCCESS; ++i) {
-        const bool doubles = i >= CF_KERNEL_CGEMM + 3;
-        sources[i] =
-            (cf_source){.name = "cf_stage",
+conv_fft_status cf_gpu_small_kernel_list(cf_gpu_layers *layers, int kernel, cf_build_list *list) {
+    pthread_mutex_lock(&layers->mutex);
+    const bool made = layers->kernel[kernel] != NULL;
+    pthread_mutex_unlock(&layers->mutex);
+    if (made)
+        return CONV_FFT_SUCCESS;
+    const bool doubles = kernel >= CF_KERNEL_CGEMM + 3;
+    cf_source source = {.name = "cf_stage",
                         .options = {"--device-as-default-execution-space", doubles ? "-DCF_REAL=double" : NULL},
-                        .dynamic_shared = i == CF_KERNEL_BIAS ? cf_gpu_bias_shared(8, CF_GPU_BIAS_MAX_THREADS)
-                                          : i == CF_KERNEL_ABSMAX_FP16 || i == CF_KERNEL_ABSMAX_FP32
+                        .dynamic_shared = kernel == CF_KERNEL_BIAS ? cf_gpu_bias_shared(8, CF_GPU_BIAS_MAX_THREADS)
+                                          : kernel == CF_KERNEL_ABSMAX_FP16 || kernel == CF_KERNEL_ABSMAX_FP32
                                               ? CF_GPU_ABSMAX_MAX_THREADS / 32 * sizeof(unsigned)
                                               : 0};
-        status = cf_gpu_small_text(entries[doubles ? i - 3 : i], &sources[i]);
-    }
-    if (status == CONV_FFT_SUCCESS)
-        status = cf_kernels_build(layers->gpu, sources, CF_KERNEL_COUNT, layers->kernel);
-    for (int i = 0; i < CF_KERNEL_COUNT; ++i)
-        free((char *)sources[i].text);
-    return status;
+    CF_FORWARD(cf_gpu_small_text(entries[doubles ? kernel - 3 : kernel], &source));
+    return cf_build_list_add(list, &source, &layers->kernel[kernel], &layers->mutex);
 }
 
 conv_fft_status cf_gpu_small_launch(const cf_kernel *kernel, int64_t work, const cf_parameter *types, void *parameter,

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv/gpu/device.h"
 
+static int kernel_of(const cf_cgemm_desc *desc) {
+    return CF_KERNEL_CGEMM + (int)desc->kind + (desc->dtype == CONV_FFT_FP64 ? 3 : 0);
+}
+
+conv_fft_status cf_gpu_small_cgemm_list(cf_gpu_layers *layers, const cf_cgemm_desc *desc, cf_build_list *list) {
+    return cf_gpu_small_kernel_list(layers, kernel_of(desc), list);
+}
+
 conv_fft_status cf_gpu_small_cgemm(cf_gpu_layers *layers, const cf_cgemm_desc *desc, const cf_block *x,
                                    const cf_block *w, const cf_block *y, int64_t bins, bool accumulate,
                                    struct CUstream_st *stream) {
@@ -14,6 +22,5 @@ conv_fft_status cf_gpu_small_cgemm(cf_gpu_layers *layers, const cf_cgemm_desc *d
                                                         CF_ADDRESS(cf_small_gemm_call, w) |
                                                         CF_ADDRESS(cf_small_gemm_call, y)},
                                          {0, 0}};
-    const int kernel = CF_KERNEL_CGEMM + (int)desc->kind + (desc->dtype == CONV_FFT_FP64 ? 3 : 0);
-    return cf_gpu_small_launch(layers->kernel[kernel], bins * sizes[desc->kind], types, &s, NULL, stream);
+    return cf_gpu_small_launch(layers->kernel[kernel_of(desc)], bins * sizes[desc->kind], types, &s, NULL, stream);
 }

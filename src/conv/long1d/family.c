@@ -58,13 +58,13 @@ static conv_fft_status prepare(conv_fft_plan *plan, int pass) {
     return cf_long1d_create(gpu, &plan->layer, pass, s, &state->pass);
 }
 
-static conv_fft_status build(conv_fft_plan *plan, int pass) {
+static conv_fft_status list_kernels(conv_fft_plan *plan, int pass, cf_build_list *list) {
     const long1d_state *state = plan->pass[pass].state;
     if (plan->layer.batch == 0)
         return CONV_FFT_SUCCESS;
     if (state->both)
-        CF_FORWARD(cf_long1d_build(state->both));
-    return cf_long1d_build(state->pass);
+        CF_FORWARD(cf_long1d_list(state->both, list));
+    return cf_long1d_list(state->pass, list);
 }
 
 static void release(conv_fft_plan *plan, int pass) {
@@ -114,7 +114,7 @@ const cf_family cf_long1d_family = {.name = "long1d",
                                     .feasible = feasible,
                                     .runs_on = runs_on,
                                     .prepare = prepare,
-                                    .build = build,
+                                    .list_kernels = list_kernels,
                                     .release = release,
                                     .workspace = workspace,
                                     .run = run,

@@ -83,7 +83,7 @@ typedef struct cf_long1d cf_long1d;
 
 conv_fft_status cf_long1d_create(cf_gpu *gpu, const cf_layer *layer, int pass, const cf_strategy *strategy,
                                  cf_long1d **made);
-conv_fft_status cf_long1d_build(cf_long1d *l);
+conv_fft_status cf_long1d_list(cf_long1d *l, cf_build_list *list);
 void cf_long1d_destroy(cf_long1d *l); /* NULL is allowed */
 size_t cf_long1d_bytes(const cf_long1d *l);
 /* memory: of cf_long1d_bytes() bytes. */

@@ -5,6 +5,7 @@
 #include "conv/long1d/call.h"
 #include "core/arith.h"
 #include "core/dtype.h"
+#include "cuda/jit/build_list.h"
 #include "cuda/jit/launch.h"
 
 #include <stdlib.h>
@@ -24,22 +25,15 @@ conv_fft_status cf_long1d_create(cf_gpu *gpu, const cf_layer *layer, int pass, c
     return cf_long1d_configure(layer, pass, s, &gpu->properties, &l->config);
 }
 
-conv_fft_status cf_long1d_build(cf_long1d *l) {
-    cf_source sources[CF_LONG1D_STAGES] = {{0}};
-    cf_kernel *kernels[CF_LONG1D_STAGES] = {NULL};
-    int count = 0;
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    for (int i = 0; i < CF_LONG1D_STAGES && status == CONV_FFT_SUCCESS; ++i)
-        if (l->config.stage[i])
-            status = cf_long1d_source(&l->config, (cf_long1d_stage)i, &sources[count++]);
-    if (status == CONV_FFT_SUCCESS)
-        status = cf_kernels_build(l->gpu, sources, count, kernels);
-    for (int i = 0; i < count; ++i)
-        free((char *)sources[i].text);
-    for (int i = 0, next = 0; i < CF_LONG1D_STAGES; ++i)
-        if (l->config.stage[i])
-            l->kernel[i] = kernels[next++];
-    return status;
+conv_fft_status cf_long1d_list(cf_long1d *l, cf_build_list *list) {
+    for (int i = 0; i < CF_LONG1D_STAGES; ++i) {
+        cf_source source;
+        if (!l->config.stage[i])
+            continue;
+        CF_FORWARD(cf_long1d_source(&l->config, (cf_long1d_stage)i, &source));
+        CF_FORWARD(cf_build_list_add(list, &source, &l->kernel[i], NULL));
+    }
+    return CONV_FFT_SUCCESS;
 }
 
 void cf_long1d_destroy(cf_long1d *l) {

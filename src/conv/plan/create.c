@@ -3,6 +3,7 @@
 
 #include "conv/plan/family.h"
 #include "conv/plan/run.h"
+#include "conv/plan/spectra.h"
 #include "core/arith.h"
 #include "core/dtype.h"
 
@@ -162,31 +163,61 @@ static bool runs_alone(const conv_fft_plan *plan, const cf_transform *transform)
     return false;
 }
 
-/* Build all transforms at once, because they are compiled in parallel. */
-static conv_fft_status build(conv_fft_plan *plan) {
+static conv_fft_status list_transforms(conv_fft_plan *plan, cf_build_list *list) {
     cf_transform *transforms[CF_OPERAND_COUNT * CF_PASS_COUNT];
     cf_pair *pairs[CF_PASS_COUNT];
     int alone = 0, paired = 0;
-    CF_FORWARD(make_pairs(plan));
     for (int i = 0; i < plan->transform_count; ++i)
         if (runs_alone(plan, plan->transforms[i].transform))
             transforms[alone++] = plan->transforms[i].transform;
     for (int i = 0; i < CF_PASS_COUNT; ++i)
         if (plan->pass[i].pair)
             pairs[paired++] = plan->pass[i].pair;
-    CF_FORWARD(plan->device->ops->transforms_build(plan->device, transforms, alone, pairs, paired, plan->aligned_only));
+    return plan->device->ops->transforms_list(plan->device, transforms, alone, pairs, paired, !plan->any_alignment,
+                                              list);
+}
+
+static conv_fft_status list_products(conv_fft_plan *plan, cf_build_list *list) {
     cf_cgemm_desc *products[CF_PASS_COUNT];
     int count = 0;
     for (int i = 0; i < CF_PASS_COUNT; ++i)
-        if ((plan->passes & 1 << i) && has_spectra(plan, i) && plan->pass[i].strategy.product == CF_CGEMM_TENSOR)
+        if ((plan->passes & 1 << i) && has_spectra(plan, i))
             products[count++] = &plan->pass[i].product;
-    if (count > 0)
-        CF_FORWARD(plan->device->ops->products_build(plan->device, products, count));
-    for (int i = 0; i < CF_PASS_COUNT; ++i) {
-        if ((plan->passes & 1 << i) && family_of(plan, i)->build)
-            CF_FORWARD(family_of(plan, i)->build(plan, i));
+    return plan->device->ops->products_list(plan->device, products, count, list);
+}
+
+static conv_fft_status list_operations(conv_fft_plan *plan, cf_build_list *list) {
+    unsigned operations = plan->passes & CONV_FFT_BACKWARD ? CF_OPERATION_BIAS_GRADIENT : 0;
+    if ((plan->passes & CONV_FFT_BACKWARD_WEIGHTS) && cf_weights_are_zeroed(plan))
+        operations |= CF_OPERATION_ZERO;
+    if ((plan->passes & CONV_FFT_BACKWARD_DATA) && (family_of(plan, CF_PASS_DATA)->fields & 1u << CF_FIELD_BASIS)) {
+        const cf_gx_store store = cf_strategy_gx_store(&plan->layer, &plan->pass[CF_PASS_DATA].strategy);
+        operations |= store == CF_GX_FOLDED ? CF_OPERATION_FOLD : store == CF_GX_ZEROED ? CF_OPERATION_ZERO : 0;
     }
+    return plan->device->ops->operations_list(plan->device, operations, list);
+}
+
+static conv_fft_status list_kernels(conv_fft_plan *plan, cf_build_list *list) {
+    if (list) {
+        CF_FORWARD(list_transforms(plan, list));
+        CF_FORWARD(list_products(plan, list));
+        CF_FORWARD(list_operations(plan, list));
+    }
+    for (int i = 0; i < CF_PASS_COUNT; ++i)
+        if ((plan->passes & 1 << i) && family_of(plan, i)->list_kernels)
+            CF_FORWARD(family_of(plan, i)->list_kernels(plan, i, list));
     return CONV_FFT_SUCCESS;
+}
+
+/* All kernels of a plan are compiled together, on all processors. */
+static conv_fft_status build(conv_fft_plan *plan) {
+    const cf_device_ops *const ops = plan->device->ops;
+    cf_build_list *list = NULL;
+    CF_FORWARD(make_pairs(plan));
+    if (!ops->build_begin)
+        return list_kernels(plan, NULL);
+    CF_FORWARD(ops->build_begin(plan->device, &list));
+    return ops->build_end(list, list_kernels(plan, list));
 }
 
 /* Reduce the groups of a chunk before its rows, because fewer groups cost no extra work. */
@@ -285,9 +316,9 @@ static void count_argument_bytes(conv_fft_plan *plan) {
     bytes[CF_ARGUMENT_W_SPECTRUM] = (size_t)cf_max(0, cf_plan_spectrum_bytes(plan, CONV_FFT_OPERAND_W));
 }
 
-static conv_fft_status create(const cf_layer *layer, cf_device *device, int passes,
-                              const cf_strategy strategy[CF_PASS_COUNT], bool aligned_only, uint64_t workspace_limit,
-                              uint64_t *smallest, conv_fft_plan **result) {
+conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
+                               const cf_strategy strategy[CF_PASS_COUNT], bool any_alignment, uint64_t workspace_limit,
+                               uint64_t *smallest, conv_fft_plan **result) {
     CF_FORWARD(cf_layer_check_written(layer, passes));
     conv_fft_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
@@ -295,7 +326,7 @@ static conv_fft_status create(const cf_layer *layer, cf_device *device, int pass
     plan->layer = *layer;
     plan->device = device;
     plan->passes = passes;
-    plan->aligned_only = aligned_only;
+    plan->any_alignment = any_alignment;
     plan->bias = describe_bias(layer);
     plan->chunk_groups = layer->groups;
     const uint64_t limit = workspace_limit ? workspace_limit : UINT64_MAX;
@@ -341,18 +372,6 @@ static conv_fft_status create(const cf_layer *layer, cf_device *device, int pass
 done:
     cf_plan_destroy(plan);
     return status;
-}
-
-conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
-                               const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
-                               conv_fft_plan **plan) {
-    return create(layer, device, passes, strategy, false, workspace_limit, smallest, plan);
-}
-
-conv_fft_status cf_plan_create_aligned_only(const cf_layer *layer, cf_device *device, int passes,
-                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                            uint64_t *smallest, conv_fft_plan **plan) {
-    return create(layer, device, passes, strategy, true, workspace_limit, smallest, plan);
 }
 
 void cf_plan_destroy(conv_fft_plan *plan) {

@@ -34,10 +34,11 @@ struct cf_family {
     /* True if the device can run a feasible strategy; otherwise *why is a clause. */
     bool (*runs_on)(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *strategy,
                     const char **why);
-    /* prepare: set the sizes that the layout of the workspace needs. build: then do what takes long. */
+    /* Set the sizes that the layout of the workspace needs. */
     conv_fft_status (*prepare)(conv_fft_plan *plan, int pass);
-    conv_fft_status (*build)(conv_fft_plan *plan, int pass); /* NULL: nothing */
-    /* Free everything that prepare and build have made. prepare may be called again. */
+    /* List the kernels that the plan has compiled. NULL: nothing. */
+    conv_fft_status (*list_kernels)(conv_fft_plan *plan, int pass, cf_build_list *list);
+    /* Free everything that prepare and list_kernels have made. prepare may be called again. */
     void (*release)(conv_fft_plan *plan, int pass); /* NULL: nothing */
     /* Lay out the workspace of prepared passes that run in one call, with chunks of at most `rows` rows. */
     cf_workspace (*workspace)(const conv_fft_plan *plan, int set, int64_t rows);

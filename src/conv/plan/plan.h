@@ -82,9 +82,8 @@ struct conv_fft_plan {
     cf_layer layer;
     cf_device *device;
     int passes;
-    /* For a search: tensors begin at multiples of 16 bytes, and kernels for other tensors are not compiled. */
-    bool aligned_only;
-    bool trusted; /* calls do not ask the driver about memory and stream */
+    bool any_alignment; /* on a GPU, tensors need not begin at multiples of CF_RECORDED_ALIGNMENT bytes */
+    bool trusted;       /* calls do not ask the driver about memory and stream */
     cf_pass_plan pass[CF_PASS_COUNT];
     bool shares_gy; /* both backward passes read the same spectrum of gy */
     cf_bias_desc bias;
@@ -100,16 +99,12 @@ struct conv_fft_plan {
     double tuned_seconds[CONV_FFT_BACKWARD + 1]; /* measured by the tuner, for each set of passes; 0: not measured */
 };
 
-/* strategy[p] is read for the passes of the set. INVALID_ARGUMENT: a strategy is infeasible, or it needs more than
- * the limit (0: none) even with the smallest chunks; *smallest is then the needed size. */
+/* strategy[p] is read for the passes of the set. any_alignment: as in conv_fft_plan_options. INVALID_ARGUMENT: a
+ * strategy is infeasible, or it needs more than the limit (0: none) even with the smallest chunks; *smallest is then
+ * the needed size. */
 conv_fft_status cf_plan_create(const cf_layer *layer, cf_device *device, int passes,
-                               const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit, uint64_t *smallest,
-                               conv_fft_plan **plan);
-/* The same for a search. Its tensors begin at multiples of 16 bytes, and kernels for other tensors are not compiled.
- * A call with such a tensor is NOT_SUPPORTED. */
-conv_fft_status cf_plan_create_aligned_only(const cf_layer *layer, cf_device *device, int passes,
-                                            const cf_strategy strategy[CF_PASS_COUNT], uint64_t workspace_limit,
-                                            uint64_t *smallest, conv_fft_plan **plan);
+                               const cf_strategy strategy[CF_PASS_COUNT], bool any_alignment, uint64_t workspace_limit,
+                               uint64_t *smallest, conv_fft_plan **plan);
 conv_fft_status cf_fail_workspace_limit(uint64_t limit, uint64_t smallest);
 void cf_plan_destroy(conv_fft_plan *plan);
 

@@ -98,11 +98,29 @@ static const cf_recording *recording_of(const conv_fft_plan *plan, int set, cons
     return bits % CF_RECORDED_ALIGNMENT == 0 ? recording : NULL;
 }
 
+/* A GPU has kernels for vectors of 16 bytes only, unless the plan has others, too. */
+static conv_fft_status check_alignment(const conv_fft_plan *plan, const cf_call *call) {
+    const struct {
+        const char *name;
+        const void *address;
+    } tensors[] = {{"x", call->x}, {"w", call->w},   {"gy", call->gy},
+                   {"y", call->y}, {"gx", call->gx}, {"gw", call->gw}};
+    if (!plan->device->is_gpu || plan->any_alignment)
+        return CONV_FFT_SUCCESS;
+    for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; ++i)
+        CF_REQUIRE((uintptr_t)tensors[i].address % CF_RECORDED_ALIGNMENT == 0,
+                   "%s is %p; it must be a multiple of %d bytes, or options.any_alignment of the plan must be 1",
+                   tensors[i].name, tensors[i].address, CF_RECORDED_ALIGNMENT);
+    return CONV_FFT_SUCCESS;
+}
+
 conv_fft_status cf_run(const conv_fft_plan *plan, int set, const cf_call *call) {
     const void *arguments[CF_ARGUMENT_COUNT];
     const cf_recording *const recording = recording_of(plan, set, call, arguments);
-    return recording ? plan->device->ops->record_run(plan->device, recording, NULL, arguments, call->stream)
-                     : run_stages(plan, set, call);
+    if (recording)
+        return plan->device->ops->record_run(plan->device, recording, NULL, arguments, call->stream);
+    CF_FORWARD(check_alignment(plan, call));
+    return run_stages(plan, set, call);
 }
 
 static conv_fft_status check_arguments(const conv_fft_plan *plan, int set, const cf_call *call) {
@@ -123,6 +141,7 @@ conv_fft_status cf_run_checked(const conv_fft_plan *plan, int set, const cf_call
                                              call->stream);
     }
     CF_FORWARD(check_arguments(plan, set, call));
+    CF_FORWARD(check_alignment(plan, call));
     return run_stages(plan, set, call);
 }
 

@@ -112,14 +112,19 @@ cf_gx_store cf_strategy_gx_store(const cf_layer *layer, const cf_strategy *s) {
     return overlaps || !covers ? CF_GX_ZEROED : CF_GX_DIRECT;
 }
 
+bool cf_weights_are_zeroed(const conv_fft_plan *plan) {
+    int64_t x[5], y[5], w[5];
+    cf_layer_extents(&plan->layer, x, y, w);
+    bool trimmed = plan->layer.batch == 0;
+    for (int a = 0; a < 3; ++a) /* taps that meet only padding are in no window */
+        trimmed = trimmed || plan->layer.axis[a].kernel < w[2 + a];
+    return trimmed;
+}
+
 conv_fft_status cf_zero_weights(const conv_fft_plan *plan, const cf_call *call) {
     int64_t x[5], y[5], w[5];
     cf_layer_extents(&plan->layer, x, y, w);
-    /* Taps that meet only padding are in no window. */
-    bool trimmed = plan->layer.batch == 0;
-    for (int a = 0; a < 3; ++a)
-        trimmed = trimmed || plan->layer.axis[a].kernel < w[2 + a];
-    if (!trimmed || (call->flags & CONV_FFT_ACCUMULATE_GW))
+    if (!cf_weights_are_zeroed(plan) || (call->flags & CONV_FFT_ACCUMULATE_GW))
         return CONV_FFT_SUCCESS;
     return plan->device->ops->zero(plan->device, &plan->layer.gw, w, call->gw, call->stream);
 }

@@ -44,6 +44,8 @@ bool cf_strategy_suits_kernel(const cf_layer *layer, int pass, const cf_strategy
 /* Set the gradient of x to zero if a pass does not reach all of it, unless it accumulates. */
 conv_fft_status cf_zero_gx(const conv_fft_plan *plan, const cf_call *call);
 
+/* Whether no product reaches all of the gradient of the weights. */
+bool cf_weights_are_zeroed(const conv_fft_plan *plan);
 /* Set the gradient of the weights to zero if no product reaches all of it: the batch is empty, or taps meet only
  * padding. */
 conv_fft_status cf_zero_weights(const conv_fft_plan *plan, const cf_call *call);

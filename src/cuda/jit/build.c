@@ -45,10 +45,16 @@ static conv_fft_status begin(build *b) {
     return CONV_FFT_SUCCESS;
 }
 
+/* The longest are first, so that no thread begins a long one when the others have ended. */
 static void want(build *b, int i) {
-    b->missing_sources[b->missing_count] = &b->sources[i];
-    b->missing_cubins[b->missing_count] = &b->cubins[i];
-    b->missing[b->missing_count++] = i;
+    int at = b->missing_count++;
+    for (; at > 0 && b->sources[b->missing[at - 1]].work < b->sources[i].work; --at)
+        b->missing[at] = b->missing[at - 1];
+    b->missing[at] = i;
+    for (int n = 0; n < b->missing_count; ++n) {
+        b->missing_sources[n] = &b->sources[b->missing[n]];
+        b->missing_cubins[n] = &b->cubins[b->missing[n]];
+    }
 }
 
 static conv_fft_status compile_missing(build *b) {

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,44 @@ static void add_line(cf_cubin_key *key, const char *line) {
     key->bytes += bytes + 1;
 }
 
-/* Hash these lines: architecture, each option, an empty line, the text. */
+/* Keys of headers that were seen before, by address: a header never changes. Headers that do not fit are hashed each
+ * time. */
+static cf_cubin_key key_of_header(const char *header) {
+    enum {
+        CAPACITY = 32
+    };
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        const char *header;
+        cf_cubin_key key;
+    } known[CAPACITY];
+    static int count;
+    pthread_mutex_lock(&mutex);
+    int i = 0;
+    while (i < count && known[i].header != header)
+        ++i;
+    cf_cubin_key key = {.hash = CF_HASH_START};
+    if (i < count) {
+        key = known[i].key;
+    } else {
+        add_line(&key, header);
+        if (count < CAPACITY) {
+            known[count].header = header;
+            known[count++].key = key;
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    return key;
+}
+
+static void add_header(cf_cubin_key *key, const char *header) {
+    const cf_cubin_key own = key_of_header(header);
+    char line[64];
+    snprintf(line, sizeof line, "%016" PRIx64 "-%08" PRIx32 "-%zu", own.hash, own.crc, own.bytes);
+    add_line(key, line);
+}
+
+/* Hash these lines: architecture, each option, the key of each header, an empty line, the text. */
 cf_cubin_key cf_cubin_key_of(const char *architecture, const cf_source *source) {
     cf_cubin_key key = {.hash = CF_HASH_START};
     add_line(&key, architecture);
@@ -33,6 +71,8 @@ cf_cubin_key cf_cubin_key_of(const char *architecture, const cf_source *source) 
         add_line(&key, *option);
     for (int i = 0; i < CF_SOURCE_MAX_OPTIONS && source->options[i]; ++i)
         add_line(&key, source->options[i]);
+    for (int i = 0; i < CF_SOURCE_MAX_HEADERS && source->headers[i]; ++i)
+        add_header(&key, source->headers[i]);
     add_line(&key, "");
     add_line(&key, source->text);
     return key;

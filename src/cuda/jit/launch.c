@@ -130,8 +130,8 @@ conv_fft_status cf_kernel_launch(const cf_kernel *kernel, const cf_launch *launc
         return CONV_FFT_SUCCESS;
     }
     if (!kernel)
-        return cf_fail(CONV_FFT_NOT_SUPPORTED,
-                       "no kernel was compiled for tensors that begin between multiples of 16 bytes");
+        return cf_fail(CONV_FFT_NOT_SUPPORTED, "no kernel was compiled for addresses that are no multiples of 16 "
+                                               "bytes; options.any_alignment of the plan does that");
     CF_FORWARD(cf_gpu_enter(kernel->gpu));
     return cf_gpu_left(kernel->gpu, cf_kernel_start(kernel, launch, parameters, stream));
 }

@@ -80,11 +80,27 @@ static char *read_log(const cf_jit *jit, cf_nvrtc_program program) {
     return log;
 }
 
-static void write_source(const cf_jit *jit, const char *directory, const cf_source *source, const char *suffix,
-                         const char *text) {
+char *cf_source_join(const cf_source *source) {
+    const char *parts[CF_SOURCE_MAX_HEADERS + 1];
+    int count = 0;
+    size_t bytes = 1;
+    while (count < CF_SOURCE_MAX_HEADERS && source->headers[count]) {
+        parts[count] = source->headers[count];
+        bytes += strlen(parts[count++]);
+    }
+    parts[count++] = source->text;
+    char *const text = malloc(bytes + strlen(source->text));
+    char *at = text;
+    for (int i = 0; text && i < count; ++i)
+        at = stpcpy(at, parts[i]);
+    return text;
+}
+
+/* kernel: the whole text, which names the file. */
+static void write_source(const cf_jit *jit, const char *directory, const char *name, const char *kernel,
+                         const char *suffix, const char *text) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s-%016" PRIx64 "%s", directory, source->name,
-             cf_hash(source->text, strlen(source->text)), suffix);
+    snprintf(path, sizeof path, "%s/%s-%016" PRIx64 "%s", directory, name, cf_hash(kernel, strlen(kernel)), suffix);
     const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     const bool written = file >= 0 && cf_write_all(file, text, strlen(text));
     if (file >= 0)
@@ -117,7 +133,7 @@ static conv_fft_status take_cubin(const cf_jit *jit, cf_nvrtc_program program, c
 }
 
 static conv_fft_status compile_program(const cf_jit *jit, cf_nvrtc_program program, const char *architecture,
-                                       const cf_source *source, cf_cubin *cubin) {
+                                       const cf_source *source, const char *text, cf_cubin *cubin) {
     char target[64];
     snprintf(target, sizeof target, "--gpu-architecture=%s", architecture);
     const char *options[CF_SOURCE_MAX_OPTIONS + 4] = {target};
@@ -130,8 +146,8 @@ static conv_fft_status compile_program(const cf_jit *jit, cf_nvrtc_program progr
     cubin->log = read_log(jit, program);
     const char *const directory = cf_environment("CONV_FFT_KEEP_SOURCE");
     if (directory) {
-        write_source(jit, directory, source, ".cu", source->text);
-        write_source(jit, directory, source, ".log", cubin->log ? cubin->log : "");
+        write_source(jit, directory, source->name, text, ".cu", text);
+        write_source(jit, directory, source->name, text, ".log", cubin->log ? cubin->log : "");
     }
     if (result != 0)
         return compile_error(jit, source, architecture, cubin->log, directory != NULL);
@@ -142,10 +158,16 @@ static conv_fft_status compile_one(const cf_jit *jit, const char *architecture, 
                                    cf_cubin *cubin) {
     char name[128];
     snprintf(name, sizeof name, "%s.cu", source->name);
+    char *const text = cf_source_join(source);
+    if (!text)
+        return cf_fail_memory(strlen(source->text), "the text of a kernel");
     cf_nvrtc_program program;
-    CF_FORWARD(NVRTC(nvrtcCreateProgram, &program, source->text, name, 0, NULL, NULL));
-    const conv_fft_status status = compile_program(jit, program, architecture, source, cubin);
-    jit->nvrtcDestroyProgram(&program);
+    conv_fft_status status = NVRTC(nvrtcCreateProgram, &program, text, name, 0, NULL, NULL);
+    if (status == CONV_FFT_SUCCESS) {
+        status = compile_program(jit, program, architecture, source, text, cubin);
+        jit->nvrtcDestroyProgram(&program);
+    }
+    free(text);
     if (status != CONV_FFT_SUCCESS)
         cf_cubin_clear(cubin);
     return status;

@@ -32,16 +32,24 @@ typedef struct cf_jit {
 #undef CF_NVRTC_MEMBER
 } cf_jit;
 
-#define CF_SOURCE_MAX_OPTIONS 8
+enum {
+    CF_SOURCE_MAX_OPTIONS = 8,
+    CF_SOURCE_MAX_HEADERS = 3
+};
 
-/* The text of one kernel. */
+/* The text of one kernel: its headers, one behind the other, and then `text`. It includes no file. */
 typedef struct cf_source {
     const char *name;                           /* of the kernel in the text; it is extern "C" */
-    const char *text;                           /* the complete text; it includes no file */
+    const char *headers[CF_SOURCE_MAX_HEADERS]; /* they never change and are never freed; NULL ends them */
+    const char *text;
     const char *options[CF_SOURCE_MAX_OPTIONS]; /* options of NVRTC besides architecture and language; NULL ends them */
     size_t dynamic_shared;                      /* bytes that launches may ask for; not part of the compilation */
     bool pdl_wait; /* the kernel has a PDL wait (fbfft/common/platform.cuh); not part of the compilation */
+    int work;      /* about how long it compiles beside others. The longest are compiled first */
 } cf_source;
+
+/* The whole text. The caller frees it. NULL: out of memory. */
+char *cf_source_join(const cf_source *source);
 
 /* Machine code, and the compiler's log. Begin with {0}. */
 typedef struct cf_cubin {

@@ -226,14 +226,11 @@ conv_fft_status cf_c2c_fp16_source(const cf_c2c_fp16_config *config, int pass, c
     char tail[2048];
     cf_text t = {tail, sizeof tail, 0};
     emit(config, &config->pass[pass], &t);
-    char *text;
-    CF_FORWARD(cf_fbfft_join_emitted(cf_c2c_fp16_kernel_text, &t, &text));
     *source = (cf_source){.name = "cf_c2c_fp16",
-                          .text = text,
                           .options = {"--device-as-default-execution-space"},
                           .pdl_wait = true,
                           .dynamic_shared = (size_t)config->pass[pass].shared};
-    return CONV_FFT_SUCCESS;
+    return cf_fbfft_set_text(source, cf_c2c_fp16_kernel_text, &t);
 }
 
 void cf_c2c_fp16_describe(const cf_c2c_fp16_pass *p, cf_text *t) {

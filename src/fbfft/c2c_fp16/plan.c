@@ -3,6 +3,7 @@
 
 #include "core/arith.h"
 #include "cuda/driver/pointer_check.h"
+#include "cuda/jit/build_list.h"
 #include "cuda/jit/launch.h"
 
 #include <stdlib.h>
@@ -11,18 +12,19 @@ enum {
     NUMBER_BYTES = 4 /* of a complex number */
 };
 
+static conv_fft_status list_kernels(cf_c2c_fp16_plan *plan, cf_build_list *list) {
+    for (int i = 0; i < plan->config.count; ++i) {
+        cf_source source;
+        CF_FORWARD(cf_c2c_fp16_source(&plan->config, i, &source));
+        CF_FORWARD(cf_build_list_add(list, &source, &plan->kernel[i], NULL));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
 static conv_fft_status build(cf_gpu *gpu, cf_c2c_fp16_plan *plan) {
-    cf_source sources[CF_C2C_FP16_PASSES] = {{0}};
-    int count = 0;
-    conv_fft_status status = CONV_FFT_SUCCESS;
-    while (status == CONV_FFT_SUCCESS && count < plan->config.count)
-        if ((status = cf_c2c_fp16_source(&plan->config, count, &sources[count])) == CONV_FFT_SUCCESS)
-            ++count;
-    if (status == CONV_FFT_SUCCESS)
-        status = cf_kernels_build(gpu, sources, count, plan->kernel);
-    for (int i = 0; i < count; ++i)
-        free((char *)sources[i].text);
-    return status;
+    cf_build_list *list = NULL;
+    CF_FORWARD(cf_build_list_create(gpu, &list));
+    return cf_build_list_end(list, list_kernels(plan, list));
 }
 
 conv_fft_status cf_c2c_fp16_plan_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_c2c_fp16_plan **result) {

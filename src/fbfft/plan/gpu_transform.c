@@ -11,21 +11,18 @@
 
 static conv_fft_status make_source(const char *headers, const cf_text *tail, bool doubles, int64_t shared,
                                    cf_source *source) {
-    char *text;
-    CF_FORWARD(cf_fbfft_join_emitted(headers, tail, &text));
     *source = (cf_source){.name = "cf_fft",
-                          .text = text,
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
                           .dynamic_shared = (size_t)shared,
                           .pdl_wait = true};
-    return CONV_FFT_SUCCESS;
+    return cf_fbfft_set_text(source, headers, tail);
 }
 
 conv_fft_status cf_fft_real_source(const cf_fft_config *config, cf_source *source) {
     char tail[2048];
     cf_text t = {tail, sizeof tail, 0};
     cf_fft_emit(config, &t);
-    return make_source("", &t, false, config->shared, source);
+    return make_source(NULL, &t, false, config->shared, source);
 }
 
 conv_fft_status cf_fft_shared_source(const cf_shared_fft_config *config, cf_source *source) {
@@ -33,7 +30,7 @@ conv_fft_status cf_fft_shared_source(const cf_shared_fft_config *config, cf_sour
     cf_text t = {tail, sizeof tail, 0};
     cf_shared_fft_emit(config, &t);
     const bool doubles = config->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source("", &t, doubles, config->shared, source);
+    return make_source(NULL, &t, doubles, config->shared, source);
 }
 
 conv_fft_status cf_fft_tensor_core_source(const cf_shared_fft_config *config, cf_source *source) {
@@ -54,7 +51,7 @@ static conv_fft_status pair_source(const cf_gpu_pair *pair, int variant, cf_sour
     cf_text t = {tail, sizeof tail, 0};
     cf_fft_emit_pair(pass, tile, &t);
     const bool doubles = tile[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source(pass[0]->tensor_core || pass[1]->tensor_core ? cf_tensor_fft_kernel_text : "", &t, doubles,
+    return make_source(pass[0]->tensor_core || pass[1]->tensor_core ? cf_tensor_fft_kernel_text : NULL, &t, doubles,
                        cf_max(tile[0].shared, tile[1].shared), source);
 }
 
@@ -71,51 +68,32 @@ static int pair_variants(const cf_gpu_pair *pair) {
     return (int)cf_max(variants(&pair->transform[0]->passes.pass[0]), variants(&pair->transform[1]->passes.pass[0]));
 }
 
-static conv_fft_status make_sources(const cf_gpu_transform *t, int max_variants, cf_source *sources, int *count) {
+static conv_fft_status list_transform(cf_gpu_transform *t, int max_variants, cf_build_list *list) {
     for (int i = 0; i < t->passes.count; ++i) {
         const cf_fft_pass *pass = &t->passes.pass[i];
         for (int v = 0; v < cf_min(max_variants, variants(pass)); ++v) {
-            CF_FORWARD(pass->plain         ? cf_fft_real_source(&pass->real[v], &sources[*count])
-                       : pass->tensor_core ? cf_fft_tensor_core_source(&pass->tile[v], &sources[*count])
-                                           : cf_fft_shared_source(&pass->tile[v], &sources[*count]));
-            ++*count;
+            cf_source source;
+            CF_FORWARD(pass->plain         ? cf_fft_real_source(&pass->real[v], &source)
+                       : pass->tensor_core ? cf_fft_tensor_core_source(&pass->tile[v], &source)
+                                           : cf_fft_shared_source(&pass->tile[v], &source));
+            CF_FORWARD(cf_build_list_add(list, &source, &t->kernel[i][v], NULL));
         }
     }
     return CONV_FFT_SUCCESS;
 }
 
-conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
-                                        cf_gpu_pair *const *pairs, int pair_count, bool aligned) {
-    enum {
-        EACH = 2 * CF_FFT_MAX_PASSES
-    };
+conv_fft_status cf_gpu_transforms_list(cf_gpu_transform *const *transforms, int count, cf_gpu_pair *const *pairs,
+                                       int pair_count, bool aligned, cf_build_list *list) {
     const int max_variants = aligned ? 1 : 2;
-    int total = 0, next = 0;
-    const size_t max_sources = (size_t)(count + pair_count) * EACH;
-    cf_source *sources = calloc(max_sources, sizeof *sources);
-    cf_kernel **kernels = calloc(max_sources, sizeof *kernels);
-    conv_fft_status status =
-        sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory(max_sources * sizeof *sources, "kernels");
-    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
-        status = make_sources(transforms[i], max_variants, sources, &total);
-    for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
-        for (int v = 0; status == CONV_FFT_SUCCESS && v < cf_min(max_variants, pair_variants(pairs[i])); ++v)
-            if ((status = pair_source(pairs[i], v, &sources[total])) == CONV_FFT_SUCCESS)
-                ++total;
-    if (status == CONV_FFT_SUCCESS)
-        status = cf_kernels_build(gpu, sources, total, kernels);
-    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
-        for (int pass = 0; pass < transforms[i]->passes.count; ++pass)
-            for (int v = 0; v < cf_min(max_variants, variants(&transforms[i]->passes.pass[pass])); ++v)
-                transforms[i]->kernel[pass][v] = kernels[next++];
-    for (int i = 0; status == CONV_FFT_SUCCESS && i < pair_count; ++i)
-        for (int v = 0; v < cf_min(max_variants, pair_variants(pairs[i])); ++v)
-            pairs[i]->kernel[v] = kernels[next++];
-    for (int i = 0; i < total; ++i)
-        free((char *)sources[i].text);
-    free(sources);
-    free(kernels);
-    return status;
+    for (int i = 0; i < count; ++i)
+        CF_FORWARD(list_transform(transforms[i], max_variants, list));
+    for (int i = 0; i < pair_count; ++i)
+        for (int v = 0; v < cf_min(max_variants, pair_variants(pairs[i])); ++v) {
+            cf_source source;
+            CF_FORWARD(pair_source(pairs[i], v, &source));
+            CF_FORWARD(cf_build_list_add(list, &source, &pairs[i]->kernel[v], NULL));
+        }
+    return CONV_FFT_SUCCESS;
 }
 
 conv_fft_status cf_gpu_transform_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_gpu_transform **result) {

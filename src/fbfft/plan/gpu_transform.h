@@ -3,7 +3,7 @@
 #ifndef CF_FBFFT_GPU_TRANSFORM_H
 #define CF_FBFFT_GPU_TRANSFORM_H
 
-#include "cuda/jit/kernel.h"
+#include "cuda/jit/build_list.h"
 #include "fbfft/plan/kernel_split.h"
 
 typedef struct cf_gpu_transform {
@@ -21,10 +21,9 @@ typedef struct cf_gpu_pair {
 
 /* Plan a transform without compiling it. Its scratch is known then. */
 conv_fft_status cf_gpu_transform_create(cf_gpu *gpu, const cf_fft_problem *problem, cf_gpu_transform **transform);
-/* Compile and load several transforms at the same time. aligned: tensors of all runs begin at multiples of 16 bytes.
- * After a failure no transform can run. */
-conv_fft_status cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
-                                        cf_gpu_pair *const *pairs, int pair_count, bool aligned);
+/* List the kernels of transforms and pairs. aligned: tensors of all runs begin at multiples of 16 bytes. */
+conv_fft_status cf_gpu_transforms_list(cf_gpu_transform *const *transforms, int count, cf_gpu_pair *const *pairs,
+                                       int pair_count, bool aligned, cf_build_list *list);
 void cf_gpu_transform_destroy(cf_gpu_transform *transform); /* NULL is allowed; no run of it may be pending */
 
 /* Plan a pair without compiling it. *pair is NULL if one launch gains nothing: a transform has several kernels, or

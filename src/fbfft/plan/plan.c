@@ -7,7 +7,10 @@
 
 static conv_fft_status create(cf_gpu *gpu, fbfft_plan *plan) {
     CF_FORWARD(cf_gpu_transform_create(gpu, &plan->problem, &plan->gpu));
-    const conv_fft_status status = cf_gpu_transforms_build(gpu, &plan->gpu, 1, NULL, 0, false);
+    cf_build_list *list = NULL;
+    conv_fft_status status = cf_build_list_create(gpu, &list);
+    if (status == CONV_FFT_SUCCESS)
+        status = cf_build_list_end(list, cf_gpu_transforms_list(&plan->gpu, 1, NULL, 0, false, list));
     if (status != CONV_FFT_SUCCESS) {
         cf_gpu_transform_destroy(plan->gpu);
         return status;

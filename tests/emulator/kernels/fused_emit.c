@@ -22,6 +22,7 @@ enum {
 
 typedef struct built_kernel {
     cf_kernel kernel;
+    bool is_long;
     char text[];
 } built_kernel;
 
@@ -45,6 +46,7 @@ conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, i
         built_kernel *const k = malloc(sizeof *k + strlen(sources[i].text) + 1);
         need(k, "no memory");
         strcpy(k->text, sources[i].text);
+        k->is_long = sources[i].headers[1] == cf_long1d_kernel_text;
         k->kernel = (cf_kernel){.gpu = gpu};
         kernels[i] = &k->kernel;
     }
@@ -68,28 +70,26 @@ conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch 
 conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const cf_launch *launch, void **parameters,
                                        cf_cu_stream stream) {
     (void)launch, (void)parameters, (void)stream;
-    const char *const text = ((const built_kernel *)(const void *)kernel)->text;
+    const built_kernel *const built = (const built_kernel *)(const void *)kernel;
+    const char *const text = built->text;
     const uint64_t hash = fused_text_hash(text);
     if (is_written(hash))
         return CONV_FFT_SUCCESS;
     char name[64];
     snprintf(name, sizeof name, "kernel_%d_%d", number, written_count);
-    const char *const own = text + strlen(cf_fbfft_kernel_text);
-    const bool is_long = strncmp(own, cf_long1d_kernel_text, strlen(cf_long1d_kernel_text)) == 0;
-    const char *const entry = is_long ? "cf_long1d" : "cf_fused";
-    fprintf(out, "#define %s %s\nnamespace in_%s {\n%s}\n#undef %s\n", entry, name, name,
-            own + strlen(is_long ? cf_long1d_kernel_text : cf_fused_kernel_text), entry);
+    const char *const entry = built->is_long ? "cf_long1d" : "cf_fused";
+    fprintf(out, "#define %s %s\nnamespace in_%s {\n%s}\n#undef %s\n", entry, name, name, text, entry);
     fprintf(out, "static const Registration add_%s(0x%llxull, in_%s::%s);\n\n", name, (unsigned long long)hash, name,
             name);
     return CONV_FFT_SUCCESS;
 }
 
 /* Transforms of the weights have their own tests. */
-conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
-                                               cf_gpu_pair *const *pairs, int pair_count, bool aligned);
-conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *gpu, cf_gpu_transform *const *transforms, int count,
-                                               cf_gpu_pair *const *pairs, int pair_count, bool aligned) {
-    (void)gpu, (void)transforms, (void)count, (void)pairs, (void)pair_count, (void)aligned;
+conv_fft_status __wrap_cf_gpu_transforms_list(cf_gpu_transform *const *transforms, int count, cf_gpu_pair *const *pairs,
+                                              int pair_count, bool aligned, cf_build_list *list);
+conv_fft_status __wrap_cf_gpu_transforms_list(cf_gpu_transform *const *transforms, int count, cf_gpu_pair *const *pairs,
+                                              int pair_count, bool aligned, cf_build_list *list) {
+    (void)transforms, (void)count, (void)pairs, (void)pair_count, (void)aligned, (void)list;
     return CONV_FFT_SUCCESS;
 }
 

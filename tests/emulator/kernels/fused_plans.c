@@ -54,7 +54,7 @@ static conv_fft_status open_case(const fused_case *c, int number, const char *pr
         CF_FORWARD(cf_strategy_parse(line, o->problem.rank, &strategy[pass]));
         cf_strategy_resolve(&made, pass, &strategy[pass]);
     }
-    return cf_plan_create(&made, o->device, c->passes, strategy, 0, &smallest, &o->plan);
+    return cf_plan_create(&made, o->device, c->passes, strategy, true, 0, &smallest, &o->plan);
 }
 
 bool fused_case_open(const fused_case *c, int number, const char *properties, fused_opened *o) {

@@ -68,7 +68,8 @@ static conv_fft_plan *plan_of(const staged_case *c, const conv_fft_problem *prob
     bool good = cf_layer_make(problem, &made) == CONV_FFT_SUCCESS;
     for (int pass = 0; good && pass < CF_PASS_COUNT; pass++)
         good = cf_strategy_parse(c->strategy, problem->rank, &strategy[pass]) == CONV_FFT_SUCCESS;
-    if (!good || cf_plan_create(&made, device, CONV_FFT_ALL_PASSES, strategy, 0, &smallest, &plan) != CONV_FFT_SUCCESS)
+    if (!good ||
+        cf_plan_create(&made, device, CONV_FFT_ALL_PASSES, strategy, true, 0, &smallest, &plan) != CONV_FFT_SUCCESS)
         case_fail("%s", conv_fft_last_error());
     return plan;
 }
@@ -195,8 +196,7 @@ int staged_cases_run(const char *properties) {
         }
         if (cases[i].older)
             gpu.properties.compute_major = 8;
-        if (cf_gpu_layers_create(&gpu, &device) != CONV_FFT_SUCCESS ||
-            cf_gpu_small_kernels_build(cf_gpu_layers_of(device)) != CONV_FFT_SUCCESS)
+        if (cf_gpu_layers_create(&gpu, &device) != CONV_FFT_SUCCESS)
             case_fail("%s", conv_fft_last_error());
         else
             check_case(&cases[i], device);

@@ -370,9 +370,7 @@ extern "C" conv_fft_status __wrap_cf_kernel_start(const cf_kernel *kernel, const
     return CONV_FFT_SUCCESS;
 }
 
-extern "C" conv_fft_status __wrap_cf_gpu_transforms_build(cf_gpu *, cf_gpu_transform *const *, int) {
-    return CONV_FFT_SUCCESS;
-}
+extern "C" conv_fft_status __wrap_cf_gpu_transforms_list(cf_gpu_transform *const *, int) { return CONV_FFT_SUCCESS; }
 
 extern "C" conv_fft_status __wrap_cf_gpu_transform_run(const cf_gpu_transform *transform,
                                                        const cf_gpu_transform_call *call, struct CUstream_st *) {

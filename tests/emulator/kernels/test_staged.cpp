@@ -74,7 +74,9 @@ conv_fft_status __wrap_cf_kernels_build(cf_gpu *gpu, const cf_source *sources, i
     for (int i = 0; i < count; ++i) {
         kernels.push_back({});
         Kernel &k = kernels.back();
-        k.text = sources[i].text;
+        char *const text = cf_source_join(&sources[i]);
+        k.text = text ? text : "";
+        std::free(text);
         for (const char *const *option = sources[i].options; *option; ++option)
             k.doubles = k.doubles || std::strstr(*option, "double");
         std::snprintf(k.kernel.name, sizeof k.kernel.name, "%s", sources[i].name);

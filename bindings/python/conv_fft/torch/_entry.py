@@ -69,6 +69,11 @@ def _lies(shape, strides, last):
     return all(extent == 1 or one == other for extent, one, other in zip(shape, strides, dense_strides(shape, last)))
 
 
+def _aligned(tensor):
+    """The tensor, or a copy with its strides that begins at a multiple of 16 bytes, as the library's kernels need."""
+    return tensor.clone() if tensor.data_ptr() & 15 else tensor
+
+
 class Placement:
     """How the library reads a tensor with the caller's strides: in place, or from a contiguous copy."""
 
@@ -144,7 +149,11 @@ class Entry:
         y = empty(self.y_shape, self.y_strides, self.dtype)
         # `held` keeps the workspace alive until the call returns.
         workspace, size, stream, held = self._place(self.bytes[1], number, empty)
-        status = _forward(self.handles[1], x.data_ptr(), w.data_ptr(), None if bias is None else bias.data_ptr(),
+        x_at, w_at = x.data_ptr(), w.data_ptr()
+        if (x_at | w_at) & 15 and number >= 0:
+            x, w = _aligned(x), _aligned(w)
+            x_at, w_at = x.data_ptr(), w.data_ptr()
+        status = _forward(self.handles[1], x_at, w_at, None if bias is None else bias.data_ptr(),
                           y.data_ptr(), workspace, size, stream)
         if status:
             raise failure(status)
@@ -165,6 +174,9 @@ class Entry:
         except RuntimeError:  # gy is batched by vmap, or by torch.autograd.grad(is_grads_batched=True)
             return None
         number, dtype = self.number, self.dtype
+        if gy_at & 15 and number >= 0:
+            gy = _aligned(gy)
+            gy_at = gy.data_ptr()
         empty = self.here if number < 0 or _device_now() == number else self.anywhere
         gx = gw = gbias = None
         x_at = w_at = gx_at = gw_at = gbias_at = None
@@ -175,12 +187,18 @@ class Entry:
                 w = w.contiguous()
             gx = empty(self.x.shape, self.x.strides, dtype)
             w_at, gx_at = w.data_ptr(), gx.data_ptr()
+            if w_at & 15 and number >= 0:
+                w = _aligned(w)
+                w_at = w.data_ptr()
         if need_w:
             passes |= 4
             if self.x.copied:
                 x = x.contiguous()
             gw = empty(self.w.shape, self.w.strides, dtype)
             x_at, gw_at = x.data_ptr(), gw.data_ptr()
+            if x_at & 15 and number >= 0:
+                x = _aligned(x)
+                x_at = x.data_ptr()
         if need_bias:
             gbias = empty(self.bias_shape, ONE, dtype)
             gbias_at = gbias.data_ptr()

@@ -228,14 +228,12 @@ static void emit(const cf_cgemm_config *c, cf_text *t) {
 }
 
 conv_fft_status cf_cgemm_source(const cf_cgemm_config *c, cf_source *source) {
-    char tail[800], *text;
+    char tail[800];
     cf_text t = {tail, sizeof tail, 0};
     emit(c, &t);
-    CF_FORWARD(cf_fbfft_join_emitted(cf_cgemm_kernel_text, &t, &text));
     *source = (cf_source){.name = "cf_cgemm",
-                          .text = text,
                           .options = {"--device-as-default-execution-space", NULL},
                           .dynamic_shared = (size_t)cf_cgemm_shared(c),
                           .pdl_wait = true};
-    return CONV_FFT_SUCCESS;
+    return cf_fbfft_set_text(source, cf_cgemm_kernel_text, &t);
 }

@@ -58,6 +58,18 @@ static bool gapless(const cf_block *block, int64_t bins) {
     return block->groups == 1 || block->group_stride == bins * block->bin_stride;
 }
 
+/* Whether the library's own kernels compute the product, or no library takes its sizes. */
+static bool is_small(const cf_cgemm_desc *d, int64_t rows) {
+    return d->variant == CF_CGEMM_LOOP || cf_max(rows, cf_max(d->in_columns, d->out_columns)) > INT_MAX;
+}
+
+conv_fft_status cf_gpu_cgemm_list(cf_device *device, cf_cgemm_desc *desc, cf_build_list *list) {
+    if (desc->variant == CF_CGEMM_TENSOR)
+        return cf_gpu_tensor_core_cgemm_list(device, desc, list);
+    return is_small(desc, desc->rows) ? cf_gpu_small_cgemm_list(cf_gpu_layers_of(device), desc, list)
+                                      : CONV_FFT_SUCCESS;
+}
+
 conv_fft_status cf_gpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_block x, cf_block w, cf_block y,
                              bool accumulate, struct CUstream_st *stream) {
     cf_gpu_layers *layers = cf_gpu_layers_of(device);
@@ -69,7 +81,7 @@ conv_fft_status cf_gpu_cgemm(cf_device *device, const cf_cgemm_desc *desc, cf_bl
         return CONV_FFT_SUCCESS;
     if (desc->variant == CF_CGEMM_TENSOR)
         return cf_gpu_tensor_core_cgemm(desc, &x, &w, &y, accumulate, stream);
-    if (desc->variant == CF_CGEMM_LOOP || g.m > INT_MAX || g.n > INT_MAX || g.k > INT_MAX) {
+    if (is_small(desc, x.rows)) {
         for (int64_t group = 0; group < groups; ++group) {
             cf_block bx = x, bw = w, by = y;
             bx.data = group_of(&x, group * x.group_stride, bytes);

@@ -21,36 +21,16 @@ void cf_gpu_cgemm_destroy(cf_cgemm *product) {
     free(product);
 }
 
-static conv_fft_status make_sources(const cf_gpu *gpu, cf_cgemm_desc *const *descs, int count, cf_source *sources) {
-    for (int i = 0; i < count; ++i) {
-        cf_cgemm *const product = calloc(1, sizeof *product);
-        if (!product)
-            return cf_fail_memory(sizeof *product, "a product");
-        descs[i]->compiled = product;
-        product->config = cf_cgemm_configure(descs[i], &gpu->properties);
-        CF_FORWARD(cf_cgemm_source(&product->config, &sources[i]));
-    }
-    return CONV_FFT_SUCCESS;
-}
-
-/* On failure the descriptions keep what was made, without kernels, to be destroyed. */
-conv_fft_status cf_gpu_cgemms_build(cf_device *device, cf_cgemm_desc *const *descs, int count) {
-    cf_gpu *const gpu = cf_gpu_layers_of(device)->gpu;
-    cf_source *sources = calloc((size_t)count, sizeof *sources);
-    cf_kernel **kernels = calloc((size_t)count, sizeof *kernels);
-    conv_fft_status status =
-        sources && kernels ? CONV_FFT_SUCCESS : cf_fail_memory((size_t)count * sizeof *sources, "kernels");
-    if (status == CONV_FFT_SUCCESS)
-        status = make_sources(gpu, descs, count, sources);
-    if (status == CONV_FFT_SUCCESS)
-        status = cf_kernels_build(gpu, sources, count, kernels);
-    for (int i = 0; status == CONV_FFT_SUCCESS && i < count; ++i)
-        descs[i]->compiled->kernel = kernels[i];
-    for (int i = 0; sources && i < count; ++i)
-        free((char *)sources[i].text);
-    free(sources);
-    free(kernels);
-    return status;
+conv_fft_status cf_gpu_tensor_core_cgemm_list(cf_device *device, cf_cgemm_desc *desc, cf_build_list *list) {
+    const cf_gpu *const gpu = cf_gpu_layers_of(device)->gpu;
+    cf_source source;
+    cf_cgemm *const product = calloc(1, sizeof *product);
+    if (!product)
+        return cf_fail_memory(sizeof *product, "a product");
+    desc->compiled = product;
+    product->config = cf_cgemm_configure(desc, &gpu->properties);
+    CF_FORWARD(cf_cgemm_source(&product->config, &source));
+    return cf_build_list_add(list, &source, &product->kernel, NULL);
 }
 
 static const cf_parameter product_parameters[] = {
