@@ -2,8 +2,9 @@
 /*
  * The stage interface: what a device must do for the pipeline transform -> product -> inverse.
  *
- * `conv` builds passes from these operations, and does not know the device. Objects are made at plan time. The run
- * operations allocate nothing, and touch only their arguments and `scratch`.
+ * Plans and family `staged` use these operations only, and do not know the device. Families with kernels of their own
+ * know it. Objects are made at plan time. The run operations allocate nothing, and touch only their arguments and
+ * `scratch`.
  */
 #ifndef CF_CORE_STAGE_H
 #define CF_CORE_STAGE_H

@@ -119,7 +119,7 @@ void tma_store(void *to, std::ptrdiff_t from, int bytes) {
     now.leaving[now.current].push_back({from, to, nullptr, static_cast<std::size_t>(bytes)});
 }
 
-void tma_store_wait() { now.fenced[now.current] = now.epoch; }
+void tma_store_fence() { now.fenced[now.current] = now.epoch; }
 
 void tma_store_wait_read() {
     for (const bulk_copy &c : now.leaving[now.current])

@@ -198,7 +198,7 @@ void mbarrier_expect_tx(std::ptrdiff_t barrier, int bytes);
 void tma_load(std::ptrdiff_t to, const void *from, int bytes, std::ptrdiff_t barrier);
 void mbarrier_wait(std::ptrdiff_t barrier, int parity);
 void tma_store(void *to, std::ptrdiff_t from, int bytes);
-void tma_store_wait();
+void tma_store_fence();
 void tma_store_wait_read();
 
 } // namespace simt

@@ -99,7 +99,7 @@ struct state {
 
     std::vector<bulk_barrier> bulk_barriers;
     std::vector<bulk_copy> leaving[max_threads];
-    std::uint32_t fenced[max_threads]; /* the epoch of a thread's last tma_store_wait() */
+    std::uint32_t fenced[max_threads]; /* the epoch of a thread's last tma_store_fence() */
 
     std::vector<access> trace[max_threads]; /* accesses since the last barrier or shuffle of the whole warp */
 

@@ -330,7 +330,7 @@ static void run_pipeline(const steps &s, const float *from, float *to) {
     if (thread < 16)
         floats[16 + thread] = first + second;
     if (s.fenced)
-        simt::tma_store_wait();
+        simt::tma_store_fence();
     __syncthreads();
     if (thread == 0) {
         simt::tma_store(to, out, 64);
@@ -389,7 +389,7 @@ static void test_bulk_copies() {
         const smem<float> floats = cf_dynamic_shared<float>();
         for (int i = 0; i < 4; i++)
             floats[i] = 1;
-        simt::tma_store_wait();
+        simt::tma_store_fence();
         simt::tma_store(to, 0, 16);
         floats[1] = 2;
         simt::tma_store_wait_read();

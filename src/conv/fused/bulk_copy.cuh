@@ -5,7 +5,7 @@
  *
  *     load      mbarrier_init() once; then for each use of the mbarrier mbarrier_expect_tx() and tma_load() by the same
  *               thread, and mbarrier_wait() by all threads that read
- *     store     tma_store_wait() by all threads that wrote; __syncthreads(); tma_store() by one thread; before the
+ *     store     tma_store_fence() by all threads that wrote; __syncthreads(); tma_store() by one thread; before the
  *               source is overwritten, tma_store_wait_read() by that thread
  *
  * Both addresses and the size are multiples of 16 bytes. CF_SIMT is the emulator (tests/emulator).
@@ -24,7 +24,7 @@ CF_DEVICE void tma_load(smem<char> to, const void *from, int bytes, smem<char> b
 }
 CF_DEVICE void mbarrier_wait(smem<char> barrier, int use) { simt::mbarrier_wait(smem_offset(barrier), use & 1); }
 CF_DEVICE void tma_store(void *to, smem<char> from, int bytes) { simt::tma_store(to, smem_offset(from), bytes); }
-CF_DEVICE void tma_store_wait() { simt::tma_store_wait(); }
+CF_DEVICE void tma_store_fence() { simt::tma_store_fence(); }
 CF_DEVICE void tma_store_wait_read() { simt::tma_store_wait_read(); }
 #else
 CF_DEVICE unsigned shared_address(smem<char> p) { return (unsigned)__cvta_generic_to_shared(p); }
@@ -63,7 +63,7 @@ CF_DEVICE void tma_store(void *to, smem<char> from, int bytes) {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 /* Makes what this thread wrote to shared memory visible to a later tma_store(). A barrier must follow. */
-CF_DEVICE void tma_store_wait() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+CF_DEVICE void tma_store_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 /* Waits until all tma_store() of this thread have read their source. */
 CF_DEVICE void tma_store_wait_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 #endif

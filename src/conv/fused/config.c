@@ -3,16 +3,16 @@
  * The choices of a fused pass.
  *
  * form      Forward and backward data: the side with fewer columns stays in shared memory; the other is streamed.
- * sums      Backward weights: threads hold sums in registers if there are enough registers and a block takes one plane
- *           of each side. Otherwise sums are in shared memory.
+ * sums      Backward weights with one input column: threads hold sums in registers if that costs less. Otherwise sums
+ *           are in shared memory.
  * chunk     Outputs of one block. If sums stay in shared memory, it is the number that costs least, because each block
  *           transforms the inputs again. Otherwise it is all of them, or fewer if blocks are too few to fill the GPU.
  * resident  If one side has few columns in one group, its planes stay in registers, if they fit.
  * transpose The streamed side is then planes; an NHWC tensor is copied to planes first.
  * slices    Backward weights: parts of the rows. Blocks sum each part on their own. There are as many as fill the GPU
  *           once or twice.
- * spread    Planes are so far apart in shared memory that neighbouring threads may have one task of neighbouring
- * planes. interleaved   If channels of a point are neighbours (NHWC), threads move several of them at once.
+ * spread    Planes are so far apart in shared memory that neighbouring threads may have one task of several planes.
+ * channels  If channels of a point are neighbours (NHWC), threads move several of them at once.
  */
 #include "conv/fused/fused.h"
 
@@ -221,12 +221,12 @@ static void allow_more_blocks(cf_fused_config *c, const cf_gpu_properties *prope
 static conv_fft_status configure_tiles(cf_fused_config *c, const cf_shared_fft_problem problems[2],
                                        const cf_gpu_properties *properties) {
     enum {
-        MAX_HELD = 4
+        FEW_PLANES = 4 /* a multiple of eight would need twice the shared memory */
     };
     cf_fused_config eights = *c;
     CF_FORWARD(configure_units(c, problems, 0, properties));
     const cf_shared_fft_config *t = &c->tile[0][0];
-    if (t->planes > MAX_HELD && t->planes % 8 && !t->planes_interleaved && !c->tile[1][0].planes_interleaved &&
+    if (t->planes > FEW_PLANES && t->planes % 8 && !t->planes_interleaved && !c->tile[1][0].planes_interleaved &&
         configure_units(&eights, problems, 8, properties) == CONV_FFT_SUCCESS && eights.tile[0][0].blocks > 1 &&
         spread_planes(&eights, properties) && eights.cycles < c->cycles)
         *c = eights;
@@ -245,18 +245,17 @@ static int64_t wave(const cf_fused_config *c, const cf_gpu_properties *propertie
 static conv_fft_status choose_chunk(cf_fused_config *c, const cf_shared_fft_problem problems[2],
                                     const cf_gpu_properties *properties) {
     double best = HUGE_VAL;
-    cf_fused_config aligned_only = *c;
+    cf_fused_config next = *c;
     conv_fft_status status = CONV_FFT_NOT_SUPPORTED;
-    for (aligned_only.chunk = c->out; aligned_only.chunk >= 1;
-         aligned_only.chunk = (int)cf_smaller_divisor(c->out, aligned_only.chunk)) {
-        const conv_fft_status tried = configure_tiles(&aligned_only, problems, properties);
-        const double cycles = aligned_only.cycles * ((double)c->in * (c->out / aligned_only.chunk) + c->out);
+    for (next.chunk = c->out; next.chunk >= 1; next.chunk = (int)cf_smaller_divisor(c->out, next.chunk)) {
+        const conv_fft_status tried = configure_tiles(&next, problems, properties);
+        const double cycles = next.cycles * ((double)c->in * (c->out / next.chunk) + c->out);
         if (tried == CONV_FFT_SUCCESS && cycles < best) {
             best = cycles;
-            *c = aligned_only;
+            *c = next;
             status = CONV_FFT_SUCCESS;
         }
-        if (aligned_only.chunk == 1)
+        if (next.chunk == 1)
             break;
     }
     return status;
@@ -376,7 +375,7 @@ conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_str
 }
 
 void cf_fused_emit(const cf_fused_config *c, int variant, cf_text *t) {
-    const char *const kernels[] = {"scatter", "gather", c->sums ? "weight" : "weights"};
+    const char *const kernels[] = {"scatter", "gather", c->sums ? "register_weights" : "weights"};
     const bool whole_rows = c->whole_rows && variant == 0,
                late = c->form == CF_FUSED_SCATTER && c->in == 1 && c->out == 1;
     cf_shared_fft_emit_config(&c->tile[0][variant], "SideX", t);

@@ -20,7 +20,7 @@ static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, co
     *why = "fused kernels need a GPU";
     if (!gpu)
         return false;
-    *why = "its planes do not fit the shared memory of a block";
+    *why = "its planes do not fit the shared memory of a block, or there are too many for one launch";
     return layer->batch == 0 || cf_fused_configure(layer, pass, s, &gpu->properties, &config) == CONV_FFT_SUCCESS;
 }
 
@@ -56,8 +56,9 @@ static conv_fft_status describe_weights(const cf_layer *layer, int pass, const c
     memset(fft, 0, sizeof *fft);
     cf_transform_desc *d = &fft->transform;
     d->inverse = pass == CF_PASS_WEIGHTS;
-    fft->pdl_trigger = !d->inverse; /* PDL trigger, for fused_scatter() */
-    /* Kernels of dense planes (fbfft/warp) cannot add to old values and have no PDL trigger. */
+    fft->pdl_trigger = !d->inverse;
+    /* Kernels of dense planes (fbfft/warp) cannot add to old values, and have no PDL trigger, which fused_scatter()
+     * needs with one input and one output. `adds` keeps these kernels away. */
     fft->adds = d->inverse || (layer->in_channels == 1 && layer->out_channels == 1);
     d->tensor = d->inverse ? layer->gw : layer->w;
     d->window = cf_fused_window(layer, pass, s, CF_W);

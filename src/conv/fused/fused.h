@@ -57,8 +57,8 @@ typedef struct cf_fused_config {
 conv_fft_status cf_fused_configure(const cf_layer *layer, int pass, const cf_strategy *strategy,
                                    const cf_gpu_properties *properties, cf_fused_config *config);
 
-/* The same for register-resident kernels, from the form, columns and rows in *config. NOT_SUPPORTED also if another
- * kernel is better. */
+/* The same for register-resident kernels, from the form, columns and rows in *config. NOT_SUPPORTED also if these
+ * kernels do not take the layer: several groups, one axis, or many channels on both sides. */
 conv_fft_status cf_resident_configure(cf_fused_config *config, const cf_shared_fft_problem problems[2],
                                       const cf_gpu_properties *properties, int64_t max_slices);
 

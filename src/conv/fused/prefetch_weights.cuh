@@ -2,12 +2,13 @@
 /*
  * A ring of weight spectra in shared memory, which is filled while earlier ones are in use.
  *
- * A kernel processes `count` planes one after the other, and multiplies each with COUNT planes of bins. The ring
- * has room for COUNT + PREFETCH planes of bins:
+ * A kernel processes `count` items one after the other, and multiplies each with COUNT planes of bins. Item i is output
+ * i (resident_scatter), input i (resident_gather) or row i (resident_weights), in P planes of one buffer. The ring has
+ * room for COUNT + PREFETCH planes of bins:
  *
- *     | COUNT planes of bins, for plane i | PREFETCH of the COUNT planes of bins, for plane i + 1 |
+ *     | COUNT planes of bins, for item i | PREFETCH of the COUNT planes of bins, for item i + 1 |
  *
- * Thus PREFETCH planes of bins for plane i + 1 arrive while plane i is processed. With BULK, the last warp copies them
+ * Thus PREFETCH planes of bins for item i + 1 arrive while item i is processed. With BULK, the last warp copies them
  * by bulk copies. Without BULK, PREFETCH is 0, and all threads copy by cp.async.
  *
  * In the kernel of backward weights, the spectra of x take the part of the weights.
@@ -18,24 +19,24 @@
 #include "conv/fused/register_tasks.cuh"
 
 /*
- * GAP: distance in memory between the COUNT planes of bins of one plane. STEP: between those of plane i and of
- * plane i + 1.
+ * GAP: distance in memory between the COUNT planes of bins of one item. STEP: between those of item i and of
+ * item i + 1.
  */
 template <class F, int COUNT, long long GAP, long long STEP> struct PrefetchRing {
     typedef Fused<F> U;
     static constexpr int BINS = int(U::BINS), BYTES = BINS * int(sizeof(cplx)), PLACES = COUNT + F::PREFETCH;
     static_assert(F::PREFETCH <= COUNT && (F::BULK || F::PREFETCH == 0), "one plane ahead");
     smem<cplx> at;
-    smem<char> barriers; /* two mbarriers: of even and of odd planes */
+    smem<char> barriers; /* two mbarriers: of even and of odd items */
     const cplx *from;
     int count;
-    /* The place in the ring of the first plane of bins for plane i. */
+    /* The place in the ring of the first plane of bins for item i. */
     static CF_DEVICE int first(int i) { return F::PREFETCH == 0 ? 0 : int(unsigned(i * COUNT) % PLACES); }
     /* Where plane c of bins is, if the first one has place `first`. */
     CF_DEVICE smem<cplx> place(int first, int c) const {
         return at + first * BINS + (first + c < PLACES ? c : c - PLACES) * BINS;
     }
-    /* Starts the bulk copy of plane c of bins for plane i. */
+    /* Starts the bulk copy of plane c of bins for item i. */
     CF_DEVICE void get(int i, int c) const {
         smem<char> barrier = barriers + i % 2 * 8;
         if (i >= count)
@@ -43,7 +44,7 @@ template <class F, int COUNT, long long GAP, long long STEP> struct PrefetchRing
         mbarrier_expect_tx(barrier, BYTES);
         tma_load(smem_cast<char>(place(first(i), c)), from + (i * STEP + c * GAP), BYTES, barrier);
     }
-    /* Starts to load the bins of plane 0. All threads call it. */
+    /* Starts to load the bins of item 0. All threads call it. */
     CF_DEVICE void begin() const {
         if constexpr (F::BULK) {
             const int c = in_last_warp<typename F::X>();
@@ -58,7 +59,7 @@ template <class F, int COUNT, long long GAP, long long STEP> struct PrefetchRing
         fetch(0);
     }
     /*
-     * Starts to load the missing bins of plane i, and the first PREFETCH ones of plane i + 1. The bins of plane i - 1
+     * Starts to load the missing bins of item i, and the first PREFETCH ones of item i + 1. The bins of item i - 1
      * are overwritten.
      */
     CF_DEVICE void fetch(int i) const {
@@ -75,7 +76,7 @@ template <class F, int COUNT, long long GAP, long long STEP> struct PrefetchRing
                                   reinterpret_cast<const real *>(from + (i * STEP + c * GAP + n)), true);
         }
     }
-    /* Waits for the bins of plane i. Without BULK, the caller has used wait_async() and a barrier already. */
+    /* Waits for the bins of item i. Without BULK, the caller has used wait_async() and a barrier already. */
     CF_DEVICE void wait(int i) const {
         if constexpr (F::BULK)
             mbarrier_wait(barriers + i % 2 * 8, i / 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of spectra, and their sums over channels or rows. Each of these functions does the last step of the
- * forward transform, the product, and where possible the first step of the inverse, while a thread holds a task's
- * points in registers. Each ends with a barrier.
+ * Products of spectra, and their sums over channels or rows. Where a task of the last forward step holds all bins of
+ * a product, the function also does that step and the first step of the inverse, in registers; not with one axis, and
+ * not in sum_inputs(), which reads whole spectra. Each ends with a barrier. W is conj(W) with CONJUGATE.
  *
  *     multiply_in_place()     one input, one output: Y = X W
  *     sum_inputs()            inputs are whole spectra in shared memory: Y = sum over c of X[c] W[c]

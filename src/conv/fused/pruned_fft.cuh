@@ -4,9 +4,10 @@
  * the same as the steps of fbfft/shared_memory/steps.cuh, with the same layout of planes
  * (fbfft/shared_memory/geometry.cuh), and differ in this:
  *
- * - The DFTs of pruned_dft.cuh leave out points that are known to be zero. - Addresses are constants added to one
- * or two addresses for each task. - Where planes have suitable distances, neighbouring threads have the same task
- * of neighbouring planes, which avoids bank conflicts.
+ *     - The DFTs of pruned_dft.cuh leave out points that are known to be zero.
+ *     - Addresses are constants added to one or two addresses for each task.
+ *     - Where planes have suitable distances, neighbouring threads have the same task of neighbouring planes, which
+ *       avoids bank conflicts.
  *
  *     step_along_rows()        axis 2: a task has R points of one line
  *     step_along_columns()     axis 1 or 0: a task has R points of one column

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole pass in one kernel, with the spectra or sums of few planes in registers. For layers with one group and
- * few channels on one side, such as the first layer of a network.
+ * Transforms, products, sums and inverse transforms in one kernel, with the spectra or sums of few planes in registers.
+ * For layers with one group and few channels on one side, such as the first layer of a network.
  *
  *     kernel               stays in registers                       streamed, one plane after the other
  *     resident_scatter     spectra of all IN inputs                 outputs, CHUNK of them
@@ -110,7 +110,7 @@ CF_DEVICE void resident_store_rows(int count, smem<real> rows, const Weights &we
         if (more)
             aligned_columns<Y, true, Line::COUNT>(buffer(o + 1));
         lines_to_rows<Y>(buffer(o), rows, plane_table, to(o));
-        tma_store_wait();
+        tma_store_fence();
         __syncthreads();
         WholeRows<Y>::put(rows, plane_table, to(o));
     }
@@ -336,7 +336,8 @@ CF_DEVICE void resident_sums_out(cplx *out, const cplx (&sums)[M::EACH][F::IN][M
 
 /*
  * Backward weights. A block has the P outputs from blockIdx.z * P on, and the rows of slice blockIdx.y. Another
- * kernel has written the spectra of x, [row][input][bin]. The two tables are of two rows of gy: one in use, and the
+ * kernel has written the spectra of x, [row][input][bin], to which call.x points. The ring holds them in place of
+ * weights. call.weights receives the sums. The two tables are of two rows of gy: one in use, and the
  * next one.
  */
 template <class F> CF_DEVICE void resident_weights(const cf_fused_call &call) {

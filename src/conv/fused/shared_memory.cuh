@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole pass in one kernel, with spectra and sums in shared memory. A reader begins here.
+ * Transforms, products, sums and inverse transforms in one kernel, with spectra and sums in shared memory. A reader
+ * begins here.
  *
  * Forward and backward data: a kernel loads planes, transforms them, multiplies their spectra with those of the
  * weights, sums over channels, transforms back and stores. Another kernel has transformed the weights before.
@@ -17,8 +18,8 @@
  *     fused_weights     spectra of IN inputs, one gy,       over rows, then CHUNK gy     backward weights
  *                       IN * CHUNK sums
  *
- * weight_sums.cuh has fused_weight, which keeps the sums of backward weights in registers. register_resident.cuh
- * has kernels that keep spectra or sums of few planes in registers.
+ * weight_sums.cuh has fused_register_weights, which keeps the sums of backward weights in registers.
+ * register_resident.cuh has kernels that keep spectra or sums of few planes in registers.
  *
  *     shared memory     | table of X | table of Y | buffer 0: P planes | buffer 1 | ...
  *     weights           [group][output][input][bin]; sums of backward weights [slice][group][output][input][bin]

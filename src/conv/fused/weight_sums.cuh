@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backward weights with one plane of x and one of gy at a time, and sums in registers (fused_weight). It replaces
- * fused_weights of shared_memory.cuh where a group has one input column: depthwise layers, and others that the
- * planner counts as faster.
+ * Backward weights with one plane of x and one of gy at a time, and sums in registers
+ * (fused_register_weights). It replaces fused_weights of shared_memory.cuh for groups of one input column, such as
+ * depthwise layers, where the host counts fewer cycles.
  *
  *     for each row of a slice
  *         load x and gy, transform both with shared barriers, except their last step
@@ -152,7 +152,7 @@ template <class F> CF_DEVICE void fused_weight_steps(smem<cplx> x, smem<cplx> y)
  * transformed. Where planes have few 16-bit elements (AHEAD), the next row is loaded to registers meanwhile, so
  * that the block does not wait for memory.
  */
-template <class F> CF_DEVICE void fused_weight(const cf_fused_call &call) {
+template <class F> CF_DEVICE void fused_register_weights(const cf_fused_call &call) {
     typedef Fused<F> U;
     typedef typename F::X X;
     typedef typename F::Y Y;

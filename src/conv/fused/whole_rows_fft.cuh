@@ -5,8 +5,9 @@
  *
  *     forward     lines_from_rows()         first step: reads staged rows, writes the plane
  *                 step_of_lines<2>()        second step, in the plane
- *     inverse     step_of_lines<2>()        second step, in the plane
- *                 lines_to_rows()           first step: reads the plane, adds bias and old values, writes staged rows
+ *     inverse     step_of_lines<2>()        step 2, done first, in the plane
+ *                 lines_to_rows()           step 1, done last: reads the plane, adds bias and old values, writes
+ *                 staged rows
  *
  * A complex line holds two neighbouring rows: row 2 r is its real part, row 2 r + 1 its imaginary part.
  */
@@ -103,7 +104,8 @@ template <class K> CF_DEVICE real old_number(typename K::Storage::bits bits) {
     else
         return K::Storage::number(bits);
 }
-/* The last inverse step, to staged rows. With ACCUMULATE it adds the old elements, which it reads from memory. */
+/* Step 1, which the inverse does last, to staged rows. With ACCUMULATE it adds the old elements, which it reads from
+ * memory. */
 template <class K, bool ACCUMULATE>
 CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const PlaneTable<K> &plane_table,
                                 const cf_shared_fft_call &call) {

@@ -25,10 +25,10 @@ static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, cons
 static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
     cf_long1d_config config;
     const cf_gpu *gpu = cf_gpu_of_layers(device);
-    *why = "fused kernels need a GPU";
+    *why = "kernels for long signals need a GPU";
     if (!gpu)
         return false;
-    *why = "its lines do not fit the shared memory of a block";
+    *why = "its lines do not fit the shared memory of a block, or there are too many for one launch";
     return layer->batch == 0 || cf_long1d_configure(layer, pass, s, &gpu->properties, &config) == CONV_FFT_SUCCESS;
 }
 

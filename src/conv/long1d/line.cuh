@@ -126,7 +126,8 @@ template <class F> CF_DEVICE void long_lines(const cf_long1d_call &call) {
 }
 
 /*
- * Sums of gy conj(x), in registers. A block has 2 T threads and two lines in shared memory, x and gy. In the last
+ * Sums of gy conj(x), in registers. Weights are stored reversed here, so the products are those of polynomials: Y =
+ * X W, GX = GY conj(W), GW = GY conj(X). A block has 2 T threads and two lines in shared memory, x and gy. In the last
  * step, each thread has the same tasks of both.
  */
 template <class K> struct Long1dSums {

@@ -27,7 +27,7 @@ typedef struct cf_c2c_fp16_pass {
     int log_n;    /* points of a line */
     int log_r[2]; /* points of the steps of a tile; the second is 0 if there is one step */
     int log_w, log_inner, log_twiddle, log_first, log_middle;
-    bool ahead;       /* LINES and COLUMNS: a block does one tile after another and prefetches the next */
+    bool ahead;       /* LINES of 2^15 points: a block does one tile after another and prefetches the next */
     int each, rounds; /* WARPS only */
     int threads, blocks;
     float gain[2][2];      /* gains of the first and second product of each step */

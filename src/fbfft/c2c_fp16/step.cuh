@@ -2,7 +2,8 @@
 /* One FFT stage (here: step) of c2c_fp16/tile.cuh: up to 256 points of a tile in shared memory.
  *
  * With R = R1 R2, point n = R2 n1 + n2 and bin k = k1 + R1 k2. Step 0 transforms over n1, step 1 over n2. A thread
- * reads 16 bytes at a time, which are four neighbouring columns, so it computes four units of 256 words at once:
+ * reads 16 bytes at a time, which are four neighbouring columns, so it computes four units of 256 words at once. A unit
+ * is 16 slots times 16 columns, one 16 x 16 operand of the tensor cores:
  *
  *     COLUMNS, ROWS    the tile is [n][w]; neighbours are columns w in both steps
  *     LINES            the tile is [w][n]; neighbours are points n2 in step 0 and bins k1 in step 1, and each thread

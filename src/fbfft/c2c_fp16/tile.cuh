@@ -5,7 +5,8 @@
  *
  *     LINES      [row][R]: tiles of 2^LOG_W rows, in place
  *     COLUMNS    [outer][R][2^LOG_INNER]: tiles of R x W neighbouring columns, in place. With LOG_TWIDDLE, bin k of
- *                column i is multiplied by exp(-2 pi i k i / 2^LOG_TWIDDLE): the middle kernel of a longer transform
+ *                column j is multiplied by exp(-2 pi i j k / 2^LOG_TWIDDLE): every kernel of a longer transform but
+ *                the last
  *     ROWS       [outer][2^LOG_FIRST][2^LOG_MIDDLE][R] to [outer][R][2^LOG_MIDDLE][2^LOG_FIRST]: the last kernel of a
  *                longer transform; tiles of W rows
  *

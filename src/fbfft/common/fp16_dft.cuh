@@ -59,7 +59,7 @@ CF_DEVICE int fp16_hide(int v) {
 
 __host__ __device__ constexpr int fp16_log(int n) { return n <= 1 ? 0 : 1 + fp16_log(n / 2); }
 
-/* factor exp(-+2 pi i turn / 2^32). Angles are rounded to 23 bits, which is more accurate than the hardware's sine
+/* factor exp(-+2 pi i phase / 2^32). Angles are rounded to 23 bits, which is more accurate than the hardware's sine
  * and cosine between -pi and pi. */
 template <bool INVERSE> CF_DEVICE cplx fp16_root(unsigned phase, float factor) {
     constexpr float circle = INVERSE ? 6.28318531f : -6.28318531f;

@@ -4,8 +4,8 @@
  * complex lines. The other axes are transformed for each element of that axis: each element is a slice. The numbers
  * between the two kernels are stored as
  *
- *     [row][slice][column][bins of the inner axes]       or, frequency-major,       [bins of the inner
- *     axes][row][slice][column]
+ *     [row][slice][column][bins of the inner axes]
+ *     [bins of the inner axes][row][slice][column]       frequency-major
  *
  * Both kernels move whole groups of neighbours. If samples need much memory there, a chunk of them goes through all
  * kernels before the next chunk. Chunks that fit the L2 cache would be too small: on an H200, pairs of 256 x 256

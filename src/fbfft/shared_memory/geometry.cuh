@@ -64,7 +64,7 @@ enum SignalKind {
     UNPACKED_REAL,
     COMPLEX
 };
-enum FirstStep {
+enum SpectrumOrder {
     BY_PLANE,
     BY_COLUMN,
     BY_ROW

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line of N = A B C points is transformed in place by up to three steps. Different threads do different steps.
+ * A line of N = A B C points is transformed in place by up to three steps. Between steps, points pass from thread to
+ * thread.
  *
  *     step 1    a DFT over a, stride B C:   j = (B C) a + m  ->  k = a' + A k'    and a twiddle w_N^(m a')
  *     step 2    a DFT over b, stride C:     m = C b + c      ->  k' = b' + B k''  and a twiddle w_BC^(c b')
@@ -129,7 +130,7 @@ template <class O, int STEP, bool INVERSE> CF_DEVICE void step_twiddles(cplx *v,
         }
     }
 }
-/* The first step, forward. Only the first DATA points of the line are not zero. */
+/* The DFT of task t of a step, with its twiddles. Only the first DATA points of the line are not zero. */
 template <class O, int STEP, bool INVERSE, int DATA = O::N> CF_DEVICE void step_transform(cplx *v, int t) {
     if constexpr (INVERSE) {
         step_twiddles<O, STEP, true>(v, t);

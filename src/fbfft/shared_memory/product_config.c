@@ -62,32 +62,32 @@ static void set_distances(candidate *w, int count, const cf_shared_fft_config *f
 static void spread_banks(candidate *w, int count, int buffers, const cf_gpu_properties *properties) {
     const cf_shared_fft_config before = w->tile[0];
     const bool two_steps = before.radix[2][1] > 1 && before.radix[2][2] == 1;
-    cf_shared_fft_config best = before, aligned_only = before;
+    cf_shared_fft_config best = before, next = before;
     cf_shared_fft_accesses accesses;
     double min_cycles = HUGE_VAL;
     for (int swapped = 0; swapped < (two_steps ? 2 : 1); ++swapped) {
-        aligned_only.radix[2][0] = before.radix[2][swapped];
-        aligned_only.radix[2][1] = before.radix[2][two_steps ? 1 - swapped : 1];
-        const int64_t pitch = cf_shared_fft_min_pitch(&aligned_only);
-        cf_shared_fft_find_accesses(&aligned_only, &accesses);
-        for (aligned_only.pitch = pitch; aligned_only.pitch < pitch + 8; ++aligned_only.pitch)
+        next.radix[2][0] = before.radix[2][swapped];
+        next.radix[2][1] = before.radix[2][two_steps ? 1 - swapped : 1];
+        const int64_t pitch = cf_shared_fft_min_pitch(&next);
+        cf_shared_fft_find_accesses(&next, &accesses);
+        for (next.pitch = pitch; next.pitch < pitch + 8; ++next.pitch)
             for (int longer = 0; longer < (before.planes > 1 ? 16 : 1); longer += 4) {
-                aligned_only.plane = cf_shared_fft_min_plane(&aligned_only) + longer;
-                if (aligned_only.staged && (aligned_only.pitch % 4 != 2 || aligned_only.plane % 2))
+                next.plane = cf_shared_fft_min_plane(&next) + longer;
+                if (next.staged && (next.pitch % 4 != 2 || next.plane % 2))
                     continue;
-                set_distances(w, count, &aligned_only);
+                set_distances(w, count, &next);
                 const int64_t shared = cf_shared_fft_product_shared(&w->tile[0], count, buffers);
                 if (shared > properties->shared_per_block)
                     continue;
                 double cycles = cf_shared_fft_product_cycles(w->tile, count, shared, properties);
                 if (cycles >= min_cycles * 0.995) /* too many, even without bank conflicts */
                     continue;
-                cycles *= 1.0 - shared_share +
-                          shared_share * cf_shared_fft_wavefronts(&accesses, aligned_only.pitch, aligned_only.plane);
+                cycles *=
+                    1.0 - shared_share + shared_share * cf_shared_fft_wavefronts(&accesses, next.pitch, next.plane);
                 if (cycles >= min_cycles * 0.995)
                     continue;
                 min_cycles = cycles;
-                best = aligned_only;
+                best = next;
             }
     }
     set_distances(w, count, &best);

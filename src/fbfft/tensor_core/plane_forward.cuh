@@ -237,11 +237,11 @@ CF_DEVICE void mma_forward_columns(smem<unsigned> y, smem<float> parts, const Pl
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4, warp = mma_warp<K>(), c = warp % M::R;
     unsigned share[4] = {0, 0, 0, 0}; /* rescales the words of plane g; the words from j = 4 t on belong to one half */
     if constexpr (K::FINDS) {
-        const unsigned plane_group = mma_plane_group_exponent<K>(parts, call);
+        const unsigned exponent = mma_plane_group_exponent<K>(parts, call);
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-            share[e] = M::INTERLEAVED ? mma_share<K>(parts[32 * e + 8 * t + g], plane_group)
-                       : e == 0       ? mma_share<K>(parts[2 * g + t / 2], plane_group)
+            share[e] = M::INTERLEAVED ? mma_share<K>(parts[32 * e + 8 * t + g], exponent)
+                       : e == 0       ? mma_share<K>(parts[2 * g + t / 2], exponent)
                                       : share[0];
     }
     const MmaSquare re = mma_square(&mma_columns<M::SCALED, false, M::INTERLEAVED, 0>.of[0][lane]);

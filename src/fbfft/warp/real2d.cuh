@@ -102,9 +102,9 @@ template <class K> CF_DEVICE void read_rows(cplx *v, smem<real> rows, int pair, 
     });
 }
 
-/* Store the transform of a pair of rows for read_pair(). Bins 0 and W / 2 belong to two real columns. They are stored
- * where read_pair() looks for a bin and its mirror image. So column 0 is the first real column plus i times the
- * second. */
+/* Store the transform of a pair of rows for read_pair(), which reads bin k and its mirror image, bin W - k. For k =
+ * 0 it reads places 0 and W. There is no bin W, so these two places hold combinations from which its formula gives, for
+ * each row, bin 0 plus i times bin W / 2. Both are real. */
 template <class K> CF_DEVICE void write_line(smem<cplx> line, const cplx *v, int l, real scale) {
     constexpr int R = K::W / K::L; /* even */
 #pragma unroll

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Complex matrix products of 16-bit spectra on tensor cores: launch arguments and compile-time configuration.
+/* Complex matrix products of 16-bit spectra on tensor cores: compile-time configuration.
  *
  * The mathematics and the three kinds of product are those of cgemm_split_fp16.cuh: C[m][n] = sum over k of A[m][k]
  * conj(B[n][k]), one matrix per frequency bin. The operands are already stored as words: the real part of a number in

@@ -100,11 +100,11 @@ CF_DEVICE void fp16_copy_as(smem<char> raw, const unsigned *from, int rows, int 
     }
 }
 template <class P, bool DENSE, int R, int ROW>
-CF_DEVICE void fp16_copy(smem<char> to, const unsigned *from, int rows, int k0, int k_end, int tid, bool vector_width) {
+CF_DEVICE void fp16_copy(smem<char> to, const unsigned *from, int rows, int k0, int k_end, int tid, bool aligned) {
     constexpr bool WHOLE_SUMS = !P::WEIGHTS && P::A_ROW % (P::CHUNK * P::SLICES) == 0;
-    if (vector_width && rows >= R && (WHOLE_SUMS || k0 + P::CHUNK <= k_end))
+    if (aligned && rows >= R && (WHOLE_SUMS || k0 + P::CHUNK <= k_end))
         fp16_copy_as<P, DENSE, R, ROW, true, true>(to, from, rows, k0, k_end, tid);
-    else if (vector_width)
+    else if (aligned)
         fp16_copy_as<P, DENSE, R, ROW, true, false>(to, from, rows, k0, k_end, fp16_again(tid));
     else
         fp16_copy_as<P, DENSE, R, ROW, false, false>(to, from, rows, k0, k_end, fp16_again(tid));

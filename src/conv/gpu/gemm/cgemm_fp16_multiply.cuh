@@ -29,7 +29,7 @@ template <class P> CF_DEVICE int fp16_columns_at(unsigned chunk, int column, int
  * of addition keeps the permutation. */
 template <int R> CF_DEVICE int fp16_further(int at, int by) { return R % 32 == 0 ? at ^ by : at + by; }
 
-/* A warp's rows of A, in the registers that mma_m16n8k16 takes. word: for the real part of the product. turned: for
+/* A warp's rows of A, in the registers that mma_m16n8k16 takes. word: for the real part of the product. rotated: for
  * the imaginary part. */
 template <class P> struct Fp16Rows { unsigned word[P::MT][4], rotated[P::MT][4]; };
 template <class P> CF_DEVICE void fp16_rows(Fp16Rows<P> &a, smem<char> shared, int at, int step) {

@@ -11,8 +11,7 @@
 
 /* Stores a 16-bit result. */
 template <class P>
-CF_DEVICE void fp16_store(const CgemmSums<P> &s, unsigned *c, int rows, int columns, int warp, int lane,
-                          bool vector_width) {
+CF_DEVICE void fp16_store(const CgemmSums<P> &s, unsigned *c, int rows, int columns, int warp, int lane, bool aligned) {
     const int m0 = warp % P::WARPS_M * (16 * P::MT) + lane / 4, n0 = warp / P::WARPS_M * (8 * P::NT) + lane % 4 * 2;
     unsigned *const first = c + ((long long)m0 * P::C_ROW + n0);
 #pragma unroll
@@ -29,7 +28,7 @@ CF_DEVICE void fp16_store(const CgemmSums<P> &s, unsigned *c, int rows, int colu
                                y = P::Bins::pack(s.re[m][n][2 * half + 1], s.im[m][n][2 * half + 1]);
                 if (P::COLUMNS % P::N != 0 && column >= columns)
                     continue;
-                if (vector_width) { /* then the number of columns is even */
+                if (aligned) { /* then the number of columns is even */
                     *reinterpret_cast<uint2 *>(to) = make_uint2(x, y);
                 } else {
                     to[0] = x;

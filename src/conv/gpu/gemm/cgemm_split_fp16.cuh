@@ -17,9 +17,9 @@
  * row affects another.
  *
  * The real and imaginary part of a number are one 32-bit word. A row of words (re, im) times a column of words (re,
- * im) gives the real part of the product with the conjugate. With one of them changed to (-im, re) it gives the
- * imaginary part. Tensor cores truncate when they add. So the sum of each chunk starts at zero, its small terms come
- * first, and it is added to the total in FP32 with rounding.
+ * im) gives the real part of the product with the conjugate. With the column changed to (-im, re), or the row
+ * to (im, -re), it gives the imaginary part. Tensor cores truncate when they add. So the sum of each chunk starts at
+ * zero, its small terms come first, and it is added to the total in FP32 with rounding.
  *
  * A NaN or an infinity makes all results NaN that it contributes to. Two rows whose largest numbers have a product
  * above 2^155 may also give NaN. Terms below 2^-121 count as zero; FP32 rounding errors would be as large, or the
@@ -87,10 +87,10 @@ CF_DEVICE void product_copy_as(smem<char> raw, const cplx *from, int rows, int k
     }
 }
 template <class P, bool DENSE, int R, int ROW>
-CF_DEVICE void product_copy(smem<char> raw, const cplx *from, int rows, int k0, int k_end, int tid, bool vector_width) {
-    if (vector_width && rows >= R && k0 + P::CHUNK <= k_end)
+CF_DEVICE void product_copy(smem<char> raw, const cplx *from, int rows, int k0, int k_end, int tid, bool aligned) {
+    if (aligned && rows >= R && k0 + P::CHUNK <= k_end)
         product_copy_as<P, DENSE, R, ROW, true, true>(raw, from, rows, k0, k_end, tid);
-    else if (vector_width)
+    else if (aligned)
         product_copy_as<P, DENSE, R, ROW, true, false>(raw, from, rows, k0, k_end, tid);
     else
         product_copy_as<P, DENSE, R, ROW, false, false>(raw, from, rows, k0, k_end, tid);
@@ -318,8 +318,8 @@ template <class P> CF_DEVICE void product_gather(CgemmSums<P> &s, smem<float> sh
 }
 
 template <class P>
-CF_DEVICE void product_store(const CgemmSums<P> &s, cplx *c, int rows, int columns, int warp, int lane,
-                             bool vector_width, bool accumulate) {
+CF_DEVICE void product_store(const CgemmSums<P> &s, cplx *c, int rows, int columns, int warp, int lane, bool aligned,
+                             bool accumulate) {
     const int m0 = warp % P::WARPS_M * (16 * P::MT), n0 = warp / P::WARPS_M * (8 * P::NT) + lane % 4 * 2;
 #pragma unroll
     for (int m = 0; m < P::MT; ++m)
@@ -337,7 +337,7 @@ CF_DEVICE void product_store(const CgemmSums<P> &s, cplx *c, int rows, int colum
                 const float sign = P::WEIGHTS ? -1.0f : 1.0f;
                 float4 v = make_float4(s.re[m][n][2 * half], sign * s.im[m][n][2 * half], s.re[m][n][2 * half + 1],
                                        sign * s.im[m][n][2 * half + 1]);
-                if (vector_width) { /* then the number of columns is even */
+                if (aligned) { /* then the number of columns is even */
                     float4 *quad = reinterpret_cast<float4 *>(to);
                     *quad = accumulate ? sum_of(*quad, v) : v;
                 } else {
