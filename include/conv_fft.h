@@ -515,9 +515,10 @@ CONV_FFT_API conv_fft_status conv_fft_backward_kept(const conv_fft_plan *plan, c
  *
  * A plan searches for records in this order: those that this context has tuned or loaded; the cache directory; the
  * folders in the environment variable CONV_FFT_TUNE_PATH (joined by colons; every *.jsonl in them is read, none is
- * written). Records are hints: a plan skips a record whose strategy does not suit or needs more workspace than
- * allowed. Files are text with one record per line; docs/tuning.md has the rules. CONV_FFT_RECORD names a file that
- * collects the problem lines for which a plan found no record.
+ * written). Compiled kernels are looked for in the cache directory and in these folders. Records are hints: a plan
+ * skips a record whose strategy does not suit or needs more workspace than allowed. Files are text with one record per
+ * line; docs/tuning.md has the rules. CONV_FFT_RECORD names a file that collects the problem lines for which a plan
+ * found no record.
  *
  * On a CPU, records belong to a processor, a number of threads, and OpenBLAS being there or not. */
 

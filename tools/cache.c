@@ -69,12 +69,80 @@ static int merge(const options *o, conv_fft_context *context, char **files, int 
     return failed;
 }
 
-/* Export all records, or the records of networks. */
-static int export(conv_fft_context *context, char **words, int count) {
+typedef struct problem_list {
+    conv_fft_problem *problems;
+    int64_t count, capacity;
+    char last[1024]; /* records of one problem follow one another */
+} problem_list;
+
+static int add_problem(const conv_fft_tune_record *r, void *user) {
+    problem_list *const l = user;
+    if (strcmp(l->last, r->problem) == 0)
+        return 0;
+    if (l->count == l->capacity) {
+        const int64_t capacity = 2 * l->capacity + 64;
+        conv_fft_problem *const grown = realloc(l->problems, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return 1;
+        l->problems = grown;
+        l->capacity = capacity;
+    }
+    snprintf(l->last, sizeof l->last, "%s", r->problem);
+    l->count += conv_fft_problem_parse(r->problem, &l->problems[l->count], NULL, 0) == CONV_FFT_SUCCESS;
+    return 0;
+}
+
+/* Compile what plans of these problems launch, with the records of a file, into the file's folder. */
+static int export_kernels(const options *o, const char *file, const conv_fft_problem *problems, int64_t count) {
+    const char *const slash = strrchr(file, '/');
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
+    conv_fft_context_options co;
+    conv_fft_context *context;
+    conv_fft_context_options_init(&co);
+    co.device = o->device;
+    co.threads = (int)o->threads;
+    co.cache_directory = slash == file ? "/" : folder;
+    if (conv_fft_context_create(&co, &context) != CONV_FFT_SUCCESS)
+        return library_error("no context");
+    /* It fails if no layer has a record, of which the export has warned. The cost model chooses for such layers. */
+    conv_fft_tune_load(context, file);
+    int64_t made = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        conv_fft_plan *plan = NULL;
+        if (conv_fft_plan_create(context, &problems[i], NULL, &plan) == CONV_FFT_SUCCESS)
+            ++made;
+        else
+            library_error("no plan");
+        conv_fft_plan_destroy(plan);
+    }
+    conv_fft_context_destroy(context);
+    printf("%" PRId64 " of %" PRId64 " plans have their kernels in %s\n", made, count, co.cache_directory);
+    return made < count;
+}
+
+static int export_all(const options *o, conv_fft_context *context, const char *file) {
+    problem_list list = {0};
+    if (conv_fft_tune_save(context, file) != CONV_FFT_SUCCESS)
+        return library_error(file);
+    if (!o->kernels)
+        return 0;
+    int failed =
+        conv_fft_tune_foreach(context, add_problem, &list) == CONV_FFT_SUCCESS ? 0 : library_error("no records");
+    if (!failed)
+        failed = export_kernels(o, file, list.problems, list.count);
+    free(list.problems);
+    return failed;
+}
+
+/* Export all records, or the records of networks. --kernels: also the kernels of these problems. */
+static int export(const options *o, conv_fft_context *context, char **words, int count) {
     if (count == 0)
         return usage_error("cache export needs the name of a file to write", NULL);
+    if (o->kernels && conv_fft_context_device(context) == CONV_FFT_DEVICE_CPU)
+        return usage_error("--kernels needs a GPU: a CPU has no compiled kernels", NULL);
     if (count == 1)
-        return conv_fft_tune_save(context, words[0]) == CONV_FFT_SUCCESS ? 0 : library_error(words[0]);
+        return export_all(o, context, words[0]);
     network n;
     int failed = network_read_all(words + 1, count - 1, 0, &n);
     conv_fft_problem *problems = n.count == 0 ? NULL : calloc((size_t)n.count + 1, sizeof *problems);
@@ -84,6 +152,8 @@ static int export(conv_fft_context *context, char **words, int count) {
         failed = library_error(words[0]);
     else if (!problems && !failed)
         failed = 1;
+    else if (problems && o->kernels)
+        failed |= export_kernels(o, words[0], problems, n.count);
     failed = failed ? failed : n.bad > 0;
     free(problems);
     network_free(&n);
@@ -108,7 +178,7 @@ static int with_context(const options *o, const char *action, char **words, int 
     else if (strcmp(action, "merge") == 0)
         failed = merge(o, context, words, count);
     else
-        failed = export(context, words, count);
+        failed = export(o, context, words, count);
     conv_fft_context_destroy(context);
     return failed;
 }
@@ -120,7 +190,7 @@ int cache_command(const options *o, char **words, int count) {
         const char *name, *full, *takes; /* letters of options */
         int words, context;
     } actions[] = {{"list", "cache list", "", 0, 0},      {"show", "cache show", "dt", 0, 1},
-                   {"merge", "cache merge", "dtp", 1, 1}, {"export", "cache export", "dt", 1, 1},
+                   {"merge", "cache merge", "dtp", 1, 1}, {"export", "cache export", "dtk", 1, 1},
                    {"clear", "cache clear", "", 0, 0},    {"verify", "cache verify", "", 0, 0}};
     const char *action = words[0];
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; ++i) {

@@ -60,6 +60,7 @@ static const char help_text[] =
     "                          exhaustive)\n"
     "  --again                 tune: measure layers that have a record, too\n"
     "  --count N               tune, bench: take the first N layers only\n"
+    "  --kernels               cache export: compile their kernels beside FILE\n"
     "  --policy fastest|newest|mine|theirs  cache merge: the record that stays if both have one (default fastest)\n"
     "  --help                  print this text\n"
     "  --version               print the version of the library\n"
@@ -120,6 +121,7 @@ static const option_rule rules[] = {
     {'M', OPTION_READ, "mode", 0, 0, 0, "be measure or exhaustive", read_mode},
     {'T', OPTION_WHOLE, "milliseconds", AT(milliseconds), 1, 1000000000, NULL, NULL},
     {'a', OPTION_FLAG, "again", AT(again), 0, 0, NULL, NULL},
+    {'k', OPTION_FLAG, "kernels", AT(kernels), 0, 0, NULL, NULL},
     {'n', OPTION_WHOLE, "count", AT(count), 1, 1000000000, NULL, NULL},
     {'c', OPTION_WHOLE, "candidates", AT(candidates), 1, 1000000, NULL, NULL},
     {'p', OPTION_READ, "policy", 0, 0, 0, "be fastest, newest, mine or theirs", read_policy},
@@ -133,7 +135,7 @@ static const struct {
     int (*run)(const options *o, char **words, int count);
 } commands[] = {
     {"devices", "dt", NULL},          {"explain", "dtfgmwcMT", explain_command}, {"tune", "dtwMTan", tune_command},
-    {"bench", "dtmn", bench_command}, {"cache", "dtp", cache_command},
+    {"bench", "dtmn", bench_command}, {"cache", "dtpk", cache_command},
 };
 
 int check_given(const options *o, const char *name, const char *takes) {

@@ -10,7 +10,7 @@
 
 typedef struct options {
     int device;
-    bool again;
+    bool again, kernels;
     int64_t threads, measure, candidates, count, milliseconds, workspace_limit;
     conv_fft_tuning mode; /* CONV_FFT_TUNE_OFF: not given */
     conv_fft_tune_policy policy;

@@ -18,7 +18,7 @@ import tempfile
 import time
 import zlib
 
-PROGRAM, ROOT = sys.argv[1:3]
+PROGRAM, ROOT, FAKES = sys.argv[1:4]
 LAYERS = ["a in=1x2x9x9 kernel=3x3", "b in=1x2x10x10 kernel=3x3", "c in=1x2x11x11 kernel=3x3"]
 
 
@@ -343,10 +343,35 @@ def shipped_faults(place, network, problems):
             yield f"{path}: no record of {missing}, and some of {strays}"
 
 
+def kernel_faults(place):
+    """Kernels beside exported records are used from CONV_FFT_TUNE_PATH, if others cannot write them."""
+    net = place.write("net.txt", "\n".join(LAYERS[:2]))
+    yield from expect(place, ["cache", "export", "--kernels", "--device=cpu", place.path("none.jsonl"), net], 2, "^$",
+                      "--kernels needs a GPU")
+    place.environment["CONV_FFT_LIBRARY_PATH"] = FAKES  # a substitute GPU
+    os.mkdir(place.path("shipped"), 0o700)
+    records = place.path("shipped/records.jsonl")
+    yield from expect(place, ["cache", "export", "--kernels", "--device=0", records, net], 0,
+                      "^2 of 2 plans have their kernels in .*shipped$", "have no tuning record")
+
+    def kernels(folder):
+        return sum(name.endswith(".cubin") for name in os.listdir(place.path(folder)))
+
+    words = ["explain", "--device=0", *LAYERS[0].split()]
+    if kernels("cache") or not kernels("shipped"):
+        yield f"exported kernels: {kernels('cache')} in the cache, {kernels('shipped')} beside the records"
+    for mode, expected in ((0o700, False), (0o722, True)):
+        os.chmod(place.path("shipped"), mode)
+        place.environment["CONV_FFT_TUNE_PATH"] = place.path("shipped")
+        yield from expect(place, words, 0, "forward: chosen by the cost model")
+        if (kernels("cache") > 0) != expected:
+            yield f"a folder of mode {mode:o}: {kernels('cache')} kernels were compiled"
+
+
 def main():
     found = []
     for check in [tune_faults, limit_faults, progress_faults, interrupt_faults, stop_faults, together_faults,
-                  explain_faults, cache_faults, path_faults, network_faults]:
+                  explain_faults, cache_faults, path_faults, kernel_faults, network_faults]:
         with tempfile.TemporaryDirectory() as directory:
             found += check(Place(directory))
     print("\n".join(found) or "tuning program: good")

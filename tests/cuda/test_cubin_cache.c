@@ -33,6 +33,30 @@ static void stored_and_found(void **state) {
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
+/* Kernels are also found in the folders of CONV_FFT_TUNE_PATH, and nothing is written there. A folder that others can
+ * write is not used. */
+static void further_folders(void **state) {
+    const char *const further = scratch_path(*state, "further"), *const own = scratch_path(*state, "own");
+    char list[2500];
+    cf_cubin_cache *cache = cache_in(further, CF_CUBIN_CACHE_LIMIT);
+    cache_store(cache, "a kernel");
+    cf_cubin_cache_destroy(cache);
+    snprintf(list, sizeof list, "%s/absent::%s", (const char *)*state, further);
+    setenv("CONV_FFT_TUNE_PATH", list, 1);
+    cache = cache_in(own, CF_CUBIN_CACHE_LIMIT);
+    assert_true(cache_has(cache, "a kernel"));
+    assert_false(cache_has(cache, "b kernel"));
+    cache_store(cache, "b kernel");
+    cf_cubin_cache_destroy(cache);
+    assert_int_equal(scratch_count(further, ".cubin", NULL), 1);
+    assert_int_equal(scratch_count(own, ".cubin", NULL), 1);
+    chmod(further, 0777);
+    cache = cache_in(own, CF_CUBIN_CACHE_LIMIT);
+    assert_false(cache_has(cache, "a kernel"));
+    cf_cubin_cache_destroy(cache);
+    unsetenv("CONV_FFT_TUNE_PATH");
+}
+
 /* Another architecture, option or text makes another kernel. So does the same text as another part of the source. */
 static void key_covers_everything(void **state) {
     (void)state;
@@ -43,6 +67,10 @@ static void key_covers_everything(void **state) {
         {.name = "k", .text = "text", .options = {"-DN=2"}},
         {.name = "k", .text = "text", .options = {"-DN=1", "-DM=1"}},
         {.name = "k", .text = "-DN=1\ntext"},
+        {.name = "k", .text = "text", .headers = {"header"}},
+        {.name = "k", .text = "text", .headers = {"other"}},
+        {.name = "k", .text = "text", .headers = {"header", "other"}},
+        {.name = "k", .text = "headertext"},
     };
     enum {
         COUNT = sizeof sources / sizeof sources[0]
@@ -311,6 +339,7 @@ int main(void) {
     umask(0);
     const struct CMUnitTest tests[] = {
         WITH_SCRATCH(stored_and_found),
+        WITH_SCRATCH(further_folders),
         cmocka_unit_test(key_covers_everything),
         WITH_SCRATCH(damaged),
         WITH_SCRATCH(crafted_sizes),

@@ -79,21 +79,18 @@ static conv_fft_status read_folder(cf_record_cache *cache, int folder, const cha
 }
 
 static conv_fft_status read_path(cf_record_cache *cache, cf_records *records, int64_t *corrupt) {
-    const char *at = cf_environment("CONV_FFT_TUNE_PATH");
-    for (int rank = CF_RANK_PATH; at && *at; --rank) {
-        char name[1024];
-        const size_t length = strcspn(at, ":");
-        const int written = snprintf(name, sizeof name, "%.*s", (int)length, at);
-        const int folder = length && written < (int)sizeof name ? open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const char *list = cf_environment("CONV_FFT_TUNE_PATH");
+    char name[1024];
+    for (int rank = CF_RANK_PATH; cf_next_folder(&list, name, sizeof name); --rank) {
+        const int folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder >= 0) {
             const conv_fft_status status = read_folder(cache, folder, "", rank, records, corrupt);
             close(folder);
             CF_FORWARD(status);
-        } else if (length) {
+        } else {
             cf_log(cache->log_level, CONV_FFT_LOG_WARNING, "CONV_FFT_TUNE_PATH: the folder %.900s cannot be opened: %s",
                    name, strerror(errno));
         }
-        at += length + (at[length] == ':');
     }
     return CONV_FFT_SUCCESS;
 }

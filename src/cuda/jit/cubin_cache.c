@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/jit/cubin_cache.h"
 
+#include "core/environment.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,8 +24,14 @@ struct claim {
     uint64_t hash;
 };
 
+enum {
+    MAX_FURTHER = 8
+};
+
 struct cf_cubin_cache {
     cf_cache_folder folder;
+    cf_cache_folder further[MAX_FURTHER]; /* folders of CONV_FFT_TUNE_PATH; they are only read */
+    int further_count;
     int64_t limit;
     conv_fft_log_level log_level;
     pthread_mutex_t mutex; /* guards what follows */
@@ -33,6 +41,20 @@ struct cf_cubin_cache {
     unsigned serial;
     bool warned;
 };
+
+/* Folders that cannot be opened have a warning where records are read. */
+static void open_further(cf_cubin_cache *cache) {
+    const char *list = cf_environment("CONV_FFT_TUNE_PATH");
+    char name[1024];
+    while (cache->further_count < MAX_FURTHER && cf_next_folder(&list, name, sizeof name)) {
+        cf_cache_folder *const folder = &cache->further[cache->further_count];
+        cf_cache_folder_open(folder, name, false);
+        if (folder->descriptor >= 0)
+            ++cache->further_count;
+        else
+            cf_log(cache->log_level, CONV_FFT_LOG_INFO, "CONV_FFT_TUNE_PATH has no kernels: %s", folder->problem);
+    }
+}
 
 conv_fft_status cf_cubin_cache_create(const char *directory, int64_t limit, conv_fft_log_level log_level,
                                       cf_cubin_cache **result) {
@@ -48,6 +70,7 @@ conv_fft_status cf_cubin_cache_create(const char *directory, int64_t limit, conv
         cf_log(log_level, CONV_FFT_LOG_WARNING, "%s; compiled kernels are kept in memory only", cache->folder.problem);
         cache->warned = true;
     }
+    open_further(cache);
     *result = cache;
     return CONV_FFT_SUCCESS;
 }
@@ -66,6 +89,8 @@ void cf_cubin_cache_destroy(cf_cubin_cache *cache) {
         return;
     free_entries(cache->entries);
     cf_cache_folder_close(&cache->folder);
+    for (int i = 0; i < cache->further_count; ++i)
+        cf_cache_folder_close(&cache->further[i]);
     pthread_cond_destroy(&cache->released);
     pthread_mutex_destroy(&cache->mutex);
     free(cache);
@@ -73,14 +98,15 @@ void cf_cubin_cache_destroy(cf_cubin_cache *cache) {
 
 const cf_cache_folder *cf_cubin_cache_folder(const cf_cubin_cache *cache) { return &cache->folder; }
 
-static void warn_once(cf_cubin_cache *cache, const char *name, const char *why, const char *consequence) {
+static void warn_once(cf_cubin_cache *cache, const cf_cache_folder *folder, const char *name, const char *why,
+                      const char *consequence) {
     pthread_mutex_lock(&cache->mutex);
     const bool first = !cache->warned;
     cache->warned = true;
     pthread_mutex_unlock(&cache->mutex);
     if (first)
-        cf_log(cache->log_level, CONV_FFT_LOG_WARNING, "kernel cache %s%s%s: %s; %s", cache->folder.path,
-               *name ? "/" : "", name, why, consequence);
+        cf_log(cache->log_level, CONV_FFT_LOG_WARNING, "kernel cache %s%s%s: %s; %s", folder->path, *name ? "/" : "",
+               name, why, consequence);
 }
 
 /* ---- memory */
@@ -150,22 +176,26 @@ static void remember(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cu
 
 /* ---- disk, then memory */
 
+static bool find_in(cf_cubin_cache *cache, const cf_cache_folder *folder, const cf_cubin_key *key, cf_cubin *cubin) {
+    const char *why = NULL;
+    char name[CF_CUBIN_NAME_BYTES];
+    if (folder->descriptor < 0)
+        return false;
+    const cf_cubin_found found = cf_cubin_file_read(folder->descriptor, key, cubin, &why);
+    cf_cubin_name(key, name);
+    if (found == CF_CUBIN_REFUSED)
+        warn_once(cache, folder, name, why, "kernels in such a file are not used");
+    if (found == CF_CUBIN_DAMAGED)
+        cf_log(cache->log_level, CONV_FFT_LOG_INFO,
+               "kernel cache %s/%s is damaged or of another kernel; it is not used", folder->path, name);
+    return found == CF_CUBIN_FOUND;
+}
+
 bool cf_cubin_cache_find(cf_cubin_cache *cache, const cf_cubin_key *key, cf_cubin *cubin) {
-    if (cache->folder.descriptor >= 0) {
-        const char *why = NULL;
-        const cf_cubin_found found = cf_cubin_file_read(cache->folder.descriptor, key, cubin, &why);
-        if (found == CF_CUBIN_FOUND)
-            return true;
-        char name[CF_CUBIN_NAME_BYTES];
-        cf_cubin_name(key, name);
-        if (found == CF_CUBIN_REFUSED)
-            warn_once(cache, name, why, "kernels in such a file are not used");
-        if (found == CF_CUBIN_DAMAGED)
-            cf_log(cache->log_level, CONV_FFT_LOG_INFO,
-                   "kernel cache %s/%s is damaged or of another kernel; it is compiled again", cache->folder.path,
-                   name);
-    }
-    return recall(cache, key, cubin);
+    bool found = find_in(cache, &cache->folder, key, cubin);
+    for (int i = 0; !found && i < cache->further_count; ++i)
+        found = find_in(cache, &cache->further[i], key, cubin);
+    return found || recall(cache, key, cubin);
 }
 
 void cf_cubin_cache_store(cf_cubin_cache *cache, const cf_cubin_key *key, const cf_cubin *cubin,
@@ -178,7 +208,8 @@ void cf_cubin_cache_store(cf_cubin_cache *cache, const cf_cubin_key *key, const 
             cf_cache_folder_trim(&cache->folder, cache->limit);
             return;
         }
-        warn_once(cache, "", strerror(errno), "compiled kernels that cannot be written are kept in memory only");
+        warn_once(cache, &cache->folder, "", strerror(errno),
+                  "compiled kernels that cannot be written are kept in memory only");
     }
     remember(cache, key, cubin);
 }

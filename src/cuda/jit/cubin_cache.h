@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiled kernels, stored in the cache directory for later processes. Kernels that cannot be written there stay in
+ * Compiled kernels, stored in the cache directory for later processes. Kernels are also found in the folders of
+ * CONV_FFT_TUNE_PATH, where nothing is written. Kernels that cannot be written there stay in
  * memory, with one warning. Any number of threads and processes may use one directory at the same time.
  */
 #ifndef CF_DEVICE_CUBIN_CACHE_H
