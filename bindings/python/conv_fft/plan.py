@@ -69,6 +69,7 @@ class Plan:
         self.handle = handle.value
         self.workspace = {pass_: self._workspace(pass_) for pass_ in (1, 2, 4, 6) if self.passes & pass_ == pass_}
         self.output_shape = self.problem.output_shape
+        self.known_calls = {}  # of _torch_calls.py
         for observe in observers:
             observe(self.problem)
 
