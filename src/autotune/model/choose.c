@@ -158,12 +158,13 @@ static int by_seconds(const void *a, const void *b) {
                                     : (x->place > y->place) - (x->place < y->place);
 }
 
-/* runs_on() takes the longest. So it is called for the best predictions, until one runs. */
-static void choose_fused(search *q, int pass) {
+/* runs_on() takes the longest. So it is called for the best predictions, until one runs or takes as long as
+ * `useless`. */
+static void choose_fused(search *q, int pass, double useless) {
     fused_choices *list = &q->choices[pass];
     if (list->count > 0)
         qsort(list->items, list->count, sizeof *list->items, by_seconds);
-    for (size_t i = 0; i < list->count && list->items[i].seconds < HUGE_VAL; ++i) {
+    for (size_t i = 0; i < list->count && list->items[i].seconds < useless; ++i) {
         const fused_choice *c = &list->items[i];
         const char *why;
         const cf_strategy base = cf_space_strategy(q->layer, c->basis, c->shift, q->keep),
@@ -194,6 +195,11 @@ static bool take_fused(search *q) {
     const bool have_staged = q->best < HUGE_VAL;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         staged[pass] = have_staged ? staged_seconds(q, pass, &gy) : q->passes & 1 << pass ? HUGE_VAL : 0.0;
+    /* A fused gradient is of no use if it takes as long as both staged ones: what it saves for the other gradient is
+     * less than the time of that one. */
+    const double gradients = staged[CF_PASS_DATA] + staged[CF_PASS_WEIGHTS];
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        choose_fused(q, pass, pass == CF_PASS_FORWARD ? staged[pass] : gradients);
     const double transpose =
         cf_model_shared_transpose(q->layer, q->device, &q->fused[CF_PASS_DATA], &q->fused[CF_PASS_WEIGHTS]);
     int best = 0;
@@ -266,14 +272,13 @@ static conv_fft_status choose(search *q) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         q->fused_seconds[pass] = HUGE_VAL;
     const conv_fft_status status = search_all(q);
+    const bool found = status == CONV_FFT_SUCCESS && (q->fuses ? take_fused(q) : q->best < HUGE_VAL);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
-        if (status == CONV_FFT_SUCCESS)
-            choose_fused(q, pass);
         free(q->choices[pass].items);
         q->choices[pass] = (fused_choices){0};
     }
     CF_FORWARD(status);
-    if (q->fuses ? !take_fused(q) : q->best == HUGE_VAL)
+    if (!found)
         return no_strategy(q);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if ((q->passes & 1 << pass) && q->strategy[pass].family->search_space == CF_SEARCH_SPECTRA)
