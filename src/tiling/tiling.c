@@ -122,29 +122,35 @@ static bool fits_basis(const cf_unit *unit, const cf_axis_grid *grid, cf_role re
            length + cf_round_up(unit->extent - 1 + l->by, l->counts) <= grid->basis;
 }
 
-/* True if the alignment fits every pass with this grid, so that all passes can share spectra of w. */
-static bool fits_all_passes(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const alignment *l) {
+/* The passes with several tiles that are exact with this grid: those with the result y or gw, and the one with gx. */
+typedef struct exact_passes {
+    bool y, gx;
+} exact_passes;
+
+/* True if the alignment fits every pass with this grid, so that all passes can share spectra of w. The grid saves
+ * overlaps. */
+static bool fits_all_passes(const cf_unit *unit, const cf_axis_grid *grid, exact_passes exact, const alignment *l) {
     if (grid->tiles == 1)
         return unit->high + l->by <= grid->basis && unit->extent + l->by <= grid->basis;
-    cf_axis_grid save = *grid;
-    save.overlap_add = false;
-    const bool y = fits(axis, unit, &save, CF_ROLE_Y), gx = fits(axis, unit, &save, CF_ROLE_GX);
-    return (!y || fits_basis(unit, &save, CF_ROLE_Y, l)) && (!gx || fits_basis(unit, &save, CF_ROLE_GX, l));
+    return (!exact.y || fits_basis(unit, grid, CF_ROLE_Y, l)) && (!exact.gx || fits_basis(unit, grid, CF_ROLE_GX, l));
 }
 
 static alignment alignment_of(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
     static const alignment none = {0, 0, 1, 1};
-    if (axis->mode != CONV_FFT_PAD_ZEROS || axis->stride != 1 || unit->shifts != 1 || unit->phases != 1 ||
-        unit->low != axis->pad_before || unit->low >= unit->high)
+    if (axis->max_vector <= 1 || axis->mode != CONV_FFT_PAD_ZEROS || axis->stride != 1 || unit->shifts != 1 ||
+        unit->phases != 1 || unit->low != axis->pad_before || unit->low >= unit->high)
         return none;
+    cf_axis_grid save = *grid;
+    save.overlap_add = false;
+    const exact_passes exact = {fits(axis, unit, &save, CF_ROLE_Y), fits(axis, unit, &save, CF_ROLE_GX)};
     for (int64_t n = axis->max_vector; n > 1; n /= 2) {
         const alignment l = {cf_mod(-axis->pad_before, n), cf_mod(axis->pad_before - (unit->extent - 1), n), n, n};
-        if (axis->input % n == 0 && fits_all_passes(axis, unit, grid, &l))
+        if (axis->input % n == 0 && fits_all_passes(unit, &save, exact, &l))
             return l;
     }
     for (int64_t n = axis->max_vector; n > 1; n /= 2) { /* align rows of y only */
         const alignment l = {0, 0, n, 1};
-        if (axis->output % n == 0 && fits_all_passes(axis, unit, grid, &l))
+        if (axis->output % n == 0 && fits_all_passes(unit, &save, exact, &l))
             return l;
     }
     return none;

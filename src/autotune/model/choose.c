@@ -57,13 +57,10 @@ static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[
     }
     q->why = NULL;
     const double bytes = cf_space_smallest_bytes(q->layer, pass, s);
-    s->product = cf_model_product(q->layer, q->device, pass, s);
-    if (q->smallest)
-        return bytes;
-    if (bytes > (double)q->limit)
+    if (!q->smallest && bytes > (double)q->limit)
         return HUGE_VAL;
-    cf_model_pass(q->layer, q->device, pass, s, cost);
-    return cf_model_seconds(cost);
+    s->product = cf_model_product(q->layer, q->device, pass, s, cost);
+    return q->smallest ? bytes : cf_model_seconds(cost);
 }
 
 /* The cost of backward data, by overlap-save or overlap-add. Overlap-add shares the transform of gy with backward
