@@ -33,11 +33,14 @@ static void cut(int64_t kernel, int64_t segments, cf_unit *u) {
 /* A product of positions. Only shifts without elements have products that large; any large position serves them. */
 static int64_t times(int64_t a, int64_t b) { return cf_multiply(&a, b) ? a : INT64_MAX / 4; }
 
+/* Divisors are mostly 1 here, and a search asks for very many units. */
+static int64_t divided(int64_t a, int64_t b) { return b == 1 ? a : a / b; }
+
 cf_unit cf_unit_of(const cf_axis *axis, const cf_axis_grid *grid) {
     const int64_t common = cf_gcd(axis->stride, axis->dilation);
-    const int64_t dilation = axis->dilation / common;
+    const int64_t dilation = divided(axis->dilation, common);
     cf_unit u = {0};
-    u.tap_step = axis->stride / common;
+    u.tap_step = divided(axis->stride, common);
     u.phases = cf_min(u.tap_step, axis->kernel);
     u.phase_taps = 1;
     u.shifts = grid->shift_dilation ? dilation : 1;
@@ -58,7 +61,7 @@ cf_unit cf_unit_of(const cf_axis *axis, const cf_axis_grid *grid) {
     const int64_t last = first + (u.phases - 1) * u.phase_taps;
     const int64_t reach = times(u.shifts - 1, axis->stride) + last * axis->dilation;
     u.low = cf_min(u.inputs, cf_ceil_div(cf_max(0, axis->pad_before - reach), step));
-    u.high = cf_min(u.inputs, (axis->pad_before + axis->input - 1 - first * axis->dilation) / step + 1);
+    u.high = cf_min(u.inputs, divided(axis->pad_before + axis->input - 1 - first * axis->dilation, step) + 1);
     u.high = cf_max(u.low, u.high);
     return u;
 }
@@ -87,15 +90,19 @@ static int64_t tile_length(const cf_unit *unit, const cf_axis_grid *grid, cf_rol
     return cf_max(1, cf_ceil_div(own ? unit->high - unit->low : unit->outputs, grid->tiles));
 }
 
-bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result) {
-    const cf_unit unit = cf_unit_of(axis, grid);
-    if (grid->basis < 1 || grid->tiles < 1 || grid->tiles > unit.inputs || grid->segments > axis->kernel)
+static bool fits(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, cf_role result) {
+    if (grid->basis < 1 || grid->tiles < 1 || grid->tiles > unit->inputs || grid->segments > axis->kernel)
         return false;
     if (grid->tiles == 1) {
-        const int64_t data = cf_max(unit.high, unit.inputs - unit.low);
-        return wraps(axis, &unit, grid->basis) || grid->basis >= cf_max(data, cf_max(unit.extent, unit.outputs));
+        const int64_t data = cf_max(unit->high, unit->inputs - unit->low);
+        return wraps(axis, unit, grid->basis) || grid->basis >= cf_max(data, cf_max(unit->extent, unit->outputs));
     }
-    return tile_length(&unit, grid, result) + unit.extent - 1 <= grid->basis;
+    return tile_length(unit, grid, result) + unit->extent - 1 <= grid->basis;
+}
+
+bool cf_grid_fits(const cf_axis *axis, const cf_axis_grid *grid, cf_role result) {
+    const cf_unit unit = cf_unit_of(axis, grid);
+    return fits(axis, &unit, grid, result);
 }
 
 /* Shifts that align rows to vectors. */
@@ -115,29 +122,35 @@ static bool fits_basis(const cf_unit *unit, const cf_axis_grid *grid, cf_role re
            length + cf_round_up(unit->extent - 1 + l->by, l->counts) <= grid->basis;
 }
 
-/* True if the alignment fits every pass with this grid, so that all passes can share spectra of w. */
-static bool fits_all_passes(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid, const alignment *l) {
+/* The passes with several tiles that are exact with this grid: those with the result y or gw, and the one with gx. */
+typedef struct exact_passes {
+    bool y, gx;
+} exact_passes;
+
+/* True if the alignment fits every pass with this grid, so that all passes can share spectra of w. The grid saves
+ * overlaps. */
+static bool fits_all_passes(const cf_unit *unit, const cf_axis_grid *grid, exact_passes exact, const alignment *l) {
     if (grid->tiles == 1)
         return unit->high + l->by <= grid->basis && unit->extent + l->by <= grid->basis;
-    cf_axis_grid save = *grid;
-    save.overlap_add = false;
-    const bool y = cf_grid_fits(axis, &save, CF_ROLE_Y), gx = cf_grid_fits(axis, &save, CF_ROLE_GX);
-    return (!y || fits_basis(unit, &save, CF_ROLE_Y, l)) && (!gx || fits_basis(unit, &save, CF_ROLE_GX, l));
+    return (!exact.y || fits_basis(unit, grid, CF_ROLE_Y, l)) && (!exact.gx || fits_basis(unit, grid, CF_ROLE_GX, l));
 }
 
 static alignment alignment_of(const cf_axis *axis, const cf_unit *unit, const cf_axis_grid *grid) {
     static const alignment none = {0, 0, 1, 1};
-    if (axis->mode != CONV_FFT_PAD_ZEROS || axis->stride != 1 || unit->shifts != 1 || unit->phases != 1 ||
-        unit->low != axis->pad_before || unit->low >= unit->high)
+    if (axis->max_vector <= 1 || axis->mode != CONV_FFT_PAD_ZEROS || axis->stride != 1 || unit->shifts != 1 ||
+        unit->phases != 1 || unit->low != axis->pad_before || unit->low >= unit->high)
         return none;
+    cf_axis_grid save = *grid;
+    save.overlap_add = false;
+    const exact_passes exact = {fits(axis, unit, &save, CF_ROLE_Y), fits(axis, unit, &save, CF_ROLE_GX)};
     for (int64_t n = axis->max_vector; n > 1; n /= 2) {
         const alignment l = {cf_mod(-axis->pad_before, n), cf_mod(axis->pad_before - (unit->extent - 1), n), n, n};
-        if (axis->input % n == 0 && fits_all_passes(axis, unit, grid, &l))
+        if (axis->input % n == 0 && fits_all_passes(unit, &save, exact, &l))
             return l;
     }
     for (int64_t n = axis->max_vector; n > 1; n /= 2) { /* align rows of y only */
         const alignment l = {0, 0, n, 1};
-        if (axis->output % n == 0 && fits_all_passes(axis, unit, grid, &l))
+        if (axis->output % n == 0 && fits_all_passes(unit, &save, exact, &l))
             return l;
     }
     return none;

@@ -13,7 +13,21 @@
 #include "core/dtype.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* A feasible fused strategy of a pass, with its place in the order of the search. */
+typedef struct fused_choice {
+    double seconds;
+    size_t place;
+    int64_t basis[3];
+    bool shift;
+} fused_choice;
+
+typedef struct fused_choices {
+    fused_choice *items;
+    size_t count, capacity;
+} fused_choices;
 
 /* The goal of the search: passes, and the bytes that the spectra may have. */
 typedef struct search {
@@ -24,8 +38,9 @@ typedef struct search {
     bool smallest; /* look for the smallest workspace instead of the least time */
     double best;
     cf_strategy strategy[CF_PASS_COUNT];
-    /* The best fused strategy of each pass, if fused kernels may be chosen. */
+    /* The feasible fused strategies of each pass, if fused kernels may be chosen. Then the best one that runs. */
     bool fuses;
+    fused_choices choices[CF_PASS_COUNT];
     double fused_seconds[CF_PASS_COUNT];
     cf_strategy fused[CF_PASS_COUNT];
     const char *why; /* why the last staged strategy does not run; NULL: it runs */
@@ -42,13 +57,10 @@ static double pass_cost(search *q, int pass, cf_strategy *s, cf_stage_cost cost[
     }
     q->why = NULL;
     const double bytes = cf_space_smallest_bytes(q->layer, pass, s);
-    s->product = cf_model_product(q->layer, q->device, pass, s);
-    if (q->smallest)
-        return bytes;
-    if (bytes > (double)q->limit)
+    if (!q->smallest && bytes > (double)q->limit)
         return HUGE_VAL;
-    cf_model_pass(q->layer, q->device, pass, s, cost);
-    return cf_model_seconds(cost);
+    s->product = cf_model_product(q->layer, q->device, pass, s, cost);
+    return q->smallest ? bytes : cf_model_seconds(cost);
 }
 
 /* The cost of backward data, by overlap-save or overlap-add. Overlap-add shares the transform of gy with backward
@@ -95,24 +107,70 @@ static void consider(search *q, const cf_strategy *base) {
     }
 }
 
-static void consider_fused(search *q, const cf_strategy *base, const cf_family *family) {
+/* The strategy of a pass that takes the fused family, or one in its place. */
+static cf_strategy fused_strategy(const search *q, const cf_family *family, const cf_strategy *base, int pass) {
+    cf_strategy s = *base;
+    s.family = family;
+    if (pass == CF_PASS_DATA)
+        cf_space_set_tiles(q->layer, true, &s);
+    cf_strategy_resolve(q->layer, pass, &s);
+    return s;
+}
+
+static conv_fft_status add_choice(fused_choices *list, fused_choice choice) {
+    if (list->count == list->capacity) {
+        const size_t capacity = list->capacity ? 2 * list->capacity : 256;
+        fused_choice *grown = realloc(list->items, capacity * sizeof *grown);
+        if (!grown)
+            return cf_fail_memory(capacity * sizeof *grown, "fused strategies of a search");
+        list->items = grown;
+        list->capacity = capacity;
+    }
+    choice.place = list->count;
+    list->items[list->count++] = choice;
+    return CONV_FFT_SUCCESS;
+}
+
+static conv_fft_status consider_fused(search *q, const cf_strategy *base, const cf_family *family) {
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         cf_stage_cost cost[CF_STAGE_COUNT];
         const char *why;
-        cf_strategy s = *base;
-        s.family = family;
-        if (pass == CF_PASS_DATA)
-            cf_space_set_tiles(q->layer, true, &s);
-        cf_strategy_resolve(q->layer, pass, &s);
-        if (!(q->passes & 1 << pass) || !s.family->feasible(q->layer, pass, &s, &why))
+        if (!(q->passes & 1 << pass))
+            continue;
+        const cf_strategy s = fused_strategy(q, family, base, pass);
+        if (!s.family->feasible(q->layer, pass, &s, &why))
             continue;
         cf_model_pass(q->layer, q->device, pass, &s, cost);
-        const double seconds = cf_model_seconds(cost);
-        /* runs_on() takes the longest, so it is called last. */
-        if (seconds < q->fused_seconds[pass] && s.family->runs_on(q->device, q->layer, pass, &s, &why)) {
-            q->fused_seconds[pass] = seconds;
-            q->fused[pass] = s;
-        }
+        CF_FORWARD(
+            add_choice(&q->choices[pass], (fused_choice){.seconds = cf_model_seconds(cost),
+                                                         .basis = {base->basis[0], base->basis[1], base->basis[2]},
+                                                         .shift = base->shift_dilation}));
+    }
+    return CONV_FFT_SUCCESS;
+}
+
+static int by_seconds(const void *a, const void *b) {
+    const fused_choice *x = a, *y = b;
+    return x->seconds != y->seconds ? (x->seconds > y->seconds) - (x->seconds < y->seconds)
+                                    : (x->place > y->place) - (x->place < y->place);
+}
+
+/* runs_on() takes the longest. So it is called for the best predictions, until one runs or takes as long as
+ * `useless`. */
+static void choose_fused(search *q, int pass, double useless) {
+    fused_choices *list = &q->choices[pass];
+    if (list->count > 0)
+        qsort(list->items, list->count, sizeof *list->items, by_seconds);
+    for (size_t i = 0; i < list->count && list->items[i].seconds < useless; ++i) {
+        const fused_choice *c = &list->items[i];
+        const char *why;
+        const cf_strategy base = cf_space_strategy(q->layer, c->basis, c->shift, q->keep),
+                          s = fused_strategy(q, cf_space_family(CF_SEARCH_KERNELS), &base, pass);
+        if (!s.family->runs_on(q->device, q->layer, pass, &s, &why))
+            continue;
+        q->fused_seconds[pass] = c->seconds;
+        q->fused[pass] = s;
+        return;
     }
 }
 
@@ -134,6 +192,11 @@ static bool take_fused(search *q) {
     const bool have_staged = q->best < HUGE_VAL;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         staged[pass] = have_staged ? staged_seconds(q, pass, &gy) : q->passes & 1 << pass ? HUGE_VAL : 0.0;
+    /* A fused gradient is of no use if it takes as long as both staged ones: what it saves for the other gradient is
+     * less than the time of that one. */
+    const double gradients = staged[CF_PASS_DATA] + staged[CF_PASS_WEIGHTS];
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
+        choose_fused(q, pass, pass == CF_PASS_FORWARD ? staged[pass] : gradients);
     const double transpose =
         cf_model_shared_transpose(q->layer, q->device, &q->fused[CF_PASS_DATA], &q->fused[CF_PASS_WEIGHTS]);
     int best = 0;
@@ -167,7 +230,7 @@ static void consider_spectra(search *q, const cf_strategy *base) {
     consider(q, &s);
 }
 
-static void search_dilation(search *q, bool shift) {
+static conv_fft_status search_dilation(search *q, bool shift) {
     const cf_family *kernels = cf_space_family(CF_SEARCH_KERNELS);
     cf_space_bases list[3];
     cf_space_bases_of(q->layer, q->device, shift, list);
@@ -178,8 +241,9 @@ static void search_dilation(search *q, bool shift) {
                 const cf_strategy s = cf_space_strategy(q->layer, basis, shift, q->keep);
                 consider_spectra(q, &s);
                 if (q->fuses && kernels)
-                    consider_fused(q, &s, kernels);
+                    CF_FORWARD(consider_fused(q, &s, kernels));
             }
+    return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status no_strategy(const search *q) {
@@ -194,15 +258,24 @@ static conv_fft_status no_strategy(const search *q) {
                    (long long)spans[0], (long long)spans[1], (long long)spans[2], q->why);
 }
 
+static conv_fft_status search_all(search *q) {
+    CF_FORWARD(search_dilation(q, false));
+    return cf_space_has_dilation(q->layer) ? search_dilation(q, true) : CONV_FFT_SUCCESS;
+}
+
 static conv_fft_status choose(search *q) {
     q->best = HUGE_VAL;
     q->fuses = q->device->fused_flops > 0.0 && q->keep == 0 && q->limit == UINT64_MAX;
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass)
         q->fused_seconds[pass] = HUGE_VAL;
-    search_dilation(q, false);
-    if (cf_space_has_dilation(q->layer))
-        search_dilation(q, true);
-    if (q->fuses ? !take_fused(q) : q->best == HUGE_VAL)
+    const conv_fft_status status = search_all(q);
+    const bool found = status == CONV_FFT_SUCCESS && (q->fuses ? take_fused(q) : q->best < HUGE_VAL);
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        free(q->choices[pass].items);
+        q->choices[pass] = (fused_choices){0};
+    }
+    CF_FORWARD(status);
+    if (!found)
         return no_strategy(q);
     for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
         if ((q->passes & 1 << pass) && q->strategy[pass].family->search_space == CF_SEARCH_SPECTRA)

@@ -22,25 +22,31 @@ double cf_model_shared_transpose(const cf_layer *layer, const cf_device *device,
     return together ? family->saved_seconds(layer, device, data, weights) : 0.0;
 }
 
-cf_cgemm_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
-                                  const cf_strategy *strategy) {
+static bool product_runs(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *s) {
+    const char *why;
+    return s->family->feasible(layer, pass, s, &why) && s->family->runs_on(device, layer, pass, s, &why);
+}
+
+cf_cgemm_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                                  cf_stage_cost cost[CF_STAGE_COUNT]) {
     /* If several cost the same, the first is taken. */
     static const cf_cgemm_variant variants[] = {CF_CGEMM_LOOP, CF_CGEMM_TENSOR, CF_CGEMM_BLAS};
-    cf_cgemm_variant best = CF_CGEMM_LOOP;
+    cf_cgemm_variant best = CF_CGEMM_VARIANTS;
     double min_seconds = HUGE_VAL;
     for (int i = 0; i < CF_CGEMM_VARIANTS; ++i) {
-        const char *why;
         cf_strategy s = *strategy;
-        cf_stage_cost cost[CF_STAGE_COUNT];
+        cf_stage_cost own[CF_STAGE_COUNT];
         s.product = variants[i];
-        if ((s.product == CF_CGEMM_BLAS && !device->has_blas) || !s.family->feasible(layer, pass, &s, &why) ||
-            !s.family->runs_on(device, layer, pass, &s, &why))
+        if ((s.product == CF_CGEMM_BLAS && !device->has_blas) ||
+            (s.product != strategy->product && !product_runs(layer, device, pass, &s)))
             continue;
-        cf_model_pass(layer, device, pass, &s, cost);
-        if (cf_model_seconds(cost) < min_seconds) {
-            min_seconds = cf_model_seconds(cost);
-            best = s.product;
-        }
+        cf_model_pass(layer, device, pass, &s, own);
+        const double seconds = cf_model_seconds(own);
+        if (best < CF_CGEMM_VARIANTS && seconds >= min_seconds)
+            continue;
+        min_seconds = seconds;
+        best = s.product;
+        memcpy(cost, own, sizeof own);
     }
     return best;
 }

@@ -12,9 +12,10 @@
 void cf_model_pass(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
                    cf_stage_cost cost[CF_STAGE_COUNT]);
 
-/* The cheapest product of those that the device has. The strategy is feasible with at least one of them. */
-cf_cgemm_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass,
-                                  const cf_strategy *strategy);
+/* The cheapest product of those that the device has, and the costs with it. The strategy runs on the device with the
+ * product that it has. */
+cf_cgemm_variant cf_model_product(const cf_layer *layer, const cf_device *device, int pass, const cf_strategy *strategy,
+                                  cf_stage_cost cost[CF_STAGE_COUNT]);
 
 /* The time that a call for both gradients saves against one call for each (cf_family.saved_seconds()). */
 double cf_model_shared_transpose(const cf_layer *layer, const cf_device *device, const cf_strategy *data,

@@ -32,8 +32,9 @@ static bool set_pass(const cf_tuning_job *job, int pass, const variant *v, cf_st
     s->product = best ? CF_CGEMM_LOOP : (cf_cgemm_variant)v->product;
     if (!cf_candidate_suits(job, pass, s))
         return false;
+    cf_stage_cost cost[CF_STAGE_COUNT];
     if (best)
-        s->product = cf_model_product(job->layer, job->context->device, pass, s);
+        s->product = cf_model_product(job->layer, job->context->device, pass, s, cost);
     cf_space_choose_chunks(job->layer, job->context->device, pass, s);
     cf_spectrum spectrum[CF_OPERAND_COUNT];
     cf_strategy_spectra(job->layer, pass, s, spectrum);

@@ -15,11 +15,9 @@ typedef struct long1d_state {
 } long1d_state;
 
 static bool feasible(const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {
-    if (!cf_strategy_suits_kernel(layer, pass, s, why))
-        return false;
     *why = "long1d computes single channels of one axis in FP32 and 16 bits, without stride and dilation, padded by "
            "zeros, in one tile whose basis is a power of two from 2048 to 2097152 and holds signal and padding";
-    return cf_long1d_serves(layer, pass, s);
+    return cf_long1d_serves(layer, pass, s) && cf_strategy_suits_kernel(layer, pass, s, why);
 }
 
 static bool runs_on(const cf_device *device, const cf_layer *layer, int pass, const cf_strategy *s, const char **why) {

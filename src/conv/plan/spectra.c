@@ -55,13 +55,16 @@ static conv_fft_dtype result_dtype(int pass, conv_fft_dtype spectrum) {
 
 bool cf_strategy_spectra(const cf_layer *layer, int pass, const cf_strategy *s,
                          cf_spectrum spectrum[CF_OPERAND_COUNT]) {
-    const cf_role *role = cf_pass_table[pass].role;
-    const cf_window x = cf_strategy_window(layer, s, role[CF_X]), y = cf_strategy_window(layer, s, role[CF_Y]);
+    cf_unit unit[3];
+    for (int a = 0; a < 3; ++a) {
+        const cf_axis_grid grid = cf_strategy_grid(s, a);
+        unit[a] = cf_unit_of(&layer->axis[a], &grid);
+    }
     int64_t bins = s->basis[0], rows_per_sample = 1;
     if (!cf_multiply(&bins, s->basis[1]) || !cf_multiply(&bins, s->basis[2] / 2 + 1))
         return false;
     for (int a = 0; a < 3; ++a)
-        if (!cf_multiply(&rows_per_sample, y.axis[a].tiles) || !cf_multiply(&rows_per_sample, y.axis[a].shifts))
+        if (!cf_multiply(&rows_per_sample, s->tiles[a]) || !cf_multiply(&rows_per_sample, unit[a].shifts))
             return false;
     for (int operand = 0; operand < CF_OPERAND_COUNT; ++operand) {
         cf_spectrum *p = &spectrum[operand];
@@ -74,7 +77,7 @@ bool cf_strategy_spectra(const cf_layer *layer, int pass, const cf_strategy *s,
         p->channels = operand == CF_Y ? layer->out_channels : layer->in_channels;
         p->columns = p->channels;
         for (int a = 0; a < 3; ++a)
-            if (operand != CF_Y && !cf_multiply(&p->columns, x.axis[a].phases))
+            if (operand != CF_Y && !cf_multiply(&p->columns, unit[a].phases))
                 return false;
         p->rows_per_sample = operand == CF_W ? 1 : rows_per_sample;
         p->rows = operand == CF_W ? layer->out_channels : layer->batch;

@@ -95,44 +95,90 @@ static int tasks_of(const plane_shape *s, int x, int i) {
     return planes * s->columns * (x == 1 ? s->depth : s->o[1].n) * (tasks / (two_at_a_time(s, x, i) ? 2 : 1));
 }
 
-/* Register r of task n of that step. */
-static lane_place place_of(const plane_shape *s, int x, int i, int n, int r) {
+/* A task of a step: its line, where it begins in its line, and its plane. */
+typedef struct task {
+    int line, column, start, plane; /* axis 2: the line; other axes: the position on the third axis, and the column */
+} task;
+
+/* Task n of step i along axis x. */
+static task task_of(const plane_shape *s, int x, int i, int n) {
     const order *o = &s->o[x];
-    const step st = step_of(o, i);
+    const int tasks = step_of(o, i).tasks;
     if (x == 2) {
-        const int lines = s->c->planes * s->depth * s->rows;
-        const int line = lines >= 16 ? n % lines : n / st.tasks, t = lines >= 16 ? n / lines : n % st.tasks;
-        return (lane_place){line / s->rows % s->depth * rows_of_axis0(s) + line % s->rows, line / (s->depth * s->rows),
-                            start_of(o, i, t) + r * st.stride};
+        const int rows = s->depth * s->rows, lines = s->c->planes * rows;
+        const int line = lines >= 16 ? n % lines : n / tasks, t = lines >= 16 ? n / lines : n % tasks;
+        return (task){line % rows / s->rows * rows_of_axis0(s) + line % s->rows, 0, start_of(o, i, t), line / rows};
     }
     const bool two = two_at_a_time(s, x, i);
-    const int others = x == 1 ? s->depth : s->o[1].n, tasks = st.tasks / (two ? 2 : 1);
-    const int k = n % s->columns, other = n / s->columns % others, t = n / (s->columns * others) % tasks;
-    const int at = two ? 2 * t + r % 2 : start_of(o, i, t) + r * st.stride;
-    lane_place place = row_place(s, x == 1 ? at : frequency_place(&s->o[1], other), k);
-    place.pitches += (x == 1 ? other : at) * rows_of_axis0(s);
-    place.planes = n / (s->columns * others * tasks);
+    const int others = x == 1 ? s->depth : s->o[1].n, own = tasks / (two ? 2 : 1);
+    const int rest = n / s->columns, t = rest / others % own;
+    return (task){rest % others, n % s->columns, two ? 2 * t : start_of(o, i, t), rest / others / own};
+}
+
+/* Register r of a task of that step. */
+static lane_place place_of(const plane_shape *s, int x, int i, const task *t, int r) {
+    const int stride = step_of(&s->o[x], i).stride;
+    if (x == 2)
+        return (lane_place){t->line, t->plane, t->start + r * stride};
+    const int at = t->start + (two_at_a_time(s, x, i) ? r % 2 : r * stride);
+    lane_place place = row_place(s, x == 1 ? at : frequency_place(&s->o[1], t->line), t->column);
+    place.pitches += (x == 1 ? t->line : at) * rows_of_axis0(s);
+    place.planes = t->plane;
     return place;
+}
+
+/* The wavefront of these lanes. Lanes with one place share an access. A constant that is added to all places changes
+ * no conflict. */
+static cf_shared_fft_wavefront wavefront_of(const lane_place *place, int lanes) {
+    cf_shared_fft_wavefront w = {.times = 1};
+    for (int i = 0; i < lanes; ++i) {
+        int j = 0;
+        while (j < i && memcmp(&place[i], &place[j], sizeof place[i]) != 0)
+            ++j;
+        if (j < i)
+            continue;
+        w.pitches[w.places] = (uint8_t)((place[i].pitches - place[0].pitches) % CF_SHARED_FFT_BANKS);
+        w.planes[w.places] = (uint8_t)((place[i].planes - place[0].planes) % CF_SHARED_FFT_BANKS);
+        w.numbers[w.places++] = (uint8_t)((place[i].numbers - place[0].numbers) % CF_SHARED_FFT_BANKS);
+    }
+    return w;
+}
+
+/* Add a wavefront to a step. Most wavefronts of a step are equal. */
+static void add_wavefront(const cf_shared_fft_wavefront *w, int begin, cf_shared_fft_accesses *a) {
+    for (int i = begin; i < a->count; ++i) {
+        cf_shared_fft_wavefront *const other = &a->wavefronts[i];
+        if (other->places == w->places && memcmp(other->pitches, w->pitches, sizeof w->pitches) == 0 &&
+            memcmp(other->planes, w->planes, sizeof w->planes) == 0 &&
+            memcmp(other->numbers, w->numbers, sizeof w->numbers) == 0) {
+            ++other->times;
+            return;
+        }
+    }
+    a->wavefronts[a->count++] = *w;
 }
 
 /* Add the accesses of the first warps of a step, for two of its registers. */
 static void add_accesses(const plane_shape *s, int x, int i, cf_shared_fft_accesses *a) {
-    const int tasks = tasks_of(s, x, i);
-    for (int first = 0; first < tasks && first < 32 * CF_SHARED_FFT_WARPS; first += 32)
-        for (int r = 0; r < 2; ++r, ++a->count) {
-            a->lanes[a->count] = (int)cf_min(32, tasks - first);
-            for (int lane = 0; lane < a->lanes[a->count]; ++lane) {
-                const lane_place place = place_of(s, x, i, first + lane, r);
-                a->pitches[a->count][lane] = place.pitches;
-                a->planes[a->count][lane] = place.planes;
-                a->numbers[a->count][lane] = place.numbers;
-            }
+    const int begin = a->count, tasks = (int)cf_min(tasks_of(s, x, i), 32 * CF_SHARED_FFT_WARPS);
+    for (int first = 0; first < tasks; first += a->together) {
+        const int lanes = (int)cf_min(a->together, tasks - first);
+        lane_place place[2][CF_SHARED_FFT_BANKS];
+        for (int lane = 0; lane < lanes; ++lane) {
+            const task t = task_of(s, x, i, first + lane);
+            for (int r = 0; r < 2; ++r)
+                place[r][lane] = place_of(s, x, i, &t, r);
         }
+        for (int r = 0; r < 2; ++r) {
+            const cf_shared_fft_wavefront w = wavefront_of(place[r], lanes);
+            add_wavefront(&w, begin, a);
+        }
+    }
 }
 
 void cf_shared_fft_find_accesses(const cf_shared_fft_config *c, cf_shared_fft_accesses *a) {
     const plane_shape s = shape_of(c);
-    a->together = c->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64 ? 8 : 16;
+    a->together = c->problem.fft.transform.spectrum.dtype == CONV_FFT_FP64 ? 8 : CF_SHARED_FFT_BANKS;
     a->count = a->steps = 0;
     for (int x = 0; x < 3; ++x)
         for (int i = 0; i < s.o[x].steps && s.o[x].n > 1; ++i) {
@@ -145,17 +191,12 @@ void cf_shared_fft_find_accesses(const cf_shared_fft_config *c, cf_shared_fft_ac
         }
 }
 
-/* The largest number of different places in one bank, among the lanes of one wavefront. */
-static int max_in_a_bank(const int *place, int lanes, int banks) {
-    int seen[16][16], count[16] = {0}, max_count = 0;
-    for (int lane = 0; lane < lanes; ++lane) {
-        const int bank = place[lane] & (banks - 1);
-        int j = 0;
-        while (j < count[bank] && seen[bank][j] != place[lane])
-            ++j;
-        seen[bank][j] = place[lane];
-        count[bank] += j == count[bank];
-        max_count = count[bank] > max_count ? count[bank] : max_count;
+/* The largest number of different places in one bank. */
+static int max_in_a_bank(const cf_shared_fft_wavefront *w, unsigned pitch, unsigned plane, unsigned banks) {
+    uint8_t count[CF_SHARED_FFT_BANKS] = {0}, max_count = 0;
+    for (int i = 0; i < w->places; ++i) {
+        uint8_t *const own = &count[(w->pitches[i] * pitch + w->planes[i] * plane + w->numbers[i]) & (banks - 1)];
+        max_count = ++*own > max_count ? *own : max_count;
     }
     return max_count;
 }
@@ -165,11 +206,9 @@ double cf_shared_fft_wavefronts(const cf_shared_fft_accesses *a, int64_t pitch, 
     for (int s = 0, i = 0; s < a->steps; ++s) {
         int found = 0, needed = 0;
         for (; i < a->end[s]; ++i) {
-            int place[32];
-            for (int lane = 0; lane < a->lanes[i]; ++lane)
-                place[lane] = a->pitches[i][lane] * (int)pitch + a->planes[i][lane] * (int)plane + a->numbers[i][lane];
-            for (int first = 0; first < a->lanes[i]; first += a->together, ++needed)
-                found += max_in_a_bank(place + first, (int)cf_min(a->together, a->lanes[i] - first), a->together);
+            const cf_shared_fft_wavefront *const w = &a->wavefronts[i];
+            needed += w->times;
+            found += w->times * max_in_a_bank(w, (unsigned)pitch, (unsigned)plane, (unsigned)a->together);
         }
         total += (double)found / (double)needed * a->points[s];
         ideal += a->points[s];

@@ -76,15 +76,21 @@ int64_t cf_shared_fft_product_shared(const cf_shared_fft_config *config, int cou
 enum {
     CF_SHARED_FFT_WARPS = 6,
     CF_SHARED_FFT_MAX_STEPS = 9,
-    CF_SHARED_FFT_MAX_ACCESSES = CF_SHARED_FFT_MAX_STEPS * CF_SHARED_FFT_WARPS * 2
+    CF_SHARED_FFT_BANKS = 16, /* for complex numbers of FP32; also the lanes of one wavefront. FP64: half of it */
+    CF_SHARED_FFT_MAX_WAVEFRONTS = CF_SHARED_FFT_MAX_STEPS * CF_SHARED_FFT_WARPS * 2 * 4
 };
+/* Accesses that need the same wavefronts for all distances. Distances count from the place of the first lane, modulo
+ * the banks. */
+typedef struct cf_shared_fft_wavefront {
+    int times, places; /* places: different ones */
+    uint8_t pitches[CF_SHARED_FFT_BANKS], planes[CF_SHARED_FFT_BANKS], numbers[CF_SHARED_FFT_BANKS];
+} cf_shared_fft_wavefront;
 typedef struct cf_shared_fft_accesses {
     int together; /* lanes of one wavefront */
     int steps, end[CF_SHARED_FFT_MAX_STEPS];
     double points[CF_SHARED_FFT_MAX_STEPS];
-    int count, lanes[CF_SHARED_FFT_MAX_ACCESSES];
-    int pitches[CF_SHARED_FFT_MAX_ACCESSES][32], planes[CF_SHARED_FFT_MAX_ACCESSES][32],
-        numbers[CF_SHARED_FFT_MAX_ACCESSES][32];
+    int count;
+    cf_shared_fft_wavefront wavefronts[CF_SHARED_FFT_MAX_WAVEFRONTS];
 } cf_shared_fft_accesses;
 
 /* The config needs radices and the number of planes, but no distances. */

@@ -40,18 +40,34 @@ static int badness(const int r[3], int min_points, cf_two_tasks two) {
     return 4 * (points > min_points ? points : min_points) + order + 64 * (r[2] > 1);
 }
 
+enum {
+    MAX_DIVISORS = 1536 /* of a number below 2^31 */
+};
+
+/* The divisors of n in ascending order. Returns their number. */
+static int divisors_of(int n, int divisors[MAX_DIVISORS]) {
+    int count = 0;
+    for (int i = 1; i <= n / i; ++i)
+        if (n % i == 0)
+            divisors[count++] = i;
+    const int last = divisors[count - 1];
+    for (int i = count - 1; i >= 0; --i)
+        if (n / divisors[i] > last)
+            divisors[count++] = n / divisors[i];
+    return count;
+}
+
 void cf_shared_fft_choose_radices(int n, int max_points, cf_two_tasks two, int radix[3]) {
-    int best = 1 << 30;
+    int best = 1 << 30, divisors[MAX_DIVISORS];
     radix[0] = n;
     radix[1] = radix[2] = 1;
     if (n <= max_points)
         return;
-    for (int a = 2; a < n; ++a) {
-        if (n % a)
-            continue;
-        for (int b = 1; b <= n / a; ++b) {
-            const int r[3] = {a, n / a % b ? 1 : b, n / a % b ? n / a : n / a / b};
-            if (r[1] == 1 && r[2] > 1)
+    const int count = divisors_of(n, divisors);
+    for (int i = 1; i < count - 1; ++i)
+        for (int j = 1; j < count - 1; ++j) {
+            const int a = divisors[i], b = divisors[j], r[3] = {a, b, n / a / b};
+            if (n / a % b)
                 continue;
             const int bad = badness(r, max_points < 16 ? 8 : 16, two);
             /* If two choices are equal: a short last step is better for columns; a long first step is better for
@@ -63,7 +79,6 @@ void cf_shared_fft_choose_radices(int n, int max_points, cf_two_tasks two, int r
                 memcpy(radix, r, sizeof r);
             }
         }
-    }
 }
 
 int cf_shared_fft_max_points(const cf_shared_fft_config *c) {
