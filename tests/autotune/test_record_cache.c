@@ -387,7 +387,7 @@ static void tune_path(void **state) {
     assert_non_null(strstr(said, "/no/such"));
     assert_int_equal(corrupt, 0);
     assert_int_equal(records.count, 5);
-    const int ranks[] = {CF_RANK_CACHE, CF_RANK_PATH, CF_RANK_PATH, CF_RANK_PATH - 3, CF_RANK_PATH - 3};
+    const int ranks[] = {CF_RANK_CACHE, CF_RANK_PATH, CF_RANK_PATH, CF_RANK_PATH - 2, CF_RANK_PATH - 2};
     for (int i = 0; i < 5; ++i) {
         const cf_record wanted = test_record(i, 1.0, 1);
         assert_int_equal(cf_records_find(&records, &wanted.key, "")->rank, ranks[i]);
