@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The choice of the cost model on the substitute GPU of tests/fakes: of all fused strategies that run, it knows the one
+ * with the best prediction, though it configures only a few. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "autotune/model/choose.h"
+#include "autotune/model/cost_model.h"
+#include "autotune/search/search_space.h"
+#include "support/fake_context.h"
+#include "support/layer.h"
+#include "support/temp_dirs.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What is known of the fused strategies of a pass. */
+typedef struct fused_strategies {
+    int running;
+    double best, best_refused; /* the least predicted time of those that run, and of those that do not */
+} fused_strategies;
+
+static fused_strategies all_fused(const cf_device *device, const cf_layer *l, int pass) {
+    fused_strategies all = {0, HUGE_VAL, HUGE_VAL};
+    cf_space_bases list[3];
+    cf_space_bases_of(l, device, false, list);
+    for (int i = 0; i < list[0].count; ++i)
+        for (int j = 0; j < list[1].count; ++j)
+            for (int k = 0; k < list[2].count; ++k) {
+                const int64_t basis[3] = {list[0].basis[i], list[1].basis[j], list[2].basis[k]};
+                cf_strategy s = cf_space_strategy(l, basis, false, 0);
+                cf_stage_cost cost[CF_STAGE_COUNT];
+                const char *why;
+                s.family = cf_space_family(CF_SEARCH_KERNELS);
+                if (pass == CF_PASS_DATA)
+                    cf_space_set_tiles(l, true, &s);
+                cf_strategy_resolve(l, pass, &s);
+                if (!s.family->feasible(l, pass, &s, &why))
+                    continue;
+                cf_model_pass(l, device, pass, &s, cost);
+                const bool runs = s.family->runs_on(device, l, pass, &s, &why);
+                double *const least = runs ? &all.best : &all.best_refused;
+                *least = fmin(*least, cf_model_seconds(cost));
+                all.running += runs;
+            }
+    return all;
+}
+
+/* Check that each of the passes `fused` has the best fused strategy, and that the other passes are staged. Returns the
+ * passes for which a better prediction does not run. */
+static int check_choice(const char *cache, const char *line, int fused) {
+    const conv_fft_problem problem = test_problem(line);
+    conv_fft_context *const context = fake_context_create(FAKES_PLAIN, cache, false);
+    cf_layer l;
+    int refused = 0;
+    cf_strategy chosen[CF_PASS_COUNT];
+    assert_int_equal(cf_layer_make(&problem, &l), CONV_FFT_SUCCESS);
+    memset(chosen, 0, sizeof chosen);
+    assert_int_equal(cf_choose_strategies(context->device, &l, 0, chosen), CONV_FFT_SUCCESS);
+    for (int pass = 0; pass < CF_PASS_COUNT; ++pass) {
+        cf_stage_cost cost[CF_STAGE_COUNT];
+        const char *why;
+        const fused_strategies all = all_fused(context->device, &l, pass);
+        cf_model_pass(&l, context->device, pass, &chosen[pass], cost);
+        assert_int_equal(chosen[pass].family->search_space == CF_SEARCH_KERNELS, (fused >> pass) & 1);
+        assert_true(chosen[pass].family->runs_on(context->device, &l, pass, &chosen[pass], &why));
+        assert_true(all.running > 3);
+        if (fused & 1 << pass)
+            assert_true(cf_model_seconds(cost) == all.best);
+        refused |= all.best_refused < all.best ? 1 << pass : 0;
+    }
+    fake_context_destroy(context);
+    return refused;
+}
+
+static void depthwise_planes_are_fused(void **state) {
+    check_choice(*state, "in=8x32x56x56 out=32 kernel=7x7 pad=3 groups=32", CONV_FFT_ALL_PASSES);
+}
+
+/* Some of the best predictions belong to planes that do not fit a block. */
+static void large_planes_are_fused_in_tiles(void **state) {
+    assert_true(check_choice(*state, "in=4x16x320x320 out=16 kernel=31x31 pad=15 groups=16", CONV_FFT_ALL_PASSES));
+}
+
+static void small_and_dense_layers_are_staged(void **state) {
+    check_choice(*state, "in=8x48x28x28 out=48 kernel=5x5 pad=2 stride=2 groups=48", 0);
+    check_choice(*state, "in=32x64x28x28 out=64 kernel=5x5 pad=2", 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(depthwise_planes_are_fused),
+        cmocka_unit_test(large_planes_are_fused_in_tiles),
+        cmocka_unit_test(small_and_dense_layers_are_staged),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_remove);
+}
