@@ -42,9 +42,10 @@ def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padd
     The other arguments are those of Problem; `stream` is that of Plan.forward.
 
     Arrays are of NumPy, torch, CuPy, numba or JAX, all of one package, device and type (float32, float16, bfloat16,
-    float64); w and bias may be of float32 beside float16 and bfloat16. No stride may be negative, not all may be 0, and a bias must be dense. Arrays are not copied, except NumPy
-    arrays that break these rules, are not aligned, or have foreign byte order. `out` must not share memory with the
-    other arrays. No gradient is recorded: conv_fft.torch does that.
+    float64). Beside float16 and bfloat16, w and bias may be of float32. No stride may be negative, not all may be 0,
+    and a bias must be dense. Arrays are not copied, except NumPy arrays that break these rules, are not aligned, or
+    have foreign byte order. `out` must not share memory with the other arrays. No gradient is recorded: conv_fft.torch
+    does that.
     Raises TypeError and ValueError for arrays that do not fit, conv_fft.Error for what the library refuses."""
     kind = arrays.kind_of(x)
     x_seen, w_seen = kind.view(x), kind.view(w)
