@@ -47,7 +47,7 @@ static bool keeps_bits(const char *line, double delta) {
 }
 
 void fp32_weights_keep_their_bits(void **state) {
-    (void)state;
+    NEED_DEVICE(state);
     /* The roundoff of FP16 near 1 is 2^-11, that of BF16 2^-8. Sums are of FP32. */
     assert_true(keeps_bits("in=2x8x8x8 out=8 kernel=1 groups=8 dtype=fp16 w=fp32", 0x1p-14));
     assert_true(keeps_bits("in=2x8x8x8 out=8 kernel=1 groups=8 dtype=bf16 w=fp32 layout=last", 0x1p-11));
