@@ -111,7 +111,7 @@ template <class T> CF_DEVICE void nhwc_from_planes(const cf_transpose_call &call
     unroll<0, T::VECTOR>([&](auto e) {
         bias[e] = 0;
         if (call.bias && at.has(at.unit_channel, 0))
-            bias[e] = bias_at<T>(call.bias, (at.channel + at.unit_channel + e));
+            bias[e] = bias_at<T>(call.bias, at.channel + at.unit_channel + e);
     });
     __syncthreads();
     unroll<0, G::COUNT>([&](auto i) {
