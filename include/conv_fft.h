@@ -199,7 +199,7 @@ CONV_FFT_API conv_fft_status conv_fft_devices_report(char *text, size_t bytes, s
 /** Type of the elements of x, w, bias, y and their gradients. */
 typedef enum conv_fft_dtype {
     CONV_FFT_DTYPE_LIST(CONV_FFT_DTYPE_ENUM) /* CONV_FFT_FP32, ... */
-    CONV_FFT_DTYPE_SAME = -1                 /**< conv_fft_problem.weight_grad_dtype: the same as dtype */
+    CONV_FFT_DTYPE_SAME = -1                 /**< conv_fft_problem.weight_grad_dtype: the type of w */
 } conv_fft_dtype;
 #undef CONV_FFT_DTYPE_ENUM
 
@@ -265,7 +265,7 @@ typedef struct conv_fft_problem {
     conv_fft_padding padding;              /**< default ZEROS */
     conv_fft_layout tensor_layout;         /**< of x, y, gx, gy; default CHANNELS_FIRST */
     conv_fft_layout weight_layout;         /**< of w, gw; default CHANNELS_FIRST */
-    conv_fft_dtype dtype;                  /**< default FP32 */
+    conv_fft_dtype dtype;                  /**< of x, y, gx, gy, and w and bias without fp32_weights; default FP32 */
     conv_fft_dtype weight_grad_dtype; /**< of gw and gbias: SAME (default), dtype itself, or FP32 for 16-bit tensors */
     conv_fft_math math;               /**< default DEFAULT */
     /** Element strides; all zero (default) = dense in the layout above. x and gx: {batch, channel, axes};
@@ -275,7 +275,10 @@ typedef struct conv_fft_problem {
     int64_t x_stride[2 + CONV_FFT_MAX_RANK];
     int64_t y_stride[2 + CONV_FFT_MAX_RANK];
     int64_t w_stride[2 + CONV_FFT_MAX_RANK];
-    int64_t reserved[4]; /**< zero */
+    /** 1: w and bias are FP32 beside FP16 or BF16 tensors (master weights); the gradients' SAME then means FP32, too.
+     *  0 (default): w and bias have the type dtype. */
+    int64_t fp32_weights;
+    int64_t reserved[3]; /**< zero */
 } conv_fft_problem;
 
 /** Defaults as named above, for `rank` spatial axes. INVALID_ARGUMENT: p is NULL, or rank is not 1..3. */
@@ -298,8 +301,9 @@ CONV_FFT_API conv_fft_status conv_fft_problem_output(const conv_fft_problem *p, 
  * dilation, pad: one number for all axes or one per axis joined by x; pad=a:b is asymmetric (before:after), pad=same
  * keeps the extent for stride 1 (more after, if it cannot be even); mode=zeros|circular|reflect|replicate;
  * layout=first|last (tensors and weights), wlayout=first|last (weights alone); dtype=fp32|fp16|bf16|fp64;
- * gw=same|fp32|fp16|bf16|fp64; math=fp32|tf32|half|fp64. `#` starts a comment. name (may be NULL) receives the name,
- * terminated. An empty or comment line gives rank 0 and succeeds.
+ * w=same|fp32|fp16|bf16|fp64 (w and bias; same, that of dtype, or fp32 beside 16-bit tensors: fp32_weights);
+ * gw=same|fp32|fp16|bf16|fp64 (their gradients; same, as w); math=fp32|tf32|half|fp64. `#` starts a comment. name (may
+ * be NULL) receives the name, terminated. An empty or comment line gives rank 0 and succeeds.
  * INVALID_ARGUMENT: a field is wrong (the sentence names it), or the name needs more than name_bytes.
  */
 CONV_FFT_API conv_fft_status conv_fft_problem_parse(const char *line, conv_fft_problem *p, char *name,

@@ -268,7 +268,7 @@ conv_fft_status conv_fft_forward_kept(const conv_fft_plan *plan, const void *x, 
     const bool empty = layer->batch == 0;
     CF_FORWARD(check_kept(plan, "x", CONV_FFT_OPERAND_X, x, layer->x.dtype, x_spectrum, empty));
     CF_FORWARD(check_kept(plan, "w", CONV_FFT_OPERAND_W, w, layer->w.dtype, w_spectrum, false));
-    CF_FORWARD(check_tensor("bias", bias, layer->x.dtype, true));
+    CF_FORWARD(check_tensor("bias", bias, cf_tensor_bias_dtype(&layer->y), true));
     CF_FORWARD(check_tensor("y", y, layer->y.dtype, empty));
     CF_FORWARD(check_workspace(plan, CONV_FFT_FORWARD, workspace, workspace_bytes));
     const cf_call call = {.x = x,

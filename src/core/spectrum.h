@@ -20,7 +20,12 @@ typedef struct cf_tensor {
     conv_fft_dtype dtype;
     int64_t sample_stride, channel_stride, group_stride;
     int64_t axis_stride[3];
+    bool fp32_bias; /* y: the bias that is added to it is FP32; else it has the type of the tensor */
 } cf_tensor;
+
+static inline conv_fft_dtype cf_tensor_bias_dtype(const cf_tensor *t) {
+    return t->fp32_bias ? CONV_FFT_FP32 : t->dtype;
+}
 
 typedef struct cf_spectrum {
     conv_fft_dtype dtype; /* of one real part; in 16 bits, transforms compute in FP32 */

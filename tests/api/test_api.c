@@ -75,7 +75,9 @@ static void test_problem_fields(void **state) {
     BAD(weight_grad_dtype = (conv_fft_dtype)9, "weight_grad_dtype", "9", "-1 to 3");
     BAD(math = (conv_fft_math)5, "math", "5", "0 to 4");
     BAD(math = (conv_fft_math)-1, "math", "", "0 to 4");
-    for (int i = 0; i < 4; i++)
+    BAD(fp32_weights = 2, "fp32_weights", "2", "0 to 1");
+    BAD(fp32_weights = -1, "fp32_weights", "-1", "0 to 1");
+    for (int i = 0; i < 3; i++)
         BAD(reserved[i] = 1, "reserved", "1", "0");
 }
 
@@ -106,6 +108,13 @@ static void test_types(void **state) {
             else
                 expect_bad(&p, "weight_grad_dtype", names[grad], names[dtype]);
         }
+        conv_fft_problem master = good_problem();
+        master.dtype = (conv_fft_dtype)dtype;
+        master.fp32_weights = 1;
+        if (half)
+            assert_int_equal(conv_fft_problem_output(&master, output), CONV_FFT_SUCCESS);
+        else
+            expect_bad(&master, "fp32_weights is 1", names[dtype], "must be 0");
         for (int math = 0; math < 5; math++) {
             conv_fft_problem p = good_problem();
             p.dtype = (conv_fft_dtype)dtype;

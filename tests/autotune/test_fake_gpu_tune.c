@@ -115,6 +115,8 @@ static void strategies_of_large_layers(void **state) {
         const char *line, *spectrum, *part;
     } cases[] = {{"in=128x64x64x64 out=64 kernel=9x9 dtype=fp16 math=half", "spectrum=fp16", "basis=64x64"},
                  {"in=128x64x64x64 out=64 kernel=9x9 dtype=bf16 math=half", "spectrum=bf16", "basis=64x64"},
+                 {"in=128x64x64x64 out=64 kernel=9x9 dtype=fp16 w=fp32 math=half", "spectrum=fp16", "basis=64x64"},
+                 {"in=128x64x64x64 out=64 kernel=9x9 dtype=bf16 w=fp32 math=half", "spectrum=bf16", "basis=64x64"},
                  {"in=128x64x64x64 out=64 kernel=9x9 math=tf32", "spectrum=fp16", "basis=64x64"},
                  {"in=128x64x60x60 out=64 kernel=5x5 dtype=bf16 math=half", "spectrum=bf16", "basis=64x64"},
                  {"in=128x128x32x32 out=128 kernel=9x9 dtype=fp16 math=half", "spectrum=fp16", "basis=32x32"},

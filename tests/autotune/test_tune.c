@@ -63,6 +63,7 @@ static void tuned_layers_are_right(void **state) {
         "in=2x2x6x7x5 out=2 kernel=3x3x2 mode=circular pad=1",
         "in=2x3x31x30 out=4 kernel=4x3 pad=2 stride=2 mode=reflect dtype=fp16 gw=fp32 layout=last",
         "in=2x6x40x40 out=6 kernel=5x5 pad=same groups=6",
+        "in=2x4x24x25 out=6 kernel=3x4 pad=1 groups=2 dtype=bf16 w=fp32",
     };
     conv_fft_context *context = tuning_context(*state);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; ++i) {
@@ -79,7 +80,7 @@ static void tuned_layers_are_right(void **state) {
             layer_destroy(&l);
         }
     }
-    EXPECT_COUNTS(context, 10, 4, 10, 0); /* exhaustive finds the records of measure, and makes better ones */
+    EXPECT_COUNTS(context, 12, 4, 12, 0); /* exhaustive finds the records of measure, and makes better ones */
     assert_int_equal(case_failures(), 0);
     conv_fft_context_destroy(context);
 }

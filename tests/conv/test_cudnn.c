@@ -50,6 +50,11 @@ static void feasible_problems(void **state) {
                 good_forced_plan(context, lines[i], (conv_fft_pass)pass, ALGORITHM "graph:0:k2=27,k13=-1"));
         }
     conv_fft_plan_destroy(good_forced_plan(context, DENSE, CONV_FFT_ALL_PASSES, ALGORITHM "graph:3"));
+    static const char master[] = "in=2x8x12x13 out=16 kernel=3x3 dtype=bf16 w=fp32";
+    for (int pass = CONV_FFT_FORWARD; pass <= CONV_FFT_BACKWARD_DATA; pass++)
+        EXPECT_INVALID(forced_plan(context, master, pass, ALGORITHM "graph:0", 0, &plan),
+                       "weights of the type of the tensors");
+    conv_fft_plan_destroy(good_forced_plan(context, master, CONV_FFT_BACKWARD_WEIGHTS, ALGORITHM "graph:0"));
     static const char *const uneven[] = {ALGORITHM "graph:0", ALGORITHM "old:FFT_TILING:fma"};
     for (int i = 0; i < 2; i++)
         EXPECT_INVALID(

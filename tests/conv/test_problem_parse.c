@@ -31,7 +31,7 @@ static void test_every_field(void **state) {
     conv_fft_problem p;
     assert_int_equal(conv_fft_problem_parse("L1 in=128x6x32x33x34 out=96 kernel=11x5x3 stride=1x2x3 dilation=3x2x1 "
                                             "pad=1:2x3x4:0 groups=3 mode=reflect layout=last wlayout=first dtype=bf16 "
-                                            "gw=fp32 math=half # the first layer",
+                                            "w=fp32 gw=bf16 math=half # the first layer",
                                             &p, name, sizeof name),
                      CONV_FFT_SUCCESS);
     assert_string_equal(name, "L1");
@@ -50,7 +50,8 @@ static void test_every_field(void **state) {
     assert_int_equal(p.tensor_layout, CONV_FFT_CHANNELS_LAST);
     assert_int_equal(p.weight_layout, CONV_FFT_CHANNELS_FIRST);
     assert_int_equal(p.dtype, CONV_FFT_BF16);
-    assert_int_equal(p.weight_grad_dtype, CONV_FFT_FP32);
+    assert_int_equal(p.fp32_weights, 1);
+    assert_int_equal(p.weight_grad_dtype, CONV_FFT_BF16);
     assert_int_equal(p.math, CONV_FFT_MATH_HALF);
 }
 
@@ -86,7 +87,13 @@ static void test_words(void **state) {
         assert_int_equal(parse(line).math, maths[i].math);
         snprintf(line, sizeof line, "in=1x1x9 out=1 dtype=%s gw=%s", dtypes[i], dtypes[i]);
         assert_int_equal(parse(line).weight_grad_dtype, i);
+        snprintf(line, sizeof line, "in=1x1x9 out=1 dtype=%s w=%s", dtypes[i], dtypes[i]);
+        assert_int_equal(parse(line).fp32_weights, 0);
+        snprintf(line, sizeof line, "w=same in=1x1x9 out=1 dtype=%s", dtypes[i]);
+        assert_int_equal(parse(line).fp32_weights, 0);
     }
+    assert_int_equal(parse("w=fp32 in=1x1x9 out=1 dtype=fp16").fp32_weights, 1);
+    assert_int_equal(parse("in=1x1x9 out=1 dtype=bf16 w=fp32").fp32_weights, 1);
     assert_int_equal(parse("in=1x1x9 out=1 dtype=fp16 gw=same").weight_grad_dtype, CONV_FFT_DTYPE_SAME);
     assert_int_equal(parse("in=1x1x9 out=1 layout=last").weight_layout, CONV_FFT_CHANNELS_LAST);
     assert_int_equal(parse("wlayout=first in=1x1x9 out=1 layout=last").weight_layout, CONV_FFT_CHANNELS_FIRST);
@@ -159,13 +166,14 @@ static void assert_same_problem(const conv_fft_problem *a, const conv_fft_proble
     assert_int_equal(a->tensor_layout, b->tensor_layout);
     assert_int_equal(a->weight_layout, b->weight_layout);
     assert_int_equal(a->dtype, b->dtype);
+    assert_int_equal(a->fp32_weights, b->fp32_weights);
     assert_int_equal(a->weight_grad_dtype, b->weight_grad_dtype);
     assert_int_equal(a->math, b->math);
 }
 
 static conv_fft_problem resolved(conv_fft_problem p) {
     if (p.weight_grad_dtype == CONV_FFT_DTYPE_SAME)
-        p.weight_grad_dtype = p.dtype;
+        p.weight_grad_dtype = p.fp32_weights ? CONV_FFT_FP32 : p.dtype;
     if (p.math == CONV_FFT_MATH_DEFAULT)
         p.math = p.dtype == CONV_FFT_FP64 ? CONV_FFT_MATH_FP64 : CONV_FFT_MATH_FP32;
     return p;
@@ -184,6 +192,28 @@ static void test_round_trip(void **state) {
         assert_same_problem(&wanted, &got);
         assert_int_equal(conv_fft_problem_format(&read, again, sizeof again), CONV_FFT_SUCCESS);
         assert_string_equal(line, again);
+    }
+}
+
+/* The line of a problem without the field is as it was before the field was there; gw is written if it differs from w.
+ */
+static void test_format_weights(void **state) {
+    (void)state;
+    static const struct {
+        const char *fields, *written;
+    } cases[] = {{"dtype=fp16", " dtype=fp16 math=fp32"},
+                 {"dtype=fp16 w=same gw=fp32", " dtype=fp16 gw=fp32 math=fp32"},
+                 {"dtype=bf16 w=fp32", " dtype=bf16 w=fp32 math=fp32"},
+                 {"dtype=bf16 w=fp32 gw=fp32", " dtype=bf16 w=fp32 math=fp32"},
+                 {"dtype=bf16 w=fp32 gw=bf16", " dtype=bf16 w=fp32 gw=bf16 math=fp32"},
+                 {"dtype=fp32 w=fp32", " dtype=fp32 math=fp32"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[128], text[512];
+        snprintf(line, sizeof line, "in=1x1x9 out=1 %s", cases[i].fields);
+        const conv_fft_problem p = parse(line);
+        assert_int_equal(conv_fft_problem_format(&p, text, sizeof text), CONV_FFT_SUCCESS);
+        assert_non_null(strstr(text, " dtype="));
+        assert_string_equal(strstr(text, " dtype="), cases[i].written);
     }
 }
 
@@ -209,7 +239,7 @@ static void test_format_longest(void **state) {
     (void)state;
     char line[512];
     conv_fft_problem p =
-        parse("in=1x1x1x1x1 out=1 dtype=bf16 gw=fp32 math=half mode=replicate layout=first wlayout=last");
+        parse("in=1x1x1x1x1 out=1 dtype=bf16 w=fp32 gw=bf16 math=half mode=replicate layout=first wlayout=last");
     for (int a = 0; a < 3; a++) {
         p.stride[a] = p.dilation[a] = 100000000000000001;
         p.pad_before[a] = p.pad_after[a] = 100000000000000001 + a;
@@ -275,6 +305,10 @@ static void test_wrong_lines(void **state) {
         {"in=1x1x3 out=1 dtype=int8", "dtype"},
         {"in=1x1x3 out=1 gw=fp8", "gw"},
         {"in=1x1x3 out=1 dtype=fp32 gw=fp16", "weight_grad_dtype"},
+        {"in=1x1x3 out=1 w=fp8", "w is \"fp8\"; it must be one of fp32, fp16, bf16, fp64"},
+        {"in=1x1x3 out=1 w=fp16", "w is \"fp16\" for FP32 tensors; it must be same, fp32"},
+        {"in=1x1x3 out=1 dtype=fp64 w=fp32", "w is \"fp32\" for FP64 tensors; it must be same, fp64"},
+        {"w=bf16 in=1x1x3 out=1 dtype=fp16", "w is \"bf16\" for FP16 tensors; it must be same, fp16 or fp32"},
         {"in=1x1x3 out=1 math=fp16", "math"},
         {"in=1x1x3 out=1 dtype=fp32 math=half", "math"},
         {"in=1x1x3 out=1 kernal=3", "kernal"},
@@ -308,10 +342,13 @@ static void test_long_line(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_field),    cmocka_unit_test(test_defaults),    cmocka_unit_test(test_words),
-        cmocka_unit_test(test_axes),           cmocka_unit_test(test_empty_lines), cmocka_unit_test(test_spacing),
-        cmocka_unit_test(test_name),           cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_format_size),
-        cmocka_unit_test(test_format_longest), cmocka_unit_test(test_wrong_lines), cmocka_unit_test(test_long_line),
+        cmocka_unit_test(test_every_field),    cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_words),          cmocka_unit_test(test_axes),
+        cmocka_unit_test(test_empty_lines),    cmocka_unit_test(test_spacing),
+        cmocka_unit_test(test_name),           cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_format_size),    cmocka_unit_test(test_format_longest),
+        cmocka_unit_test(test_format_weights), cmocka_unit_test(test_wrong_lines),
+        cmocka_unit_test(test_long_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -269,12 +269,12 @@ static void dense_matrix_for_small_windows(void **unused) {
         {{32, 32}, {11, 11}, 3, 128, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
         {{32, 32}, {16, 8}, 3, 128, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
         {{1, 512}, {1, 128}, 3, 128, CONV_FFT_BF16, CONV_FFT_BF16, FBFFT_R2C, 0, 3},
+        {{32, 32}, {9, 9}, 2, 128, CONV_FFT_FP32, CONV_FFT_BF16, FBFFT_R2C, 0, 8},
         /* more roots, more taps, more points of the window, other types, the inverse, complex numbers */
         {{63, 80}, {5, 5}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
         {{64, 64}, {12, 12}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
         {{16, 16}, {8, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_R2C, 0, 8},
         {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP32, FBFFT_R2C, 0, 8},
-        {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP32, CONV_FFT_BF16, FBFFT_R2C, 0, 8},
         {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2R, 0, 8},
         {{32, 32}, {9, 9}, 0, 0, CONV_FFT_FP16, CONV_FFT_FP16, FBFFT_C2C_FORWARD, 0, 8},
     };

@@ -8,10 +8,11 @@
 
 #include "support/device.h"
 #include "support/gpu.h"
+#include "support/layer_fp32_weights.h"
 #include "support/layer_properties.h"
 
 int main(void) {
-    const struct CMUnitTest tests[] = {LAYER_PROPERTIES};
+    const struct CMUnitTest tests[] = {LAYER_PROPERTIES, cmocka_unit_test(fp32_weights_keep_their_bits)};
     gpu_read_filters();
     return gpu_exit_status(cmocka_run_group_tests_name("layers on a GPU", tests, device_gpu_setup, device_teardown));
 }

@@ -32,6 +32,9 @@ static const struct {
     {"in=2x3x30x33 out=4 kernel=3x4 dilation=2x3 pad=3", 2},
     {"in=2x3x33x31 out=4 kernel=4x3 stride=2 dilation=3 pad=4 mode=reflect gw=fp32", 2},
     {"in=2x4x9x10x11 out=4 kernel=3x2x3 pad=1 groups=4", 2},
+    {"in=3x6x20x23 out=12 kernel=5x4 pad=2 w=fp32", 2},
+    {"in=3x16x20x23 out=8 kernel=4x5 pad=2 groups=2 layout=last w=fp32", 2},
+    {"in=3x8x120 out=8 kernel=9 pad=4 w=fp32", 2},
     {"in=70x33x9x9 out=66 kernel=3x3 layout=last", 1},
 };
 

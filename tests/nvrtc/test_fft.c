@@ -28,7 +28,8 @@ static const struct {
     fbfft_order order;
     conv_fft_dtype dtype;
     conv_fft_layout layout;
-    bool halves; /* the spectrum has 16 bits, too */
+    bool halves;       /* the spectrum has 16 bits, too */
+    bool fp32_weights; /* forward: the signal is FP32; inverse: the bias is */
 } representative[] = {
     {.rank = 1, .basis = {8}},
     {.rank = 1, .basis = {64}},
@@ -136,6 +137,15 @@ static const struct {
      .spills = 16},
     {.rank = 1, .basis = {64}, .channels = 24, .order = MAJOR, .dtype = CONV_FFT_BF16, .layout = LAST, .halves = true},
     {.rank = 1, .basis = {32}, .channels = 64, .order = MAJOR, .layout = LAST, .halves = true, .spills = 16},
+    /* FP32 weights and biases beside 16-bit tensors */
+    {.rank = 2,
+     .basis = {32, 32},
+     .extent = {9, 9},
+     .channels = 16,
+     .order = MAJOR,
+     .dtype = CONV_FFT_BF16,
+     .halves = true,
+     .fp32_weights = true},
 };
 
 enum {
@@ -157,14 +167,17 @@ static fbfft_desc problem_of(int i, int inverse) {
 }
 
 /* The kernels of a transform, as gpu_transform.c builds them, with those for less aligned pointers. */
-static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, const cf_gpu_properties *properties,
-                          int allowed) {
+static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, bool fp32_weights,
+                          const cf_gpu_properties *properties, int allowed) {
     cf_fft_problem problem;
     cf_fft_passes passes;
     char text[192], kind[96], name[256];
     assert_int_equal(cf_fft_resolve(d, &problem), CONV_FFT_SUCCESS);
     if (halves)
         problem.transform.spectrum.dtype = d->dtype == CONV_FFT_FP32 ? CONV_FFT_FP16 : d->dtype;
+    problem.transform.tensor.fp32_bias = fp32_weights;
+    if (fp32_weights && d->kind == FBFFT_R2C)
+        problem.transform.tensor.dtype = CONV_FFT_FP32;
     problem.transform.spectrum.scale_rows = problem.transform.spectrum.rows_per_sample; /* as x and y have it */
     assert_int_equal(cf_fft_passes_of(&problem, properties, &passes), CONV_FFT_SUCCESS);
     assert_int_equal(passes.pass[0].tensor_core, halves);
@@ -173,15 +186,15 @@ static void add_transform(nvrtc_list *list, const fbfft_desc *d, bool halves, co
         const cf_fft_pass *const pass = &passes.pass[p];
         const bool two = pass->plain || pass->tile[0].vector_width > 1;
         for (int v = 0; v < (two ? 2 : 1); ++v) {
-            snprintf(kind, sizeof kind, "%s, type %d, layout %d",
+            snprintf(kind, sizeof kind, "%s, type %d, layout %d%s",
                      pass->plain               ? "plain"
                      : !pass->tensor_core      ? "tile"
                      : pass->tile[0].bin_tiles ? "dense matrix"
                      : d->kind == FBFFT_R2C    ? "matrix forward"
                                                : "matrix inverse",
-                     (int)d->dtype, (int)d->layout);
-            snprintf(name, sizeof name, "%s, pass %d%s%s", text, p, halves ? ", 16-bit spectrum" : "",
-                     v ? ", unaligned" : "");
+                     (int)d->dtype, (int)d->layout, fp32_weights ? ", FP32 weights" : "");
+            snprintf(name, sizeof name, "%s, pass %d%s%s%s", text, p, halves ? ", 16-bit spectrum" : "",
+                     fp32_weights ? ", FP32 weights" : "", v ? ", unaligned" : "");
             nvrtc_kernel *const c = nvrtc_list_add(list, properties, allowed, kind, name);
             assert_int_equal(pass->plain         ? cf_fft_real_source(&pass->real[v], &c->source)
                              : pass->tensor_core ? cf_fft_tensor_core_source(&pass->tile[v], &c->source)
@@ -197,7 +210,8 @@ static void add_for(nvrtc_list *list, const char *file, int step) {
     const cf_gpu_properties properties = gpu_properties_of(file);
     for (int i = 0; i < 2 * TRANSFORMS; i += step) {
         const fbfft_desc d = problem_of(i / 2, i % 2);
-        add_transform(list, &d, representative[i / 2].halves, &properties, representative[i / 2].spills);
+        add_transform(list, &d, representative[i / 2].halves, representative[i / 2].fp32_weights, &properties,
+                      representative[i / 2].spills);
     }
 }
 

@@ -23,8 +23,8 @@ static void add_pass(nvrtc_list *list, const layer_case *from, int pass, const c
     assert_int_equal(cf_fused_configure(&layer, pass, &strategy, properties, &c), CONV_FFT_SUCCESS);
     for (int k = 0; k < cf_fused_kernels(&c); ++k) {
         char kind[64], name[256];
-        snprintf(kind, sizeof kind, "%s, type %d, layout %d", k == 0 ? "pass" : "helper", (int)layer.x.dtype,
-                 (int)layer.problem.tensor_layout);
+        snprintf(kind, sizeof kind, "%s, type %d, layout %d%s", k == 0 ? "pass" : "helper", (int)layer.x.dtype,
+                 (int)layer.problem.tensor_layout, layer.problem.fp32_weights ? ", FP32 weights" : "");
         snprintf(name, sizeof name, "%s, %s, pass %d, kernel %d", from->problem, from->grid, pass, k);
         nvrtc_kernel *const kernel = nvrtc_list_add(list, properties, ALLOWED, kind, name);
         assert_int_equal(cf_fused_source(&c, k, &kernel->source), CONV_FFT_SUCCESS);

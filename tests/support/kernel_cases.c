@@ -39,6 +39,11 @@ const layer_case fused_cases[] = {
     {"in=64x64x24x24 out=64 groups=64 kernel=5x5 pad=2 dtype=bf16", "basis=27x35 tiles=1x1", ONE_WAY},
     {"in=16x64x40x40 out=64 groups=64 kernel=9x9 pad=4 dtype=fp64", "basis=45x48 tiles=1x1", ONE_WAY},
     {"in=16x16x90x90 out=16 groups=16 kernel=9x9 pad=4", "basis=96x128 tiles=1x1", ONE_WAY},
+    /* FP32 weights and biases. */
+    {"in=64x96x56x56 out=96 groups=96 kernel=7x7 pad=3 layout=last dtype=bf16 w=fp32", "basis=60x60 tiles=1x1",
+     CONV_FFT_FORWARD},
+    {"in=64x128x56x56 out=128 groups=128 kernel=31x31 pad=15 dtype=fp16 w=fp32", "basis=72x72 tiles=1x1",
+     CONV_FFT_FORWARD},
 };
 const int fused_case_count = sizeof fused_cases / sizeof fused_cases[0];
 
@@ -54,6 +59,10 @@ const layer_case long_cases[] = {
     {"in=2x768x262144 out=768 groups=768 kernel=262144 pad=262143:0", "basis=524288 tiles=1", ONE_WAY},
     {"in=1x768x524288 out=768 groups=768 kernel=524288 pad=524287:0", "basis=1048576 tiles=1", ONE_WAY},
     {"in=1x768x1048576 out=768 groups=768 kernel=1048576 pad=1048575:0", "basis=2097152 tiles=1", ONE_WAY},
+    {"in=8x768x32768 out=768 groups=768 kernel=32768 pad=32767:0 dtype=fp16 w=fp32", "basis=65536 tiles=1",
+     CONV_FFT_FORWARD},
+    {"in=16x768x4096 out=768 groups=768 kernel=4096 pad=4095:0 dtype=bf16 w=fp32", "basis=8192 tiles=1",
+     CONV_FFT_FORWARD},
 };
 const int long_case_count = sizeof long_cases / sizeof long_cases[0];
 

@@ -55,7 +55,8 @@ static arrangement arrange(int rank, int64_t first, int64_t second, const int64_
 
 layer layer_create(const conv_fft_problem *p, generator *g) {
     const ref_shape s = ref_shape_of(p);
-    const conv_fft_dtype grad = p->weight_grad_dtype == CONV_FFT_DTYPE_SAME ? p->dtype : p->weight_grad_dtype;
+    const conv_fft_dtype weights = p->fp32_weights ? CONV_FFT_FP32 : p->dtype;
+    const conv_fft_dtype grad = p->weight_grad_dtype == CONV_FFT_DTYPE_SAME ? weights : p->weight_grad_dtype;
     const arrangement x = arrange(p->rank, s.batch, s.in_channels, s.input, p->x_stride, p->tensor_layout);
     const arrangement y = arrange(p->rank, s.batch, s.out_channels, s.output, p->y_stride, p->tensor_layout);
     const arrangement w =
@@ -63,9 +64,9 @@ layer layer_create(const conv_fft_problem *p, generator *g) {
     const int dims = 2 + p->rank;
     layer l = {.problem = *p, .shape = s};
     l.x = create_operand(p->dtype, dims, x.extent, x.stride, g);
-    l.w = create_operand(p->dtype, dims, w.extent, w.stride, g);
+    l.w = create_operand(weights, dims, w.extent, w.stride, g);
     l.gy = create_operand(p->dtype, dims, y.extent, y.stride, g);
-    l.bias = create_operand(p->dtype, 1, &s.out_channels, NULL, g);
+    l.bias = create_operand(weights, 1, &s.out_channels, NULL, g);
     l.y = create_result("y", p->dtype, dims, y.extent, y.stride, g);
     l.gx = create_result("gx", p->dtype, dims, x.extent, x.stride, g);
     l.gw = create_result("gw", grad, dims, w.extent, w.stride, g);

@@ -93,6 +93,7 @@ static const struct {
     {"in=2x3x30x33 out=4 kernel=3x4 dilation=2x3 pad=3", 2},
     {"in=2x3x33x31 out=4 kernel=4x3 stride=2 dilation=3 pad=4 mode=reflect dtype=bf16 gw=fp32", 2},
     {"in=2x4x9x10x11 out=4 kernel=3x2x3 pad=1 groups=4", 2},
+    {"in=2x4x17x18 out=6 kernel=3x4 pad=1 groups=2 dtype=bf16 w=fp32", 2},
 };
 
 /* Under sanitizers each run takes some cases, chosen by the seed. 5 has no common divisor with the numbers of

@@ -170,6 +170,8 @@ conv_fft_problem random_problem(generator *g, double products) {
     random_types(g, &p);
     if (random_once_in(g, 6))
         random_all_strides(g, &p);
+    const bool half = p.dtype == CONV_FFT_FP16 || p.dtype == CONV_FFT_BF16;
+    p.fp32_weights = half && random_once_in(g, 3);
     return p;
 }
 

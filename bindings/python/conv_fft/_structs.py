@@ -38,7 +38,8 @@ class Problem(Structure):
                 ("groups", c_int64), ("input", Axes), ("kernel", Axes), ("stride", Axes), ("dilation", Axes),
                 ("pad_before", Axes), ("pad_after", Axes), ("padding", c_int), ("tensor_layout", c_int),
                 ("weight_layout", c_int), ("dtype", c_int), ("weight_grad_dtype", c_int), ("math", c_int),
-                ("x_stride", Strides), ("y_stride", Strides), ("w_stride", Strides), ("reserved", Reserved)]
+                ("x_stride", Strides), ("y_stride", Strides), ("w_stride", Strides), ("fp32_weights", c_int64),
+                ("reserved", c_int64 * 3)]
 
 
 class PlanOptions(Structure):

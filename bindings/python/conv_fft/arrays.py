@@ -389,9 +389,9 @@ def forward(plan, x, w, bias, out, stream):
         if y is not None:
             return y
     operands = _Operands(plan, x)
-    dtype = plan.problem.dtype
-    addresses = [operands.address("x", x, "x", dtype), operands.address("w", w, "w", dtype),
-                 operands.address("bias", bias, "bias", dtype)]
+    dtype, weight_dtype = plan.problem.dtype, plan.problem.weight_dtype
+    addresses = [operands.address("x", x, "x", dtype), operands.address("w", w, "w", weight_dtype),
+                 operands.address("bias", bias, "bias", weight_dtype)]
     stream = operands.kind.stream(operands.like) if stream is None else address_of_stream(stream)
     with operands.kind.on(stream, operands.like):
         y, y_address = operands.result("y", out, "y", dtype)
@@ -422,7 +422,7 @@ def backward(plan, x, w, gy, need, out, accumulate, stream):
     operands = _Operands(plan, gy)
     problem = plan.problem
     addresses = [operands.address("gy", gy, "y", problem.dtype)]
-    addresses[:0] = [operands.address(name, a, name, problem.dtype) for name, a in (("x", x), ("w", w))]
+    addresses[:0] = [operands.address("x", x, "x", problem.dtype), operands.address("w", w, "w", problem.weight_dtype)]
     kinds = {"x": problem.dtype, "w": problem.weight_grad_dtype, "bias": problem.weight_grad_dtype}
     flags = sum(getattr(structs, "ACCUMULATE_G" + name.upper()) for name in accumulate)
     pass_ = (structs.BACKWARD_DATA if "x" in need else 0) | (structs.BACKWARD_WEIGHTS if "w" in need else 0)

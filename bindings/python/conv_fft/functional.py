@@ -17,6 +17,11 @@ def _strides(seen, last):
     return (seen.strides[0], seen.strides[-1], *seen.strides[1:-1]) if last else seen.strides
 
 
+def _weight_dtype(seen, w):
+    """Weights in float32 beside 16-bit arrays stay as they are; all others have the type of the other arrays."""
+    return "float32" if w.dtype == "float32" and seen.dtype in ("float16", "bfloat16") else None
+
+
 def _plan(passes, x_shape, w_shape, seen, options, views, *, x=None, w=None, y=None):
     layout, weight_layout = options.get("layout", "first"), options.get("weight_layout")
     last, weights_last = layout == "last", (weight_layout or layout) == "last"
@@ -39,16 +44,18 @@ def forward(x: Any, w: Any, bias: Any = None, *, stride: Axes = 1, padding: Padd
     The other arguments are those of Problem; `stream` is that of Plan.forward.
 
     Arrays are of NumPy, torch, CuPy, numba or JAX, all of one package, device and type (float32, float16, bfloat16,
-    float64). No stride may be negative, not all may be 0, and a bias must be dense. Arrays are not copied, except NumPy
-    arrays that break these rules, are not aligned, or have foreign byte order. `out` must not share memory with the
-    other arrays. No gradient is recorded: conv_fft.torch does that.
+    float64). Beside float16 and bfloat16, w and bias may be of float32. No stride may be negative, not all may be 0,
+    and a bias must be dense. Arrays are not copied, except NumPy arrays that break these rules, are not aligned, or
+    have foreign byte order. `out` must not share memory with the other arrays. No gradient is recorded: conv_fft.torch
+    does that.
     Raises TypeError and ValueError for arrays that do not fit, conv_fft.Error for what the library refuses."""
     kind = arrays.kind_of(x)
     x_seen, w_seen = kind.view(x), kind.view(w)
     y_seen = None if out is None else kind.target(out)
     plan = _plan(structs.FORWARD, x_seen.shape, w_seen.shape, x_seen,
                  dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode,
-                      layout=layout, weight_layout=weight_layout, math=math),
+                      layout=layout, weight_layout=weight_layout, math=math,
+                      weight_dtype=_weight_dtype(x_seen, w_seen)),
                  (x_seen, w_seen, y_seen), x=x_seen, w=w_seen, y=y_seen)
     return plan.forward(x_seen.owner, w_seen.owner, bias, out=out, stream=stream)
 
@@ -62,7 +69,7 @@ def backward(gy: Any, x: Any, w: Any, *, need: Sequence[str] = ("x", "w", "bias"
     gy      of y's shape, (N, K, M1..Mr) or (N, M1..Mr, K)
     need    the wanted gradients: "x", "w", "bias", or several of them; the others are None
     gx, gw, gbias       new arrays, of the shapes of x, w and (K,)
-    weight_grad_dtype   the type of gw and gbias: "float32", or None for the type of w
+    weight_grad_dtype   the type of gw and gbias: None for the type of w, "float32", or the type of gy
     The other shapes, arguments and errors are those of `forward`. Always pass both x and w: they also give the shapes.
     For gx and gw in one call both must be dense; NumPy arrays that are not dense are copied."""
     need = arrays.gradients(need, "need")
@@ -79,7 +86,8 @@ def backward(gy: Any, x: Any, w: Any, *, need: Sequence[str] = ("x", "w", "bias"
         strides["w"] = w_seen
     plan = _plan(passes or structs.BACKWARD_DATA, x_seen.shape, w_seen.shape, gy_seen,
                  dict(stride=stride, padding=padding, dilation=dilation, groups=groups, padding_mode=padding_mode,
-                      layout=layout, weight_layout=weight_layout, math=math, weight_grad_dtype=weight_grad_dtype),
+                      layout=layout, weight_layout=weight_layout, math=math, weight_grad_dtype=weight_grad_dtype,
+                      weight_dtype=_weight_dtype(gy_seen, w_seen)),
                  (x_seen, w_seen, gy_seen), y=gy_seen, **strides)
     return plan.backward(x_seen.owner if "w" in need else None, w_seen.owner if "x" in need else None, gy_seen.owner,
                          need=need, stream=stream)

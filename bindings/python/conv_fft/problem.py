@@ -58,7 +58,8 @@ class Problem:
     padding         an int, one per axis, pairs (before, after) per axis, "same" (stride 1) or "valid"
     padding_mode    "zeros", "circular", "reflect" or "replicate"
     dtype           "float32", "float16", "bfloat16" or "float64": of all tensors
-    weight_grad_dtype   of gw and gbias: None (dtype) or "float32" for 16-bit tensors
+    weight_dtype    of w and bias: None (dtype), or "float32" beside 16-bit tensors (master weights)
+    weight_grad_dtype   of gw and gbias: None (weight_dtype), dtype, or "float32" for 16-bit tensors
     math            "default", "fp32", "tf32", "half" or "fp64": the arithmetic inside (conv_fft.h)
     x_stride, y_stride, w_stride   element strides {batch, channel, axes} (of w {out, in, axes}); None: dense in the
                                    layout
@@ -71,7 +72,7 @@ class Problem:
                  dilation: Axes = 1, groups: int = 1, padding_mode: str = "zeros", layout: str = "first",
                  weight_layout: Optional[str] = None, dtype: str = "float32", weight_grad_dtype: Optional[str] = None,
                  math: str = "default", x_stride: Optional[Shape] = None, y_stride: Optional[Shape] = None,
-                 w_stride: Optional[Shape] = None):
+                 w_stride: Optional[Shape] = None, weight_dtype: Optional[str] = None):
         x, w = _each(input_shape, 0), _each(weight_shape, 0)
         rank = len(x) - 2
         if rank not in (1, 2, 3) or len(w) != rank + 2:
@@ -100,6 +101,7 @@ class Problem:
         p.padding = named(structs.PADDINGS, padding_mode, "padding_mode")
         p.tensor_layout, p.weight_layout = structs.LAYOUTS[layout], structs.LAYOUTS[weight_layout]
         p.dtype = named(structs.DTYPES, dtype, "dtype")
+        p.fp32_weights = weight_dtype is not None and _has_fp32_weights(p.dtype, weight_dtype)
         p.weight_grad_dtype = structs.DTYPE_SAME
         if weight_grad_dtype is not None:
             p.weight_grad_dtype = named(structs.DTYPES, weight_grad_dtype, "weight_grad_dtype")
@@ -133,9 +135,14 @@ class Problem:
         return structs.DTYPE_NAMES[self.struct.dtype]
 
     @property
+    def weight_dtype(self) -> str:
+        """The type of w and bias."""
+        return "float32" if self.struct.fp32_weights else self.dtype
+
+    @property
     def weight_grad_dtype(self) -> str:
         kind = self.struct.weight_grad_dtype
-        return self.dtype if kind == structs.DTYPE_SAME else structs.DTYPE_NAMES[kind]
+        return self.weight_dtype if kind == structs.DTYPE_SAME else structs.DTYPE_NAMES[kind]
 
     @property
     def input_shape(self) -> Tuple[int, ...]:
@@ -173,6 +180,14 @@ class Problem:
             return "Problem(%s)" % self.line
         except RuntimeError as error:
             return "Problem(invalid: %s)" % error
+
+
+def _has_fp32_weights(dtype, weight_dtype):
+    kind, halves = named(structs.DTYPES, weight_dtype, "weight_dtype"), ("float16", "bfloat16")
+    if kind != dtype and not (weight_dtype == "float32" and structs.DTYPE_NAMES[dtype] in halves):
+        raise ValueError("weight_dtype is %r and dtype is %r; weight_dtype must be None, dtype, or 'float32' beside "
+                         "float16 and bfloat16" % (weight_dtype, structs.DTYPE_NAMES[dtype]))
+    return kind != dtype
 
 
 def as_problem(problem):

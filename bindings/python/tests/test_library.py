@@ -165,6 +165,13 @@ def test_problem_lines():
     assert same == problem and hash(same) == hash(problem) and conv_fft.Problem.parse(same.line).line == problem.line
     last = conv_fft.Problem((8, 32, 30, 16), (32, 9, 3, 16), layout="last")
     assert last.output_shape == (8, 24, 28, 32) and "layout=last" in last.line
+    plain = conv_fft.Problem((1, 1, 5), (1, 1, 3), dtype="float16")
+    assert plain.weight_dtype == plain.weight_grad_dtype == "float16" and " w=" not in plain.line
+    assert conv_fft.Problem((1, 1, 5), (1, 1, 3), dtype="float16", weight_dtype="float16") == plain
+    master = conv_fft.Problem((1, 1, 5), (1, 1, 3), dtype="float16", weight_dtype="float32")
+    assert master != plain and "dtype=fp16 w=fp32 math" in master.line
+    assert master.weight_dtype == master.weight_grad_dtype == "float32" and master.dtype == "float16"
+    assert conv_fft.Problem.parse(master.line).weight_dtype == "float32"
     with pytest.raises(conv_fft.InvalidArgument):
         conv_fft.Problem.parse("in=8x16")
     with pytest.raises(ValueError, match="padding_mode"):

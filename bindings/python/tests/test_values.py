@@ -20,7 +20,9 @@ X, W = (1, 2, 9, 9), (2, 2, 3, 3)
     dict(groups=2 ** 64 + 1), dict(input_shape=(2 ** 64 + 2, 2, 9, 9)), dict(input_shape=(2.5, 2, 9, 9)),
     dict(input_shape="1299"), dict(input_shape=None), dict(weight_shape=("2", 2, 3, 3)), dict(weight_shape="2233"),
     dict(x_stride=(9, 9, 1)), dict(y_stride=(162, 81, 9, 1, 1)), dict(w_stride=(18, 9, 3, 2 ** 64 + 1)),
-    dict(x_stride=5), dict(math=["fp32"]), dict(layout=0)])
+    dict(x_stride=5), dict(math=["fp32"]), dict(layout=0),
+    dict(weight_dtype="float16"), dict(weight_dtype="float32", dtype="float64"), dict(weight_dtype="int8"),
+    dict(weight_dtype="bfloat16", dtype="float16")])
 def test_fields_of_a_problem(arguments):
     with pytest.raises(ValueError, match="^%s " % next(iter(arguments))):
         conv_fft.Problem(**{"input_shape": X, "weight_shape": W, **arguments})

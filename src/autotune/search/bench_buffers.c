@@ -67,7 +67,7 @@ static size_t lay_out(cf_bench_buffers *buffers, const cf_layer *l, const cf_ben
     size_t used = 0;
     buffers->x = take(buffers, &used, x);
     buffers->w = take(buffers, &used, w);
-    buffers->bias = take(buffers, &used, channels * cf_dtype_bytes(l->x.dtype));
+    buffers->bias = take(buffers, &used, channels * cf_dtype_bytes(l->w.dtype));
     buffers->y = take(buffers, &used, forward ? y : 0);
     buffers->gy = take(buffers, &used, backward ? y : 0);
     buffers->gx = take(buffers, &used, data ? x : 0);
@@ -88,7 +88,7 @@ static conv_fft_status fill(const cf_bench_buffers *buffers, const cf_layer *l) 
     if (status == CONV_FFT_SUCCESS)
         status = fill_random(buffers->device, l->w.dtype, buffers->w.data, buffers->w.bytes, block);
     if (status == CONV_FFT_SUCCESS)
-        status = fill_random(buffers->device, l->x.dtype, buffers->bias.data, buffers->bias.bytes, block);
+        status = fill_random(buffers->device, l->w.dtype, buffers->bias.data, buffers->bias.bytes, block);
     if (status == CONV_FFT_SUCCESS)
         status = fill_random(buffers->device, l->y.dtype, buffers->gy.data, buffers->gy.bytes, block);
     free(block);

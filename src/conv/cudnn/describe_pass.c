@@ -67,6 +67,9 @@ bool cf_cudnn_pass_make(const cf_layer *layer, int index, cf_cudnn_pass *pass, c
     for (int a = 0; a < 3; ++a)
         if (layer->axis[a].mode != CONV_FFT_PAD_ZEROS)
             return false;
+    *why = "cuDNN takes weights of the type of the tensors only";
+    if (index != CF_PASS_WEIGHTS && layer->w.dtype != layer->x.dtype)
+        return false;
     *why = "cuDNN takes dense tensors only, channels first or last";
     cf_layer_extents(layer, extents[CF_X], extents[CF_Y], extents[CF_W]);
     for (int i = 0; i < CF_OPERAND_COUNT; ++i)

@@ -11,7 +11,7 @@ typedef struct cf_fused_side {
 
 typedef struct cf_fused_call {
     cf_fused_side x, y;     /* x is read. y is written; for the gradient of the weights it is gy, and read */
-    const void *bias;       /* one element per channel of all groups, in the type of y; may be null */
+    const void *bias;       /* one element per channel of all groups, of type Bias; may be null */
     struct cplx *weights;   /* spectra of w; kernels of the gradient of the weights write their sums here */
     long long rows, groups; /* of the layer */
     long long slices;       /* of the rows; each has a sum of its own in `weights` */
@@ -23,7 +23,7 @@ typedef struct cf_fused_call {
 typedef struct cf_transpose_call {
     const void *from;
     void *to;
-    const void *bias;       /* one element per channel, in the tensor's type; may be null */
+    const void *bias;       /* one element per channel, of type Bias; may be null */
     int accumulate, unused; /* as above */
 } cf_transpose_call;
 

@@ -162,7 +162,7 @@ CF_DEVICE void store_units(smem<cplx> z, const PlaneTable<K> &plane_table, const
         unroll<0, S::VECTOR>([&](auto e) {
             bias[e] = 0;
             if (call.bias)
-                bias[e] = Storage::load(static_cast<const bits *>(call.bias) + plane_table.channel(p + e));
+                bias[e] = bias_at<K>(call.bias, plane_table.channel(p + e));
         });
 #pragma unroll 1
         for (int first = 0; first < S::EACH; first += BATCH) {

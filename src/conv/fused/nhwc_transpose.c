@@ -87,10 +87,12 @@ cf_nhwc_transpose cf_nhwc_transpose_of(const cf_layer *layer, int pass, const cf
 void cf_nhwc_transpose_emit(const cf_nhwc_transpose *transpose, int variant, cf_text *t) {
     const int64_t *const e = transpose->extent, *const stride = transpose->tensor.axis_stride;
     cf_text_add(t,
-                "struct Tensor {\ntypedef %s Storage;\ntypedef %s Offset;\nstatic constexpr int CHANNELS = %lld, "
+                "struct Tensor {\ntypedef %s Storage;\ntypedef %s Bias;\ntypedef %s Offset;\nstatic constexpr int "
+                "CHANNELS = %lld, "
                 "VECTOR = %d;\n",
-                cf_storage_name(transpose->tensor.dtype), is_near(&transpose->tensor, e + 2) ? "int" : "long long",
-                (long long)e[1], variant == 0 ? transpose->vector_width : 1);
+                cf_storage_name(transpose->tensor.dtype), cf_storage_name(cf_tensor_bias_dtype(&transpose->tensor)),
+                is_near(&transpose->tensor, e + 2) ? "int" : "long long", (long long)e[1],
+                variant == 0 ? transpose->vector_width : 1);
     cf_text_add(
         t,
         "static constexpr unsigned EXTENT[3] = {%lld, %lld, %lld};\nstatic constexpr long long SAMPLE = %lld, PLANE = "

@@ -14,7 +14,7 @@
  * one channel) of planes, and units (VECTOR channels of one point) of the tensor. Blocks with neighbouring numbers
  * have neighbouring channels.
  *
- * The host prints T with: Storage, Offset (an integer type), CHANNELS, EXTENT (of the axes), SAMPLE and AXIS
+ * The host prints T with: Storage, Bias, Offset (an integer type), CHANNELS, EXTENT (of the axes), SAMPLE and AXIS
  * (strides), PLANE, VECTOR.
  */
 #pragma once
@@ -111,8 +111,7 @@ template <class T> CF_DEVICE void nhwc_from_planes(const cf_transpose_call &call
     unroll<0, T::VECTOR>([&](auto e) {
         bias[e] = 0;
         if (call.bias && at.has(at.unit_channel, 0))
-            bias[e] =
-                G::Storage::load(static_cast<const typename G::bits *>(call.bias) + (at.channel + at.unit_channel + e));
+            bias[e] = bias_at<T>(call.bias, at.channel + at.unit_channel + e);
     });
     __syncthreads();
     unroll<0, G::COUNT>([&](auto i) {

@@ -57,7 +57,7 @@ CF_DEVICE void store_rows(smem<cplx> z, const PlaneTable<K> &plane_table, const 
         bits *const column = static_cast<bits *>(call.out) + plane_table.signal(p) + c.across;
         real bias = 0;
         if (call.bias)
-            bias = K::Storage::load(static_cast<const bits *>(call.bias) + plane_table.channel(p));
+            bias = bias_at<K>(call.bias, plane_table.channel(p));
 #pragma unroll 1
         for (int first = 0; first < S::EACH; first += BATCH) {
             bits *const to = column + rows.base(first);

@@ -98,7 +98,7 @@ template <class F> struct FusedBlock {
         return const_cast<void *>(channel_of<typename F::Y>(call.y.memory, column, U::HAS_PHASES_Y));
     }
     CF_DEVICE const void *bias(int column) const {
-        typedef typename F::Y::Storage::bits bits;
+        typedef typename F::Y::Bias::bits bits;
         return call.bias ? static_cast<const bits *>(call.bias) + (U::HAS_PHASES_Y ? 0 : column) : nullptr;
     }
 };

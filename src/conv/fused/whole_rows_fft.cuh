@@ -129,7 +129,7 @@ CF_DEVICE void lines_to_rows_of(smem<cplx> z, smem<real> rows, const PlaneTable<
         step_of_data<typename Task::O, 1, true>(v, task.t);
         real bias = 0;
         if (call.bias)
-            bias = K::Storage::load(static_cast<const typename W::bits *>(call.bias) + plane_table.channel(task.p));
+            bias = bias_at<K>(call.bias, plane_table.channel(task.p));
         unroll<0, S::R>([&](auto r) { v[r] = {scale * v[r].x + bias, scale * v[r].y + bias}; });
         const int c = plane_table.template start<1>(task.p) + 2 * task.row - G::template lo<1>(),
                   x = task.t - G::template lo<2>();

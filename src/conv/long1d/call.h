@@ -12,7 +12,7 @@ typedef struct cf_long1d_tensor {
 /* The signals of a launch are [group][sample], or with GROUPS_FIRST [sample][group]. */
 typedef struct cf_long1d_call {
     cf_long1d_tensor x, y, w, gx; /* gx: only where one kernel computes both gradients */
-    const void *bias;             /* one element per group; may be null */
+    const void *bias;             /* one element per group, of type Bias; may be null */
     struct cplx *spectra;         /* of w, [group][bin] */
     struct cplx *sums;            /* of gw, [slice][group][bin] */
     struct cplx *parts;           /* signals in the order of the four-step transform */

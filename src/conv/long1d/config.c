@@ -63,7 +63,7 @@ bool cf_long1d_serves_both(const cf_layer *layer, const cf_strategy *data, const
 }
 
 static cf_long1d_side side_of(const cf_tensor *t, int64_t count) {
-    return (cf_long1d_side){t->dtype, count, t->axis_stride[2]};
+    return (cf_long1d_side){t->dtype, cf_tensor_bias_dtype(t), count, t->axis_stride[2]};
 }
 
 /* Bytes of shared memory for one line. */
@@ -200,10 +200,11 @@ static void add_side(const char *name, const cf_long1d_side *side, bool parts, i
         cf_text_add(t, "struct %s {\ntypedef pieces Storage;\n};\n", name);
     else
         cf_text_add(t,
-                    "struct %s {\ntypedef %s Storage;\nstatic constexpr int COUNT = %lld, STRIDE = %lld, PAD = "
+                    "struct %s {\ntypedef %s Storage;\ntypedef %s Bias;\nstatic constexpr int COUNT = %lld, STRIDE = "
+                    "%lld, PAD = "
                     "%lld;\n};\n",
-                    name, cf_storage_name(side->dtype), (long long)side->count, (long long)side->stride,
-                    (long long)pad);
+                    name, cf_storage_name(side->dtype), cf_storage_name(side->bias_dtype), (long long)side->count,
+                    (long long)side->stride, (long long)pad);
 }
 
 static void add_kernel(const cf_long1d_config *c, cf_long1d_stage stage, cf_text *t) {

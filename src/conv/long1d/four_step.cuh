@@ -199,10 +199,8 @@ template <class F> CF_DEVICE void columns_of_weights(const cf_long1d_call &call)
     column_forward<typename ColumnOf<F, typename F::W>::Taps>(call, at, long_line<typename F::W>(call.w, at.group, 0));
 }
 template <class F> CF_DEVICE void y_of_columns(const cf_long1d_call &call) {
-    typedef typename F::Y::Storage Storage;
     const ColumnPlace<typename F::C> at(call);
-    const real bias =
-        call.bias ? Storage::load(static_cast<const typename Storage::bits *>(call.bias) + at.group) : real(0);
+    const real bias = call.bias ? bias_at<typename F::Y>(call.bias, at.group) : real(0);
     column_backward<typename ColumnOf<F, typename F::Y>::Signal>(
         call, at, long_line<typename F::Y>(call.y, at.group, at.sample), bias);
 }

@@ -120,8 +120,7 @@ template <class F> CF_DEVICE void long_lines(const cf_long1d_call &call) {
     const auto y = long_line<typename F::Y>(call.y, group, sample);
     real bias = 0;
     if constexpr (!Y::PIECES)
-        bias = call.bias ? F::Y::Storage::load(static_cast<const typename F::Y::Storage::bits *>(call.bias) + group)
-                         : real(0);
+        bias = call.bias ? bias_at<typename F::Y>(call.bias, group) : real(0);
     last_backward<K>(z, t, [&](int m, cplx *v) { Y(y, m).template put<G::R1>(v, bias, call.accumulate != 0); });
 }
 

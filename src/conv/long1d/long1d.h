@@ -40,7 +40,7 @@ typedef struct cf_long1d_steps {
 } cf_long1d_steps;
 
 typedef struct cf_long1d_side {
-    conv_fft_dtype dtype;
+    conv_fft_dtype dtype, bias_dtype;
     int64_t count, stride;
 } cf_long1d_side;
 

@@ -161,7 +161,7 @@ conv_fft_status cf_long1d_run(const conv_fft_plan *plan, int pass, const cf_long
                                .slices = config->slices,
                                .accumulate = !forward && (c->flags & CONV_FFT_ACCUMULATE_GX)};
         if (forward && c->bias)
-            call.bias = (const char *)c->bias + g * (int64_t)cf_dtype_bytes(layer->y.dtype);
+            call.bias = (const char *)c->bias + g * (int64_t)cf_dtype_bytes(cf_tensor_bias_dtype(&layer->y));
         cf_long1d_call last = call;
         last.w = taps_of(layer, &layer->gw, c->gw, g);
         last.accumulate = (c->flags & CONV_FFT_ACCUMULATE_GW) != 0;

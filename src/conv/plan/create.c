@@ -310,7 +310,7 @@ static void count_argument_bytes(conv_fft_plan *plan) {
     bytes[CF_ARGUMENT_Y] = bytes[CF_ARGUMENT_GY] = cf_tensor_bytes(&l->y, y);
     bytes[CF_ARGUMENT_W] = cf_tensor_bytes(&l->w, w);
     bytes[CF_ARGUMENT_GW] = cf_tensor_bytes(&l->gw, w);
-    bytes[CF_ARGUMENT_BIAS] = l->batch > 0 ? (size_t)y[1] * cf_dtype_bytes(l->y.dtype) : 0;
+    bytes[CF_ARGUMENT_BIAS] = l->batch > 0 ? (size_t)y[1] * cf_dtype_bytes(cf_tensor_bias_dtype(&l->y)) : 0;
     bytes[CF_ARGUMENT_GBIAS] = (size_t)y[1] * cf_dtype_bytes(l->gw.dtype);
     bytes[CF_ARGUMENT_X_SPECTRUM] = (size_t)cf_max(0, cf_plan_spectrum_bytes(plan, CONV_FFT_OPERAND_X));
     bytes[CF_ARGUMENT_W_SPECTRUM] = (size_t)cf_max(0, cf_plan_spectrum_bytes(plan, CONV_FFT_OPERAND_W));

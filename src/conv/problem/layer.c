@@ -17,6 +17,8 @@ void cf_problem_defaults(conv_fft_problem *p, int rank) {
     p->weight_grad_dtype = CONV_FFT_DTYPE_SAME;
 }
 
+conv_fft_dtype cf_problem_weight_dtype(const conv_fft_problem *p) { return p->fp32_weights ? CONV_FFT_FP32 : p->dtype; }
+
 static conv_fft_status check_scalars(const conv_fft_problem *p) {
     CF_FORWARD(cf_check_range("rank", -1, p->rank, 1, CONV_FFT_MAX_RANK));
     CF_FORWARD(cf_check_range("batch", -1, p->batch, 0, CF_MAX_ELEMENTS));
@@ -33,15 +35,18 @@ static conv_fft_status check_scalars(const conv_fft_problem *p) {
     CF_FORWARD(cf_check_range("dtype", -1, p->dtype, 0, CF_DTYPE_COUNT - 1));
     CF_FORWARD(cf_check_range("weight_grad_dtype", -1, p->weight_grad_dtype, CONV_FFT_DTYPE_SAME, CF_DTYPE_COUNT - 1));
     CF_FORWARD(cf_check_range("math", -1, (int)p->math, 0, CF_MATH_COUNT - 1));
-    for (int i = 0; i < 4; ++i)
+    CF_FORWARD(cf_check_range("fp32_weights", -1, p->fp32_weights, 0, 1));
+    for (int i = 0; i < (int)(sizeof p->reserved / sizeof p->reserved[0]); ++i)
         CF_FORWARD(cf_check_range("reserved", i, p->reserved[i], 0, 0));
     return CONV_FFT_SUCCESS;
 }
 
 static conv_fft_status resolve_types(conv_fft_problem *p) {
     const bool half = cf_dtype_is_16_bit(p->dtype);
+    CF_REQUIRE(half || !p->fp32_weights, "fp32_weights is 1 for %s tensors; it must be 0, or dtype FP16 or BF16",
+               cf_dtype_names[p->dtype]);
     if (p->weight_grad_dtype == CONV_FFT_DTYPE_SAME)
-        p->weight_grad_dtype = p->dtype;
+        p->weight_grad_dtype = cf_problem_weight_dtype(p);
     CF_REQUIRE(p->weight_grad_dtype == p->dtype || (half && p->weight_grad_dtype == CONV_FFT_FP32),
                "weight_grad_dtype is %s for %s tensors; it must be the same type%s",
                cf_dtype_names[p->weight_grad_dtype], cf_dtype_names[p->dtype], half ? " or FP32" : "");
@@ -151,7 +156,8 @@ conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer) 
     CF_FORWARD(cf_strides_resolve("y_stride", "y", p->y_stride, p->rank, y, p->tensor_layout, strides));
     l.y = make_tensor(p->dtype, p->rank, strides);
     CF_FORWARD(cf_strides_resolve("w_stride", "w", p->w_stride, p->rank, w, p->weight_layout, strides));
-    l.w = make_tensor(p->dtype, p->rank, strides);
+    l.w = make_tensor(cf_problem_weight_dtype(p), p->rank, strides);
+    l.y.fp32_bias = p->fp32_weights != 0;
     l.x.group_stride = l.x.channel_stride * l.in_channels;
     l.y.group_stride = l.y.channel_stride * l.out_channels;
     l.w.group_stride = l.w.sample_stride * l.out_channels;

@@ -18,6 +18,9 @@ typedef struct cf_layer {
 
 void cf_problem_defaults(conv_fft_problem *problem, int rank);
 
+/* Of w and bias. */
+conv_fft_dtype cf_problem_weight_dtype(const conv_fft_problem *problem);
+
 /* INVALID_ARGUMENT names the field, its value and its range. */
 conv_fft_status cf_layer_make(const conv_fft_problem *problem, cf_layer *layer);
 

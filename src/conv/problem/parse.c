@@ -4,6 +4,7 @@
 #include "conv/problem/layer.h"
 
 #include "core/arith.h"
+#include "core/dtype.h"
 #include "core/words.h"
 
 #include <errno.h>
@@ -147,6 +148,7 @@ enum {
     LAYOUT,
     WLAYOUT,
     DTYPE,
+    W,
     GW,
     MATH,
     FIELD_COUNT
@@ -154,7 +156,7 @@ enum {
 static const char *const field_words[FIELD_COUNT + 1] = {
     [IN] = "in",       [OUT] = "out",       [KERNEL] = "kernel", [STRIDE] = "stride", [DILATION] = "dilation",
     [PAD] = "pad",     [GROUPS] = "groups", [MODE] = "mode",     [LAYOUT] = "layout", [WLAYOUT] = "wlayout",
-    [DTYPE] = "dtype", [GW] = "gw",         [MATH] = "math"};
+    [DTYPE] = "dtype", [W] = "w",           [GW] = "gw",         [MATH] = "math"};
 
 static conv_fft_status read_number_field(int field, const char *value, conv_fft_problem *p) {
     const char *key = field_words[field];
@@ -175,12 +177,21 @@ static conv_fft_status read_number_field(int field, const char *value, conv_fft_
     }
 }
 
+static conv_fft_status set_weight_dtype(int dtype, conv_fft_problem *p) {
+    const bool same = dtype == CONV_FFT_DTYPE_SAME || dtype == (int)p->dtype;
+    const bool half = cf_dtype_is_16_bit(p->dtype);
+    CF_REQUIRE(same || (half && dtype == CONV_FFT_FP32), "w is \"%s\" for %s tensors; it must be same, %s%s",
+               cf_dtype_words[dtype], cf_dtype_names[p->dtype], cf_dtype_words[p->dtype], half ? " or fp32" : "");
+    p->fp32_weights = !same;
+    return CONV_FFT_SUCCESS;
+}
+
 static conv_fft_status read_word_field(int field, const char *value, conv_fft_problem *p) {
     static const char *const *const words[FIELD_COUNT] = {
-        [MODE] = cf_padding_words, [LAYOUT] = cf_layout_words, [WLAYOUT] = cf_layout_words,
-        [DTYPE] = cf_dtype_words,  [GW] = cf_dtype_words,      [MATH] = cf_math_words};
+        [MODE] = cf_padding_words, [LAYOUT] = cf_layout_words, [WLAYOUT] = cf_layout_words, [DTYPE] = cf_dtype_words,
+        [W] = cf_dtype_words,      [GW] = cf_dtype_words,      [MATH] = cf_math_words};
     int word = CONV_FFT_DTYPE_SAME;
-    if (field != GW || strcmp(value, "same") != 0)
+    if ((field != W && field != GW) || strcmp(value, "same") != 0)
         CF_FORWARD(read_word(field_words[field], value, words[field], &word));
     switch (field) {
     case MODE:
@@ -195,6 +206,8 @@ static conv_fft_status read_word_field(int field, const char *value, conv_fft_pr
     case DTYPE:
         p->dtype = (conv_fft_dtype)word;
         break;
+    case W:
+        return set_weight_dtype(word, p);
     case GW:
         p->weight_grad_dtype = (conv_fft_dtype)word;
         break;
@@ -292,7 +305,9 @@ conv_fft_status cf_problem_format(const cf_layer *layer, char *text, size_t byte
     if (p->weight_layout != p->tensor_layout)
         cf_text_add(&t, " wlayout=%s", cf_layout_words[p->weight_layout]);
     cf_text_add(&t, " dtype=%s", cf_dtype_words[p->dtype]);
-    if (p->weight_grad_dtype != p->dtype)
+    if (p->fp32_weights)
+        cf_text_add(&t, " w=%s", cf_dtype_words[CONV_FFT_FP32]);
+    if (p->weight_grad_dtype != cf_problem_weight_dtype(p))
         cf_text_add(&t, " gw=%s", cf_dtype_words[p->weight_grad_dtype]);
     cf_text_add(&t, " math=%s", cf_math_words[p->math]);
     CF_REQUIRE(t.length < bytes, "bytes is %zu; this problem line needs %zu", bytes, t.length + 1);

@@ -98,10 +98,11 @@ static bool descs_equal(const cf_transform_desc *a, const cf_transform_desc *b) 
             return false;
     }
     return a->inverse == b->inverse && a->ordered == b->ordered && a->tensor.dtype == b->tensor.dtype &&
-           a->tensor.sample_stride == b->tensor.sample_stride && a->tensor.channel_stride == b->tensor.channel_stride &&
-           a->tensor.group_stride == b->tensor.group_stride && a->spectrum.dtype == b->spectrum.dtype &&
-           a->spectrum.rows == b->spectrum.rows && a->spectrum.columns == b->spectrum.columns &&
-           a->spectrum.rows_per_sample == b->spectrum.rows_per_sample && a->spectrum.channels == b->spectrum.channels;
+           a->tensor.fp32_bias == b->tensor.fp32_bias && a->tensor.sample_stride == b->tensor.sample_stride &&
+           a->tensor.channel_stride == b->tensor.channel_stride && a->tensor.group_stride == b->tensor.group_stride &&
+           a->spectrum.dtype == b->spectrum.dtype && a->spectrum.rows == b->spectrum.rows &&
+           a->spectrum.columns == b->spectrum.columns && a->spectrum.rows_per_sample == b->spectrum.rows_per_sample &&
+           a->spectrum.channels == b->spectrum.channels;
 }
 
 static conv_fft_status get_transform(conv_fft_plan *plan, const cf_transform_desc *desc, cf_transform **transform) {

@@ -187,7 +187,7 @@ static void run_forward(cf_call call) {
 
 /* The bias of each lane, in the computation's type. */
 static void load_bias(const cf_transform *t, const cf_real_kernels *kernels, cf_unit *unit, void *lane_bias) {
-    const cf_piece piece = {.dtype = t->desc.tensor.dtype,
+    const cf_piece piece = {.dtype = cf_tensor_bias_dtype(&t->desc.tensor),
                             .data = (void *)unit->bias,
                             .offset = unit->channel,
                             .elements = 1,

@@ -58,6 +58,11 @@ struct plain {
     static CF_DEVICE void store(bits *p, real value) { *p = value; }
 };
 
+/* An element of a bias. The host prints K with Bias, the type of its elements. */
+template <class K, class I> CF_DEVICE real bias_at(const void *bias, I element) {
+    return K::Bias::load(static_cast<const typename K::Bias::bits *>(bias) + element);
+}
+
 /* Two 16-bit numbers in a word, the real part in the low half. */
 #ifdef CF_SIMT
 CF_DEVICE unsigned pack_fp16(float re, float im) {
@@ -136,7 +141,8 @@ struct fp16_bins {
     typedef unsigned number;
     static constexpr bool SCALED = true;
     static CF_DEVICE unsigned pack(float re, float im) { return pack_fp16(re, im); }
-    static CF_DEVICE cplx load(const unsigned *p) { return unpack_fp16(__ldcs(p)); }
+    static CF_DEVICE cplx unpack(unsigned word) { return unpack_fp16(word); }
+    static CF_DEVICE cplx load(const unsigned *p) { return unpack(__ldcs(p)); }
     static CF_DEVICE void store(unsigned *p, cplx v, real scale) {
         *p = pack_fp16(float(scale * v.x), float(scale * v.y));
     }
@@ -149,7 +155,8 @@ struct bf16_bins {
     typedef unsigned number;
     static constexpr bool SCALED = false;
     static CF_DEVICE unsigned pack(float re, float im) { return pack_bf16(re, im); }
-    static CF_DEVICE cplx load(const unsigned *p) { return unpack_bf16(__ldcs(p)); }
+    static CF_DEVICE cplx unpack(unsigned word) { return unpack_bf16(word); }
+    static CF_DEVICE cplx load(const unsigned *p) { return unpack(__ldcs(p)); }
     static CF_DEVICE void store(unsigned *p, cplx v, real) { *p = pack_bf16(float(v.x), float(v.y)); }
 };
 

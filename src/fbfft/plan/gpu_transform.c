@@ -207,6 +207,7 @@ static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant
     const int64_t in = (t->problem.transform.inverse ? call.spectrum_group_stride * 2 : call.group_stride),
                   out = (t->problem.transform.inverse ? call.group_stride : call.spectrum_group_stride * 2);
     const size_t signal = cf_dtype_bytes(t->problem.transform.tensor.dtype),
+                 bias = cf_dtype_bytes(cf_tensor_bias_dtype(&t->problem.transform.tensor)),
                  spectrum = cf_dtype_bytes(t->problem.transform.spectrum.dtype);
     if (blocks > INT32_MAX)
         return cf_fail(CONV_FFT_NOT_SUPPORTED, "the batch makes %lld planes; one call takes at most %lld",
@@ -220,7 +221,7 @@ static conv_fft_status launch_tile(const cf_gpu_transform *t, int i, int variant
         call.in = (const char *)call.in + MAX_GROUPS * in * (int64_t)(t->problem.transform.inverse ? spectrum : signal);
         call.out = (char *)call.out + MAX_GROUPS * out * (int64_t)(t->problem.transform.inverse ? signal : spectrum);
         if (call.bias)
-            call.bias = (const char *)call.bias + MAX_GROUPS * t->problem.transform.spectrum.channels * (int64_t)signal;
+            call.bias = (const char *)call.bias + MAX_GROUPS * t->problem.transform.spectrum.channels * (int64_t)bias;
         if (call.scales)
             call.scales += MAX_GROUPS * call.scale_group_stride;
         if (call.absmax)
@@ -328,7 +329,8 @@ conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *t, const cf_gpu_tra
                                      struct CUstream_st *stream) {
     const cf_transform_desc *d = &t->problem.transform;
     const int64_t number = 2 * (int64_t)cf_dtype_bytes(d->spectrum.dtype),
-                  element = (int64_t)cf_dtype_bytes(d->tensor.dtype);
+                  element = (int64_t)cf_dtype_bytes(d->tensor.dtype),
+                  bias = (int64_t)cf_dtype_bytes(cf_tensor_bias_dtype(&d->tensor));
     const int64_t row_stride =
         t->problem.layout.frequency_major ? d->spectrum.columns : t->problem.layout.sample_stride;
     const char *spectrum = c->spectrum;
@@ -341,7 +343,7 @@ conv_fft_status cf_gpu_transform_run(const cf_gpu_transform *t, const cf_gpu_tra
             const int64_t first = c->first + done;
             cf_gpu_transform_call own = *c;
             if (c->bias)
-                own.bias = (const char *)c->bias + group * d->spectrum.channels * element;
+                own.bias = (const char *)c->bias + group * d->spectrum.channels * bias;
             if (c->scales.scales)
                 own.scales.scales += group * c->scales.group_stride;
             if (c->scales.absmax)

@@ -16,7 +16,7 @@
 typedef struct cf_shared_fft_call {
     const void *in;
     void *out;
-    const void *bias;                        /* inverse: one number per channel, of the signal's type; may be null */
+    const void *bias;                        /* inverse: one number per channel, of type Bias; may be null */
     long long planes, columns;               /* planes of the launch; columns of one row */
     long long row_first, row_step, row_base; /* row_base: the row with which the spectrum begins */
     long long sample_stride, group_stride;   /* of the signal */

@@ -34,8 +34,9 @@ void cf_shared_fft_emit_config(const cf_shared_fft_config *c, const char *name, 
                                                                                                      "fp16_bins"};
     const cf_transform_desc *d = &c->problem.fft.transform;
     const int64_t *stride = c->problem.fft.layout.axis_stride;
-    cf_text_add(t, "struct %s {\ntypedef %s Storage;\ntypedef %s Bins;\ntypedef %s Offset;\n", name,
+    cf_text_add(t, "struct %s {\ntypedef %s Storage;\ntypedef %s Bias;\ntypedef %s Bins;\ntypedef %s Offset;\n", name,
                 cf_storage_name(d->tensor.dtype),
+                cf_storage_name(d->inverse ? cf_tensor_bias_dtype(&d->tensor) : d->tensor.dtype),
                 c->problem.scaled ? scaled[d->spectrum.dtype] : bins[d->spectrum.dtype],
                 plane_span(&c->problem.fft) < INT32_MAX ? "int" : "long long");
     cf_text_add(t, "static constexpr int KIND = %s, ORDER = %s, P = %d, T = %d, PITCH = %lld, PLANE = %lld;\n",

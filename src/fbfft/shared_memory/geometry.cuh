@@ -37,7 +37,7 @@
  *
  * The host prints a struct of constants K (emit.c):
  *
- *     Storage, Bins         types of a tensor's element and of a bin in memory (fbfft/common/storage.cuh)
+ *     Storage, Bias, Bins   types of a tensor's element, of a bias, and of a bin in memory (fbfft/common/storage.cuh)
  *     Offset                type of offsets in the spectrum: int or long long
  *     KIND, ORDER           what a line contains; the index of a spectrum in which neighbouring threads differ
  *     P, T                  planes and threads of a block

@@ -314,8 +314,7 @@ CF_DEVICE void store_staged(smem<cplx> z, const PlaneTable<K> &plane_table, cons
         bits *const to = static_cast<bits *>(call.out) + plane_table.signal(q.p) + r.offset;
         real bias = 0;
         if (call.bias)
-            bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                    plane_table.channel(q.p));
+            bias = bias_at<K>(call.bias, (long long)blockIdx.y * K::CHANNELS + plane_table.channel(q.p));
         if constexpr (VECTOR > 1) {
             typedef typename VectorOf<VECTOR>::type Vector;
             const Vector staged = smem_cast<Vector>(r.shared)[0];
@@ -396,8 +395,7 @@ CF_DEVICE void store_signal(smem<cplx> z, const PlaneTable<K> &plane_table, cons
         const real factor = scale * plane_table.factor(t.p);
         v = {factor * v.x, factor * v.y};
         if (K::KIND != COMPLEX && call.bias) {
-            const real bias = K::Storage::load(static_cast<const bits *>(call.bias) +
-                                               (long long)blockIdx.y * K::CHANNELS + plane_table.channel(t.p));
+            const real bias = bias_at<K>(call.bias, (long long)blockIdx.y * K::CHANNELS + plane_table.channel(t.p));
             v = {v.x + bias, v.y + bias};
         }
         if constexpr (K::KIND == COMPLEX) {

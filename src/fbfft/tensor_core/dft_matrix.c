@@ -38,7 +38,7 @@ bool cf_dense_suits(const cf_shared_fft_config *tile, const cf_gpu_properties *p
     const cf_transform_desc *t = &p->fft.transform;
     const conv_fft_dtype spectrum = t->spectrum.dtype, tensor = t->tensor.dtype;
     const bool is_16bit = spectrum == CONV_FFT_FP16 || spectrum == CONV_FFT_BF16,
-               types = tensor == spectrum || (tensor == CONV_FFT_FP32 && spectrum == CONV_FFT_FP16);
+               types = tensor == spectrum || tensor == CONV_FFT_FP32;
     const int64_t columns = t->spectrum.columns,
                   counts[3] = {t->window.axis[0].count, t->window.axis[1].count, t->window.axis[2].count};
     const bool alone = !p->sliced[0] && !p->sliced[1] && !p->sliced[2] && p->split == 0 && p->row_stride == columns &&

@@ -217,7 +217,7 @@ CF_DEVICE void dense_operands(DenseOperands<K> &b, const DenseTaps<K, true> (&ta
         for (int i = 0; i < 2 * Dense<K>::STEPS; ++i) {
             const cplx v = {scale[e] * taps[e].of[i / 2][2 * (i % 2)], scale[e] * taps[e].of[i / 2][2 * (i % 2) + 1]};
             const unsigned high = K::Bins::pack(v.x, v.y);
-            const cplx rest = v - unpack_fp16(high);
+            const cplx rest = v - K::Bins::unpack(high);
             b.of[0][2 * h + e][i / 2][i % 2] = high;
             b.of[1][2 * h + e][i / 2][i % 2] = K::Bins::pack(rest.x, rest.y);
         }

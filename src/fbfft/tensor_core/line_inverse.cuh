@@ -215,8 +215,7 @@ CF_DEVICE void mma_line_points(smem<unsigned> z, const PlaneTable<K> &plane_tabl
         const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * plane_table.factor(p);
         float bias = 0;
         if (call.bias)
-            bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                    plane_table.channel(p));
+            bias = bias_at<K>(call.bias, (long long)blockIdx.y * K::CHANNELS + plane_table.channel(p));
         const MmaLine<K, bits> line(
             static_cast<bits *>(call.out), plane_table, p,
             first + (THROUGH ? M::N1 * (lane / WIDTH) + lane % WIDTH : M::N1 * g + (PIECES ? 1 : 2) * EACH * t));

@@ -182,8 +182,7 @@ CF_DEVICE void mma_inverse_rows(smem<unsigned> z, const PlaneTable<K> &plane_tab
         const float factor = float(call.scale) * (float(2 << M::DOWN) / M::GAIN) * plane_table.factor(p);
         float bias = 0;
         if (call.bias)
-            bias = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                    plane_table.channel(p));
+            bias = bias_at<K>(call.bias, (long long)blockIdx.y * K::CHANNELS + plane_table.channel(p));
         bool always = true;
         const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), plane_table.template start<0>(p), always);
         bits *const signal = static_cast<bits *>(call.out) + plane_table.signal(p) + plane;
@@ -274,8 +273,7 @@ CF_DEVICE void mma_inverse_interleaved(smem<unsigned> z, const PlaneTable<K> &pl
     if (call.bias)
 #pragma unroll
         for (int i = 0; i < PLANES; ++i)
-            bias[i] = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                       plane_table.channel(own + i));
+            bias[i] = bias_at<K>(call.bias, (long long)blockIdx.y * K::CHANNELS + plane_table.channel(own + i));
     bool always = true;
     const Offset plane = offset_of<K, 0, Offset>(G::template lo<0>(), plane_table.template start<0>(own), always);
     bits *const signal = static_cast<bits *>(call.out) + plane_table.signal(own) + plane;

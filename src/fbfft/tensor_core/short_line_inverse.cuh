@@ -66,8 +66,7 @@ CF_DEVICE void mma_short_points(const unsigned (&w)[MmaFft<K>::EACH][MmaFft<K>::
         factor[i] = float(call.scale) * (2 / M::GAIN) * plane_table.factor(p);
         bias[i] = 0;
         if (call.bias)
-            bias[i] = K::Storage::load(static_cast<const bits *>(call.bias) + (long long)blockIdx.y * K::CHANNELS +
-                                       plane_table.channel(p));
+            bias[i] = bias_at<K>(call.bias, (long long)blockIdx.y * K::CHANNELS + plane_table.channel(p));
         line[i] = MmaLine<K, bits>(static_cast<bits *>(call.out), plane_table, p, mma_point<M::WAY>(0, t, 0));
         if (p >= plane_table.live)
             line[i].inside = false, line[i].count = 0;
@@ -137,9 +136,8 @@ CF_DEVICE void mma_short_interleaved(const unsigned (&w)[MmaFft<K>::EACH][MmaFft
         factor[i] = float(call.scale) * (2 / M::GAIN) * plane_table.factor(8 * i);
 #pragma unroll
         for (int e = 0; e < 2; ++e)
-            bias[i][e] = call.bias ? K::Storage::load(static_cast<const bits *>(call.bias) +
-                                                      (long long)blockIdx.y * K::CHANNELS +
-                                                      plane_table.channel(8 * i + 2 * t + e))
+            bias[i][e] = call.bias ? bias_at<K>(call.bias, (long long)blockIdx.y * K::CHANNELS +
+                                                               plane_table.channel(8 * i + 2 * t + e))
                                    : 0.0f;
     }
 #pragma unroll

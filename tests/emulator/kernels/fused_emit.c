@@ -125,20 +125,21 @@ static void emit(const fused_case *c, const char *properties) {
     fused_opened o;
     need(fused_case_open(c, number, properties, &o), conv_fft_last_error());
     char *const t = memory + (c->shifted ? cf_dtype_bytes(o.problem.dtype) : 0);
+    char *const w = memory + (c->shifted ? cf_dtype_bytes(o.plan->layer.w.dtype) : 0);
     char *const gw = memory + (c->shifted ? cf_dtype_bytes(o.plan->layer.gw.dtype) : 0);
     const size_t bytes = SIZE_MAX;
     conv_fft_status status = CONV_FFT_SUCCESS;
     if (c->passes & CONV_FFT_FORWARD)
-        status = conv_fft_forward(o.plan, t, t, NULL, t, memory, bytes, NULL);
+        status = conv_fft_forward(o.plan, t, w, NULL, t, memory, bytes, NULL);
     need(status == CONV_FFT_SUCCESS, conv_fft_last_error());
     if (c->passes & CONV_FFT_BACKWARD_DATA)
-        status = conv_fft_backward_data(o.plan, t, t, t, 0, memory, bytes, NULL);
+        status = conv_fft_backward_data(o.plan, w, t, t, 0, memory, bytes, NULL);
     need(status == CONV_FFT_SUCCESS, conv_fft_last_error());
     if (c->passes & CONV_FFT_BACKWARD_WEIGHTS)
         status = conv_fft_backward_weights(o.plan, t, t, gw, NULL, 0, memory, bytes, NULL);
     need(status == CONV_FFT_SUCCESS, conv_fft_last_error());
     if ((c->passes & CONV_FFT_BACKWARD) == CONV_FFT_BACKWARD)
-        status = conv_fft_backward(o.plan, t, t, t, t, gw, NULL, 0, memory, bytes, NULL);
+        status = conv_fft_backward(o.plan, t, w, t, t, gw, NULL, 0, memory, bytes, NULL);
     need(status == CONV_FFT_SUCCESS, conv_fft_last_error());
     fused_case_close(&o);
 }
