@@ -23,7 +23,7 @@ static const char help_text[] =
     "                          them beside the algorithms of cuDNN, if found. It can be interrupted and run again\n"
     "  bench FILE...           run every pass of every layer and show the median times (see also bench_conv)\n"
     "  cache list              list the files of tuning records and the number of compiled kernels\n"
-    "  cache show              show the records of this device\n"
+    "  cache show              show records of this device\n"
     "  cache merge FILE...     add records to the cache\n"
     "  cache export FILE [NETWORK...]  write all records, or those of networks, to a file\n"
     "  cache clear             remove all records and kernels, but no file of another version\n"
