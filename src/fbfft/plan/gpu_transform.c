@@ -126,21 +126,42 @@ static double waves(const cf_gpu *gpu, const cf_shared_fft_config *tile, int64_t
            (double)(gpu->properties.multiprocessors * (int64_t)tile->blocks);
 }
 
+/* Points that a thread transforms in all steps. The compiler's time grows with it. */
+static int points_of_steps(const cf_shared_fft_config *tile) {
+    int points = 0;
+    for (int x = 0; x < 3; ++x)
+        for (int step = 0; step < 3; ++step)
+            points += tile->radix[x][step] > 1 ? tile->radix[x][step] : 0;
+    return points;
+}
+
+/* Whether a pair would take too long to compile for the launch that it saves, about a microsecond. A pair of lines of
+ * 60 or 64 points takes three seconds, and two waves of such planes are part of a pass of 50 microseconds or more. */
+static bool is_too_long(const cf_fft_pass *const pass[2], double all_waves) {
+    const int max_points = 160;
+    const double many_waves = 2.0;
+    return !pass[0]->tensor_core && !pass[1]->tensor_core && all_waves >= many_waves &&
+           points_of_steps(&pass[0]->tile[0]) + points_of_steps(&pass[1]->tile[0]) > max_points;
+}
+
 conv_fft_status cf_gpu_pair_create(const cf_gpu *gpu, const cf_gpu_transform *first, const cf_gpu_transform *second,
                                    const int64_t rows[2], int64_t groups, cf_gpu_pair **result) {
     const cf_gpu_transform *const transform[2] = {first, second};
     const double fits_few_waves = 4.0;
     bool gains = false;
+    double all_waves = 0.0;
     *result = NULL;
     for (int i = 0; i < 2; ++i) {
         const cf_fft_pass *own = &transform[i]->passes.pass[0];
         if (transform[i]->passes.count > 1 || own->plain || transform[i]->problem.transform.inverse ||
             groups > MAX_GROUPS || rows[i] <= 0)
             return CONV_FFT_SUCCESS;
-        gains = gains || waves(gpu, &own->tile[0], rows[i], groups) <= fits_few_waves;
+        const double own_waves = waves(gpu, &own->tile[0], rows[i], groups);
+        gains = gains || own_waves <= fits_few_waves;
+        all_waves += own_waves;
     }
     const cf_fft_pass *const pass[2] = {&first->passes.pass[0], &second->passes.pass[0]};
-    if (!gains || !cf_fft_can_pair(pass))
+    if (!gains || !cf_fft_can_pair(pass) || is_too_long(pass, all_waves))
         return CONV_FFT_SUCCESS;
     cf_gpu_pair *pair = calloc(1, sizeof *pair);
     if (!pair)
