@@ -135,8 +135,8 @@ static int points_of_steps(const cf_shared_fft_config *tile) {
     return points;
 }
 
-/* Whether a pair would take too long to compile for the launch that it saves, about a microsecond. A pair of lines of
- * 60 or 64 points takes three seconds, and two waves of such planes are part of a pass of 50 microseconds or more. */
+/* Whether a pair would take too long to compile for the launch that it saves. A pair of planes of 60x60 or 64x64 points
+ * takes about three seconds. Two waves of such planes are so much work that one launch should hardly count. */
 static bool is_too_long(const cf_fft_pass *const pass[2], double all_waves) {
     const int max_points = 160;
     const double many_waves = 2.0;
