@@ -14,6 +14,7 @@ import torch
 from ..errors import Error
 from ..plan import tunings
 from . import _entry, functional
+from ._precision import check_precision, is_exact, set_precision
 from .modules import OURS, THEIRS
 
 
@@ -62,7 +63,7 @@ def worthwhile(name, layer):
 
 def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.Module], bool]] = None, *,
             inputs: Union[tuple, torch.Tensor, None] = None, repeats: int = 5,
-            dtype: Optional[torch.dtype] = None) -> Conversion:
+            dtype: Optional[torch.dtype] = None, precision: Optional[str] = None) -> Conversion:
     """Turn convolution layers of a model into ours if that is faster, in place. Returns a Conversion, a table to print.
 
     predicate   called with (name, layer): may this layer be changed? None: any that is measured, else `worthwhile`
@@ -72,9 +73,13 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
                 run updates the statistics of normalisations. None: nothing is measured
     repeats     measurements of each; the median counts. 0: nothing is measured, but the plans are made now, in parallel
     dtype       the autocast type of the run; None: that of the surrounding `torch.autocast`, if any
+    precision   the attribute `precision` of the layers that are changed: "fast", "exact", or None for the precision in
+                force at each call (conv_fft.torch.precision)
 
     Equal layers are measured once. Parameters, hooks and buffers stay the same objects, so optimisers stay valid.
     Compile a model after this, not before. Subclasses of torch's layers, and layers of ours, are left alone."""
+    check_precision(precision)
+    exact = is_exact(precision)
     table = Conversion()
     table.model = model
     layers = {}
@@ -93,7 +98,7 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
         if not measured:
             for layer in [layer for layer in layers if predicate is None and not worthwhile(layers[layer].name, layer)]:
                 layers.pop(layer).why = "small kernel"
-        _prepare({layer: about for layer, about in seen.items() if layer in layers}, model.training)
+        _prepare({layer: about for layer, about in seen.items() if layer in layers}, model.training, exact)
         twins = {}
         for layer, row in layers.items():
             key = (repr(layer), layer.weight.dtype, layer.weight.stride(), layer.weight.requires_grad, seen.get(layer))
@@ -101,11 +106,13 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
             if not measured:
                 row.decision = "changed"
             elif twin is row:
-                _measure(layer, row, seen.get(layer), repeats, model.training)
+                _measure(layer, row, seen.get(layer), repeats, model.training, precision)
             else:
                 row.decision, row.why, row.torch_ms, row.ours_ms = twin.decision, twin.why, twin.torch_ms, twin.ours_ms
     for layer, row in layers.items():
-        layer.__class__ = OURS[type(layer)] if row.decision == "changed" else type(layer)
+        if row.decision == "changed":
+            layer.__class__ = OURS[type(layer)]
+            set_precision(layer, precision)
     return table
 
 
@@ -129,7 +136,7 @@ def _inputs_of(model, layers, inputs):
     return seen
 
 
-def _prepare(seen, training):
+def _prepare(seen, training, exact):
     """Make the plans of all layers in parallel, as most of the time is spent compiling. If plans measure strategies, do
     nothing: measurements would disturb each other."""
     if tunings[-1]["tuning"] != "cached":
@@ -151,13 +158,13 @@ def _prepare(seen, training):
     def make(job):
         (*_, config, device, passes), (x, w) = job
         with contextlib.suppress(Error, ValueError):  # the layer's own call will handle the error
-            _entry.entry_of(x, w, config, device).prepare(passes)
+            _entry.entry_of(x, w, config, device, exact).prepare(passes)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(make, jobs.items()))
 
 
-def _measure(layer, row, seen, repeats, training):
+def _measure(layer, row, seen, repeats, training, precision):
     """Time both implementations of a layer and write the decision into the row. The layer stays torch's."""
     if seen is None:
         row.why = "not called"
@@ -171,8 +178,10 @@ def _measure(layer, row, seen, repeats, training):
     try:
         row.torch_ms = _time(layer, x, repeats, training)
         layer.__class__ = OURS[theirs]
+        set_precision(layer, precision)
         row.ours_ms = _time(layer, x, repeats, training)
     finally:
+        set_precision(layer, None)
         layer.__class__ = theirs
         _restore_hooks(layer, hooks)
         for p, grad in kept:
@@ -240,4 +249,5 @@ def revert(model: torch.nn.Module) -> torch.nn.Module:
         if type(layer) in THEIRS:
             layer.__class__ = THEIRS[type(layer)]
             layer.__dict__.pop("_conv_fft_site", None)
+            set_precision(layer, None)
     return model
