@@ -3,8 +3,8 @@
 see.
 
 Each has a fake implementation, and its gradient consists of the others. stride, dilation: one per axis. padding: before
-each axis, then after each. mode: an index of _entry.MODES. exact: whether 16-bit tensors are computed in FP32 inside. torch computes the
-calls that the library does not support."""
+each axis, then after each. mode: an index of _entry.MODES. exact: whether 16-bit tensors are computed in FP32 inside.
+torch computes the calls that the library does not support."""
 import torch
 import torch.nn.functional as F
 
