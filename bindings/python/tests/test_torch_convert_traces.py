@@ -49,6 +49,15 @@ def test_a_model_in_which_nothing_changed_has_no_trace(training, monkeypatch, de
     assert (traces(net), process()) == before
 
 
+def test_weights_are_cast_in_each_call_under_autocast(monkeypatch):
+    seen = []
+    timed(monkeypatch)
+    monkeypatch.setattr(_judge, "time_layer", lambda *_: seen.append(torch.is_autocast_cache_enabled()) or (2.0, None))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        ours.convert(network(), inputs=example())
+        assert seen and not any(seen) and torch.is_autocast_cache_enabled()
+
+
 def test_only_plans_of_changed_layers_stay(monkeypatch):
     timed(monkeypatch)
     monkeypatch.setattr(_judge, "time_layer", lambda layer, *_: (

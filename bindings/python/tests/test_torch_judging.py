@@ -41,6 +41,14 @@ def test_a_plan_that_takes_long_ends_the_judging(monkeypatch):
     assert "no time left to judge it" in {row.why for row in table}
 
 
+def test_the_largest_layers_are_judged_first(monkeypatch):
+    timed(monkeypatch)
+    order = []
+    monkeypatch.setattr(_judge, "time_layer", lambda layer, *_: order.append(layer.kernel_size[0]) or (2.0, None))
+    ours.convert(network(), inputs=example())
+    assert order[:4] == [11, 4, 9, 3]
+
+
 @pytest.mark.parametrize("limit", [-1, "20", True, float("nan")])
 def test_a_wrong_limit_is_named(limit):
     with pytest.raises(ValueError, match="time_limit is %s; it must be a number of seconds" % repr(limit)):
@@ -48,9 +56,9 @@ def test_a_wrong_limit_is_named(limit):
 
 
 def test_there_is_no_limit_within_autotune():
-    assert _judge.deadline_of(None) == INFINITY and _judge.deadline_of(5) < INFINITY
+    assert _judge.limit_of(None) == INFINITY and _judge.limit_of(5) == 5
     with conv_fft.autotune():
-        assert _judge.deadline_of(5) == INFINITY
+        assert _judge.limit_of(5) == INFINITY
 
 
 # -------------------------------------------------------------------------------------------- progress
@@ -205,15 +213,44 @@ def test_layers_of_one_kind_count_as_often_as_they_are_there():
         assert one.decision == decision
 
 
+def as_on_a_gpu(monkeypatch, step, ours_host):
+    """Layers have host times, and a model the times of a step, as on a GPU."""
+    timed(monkeypatch)
+    steps, calls = [], []
+
+    def time_layer(layer, *_):
+        mine = type(layer).__module__.startswith("conv_fft")
+        calls.append(mine)
+        return (1.0, ours_host) if mine else (2.0, 0.1)
+    monkeypatch.setattr(_judge, "time_layer", time_layer)
+    monkeypatch.setattr(conversion, "on_gpu", lambda case: True)
+    monkeypatch.setattr(conversion, "time_model", lambda model, inputs: steps.append(inputs) or step)
+    return steps, calls
+
+
 @pytest.mark.parametrize("graph", [False, True])
 def test_the_steps_of_a_model_are_timed_for_eager_ones_only(graph, monkeypatch):
-    timed(monkeypatch)
-    monkeypatch.setattr(_judge, "time_layer", lambda layer, *_: (
-        (1.0, 0.3) if type(layer).__module__.startswith("conv_fft") else (2.0, 0.1)))
-    steps = []
-    monkeypatch.setattr(conversion, "time_model", lambda model, inputs: steps.append(inputs) or (5.0, 5.0))
+    steps, _ = as_on_a_gpu(monkeypatch, (5.0, 5.0), 0.3)
     table = ours.convert(network(), inputs=example(), graph=graph)
     assert len(steps) == (not graph) and len(table.changed) == 5 * graph
+
+
+def test_where_the_host_is_slower_one_layer_tells_what_all_cost_it(monkeypatch):
+    for ours_host, tried in ((0.3, 1), (0.1, 4)):
+        _, calls = as_on_a_gpu(monkeypatch, (5.0, 5.1), ours_host)
+        _layer_times.clear()
+        made = plans_made()
+        table = ours.convert(network(), inputs=example())
+        assert sum(calls) == tried and len(made) <= 3 * tried and len(table.changed) == (5 if tried == 4 else 0)
+    _, calls = as_on_a_gpu(monkeypatch, (5.0, 5.1), 0.3)
+    _layer_times.clear()
+    for run in range(2):  # the second has the times of the layer that was tried
+        table = ours.convert(network(), inputs=example())
+        whys = [row.why for row in table]
+        assert "2.0x, but 200 us more of the host's time" in whys and sum(calls) == 1
+        assert "not tried: the device waits for the host, and ours costs it 200 us more" in whys
+    # In a graph the host does not count, and the others are tried.
+    assert len(ours.convert(network(), inputs=example(), graph=True).changed) == 5 and sum(calls) == 4
 
 
 def test_a_step_of_a_model_leaves_no_gradients(monkeypatch):

@@ -76,6 +76,10 @@ class Case:
         self.decision, self.why = decision, why
 
 
+def on_gpu(case):
+    return case.seen[3].type == "cuda"
+
+
 def cases_of(layers, seen, training, exact):
     """The cases of layers, in the order of their first layers. layers: {layer: Row}; seen: {layer: what it got}."""
     found = OrderedDict()
@@ -106,15 +110,19 @@ def twin(layer, kind, precision):
 
 @contextlib.contextmanager
 def left_as_it_is(model):
-    """Within this, calls of the model change neither its buffers nor the state of random numbers."""
+    """Within this, calls of the model change neither its buffers nor the state of random numbers. Each call casts its
+    weights under autocast, as the one call of a training step does."""
     devices = {t.device.index for t in model.parameters() if t.device.type == "cuda"}
     buffers = [(module._buffers, dict(module._buffers)) for module in model.modules()]
     contents = [(b, b.clone()) for _, of_module in buffers for b in of_module.values()
                 if b is not None and not is_lazy(b) and not b.is_inference() and b.device.type != "meta"]
+    cached = torch.is_autocast_cache_enabled()
     with torch.random.fork_rng(devices=sorted(devices)):
         try:
+            torch.set_autocast_cache_enabled(False)
             yield
         finally:
+            torch.set_autocast_cache_enabled(cached)
             for now, before in buffers:
                 now.update((name, b) for name, b in before.items() if b is None or not is_lazy(b))
             for b, content in contents:

@@ -9,8 +9,8 @@ import torch
 
 from ..plan import plans
 from . import _entry
-from ._cases import cases_of, inputs_of, left_as_it_is
-from ._judge import Judge, deadline_of, decide, without_plans_of
+from ._cases import cases_of, inputs_of, left_as_it_is, on_gpu
+from ._judge import Judge, decide, limit_of, without_plans_of
 from ._precision import check_precision, is_exact, set_precision
 from ._table import Conversion, Progress, Row, described
 from ._timing import time_model
@@ -57,7 +57,7 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
     errors of the model's run, and an interrupt (Ctrl-C), leave it as it was. Compile a model after this, not before.
     Subclasses of torch's layers, and layers of ours, are left alone."""
     check_precision(precision)
-    deadline = deadline_of(time_limit)
+    limit = limit_of(time_limit)
     table = Conversion()
     table.model = model
     layers = _layers_of(model, predicate, table)
@@ -66,7 +66,7 @@ def convert(model: torch.nn.Module, predicate: Optional[Callable[[str, torch.nn.
     line = Progress(progress)
     try:
         with autocast, without_plans_of(_entry._entries, plans) as wanted:
-            judge, cases = Judge(line, precision, repeats, deadline), []
+            judge, cases = Judge(line, precision, repeats, limit), []
             if inputs is None or repeats == 0:
                 _by_rule(layers, predicate)
             if inputs is not None and layers:
@@ -119,15 +119,16 @@ def _judge_all(model, cases, inputs, judge, measured, graph, predicate):
         else:
             able.append(case)
     unknown = judge.look_up(able)
+    known = [case for case in able if case not in unknown]
+    if not graph and any(on_gpu(case) for case in (able if measured else known)):
+        judge.step = time_model(model, inputs)
     if measured:
-        judge.measure(unknown)
+        judge.measure(unknown, known)
     else:
         judge.predict(unknown)
         for case in unknown:
             judge.expect(case, predicate is not None or worthwhile(case.rows[0].name, case.layer))
-    undecided = [case for case in able if case.decision is None]
-    eager = not graph and any(case.ours_host_ms is not None for case in undecided)
-    decide(undecided, graph, time_model(model, inputs) if eager else None)
+    decide([case for case in able if case.decision is None], graph, judge.step)
     for case in cases:
         for row in case.rows:
             row.decision, row.why, row.predicted_ms = case.decision, case.why, case.predicted_ms
