@@ -34,7 +34,7 @@ def test_layers_that_it_cannot_judge_in_time_are_left(device):
 def test_a_plan_that_takes_long_ends_the_judging(monkeypatch):
     timed(monkeypatch)
     monkeypatch.setattr(_entry.Entry, "prepare", lambda entry, passes: time.sleep(0.4))
-    monkeypatch.setattr(_judge.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(_judge, "_processors", lambda: 1)
     net, start = network(), time.monotonic()
     table = ours.convert(net, inputs=example(), time_limit=0.5)
     assert time.monotonic() - start < 3

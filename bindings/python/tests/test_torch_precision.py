@@ -228,3 +228,16 @@ def test_convert_sets_the_attribute(device):
     assert "_conv_fft_precision" not in net[1].__dict__
     ours.convert(net)
     assert net[1].precision is None
+
+
+def test_recorded_problems_have_the_math_mode_of_their_calls(device):
+    from conv_fft.record import Recorder, _torch_calls
+    layer, x = layer_and_input(device, "bfloat16")
+    plain = nn.Conv2d(4, 4, 5).to(device, torch.bfloat16)
+    recorder = Recorder()
+    with _torch_calls(recorder), torch.no_grad():
+        layer(x)
+        plain(x)
+        layer.precision = "exact"
+        layer(x)
+    assert [line.rpartition("math=")[2].split()[0] for line in recorder.counts] == ["half", "half", "fp32"]

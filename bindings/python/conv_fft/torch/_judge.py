@@ -31,7 +31,7 @@ class Judge:
 
     def __init__(self, progress, precision, repeats, limit):
         self.progress, self.precision, self.repeats, self.limit = progress, precision, repeats, limit
-        self.begin, self.step = time.monotonic(), None
+        self.begin, self.step, self.interrupted = time.monotonic(), None, False
         self.records = Records()
         # Within conv_fft.autotune() plans measure strategies, one after the other so that they do not disturb each
         # other, and what was measured with other strategies does not count.
@@ -143,7 +143,8 @@ class Judge:
         def make(case):
             try:
                 for passes in case.sets:
-                    case.entry.prepare(passes)
+                    if not self.interrupted:
+                        case.entry.prepare(passes)
             except (Error, ValueError) as error:
                 case.reason = str(error)
 
@@ -155,7 +156,7 @@ class Judge:
         is over. Returns those that it was called for. An interrupt does not wait for the threads."""
         if not cases or self.left(share) <= 0:
             return set()
-        pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1)
+        pool = concurrent.futures.ThreadPoolExecutor(_processors())
         jobs = {}
         try:
             jobs.update((pool.submit(function, case), case) for case in cases)
@@ -167,12 +168,23 @@ class Judge:
             for job in waiting:
                 job.cancel()
             concurrent.futures.wait(jobs)
+        except BaseException:
+            self.interrupted = True  # threads begin no other plan
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         done = [job for job in jobs if not job.cancelled()]
         for job in done:
             job.result()
         return {jobs[job] for job in done}
+
+
+def _processors():
+    """Those that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
 
 
 def hopeless(case):
