@@ -191,7 +191,7 @@ def run_layer(suite, name, shapes, precision, options):
         for passname, ms in found.items():
             kind, layout = passname.removesuffix("-graph"), "last" if last else "first"
             number, described = plans[kind]
-            plan = _entry.look_up(layer.x, layer.w, None, shapes[2], number).plans[number]
+            plan = _entry.look_up(layer.x, layer.w, None, shapes[2], number, False).plans[number]
             rows.append(["torch-" + suite, name, passname, precision, layout, "ours", "%.4f" % ms,
                          str(plan.workspace[number]), "%.2e" % error[kind], plan.describe(described)["strategy"]])
             line = "#   %s %s: ours %.4f ms" % (layout, passname, ms)

@@ -9,7 +9,7 @@ import ctypes
 import os
 from typing import Any, Dict, List, Optional, Union
 
-from . import _library
+from . import _layer_times, _library
 from . import _structs as structs
 from ._context import context
 from ._library import check, lib
@@ -86,8 +86,8 @@ def report(directory: Optional[Path] = None) -> str:
 
 
 def clear(directory: Optional[Path] = None) -> int:
-    """Remove the records and kernels of a cache directory (None: the default one). Returns how many files it
-    removed."""
+    """Remove the records and kernels of a cache directory (None: the default one), and what conv_fft.torch.convert()
+    has measured. Returns how many files it removed."""
     removed = ctypes.c_int64()
     check(lib.conv_fft_cache_clear(_path(directory), ctypes.byref(removed)))
-    return removed.value
+    return removed.value + _layer_times.clear(directory)

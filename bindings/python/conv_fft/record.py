@@ -50,10 +50,11 @@ def _torch_calls(recorder):
     from torch.overrides import TorchFunctionMode
 
     from .torch import _entry, functional
+    from .torch._precision import is_exact
 
     inside = recorder.inside
 
-    def note(x, w, stride, padding, dilation, groups, mode):
+    def note(x, w, stride, padding, dilation, groups, mode, precision=None):
         kind = w.device.type
         autocasts = torch.is_autocast_enabled(kind) and x.dtype != torch.float64
         dtype = torch.get_autocast_dtype(kind) if autocasts else x.dtype
@@ -65,12 +66,11 @@ def _torch_calls(recorder):
         last = _entry.is_last(x) or _entry.is_last(w)
         order = (lambda shape: (shape[0], *shape[2:], shape[1])) if last else tuple
         shape = tuple(x.shape) if x.dim() == rank + 2 else (1, *x.shape)
-        tf32 = dtype == torch.float32 and _entry.allows_tf32() and kind == "cuda"
         try:
             problem = Problem(order(shape), order(tuple(w.shape)), stride=stride,
                               padding=tuple(zip(pads[:rank], pads[rank:])), dilation=dilation, groups=groups,
                               padding_mode=_entry.MODES[mode], layout="last" if last else "first",
-                              dtype=_entry.DTYPES[dtype], math="tf32" if tf32 else "default")
+                              dtype=_entry.DTYPES[dtype], math=_entry.math_of(dtype, kind, is_exact(precision)))
         except ValueError:
             return
         recorder.note(problem)
@@ -105,7 +105,7 @@ def _torch_calls(recorder):
         convolution = isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d))
         if convolution and arguments and not nn.parameter.is_lazy(layer.weight):
             note(arguments[0], layer.weight, layer.stride, layer.padding, layer.dilation, layer.groups,
-                 _entry.MODES.index(layer.padding_mode))
+                 _entry.MODES.index(layer.padding_mode), getattr(layer, "precision", None))
             inside.append(layer)
 
     def leave(layer, arguments, result):

@@ -58,9 +58,11 @@ def tune(problems: Problems, device: Union[str, int] = "auto", *, mode: str = "m
 
 
 def candidates(problem: Union[Problem, str], device: Union[str, int] = "auto", *, mode: str = "off",
-               milliseconds: int = 0) -> List[Dict[str, Any]]:
+               milliseconds: int = 0, passes: Union[str, int] = "all",
+               own_kernels: bool = False) -> List[Dict[str, Any]]:
     """The strategies for a problem, as dicts; for each set of passes the best comes first.
 
+    passes and device are those of Plan. own_kernels leaves out the algorithms of cuDNN, which have no prediction.
     Keys: passes, strategy, predicted_ms, measured_ms (milliseconds; None unless mode is "measure" or "exhaustive"),
     workspace_bytes and verdict. Raises conv_fft.Error."""
     problem = as_problem(problem)
@@ -68,6 +70,9 @@ def candidates(problem: Union[Problem, str], device: Union[str, int] = "auto", *
     check(lib.conv_fft_plan_options_init(ctypes.byref(options)))
     options.tuning = named(structs.TUNINGS, mode, "mode")
     options.tune_milliseconds = integer(milliseconds, "milliseconds")
+    passes = named(structs.PASSES, passes, "passes") if isinstance(passes, str) else passes
+    options.passes = integer(passes, "passes", 1, structs.ALL_PASSES)
+    options.own_kernels = bool(own_kernels)
     found, raised = [], []
 
     def visit(pointer, _):

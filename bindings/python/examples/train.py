@@ -150,7 +150,6 @@ def compare(name, options):
     begin = time.perf_counter()
     table = conv_fft.torch.convert(ours, lambda _, layer: max(layer.kernel_size) >= 5, repeats=0,
                                    inputs=(inputs[:batch].to(options.device),))
-    ours.load_state_dict(theirs.state_dict())  # convert() ran a batch, which changed statistics of normalisations
     ready = time.perf_counter() - begin
     for layer in table.changed:
         compute_exactly(exact.get_submodule(layer))

@@ -15,6 +15,11 @@ if HAS_TORCH:
     from torch import nn
 
 
+@pytest.fixture(autouse=True)
+def no_earlier_measurements(monkeypatch, tmp_path):
+    monkeypatch.setenv("CONV_FFT_CACHE_DIR", str(tmp_path / "cache"))
+
+
 def network(device):
     torch.manual_seed(0)
     return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(),
@@ -55,12 +60,15 @@ def test_convert_by_measurement(device):
     heard = []
     net[0].weight.grad = torch.ones_like(net[0].weight)
     x = torch.randn(2, 3, 20, 20, device=device)
-    table = ours.convert(net, lambda name, layer: name != "0", inputs=(x,))
+    table = ours.convert(net, lambda name, layer: name != "0", inputs=(x,), graph=True)
     assert heard == [1]
     assert [row.name for row in table] == ["0", "2.0", "3", "4"] and table[0].why == "predicate"
     for row in table[1:]:
-        assert row.torch_ms > 0 and row.ours_ms > 0
-        assert (row.decision == "changed") == (row.ours_ms + (0.02 if device == "cuda" else 0) < row.torch_ms)
+        assert row.torch_ms > 0 and (row.ours_ms or 1) > 0 and row.why
+        if row.ours_ms is None:
+            assert row.predicted_ms > 1.3 * row.torch_ms and row.decision == "kept"
+        else:
+            assert (row.decision == "changed") == (row.ours_ms < 0.98 * row.torch_ms)
     assert table[2].ours_ms == table[3].ours_ms
     # Measurements add no gradient and remove none.
     assert all(p.grad is None for p in list(net.parameters())[1:])
@@ -78,7 +86,7 @@ def test_inputs_are_seen_however_a_layer_is_called(device):
         def forward(self, x):
             return self.layer(input=x)
     (row,) = ours.convert(Net().to(device), inputs=torch.randn(2, 3, 20, 20, device=device))
-    assert row.torch_ms > 0 and row.ours_ms > 0
+    assert row.torch_ms > 0 and row.predicted_ms > 0
 
 
 @contextlib.contextmanager
@@ -93,7 +101,8 @@ def plans_made():
         conv_fft.plan.observers.pop()
 
 
-def test_plans_are_made_side_by_side_before_layers_are_measured(device):
+def test_plans_are_made_side_by_side_before_layers_are_measured(device, monkeypatch):
+    monkeypatch.setattr("conv_fft.torch._judge.HOPELESS", float("inf"))
     net, x = network(device), torch.randn(2, 3, 21, 20, device=device)
     with plans_made() as made, torch.autocast(device, dtype=torch.bfloat16):
         ours.convert(net, inputs=(x,))

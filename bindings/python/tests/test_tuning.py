@@ -119,3 +119,12 @@ def test_record_keeps_its_file_if_there_is_nothing_to_record(tmp_path, text):
                            capture_output=True, text=True)
     assert ended.returncode == (0 if text else 1) and "ran no convolution" in ended.stderr
     assert out.read_text() == "in=1x2x9 kernel=5\n"
+
+
+def test_candidates_of_some_passes():
+    line = "in=2x3x16x16 out=4 kernel=5x5"
+    for passes, sets in (("forward", {1}), (6, {6}), ("backward_data", {2}), ("all", {1, 6})):
+        assert {c["passes"] for c in conv_fft.candidates(line, "cpu", passes=passes)} == sets
+    for passes in (0, 8, "fprop"):
+        with pytest.raises(ValueError, match="passes is %r; it must be" % passes):
+            conv_fft.candidates(line, "cpu", passes=passes)

@@ -15,6 +15,7 @@ if tuple(int(part) for part in _torch.__version__.split("+")[0].split(".")[:2]) 
     raise ImportError("conv_fft.torch needs torch 2.6 or newer; this is %s" % _torch.__version__)
 
 from . import functional  # noqa: E402
+from ._precision import precision  # noqa: E402
 from .conversion import Conversion, convert, revert  # noqa: E402
 from .distributed import share_records  # noqa: E402
 from .modules import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d  # noqa: E402
@@ -27,4 +28,4 @@ def fallbacks():
 
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Conversion",
-           "convert", "fallbacks", "functional", "revert", "share_records"]
+           "convert", "fallbacks", "functional", "precision", "revert", "share_records"]

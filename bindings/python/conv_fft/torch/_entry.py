@@ -20,6 +20,7 @@ MODES = tuple(structs.PADDINGS)
 _forward, _backward = lib.conv_fft_forward, lib.conv_fft_backward
 _capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None) or (lambda: False)
 _float32 = torch.float32
+_SHORT = (torch.float16, torch.bfloat16)
 _device_now = getattr(torch._C, "_cuda_getDevice", None) or (lambda: -1)
 
 # The arithmetic that torch allows for convolutions of FP32 tensors on a GPU.
@@ -89,7 +90,8 @@ class Placement:
 class Entry:
     """Runs the passes of one kind of call. `prepare` makes the plans; a later call only fills in addresses."""
 
-    def __init__(self, x_shape, x_strides, w_shape, w_strides, dtype, device, config, math, y_last):
+    def __init__(self, x_shape, x_strides, w_shape, w_strides, dtype, device, config, exact, y_last):
+        self.exact = exact
         stride, pads, dilation, groups, mode = config
         rank = len(x_shape) - 2
         self.x, self.w = Placement(x_shape, x_strides), Placement(w_shape, w_strides)
@@ -100,7 +102,8 @@ class Entry:
         w_order = (lambda shape: (shape[0], *shape[2:], shape[1])) if self.w.last else tuple
         self.problem = Problem(in_order(self.x.shape), w_order(self.w.shape), stride=stride,
                                padding=tuple(zip(pads[:rank], pads[rank:])), dilation=dilation, groups=groups,
-                               padding_mode=MODES[mode], layout=layout, dtype=DTYPES[dtype], math=math,
+                               padding_mode=MODES[mode], layout=layout, dtype=DTYPES[dtype],
+                               math=math_of(dtype, device.type, exact),
                                weight_layout="last" if self.w.last else "first",
                                x_stride=self.x.strides if self.x.last != y_last else None)
         y = self.problem.output_shape
@@ -236,6 +239,7 @@ _captured = set()
 fallbacks = {}
 _entries = {}
 _lock = threading.Lock()
+GRADIENTS_ONLY = 8  # beside the bits of passes
 _epoch = object()  # part of every key; a new one makes all entries that sites hold out of date
 
 
@@ -262,15 +266,16 @@ def forget():
 tuning.forgetters.append(forget)
 
 
-def look_up(x, w, bias, config, need, site=None):
+def look_up(x, w, bias, config, need, exact, site=None):
     """The Entry of a call, with the plans that it needs; None if torch has to compute the call.
 
     config  (stride, pads before then after, dilation, groups, mode)
-    need    bits of the passes of the gradients that will be needed"""
+    need    bits of the passes of the gradients that will be needed; with GRADIENTS_ONLY there is no forward pass
+    exact   whether 16-bit tensors are computed in FP32 inside"""
     dtype = x.dtype
     # is_contiguous() is faster than stride().
     key = (x.shape, x.is_contiguous() or x.stride(), w.shape, w.is_contiguous() or w.stride(), dtype, w.dtype, x.device,
-           w.device, config, need, dtype is _float32 and precision(),
+           w.device, config, need, precision() if dtype is _float32 else exact,
            None if bias is None else (bias.dtype, bias.shape, bias.device), _epoch)
     if site is not None:
         last = site.last
@@ -279,19 +284,25 @@ def look_up(x, w, bias, config, need, site=None):
     try:
         entry = _entries[key]
     except KeyError:
-        entry = _make(key, x, w, bias, config, need)
+        entry = _make(key, x, w, bias, config, need, exact)
     if site is not None and entry is not None:
         site.last = key, entry
     return entry
 
 
-def entry_of(x, w, config, device):
+def math_of(dtype, kind, exact):
+    """The math mode of a call on a kind of device."""
+    if dtype in _SHORT:
+        return "default" if exact else "half"
+    return "tf32" if kind == "cuda" and dtype == _float32 and allows_tf32() else "default"
+
+
+def entry_of(x, w, config, device, exact):
     """The Entry of a call on a device, without plans yet. Only the shapes, strides and types of x and w are read."""
-    math = "tf32" if device.type == "cuda" and x.dtype == torch.float32 and allows_tf32() else "default"
-    return Entry(x.shape, x.stride(), w.shape, w.stride(), x.dtype, device, config, math, is_last(x) or is_last(w))
+    return Entry(x.shape, x.stride(), w.shape, w.stride(), x.dtype, device, config, exact, is_last(x) or is_last(w))
 
 
-def _make(key, x, w, bias, config, need):
+def _make(key, x, w, bias, config, need, exact):
     if x.dim() != w.dim():
         return None  # x is unbatched or wrong
     if x.is_cuda and _capturing():
@@ -300,8 +311,8 @@ def _make(key, x, w, bias, config, need):
     entry = None
     if reason is None:
         try:
-            entry = entry_of(x, w, config, x.device)
-            for passes in {1, need} - {0}:
+            entry = entry_of(x, w, config, x.device, exact)
+            for passes in {need & 6, 0 if need & GRADIENTS_ONLY else 1} - {0}:
                 entry.prepare(passes)
         except (Error, ValueError) as error:
             entry, reason = None, str(error)

@@ -3,8 +3,8 @@
 see.
 
 Each has a fake implementation, and its gradient consists of the others. stride, dilation: one per axis. padding: before
-each axis, then after each. mode: an index of _entry.MODES. torch computes the calls that the library does not
-support."""
+each axis, then after each. mode: an index of _entry.MODES. exact: whether 16-bit tensors are computed in FP32 inside.
+torch computes the calls that the library does not support."""
 import torch
 import torch.nn.functional as F
 
@@ -15,12 +15,14 @@ _library = torch.library.Library("conv_fft", "DEF")
 _tags = tuple(tag for tag in (getattr(torch.Tag, name, None)
                               for name in ("pt2_compliant_tag", "needs_fixed_stride_order")) if tag)
 _parameters = "int[] stride, int[] padding, int[] dilation, int groups, int mode"
-_library.define("forward(Tensor x, Tensor w, Tensor? bias, %s) -> Tensor" % _parameters, tags=_tags)
+_exact = "bool exact=False"
+_library.define("forward(Tensor x, Tensor w, Tensor? bias, %s, %s) -> Tensor" % (_parameters, _exact), tags=_tags)
 # Gradients that are not wanted are returned empty. x is read for the gradient of w only, and w for that of x only.
-_library.define("backward(Tensor gy, Tensor x, Tensor w, %s, bool[] wanted) -> (Tensor, Tensor, Tensor)"
-                % _parameters, tags=_tags)
+_library.define("backward(Tensor gy, Tensor x, Tensor w, %s, bool[] wanted, %s) -> (Tensor, Tensor, Tensor)"
+                % (_parameters, _exact), tags=_tags)
 # The gradient of an x of `size` spatial extents: a transposed convolution.
-_library.define("backward_data(Tensor gy, Tensor w, SymInt[] size, %s) -> Tensor" % _parameters, tags=_tags)
+_library.define("backward_data(Tensor gy, Tensor w, SymInt[] size, %s, %s) -> Tensor" % (_parameters, _exact),
+                tags=_tags)
 
 _CONVOLUTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 _Tensor, _recording = torch.Tensor, torch.is_grad_enabled
@@ -53,10 +55,10 @@ def _gradients_by_torch(gy, x, w, config, wanted):
     return tuple(next(found) if need else None for need in wanted)
 
 
-def gradients(gy, x, w, config, wanted):
+def gradients(gy, x, w, config, wanted, exact):
     """(gx, gw, gbias), with None for those that are not wanted. Called only while autograd records nothing."""
     need = (2 if wanted[0] else 0) | (4 if wanted[1] else 0)
-    entry = _entry.look_up(x, w, None, config, need)
+    entry = _entry.look_up(x, w, None, config, need | _entry.GRADIENTS_ONLY, exact)
     if entry is not None:
         try:
             found = entry.backward(gy, x, w, *wanted)
@@ -78,10 +80,10 @@ def _output_format(x, w):
     return _entry.FORMATS[x.dim()] if _entry.is_last(x) or _entry.is_last(w) else torch.contiguous_format
 
 
-def _forward(x, w, bias, stride, padding, dilation, groups, mode):
+def _forward(x, w, bias, stride, padding, dilation, groups, mode, exact=False):
     x, w, bias = (None if t is None else t.detach().resolve_neg() for t in (x, w, bias))
     config = _config(stride, padding, dilation, groups, mode)
-    entry = _entry.look_up(x, w, bias, config, 0)
+    entry = _entry.look_up(x, w, bias, config, 0, exact)
     try:
         y = by_torch(x, w, bias, *config) if entry is None else entry.forward(x, w, bias)
     except FAILURES as error:
@@ -97,10 +99,10 @@ def _check_gradient(gy, x, w, stride, padding, dilation):
                            (tuple(gy.shape), gy.dtype, gy.device, shape, x.dtype, x.device))
 
 
-def _backward(gy, x, w, stride, padding, dilation, groups, mode, wanted):
+def _backward(gy, x, w, stride, padding, dilation, groups, mode, wanted, exact=False):
     _check_gradient(gy, x, w, stride, padding, dilation)
     with torch.no_grad():
-        found = gradients(gy, x, w, _config(stride, padding, dilation, groups, mode), wanted)
+        found = gradients(gy, x, w, _config(stride, padding, dilation, groups, mode), wanted, exact)
     shapes = _gradient_formats(x, w)
     return tuple(gy.new_empty(0) if g is None else g.contiguous(memory_format=form) for g, form in zip(found, shapes))
 
@@ -114,14 +116,15 @@ def _input_shape(gy, w, size, groups):
     return (gy.shape[0], w.shape[1] * groups, *size)
 
 
-def _backward_data(gy, w, size, stride, padding, dilation, groups, mode):
+def _backward_data(gy, w, size, stride, padding, dilation, groups, mode, exact=False):
     last = _entry.is_last(gy) or _entry.is_last(w)
     form = _entry.FORMATS[gy.dim()] if last else torch.contiguous_format
     # Only the shape and the strides of x are read.
     x = torch.empty(_input_shape(gy, w, size, groups), dtype=w.dtype, device=w.device, memory_format=form)
     _check_gradient(gy, x, w, stride, padding, dilation)
     with torch.no_grad():
-        gx, _, _ = gradients(gy, x, w, _config(stride, padding, dilation, groups, mode), (True, False, False))
+        config = _config(stride, padding, dilation, groups, mode)
+        gx, _, _ = gradients(gy, x, w, config, (True, False, False), exact)
     return gx.contiguous(memory_format=form)
 
 
@@ -139,20 +142,20 @@ def output_extents(x, w, stride, padding, dilation):
 
 
 @torch.library.register_fake("conv_fft::forward", lib=_library)
-def _(x, w, bias, stride, padding, dilation, groups, mode):
+def _(x, w, bias, stride, padding, dilation, groups, mode, exact=False):
     shape = (x.shape[0], w.shape[0], *output_extents(x, w, stride, padding, dilation))
     return torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=_output_format(x, w))
 
 
 @torch.library.register_fake("conv_fft::backward", lib=_library)
-def _(gy, x, w, stride, padding, dilation, groups, mode, wanted):
+def _(gy, x, w, stride, padding, dilation, groups, mode, wanted, exact=False):
     shapes = (x.shape, w.shape, (w.shape[0],))
     return tuple(torch.empty(shape, dtype=gy.dtype, device=gy.device, memory_format=form) if need else gy.new_empty(0)
                  for shape, form, need in zip(shapes, _gradient_formats(x, w), wanted))
 
 
 @torch.library.register_fake("conv_fft::backward_data", lib=_library)
-def _(gy, w, size, stride, padding, dilation, groups, mode):
+def _(gy, w, size, stride, padding, dilation, groups, mode, exact=False):
     last = _entry.is_last(gy) or _entry.is_last(w)
     return torch.empty(_input_shape(gy, w, size, groups), dtype=gy.dtype, device=gy.device,
                        memory_format=_entry.FORMATS[gy.dim()] if last else torch.contiguous_format)
@@ -169,23 +172,23 @@ def _sum(*terms):
 
 
 def _forward_context(ctx, inputs, output):
-    x, w, bias, *parameters = inputs
+    x, w, bias, *parameters, exact = inputs
     ctx.save_for_backward(x, w)
-    ctx.parameters, ctx.has_bias = parameters, bias is not None
+    ctx.parameters, ctx.exact, ctx.has_bias = parameters, exact, bias is not None
 
 
 def _forward_gradient(ctx, gy):
     x, w = ctx.saved_tensors
     need = ctx.needs_input_grad
     wanted = [need[0], need[1], ctx.has_bias and need[2]]
-    found = torch.ops.conv_fft.backward(gy, x, w, *ctx.parameters, wanted)
-    return (*(g if want else None for g, want in zip(found, wanted)), *(None,) * 5)
+    found = torch.ops.conv_fft.backward(gy, x, w, *ctx.parameters, wanted, ctx.exact)
+    return (*(g if want else None for g, want in zip(found, wanted)), *(None,) * 6)
 
 
 def _backward_context(ctx, inputs, output):
-    gy, x, w, *parameters, wanted = inputs
+    gy, x, w, *parameters, wanted, exact = inputs
     ctx.save_for_backward(gy, x, w)
-    ctx.parameters, ctx.wanted = parameters, wanted
+    ctx.parameters, ctx.wanted, ctx.exact = parameters, wanted, exact
 
 
 def _backward_gradient(ctx, ggx, ggw, ggbias):
@@ -196,28 +199,29 @@ def _backward_gradient(ctx, ggx, ggw, ggbias):
     to_gy = to_x = to_w = None
     if ctx.needs_input_grad[0]:
         spread = None if ggbias is None else ggbias.view(1, -1, *(1,) * (gy.dim() - 2)).expand_as(gy)
-        to_gy = _sum(None if ggx is None else forward(ggx, w, None, *ctx.parameters),
-                     None if ggw is None else forward(x, ggw, None, *ctx.parameters), spread)
+        to_gy = _sum(None if ggx is None else forward(ggx, w, None, *ctx.parameters, ctx.exact),
+                     None if ggw is None else forward(x, ggw, None, *ctx.parameters, ctx.exact), spread)
     if ctx.needs_input_grad[1] and ggw is not None:
-        to_x = backward(gy, x, ggw, *ctx.parameters, [True, False, False])[0]
+        to_x = backward(gy, x, ggw, *ctx.parameters, [True, False, False], ctx.exact)[0]
     if ctx.needs_input_grad[2] and ggx is not None:
-        to_w = backward(gy, ggx, w, *ctx.parameters, [False, True, False])[1]
-    return (to_gy, to_x, to_w, *(None,) * 6)
+        to_w = backward(gy, ggx, w, *ctx.parameters, [False, True, False], ctx.exact)[1]
+    return (to_gy, to_x, to_w, *(None,) * 7)
 
 
 def _data_context(ctx, inputs, output):
-    gy, w, size, *parameters = inputs
+    gy, w, size, *parameters, exact = inputs
     ctx.save_for_backward(gy, w)
-    ctx.parameters = parameters
+    ctx.parameters, ctx.exact = parameters, exact
 
 
 def _data_gradient(ctx, ggx):
     gy, w = ctx.saved_tensors
-    to_gy = torch.ops.conv_fft.forward(ggx, w, None, *ctx.parameters) if ctx.needs_input_grad[0] else None
-    to_w = None
+    to_gy = to_w = None
+    if ctx.needs_input_grad[0]:
+        to_gy = torch.ops.conv_fft.forward(ggx, w, None, *ctx.parameters, ctx.exact)
     if ctx.needs_input_grad[1]:
-        to_w = torch.ops.conv_fft.backward(gy, ggx, w, *ctx.parameters, [False, True, False])[1]
-    return (to_gy, to_w, *(None,) * 6)
+        to_w = torch.ops.conv_fft.backward(gy, ggx, w, *ctx.parameters, [False, True, False], ctx.exact)[1]
+    return (to_gy, to_w, *(None,) * 7)
 
 
 torch.library.register_autograd("conv_fft::forward", _forward_gradient, setup_context=_forward_context, lib=_library)
@@ -251,5 +255,6 @@ class Convolution(torch.autograd.Function):
                 found = _gradients_by_torch(gy, x, w, entry.config, (need_x, need_w, need_bias))
             if found is not None:
                 return (*found, None)
-        gx, gw, gbias = torch.ops.conv_fft.backward(gy, x, w, *entry.config, [need_x, need_w, need_bias])
+        gx, gw, gbias = torch.ops.conv_fft.backward(gy, x, w, *entry.config, [need_x, need_w, need_bias],
+                                                 entry.exact)
         return gx if need_x else None, gw if need_w else None, gbias if need_bias else None, None

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.modules.utils import _pair, _single, _triple
 
 from . import _entry, _ops
+from ._precision import is_exact, is_exact_traced
 
 Axes = Union[int, Sequence[int]]
 
@@ -88,32 +89,38 @@ def _fits(x, w, bias, groups):
                  or (bias.dtype == w.dtype and bias.device == w.device and tuple(bias.shape) == (w.shape[0],))))
 
 
-def _other(x, w, bias, config):
+def _other(x, w, bias, config, exact):
     """Unbatched calls, and calls under torch.compile, export and dispatch modes, which have to see the operator."""
     if x.dim() == w.dim() - 1:
-        y = convolution(x.unsqueeze(0), w, bias, config)
+        y = _computed(x.unsqueeze(0), w, bias, config, exact)
         return y if y is NotImplemented else y.squeeze(0)
     if (_compiling() or _modes_active()) and not _functorch() and not _for_onnx() and _fits(x, w, bias, config[3]):
-        return torch.ops.conv_fft.forward(x, w, bias, *config)
+        return torch.ops.conv_fft.forward(x, w, bias, *config, exact)
     return NotImplemented
 
 
-def convolution(x, w, bias, config):
-    """The convolution with the parameters of `config_of`, or NotImplemented if torch has to compute it."""
+def convolution(x, w, bias, config, precision=None):
+    """The convolution with the parameters of `config_of`, or NotImplemented if torch has to compute it.
+
+    precision: the name of a layer's own, or None for that in force."""
+    return _computed(x, w, bias, config, is_exact_traced(precision) if _compiling() else is_exact(precision))
+
+
+def _computed(x, w, bias, config, exact):
     if not isinstance(x, Tensor):
         return NotImplemented  # a proxy of torch.fx
     if _compiling() or _tracing() is not None:
-        return _other(*autocast(x.device.type, x, w, bias), config)
-    return eager(x, w, bias, config)
+        return _other(*autocast(x.device.type, x, w, bias), config, exact)
+    return eager(x, w, bias, config, exact)
 
 
-def eager(x, w, bias, config, site=None):
+def eager(x, w, bias, config, exact, site=None):
     """As `convolution`, for a call that is neither compiled nor traced, of an _entry.Site."""
     if _autocasts() and isinstance(x, Tensor):
         x, w, bias = autocast(x.device.type, x, w, bias)
     if (_modes_active() or type(x) not in _PLAIN or type(w) not in _PLAIN or x.layout is not _strided or _functorch()
             or forward_ad._current_level >= 0):
-        return _other(x, w, bias, config) if isinstance(x, Tensor) else NotImplemented
+        return _other(x, w, bias, config, exact) if isinstance(x, Tensor) else NotImplemented
     if x.is_neg():
         x = x.resolve_neg()
     if w.is_neg():
@@ -123,9 +130,9 @@ def eager(x, w, bias, config, site=None):
         recorded = need or (bias is not None and bias.requires_grad)
     else:
         recorded = need = 0
-    entry = _look_up(x, w, bias, config, need, site)
+    entry = _look_up(x, w, bias, config, need, exact, site)
     if entry is None:
-        return _other(x, w, bias, config)
+        return _other(x, w, bias, config, exact)
     if recorded:
         return _apply(x, w, bias, entry)
     try:
@@ -171,7 +178,7 @@ def transposed_extents(x, w, config, more):
             for a in range(len(step))]
 
 
-def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
+def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, precision=None):
     """The transposed convolution as a convolution's data gradient, or NotImplemented if torch has to compute it."""
     if not isinstance(x, Tensor) or not isinstance(w, Tensor):
         return NotImplemented  # proxies of torch.fx
@@ -195,7 +202,8 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation):
     size = transposed_extents(x, w, config, more)
     if not torch.compiler.is_compiling() and (0 in x.shape or 0 in w.shape or min(size) < 1):
         return NotImplemented
-    y = torch.ops.conv_fft.backward_data(x, w, size, *config)
+    exact = is_exact_traced(precision) if _compiling() else is_exact(precision)
+    y = torch.ops.conv_fft.backward_data(x, w, size, *config, exact)
     if bias is not None:
         y = y + bias.view(1, -1, *(1,) * rank)
     return y.squeeze(0) if unbatched else y

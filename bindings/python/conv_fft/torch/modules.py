@@ -12,6 +12,7 @@ from torch import nn
 
 from . import functional
 from ._entry import MODES, Site
+from ._precision import Layer, is_exact
 
 _compiling, _tracing, _eager = torch.compiler.is_compiling, torch._C._get_tracing_state, functional.eager
 _MODES = {name: number for number, name in enumerate(MODES)}
@@ -27,7 +28,7 @@ def _named(function):
                               function.__closure__)
 
 
-class _Convolution:
+class _Convolution(Layer):
     def forward(self, input):
         # torch.jit.script() compiles the first branch and does not look at the second.
         if torch.jit.is_scripting():
@@ -45,14 +46,14 @@ class _Convolution:
         if _compiling():
             config = _config_of(weight.shape, self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
             if config is not None:
-                y = functional.convolution(input, weight, bias, config)
+                y = functional.convolution(input, weight, bias, config, self._conv_fft_precision)
         elif _tracing() is None:  # while traced, extents are tensors, and no site may hold them
             described = (weight.shape, self.stride, self.padding, self.dilation, self.groups, self.padding_mode)
             site = self.__dict__.get("_conv_fft_site")
             if site is None or site.described != described:
                 site = self.__dict__["_conv_fft_site"] = Site(described, _config_of(*described))
             if site.config is not None:
-                y = _eager(input, weight, bias, site.config, site)
+                y = _eager(input, weight, bias, site.config, is_exact(self._conv_fft_precision), site)
         return super()._conv_forward(input, weight, bias) if y is NotImplemented else y
 
 
@@ -74,7 +75,7 @@ class Conv3d(_Convolution, nn.Conv3d):
     _of_torch = _named(nn.Conv3d._conv_forward)
 
 
-class _Transposed:
+class _Transposed(Layer):
     def forward(self, input, output_size: Optional[List[int]] = None):
         if torch.jit.is_scripting():
             return self._of_torch(input, output_size)
@@ -82,7 +83,7 @@ class _Transposed:
             more = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size,
                                         len(self.kernel_size), self.dilation)
             y = functional.transposed(input, self.weight, self.bias, self.stride, self.padding, more, self.groups,
-                                      self.dilation)
+                                      self.dilation, self._conv_fft_precision)
             return super().forward(input, output_size) if y is NotImplemented else y
 
 
