@@ -153,7 +153,8 @@ class Judge:
 
     def _in_parallel(self, cases, function, share, text):
         """Call the function for cases in turn, by at most four threads, until a share of the limit is over. Each plan
-        compiles its kernels on all processors. Returns those that it was called for. An interrupt does not wait for the threads."""
+        compiles its kernels on all processors. Returns those that it was called for. An interrupt does not wait for
+        the threads."""
         if not cases or self.left(share) <= 0:
             return set()
         pool = concurrent.futures.ThreadPoolExecutor(min(4, _processors()))
