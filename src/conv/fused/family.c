@@ -117,7 +117,8 @@ conv_fft_status cf_fused_source(const cf_fused_config *c, int kernel, cf_source 
     *source = (cf_source){.name = "cf_fused",
                           .options = {CF_FFT_OPTION, doubles ? "-DCF_REAL=double" : NULL},
                           .dynamic_shared = adds ? 0 : (size_t)(transpose >= 0 ? c->transpose.shared : c->shared),
-                          .pdl_wait = true};
+                          .pdl_wait = true,
+                          .work = adds || transpose >= 0 ? 0 : 2};
     return cf_fbfft_set_text(source, cf_fused_kernel_text, &t);
 }
 

@@ -230,7 +230,10 @@ conv_fft_status cf_long1d_source(const cf_long1d_config *c, cf_long1d_stage stag
     char tail[4096];
     cf_text t = {tail, sizeof tail, 0};
     add_kernel(c, stage, &t);
-    *source = (cf_source){
-        .name = "cf_long1d", .options = {CF_FFT_OPTION, NULL}, .dynamic_shared = shared_of(c, stage), .pdl_wait = true};
+    *source = (cf_source){.name = "cf_long1d",
+                          .options = {CF_FFT_OPTION, NULL},
+                          .dynamic_shared = shared_of(c, stage),
+                          .pdl_wait = true,
+                          .work = 2};
     return cf_fbfft_set_text(source, cf_long1d_kernel_text, &t);
 }

@@ -45,7 +45,7 @@ typedef struct cf_source {
     const char *options[CF_SOURCE_MAX_OPTIONS]; /* options of NVRTC besides architecture and language; NULL ends them */
     size_t dynamic_shared;                      /* bytes that launches may ask for; not part of the compilation */
     bool pdl_wait; /* the kernel has a PDL wait (fbfft/common/platform.cuh); not part of the compilation */
-    int work;      /* about how long it compiles beside others. The longest are compiled first */
+    int work;      /* 2: it transforms both ways, or two signals; those are compiled first, because they take longer */
 } cf_source;
 
 /* The whole text. The caller frees it. NULL: out of memory. */

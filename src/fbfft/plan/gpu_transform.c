@@ -51,8 +51,10 @@ static conv_fft_status pair_source(const cf_gpu_pair *pair, int variant, cf_sour
     cf_text t = {tail, sizeof tail, 0};
     cf_fft_emit_pair(pass, tile, &t);
     const bool doubles = tile[0].problem.fft.transform.spectrum.dtype == CONV_FFT_FP64;
-    return make_source(pass[0]->tensor_core || pass[1]->tensor_core ? cf_tensor_fft_kernel_text : NULL, &t, doubles,
-                       cf_max(tile[0].shared, tile[1].shared), source);
+    CF_FORWARD(make_source(pass[0]->tensor_core || pass[1]->tensor_core ? cf_tensor_fft_kernel_text : NULL, &t, doubles,
+                           cf_max(tile[0].shared, tile[1].shared), source));
+    source->work = 2; /* two transforms */
+    return CONV_FFT_SUCCESS;
 }
 
 enum {
@@ -135,8 +137,8 @@ static int points_of_steps(const cf_shared_fft_config *tile) {
     return points;
 }
 
-/* Whether a pair would take too long to compile for the launch that it saves. A pair of planes of 60x60 or 64x64 points
- * takes about three seconds. Two waves of such planes are so much work that one launch should hardly count. */
+/* Whether a pair takes too long to compile for the launch that it saves. A pair of lines of 60 or 64 points takes two
+ * to three seconds. With two waves of blocks or more, two launches were as fast as one (docs/performance/log.md). */
 static bool is_too_long(const cf_fft_pass *const pass[2], double all_waves) {
     const int max_points = 160;
     const double many_waves = 2.0;
