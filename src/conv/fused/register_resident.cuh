@@ -57,11 +57,15 @@ template <class F, int COUNT, int BUFFERS, class Rows, class Staged> struct Resi
     static constexpr int AT_WEIGHTS = int(AT.weights), AT_ROWS = int(AT.rows);
 };
 
-/* Transforms all inputs, one after the other, and leaves their spectra in registers. */
+/*
+ * Transforms all inputs, one after the other, and leaves their spectra in registers. These begin as zeros: ptxas 13.0
+ * loses a spectrum of an earlier input if the registers have no values before the loop.
+ */
 template <class F>
 CF_DEVICE void resident_inputs(cplx (&x)[Resident<F>::EACH][F::IN][Resident<F>::R], const Resident<F> &mine,
                                const FusedBlock<F> &block) {
     typedef Resident<F> M;
+    unroll<0, M::EACH * F::IN * M::R>([&](auto n) { x[n / (F::IN * M::R)][n / M::R % F::IN][n % M::R] = {0, 0}; });
 #pragma unroll 1
     for (int c = 0; c < F::IN; ++c) {
         smem<cplx> z = block.buffer(0);
@@ -249,7 +253,7 @@ CF_DEVICE void resident_outputs(const cplx (&sums)[Resident<F>::EACH][F::CHUNK][
             mine.each_plane([&](auto q, int p) {
                 cplx v[M::R];
                 unroll<0, F::CHUNK>([&](auto k) {
-                    if (o == k)
+                    if (k == 0 || o == k)
                         unroll<0, M::R>([&](auto r) { v[r] = sums[i * M::PLANES + q][k][r]; });
                 });
                 first_back<M, F>(v, z, p, n);

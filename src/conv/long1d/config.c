@@ -231,7 +231,7 @@ conv_fft_status cf_long1d_source(const cf_long1d_config *c, cf_long1d_stage stag
     cf_text t = {tail, sizeof tail, 0};
     add_kernel(c, stage, &t);
     *source = (cf_source){.name = "cf_long1d",
-                          .options = {CF_FFT_OPTION, NULL},
+                          .options = {CF_FFT_OPTION, "-DCF_FORCE_INLINE", NULL},
                           .dynamic_shared = shared_of(c, stage),
                           .pdl_wait = true,
                           .work = 2};
