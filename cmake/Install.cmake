@@ -5,6 +5,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS conv_fft EXPORT ConvFFTTargets FILE_SET HEADERS)
 
 set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/ConvFFT")
+install(TARGETS compile-kernel DESTINATION "${CMAKE_INSTALL_LIBDIR}/conv_fft")
 install(EXPORT ConvFFTTargets NAMESPACE ConvFFT:: DESTINATION "${package_directory}")
 configure_package_config_file(cmake/ConvFFTConfig.cmake.in "${PROJECT_BINARY_DIR}/ConvFFTConfig.cmake"
                               INSTALL_DESTINATION "${package_directory}")

@@ -6,7 +6,8 @@ set(src "${PROJECT_SOURCE_DIR}/src")
 set(cpu_kernels "${src}/cpu/fft/instantiate.c")
 file(GLOB_RECURSE cpu_sources CONFIGURE_DEPENDS "${src}/cpu/*.c")
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${src}/*.c")
-list(REMOVE_ITEM sources ${cpu_sources})
+set(compiler_sources "${src}/cuda/compiler/main.c")
+list(REMOVE_ITEM sources ${cpu_sources} ${compiler_sources})
 list(REMOVE_ITEM cpu_sources "${cpu_kernels}")
 include(cmake/Kernels.cmake)
 list(APPEND sources "${PROJECT_BINARY_DIR}/kernel_text.c" "${PROJECT_BINARY_DIR}/stage_text.c"
@@ -70,6 +71,13 @@ add_library(conv_fft ${objects})
 add_library(ConvFFT::conv_fft ALIAS conv_fft)
 conv_fft_finish_library(conv_fft)
 set_target_properties(conv_fft PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${abi})
+
+# The program that compiles kernels, in the folder conv_fft beside the library.
+add_executable(compile-kernel ${compiler_sources} "${src}/cuda/jit/files.c" "${src}/cuda/jit/nvrtc_run.c")
+target_include_directories(compile-kernel PRIVATE "${PROJECT_SOURCE_DIR}/include" "${src}")
+target_link_libraries(compile-kernel PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(compile-kernel PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/conv_fft")
+add_dependencies(conv_fft compile-kernel)
 
 add_library(conv_fft_static STATIC EXCLUDE_FROM_ALL ${objects})
 conv_fft_finish_library(conv_fft_static)

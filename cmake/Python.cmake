@@ -6,6 +6,7 @@ set_property(TARGET conv_fft PROPERTY SOVERSION)
 set_target_properties(conv_fft PROPERTIES INSTALL_RPATH "$ORIGIN")
 install(TARGETS conv_fft LIBRARY DESTINATION conv_fft/lib COMPONENT python
         FILE_SET HEADERS DESTINATION include COMPONENT headers)
+install(TARGETS compile-kernel DESTINATION conv_fft/lib/conv_fft COMPONENT python)
 
 install(CODE "set(library \"$<TARGET_FILE:conv_fft>\")" COMPONENT python)
 install(CODE [[

@@ -24,7 +24,7 @@ ORDER = [
     ["fbfft/tensor_core", "fbfft/c2c_fp16"],
     ["fbfft/shared_memory", "fbfft/warp"],
     ["fbfft/common"],
-    ["cpu", "cuda/libs"],
+    ["cpu", "cuda/libs", "cuda/compiler"],
     ["cuda/jit"],
     ["cuda/driver"],
     ["core"],

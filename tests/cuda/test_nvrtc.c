@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiling: errors, sources kept on request, several kernels at the same time; and the real NVRTC if it is
  * installed. */
+#include "cuda/jit/compile_process.h"
 #include "cuda/jit/hash.h"
 #include "cuda/jit/nvrtc.h"
 #include "support/temp_dirs.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -80,12 +85,10 @@ static void error_and_kept_source(void **state) {
 }
 
 /* The first of several errors is reported. The kernels that compiled are returned. */
-static void errors_of_several_kernels(void **state) {
-    (void)state;
+static void check_several_kernels(const cf_jit *jit) {
     enum {
         COUNT = 40
     };
-    const cf_jit jit = fake();
     char texts[COUNT][64], names[COUNT][32];
     cf_source list[COUNT];
     const cf_source *sources[COUNT];
@@ -98,7 +101,7 @@ static void errors_of_several_kernels(void **state) {
         cubins[i] = (cf_cubin){0};
         targets[i] = &cubins[i];
     }
-    assert_int_equal(cf_jit_compile(&jit, "sm_80", sources, COUNT, targets), CONV_FFT_COMPILE_ERROR);
+    assert_int_equal(cf_jit_compile(jit, "sm_80", sources, COUNT, targets), CONV_FFT_COMPILE_ERROR);
     assert_says("kernel kernel17 did not compile for sm_80");
     for (int i = 0; i < COUNT; ++i) {
         if (i == 17 || i == 30)
@@ -107,7 +110,103 @@ static void errors_of_several_kernels(void **state) {
             assert_non_null(strstr(cubins[i].data, texts[i]));
         cf_cubin_clear(&cubins[i]);
     }
-    assert_int_equal(cf_jit_compile(&jit, "sm_80", sources, 0, targets), CONV_FFT_SUCCESS);
+    assert_int_equal(cf_jit_compile(jit, "sm_80", sources, 0, targets), CONV_FFT_SUCCESS);
+}
+
+static void errors_of_several_kernels(void **state) {
+    (void)state;
+    const cf_jit jit = fake();
+    assert_string_equal(jit.program, ""); /* this executable has no such folder beside it */
+    check_several_kernels(&jit);
+}
+
+/* compile-kernel, with a file of NVRTC. */
+static cf_jit with_program(const cf_jit *jit, const char *program, const char *nvrtc) {
+    cf_jit with = *jit;
+    snprintf(with.program, sizeof with.program, "%s", program);
+    snprintf(with.library.file, sizeof with.library.file, "%s", nvrtc);
+    return with;
+}
+
+static atomic_int *compilations_here(const cf_jit *jit) {
+    return dlsym(dlopen(jit->library.file, RTLD_NOW | RTLD_NOLOAD), "fake_nvrtc_compilations");
+}
+
+/* Processes compile all kernels but one at a time, and give the same results and errors. */
+static void several_kernels_by_processes(void **state) {
+    (void)state;
+    const cf_jit plain = fake(), jit = with_program(&plain, COMPILE_KERNEL, plain.library.file);
+    const int before = atomic_load(compilations_here(&jit));
+    check_several_kernels(&jit);
+    const int here = atomic_load(compilations_here(&jit)) - before;
+    assert_in_range(here, 1, sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 39 : 40);
+}
+
+/* A process and this one give the same bytes. */
+static void check_process(const cf_jit *jit, const char *text, const char *option) {
+    const char *const options[] = {"--gpu-architecture=sm_90a", option};
+    const cf_compile_request request = {"kernel.cu", text, options, 2};
+    cf_nvrtc_result result = 77;
+    cf_cubin there = {0}, here = {0};
+    assert_true(cf_compile_in_process(jit, &request, &result, &there));
+    assert_int_equal(result, cf_nvrtc_run(jit, &request, &here));
+    assert_int_equal(there.bytes, here.bytes);
+    if (here.data)
+        assert_memory_equal(there.data, here.data, here.bytes);
+    assert_true((there.log != NULL) == (here.log != NULL));
+    if (here.log)
+        assert_string_equal(there.log, here.log);
+    cf_cubin_clear(&there);
+    cf_cubin_clear(&here);
+}
+
+static void one_kernel_by_a_process(void **state) {
+    (void)state;
+    const cf_jit plain = fake(), jit = with_program(&plain, COMPILE_KERNEL, plain.library.file);
+    enum {
+        LONG = 3 << 20 /* more than a socket buffers */
+    };
+    char *const text = malloc(LONG + 1);
+    memset(text, 'x', LONG);
+    text[LONG] = '\0';
+    check_process(&jit, "a text", "--std=c++17");
+    check_process(&jit, "a text with spills=8", "--ptxas-options=-v");
+    check_process(&jit, "#error with a log", "--std=c++17");
+    check_process(&jit, "", "--std=c++17");
+    check_process(&jit, text, "--std=c++17");
+    memcpy(text, "#error", 6);
+    check_process(&jit, text, "--std=c++17");
+    free(text);
+}
+
+/* Where the program gives no answer, nothing is left behind, and the kernels are compiled here. */
+static void programs_that_give_no_answer(void **state) {
+    (void)state;
+    const cf_jit plain = fake();
+    const char *const file = plain.library.file;
+    const struct {
+        const char *program, *nvrtc, *name;
+    } wrong_ones[] = {{"", file, "kernel.cu"},
+                      {"/nonexistent/compile-kernel", file, "kernel.cu"},
+                      {"/bin/true", file, "kernel.cu"},
+                      {"/bin/sh", "-c", "kill -9 $$"},
+                      {"/bin/sh", "-c", "cat >/dev/null; echo short >&0"},
+                      {"/bin/sh", "-c", "cat >/dev/null; exec 4>&0; head -c 24 /dev/zero | tr '\\0' '\\377' >&4"},
+                      {"/bin/sh", "-c", "cat >/dev/null; head -c 24 /dev/zero >&0"}, /* success without code */
+                      {COMPILE_KERNEL, "/nonexistent/libnvrtc.so", "kernel.cu"},
+                      {COMPILE_KERNEL, FAKES "/lacking/libnvrtc.so.13", "kernel.cu"}};
+    for (size_t i = 0; i < sizeof wrong_ones / sizeof wrong_ones[0]; ++i) {
+        const cf_jit jit = with_program(&plain, wrong_ones[i].program, wrong_ones[i].nvrtc);
+        const cf_compile_request request = {wrong_ones[i].name, saxpy, NULL, 0};
+        cf_nvrtc_result result;
+        cf_cubin cubin = {0};
+        assert_false(cf_compile_in_process(&jit, &request, &result, &cubin));
+        assert_null(cubin.data);
+        assert_null(cubin.log);
+    }
+    const cf_jit jit = with_program(&plain, "/bin/true", file);
+    check_several_kernels(&jit);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
 }
 
 static void no_compiler(void **state) {
@@ -154,13 +253,13 @@ static void real_compiler(void **state) {
     assert_says("gpu-architecture");
 }
 
-/* NVRTC knows all options of the library (unknown ones are errors), and threads that compile do not disturb each
- * other. */
-static void real_compiler_in_threads(void **state) {
-    (void)state;
+/* NVRTC knows all options of the library (unknown ones are errors), and threads or processes that compile do not
+ * disturb each other. */
+static void check_real_compiler(const char *program) {
     cf_jit jit;
     if (!real(&jit))
         skip();
+    snprintf(jit.program, sizeof jit.program, "%s", program);
     enum {
         COUNT = 4
     };
@@ -182,12 +281,28 @@ static void real_compiler_in_threads(void **state) {
     }
 }
 
+static void real_compiler_in_threads(void **state) {
+    (void)state;
+    check_real_compiler("");
+}
+static void real_compiler_in_processes(void **state) {
+    (void)state;
+    check_real_compiler(COMPILE_KERNEL);
+}
+
 #define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_create, scratch_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_SCRATCH(error_and_kept_source), cmocka_unit_test(errors_of_several_kernels), WITH_SCRATCH(no_compiler),
-        cmocka_unit_test(real_compiler),     cmocka_unit_test(real_compiler_in_threads),
+        WITH_SCRATCH(error_and_kept_source),
+        cmocka_unit_test(errors_of_several_kernels),
+        cmocka_unit_test(several_kernels_by_processes),
+        cmocka_unit_test(one_kernel_by_a_process),
+        cmocka_unit_test(programs_that_give_no_answer),
+        WITH_SCRATCH(no_compiler),
+        cmocka_unit_test(real_compiler),
+        cmocka_unit_test(real_compiler_in_threads),
+        cmocka_unit_test(real_compiler_in_processes),
     };
     return cmocka_run_group_tests_name("device JIT", tests, NULL, NULL);
 }

@@ -3,11 +3,13 @@
 
 #include "core/environment.h"
 #include "core/thread_pool.h"
+#include "cuda/jit/compile_process.h"
 #include "cuda/jit/files.h"
 #include "cuda/jit/hash.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,35 +52,13 @@ conv_fft_status cf_jit_open(cf_jit *jit, const cf_search *search, int driver_ver
     *jit = (cf_jit){.log_level = log_level};
     CF_FORWARD(cf_library_open(&jit->library, &spec, search, driver_version, jit));
     jit->nvrtcVersion(&jit->major, &jit->minor);
+    cf_compile_program_find(jit->program, sizeof jit->program);
     return CONV_FFT_SUCCESS;
-}
-
-void cf_cubin_clear(cf_cubin *cubin) {
-    free(cubin->data);
-    free(cubin->log);
-    *cubin = (cf_cubin){0};
 }
 
 /* ---- one kernel */
 
 const char *const cf_jit_options[] = {"--std=c++17", NULL};
-
-static conv_fft_status check(const cf_jit *jit, cf_nvrtc_result result, const char *call) {
-    if (result == 0)
-        return CONV_FFT_SUCCESS;
-    return cf_fail(CONV_FFT_COMPILE_ERROR, "%s failed with %s", call, jit->nvrtcGetErrorString(result));
-}
-#define NVRTC(call, ...) check(jit, jit->call(__VA_ARGS__), #call)
-
-static char *read_log(const cf_jit *jit, cf_nvrtc_program program) {
-    size_t bytes = 0;
-    if (jit->nvrtcGetProgramLogSize(program, &bytes) != 0 || bytes <= 1)
-        return NULL;
-    char *const log = calloc(bytes + 1, 1);
-    if (log)
-        jit->nvrtcGetProgramLog(program, log);
-    return log;
-}
 
 char *cf_source_join(const cf_source *source) {
     const char *parts[CF_SOURCE_MAX_HEADERS + 1];
@@ -110,11 +90,14 @@ static void write_source(const cf_jit *jit, const char *directory, const char *n
                path);
 }
 
-/* Return the first lines of the log as one sentence. */
+/* The sentence has the first lines of the log, or without a log what NVRTC says of its result. */
 static conv_fft_status compile_error(const cf_jit *jit, const cf_source *source, const char *architecture,
-                                     const char *log, bool has_source) {
+                                     cf_nvrtc_result result, const char *log, bool has_source) {
     char lines[640];
-    snprintf(lines, sizeof lines, "%s", log ? log : "no log");
+    if (result == CF_NVRTC_OUT_OF_MEMORY)
+        return cf_fail(CONV_FFT_OUT_OF_MEMORY, "kernel %s could not be compiled: there is not enough memory",
+                       source->name);
+    snprintf(lines, sizeof lines, "%s", log ? log : jit->nvrtcGetErrorString(result));
     for (char *end = lines + strlen(lines); end > lines && (end[-1] == '\n' || end[-1] == ' '); --end)
         end[-1] = '\0';
     for (char *at = lines; (at = strchr(at, '\n')) != NULL;)
@@ -124,17 +107,23 @@ static conv_fft_status compile_error(const cf_jit *jit, const cf_source *source,
                    has_source ? "" : " (CONV_FFT_KEEP_SOURCE=directory keeps its source)", lines);
 }
 
-static conv_fft_status take_cubin(const cf_jit *jit, cf_nvrtc_program program, cf_cubin *cubin) {
-    CF_FORWARD(NVRTC(nvrtcGetCUBINSize, program, &cubin->bytes));
-    cubin->data = malloc(cubin->bytes);
-    if (!cubin->data)
-        return cf_fail_memory(cubin->bytes, "a compiled kernel");
-    return NVRTC(nvrtcGetCUBIN, program, cubin->data);
+/* Compiles one text at a time in this process, and others in processes of their own where that works. */
+static cf_nvrtc_result run_nvrtc(const cf_jit *jit, const cf_compile_request *request, cf_cubin *cubin) {
+    static atomic_bool busy;
+    cf_nvrtc_result result;
+    const bool here = !atomic_exchange(&busy, true);
+    if (!here && cf_compile_in_process(jit, request, &result, cubin))
+        return result;
+    result = cf_nvrtc_run(jit, request, cubin);
+    if (here)
+        atomic_store(&busy, false);
+    return result;
 }
 
-static conv_fft_status compile_program(const cf_jit *jit, cf_nvrtc_program program, const char *architecture,
-                                       const cf_source *source, const char *text, cf_cubin *cubin) {
-    char target[64];
+static conv_fft_status compile_text(const cf_jit *jit, const char *architecture, const cf_source *source,
+                                    const char *text, cf_cubin *cubin) {
+    char name[128], target[64];
+    snprintf(name, sizeof name, "%s.cu", source->name);
     snprintf(target, sizeof target, "--gpu-architecture=%s", architecture);
     const char *options[CF_SOURCE_MAX_OPTIONS + 4] = {target};
     int count = 1;
@@ -142,31 +131,24 @@ static conv_fft_status compile_program(const cf_jit *jit, cf_nvrtc_program progr
         options[count++] = *option;
     for (int i = 0; i < CF_SOURCE_MAX_OPTIONS && source->options[i]; ++i)
         options[count++] = source->options[i];
-    const cf_nvrtc_result result = jit->nvrtcCompileProgram(program, count, options);
-    cubin->log = read_log(jit, program);
+    const cf_compile_request request = {name, text, options, count};
+    const cf_nvrtc_result result = run_nvrtc(jit, &request, cubin);
     const char *const directory = cf_environment("CONV_FFT_KEEP_SOURCE");
     if (directory) {
         write_source(jit, directory, source->name, text, ".cu", text);
         write_source(jit, directory, source->name, text, ".log", cubin->log ? cubin->log : "");
     }
-    if (result != 0)
-        return compile_error(jit, source, architecture, cubin->log, directory != NULL);
-    return take_cubin(jit, program, cubin);
+    if (result == 0)
+        return CONV_FFT_SUCCESS;
+    return compile_error(jit, source, architecture, result, cubin->log, directory != NULL);
 }
 
 static conv_fft_status compile_one(const cf_jit *jit, const char *architecture, const cf_source *source,
                                    cf_cubin *cubin) {
-    char name[128];
-    snprintf(name, sizeof name, "%s.cu", source->name);
     char *const text = cf_source_join(source);
     if (!text)
         return cf_fail_memory(strlen(source->text), "the text of a kernel");
-    cf_nvrtc_program program;
-    conv_fft_status status = NVRTC(nvrtcCreateProgram, &program, text, name, 0, NULL, NULL);
-    if (status == CONV_FFT_SUCCESS) {
-        status = compile_program(jit, program, architecture, source, text, cubin);
-        jit->nvrtcDestroyProgram(&program);
-    }
+    const conv_fft_status status = compile_text(jit, architecture, source, text, cubin);
     free(text);
     if (status != CONV_FFT_SUCCESS)
         cf_cubin_clear(cubin);

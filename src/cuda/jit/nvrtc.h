@@ -25,7 +25,8 @@ typedef struct _nvrtcProgram *cf_nvrtc_program;
 typedef struct cf_jit {
     cf_library library;
     conv_fft_log_level log_level;
-    int major, minor; /* of NVRTC */
+    int major, minor;  /* of NVRTC */
+    char program[512]; /* compile-kernel (compile_process.h); empty: all kernels are compiled in this process */
     const char *(*nvrtcGetErrorString)(cf_nvrtc_result result);
 #define CF_NVRTC_MEMBER(member, parameters) cf_nvrtc_result(*member) parameters;
     CF_NVRTC_FUNCTIONS(CF_NVRTC_MEMBER)
@@ -60,6 +61,20 @@ typedef struct cf_cubin {
 
 void cf_cubin_clear(cf_cubin *cubin);
 
+/* A text to compile. */
+typedef struct cf_compile_request {
+    const char *name, *text; /* name: of the text, for messages */
+    const char *const *options;
+    int option_count;
+} cf_compile_request;
+
+enum {
+    CF_NVRTC_OUT_OF_MEMORY = 1
+};
+
+/* Compile a text in this process. *cubin begins as {0}, and has no machine code if the result is not 0. */
+cf_nvrtc_result cf_nvrtc_run(const cf_jit *jit, const cf_compile_request *request, cf_cubin *cubin);
+
 /* Open the newest NVRTC whose code the driver can load (0: there is no driver). LIBRARY_MISSING: jit->library.problem
  * says why. */
 conv_fft_status cf_jit_open(cf_jit *jit, const cf_search *search, int driver_version, conv_fft_log_level log_level);
@@ -67,7 +82,8 @@ conv_fft_status cf_jit_open(cf_jit *jit, const cf_search *search, int driver_ver
 /* The options that every kernel is compiled with, besides the architecture. */
 extern const char *const cf_jit_options[];
 
-/* Compile sources in parallel, several threads with one source each. Cubins begin as {0}. Those that compiled stay in
+/* Compile sources in parallel: one at a time in this process, the others in processes of their own
+ * (compile_process.h), as many as there are processors. Cubins begin as {0}. Those that compiled stay in
  * them even if others failed. COMPILE_ERROR: the sentence has the first lines of the compiler's log. If
  * CONV_FFT_KEEP_SOURCE names a directory, each text is written there with its log. LIBRARY_MISSING: there is no
  * NVRTC. OUT_OF_MEMORY. */
