@@ -30,6 +30,11 @@ else:
     precision = torch._C._get_cudnn_allow_tf32
 
 
+def has_fp32_weights(dtype, weight_dtype):
+    """Whether w and the bias are of FP32 beside FP16 or BF16 tensors, as under autocast."""
+    return weight_dtype is _float32 and dtype in _SHORT
+
+
 def allows_tf32():
     return precision() in ("tf32", True)
 
@@ -90,12 +95,12 @@ class Placement:
 class Entry:
     """Runs the passes of one kind of call. `prepare` makes the plans; a later call only fills in addresses."""
 
-    def __init__(self, x_shape, x_strides, w_shape, w_strides, dtype, device, config, exact, y_last):
+    def __init__(self, x_shape, x_strides, w_shape, w_strides, dtype, weight_dtype, device, config, exact, y_last):
         self.exact = exact
         stride, pads, dilation, groups, mode = config
         rank = len(x_shape) - 2
         self.x, self.w = Placement(x_shape, x_strides), Placement(w_shape, w_strides)
-        self.config, self.dtype, self.device = config, dtype, device
+        self.config, self.dtype, self.weight_dtype, self.device = config, dtype, weight_dtype, device
         self.number = device.index if device.type == "cuda" else structs.DEVICE_CPU
         layout = "last" if y_last else "first"
         in_order = (lambda shape: (shape[0], *shape[2:], shape[1])) if y_last else tuple
@@ -103,7 +108,7 @@ class Entry:
         self.problem = Problem(in_order(self.x.shape), w_order(self.w.shape), stride=stride,
                                padding=tuple(zip(pads[:rank], pads[rank:])), dilation=dilation, groups=groups,
                                padding_mode=MODES[mode], layout=layout, dtype=DTYPES[dtype],
-                               math=math_of(dtype, device.type, exact),
+                               weight_dtype=DTYPES[weight_dtype], math=math_of(dtype, device.type, exact),
                                weight_layout="last" if self.w.last else "first",
                                x_stride=self.x.strides if self.x.last != y_last else None)
         y = self.problem.output_shape
@@ -176,7 +181,7 @@ class Entry:
             raise
         except RuntimeError:  # gy is batched by vmap, or by torch.autograd.grad(is_grads_batched=True)
             return None
-        number, dtype = self.number, self.dtype
+        number = self.number
         if gy_at & 15 and number >= 0:
             gy = _aligned(gy)
             gy_at = gy.data_ptr()
@@ -188,7 +193,7 @@ class Entry:
             passes = 2
             if self.w.copied:
                 w = w.contiguous()
-            gx = empty(self.x.shape, self.x.strides, dtype)
+            gx = empty(self.x.shape, self.x.strides, self.dtype)
             w_at, gx_at = w.data_ptr(), gx.data_ptr()
             if w_at & 15 and number >= 0:
                 w = _aligned(w)
@@ -197,13 +202,13 @@ class Entry:
             passes |= 4
             if self.x.copied:
                 x = x.contiguous()
-            gw = empty(self.w.shape, self.w.strides, dtype)
+            gw = empty(self.w.shape, self.w.strides, self.weight_dtype)
             x_at, gw_at = x.data_ptr(), gw.data_ptr()
             if x_at & 15 and number >= 0:
                 x = _aligned(x)
                 x_at = x.data_ptr()
         if need_bias:
-            gbias = empty(self.bias_shape, ONE, dtype)
+            gbias = empty(self.bias_shape, ONE, self.weight_dtype)
             gbias_at = gbias.data_ptr()
         passes = passes or 2
         try:
@@ -299,7 +304,8 @@ def math_of(dtype, kind, exact):
 
 def entry_of(x, w, config, device, exact):
     """The Entry of a call on a device, without plans yet. Only the shapes, strides and types of x and w are read."""
-    return Entry(x.shape, x.stride(), w.shape, w.stride(), x.dtype, device, config, exact, is_last(x) or is_last(w))
+    return Entry(x.shape, x.stride(), w.shape, w.stride(), x.dtype, w.dtype, device, config, exact,
+                 is_last(x) or is_last(w))
 
 
 def _make(key, x, w, bias, config, need, exact):
@@ -348,7 +354,7 @@ def _unsuitable(x, w, bias, groups):
         return "a tensor is empty"
     if x.dim() != w.dim() or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         return "the shapes do not fit"
-    if x.dtype != w.dtype or x.device != w.device:
+    if (x.dtype != w.dtype and not has_fp32_weights(x.dtype, w.dtype)) or x.device != w.device:
         return "the types or devices differ"
     if bias is not None and (bias.dtype != w.dtype or bias.device != w.device or tuple(bias.shape) != (w.shape[0],)):
         return "the bias does not fit"
