@@ -114,6 +114,7 @@ class Entry:
         y = self.problem.output_shape
         self.y_shape = (y[0], y[-1], *y[1:-1]) if y_last else y
         self.y_strides = dense_strides(self.y_shape, y_last)
+        self.y_last = y_last
         self.y_format = FORMATS[rank + 2] if y_last else torch.contiguous_format
         self.bias_shape = (self.w.shape[0],)
         self.anywhere = functools.partial(_empty_strided, device=device)
@@ -130,18 +131,19 @@ class Entry:
 
     def _place(self, size, number, empty):
         """The workspace of a call, the tensor that holds it, and the stream."""
-        stream = None
+        stream, kept = None, True
         if number >= 0:
             stream = current_stream(number)
             if stream and _capturing():  # the default stream is never captured
                 _captured.update(self.plans.values())
-            elif 0 < size <= SMALL:
-                try:
-                    return _kept.__dict__[number, stream]
-                except KeyError:
-                    return _keep_workspace(number, stream, self.device)
+                kept = False
         if not size:
             return None, 0, stream, None
+        if kept and size <= SMALL:
+            try:
+                return _kept.__dict__[number, stream]
+            except KeyError:
+                return _keep_workspace(number, stream, self.device)
         held = empty((size,), ONE, torch.uint8)
         return held.data_ptr(), size, stream, held
 
@@ -174,7 +176,7 @@ class Entry:
         if gy.is_neg():
             gy = gy.resolve_neg()
         try:
-            if not gy.is_contiguous(memory_format=self.y_format):
+            if not (gy.is_contiguous(memory_format=self.y_format) if self.y_last else gy.is_contiguous()):
                 gy = gy.contiguous(memory_format=self.y_format)
             gy_at = gy.data_ptr()
         except torch.cuda.OutOfMemoryError:
@@ -245,19 +247,11 @@ fallbacks = {}
 _entries = {}
 _lock = threading.Lock()
 GRADIENTS_ONLY = 8  # beside the bits of passes
-_epoch = object()  # part of every key; a new one makes all entries that sites hold out of date
+_epoch = object()  # part of every key; a new one makes all entries that layers remember out of date
 
 
-class Site:
-    """What a layer remembers of its last call: its key and its entry. A copied or unpickled Site is empty."""
-
-    __slots__ = ("described", "config", "last")
-
-    def __init__(self, described=None, config=None):
-        self.described, self.config, self.last = described, config, (None, None)
-
-    def __reduce__(self):
-        return Site, ()
+def epoch():
+    return _epoch
 
 
 def forget():
@@ -271,7 +265,7 @@ def forget():
 tuning.forgetters.append(forget)
 
 
-def look_up(x, w, bias, config, need, exact, site=None):
+def look_up(x, w, bias, config, need, exact):
     """The Entry of a call, with the plans that it needs; None if torch has to compute the call.
 
     config  (stride, pads before then after, dilation, groups, mode)
@@ -282,17 +276,10 @@ def look_up(x, w, bias, config, need, exact, site=None):
     key = (x.shape, x.is_contiguous() or x.stride(), w.shape, w.is_contiguous() or w.stride(), dtype, w.dtype, x.device,
            w.device, config, need, precision() if dtype is _float32 else exact,
            None if bias is None else (bias.dtype, bias.shape, bias.device), _epoch)
-    if site is not None:
-        last = site.last
-        if last[0] == key:  # faster than to hash the key
-            return last[1]
     try:
-        entry = _entries[key]
+        return _entries[key]
     except KeyError:
-        entry = _make(key, x, w, bias, config, need, exact)
-    if site is not None and entry is not None:
-        site.last = key, entry
-    return entry
+        return _make(key, x, w, bias, config, need, exact)
 
 
 def math_of(dtype, kind, exact):

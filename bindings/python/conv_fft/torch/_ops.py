@@ -276,3 +276,9 @@ class Convolution(torch.autograd.Function):
         gx, gw, gbias = torch.ops.conv_fft.backward(gy, x, w, *entry.config, [need_x, need_w, need_bias],
                                                  entry.exact)
         return gx if need_x else None, gw if need_w else None, gbias if need_bias else None, None
+
+
+# The engine calls apply(). torch's own finds backward() and calls it.
+Convolution._backward_cls.apply = Convolution.backward
+# autograd.Function.apply() without its support of torch.func, whose calls never use it.
+apply_recorded = super(torch.autograd.Function, Convolution).apply

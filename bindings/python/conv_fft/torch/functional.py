@@ -19,8 +19,6 @@ _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _strided, _recording = torch.strided, torch.is_grad_enabled
 _look_up = _entry.look_up
 _compiling = torch.compiler.is_compiling
-# autograd.Function.apply() without its support of torch.func, whose calls never use it.
-_apply = super(torch.autograd.Function, _ops.Convolution).apply
 _functorch = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _modes_active = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _tracing = torch._C._get_tracing_state
@@ -134,28 +132,30 @@ def _computed(x, w, bias, config, exact):
 
 
 def eager(x, w, bias, config, exact, site=None):
-    """As `convolution`, for a call that is neither compiled nor traced, of an _entry.Site."""
-    if _autocasts() and isinstance(x, Tensor):
+    """As `convolution`, for a call that is neither compiled nor traced, of a layer's _site.Site."""
+    epoch, given = _entry.epoch(), (x, w, bias)
+    casts = _autocasts() and isinstance(x, Tensor) and autocasts(x.device.type)
+    if casts:
         x, w, bias = autocast(x.device.type, x, w, bias)
+    cast = x
     if (_modes_active() or type(x) not in _PLAIN or type(w) not in _PLAIN or x.layout is not _strided or _functorch()
             or forward_ad._current_level >= 0):
         return _other(x, w, bias, config, exact) if isinstance(x, Tensor) else NotImplemented
     if x.dtype is not w.dtype and not types_fit(x, w, x.device.type):
         return NotImplemented
-    if x.is_neg():
-        x = x.resolve_neg()
-    if w.is_neg():
-        w = w.resolve_neg()
+    x, w, bias = x.resolve_neg(), w.resolve_neg(), None if bias is None else bias.resolve_neg()
     if _recording():
         need = (2 if x.requires_grad else 0) | (4 if w.requires_grad else 0)
         recorded = need or (bias is not None and bias.requires_grad)
     else:
         recorded = need = 0
-    entry = _look_up(x, w, bias, config, need, exact, site)
+    entry = _look_up(x, w, bias, config, need, exact)
     if entry is None:
         return _other(x, w, bias, config, exact)
+    if site is not None and x is cast and w is given[1] and bias is given[2]:
+        site.remember(*given, entry, recorded, casts, epoch)
     if recorded:
-        return _apply(x, w, bias, entry)
+        return _ops.apply_recorded(x, w, bias, entry)
     try:
         return entry.forward(x, w, bias)
     except _ops.FAILURES as error:
