@@ -7,7 +7,7 @@ import conv_fft.torch
 import torch
 from conv_fft import Plan, Problem
 from conv_fft._library import check, lib
-from conv_fft.torch._entry import current_stream
+from conv_fft._torch_memory import current_stream
 from timing import AUTOCAST
 from torch import nn
 

@@ -178,7 +178,7 @@ def test_when_torch_computes_a_call(device, monkeypatch):
         conv_fft.tuning.forget_plans()
         expected = passes()
         with monkeypatch.context() as patch:
-            patch.setattr(_entry.Entry, "_place", fail)
+            patch.setattr(_entry, "workspace", fail)
             for _ in range(2):
                 found = passes()
                 assert "no memory" in ours.fallbacks().values()

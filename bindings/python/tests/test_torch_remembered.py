@@ -10,7 +10,8 @@ if HAS_TORCH:
     import conv_fft.torch as ours
     import torch
     import torch.autograd.forward_ad as forward_ad
-    from conv_fft.torch import _entry, _site, modules
+    from conv_fft import _torch_memory
+    from conv_fft.torch import _entry, modules
     from torch import nn
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -264,6 +265,6 @@ def test_a_failure_of_a_remembered_call_leaves_it_to_torch(device, looked_up, mo
 
 
 def test_without_the_check_each_call_is_looked_up(device, looked_up, monkeypatch):
-    monkeypatch.setattr(_site, "_Guards", None)
+    monkeypatch.setattr(_torch_memory, "_TensorGuards", None)
     layer, x = layer_and_input(device)
     assert torch.equal(layer(x), layer(x)) and len(looked_up) == 2

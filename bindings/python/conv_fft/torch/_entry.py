@@ -8,21 +8,18 @@ import torch
 from .. import _structs as structs
 from .. import tuning
 from .._library import failure, lib
+from .._torch_memory import ONE, allocator, capturing, workspace
 from ..errors import Error
 from ..plan import plans
 from ..problem import Problem
 
 DTYPES = {getattr(torch, name): name for name in structs.DTYPES}
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
-ONE = (1,)
 MODES = tuple(structs.PADDINGS)
 
 _forward, _backward = lib.conv_fft_forward, lib.conv_fft_backward
-_capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None) or (lambda: False)
 _float32 = torch.float32
 _SHORT = (torch.float16, torch.bfloat16)
-_device_now = getattr(torch._C, "_cuda_getDevice", None) or (lambda: -1)
-
 # The arithmetic that torch allows for convolutions of FP32 tensors on a GPU.
 if hasattr(torch._C, "_get_fp32_precision_getter"):
     precision = functools.partial(torch._C._get_fp32_precision_getter, "cuda", "conv")
@@ -37,23 +34,6 @@ def has_fp32_weights(dtype, weight_dtype):
 
 def allows_tf32():
     return precision() in ("tf32", True)
-
-
-if hasattr(torch._C, "_cuda_getCurrentRawStream"):
-    current_stream = torch._C._cuda_getCurrentRawStream
-else:
-    def current_stream(index):
-        return torch.cuda.current_stream(index).cuda_stream
-
-
-def _empty_strided(shape, strides, dtype, device):
-    return torch.empty_strided(shape, strides, dtype=dtype, device=device)
-
-
-# The allocators of torch.compile's generated code take half as long as torch.empty_strided(). They serve the current
-# GPU only.
-_guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
-_empty_cpu, _empty_cuda = (getattr(_guards, "_empty_strided_" + kind, None) for kind in ("cpu", "cuda"))
 
 
 def is_last(t):
@@ -117,8 +97,6 @@ class Entry:
         self.y_last = y_last
         self.y_format = FORMATS[rank + 2] if y_last else torch.contiguous_format
         self.bias_shape = (self.w.shape[0],)
-        self.anywhere = functools.partial(_empty_strided, device=device)
-        self.here = (_empty_cuda if self.number >= 0 else _empty_cpu) or self.anywhere
         self.plans, self.handles, self.bytes = {}, {}, {}
 
     def prepare(self, passes):
@@ -129,24 +107,6 @@ class Entry:
             self.bytes[passes] = plan.workspace[passes]
             self.handles[passes] = plan.handle
 
-    def _place(self, size, number, empty):
-        """The workspace of a call, the tensor that holds it, and the stream."""
-        stream, kept = None, True
-        if number >= 0:
-            stream = current_stream(number)
-            if stream and _capturing():  # the default stream is never captured
-                _captured.update(self.plans.values())
-                kept = False
-        if not size:
-            return None, 0, stream, None
-        if kept and size <= SMALL:
-            try:
-                return _kept.__dict__[number, stream]
-            except KeyError:
-                return _keep_workspace(number, stream, self.device)
-        held = empty((size,), ONE, torch.uint8)
-        return held.data_ptr(), size, stream, held
-
     def forward(self, x, w, bias):
         if self.x.copied:
             x = x.contiguous()
@@ -155,16 +115,16 @@ class Entry:
         if bias is not None and not bias.is_contiguous():
             bias = bias.contiguous()
         number = self.number
-        empty = self.here if number < 0 or _device_now() == number else self.anywhere
+        empty = allocator(number)
         y = empty(self.y_shape, self.y_strides, self.dtype)
         # `held` keeps the workspace alive until the call returns.
-        workspace, size, stream, held = self._place(self.bytes[1], number, empty)
+        at, size, stream, held = workspace(self.bytes[1], number, self.plans.values())
         x_at, w_at = x.data_ptr(), w.data_ptr()
         if (x_at | w_at) & 15 and number >= 0:
             x, w = _aligned(x), _aligned(w)
             x_at, w_at = x.data_ptr(), w.data_ptr()
         status = _forward(self.handles[1], x_at, w_at, None if bias is None else bias.data_ptr(),
-                          y.data_ptr(), workspace, size, stream)
+                          y.data_ptr(), at, size, stream)
         if status:
             raise failure(status)
         return y
@@ -187,7 +147,7 @@ class Entry:
         if gy_at & 15 and number >= 0:
             gy = _aligned(gy)
             gy_at = gy.data_ptr()
-        empty = self.here if number < 0 or _device_now() == number else self.anywhere
+        empty = allocator(number)
         gx = gw = gbias = None
         x_at = w_at = gx_at = gw_at = gbias_at = None
         passes = 0
@@ -218,30 +178,13 @@ class Entry:
         except KeyError:
             self.prepare(passes)
             handle = self.handles[passes]
-        workspace, size, stream, held = self._place(self.bytes[passes], number, empty)
-        status = _backward(handle, x_at, w_at, gy_at, gx_at, gw_at, gbias_at, 0, workspace, size, stream)
+        at, size, stream, held = workspace(self.bytes[passes], number, self.plans.values())
+        status = _backward(handle, x_at, w_at, gy_at, gx_at, gw_at, gbias_at, 0, at, size, stream)
         if status:
             raise failure(status)
         return gx, gw, gbias
 
 
-# Each thread holds one workspace of this size per stream. Calls that need no more use it and allocate nothing.
-SMALL = 4 << 20
-_kept = threading.local()
-
-
-def _keep_workspace(number, stream, device):
-    """A workspace for one thread and stream. Calls of one thread run in order in a stream, so they can share it."""
-    kept = _kept.__dict__
-    if len(kept) > 64:
-        kept.clear()
-    held = torch.empty(SMALL, dtype=torch.uint8, device=device)
-    kept[number, stream] = found = held.data_ptr(), SMALL, stream, held
-    return found
-
-
-# Plans whose kernels are part of a captured graph. They are never freed, as the graph may be replayed at any time.
-_captured = set()
 # The kinds of calls that torch computes, and why.
 fallbacks = {}
 _entries = {}
@@ -298,7 +241,7 @@ def entry_of(x, w, config, device, exact):
 def _make(key, x, w, bias, config, need, exact):
     if x.dim() != w.dim():
         return None  # x is unbatched or wrong
-    if x.is_cuda and _capturing():
+    if x.is_cuda and capturing():
         return None  # a capture does not allow to load kernels; the same call outside of it gets an entry
     reason = _unsuitable(x, w, bias, config[3])
     entry = None

@@ -3,13 +3,10 @@
 import torch
 import torch.autograd.forward_ad as forward_ad
 
+from .. import _torch_memory
 from . import _entry, _ops
 from ._precision import is_exact
 
-# A check in C++ of torch.compile: types, shapes, strides, devices and dispatch keys of tensors. The keys also tell a
-# negated or sparse tensor, and whether autocast, torch.func, a trace or inference mode is active. Without it each call
-# is looked up.
-_Guards = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "TensorGuards", None)
 _modes_active = getattr(torch._C, "_len_torch_dispatch_stack", None)
 _recording, _autocast_dtype, _arithmetic = torch.is_grad_enabled, torch.get_autocast_dtype, _entry.precision
 _CASTS = {torch.float16: torch.Tensor.half, torch.bfloat16: torch.Tensor.bfloat16}  # faster than Tensor.to()
@@ -39,14 +36,13 @@ class Site:
 
         x, w, bias  as given by the caller: x may still have to be cast to the type of autocast, if that is on
         epoch       _entry.epoch() before the entry was looked up"""
-        if _Guards is not None and _modes_active is not None:
-            self.again = _again(x, w, bias, entry, recorded, autocasts, epoch, self.settings[-1])
+        fits = _torch_memory.check_of(*(t for t in (x, w, bias) if t is not None))
+        if fits is not None and _modes_active is not None:
+            self.again = _again(fits, x, bias, entry, recorded, autocasts, epoch, self.settings[-1])
 
 
-def _again(x, w, bias, entry, recorded, autocasts, epoch, precision):
+def _again(fits, x, bias, entry, recorded, autocasts, epoch, precision):
     recording, has_bias, kind = _recording(), bias is not None, x.device.type
-    fits = _Guards(*(t for t in (x, w, bias) if t is not None), dynamic_dims_sizes=None,
-                   dynamic_dims_strides=None).check
     dtype = _autocast_dtype(kind) if autocasts else None
     cast = None if x.dtype is entry.dtype else _CASTS[entry.dtype]
     exact = entry.exact if entry.dtype in _CASTS else None
