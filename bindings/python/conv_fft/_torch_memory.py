@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory and streams of torch for calls that must not take long, and a fast check of tensors."""
 import threading
+from ctypes import c_size_t, c_void_p
 
 import torch
 
@@ -46,7 +47,7 @@ def allocator(number):
 
 
 def workspace(size, number, plans):
-    """The address and bytes of a workspace, the stream, and what keeps the workspace alive.
+    """The address and bytes of a workspace and the stream, for ctypes, and what keeps the workspace alive.
 
     plans       if the stream is captured, these are never freed"""
     stream, kept = None, True
@@ -72,5 +73,6 @@ def _keep(number, stream):
     if len(kept) > 64:
         kept.clear()
     held = allocator(number)((SMALL,), ONE, torch.uint8)
-    kept[number, stream] = found = held.data_ptr(), SMALL, stream, held
+    # ctypes takes its own objects faster than integers.
+    kept[number, stream] = found = c_void_p(held.data_ptr()), c_size_t(SMALL), c_void_p(stream or None), held
     return found

@@ -5,7 +5,7 @@ import torch.autograd.forward_ad as forward_ad
 
 from .. import _torch_memory
 from . import _entry, _ops
-from ._precision import is_exact
+from ._precision import in_force
 
 _modes_active = getattr(torch._C, "_len_torch_dispatch_stack", None)
 _recording, _autocast_dtype, _arithmetic = torch.is_grad_enabled, torch.get_autocast_dtype, _entry.precision
@@ -35,7 +35,7 @@ class Site:
         """Remember a call that autograd records or not, and that `entry` computes.
 
         x, w, bias  as given by the caller: x may still have to be cast to the type of autocast, if that is on
-        epoch       _entry.epoch() before the entry was looked up"""
+        epoch       _entry.epoch before the entry was looked up"""
         fits = _torch_memory.check_of(*(t for t in (x, w, bias) if t is not None))
         if fits is not None and _modes_active is not None:
             self.again = _again(fits, x, bias, entry, recorded, autocasts, epoch, self.settings[-1])
@@ -45,16 +45,17 @@ def _again(fits, x, bias, entry, recorded, autocasts, epoch, precision):
     recording, has_bias, kind = _recording(), bias is not None, x.device.type
     dtype = _autocast_dtype(kind) if autocasts else None
     cast = None if x.dtype is entry.dtype else _CASTS[entry.dtype]
-    exact = entry.exact if entry.dtype in _CASTS else None
+    # The name of the precision in force; None: the call does not depend on it.
+    name = None if entry.dtype not in _CASTS or precision is not None else in_force()[0]
     arithmetic = _arithmetic() if kind == "cuda" and entry.dtype is torch.float32 else None
-    forward, apply, now = entry.forward, _ops.apply_recorded, _entry.epoch
+    forward, apply = entry.forward, _ops.apply_recorded
 
     def again(x, w, bias):
         if (not (fits(x, w, bias) if has_bias else bias is None and fits(x, w))
-                or _recording() is not recording or now() is not epoch or _modes_active()
+                or _recording() is not recording or _entry.epoch is not epoch or _modes_active()
                 or forward_ad._current_level >= 0
                 or dtype is not None and _autocast_dtype(kind) is not dtype
-                or exact is not None and is_exact(precision) is not exact
+                or name is not None and in_force()[0] != name
                 or arithmetic is not None and _arithmetic() != arithmetic):
             return None
         if cast is not None:

@@ -133,7 +133,7 @@ def _computed(x, w, bias, config, exact):
 
 def eager(x, w, bias, config, exact, site=None):
     """As `convolution`, for a call that is neither compiled nor traced, of a layer's _site.Site."""
-    epoch, given = _entry.epoch(), (x, w, bias)
+    epoch, given = _entry.epoch, (x, w, bias)
     casts = _autocasts() and isinstance(x, Tensor) and autocasts(x.device.type)
     if casts:
         x, w, bias = autocast(x.device.type, x, w, bias)
